@@ -1,0 +1,48 @@
+//! Compiles the engine natively and generates the Rust side of its types.
+
+use std::path::PathBuf;
+use std::{env, fs};
+
+fn main() {
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("../..");
+    let engine = root.join("engine");
+    let datapath = root.join("datapath");
+    for dir in [&engine, &engine.join("cc"), &datapath] {
+        println!("cargo::rerun-if-changed={}", dir.display());
+        for file in fs::read_dir(dir).expect("the engine's sources") {
+            println!("cargo::rerun-if-changed={}", file.unwrap().path().display());
+        }
+    }
+    println!("cargo::rerun-if-changed=native.c");
+
+    let mut build = cc::Build::new();
+    build
+        .file("native.c")
+        .include(&engine)
+        .include(&datapath)
+        .std("c11")
+        // A broken law panics in Rust and unwinds through the engine to its caller.
+        .flags(["-ffreestanding", "-fexceptions", "-Wall", "-Wextra", "-Werror"]);
+    // The laws are checked wherever Rust's own assertions are.
+    if env::var_os("CARGO_CFG_DEBUG_ASSERTIONS").is_some() {
+        build.define("VCC_CHECK_LAWS", None);
+    }
+    build.compile("vcc_engine");
+
+    let bindings = bindgen::Builder::default()
+        .header_contents("engine.h", "#include \"abi.h\"\n#include \"cc/cc.h\"\n")
+        .clang_args(["-ffreestanding".into(), format!("-I{}", engine.display())])
+        .clang_arg(format!("-I{}", datapath.display()))
+        .allowlist_type("vcc_.*|ack_news")
+        .prepend_enum_name(false)
+        .default_enum_style(bindgen::EnumVariation::Consts)
+        .derive_default(true)
+        .derive_eq(true)
+        .layout_tests(false)
+        .generate()
+        .unwrap_or_else(|error| {
+            panic!("no bindings of the engine (is libclang there? `make deps` installs it): {error}")
+        });
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap()).join("bindings.rs");
+    bindings.write_to_file(out).expect("writing the bindings");
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The engine compiled for user space: the same source that the datapath inlines. */
+#include "abi.h"
+#include "engine.h"
+
+struct vcc_action vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+					const struct vcc_segment *s)
+{
+	return vcc_from_guest(f, p, s);
+}
+
+struct vcc_action vcc_native_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+				      const struct vcc_segment *s)
+{
+	return vcc_to_guest(f, p, s);
+}
+
+struct vcc_action vcc_native_deadline(struct vcc_flow *f, const struct vcc_params *p,
+				      uint64_t now_us)
+{
+	return vcc_deadline(f, p, now_us);
+}
+
+bool vcc_native_is_managed(const struct vcc_flow *f)
+{
+	return is_managed(f);
+}
+
+const char *vcc_native_underlay_name(uint32_t underlay)
+{
+	return cc_name(underlay);
+}

@@ -1,0 +1,109 @@
+//! The translation engine as Rust sees it: the C of `engine/`, compiled natively and unchanged.
+//!
+//! A shell hands each segment to [`Flow::from_guest`] or [`Flow::to_guest`] and carries out the
+//! [`Action`] that comes back; [`Flow::deadline`] when nothing came. The engine does no I/O and
+//! reads no clock.
+
+mod params;
+mod underlay;
+
+pub mod sys {
+    //! The engine's C types, generated from `engine/vcc.h` and `datapath/abi.h`.
+    #![allow(non_camel_case_types, non_upper_case_globals, non_snake_case, missing_docs)]
+    #![allow(clippy::all)]
+    include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
+}
+
+pub use params::{GuestEcn, Mode, Params, ParseNameError};
+pub use underlay::Underlay;
+
+/// A segment as the shell parsed it.
+pub type Segment = sys::vcc_segment;
+/// What to do with it.
+pub type Action = sys::vcc_action;
+
+unsafe extern "C-unwind" {
+    fn vcc_native_from_guest(
+        flow: *mut sys::vcc_flow,
+        params: *const sys::vcc_params,
+        segment: *const Segment,
+    ) -> Action;
+    fn vcc_native_to_guest(
+        flow: *mut sys::vcc_flow,
+        params: *const sys::vcc_params,
+        segment: *const Segment,
+    ) -> Action;
+    fn vcc_native_deadline(
+        flow: *mut sys::vcc_flow,
+        params: *const sys::vcc_params,
+        now_us: u64,
+    ) -> Action;
+    fn vcc_native_is_managed(flow: *const sys::vcc_flow) -> bool;
+}
+
+/// The state of one connection: the same bytes as in the kernel's map.
+#[derive(Clone, Copy, Default)]
+#[repr(transparent)]
+pub struct FlowState(pub sys::vcc_flow);
+
+impl std::ops::Deref for FlowState {
+    type Target = sys::vcc_flow;
+
+    fn deref(&self) -> &sys::vcc_flow {
+        &self.0
+    }
+}
+
+impl FlowState {
+    /// Hands the engine a segment that the guest sent.
+    pub fn from_guest(&mut self, params: &Params, segment: &Segment) -> Action {
+        // SAFETY: all three point to live values of the C types for the length of the call.
+        unsafe { vcc_native_from_guest(&mut self.0, &params.0, segment) }
+    }
+
+    /// Hands the engine a segment on its way to the guest.
+    pub fn to_guest(&mut self, params: &Params, segment: &Segment) -> Action {
+        // SAFETY: as above.
+        unsafe { vcc_native_to_guest(&mut self.0, &params.0, segment) }
+    }
+
+    /// Tells the engine that time has passed, in us of the segments' clock.
+    pub fn deadline(&mut self, params: &Params, now_us: u64) -> Action {
+        // SAFETY: as above.
+        unsafe { vcc_native_deadline(&mut self.0, &params.0, now_us) }
+    }
+
+    /// Is the underlay's law computed for this flow?
+    pub fn is_managed(&self) -> bool {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_is_managed(&self.0) }
+    }
+
+    /// Is one of `enum vcc_flow_flag` set?
+    pub fn has(&self, flag: sys::vcc_flow_flag) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Bytes that the guest has in flight.
+    pub fn flight_bytes(&self) -> u32 {
+        self.snd_nxt.wrapping_sub(self.snd_una)
+    }
+
+    /// The last window that the guest was shown, in bytes.
+    pub fn window_shown_bytes(&self) -> u32 {
+        u32::from(self.window_shown) << self.wscale_shown
+    }
+}
+
+/// Called by the engine where one of the design's laws does not hold. Only in builds with
+/// debug assertions.
+#[unsafe(no_mangle)]
+extern "C-unwind" fn vcc_law_broken(
+    law: *const std::ffi::c_char,
+    file: *const std::ffi::c_char,
+    line: std::ffi::c_int,
+) {
+    // SAFETY: the engine passes string literals.
+    let (law, file) = unsafe { (std::ffi::CStr::from_ptr(law), std::ffi::CStr::from_ptr(file)) };
+    panic!("law broken at {}:{line}: {}", file.to_string_lossy(), law.to_string_lossy());
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the datapath and user space say to each other: keys, entries and counters of the maps. */
+#ifndef VCC_ABI_H
+#define VCC_ABI_H
+
+#include "vcc.h"
+
+/* A connection, seen from the port: the same key in both directions. */
+struct vcc_key {
+	uint8_t guest_addr[16]; /* IPv4 as ::ffff:a.b.c.d (RFC 4291, 2.5.5.2) */
+	uint8_t peer_addr[16];
+	uint16_t guest_port; /* network order, as the addresses */
+	uint16_t peer_port;
+	uint16_t vlan; /* 802.1Q VLAN id, host order; 0 without a tag */
+	uint16_t reserved;
+};
+
+/*
+ * A value of the flow map as user space reads it. The kernel's lock and timer stand in front of
+ * the flow; they read as zeros.
+ */
+struct vcc_entry_abi {
+	uint32_t lock;
+	uint32_t pad;
+	uint64_t timer[2];
+	struct vcc_flow flow;
+};
+
+/* Segments that the datapath did not translate, by reason; one u64 a CPU each. */
+enum vcc_count {
+	COUNT_NOT_IP, /* neither IPv4 nor IPv6, or more than one VLAN tag */
+	COUNT_NOT_TCP,
+	COUNT_FRAGMENT,	      /* of IPv4 or IPv6: passed */
+	COUNT_MALFORMED,      /* truncated headers, lengths that contradict each other */
+	COUNT_BAD_OPTIONS,    /* an option of length 0 or 1, or past the end */
+	COUNT_BAD_FLAGS,      /* a combination of TCP flags that no TCP sends */
+	COUNT_UNKNOWN,	      /* TCP of a connection whose SYN did not pass here */
+	COUNT_TABLE_FULL,     /* a SYN for which the port has no room left */
+	COUNT_DROPPED,	      /* by the engine's verdict */
+	COUNT_REWRITE_FAILED, /* the kernel refused a change; the segment was passed as it was */
+	COUNT_MAX,
+};
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The maps of one port. The object is loaded once a port, so no port's traffic can evict or
+ * change another port's flows.
+ */
+#ifndef VCC_MAPS_H
+#define VCC_MAPS_H
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "abi.h"
+
+struct vcc_entry {
+	struct bpf_spin_lock lock;
+	uint32_t pad;
+	struct bpf_timer timer;
+	struct vcc_flow flow;
+};
+
+_Static_assert(sizeof(struct vcc_entry) == sizeof(struct vcc_entry_abi), "entry as user space");
+_Static_assert(sizeof(struct vcc_entry) <= 192, "state of a connection");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536); /* set anew before loading */
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct vcc_key);
+	__type(value, struct vcc_entry);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct vcc_params);
+} params SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COUNT_MAX);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} counters SEC(".maps");
+
+static __always_inline void count(uint32_t what)
+{
+	uint64_t *n = bpf_map_lookup_elem(&counters, &what);
+
+	if (n)
+		(*n)++;
+}
+
+static __always_inline struct vcc_params *port_params(void)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(&params, &zero);
+}
+
+#endif

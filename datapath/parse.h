@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* From a frame to the engine's segment and the flow's key. Nothing here changes the frame. */
+#ifndef VCC_PARSE_H
+#define VCC_PARSE_H
+
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <bpf/bpf_endian.h>
+
+#include "maps.h"
+#include "options.h"
+
+#define VLAN_ID_MASK	    0x0fff
+#define IP_MF_OR_OFFSET	    0x3fff /* RFC 791: more fragments, and the fragment offset */
+#define IPV6_EXTENSIONS_MAX 4
+/* Ethernet, a VLAN tag, IPv6 and TCP with all their options. */
+#define HEADERS_MAX_BYTES (14 + 4 + 40 + 60)
+#define PARSED		  COUNT_MAX /* the frame is TCP and well-formed */
+
+enum direction { FROM_GUEST, TO_GUEST };
+
+/* Where things lie in the frame, for the rewrite. */
+struct frame {
+	uint32_t l3_off;
+	uint32_t l4_off;
+	uint16_t data_off_flags; /* bytes 12 and 13 of the TCP header, host order */
+	uint8_t tos;		 /* IPv4 TOS, or byte 1 of the IPv6 header */
+	bool ipv6;
+	uint8_t mss_off;    /* of the option's value, from the TCP header; 0 without */
+	uint8_t wscale_off; /* likewise */
+};
+
+struct vlan_tag {
+	__be16 tci;
+	__be16 proto;
+};
+
+static __always_inline void key_v4(uint8_t addr[16], __be32 v4)
+{
+	uint32_t *words = (uint32_t *)addr;
+
+	words[0] = 0;
+	words[1] = 0;
+	words[2] = bpf_htonl(0xffff);
+	words[3] = v4;
+}
+
+/* The TCP payload's length by the IP header, not by the frame: short frames are padded. */
+static __always_inline int32_t l4_bytes(struct __sk_buff *skb, const struct frame *fr,
+					uint32_t ip_bytes, uint32_t ip_off)
+{
+	uint32_t room = skb->len - ip_off;
+
+	/* BIG TCP: a super-segment beyond 64 KiB says 0 (RFC 2675). */
+	if (!ip_bytes && skb->gso_size)
+		ip_bytes = room;
+	if (ip_bytes > room)
+		return -1;
+	return (int32_t)(ip_bytes - (fr->l4_off - ip_off));
+}
+
+/* Returns PARSED, or what the frame is instead (enum vcc_count). */
+static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir, struct frame *fr,
+				      struct vcc_key *key, struct vcc_segment *s)
+{
+	if (skb->data_end - skb->data < HEADERS_MAX_BYTES && skb->data_end - skb->data < skb->len)
+		bpf_skb_pull_data(skb, skb->len < HEADERS_MAX_BYTES ? skb->len : HEADERS_MAX_BYTES);
+
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+	struct ethhdr *eth = data;
+
+	if ((void *)(eth + 1) > end)
+		return COUNT_NOT_IP;
+	__be16 proto = eth->h_proto;
+	uint32_t off = sizeof(*eth);
+
+	key->vlan = skb->vlan_present ? skb->vlan_tci & VLAN_ID_MASK : 0;
+	key->reserved = 0;
+	if (proto == bpf_htons(ETH_P_8021Q)) {
+		struct vlan_tag *tag = data + off;
+
+		if ((void *)(tag + 1) > end)
+			return COUNT_NOT_IP;
+		key->vlan = bpf_ntohs(tag->tci) & VLAN_ID_MASK;
+		proto = tag->proto;
+		off += sizeof(*tag);
+	}
+
+	uint8_t *src = dir == FROM_GUEST ? key->guest_addr : key->peer_addr;
+	uint8_t *dst = dir == FROM_GUEST ? key->peer_addr : key->guest_addr;
+	int32_t tcp_bytes;
+
+	fr->l3_off = off;
+	if (proto == bpf_htons(ETH_P_IP)) {
+		struct iphdr *ip = data + off;
+
+		if ((void *)(ip + 1) > end || ip->version != 4 || ip->ihl < 5)
+			return COUNT_MALFORMED;
+		if (ip->protocol != IPPROTO_TCP)
+			return COUNT_NOT_TCP;
+		if (ip->frag_off & bpf_htons(IP_MF_OR_OFFSET))
+			return COUNT_FRAGMENT;
+		fr->ipv6 = false;
+		fr->tos = ip->tos;
+		s->ip_ecn = ip->tos & 3;
+		fr->l4_off = off + ip->ihl * 4;
+		key_v4(src, ip->saddr);
+		key_v4(dst, ip->daddr);
+		tcp_bytes = l4_bytes(skb, fr, bpf_ntohs(ip->tot_len), off);
+	} else if (proto == bpf_htons(ETH_P_IPV6)) {
+		struct ipv6hdr *ip = data + off;
+
+		if ((void *)(ip + 1) > end || ip->version != 6)
+			return COUNT_MALFORMED;
+		uint8_t next = ip->nexthdr;
+		uint32_t ip_bytes = bpf_ntohs(ip->payload_len);
+
+		fr->ipv6 = true;
+		fr->tos = ((uint8_t *)ip)[1];
+		s->ip_ecn = (fr->tos >> 4) & 3;
+		__builtin_memcpy(src, &ip->saddr, 16);
+		__builtin_memcpy(dst, &ip->daddr, 16);
+		fr->l4_off = off + sizeof(*ip);
+		if (next != IPPROTO_TCP) {
+			for (int i = 0; i < IPV6_EXTENSIONS_MAX && next != IPPROTO_TCP; i++) {
+				uint8_t ext[2];
+
+				if (next == IPPROTO_FRAGMENT)
+					return COUNT_FRAGMENT;
+				if (next != IPPROTO_HOPOPTS && next != IPPROTO_ROUTING &&
+				    next != IPPROTO_DSTOPTS)
+					return COUNT_NOT_TCP;
+				if (bpf_skb_load_bytes(skb, fr->l4_off, ext, 2))
+					return COUNT_MALFORMED;
+				next = ext[0];
+				fr->l4_off += (ext[1] + 1) * 8;
+			}
+			if (next != IPPROTO_TCP)
+				return COUNT_NOT_TCP;
+		}
+		tcp_bytes = l4_bytes(skb, fr, ip_bytes ? ip_bytes + sizeof(*ip) : 0, off);
+	} else {
+		return COUNT_NOT_IP;
+	}
+
+	if (fr->l4_off > HEADERS_MAX_BYTES * 2)
+		return COUNT_MALFORMED;
+	struct tcphdr *tcp = data + fr->l4_off;
+
+	if ((void *)(tcp + 1) > end)
+		return COUNT_MALFORMED;
+	fr->data_off_flags = bpf_ntohs(*(__be16 *)((void *)tcp + 12));
+	uint32_t header_bytes = (fr->data_off_flags >> 12) * 4;
+
+	if (header_bytes < sizeof(*tcp) || tcp_bytes < (int32_t)header_bytes)
+		return COUNT_MALFORMED;
+	key->guest_port = dir == FROM_GUEST ? tcp->source : tcp->dest;
+	key->peer_port = dir == FROM_GUEST ? tcp->dest : tcp->source;
+	s->seq = bpf_ntohl(tcp->seq);
+	s->ack = bpf_ntohl(tcp->ack_seq);
+	s->window = bpf_ntohs(tcp->window);
+	s->flags = fr->data_off_flags & 0x1ff;
+	s->payload_bytes = (uint32_t)tcp_bytes - header_bytes;
+	s->seg_bytes = s->payload_bytes > skb->gso_size ? skb->gso_size : 0;
+	if (!flags_sane(s->flags))
+		return COUNT_BAD_FLAGS;
+	return parse_options(skb, fr->l4_off, header_bytes - sizeof(*tcp), s, &fr->mss_off,
+			     &fr->wscale_off)
+		   ? PARSED
+		   : COUNT_BAD_OPTIONS;
+}
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From an underlay's number to its hooks. Each reading of list.h expands the VCC_CC line at the
+ * end of every algorithm's file to what that reading is for; the first also defines the hooks.
+ * There are no function pointers: BPF has none that it could inline.
+ */
+#ifndef VCC_CC_H
+#define VCC_CC_H
+
+#include "hooks.h"
+
+#define VCC_CC(id, name, traits, hooks)
+#include "list.h"
+#undef VCC_CC
+
+enum vcc_underlay {
+#define VCC_CC(id, name, traits, hooks) UNDERLAY_##id,
+#include "list.h"
+#undef VCC_CC
+	UNDERLAY_COUNT
+};
+
+/* The name by which a person calls the underlay; null for a number that is none. */
+VCC_INLINE const char *cc_name(uint32_t underlay)
+{
+	switch (underlay) {
+#define VCC_CC(id, name, traits, hooks)                                                            \
+	case UNDERLAY_##id:                                                                        \
+		return name;
+#include "list.h"
+#undef VCC_CC
+	default:
+		return (const char *)0;
+	}
+}
+
+VCC_INLINE uint32_t cc_traits(uint32_t underlay)
+{
+	switch (underlay) {
+#define VCC_CC(id, name, traits, hooks)                                                            \
+	case UNDERLAY_##id:                                                                        \
+		return traits;
+#include "list.h"
+#undef VCC_CC
+	default:
+		return 0;
+	}
+}
+
+#define CC_DISPATCH(hooks, id, call)                                                               \
+	case UNDERLAY_##id:                                                                        \
+		hooks##call;                                                                       \
+		break;
+
+VCC_INLINE void cc_init(uint32_t underlay, struct vcc_cc_state *cc, uint32_t initial_window_segs)
+{
+	switch (underlay) {
+#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _init(cc, initial_window_segs))
+#include "list.h"
+#undef VCC_CC
+	}
+	VCC_LAW(cc->cwnd_segs >= 1);
+}
+
+VCC_INLINE void cc_on_ack(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
+{
+	switch (underlay) {
+#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_ack(cc, ack))
+#include "list.h"
+#undef VCC_CC
+	}
+	cc->cwnd_segs = vcc_min(cc->cwnd_segs, CWND_MAX_SEGS);
+	VCC_LAW(cc->cwnd_segs >= 1);
+}
+
+VCC_INLINE void cc_on_congestion(uint32_t underlay, struct vcc_cc_state *cc,
+				 enum vcc_congestion cause)
+{
+	switch (underlay) {
+#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_congestion(cc, cause))
+#include "list.h"
+#undef VCC_CC
+	}
+	VCC_LAW(cc->ssthresh_segs >= 1);
+}
+
+VCC_INLINE void cc_on_timeout(uint32_t underlay, struct vcc_cc_state *cc)
+{
+	switch (underlay) {
+#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_timeout(cc))
+#include "list.h"
+#undef VCC_CC
+	}
+	VCC_LAW(cc->cwnd_segs >= 1 && cc->ssthresh_segs >= 1);
+}
+
+VCC_INLINE void cc_on_idle(uint32_t underlay, struct vcc_cc_state *cc, uint32_t initial_window_segs)
+{
+	switch (underlay) {
+#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_idle(cc, initial_window_segs))
+#include "list.h"
+#undef VCC_CC
+	}
+	VCC_LAW(cc->cwnd_segs >= 1);
+}
+
+#endif

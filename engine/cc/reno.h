@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* NewReno that answers to loss alone (RFC 5681, RFC 6582). */
+#ifndef VCC_CC_RENO_H
+#define VCC_CC_RENO_H
+
+#include "hooks.h"
+
+/* RFC 5681, 3.1: ssthresh is at least two segments. */
+#define RENO_MIN_SSTHRESH_SEGS 2u
+
+VCC_INLINE void reno_init(struct vcc_cc_state *cc, uint32_t initial_window_segs)
+{
+	cc->cwnd_segs = initial_window_segs;
+	cc->ssthresh_segs = SSTHRESH_INFINITE;
+	cc->credit_bytes = 0;
+}
+
+VCC_INLINE void reno_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
+{
+	if (!ack->window_limited)
+		return;
+	cc->credit_bytes += ack->acked_bytes;
+	if (cc->cwnd_segs < cc->ssthresh_segs) {
+		/* Slow start by acknowledged bytes (RFC 3465), up to ssthresh. */
+		uint32_t grow_segs = cc->credit_bytes / ack->mss_bytes;
+		uint32_t room_segs = cc->ssthresh_segs - cc->cwnd_segs;
+
+		cc->credit_bytes -= grow_segs * ack->mss_bytes;
+		cc->cwnd_segs += vcc_min(grow_segs, room_segs);
+		return;
+	}
+	/* Congestion avoidance: one segment for each window acknowledged. */
+	uint32_t window_bytes = cc->cwnd_segs * ack->mss_bytes;
+
+	if (cc->credit_bytes >= window_bytes) {
+		cc->credit_bytes -= window_bytes;
+		cc->cwnd_segs++;
+	}
+}
+
+VCC_INLINE void reno_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion cause)
+{
+	(void)cause;
+	cc->ssthresh_segs = vcc_max(cc->cwnd_segs / 2, RENO_MIN_SSTHRESH_SEGS);
+	cc->credit_bytes = 0;
+}
+
+VCC_INLINE void reno_on_timeout(struct vcc_cc_state *cc)
+{
+	cc->ssthresh_segs = vcc_max(cc->cwnd_segs / 2, RENO_MIN_SSTHRESH_SEGS);
+	cc->cwnd_segs = 1;
+	cc->credit_bytes = 0;
+}
+
+VCC_INLINE void reno_on_idle(struct vcc_cc_state *cc, uint32_t initial_window_segs)
+{
+	cc->cwnd_segs = vcc_min(cc->cwnd_segs, initial_window_segs);
+	cc->credit_bytes = 0;
+}
+
+#endif
+VCC_CC(reno, "reno", CC_CONTROLS, reno)

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * NewReno with ECN (RFC 3168, 6.1.2): what vCC calls virtual-ECN. A mark halves as a loss does,
+ * so the hooks are Reno's; what differs is that ECN is on between us and the peer.
+ */
+#ifndef VCC_CC_RENO_ECN_H
+#define VCC_CC_RENO_ECN_H
+
+#include "reno.h"
+
+#endif
+VCC_CC(reno_ecn, "reno-ecn", CC_CONTROLS | CC_ECN, reno)

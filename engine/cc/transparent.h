@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* No underlay: flows are seen and counted, nothing is changed. */
+#ifndef VCC_CC_TRANSPARENT_H
+#define VCC_CC_TRANSPARENT_H
+
+#include "hooks.h"
+
+VCC_INLINE void transparent_init(struct vcc_cc_state *cc, uint32_t initial_window_segs)
+{
+	cc->cwnd_segs = initial_window_segs;
+	cc->ssthresh_segs = SSTHRESH_INFINITE;
+}
+
+VCC_INLINE void transparent_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
+{
+	(void)cc;
+	(void)ack;
+}
+
+VCC_INLINE void transparent_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion cause)
+{
+	(void)cc;
+	(void)cause;
+}
+
+VCC_INLINE void transparent_on_timeout(struct vcc_cc_state *cc)
+{
+	(void)cc;
+}
+
+VCC_INLINE void transparent_on_idle(struct vcc_cc_state *cc, uint32_t initial_window_segs)
+{
+	(void)cc;
+	(void)initial_window_segs;
+}
+
+#endif
+VCC_CC(transparent, "transparent", 0, transparent)

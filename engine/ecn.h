@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ECN on data and ACKs (RFC 3168, 6.1.2 and 6.1.3), for a guest that does none itself. */
+#ifndef VCC_ECN_H
+#define VCC_ECN_H
+
+#include "track.h"
+
+/* Is the ECN that the fabric sees ours alone, the guest knowing nothing of it? */
+VCC_INLINE bool ecn_is_ours(const struct vcc_flow *f)
+{
+	return (f->flags & FLOW_ECN_FABRIC) && !(f->flags & FLOW_ECN_GUEST);
+}
+
+/* Sender half, from-guest: ECT(0) and CWR on new data only (RFC 3168, 6.1.2 and 6.1.5). */
+VCC_INLINE void ecn_mark_data(struct vcc_flow *f, enum vcc_sent sent, struct vcc_action *a)
+{
+	if (sent != SENT_NEW || !(f->flags & FLOW_ECN_FABRIC))
+		return;
+	a->ip_ecn = IP_ECN_ECT_0;
+	if (f->flags & FLOW_CWR_DUE) {
+		f->flags &= ~(uint32_t)FLOW_CWR_DUE;
+		a->flags |= TCP_CWR;
+	}
+}
+
+/* Receiver half, to-guest: CE latches, CWR releases (in that segment's order: RFC 3168, 6.1.3). */
+VCC_INLINE void ecn_latch(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	if (s->flags & TCP_CWR)
+		f->flags &= ~(uint32_t)FLOW_ECE_LATCHED;
+	if (s->ip_ecn == IP_ECN_CE && s->payload_bytes)
+		f->flags |= FLOW_ECE_LATCHED;
+}
+
+/* Receiver half, from-guest: ECE on every ACK until CWR came. */
+VCC_INLINE void ecn_echo(const struct vcc_flow *f, struct vcc_action *a)
+{
+	if ((f->flags & FLOW_ECE_LATCHED) && (a->flags & TCP_ACK) && !(a->flags & TCP_RST))
+		a->flags |= TCP_ECE;
+}
+
+/* To-guest: nothing that the guest did not negotiate may reach it. */
+VCC_INLINE void ecn_hide(const struct vcc_flow *f, struct vcc_action *a)
+{
+	if (!(f->flags & FLOW_ECN_FABRIC))
+		return;
+	/* The sender half answers ECE in the guest's stead, also for one whose ECN is overridden.
+	 */
+	a->flags &= (uint16_t)~TCP_ECE;
+	if (ecn_is_ours(f)) {
+		a->flags &= (uint16_t) ~(TCP_CWR | TCP_AE);
+		a->ip_ecn = IP_ECN_NOT_ECT;
+	}
+}
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The three calls of vcc.h, put together from the concerns. Include this in a shell. */
+#ifndef VCC_ENGINE_H
+#define VCC_ENGINE_H
+
+#include "ecn.h"
+#include "handshake.h"
+#include "loss.h"
+#include "push.h"
+#include "window.h"
+
+VCC_INLINE struct vcc_action action_pass(const struct vcc_segment *s)
+{
+	return (struct vcc_action){
+		.verdict = VCC_PASS,
+		.ip_ecn = s->ip_ecn,
+		.flags = s->flags,
+		.window = s->window,
+		.mss = s->mss,
+		.wscale = s->wscale,
+	};
+}
+
+/* Is the underlay's law computed for this flow? */
+VCC_INLINE bool is_managed(const struct vcc_flow *f)
+{
+	return f->stage >= STAGE_ESTABLISHED && (cc_traits(f->underlay) & CC_CONTROLS) &&
+	       !(f->flags & FLOW_LEFT_ALONE);
+}
+
+VCC_INLINE void note_closing(struct vcc_flow *f, uint16_t flags, uint32_t fin)
+{
+	if (flags & TCP_FIN)
+		f->flags |= fin;
+	if ((flags & TCP_RST) ||
+	    (f->flags & (FLOW_FIN_GUEST | FLOW_FIN_PEER)) == (FLOW_FIN_GUEST | FLOW_FIN_PEER))
+		f->stage = STAGE_CLOSED;
+}
+
+/* RFC 5681, 4.1: a guest that was silent for an RTO starts again from the restart window. */
+VCC_INLINE void restart_after_idle(struct vcc_flow *f, const struct vcc_params *p,
+				   const struct vcc_segment *s)
+{
+	if (!s->payload_bytes || flight_bytes(f) || f->ca_state != CA_OPEN ||
+	    (uint32_t)s->now_us - f->progress_us < rto_us(f, p->rto_min_us))
+		return;
+	cc_on_idle(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
+}
+
+VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+					    const struct vcc_segment *s)
+{
+	struct vcc_action a = action_pass(s);
+
+	if (s->flags & TCP_SYN) {
+		if (s->flags & TCP_ACK)
+			synack_from_guest(f, p, s, &a);
+		else
+			syn_from_guest(f, p, s, &a);
+		f->last_seen_ms = (uint32_t)(s->now_us / 1000);
+		return a;
+	}
+	f->last_seen_ms = (uint32_t)(s->now_us / 1000);
+	if (f->stage < STAGE_ESTABLISHED) {
+		note_closing(f, s->flags & TCP_RST, 0);
+		return a;
+	}
+	/* Who still sends has not accepted the RST that passed (RFC 5961, 3.2). */
+	if (f->stage == STAGE_CLOSED && !(s->flags & TCP_RST))
+		f->stage = STAGE_ESTABLISHED;
+
+	restart_after_idle(f, p, s);
+	enum vcc_sent sent = track_sent(f, s);
+
+	f->guest_cwrs += !!(s->flags & TCP_CWR);
+	note_closing(f, s->flags, FLOW_FIN_GUEST);
+	if (!is_managed(f))
+		return a;
+	loss_from_guest(f, p, sent, s);
+	if (!mode_changes(p))
+		return a;
+	if (s->payload_bytes && p->pace_push)
+		a.flags = push_flags(f, s);
+	ecn_mark_data(f, sent, &a);
+	if (ecn_is_ours(f))
+		ecn_echo(f, &a);
+	return a;
+}
+
+/*
+ * The sender half on an ACK: what the underlay makes of it. Returns the bytes beyond snd_una that
+ * the guest may have in flight.
+ */
+VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p,
+				  const struct vcc_segment *s, const struct ack_news *news)
+{
+	bool echo = (s->flags & TCP_ECE) && (f->flags & FLOW_ECN_FABRIC);
+
+	reduction_end(f, s->ack);
+	f->marks += echo;
+	if (echo && f->ca_state == CA_OPEN)
+		reduction_begin(f, p, CONGESTION_ECN);
+	loss_from_dupacks(f, p);
+
+	uint32_t granted_segs;
+
+	if (p->prr && (f->ca_state == CA_CWR || f->ca_state == CA_RECOVERY)) {
+		uint32_t flight_segs = bytes_to_segs_ceil(f, flight_bytes(f));
+
+		granted_segs = flight_segs + prr_segs(f, news);
+	} else {
+		if (news->acked_bytes && (f->ca_state == CA_OPEN || f->ca_state == CA_LOSS)) {
+			struct vcc_cc_ack ack = {
+				.acked_bytes = news->acked_bytes,
+				.marked_bytes = echo ? news->acked_bytes : 0,
+				.rtt_us = news->rtt_us,
+				.mss_bytes = f->mss_bytes,
+				.window_limited = window_limited(f),
+			};
+
+			cc_on_ack(f->underlay, &f->cc, &ack);
+		}
+		/* Limited transmit (RFC 3042): what left the network makes room. */
+		granted_segs = f->cc.cwnd_segs + bytes_to_segs_ceil(f, sacked_bytes(f));
+	}
+	round_turn(f, s->ack);
+	return vcc_min(granted_segs, CWND_MAX_SEGS) * f->mss_bytes;
+}
+
+/* Show the guest its window. Drops an update that the clamp made look like a duplicate ACK. */
+VCC_INLINE void enforce(struct vcc_flow *f, const struct vcc_params *p, const struct vcc_segment *s,
+			const struct ack_news *news, uint32_t granted_bytes, struct vcc_action *a)
+{
+	uint16_t before = f->window_shown;
+
+	a->window = window_field(f, p, s, news, granted_bytes);
+	VCC_LAW(a->window <= window_translate(f, s->window));
+	VCC_LAW(a->window || !s->window);
+	/* A guest with SACK does not count by the window; one without would count this. */
+	if (news->same_ack && a->window == before && !(s->flags & TCP_RST)) {
+		a->verdict = VCC_DROP;
+		f->drops++;
+	}
+	window_note(f, s, a->window, f->wscale_shown);
+}
+
+VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+					  const struct vcc_segment *s)
+{
+	struct vcc_action a = action_pass(s);
+
+	if (s->flags & TCP_SYN) {
+		if (!(s->flags & TCP_ACK))
+			syn_to_guest(f, p, s, &a);
+		else if (f->flags & FLOW_GUEST_OPENED)
+			synack_to_guest(f, p, s, &a);
+		f->last_seen_ms = (uint32_t)(s->now_us / 1000);
+		return a;
+	}
+	f->last_seen_ms = (uint32_t)(s->now_us / 1000);
+	if (s->flags & TCP_ACK)
+		handshake_ack_to_guest(f, p, s);
+	if (f->stage < STAGE_ESTABLISHED) {
+		note_closing(f, s->flags & TCP_RST, 0);
+		return a;
+	}
+	note_closing(f, s->flags, FLOW_FIN_PEER);
+	if (!(s->flags & TCP_ACK))
+		return a;
+
+	/* An ACK from outside of what is known is the guest's to judge, at its own scale. */
+	bool acceptable = !seq_after(s->ack, f->snd_nxt);
+	struct ack_news news = {};
+
+	if (acceptable)
+		news = track_acked(f, s);
+	if (mode_changes(p))
+		a.window = window_translate(f, s->window);
+	if (!is_managed(f))
+		return a;
+	if (ecn_is_ours(f) && mode_changes(p))
+		ecn_latch(f, s);
+	if (acceptable) {
+		uint32_t granted_bytes = sender_on_ack(f, p, s, &news);
+
+		if (mode_changes(p))
+			enforce(f, p, s, &news, granted_bytes, &a);
+		else
+			window_note(f, s, s->window, f->wscale_peer);
+	}
+	f->segs_since_ack = 0;
+	if (mode_changes(p))
+		ecn_hide(f, &a);
+	return a;
+}
+
+VCC_INLINE uint32_t idle_limit_ms(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	if (f->stage == STAGE_ESTABLISHED)
+		return p->established_idle_ms;
+	return f->stage == STAGE_CLOSED ? p->closed_idle_ms : p->handshake_idle_ms;
+}
+
+/*
+ * Time has passed. Infers a timeout of the sender half, and the flow's end when nothing has come
+ * for long. The action says when to call again (deadline_ms from now), or to forget the flow.
+ */
+VCC_INLINE struct vcc_action vcc_deadline(struct vcc_flow *f, const struct vcc_params *p,
+					  uint64_t now_us)
+{
+	struct vcc_action a = {};
+	uint32_t idle_ms = (uint32_t)(now_us / 1000) - f->last_seen_ms;
+	uint32_t limit_ms = idle_limit_ms(f, p);
+
+	/* The clock of another CPU may be a little behind the last segment's. */
+	if ((int32_t)idle_ms < 0)
+		idle_ms = 0;
+	if (idle_ms >= limit_ms) {
+		a.forget = true;
+		return a;
+	}
+	a.deadline_ms = limit_ms - idle_ms;
+	if (is_managed(f) && f->stage == STAGE_ESTABLISHED && flight_bytes(f)) {
+		if (rto_passed(f, p, (uint32_t)now_us))
+			timeout_begin(f, (uint32_t)now_us);
+		uint32_t since_us = (uint32_t)now_us - f->progress_us;
+		uint32_t left_us = vcc_sub_floor0(rto_us(f, p->rto_min_us), since_us);
+
+		a.deadline_ms = vcc_min(a.deadline_ms, left_us / 1000 + 1);
+	}
+	return a;
+}
+
+#endif

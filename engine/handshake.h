@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The handshake in both roles: what was negotiated (RFC 9293, 3.5; RFC 7323; RFC 2018), and ECN
+ * switched on for a guest that has none (RFC 3168, 6.1.1). The windows of SYNs are unscaled and
+ * stay untouched.
+ */
+#ifndef VCC_HANDSHAKE_H
+#define VCC_HANDSHAKE_H
+
+#include "cc/cc.h"
+#include "window.h"
+
+/* RFC 9293, 3.7.1: the MSS of a peer that names none. */
+#define MSS_DEFAULT_BYTES 536u
+
+#define TCP_ECN_BITS (TCP_AE | TCP_CWR | TCP_ECE)
+
+/* ECN-setup SYN: ECE and CWR; AE as well is a request for AccECN (RFC 9768, 3.1.1). */
+VCC_INLINE bool asks_ecn(uint16_t flags)
+{
+	return (flags & (TCP_ECE | TCP_CWR)) == (TCP_ECE | TCP_CWR);
+}
+
+/* ECN-setup SYN-ACK (RFC 3168, 6.1.1): ECE alone. Both bits come from a reflecting middlebox. */
+VCC_INLINE bool accepts_ecn(uint16_t flags)
+{
+	return (flags & TCP_ECN_BITS) == TCP_ECE;
+}
+
+/* A SYN-ACK that accepts AccECN (RFC 9768, 3.1.2, table 2): neither classic ECN nor none. */
+VCC_INLINE bool accepts_accecn(uint16_t flags)
+{
+	uint16_t bits = flags & TCP_ECN_BITS;
+
+	return bits && bits != TCP_ECE && bits != TCP_ECN_BITS;
+}
+
+VCC_INLINE bool mode_changes(const struct vcc_params *p)
+{
+	return p->mode != MODE_SHADOW;
+}
+
+/* Does vcc, on this flow, ask for ECN where the guest did not? */
+VCC_INLINE bool brings_ecn(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return mode_changes(p) && (cc_traits(f->underlay) & CC_ECN);
+}
+
+VCC_INLINE void flow_init(struct vcc_flow *f, const struct vcc_params *p, enum vcc_stage stage)
+{
+	*f = (struct vcc_flow){
+		.stage = stage,
+		.underlay = p->underlay,
+		.mss_bytes = MSS_DEFAULT_BYTES,
+	};
+	cc_init(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
+}
+
+VCC_INLINE void start_sequence(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	f->snd_una = s->seq + 1;
+	f->snd_nxt = segment_end(s);
+	f->right_edge = f->snd_una;
+	f->round_end = f->snd_una;
+	f->progress_us = (uint32_t)s->now_us;
+	f->flags |= FLOW_SYN_SEEN_GUEST;
+}
+
+VCC_INLINE uint32_t option_flags(uint8_t options)
+{
+	return ((options & OPT_SACK_PERMITTED) ? FLOW_SACK : 0) |
+	       ((options & OPT_TIMESTAMPS) ? FLOW_TIMESTAMPS : 0) |
+	       ((options & OPT_WSCALE) ? FLOW_WSCALE : 0);
+}
+
+/* Fold one SYN's options in: an option counts only where both SYNs carry it. */
+VCC_INLINE void negotiate(struct vcc_flow *f, const struct vcc_segment *s, bool first)
+{
+	const uint32_t all = FLOW_SACK | FLOW_TIMESTAMPS | FLOW_WSCALE;
+	uint32_t offered = option_flags(s->options);
+	uint16_t mss_bytes = (s->options & OPT_MSS) ? s->mss : MSS_DEFAULT_BYTES;
+
+	if (first) {
+		f->flags = (f->flags & ~all) | offered;
+		f->mss_bytes = mss_bytes;
+	} else {
+		f->flags &= ~all | offered;
+		f->mss_bytes = (uint16_t)vcc_min(f->mss_bytes, mss_bytes);
+	}
+	f->mss_bytes = (uint16_t)vcc_max(f->mss_bytes, TIMESTAMPS_BYTES + 1);
+}
+
+/*
+ * A SYN or SYN-ACK on its way to the guest: choose the scale at which windows are exact, and an
+ * MSS of whole units. What the guest takes it for is the peer's own choice.
+ */
+VCC_INLINE void show_exact_scale(struct vcc_flow *f, const struct vcc_params *p,
+				 const struct vcc_segment *s, struct vcc_action *a)
+{
+	uint32_t overhead_bytes = (f->flags & FLOW_TIMESTAMPS) ? TIMESTAMPS_BYTES : 0;
+
+	f->wscale_peer = 0;
+	if (f->flags & FLOW_WSCALE)
+		f->wscale_peer = (uint8_t)vcc_min(s->wscale, WSCALE_MAX);
+	f->wscale_shown = f->wscale_peer;
+	if (!mode_changes(p) || !(cc_traits(f->underlay) & CC_CONTROLS))
+		return;
+	f->wscale_shown = (uint8_t)vcc_min(f->wscale_peer, wscale_for(p->window_max_bytes));
+	a->wscale = f->wscale_shown;
+	if (!(s->options & OPT_MSS) || f->mss_bytes <= overhead_bytes)
+		return;
+	uint32_t exact = mss_exact(f->mss_bytes - overhead_bytes, f->wscale_shown) + overhead_bytes;
+
+	f->mss_bytes = (uint16_t)exact;
+	a->mss = (uint16_t)vcc_min(s->mss, exact);
+}
+
+/* Both SYNs are known: settle who does what on this flow. */
+VCC_INLINE void settle(struct vcc_flow *f, const struct vcc_params *p)
+{
+	if ((f->flags & FLOW_TIMESTAMPS) && f->mss_bytes > TIMESTAMPS_BYTES)
+		f->mss_bytes -= TIMESTAMPS_BYTES;
+	if (!mode_changes(p))
+		return;
+	/* AccECN's counters mean nothing to a classic sender half: never taken over. */
+	if ((f->flags & FLOW_ACCECN_GUEST) ||
+	    ((f->flags & FLOW_ECN_GUEST) && p->guest_ecn == GUEST_ECN_LEAVE))
+		f->flags |= FLOW_LEFT_ALONE;
+}
+
+VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+			       const struct vcc_segment *s, struct vcc_action *a)
+{
+	bool again = f->stage == STAGE_SYN_SENT && s->seq + 1 == f->snd_una;
+
+	if (!again) {
+		if (p->mode == MODE_DRAIN) {
+			a->forget = true;
+			return;
+		}
+		flow_init(f, p, STAGE_SYN_SENT);
+		start_sequence(f, s);
+		f->flags |= FLOW_GUEST_OPENED;
+	}
+	negotiate(f, s, true);
+	f->flags &= ~(uint32_t)(FLOW_ECN_GUEST | FLOW_ACCECN_GUEST);
+	if (asks_ecn(s->flags)) {
+		f->flags |= FLOW_ECN_ASKED | FLOW_ECN_GUEST;
+		if ((s->flags & TCP_AE) && mode_changes(p) && p->guest_ecn == GUEST_ECN_OVERRIDE)
+			a->flags &= (uint16_t)~TCP_AE;
+	} else if (again) {
+		/* Unanswered: without ECN this time, and for good (RFC 3168, 6.1.1.1). */
+		if (f->flags & FLOW_ECN_ASKED)
+			f->flags |= FLOW_ECN_FELL_BACK;
+		f->flags &= ~(uint32_t)FLOW_ECN_ASKED;
+	} else if (brings_ecn(f, p)) {
+		f->flags |= FLOW_ECN_ASKED;
+		a->flags |= TCP_ECE | TCP_CWR;
+	}
+}
+
+VCC_INLINE void synack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+				const struct vcc_segment *s, struct vcc_action *a)
+{
+	bool ours = brings_ecn(f, p) && !(f->flags & FLOW_ECN_GUEST);
+
+	/* A repeated SYN-ACK must look as the first did. */
+	if (f->stage == STAGE_ESTABLISHED) {
+		a->wscale = f->wscale_shown;
+		if (ours)
+			a->flags &= (uint16_t)~TCP_ECN_BITS;
+		return;
+	}
+	if (seq_before(s->ack, f->snd_una) || seq_after(s->ack, f->snd_nxt))
+		return; /* answers another SYN; the guest will reset it */
+	f->snd_una = s->ack;
+	f->flags |= FLOW_SYN_SEEN_PEER;
+	negotiate(f, s, false);
+	if (f->flags & FLOW_ECN_ASKED) {
+		if (accepts_ecn(s->flags))
+			f->flags |= FLOW_ECN_FABRIC;
+		else if (!ours && accepts_accecn(s->flags))
+			f->flags |= FLOW_ACCECN_GUEST;
+		else
+			f->flags &= ~(uint32_t)FLOW_ECN_GUEST;
+	}
+	if (ours)
+		a->flags &= (uint16_t)~TCP_ECN_BITS;
+	show_exact_scale(f, p, s, a);
+	settle(f, p);
+	f->stage = STAGE_ESTABLISHED;
+}
+
+VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+			     const struct vcc_segment *s, struct vcc_action *a)
+{
+	/*
+	 * A SYN into a live connection may be forged, or the peer's restart: the guest decides
+	 * (RFC 9293, 3.10.7.4), and we follow what it answers.
+	 */
+	if (f->stage == STAGE_ESTABLISHED)
+		return;
+	if (f->stage == STAGE_SYN_SENT) {
+		/* Simultaneous open (RFC 9293, 3.5): the guest's options are known already. */
+		f->stage = STAGE_SYN_RECEIVED;
+		f->flags &= ~(uint32_t)FLOW_ECN_ASKED;
+		negotiate(f, s, false);
+	} else if (f->stage != STAGE_SYN_RECEIVED || f->peer_iss != s->seq) {
+		if (p->mode == MODE_DRAIN) {
+			a->forget = true;
+			return;
+		}
+		flow_init(f, p, STAGE_SYN_RECEIVED);
+		negotiate(f, s, true);
+	}
+	f->peer_iss = s->seq;
+	f->flags |= FLOW_SYN_SEEN_PEER;
+	if (!(f->flags & FLOW_GUEST_OPENED)) {
+		f->flags &= ~(uint32_t)FLOW_ECN_ASKED;
+		if (asks_ecn(s->flags))
+			f->flags |= FLOW_ECN_ASKED;
+	}
+	/* An AccECN guest whose ECN is overridden is to be a classic one. */
+	if (mode_changes(p) && p->guest_ecn == GUEST_ECN_OVERRIDE && asks_ecn(s->flags))
+		a->flags &= (uint16_t)~TCP_AE;
+	show_exact_scale(f, p, s, a);
+}
+
+VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+				  const struct vcc_segment *s, struct vcc_action *a)
+{
+	if (f->stage != STAGE_SYN_RECEIVED) {
+		/* It answers a SYN whose options we do not know: nothing about it is ours. */
+		a->forget = f->stage == STAGE_ESTABLISHED;
+		return;
+	}
+	if (!(f->flags & FLOW_SYN_SEEN_GUEST)) {
+		uint32_t peer_iss = f->peer_iss;
+
+		start_sequence(f, s);
+		f->peer_iss = peer_iss;
+		negotiate(f, s, false);
+		if (!(f->flags & FLOW_WSCALE))
+			f->wscale_peer = f->wscale_shown = 0;
+	}
+	f->flags &= ~(uint32_t)(FLOW_ECN_GUEST | FLOW_ECN_FABRIC | FLOW_ACCECN_GUEST);
+	if (!(f->flags & FLOW_ECN_ASKED))
+		return;
+	if (accepts_ecn(s->flags)) {
+		f->flags |= FLOW_ECN_GUEST | FLOW_ECN_FABRIC;
+	} else if (accepts_accecn(s->flags)) {
+		f->flags |= FLOW_ECN_GUEST | FLOW_ACCECN_GUEST;
+	} else if (brings_ecn(f, p)) {
+		f->flags |= FLOW_ECN_FABRIC;
+		a->flags = (uint16_t)((a->flags & ~TCP_ECN_BITS) | TCP_ECE);
+	}
+}
+
+/* The ACK that ends a handshake which the peer began. */
+VCC_INLINE void handshake_ack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+				       const struct vcc_segment *s)
+{
+	const uint32_t both = FLOW_SYN_SEEN_GUEST | FLOW_SYN_SEEN_PEER;
+
+	if (f->stage != STAGE_SYN_RECEIVED || (f->flags & both) != both ||
+	    seq_before(s->ack, f->snd_una) || seq_after(s->ack, f->snd_nxt))
+		return;
+	f->recover = f->snd_una;
+	settle(f, p);
+	f->stage = STAGE_ESTABLISHED;
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Losses, inferred from what the guest and the peer do about them. */
+#ifndef VCC_LOSS_H
+#define VCC_LOSS_H
+
+#include "prr.h"
+
+/* Has the retransmission timer of a sender in our place run out? */
+VCC_INLINE bool rto_passed(const struct vcc_flow *f, const struct vcc_params *p, uint32_t now_us)
+{
+	return flight_bytes(f) && now_us - f->progress_us >= rto_us(f, p->rto_min_us);
+}
+
+/* The guest sent something again: which of its mechanisms was it? */
+VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, enum vcc_sent sent,
+				const struct vcc_segment *s)
+{
+	if (sent == SENT_NOTHING || sent == SENT_NEW)
+		return;
+	if (s->seq == f->snd_una && rto_passed(f, p, (uint32_t)s->now_us)) {
+		timeout_begin(f, (uint32_t)s->now_us);
+		return;
+	}
+	/*
+	 * A guest that its window holds back cannot probe with new data and sends its tail again
+	 * (RFC 8985, 7.3). That is no loss; if it was one, duplicates or a timeout will tell.
+	 */
+	if (sent == SENT_TAIL_AGAIN)
+		return;
+	if (f->ca_state == CA_OPEN)
+		reduction_begin(f, p, CONGESTION_LOSS);
+	else if (f->ca_state == CA_CWR)
+		reduction_to_recovery(f);
+}
+
+/* RFC 5681, 3.2: the third duplicate ACK. */
+VCC_INLINE void loss_from_dupacks(struct vcc_flow *f, const struct vcc_params *p)
+{
+	if (f->dupacks < DUPACK_THRESHOLD)
+		return;
+	if (f->ca_state == CA_OPEN)
+		reduction_begin(f, p, CONGESTION_LOSS);
+	else if (f->ca_state == CA_CWR)
+		reduction_to_recovery(f);
+}
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A window reduction, from its cause to its end: Proportional Rate Reduction (RFC 6937) with the
+ * reduction bound, in the arithmetic of Linux's tcp_cwnd_reduction, because the native senders
+ * beside us count that way and a share is lost or won by a segment a round trip.
+ */
+#ifndef VCC_PRR_H
+#define VCC_PRR_H
+
+#include "cc/cc.h"
+#include "track.h"
+
+/*
+ * Begin a reduction. One a window of data (RFC 3168, 6.1.2): the next may begin only when
+ * something sent after this moment has been acknowledged.
+ */
+VCC_INLINE void reduction_begin(struct vcc_flow *f, const struct vcc_params *p,
+				enum vcc_congestion cause)
+{
+	VCC_LAW(f->ca_state == CA_OPEN);
+	f->prr_prior_segs = f->cc.cwnd_segs;
+	f->prr_delivered_bytes = 0;
+	f->prr_out_bytes = 0;
+	f->recover = f->snd_nxt;
+	f->reductions++;
+	f->ca_state = cause == CONGESTION_ECN ? CA_CWR : CA_RECOVERY;
+	cc_on_congestion(f->underlay, &f->cc, cause);
+	if (!p->prr)
+		f->cc.cwnd_segs = vcc_min(f->cc.cwnd_segs, f->cc.ssthresh_segs);
+	/* RFC 3168, 6.1.2: CWR tells of a reduction for whatever reason. */
+	if (f->flags & FLOW_ECN_FABRIC)
+		f->flags |= FLOW_CWR_DUE;
+}
+
+/* A loss inside a reduction extends it to what is now in flight, without a second one. */
+VCC_INLINE void reduction_to_recovery(struct vcc_flow *f)
+{
+	f->ca_state = CA_RECOVERY;
+	f->recover = f->snd_nxt;
+}
+
+/* The retransmission timer of a sender in our place went off (RFC 5681, 3.1; RFC 6298, 5.5). */
+VCC_INLINE void timeout_begin(struct vcc_flow *f, uint32_t now_us)
+{
+	if (f->ca_state != CA_LOSS)
+		f->reductions++;
+	f->ca_state = CA_LOSS;
+	f->recover = f->snd_nxt;
+	f->dupacks = 0;
+	f->progress_us = now_us;
+	f->rto_backoff += f->rto_backoff < RTO_BACKOFF_MAX;
+	rtt_cancel(f);
+	cc_on_timeout(f->underlay, &f->cc);
+	if (f->flags & FLOW_ECN_FABRIC)
+		f->flags |= FLOW_CWR_DUE;
+}
+
+/*
+ * End a reduction once something beyond `recover` is acknowledged. Strictly beyond: the CWR went
+ * on what was sent first after the reduction, and until the peer has it, its ECE is stale.
+ */
+VCC_INLINE void reduction_end(struct vcc_flow *f, uint32_t ack)
+{
+	if (f->ca_state == CA_OPEN || !seq_after(ack, f->recover))
+		return;
+	if (f->ca_state != CA_LOSS)
+		f->cc.cwnd_segs = f->cc.ssthresh_segs;
+	f->cc.credit_bytes = 0;
+	f->ca_state = CA_OPEN;
+	f->dupacks = 0;
+}
+
+/* RFC 6937, 3: how many segments the guest may send on this ACK. Sets cwnd to match. */
+VCC_INLINE uint32_t prr_segs(struct vcc_flow *f, const struct ack_news *news)
+{
+	uint32_t pipe_segs = bytes_to_segs_ceil(f, flight_bytes(f) - sacked_bytes(f));
+	uint32_t ssthresh_segs = f->cc.ssthresh_segs;
+	uint32_t send_segs;
+
+	f->prr_delivered_bytes += news->delivered_bytes;
+	uint32_t delivered_segs = bytes_to_segs_ceil(f, f->prr_delivered_bytes);
+	uint32_t out_segs = bytes_to_segs_ceil(f, f->prr_out_bytes);
+
+	if (pipe_segs > ssthresh_segs) {
+		uint64_t prior_segs = vcc_max(f->prr_prior_segs, 1);
+		uint64_t due =
+		    ((uint64_t)ssthresh_segs * delivered_segs + prior_segs - 1) / prior_segs;
+
+		send_segs = vcc_sub_floor0((uint32_t)due, out_segs);
+	} else {
+		/* The slow start part of the reduction bound. */
+		uint32_t newly_segs = bytes_to_segs_ceil(f, news->delivered_bytes);
+
+		send_segs = vcc_max(vcc_sub_floor0(delivered_segs, out_segs), newly_segs);
+		if (news->acked_bytes)
+			send_segs++;
+		send_segs = vcc_min(send_segs, ssthresh_segs - pipe_segs);
+	}
+	/* At least one on the first ACK: a retransmission must be able to leave. */
+	if (!f->prr_out_bytes)
+		send_segs = vcc_max(send_segs, 1);
+	f->cc.cwnd_segs = vcc_min(vcc_max(pipe_segs + send_segs, 1), CWND_MAX_SEGS);
+	return send_segs;
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Round-trip time and retransmission timeout (RFC 6298), by timing one segment at a time. */
+#ifndef VCC_RTT_H
+#define VCC_RTT_H
+
+#include "seq.h"
+#include "vcc.h"
+
+/* RFC 6298, 2.1: before the first sample. */
+#define RTO_INITIAL_US	1000000u
+#define RTO_MAX_US	60000000u
+#define RTO_BACKOFF_MAX 6u
+/* A sample beyond this comes from a clock that jumped, not from a path. */
+#define RTT_MAX_US 30000000u
+
+/* Begin to time a segment that ends at `end`, unless one is being timed. */
+VCC_INLINE void rtt_start(struct vcc_flow *f, uint32_t end, uint32_t now_us)
+{
+	if (f->flags & FLOW_RTT_TIMING)
+		return;
+	f->flags |= FLOW_RTT_TIMING;
+	f->rtt_seq = end;
+	f->rtt_sent_us = now_us;
+}
+
+/* Karn's algorithm (RFC 6298, 3): a retransmitted segment gives no sample. */
+VCC_INLINE void rtt_cancel(struct vcc_flow *f)
+{
+	f->flags &= ~(uint32_t)FLOW_RTT_TIMING;
+}
+
+/* Take the sample if `ack` covers the timed segment. Returns it in us, or 0. */
+VCC_INLINE uint32_t rtt_sample(struct vcc_flow *f, uint32_t ack, uint32_t now_us)
+{
+	if (!(f->flags & FLOW_RTT_TIMING) || seq_before(ack, f->rtt_seq))
+		return 0;
+	rtt_cancel(f);
+	uint32_t rtt_us = vcc_max(now_us - f->rtt_sent_us, 1);
+
+	if (rtt_us > RTT_MAX_US)
+		return 0;
+	if (!f->srtt_us8) { /* RFC 6298, 2.2 */
+		f->srtt_us8 = rtt_us << 3;
+		f->rttvar_us4 = rtt_us << 1;
+		return rtt_us;
+	}
+	/* RFC 6298, 2.3, with alpha 1/8 and beta 1/4. */
+	uint32_t srtt_us = f->srtt_us8 >> 3;
+	uint32_t error_us = srtt_us > rtt_us ? srtt_us - rtt_us : rtt_us - srtt_us;
+
+	f->rttvar_us4 += error_us - (f->rttvar_us4 >> 2);
+	f->srtt_us8 += rtt_us - srtt_us;
+	return rtt_us;
+}
+
+/*
+ * The timeout of a sender in our place. The floor applies to the variance term, as in Linux,
+ * so that a path of stable delay keeps a margin above its round trip.
+ */
+VCC_INLINE uint32_t rto_us(const struct vcc_flow *f, uint32_t rto_min_us)
+{
+	uint32_t rto = RTO_INITIAL_US;
+
+	if (f->srtt_us8)
+		rto = (f->srtt_us8 >> 3) + vcc_max(f->rttvar_us4, rto_min_us);
+	rto = vcc_min(rto, RTO_MAX_US);
+	return vcc_min(rto << vcc_min(f->rto_backoff, RTO_BACKOFF_MAX), RTO_MAX_US);
+}
+
+#endif

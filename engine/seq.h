@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Modular arithmetic on sequence numbers and on 32-bit microsecond clocks (RFC 9293, 3.4). */
+#ifndef VCC_SEQ_H
+#define VCC_SEQ_H
+
+#include "base.h"
+
+VCC_INLINE bool seq_before(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) < 0;
+}
+
+VCC_INLINE bool seq_after(uint32_t a, uint32_t b)
+{
+	return seq_before(b, a);
+}
+
+VCC_INLINE uint32_t seq_max(uint32_t a, uint32_t b)
+{
+	return seq_after(a, b) ? a : b;
+}
+
+/* Bytes from `from` up to `to`; 0 where `to` lies before `from`. */
+VCC_INLINE uint32_t seq_distance(uint32_t from, uint32_t to)
+{
+	return seq_before(to, from) ? 0 : to - from;
+}
+
+#endif

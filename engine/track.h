@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the guest has sent and what the peer has acknowledged (RFC 9293, 3.3.1; RFC 5681, 2). */
+#ifndef VCC_TRACK_H
+#define VCC_TRACK_H
+
+#include "rtt.h"
+#include "seq.h"
+#include "vcc.h"
+
+/* RFC 5681, 3.2: so many duplicate ACKs tell of a loss. */
+#define DUPACK_THRESHOLD 3u
+
+VCC_INLINE uint32_t flight_bytes(const struct vcc_flow *f)
+{
+	return f->snd_nxt - f->snd_una;
+}
+
+VCC_INLINE uint32_t bytes_to_segs_ceil(const struct vcc_flow *f, uint32_t bytes)
+{
+	return (bytes + f->mss_bytes - 1) / f->mss_bytes;
+}
+
+/*
+ * Bytes that have left the network above snd_una, as far as duplicate ACKs tell: one segment
+ * each, never more than the flight (RFC 6582, 3.2 step 2, and Linux for a peer without SACK).
+ */
+VCC_INLINE uint32_t sacked_bytes(const struct vcc_flow *f)
+{
+	return vcc_min((uint32_t)f->dupacks * f->mss_bytes, flight_bytes(f));
+}
+
+/* One past the last sequence number that a segment occupies. */
+VCC_INLINE uint32_t segment_end(const struct vcc_segment *s)
+{
+	return s->seq + s->payload_bytes + !!(s->flags & TCP_SYN) + !!(s->flags & TCP_FIN);
+}
+
+/* How a data segment of the guest relates to what it sent before. */
+enum vcc_sent {
+	SENT_NOTHING, /* occupies no sequence space */
+	SENT_NEW,
+	SENT_TAIL_AGAIN,  /* a retransmission that ends at snd_nxt: perhaps a probe (RFC 8985, 7) */
+	SENT_FIRST_AGAIN, /* a retransmission of the first unacknowledged byte */
+	SENT_AGAIN,
+};
+
+/* Take note of a segment from the guest. */
+VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	uint32_t end = segment_end(s);
+	uint32_t now_us = (uint32_t)s->now_us;
+
+	if (end == s->seq)
+		return SENT_NOTHING;
+	/* The guest's own cut is the truth about its segment size (it knows the path MTU). */
+	if (s->seg_bytes)
+		f->mss_bytes = (uint16_t)s->seg_bytes;
+	else if (s->payload_bytes > f->mss_bytes)
+		f->mss_bytes = (uint16_t)vcc_min(s->payload_bytes, 65535);
+
+	if (seq_after(end, f->snd_nxt)) {
+		if (f->snd_nxt == f->snd_una)
+			f->progress_us = now_us; /* RFC 6298, 5.1 */
+		if (f->ca_state != CA_OPEN)
+			f->prr_out_bytes += end - f->snd_nxt;
+		f->snd_nxt = end;
+		f->flight_max_bytes = vcc_max(f->flight_max_bytes, flight_bytes(f));
+		rtt_start(f, end, now_us);
+		return SENT_NEW;
+	}
+	rtt_cancel(f);
+	if (!seq_after(end, f->snd_una))
+		return SENT_NOTHING; /* old news: a keep-alive, or a copy that crossed its ACK */
+	f->retransmissions++;
+	if (f->ca_state != CA_OPEN)
+		f->prr_out_bytes += end - s->seq;
+	/*
+	 * With one segment in flight the tail is also the first: the deadline then tells a probe
+	 * from a timeout, as it does for every retransmission of the first byte.
+	 */
+	if (end == f->snd_nxt)
+		return SENT_TAIL_AGAIN;
+	return s->seq == f->snd_una ? SENT_FIRST_AGAIN : SENT_AGAIN;
+}
+
+/* What one ACK from the peer says. */
+struct ack_news {
+	uint32_t acked_bytes;	  /* by which snd_una moved */
+	uint32_t delivered_bytes; /* acknowledged or inferred to have left the network */
+	uint32_t rtt_us;	  /* a sample, or 0 */
+	bool duplicate;		  /* by RFC 5681, 2 */
+	bool same_ack;		  /* acknowledges just what was acknowledged, but is no duplicate */
+};
+
+/* Take note of an ACK on its way to the guest. An ACK of data never sent changes nothing. */
+VCC_INLINE struct ack_news track_acked(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	struct ack_news news = {};
+	uint32_t now_us = (uint32_t)s->now_us;
+
+	if (seq_after(s->ack, f->snd_una) && !seq_after(s->ack, f->snd_nxt)) {
+		news.acked_bytes = s->ack - f->snd_una;
+		news.delivered_bytes = news.acked_bytes;
+		f->snd_una = s->ack;
+		f->progress_us = now_us; /* RFC 6298, 5.3 */
+		f->rto_backoff = 0;
+		news.rtt_us = rtt_sample(f, s->ack, now_us);
+		if (f->ca_state != CA_RECOVERY) {
+			f->dupacks = 0;
+		} else {
+			/* One ACK closes the hole, the rest were in the duplicates' count. */
+			uint32_t segs = bytes_to_segs_ceil(f, news.acked_bytes);
+
+			f->dupacks = (uint8_t)vcc_sub_floor0(f->dupacks, segs);
+		}
+	} else if (s->ack == f->snd_una && !s->payload_bytes && !(s->flags & TCP_FIN) &&
+		   flight_bytes(f) && (f->flags & FLOW_WINDOW_SHOWN)) {
+		/*
+		 * A receiver with SACK says by its blocks that a segment arrived out of order; its
+		 * window may move with it, which RFC 5681 would not count as a duplicate.
+		 */
+		if (s->window == f->window_received || (s->options & OPT_SACK)) {
+			news.duplicate = true;
+			news.delivered_bytes = f->mss_bytes;
+			f->dupacks += f->dupacks < UINT8_MAX;
+		} else {
+			news.same_ack = true;
+		}
+	}
+	VCC_LAW(!seq_after(f->snd_una, f->snd_nxt));
+	return news;
+}
+
+/*
+ * Did the guest use the window that it was given during the last round trip? A window that it
+ * does not use must not grow (RFC 7661; Linux: tcp_is_cwnd_limited).
+ */
+VCC_INLINE bool window_limited(const struct vcc_flow *f)
+{
+	uint32_t cwnd_bytes = f->cc.cwnd_segs * f->mss_bytes;
+
+	if (f->flight_max_bytes + f->mss_bytes > cwnd_bytes)
+		return true;
+	return f->cc.cwnd_segs < f->cc.ssthresh_segs && cwnd_bytes < 2 * f->flight_max_bytes;
+}
+
+/* At the end of a round trip the largest flight is measured afresh. */
+VCC_INLINE void round_turn(struct vcc_flow *f, uint32_t ack)
+{
+	if (seq_before(ack, f->round_end))
+		return;
+	f->round_end = f->snd_nxt;
+	f->flight_max_bytes = flight_bytes(f);
+}
+
+#endif

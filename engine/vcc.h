@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The face of the engine: a segment goes in, an action comes out.
+ *
+ * The engine is a pure function over one flow's state. It does no I/O, reads no clock and
+ * allocates nothing; a shell parses frames, finds the flow, calls one of three functions and
+ * carries out the action:
+ *
+ *	vcc_from_guest	a segment that the guest sent, on its way to the fabric
+ *	vcc_to_guest	a segment from the fabric, on its way to the guest
+ *	vcc_deadline	nothing came; time has passed
+ *
+ * All multi-byte values are in host order. The same bytes of struct vcc_flow lie in a kernel
+ * map, in user space and in a dump.
+ */
+#ifndef VCC_H
+#define VCC_H
+
+#include "base.h"
+
+/* TCP header flags (RFC 9293, 3.1; RFC 3168, 6.1; AE: RFC 9768, 3.1). */
+enum vcc_tcp_flag {
+	TCP_FIN = 0x001,
+	TCP_SYN = 0x002,
+	TCP_RST = 0x004,
+	TCP_PSH = 0x008,
+	TCP_ACK = 0x010,
+	TCP_URG = 0x020,
+	TCP_ECE = 0x040,
+	TCP_CWR = 0x080,
+	TCP_AE = 0x100,
+};
+
+/* The ECN field of the IP header (RFC 3168, 5). */
+enum vcc_ip_ecn {
+	IP_ECN_NOT_ECT = 0,
+	IP_ECN_ECT_1 = 1,
+	IP_ECN_ECT_0 = 2,
+	IP_ECN_CE = 3,
+};
+
+/* Options of a segment that the engine looks at. */
+enum vcc_option {
+	OPT_MSS = 0x01,
+	OPT_WSCALE = 0x02,
+	OPT_SACK_PERMITTED = 0x04,
+	OPT_TIMESTAMPS = 0x08,
+	OPT_SACK = 0x10, /* at least one SACK block */
+};
+
+/* What a shell parsed. A GSO or GRO super-segment is one segment with segs > 1. */
+struct vcc_segment {
+	uint64_t now_us; /* monotonic; any epoch */
+	uint32_t seq;
+	uint32_t ack; /* valid where TCP_ACK is set */
+	uint32_t payload_bytes;
+	uint32_t seg_bytes; /* payload of each full segment of a super-segment; else 0 */
+	uint16_t window;    /* the field as it stands in the header, unscaled */
+	uint16_t flags;	    /* enum vcc_tcp_flag */
+	uint16_t mss;	    /* value of the MSS option, where OPT_MSS */
+	uint8_t wscale;	    /* value of the Window Scale option, where OPT_WSCALE */
+	uint8_t options;    /* enum vcc_option */
+	uint8_t ip_ecn;	    /* enum vcc_ip_ecn */
+};
+
+enum vcc_verdict {
+	VCC_PASS = 0,
+	VCC_DROP = 1,
+};
+
+/* What the shell does with the segment: each field is the value that it shall leave with. */
+struct vcc_action {
+	uint8_t verdict; /* enum vcc_verdict */
+	uint8_t ip_ecn;
+	uint8_t wscale; /* meaningful where the segment carries the option */
+	uint8_t forget; /* the flow has ended: remove its state */
+	uint16_t flags;
+	uint16_t window;
+	uint16_t mss;	      /* meaningful where the segment carries the option */
+	uint32_t deadline_ms; /* vcc_deadline only: call again after so long */
+};
+
+/* Where a connection stands, as far as the shell's port has seen it. */
+enum vcc_stage {
+	STAGE_NONE = 0,
+	STAGE_SYN_SENT,	    /* the guest opens: its SYN passed */
+	STAGE_SYN_RECEIVED, /* the peer opens: its SYN passed */
+	STAGE_ESTABLISHED,
+	STAGE_CLOSED, /* both FINs or a RST passed; lingers for retransmissions */
+};
+
+/* The sender half's congestion state; names as in RFC 6582, RFC 6937 and Linux. */
+enum vcc_ca_state {
+	CA_OPEN = 0,
+	CA_CWR,	     /* reducing after ECE */
+	CA_RECOVERY, /* reducing after a loss that was repaired without a timeout */
+	CA_LOSS,     /* slow start after a retransmission timeout */
+};
+
+enum vcc_flow_flag {
+	FLOW_GUEST_OPENED = 1 << 0, /* the guest sent the first SYN */
+	FLOW_SYN_SEEN_GUEST = 1 << 1,
+	FLOW_SYN_SEEN_PEER = 1 << 2,
+	FLOW_ECN_GUEST = 1 << 3,    /* the guest negotiated ECN itself */
+	FLOW_ECN_FABRIC = 1 << 4,   /* ECN is on between us and the peer */
+	FLOW_ECN_ASKED = 1 << 5,    /* an ECN-setup SYN went to the fabric, by guest or by us */
+	FLOW_ACCECN_GUEST = 1 << 6, /* the guest asked for AccECN (RFC 9768) */
+	FLOW_SACK = 1 << 7,	    /* offered by guest, then: permitted on both sides */
+	FLOW_TIMESTAMPS = 1 << 8,   /* likewise */
+	FLOW_WSCALE = 1 << 9,	    /* likewise (RFC 7323, 2.2) */
+	FLOW_LEFT_ALONE = 1 << 10,  /* tracked, never changed: the guest's ECN is its own */
+	FLOW_ECE_LATCHED = 1 << 11, /* receiver half: CE came, CWR has not */
+	FLOW_CWR_DUE = 1 << 12,	    /* sender half: CWR goes on the next new data */
+	FLOW_RTT_TIMING = 1 << 13,  /* rtt_seq is being timed */
+	FLOW_FIN_GUEST = 1 << 14,
+	FLOW_FIN_PEER = 1 << 15,
+	FLOW_WINDOW_SHOWN = 1 << 16,  /* window_shown and window_received are valid */
+	FLOW_ECN_FELL_BACK = 1 << 17, /* a SYN with ECN went unanswered (RFC 3168, 6.1.1.1) */
+};
+
+/* What a congestion control owns: these, and nothing else of the flow. */
+struct vcc_cc_state {
+	uint32_t cwnd_segs;
+	uint32_t ssthresh_segs;
+	uint32_t credit_bytes; /* acknowledged, not yet turned into growth */
+	uint32_t own[4];       /* private to the algorithm */
+};
+
+/* The state of one connection at one port. */
+struct vcc_flow {
+	/* Sequence tracking of the guest's data (RFC 9293, 3.3.1). */
+	uint32_t snd_una;
+	uint32_t snd_nxt;
+	uint32_t right_edge; /* furthest ack + window that the guest has been shown */
+	union {
+		uint32_t recover;  /* snd_nxt at the last reduction (RFC 6582, 3.2) */
+		uint32_t peer_iss; /* until established: the peer's initial sequence number */
+	};
+	struct vcc_cc_state cc;
+	/* Proportional Rate Reduction (RFC 6937, 3). */
+	uint32_t prr_prior_segs;
+	uint32_t prr_delivered_bytes;
+	uint32_t prr_out_bytes;
+	/* Congestion window validation (RFC 7661): the largest flight of this round trip. */
+	uint32_t flight_max_bytes;
+	uint32_t round_end;
+	/* RTT and RTO (RFC 6298); scaled as there: srtt by 8, rttvar by 4. */
+	uint32_t srtt_us8;
+	uint32_t rttvar_us4;
+	uint32_t rtt_seq;
+	uint32_t rtt_sent_us;
+	uint32_t progress_us; /* last time the retransmission timer was restarted */
+	uint32_t last_seen_ms;
+	uint32_t flags; /* enum vcc_flow_flag */
+	/* Counted for the person who looks. */
+	uint32_t marks;		  /* ACKs that carried ECE */
+	uint32_t reductions;	  /* of the window, for ECN or loss */
+	uint32_t retransmissions; /* segments that the guest sent again */
+	uint32_t drops;		  /* segments that we dropped */
+	uint32_t guest_cwrs;	  /* segments on which the guest set CWR itself */
+	uint16_t mss_bytes;	  /* payload of the guest's full segment */
+	uint16_t segs_since_ack;
+	uint16_t window_shown;	  /* last window field that the guest was given */
+	uint16_t window_received; /* the field that stood there before */
+	uint8_t stage;		  /* enum vcc_stage */
+	uint8_t ca_state;	  /* enum vcc_ca_state */
+	uint8_t underlay;	  /* enum vcc_underlay */
+	uint8_t dupacks;
+	uint8_t wscale_peer;  /* the scale of the windows that the peer sends */
+	uint8_t wscale_shown; /* the scale that the guest was told */
+	uint8_t rto_backoff;  /* doublings of the RTO (RFC 6298, 5.5) */
+	uint8_t reserved;
+};
+
+enum vcc_mode {
+	MODE_ENFORCE = 0,
+	MODE_SHADOW, /* compute, change nothing */
+	MODE_DRAIN,  /* enforce the flows that are there, take no new ones */
+};
+
+/* What to do with a guest that negotiates ECN itself. */
+enum vcc_guest_ecn {
+	GUEST_ECN_LEAVE = 0,
+	GUEST_ECN_OVERRIDE,
+};
+
+/* How one port's flows are treated; never written by the engine. */
+struct vcc_params {
+	uint8_t underlay;  /* enum vcc_underlay: for new flows */
+	uint8_t mode;	   /* enum vcc_mode */
+	uint8_t guest_ecn; /* enum vcc_guest_ecn */
+	uint8_t prr;	   /* bool: reduce by RFC 6937, else at once */
+	uint8_t pace_push; /* bool: the PSH rule of push.h */
+	uint8_t reserved[3];
+	uint32_t window_floor_segs;   /* a shown window never falls below; at least 1 */
+	uint32_t initial_window_segs; /* RFC 6928 */
+	uint32_t window_max_bytes;    /* windows up to this size are shown exactly */
+	uint32_t rto_min_us;
+	uint32_t established_idle_ms; /* forgotten after so long without a segment */
+	uint32_t handshake_idle_ms;
+	uint32_t closed_idle_ms;
+};
+
+#endif

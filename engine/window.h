@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Enforcement: the window field of what the guest receives (RFC 9293, 3.8.6; AC/DC, 3.3).
+ * Scales: the peer's windows count in wscale_peer, what the guest sees in wscale_shown, which is
+ * never the larger one, so that every window of the peer can be said to the guest.
+ */
+#ifndef VCC_WINDOW_H
+#define VCC_WINDOW_H
+
+#include "track.h"
+
+/* RFC 7323, 2.2. */
+#define WSCALE_MAX 14u
+/* RFC 7323, appendix A: the timestamps option with its padding. */
+#define TIMESTAMPS_BYTES 12u
+/* A segment smaller than this is not worth an exact window. */
+#define EXACT_MSS_MIN_BYTES 256u
+
+/* The smallest scale at which a window of max_bytes fits the 16-bit field. */
+VCC_INLINE uint8_t wscale_for(uint32_t max_bytes)
+{
+	uint8_t scale = 0;
+
+	while (scale < WSCALE_MAX && ((uint32_t)UINT16_MAX << scale) < max_bytes)
+		scale++;
+	return scale;
+}
+
+/* An MSS whose windows are exact at `scale`: whole segments are whole window units. */
+VCC_INLINE uint32_t mss_exact(uint32_t mss_bytes, uint8_t scale)
+{
+	if (mss_bytes < EXACT_MSS_MIN_BYTES)
+		return mss_bytes;
+	return mss_bytes & ~((1u << scale) - 1);
+}
+
+/* The peer's window as the guest would read it, were it not limited by us. */
+VCC_INLINE uint16_t window_translate(const struct vcc_flow *f, uint16_t window)
+{
+	uint32_t shift = f->wscale_peer - f->wscale_shown;
+
+	return (uint16_t)vcc_min((uint32_t)window << shift, UINT16_MAX);
+}
+
+/*
+ * The field to show for a window of `granted_bytes` beyond snd_una. Laws, strongest first:
+ * never more than the receiver offers (1); a duplicate ACK repeats the window before it (4);
+ * never less than what was shown or is in flight (2); never below the floor (3).
+ */
+VCC_INLINE uint16_t window_field(const struct vcc_flow *f, const struct vcc_params *p,
+				 const struct vcc_segment *s, const struct ack_news *news,
+				 uint32_t granted_bytes)
+{
+	uint16_t offered = window_translate(f, s->window);
+	uint32_t unit = 1u << f->wscale_shown;
+	uint32_t behind_bytes = f->snd_una - s->ack; /* of an old ACK: its window starts earlier */
+	uint32_t floor_bytes = vcc_max(p->window_floor_segs, 1) * f->mss_bytes;
+	uint32_t grant = (vcc_max(granted_bytes, floor_bytes) + behind_bytes) >> f->wscale_shown;
+	uint32_t held_bytes = seq_distance(s->ack, seq_max(f->right_edge, f->snd_nxt));
+	uint32_t held = (held_bytes + unit - 1) >> f->wscale_shown;
+	uint32_t field = vcc_max(vcc_max(grant, held), 1);
+
+	if (news->duplicate)
+		field = f->window_shown;
+	return (uint16_t)vcc_min(field, offered);
+}
+
+/* Remember what the guest was given. */
+VCC_INLINE void window_note(struct vcc_flow *f, const struct vcc_segment *s, uint16_t field,
+			    uint8_t scale)
+{
+	f->right_edge = seq_max(f->right_edge, s->ack + ((uint32_t)field << scale));
+	f->window_shown = field;
+	f->window_received = s->window;
+	f->flags |= FLOW_WINDOW_SHOWN;
+}
+
+#endif
