@@ -16,12 +16,12 @@
 /* A segment smaller than this is not worth an exact window. */
 #define EXACT_MSS_MIN_BYTES 256u
 
-/* The smallest scale at which a window of max_bytes fits the 16-bit field. */
+/* The smallest scale at which a window of max_bytes fits the 16-bit field, but for one unit. */
 VCC_INLINE uint8_t wscale_for(uint32_t max_bytes)
 {
 	uint8_t scale = 0;
 
-	while (scale < WSCALE_MAX && ((uint32_t)UINT16_MAX << scale) < max_bytes)
+	while (scale < WSCALE_MAX && (1u << (16 + scale)) < max_bytes)
 		scale++;
 	return scale;
 }
