@@ -87,10 +87,10 @@ static int option_step(uint32_t index, struct option_walk *w)
 
 /*
  * Fill in what the options say, and where (from the TCP header) the values of MSS and Window
- * Scale lie. False where they are malformed.
+ * Scale lie. `first` are the first four bytes of the options. False where they are malformed.
  */
 static __always_inline bool parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t length,
-					  struct vcc_segment *s, uint8_t *mss_off,
+					  __be32 first, struct vcc_segment *s, uint8_t *mss_off,
 					  uint8_t *wscale_off)
 {
 	s->options = 0;
@@ -100,15 +100,9 @@ static __always_inline bool parse_options(struct __sk_buff *skb, uint32_t l4_off
 	*wscale_off = 0;
 	if (!length)
 		return true;
-	if (length == 12 && !(s->flags & TCP_SYN)) {
-		__be32 first;
-
-		if (bpf_skb_load_bytes(skb, l4_off + TCP_HEADER_BYTES, &first, 4))
-			return false;
-		if (first == bpf_htonl(TIMESTAMPS_ONLY)) {
-			s->options = OPT_TIMESTAMPS;
-			return true;
-		}
+	if (first == bpf_htonl(TIMESTAMPS_ONLY) && length == 12 && !(s->flags & TCP_SYN)) {
+		s->options = OPT_TIMESTAMPS;
+		return true;
 	}
 	struct option_walk w = { .length = length };
 

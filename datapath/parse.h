@@ -28,6 +28,7 @@ struct frame {
 	uint32_t l4_off;
 	uint16_t data_off_flags; /* bytes 12 and 13 of the TCP header, host order */
 	uint8_t tos;		 /* IPv4 TOS, or byte 1 of the IPv6 header */
+	uint32_t ipv4_head[3];	 /* the first 12 bytes, up to and with the checksum */
 	bool ipv6;
 	uint8_t mss_off;    /* of the option's value, from the TCP header; 0 without */
 	uint8_t wscale_off; /* likewise */
@@ -105,6 +106,7 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 			return COUNT_FRAGMENT;
 		fr->ipv6 = false;
 		fr->tos = ip->tos;
+		__builtin_memcpy(fr->ipv4_head, ip, sizeof(fr->ipv4_head));
 		s->ip_ecn = ip->tos & 3;
 		fr->l4_off = off + ip->ihl * 4;
 		key_v4(src, ip->saddr);
@@ -167,10 +169,13 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 	s->seg_bytes = s->payload_bytes > skb->gso_size ? skb->gso_size : 0;
 	if (!flags_sane(s->flags))
 		return COUNT_BAD_FLAGS;
-	return parse_options(skb, fr->l4_off, header_bytes - sizeof(*tcp), s, &fr->mss_off,
-			     &fr->wscale_off)
-		   ? PARSED
-		   : COUNT_BAD_OPTIONS;
+	__be32 *options = (void *)(tcp + 1);
+	__be32 first = (void *)(options + 1) > end ? 0 : *options;
+
+	if (!parse_options(skb, fr->l4_off, header_bytes - sizeof(*tcp), first, s, &fr->mss_off,
+			   &fr->wscale_off))
+		return COUNT_BAD_OPTIONS;
+	return PARSED;
 }
 
 #endif

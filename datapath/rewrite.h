@@ -9,7 +9,6 @@
 #include "parse.h"
 
 #define TCP_CHECK_OFF 16
-#define IP_CHECK_OFF  10
 
 /* What replacing one 16-bit word adds to a one's complement sum (RFC 1624). */
 static __always_inline uint64_t sum_diff(__be16 from, __be16 to)
@@ -77,11 +76,23 @@ static __always_inline long rewrite_ecn(struct __sk_buff *skb, const struct fram
 
 		return bpf_skb_store_bytes(skb, fr->l3_off + 1, &byte, 1, BPF_F_RECOMPUTE_CSUM);
 	}
-	uint8_t tos = (fr->tos & ~3) | a->ip_ecn;
-	long err = bpf_skb_store_bytes(skb, fr->l3_off + 1, &tos, 1, 0);
+	/* TOS and checksum in one store: each helper call costs as much as the arithmetic. */
+	struct {
+		__be16 version_tos;
+		uint8_t between[8];
+		__be16 check;
+	} head;
 
-	return err | bpf_l3_csum_replace(skb, fr->l3_off + IP_CHECK_OFF, bpf_htons(fr->tos),
-					 bpf_htons(tos), 2);
+	_Static_assert(sizeof(head) == sizeof(fr->ipv4_head), "the first 12 bytes");
+	__builtin_memcpy(&head, fr->ipv4_head, sizeof(head));
+	__be16 before = head.version_tos;
+
+	((uint8_t *)&head)[1] = (fr->tos & ~3) | a->ip_ecn;
+	uint32_t sum = (uint16_t)~head.check + (uint32_t)sum_diff(before, head.version_tos);
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	head.check = (__be16) ~(sum + (sum >> 16));
+	return bpf_skb_store_bytes(skb, fr->l3_off, &head, sizeof(head), 0);
 }
 
 static __always_inline long rewrite(struct __sk_buff *skb, const struct frame *fr,
