@@ -11,10 +11,21 @@ VCC_INLINE bool ecn_is_ours(const struct vcc_flow *f)
 	return (f->flags & FLOW_ECN_FABRIC) && !(f->flags & FLOW_ECN_GUEST);
 }
 
-/* Sender half, from-guest: ECT(0) and CWR on new data only (RFC 3168, 6.1.2 and 6.1.5). */
-VCC_INLINE void ecn_mark_data(struct vcc_flow *f, enum vcc_sent sent, struct vcc_action *a)
+/*
+ * Sender half, from-guest: ECT(0) and CWR on new data only, not on retransmissions, pure ACKs or
+ * a FIN alone (RFC 3168, 6.1.2, 6.1.4 and 6.1.5).
+ */
+VCC_INLINE void ecn_mark_data(struct vcc_flow *f, enum vcc_sent sent, const struct vcc_segment *s,
+			      struct vcc_action *a)
 {
-	if (sent != SENT_NEW || !(f->flags & FLOW_ECN_FABRIC))
+	if (!(f->flags & FLOW_ECN_FABRIC))
+		return;
+	/* What a guest without ECN says in these bits was agreed with nobody. */
+	if (ecn_is_ours(f)) {
+		a->ip_ecn = IP_ECN_NOT_ECT;
+		a->flags &= (uint16_t) ~(TCP_ECE | TCP_CWR);
+	}
+	if (sent != SENT_NEW || !s->payload_bytes)
 		return;
 	a->ip_ecn = IP_ECN_ECT_0;
 	if (f->flags & FLOW_CWR_DUE) {

@@ -28,12 +28,40 @@ VCC_INLINE bool is_managed(const struct vcc_flow *f)
 	       !(f->flags & FLOW_LEFT_ALONE);
 }
 
-VCC_INLINE void note_closing(struct vcc_flow *f, uint16_t flags, uint32_t fin)
+/* Both FINs: what still comes are retransmissions. */
+VCC_INLINE void note_fin(struct vcc_flow *f, uint16_t flags, uint32_t whose)
 {
+	const uint32_t both = FLOW_FIN_GUEST | FLOW_FIN_PEER;
+
 	if (flags & TCP_FIN)
-		f->flags |= fin;
-	if ((flags & TCP_RST) ||
-	    (f->flags & (FLOW_FIN_GUEST | FLOW_FIN_PEER)) == (FLOW_FIN_GUEST | FLOW_FIN_PEER))
+		f->flags |= whose;
+	if ((f->flags & both) == both)
+		f->stage = STAGE_CLOSED;
+}
+
+/*
+ * What the peer has sent up to now, so that a RST can be told from a forged one: the guest
+ * believes only a RST at just the number that it expects (RFC 5961, 3.2), and so do we.
+ */
+VCC_INLINE void track_peer(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	uint32_t end = segment_end(s);
+
+	if (!seq_after(s->seq, f->rcv_nxt) && seq_after(end, f->rcv_nxt))
+		f->rcv_nxt = end;
+}
+
+/* A RST from the peer. In answer to a SYN it must acknowledge it (RFC 9293, 3.10.7.3). */
+VCC_INLINE void rst_to_guest(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	bool believed;
+
+	if (f->stage == STAGE_SYN_SENT)
+		believed = (s->flags & TCP_ACK) && !seq_before(s->ack, f->snd_una) &&
+			   !seq_after(s->ack, f->snd_nxt);
+	else
+		believed = s->seq == f->rcv_nxt;
+	if (believed)
 		f->stage = STAGE_CLOSED;
 }
 
@@ -42,7 +70,7 @@ VCC_INLINE void restart_after_idle(struct vcc_flow *f, const struct vcc_params *
 				   const struct vcc_segment *s)
 {
 	if (!s->payload_bytes || flight_bytes(f) || f->ca_state != CA_OPEN ||
-	    (uint32_t)s->now_us - f->progress_us < rto_us(f, p->rto_min_us))
+	    elapsed_us(f->progress_us, (uint32_t)s->now_us) < rto_us(f, p->rto_min_us))
 		return;
 	cc_on_idle(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
 }
@@ -61,19 +89,26 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 		return a;
 	}
 	f->last_seen_ms = (uint32_t)(s->now_us / 1000);
-	if (f->stage < STAGE_ESTABLISHED) {
-		note_closing(f, s->flags & TCP_RST, 0);
+	if (s->flags & TCP_RST) {
+		f->stage = STAGE_CLOSED;
 		return a;
 	}
-	/* Who still sends has not accepted the RST that passed (RFC 5961, 3.2). */
-	if (f->stage == STAGE_CLOSED && !(s->flags & TCP_RST))
+	if (f->stage < STAGE_ESTABLISHED) {
+		/* RFC 7413: a server may send before the handshake has ended. */
+		if (f->flags & FLOW_SYN_SEEN_PEER)
+			track_sent(f, s);
+		return a;
+	}
+	/* Who still sends has not accepted the RST that passed. */
+	if (f->stage == STAGE_CLOSED)
 		f->stage = STAGE_ESTABLISHED;
+	f->rcv_nxt = seq_max(f->rcv_nxt, s->ack);
 
 	restart_after_idle(f, p, s);
 	enum vcc_sent sent = track_sent(f, s);
 
 	f->guest_cwrs += !!(s->flags & TCP_CWR);
-	note_closing(f, s->flags, FLOW_FIN_GUEST);
+	note_fin(f, s->flags, FLOW_FIN_GUEST);
 	if (!is_managed(f))
 		return a;
 	loss_from_guest(f, p, sent, s);
@@ -81,7 +116,7 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 		return a;
 	if (s->payload_bytes && p->pace_push)
 		a.flags = push_flags(f, s);
-	ecn_mark_data(f, sent, &a);
+	ecn_mark_data(f, sent, s, &a);
 	if (ecn_is_ours(f))
 		ecn_echo(f, &a);
 	return a;
@@ -107,7 +142,8 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 	if (p->prr && (f->ca_state == CA_CWR || f->ca_state == CA_RECOVERY)) {
 		uint32_t flight_segs = bytes_to_segs_ceil(f, flight_bytes(f));
 
-		granted_segs = flight_segs + prr_segs(f, news);
+		/* Nothing delivered, nothing more to send: the window stays as it was shown. */
+		granted_segs = news->delivered_bytes ? flight_segs + prr_segs(f, news) : 0;
 	} else {
 		if (news->acked_bytes && (f->ca_state == CA_OPEN || f->ca_state == CA_LOSS)) {
 			struct vcc_cc_ack ack = {
@@ -141,7 +177,21 @@ VCC_INLINE void enforce(struct vcc_flow *f, const struct vcc_params *p, const st
 		a->verdict = VCC_DROP;
 		f->drops++;
 	}
-	window_note(f, s, a->window, f->wscale_shown);
+	window_note(f, s, a->window);
+}
+
+/* An ACK that acknowledges all that any ACK has: it speaks for the path as it is now. */
+VCC_INLINE void to_guest_current(struct vcc_flow *f, const struct vcc_params *p,
+				 const struct vcc_segment *s, const struct ack_news *news,
+				 struct vcc_action *a)
+{
+	uint32_t granted_bytes = sender_on_ack(f, p, s, news);
+
+	if (mode_changes(p))
+		enforce(f, p, s, news, granted_bytes, a);
+	else
+		window_note(f, s, s->window);
+	f->segs_since_ack = 0;
 }
 
 VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_params *p,
@@ -158,39 +208,40 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 		return a;
 	}
 	f->last_seen_ms = (uint32_t)(s->now_us / 1000);
-	if (s->flags & TCP_ACK)
-		handshake_ack_to_guest(f, p, s);
-	if (f->stage < STAGE_ESTABLISHED) {
-		note_closing(f, s->flags & TCP_RST, 0);
+	if (s->flags & TCP_RST) {
+		rst_to_guest(f, s);
 		return a;
 	}
-	note_closing(f, s->flags, FLOW_FIN_PEER);
+	if (s->flags & TCP_ACK)
+		handshake_ack_to_guest(f, p, s);
+	if (f->stage < STAGE_ESTABLISHED)
+		return a;
+	track_peer(f, s);
+	note_fin(f, s->flags, FLOW_FIN_PEER);
 	if (!(s->flags & TCP_ACK))
 		return a;
 
-	/* An ACK from outside of what is known is the guest's to judge, at its own scale. */
-	bool acceptable = !seq_after(s->ack, f->snd_nxt);
-	struct ack_news news = {};
+	/* Whatever else is done: the guest reads the field at the scale that it was told. */
+	const uint16_t offered = window_translate(f, s->window);
 
-	if (acceptable)
-		news = track_acked(f, s);
-	if (mode_changes(p))
-		a.window = window_translate(f, s->window);
+	a.window = offered;
+	if (seq_after(s->ack, f->snd_nxt))
+		return a; /* of data never sent: the guest will refuse it (RFC 9293, 3.10.7.4) */
+	struct ack_news news = track_acked(f, s);
+
 	if (!is_managed(f))
 		return a;
-	if (ecn_is_ours(f) && mode_changes(p))
-		ecn_latch(f, s);
-	if (acceptable) {
-		uint32_t granted_bytes = sender_on_ack(f, p, s, &news);
-
-		if (mode_changes(p))
-			enforce(f, p, s, &news, granted_bytes, &a);
-		else
-			window_note(f, s, s->window, f->wscale_peer);
+	if (s->ack == f->snd_una)
+		to_guest_current(f, p, s, &news, &a);
+	else
+		a.window = (uint16_t)vcc_min(window_held(f, s), offered); /* an old ACK */
+	if (!mode_changes(p)) {
+		a.window = offered;
+		return a;
 	}
-	f->segs_since_ack = 0;
-	if (mode_changes(p))
-		ecn_hide(f, &a);
+	if (ecn_is_ours(f))
+		ecn_latch(f, s);
+	ecn_hide(f, &a);
 	return a;
 }
 
@@ -223,7 +274,7 @@ VCC_INLINE struct vcc_action vcc_deadline(struct vcc_flow *f, const struct vcc_p
 	if (is_managed(f) && f->stage == STAGE_ESTABLISHED && flight_bytes(f)) {
 		if (rto_passed(f, p, (uint32_t)now_us))
 			timeout_begin(f, (uint32_t)now_us);
-		uint32_t since_us = (uint32_t)now_us - f->progress_us;
+		uint32_t since_us = elapsed_us(f->progress_us, (uint32_t)now_us);
 		uint32_t left_us = vcc_sub_floor0(rto_us(f, p->rto_min_us), since_us);
 
 		a.deadline_ms = vcc_min(a.deadline_ms, left_us / 1000 + 1);

@@ -56,14 +56,23 @@ VCC_INLINE void flow_init(struct vcc_flow *f, const struct vcc_params *p, enum v
 	cc_init(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
 }
 
+/* The guest's SYN or SYN-ACK: its sequence numbers begin here. */
 VCC_INLINE void start_sequence(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	f->snd_una = s->seq + 1;
 	f->snd_nxt = segment_end(s);
 	f->right_edge = f->snd_una;
 	f->round_end = f->snd_una;
+	f->recover = f->snd_una;
 	f->progress_us = (uint32_t)s->now_us;
 	f->flags |= FLOW_SYN_SEEN_GUEST;
+}
+
+/* The peer's. Data on a SYN (RFC 7413) is not counted: the guest may refuse it. */
+VCC_INLINE void start_peer_sequence(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	f->rcv_nxt = s->seq + 1;
+	f->flags |= FLOW_SYN_SEEN_PEER;
 }
 
 VCC_INLINE uint32_t option_flags(uint8_t options)
@@ -90,6 +99,18 @@ VCC_INLINE void negotiate(struct vcc_flow *f, const struct vcc_segment *s, bool 
 	f->mss_bytes = (uint16_t)vcc_max(f->mss_bytes, TIMESTAMPS_BYTES + 1);
 }
 
+/* Is this flow's window ours to decide? */
+VCC_INLINE bool shows_windows(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return mode_changes(p) && (cc_traits(f->underlay) & CC_CONTROLS) &&
+	       !(f->flags & FLOW_LEFT_ALONE);
+}
+
+VCC_INLINE uint32_t timestamps_bytes(const struct vcc_flow *f)
+{
+	return (f->flags & FLOW_TIMESTAMPS) ? TIMESTAMPS_BYTES : 0;
+}
+
 /*
  * A SYN or SYN-ACK on its way to the guest: choose the scale at which windows are exact, and an
  * MSS of whole units. What the guest takes it for is the peer's own choice.
@@ -97,16 +118,17 @@ VCC_INLINE void negotiate(struct vcc_flow *f, const struct vcc_segment *s, bool 
 VCC_INLINE void show_exact_scale(struct vcc_flow *f, const struct vcc_params *p,
 				 const struct vcc_segment *s, struct vcc_action *a)
 {
-	uint32_t overhead_bytes = (f->flags & FLOW_TIMESTAMPS) ? TIMESTAMPS_BYTES : 0;
+	uint32_t overhead_bytes = timestamps_bytes(f);
 
 	f->wscale_peer = 0;
 	if (f->flags & FLOW_WSCALE)
 		f->wscale_peer = (uint8_t)vcc_min(s->wscale, WSCALE_MAX);
 	f->wscale_shown = f->wscale_peer;
-	if (!mode_changes(p) || !(cc_traits(f->underlay) & CC_CONTROLS))
+	if (!shows_windows(f, p))
 		return;
 	f->wscale_shown = (uint8_t)vcc_min(f->wscale_peer, wscale_for(p->window_max_bytes));
-	a->wscale = f->wscale_shown;
+	if (f->flags & FLOW_WSCALE)
+		a->wscale = f->wscale_shown;
 	if (!(s->options & OPT_MSS) || f->mss_bytes <= overhead_bytes)
 		return;
 	uint32_t exact = mss_exact(f->mss_bytes - overhead_bytes, f->wscale_shown) + overhead_bytes;
@@ -115,23 +137,52 @@ VCC_INLINE void show_exact_scale(struct vcc_flow *f, const struct vcc_params *p,
 	a->mss = (uint16_t)vcc_min(s->mss, exact);
 }
 
-/* Both SYNs are known: settle who does what on this flow. */
-VCC_INLINE void settle(struct vcc_flow *f, const struct vcc_params *p)
+/*
+ * Whose ECN is it? A guest's own is left alone, unless the operator overrides it. AccECN's
+ * counters mean nothing to a classic sender half: never taken over.
+ */
+VCC_INLINE void settle_ecn(struct vcc_flow *f, const struct vcc_params *p)
 {
-	if ((f->flags & FLOW_TIMESTAMPS) && f->mss_bytes > TIMESTAMPS_BYTES)
-		f->mss_bytes -= TIMESTAMPS_BYTES;
 	if (!mode_changes(p))
 		return;
-	/* AccECN's counters mean nothing to a classic sender half: never taken over. */
 	if ((f->flags & FLOW_ACCECN_GUEST) ||
 	    ((f->flags & FLOW_ECN_GUEST) && p->guest_ecn == GUEST_ECN_LEAVE))
 		f->flags |= FLOW_LEFT_ALONE;
+}
+
+VCC_INLINE void establish(struct vcc_flow *f)
+{
+	if (f->mss_bytes > TIMESTAMPS_BYTES)
+		f->mss_bytes -= (uint16_t)timestamps_bytes(f);
+	f->stage = STAGE_ESTABLISHED;
+}
+
+/* Must an AccECN guest or its peer be kept to classic ECN, so that ours can take it over? */
+VCC_INLINE bool strips_accecn(const struct vcc_params *p, uint16_t flags)
+{
+	return mode_changes(p) && p->guest_ecn == GUEST_ECN_OVERRIDE && asks_ecn(flags) &&
+	       (flags & TCP_AE);
+}
+
+/* Who asks for ECN with this SYN, and for which? */
+VCC_INLINE void note_ecn_asked(struct vcc_flow *f, const struct vcc_params *p,
+			       const struct vcc_segment *s, struct vcc_action *a)
+{
+	f->flags &= ~(uint32_t)(FLOW_ECN_ASKED | FLOW_ACCECN_GUEST);
+	if (!asks_ecn(s->flags))
+		return;
+	f->flags |= FLOW_ECN_ASKED;
+	if (strips_accecn(p, s->flags))
+		a->flags &= (uint16_t)~TCP_AE;
+	else if (s->flags & TCP_AE)
+		f->flags |= FLOW_ACCECN_GUEST;
 }
 
 VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 			       const struct vcc_segment *s, struct vcc_action *a)
 {
 	bool again = f->stage == STAGE_SYN_SENT && s->seq + 1 == f->snd_una;
+	bool asked_before = again && (f->flags & FLOW_ECN_ASKED);
 
 	if (!again) {
 		if (p->mode == MODE_DRAIN) {
@@ -143,69 +194,83 @@ VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 		f->flags |= FLOW_GUEST_OPENED;
 	}
 	negotiate(f, s, true);
-	f->flags &= ~(uint32_t)(FLOW_ECN_GUEST | FLOW_ACCECN_GUEST);
-	if (asks_ecn(s->flags)) {
-		f->flags |= FLOW_ECN_ASKED | FLOW_ECN_GUEST;
-		if ((s->flags & TCP_AE) && mode_changes(p) && p->guest_ecn == GUEST_ECN_OVERRIDE)
-			a->flags &= (uint16_t)~TCP_AE;
+	note_ecn_asked(f, p, s, a);
+	f->flags &= ~(uint32_t)FLOW_ECN_GUEST;
+	if (f->flags & FLOW_ECN_ASKED) {
+		f->flags |= FLOW_ECN_GUEST;
 	} else if (again) {
 		/* Unanswered: without ECN this time, and for good (RFC 3168, 6.1.1.1). */
-		if (f->flags & FLOW_ECN_ASKED)
+		if (asked_before)
 			f->flags |= FLOW_ECN_FELL_BACK;
-		f->flags &= ~(uint32_t)FLOW_ECN_ASKED;
 	} else if (brings_ecn(f, p)) {
 		f->flags |= FLOW_ECN_ASKED;
 		a->flags |= TCP_ECE | TCP_CWR;
 	}
 }
 
+/* The peer's answer to whoever asked for ECN on the guest's side. */
+VCC_INLINE void note_ecn_answer(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	bool accecn = (f->flags & FLOW_ACCECN_GUEST) && accepts_accecn(s->flags);
+
+	if (!accecn)
+		f->flags &= ~(uint32_t)FLOW_ACCECN_GUEST;
+	if (!(f->flags & FLOW_ECN_ASKED))
+		return;
+	if (accepts_ecn(s->flags))
+		f->flags |= FLOW_ECN_FABRIC;
+	else if (!accecn)
+		f->flags &= ~(uint32_t)FLOW_ECN_GUEST;
+}
+
 VCC_INLINE void synack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 				const struct vcc_segment *s, struct vcc_action *a)
 {
-	bool ours = brings_ecn(f, p) && !(f->flags & FLOW_ECN_GUEST);
+	bool guest_asked = f->flags & FLOW_ECN_GUEST;
 
-	/* A repeated SYN-ACK must look as the first did. */
 	if (f->stage == STAGE_ESTABLISHED) {
-		a->wscale = f->wscale_shown;
-		if (ours)
+		/* A repeated SYN-ACK must look as the first did. */
+		if (!shows_windows(f, p))
+			return;
+		if (f->flags & FLOW_WSCALE)
+			a->wscale = f->wscale_shown;
+		a->mss = (uint16_t)vcc_min(s->mss, f->mss_bytes + timestamps_bytes(f));
+		if (!guest_asked)
 			a->flags &= (uint16_t)~TCP_ECN_BITS;
 		return;
 	}
-	if (seq_before(s->ack, f->snd_una) || seq_after(s->ack, f->snd_nxt))
+	if (f->stage == STAGE_CLOSED || seq_before(s->ack, f->snd_una) ||
+	    seq_after(s->ack, f->snd_nxt))
 		return; /* answers another SYN; the guest will reset it */
 	f->snd_una = s->ack;
-	f->flags |= FLOW_SYN_SEEN_PEER;
+	start_peer_sequence(f, s);
 	negotiate(f, s, false);
-	if (f->flags & FLOW_ECN_ASKED) {
-		if (accepts_ecn(s->flags))
-			f->flags |= FLOW_ECN_FABRIC;
-		else if (!ours && accepts_accecn(s->flags))
-			f->flags |= FLOW_ACCECN_GUEST;
-		else
-			f->flags &= ~(uint32_t)FLOW_ECN_GUEST;
-	}
-	if (ours)
+	note_ecn_answer(f, s);
+	if (brings_ecn(f, p) && !guest_asked)
 		a->flags &= (uint16_t)~TCP_ECN_BITS;
+	settle_ecn(f, p);
 	show_exact_scale(f, p, s, a);
-	settle(f, p);
-	f->stage = STAGE_ESTABLISHED;
+	establish(f);
 }
 
 VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 			     const struct vcc_segment *s, struct vcc_action *a)
 {
-	/*
-	 * A SYN into a live connection may be forged, or the peer's restart: the guest decides
-	 * (RFC 9293, 3.10.7.4), and we follow what it answers.
-	 */
-	if (f->stage == STAGE_ESTABLISHED)
-		return;
+	bool again = f->stage == STAGE_SYN_RECEIVED && s->seq + 1 == f->rcv_nxt;
+
 	if (f->stage == STAGE_SYN_SENT) {
 		/* Simultaneous open (RFC 9293, 3.5): the guest's options are known already. */
 		f->stage = STAGE_SYN_RECEIVED;
-		f->flags &= ~(uint32_t)FLOW_ECN_ASKED;
+		f->flags &= ~(uint32_t)(FLOW_ECN_ASKED | FLOW_ECN_GUEST | FLOW_ACCECN_GUEST);
 		negotiate(f, s, false);
-	} else if (f->stage != STAGE_SYN_RECEIVED || f->peer_iss != s->seq) {
+	} else if (f->stage == STAGE_ESTABLISHED ||
+		   (f->stage == STAGE_SYN_RECEIVED && !again && (f->flags & FLOW_SYN_SEEN_GUEST))) {
+		/*
+		 * A SYN into a live connection may be forged, or the peer's restart: the guest
+		 * decides (RFC 9293, 3.10.7.4), and we follow what it answers.
+		 */
+		return;
+	} else if (!again) {
 		if (p->mode == MODE_DRAIN) {
 			a->forget = true;
 			return;
@@ -213,43 +278,54 @@ VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 		flow_init(f, p, STAGE_SYN_RECEIVED);
 		negotiate(f, s, true);
 	}
-	f->peer_iss = s->seq;
-	f->flags |= FLOW_SYN_SEEN_PEER;
-	if (!(f->flags & FLOW_GUEST_OPENED)) {
-		f->flags &= ~(uint32_t)FLOW_ECN_ASKED;
-		if (asks_ecn(s->flags))
-			f->flags |= FLOW_ECN_ASKED;
-	}
-	/* An AccECN guest whose ECN is overridden is to be a classic one. */
-	if (mode_changes(p) && p->guest_ecn == GUEST_ECN_OVERRIDE && asks_ecn(s->flags))
+	start_peer_sequence(f, s);
+	if (!(f->flags & (FLOW_GUEST_OPENED | FLOW_SYN_SEEN_GUEST)))
+		note_ecn_asked(f, p, s, a);
+	else if (strips_accecn(p, s->flags))
 		a->flags &= (uint16_t)~TCP_AE;
 	show_exact_scale(f, p, s, a);
+}
+
+/* Does the guest's SYN-ACK answer the SYN that we know of? It may acknowledge data on it too. */
+VCC_INLINE bool answers_known_syn(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return (f->flags & FLOW_SYN_SEEN_PEER) && s->ack - f->rcv_nxt <= UINT16_MAX;
 }
 
 VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 				  const struct vcc_segment *s, struct vcc_action *a)
 {
-	if (f->stage != STAGE_SYN_RECEIVED) {
+	bool again = (f->flags & FLOW_SYN_SEEN_GUEST) && s->seq + 1 == f->snd_una;
+
+	/* Also once established: the ACK that ended the handshake may not have reached the guest.
+	 */
+	if (f->stage < STAGE_SYN_RECEIVED || !answers_known_syn(f, s) ||
+	    (f->stage != STAGE_SYN_RECEIVED && !again)) {
 		/* It answers a SYN whose options we do not know: nothing about it is ours. */
-		a->forget = f->stage == STAGE_ESTABLISHED;
+		a->forget = true;
+		return;
+	}
+	if (f->stage != STAGE_SYN_RECEIVED) {
+		if (brings_ecn(f, p) && (f->flags & FLOW_ECN_FABRIC) &&
+		    !(f->flags & FLOW_ECN_GUEST))
+			a->flags = (uint16_t)((a->flags & ~TCP_ECN_BITS) | TCP_ECE);
 		return;
 	}
 	if (!(f->flags & FLOW_SYN_SEEN_GUEST)) {
-		uint32_t peer_iss = f->peer_iss;
-
 		start_sequence(f, s);
-		f->peer_iss = peer_iss;
 		negotiate(f, s, false);
 		if (!(f->flags & FLOW_WSCALE))
 			f->wscale_peer = f->wscale_shown = 0;
 	}
-	f->flags &= ~(uint32_t)(FLOW_ECN_GUEST | FLOW_ECN_FABRIC | FLOW_ACCECN_GUEST);
+	f->flags &= ~(uint32_t)(FLOW_ECN_GUEST | FLOW_ECN_FABRIC);
+	if (!accepts_accecn(s->flags))
+		f->flags &= ~(uint32_t)FLOW_ACCECN_GUEST;
 	if (!(f->flags & FLOW_ECN_ASKED))
 		return;
-	if (accepts_ecn(s->flags)) {
+	if (f->flags & FLOW_ACCECN_GUEST) {
+		f->flags |= FLOW_ECN_GUEST;
+	} else if (accepts_ecn(s->flags)) {
 		f->flags |= FLOW_ECN_GUEST | FLOW_ECN_FABRIC;
-	} else if (accepts_accecn(s->flags)) {
-		f->flags |= FLOW_ECN_GUEST | FLOW_ACCECN_GUEST;
 	} else if (brings_ecn(f, p)) {
 		f->flags |= FLOW_ECN_FABRIC;
 		a->flags = (uint16_t)((a->flags & ~TCP_ECN_BITS) | TCP_ECE);
@@ -265,9 +341,8 @@ VCC_INLINE void handshake_ack_to_guest(struct vcc_flow *f, const struct vcc_para
 	if (f->stage != STAGE_SYN_RECEIVED || (f->flags & both) != both ||
 	    seq_before(s->ack, f->snd_una) || seq_after(s->ack, f->snd_nxt))
 		return;
-	f->recover = f->snd_una;
-	settle(f, p);
-	f->stage = STAGE_ESTABLISHED;
+	settle_ecn(f, p);
+	establish(f);
 }
 
 #endif

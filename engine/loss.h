@@ -8,7 +8,7 @@
 /* Has the retransmission timer of a sender in our place run out? */
 VCC_INLINE bool rto_passed(const struct vcc_flow *f, const struct vcc_params *p, uint32_t now_us)
 {
-	return flight_bytes(f) && now_us - f->progress_us >= rto_us(f, p->rto_min_us);
+	return flight_bytes(f) && elapsed_us(f->progress_us, now_us) >= rto_us(f, p->rto_min_us);
 }
 
 /* The guest sent something again: which of its mechanisms was it? */
@@ -27,10 +27,12 @@ VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, 
 	 */
 	if (sent == SENT_TAIL_AGAIN)
 		return;
-	if (f->ca_state == CA_OPEN)
+	if (f->ca_state == CA_OPEN) {
 		reduction_begin(f, p, CONGESTION_LOSS);
-	else if (f->ca_state == CA_CWR)
+		f->prr_out_bytes = s->payload_bytes;
+	} else if (f->ca_state == CA_CWR) {
 		reduction_to_recovery(f);
+	}
 }
 
 /* RFC 5681, 3.2: the third duplicate ACK. */

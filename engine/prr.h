@@ -42,7 +42,16 @@ VCC_INLINE void reduction_to_recovery(struct vcc_flow *f)
 /* The retransmission timer of a sender in our place went off (RFC 5681, 3.1; RFC 6298, 5.5). */
 VCC_INLINE void timeout_begin(struct vcc_flow *f, uint32_t now_us)
 {
-	if (f->ca_state != CA_LOSS)
+	/*
+	 * ssthresh was cut for this window already if a reduction is under way, and stays where
+	 * it is when a retransmission is lost too (RFC 5681, 3.1).
+	 */
+	uint32_t ssthresh_segs = f->cc.ssthresh_segs;
+
+	cc_on_timeout(f->underlay, &f->cc);
+	if (f->ca_state != CA_OPEN)
+		f->cc.ssthresh_segs = ssthresh_segs;
+	else
 		f->reductions++;
 	f->ca_state = CA_LOSS;
 	f->recover = f->snd_nxt;
@@ -50,7 +59,6 @@ VCC_INLINE void timeout_begin(struct vcc_flow *f, uint32_t now_us)
 	f->progress_us = now_us;
 	f->rto_backoff += f->rto_backoff < RTO_BACKOFF_MAX;
 	rtt_cancel(f);
-	cc_on_timeout(f->underlay, &f->cc);
 	if (f->flags & FLOW_ECN_FABRIC)
 		f->flags |= FLOW_CWR_DUE;
 }

@@ -11,7 +11,14 @@
 #define RTO_MAX_US	60000000u
 #define RTO_BACKOFF_MAX 6u
 /* A sample beyond this comes from a clock that jumped, not from a path. */
-#define RTT_MAX_US 30000000u
+#define RTT_MAX_US	  30000000u
+#define CLOCK_SKEW_MAX_US 1000000u
+
+/* From `since_us` to `now_us`; 0 where another CPU's clock was read a little behind this one's. */
+VCC_INLINE uint32_t elapsed_us(uint32_t since_us, uint32_t now_us)
+{
+	return since_us - now_us < CLOCK_SKEW_MAX_US ? 0 : now_us - since_us;
+}
 
 /* Begin to time a segment that ends at `end`, unless one is being timed. */
 VCC_INLINE void rtt_start(struct vcc_flow *f, uint32_t end, uint32_t now_us)
@@ -35,7 +42,7 @@ VCC_INLINE uint32_t rtt_sample(struct vcc_flow *f, uint32_t ack, uint32_t now_us
 	if (!(f->flags & FLOW_RTT_TIMING) || seq_before(ack, f->rtt_seq))
 		return 0;
 	rtt_cancel(f);
-	uint32_t rtt_us = vcc_max(now_us - f->rtt_sent_us, 1);
+	uint32_t rtt_us = vcc_max(elapsed_us(f->rtt_sent_us, now_us), 1);
 
 	if (rtt_us > RTT_MAX_US)
 		return 0;

@@ -92,6 +92,22 @@ struct ack_news {
 	bool same_ack;		  /* acknowledges just what was acknowledged, but is no duplicate */
 };
 
+/*
+ * New data is acknowledged after duplicates: the first segment closes the hole, the others were
+ * counted by the duplicates. Returns the bytes not counted yet (Linux: tcp_remove_reno_sacks).
+ */
+VCC_INLINE uint32_t close_hole(struct vcc_flow *f, uint32_t acked_bytes)
+{
+	uint32_t acked_segs = bytes_to_segs_ceil(f, acked_bytes);
+	uint32_t uncounted_segs = vcc_max(vcc_sub_floor0(acked_segs, f->dupacks), 1);
+
+	if (f->ca_state == CA_RECOVERY)
+		f->dupacks = (uint8_t)vcc_sub_floor0(f->dupacks, acked_segs - 1);
+	else
+		f->dupacks = 0;
+	return uncounted_segs * f->mss_bytes;
+}
+
 /* Take note of an ACK on its way to the guest. An ACK of data never sent changes nothing. */
 VCC_INLINE struct ack_news track_acked(struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -101,18 +117,12 @@ VCC_INLINE struct ack_news track_acked(struct vcc_flow *f, const struct vcc_segm
 	if (seq_after(s->ack, f->snd_una) && !seq_after(s->ack, f->snd_nxt)) {
 		news.acked_bytes = s->ack - f->snd_una;
 		news.delivered_bytes = news.acked_bytes;
+		if (f->dupacks)
+			news.delivered_bytes = close_hole(f, news.acked_bytes);
 		f->snd_una = s->ack;
 		f->progress_us = now_us; /* RFC 6298, 5.3 */
 		f->rto_backoff = 0;
 		news.rtt_us = rtt_sample(f, s->ack, now_us);
-		if (f->ca_state != CA_RECOVERY) {
-			f->dupacks = 0;
-		} else {
-			/* One ACK closes the hole, the rest were in the duplicates' count. */
-			uint32_t segs = bytes_to_segs_ceil(f, news.acked_bytes);
-
-			f->dupacks = (uint8_t)vcc_sub_floor0(f->dupacks, segs);
-		}
 	} else if (s->ack == f->snd_una && !s->payload_bytes && !(s->flags & TCP_FIN) &&
 		   flight_bytes(f) && (f->flags & FLOW_WINDOW_SHOWN)) {
 		/*

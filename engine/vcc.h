@@ -101,14 +101,15 @@ enum vcc_flow_flag {
 	FLOW_GUEST_OPENED = 1 << 0, /* the guest sent the first SYN */
 	FLOW_SYN_SEEN_GUEST = 1 << 1,
 	FLOW_SYN_SEEN_PEER = 1 << 2,
-	FLOW_ECN_GUEST = 1 << 3,    /* the guest negotiated ECN itself */
-	FLOW_ECN_FABRIC = 1 << 4,   /* ECN is on between us and the peer */
-	FLOW_ECN_ASKED = 1 << 5,    /* an ECN-setup SYN went to the fabric, by guest or by us */
-	FLOW_ACCECN_GUEST = 1 << 6, /* the guest asked for AccECN (RFC 9768) */
-	FLOW_SACK = 1 << 7,	    /* offered by guest, then: permitted on both sides */
-	FLOW_TIMESTAMPS = 1 << 8,   /* likewise */
-	FLOW_WSCALE = 1 << 9,	    /* likewise (RFC 7323, 2.2) */
-	FLOW_LEFT_ALONE = 1 << 10,  /* tracked, never changed: the guest's ECN is its own */
+	FLOW_ECN_GUEST = 1 << 3,  /* the guest negotiated ECN itself */
+	FLOW_ECN_FABRIC = 1 << 4, /* ECN is on between us and the peer */
+	FLOW_ECN_ASKED = 1 << 5,  /* an ECN-setup SYN went to the fabric, by guest or by us */
+	FLOW_ACCECN_GUEST =
+	    1 << 6,		   /* AccECN (RFC 9768): asked for by the first SYN, then: agreed */
+	FLOW_SACK = 1 << 7,	   /* offered by guest, then: permitted on both sides */
+	FLOW_TIMESTAMPS = 1 << 8,  /* likewise */
+	FLOW_WSCALE = 1 << 9,	   /* likewise (RFC 7323, 2.2) */
+	FLOW_LEFT_ALONE = 1 << 10, /* tracked, never changed: the guest's ECN is its own */
 	FLOW_ECE_LATCHED = 1 << 11, /* receiver half: CE came, CWR has not */
 	FLOW_CWR_DUE = 1 << 12,	    /* sender half: CWR goes on the next new data */
 	FLOW_RTT_TIMING = 1 << 13,  /* rtt_seq is being timed */
@@ -132,10 +133,8 @@ struct vcc_flow {
 	uint32_t snd_una;
 	uint32_t snd_nxt;
 	uint32_t right_edge; /* furthest ack + window that the guest has been shown */
-	union {
-		uint32_t recover;  /* snd_nxt at the last reduction (RFC 6582, 3.2) */
-		uint32_t peer_iss; /* until established: the peer's initial sequence number */
-	};
+	uint32_t recover;    /* snd_nxt at the last reduction (RFC 6582, 3.2) */
+	uint32_t rcv_nxt;    /* what the guest expects of the peer next */
 	struct vcc_cc_state cc;
 	/* Proportional Rate Reduction (RFC 6937, 3). */
 	uint32_t prr_prior_segs;

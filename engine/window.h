@@ -13,8 +13,8 @@
 #define WSCALE_MAX 14u
 /* RFC 7323, appendix A: the timestamps option with its padding. */
 #define TIMESTAMPS_BYTES 12u
-/* A segment smaller than this is not worth an exact window. */
-#define EXACT_MSS_MIN_BYTES 256u
+/* An exact window may cost so much of a segment: an eighth. */
+#define EXACT_MSS_COST_SHIFT 3
 
 /* The smallest scale at which a window of max_bytes fits the 16-bit field, but for one unit. */
 VCC_INLINE uint8_t wscale_for(uint32_t max_bytes)
@@ -26,12 +26,12 @@ VCC_INLINE uint8_t wscale_for(uint32_t max_bytes)
 	return scale;
 }
 
-/* An MSS whose windows are exact at `scale`: whole segments are whole window units. */
+/* An MSS whose windows are exact at `scale`, whole units for whole segments, if that is cheap. */
 VCC_INLINE uint32_t mss_exact(uint32_t mss_bytes, uint8_t scale)
 {
-	if (mss_bytes < EXACT_MSS_MIN_BYTES)
-		return mss_bytes;
-	return mss_bytes & ~((1u << scale) - 1);
+	uint32_t exact = mss_bytes & ~((1u << scale) - 1);
+
+	return mss_bytes - exact > mss_bytes >> EXACT_MSS_COST_SHIFT ? mss_bytes : exact;
 }
 
 /* The peer's window as the guest would read it, were it not limited by us. */
@@ -40,6 +40,15 @@ VCC_INLINE uint16_t window_translate(const struct vcc_flow *f, uint16_t window)
 	uint32_t shift = f->wscale_peer - f->wscale_shown;
 
 	return (uint16_t)vcc_min((uint32_t)window << shift, UINT16_MAX);
+}
+
+/* How the guest would be told of the right edge that it has seen, or of its flight. */
+VCC_INLINE uint32_t window_held(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	uint32_t unit = 1u << f->wscale_shown;
+	uint32_t held_bytes = seq_distance(s->ack, seq_max(f->right_edge, f->snd_nxt));
+
+	return (held_bytes + unit - 1) >> f->wscale_shown;
 }
 
 /*
@@ -52,24 +61,19 @@ VCC_INLINE uint16_t window_field(const struct vcc_flow *f, const struct vcc_para
 				 uint32_t granted_bytes)
 {
 	uint16_t offered = window_translate(f, s->window);
-	uint32_t unit = 1u << f->wscale_shown;
-	uint32_t behind_bytes = f->snd_una - s->ack; /* of an old ACK: its window starts earlier */
 	uint32_t floor_bytes = vcc_max(p->window_floor_segs, 1) * f->mss_bytes;
-	uint32_t grant = (vcc_max(granted_bytes, floor_bytes) + behind_bytes) >> f->wscale_shown;
-	uint32_t held_bytes = seq_distance(s->ack, seq_max(f->right_edge, f->snd_nxt));
-	uint32_t held = (held_bytes + unit - 1) >> f->wscale_shown;
-	uint32_t field = vcc_max(vcc_max(grant, held), 1);
+	uint32_t grant = vcc_max(granted_bytes, floor_bytes) >> f->wscale_shown;
+	uint32_t field = vcc_max(vcc_max(grant, window_held(f, s)), 1);
 
-	if (news->duplicate)
+	if (news->duplicate && f->window_shown)
 		field = f->window_shown;
 	return (uint16_t)vcc_min(field, offered);
 }
 
 /* Remember what the guest was given. */
-VCC_INLINE void window_note(struct vcc_flow *f, const struct vcc_segment *s, uint16_t field,
-			    uint8_t scale)
+VCC_INLINE void window_note(struct vcc_flow *f, const struct vcc_segment *s, uint16_t field)
 {
-	f->right_edge = seq_max(f->right_edge, s->ack + ((uint32_t)field << scale));
+	f->right_edge = seq_max(f->right_edge, s->ack + ((uint32_t)field << f->wscale_shown));
 	f->window_shown = field;
 	f->window_received = s->window;
 	f->flags |= FLOW_WINDOW_SHOWN;
