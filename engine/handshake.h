@@ -118,7 +118,11 @@ VCC_INLINE uint32_t timestamps_bytes(const struct vcc_flow *f)
 VCC_INLINE void show_exact_scale(struct vcc_flow *f, const struct vcc_params *p,
 				 const struct vcc_segment *s, struct vcc_action *a)
 {
-	uint32_t overhead_bytes = timestamps_bytes(f);
+	/* Of a guest that has not answered yet, the peer's offer is all there is to go by. */
+	bool opened = f->flags & FLOW_GUEST_OPENED;
+	uint32_t mss_bytes = opened ? f->mss_bytes : s->mss;
+	uint32_t offered_bytes = (s->options & OPT_TIMESTAMPS) ? TIMESTAMPS_BYTES : 0;
+	uint32_t overhead_bytes = opened ? timestamps_bytes(f) : offered_bytes;
 
 	f->wscale_peer = 0;
 	if (f->flags & FLOW_WSCALE)
@@ -129,11 +133,11 @@ VCC_INLINE void show_exact_scale(struct vcc_flow *f, const struct vcc_params *p,
 	f->wscale_shown = (uint8_t)vcc_min(f->wscale_peer, wscale_for(p->window_max_bytes));
 	if (f->flags & FLOW_WSCALE)
 		a->wscale = f->wscale_shown;
-	if (!(s->options & OPT_MSS) || f->mss_bytes <= overhead_bytes)
+	if (!(s->options & OPT_MSS) || mss_bytes <= overhead_bytes)
 		return;
-	uint32_t exact = mss_exact(f->mss_bytes - overhead_bytes, f->wscale_shown) + overhead_bytes;
+	uint32_t exact = mss_exact(mss_bytes - overhead_bytes, f->wscale_shown) + overhead_bytes;
 
-	f->mss_bytes = (uint16_t)exact;
+	f->mss_bytes = (uint16_t)vcc_min(f->mss_bytes, exact);
 	a->mss = (uint16_t)vcc_min(s->mss, exact);
 }
 

@@ -61,7 +61,12 @@ VCC_INLINE uint16_t window_field(const struct vcc_flow *f, const struct vcc_para
 				 uint32_t granted_bytes)
 {
 	uint16_t offered = window_translate(f, s->window);
-	uint32_t floor_bytes = vcc_max(p->window_floor_segs, 1) * f->mss_bytes;
+	/*
+	 * Linux cuts its segments to half of the largest window that it has seen
+	 * (tcp_bound_to_half_wnd), so the first is of two at the least.
+	 */
+	uint32_t least_segs = (f->flags & FLOW_WINDOW_SHOWN) ? 1 : 2;
+	uint32_t floor_bytes = vcc_max(p->window_floor_segs, least_segs) * f->mss_bytes;
 	uint32_t grant = vcc_max(granted_bytes, floor_bytes) >> f->wscale_shown;
 	uint32_t field = vcc_max(vcc_max(grant, window_held(f, s)), 1);
 
