@@ -28,7 +28,7 @@ struct vcc_entry_abi {
 
 /* Segments that the datapath did not translate, by reason; one u64 a CPU each. */
 enum vcc_count {
-	COUNT_NOT_IP, /* neither IPv4 nor IPv6, or more than one VLAN tag */
+	COUNT_NOT_IP, /* neither IPv4 nor IPv6, more than one VLAN tag, or 802.1ad */
 	COUNT_NOT_TCP,
 	COUNT_FRAGMENT,	      /* of IPv4 or IPv6: passed */
 	COUNT_MALFORMED,      /* truncated headers, lengths that contradict each other */

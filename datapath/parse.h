@@ -78,12 +78,17 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 	__be16 proto = eth->h_proto;
 	uint32_t off = sizeof(*eth);
 
-	key->vlan = skb->vlan_present ? skb->vlan_tci & VLAN_ID_MASK : 0;
+	key->vlan = 0;
 	key->reserved = 0;
+	if (skb->vlan_present) { /* the device took the tag out of the frame */
+		if (skb->vlan_proto != bpf_htons(ETH_P_8021Q))
+			return COUNT_NOT_IP;
+		key->vlan = skb->vlan_tci & VLAN_ID_MASK;
+	}
 	if (proto == bpf_htons(ETH_P_8021Q)) {
 		struct vlan_tag *tag = data + off;
 
-		if ((void *)(tag + 1) > end)
+		if (skb->vlan_present || (void *)(tag + 1) > end)
 			return COUNT_NOT_IP;
 		key->vlan = bpf_ntohs(tag->tci) & VLAN_ID_MASK;
 		proto = tag->proto;
