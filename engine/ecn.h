@@ -23,7 +23,7 @@ VCC_INLINE void ecn_mark_data(struct vcc_flow *f, enum vcc_sent sent, const stru
 	/* What a guest without ECN says in these bits was agreed with nobody. */
 	if (ecn_is_ours(f)) {
 		a->ip_ecn = IP_ECN_NOT_ECT;
-		a->flags &= (uint16_t) ~(TCP_ECE | TCP_CWR);
+		a->flags &= (uint16_t)~TCP_ECN_BITS;
 	}
 	if (sent != SENT_NEW || !s->payload_bytes)
 		return;

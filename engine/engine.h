@@ -159,7 +159,6 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 		/* Limited transmit (RFC 3042): what left the network makes room. */
 		granted_segs = f->cc.cwnd_segs + bytes_to_segs_ceil(f, sacked_bytes(f));
 	}
-	round_turn(f, s->ack);
 	return vcc_min(granted_segs, CWND_MAX_SEGS) * f->mss_bytes;
 }
 
@@ -225,15 +224,14 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 	const uint16_t offered = window_translate(f, s->window);
 
 	a.window = offered;
-	if (seq_after(s->ack, f->snd_nxt))
-		return a; /* of data never sent: the guest will refuse it (RFC 9293, 3.10.7.4) */
 	struct ack_news news = track_acked(f, s);
 
 	if (!is_managed(f))
 		return a;
+	/* An ACK of data never sent says nothing: the guest will refuse it (RFC 9293, 3.10.7.4). */
 	if (s->ack == f->snd_una)
 		to_guest_current(f, p, s, &news, &a);
-	else
+	else if (seq_before(s->ack, f->snd_una))
 		a.window = (uint16_t)vcc_min(window_held(f, s), offered); /* an old ACK */
 	if (!mode_changes(p)) {
 		a.window = offered;

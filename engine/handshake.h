@@ -13,8 +13,6 @@
 /* RFC 9293, 3.7.1: the MSS of a peer that names none. */
 #define MSS_DEFAULT_BYTES 536u
 
-#define TCP_ECN_BITS (TCP_AE | TCP_CWR | TCP_ECE)
-
 /* ECN-setup SYN: ECE and CWR; AE as well is a request for AccECN (RFC 9768, 3.1.1). */
 VCC_INLINE bool asks_ecn(uint16_t flags)
 {
@@ -162,9 +160,9 @@ VCC_INLINE void establish(struct vcc_flow *f)
 }
 
 /* Must an AccECN guest or its peer be kept to classic ECN, so that ours can take it over? */
-VCC_INLINE bool strips_accecn(const struct vcc_params *p, uint16_t flags)
+VCC_INLINE bool strips_accecn(const struct vcc_flow *f, const struct vcc_params *p, uint16_t flags)
 {
-	return mode_changes(p) && p->guest_ecn == GUEST_ECN_OVERRIDE && asks_ecn(flags) &&
+	return shows_windows(f, p) && p->guest_ecn == GUEST_ECN_OVERRIDE && asks_ecn(flags) &&
 	       (flags & TCP_AE);
 }
 
@@ -176,7 +174,7 @@ VCC_INLINE void note_ecn_asked(struct vcc_flow *f, const struct vcc_params *p,
 	if (!asks_ecn(s->flags))
 		return;
 	f->flags |= FLOW_ECN_ASKED;
-	if (strips_accecn(p, s->flags))
+	if (strips_accecn(f, p, s->flags))
 		a->flags &= (uint16_t)~TCP_AE;
 	else if (s->flags & TCP_AE)
 		f->flags |= FLOW_ACCECN_GUEST;
@@ -285,7 +283,7 @@ VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	start_peer_sequence(f, s);
 	if (!(f->flags & (FLOW_GUEST_OPENED | FLOW_SYN_SEEN_GUEST)))
 		note_ecn_asked(f, p, s, a);
-	else if (strips_accecn(p, s->flags))
+	else if (strips_accecn(f, p, s->flags))
 		a->flags &= (uint16_t)~TCP_AE;
 	show_exact_scale(f, p, s, a);
 }

@@ -15,7 +15,7 @@ VCC_INLINE bool rto_passed(const struct vcc_flow *f, const struct vcc_params *p,
 VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, enum vcc_sent sent,
 				const struct vcc_segment *s)
 {
-	if (sent == SENT_NOTHING || sent == SENT_NEW)
+	if (sent == SENT_NOTHING || sent == SENT_NEW || sent == SENT_PARTLY_NEW)
 		return;
 	if (s->seq == f->snd_una && rto_passed(f, p, (uint32_t)s->now_us)) {
 		timeout_begin(f, (uint32_t)s->now_us);

@@ -49,7 +49,7 @@ VCC_INLINE void timeout_begin(struct vcc_flow *f, uint32_t now_us)
 	uint32_t ssthresh_segs = f->cc.ssthresh_segs;
 
 	cc_on_timeout(f->underlay, &f->cc);
-	if (f->ca_state != CA_OPEN)
+	if (f->ca_state != CA_OPEN && seq_before(f->snd_una, f->recover))
 		f->cc.ssthresh_segs = ssthresh_segs;
 	else
 		f->reductions++;

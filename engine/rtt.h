@@ -42,9 +42,9 @@ VCC_INLINE uint32_t rtt_sample(struct vcc_flow *f, uint32_t ack, uint32_t now_us
 	if (!(f->flags & FLOW_RTT_TIMING) || seq_before(ack, f->rtt_seq))
 		return 0;
 	rtt_cancel(f);
-	uint32_t rtt_us = vcc_max(elapsed_us(f->rtt_sent_us, now_us), 1);
+	uint32_t rtt_us = elapsed_us(f->rtt_sent_us, now_us);
 
-	if (rtt_us > RTT_MAX_US)
+	if (!rtt_us || rtt_us > RTT_MAX_US)
 		return 0;
 	if (!f->srtt_us8) { /* RFC 6298, 2.2 */
 		f->srtt_us8 = rtt_us << 3;

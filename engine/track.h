@@ -35,12 +35,27 @@ VCC_INLINE uint32_t segment_end(const struct vcc_segment *s)
 	return s->seq + s->payload_bytes + !!(s->flags & TCP_SYN) + !!(s->flags & TCP_FIN);
 }
 
+/*
+ * The largest flight of this round trip, measured where the guest sends: ACKs that come in a batch
+ * shrink the flight without telling anything about what the guest would use.
+ */
+VCC_INLINE void note_flight(struct vcc_flow *f)
+{
+	bool next_round = !seq_before(f->snd_una, f->round_end);
+
+	if (next_round) {
+		f->round_end = f->snd_nxt;
+		f->flight_max_bytes = 0;
+	}
+	f->flight_max_bytes = vcc_max(f->flight_max_bytes, flight_bytes(f));
+}
+
 /* How a data segment of the guest relates to what it sent before. */
 enum vcc_sent {
 	SENT_NOTHING, /* occupies no sequence space */
 	SENT_NEW,
-	SENT_TAIL_AGAIN,  /* a retransmission that ends at snd_nxt: perhaps a probe (RFC 8985, 7) */
-	SENT_FIRST_AGAIN, /* a retransmission of the first unacknowledged byte */
+	SENT_PARTLY_NEW, /* begins with what was sent before: not to be timed or marked */
+	SENT_TAIL_AGAIN, /* a retransmission that ends at snd_nxt: perhaps a probe (RFC 8985, 7) */
 	SENT_AGAIN,
 };
 
@@ -63,8 +78,14 @@ VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment
 			f->progress_us = now_us; /* RFC 6298, 5.1 */
 		if (f->ca_state != CA_OPEN)
 			f->prr_out_bytes += end - f->snd_nxt;
+		bool partly_again = s->seq != f->snd_nxt;
+
 		f->snd_nxt = end;
-		f->flight_max_bytes = vcc_max(f->flight_max_bytes, flight_bytes(f));
+		note_flight(f);
+		if (partly_again) {
+			rtt_cancel(f);
+			return SENT_PARTLY_NEW;
+		}
 		rtt_start(f, end, now_us);
 		return SENT_NEW;
 	}
@@ -74,13 +95,9 @@ VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment
 	f->retransmissions++;
 	if (f->ca_state != CA_OPEN)
 		f->prr_out_bytes += end - s->seq;
-	/*
-	 * With one segment in flight the tail is also the first: the deadline then tells a probe
-	 * from a timeout, as it does for every retransmission of the first byte.
-	 */
 	if (end == f->snd_nxt)
 		return SENT_TAIL_AGAIN;
-	return s->seq == f->snd_una ? SENT_FIRST_AGAIN : SENT_AGAIN;
+	return SENT_AGAIN;
 }
 
 /* What one ACK from the peer says. */
@@ -152,15 +169,6 @@ VCC_INLINE bool window_limited(const struct vcc_flow *f)
 	if (f->flight_max_bytes + f->mss_bytes > cwnd_bytes)
 		return true;
 	return f->cc.cwnd_segs < f->cc.ssthresh_segs && cwnd_bytes < 2 * f->flight_max_bytes;
-}
-
-/* At the end of a round trip the largest flight is measured afresh. */
-VCC_INLINE void round_turn(struct vcc_flow *f, uint32_t ack)
-{
-	if (seq_before(ack, f->round_end))
-		return;
-	f->round_end = f->snd_nxt;
-	f->flight_max_bytes = flight_bytes(f);
 }
 
 #endif

@@ -29,6 +29,7 @@ enum vcc_tcp_flag {
 	TCP_ECE = 0x040,
 	TCP_CWR = 0x080,
 	TCP_AE = 0x100,
+	TCP_ECN_BITS = TCP_AE | TCP_CWR | TCP_ECE,
 };
 
 /* The ECN field of the IP header (RFC 3168, 5). */
