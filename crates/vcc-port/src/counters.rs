@@ -1,0 +1,80 @@
+//! What the datapath did not translate, by reason.
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use vcc_engine::sys;
+
+use crate::{Error, Result};
+
+/// A reason, as the datapath numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    index: u32,
+    /// A key for programs.
+    pub name: &'static str,
+    /// What happened, for people.
+    pub meaning: &'static str,
+}
+
+const fn counter(index: u32, name: &'static str, meaning: &'static str) -> Counter {
+    Counter { index, name, meaning }
+}
+
+pub const NOT_IP: Counter = counter(sys::COUNT_NOT_IP, "not_ip", "passed: not IP, or tagged twice");
+pub const NOT_TCP: Counter = counter(sys::COUNT_NOT_TCP, "not_tcp", "passed: not TCP");
+pub const FRAGMENT: Counter = counter(sys::COUNT_FRAGMENT, "fragment", "passed: an IP fragment");
+pub const MALFORMED: Counter =
+    counter(sys::COUNT_MALFORMED, "malformed", "passed: headers cut short or contradictory");
+pub const BAD_OPTIONS: Counter =
+    counter(sys::COUNT_BAD_OPTIONS, "bad_options", "passed: malformed TCP options");
+pub const BAD_FLAGS: Counter =
+    counter(sys::COUNT_BAD_FLAGS, "bad_flags", "passed: TCP flags that no TCP sends");
+pub const UNKNOWN: Counter =
+    counter(sys::COUNT_UNKNOWN, "unknown", "passed: of a connection older than the attachment");
+pub const TABLE_FULL: Counter =
+    counter(sys::COUNT_TABLE_FULL, "table_full", "passed: no room for another connection");
+pub const DROPPED: Counter =
+    counter(sys::COUNT_DROPPED, "dropped", "dropped: the guest would misread it");
+pub const REWRITE_FAILED: Counter =
+    counter(sys::COUNT_REWRITE_FAILED, "rewrite_failed", "passed: the kernel refused a change");
+
+pub const ALL: [Counter; sys::COUNT_MAX as usize] = [
+    NOT_IP,
+    NOT_TCP,
+    FRAGMENT,
+    MALFORMED,
+    BAD_OPTIONS,
+    BAD_FLAGS,
+    UNKNOWN,
+    TABLE_FULL,
+    DROPPED,
+    REWRITE_FAILED,
+];
+
+/// Segments by reason, over all CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counters([u64; ALL.len()]);
+
+impl Counters {
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.0[counter.index as usize]
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> {
+        ALL.into_iter().map(|counter| (counter, self.get(counter)))
+    }
+}
+
+pub(crate) fn read(map: &MapHandle) -> Result<Counters> {
+    let mut sums = [0; ALL.len()];
+    for (sum, index) in sums.iter_mut().zip(0u32..) {
+        let per_cpu = map
+            .lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|e| Error::system("read the port's counters", e))?
+            .ok_or(Error::OtherVersion)?;
+        for value in per_cpu {
+            let value = value.try_into().map_err(|_| Error::OtherVersion)?;
+            *sum += u64::from_ne_bytes(value);
+        }
+    }
+    Ok(Counters(sums))
+}

@@ -1,0 +1,96 @@
+//! What attaching needs.
+
+use std::fs;
+use std::path::Path;
+
+use super::{AS_ROOT, Check, Missing, Need, missing, probe};
+use crate::{AttachOptions, Datapath, bpffs, capabilities, kernel};
+
+type Found = Result<String, Missing>;
+
+pub(super) fn checks() -> Vec<Check> {
+    let check = |name, found| Check::of(Need::Attach, name, found);
+    let mut checks = vec![
+        check("kernel", kernel()),
+        check("capabilities", held_capabilities()),
+        check("tcx", tcx()),
+        check("btf", btf()),
+        check("jit", jit()),
+        check("bpf-filesystem", bpf_filesystem()),
+    ];
+    if checks.iter().all(|check| check.ok) {
+        checks.push(check("datapath", datapath()));
+    }
+    checks
+}
+
+fn kernel() -> Found {
+    let release = kernel::release();
+    if kernel::version(&release) >= Some(kernel::OLDEST) {
+        return Ok(format!("Linux {release}"));
+    }
+    Err(Missing {
+        found: format!("Linux {release} is older than 6.6"),
+        remedy: "boot Linux 6.6 or newer",
+    })
+}
+
+fn held_capabilities() -> Found {
+    let lacking: Vec<String> = capabilities::ATTACH
+        .into_iter()
+        .filter(|capability| !capability.held())
+        .map(|capability| format!("{} (to {})", capability.name, capability.needed_to))
+        .collect();
+    if lacking.is_empty() {
+        return Ok(capabilities::ATTACH.map(|capability| capability.name).join(", "));
+    }
+    Err(Missing { found: format!("not held: {}", lacking.join(", ")), remedy: AS_ROOT })
+}
+
+fn tcx() -> Found {
+    let remedy = "boot Linux 6.6 or newer, built with CONFIG_NET_XGRESS";
+    probe::tcx().map_err(|e| missing("trying to attach a program", &e, remedy))?;
+    Ok("a program attaches".into())
+}
+
+fn btf() -> Found {
+    let path = "/sys/kernel/btf/vmlinux";
+    if Path::new(path).exists() {
+        return Ok("the kernel describes its types".into());
+    }
+    Err(Missing {
+        found: format!("no {path}"),
+        remedy: "boot a kernel built with CONFIG_DEBUG_INFO_BTF",
+    })
+}
+
+fn jit() -> Found {
+    let path = "/proc/sys/net/core/bpf_jit_enable";
+    match fs::read_to_string(path).map(|value| value.trim() == "0") {
+        Ok(true) => Err(Missing {
+            found: "programs are interpreted, at several times the cost".into(),
+            remedy: "sysctl net.core.bpf_jit_enable=1",
+        }),
+        Ok(false) => Ok("programs are compiled".into()),
+        // The file belongs to the first network namespace; others see none.
+        Err(_) => Ok("not visible from this network namespace".into()),
+    }
+}
+
+fn bpf_filesystem() -> Found {
+    if bpffs::is_mounted() {
+        Ok("mounted".into())
+    } else if capabilities::SYS_ADMIN.held() {
+        Ok("not mounted; `vcc attach` will mount it".into())
+    } else {
+        let found = "not mounted, and mounting it needs CAP_SYS_ADMIN".into();
+        Err(Missing { found, remedy: "mount -t bpf bpf /sys/fs/bpf, as root" })
+    }
+}
+
+fn datapath() -> Found {
+    match Datapath::load(&AttachOptions::default()) {
+        Ok(_) => Ok("loads".into()),
+        Err(error) => Err(Missing { found: error.to_string(), remedy: "report this line" }),
+    }
+}

@@ -1,0 +1,72 @@
+//! What this kernel and this process offer, and what is missing.
+
+mod attach;
+mod lab;
+pub(crate) mod probe;
+
+use std::io;
+
+use serde::Serialize;
+
+use crate::capabilities;
+
+/// What a check is about; without it, that part of vcc does not work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Need {
+    Attach,
+    Lab,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    pub need: Need,
+    pub name: &'static str,
+    pub ok: bool,
+    /// What was found, in plain words.
+    pub found: String,
+    /// What to do, where it is missing.
+    pub remedy: Option<&'static str>,
+}
+
+/// What is not there, and what to do.
+struct Missing {
+    found: String,
+    remedy: &'static str,
+}
+
+const AS_ROOT: &str = "run vcc as root, on the host";
+
+impl Check {
+    fn of(need: Need, name: &'static str, result: Result<String, Missing>) -> Self {
+        match result {
+            Ok(found) => Self { need, name, ok: true, found, remedy: None },
+            Err(Missing { found, remedy }) => {
+                Self { need, name, ok: false, found, remedy: Some(remedy) }
+            }
+        }
+    }
+}
+
+/// A permission is lacking, or else whatever `remedy` brings.
+fn missing(what: &str, error: &io::Error, remedy: &'static str) -> Missing {
+    let not_permitted = error.kind() == io::ErrorKind::PermissionDenied;
+    let remedy = if not_permitted { AS_ROOT } else { remedy };
+    Missing { found: format!("{what}: {error}"), remedy }
+}
+
+pub fn checks() -> Vec<Check> {
+    [attach::checks(), lab::checks()].concat()
+}
+
+/// The first reason why nothing can be attached here, in one line.
+pub fn require_attach() -> Result<(), String> {
+    let lacking = capabilities::missing();
+    if !lacking.is_empty() {
+        return Err(format!("needs {}", lacking.join(", ")));
+    }
+    match attach::checks().into_iter().find(|check| !check.ok) {
+        Some(check) => Err(format!("{}: {}", check.name, check.found)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,91 @@
+//! What can go wrong at a port: each says what happened, to what, and what to do.
+
+use std::io;
+
+use crate::capabilities;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "no network device `{device}` in this network namespace (`ip link` lists those there are)"
+    )]
+    NoSuchDevice { device: String },
+
+    #[error(
+        "`{device}` is not an Ethernet device but {kind}: attach to the tap or veth of a guest"
+    )]
+    NotEthernet { device: String, kind: String },
+
+    #[error("vcc is already attached to `{device}`: `vcc detach {device}` first")]
+    AlreadyAttached { device: String },
+
+    #[error(
+        "a running process (a lab run?) has vcc attached to `{device}`: wait for it or end it first"
+    )]
+    HeldByProcess { device: String },
+
+    #[error("vcc is not attached to `{device}` (`vcc ports` lists where it is)")]
+    NotAttached { device: String },
+
+    #[error("not permitted to {doing}: {why}; run vcc as root on the host")]
+    NotPermitted { doing: String, why: String },
+
+    #[error("Linux {release} has no TCX, where vcc attaches: it needs Linux 6.6 or newer")]
+    NoTcx { release: String },
+
+    #[error(
+        "the verifier of Linux {release} refused the datapath (please report this): {last_lines}"
+    )]
+    Verifier { release: String, last_lines: String },
+
+    #[error(
+        "no BPF file system at {path}, and mounting it failed ({source}): mount -t bpf bpf {path}"
+    )]
+    NoBpfFilesystem { path: String, source: io::Error },
+
+    #[error(
+        "this port was attached by another version of vcc, which keeps other data: \
+         `vcc detach --now` it, then attach again"
+    )]
+    OtherVersion,
+
+    #[error("cannot {doing}: {why}")]
+    System { doing: String, why: String },
+}
+
+impl Error {
+    /// For a failed step of which nothing more is known than the kernel's answer.
+    pub(crate) fn system(doing: impl Into<String>, answer: impl Into<Answer>) -> Self {
+        let doing = doing.into();
+        let answer = answer.into();
+        if answer.not_permitted {
+            Self::NotPermitted { doing, why: capabilities::why_refused() }
+        } else {
+            Self::System { doing, why: answer.words }
+        }
+    }
+
+    pub(crate) fn last_os(doing: impl Into<String>) -> Self {
+        Self::system(doing, io::Error::last_os_error())
+    }
+}
+
+/// What the kernel answered, by whichever library it came.
+pub(crate) struct Answer {
+    not_permitted: bool,
+    words: String,
+}
+
+impl From<io::Error> for Answer {
+    fn from(error: io::Error) -> Self {
+        let not_permitted = error.kind() == io::ErrorKind::PermissionDenied;
+        Self { not_permitted, words: error.to_string() }
+    }
+}
+
+impl From<libbpf_rs::Error> for Answer {
+    fn from(error: libbpf_rs::Error) -> Self {
+        let not_permitted = error.kind() == libbpf_rs::ErrorKind::PermissionDenied;
+        Self { not_permitted, words: format!("{error:#}") }
+    }
+}

@@ -1,0 +1,96 @@
+//! BPF_MAP_LOOKUP_BATCH: all entries of a hash map, many in one system call.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use libbpf_rs::{MapCore, MapHandle, libbpf_sys};
+
+/// A walk through a map. Every kernel that has TCX has this call.
+pub(super) struct Batches<'map> {
+    map: &'map MapHandle,
+    keys: Vec<u8>,
+    values: Vec<u8>,
+    /// How many entries the buffers hold.
+    pub(super) room: usize,
+    position: Position,
+}
+
+/// Where the walk goes on: at a bucket's index, which is the kernel's matter.
+#[derive(Clone, Copy)]
+enum Position {
+    Start,
+    At([u8; 4]),
+    End,
+}
+
+struct Answer {
+    errno: i32,
+    count: usize,
+    next: [u8; 4],
+}
+
+impl<'map> Batches<'map> {
+    pub(super) fn new(map: &'map MapHandle, room: usize) -> Self {
+        let (keys, values) = (Vec::new(), Vec::new());
+        let mut batches = Self { map, keys, values, room: 0, position: Position::Start };
+        batches.make_room(room);
+        batches
+    }
+
+    fn make_room(&mut self, entries: usize) {
+        self.room = entries;
+        self.keys.resize(entries * self.map.key_size() as usize, 0);
+        self.values.resize(entries * self.map.value_size() as usize, 0);
+    }
+
+    /// The next entries: keys with their values. None behind the last.
+    pub(super) fn next(&mut self) -> io::Result<Option<impl Iterator<Item = (&[u8], &[u8])>>> {
+        let count = loop {
+            let start = match self.position {
+                Position::Start => None,
+                Position::At(bucket) => Some(bucket),
+                Position::End => return Ok(None),
+            };
+            let Answer { errno, count, next } = self.lookup(start);
+            match errno {
+                0 => self.position = Position::At(next),
+                libc::ENOENT => self.position = Position::End,
+                libc::ENOSPC => {
+                    // One bucket holds more than the buffers: nothing was read, nothing is lost.
+                    self.make_room(self.room * 2);
+                    continue;
+                }
+                errno => return Err(io::Error::from_raw_os_error(errno)),
+            }
+            break count;
+        };
+        let keys = self.keys.chunks_exact(self.map.key_size() as usize);
+        let values = self.values.chunks_exact(self.map.value_size() as usize);
+        Ok(Some(keys.zip(values).take(count)))
+    }
+
+    fn lookup(&mut self, mut start: Option<[u8; 4]>) -> Answer {
+        let mut next = [0; 4];
+        let mut count = self.room as u32;
+        let options = libbpf_sys::bpf_map_batch_opts {
+            sz: size_of::<libbpf_sys::bpf_map_batch_opts>() as libbpf_sys::size_t,
+            // Each flow is copied under its lock: no half of one packet and half of the next.
+            elem_flags: libbpf_sys::BPF_F_LOCK.into(),
+            ..Default::default()
+        };
+        // SAFETY: the buffers hold `count` keys and values of the map's sizes, and the positions
+        // the four bytes that hash maps use.
+        let status = unsafe {
+            libbpf_sys::bpf_map_lookup_batch(
+                self.map.as_fd().as_raw_fd(),
+                start.as_mut().map_or(std::ptr::null_mut(), |start| start.as_mut_ptr().cast()),
+                next.as_mut_ptr().cast(),
+                self.keys.as_mut_ptr().cast(),
+                self.values.as_mut_ptr().cast(),
+                &mut count,
+                &options,
+            )
+        };
+        Answer { errno: -status, count: count as usize, next }
+    }
+}

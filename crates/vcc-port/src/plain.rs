@@ -1,0 +1,26 @@
+//! Plain data: structures that the kernel's maps hold byte for byte.
+
+use vcc_engine::sys;
+
+/// # Safety
+/// Any bytes must be a valid value of the type.
+pub(crate) unsafe trait Plain: Copy {}
+
+// SAFETY: a C struct of integers.
+unsafe impl Plain for sys::vcc_params {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_key {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_entry_abi {}
+
+/// None where the length differs from the type's.
+pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
+    // SAFETY: the length is checked, the read is unaligned, and any bytes are a valid value.
+    (bytes.len() == size_of::<T>()).then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+}
+
+pub(crate) fn params_bytes(params: &sys::vcc_params) -> &[u8] {
+    // SAFETY: pointer and length are those of the value, which has no padding: its own
+    // `reserved` fills the only hole.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(params).cast(), size_of_val(params)) }
+}

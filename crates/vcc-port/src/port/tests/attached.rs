@@ -1,0 +1,111 @@
+use super::*;
+use crate::flows::tests::insert;
+
+#[test]
+fn detaching_leaves_nothing() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        veth();
+        let port = attach();
+        let objects = Objects::of(&port);
+        assert_eq!((objects.program_ids.len(), objects.map_ids.len()), (2, 3));
+        assert!(!objects.all_gone());
+        port.detach().expect("detached");
+        assert_eq!(program_ids(PORT), []);
+        eventually("programs and maps gone", || objects.all_gone());
+    });
+}
+
+#[test]
+fn dropping_detaches() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        veth();
+        drop(attach());
+        assert_eq!(program_ids(PORT), []);
+    });
+}
+
+#[test]
+fn fifty_attachments_leak_nothing() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        veth();
+        let mut all = Vec::new();
+        for _ in 0..50 {
+            let port = attach();
+            all.push(Objects::of(&port));
+            port.detach().expect("detached");
+        }
+        eventually("programs and maps gone", || all.iter().all(Objects::all_gone));
+    });
+}
+
+#[test]
+fn ports_are_isolated() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        veth();
+        let (one, other) = (attach(), Port::attach("guest", &AttachOptions::default()));
+        let (one, other) = (Objects::of(&one), Objects::of(&other.expect("an attachment")));
+        assert!(one.map_ids.iter().all(|id| !other.map_ids.contains(id)));
+        assert!(one.program_ids.iter().all(|id| !other.program_ids.contains(id)));
+    });
+}
+
+#[test]
+fn options_reach_the_datapath() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        veth();
+        let options = AttachOptions {
+            prr: false,
+            window_max_bytes: 123_456,
+            max_flows: 77,
+            ..AttachOptions::default()
+        };
+        let port = Port::attach(PORT, &options).expect("an attachment");
+        let params = port.params().expect("parameters").0;
+        assert_eq!((params.prr, params.pace_push, params.window_max_bytes), (0, 1, 123_456));
+        assert_eq!(port.maps.flows.max_entries(), 77);
+
+        port.set_mode(Mode::Shadow).expect("another mode");
+        let changed = port.params().expect("parameters").0;
+        assert_eq!(Mode::from_number(changed.mode), Some(Mode::Shadow));
+        assert_eq!(changed.window_max_bytes, 123_456);
+    });
+}
+
+#[test]
+fn draining_counts_connections_that_need_the_translation() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        veth();
+        let port = attach();
+        assert_eq!(port.drain().expect("drained"), 0);
+        let (established, closed) = (sys::STAGE_ESTABLISHED as u8, sys::STAGE_CLOSED as u8);
+        let flow = |stage, wscale_peer, wscale_shown| sys::vcc_flow {
+            stage,
+            wscale_peer,
+            wscale_shown,
+            ..Default::default()
+        };
+        insert(&port.maps.flows, 1, flow(established, 7, 3));
+        insert(&port.maps.flows, 2, flow(established, 3, 3));
+        insert(&port.maps.flows, 3, flow(closed, 7, 3));
+        assert_eq!(port.drain().expect("drained"), 1);
+        assert_eq!(port.params().expect("parameters").0.mode, Mode::Drain.number());
+    });
+}

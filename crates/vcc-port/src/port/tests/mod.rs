@@ -1,0 +1,70 @@
+//! On veth pairs in network namespaces of their own: `port` is the host's end, `guest` the other.
+
+mod attached;
+mod foreign;
+mod pinned;
+mod refusals;
+
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+use crate::testing::{can_attach, ip, isolated};
+
+const PORT: &str = "port";
+
+fn veth() {
+    ip("link add port type veth peer name guest");
+    for end in ["port", "guest"] {
+        ip(&format!("link set {end} addrgenmode none"));
+        ip(&format!("link set {end} up"));
+    }
+}
+
+fn attach() -> Port {
+    Port::attach(PORT, &AttachOptions::default()).expect("an attachment")
+}
+
+fn refused(result: Result<Port>) -> String {
+    match result {
+        Ok(port) => panic!("attached to {}", port.device()),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn program_ids(device: &str) -> Vec<u32> {
+    let ifindex = Device::named(device).expect("a device").ifindex;
+    let ids = |hook| tcx::attached(ifindex, hook).expect("a query").program_ids;
+    [ids(Hook::FromGuest), ids(Hook::ToGuest)].concat()
+}
+
+/// What an attachment has in the kernel.
+struct Objects {
+    program_ids: Vec<u32>,
+    map_ids: Vec<u32>,
+}
+
+impl Objects {
+    fn of(port: &Port) -> Self {
+        let Maps { flows, params, counters } = &port.maps;
+        let map_ids = [flows, params, counters].map(|map| map.info().expect("a map").info.id);
+        Self { program_ids: program_ids(port.device()), map_ids: map_ids.to_vec() }
+    }
+
+    fn all_gone(&self) -> bool {
+        let program_gone = |id: &u32| libbpf_rs::Program::fd_from_id(*id).is_err();
+        let map_gone = |id: &u32| libbpf_rs::MapHandle::from_map_id(*id).is_err();
+        self.program_ids.iter().all(program_gone) && self.map_ids.iter().all(map_gone)
+    }
+}
+
+/// The kernel finishes some things after the call that asked for them.
+fn eventually(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if holds() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("not after ten seconds: {what}");
+}

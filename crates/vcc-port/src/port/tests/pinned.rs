@@ -1,0 +1,126 @@
+use std::fs;
+
+use super::*;
+use crate::{Netns, bpffs};
+
+const PINS: &str = "/sys/fs/bpf/vcc";
+
+fn attach_and_pin(device: &str) {
+    let mut port = Port::attach(device, &AttachOptions::default()).expect("an attachment");
+    port.pin().expect("pinned");
+}
+
+fn pin_directories() -> Vec<String> {
+    let entries = fs::read_dir(PINS).expect("a directory");
+    entries.map(|entry| entry.expect("an entry").path().display().to_string()).collect()
+}
+
+#[test]
+fn an_attachment_outlives_its_process() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        veth();
+        assert!(!bpffs::is_mounted());
+        attach_and_pin(PORT);
+        assert_eq!(program_ids(PORT).len(), 2);
+
+        let listed = Port::list().expect("a list");
+        assert_eq!(listed.iter().map(Port::device).collect::<Vec<_>>(), [PORT]);
+        let port = Port::open(PORT).expect("open");
+        assert!(port.flows().expect("flows").is_empty());
+        let objects = Objects::of(&port);
+        drop(listed);
+
+        port.detach().expect("detached");
+        assert_eq!(program_ids(PORT), []);
+        assert_eq!(pin_directories(), Vec::<String>::new());
+        eventually("programs and maps gone", || objects.all_gone());
+        let said = refused(Port::open(PORT));
+        assert!(said.starts_with("vcc is not attached to `port`"), "{said}");
+    });
+}
+
+#[test]
+fn names_with_dots_and_new_names() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        ip("link add eth0.5 type veth peer name guest");
+        attach_and_pin("eth0.5");
+        assert_eq!(Port::open("eth0.5").expect("open").device(), "eth0.5");
+        ip("link set eth0.5 name tap7");
+        assert_eq!(Port::open("tap7").expect("open").device(), "tap7");
+        Port::open("tap7").expect("open").detach().expect("detached");
+        assert_eq!(pin_directories(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn the_same_name_in_another_namespace_is_another_port() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        veth();
+        attach_and_pin(PORT);
+        let other = Netns::create().expect("a namespace");
+        let in_other = other.inside(|| {
+            veth();
+            let said = refused(Port::open(PORT));
+            assert!(said.starts_with("vcc is not attached to `port`"), "{said}");
+            attach_and_pin(PORT);
+            assert_eq!(Port::list().expect("a list").len(), 2);
+        });
+        in_other.expect("inside");
+    });
+}
+
+#[test]
+fn what_a_gone_device_leaves_is_swept_up() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        veth();
+        attach_and_pin(PORT);
+        assert_eq!(Port::sweep().expect("swept"), Vec::<String>::new());
+        ip("link delete port");
+        assert_eq!(Port::sweep().expect("swept"), [PORT]);
+        assert_eq!(pin_directories(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn what_was_pinned_by_half_is_swept_up() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        veth();
+        attach_and_pin(PORT);
+        let [directory] = &pin_directories()[..] else { panic!("one directory") };
+        fs::remove_file(format!("{directory}/flows")).expect("removed");
+        assert_eq!(Port::sweep().expect("swept"), [PORT]);
+        eventually("the programs are off", || program_ids(PORT).is_empty());
+    });
+}
+
+#[test]
+fn a_failed_pinning_leaves_nothing_behind() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        veth();
+        let mut port = attach();
+        let mut other = Port::attach("guest", &AttachOptions::default()).expect("an attachment");
+        other.pin().expect("pinned");
+        // The kernel refuses a second name for what is pinned already.
+        std::mem::swap(&mut port.links, &mut other.links);
+        assert!(port.pin().is_err());
+        assert_eq!(pin_directories().len(), 1);
+    });
+}

@@ -1,0 +1,113 @@
+use std::os::fd::OwnedFd;
+
+use super::*;
+use crate::doctor::probe;
+
+#[test]
+fn no_such_device() {
+    isolated_if_root(|| {
+        let said = refused(Port::attach("nowhere0", &AttachOptions::default()));
+        assert!(said.starts_with("no network device `nowhere0`"), "{said}");
+    });
+}
+
+#[test]
+fn not_ethernet() {
+    isolated_if_root(|| {
+        let said = refused(Port::attach("lo", &AttachOptions::default()));
+        assert!(said.starts_with("`lo` is not an Ethernet device but the loopback"), "{said}");
+    });
+}
+
+#[test]
+fn already_attached_by_a_process() {
+    isolated_if_root(|| {
+        veth();
+        let port = attach();
+        let said = refused(Port::attach(PORT, &AttachOptions::default()));
+        assert!(said.contains("running process"), "{said}");
+        assert_eq!(program_ids(PORT).len(), 2);
+        drop(port);
+    });
+}
+
+#[test]
+fn already_attached_and_pinned() {
+    isolated_if_root(|| {
+        veth();
+        attach().pin().expect("pinned");
+        let said = refused(Port::attach(PORT, &AttachOptions::default()));
+        assert!(said.contains("`vcc detach port` first"), "{said}");
+    });
+}
+
+#[test]
+fn without_privilege() {
+    isolated_if_root(|| {
+        veth();
+        drop_capabilities();
+        let said = refused(Port::attach(PORT, &AttachOptions::default()));
+        assert!(said.starts_with("not permitted to attach to `port`: "), "{said}");
+        assert!(said.contains("CAP_BPF and CAP_NET_ADMIN"), "{said}");
+    });
+}
+
+#[test]
+fn half_an_attachment_is_none() {
+    isolated_if_root(|| {
+        veth();
+        let links = fill(Hook::ToGuest);
+        let said = refused(Port::attach(PORT, &AttachOptions::default()));
+        assert!(said.contains("no room for another program"), "{said}");
+        assert_eq!(program_ids(PORT).len(), links.len());
+        drop(links);
+        assert_eq!(program_ids(PORT), []);
+    });
+}
+
+#[test]
+fn kernels_without_the_hook() {
+    let device = Device { name: PORT.into(), ifindex: 1, netns_inode: 1 };
+    let said = |release: &str, errno| {
+        refusal_of(release, &device, io::Error::from_raw_os_error(errno)).to_string()
+    };
+    let old = said("6.1.0-18-amd64", libc::EINVAL);
+    assert!(old.starts_with("Linux 6.1.0-18-amd64 has no TCX"), "{old}");
+    assert!(old.ends_with("needs Linux 6.6 or newer"), "{old}");
+    let new = said("6.12.1", libc::EINVAL);
+    assert!(new.starts_with("cannot attach to `port`: Invalid argument"), "{new}");
+    let raced = said("6.12.1", libc::ESTALE);
+    assert!(raced.ends_with("try again"), "{raced}");
+}
+
+#[track_caller]
+fn isolated_if_root(work: impl FnOnce() + Send) {
+    if can_attach() {
+        isolated(work);
+    }
+}
+
+/// Attaches programs that do nothing until the hook takes no more.
+fn fill(hook: Hook) -> Vec<OwnedFd> {
+    let ifindex = Device::named(PORT).expect("a device").ifindex;
+    let attach = || {
+        let program = probe::load_empty_program().expect("a program");
+        probe::attach(&program, ifindex, hook)
+    };
+    std::iter::from_fn(|| attach().ok()).collect()
+}
+
+/// Of the calling thread alone.
+fn drop_capabilities() {
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        thread: i32,
+    }
+    const VERSION_3: u32 = 0x2008_0522;
+    let header = Header { version: VERSION_3, thread: 0 };
+    let nothing = [0u32; 6];
+    // SAFETY: the header and the two empty sets of three words outlive the call.
+    let status = unsafe { libc::syscall(libc::SYS_capset, &header, nothing.as_ptr()) };
+    assert_eq!(status, 0, "{}", std::io::Error::last_os_error());
+}

@@ -1,0 +1,102 @@
+//! The kernel's hook: TCX, which libbpf-rs does not wrap.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+
+use libbpf_rs::{AsRawLibbpf, Link, ProgramMut, libbpf_sys};
+
+/// The most programs that one hook of a device holds (BPF_MPROG_MAX).
+const MAX_PROGRAMS: usize = 64;
+
+/// A hook as the kernel names it, from the port's point of view: what the guest sends comes in.
+#[derive(Clone, Copy)]
+pub(crate) enum Hook {
+    FromGuest,
+    ToGuest,
+}
+
+impl Hook {
+    pub(crate) const BOTH: [Self; 2] = [Self::FromGuest, Self::ToGuest];
+
+    pub(crate) fn program_name(self) -> &'static str {
+        match self {
+            Self::FromGuest => "from_guest",
+            Self::ToGuest => "to_guest",
+        }
+    }
+
+    pub(crate) fn attach_type(self) -> libbpf_sys::bpf_attach_type {
+        match self {
+            Self::FromGuest => libbpf_sys::BPF_TCX_INGRESS,
+            Self::ToGuest => libbpf_sys::BPF_TCX_EGRESS,
+        }
+    }
+}
+
+/// The programs at one hook of a device, and the hook's revision when they were read.
+pub(crate) struct Attached {
+    pub program_ids: Vec<u32>,
+    pub revision: u64,
+}
+
+pub(crate) fn attached(ifindex: u32, hook: Hook) -> io::Result<Attached> {
+    let mut program_ids = vec![0u32; MAX_PROGRAMS];
+    // SAFETY: all-zero bytes are a valid bpf_prog_query_opts.
+    let mut options: libbpf_sys::bpf_prog_query_opts = unsafe { std::mem::zeroed() };
+    options.sz = size_of_val(&options) as libbpf_sys::size_t;
+    options.prog_ids = program_ids.as_mut_ptr();
+    options.__bindgen_anon_1.prog_cnt = MAX_PROGRAMS as u32;
+    // SAFETY: the call writes at most `prog_cnt` ids to the vector, which outlives it.
+    let status = unsafe {
+        libbpf_sys::bpf_prog_query_opts(ifindex as libc::c_int, hook.attach_type(), &mut options)
+    };
+    if status == -libc::ENOENT {
+        return Ok(Attached { program_ids: Vec::new(), revision: 0 });
+    }
+    if status < 0 {
+        return Err(io::Error::from_raw_os_error(-status));
+    }
+    // SAFETY: a u32 under either of the union's names.
+    let count = unsafe { options.__bindgen_anon_1.prog_cnt };
+    program_ids.truncate(count as usize);
+    Ok(Attached { program_ids, revision: options.revision })
+}
+
+/// Attaches behind whatever is there. A `revision` other than 0 makes the kernel answer ESTALE
+/// if anybody changed the hook since it was read.
+pub(crate) fn attach(
+    program: &ProgramMut<'_>,
+    ifindex: u32,
+    hook_revision: u64,
+) -> io::Result<Link> {
+    // SAFETY: all-zero bytes are a valid bpf_tcx_opts.
+    let mut options: libbpf_sys::bpf_tcx_opts = unsafe { std::mem::zeroed() };
+    options.sz = size_of_val(&options) as libbpf_sys::size_t;
+    options.expected_revision = hook_revision;
+    let program = program.as_libbpf_object().as_ptr();
+    // SAFETY: the program is loaded and lives as long as the borrow of it.
+    let link =
+        unsafe { libbpf_sys::bpf_program__attach_tcx(program, ifindex as libc::c_int, &options) };
+    match NonNull::new(link) {
+        // SAFETY: libbpf made this link just now and nobody else has the pointer.
+        Some(link) => Ok(unsafe { Link::from_ptr(link) }),
+        None => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The name of a loaded program; None if it has gone.
+pub(crate) fn program_name(program_id: u32) -> Option<String> {
+    let fd = libbpf_rs::Program::fd_from_id(program_id).ok()?;
+    // SAFETY: all-zero bytes are a valid bpf_prog_info, and they ask for none of its arrays.
+    let mut info: libbpf_sys::bpf_prog_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of_val(&info) as u32;
+    // SAFETY: the call writes at most `length` bytes to `info`.
+    let status =
+        unsafe { libbpf_sys::bpf_prog_get_info_by_fd(fd.as_raw_fd(), &mut info, &mut length) };
+    if status < 0 {
+        return None;
+    }
+    let name = info.name.iter().map(|&c| c as u8).take_while(|&byte| byte != 0).collect();
+    String::from_utf8(name).ok()
+}

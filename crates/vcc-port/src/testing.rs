@@ -1,0 +1,68 @@
+//! For the tests of this project: what they need, and what they leave behind.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::panic::Location;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::{env, io};
+
+use crate::{doctor, namespace};
+
+/// Names the file that a skipped test adds a line to: to cargo it looks passed.
+const SKIPPED_TESTS: &str = "VCC_SKIPPED_TESTS";
+
+/// Whether a test that attaches can run here. If not, it is counted as skipped, and the reason
+/// is told.
+#[track_caller]
+#[must_use]
+pub fn can_attach() -> bool {
+    static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
+    match ANSWER.get_or_init(doctor::require_attach) {
+        Ok(()) => true,
+        Err(reason) => {
+            skip(reason);
+            false
+        }
+    }
+}
+
+/// Counts the calling test as skipped.
+#[track_caller]
+pub fn skip(reason: &str) {
+    let place = Location::caller();
+    let line = format!("SKIPPED {}:{}: {reason}\n", place.file(), place.line());
+    // Not by the macros, whose output cargo keeps to itself unless the test fails.
+    let _ = io::stderr().write_all(line.as_bytes());
+    let Some(path) = env::var_os(SKIPPED_TESTS) else { return };
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    if let Err(e) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+        panic!("${SKIPPED_TESTS}: {e}");
+    }
+}
+
+/// Runs `work` on a thread with a network namespace and a /sys/fs/bpf of its own, both gone when
+/// it returns. Commands that it starts see the same.
+pub fn isolated<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    namespace::on_own_thread(|| {
+        namespace::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWNS).expect("own namespaces");
+        for mount in ["--make-rprivate /", "-t sysfs sysfs /sys"] {
+            run("mount", mount);
+        }
+        work()
+    })
+}
+
+/// `ip` in the namespace of the calling thread.
+pub fn ip(arguments: &str) {
+    run("ip", arguments);
+}
+
+fn run(program: &str, arguments: &str) {
+    let output = Command::new(program)
+        .args(arguments.split_whitespace())
+        .output()
+        .unwrap_or_else(|e| panic!("{program}: {e}"));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments}: {told}");
+}
