@@ -16,8 +16,8 @@ struct vcc_key {
 };
 
 /*
- * A value of the flow map as user space reads it. The kernel's lock and timer stand in front of
- * the flow; they read as zeros.
+ * A value of the flow map as user space reads it: the timer, which reads as zeros, is the
+ * kernel's. A copy taken while a segment is being worked on may hold some of its changes.
  */
 struct vcc_entry_abi {
 	uint32_t lock;
@@ -36,6 +36,7 @@ enum vcc_count {
 	COUNT_BAD_FLAGS,      /* a combination of TCP flags that no TCP sends */
 	COUNT_UNKNOWN,	      /* TCP of a connection whose SYN did not pass here */
 	COUNT_TABLE_FULL,     /* a SYN for which the port has no room left */
+	COUNT_CONTENDED,      /* another CPU did not let go of the flow: passed as it was */
 	COUNT_DROPPED,	      /* by the engine's verdict */
 	COUNT_REWRITE_FAILED, /* the kernel refused a change; the segment was passed as it was */
 	COUNT_MAX,

@@ -12,7 +12,7 @@
 #include "abi.h"
 
 struct vcc_entry {
-	struct bpf_spin_lock lock;
+	uint32_t lock;
 	uint32_t pad;
 	struct bpf_timer timer;
 	struct vcc_flow flow;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The kernel shell of the engine: TCX programs on a guest's port. Parse, flow, engine, rewrite. */
+#include "lock.h"
 #include "parse.h"
 #include "rewrite.h"
 #include "engine.h"
@@ -32,10 +33,12 @@ static int flow_tick(void *map, struct vcc_key *key, struct vcc_entry *e)
 
 	if (!p)
 		return 0;
-	bpf_spin_lock(&e->lock);
-	struct vcc_action a = vcc_deadline(&e->flow, p, now);
-	bpf_spin_unlock(&e->lock);
+	struct vcc_action a = { .deadline_ms = TICK_MIN_MS };
 
+	if (flow_lock(&e->lock)) {
+		a = vcc_deadline(&e->flow, p, now);
+		flow_unlock(&e->lock);
+	}
 	if (a.forget)
 		bpf_map_delete_elem(map, key);
 	else
@@ -91,9 +94,12 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 			return VERDICT_PASS;
 	}
 	s.now_us = now_us();
-	bpf_spin_lock(&e->lock);
+	if (!flow_lock(&e->lock)) {
+		count(COUNT_CONTENDED);
+		return VERDICT_PASS;
+	}
 	a = dir == FROM_GUEST ? vcc_from_guest(&e->flow, p, &s) : vcc_to_guest(&e->flow, p, &s);
-	bpf_spin_unlock(&e->lock);
+	flow_unlock(&e->lock);
 
 	if (a.forget)
 		bpf_map_delete_elem(&flows, &key);

@@ -32,6 +32,8 @@ pub const UNKNOWN: Counter =
     counter(sys::COUNT_UNKNOWN, "unknown", "passed: of a connection older than the attachment");
 pub const TABLE_FULL: Counter =
     counter(sys::COUNT_TABLE_FULL, "table_full", "passed: no room for another connection");
+pub const CONTENDED: Counter =
+    counter(sys::COUNT_CONTENDED, "contended", "passed: another CPU held the connection too long");
 pub const DROPPED: Counter =
     counter(sys::COUNT_DROPPED, "dropped", "dropped: the guest would misread it");
 pub const REWRITE_FAILED: Counter =
@@ -46,6 +48,7 @@ pub const ALL: [Counter; sys::COUNT_MAX as usize] = [
     BAD_FLAGS,
     UNKNOWN,
     TABLE_FULL,
+    CONTENDED,
     DROPPED,
     REWRITE_FAILED,
 ];

@@ -74,8 +74,6 @@ impl<'map> Batches<'map> {
         let mut count = self.room as u32;
         let options = libbpf_sys::bpf_map_batch_opts {
             sz: size_of::<libbpf_sys::bpf_map_batch_opts>() as libbpf_sys::size_t,
-            // Each flow is copied under its lock: no half of one packet and half of the next.
-            elem_flags: libbpf_sys::BPF_F_LOCK.into(),
             ..Default::default()
         };
         // SAFETY: the buffers hold `count` keys and values of the map's sizes, and the positions
