@@ -25,7 +25,8 @@ VCC_INLINE void ecn_mark_data(struct vcc_flow *f, enum vcc_sent sent, const stru
 		a->ip_ecn = IP_ECN_NOT_ECT;
 		a->flags &= (uint16_t)~TCP_ECN_BITS;
 	}
-	if (sent != SENT_NEW || !s->payload_bytes)
+	/* RFC 3168, 6.1.1: who has sent a SYN without ECN must not send ECT. */
+	if (sent != SENT_NEW || !s->payload_bytes || (f->flags & FLOW_ECN_FELL_BACK))
 		return;
 	a->ip_ecn = IP_ECN_ECT_0;
 	if (f->flags & FLOW_CWR_DUE) {

@@ -89,6 +89,8 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 		return a;
 	}
 	f->last_seen_ms = (uint32_t)(s->now_us / 1000);
+	if (f->stage == STAGE_NONE)
+		return a;
 	if (s->flags & TCP_RST) {
 		f->stage = STAGE_CLOSED;
 		return a;
@@ -207,6 +209,8 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 		return a;
 	}
 	f->last_seen_ms = (uint32_t)(s->now_us / 1000);
+	if (f->stage == STAGE_NONE)
+		return a;
 	if (s->flags & TCP_RST) {
 		rst_to_guest(f, s);
 		return a;

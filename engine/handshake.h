@@ -217,7 +217,11 @@ VCC_INLINE void note_ecn_answer(struct vcc_flow *f, const struct vcc_segment *s)
 
 	if (!accecn)
 		f->flags &= ~(uint32_t)FLOW_ACCECN_GUEST;
-	if (!(f->flags & FLOW_ECN_ASKED))
+	/*
+	 * The first SYN asked and was answered late, the second did not ask: the peer may believe
+	 * in ECN and mark its data, which the receiver half then answers. Ours goes unmarked.
+	 */
+	if (!(f->flags & (FLOW_ECN_ASKED | FLOW_ECN_FELL_BACK)))
 		return;
 	if (accepts_ecn(s->flags))
 		f->flags |= FLOW_ECN_FABRIC;
@@ -289,9 +293,12 @@ VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 }
 
 /* Does the guest's SYN-ACK answer the SYN that we know of? It may acknowledge data on it too. */
-VCC_INLINE bool answers_known_syn(const struct vcc_flow *f, const struct vcc_segment *s)
+VCC_INLINE bool answers_known_syn(const struct vcc_flow *f, const struct vcc_segment *s, bool again)
 {
-	return (f->flags & FLOW_SYN_SEEN_PEER) && s->ack - f->rcv_nxt <= UINT16_MAX;
+	/* A repeated one does not know of what the peer sent since. */
+	bool known = again ? seq_plausible(f->rcv_nxt, s->ack) : s->ack - f->rcv_nxt <= UINT16_MAX;
+
+	return (f->flags & FLOW_SYN_SEEN_PEER) && known;
 }
 
 VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p,
@@ -301,7 +308,7 @@ VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p
 
 	/* Also once established: the ACK that ended the handshake may not have reached the guest.
 	 */
-	if (f->stage < STAGE_SYN_RECEIVED || !answers_known_syn(f, s) ||
+	if (f->stage < STAGE_SYN_RECEIVED || !answers_known_syn(f, s, again) ||
 	    (f->stage != STAGE_SYN_RECEIVED && !again)) {
 		/* It answers a SYN whose options we do not know: nothing about it is ours. */
 		a->forget = true;

@@ -65,7 +65,7 @@ VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment
 	uint32_t end = segment_end(s);
 	uint32_t now_us = (uint32_t)s->now_us;
 
-	if (end == s->seq)
+	if (end == s->seq || !seq_plausible(f->snd_una, end))
 		return SENT_NOTHING;
 	/* The guest's own cut is the truth about its segment size (it knows the path MTU). */
 	if (s->seg_bytes)

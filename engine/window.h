@@ -42,13 +42,13 @@ VCC_INLINE uint16_t window_translate(const struct vcc_flow *f, uint16_t window)
 	return (uint16_t)vcc_min((uint32_t)window << shift, UINT16_MAX);
 }
 
-/* How the guest would be told of the right edge that it has seen, or of its flight. */
+/* How the guest is told of the right edge that it has seen, or of its flight; never 0. */
 VCC_INLINE uint32_t window_held(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	uint32_t unit = 1u << f->wscale_shown;
 	uint32_t held_bytes = seq_distance(s->ack, seq_max(f->right_edge, f->snd_nxt));
 
-	return (held_bytes + unit - 1) >> f->wscale_shown;
+	return vcc_max((held_bytes + unit - 1) >> f->wscale_shown, 1);
 }
 
 /*
@@ -68,7 +68,7 @@ VCC_INLINE uint16_t window_field(const struct vcc_flow *f, const struct vcc_para
 	uint32_t least_segs = (f->flags & FLOW_WINDOW_SHOWN) ? 1 : 2;
 	uint32_t floor_bytes = vcc_max(p->window_floor_segs, least_segs) * f->mss_bytes;
 	uint32_t grant = vcc_max(granted_bytes, floor_bytes) >> f->wscale_shown;
-	uint32_t field = vcc_max(vcc_max(grant, window_held(f, s)), 1);
+	uint32_t field = vcc_max(grant, window_held(f, s));
 
 	if (news->duplicate && f->window_shown)
 		field = f->window_shown;
