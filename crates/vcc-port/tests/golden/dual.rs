@@ -1,0 +1,365 @@
+//! The same frames through the BPF programs and through the natively compiled engine.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use vcc_engine::{Action, FlowState, Mode, Params, Segment, sys};
+use vcc_port::{AttachOptions, Counter, Datapath, Program, counters};
+
+use crate::checksum;
+use crate::layout::Layout;
+use crate::segment::Parsed;
+use crate::state;
+use crate::wire::{ACK, SYN};
+
+/// What the programs return: TCX_NEXT and TCX_DROP of linux/bpf.h.
+pub const NEXT: i32 = -1;
+pub const DROP: i32 = 2;
+
+/// A flow's timer does not fire in its first second.
+const TIMER_QUIET_US: u64 = 900_000;
+
+/// What most tests attach with: the defaults, and a table that is small, as it is read after every
+/// frame.
+pub fn usual() -> AttachOptions {
+    AttachOptions { max_flows: 1024, ..AttachOptions::default() }
+}
+
+/// Guest, peer and VLAN id.
+pub type Key = (SocketAddr, SocketAddr, Option<u16>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    FromGuest,
+    ToGuest,
+}
+
+impl Direction {
+    pub const BOTH: [Direction; 2] = [Direction::FromGuest, Direction::ToGuest];
+
+    pub fn other(self) -> Direction {
+        match self {
+            Direction::FromGuest => Direction::ToGuest,
+            Direction::ToGuest => Direction::FromGuest,
+        }
+    }
+
+    pub fn program(self) -> Program {
+        match self {
+            Direction::FromGuest => Program::FromGuest,
+            Direction::ToGuest => Program::ToGuest,
+        }
+    }
+}
+
+struct Native {
+    state: FlowState,
+    born_us: u64,
+}
+
+/// A loaded datapath beside the engine.
+pub struct DualRun {
+    pub datapath: Datapath,
+    options: AttachOptions,
+    params: Params,
+    flows: HashMap<Key, Native>,
+    counted: HashMap<&'static str, u64>,
+    frames: usize,
+    /// What the test is at, for its messages.
+    pub doing: String,
+}
+
+/// What came out of both.
+pub struct Outcome {
+    pub at: Layout,
+    /// Then its frame is the one that came.
+    pub dropped: bool,
+    pub frame: Vec<u8>,
+}
+
+impl Outcome {
+    pub fn flags(&self) -> u16 {
+        self.at.flags(&self.frame)
+    }
+
+    pub fn window(&self) -> u16 {
+        self.at.window(&self.frame)
+    }
+
+    pub fn ecn(&self) -> u8 {
+        self.at.ecn(&self.frame)
+    }
+}
+
+/// The clock of bpf_ktime_get_ns.
+fn now_us() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call fills in a live timespec.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    assert_eq!(status, 0);
+    now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000
+}
+
+pub fn params(options: &AttachOptions) -> Params {
+    Params(sys::vcc_params {
+        underlay: options.underlay.number(),
+        mode: options.mode.number(),
+        guest_ecn: options.guest_ecn.number(),
+        prr: options.prr.into(),
+        pace_push: options.pace_push.into(),
+        reserved: [0; 3],
+        window_floor_segs: options.window_floor_segs,
+        initial_window_segs: options.initial_window_segs,
+        window_max_bytes: options.window_max_bytes,
+        rto_min_us: options.rto_min_us,
+        established_idle_ms: options.established_idle_ms,
+        handshake_idle_ms: options.handshake_idle_ms,
+        closed_idle_ms: options.closed_idle_ms,
+    })
+}
+
+impl DualRun {
+    pub fn new(options: &AttachOptions) -> Self {
+        DualRun {
+            datapath: Datapath::load(options).expect("the datapath loads"),
+            options: options.clone(),
+            params: params(options),
+            flows: HashMap::new(),
+            counted: HashMap::new(),
+            frames: 0,
+            doing: String::new(),
+        }
+    }
+
+    /// Does this port leave every frame as it is?
+    pub fn changes_nothing(&self) -> bool {
+        self.options.mode == Mode::Shadow || self.options.underlay.name() == "transparent"
+    }
+
+    /// Runs one frame through both and compares what they make of it. None where the frame is
+    /// not the engine's business: it then passed untouched and was counted.
+    pub fn send(&mut self, from: Direction, frame: &[u8], gso_size: u32) -> Option<Outcome> {
+        self.frames += 1;
+        let parsed = match Parsed::of(frame, gso_size) {
+            Ok(parsed) => parsed,
+            Err(counter) => {
+                self.pass_untouched(from, frame, gso_size, Some(counter));
+                return None;
+            }
+        };
+        let key = key(frame, &parsed.at, from);
+        let Some(before) = self.before(&key, parsed.segment.flags) else {
+            let counter = self.refusal(parsed.segment.flags);
+            self.pass_untouched(from, frame, gso_size, counter);
+            return None;
+        };
+        Some(self.translate(from, frame, gso_size, &parsed, key, before))
+    }
+
+    fn translate(
+        &mut self,
+        from: Direction,
+        frame: &[u8],
+        gso_size: u32,
+        parsed: &Parsed,
+        key: Key,
+        before: FlowState,
+    ) -> Outcome {
+        let started_us = now_us();
+        let output = self.run(from, frame, gso_size);
+        let ended_us = now_us();
+        let after = self.kernel_state(&key);
+        let (action, native) =
+            self.native(from, &parsed.segment, before, after, started_us..=ended_us);
+
+        let dropped = u32::from(action.verdict) == sys::VCC_DROP;
+        let expected = match dropped {
+            true => frame.to_vec(),
+            false => parsed.apply(&action, frame),
+        };
+        assert_eq!(output.return_value, if dropped { DROP } else { NEXT }, "{}", self.place(from));
+        self.assert_frame(from, &output.frame, &expected);
+        self.assert_laws(from, parsed, frame, &output.frame);
+        if dropped {
+            self.count(counters::DROPPED);
+        }
+        match native {
+            Some(state) => {
+                let born_us = self.flows.get(&key).map_or(started_us, |flow| flow.born_us);
+                self.flows.insert(key, Native { state, born_us });
+            }
+            None => {
+                self.flows.remove(&key);
+            }
+        }
+        Outcome { at: parsed.at.clone(), dropped, frame: output.frame }
+    }
+
+    /// The native engine's answer at that microsecond of the run at which it leaves the state
+    /// that the kernel has: then also what is derived from time is equal.
+    fn native(
+        &self,
+        from: Direction,
+        segment: &Segment,
+        before: FlowState,
+        after: Option<FlowState>,
+        mut during_us: std::ops::RangeInclusive<u64>,
+    ) -> (Action, Option<FlowState>) {
+        let step = |now_us| {
+            let mut state = before;
+            let segment = Segment { now_us, ..*segment };
+            let action = match from {
+                Direction::FromGuest => state.from_guest(&self.params, &segment),
+                Direction::ToGuest => state.to_guest(&self.params, &segment),
+            };
+            (action, (action.forget == 0).then_some(state))
+        };
+        let first = step(*during_us.start());
+        let equal = |native: &Option<FlowState>| {
+            native.as_ref().map(state::bytes) == after.as_ref().map(state::bytes)
+        };
+        during_us
+            .find_map(|now_us| Some(step(now_us)).filter(|(_, native)| equal(native)))
+            .unwrap_or_else(|| {
+                let place = self.place(from);
+                match (&after, &first.1) {
+                    (Some(kernel), Some(native)) => {
+                        panic!("{place}: {}", state::differences(kernel, native))
+                    }
+                    (Some(_), None) => panic!("{place}: the kernel keeps a flow that has ended"),
+                    (None, _) => panic!("{place}: the kernel has no such flow"),
+                }
+            })
+    }
+
+    /// The state that the next segment meets; None where it is of no flow and makes none.
+    fn before(&mut self, key: &Key, flags: u16) -> Option<FlowState> {
+        if let Some(flow) = self.flows.get(key) {
+            if now_us() - flow.born_us < TIMER_QUIET_US {
+                return Some(flow.state);
+            }
+            return Some(self.after_timer(key));
+        }
+        let room = self.flows.len() < self.options.max_flows as usize;
+        (opens(flags) && room && self.options.mode != Mode::Drain).then(FlowState::default)
+    }
+
+    /// A flow's timer may meanwhile have told the engine of a timeout. Its time is in the state.
+    fn after_timer(&self, key: &Key) -> FlowState {
+        let native = self.flows[key].state;
+        let kernel = self.kernel_state(key).expect("no flow of a test is old enough to expire");
+        if state::bytes(&kernel) == state::bytes(&native) {
+            return native;
+        }
+        let now = now_us();
+        let ago = (now as u32).wrapping_sub(kernel.progress_us);
+        let mut ticked = native;
+        ticked.deadline(&self.params, now - u64::from(ago));
+        let differences = state::differences(&kernel, &ticked);
+        assert!(state::bytes(&kernel) == state::bytes(&ticked), "by the timer: {differences}");
+        kernel
+    }
+
+    /// Under what a TCP segment is counted that has no flow and gets none.
+    fn refusal(&self, flags: u16) -> Option<Counter> {
+        match opens(flags) {
+            false => Some(counters::UNKNOWN),
+            true if self.options.mode == Mode::Drain => None,
+            true => Some(counters::TABLE_FULL),
+        }
+    }
+
+    fn pass_untouched(
+        &mut self,
+        from: Direction,
+        frame: &[u8],
+        gso_size: u32,
+        counter: Option<Counter>,
+    ) {
+        let output = self.run(from, frame, gso_size);
+        assert_eq!(output.return_value, NEXT, "{}", self.place(from));
+        self.assert_frame(from, &output.frame, frame);
+        if let Some(counter) = counter {
+            self.count(counter);
+        }
+    }
+
+    fn run(&self, from: Direction, frame: &[u8], gso_size: u32) -> vcc_port::RunOutput {
+        let output = self.datapath.run(from.program(), frame, gso_size);
+        output.unwrap_or_else(|error| panic!("{}: {error}", self.place(from)))
+    }
+
+    fn count(&mut self, counter: Counter) {
+        *self.counted.entry(counter.name).or_default() += 1;
+    }
+
+    fn assert_frame(&self, from: Direction, frame: &[u8], expected: &[u8]) {
+        let place = self.place(from);
+        assert!(frame == expected, "{place}:\n  got {}\n want {}", hex(frame), hex(expected));
+    }
+
+    /// What holds whatever the engine decided.
+    fn assert_laws(&self, from: Direction, parsed: &Parsed, frame: &[u8], out: &[u8]) {
+        let place = self.place(from);
+        assert_eq!(
+            checksum::verify(frame, &parsed.at),
+            checksum::verify(out, &parsed.at),
+            "{place}: checksums"
+        );
+        assert_eq!(parsed.fixed_part(frame), parsed.fixed_part(out), "{place}: what must stay");
+        if self.changes_nothing() {
+            self.assert_frame(from, out, frame);
+        }
+    }
+
+    /// At a run's end: every flow and every counter of the kernel is as expected.
+    pub fn assert_all(&self) {
+        let kernel = self.kernel_flows();
+        assert_eq!(kernel.len(), self.flows.len(), "flows");
+        for key in self.flows.keys() {
+            assert!(kernel.contains_key(key), "the kernel lacks {key:?}");
+            self.after_timer(key);
+        }
+        let counted = self.datapath.counters().expect("counters");
+        for (counter, value) in counted.iter() {
+            let expected = self.counted.get(counter.name).copied().unwrap_or(0);
+            assert_eq!(value, expected, "counter {}", counter.name);
+        }
+    }
+
+    pub fn state(&self, key: &Key) -> Option<&FlowState> {
+        self.flows.get(key).map(|flow| &flow.state)
+    }
+
+    fn kernel_flows(&self) -> HashMap<Key, FlowState> {
+        let flows = self.datapath.flows().expect("flows");
+        flows.into_iter().map(|flow| ((flow.guest, flow.peer, flow.vlan), flow.state)).collect()
+    }
+
+    fn kernel_state(&self, key: &Key) -> Option<FlowState> {
+        self.kernel_flows().remove(key)
+    }
+
+    fn place(&self, from: Direction) -> String {
+        let AttachOptions { underlay, mode, .. } = &self.options;
+        format!("{}: frame {}, {from:?}, {underlay}, {mode}", self.doing, self.frames)
+    }
+}
+
+/// Only a SYN without ACK makes a flow.
+fn opens(flags: u16) -> bool {
+    flags & (SYN | ACK) == SYN
+}
+
+fn key(frame: &[u8], at: &Layout, from: Direction) -> Key {
+    let [sender, receiver] = at.addresses(frame);
+    let vlan = (at.vlan != 0).then_some(at.vlan);
+    match from {
+        Direction::FromGuest => (sender, receiver, vlan),
+        Direction::ToGuest => (receiver, sender, vlan),
+    }
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

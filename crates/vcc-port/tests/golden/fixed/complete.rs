@@ -1,0 +1,69 @@
+//! The same frames as a device delivers them that has summed up all of a frame
+//! (CHECKSUM_COMPLETE): what the programs change must leave the kernel's sum right, or it takes
+//! the frame for damaged. BPF_PROG_RUN checks that itself.
+
+use libbpf_rs::libbpf_sys::BPF_F_TEST_SKB_CHECKSUM_COMPLETE;
+use libbpf_rs::{ErrorKind, MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
+use vcc_engine::Mode;
+use vcc_port::testing;
+
+use super::{Step, bytes, ipv4, ipv6, options};
+use crate::dual::{Direction, hex, params};
+
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc.bpf.o"));
+
+fn load() -> Object {
+    let mut open = ObjectBuilder::default().open_memory(OBJECT).expect("the object opens");
+    open.maps_mut().find(|map| map.name() == "flows").unwrap().set_max_entries(16).unwrap();
+    let object = open.load().expect("the datapath loads");
+    let params = params(&options(Mode::Enforce));
+    // SAFETY: pointer and length are those of the value, a C struct of integers without padding.
+    let value = unsafe {
+        std::slice::from_raw_parts(std::ptr::from_ref(&params).cast(), size_of_val(&params))
+    };
+    let map = object.maps().find(|map| map.name() == "params").unwrap();
+    map.update(&[0; 4], value, MapFlags::ANY).expect("the parameters are taken");
+    object
+}
+
+fn run(object: &Object, from: Direction, frame: &[u8]) -> libbpf_rs::Result<Vec<u8>> {
+    let name = match from {
+        Direction::FromGuest => "from_guest",
+        Direction::ToGuest => "to_guest",
+    };
+    let mut out = vec![0; frame.len()];
+    let program = object.progs_mut().find(|program| program.name() == name).unwrap();
+    program.test_run(ProgramInput {
+        data_in: Some(frame),
+        data_out: Some(&mut out),
+        flags: BPF_F_TEST_SKB_CHECKSUM_COMPLETE,
+        ..ProgramInput::default()
+    })?;
+    Ok(out)
+}
+
+fn play(steps: &[Step]) {
+    if !testing::can_attach() {
+        return;
+    }
+    let object = load();
+    for Step { what, from, comes, leaves } in steps {
+        match run(&object, *from, &bytes(comes)) {
+            Ok(out) => assert_eq!(hex(&out), hex(&bytes(leaves)), "{what}"),
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                return testing::skip("this kernel's BPF_PROG_RUN knows no CHECKSUM_COMPLETE");
+            }
+            Err(error) => panic!("{what}: the kernel's sum is wrong ({error})"),
+        }
+    }
+}
+
+#[test]
+fn complete_sums_over_ipv4() {
+    play(ipv4::STEPS);
+}
+
+#[test]
+fn complete_sums_over_ipv6() {
+    play(ipv6::STEPS);
+}

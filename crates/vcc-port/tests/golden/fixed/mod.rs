@@ -1,0 +1,71 @@
+//! Bytes worked out from the RFCs apart from our code, so that what is expected depends on none
+//! of it: one connection, from its SYN to an echoed mark.
+//!
+//! Frames are in hexadecimal, in the order Ethernet, IP, TCP (ports, seq, ack, offset and flags,
+//! window, checksum, urgent pointer), options or payload.
+
+mod complete;
+mod ipv4;
+mod ipv6;
+
+use vcc_engine::{GuestEcn, Mode};
+use vcc_port::{AttachOptions, Datapath, testing};
+
+use crate::dual::{Direction, NEXT, hex};
+
+struct Step {
+    what: &'static str,
+    from: Direction,
+    comes: &'static str,
+    leaves: &'static str,
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits: Vec<u32> = hex.chars().filter_map(|digit| digit.to_digit(16)).collect();
+    digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
+}
+
+/// All that the expected bytes depend on, whatever the defaults may become.
+fn options(mode: Mode) -> AttachOptions {
+    AttachOptions {
+        underlay: "reno-ecn".parse().expect("an underlay of the engine"),
+        mode,
+        guest_ecn: GuestEcn::Leave,
+        prr: true,
+        pace_push: true,
+        window_max_bytes: 2 << 20,
+        initial_window_segs: 10,
+        window_floor_segs: 1,
+        ..AttachOptions::default()
+    }
+}
+
+fn play(steps: &[Step], mode: Mode) {
+    if !testing::can_attach() {
+        return;
+    }
+    let datapath = Datapath::load(&options(mode)).expect("the datapath loads");
+    for Step { what, from, comes, leaves } in steps {
+        let comes = bytes(comes);
+        let leaves = if mode == Mode::Shadow { comes.clone() } else { bytes(leaves) };
+        let output = datapath.run(from.program(), &comes, 0).expect("it runs");
+        assert_eq!(output.return_value, NEXT, "{what}");
+        assert_eq!(hex(&output.frame), hex(&leaves), "{what}");
+    }
+}
+
+#[test]
+fn over_ipv4() {
+    play(ipv4::STEPS, Mode::Enforce);
+}
+
+#[test]
+fn over_ipv6() {
+    play(ipv6::STEPS, Mode::Enforce);
+}
+
+#[test]
+fn nothing_changes_in_shadow() {
+    play(ipv4::STEPS, Mode::Shadow);
+    play(ipv6::STEPS, Mode::Shadow);
+}

@@ -1,0 +1,164 @@
+//! Where things lie in a frame, or why the datapath leaves it alone.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use vcc_port::Counter;
+use vcc_port::counters;
+
+use crate::wire::*;
+
+/// The datapath follows so many extension headers, and looks for TCP no further into the frame.
+const EXTENSIONS_MAX: usize = 4;
+const L4_MAX: usize = 236;
+/// More fragments, and the fragment's offset (RFC 791, 3.1).
+const IPV4_FRAGMENT: u16 = 0x3fff;
+
+/// Offsets from the frame's start.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    pub vlan: u16,
+    pub ipv6: bool,
+    pub l3: usize,
+    pub l4: usize,
+    /// Of the TCP payload.
+    pub payload: usize,
+    /// Of what follows the IP packet: Ethernet's padding.
+    pub end: usize,
+}
+
+impl Layout {
+    /// A `gso_size` other than 0 says that the frame is a super-segment.
+    pub fn of(frame: &[u8], gso_size: u32) -> Result<Layout, Counter> {
+        let (vlan, ethertype, l3) = ethernet(frame)?;
+        let (l4, end) = match ethertype {
+            ETHERTYPE_IPV4 => ipv4(frame, l3, gso_size)?,
+            ETHERTYPE_IPV6 => ipv6(frame, l3, gso_size)?,
+            _ => return Err(counters::NOT_IP),
+        };
+        if l4 > L4_MAX || l4 + TCP_BYTES > frame.len() {
+            return Err(counters::MALFORMED);
+        }
+        let header_bytes = usize::from(frame[l4 + 12] >> 4) * 4;
+        let payload = l4 + header_bytes;
+        if header_bytes < TCP_BYTES || payload > end {
+            return Err(counters::MALFORMED);
+        }
+        Ok(Layout { vlan, ipv6: ethertype == ETHERTYPE_IPV6, l3, l4, payload, end })
+    }
+
+    /// Of the sender and of the receiver.
+    pub fn addresses(&self, frame: &[u8]) -> [SocketAddr; 2] {
+        let ip = |index: usize| match self.ipv6 {
+            true => {
+                let at = self.l3 + 8 + 16 * index;
+                let octets: [u8; 16] = frame[at..at + 16].try_into().unwrap();
+                // The datapath's table keeps IPv4 in this form, and cannot tell them apart.
+                Ipv6Addr::from(octets).to_canonical()
+            }
+            false => Ipv4Addr::from(read_u32(frame, self.l3 + 12 + 4 * index)).into(),
+        };
+        [0, 1].map(|index| SocketAddr::new(ip(index), read_u16(frame, self.l4 + 2 * index)))
+    }
+
+    pub fn flags(&self, frame: &[u8]) -> u16 {
+        read_u16(frame, self.l4 + 12) & ALL_FLAGS
+    }
+
+    pub fn window(&self, frame: &[u8]) -> u16 {
+        read_u16(frame, self.l4 + 14)
+    }
+
+    pub fn traffic_class(&self, frame: &[u8]) -> u8 {
+        match self.ipv6 {
+            true => (read_u16(frame, self.l3) >> 4) as u8,
+            false => frame[self.l3 + 1],
+        }
+    }
+
+    pub fn ecn(&self, frame: &[u8]) -> u8 {
+        self.traffic_class(frame) & ECN_MASK
+    }
+
+    pub fn set_ecn(&self, frame: &mut [u8], ecn: u8) {
+        let (at, shift) = (self.l3 + 1, if self.ipv6 { 4 } else { 0 });
+        frame[at] = frame[at] & !(ECN_MASK << shift) | ecn << shift;
+    }
+
+    pub fn set_flags(&self, frame: &mut [u8], flags: u16) {
+        let kept = read_u16(frame, self.l4 + 12) & !ALL_FLAGS;
+        write_u16(frame, self.l4 + 12, kept | flags);
+    }
+
+    pub fn set_window(&self, frame: &mut [u8], window: u16) {
+        write_u16(frame, self.l4 + 14, window);
+    }
+}
+
+fn ethernet(frame: &[u8]) -> Result<(u16, u16, usize), Counter> {
+    if frame.len() < ETHERNET_BYTES {
+        return Err(counters::NOT_IP);
+    }
+    let ethertype = read_u16(frame, ETHERNET_BYTES - 2);
+    if ethertype != ETHERTYPE_VLAN {
+        return Ok((0, ethertype, ETHERNET_BYTES));
+    }
+    let l3 = ETHERNET_BYTES + TAG_BYTES;
+    if frame.len() < l3 {
+        return Err(counters::NOT_IP);
+    }
+    Ok((read_u16(frame, ETHERNET_BYTES) & 0x0fff, read_u16(frame, l3 - 2), l3))
+}
+
+/// The end of an IP packet of so many bytes. A super-segment of more than 64 KiB says 0.
+fn packet_end(frame: &[u8], l3: usize, ip_bytes: usize, gso_size: u32) -> Result<usize, Counter> {
+    match ip_bytes {
+        0 if gso_size > 0 => Ok(frame.len()),
+        _ if l3 + ip_bytes <= frame.len() => Ok(l3 + ip_bytes),
+        _ => Err(counters::MALFORMED),
+    }
+}
+
+fn ipv4(frame: &[u8], l3: usize, gso_size: u32) -> Result<(usize, usize), Counter> {
+    let ip = &frame[l3..];
+    if ip.len() < IPV4_BYTES || ip[0] >> 4 != 4 || ip[0] & 15 < 5 {
+        return Err(counters::MALFORMED);
+    }
+    if ip[9] != PROTOCOL_TCP {
+        return Err(counters::NOT_TCP);
+    }
+    if read_u16(ip, 6) & IPV4_FRAGMENT != 0 {
+        return Err(counters::FRAGMENT);
+    }
+    let l4 = l3 + usize::from(ip[0] & 15) * 4;
+    Ok((l4, packet_end(frame, l3, usize::from(read_u16(ip, 2)), gso_size)?))
+}
+
+fn ipv6(frame: &[u8], l3: usize, gso_size: u32) -> Result<(usize, usize), Counter> {
+    let ip = &frame[l3..];
+    if ip.len() < IPV6_BYTES || ip[0] >> 4 != 6 {
+        return Err(counters::MALFORMED);
+    }
+    let mut next = ip[6];
+    let mut at = IPV6_BYTES;
+    for _ in 0..EXTENSIONS_MAX {
+        match next {
+            PROTOCOL_TCP => break,
+            PROTOCOL_FRAGMENT => return Err(counters::FRAGMENT),
+            PROTOCOL_HOP_BY_HOP | PROTOCOL_ROUTING | PROTOCOL_DESTINATION => {}
+            _ => return Err(counters::NOT_TCP),
+        }
+        let Some(&[following, words]) = ip.get(at..at + 2) else {
+            return Err(counters::MALFORMED);
+        };
+        next = following;
+        at += (usize::from(words) + 1) * 8;
+    }
+    if next != PROTOCOL_TCP {
+        return Err(counters::NOT_TCP);
+    }
+    let ip_bytes = match usize::from(read_u16(ip, 4)) {
+        0 => 0,
+        after_header => IPV6_BYTES + after_header,
+    };
+    Ok((l3 + at, packet_end(frame, l3, ip_bytes, gso_size)?))
+}

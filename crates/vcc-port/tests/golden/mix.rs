@@ -1,0 +1,261 @@
+//! Generated traffic of several connections at once: mostly plausible, now and then absurd.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use vcc_engine::{GuestEcn, Mode};
+use vcc_port::{AttachOptions, testing};
+
+use crate::checksum;
+use crate::conversation::{Connection, MSS_BYTES, Offers, Shape};
+use crate::dual::Direction::{self, FromGuest, ToGuest};
+use crate::dual::{DualRun, usual};
+use crate::layout::Layout;
+use crate::packet::{Packet, options, payload};
+use crate::random::Random;
+use crate::wire::*;
+
+const CONNECTIONS: u16 = 8;
+const STEPS: usize = 1500;
+/// Beyond what a round trip takes here and within what a test can wait for.
+const RTO_MIN_US: u32 = 1_000;
+const LONGER_THAN_RTO: Duration = Duration::from_millis(4);
+
+struct Mix {
+    run: DualRun,
+    random: Random,
+    connections: Vec<Connection>,
+}
+
+impl Mix {
+    fn new(options: &AttachOptions, seed: u64) -> Self {
+        let mut run = DualRun::new(options);
+        run.doing = format!("seed {seed}, opening");
+        let mut random = Random::new(seed);
+        let shapes: Vec<Shape> = Shape::all().collect();
+        let connections =
+            (0..CONNECTIONS).map(|i| Connection::new(random.pick(&shapes), 60_000 + i)).collect();
+        let mut mix = Mix { run, random, connections };
+        for index in 0..mix.connections.len() {
+            mix.open(index);
+        }
+        mix
+    }
+
+    fn send(&mut self, index: usize, from: Direction, gso_size: u32, packet: &Packet) {
+        self.connections[index].sent(from, packet);
+        let mut frame = packet.frame();
+        if self.random.percent(4) {
+            self.harm(&mut frame);
+        }
+        self.run.send(from, &frame, gso_size);
+    }
+
+    /// Changes a byte of the headers to anything.
+    fn harm(&mut self, frame: &mut [u8]) {
+        let Ok(at) = Layout::of(frame, 0) else { return };
+        let victim = self.random.below(at.payload as u32) as usize;
+        frame[victim] = self.random.next() as u8;
+        checksum::fill(frame);
+    }
+
+    /// A handshake of any kind, from which any segment may be missing.
+    fn open(&mut self, index: usize) {
+        let near_the_wrap = 0u32.wrapping_sub(self.random.below(100_000));
+        let anywhere = self.random.next() as u32;
+        let iss = [near_the_wrap, anywhere];
+        let offers = Offers {
+            mss_bytes: self.random.pick(&[None, Some(1460), Some(1460), Some(536), Some(8960)]),
+            wscale: self.random.pick(&[None, Some(0), Some(3), Some(7), Some(10), Some(14)]),
+            sack: self.random.percent(70),
+            timestamps: self.random.percent(70),
+        };
+        let connection = &mut self.connections[index];
+        connection.guest_next = self.random.pick(&iss);
+        connection.peer_next = self.random.pick(&iss);
+        connection.offers = offers;
+        connection.shape.opener = self.random.pick(&Direction::BOTH);
+        let opener = connection.shape.opener;
+
+        let mut syn = connection.syn();
+        syn.flags |= self.random.pick(&[0, 0, 0, ECE | CWR, AE | CWR | ECE]);
+        self.send(index, opener, 0, &syn);
+        if self.random.percent(10) {
+            syn.flags = SYN;
+            self.send(index, opener, 0, &syn);
+        }
+        let mut syn_ack = self.connections[index].syn_ack();
+        syn_ack.flags |= self.random.pick(&[0, ECE, ECE, ECE, ECE | CWR, AE | CWR]);
+        for percent in [97, 5] {
+            if self.random.percent(percent) {
+                self.send(index, opener.other(), 0, &syn_ack);
+            }
+        }
+        if self.random.percent(95) {
+            let ack = self.connections[index].packet(opener);
+            self.send(index, opener, 0, &ack);
+        }
+    }
+
+    fn step(&mut self) {
+        let index = self.random.below(self.connections.len() as u32) as usize;
+        match self.random.below(100) {
+            0..30 => self.data_from_guest(index),
+            30..38 => self.data_again(index),
+            38..70 => self.ack_from_peer(index),
+            70..82 => self.data_from_peer(index),
+            82..92 => self.ack_from_guest(index),
+            92..94 => self.close(index),
+            94..96 => self.open(index),
+            96..97 => sleep(LONGER_THAN_RTO),
+            _ => self.anything(index),
+        }
+    }
+
+    fn bytes(&mut self) -> usize {
+        let some = self.random.below(MSS_BYTES as u32) as usize + 1;
+        self.random.pick(&[MSS_BYTES, MSS_BYTES, 1, some])
+    }
+
+    fn data_from_guest(&mut self, index: usize) {
+        let mut packet = self.connections[index].packet(FromGuest);
+        packet.payload = payload(self.bytes());
+        packet.flags |= self.random.pick(&[0, 0, PSH, CWR, ECE]);
+        packet.traffic_class = self.random.pick(&[0, 0, 0xb8, ECT_0]);
+        let gso_size = self.random.pick(&[0, 0, 0, 100, 536]);
+        self.send(index, FromGuest, gso_size, &packet);
+    }
+
+    fn data_again(&mut self, index: usize) {
+        let mut packet = self.connections[index].packet(FromGuest);
+        let back_bytes = self.random.below(6) * MSS_BYTES as u32;
+        packet.seq = packet.seq.wrapping_sub(back_bytes);
+        packet.payload = payload(self.bytes());
+        self.send(index, FromGuest, 0, &packet);
+    }
+
+    /// Of all, of a part, of what it acknowledged before; with blocks, marks and windows.
+    fn ack_from_peer(&mut self, index: usize) {
+        let mut packet = self.connections[index].packet(ToGuest);
+        let missing_bytes = self.random.pick(&[0, 0, 1, 2, 3, 5]) * MSS_BYTES as u32;
+        packet.ack = packet.ack.wrapping_sub(missing_bytes);
+        let any = self.random.next() as u16;
+        packet.window = self.random.pick(&[502, 502, 502, 502, 0, 1, 65_535, any]);
+        packet.flags |= self.random.pick(&[0, 0, 0, ECE]);
+        if missing_bytes > 0 && self.random.percent(30) {
+            let left = packet.ack.wrapping_add(MSS_BYTES as u32);
+            let block = (left, left.wrapping_add(MSS_BYTES as u32));
+            packet.options = [packet.options, options::nops(2), options::sack(&[block])].concat();
+        }
+        for _ in 0..self.random.pick(&[1, 1, 1, 2, 4]) {
+            self.send(index, ToGuest, 0, &packet);
+        }
+    }
+
+    fn data_from_peer(&mut self, index: usize) {
+        let mut packet = self.connections[index].packet(ToGuest);
+        packet.payload = payload(self.bytes());
+        packet.flags |= self.random.pick(&[0, 0, PSH, CWR, ECE]);
+        packet.traffic_class = self.random.pick(&[0, ECT_0, ECT_0, CE, 0xb8 | CE]);
+        let gso_size = self.random.pick(&[0, 0, 536]);
+        self.send(index, ToGuest, gso_size, &packet);
+    }
+
+    fn ack_from_guest(&mut self, index: usize) {
+        let mut packet = self.connections[index].packet(FromGuest);
+        packet.window = self.random.next() as u16;
+        packet.padding = vec![0; self.random.pick(&[0, 0, 6])];
+        self.send(index, FromGuest, 0, &packet);
+    }
+
+    fn close(&mut self, index: usize) {
+        let from = self.random.pick(&Direction::BOTH);
+        let mut packet = self.connections[index].packet(from);
+        packet.flags = self.random.pick(&[ACK | FIN, ACK | FIN, RST, RST | ACK]);
+        self.send(index, from, 0, &packet);
+    }
+
+    /// Numbers and flags from nowhere, but of a known connection.
+    fn anything(&mut self, index: usize) {
+        let from = self.random.pick(&Direction::BOTH);
+        let mut packet = self.connections[index].packet(from);
+        let near = self.random.below(1 << 16);
+        packet.seq = match self.random.percent(50) {
+            true => packet.seq.wrapping_add(near),
+            false => self.random.next() as u32,
+        };
+        packet.ack = match self.random.percent(50) {
+            true => packet.ack.wrapping_sub(near),
+            false => self.random.next() as u32,
+        };
+        packet.flags = self.random.next() as u16 & ALL_FLAGS;
+        packet.window = self.random.next() as u16;
+        packet.traffic_class = self.random.next() as u8;
+        packet.payload = payload(self.random.pick(&[0, 0, 300]));
+        packet.options = options::nops(4 * self.random.below(11) as usize);
+        // Not noted as sent: what follows goes on from where the connection was.
+        self.run.send(from, &packet.frame(), 0);
+    }
+}
+
+fn mixed_traffic(underlay: &str, mode: Mode) {
+    if !testing::can_attach() {
+        return;
+    }
+    let usual = AttachOptions {
+        underlay: underlay.parse().expect("an underlay of the engine"),
+        mode,
+        ..usual()
+    };
+    let unusual = AttachOptions {
+        guest_ecn: GuestEcn::Override,
+        prr: false,
+        pace_push: false,
+        window_max_bytes: 64 << 10,
+        window_floor_segs: 2,
+        initial_window_segs: 3,
+        rto_min_us: RTO_MIN_US,
+        ..usual.clone()
+    };
+    let overriding = AttachOptions { guest_ecn: GuestEcn::Override, ..usual.clone() };
+    let timing_out = AttachOptions { rto_min_us: RTO_MIN_US, ..usual.clone() };
+    // Where less can change, less can go wrong.
+    let runs = match (underlay, mode) {
+        ("transparent", _) => vec![usual, overriding],
+        (_, Mode::Shadow) => vec![unusual, timing_out],
+        _ => vec![usual, unusual, overriding, timing_out],
+    };
+    for (options, seed) in runs.iter().zip(1..) {
+        let mut mix = Mix::new(options, seed);
+        for step in 0..STEPS {
+            mix.run.doing = format!("seed {seed}, step {step}");
+            mix.step();
+        }
+        mix.run.assert_all();
+    }
+}
+
+#[test]
+fn reno_ecn_enforced() {
+    mixed_traffic("reno-ecn", Mode::Enforce);
+}
+
+#[test]
+fn reno_ecn_in_shadow() {
+    mixed_traffic("reno-ecn", Mode::Shadow);
+}
+
+#[test]
+fn reno_enforced() {
+    mixed_traffic("reno", Mode::Enforce);
+}
+
+#[test]
+fn reno_in_shadow() {
+    mixed_traffic("reno", Mode::Shadow);
+}
+
+#[test]
+fn transparent_enforced() {
+    mixed_traffic("transparent", Mode::Enforce);
+}

@@ -1,0 +1,70 @@
+//! Comparing the state of flows.
+
+use vcc_engine::FlowState;
+
+/// The state byte for byte: two of them are equal only if their bytes are.
+pub fn bytes(state: &FlowState) -> &[u8] {
+    // SAFETY: pointer and length are those of the value, a C struct of integers without padding.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(state).cast(), size_of_val(state)) }
+}
+
+macro_rules! fields {
+    ($state:expr, $($field:ident),* $(,)?) => {
+        vec![
+            ("cwnd_segs", u64::from($state.cc.cwnd_segs)),
+            ("ssthresh_segs", u64::from($state.cc.ssthresh_segs)),
+            ("credit_bytes", u64::from($state.cc.credit_bytes)),
+            $((stringify!($field), u64::from($state.$field)),)*
+        ]
+    };
+}
+
+fn fields(state: &FlowState) -> Vec<(&'static str, u64)> {
+    fields!(
+        state,
+        snd_una,
+        snd_nxt,
+        right_edge,
+        recover,
+        rcv_nxt,
+        prr_prior_segs,
+        prr_delivered_bytes,
+        prr_out_bytes,
+        flight_max_bytes,
+        round_end,
+        srtt_us8,
+        rttvar_us4,
+        rtt_seq,
+        rtt_sent_us,
+        progress_us,
+        last_seen_ms,
+        flags,
+        marks,
+        reductions,
+        retransmissions,
+        drops,
+        guest_cwrs,
+        mss_bytes,
+        segs_since_ack,
+        window_shown,
+        window_received,
+        stage,
+        ca_state,
+        underlay,
+        dupacks,
+        wscale_peer,
+        wscale_shown,
+        rto_backoff,
+    )
+}
+
+/// The fields in which two states differ, for whoever reads a failed test.
+pub fn differences(kernel: &FlowState, native: &FlowState) -> String {
+    let differing: Vec<String> = fields(kernel)
+        .into_iter()
+        .zip(fields(native))
+        .filter(|(kernel, native)| kernel != native)
+        .map(|((name, kernel), (_, native))| format!("{name}: {kernel:#x} not {native:#x}"))
+        .collect();
+    format!("(kernel, not native) {}", differing.join(", "))
+}

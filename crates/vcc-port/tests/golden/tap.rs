@@ -1,0 +1,128 @@
+//! TAP devices as a hypervisor uses them: frames with the header of virtio-net before each.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+
+pub const TUN: &str = "/dev/net/tun";
+
+/// linux/virtio_net.h.
+const NEEDS_CSUM: u8 = 1;
+pub const DATA_VALID: u8 = 2;
+pub const GSO_NONE: u8 = 0;
+pub const GSO_TCPV4: u8 = 1;
+pub const GSO_TCPV6: u8 = 4;
+/// Beside the type: the super-segment carries CWR.
+pub const GSO_ECN: u8 = 0x80;
+const VNET_HEADER_BYTES: usize = 10;
+
+/// linux/if_tun.h: what the reader of the device can take.
+const TUN_F_CSUM: libc::c_ulong = 1;
+const TUN_F_TSO4: libc::c_ulong = 2;
+const TUN_F_TSO6: libc::c_ulong = 4;
+const TUN_F_TSO_ECN: libc::c_ulong = 8;
+
+const FRAME_MAX_BYTES: usize = 1 << 16;
+const PATIENCE_MS: libc::c_int = 2_000;
+
+/// struct virtio_net_hdr.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VnetHeader {
+    pub flags: u8,
+    pub gso_type: u8,
+    pub gso_size: u16,
+    pub csum_start: u16,
+    pub csum_offset: u16,
+}
+
+impl VnetHeader {
+    /// The device shall sum up from `start` and put the result `offset` bytes after it.
+    pub fn partial(start: usize, offset: usize) -> Self {
+        VnetHeader {
+            flags: NEEDS_CSUM,
+            csum_start: start as u16,
+            csum_offset: offset as u16,
+            ..Self::default()
+        }
+    }
+
+    pub fn is_partial(&self) -> bool {
+        self.flags & NEEDS_CSUM != 0
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        // With a super-segment, all up to the payload; the kernel looks for itself.
+        let header_bytes = self.csum_start;
+        let words = [header_bytes, self.gso_size, self.csum_start, self.csum_offset];
+        let words = words.into_iter().flat_map(u16::to_ne_bytes);
+        [self.flags, self.gso_type].into_iter().chain(words).collect()
+    }
+
+    fn parse(bytes: &[u8]) -> Self {
+        let word = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        VnetHeader {
+            flags: bytes[0],
+            gso_type: bytes[1],
+            gso_size: word(4),
+            csum_start: word(6),
+            csum_offset: word(8),
+        }
+    }
+}
+
+pub struct Tap {
+    file: File,
+}
+
+fn control(file: &File, request: libc::c_ulong, argument: libc::c_ulong) {
+    // SAFETY: the argument is a number, or points to what the request reads and writes.
+    let status = unsafe { libc::ioctl(file.as_raw_fd(), request as _, argument) };
+    assert!(status >= 0, "ioctl {request:#x}: {}", io::Error::last_os_error());
+}
+
+impl Tap {
+    pub fn create(name: &str) -> Self {
+        let file = OpenOptions::new().read(true).write(true).open(TUN).expect(TUN);
+        // SAFETY: all-zero bytes are a valid ifreq.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+        request.ifr_ifru.ifru_flags = flags as libc::c_short;
+        control(&file, libc::TUNSETIFF as _, std::ptr::from_mut(&mut request) as libc::c_ulong);
+        Tap { file }
+    }
+
+    /// Whether its reader takes partial checksums and super-segments.
+    pub fn set_offloads(&self, on: bool) {
+        let all = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
+        control(&self.file, libc::TUNSETOFFLOAD as _, if on { all } else { 0 });
+    }
+
+    /// As the guest, or the fabric, behind the device.
+    pub fn send(&self, header: VnetHeader, frame: &[u8]) {
+        let bytes = [header.bytes(), frame.to_vec()].concat();
+        (&self.file).write_all(&bytes).expect("the device takes the frame");
+    }
+
+    /// The next frame for which `ours` holds: the kernel says things of its own on a device.
+    pub fn receive(&self, ours: impl Fn(&[u8]) -> bool) -> (VnetHeader, Vec<u8>) {
+        loop {
+            self.wait();
+            let mut bytes = vec![0; VNET_HEADER_BYTES + FRAME_MAX_BYTES];
+            let read = (&self.file).read(&mut bytes).expect("a frame");
+            let (header, frame) = bytes[..read].split_at(VNET_HEADER_BYTES);
+            if ours(frame) {
+                return (VnetHeader::parse(header), frame.to_vec());
+            }
+        }
+    }
+
+    fn wait(&self) {
+        let mut poll = libc::pollfd { fd: self.file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one live pollfd.
+        let ready = unsafe { libc::poll(&mut poll, 1, PATIENCE_MS) };
+        assert_eq!(ready, 1, "no frame came");
+    }
+}
