@@ -159,7 +159,9 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 			cc_on_ack(f->underlay, &f->cc, &ack);
 		}
 		/* Limited transmit (RFC 3042): what left the network makes room. */
-		granted_segs = f->cc.cwnd_segs + bytes_to_segs_ceil(f, sacked_bytes(f));
+		granted_segs = f->cc.cwnd_segs;
+		if (f->dupacks)
+			granted_segs += bytes_to_segs_ceil(f, sacked_bytes(f));
 	}
 	return vcc_min(granted_segs, CWND_MAX_SEGS) * f->mss_bytes;
 }

@@ -41,7 +41,9 @@ fn main() {
         .layout_tests(false)
         .generate()
         .unwrap_or_else(|error| {
-            panic!("no bindings of the engine (is libclang there? `make deps` installs it): {error}")
+            panic!(
+                "no bindings of the engine (is libclang there? `make deps` installs it): {error}"
+            )
         });
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap()).join("bindings.rs");
     bindings.write_to_file(out).expect("writing the bindings");
