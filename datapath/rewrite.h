@@ -35,24 +35,44 @@ static __always_inline long replace_byte(struct __sk_buff *skb, uint32_t l4_off,
 	return bpf_skb_store_bytes(skb, l4_off + even, word, 2, 0);
 }
 
-static __always_inline long rewrite_tcp(struct __sk_buff *skb, const struct frame *fr,
-					const struct vcc_segment *s, const struct vcc_action *a)
+struct flags_window {
+	__be16 flags, window;
+};
+
+/*
+ * Writing through the packet's pointer saves a helper call, but makes the kernel unshare every
+ * cloned segment before the program starts, translated or not. What comes from a guest is cloned
+ * as a rule (its TCP keeps a copy to send again); what goes to it is not.
+ */
+static __always_inline long write_flags_window(struct __sk_buff *skb, enum direction dir,
+					       uint32_t off, struct flags_window now)
+{
+	if (dir == FROM_GUEST)
+		return bpf_skb_store_bytes(skb, off, &now, sizeof(now), 0);
+	struct flags_window *field = (void *)(long)skb->data + off;
+
+	if ((void *)(field + 1) > (void *)(long)skb->data_end)
+		return -1;
+	*field = now;
+	return 0;
+}
+
+static __always_inline long rewrite_tcp(struct __sk_buff *skb, enum direction dir,
+					const struct frame *fr, const struct vcc_segment *s,
+					const struct vcc_action *a)
 {
 	uint64_t diff = 0;
 	long err = 0;
 
 	if (a->flags != s->flags || a->window != s->window) {
-		__be16 old_flags = bpf_htons(fr->data_off_flags);
-		struct {
-			__be16 flags, window;
-		} now = {
+		struct flags_window now = {
 			.flags = bpf_htons((fr->data_off_flags & 0xfe00) | a->flags),
 			.window = bpf_htons(a->window),
 		};
 
-		diff += sum_diff(old_flags, now.flags);
+		diff += sum_diff(bpf_htons(fr->data_off_flags), now.flags);
 		diff += sum_diff(bpf_htons(s->window), now.window);
-		err |= bpf_skb_store_bytes(skb, fr->l4_off + 12, &now, 4, 0);
+		err |= write_flags_window(skb, dir, fr->l4_off + 12, now);
 	}
 	if (fr->mss_off && a->mss != s->mss) {
 		err |= replace_byte(skb, fr->l4_off, fr->mss_off, a->mss >> 8, &diff);
@@ -95,10 +115,11 @@ static __always_inline long rewrite_ecn(struct __sk_buff *skb, const struct fram
 	return bpf_skb_store_bytes(skb, fr->l3_off, &head, sizeof(head), 0);
 }
 
-static __always_inline long rewrite(struct __sk_buff *skb, const struct frame *fr,
-				    const struct vcc_segment *s, const struct vcc_action *a)
+static __always_inline long rewrite(struct __sk_buff *skb, enum direction dir,
+				    const struct frame *fr, const struct vcc_segment *s,
+				    const struct vcc_action *a)
 {
-	long err = rewrite_tcp(skb, fr, s, a);
+	long err = rewrite_tcp(skb, dir, fr, s, a);
 
 	if (a->ip_ecn != s->ip_ecn)
 		err |= rewrite_ecn(skb, fr, a);

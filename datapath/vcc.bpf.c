@@ -107,7 +107,7 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		count(COUNT_DROPPED);
 		return VERDICT_DROP;
 	}
-	if (rewrite(skb, &fr, &s, &a))
+	if (rewrite(skb, dir, &fr, &s, &a))
 		count(COUNT_REWRITE_FAILED);
 	return VERDICT_PASS;
 }
