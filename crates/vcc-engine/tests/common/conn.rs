@@ -1,0 +1,149 @@
+use vcc_engine::{Action, FlowState, Params, sys};
+
+use super::{Seg, linux_syn, seg};
+
+pub const PEER_ISS: u32 = 0xffff_fff0;
+/// The window field that the peer shows unless a test says otherwise: 2 MB at its scale.
+pub const PEER_WINDOW: u16 = 2048;
+pub const PEER_WSCALE: u8 = 10;
+
+/// One connection as its port sees it, with a clock. Data is addressed by offsets from the first
+/// byte that each side sends.
+#[derive(Clone)]
+pub struct Conn {
+    pub params: Params,
+    pub flow: FlowState,
+    pub now_us: u64,
+    pub guest_iss: u32,
+}
+
+impl Conn {
+    /// Nothing has been seen yet.
+    pub fn new(params: Params, guest_iss: u32) -> Self {
+        // The clock starts just before its 32-bit microseconds wrap.
+        Conn { params, flow: FlowState::default(), now_us: u64::from(u32::MAX) - 50_000, guest_iss }
+    }
+
+    /// Between two Linux hosts; the guest opens, the peer accepts ECN if it is asked.
+    pub fn established(params: Params, guest_iss: u32) -> Self {
+        Self::opened(params, guest_iss, linux_syn(), linux_syn())
+    }
+
+    /// The guest opens with `syn`; the peer answers with the options of `answer`.
+    pub fn opened(params: Params, guest_iss: u32, syn: Seg, answer: Seg) -> Self {
+        let mut conn = Self::new(params, guest_iss);
+        let sent = conn.guest_syn(syn);
+        let asked = u32::from(sent.flags) & (sys::TCP_ECE | sys::TCP_CWR) != 0;
+        conn.peer_synack(if asked { answer.ece() } else { answer });
+        conn.guest_acks(0);
+        conn
+    }
+
+    /// The peer opens with `syn`; the guest answers with the options of `answer`.
+    pub fn accepted(params: Params, guest_iss: u32, syn: Seg, answer: Seg) -> Self {
+        let mut conn = Self::new(params, guest_iss);
+        conn.peer_syn(syn);
+        conn.guest_synack(answer);
+        conn.peer_ack(0);
+        conn
+    }
+
+    /// Carries one segment of the guest through the port.
+    pub fn guest_sends(&mut self, segment: Seg) -> Action {
+        self.flow.from_guest(&self.params, &segment.at_us(self.now_us).0)
+    }
+
+    /// Carries one segment for the guest through the port.
+    pub fn guest_gets(&mut self, segment: Seg) -> Action {
+        self.flow.to_guest(&self.params, &segment.at_us(self.now_us).0)
+    }
+
+    pub fn deadline(&mut self) -> Action {
+        self.flow.deadline(&self.params, self.now_us)
+    }
+
+    pub fn wait_us(&mut self, us: u64) -> &mut Self {
+        self.now_us += us;
+        self
+    }
+
+    pub fn guest_syn(&mut self, syn: Seg) -> Action {
+        self.guest_sends(syn.seq(self.guest_iss))
+    }
+
+    pub fn peer_syn(&mut self, syn: Seg) -> Action {
+        self.guest_gets(syn.seq(PEER_ISS))
+    }
+
+    pub fn guest_synack(&mut self, answer: Seg) -> Action {
+        self.guest_sends(answer.seq(self.guest_iss).ack(PEER_ISS.wrapping_add(1)))
+    }
+
+    pub fn peer_synack(&mut self, answer: Seg) -> Action {
+        self.guest_gets(answer.seq(PEER_ISS).ack(self.seq(0)))
+    }
+
+    /// The sequence number of the guest's byte at `offset`.
+    pub fn seq(&self, offset: u32) -> u32 {
+        self.guest_iss.wrapping_add(1).wrapping_add(offset)
+    }
+
+    /// The sequence number of the peer's byte at `offset`.
+    pub fn peer_seq(&self, offset: u32) -> u32 {
+        PEER_ISS.wrapping_add(1).wrapping_add(offset)
+    }
+
+    /// A data segment of the guest, to be altered and sent.
+    pub fn data(&self, offset: u32, payload_bytes: u32) -> Seg {
+        seg().seq(self.seq(offset)).ack(self.peer_seq(0)).len(payload_bytes).win(500)
+    }
+
+    /// A pure ACK of the guest.
+    pub fn guest_acks(&mut self, offset: u32) -> Action {
+        self.guest_sends(seg().seq(self.flow.snd_nxt).ack(self.peer_seq(offset)).win(500))
+    }
+
+    /// A pure ACK of the peer for all before `offset`, to be altered and sent.
+    pub fn ack(&self, offset: u32) -> Seg {
+        seg().seq(self.peer_seq(0)).ack(self.seq(offset)).win(PEER_WINDOW)
+    }
+
+    pub fn send(&mut self, offset: u32, payload_bytes: u32) -> Action {
+        self.guest_sends(self.data(offset, payload_bytes))
+    }
+
+    /// The guest sends its segments number `from` to `to - 1`, each full.
+    pub fn send_segs(&mut self, from: u32, to: u32) {
+        let mss_bytes = self.mss();
+        for number in from..to {
+            self.send(number * mss_bytes, mss_bytes);
+        }
+    }
+
+    pub fn peer_ack(&mut self, offset: u32) -> Action {
+        self.guest_gets(self.ack(offset))
+    }
+
+    /// The peer acknowledges the guest's first `segs` segments.
+    pub fn peer_ack_segs(&mut self, segs: u32) -> Action {
+        self.peer_ack(segs * self.mss())
+    }
+
+    pub fn mss(&self) -> u32 {
+        u32::from(self.flow.mss_bytes)
+    }
+
+    pub fn cwnd(&self) -> u32 {
+        self.flow.cc.cwnd_segs
+    }
+
+    /// Bytes of the window in `action`, at the scale that the guest was told.
+    pub fn shown_bytes(&self, action: &Action) -> u32 {
+        u32::from(action.window) << self.flow.wscale_shown
+    }
+
+    /// Bytes that `action` lets the guest have beyond its first byte.
+    pub fn shown_edge(&self, ack_offset: u32, action: &Action) -> u32 {
+        ack_offset + self.shown_bytes(action)
+    }
+}

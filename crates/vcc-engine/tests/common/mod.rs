@@ -1,0 +1,54 @@
+//! What the engine's tests share: a builder of segments, and a connection seen from the port.
+#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
+
+mod conn;
+mod seg;
+pub mod sim;
+
+pub use conn::{Conn, PEER_ISS, PEER_WINDOW, PEER_WSCALE};
+pub use seg::{Seg, linux_syn, seg};
+
+use vcc_engine::{Action, Params, Segment};
+
+/// Initial sequence numbers whose data crosses nothing, the sign bit, and the wrap.
+pub const ISNS: [u32; 3] = [0, 0x7fff_ffff, 0xffff_ff00];
+
+/// The default parameters with one thing changed.
+pub fn params(change: impl FnOnce(&mut vcc_engine::sys::vcc_params)) -> Params {
+    let mut params = Params::default();
+    change(&mut params.0);
+    params
+}
+
+/// Did the segment leave as it came?
+#[track_caller]
+pub fn assert_untouched(action: &Action, segment: &Segment) {
+    assert_eq!(action.verdict, vcc_engine::sys::VCC_PASS as u8, "verdict");
+    assert_eq!(action.flags, segment.flags, "flags");
+    assert_eq!(action.ip_ecn, segment.ip_ecn, "IP ECN field");
+    assert_eq!(action.window, segment.window, "window");
+    assert_eq!(action.mss, segment.mss, "MSS");
+    assert_eq!(action.wscale, segment.wscale, "window scale");
+}
+
+/// Are all of these TCP flags set?
+pub fn has_flags(action: &Action, flags: u32) -> bool {
+    u32::from(action.flags) & flags == flags
+}
+
+/// Is none of these TCP flags set?
+pub fn lacks_flags(action: &Action, flags: u32) -> bool {
+    u32::from(action.flags) & flags == 0
+}
+
+pub fn is_ect0(action: &Action) -> bool {
+    u32::from(action.ip_ecn) == vcc_engine::sys::IP_ECN_ECT_0
+}
+
+pub fn is_not_ect(action: &Action) -> bool {
+    u32::from(action.ip_ecn) == vcc_engine::sys::IP_ECN_NOT_ECT
+}
+
+pub fn is_dropped(action: &Action) -> bool {
+    u32::from(action.verdict) == vcc_engine::sys::VCC_DROP
+}

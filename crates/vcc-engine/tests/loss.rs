@@ -1,0 +1,326 @@
+//! Losses, timeouts and idleness, as inferred (RFC 5681, RFC 6582, RFC 6298).
+
+mod common;
+
+use common::*;
+use vcc_engine::{Params, sys};
+
+fn state(conn: &Conn) -> u32 {
+    conn.flow.ca_state.into()
+}
+
+/// `segs` in flight after one round trip of 10 ms.
+fn in_flight(isn: u32, segs: u32) -> Conn {
+    let mut conn = Conn::established(Params::default(), isn);
+    conn.send_segs(0, 1);
+    conn.wait_us(10_000).peer_ack_segs(1);
+    conn.send_segs(1, 1 + segs);
+    conn
+}
+
+#[test]
+fn the_third_duplicate_tells_of_a_loss() {
+    for isn in ISNS {
+        let mut conn = in_flight(isn, 10);
+        let cwnd_segs = conn.cwnd();
+        conn.peer_ack_segs(1);
+        conn.peer_ack_segs(1);
+        assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_OPEN, 0));
+        conn.peer_ack_segs(1);
+        assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_RECOVERY, 1));
+        assert_eq!(conn.flow.cc.ssthresh_segs, cwnd_segs / 2);
+        for _ in 0..7 {
+            conn.peer_ack_segs(1);
+        }
+        conn.send_segs(1, 2);
+        assert_eq!(conn.flow.reductions, 1, "the same loss");
+    }
+}
+
+#[test]
+fn recovery_lasts_until_beyond_recover() {
+    // RFC 6582, 3.2, step 3, against a second fast retransmit for one window.
+    for isn in ISNS {
+        let mut conn = in_flight(isn, 10);
+        for _ in 0..5 {
+            conn.peer_ack_segs(1);
+        }
+        conn.send_segs(1, 2);
+        conn.send_segs(11, 12);
+        conn.peer_ack_segs(6);
+        assert_eq!(state(&conn), sys::CA_RECOVERY, "a partial ACK");
+        conn.peer_ack_segs(11);
+        assert_eq!(state(&conn), sys::CA_RECOVERY, "recover itself");
+        conn.peer_ack_segs(12);
+        assert_eq!(state(&conn), sys::CA_OPEN);
+        assert_eq!(conn.cwnd(), conn.flow.cc.ssthresh_segs);
+    }
+}
+
+#[test]
+fn a_retransmission_before_any_duplicate_tells_of_a_loss() {
+    for isn in ISNS {
+        let mut conn = in_flight(isn, 10);
+        conn.send_segs(3, 4);
+        assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_RECOVERY, 1));
+    }
+}
+
+#[test]
+fn a_tail_loss_probe_is_no_loss() {
+    // RFC 8985, 7.3: without window for new data the guest sends its last segment again.
+    for isn in ISNS {
+        let mut conn = in_flight(isn, 10);
+        conn.wait_us(20_000).send_segs(10, 11);
+        assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_OPEN, 0));
+        assert_eq!(conn.flow.retransmissions, 1);
+        // With one segment in flight the tail is also the first.
+        let mut conn = in_flight(isn, 1);
+        conn.wait_us(20_000).send_segs(1, 2);
+        assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_OPEN, 0));
+    }
+}
+
+#[test]
+fn loss_inside_an_ecn_reduction_extends_it() {
+    let mut conn = in_flight(5, 10);
+    conn.guest_gets(conn.ack(2 * conn.mss()).ece());
+    let ssthresh_segs = conn.flow.cc.ssthresh_segs;
+    conn.send_segs(11, 13);
+    for _ in 0..3 {
+        conn.peer_ack_segs(2);
+    }
+    assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_RECOVERY, 1));
+    assert_eq!(conn.flow.cc.ssthresh_segs, ssthresh_segs);
+    conn.peer_ack_segs(12);
+    assert_eq!(state(&conn), sys::CA_RECOVERY, "what was in flight at the loss counts");
+}
+
+#[test]
+fn ece_inside_a_recovery_is_not_answered_again() {
+    let mut conn = in_flight(5, 10);
+    for _ in 0..3 {
+        conn.guest_gets(conn.ack(conn.mss()).ece());
+    }
+    assert_eq!(conn.flow.reductions, 1);
+    conn.guest_gets(conn.ack(5 * conn.mss()).ece());
+    assert_eq!(conn.flow.reductions, 1);
+}
+
+#[test]
+fn a_reduction_for_loss_is_told_by_cwr() {
+    // RFC 3168, 6.1.2: for any reason.
+    let mut conn = in_flight(5, 10);
+    for _ in 0..3 {
+        conn.peer_ack_segs(1);
+    }
+    assert!(lacks_flags(&conn.send(conn.mss(), conn.mss()), sys::TCP_CWR), "not when repeated");
+    assert!(has_flags(&conn.send(11 * conn.mss(), conn.mss()), sys::TCP_CWR));
+}
+
+#[test]
+fn a_retransmission_after_the_timeout_is_a_timeout() {
+    for isn in ISNS {
+        let mut conn = in_flight(isn, 10);
+        let cwnd_segs = conn.cwnd();
+        conn.wait_us(250_000).send_segs(1, 2);
+        assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_LOSS, 1));
+        assert_eq!((conn.cwnd(), conn.flow.cc.ssthresh_segs), (1, cwnd_segs / 2));
+    }
+}
+
+#[test]
+fn the_deadline_infers_a_timeout() {
+    for isn in ISNS {
+        let mut conn = in_flight(isn, 10);
+        let wait = conn.deadline();
+        assert_eq!(state(&conn), sys::CA_OPEN);
+        assert!((200..=300).contains(&wait.deadline_ms), "{} ms", wait.deadline_ms);
+        conn.wait_us(u64::from(wait.deadline_ms) * 1000).deadline();
+        assert_eq!((state(&conn), conn.cwnd()), (sys::CA_LOSS, 1));
+        // The guest's own timer goes off a little later: the same loss.
+        conn.wait_us(10_000).send_segs(1, 2);
+        assert_eq!(conn.flow.reductions, 1);
+    }
+}
+
+#[test]
+fn no_timeout_without_flight() {
+    let mut conn = in_flight(5, 3);
+    conn.peer_ack_segs(4);
+    let wait = conn.wait_us(60_000_000).deadline();
+    assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_OPEN, 0));
+    assert!(wait.deadline_ms > 1_000_000);
+}
+
+#[test]
+fn a_clock_slightly_behind_is_no_timeout() {
+    // Segments and deadlines come from several CPUs; a time may be read before the lock is won.
+    let mut conn = in_flight(5, 3);
+    conn.wait_us(5000).peer_ack_segs(2);
+    conn.now_us -= 3;
+    let wait = conn.deadline();
+    assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_OPEN, 0));
+    assert_eq!(wait.forget, 0);
+    conn.send_segs(2, 3);
+    assert_ne!(state(&conn), sys::CA_LOSS);
+}
+
+#[test]
+fn a_clock_slightly_behind_is_no_idleness() {
+    let mut conn = in_flight(5, 20);
+    conn.peer_ack_segs(21);
+    let cwnd_segs = conn.cwnd();
+    assert!(cwnd_segs > 10);
+    conn.now_us -= 3;
+    conn.send_segs(21, 22);
+    assert_eq!(conn.cwnd(), cwnd_segs);
+}
+
+#[test]
+fn after_a_timeout_slow_start_up_to_ssthresh() {
+    for isn in ISNS {
+        let mut conn = in_flight(isn, 10);
+        conn.wait_us(250_000).send_segs(1, 2);
+        let ssthresh_segs = conn.flow.cc.ssthresh_segs;
+        conn.wait_us(10_000).peer_ack_segs(2);
+        assert_eq!(conn.cwnd(), 2);
+        conn.send_segs(2, 4);
+        conn.wait_us(10_000).peer_ack_segs(4);
+        assert_eq!(conn.cwnd(), 4);
+        conn.send_segs(4, 8);
+        conn.wait_us(10_000).peer_ack_segs(8);
+        assert_eq!(conn.cwnd(), ssthresh_segs);
+        assert_eq!(state(&conn), sys::CA_LOSS);
+        conn.send_segs(8, 12);
+        conn.wait_us(10_000).peer_ack_segs(12);
+        assert_eq!(state(&conn), sys::CA_OPEN);
+        assert_eq!(conn.flow.reductions, 1);
+    }
+}
+
+#[test]
+fn a_second_timeout_keeps_ssthresh() {
+    // RFC 5681, 3.1: held constant when the timer goes off again for the same segment.
+    let mut conn = in_flight(5, 10);
+    conn.wait_us(250_000).send_segs(1, 2);
+    let ssthresh_segs = conn.flow.cc.ssthresh_segs;
+    conn.wait_us(1_000_000).send_segs(1, 2);
+    conn.wait_us(3_000_000).deadline();
+    assert_eq!(conn.flow.cc.ssthresh_segs, ssthresh_segs);
+    assert_eq!((conn.cwnd(), conn.flow.reductions), (1, 1));
+}
+
+#[test]
+fn a_timeout_inside_a_reduction_keeps_ssthresh() {
+    // One window, one reduction of ssthresh; Linux's tcp_enter_loss asks after(high_seq, snd_una).
+    let mut conn = in_flight(5, 10);
+    for _ in 0..3 {
+        conn.peer_ack_segs(1);
+    }
+    let ssthresh_segs = conn.flow.cc.ssthresh_segs;
+    conn.wait_us(250_000).send_segs(1, 2);
+    assert_eq!(state(&conn), sys::CA_LOSS);
+    assert_eq!(conn.flow.cc.ssthresh_segs, ssthresh_segs);
+    assert_eq!(conn.cwnd(), 1);
+}
+
+#[test]
+fn a_timeout_after_a_reduction_cuts_ssthresh() {
+    // All of the reduced window was acknowledged; what is lost now is another one.
+    let mut conn = in_flight(5, 10);
+    conn.guest_gets(conn.ack(2 * conn.mss()).ece());
+    conn.peer_ack_segs(11);
+    conn.send_segs(11, 16);
+    conn.wait_us(10_000).peer_ack_segs(11);
+    assert_eq!(conn.flow.cc.ssthresh_segs, 5);
+    let cwnd_segs = conn.cwnd();
+    conn.wait_us(400_000).send_segs(11, 12);
+    assert_eq!(state(&conn), sys::CA_LOSS);
+    assert_eq!(conn.flow.cc.ssthresh_segs, (cwnd_segs / 2).max(2));
+}
+
+#[test]
+fn an_idle_guest_restarts_from_the_initial_window() {
+    // RFC 5681, 4.1.
+    for isn in ISNS {
+        let mut conn = in_flight(isn, 20);
+        conn.wait_us(10_000).peer_ack_segs(21);
+        let cwnd_segs = conn.cwnd();
+        assert!(cwnd_segs > 10);
+        conn.wait_us(100_000).send_segs(21, 22);
+        assert_eq!(conn.cwnd(), cwnd_segs, "not idle for an RTO");
+        conn.wait_us(10_000).peer_ack_segs(22);
+        conn.wait_us(400_000).guest_acks(0);
+        assert_eq!(conn.cwnd(), cwnd_segs, "an ACK of the guest sends no data");
+        let ssthresh_segs = conn.flow.cc.ssthresh_segs;
+        conn.send_segs(22, 23);
+        assert_eq!((conn.cwnd(), conn.flow.cc.ssthresh_segs), (10, ssthresh_segs));
+    }
+}
+
+#[test]
+fn an_idle_guest_never_gains() {
+    let mut conn = in_flight(5, 4);
+    conn.guest_gets(conn.ack(2 * conn.mss()).ece());
+    conn.send_segs(5, 6);
+    conn.wait_us(10_000).peer_ack_segs(6);
+    let cwnd_segs = conn.cwnd();
+    assert!(cwnd_segs < 10);
+    conn.wait_us(5_000_000).send_segs(6, 7);
+    assert_eq!(conn.cwnd(), cwnd_segs);
+}
+
+#[test]
+fn an_app_limited_guest_does_not_grow() {
+    // RFC 7661. Slow start tolerates up to twice of what is used (Linux: tcp_is_cwnd_limited).
+    for isn in ISNS {
+        let mut conn = Conn::established(Params::default(), isn);
+        for number in 0..1000 {
+            conn.send_segs(2 * number, 2 * number + 2);
+            conn.wait_us(10_000).peer_ack_segs(2 * number + 2);
+        }
+        assert_eq!(conn.cwnd(), 10, "2 of 10 segments used");
+    }
+}
+
+#[test]
+fn an_app_limited_guest_does_not_grow_in_congestion_avoidance() {
+    let mut conn = in_flight(5, 10);
+    conn.guest_gets(conn.ack(2 * conn.mss()).ece());
+    conn.send_segs(11, 12);
+    conn.wait_us(10_000).peer_ack_segs(12);
+    let cwnd_segs = conn.cwnd();
+    for number in 6..500 {
+        conn.send_segs(2 * number, 2 * number + 2);
+        conn.wait_us(10_000).peer_ack_segs(2 * number + 2);
+    }
+    assert_eq!(conn.cwnd(), cwnd_segs);
+}
+
+#[test]
+fn a_guest_that_uses_its_window_grows() {
+    for isn in ISNS {
+        let mut conn = Conn::established(Params::default(), isn);
+        conn.send_segs(0, 10);
+        conn.wait_us(10_000).peer_ack_segs(10);
+        assert_eq!(conn.cwnd(), 20, "slow start doubles");
+        conn.send_segs(10, 30);
+        conn.guest_gets(conn.ack(11 * conn.mss()).ece());
+        conn.send_segs(30, 31);
+        conn.wait_us(10_000).peer_ack_segs(31);
+        let start_segs = conn.cwnd();
+        let mut sent = 31;
+        for round in 1..20 {
+            let window_segs = conn.cwnd();
+            conn.send_segs(sent, sent + window_segs);
+            for number in sent..sent + window_segs {
+                conn.peer_ack_segs(number + 1);
+            }
+            sent += window_segs;
+            conn.wait_us(10_000);
+            let grown_segs = conn.cwnd() - start_segs;
+            assert!(grown_segs.abs_diff(round) <= 1, "one a round: {grown_segs} after {round}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Proportional Rate Reduction against a transcription of Linux's `tcp_cwnd_reduction`, which
+//! counts whole segments (RFC 6937, 3, with the reduction bound that has slow start).
+
+mod common;
+
+use common::*;
+use vcc_engine::{Params, sys};
+
+/// `tcp_init_cwnd_reduction` and `tcp_cwnd_reduction` of Linux, for a NewReno sender.
+struct LinuxPrr {
+    prior_cwnd: i64,
+    ssthresh: i64,
+    delivered: i64,
+    out: i64,
+    /// Set by each reduction step: what may be in the network.
+    cwnd: i64,
+}
+
+impl LinuxPrr {
+    fn enter(cwnd: u32) -> Self {
+        let prior_cwnd = i64::from(cwnd);
+        LinuxPrr {
+            prior_cwnd,
+            ssthresh: (prior_cwnd / 2).max(2),
+            delivered: 0,
+            out: 0,
+            cwnd: prior_cwnd,
+        }
+    }
+
+    /// Returns sndcnt; none where Linux returns early.
+    fn reduce(&mut self, newly_delivered: i64, in_flight: i64, una_advanced: bool) -> Option<i64> {
+        if newly_delivered <= 0 {
+            return None;
+        }
+        let delta = self.ssthresh - in_flight;
+        self.delivered += newly_delivered;
+        let mut sndcnt = if delta < 0 {
+            (self.ssthresh * self.delivered + self.prior_cwnd - 1) / self.prior_cwnd - self.out
+        } else {
+            let bound = (self.delivered - self.out).max(newly_delivered);
+            (bound + i64::from(una_advanced)).min(delta)
+        };
+        sndcnt = sndcnt.max(i64::from(self.out == 0));
+        self.cwnd = in_flight + sndcnt;
+        Some(sndcnt)
+    }
+}
+
+/// A sender that obeys the window it is shown, in whole segments, beside the oracle.
+struct Sender {
+    conn: Conn,
+    acked: u32,
+    sent: u32,
+    oracle: LinuxPrr,
+}
+
+impl Sender {
+    /// `cwnd` segments in flight, the first of which was acknowledged with ECE.
+    fn marked(isn: u32, cwnd: u32) -> Self {
+        let mut conn = Conn::established(params(|p| p.initial_window_segs = cwnd), isn);
+        conn.send_segs(0, cwnd);
+        let mut oracle = LinuxPrr::enter(cwnd);
+        let shown = conn.guest_gets(conn.ack(conn.mss()).ece());
+        let mut sender =
+            Sender { acked: 1, sent: cwnd, conn: conn.clone(), oracle: LinuxPrr::enter(cwnd) };
+        let sndcnt = oracle.reduce(1, i64::from(cwnd) - 1, true);
+        sender.conn = conn;
+        sender.oracle = oracle;
+        sender.check(&shown, sndcnt);
+        sender.fill(&shown);
+        sender
+    }
+
+    fn in_flight(&self) -> i64 {
+        i64::from(self.sent - self.acked)
+    }
+
+    /// The engine's cwnd is the oracle's, and the window admits what Linux would send now.
+    #[track_caller]
+    fn check(&self, shown: &vcc_engine::Action, sndcnt: Option<i64>) {
+        assert_eq!(i64::from(self.conn.cwnd()), self.oracle.cwnd.max(1), "cwnd");
+        let Some(sndcnt) = sndcnt else { return };
+        let room_bytes =
+            i64::from(self.conn.shown_bytes(shown)) - self.in_flight() * i64::from(self.conn.mss());
+        assert_eq!(room_bytes, sndcnt.max(0) * i64::from(self.conn.mss()), "room");
+    }
+
+    /// The guest sends all that it may.
+    fn fill(&mut self, shown: &vcc_engine::Action) {
+        let until = self.acked + self.conn.shown_bytes(shown) / self.conn.mss();
+        self.oracle.out += i64::from(until - self.sent);
+        self.conn.send_segs(self.sent, until);
+        self.sent = until;
+    }
+
+    fn ack(&mut self, segs: u32) {
+        self.acked += segs;
+        let shown = self.conn.peer_ack_segs(self.acked);
+        let sndcnt = self.oracle.reduce(segs.into(), self.in_flight(), true);
+        self.check(&shown, sndcnt);
+        self.fill(&shown);
+    }
+}
+
+#[test]
+fn an_ecn_reduction_is_linuxs() {
+    for isn in ISNS {
+        for cwnd in 4..60 {
+            // ACKs of one, of two (delayed), and of many (GRO or ACK compression).
+            for stride in [1, 2, 5] {
+                let mut sender = Sender::marked(isn, cwnd);
+                while sender.acked + stride <= cwnd {
+                    sender.ack(stride);
+                }
+                assert_eq!(sender.conn.flow.ca_state, sys::CA_CWR as u8, "cwnd {cwnd}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reduction_ends_at_ssthresh() {
+    for cwnd in 4..60 {
+        let mut sender = Sender::marked(5, cwnd);
+        while sender.acked < cwnd {
+            sender.ack(1);
+        }
+        sender.conn.peer_ack_segs(cwnd + 1);
+        assert_eq!(u32::from(sender.conn.flow.ca_state), sys::CA_OPEN);
+        assert_eq!(i64::from(sender.conn.cwnd()), sender.oracle.ssthresh);
+    }
+}
+
+#[test]
+fn an_ack_without_news_changes_nothing() {
+    // The peer's own data, with an acknowledgement known before: Linux returns early.
+    for cwnd in [8, 20] {
+        let mut sender = Sender::marked(5, cwnd);
+        for step in 0..cwnd - 2 {
+            sender.ack(1);
+            let before = sender.conn.cwnd();
+            let offset = sender.acked * sender.conn.mss();
+            let data = sender.conn.guest_gets(sender.conn.ack(offset).len(100));
+            assert_eq!(sender.conn.cwnd(), before, "step {step}");
+            assert_eq!(
+                sender.conn.shown_bytes(&data),
+                (sender.sent - sender.acked) * sender.conn.mss(),
+                "nothing left the network, nothing may enter"
+            );
+        }
+    }
+}
+
+/// One loss of a flight of `cwnd`: `before` segments delivered after it, then partial ACKs.
+#[test]
+fn a_recovery_counts_each_delivery_once() {
+    // Linux: tcp_add_reno_sack, tcp_remove_reno_sacks.
+    for isn in ISNS {
+        for cwnd in [6, 10, 21, 40] {
+            let mut conn = Conn::established(params(|p| p.initial_window_segs = cwnd), isn);
+            conn.send_segs(0, 1);
+            conn.peer_ack_segs(1);
+            let cwnd = conn.cwnd();
+            conn.send_segs(1, 1 + cwnd);
+            let mut oracle = LinuxPrr::enter(cwnd);
+            // The first segment and the one in the middle are lost.
+            let middle = cwnd / 2;
+            let duplicates = cwnd - 2;
+            for number in 1..=duplicates {
+                conn.peer_ack_segs(1);
+                if number < 3 {
+                    continue;
+                }
+                oracle.reduce(1, i64::from(cwnd - number), false);
+                assert_eq!(i64::from(conn.cwnd()), oracle.cwnd, "duplicate {number} of {cwnd}");
+                if number == 3 {
+                    conn.send_segs(1, 2);
+                    oracle.out += 1;
+                }
+            }
+            // A partial ACK up to the second hole: one segment is new, the rest were counted.
+            conn.peer_ack_segs(1 + middle);
+            let sacked = duplicates - (middle - 1);
+            let in_flight = cwnd - middle - sacked;
+            oracle.reduce(1, in_flight.into(), true);
+            assert_eq!(i64::from(conn.cwnd()), oracle.cwnd, "partial ACK, cwnd {cwnd}");
+            assert_eq!(conn.flow.reductions, 1);
+        }
+    }
+}
+
+#[test]
+fn the_first_ack_lets_one_segment_go() {
+    // So that a retransmission can leave at all.
+    let mut conn = Conn::established(params(|p| p.initial_window_segs = 40), 5);
+    conn.send_segs(0, 40);
+    let shown = conn.guest_gets(conn.ack(conn.mss()).ece());
+    assert_eq!(conn.shown_bytes(&shown), 40 * conn.mss(), "39 in flight and one more");
+}
+
+#[test]
+fn the_smallest_windows_reduce() {
+    // RFC 5681, 3.1: ssthresh is at least two segments, whatever cwnd was.
+    for cwnd in 1..4 {
+        let mut conn = Conn::established(params(|p| p.initial_window_segs = cwnd), 5);
+        conn.send_segs(0, cwnd);
+        conn.guest_gets(conn.ack(conn.mss()).ece());
+        assert_eq!(conn.flow.cc.ssthresh_segs, 2);
+        assert!(conn.cwnd() >= 1);
+    }
+}
+
+#[test]
+fn the_parameter_turns_it_off() {
+    let mut conn =
+        Conn::established(Params(vcc_engine::sys::vcc_params { prr: 0, ..Params::default().0 }), 5);
+    conn.send_segs(0, 10);
+    conn.guest_gets(conn.ack(conn.mss()).ece());
+    for segs in 2..=10 {
+        conn.peer_ack_segs(segs);
+        assert_eq!(conn.cwnd(), 5);
+    }
+}

@@ -1,0 +1,131 @@
+//! PSH where a sender with the underlay's cwnd would set it.
+
+mod common;
+
+use common::*;
+use vcc_engine::{Params, sys};
+
+/// A flow whose bursts are `burst_segs` long: half of cwnd, at least one.
+fn with_burst(burst_segs: u32) -> Conn {
+    let mut conn =
+        Conn::established(params(|p| p.initial_window_segs = (2 * burst_segs).max(1)), 5);
+    conn.peer_ack(0);
+    conn
+}
+
+/// What becomes of PSH on a guest's full segments, each given as set or not.
+fn pushes(conn: &mut Conn, given: &[bool]) -> Vec<bool> {
+    let mss_bytes = conn.mss();
+    given
+        .iter()
+        .enumerate()
+        .map(|(number, &push)| {
+            let data = conn.data(number as u32 * mss_bytes, mss_bytes);
+            let action = conn.guest_sends(if push { data.psh() } else { data });
+            has_flags(&action, sys::TCP_PSH)
+        })
+        .collect()
+}
+
+/// The rule as measured: position in the burst, from the segment's index since the last ACK.
+fn rule(index: usize, burst_segs: usize, given: bool) -> bool {
+    let place = (index - 1) % burst_segs + 1;
+    if burst_segs >= 2 && place == burst_segs {
+        true
+    } else if index > 1 && place == 1 {
+        false
+    } else {
+        given
+    }
+}
+
+#[test]
+fn the_table() {
+    // h = 1: all but the first of a burst lose it.
+    assert_eq!(pushes(&mut with_burst(1), &[true; 4]), [true, false, false, false]);
+    assert_eq!(pushes(&mut with_burst(1), &[false; 4]), [false; 4]);
+    // h = 2: each second has it.
+    assert_eq!(pushes(&mut with_burst(2), &[false; 5]), [false, true, false, true, false]);
+    assert_eq!(pushes(&mut with_burst(2), &[true; 5]), [true, true, false, true, false]);
+    // h = 3: each third has it, the one after it has not, the others keep what they have.
+    assert_eq!(
+        pushes(&mut with_burst(3), &[false; 7]),
+        [false, false, true, false, false, true, false]
+    );
+    assert_eq!(
+        pushes(&mut with_burst(3), &[true; 7]),
+        [true, true, true, false, true, true, false]
+    );
+}
+
+#[test]
+fn the_rule_for_every_burst() {
+    for burst_segs in 1..20 {
+        let mut bits: u64 = 0x9e37_79b9_7f4a_7c15;
+        let given: Vec<bool> = (0..64)
+            .map(|_| {
+                bits = bits.rotate_left(7).wrapping_mul(5);
+                bits & 1 == 1
+            })
+            .collect();
+        let expected: Vec<bool> =
+            given.iter().enumerate().map(|(at, &push)| rule(at + 1, burst_segs, push)).collect();
+        assert_eq!(pushes(&mut with_burst(burst_segs as u32), &given), expected);
+    }
+}
+
+#[test]
+fn an_ack_starts_the_count_again() {
+    let mut conn = with_burst(2);
+    assert_eq!(pushes(&mut conn, &[false]), [false]);
+    conn.peer_ack_segs(1);
+    let burst_segs = (conn.cwnd() / 2) as usize;
+    let first = conn.guest_sends(conn.data(conn.mss(), conn.mss()));
+    assert!(burst_segs == 1 || lacks_flags(&first, sys::TCP_PSH), "first of a burst");
+}
+
+#[test]
+fn a_super_segment_speaks_for_its_last_segment() {
+    // (segments in it, PSH given, PSH that leaves), for bursts of three
+    for (segs, given, expected) in [
+        (2, false, false),
+        (2, true, true),
+        (3, false, true),
+        (4, true, false),
+        (4, false, false),
+        (5, true, true),
+        (6, false, true),
+        (7, true, false),
+    ] {
+        let mut conn = with_burst(3);
+        let data = conn.data(0, segs * conn.mss()).cut(conn.mss());
+        let action = conn.guest_sends(if given { data.psh() } else { data });
+        assert_eq!(has_flags(&action, sys::TCP_PSH), expected, "{segs} segments, PSH {given}");
+    }
+}
+
+#[test]
+fn a_short_last_segment_of_a_super_segment_counts() {
+    let mut conn = with_burst(3);
+    let action = conn.guest_sends(conn.data(0, 2 * conn.mss() + 1).cut(conn.mss()));
+    assert!(has_flags(&action, sys::TCP_PSH));
+}
+
+#[test]
+fn a_pure_ack_and_a_fin_keep_theirs() {
+    let mut conn = with_burst(1);
+    conn.send_segs(0, 3);
+    assert!(has_flags(&conn.guest_sends(conn.data(3 * conn.mss(), 0).psh()), sys::TCP_PSH));
+    let fin = conn.guest_sends(conn.data(3 * conn.mss(), 0).psh().fin());
+    assert!(has_flags(&fin, sys::TCP_PSH | sys::TCP_FIN));
+}
+
+#[test]
+fn the_parameter_turns_it_off() {
+    let mut conn =
+        Conn::established(Params(sys::vcc_params { pace_push: 0, ..Params::default().0 }), 5);
+    assert_eq!(pushes(&mut conn, &[true; 12]), [true; 12]);
+    let mut conn =
+        Conn::established(Params(sys::vcc_params { pace_push: 0, ..Params::default().0 }), 5);
+    assert_eq!(pushes(&mut conn, &[false; 12]), [false; 12]);
+}

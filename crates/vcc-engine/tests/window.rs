@@ -1,0 +1,336 @@
+//! The window that the guest is shown: laws 1 to 4 and 12.
+
+mod common;
+
+use common::*;
+use vcc_engine::{Params, Underlay, sys};
+
+fn window_max(bytes: u32) -> Params {
+    params(|p| p.window_max_bytes = bytes)
+}
+
+#[test]
+fn never_more_than_the_receiver_offers() {
+    for isn in ISNS {
+        let mut conn = Conn::established(Params::default(), isn);
+        conn.send_segs(0, 3);
+        for (segs, field) in [(1, 10), (2, 1), (3, 0)] {
+            let shown = conn.guest_gets(conn.ack(segs * conn.mss()).win(field));
+            assert!(conn.shown_bytes(&shown) <= u32::from(field) << PEER_WSCALE);
+        }
+    }
+}
+
+#[test]
+fn a_window_that_the_field_cannot_say_is_the_largest_it_can() {
+    let mut conn = Conn::opened(
+        params(|p| p.initial_window_segs = 60_000),
+        5,
+        linux_syn(),
+        linux_syn().wscale(14),
+    );
+    let shown = conn.guest_gets(conn.ack(0).win(u16::MAX));
+    assert_eq!(shown.window, u16::MAX);
+}
+
+#[test]
+fn cwnd_decides_in_whole_segments() {
+    for isn in ISNS {
+        let mut conn = Conn::established(Params::default(), isn);
+        let mut sent = 0;
+        for _ in 0..50 {
+            let cwnd_segs = conn.cwnd();
+            conn.send_segs(sent, sent + 2);
+            sent += 2;
+            let shown = conn.peer_ack_segs(sent);
+            assert_eq!(conn.shown_bytes(&shown), conn.cwnd().max(cwnd_segs) * conn.mss());
+        }
+    }
+}
+
+#[test]
+fn the_right_edge_never_moves_left() {
+    for prr in [0, 1] {
+        for isn in ISNS {
+            let mut conn = Conn::established(params(|p| p.prr = prr), isn);
+            conn.send_segs(0, 20);
+            let mut edge_bytes = 0;
+            for segs in 1..=20 {
+                let mss_bytes = conn.mss();
+                let ack = conn.ack(segs * mss_bytes);
+                let shown = conn.guest_gets(if segs % 3 == 0 { ack.ece() } else { ack });
+                let shown_edge_bytes = conn.shown_edge(segs * mss_bytes, &shown);
+                assert!(shown_edge_bytes >= edge_bytes, "after {segs} segments");
+                assert!(shown_edge_bytes >= 20 * mss_bytes, "below the flight");
+                edge_bytes = shown_edge_bytes;
+            }
+        }
+    }
+}
+
+#[test]
+fn the_edge_holds_through_a_timeout() {
+    let mut conn = Conn::established(Params::default(), 5);
+    conn.send_segs(0, 10);
+    let before = conn.peer_ack_segs(1);
+    let edge_bytes = conn.shown_edge(conn.mss(), &before);
+    conn.wait_us(5_000_000).deadline();
+    assert_eq!(conn.cwnd(), 1);
+    let after = conn.peer_ack_segs(2);
+    assert!(conn.shown_edge(2 * conn.mss(), &after) >= edge_bytes);
+}
+
+#[test]
+fn the_receivers_own_shrinking_is_passed_on() {
+    let mut conn = Conn::established(Params::default(), 5);
+    conn.send_segs(0, 10);
+    conn.peer_ack_segs(1);
+    let shown = conn.guest_gets(conn.ack(2 * conn.mss()).win(1));
+    assert_eq!(conn.shown_bytes(&shown), 1 << PEER_WSCALE);
+}
+
+#[test]
+fn non_zero_never_becomes_zero() {
+    // Ancestors' defect: `rwnd >> wscale` reached 0.
+    for (mss_bytes, wscale) in [(1460, 14), (536, 14), (88, 14), (1460, 0)] {
+        let peer = linux_syn().mss(mss_bytes).wscale(wscale);
+        let tiny = params(|p| {
+            p.initial_window_segs = 1;
+            p.window_max_bytes = u32::MAX;
+        });
+        let mut conn = Conn::opened(tiny, 5, linux_syn(), peer);
+        for step in 0..20 {
+            conn.send_segs(step, step + 1);
+            let shown = conn.guest_gets(conn.ack((step + 1) * conn.mss()).win(1).ece());
+            assert_eq!(shown.window, 1 << (wscale - conn.flow.wscale_shown), "offered: 1 unit");
+            let shown = conn.guest_gets(conn.ack((step + 1) * conn.mss()).win(u16::MAX));
+            assert!(shown.window > 0);
+        }
+    }
+}
+
+#[test]
+fn zero_stays_zero() {
+    let mut conn = Conn::established(Params::default(), 5);
+    conn.send_segs(0, 1);
+    assert_eq!(conn.guest_gets(conn.ack(conn.mss()).win(0)).window, 0);
+    let opened = conn.peer_ack_segs(1);
+    assert!(!is_dropped(&opened), "the update that ends a stall");
+    assert!(opened.window > 0);
+}
+
+#[test]
+fn the_floor_is_a_parameter() {
+    for floor_segs in [0, 1, 2, 4] {
+        let mut conn = Conn::established(
+            params(|p| {
+                p.window_floor_segs = floor_segs;
+                p.initial_window_segs = 2;
+            }),
+            5,
+        );
+        conn.send_segs(0, 1);
+        conn.guest_gets(conn.ack(conn.mss()).ece());
+        conn.wait_us(2_000_000);
+        conn.send_segs(1, 2);
+        conn.wait_us(2_000_000).deadline();
+        conn.send_segs(1, 2);
+        let shown = conn.peer_ack_segs(2);
+        assert!(conn.shown_bytes(&shown) >= floor_segs.max(1) * conn.mss());
+    }
+}
+
+#[test]
+fn a_duplicate_keeps_the_window() {
+    // RFC 5681, 2: or a guest without SACK does not count it.
+    for isn in ISNS {
+        let mut conn = Conn::established(Params::default(), isn);
+        conn.send_segs(0, 10);
+        let before = conn.peer_ack_segs(1);
+        for number in 1..9 {
+            let duplicate = conn.peer_ack_segs(1);
+            assert!(!is_dropped(&duplicate));
+            assert_eq!(duplicate.window, before.window, "duplicate {number}");
+        }
+        conn.send_segs(1, 2);
+        conn.peer_ack_segs(2);
+        let first = conn.guest_gets(conn.ack(2 * conn.mss()).ece());
+        let second = conn.guest_gets(conn.ack(2 * conn.mss()).ece());
+        assert_eq!(first.window, second.window, "with ECE");
+    }
+}
+
+#[test]
+fn a_duplicate_with_sack_never_exceeds_what_is_offered_now() {
+    let mut conn = Conn::established(Params::default(), 5);
+    conn.send_segs(0, 10);
+    conn.peer_ack_segs(1);
+    let duplicate = conn.guest_gets(conn.ack(conn.mss()).win(3).sack());
+    assert_eq!(conn.shown_bytes(&duplicate), 3 << PEER_WSCALE);
+}
+
+#[test]
+fn a_sack_duplicate_after_zero_window() {
+    let mut conn = Conn::established(Params::default(), 5);
+    conn.send_segs(0, 10);
+    conn.guest_gets(conn.ack(conn.mss()).win(0));
+    let duplicate = conn.guest_gets(conn.ack(conn.mss()).sack());
+    assert!(duplicate.window > 0);
+}
+
+#[test]
+fn an_update_that_looks_like_a_duplicate_is_dropped() {
+    // The receiver moved its window; clamped, the ACK would count as a duplicate.
+    for isn in ISNS {
+        let mut conn = Conn::established(Params::default(), isn);
+        conn.send_segs(0, 4);
+        conn.peer_ack_segs(1);
+        for step in 1..5 {
+            let update = conn.guest_gets(conn.ack(conn.mss()).win(PEER_WINDOW + step));
+            assert!(is_dropped(&update));
+        }
+        assert_eq!((conn.flow.drops, conn.flow.dupacks, conn.flow.reductions), (4, 0, 0));
+        // An update that the guest can use passes.
+        let mut conn = Conn::established(Params::default(), isn);
+        conn.send_segs(0, 4);
+        conn.guest_gets(conn.ack(conn.mss()).win(5));
+        let update = conn.guest_gets(conn.ack(conn.mss()).win(50));
+        assert!(!is_dropped(&update));
+    }
+}
+
+#[test]
+fn what_is_no_duplicate_is_not_dropped() {
+    let mut conn = Conn::established(Params::default(), 5);
+    conn.send_segs(0, 4);
+    conn.peer_ack_segs(1);
+    let mss_bytes = conn.mss();
+    assert!(!is_dropped(&conn.guest_gets(conn.ack(mss_bytes).win(999).len(10))), "data");
+    assert!(!is_dropped(&conn.guest_gets(conn.ack(mss_bytes).win(998).rst())), "RST");
+    assert!(!is_dropped(&conn.guest_gets(conn.ack(mss_bytes).win(997).sack())), "SACK");
+    assert!(!is_dropped(&conn.guest_gets(conn.ack(mss_bytes).win(996).fin())), "FIN");
+    conn.peer_ack_segs(4);
+    assert!(!is_dropped(&conn.guest_gets(conn.ack(4 * mss_bytes).win(995))), "nothing in flight");
+}
+
+#[test]
+fn an_old_ack_shows_no_more_than_the_guest_knows() {
+    for isn in ISNS {
+        let mut conn = Conn::established(Params::default(), isn);
+        conn.send_segs(0, 8);
+        let mss_bytes = conn.mss();
+        let shown = conn.peer_ack_segs(5);
+        let edge_bytes = conn.shown_edge(5 * mss_bytes, &shown);
+        let old = conn.peer_ack_segs(2);
+        assert_eq!(conn.shown_edge(2 * mss_bytes, &old), edge_bytes);
+    }
+}
+
+#[test]
+fn mss_clamp_exactness() {
+    const KIB: u32 = 1024;
+    // (MSS option, timestamps, largest window, payload of a segment, scale)
+    let cases = [
+        (1460, true, 512 * KIB, 1448, 3),
+        (1460, false, 512 * KIB, 1456, 3),
+        (8960, true, 512 * KIB, 8944, 3),
+        (1460, true, 2048 * KIB, 1440, 5),
+        (1460, false, 2048 * KIB, 1440, 5),
+        (8960, true, 2048 * KIB, 8928, 5),
+        (1460, true, 256 * KIB, 1448, 2),
+        (1460, false, 256 * KIB, 1460, 2),
+    ];
+    for (mss_bytes, timestamps, max_bytes, payload_bytes, scale) in cases {
+        let mut syn = linux_syn().mss(mss_bytes);
+        let mut overhead_bytes = 12;
+        if !timestamps {
+            syn = syn.without(sys::OPT_TIMESTAMPS);
+            overhead_bytes = 0;
+        }
+        let mut opened = Conn::new(window_max(max_bytes), 5);
+        opened.guest_syn(syn);
+        let to_opener = opened.peer_synack(syn);
+        let mut accepted = Conn::new(window_max(max_bytes), 5);
+        let to_listener = accepted.peer_syn(syn);
+        accepted.guest_synack(syn);
+        accepted.peer_ack(0);
+        for (conn, told) in [(opened, to_opener), (accepted, to_listener)] {
+            assert_eq!((told.wscale, u32::from(told.mss)), (scale, payload_bytes + overhead_bytes));
+            assert_eq!((conn.mss(), conn.flow.wscale_shown), (payload_bytes, scale));
+            assert_eq!(payload_bytes % (1 << scale), 0);
+        }
+    }
+}
+
+#[test]
+fn the_guests_own_syn_is_not_clamped() {
+    // What it can receive is between it and the peer.
+    let mut conn = Conn::new(Params::default(), 5);
+    let syn = conn.guest_syn(linux_syn());
+    assert_eq!((syn.mss, syn.wscale), (1460, 10));
+    let mut conn = Conn::new(Params::default(), 5);
+    conn.peer_syn(linux_syn());
+    let answer = conn.guest_synack(linux_syn());
+    assert_eq!((answer.mss, answer.wscale), (1460, 10));
+}
+
+#[test]
+fn mss_clamp_never_eats_the_segment() {
+    for max_bytes in [1 << 24, 1 << 26, 1 << 28, 1 << 30, u32::MAX] {
+        for syn in [linux_syn(), linux_syn().without(sys::OPT_TIMESTAMPS)] {
+            let answer = syn.wscale(14);
+            let mut opened = Conn::new(window_max(max_bytes), 5);
+            opened.guest_syn(syn);
+            let told = opened.peer_synack(answer);
+            assert!(told.mss >= 1460 / 2, "told an MSS of {}", told.mss);
+            assert!(opened.mss() >= 1448 / 2);
+            let mut accepted = Conn::new(window_max(max_bytes), 5);
+            let told = accepted.peer_syn(answer);
+            assert!(told.mss >= 1460 / 2, "told an MSS of {}", told.mss);
+        }
+    }
+}
+
+#[test]
+fn a_smaller_scale_of_the_peer_is_kept() {
+    for wscale in 0..5 {
+        let conn = Conn::opened(Params::default(), 5, linux_syn(), linux_syn().wscale(wscale));
+        assert_eq!(conn.flow.wscale_shown, wscale);
+    }
+}
+
+#[test]
+fn a_guest_that_declines_scaling_sees_the_plain_field() {
+    let plain = linux_syn().without(sys::OPT_WSCALE);
+    for (guest, peer) in [(plain, linux_syn()), (linux_syn(), plain), (plain, plain)] {
+        let opened = Conn::opened(Params::default(), 5, guest, peer);
+        let accepted = Conn::accepted(Params::default(), 5, peer, guest);
+        for mut conn in [opened, accepted] {
+            conn.send_segs(0, 2);
+            let shown = conn.guest_gets(conn.ack(2 * conn.mss()).win(u16::MAX));
+            assert_eq!(u32::from(shown.window), conn.cwnd() * conn.mss());
+            let shown = conn.guest_gets(conn.ack(2 * conn.mss()).win(100));
+            assert_eq!(shown.window, 100);
+        }
+    }
+}
+
+#[test]
+fn the_transparent_underlay_shows_the_peers_own_window() {
+    let transparent = params(|p| p.underlay = "transparent".parse::<Underlay>().unwrap().number());
+    let mut conn = Conn::opened(transparent, 5, linux_syn(), linux_syn());
+    conn.send_segs(0, 4);
+    let ack = conn.ack(conn.mss()).ece();
+    assert_untouched(&conn.guest_gets(ack), &ack.0);
+    assert_eq!(conn.flow.reductions, 0);
+    assert_eq!(conn.flow.snd_una, conn.seq(conn.mss()), "tracked all the same");
+}
+
+#[test]
+fn a_mode_that_changes_under_a_flow_keeps_its_scale() {
+    // The guest goes on reading windows at the scale that it was told.
+    let mut conn = Conn::established(Params::default(), 5);
+    conn.params = params(|p| p.mode = sys::MODE_SHADOW as u8);
+    let shown = conn.peer_ack(0);
+    assert_eq!(conn.shown_bytes(&shown), (u32::from(PEER_WINDOW) << PEER_WSCALE).min(65535 << 5));
+}
