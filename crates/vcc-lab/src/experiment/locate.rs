@@ -1,0 +1,132 @@
+//! Where in a file a field stands, so that an error can name its line.
+
+use crate::error::Error;
+use toml::de::{DeTable, DeValue};
+
+/// One step from a table or an array to what is in it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    Key(String),
+    Index(usize),
+}
+
+impl From<&str> for Step {
+    fn from(key: &str) -> Self {
+        Self::Key(key.into())
+    }
+}
+
+impl From<&String> for Step {
+    fn from(key: &String) -> Self {
+        Self::Key(key.clone())
+    }
+}
+
+impl From<usize> for Step {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+/// `field!["cases", 2, "name"]`
+macro_rules! field {
+    ($($step:expr),* $(,)?) => { vec![$($crate::experiment::locate::Step::from($step)),*] };
+}
+pub(super) use field;
+
+/// Something that a file says and that cannot be.
+#[derive(Debug)]
+pub struct Problem {
+    pub path: Vec<Step>,
+    pub text: String,
+}
+
+impl Problem {
+    pub fn new(path: Vec<Step>, text: impl Into<String>) -> Self {
+        Self { path, text: text.into() }
+    }
+
+    pub fn at(self, file: &str, source: &str) -> Error {
+        let line = line_of_offset(source, offset(source, &self.path));
+        Error::Experiment { file: file.into(), line, field: dotted(&self.path), problem: self.text }
+    }
+}
+
+/// An error of the TOML reader. Its field is the key on the line that it names.
+pub fn syntax_error(file: &str, source: &str, error: &toml::de::Error) -> Error {
+    let at = error.span().map_or(0, |span| span.start);
+    let line = line_of_offset(source, at);
+    let text = source.lines().nth(line - 1).unwrap_or_default();
+    let key = text.split('=').next().unwrap_or_default().trim();
+    Error::Experiment {
+        file: file.into(),
+        line,
+        field: if key.is_empty() { "syntax".into() } else { key.into() },
+        problem: error.message().split_whitespace().collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// `cases[2].name`
+fn dotted(path: &[Step]) -> String {
+    let mut text = String::new();
+    for step in path {
+        match step {
+            Step::Index(index) => text.push_str(&format!("[{index}]")),
+            Step::Key(key) if text.is_empty() => text.push_str(key),
+            Step::Key(key) => text.push_str(&format!(".{key}")),
+        }
+    }
+    text
+}
+
+/// The start of the deepest part of the path that the file has.
+fn offset(source: &str, path: &[Step]) -> usize {
+    let Ok(table) = DeTable::parse(source) else { return 0 };
+    let mut at = 0;
+    let mut value = DeValue::Table(table.into_inner());
+    for step in path {
+        let next = match (step, &value) {
+            (Step::Key(key), DeValue::Table(table)) => table
+                .iter()
+                .find(|(name, _)| name.get_ref() == key.as_str())
+                .map(|(name, value)| (name.span().start, value.get_ref().clone())),
+            (Step::Index(index), DeValue::Array(array)) => {
+                array.get(*index).map(|value| (value.span().start, value.get_ref().clone()))
+            }
+            _ => None,
+        };
+        let Some((start, inner)) = next else { break };
+        at = start;
+        value = inner;
+    }
+    at
+}
+
+fn line_of_offset(source: &str, offset: usize) -> usize {
+    source.bytes().take(offset).filter(|&byte| byte == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "id = \"x\"\n\n[[cases]]\nname = \"a\"\n\n[[cases]]\nname = \"b\"\n\
+                          guests.legacy.count = 3\n";
+
+    fn line(path: Vec<Step>) -> String {
+        Problem::new(path, "is wrong").at("f.toml", SOURCE).to_string()
+    }
+
+    #[test]
+    fn names_file_line_and_field() {
+        assert_eq!(line(field!["id"]), "f.toml:1: id: is wrong");
+        assert_eq!(line(field!["cases", 1, "name"]), "f.toml:7: cases[1].name: is wrong");
+        let deep = field!["cases", 1, "guests", "legacy", "count"];
+        assert_eq!(line(deep), "f.toml:8: cases[1].guests.legacy.count: is wrong");
+    }
+
+    #[test]
+    fn what_is_missing_is_placed_where_it_belongs() {
+        assert_eq!(line(field!["cases", 0, "x"]), "f.toml:3: cases[0].x: is wrong");
+    }
+}

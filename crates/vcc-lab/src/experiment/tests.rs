@@ -1,0 +1,173 @@
+use super::*;
+
+const SMALL: &str = r#"
+id = "small"
+title = "t"
+paper = "p"
+[network]
+topology = "star"
+rate_mbps = 10
+delay_us = 250
+queue = "plain"
+[queues.plain]
+kind = "tail-drop"
+limit_bytes = 100000
+[duration]
+warm_up_s = 1
+measured_s = 2
+runs = 3
+quick = { warm_up_s = 0, measured_s = 1, runs = 1 }
+[[guests]]
+name = "ecn"
+count = 2
+ecn = true
+[[guests]]
+name = "legacy"
+count = 1
+ecn = false
+[[metrics]]
+name = "ratio"
+measure = "goodput_ratio"
+of = "legacy"
+over = "ecn"
+text = "m"
+[plot]
+kind = "goodput"
+[[cases]]
+name = "without"
+"#;
+
+/// The small experiment with more after its last line, which is in its only case.
+fn with(more: &str) -> Result<Experiment> {
+    parse("small.toml", &format!("{SMALL}{more}\n"))
+}
+
+fn refused(source: &str) -> String {
+    parse("small.toml", source).expect_err("must be refused").to_string()
+}
+
+#[test]
+fn every_built_in_experiment_is_sound() {
+    for (name, source) in EMBEDDED {
+        let experiment = parse(name, source).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(format!("{}.toml", experiment.id()), *name);
+        assert!(!experiment.paper().trim().is_empty());
+        let judged = experiment.cases().iter().any(|case| !case.expect.is_empty());
+        assert!(judged, "{name} expects nothing, so it would always count as reproduced");
+    }
+    assert_eq!(experiments().len(), EMBEDDED.len());
+    assert!(EMBEDDED.len() >= 11);
+}
+
+#[test]
+fn an_experiment_is_found_by_id_and_by_path() {
+    assert_eq!(load("vcc-fig11").unwrap().id(), "vcc-fig11");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/vcc-fig11.toml");
+    assert_eq!(load(path).unwrap().id(), "vcc-fig11");
+    assert!(load("vcc-fig0").unwrap_err().to_string().contains("no experiment 'vcc-fig0'"));
+    assert!(matches!(load("missing.toml"), Err(Error::Read { .. })));
+}
+
+#[test]
+fn a_case_changes_only_what_it_names() {
+    let more = "guests.legacy = { vcc = \"enforce\", tso = false }\nnetwork.rate_mbps = 100";
+    let experiment = with(more).unwrap();
+    let case = &experiment.cases()[0];
+    assert_eq!((case.network.rate_bps, case.network.edge_rate_bps), (100_000_000, 100_000_000));
+    assert_eq!(case.network.delay_ns, 250_000);
+    let guests: Vec<_> =
+        case.guests.iter().map(|it| (it.group, it.ecn, it.tso, it.fabric_ecn())).collect();
+    let expected = [(0, true, true, true), (0, true, true, true), (1, false, false, true)];
+    assert_eq!(guests, expected);
+}
+
+#[test]
+fn shadow_mode_gives_no_ecn() {
+    let experiment = with("guests.legacy.vcc = \"shadow\"").unwrap();
+    assert!(!experiment.cases()[0].guests[2].fabric_ecn());
+}
+
+#[test]
+fn a_mix_is_one_case_a_row() {
+    let more = "mixes = [[9, 1], [1, 9]]\nexpect.ratio = { relative_to = \"base\", max = 1 }\n\
+                [[cases]]\nname = \"base\"\nmixes = [[9, 1]]\n[[cases]]\nname = \"base-1-9\"";
+    let experiment = with(more).unwrap();
+    let names: Vec<&str> = experiment.cases().iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names, ["without-9-1", "without-1-9", "base-9-1", "base-1-9"]);
+    let case = &experiment.cases()[1];
+    assert_eq!(case.guests.iter().filter(|guest| guest.ecn).count(), 1);
+    assert_eq!((case.guests.len(), case.x, case.series.as_str()), (10, 1.0, "without"));
+    let relative_to = case.expect["ratio"].relative_to.as_deref();
+    assert_eq!(relative_to, Some("base-1-9"), "the same mix is the one to compare with");
+}
+
+#[test]
+fn quick_and_stack_make_another_scenario() {
+    let experiment = with("").unwrap();
+    let case = &experiment.cases()[0];
+    let quick = experiment.schedule(true);
+    assert_eq!(quick, Schedule { warm_up_s: 0.0, measured_s: 1.0, runs: 1 });
+    let scenario = experiment.scenario(case, &quick, Stack::Modern);
+    assert!(scenario.sack);
+    assert_eq!(scenario.measured_ns, 1_000_000_000);
+    assert!(!experiment.scenario(case, &quick, Stack::NewReno).sack);
+    assert_eq!(experiment.schedule(false).runs, 3);
+}
+
+/// One line each: the file, the line, the field, what is wrong and what would be right.
+#[test]
+fn errors_say_where_and_what() {
+    let line = |part: &str| 1 + SMALL[..SMALL.find(part).unwrap()].matches('\n').count();
+    for (old, new, expected) in [
+        ("delay_us = 250", "delay_ms = 250", "delay_ms: unknown field `delay_ms`"),
+        ("count = 2", "count = -2", "count: invalid value"),
+        ("queue = \"plain\"", "queue = \"red9\"", "network.queue: there is no queue 'red9'"),
+        ("rate_mbps = 10", "rate_mbps = 10000", "network.rate_mbps: 10000 is not within"),
+        ("measured_s = 2", "measured_s = 0", "duration.measured_s: must be more than 0"),
+        ("of = \"legacy\"", "of = \"lost\"", "metrics[0].of: there is no group of guests 'lost'"),
+        (
+            "paper = \"p\"",
+            "observe.queue_every_us = 0\npaper = \"p\"",
+            "observe.queue_every_us: must",
+        ),
+        ("id = \"small\"", "id = \"Small one\"", "id: an id is made of lower-case letters"),
+        ("measure = \"goodput_ratio\"", "measure = \"r\"", "metrics[0].measure: there is no"),
+    ] {
+        let error = refused(&SMALL.replacen(old, new, 1));
+        assert!(error.starts_with(&format!("small.toml:{}: {expected}", line(old))), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+    let last = SMALL.matches('\n').count() + 1;
+    for (more, expected) in [
+        ("guests.ghost.count = 1", "cases[0].guests.ghost: there is no group"),
+        ("guests.legacy.vcc = \"on\"", "cases[0].guests.legacy.vcc: unknown mode 'on'"),
+        ("expect.jane = { min = 1 }", "cases[0].expect.jane: there is no metric 'jane'"),
+        ("mixes = [[1, 2, 3]]", "cases[0].mixes[0]: has 3 counts"),
+        ("guests = { ecn.count = 0, legacy.count = 0 }", "cases[0]: has 0 guests"),
+        ("guests.ecn.count = 4000000000", "cases[0].guests.ecn.count: 4000000000 are more than"),
+        ("network.delay_us = 2000000", "cases[0].network.delay_us: 2000000 is more than"),
+        ("expect.ratio = { min = 2, max = 1 }", "cases[0].expect.ratio: min 2 is above max 1"),
+        ("expect.ratio.relative_to = \"x\"", "cases[0].expect.ratio: there is no case 'x'"),
+    ] {
+        let error = refused(&format!("{SMALL}{more}\n"));
+        assert!(error.starts_with("small.toml:") && error.contains(expected), "{error}");
+        let named: usize = error.split(':').nth(1).unwrap().parse().unwrap();
+        assert!((last - 2..=last).contains(&named), "{error}");
+    }
+}
+
+#[test]
+fn a_queue_that_cannot_be_is_found_before_the_run() {
+    let red = "kind = \"red\"\nmin_bytes = 90000\nmax_bytes = 90001\nlimit_bytes = 1000000\n\
+               average_packet_bytes = 1500\nburst_packets = 10\nprobability = 1.0\necn = true";
+    let error = refused(&SMALL.replace("kind = \"tail-drop\"\nlimit_bytes = 100000", red));
+    assert!(error.contains("queues.plain: burst_packets 10 is too small"), "{error}");
+}
+
+#[test]
+fn a_host_without_a_port_cannot_have_vcc() {
+    let source = SMALL.replace("paper = \"p\"", "paper = \"p\"\nhosts = \"tap\"");
+    assert!(parse("small.toml", &source).is_ok());
+    let error = refused(&format!("{source}guests.legacy.vcc = \"enforce\"\n"));
+    assert!(error.contains("use hosts = \"veth\""), "{error}");
+}

@@ -1,0 +1,154 @@
+//! What the fabric reads in an Ethernet frame, and the one thing that it changes: the CE mark.
+
+use super::HostId;
+
+const ETHERNET_HEADER_BYTES: usize = 14;
+const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
+const IPV4_HEADER_BYTES: usize = 20;
+const IPV6_HEADER_BYTES: usize = 40;
+const IPV4_CHECKSUM: usize = ETHERNET_HEADER_BYTES + 10;
+
+/// Locally administered (bit 1 of the first byte), then "vcc"; the host's number follows.
+const MAC_PREFIX: [u8; 4] = [0x02, 0x76, 0x63, 0x63];
+
+pub fn mac_of(host: HostId) -> [u8; 6] {
+    let [high, low] = (host as u16).to_be_bytes();
+    let [a, b, c, d] = MAC_PREFIX;
+    [a, b, c, d, high, low]
+}
+
+/// The host that a frame is addressed to; none for broadcast, multicast and strangers.
+pub fn destination(frame: &[u8]) -> Option<HostId> {
+    let mac = frame.get(..6)?;
+    (mac[..4] == MAC_PREFIX).then(|| usize::from(u16::from_be_bytes([mac[4], mac[5]])))
+}
+
+/// The ECN field of the IP header (RFC 3168, 5); none for what is not IP.
+fn ecn_field(frame: &[u8]) -> Option<u8> {
+    let ip_bytes = frame.len().checked_sub(ETHERNET_HEADER_BYTES)?;
+    match [frame[12], frame[13]] {
+        ETHERTYPE_IPV4 if ip_bytes >= IPV4_HEADER_BYTES => Some(frame[15] & 0b11),
+        // The traffic class straddles the first two bytes (RFC 8200, 3).
+        ETHERTYPE_IPV6 if ip_bytes >= IPV6_HEADER_BYTES => Some((frame[15] >> 4) & 0b11),
+        _ => None,
+    }
+}
+
+/// Whether a queue may mark the frame instead of dropping it: ECT(0), ECT(1) or CE already.
+pub fn is_ecn_capable(frame: &[u8]) -> bool {
+    ecn_field(frame).is_some_and(|ecn| ecn != 0)
+}
+
+/// Sets CE on an ECN-capable frame; others stay as they are.
+pub fn mark_ce(frame: &mut [u8]) {
+    match ecn_field(frame) {
+        None | Some(0 | 0b11) => {}
+        Some(_) if [frame[12], frame[13]] == ETHERTYPE_IPV6 => frame[15] |= 0b11 << 4,
+        Some(_) => {
+            let before = u16::from_be_bytes([frame[14], frame[15]]);
+            frame[15] |= 0b11;
+            let after = u16::from_be_bytes([frame[14], frame[15]]);
+            let sum = u16::from_be_bytes([frame[IPV4_CHECKSUM], frame[IPV4_CHECKSUM + 1]]);
+            let sum = update_checksum(sum, before, after).to_be_bytes();
+            frame[IPV4_CHECKSUM..IPV4_CHECKSUM + 2].copy_from_slice(&sum);
+        }
+    }
+}
+
+/// Incremental update of an Internet checksum (RFC 1624, 3: HC' = ~(~HC + ~m + m')).
+fn update_checksum(checksum: u16, before: u16, after: u16) -> u16 {
+    let mut sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    !(sum as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ipv4(tos: u8, ttl: u8) -> Vec<u8> {
+        let mut frame = vec![0; ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES];
+        frame[..6].copy_from_slice(&mac_of(300));
+        frame[12..14].copy_from_slice(&ETHERTYPE_IPV4);
+        frame[14] = 0x45;
+        frame[15] = tos;
+        frame[22] = ttl;
+        frame[23] = 6;
+        frame[26..34].copy_from_slice(&[10, 77, 0, 1, 10, 77, 0, 2]);
+        let sum = full_checksum(&frame[14..]).to_be_bytes();
+        frame[IPV4_CHECKSUM..IPV4_CHECKSUM + 2].copy_from_slice(&sum);
+        frame
+    }
+
+    /// The whole sum over the header with its checksum field taken as zero (RFC 791, 3.1).
+    fn full_checksum(header: &[u8]) -> u16 {
+        let mut sum = 0_u32;
+        for (i, pair) in header.chunks(2).enumerate() {
+            if i != 5 {
+                sum += u32::from(u16::from_be_bytes([pair[0], pair[1]]));
+            }
+        }
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        !(sum as u16)
+    }
+
+    #[test]
+    fn ipv4_mark_keeps_the_checksum_right() {
+        for tos in 0..=255 {
+            for ttl in [1, 63, 64, 255] {
+                let mut frame = ipv4(tos, ttl);
+                let capable = is_ecn_capable(&frame);
+                assert_eq!(capable, tos & 3 != 0);
+                mark_ce(&mut frame);
+                assert_eq!(frame[15], if capable { tos | 3 } else { tos });
+                assert_eq!(
+                    frame[IPV4_CHECKSUM..IPV4_CHECKSUM + 2],
+                    full_checksum(&frame[14..]).to_be_bytes(),
+                    "tos {tos} ttl {ttl}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn ipv6_mark_changes_two_bits() {
+        for class in 0..=255_u8 {
+            let mut frame = vec![0; ETHERNET_HEADER_BYTES + IPV6_HEADER_BYTES];
+            frame[12..14].copy_from_slice(&ETHERTYPE_IPV6);
+            frame[14] = 0x60 | class >> 4;
+            frame[15] = class << 4 | 0x0a;
+            let before = frame.clone();
+            assert_eq!(is_ecn_capable(&frame), class & 3 != 0);
+            mark_ce(&mut frame);
+            let marked = if class & 3 == 0 { class } else { class | 3 };
+            assert_eq!(frame[15], marked << 4 | 0x0a);
+            assert_eq!(frame[14], before[14]);
+            assert_eq!(frame[16..], before[16..]);
+        }
+    }
+
+    #[test]
+    fn other_frames_are_left_alone() {
+        let mut arp = vec![0; 60];
+        arp[12..14].copy_from_slice(&[0x08, 0x06]);
+        arp[15] = 2;
+        let before = arp.clone();
+        mark_ce(&mut arp);
+        assert_eq!(arp, before);
+        assert!(!is_ecn_capable(&[0; 13]));
+        let mut short = ipv4(2, 64);
+        short.truncate(20);
+        assert!(!is_ecn_capable(&short));
+    }
+
+    #[test]
+    fn addresses_name_hosts() {
+        assert_eq!(destination(&ipv4(0, 64)), Some(300));
+        assert_eq!(destination(&[0xff; 60]), None);
+        assert_eq!(destination(&[0x02, 0x76]), None);
+    }
+}

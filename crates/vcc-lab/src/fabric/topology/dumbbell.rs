@@ -1,0 +1,20 @@
+//! N senders at one switch, N receivers at another, the bottleneck between the switches.
+
+use super::{Builder, NetworkSpec, Node, Topology};
+use crate::fabric::AnyQueue;
+
+const NEAR: usize = 0;
+const FAR: usize = 1;
+
+pub(super) fn build(spec: &NetworkSpec) -> Topology {
+    let mut network = Builder::new(spec);
+    for pair in 0..spec.senders {
+        network.edge(&format!("sender {}", pair + 1), pair, NEAR);
+        network.edge(&format!("receiver {}", pair + 1), spec.senders + pair, FAR);
+    }
+    let (near, far) = (Node::Switch(NEAR), Node::Switch(FAR));
+    network.link("bottleneck, back".into(), (far, near), spec.rate_bps, AnyQueue::edge());
+    let queue = spec.queue.clone();
+    let bottleneck = network.link("bottleneck".into(), (near, far), spec.rate_bps, queue);
+    network.finish(2, (spec.senders..2 * spec.senders).collect(), bottleneck)
+}

@@ -1,0 +1,150 @@
+//! Networks as graphs of hosts, switches and links. A further topology is a file like [`star`]
+//! and a line in [`TopologyKind`].
+
+mod dumbbell;
+mod star;
+
+use super::queue::AnyQueue;
+use super::{HostId, LinkId};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TopologyKind {
+    Star,
+    Dumbbell,
+}
+
+/// What every topology is built from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetworkSpec {
+    pub topology: TopologyKind,
+    pub senders: usize,
+    pub rate_bps: u64,
+    /// Of the links that join hosts to switches, where they differ from the bottleneck.
+    pub edge_rate_bps: u64,
+    pub delay_ns: u64,
+    /// At the head of the bottleneck.
+    pub queue: AnyQueue,
+}
+
+impl NetworkSpec {
+    pub fn build(&self) -> Topology {
+        match self.topology {
+            TopologyKind::Star => star::build(self),
+            TopologyKind::Dumbbell => dumbbell::build(self),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Node {
+    Host(HostId),
+    Switch(usize),
+}
+
+/// One direction.
+#[derive(Debug, Clone)]
+pub(super) struct LinkSpec {
+    pub name: String,
+    pub from: Node,
+    pub to: Node,
+    pub rate_bps: u64,
+    pub delay_ns: u64,
+    pub queue: AnyQueue,
+}
+
+/// A network with its routes. Hosts are numbered senders first.
+#[derive(Debug, Clone)]
+pub struct Topology {
+    pub(super) links: Vec<LinkSpec>,
+    pub senders: Vec<HostId>,
+    pub receivers: Vec<HostId>,
+    /// The receiver that each sender sends to.
+    pub peers: Vec<HostId>,
+    pub bottleneck: LinkId,
+    switches: usize,
+    /// By node, then by destination: the link to take.
+    routes: Vec<Vec<Option<LinkId>>>,
+}
+
+impl Topology {
+    pub fn hosts(&self) -> usize {
+        self.senders.len() + self.receivers.len()
+    }
+
+    pub(super) fn route(&self, from: Node, to: HostId) -> Option<LinkId> {
+        self.routes[self.index(from)].get(to).copied().flatten()
+    }
+
+    fn index(&self, node: Node) -> usize {
+        match node {
+            Node::Host(host) => host,
+            Node::Switch(switch) => self.hosts() + switch,
+        }
+    }
+
+    /// Fills the routes: the fewest links to each host, found backwards from it.
+    fn routed(mut self) -> Self {
+        let hosts = self.hosts();
+        self.routes = vec![vec![None; hosts]; hosts + self.switches];
+        for destination in 0..hosts {
+            let mut reached = VecDeque::from([Node::Host(destination)]);
+            while let Some(node) = reached.pop_front() {
+                for id in 0..self.links.len() {
+                    let LinkSpec { from, to, .. } = self.links[id];
+                    let at = self.index(from);
+                    let is_known = from == Node::Host(destination);
+                    if to == node && !is_known && self.routes[at][destination].is_none() {
+                        self.routes[at][destination] = Some(id);
+                        reached.push_back(from);
+                    }
+                }
+            }
+        }
+        self
+    }
+}
+
+/// Collects links while a topology is described.
+struct Builder<'a> {
+    spec: &'a NetworkSpec,
+    links: Vec<LinkSpec>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(spec: &'a NetworkSpec) -> Self {
+        Self { spec, links: Vec::new() }
+    }
+
+    fn link(&mut self, name: String, ends: (Node, Node), rate_bps: u64, queue: AnyQueue) -> LinkId {
+        let (from, to) = ends;
+        let delay_ns = self.spec.delay_ns;
+        self.links.push(LinkSpec { name, from, to, rate_bps, delay_ns, queue });
+        self.links.len() - 1
+    }
+
+    /// Both directions between a host and its switch, neither meant to be congested.
+    fn edge(&mut self, name: &str, host: HostId, switch: usize) {
+        let (host, switch) = (Node::Host(host), Node::Switch(switch));
+        let rate_bps = self.spec.edge_rate_bps;
+        self.link(format!("{name}, up"), (host, switch), rate_bps, AnyQueue::edge());
+        self.link(format!("{name}, down"), (switch, host), rate_bps, AnyQueue::edge());
+    }
+
+    fn finish(self, switches: usize, peers: Vec<HostId>, bottleneck: LinkId) -> Topology {
+        let mut receivers = peers.clone();
+        receivers.dedup();
+        let topology = Topology {
+            links: self.links,
+            senders: (0..self.spec.senders).collect(),
+            receivers,
+            peers,
+            bottleneck,
+            switches,
+            routes: Vec::new(),
+        };
+        topology.routed()
+    }
+}

@@ -1,0 +1,22 @@
+//! Time between acknowledgements: a retransmission timeout shows as a gap of its length
+//! (vCC, figure 8).
+
+use super::{Measure, Needs, View};
+
+/// Gaps within the range, for each flow and minute.
+pub(super) const COUNT: Measure = Measure { name: "ack_gaps", needs: Needs::Range, compute: count };
+
+fn count(view: &View) -> Option<f64> {
+    let (from_ms, to_ms) = view.range_ms;
+    let range_us = from_ms * 1000..to_ms.saturating_mul(1000);
+    let gaps: usize = view
+        .of
+        .iter()
+        .map(|&flow| view.data.emulator.ack_gaps_us.get(flow))
+        .collect::<Option<Vec<_>>>()?
+        .into_iter()
+        .map(|gaps| gaps.iter().filter(|gap| range_us.contains(gap)).count())
+        .sum();
+    let flow_minutes = view.of.len() as f64 * view.scenario.measured_s() / 60.0;
+    Some(gaps as f64 / flow_minutes)
+}

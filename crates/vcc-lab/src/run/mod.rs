@@ -1,0 +1,248 @@
+//! Running an experiment: cases, repetitions, judgement.
+
+mod once;
+mod progress;
+mod scenario;
+mod validity;
+
+pub use once::RunData;
+pub use progress::{Event, Progress};
+pub use scenario::{Guest, Scenario};
+
+use crate::error::{Error, Result};
+use crate::experiment::{Case, Experiment, Schedule, Stack};
+use crate::report::{
+    CaseReport, Figure, FlowReport, Machine, MetricReport, Report, RunReport, Series, verdict,
+};
+use crate::{interrupt, measure, system};
+use once::run_once;
+use std::collections::BTreeMap;
+
+/// How often, beyond the runs asked for, a case may try again after one that did not count.
+const SPARE_ATTEMPTS: u32 = 3;
+/// Making and removing the hosts of a run.
+const OVERHEAD_S: f64 = 1.5;
+
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// Valid runs of each case; what the experiment says if left out.
+    pub runs: Option<u32>,
+    /// Shorter runs, fewer of them: for a look, not for a verdict to be cited.
+    pub quick: bool,
+    pub stack: Option<Stack>,
+    pub seed: u64,
+    /// Only these cases; all if empty.
+    pub cases: Vec<String>,
+    /// Keep what was recorded over time in the report of each run.
+    pub keep_series: bool,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            runs: None,
+            quick: false,
+            stack: None,
+            seed: 1,
+            cases: Vec::new(),
+            keep_series: false,
+        }
+    }
+}
+
+/// Runs an experiment. Everything that it makes is gone when this returns, also after Ctrl-C.
+pub fn run(
+    experiment: &Experiment,
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<Report> {
+    system::require_root()?;
+    let cases = chosen(experiment, &options.cases)?;
+    let _watch = interrupt::Watch::start()?;
+    let mut schedule = experiment.schedule(options.quick);
+    schedule.runs = options.runs.unwrap_or(schedule.runs);
+    let stack = options.stack.unwrap_or(experiment.stack());
+    let mut runner = Runner {
+        experiment,
+        options,
+        schedule,
+        stack,
+        progress,
+        runs_left: cases.len() as u32 * schedule.runs,
+        series: BTreeMap::new(),
+    };
+    let mut reports = Vec::new();
+    for case in &cases {
+        reports.push(runner.case(case)?);
+    }
+    let series = runner.series;
+    judge(experiment, &cases, &mut reports, stack);
+    let valid = reports.iter().all(|case| case.valid);
+    let complete = cases.len() == experiment.cases().len();
+    Ok(Report {
+        experiment: experiment.id().into(),
+        title: experiment.title().into(),
+        paper: experiment.paper().trim().into(),
+        scale: experiment.scale().map(Into::into),
+        stack,
+        quick: options.quick,
+        seed: options.seed,
+        valid,
+        reproduced: valid && complete && reports.iter().all(|case| case.reproduced),
+        complete,
+        figure: Figure::build(experiment, &reports, &series),
+        cases: reports,
+        machine: Machine::this(),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        definitions: experiment
+            .metrics()
+            .iter()
+            .map(|m| (m.name.clone(), m.text.clone()))
+            .collect(),
+    })
+}
+
+fn chosen<'a>(experiment: &'a Experiment, names: &[String]) -> Result<Vec<&'a Case>> {
+    let all = experiment.cases();
+    for name in names {
+        if !all.iter().any(|case| case.name == *name) {
+            let known: Vec<&str> = all.iter().map(|case| case.name.as_str()).collect();
+            return Err(Error::NoSuchCase {
+                experiment: experiment.id().into(),
+                case: name.clone(),
+                known: known.join(", "),
+            });
+        }
+    }
+    Ok(all.iter().filter(|case| names.is_empty() || names.contains(&case.name)).collect())
+}
+
+struct Runner<'a> {
+    experiment: &'a Experiment,
+    options: &'a RunOptions,
+    schedule: Schedule,
+    stack: Stack,
+    progress: &'a mut dyn Progress,
+    runs_left: u32,
+    /// Of the first valid run of each case, for the figure.
+    series: BTreeMap<String, Series>,
+}
+
+impl Runner<'_> {
+    /// Repeats a case until enough runs count, or too many did not.
+    fn case(&mut self, case: &Case) -> Result<CaseReport> {
+        let wanted = self.schedule.runs;
+        let scenario = self.experiment.scenario(case, &self.schedule, self.stack);
+        let mut runs: Vec<RunReport> = Vec::new();
+        let mut valid = 0;
+        for attempt in 0..wanted + SPARE_ATTEMPTS {
+            if valid == wanted {
+                break;
+            }
+            let run = self.attempt(case, &scenario, valid + 1, u64::from(attempt))?;
+            if run.valid {
+                valid += 1;
+                self.runs_left -= 1;
+            }
+            runs.push(run);
+        }
+        self.runs_left -= wanted - valid;
+        let metrics = self.experiment.metrics().iter().filter_map(|metric| {
+            let counted = runs.iter().filter(|run| run.valid);
+            let values: Vec<f64> =
+                counted.filter_map(|run| run.metrics.get(&metric.name).copied()).collect();
+            let paper = case.expect.get(&metric.name).and_then(|expectation| expectation.paper);
+            Some((metric.name.clone(), MetricReport::over(&values, paper)?))
+        });
+        Ok(CaseReport {
+            name: case.name.clone(),
+            valid: valid == wanted,
+            reproduced: false,
+            metrics: metrics.collect(),
+            verdicts: Vec::new(),
+            runs,
+        })
+    }
+
+    fn attempt(
+        &mut self,
+        case: &Case,
+        scenario: &Scenario,
+        run: u32,
+        attempt: u64,
+    ) -> Result<RunReport> {
+        let seed = self.options.seed.wrapping_add(attempt);
+        let (name, runs) = (case.name.as_str(), self.schedule.runs);
+        let each_s = self.schedule.warm_up_s + self.schedule.measured_s + OVERHEAD_S;
+        let later_s = f64::from(self.runs_left.saturating_sub(1)) * each_s;
+        let progress = &mut *self.progress;
+        let data = run_once(scenario, seed, &mut |left_s| {
+            progress.note(&Event::Tick { case: name, run, runs, left_s: left_s + later_s });
+        });
+        // Ctrl-C also ends the programs that a run starts; their complaints are no news.
+        let data = if interrupt::is_pending() { Err(Error::Interrupted) } else { data }?;
+        let report = self.report(case, scenario, seed, data);
+        self.progress.note(&Event::Done {
+            case: name,
+            run,
+            runs,
+            valid: report.valid,
+            reasons: &report.reasons,
+            metrics: &report.metrics,
+        });
+        Ok(report)
+    }
+
+    fn report(&mut self, case: &Case, scenario: &Scenario, seed: u64, data: RunData) -> RunReport {
+        let groups = self.experiment.groups();
+        let judgement = validity::judge(scenario, &data);
+        let metrics = self.experiment.metrics().iter().filter_map(|metric| {
+            Some((metric.name.clone(), measure::value(metric, &groups, scenario, &data)?))
+        });
+        let metrics = metrics.collect();
+        let flows = scenario.guests.iter().zip(&data.flows).map(|(guest, flow)| FlowReport {
+            group: groups[guest.group].into(),
+            goodput_bps: flow.received_bytes as f64 * 8.0 / scenario.measured_s(),
+            retransmitted_segs: flow.retransmitted_segs,
+            sent_segs: flow.sent_segs,
+            ecn: flow.guest_has_ecn,
+            payload_ok: flow.payload_ok,
+        });
+        let flows = flows.collect();
+        let valid = judgement.reasons.is_empty();
+        let series = Series::of(&data);
+        if valid && !self.series.contains_key(&case.name) {
+            self.series.insert(case.name.clone(), series.clone());
+        }
+        RunReport {
+            seed,
+            valid,
+            reasons: judgement.reasons,
+            warnings: judgement.warnings,
+            metrics,
+            flows,
+            lateness: data.emulator.lateness.summary(),
+            links: data.emulator.links,
+            vcc: data.translated,
+            series: self.options.keep_series.then_some(series),
+        }
+    }
+}
+
+/// Expectations may compare cases, so they are judged when all have run.
+fn judge(experiment: &Experiment, cases: &[&Case], reports: &mut [CaseReport], stack: Stack) {
+    let all: verdict::AllMetrics =
+        reports.iter().map(|report| (report.name.clone(), report.metrics.clone())).collect();
+    for (case, report) in cases.iter().zip(reports) {
+        // In the order of the metrics, not of the expectations' names.
+        let names = experiment.metrics().iter().map(|metric| &metric.name);
+        let expected = names.filter_map(|name| Some((name, case.expect.get(name)?)));
+        report.verdicts = expected
+            .filter_map(|(name, it)| verdict::judge(name, it, stack, &report.metrics, &all))
+            .collect();
+        report.reproduced = report.verdicts.iter().all(|verdict| verdict.holds);
+    }
+}
+
+#[cfg(test)]
+mod tests;

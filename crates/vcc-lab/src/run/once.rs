@@ -1,0 +1,89 @@
+//! One run of one scenario: build, attach, send, measure, and leave nothing behind.
+
+use super::scenario::Scenario;
+use crate::emulator::{self, Control, EmulatorReport};
+use crate::error::{Doing, Error, Result};
+use crate::fabric::Fabric;
+use crate::hosts::Hosts;
+use crate::interrupt;
+use crate::system::{LockedMemory, now_ns};
+use crate::traffic::{self, FlowResult};
+use crate::translate::{Observation, Ports};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+
+/// How often the waiting thread looks up.
+const TICK: Duration = Duration::from_millis(100);
+
+/// All that a run has brought to light.
+pub struct RunData {
+    pub flows: Vec<FlowResult>,
+    pub emulator: EmulatorReport,
+    /// Index of the bottleneck among the links.
+    pub bottleneck: usize,
+    /// Frames lost by devices, outside the emulated queues.
+    pub lost_frames: u64,
+    /// What vcc's ports have seen, one entry for each guest that has vcc.
+    pub translated: Vec<Observation>,
+}
+
+/// `tick` is told how many seconds are left.
+pub fn run_once(scenario: &Scenario, seed: u64, tick: &mut dyn FnMut(f64)) -> Result<RunData> {
+    let topology = scenario.network.build();
+    let bottleneck = topology.bottleneck;
+    let hosts = Hosts::create(scenario.form, scenario.family, &scenario.hosts(&topology))?;
+    let plan = scenario.plan(&topology, seed);
+    let fabric = Fabric::new(topology, seed, scenario.watch).map_err(Error::Queue)?;
+    let ports = Ports::attach(&hosts, &scenario.guests)?;
+    let control = Control::new();
+    // A page fault in a real-time thread would be a late frame; without the right to lock, the
+    // lateness shows in the run's validity.
+    let _memory = LockedMemory::lock().ok();
+
+    thread::scope(|scope| {
+        let emulator = emulator::start(scope, fabric, hosts.taps(), &control)?;
+        let stop = StopOnDrop(&control);
+        let generator = thread::Builder::new()
+            .name("traffic".into())
+            .spawn_scoped(scope, || traffic::run(&plan, &hosts, &control))
+            .doing(|| "start the traffic's thread".into())?;
+        let observer = ports.observe(scope, &control)?;
+        while !generator.is_finished() {
+            if interrupt::is_pending() || emulator.is_finished() {
+                control.stop();
+            }
+            tick(seconds_left(&plan, &control));
+            thread::sleep(TICK);
+        }
+        let flows = join(generator);
+        let lost_frames = hosts.lost_frames();
+        drop(stop);
+        let emulator = join(emulator)?;
+        let observed = join(observer);
+        let (flows, translated) = (flows?, observed?);
+        Ok(RunData { flows, emulator, bottleneck, lost_frames: lost_frames?, translated })
+    })
+}
+
+/// Ends the threads of a scope on every way out of it.
+struct StopOnDrop<'a>(&'a Control);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+fn join<T>(handle: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
+    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn seconds_left(plan: &traffic::Plan, control: &Control) -> f64 {
+    let window = control.window();
+    let left_ns = if window.end_ns == u64::MAX {
+        plan.warm_up_ns + plan.measured_ns
+    } else {
+        window.end_ns.saturating_sub(now_ns())
+    };
+    left_ns as f64 / 1e9
+}
