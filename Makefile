@@ -1,0 +1,50 @@
+# What a developer or a curious user types. Cargo does the building; this adds what lies around it.
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+VCC := $(TARGET_DIR)/release/vcc
+
+.PHONY: help deps build test demo verify bench install fmt clean
+
+help:
+	@echo 'make demo     the problem and the cure on live TCP, in about two minutes (root)'
+	@echo 'make build    the command: $(VCC)'
+	@echo 'make test     all checks and tests; those that need root are skipped without it'
+	@echo 'make verify   all experiments of the papers, at full length (root, hours)'
+	@echo 'make bench    what the datapath costs (root)'
+	@echo 'make install  the command, below PREFIX=$(PREFIX)'
+	@echo 'make deps     what is missing of the packages that all this needs (root)'
+	@echo 'make fmt      formats Rust and C'
+	@echo 'make clean    removes what was built'
+
+deps:
+	@scripts/install-deps.sh
+
+build: deps
+	$(CARGO) build --release --package vcc
+
+test: deps
+	@CARGO='$(CARGO)' scripts/test.sh
+
+demo: build
+	@mkdir -p results
+	$(VCC) lab run vcc-fig11 --quick --case without --case with --plot results/vcc-fig11.svg
+
+verify: build
+	@CARGO='$(CARGO)' VCC='$(VCC)' scripts/verify.sh
+
+bench: build
+	@mkdir -p results
+	$(VCC) bench datapath --json results/bench-datapath.json
+	$(VCC) bench throughput --json results/bench-throughput.json
+
+install: build
+	install -D -m 0755 $(VCC) $(DESTDIR)$(PREFIX)/bin/vcc
+
+fmt:
+	$(CARGO) fmt --all
+	scripts/format-c.sh -i
+
+clean:
+	$(CARGO) clean

@@ -1,0 +1,52 @@
+//! The command line. Each command's arguments lie with the command.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use crate::commands::{attach, bench, detach, doctor, flows, lab, ports};
+use crate::output;
+
+/// Another congestion control for the fabric than the guests have: vcc sits on the host side of
+/// a guest's network device and rewrites ECN bits, windows and options of its TCP connections.
+#[derive(Parser)]
+#[command(name = "vcc", version, propagate_version = true, subcommand_required = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    Doctor(doctor::Arguments),
+    Attach(attach::Arguments),
+    Detach(detach::Arguments),
+    Flows(flows::Arguments),
+    Ports(ports::Arguments),
+    Lab(lab::Arguments),
+    Bench(bench::Arguments),
+}
+
+const USAGE: u8 = 2;
+
+/// Help and version go to stdout as they are; what was wrong goes to stderr in one line.
+pub fn explain(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            output::say(&text);
+            return ExitCode::SUCCESS;
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            output::complain("which command? `vcc --help` lists them");
+        }
+        _ => {
+            let text = text.strip_prefix("error: ").unwrap_or(&text);
+            let what = text.split("\n\nUsage:").next().unwrap_or_default();
+            let what = what.split("\n\nFor more information").next().unwrap_or_default();
+            output::complain(what);
+        }
+    }
+    ExitCode::from(USAGE)
+}

@@ -1,0 +1,121 @@
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use vcc_port::Port;
+
+use super::ports_of;
+use crate::output;
+
+/// Take vcc off devices without harm to their connections
+///
+/// vcc shows guests windows at a scale of its own. A connection that loses vcc understands its
+/// peer's windows at the wrong scale from then on, and crawls. So a port is drained first: it
+/// takes no new connections, and vcc is removed when none is left that needs it.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The devices to take vcc off
+    #[arg(value_name = "DEV", required_unless_present = "all", conflicts_with = "all")]
+    devices: Vec<String>,
+
+    /// Take vcc off every device, those of other network namespaces too
+    #[arg(long)]
+    all: bool,
+
+    /// Remove vcc at once, whatever becomes of the connections
+    #[arg(long, conflicts_with = "wait")]
+    now: bool,
+
+    /// Wait until the connections that need vcc have ended
+    #[arg(long)]
+    wait: bool,
+
+    /// How many seconds to wait at most
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "wait")]
+    timeout: u64,
+}
+
+const POLL: Duration = Duration::from_millis(200);
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut ports = ports_of(&arguments.devices)?;
+    if ports.is_empty() {
+        output::say("vcc is attached nowhere\n");
+    }
+    if arguments.now {
+        for port in ports {
+            remove_now(port)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let deadline = Instant::now() + Duration::from_secs(arguments.timeout);
+    loop {
+        let draining = remove_idle(ports)?;
+        if draining.is_empty() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let told: Vec<String> = draining.iter().map(Draining::told).collect();
+        let told = told.join("; ");
+        if !arguments.wait {
+            output::say(&format!(
+                "{told}. Nothing new is translated there; run this again when they have ended, \
+                 or with --now\n"
+            ));
+            return Ok(ExitCode::SUCCESS);
+        }
+        if Instant::now() >= deadline {
+            bail!("{told} after {} s of waiting", arguments.timeout);
+        }
+        thread::sleep(POLL);
+        ports = draining.into_iter().map(|draining| draining.port).collect();
+    }
+}
+
+struct Draining {
+    port: Port,
+    connections: usize,
+}
+
+impl Draining {
+    fn told(&self) -> String {
+        let device = self.port.device();
+        match self.connections {
+            1 => format!("{device} is draining: 1 connection still needs vcc"),
+            n => format!("{device} is draining: {n} connections still need vcc"),
+        }
+    }
+}
+
+/// Drains all and removes those that nothing needs; returns the others.
+fn remove_idle(ports: Vec<Port>) -> anyhow::Result<Vec<Draining>> {
+    let mut draining = Vec::new();
+    for port in ports {
+        match port.drain()? {
+            0 => {
+                let device = port.device().to_owned();
+                port.detach()?;
+                output::say(&format!("detached from {device}\n"));
+            }
+            connections => draining.push(Draining { port, connections }),
+        }
+    }
+    Ok(draining)
+}
+
+fn remove_now(port: Port) -> anyhow::Result<()> {
+    let device = port.device().to_owned();
+    // What another version of vcc keeps cannot be counted, but it can be removed.
+    let harmed = port
+        .flows()
+        .map_or(0, |flows| flows.iter().filter(|flow| flow.depends_on_translation()).count());
+    port.detach()?;
+    output::say(&match harmed {
+        0 => format!("detached from {device}\n"),
+        n => format!(
+            "detached from {device}; {n} connection(s) there read windows at the wrong scale \
+             now and will be slow until they end\n"
+        ),
+    });
+    Ok(())
+}

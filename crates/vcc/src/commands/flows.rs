@@ -1,0 +1,151 @@
+use std::process::ExitCode;
+
+use serde::Serialize;
+use vcc_engine::{FlowState, Underlay, sys};
+use vcc_port::Flow;
+
+use super::ports_of;
+use crate::output;
+use crate::table::{Align, Table};
+
+/// The ssthresh of a connection that has met no congestion (engine/cc/hooks.h).
+const SSTHRESH_INFINITE: u32 = 0x7fff_ffff;
+
+/// Show the connections at ports
+///
+/// cwnd and ssthresh are the underlay's, in segments; the window is the one that the guest was
+/// shown last, in bytes. Where the guest's ECN is its own, nothing is computed.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Ports to look at [default: all]
+    #[arg(value_name = "DEV")]
+    devices: Vec<String>,
+
+    /// Print the connections as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct View {
+    port: String,
+    guest: String,
+    peer: String,
+    vlan: Option<u16>,
+    stage: &'static str,
+    underlay: String,
+    /// What the guest negotiated, as far as it knows.
+    ecn_guest: &'static str,
+    /// What was negotiated between vcc and the peer.
+    ecn_fabric: &'static str,
+    snd_una: u32,
+    cwnd_segs: Option<u32>,
+    /// None: not yet found.
+    ssthresh_segs: Option<u32>,
+    mss_bytes: u16,
+    window_shown_bytes: Option<u32>,
+    srtt_us: Option<u32>,
+    marks: u32,
+    reductions: u32,
+    retransmissions: u32,
+    drops: u32,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut views = Vec::new();
+    for port in ports_of(&arguments.devices)? {
+        views.extend(port.flows()?.iter().map(|flow| view(port.device(), flow)));
+    }
+    views.sort_by(|a, b| (&a.port, &a.guest, &a.peer).cmp(&(&b.port, &b.guest, &b.peer)));
+    if arguments.json {
+        output::say_json(&views)?;
+    } else {
+        output::say(&table(&views));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn view(port: &str, flow: &Flow) -> View {
+    let state = &flow.state;
+    let managed = state.is_managed();
+    View {
+        port: port.into(),
+        guest: flow.guest.to_string(),
+        peer: flow.peer.to_string(),
+        vlan: flow.vlan,
+        stage: stage(state),
+        underlay: Underlay::from_number(state.underlay)
+            .map_or_else(|| state.underlay.to_string(), |underlay| underlay.to_string()),
+        ecn_guest: if state.has(sys::FLOW_ACCECN_GUEST) {
+            "accurate"
+        } else if state.has(sys::FLOW_ECN_GUEST) {
+            "yes"
+        } else {
+            "no"
+        },
+        ecn_fabric: if state.has(sys::FLOW_ECN_FABRIC) { "yes" } else { "no" },
+        snd_una: state.snd_una,
+        cwnd_segs: managed.then_some(state.cc.cwnd_segs),
+        ssthresh_segs: (managed && state.cc.ssthresh_segs < SSTHRESH_INFINITE)
+            .then_some(state.cc.ssthresh_segs),
+        mss_bytes: state.mss_bytes,
+        window_shown_bytes: state.has(sys::FLOW_WINDOW_SHOWN).then(|| state.window_shown_bytes()),
+        srtt_us: (state.srtt_us8 != 0).then_some(state.srtt_us8 / 8),
+        marks: state.marks,
+        reductions: state.reductions,
+        retransmissions: state.retransmissions,
+        drops: state.drops,
+    }
+}
+
+fn stage(state: &FlowState) -> &'static str {
+    match state.stage.into() {
+        sys::STAGE_SYN_SENT => "syn-sent",
+        sys::STAGE_SYN_RECEIVED => "syn-received",
+        sys::STAGE_ESTABLISHED => "established",
+        sys::STAGE_CLOSED => "closed",
+        _ => "new",
+    }
+}
+
+fn table(views: &[View]) -> String {
+    use Align::{Left, Right};
+    let mut table = Table::new([
+        ("PORT", Left),
+        ("GUEST", Left),
+        ("PEER", Left),
+        ("STAGE", Left),
+        ("UNDERLAY", Left),
+        ("ECN-GUEST", Left),
+        ("ECN-FABRIC", Left),
+        ("SND-UNA", Right),
+        ("CWND", Right),
+        ("SSTHRESH", Right),
+        ("WINDOW", Right),
+        ("MARKS", Right),
+        ("REDUCTIONS", Right),
+        ("RETRANS", Right),
+        ("DROPS", Right),
+    ]);
+    let or_dash = |value: Option<u32>| value.map_or("-".to_owned(), |value| value.to_string());
+    for view in views {
+        table.row([
+            view.port.clone(),
+            view.guest.clone(),
+            view.peer.clone(),
+            view.stage.into(),
+            view.underlay.clone(),
+            view.ecn_guest.into(),
+            view.ecn_fabric.into(),
+            view.snd_una.to_string(),
+            or_dash(view.cwnd_segs),
+            or_dash(view.ssthresh_segs),
+            or_dash(view.window_shown_bytes),
+            view.marks.to_string(),
+            view.reductions.to_string(),
+            view.retransmissions.to_string(),
+            view.drops.to_string(),
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,30 @@
+//! One file a command.
+
+pub mod attach;
+pub mod bench;
+pub mod detach;
+pub mod doctor;
+pub mod flows;
+pub mod lab;
+pub mod ports;
+
+use vcc_port::Port;
+
+use crate::output;
+
+/// The ports of the named devices; with no name, all of them.
+fn ports_of(devices: &[String]) -> anyhow::Result<Vec<Port>> {
+    sweep()?;
+    if devices.is_empty() {
+        return Ok(Port::list()?);
+    }
+    Ok(devices.iter().map(|device| Port::open(device)).collect::<Result<_, _>>()?)
+}
+
+/// Tells of what devices that have gone left behind, since it is removed here.
+fn sweep() -> anyhow::Result<()> {
+    for device in Port::sweep()? {
+        output::complain(&format!("removed what was left of `{device}`, which has gone"));
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! The command: parses what it is told, asks the crates below, prints what they answer.
+
+mod cli;
+mod commands;
+mod output;
+mod size;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return cli::explain(&error),
+    };
+    let result = match cli.command {
+        Command::Doctor(arguments) => commands::doctor::run(&arguments),
+        Command::Attach(arguments) => commands::attach::run(&arguments),
+        Command::Detach(arguments) => commands::detach::run(&arguments),
+        Command::Flows(arguments) => commands::flows::run(&arguments),
+        Command::Ports(arguments) => commands::ports::run(&arguments),
+        Command::Lab(arguments) => commands::lab::run(&arguments),
+        Command::Bench(arguments) => commands::bench::run(&arguments),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            output::complain(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What the command says: results on stdout, complaints in one line each on stderr.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Serialize;
+
+/// A reader that has gone (`| head`) is no failure.
+pub fn say(text: &str) {
+    let mut stdout = io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+pub fn complain(text: &str) {
+    let line: Vec<&str> = text.split_whitespace().collect();
+    eprintln!("vcc: {}", line.join(" "));
+}
+
+pub fn say_json(value: &impl Serialize) -> anyhow::Result<()> {
+    say(&(serde_json::to_string_pretty(value)? + "\n"));
+    Ok(())
+}
+
+pub fn write_json(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(value)? + "\n";
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}

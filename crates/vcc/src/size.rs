@@ -1,0 +1,33 @@
+//! Sizes in bytes, as people write them.
+
+/// Accepts a number of bytes, or of KiB, MiB or GiB with K, M or G behind it.
+pub fn parse(text: &str) -> Result<u32, String> {
+    let (digits, shift) = match text.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&text[..at], 10),
+        Some((at, 'M' | 'm')) => (&text[..at], 20),
+        Some((at, 'G' | 'g')) => (&text[..at], 30),
+        _ => (text, 0),
+    };
+    let number: u64 =
+        digits.parse().map_err(|_| "a size is a number, with K, M or G behind it".to_owned())?;
+    number
+        .checked_mul(1 << shift)
+        .and_then(|bytes| u32::try_from(bytes).ok())
+        .ok_or_else(|| "must be less than 4G".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_with_and_without_units() {
+        assert_eq!(parse("1448"), Ok(1448));
+        assert_eq!(parse("64K"), Ok(65_536));
+        assert_eq!(parse("2m"), Ok(2 << 20));
+        assert_eq!(parse("3G"), Ok(3 << 30));
+        for bad in ["", "K", "2 M", "-1", "4G", "2MB", "1.5M", "99999999999999999999", "é"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

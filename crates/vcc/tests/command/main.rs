@@ -1,0 +1,51 @@
+//! The command as a user meets it: what it prints, where, and with which exit code.
+
+mod lifecycle;
+mod measuring;
+mod refusals;
+mod usage;
+
+use std::process::{Command, Output};
+
+/// What one run of the command said.
+struct Said {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().expect("an exit code"),
+            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+        }
+    }
+}
+
+impl Said {
+    /// What it printed, where it succeeded without complaint.
+    #[track_caller]
+    fn well(self) -> String {
+        assert_eq!((self.code, self.stderr.as_str()), (0, ""), "{}", self.stdout);
+        self.stdout
+    }
+
+    /// What it complained of in one line, where it ended with `code`.
+    #[track_caller]
+    fn complaint(self, code: i32) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (code, ""), "{}", self.stderr);
+        let line = self.stderr.strip_suffix('\n').expect("a line");
+        assert!(!line.contains('\n'), "more than a line: {line}");
+        line.strip_prefix("vcc: ").expect("the command's name").to_owned()
+    }
+}
+
+fn command() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_vcc"))
+}
+
+fn vcc(arguments: &str) -> Said {
+    command().args(arguments.split_whitespace()).output().expect("the command").into()
+}

@@ -1,0 +1,57 @@
+use std::fs;
+
+use serde_json::Value;
+use vcc_port::testing::can_attach;
+
+use crate::vcc;
+
+#[test]
+fn doctor_reports_each_check() {
+    let said = vcc("doctor --json");
+    let checks: Value = serde_json::from_str(&said.stdout).expect("JSON");
+    let checks = checks.as_array().expect("an array");
+    let all_there = checks.iter().all(|check| check["ok"] == true);
+    assert_eq!(said.code, i32::from(!all_there));
+    for name in ["kernel", "capabilities", "tcx", "tun"] {
+        assert!(checks.iter().any(|check| check["name"] == name), "{name}");
+    }
+    // Whoever is told that something is missing is told what to do.
+    assert!(checks.iter().all(|check| check["ok"] == true || check["remedy"].is_string()));
+}
+
+#[test]
+fn the_datapath_is_measured_in_one_run() {
+    if !can_attach() {
+        return;
+    }
+    let (table, cases) = measure("datapath --repeat 1");
+    for name in ["parse_only", "from_guest_data", "to_guest_ack", "flow_miss"] {
+        assert!(table.contains(name), "{table}");
+        let case = cases.as_array().expect("an array").iter().find(|case| case["name"] == name);
+        let case = case.unwrap_or_else(|| panic!("{name} in {cases}"));
+        assert!(case["gross_ns"]["median"].as_f64() > Some(0.0), "{cases}");
+    }
+}
+
+#[test]
+fn a_transfer_is_measured_with_and_without() {
+    if !can_attach() {
+        return;
+    }
+    let (table, report) = measure("throughput --runs 1");
+    assert_eq!(table.lines().count(), 3, "{table}");
+    let median = |name: &str| report[name]["median"].as_f64().expect("a number");
+    let (attached, detached) = (median("attached_gbit_s"), median("detached_gbit_s"));
+    assert!(attached > 0.0 && detached > 0.0, "{report}");
+    assert_eq!(median("ratio"), attached / detached);
+}
+
+/// What `vcc bench` prints, and what it writes.
+fn measure(arguments: &str) -> (String, Value) {
+    let name = arguments.split(' ').next().unwrap_or_default();
+    let file = std::env::temp_dir().join(format!("vcc-{name}-{}.json", std::process::id()));
+    let table = vcc(&format!("bench {arguments} --json {}", file.display())).well();
+    let json = fs::read_to_string(&file).expect("the figures");
+    fs::remove_file(&file).expect("removed");
+    (table, serde_json::from_str(&json).expect("JSON"))
+}

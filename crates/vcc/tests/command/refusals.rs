@@ -1,0 +1,61 @@
+use vcc_port::testing::{can_attach, ip, isolated};
+
+use crate::{Said, command, vcc};
+
+#[test]
+fn no_such_device() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let complaint = vcc("attach nowhere0").complaint(1);
+        assert!(complaint.starts_with("no network device `nowhere0`"), "{complaint}");
+        let complaint = vcc("detach nowhere0").complaint(1);
+        assert!(complaint.starts_with("no network device `nowhere0`"), "{complaint}");
+    });
+}
+
+#[test]
+fn all_devices_or_none() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        ip("link add port type veth peer name guest");
+        vcc("attach port nowhere0").complaint(1);
+        assert_eq!(vcc("ports").well(), "vcc is attached nowhere\n");
+        assert_eq!(vcc("attach port guest").well().lines().count(), 2);
+        assert_eq!(vcc("detach --all").well().lines().count(), 2);
+    });
+}
+
+#[test]
+fn already_attached() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        ip("link add port type veth peer name guest");
+        vcc("attach port").well();
+        let complaint = vcc("attach port").complaint(1);
+        assert!(complaint.contains("`vcc detach port` first"), "{complaint}");
+        vcc("detach port").well();
+        vcc("attach port").well();
+    });
+}
+
+#[test]
+fn without_privilege() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        ip("link add port type veth peer name guest");
+        let mut setpriv = std::process::Command::new("setpriv");
+        setpriv.arg("--bounding-set=-all").arg(command().get_program());
+        let said: Said = setpriv.args(["attach", "port"]).output().expect("setpriv").into();
+        let complaint = said.complaint(1);
+        assert!(complaint.contains("needs CAP_BPF and CAP_NET_ADMIN"), "{complaint}");
+        assert!(complaint.contains("as root"), "{complaint}");
+    });
+}

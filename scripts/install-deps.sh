@@ -1,0 +1,56 @@
+#!/bin/sh
+# Installs what is missing of the packages that building and testing vcc need. Does nothing, in
+# no time, where all are there.
+set -eu
+
+# clang compiles the kernel's part and llvm-strip makes it small; libclang reads the engine's
+# headers; libbpf-dev and linux-libc-dev have the BPF headers; libelf and zlib are for the loader.
+packages='clang-16 llvm-16 clang-format-16 libclang1-16 libbpf-dev libelf-dev zlib1g-dev
+linux-libc-dev pkg-config iproute2 ethtool'
+
+fail() {
+	echo "install-deps: $*" >&2
+	exit 1
+}
+
+is_installed() {
+	dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed
+}
+
+command -v cargo >/dev/null ||
+	fail 'cargo is missing: install Rust 1.85 or newer (https://rustup.rs)'
+command -v cc >/dev/null || packages="gcc libc6-dev $packages"
+
+# Nice to have: without them `make test` skips what they check.
+for tool in rustfmt clippy; do
+	name=$tool
+	[ "$tool" != rustfmt ] || name=fmt
+	if ! cargo "$name" --version >/dev/null 2>&1 && command -v rustup >/dev/null; then
+		rustup component add "$tool" || echo "install-deps: goes on without $tool" >&2
+	fi
+done
+
+# Elsewhere the packages have other names; the build says what it misses.
+if ! command -v apt-get >/dev/null; then
+	echo "install-deps: no apt-get here; see to it that these are there:" $packages >&2
+	exit 0
+fi
+
+missing=
+for package in $packages; do
+	is_installed "$package" || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+	command -v sudo >/dev/null || fail "these packages are missing, install them as root:$missing"
+	as_root=sudo
+fi
+
+echo "install-deps: installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+$as_root apt-get update -qq || fail 'apt-get update failed: is there a network?'
+# shellcheck disable=SC2086 # a list of words
+$as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
+	fail "apt-get could not install$missing"

@@ -1,0 +1,74 @@
+#!/bin/bash
+# Runs every check and every test. The last line, alone, sums up:
+#   N passed, N failed, N skipped
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+CARGO=${CARGO:-cargo}
+passed=0 failed=0 skipped=0
+log=$(mktemp) VCC_SKIPPED_TESTS=$(mktemp)
+export VCC_SKIPPED_TESTS
+trap 'rm -f "$log" "$VCC_SKIPPED_TESTS"' EXIT
+
+check() {
+	local name=$1
+	shift
+	printf '== %s\n' "$name"
+	if "$@"; then
+		passed=$((passed + 1))
+	else
+		printf 'FAILED: %s\n' "$name"
+		failed=$((failed + 1))
+	fi
+}
+
+skip() {
+	printf '== %s\nSKIPPED: %s\n' "$1" "$2"
+	skipped=$((skipped + 1))
+}
+
+# The datapath's compiler sees the engine for BPF; this is the engine for everybody else.
+compile_natively() {
+	"$1" -std=c11 -O2 -ffreestanding -Wall -Wextra -Werror -I engine -I datapath \
+		-c crates/vcc-engine/native.c -o /dev/null
+}
+
+# Adds up what cargo's test binaries say; a test that skipped itself looks passed to them.
+count_tests() {
+	local ran broken ignored self_skipped
+	read -r ran broken ignored < <(sed -n 's/^test result: [^.]*\. //p' "$log" |
+		awk '{ ran += $1; broken += $3; ignored += $5 } END { print ran + 0, broken + 0, ignored + 0 }')
+	self_skipped=$(wc -l <"$VCC_SKIPPED_TESTS")
+	passed=$((passed + ran - self_skipped))
+	failed=$((failed + broken))
+	skipped=$((skipped + ignored + self_skipped))
+	# It did not compile, or a test took its whole binary with it.
+	if [ "$1" -ne 0 ] && [ "$broken" -eq 0 ]; then
+		failed=$((failed + 1))
+	fi
+}
+
+if $CARGO fmt --version >/dev/null 2>&1; then
+	check 'Rust is formatted' $CARGO fmt --all --check
+else
+	skip 'Rust is formatted' 'no rustfmt'
+fi
+check 'C is formatted' scripts/format-c.sh --dry-run -Werror
+check 'the engine compiles natively: cc' compile_natively cc
+check 'the engine compiles natively: clang' compile_natively "${CLANG:-clang-16}"
+if $CARGO clippy --version >/dev/null 2>&1; then
+	check 'clippy is content' $CARGO clippy --quiet --workspace --all-targets -- -D warnings
+else
+	skip 'clippy is content' 'no clippy'
+fi
+
+echo '== tests'
+$CARGO test --workspace --no-fail-fast 2>&1 | tee "$log"
+count_tests "${PIPESTATUS[0]}"
+
+if [ -s "$VCC_SKIPPED_TESTS" ]; then
+	echo '== skipped'
+	sort -u "$VCC_SKIPPED_TESTS"
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
