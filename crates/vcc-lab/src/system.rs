@@ -2,7 +2,7 @@
 
 use crate::error::{Doing, Error, Result};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Turns the -1 of a system call into the error behind it.
 pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -20,18 +20,6 @@ pub fn now_ns() -> u64 {
 pub fn require_root() -> Result<()> {
     // SAFETY: takes nothing, cannot fail.
     if unsafe { libc::geteuid() } == 0 { Ok(()) } else { Err(Error::NotRoot) }
-}
-
-/// Gives the calling thread a network namespace of its own.
-pub fn unshare_network() -> io::Result<()> {
-    // SAFETY: affects only the calling thread's namespace.
-    check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
-}
-
-/// Moves the calling thread into a network namespace.
-pub fn enter_network(namespace: BorrowedFd) -> io::Result<()> {
-    // SAFETY: the descriptor is open; affects only the calling thread.
-    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
 /// Puts the calling thread before all ordinary ones. A thread so must never spin: the kernel

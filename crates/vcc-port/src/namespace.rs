@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::thread;
 
+/// A network namespace. It lives as long as this process holds it, and ends with it however it ends.
 pub struct Netns {
     file: File,
 }
@@ -21,12 +22,18 @@ impl Netns {
     /// inside for good, and commands that it starts run inside.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         on_own_thread(|| {
-            // SAFETY: the call takes no pointers, and the descriptor is open.
-            if unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) } < 0 {
-                return Err(io::Error::last_os_error());
-            }
+            self.enter()?;
             Ok(work())
         })
+    }
+
+    /// Moves the calling thread there, for good.
+    fn enter(&self) -> io::Result<()> {
+        // SAFETY: the call takes no pointers, and the descriptor is open.
+        if unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
     }
 
     /// What other programs can open while this process lives and holds the namespace.

@@ -1,44 +1,24 @@
-//! Network namespaces without names: they live as long as this process holds them, and end with
-//! it however it ends.
+//! The network namespace of a guest or of the hypervisor, with what the lab asks of it.
 
 use crate::error::{Doing, Result};
-use crate::system;
-use std::fs::{self, File};
-use std::io;
-use std::os::fd::{AsFd, AsRawFd};
-use std::thread;
+use std::fs;
 
-const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";
-
-pub struct Netns {
-    file: File,
-}
+pub struct Netns(vcc_port::Netns);
 
 impl Netns {
     pub fn create() -> Result<Self> {
-        let made = on_a_thread(|| {
-            system::unshare_network()?;
-            File::open(OWN_NAMESPACE)
-        });
-        Ok(Self { file: made.doing(|| "create a network namespace".into())? })
+        let made = vcc_port::Netns::create();
+        Ok(Self(made.doing(|| "create a network namespace".into())?))
     }
 
     /// Does something inside the namespace; the calling thread stays where it is.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        on_a_thread(|| {
-            self.enter()?;
-            work()
-        })
-    }
-
-    /// Moves the calling thread into the namespace, for good.
-    pub fn enter(&self) -> Result<()> {
-        system::enter_network(self.file.as_fd()).doing(|| "enter a network namespace".into())
+        self.0.inside(work).doing(|| "enter a network namespace".into())?
     }
 
     /// A path under which other programs can open the namespace while this process lives.
     pub fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+        self.0.path()
     }
 
     /// Sets kernel parameters; paths are below /proc/sys/net.
@@ -58,30 +38,6 @@ impl Netns {
             fs::read_to_string(path).doing(|| format!("read {path}"))
         })?;
         Ok(parse_drops(&table))
-    }
-}
-
-fn on_a_thread<T, E>(
-    work: impl FnOnce() -> std::result::Result<T, E> + Send,
-) -> std::result::Result<T, E>
-where
-    T: Send,
-    E: Send + From<Panicked>,
-{
-    thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|_| Err(Panicked.into()))
-}
-
-struct Panicked;
-
-impl From<Panicked> for io::Error {
-    fn from(_: Panicked) -> Self {
-        Self::other("the helper thread ended early")
-    }
-}
-
-impl From<Panicked> for crate::Error {
-    fn from(panicked: Panicked) -> Self {
-        Self::System { action: "work in a namespace".into(), source: panicked.into() }
     }
 }
 

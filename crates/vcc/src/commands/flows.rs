@@ -8,9 +8,6 @@ use super::ports_of;
 use crate::output;
 use crate::table::{Align, Table};
 
-/// The ssthresh of a connection that has met no congestion (engine/cc/hooks.h).
-const SSTHRESH_INFINITE: u32 = 0x7fff_ffff;
-
 /// Show the connections at ports
 ///
 /// cwnd and ssthresh are the underlay's, in segments; the window is the one that the guest was
@@ -86,7 +83,7 @@ fn view(port: &str, flow: &Flow) -> View {
         ecn_fabric: if state.has(sys::FLOW_ECN_FABRIC) { "yes" } else { "no" },
         snd_una: state.snd_una,
         cwnd_segs: managed.then_some(state.cc.cwnd_segs),
-        ssthresh_segs: (managed && state.cc.ssthresh_segs < SSTHRESH_INFINITE)
+        ssthresh_segs: (managed && state.cc.ssthresh_segs < sys::SSTHRESH_INFINITE)
             .then_some(state.cc.ssthresh_segs),
         mss_bytes: state.mss_bytes,
         window_shown_bytes: state.has(sys::FLOW_WINDOW_SHOWN).then(|| state.window_shown_bytes()),
