@@ -39,8 +39,8 @@ fn scenario() -> Scenario {
 
 /// What must hold of every run, however slow or busy the machine is.
 fn run_soundly(scenario: &Scenario) -> Option<RunData> {
-    if system::require_root().is_err() {
-        println!("skipped: needs root");
+    if let Err(error) = system::require_root() {
+        vcc_port::testing::skip(&error.to_string());
         return None;
     }
     let data = run_once(scenario, 1, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));

@@ -1,0 +1,52 @@
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+
+use super::{eventually, veth};
+use crate::testing::{can_attach, ip, isolated};
+use crate::{AttachOptions, Netns, Port};
+
+/// Both ends in namespaces that are connected through `port`.
+fn guest() -> Netns {
+    let guest = Netns::create().expect("a namespace");
+    ip(&format!("link set guest netns {}", guest.path()));
+    ip("address add 192.0.2.2/24 dev port");
+    ip("link set port up");
+    let configured = guest.inside(|| {
+        ip("address add 192.0.2.1/24 dev guest");
+        ip("link set guest up");
+    });
+    configured.expect("inside");
+    guest
+}
+
+#[test]
+fn the_kernel_forgets_flows_that_fell_silent() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        veth();
+        let guest = guest();
+        let options = AttachOptions {
+            closed_idle_ms: 500,
+            established_idle_ms: 2000,
+            ..AttachOptions::default()
+        };
+        let port = Port::attach("port", &options).expect("attached");
+        let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
+        let to = listener.local_addr().expect("an address");
+        let connect =
+            || guest.inside(|| TcpStream::connect(to)).expect("inside").expect("connected");
+        let (closing, mut idle) = (connect(), connect());
+        let count = || port.flows().expect("flows").len();
+        assert_eq!(count(), 2);
+
+        drop(closing);
+        drop(listener.accept().expect("accepted"));
+        eventually("the closed connection is forgotten", || count() == 1);
+        eventually("the idle connection is forgotten", || count() == 0);
+        // It goes on all the same, unknown.
+        idle.write_all(b"still here").expect("sent");
+        assert_eq!(count(), 0);
+    });
+}
