@@ -163,6 +163,9 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 		if (f->dupacks)
 			granted_segs += bytes_to_segs_ceil(f, sacked_bytes(f));
 	}
+	/* A window that shrank onto the flight is full as well, though nothing can be sent. */
+	if (window_full(f))
+		note_flight(f);
 	return vcc_min(granted_segs, CWND_MAX_SEGS) * f->mss_bytes;
 }
 

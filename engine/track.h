@@ -35,19 +35,29 @@ VCC_INLINE uint32_t segment_end(const struct vcc_segment *s)
 	return s->seq + s->payload_bytes + !!(s->flags & TCP_SYN) + !!(s->flags & TCP_FIN);
 }
 
+VCC_INLINE bool window_full(const struct vcc_flow *f)
+{
+	return flight_bytes(f) + f->mss_bytes > f->cc.cwnd_segs * f->mss_bytes;
+}
+
 /*
- * The largest flight of this round trip, measured where the guest sends: ACKs that come in a batch
- * shrink the flight without telling anything about what the guest would use.
+ * How much of its window the guest uses, judged where it sends and remembered for a round trip, as
+ * Linux does (tcp_cwnd_validate): ACKs that come in a batch shrink the flight without telling
+ * anything about what the guest would use.
  */
 VCC_INLINE void note_flight(struct vcc_flow *f)
 {
 	bool next_round = !seq_before(f->snd_una, f->round_end);
+	bool limited = window_full(f);
+	bool more = flight_bytes(f) > f->flight_max_bytes && !(f->flags & FLOW_WINDOW_LIMITED);
 
-	if (next_round) {
-		f->round_end = f->snd_nxt;
-		f->flight_max_bytes = 0;
-	}
-	f->flight_max_bytes = vcc_max(f->flight_max_bytes, flight_bytes(f));
+	if (!next_round && !limited && !more)
+		return;
+	f->flags &= ~(uint32_t)FLOW_WINDOW_LIMITED;
+	if (limited)
+		f->flags |= FLOW_WINDOW_LIMITED;
+	f->flight_max_bytes = flight_bytes(f);
+	f->round_end = f->snd_nxt;
 }
 
 /* How a data segment of the guest relates to what it sent before. */
@@ -164,11 +174,11 @@ VCC_INLINE struct ack_news track_acked(struct vcc_flow *f, const struct vcc_segm
  */
 VCC_INLINE bool window_limited(const struct vcc_flow *f)
 {
-	uint32_t cwnd_bytes = f->cc.cwnd_segs * f->mss_bytes;
-
-	if (f->flight_max_bytes + f->mss_bytes > cwnd_bytes)
+	if (f->flags & FLOW_WINDOW_LIMITED)
 		return true;
-	return f->cc.cwnd_segs < f->cc.ssthresh_segs && cwnd_bytes < 2 * f->flight_max_bytes;
+	/* Slow start may grow to twice of what is used. */
+	return f->cc.cwnd_segs < f->cc.ssthresh_segs &&
+	       f->cc.cwnd_segs * f->mss_bytes < 2 * f->flight_max_bytes;
 }
 
 #endif

@@ -125,6 +125,11 @@ fn watched(seed: u64) -> Scenario {
     peer.opens = !guest.opens;
     let mss_bytes = i64::from(guest.mss_option.min(peer.mss_option)) - 12;
     guest.total_bytes = mss_bytes * rng.range(100, 1500) as i64;
+    // Every third application pauses between writes, each time for less than a timeout.
+    if rng.chance(333) {
+        guest.burst_bytes = mss_bytes * rng.range(1, 60) as i64;
+        guest.pause_us = rng.range(2_000, 150_000);
+    }
     let lossless = |rng: &mut Rng, mark_permille| PathConfig {
         delay_us: rng.range(1000, 30_000),
         spacing_us: rng.range(100, 1500),

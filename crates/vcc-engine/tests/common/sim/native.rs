@@ -90,7 +90,12 @@ impl Native {
     pub fn on_sent(&mut self, sent_segs: i64, una: i64, nxt: i64, in_flight: i64) {
         self.prr_out += if self.in_cwr { sent_segs } else { 0 };
         let limited = in_flight >= self.cwnd;
-        if una >= self.cwnd_usage_seq || limited || in_flight > self.max_packets_out {
+        // tcp_write_xmit: only if something was sent, or would have been.
+        if sent_segs == 0 && !limited {
+            return;
+        }
+        let more = !self.is_cwnd_limited && in_flight > self.max_packets_out;
+        if una >= self.cwnd_usage_seq || limited || more {
             self.is_cwnd_limited = limited;
             self.max_packets_out = in_flight;
             self.cwnd_usage_seq = nxt;
