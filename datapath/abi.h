@@ -21,7 +21,7 @@ struct vcc_key {
  */
 struct vcc_entry_abi {
 	uint32_t lock;
-	uint32_t pad;
+	uint32_t forgotten;
 	uint64_t timer[2];
 	struct vcc_flow flow;
 };
@@ -33,12 +33,13 @@ enum vcc_count {
 	COUNT_FRAGMENT,	      /* of IPv4 or IPv6: passed */
 	COUNT_MALFORMED,      /* truncated headers, lengths that contradict each other */
 	COUNT_BAD_OPTIONS,    /* an option of length 0 or 1, or past the end */
+	COUNT_SIGNED,	      /* signed (RFC 2385, RFC 5925): a change would invalidate it */
 	COUNT_BAD_FLAGS,      /* a combination of TCP flags that no TCP sends */
 	COUNT_UNKNOWN,	      /* TCP of a connection whose SYN did not pass here */
 	COUNT_TABLE_FULL,     /* a SYN for which the port has no room left */
 	COUNT_CONTENDED,      /* another CPU did not let go of the flow: passed as it was */
 	COUNT_DROPPED,	      /* by the engine's verdict */
-	COUNT_REWRITE_FAILED, /* the kernel refused a change; the segment was passed as it was */
+	COUNT_REWRITE_FAILED, /* the kernel refused a change: dropped, for it may be half changed */
 	COUNT_MAX,
 };
 

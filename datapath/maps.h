@@ -13,7 +13,7 @@
 
 struct vcc_entry {
 	uint32_t lock;
-	uint32_t pad;
+	uint32_t forgotten; /* on its way out of the map: whoever still holds it lets go */
 	struct bpf_timer timer;
 	struct vcc_flow flow;
 };

@@ -8,8 +8,9 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-#include "vcc.h"
+#include "abi.h"
 
+#define PARSED		  COUNT_MAX /* the frame is TCP and well-formed */
 #define OPTIONS_MAX_BYTES 40
 #define TCP_HEADER_BYTES  20
 
@@ -21,6 +22,8 @@
 #define KIND_SACK_PERMITTED 4
 #define KIND_SACK	    5
 #define KIND_TIMESTAMPS	    8
+#define KIND_MD5	    19 /* RFC 2385 */
+#define KIND_AO		    29 /* RFC 5925 */
 
 /* NOP NOP Timestamps 10: all the options of nearly every segment (RFC 7323, appendix A). */
 #define TIMESTAMPS_ONLY 0x0101080a
@@ -43,6 +46,7 @@ struct option_walk {
 	uint8_t mss_at;
 	uint8_t wscale_at;
 	bool malformed;
+	bool is_signed;
 };
 
 /* One option of the walk: bpf_loop's callback. */
@@ -80,6 +84,8 @@ static int option_step(uint32_t index, struct option_walk *w)
 		w->options |= OPT_TIMESTAMPS;
 	} else if (kind == KIND_SACK && length >= 10) {
 		w->options |= OPT_SACK;
+	} else if (kind == KIND_MD5 || kind == KIND_AO) {
+		w->is_signed = true;
 	}
 	w->at += length;
 	return 0;
@@ -87,11 +93,11 @@ static int option_step(uint32_t index, struct option_walk *w)
 
 /*
  * Fill in what the options say, and where (from the TCP header) the values of MSS and Window
- * Scale lie. `first` are the first four bytes of the options. False where they are malformed.
+ * Scale lie. `first` are the first four bytes of the options. Returns PARSED, or what is wrong.
  */
-static __always_inline bool parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t length,
-					  __be32 first, struct vcc_segment *s, uint8_t *mss_off,
-					  uint8_t *wscale_off)
+static __always_inline uint32_t parse_options(struct __sk_buff *skb, uint32_t l4_off,
+					      uint32_t length, __be32 first, struct vcc_segment *s,
+					      uint8_t *mss_off, uint8_t *wscale_off)
 {
 	s->options = 0;
 	s->mss = 0;
@@ -99,10 +105,10 @@ static __always_inline bool parse_options(struct __sk_buff *skb, uint32_t l4_off
 	*mss_off = 0;
 	*wscale_off = 0;
 	if (!length)
-		return true;
+		return PARSED;
 	if (first == bpf_htonl(TIMESTAMPS_ONLY) && length == 12 && !(s->flags & TCP_SYN)) {
 		s->options = OPT_TIMESTAMPS;
-		return true;
+		return PARSED;
 	}
 	struct option_walk w = { .length = length };
 
@@ -110,10 +116,12 @@ static __always_inline bool parse_options(struct __sk_buff *skb, uint32_t l4_off
 	asm volatile("" : "+r"(length));
 	if (length < 1 || length > OPTIONS_MAX_BYTES ||
 	    bpf_skb_load_bytes(skb, l4_off + TCP_HEADER_BYTES, w.bytes, length))
-		return false;
+		return COUNT_BAD_OPTIONS;
 	bpf_loop(OPTIONS_MAX_BYTES, option_step, &w, 0);
 	if (w.malformed)
-		return false;
+		return COUNT_BAD_OPTIONS;
+	if (w.is_signed)
+		return COUNT_SIGNED;
 	s->options = w.options;
 	s->mss = w.mss;
 	s->wscale = w.wscale;
@@ -121,7 +129,7 @@ static __always_inline bool parse_options(struct __sk_buff *skb, uint32_t l4_off
 		*mss_off = TCP_HEADER_BYTES + w.mss_at;
 	if (w.options & OPT_WSCALE)
 		*wscale_off = TCP_HEADER_BYTES + w.wscale_at;
-	return true;
+	return PARSED;
 }
 
 #endif

@@ -18,7 +18,6 @@
 #define IPV6_EXTENSIONS_MAX 4
 /* Ethernet, a VLAN tag, IPv6 and TCP with all their options. */
 #define HEADERS_MAX_BYTES (14 + 4 + 40 + 60)
-#define PARSED		  COUNT_MAX /* the frame is TCP and well-formed */
 
 enum direction { FROM_GUEST, TO_GUEST };
 
@@ -177,10 +176,8 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 	__be32 *options = (void *)(tcp + 1);
 	__be32 first = (void *)(options + 1) > end ? 0 : *options;
 
-	if (!parse_options(skb, fr->l4_off, header_bytes - sizeof(*tcp), first, s, &fr->mss_off,
-			   &fr->wscale_off))
-		return COUNT_BAD_OPTIONS;
-	return PARSED;
+	return parse_options(skb, fr->l4_off, header_bytes - sizeof(*tcp), first, s, &fr->mss_off,
+			     &fr->wscale_off);
 }
 
 #endif

@@ -37,6 +37,7 @@ static int flow_tick(void *map, struct vcc_key *key, struct vcc_entry *e)
 
 	if (flow_lock(&e->lock)) {
 		a = vcc_deadline(&e->flow, p, now);
+		e->forgotten = a.forget;
 		flow_unlock(&e->lock);
 	}
 	if (a.forget)
@@ -52,14 +53,14 @@ static __always_inline struct vcc_entry *flow_create(const struct vcc_key *key,
 {
 	if (p->mode == MODE_DRAIN)
 		return 0;
-	if (bpf_map_update_elem(&flows, key, empty_entry, BPF_NOEXIST)) {
-		count(COUNT_TABLE_FULL);
-		return 0;
-	}
+	long err = bpf_map_update_elem(&flows, key, empty_entry, BPF_NOEXIST);
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, key);
 
+	/* Another CPU may have been first with a copy of the same SYN. */
 	if (!e)
-		return 0;
+		count(COUNT_TABLE_FULL);
+	if (!e || err)
+		return e;
 	bpf_timer_init(&e->timer, &flows, 1 /* CLOCK_MONOTONIC */);
 	bpf_timer_set_callback(&e->timer, flow_tick);
 	bpf_timer_start(&e->timer, TICK_MIN_MS * NSEC_PER_MSEC, 0);
@@ -98,7 +99,13 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		count(COUNT_CONTENDED);
 		return VERDICT_PASS;
 	}
+	if (e->forgotten) {
+		flow_unlock(&e->lock);
+		count(COUNT_UNKNOWN);
+		return VERDICT_PASS;
+	}
 	a = dir == FROM_GUEST ? vcc_from_guest(&e->flow, p, &s) : vcc_to_guest(&e->flow, p, &s);
+	e->forgotten = a.forget;
 	flow_unlock(&e->lock);
 
 	if (a.forget)
@@ -107,8 +114,10 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		count(COUNT_DROPPED);
 		return VERDICT_DROP;
 	}
-	if (rewrite(skb, dir, &fr, &s, &a))
+	if (rewrite(skb, dir, &fr, &s, &a)) {
 		count(COUNT_REWRITE_FAILED);
+		return VERDICT_DROP;
+	}
 	return VERDICT_PASS;
 }
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * The engine is always inlined. Linux before 6.9 refuses any BPF-to-BPF call while a
- * bpf_spin_lock is held, and the datapath holds the flow's lock around the whole engine.
+ * The engine is always inlined: the BPF stack is 512 bytes for all frames together, and the
+ * compiler sees through a whole call of the engine.
  */
 #define VCC_INLINE static inline __attribute__((always_inline))
 

@@ -252,10 +252,16 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 	return a;
 }
 
+#define UNANSWERED_SYN_MS 10000u
+
 VCC_INLINE uint32_t idle_limit_ms(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	if (f->stage == STAGE_ESTABLISHED)
 		return p->established_idle_ms;
+	/* A SYN that the guest does not answer may be one of a flood: it holds no place for long.
+	 */
+	if (f->stage == STAGE_SYN_RECEIVED && !(f->flags & FLOW_SYN_SEEN_GUEST))
+		return vcc_min(p->handshake_idle_ms, UNANSWERED_SYN_MS);
 	return f->stage == STAGE_CLOSED ? p->closed_idle_ms : p->handshake_idle_ms;
 }
 

@@ -183,9 +183,16 @@ VCC_INLINE void note_ecn_asked(struct vcc_flow *f, const struct vcc_params *p,
 VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 			       const struct vcc_segment *s, struct vcc_action *a)
 {
-	bool again = f->stage == STAGE_SYN_SENT && s->seq + 1 == f->snd_una;
+	bool ours = (f->flags & FLOW_SYN_SEEN_GUEST) && s->seq + 1 == f->snd_una;
+	bool again = f->stage == STAGE_SYN_SENT && ours;
 	bool asked_before = again && (f->flags & FLOW_ECN_ASKED);
 
+	/* It crossed the SYN-ACK that has passed here: all is settled, but for ECT. */
+	if (f->stage == STAGE_ESTABLISHED && ours) {
+		if (!asks_ecn(s->flags) && (f->flags & FLOW_ECN_ASKED))
+			f->flags |= FLOW_ECN_FELL_BACK;
+		return;
+	}
 	if (!again) {
 		if (p->mode == MODE_DRAIN) {
 			a->forget = true;

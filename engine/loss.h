@@ -5,17 +5,25 @@
 
 #include "prr.h"
 
+/* A guest that probes a closed window tells nothing about the path (RFC 9293, 3.8.6.1). */
+VCC_INLINE bool peer_closed_window(const struct vcc_flow *f)
+{
+	return (f->flags & FLOW_WINDOW_SHOWN) && !f->window_received;
+}
+
 /* Has the retransmission timer of a sender in our place run out? */
 VCC_INLINE bool rto_passed(const struct vcc_flow *f, const struct vcc_params *p, uint32_t now_us)
 {
-	return flight_bytes(f) && elapsed_us(f->progress_us, now_us) >= rto_us(f, p->rto_min_us);
+	return flight_bytes(f) && !peer_closed_window(f) &&
+	       elapsed_us(f->progress_us, now_us) >= rto_us(f, p->rto_min_us);
 }
 
 /* The guest sent something again: which of its mechanisms was it? */
 VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, enum vcc_sent sent,
 				const struct vcc_segment *s)
 {
-	if (sent == SENT_NOTHING || sent == SENT_NEW || sent == SENT_PARTLY_NEW)
+	if (sent == SENT_NOTHING || sent == SENT_NEW || sent == SENT_PARTLY_NEW ||
+	    peer_closed_window(f))
 		return;
 	if (s->seq == f->snd_una && rto_passed(f, p, (uint32_t)s->now_us)) {
 		timeout_begin(f, (uint32_t)s->now_us);

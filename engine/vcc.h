@@ -117,8 +117,8 @@ enum vcc_flow_flag {
 	FLOW_FIN_GUEST = 1 << 14,
 	FLOW_FIN_PEER = 1 << 15,
 	FLOW_WINDOW_SHOWN = 1 << 16,   /* window_shown and window_received are valid */
-	FLOW_WINDOW_LIMITED = 1 << 18, /* in this round trip the guest used its whole window */
 	FLOW_ECN_FELL_BACK = 1 << 17,  /* a SYN with ECN went unanswered (RFC 3168, 6.1.1.1) */
+	FLOW_WINDOW_LIMITED = 1 << 18, /* in this round trip the guest used its whole window */
 };
 
 /* What a congestion control owns: these, and nothing else of the flow. */

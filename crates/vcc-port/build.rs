@@ -34,7 +34,7 @@ fn build() -> Result<(), String> {
     {
         compile(&clang, &engine, &source, &out.join(object))?;
         if let Some(strip) = strip {
-            // Debug information goes, BTF stays: the loader needs it for the lock and the timer.
+            // Debug information goes, BTF stays: the loader needs it for the timer.
             run(Command::new(strip).arg("--strip-debug").arg(out.join(object)))?;
         }
     }

@@ -102,7 +102,7 @@ impl Default for Params {
             window_max_bytes: 2 << 20,
             rto_min_us: 200_000,
             // A forgotten flow whose scale was rewritten would crawl, so a silent one is kept long.
-            established_idle_ms: 24 * 60 * MINUTE_MS,
+            established_idle_ms: 5 * 24 * 60 * MINUTE_MS,
             // Longer than Linux keeps trying: 127 s for a SYN, 63 s for a SYN-ACK.
             handshake_idle_ms: 130_000,
             closed_idle_ms: 10_000,

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use vcc_engine::{Params, sys};
+use vcc_engine::{Mode, Params, sys};
 
 const ECN_BITS: u32 = sys::TCP_AE | sys::TCP_CWR | sys::TCP_ECE;
 
@@ -453,4 +453,20 @@ fn data_in_a_fast_open_handshake_is_tracked() {
     conn.peer_ack(1000);
     assert_eq!(u32::from(conn.flow.stage), sys::STAGE_ESTABLISHED);
     assert_eq!(conn.flow.snd_una, conn.seq(1000));
+}
+
+#[test]
+fn a_syn_that_crossed_the_synack_changes_nothing() {
+    // The guest's retransmission was under way while the answer passed.
+    for mode in [Mode::Enforce, Mode::Drain] {
+        let mut conn = Conn::established(Params::default(), 5);
+        conn.params.0.mode = mode.number();
+        let before = conn.flow;
+        let syn = conn.wait_us(1_000_000).guest_syn(linux_syn());
+        assert!(lacks_flags(&syn, ECN_BITS) && syn.forget == 0);
+        assert_eq!(conn.flow.wscale_shown, before.wscale_shown);
+        assert_eq!(conn.flow.mss_bytes, before.mss_bytes);
+        assert_eq!(u32::from(conn.flow.stage), sys::STAGE_ESTABLISHED);
+        assert!(conn.flow.is_managed());
+    }
 }

@@ -324,3 +324,19 @@ fn a_guest_that_uses_its_window_grows() {
         }
     }
 }
+
+#[test]
+fn probing_a_closed_window_is_no_loss() {
+    // RFC 9293, 3.8.6.1: a byte beyond the closed window, again and again.
+    let mut conn = in_flight(5, 4);
+    let mss_bytes = conn.mss();
+    conn.guest_gets(conn.ack(4 * mss_bytes).win(0));
+    let cwnd_segs = conn.cwnd();
+    for _ in 0..5 {
+        conn.wait_us(1_000_000);
+        conn.send(4 * mss_bytes, 1);
+        conn.deadline();
+    }
+    assert_eq!(state(&conn), sys::CA_OPEN);
+    assert_eq!((conn.cwnd(), conn.flow.reductions), (cwnd_segs, 0));
+}

@@ -129,3 +129,15 @@ fn the_parameter_turns_it_off() {
         Conn::established(Params(sys::vcc_params { pace_push: 0, ..Params::default().0 }), 5);
     assert_eq!(pushes(&mut conn, &[false; 12]), [false; 12]);
 }
+
+#[test]
+fn the_end_of_a_write_is_pushed_as_the_guest_pushes_it() {
+    // A request of one full segment and a bit: the receiver shall not wait for more.
+    let mut conn = with_burst(1);
+    let mss_bytes = conn.mss();
+    conn.guest_sends(conn.data(0, mss_bytes));
+    let end = conn.guest_sends(conn.data(mss_bytes, 100).psh());
+    assert!(has_flags(&end, sys::TCP_PSH));
+    let middle = conn.guest_sends(conn.data(mss_bytes + 100, 100));
+    assert!(lacks_flags(&middle, sys::TCP_PSH));
+}

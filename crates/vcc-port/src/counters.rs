@@ -26,6 +26,8 @@ pub const MALFORMED: Counter =
     counter(sys::COUNT_MALFORMED, "malformed", "passed: headers cut short or contradictory");
 pub const BAD_OPTIONS: Counter =
     counter(sys::COUNT_BAD_OPTIONS, "bad_options", "passed: malformed TCP options");
+pub const SIGNED: Counter =
+    counter(sys::COUNT_SIGNED, "signed", "passed: signed by its sender, as BGP's often is");
 pub const BAD_FLAGS: Counter =
     counter(sys::COUNT_BAD_FLAGS, "bad_flags", "passed: TCP flags that no TCP sends");
 pub const UNKNOWN: Counter =
@@ -37,7 +39,7 @@ pub const CONTENDED: Counter =
 pub const DROPPED: Counter =
     counter(sys::COUNT_DROPPED, "dropped", "dropped: the guest would misread it");
 pub const REWRITE_FAILED: Counter =
-    counter(sys::COUNT_REWRITE_FAILED, "rewrite_failed", "passed: the kernel refused a change");
+    counter(sys::COUNT_REWRITE_FAILED, "rewrite_failed", "dropped: the kernel refused a change");
 
 pub const ALL: [Counter; sys::COUNT_MAX as usize] = [
     NOT_IP,
@@ -45,6 +47,7 @@ pub const ALL: [Counter; sys::COUNT_MAX as usize] = [
     FRAGMENT,
     MALFORMED,
     BAD_OPTIONS,
+    SIGNED,
     BAD_FLAGS,
     UNKNOWN,
     TABLE_FULL,

@@ -25,12 +25,14 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Whether the guest and the peer now understand the guest's windows at different scales.
-    /// Without vcc between them such a connection crawls.
+    /// Whether the guest and the peer understand the windows between them at different scales, or
+    /// may do so in a moment, when the handshake ends. Without vcc such a connection crawls.
     pub fn depends_on_translation(&self) -> bool {
-        let live = [sys::STAGE_SYN_SENT, sys::STAGE_SYN_RECEIVED, sys::STAGE_ESTABLISHED]
-            .contains(&self.state.stage.into());
-        live && self.state.wscale_shown != self.state.wscale_peer
+        match self.state.stage.into() {
+            sys::STAGE_SYN_SENT | sys::STAGE_SYN_RECEIVED => true,
+            sys::STAGE_ESTABLISHED => self.state.wscale_shown != self.state.wscale_peer,
+            _ => false,
+        }
     }
 }
 

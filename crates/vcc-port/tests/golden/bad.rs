@@ -72,6 +72,13 @@ const ANY_FAMILY: &[Harm] = &[
     harm(counters::BAD_FLAGS, "FIN alone", |f, _, l4| set_flags(f, l4, FIN)),
     harm(counters::BAD_FLAGS, "PSH alone", |f, _, l4| set_flags(f, l4, PSH)),
     harm(counters::BAD_FLAGS, "ECE and CWR alone", |f, _, l4| set_flags(f, l4, ECE | CWR)),
+    // 18 bytes of MD5 signature (RFC 2385) and 16 of TCP-AO (RFC 5925): vcc cannot sign anew.
+    harm(counters::SIGNED, "MD5", |f, _, l4| {
+        set_options(f, l4, &[vec![19, 18], vec![7; 16], vec![OPTION_NOP; 2]].concat());
+    }),
+    harm(counters::SIGNED, "TCP-AO", |f, _, l4| {
+        set_options(f, l4, &[vec![29, 16], vec![7; 14], vec![OPTION_NOP; 4]].concat());
+    }),
     harm(counters::BAD_OPTIONS, "length 0", |f, _, l4| set_options(f, l4, &[254, 0])),
     harm(counters::BAD_OPTIONS, "length 1", |f, _, l4| set_options(f, l4, &[1, 254, 1])),
     harm(counters::BAD_OPTIONS, "MSS of length 0", |f, _, l4| set_options(f, l4, &[2, 0, 5, 0])),
