@@ -26,12 +26,10 @@ VCC_INLINE uint16_t push_flags(struct vcc_flow *f, const struct vcc_segment *s)
 
 	uint32_t place = (f->segs_since_ack - 1) % burst_segs + 1;
 
-	/* A short segment ends what the application wrote, and a native sender pushes that. */
-	if (s->payload_bytes % f->mss_bytes)
-		return s->flags;
 	if (burst_segs >= 2 && place == burst_segs)
 		return s->flags | TCP_PSH;
-	if (f->segs_since_ack > 1 && place == 1)
+	/* A short segment ends what the application wrote, and a native sender pushes that. */
+	if (f->segs_since_ack > 1 && place == 1 && s->payload_bytes % f->mss_bytes == 0)
 		return s->flags & (uint16_t)~TCP_PSH;
 	return s->flags;
 }
