@@ -117,8 +117,6 @@ fn options_after_the_handshake_are_left_alone() {
         vec![options::nops(2), timestamps(), options::nops(2), blocks(3)],
         vec![options::nops(2), blocks(1), options::nops(2), timestamps()],
         vec![options::nops(2), blocks(4)],
-        // MD5 signature (RFC 2385).
-        vec![options::nops(2), vec![19, 18], vec![7; 16]],
         vec![vec![OPTION_END, 0, 0, 0]],
     ];
     for options in layouts.map(|parts| options::join(&parts)) {

@@ -17,6 +17,9 @@ pub struct Parsed {
     wscale_value: Option<usize>,
 }
 
+/// MD5 (RFC 2385) and TCP-AO (RFC 5925).
+const SIGNATURES: [u8; 2] = [19, 29];
+
 impl Parsed {
     pub fn of(frame: &[u8], gso_size: u32) -> Result<Parsed, Counter> {
         let at = Layout::of(frame, gso_size)?;
@@ -36,12 +39,16 @@ impl Parsed {
             ..Segment::default()
         };
         let mut parsed = Parsed { at, segment, mss_value: None, wscale_value: None };
-        parsed.take_options(frame).ok_or(counters::BAD_OPTIONS)?;
+        let kinds = parsed.take_options(frame).ok_or(counters::BAD_OPTIONS)?;
+        if kinds.iter().any(|kind| SIGNATURES.contains(kind)) {
+            return Err(counters::SIGNED);
+        }
         Ok(parsed)
     }
 
-    /// None where an option's length makes no sense (RFC 9293, 3.1).
-    fn take_options(&mut self, frame: &[u8]) -> Option<()> {
+    /// The kinds that are there; none where an option's length makes no sense (RFC 9293, 3.1).
+    fn take_options(&mut self, frame: &[u8]) -> Option<Vec<u8>> {
+        let mut kinds = Vec::new();
         let mut here = self.at.l4 + TCP_BYTES;
         while here < self.at.payload {
             let rest = &frame[here..self.at.payload];
@@ -53,10 +60,11 @@ impl Parsed {
             if rest[0] != OPTION_NOP {
                 let option = rest.get(..length).filter(|option| option.len() >= 2)?;
                 self.take_option(option, here);
+                kinds.push(option[0]);
             }
             here += length;
         }
-        Some(())
+        Some(kinds)
     }
 
     fn take_option(&mut self, option: &[u8], here: usize) {
