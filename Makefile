@@ -32,7 +32,7 @@ demo: build
 	$(VCC) lab run vcc-fig11 --quick --case without --case with --plot results/vcc-fig11.svg
 
 verify: build
-	@CARGO='$(CARGO)' VCC='$(VCC)' scripts/verify.sh
+	@VCC='$(VCC)' scripts/verify.sh
 
 bench: build
 	@mkdir -p results

@@ -5,6 +5,8 @@ use super::*;
 use crate::fabric::{AnyQueue, NetworkSpec, TopologyKind, Watch};
 use crate::hosts::{Family, HostForm};
 use crate::translate::{Translation, TranslationNames};
+use std::path::Path;
+use vcc_port::testing::{can_attach, skip};
 
 /// Two guests, the first with ECN, and a queue that marks and drops.
 fn scenario() -> Scenario {
@@ -40,7 +42,11 @@ fn scenario() -> Scenario {
 /// What must hold of every run, however slow or busy the machine is.
 fn run_soundly(scenario: &Scenario) -> Option<RunData> {
     if let Err(error) = system::require_root() {
-        vcc_port::testing::skip(&error.to_string());
+        skip(&error.to_string());
+        return None;
+    }
+    if !Path::new("/dev/net/tun").exists() {
+        skip("no /dev/net/tun");
         return None;
     }
     let data = run_once(scenario, 1, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
@@ -81,6 +87,9 @@ fn guests_on_taps() {
 
 #[test]
 fn vcc_makes_the_legacy_guest_an_ecn_one() {
+    if !can_attach() {
+        return;
+    }
     let mut scenario = scenario();
     let names = TranslationNames {
         mode: "enforce",
