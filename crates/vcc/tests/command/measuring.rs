@@ -43,7 +43,8 @@ fn a_transfer_is_measured_with_and_without() {
     let median = |name: &str| report[name]["median"].as_f64().expect("a number");
     let (attached, detached) = (median("attached_gbit_s"), median("detached_gbit_s"));
     assert!(attached > 0.0 && detached > 0.0, "{report}");
-    assert_eq!(median("ratio"), attached / detached);
+    // Through decimal digits and back, the last bit may differ.
+    assert!((median("ratio") - attached / detached).abs() < 1e-9, "{report}");
 }
 
 /// What `vcc bench` prints, and what it writes.
