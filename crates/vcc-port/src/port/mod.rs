@@ -111,6 +111,23 @@ impl Port {
         Ok(self.flows()?.iter().filter(|flow| flow.depends_on_translation()).count())
     }
 
+    /// The pinned attachment to a device, if there is one and it drains.
+    pub fn draining(device: &str) -> Result<Option<Self>> {
+        let port = match Self::open(device) {
+            Ok(port) => port,
+            Err(Error::NotAttached { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let drains = port.params()?.0.mode == Mode::Drain.number();
+        Ok(drains.then_some(port))
+    }
+
+    /// Takes new connections again, with these options but for the table's size; those that are
+    /// there keep the underlay with which they began.
+    pub fn resume(&self, options: &AttachOptions) -> Result<()> {
+        params::write(&self.maps.params, &options.params())
+    }
+
     pub fn device(&self) -> &str {
         &self.device.name
     }

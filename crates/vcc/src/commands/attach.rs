@@ -10,7 +10,8 @@ use crate::{output, size};
 /// Put vcc on the host side of guests' network devices
 ///
 /// Connections that begin from now on are translated; those that exist pass untouched. The
-/// attachment lives on when this command ends, until `vcc detach` or the end of the device.
+/// attachment lives on when this command ends, until `vcc detach` or the end of the device. A
+/// port that drains takes new connections again.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The host side of a guest's device: a VM's tap, a container's veth
@@ -79,12 +80,22 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut devices = arguments.devices.clone();
     devices.sort();
     devices.dedup();
-    let mut ports: Vec<Port> =
-        devices.iter().map(|device| Port::attach(device, &options)).collect::<Result<_, _>>()?;
-    Port::pin_all(&mut ports)?;
-    for port in &ports {
-        let how = if arguments.shadow { ", in shadow mode" } else { "" };
+    let (mut fresh, mut draining) = (Vec::new(), Vec::new());
+    for device in &devices {
+        match Port::draining(device)? {
+            Some(port) => draining.push(port),
+            None => fresh.push(Port::attach(device, &options)?),
+        }
+    }
+    Port::pin_all(&mut fresh)?;
+    let how = if arguments.shadow { ", in shadow mode" } else { "" };
+    for port in &fresh {
         output::say(&format!("attached to {}: {}{how}\n", port.device(), options.underlay));
+    }
+    for port in &draining {
+        port.resume(&options)?;
+        let device = port.device();
+        output::say(&format!("{device} drains no more: {}{how}\n", options.underlay));
     }
     Ok(ExitCode::SUCCESS)
 }

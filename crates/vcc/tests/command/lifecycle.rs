@@ -110,6 +110,26 @@ fn detaching_waits_for_connections_that_need_vcc() {
 }
 
 #[test]
+fn attaching_again_ends_the_draining() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let (mut from_guest, mut to_guest) = connect(&guest);
+        assert!(vcc("detach port").well().contains("draining: 1 connection"));
+        assert_eq!(vcc("attach port").well(), "port drains no more: reno-ecn\n");
+        assert!(vcc("attach port").complaint(1).contains("already attached"));
+
+        let (mut new_guest, mut new_host) = connect(&guest);
+        exchange(&mut from_guest, &mut to_guest);
+        exchange(&mut new_guest, &mut new_host);
+        assert_eq!(flows().len(), 2, "the new connection is taken");
+    });
+}
+
+#[test]
 fn shadow_mode_changes_nothing() {
     if !can_attach() {
         return;
