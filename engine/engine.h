@@ -24,8 +24,7 @@ VCC_INLINE struct vcc_action action_pass(const struct vcc_segment *s)
 /* Is the underlay's law computed for this flow? */
 VCC_INLINE bool is_managed(const struct vcc_flow *f)
 {
-	return f->stage >= STAGE_ESTABLISHED && (cc_traits(f->underlay) & CC_CONTROLS) &&
-	       !(f->flags & FLOW_LEFT_ALONE);
+	return f->stage >= STAGE_ESTABLISHED && is_controlled(f);
 }
 
 /* Both FINs: what still comes are retransmissions. */
@@ -258,8 +257,7 @@ VCC_INLINE uint32_t idle_limit_ms(const struct vcc_flow *f, const struct vcc_par
 {
 	if (f->stage == STAGE_ESTABLISHED)
 		return p->established_idle_ms;
-	/* A SYN that the guest does not answer may be one of a flood: it holds no place for long.
-	 */
+	/* A SYN that the guest does not answer, as in a flood, holds no place for long. */
 	if (f->stage == STAGE_SYN_RECEIVED && !(f->flags & FLOW_SYN_SEEN_GUEST))
 		return vcc_min(p->handshake_idle_ms, UNANSWERED_SYN_MS);
 	return f->stage == STAGE_CLOSED ? p->closed_idle_ms : p->handshake_idle_ms;

@@ -97,11 +97,16 @@ VCC_INLINE void negotiate(struct vcc_flow *f, const struct vcc_segment *s, bool 
 	f->mss_bytes = (uint16_t)vcc_max(f->mss_bytes, TIMESTAMPS_BYTES + 1);
 }
 
+/* Is the flow under an underlay's control, and not left to itself? */
+VCC_INLINE bool is_controlled(const struct vcc_flow *f)
+{
+	return (cc_traits(f->underlay) & CC_CONTROLS) && !(f->flags & FLOW_LEFT_ALONE);
+}
+
 /* Is this flow's window ours to decide? */
 VCC_INLINE bool shows_windows(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return mode_changes(p) && (cc_traits(f->underlay) & CC_CONTROLS) &&
-	       !(f->flags & FLOW_LEFT_ALONE);
+	return mode_changes(p) && is_controlled(f);
 }
 
 VCC_INLINE uint32_t timestamps_bytes(const struct vcc_flow *f)

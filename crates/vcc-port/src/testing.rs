@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::{env, io};
 
-use crate::{doctor, namespace};
+use crate::{Netns, doctor, namespace};
 
 /// Names the file that a skipped test adds a line to: to cargo it looks passed.
 const SKIPPED_TESTS: &str = "VCC_SKIPPED_TESTS";
@@ -51,6 +51,21 @@ pub fn isolated<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         }
         work()
     })
+}
+
+/// A guest at 192.0.2.1 in a namespace of its own, wired to the calling thread's, 192.0.2.2, by
+/// `port`.
+pub fn guest() -> Netns {
+    let guest = Netns::create().expect("a namespace");
+    ip(&format!("link add port type veth peer name guest netns {}", guest.path()));
+    ip("address add 192.0.2.2/24 dev port");
+    ip("link set port up");
+    let configured = guest.inside(|| {
+        ip("address add 192.0.2.1/24 dev guest");
+        ip("link set guest up");
+    });
+    configured.expect("inside");
+    guest
 }
 
 /// `ip` in the namespace of the calling thread.

@@ -3,23 +3,9 @@ use std::net::{TcpListener, TcpStream};
 
 use serde_json::Value;
 use vcc_port::Netns;
-use vcc_port::testing::{can_attach, ip, isolated};
+use vcc_port::testing::{can_attach, guest, ip, isolated};
 
 use crate::vcc;
-
-/// A guest in a namespace of its own, wired to the calling thread's by `port`.
-fn guest() -> Netns {
-    let guest = Netns::create().expect("a namespace");
-    ip(&format!("link add port type veth peer name guest netns {}", guest.path()));
-    ip("address add 192.0.2.2/24 dev port");
-    ip("link set port up");
-    let configured = guest.inside(|| {
-        ip("address add 192.0.2.1/24 dev guest");
-        ip("link set guest up");
-    });
-    configured.expect("inside");
-    guest
-}
 
 /// A connection from the guest to the host: the guest's end and the host's.
 fn connect(guest: &Netns) -> (TcpStream, TcpStream) {

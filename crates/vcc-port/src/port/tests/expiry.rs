@@ -1,23 +1,9 @@
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 
-use super::{eventually, veth};
-use crate::testing::{can_attach, ip, isolated};
-use crate::{AttachOptions, Netns, Port};
-
-/// Both ends in namespaces that are connected through `port`.
-fn guest() -> Netns {
-    let guest = Netns::create().expect("a namespace");
-    ip(&format!("link set guest netns {}", guest.path()));
-    ip("address add 192.0.2.2/24 dev port");
-    ip("link set port up");
-    let configured = guest.inside(|| {
-        ip("address add 192.0.2.1/24 dev guest");
-        ip("link set guest up");
-    });
-    configured.expect("inside");
-    guest
-}
+use super::eventually;
+use crate::testing::{can_attach, guest, isolated};
+use crate::{AttachOptions, Port};
 
 #[test]
 fn the_kernel_forgets_flows_that_fell_silent() {
@@ -25,7 +11,6 @@ fn the_kernel_forgets_flows_that_fell_silent() {
         return;
     }
     isolated(|| {
-        veth();
         let guest = guest();
         let options = AttachOptions {
             closed_idle_ms: 500,
