@@ -21,9 +21,45 @@ struct vcc_key {
  */
 struct vcc_entry_abi {
 	uint32_t lock;
-	uint32_t forgotten;
-	uint64_t timer[2];
 	struct vcc_flow flow;
+	uint64_t timer[2];
+};
+
+/*
+ * skb->mark of the clone that becomes a FACK. No guest can set it: marks do not cross into a
+ * namespace or out of a VM.
+ */
+enum vcc_mark {
+	FACK_MARK = 0x76636661,
+};
+
+/* Why an event was written. */
+enum vcc_event_kind {
+	EVENT_ACK = 1, /* an ACK of a traced flow passed to the guest */
+	EVENT_DUPACKS, /* so many duplicate ACKs are due to the guest (event.dupacks) */
+	EVENT_WINDOW,  /* a window update is due to the guest (flow.window_shown) */
+};
+
+/* What the datapath tells user space by a ring: the flow after what happened. */
+struct vcc_event {
+	uint64_t now_us; /* CLOCK_MONOTONIC */
+	uint32_t kind;	 /* enum vcc_event_kind */
+	uint32_t dupacks;
+	struct vcc_key key;
+	struct vcc_flow flow;
+};
+
+/* Which of the guest's addresses; it may have several behind one device. */
+struct vcc_neighbour_key {
+	uint8_t guest_addr[16]; /* as in struct vcc_key */
+	uint16_t vlan;
+	uint16_t reserved;
+};
+
+/* The link layer of what the guest sent last from there. */
+struct vcc_neighbour {
+	uint8_t guest_mac[6];
+	uint8_t next_hop_mac[6];
 };
 
 /* Segments that the datapath did not translate, by reason; one u64 a CPU each. */
@@ -40,6 +76,11 @@ enum vcc_count {
 	COUNT_CONTENDED,      /* another CPU did not let go of the flow: passed as it was */
 	COUNT_DROPPED,	      /* by the engine's verdict */
 	COUNT_REWRITE_FAILED, /* the kernel refused a change: dropped, for it may be half changed */
+	COUNT_POLICED,	      /* data beyond the window that the guest was shown: dropped */
+	COUNT_FORGED,	      /* options of ours that were not agreed, or counters that cannot be */
+	COUNT_REPORT_LOST,    /* a FACK that the kernel refused to send */
+	COUNT_EVENT_LOST,     /* a segment due to the guest, for which `events` had no room */
+	COUNT_TRACE_LOST,     /* an ACK of a traced flow, for which `traces` had no room */
 	COUNT_MAX,
 };
 

@@ -16,38 +16,48 @@
 #include "base.h"
 
 /*
- * A holder is done in 50 ns; so many tries take longer than an interrupt does. Where even that is
- * not enough (a kernel with PREEMPT_RT may put a holder aside), the segment passes as it is.
+ * A holder is done in 50 ns, or some hundred while it is traced; so many tries take longer than an
+ * interrupt does. Where even that is not enough (a kernel with PREEMPT_RT may put a holder aside),
+ * the segment passes as it is.
  */
 #define LOCK_TRIES_MAX 2048
 
+enum lock_state {
+	LOCK_FREE = 0,
+	LOCK_HELD,
+	LOCK_GONE, /* the flow is on its way out of the map: nobody takes it again */
+};
+
 struct lock_wait {
 	uint32_t *lock;
-	bool taken;
+	uint32_t found;
 };
 
 /* bpf_loop's callback: a loop in the program would be walked by the verifier try for try. */
 static int lock_try(uint32_t index, struct lock_wait *wait)
 {
 	(void)index;
-	wait->taken = __sync_val_compare_and_swap(wait->lock, 0, 1) == 0;
-	return wait->taken;
+	wait->found = __sync_val_compare_and_swap(wait->lock, LOCK_FREE, LOCK_HELD);
+	return wait->found != LOCK_HELD;
 }
 
-VCC_INLINE bool flow_lock(uint32_t *lock)
+/* LOCK_FREE: it was, and is ours now. LOCK_GONE, or LOCK_HELD by another: it is not. */
+VCC_INLINE enum lock_state flow_lock(uint32_t *lock)
 {
-	if (__sync_val_compare_and_swap(lock, 0, 1) == 0)
-		return true;
-	struct lock_wait wait = { .lock = lock };
+	uint32_t found = __sync_val_compare_and_swap(lock, LOCK_FREE, LOCK_HELD);
+
+	if (found != LOCK_HELD)
+		return (enum lock_state)found;
+	struct lock_wait wait = { .lock = lock, .found = LOCK_HELD };
 
 	bpf_loop(LOCK_TRIES_MAX, lock_try, &wait, 0);
-	return wait.taken;
+	return (enum lock_state)wait.found;
 }
 
 /* An exchange is a full barrier: what the holder wrote is there before the lock is seen free. */
-VCC_INLINE void flow_unlock(uint32_t *lock)
+VCC_INLINE void flow_unlock(uint32_t *lock, bool gone)
 {
-	__sync_lock_test_and_set(lock, 0);
+	__sync_lock_test_and_set(lock, gone ? LOCK_GONE : LOCK_FREE);
 }
 
 #endif

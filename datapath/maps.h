@@ -12,10 +12,9 @@
 #include "abi.h"
 
 struct vcc_entry {
-	uint32_t lock;
-	uint32_t forgotten; /* on its way out of the map: whoever still holds it lets go */
-	struct bpf_timer timer;
+	uint32_t lock; /* enum lock_state */
 	struct vcc_flow flow;
+	struct bpf_timer timer;
 };
 
 _Static_assert(sizeof(struct vcc_entry) == sizeof(struct vcc_entry_abi), "entry as user space");
@@ -42,6 +41,35 @@ struct {
 	__type(key, uint32_t);
 	__type(value, uint64_t);
 } counters SEC(".maps");
+
+/* EVENT_DUPACKS and EVENT_WINDOW. Apart from the traces: each ring has one reader of its own. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 << 10); /* bytes */
+} events SEC(".maps");
+
+/* EVENT_ACK. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 << 10); /* bytes */
+} traces SEC(".maps");
+
+/* Of which connection each ACK is told, where params.trace is set; all zeros: of every one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct vcc_key);
+} traced SEC(".maps");
+
+/* How what we make ourselves reaches the guest. Full, it learns no more. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct vcc_neighbour_key);
+	__type(value, struct vcc_neighbour);
+} neighbours SEC(".maps");
 
 static __always_inline void count(uint32_t what)
 {

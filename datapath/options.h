@@ -22,8 +22,18 @@
 #define KIND_SACK_PERMITTED 4
 #define KIND_SACK	    5
 #define KIND_TIMESTAMPS	    8
-#define KIND_MD5	    19 /* RFC 2385 */
-#define KIND_AO		    29 /* RFC 5925 */
+#define KIND_MD5	    19	/* RFC 2385 */
+#define KIND_AO		    29	/* RFC 5925 */
+#define KIND_PACK	    172 /* AccECN0 (RFC 9768, 3.2.3); feedback.h says how it is used */
+#define KIND_EXPERIMENT	    253 /* RFC 6994 */
+
+/* Ours among the experiments: "vc", then a version, then what it is. */
+#define EXPERIMENT_ID	0x7663
+#define OURS_VERSION	1
+#define OURS_FACK	3 /* beside enum vcc_hello */
+#define OPT_HELLO_BYTES 8
+#define OPT_PACK_BYTES	8
+#define OPT_FACK_BYTES	12
 
 /* NOP NOP Timestamps 10: all the options of nearly every segment (RFC 7323, appendix A). */
 #define TIMESTAMPS_ONLY 0x0101080a
@@ -41,13 +51,58 @@ struct option_walk {
 	uint32_t at;
 	uint32_t length;
 	uint16_t mss;
+	uint16_t options;
 	uint8_t wscale;
-	uint8_t options;
 	uint8_t mss_at;
 	uint8_t wscale_at;
+	uint8_t hello;
+	uint8_t end_at; /* of KIND_END, in the TCP header */
 	bool malformed;
 	bool is_signed;
+	uint64_t ours;
+	struct vcc_feedback feedback;
 };
+
+static __always_inline uint32_t be24(const struct option_walk *w, uint32_t at)
+{
+	return (uint32_t)w->bytes[at & 63] << 16 | (uint32_t)w->bytes[(at + 1) & 63] << 8 |
+	       w->bytes[(at + 2) & 63];
+}
+
+/* `length` bytes of the options from `at`, a bit each. */
+static __always_inline uint64_t option_bytes(uint32_t at, uint32_t length)
+{
+	return ((1ull << (length & 63)) - 1) << (at & 63);
+}
+
+/* An option that may be one of feedback.h. */
+static __always_inline void option_of_ours(struct option_walk *w, uint32_t at, uint8_t kind,
+					   uint8_t length)
+{
+	uint32_t id = (uint32_t)w->bytes[(at + 2) & 63] << 8 | w->bytes[(at + 3) & 63];
+	uint8_t version = w->bytes[(at + 4) & 63], what = w->bytes[(at + 5) & 63];
+
+	if (kind == KIND_EXPERIMENT && (length < 4 || id != EXPERIMENT_ID))
+		return; /* another's experiment */
+	w->ours |= option_bytes(at, length);
+	if (kind == KIND_PACK && length == OPT_PACK_BYTES) {
+		w->options |= OPT_PACK;
+		w->feedback.ect0_bytes = be24(w, at + 2);
+		w->feedback.ce_bytes = be24(w, at + 5);
+	} else if (kind == KIND_EXPERIMENT && version == OURS_VERSION && what == OURS_FACK &&
+		   length == OPT_FACK_BYTES) {
+		w->options |= OPT_FACK;
+		w->feedback.ect0_bytes = be24(w, at + 6);
+		w->feedback.ce_bytes = be24(w, at + 9);
+	} else if (kind == KIND_EXPERIMENT && version == OURS_VERSION &&
+		   (what == HELLO_OFFER || what == HELLO_ACCEPT) && length == OPT_HELLO_BYTES &&
+		   !w->bytes[(at + 6) & 63] && !w->bytes[(at + 7) & 63]) {
+		w->options |= OPT_HELLO;
+		w->hello = what;
+	} else {
+		w->options |= OPT_OURS_BAD;
+	}
+}
 
 /* One option of the walk: bpf_loop's callback. */
 static int option_step(uint32_t index, struct option_walk *w)
@@ -58,8 +113,10 @@ static int option_step(uint32_t index, struct option_walk *w)
 	uint32_t at = w->at & 63;
 	uint8_t kind = w->bytes[at];
 
-	if (kind == KIND_END)
+	if (kind == KIND_END) {
+		w->end_at = (uint8_t)(TCP_HEADER_BYTES + at);
 		return 1;
+	}
 	if (kind == KIND_NOP) {
 		w->at++;
 		return 0;
@@ -86,32 +143,69 @@ static int option_step(uint32_t index, struct option_walk *w)
 		w->options |= OPT_SACK;
 	} else if (kind == KIND_MD5 || kind == KIND_AO) {
 		w->is_signed = true;
+	} else if (kind == KIND_PACK || kind == KIND_EXPERIMENT) {
+		option_of_ours(w, at, kind, length);
 	}
 	w->at += length;
 	return 0;
 }
 
-/*
- * Fill in what the options say, and where (from the TCP header) the values of MSS and Window
- * Scale lie. `first` are the first four bytes of the options. Returns PARSED, or what is wrong.
- */
-static __always_inline uint32_t parse_options(struct __sk_buff *skb, uint32_t l4_off,
-					      uint32_t length, __be32 first, struct vcc_segment *s,
-					      uint8_t *mss_off, uint8_t *wscale_off)
+/* Where values lie in a segment's options, from the TCP header; 0: they are not there. */
+struct option_places {
+	uint64_t ours; /* which bytes of the options are of options of ours: bit 0 is the first */
+	uint8_t mss_off;
+	uint8_t wscale_off;
+	uint8_t end_off; /* of KIND_END: nobody looks behind it */
+};
+
+/* NOP NOP Timestamps 10, PACK 8: what a vcc end answers with. */
+struct pack_layout {
+	__be32 timestamps_head;
+	__be32 timestamps[2];
+	uint8_t kind, length;
+	uint8_t ect0_bytes[3], ce_bytes[3];
+} __attribute__((packed));
+
+static __always_inline uint32_t read_be24(const uint8_t bytes[3])
 {
-	s->options = 0;
-	s->mss = 0;
-	s->wscale = 0;
-	*mss_off = 0;
-	*wscale_off = 0;
-	if (!length)
-		return PARSED;
-	if (first == bpf_htonl(TIMESTAMPS_ONLY) && length == 12 && !(s->flags & TCP_SYN)) {
+	return (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
+}
+
+/* The options of nearly every segment, without a walk. Returns whether it was one of those. */
+static __always_inline bool parse_usual_options(const void *options, const void *end,
+						uint32_t length, struct vcc_segment *s,
+						struct option_places *places)
+{
+	const struct pack_layout *pack = options;
+
+	if (options + sizeof(pack->timestamps_head) > end || (s->flags & TCP_SYN) ||
+	    pack->timestamps_head != bpf_htonl(TIMESTAMPS_ONLY))
+		return false;
+	if (length == 12) {
 		s->options = OPT_TIMESTAMPS;
-		return PARSED;
+		return true;
 	}
+	if (length != sizeof(*pack) || (const void *)(pack + 1) > end || pack->kind != KIND_PACK ||
+	    pack->length != OPT_PACK_BYTES)
+		return false;
+	s->options = OPT_TIMESTAMPS | OPT_PACK;
+	s->feedback.ect0_bytes = read_be24(pack->ect0_bytes);
+	s->feedback.ce_bytes = read_be24(pack->ce_bytes);
+	places->ours = option_bytes(12, OPT_PACK_BYTES);
+	return true;
+}
+
+/*
+ * Fill in what the options say, and where. Returns PARSED, or what is wrong. Apart, for the walk's
+ * stack is then free for others.
+ */
+VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t length,
+			    struct vcc_segment *s, struct option_places *places)
+{
 	struct option_walk w = { .length = length };
 
+	if (!s || !places)
+		return COUNT_BAD_OPTIONS;
 	/* The verifier loses the bound of a length that the compiler moved to another register. */
 	asm volatile("" : "+r"(length));
 	if (length < 1 || length > OPTIONS_MAX_BYTES ||
@@ -125,10 +219,14 @@ static __always_inline uint32_t parse_options(struct __sk_buff *skb, uint32_t l4
 	s->options = w.options;
 	s->mss = w.mss;
 	s->wscale = w.wscale;
+	s->hello = w.hello;
+	s->feedback = w.feedback;
 	if (w.options & OPT_MSS)
-		*mss_off = TCP_HEADER_BYTES + w.mss_at;
+		places->mss_off = TCP_HEADER_BYTES + w.mss_at;
 	if (w.options & OPT_WSCALE)
-		*wscale_off = TCP_HEADER_BYTES + w.wscale_at;
+		places->wscale_off = TCP_HEADER_BYTES + w.wscale_at;
+	places->ours = w.ours;
+	places->end_off = w.end_at;
 	return PARSED;
 }
 

@@ -6,15 +6,7 @@
 #ifndef VCC_REWRITE_H
 #define VCC_REWRITE_H
 
-#include "parse.h"
-
-#define TCP_CHECK_OFF 16
-
-/* What replacing one 16-bit word adds to a one's complement sum (RFC 1624). */
-static __always_inline uint64_t sum_diff(__be16 from, __be16 to)
-{
-	return (uint16_t)~from + (uint64_t)to;
-}
+#include "wire.h"
 
 /* Replace a byte at any offset of the TCP header; gives back what its word adds to the sum. */
 static __always_inline long replace_byte(struct __sk_buff *skb, uint32_t l4_off, uint32_t at,
@@ -49,80 +41,210 @@ static __always_inline long write_flags_window(struct __sk_buff *skb, enum direc
 {
 	if (dir == FROM_GUEST)
 		return bpf_skb_store_bytes(skb, off, &now, sizeof(now), 0);
-	struct flags_window *field = (void *)(long)skb->data + off;
+	/* The verifier has lost the bound that parse.h sets. */
+	asm volatile("" : "+r"(off));
+	if (off > 4 * HEADERS_MAX_BYTES)
+		return -1;
+	/* As one word, or clang makes two stores of it, one by a pointer that was not checked. */
+	uint32_t *field = (void *)(long)skb->data + off;
+	uint32_t word;
 
 	if ((void *)(field + 1) > (void *)(long)skb->data_end)
 		return -1;
-	*field = now;
+	__builtin_memcpy(&word, &now, sizeof(word));
+	*field = word;
 	return 0;
 }
 
-static __always_inline long rewrite_tcp(struct __sk_buff *skb, enum direction dir,
-					const struct frame *fr, const struct vcc_segment *s,
-					const struct vcc_action *a)
+struct blank {
+	uint8_t options[64]; /* then zeros; an index masked by 63 stays inside */
+	uint64_t bytes;
+};
+
+/* bpf_loop's callback, one byte a call. */
+static int blank_step(uint32_t index, struct blank *b)
 {
-	uint64_t diff = 0;
-	long err = 0;
-
-	if (a->flags != s->flags || a->window != s->window) {
-		struct flags_window now = {
-			.flags = bpf_htons((fr->data_off_flags & 0xfe00) | a->flags),
-			.window = bpf_htons(a->window),
-		};
-
-		diff += sum_diff(bpf_htons(fr->data_off_flags), now.flags);
-		diff += sum_diff(bpf_htons(s->window), now.window);
-		err |= write_flags_window(skb, dir, fr->l4_off + 12, now);
-	}
-	if (fr->mss_off && a->mss != s->mss) {
-		err |= replace_byte(skb, fr->l4_off, fr->mss_off, a->mss >> 8, &diff);
-		err |= replace_byte(skb, fr->l4_off, fr->mss_off + 1, a->mss & 0xff, &diff);
-	}
-	if (fr->wscale_off && a->wscale != s->wscale)
-		err |= replace_byte(skb, fr->l4_off, fr->wscale_off, a->wscale, &diff);
-	if (!diff)
-		return err;
-	diff = (diff & 0xffffffff) + (diff >> 32);
-	return err | bpf_l4_csum_replace(skb, fr->l4_off + TCP_CHECK_OFF, 0, diff, 0);
+	if (b->bytes >> (index & 63) & 1)
+		b->options[index & 63] = KIND_NOP;
+	return 0;
 }
 
-static __always_inline long rewrite_ecn(struct __sk_buff *skb, const struct frame *fr,
-					const struct vcc_action *a)
+/* How the TCP header changes, but for flags and window. */
+struct resize {
+	int32_t words; /* of 32 bits, by which it grows; below 0: shrinks */
+	uint64_t diff; /* what that adds to the checksum, but for length and data offset */
+};
+
+/* These bytes of the options turn into NOPs. */
+static __always_inline long blank_options(struct __sk_buff *skb, const struct frame *fr,
+					  uint64_t bytes, struct resize *resize)
 {
-	if (fr->ipv6) {
-		/* Bits 4 and 5 of byte 1. No header checksum, but the device may have summed all.
-		 */
-		uint8_t byte = (fr->tos & ~0x30) | a->ip_ecn << 4;
+	struct blank b = { .bytes = bytes };
+	uint32_t options_off = fr->l4_off + TCP_HEADER_BYTES;
+	uint32_t options_bytes = tcp_header_bytes(fr) - TCP_HEADER_BYTES;
 
-		return bpf_skb_store_bytes(skb, fr->l3_off + 1, &byte, 1, BPF_F_RECOMPUTE_CSUM);
+	asm volatile("" : "+r"(options_bytes));
+	if (options_bytes < 1 || options_bytes > OPTIONS_MAX_BYTES ||
+	    bpf_skb_load_bytes(skb, options_off, b.options, options_bytes))
+		return -1;
+	int64_t sum = bpf_csum_diff((__be32 *)b.options, OPTIONS_MAX_BYTES, 0, 0, 0);
+
+	bpf_loop(OPTIONS_MAX_BYTES, blank_step, &b, 0);
+	sum = bpf_csum_diff(0, 0, (__be32 *)b.options, OPTIONS_MAX_BYTES, (__u32)sum);
+	resize->diff += (uint32_t)sum;
+	return bpf_skb_store_bytes(skb, options_off, b.options, options_bytes, 0);
+}
+
+/* Add the option that the action asks for, behind all others: the segment has no payload. */
+static __always_inline long append_option(struct __sk_buff *skb, const struct frame *fr,
+					  const struct vcc_action *a, struct resize *resize)
+{
+	struct our_option option =
+	    a->emit == EMIT_PACK ? option_pack(&a->feedback) : option_hello(a->hello);
+	uint32_t end = fr->l4_off + tcp_header_bytes(fr);
+
+	if (bpf_skb_change_tail(skb, end + OPT_PACK_BYTES, 0))
+		return -1;
+	resize->words += OPT_PACK_BYTES / 4;
+	resize->diff += sum_words(option.words, OPT_PACK_BYTES / 2);
+	return bpf_skb_store_bytes(skb, end, option.words, OPT_PACK_BYTES, 0);
+}
+
+/* Is all that is ours the segment's last bytes, so that it can be cut off? */
+static __always_inline bool cuttable(const struct frame *fr, const struct vcc_segment *s)
+{
+	uint32_t at = tcp_header_bytes(fr) - TCP_HEADER_BYTES - OPT_PACK_BYTES;
+	uint32_t ours = s->options & OPT_OURS;
+
+	return !s->payload_bytes && (ours == OPT_PACK || ours == OPT_HELLO) &&
+	       fr->options.ours == option_bytes(at, OPT_PACK_BYTES);
+}
+
+static __always_inline long cut_option(struct __sk_buff *skb, const struct frame *fr,
+				       const struct vcc_segment *s, struct resize *resize)
+{
+	struct our_option option =
+	    (s->options & OPT_PACK) ? option_pack(&s->feedback) : option_hello(s->hello);
+
+	resize->words -= OPT_PACK_BYTES / 4;
+	resize->diff += sum_removed(option.words, OPT_PACK_BYTES / 2);
+	return bpf_skb_change_tail(skb, fr->l4_off + tcp_header_bytes(fr) - OPT_PACK_BYTES, 0);
+}
+
+/* Options of ours come and go. */
+static __always_inline long change_options(struct __sk_buff *skb, enum direction dir,
+					   const struct frame *fr, const struct vcc_segment *s,
+					   const struct vcc_action *a, struct resize *resize)
+{
+	bool append = a->emit == EMIT_PACK || a->emit == EMIT_HELLO;
+	uint64_t blank = 0;
+	long err = 0;
+
+	if (a->strip && dir == TO_GUEST && cuttable(fr, s))
+		err |= cut_option(skb, fr, s, resize);
+	else if (a->strip)
+		blank = fr->options.ours;
+	/* Some guests end their options by KIND_END. What comes behind would not be read. */
+	if (append && fr->options.end_off)
+		blank |= option_bytes(fr->options.end_off - TCP_HEADER_BYTES,
+				      tcp_header_bytes(fr) - fr->options.end_off);
+	if (blank)
+		err |= blank_options(skb, fr, blank, resize);
+	if (append)
+		err |= append_option(skb, fr, a, resize);
+	return err;
+}
+
+/* What SYNs say of segments' size and windows' scale. */
+static __always_inline long change_values(struct __sk_buff *skb, const struct frame *fr,
+					  const struct vcc_segment *s, const struct vcc_action *a,
+					  struct resize *resize)
+{
+	long err = 0;
+
+	if (fr->options.mss_off && a->mss != s->mss) {
+		uint32_t at = fr->options.mss_off;
+
+		err |= replace_byte(skb, fr->l4_off, at, a->mss >> 8, &resize->diff);
+		err |= replace_byte(skb, fr->l4_off, at + 1, a->mss & 0xff, &resize->diff);
 	}
-	/* TOS and checksum in one store: each helper call costs as much as the arithmetic. */
-	struct {
-		__be16 version_tos;
-		uint8_t between[8];
-		__be16 check;
-	} head;
+	if (fr->options.wscale_off && a->wscale != s->wscale)
+		err |=
+		    replace_byte(skb, fr->l4_off, fr->options.wscale_off, a->wscale, &resize->diff);
+	return err;
+}
 
-	_Static_assert(sizeof(head) == sizeof(fr->ipv4_head), "the first 12 bytes");
-	__builtin_memcpy(&head, fr->ipv4_head, sizeof(head));
-	__be16 before = head.version_tos;
+static __always_inline struct flags_window
+flags_window_now(const struct frame *fr, const struct vcc_action *a, int32_t words)
+{
+	uint16_t data_off = (uint16_t)((fr->data_off_flags & 0xfe00) + words * 0x1000);
 
-	((uint8_t *)&head)[1] = (fr->tos & ~3) | a->ip_ecn;
-	uint32_t sum = (uint16_t)~head.check + (uint32_t)sum_diff(before, head.version_tos);
+	return (struct flags_window){ bpf_htons(data_off | a->flags), bpf_htons(a->window) };
+}
 
-	sum = (sum & 0xffff) + (sum >> 16);
-	head.check = (__be16) ~(sum + (sum >> 16));
-	return bpf_skb_store_bytes(skb, fr->l3_off, &head, sizeof(head), 0);
+static __always_inline uint64_t flags_window_diff(const struct frame *fr,
+						  const struct vcc_segment *s,
+						  struct flags_window now)
+{
+	return sum_diff(bpf_htons(fr->data_off_flags), now.flags) +
+	       sum_diff(bpf_htons(s->window), now.window);
+}
+
+/*
+ * A segment whose options change, of which there are few next to the others. Apart, or the
+ * verifier goes through all of this once for each way that leads here.
+ */
+VCC_APART int rewrite_with_options(struct __sk_buff *skb, const struct frame *fr,
+				   const struct vcc_segment *s, const struct vcc_action *a,
+				   uint32_t dir)
+{
+	if (!fr || !s || !a)
+		return -1;
+	struct resize resize = {};
+	long err = change_options(skb, (enum direction)dir, fr, s, a, &resize);
+
+	if (err)
+		return -1;
+	err |= change_values(skb, fr, s, a, &resize);
+
+	struct flags_window now = flags_window_now(fr, a, resize.words);
+	__be16 bytes_before = bpf_htons(tcp_header_bytes(fr));
+	__be16 bytes_now = bpf_htons(tcp_header_bytes(fr) + resize.words * 4);
+
+	resize.diff += flags_window_diff(fr, s, now);
+	err |= bpf_skb_store_bytes(skb, fr->l4_off + 12, &now, sizeof(now), 0);
+	err |= bpf_l4_csum_replace(skb, fr->l4_off + TCP_CHECK_OFF, bytes_before, bytes_now,
+				   BPF_F_PSEUDO_HDR | sizeof(bytes_now));
+	err |= bpf_l4_csum_replace(skb, fr->l4_off + TCP_CHECK_OFF, 0, sum_fold(resize.diff), 0);
+	err |= rewrite_ip(skb, fr, a->ip_ecn, (uint16_t)(fr->ip_length + resize.words * 4));
+	return err ? -1 : 0;
+}
+
+static __always_inline bool changes_options(const struct frame *fr, const struct vcc_segment *s,
+					    const struct vcc_action *a)
+{
+	return a->strip || a->emit == EMIT_PACK || a->emit == EMIT_HELLO ||
+	       (fr->options.mss_off && a->mss != s->mss) ||
+	       (fr->options.wscale_off && a->wscale != s->wscale);
 }
 
 static __always_inline long rewrite(struct __sk_buff *skb, enum direction dir,
 				    const struct frame *fr, const struct vcc_segment *s,
 				    const struct vcc_action *a)
 {
-	long err = rewrite_tcp(skb, dir, fr, s, a);
+	long err = 0;
 
+	if (changes_options(fr, s, a))
+		return rewrite_with_options(skb, fr, s, a, dir);
+	if (a->flags != s->flags || a->window != s->window) {
+		struct flags_window now = flags_window_now(fr, a, 0);
+		uint64_t diff = flags_window_diff(fr, s, now);
+
+		err |= write_flags_window(skb, dir, fr->l4_off + 12, now);
+		err |= bpf_l4_csum_replace(skb, fr->l4_off + TCP_CHECK_OFF, 0, sum_fold(diff), 0);
+	}
 	if (a->ip_ecn != s->ip_ecn)
-		err |= rewrite_ecn(skb, fr, a);
+		err |= rewrite_ip(skb, fr, a->ip_ecn, fr->ip_length);
 	return err;
 }
 

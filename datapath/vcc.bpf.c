@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The kernel shell of the engine: TCX programs on a guest's port. Parse, flow, engine, rewrite. */
+/*
+ * Functions of their own are looked at by the verifier once, for all paths that lead to them,
+ * instead of once for each.
+ */
+#define VCC_APART __attribute__((noinline))
+
 #include "lock.h"
+#include "events.h"
+#include "fack.h"
+#include "neighbours.h"
 #include "parse.h"
 #include "rewrite.h"
 #include "engine.h"
@@ -11,6 +20,8 @@
  * tells of, and an armed timer costs what ten packets cost.
  */
 #define TICK_MIN_MS 1000u
+/* But where it makes segments for the guest, it must be in time. */
+#define EMIT_TICK_MIN_MS 1u
 
 /* TCX_NEXT and TCX_DROP of Linux 6.6; a passed segment goes on to foreign programs. */
 #define VERDICT_PASS (-1)
@@ -26,6 +37,38 @@ static uint64_t now_us(void)
 	return bpf_ktime_get_ns() / 1000;
 }
 
+VCC_APART int engine_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+				const struct vcc_segment *s, struct vcc_action *a)
+{
+	if (!f || !p || !s || !a)
+		return -1;
+	*a = vcc_from_guest(f, p, s);
+	return 0;
+}
+
+VCC_APART int engine_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+			      const struct vcc_segment *s, struct vcc_action *a)
+{
+	if (!f || !p || !s || !a)
+		return -1;
+	*a = vcc_to_guest(f, p, s);
+	return 0;
+}
+
+VCC_APART int engine_deadline(struct vcc_flow *f, const struct vcc_params *p, uint64_t now,
+			      struct vcc_action *a)
+{
+	if (!f || !p || !a)
+		return -1;
+	*a = vcc_deadline(f, p, now);
+	return 0;
+}
+
+static __always_inline void timer_start(struct vcc_entry *e, uint64_t in_ms)
+{
+	bpf_timer_start(&e->timer, in_ms * NSEC_PER_MSEC, 0);
+}
+
 static int flow_tick(void *map, struct vcc_key *key, struct vcc_entry *e)
 {
 	struct vcc_params *p = port_params();
@@ -35,15 +78,22 @@ static int flow_tick(void *map, struct vcc_key *key, struct vcc_entry *e)
 		return 0;
 	struct vcc_action a = { .deadline_ms = TICK_MIN_MS };
 
-	if (flow_lock(&e->lock)) {
-		a = vcc_deadline(&e->flow, p, now);
-		e->forgotten = a.forget;
-		flow_unlock(&e->lock);
+	if (flow_lock(&e->lock) == LOCK_FREE) {
+		engine_deadline(&e->flow, p, now, &a);
+		if (a.dupacks)
+			tell(EVENT_DUPACKS, key, &e->flow, now, a.dupacks);
+		if (a.update)
+			tell(EVENT_WINDOW, key, &e->flow, now, 0);
+		e->flow.timer_is_near = p->emit && a.deadline_ms < TICK_MIN_MS;
+		flow_unlock(&e->lock, a.forget);
 	}
 	if (a.forget)
 		bpf_map_delete_elem(map, key);
+	else if (p->emit)
+		/* Looks in often: who arms the near timer meanwhile is overruled here. */
+		timer_start(e, vcc_max(vcc_min(a.deadline_ms, TICK_MIN_MS), EMIT_TICK_MIN_MS));
 	else
-		bpf_timer_start(&e->timer, vcc_max(a.deadline_ms, TICK_MIN_MS) * NSEC_PER_MSEC, 0);
+		timer_start(e, vcc_max(a.deadline_ms, TICK_MIN_MS));
 	return 0;
 }
 
@@ -63,16 +113,60 @@ static __always_inline struct vcc_entry *flow_create(const struct vcc_key *key,
 		return e;
 	bpf_timer_init(&e->timer, &flows, 1 /* CLOCK_MONOTONIC */);
 	bpf_timer_set_callback(&e->timer, flow_tick);
-	bpf_timer_start(&e->timer, TICK_MIN_MS * NSEC_PER_MSEC, 0);
+	timer_start(e, TICK_MIN_MS);
 	return e;
+}
+
+/* Hold the flow; false if it cannot be had. */
+static __always_inline bool hold(struct vcc_entry *e)
+{
+	enum lock_state found = flow_lock(&e->lock);
+
+	if (found == LOCK_FREE)
+		return true;
+	count(found == LOCK_GONE ? COUNT_UNKNOWN : COUNT_CONTENDED);
+	return false;
+}
+
+/* With data under way, a timeout that makes segments for the guest may come soon. */
+static __always_inline bool wants_near_timer(struct vcc_flow *f, const struct vcc_params *p,
+					     const struct vcc_segment *s)
+{
+	if (!p->emit || f->timer_is_near || !s->payload_bytes)
+		return false;
+	f->timer_is_near = true;
+	return true;
+}
+
+static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir,
+				     const struct frame *fr, const struct vcc_segment *s,
+				     const struct vcc_action *a)
+{
+	if (a->forged)
+		count(COUNT_FORGED);
+	if (a->verdict == VCC_CONSUME)
+		return VERDICT_DROP;
+	if (a->verdict == VCC_DROP) {
+		count(a->police ? COUNT_POLICED : COUNT_DROPPED);
+		return VERDICT_DROP;
+	}
+	if (rewrite(skb, dir, fr, s, a)) {
+		count(COUNT_REWRITE_FAILED);
+		return VERDICT_DROP;
+	}
+	/* BIG TCP's jumbo option (RFC 2675) has no place in a FACK: the next report will do. */
+	if (dir == FROM_GUEST && a->emit == EMIT_FACK && (!fr->ip_length || fack_send(skb)))
+		count(COUNT_REPORT_LOST);
+	return VERDICT_PASS;
 }
 
 static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 {
-	struct vcc_key key;
+	/* Compared as words where it is traced. */
+	struct vcc_key key __attribute__((aligned(8)));
 	struct vcc_segment s;
 	struct frame fr;
-	struct vcc_action a;
+	struct vcc_action a = {};
 	uint32_t what = parse(skb, dir, &fr, &key, &s);
 
 	if (what != PARSED) {
@@ -83,6 +177,9 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 
 	if (!p)
 		return VERDICT_PASS;
+	if (p->emit && dir == FROM_GUEST && (s.flags & TCP_SYN))
+		neighbour_learn(skb, &key);
+
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
 
 	if (!e) {
@@ -95,35 +192,62 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 			return VERDICT_PASS;
 	}
 	s.now_us = now_us();
-	if (!flow_lock(&e->lock)) {
-		count(COUNT_CONTENDED);
+	if (!hold(e))
 		return VERDICT_PASS;
+	bool near = false;
+
+	if (dir == FROM_GUEST) {
+		engine_from_guest(&e->flow, p, &s, &a);
+		near = wants_near_timer(&e->flow, p, &s);
+	} else {
+		engine_to_guest(&e->flow, p, &s, &a);
+		if (p->trace && a.verdict == VCC_PASS && (s.flags & TCP_ACK) && is_traced(&key))
+			tell(EVENT_ACK, &key, &e->flow, s.now_us, 0);
 	}
-	if (e->forgotten) {
-		flow_unlock(&e->lock);
-		count(COUNT_UNKNOWN);
-		return VERDICT_PASS;
-	}
-	a = dir == FROM_GUEST ? vcc_from_guest(&e->flow, p, &s) : vcc_to_guest(&e->flow, p, &s);
-	e->forgotten = a.forget;
-	flow_unlock(&e->lock);
+	flow_unlock(&e->lock, a.forget);
 
 	if (a.forget)
 		bpf_map_delete_elem(&flows, &key);
-	if (a.verdict == VCC_DROP) {
-		count(COUNT_DROPPED);
+	else if (near)
+		timer_start(e, p->emit_after_us / 1000 + 1);
+	return carry_out(skb, dir, &fr, &s, &a);
+}
+
+/* The clone of a segment beside which a report is due. It leaves as a FACK, or not at all. */
+static __noinline int make_fack(struct __sk_buff *skb)
+{
+	/* Compared as words where it is traced. */
+	struct vcc_key key __attribute__((aligned(8)));
+	struct vcc_segment s;
+	struct frame fr;
+
+	skb->mark = 0;
+	if (parse(skb, FROM_GUEST, &fr, &key, &s) != PARSED)
 		return VERDICT_DROP;
-	}
-	if (rewrite(skb, dir, &fr, &s, &a)) {
-		count(COUNT_REWRITE_FAILED);
+	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
+
+	if (!e || !hold(e))
+		return VERDICT_DROP;
+	struct vcc_feedback counted = e->flow.counted;
+	bool capable = ecn_capable(&e->flow, SENT_NOTHING, &s);
+
+	flow_unlock(&e->lock, false);
+	if (fack_finish(skb, &fr, &key, &s, &counted, capable ? IP_ECN_ECT_0 : IP_ECN_NOT_ECT)) {
+		count(COUNT_REPORT_LOST);
 		return VERDICT_DROP;
 	}
 	return VERDICT_PASS;
 }
 
-SEC("tcx/ingress") int from_guest(struct __sk_buff *skb)
+/* Apart from make_fack, for their stacks together would be too much. */
+static __noinline int translate_from_guest(struct __sk_buff *skb)
 {
 	return translate(skb, FROM_GUEST);
+}
+
+SEC("tcx/ingress") int from_guest(struct __sk_buff *skb)
+{
+	return skb->mark == FACK_MARK ? make_fack(skb) : translate_from_guest(skb);
 }
 
 SEC("tcx/egress") int to_guest(struct __sk_buff *skb)
@@ -134,7 +258,8 @@ SEC("tcx/egress") int to_guest(struct __sk_buff *skb)
 /* The yardstick of `vcc bench datapath`: what it costs to look at a frame and leave it alone. */
 SEC("tcx/ingress") int parse_only(struct __sk_buff *skb)
 {
-	struct vcc_key key;
+	/* Compared as words where it is traced. */
+	struct vcc_key key __attribute__((aligned(8)));
 	struct vcc_segment s;
 	struct frame fr;
 	uint32_t what = parse(skb, FROM_GUEST, &fr, &key, &s);

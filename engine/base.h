@@ -13,6 +13,15 @@
 #define VCC_INLINE static inline __attribute__((always_inline))
 
 /*
+ * A function that a shell may want compiled on its own, because what checks its code goes through
+ * every path of it at every call. Such functions take pointers that may be null as far as their
+ * checker knows, and return an int.
+ */
+#ifndef VCC_APART
+#define VCC_APART VCC_INLINE
+#endif
+
+/*
  * A law of the design, stated where the state changes. Natively a broken law ends the process
  * (the tests run with it on); in the kernel the verifier would only see dead branches.
  */
@@ -41,6 +50,13 @@ VCC_INLINE uint32_t vcc_max(uint32_t a, uint32_t b)
 VCC_INLINE uint32_t vcc_sub_floor0(uint32_t a, uint32_t b)
 {
 	return a > b ? a - b : 0;
+}
+
+/* The same value; the compiler does not know that, and makes no branch of how it came about. */
+VCC_INLINE uint64_t vcc_opaque(uint64_t value)
+{
+	__asm__ volatile("" : "+r"(value));
+	return value;
 }
 
 #endif

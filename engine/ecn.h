@@ -4,6 +4,7 @@
 #define VCC_ECN_H
 
 #include "track.h"
+#include "treat.h"
 
 /* Is the ECN that the fabric sees ours alone, the guest knowing nothing of it? */
 VCC_INLINE bool ecn_is_ours(const struct vcc_flow *f)
@@ -11,25 +12,39 @@ VCC_INLINE bool ecn_is_ours(const struct vcc_flow *f)
 	return (f->flags & FLOW_ECN_FABRIC) && !(f->flags & FLOW_ECN_GUEST);
 }
 
-/*
- * Sender half, from-guest: ECT(0) and CWR on new data only, not on retransmissions, pure ACKs or
- * a FIN alone (RFC 3168, 6.1.2, 6.1.4 and 6.1.5).
- */
-VCC_INLINE void ecn_mark_data(struct vcc_flow *f, enum vcc_sent sent, const struct vcc_segment *s,
-			      struct vcc_action *a)
+/* Does this segment of the guest go out ECN-capable? */
+VCC_INLINE bool ecn_capable(const struct vcc_flow *f, enum vcc_sent sent,
+			    const struct vcc_segment *s)
+{
+	/*
+	 * RFC 3168, 6.1.1: who has sent a SYN without ECN must not send ECT. Nor shall who is not
+	 * told of marks.
+	 */
+	if (f->flags & (FLOW_ECN_FELL_BACK | FLOW_UNHEARD))
+		return false;
+	/* A switch that marks by threshold drops what is not ECT, so DCTCP marks all (RFC 8311). */
+	if (cc_traits(f->underlay) & CC_ECT_ALL)
+		return true;
+	/* Else new data only (RFC 3168, 6.1.2, 6.1.4 and 6.1.5). */
+	return sent == SENT_NEW && s->payload_bytes;
+}
+
+/* Sender half, from-guest: ECT(0), and CWR on new data (RFC 3168, 6.1.2). */
+VCC_INLINE void ecn_mark(struct vcc_flow *f, enum vcc_sent sent, const struct vcc_segment *s,
+			 struct vcc_action *a)
 {
 	if (!(f->flags & FLOW_ECN_FABRIC))
 		return;
 	/* What a guest without ECN says in these bits was agreed with nobody. */
-	if (ecn_is_ours(f)) {
+	if (ecn_is_ours(f) || (f->flags & FLOW_FEEDBACK)) {
 		a->ip_ecn = IP_ECN_NOT_ECT;
 		a->flags &= (uint16_t)~TCP_ECN_BITS;
 	}
-	/* RFC 3168, 6.1.1: who has sent a SYN without ECN must not send ECT. */
-	if (sent != SENT_NEW || !s->payload_bytes || (f->flags & FLOW_ECN_FELL_BACK))
-		return;
-	a->ip_ecn = IP_ECN_ECT_0;
-	if (f->flags & FLOW_CWR_DUE) {
+	if (ecn_capable(f, sent, s))
+		a->ip_ecn = IP_ECN_ECT_0;
+	/* Also by who sends no ECT any more: else the peer repeats its ECE for ever (6.1.1). */
+	if ((f->flags & (FLOW_CWR_DUE | FLOW_ECN_FELL_BACK)) == FLOW_CWR_DUE && sent == SENT_NEW &&
+	    s->payload_bytes) {
 		f->flags &= ~(uint32_t)FLOW_CWR_DUE;
 		a->flags |= TCP_CWR;
 	}
@@ -51,7 +66,7 @@ VCC_INLINE void ecn_echo(const struct vcc_flow *f, struct vcc_action *a)
 		a->flags |= TCP_ECE;
 }
 
-/* To-guest: nothing that the guest did not negotiate may reach it. */
+/* To-guest: nothing that the guest did not negotiate may reach it, and no mark of our making. */
 VCC_INLINE void ecn_hide(const struct vcc_flow *f, struct vcc_action *a)
 {
 	if (!(f->flags & FLOW_ECN_FABRIC))
@@ -62,6 +77,11 @@ VCC_INLINE void ecn_hide(const struct vcc_flow *f, struct vcc_action *a)
 	if (ecn_is_ours(f)) {
 		a->flags &= (uint16_t) ~(TCP_CWR | TCP_AE);
 		a->ip_ecn = IP_ECN_NOT_ECT;
+	} else if (f->flags & FLOW_FEEDBACK) {
+		/* Its marks are reported by us. It may see that the path is ECN's. */
+		a->flags &= (uint16_t)~TCP_CWR;
+		if (a->ip_ecn == IP_ECN_CE)
+			a->ip_ecn = IP_ECN_ECT_0;
 	}
 }
 

@@ -3,9 +3,13 @@
 #ifndef VCC_ENGINE_H
 #define VCC_ENGINE_H
 
+#include "cap.h"
 #include "ecn.h"
+#include "emit.h"
+#include "feedback.h"
 #include "handshake.h"
 #include "loss.h"
+#include "police.h"
 #include "push.h"
 #include "window.h"
 
@@ -104,6 +108,11 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 	if (f->stage == STAGE_CLOSED)
 		f->stage = STAGE_ESTABLISHED;
 	f->rcv_nxt = seq_max(f->rcv_nxt, s->ack);
+	if (p->police && is_managed(f) && mode_changes(p) && police(f, s)) {
+		a.verdict = VCC_DROP;
+		a.police = true;
+		return a;
+	}
 
 	restart_after_idle(f, p, s);
 	enum vcc_sent sent = track_sent(f, s);
@@ -116,11 +125,47 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 	if (!mode_changes(p))
 		return a;
 	if (s->payload_bytes && p->pace_push)
-		a.flags = push_flags(f, s);
-	ecn_mark_data(f, sent, s, &a);
-	if (ecn_is_ours(f))
+		a.flags = push_flags(f, p, s);
+	ecn_mark(f, sent, s, &a);
+	strip_ours(f, p, false, s, &a);
+	if (f->flags & FLOW_FEEDBACK) {
+		feedback_expect(f, s, a.ip_ecn);
+		feedback_report(f, s, &a);
+	}
+	if (echoes_dctcp(f))
+		dctcp_echo(f, s, &a);
+	else if (receives_for_guest(f))
 		ecn_echo(f, &a);
 	return a;
+}
+
+VCC_INLINE struct vcc_cc_ack cc_ack(const struct vcc_flow *f, const struct vcc_segment *s,
+				    const struct ack_news *news, const struct mark_news *marks)
+{
+	return (struct vcc_cc_ack){
+		.acked_bytes = news->acked_bytes,
+		.reported_bytes = marks->reported_bytes,
+		.marked_bytes = marks->marked_bytes,
+		.srtt_us = f->srtt_us8 >> 3,
+		.mss_bytes = f->mss_bytes,
+		.now_us = (uint32_t)s->now_us,
+		.snd_una = f->snd_una,
+		.snd_nxt = f->snd_nxt,
+		.window_limited = window_limited(f),
+	};
+}
+
+/* The sender half on an ACK or a report: tell the underlay how much was marked. */
+VCC_INLINE void sender_on_marks(struct vcc_flow *f, const struct vcc_params *p,
+				const struct vcc_segment *s, const struct ack_news *news,
+				const struct mark_news *marks)
+{
+	struct vcc_cc_ack ack = cc_ack(f, s, news, marks);
+
+	cc_on_feedback(f->underlay, &f->cc, &ack);
+	f->marks += !!marks->marked_bytes;
+	if (marks->marked_bytes && f->ca_state == CA_OPEN)
+		reduction_begin(f, p, marks->precise ? CONGESTION_ECN : CONGESTION_ECHO);
 }
 
 /*
@@ -128,14 +173,11 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
  * the guest may have in flight.
  */
 VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p,
-				  const struct vcc_segment *s, const struct ack_news *news)
+				  const struct vcc_segment *s, const struct ack_news *news,
+				  const struct mark_news *marks)
 {
-	bool echo = (s->flags & TCP_ECE) && (f->flags & FLOW_ECN_FABRIC);
-
 	reduction_end(f, s->ack);
-	f->marks += echo;
-	if (echo && f->ca_state == CA_OPEN)
-		reduction_begin(f, p, CONGESTION_ECN);
+	sender_on_marks(f, p, s, news, marks);
 	loss_from_dupacks(f, p);
 
 	uint32_t granted_segs;
@@ -147,13 +189,7 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 		granted_segs = news->delivered_bytes ? flight_segs + prr_segs(f, news) : 0;
 	} else {
 		if (news->acked_bytes && (f->ca_state == CA_OPEN || f->ca_state == CA_LOSS)) {
-			struct vcc_cc_ack ack = {
-				.acked_bytes = news->acked_bytes,
-				.marked_bytes = echo ? news->acked_bytes : 0,
-				.rtt_us = news->rtt_us,
-				.mss_bytes = f->mss_bytes,
-				.window_limited = window_limited(f),
-			};
+			struct vcc_cc_ack ack = cc_ack(f, s, news, marks);
 
 			cc_on_ack(f->underlay, &f->cc, &ack);
 		}
@@ -165,7 +201,7 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 	/* A window that shrank onto the flight is full as well, though nothing can be sent. */
 	if (window_full(f))
 		note_flight(f);
-	return vcc_min(granted_segs, CWND_MAX_SEGS) * f->mss_bytes;
+	return cap_segs(f, p, vcc_min(granted_segs, CWND_MAX_SEGS)) * f->mss_bytes;
 }
 
 /* Show the guest its window. Drops an update that the clamp made look like a duplicate ACK. */
@@ -190,13 +226,31 @@ VCC_INLINE void to_guest_current(struct vcc_flow *f, const struct vcc_params *p,
 				 const struct vcc_segment *s, const struct ack_news *news,
 				 struct vcc_action *a)
 {
-	uint32_t granted_bytes = sender_on_ack(f, p, s, news);
+	struct mark_news marks = feedback_from_peer(f, s, news->acked_bytes, a);
+	uint32_t granted_bytes = sender_on_ack(f, p, s, news, &marks);
 
 	if (mode_changes(p))
 		enforce(f, p, s, news, granted_bytes, a);
 	else
 		window_note(f, s, s->window);
 	f->segs_since_ack = 0;
+}
+
+/* A FACK: all that it has to say is the report. It may come before what it went beside. */
+VCC_INLINE void fack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+			      const struct vcc_segment *s, struct vcc_action *a)
+{
+	struct ack_news nothing = {};
+
+	a->verdict = VCC_CONSUME;
+	if (!fack_plausible(f, s))
+		return;
+	struct mark_news marks = feedback_from_peer(f, s, 0, a);
+
+	if (!marks.reported_bytes)
+		return;
+	reduction_end(f, s->ack);
+	sender_on_marks(f, p, s, &nothing, &marks);
 }
 
 VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_params *p,
@@ -223,8 +277,13 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 		handshake_ack_to_guest(f, p, s);
 	if (f->stage < STAGE_ESTABLISHED)
 		return a;
+	if (is_fack(f, p, s)) {
+		fack_to_guest(f, p, s, &a);
+		return a;
+	}
 	track_peer(f, s);
 	note_fin(f, s->flags, FLOW_FIN_PEER);
+	strip_ours(f, p, f->flags & FLOW_FEEDBACK, s, &a);
 	if (!(s->flags & TCP_ACK))
 		return a;
 
@@ -240,12 +299,14 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 	if (s->ack == f->snd_una)
 		to_guest_current(f, p, s, &news, &a);
 	else if (seq_before(s->ack, f->snd_una))
-		a.window = (uint16_t)vcc_min(window_held(f, s), offered); /* an old ACK */
+		a.window = (uint16_t)vcc_min(window_old(f, s), offered);
 	if (!mode_changes(p)) {
 		a.window = offered;
 		return a;
 	}
-	if (ecn_is_ours(f))
+	if ((f->flags & FLOW_FEEDBACK) || echoes_dctcp(f))
+		feedback_count(f, s);
+	if (receives_for_guest(f))
 		ecn_latch(f, s);
 	ecn_hide(f, &a);
 	return a;
@@ -285,10 +346,15 @@ VCC_INLINE struct vcc_action vcc_deadline(struct vcc_flow *f, const struct vcc_p
 	if (is_managed(f) && f->stage == STAGE_ESTABLISHED && flight_bytes(f)) {
 		if (rto_passed(f, p, (uint32_t)now_us))
 			timeout_begin(f, (uint32_t)now_us);
+		/* Taken after that: a timeout restarts the timer. */
 		uint32_t since_us = elapsed_us(f->progress_us, (uint32_t)now_us);
 		uint32_t left_us = vcc_sub_floor0(rto_us(f, p->rto_min_us), since_us);
 
 		a.deadline_ms = vcc_min(a.deadline_ms, left_us / 1000 + 1);
+		if (mode_changes(p)) {
+			prod(f, p, since_us, &a);
+			update_window(f, p, &a);
+		}
 	}
 	return a;
 }

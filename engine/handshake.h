@@ -7,7 +7,7 @@
 #ifndef VCC_HANDSHAKE_H
 #define VCC_HANDSHAKE_H
 
-#include "cc/cc.h"
+#include "feedback.h"
 #include "window.h"
 
 /* RFC 9293, 3.7.1: the MSS of a peer that names none. */
@@ -33,23 +33,13 @@ VCC_INLINE bool accepts_accecn(uint16_t flags)
 	return bits && bits != TCP_ECE && bits != TCP_ECN_BITS;
 }
 
-VCC_INLINE bool mode_changes(const struct vcc_params *p)
-{
-	return p->mode != MODE_SHADOW;
-}
-
-/* Does vcc, on this flow, ask for ECN where the guest did not? */
-VCC_INLINE bool brings_ecn(const struct vcc_flow *f, const struct vcc_params *p)
-{
-	return mode_changes(p) && (cc_traits(f->underlay) & CC_ECN);
-}
-
 VCC_INLINE void flow_init(struct vcc_flow *f, const struct vcc_params *p, enum vcc_stage stage)
 {
 	*f = (struct vcc_flow){
 		.stage = stage,
 		.underlay = p->underlay,
 		.mss_bytes = MSS_DEFAULT_BYTES,
+		.mss_max_bytes = UINT16_MAX,
 	};
 	cc_init(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
 }
@@ -60,6 +50,7 @@ VCC_INLINE void start_sequence(struct vcc_flow *f, const struct vcc_segment *s)
 	f->snd_una = s->seq + 1;
 	f->snd_nxt = segment_end(s);
 	f->right_edge = f->snd_una;
+	f->overdraft_until = f->snd_una;
 	f->round_end = f->snd_una;
 	f->recover = f->snd_una;
 	f->progress_us = (uint32_t)s->now_us;
@@ -71,6 +62,9 @@ VCC_INLINE void start_peer_sequence(struct vcc_flow *f, const struct vcc_segment
 {
 	f->rcv_nxt = s->seq + 1;
 	f->flags |= FLOW_SYN_SEEN_PEER;
+	/* RFC 8257, 3.5: only DCTCP sends SYNs as ECT. */
+	if (s->ip_ecn != IP_ECN_NOT_ECT)
+		f->flags |= FLOW_PEER_DCTCP;
 }
 
 VCC_INLINE uint32_t option_flags(uint8_t options)
@@ -95,12 +89,6 @@ VCC_INLINE void negotiate(struct vcc_flow *f, const struct vcc_segment *s, bool 
 		f->mss_bytes = (uint16_t)vcc_min(f->mss_bytes, mss_bytes);
 	}
 	f->mss_bytes = (uint16_t)vcc_max(f->mss_bytes, TIMESTAMPS_BYTES + 1);
-}
-
-/* Is the flow under an underlay's control, and not left to itself? */
-VCC_INLINE bool is_controlled(const struct vcc_flow *f)
-{
-	return (cc_traits(f->underlay) & CC_CONTROLS) && !(f->flags & FLOW_LEFT_ALONE);
 }
 
 /* Is this flow's window ours to decide? */
@@ -161,6 +149,9 @@ VCC_INLINE void establish(struct vcc_flow *f)
 {
 	if (f->mss_bytes > TIMESTAMPS_BYTES)
 		f->mss_bytes -= (uint16_t)timestamps_bytes(f);
+	f->mss_max_bytes = f->mss_bytes;
+	if (f->flags & FLOW_FEEDBACK)
+		feedback_start(f);
 	f->stage = STAGE_ESTABLISHED;
 }
 
@@ -185,6 +176,17 @@ VCC_INLINE void note_ecn_asked(struct vcc_flow *f, const struct vcc_params *p,
 		f->flags |= FLOW_ACCECN_GUEST;
 }
 
+/*
+ * An overridden DCTCP guest sends its SYNs as ECT (RFC 8257, 3.5), which a plain listener takes for
+ * broken and declines: the underlay's SYNs are as RFC 3168, 6.1.1 wants them.
+ */
+VCC_INLINE void syn_without_ect(const struct vcc_flow *f, const struct vcc_params *p,
+				struct vcc_action *a)
+{
+	if (brings_ecn(f, p) && p->guest_ecn == GUEST_ECN_OVERRIDE)
+		a->ip_ecn = IP_ECN_NOT_ECT;
+}
+
 VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 			       const struct vcc_segment *s, struct vcc_action *a)
 {
@@ -192,8 +194,11 @@ VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 	bool again = f->stage == STAGE_SYN_SENT && ours;
 	bool asked_before = again && (f->flags & FLOW_ECN_ASKED);
 
-	/* It crossed the SYN-ACK that has passed here: all is settled, but for ECT. */
-	if (f->stage == STAGE_ESTABLISHED && ours) {
+	bool simultaneous = f->stage == STAGE_SYN_RECEIVED && (f->flags & FLOW_GUEST_OPENED);
+
+	/* It crossed the peer's answer, which has passed here: all is settled, but for ECT. */
+	if ((f->stage == STAGE_ESTABLISHED || simultaneous) && ours) {
+		strip_ours(f, p, false, s, a);
 		if (!asks_ecn(s->flags) && (f->flags & FLOW_ECN_ASKED))
 			f->flags |= FLOW_ECN_FELL_BACK;
 		return;
@@ -220,6 +225,10 @@ VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 		f->flags |= FLOW_ECN_ASKED;
 		a->flags |= TCP_ECE | TCP_CWR;
 	}
+	syn_without_ect(f, p, a);
+	strip_ours(f, p, false, s, a);
+	if (!again)
+		hello_offer(f, p, s, a);
 }
 
 /* The peer's answer to whoever asked for ECN on the guest's side. */
@@ -241,11 +250,20 @@ VCC_INLINE void note_ecn_answer(struct vcc_flow *f, const struct vcc_segment *s)
 		f->flags &= ~(uint32_t)FLOW_ECN_GUEST;
 }
 
+/* A guest that did not ask for ECN sees none, not even in the IP header of a DCTCP peer's answer.
+ */
+VCC_INLINE void synack_without_ecn(struct vcc_action *a)
+{
+	a->flags &= (uint16_t)~TCP_ECN_BITS;
+	a->ip_ecn = IP_ECN_NOT_ECT;
+}
+
 VCC_INLINE void synack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 				const struct vcc_segment *s, struct vcc_action *a)
 {
 	bool guest_asked = f->flags & FLOW_ECN_GUEST;
 
+	strip_ours(f, p, f->flags & FLOW_HELLO_OFFERED, s, a);
 	if (f->stage == STAGE_ESTABLISHED) {
 		/* A repeated SYN-ACK must look as the first did. */
 		if (!shows_windows(f, p))
@@ -254,19 +272,21 @@ VCC_INLINE void synack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 			a->wscale = f->wscale_shown;
 		a->mss = (uint16_t)vcc_min(s->mss, f->mss_bytes + timestamps_bytes(f));
 		if (!guest_asked)
-			a->flags &= (uint16_t)~TCP_ECN_BITS;
+			synack_without_ecn(a);
 		return;
 	}
 	if (f->stage == STAGE_CLOSED || seq_before(s->ack, f->snd_una) ||
 	    seq_after(s->ack, f->snd_nxt))
 		return; /* answers another SYN; the guest will reset it */
 	f->snd_una = s->ack;
+	f->overdraft_until = s->ack + s->window;
 	start_peer_sequence(f, s);
 	negotiate(f, s, false);
 	note_ecn_answer(f, s);
 	if (brings_ecn(f, p) && !guest_asked)
-		a->flags &= (uint16_t)~TCP_ECN_BITS;
+		synack_without_ecn(a);
 	settle_ecn(f, p);
+	hello_accepted(f, s);
 	show_exact_scale(f, p, s, a);
 	establish(f);
 }
@@ -279,7 +299,8 @@ VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	if (f->stage == STAGE_SYN_SENT) {
 		/* Simultaneous open (RFC 9293, 3.5): the guest's options are known already. */
 		f->stage = STAGE_SYN_RECEIVED;
-		f->flags &= ~(uint32_t)(FLOW_ECN_ASKED | FLOW_ECN_GUEST | FLOW_ACCECN_GUEST);
+		f->flags &= ~(uint32_t)(FLOW_ECN_ASKED | FLOW_ECN_GUEST | FLOW_ACCECN_GUEST |
+					FLOW_HELLO_OFFERED);
 		negotiate(f, s, false);
 	} else if (f->stage == STAGE_ESTABLISHED ||
 		   (f->stage == STAGE_SYN_RECEIVED && !again && (f->flags & FLOW_SYN_SEEN_GUEST))) {
@@ -287,6 +308,7 @@ VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 		 * A SYN into a live connection may be forged, or the peer's restart: the guest
 		 * decides (RFC 9293, 3.10.7.4), and we follow what it answers.
 		 */
+		strip_ours(f, p, s->options & OPT_HELLO, s, a);
 		return;
 	} else if (!again) {
 		if (p->mode == MODE_DRAIN) {
@@ -301,6 +323,9 @@ VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 		note_ecn_asked(f, p, s, a);
 	else if (strips_accecn(f, p, s->flags))
 		a->flags &= (uint16_t)~TCP_AE;
+	if (!(f->flags & FLOW_GUEST_OPENED))
+		hello_offered(f, p, s, a);
+	strip_ours(f, p, s->options & OPT_HELLO, s, a);
 	show_exact_scale(f, p, s, a);
 }
 
@@ -311,6 +336,25 @@ VCC_INLINE bool answers_known_syn(const struct vcc_flow *f, const struct vcc_seg
 	bool known = again ? seq_plausible(f->rcv_nxt, s->ack) : s->ack - f->rcv_nxt <= UINT16_MAX;
 
 	return (f->flags & FLOW_SYN_SEEN_PEER) && known;
+}
+
+/* The guest's answer to who asked for ECN on the peer's side; ours, where it has none to give. */
+VCC_INLINE void note_ecn_given(struct vcc_flow *f, const struct vcc_params *p,
+			       const struct vcc_segment *s, struct vcc_action *a)
+{
+	f->flags &= ~(uint32_t)(FLOW_ECN_GUEST | FLOW_ECN_FABRIC);
+	if (!accepts_accecn(s->flags))
+		f->flags &= ~(uint32_t)FLOW_ACCECN_GUEST;
+	if (!(f->flags & FLOW_ECN_ASKED))
+		return;
+	if (f->flags & FLOW_ACCECN_GUEST) {
+		f->flags |= FLOW_ECN_GUEST;
+	} else if (accepts_ecn(s->flags)) {
+		f->flags |= FLOW_ECN_GUEST | FLOW_ECN_FABRIC;
+	} else if (brings_ecn(f, p)) {
+		f->flags |= FLOW_ECN_FABRIC;
+		a->flags = (uint16_t)((a->flags & ~TCP_ECN_BITS) | TCP_ECE);
+	}
 }
 
 VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p,
@@ -330,27 +374,24 @@ VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p
 		if (brings_ecn(f, p) && (f->flags & FLOW_ECN_FABRIC) &&
 		    !(f->flags & FLOW_ECN_GUEST))
 			a->flags = (uint16_t)((a->flags & ~TCP_ECN_BITS) | TCP_ECE);
+		strip_ours(f, p, false, s, a);
+		hello_accept(f, s, a);
 		return;
 	}
-	if (!(f->flags & FLOW_SYN_SEEN_GUEST)) {
+	bool first = !(f->flags & FLOW_SYN_SEEN_GUEST);
+
+	if (first) {
 		start_sequence(f, s);
 		negotiate(f, s, false);
 		if (!(f->flags & FLOW_WSCALE))
 			f->wscale_peer = f->wscale_shown = 0;
 	}
-	f->flags &= ~(uint32_t)(FLOW_ECN_GUEST | FLOW_ECN_FABRIC);
-	if (!accepts_accecn(s->flags))
-		f->flags &= ~(uint32_t)FLOW_ACCECN_GUEST;
-	if (!(f->flags & FLOW_ECN_ASKED))
-		return;
-	if (f->flags & FLOW_ACCECN_GUEST) {
-		f->flags |= FLOW_ECN_GUEST;
-	} else if (accepts_ecn(s->flags)) {
-		f->flags |= FLOW_ECN_GUEST | FLOW_ECN_FABRIC;
-	} else if (brings_ecn(f, p)) {
-		f->flags |= FLOW_ECN_FABRIC;
-		a->flags = (uint16_t)((a->flags & ~TCP_ECN_BITS) | TCP_ECE);
-	}
+	note_ecn_given(f, p, s, a);
+	syn_without_ect(f, p, a);
+	strip_ours(f, p, false, s, a);
+	if (first)
+		hello_answer(f, p, s);
+	hello_accept(f, s, a);
 }
 
 /* The ACK that ends a handshake which the peer began. */

@@ -18,13 +18,13 @@ VCC_INLINE void reduction_begin(struct vcc_flow *f, const struct vcc_params *p,
 				enum vcc_congestion cause)
 {
 	VCC_LAW(f->ca_state == CA_OPEN);
-	f->prr_prior_segs = f->cc.cwnd_segs;
+	f->prr_prior_segs = (uint16_t)vcc_min(f->cc.cwnd_segs, UINT16_MAX);
 	f->prr_delivered_bytes = 0;
 	f->prr_out_bytes = 0;
 	f->recover = f->snd_nxt;
 	f->reductions++;
-	f->ca_state = cause == CONGESTION_ECN ? CA_CWR : CA_RECOVERY;
-	cc_on_congestion(f->underlay, &f->cc, cause);
+	f->ca_state = cause == CONGESTION_LOSS ? CA_RECOVERY : CA_CWR;
+	cc_on_congestion(f->underlay, &f->cc, cause, p);
 	if (!p->prr)
 		f->cc.cwnd_segs = vcc_min(f->cc.cwnd_segs, f->cc.ssthresh_segs);
 	/* RFC 3168, 6.1.2: CWR tells of a reduction for whatever reason. */

@@ -11,12 +11,14 @@
 #ifndef VCC_PUSH_H
 #define VCC_PUSH_H
 
-#include "vcc.h"
+#include "cap.h"
 
 /* The flags that a data segment of the guest shall carry. Counts it towards the burst. */
-VCC_INLINE uint16_t push_flags(struct vcc_flow *f, const struct vcc_segment *s)
+VCC_INLINE uint16_t push_flags(struct vcc_flow *f, const struct vcc_params *p,
+			       const struct vcc_segment *s)
 {
-	uint32_t burst_segs = vcc_max(f->cc.cwnd_segs / 2, 1);
+	uint32_t cwnd_segs = cap_segs(f, p, f->cc.cwnd_segs);
+	uint32_t burst_segs = vcc_max(cwnd_segs / 2, 1);
 	uint32_t segs = 1;
 
 	/* The header of a super-segment speaks for its last segment (Linux: tcp_gso_segment). */
@@ -26,6 +28,9 @@ VCC_INLINE uint16_t push_flags(struct vcc_flow *f, const struct vcc_segment *s)
 
 	uint32_t place = (f->segs_since_ack - 1) % burst_segs + 1;
 
+	/* A window of one segment has nothing to follow: a delayed ACK would only idle the path. */
+	if (cwnd_segs == 1)
+		return s->flags | TCP_PSH;
 	if (burst_segs >= 2 && place == burst_segs)
 		return s->flags | TCP_PSH;
 	/* A short segment ends what the application wrote, and a native sender pushes that. */

@@ -77,11 +77,14 @@ VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment
 
 	if (end == s->seq || !seq_plausible(f->snd_una, end))
 		return SENT_NOTHING;
-	/* The guest's own cut is the truth about its segment size (it knows the path MTU). */
+	/*
+	 * The guest's own cut is the truth about its segment size (it knows the path MTU), as far
+	 * as the handshake allows: windows count in these, and are not the guest's to choose.
+	 */
 	if (s->seg_bytes)
-		f->mss_bytes = (uint16_t)s->seg_bytes;
+		f->mss_bytes = (uint16_t)vcc_min(s->seg_bytes, f->mss_max_bytes);
 	else if (s->payload_bytes > f->mss_bytes)
-		f->mss_bytes = (uint16_t)vcc_min(s->payload_bytes, 65535);
+		f->mss_bytes = (uint16_t)vcc_min(s->payload_bytes, f->mss_max_bytes);
 
 	if (seq_after(end, f->snd_nxt)) {
 		if (f->snd_nxt == f->snd_una)
@@ -147,6 +150,7 @@ VCC_INLINE struct ack_news track_acked(struct vcc_flow *f, const struct vcc_segm
 		if (f->dupacks)
 			news.delivered_bytes = close_hole(f, news.acked_bytes);
 		f->snd_una = s->ack;
+		f->flags &= ~(uint32_t)FLOW_PRODDED;
 		f->progress_us = now_us; /* RFC 6298, 5.3 */
 		f->rto_backoff = 0;
 		news.rtt_us = rtt_sample(f, s->ack, now_us);

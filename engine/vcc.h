@@ -47,6 +47,29 @@ enum vcc_option {
 	OPT_SACK_PERMITTED = 0x04,
 	OPT_TIMESTAMPS = 0x08,
 	OPT_SACK = 0x10, /* at least one SACK block */
+	OPT_HELLO = 0x20,
+	OPT_PACK = 0x40,
+	OPT_FACK = 0x80,
+	OPT_OURS_BAD = 0x100, /* of a kind of ours, but of another length or version */
+};
+
+/* Options that only two vcc ends say to each other; feedback.h has their layout. */
+#define OPT_OURS (OPT_HELLO | OPT_PACK | OPT_FACK | OPT_OURS_BAD)
+
+/*
+ * What a Hello says. The answer differs from the question, so that a middlebox that echoes options
+ * which it does not know is not taken for a vcc end.
+ */
+enum vcc_hello {
+	HELLO_NONE = 0,
+	HELLO_OFFER = 1,  /* on a SYN: this end gives and takes feedback */
+	HELLO_ACCEPT = 2, /* on a SYN-ACK: so does this one */
+};
+
+/* The receiver half's cumulative counters, 24 bits each as in RFC 9768, 3.2.1. */
+struct vcc_feedback {
+	uint32_t ect0_bytes; /* payload that came as ECT, unmarked */
+	uint32_t ce_bytes;   /* payload that came marked */
 };
 
 /* What a shell parsed. A GSO or GRO super-segment is one segment with segs > 1. */
@@ -55,30 +78,50 @@ struct vcc_segment {
 	uint32_t seq;
 	uint32_t ack; /* valid where TCP_ACK is set */
 	uint32_t payload_bytes;
-	uint32_t seg_bytes; /* payload of each full segment of a super-segment; else 0 */
-	uint16_t window;    /* the field as it stands in the header, unscaled */
-	uint16_t flags;	    /* enum vcc_tcp_flag */
-	uint16_t mss;	    /* value of the MSS option, where OPT_MSS */
-	uint8_t wscale;	    /* value of the Window Scale option, where OPT_WSCALE */
-	uint8_t options;    /* enum vcc_option */
-	uint8_t ip_ecn;	    /* enum vcc_ip_ecn */
+	uint32_t seg_bytes;	      /* payload of each full segment of a super-segment; else 0 */
+	uint16_t window;	      /* the field as it stands in the header, unscaled */
+	uint16_t flags;		      /* enum vcc_tcp_flag */
+	uint16_t mss;		      /* value of the MSS option, where OPT_MSS */
+	uint16_t options;	      /* enum vcc_option */
+	uint8_t wscale;		      /* value of the Window Scale option, where OPT_WSCALE */
+	uint8_t hello;		      /* enum vcc_hello, where OPT_HELLO */
+	uint8_t ip_ecn;		      /* enum vcc_ip_ecn */
+	uint8_t option_room_bytes;    /* what the header can still take */
+	struct vcc_feedback feedback; /* where OPT_PACK or OPT_FACK */
 };
 
 enum vcc_verdict {
 	VCC_PASS = 0,
 	VCC_DROP = 1,
+	VCC_CONSUME = 2, /* it was for us alone: not passed on, and no loss */
+};
+
+/* What the shell adds to the segment, or sends beside it. */
+enum vcc_emit {
+	EMIT_NOTHING = 0,
+	EMIT_HELLO, /* add the option, saying action.hello */
+	EMIT_PACK,  /* add the option, saying action.feedback */
+	EMIT_FACK,  /* beside it: its header alone, with the option, acknowledging a byte less */
 };
 
 /* What the shell does with the segment: each field is the value that it shall leave with. */
 struct vcc_action {
 	uint8_t verdict; /* enum vcc_verdict */
 	uint8_t ip_ecn;
-	uint8_t wscale; /* meaningful where the segment carries the option */
-	uint8_t forget; /* the flow has ended: remove its state */
+	uint8_t wscale;	 /* meaningful where the segment carries the option */
+	uint8_t forget;	 /* the flow has ended: remove its state */
+	uint8_t strip;	 /* bool: options of ours leave the segment */
+	uint8_t emit;	 /* enum vcc_emit */
+	uint8_t hello;	 /* enum vcc_hello, with EMIT_HELLO */
+	uint8_t police;	 /* bool: dropped for it reaches beyond the window */
+	uint8_t forged;	 /* bool: options or counters of ours that cannot be meant */
+	uint8_t dupacks; /* vcc_deadline only: so many copies of its last ACK go to the guest */
+	uint8_t update;	 /* vcc_deadline only, bool: one with `window` goes to the guest */
 	uint16_t flags;
 	uint16_t window;
-	uint16_t mss;	      /* meaningful where the segment carries the option */
-	uint32_t deadline_ms; /* vcc_deadline only: call again after so long */
+	uint16_t mss;		      /* meaningful where the segment carries the option */
+	uint32_t deadline_ms;	      /* vcc_deadline only: call again after so long */
+	struct vcc_feedback feedback; /* with EMIT_PACK and EMIT_FACK */
 };
 
 /* Where a connection stands, as far as the shell's port has seen it. */
@@ -119,6 +162,17 @@ enum vcc_flow_flag {
 	FLOW_WINDOW_SHOWN = 1 << 16,   /* window_shown and window_received are valid */
 	FLOW_ECN_FELL_BACK = 1 << 17,  /* a SYN with ECN went unanswered (RFC 3168, 6.1.1.1) */
 	FLOW_WINDOW_LIMITED = 1 << 18, /* in this round trip the guest used its whole window */
+	FLOW_HELLO_OFFERED = 1 << 19,  /* a SYN with our offer passed, from either side */
+	FLOW_FEEDBACK = 1 << 20,       /* the far end is under vcc: agreed in the handshake */
+	FLOW_FEEDBACK_HEARD = 1 << 21, /* it has reported */
+	FLOW_FEEDBACK_LOST = 1 << 22,  /* it no longer does, or said what cannot be: classic ECN */
+	FLOW_REPORT_DUE = 1 << 23,     /* receiver half: the counters moved since the last report */
+	FLOW_REPORT_CE = 1 << 24,      /* likewise, and some of it was marked */
+	FLOW_PEER_DCTCP = 1 << 25,     /* the peer itself is DCTCP (RFC 8257) */
+	FLOW_ECE_HEARD = 1 << 26,      /* the peer echoes marks by ECE */
+	FLOW_UNHEARD = 1 << 27,	       /* nobody reports marks: data goes without ECT */
+	FLOW_PRODDED = 1 << 28,	    /* duplicate ACKs went to the guest, and nothing came since */
+	FLOW_WITHHOLDING = 1 << 29, /* an overdraft is being withheld from the window */
 };
 
 /* What a congestion control owns: these, and nothing else of the flow. */
@@ -129,48 +183,65 @@ struct vcc_cc_state {
 	uint32_t own[4];       /* private to the algorithm */
 };
 
-/* The state of one connection at one port. */
+/*
+ * The state of one connection at one port. Data and ACKs are worked on by different CPUs, so what
+ * both touch comes first: each cache line that moves between them costs as much as the arithmetic.
+ */
 struct vcc_flow {
+	uint32_t flags; /* enum vcc_flow_flag */
+	uint32_t last_seen_ms;
 	/* Sequence tracking of the guest's data (RFC 9293, 3.3.1). */
 	uint32_t snd_una;
 	uint32_t snd_nxt;
 	uint32_t right_edge; /* furthest ack + window that the guest has been shown */
-	uint32_t recover;    /* snd_nxt at the last reduction (RFC 6582, 3.2) */
 	uint32_t rcv_nxt;    /* what the guest expects of the peer next */
-	struct vcc_cc_state cc;
-	/* Proportional Rate Reduction (RFC 6937, 3). */
-	uint32_t prr_prior_segs;
-	uint32_t prr_delivered_bytes;
-	uint32_t prr_out_bytes;
 	/* Congestion window validation (RFC 7661): the largest flight of this round trip. */
-	uint32_t flight_max_bytes;
 	uint32_t round_end;
+	uint32_t flight_max_bytes;
+	uint32_t rtt_seq;
+	uint32_t rtt_sent_us;
+	uint16_t mss_bytes; /* payload of the guest's full segment */
+	uint16_t segs_since_ack;
+	uint8_t stage;	  /* enum vcc_stage */
+	uint8_t ca_state; /* enum vcc_ca_state */
+	uint8_t underlay; /* enum vcc_underlay */
+	uint8_t dupacks;
+	struct vcc_cc_state cc;
+	/* Sender half: what the far end has reported of our data. */
+	uint32_t unreported_bytes; /* sent and not reported yet, retransmissions included */
+	uint32_t feedback_ack;	   /* furthest acknowledgement that came with a report */
+	struct vcc_feedback heard; /* its counters */
+	/* Receiver half: what has come for the guest. */
+	struct vcc_feedback counted;
+	uint32_t uncounted_bytes; /* came since the last report */
+	uint32_t recover;	  /* snd_nxt at the last reduction (RFC 6582, 3.2) */
 	/* RTT and RTO (RFC 6298); scaled as there: srtt by 8, rttvar by 4. */
 	uint32_t srtt_us8;
 	uint32_t rttvar_us4;
-	uint32_t rtt_seq;
-	uint32_t rtt_sent_us;
-	uint32_t progress_us; /* last time the retransmission timer was restarted */
-	uint32_t last_seen_ms;
-	uint32_t flags; /* enum vcc_flow_flag */
+	uint32_t progress_us;	  /* last time the retransmission timer was restarted */
+	uint16_t window_shown;	  /* last window field that the guest was given */
+	uint16_t window_received; /* the field that stood there before */
+	uint8_t wscale_peer;	  /* the scale of the windows that the peer sends */
+	uint8_t wscale_shown;	  /* the scale that the guest was told */
+	uint8_t rto_backoff;	  /* doublings of the RTO (RFC 6298, 5.5) */
+	uint8_t timer_is_near;	  /* the shell's own, not the engine's */
+	/* Policing: what the guest took beyond its window is withheld from the one that follows. */
+	uint32_t overdraft_until;
+	uint16_t overdraft_bytes;
+	/* Proportional Rate Reduction (RFC 6937, 3). */
+	uint16_t prr_prior_segs;
+	uint32_t prr_delivered_bytes;
+	uint32_t prr_out_bytes;
 	/* Counted for the person who looks. */
-	uint32_t marks;		  /* ACKs that carried ECE */
+	uint32_t marks;		  /* ACKs and reports that told of marks */
 	uint32_t reductions;	  /* of the window, for ECN or loss */
 	uint32_t retransmissions; /* segments that the guest sent again */
 	uint32_t drops;		  /* segments that we dropped */
 	uint32_t guest_cwrs;	  /* segments on which the guest set CWR itself */
-	uint16_t mss_bytes;	  /* payload of the guest's full segment */
-	uint16_t segs_since_ack;
-	uint16_t window_shown;	  /* last window field that the guest was given */
-	uint16_t window_received; /* the field that stood there before */
-	uint8_t stage;		  /* enum vcc_stage */
-	uint8_t ca_state;	  /* enum vcc_ca_state */
-	uint8_t underlay;	  /* enum vcc_underlay */
-	uint8_t dupacks;
-	uint8_t wscale_peer;  /* the scale of the windows that the peer sends */
-	uint8_t wscale_shown; /* the scale that the guest was told */
-	uint8_t rto_backoff;  /* doublings of the RTO (RFC 6298, 5.5) */
-	uint8_t reserved;
+	uint16_t policed;	  /* of the drops: data beyond the window; stays at its maximum */
+	uint16_t forged;	  /* options of ours that were not believed; likewise */
+	uint16_t mss_max_bytes;	  /* what the handshake allows mss_bytes to be */
+	uint16_t reserved;
 };
 
 enum vcc_mode {
@@ -185,18 +256,29 @@ enum vcc_guest_ecn {
 	GUEST_ECN_OVERRIDE,
 };
 
+/* Of beta_1024: AC/DC's beta of 1. */
+#define BETA_ONE 1024u
+
 /* How one port's flows are treated; never written by the engine. */
 struct vcc_params {
-	uint8_t underlay;  /* enum vcc_underlay: for new flows */
-	uint8_t mode;	   /* enum vcc_mode */
-	uint8_t guest_ecn; /* enum vcc_guest_ecn */
-	uint8_t prr;	   /* bool: reduce by RFC 6937, else at once */
-	uint8_t pace_push; /* bool: the PSH rule of push.h */
-	uint8_t reserved[3];
+	uint8_t underlay;   /* enum vcc_underlay: for new flows */
+	uint8_t mode;	    /* enum vcc_mode */
+	uint8_t guest_ecn;  /* enum vcc_guest_ecn */
+	uint8_t prr;	    /* bool: reduce by RFC 6937, else at once */
+	uint8_t pace_push;  /* bool: the PSH rule of push.h */
+	uint8_t feedback;   /* bool: offer and accept PACK and FACK */
+	uint8_t police;	    /* bool: drop data beyond the window that we allowed */
+	uint8_t trace;	    /* bool, for the shell: tell of each ACK */
+	uint16_t beta_1024; /* dctcp-priority's (AC/DC, equation 1): 0 to BETA_ONE */
+	uint8_t emit;	    /* bool: duplicate ACKs for a guest whose own timeout is far off */
+	uint8_t reserved;
 	uint32_t window_floor_segs;   /* a shown window never falls below; at least 1 */
 	uint32_t initial_window_segs; /* RFC 6928 */
 	uint32_t window_max_bytes;    /* windows up to this size are shown exactly */
+	uint32_t cap_bytes;	      /* no window is larger; 0: no such limit */
+	uint32_t cap_bytes_per_ms;    /* nor larger than this rate times the RTT; likewise */
 	uint32_t rto_min_us;
+	uint32_t emit_after_us;	      /* without progress for so long, duplicate ACKs go out */
 	uint32_t established_idle_ms; /* forgotten after so long without a segment */
 	uint32_t handshake_idle_ms;
 	uint32_t closed_idle_ms;

@@ -42,13 +42,24 @@ VCC_INLINE uint16_t window_translate(const struct vcc_flow *f, uint16_t window)
 	return (uint16_t)vcc_min((uint32_t)window << shift, UINT16_MAX);
 }
 
-/* How the guest is told of the right edge that it has seen, or of its flight; never 0. */
+/* From an ACK to the right edge that the guest has seen, or to the end of its flight. */
+VCC_INLINE uint32_t held_bytes(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return seq_distance(s->ack, seq_max(f->right_edge, f->snd_nxt));
+}
+
+/* How the guest is told of that; never 0. */
 VCC_INLINE uint32_t window_held(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	uint32_t unit = 1u << f->wscale_shown;
-	uint32_t held_bytes = seq_distance(s->ack, seq_max(f->right_edge, f->snd_nxt));
 
-	return vcc_max((held_bytes + unit - 1) >> f->wscale_shown, 1);
+	return vcc_max((held_bytes(f, s) + unit - 1) >> f->wscale_shown, 1);
+}
+
+/* The same on an old ACK: to who has missed the newer ones it is news, and must not be more. */
+VCC_INLINE uint32_t window_old(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return vcc_max(held_bytes(f, s) >> f->wscale_shown, 1);
 }
 
 /*

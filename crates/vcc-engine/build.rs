@@ -30,11 +30,15 @@ fn main() {
     build.compile("vcc_engine");
 
     let bindings = bindgen::Builder::default()
-        .header_contents("engine.h", "#include \"abi.h\"\n#include \"cc/cc.h\"\n")
+        .header_contents("bindings.h", "#include \"abi.h\"\n#include \"engine.h\"\n")
         .clang_args(["-ffreestanding".into(), format!("-I{}", engine.display())])
         .clang_arg(format!("-I{}", datapath.display()))
         .allowlist_type("vcc_.*")
+        .allowlist_type("(cubic|dctcp)_own")
         .allowlist_var("SSTHRESH_INFINITE")
+        .allowlist_var("BETA_ONE")
+        .allowlist_var("(CUBIC|DCTCP)_.*")
+        .allowlist_var("CWND_MAX_SEGS")
         .prepend_enum_name(false)
         .default_enum_style(bindgen::EnumVariation::Consts)
         .derive_default(true)

@@ -26,6 +26,11 @@ bool vcc_native_is_managed(const struct vcc_flow *f)
 	return is_managed(f);
 }
 
+uint32_t vcc_native_rto_us(const struct vcc_flow *f, uint32_t rto_min_us)
+{
+	return rto_us(f, rto_min_us);
+}
+
 const char *vcc_native_underlay_name(uint32_t underlay)
 {
 	return cc_name(underlay);

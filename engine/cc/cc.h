@@ -62,8 +62,23 @@ VCC_INLINE void cc_init(uint32_t underlay, struct vcc_cc_state *cc, uint32_t ini
 	VCC_LAW(cc->cwnd_segs >= 1);
 }
 
-VCC_INLINE void cc_on_ack(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
+VCC_APART int cc_on_feedback(uint32_t underlay, struct vcc_cc_state *cc,
+			     const struct vcc_cc_ack *ack)
 {
+	if (!cc || !ack)
+		return -1;
+	switch (underlay) {
+#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_feedback(cc, ack))
+#include "list.h"
+#undef VCC_CC
+	}
+	return 0;
+}
+
+VCC_APART int cc_on_ack(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
+{
+	if (!cc || !ack)
+		return -1;
 	switch (underlay) {
 #define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_ack(cc, ack))
 #include "list.h"
@@ -71,27 +86,34 @@ VCC_INLINE void cc_on_ack(uint32_t underlay, struct vcc_cc_state *cc, const stru
 	}
 	cc->cwnd_segs = vcc_min(cc->cwnd_segs, CWND_MAX_SEGS);
 	VCC_LAW(cc->cwnd_segs >= 1);
+	return 0;
 }
 
-VCC_INLINE void cc_on_congestion(uint32_t underlay, struct vcc_cc_state *cc,
-				 enum vcc_congestion cause)
+VCC_APART int cc_on_congestion(uint32_t underlay, struct vcc_cc_state *cc,
+			       enum vcc_congestion cause, const struct vcc_params *p)
 {
+	if (!cc || !p)
+		return -1;
 	switch (underlay) {
-#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_congestion(cc, cause))
+#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_congestion(cc, cause, p))
 #include "list.h"
 #undef VCC_CC
 	}
 	VCC_LAW(cc->ssthresh_segs >= 1);
+	return 0;
 }
 
-VCC_INLINE void cc_on_timeout(uint32_t underlay, struct vcc_cc_state *cc)
+VCC_APART int cc_on_timeout(uint32_t underlay, struct vcc_cc_state *cc)
 {
+	if (!cc)
+		return -1;
 	switch (underlay) {
 #define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_timeout(cc))
 #include "list.h"
 #undef VCC_CC
 	}
 	VCC_LAW(cc->cwnd_segs >= 1 && cc->ssthresh_segs >= 1);
+	return 0;
 }
 
 VCC_INLINE void cc_on_idle(uint32_t underlay, struct vcc_cc_state *cc, uint32_t initial_window_segs)

@@ -4,8 +4,9 @@
  * the engine infers. A file NAME.h defines, for some prefix P,
  *
  *	P_init(cc, initial_window_segs)
+ *	P_on_feedback(cc, ack)		every ACK and report: how much was marked
  *	P_on_ack(cc, ack)		cwnd may grow; not called while a reduction is under way
- *	P_on_congestion(cc, cause)	set ssthresh_segs; how cwnd gets there is prr.h's matter
+ *	P_on_congestion(cc, cause, p)	set ssthresh_segs; how cwnd gets there is prr.h's matter
  *	P_on_timeout(cc)		set ssthresh_segs and cwnd_segs (RFC 5681, 3.1)
  *	P_on_idle(cc, initial_window_segs)	the restart window (RFC 5681, 4.1)
  *
@@ -27,18 +28,24 @@
 enum vcc_cc_trait {
 	CC_CONTROLS = 1, /* its window is enforced on the guest */
 	CC_ECN = 2,	 /* it wants ECN on the fabric */
+	CC_ECT_ALL = 4,	 /* and all that it sends ECT, retransmissions and ACKs (RFC 8311, 4.3) */
 };
 
 enum vcc_congestion {
-	CONGESTION_ECN,
+	CONGESTION_ECN,	 /* marks, told byte for byte */
+	CONGESTION_ECHO, /* a latched ECE: there were marks, nobody knows how many (RFC 3168) */
 	CONGESTION_LOSS,
 };
 
 struct vcc_cc_ack {
-	uint32_t acked_bytes;  /* newly acknowledged by this ACK */
-	uint32_t marked_bytes; /* of these, reported as having met congestion */
-	uint32_t rtt_us;       /* a new sample, or 0 */
+	uint32_t acked_bytes;	 /* newly acknowledged by this ACK */
+	uint32_t reported_bytes; /* newly known to have arrived, marked or not */
+	uint32_t marked_bytes;	 /* of these, those that met congestion */
+	uint32_t srtt_us;	 /* smoothed (RFC 6298), or 0 before the first sample */
 	uint32_t mss_bytes;
+	uint32_t now_us;
+	uint32_t snd_una; /* after this ACK */
+	uint32_t snd_nxt;
 	bool window_limited; /* the guest used what it was given (RFC 7661) */
 };
 

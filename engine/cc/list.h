@@ -6,3 +6,7 @@
 #include "transparent.h"
 #include "reno.h"
 #include "reno_ecn.h"
+#include "dctcp.h"
+#include "dctcp_priority.h"
+
+#include "cubic.h"

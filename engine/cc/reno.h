@@ -15,6 +15,13 @@ VCC_INLINE void reno_init(struct vcc_cc_state *cc, uint32_t initial_window_segs)
 	cc->credit_bytes = 0;
 }
 
+/* To Reno it is all the same how much of a window was marked. */
+VCC_INLINE void reno_on_feedback(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
+{
+	(void)cc;
+	(void)ack;
+}
+
 VCC_INLINE void reno_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
 {
 	if (!ack->window_limited)
@@ -38,9 +45,11 @@ VCC_INLINE void reno_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *ac
 	}
 }
 
-VCC_INLINE void reno_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion cause)
+VCC_INLINE void reno_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion cause,
+				   const struct vcc_params *p)
 {
 	(void)cause;
+	(void)p;
 	cc->ssthresh_segs = vcc_max(cc->cwnd_segs / 2, RENO_MIN_SSTHRESH_SEGS);
 	cc->credit_bytes = 0;
 }

@@ -11,16 +11,24 @@ VCC_INLINE void transparent_init(struct vcc_cc_state *cc, uint32_t initial_windo
 	cc->ssthresh_segs = SSTHRESH_INFINITE;
 }
 
+VCC_INLINE void transparent_on_feedback(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
+{
+	(void)cc;
+	(void)ack;
+}
+
 VCC_INLINE void transparent_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
 {
 	(void)cc;
 	(void)ack;
 }
 
-VCC_INLINE void transparent_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion cause)
+VCC_INLINE void transparent_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion cause,
+					  const struct vcc_params *p)
 {
 	(void)cc;
 	(void)cause;
+	(void)p;
 }
 
 VCC_INLINE void transparent_on_timeout(struct vcc_cc_state *cc)

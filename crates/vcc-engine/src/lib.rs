@@ -39,6 +39,17 @@ unsafe extern "C-unwind" {
         now_us: u64,
     ) -> Action;
     fn vcc_native_is_managed(flow: *const sys::vcc_flow) -> bool;
+    fn vcc_native_rto_us(flow: *const sys::vcc_flow, rto_min_us: u32) -> u32;
+}
+
+/// What two vcc ends tell each other on a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Feedback {
+    /// The far end did not say that it is under vcc.
+    None,
+    Agreed,
+    /// Agreed on, but then it ceased or could not be believed.
+    Lost,
 }
 
 /// The state of one connection: the same bytes as in the kernel's map.
@@ -77,6 +88,31 @@ impl FlowState {
     pub fn is_managed(&self) -> bool {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_is_managed(&self.0) }
+    }
+
+    /// The retransmission timeout that a sender in the guest's place would have (RFC 6298).
+    pub fn rto_us(&self, params: &Params) -> u32 {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_rto_us(&self.0, params.0.rto_min_us) }
+    }
+
+    /// The mean fraction of marked bytes, where the underlay is DCTCP or one of its kind.
+    pub fn alpha(&self) -> Option<f64> {
+        let underlay = Underlay::from_number(self.underlay)?;
+        let has_alpha = ["dctcp", "dctcp-priority"].contains(&underlay.name());
+        let alpha = f64::from(self.cc.own[sys::DCTCP_ALPHA as usize]);
+        (has_alpha && self.is_managed()).then(|| alpha / f64::from(sys::DCTCP_ALPHA_ONE))
+    }
+
+    /// Whether the far end is under vcc and tells of marked bytes.
+    pub fn feedback(&self) -> Feedback {
+        if self.has(sys::FLOW_FEEDBACK_LOST) {
+            Feedback::Lost
+        } else if self.has(sys::FLOW_FEEDBACK) {
+            Feedback::Agreed
+        } else {
+            Feedback::None
+        }
     }
 
     /// Is one of `enum vcc_flow_flag` set?

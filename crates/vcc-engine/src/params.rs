@@ -95,12 +95,21 @@ impl Default for Params {
             guest_ecn: GuestEcn::Leave.number(),
             prr: 1,
             pace_push: 1,
-            reserved: [0; 3],
+            feedback: 1,
+            police: 0,
+            trace: 0,
+            beta_1024: sys::BETA_ONE as u16,
+            emit: 0,
+            reserved: 0,
             window_floor_segs: 1,
             initial_window_segs: 10,
             // Scale 5: 10 Gbit/s at 1.6 ms, for 8 of 1448 bytes of MSS.
             window_max_bytes: 2 << 20,
+            cap_bytes: 0,
+            cap_bytes_per_ms: 0,
             rto_min_us: 200_000,
+            // AC/DC, 5: what its hosts have for RTO_min.
+            emit_after_us: 10_000,
             // A forgotten flow whose scale was rewritten would crawl, so a silent one is kept long.
             established_idle_ms: 5 * 24 * 60 * MINUTE_MS,
             // Longer than Linux keeps trying: 127 s for a SYN, 63 s for a SYN-ACK.

@@ -38,8 +38,14 @@ fn random_segment(rng: &mut Rng, flow: &FlowState, now_us: u64) -> Segment {
         flags,
         mss: rng.pick(&[0, 1, 13, 536, 1460, 8960, u16::MAX]),
         wscale: rng.pick(&[0, 1, 7, 10, 14, 15, 255]),
-        options: rng.next() as u8 & 0x1f,
+        options: rng.next() as u16 & 0x1ff,
+        hello: rng.range(0, 3) as u8,
+        option_room_bytes: rng.pick(&[0, 7, 8, 28, 40]),
         ip_ecn: rng.range(0, 4) as u8,
+        feedback: sys::vcc_feedback {
+            ect0_bytes: rng.pick(&[0, 1, 1449, 0xff_ffff, u32::MAX]),
+            ce_bytes: rng.pick(&[0, 1, 1448, 0x80_0000]),
+        },
     }
 }
 
@@ -54,6 +60,13 @@ fn random_params(rng: &mut Rng) -> Params {
         p.window_floor_segs = rng.pick(&[0, 1, 2, 1000]);
         p.initial_window_segs = rng.pick(&[0, 1, 10, 65_535]);
         p.window_max_bytes = rng.pick(&[0, 1, 65_535, 2 << 20, 1 << 30, u32::MAX]);
+        p.feedback = rng.range(0, 2) as u8;
+        p.police = rng.range(0, 2) as u8;
+        p.emit = rng.range(0, 2) as u8;
+        p.beta_1024 = rng.pick(&[0, 512, 1024, u16::MAX]);
+        p.cap_bytes = rng.pick(&[0, 1, 20_000, u32::MAX]);
+        p.cap_bytes_per_ms = rng.pick(&[0, 1, 12_500, u32::MAX]);
+        p.emit_after_us = rng.pick(&[0, 10_000, u32::MAX]);
         p.rto_min_us = rng.pick(&[0, 1000, 200_000, u32::MAX]);
     })
 }
@@ -78,7 +91,8 @@ fn random_segments_break_nothing() {
                 0..2 => {
                     let action = conn.flow.from_guest(&conn.params, &segment);
                     assert_eq!(action.window, segment.window, "seed {seed}, step {step}");
-                    assert!(!is_dropped(&action), "seed {seed}, step {step}");
+                    let policed = params.0.police != 0 && action.police != 0;
+                    assert_eq!(is_dropped(&action), policed, "seed {seed}, step {step}");
                 }
                 2..4 => {
                     let action = conn.flow.to_guest(&conn.params, &segment);

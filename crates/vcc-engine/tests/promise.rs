@@ -11,9 +11,10 @@ const MAIN: &str = r#"
 int main(void)
 {
 	struct vcc_cc_state cc = {};
+	struct vcc_params params = {};
 
 	cc_init(UNDERLAY_gentle, &cc, 80);
-	cc_on_congestion(UNDERLAY_gentle, &cc, CONGESTION_ECN);
+	cc_on_congestion(UNDERLAY_gentle, &cc, CONGESTION_ECN, &params);
 	printf("%s %u\n", cc_name(UNDERLAY_gentle), cc.ssthresh_segs);
 	return 0;
 }

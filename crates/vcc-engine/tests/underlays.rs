@@ -35,10 +35,9 @@ fn underlays_are_found_by_the_names_they_show() {
 #[test]
 fn numbers_do_not_move() {
     // They are in the state of live flows: the list may only be appended to.
-    let numbers: Vec<u8> = ["transparent", "reno", "reno-ecn"]
-        .map(|name| name.parse::<Underlay>().unwrap().number())
-        .into();
-    assert_eq!(numbers, [0, 1, 2]);
+    let names = ["transparent", "reno", "reno-ecn", "dctcp", "dctcp-priority", "cubic"];
+    let numbers = names.map(|name| name.parse::<Underlay>().unwrap().number());
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
 }
 
 #[test]
@@ -94,7 +93,7 @@ fn the_defaults_are_those_of_the_trial() {
 
 #[test]
 fn the_state_is_small() {
-    // A map entry a connection: 192 bytes at most.
+    // A map entry a connection; three cache lines hold it with its key.
     let bytes = size_of::<vcc_engine::FlowState>();
-    assert!(bytes <= 192, "{bytes} bytes");
+    assert!(bytes <= 172, "{bytes} bytes");
 }

@@ -41,6 +41,9 @@ pub enum Error {
     #[error("flow {flow}: {problem}")]
     Traffic { flow: usize, problem: String },
 
+    #[error("the guests cannot have their congestion controls: {0}")]
+    Guests(String),
+
     #[error("cannot attach vcc to the port of {host}: {problem}")]
     Attach { host: String, problem: String },
 

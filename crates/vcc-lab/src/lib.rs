@@ -4,6 +4,7 @@
 //! paper measured there. [`run`] builds it from network namespaces without names and an emulator
 //! that queues in virtual time, and reports what came of it.
 
+mod catalogue;
 mod emulator;
 mod error;
 mod experiment;
@@ -15,13 +16,16 @@ mod random;
 mod report;
 mod run;
 mod system;
+mod tracking;
 mod traffic;
 mod translate;
+mod wire;
 
+pub use catalogue::{Experiment, Summary, experiments, load, run};
 pub use error::{Error, Result};
-pub use experiment::{Case, Experiment, Schedule, Stack, Summary, experiments, load};
+pub use experiment::Stack;
 pub use report::{
     CaseReport, Figure, FlowReport, Machine, MetricReport, Report, RunReport, Series, Verdict,
     render_svg, render_table,
 };
-pub use run::{Event, Progress, RunOptions, run};
+pub use run::{Event, Progress, RunOptions};

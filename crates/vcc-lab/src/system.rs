@@ -76,6 +76,14 @@ impl Epoll {
         check(result).map(drop).doing(|| "watch a descriptor".into())
     }
 
+    pub fn remove(&self, fd: RawFd) -> Result<()> {
+        let nothing = std::ptr::null_mut();
+        // SAFETY: for this operation the kernel ignores the event, which may be null.
+        let result =
+            unsafe { libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, nothing) };
+        check(result).map(drop).doing(|| "no longer watch a descriptor".into())
+    }
+
     /// The tokens of what is ready, after at most so long.
     pub fn wait(&mut self, timeout_ns: u64) -> Result<impl Iterator<Item = usize> + use<'_>> {
         let timeout = libc::timespec {

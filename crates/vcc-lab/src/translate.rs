@@ -1,11 +1,17 @@
-//! vcc on the ports of an experiment: the only file of the lab that knows `vcc-port`.
+//! vcc on the ports of an experiment's hosts.
 
 use crate::emulator::Control;
 use crate::error::{Doing, Error, Result};
+use crate::experiment::{Vcc, VccMode};
+use crate::fabric::HostId;
 use crate::hosts::Hosts;
-use crate::run::Guest;
+use crate::system::now_ns;
+use crate::tracking::Tracking;
+use crate::traffic::Senders;
 use serde::Serialize;
+use std::fmt::Display;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::thread::{Builder, Scope, ScopedJoinHandle, sleep};
 use std::time::Duration;
 use vcc_engine::{FlowState, Mode, Params, Segment, sys};
@@ -17,32 +23,63 @@ pub struct Translation {
     options: AttachOptions,
 }
 
-/// How an experiment file describes it, by the names that vcc itself uses.
-#[derive(Debug, Clone, Copy)]
-pub struct TranslationNames<'a> {
-    pub mode: &'a str,
-    pub underlay: &'a str,
-    pub guest_ecn: &'a str,
-    pub prr: bool,
-    pub pace_push: bool,
+/// The field that is wrong, and what it may be.
+type Refusal = (&'static str, String);
+
+/// Flows are read many times a second, and the kernel goes through the whole table for that.
+const MAX_FLOWS: u32 = 1024;
+
+/// What an experiment file says, as vcc wants to hear it.
+fn options(vcc: &Vcc, mode: Mode) -> std::result::Result<AttachOptions, Refusal> {
+    let mut options = AttachOptions { mode, max_flows: MAX_FLOWS, ..AttachOptions::default() };
+    if let Some(name) = &vcc.underlay {
+        options.underlay = name.parse().map_err(refusal("underlay"))?;
+    }
+    if let Some(name) = &vcc.guest_ecn {
+        options.guest_ecn = name.parse().map_err(refusal("guest_ecn"))?;
+    }
+    options.prr = vcc.prr.unwrap_or(options.prr);
+    options.pace_push = vcc.pace_push.unwrap_or(options.pace_push);
+    if let Some(segs) = vcc.floor_segs {
+        options.window_floor_segs = segs.get();
+    }
+    options.police = vcc.police.unwrap_or(options.police);
+    options.feedback = vcc.feedback.unwrap_or(options.feedback);
+    if let Some(beta) = vcc.beta {
+        options.beta_1024 = (beta.get() * 1024.0).round() as u16;
+    }
+    options.cap_bytes = vcc.cap_bytes.and_then(|cap| NonZeroU32::new(cap.get()));
+    if let Some(cap_mbps) = vcc.cap_mbps {
+        // 125 bytes a millisecond are a megabit a second.
+        options.cap_bytes_per_ms = NonZeroU32::new((cap_mbps.get() * 125.0).round() as u32);
+    }
+    Ok(options)
+}
+
+fn refusal<E: Display>(field: &'static str) -> impl Fn(E) -> Refusal {
+    move |error| (field, error.to_string())
 }
 
 impl Translation {
-    /// `Err` names the field and what it may be.
-    pub fn parse(names: &TranslationNames) -> std::result::Result<Self, (&'static str, String)> {
-        let wrong = |field| move |error: vcc_engine::ParseNameError| (field, error.to_string());
-        let options = AttachOptions {
-            mode: names
-                .mode
-                .parse()
-                .map_err(|error| ("vcc", format!("{error}, or off for none")))?,
-            underlay: names.underlay.parse().map_err(wrong("underlay"))?,
-            guest_ecn: names.guest_ecn.parse().map_err(wrong("guest_ecn"))?,
-            prr: names.prr,
-            pace_push: names.pace_push,
-            ..AttachOptions::default()
+    /// None where vcc is off.
+    pub fn new(vcc: &Vcc) -> std::result::Result<Option<Self>, Refusal> {
+        let mode = match vcc.mode {
+            VccMode::Off => return Ok(None),
+            VccMode::Enforce => Mode::Enforce,
+            VccMode::Shadow => Mode::Shadow,
         };
-        Ok(Self { options })
+        Ok(Some(Self { options: options(vcc, mode)? }))
+    }
+
+    /// With as much room for connections as vcc has by default, for those who read them seldom.
+    pub fn for_many_flows(&self) -> AttachOptions {
+        let max_flows = AttachOptions::default().max_flows;
+        AttachOptions { max_flows, ..self.options.clone() }
+    }
+
+    /// Whether it changes what its host sends and receives.
+    pub fn enforces(&self) -> bool {
+        self.options.mode == Mode::Enforce
     }
 
     /// Whether it makes a guest without ECN an ECN one to the fabric. The engine is asked: does
@@ -58,12 +95,12 @@ impl Translation {
     }
 
     fn look_every(&self) -> Duration {
-        if self.options.mode == Mode::Shadow { EVERY_WINDOW } else { NOW_AND_THEN }
+        if self.options.mode == Mode::Shadow { IN_THE_SHADOW } else { NOW_AND_THEN }
     }
 }
 
 /// What a port knows of its guest's flow.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Observation {
     /// Number of the guest.
     pub guest: usize,
@@ -75,60 +112,60 @@ pub struct Observation {
     /// |cwnd - flight| / flight, one for each look at the flow within the window.
     #[serde(skip)]
     pub cwnd_errors: Vec<f64>,
+    /// The windows of vcc and of the guest itself, beside each other, in shadow mode.
+    #[serde(skip)]
+    pub tracking: Tracking,
 }
 
 /// The ports that vcc is attached to; dropping them detaches it.
 pub struct Ports {
-    ports: Vec<(usize, IpAddr, Port)>,
+    ports: Vec<(HostId, IpAddr, Port)>,
     look_every: Duration,
 }
 
-/// A shadow is compared with the guest all the time.
-const EVERY_WINDOW: Duration = Duration::from_millis(2);
+/// A shadow is compared with the guest all the time: a few times between acknowledgements.
+const IN_THE_SHADOW: Duration = Duration::from_micros(200);
 /// Counters are read for their last values only.
 const NOW_AND_THEN: Duration = Duration::from_millis(100);
 
 impl Ports {
-    pub fn attach(hosts: &Hosts, guests: &[Guest]) -> Result<Self> {
+    pub fn attach(hosts: &Hosts, translations: &[(HostId, &Translation)]) -> Result<Self> {
         let mut ports = Vec::new();
         let mut look_every = NOW_AND_THEN;
-        for (number, guest) in guests.iter().enumerate() {
-            let Some(translation) = &guest.translation else { continue };
-            let (namespace, device) = hosts.port(number).ok_or_else(|| Error::Attach {
-                host: format!("guest {}", number + 1),
-                problem: "it has no port: use hosts = \"veth\"".into(),
-            })?;
+        for &(host, translation) in translations {
+            let (namespace, device) = hosts
+                .port(host)
+                .ok_or_else(|| trouble(host, "it has no port: use hosts = \"veth\""))?;
             let port = namespace.inside(|| {
-                Port::attach(&device, &translation.options).map_err(|error| Error::Attach {
-                    host: format!("guest {}", number + 1),
-                    problem: error.to_string(),
-                })
+                Port::attach(&device, &translation.options).map_err(|error| trouble(host, error))
             })?;
-            ports.push((number, hosts.address(number), port));
+            ports.push((host, hosts.address(host), port));
             look_every = look_every.min(translation.look_every());
         }
         Ok(Self { ports, look_every })
     }
 
-    /// Watches the flows, without real-time priority, until the run ends.
+    /// Watches the senders' flows, without real-time priority, until the run ends.
     pub fn observe<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
+        senders: &'scope Senders,
         control: &'scope Control,
     ) -> Result<ScopedJoinHandle<'scope, Result<Vec<Observation>>>> {
         Builder::new()
             .name("observer".into())
-            .spawn_scoped(scope, || self.watch(control))
+            .spawn_scoped(scope, || self.watch(senders, control))
             .doing(|| "start the observer's thread".into())
     }
 
-    fn watch(&self, control: &Control) -> Result<Vec<Observation>> {
+    fn watch(&self, senders: &Senders, control: &Control) -> Result<Vec<Observation>> {
         let mut seen: Vec<Option<Observation>> = vec![None; self.ports.len()];
         while !control.is_stopped() && !self.ports.is_empty() {
-            let in_window = control.window().contains(crate::system::now_ns());
-            for ((number, address, port), seen) in self.ports.iter().zip(&mut seen) {
-                let before = seen.take().map(|seen| seen.cwnd_errors).unwrap_or_default();
-                *seen = look(*number, *address, port, before, in_window)?;
+            for ((host, address, port), seen) in self.ports.iter().zip(&mut seen) {
+                // Hosts are numbered senders first; the others send nothing.
+                if senders.get(*host).is_some() {
+                    look(*host, *address, port, seen, senders, control)?;
+                }
             }
             sleep(self.look_every);
         }
@@ -136,52 +173,74 @@ impl Ports {
     }
 }
 
+fn trouble(host: HostId, problem: impl Display) -> Error {
+    Error::Attach { host: format!("host {}", host + 1), problem: problem.to_string() }
+}
+
 fn look(
-    guest: usize,
+    guest: HostId,
     address: IpAddr,
     port: &Port,
-    mut cwnd_errors: Vec<f64>,
-    in_window: bool,
-) -> Result<Option<Observation>> {
-    let flows = port.flows().map_err(|error| Error::Attach {
-        host: format!("guest {}", guest + 1),
-        problem: format!("its flows cannot be read: {error}"),
-    })?;
-    let Some(flow) = flows.iter().find(|flow| flow.guest.ip() == address) else {
-        return Ok(None);
-    };
+    seen: &mut Option<Observation>,
+    senders: &Senders,
+    control: &Control,
+) -> Result<()> {
+    let window = control.window();
+    let (native, native_ns) = (senders.get(guest), now_ns());
+    let native = native.map(|sender| sender.state()).transpose()?;
+    let flows = port
+        .flows()
+        .map_err(|error| trouble(guest, format_args!("its flows cannot be read: {error}")))?;
+    let ours_ns = now_ns();
+    let Some(flow) = flows.iter().find(|flow| flow.guest.ip() == address) else { return Ok(()) };
     let state = &flow.state;
-    let flight_bytes = f64::from(state.flight_bytes());
-    if in_window && flight_bytes > 0.0 {
-        let cwnd_bytes = f64::from(state.cc.cwnd_segs) * f64::from(state.mss_bytes);
-        cwnd_errors.push((cwnd_bytes - flight_bytes).abs() / flight_bytes);
+    let seen = seen.get_or_insert_with(|| Observation { guest, ..Observation::default() });
+    seen.marks = state.marks;
+    seen.reductions = state.reductions;
+    seen.guest_cwrs = state.guest_cwrs;
+    seen.retransmissions = state.retransmissions;
+    seen.drops = state.drops;
+    if !window.contains(native_ns) {
+        return Ok(());
     }
-    Ok(Some(Observation {
-        guest,
-        marks: state.marks,
-        reductions: state.reductions,
-        guest_cwrs: state.guest_cwrs,
-        retransmissions: state.retransmissions,
-        drops: state.drops,
-        cwnd_errors,
-    }))
+    let flight_bytes = f64::from(state.flight_bytes());
+    if flight_bytes > 0.0 {
+        let cwnd_bytes = f64::from(state.cc.cwnd_segs) * f64::from(state.mss_bytes);
+        seen.cwnd_errors.push((cwnd_bytes - flight_bytes).abs() / flight_bytes);
+    }
+    let since_start_us = |at_ns: u64| (at_ns - window.start_ns) / 1000;
+    if let Some(native) = native {
+        seen.tracking.note_native(since_start_us(native_ns), native);
+        seen.tracking.note_ours(since_start_us(ours_ns), state.snd_una, state.cc.cwnd_segs);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn translation(mode: &str, underlay: &str) -> Translation {
-        let guest_ecn = "leave";
-        let names = TranslationNames { mode, underlay, guest_ecn, prr: true, pace_push: true };
-        Translation::parse(&names).unwrap()
+    fn vcc(mode: VccMode, underlay: &str) -> Vcc {
+        Vcc { mode, underlay: Some(underlay.into()), ..Vcc::default() }
+    }
+
+    fn gives_ecn(mode: VccMode, underlay: &str) -> bool {
+        Translation::new(&vcc(mode, underlay)).unwrap().unwrap().gives_ecn()
     }
 
     #[test]
     fn the_engine_says_who_gets_ecn() {
-        assert!(translation("enforce", "reno-ecn").gives_ecn());
-        assert!(!translation("enforce", "reno").gives_ecn());
-        assert!(!translation("enforce", "transparent").gives_ecn());
-        assert!(!translation("shadow", "reno-ecn").gives_ecn());
+        assert!(gives_ecn(VccMode::Enforce, "reno-ecn"));
+        assert!(!gives_ecn(VccMode::Enforce, "reno"));
+        assert!(!gives_ecn(VccMode::Enforce, "transparent"));
+        assert!(!gives_ecn(VccMode::Shadow, "reno-ecn"));
+    }
+
+    #[test]
+    fn what_vcc_does_not_have_is_refused_by_its_field() {
+        assert!(Translation::new(&vcc(VccMode::Off, "none")).unwrap().is_none());
+        let (field, text) = Translation::new(&vcc(VccMode::Enforce, "none")).unwrap_err();
+        assert_eq!(field, "underlay");
+        assert!(text.contains("'none'") && text.contains("reno-ecn"), "{text}");
     }
 }

@@ -40,6 +40,16 @@ pub const DROPPED: Counter =
     counter(sys::COUNT_DROPPED, "dropped", "dropped: the guest would misread it");
 pub const REWRITE_FAILED: Counter =
     counter(sys::COUNT_REWRITE_FAILED, "rewrite_failed", "dropped: the kernel refused a change");
+pub const POLICED: Counter =
+    counter(sys::COUNT_POLICED, "policed", "dropped: beyond the window that the guest was shown");
+pub const FORGED: Counter =
+    counter(sys::COUNT_FORGED, "forged", "not believed: feedback not agreed on, or impossible");
+pub const REPORT_LOST: Counter =
+    counter(sys::COUNT_REPORT_LOST, "report_lost", "not sent: feedback beside data");
+pub const EVENT_LOST: Counter =
+    counter(sys::COUNT_EVENT_LOST, "event_lost", "not sent to the guest: no `vcc emit` took it");
+pub const TRACE_LOST: Counter =
+    counter(sys::COUNT_TRACE_LOST, "trace_lost", "not recorded: `vcc trace` was too slow");
 
 pub const ALL: [Counter; sys::COUNT_MAX as usize] = [
     NOT_IP,
@@ -54,6 +64,11 @@ pub const ALL: [Counter; sys::COUNT_MAX as usize] = [
     CONTENDED,
     DROPPED,
     REWRITE_FAILED,
+    POLICED,
+    FORGED,
+    REPORT_LOST,
+    EVENT_LOST,
+    TRACE_LOST,
 ];
 
 /// Segments by reason, over all CPUs.
@@ -76,9 +91,9 @@ pub(crate) fn read(map: &MapHandle) -> Result<Counters> {
         let per_cpu = map
             .lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY)
             .map_err(|e| Error::system("read the port's counters", e))?
-            .ok_or(Error::OtherVersion)?;
+            .ok_or_else(|| Error::layout("read the port's counters"))?;
         for value in per_cpu {
-            let value = value.try_into().map_err(|_| Error::OtherVersion)?;
+            let value = value.try_into().map_err(|_| Error::layout("read the port's counters"))?;
             *sum += u64::from_ne_bytes(value);
         }
     }

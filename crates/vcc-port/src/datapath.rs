@@ -1,16 +1,19 @@
 //! The compiled datapath, loaded: programs and maps that belong to no device yet.
 
-use libbpf_rs::{MapCore, MapHandle, Object, ObjectBuilder, OpenObject, ProgramInput, ProgramMut};
+use libbpf_rs::{MapCore, MapHandle, Object, ProgramInput, ProgramMut};
+use vcc_engine::sys;
 
 use crate::flows::Flow;
 use crate::tcx::Hook;
-use crate::{AttachOptions, Counters, Error, Result, counters, flows, kernel, libbpf, params};
+use crate::{AttachOptions, Counters, Error, Result, counters, flows, object, params};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc.bpf.o"));
+const WHAT: &str = "the datapath";
 
 /// Of struct __sk_buff (linux/bpf.h), which is BPF_PROG_RUN's context: size, and where in it the
-/// segment size of a super-segment stands.
+/// mark and the segment size of a super-segment stand.
 const SK_BUFF_BYTES: usize = 192;
+const SK_BUFF_MARK: usize = 8;
 const SK_BUFF_GSO_SIZE: usize = 176;
 
 /// The maps of one port.
@@ -18,6 +21,48 @@ pub(crate) struct Maps {
     pub flows: MapHandle,
     pub params: MapHandle,
     pub counters: MapHandle,
+    pub events: MapHandle,
+    pub traces: MapHandle,
+    pub traced: MapHandle,
+    pub neighbours: MapHandle,
+}
+
+impl Maps {
+    /// All of them, each as `open` finds it by its name.
+    pub(crate) fn open(open: impl Fn(&str) -> Result<MapHandle>) -> Result<Self> {
+        Ok(Self {
+            flows: open("flows")?,
+            params: open("params")?,
+            counters: open("counters")?,
+            events: open("events")?,
+            traces: open("traces")?,
+            traced: open("traced")?,
+            neighbours: open("neighbours")?,
+        })
+    }
+
+    pub(crate) fn with_names(&mut self) -> [(&'static str, &mut MapHandle); 7] {
+        [
+            ("flows", &mut self.flows),
+            ("params", &mut self.params),
+            ("counters", &mut self.counters),
+            ("events", &mut self.events),
+            ("traces", &mut self.traces),
+            ("traced", &mut self.traced),
+            ("neighbours", &mut self.neighbours),
+        ]
+    }
+
+    /// Whether this version of vcc understands what they hold.
+    pub(crate) fn are_understood(&self) -> bool {
+        let sizes = |map: &MapHandle| (map.key_size() as usize, map.value_size() as usize);
+        sizes(&self.flows) == (size_of::<sys::vcc_key>(), size_of::<sys::vcc_entry_abi>())
+            && sizes(&self.params).1 == size_of::<sys::vcc_params>()
+            && self.counters.max_entries() == sys::COUNT_MAX
+            && sizes(&self.traced).1 == size_of::<sys::vcc_key>()
+            && sizes(&self.neighbours)
+                == (size_of::<sys::vcc_neighbour_key>(), size_of::<sys::vcc_neighbour>())
+    }
 }
 
 /// A program of the datapath.
@@ -63,19 +108,15 @@ pub struct Datapath {
 
 impl Datapath {
     pub fn load(options: &AttachOptions) -> Result<Self> {
-        let mut open = open(OBJECT)?;
+        let mut open = object::open(OBJECT, WHAT)?;
         let mut flows = open.maps_mut().find(|map| map.name() == "flows");
         if let Some(flows) = &mut flows {
             flows
                 .set_max_entries(options.max_flows)
                 .map_err(|e| Error::system("limit the number of flows", e))?;
         }
-        let object = load(open)?;
-        let maps = Maps {
-            flows: map(&object, "flows")?,
-            params: map(&object, "params")?,
-            counters: map(&object, "counters")?,
-        };
+        let object = object::load(open, WHAT)?;
+        let maps = Maps::open(|name| map(&object, name))?;
         params::write(&maps.params, &options.params())?;
         Ok(Self { object, maps })
     }
@@ -83,9 +124,26 @@ impl Datapath {
     /// Runs a program on one Ethernet frame, without a device. A `gso_size` other than 0 makes
     /// the frame a super-segment.
     pub fn run(&self, program: Program, frame: &[u8], gso_size: u32) -> Result<RunOutput> {
+        self.run_marked(program, frame, gso_size, 0)
+    }
+
+    /// Runs a clone of a segment from the guest through its second pass, in which it becomes a
+    /// FACK.
+    pub fn run_clone(&self, frame: &[u8], gso_size: u32) -> Result<RunOutput> {
+        self.run_marked(Program::FromGuest, frame, gso_size, sys::FACK_MARK)
+    }
+
+    fn run_marked(
+        &self,
+        program: Program,
+        frame: &[u8],
+        gso_size: u32,
+        mark: u32,
+    ) -> Result<RunOutput> {
         const ROOM_TO_GROW: usize = 256;
         let doing = || format!("run {} on a frame of {} bytes", program.name(), frame.len());
         let mut context = [0; SK_BUFF_BYTES];
+        context[SK_BUFF_MARK..][..4].copy_from_slice(&mark.to_ne_bytes());
         context[SK_BUFF_GSO_SIZE..][..4].copy_from_slice(&gso_size.to_ne_bytes());
         let mut out = vec![0; frame.len() + ROOM_TO_GROW];
         let input = ProgramInput {
@@ -115,23 +173,6 @@ impl Datapath {
     }
 }
 
-/// Opens a BPF object that the crate embeds.
-pub(crate) fn open(object: &[u8]) -> Result<OpenObject> {
-    let (result, said) = libbpf::listen(|| ObjectBuilder::default().open_memory(object));
-    result.map_err(|e| Error::System {
-        doing: "open the datapath".into(),
-        why: format!("{e:#} ({})", said.lines().last().unwrap_or_default()),
-    })
-}
-
-pub(crate) fn load(open: OpenObject) -> Result<Object> {
-    let (result, said) = libbpf::listen(|| open.load());
-    result.map_err(|e| match libbpf::verifier_last_lines(&said) {
-        Some(last_lines) => Error::Verifier { release: kernel::release(), last_lines },
-        None => Error::system("load the datapath", e),
-    })
-}
-
 pub(crate) fn map(object: &Object, name: &str) -> Result<MapHandle> {
     let map = object.maps().find(|map| map.name() == name).ok_or_else(|| lacks(name))?;
     MapHandle::try_from(&map).map_err(|e| Error::system(format!("keep the map `{name}`"), e))
@@ -153,12 +194,14 @@ mod tests {
         if !can_attach() {
             return;
         }
-        let mut open = open(OBJECT).expect("an object");
+        let mut open = object::open(OBJECT, WHAT).expect("an object");
         for mut program in open.progs_mut() {
             // Socket filters may not read packets directly.
             program.set_prog_type(ProgramType::SocketFilter);
         }
-        let Err(error) = load(open) else { panic!("a socket filter that reads packets") };
+        let Err(error) = object::load(open, WHAT) else {
+            panic!("a socket filter that reads packets")
+        };
         let said = error.to_string();
         assert!(said.contains("verifier of Linux"), "{said}");
         assert!(said.contains("invalid bpf_context access"), "{said}");

@@ -33,10 +33,8 @@ pub enum Error {
     #[error("Linux {release} has no TCX, where vcc attaches: it needs Linux 6.6 or newer")]
     NoTcx { release: String },
 
-    #[error(
-        "the verifier of Linux {release} refused the datapath (please report this): {last_lines}"
-    )]
-    Verifier { release: String, last_lines: String },
+    #[error("the verifier of Linux {release} refused {what} (please report this): {last_lines}")]
+    Verifier { release: String, what: String, last_lines: String },
 
     #[error(
         "no BPF file system at {path}, and mounting it failed ({source}): mount -t bpf bpf {path}"
@@ -44,10 +42,30 @@ pub enum Error {
     NoBpfFilesystem { path: String, source: io::Error },
 
     #[error(
-        "this port was attached by another version of vcc, which keeps other data: \
-         `vcc detach --now` it, then attach again"
+        "vcc was attached to `{device}` by another version, which keeps other data: \
+         `vcc detach --now {device}`, then attach again"
     )]
-    OtherVersion,
+    OtherVersion { device: String },
+
+    #[error(
+        "another `vcc trace` records at `{device}`, and there can be one at a time: end it first"
+    )]
+    AlreadyTraced { device: String },
+
+    #[error("another `vcc emit` is at work at `{device}`, and there can be one at a time")]
+    AlreadyEmitting { device: String },
+
+    #[error(
+        "`{device}` was attached without --emit: detach it and attach it again with that, \
+         for nothing is to be sent there"
+    )]
+    NothingToEmit { device: String },
+
+    #[error(
+        "`{device}` is in another network namespace, where vcc cannot send from here: \
+         run it there (`ip netns exec`, `nsenter`)"
+    )]
+    InOtherNamespace { device: String },
 
     #[error("cannot {doing}: {why}")]
     System { doing: String, why: String },
@@ -63,6 +81,11 @@ impl Error {
         } else {
             Self::System { doing, why: answer.words }
         }
+    }
+
+    /// A map that is not what this version of the datapath makes.
+    pub(crate) fn layout(doing: &str) -> Self {
+        Self::System { doing: doing.into(), why: "the kernel's map has another layout".into() }
     }
 
     pub(crate) fn last_os(doing: impl Into<String>) -> Self {

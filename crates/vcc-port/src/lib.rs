@@ -1,8 +1,8 @@
 //! A port: the host side of a guest's network device, with vcc on it.
 //!
 //! This crate compiles the datapath, loads it, attaches it, and reads what it keeps; no other
-//! crate knows BPF. Every port has programs and maps of its own, so that nothing which one guest
-//! does can reach another guest's flows.
+//! crate knows its programs. Every port has programs and maps of its own, so that nothing which one
+//! guest does can reach another guest's flows.
 
 pub mod bench;
 mod bpffs;
@@ -11,26 +11,35 @@ pub mod counters;
 mod datapath;
 mod device;
 pub mod doctor;
+mod emit;
 mod error;
 mod flows;
 mod kernel;
 mod libbpf;
 mod namespace;
+#[doc(hidden)]
+pub mod object;
 mod options;
 mod params;
 mod pins;
 mod plain;
 mod port;
+mod ring;
+mod run_time;
 mod tcx;
 #[doc(hidden)]
 pub mod testing;
+mod trace;
 
 pub use counters::{Counter, Counters};
 pub use datapath::{Datapath, Program, RunOutput};
+pub use emit::{Emitted, Emitter};
 pub use error::Error;
-pub use flows::Flow;
+pub use flows::{Flow, FlowId};
 pub use namespace::Netns;
 pub use options::AttachOptions;
 pub use port::Port;
+pub use run_time::{RunTime, RunTimes};
+pub use trace::{Trace, TraceEvent};
 
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,5 +1,7 @@
 //! What an attachment shall do.
 
+use std::num::NonZeroU32;
+
 use vcc_engine::{GuestEcn, Mode, Params, Underlay, sys};
 
 #[derive(Clone, Debug)]
@@ -13,6 +15,21 @@ pub struct AttachOptions {
     pub prr: bool,
     /// Set PSH as a native sender of the underlay's bursts would.
     pub pace_push: bool,
+    /// Offer and accept feedback of marked bytes between two ends under vcc.
+    pub feedback: bool,
+    /// Drop data beyond the window that the guest was shown.
+    pub police: bool,
+    /// Make duplicate ACKs and window updates for the guest; it takes an [`crate::Emitter`] to
+    /// send them.
+    pub emit: bool,
+    /// Without an acknowledgement for so long, duplicate ACKs are due.
+    pub emit_after_us: u32,
+    /// AC/DC's beta of `dctcp-priority`, in 1/1024: 0 to 1024.
+    pub beta_1024: u16,
+    /// No window is larger.
+    pub cap_bytes: Option<NonZeroU32>,
+    /// No window is larger than this rate times the RTT.
+    pub cap_bytes_per_ms: Option<NonZeroU32>,
     /// Windows up to this size are shown to the guest exactly.
     pub window_max_bytes: u32,
     /// Connections that this port tracks at a time; those beyond pass untouched.
@@ -36,6 +53,13 @@ impl Default for AttachOptions {
             guest_ecn: GuestEcn::Leave,
             prr: params.prr != 0,
             pace_push: params.pace_push != 0,
+            feedback: params.feedback != 0,
+            police: params.police != 0,
+            emit: params.emit != 0,
+            emit_after_us: params.emit_after_us,
+            beta_1024: params.beta_1024,
+            cap_bytes: None,
+            cap_bytes_per_ms: None,
             window_max_bytes: params.window_max_bytes,
             max_flows: 65_536,
             initial_window_segs: params.initial_window_segs,
@@ -56,7 +80,13 @@ impl AttachOptions {
             guest_ecn: self.guest_ecn.number(),
             prr: self.prr.into(),
             pace_push: self.pace_push.into(),
-            reserved: [0; 3],
+            feedback: self.feedback.into(),
+            police: self.police.into(),
+            emit: self.emit.into(),
+            emit_after_us: self.emit_after_us,
+            beta_1024: self.beta_1024.min(sys::BETA_ONE as u16),
+            cap_bytes: self.cap_bytes.map_or(0, NonZeroU32::get),
+            cap_bytes_per_ms: self.cap_bytes_per_ms.map_or(0, NonZeroU32::get),
             window_floor_segs: self.window_floor_segs,
             initial_window_segs: self.initial_window_segs,
             window_max_bytes: self.window_max_bytes,
@@ -64,6 +94,7 @@ impl AttachOptions {
             established_idle_ms: self.established_idle_ms,
             handshake_idle_ms: self.handshake_idle_ms,
             closed_idle_ms: self.closed_idle_ms,
+            ..Params::default().0
         })
     }
 }

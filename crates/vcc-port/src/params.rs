@@ -3,8 +3,8 @@
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use vcc_engine::Params;
 
-use crate::plain::{from_bytes, params_bytes};
-use crate::{Error, Result};
+use crate::plain::{from_bytes, to_bytes};
+use crate::{Error, Result, pins};
 
 const ONLY_ENTRY: [u8; 4] = [0; 4];
 
@@ -14,10 +14,22 @@ pub(crate) fn read(map: &MapHandle) -> Result<Params> {
         .as_deref()
         .and_then(from_bytes)
         .map(Params)
-        .ok_or(Error::OtherVersion)
+        .ok_or_else(|| Error::layout("read the port's parameters"))
 }
 
 pub(crate) fn write(map: &MapHandle, params: &Params) -> Result<()> {
-    map.update(&ONLY_ENTRY, params_bytes(&params.0), MapFlags::ANY)
+    map.update(&ONLY_ENTRY, to_bytes(&params.0), MapFlags::ANY)
         .map_err(|e| Error::system("write the port's parameters", e))
+}
+
+/// Other processes may want to change something else of a pinned port at the same moment.
+pub(crate) fn change(
+    map: &MapHandle,
+    pinned: bool,
+    change: impl FnOnce(&mut Params),
+) -> Result<()> {
+    let _lock = pinned.then(pins::lock).transpose()?;
+    let mut params = read(map)?;
+    change(&mut params);
+    write(map, &params)
 }

@@ -3,21 +3,36 @@
 //! Beside the links the flow map must be pinned too: the kernel cancels the timers of a map as
 //! soon as user space holds it no more, although the programs still use it.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use libbpf_rs::query::LinkTypeInfo;
-use libbpf_rs::{Link, MapHandle};
+use libbpf_rs::{ErrorKind, Link, MapHandle};
 
 use crate::datapath::Maps;
 use crate::device::Device;
-use crate::tcx::Hook;
+use crate::tcx::{self, Hook};
 use crate::{Error, Result, bpffs};
 
 const PORTS: &str = "/sys/fs/bpf/vcc";
-const MAPS: [&str; 3] = ["flows", "params", "counters"];
+
+/// What one process at a time does with a port.
+#[derive(Clone, Copy)]
+pub(crate) enum Role {
+    Tracing,
+    Emitting,
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tracing => "tracing",
+            Self::Emitting => "emitting",
+        }
+    }
+}
 
 /// The directory of one port. A device's name can recur in another network namespace, and the
 /// index of a device in another run of the namespace: the directory carries both.
@@ -53,6 +68,11 @@ impl Pin {
         Path::new(PORTS).join(self.directory_name())
     }
 
+    /// What is pinned last and removed first: with it, everything is there.
+    fn complete_path(&self) -> PathBuf {
+        self.link_path(Hook::ToGuest)
+    }
+
     fn link_path(&self, hook: Hook) -> PathBuf {
         self.path().join(format!("{}_link", hook.program_name()))
     }
@@ -72,9 +92,7 @@ impl Pin {
 
     fn create_files(&self, links: &mut [Link; 2], maps: &mut Maps) -> libbpf_rs::Result<()> {
         let path = self.path();
-        for (map, name) in
-            [&mut maps.flows, &mut maps.params, &mut maps.counters].into_iter().zip(MAPS)
-        {
+        for (name, map) in maps.with_names() {
             map.pin(path.join(name))?;
         }
         for (link, hook) in links.iter_mut().zip(Hook::BOTH) {
@@ -88,12 +106,39 @@ impl Pin {
         Ok([open(Hook::FromGuest)?, open(Hook::ToGuest)?])
     }
 
-    pub(crate) fn open_maps(&self) -> Result<Maps> {
+    /// The maps; None if another version of vcc pinned them.
+    pub(crate) fn open_maps(&self) -> Result<Option<Maps>> {
         let path = self.path();
-        let open =
-            |name| MapHandle::from_pinned_path(path.join(name)).map_err(|e| self.cannot_open(e));
-        let [flows, params, counters] = MAPS;
-        Ok(Maps { flows: open(flows)?, params: open(params)?, counters: open(counters)? })
+        let foreign = Cell::new(false);
+        let maps = Maps::open(|name| {
+            MapHandle::from_pinned_path(path.join(name)).map_err(|e| {
+                foreign.set(e.kind() == ErrorKind::NotFound);
+                self.cannot_open(e)
+            })
+        });
+        match maps {
+            Ok(maps) => Ok(maps.are_understood().then_some(maps)),
+            Err(_) if foreign.get() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes a role until the file is dropped, or the process ends; None if another has it.
+    pub(crate) fn take(&self, role: Role) -> Result<Option<File>> {
+        let doing = || format!("lock what is pinned for `{}`", self.device.name);
+        let path = self.path().join(role.name());
+        match fs::create_dir(&path) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(Error::system(doing(), e));
+            }
+            _ => {}
+        }
+        let directory = File::open(&path).map_err(|e| Error::system(doing(), e))?;
+        match lock_file(&directory, libc::LOCK_EX | libc::LOCK_NB) {
+            Ok(()) => Ok(Some(directory)),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(Error::system(doing(), e)),
+        }
     }
 
     fn cannot_open(&self, error: libbpf_rs::Error) -> Error {
@@ -102,14 +147,11 @@ impl Pin {
 
     /// Whether the device has gone, or whoever made the directory died half way.
     fn is_stale(&self) -> Result<bool> {
-        let maps = MAPS.into_iter().map(|name| self.path().join(name));
-        let links = Hook::BOTH.into_iter().map(|hook| self.link_path(hook));
-        if !maps.chain(links).all(|path| path.exists()) {
+        if !self.complete_path().exists() {
             return Ok(true);
         }
         for link in self.open_links()? {
-            let info = link.info().map_err(|e| Error::system("read a pinned link", e))?;
-            if matches!(info.info, LinkTypeInfo::Tcx(tcx) if tcx.ifindex == 0) {
+            if !tcx::is_attached(&link)? {
                 return Ok(true);
             }
         }
@@ -119,8 +161,17 @@ impl Pin {
     pub(crate) fn remove(&self) -> Result<()> {
         let path = self.path();
         let remove_all = || {
+            match fs::remove_file(self.complete_path()) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
             for entry in fs::read_dir(&path)? {
-                fs::remove_file(entry?.path())?;
+                let entry = entry?;
+                if entry.file_type()?.is_dir() {
+                    fs::remove_dir(entry.path())?;
+                } else {
+                    fs::remove_file(entry.path())?;
+                }
             }
             fs::remove_dir(&path)
         };
@@ -175,11 +226,16 @@ pub(crate) fn lock() -> Result<File> {
     bpffs::require()?;
     fs::create_dir_all(PORTS).map_err(failed)?;
     let directory = File::open(PORTS).map_err(failed)?;
-    // SAFETY: the call takes no pointers, and the descriptor is open.
-    if unsafe { libc::flock(directory.as_raw_fd(), libc::LOCK_EX) } < 0 {
-        return Err(failed(io::Error::last_os_error()));
-    }
+    lock_file(&directory, libc::LOCK_EX).map_err(failed)?;
     Ok(directory)
+}
+
+fn lock_file(file: &File, operation: libc::c_int) -> io::Result<()> {
+    // SAFETY: the call takes no pointers, and the descriptor is open.
+    if unsafe { libc::flock(file.as_raw_fd(), operation) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

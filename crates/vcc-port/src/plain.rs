@@ -12,6 +12,23 @@ unsafe impl Plain for sys::vcc_params {}
 unsafe impl Plain for sys::vcc_key {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_entry_abi {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_event {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_neighbour {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_neighbour_key {}
+
+/// # Safety
+/// The type must have no padding.
+pub(crate) unsafe trait Dense: Plain {}
+
+// SAFETY: its own `reserved` fills the only hole.
+unsafe impl Dense for sys::vcc_params {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_key {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_neighbour_key {}
 
 /// None where the length differs from the type's.
 pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
@@ -19,8 +36,7 @@ pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
     (bytes.len() == size_of::<T>()).then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
 }
 
-pub(crate) fn params_bytes(params: &sys::vcc_params) -> &[u8] {
-    // SAFETY: pointer and length are those of the value, which has no padding: its own
-    // `reserved` fills the only hole.
-    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(params).cast(), size_of_val(params)) }
+pub(crate) fn to_bytes<T: Dense>(value: &T) -> &[u8] {
+    // SAFETY: pointer and length are those of the value, all of whose bytes are initialised.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of_val(value)) }
 }

@@ -4,7 +4,10 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
+use libbpf_rs::query::LinkTypeInfo;
 use libbpf_rs::{AsRawLibbpf, Link, ProgramMut, libbpf_sys};
+
+use crate::{Error, Result};
 
 /// The most programs that one hook of a device holds (BPF_MPROG_MAX).
 const MAX_PROGRAMS: usize = 64;
@@ -83,6 +86,12 @@ pub(crate) fn attach(
         Some(link) => Ok(unsafe { Link::from_ptr(link) }),
         None => Err(io::Error::last_os_error()),
     }
+}
+
+/// Whether the device is still there and nobody took the program off.
+pub(crate) fn is_attached(link: &Link) -> Result<bool> {
+    let info = link.info().map_err(|e| Error::system("read what a link is attached to", e))?;
+    Ok(!matches!(info.info, LinkTypeInfo::Tcx(tcx) if tcx.ifindex == 0))
 }
 
 /// The name of a loaded program; None if it has gone.

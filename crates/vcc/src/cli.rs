@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{attach, bench, detach, doctor, flows, lab, ports};
+use crate::commands::{attach, bench, detach, doctor, emit, flows, lab, ports, trace};
 use crate::output;
 
 /// Another congestion control for the fabric than the guests have: vcc sits on the host side of
@@ -24,6 +24,8 @@ pub enum Command {
     Detach(detach::Arguments),
     Flows(flows::Arguments),
     Ports(ports::Arguments),
+    Trace(trace::Arguments),
+    Emit(emit::Arguments),
     Lab(lab::Arguments),
     Bench(bench::Arguments),
 }

@@ -1,8 +1,11 @@
 //! The command: parses what it is told, asks the crates below, prints what they answer.
 
+mod beta;
 mod cli;
 mod commands;
+mod interrupt;
 mod output;
+mod rate;
 mod size;
 mod table;
 
@@ -23,6 +26,8 @@ fn main() -> ExitCode {
         Command::Detach(arguments) => commands::detach::run(&arguments),
         Command::Flows(arguments) => commands::flows::run(&arguments),
         Command::Ports(arguments) => commands::ports::run(&arguments),
+        Command::Trace(arguments) => commands::trace::run(&arguments),
+        Command::Emit(arguments) => commands::emit::run(&arguments),
         Command::Lab(arguments) => commands::lab::run(&arguments),
         Command::Bench(arguments) => commands::bench::run(&arguments),
     };

@@ -6,6 +6,8 @@ pub const PEER_ISS: u32 = 0xffff_fff0;
 /// The window field that the peer shows unless a test says otherwise: 2 MB at its scale.
 pub const PEER_WINDOW: u16 = 2048;
 pub const PEER_WSCALE: u8 = 10;
+/// What a SYN with a Linux host's options has left of 40 bytes.
+pub const ROOM_BYTES: u8 = 20;
 
 /// One connection as its port sees it, with a clock. Data is addressed by offsets from the first
 /// byte that each side sends.
@@ -45,6 +47,22 @@ impl Conn {
         conn.peer_syn(syn);
         conn.guest_synack(answer);
         conn.peer_ack(0);
+        conn
+    }
+
+    /// The guest opens; the far end is vcc too.
+    pub fn to_vcc(params: Params, guest_iss: u32) -> Self {
+        let answer = linux_syn().accept();
+        let conn = Self::opened(params, guest_iss, linux_syn().room(ROOM_BYTES), answer);
+        assert!(conn.flow.has(sys::FLOW_FEEDBACK));
+        conn
+    }
+
+    /// The peer opens; the far end is vcc too.
+    pub fn from_vcc(params: Params, guest_iss: u32) -> Self {
+        let syn = linux_syn().asking_ecn().offer();
+        let conn = Self::accepted(params, guest_iss, syn, linux_syn().room(ROOM_BYTES));
+        assert!(conn.flow.has(sys::FLOW_FEEDBACK));
         conn
     }
 
@@ -116,7 +134,7 @@ impl Conn {
     pub fn send_segs(&mut self, from: u32, to: u32) {
         let mss_bytes = self.mss();
         for number in from..to {
-            self.send(number * mss_bytes, mss_bytes);
+            self.send(number.wrapping_mul(mss_bytes), mss_bytes);
         }
     }
 
@@ -126,7 +144,7 @@ impl Conn {
 
     /// The peer acknowledges the guest's first `segs` segments.
     pub fn peer_ack_segs(&mut self, segs: u32) -> Action {
-        self.peer_ack(segs * self.mss())
+        self.peer_ack(segs.wrapping_mul(self.mss()))
     }
 
     pub fn mss(&self) -> u32 {

@@ -5,7 +5,7 @@ mod conn;
 mod seg;
 pub mod sim;
 
-pub use conn::{Conn, PEER_ISS, PEER_WINDOW, PEER_WSCALE};
+pub use conn::{Conn, PEER_ISS, PEER_WINDOW, PEER_WSCALE, ROOM_BYTES};
 pub use seg::{Seg, linux_syn, seg};
 
 use vcc_engine::{Action, Params, Segment};
@@ -20,6 +20,16 @@ pub fn params(change: impl FnOnce(&mut vcc_engine::sys::vcc_params)) -> Params {
     params
 }
 
+/// The default parameters with another underlay.
+pub fn underlay(name: &str) -> Params {
+    params(|p| p.underlay = name.parse::<vcc_engine::Underlay>().unwrap().number())
+}
+
+/// What the shell is to add or to send beside: one of `enum vcc_emit`.
+pub fn emits(action: &Action, emit: vcc_engine::sys::vcc_emit) -> bool {
+    u32::from(action.emit) == emit
+}
+
 /// Did the segment leave as it came?
 #[track_caller]
 pub fn assert_untouched(action: &Action, segment: &Segment) {
@@ -29,6 +39,7 @@ pub fn assert_untouched(action: &Action, segment: &Segment) {
     assert_eq!(action.window, segment.window, "window");
     assert_eq!(action.mss, segment.mss, "MSS");
     assert_eq!(action.wscale, segment.wscale, "window scale");
+    assert_eq!((action.strip, action.emit, action.forged), (0, 0, 0), "options of ours");
 }
 
 /// Are all of these TCP flags set?

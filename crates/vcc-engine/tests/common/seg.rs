@@ -35,7 +35,7 @@ macro_rules! ip_ecn_setters {
 macro_rules! option_setters {
     ($($name:ident = $option:ident),*) => { $(
         pub fn $name(mut self) -> Self {
-            self.0.options |= sys::$option as u8;
+            self.0.options |= sys::$option as u16;
             self
         }
     )* };
@@ -55,7 +55,8 @@ impl Seg {
     option_setters!(
         sack_permitted = OPT_SACK_PERMITTED,
         timestamps = OPT_TIMESTAMPS,
-        sack = OPT_SACK
+        sack = OPT_SACK,
+        ours_bad = OPT_OURS_BAD
     );
 
     pub fn seq(mut self, seq: u32) -> Self {
@@ -88,24 +89,58 @@ impl Seg {
 
     pub fn mss(mut self, mss_bytes: u16) -> Self {
         self.0.mss = mss_bytes;
-        self.0.options |= sys::OPT_MSS as u8;
+        self.0.options |= sys::OPT_MSS as u16;
         self
     }
 
     pub fn wscale(mut self, wscale: u8) -> Self {
         self.0.wscale = wscale;
-        self.0.options |= sys::OPT_WSCALE as u8;
+        self.0.options |= sys::OPT_WSCALE as u16;
         self
     }
 
     pub fn without(mut self, option: sys::vcc_option) -> Self {
-        self.0.options &= !(option as u8);
+        self.0.options &= !(option as u16);
         match option {
             sys::OPT_MSS => self.0.mss = 0,
             sys::OPT_WSCALE => self.0.wscale = 0,
             _ => {}
         }
         self
+    }
+
+    /// How many bytes of options the header can still take.
+    pub fn room(mut self, bytes: u8) -> Self {
+        self.0.option_room_bytes = bytes;
+        self
+    }
+
+    fn hello(mut self, hello: sys::vcc_hello) -> Self {
+        self.0.hello = hello as u8;
+        self.0.options |= sys::OPT_HELLO as u16;
+        self
+    }
+
+    pub fn offer(self) -> Self {
+        self.hello(sys::HELLO_OFFER)
+    }
+
+    pub fn accept(self) -> Self {
+        self.hello(sys::HELLO_ACCEPT)
+    }
+
+    fn report(mut self, option: sys::vcc_option, ect0_bytes: u32, ce_bytes: u32) -> Self {
+        self.0.feedback = sys::vcc_feedback { ect0_bytes, ce_bytes };
+        self.0.options |= option as u16;
+        self
+    }
+
+    pub fn pack(self, ect0_bytes: u32, ce_bytes: u32) -> Self {
+        self.report(sys::OPT_PACK, ect0_bytes, ce_bytes)
+    }
+
+    pub fn fack(self, ect0_bytes: u32, ce_bytes: u32) -> Self {
+        self.report(sys::OPT_FACK, ect0_bytes, ce_bytes)
     }
 
     /// The ECN-setup SYN of RFC 3168, 6.1.1.

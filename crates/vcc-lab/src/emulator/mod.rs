@@ -5,7 +5,7 @@ mod lateness;
 pub use lateness::{Lateness, LatenessSummary};
 
 use crate::error::{Doing, Result};
-use crate::fabric::{Fabric, LinkReport, Window};
+use crate::fabric::{Ect, Fabric, LinkReport, ProbeReport, Window};
 use crate::hosts::Tap;
 use crate::system::{Epoll, become_realtime, now_ns};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -57,6 +57,9 @@ impl Control {
 pub struct EmulatorReport {
     pub links: Vec<LinkReport>,
     pub ack_gaps_us: Vec<Vec<u32>>,
+    pub probes: ProbeReport,
+    /// By host.
+    pub ect: Vec<Ect>,
     pub lateness: Lateness,
     /// Frames that could not be read from or written to a TAP.
     pub failures: u64,
@@ -109,6 +112,8 @@ impl<'a> Emulator<'a> {
         Ok(EmulatorReport {
             links: self.fabric.report(),
             ack_gaps_us: self.fabric.take_ack_gaps(),
+            probes: self.fabric.take_probes(),
+            ect: self.fabric.take_ect(),
             lateness: self.lateness,
             failures: self.failures,
             not_realtime,

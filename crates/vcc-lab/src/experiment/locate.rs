@@ -32,38 +32,50 @@ impl From<usize> for Step {
 macro_rules! field {
     ($($step:expr),* $(,)?) => { vec![$($crate::experiment::locate::Step::from($step)),*] };
 }
-pub(super) use field;
+pub(crate) use field;
 
 /// Something that a file says and that cannot be.
 #[derive(Debug)]
-pub struct Problem {
-    pub path: Vec<Step>,
-    pub text: String,
+pub enum Problem {
+    /// What is at this path of a file that can be read is wrong.
+    At { path: Vec<Step>, text: String },
+    /// The reader itself complains.
+    Syntax(toml::de::Error),
 }
 
 impl Problem {
     pub fn new(path: Vec<Step>, text: impl Into<String>) -> Self {
-        Self { path, text: text.into() }
+        Self::At { path, text: text.into() }
     }
 
     pub fn at(self, file: &str, source: &str) -> Error {
-        let line = line_of_offset(source, offset(source, &self.path));
-        Error::Experiment { file: file.into(), line, field: dotted(&self.path), problem: self.text }
+        let (line, field, problem) = match self {
+            Self::At { path, text } => {
+                (line_of_offset(source, offset(source, &path)), dotted(&path), text)
+            }
+            Self::Syntax(error) => {
+                let line = line_of_offset(source, error.span().map_or(0, |span| span.start));
+                (line, key_on_line(source, line), one_line(error.message()))
+            }
+        };
+        Error::Experiment { file: file.into(), line, field, problem }
     }
 }
 
-/// An error of the TOML reader. Its field is the key on the line that it names.
-pub fn syntax_error(file: &str, source: &str, error: &toml::de::Error) -> Error {
-    let at = error.span().map_or(0, |span| span.start);
-    let line = line_of_offset(source, at);
+impl From<toml::de::Error> for Problem {
+    fn from(error: toml::de::Error) -> Self {
+        Self::Syntax(error)
+    }
+}
+
+fn key_on_line(source: &str, line: usize) -> String {
     let text = source.lines().nth(line - 1).unwrap_or_default();
     let key = text.split('=').next().unwrap_or_default().trim();
-    Error::Experiment {
-        file: file.into(),
-        line,
-        field: if key.is_empty() { "syntax".into() } else { key.into() },
-        problem: error.message().split_whitespace().collect::<Vec<_>>().join(" "),
-    }
+    if key.is_empty() { "syntax".into() } else { key.into() }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// `cases[2].name`

@@ -1,41 +1,36 @@
 //! Experiments: what a file says, checked and resolved into cases.
 
+mod change;
+mod check;
 mod file;
-mod locate;
+pub(crate) mod locate;
 mod resolve;
 
 #[cfg(test)]
 pub use file::Bounds;
-pub use file::{Expectation, MetricSpec, PlotKind, Stack};
+pub(crate) use file::{Bytes, Ms};
+pub use file::{Expectation, MetricSpec, PlotKind, Stack, Vcc, VccMode};
 pub use resolve::Case;
 
-use crate::error::{Error, Result};
-use crate::measure;
-use crate::run::Scenario;
-use crate::{fabric::Watch, hosts::Family, hosts::HostForm};
-use file::File;
-use locate::{Problem, field};
-use std::fs;
-use std::path::{Path, PathBuf};
+use crate::error::Result;
+use crate::fabric::Watch;
+use crate::hosts::Limits;
+use crate::run::{Guest, Receivers, Scenario};
+use crate::translate::Translation;
+use file::{File, Group, IntervalUs};
+use locate::{Problem, Step, field};
 
 /// The files of the directory `experiments`: name and text.
-const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
-
-/// Sampling more often than this would take more time than the traffic.
-const SHORTEST_INTERVAL_US: u64 = 100;
+pub(crate) const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
 /// One artefact of a paper: how to measure it, and what the paper measured.
 #[derive(Debug, Clone)]
 pub struct Experiment {
+    /// Where it was read from, and its text.
+    place: String,
+    source: String,
     file: File,
     cases: Vec<Case>,
-}
-
-/// An experiment as a list shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
-    pub id: String,
-    pub title: String,
 }
 
 /// How long one run takes, and how often it is repeated.
@@ -54,81 +49,15 @@ pub struct Plot {
     pub x: Option<String>,
 }
 
-/// The experiments that are built in, in the order of their names.
-pub fn experiments() -> Vec<Summary> {
-    let parsed = EMBEDDED.iter().filter_map(|(name, source)| parse(name, source).ok());
-    parsed.map(|it| Summary { id: it.file.id, title: it.file.title }).collect()
-}
-
-/// An experiment by its id, or from a file.
-pub fn load(id_or_path: &str) -> Result<Experiment> {
-    let embedded = EMBEDDED.iter().find(|(name, _)| name.strip_suffix(".toml") == Some(id_or_path));
-    if let Some((name, source)) = embedded {
-        return parse(name, source);
-    }
-    let path = Path::new(id_or_path);
-    if !path.exists() && !id_or_path.ends_with(".toml") {
-        return Err(Error::NoSuchExperiment(id_or_path.into()));
-    }
-    let source = fs::read_to_string(path)
-        .map_err(|source| Error::Read { path: PathBuf::from(path), source })?;
-    parse(id_or_path, &source)
-}
-
-fn parse(name: &str, source: &str) -> Result<Experiment> {
-    let file: File =
-        toml::from_str(source).map_err(|error| locate::syntax_error(name, source, &error))?;
-    let checked = check(&file).and_then(|()| resolve::cases(&file));
-    let cases = checked.map_err(|problem| problem.at(name, source))?;
-    Ok(Experiment { file, cases })
-}
-
-fn check(file: &File) -> std::result::Result<(), Problem> {
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if file.id.is_empty() || !file.id.chars().all(is_plain) {
-        let text = "an id is made of lower-case letters, digits and hyphens";
-        return Err(Problem::new(field!["id"], text));
-    }
-    let times = &file.duration;
-    let positive = [
-        (field!["duration", "measured_s"], times.measured_s),
-        (field!["duration", "runs"], f64::from(times.runs)),
-        (field!["duration", "quick", "measured_s"], times.quick.measured_s),
-        (field!["duration", "quick", "runs"], f64::from(times.quick.runs)),
-    ];
-    for (at, value) in positive {
-        if value.is_nan() || value <= 0.0 {
-            return Err(Problem::new(at, "must be more than 0"));
-        }
-    }
-    let intervals = [
-        ("windows_every_us", file.observe.windows_every_us),
-        ("queue_every_us", file.observe.queue_every_us),
-    ];
-    for (name, every_us) in intervals {
-        if every_us.is_some_and(|every_us| every_us < SHORTEST_INTERVAL_US) {
-            let text = format!("must be at least {SHORTEST_INTERVAL_US}");
-            return Err(Problem::new(field!["observe", name], text));
-        }
-    }
-    for (index, metric) in file.metrics.iter().enumerate() {
-        for (field, group) in [("of", &metric.of), ("over", &metric.over)] {
-            let Some(name) = group else { continue };
-            if !file.guests.iter().any(|group| group.name == *name) {
-                let text = format!("there is no group of guests '{name}'");
-                return Err(Problem::new(field!["metrics", index, field], text));
-            }
-        }
-        let known = measure::check(metric);
-        known.map_err(|(field, text)| Problem::new(field!["metrics", index, field], text))?;
-    }
-    if let Some(metric) = &file.plot.metric {
-        if !file.metrics.iter().any(|spec| spec.name == *metric) {
-            let text = format!("there is no metric '{metric}'");
-            return Err(Problem::new(field!["plot", "metric"], text));
-        }
-    }
-    Ok(())
+pub(crate) fn parse(name: &str, source: &str) -> Result<Experiment> {
+    let read = || -> std::result::Result<_, Problem> {
+        let file: File = toml::from_str(source)?;
+        check::check(&file)?;
+        let cases = resolve::cases(&file, source)?;
+        Ok((file, cases))
+    };
+    let (file, cases) = read().map_err(|problem| problem.at(name, source))?;
+    Ok(Experiment { place: name.into(), source: source.into(), file, cases })
 }
 
 impl Experiment {
@@ -179,21 +108,72 @@ impl Experiment {
         Schedule { warm_up_s, measured_s, runs }
     }
 
-    pub(crate) fn scenario(&self, case: &Case, schedule: &Schedule, stack: Stack) -> Scenario {
+    /// What vcc itself knows better than this lab, it is asked here: whether it has the underlay
+    /// and the options that the case wants. `kernel_name` is what this machine calls a congestion
+    /// control.
+    pub(crate) fn scenario(
+        &self,
+        case: &Case,
+        schedule: &Schedule,
+        stack: Stack,
+        kernel_name: &dyn Fn(&str) -> String,
+    ) -> Result<Scenario> {
         let observe = &self.file.observe;
-        let (form, family): (HostForm, Family) = (self.file.hosts, self.file.family);
-        Scenario {
+        let us = |interval: Option<IntervalUs>| interval.map(IntervalUs::get);
+        let phases = self.file.duration.phases.get();
+        let mut guests = Vec::new();
+        for (number, group) in case.groups.iter().enumerate() {
+            let place = field!["cases", case.spec, "guests", &group.name, "vcc"];
+            let guest = Guest {
+                group: number,
+                pattern: group.traffic,
+                ecn: group.ecn,
+                tso: group.tso,
+                congestion_control: kernel_name(&group.congestion_control),
+                limits: limits(group),
+                phases: group.phases.map_or(0..phases, |[from, to]| from - 1..to),
+                translation: self.translation(&group.vcc, place)?,
+            };
+            guests.extend((0..group.count.get()).map(|_| guest.clone()));
+        }
+        let place = field!["cases", case.spec, "receivers", "vcc"];
+        Ok(Scenario {
             network: case.network.clone(),
-            form,
-            family,
+            form: self.file.hosts,
+            family: self.file.family,
             sack: stack == Stack::Modern,
-            guests: case.guests.clone(),
+            guests,
+            receivers: Receivers {
+                ecn: case.receivers.ecn,
+                translation: self.translation(&case.receivers.vcc, place)?,
+            },
             warm_up_ns: (schedule.warm_up_s * 1e9) as u64,
             measured_ns: (schedule.measured_s * 1e9) as u64,
-            window_every_us: observe.windows_every_us,
-            watch: Watch { queue_every_us: observe.queue_every_us, ack_gaps: observe.ack_gaps },
+            phases,
+            window_every_us: us(observe.windows_every_us),
+            goodput_every_us: us(observe.goodput_every_us),
+            watch: Watch {
+                queue_every_us: us(observe.queue_every_us),
+                probe_every_us: us(observe.probe_every_us),
+                ack_gaps: observe.ack_gaps,
+            },
             goodput_floor: case.goodput_floor,
-        }
+        })
+    }
+
+    fn translation(&self, vcc: &Vcc, mut place: Vec<Step>) -> Result<Option<Translation>> {
+        Translation::new(vcc).map_err(|(field, text)| {
+            place.push(field.into());
+            Problem::new(place, text).at(&self.place, &self.source)
+        })
+    }
+}
+
+fn limits(group: &Group) -> Limits {
+    Limits {
+        rate_bps: group.rate_limit_mbps.map(|rate| (rate.get() * 1e6) as u64),
+        cwnd_segs: group.cwnd_clamp_segs.map(|segs| segs.get()),
+        rto_min_ms: group.rto_min_ms.map(|ms| ms.get()),
     }
 }
 

@@ -1,40 +1,53 @@
 //! From a file to its cases: changes applied, mixes multiplied out, everything checked.
 
-use super::file::{Expectation, File, Group, GroupChange, Network, NetworkChange};
+use super::change;
+use super::file::{Count, Expectation, File, Group, Network, Receivers, Setup, Vcc, VccMode};
 use super::locate::{Problem, Step, field};
 use crate::fabric::{NetworkSpec, QueueSpec};
 use crate::hosts::HostForm;
-use crate::run::Guest;
-use crate::translate::{Translation, TranslationNames};
 use std::collections::BTreeMap;
 
 type Checked<T> = Result<T, Problem>;
 
 /// More hosts than this are not to be made on one machine.
 const MOST_GUESTS: u32 = 250;
-const LONGEST_DELAY_US: u64 = 1_000_000;
 
 /// One case, ready to be run.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub name: String,
     pub(crate) network: NetworkSpec,
-    pub(crate) guests: Vec<Guest>,
+    /// In the order of the file, with as many guests as the case has of each.
+    pub(crate) groups: Vec<Group>,
+    pub(crate) receivers: Receivers,
     pub(crate) goodput_floor: f64,
     pub(crate) expect: BTreeMap<String, Expectation>,
     pub(crate) x: f64,
     pub(crate) series: String,
     /// The entry of the file that it comes from, and what its mix added to the name.
-    spec: usize,
+    pub(super) spec: usize,
     suffix: String,
 }
 
-pub(super) fn cases(file: &File) -> Checked<Vec<Case>> {
+impl Case {
+    /// The group of each guest, by the guests' numbers.
+    pub(crate) fn group_of_each(&self) -> impl Iterator<Item = usize> {
+        let groups = self.groups.iter().enumerate();
+        groups.flat_map(|(number, group)| (0..group.count.get()).map(move |_| number))
+    }
+}
+
+pub(super) fn cases(file: &File, source: &str) -> Checked<Vec<Case>> {
     let mut all = Vec::new();
     for (index, spec) in file.cases.iter().enumerate() {
         let at = field!["cases", index];
+        if let Some(name) = spec.guests.keys().find(|name| !has_group(file, name)) {
+            let text = format!("there is no group of guests '{name}'");
+            return Err(Problem::new(under(&at, &["guests".into(), name.into()]), text));
+        }
+        let setup = change::setup(source, index)?;
         if spec.mixes.is_empty() {
-            all.push(case(file, index, &at, None)?);
+            all.push(case(file, setup.clone(), index, &[])?);
         }
         for (row, mix) in spec.mixes.iter().enumerate() {
             if mix.len() != file.guests.len() {
@@ -45,7 +58,7 @@ pub(super) fn cases(file: &File) -> Checked<Vec<Case>> {
                 );
                 return Err(Problem::new(under(&at, &["mixes".into(), row.into()]), text));
             }
-            all.push(case(file, index, &at, Some(mix))?);
+            all.push(case(file, setup.clone(), index, mix)?);
         }
     }
     for (index, case) in all.iter().enumerate() {
@@ -58,38 +71,34 @@ pub(super) fn cases(file: &File) -> Checked<Vec<Case>> {
     Ok(all)
 }
 
-fn case(file: &File, index: usize, at: &[Step], mix: Option<&Vec<u32>>) -> Checked<Case> {
+fn has_group(file: &File, name: &str) -> bool {
+    file.guests.iter().any(|group| group.name == name)
+}
+
+/// `mix` is empty where the counts are the groups' own.
+fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case> {
     let spec = &file.cases[index];
-    for name in spec.guests.keys() {
-        if !file.guests.iter().any(|group| group.name == *name) {
-            let text = format!("there is no group of guests '{name}'");
-            return Err(Problem::new(under(at, &["guests".into(), name.into()]), text));
-        }
+    let at = field!["cases", index];
+    let Setup { network, receivers, mut guests } = setup;
+    for (group, count) in guests.iter_mut().zip(mix) {
+        group.count = *count;
     }
-    let mut guests = Vec::new();
-    for (number, group) in file.guests.iter().enumerate() {
-        let mut group = changed(group, spec.guests.get(&group.name));
-        if let Some(mix) = mix {
-            group.count = mix[number];
-        }
-        let place = under(at, &["guests".into(), (&group.name).into()]);
-        if group.count > MOST_GUESTS {
-            let text = format!("{} are more than {MOST_GUESTS} guests", group.count);
-            return Err(Problem::new(under(&place, &["count".into()]), text));
-        }
-        let guest = guest(file, number, &group, &place)?;
-        guests.extend((0..group.count).map(|_| guest.clone()));
+    for group in &guests {
+        check_group(file, group, &under(&at, &["guests".into(), (&group.name).into()]))?;
     }
-    if guests.is_empty() || guests.len() > MOST_GUESTS as usize {
-        let text = format!("has {} guests: it must have 1 to {MOST_GUESTS}", guests.len());
-        return Err(Problem::new(at.to_vec(), text));
+    check_form(file, &receivers.vcc, &under(&at, &["receivers".into()]))?;
+    let senders: u32 = guests.iter().map(|group| group.count.get()).sum();
+    if !(1..=MOST_GUESTS).contains(&senders) {
+        let text = format!("has {senders} guests: it must have 1 to {MOST_GUESTS}");
+        return Err(Problem::new(at, text));
     }
-    let suffix: String = mix.into_iter().flatten().map(|count| format!("-{count}")).collect();
-    let first_count = mix.and_then(|mix| mix.first()).copied().unwrap_or_default();
+    let suffix: String = mix.iter().map(|count| format!("-{}", count.get())).collect();
+    let first_count = mix.first().map_or(0, |count| count.get());
     Ok(Case {
         name: format!("{}{suffix}", spec.name),
-        network: network(file, &spec.network, guests.len(), at)?,
-        guests,
+        network: build_network(file, &network, senders as usize, &at)?,
+        groups: guests,
+        receivers,
         goodput_floor: spec.goodput_floor,
         expect: spec.expect.clone(),
         x: spec.x.unwrap_or(f64::from(first_count)),
@@ -99,84 +108,51 @@ fn case(file: &File, index: usize, at: &[Step], mix: Option<&Vec<u32>>) -> Check
     })
 }
 
-fn changed(group: &Group, change: Option<&GroupChange>) -> Group {
-    let mut group = group.clone();
-    let Some(change) = change.cloned() else { return group };
-    macro_rules! apply {
-        ($($field:ident),*) => { $(if let Some(value) = change.$field { group.$field = value; })* };
-    }
-    apply!(count, ecn, congestion_control, tso, vcc, underlay, guest_ecn, prr, pace_push);
-    group
-}
-
-fn guest(file: &File, number: usize, group: &Group, at: &[Step]) -> Checked<Guest> {
-    let translation = match group.vcc.as_str() {
-        "off" => None,
-        mode => {
-            let names = TranslationNames {
-                mode,
-                underlay: &group.underlay,
-                guest_ecn: &group.guest_ecn,
-                prr: group.prr,
-                pace_push: group.pace_push,
-            };
-            let parsed = Translation::parse(&names);
-            Some(parsed.map_err(|(field, text)| Problem::new(under(at, &[field.into()]), text))?)
+fn check_group(file: &File, group: &Group, at: &[Step]) -> Checked<()> {
+    check_form(file, &group.vcc, at)?;
+    let last = file.duration.phases.get();
+    match group.phases {
+        Some([from, to]) if from < 1 || from > to || to > last => {
+            let text = format!("[{from}, {to}] must be two in order of the phases 1 to {last}");
+            Err(Problem::new(under(at, &["phases".into()]), text))
         }
-    };
-    if translation.is_some() && file.hosts == HostForm::Tap {
-        let text = "a host of form 'tap' has no port for vcc to attach to: use hosts = \"veth\"";
-        return Err(Problem::new(under(at, &["vcc".into()]), text));
+        _ => Ok(()),
     }
-    Ok(Guest {
-        group: number,
-        ecn: group.ecn,
-        tso: group.tso,
-        congestion_control: group.congestion_control.clone(),
-        translation,
-    })
 }
 
-fn network(
+fn check_form(file: &File, vcc: &Vcc, at: &[Step]) -> Checked<()> {
+    if vcc.mode == VccMode::Off || file.hosts == HostForm::Veth {
+        return Ok(());
+    }
+    let text = "a host of form 'tap' has no port for vcc to attach to: use hosts = \"veth\"";
+    Err(Problem::new(under(at, &["vcc".into()]), text))
+}
+
+fn build_network(
     file: &File,
-    change: &NetworkChange,
+    network: &Network,
     senders: usize,
     at: &[Step],
 ) -> Checked<NetworkSpec> {
-    let Network { topology, rate_mbps, edge_rate_mbps, delay_us, queue } = &file.network;
-    let rate_mbps = change.rate_mbps.unwrap_or(*rate_mbps);
-    let edge_rate_mbps = change.edge_rate_mbps.or(*edge_rate_mbps).unwrap_or(rate_mbps);
-    let queue = change.queue.as_ref().unwrap_or(queue);
-    let place = |field: &str, is_changed: bool| {
-        let base = if is_changed { at.to_vec() } else { Vec::new() };
-        under(&base, &["network".into(), field.into()])
-    };
-    for (field, rate_mbps) in [("rate_mbps", rate_mbps), ("edge_rate_mbps", edge_rate_mbps)] {
-        if !(0.1..=1000.0).contains(&rate_mbps) {
-            let text = format!("{rate_mbps} is not within 0.1 and 1000");
-            return Err(Problem::new(place(field, change.rate_mbps.is_some()), text));
-        }
-    }
-    let delay_us = change.delay_us.unwrap_or(*delay_us);
-    if delay_us > LONGEST_DELAY_US {
-        let text = format!("{delay_us} is more than {LONGEST_DELAY_US}");
-        return Err(Problem::new(place("delay_us", change.delay_us.is_some()), text));
-    }
-    let queue_place = place("queue", change.queue.is_some());
-    let Some(spec) = file.queues.get(queue) else {
+    let Some(queue) = file.queues.get(&network.queue) else {
         let known: Vec<&str> = file.queues.keys().map(String::as_str).collect();
-        let text = format!("there is no queue '{queue}': there are {}", known.join(", "));
-        return Err(Problem::new(queue_place, text));
+        let text = format!("there is no queue '{}': there are {}", network.queue, known.join(", "));
+        let steps = ["network".into(), "queue".into()];
+        let is_changed = network.queue != file.network.queue;
+        return Err(Problem::new(under(if is_changed { at } else { &[] }, &steps), text));
     };
-    let rate_bps = (rate_mbps * 1e6) as u64;
-    spec.build(rate_bps, 0).map_err(|text| Problem::new(field!["queues", queue], text))?;
+    let bps = |mbps: f64| (mbps * 1e6) as u64;
+    let rate_bps = bps(network.rate_mbps.get());
+    queue
+        .build(rate_bps, 0)
+        .map_err(|text| Problem::new(field!["queues", &network.queue], text))?;
     Ok(NetworkSpec {
-        topology: *topology,
+        topology: network.topology,
         senders,
         rate_bps,
-        edge_rate_bps: (edge_rate_mbps * 1e6) as u64,
-        delay_ns: delay_us * 1000,
-        queue: spec.clone(),
+        edge_rate_bps: network.edge_rate_mbps.map_or(rate_bps, |rate| bps(rate.get())),
+        delay_ns: network.delay_us.get() * 1000,
+        queue: queue.clone(),
     })
 }
 

@@ -1,4 +1,7 @@
 use super::*;
+use crate::Error;
+use crate::catalogue::{experiments, load};
+use crate::wire;
 
 const SMALL: &str = r#"
 id = "small"
@@ -42,13 +45,22 @@ fn with(more: &str) -> Result<Experiment> {
     parse("small.toml", &format!("{SMALL}{more}\n"))
 }
 
+fn try_scenario(experiment: &Experiment) -> Result<Scenario> {
+    let quick = experiment.schedule(true);
+    experiment.scenario(&experiment.cases()[0], &quick, Stack::NewReno, &|name| name.to_owned())
+}
+
+fn scenario(experiment: &Experiment) -> Scenario {
+    try_scenario(experiment).unwrap()
+}
+
 fn refused(source: &str) -> String {
     parse("small.toml", source).expect_err("must be refused").to_string()
 }
 
 #[test]
 fn every_built_in_experiment_is_sound() {
-    for (name, source) in EMBEDDED {
+    for (name, source) in EMBEDDED.iter().filter(|(_, source)| !wire::is_wire(source)) {
         let experiment = parse(name, source).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(format!("{}.toml", experiment.id()), *name);
         assert!(!experiment.paper().trim().is_empty());
@@ -56,7 +68,23 @@ fn every_built_in_experiment_is_sound() {
         assert!(judged, "{name} expects nothing, so it would always count as reproduced");
     }
     assert_eq!(experiments().len(), EMBEDDED.len());
-    assert!(EMBEDDED.len() >= 11);
+    assert!(EMBEDDED.len() >= 24);
+}
+
+/// The experiments of vCC's paper ask of vcc nothing that it does not have.
+#[test]
+fn what_experiments_ask_of_vcc_it_has() {
+    let (mut asked, name) = (0, |name: &str| name.to_owned());
+    for (file, source) in EMBEDDED.iter().filter(|(file, _)| file.starts_with("vcc-")) {
+        let experiment = parse(file, source).unwrap();
+        let schedule = experiment.schedule(true);
+        for case in experiment.cases() {
+            let scenario = experiment.scenario(case, &schedule, Stack::Modern, &name);
+            let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+            asked += scenario.guests.iter().filter(|guest| guest.translation.is_some()).count();
+        }
+    }
+    assert!(asked > 0);
 }
 
 #[test]
@@ -70,21 +98,62 @@ fn an_experiment_is_found_by_id_and_by_path() {
 
 #[test]
 fn a_case_changes_only_what_it_names() {
-    let more = "guests.legacy = { vcc = \"enforce\", tso = false }\nnetwork.rate_mbps = 100";
+    let more = "guests.legacy = { vcc.mode = \"enforce\", tso = false }\nnetwork.rate_mbps = 100";
     let experiment = with(more).unwrap();
     let case = &experiment.cases()[0];
     assert_eq!((case.network.rate_bps, case.network.edge_rate_bps), (100_000_000, 100_000_000));
     assert_eq!(case.network.delay_ns, 250_000);
+    let guests = scenario(&experiment).guests;
     let guests: Vec<_> =
-        case.guests.iter().map(|it| (it.group, it.ecn, it.tso, it.fabric_ecn())).collect();
+        guests.iter().map(|it| (it.group, it.ecn, it.tso, it.fabric_ecn())).collect();
     let expected = [(0, true, true, true), (0, true, true, true), (1, false, false, true)];
     assert_eq!(guests, expected);
 }
 
 #[test]
+fn a_table_in_a_case_is_laid_over_that_of_the_file() {
+    let source =
+        SMALL.replace("ecn = false", "ecn = false\nvcc = { underlay = \"reno\", prr = false }");
+    let more = "guests.legacy.vcc = { mode = \"enforce\", prr = true }\nreceivers.ecn = false";
+    let experiment = parse("small.toml", &format!("{source}{more}\n")).unwrap();
+    let case = &experiment.cases()[0];
+    let expected = Vcc {
+        mode: VccMode::Enforce,
+        underlay: Some("reno".into()),
+        prr: Some(true),
+        ..Vcc::default()
+    };
+    assert_eq!(case.groups[1].vcc, expected);
+    assert_eq!(case.groups[0].vcc, Vcc::default());
+    assert!(!case.receivers.ecn && case.receivers.vcc == Vcc::default());
+}
+
+#[test]
 fn shadow_mode_gives_no_ecn() {
-    let experiment = with("guests.legacy.vcc = \"shadow\"").unwrap();
-    assert!(!experiment.cases()[0].guests[2].fabric_ecn());
+    let experiment = with("guests.legacy.vcc.mode = \"shadow\"").unwrap();
+    assert!(!scenario(&experiment).guests[2].fabric_ecn());
+}
+
+/// Which underlays there are is vcc's to say, when the case is to be run; the line is the file's.
+#[test]
+fn an_underlay_that_vcc_does_not_have_is_refused_before_the_run() {
+    let source =
+        format!("{SMALL}guests.legacy.vcc = {{ mode = \"enforce\", underlay = \"best\" }}\n");
+    let experiment = parse("small.toml", &source).unwrap();
+    let error = try_scenario(&experiment).unwrap_err().to_string();
+    let line = source.lines().count();
+    let expected =
+        format!("small.toml:{line}: cases[0].guests.legacy.vcc.underlay: unknown underlay 'best'");
+    assert!(error.starts_with(&expected), "{error}");
+}
+
+#[test]
+fn phases_are_numbered_from_one_and_both_ends_count() {
+    let source = SMALL.replace("runs = 3", "runs = 3\nphases = 4");
+    let source = format!("{source}guests.legacy.phases = [2, 3]\n");
+    let experiment = parse("small.toml", &source).unwrap();
+    let guests = scenario(&experiment).guests;
+    assert_eq!((guests[0].phases.clone(), guests[2].phases.clone()), (0..4, 1..3));
 }
 
 #[test]
@@ -95,8 +164,9 @@ fn a_mix_is_one_case_a_row() {
     let names: Vec<&str> = experiment.cases().iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, ["without-9-1", "without-1-9", "base-9-1", "base-1-9"]);
     let case = &experiment.cases()[1];
-    assert_eq!(case.guests.iter().filter(|guest| guest.ecn).count(), 1);
-    assert_eq!((case.guests.len(), case.x, case.series.as_str()), (10, 1.0, "without"));
+    let groups: Vec<usize> = case.group_of_each().collect();
+    assert_eq!(groups, [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+    assert_eq!((case.x, case.series.as_str()), (1.0, "without"));
     let relative_to = case.expect["ratio"].relative_to.as_deref();
     assert_eq!(relative_to, Some("base-1-9"), "the same mix is the one to compare with");
 }
@@ -107,10 +177,12 @@ fn quick_and_stack_make_another_scenario() {
     let case = &experiment.cases()[0];
     let quick = experiment.schedule(true);
     assert_eq!(quick, Schedule { warm_up_s: 0.0, measured_s: 1.0, runs: 1 });
-    let scenario = experiment.scenario(case, &quick, Stack::Modern);
-    assert!(scenario.sack);
-    assert_eq!(scenario.measured_ns, 1_000_000_000);
-    assert!(!experiment.scenario(case, &quick, Stack::NewReno).sack);
+    let name = |name: &str| format!("kernel's {name}");
+    let modern = experiment.scenario(case, &quick, Stack::Modern, &name).unwrap();
+    assert!(modern.sack);
+    assert_eq!(modern.measured_ns, 1_000_000_000);
+    assert_eq!(modern.guests[0].congestion_control, "kernel's reno");
+    assert!(!scenario(&experiment).sack);
     assert_eq!(experiment.schedule(false).runs, 3);
 }
 
@@ -122,13 +194,13 @@ fn errors_say_where_and_what() {
         ("delay_us = 250", "delay_ms = 250", "delay_ms: unknown field `delay_ms`"),
         ("count = 2", "count = -2", "count: invalid value"),
         ("queue = \"plain\"", "queue = \"red9\"", "network.queue: there is no queue 'red9'"),
-        ("rate_mbps = 10", "rate_mbps = 10000", "network.rate_mbps: 10000 is not within"),
+        ("rate_mbps = 10", "rate_mbps = 10000", "rate_mbps: 10000 is not within"),
         ("measured_s = 2", "measured_s = 0", "duration.measured_s: must be more than 0"),
         ("of = \"legacy\"", "of = \"lost\"", "metrics[0].of: there is no group of guests 'lost'"),
         (
             "paper = \"p\"",
             "observe.queue_every_us = 0\npaper = \"p\"",
-            "observe.queue_every_us: must",
+            "observe.queue_every_us: 0 is not within",
         ),
         ("id = \"small\"", "id = \"Small one\"", "id: an id is made of lower-case letters"),
         ("measure = \"goodput_ratio\"", "measure = \"r\"", "metrics[0].measure: there is no"),
@@ -140,12 +212,15 @@ fn errors_say_where_and_what() {
     let last = SMALL.matches('\n').count() + 1;
     for (more, expected) in [
         ("guests.ghost.count = 1", "cases[0].guests.ghost: there is no group"),
-        ("guests.legacy.vcc = \"on\"", "cases[0].guests.legacy.vcc: unknown mode 'on'"),
+        ("guests.legacy.vcc.mode = \"on\"", "guests.legacy.vcc.mode: unknown variant `on`"),
+        ("guests.legacy.vcc.beta = 1.5", "guests.legacy.vcc.beta: 1.5 is not within 0 and 1"),
+        ("guests.legacy.phases = [1, 2]", "guests.legacy.phases: [1, 2] must be two in order"),
+        ("receivers.vcc.mod = \"off\"", "receivers.vcc.mod: unknown field `mod`"),
         ("expect.jane = { min = 1 }", "cases[0].expect.jane: there is no metric 'jane'"),
         ("mixes = [[1, 2, 3]]", "cases[0].mixes[0]: has 3 counts"),
         ("guests = { ecn.count = 0, legacy.count = 0 }", "cases[0]: has 0 guests"),
-        ("guests.ecn.count = 4000000000", "cases[0].guests.ecn.count: 4000000000 are more than"),
-        ("network.delay_us = 2000000", "cases[0].network.delay_us: 2000000 is more than"),
+        ("guests.ecn.count = 4000000000", "guests.ecn.count: 4000000000 is not within"),
+        ("network.delay_us = 2000000", "network.delay_us: 2000000 is not within"),
         ("expect.ratio = { min = 2, max = 1 }", "cases[0].expect.ratio: min 2 is above max 1"),
         ("expect.ratio.relative_to = \"x\"", "cases[0].expect.ratio: there is no case 'x'"),
     ] {
@@ -168,6 +243,6 @@ fn a_queue_that_cannot_be_is_found_before_the_run() {
 fn a_host_without_a_port_cannot_have_vcc() {
     let source = SMALL.replace("paper = \"p\"", "paper = \"p\"\nhosts = \"tap\"");
     assert!(parse("small.toml", &source).is_ok());
-    let error = refused(&format!("{source}guests.legacy.vcc = \"enforce\"\n"));
+    let error = refused(&format!("{source}guests.legacy.vcc.mode = \"enforce\"\n"));
     assert!(error.contains("use hosts = \"veth\""), "{error}");
 }

@@ -20,8 +20,31 @@ pub fn mac_of(host: HostId) -> [u8; 6] {
 
 /// The host that a frame is addressed to; none for broadcast, multicast and strangers.
 pub fn destination(frame: &[u8]) -> Option<HostId> {
-    let mac = frame.get(..6)?;
+    host_of(frame.get(..6)?)
+}
+
+pub fn source(frame: &[u8]) -> Option<HostId> {
+    host_of(frame.get(6..12)?)
+}
+
+fn host_of(mac: &[u8]) -> Option<HostId> {
     (mac[..4] == MAC_PREFIX).then(|| usize::from(u16::from_be_bytes([mac[4], mac[5]])))
+}
+
+/// An IPv4 frame from one host to another with nothing in it: as much of the headers as the
+/// fabric reads, and `ecn` in the ECN field. Fills `frame` to `bytes`.
+pub fn write_bare(frame: &mut Vec<u8>, from: HostId, to: HostId, ecn: u8, bytes: usize) {
+    frame.clear();
+    frame.resize(bytes.max(ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES), 0);
+    address(frame, from, to);
+    frame[12..14].copy_from_slice(&ETHERTYPE_IPV4);
+    frame[14] = 0x45;
+    frame[15] = ecn;
+}
+
+pub fn address(frame: &mut [u8], from: HostId, to: HostId) {
+    frame[..6].copy_from_slice(&mac_of(to));
+    frame[6..12].copy_from_slice(&mac_of(from));
 }
 
 /// The ECN field of the IP header (RFC 3168, 5); none for what is not IP.

@@ -18,6 +18,8 @@ pub struct LinkCounters {
     pub drops_early: u64,
     /// Losses for want of room.
     pub drops_full: u64,
+    /// Those of either kind that could have been marked: ECT or CE.
+    pub drops_ect: u64,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -74,15 +76,16 @@ impl Link {
         self.start_waiting(now_ns);
         let frame_bytes = frame.len() as u64;
         let is_idle = self.waiting.is_empty() && self.busy_until_ns <= now_ns;
-        let verdict = self.queue.admit(&Arrival {
+        let arrival = Arrival {
             now_ns,
             frame_bytes,
             backlog_bytes: self.backlog_bytes,
             idle_since_ns: is_idle.then_some(self.busy_until_ns),
             ecn_capable: frame::is_ecn_capable(&frame),
-        });
+        };
+        let verdict = self.queue.admit(&arrival);
         if self.window.contains(now_ns) {
-            self.counters.note(verdict, frame_bytes);
+            self.counters.note(verdict, &arrival);
         }
         match verdict {
             Verdict::DropEarly | Verdict::DropFull => return Err(frame),
@@ -131,16 +134,18 @@ impl Link {
 }
 
 impl LinkCounters {
-    fn note(&mut self, verdict: Verdict, frame_bytes: u64) {
+    fn note(&mut self, verdict: Verdict, arrival: &Arrival) {
         match verdict {
-            Verdict::DropEarly => self.drops_early += 1,
-            Verdict::DropFull => self.drops_full += 1,
             Verdict::Accept | Verdict::Mark => {
                 self.packets += 1;
-                self.bytes += frame_bytes;
+                self.bytes += arrival.frame_bytes;
                 self.marks += u64::from(verdict == Verdict::Mark);
+                return;
             }
+            Verdict::DropEarly => self.drops_early += 1,
+            Verdict::DropFull => self.drops_full += 1,
         }
+        self.drops_ect += u64::from(arrival.ecn_capable);
     }
 
     pub fn drops(&self) -> u64 {

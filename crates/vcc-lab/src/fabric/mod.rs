@@ -4,18 +4,28 @@
 //! time it was read, and from then on all arithmetic (serialisation, delay, queues, marks) is
 //! done on these times alone. How late the machine is only moves the moment of delivery.
 
+mod ack_gaps;
+mod ect;
 mod frame;
 mod link;
 mod occupancy;
+mod probes;
 mod queue;
 mod topology;
 
+pub use ect::Ect;
 pub use frame::mac_of;
 pub use link::LinkReport;
+#[cfg(test)]
+pub use probes::RttSample;
+pub use probes::{PROBE_BYTES, ProbeReport};
 pub use queue::{AnyQueue, QueueSpec};
 pub use topology::{NetworkSpec, Topology, TopologyKind};
 
+use ack_gaps::AckGaps;
+use ect::EctCounters;
 use link::Link;
+use probes::Probes;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use topology::Node;
@@ -44,6 +54,8 @@ impl Window {
 pub struct Watch {
     /// Sample the bottleneck's queue this often.
     pub queue_every_us: Option<u64>,
+    /// Send a probe through the bottleneck about this often.
+    pub probe_every_us: Option<u64>,
     /// Keep the time between frames that leave a receiver, for each sender.
     pub ack_gaps: bool,
 }
@@ -70,15 +82,10 @@ pub struct Fabric {
     events: BinaryHeap<Reverse<Event>>,
     order: u64,
     window: Window,
-    ack_gaps: Option<Vec<AckGaps>>,
+    probes: Option<Probes>,
+    ack_gaps: Option<AckGaps>,
+    ect: EctCounters,
     spare: Vec<Vec<u8>>,
-}
-
-/// Times between the acknowledgements that go to one host.
-#[derive(Debug, Clone, Default)]
-struct AckGaps {
-    last_ns: Option<u64>,
-    gaps_us: Vec<u32>,
 }
 
 impl Fabric {
@@ -94,13 +101,16 @@ impl Fabric {
             })
             .collect::<Result<_, _>>()?;
         let hosts = topology.hosts();
+        let probes = topology.probes.zip(watch.probe_every_us);
         Ok(Self {
+            probes: probes.map(|(ends, every_us)| Probes::new(ends, every_us, seed)),
+            ect: EctCounters::new(hosts),
             topology,
             links,
             events: BinaryHeap::new(),
             order: 0,
             window: Window::NEVER,
-            ack_gaps: watch.ack_gaps.then(|| vec![AckGaps::default(); hosts]),
+            ack_gaps: watch.ack_gaps.then(|| AckGaps::new(hosts)),
             spare: Vec::new(),
         })
     }
@@ -109,6 +119,7 @@ impl Fabric {
         if window != self.window {
             self.window = window;
             self.links.iter_mut().for_each(|link| link.set_window(window));
+            self.probes.iter_mut().for_each(|probes| probes.set_window(window));
         }
     }
 
@@ -125,25 +136,74 @@ impl Fabric {
 
     /// A host has sent a frame.
     pub fn inject(&mut self, host: HostId, now_ns: u64, frame: Vec<u8>) {
-        self.note_ack(host, now_ns, &frame);
+        if self.window.contains(now_ns) {
+            self.ect.note(host, &frame);
+            if let Some(gaps) = &mut self.ack_gaps {
+                if self.topology.receivers.contains(&host) {
+                    gaps.note(now_ns, &frame);
+                }
+            }
+        }
         self.forward(Node::Host(host), now_ns, frame);
     }
 
     pub fn next_event_ns(&self) -> Option<u64> {
-        self.events.peek().map(|Reverse(event)| event.due_ns)
+        let arrival_ns = self.events.peek().map(|Reverse(event)| event.due_ns);
+        let probe_ns = self.next_probe_ns();
+        arrival_ns.into_iter().chain(probe_ns).min()
+    }
+
+    fn next_probe_ns(&self) -> Option<u64> {
+        self.probes.as_ref().and_then(Probes::due_ns)
     }
 
     /// Moves frames on up to `now_ns`, and returns the first that arrives at a host.
     pub fn next_delivery(&mut self, now_ns: u64) -> Option<Delivery> {
-        while self.next_event_ns()? <= now_ns {
+        loop {
+            let due_ns = self.next_event_ns().filter(|&due_ns| due_ns <= now_ns)?;
+            if self.next_probe_ns() == Some(due_ns) {
+                self.launch_probe(due_ns);
+                continue;
+            }
             let Reverse(event) = self.events.pop()?;
             let frame = self.links[event.link].arrive();
             match self.topology.links[event.link].to {
-                Node::Host(host) => return Some(Delivery { host, due_ns: event.due_ns, frame }),
-                switch => self.forward(switch, event.due_ns, frame),
+                Node::Host(host) => {
+                    if let Some(frame) = self.received(host, due_ns, frame) {
+                        return Some(Delivery { host, due_ns, frame });
+                    }
+                }
+                switch => self.forward(switch, due_ns, frame),
             }
         }
+    }
+
+    fn launch_probe(&mut self, now_ns: u64) {
+        let mut frame = self.buffer();
+        let Some(probes) = &mut self.probes else { return };
+        let from = probes.launch(&mut frame);
+        self.forward(Node::Host(from), now_ns, frame);
+    }
+
+    /// What a host receives; probes never come to one.
+    fn received(&mut self, host: HostId, now_ns: u64, mut frame: Vec<u8>) -> Option<Vec<u8>> {
+        let Some(probes) = self.probes.as_mut().filter(|probes| probes.is_probe(&frame)) else {
+            return Some(frame);
+        };
+        match probes.arrive(host, now_ns, &mut frame) {
+            Some(from) => self.forward(Node::Host(from), now_ns, frame),
+            None => self.spare.push(frame),
+        }
         None
+    }
+
+    pub fn take_probes(&mut self) -> ProbeReport {
+        self.probes.as_mut().map(Probes::report).unwrap_or_default()
+    }
+
+    /// How the data of each host left it, by ECN.
+    pub fn take_ect(&mut self) -> Vec<Ect> {
+        self.ect.take()
     }
 
     /// Ends the observation at the end of the window.
@@ -153,8 +213,7 @@ impl Fabric {
 
     /// Gaps between acknowledgements by the host that they went to, in microseconds.
     pub fn take_ack_gaps(&mut self) -> Vec<Vec<u32>> {
-        let gaps = self.ack_gaps.take().unwrap_or_default();
-        gaps.into_iter().map(|host| host.gaps_us).collect()
+        self.ack_gaps.take().map(AckGaps::into_gaps_us).unwrap_or_default()
     }
 
     fn forward(&mut self, from: Node, now_ns: u64, frame: Vec<u8>) {
@@ -168,20 +227,12 @@ impl Fabric {
                 self.order += 1;
                 self.events.push(Reverse(Event { due_ns, order: self.order, link }));
             }
-            Err(dropped) => self.spare.push(dropped),
-        }
-    }
-
-    fn note_ack(&mut self, from: HostId, now_ns: u64, frame: &[u8]) {
-        let Some(all) = &mut self.ack_gaps else { return };
-        if !self.topology.receivers.contains(&from) || !self.window.contains(now_ns) {
-            return;
-        }
-        if let Some(ack) = frame::destination(frame).and_then(|to| all.get_mut(to)) {
-            if let Some(last_ns) = ack.last_ns {
-                ack.gaps_us.push(((now_ns - last_ns) / 1000) as u32);
+            Err(dropped) => {
+                if let Some(probes) = self.probes.as_mut().filter(|it| it.is_probe(&dropped)) {
+                    probes.note_loss();
+                }
+                self.spare.push(dropped);
             }
-            ack.last_ns = Some(now_ns);
         }
     }
 }

@@ -16,7 +16,7 @@ fn network(topology: TopologyKind, senders: usize) -> NetworkSpec {
 }
 
 fn fabric(spec: &NetworkSpec) -> Fabric {
-    let watch = Watch { queue_every_us: None, ack_gaps: true };
+    let watch = Watch { ack_gaps: true, ..Watch::default() };
     let mut fabric = Fabric::new(spec.build(), 1, watch).unwrap();
     fabric.set_window(Window { start_ns: 0, end_ns: 1_000_000_000 });
     fabric
@@ -127,4 +127,74 @@ fn gaps_between_acknowledgements_are_kept_by_sender() {
     fabric.inject(0, 500_000_000, frame(2, 1514));
     let gaps = fabric.take_ack_gaps();
     assert_eq!(gaps, [vec![], vec![2_000, 200_000], vec![]]);
+}
+
+/// With probes about every 10 ms, from 1 ms on for 200 ms.
+fn probed(spec: &NetworkSpec) -> Fabric {
+    let watch = Watch { probe_every_us: Some(10_000), ..Watch::default() };
+    let mut fabric = Fabric::new(spec.build_probed(), 1, watch).unwrap();
+    fabric.set_window(Window { start_ns: 1_000_000, end_ns: 201_000_000 });
+    fabric
+}
+
+/// 60 bytes last 48 us at 10 Mbit/s; each link adds that and its delay.
+#[test]
+fn probes_take_every_link_of_an_idle_network_there_and_back() {
+    for (topology, links) in [(TopologyKind::Star, 4), (TopologyKind::Dumbbell, 6)] {
+        let mut fabric = probed(&network(topology, 2));
+        assert_eq!(drain(&mut fabric), [], "hosts see nothing of them");
+        let report = fabric.take_probes();
+        assert_eq!(report.lost, 0);
+        assert!((15..=25).contains(&report.samples.len()), "{}", report.samples.len());
+        let expected_ns = links * (48_000 + DELAY_NS);
+        assert!(report.samples.iter().all(|sample| sample.rtt_ns == expected_ns));
+        assert_eq!(report.samples[0].at_us, 0);
+    }
+}
+
+#[test]
+fn a_probe_waits_behind_what_is_queued_at_the_bottleneck() {
+    let spec = NetworkSpec { edge_rate_bps: 1_000_000_000, ..network(TopologyKind::Dumbbell, 2) };
+    let mut fabric = probed(&spec);
+    for _ in 0..10 {
+        fabric.inject(0, 0, frame(2, 1514));
+    }
+    drain(&mut fabric);
+    let samples = fabric.take_probes().samples;
+    let idle_ns = samples.last().unwrap().rtt_ns;
+    // The first of ten is at the switch after 12,112 ns and the delay, and 1,211,200 ns each they
+    // keep the bottleneck busy; the probe comes at 1 ms, 480 ns and the delay.
+    assert_eq!(samples[0].rtt_ns - idle_ns, 12_112 + 10 * 1_211_200 - 1_000_480);
+}
+
+#[test]
+fn probes_that_find_no_room_are_counted() {
+    let queue = r#"kind = "tail-drop"
+                   limit_bytes = 10000"#;
+    let spec = NetworkSpec {
+        queue: toml::from_str(queue).unwrap(),
+        edge_rate_bps: 1_000_000_000,
+        ..network(TopologyKind::Star, 1)
+    };
+    let mut fabric = probed(&spec);
+    // One is being sent and ten wait, which fills the queue, when the first probe comes.
+    for _ in 0..11 {
+        fabric.inject(0, 800_000, frame(1, 1000));
+    }
+    drain(&mut fabric);
+    let report = fabric.take_probes();
+    assert_eq!((report.lost, report.samples.len() > 10), (1, true));
+}
+
+#[test]
+fn data_is_told_by_ecn_and_by_host() {
+    let mut fabric = fabric(&network(TopologyKind::Star, 2));
+    let mut marked = frame(2, 1514);
+    frame::write_bare(&mut marked, 1, 2, 0b10, 1514);
+    fabric.inject(0, 0, frame(2, 1514));
+    fabric.inject(1, 0, marked);
+    fabric.inject(1, 0, frame(2, 66));
+    let ect = fabric.take_ect();
+    assert_eq!([ect[0].not_capable, ect[1].capable, ect[1].not_capable], [1, 1, 0]);
+    assert_eq!([ect[0].is_capable(), ect[1].is_capable()], [false, true]);
 }

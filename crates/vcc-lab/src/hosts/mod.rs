@@ -4,20 +4,24 @@
 //! the **port**, lies with a bridge and an uplink in a namespace that stands for all hypervisors;
 //! vcc attaches to the port. With [`HostForm::Tap`] the guest's device is the uplink itself.
 
+mod limits;
 mod netns;
+mod parameters;
 mod program;
 mod tap;
 
+pub use limits::Limits;
 pub use netns::Netns;
 pub use tap::Tap;
 
 use crate::error::Result;
 use crate::fabric::{HostId, mac_of};
-use program::{ethtool, ip_batch};
+pub(crate) use parameters::quiet_ipv6;
+use program::ethtool;
+pub(crate) use program::{ip_batch, tc_batch};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::Path;
 
 const GUEST_DEVICE: &str = "eth0";
 /// Room for the frames of a whole window while the emulator sleeps; the default is 500.
@@ -46,6 +50,7 @@ pub struct HostSpec {
     pub sack: bool,
     /// Whether the guest hands super-segments to its device, as Linux does by default.
     pub tso: bool,
+    pub limits: Limits,
     /// Hosts that it talks to.
     pub peers: Vec<HostId>,
 }
@@ -62,10 +67,10 @@ pub struct Hosts {
 impl Hosts {
     pub fn create(form: HostForm, family: Family, specs: &[HostSpec]) -> Result<Self> {
         let hypervisor = Netns::create()?;
-        hypervisor.set(&existing(QUIET_IPV6))?;
+        quiet_ipv6(&hypervisor)?;
         let guests: Vec<Netns> = specs.iter().map(|_| Netns::create()).collect::<Result<_>>()?;
         for (guest, spec) in guests.iter().zip(specs) {
-            set_guest_parameters(guest, family, spec)?;
+            parameters::set_guest(guest, family, spec)?;
         }
         let taps = match form {
             HostForm::Veth => wire_veths(&hypervisor, &guests)?,
@@ -76,6 +81,14 @@ impl Hosts {
         };
         for (host, (guest, spec)) in guests.iter().zip(specs).enumerate() {
             guest.inside(|| start_guest(host, family, spec))?;
+            let route = own_route(family);
+            guest.inside(|| spec.limits.set_in_guest(&host_name(host), &route))?;
+            match form {
+                HostForm::Veth => {
+                    hypervisor.inside(|| spec.limits.set_on_uplink(&uplink_name(host)))?;
+                }
+                HostForm::Tap => guest.inside(|| spec.limits.set_on_uplink(GUEST_DEVICE))?,
+            }
         }
         let mut hosts = Self { form, family, hypervisor, guests, taps, drops_at_start: 0 };
         hosts.drops_at_start = hosts.drops_so_far()?;
@@ -124,58 +137,44 @@ fn address(family: Family, host: HostId) -> IpAddr {
     }
 }
 
+/// The route that a guest's kernel makes of its address.
+fn own_route(family: Family) -> String {
+    match family {
+        Family::Ipv4 => format!("10.77.0.0/16 dev {GUEST_DEVICE} scope link"),
+        Family::Ipv6 => format!("fd77::/64 dev {GUEST_DEVICE} metric 256"),
+    }
+}
+
+fn host_name(host: HostId) -> String {
+    format!("host {}", host + 1)
+}
+
+fn uplink_name(host: HostId) -> String {
+    format!("up{host}")
+}
+
 fn port_name(host: HostId) -> String {
     format!("port{host}")
-}
-
-/// No neighbour discovery, no router solicitation: nothing on the wire but the experiment.
-const QUIET_IPV6: &[(&str, &str)] =
-    &[("ipv6/conf/all/disable_ipv6", "1"), ("ipv6/conf/default/disable_ipv6", "1")];
-const BARE_IPV6: &[(&str, &str)] = &[
-    ("ipv6/conf/default/addr_gen_mode", "1"),
-    ("ipv6/conf/default/accept_ra", "0"),
-    ("ipv6/conf/default/accept_dad", "0"),
-    ("ipv6/conf/default/router_solicitations", "0"),
-];
-
-/// Those that this kernel has: it may be built without IPv6.
-fn existing<'a>(parameters: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
-    let exists = |name: &str| Path::new("/proc/sys/net").join(name).exists();
-    parameters.iter().copied().filter(|(name, _)| exists(name)).collect()
-}
-
-fn set_guest_parameters(guest: &Netns, family: Family, spec: &HostSpec) -> Result<()> {
-    let flag = |on: bool| if on { "1" } else { "0" };
-    guest.set(&[
-        ("ipv4/tcp_ecn", flag(spec.ecn)),
-        // RED drops SYNs, which are not ECT; a repeated SYN would then give ECN up.
-        ("ipv4/tcp_ecn_fallback", "0"),
-        ("ipv4/tcp_sack", flag(spec.sack)),
-        ("ipv4/tcp_no_metrics_save", "1"),
-    ])?;
-    match family {
-        Family::Ipv4 => guest.set(&existing(QUIET_IPV6)),
-        Family::Ipv6 => guest.set(BARE_IPV6),
-    }
 }
 
 /// Between guest and emulator: veth pair, bridge, uplink, all in the hypervisor's namespace.
 fn wire_veths(hypervisor: &Netns, guests: &[Netns]) -> Result<Vec<Tap>> {
     let mut commands = String::new();
     for (host, guest) in guests.iter().enumerate() {
-        let (port, mac, namespace) = (port_name(host), mac_text(host), guest.path());
+        let (port, uplink) = (port_name(host), uplink_name(host));
+        let (mac, namespace) = (mac_text(host), guest.path());
         let _ = writeln!(
             commands,
             "link add {port} type veth peer name {GUEST_DEVICE} address {mac} netns {namespace}\n\
              link add bridge{host} type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n\
-             link set up{host} txqueuelen {UPLINK_QUEUE_FRAMES}\n\
-             link set up{host} master bridge{host} up\n\
+             link set {uplink} txqueuelen {UPLINK_QUEUE_FRAMES}\n\
+             link set {uplink} master bridge{host} up\n\
              link set {port} master bridge{host} up\n\
              link set bridge{host} up"
         );
     }
     hypervisor.inside(|| {
-        let taps = (0..guests.len()).map(|host| Tap::create(&format!("up{host}")));
+        let taps = (0..guests.len()).map(|host| Tap::create(&uplink_name(host)));
         let taps = taps.collect::<Result<Vec<Tap>>>()?;
         ip_batch("the hypervisor", &commands)?;
         Ok(taps)
@@ -199,7 +198,7 @@ fn start_guest(host: HostId, family: Family, spec: &HostSpec) -> Result<()> {
         let (to, mac) = (address(family, peer), mac_text(peer));
         let _ = writeln!(commands, "neigh add {to} lladdr {mac} dev {GUEST_DEVICE} nud permanent");
     }
-    let place = format!("host {}", host + 1);
+    let place = host_name(host);
     ip_batch(&place, &commands)?;
     if spec.tso {
         return Ok(());

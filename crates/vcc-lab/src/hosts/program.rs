@@ -1,4 +1,4 @@
-//! The two programs that configure devices. They act in the namespace of the calling thread.
+//! The programs that configure devices. They act in the namespace of the calling thread.
 
 use crate::error::{Doing, Error, Result};
 use std::io::{ErrorKind, Write};
@@ -6,12 +6,21 @@ use std::process::{Command, Output, Stdio};
 
 /// Runs `ip` once over many commands, one a line.
 pub fn ip_batch(place: &str, commands: &str) -> Result<()> {
-    let mut command = Command::new("ip");
+    batch("ip", place, commands)
+}
+
+/// The same for `tc`.
+pub fn tc_batch(place: &str, commands: &str) -> Result<()> {
+    batch("tc", place, commands)
+}
+
+fn batch(program: &str, place: &str, commands: &str) -> Result<()> {
+    let mut command = Command::new(program);
     command.args(["-batch", "-"]).stdin(Stdio::piped());
-    let output = start(command, "ip", "iproute2", |child| {
-        child.write_all(commands.as_bytes()).doing(|| "pass commands to ip".into())
+    let output = start(command, program, "iproute2", |child| {
+        child.write_all(commands.as_bytes()).doing(|| format!("pass commands to {program}"))
     })?;
-    finish("ip", place, output)
+    finish(program, place, output)
 }
 
 pub fn ethtool(place: &str, arguments: &[&str]) -> Result<()> {

@@ -4,11 +4,10 @@
 use super::{Measure, Needs, View};
 
 /// Gaps within the range, for each flow and minute.
-pub(super) const COUNT: Measure = Measure { name: "ack_gaps", needs: Needs::Range, compute: count };
+pub(super) const COUNT: Measure = Measure::plain("ack_gaps", count).needing(Needs::Gaps);
 
 fn count(view: &View) -> Option<f64> {
-    let (from_ms, to_ms) = view.range_ms;
-    let range_us = from_ms * 1000..to_ms.saturating_mul(1000);
+    let range_us = view.gaps_ms.start * 1000..view.gaps_ms.end.saturating_mul(1000);
     let gaps: usize = view
         .of
         .iter()

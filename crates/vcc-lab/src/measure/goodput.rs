@@ -4,20 +4,18 @@ use super::{Measure, Needs, View, mean};
 
 /// Mean goodput of one group over that of another.
 pub(super) const RATIO: Measure =
-    Measure { name: "goodput_ratio", needs: Needs::Over, compute: ratio };
+    Measure::plain("goodput_ratio", ratio).needing(Needs::Over).by_phase();
 
 /// Jain's fairness index of the goodputs: 1 when all are equal, 1/n when one has all.
-pub(super) const JAIN: Measure = Measure { name: "jain", needs: Needs::Nothing, compute: jain };
+pub(super) const JAIN: Measure = Measure::plain("jain", jain).by_phase();
 
-pub(super) const TOTAL_MBPS: Measure =
-    Measure { name: "goodput_mbps", needs: Needs::Nothing, compute: total_mbps };
+pub(super) const TOTAL_MBPS: Measure = Measure::plain("goodput_mbps", total_mbps).by_phase();
 
 /// Of one flow on average.
-pub(super) const MEAN_MBPS: Measure =
-    Measure { name: "goodput_mean_mbps", needs: Needs::Nothing, compute: mean_mbps };
+pub(super) const MEAN_MBPS: Measure = Measure::plain("goodput_mean_mbps", mean_mbps).by_phase();
 
 fn bytes(view: &View, flows: &[usize]) -> Vec<f64> {
-    view.flows(flows).map(|flow| flow.received_bytes as f64).collect()
+    view.flows(flows).map(|flow| flow.received_bytes_in(&view.phases) as f64).collect()
 }
 
 fn ratio(view: &View) -> Option<f64> {
@@ -31,7 +29,7 @@ fn jain(view: &View) -> Option<f64> {
 
 fn total_mbps(view: &View) -> Option<f64> {
     let bytes: f64 = bytes(view, &view.of).iter().sum();
-    Some(bytes * 8.0 / view.scenario.measured_s() / 1e6)
+    Some(bytes * 8.0 / view.seconds() / 1e6)
 }
 
 fn mean_mbps(view: &View) -> Option<f64> {

@@ -4,13 +4,16 @@
 mod ack_gaps;
 mod goodput;
 mod queue;
+mod response;
 mod retransmission;
+mod rtt;
 mod shadow;
 mod window;
 
 use crate::experiment::MetricSpec;
-use crate::run::{RunData, Scenario};
-use crate::traffic::FlowResult;
+use crate::run::{Guest, RunData, Scenario};
+use crate::traffic::{FlowResult, Pattern};
+use std::ops::Range;
 
 const MEASURES: &[Measure] = &[
     goodput::RATIO,
@@ -21,17 +24,31 @@ const MEASURES: &[Measure] = &[
     retransmission::SHARE,
     window::MEAN_SEGS,
     window::PERIOD_S,
+    window::PEER_LIMITS,
     queue::MEAN_BYTES,
     queue::MARKS,
     queue::DROPS,
+    queue::DROPS_ECT,
+    queue::DROP_SHARE,
+    rtt::P50_US,
+    rtt::P99_US,
+    rtt::P999_US,
+    rtt::LOST,
+    response::P50_US,
+    response::P99_US,
+    response::P999_US,
     ack_gaps::COUNT,
     shadow::REDUCTIONS_OVER_CWRS,
     shadow::CWND_ERROR,
+    shadow::TRACKING_ERROR,
+    shadow::TRACKING_ERROR_100_MS,
 ];
 
 pub(crate) struct Measure {
     name: &'static str,
     needs: Needs,
+    /// Whether it can be had for one phase alone.
+    by_phase: bool,
     /// None where the run has nothing to measure it by.
     compute: fn(&View) -> Option<f64>,
 }
@@ -41,8 +58,23 @@ enum Needs {
     Nothing,
     /// Two groups.
     Over,
-    /// A range of times.
-    Range,
+    /// A range of lengths of gaps.
+    Gaps,
+}
+
+impl Measure {
+    /// Of the whole measured time, for whichever guests.
+    const fn plain(name: &'static str, compute: fn(&View) -> Option<f64>) -> Self {
+        Self { name, needs: Needs::Nothing, by_phase: false, compute }
+    }
+
+    const fn by_phase(self) -> Self {
+        Self { by_phase: true, ..self }
+    }
+
+    const fn needing(self, needs: Needs) -> Self {
+        Self { needs, ..self }
+    }
 }
 
 /// The part of a run that a metric is about.
@@ -51,12 +83,23 @@ pub(crate) struct View<'a> {
     scenario: &'a Scenario,
     of: Vec<usize>,
     over: Vec<usize>,
-    range_ms: (u32, u32),
+    gaps_ms: Range<u32>,
+    phases: Range<u32>,
 }
 
 impl View<'_> {
     fn flows<'a>(&'a self, numbers: &'a [usize]) -> impl Iterator<Item = &'a FlowResult> {
         numbers.iter().map(|&number| &self.data.flows[number])
+    }
+
+    fn seconds(&self) -> f64 {
+        self.phases.len() as f64 * self.scenario.phase_s()
+    }
+
+    fn contains(&self, at_us: u64) -> bool {
+        let at_s = at_us as f64 / 1e6;
+        let phase = (at_s / self.scenario.phase_s()) as u32;
+        self.phases.contains(&phase)
     }
 }
 
@@ -71,33 +114,45 @@ pub(crate) fn check(metric: &MetricSpec) -> Result<(), (&'static str, String)> {
     if measure.needs == Needs::Over && (metric.of.is_none() || metric.over.is_none()) {
         return Err(("measure", format!("'{}' needs 'of' and 'over'", measure.name)));
     }
-    match (metric.from_ms, metric.to_ms) {
-        (Some(from), Some(to)) if from >= to => Err(("to_ms", format!("{to} is not above {from}"))),
+    if metric.phase.is_some() && !measure.by_phase {
+        return Err(("phase", format!("'{}' is of the whole measured time only", measure.name)));
+    }
+    match (metric.gap_from_ms, metric.gap_to_ms) {
+        (Some(from), Some(to)) if from >= to => {
+            Err(("gap_to_ms", format!("{to} is not above {from}")))
+        }
         (Some(_), Some(_)) => Ok(()),
-        _ if measure.needs == Needs::Range => {
-            Err(("measure", format!("'{}' needs 'from_ms' and 'to_ms'", measure.name)))
+        _ if measure.needs == Needs::Gaps => {
+            let text = format!("'{}' needs 'gap_from_ms' and 'gap_to_ms'", measure.name);
+            Err(("measure", text))
         }
         _ => Ok(()),
     }
 }
 
-/// The metric's value in one run; none where the case has no guests of its groups.
+/// The metric's value in one run; none where the case has no guests of its groups. Without a group
+/// it is about all bulk flows; of one phase, only about guests that send in it.
 pub(crate) fn value(
     metric: &MetricSpec,
     groups: &[&str],
     scenario: &Scenario,
     data: &RunData,
 ) -> Option<f64> {
+    let phases = metric.phase.map_or(0..scenario.phases, |phase| phase - 1..phase);
     let members = |name: &Option<String>| -> Vec<usize> {
-        let is_member = |group: usize| name.as_deref().is_none_or(|name| groups[group] == name);
-        (0..scenario.guests.len()).filter(|&i| is_member(scenario.guests[i].group)).collect()
+        let counts = |guest: &Guest| {
+            name.as_deref().map_or(guest.pattern == Pattern::Bulk, |it| groups[guest.group] == it)
+                && guest.phases.start < phases.end
+                && guest.phases.end > phases.start
+        };
+        (0..scenario.guests.len()).filter(|&i| counts(&scenario.guests[i])).collect()
     };
     let (of, over) = (members(&metric.of), members(&metric.over));
     if of.is_empty() || over.is_empty() {
         return None;
     }
-    let range_ms = (metric.from_ms.unwrap_or(0), metric.to_ms.unwrap_or(u32::MAX));
-    let view = View { data, scenario, of, over, range_ms };
+    let gaps_ms = metric.gap_from_ms.unwrap_or(0)..metric.gap_to_ms.unwrap_or(u32::MAX);
+    let view = View { data, scenario, of, over, gaps_ms, phases };
     (find(&metric.measure)?.compute)(&view).filter(|value| value.is_finite())
 }
 
@@ -122,36 +177,11 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn metric(measure: &str) -> MetricSpec {
-        MetricSpec {
-            name: "m".into(),
-            measure: measure.into(),
-            text: String::new(),
-            of: None,
-            over: None,
-            from_ms: None,
-            to_ms: None,
-        }
-    }
-
-    #[test]
-    fn a_metric_must_say_what_its_measure_needs() {
-        assert_eq!(check(&metric("jain")), Ok(()));
-        assert!(check(&metric("jane")).unwrap_err().1.contains("goodput_ratio, jain"));
-        assert!(check(&metric("goodput_ratio")).unwrap_err().1.contains("'of' and 'over'"));
-        assert!(check(&metric("ack_gaps")).unwrap_err().1.contains("'from_ms'"));
-        let backwards = MetricSpec { from_ms: Some(2), to_ms: Some(2), ..metric("ack_gaps") };
-        assert_eq!(check(&backwards).unwrap_err().0, "to_ms");
-    }
-
-    #[test]
-    fn median_of_odd_even_and_none() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
-        assert_eq!(median(&[]), None);
-    }
+/// The value that this share of all does not exceed (nearest rank).
+pub(crate) fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,11 @@
 //! What had to be sent again.
 
-use super::{Measure, Needs, View};
+use super::{Measure, View};
 
-pub(super) const SEGMENTS: Measure =
-    Measure { name: "retransmitted_segs", needs: Needs::Nothing, compute: segments };
+pub(super) const SEGMENTS: Measure = Measure::plain("retransmitted_segs", segments);
 
 /// Retransmitted payload as a share of what the bottleneck can carry (vCC, 3.2).
-pub(super) const SHARE: Measure =
-    Measure { name: "retransmitted_share", needs: Needs::Nothing, compute: share };
+pub(super) const SHARE: Measure = Measure::plain("retransmitted_share", share);
 
 fn segments(view: &View) -> Option<f64> {
     Some(view.flows(&view.of).map(|flow| flow.retransmitted_segs as f64).sum())

@@ -1,15 +1,23 @@
 //! Shadow mode: what vcc would have done beside a sender that does it itself.
 
-use super::{Measure, Needs, View, mean, median};
+use super::{Measure, View, mean, median};
+use crate::tracking::averaged;
 use crate::translate::Observation;
 
 /// Window reductions that vcc counted over the CWRs that the guest itself sent; 1 is exact.
 pub(super) const REDUCTIONS_OVER_CWRS: Measure =
-    Measure { name: "reductions_over_cwrs", needs: Needs::Nothing, compute: reductions_over_cwrs };
+    Measure::plain("reductions_over_cwrs", reductions_over_cwrs);
 
 /// Median of |cwnd - flight| / flight: the guest's flight is its window while it has data.
-pub(super) const CWND_ERROR: Measure =
-    Measure { name: "cwnd_error", needs: Needs::Nothing, compute: cwnd_error };
+pub(super) const CWND_ERROR: Measure = Measure::plain("cwnd_error", cwnd_error);
+
+/// Median of |cwnd - cwnd'| / cwnd' after the same acknowledgement, with cwnd' the guest's own as
+/// its kernel says it.
+pub(super) const TRACKING_ERROR: Measure = Measure::plain("tracking_error", tracking_error);
+
+/// The same of averages over 100 ms (AC/DC, figure 9b).
+pub(super) const TRACKING_ERROR_100_MS: Measure =
+    Measure::plain("tracking_error_100ms", tracking_error_100_ms);
 
 fn observations<'a>(view: &'a View) -> impl Iterator<Item = &'a Observation> {
     view.data.translated.iter().filter(|seen| view.of.contains(&seen.guest))
@@ -23,4 +31,14 @@ fn reductions_over_cwrs(view: &View) -> Option<f64> {
 fn cwnd_error(view: &View) -> Option<f64> {
     let errors: Vec<f64> = observations(view).flat_map(|seen| seen.cwnd_errors.clone()).collect();
     median(&errors)
+}
+
+fn tracking_error(view: &View) -> Option<f64> {
+    let pairs = observations(view).flat_map(|seen| seen.tracking.pairs());
+    median(&pairs.map(|pair| pair.error()).collect::<Vec<_>>())
+}
+
+fn tracking_error_100_ms(view: &View) -> Option<f64> {
+    let averages = observations(view).flat_map(|seen| averaged(&seen.tracking.pairs(), 100_000));
+    median(&averages.map(|pair| pair.error()).collect::<Vec<_>>())
 }

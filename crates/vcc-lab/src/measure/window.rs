@@ -1,14 +1,16 @@
 //! A sender's window over time.
 
-use super::{Measure, Needs, View, mean};
+use super::{Measure, View, mean};
 use crate::traffic::Sample;
 
-pub(super) const MEAN_SEGS: Measure =
-    Measure { name: "window_mean_segs", needs: Needs::Nothing, compute: mean_segs };
+pub(super) const MEAN_SEGS: Measure = Measure::plain("window_mean_segs", mean_segs);
 
 /// Of the sawtooth.
-pub(super) const PERIOD_S: Measure =
-    Measure { name: "window_period_s", needs: Needs::Nothing, compute: period_s };
+pub(super) const PERIOD_S: Measure = Measure::plain("window_period_s", period_s);
+
+/// Share of the samples in which the peer's window, not the guest's own, is the one that limits; as
+/// vcc shows the guest that window, this says how often vcc does (AC/DC, figure 10).
+pub(super) const PEER_LIMITS: Measure = Measure::plain("peer_window_limits", peer_limits);
 
 /// How far from the mean, as a share of the range, a window must go before it counts as having
 /// crossed it: less than this is the wiggle of single acknowledgements.
@@ -16,6 +18,11 @@ const HYSTERESIS: f64 = 0.1;
 
 fn mean_segs(view: &View) -> Option<f64> {
     mean(view.flows(&view.of).flat_map(|flow| flow.samples.iter().map(Sample::send_window_segs)))
+}
+
+fn peer_limits(view: &View) -> Option<f64> {
+    let samples = view.flows(&view.of).flat_map(|flow| &flow.samples);
+    mean(samples.map(|sample| f64::from(sample.cwnd_bytes() >= sample.snd_wnd_bytes.into())))
 }
 
 fn period_s(view: &View) -> Option<f64> {

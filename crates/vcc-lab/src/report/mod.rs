@@ -17,6 +17,8 @@ use crate::experiment::Stack;
 use crate::fabric::LinkReport;
 use crate::measure::median;
 use crate::run::RunData;
+use crate::tracking::Pair;
+use crate::traffic::{FlowResult, Received, Sample};
 use crate::translate::Observation;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -98,6 +100,14 @@ pub struct FlowReport {
 pub struct Series {
     /// By flow: (seconds, segments).
     pub windows_segs: Vec<Vec<(f64, f64)>>,
+    /// By flow: (seconds, segments), of the guest's own window alone.
+    pub cwnds_segs: Vec<Vec<(f64, f64)>>,
+    /// By flow: (seconds, Mbit/s since the point before).
+    pub goodput_mbps: Vec<Vec<(f64, f64)>>,
+    /// Of the first flow that vcc watches.
+    pub tracking: Vec<Pair>,
+    /// Of the probes, in their order.
+    pub rtts_us: Vec<f64>,
     /// (seconds, bytes).
     pub queue_bytes: Vec<(f64, f64)>,
     /// By flow.
@@ -106,17 +116,41 @@ pub struct Series {
 
 impl Series {
     pub(crate) fn of(data: &RunData) -> Self {
-        let windows_segs = data.flows.iter().map(|flow| {
-            let points = flow.samples.iter();
-            points.map(|sample| (sample.at_us as f64 / 1e6, sample.send_window_segs())).collect()
-        });
         let queue = &data.emulator.links[data.bottleneck].queue_series;
+        let pairs = data.translated.iter().map(|seen| seen.tracking.pairs());
+        let pairs = pairs.into_iter().find(|pairs| !pairs.is_empty()).unwrap_or_default();
+        let rtts_us = data.emulator.probes.samples.iter().map(|probe| probe.rtt_ns as f64 / 1e3);
         Self {
-            windows_segs: windows_segs.collect(),
-            queue_bytes: queue.iter().map(|&(us, bytes)| (us as f64 / 1e6, bytes as f64)).collect(),
+            windows_segs: sampled(data, Sample::send_window_segs),
+            cwnds_segs: sampled(data, |sample| f64::from(sample.cwnd_segs)),
+            goodput_mbps: data.flows.iter().map(|flow| rates(&flow.received_over_time)).collect(),
+            tracking: pairs,
+            rtts_us: rtts_us.collect(),
+            queue_bytes: queue.iter().map(|&(us, bytes)| (seconds(us), bytes as f64)).collect(),
             ack_gaps_us: data.emulator.ack_gaps_us.clone(),
         }
     }
+}
+
+fn seconds(us: u64) -> f64 {
+    us as f64 / 1e6
+}
+
+fn sampled(data: &RunData, value: fn(&Sample) -> f64) -> Vec<Vec<(f64, f64)>> {
+    let points = |flow: &FlowResult| {
+        flow.samples.iter().map(|sample| (seconds(sample.at_us), value(sample))).collect()
+    };
+    data.flows.iter().map(points).collect()
+}
+
+fn rates(received: &[Received]) -> Vec<(f64, f64)> {
+    let pairs = received.windows(2).filter(|pair| pair[0].at_us < pair[1].at_us);
+    pairs
+        .map(|pair| {
+            let (us, bytes) = (pair[1].at_us - pair[0].at_us, pair[1].bytes - pair[0].bytes);
+            (seconds(pair[1].at_us), bytes as f64 * 8.0 / us as f64)
+        })
+        .collect()
 }
 
 impl MetricReport {

@@ -1,5 +1,8 @@
 //! Running an experiment: cases, repetitions, judgement.
 
+mod controls;
+#[cfg(test)]
+pub mod made;
 mod once;
 mod progress;
 mod scenario;
@@ -7,7 +10,7 @@ mod validity;
 
 pub use once::RunData;
 pub use progress::{Event, Progress};
-pub use scenario::{Guest, Scenario};
+pub use scenario::{Guest, Receivers, Scenario};
 
 use crate::error::{Error, Result};
 use crate::experiment::{Case, Experiment, Schedule, Stack};
@@ -58,6 +61,7 @@ pub fn run(
 ) -> Result<Report> {
     system::require_root()?;
     let cases = chosen(experiment, &options.cases)?;
+    let controls = controls::load(&cases)?;
     let _watch = interrupt::Watch::start()?;
     let mut schedule = experiment.schedule(options.quick);
     schedule.runs = options.runs.unwrap_or(schedule.runs);
@@ -66,14 +70,19 @@ pub fn run(
         experiment,
         options,
         schedule,
-        stack,
         progress,
         runs_left: cases.len() as u32 * schedule.runs,
         series: BTreeMap::new(),
     };
+    // All are made before the first is run: what cannot be is told at once.
+    let kernel_name = |name: &str| controls.kernel_name(name).to_owned();
+    let scenarios: Vec<Scenario> = cases
+        .iter()
+        .map(|case| experiment.scenario(case, &schedule, stack, &kernel_name))
+        .collect::<Result<_>>()?;
     let mut reports = Vec::new();
-    for case in &cases {
-        reports.push(runner.case(case)?);
+    for (case, scenario) in cases.iter().zip(&scenarios) {
+        reports.push(runner.case(case, scenario)?);
     }
     let series = runner.series;
     judge(experiment, &cases, &mut reports, stack);
@@ -121,7 +130,6 @@ struct Runner<'a> {
     experiment: &'a Experiment,
     options: &'a RunOptions,
     schedule: Schedule,
-    stack: Stack,
     progress: &'a mut dyn Progress,
     runs_left: u32,
     /// Of the first valid run of each case, for the figure.
@@ -130,16 +138,15 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     /// Repeats a case until enough runs count, or too many did not.
-    fn case(&mut self, case: &Case) -> Result<CaseReport> {
+    fn case(&mut self, case: &Case, scenario: &Scenario) -> Result<CaseReport> {
         let wanted = self.schedule.runs;
-        let scenario = self.experiment.scenario(case, &self.schedule, self.stack);
         let mut runs: Vec<RunReport> = Vec::new();
         let mut valid = 0;
         for attempt in 0..wanted + SPARE_ATTEMPTS {
             if valid == wanted {
                 break;
             }
-            let run = self.attempt(case, &scenario, valid + 1, u64::from(attempt))?;
+            let run = self.attempt(case, scenario, valid + 1, u64::from(attempt))?;
             if run.valid {
                 valid += 1;
                 self.runs_left -= 1;
@@ -202,7 +209,7 @@ impl Runner<'_> {
         let metrics = metrics.collect();
         let flows = scenario.guests.iter().zip(&data.flows).map(|(guest, flow)| FlowReport {
             group: groups[guest.group].into(),
-            goodput_bps: flow.received_bytes as f64 * 8.0 / scenario.measured_s(),
+            goodput_bps: flow.received_bytes() as f64 * 8.0 / guest.active_s(scenario),
             retransmitted_segs: flow.retransmitted_segs,
             sent_segs: flow.sent_segs,
             ecn: flow.guest_has_ecn,

@@ -7,7 +7,7 @@ use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::interrupt;
 use crate::system::{LockedMemory, now_ns};
-use crate::traffic::{self, FlowResult};
+use crate::traffic::{self, FlowResult, Senders};
 use crate::translate::{Observation, Ports};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
@@ -29,13 +29,13 @@ pub struct RunData {
 
 /// `tick` is told how many seconds are left.
 pub fn run_once(scenario: &Scenario, seed: u64, tick: &mut dyn FnMut(f64)) -> Result<RunData> {
-    let topology = scenario.network.build();
+    let topology = scenario.topology();
     let bottleneck = topology.bottleneck;
     let hosts = Hosts::create(scenario.form, scenario.family, &scenario.hosts(&topology))?;
     let plan = scenario.plan(&topology, seed);
+    let ports = Ports::attach(&hosts, &scenario.translations(&topology))?;
     let fabric = Fabric::new(topology, seed, scenario.watch).map_err(Error::Queue)?;
-    let ports = Ports::attach(&hosts, &scenario.guests)?;
-    let control = Control::new();
+    let (control, senders) = (Control::new(), Senders::default());
     // A page fault in a real-time thread would be a late frame; without the right to lock, the
     // lateness shows in the run's validity.
     let _memory = LockedMemory::lock().ok();
@@ -45,9 +45,9 @@ pub fn run_once(scenario: &Scenario, seed: u64, tick: &mut dyn FnMut(f64)) -> Re
         let stop = StopOnDrop(&control);
         let generator = thread::Builder::new()
             .name("traffic".into())
-            .spawn_scoped(scope, || traffic::run(&plan, &hosts, &control))
+            .spawn_scoped(scope, || traffic::run(&plan, &hosts, &control, &senders))
             .doing(|| "start the traffic's thread".into())?;
-        let observer = ports.observe(scope, &control)?;
+        let observer = ports.observe(scope, &senders, &control)?;
         while !generator.is_finished() {
             if interrupt::is_pending() || emulator.is_finished() {
                 control.stop();

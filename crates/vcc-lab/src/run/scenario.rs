@@ -1,17 +1,23 @@
 //! One case of an experiment, resolved: everything that a run needs to be made.
 
-use crate::fabric::{NetworkSpec, Topology, Watch};
-use crate::hosts::{Family, HostForm, HostSpec};
-use crate::traffic::{FlowSpec, Plan};
+use crate::fabric::{HostId, NetworkSpec, PROBE_BYTES, Topology, Watch};
+use crate::hosts::{Family, HostForm, HostSpec, Limits};
+use crate::traffic::{FlowSpec, Pattern, Plan};
 use crate::translate::Translation;
+use std::ops::Range;
 
 /// A sender with its flow.
 #[derive(Debug, Clone)]
 pub struct Guest {
     pub group: usize,
+    pub pattern: Pattern,
     pub ecn: bool,
     pub tso: bool,
+    /// By the kernel's name for it.
     pub congestion_control: String,
+    pub limits: Limits,
+    /// In which it sends; 0 is the first.
+    pub phases: Range<u32>,
     pub translation: Option<Translation>,
 }
 
@@ -20,6 +26,19 @@ impl Guest {
     pub fn fabric_ecn(&self) -> bool {
         self.ecn || self.translation.as_ref().is_some_and(Translation::gives_ecn)
     }
+
+    /// How much of the measured time it sends.
+    pub fn active_s(&self, scenario: &Scenario) -> f64 {
+        self.phases.len() as f64 * scenario.phase_s()
+    }
+}
+
+/// All receivers are alike.
+#[derive(Debug, Clone)]
+pub struct Receivers {
+    /// Whether they take part in ECN where the other end asks for it.
+    pub ecn: bool,
+    pub translation: Option<Translation>,
 }
 
 #[derive(Debug, Clone)]
@@ -29,9 +48,13 @@ pub struct Scenario {
     pub family: Family,
     pub sack: bool,
     pub guests: Vec<Guest>,
+    pub receivers: Receivers,
     pub warm_up_ns: u64,
     pub measured_ns: u64,
+    /// Equal parts of the measured time.
+    pub phases: u32,
     pub window_every_us: Option<u64>,
+    pub goodput_every_us: Option<u64>,
     pub watch: Watch,
     /// Share of what the bottleneck can carry that a valid run reaches; 0 asks for nothing.
     pub goodput_floor: f64,
@@ -44,15 +67,39 @@ impl Scenario {
         self.measured_ns as f64 / 1e9
     }
 
-    /// The most payload that full frames can bring through the bottleneck. Headers are Ethernet
-    /// (without preamble, which the emulated links do not send), IP, and TCP with timestamps.
+    pub fn phase_s(&self) -> f64 {
+        self.measured_s() / f64::from(self.phases)
+    }
+
+    /// The most payload that full frames can bring through the bottleneck beside the probes.
+    /// Headers are Ethernet (without preamble, which the emulated links do not send), IP, and TCP
+    /// with timestamps.
     pub fn goodput_ceiling_bps(&self) -> f64 {
         let header_bytes = match self.family {
             Family::Ipv4 => 14 + 20 + 32,
             Family::Ipv6 => 14 + 40 + 32,
         };
         let payload = (ETHERNET_FRAME_BYTES - header_bytes) as f64 / ETHERNET_FRAME_BYTES as f64;
-        self.network.rate_bps as f64 * payload
+        let probes_bps = self
+            .watch
+            .probe_every_us
+            .map_or(0.0, |every_us| PROBE_BYTES as f64 * 8.0 * 1e6 / every_us as f64);
+        (self.network.rate_bps as f64 - probes_bps) * payload
+    }
+
+    pub(super) fn topology(&self) -> Topology {
+        match self.watch.probe_every_us {
+            Some(_) => self.network.build_probed(),
+            None => self.network.build(),
+        }
+    }
+
+    /// The hosts with vcc on their ports.
+    pub(super) fn translations(&self, topology: &Topology) -> Vec<(HostId, &Translation)> {
+        let guests = self.guests.iter().map(|guest| &guest.translation).enumerate();
+        let receivers = topology.receivers.iter().map(|&host| (host, &self.receivers.translation));
+        let all = guests.chain(receivers);
+        all.filter_map(|(host, translation)| Some((host, translation.as_ref()?))).collect()
     }
 
     pub(super) fn hosts(&self, topology: &Topology) -> Vec<HostSpec> {
@@ -60,32 +107,45 @@ impl Scenario {
             ecn: guest.ecn,
             sack: self.sack,
             tso: guest.tso,
+            limits: guest.limits.clone(),
             peers: vec![peer],
         });
-        // A plain receiver takes part in whatever the sender's side asks for.
         let receivers = topology.receivers.iter().map(|receiver| HostSpec {
-            ecn: true,
+            ecn: self.receivers.ecn,
             sack: self.sack,
             tso: true,
+            limits: Limits::default(),
             peers: (0..self.guests.len()).filter(|&i| topology.peers[i] == *receiver).collect(),
         });
         senders.chain(receivers).collect()
     }
 
     pub(super) fn plan(&self, topology: &Topology, seed: u64) -> Plan {
-        let flows = self.guests.iter().zip(&topology.peers).enumerate();
-        Plan {
-            flows: flows
-                .map(|(sender, (guest, &receiver))| FlowSpec {
-                    sender,
-                    receiver,
-                    congestion_control: guest.congestion_control.clone(),
-                })
-                .collect(),
+        let mut plan = Plan {
+            flows: Vec::new(),
             warm_up_ns: self.warm_up_ns,
             measured_ns: self.measured_ns,
-            sample_every_us: self.window_every_us,
+            phases: self.phases,
+            windows_every_us: self.window_every_us,
+            received_every_us: self.goodput_every_us,
             seed,
-        }
+        };
+        let flows = self.guests.iter().zip(&topology.peers).enumerate();
+        let flows = flows.map(|(sender, (guest, &receiver))| FlowSpec {
+            sender,
+            receiver,
+            pattern: guest.pattern,
+            congestion_control: guest.congestion_control.clone(),
+            has_route_cwnd: guest.limits.cwnd_segs.is_some(),
+            joins_at_ns: bound_ns(&plan, guest.phases.start, 0),
+            leaves_at_ns: bound_ns(&plan, guest.phases.end, self.phases),
+        });
+        plan.flows = flows.collect();
+        plan
     }
+}
+
+/// None at the bound where all flows are.
+fn bound_ns(plan: &Plan, bound: u32, usual: u32) -> Option<u64> {
+    (bound != usual).then(|| plan.bound_ns(bound.into()))
 }

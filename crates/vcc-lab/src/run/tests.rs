@@ -2,9 +2,11 @@
 
 use super::once::run_once;
 use super::*;
+use crate::experiment::{Vcc, VccMode};
 use crate::fabric::{AnyQueue, NetworkSpec, TopologyKind, Watch};
-use crate::hosts::{Family, HostForm};
-use crate::translate::{Translation, TranslationNames};
+use crate::hosts::{Family, HostForm, Limits};
+use crate::traffic::Pattern;
+use crate::translate::Translation;
 use std::path::Path;
 use vcc_port::testing::{can_attach, skip};
 
@@ -12,9 +14,12 @@ use vcc_port::testing::{can_attach, skip};
 fn scenario() -> Scenario {
     let guest = |ecn: bool| Guest {
         group: usize::from(!ecn),
+        pattern: Pattern::Bulk,
         ecn,
         tso: ecn,
         congestion_control: "reno".into(),
+        limits: Limits::default(),
+        phases: 0..2,
         translation: None,
     };
     let queue = "kind = \"threshold\"\nthreshold_bytes = 30000\nlimit_bytes = 200000";
@@ -31,10 +36,13 @@ fn scenario() -> Scenario {
         family: Family::Ipv4,
         sack: true,
         guests: vec![guest(true), guest(false)],
+        receivers: Receivers { ecn: true, translation: None },
         warm_up_ns: 200_000_000,
         measured_ns: 800_000_000,
+        phases: 2,
         window_every_us: Some(10_000),
-        watch: Watch { queue_every_us: Some(10_000), ack_gaps: true },
+        goodput_every_us: Some(100_000),
+        watch: Watch { queue_every_us: Some(10_000), probe_every_us: Some(5_000), ack_gaps: true },
         goodput_floor: 0.98,
     }
 }
@@ -53,13 +61,17 @@ fn run_soundly(scenario: &Scenario) -> Option<RunData> {
     assert_eq!((data.lost_frames, data.emulator.failures), (0, 0));
     for (guest, flow) in scenario.guests.iter().zip(&data.flows) {
         assert!(flow.payload_ok);
-        assert!(flow.received_bytes > 0);
+        assert!(flow.received_bytes() > 0);
+        assert!(!flow.received_over_time.is_empty());
         assert_eq!((flow.guest_has_ecn, flow.peer_has_ecn), (guest.ecn, guest.fabric_ecn()));
         assert!(!flow.samples.is_empty());
     }
     let bottleneck = &data.emulator.links[data.bottleneck];
     assert!(bottleneck.counters.packets > 0 && !bottleneck.queue_series.is_empty());
     assert!(!data.emulator.ack_gaps_us[0].is_empty());
+    let round_trip_ns = 4 * scenario.network.delay_ns;
+    assert!(data.emulator.probes.samples.len() > 100);
+    assert!(data.emulator.probes.samples.iter().all(|probe| probe.rtt_ns > round_trip_ns));
     Some(data)
 }
 
@@ -91,18 +103,52 @@ fn vcc_makes_the_legacy_guest_an_ecn_one() {
         return;
     }
     let mut scenario = scenario();
-    let names = TranslationNames {
-        mode: "enforce",
-        underlay: "reno-ecn",
-        guest_ecn: "leave",
-        prr: true,
-        pace_push: true,
-    };
-    scenario.guests[1].translation = Some(Translation::parse(&names).unwrap());
+    let vcc = Vcc { mode: VccMode::Enforce, ..Vcc::default() };
+    scenario.guests[1].translation = Translation::new(&vcc).unwrap();
     let Some(data) = run_soundly(&scenario) else { return };
     assert_eq!(data.translated.len(), 1);
     assert_eq!(data.translated[0].guest, 1);
     assert!(data.translated[0].marks > 0, "marks reach the port, not the guest");
+}
+
+/// One of two flows is there in the second half only, the other in the first: each has the link for
+/// itself, and what it left unsent does not reach far into the other's time.
+#[test]
+fn flows_join_and_leave() {
+    let mut scenario = scenario();
+    scenario.measured_ns = 2_000_000_000;
+    scenario.guests[0].phases = 0..1;
+    scenario.guests[1].phases = 1..2;
+    let Some(data) = run_soundly(&scenario) else { return };
+    let bytes = |flow: usize, phase: u32| data.flows[flow].received_bytes_in(&(phase..phase + 1));
+    assert!(bytes(0, 1) * 10 < bytes(0, 0), "{} {}", bytes(0, 1), bytes(0, 0));
+    assert_eq!(bytes(1, 0), 0);
+    assert!(bytes(1, 1) > 0);
+}
+
+/// What the hypervisor and the guest are told to hold back is held back.
+#[test]
+fn a_guest_is_held_to_its_limits() {
+    let mut scenario = scenario();
+    scenario.guests[0].limits.rate_bps = Some(2_000_000);
+    scenario.guests[1].limits.cwnd_segs = Some(4);
+    let Some(data) = run_soundly(&scenario) else { return };
+    let bps = data.flows[0].received_bytes() as f64 * 8.0 / scenario.measured_s();
+    assert!(bps < 2_000_000.0 * 1.1, "{bps}");
+    assert!(data.flows[1].samples.iter().all(|sample| sample.cwnd_segs <= 4));
+}
+
+/// A ping-pong beside a flow that fills the queue waits in it; each answer takes a base RTT at least.
+#[test]
+fn a_ping_pong_is_answered() {
+    let mut scenario = scenario();
+    scenario.guests[1].pattern = Pattern::PingPong;
+    let Some(data) = run_soundly(&scenario) else { return };
+    let round_trip_ns = 4 * scenario.network.delay_ns;
+    let responses = &data.flows[1].responses;
+    assert!(responses.len() > 10, "{}", responses.len());
+    assert!(responses.iter().all(|response| response.took_ns > round_trip_ns));
+    assert!(data.flows[0].responses.is_empty());
 }
 
 /// Nothing of a run shows in the namespace from which it was started.
@@ -116,7 +162,9 @@ fn nothing_is_left_behind() {
 
 #[test]
 fn a_case_that_does_not_exist_is_refused_with_those_that_do() {
-    let experiment = crate::load("vcc-fig11").unwrap();
+    let crate::Experiment::Network(experiment) = crate::load("vcc-fig11").unwrap() else {
+        panic!("it has a network")
+    };
     let error = chosen(&experiment, &["wihtout".into()]).unwrap_err().to_string();
     assert!(error.contains("'wihtout'") && error.contains("without, with, with-tso"), "{error}");
 }

@@ -1,6 +1,9 @@
 //! Whether a run may count. One that may not is reported with its reasons and never averaged in.
 
 use super::{RunData, Scenario};
+use crate::fabric::Ect;
+use crate::traffic::FlowResult;
+use crate::translate::Translation;
 
 /// Later than this, deliveries distort acknowledgement clocks and with them the windows.
 const LATENESS_P99_US: u64 = 500;
@@ -15,7 +18,7 @@ pub(super) struct Judgement {
 pub(super) fn judge(scenario: &Scenario, data: &RunData) -> Judgement {
     let mut reasons = Vec::new();
     let ceiling_bps = scenario.goodput_ceiling_bps();
-    let bytes: u64 = data.flows.iter().map(|flow| flow.received_bytes).sum();
+    let bytes: u64 = data.flows.iter().map(|flow| flow.received_bytes()).sum();
     let share = bytes as f64 * 8.0 / scenario.measured_s() / ceiling_bps;
     if share < scenario.goodput_floor {
         reasons.push(format!(
@@ -52,14 +55,21 @@ fn flow_reasons(scenario: &Scenario, data: &RunData) -> Vec<String> {
     let mut reasons = Vec::new();
     for (number, (guest, flow)) in scenario.guests.iter().zip(&data.flows).enumerate() {
         let number = number + 1;
-        let sides = [
-            ("the guest", guest.ecn, flow.guest_has_ecn),
-            ("its peer", guest.fabric_ecn(), flow.peer_has_ecn),
+        let fabric =
+            data.emulator.ect.get(number - 1).filter(|ect| ect.capable + ect.not_capable > 0);
+        let judged = [
+            ("the guest runs", guest.ecn, Some(flow.guest_has_ecn)),
+            (
+                "its peer runs",
+                guest.fabric_ecn() && scenario.receivers.ecn,
+                peer_ecn(scenario, flow),
+            ),
+            ("its data crosses the fabric", guest.fabric_ecn(), fabric.map(Ect::is_capable)),
         ];
-        for (who, expected, is) in sides {
-            if expected != is {
+        for (what, expected, found) in judged {
+            if let Some(is) = found.filter(|&is| is != expected) {
                 let (is, expected) = (with(is), with(expected));
-                reasons.push(format!("flow {number}: {who} runs {is} ECN, not {expected}"));
+                reasons.push(format!("flow {number}: {what} {is} ECN, not {expected}"));
             }
         }
         if !flow.payload_ok {
@@ -67,6 +77,12 @@ fn flow_reasons(scenario: &Scenario, data: &RunData) -> Vec<String> {
         }
     }
     reasons
+}
+
+/// What the peer's own TCP believes; behind vcc that is vcc's affair, and the fabric's view counts.
+fn peer_ecn(scenario: &Scenario, flow: &FlowResult) -> Option<bool> {
+    let enforced = scenario.receivers.translation.as_ref().is_some_and(Translation::enforces);
+    (!enforced).then_some(flow.peer_has_ecn)
 }
 
 fn with(ecn: bool) -> &'static str {

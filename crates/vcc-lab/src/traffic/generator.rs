@@ -1,54 +1,58 @@
 //! Runs all flows of a run in the calling thread.
 
-use super::flow::{CHUNK_BYTES, Flow, FlowResult};
-use super::{FlowSpec, socket};
+use super::agenda::{Act, agenda};
+use super::flow::{CHUNK_BYTES, Flow};
+use super::result::FlowResult;
+use super::senders::Senders;
+use super::{Plan, socket};
 use crate::emulator::Control;
 use crate::error::{Error, Result};
-use crate::fabric::Window;
+use crate::fabric::{HostId, Window};
 use crate::hosts::Hosts;
 use crate::system::{Epoll, become_realtime, now_ns};
+use socket2::Socket;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::net::SocketAddr;
 
+/// Of the first listener of a receiver; each further one has the next.
 const PORT: u16 = 5001;
 /// Below the emulator, above everything else.
 const REALTIME_PRIORITY: i32 = 40;
 const LONGEST_SLEEP_NS: u64 = 10_000_000;
 
-#[derive(Debug, Clone)]
-pub struct Plan {
-    pub flows: Vec<FlowSpec>,
-    pub warm_up_ns: u64,
-    pub measured_ns: u64,
-    /// How often the windows of sampled flows are read.
-    pub sample_every_us: Option<u64>,
-    pub seed: u64,
-}
-
 /// Connects all flows, lets them warm up, measures, and returns with every socket closed.
-pub fn run(plan: &Plan, hosts: &Hosts, control: &Control) -> Result<Vec<FlowResult>> {
+pub fn run(
+    plan: &Plan,
+    hosts: &Hosts,
+    control: &Control,
+    senders: &Senders,
+) -> Result<Vec<FlowResult>> {
     let mut flows = open_all(plan, hosts)?;
+    senders.announce(flows.iter().map(Flow::view).collect::<Result<_>>()?);
     // The emulator reports its own lack of this; one warning is enough.
     let _ = become_realtime(REALTIME_PRIORITY);
     Pump::new(&flows)?.run(&mut flows, plan, control)?;
     Ok(flows.into_iter().map(Flow::into_result).collect())
 }
 
+/// A receiver listens once for each congestion control: some, such as DCTCP, acknowledge in their
+/// own way, and what the receiver's end of a connection runs is what its listener runs.
 fn open_all(plan: &Plan, hosts: &Hosts) -> Result<Vec<Flow>> {
-    let mut listeners = BTreeMap::new();
+    let mut listeners: BTreeMap<(HostId, &str), (Socket, SocketAddr)> = BTreeMap::new();
     let mut flows = Vec::with_capacity(plan.flows.len());
     for (number, spec) in plan.flows.iter().enumerate() {
-        let to = SocketAddr::new(hosts.address(spec.receiver), PORT);
-        let listener = match listeners.entry(spec.receiver) {
+        let name = spec.congestion_control.as_str();
+        let others = listeners.keys().filter(|(host, _)| *host == spec.receiver).count();
+        let (listener, to) = match listeners.entry((spec.receiver, name)) {
             Entry::Occupied(listener) => listener.into_mut(),
             Entry::Vacant(place) => {
+                let to = SocketAddr::new(hosts.address(spec.receiver), PORT + others as u16);
                 let guest = hosts.guest(spec.receiver);
-                let congestion_control = &spec.congestion_control;
-                place.insert(guest.inside(|| socket::listen(to, congestion_control))?)
+                place.insert((guest.inside(|| socket::listen(to, name))?, to))
             }
         };
-        flows.push(Flow::open(number, spec, hosts, listener, to, plan.seed)?);
+        flows.push(Flow::open(number, spec, hosts, listener, *to, plan.seed)?);
     }
     Ok(flows)
 }
@@ -64,28 +68,46 @@ impl Pump {
     fn new(flows: &[Flow]) -> Result<Self> {
         let epoll = Epoll::new()?;
         for (number, flow) in flows.iter().enumerate() {
-            epoll.add(flow.sender_fd(), libc::EPOLLOUT | libc::EPOLLET, number)?;
             epoll.add(flow.receiver_fd(), libc::EPOLLIN, flows.len() + number)?;
         }
         Ok(Self { epoll, scratch: vec![0; 2 * CHUNK_BYTES], ready: Vec::new() })
     }
 
     fn run(&mut self, flows: &mut [Flow], plan: &Plan, control: &Control) -> Result<()> {
-        let start_ns = now_ns() + plan.warm_up_ns;
-        let window = Window { start_ns, end_ns: start_ns + plan.measured_ns };
-        control.set_window(window);
-        self.until(window.start_ns, flows, control)?;
-        flows.iter_mut().try_for_each(Flow::start_measuring)?;
-        if let Some(every_us) = plan.sample_every_us {
-            let samples = plan.measured_ns / (every_us * 1000);
-            for sample in 0..samples {
-                self.until(start_ns + sample * every_us * 1000, flows, control)?;
-                let at_us = (now_ns() - start_ns) / 1000;
-                flows.iter_mut().try_for_each(|flow| flow.sample(at_us))?;
-            }
+        let begin_ns = now_ns();
+        let start_ns = begin_ns + plan.warm_up_ns;
+        control.set_window(Window { start_ns, end_ns: start_ns + plan.measured_ns });
+        for (at_ns, act) in agenda(plan) {
+            self.until(begin_ns + at_ns, flows, control)?;
+            self.act(act, flows, now_ns().saturating_sub(start_ns) / 1000)?;
         }
-        self.until(window.end_ns, flows, control)?;
-        flows.iter_mut().try_for_each(Flow::finish)
+        Ok(())
+    }
+
+    fn act(&self, act: Act, flows: &mut [Flow], at_us: u64) -> Result<()> {
+        match act {
+            Act::StartMeasuring => flows.iter_mut().try_for_each(Flow::start_measuring),
+            Act::Bound => {
+                flows.iter_mut().for_each(Flow::note_bound);
+                Ok(())
+            }
+            Act::Join(number) => {
+                flows[number].join();
+                // Writable at once, so this also makes it begin.
+                let interest = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET;
+                self.epoll.add(flows[number].sender_fd(), interest, number)
+            }
+            Act::Leave(number) => {
+                self.epoll.remove(flows[number].sender_fd())?;
+                flows[number].leave()
+            }
+            Act::SampleWindows => flows.iter_mut().try_for_each(|flow| flow.sample(at_us)),
+            Act::SampleReceived => {
+                flows.iter_mut().for_each(|flow| flow.note_received(at_us));
+                Ok(())
+            }
+            Act::Finish => flows.iter_mut().try_for_each(Flow::finish),
+        }
     }
 
     fn until(&mut self, end_ns: u64, flows: &mut [Flow], control: &Control) -> Result<()> {
@@ -100,9 +122,14 @@ impl Pump {
             self.ready.clear();
             self.ready.extend(self.epoll.wait(left_ns.min(LONGEST_SLEEP_NS))?);
             for &token in &self.ready {
-                match flows.len() {
-                    senders if token < senders => flows[token].send(&mut self.scratch)?,
-                    senders => flows[token - senders].receive(&mut self.scratch)?,
+                match token.checked_sub(flows.len()) {
+                    None => flows[token].send(&mut self.scratch)?,
+                    Some(number) => {
+                        let flow = &mut flows[number];
+                        if !flow.receive(&mut self.scratch)? {
+                            self.epoll.remove(flow.receiver_fd())?;
+                        }
+                    }
                 }
             }
         }

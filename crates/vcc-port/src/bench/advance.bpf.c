@@ -11,6 +11,8 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "abi.h"
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* TCX_NEXT of Linux 6.6. */
@@ -23,7 +25,7 @@ struct cursor {
 	uint32_t seq_step;
 	uint32_t ack_step;
 	uint16_t window;
-	uint16_t reserved;
+	uint16_t next; /* enum next */
 };
 
 struct {
@@ -33,19 +35,44 @@ struct {
 	__type(value, struct cursor);
 } cursor SEC(".maps");
 
-#define NEXT_PROGRAM                                                                               \
+/* What comes behind the harness, as `Next` of harness.rs. */
+enum next {
+	NEXT_NONE = 0, /* the harness is measured alone */
+	NEXT_TRANSLATE,
+	NEXT_PARSE,
+	NEXT_MAX,
+};
+
+#define NEXT_PROGRAMS                                                                              \
 	struct {                                                                                   \
 		__uint(type, BPF_MAP_TYPE_PROG_ARRAY);                                             \
-		__uint(max_entries, 1);                                                            \
+		__uint(max_entries, NEXT_MAX);                                                     \
 		__type(key, uint32_t);                                                             \
 		__type(value, uint32_t);                                                           \
 	}
 
 /* Two, since all programs of one such map must be of one attach type. */
-NEXT_PROGRAM next_from_guest SEC(".maps");
-NEXT_PROGRAM next_to_guest SEC(".maps");
+NEXT_PROGRAMS next_from_guest SEC(".maps");
+NEXT_PROGRAMS next_to_guest SEC(".maps");
 
-static __always_inline void advance(struct __sk_buff *skb)
+/* Indices that the compiler knows, which makes jumps of the calls. */
+static __always_inline int go_on_from_guest(struct __sk_buff *skb, uint32_t next)
+{
+	if (next == NEXT_TRANSLATE)
+		bpf_tail_call_static(skb, &next_from_guest, NEXT_TRANSLATE);
+	if (next == NEXT_PARSE)
+		bpf_tail_call_static(skb, &next_from_guest, NEXT_PARSE);
+	return VERDICT_PASS;
+}
+
+static __always_inline int go_on_to_guest(struct __sk_buff *skb, uint32_t next)
+{
+	if (next == NEXT_TRANSLATE)
+		bpf_tail_call_static(skb, &next_to_guest, NEXT_TRANSLATE);
+	return VERDICT_PASS;
+}
+
+static __always_inline uint32_t advance(struct __sk_buff *skb)
 {
 	void *data = (void *)(long)skb->data;
 	void *end = (void *)(long)skb->data_end;
@@ -55,25 +82,114 @@ static __always_inline void advance(struct __sk_buff *skb)
 	struct cursor *at = bpf_map_lookup_elem(&cursor, &zero);
 
 	if (!at || (void *)(tcp + 1) > end)
-		return;
+		return NEXT_NONE;
 	ip->tos = 0;
 	tcp->seq = bpf_htonl(at->seq);
 	tcp->ack_seq = bpf_htonl(at->ack);
 	tcp->window = bpf_htons(at->window);
 	at->seq += at->seq_step;
 	at->ack += at->ack_step;
+	return at->next;
+}
+
+#define TEMPLATE_MAX_BYTES 80
+#define OPT_PACK_BYTES	   8
+#define SEQ_AT		   (ETH_HLEN + 20 + 4)
+#define ACK_AT		   (SEQ_AT + 4)
+
+/*
+ * A frame whose length the datapath changes, or for which a flow must have something to say: the
+ * whole of it is written anew, and the flow's flags are set, before each run.
+ */
+struct restored {
+	struct vcc_key key;
+	uint32_t seq;
+	uint32_t ack;
+	uint32_t seq_step;
+	uint32_t ack_step;
+	uint32_t ect0_bytes; /* the counter of a PACK at pack_at; it goes on by ack_step */
+	uint32_t pack_at;    /* 0: none */
+	uint32_t flow_flags; /* these are set; 0: the flow is not looked up */
+	uint32_t mark;
+	uint32_t next; /* enum next */
+	uint32_t frame_bytes;
+	uint32_t template_bytes; /* of the frame's beginning */
+	uint8_t template[TEMPLATE_MAX_BYTES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct restored);
+} restored SEC(".maps");
+
+/* The datapath's own, put in its place. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct vcc_key);
+	__type(value, struct vcc_entry_abi);
+} flows SEC(".maps");
+
+static __always_inline void write_counter(uint8_t *pack, uint32_t ect0_bytes)
+{
+	pack[2] = (uint8_t)(ect0_bytes >> 16);
+	pack[3] = (uint8_t)(ect0_bytes >> 8);
+	pack[4] = (uint8_t)ect0_bytes;
+}
+
+static __always_inline uint32_t restore(struct __sk_buff *skb)
+{
+	uint32_t zero = 0, seq, ack;
+	struct restored *at = bpf_map_lookup_elem(&restored, &zero);
+
+	if (!at)
+		return NEXT_NONE;
+	if (at->flow_flags) {
+		struct vcc_entry_abi *entry = bpf_map_lookup_elem(&flows, &at->key);
+
+		if (entry)
+			entry->flow.flags |= at->flow_flags;
+	}
+	seq = bpf_htonl(at->seq);
+	ack = bpf_htonl(at->ack);
+	__builtin_memcpy(at->template + SEQ_AT, &seq, sizeof(seq));
+	__builtin_memcpy(at->template + ACK_AT, &ack, sizeof(ack));
+	if (at->pack_at && at->pack_at <= TEMPLATE_MAX_BYTES - OPT_PACK_BYTES)
+		write_counter(at->template + at->pack_at, at->ect0_bytes);
+	at->seq += at->seq_step;
+	at->ack += at->ack_step;
+	at->ect0_bytes = (at->ect0_bytes + at->ack_step) & 0xffffff;
+
+	uint32_t bytes = at->template_bytes;
+
+	asm volatile("" : "+r"(bytes));
+	if (bytes < 1 || bytes > TEMPLATE_MAX_BYTES)
+		return NEXT_NONE;
+	bpf_skb_change_tail(skb, at->frame_bytes, 0);
+	bpf_skb_store_bytes(skb, 0, at->template, bytes, 0);
+	skb->mark = at->mark;
+	return at->next;
+}
+
+SEC("tcx/ingress") int restore_from_guest(struct __sk_buff *skb)
+{
+	return go_on_from_guest(skb, restore(skb));
+}
+
+SEC("tcx/egress") int restore_to_guest(struct __sk_buff *skb)
+{
+	return go_on_to_guest(skb, restore(skb));
 }
 
 SEC("tcx/ingress") int advance_from_guest(struct __sk_buff *skb)
 {
-	advance(skb);
-	bpf_tail_call(skb, &next_from_guest, 0);
-	return VERDICT_PASS;
+	return go_on_from_guest(skb, advance(skb));
 }
 
 SEC("tcx/egress") int advance_to_guest(struct __sk_buff *skb)
 {
-	advance(skb);
-	bpf_tail_call(skb, &next_to_guest, 0);
-	return VERDICT_PASS;
+	return go_on_to_guest(skb, advance(skb));
 }

@@ -12,6 +12,10 @@ pub(super) const SYN_OPTIONS: [u8; 20] =
     [2, 4, 0x05, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
 /// Timestamps, on every other segment.
 pub(super) const OPTIONS: [u8; 12] = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1];
+/// Behind those, what a far end under vcc says: in its SYN-ACK, and in an ACK.
+pub(super) const ACCEPT: [u8; 8] = [253, 8, b'v', b'c', 1, 2, 0, 0];
+pub(super) const PACK_OPTIONS: [u8; 20] =
+    [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1, 172, 8, 0, 0, 1, 0, 0, 0];
 
 #[derive(Clone, Copy)]
 pub(super) struct Endpoint {

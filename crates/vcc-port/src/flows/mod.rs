@@ -2,17 +2,55 @@
 
 mod batch;
 
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use libbpf_rs::MapHandle;
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use vcc_engine::{FlowState, sys};
 
-use crate::plain::from_bytes;
+use crate::plain::{from_bytes, to_bytes};
 use crate::{Error, Result};
 use batch::Batches;
 
 /// How many flows one system call brings.
 const ROOM: usize = 1024;
+
+/// Which connection of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId {
+    pub guest: SocketAddr,
+    pub peer: SocketAddr,
+    /// The 802.1Q VLAN in which it runs.
+    pub vlan: Option<u16>,
+}
+
+impl FlowId {
+    pub(crate) fn key(&self) -> sys::vcc_key {
+        sys::vcc_key {
+            guest_addr: bytes(self.guest.ip()),
+            peer_addr: bytes(self.peer.ip()),
+            guest_port: self.guest.port().to_be(),
+            peer_port: self.peer.port().to_be(),
+            vlan: self.vlan.unwrap_or_default(),
+            reserved: 0,
+        }
+    }
+
+    pub(crate) fn of_key(key: &sys::vcc_key) -> Self {
+        Self {
+            guest: SocketAddr::new(address(key.guest_addr), u16::from_be(key.guest_port)),
+            peer: SocketAddr::new(address(key.peer_addr), u16::from_be(key.peer_port)),
+            vlan: (key.vlan != 0).then_some(key.vlan),
+        }
+    }
+}
+
+impl fmt::Display for FlowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.guest, self.peer)?;
+        self.vlan.map_or(Ok(()), |vlan| write!(f, " in VLAN {vlan}"))
+    }
+}
 
 /// One connection at a port, as it stood when it was read.
 #[derive(Clone)]
@@ -25,6 +63,15 @@ pub struct Flow {
 }
 
 impl Flow {
+    pub(crate) fn new(id: FlowId, state: sys::vcc_flow) -> Self {
+        let FlowId { guest, peer, vlan } = id;
+        Self { guest, peer, vlan, state: FlowState(state) }
+    }
+
+    pub fn id(&self) -> FlowId {
+        FlowId { guest: self.guest, peer: self.peer, vlan: self.vlan }
+    }
+
     /// Whether the guest and the peer understand the windows between them at different scales, or
     /// may do so in a moment, when the handshake ends. Without vcc such a connection crawls.
     pub fn depends_on_translation(&self) -> bool {
@@ -42,7 +89,7 @@ pub(crate) fn read(map: &MapHandle) -> Result<Vec<Flow>> {
     let mut batches = Batches::new(map, ROOM);
     while let Some(entries) = batches.next().map_err(|e| Error::system("read the flows", e))? {
         for (key, value) in entries {
-            flows.push(flow(key, value).ok_or(Error::OtherVersion)?);
+            flows.push(flow(key, value).ok_or_else(|| Error::layout("read the flows"))?);
         }
     }
     Ok(flows)
@@ -51,12 +98,23 @@ pub(crate) fn read(map: &MapHandle) -> Result<Vec<Flow>> {
 fn flow(key: &[u8], value: &[u8]) -> Option<Flow> {
     let key: sys::vcc_key = from_bytes(key)?;
     let entry: sys::vcc_entry_abi = from_bytes(value)?;
-    Some(Flow {
-        guest: SocketAddr::new(address(key.guest_addr), u16::from_be(key.guest_port)),
-        peer: SocketAddr::new(address(key.peer_addr), u16::from_be(key.peer_port)),
-        vlan: (key.vlan != 0).then_some(key.vlan),
-        state: FlowState(entry.flow),
-    })
+    Some(Flow::new(FlowId::of_key(&key), entry.flow))
+}
+
+/// The state of one connection; None if the port does not know it.
+pub(crate) fn look_up(map: &MapHandle, key: &sys::vcc_key) -> Result<Option<sys::vcc_flow>> {
+    const DOING: &str = "read a flow";
+    let value = map.lookup(to_bytes(key), MapFlags::ANY).map_err(|e| Error::system(DOING, e))?;
+    let Some(value) = value else { return Ok(None) };
+    let entry: sys::vcc_entry_abi = from_bytes(&value).ok_or_else(|| Error::layout(DOING))?;
+    Ok(Some(entry.flow))
+}
+
+fn bytes(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        IpAddr::V6(v6) => v6.octets(),
+    }
 }
 
 fn address(bytes: [u8; 16]) -> IpAddr {

@@ -3,21 +3,23 @@
 use std::io;
 
 use libbpf_rs::{Link, MapCore};
-use vcc_engine::{Mode, Params, sys};
+use vcc_engine::{Mode, Params};
 
 use crate::datapath::Maps;
 use crate::device::{self, Device};
-use crate::pins::{self, Pin};
+use crate::pins::{self, Pin, Role};
 use crate::tcx::{self, Hook};
 use crate::{
-    AttachOptions, Counters, Datapath, Error, Flow, Result, counters, flows, kernel, params,
+    AttachOptions, Counters, Datapath, Emitter, Error, Flow, FlowId, Result, RunTime, Trace,
+    counters, flows, kernel, params, run_time,
 };
 
 /// An attachment. Dropped, it is removed, unless it is pinned.
 pub struct Port {
     device: Device,
     links: [Link; 2],
-    maps: Maps,
+    /// None: another version of vcc made them.
+    maps: Option<Maps>,
     pin: Option<Pin>,
 }
 
@@ -34,7 +36,7 @@ impl Port {
             attach_one(&datapath, &device, Hook::FromGuest, revision)?,
             attach_one(&datapath, &device, Hook::ToGuest, 0)?,
         ];
-        Ok(Self { device, links, maps: datapath.maps, pin: None })
+        Ok(Self { device, links, maps: Some(datapath.maps), pin: None })
     }
 
     /// The attachment outlives this value and this process.
@@ -58,7 +60,8 @@ impl Port {
 
     fn pin_locked(&mut self) -> Result<()> {
         let pin = Pin::of(&self.device);
-        pin.create(&mut self.links, &mut self.maps)?;
+        let maps = self.maps.as_mut().ok_or_else(|| other_version(&self.device))?;
+        pin.create(&mut self.links, maps)?;
         self.pin = Some(pin);
         Ok(())
     }
@@ -75,9 +78,26 @@ impl Port {
         pins::all()?.into_iter().map(Self::from_pin).collect()
     }
 
-    /// Removes what devices that have gone left pinned; returns their names.
+    /// Removes what devices that have gone left pinned; returns their names. What else processes
+    /// that were killed have left is put right without a word.
     pub fn sweep() -> Result<Vec<String>> {
-        pins::sweep()
+        let gone = pins::sweep()?;
+        for pin in pins::all()? {
+            // One that is being made or removed at this moment has no trace to end.
+            if let Ok(port) = Self::from_pin(pin) {
+                port.end_orphaned_trace()?;
+            }
+        }
+        Ok(gone)
+    }
+
+    fn end_orphaned_trace(&self) -> Result<()> {
+        let (Some(maps), Some(pin)) = (&self.maps, &self.pin) else { return Ok(()) };
+        if params::read(&maps.params)?.0.trace == 0 {
+            return Ok(());
+        }
+        let Some(_role) = pin.take(Role::Tracing)? else { return Ok(()) };
+        params::change(&maps.params, true, |params| params.0.trace = 0)
     }
 
     fn from_pin(pin: Pin) -> Result<Self> {
@@ -125,7 +145,17 @@ impl Port {
     /// Takes new connections again, with these options but for the table's size; those that are
     /// there keep the underlay with which they began.
     pub fn resume(&self, options: &AttachOptions) -> Result<()> {
-        params::write(&self.maps.params, &options.params())
+        self.change_params(|params| {
+            let trace = params.0.trace;
+            *params = options.params();
+            params.0.trace = trace;
+        })
+    }
+
+    /// No longer, if another process detached it or its device has gone.
+    pub fn is_attached(&self) -> Result<bool> {
+        let [from_guest, to_guest] = &self.links;
+        Ok(tcx::is_attached(from_guest)? && tcx::is_attached(to_guest)?)
     }
 
     pub fn device(&self) -> &str {
@@ -133,26 +163,95 @@ impl Port {
     }
 
     /// How many connections this port tracks at a time.
-    pub fn max_flows(&self) -> u32 {
-        self.maps.flows.max_entries()
+    pub fn max_flows(&self) -> Result<u32> {
+        Ok(self.maps()?.flows.max_entries())
     }
 
     pub fn flows(&self) -> Result<Vec<Flow>> {
-        flows::read(&self.maps.flows)
+        flows::read(&self.maps()?.flows)
+    }
+
+    /// One connection; None if the port does not know it.
+    pub fn flow(&self, id: &FlowId) -> Result<Option<Flow>> {
+        let state = flows::look_up(&self.maps()?.flows, &id.key())?;
+        Ok(state.map(|state| Flow::new(*id, state)))
+    }
+
+    /// Records each ACK of one connection, or of all. One recording at a time.
+    pub fn trace(&self, flow: Option<FlowId>) -> Result<Trace> {
+        let maps = self.maps()?;
+        let role = match &self.pin {
+            Some(pin) => Some(pin.take(Role::Tracing)?.ok_or_else(|| self.already_traced())?),
+            None if self.params()?.0.trace != 0 => return Err(self.already_traced()),
+            None => None,
+        };
+        Trace::start(maps, flow, role)
+    }
+
+    /// Sends what the engine decides to send to the guest: for a port that was attached with
+    /// [`AttachOptions::emit`], from the network namespace where its device is. One at a time.
+    pub fn emitter(&self) -> Result<Emitter> {
+        let device = || self.device.name.clone();
+        let maps = self.maps()?;
+        if !self.is_here()? {
+            return Err(Error::InOtherNamespace { device: device() });
+        }
+        if !self.emits()? {
+            return Err(Error::NothingToEmit { device: device() });
+        }
+        let taken = || Error::AlreadyEmitting { device: device() };
+        let role = match &self.pin {
+            Some(pin) => Some(pin.take(Role::Emitting)?.ok_or_else(taken)?),
+            None => None,
+        };
+        Emitter::start(&self.device, maps, role)
+    }
+
+    /// Whether it takes an [`Emitter`] to do all that the port was attached for.
+    pub fn emits(&self) -> Result<bool> {
+        Ok(self.params()?.0.emit != 0)
+    }
+
+    /// Whether the device is in the calling thread's network namespace.
+    pub fn is_here(&self) -> Result<bool> {
+        Ok(self.device.netns_inode == device::netns_inode()?)
+    }
+
+    fn already_traced(&self) -> Error {
+        Error::AlreadyTraced { device: self.device.name.clone() }
     }
 
     pub fn counters(&self) -> Result<Counters> {
-        counters::read(&self.maps.counters)
+        counters::read(&self.maps()?.counters)
+    }
+
+    /// Of both programs, as far as [`crate::RunTimes`] had it counted.
+    pub fn run_time(&self) -> Result<RunTime> {
+        self.links.iter().try_fold(RunTime::default(), |sum, link| {
+            let info = link.info().map_err(|e| Error::system("read an attachment", e))?;
+            Ok(sum + run_time::of_program(info.prog_id)?)
+        })
     }
 
     pub fn params(&self) -> Result<Params> {
-        params::read(&self.maps.params)
+        params::read(&self.maps()?.params)
     }
 
     pub fn set_mode(&self, mode: Mode) -> Result<()> {
-        let params = Params(sys::vcc_params { mode: mode.number(), ..self.params()?.0 });
-        params::write(&self.maps.params, &params)
+        self.change_params(|params| params.0.mode = mode.number())
     }
+
+    fn change_params(&self, change: impl FnOnce(&mut Params)) -> Result<()> {
+        params::change(&self.maps()?.params, self.pin.is_some(), change)
+    }
+
+    fn maps(&self) -> Result<&Maps> {
+        self.maps.as_ref().ok_or_else(|| other_version(&self.device))
+    }
+}
+
+fn other_version(device: &Device) -> Error {
+    Error::OtherVersion { device: device.name.clone() }
 }
 
 /// The revision of the first hook, if vcc is at neither.
@@ -198,6 +297,18 @@ fn refusal_of(release: &str, device: &Device, error: io::Error) -> Error {
             system("it has no room for another program (`bpftool net` lists them)")
         }
         _ => Error::system(doing, error),
+    }
+}
+
+impl Drop for Port {
+    /// At once, not when the last descriptor is closed: a child that is just being forked holds
+    /// one until it executes its program.
+    fn drop(&mut self) {
+        if self.pin.is_none() {
+            for link in &self.links {
+                let _ = link.detach();
+            }
+        }
     }
 }
 

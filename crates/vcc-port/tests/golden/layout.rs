@@ -79,6 +79,14 @@ impl Layout {
         self.traffic_class(frame) & ECN_MASK
     }
 
+    /// The TCP header, and the packet around it, by so many bytes longer or shorter.
+    pub fn add_header_bytes(&self, frame: &mut [u8], bytes: i32) {
+        let length_at = self.l3 + if self.ipv6 { 4 } else { 2 };
+        let length = i32::from(read_u16(frame, length_at)) + bytes;
+        write_u16(frame, length_at, length as u16);
+        frame[self.l4 + 12] = (i32::from(frame[self.l4 + 12]) + bytes / 4 * 16) as u8;
+    }
+
     pub fn set_ecn(&self, frame: &mut [u8], ecn: u8) {
         let (at, shift) = (self.l3 + 1, if self.ipv6 { 4 } else { 0 });
         frame[at] = frame[at] & !(ECN_MASK << shift) | ecn << shift;

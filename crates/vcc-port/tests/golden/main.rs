@@ -11,6 +11,7 @@ mod bad;
 mod checksum;
 mod conversation;
 mod dual;
+mod feedback;
 mod fixed;
 mod headers;
 mod layout;

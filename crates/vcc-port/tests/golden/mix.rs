@@ -79,6 +79,9 @@ impl Mix {
 
         let mut syn = connection.syn();
         syn.flags |= self.random.pick(&[0, 0, 0, ECE | CWR, AE | CWR | ECE]);
+        if self.random.percent(50) {
+            add_option(&mut syn, options::hello(HELLO_OFFER));
+        }
         self.send(index, opener, 0, &syn);
         if self.random.percent(10) {
             syn.flags = SYN;
@@ -86,6 +89,10 @@ impl Mix {
         }
         let mut syn_ack = self.connections[index].syn_ack();
         syn_ack.flags |= self.random.pick(&[0, ECE, ECE, ECE, ECE | CWR, AE | CWR]);
+        if self.random.percent(70) {
+            let what = self.random.pick(&[HELLO_ACCEPT, HELLO_ACCEPT, HELLO_OFFER, 9]);
+            add_option(&mut syn_ack, options::hello(what));
+        }
         for percent in [97, 5] {
             if self.random.percent(percent) {
                 self.send(index, opener.other(), 0, &syn_ack);
@@ -147,8 +154,25 @@ impl Mix {
             let block = (left, left.wrapping_add(MSS_BYTES as u32));
             packet.options = [packet.options, options::nops(2), options::sack(&[block])].concat();
         }
+        if self.random.percent(50) {
+            let report = self.report(index);
+            add_option(&mut packet, report);
+        }
         for _ in 0..self.random.pick(&[1, 1, 1, 2, 4]) {
             self.send(index, ToGuest, 0, &packet);
+        }
+    }
+
+    /// What the far end may say next by what it has said: a little more, sometimes too much.
+    fn report(&mut self, index: usize) -> Vec<u8> {
+        let state = self.run.state(&self.connections[index].key());
+        let heard = state.map(|state| state.heard).unwrap_or_default();
+        let more = [0, 0, 1448, 1448, 2896, 100_000];
+        let [ect0_bytes, ce_bytes] = [heard.ect0_bytes, heard.ce_bytes]
+            .map(|bytes| bytes.wrapping_add(self.random.pick(&more)) & COUNTER_MASK);
+        match self.random.percent(80) {
+            true => options::pack(ect0_bytes, ce_bytes),
+            false => options::fack(ect0_bytes, ce_bytes),
         }
     }
 
@@ -192,9 +216,22 @@ impl Mix {
         packet.window = self.random.next() as u16;
         packet.traffic_class = self.random.next() as u8;
         packet.payload = payload(self.random.pick(&[0, 0, 300]));
-        packet.options = options::nops(4 * self.random.below(11) as usize);
+        packet.options = options::nops(4 * self.random.below(8) as usize);
+        let option = match self.random.below(4) {
+            0 => self.report(index),
+            1 => options::hello(self.random.below(4) as u8),
+            _ => Vec::new(),
+        };
+        add_option(&mut packet, option);
         // Not noted as sent: what follows goes on from where the connection was.
         self.run.send(from, &packet.frame(), 0);
+    }
+}
+
+/// Where it still fits.
+fn add_option(packet: &mut Packet, option: Vec<u8>) {
+    if packet.options.len() + option.len() <= 40 {
+        packet.options = options::join(&[packet.options.clone(), option]);
     }
 }
 
@@ -211,13 +248,14 @@ fn mixed_traffic(underlay: &str, mode: Mode) {
         guest_ecn: GuestEcn::Override,
         prr: false,
         pace_push: false,
+        feedback: false,
         window_max_bytes: 64 << 10,
         window_floor_segs: 2,
         initial_window_segs: 3,
         rto_min_us: RTO_MIN_US,
         ..usual.clone()
     };
-    let overriding = AttachOptions { guest_ecn: GuestEcn::Override, ..usual.clone() };
+    let overriding = AttachOptions { guest_ecn: GuestEcn::Override, police: true, ..usual.clone() };
     let timing_out = AttachOptions { rto_min_us: RTO_MIN_US, ..usual.clone() };
     // Where less can change, less can go wrong.
     let runs = match (underlay, mode) {
@@ -243,6 +281,21 @@ fn reno_ecn_enforced() {
 #[test]
 fn reno_ecn_in_shadow() {
     mixed_traffic("reno-ecn", Mode::Shadow);
+}
+
+#[test]
+fn dctcp_enforced() {
+    mixed_traffic("dctcp", Mode::Enforce);
+}
+
+#[test]
+fn dctcp_in_shadow() {
+    mixed_traffic("dctcp", Mode::Shadow);
+}
+
+#[test]
+fn cubic_enforced() {
+    mixed_traffic("cubic", Mode::Enforce);
 }
 
 #[test]

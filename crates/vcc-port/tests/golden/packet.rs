@@ -165,6 +165,24 @@ pub mod options {
         option
     }
 
+    /// HELLO_OFFER or HELLO_ACCEPT.
+    pub fn hello(what: u8) -> Vec<u8> {
+        [&[OPTION_EXPERIMENT, 8], &EXPERIMENT_NAME[..], &[VERSION, what, 0, 0]].concat()
+    }
+
+    pub fn pack(ect0_bytes: u32, ce_bytes: u32) -> Vec<u8> {
+        [&[OPTION_PACK, 8], &counters(ect0_bytes, ce_bytes)[..]].concat()
+    }
+
+    pub fn fack(ect0_bytes: u32, ce_bytes: u32) -> Vec<u8> {
+        let head = [&[OPTION_EXPERIMENT, 12], &EXPERIMENT_NAME[..], &[VERSION, FACK]].concat();
+        [head, counters(ect0_bytes, ce_bytes)].concat()
+    }
+
+    fn counters(ect0_bytes: u32, ce_bytes: u32) -> Vec<u8> {
+        [ect0_bytes, ce_bytes].iter().flat_map(|bytes| bytes.to_be_bytes()[1..].to_vec()).collect()
+    }
+
     pub fn nops(count: usize) -> Vec<u8> {
         vec![OPTION_NOP; count]
     }

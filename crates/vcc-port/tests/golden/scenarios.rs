@@ -458,10 +458,11 @@ fn an_update_that_the_clamp_hides_is_dropped() {
     c.run.assert_all();
 }
 
-fn run(underlay: &str, mode: Mode) {
+fn run(underlay: &str, mode: Mode, feedback: bool) {
     let options = AttachOptions {
         underlay: underlay.parse().expect("an underlay of the engine"),
         mode,
+        feedback,
         ..usual()
     };
     let mut run = DualRun::new(&options);
@@ -477,21 +478,27 @@ fn run(underlay: &str, mode: Mode) {
 }
 
 macro_rules! every_scenario {
-    ($($name:ident: $underlay:literal, $mode:ident;)*) => {
+    ($($name:ident: $underlay:literal, $mode:ident, $feedback:literal;)*) => {
         $(#[test]
         fn $name() {
             if testing::can_attach() {
-                run($underlay, Mode::$mode);
+                run($underlay, Mode::$mode, $feedback);
             }
         })*
     };
 }
 
 every_scenario! {
-    reno_ecn_enforced: "reno-ecn", Enforce;
-    reno_ecn_in_shadow: "reno-ecn", Shadow;
-    reno_enforced: "reno", Enforce;
-    reno_in_shadow: "reno", Shadow;
-    transparent_enforced: "transparent", Enforce;
-    transparent_in_shadow: "transparent", Shadow;
+    reno_ecn_enforced: "reno-ecn", Enforce, false;
+    reno_ecn_with_offers: "reno-ecn", Enforce, true;
+    reno_ecn_in_shadow: "reno-ecn", Shadow, true;
+    reno_enforced: "reno", Enforce, true;
+    reno_in_shadow: "reno", Shadow, true;
+    cubic_enforced: "cubic", Enforce, true;
+    dctcp_enforced: "dctcp", Enforce, false;
+    dctcp_with_offers: "dctcp", Enforce, true;
+    dctcp_in_shadow: "dctcp", Shadow, true;
+    dctcp_priority_enforced: "dctcp-priority", Enforce, true;
+    transparent_enforced: "transparent", Enforce, true;
+    transparent_in_shadow: "transparent", Shadow, true;
 }

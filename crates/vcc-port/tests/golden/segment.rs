@@ -6,7 +6,9 @@ use vcc_engine::{Action, Segment, sys};
 use vcc_port::{Counter, counters};
 
 use crate::checksum;
+use crate::dual::Direction::{self, ToGuest};
 use crate::layout::Layout;
+use crate::packet::options;
 use crate::wire::*;
 
 /// A frame as the native engine shall see it.
@@ -15,7 +17,14 @@ pub struct Parsed {
     pub segment: Segment,
     mss_value: Option<Range<usize>>,
     wscale_value: Option<usize>,
+    /// Options that only two vcc ends say to each other, in the frame.
+    ours: Vec<Range<usize>>,
+    /// Where the list of options ends before the header does.
+    end: Option<usize>,
 }
+
+const OPTIONS_MAX_BYTES: usize = 40;
+const OPT_OURS: u32 = sys::OPT_HELLO | sys::OPT_PACK | sys::OPT_FACK | sys::OPT_OURS_BAD;
 
 /// MD5 (RFC 2385) and TCP-AO (RFC 5925).
 const SIGNATURES: [u8; 2] = [19, 29];
@@ -38,12 +47,28 @@ impl Parsed {
             ip_ecn: at.ecn(frame),
             ..Segment::default()
         };
-        let mut parsed = Parsed { at, segment, mss_value: None, wscale_value: None };
+        let mut parsed = Parsed {
+            at,
+            segment,
+            mss_value: None,
+            wscale_value: None,
+            ours: Vec::new(),
+            end: None,
+        };
+        // Options are added at the end of the frame.
+        if payload_bytes == 0 {
+            let options_bytes = parsed.at.payload - parsed.at.l4 - TCP_BYTES;
+            parsed.segment.option_room_bytes = (OPTIONS_MAX_BYTES - options_bytes) as u8;
+        }
         let kinds = parsed.take_options(frame).ok_or(counters::BAD_OPTIONS)?;
         if kinds.iter().any(|kind| SIGNATURES.contains(kind)) {
             return Err(counters::SIGNED);
         }
         Ok(parsed)
+    }
+
+    pub fn header_bytes(&self) -> usize {
+        self.at.payload - self.at.l4
     }
 
     /// The kinds that are there; none where an option's length makes no sense (RFC 9293, 3.1).
@@ -53,7 +78,10 @@ impl Parsed {
         while here < self.at.payload {
             let rest = &frame[here..self.at.payload];
             let length = match rest[0] {
-                OPTION_END => break,
+                OPTION_END => {
+                    self.end = Some(here);
+                    break;
+                }
                 OPTION_NOP => 1,
                 _ => usize::from(*rest.get(1)?),
             };
@@ -68,27 +96,57 @@ impl Parsed {
     }
 
     fn take_option(&mut self, option: &[u8], here: usize) {
-        let segment = &mut self.segment;
-        segment.options |= match (option[0], option.len()) {
+        let said = match (option[0], option.len()) {
             (OPTION_MSS, 4) => {
-                segment.mss = read_u16(option, 2);
+                self.segment.mss = read_u16(option, 2);
                 self.mss_value = Some(here + 2..here + 4);
                 sys::OPT_MSS
             }
             (OPTION_WSCALE, 3) => {
-                segment.wscale = option[2];
+                self.segment.wscale = option[2];
                 self.wscale_value = Some(here + 2);
                 sys::OPT_WSCALE
             }
             (OPTION_SACK_PERMITTED, 2) => sys::OPT_SACK_PERMITTED,
             (OPTION_TIMESTAMPS, 10) => sys::OPT_TIMESTAMPS,
             (OPTION_SACK, 10..) => sys::OPT_SACK,
+            (OPTION_PACK, _) => self.take_ours(option, here),
+            (OPTION_EXPERIMENT, 4..) if option[2..4] == EXPERIMENT_NAME => {
+                self.take_ours(option, here)
+            }
             _ => 0,
-        } as u8;
+        };
+        self.segment.options |= said as u16;
+    }
+
+    /// The last one of several counts.
+    fn take_ours(&mut self, option: &[u8], here: usize) -> u32 {
+        self.ours.push(here..here + option.len());
+        let mut counters = |at: usize| {
+            let [ect0_bytes, ce_bytes] = [at, at + 3].map(|at| read_u24(option, at));
+            self.segment.feedback = sys::vcc_feedback { ect0_bytes, ce_bytes };
+        };
+        match (option[0], option.len(), option.get(4..6)) {
+            (OPTION_PACK, 8, _) => {
+                counters(2);
+                sys::OPT_PACK
+            }
+            (OPTION_EXPERIMENT, 12, Some(&[VERSION, FACK])) => {
+                counters(6);
+                sys::OPT_FACK
+            }
+            (OPTION_EXPERIMENT, 8, Some(&[VERSION, what @ (HELLO_OFFER | HELLO_ACCEPT)]))
+                if option[6..] == [0, 0] =>
+            {
+                self.segment.hello = what;
+                sys::OPT_HELLO
+            }
+            _ => sys::OPT_OURS_BAD,
+        }
     }
 
     /// The frame as it shall leave, checksums computed from scratch.
-    pub fn apply(&self, action: &Action, frame: &[u8]) -> Vec<u8> {
+    pub fn apply(&self, from: Direction, action: &Action, frame: &[u8]) -> Vec<u8> {
         let mut out = frame.to_vec();
         self.at.set_ecn(&mut out, action.ip_ecn);
         self.at.set_flags(&mut out, action.flags);
@@ -99,6 +157,61 @@ impl Parsed {
         if let Some(value) = self.wscale_value {
             out[value] = action.wscale;
         }
+        if action.strip != 0 {
+            self.strip(from, &mut out);
+        }
+        match u32::from(action.emit) {
+            sys::EMIT_HELLO => self.append(&mut out, &options::hello(action.hello)),
+            sys::EMIT_PACK => {
+                let sys::vcc_feedback { ect0_bytes, ce_bytes } = action.feedback;
+                self.append(&mut out, &options::pack(ect0_bytes, ce_bytes));
+            }
+            _ => {}
+        }
+        checksum::fill(&mut out);
+        out
+    }
+
+    /// To the guest, what stands at the very end is cut off. All else turns into NOPs.
+    fn strip(&self, from: Direction, out: &mut Vec<u8>) {
+        let options = u32::from(self.segment.options) & OPT_OURS;
+        let whole = [sys::OPT_PACK, sys::OPT_HELLO].contains(&options);
+        let last = self.at.payload - 8..self.at.payload;
+        if from == ToGuest && self.segment.payload_bytes == 0 && whole && self.ours == [last] {
+            self.at.add_header_bytes(out, -8);
+            out.truncate(self.at.payload - 8);
+            return;
+        }
+        for option in &self.ours {
+            out[option.clone()].fill(OPTION_NOP);
+        }
+    }
+
+    /// Behind all others, so none of them may end the list.
+    fn append(&self, out: &mut Vec<u8>, option: &[u8]) {
+        assert_eq!(self.segment.payload_bytes, 0, "an option on data");
+        if let Some(end) = self.end {
+            out[end..self.at.payload].fill(OPTION_NOP);
+        }
+        self.at.add_header_bytes(out, option.len() as i32);
+        out.truncate(self.at.payload);
+        out.extend(option);
+    }
+
+    /// The segment's header as a FACK of these counters, beside it.
+    pub fn fack(&self, feedback: &sys::vcc_feedback, capable: bool, frame: &[u8]) -> Vec<u8> {
+        let option = options::fack(feedback.ect0_bytes, feedback.ce_bytes);
+        let mut out = frame[..self.at.l4 + TCP_BYTES].to_vec();
+        let header_bytes = (TCP_BYTES + option.len()) as i32;
+        out.extend(option);
+        let length_at = self.at.l3 + if self.at.ipv6 { 4 } else { 2 };
+        let ip_bytes = (self.at.l4 - self.at.l3) as i32 - if self.at.ipv6 { 40 } else { 0 };
+        write_u16(&mut out, length_at, (ip_bytes + header_bytes) as u16);
+        out[self.at.l4 + 8..][..4].copy_from_slice(&self.segment.ack.wrapping_sub(1).to_be_bytes());
+        write_u16(&mut out, self.at.l4 + 12, ((header_bytes / 4) as u16) << 12 | ACK);
+        // No urgent pointer without URG.
+        write_u16(&mut out, self.at.l4 + 18, 0);
+        self.at.set_ecn(&mut out, if capable { ECT_0 } else { 0 });
         checksum::fill(&mut out);
         out
     }
@@ -114,6 +227,19 @@ impl Parsed {
             fixed[value] = 0;
         }
         checksum::clear(&mut fixed, &self.at);
+        fixed
+    }
+
+    /// The same of a frame whose options change.
+    pub fn fixed_part_without_options(&self, frame: &[u8]) -> Vec<u8> {
+        let mut fixed = frame[..self.at.end].to_vec();
+        self.at.set_ecn(&mut fixed, 0);
+        let length_at = self.at.l3 + if self.at.ipv6 { 4 } else { 2 };
+        write_u16(&mut fixed, length_at, 0);
+        checksum::clear(&mut fixed, &self.at);
+        // Data offset, flags and window are what may change.
+        fixed[self.at.l4 + 12..][..4].fill(0);
+        fixed.drain(self.at.l4 + TCP_BYTES..self.at.payload);
         fixed
     }
 }

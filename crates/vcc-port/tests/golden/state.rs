@@ -14,6 +14,14 @@ macro_rules! fields {
             ("cwnd_segs", u64::from($state.cc.cwnd_segs)),
             ("ssthresh_segs", u64::from($state.cc.ssthresh_segs)),
             ("credit_bytes", u64::from($state.cc.credit_bytes)),
+            ("own[0]", u64::from($state.cc.own[0])),
+            ("own[1]", u64::from($state.cc.own[1])),
+            ("own[2]", u64::from($state.cc.own[2])),
+            ("own[3]", u64::from($state.cc.own[3])),
+            ("heard.ect0_bytes", u64::from($state.heard.ect0_bytes)),
+            ("heard.ce_bytes", u64::from($state.heard.ce_bytes)),
+            ("counted.ect0_bytes", u64::from($state.counted.ect0_bytes)),
+            ("counted.ce_bytes", u64::from($state.counted.ce_bytes)),
             $((stringify!($field), u64::from($state.$field)),)*
         ]
     };
@@ -55,6 +63,14 @@ fn fields(state: &FlowState) -> Vec<(&'static str, u64)> {
         wscale_peer,
         wscale_shown,
         rto_backoff,
+        unreported_bytes,
+        feedback_ack,
+        uncounted_bytes,
+        timer_is_near,
+        overdraft_until,
+        overdraft_bytes,
+        policed,
+        forged,
     )
 }
 

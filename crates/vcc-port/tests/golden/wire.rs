@@ -6,6 +6,7 @@ pub const SYN: u16 = 0x002;
 pub const RST: u16 = 0x004;
 pub const PSH: u16 = 0x008;
 pub const ACK: u16 = 0x010;
+pub const URG: u16 = 0x020;
 pub const ECE: u16 = 0x040;
 pub const CWR: u16 = 0x080;
 pub const AE: u16 = 0x100;
@@ -45,6 +46,22 @@ pub const OPTION_WSCALE: u8 = 3;
 pub const OPTION_SACK_PERMITTED: u8 = 4;
 pub const OPTION_SACK: u8 = 5;
 pub const OPTION_TIMESTAMPS: u8 = 8;
+
+/// Ours: a report of RFC 9768's kind and layout, and an experiment (RFC 6994) by the name of "vc".
+pub const OPTION_PACK: u8 = 172;
+pub const OPTION_EXPERIMENT: u8 = 253;
+pub const EXPERIMENT_NAME: [u8; 2] = *b"vc";
+pub const VERSION: u8 = 1;
+pub const HELLO_OFFER: u8 = 1;
+pub const HELLO_ACCEPT: u8 = 2;
+pub const FACK: u8 = 3;
+
+/// The reports' counters, 24 bits each.
+pub const COUNTER_MASK: u32 = 0xff_ffff;
+
+pub fn read_u24(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([0, bytes[at], bytes[at + 1], bytes[at + 2]])
+}
 
 pub fn read_u16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])

@@ -1,7 +1,7 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use vcc_engine::{FlowState, Underlay, sys};
+use vcc_engine::{Feedback, FlowState, Underlay, sys};
 use vcc_port::Flow;
 
 use super::ports_of;
@@ -11,7 +11,10 @@ use crate::table::{Align, Table};
 /// Show the connections at ports
 ///
 /// cwnd and ssthresh are the underlay's, in segments; the window is the one that the guest was
-/// shown last, in bytes. Where the guest's ECN is its own, nothing is computed.
+/// shown last, in bytes. Where the guest's ECN is its own, nothing is computed. Alpha is DCTCP's
+/// mean of marks. Feedback says whether the far end is under vcc too and tells of marked bytes:
+/// agreed, lost again, or none. Policed segments were dropped for they were beyond the window,
+/// forged feedback was not believed. The JSON has more.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Ports to look at [default: all]
@@ -42,10 +45,21 @@ struct View {
     mss_bytes: u16,
     window_shown_bytes: Option<u32>,
     srtt_us: Option<u32>,
+    alpha: Option<f64>,
     marks: u32,
     reductions: u32,
     retransmissions: u32,
     drops: u32,
+    policed: u16,
+    /// Between two ends under vcc.
+    feedback: &'static str,
+    forged: u16,
+    /// What the far end told of the guest's data; 24 bits each, as they are on the wire.
+    heard_ect0_bytes: Option<u32>,
+    heard_ce_bytes: Option<u32>,
+    /// What this end tells of the peer's.
+    counted_ect0_bytes: Option<u32>,
+    counted_ce_bytes: Option<u32>,
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -65,6 +79,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn view(port: &str, flow: &Flow) -> View {
     let state = &flow.state;
     let managed = state.is_managed();
+    let heard = state.has(sys::FLOW_FEEDBACK_HEARD).then_some(state.heard);
+    let counted = state.has(sys::FLOW_FEEDBACK).then_some(state.counted);
     View {
         port: port.into(),
         guest: flow.guest.to_string(),
@@ -88,10 +104,22 @@ fn view(port: &str, flow: &Flow) -> View {
         mss_bytes: state.mss_bytes,
         window_shown_bytes: state.has(sys::FLOW_WINDOW_SHOWN).then(|| state.window_shown_bytes()),
         srtt_us: (state.srtt_us8 != 0).then_some(state.srtt_us8 / 8),
+        alpha: state.alpha(),
         marks: state.marks,
         reductions: state.reductions,
         retransmissions: state.retransmissions,
         drops: state.drops,
+        policed: state.policed,
+        feedback: match state.feedback() {
+            Feedback::None => "none",
+            Feedback::Agreed => "agreed",
+            Feedback::Lost => "lost",
+        },
+        forged: state.forged,
+        heard_ect0_bytes: heard.map(|heard| heard.ect0_bytes),
+        heard_ce_bytes: heard.map(|heard| heard.ce_bytes),
+        counted_ect0_bytes: counted.map(|counted| counted.ect0_bytes),
+        counted_ce_bytes: counted.map(|counted| counted.ce_bytes),
     }
 }
 
@@ -119,10 +147,14 @@ fn table(views: &[View]) -> String {
         ("CWND", Right),
         ("SSTHRESH", Right),
         ("WINDOW", Right),
+        ("ALPHA", Right),
+        ("FEEDBACK", Left),
         ("MARKS", Right),
         ("REDUCTIONS", Right),
         ("RETRANS", Right),
         ("DROPS", Right),
+        ("POLICED", Right),
+        ("FORGED", Right),
     ]);
     let or_dash = |value: Option<u32>| value.map_or("-".to_owned(), |value| value.to_string());
     for view in views {
@@ -138,10 +170,14 @@ fn table(views: &[View]) -> String {
             or_dash(view.cwnd_segs),
             or_dash(view.ssthresh_segs),
             or_dash(view.window_shown_bytes),
+            view.alpha.map_or("-".to_owned(), |alpha| format!("{alpha:.3}")),
+            view.feedback.into(),
             view.marks.to_string(),
             view.reductions.to_string(),
             view.retransmissions.to_string(),
             view.drops.to_string(),
+            view.policed.to_string(),
+            view.forged.to_string(),
         ]);
     }
     table.render()

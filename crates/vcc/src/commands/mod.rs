@@ -4,9 +4,12 @@ pub mod attach;
 pub mod bench;
 pub mod detach;
 pub mod doctor;
+pub mod emit;
 pub mod flows;
 pub mod lab;
 pub mod ports;
+pub mod trace;
+mod treatment;
 
 use vcc_port::Port;
 

@@ -49,7 +49,7 @@ fn view(port: &Port) -> Result<View, vcc_port::Error> {
         underlay: named(underlay, params.underlay),
         mode: named(mode, params.mode),
         flows: port.flows()?.len(),
-        max_flows: port.max_flows(),
+        max_flows: port.max_flows()?,
         counters: counters.iter().map(|(counter, count)| (counter.name, count)).collect(),
         lines: counters
             .iter()

@@ -51,7 +51,7 @@ text = "goodput of one over that of the other"
 
 [[cases]]
 name = "with"
-guests.legacy.vcc = "enforce"
+guests.legacy.vcc.mode = "enforce"
 goodput_floor = 0.5
 expect.ratio = { min = 0.2, max = 5.0 }
 

@@ -1,35 +1,10 @@
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-
 use serde_json::Value;
-use vcc_port::Netns;
+use vcc_engine::Params;
+use vcc_port::Port;
 use vcc_port::testing::{can_attach, guest, ip, isolated};
 
 use crate::vcc;
-
-/// A connection from the guest to the host: the guest's end and the host's.
-fn connect(guest: &Netns) -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
-    let address = listener.local_addr().expect("an address");
-    let connected = guest.inside(|| TcpStream::connect(address)).expect("inside");
-    (connected.expect("a connection"), listener.accept().expect("a connection").0)
-}
-
-/// Sends a mebibyte each way and compares what arrives with what was sent.
-fn exchange(one: &mut TcpStream, other: &mut TcpStream) {
-    let payload: Vec<u8> =
-        (0u32..1 << 18).flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
-    let transfer = |from: &mut TcpStream, to: &mut TcpStream| {
-        let mut arrived = vec![0; payload.len()];
-        std::thread::scope(|scope| {
-            scope.spawn(|| from.write_all(&payload).expect("sent"));
-            to.read_exact(&mut arrived).expect("received");
-        });
-        assert!(arrived == payload, "what arrived is not what was sent");
-    };
-    transfer(one, other);
-    transfer(other, one);
-}
+use crate::wire::{connect, connect_to, exchange, neighbour};
 
 fn flows() -> Vec<Value> {
     let json = vcc("flows --json").well();
@@ -57,6 +32,10 @@ fn attach_watch_detach() {
         assert_eq!((&flow["ecn_guest"], &flow["ecn_fabric"]), (&"no".into(), &"yes".into()));
         assert!(flow["cwnd_segs"].as_u64() >= Some(10), "{flow}");
         assert_eq!((&flow["marks"], &flow["reductions"]), (&0.into(), &0.into()));
+        // The host's end is not under vcc.
+        assert_eq!((&flow["feedback"], &flow["alpha"]), (&"none".into(), &Value::Null));
+        assert_eq!((&flow["policed"], &flow["forged"]), (&0.into(), &0.into()));
+        assert_eq!(flow["heard_ce_bytes"], Value::Null);
         let table = vcc("flows port").well();
         assert!(table.starts_with("PORT") && table.contains("192.0.2.2"), "{table}");
         let ports = vcc("ports").well();
@@ -65,6 +44,31 @@ fn attach_watch_detach() {
         let said = vcc("detach --now port").well();
         assert!(said.starts_with("detached from port; 1 connection"), "{said}");
         assert_eq!(vcc("ports").well(), "vcc is attached nowhere\n");
+    });
+}
+
+#[test]
+fn two_ends_under_vcc_tell_each_other_of_bytes() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let (guest, other) = (guest(), neighbour());
+        vcc("attach port other --underlay dctcp").well();
+        let (mut here, mut there) = connect_to(&guest, &other, "192.0.2.3:0");
+        exchange(&mut here, &mut there);
+        let flows = flows();
+        assert_eq!(flows.len(), 2, "{flows:?}");
+        for flow in &flows {
+            assert_eq!(flow["feedback"], "agreed", "{flow}");
+            assert!(flow["alpha"].as_f64() < Some(1.0), "{flow}");
+            assert_eq!(
+                (&flow["heard_ce_bytes"], &flow["counted_ce_bytes"]),
+                (&0.into(), &0.into())
+            );
+            assert!(flow["heard_ect0_bytes"].as_u64() > Some(1 << 16), "{flow}");
+            assert!(flow["counted_ect0_bytes"].as_u64() > Some(1 << 16), "{flow}");
+        }
     });
 }
 
@@ -112,6 +116,33 @@ fn attaching_again_ends_the_draining() {
         exchange(&mut from_guest, &mut to_guest);
         exchange(&mut new_guest, &mut new_host);
         assert_eq!(flows().len(), 2, "the new connection is taken");
+    });
+}
+
+#[test]
+fn what_is_asked_for_reaches_the_port() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        ip("link add port type veth peer name guest");
+        let params = |arguments: &str| {
+            vcc(&format!("attach port {arguments}")).well();
+            let params = Port::open("port").expect("open").params().expect("parameters").0;
+            vcc("detach port").well();
+            params
+        };
+        let default = params("");
+        assert_eq!((default.feedback, default.police, default.emit), (1, 0, 0));
+        assert_eq!((default.cap_bytes, default.cap_bytes_per_ms), (0, 0));
+        assert_eq!(default, Params::default().0);
+
+        let set = params("--no-feedback --police --cap 100K --cap-rate 1G --floor 2");
+        assert_eq!((set.feedback, set.police), (0, 1));
+        assert_eq!((set.cap_bytes, set.cap_bytes_per_ms), (102_400, 125_000));
+        assert_eq!(set.window_floor_segs, 2);
+        let set = params("--emit --emit-after 25 --underlay dctcp-priority --beta 0.25");
+        assert_eq!((set.emit, set.emit_after_us, set.beta_1024), (1, 25_000, 256));
     });
 }
 

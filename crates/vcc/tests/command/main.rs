@@ -1,10 +1,13 @@
 //! The command as a user meets it: what it prints, where, and with which exit code.
 
+mod emitting;
 mod lab;
 mod lifecycle;
 mod measuring;
 mod refusals;
+mod tracing;
 mod usage;
+mod wire;
 
 use std::process::{Command, Output};
 

@@ -3,7 +3,8 @@ use crate::vcc;
 #[test]
 fn help_names_the_commands() {
     let help = vcc("--help").well();
-    for command in ["doctor", "attach", "detach", "flows", "ports", "lab", "bench"] {
+    for command in ["doctor", "attach", "detach", "flows", "ports", "trace", "emit", "lab", "bench"]
+    {
         assert!(help.contains(&format!("\n  {command} ")), "{command} in {help}");
     }
 }
@@ -15,8 +16,8 @@ fn without_a_command() {
 
 #[test]
 fn an_unknown_underlay_names_the_known() {
-    let complaint = vcc("attach eth0 --underlay cubic").complaint(2);
-    assert!(complaint.contains("'cubic'"), "{complaint}");
+    let complaint = vcc("attach nowhere0 --underlay vegas").complaint(2);
+    assert!(complaint.contains("'vegas'"), "{complaint}");
     for known in ["reno-ecn", "reno", "transparent"] {
         assert!(complaint.contains(known), "{complaint}");
     }
@@ -26,16 +27,31 @@ fn an_unknown_underlay_names_the_known() {
 fn values_out_of_range() {
     for (arguments, expected) in [
         ("attach", "<DEV>"),
-        ("attach eth0 --window-max 1K", "64K to 1G"),
-        ("attach eth0 --window-max lots", "a size is a number"),
-        ("attach eth0 --max-flows 0", "0 is not in 1..=16777216"),
+        ("attach nowhere0 --window-max 1K", "64K to 1G"),
+        ("attach nowhere0 --window-max lots", "a size is a number"),
+        ("attach nowhere0 --max-flows 0", "0 is not in 1..=16777216"),
+        ("attach nowhere0 --cap 0", "more than 0"),
+        ("attach nowhere0 --cap-rate fast", "a rate is a number of bits a second"),
+        ("attach nowhere0 --cap-rate 1K", "8K to"),
+        ("attach nowhere0 --floor 0", "0 is not in"),
+        ("attach nowhere0 --emit-after 5", "--emit"),
+        ("attach nowhere0 --emit --emit-after 0", "0 is not in"),
+        ("attach nowhere0 --shadow --police", "cannot be used with"),
+        ("attach nowhere0 --shadow --emit", "cannot be used with"),
+        ("attach nowhere0 --underlay dctcp-priority --beta 2", "a number from 0 to 1"),
+        ("attach nowhere0 --beta 0.5", "`--underlay dctcp-priority`; reno-ecn knows no priorities"),
+        ("attach nowhere0 --underlay dctcp --beta 0.5", "dctcp knows no priorities"),
         ("detach", "<DEV>"),
-        ("detach eth0 --all", "cannot be used with"),
-        ("detach eth0 --timeout 5", "--wait"),
+        ("detach nowhere0 --all", "cannot be used with"),
+        ("detach nowhere0 --timeout 5", "--wait"),
         ("lab run vcc-fig11 --stack vegas", "'vegas'"),
         ("lab run vcc-fig11 --runs 0", "0 is not in"),
         ("bench datapath --repeat 0", "0 is not in"),
         ("flows --jsno", "--jsno"),
+        ("trace", "<FLOW>"),
+        ("trace 80", "ADDRESS:PORT, ADDRESS or :PORT, not '80'"),
+        ("trace :80 --count 0", "0 is not in"),
+        ("trace :80 --duration 0", "a number of seconds"),
     ] {
         let complaint = vcc(arguments).complaint(2);
         assert!(complaint.contains(expected), "{arguments}: {complaint}");

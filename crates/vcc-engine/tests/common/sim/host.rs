@@ -36,9 +36,11 @@ pub struct HostConfig {
     pub ecn: bool,
     pub native: bool,
     pub iss: u32,
-    pub options: u8,
+    pub options: u16,
     pub mss_option: u16,
     pub wscale: u8,
+    /// What its headers can still take of options, but for SACK blocks.
+    pub option_room_bytes: u8,
     pub initial_cwnd_segs: u32,
     pub gso_segs: u32,
     pub probes_tail: bool,
@@ -232,7 +234,8 @@ impl Host {
             ack,
             window,
             flags,
-            options: self.config.options & sys::OPT_TIMESTAMPS as u8,
+            options: self.config.options & sys::OPT_TIMESTAMPS as u16,
+            option_room_bytes: self.config.option_room_bytes,
             ..Segment::default()
         };
         Packet { segment, sack: (0, 0) }
@@ -244,7 +247,9 @@ impl Host {
         if let (true, Some((start, end))) = (self.use_sack, block) {
             let base = self.peer_iss.wrapping_add(1);
             packet.sack = (base.wrapping_add(start as u32), base.wrapping_add(end as u32));
-            packet.segment.options |= sys::OPT_SACK as u8;
+            packet.segment.options |= sys::OPT_SACK as u16;
+            // As if it had as many blocks as fit.
+            packet.segment.option_room_bytes = 4;
         }
         self.out.push(packet);
     }
@@ -268,6 +273,7 @@ impl Host {
             mss: self.config.mss_option,
             wscale: self.config.wscale,
             options: self.config.options,
+            option_room_bytes: self.config.option_room_bytes,
             ..Segment::default()
         };
         self.nxt = 0;
@@ -286,15 +292,15 @@ impl Host {
 
     fn take_options(&mut self, segment: &Segment) {
         let both = segment.options & self.config.options;
-        self.use_wscale = both & sys::OPT_WSCALE as u8 != 0;
-        self.use_sack = both & sys::OPT_SACK_PERMITTED as u8 != 0;
+        self.use_wscale = both & sys::OPT_WSCALE as u16 != 0;
+        self.use_sack = both & sys::OPT_SACK_PERMITTED as u16 != 0;
         self.peer_wscale = if self.use_wscale { segment.wscale.min(14) } else { 0 };
-        let peer_mss = if segment.options & sys::OPT_MSS as u8 != 0 { segment.mss } else { 536 };
+        let peer_mss = if segment.options & sys::OPT_MSS as u16 != 0 { segment.mss } else { 536 };
         self.mss_bytes = i64::from(peer_mss.min(self.config.mss_option));
-        if both & sys::OPT_TIMESTAMPS as u8 != 0 {
+        if both & sys::OPT_TIMESTAMPS as u16 != 0 {
             self.mss_bytes -= 12;
         } else {
-            self.config.options &= !(sys::OPT_TIMESTAMPS as u8);
+            self.config.options &= !(sys::OPT_TIMESTAMPS as u16);
         }
         self.cwnd_bytes = i64::from(self.config.initial_cwnd_segs) * self.mss_bytes;
         if self.config.native {
@@ -345,6 +351,9 @@ impl Host {
         }
         if segment.ip_ecn != 0 {
             self.leaks.push("IP ECN field");
+        }
+        if segment.options & super::OPT_OURS != 0 {
+            self.leaks.push("options of ours");
         }
     }
 
@@ -435,7 +444,7 @@ impl Host {
         if ack < self.una || ack > self.nxt {
             return;
         }
-        let has_sack = self.use_sack && segment.options & sys::OPT_SACK as u8 != 0;
+        let has_sack = self.use_sack && segment.options & sys::OPT_SACK as u16 != 0;
         if has_sack {
             let start = Self::offset(self.config.iss, packet.sack.0, self.una);
             let end = Self::offset(self.config.iss, packet.sack.1, self.una);

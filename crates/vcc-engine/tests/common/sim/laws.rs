@@ -1,7 +1,9 @@
 //! The design's laws, checked from outside: by what went into the port and what came out of it.
 //! Of the engine's state only its own account of reductions and of cwnd is looked at.
 
-use vcc_engine::{Action, FlowState, Params, Segment, sys};
+use vcc_engine::{Action, FlowState, Params, Segment, Underlay, sys};
+
+use super::OPT_OURS;
 
 const SYN: u16 = sys::TCP_SYN as u16;
 const ACK: u16 = sys::TCP_ACK as u16;
@@ -12,6 +14,7 @@ const CWR: u16 = sys::TCP_CWR as u16;
 const ECN_BITS: u16 = (sys::TCP_AE | sys::TCP_ECE | sys::TCP_CWR) as u16;
 const ECT_0: u8 = sys::IP_ECN_ECT_0 as u8;
 const CE: u8 = sys::IP_ECN_CE as u8;
+const COUNTER_MASK: u64 = 0xff_ffff;
 
 /// What one side's SYN or SYN-ACK said, as its receiver saw it.
 #[derive(Clone, Copy, Default)]
@@ -28,7 +31,7 @@ impl Offer {
     fn of(segment: &Segment, wscale: u8, flags: u16) -> Self {
         Offer {
             seen: true,
-            scales: segment.options & sys::OPT_WSCALE as u8 != 0,
+            scales: segment.options & sys::OPT_WSCALE as u16 != 0,
             wscale: wscale.min(14),
             ecn_bits: flags & ECN_BITS,
             own_ecn_bits: segment.flags & ECN_BITS,
@@ -80,6 +83,14 @@ pub struct Laws {
     reset: bool,
     /// Its end has come; what still arrives belongs to no flow.
     forgotten: bool,
+    /// Both ends are vcc, and said so.
+    offered: bool,
+    agreed: bool,
+    /// What came for the guest as ECT and as CE, and what of that is still to be reported.
+    ect0_bytes: u64,
+    ce_bytes: u64,
+    due_bytes: u64,
+    due_ce: bool,
     pub counts: Counts,
 }
 
@@ -97,6 +108,9 @@ pub struct Counts {
     pub timeouts: u64,
     pub old_acks: u64,
     pub zero_windows: u64,
+    pub packs: u64,
+    pub facks: u64,
+    pub marks_reported: u64,
 }
 
 impl Laws {
@@ -121,8 +135,30 @@ impl Laws {
             fins: (false, false),
             reset: false,
             forgotten: false,
+            offered: false,
+            agreed: false,
+            ect0_bytes: 1,
+            ce_bytes: 0,
+            due_bytes: 0,
+            due_ce: false,
             counts: Counts::default(),
         }
+    }
+
+    /// The counters of reports begin further on.
+    pub fn counted_before(&mut self, counted: sys::vcc_feedback) {
+        self.ect0_bytes += u64::from(counted.ect0_bytes);
+        self.ce_bytes += u64::from(counted.ce_bytes);
+    }
+
+    pub fn agreed(&self) -> bool {
+        self.agreed
+    }
+
+    /// Does the underlay send all but SYNs as ECT?
+    fn marks_all(&self) -> bool {
+        let underlay = Underlay::from_number(self.params.0.underlay).unwrap();
+        underlay.name().starts_with("dctcp")
     }
 
     fn is_shadow(&self) -> bool {
@@ -202,8 +238,10 @@ impl Laws {
             self.untouched(segment, action);
         }
         assert_eq!(action.forget, 0, "law 10: a live flow was forgotten");
+        assert_eq!((action.forged, action.strip), (0, 0), "nobody forges here");
         if segment.flags & SYN != 0 {
             assert_eq!(action.ip_ecn, 0, "RFC 3168, 6.1.1: no ECT on a SYN");
+            self.hello_sent(segment, action);
             assert_eq!((action.mss, action.wscale), (segment.mss, segment.wscale));
             if !self.guest.seen {
                 self.guest_iss = segment.seq;
@@ -230,8 +268,9 @@ impl Laws {
             self.untouched(segment, action);
             return;
         }
-        let ecn = self.fabric_ecn();
-        let echoes = if self.guest_has_ecn() {
+        self.reports(segment, action, after);
+        let ecn = self.fabric_ecn() && !after.has(sys::FLOW_UNHEARD);
+        let echoes = if self.guest_has_ecn() && !self.agreed {
             segment.flags & ECE != 0 // its receiver half is its own
         } else if self.guest_fell_back() {
             action.flags & ECE != 0
@@ -240,8 +279,8 @@ impl Laws {
         };
         assert_eq!(
             action.ip_ecn,
-            if ecn && is_new_data { ECT_0 } else { 0 },
-            "law 5: ECT(0) on new data and nothing else"
+            if ecn && (is_new_data || self.marks_all()) { ECT_0 } else { 0 },
+            "law 5: ECT(0) on new data and nothing else, or on all"
         );
         assert_eq!(
             action.flags & ECE != 0,
@@ -263,6 +302,54 @@ impl Laws {
         assert_eq!(action.flags & ours, segment.flags & ours, "the other flags are the guest's");
     }
 
+    /// Our part of finding out whether both ends are vcc.
+    fn hello_sent(&mut self, segment: &Segment, action: &Action) {
+        let emitted = u32::from(action.emit);
+        let answers = segment.flags & ACK != 0;
+        if emitted == sys::EMIT_NOTHING {
+            return;
+        }
+        assert_eq!(emitted, sys::EMIT_HELLO, "no report on a SYN");
+        assert!(segment.option_room_bytes >= 8);
+        if answers {
+            assert_eq!(u32::from(action.hello), sys::HELLO_ACCEPT);
+            assert!(self.offered, "nobody asked");
+            self.agreed = true;
+        } else {
+            assert_eq!(u32::from(action.hello), sys::HELLO_OFFER);
+            assert!(!self.guest.seen, "only the first SYN offers");
+            self.offered = true;
+        }
+    }
+
+    /// The receiver half: what came is reported, exactly and in time.
+    fn reports(&mut self, segment: &Segment, action: &Action, after: &FlowState) {
+        let emitted = u32::from(action.emit);
+        let pure = segment.payload_bytes == 0 && segment.flags & FIN == 0;
+        if !self.agreed {
+            assert_eq!(emitted, sys::EMIT_NOTHING, "nothing was agreed");
+            return;
+        }
+        let enough = self.due_ce || self.due_bytes >= 2 * u64::from(after.mss_bytes);
+        let wanted = match (self.due_bytes > 0, pure) {
+            (false, _) => sys::EMIT_NOTHING,
+            (true, true) if segment.option_room_bytes >= 8 => sys::EMIT_PACK,
+            (true, true) => sys::EMIT_FACK,
+            (true, false) if enough => sys::EMIT_FACK,
+            (true, false) => sys::EMIT_NOTHING,
+        };
+        assert_eq!(emitted, wanted, "{} bytes are due", self.due_bytes);
+        if emitted == sys::EMIT_NOTHING {
+            return;
+        }
+        self.counts.packs += u64::from(emitted == sys::EMIT_PACK);
+        self.counts.facks += u64::from(emitted == sys::EMIT_FACK);
+        let told = (action.feedback.ect0_bytes, action.feedback.ce_bytes);
+        let counted = (self.ect0_bytes & COUNTER_MASK, self.ce_bytes & COUNTER_MASK);
+        assert_eq!((u64::from(told.0), u64::from(told.1)), counted, "what came");
+        (self.due_bytes, self.due_ce) = (0, false);
+    }
+
     /// Law 6, from the engine's own account: at most one reduction a call and a window, and an
     /// ECE that no reduction has answered yet is answered now.
     fn note_reductions(&mut self, before: &FlowState, after: &FlowState, ack: Option<&Segment>) {
@@ -275,9 +362,11 @@ impl Laws {
         if begun == 1 {
             self.counts.reductions += 1;
             if let Some(reduced_at) = self.reduced_at {
+                // A FACK acknowledges too, though not to the guest.
+                let una = ack.map_or(self.una, |ack| self.una.max(self.offset(ack.ack, self.una)));
                 // A timeout's window begins at `recover` itself: nothing beyond may have been
                 // acknowledged, for that is what was lost.
-                let reached = self.una > reduced_at || (times_out && self.una >= reduced_at);
+                let reached = una > reduced_at || (times_out && una >= reduced_at);
                 assert!(reached, "law 6: two reductions in one window");
             }
             self.reduced_at = Some(self.nxt);
@@ -291,8 +380,20 @@ impl Laws {
         let Some(segment) = ack else { return };
         let unanswered = u32::from(before.ca_state) == sys::CA_OPEN
             || self.offset(segment.ack, self.una) > self.offset(before.recover, self.una);
-        if segment.flags & ECE != 0 && self.fabric_ecn() && unanswered && !self.left_alone() {
-            assert_eq!(begun, 1, "law 6: ECE of a new window is answered");
+        if !self.fabric_ecn() || !unanswered || self.left_alone() {
+            return;
+        }
+        let reported = segment.options & (sys::OPT_PACK | sys::OPT_FACK) as u16 != 0;
+        let marked = if !self.agreed || after.has(sys::FLOW_FEEDBACK_LOST) {
+            segment.flags & ECE != 0
+        } else if reported {
+            after.heard.ce_bytes != before.heard.ce_bytes
+        } else {
+            segment.flags & ECE != 0 && !before.has(sys::FLOW_FEEDBACK_HEARD)
+        };
+        if marked {
+            self.counts.marks_reported += u64::from(reported);
+            assert_eq!(begun, 1, "law 6: a mark in a new window is answered");
         }
     }
 
@@ -329,6 +430,22 @@ impl Laws {
         if !self.established() || segment.flags & RST != 0 {
             return;
         }
+        assert_eq!(action.forged, 0, "nobody forges here");
+        let ours = segment.options & OPT_OURS != 0;
+        if ours && segment.options & sys::OPT_FACK as u16 != 0 {
+            assert!(self.agreed, "a FACK came from nowhere");
+            assert_eq!(u32::from(action.verdict), sys::VCC_CONSUME);
+            self.note_reductions(before, after, Some(segment));
+            return;
+        }
+        assert_eq!(action.strip != 0, ours, "no option of ours reaches the guest");
+        if self.agreed && segment.payload_bytes > 0 && segment.ip_ecn != 0 {
+            let bytes = u64::from(segment.payload_bytes);
+            let marked = segment.ip_ecn == CE;
+            *(if marked { &mut self.ce_bytes } else { &mut self.ect0_bytes }) += bytes;
+            self.due_bytes += bytes;
+            self.due_ce |= marked;
+        }
         self.fins.1 |= segment.flags & FIN != 0;
         let ack = self.offset(segment.ack, self.una);
         if ack > self.nxt {
@@ -356,6 +473,8 @@ impl Laws {
 
     fn syn_to_guest(&mut self, segment: &Segment, action: &Action) {
         assert_eq!(action.window, segment.window, "law 3: a SYN's window is untouched");
+        let ours = segment.options & OPT_OURS != 0;
+        assert_eq!(action.strip != 0, ours && !self.is_shadow(), "not for the guest");
         if segment.flags & ACK == 0 && self.guest.seen {
             return; // a copy of a SYN that the guest has answered: it asks for nothing
         }
@@ -366,6 +485,12 @@ impl Laws {
         }
         self.peer_wscale = segment.wscale.min(14);
         self.peer = Offer::of(segment, action.wscale, segment.flags);
+        if ours && segment.flags & ACK == 0 && !self.guest_opens {
+            self.offered = true;
+        } else if ours && self.offered && self.peer_marks() {
+            assert_eq!(u32::from(segment.hello), sys::HELLO_ACCEPT);
+            self.agreed = true;
+        }
         if self.left_alone() && self.guest_opens {
             self.untouched(segment, action);
         }
@@ -376,9 +501,15 @@ impl Laws {
 
     fn ecn_to_guest(&mut self, segment: &Segment, action: &Action) {
         if self.guest_has_ecn() {
-            let hidden_bits = if self.left_alone() { 0 } else { ECE };
+            let hidden_bits = match (self.left_alone(), self.agreed) {
+                (true, _) => 0,
+                (false, false) => ECE,
+                (false, true) => ECE | CWR,
+            };
             assert_eq!(action.flags, segment.flags & !hidden_bits, "law 5: it negotiated the rest");
-            assert_eq!(action.ip_ecn, segment.ip_ecn, "law 5: marks are for it to echo");
+            let reported = self.agreed && segment.ip_ecn == CE;
+            let seen = if reported { ECT_0 } else { segment.ip_ecn };
+            assert_eq!(action.ip_ecn, seen, "law 5: marks are for it to echo, or were reported");
             return;
         }
         if !self.peer_marks() || self.guest_fell_back() {
@@ -414,7 +545,7 @@ impl Laws {
         let repeats = self.last.is_some_and(|_| !is_old && acked_bytes == 0 && pure && in_flight);
         let last = self.last.unwrap_or(Shown { received: 0, field: 0, edge: 0 });
         let duplicate = repeats && segment.window == last.received;
-        let has_sack = segment.options & sys::OPT_SACK as u8 != 0;
+        let has_sack = segment.options & sys::OPT_SACK as u16 != 0;
         if duplicate {
             self.counts.duplicates += 1;
             assert_eq!(u32::from(action.verdict), sys::VCC_PASS, "law 4: a duplicate is needed");
@@ -428,6 +559,10 @@ impl Laws {
             assert_ne!(action.window, last.field, "law 4: a window update became a duplicate");
         }
 
+        let unit_bytes = 1 << guest_scale;
+        // To an old ACK the guest listens only if it has missed the newer ones: rounded down.
+        let old_slack_bytes = if is_old { unit_bytes - 1 } else { 0 };
+        let edge = edge + old_slack_bytes;
         let held_edge = if repeats && has_sack { last.edge } else { self.furthest_edge };
         assert!(edge >= held_edge.min(ack + said_bytes), "law 2: the right edge moved left");
         // A FIN may lie one beyond the window; a duplicate repeats it all the same.
@@ -439,7 +574,6 @@ impl Laws {
             self.counts.old_acks += 1;
             return;
         }
-        let unit_bytes = 1 << guest_scale;
         let mss_bytes = i64::from(after.mss_bytes);
         let by_cwnd = shown_bytes < said_bytes
             && !repeated

@@ -2,6 +2,7 @@
 //! and a line in [`TopologyKind`].
 
 mod dumbbell;
+mod probes;
 mod star;
 
 use super::queue::AnyQueue;
@@ -36,6 +37,11 @@ impl NetworkSpec {
             TopologyKind::Dumbbell => dumbbell::build(self),
         }
     }
+
+    /// The same with two more hosts that belong to nobody, at the ends of [`Topology::probes`].
+    pub fn build_probed(&self) -> Topology {
+        probes::add(self.build(), self)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,15 +61,26 @@ pub(super) struct LinkSpec {
     pub queue: AnyQueue,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProbeEnds {
+    pub near: HostId,
+    pub far: HostId,
+}
+
 /// A network with its routes. Hosts are numbered senders first.
 #[derive(Debug, Clone)]
 pub struct Topology {
     pub(super) links: Vec<LinkSpec>,
-    pub senders: Vec<HostId>,
     pub receivers: Vec<HostId>,
     /// The receiver that each sender sends to.
     pub peers: Vec<HostId>,
     pub bottleneck: LinkId,
+    /// Where probes start and where they turn round, in a network that was built for them.
+    pub probes: Option<ProbeEnds>,
+    /// What the bottleneck lies between.
+    around_bottleneck: (Node, Node),
+    /// Senders, receivers, and hosts for probes.
+    hosts: usize,
     switches: usize,
     /// By node, then by destination: the link to take.
     routes: Vec<Vec<Option<LinkId>>>,
@@ -71,7 +88,7 @@ pub struct Topology {
 
 impl Topology {
     pub fn hosts(&self) -> usize {
-        self.senders.len() + self.receivers.len()
+        self.hosts
     }
 
     pub(super) fn route(&self, from: Node, to: HostId) -> Option<LinkId> {
@@ -127,24 +144,36 @@ impl<'a> Builder<'a> {
 
     /// Both directions between a host and its switch, neither meant to be congested.
     fn edge(&mut self, name: &str, host: HostId, switch: usize) {
-        let (host, switch) = (Node::Host(host), Node::Switch(switch));
-        let rate_bps = self.spec.edge_rate_bps;
-        self.link(format!("{name}, up"), (host, switch), rate_bps, AnyQueue::edge());
-        self.link(format!("{name}, down"), (switch, host), rate_bps, AnyQueue::edge());
+        self.links.extend(edge(self.spec, name, Node::Host(host), Node::Switch(switch)));
     }
 
     fn finish(self, switches: usize, peers: Vec<HostId>, bottleneck: LinkId) -> Topology {
         let mut receivers = peers.clone();
         receivers.dedup();
+        let LinkSpec { from, to, .. } = self.links[bottleneck];
         let topology = Topology {
             links: self.links,
-            senders: (0..self.spec.senders).collect(),
+            hosts: self.spec.senders + receivers.len(),
             receivers,
             peers,
             bottleneck,
+            probes: None,
+            around_bottleneck: (from, to),
             switches,
             routes: Vec::new(),
         };
         topology.routed()
     }
+}
+
+fn edge(spec: &NetworkSpec, name: &str, host: Node, switch: Node) -> [LinkSpec; 2] {
+    let link = |name: String, from, to| LinkSpec {
+        name,
+        from,
+        to,
+        rate_bps: spec.edge_rate_bps,
+        delay_ns: spec.delay_ns,
+        queue: AnyQueue::edge(),
+    };
+    [link(format!("{name}, up"), host, switch), link(format!("{name}, down"), switch, host)]
 }

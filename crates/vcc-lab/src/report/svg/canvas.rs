@@ -43,11 +43,11 @@ impl Canvas {
         );
     }
 
-    pub fn path(&mut self, points: impl Iterator<Item = Point>, stroke: &str) {
+    pub fn path(&mut self, points: impl Iterator<Item = Point>, stroke: &str, width: f64) {
         let points: Vec<String> = points.map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let _ = writeln!(
             self.svg,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"1.4\"/>",
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>",
             points.join(" ")
         );
     }

@@ -46,7 +46,9 @@ pub fn render_svg(report: &Report) -> String {
     };
     match &report.figure {
         Figure::Bars { y, panels } => bars::draw(&mut canvas, area, y, panels, &names),
-        Figure::Lines { x, y, panels } => lines::draw(&mut canvas, area, (x, y), panels, &names),
+        Figure::Lines { x, x_scale, y, panels } => {
+            lines::draw(&mut canvas, area, (x, *x_scale, y), panels, &names);
+        }
     }
     let machine = &report.machine;
     let foot = format!(

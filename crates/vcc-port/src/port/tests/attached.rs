@@ -10,7 +10,7 @@ fn detaching_leaves_nothing() {
         veth();
         let port = attach();
         let objects = Objects::of(&port);
-        assert_eq!((objects.program_ids.len(), objects.map_ids.len()), (2, 3));
+        assert_eq!((objects.program_ids.len(), objects.map_ids.len()), (2, 7));
         assert!(!objects.all_gone());
         port.detach().expect("detached");
         assert_eq!(program_ids(PORT), []);
@@ -77,7 +77,7 @@ fn options_reach_the_datapath() {
         let port = Port::attach(PORT, &options).expect("an attachment");
         let params = port.params().expect("parameters").0;
         assert_eq!((params.prr, params.pace_push, params.window_max_bytes), (0, 1, 123_456));
-        assert_eq!(port.maps.flows.max_entries(), 77);
+        assert_eq!(port.max_flows().expect("a limit"), 77);
 
         port.set_mode(Mode::Shadow).expect("another mode");
         let changed = port.params().expect("parameters").0;
@@ -102,9 +102,10 @@ fn draining_counts_connections_that_need_the_translation() {
             wscale_shown,
             ..Default::default()
         };
-        insert(&port.maps.flows, 1, flow(established, 7, 3));
-        insert(&port.maps.flows, 2, flow(established, 3, 3));
-        insert(&port.maps.flows, 3, flow(closed, 7, 3));
+        let table = &port.maps().expect("maps").flows;
+        insert(table, 1, flow(established, 7, 3));
+        insert(table, 2, flow(established, 3, 3));
+        insert(table, 3, flow(closed, 7, 3));
         assert_eq!(port.drain().expect("drained"), 1);
         assert_eq!(port.params().expect("parameters").0.mode, Mode::Drain.number());
     });

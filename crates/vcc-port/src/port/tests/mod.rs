@@ -1,13 +1,18 @@
 //! On veth pairs in network namespaces of their own: `port` is the host's end, `guest` the other.
 
 mod attached;
+mod emitting;
 mod expiry;
 mod foreign;
 mod pinned;
 mod refusals;
+mod run_time;
+mod traced;
 
 use std::thread;
 use std::time::Duration;
+
+use vcc_engine::sys;
 
 use super::*;
 use crate::testing::{can_attach, ip, isolated};
@@ -24,6 +29,10 @@ fn veth() {
 
 fn attach() -> Port {
     Port::attach(PORT, &AttachOptions::default()).expect("an attachment")
+}
+
+fn datapath() -> Datapath {
+    Datapath::load(&AttachOptions::default()).expect("a datapath")
 }
 
 fn refused(result: Result<Port>) -> String {
@@ -47,9 +56,11 @@ struct Objects {
 
 impl Objects {
     fn of(port: &Port) -> Self {
-        let Maps { flows, params, counters } = &port.maps;
-        let map_ids = [flows, params, counters].map(|map| map.info().expect("a map").info.id);
-        Self { program_ids: program_ids(port.device()), map_ids: map_ids.to_vec() }
+        let Maps { flows, params, counters, events, traces, traced, neighbours } =
+            port.maps().expect("maps");
+        let maps = [flows, params, counters, events, traces, traced, neighbours];
+        let map_ids = maps.map(|map| map.info().expect("a map").info.id).to_vec();
+        Self { program_ids: program_ids(port.device()), map_ids }
     }
 
     fn all_gone(&self) -> bool {

@@ -102,10 +102,45 @@ fn what_was_pinned_by_half_is_swept_up() {
         veth();
         attach_and_pin(PORT);
         let [directory] = &pin_directories()[..] else { panic!("one directory") };
-        fs::remove_file(format!("{directory}/flows")).expect("removed");
+        fs::remove_file(format!("{directory}/to_guest_link")).expect("removed");
         assert_eq!(Port::sweep().expect("swept"), [PORT]);
         eventually("the programs are off", || program_ids(PORT).is_empty());
     });
+}
+
+#[test]
+fn what_another_version_pinned_is_left_alone_until_it_is_detached() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        veth();
+        attach_and_pin(PORT);
+        let [directory] = &pin_directories()[..] else { panic!("one directory") };
+        let lacking = format!("{directory}/traced");
+        fs::remove_file(&lacking).expect("removed");
+        refuses_all_but_detaching();
+
+        attach_and_pin(PORT);
+        let mut of_other_size = datapath().maps.params;
+        fs::remove_file(format!("{directory}/traced")).expect("removed");
+        of_other_size.pin(&lacking).expect("pinned");
+        refuses_all_but_detaching();
+    });
+}
+
+fn refuses_all_but_detaching() {
+    assert_eq!(Port::sweep().expect("swept"), Vec::<String>::new());
+    let port = Port::open(PORT).expect("open");
+    for error in [port.flows().err(), port.counters().err(), port.trace(None).err()] {
+        let said = error.expect("a refusal").to_string();
+        assert!(said.contains("attached to `port` by another version"), "{said}");
+        assert!(said.contains("`vcc detach --now port`"), "{said}");
+    }
+    assert_eq!(program_ids(PORT).len(), 2);
+    port.detach().expect("detached");
+    assert_eq!(program_ids(PORT), []);
+    assert_eq!(pin_directories(), Vec::<String>::new());
 }
 
 #[test]

@@ -61,7 +61,8 @@ fn half_an_attachment_is_none() {
         assert!(said.contains("no room for another program"), "{said}");
         assert_eq!(program_ids(PORT).len(), links.len());
         drop(links);
-        assert_eq!(program_ids(PORT), []);
+        // A command that another test is starting just now holds copies until it runs.
+        eventually("the device is free", || program_ids(PORT).is_empty());
     });
 }
 

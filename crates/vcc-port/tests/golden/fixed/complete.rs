@@ -1,6 +1,8 @@
 //! The same frames as a device delivers them that has summed up all of a frame
 //! (CHECKSUM_COMPLETE): what the programs change must leave the kernel's sum right, or it takes
-//! the frame for damaged. BPF_PROG_RUN checks that itself.
+//! the frame for damaged. BPF_PROG_RUN checks that itself. It also checks a sum that is no longer
+//! in force: a frame whose length changes has none any more (bpf_skb_change_tail makes it
+//! CHECKSUM_NONE), so here no option is added or cut off.
 
 use libbpf_rs::libbpf_sys::BPF_F_TEST_SKB_CHECKSUM_COMPLETE;
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
@@ -16,7 +18,7 @@ fn load() -> Object {
     let mut open = ObjectBuilder::default().open_memory(OBJECT).expect("the object opens");
     open.maps_mut().find(|map| map.name() == "flows").unwrap().set_max_entries(16).unwrap();
     let object = open.load().expect("the datapath loads");
-    let params = params(&options(Mode::Enforce));
+    let params = params(&options(Mode::Enforce, false));
     // SAFETY: pointer and length are those of the value, a C struct of integers without padding.
     let value = unsafe {
         std::slice::from_raw_parts(std::ptr::from_ref(&params).cast(), size_of_val(&params))

@@ -5,6 +5,7 @@
 //! window, checksum, urgent pointer), options or payload.
 
 mod complete;
+mod feedback;
 mod ipv4;
 mod ipv6;
 
@@ -26,13 +27,14 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 /// All that the expected bytes depend on, whatever the defaults may become.
-fn options(mode: Mode) -> AttachOptions {
+fn options(mode: Mode, feedback: bool) -> AttachOptions {
     AttachOptions {
         underlay: "reno-ecn".parse().expect("an underlay of the engine"),
         mode,
         guest_ecn: GuestEcn::Leave,
         prr: true,
         pace_push: true,
+        feedback,
         window_max_bytes: 2 << 20,
         initial_window_segs: 10,
         window_floor_segs: 1,
@@ -44,14 +46,33 @@ fn play(steps: &[Step], mode: Mode) {
     if !testing::can_attach() {
         return;
     }
-    let datapath = Datapath::load(&options(mode)).expect("the datapath loads");
-    for Step { what, from, comes, leaves } in steps {
-        let comes = bytes(comes);
-        let leaves = if mode == Mode::Shadow { comes.clone() } else { bytes(leaves) };
-        let output = datapath.run(from.program(), &comes, 0).expect("it runs");
-        assert_eq!(output.return_value, NEXT, "{what}");
-        assert_eq!(hex(&output.frame), hex(&leaves), "{what}");
+    let datapath = Datapath::load(&options(mode, false)).expect("the datapath loads");
+    for step in steps {
+        play_one(&datapath, step, mode);
     }
+}
+
+fn play_one(datapath: &Datapath, step: &Step, mode: Mode) {
+    let Step { what, from, comes, leaves } = step;
+    let comes = bytes(comes);
+    let leaves = if mode == Mode::Shadow { comes.clone() } else { bytes(leaves) };
+    let output = datapath.run(from.program(), &comes, 0).expect("it runs");
+    assert_eq!(output.return_value, NEXT, "{what}");
+    assert_eq!(hex(&output.frame), hex(&leaves), "{what}");
+}
+
+fn play_feedback(steps: &[Step]) {
+    if !testing::can_attach() {
+        return;
+    }
+    let datapath = Datapath::load(&options(Mode::Enforce, true)).expect("the datapath loads");
+    let (fack, steps) = steps.split_last().expect("steps");
+    for step in steps {
+        play_one(&datapath, step, Mode::Enforce);
+    }
+    let output = datapath.run_clone(&bytes(fack.comes), 0).expect("it runs");
+    assert_eq!(output.return_value, NEXT, "{}", fack.what);
+    assert_eq!(hex(&output.frame), hex(&bytes(fack.leaves)), "{}", fack.what);
 }
 
 #[test]
@@ -62,6 +83,16 @@ fn over_ipv4() {
 #[test]
 fn over_ipv6() {
     play(ipv6::STEPS, Mode::Enforce);
+}
+
+#[test]
+fn feedback_over_ipv4() {
+    play_feedback(feedback::OVER_IPV4);
+}
+
+#[test]
+fn feedback_over_ipv6() {
+    play_feedback(feedback::OVER_IPV6);
 }
 
 #[test]

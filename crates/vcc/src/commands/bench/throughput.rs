@@ -3,8 +3,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
+use vcc_port::AttachOptions;
 use vcc_port::bench::Spread;
 
+use super::super::treatment::Treatment;
 use super::wire::Wire;
 use crate::output;
 
@@ -24,6 +26,9 @@ pub struct Arguments {
     /// Also write the figures to FILE, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    #[command(flatten)]
+    treatment: Treatment,
 }
 
 #[derive(Serialize)]
@@ -36,15 +41,16 @@ struct Report {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let wire = Wire::create()?;
+    let options = arguments.treatment.options();
     let (mut attached, mut detached) = (Vec::new(), Vec::new());
     for run in 0..arguments.runs {
         // Every other pair the other way round: a machine that slows down favours neither.
         if run % 2 == 0 {
-            attached.push(with_vcc(&wire)?);
+            attached.push(with_vcc(&wire, &options)?);
             detached.push(without_vcc(&wire)?);
         } else {
             detached.push(without_vcc(&wire)?);
-            attached.push(with_vcc(&wire)?);
+            attached.push(with_vcc(&wire, &options)?);
         }
     }
     let ratios = attached.iter().zip(&detached).map(|(with, without)| with / without).collect();
@@ -60,8 +66,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn with_vcc(wire: &Wire) -> anyhow::Result<f64> {
-    let port = wire.attach()?;
+fn with_vcc(wire: &Wire, options: &AttachOptions) -> anyhow::Result<f64> {
+    let port = wire.attach(options)?;
     let gbit_s = without_vcc(wire)?;
     let flows = port.flows()?;
     anyhow::ensure!(!flows.is_empty(), "vcc saw nothing of the transfer");

@@ -3,11 +3,13 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::panic::resume_unwind;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use vcc_port::bench::pin_to_cpu;
 use vcc_port::{AttachOptions, Netns, Port};
 
 const PORT: &str = "port";
@@ -15,6 +17,9 @@ const GUEST_ADDRESS: &str = "192.0.2.1/24";
 const HOST_ADDRESS: &str = "192.0.2.2/24";
 const LISTEN: &str = "192.0.2.2:0";
 const BUFFER_BYTES: usize = 256 << 10;
+/// One each, where there are two: else the scheduler's moods are what is measured.
+const SENDER_CPU: usize = 0;
+const RECEIVER_CPU: usize = 1;
 
 pub struct Wire {
     guest: Netns,
@@ -44,8 +49,8 @@ impl Wire {
         Ok(wire)
     }
 
-    pub fn attach(&self) -> anyhow::Result<Port> {
-        Ok(self.host.inside(|| Port::attach(PORT, &AttachOptions::default()))??)
+    pub fn attach(&self, options: &AttachOptions) -> anyhow::Result<Port> {
+        Ok(self.host.inside(|| Port::attach(PORT, options))??)
     }
 
     /// Bits a second from the guest to the host over one connection, after `warm_up`.
@@ -56,13 +61,16 @@ impl Wire {
         let (mut receiver, _) = listener.accept()?;
         thread::scope(|scope| {
             scope.spawn(move || {
+                let _ = pin_to_cpu(SENDER_CPU);
                 let buffer = vec![0; BUFFER_BYTES];
                 // It ends when the receiver goes.
                 while sender.write_all(&buffer).is_ok() {}
             });
-            let received = receive(&mut receiver, warm_up, measured);
-            drop(receiver);
-            received
+            let receiver = scope.spawn(move || {
+                let _ = pin_to_cpu(RECEIVER_CPU);
+                receive(&mut receiver, warm_up, measured)
+            });
+            receiver.join().unwrap_or_else(|panic| resume_unwind(panic))
         })
     }
 }

@@ -1,0 +1,115 @@
+//! The operator's ceiling on a window (AC/DC, 3.4): in bytes, and by rate.
+
+mod common;
+
+use common::*;
+use vcc_engine::sys;
+
+/// The largest window that a guest is shown which sends all that it may, and its final cwnd.
+fn run(change: impl FnOnce(&mut sys::vcc_params), rtt_us: u64, rounds: u32) -> (u32, Conn) {
+    let mut conn = Conn::established(params(change), 5);
+    let mss_bytes = conn.mss();
+    let (mut sent, mut acked, mut window) = (0, 0, 2);
+    let mut largest = 0;
+    for round in 0..rounds {
+        while sent < acked + window {
+            conn.send(sent * mss_bytes, mss_bytes);
+            sent += 1;
+        }
+        conn.wait_us(rtt_us);
+        while acked < sent {
+            acked += 1;
+            let shown = conn.peer_ack_segs(acked);
+            assert_eq!(conn.shown_bytes(&shown) % mss_bytes, 0, "whole segments");
+            window = conn.shown_bytes(&shown) / mss_bytes;
+            // Before the first sample a rate says nothing.
+            if round > 0 {
+                largest = largest.max(conn.shown_bytes(&shown));
+            }
+        }
+    }
+    (largest, conn)
+}
+
+#[test]
+fn a_cap_in_bytes_is_kept_in_whole_segments() {
+    let mss_bytes = Conn::established(params(|_| ()), 5).mss();
+    for (cap_bytes, segs) in [
+        (1, 1),
+        (mss_bytes - 1, 1),
+        (mss_bytes, 1),
+        (2 * mss_bytes - 1, 1),
+        (2 * mss_bytes, 2),
+        (20 * mss_bytes + 77, 20),
+        (100_000, 100_000 / mss_bytes),
+    ] {
+        let (largest, conn) = run(|p| p.cap_bytes = cap_bytes, 1000, 60);
+        assert_eq!(largest, segs.max(1) * mss_bytes, "a cap of {cap_bytes} bytes");
+        assert!(largest <= cap_bytes.max(mss_bytes));
+        // What is not used does not grow: slow start goes to twice of it at most (RFC 7661).
+        assert!(conn.cwnd() <= (2 * segs).max(10) + 1, "cwnd {} for {segs}", conn.cwnd());
+    }
+}
+
+#[test]
+fn without_a_cap_there_is_none() {
+    let (largest, conn) = run(|_| (), 1000, 8);
+    assert_eq!(largest, conn.cwnd() * conn.mss());
+    assert!(largest > 500_000);
+}
+
+#[test]
+fn a_cap_by_rate_follows_the_rtt() {
+    // 1250 bytes a ms are 10 Mbit/s.
+    for (rate, rtt_us) in [(1250, 20_000), (1250, 100_000), (12_500, 4000), (125_000, 1000)] {
+        let (largest, conn) = run(|p| p.cap_bytes_per_ms = rate, rtt_us, 60);
+        let by_rate = u64::from(rate) * rtt_us / 1000;
+        let wanted = by_rate as u32 / conn.mss() * conn.mss();
+        assert_eq!(largest, wanted.max(conn.mss()), "{rate} bytes/ms at {rtt_us} us");
+    }
+    let (largest, conn) = run(|p| p.cap_bytes_per_ms = 1, 100, 20);
+    assert_eq!(largest, conn.mss(), "one segment is always allowed");
+}
+
+#[test]
+fn the_smaller_cap_decides() {
+    let (largest, conn) = run(
+        |p| {
+            p.cap_bytes = 30_000;
+            p.cap_bytes_per_ms = 1250;
+        },
+        20_000,
+        40,
+    );
+    assert_eq!(largest, 25_000 / conn.mss() * conn.mss());
+    let (largest, conn) = run(
+        |p| {
+            p.cap_bytes = 30_000;
+            p.cap_bytes_per_ms = u32::MAX;
+        },
+        20_000,
+        40,
+    );
+    assert_eq!(largest, 30_000 / conn.mss() * conn.mss());
+}
+
+#[test]
+fn a_cap_that_comes_later_takes_nothing_back() {
+    // Law 2: the edge that the guest has seen stays; the window shrinks as ACKs come.
+    let mut conn = Conn::established(params(|_| ()), 5);
+    let mss_bytes = conn.mss();
+    conn.send_segs(0, 10);
+    let shown = conn.peer_ack_segs(4);
+    let edge = conn.shown_edge(4 * mss_bytes, &shown);
+    conn.params.0.cap_bytes = 2 * mss_bytes;
+    for segs in 5..=10 {
+        let shown = conn.peer_ack_segs(segs);
+        assert_eq!(conn.shown_edge(segs * mss_bytes, &shown), edge);
+    }
+    conn.send_segs(10, edge / mss_bytes);
+    for segs in 11..=edge / mss_bytes {
+        let shown = conn.peer_ack_segs(segs);
+        let at_most = (edge - segs * mss_bytes).max(2 * mss_bytes);
+        assert_eq!(conn.shown_bytes(&shown), at_most);
+    }
+}

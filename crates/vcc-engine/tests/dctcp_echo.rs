@@ -1,0 +1,161 @@
+//! The receiver half for a native DCTCP sender (RFC 8257, 3.2; vCC, appendix A.7): it takes all
+//! that an ACK acknowledges for marked if the ACK says ECE, so the sums have to be right.
+
+mod common;
+
+use common::sim::Rng;
+use common::*;
+use vcc_engine::{Params, sys};
+
+/// A connection with a peer that is DCTCP: it sends its SYNs as ECT (RFC 8257, 3.5). Both roles.
+fn ends() -> [Conn; 2] {
+    let opened = Conn::opened(Params::default(), 5, linux_syn(), linux_syn().ect0());
+    let accepted =
+        Conn::accepted(Params::default(), 5, linux_syn().asking_ecn().ect0(), linux_syn());
+    [opened, accepted]
+}
+
+/// The peer's stream and the guest's ACKs of it, with what they said.
+struct Stream {
+    conn: Conn,
+    arrived_bytes: u32,
+    acked_bytes: u32,
+    marked_bytes: u64,
+    echoed_bytes: u64,
+}
+
+impl Stream {
+    fn new(conn: Conn) -> Self {
+        Stream { conn, arrived_bytes: 0, acked_bytes: 0, marked_bytes: 0, echoed_bytes: 0 }
+    }
+
+    fn arrives(&mut self, payload_bytes: u32, marked: bool) {
+        let data = self.conn.ack(0).seq(self.conn.peer_seq(self.arrived_bytes)).len(payload_bytes);
+        let action = self.conn.guest_gets(if marked { data.ce() } else { data.ect0() });
+        assert!(is_not_ect(&action) && lacks_flags(&action, sys::TCP_ECN_BITS));
+        self.arrived_bytes = self.arrived_bytes.wrapping_add(payload_bytes);
+        self.marked_bytes += u64::from(marked) * u64::from(payload_bytes);
+    }
+
+    /// The guest acknowledges all that has come; did the ACK say ECE?
+    fn acks(&mut self) -> bool {
+        let action = self.conn.guest_acks(self.arrived_bytes);
+        let echoes = has_flags(&action, sys::TCP_ECE);
+        let news_bytes = self.arrived_bytes.wrapping_sub(self.acked_bytes);
+        self.acked_bytes = self.arrived_bytes;
+        self.echoed_bytes += u64::from(echoes) * u64::from(news_bytes);
+        echoes
+    }
+}
+
+#[test]
+fn as_much_is_echoed_as_was_marked() {
+    const SEG_BYTES: u32 = 1448;
+    for conn in ends() {
+        for seed in 0..100 {
+            let mut rng = Rng::new(seed);
+            let mut stream = Stream::new(conn.clone());
+            let mut mark_permille = 0;
+            for step in 0..5000 {
+                if step % 500 == 0 {
+                    mark_permille = rng.pick(&[0, 10, 100, 300, 500, 700, 900, 1000]);
+                }
+                // Delayed ACKs, and now and then a GRO train or a single segment.
+                let segs = rng.pick(&[2, 2, 2, 2, 1, 5]);
+                for _ in 0..segs {
+                    stream.arrives(SEG_BYTES, rng.chance(mark_permille));
+                }
+                stream.acks();
+                let off = stream.echoed_bytes.abs_diff(stream.marked_bytes);
+                // Half of the largest ACK: no choice could have come closer.
+                assert!(2 * off <= 5 * u64::from(SEG_BYTES), "seed {seed}, step {step}: {off}");
+            }
+            assert!(stream.marked_bytes > 1 << 20);
+        }
+    }
+}
+
+#[test]
+fn a_half_is_a_half() {
+    // One of the two that each ACK acknowledges.
+    for conn in ends() {
+        let mut stream = Stream::new(conn);
+        let mut echoes = 0;
+        for _ in 0..1000 {
+            stream.arrives(1000, true);
+            stream.arrives(1000, false);
+            echoes += u32::from(stream.acks());
+        }
+        assert_eq!(echoes, 500);
+    }
+}
+
+#[test]
+fn all_is_all_and_nothing_is_nothing() {
+    for conn in ends() {
+        for marked in [false, true] {
+            let mut stream = Stream::new(conn.clone());
+            for _ in 0..100 {
+                stream.arrives(1448, marked);
+                stream.arrives(1448, marked);
+                assert_eq!(stream.acks(), marked);
+            }
+        }
+    }
+}
+
+#[test]
+fn it_ends_when_marks_end() {
+    // No latch: the peer would go on reducing (RFC 8257, 3.2).
+    let [conn, _] = ends();
+    let mut stream = Stream::new(conn);
+    stream.arrives(1448, true);
+    assert!(stream.acks());
+    for _ in 0..10 {
+        stream.arrives(1448, false);
+        assert!(!stream.acks());
+    }
+}
+
+#[test]
+fn an_ack_of_nothing_new_says_nothing() {
+    // What it said would be a mark without bytes, and Linux reduces for that.
+    let [conn, _] = ends();
+    let mut stream = Stream::new(conn);
+    stream.arrives(1000, true);
+    stream.arrives(1000, false);
+    stream.arrives(1000, false);
+    assert!(!stream.acks(), "a third is not most of it");
+    for offset in 0..5 {
+        assert!(!stream.acks());
+        assert!(lacks_flags(&stream.conn.send(offset * 10, 10), sys::TCP_ECE));
+    }
+    stream.arrives(1000, true);
+    assert!(stream.acks());
+}
+
+#[test]
+fn what_the_guest_says_itself_does_not_count() {
+    let [mut conn, _] = ends();
+    let ack = seg().seq(conn.flow.snd_nxt).ack(conn.peer_seq(0)).win(500);
+    assert!(lacks_flags(&conn.guest_sends(ack.ece()), sys::TCP_ECE));
+}
+
+#[test]
+fn others_get_the_latch() {
+    let classic = Conn::established(Params::default(), 5);
+    let vcc = Conn::opened(
+        Params::default(),
+        5,
+        linux_syn().room(ROOM_BYTES),
+        linux_syn().ect0().accept(),
+    );
+    assert!(vcc.flow.has(sys::FLOW_FEEDBACK));
+    for conn in [classic, vcc] {
+        let mut stream = Stream::new(conn);
+        stream.arrives(1448, true);
+        assert!(stream.acks());
+        stream.arrives(1448, false);
+        assert!(stream.acks(), "until CWR");
+    }
+}

@@ -1,0 +1,317 @@
+//! Policing (AC/DC, 3.3): who keeps to the windows that he is shown never notices, and who does not
+//! gains nothing. The property of the former is checked by laws.rs over generated traffic as well.
+
+mod common;
+
+use std::collections::VecDeque;
+
+use common::sim::Rng;
+use common::*;
+use vcc_engine::{Action, GuestEcn, Mode, Params, sys};
+
+fn policing(change: impl FnOnce(&mut sys::vcc_params)) -> Params {
+    params(|p| {
+        p.police = 1;
+        change(p);
+    })
+}
+
+/// A window of `segs` segments, all of it still to be used.
+fn open(mut params: Params, isn: u32, segs: u32) -> Conn {
+    params.0.initial_window_segs = 1000;
+    let mut conn = Conn::opened(params, isn, linux_syn(), linux_syn().win(3000));
+    conn.params.0.cap_bytes = segs * conn.mss();
+    conn.send_segs(0, 2);
+    conn.peer_ack_segs(1);
+    // The first window shown is of two segments at least.
+    conn.peer_ack_segs(2);
+    conn.send_segs(2, 3);
+    conn.peer_ack_segs(3);
+    conn.send_segs(3, 4);
+    let shown = conn.peer_ack_segs(4);
+    assert_eq!(conn.shown_bytes(&shown), segs * conn.mss());
+    // Count from here.
+    conn.guest_iss = conn.flow.snd_una.wrapping_sub(1 + 2 * conn.mss());
+    conn
+}
+
+fn is_policed(action: &Action) -> bool {
+    assert_eq!(is_dropped(action), action.police != 0);
+    is_dropped(action)
+}
+
+#[test]
+fn up_to_the_edge_all_passes_and_beyond_it_nothing() {
+    for isn in ISNS {
+        let mut conn = open(policing(|_| ()), isn, 4);
+        let mss_bytes = conn.mss();
+        for number in 2..6 {
+            assert!(!is_policed(&conn.send(number * mss_bytes, mss_bytes)), "number {number}");
+        }
+        let before = conn.flow;
+        assert!(is_policed(&conn.send(6 * mss_bytes, 1)), "a byte");
+        assert!(is_policed(&conn.send(6 * mss_bytes, mss_bytes)));
+        assert!(is_policed(&conn.guest_sends(conn.data(6 * mss_bytes, 9000).cut(1000))));
+        assert_eq!((conn.flow.policed, conn.flow.drops), (3, before.drops + 3));
+        assert_eq!(conn.flow.snd_nxt, before.snd_nxt, "it was never sent");
+        assert_eq!(conn.flow.mss_bytes, before.mss_bytes);
+        assert_eq!(conn.flow.unreported_bytes, before.unreported_bytes);
+        // With the next ACK there is room again.
+        conn.peer_ack_segs(3);
+        assert!(!is_policed(&conn.send(6 * mss_bytes, mss_bytes)));
+        assert!(is_policed(&conn.send(7 * mss_bytes, mss_bytes)));
+    }
+}
+
+#[test]
+fn only_where_it_is_asked_for() {
+    let passes = |mut conn: Conn| {
+        let mss_bytes = conn.mss();
+        conn.send_segs(0, 2);
+        conn.peer_ack_segs(2);
+        (2..2000).all(|number| !is_policed(&conn.send(number * mss_bytes, mss_bytes)))
+    };
+    assert!(!passes(Conn::established(policing(|_| ()), 5)));
+    assert!(passes(Conn::established(Params::default(), 5)));
+    assert!(passes(Conn::established(policing(|p| p.mode = Mode::Shadow.number()), 5)));
+    let mut transparent = underlay("transparent");
+    transparent.0.police = 1;
+    assert!(passes(Conn::established(transparent, 5)));
+    let own_ecn = linux_syn().asking_ecn();
+    assert!(passes(Conn::opened(policing(|_| ()), 5, own_ecn, linux_syn())), "left alone");
+    let overrides = policing(|p| p.guest_ecn = GuestEcn::Override.number());
+    assert!(!passes(Conn::opened(overrides, 5, own_ecn, linux_syn())));
+}
+
+#[test]
+fn retransmissions_acks_and_the_end_always_pass() {
+    let mut conn = open(policing(|_| ()), 5, 4);
+    let mss_bytes = conn.mss();
+    conn.send_segs(2, 6);
+    assert!(is_policed(&conn.send(6 * mss_bytes, mss_bytes)));
+    for number in 0..6 {
+        assert!(!is_policed(&conn.send(number * mss_bytes, mss_bytes)), "number {number}");
+    }
+    assert!(!is_policed(&conn.guest_sends(conn.data(0, 6 * mss_bytes).cut(mss_bytes))));
+    assert!(!is_policed(&conn.guest_acks(1000)));
+    assert!(!is_policed(&conn.guest_sends(conn.data(6 * mss_bytes, 0).fin())));
+    assert!(!is_policed(&conn.guest_sends(conn.data(99 * mss_bytes, 0).rst())));
+}
+
+#[test]
+fn a_probe_of_a_closed_window_passes() {
+    // RFC 9293, 3.8.6.1: a byte, or what a segment takes.
+    for probe_bytes in [1, 1440] {
+        let mut conn = open(policing(|_| ()), 5, 4);
+        let mss_bytes = conn.mss();
+        conn.send_segs(2, 6);
+        conn.guest_gets(conn.ack(6 * mss_bytes).win(0));
+        for _ in 0..5 {
+            assert!(!is_policed(&conn.send(6 * mss_bytes, probe_bytes)), "also when repeated");
+        }
+        // One, and not a stream of them.
+        assert!(is_policed(&conn.send(6 * mss_bytes + probe_bytes, mss_bytes)));
+        // The peer took it and is still closed.
+        conn.guest_gets(conn.ack(6 * mss_bytes + probe_bytes).win(0));
+        assert!(!is_policed(&conn.send(6 * mss_bytes + probe_bytes, probe_bytes)));
+    }
+}
+
+#[test]
+fn a_fresh_flow_may_use_the_window_of_the_syn_ack() {
+    // It is unscaled, and not ours to limit: the guest has seen it.
+    for isn in ISNS {
+        let mut conn = Conn::opened(policing(|_| ()), isn, linux_syn(), linux_syn().win(60_000));
+        let mss_bytes = conn.mss();
+        assert!(!is_policed(&conn.send(0, mss_bytes)));
+        // The first ACK has a smaller one, but it may be lost between port and guest.
+        let shown = conn.peer_ack_segs(1);
+        assert!(conn.shown_edge(mss_bytes, &shown) < 20_000);
+        let most = 60_000 / mss_bytes;
+        for number in 1..most {
+            assert!(!is_policed(&conn.send(number * mss_bytes, mss_bytes)), "number {number}");
+        }
+        conn.send(most * mss_bytes, 60_000 % mss_bytes);
+        assert!(is_policed(&conn.send(60_000, mss_bytes)));
+        // Long after, with sequence numbers at the other end of their circle, it says nothing.
+        conn.params.0.cap_bytes = 10 * mss_bytes;
+        let mut offset = 60_000;
+        conn.peer_ack(offset);
+        while offset < u32::MAX - 10_000_000 {
+            let bytes = 10 * mss_bytes;
+            conn.guest_sends(conn.data(offset, bytes).cut(mss_bytes));
+            offset += bytes;
+            conn.peer_ack(offset);
+            let room = conn.flow.right_edge.wrapping_sub(conn.flow.snd_una);
+            if offset % 1000 == 0 {
+                let beyond = conn.data(offset + room, mss_bytes);
+                assert!(is_policed(&conn.clone().guest_sends(beyond)), "at {offset}");
+            }
+        }
+    }
+}
+
+#[test]
+fn before_the_first_ack_a_greedy_guest_has_the_syn_acks_window() {
+    let mut conn = Conn::opened(policing(|_| ()), 5, linux_syn(), linux_syn().win(30_000));
+    let mss_bytes = conn.mss();
+    let passed = (0..100).filter(|n| !is_policed(&conn.send(n * mss_bytes, mss_bytes))).count();
+    assert!(passed as u32 <= 30_000 / mss_bytes + 1, "{passed} segments");
+    // Who listens has been shown a window with the ACK that ended the handshake.
+    let mut conn = Conn::accepted(policing(|_| ()), 5, linux_syn(), linux_syn());
+    let passed = (0..100).filter(|n| !is_policed(&conn.send(n * mss_bytes, mss_bytes))).count();
+    assert!(passed <= 11, "{passed} segments");
+}
+
+#[test]
+fn a_guest_that_missed_an_ack_may_use_an_older_one() {
+    // What it is shown with an old ACK is rounded up to its scale.
+    let mut conn = open(policing(|_| ()), 5, 4);
+    let mss_bytes = conn.mss();
+    conn.send(2 * mss_bytes, 1001);
+    conn.send(2 * mss_bytes + 1001, 999);
+    conn.peer_ack(2 * mss_bytes + 2000);
+    let old = conn.peer_ack(2 * mss_bytes + 1001);
+    let edge = conn.shown_edge(2 * mss_bytes + 1001, &old);
+    let mut offset = 2 * mss_bytes + 2000;
+    while offset < edge {
+        let bytes = mss_bytes.min(edge - offset);
+        assert!(!is_policed(&conn.send(offset, bytes)));
+        offset += bytes;
+    }
+    conn.peer_ack(offset - 100);
+    assert!(!is_policed(&conn.send(offset, mss_bytes)), "nothing was held against it");
+}
+
+#[test]
+fn a_super_segment_that_begins_inside_passes_whole_once() {
+    let mut conn = open(policing(|_| ()), 5, 10);
+    let mss_bytes = conn.mss();
+    let big = |conn: &Conn, from: u32, segs: u32| {
+        conn.data(from * mss_bytes, segs * mss_bytes).cut(mss_bytes)
+    };
+    conn.send_segs(2, 9); // 7 of 10
+    assert!(!is_policed(&conn.guest_sends(big(&conn, 9, 6))), "3 inside, 3 beyond");
+    assert!(is_policed(&conn.guest_sends(big(&conn, 15, 6))));
+    // While it is owed, the edge is by so much nearer.
+    conn.peer_ack_segs(8);
+    assert!(is_policed(&conn.send(15 * mss_bytes, mss_bytes)), "15 of 18 - 3");
+    conn.peer_ack_segs(9);
+    assert!(!is_policed(&conn.send(15 * mss_bytes, mss_bytes)), "16 of 19 - 3");
+    assert!(is_policed(&conn.guest_sends(big(&conn, 16, 2))));
+}
+
+#[test]
+fn no_more_can_be_borrowed_than_given_back() {
+    // Within a round trip a window can be withheld, and not more.
+    let mut conn = open(policing(|_| ()), 5, 10);
+    let mss_bytes = conn.mss();
+    let big = conn.data(2 * mss_bytes, 44 * mss_bytes).cut(mss_bytes);
+    assert!(is_policed(&conn.guest_sends(big)));
+    // Nor more than the state can hold.
+    let mut conn = open(policing(|_| ()), 5, 100);
+    conn.send_segs(2, 60);
+    let big = conn.data(60 * mss_bytes, 90 * mss_bytes).cut(mss_bytes);
+    assert!(is_policed(&conn.guest_sends(big)), "{} bytes beyond", 48 * mss_bytes);
+}
+
+/// How ACKs come back from the path.
+#[derive(Clone, Copy, Debug)]
+enum Acks {
+    EachSegment,
+    /// One for all that arrived in a round trip.
+    Batched,
+    Random,
+}
+
+/// A guest that ignores its window of `window_segs` and sends super-segments of `most_segs` at most
+/// whenever it can. Returns the bytes that passed in `rounds` round trips.
+fn greedy(seed: u64, window_segs: u32, most_segs: u32, acks: Acks, rounds: u64) -> u64 {
+    const RTT_US: u64 = 10_000;
+    let mut rng = Rng::new(seed);
+    let mut conn = open(policing(|_| ()), rng.pick(&ISNS), window_segs);
+    let mss_bytes = conn.mss();
+    let mut next = conn.flow.snd_nxt.wrapping_sub(conn.seq(0));
+    let start = next;
+    let mut under_way: VecDeque<(u64, u32)> = VecDeque::new();
+    let start_us = conn.now_us;
+    let mut stalled = 0;
+    while conn.now_us < start_us + rounds * RTT_US {
+        // It tries until it is stopped, with whatever size might slip through.
+        let mut refusals = 0;
+        while refusals < 3 {
+            let segs = rng.range(1, u64::from(most_segs) + 1) as u32;
+            let mut segment = conn.data(next, segs * mss_bytes);
+            if segs > 1 {
+                segment = segment.cut(mss_bytes);
+            }
+            if is_policed(&conn.guest_sends(segment)) {
+                refusals += 1;
+                continue;
+            }
+            next += segs * mss_bytes;
+            under_way.push_back((conn.now_us + RTT_US, next));
+        }
+        let Some(&(at_us, _)) = under_way.front() else {
+            stalled += 1;
+            conn.wait_us(RTT_US);
+            continue;
+        };
+        conn.now_us = conn.now_us.max(at_us);
+        let mut acked = under_way.pop_front().unwrap().1;
+        let batch_us = match acks {
+            Acks::EachSegment => 0,
+            Acks::Batched => RTT_US,
+            Acks::Random => rng.pick(&[0, 0, 1000, RTT_US]),
+        };
+        while under_way.front().is_some_and(|&(at_us, _)| at_us <= conn.now_us + batch_us) {
+            acked = under_way.pop_front().unwrap().1;
+        }
+        if matches!(acks, Acks::EachSegment) {
+            // Spread over what it acknowledges.
+            let mut offset = conn.flow.snd_una.wrapping_sub(conn.seq(0));
+            while offset < acked {
+                offset += mss_bytes;
+                conn.peer_ack(offset.min(acked));
+                conn.wait_us(1);
+            }
+        } else {
+            conn.peer_ack(acked);
+        }
+    }
+    assert!(stalled < rounds, "what is within the window does pass");
+    u64::from(next - start)
+}
+
+#[test]
+fn who_ignores_his_window_gains_nothing() {
+    for acks in [Acks::EachSegment, Acks::Batched, Acks::Random] {
+        for window_segs in [1, 2, 3, 10, 30, 100] {
+            for most_segs in [1, 2, 10, 44] {
+                for seed in 0..5 {
+                    const ROUNDS: u64 = 400;
+                    let passed = greedy(seed, window_segs, most_segs, acks, ROUNDS);
+                    // The first window, and one super-segment.
+                    let fair = u64::from(window_segs) * 1440 * (ROUNDS + 2) + 65_535;
+                    assert!(
+                        passed <= fair,
+                        "{acks:?}, window {window_segs}, super-segments of {most_segs}: \
+                         {:.3} of a fair share",
+                        passed as f64 / fair as f64
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_count_stays_at_its_maximum() {
+    let mut conn = open(policing(|_| ()), 5, 2);
+    conn.flow.0.policed = u16::MAX - 1;
+    let offset = 50 * conn.mss();
+    for _ in 0..3 {
+        assert!(is_policed(&conn.send(offset, 100)));
+    }
+    assert_eq!(conn.flow.policed, u16::MAX);
+}

@@ -1,0 +1,39 @@
+//! Each congestion control on real TCP, over a wire that marks and drops by plan, with the kernel's
+//! variables after every ACK.
+
+mod dctcp;
+mod highspeed;
+mod illinois;
+mod vegas;
+mod wire;
+
+use std::path::Path;
+
+use vcc_guest::CongestionControls;
+use vcc_port::testing::{can_attach, isolated, skip};
+
+use wire::{Connection, Link, TUN, Wire};
+
+/// Runs `test` with a connection over a wire of its own, of which both ends' congestion controls are
+/// told.
+#[track_caller]
+fn with_connection(
+    sender: &str,
+    receiver: &str,
+    link: Link,
+    test: impl FnOnce(Wire, Connection) + Send,
+) {
+    if !can_attach() {
+        return;
+    }
+    if !Path::new(TUN).exists() {
+        skip(&format!("no {TUN}"));
+        return;
+    }
+    isolated(|| {
+        let controls = CongestionControls::load(vcc_guest::names()).expect("registered");
+        let mut wire = Wire::create(&controls, link);
+        let connection = wire.connect(sender, receiver);
+        test(wire, connection);
+    });
+}

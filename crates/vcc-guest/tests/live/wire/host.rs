@@ -1,0 +1,128 @@
+//! A host: a namespace whose one device ends in this process, at the wire.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
+use vcc_port::testing;
+
+use super::segment::Segment;
+
+pub const TUN: &str = "/dev/net/tun";
+const PACKET_ROOM_BYTES: usize = 2048;
+/// Enough not to be what limits a window.
+const BUFFERS_BYTES: &str = "4096 8388608 8388608";
+/// Far beyond what any round trip here takes, on however busy a machine.
+const RTO_MIN: &str = "1s";
+
+pub struct Host {
+    tun: File,
+    address: Ipv4Addr,
+}
+
+impl Host {
+    /// Makes one of the calling thread's namespace.
+    pub fn create(address: Ipv4Addr) -> Self {
+        let tun = tun("wire").expect(TUN);
+        // One segment a packet; and the wire alone decides what is lost.
+        testing::ip("link set wire gso_max_segs 1 txqueuelen 100000 up");
+        testing::ip(&format!("address add {address}/32 dev wire"));
+        testing::ip(&format!("route add 192.0.2.0/24 dev wire rto_min {RTO_MIN}"));
+        for (name, value) in [
+            ("tcp_rmem", BUFFERS_BYTES),
+            ("tcp_wmem", BUFFERS_BYTES),
+            // Tail loss probes come by the clock.
+            ("tcp_early_retrans", "0"),
+        ] {
+            let path = format!("/proc/sys/net/ipv4/{name}");
+            fs::write(&path, value).unwrap_or_else(|e| panic!("{path}: {e}"));
+        }
+        Self { tun, address }
+    }
+
+    /// From the host's namespace.
+    pub fn listen(&self, congestion_control: &str) -> TcpListener {
+        let listener = TcpListener::bind((self.address, 0)).expect("a listener");
+        let socket = Socket::from(listener);
+        set_congestion_control(&socket, congestion_control);
+        socket.set_nonblocking(true).expect("non-blocking");
+        TcpListener::from(socket)
+    }
+
+    /// The next segment that the host has sent, if there is one.
+    pub fn sent(&self) -> Option<Segment> {
+        let mut packet = [0; PACKET_ROOM_BYTES];
+        loop {
+            match (&self.tun).read(&mut packet) {
+                // What is no TCP (IPv6 looks for neighbours) gets lost.
+                Ok(bytes) => match Segment::parse(&packet[..bytes]) {
+                    Some(segment) => return Some(segment),
+                    None => continue,
+                },
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                Err(error) => panic!("the wire's end: {error}"),
+            }
+        }
+    }
+
+    /// When this returns, the host's TCP has processed it.
+    pub fn receive(&self, segment: &Segment) {
+        let bytes = (&self.tun).write(segment.packet()).expect("the wire's end");
+        assert_eq!(bytes, segment.packet().len());
+    }
+}
+
+/// Sends a SYN from the calling thread's namespace, and returns without waiting for the answer.
+pub fn start_to_connect(to: SocketAddrV4, congestion_control: &str) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).expect("a socket");
+    set_congestion_control(&socket, congestion_control);
+    socket.set_nonblocking(true).expect("non-blocking");
+    let error = socket.connect(&to.into()).expect_err("a connection without an answer");
+    assert_eq!(error.raw_os_error(), Some(libc::EINPROGRESS), "{error}");
+    TcpStream::from(socket)
+}
+
+/// Returns when one of the hosts has sent something, or after that time.
+pub fn wait(hosts: [&Host; 2], at_most: Duration) {
+    let poll = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut fds = hosts.map(|host| poll(host.tun.as_raw_fd()));
+    let time = libc::timespec {
+        tv_sec: at_most.as_secs() as libc::time_t,
+        tv_nsec: at_most.subsec_nanos() as libc::c_long,
+    };
+    // SAFETY: both pointers are to values that outlive the call; null stands for no signal mask.
+    unsafe { libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, &time, std::ptr::null()) };
+}
+
+/// A TUN device in the network namespace of the calling thread. Without offloads, so that the kernel
+/// hands over packets as they would be on a wire.
+fn tun(name: &str) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+    let file = options.open(TUN)?;
+    // SAFETY: all-zero bytes are a valid ifreq.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes an ifreq, which `request` is.
+    if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &mut request) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(file)
+}
+
+pub fn congestion_control(stream: &TcpStream) -> String {
+    let name = Socket::from(stream.try_clone().expect("a descriptor")).tcp_congestion();
+    let name = name.expect("TCP_CONGESTION").into_iter().take_while(|&byte| byte != 0);
+    String::from_utf8(name.collect()).expect("a name")
+}
+
+pub fn set_congestion_control(socket: &Socket, name: &str) {
+    socket.set_tcp_congestion(name.as_bytes()).unwrap_or_else(|e| panic!("{name}: {e}"));
+}

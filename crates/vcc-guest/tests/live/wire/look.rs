@@ -1,0 +1,69 @@
+//! What the sender has in mind, read from the kernel.
+
+use std::net::SocketAddrV4;
+
+use libbpf_rs::{MapCore, MapFlags, Object, ProgramInput};
+use vcc_port::object;
+
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/look.bpf.o"));
+const WHAT: &str = "the tests' view of a connection";
+/// BPF_PROG_RUN wants a frame, if only a header.
+const FRAME: [u8; 14] = [0; 14];
+const CA_PRIV_WORDS: usize = 26;
+
+/// `struct seen` of look.bpf.c.
+#[derive(Clone, Copy, Debug)]
+pub struct State {
+    pub cwnd_segs: u32,
+    pub cwnd_cnt: u32,
+    pub ssthresh_segs: u32,
+    pub ca_state: u32,
+    pub ecn_flags: u32,
+    pub ca_priv: [u32; CA_PRIV_WORDS],
+}
+
+/// The kernel's enum tcp_ca_state.
+pub const CA_OPEN: u32 = 0;
+pub const CA_CWR: u32 = 2;
+pub const CA_RECOVERY: u32 = 3;
+pub const CA_LOSS: u32 = 4;
+/// Of tcp_sock.ecn_flags.
+pub const ECN_NEGOTIATED: u32 = 1;
+
+pub struct Look(Object);
+
+impl Look {
+    /// At one connection.
+    pub fn at(local: SocketAddrV4, peer: SocketAddrV4) -> Self {
+        let open = object::open(OBJECT, WHAT).expect("an object");
+        let look = Self(object::load(open, WHAT).expect("loaded"));
+        // struct bpf_sock_tuple, which has room for IPv6: the peer comes first, in network order.
+        let mut tuple = [peer.ip().octets(), local.ip().octets()].concat();
+        tuple.extend([peer.port().to_be_bytes(), local.port().to_be_bytes()].concat());
+        tuple.resize(look.map("asked").value_size() as usize, 0);
+        look.map("asked").update(&[0; 4], &tuple, MapFlags::ANY).expect("asked");
+        look
+    }
+
+    /// From the network namespace of the connection.
+    pub fn state(&self) -> State {
+        let program = self.0.progs_mut().find(|one| one.name() == "look").expect("a program");
+        let input = ProgramInput { data_in: Some(&FRAME), ..ProgramInput::default() };
+        assert_eq!(program.test_run(input).expect("run").return_value, 1, "no such connection");
+        let seen = self.map("seen").lookup(&[0; 4], MapFlags::ANY).expect("read").expect("seen");
+        let words = seen.chunks_exact(4).map(|word| word.try_into().expect("four bytes"));
+        let words: Vec<u32> = words.map(u32::from_ne_bytes).collect();
+        State {
+            cwnd_segs: words[0],
+            cwnd_cnt: words[1],
+            ssthresh_segs: words[2],
+            ca_state: words[3],
+            ecn_flags: words[4],
+            ca_priv: words[5..].try_into().expect("the rest"),
+        }
+    }
+
+    fn map(&self, name: &str) -> libbpf_rs::Map<'_> {
+        self.0.maps().find(|map| map.name() == name).expect("a map")
+    }
+}

@@ -1,0 +1,242 @@
+//! Two hosts, and a wire between them that is this process.
+//!
+//! One thread carries every segment, one at a time: TCP does in its context what it does with a
+//! segment, and has done it when the thread goes on. So rounds need no clock, every ACK's effect is
+//! seen, and nothing depends on what else the machine does. It also keeps congestion controls out of
+//! interrupts of foreign processes, where a kernel may refuse to run BPF programs (some do while
+//! process 1 is the one interrupted, and whoever asked for ssthresh gets what the stack held).
+
+mod host;
+mod look;
+mod segment;
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use socket2::Socket;
+use vcc_guest::CongestionControls;
+use vcc_port::Netns;
+
+use host::{Host, set_congestion_control};
+pub use host::{TUN, congestion_control};
+use look::Look;
+pub use look::{CA_CWR, CA_LOSS, CA_OPEN, CA_RECOVERY, ECN_NEGOTIATED, State};
+pub use segment::{ACK, CWR, ECE, ECN_CE, ECN_ECT0, SYN, Segment};
+
+/// The kernel may have a timer to wait for, of a second at most. Longer means that it hangs.
+const STALLED: Duration = Duration::from_secs(30);
+
+pub const MSS_BYTES: usize = 1448;
+const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const RECEIVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+
+/// What becomes of a segment on its way to the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Passes,
+    IsMarked,
+    IsLost,
+}
+
+/// The way to the receiver, and back to the sender.
+#[derive(Clone, Copy, Default)]
+pub struct Link {
+    /// Of a round trip in which nothing waits.
+    pub delay: Duration,
+    /// How long a data segment occupies the link; others wait meanwhile.
+    pub per_segment: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// On the way to the receiver, with what became of it there.
+    Forth(Segment, Fate),
+    /// Has reached the sender, which then had this in mind.
+    Back(Segment, Option<State>),
+}
+
+/// The sender's state after each ACK that it got.
+pub fn states(events: &[Event]) -> Vec<State> {
+    let state = |event: &Event| match event {
+        Event::Back(_, state) => *state,
+        Event::Forth(..) => None,
+    };
+    events.iter().filter_map(state).collect()
+}
+
+pub struct Wire<'a> {
+    controls: &'a CongestionControls,
+    sender: Host,
+    receiver: Host,
+    receivers_netns: Netns,
+    link: Link,
+    forth: VecDeque<(Instant, Segment, Fate)>,
+    back: VecDeque<(Instant, Segment)>,
+    /// When the link is free again.
+    free_at: Instant,
+    events: Vec<Event>,
+}
+
+/// A connection's two ends.
+pub struct Connection {
+    pub sender: TcpStream,
+    receiver: TcpStream,
+    look: Look,
+    /// Data segments that the sender has sent, lost ones too.
+    data_segments: u32,
+}
+
+impl Connection {
+    /// After it was opened with another.
+    pub fn set_congestion_control(&self, wire: &Wire<'_>, name: &str) {
+        let socket = Socket::from(self.sender.try_clone().expect("a descriptor"));
+        set_congestion_control(&socket, wire.controls.kernel_name(name));
+    }
+}
+
+impl<'a> Wire<'a> {
+    /// The sender is the calling thread's namespace.
+    pub fn create(controls: &'a CongestionControls, link: Link) -> Self {
+        let receivers_netns = Netns::create().expect("a namespace");
+        let receiver = receivers_netns.inside(|| Host::create(RECEIVER)).expect("inside");
+        Self {
+            controls,
+            sender: Host::create(SENDER),
+            receiver,
+            receivers_netns,
+            link,
+            forth: VecDeque::new(),
+            back: VecDeque::new(),
+            free_at: Instant::now(),
+            events: Vec::new(),
+        }
+    }
+
+    pub fn connect(&mut self, sender: &str, receiver: &str) -> Connection {
+        let [sender, receiver] = [sender, receiver].map(|name| self.controls.kernel_name(name));
+        let listener = self.receivers_netns.inside(|| self.receiver.listen(receiver));
+        let listener = listener.expect("inside");
+        let to = v4(listener.local_addr());
+        let sender = host::start_to_connect(to, sender);
+        let receiver = self.accept(&listener);
+        let look = Look::at(v4(sender.local_addr()), to);
+        Connection { sender, receiver, look, data_segments: 0 }
+    }
+
+    fn accept(&mut self, listener: &TcpListener) -> TcpStream {
+        let began = Instant::now();
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(true).expect("non-blocking");
+                    return stream;
+                }
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock, "{error}"),
+            }
+            self.carry(None, |_, _| Fate::Passes);
+            assert!(began.elapsed() < STALLED, "the handshake does not end");
+        }
+    }
+
+    /// Sends that many bytes and waits until they have arrived. `fate` is asked about each data
+    /// segment with its number on this connection, from 0.
+    pub fn send(
+        &mut self,
+        connection: &mut Connection,
+        bytes: usize,
+        mut fate: impl FnMut(u32, &Segment) -> Fate,
+    ) {
+        let payload = vec![0; bytes];
+        let mut unsent = &payload[..];
+        let mut buffer = vec![0; 1 << 20];
+        let mut arrived_bytes = 0;
+        let mut began = Instant::now();
+        loop {
+            let written = while_possible((&connection.sender).write(unsent));
+            unsent = &unsent[written..];
+            let read = while_possible((&connection.receiver).read(&mut buffer));
+            arrived_bytes += read;
+            if arrived_bytes == bytes && self.forth.is_empty() && self.back.is_empty() {
+                return;
+            }
+            if read > 0 {
+                began = Instant::now();
+            }
+            assert!(began.elapsed() < STALLED, "stalled after {arrived_bytes} of {bytes} bytes");
+            self.carry(Some(connection), &mut fate);
+        }
+    }
+
+    /// Takes up what the hosts have sent, and hands over one segment at most; waits if there is
+    /// none.
+    fn carry(
+        &mut self,
+        mut connection: Option<&mut Connection>,
+        mut fate: impl FnMut(u32, &Segment) -> Fate,
+    ) {
+        let now = Instant::now();
+        while let Some(segment) = self.sender.sent() {
+            let mut becomes = Fate::Passes;
+            if segment.payload_bytes() > 0 {
+                let connection = connection.as_mut().expect("data of a connection");
+                becomes = fate(connection.data_segments, &segment);
+                connection.data_segments += 1;
+                self.free_at = self.free_at.max(now) + self.link.per_segment;
+            }
+            let due = self.free_at.max(now) + self.link.delay / 2;
+            self.forth.push_back((due, segment, becomes));
+        }
+        while let Some(segment) = self.receiver.sent() {
+            self.back.push_back((now + self.link.delay / 2, segment));
+        }
+
+        let forth_due = self.forth.front().map(|&(due, ..)| due);
+        let back_due = self.back.front().map(|&(due, _)| due);
+        let next_due = forth_due.into_iter().chain(back_due).min();
+        match next_due {
+            Some(due) if due <= now => {
+                // The older first; what goes back, if both are as old.
+                if back_due == next_due {
+                    let (_, segment) = self.back.pop_front().expect("the front");
+                    self.sender.receive(&segment);
+                    let state = connection.map(|connection| connection.look.state());
+                    self.events.push(Event::Back(segment, state));
+                } else {
+                    let (_, mut segment, becomes) = self.forth.pop_front().expect("the front");
+                    if becomes == Fate::IsMarked {
+                        segment.mark();
+                    }
+                    if becomes != Fate::IsLost {
+                        self.receiver.receive(&segment);
+                    }
+                    self.events.push(Event::Forth(segment, becomes));
+                }
+            }
+            Some(due) => host::wait([&self.sender, &self.receiver], due - now),
+            None => host::wait([&self.sender, &self.receiver], Duration::from_millis(100)),
+        }
+    }
+
+    /// What has happened since it was last asked for.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+}
+
+/// How many bytes went; none if the socket has no room or nothing to read.
+fn while_possible(result: io::Result<usize>) -> usize {
+    match result {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+        Err(error) => panic!("the connection: {error}"),
+    }
+}
+
+fn v4(address: io::Result<SocketAddr>) -> SocketAddrV4 {
+    match address.expect("an address") {
+        SocketAddr::V4(address) => address,
+        SocketAddr::V6(address) => panic!("{address}"),
+    }
+}

@@ -1,0 +1,149 @@
+//! What is registered, and that nothing of it stays.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::{env, fs, io};
+
+use socket2::{Domain, Protocol, Socket, Type};
+use vcc_guest::{CongestionControls, Error, names};
+use vcc_port::testing::can_attach;
+
+/// All names that the kernel takes for TCP_CONGESTION just now, from whichever process.
+fn available() -> Vec<String> {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let line = fs::read_to_string(path).expect("the kernel's list");
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+fn load() -> CongestionControls {
+    CongestionControls::load(names()).expect("registered")
+}
+
+fn kernel_names(controls: &CongestionControls) -> Vec<String> {
+    names().iter().map(|name| controls.kernel_name(name).to_owned()).collect()
+}
+
+fn assert_registered(kernel_names: &[String], expected: bool) {
+    let available = available();
+    for name in kernel_names {
+        assert_eq!(available.contains(name), expected, "{name} in {available:?}");
+    }
+}
+
+#[test]
+fn nothing_stays_registered() {
+    if !can_attach() {
+        return;
+    }
+    for _ in 0..5 {
+        let controls = load();
+        let kernel_names = kernel_names(&controls);
+        assert_registered(&kernel_names, true);
+        drop(controls);
+        assert_registered(&kernel_names, false);
+    }
+}
+
+#[test]
+fn one_process_may_have_several() {
+    if !can_attach() {
+        return;
+    }
+    let (one, other) = (load(), load());
+    let (ones, others) = (kernel_names(&one), kernel_names(&other));
+    assert!(ones.iter().all(|name| !others.contains(name)), "{ones:?} {others:?}");
+    drop(one);
+    assert_registered(&ones, false);
+    assert_registered(&others, true);
+}
+
+#[test]
+fn a_socket_keeps_what_it_uses() {
+    if !can_attach() {
+        return;
+    }
+    let controls = load();
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).expect("a socket");
+    let name = controls.kernel_name("vegas").to_owned();
+    socket.set_tcp_congestion(name.as_bytes()).expect("vegas");
+    drop(controls);
+    assert_registered(std::slice::from_ref(&name), false);
+    let used = socket.tcp_congestion().expect("TCP_CONGESTION");
+    assert!(used.starts_with(name.as_bytes()), "{used:?}");
+}
+
+#[test]
+fn the_kernels_own_are_left_as_they_are() {
+    let controls = CongestionControls::load(&["reno"]).expect("nothing to register");
+    assert_eq!(controls.kernel_name("reno"), "reno");
+}
+
+#[test]
+fn an_unknown_name_is_told_with_those_that_are_known() {
+    if !can_attach() {
+        return;
+    }
+    let others = load();
+    let Err(error) = CongestionControls::load(&["dctcp", "dctpc"]) else { panic!("dctpc") };
+    assert!(matches!(error, Error::Unknown { .. }), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("`dctpc`") && said.contains("reno"), "{said}");
+    for name in names() {
+        assert!(said.contains(name), "{said}");
+    }
+    for name in kernel_names(&others) {
+        assert!(!said.contains(&name), "this is no one else's to ask for: {said}");
+    }
+}
+
+/// In the process that this names, `holds_until_it_ends` does so; elsewhere it does nothing.
+const HOLDS: &str = "VCC_GUEST_TEST_HOLDS";
+const TELLS: &str = "registered as";
+
+#[test]
+fn holds_until_it_ends() {
+    if env::var_os(HOLDS).is_none() {
+        return;
+    }
+    let controls = load();
+    println!("{TELLS} {}", kernel_names(&controls).join(" "));
+    // Until the parent is gone, whoever ends whom.
+    let _ = io::stdin().read(&mut [0]);
+}
+
+/// Another process that has them registered, and their names.
+fn holder() -> (Child, Vec<String>) {
+    let mut child = Command::new(env::current_exe().expect("this test"))
+        .args(["--exact", "holds_until_it_ends", "--nocapture"])
+        .env(HOLDS, "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a child");
+    let lines = BufReader::new(child.stdout.as_mut().expect("piped")).lines();
+    let tells = |line: io::Result<String>| {
+        let line = line.expect("a line");
+        let (_, names) = line.split_once(TELLS)?;
+        Some(names.split_whitespace().map(str::to_owned).collect())
+    };
+    let names = { lines }.find_map(tells).expect("names");
+    (child, names)
+}
+
+#[test]
+fn two_processes_have_their_own_and_death_unregisters() {
+    if !can_attach() {
+        return;
+    }
+    let controls = load();
+    let ours = kernel_names(&controls);
+    let (mut child, theirs) = holder();
+    assert_eq!(theirs.len(), names().len());
+    assert!(theirs.iter().all(|name| !ours.contains(name)), "{ours:?} {theirs:?}");
+    assert_registered(&ours, true);
+    assert_registered(&theirs, true);
+    child.kill().expect("killed");
+    child.wait().expect("dead");
+    assert_registered(&theirs, false);
+    assert_registered(&ours, true);
+}

@@ -1,0 +1,49 @@
+//! Numbers that know their bounds, so that one outside is refused where it stands in the file.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+macro_rules! bounded {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $least:literal to $most:literal;)*) => { $(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        pub struct $name($type);
+
+        impl $name {
+            pub fn get(self) -> $type {
+                self.0
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let value = <$type>::deserialize(from)?;
+                if ($least..=$most).contains(&value) {
+                    return Ok(Self(value));
+                }
+                Err(D::Error::custom(format!("{value} is not within {} and {}", $least, $most)))
+            }
+        }
+    )* };
+}
+
+bounded! {
+    /// The emulator keeps up with no more.
+    Mbps: f64 = 0.1 to 1000.0;
+    DelayUs: u64 = 0 to 1_000_000;
+    /// More hosts than this are not to be made on one machine.
+    Count: u32 = 0 to 250;
+    Share: f64 = 0.0 to 1.0;
+    Segs: u32 = 1 to 65_535;
+    Bytes: u32 = 1 to 1_073_741_824;
+    Ms: u32 = 1 to 60_000;
+    /// Sampling more often would take more time than the traffic.
+    IntervalUs: u64 = 100 to 60_000_000;
+    Phases: u32 = 1 to 100;
+}
+
+impl Default for Phases {
+    fn default() -> Self {
+        Self(1)
+    }
+}

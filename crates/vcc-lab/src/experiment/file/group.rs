@@ -1,0 +1,57 @@
+//! Who sends, and who receives.
+
+use super::bounded::{Count, Mbps, Ms, Segs};
+use super::vcc::Vcc;
+use crate::traffic::Pattern;
+use serde::Deserialize;
+
+/// Guests that are alike. Each has one flow.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    pub name: String,
+    pub count: Count,
+    pub ecn: bool,
+    #[serde(default)]
+    pub traffic: Pattern,
+    #[serde(default = "reno")]
+    pub congestion_control: String,
+    #[serde(default = "yes")]
+    pub tso: bool,
+    /// The hypervisor lets no more than this leave the guest's port.
+    #[serde(default)]
+    pub rate_limit_mbps: Option<Mbps>,
+    /// The guest lets its own window grow no larger.
+    #[serde(default)]
+    pub cwnd_clamp_segs: Option<Segs>,
+    /// The guest's least retransmission timeout; Linux has 200 ms.
+    #[serde(default)]
+    pub rto_min_ms: Option<Ms>,
+    /// The first and the last phase in which it sends; all of them if left out.
+    #[serde(default)]
+    pub phases: Option<[u32; 2]>,
+    #[serde(default)]
+    pub vcc: Vcc,
+}
+
+fn reno() -> String {
+    "reno".into()
+}
+fn yes() -> bool {
+    true
+}
+
+/// The hosts that the guests send to.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Receivers {
+    /// Take part in ECN where the sender asks for it.
+    pub ecn: bool,
+    pub vcc: Vcc,
+}
+
+impl Default for Receivers {
+    fn default() -> Self {
+        Self { ecn: true, vcc: Vcc::default() }
+    }
+}

@@ -1,0 +1,154 @@
+//! What an experiment file says, as it says it.
+
+mod bounded;
+mod expectation;
+mod group;
+mod metric;
+mod plot;
+mod stack;
+mod vcc;
+
+pub(crate) use bounded::{Bytes, Ms};
+pub(super) use bounded::{Count, IntervalUs, Phases};
+#[cfg(test)]
+pub use expectation::Bounds;
+pub use expectation::Expectation;
+pub(super) use group::{Group, Receivers};
+pub use metric::MetricSpec;
+pub use plot::PlotKind;
+pub(super) use plot::PlotSpec;
+pub use stack::Stack;
+pub use vcc::{Vcc, VccMode};
+
+use crate::fabric::{AnyQueue, TopologyKind};
+use crate::hosts::{Family, HostForm};
+use bounded::{DelayUs, Mbps};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    pub id: String,
+    pub title: String,
+    /// What the paper did and measured.
+    pub paper: String,
+    /// Where this differs from the paper.
+    #[serde(default)]
+    pub scale: Option<String>,
+    pub network: Network,
+    #[serde(default)]
+    pub hosts: HostForm,
+    #[serde(default)]
+    pub family: Family,
+    #[serde(default)]
+    pub stack: Stack,
+    pub queues: BTreeMap<String, AnyQueue>,
+    pub duration: Duration,
+    #[serde(default)]
+    pub observe: Observe,
+    /// Read here to be checked; what a case makes of it counts.
+    #[serde(default, rename = "receivers")]
+    pub _receivers: Receivers,
+    pub guests: Vec<Group>,
+    pub metrics: Vec<MetricSpec>,
+    pub cases: Vec<CaseSpec>,
+    pub plot: PlotSpec,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Network {
+    pub topology: TopologyKind,
+    /// Of the bottleneck.
+    pub rate_mbps: Mbps,
+    /// Of the links between hosts and switches; the bottleneck's rate if left out.
+    #[serde(default)]
+    pub edge_rate_mbps: Option<Mbps>,
+    /// Of each link, one way.
+    pub delay_us: DelayUs,
+    /// At the head of the bottleneck: one of `queues`.
+    pub queue: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Duration {
+    pub warm_up_s: f64,
+    pub measured_s: f64,
+    pub runs: u32,
+    /// Equal parts of the measured time, in which flows can join and leave.
+    #[serde(default)]
+    pub phases: Phases,
+    pub quick: QuickDuration,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QuickDuration {
+    pub warm_up_s: f64,
+    pub measured_s: f64,
+    pub runs: u32,
+}
+
+/// What a case can change of a file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Setup {
+    pub network: Network,
+    #[serde(default)]
+    pub receivers: Receivers,
+    pub guests: Vec<Group>,
+}
+
+/// What is recorded beside the counters.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Observe {
+    /// Sample the senders' windows this often.
+    #[serde(default)]
+    pub windows_every_us: Option<IntervalUs>,
+    /// Sample the bottleneck's queue this often.
+    #[serde(default)]
+    pub queue_every_us: Option<IntervalUs>,
+    /// Sample what each flow has brought to its receiver this often.
+    #[serde(default)]
+    pub goodput_every_us: Option<IntervalUs>,
+    /// Send a probe through the bottleneck about this often.
+    #[serde(default)]
+    pub probe_every_us: Option<IntervalUs>,
+    /// Keep the times between acknowledgements.
+    #[serde(default)]
+    pub ack_gaps: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CaseSpec {
+    pub name: String,
+    /// The next three change what the file says under the same names: see [`super::change`].
+    #[serde(default, rename = "network")]
+    pub _network: IgnoredAny,
+    #[serde(default, rename = "receivers")]
+    pub _receivers: IgnoredAny,
+    #[serde(default)]
+    pub guests: BTreeMap<String, IgnoredAny>,
+    /// Makes this one case for each row: how many guests of each group, in the file's order.
+    #[serde(default)]
+    pub mixes: Vec<Vec<Count>>,
+    /// A run with less of what the bottleneck can carry is not valid.
+    #[serde(default = "usual_floor")]
+    pub goodput_floor: f64,
+    /// Where the case stands in a curve, and in which.
+    #[serde(default)]
+    pub x: Option<f64>,
+    #[serde(default)]
+    pub series: Option<String>,
+    #[serde(default)]
+    pub expect: BTreeMap<String, Expectation>,
+}
+
+fn usual_floor() -> f64 {
+    0.98
+}

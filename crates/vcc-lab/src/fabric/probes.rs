@@ -1,0 +1,106 @@
+//! Round-trip times through the bottleneck's queue, in virtual time.
+//!
+//! A small frame goes the data's way, through the queue like any other, and straight back the way
+//! of the acknowledgements. Both ends are the fabric's own, so the time has links and queues in it
+//! and nothing of how busy this machine is. What AC/DC measured was a ping-pong over TCP (sockperf),
+//! which has two hosts' stacks in it as well and, where the queue drops, retransmission timeouts.
+//! Probes are ECT(0), so that a queue that marks does not drop them.
+
+use super::frame;
+use super::topology::ProbeEnds;
+use super::{HostId, Window};
+use crate::random::SplitMix64;
+
+/// The least that Ethernet sends.
+pub const PROBE_BYTES: usize = 60;
+const ECT_0: u8 = 0b10;
+/// Where the time of departure stands: behind the IPv4 header.
+const STAMP: std::ops::Range<usize> = 34..42;
+
+/// One probe that came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RttSample {
+    /// When it left, since the start of the window.
+    pub at_us: u64,
+    pub rtt_ns: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ProbeReport {
+    pub samples: Vec<RttSample>,
+    /// Dropped on their way.
+    pub lost: u64,
+}
+
+pub(super) struct Probes {
+    ends: ProbeEnds,
+    every_ns: u64,
+    random: SplitMix64,
+    window: Window,
+    next_ns: u64,
+    report: ProbeReport,
+}
+
+impl Probes {
+    pub fn new(ends: ProbeEnds, every_us: u64, seed: u64) -> Self {
+        Self {
+            ends,
+            every_ns: every_us * 1000,
+            random: SplitMix64::new(seed),
+            window: Window::NEVER,
+            next_ns: u64::MAX,
+            report: ProbeReport::default(),
+        }
+    }
+
+    pub fn set_window(&mut self, window: Window) {
+        self.window = window;
+        self.next_ns = window.start_ns;
+    }
+
+    /// When the next one leaves.
+    pub fn due_ns(&self) -> Option<u64> {
+        (self.next_ns < self.window.end_ns).then_some(self.next_ns)
+    }
+
+    /// The next one, at its time. The times between them vary by half to either side, or they
+    /// could fall into step with what the senders do.
+    pub fn launch(&mut self, frame: &mut Vec<u8>) -> HostId {
+        let ProbeEnds { near, far } = self.ends;
+        frame::write_bare(frame, near, far, ECT_0, PROBE_BYTES);
+        frame[STAMP].copy_from_slice(&self.next_ns.to_be_bytes());
+        let spread_ns = self.random.next_u64() % self.every_ns.max(1);
+        self.next_ns += self.every_ns / 2 + spread_ns;
+        near
+    }
+
+    /// The host where they start is nobody else's.
+    pub fn is_probe(&self, frame: &[u8]) -> bool {
+        let ends = [frame::source(frame), frame::destination(frame)];
+        ends.contains(&Some(self.ends.near))
+    }
+
+    /// A probe has arrived: from where it is to go on, if it is not back.
+    pub fn arrive(&mut self, host: HostId, now_ns: u64, frame: &mut [u8]) -> Option<HostId> {
+        let ProbeEnds { near, far } = self.ends;
+        if host == far {
+            frame::address(frame, far, near);
+            return Some(far);
+        }
+        let stamp = frame[STAMP].try_into().map(u64::from_be_bytes);
+        let left_ns = stamp.expect("a probe has room for its stamp");
+        self.report.samples.push(RttSample {
+            at_us: left_ns.saturating_sub(self.window.start_ns) / 1000,
+            rtt_ns: now_ns - left_ns,
+        });
+        None
+    }
+
+    pub fn note_loss(&mut self) {
+        self.report.lost += 1;
+    }
+
+    pub fn report(&mut self) -> ProbeReport {
+        std::mem::take(&mut self.report)
+    }
+}

@@ -1,0 +1,41 @@
+//! Kernel parameters of the namespaces.
+
+use super::{Family, HostSpec, Netns};
+use crate::error::Result;
+use std::path::Path;
+
+/// No neighbour discovery, no router solicitation: nothing on the wire but the experiment.
+const QUIET_IPV6: &[(&str, &str)] =
+    &[("ipv6/conf/all/disable_ipv6", "1"), ("ipv6/conf/default/disable_ipv6", "1")];
+const BARE_IPV6: &[(&str, &str)] = &[
+    ("ipv6/conf/default/addr_gen_mode", "1"),
+    ("ipv6/conf/default/accept_ra", "0"),
+    ("ipv6/conf/default/accept_dad", "0"),
+    ("ipv6/conf/default/router_solicitations", "0"),
+];
+
+/// Those that this kernel has: it may be built without IPv6.
+fn existing<'a>(parameters: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    let exists = |name: &str| Path::new("/proc/sys/net").join(name).exists();
+    parameters.iter().copied().filter(|(name, _)| exists(name)).collect()
+}
+
+/// Of a namespace that is to have no IPv6.
+pub(crate) fn quiet_ipv6(namespace: &Netns) -> Result<()> {
+    namespace.set(&existing(QUIET_IPV6))
+}
+
+pub(super) fn set_guest(guest: &Netns, family: Family, spec: &HostSpec) -> Result<()> {
+    let flag = |on: bool| if on { "1" } else { "0" };
+    guest.set(&[
+        ("ipv4/tcp_ecn", flag(spec.ecn)),
+        // RED drops SYNs, which are not ECT; a repeated SYN would then give ECN up.
+        ("ipv4/tcp_ecn_fallback", "0"),
+        ("ipv4/tcp_sack", flag(spec.sack)),
+        ("ipv4/tcp_no_metrics_save", "1"),
+    ])?;
+    match family {
+        Family::Ipv4 => quiet_ipv6(guest),
+        Family::Ipv6 => guest.set(BARE_IPV6),
+    }
+}

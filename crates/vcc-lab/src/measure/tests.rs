@@ -1,0 +1,130 @@
+use super::*;
+use crate::fabric::{ProbeReport, RttSample};
+use crate::run::made;
+use crate::traffic::{Response, Sample};
+
+fn metric(measure: &str) -> MetricSpec {
+    MetricSpec {
+        name: "m".into(),
+        measure: measure.into(),
+        text: String::new(),
+        of: None,
+        over: None,
+        gap_from_ms: None,
+        gap_to_ms: None,
+        phase: None,
+    }
+}
+
+#[test]
+fn a_metric_must_say_what_its_measure_needs() {
+    assert_eq!(check(&metric("jain")), Ok(()));
+    assert!(check(&metric("jane")).unwrap_err().1.contains("goodput_ratio, jain"));
+    assert!(check(&metric("goodput_ratio")).unwrap_err().1.contains("'of' and 'over'"));
+    assert!(check(&metric("ack_gaps")).unwrap_err().1.contains("'gap_from_ms'"));
+    let backwards = MetricSpec { gap_from_ms: Some(2), gap_to_ms: Some(2), ..metric("ack_gaps") };
+    assert_eq!(check(&backwards).unwrap_err().0, "gap_to_ms");
+    let phased = |measure| MetricSpec { phase: Some(1), ..metric(measure) };
+    assert_eq!(check(&phased("jain")), Ok(()));
+    assert_eq!(check(&phased("drops")).unwrap_err().0, "phase");
+}
+
+#[test]
+fn percentiles_are_values_that_were_measured() {
+    let sorted: Vec<f64> = (1..=1000).map(f64::from).collect();
+    let at = |share| percentile(&sorted, share);
+    assert_eq!([at(0.5), at(0.99), at(0.999)], [Some(500.0), Some(990.0), Some(999.0)]);
+    assert_eq!((percentile(&[7.0], 0.5), percentile(&[], 0.5)), (Some(7.0), None));
+}
+
+#[test]
+fn median_of_odd_even_and_none() {
+    assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+    assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    assert_eq!(median(&[]), None);
+}
+
+/// Two phases of half a second: the first flow is there in both, the second in the second, the third
+/// is a ping-pong.
+fn run() -> (Scenario, RunData) {
+    let (mut scenario, mut data) = (made::scenario(), made::data());
+    let guest = made::guest();
+    scenario.phases = 2;
+    scenario.guests = vec![
+        Guest { phases: 0..2, ..guest.clone() },
+        Guest { phases: 1..2, group: 1, ..guest.clone() },
+        Guest { phases: 0..2, group: 2, pattern: Pattern::PingPong, ..guest },
+    ];
+    let flow = |bounds: [u64; 3]| FlowResult {
+        received_at_bounds_bytes: bounds.to_vec(),
+        ..data.flows[0].clone()
+    };
+    let flows = vec![
+        flow([1_000, 626_000, 751_000]),
+        flow([0, 0, 250_000]),
+        FlowResult {
+            responses: (1..=4)
+                .map(|i| Response { at_us: i * 240_000, took_ns: i * 1_000_000 })
+                .collect(),
+            ..flow([0, 10, 20])
+        },
+    ];
+    data.flows = flows;
+    (scenario, data)
+}
+
+fn measured(metric: MetricSpec) -> Option<f64> {
+    let (scenario, data) = run();
+    value(&metric, &["one", "two", "ping"], &scenario, &data)
+}
+
+fn in_phase(name: &str, phase: u32) -> Option<f64> {
+    measured(MetricSpec { phase: Some(phase), ..metric(name) })
+}
+
+#[test]
+fn a_phase_is_about_the_bulk_flows_that_send_in_it() {
+    assert_eq!([in_phase("goodput_mbps", 1), in_phase("goodput_mbps", 2)], [Some(10.0), Some(6.0)]);
+    assert_eq!(in_phase("jain", 1), Some(1.0));
+    assert_eq!(in_phase("jain", 2), Some(0.9));
+    assert_eq!(measured(metric("goodput_mbps")), Some(8.0));
+    assert_eq!(in_phase("goodput_mean_mbps", 2), Some(3.0));
+    let of = |group: &str, phase| MetricSpec {
+        of: Some(group.into()),
+        phase: Some(phase),
+        ..metric("goodput_mbps")
+    };
+    assert_eq!(measured(of("two", 1)), None, "it does not send yet");
+    assert_eq!(measured(of("two", 2)), Some(4.0));
+}
+
+#[test]
+fn answers_of_a_ping_pong_by_phase() {
+    let of = |phase| MetricSpec { of: Some("ping".into()), phase, ..metric("response_p50_us") };
+    assert_eq!(measured(of(None)), Some(2_000.0));
+    assert_eq!(measured(of(Some(2))), Some(3_000.0));
+    assert_eq!(measured(metric("response_p50_us")), None, "bulk flows have none");
+}
+
+#[test]
+fn round_trips_by_phase_and_those_that_were_lost() {
+    let (scenario, mut data) = run();
+    let sample = |i: u64| RttSample { at_us: i * 10_000, rtt_ns: i * 1_000_000 };
+    data.emulator.probes = ProbeReport { samples: (0..100).map(sample).collect(), lost: 25 };
+    let value = |name, phase| {
+        value(&MetricSpec { phase, ..metric(name) }, &["one", "two", "ping"], &scenario, &data)
+    };
+    assert_eq!(value("rtt_p50_us", None), Some(49_000.0));
+    assert_eq!(value("rtt_p99_us", Some(1)), Some(49_000.0));
+    assert_eq!(value("rtt_p50_us", Some(2)), Some(74_000.0));
+    assert_eq!(value("probes_lost", None), Some(0.2));
+}
+
+#[test]
+fn the_window_that_is_no_larger_limits() {
+    let (scenario, mut data) = run();
+    let sample = |cwnd_segs| Sample { at_us: 0, cwnd_segs, snd_wnd_bytes: 14_480, mss_bytes: 1448 };
+    data.flows[0].samples = vec![sample(9), sample(10), sample(11), sample(5)];
+    let metric = metric("peer_window_limits");
+    assert_eq!(value(&metric, &["one", "two", "ping"], &scenario, &data), Some(0.5));
+}

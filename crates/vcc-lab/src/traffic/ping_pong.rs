@@ -1,0 +1,96 @@
+//! A message, its echo, the next message: the response time that an application sees, with both
+//! hosts' TCP in it and the time that a loss takes to be noticed. AC/DC measured its RTTs so, by
+//! sockperf (5, "Experiment details").
+
+use super::payload::Stream;
+use crate::system::now_ns;
+use socket2::Socket;
+use std::io::{self, ErrorKind, Read, Write};
+
+/// sockperf's own size.
+const MESSAGE_BYTES: u64 = 14;
+
+#[derive(Default)]
+pub struct PingPong {
+    sent_bytes: u64,
+    echoed_bytes: u64,
+    asked_ns: u64,
+}
+
+/// What has come of playing until there was nothing to do.
+pub struct Turns {
+    pub payload_ok: bool,
+    /// Times when a message left and when all of its echo was there.
+    pub answers: Vec<(u64, u64)>,
+}
+
+impl PingPong {
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    /// Plays on the sender's side. `scratch` is of at least two messages.
+    pub fn play(
+        &mut self,
+        mut sender: &Socket,
+        stream: &Stream,
+        may_ask: bool,
+        scratch: &mut [u8],
+    ) -> io::Result<Turns> {
+        let mut turns = Turns { payload_ok: true, answers: Vec::new() };
+        let (data, expected) = scratch.split_at_mut(MESSAGE_BYTES as usize);
+        loop {
+            let awaited = (self.sent_bytes - self.echoed_bytes) as usize;
+            if awaited > 0 {
+                let bytes = match sender.read(&mut data[..awaited]) {
+                    Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                    Ok(bytes) => bytes,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(turns),
+                    Err(error) => return Err(error),
+                };
+                turns.payload_ok &= stream.matches(self.echoed_bytes, &data[..bytes], expected);
+                self.echoed_bytes += bytes as u64;
+                if bytes < awaited {
+                    continue;
+                }
+                turns.answers.push((self.asked_ns, now_ns()));
+            }
+            if !may_ask {
+                return Ok(turns);
+            }
+            stream.fill(self.sent_bytes, data);
+            self.asked_ns = now_ns();
+            sender.write_all(data)?;
+            self.sent_bytes += MESSAGE_BYTES;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use socket2::{Domain, Type};
+
+    #[test]
+    fn each_message_waits_for_the_echo_of_the_one_before() {
+        let (sender, receiver) = Socket::pair(Domain::UNIX, Type::STREAM, None).unwrap();
+        sender.set_nonblocking(true).unwrap();
+        let stream = Stream::new(1, 0);
+        let (mut game, mut scratch, mut echo) = (PingPong::default(), [0; 64], [0; 64]);
+        let mut play = |may_ask| game.play(&sender, &stream, may_ask, &mut scratch).unwrap();
+        assert!(play(true).answers.is_empty());
+        assert!(play(true).answers.is_empty(), "nothing has come back");
+        let bytes = (&receiver).read(&mut echo).unwrap();
+        assert_eq!(bytes, MESSAGE_BYTES as usize);
+        assert!(stream.matches(0, &echo[..bytes], &mut [0; 64]));
+        (&receiver).write_all(&echo[..5]).unwrap();
+        assert!(play(true).answers.is_empty(), "half an echo is none");
+        (&receiver).write_all(&echo[5..bytes]).unwrap();
+        let turns = play(true);
+        assert!(turns.payload_ok && turns.answers[0].1 >= turns.answers[0].0);
+        (&receiver).write_all(&[0; MESSAGE_BYTES as usize]).unwrap();
+        let turns = play(false);
+        assert_eq!((turns.payload_ok, turns.answers.len()), (false, 1));
+        assert_eq!(game.sent_bytes(), 2 * MESSAGE_BYTES, "who may not ask does not");
+    }
+}

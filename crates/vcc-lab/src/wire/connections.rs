@@ -1,0 +1,121 @@
+//! Many connections from one guest to the other. Each end makes its own, on its own thread.
+
+use super::devices::Place;
+use crate::error::{Doing, Error, Result};
+use crate::interrupt;
+use crate::system::check;
+use crate::traffic::socket::{connect, listen};
+use socket2::Socket;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
+
+pub const PORT: u16 = 5001;
+/// Of the guests: what the underlay is seen beside.
+const CONGESTION_CONTROL: &str = "reno";
+/// Beside the sockets.
+const OTHER_FILES: usize = 256;
+/// How often somebody who waits looks whether there is still something to wait for.
+const LOOK_UP: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the accepting end tells the connecting one: once that it listens, then of each connection.
+pub struct Ready;
+
+/// Connects one after the other, each when the one before has been accepted: no queue overflows.
+pub fn connect_all(to: SocketAddr, flows: usize, ready: &Receiver<Ready>) -> Result<Vec<Socket>> {
+    let mut sockets = Vec::with_capacity(flows);
+    wait(ready)?;
+    while sockets.len() < flows {
+        let socket = connect(to, CONGESTION_CONTROL)?;
+        // Closing ends the connection at once: thousands in TIME-WAIT would hold their ports.
+        socket.set_linger(Some(Duration::ZERO)).doing(|| "set how a connection ends".into())?;
+        sockets.push(socket);
+        wait(ready)?;
+    }
+    Ok(sockets)
+}
+
+fn wait(ready: &Receiver<Ready>) -> Result<()> {
+    // Where the other end has failed, it says itself why; this is what is seen of it here.
+    ready.recv().map(drop).map_err(|_| match interrupt::is_pending() {
+        true => Error::Interrupted,
+        false => Error::Traffic { flow: 0, problem: "the receiver takes no connections".into() },
+    })
+}
+
+/// Runs where the receiver is. Ends early if there is nobody any more who would connect.
+pub fn accept_all(
+    flows: usize,
+    ready: &Sender<Ready>,
+    is_over: &dyn Fn() -> bool,
+) -> Result<Vec<Socket>> {
+    let address = SocketAddr::new(Place::Receiver.address(), PORT);
+    let listener = listen(address, CONGESTION_CONTROL)?;
+    listener.set_read_timeout(Some(LOOK_UP)).doing(|| "set a timeout".into())?;
+    let mut sockets = Vec::with_capacity(flows);
+    // The other end may be gone already, and then there is nothing to accept either.
+    let _ = ready.send(Ready);
+    let mut waited = Duration::ZERO;
+    while sockets.len() < flows && !is_over() {
+        match listener.accept() {
+            Ok((socket, _)) => {
+                socket.set_nonblocking(true).doing(|| "set up a connection".into())?;
+                sockets.push(socket);
+                let _ = ready.send(Ready);
+                waited = Duration::ZERO;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && waited < PATIENCE => {
+                waited += LOOK_UP;
+            }
+            Err(error) => return Err(error).doing(|| "accept a connection".into()),
+        }
+        if interrupt::is_pending() {
+            return Err(Error::Interrupted);
+        }
+    }
+    Ok(sockets)
+}
+
+/// Gives the calling thread a table of open files of its own, which ends with it: how many files
+/// are open at a time is limited table by table, and not everybody may raise that limit.
+pub fn own_file_table() -> Result<()> {
+    // SAFETY: takes no pointers; no thread but this one is changed.
+    check(unsafe { libc::unshare(libc::CLONE_FILES) })
+        .map(drop)
+        .doing(|| "give the receiver a table of files of its own".into())
+}
+
+/// Lets one table of this process have so many sockets, and others; as before when dropped.
+pub struct OpenFiles {
+    before: libc::rlimit,
+}
+
+impl OpenFiles {
+    pub fn allow(sockets: usize) -> Result<Self> {
+        let doing = || format!("have {sockets} sockets open at a time (see `ulimit -n`)");
+        let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: `before` is valid for writes.
+        check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut before) }).doing(doing)?;
+        let files = (sockets + OTHER_FILES) as libc::rlim_t;
+        let wanted = libc::rlimit {
+            rlim_cur: before.rlim_cur.max(files),
+            rlim_max: before.rlim_max.max(files),
+        };
+        set(&wanted).doing(doing)?;
+        Ok(Self { before })
+    }
+}
+
+fn set(limit: &libc::rlimit) -> io::Result<()> {
+    // SAFETY: `limit` is valid.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, limit) }).map(drop)
+}
+
+impl Drop for OpenFiles {
+    fn drop(&mut self) {
+        // A limit that stays too high harms nobody.
+        let _ = set(&self.before);
+    }
+}

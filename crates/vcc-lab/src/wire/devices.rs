@@ -1,0 +1,124 @@
+//! Two guests of one hypervisor: veth, bridge, veth.
+
+use crate::error::Result;
+use crate::hosts::{Limits, Netns, ip_batch, quiet_ipv6, tc_batch};
+use std::net::{IpAddr, Ipv4Addr};
+
+const GUEST_DEVICE: &str = "eth0";
+const NETWORK_BITS: u32 = 24;
+/// Of the hypervisor itself: where a proxy listens, and where its own connections begin.
+const HYPERVISOR_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Sender,
+    Receiver,
+}
+
+impl Place {
+    pub const BOTH: [Self; 2] = [Self::Sender, Self::Receiver];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sender => "the sender",
+            Self::Receiver => "the receiver",
+        }
+    }
+
+    pub const fn port(self) -> &'static str {
+        match self {
+            Self::Sender => "port0",
+            Self::Receiver => "port1",
+        }
+    }
+
+    pub fn address(self) -> IpAddr {
+        match self {
+            Self::Sender => Ipv4Addr::new(10, 78, 0, 2).into(),
+            Self::Receiver => Ipv4Addr::new(10, 78, 0, 3).into(),
+        }
+    }
+}
+
+pub struct Wire {
+    hypervisor: Netns,
+    guests: [Netns; 2],
+}
+
+impl Wire {
+    /// Offloads are as the kernel has them: super-segments pass whole.
+    pub fn create(sack: bool) -> Result<Self> {
+        let wire =
+            Self { hypervisor: Netns::create()?, guests: [Netns::create()?, Netns::create()?] };
+        for namespace in wire.guests.iter().chain([&wire.hypervisor]) {
+            quiet_ipv6(namespace)?;
+            namespace.set(&[
+                ("ipv4/tcp_sack", if sack { "1" } else { "0" }),
+                ("ipv4/tcp_no_metrics_save", "1"),
+                // A SYN cookie forgets most of what the SYN's options said.
+                ("ipv4/tcp_syncookies", "0"),
+            ])?;
+        }
+        let mut commands =
+            "link add bridge type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n".to_owned();
+        for place in Place::BOTH {
+            let (port, guest) = (place.port(), wire.guest(place).path());
+            commands += &format!(
+                "link add {port} type veth peer name {GUEST_DEVICE} netns {guest}\n\
+                 link set {port} master bridge up\n"
+            );
+        }
+        commands += &format!(
+            "link set lo up\n\
+             addr add {HYPERVISOR_ADDRESS}/{NETWORK_BITS} dev bridge\n\
+             link set bridge up\n"
+        );
+        wire.hypervisor.inside(|| ip_batch("the hypervisor", &commands))?;
+        for place in Place::BOTH {
+            let commands = format!(
+                "link set lo up\n\
+                 addr add {}/{NETWORK_BITS} dev {GUEST_DEVICE}\n\
+                 link set {GUEST_DEVICE} up\n",
+                place.address()
+            );
+            wire.guest(place).inside(|| ip_batch(place.name(), &commands))?;
+        }
+        Ok(wire)
+    }
+
+    pub fn hypervisor(&self) -> &Netns {
+        &self.hypervisor
+    }
+
+    pub fn guest(&self, place: Place) -> &Netns {
+        match place {
+            Place::Sender => &self.guests[0],
+            Place::Receiver => &self.guests[1],
+        }
+    }
+
+    /// From the next connection on.
+    pub fn set_ecn(&self, place: Place, on: bool) -> Result<()> {
+        self.guest(place).set(&[("ipv4/tcp_ecn", if on { "1" } else { "0" })])
+    }
+
+    /// Holds back what leaves the sender's host, as long as the value lives.
+    pub fn limit(&self, rate_bps: u64) -> Result<Limited<'_>> {
+        let limits = Limits { rate_bps: Some(rate_bps), ..Limits::default() };
+        self.hypervisor.inside(|| limits.set_on_uplink(UPLINK))?;
+        Ok(Limited(self))
+    }
+}
+
+/// The way from the sender's host to the receiver.
+const UPLINK: &str = Place::port(Place::Receiver);
+
+pub struct Limited<'a>(&'a Wire);
+
+impl Drop for Limited<'_> {
+    fn drop(&mut self) {
+        // The next half makes its own, or fails by finding this one.
+        let remove = || tc_batch("the hypervisor", &format!("qdisc del dev {UPLINK} root\n"));
+        let _ = self.0.hypervisor.inside(remove);
+    }
+}

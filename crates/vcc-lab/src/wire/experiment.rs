@@ -1,0 +1,247 @@
+//! From a file to what can be run.
+
+use super::file::{self, File};
+use super::half::Times;
+use super::metrics;
+use super::traffic::Demand;
+use crate::error::Error;
+use crate::experiment::locate::{Problem, Step, field};
+use crate::experiment::{Expectation, Schedule};
+use crate::translate::Translation;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+type Checked<T> = Result<T, Problem>;
+
+/// What the treatment of some traffic costs, and what a paper says of it.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    file: File,
+    cases: Vec<Case>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Case {
+    pub name: String,
+    pub flows: usize,
+    pub demand: Demand,
+    pub without: Treatment,
+    pub with: Treatment,
+    pub expect: BTreeMap<String, Expectation>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Treatment {
+    pub sender: End,
+    pub receiver: End,
+    pub rate_limit_bps: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct End {
+    pub ecn: bool,
+    pub translation: Option<Translation>,
+}
+
+/// Whether a file is one of this kind.
+pub(crate) fn is_wire(source: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Mark {
+        #[serde(rename = "wire")]
+        _wire: IgnoredAny,
+    }
+    toml::from_str::<Mark>(source).is_ok()
+}
+
+pub(crate) fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
+    let read = || -> Checked<Experiment> {
+        let file: File = toml::from_str(source)?;
+        check(&file)?;
+        let cases =
+            (0..file.cases.len()).map(|index| case(&file, index)).collect::<Checked<_>>()?;
+        Ok(Experiment { file, cases })
+    };
+    read().map_err(|problem| problem.at(name, source))
+}
+
+fn check(file: &File) -> Checked<()> {
+    let times = &file.duration;
+    let positive = [
+        (field!["duration", "measured_s"], times.measured_s),
+        (field!["duration", "runs"], f64::from(times.runs)),
+        (field!["duration", "quick", "measured_s"], times.quick.measured_s),
+        (field!["duration", "quick", "runs"], f64::from(times.quick.runs)),
+    ];
+    if let Some((at, _)) = positive.into_iter().find(|(_, value)| value.is_nan() || *value <= 0.0) {
+        return Err(Problem::new(at, "must be more than 0"));
+    }
+    check_metric(&file.wire.plot, field!["wire", "plot"])?;
+    for (index, case) in file.cases.iter().enumerate() {
+        if file.cases[..index].iter().any(|other| other.name == case.name) {
+            let text = format!("two cases are called '{}'", case.name);
+            return Err(Problem::new(field!["cases", index, "name"], text));
+        }
+        for (metric, expectation) in &case.expect {
+            let place = field!["cases", index, "expect", metric];
+            check_metric(metric, place.clone())?;
+            if let Some(other) = &expectation.relative_to {
+                if !file.cases.iter().any(|case| case.name == *other) {
+                    return Err(Problem::new(place, format!("there is no case '{other}'")));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_metric(name: &str, place: Vec<Step>) -> Checked<()> {
+    if metrics::is_known(name) {
+        return Ok(());
+    }
+    let known: Vec<&str> = metrics::METRICS.iter().map(|(name, ..)| *name).collect();
+    Err(Problem::new(place, format!("there is no metric '{name}': there are {}", known.join(", "))))
+}
+
+fn case(file: &File, index: usize) -> Checked<Case> {
+    let case = &file.cases[index];
+    let half = |own: &Option<file::Treatment>, common: &file::Treatment, name: &str| match own {
+        Some(own) => treatment(own, field!["cases", index, name]),
+        None => treatment(common, field!["wire", name]),
+    };
+    Ok(Case {
+        name: case.name.clone(),
+        flows: case.flows.get(),
+        demand: Demand::of(case.bursts),
+        without: half(&case.without, &file.wire.without, "without")?,
+        with: half(&case.with, &file.wire.with, "with")?,
+        expect: case.expect.clone(),
+    })
+}
+
+fn treatment(treatment: &file::Treatment, place: Vec<Step>) -> Checked<Treatment> {
+    let end = |end: &file::End, name: &str| {
+        let translation = Translation::new(&end.vcc).map_err(|(field, text)| {
+            Problem::new([place.clone(), field![name, "vcc", field]].concat(), text)
+        })?;
+        Ok::<_, Problem>(End { ecn: end.ecn, translation })
+    };
+    Ok(Treatment {
+        sender: end(&treatment.sender, "sender")?,
+        receiver: end(&treatment.receiver, "receiver")?,
+        rate_limit_bps: treatment.rate_limit_mbps.map(file::LimitMbps::bps),
+    })
+}
+
+impl Experiment {
+    pub fn id(&self) -> &str {
+        &self.file.id
+    }
+
+    pub fn title(&self) -> &str {
+        &self.file.title
+    }
+
+    pub(super) fn paper(&self) -> &str {
+        &self.file.paper
+    }
+
+    pub(super) fn scale(&self) -> Option<&str> {
+        self.file.scale.as_deref()
+    }
+
+    /// The metric that the figure shows.
+    pub(super) fn plot(&self) -> &str {
+        &self.file.wire.plot
+    }
+
+    pub(super) fn cases(&self) -> &[Case] {
+        &self.cases
+    }
+
+    pub(super) fn schedule(&self, quick: bool) -> Schedule {
+        let full = &self.file.duration;
+        let (warm_up_s, measured_s, runs) = match quick {
+            true => (full.quick.warm_up_s, full.quick.measured_s, full.quick.runs),
+            false => (full.warm_up_s, full.measured_s, full.runs),
+        };
+        Schedule { warm_up_s, measured_s, runs }
+    }
+}
+
+impl From<&Schedule> for Times {
+    fn from(schedule: &Schedule) -> Self {
+        Self {
+            warm_up: Duration::from_secs_f64(schedule.warm_up_s),
+            measured: Duration::from_secs_f64(schedule.measured_s),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+id = "small"
+title = "t"
+paper = "p"
+[duration]
+warm_up_s = 0.1
+measured_s = 1
+runs = 2
+quick = { warm_up_s = 0, measured_s = 0.5, runs = 1 }
+[wire]
+plot = "cpu_added_points"
+without.receiver.ecn = true
+with = { sender.vcc.mode = "enforce", receiver.ecn = true }
+[[cases]]
+name = "with-10"
+flows = 10
+bursts = { bytes = 1000, every_ms = 10 }
+[[cases]]
+name = "limit"
+flows = 1
+with = { rate_limit_mbps = 2000 }
+"#;
+
+    fn refused(source: &str) -> String {
+        parse("small.toml", source).expect_err("must be refused").to_string()
+    }
+
+    #[test]
+    fn a_case_has_the_files_halves_or_its_own() {
+        assert!(is_wire(SMALL));
+        let experiment = parse("small.toml", SMALL).unwrap();
+        let [vcc, limit] = experiment.cases() else { panic!("two cases") };
+        assert_eq!((vcc.flows, vcc.demand.bytes_per_s(10)), (10, Some(1e6)));
+        assert!(vcc.with.sender.translation.is_some() && vcc.without.sender.translation.is_none());
+        assert!(limit.with.sender.translation.is_none() && limit.without.receiver.ecn);
+        assert_eq!(limit.with.rate_limit_bps, Some(2_000_000_000));
+        assert_eq!(limit.demand, Demand::Bulk);
+        assert_eq!(experiment.schedule(true).measured_s, 0.5);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let wrong = [
+            ("flows = 10\n", "flows = 0\n", "small.toml:16: flows: 0 is not within"),
+            ("\"enforce\"", "\"enforce\", sender.vcc.underlay = \"x\"", "unknown underlay 'x'"),
+            ("cpu_added_points", "cpu", "small.toml:11: wire.plot: there is no metric 'cpu'"),
+            ("runs = 2", "runs = 0", "small.toml:8: duration.runs: must be more than 0"),
+            ("\"limit\"", "\"with-10\"", "two cases are called 'with-10'"),
+            ("flows = 1\n", "flows = 1\nexpect.x = { max = 1 }\n", "there is no metric 'x'"),
+        ];
+        for (from, to, told) in wrong {
+            let error = refused(&SMALL.replacen(from, to, 1));
+            assert!(error.contains(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_experiment_with_a_network_is_of_the_other_kind() {
+        assert!(!is_wire("[network]\nrate_mbps = 10\n"));
+        assert!(!is_wire("not = toml = at all"));
+    }
+}

@@ -1,0 +1,137 @@
+//! What the file of such an experiment says, as it says it.
+
+use crate::experiment::{Bytes, Expectation, Ms, Vcc};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    pub id: String,
+    pub title: String,
+    pub paper: String,
+    #[serde(default)]
+    pub scale: Option<String>,
+    pub duration: Duration,
+    /// Its presence is what makes a file one of this kind.
+    pub wire: Wire,
+    pub cases: Vec<Case>,
+}
+
+/// The two halves of a run; a case can have others.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wire {
+    #[serde(default)]
+    pub without: Treatment,
+    #[serde(default)]
+    pub with: Treatment,
+    /// The metric that the figure shows.
+    pub plot: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Duration {
+    /// Of each half of a run.
+    pub warm_up_s: f64,
+    pub measured_s: f64,
+    pub runs: u32,
+    pub quick: Quick,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Quick {
+    pub warm_up_s: f64,
+    pub measured_s: f64,
+    pub runs: u32,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Case {
+    pub name: String,
+    pub flows: Flows,
+    /// Every flow sends so much so often; as much as goes if left out.
+    #[serde(default)]
+    pub bursts: Option<Bursts>,
+    #[serde(default)]
+    pub without: Option<Treatment>,
+    #[serde(default)]
+    pub with: Option<Treatment>,
+    #[serde(default)]
+    pub expect: BTreeMap<String, Expectation>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Bursts {
+    pub bytes: Bytes,
+    pub every_ms: Ms,
+}
+
+/// What is done to the flows, and what the guests are like.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Treatment {
+    pub sender: End,
+    pub receiver: End,
+    /// A token bucket of this rate on what leaves the sender's host.
+    pub rate_limit_mbps: Option<LimitMbps>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct End {
+    /// The guest asks for ECN and takes part in it.
+    pub ecn: bool,
+    pub vcc: Vcc,
+}
+
+/// Each flow is a connection between the same two addresses, so a port of the sender is what it
+/// takes; Linux has about 28,000 for that.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "u32")]
+pub(super) struct Flows(u32);
+
+impl Flows {
+    pub fn get(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl TryFrom<u32> for Flows {
+    type Error = String;
+
+    fn try_from(flows: u32) -> Result<Self, String> {
+        if (1..=20_000).contains(&flows) {
+            Ok(Self(flows))
+        } else {
+            Err(format!("{flows} is not within 1 and 20000"))
+        }
+    }
+}
+
+/// No emulator bounds what these devices carry.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+pub(super) struct LimitMbps(f64);
+
+impl LimitMbps {
+    pub fn bps(self) -> u64 {
+        (self.0 * 1e6) as u64
+    }
+}
+
+impl TryFrom<f64> for LimitMbps {
+    type Error = String;
+
+    fn try_from(mbps: f64) -> Result<Self, String> {
+        if (0.1..=100_000.0).contains(&mbps) {
+            Ok(Self(mbps))
+        } else {
+            Err(format!("{mbps} is not within 0.1 and 100000"))
+        }
+    }
+}

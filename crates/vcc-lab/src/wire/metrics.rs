@@ -1,0 +1,114 @@
+//! What a pair of halves comes down to.
+
+use super::half::Half;
+use std::collections::BTreeMap;
+
+/// The same traffic, without the treatment and with it.
+pub struct Pair {
+    pub without: Half,
+    pub with: Half,
+}
+
+type Metric = (&'static str, &'static str, fn(&Pair) -> f64);
+
+pub const METRICS: &[Metric] = &[
+    (
+        "cpu_without_percent",
+        "CPU of the whole machine, less that of other processes, without the treatment",
+        |pair| pair.without.usage.share() * 100.0,
+    ),
+    ("cpu_with_percent", "the same with the treatment", |pair| pair.with.usage.share() * 100.0),
+    ("cpu_added_points", "their difference, in percentage points", |pair| {
+        (pair.with.usage.share() - pair.without.usage.share()) * 100.0
+    }),
+    (
+        "own_added_points",
+        "the same of the CPU of the traffic's threads, with what the kernel does in them, alone",
+        |pair| (pair.with.usage.own_share() - pair.without.usage.own_share()) * 100.0,
+    ),
+    (
+        "programs_percent",
+        "CPU of the machine that the kernel counts in vcc's own programs, with its counting",
+        |pair| pair.with.programs.ns as f64 / 1e7 / pair.with.usage.capacity_s,
+    ),
+    ("programs_us_per_mb", "the same by what was transferred, in us a megabyte", |pair| {
+        pair.with.programs.ns as f64 * 1e3 / pair.with.received_bytes as f64
+    }),
+    ("program_runs_per_s", "how often they ran, which is segments at ports", |pair| {
+        pair.with.programs.runs as f64 / pair.with.seconds
+    }),
+    ("strangers_percent", "CPU of other processes, in the busier half", |pair| {
+        pair.halves().map(|half| half.usage.strangers_share() * 100.0).fold(0.0, f64::max)
+    }),
+    ("goodput_without_mbps", "goodput of all flows without the treatment", |pair| {
+        pair.without.goodput_mbps()
+    }),
+    ("goodput_with_mbps", "the same with the treatment", |pair| pair.with.goodput_mbps()),
+    ("goodput_ratio", "one over the other", |pair| {
+        pair.with.goodput_mbps() / pair.without.goodput_mbps()
+    }),
+    ("cpu_without_s_per_gb", "CPU seconds a gigabyte without the treatment", |pair| {
+        pair.without.cpu_s_per_gb()
+    }),
+    ("cpu_with_s_per_gb", "the same with the treatment", |pair| pair.with.cpu_s_per_gb()),
+    ("cpu_per_gb_ratio", "one over the other", |pair| {
+        pair.with.cpu_s_per_gb() / pair.without.cpu_s_per_gb()
+    }),
+];
+
+impl Pair {
+    pub fn halves(&self) -> impl Iterator<Item = &Half> {
+        [&self.without, &self.with].into_iter()
+    }
+
+    /// Those that can be had of this pair.
+    pub fn metrics(&self) -> BTreeMap<String, f64> {
+        let values = METRICS.iter().map(|(name, _, of)| ((*name).to_owned(), of(self)));
+        values.filter(|(_, value)| value.is_finite()).collect()
+    }
+}
+
+pub fn is_known(name: &str) -> bool {
+    METRICS.iter().any(|(known, ..)| *known == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::meter::Usage;
+    use super::*;
+    use vcc_port::RunTime;
+
+    fn half(busy_s: f64, bytes: u64) -> Half {
+        let usage = Usage { capacity_s: 20.0, busy_s, own_s: busy_s, strangers_s: 1.0 };
+        let programs = RunTime { runs: 1000, ns: 200_000_000 };
+        Half { usage, seconds: 10.0, received_bytes: bytes, programs, doubts: Vec::new() }
+    }
+
+    #[test]
+    fn a_pair_is_compared_by_what_is_not_the_strangers() {
+        let pair = Pair { without: half(3.0, 2_000_000_000), with: half(4.0, 1_000_000_000) };
+        let metrics = pair.metrics();
+        let near = |name: &str, value: f64| {
+            assert!((metrics[name] - value).abs() < 1e-9, "{name} {}", metrics[name]);
+        };
+        near("cpu_without_percent", 10.0);
+        near("cpu_added_points", 5.0);
+        near("programs_percent", 1.0);
+        near("programs_us_per_mb", 200.0);
+        near("program_runs_per_s", 100.0);
+        near("strangers_percent", 5.0);
+        near("goodput_without_mbps", 1600.0);
+        near("goodput_ratio", 0.5);
+        near("cpu_without_s_per_gb", 1.0);
+        near("cpu_per_gb_ratio", 3.0);
+        assert_eq!(metrics.len(), METRICS.len());
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_left_out() {
+        let pair = Pair { without: half(3.0, 0), with: half(3.0, 0) };
+        let metrics = pair.metrics();
+        assert!(!metrics.contains_key("goodput_ratio"));
+        assert!(metrics.contains_key("cpu_added_points"));
+    }
+}

@@ -1,0 +1,20 @@
+//! What a treatment of the guests' traffic costs in CPU: two guests of one hypervisor, without an
+//! emulated network between them, which would cost more than what is to be measured.
+//!
+//! Every run is a pair: the same traffic without the treatment and with it, one after the other on
+//! the same devices, so that what the machine does beside it favours neither.
+
+mod connections;
+mod devices;
+mod experiment;
+mod file;
+mod half;
+mod meter;
+mod metrics;
+mod run;
+mod traffic;
+mod translated;
+
+pub use experiment::Experiment;
+pub(crate) use experiment::{is_wire, parse};
+pub use run::run;

@@ -1,0 +1,269 @@
+//! Runs such an experiment: pairs of halves, until enough of them count.
+
+use super::devices::Wire;
+use super::experiment::{Case, Experiment};
+use super::half::{self, Half, Times};
+use super::metrics::{METRICS, Pair};
+use crate::emulator::LatenessSummary;
+use crate::error::{Error, Result};
+use crate::experiment::Stack;
+use crate::report::{CaseReport, Figure, Machine, MetricReport, Report, RunReport, verdict};
+use crate::run::{Event, Progress, RunOptions};
+use crate::{interrupt, system};
+
+/// Making devices and connections, for both halves.
+const OVERHEAD_S: f64 = 2.0;
+
+/// Everything that it makes is gone when this returns, also after Ctrl-C.
+pub fn run(
+    experiment: &Experiment,
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<Report> {
+    system::require_root()?;
+    let cases = chosen(experiment, &options.cases)?;
+    let _watch = interrupt::Watch::start()?;
+    let schedule = experiment.schedule(options.quick);
+    // What has no emulated link has no paper's stack to be compared with.
+    let stack = options.stack.unwrap_or(Stack::Modern);
+    let runs = options.runs.unwrap_or(schedule.runs);
+    let mut runner = Runner {
+        times: Times::from(&schedule),
+        pair_s: 2.0 * (schedule.warm_up_s + schedule.measured_s) + OVERHEAD_S,
+        stack,
+        runs,
+        runs_left: cases.len() as u32 * runs,
+        seed: options.seed,
+        progress,
+    };
+    let mut reports = Vec::new();
+    for case in &cases {
+        reports.push(runner.case(case)?);
+    }
+    judge(&cases, &mut reports, stack);
+    let valid = reports.iter().all(|case| case.valid);
+    let complete = cases.len() == experiment.cases().len();
+    Ok(Report {
+        experiment: experiment.id().into(),
+        title: experiment.title().into(),
+        paper: experiment.paper().trim().into(),
+        scale: experiment.scale().map(Into::into),
+        stack,
+        quick: options.quick,
+        seed: options.seed,
+        valid,
+        reproduced: valid && complete && reports.iter().all(|case| case.reproduced),
+        complete,
+        figure: Figure::by_case(&reports, experiment.plot()),
+        cases: reports,
+        machine: Machine::this(),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        definitions: METRICS
+            .iter()
+            .map(|(name, text, _)| ((*name).into(), (*text).into()))
+            .collect(),
+    })
+}
+
+fn chosen<'a>(experiment: &'a Experiment, names: &[String]) -> Result<Vec<&'a Case>> {
+    let all = experiment.cases();
+    if let Some(name) = names.iter().find(|name| !all.iter().any(|case| case.name == **name)) {
+        let known: Vec<&str> = all.iter().map(|case| case.name.as_str()).collect();
+        return Err(Error::NoSuchCase {
+            experiment: experiment.id().into(),
+            case: name.clone(),
+            known: known.join(", "),
+        });
+    }
+    Ok(all.iter().filter(|case| names.is_empty() || names.contains(&case.name)).collect())
+}
+
+struct Runner<'a> {
+    times: Times,
+    /// What a pair takes.
+    pair_s: f64,
+    stack: Stack,
+    runs: u32,
+    runs_left: u32,
+    seed: u64,
+    progress: &'a mut dyn Progress,
+}
+
+impl Runner<'_> {
+    /// Repeats a case until enough runs count, or as many again did not.
+    fn case(&mut self, case: &Case) -> Result<CaseReport> {
+        let wire = Wire::create(self.stack == Stack::Modern)?;
+        let mut runs: Vec<RunReport> = Vec::new();
+        let mut valid = 0;
+        for attempt in 0..2 * self.runs {
+            if valid == self.runs {
+                break;
+            }
+            let run = self.pair(&wire, case, attempt, valid + 1)?;
+            if run.valid {
+                valid += 1;
+                self.runs_left -= 1;
+            }
+            runs.push(run);
+        }
+        self.runs_left -= self.runs - valid;
+        let metrics = METRICS.iter().filter_map(|(name, ..)| {
+            let counted = runs.iter().filter(|run| run.valid);
+            let values: Vec<f64> =
+                counted.filter_map(|run| run.metrics.get(*name).copied()).collect();
+            let paper = case.expect.get(*name).and_then(|expectation| expectation.paper);
+            Some(((*name).to_owned(), MetricReport::over(&values, paper)?))
+        });
+        Ok(CaseReport {
+            name: case.name.clone(),
+            valid: valid == self.runs,
+            reproduced: false,
+            metrics: metrics.collect(),
+            verdicts: Vec::new(),
+            runs,
+        })
+    }
+
+    fn pair(&mut self, wire: &Wire, case: &Case, attempt: u32, run: u32) -> Result<RunReport> {
+        let half_s = self.pair_s / 2.0;
+        let later_s = f64::from(self.runs_left.saturating_sub(1)) * self.pair_s;
+        let mut half = |treatment, halves_left: f64| {
+            let (name, runs, progress) = (case.name.as_str(), self.runs, &mut *self.progress);
+            let half = half::run(wire, case, treatment, self.times, &mut |left_s| {
+                let left_s = left_s + halves_left * half_s + later_s;
+                progress.note(&Event::Tick { case: name, run, runs, left_s });
+            });
+            // Ctrl-C also ends the programs that a run starts; their complaints are no news.
+            if interrupt::is_pending() { Err(Error::Interrupted) } else { half }
+        };
+        // Every other pair the other way round: a machine that slows down favours neither.
+        let pair = if attempt % 2 == 0 {
+            let without = half(&case.without, 1.0)?;
+            Pair { without, with: half(&case.with, 0.0)? }
+        } else {
+            let with = half(&case.with, 1.0)?;
+            Pair { without: half(&case.without, 0.0)?, with }
+        };
+        let report = report(&pair, self.seed);
+        self.progress.note(&Event::Done {
+            case: &case.name,
+            run,
+            runs: self.runs,
+            valid: report.valid,
+            reasons: &report.reasons,
+            metrics: &report.metrics,
+        });
+        Ok(report)
+    }
+}
+
+fn report(pair: &Pair, seed: u64) -> RunReport {
+    let doubts = |name: &'static str, half: &Half| {
+        half.doubts.iter().map(move |doubt| format!("{name}: {doubt}")).collect::<Vec<_>>()
+    };
+    let reasons = [doubts("without", &pair.without), doubts("with", &pair.with)].concat();
+    RunReport {
+        seed,
+        valid: reasons.is_empty(),
+        reasons,
+        warnings: Vec::new(),
+        metrics: pair.metrics(),
+        flows: Vec::new(),
+        links: Vec::new(),
+        lateness: LatenessSummary::default(),
+        vcc: Vec::new(),
+        series: None,
+    }
+}
+
+/// Expectations may compare cases, so they are judged when all have run.
+fn judge(cases: &[&Case], reports: &mut [CaseReport], stack: Stack) {
+    let all: verdict::AllMetrics =
+        reports.iter().map(|report| (report.name.clone(), report.metrics.clone())).collect();
+    for (case, report) in cases.iter().zip(reports) {
+        let expected = METRICS.iter().filter_map(|(name, ..)| case.expect.get_key_value(*name));
+        report.verdicts = expected
+            .filter_map(|(name, it)| verdict::judge(name, it, stack, &report.metrics, &all))
+            .collect();
+        report.reproduced = report.verdicts.iter().all(|verdict| verdict.holds);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+    use vcc_port::testing::can_attach;
+
+    const SMALL: &str = r#"
+id = "small"
+title = "t"
+paper = "p"
+[duration]
+warm_up_s = 0.1
+measured_s = 0.4
+runs = 1
+quick = { warm_up_s = 0.1, measured_s = 0.4, runs = 1 }
+[wire]
+plot = "cpu_added_points"
+[[cases]]
+name = "with-50"
+flows = 50
+bursts = { bytes = 20000, every_ms = 50 }
+with.sender.vcc = { mode = "enforce", underlay = "dctcp" }
+with.receiver.vcc = { mode = "enforce", underlay = "dctcp" }
+[[cases]]
+name = "without-peer"
+flows = 5
+bursts = { bytes = 2000, every_ms = 50 }
+with.sender.vcc = { mode = "enforce", underlay = "dctcp" }
+[[cases]]
+name = "limit"
+flows = 2
+with.rate_limit_mbps = 50
+"#;
+
+    fn run_case(name: &str) -> Option<(RunReport, Report)> {
+        if !can_attach() {
+            return None;
+        }
+        let experiment = parse("small.toml", SMALL).unwrap();
+        let options = RunOptions { cases: vec![name.into()], ..RunOptions::default() };
+        let mut report =
+            run(&experiment, &options, &mut ()).unwrap_or_else(|error| panic!("{error}"));
+        let runs = &mut report.cases[0].runs;
+        Some((runs.remove(0), report))
+    }
+
+    /// How busy the machine is, is not this test's affair.
+    fn doubts_of_translation(run: &RunReport) -> Vec<&String> {
+        run.reasons.iter().filter(|reason| reason.contains("port")).collect()
+    }
+
+    #[test]
+    fn every_flow_is_translated_at_both_ends() {
+        let Some((run, report)) = run_case("with-50") else { return };
+        assert!(doubts_of_translation(&run).is_empty(), "{:?}", run.reasons);
+        assert!(run.metrics["goodput_with_mbps"] > 0.0);
+        assert!(run.metrics["cpu_with_percent"] > 0.0);
+        assert!(!report.complete);
+    }
+
+    /// The receiver refuses ECN, so what is measured is not the cost of the underlay.
+    #[test]
+    fn a_run_without_ecn_does_not_count() {
+        let Some((run, report)) = run_case("without-peer") else { return };
+        let doubts = doubts_of_translation(&run);
+        assert!(doubts.len() == 1 && doubts[0].contains("0 of 5 flows"), "{:?}", run.reasons);
+        assert!(!run.valid && !report.valid);
+    }
+
+    #[test]
+    fn a_limit_holds_back_and_ends_with_its_half() {
+        let Some((run, _)) = run_case("limit") else { return };
+        let (without, with) =
+            (run.metrics["goodput_without_mbps"], run.metrics["goodput_with_mbps"]);
+        assert!(with > 20.0 && with < 60.0, "{with}");
+        assert!(without > 100.0, "{without}");
+    }
+}

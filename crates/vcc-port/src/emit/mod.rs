@@ -1,0 +1,180 @@
+//! Segments of our own for the guest: the datapath decides, but only user space can make one where
+//! no segment passes.
+
+mod frame;
+mod socket;
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::time::Duration;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use vcc_engine::sys;
+
+use crate::datapath::Maps;
+use crate::device::Device;
+use crate::flows::{self, FlowId};
+use crate::plain::{from_bytes, to_bytes};
+use crate::ring::{Ring, now_us};
+use crate::{Error, Result};
+use socket::Socket;
+
+/// A guest that counts duplicate ACKs has sent again by then.
+const SECOND_LOOK: Duration = Duration::from_millis(10);
+
+/// Sends at one port what the engine decides, from [`crate::Port::emitter`] until it is dropped.
+pub struct Emitter {
+    ring: Ring,
+    flows: MapHandle,
+    neighbours: MapHandle,
+    socket: Socket,
+    /// Guests to which duplicate ACKs went a moment ago.
+    prodded: VecDeque<Prodded>,
+    emitted: Emitted,
+    /// Held against other processes, where they could open the port.
+    _role: Option<File>,
+}
+
+/// What became of what the engine decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Emitted {
+    pub duplicate_acks: u64,
+    pub window_updates: u64,
+    /// Not sent any more: the connection had gone on.
+    pub outdated: u64,
+    /// Not sent: no SYN told where the guest is, or the device did not take it.
+    pub unsent: u64,
+}
+
+struct Prodded {
+    event: sys::vcc_event,
+    at_us: u64,
+}
+
+impl Emitter {
+    pub(crate) fn start(device: &Device, maps: &Maps, role: Option<File>) -> Result<Self> {
+        let keep =
+            |map: &MapHandle| MapHandle::try_from(map).map_err(|e| Error::system("keep a map", e));
+        Ok(Self {
+            socket: Socket::open(device)?,
+            ring: Ring::open(&maps.events)?,
+            flows: keep(&maps.flows)?,
+            neighbours: keep(&maps.neighbours)?,
+            prodded: VecDeque::new(),
+            emitted: Emitted::default(),
+            _role: role,
+        })
+    }
+
+    /// Waits up to `timeout` for the engine to decide something, and does it.
+    pub fn serve(&mut self, timeout: Duration) -> Result<()> {
+        let timeout = if self.prodded.is_empty() { timeout } else { timeout.min(SECOND_LOOK) };
+        if let Some(event) = self.ring.next(timeout)? {
+            self.carry_out(event)?;
+        }
+        self.look_again()
+    }
+
+    /// All since the start.
+    pub fn emitted(&self) -> Emitted {
+        self.emitted
+    }
+
+    fn carry_out(&mut self, event: sys::vcc_event) -> Result<()> {
+        let Some(flow) = self.still_due(&event)? else {
+            self.emitted.outdated += 1;
+            return Ok(());
+        };
+        if event.kind == sys::EVENT_WINDOW {
+            self.emitted.window_updates += self.send(&event.key, &flow, 1)?;
+        } else {
+            self.emitted.duplicate_acks += self.send(&event.key, &flow, event.dupacks)?;
+            self.prodded.push_back(Prodded { event, at_us: now_us() });
+        }
+        Ok(())
+    }
+
+    /// The guest may have taken the first duplicate for news of its window: Linux does if the peer
+    /// has sent data since it last said one (tcp_may_update_window). Then one is missing.
+    fn look_again(&mut self) -> Result<()> {
+        let until_us = now_us().saturating_sub(SECOND_LOOK.as_micros() as u64);
+        while self.prodded.front().is_some_and(|prodded| prodded.at_us <= until_us) {
+            let Some(Prodded { event, .. }) = self.prodded.pop_front() else { break };
+            if let Some(flow) = self.still_due(&event)? {
+                self.emitted.duplicate_acks += self.send(&event.key, &flow, 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The flow as it is now, if nothing has come between.
+    fn still_due(&self, event: &sys::vcc_event) -> Result<Option<sys::vcc_flow>> {
+        let flow = flows::look_up(&self.flows, &event.key)?;
+        Ok(flow.filter(|flow| is_still_due(event, flow)))
+    }
+
+    /// Returns how many of `count` were sent.
+    fn send(&mut self, key: &sys::vcc_key, flow: &sys::vcc_flow, count: u32) -> Result<u64> {
+        let Some(neighbour) = self.neighbour(key)? else {
+            self.emitted.unsent += u64::from(count);
+            return Ok(0);
+        };
+        let frame = frame::ack(&FlowId::of_key(key), flow, &neighbour);
+        let sent = (0..count).filter(|_| self.socket.send(&frame).is_ok()).count() as u64;
+        self.emitted.unsent += u64::from(count) - sent;
+        Ok(sent)
+    }
+
+    fn neighbour(&self, key: &sys::vcc_key) -> Result<Option<sys::vcc_neighbour>> {
+        const DOING: &str = "look up where a guest is";
+        let of = sys::vcc_neighbour_key {
+            guest_addr: key.guest_addr,
+            vlan: key.vlan,
+            ..Default::default()
+        };
+        let found = self.neighbours.lookup(to_bytes(&of), MapFlags::ANY);
+        let found = found.map_err(|e| Error::system(DOING, e))?;
+        found.map(|bytes| from_bytes(&bytes).ok_or_else(|| Error::layout(DOING))).transpose()
+    }
+}
+
+fn is_still_due(event: &sys::vcc_event, now: &sys::vcc_flow) -> bool {
+    let then = &event.flow;
+    let same = now.snd_una == then.snd_una && u32::from(now.stage) == sys::STAGE_ESTABLISHED;
+    same && match event.kind {
+        sys::EVENT_DUPACKS => {
+            now.flags & sys::FLOW_PRODDED != 0
+                && now.dupacks == then.dupacks
+                && now.retransmissions == then.retransmissions
+        }
+        sys::EVENT_WINDOW => now.window_shown == then.window_shown,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_connection_has_overtaken_is_not_sent() {
+        let flow = sys::vcc_flow {
+            stage: sys::STAGE_ESTABLISHED as u8,
+            flags: sys::FLOW_PRODDED,
+            snd_una: 7,
+            window_shown: 100,
+            ..Default::default()
+        };
+        let event = |kind| sys::vcc_event { kind, flow, ..Default::default() };
+        let (dupacks, window) = (event(sys::EVENT_DUPACKS), event(sys::EVENT_WINDOW));
+        let due = |now: sys::vcc_flow| [is_still_due(&dupacks, &now), is_still_due(&window, &now)];
+        assert_eq!(due(flow), [true, true]);
+        assert_eq!(due(sys::vcc_flow { snd_una: 8, ..flow }), [false, false]);
+        assert_eq!(due(sys::vcc_flow { stage: sys::STAGE_CLOSED as u8, ..flow }), [false, false]);
+        assert_eq!(due(sys::vcc_flow { flags: 0, ..flow }), [false, true]);
+        assert_eq!(due(sys::vcc_flow { dupacks: 1, ..flow }), [false, true]);
+        assert_eq!(due(sys::vcc_flow { retransmissions: 1, ..flow }), [false, true]);
+        assert_eq!(due(sys::vcc_flow { window_shown: 101, ..flow }), [true, false]);
+        assert!(!is_still_due(&event(sys::EVENT_ACK), &flow));
+    }
+}

@@ -1,0 +1,68 @@
+//! Frames out of one device, past whatever is attached to it.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::device::Device;
+use crate::{Error, Result};
+
+/// A socket that only sends.
+pub(super) struct Socket {
+    socket: OwnedFd,
+}
+
+impl Socket {
+    /// In the calling thread's network namespace, where the device must be.
+    pub(super) fn open(device: &Device) -> Result<Self> {
+        Self::open_at(device).map_err(|error| {
+            let doing = format!("open a packet socket at `{}`", device.name);
+            if error.kind() == io::ErrorKind::PermissionDenied {
+                Error::NotPermitted { doing, why: "it needs CAP_NET_RAW".into() }
+            } else {
+                Error::system(doing, error)
+            }
+        })
+    }
+
+    fn open_at(device: &Device) -> io::Result<Self> {
+        // Protocol 0: it receives nothing.
+        const NOTHING: libc::c_int = 0;
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        // SAFETY: the call takes no pointers.
+        let socket = checked(unsafe { libc::socket(libc::AF_PACKET, kind, NOTHING) })?;
+        // SAFETY: a new descriptor, which nobody else has.
+        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        // SAFETY: all-zero bytes are a valid sockaddr_ll.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as libc::sa_family_t;
+        address.sll_ifindex = device.ifindex as libc::c_int;
+        let length = size_of_val(&address) as libc::socklen_t;
+        let to = std::ptr::from_ref(&address).cast();
+        // SAFETY: pointer and length are those of the address, which outlives the call.
+        checked(unsafe { libc::bind(socket.as_raw_fd(), to, length) })?;
+        // Egress programs hang before the queueing discipline, our own among them.
+        let yes: libc::c_int = 1;
+        // SAFETY: pointer and length are those of the integer, which outlives the call.
+        checked(unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_QDISC_BYPASS,
+                std::ptr::from_ref(&yes).cast(),
+                size_of_val(&yes) as libc::socklen_t,
+            )
+        })?;
+        Ok(Self { socket })
+    }
+
+    pub(super) fn send(&self, frame: &[u8]) -> io::Result<()> {
+        // SAFETY: pointer and length are those of the frame, which outlives the call.
+        let sent =
+            unsafe { libc::send(self.socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+fn checked(status: libc::c_int) -> io::Result<libc::c_int> {
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
+}

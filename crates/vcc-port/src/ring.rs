@@ -1,0 +1,66 @@
+//! Reading what the datapath tells.
+
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
+use vcc_engine::sys;
+
+use crate::plain::from_bytes;
+use crate::{Error, Result};
+
+/// One of a port's rings. Whoever makes this must be its only reader: the kernel keeps one
+/// position for all.
+pub(crate) struct Ring {
+    ring: RingBuffer<'static>,
+    received: Receiver<sys::vcc_event>,
+    /// What was told before is of no interest.
+    since_us: u64,
+}
+
+impl Ring {
+    /// Begins with what is told from now on; what nobody read until now is discarded.
+    pub(crate) fn open(map: &MapHandle) -> Result<Self> {
+        let failed = |e| Error::system("open the ring of a port's events", e);
+        let (to, received) = mpsc::channel();
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(map, move |bytes| {
+                // Nobody can have closed the other end: both lie in the same value.
+                if let Some(event) = from_bytes(bytes) {
+                    let _ = to.send(event);
+                }
+                0
+            })
+            .map_err(failed)?;
+        let ring = Self { ring: builder.build().map_err(failed)?, received, since_us: now_us() };
+        ring.ring.consume().map_err(failed)?;
+        while ring.received.try_recv().is_ok() {}
+        Ok(ring)
+    }
+
+    /// The next event; None if a signal or `timeout` came first.
+    pub(crate) fn next(&self, timeout: Duration) -> Result<Option<sys::vcc_event>> {
+        if let Some(event) = self.received_already() {
+            return Ok(Some(event));
+        }
+        match self.ring.poll(timeout) {
+            Err(e) if e.kind() != libbpf_rs::ErrorKind::Interrupted => {
+                Err(Error::system("read a port's events", e))
+            }
+            _ => Ok(self.received_already()),
+        }
+    }
+
+    fn received_already(&self) -> Option<sys::vcc_event> {
+        self.received.try_iter().find(|event| event.now_us >= self.since_us)
+    }
+}
+
+/// As the datapath's clock.
+pub(crate) fn now_us() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes to the structure that it is given; this clock always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000
+}

@@ -1,0 +1,66 @@
+//! The time that the kernel counts as spent in programs, while somebody asks it to count.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use libbpf_rs::libbpf_sys;
+
+use crate::{Error, Result};
+
+/// While this lives, the kernel counts the time of every program on the machine, at the price of
+/// two looks at the clock a run.
+pub struct RunTimes {
+    _fd: OwnedFd,
+}
+
+impl RunTimes {
+    pub fn count() -> Result<Self> {
+        // SAFETY: the call takes no pointers.
+        let fd = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
+        if fd < 0 {
+            let error = io::Error::from_raw_os_error(-fd);
+            return Err(Error::system("count the time of programs", error));
+        }
+        // SAFETY: the kernel just made this descriptor for us.
+        Ok(Self { _fd: unsafe { OwnedFd::from_raw_fd(fd) } })
+    }
+}
+
+/// How often a port's programs ran and how long, as far as it was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunTime {
+    pub runs: u64,
+    pub ns: u64,
+}
+
+impl std::ops::Add for RunTime {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { runs: self.runs + other.runs, ns: self.ns + other.ns }
+    }
+}
+
+impl std::ops::Sub for RunTime {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self { runs: self.runs - earlier.runs, ns: self.ns - earlier.ns }
+    }
+}
+
+pub(crate) fn of_program(program_id: u32) -> Result<RunTime> {
+    let failed = |error| Error::system("read the time of a program", error);
+    let fd = libbpf_rs::Program::fd_from_id(program_id)
+        .map_err(|error| Error::system("find an attached program", error))?;
+    // SAFETY: all-zero bytes are a valid bpf_prog_info, and they ask for none of its arrays.
+    let mut info: libbpf_sys::bpf_prog_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of_val(&info) as u32;
+    // SAFETY: the call writes at most `length` bytes to `info`.
+    let status =
+        unsafe { libbpf_sys::bpf_prog_get_info_by_fd(fd.as_raw_fd(), &mut info, &mut length) };
+    if status < 0 {
+        return Err(failed(io::Error::from_raw_os_error(-status)));
+    }
+    Ok(RunTime { runs: info.run_cnt, ns: info.run_time_ns })
+}

@@ -1,0 +1,103 @@
+//! Addresses, offloads, and what goes over a connection.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use vcc_port::Netns;
+use vcc_port::testing::ip;
+
+/// A transfer that takes so long has stalled.
+pub const STALLED: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+pub fn address(v6: bool, host: u8) -> IpAddr {
+    if v6 { format!("fd00::{host}").parse().expect("an address") } else { [192, 0, 2, host].into() }
+}
+
+pub fn configure(device: &str, host: u8) {
+    ip(&format!("address add {}/24 dev {device}", address(false, host)));
+    ip(&format!("address add {}/64 dev {device} nodad", address(true, host)));
+    ip(&format!("link set {device} up"));
+}
+
+/// 0: neither asks for ECN nor accepts it; 1: does both.
+pub fn set_ecn(value: &str) {
+    fs::write("/proc/sys/net/ipv4/tcp_ecn", value).expect("net.ipv4.tcp_ecn");
+}
+
+pub fn ethtool(device: &str, offloads: &str) {
+    let output = Command::new("ethtool")
+        .args(["-K", device])
+        .args(offloads.split(' '))
+        .output()
+        .expect("ethtool");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ethtool -K {device} {offloads}: {told}");
+}
+
+/// An end of connections: a namespace, or the calling thread's.
+pub struct End<'a> {
+    pub netns: Option<&'a Netns>,
+    pub host: u8,
+}
+
+impl End<'_> {
+    fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match self.netns {
+            Some(netns) => netns.inside(work).expect("inside"),
+            None => work(),
+        }
+    }
+
+    /// The opener's end and the listener's.
+    pub fn connect(&self, listener: &End, v6: bool) -> (TcpStream, TcpStream) {
+        let to = address(v6, listener.host);
+        let listening = listener.run(|| TcpListener::bind((to, 0)).expect("a listener"));
+        let to: SocketAddr = listening.local_addr().expect("an address");
+        let dial = || TcpStream::connect_timeout(&to, STALLED).expect("connected");
+        (self.run(dial), listening.accept().expect("accepted").0)
+    }
+}
+
+/// So many bytes, in which one out of place shows.
+pub fn payload(bytes: usize) -> Vec<u8> {
+    let words = (0..bytes as u32 / 4).flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes());
+    words.collect()
+}
+
+pub fn send(mut stream: &TcpStream, payload: &[u8]) {
+    stream.write_all(payload).expect("sent");
+}
+
+pub fn receive(mut stream: &TcpStream, payload: &[u8]) {
+    stream.set_read_timeout(Some(STALLED)).expect("a timeout");
+    let mut arrived = vec![0; payload.len()];
+    stream.read_exact(&mut arrived).expect("received before it counts as stalled");
+    assert!(arrived == payload, "what arrived is not what was sent");
+}
+
+/// The payload goes both ways at once and arrives as it was sent.
+pub fn exchange(one: &TcpStream, other: &TcpStream, payload: &[u8]) {
+    thread::scope(|scope| {
+        scope.spawn(|| send(one, payload));
+        scope.spawn(|| send(other, payload));
+        scope.spawn(|| receive(one, payload));
+        receive(other, payload);
+    });
+}
+
+/// Waits for what the last segments on their way bring about.
+pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
+    let begun = Instant::now();
+    loop {
+        match look() {
+            Ok(found) => return found,
+            Err(why) if begun.elapsed() > STALLED => panic!("{what}: {why}"),
+            Err(_) => thread::sleep(LOOK_AGAIN),
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Two guests, each behind a port, and a switch between the ports that marks:
+//!
+//!    guest a - port_a - bridge_a - fabric_a - fabric_b - bridge_b - port_b - guest b
+//!
+//! What the switch marked is what both ends counted, and no guest sees anything of it.
+
+use std::net::TcpStream;
+use std::thread;
+
+use vcc_engine::{FlowState, sys};
+use vcc_port::testing::{can_attach, ip, isolated};
+use vcc_port::{AttachOptions, Netns, Port, counters};
+
+use crate::common::{
+    End, configure, ethtool, eventually, exchange, payload, receive, send, set_ecn,
+};
+use crate::watch::{Seen, Watch};
+
+const ON: &str = "tx on tso on gso on gro on";
+const OFF: &str = "tx off tso off gso off gro off";
+const MARK_ONE_OF: u32 = 5;
+/// The counters are of 24 bits (RFC 9768, 3.2.1), and that of ECT(0) starts at 1.
+const COUNTER_MASK: u64 = 0xff_ffff;
+const ECT0_INITIAL: u64 = 1;
+const PAYLOAD_BYTES: usize = 1 << 19;
+
+struct Side {
+    guest: Netns,
+    host: u8,
+    port: Option<Port>,
+    /// What comes to the fabric's device of this side: from the other.
+    fabric: Watch,
+    /// What comes to this guest.
+    inside: Watch,
+}
+
+impl Side {
+    fn end(&self) -> End<'_> {
+        End { netns: Some(&self.guest), host: self.host }
+    }
+
+    fn port(&self) -> &Port {
+        self.port.as_ref().expect("attached")
+    }
+
+    /// The flow whose end this is.
+    fn flow(&self, here: &TcpStream) -> FlowState {
+        let ends = (here.local_addr().expect("an address"), here.peer_addr().expect("an address"));
+        let flows = self.port().flows().expect("flows");
+        let flow = flows.iter().find(|flow| (flow.guest, flow.peer) == ends);
+        flow.expect("the flow is known").state
+    }
+}
+
+struct Wire {
+    sides: [Side; 2],
+}
+
+struct Plan {
+    guests: &'static str,
+    fabric: &'static str,
+    /// Which of the two is under vcc.
+    vcc: [bool; 2],
+    /// net.ipv4.tcp_ecn of the guests.
+    ecn: [&'static str; 2],
+}
+
+const BOTH: Plan = Plan { guests: ON, fabric: ON, vcc: [true; 2], ecn: ["0"; 2] };
+
+fn options() -> AttachOptions {
+    AttachOptions { underlay: "dctcp".parse().expect("an underlay"), ..AttachOptions::default() }
+}
+
+impl Wire {
+    fn create(plan: &Plan) -> Self {
+        ip("link add fabric_a type veth peer name fabric_b");
+        let sides = [("a", 1), ("b", 2)].map(|(name, host)| {
+            let guest = Netns::create().expect("a namespace");
+            let (port, fabric) = (format!("port_{name}"), format!("fabric_{name}"));
+            let bridge = format!("bridge_{name}");
+            ip(&format!("link add {port} type veth peer name guest netns {}", guest.path()));
+            ip(&format!("link add {bridge} type bridge mcast_snooping 0"));
+            for device in [&port, &fabric] {
+                ip(&format!("link set {device} master {bridge} up"));
+                // Segments and sums that are left to the fabric's device show at its far end.
+                ethtool(device, if *device == fabric { plan.fabric } else { plan.guests });
+            }
+            ip(&format!("link set {bridge} up"));
+            let index = usize::from(host - 1);
+            let inside = guest.inside(|| {
+                configure("guest", host);
+                ethtool("guest", plan.guests);
+                set_ecn(plan.ecn[index]);
+                Watch::attach("guest", 0, false)
+            });
+            Side {
+                guest,
+                host,
+                port: plan.vcc[index].then(|| Port::attach(&port, &options()).expect("attached")),
+                fabric: Watch::attach(&fabric, MARK_ONE_OF, plan.fabric == OFF),
+                inside: inside.expect("inside"),
+            }
+        });
+        Wire { sides }
+    }
+
+    fn reset(&self) {
+        for side in &self.sides {
+            side.fabric.reset();
+            side.inside.reset();
+        }
+    }
+
+    /// The two ends of a connection, in the order of the sides.
+    fn connect(&self, v6: bool, opener: usize) -> [TcpStream; 2] {
+        let listener = 1 - opener;
+        let (one, other) = self.sides[opener].end().connect(&self.sides[listener].end(), v6);
+        if opener == 0 { [one, other] } else { [other, one] }
+    }
+
+    /// Sides under vcc have translated all that came, and believed it.
+    fn assert_counters(&self) {
+        for side in self.sides.iter().filter(|side| side.port.is_some()) {
+            let counted = side.port().counters().expect("counters");
+            for never in [
+                counters::MALFORMED,
+                counters::BAD_OPTIONS,
+                counters::BAD_FLAGS,
+                counters::UNKNOWN,
+                counters::CONTENDED,
+                counters::REWRITE_FAILED,
+                counters::POLICED,
+                counters::FORGED,
+                counters::REPORT_LOST,
+            ] {
+                assert_eq!(counted.get(never), 0, "{}: {}", side.host, never.meaning);
+            }
+        }
+    }
+
+    fn assert_guests_see_nothing(&self) {
+        for side in self.sides.iter().filter(|side| side.port.is_some()) {
+            let Seen { ce, ect, ece, cwr, hello, pack, fack, .. } = side.inside.seen();
+            let seen = [ce, ect, ece, cwr, hello, pack, fack];
+            assert_eq!(seen, [0; 7], "{}: CE, ECT, ECE, CWR, Hello, PACK, FACK", side.host);
+        }
+    }
+}
+
+fn on_wire(plan: &Plan, test: impl FnOnce(&mut Wire) + Send) {
+    if can_attach() {
+        isolated(|| test(&mut Wire::create(plan)));
+    }
+}
+
+/// What the switch saw towards `receiver`, its port counted, and the other end heard, is the same.
+fn assert_reported(wire: &Wire, ends: &[TcpStream; 2], receiver: usize) {
+    let sender = 1 - receiver;
+    // Beside data a report may wait for more. What is answered with a pure ACK brings it.
+    send(&ends[sender], b"?");
+    receive(&ends[receiver], b"?");
+    eventually("the last report", || {
+        let seen = wire.sides[receiver].fabric.seen();
+        let unmarked_bytes = seen.ect_bytes - seen.marked_bytes;
+        let expected = (
+            ((unmarked_bytes + ECT0_INITIAL) & COUNTER_MASK) as u32,
+            (seen.marked_bytes & COUNTER_MASK) as u32,
+        );
+        let counted = wire.sides[receiver].flow(&ends[receiver]).counted;
+        let heard = wire.sides[sender].flow(&ends[sender]).heard;
+        let [counted, heard] =
+            [counted, heard].map(|counters| (counters.ect0_bytes, counters.ce_bytes));
+        if expected != counted || counted != heard {
+            return Err(format!("marked {expected:?}, counted {counted:?}, heard {heard:?}"));
+        }
+        Ok(())
+    });
+}
+
+fn assert_agreed(wire: &Wire, ends: &[TcpStream; 2]) {
+    for (side, end) in wire.sides.iter().zip(ends) {
+        let state = side.flow(end);
+        for flag in [sys::FLOW_ECN_FABRIC, sys::FLOW_FEEDBACK, sys::FLOW_FEEDBACK_HEARD] {
+            assert!(state.has(flag), "{}: {flag:#x} of {:#x}", side.host, state.flags);
+        }
+        for flag in [sys::FLOW_FEEDBACK_LOST, sys::FLOW_UNHEARD] {
+            assert!(!state.has(flag), "{}: {flag:#x} of {:#x}", side.host, state.flags);
+        }
+        assert_eq!(state.forged, 0);
+        assert!(state.marks > 0);
+    }
+}
+
+fn bulk_both_ways(plan: &Plan) {
+    on_wire(plan, |wire| {
+        let payload = payload(PAYLOAD_BYTES);
+        for (v6, opener) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+            wire.reset();
+            let ends = wire.connect(v6, opener);
+            // Until data has really met data.
+            eventually("marks and FACKs both ways", || {
+                exchange(&ends[0], &ends[1], &payload);
+                let seen = [0, 1].map(|receiver| wire.sides[receiver].fabric.seen());
+                match seen.iter().all(|seen| seen.marked_bytes > 0 && seen.fack > 0) {
+                    true => Ok(()),
+                    false => Err(format!("{seen:?}")),
+                }
+            });
+            for receiver in [0, 1] {
+                assert_reported(wire, &ends, receiver);
+                let Seen { hello, bad_sums, .. } = wire.sides[receiver].fabric.seen();
+                assert_eq!(hello, 1, "one offer and one answer");
+                assert_eq!(bad_sums, 0);
+            }
+            assert_agreed(wire, &ends);
+            wire.assert_guests_see_nothing();
+        }
+        wire.assert_counters();
+    });
+}
+
+#[test]
+fn two_ends_tell_each_other_of_marks() {
+    bulk_both_ways(&BOTH);
+}
+
+/// Super-segments are cut, and sums completed, behind the port.
+#[test]
+fn two_ends_without_offloads_in_the_fabric() {
+    bulk_both_ways(&Plan { fabric: OFF, ..BOTH });
+}
+
+#[test]
+fn two_ends_without_offloads_at_the_guests() {
+    bulk_both_ways(&Plan { guests: OFF, ..BOTH });
+}
+
+#[test]
+fn two_ends_without_any_offloads() {
+    bulk_both_ways(&Plan { guests: OFF, fabric: OFF, ..BOTH });
+}
+
+/// One way only: the reports come on the receiver's pure ACKs.
+#[test]
+fn one_way_reports_go_on_acks() {
+    on_wire(&Plan { fabric: OFF, ..BOTH }, |wire| {
+        let payload = payload(PAYLOAD_BYTES);
+        for v6 in [false, true] {
+            wire.reset();
+            let ends = wire.connect(v6, 0);
+            thread::scope(|scope| {
+                scope.spawn(|| send(&ends[0], &payload));
+                receive(&ends[1], &payload);
+            });
+            assert_reported(wire, &ends, 1);
+            let back = wire.sides[0].fabric.seen();
+            assert!(back.pack > 0);
+            assert_eq!((back.fack, back.bad_sums), (0, 0));
+            wire.assert_guests_see_nothing();
+        }
+        wire.assert_counters();
+    });
+}
+
+/// A peer that does classic ECN gets an offer that it ignores, and its ECE is answered.
+#[test]
+fn a_peer_with_plain_ecn() {
+    let plan = Plan { vcc: [true, false], ecn: ["0", "1"], ..BOTH };
+    on_wire(&plan, |wire| {
+        let payload = payload(PAYLOAD_BYTES);
+        for v6 in [false, true] {
+            wire.reset();
+            let ends = wire.connect(v6, 0);
+            exchange(&ends[0], &ends[1], &payload);
+            let state = wire.sides[0].flow(&ends[0]);
+            assert!(state.has(sys::FLOW_ECN_FABRIC) && !state.has(sys::FLOW_FEEDBACK));
+            assert!(state.marks > 0);
+            let (out, back) = (wire.sides[1].fabric.seen(), wire.sides[0].fabric.seen());
+            assert_eq!((out.hello, out.pack, out.fack), (1, 0, 0));
+            assert_eq!((back.hello, back.pack, back.fack), (0, 0, 0));
+            assert!(out.marked_bytes > 0 && back.ece > 0 && out.cwr > 0);
+            wire.assert_guests_see_nothing();
+        }
+        wire.assert_counters();
+    });
+}
+
+#[test]
+fn a_peer_without_ecn() {
+    let plan = Plan { vcc: [true, false], ..BOTH };
+    on_wire(&plan, |wire| {
+        let payload = payload(PAYLOAD_BYTES);
+        for v6 in [false, true] {
+            wire.reset();
+            let ends = wire.connect(v6, 0);
+            exchange(&ends[0], &ends[1], &payload);
+            let state = wire.sides[0].flow(&ends[0]);
+            assert!(!state.has(sys::FLOW_ECN_FABRIC) && !state.has(sys::FLOW_FEEDBACK));
+            let out = wire.sides[1].fabric.seen();
+            assert_eq!((out.hello, out.pack, out.fack, out.ect_bytes), (1, 0, 0, 0));
+            wire.assert_guests_see_nothing();
+        }
+        wire.assert_counters();
+    });
+}
+
+/// The connection outlives one end's vcc, and the other end no longer waits for its reports.
+#[test]
+fn one_end_is_detached() {
+    on_wire(&BOTH, |wire| {
+        let payload = payload(PAYLOAD_BYTES);
+        let ends = wire.connect(false, 0);
+        exchange(&ends[0], &ends[1], &payload);
+        assert_agreed(wire, &ends);
+        wire.sides[0].port.take().expect("attached").detach().expect("detached");
+        exchange(&ends[0], &ends[1], &payload);
+        let state = wire.sides[1].flow(&ends[1]);
+        assert!(state.has(sys::FLOW_FEEDBACK_LOST), "{:#x}", state.flags);
+        exchange(&ends[0], &ends[1], &payload);
+        wire.assert_counters();
+    });
+}

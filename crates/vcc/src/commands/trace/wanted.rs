@@ -1,0 +1,126 @@
+//! Which connection a person means.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use vcc_port::FlowId;
+
+/// One end of a connection, or as much of it as somebody cared to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    address: Option<IpAddr>,
+    port: Option<u16>,
+}
+
+/// One end, whichever it is, or the guest's and the peer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    End(End),
+    Both(End, End),
+}
+
+impl End {
+    fn is(&self, end: SocketAddr) -> bool {
+        self.address.is_none_or(|address| address == end.ip().to_canonical())
+            && self.port.is_none_or(|port| port == end.port())
+    }
+}
+
+impl Wanted {
+    pub fn is(&self, flow: &FlowId) -> bool {
+        match self {
+            Self::End(end) => end.is(flow.guest) || end.is(flow.peer),
+            Self::Both(guest, peer) => guest.is(flow.guest) && peer.is(flow.peer),
+        }
+    }
+}
+
+impl FromStr for End {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let of = |address: Option<IpAddr>, port| Self {
+            address: address.map(|address| address.to_canonical()),
+            port,
+        };
+        if let Ok(both) = text.parse::<SocketAddr>() {
+            return Ok(of(Some(both.ip()), Some(both.port())));
+        }
+        let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+        if let Ok(address) = bare.parse() {
+            return Ok(of(Some(address), None));
+        }
+        let port = text.strip_prefix(':').and_then(|port| port.parse().ok());
+        port.map(|port| of(None, Some(port))).ok_or_else(|| {
+            format!("an end of a connection is ADDRESS:PORT, ADDRESS or :PORT, not '{text}'")
+        })
+    }
+}
+
+impl FromStr for Wanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('-') {
+            Some((guest, peer)) => Ok(Self::Both(guest.parse()?, peer.parse()?)),
+            None => text.parse().map(Self::End),
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.address, self.port) {
+            (Some(address), Some(port)) => SocketAddr::new(address, port).fmt(f),
+            (Some(address), None) => address.fmt(f),
+            (None, port) => write!(f, ":{}", port.unwrap_or_default()),
+        }
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::End(end) => end.fmt(f),
+            Self::Both(guest, peer) => write!(f, "{guest}-{peer}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(guest: &str, peer: &str) -> FlowId {
+        let [guest, peer] = [guest, peer].map(|end| end.parse().expect("an end"));
+        FlowId { guest, peer, vlan: None }
+    }
+
+    #[test]
+    fn any_part_names_a_connection() {
+        let v4 = flow("192.0.2.1:40000", "198.51.100.9:80");
+        let v6 = flow("[2001:db8::1]:40000", "[2001:db8::2]:443");
+        for (text, is_v4, is_v6) in [
+            ("192.0.2.1:40000-198.51.100.9:80", true, false),
+            ("198.51.100.9:80-192.0.2.1:40000", false, false),
+            ("[2001:db8::1]:40000-[2001:db8::2]:443", false, true),
+            ("192.0.2.1-198.51.100.9", true, false),
+            ("192.0.2.1-:80", true, false),
+            (":40000", true, true),
+            (":443", false, true),
+            ("198.51.100.9", true, false),
+            ("198.51.100.9:81", false, false),
+            ("::ffff:198.51.100.9", true, false),
+            ("2001:db8::2", false, true),
+            ("[2001:db8::2]", false, true),
+        ] {
+            let wanted: Wanted = text.parse().expect(text);
+            assert_eq!((wanted.is(&v4), wanted.is(&v6)), (is_v4, is_v6), "{text}");
+            assert_eq!(wanted.to_string().parse(), Ok(wanted), "{text}");
+        }
+        for bad in ["", "80", "guest", ":", ":65536", "192.0.2.1:", "192.0.2.1-", "-", "a-b"] {
+            assert!(bad.parse::<Wanted>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use vcc_port::Port;
+use vcc_port::testing::{can_attach, guest, isolated};
+
+use crate::wire::{connect, exchange};
+use crate::{Said, command, vcc};
+
+/// A mebibyte, as [`exchange`] sends each way.
+const EXCHANGED_BYTES: &str = "1048576";
+
+type Row = HashMap<String, String>;
+
+/// `vcc trace` in the background, from when it records.
+struct Running {
+    child: Child,
+    file: PathBuf,
+}
+
+impl Running {
+    fn begin(name: &str, arguments: &str) -> Self {
+        let file = std::env::temp_dir().join(format!("vcc-{name}-{}.csv", std::process::id()));
+        let _ = fs::remove_file(&file);
+        let child = command()
+            .arg("trace")
+            .args(arguments.split_whitespace())
+            .arg("--output")
+            .arg(&file)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command");
+        let running = Self { child, file };
+        // The header is written when the recording has begun.
+        eventually("a header", || !running.rows_text().is_empty());
+        running
+    }
+
+    fn rows_text(&self) -> String {
+        fs::read_to_string(&self.file).unwrap_or_default()
+    }
+
+    fn signal(&self, signal: libc::c_int) {
+        // SAFETY: the call takes no pointers; the child has not been waited for.
+        let status = unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
+        assert_eq!(status, 0);
+    }
+
+    fn end(self) -> (String, Vec<Row>) {
+        let said: Said = self.child.wait_with_output().expect("its end").into();
+        let text = fs::read_to_string(&self.file).expect("a trace");
+        fs::remove_file(&self.file).expect("removed");
+        (said.well(), rows(&text))
+    }
+}
+
+fn rows(text: &str) -> Vec<Row> {
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    let row = |line: &str| {
+        let cells = line.split(',').map(str::to_owned);
+        header.iter().map(|name| name.to_string()).zip(cells).collect()
+    };
+    lines.map(row).collect()
+}
+
+fn eventually(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if holds() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("not after ten seconds: {what}");
+}
+
+fn ends(guests_end: &TcpStream) -> [String; 2] {
+    [guests_end.local_addr(), guests_end.peer_addr()].map(|end| end.expect("an end").to_string())
+}
+
+fn is_traced() -> bool {
+    let port = Port::open("port").expect("open");
+    port.params().expect("parameters").0.trace != 0
+}
+
+#[test]
+fn a_connection_is_recorded_to_its_end() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let (mut here, mut there) = connect(&guest);
+        let (mut other_here, mut other_there) = connect(&guest);
+        let [guest_end, peer_end] = ends(&here);
+        let running = Running::begin("end", &format!("{guest_end}-{peer_end}"));
+        exchange(&mut other_here, &mut other_there);
+        exchange(&mut here, &mut there);
+        drop(here);
+        drop(there);
+        let (said, rows) = running.end();
+        assert!(said.starts_with(&format!("{} ACKs recorded: ", rows.len())), "{said}");
+        assert!(rows.iter().all(|row| row["guest"] == guest_end && row["peer"] == peer_end));
+        // The first ACK that was recorded is where counting begins; the last is of the FIN.
+        let una = |row: &Row| row["snd_una"].parse::<u32>().expect("a number");
+        let (first, last) = (rows.first().expect("rows"), rows.last().expect("rows"));
+        let acked = una(last).wrapping_sub(una(first));
+        assert_eq!(last["acked_bytes"], acked.to_string());
+        assert_eq!(last["flight_bytes"], "0");
+        assert_eq!(last["alpha"], "", "reno-ecn has none");
+        assert!(last["cwnd_segs"].parse::<u32>().expect("a number") >= 10);
+        assert!(!is_traced());
+    });
+}
+
+#[test]
+fn a_port_is_recorded_until_ctrl_c() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let guest = guest();
+        vcc("attach port --underlay dctcp").well();
+        let running = Running::begin("device", "--device port");
+        let complaint = vcc("trace --device port").complaint(1);
+        assert!(complaint.contains("another `vcc trace` records at `port`"), "{complaint}");
+        let mut connections = [connect(&guest), connect(&guest)];
+        for (here, there) in &mut connections {
+            exchange(here, there);
+        }
+        let guests_ends = connections.each_ref().map(|(here, _)| ends(here)[0].clone());
+        let all_told = || {
+            let rows = rows(&running.rows_text());
+            let told = |end: &String| {
+                let own = |row: &&Row| row.get("guest") == Some(end);
+                let last = rows.iter().rfind(own).and_then(|row| row.get("acked_bytes"));
+                last.is_some_and(|bytes| bytes == EXCHANGED_BYTES)
+            };
+            guests_ends.iter().all(told)
+        };
+        eventually("both have been told of", all_told);
+        assert!(is_traced());
+        running.signal(libc::SIGINT);
+        let (_, rows) = running.end();
+        assert!(rows.iter().any(|row| row["alpha"].parse::<f64>().is_ok()));
+        assert!(!is_traced());
+    });
+}
+
+#[test]
+fn a_reader_that_leaves_ends_it_without_a_word() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let (mut here, mut there) = connect(&guest);
+        let mut trace = command();
+        trace.args(["trace", "--device", "port"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = trace.spawn().expect("the command");
+        let mut reader = BufReader::new(child.stdout.take().expect("its output"));
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("a header");
+        // One ACK is told of at once, though more might follow.
+        here.write_all(b"x").expect("sent");
+        there.read_exact(&mut [0]).expect("received");
+        there.write_all(b"x").expect("sent");
+        here.read_exact(&mut [0]).expect("received");
+        line.clear();
+        reader.read_line(&mut line).expect("a line");
+        assert!(line.starts_with("0.000000,192.0.2.1:"), "{line}");
+        drop(reader);
+        let mut status = None;
+        while status.is_none() {
+            exchange(&mut here, &mut there);
+            status = child.try_wait().expect("a status");
+        }
+        let said: Said = child.wait_with_output().expect("its end").into();
+        said.well();
+        assert!(!is_traced());
+    });
+}
+
+#[test]
+fn a_killed_trace_is_forgotten() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let (mut here, mut there) = connect(&guest);
+        let mut running = Running::begin("killed", "--device port");
+        running.signal(libc::SIGKILL);
+        running.child.wait().expect("its end");
+        fs::remove_file(&running.file).expect("removed");
+        assert!(is_traced());
+        vcc("ports").well();
+        assert!(!is_traced());
+        // Three ACKs, of which there are more.
+        let again = Running::begin("again", "--count 3 --device port");
+        exchange(&mut here, &mut there);
+        assert_eq!(again.end().1.len(), 3);
+    });
+}
+
+#[test]
+fn what_is_not_one_connection_is_told() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let (here, _there) = connect(&guest);
+        let (other, _other) = connect(&guest);
+        let complaint = vcc("trace 192.0.2.9").complaint(1);
+        assert!(complaint.starts_with("no connection 192.0.2.9 at a port"), "{complaint}");
+        let complaint = vcc("trace 192.0.2.1 192.0.2.2").complaint(1);
+        assert!(complaint.starts_with("192.0.2.1-192.0.2.2 is not one connection"), "{complaint}");
+        for end in [&here, &other] {
+            let [guest, peer] = ends(end);
+            assert!(complaint.contains(&format!("{guest}-{peer} at port")), "{complaint}");
+            let one = vcc(&format!("trace {guest} --duration 0.01")).well();
+            assert!(one.starts_with("time_s,guest,peer,"), "{one}");
+        }
+    });
+}
+
+#[test]
+fn a_trace_ends_with_its_port() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let _guest = guest();
+        vcc("attach port").well();
+        let running = Running::begin("port", "--device port");
+        vcc("detach port").well();
+        assert_eq!(running.end().1, Vec::<Row>::new());
+    });
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Telling user space what happened to a flow. */
+#ifndef VCC_EVENTS_H
+#define VCC_EVENTS_H
+
+#include "maps.h"
+
+static __always_inline bool is_traced(const struct vcc_key *key)
+{
+	uint32_t zero = 0;
+	const struct vcc_key *wanted = bpf_map_lookup_elem(&traced, &zero);
+
+	if (!wanted)
+		return false;
+	if (!wanted->guest_port)
+		return true;
+	const uint64_t *a = (const void *)wanted, *b = (const void *)key;
+	uint64_t differ = 0;
+
+	for (uint32_t i = 0; i < sizeof(*key) / sizeof(*a); i++)
+		differ |= a[i] ^ b[i];
+	return !differ;
+}
+
+/* Call with the flow's lock held: the copy is of one moment. */
+static __always_inline void tell(uint32_t kind, const struct vcc_key *key,
+				 const struct vcc_flow *flow, uint64_t now_us, uint32_t dupacks)
+{
+	bool trace = kind == EVENT_ACK;
+	void *ring = trace ? (void *)&traces : (void *)&events;
+	struct vcc_event *event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
+
+	if (!event) {
+		count(trace ? COUNT_TRACE_LOST : COUNT_EVENT_LOST);
+		return;
+	}
+	event->now_us = now_us;
+	event->kind = kind;
+	event->dupacks = dupacks;
+	event->key = *key;
+	event->flow = *flow;
+	bpf_ringbuf_submit(event, 0);
+}
+
+#endif

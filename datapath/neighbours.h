@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How frames reach the guest: learned from its own. */
+#ifndef VCC_NEIGHBOURS_H
+#define VCC_NEIGHBOURS_H
+
+#include <linux/if_ether.h>
+
+#include "maps.h"
+
+/* A frame of the guest: whoever answers it turns its addresses round. */
+static __noinline void neighbour_learn(struct __sk_buff *skb, const struct vcc_key *flow)
+{
+	struct vcc_neighbour_key key = { .vlan = flow->vlan };
+	struct vcc_neighbour neighbour;
+	struct ethhdr eth;
+
+	if (bpf_skb_load_bytes(skb, 0, &eth, sizeof(eth)))
+		return;
+	__builtin_memcpy(key.guest_addr, flow->guest_addr, sizeof(key.guest_addr));
+	__builtin_memcpy(neighbour.guest_mac, eth.h_source, ETH_ALEN);
+	__builtin_memcpy(neighbour.next_hop_mac, eth.h_dest, ETH_ALEN);
+	bpf_map_update_elem(&neighbours, &key, &neighbour, BPF_ANY);
+}
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Words, sums and headers as they stand in a frame: what rewrite.h and fack.h share. */
+#ifndef VCC_WIRE_H
+#define VCC_WIRE_H
+
+#include "parse.h"
+
+#define TCP_CHECK_OFF 16
+
+/* What replacing one 16-bit word adds to a one's complement sum (RFC 1624). */
+static __always_inline uint64_t sum_diff(__be16 from, __be16 to)
+{
+	return (uint16_t)~from + (uint64_t)to;
+}
+
+/* A sum of words as the kernel's helpers take it. */
+static __always_inline uint64_t sum_fold(uint64_t sum)
+{
+	return (sum & 0xffffffff) + (sum >> 32);
+}
+
+static __always_inline uint64_t sum_words(const __be16 *words, uint32_t count)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		sum += words[i];
+	return sum;
+}
+
+static __always_inline uint64_t sum_removed(const __be16 *words, uint32_t count)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		sum += (uint16_t)~words[i];
+	return sum;
+}
+
+/* An option of ours, as feedback.h lays it out. */
+struct our_option {
+	__be16 words[OPT_FACK_BYTES / 2];
+};
+
+static __always_inline void write_counters(__be16 words[3], const struct vcc_feedback *feedback)
+{
+	uint32_t ect0_bytes = feedback->ect0_bytes, ce_bytes = feedback->ce_bytes;
+
+	words[0] = bpf_htons((uint16_t)(ect0_bytes >> 8));
+	words[1] = bpf_htons((uint16_t)(ect0_bytes << 8 | (ce_bytes >> 16 & 0xff)));
+	words[2] = bpf_htons((uint16_t)ce_bytes);
+}
+
+static __always_inline struct our_option option_pack(const struct vcc_feedback *feedback)
+{
+	struct our_option option = { .words = { bpf_htons(KIND_PACK << 8 | OPT_PACK_BYTES) } };
+
+	write_counters(option.words + 1, feedback);
+	return option;
+}
+
+static __always_inline struct our_option option_hello(uint8_t hello)
+{
+	return (struct our_option){ .words = {
+					bpf_htons(KIND_EXPERIMENT << 8 | OPT_HELLO_BYTES),
+					bpf_htons(EXPERIMENT_ID),
+					bpf_htons((uint16_t)(OURS_VERSION << 8 | hello)),
+				    } };
+}
+
+static __always_inline struct our_option option_fack(const struct vcc_feedback *feedback)
+{
+	struct our_option option = { .words = {
+					 bpf_htons(KIND_EXPERIMENT << 8 | OPT_FACK_BYTES),
+					 bpf_htons(EXPERIMENT_ID),
+					 bpf_htons(OURS_VERSION << 8 | OURS_FACK),
+				     } };
+
+	write_counters(option.words + 3, feedback);
+	return option;
+}
+
+/* Give the IP header another ECN field and length. */
+static __always_inline long rewrite_ip(struct __sk_buff *skb, const struct frame *fr,
+				       uint8_t ip_ecn, uint16_t ip_length)
+{
+	if (fr->ipv6) {
+		/* Bits 4 and 5 of byte 1. No header checksum, but the device may have summed all.
+		 */
+		uint8_t byte = (fr->tos & ~0x30) | ip_ecn << 4;
+		__be16 length = bpf_htons(ip_length);
+		long err = bpf_skb_store_bytes(skb, fr->l3_off + 1, &byte, 1, BPF_F_RECOMPUTE_CSUM);
+
+		if (ip_length != fr->ip_length)
+			err |= bpf_skb_store_bytes(skb, fr->l3_off + 4, &length, 2,
+						   BPF_F_RECOMPUTE_CSUM);
+		return err;
+	}
+	/* All in one store: each helper call costs as much as the arithmetic. */
+	struct {
+		__be16 version_tos, length;
+		uint8_t between[6];
+		__be16 check;
+	} head;
+
+	_Static_assert(sizeof(head) == sizeof(fr->ipv4_head), "the first 12 bytes");
+	__builtin_memcpy(&head, fr->ipv4_head, sizeof(head));
+	uint64_t sum = (uint16_t)~head.check;
+	__be16 version_tos = head.version_tos;
+
+	((uint8_t *)&head)[1] = (fr->tos & ~3) | ip_ecn;
+	sum += sum_diff(version_tos, head.version_tos);
+	sum += sum_diff(head.length, bpf_htons(ip_length));
+	head.length = bpf_htons(ip_length);
+	sum = (sum & 0xffff) + (sum >> 16);
+	head.check = (__be16) ~(sum + (sum >> 16));
+	return bpf_skb_store_bytes(skb, fr->l3_off, &head, sizeof(head), 0);
+}
+
+#endif

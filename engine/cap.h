@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A ceiling on a flow's window, as snd_cwnd_clamp is in Linux (AC/DC, 3.4). */
+#ifndef VCC_CAP_H
+#define VCC_CAP_H
+
+#include "track.h"
+
+/* `granted_segs`, or what the operator's ceiling leaves of it; one at least. */
+VCC_INLINE uint32_t cap_segs(const struct vcc_flow *f, const struct vcc_params *p,
+			     uint32_t granted_segs)
+{
+	if (!p->cap_bytes && !p->cap_bytes_per_ms)
+		return granted_segs;
+	uint64_t cap_bytes = p->cap_bytes ? p->cap_bytes : UINT32_MAX;
+
+	if (p->cap_bytes_per_ms && f->srtt_us8) {
+		uint64_t by_rate = (uint64_t)p->cap_bytes_per_ms * (f->srtt_us8 >> 3) / 1000;
+
+		cap_bytes = by_rate < cap_bytes ? by_rate : cap_bytes;
+	}
+	return vcc_min(granted_segs, vcc_max((uint32_t)cap_bytes / f->mss_bytes, 1));
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * DCTCP with a priority beta from 0 to 1 (AC/DC, 3.4, equation 1): a mark cuts the window to
+ * cwnd * (1 - (alpha - alpha * beta / 2)). With beta 1 that is DCTCP.
+ */
+#ifndef VCC_CC_DCTCP_PRIORITY_H
+#define VCC_CC_DCTCP_PRIORITY_H
+
+#include "dctcp.h"
+
+VCC_INLINE void dctcp_priority_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion cause,
+					     const struct vcc_params *p)
+{
+	dctcp_on_congestion(cc, cause, p);
+	if (cause != CONGESTION_ECN)
+		return;
+	/* In one product, so that a beta of 1 rounds as DCTCP does. */
+	uint64_t share = cc->own[DCTCP_ALPHA] * (2 * BETA_ONE - vcc_min(p->beta_1024, BETA_ONE));
+	uint32_t cut_segs = dctcp_cut_segs(cc->cwnd_segs, share);
+
+	cc->ssthresh_segs = vcc_max(cc->cwnd_segs - cut_segs, vcc_max(p->window_floor_segs, 1));
+}
+
+#define dctcp_priority_init	   dctcp_init
+#define dctcp_priority_on_feedback dctcp_on_feedback
+#define dctcp_priority_on_ack	   dctcp_on_ack
+#define dctcp_priority_on_timeout  dctcp_on_timeout
+#define dctcp_priority_on_idle	   dctcp_on_idle
+
+#endif
+VCC_CC(dctcp_priority, "dctcp-priority", CC_CONTROLS | CC_ECN | CC_ECT_ALL, dctcp_priority)
