@@ -218,7 +218,7 @@ VCC_INLINE struct mark_news feedback_read(struct vcc_flow *f, const struct vcc_s
 	if (back && !newer)
 		return news; /* overtaken on its way */
 	if (back || repeated_bytes > REPEATED_BYTES) {
-		f->flags |= FLOW_FEEDBACK_LOST;
+		f->flags |= FLOW_FEEDBACK_LOST | FLOW_FEEDBACK_FALSE;
 		count_forged(f, a);
 		return news;
 	}
@@ -226,8 +226,11 @@ VCC_INLINE struct mark_news feedback_read(struct vcc_flow *f, const struct vcc_s
 	f->unreported_bytes = vcc_sub_floor0(f->unreported_bytes, ect0_bytes + ce_bytes);
 	if (newer)
 		f->feedback_ack = ack;
-	/* Whether its guest echoes ECE too will matter when it has gone. */
-	f->flags &= ~(uint32_t)FLOW_ECE_HEARD;
+	/*
+	 * A host that is busy sends its FACKs late: then this was no silence after all. Whether its
+	 * guest echoes ECE too will matter when it has gone.
+	 */
+	f->flags &= ~(uint32_t)(FLOW_FEEDBACK_LOST | FLOW_UNHEARD | FLOW_ECE_HEARD);
 	f->flags |= FLOW_FEEDBACK_HEARD;
 	/* A copy is no news, but its mark is. */
 	news.reported_bytes = vcc_sub_floor0(ect0_bytes, repeated_bytes) + ce_bytes;
@@ -285,20 +288,19 @@ VCC_INLINE bool fack_plausible(const struct vcc_flow *f, const struct vcc_segmen
 VCC_INLINE struct mark_news feedback_from_peer(struct vcc_flow *f, const struct vcc_segment *s,
 					       uint32_t acked_bytes, struct vcc_action *a)
 {
-	const uint32_t state = FLOW_FEEDBACK | FLOW_FEEDBACK_LOST;
-	bool reporting = (f->flags & state) == FLOW_FEEDBACK;
+	const uint32_t state = FLOW_FEEDBACK | FLOW_FEEDBACK_FALSE;
+	bool believed = (f->flags & state) == FLOW_FEEDBACK;
 	bool echo = (s->flags & TCP_ECE) && (f->flags & FLOW_ECN_FABRIC);
 
-	if (reporting && (s->options & (OPT_PACK | OPT_FACK))) {
+	if (believed && (s->options & (OPT_PACK | OPT_FACK))) {
 		struct mark_news news = feedback_read(f, s, a);
 
 		if (!(f->flags & FLOW_FEEDBACK_LOST))
 			return news;
-		reporting = false;
 	}
 	if (echo)
 		f->flags |= FLOW_ECE_HEARD;
-	if (reporting) {
+	if (believed && !(f->flags & FLOW_FEEDBACK_LOST)) {
 		feedback_missed(f, acked_bytes);
 		/* Until the first report, ECE is all that there is. */
 		if (f->flags & FLOW_FEEDBACK_HEARD)

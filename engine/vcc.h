@@ -165,7 +165,7 @@ enum vcc_flow_flag {
 	FLOW_HELLO_OFFERED = 1 << 19,  /* a SYN with our offer passed, from either side */
 	FLOW_FEEDBACK = 1 << 20,       /* the far end is under vcc: agreed in the handshake */
 	FLOW_FEEDBACK_HEARD = 1 << 21, /* it has reported */
-	FLOW_FEEDBACK_LOST = 1 << 22,  /* it no longer does, or said what cannot be: classic ECN */
+	FLOW_FEEDBACK_LOST = 1 << 22,  /* it is silent, or not believed: classic ECN */
 	FLOW_REPORT_DUE = 1 << 23,     /* receiver half: the counters moved since the last report */
 	FLOW_REPORT_CE = 1 << 24,      /* likewise, and some of it was marked */
 	FLOW_PEER_DCTCP = 1 << 25,     /* the peer itself is DCTCP (RFC 8257) */
@@ -173,6 +173,7 @@ enum vcc_flow_flag {
 	FLOW_UNHEARD = 1 << 27,	       /* nobody reports marks: data goes without ECT */
 	FLOW_PRODDED = 1 << 28,	    /* duplicate ACKs went to the guest, and nothing came since */
 	FLOW_WITHHOLDING = 1 << 29, /* an overdraft is being withheld from the window */
+	FLOW_FEEDBACK_FALSE = 1 << 30, /* it said what cannot be, and is not believed again */
 };
 
 /* What a congestion control owns: these, and nothing else of the flow. */

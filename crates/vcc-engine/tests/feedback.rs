@@ -370,6 +370,17 @@ fn a_far_end_that_falls_silent_is_given_up() {
     stream(&mut conn, 200, 201, reported);
     stream(&mut conn, 201, 4000, |_, ack| ack);
     assert!(conn.flow.has(sys::FLOW_FEEDBACK_LOST) && conn.flow.has(sys::FLOW_UNHEARD));
+    // It was only late: the counters have gone on while data was ECT, and say what was missed.
+    conn.flow.0.marks = 0;
+    let missed_bytes = conn.flow.unreported_bytes;
+    let received_bytes = 4000 * mss_bytes;
+    conn.send(received_bytes, mss_bytes);
+    let ect0_bytes = (conn.flow.heard.ect0_bytes + missed_bytes - mss_bytes) & COUNTER_MASK;
+    let late = conn.ack(received_bytes).pack(ect0_bytes, mss_bytes);
+    let action = conn.guest_gets(late);
+    assert_eq!((state(&conn), action.forged), (sys::FLOW_FEEDBACK_HEARD, 0));
+    assert_eq!(conn.flow.marks, 1);
+    assert!(is_ect0(&conn.send(received_bytes + mss_bytes, mss_bytes)));
 }
 
 #[test]

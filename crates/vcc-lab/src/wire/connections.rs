@@ -79,10 +79,14 @@ pub fn accept_all(
 }
 
 /// Gives the calling thread a table of open files of its own, which ends with it: how many files
-/// are open at a time is limited table by table, and not everybody may raise that limit.
+/// are open at a time is limited table by table, and not everybody may raise that limit. Of the
+/// files of others only the standard three are copied: a copy of a socket would keep it open.
 pub fn own_file_table() -> Result<()> {
-    // SAFETY: takes no pointers; no thread but this one is changed.
-    check(unsafe { libc::unshare(libc::CLONE_FILES) })
+    const FIRST: libc::c_uint = libc::STDERR_FILENO as libc::c_uint + 1;
+    let flags = libc::CLOSE_RANGE_UNSHARE as libc::c_int;
+    // SAFETY: takes no pointers; what it closes is open still in the table of the other threads,
+    // which own it.
+    check(unsafe { libc::close_range(FIRST, libc::c_uint::MAX, flags) })
         .map(drop)
         .doing(|| "give the receiver a table of files of its own".into())
 }
