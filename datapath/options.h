@@ -9,6 +9,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "abi.h"
+#include "sack.h"
 
 #define PARSED		  COUNT_MAX /* the frame is TCP and well-formed */
 #define OPTIONS_MAX_BYTES 40
@@ -61,12 +62,21 @@ struct option_walk {
 	bool is_signed;
 	uint64_t ours;
 	struct vcc_feedback feedback;
+	struct vcc_sack_block sack[2]; /* the first two: more say nothing of what came twice */
 };
 
 static __always_inline uint32_t be24(const struct option_walk *w, uint32_t at)
 {
 	return (uint32_t)w->bytes[at & 63] << 16 | (uint32_t)w->bytes[(at + 1) & 63] << 8 |
 	       w->bytes[(at + 2) & 63];
+}
+
+static __always_inline struct vcc_sack_block sack_block(const struct option_walk *w, uint32_t at)
+{
+	return (struct vcc_sack_block){
+		.left = (uint32_t)w->bytes[at & 63] << 24 | be24(w, at + 1),
+		.right = (uint32_t)w->bytes[(at + 4) & 63] << 24 | be24(w, at + 5),
+	};
 }
 
 /* `length` bytes of the options from `at`, a bit each. */
@@ -141,6 +151,9 @@ static int option_step(uint32_t index, struct option_walk *w)
 		w->options |= OPT_TIMESTAMPS;
 	} else if (kind == KIND_SACK && length >= 10) {
 		w->options |= OPT_SACK;
+		w->sack[0] = sack_block(w, at + 2);
+		if (length >= 18)
+			w->sack[1] = sack_block(w, at + 10);
 	} else if (kind == KIND_MD5 || kind == KIND_AO) {
 		w->is_signed = true;
 	} else if (kind == KIND_PACK || kind == KIND_EXPERIMENT) {
@@ -221,6 +234,7 @@ VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t len
 	s->wscale = w.wscale;
 	s->hello = w.hello;
 	s->feedback = w.feedback;
+	s->dsack_bytes = dsack_bytes(s->ack, w.sack[0], w.sack[1]);
 	if (w.options & OPT_MSS)
 		places->mss_off = TCP_HEADER_BYTES + w.mss_at;
 	if (w.options & OPT_WSCALE)

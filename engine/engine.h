@@ -117,7 +117,7 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 	restart_after_idle(f, p, s);
 	enum vcc_sent sent = track_sent(f, s);
 
-	f->guest_cwrs += !!(s->flags & TCP_CWR);
+	f->guest_cwrs += (s->flags & TCP_CWR) && f->guest_cwrs < UINT16_MAX;
 	note_fin(f, s->flags, FLOW_FIN_GUEST);
 	if (!is_managed(f))
 		return a;
@@ -139,9 +139,12 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 	return a;
 }
 
-VCC_INLINE struct vcc_cc_ack cc_ack(const struct vcc_flow *f, const struct vcc_segment *s,
-				    const struct ack_news *news, const struct mark_news *marks)
+VCC_INLINE struct vcc_cc_ack cc_ack(const struct vcc_flow *f, const struct vcc_params *p,
+				    const struct vcc_segment *s, const struct ack_news *news,
+				    const struct mark_news *marks)
 {
+	bool capped = f->cc.cwnd_segs >= cap_segs(f, p, CWND_MAX_SEGS);
+
 	return (struct vcc_cc_ack){
 		.acked_bytes = news->acked_bytes,
 		.reported_bytes = marks->reported_bytes,
@@ -151,7 +154,7 @@ VCC_INLINE struct vcc_cc_ack cc_ack(const struct vcc_flow *f, const struct vcc_s
 		.now_us = (uint32_t)s->now_us,
 		.snd_una = f->snd_una,
 		.snd_nxt = f->snd_nxt,
-		.window_limited = window_limited(f),
+		.window_limited = !capped && window_limited(f),
 	};
 }
 
@@ -160,7 +163,7 @@ VCC_INLINE void sender_on_marks(struct vcc_flow *f, const struct vcc_params *p,
 				const struct vcc_segment *s, const struct ack_news *news,
 				const struct mark_news *marks)
 {
-	struct vcc_cc_ack ack = cc_ack(f, s, news, marks);
+	struct vcc_cc_ack ack = cc_ack(f, p, s, news, marks);
 
 	cc_on_feedback(f->underlay, &f->cc, &ack);
 	f->marks += !!marks->marked_bytes;
@@ -177,8 +180,9 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 				  const struct mark_news *marks)
 {
 	reduction_end(f, s->ack);
+	undo_by_dsack(f, p, s->dsack_bytes);
 	sender_on_marks(f, p, s, news, marks);
-	loss_from_dupacks(f, p);
+	loss_from_dupacks(f, p, s);
 
 	uint32_t granted_segs;
 
@@ -189,7 +193,7 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 		granted_segs = news->delivered_bytes ? flight_segs + prr_segs(f, news) : 0;
 	} else {
 		if (news->acked_bytes && (f->ca_state == CA_OPEN || f->ca_state == CA_LOSS)) {
-			struct vcc_cc_ack ack = cc_ack(f, s, news, marks);
+			struct vcc_cc_ack ack = cc_ack(f, p, s, news, marks);
 
 			cc_on_ack(f->underlay, &f->cc, &ack);
 		}
@@ -199,8 +203,8 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 			granted_segs += bytes_to_segs_ceil(f, sacked_bytes(f));
 	}
 	/* A window that shrank onto the flight is full as well, though nothing can be sent. */
-	if (window_full(f))
-		note_flight(f);
+	if (window_full(f, false))
+		note_flight(f, false);
 	return cap_segs(f, p, vcc_min(granted_segs, CWND_MAX_SEGS)) * f->mss_bytes;
 }
 

@@ -33,7 +33,7 @@ VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, 
 	 * A guest that its window holds back cannot probe with new data and sends its tail again
 	 * (RFC 8985, 7.3). That is no loss; if it was one, duplicates or a timeout will tell.
 	 */
-	if (sent == SENT_TAIL_AGAIN)
+	if (sent == SENT_TAIL_AGAIN && f->dupacks < DUPACK_THRESHOLD)
 		return;
 	if (f->ca_state == CA_OPEN) {
 		reduction_begin(f, p, CONGESTION_LOSS);
@@ -41,12 +41,18 @@ VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, 
 	} else if (f->ca_state == CA_CWR) {
 		reduction_to_recovery(f);
 	}
+	undo_sent_again(f, s->payload_bytes);
 }
 
-/* RFC 5681, 3.2: the third duplicate ACK. */
-VCC_INLINE void loss_from_dupacks(struct vcc_flow *f, const struct vcc_params *p)
+/*
+ * RFC 5681, 3.2: the third duplicate ACK. A guest with SACK knows better (RFC 6675; RFC 8985, which
+ * learns how far segments overtake each other): what it takes for lost, it sends again, and until
+ * then its window stays shut.
+ */
+VCC_INLINE void loss_from_dupacks(struct vcc_flow *f, const struct vcc_params *p,
+				  const struct vcc_segment *s)
 {
-	if (f->dupacks < DUPACK_THRESHOLD)
+	if (f->dupacks < DUPACK_THRESHOLD || (s->options & OPT_SACK))
 		return;
 	if (f->ca_state == CA_OPEN)
 		reduction_begin(f, p, CONGESTION_LOSS);

@@ -8,7 +8,7 @@
 #define VCC_PRR_H
 
 #include "cc/cc.h"
-#include "track.h"
+#include "undo.h"
 
 /*
  * Begin a reduction. One a window of data (RFC 3168, 6.1.2): the next may begin only when
@@ -18,6 +18,10 @@ VCC_INLINE void reduction_begin(struct vcc_flow *f, const struct vcc_params *p,
 				enum vcc_congestion cause)
 {
 	VCC_LAW(f->ca_state == CA_OPEN);
+	if (cause == CONGESTION_LOSS)
+		undo_begin(f);
+	else
+		f->undo_segs = UNDO_NEVER;
 	f->prr_prior_segs = (uint16_t)vcc_min(f->cc.cwnd_segs, UINT16_MAX);
 	f->prr_delivered_bytes = 0;
 	f->prr_out_bytes = 0;
@@ -54,6 +58,7 @@ VCC_INLINE void timeout_begin(struct vcc_flow *f, uint32_t now_us)
 	else
 		f->reductions++;
 	f->ca_state = CA_LOSS;
+	f->undo_segs = UNDO_NEVER;
 	f->recover = f->snd_nxt;
 	f->dupacks = 0;
 	f->progress_us = now_us;

@@ -29,15 +29,25 @@ VCC_INLINE uint32_t sacked_bytes(const struct vcc_flow *f)
 	return vcc_min((uint32_t)f->dupacks * f->mss_bytes, flight_bytes(f));
 }
 
+#define TSO_WIN_DIVISOR 3u
+
 /* One past the last sequence number that a segment occupies. */
 VCC_INLINE uint32_t segment_end(const struct vcc_segment *s)
 {
 	return s->seq + s->payload_bytes + !!(s->flags & TCP_SYN) + !!(s->flags & TCP_FIN);
 }
 
-VCC_INLINE bool window_full(const struct vcc_flow *f)
+/*
+ * Does the guest use all of its window? A sender with TSO keeps a room below a third back until the
+ * next ACK (Linux: tcp_tso_should_defer with tcp_tso_win_divisor), and counts as limited by then.
+ * Else a small window could stay small for ever: 3 segments of 4 would be all that it ever sees.
+ */
+VCC_INLINE bool window_full(const struct vcc_flow *f, bool tso)
 {
-	return flight_bytes(f) + f->mss_bytes > f->cc.cwnd_segs * f->mss_bytes;
+	uint32_t cwnd_bytes = f->cc.cwnd_segs * f->mss_bytes;
+	uint32_t held_back_bytes = tso ? cwnd_bytes / TSO_WIN_DIVISOR : 0;
+
+	return flight_bytes(f) + vcc_max(held_back_bytes, f->mss_bytes) > cwnd_bytes;
 }
 
 /*
@@ -45,10 +55,10 @@ VCC_INLINE bool window_full(const struct vcc_flow *f)
  * Linux does (tcp_cwnd_validate): ACKs that come in a batch shrink the flight without telling
  * anything about what the guest would use.
  */
-VCC_INLINE void note_flight(struct vcc_flow *f)
+VCC_INLINE void note_flight(struct vcc_flow *f, bool tso)
 {
 	bool next_round = !seq_before(f->snd_una, f->round_end);
-	bool limited = window_full(f);
+	bool limited = window_full(f, tso);
 	bool more = flight_bytes(f) > f->flight_max_bytes && !(f->flags & FLOW_WINDOW_LIMITED);
 
 	if (!next_round && !limited && !more)
@@ -94,7 +104,7 @@ VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment
 		bool partly_again = s->seq != f->snd_nxt;
 
 		f->snd_nxt = end;
-		note_flight(f);
+		note_flight(f, s->seg_bytes);
 		if (partly_again) {
 			rtt_cancel(f);
 			return SENT_PARTLY_NEW;

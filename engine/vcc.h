@@ -79,6 +79,7 @@ struct vcc_segment {
 	uint32_t ack; /* valid where TCP_ACK is set */
 	uint32_t payload_bytes;
 	uint32_t seg_bytes;	      /* payload of each full segment of a super-segment; else 0 */
+	uint32_t dsack_bytes;	      /* of ours that came twice (RFC 2883), with OPT_SACK */
 	uint16_t window;	      /* the field as it stands in the header, unscaled */
 	uint16_t flags;		      /* enum vcc_tcp_flag */
 	uint16_t mss;		      /* value of the MSS option, where OPT_MSS */
@@ -238,11 +239,12 @@ struct vcc_flow {
 	uint32_t reductions;	  /* of the window, for ECN or loss */
 	uint32_t retransmissions; /* segments that the guest sent again */
 	uint32_t drops;		  /* segments that we dropped */
-	uint32_t guest_cwrs;	  /* segments on which the guest set CWR itself */
+	uint16_t guest_cwrs; /* segments on which the guest set CWR itself; stays at its maximum */
+	uint16_t undo_prior_segs; /* the window before the reductions that may be undone */
 	uint16_t policed;	  /* of the drops: data beyond the window; stays at its maximum */
 	uint16_t forged;	  /* options of ours that were not believed; likewise */
 	uint16_t mss_max_bytes;	  /* what the handshake allows mss_bytes to be */
-	uint16_t reserved;
+	uint16_t undo_segs; /* sent again in a recovery and not said to be in vain, or UNDO_NEVER */
 };
 
 enum vcc_mode {
@@ -272,7 +274,7 @@ struct vcc_params {
 	uint8_t trace;	    /* bool, for the shell: tell of each ACK */
 	uint16_t beta_1024; /* dctcp-priority's (AC/DC, equation 1): 0 to BETA_ONE */
 	uint8_t emit;	    /* bool: duplicate ACKs for a guest whose own timeout is far off */
-	uint8_t reserved;
+	uint8_t undo;	    /* bool: take a reduction back where DSACK says that nothing was lost */
 	uint32_t window_floor_segs;   /* a shown window never falls below; at least 1 */
 	uint32_t initial_window_segs; /* RFC 6928 */
 	uint32_t window_max_bytes;    /* windows up to this size are shown exactly */

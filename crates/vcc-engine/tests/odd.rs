@@ -33,6 +33,7 @@ fn random_segment(rng: &mut Rng, flow: &FlowState, now_us: u64) -> Segment {
         seq: number(rng, flow),
         ack: number(rng, flow),
         payload_bytes,
+        dsack_bytes: if rng.chance(100) { rng.range(1, 1 << 20) as u32 } else { 0 },
         seg_bytes: if payload_bytes > 8948 { rng.pick(&[1, 536, 1448, 65_535]) } else { 0 },
         window: rng.pick(&[0, 1, 100, 2048, u16::MAX]),
         flags,
@@ -57,6 +58,7 @@ fn random_params(rng: &mut Rng) -> Params {
         p.guest_ecn = rng.range(0, 2) as u8;
         p.prr = rng.range(0, 2) as u8;
         p.pace_push = rng.range(0, 2) as u8;
+        p.undo = rng.range(0, 2) as u8;
         p.window_floor_segs = rng.pick(&[0, 1, 2, 1000]);
         p.initial_window_segs = rng.pick(&[0, 1, 10, 65_535]);
         p.window_max_bytes = rng.pick(&[0, 1, 65_535, 2 << 20, 1 << 30, u32::MAX]);

@@ -39,6 +39,7 @@ fn options(vcc: &Vcc, mode: Mode) -> std::result::Result<AttachOptions, Refusal>
         options.guest_ecn = name.parse().map_err(refusal("guest_ecn"))?;
     }
     options.prr = vcc.prr.unwrap_or(options.prr);
+    options.undo = vcc.undo.unwrap_or(options.undo);
     options.pace_push = vcc.pace_push.unwrap_or(options.pace_push);
     if let Some(segs) = vcc.floor_segs {
         options.window_floor_segs = segs.get();
@@ -106,7 +107,7 @@ pub struct Observation {
     pub guest: usize,
     pub marks: u32,
     pub reductions: u32,
-    pub guest_cwrs: u32,
+    pub guest_cwrs: u16,
     pub retransmissions: u32,
     pub drops: u32,
     /// |cwnd - flight| / flight, one for each look at the flow within the window.

@@ -14,6 +14,8 @@ pub struct AttachOptions {
     /// Reduce the window by RFC 6937 instead of at once.
     pub prr: bool,
     /// Set PSH as a native sender of the underlay's bursts would.
+    /// Take a reduction back where DSACK says that nothing was lost.
+    pub undo: bool,
     pub pace_push: bool,
     /// Offer and accept feedback of marked bytes between two ends under vcc.
     pub feedback: bool,
@@ -52,6 +54,7 @@ impl Default for AttachOptions {
             mode: Mode::Enforce,
             guest_ecn: GuestEcn::Leave,
             prr: params.prr != 0,
+            undo: params.undo != 0,
             pace_push: params.pace_push != 0,
             feedback: params.feedback != 0,
             police: params.police != 0,
@@ -79,6 +82,7 @@ impl AttachOptions {
             mode: self.mode.number(),
             guest_ecn: self.guest_ecn.number(),
             prr: self.prr.into(),
+            undo: self.undo.into(),
             pace_push: self.pace_push.into(),
             feedback: self.feedback.into(),
             police: self.police.into(),

@@ -23,7 +23,7 @@ unsafe impl Plain for sys::vcc_neighbour_key {}
 /// The type must have no padding.
 pub(crate) unsafe trait Dense: Plain {}
 
-// SAFETY: its own `reserved` fills the only hole.
+// SAFETY: its bytes stand in fours before the words: there is no hole.
 unsafe impl Dense for sys::vcc_params {}
 // SAFETY: as above.
 unsafe impl Dense for sys::vcc_key {}

@@ -115,6 +115,7 @@ pub fn params(options: &AttachOptions) -> Params {
         mode: options.mode.number(),
         guest_ecn: options.guest_ecn.number(),
         prr: options.prr.into(),
+        undo: options.undo.into(),
         pace_push: options.pace_push.into(),
         feedback: options.feedback.into(),
         police: options.police.into(),

@@ -150,7 +150,10 @@ impl Mix {
         packet.window = self.random.pick(&[502, 502, 502, 502, 0, 1, 65_535, any]);
         packet.flags |= self.random.pick(&[0, 0, 0, ECE]);
         if missing_bytes > 0 && self.random.percent(30) {
-            let left = packet.ack.wrapping_add(MSS_BYTES as u32);
+            // Above what is acknowledged, or a segment that came twice.
+            let at = packet.ack.wrapping_add(MSS_BYTES as u32);
+            let back_bytes = self.random.pick(&[0, 0, 2, 3]) * MSS_BYTES as u32;
+            let left = at.wrapping_sub(back_bytes);
             let block = (left, left.wrapping_add(MSS_BYTES as u32));
             packet.options = [packet.options, options::nops(2), options::sack(&[block])].concat();
         }
@@ -247,6 +250,7 @@ fn mixed_traffic(underlay: &str, mode: Mode) {
     let unusual = AttachOptions {
         guest_ecn: GuestEcn::Override,
         prr: false,
+        undo: true,
         pace_push: false,
         feedback: false,
         window_max_bytes: 64 << 10,

@@ -32,6 +32,7 @@ const SCENARIOS: &[(&str, Scenario)] = named![
     marked_data,
     lost_segment_without_sack,
     lost_segment_with_sack,
+    segments_that_overtook_each_other,
     retransmissions,
     windows,
     odd_acknowledgements,
@@ -266,6 +267,35 @@ fn lost_segment_with_sack(c: &mut Conversation) {
     }
     c.again(7 * MSS, MSS_BYTES);
     c.ack_but(MSS, |_| {});
+    c.ack(ToGuest);
+    c.data(FromGuest, MSS_BYTES);
+    c.ack(ToGuest);
+}
+
+/// RFC 2883: below the acknowledgement (4.1), then within the second block (4.2), both sent again
+/// for nothing; and blocks that only look alike.
+fn segments_that_overtook_each_other(c: &mut Conversation) {
+    c.open();
+    for _ in 0..8 {
+        c.data(FromGuest, MSS_BYTES);
+    }
+    c.again(8 * MSS, MSS_BYTES);
+    c.again(4 * MSS, MSS_BYTES);
+    let end = c.connection.guest_next;
+    let at = |back_segs: u32| end.wrapping_sub(back_segs * MSS);
+    let blocks: [&[(u32, u32)]; 6] = [
+        &[(at(3), at(2))],
+        &[(at(4), at(3)), (at(2), at(1))],
+        &[(at(7), at(8))],
+        &[(at(8), at(7))],
+        &[(at(4), at(3)), (at(4), at(2))],
+        &[(at(8), at(7)), (at(4), at(2))],
+    ];
+    for blocks in blocks {
+        c.ack_but(4 * MSS, |p| {
+            p.options = [&p.options[..], &options::nops(2), &options::sack(blocks)].concat();
+        });
+    }
     c.ack(ToGuest);
     c.data(FromGuest, MSS_BYTES);
     c.ack(ToGuest);

@@ -109,7 +109,10 @@ impl Parsed {
             }
             (OPTION_SACK_PERMITTED, 2) => sys::OPT_SACK_PERMITTED,
             (OPTION_TIMESTAMPS, 10) => sys::OPT_TIMESTAMPS,
-            (OPTION_SACK, 10..) => sys::OPT_SACK,
+            (OPTION_SACK, 10..) => {
+                self.segment.dsack_bytes = self.dsack_bytes(&option[2..]);
+                sys::OPT_SACK
+            }
             (OPTION_PACK, _) => self.take_ours(option, here),
             (OPTION_EXPERIMENT, 4..) if option[2..4] == EXPERIMENT_NAME => {
                 self.take_ours(option, here)
@@ -117,6 +120,18 @@ impl Parsed {
             _ => 0,
         };
         self.segment.options |= said as u16;
+    }
+
+    /// RFC 2883, 4: the first block is of what is acknowledged, or of what is in the second.
+    fn dsack_bytes(&self, blocks: &[u8]) -> u32 {
+        let not_after = |a: u32, b: u32| b.wrapping_sub(a) as i32 >= 0;
+        let mut blocks = blocks.chunks_exact(8).map(|it| [read_u32(it, 0), read_u32(it, 4)]);
+        let [left, right] = blocks.next().expect("a block");
+        let is_inside = blocks
+            .next()
+            .is_some_and(|other| not_after(other[0], left) && not_after(right, other[1]));
+        let is_dsack = not_after(right, self.segment.ack) || is_inside;
+        if is_dsack && !not_after(right, left) { right.wrapping_sub(left) } else { 0 }
     }
 
     /// The last one of several counts.

@@ -25,6 +25,10 @@ struct Flags {
     #[arg(long)]
     no_prr: bool,
 
+    /// Take no reduction back where the peer says that nothing was lost (RFC 2883)
+    #[arg(long)]
+    no_undo: bool,
+
     /// Leave PSH as the guest sets it
     #[arg(long)]
     no_pace_push: bool,
@@ -95,6 +99,7 @@ impl Flags {
             mode: if self.shadow { Mode::Shadow } else { default.mode },
             guest_ecn: if self.override_guest_ecn { GuestEcn::Override } else { default.guest_ecn },
             prr: !self.no_prr,
+            undo: !self.no_undo,
             pace_push: !self.no_pace_push,
             feedback: !self.no_feedback,
             police: self.police,

@@ -15,6 +15,7 @@ pub struct Vcc {
     /// Reduce the window by RFC 6937 instead of at once.
     pub prr: Option<bool>,
     /// Set PSH as a native sender of the underlay's bursts would.
+    pub undo: Option<bool>,
     pub pace_push: Option<bool>,
     /// Priority of the flow: 1 is the highest (AC/DC, 3.4).
     pub beta: Option<Share>,

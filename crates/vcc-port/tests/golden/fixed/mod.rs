@@ -33,6 +33,7 @@ fn options(mode: Mode, feedback: bool) -> AttachOptions {
         mode,
         guest_ecn: GuestEcn::Leave,
         prr: true,
+        undo: true,
         pace_push: true,
         feedback,
         window_max_bytes: 2 << 20,

@@ -1,0 +1,166 @@
+//! Reductions for losses that were none (RFC 3708; RFC 4015, 3.2).
+
+mod common;
+
+use common::*;
+use vcc_engine::{Params, sys};
+
+fn state(conn: &Conn) -> u32 {
+    conn.flow.ca_state.into()
+}
+
+/// With SACK, twenty segments in flight in congestion avoidance.
+fn flying(change: impl Fn(&mut sys::vcc_params), isn: u32) -> Conn {
+    let mut conn = Conn::opened(params(change), isn, linux_syn(), linux_syn());
+    assert!(conn.flow.has(sys::FLOW_SACK));
+    conn.flow.0.cc.cwnd_segs = 20;
+    conn.flow.0.cc.ssthresh_segs = 10;
+    conn.send_segs(0, 20);
+    conn
+}
+
+fn said_twice(conn: &Conn, ack_segs: u32, segs: u32) -> Seg {
+    let mut segment = conn.ack(ack_segs * conn.mss()).sack();
+    segment.0.dsack_bytes = segs * conn.mss();
+    segment
+}
+
+fn windows(conn: &Conn) -> (u32, u32) {
+    (conn.cwnd(), conn.flow.cc.ssthresh_segs)
+}
+
+#[test]
+fn a_guest_with_sack_says_itself_what_is_lost() {
+    for isn in ISNS {
+        let mut conn = flying(|_| (), isn);
+        for _ in 0..10 {
+            conn.guest_gets(conn.ack(0).sack());
+        }
+        assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_OPEN, 0));
+        conn.send_segs(0, 1);
+        assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_RECOVERY, 1));
+    }
+}
+
+/// After duplicates it is no probe (RFC 8985, 7), even if it is the last in flight.
+#[test]
+fn a_tail_sent_again_after_duplicates_is_a_loss() {
+    let mut conn = flying(|_| (), 5);
+    for _ in 0..4 {
+        conn.guest_gets(conn.ack(0).sack());
+    }
+    conn.send_segs(19, 20);
+    assert_eq!(state(&conn), sys::CA_RECOVERY);
+}
+
+#[test]
+fn what_was_sent_again_in_vain_is_undone() {
+    for isn in ISNS {
+        // While it is still being repaired.
+        let mut conn = flying(|_| (), isn);
+        conn.send_segs(0, 2);
+        assert_eq!(windows(&conn).1, 10);
+        conn.guest_gets(said_twice(&conn, 10, 1));
+        assert_eq!(state(&conn), sys::CA_RECOVERY, "one of two");
+        conn.guest_gets(said_twice(&conn, 12, 1));
+        assert_eq!((state(&conn), windows(&conn)), (sys::CA_OPEN, (20, 20)));
+
+        // After it has ended.
+        let mut conn = flying(|_| (), isn);
+        conn.send_segs(0, 2);
+        conn.send_segs(20, 25);
+        conn.peer_ack_segs(25);
+        assert_eq!(state(&conn), sys::CA_OPEN);
+        assert!(conn.cwnd() < 12);
+        conn.send_segs(25, 26);
+        conn.guest_gets(said_twice(&conn, 26, 2));
+        assert_eq!(windows(&conn), (20, 20));
+        // Once: what comes twice later is no news.
+        conn.flow.0.cc.cwnd_segs = 7;
+        conn.guest_gets(said_twice(&conn, 26, 2));
+        assert_eq!(conn.cwnd(), 7);
+    }
+}
+
+#[test]
+fn what_was_lost_is_not() {
+    let lossy = |conn: &mut Conn| {
+        conn.send_segs(0, 2);
+        conn.send_segs(20, 25);
+        conn.peer_ack_segs(25);
+        conn.guest_gets(said_twice(conn, 25, 1));
+        windows(conn)
+    };
+    assert_eq!(lossy(&mut flying(|_| (), 5)).1, 10, "one of two was missing");
+    let mut off = flying(|p| p.undo = 0, 5);
+    lossy(&mut off);
+    off.guest_gets(said_twice(&off, 25, 1));
+    assert_eq!(windows(&off).1, 10, "not wanted");
+}
+
+#[test]
+fn a_mark_is_no_guess() {
+    let mut conn = flying(|_| (), 5);
+    conn.guest_gets(conn.ack(conn.mss()).ece());
+    assert_eq!(state(&conn), sys::CA_CWR);
+    // A loss within extends it.
+    conn.send_segs(1, 2);
+    assert_eq!(state(&conn), sys::CA_RECOVERY);
+    let ssthresh_segs = windows(&conn).1;
+    conn.guest_gets(said_twice(&conn, 5, 1));
+    assert_eq!((state(&conn), windows(&conn).1), (sys::CA_RECOVERY, ssthresh_segs));
+}
+
+#[test]
+fn a_timeout_is_not_undone() {
+    let mut conn = flying(|_| (), 5);
+    conn.send_segs(0, 1);
+    conn.wait_us(3_000_000).deadline();
+    conn.send_segs(0, 1);
+    assert_eq!(state(&conn), sys::CA_LOSS);
+    conn.guest_gets(said_twice(&conn, 1, 1));
+    assert_eq!(state(&conn), sys::CA_LOSS);
+    assert!(conn.cwnd() <= 2);
+}
+
+/// Segments that overtake each other cause one reduction after the other before the first DSACK.
+#[test]
+fn two_in_a_window_are_undone_together() {
+    let mut conn = flying(|_| (), 5);
+    conn.send_segs(0, 2);
+    conn.send_segs(20, 24);
+    conn.peer_ack_segs(24);
+    assert_eq!(state(&conn), sys::CA_OPEN);
+    conn.send_segs(24, 30);
+    conn.send_segs(24, 25);
+    assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_RECOVERY, 2));
+    conn.guest_gets(said_twice(&conn, 25, 2));
+    assert!(conn.cwnd() < 12);
+    conn.guest_gets(said_twice(&conn, 26, 1));
+    assert_eq!((state(&conn), windows(&conn)), (sys::CA_OPEN, (20, 20)));
+}
+
+/// A real loss, long ago, does not keep later ones from being undone, nor lend them its window.
+#[test]
+fn what_is_long_ago_is_forgotten() {
+    let mut conn = flying(|_| (), 5);
+    conn.send_segs(0, 1);
+    conn.send_segs(20, 24);
+    conn.peer_ack_segs(24);
+    for round in 0..5 {
+        conn.send_segs(24 + 10 * round, 34 + 10 * round);
+        conn.peer_ack_segs(34 + 10 * round);
+    }
+    let before = conn.cwnd();
+    assert!(before < 20);
+    conn.send_segs(74, 84);
+    conn.send_segs(74, 75);
+    assert_eq!(state(&conn), sys::CA_RECOVERY);
+    conn.guest_gets(said_twice(&conn, 80, 1));
+    assert_eq!((state(&conn), windows(&conn)), (sys::CA_OPEN, (before, before)));
+}
+
+#[test]
+fn undo_is_the_default() {
+    assert_eq!(Params::default().0.undo, 1);
+}
