@@ -5,8 +5,9 @@ set -eu
 
 # clang compiles the kernel's part and llvm-strip makes it small; libclang reads the engine's
 # headers; libbpf-dev and linux-libc-dev have the BPF headers; libelf and zlib are for the loader.
+# haproxy is what the lab compares with.
 packages='clang-16 llvm-16 clang-format-16 libclang1-16 libbpf-dev libelf-dev zlib1g-dev
-linux-libc-dev pkg-config iproute2 ethtool'
+linux-libc-dev pkg-config iproute2 ethtool haproxy'
 
 fail() {
 	echo "install-deps: $*" >&2

@@ -13,9 +13,9 @@ pub struct AttachOptions {
     pub guest_ecn: GuestEcn,
     /// Reduce the window by RFC 6937 instead of at once.
     pub prr: bool,
-    /// Set PSH as a native sender of the underlay's bursts would.
     /// Take a reduction back where DSACK says that nothing was lost.
     pub undo: bool,
+    /// Set PSH as a native sender of the underlay's bursts would.
     pub pace_push: bool,
     /// Offer and accept feedback of marked bytes between two ends under vcc.
     pub feedback: bool,

@@ -14,7 +14,7 @@ pub use resolve::Case;
 
 use crate::error::Result;
 use crate::fabric::Watch;
-use crate::hosts::Limits;
+use crate::hosts::{Family, HostForm, Limits};
 use crate::run::{Guest, Receivers, Scenario};
 use crate::translate::Translation;
 use file::{File, Group, IntervalUs};
@@ -123,6 +123,7 @@ impl Experiment {
         let phases = self.file.duration.phases.get();
         let mut guests = Vec::new();
         for (number, group) in case.groups.iter().enumerate() {
+            self.check_proxy(case, group)?;
             let place = field!["cases", case.spec, "guests", &group.name, "vcc"];
             let guest = Guest {
                 group: number,
@@ -131,6 +132,7 @@ impl Experiment {
                 tso: group.tso,
                 congestion_control: kernel_name(&group.congestion_control),
                 limits: limits(group),
+                proxy: group.proxy.as_deref().map(kernel_name),
                 phases: group.phases.map_or(0..phases, |[from, to]| from - 1..to),
                 translation: self.translation(&group.vcc, place)?,
             };
@@ -159,6 +161,21 @@ impl Experiment {
             },
             goodput_floor: case.goodput_floor,
         })
+    }
+
+    /// A proxy stands where vcc would, between a port and an uplink.
+    fn check_proxy(&self, case: &Case, group: &Group) -> Result<()> {
+        let text = match group.proxy {
+            None => return Ok(()),
+            Some(_) if self.file.hosts != HostForm::Veth => "needs hosts of the form 'veth'",
+            Some(_) if self.file.family != Family::Ipv4 => "needs IPv4",
+            Some(_) if group.vcc.mode != VccMode::Off => {
+                "stands where vcc would: choose one of them"
+            }
+            Some(_) => return Ok(()),
+        };
+        let place = field!["cases", case.spec, "guests", &group.name, "proxy"];
+        Err(Problem::new(place, text).at(&self.place, &self.source))
     }
 
     fn translation(&self, vcc: &Vcc, mut place: Vec<Step>) -> Result<Option<Translation>> {

@@ -8,10 +8,12 @@ mod limits;
 mod netns;
 mod parameters;
 mod program;
+mod proxy;
 mod tap;
 
 pub use limits::Limits;
 pub use netns::Netns;
+pub use proxy::Proxy;
 pub use tap::Tap;
 
 use crate::error::Result;
@@ -19,9 +21,10 @@ use crate::fabric::{HostId, mac_of};
 pub(crate) use parameters::quiet_ipv6;
 use program::ethtool;
 pub(crate) use program::{ip_batch, tc_batch};
+use proxy::Outside;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const GUEST_DEVICE: &str = "eth0";
 /// Room for the frames of a whole window while the emulator sleeps; the default is 500.
@@ -51,6 +54,8 @@ pub struct HostSpec {
     /// Whether the guest hands super-segments to its device, as Linux does by default.
     pub tso: bool,
     pub limits: Limits,
+    /// The congestion control of the TCP proxy in its way, if there is one.
+    pub proxy: Option<String>,
     /// Hosts that it talks to.
     pub peers: Vec<HostId>,
 }
@@ -73,7 +78,7 @@ impl Hosts {
             parameters::set_guest(guest, family, spec)?;
         }
         let taps = match form {
-            HostForm::Veth => wire_veths(&hypervisor, &guests)?,
+            HostForm::Veth => wire_veths(&hypervisor, &guests, specs)?,
             HostForm::Tap => guests
                 .iter()
                 .map(|guest| guest.inside(|| Tap::create(GUEST_DEVICE)))
@@ -89,6 +94,12 @@ impl Hosts {
                 }
                 HostForm::Tap => guest.inside(|| spec.limits.set_on_uplink(GUEST_DEVICE))?,
             }
+        }
+        for (host, spec) in specs.iter().enumerate() {
+            let Some(congestion_control) = &spec.proxy else { continue };
+            parameters::set_proxy(&hypervisor, spec, congestion_control)?;
+            let commands = proxied(host, address(family, host), spec);
+            hypervisor.inside(|| ip_batch("the hypervisor", &commands))?;
         }
         let mut hosts = Self { form, family, hypervisor, guests, taps, drops_at_start: 0 };
         hosts.drops_at_start = hosts.drops_so_far()?;
@@ -106,6 +117,13 @@ impl Hosts {
     /// The namespace of the ports, and the port of a host, where it has one.
     pub fn port(&self, host: HostId) -> Option<(&Netns, String)> {
         (self.form == HostForm::Veth).then(|| (&self.hypervisor, port_name(host)))
+    }
+
+    /// Starts the proxy in the way of a host, which connects to `to` in its stead. The host must
+    /// have been made with one.
+    pub fn start_proxy(&self, host: HostId, to: SocketAddr) -> Result<Proxy> {
+        let outside = Outside { address: self.address(host), device: &uplink_name(host) };
+        Proxy::start(&self.hypervisor, host, &outside, to)
     }
 
     pub fn taps(&self) -> &[Tap] {
@@ -158,16 +176,23 @@ fn port_name(host: HostId) -> String {
 }
 
 /// Between guest and emulator: veth pair, bridge, uplink, all in the hypervisor's namespace.
-fn wire_veths(hypervisor: &Netns, guests: &[Netns]) -> Result<Vec<Tap>> {
+fn wire_veths(hypervisor: &Netns, guests: &[Netns], specs: &[HostSpec]) -> Result<Vec<Tap>> {
     let mut commands = String::new();
-    for (host, guest) in guests.iter().enumerate() {
+    for (host, (guest, spec)) in guests.iter().zip(specs).enumerate() {
         let (port, uplink) = (port_name(host), uplink_name(host));
         let (mac, namespace) = (mac_text(host), guest.path());
         let _ = writeln!(
             commands,
             "link add {port} type veth peer name {GUEST_DEVICE} address {mac} netns {namespace}\n\
-             link add bridge{host} type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n\
-             link set {uplink} txqueuelen {UPLINK_QUEUE_FRAMES}\n\
+             link set {uplink} txqueuelen {UPLINK_QUEUE_FRAMES}"
+        );
+        // What a proxy stands between is not joined.
+        if spec.proxy.is_some() {
+            continue;
+        }
+        let _ = writeln!(
+            commands,
+            "link add bridge{host} type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n\
              link set {uplink} master bridge{host} up\n\
              link set {port} master bridge{host} up\n\
              link set bridge{host} up"
@@ -179,6 +204,23 @@ fn wire_veths(hypervisor: &Netns, guests: &[Netns]) -> Result<Vec<Tap>> {
         ip_batch("the hypervisor", &commands)?;
         Ok(taps)
     })
+}
+
+/// The guest's address and neighbours on its uplink, and a network of the guest's own.
+fn proxied(host: HostId, own: IpAddr, spec: &HostSpec) -> String {
+    let (port, uplink, mac) = (port_name(host), uplink_name(host), mac_text(host));
+    let (inside, bits) = (proxy::proxy_address(host), proxy::PREFIX_BITS);
+    let mut commands = format!(
+        "link set {uplink} address {mac} up\n\
+         addr add {own}/16 dev {uplink}\n\
+         addr add {inside}/{bits} dev {port}\n\
+         link set {port} up\n"
+    );
+    for &peer in &spec.peers {
+        let (to, mac) = (address(Family::Ipv4, peer), mac_text(peer));
+        let _ = writeln!(commands, "neigh add {to} lladdr {mac} dev {uplink} nud permanent");
+    }
+    commands
 }
 
 /// Addresses, neighbours and offloads; runs inside the guest.
@@ -197,6 +239,10 @@ fn start_guest(host: HostId, family: Family, spec: &HostSpec) -> Result<()> {
     for &peer in &spec.peers {
         let (to, mac) = (address(family, peer), mac_text(peer));
         let _ = writeln!(commands, "neigh add {to} lladdr {mac} dev {GUEST_DEVICE} nud permanent");
+    }
+    if spec.proxy.is_some() {
+        let (own, bits) = (proxy::guest_address(host), proxy::PREFIX_BITS);
+        let _ = writeln!(commands, "addr add {own}/{bits} dev {GUEST_DEVICE}");
     }
     let place = host_name(host);
     ip_batch(&place, &commands)?;

@@ -25,6 +25,21 @@ pub(crate) fn quiet_ipv6(namespace: &Netns) -> Result<()> {
     namespace.set(&existing(QUIET_IPV6))
 }
 
+/// Of the hypervisor, whose own TCP a proxy uses; as the guests', but with ECN.
+pub(super) fn set_proxy(
+    hypervisor: &Netns,
+    spec: &HostSpec,
+    congestion_control: &str,
+) -> Result<()> {
+    hypervisor.set(&[
+        ("ipv4/tcp_congestion_control", congestion_control),
+        ("ipv4/tcp_ecn", "1"),
+        ("ipv4/tcp_ecn_fallback", "0"),
+        ("ipv4/tcp_sack", if spec.sack { "1" } else { "0" }),
+        ("ipv4/tcp_no_metrics_save", "1"),
+    ])
+}
+
 pub(super) fn set_guest(guest: &Netns, family: Family, spec: &HostSpec) -> Result<()> {
     let flag = |on: bool| if on { "1" } else { "0" };
     guest.set(&[

@@ -14,6 +14,7 @@ pub fn guest() -> Guest {
         tso: true,
         congestion_control: "reno".into(),
         limits: Limits::default(),
+        proxy: None,
         phases: 0..1,
         translation: None,
     }

@@ -16,6 +16,8 @@ pub struct Guest {
     /// By the kernel's name for it.
     pub congestion_control: String,
     pub limits: Limits,
+    /// The congestion control of the TCP proxy in its way, if there is one.
+    pub proxy: Option<String>,
     /// In which it sends; 0 is the first.
     pub phases: Range<u32>,
     pub translation: Option<Translation>,
@@ -24,7 +26,9 @@ pub struct Guest {
 impl Guest {
     /// Whether the fabric sees ECN from it.
     pub fn fabric_ecn(&self) -> bool {
-        self.ecn || self.translation.as_ref().is_some_and(Translation::gives_ecn)
+        self.ecn
+            || self.proxy.is_some()
+            || self.translation.as_ref().is_some_and(Translation::gives_ecn)
     }
 
     /// How much of the measured time it sends.
@@ -108,6 +112,7 @@ impl Scenario {
             sack: self.sack,
             tso: guest.tso,
             limits: guest.limits.clone(),
+            proxy: guest.proxy.clone(),
             peers: vec![peer],
         });
         let receivers = topology.receivers.iter().map(|receiver| HostSpec {
@@ -115,6 +120,7 @@ impl Scenario {
             sack: self.sack,
             tso: true,
             limits: Limits::default(),
+            proxy: None,
             peers: (0..self.guests.len()).filter(|&i| topology.peers[i] == *receiver).collect(),
         });
         senders.chain(receivers).collect()
@@ -136,6 +142,7 @@ impl Scenario {
             receiver,
             pattern: guest.pattern,
             congestion_control: guest.congestion_control.clone(),
+            is_proxied: guest.proxy.is_some(),
             has_route_cwnd: guest.limits.cwnd_segs.is_some(),
             joins_at_ns: bound_ns(&plan, guest.phases.start, 0),
             leaves_at_ns: bound_ns(&plan, guest.phases.end, self.phases),

@@ -8,6 +8,7 @@ use crate::hosts::{Family, HostForm, Limits};
 use crate::traffic::Pattern;
 use crate::translate::Translation;
 use std::path::Path;
+use std::process::Command;
 use vcc_port::testing::{can_attach, skip};
 
 /// Two guests, the first with ECN, and a queue that marks and drops.
@@ -19,6 +20,7 @@ fn scenario() -> Scenario {
         tso: ecn,
         congestion_control: "reno".into(),
         limits: Limits::default(),
+        proxy: None,
         phases: 0..2,
         translation: None,
     };
@@ -136,6 +138,18 @@ fn a_guest_is_held_to_its_limits() {
     let bps = data.flows[0].received_bytes() as f64 * 8.0 / scenario.measured_s();
     assert!(bps < 2_000_000.0 * 1.1, "{bps}");
     assert!(data.flows[1].samples.iter().all(|sample| sample.cwnd_segs <= 4));
+}
+
+/// The proxy speaks ECN in its place, and the payload arrives as it was sent.
+#[test]
+fn a_proxy_stands_in_a_guests_way() {
+    if Command::new("haproxy").arg("-v").output().is_err() {
+        return skip("no haproxy");
+    }
+    let mut scenario = scenario();
+    scenario.guests[1].proxy = Some("reno".into());
+    let Some(data) = run_soundly(&scenario) else { return };
+    assert!(data.emulator.ect[1].is_capable());
 }
 
 /// A ping-pong beside a flow that fills the queue waits in it; each answer takes a base RTT at least.

@@ -58,6 +58,7 @@ mod tests {
             receiver: 1,
             pattern: Pattern::Bulk,
             congestion_control: "reno".into(),
+            is_proxied: false,
             has_route_cwnd: false,
             joins_at_ns,
             leaves_at_ns,

@@ -9,7 +9,7 @@ use super::socket::{accept, connect, limit_unsent};
 use super::tcp_info::TcpInfo;
 use super::{FlowSpec, Pattern};
 use crate::error::{Doing, Error, Result};
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, Proxy};
 use crate::system::now_ns;
 use socket2::Socket;
 use std::io::{ErrorKind, Read, Write};
@@ -28,6 +28,7 @@ pub(super) struct Flow {
     stream: Stream,
     sender: Socket,
     receiver: Socket,
+    _proxy: Option<Proxy>,
     is_sending: bool,
     sent_bytes: u64,
     received_bytes: u64,
@@ -54,6 +55,8 @@ impl Flow {
         if spec.has_route_cwnd {
             route_cwnd::make_known(guest, listener, to, &spec.congestion_control)?;
         }
+        let proxy = spec.is_proxied.then(|| hosts.start_proxy(spec.sender, to)).transpose()?;
+        let to = proxy.as_ref().map_or(to, Proxy::address);
         let sender = guest.inside(|| connect(to, &spec.congestion_control))?;
         let receiver = accept(listener)?;
         if spec.leaves_at_ns.is_some() {
@@ -71,6 +74,7 @@ impl Flow {
             stream: Stream::new(seed, number),
             sender,
             receiver,
+            _proxy: proxy,
             is_sending: false,
             sent_bytes: 0,
             received_bytes: 0,

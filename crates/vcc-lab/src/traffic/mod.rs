@@ -52,6 +52,8 @@ pub struct FlowSpec {
     pub receiver: HostId,
     pub pattern: Pattern,
     pub congestion_control: String,
+    /// A TCP proxy stands in its way.
+    pub is_proxied: bool,
     /// The sender's route says how large cwnd may become.
     pub has_route_cwnd: bool,
     /// With the others, before the window, if left out.

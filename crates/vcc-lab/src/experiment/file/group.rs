@@ -21,6 +21,10 @@ pub struct Group {
     /// The hypervisor lets no more than this leave the guest's port.
     #[serde(default)]
     pub rate_limit_mbps: Option<Mbps>,
+    /// A TCP proxy in the hypervisor ends the guest's connections and makes its own, with ECN and
+    /// this congestion control.
+    #[serde(default)]
+    pub proxy: Option<String>,
     /// The guest lets its own window grow no larger.
     #[serde(default)]
     pub cwnd_clamp_segs: Option<Segs>,

@@ -14,8 +14,9 @@ pub struct Vcc {
     pub guest_ecn: Option<String>,
     /// Reduce the window by RFC 6937 instead of at once.
     pub prr: Option<bool>,
-    /// Set PSH as a native sender of the underlay's bursts would.
+    /// Take a reduction back where DSACK says that nothing was lost.
     pub undo: Option<bool>,
+    /// Set PSH as a native sender of the underlay's bursts would.
     pub pace_push: Option<bool>,
     /// Priority of the flow: 1 is the highest (AC/DC, 3.4).
     pub beta: Option<Share>,
