@@ -18,7 +18,7 @@ pub use tap::Tap;
 
 use crate::error::Result;
 use crate::fabric::{HostId, mac_of};
-pub(crate) use parameters::quiet_ipv6;
+pub(crate) use parameters::{quiet_ipv6, set_proxy};
 use program::ethtool;
 pub(crate) use program::{ip_batch, tc_batch};
 use proxy::Outside;
@@ -97,7 +97,7 @@ impl Hosts {
         }
         for (host, spec) in specs.iter().enumerate() {
             let Some(congestion_control) = &spec.proxy else { continue };
-            parameters::set_proxy(&hypervisor, spec, congestion_control)?;
+            set_proxy(&hypervisor, spec.sack, congestion_control)?;
             let commands = proxied(host, address(family, host), spec);
             hypervisor.inside(|| ip_batch("the hypervisor", &commands))?;
         }
@@ -123,7 +123,7 @@ impl Hosts {
     /// have been made with one.
     pub fn start_proxy(&self, host: HostId, to: SocketAddr) -> Result<Proxy> {
         let outside = Outside { address: self.address(host), device: &uplink_name(host) };
-        Proxy::start(&self.hypervisor, host, &outside, to)
+        Proxy::start(&self.hypervisor, proxy::listens_at(host), Some(&outside), to)
     }
 
     pub fn taps(&self) -> &[Tap] {

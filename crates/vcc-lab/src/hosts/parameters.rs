@@ -26,16 +26,12 @@ pub(crate) fn quiet_ipv6(namespace: &Netns) -> Result<()> {
 }
 
 /// Of the hypervisor, whose own TCP a proxy uses; as the guests', but with ECN.
-pub(super) fn set_proxy(
-    hypervisor: &Netns,
-    spec: &HostSpec,
-    congestion_control: &str,
-) -> Result<()> {
+pub(crate) fn set_proxy(hypervisor: &Netns, sack: bool, congestion_control: &str) -> Result<()> {
     hypervisor.set(&[
         ("ipv4/tcp_congestion_control", congestion_control),
         ("ipv4/tcp_ecn", "1"),
         ("ipv4/tcp_ecn_fallback", "0"),
-        ("ipv4/tcp_sack", if spec.sack { "1" } else { "0" }),
+        ("ipv4/tcp_sack", if sack { "1" } else { "0" }),
         ("ipv4/tcp_no_metrics_save", "1"),
     ])
 }

@@ -1,7 +1,7 @@
 //! A TCP proxy in the hypervisor, in the way of a guest: what an operator can do without vcc. It
 //! ends the guest's connections and makes its own, with ECN, in the guest's place.
 
-use super::{Netns, host_name};
+use super::Netns;
 use crate::error::{Doing, Error, Result};
 use crate::fabric::HostId;
 use crate::system::check;
@@ -36,10 +36,15 @@ pub(super) fn guest_address(host: HostId) -> Ipv4Addr {
     Ipv4Addr::new(10, 79, high, low)
 }
 
-/// Where the proxy's own connections begin: the guest's address, on the device of its uplink.
+/// Where the proxy's own connections begin, if that is not the kernel's choice.
 pub(super) struct Outside<'a> {
     pub address: IpAddr,
     pub device: &'a str,
+}
+
+/// Where a proxy in a guest's way listens.
+pub(super) fn listens_at(host: HostId) -> SocketAddr {
+    SocketAddr::new(proxy_address(host).into(), PORT)
 }
 
 /// Runs until it is dropped, or until the thread that started it ends.
@@ -49,13 +54,21 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    pub(super) fn start(
+    /// Between who connects to `address` and `to`. Many connections need many open files.
+    pub(crate) fn on_the_way(
         hypervisor: &Netns,
-        host: HostId,
-        outside: &Outside,
+        address: SocketAddr,
         to: SocketAddr,
     ) -> Result<Self> {
-        let address = SocketAddr::new(proxy_address(host).into(), PORT);
+        Self::start(hypervisor, address, None, to)
+    }
+
+    pub(super) fn start(
+        hypervisor: &Netns,
+        address: SocketAddr,
+        outside: Option<&Outside>,
+        to: SocketAddr,
+    ) -> Result<Self> {
         let namespace = hypervisor.path();
         let namespace = File::open(&namespace).doing(|| format!("open {namespace}"))?;
         let mut command = Command::new(PROGRAM);
@@ -82,7 +95,7 @@ impl Proxy {
         stdin
             .map_or(Ok(()), |mut stdin| stdin.write_all(configuration.as_bytes()))
             .doing(|| format!("pass its configuration to {PROGRAM}"))?;
-        proxy.wait(hypervisor, host)?;
+        proxy.wait(hypervisor)?;
         Ok(proxy)
     }
 
@@ -92,15 +105,15 @@ impl Proxy {
     }
 
     /// Until it listens.
-    fn wait(&mut self, hypervisor: &Netns, host: HostId) -> Result<()> {
+    fn wait(&mut self, hypervisor: &Netns) -> Result<()> {
         let begun = Instant::now();
         while !hypervisor.inside(|| is_listening(self.address))? {
             let ended = self.process.try_wait().doing(|| format!("look after {PROGRAM}"))?;
             if ended.is_some() || begun.elapsed() > STARTS_WITHIN {
                 return Err(Error::Program {
                     program: PROGRAM.into(),
-                    place: host_name(host),
-                    output: "does not listen".into(),
+                    place: "the hypervisor".into(),
+                    output: format!("it does not listen at {}", self.address),
                 });
             }
             thread::sleep(LOOK_AGAIN);
@@ -116,12 +129,14 @@ impl Drop for Proxy {
     }
 }
 
-fn configuration(address: SocketAddr, outside: &Outside, to: SocketAddr) -> String {
-    let Outside { address: own, device } = outside;
+fn configuration(address: SocketAddr, outside: Option<&Outside>, to: SocketAddr) -> String {
+    let source = outside.map_or(String::new(), |Outside { address, device }| {
+        format!("source {address} interface {device}")
+    });
     format!(
         "defaults\n mode tcp\n timeout connect {TIMEOUT}\n timeout client {TIMEOUT}\n \
          timeout server {TIMEOUT}\n\
-         listen guest\n bind {address}\n server receiver {to} source {own} interface {device}\n"
+         listen guest\n bind {address}\n server receiver {to} {source}\n"
     )
 }
 

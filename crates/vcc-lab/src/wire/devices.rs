@@ -1,8 +1,8 @@
 //! Two guests of one hypervisor: veth, bridge, veth.
 
 use crate::error::Result;
-use crate::hosts::{Limits, Netns, ip_batch, quiet_ipv6, tc_batch};
-use std::net::{IpAddr, Ipv4Addr};
+use crate::hosts::{Limits, Netns, Proxy, ip_batch, quiet_ipv6, set_proxy, tc_batch};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 const GUEST_DEVICE: &str = "eth0";
 const NETWORK_BITS: u32 = 24;
@@ -43,13 +43,17 @@ impl Place {
 pub struct Wire {
     hypervisor: Netns,
     guests: [Netns; 2],
+    sack: bool,
 }
 
 impl Wire {
     /// Offloads are as the kernel has them: super-segments pass whole.
     pub fn create(sack: bool) -> Result<Self> {
-        let wire =
-            Self { hypervisor: Netns::create()?, guests: [Netns::create()?, Netns::create()?] };
+        let wire = Self {
+            hypervisor: Netns::create()?,
+            guests: [Netns::create()?, Netns::create()?],
+            sack,
+        };
         for namespace in wire.guests.iter().chain([&wire.hypervisor]) {
             quiet_ipv6(namespace)?;
             namespace.set(&[
@@ -100,6 +104,16 @@ impl Wire {
     /// From the next connection on.
     pub fn set_ecn(&self, place: Place, on: bool) -> Result<()> {
         self.guest(place).set(&[("ipv4/tcp_ecn", if on { "1" } else { "0" })])
+    }
+
+    /// A proxy in the way from the sender to the receiver: it is what the sender has to connect to.
+    pub fn proxy(&self, congestion_control: &str, to: SocketAddr) -> Result<Proxy> {
+        set_proxy(&self.hypervisor, self.sack, congestion_control)?;
+        Proxy::on_the_way(
+            &self.hypervisor,
+            SocketAddr::new(HYPERVISOR_ADDRESS.into(), to.port()),
+            to,
+        )
     }
 
     /// Holds back what leaves the sender's host, as long as the value lives.

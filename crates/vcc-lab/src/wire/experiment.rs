@@ -37,6 +37,8 @@ pub(super) struct Treatment {
     pub sender: End,
     pub receiver: End,
     pub rate_limit_bps: Option<u64>,
+    /// The congestion control of a TCP proxy in the way.
+    pub proxy: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -131,6 +133,7 @@ fn treatment(treatment: &file::Treatment, place: Vec<Step>) -> Checked<Treatment
         sender: end(&treatment.sender, "sender")?,
         receiver: end(&treatment.receiver, "receiver")?,
         rate_limit_bps: treatment.rate_limit_mbps.map(file::LimitMbps::bps),
+        proxy: treatment.proxy.clone(),
     })
 }
 

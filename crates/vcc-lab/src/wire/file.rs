@@ -79,6 +79,8 @@ pub(super) struct Treatment {
     pub receiver: End,
     /// A token bucket of this rate on what leaves the sender's host.
     pub rate_limit_mbps: Option<LimitMbps>,
+    /// A TCP proxy in the hypervisor with this congestion control and ECN.
+    pub proxy: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

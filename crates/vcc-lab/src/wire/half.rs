@@ -7,6 +7,7 @@ use super::meter::{Reading, Usage};
 use super::traffic::{self, Progress};
 use super::translated::Attached;
 use crate::error::{Error, Result};
+use crate::hosts::Proxy;
 use crate::interrupt;
 use crate::system::now_ns;
 use std::net::SocketAddr;
@@ -62,7 +63,10 @@ pub fn run(
         (Place::Receiver, treatment.receiver.translation.as_ref()),
     ];
     let attached = Attached::attach(wire, vcc)?;
-    let mut half = measure(wire, case, times, &attached, tick)?;
+    let to = SocketAddr::new(Place::Receiver.address(), PORT);
+    let proxy = treatment.proxy.as_ref().map(|name| wire.proxy(name, to)).transpose()?;
+    let to = proxy.as_ref().map_or(to, Proxy::address);
+    let mut half = measure(wire, to, case, times, &attached, tick)?;
     let wanted_bytes = case.demand.bytes_per_s(case.flows).map(|rate| rate * half.seconds);
     half.doubts.extend(doubts(&half, wanted_bytes));
     Ok(half)
@@ -74,8 +78,10 @@ pub struct Times {
     pub measured: Duration,
 }
 
+/// The sender connects to `to`.
 fn measure(
     wire: &Wire,
+    to: SocketAddr,
     case: &Case,
     times: Times,
     attached: &Attached,
@@ -86,7 +92,6 @@ fn measure(
     // Each is moved to the end that speaks, so that whoever listens notices when it has failed.
     let (ready, is_ready) = mpsc::channel();
     let (connected, is_connected) = mpsc::channel();
-    let to = SocketAddr::new(Place::Receiver.address(), PORT);
     let receive = move || {
         own_file_table()?;
         let _ = pin_to_cpu(RECEIVER_CPU);

@@ -221,6 +221,12 @@ with.sender.vcc = { mode = "enforce", underlay = "dctcp" }
 name = "limit"
 flows = 2
 with.rate_limit_mbps = 50
+[[cases]]
+name = "proxy"
+flows = 3
+bursts = { bytes = 20000, every_ms = 50 }
+without.receiver.ecn = true
+with = { proxy = "reno", receiver.ecn = true }
 "#;
 
     fn run_case(name: &str) -> Option<(RunReport, Report)> {
@@ -256,6 +262,18 @@ with.rate_limit_mbps = 50
         let doubts = doubts_of_translation(&run);
         assert!(doubts.len() == 1 && doubts[0].contains("0 of 5 flows"), "{:?}", run.reasons);
         assert!(!run.valid && !report.valid);
+    }
+
+    /// All that is sent passes it, and ends with the half.
+    #[test]
+    fn a_proxy_passes_everything_on() {
+        if std::process::Command::new("haproxy").arg("-v").output().is_err() {
+            return vcc_port::testing::skip("no haproxy");
+        }
+        let Some((run, _)) = run_case("proxy") else { return };
+        let (without, with) =
+            (run.metrics["goodput_without_mbps"], run.metrics["goodput_with_mbps"]);
+        assert!(without > 0.0 && with > 0.0, "{without} {with}");
     }
 
     #[test]
