@@ -16,12 +16,12 @@
 #include "base.h"
 
 /*
- * A holder is done in 50 ns, or some hundred while it is traced; so many tries take some
- * milliseconds: longer than an interrupt does, or than a virtual CPU stays away that others want
+ * A holder is done in 50 ns, or some hundred while it is traced; so many tries take half
+ * a millisecond: longer than an interrupt does, or than a virtual CPU stays away that others want
  * too. Where even that is not enough (a kernel with PREEMPT_RT may put a holder aside), the segment
  * passes as it is.
  */
-#define LOCK_TRIES_MAX (1 << 16)
+#define LOCK_TRIES_MAX (1 << 14)
 
 enum lock_state {
 	LOCK_FREE = 0,

@@ -152,8 +152,7 @@ static int option_step(uint32_t index, struct option_walk *w)
 	} else if (kind == KIND_SACK && length >= 10) {
 		w->options |= OPT_SACK;
 		w->sack[0] = sack_block(w, at + 2);
-		if (length >= 18)
-			w->sack[1] = sack_block(w, at + 10);
+		w->sack[1] = length >= 18 ? sack_block(w, at + 10) : (struct vcc_sack_block){};
 	} else if (kind == KIND_MD5 || kind == KIND_AO) {
 		w->is_signed = true;
 	} else if (kind == KIND_PACK || kind == KIND_EXPERIMENT) {

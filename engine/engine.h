@@ -75,6 +75,7 @@ VCC_INLINE void restart_after_idle(struct vcc_flow *f, const struct vcc_params *
 	if (!s->payload_bytes || flight_bytes(f) || f->ca_state != CA_OPEN ||
 	    elapsed_us(f->progress_us, (uint32_t)s->now_us) < rto_us(f, p->rto_min_us))
 		return;
+	undo_forbid(f);
 	cc_on_idle(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
 }
 
@@ -115,6 +116,7 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 	}
 
 	restart_after_idle(f, p, s);
+	undo_sent_again(f, s);
 	enum vcc_sent sent = track_sent(f, s);
 
 	f->guest_cwrs += (s->flags & TCP_CWR) && f->guest_cwrs < UINT16_MAX;
@@ -167,7 +169,11 @@ VCC_INLINE void sender_on_marks(struct vcc_flow *f, const struct vcc_params *p,
 
 	cc_on_feedback(f->underlay, &f->cc, &ack);
 	f->marks += !!marks->marked_bytes;
-	if (marks->marked_bytes && f->ca_state == CA_OPEN)
+	if (!marks->marked_bytes)
+		return;
+	/* A reduction that is under way answers the mark as well, and so it stands. */
+	undo_forbid(f);
+	if (f->ca_state == CA_OPEN)
 		reduction_begin(f, p, marks->precise ? CONGESTION_ECN : CONGESTION_ECHO);
 }
 
@@ -180,7 +186,7 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 				  const struct mark_news *marks)
 {
 	reduction_end(f, s->ack);
-	undo_by_dsack(f, p, s->dsack_bytes);
+	undo_expire(f);
 	sender_on_marks(f, p, s, news, marks);
 	loss_from_dupacks(f, p, s);
 
@@ -299,6 +305,9 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 
 	if (!is_managed(f))
 		return a;
+	/* Told once, and perhaps on an ACK that another has overtaken. */
+	if (!seq_after(s->ack, f->snd_una))
+		undo_by_dsack(f, p, s->dsack_bytes);
 	/* An ACK of data never sent says nothing: the guest will refuse it (RFC 9293, 3.10.7.4). */
 	if (s->ack == f->snd_una)
 		to_guest_current(f, p, s, &news, &a);

@@ -199,6 +199,28 @@ struct mark_news {
 };
 
 /*
+ * A report after a silence: a host that is busy sends its FACKs late. By now the counters may have
+ * come round, so they only say where to go on from; and marks were answered by ECE, if anybody
+ * echoed.
+ */
+VCC_INLINE struct mark_news feedback_resume(struct vcc_flow *f, const struct vcc_segment *s,
+					    uint32_t ack, uint32_t ce_bytes)
+{
+	struct mark_news news = { .precise = true };
+
+	if (f->flags & FLOW_UNHEARD) {
+		news.reported_bytes = ce_bytes;
+		news.marked_bytes = ce_bytes;
+	}
+	f->heard = s->feedback;
+	f->feedback_ack = ack;
+	f->unreported_bytes = vcc_min(f->unreported_bytes, flight_bytes(f));
+	f->flags &= ~(uint32_t)(FLOW_FEEDBACK_LOST | FLOW_UNHEARD | FLOW_ECE_HEARD);
+	f->flags |= FLOW_FEEDBACK_HEARD;
+	return news;
+}
+
+/*
  * Reads a report. Counters cannot run back beside a newer acknowledgement, nor count much that was
  * never sent: a far end that says so is not believed again, and its ECE is answered as that of a
  * classic receiver.
@@ -217,6 +239,8 @@ VCC_INLINE struct mark_news feedback_read(struct vcc_flow *f, const struct vcc_s
 
 	if (back && !newer)
 		return news; /* overtaken on its way */
+	if ((f->flags & FLOW_FEEDBACK_LOST) && newer)
+		return feedback_resume(f, s, ack, back ? 0 : ce_bytes);
 	if (back || repeated_bytes > REPEATED_BYTES) {
 		f->flags |= FLOW_FEEDBACK_LOST | FLOW_FEEDBACK_FALSE;
 		count_forged(f, a);
@@ -226,11 +250,8 @@ VCC_INLINE struct mark_news feedback_read(struct vcc_flow *f, const struct vcc_s
 	f->unreported_bytes = vcc_sub_floor0(f->unreported_bytes, ect0_bytes + ce_bytes);
 	if (newer)
 		f->feedback_ack = ack;
-	/*
-	 * A host that is busy sends its FACKs late: then this was no silence after all. Whether its
-	 * guest echoes ECE too will matter when it has gone.
-	 */
-	f->flags &= ~(uint32_t)(FLOW_FEEDBACK_LOST | FLOW_UNHEARD | FLOW_ECE_HEARD);
+	/* Whether its guest echoes ECE too will matter when it has gone. */
+	f->flags &= ~(uint32_t)FLOW_ECE_HEARD;
 	f->flags |= FLOW_FEEDBACK_HEARD;
 	/* A copy is no news, but its mark is. */
 	news.reported_bytes = vcc_sub_floor0(ect0_bytes, repeated_bytes) + ce_bytes;

@@ -22,7 +22,10 @@ VCC_INLINE bool rto_passed(const struct vcc_flow *f, const struct vcc_params *p,
 VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, enum vcc_sent sent,
 				const struct vcc_segment *s)
 {
-	if (sent == SENT_NOTHING || sent == SENT_NEW || sent == SENT_PARTLY_NEW ||
+	bool told = f->dupacks >= DUPACK_THRESHOLD;
+
+	/* The missing segment may be the head of something new. */
+	if (sent == SENT_NOTHING || sent == SENT_NEW || (sent == SENT_PARTLY_NEW && !told) ||
 	    peer_closed_window(f))
 		return;
 	if (s->seq == f->snd_una && rto_passed(f, p, (uint32_t)s->now_us)) {
@@ -33,7 +36,7 @@ VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, 
 	 * A guest that its window holds back cannot probe with new data and sends its tail again
 	 * (RFC 8985, 7.3). That is no loss; if it was one, duplicates or a timeout will tell.
 	 */
-	if (sent == SENT_TAIL_AGAIN && f->dupacks < DUPACK_THRESHOLD)
+	if (sent == SENT_TAIL_AGAIN && !told)
 		return;
 	if (f->ca_state == CA_OPEN) {
 		reduction_begin(f, p, CONGESTION_LOSS);
@@ -41,7 +44,6 @@ VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, 
 	} else if (f->ca_state == CA_CWR) {
 		reduction_to_recovery(f);
 	}
-	undo_sent_again(f, s->payload_bytes);
 }
 
 /*

@@ -21,7 +21,7 @@ VCC_INLINE void reduction_begin(struct vcc_flow *f, const struct vcc_params *p,
 	if (cause == CONGESTION_LOSS)
 		undo_begin(f);
 	else
-		f->undo_segs = UNDO_NEVER;
+		undo_forbid(f);
 	f->prr_prior_segs = (uint16_t)vcc_min(f->cc.cwnd_segs, UINT16_MAX);
 	f->prr_delivered_bytes = 0;
 	f->prr_out_bytes = 0;
@@ -58,7 +58,7 @@ VCC_INLINE void timeout_begin(struct vcc_flow *f, uint32_t now_us)
 	else
 		f->reductions++;
 	f->ca_state = CA_LOSS;
-	f->undo_segs = UNDO_NEVER;
+	undo_forbid(f);
 	f->recover = f->snd_nxt;
 	f->dupacks = 0;
 	f->progress_us = now_us;

@@ -30,6 +30,8 @@ VCC_INLINE uint32_t sacked_bytes(const struct vcc_flow *f)
 }
 
 #define TSO_WIN_DIVISOR 3u
+/* A whole super-segment is never held back. */
+#define GSO_MAX_BYTES 65536u
 
 /* One past the last sequence number that a segment occupies. */
 VCC_INLINE uint32_t segment_end(const struct vcc_segment *s)
@@ -38,14 +40,15 @@ VCC_INLINE uint32_t segment_end(const struct vcc_segment *s)
 }
 
 /*
- * Does the guest use all of its window? A sender with TSO keeps a room below a third back until the
- * next ACK (Linux: tcp_tso_should_defer with tcp_tso_win_divisor), and counts as limited by then.
- * Else a small window could stay small for ever: 3 segments of 4 would be all that it ever sees.
+ * Does the guest use all of its window? A sender with TSO keeps a room of less than a third back
+ * until the next ACK (Linux: tcp_tso_should_defer with tcp_tso_win_divisor), and counts as limited
+ * by then. Else a small window could stay small for ever: 3 segments of 4 would be all that it ever
+ * sees.
  */
 VCC_INLINE bool window_full(const struct vcc_flow *f, bool tso)
 {
 	uint32_t cwnd_bytes = f->cc.cwnd_segs * f->mss_bytes;
-	uint32_t held_back_bytes = tso ? cwnd_bytes / TSO_WIN_DIVISOR : 0;
+	uint32_t held_back_bytes = tso ? vcc_min(cwnd_bytes / TSO_WIN_DIVISOR, GSO_MAX_BYTES) : 0;
 
 	return flight_bytes(f) + vcc_max(held_back_bytes, f->mss_bytes) > cwnd_bytes;
 }
@@ -172,8 +175,11 @@ VCC_INLINE struct ack_news track_acked(struct vcc_flow *f, const struct vcc_segm
 		 */
 		if (s->window == f->window_received || (s->options & OPT_SACK)) {
 			news.duplicate = true;
-			news.delivered_bytes = f->mss_bytes;
-			f->dupacks += f->dupacks < UINT8_MAX;
+			/* What came twice has left the network before. */
+			if (!s->dsack_bytes) {
+				news.delivered_bytes = f->mss_bytes;
+				f->dupacks += f->dupacks < UINT8_MAX;
+			}
 		} else {
 			news.same_ack = true;
 		}

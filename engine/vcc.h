@@ -240,11 +240,11 @@ struct vcc_flow {
 	uint32_t retransmissions; /* segments that the guest sent again */
 	uint32_t drops;		  /* segments that we dropped */
 	uint16_t guest_cwrs; /* segments on which the guest set CWR itself; stays at its maximum */
-	uint16_t undo_prior_segs; /* the window before the reductions that may be undone */
+	uint16_t undo_prior_segs; /* the window before reductions that may be undone; 0: none */
 	uint16_t policed;	  /* of the drops: data beyond the window; stays at its maximum */
 	uint16_t forged;	  /* options of ours that were not believed; likewise */
 	uint16_t mss_max_bytes;	  /* what the handshake allows mss_bytes to be */
-	uint16_t undo_segs; /* sent again in a recovery and not said to be in vain, or UNDO_NEVER */
+	uint16_t undo_segs;	  /* sent again, and not said to have come twice */
 };
 
 enum vcc_mode {

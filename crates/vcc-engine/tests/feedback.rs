@@ -383,6 +383,29 @@ fn a_far_end_that_falls_silent_is_given_up() {
     assert!(is_ect0(&conn.send(received_bytes + mss_bytes, mss_bytes)));
 }
 
+/// Counters come round every 16 MiB: after a long silence they only say where to go on from.
+#[test]
+fn after_any_silence_reports_are_believed_again() {
+    for missed_mib in [1u32, 7, 9, 15, 17, 40] {
+        let mut conn = Conn::to_vcc(underlay("dctcp"), 5);
+        let mss_bytes = conn.mss();
+        let segs = (missed_mib << 20) / mss_bytes;
+        // It echoes, so data stays ECT, and the far end counts on.
+        stream(&mut conn, 0, segs, |number, ack| if number % 50 == 0 { ack.ece() } else { ack });
+        assert_eq!(state(&conn), sys::FLOW_FEEDBACK_LOST, "{missed_mib} MiB");
+        let marks = conn.flow.marks;
+        let mut far = Far::new();
+        far.gets(segs * mss_bytes / 2, segs * mss_bytes / 2);
+        conn.send(segs * mss_bytes, mss_bytes);
+        let action = conn.guest_gets(far.pack(conn.ack((segs + 1) * mss_bytes)));
+        assert_eq!((state(&conn), action.forged), (sys::FLOW_FEEDBACK_HEARD, 0), "{missed_mib}");
+        assert_eq!(conn.flow.marks, marks, "those were answered by ECE");
+        conn.send((segs + 1) * mss_bytes, mss_bytes);
+        conn.guest_gets(far.gets(0, mss_bytes).pack(conn.ack((segs + 2) * mss_bytes)));
+        assert_eq!((conn.flow.marks, conn.flow.forged), (marks + 1, 0), "{missed_mib} MiB");
+    }
+}
+
 #[test]
 fn a_timeouts_repair_is_no_silence() {
     // RFC 3168, 6.1.5: what is sent again is not ECT, so nobody reports it; and the ACK that it

@@ -160,6 +160,90 @@ fn what_is_long_ago_is_forgotten() {
     assert_eq!((state(&conn), windows(&conn)), (sys::CA_OPEN, (before, before)));
 }
 
+/// RFC 8985, 7: the probe came twice, and the peer says so; the hole was a hole.
+#[test]
+fn a_probe_that_came_twice_does_not_speak_for_the_hole() {
+    for isn in ISNS {
+        let mut conn = flying(|_| (), isn);
+        conn.send_segs(19, 20);
+        assert_eq!(state(&conn), sys::CA_OPEN, "a probe");
+        for _ in 0..4 {
+            conn.guest_gets(conn.ack(0).sack());
+        }
+        conn.send_segs(0, 1);
+        assert_eq!(state(&conn), sys::CA_RECOVERY);
+        conn.guest_gets(said_twice(&conn, 0, 1));
+        conn.send_segs(20, 22);
+        conn.guest_gets(conn.ack(20 * conn.mss()));
+        assert_eq!(windows(&conn).1, 10, "one of two was missing");
+    }
+}
+
+/// A keep-alive, or old data, is answered by DSACK as well.
+#[test]
+fn old_data_does_not_speak_for_the_hole() {
+    let mut conn = flying(|_| (), 5);
+    conn.send_segs(0, 1);
+    conn.send_segs(20, 24);
+    conn.peer_ack_segs(24);
+    for _ in 0..3 {
+        conn.send_segs(10, 12);
+        conn.guest_gets(said_twice(&conn, 24, 2));
+    }
+    assert_eq!(windows(&conn).1, 10);
+}
+
+/// A mark within a recovery is answered by its reduction, which therefore stands.
+#[test]
+fn a_mark_within_a_recovery_keeps_it() {
+    let mut conn = flying(|_| (), 5);
+    conn.send_segs(0, 1);
+    conn.guest_gets(conn.ack(2 * conn.mss()).ece());
+    conn.guest_gets(said_twice(&conn, 5, 1));
+    assert_eq!((state(&conn), windows(&conn).1), (sys::CA_RECOVERY, 10));
+}
+
+/// The hole may come as the head of something new.
+#[test]
+fn a_loss_cannot_be_repaired_unseen() {
+    let mut conn = flying(|_| (), 5);
+    for _ in 0..4 {
+        conn.guest_gets(conn.ack(0).sack());
+    }
+    let mss_bytes = conn.mss();
+    conn.guest_sends(conn.data(0, 20 * mss_bytes + 1).cut(mss_bytes));
+    assert_eq!(state(&conn), sys::CA_RECOVERY);
+}
+
+/// Gigabytes later sequence numbers have come round; what was left over then is long forgotten.
+#[test]
+fn nothing_is_left_over_after_a_wrap() {
+    let mut conn = flying(|_| (), 5);
+    conn.send_segs(0, 1);
+    conn.send_segs(20, 24);
+    conn.peer_ack_segs(24);
+    for round in 0..3 {
+        conn.send_segs(24 + 20 * round, 44 + 20 * round);
+        conn.peer_ack_segs(44 + 20 * round);
+    }
+    assert_eq!((conn.flow.undo_segs, conn.flow.undo_prior_segs), (0, 0));
+    conn.flow.0.recover = conn.flow.snd_una.wrapping_sub((1 << 31) + 1);
+    conn.send_segs(84, 94);
+    let before = conn.cwnd();
+    conn.send_segs(84, 85);
+    assert_eq!((conn.flow.undo_segs, u32::from(conn.flow.undo_prior_segs)), (1, before));
+}
+
+/// It is told once, even if its ACK is overtaken.
+#[test]
+fn an_overtaken_ack_tells_of_it_too() {
+    let mut conn = flying(|_| (), 5);
+    conn.send_segs(0, 1);
+    conn.peer_ack_segs(10);
+    conn.guest_gets(said_twice(&conn, 9, 1));
+    assert_eq!((state(&conn), windows(&conn)), (sys::CA_OPEN, (20, 20)));
+}
+
 #[test]
 fn undo_is_the_default() {
     assert_eq!(Params::default().0.undo, 1);

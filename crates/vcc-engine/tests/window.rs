@@ -334,3 +334,29 @@ fn a_mode_that_changes_under_a_flow_keeps_its_scale() {
     let shown = conn.peer_ack(0);
     assert_eq!(conn.shown_bytes(&shown), (u32::from(PEER_WINDOW) << PEER_WSCALE).min(65535 << 5));
 }
+
+/// Linux keeps less than a third of a window back until the next ACK (tcp_tso_should_defer): three of
+/// four segments, or 64 KiB of a large window, are all of it. Without super-segments they are not.
+#[test]
+fn a_guest_with_tso_need_not_fill_its_window() {
+    let grows = |cwnd_segs: u32, sent_segs: u32, tso: bool| {
+        let mut conn = Conn::established(params(|_| ()), 5);
+        conn.flow.0.cc.cwnd_segs = cwnd_segs;
+        conn.flow.0.cc.ssthresh_segs = 2;
+        let mss_bytes = conn.mss();
+        for round in 0..2 * cwnd_segs {
+            let from = round * sent_segs;
+            let data = conn.data(from * mss_bytes, sent_segs * mss_bytes);
+            conn.guest_sends(if tso { data.cut(mss_bytes) } else { data });
+            conn.wait_us(1000).peer_ack_segs(from + sent_segs);
+        }
+        conn.cwnd() > cwnd_segs
+    };
+    assert!(grows(4, 3, true));
+    assert!(!grows(4, 2, true));
+    assert!(grows(30, 21, true));
+    assert!(!grows(30, 19, true));
+    assert!(!grows(30, 21, false));
+    assert!(grows(30, 30, false));
+    assert!(!grows(300, 230, true), "a super-segment more would have fitted");
+}

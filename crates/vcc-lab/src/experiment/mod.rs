@@ -165,12 +165,20 @@ impl Experiment {
 
     /// A proxy stands where vcc would, between a port and an uplink.
     fn check_proxy(&self, case: &Case, group: &Group) -> Result<()> {
-        let text = match group.proxy {
+        let text = match &group.proxy {
             None => return Ok(()),
             Some(_) if self.file.hosts != HostForm::Veth => "needs hosts of the form 'veth'",
             Some(_) if self.file.family != Family::Ipv4 => "needs IPv4",
             Some(_) if group.vcc.mode != VccMode::Off => {
                 "stands where vcc would: choose one of them"
+            }
+            Some(_) if group.cwnd_clamp_segs.is_some() || group.rto_min_ms.is_some() => {
+                "is the only hop of the guest's route: no cwnd_clamp_segs or rto_min_ms beside it"
+            }
+            Some(name)
+                if case.groups.iter().any(|it| it.proxy.as_ref().is_some_and(|o| o != name)) =>
+            {
+                "runs in the one hypervisor: all proxies have the same congestion control"
             }
             Some(_) => return Ok(()),
         };

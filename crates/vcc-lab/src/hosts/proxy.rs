@@ -54,7 +54,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Between who connects to `address` and `to`. Many connections need many open files.
+    /// Between who connects to `address` and `to`.
     pub(crate) fn on_the_way(
         hypervisor: &Netns,
         address: SocketAddr,

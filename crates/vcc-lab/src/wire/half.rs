@@ -64,6 +64,8 @@ pub fn run(
     ];
     let attached = Attached::attach(wire, vcc)?;
     let to = SocketAddr::new(Place::Receiver.address(), PORT);
+    // A proxy inherits the limit, and has two sockets a flow.
+    let _files = OpenFiles::allow(2 * case.flows)?;
     let proxy = treatment.proxy.as_ref().map(|name| wire.proxy(name, to)).transpose()?;
     let to = proxy.as_ref().map_or(to, Proxy::address);
     let mut half = measure(wire, to, case, times, &attached, tick)?;
@@ -87,7 +89,6 @@ fn measure(
     attached: &Attached,
     tick: &mut dyn FnMut(f64),
 ) -> Result<Half> {
-    let _files = OpenFiles::allow(case.flows)?;
     let progress = &Progress::default();
     // Each is moved to the end that speaks, so that whoever listens notices when it has failed.
     let (ready, is_ready) = mpsc::channel();
