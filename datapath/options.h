@@ -29,12 +29,9 @@
 #define KIND_EXPERIMENT	    253 /* RFC 6994 */
 
 /* Ours among the experiments: "vc", then a version, then what it is. */
-#define EXPERIMENT_ID	0x7663
-#define OURS_VERSION	1
-#define OURS_FACK	3 /* beside enum vcc_hello */
-#define OPT_HELLO_BYTES 8
-#define OPT_PACK_BYTES	8
-#define OPT_FACK_BYTES	12
+#define EXPERIMENT_ID 0x7663
+#define OURS_VERSION  1
+#define OURS_FACK     3 /* beside enum vcc_hello */
 
 /* NOP NOP Timestamps 10: all the options of nearly every segment (RFC 7323, appendix A). */
 #define TIMESTAMPS_ONLY 0x0101080a

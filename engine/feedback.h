@@ -26,8 +26,6 @@
 #define COUNTER_MASK 0xffffffu
 /* RFC 9768, 3.2.1: what the ECT(0) counter starts at. */
 #define COUNTER_ECT0_INITIAL 1u
-#define HELLO_BYTES	     8u
-#define PACK_BYTES	     8u
 /* Without a report for two windows and this much, none will come. */
 #define SILENCE_BYTES 65536u
 /* A network may deliver twice, and the receiver half counts both: so much beyond what was sent. */
@@ -51,10 +49,8 @@ VCC_INLINE bool speaks_hello(const struct vcc_flow *f, const struct vcc_params *
 VCC_INLINE void hello_offer(struct vcc_flow *f, const struct vcc_params *p,
 			    const struct vcc_segment *s, struct vcc_action *a)
 {
-	bool own_ecn = (f->flags & FLOW_ECN_GUEST) && p->guest_ecn == GUEST_ECN_LEAVE;
-
-	if (!speaks_hello(f, p) || own_ecn || (f->flags & FLOW_ACCECN_GUEST) ||
-	    s->option_room_bytes < HELLO_BYTES)
+	if (!speaks_hello(f, p) || keeps_own_ecn(f, p) || (f->flags & FLOW_ACCECN_GUEST) ||
+	    s->option_room_bytes < OPT_HELLO_BYTES)
 		return;
 	f->flags |= FLOW_HELLO_OFFERED;
 	a->emit = EMIT_HELLO;
@@ -80,7 +76,7 @@ VCC_INLINE void hello_offered(struct vcc_flow *f, const struct vcc_params *p,
 VCC_INLINE void hello_accept(const struct vcc_flow *f, const struct vcc_segment *s,
 			     struct vcc_action *a)
 {
-	if (!(f->flags & FLOW_FEEDBACK) || s->option_room_bytes < HELLO_BYTES)
+	if (!(f->flags & FLOW_FEEDBACK) || s->option_room_bytes < OPT_HELLO_BYTES)
 		return;
 	a->emit = EMIT_HELLO;
 	a->hello = HELLO_ACCEPT;
@@ -90,10 +86,8 @@ VCC_INLINE void hello_accept(const struct vcc_flow *f, const struct vcc_segment 
 VCC_INLINE void hello_answer(struct vcc_flow *f, const struct vcc_params *p,
 			     const struct vcc_segment *s)
 {
-	bool own_ecn = (f->flags & FLOW_ECN_GUEST) && p->guest_ecn == GUEST_ECN_LEAVE;
-
 	if (speaks_hello(f, p) && (f->flags & FLOW_HELLO_OFFERED) && (f->flags & FLOW_ECN_FABRIC) &&
-	    !own_ecn && s->option_room_bytes >= HELLO_BYTES)
+	    !keeps_own_ecn(f, p) && s->option_room_bytes >= OPT_HELLO_BYTES)
 		f->flags |= FLOW_FEEDBACK;
 }
 
@@ -153,7 +147,7 @@ VCC_INLINE void feedback_report(struct vcc_flow *f, const struct vcc_segment *s,
 	if (!pure && !(f->flags & FLOW_REPORT_CE) &&
 	    f->uncounted_bytes < REPORT_SEGS * f->mss_bytes)
 		return;
-	a->emit = pure && s->option_room_bytes >= PACK_BYTES ? EMIT_PACK : EMIT_FACK;
+	a->emit = pure && s->option_room_bytes >= OPT_PACK_BYTES ? EMIT_PACK : EMIT_FACK;
 	a->feedback = f->counted;
 	f->flags &= ~(uint32_t)(FLOW_REPORT_DUE | FLOW_REPORT_CE);
 	f->uncounted_bytes = 0;

@@ -140,8 +140,7 @@ VCC_INLINE void settle_ecn(struct vcc_flow *f, const struct vcc_params *p)
 {
 	if (!mode_changes(p))
 		return;
-	if ((f->flags & FLOW_ACCECN_GUEST) ||
-	    ((f->flags & FLOW_ECN_GUEST) && p->guest_ecn == GUEST_ECN_LEAVE))
+	if ((f->flags & FLOW_ACCECN_GUEST) || keeps_own_ecn(f, p))
 		f->flags |= FLOW_LEFT_ALONE;
 }
 

@@ -16,6 +16,12 @@ VCC_INLINE bool is_controlled(const struct vcc_flow *f)
 	return (cc_traits(f->underlay) & CC_CONTROLS) && !(f->flags & FLOW_LEFT_ALONE);
 }
 
+/* Does the guest negotiate ECN itself, and may it keep that? */
+VCC_INLINE bool keeps_own_ecn(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return (f->flags & FLOW_ECN_GUEST) && p->guest_ecn == GUEST_ECN_LEAVE;
+}
+
 /* Does vcc, on this flow, ask for ECN where the guest did not? */
 VCC_INLINE bool brings_ecn(const struct vcc_flow *f, const struct vcc_params *p)
 {

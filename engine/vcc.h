@@ -54,7 +54,10 @@ enum vcc_option {
 };
 
 /* Options that only two vcc ends say to each other; feedback.h has their layout. */
-#define OPT_OURS (OPT_HELLO | OPT_PACK | OPT_FACK | OPT_OURS_BAD)
+#define OPT_OURS	(OPT_HELLO | OPT_PACK | OPT_FACK | OPT_OURS_BAD)
+#define OPT_HELLO_BYTES 8u
+#define OPT_PACK_BYTES	8u
+#define OPT_FACK_BYTES	12u
 
 /*
  * What a Hello says. The answer differs from the question, so that a middlebox that echoes options

@@ -27,26 +27,25 @@ pub(crate) fn quiet_ipv6(namespace: &Netns) -> Result<()> {
 
 /// Of the hypervisor, whose own TCP a proxy uses; as the guests', but with ECN.
 pub(crate) fn set_proxy(hypervisor: &Netns, sack: bool, congestion_control: &str) -> Result<()> {
-    hypervisor.set(&[
-        ("ipv4/tcp_congestion_control", congestion_control),
-        ("ipv4/tcp_ecn", "1"),
-        ("ipv4/tcp_ecn_fallback", "0"),
-        ("ipv4/tcp_sack", if sack { "1" } else { "0" }),
-        ("ipv4/tcp_no_metrics_save", "1"),
-    ])
+    hypervisor.set(&[("ipv4/tcp_congestion_control", congestion_control)])?;
+    set_tcp(hypervisor, true, sack)
 }
 
 pub(super) fn set_guest(guest: &Netns, family: Family, spec: &HostSpec) -> Result<()> {
-    let flag = |on: bool| if on { "1" } else { "0" };
-    guest.set(&[
-        ("ipv4/tcp_ecn", flag(spec.ecn)),
-        // RED drops SYNs, which are not ECT; a repeated SYN would then give ECN up.
-        ("ipv4/tcp_ecn_fallback", "0"),
-        ("ipv4/tcp_sack", flag(spec.sack)),
-        ("ipv4/tcp_no_metrics_save", "1"),
-    ])?;
+    set_tcp(guest, spec.ecn, spec.sack)?;
     match family {
         Family::Ipv4 => quiet_ipv6(guest),
         Family::Ipv6 => guest.set(BARE_IPV6),
     }
+}
+
+fn set_tcp(namespace: &Netns, ecn: bool, sack: bool) -> Result<()> {
+    let flag = |on: bool| if on { "1" } else { "0" };
+    namespace.set(&[
+        ("ipv4/tcp_ecn", flag(ecn)),
+        // RED drops SYNs, which are not ECT; a repeated SYN would then give ECN up.
+        ("ipv4/tcp_ecn_fallback", "0"),
+        ("ipv4/tcp_sack", flag(sack)),
+        ("ipv4/tcp_no_metrics_save", "1"),
+    ])
 }

@@ -60,7 +60,7 @@ pub fn run(
     progress: &mut dyn Progress,
 ) -> Result<Report> {
     system::require_root()?;
-    let cases = chosen(experiment, &options.cases)?;
+    let cases = chosen(experiment.id(), experiment.cases(), |case| &case.name, &options.cases)?;
     let controls = controls::load(&cases)?;
     let _watch = interrupt::Watch::start()?;
     let mut schedule = experiment.schedule(options.quick);
@@ -111,19 +111,23 @@ pub fn run(
     })
 }
 
-fn chosen<'a>(experiment: &'a Experiment, names: &[String]) -> Result<Vec<&'a Case>> {
-    let all = experiment.cases();
-    for name in names {
-        if !all.iter().any(|case| case.name == *name) {
-            let known: Vec<&str> = all.iter().map(|case| case.name.as_str()).collect();
-            return Err(Error::NoSuchCase {
-                experiment: experiment.id().into(),
-                case: name.clone(),
-                known: known.join(", "),
-            });
-        }
+/// The cases of these names; all if there are none.
+pub(crate) fn chosen<'a, C>(
+    experiment: &str,
+    all: &'a [C],
+    name_of: impl Fn(&C) -> &str,
+    names: &[String],
+) -> Result<Vec<&'a C>> {
+    if let Some(name) = names.iter().find(|name| !all.iter().any(|case| name_of(case) == **name)) {
+        let known: Vec<&str> = all.iter().map(&name_of).collect();
+        return Err(Error::NoSuchCase {
+            experiment: experiment.into(),
+            case: name.clone(),
+            known: known.join(", "),
+        });
     }
-    Ok(all.iter().filter(|case| names.is_empty() || names.contains(&case.name)).collect())
+    let is_chosen = |case: &&C| names.is_empty() || names.iter().any(|name| name_of(case) == *name);
+    Ok(all.iter().filter(is_chosen).collect())
 }
 
 struct Runner<'a> {

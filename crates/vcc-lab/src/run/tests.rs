@@ -179,6 +179,8 @@ fn a_case_that_does_not_exist_is_refused_with_those_that_do() {
     let crate::Experiment::Network(experiment) = crate::load("vcc-fig11").unwrap() else {
         panic!("it has a network")
     };
-    let error = chosen(&experiment, &["wihtout".into()]).unwrap_err().to_string();
+    let error = chosen(experiment.id(), experiment.cases(), |case| &case.name, &["wihtout".into()])
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("'wihtout'") && error.contains("without, with, with-tso"), "{error}");
 }

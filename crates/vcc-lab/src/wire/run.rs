@@ -8,7 +8,7 @@ use crate::emulator::LatenessSummary;
 use crate::error::{Error, Result};
 use crate::experiment::Stack;
 use crate::report::{CaseReport, Figure, Machine, MetricReport, Report, RunReport, verdict};
-use crate::run::{Event, Progress, RunOptions};
+use crate::run::{Event, Progress, RunOptions, chosen};
 use crate::{interrupt, system};
 
 /// Making devices and connections, for both halves.
@@ -21,7 +21,7 @@ pub fn run(
     progress: &mut dyn Progress,
 ) -> Result<Report> {
     system::require_root()?;
-    let cases = chosen(experiment, &options.cases)?;
+    let cases = chosen(experiment.id(), experiment.cases(), |case| &case.name, &options.cases)?;
     let _watch = interrupt::Watch::start()?;
     let schedule = experiment.schedule(options.quick);
     // What has no emulated link has no paper's stack to be compared with.
@@ -63,19 +63,6 @@ pub fn run(
             .map(|(name, text, _)| ((*name).into(), (*text).into()))
             .collect(),
     })
-}
-
-fn chosen<'a>(experiment: &'a Experiment, names: &[String]) -> Result<Vec<&'a Case>> {
-    let all = experiment.cases();
-    if let Some(name) = names.iter().find(|name| !all.iter().any(|case| case.name == **name)) {
-        let known: Vec<&str> = all.iter().map(|case| case.name.as_str()).collect();
-        return Err(Error::NoSuchCase {
-            experiment: experiment.id().into(),
-            case: name.clone(),
-            known: known.join(", "),
-        });
-    }
-    Ok(all.iter().filter(|case| names.is_empty() || names.contains(&case.name)).collect())
 }
 
 struct Runner<'a> {

@@ -93,7 +93,6 @@ static __always_inline uint32_t advance(struct __sk_buff *skb)
 }
 
 #define TEMPLATE_MAX_BYTES 80
-#define OPT_PACK_BYTES	   8
 #define SEQ_AT		   (ETH_HLEN + 20 + 4)
 #define ACK_AT		   (SEQ_AT + 4)
 
