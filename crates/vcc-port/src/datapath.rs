@@ -70,8 +70,9 @@ impl Maps {
 pub enum Program {
     FromGuest,
     ToGuest,
-    /// Parses and does no more: what the other two are measured against.
-    ParseOnly,
+    /// These parse and do no more: what the other two are measured against.
+    ParseFromGuest,
+    ParseToGuest,
 }
 
 impl Program {
@@ -79,7 +80,8 @@ impl Program {
         match self {
             Self::FromGuest => Hook::FromGuest.program_name(),
             Self::ToGuest => Hook::ToGuest.program_name(),
-            Self::ParseOnly => "parse_only",
+            Self::ParseFromGuest => "parse_from_guest",
+            Self::ParseToGuest => "parse_to_guest",
         }
     }
 }

@@ -41,6 +41,7 @@ enum next {
 	NEXT_TRANSLATE,
 	NEXT_PARSE,
 	NEXT_MAX,
+	NEXT_CLONE = NEXT_MAX, /* no program: a clone goes the way of one that becomes a FACK */
 };
 
 #define NEXT_PROGRAMS                                                                              \
@@ -62,6 +63,8 @@ static __always_inline int go_on_from_guest(struct __sk_buff *skb, uint32_t next
 		bpf_tail_call_static(skb, &next_from_guest, NEXT_TRANSLATE);
 	if (next == NEXT_PARSE)
 		bpf_tail_call_static(skb, &next_from_guest, NEXT_PARSE);
+	if (next == NEXT_CLONE)
+		bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS);
 	return VERDICT_PASS;
 }
 

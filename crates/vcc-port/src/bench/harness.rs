@@ -15,10 +15,12 @@ const TEMPLATE_MAX_BYTES: usize = 80;
 
 /// What comes behind the harness.
 #[derive(Clone, Copy)]
-enum Next {
+pub(super) enum Next {
     None = 0,
     Translate,
     Parse,
+    /// No program: the harness itself sends a clone of the frame back to where it came from.
+    Clone,
 }
 
 /// As `struct cursor` of advance.bpf.c.
@@ -88,7 +90,7 @@ impl Harness {
         let object = object::load(open, WHAT)?;
         for (map, next, program) in [
             ("next_from_guest", Next::Translate, Program::FromGuest),
-            ("next_from_guest", Next::Parse, Program::ParseOnly),
+            ("next_from_guest", Next::Parse, Program::ParseFromGuest),
             ("next_to_guest", Next::Translate, Program::ToGuest),
         ] {
             let fd = datapath.program(program)?.as_fd().as_raw_fd().to_ne_bytes();
@@ -105,11 +107,7 @@ impl Harness {
 
     /// The mean nanoseconds a run of the harness alone, and of the case with it.
     pub(super) fn run(&self, case: &mut Case, runs: u32) -> Result<[f64; 2]> {
-        let next = match case.program {
-            Program::ParseOnly => Next::Parse,
-            _ => Next::Translate,
-        };
-        let took = [self.repeat(case, runs, Next::None)?, self.repeat(case, runs, next)?];
+        let took = [self.repeat(case, runs, Next::None)?, self.repeat(case, runs, case.next)?];
         case.cursor.advance(runs);
         if let Some(restore) = &mut case.restore {
             let more_bytes = case.cursor.ack_step.wrapping_mul(runs);

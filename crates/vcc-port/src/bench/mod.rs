@@ -3,6 +3,7 @@
 mod frames;
 mod harness;
 mod spread;
+mod yardstick;
 
 use std::net::Ipv4Addr;
 use std::{io, mem};
@@ -12,8 +13,9 @@ use vcc_engine::sys;
 
 use crate::{AttachOptions, Datapath, Error, Flow, Program, Result, counters};
 use frames::{Endpoint, Segment};
-use harness::{Cursor, Harness, Restore};
+use harness::{Cursor, Harness, Next, Restore};
 pub use spread::Spread;
+pub use yardstick::Yardstick;
 
 /// Runs of one case between two turns of the others, which share the machine's bad moments so.
 const RUNS_PER_ROUND: u32 = 10_000;
@@ -50,6 +52,7 @@ struct Case {
     program: Program,
     frame: Vec<u8>,
     cursor: Cursor,
+    next: Next,
     restore: Option<Restore>,
     at_once: u32,
 }
@@ -114,6 +117,10 @@ fn cases() -> Vec<Case> {
         program,
         frame: frame.frame(),
         cursor,
+        next: match program {
+            Program::ParseFromGuest => Next::Parse,
+            _ => Next::Translate,
+        },
         restore: None,
         at_once: RUNS_PER_ROUND,
     };
@@ -136,7 +143,7 @@ fn cases() -> Vec<Case> {
         case(
             "parse_only",
             "looking at a frame and leaving it alone",
-            Program::ParseOnly,
+            Program::ParseFromGuest,
             data(PEER),
             from_guest,
         ),
@@ -161,6 +168,18 @@ fn cases() -> Vec<Case> {
             data(STRANGER),
             from_guest,
         ),
+        Case {
+            restore: Some(Restore { flow_flags: 0, ..due }),
+            next: Next::Clone,
+            at_once: CLONES_AT_ONCE,
+            ..case(
+                "clone_only",
+                "a clone of new data, sent by the kernel: for comparison",
+                Program::FromGuest,
+                data(AGREED),
+                standing,
+            )
+        },
         Case {
             restore: Some(due),
             at_once: CLONES_AT_ONCE,

@@ -132,7 +132,7 @@ fn parsing_alone_changes_nothing() {
     let mut fragment = connection.syn().frame();
     fragment[ETHERNET_BYTES + 6] = 0x20;
     for frame in [connection.syn().frame(), connection.packet(FromGuest).frame(), fragment] {
-        let output = run.datapath.run(Program::ParseOnly, &frame, 0).expect("it runs");
+        let output = run.datapath.run(Program::ParseFromGuest, &frame, 0).expect("it runs");
         assert_eq!((output.return_value, output.frame), (NEXT, frame));
     }
     assert!(run.datapath.flows().expect("flows").is_empty());

@@ -25,7 +25,7 @@ fn the_datapath_is_measured_in_one_run() {
         return;
     }
     let (table, cases) = measure("datapath --repeat 1");
-    for name in ["parse_only", "from_guest_data", "to_guest_ack", "flow_miss"] {
+    for name in ["parse_only", "from_guest_data", "to_guest_ack", "flow_miss", "clone_only"] {
         assert!(table.contains(name), "{table}");
         let case = cases.as_array().expect("an array").iter().find(|case| case["name"] == name);
         let case = case.unwrap_or_else(|| panic!("{name} in {cases}"));
@@ -39,12 +39,14 @@ fn a_transfer_is_measured_with_and_without() {
         return;
     }
     let (table, report) = measure("throughput --runs 1");
-    assert_eq!(table.lines().count(), 3, "{table}");
+    assert_eq!(table.lines().count(), 5, "{table}");
     let median = |name: &str| report[name]["median"].as_f64().expect("a number");
     let (attached, detached) = (median("attached_gbit_s"), median("detached_gbit_s"));
     assert!(attached > 0.0 && detached > 0.0, "{report}");
     // Through decimal digits and back, the last bit may differ.
     assert!((median("ratio") - attached / detached).abs() < 1e-9, "{report}");
+    let parsed = median("parsed_gbit_s");
+    assert!((median("parsed_ratio") - parsed / detached).abs() < 1e-9, "{report}");
 }
 
 /// What `vcc bench` prints, and what it writes.

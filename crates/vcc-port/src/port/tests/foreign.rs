@@ -44,7 +44,7 @@ fn a_program_before_ours_keeps_working() {
     }
     isolated(|| {
         veth();
-        let foreign = Foreign::attach(Program::ParseOnly);
+        let foreign = Foreign::attach(Program::ParseFromGuest);
         let port = attach();
         send_from("guest");
         eventually("both saw it", || foreign.seen() == 1 && seen(&port) == 1);
@@ -62,7 +62,7 @@ fn a_program_after_ours_keeps_working() {
     isolated(|| {
         veth();
         let port = attach();
-        let from_guest = Foreign::attach(Program::ParseOnly);
+        let from_guest = Foreign::attach(Program::ParseFromGuest);
         let to_guest = Foreign::attach(Program::ToGuest);
         send_from("guest");
         eventually("both saw it", || from_guest.seen() == 1 && seen(&port) == 1);

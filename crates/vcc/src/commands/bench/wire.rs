@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use vcc_port::bench::pin_to_cpu;
+use vcc_port::bench::{Yardstick, pin_to_cpu};
 use vcc_port::{AttachOptions, Netns, Port};
 
 const PORT: &str = "port";
@@ -51,6 +51,10 @@ impl Wire {
 
     pub fn attach(&self, options: &AttachOptions) -> anyhow::Result<Port> {
         Ok(self.host.inside(|| Port::attach(PORT, options))??)
+    }
+
+    pub fn attach_yardstick(&self) -> anyhow::Result<Yardstick> {
+        Ok(self.host.inside(|| Yardstick::attach(PORT))??)
     }
 
     /// Bits a second from the guest to the host over one connection, after `warm_up`.

@@ -1,0 +1,25 @@
+//! Programs that look at each segment and leave it alone, on a device: what a transfer loses to any
+//! program at all, whatever it does.
+
+use libbpf_rs::Link;
+
+use crate::device::Device;
+use crate::{AttachOptions, Datapath, Error, Program, Result, tcx};
+
+/// Attached for as long as it lives.
+pub struct Yardstick {
+    _links: [Link; 2],
+}
+
+impl Yardstick {
+    /// On a device of the calling thread's network namespace, in both directions.
+    pub fn attach(device: &str) -> Result<Self> {
+        let device = Device::named(device)?;
+        let datapath = Datapath::load(&AttachOptions::default())?;
+        let attach = |program| {
+            tcx::attach(&datapath.program(program)?, device.ifindex, 0)
+                .map_err(|e| Error::system(format!("attach to `{}`", device.name), e))
+        };
+        Ok(Self { _links: [attach(Program::ParseFromGuest)?, attach(Program::ParseToGuest)?] })
+    }
+}
