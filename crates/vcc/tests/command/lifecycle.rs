@@ -31,7 +31,9 @@ fn attach_watch_detach() {
         // The kernel's default: it accepts ECN, and does not ask for it.
         assert_eq!((&flow["ecn_guest"], &flow["ecn_fabric"]), (&"no".into(), &"yes".into()));
         assert!(flow["cwnd_segs"].as_u64() >= Some(10), "{flow}");
-        assert_eq!((&flow["marks"], &flow["reductions"]), (&0.into(), &0.into()));
+        assert_eq!(flow["marks"], 0);
+        // Two CPUs may hand segments over in another order; else nothing reduces the window.
+        assert!(flow["reductions"] == 0 || flow["retransmissions"] != 0, "{flow}");
         // The host's end is not under vcc.
         assert_eq!((&flow["feedback"], &flow["alpha"]), (&"none".into(), &Value::Null));
         assert_eq!((&flow["policed"], &flow["forged"]), (&0.into(), &0.into()));
