@@ -76,7 +76,8 @@ impl Default for AttachOptions {
 }
 
 impl AttachOptions {
-    pub(crate) fn params(&self) -> Params {
+    /// The same as the engine wants to hear it, for a shell other than the datapath.
+    pub fn params(&self) -> Params {
         Params(sys::vcc_params {
             underlay: self.underlay.number(),
             mode: self.mode.number(),

@@ -1,4 +1,5 @@
-//! The same frames through the BPF programs and through the natively compiled engine.
+//! The same frames through the BPF programs, through the natively compiled engine, and through the
+//! driver domain.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,6 +10,7 @@ use vcc_engine::{Action, FlowState, Mode, Params, Segment, sys};
 use vcc_port::{AttachOptions, Counter, Datapath, Program, counters};
 
 use crate::checksum;
+use crate::domain::Domain;
 use crate::layout::Layout;
 use crate::segment::Parsed;
 use crate::state;
@@ -19,7 +21,7 @@ pub const NEXT: i32 = -1;
 pub const DROP: i32 = 2;
 
 /// A flow's timer does not fire in its first second.
-const TIMER_QUIET_US: u64 = 900_000;
+pub const TIMER_QUIET_US: u64 = 900_000;
 
 /// What most tests attach with: the defaults, and a table that is small, as it is read after every
 /// frame.
@@ -62,6 +64,8 @@ struct Native {
 /// A loaded datapath beside the engine.
 pub struct DualRun {
     pub datapath: Datapath,
+    /// None from when the kernel's timer has changed a flow: that was at a moment of its own.
+    pub domain: Option<Domain>,
     options: AttachOptions,
     params: Params,
     flows: HashMap<Key, Native>,
@@ -101,7 +105,7 @@ impl Outcome {
 }
 
 /// The clock of bpf_ktime_get_ns.
-fn now_us() -> u64 {
+pub fn now_us() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call fills in a live timespec.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
@@ -138,6 +142,7 @@ impl DualRun {
     pub fn new(options: &AttachOptions) -> Self {
         DualRun {
             datapath: Datapath::load(options).expect("the datapath loads"),
+            domain: Some(Domain::new(options)),
             options: options.clone(),
             params: params(options),
             flows: HashMap::new(),
@@ -185,7 +190,7 @@ impl DualRun {
         let output = self.run(from, frame, gso_size);
         let ended_us = now_us();
         let after = self.kernel_state(&key);
-        let (action, native) =
+        let (at_us, action, native) =
             self.native(from, &parsed.segment, before, after, started_us..=ended_us);
 
         let dropped = u32::from(action.verdict) != sys::VCC_PASS;
@@ -201,6 +206,12 @@ impl DualRun {
         let fack = native
             .filter(|_| beside)
             .map(|state| self.second_pass(&output.frame, gso_size, &action, &state));
+        let place = self.place(from);
+        if let Some(domain) = &mut self.domain {
+            let out = domain.send(&place, from, at_us, frame, gso_size);
+            out.assert_equals(&place, &output, fack.as_deref());
+            domain.assert_state(&place, &key, native.as_ref());
+        }
         match native {
             Some(state) => {
                 let born_us = self.flows.get(&key).map_or(started_us, |flow| flow.born_us);
@@ -258,7 +269,7 @@ impl DualRun {
         before: FlowState,
         after: Option<FlowState>,
         mut during_us: std::ops::RangeInclusive<u64>,
-    ) -> (Action, Option<FlowState>) {
+    ) -> (u64, Action, Option<FlowState>) {
         let step = |now_us| {
             let mut state = before;
             let segment = Segment { now_us, ..*segment };
@@ -266,17 +277,17 @@ impl DualRun {
                 Direction::FromGuest => state.from_guest(&self.params, &segment),
                 Direction::ToGuest => state.to_guest(&self.params, &segment),
             };
-            (action, (action.forget == 0).then_some(state))
+            (now_us, action, (action.forget == 0).then_some(state))
         };
         let first = step(*during_us.start());
         let equal = |native: &Option<FlowState>| {
             native.as_ref().map(state::bytes) == after.as_ref().map(state::bytes)
         };
         during_us
-            .find_map(|now_us| Some(step(now_us)).filter(|(_, native)| equal(native)))
+            .find_map(|now_us| Some(step(now_us)).filter(|(_, _, native)| equal(native)))
             .unwrap_or_else(|| {
                 let place = self.place(from);
-                match (&after, &first.1) {
+                match (&after, &first.2) {
                     (Some(kernel), Some(native)) => {
                         panic!("{place}: {}", state::differences(kernel, native))
                     }
@@ -292,7 +303,11 @@ impl DualRun {
             if now_us() - flow.born_us < TIMER_QUIET_US {
                 return Some(flow.state);
             }
-            return Some(self.after_timer(key));
+            let (native, ticked) = (flow.state, self.after_timer(key));
+            if state::bytes(&native) != state::bytes(&ticked) {
+                self.domain = None;
+            }
+            return Some(ticked);
         }
         let room = self.flows.len() < self.options.max_flows as usize;
         (opens(flags) && room && self.options.mode != Mode::Drain).then(FlowState::default)
@@ -331,8 +346,13 @@ impl DualRun {
         counter: Option<Counter>,
     ) {
         let output = self.run(from, frame, gso_size);
-        assert_eq!(output.return_value, NEXT, "{}", self.place(from));
+        let place = self.place(from);
+        assert_eq!(output.return_value, NEXT, "{place}");
         self.assert_frame(from, &output.frame, frame);
+        if let Some(domain) = &mut self.domain {
+            let out = domain.send(&place, from, now_us(), frame, gso_size);
+            out.assert_equals(&place, &output, None);
+        }
         if let Some(counter) = counter {
             self.count(counter);
         }
@@ -395,6 +415,9 @@ impl DualRun {
             let expected = self.counted.get(counter.name).copied().unwrap_or(0);
             assert_eq!(value, expected, "counter {}", counter.name);
         }
+        if let Some(domain) = &self.domain {
+            domain.assert_all(&self.flows.keys().copied().collect(), &counted);
+        }
     }
 
     pub fn state(&self, key: &Key) -> Option<&FlowState> {
@@ -411,7 +434,7 @@ impl DualRun {
         flows.into_iter().map(|flow| ((flow.guest, flow.peer, flow.vlan), flow.state)).collect()
     }
 
-    fn kernel_state(&self, key: &Key) -> Option<FlowState> {
+    pub fn kernel_state(&self, key: &Key) -> Option<FlowState> {
         self.kernel_flows().remove(key)
     }
 

@@ -9,7 +9,7 @@ use crate::wire::*;
 
 /// The datapath follows so many extension headers, and looks for TCP no further into the frame.
 const EXTENSIONS_MAX: usize = 4;
-const L4_MAX: usize = 236;
+const L4_MAX: usize = 156;
 /// More fragments, and the fragment's offset (RFC 791, 3.1).
 const IPV4_FRAGMENT: u16 = 0x3fff;
 

@@ -2,7 +2,8 @@
 //!
 //! Frames go through the BPF programs by BPF_PROG_RUN, which needs no device. What comes out is
 //! compared with fixed bytes, with the natively compiled engine whose action is applied here with
-//! checksums from scratch, or, where the datapath has no business, with what went in.
+//! checksums from scratch, or, where the datapath has no business, with what went in. The driver
+//! domain (`vcc-domain`) gets every frame as well, and must make the same of it.
 //!
 //! BPF_PROG_RUN knows no partial checksums and no VLAN tags that a device took out of the frame:
 //! for these there are TAP devices.
@@ -10,6 +11,7 @@
 mod bad;
 mod checksum;
 mod conversation;
+mod domain;
 mod dual;
 mod feedback;
 mod fixed;
@@ -22,6 +24,7 @@ mod packet;
 mod random;
 mod scenarios;
 mod segment;
+mod shells;
 mod state;
 mod table;
 mod tap;

@@ -1,0 +1,140 @@
+//! Internet checksums: brought up to date by what changed (RFC 1624), or summed up (RFC 1071).
+
+use crate::frame::Checksum;
+use crate::wire::{PROTOCOL_TCP, TCP_CHECK_AT, read_u16, write_u16};
+
+/// A one's complement sum of 16-bit words, not folded yet.
+#[derive(Clone, Copy)]
+struct Sum(u64);
+
+impl Sum {
+    /// -0. What begins here never becomes +0, which is how the kernel's sums come out too: the two
+    /// are equal as numbers and different as bytes.
+    const MINUS_ZERO: Sum = Sum(0xffff);
+
+    fn with(self, word: u16) -> Self {
+        Sum(self.0 + u64::from(word))
+    }
+
+    fn with_words(self, bytes: &[u8]) -> Self {
+        debug_assert!(bytes.len() % 2 == 0, "headers are whole words");
+        bytes.chunks_exact(2).fold(self, |sum, word| sum.with(read_u16(word, 0)))
+    }
+
+    fn without_words(self, bytes: &[u8]) -> Self {
+        debug_assert!(bytes.len() % 2 == 0, "headers are whole words");
+        bytes.chunks_exact(2).fold(self, |sum, word| sum.with(!read_u16(word, 0)))
+    }
+
+    fn fold(self) -> u16 {
+        let mut sum = self.0;
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum as u16
+    }
+}
+
+/// The checksum of what said `before` and now says `after` (RFC 1624, 3: ~(~HC + ~m + m')). Either
+/// may be longer: zeros change no sum.
+pub(crate) fn updated(check: u16, before: &[u8], after: &[u8]) -> u16 {
+    !Sum::MINUS_ZERO.with(!check).without_words(before).with_words(after).fold()
+}
+
+/// The checksum of all this.
+pub(crate) fn of(parts: &[&[u8]]) -> u16 {
+    !parts.iter().fold(Sum::MINUS_ZERO, |sum, part| sum.with_words(part)).fold()
+}
+
+/// TCP's checksum over its pseudo-header (RFC 9293, 3.1; RFC 8200, 8.1) and `tcp`, in which the
+/// checksum is 0 and all is there. Addresses may be IPv4's as `::ffff:a.b.c.d` (RFC 4291, 2.5.5.2):
+/// that adds -0.
+pub(crate) fn of_tcp(source: &[u8; 16], destination: &[u8; 16], tcp: &[u8]) -> u16 {
+    let length = (tcp.len() as u32).to_be_bytes();
+    of(&[source, destination, &[0, PROTOCOL_TCP], &length, tcp])
+}
+
+/// Brings TCP's checksum up to date with its header, which was `before`. A partial one has nothing
+/// of that yet.
+pub(crate) fn tcp_header_changed(kind: Checksum, before: &[u8], now: &mut [u8]) {
+    if kind == Checksum::Full {
+        // The field itself is the same in both, which adds -0.
+        let check = updated(read_u16(now, TCP_CHECK_AT), before, now);
+        write_u16(now, TCP_CHECK_AT, check);
+    }
+}
+
+/// Brings TCP's checksum up to date with the length in the pseudo-header, of 32 bits as BIG TCP has
+/// it (RFC 2675, 4).
+pub(crate) fn tcp_length_changed(
+    kind: Checksum,
+    header: &mut [u8],
+    before_bytes: u32,
+    now_bytes: u32,
+) {
+    let (before, now) = (before_bytes.to_be_bytes(), now_bytes.to_be_bytes());
+    let check = read_u16(header, TCP_CHECK_AT);
+    let check = match kind {
+        Checksum::Full => updated(check, &before, &now),
+        Checksum::Partial => !updated(!check, &before, &now),
+    };
+    write_u16(header, TCP_CHECK_AT, check);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_as_the_example_of_rfc_1071() {
+        assert_eq!(of(&[&[0x00, 0x01, 0xf2, 0x03], &[0xf4, 0xf5, 0xf6, 0xf7]]), !0xddf2);
+    }
+
+    /// RFC 1624, 4: where RFC 1141's way gives the other zero.
+    #[test]
+    fn updates_as_the_example_of_rfc_1624() {
+        assert_eq!(updated(0xdd2f, &[0x55, 0x55], &[0x32, 0x85]), 0x0000);
+    }
+
+    /// As the kernel's sums: of nothing but zeros too, +0 is never what is left.
+    #[test]
+    fn the_other_zero_never_comes_about() {
+        assert_eq!(updated(0xffff, &[0xff, 0xff], &[0, 0]), 0);
+        assert_eq!(updated(0xffff, &[], &[]), 0);
+        assert_eq!(of(&[&[0, 0]]), 0);
+    }
+
+    #[test]
+    fn an_update_equals_a_new_sum() {
+        let mut words = [0x12, 0x34, 0xff, 0xff, 0x00, 0x00, 0x80, 0x01];
+        let mut check = of(&[&words]);
+        for (at, value) in [(0, 0xffff), (2, 0x0000), (4, 0xfffe), (0, 0x0000), (6, 0x7fff)] {
+            let before = words;
+            write_u16(&mut words, at, value);
+            check = updated(check, &before, &words);
+            assert_eq!(check, of(&[&words]), "{words:02x?}");
+        }
+    }
+
+    #[test]
+    fn words_come_and_go() {
+        let (long, short) = ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4]);
+        assert_eq!(updated(of(&[&long]), &long, &short), of(&[&short]));
+        assert_eq!(updated(of(&[&short]), &short, &long), of(&[&long]));
+    }
+
+    /// Only the length is in a partial sum, and it is not complemented.
+    #[test]
+    fn a_partial_sum_knows_the_length_alone() {
+        let mut header = [0; 20];
+        write_u16(&mut header, TCP_CHECK_AT, 0x1000);
+        let mut changed = header;
+        changed[0] = 7;
+        tcp_header_changed(Checksum::Partial, &header, &mut changed);
+        assert_eq!(read_u16(&changed, TCP_CHECK_AT), 0x1000);
+        tcp_length_changed(Checksum::Partial, &mut changed, 20, 28);
+        assert_eq!(read_u16(&changed, TCP_CHECK_AT), 0x1008);
+        tcp_length_changed(Checksum::Partial, &mut changed, 0x1_0000 + 28, 20);
+        assert_eq!(read_u16(&changed, TCP_CHECK_AT), 0x1000 - 1);
+    }
+}

@@ -1,0 +1,61 @@
+//! FACKs: the header of a segment that cannot take the option, sent beside it.
+
+use vcc_engine::{FlowState, Params, Segment, sys};
+
+use crate::checksum;
+use crate::frame::{Checksum, Frame};
+use crate::ours::{self, FACK_BYTES};
+use crate::parse::Parsed;
+use crate::wire::*;
+
+/// A TCP header without options, and our own.
+const FACK_TCP_BYTES: usize = TCP_BYTES + FACK_BYTES;
+
+/// With which ECN field does a FACK of this flow leave? With that of an empty ACK, which it is: the
+/// engine is asked what it would make of one.
+pub(crate) fn ip_ecn(flow: &FlowState, params: &Params, beside: &Segment) -> u8 {
+    let empty_ack = Segment {
+        payload_bytes: 0,
+        seg_bytes: 0,
+        flags: sys::TCP_ACK as u16,
+        options: 0,
+        ip_ecn: sys::IP_ECN_NOT_ECT as u8,
+        ..*beside
+    };
+    let mut copy = *flow;
+    copy.from_guest(params, &empty_ack).ip_ecn
+}
+
+/// The FACK beside `frame`, which is rewritten already: an ACK of one byte less, with the counters.
+/// Where a checksum is full it is summed anew.
+pub(crate) fn fack(
+    frame: &Frame,
+    parsed: &Parsed,
+    feedback: &sys::vcc_feedback,
+    ip_ecn: u8,
+) -> Frame {
+    let tcp_at = parsed.ip.tcp_at;
+    debug_assert!(parsed.ip.length != 0, "BIG TCP's jumbo option (RFC 2675) has no place in it");
+    let mut fack =
+        Frame { bytes: frame.bytes[..tcp_at + TCP_BYTES].to_vec(), gso_size: 0, ..*frame };
+    fack.bytes.extend(ours::fack(feedback));
+    let tcp = &mut fack.bytes[tcp_at..];
+    write_u32(tcp, TCP_ACK_AT, parsed.segment.ack.wrapping_sub(1));
+    let word = tcp_offset_flags(FACK_TCP_BYTES, sys::TCP_ACK as u16);
+    write_u16(tcp, TCP_OFFSET_FLAGS_AT, word);
+    // No urgent pointer without URG.
+    write_u16(tcp, TCP_URGENT_AT, 0);
+    match frame.checksum {
+        Checksum::Full => {
+            write_u16(tcp, TCP_CHECK_AT, 0);
+            let check = checksum::of_tcp(&parsed.ip.source, &parsed.ip.destination, tcp);
+            write_u16(tcp, TCP_CHECK_AT, check);
+        }
+        Checksum::Partial => {
+            let before_bytes = parsed.ip.tcp_bytes as u32;
+            checksum::tcp_length_changed(frame.checksum, tcp, before_bytes, FACK_TCP_BYTES as u32);
+        }
+    }
+    parsed.ip.rewrite(&mut fack.bytes, ip_ecn, parsed.ip.length_of(FACK_TCP_BYTES));
+    fack
+}

@@ -1,0 +1,248 @@
+//! IPv4 and IPv6: what stands around TCP, and its ECN field and length changed.
+
+use std::net::Ipv4Addr;
+
+use vcc_engine::sys;
+
+use crate::checksum;
+use crate::counters::Reason;
+use crate::frame::Frame;
+use crate::link::Link;
+use crate::wire::*;
+
+const IPV4_LENGTH_AT: usize = 2;
+const IPV4_CHECK_AT: usize = 10;
+const IPV6_LENGTH_AT: usize = 4;
+/// More fragments, and the fragment's offset (RFC 791, 3.1).
+const IPV4_FRAGMENT_MASK: u16 = 0x3fff;
+
+const PROTOCOL_HOP_BY_HOP: u8 = 0;
+const PROTOCOL_ROUTING: u8 = 43;
+const PROTOCOL_FRAGMENT: u8 = 44;
+const PROTOCOL_DESTINATION: u8 = 60;
+/// The datapath follows no more of them.
+const IPV6_EXTENSIONS_MAX: usize = 4;
+
+/// A packet that holds TCP and is no fragment. Offsets are from the frame's start.
+#[derive(Clone, Debug)]
+pub(crate) struct Ip {
+    pub ipv6: bool,
+    pub at: usize,
+    pub tcp_at: usize,
+    /// IPv4's total length or IPv6's payload length, as it stands there: 0 of a super-segment
+    /// beyond 64 KiB (RFC 2675).
+    pub length: u16,
+    /// Of TCP with its payload: by the IP header, not by the frame, for short frames are padded.
+    pub tcp_bytes: usize,
+    /// `enum vcc_ip_ecn`.
+    pub ecn: u8,
+    /// Addresses as in `struct vcc_key`.
+    pub source: [u8; 16],
+    pub destination: [u8; 16],
+}
+
+/// # Errors
+/// What the packet is instead.
+pub(crate) fn parse(frame: &Frame, link: &Link) -> Result<Ip, Reason> {
+    match link.ethertype {
+        ETHERTYPE_IPV4 => parse_v4(frame, link.l3_at),
+        ETHERTYPE_IPV6 => parse_v6(frame, link.l3_at),
+        _ => Err(sys::COUNT_NOT_IP),
+    }
+}
+
+fn parse_v4(frame: &Frame, at: usize) -> Result<Ip, Reason> {
+    let ip = &frame.bytes[at..];
+    if ip.len() < IPV4_BYTES || ip[0] >> 4 != 4 || usize::from(ip[0] & 15) * 4 < IPV4_BYTES {
+        return Err(sys::COUNT_MALFORMED);
+    }
+    if ip[9] != PROTOCOL_TCP {
+        return Err(sys::COUNT_NOT_TCP);
+    }
+    if read_u16(ip, 6) & IPV4_FRAGMENT_MASK != 0 {
+        return Err(sys::COUNT_FRAGMENT);
+    }
+    let header_bytes = usize::from(ip[0] & 15) * 4;
+    let length = read_u16(ip, IPV4_LENGTH_AT);
+    let mapped = |at| Ipv4Addr::from_bits(read_u32(ip, at)).to_ipv6_mapped().octets();
+    Ok(Ip {
+        ipv6: false,
+        at,
+        tcp_at: at + header_bytes,
+        length,
+        tcp_bytes: tcp_bytes(frame, at, usize::from(length), header_bytes)?,
+        ecn: ip[1] & 3,
+        source: mapped(12),
+        destination: mapped(16),
+    })
+}
+
+fn parse_v6(frame: &Frame, at: usize) -> Result<Ip, Reason> {
+    let ip = &frame.bytes[at..];
+    if ip.len() < IPV6_BYTES || ip[0] >> 4 != 6 {
+        return Err(sys::COUNT_MALFORMED);
+    }
+    let header_bytes = tcp_behind_extensions(ip)?;
+    let length = read_u16(ip, IPV6_LENGTH_AT);
+    let ip_bytes = if length == 0 { 0 } else { IPV6_BYTES + usize::from(length) };
+    let [source, destination] = [8, 24].map(|at| {
+        let mut address = [0; 16];
+        address.copy_from_slice(&ip[at..at + 16]);
+        address
+    });
+    Ok(Ip {
+        ipv6: true,
+        at,
+        tcp_at: at + header_bytes,
+        length,
+        tcp_bytes: tcp_bytes(frame, at, ip_bytes, header_bytes)?,
+        ecn: ip[1] >> 4 & 3,
+        source,
+        destination,
+    })
+}
+
+/// How many bytes of headers stand before TCP (RFC 8200, 4).
+fn tcp_behind_extensions(ip: &[u8]) -> Result<usize, Reason> {
+    let mut next = ip[6];
+    let mut bytes = IPV6_BYTES;
+    for _ in 0..IPV6_EXTENSIONS_MAX {
+        match next {
+            PROTOCOL_TCP => break,
+            PROTOCOL_FRAGMENT => return Err(sys::COUNT_FRAGMENT),
+            PROTOCOL_HOP_BY_HOP | PROTOCOL_ROUTING | PROTOCOL_DESTINATION => {}
+            _ => return Err(sys::COUNT_NOT_TCP),
+        }
+        let Some(&[following, words]) = ip.get(bytes..bytes + 2) else {
+            return Err(sys::COUNT_MALFORMED);
+        };
+        next = following;
+        bytes += (usize::from(words) + 1) * 8;
+    }
+    if next == PROTOCOL_TCP { Ok(bytes) } else { Err(sys::COUNT_NOT_TCP) }
+}
+
+/// What is left for TCP of an IP packet at `at` that says to have `ip_bytes`.
+fn tcp_bytes(
+    frame: &Frame,
+    at: usize,
+    ip_bytes: usize,
+    header_bytes: usize,
+) -> Result<usize, Reason> {
+    let room_bytes = frame.bytes.len() - at;
+    // BIG TCP: a super-segment beyond 64 KiB says 0 (RFC 2675).
+    let ip_bytes = if ip_bytes == 0 && frame.gso_size > 0 { room_bytes } else { ip_bytes };
+    if ip_bytes > room_bytes {
+        return Err(sys::COUNT_MALFORMED);
+    }
+    ip_bytes.checked_sub(header_bytes).ok_or(sys::COUNT_MALFORMED)
+}
+
+impl Ip {
+    /// Gives the header in `bytes`, the frame's, another ECN field and length.
+    pub(crate) fn rewrite(&self, bytes: &mut [u8], ecn: u8, length: u16) {
+        debug_assert!(ecn <= 3, "two bits (RFC 3168, 5)");
+        let ip = &mut bytes[self.at..];
+        if self.ipv6 {
+            // Bits 4 and 5 of byte 1. There is no checksum of the header.
+            ip[1] = ip[1] & !0x30 | ecn << 4;
+            write_u16(ip, IPV6_LENGTH_AT, length);
+            return;
+        }
+        let mut before = [0; 4];
+        before.copy_from_slice(&ip[..4]);
+        ip[1] = ip[1] & !3 | ecn;
+        write_u16(ip, IPV4_LENGTH_AT, length);
+        let check = checksum::updated(read_u16(ip, IPV4_CHECK_AT), &before, &ip[..4]);
+        write_u16(ip, IPV4_CHECK_AT, check);
+    }
+
+    /// What the length field says of `tcp_bytes` of TCP behind these headers.
+    pub(crate) fn length_of(&self, tcp_bytes: usize) -> u16 {
+        let counted_from = if self.ipv6 { self.at + IPV6_BYTES } else { self.at };
+        (self.tcp_at - counted_from + tcp_bytes) as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link;
+    use crate::testing::Talk;
+
+    fn parsed(frame: &Frame) -> Result<Ip, Reason> {
+        parse(frame, &link::parse(&frame.bytes)?)
+    }
+
+    fn v4() -> Frame {
+        Talk::v4().segment(true).frame()
+    }
+
+    fn v6() -> Frame {
+        Talk::v6().segment(true).frame()
+    }
+
+    #[test]
+    fn the_header_says_where_tcp_is_and_ends() {
+        let mut frame = v4();
+        frame.bytes.extend([0xa5; 6]);
+        let ip = parsed(&frame).expect("TCP");
+        assert_eq!((ip.at, ip.tcp_at, ip.length, ip.tcp_bytes), (14, 34, 40, 20));
+        assert_eq!(ip.source, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2]);
+        let ip = parsed(&v6()).expect("TCP");
+        assert_eq!((ip.at, ip.tcp_at, ip.length, ip.tcp_bytes), (14, 54, 20, 20));
+        assert_eq!(ip.destination[..2], [0xfd, 0]);
+    }
+
+    /// Each edit at an offset from the IP header's start.
+    fn refused(mut frame: Frame, edits: &[(usize, u8)]) -> Option<Reason> {
+        for (at, byte) in edits {
+            frame.bytes[ETHERNET_BYTES + at] = *byte;
+        }
+        parsed(&frame).err()
+    }
+
+    #[test]
+    fn what_is_not_whole_tcp_is_named() {
+        assert_eq!(refused(v4(), &[(0, 0x44)]), Some(sys::COUNT_MALFORMED));
+        assert_eq!(refused(v4(), &[(0, 0x65)]), Some(sys::COUNT_MALFORMED));
+        assert_eq!(refused(v4(), &[(9, 17), (6, 0x20)]), Some(sys::COUNT_NOT_TCP));
+        assert_eq!(refused(v4(), &[(6, 0x20)]), Some(sys::COUNT_FRAGMENT));
+        assert_eq!(refused(v4(), &[(7, 1)]), Some(sys::COUNT_FRAGMENT));
+        assert_eq!(refused(v4(), &[(3, 41)]), Some(sys::COUNT_MALFORMED));
+        assert_eq!(refused(v4(), &[(3, 19)]), Some(sys::COUNT_MALFORMED));
+        assert_eq!(refused(v6(), &[(6, 17)]), Some(sys::COUNT_NOT_TCP));
+        assert_eq!(refused(v6(), &[(6, PROTOCOL_FRAGMENT)]), Some(sys::COUNT_FRAGMENT));
+        assert_eq!(refused(v6(), &[(5, 0)]), Some(sys::COUNT_MALFORMED));
+        // What follows is read as a header of 255 units, and lies beyond the frame.
+        let beyond = [(6, PROTOCOL_DESTINATION), (40, PROTOCOL_ROUTING), (41, 255)];
+        assert_eq!(refused(v6(), &beyond), Some(sys::COUNT_MALFORMED));
+    }
+
+    #[test]
+    fn big_tcp_has_no_length() {
+        for (mut frame, at) in [(v4(), 2), (v6(), 4)] {
+            write_u16(&mut frame.bytes, ETHERNET_BYTES + at, 0);
+            assert_eq!(parsed(&frame).err(), Some(sys::COUNT_MALFORMED));
+            frame.gso_size = 1;
+            assert_eq!(parsed(&frame).map(|ip| (ip.length, ip.tcp_bytes)).ok(), Some((0, 20)));
+        }
+    }
+
+    #[test]
+    fn ecn_and_length_change_and_all_else_stays() {
+        for mut frame in [v4(), v6()] {
+            let before = frame.clone();
+            let ip = parsed(&frame).expect("TCP");
+            ip.rewrite(&mut frame.bytes, 3, ip.length_of(28));
+            frame.bytes.extend([0; 8]);
+            let now = parsed(&frame).expect("TCP");
+            assert_eq!((now.length, now.ecn), (ip.length + 8, 3));
+            if !ip.ipv6 {
+                assert_eq!(checksum::of(&[&frame.bytes[14..34]]), 0, "the header's sum is right");
+            }
+            now.rewrite(&mut frame.bytes, 0, ip.length);
+            assert_eq!(frame.bytes[..before.bytes.len()], before.bytes);
+        }
+    }
+}

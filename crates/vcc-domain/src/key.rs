@@ -1,0 +1,123 @@
+//! Which connection of a port.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use vcc_engine::sys;
+
+/// A connection, seen from the port: the same key in both directions, as in the kernel's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowKey(sys::vcc_key);
+
+impl FlowKey {
+    /// `vlan` is the id of the 802.1Q VLAN in which the connection runs; 0 is none.
+    pub fn new(guest: SocketAddr, peer: SocketAddr, vlan: Option<u16>) -> Self {
+        let [guest_addr, peer_addr] = [guest, peer].map(|end| address_bytes(end.ip()));
+        let vlan = vlan.unwrap_or(0);
+        Self::from_parts((guest_addr, guest.port()), (peer_addr, peer.port()), vlan)
+    }
+
+    /// Addresses as in `struct vcc_key`, ports in host order; `vlan` is 0 without a tag.
+    pub(crate) fn from_parts(guest: ([u8; 16], u16), peer: ([u8; 16], u16), vlan: u16) -> Self {
+        FlowKey(sys::vcc_key {
+            guest_addr: guest.0,
+            peer_addr: peer.0,
+            guest_port: guest.1.to_be(),
+            peer_port: peer.1.to_be(),
+            vlan,
+            reserved: 0,
+        })
+    }
+
+    /// The guest's end. IPv6's form of an IPv4 address is that IPv4 address.
+    pub fn guest(&self) -> SocketAddr {
+        SocketAddr::new(address(self.0.guest_addr), u16::from_be(self.0.guest_port))
+    }
+
+    /// The other end, likewise.
+    pub fn peer(&self) -> SocketAddr {
+        SocketAddr::new(address(self.0.peer_addr), u16::from_be(self.0.peer_port))
+    }
+
+    /// The id of the 802.1Q VLAN.
+    pub fn vlan(&self) -> Option<u16> {
+        (self.0.vlan != 0).then_some(self.0.vlan)
+    }
+
+    /// Its bytes in the kernel's table.
+    pub fn as_raw(&self) -> &sys::vcc_key {
+        &self.0
+    }
+
+    /// What the order goes by: the same on every machine.
+    fn sort_key(&self) -> ([u8; 16], [u8; 16], u16, u16, u16) {
+        let sys::vcc_key { guest_addr, peer_addr, guest_port, peer_port, vlan, .. } = self.0;
+        (guest_addr, peer_addr, u16::from_be(guest_port), u16::from_be(peer_port), vlan)
+    }
+}
+
+impl Ord for FlowKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.sort_key().cmp(&other.sort_key())
+    }
+}
+
+impl PartialOrd for FlowKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for FlowKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.guest(), self.peer())?;
+        self.vlan().map_or(Ok(()), |vlan| write!(f, " in VLAN {vlan}"))
+    }
+}
+
+/// An address as `struct vcc_key` has it: IPv4's as `::ffff:a.b.c.d` (RFC 4291, 2.5.5.2).
+fn address_bytes(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        IpAddr::V6(v6) => v6.octets(),
+    }
+}
+
+fn address(bytes: [u8; 16]) -> IpAddr {
+    Ipv6Addr::from(bytes).to_canonical()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(guest: &str, peer: &str, vlan: Option<u16>) -> FlowKey {
+        FlowKey::new(guest.parse().expect("an end"), peer.parse().expect("an end"), vlan)
+    }
+
+    #[test]
+    fn both_families_come_back() {
+        for (guest, peer) in [("10.0.0.2:40000", "10.0.0.9:80"), ("[fd00::2]:1", "[fd00::9]:2")] {
+            let key = key(guest, peer, Some(7));
+            assert_eq!(key.guest().to_string(), guest);
+            assert_eq!(key.peer().to_string(), peer);
+            assert_eq!(key.to_string(), format!("{guest}-{peer} in VLAN 7"));
+        }
+        assert_eq!(key("10.0.0.2:1", "10.0.0.9:2", Some(0)).vlan(), None);
+    }
+
+    /// Every part of it tells connections apart; all 128 bits of the addresses too.
+    #[test]
+    fn the_order_has_every_part() {
+        let ordered = [
+            key("[fd00::1]:1", "[fd00::9]:2", None),
+            key("[fd00::1]:1", "[fd00::9]:2", Some(1)),
+            key("[fd00::1]:1", "[fd00::9]:300", None),
+            key("[fd00::1]:256", "[fd00::9]:2", None),
+            key("[fd00::1]:1", "[fd00:0:1::9]:2", None),
+            key("[fd00:0:1::1]:1", "[fd00::9]:2", None),
+        ];
+        assert!(ordered.is_sorted_by(|a, b| a < b));
+    }
+}

@@ -1,0 +1,63 @@
+//! How frames reach the guest: learned from its own.
+
+use std::collections::BTreeMap;
+
+use vcc_engine::sys;
+
+use crate::key::FlowKey;
+use crate::wire::MAC_BYTES;
+
+/// Full, it learns no more: the datapath's `neighbours` map.
+const NEIGHBOURS_MAX: usize = 1024;
+
+/// Address and VLAN id: a guest may have several addresses behind one card.
+type Place = ([u8; 16], u16);
+
+#[derive(Clone, Default)]
+pub(crate) struct Neighbours(BTreeMap<Place, sys::vcc_neighbour>);
+
+impl Neighbours {
+    /// A frame of the guest, at least an Ethernet header: whoever answers it turns its addresses
+    /// round.
+    pub(crate) fn learn(&mut self, flow: &FlowKey, frame: &[u8]) {
+        let place = place(flow);
+        if self.0.len() >= NEIGHBOURS_MAX && !self.0.contains_key(&place) {
+            return;
+        }
+        let mut neighbour = sys::vcc_neighbour::default();
+        neighbour.next_hop_mac.copy_from_slice(&frame[..MAC_BYTES]);
+        neighbour.guest_mac.copy_from_slice(&frame[MAC_BYTES..2 * MAC_BYTES]);
+        self.0.insert(place, neighbour);
+    }
+
+    pub(crate) fn of(&self, flow: &FlowKey) -> Option<&sys::vcc_neighbour> {
+        self.0.get(&place(flow))
+    }
+}
+
+fn place(flow: &FlowKey) -> Place {
+    let key = flow.as_raw();
+    (key.guest_addr, key.vlan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_list_learns_no_more_but_what_it_knows_anew() {
+        let guest = |number: usize| {
+            let address = [10, 0, (number >> 8) as u8, number as u8];
+            FlowKey::new((address, 1).into(), ([10, 9, 9, 9], 2).into(), Some(3))
+        };
+        let mut neighbours = Neighbours::default();
+        for number in 0..=NEIGHBOURS_MAX {
+            neighbours.learn(&guest(number), &[1; 14]);
+        }
+        neighbours.learn(&guest(0), &[2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 8, 0]);
+        let first = neighbours.of(&guest(0)).expect("known");
+        assert_eq!((first.guest_mac, first.next_hop_mac), ([3; 6], [2; 6]));
+        assert!(neighbours.of(&guest(NEIGHBOURS_MAX - 1)).is_some());
+        assert!(neighbours.of(&guest(NEIGHBOURS_MAX)).is_none());
+    }
+}

@@ -1,0 +1,234 @@
+//! TCP options: which are there, where their values lie, and whether they make sense.
+
+use vcc_engine::sys;
+
+use crate::counters::Reason;
+use crate::ours::{self, APPENDED_BYTES, EXPERIMENT_NAME, FACK_BYTES, KIND_EXPERIMENT, KIND_PACK};
+use crate::wire::*;
+
+/// RFC 9293, 3.1; RFC 2018; RFC 7323.
+const KIND_END: u8 = 0;
+pub(crate) const KIND_NOP: u8 = 1;
+const KIND_MSS: u8 = 2;
+const KIND_WSCALE: u8 = 3;
+const KIND_SACK_PERMITTED: u8 = 4;
+const KIND_SACK: u8 = 5;
+const KIND_TIMESTAMPS: u8 = 8;
+/// RFC 2385 and RFC 5925.
+const KIND_MD5: u8 = 19;
+const KIND_AO: u8 = 29;
+
+/// Where values lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// Which bytes of the options are of options of ours: bit 0 is the first.
+    pub ours: u64,
+    /// From the TCP header's start.
+    pub mss_at: Option<usize>,
+    pub wscale_at: Option<usize>,
+    /// Of the end of the list: nobody looks behind it.
+    pub end_at: Option<usize>,
+}
+
+/// What they say, as in `struct vcc_segment`. Of several of a kind the last one counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// `enum vcc_option`.
+    pub present: u16,
+    pub mss: u16,
+    pub wscale: u8,
+    pub hello: u8,
+    pub feedback: sys::vcc_feedback,
+    pub dsack_bytes: u32,
+    pub places: Places,
+}
+
+/// `length` bytes of the options from `at`, a bit each.
+pub(crate) fn byte_mask(at: usize, length: usize) -> u64 {
+    debug_assert!(at + length <= TCP_OPTIONS_MAX_BYTES);
+    ((1 << length) - 1) << at
+}
+
+/// Reads all options of a segment that acknowledges `ack`.
+///
+/// # Errors
+/// One's length makes no sense, or the segment is signed: a change would invalidate it.
+pub(crate) fn read(options: &[u8], ack: u32) -> Result<Options, Reason> {
+    let mut read = Options::default();
+    let mut is_signed = false;
+    let mut at = 0;
+    while let Some(&kind) = options.get(at) {
+        match kind {
+            KIND_END => {
+                read.places.end_at = Some(TCP_BYTES + at);
+                break;
+            }
+            KIND_NOP => at += 1,
+            _ => {
+                let option = whole_option(&options[at..]).ok_or(sys::COUNT_BAD_OPTIONS)?;
+                is_signed |= kind == KIND_MD5 || kind == KIND_AO;
+                read.take(option, at, ack);
+                at += option.len();
+            }
+        }
+    }
+    if is_signed { Err(sys::COUNT_SIGNED) } else { Ok(read) }
+}
+
+/// The option with which `rest` begins, kind and length included; none if it does not fit.
+fn whole_option(rest: &[u8]) -> Option<&[u8]> {
+    let length = usize::from(*rest.get(1)?);
+    rest.get(..length).filter(|option| option.len() >= 2)
+}
+
+impl Options {
+    fn take(&mut self, option: &[u8], at: usize, ack: u32) {
+        let said = match (option[0], option.len()) {
+            (KIND_MSS, 4) => {
+                self.mss = read_u16(option, 2);
+                self.places.mss_at = Some(TCP_BYTES + at + 2);
+                sys::OPT_MSS
+            }
+            (KIND_WSCALE, 3) => {
+                self.wscale = option[2];
+                self.places.wscale_at = Some(TCP_BYTES + at + 2);
+                sys::OPT_WSCALE
+            }
+            (KIND_SACK_PERMITTED, 2) => sys::OPT_SACK_PERMITTED,
+            (KIND_TIMESTAMPS, 10) => sys::OPT_TIMESTAMPS,
+            (KIND_SACK, 10..) => {
+                self.dsack_bytes = dsack_bytes(&option[2..], ack);
+                sys::OPT_SACK
+            }
+            (KIND_PACK, _) => self.take_ours(option, at),
+            (KIND_EXPERIMENT, 4..) if option[2..4] == EXPERIMENT_NAME => self.take_ours(option, at),
+            _ => 0,
+        };
+        self.present |= said as u16;
+    }
+
+    /// An option of a kind of ours; what else it may be is said by its length and version.
+    fn take_ours(&mut self, option: &[u8], at: usize) -> u32 {
+        self.places.ours |= byte_mask(at, option.len());
+        match (option[0], option.len(), option.get(4..6)) {
+            (KIND_PACK, APPENDED_BYTES, _) => {
+                self.feedback = read_counters(&option[2..]);
+                sys::OPT_PACK
+            }
+            (KIND_EXPERIMENT, FACK_BYTES, Some(&[ours::VERSION, ours::WHAT_FACK])) => {
+                self.feedback = read_counters(&option[6..]);
+                sys::OPT_FACK
+            }
+            (KIND_EXPERIMENT, APPENDED_BYTES, Some(&[ours::VERSION, what]))
+                if is_hello(what) && option[6..] == [0, 0] =>
+            {
+                self.hello = what;
+                sys::OPT_HELLO
+            }
+            _ => sys::OPT_OURS_BAD,
+        }
+    }
+}
+
+fn is_hello(what: u8) -> bool {
+    [sys::HELLO_OFFER, sys::HELLO_ACCEPT].contains(&u32::from(what))
+}
+
+fn read_counters(bytes: &[u8]) -> sys::vcc_feedback {
+    sys::vcc_feedback { ect0_bytes: read_u24(bytes, 0), ce_bytes: read_u24(bytes, 3) }
+}
+
+/// RFC 2883, 4, as `engine/sack.h` has it: a first block of what `ack` acknowledges, or of what
+/// lies within the second, is of data that came twice. So many bytes; 0 if it is not.
+fn dsack_bytes(blocks: &[u8], ack: u32) -> u32 {
+    let not_after = |a: u32, b: u32| b.wrapping_sub(a) as i32 >= 0;
+    let mut blocks = blocks.chunks_exact(8).map(|block| (read_u32(block, 0), read_u32(block, 4)));
+    let Some((left, right)) = blocks.next() else { return 0 };
+    // A second block that is not there is empty, and lies at 0.
+    let second = blocks.next().unwrap_or_default();
+    let is_inside = not_after(second.0, left) && not_after(right, second.1);
+    let came_twice = not_after(right, ack) || is_inside;
+    if came_twice && !not_after(right, left) { right.wrapping_sub(left) } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sack(blocks: &[(u32, u32)]) -> Vec<u8> {
+        let mut option = vec![KIND_SACK, 2 + 8 * blocks.len() as u8];
+        for (left, right) in blocks {
+            option.extend(left.to_be_bytes());
+            option.extend(right.to_be_bytes());
+        }
+        option
+    }
+
+    #[test]
+    fn those_of_a_syn_are_found_where_they_stand() {
+        let syn = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
+        let read = read(&syn, 0).expect("well-formed");
+        let all = sys::OPT_MSS | sys::OPT_SACK_PERMITTED | sys::OPT_TIMESTAMPS | sys::OPT_WSCALE;
+        assert_eq!(u32::from(read.present), all);
+        assert_eq!((read.mss, read.wscale), (1460, 7));
+        let places = Places { mss_at: Some(22), wscale_at: Some(39), ..Places::default() };
+        assert_eq!(read.places, places);
+    }
+
+    #[test]
+    fn ours_are_marked_byte_by_byte() {
+        let feedback = sys::vcc_feedback { ect0_bytes: 9, ce_bytes: 0xff_ffff };
+        let options = [&[1, 1][..], &ours::pack(&feedback), &[1, 1]].concat();
+        let read_pack = read(&options, 0).expect("well-formed");
+        assert_eq!(u32::from(read_pack.present), sys::OPT_PACK);
+        assert_eq!((read_pack.feedback, read_pack.places.ours), (feedback, 0xff << 2));
+        let read_fack = read(&ours::fack(&feedback), 0).expect("well-formed");
+        assert_eq!(u32::from(read_fack.present), sys::OPT_FACK);
+        assert_eq!((read_fack.feedback, read_fack.places.ours), (feedback, 0xfff));
+        let read_hello = read(&ours::hello(2), 0).expect("well-formed");
+        assert_eq!((u32::from(read_hello.present), read_hello.hello), (sys::OPT_HELLO, 2));
+    }
+
+    #[test]
+    fn what_is_not_quite_ours_is_bad_and_anothers_is_nothing() {
+        let bad: [&[u8]; 6] = [
+            &[172, 2],
+            &[172, 6, 0, 0, 0, 0],
+            &[253, 4, b'v', b'c'],
+            &[253, 8, b'v', b'c', 2, 1, 0, 0],
+            &[253, 8, b'v', b'c', 1, 3, 0, 0],
+            &[253, 8, b'v', b'c', 1, 1, 0, 1],
+        ];
+        for option in bad {
+            let read = read(option, 0).expect("well-formed");
+            assert_eq!(u32::from(read.present), sys::OPT_OURS_BAD, "{option:?}");
+            assert_eq!(read.places.ours, (1 << option.len()) - 1, "{option:?}");
+        }
+        for option in [&[253, 2][..], &[253, 3, b'v'], &[253, 4, b'v', b'd'], &[254, 4, 0, 0]] {
+            assert_eq!(read(option, 0), Ok(Options::default()), "{option:?}");
+        }
+    }
+
+    #[test]
+    fn lengths_that_make_no_sense_are_refused_even_if_signed() {
+        for options in [&[3][..], &[1, 1, 3], &[3, 0], &[3, 1], &[3, 3], &[19, 2, 3, 4]] {
+            assert_eq!(read(options, 0), Err(sys::COUNT_BAD_OPTIONS), "{options:?}");
+        }
+        assert_eq!(read(&[19, 2, 1, 1], 0), Err(sys::COUNT_SIGNED));
+        assert_eq!(read(&[29, 4, 0, 0], 0), Err(sys::COUNT_SIGNED));
+        // Behind the end of the list nobody looks.
+        let ended = read(&[1, 0, 19, 0], 0).expect("well-formed");
+        assert_eq!(ended.places.end_at, Some(21));
+    }
+
+    #[test]
+    fn blocks_of_what_came_twice() {
+        let twice = |blocks: &[(u32, u32)], ack| read(&sack(blocks), ack).map(|o| o.dsack_bytes);
+        assert_eq!(twice(&[(100, 300)], 300), Ok(200), "acknowledged");
+        assert_eq!(twice(&[(100, 300)], 299), Ok(0), "above");
+        assert_eq!(twice(&[(500, 600), (400, 700)], 300), Ok(100), "within the second");
+        assert_eq!(twice(&[(500, 600), (550, 700)], 300), Ok(0), "not within");
+        assert_eq!(twice(&[(300, 100)], 400), Ok(0), "no block");
+        assert_eq!(twice(&[(0xffff_ff00, 0x100)], 0x100), Ok(0x200), "at the wrap");
+    }
+}

@@ -1,0 +1,161 @@
+//! From a frame to the engine's segment and the flow's key. Nothing here changes the frame.
+
+use vcc_engine::{Segment, sys};
+
+use crate::counters::Reason;
+use crate::frame::{Direction, Frame};
+use crate::ip::{self, Ip};
+use crate::key::FlowKey;
+use crate::link;
+use crate::options::{self, Options, Places};
+use crate::wire::*;
+
+/// The datapath looks for TCP no further into a frame: its `2 * HEADERS_MAX_BYTES`.
+const TCP_AT_MAX: usize = 156;
+
+/// A well-formed TCP segment.
+#[derive(Clone, Debug)]
+pub(crate) struct Parsed {
+    pub key: FlowKey,
+    pub ip: Ip,
+    /// As the engine takes it, but for the time.
+    pub segment: Segment,
+    pub header_bytes: usize,
+    pub places: Places,
+}
+
+impl Parsed {
+    /// Where the TCP header ends, in bytes from the frame's start.
+    pub(crate) fn header_end(&self) -> usize {
+        self.ip.tcp_at + self.header_bytes
+    }
+}
+
+/// # Errors
+/// What the frame is instead.
+pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reason> {
+    let link = link::parse(&frame.bytes)?;
+    let ip = ip::parse(frame, &link)?;
+    let tcp = &frame.bytes[ip.tcp_at.min(frame.bytes.len())..];
+    if ip.tcp_at > TCP_AT_MAX || tcp.len() < TCP_BYTES {
+        return Err(sys::COUNT_MALFORMED);
+    }
+    let header_bytes = usize::from(tcp[TCP_OFFSET_FLAGS_AT] >> 4) * 4;
+    if header_bytes < TCP_BYTES || ip.tcp_bytes < header_bytes {
+        return Err(sys::COUNT_MALFORMED);
+    }
+    let flags = read_u16(tcp, TCP_OFFSET_FLAGS_AT) & TCP_FLAGS_MASK;
+    if !flags_sane(flags) {
+        return Err(sys::COUNT_BAD_FLAGS);
+    }
+    let ack = read_u32(tcp, TCP_ACK_AT);
+    let Options { present, mss, wscale, hello, feedback, dsack_bytes, places } =
+        options::read(&tcp[TCP_BYTES..header_bytes], ack)?;
+    let payload_bytes = ip.tcp_bytes - header_bytes;
+    // Options grow at the frame's end, so there is room only where no payload stands there: a SYN
+    // may bring some (RFC 7413).
+    let option_room_bytes = match payload_bytes {
+        0 => TCP_BYTES + TCP_OPTIONS_MAX_BYTES - header_bytes,
+        _ => 0,
+    };
+    let segment = Segment {
+        now_us: 0,
+        seq: read_u32(tcp, TCP_SEQ_AT),
+        ack,
+        payload_bytes: payload_bytes as u32,
+        seg_bytes: seg_bytes(payload_bytes, frame.gso_size),
+        dsack_bytes,
+        window: read_u16(tcp, TCP_WINDOW_AT),
+        flags,
+        mss,
+        options: present,
+        wscale,
+        hello,
+        ip_ecn: ip.ecn,
+        option_room_bytes: option_room_bytes as u8,
+        feedback,
+    };
+    let sender = (ip.source, read_u16(tcp, 0));
+    let receiver = (ip.destination, read_u16(tcp, 2));
+    let key = match direction {
+        Direction::FromGuest => FlowKey::from_parts(sender, receiver, link.vlan),
+        Direction::ToGuest => FlowKey::from_parts(receiver, sender, link.vlan),
+    };
+    Ok(Parsed { key, ip, segment, header_bytes, places })
+}
+
+/// What fills just one segment is no super-segment, whatever the device was told.
+fn seg_bytes(payload_bytes: usize, gso_size: u16) -> u32 {
+    if payload_bytes > usize::from(gso_size) { gso_size.into() } else { 0 }
+}
+
+/// No TCP opens and closes at once, or sends outside of a handshake without ACK.
+fn flags_sane(flags: u16) -> bool {
+    let has = |of: u32| u32::from(flags) & of != 0;
+    match has(sys::TCP_SYN) {
+        true => !has(sys::TCP_FIN | sys::TCP_RST),
+        false => has(sys::TCP_ACK | sys::TCP_RST),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ACK, Talk, Tcp};
+
+    #[test]
+    fn a_flow_has_one_key_in_both_directions() {
+        for talk in [Talk::v4(), Talk::v6()] {
+            let up = parse(&talk.segment(true).frame(), Direction::FromGuest).expect("TCP");
+            let down = parse(&talk.segment(false).frame(), Direction::ToGuest).expect("TCP");
+            assert_eq!((up.key, down.key), (talk.key(), talk.key()));
+        }
+    }
+
+    #[test]
+    fn the_segment_is_as_the_header_says() {
+        let tcp = Tcp {
+            window: 77,
+            options: vec![1, 1, 3, 3, 9, 1, 1, 1],
+            ecn: 2,
+            ..Talk::v6().segment(true)
+        };
+        let Parsed { segment, header_bytes, .. } =
+            parse(&tcp.frame(), Direction::FromGuest).expect("TCP");
+        assert_eq!((segment.seq, segment.ack, segment.window), (tcp.seq, tcp.ack, 77));
+        assert_eq!((segment.flags, segment.ip_ecn, segment.wscale), (ACK, 2, 9));
+        assert_eq!((header_bytes, segment.option_room_bytes), (28, 32));
+        let data = Tcp { payload_bytes: 200, ..tcp };
+        for (gso_size, seg_bytes) in [(0, 0), (100, 100), (200, 0), (300, 0)] {
+            let frame = Frame { gso_size, ..data.frame() };
+            let Parsed { segment, .. } = parse(&frame, Direction::FromGuest).expect("TCP");
+            assert_eq!((segment.payload_bytes, segment.seg_bytes), (200, seg_bytes));
+            assert_eq!(segment.option_room_bytes, 0, "payload stands there");
+        }
+    }
+
+    #[test]
+    fn only_flags_that_a_tcp_sends() {
+        for flags in 0..=TCP_FLAGS_MASK {
+            let [fin, syn, rst, ack] = [0, 1, 2, 4].map(|bit| flags >> bit & 1 == 1);
+            let sane = if syn { !fin && !rst } else { ack || rst };
+            assert_eq!(flags_sane(flags), sane, "{flags:#x}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_is_not_all_there() {
+        let whole = Tcp { options: vec![1; 8], ..Talk::v4().segment(true) }.frame();
+        let refused = |frame: &Frame| parse(frame, Direction::FromGuest).err();
+        assert_eq!(refused(&whole), None);
+        for length in 14..whole.bytes.len() {
+            let cut = Frame::full(whole.bytes[..length].to_vec());
+            assert_eq!(refused(&cut), Some(sys::COUNT_MALFORMED), "{length} bytes");
+        }
+        for words in [0, 4, 8, 15] {
+            let mut frame = whole.clone();
+            frame.bytes[34 + TCP_OFFSET_FLAGS_AT] = words << 4;
+            assert_eq!(refused(&frame), Some(sys::COUNT_MALFORMED), "{words} words");
+        }
+    }
+}

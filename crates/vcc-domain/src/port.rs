@@ -1,0 +1,260 @@
+//! A port: parse, flow, engine, rewrite.
+
+use vcc_engine::{Action, FlowState, Mode, Params, Segment, sys};
+
+use crate::counters::Counters;
+use crate::emit::{Emitter, Unsent};
+use crate::fack;
+use crate::frame::{Direction, Frame, Verdict};
+use crate::key::FlowKey;
+use crate::parse::{Parsed, parse};
+use crate::rewrite::rewrite;
+use crate::table::Table;
+use crate::timer::{self, TICK_MIN_MS};
+
+const NS_PER_US: u64 = 1000;
+
+/// The host's side of one guest's card.
+///
+/// Time is in ns of any clock that does not run back; it may stand still.
+#[derive(Clone)]
+pub struct Port {
+    params: Params,
+    table: Table,
+    emitter: Emitter,
+    counters: Counters,
+    now_ns: u64,
+}
+
+impl Port {
+    /// Connections beyond `max_flows` pass untouched.
+    pub fn new(params: Params, max_flows: usize) -> Self {
+        Port {
+            params,
+            table: Table::new(max_flows),
+            emitter: Emitter::default(),
+            counters: Counters::default(),
+            now_ns: 0,
+        }
+    }
+
+    /// A frame that the guest sent, on its way to the fabric. `also` receives what goes the same
+    /// way right behind it: a FACK.
+    pub fn from_guest(&mut self, now_ns: u64, frame: &mut Frame, also: &mut Vec<Frame>) -> Verdict {
+        let Some((parsed, action)) = self.decide(now_ns, Direction::FromGuest, frame) else {
+            return Verdict::Pass;
+        };
+        let verdict = self.carry_out(Direction::FromGuest, frame, &parsed, &action);
+        if verdict == Verdict::Pass && u32::from(action.emit) == sys::EMIT_FACK {
+            also.extend(self.fack(frame, &parsed, &action));
+        }
+        verdict
+    }
+
+    /// A frame from the fabric, on its way to the guest.
+    pub fn to_guest(&mut self, now_ns: u64, frame: &mut Frame) -> Verdict {
+        match self.decide(now_ns, Direction::ToGuest, frame) {
+            Some((parsed, action)) => self.carry_out(Direction::ToGuest, frame, &parsed, &action),
+            None => Verdict::Pass,
+        }
+    }
+
+    /// When [`Port::advance`] wants to be called next; none while there is no flow. A frame that
+    /// passes, and `advance` itself, may change it.
+    pub fn next_deadline_ns(&self) -> Option<u64> {
+        [self.table.next_tick_ns(), self.emitter.next_look_ns()].into_iter().flatten().min()
+    }
+
+    /// Time has passed: flows time out and expire. `to_guest` receives what is due to the guest
+    /// where the parameters ask for emission, duplicate ACKs and window updates; it is not to go
+    /// through [`Port::to_guest`] again. Called late, all that is due happens now; called early,
+    /// nothing does.
+    pub fn advance(&mut self, now_ns: u64, to_guest: &mut Vec<Frame>) {
+        self.note_time(now_ns);
+        let table = &self.table;
+        while let Some(unsent) = self.emitter.look_again(now_ns, |key| table.get(key), to_guest) {
+            self.counters.count_unsent(unsent);
+        }
+        while let Some(key) = self.table.due(now_ns) {
+            self.tick(now_ns, &key, to_guest);
+        }
+        debug_assert!(self.next_deadline_ns().is_none_or(|next_ns| next_ns > now_ns));
+    }
+
+    /// The flows, in the order of their keys.
+    pub fn flows(&self) -> impl Iterator<Item = (&FlowKey, &FlowState)> {
+        self.table.iter()
+    }
+
+    /// One of them; none if the port does not know it.
+    pub fn flow(&self, key: &FlowKey) -> Option<&FlowState> {
+        self.table.get(key)
+    }
+
+    /// What was not translated, by reason.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// How the flows are treated.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// From the next segment on, flows are treated like this.
+    pub fn set_params(&mut self, params: Params) {
+        self.params = params;
+    }
+
+    fn note_time(&mut self, now_ns: u64) {
+        debug_assert!(now_ns >= self.now_ns, "time runs back");
+        self.now_ns = now_ns;
+    }
+
+    /// What the engine makes of the frame; none where it is not its business, which is counted.
+    fn decide(
+        &mut self,
+        now_ns: u64,
+        direction: Direction,
+        frame: &Frame,
+    ) -> Option<(Parsed, Action)> {
+        self.note_time(now_ns);
+        let parsed = match parse(frame, direction) {
+            Ok(parsed) => parsed,
+            Err(reason) => {
+                self.counters.count(reason);
+                return None;
+            }
+        };
+        let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
+        if self.params.0.emit != 0 && direction == Direction::FromGuest && is_syn {
+            self.emitter.neighbours.learn(&parsed.key, &frame.bytes);
+        }
+        if self.table.get(&parsed.key).is_none() {
+            self.create(now_ns, &parsed)?;
+        }
+        let segment = Segment { now_us: now_ns / NS_PER_US, ..parsed.segment };
+        let action = self.ask_engine(now_ns, direction, &parsed.key, &segment)?;
+        Some((parsed, action))
+    }
+
+    /// Only a SYN makes a flow, if the port has room and takes new ones.
+    fn create(&mut self, now_ns: u64, parsed: &Parsed) -> Option<()> {
+        let flags = u32::from(parsed.segment.flags);
+        if flags & (sys::TCP_SYN | sys::TCP_ACK) != sys::TCP_SYN {
+            self.counters.count(sys::COUNT_UNKNOWN);
+            return None;
+        }
+        if self.params.0.mode == Mode::Drain.number() {
+            return None;
+        }
+        if !self.table.insert(parsed.key, timer::after_ms(now_ns, TICK_MIN_MS)) {
+            self.counters.count(sys::COUNT_TABLE_FULL);
+            return None;
+        }
+        Some(())
+    }
+
+    fn ask_engine(
+        &mut self,
+        now_ns: u64,
+        direction: Direction,
+        key: &FlowKey,
+        segment: &Segment,
+    ) -> Option<Action> {
+        let flow = self.table.get_mut(key)?;
+        let (action, near_ms) = match direction {
+            Direction::FromGuest => {
+                let action = flow.from_guest(&self.params, segment);
+                (action, timer::near_tick_ms(flow, &self.params, segment))
+            }
+            Direction::ToGuest => (flow.to_guest(&self.params, segment), None),
+        };
+        if action.forget != 0 {
+            self.table.remove(key);
+        } else if let Some(near_ms) = near_ms {
+            self.table.set_tick(key, timer::after_ms(now_ns, near_ms));
+        }
+        Some(action)
+    }
+
+    fn carry_out(
+        &mut self,
+        direction: Direction,
+        frame: &mut Frame,
+        parsed: &Parsed,
+        action: &Action,
+    ) -> Verdict {
+        if action.forged != 0 {
+            self.counters.count(sys::COUNT_FORGED);
+        }
+        match u32::from(action.verdict) {
+            sys::VCC_PASS => {
+                rewrite(frame, direction, parsed, action);
+                debug_assert!(says(frame, direction, parsed, action));
+                Verdict::Pass
+            }
+            sys::VCC_DROP => {
+                let policed = action.police != 0;
+                self.counters.count(if policed { sys::COUNT_POLICED } else { sys::COUNT_DROPPED });
+                Verdict::Drop
+            }
+            // A FACK, for us alone.
+            _ => Verdict::Drop,
+        }
+    }
+
+    /// The report that goes beside the frame, which is rewritten already.
+    fn fack(&mut self, frame: &Frame, parsed: &Parsed, action: &Action) -> Option<Frame> {
+        // BIG TCP's jumbo option (RFC 2675) has no place in a FACK: the next report will do.
+        if parsed.ip.length == 0 {
+            self.counters.count(sys::COUNT_REPORT_LOST);
+            return None;
+        }
+        let flow = self.table.get(&parsed.key)?;
+        debug_assert!(action.feedback == flow.counted, "a report says what was counted");
+        let ip_ecn = fack::ip_ecn(flow, &self.params, &parsed.segment);
+        Some(fack::fack(frame, parsed, &action.feedback, ip_ecn))
+    }
+
+    /// The flow's time has come.
+    fn tick(&mut self, now_ns: u64, key: &FlowKey, to_guest: &mut Vec<Frame>) {
+        let Some(flow) = self.table.get_mut(key) else { return };
+        let action = flow.deadline(&self.params, now_ns / NS_PER_US);
+        if action.forget != 0 {
+            self.table.remove(key);
+            return;
+        }
+        let next_ms = timer::next_tick_ms(flow, &self.params, action.deadline_ms);
+        let unsent = self.emitter.carry_out(now_ns, key, flow, &action, to_guest);
+        self.counters.count_unsent(unsent);
+        self.table.set_tick(key, timer::after_ms(now_ns, next_ms));
+    }
+}
+
+impl Counters {
+    fn count_unsent(&mut self, unsent: Unsent) {
+        if unsent.0 {
+            self.count(sys::COUNT_EVENT_LOST);
+        }
+    }
+}
+
+/// Does the frame say what the action wants? The same segment of the same flow, but for that.
+fn says(frame: &Frame, direction: Direction, before: &Parsed, action: &Action) -> bool {
+    let Ok(now) = parse(frame, direction) else {
+        // A super-segment that says 0 and has no payload is one no more: it contradicts itself.
+        return before.ip.length == 0;
+    };
+    let (then, segment) = (&before.segment, &now.segment);
+    now.key == before.key
+        && (segment.seq, segment.ack, segment.payload_bytes)
+            == (then.seq, then.ack, then.payload_bytes)
+        && (segment.flags, segment.window, segment.ip_ecn)
+            == (action.flags, action.window, action.ip_ecn)
+        && (before.places.mss_at.is_none() || segment.mss == action.mss)
+        && (before.places.wscale_at.is_none() || segment.wscale == action.wscale)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+use vcc_engine::Underlay;
+
+use super::*;
+use crate::frame::Checksum;
+use crate::ours;
+use crate::testing::*;
+use crate::wire::*;
+
+const NS_PER_MS: u64 = 1_000_000;
+const TCP_AT: usize = ETHERNET_BYTES + IPV4_BYTES;
+const CE: u8 = sys::IP_ECN_CE as u8;
+const ECT_0: u8 = sys::IP_ECN_ECT_0 as u8;
+
+fn emitting() -> Params {
+    Params(sys::vcc_params { emit: 1, ..Params::default().0 })
+}
+
+/// A flow whose far end is under vcc as well, and told of marks: a report is due.
+fn with_a_report_due(params: Params) -> Talk {
+    let mut talk = Talk::new(params);
+    talk.open(&ours::hello(sys::HELLO_ACCEPT as u8));
+    assert!(talk.flow().has(sys::FLOW_FEEDBACK));
+    let marked = Tcp { payload_bytes: MSS_BYTES, ecn: CE, ..talk.segment(false) };
+    talk.pass(false, &marked);
+    talk.peer_next += MSS_BYTES as u32;
+    talk
+}
+
+#[test]
+fn a_new_flow_is_looked_at_within_a_second_and_forgotten_in_the_end() {
+    let mut talk = Talk::v4();
+    assert_eq!(talk.port.next_deadline_ns(), None);
+    talk.now_ns = 5 * NS_PER_MS;
+    let syn = Tcp { flags: SYN, ..talk.segment(true) };
+    talk.pass(true, &syn);
+    assert_eq!(talk.port.next_deadline_ns(), Some(1005 * NS_PER_MS));
+    talk.now_ns = 1004 * NS_PER_MS;
+    assert!(talk.advance().is_empty());
+    assert_eq!(talk.port.next_deadline_ns(), Some(1005 * NS_PER_MS), "too early");
+    talk.now_ns = 1005 * NS_PER_MS;
+    talk.advance();
+    let idle_ms = u64::from(talk.port.params().0.handshake_idle_ms);
+    assert_eq!(talk.port.next_deadline_ns(), Some((5 + idle_ms) * NS_PER_MS));
+    talk.now_ns = (5 + idle_ms) * NS_PER_MS;
+    talk.advance();
+    assert_eq!(talk.port.next_deadline_ns(), None);
+    assert_eq!(talk.port.flows().count(), 0);
+}
+
+/// What the engine makes of a timeout is the same by the port as by itself.
+#[test]
+fn a_timeout_is_told_to_the_engine() {
+    let mut talk = Talk::v4();
+    talk.open(&[]);
+    talk.data_from_guest();
+    let mut alone = *talk.flow();
+    let now_ns = talk.port.next_deadline_ns().expect("a flow");
+    talk.now_ns = now_ns;
+    talk.advance();
+    let action = alone.deadline(talk.port.params(), now_ns / NS_PER_US);
+    assert_eq!(alone.0, talk.flow().0);
+    assert_eq!(u32::from(alone.ca_state), sys::CA_LOSS);
+    let next_ns = talk.port.next_deadline_ns().expect("a flow");
+    assert!(action.deadline_ms > 1000);
+    assert_eq!(next_ns, now_ns + u64::from(action.deadline_ms) * NS_PER_MS);
+}
+
+/// All that a card would complete, it completes to what the port makes of the whole.
+#[test]
+fn partial_checksums_become_what_full_ones_are() {
+    for v6 in [false, true] {
+        let [mut full, mut partial, talk] =
+            [(); 3].map(|()| if v6 { Talk::v6() } else { Talk::v4() });
+        let tcp_at = ETHERNET_BYTES + if v6 { IPV6_BYTES } else { IPV4_BYTES };
+        let mut both = |from_guest, segment: &Tcp| {
+            let (verdict, frame, also) = full.send(from_guest, segment.frame());
+            let (same, half, half_also) =
+                partial.send(from_guest, make_partial(segment.frame(), tcp_at));
+            assert_eq!(verdict, same);
+            assert_eq!(complete(half, tcp_at), frame);
+            let half_also: Vec<_> =
+                half_also.into_iter().map(|fack| complete(fack, tcp_at)).collect();
+            assert_eq!(half_also, also);
+            (frame, also)
+        };
+        let mss = vec![2, 4, 5, 0xb4, 1, 3, 3, 7];
+        let syn = Tcp { flags: SYN, ack: 0, options: mss.clone(), ..talk.segment(true) };
+        let (out, _) = both(true, &syn);
+        assert_eq!(out.bytes.len(), syn.frame().bytes.len() + ours::APPENDED_BYTES, "an offer");
+        let options = [mss, ours::hello(sys::HELLO_ACCEPT as u8).to_vec()].concat();
+        let (seq, ack) = (talk.peer_next, talk.guest_next + 1);
+        let syn_ack = Tcp { flags: SYN | ACK | ECE, options, seq, ack, ..talk.segment(false) };
+        let (out, _) = both(false, &syn_ack);
+        assert_eq!(out.bytes.len(), syn_ack.frame().bytes.len() - ours::APPENDED_BYTES);
+        let (seq, ack) = (talk.guest_next + 1, talk.peer_next + 1);
+        both(true, &Tcp { seq, ack, ..talk.segment(true) });
+        let marked = Tcp { seq: ack, ack: seq, payload_bytes: 400, ecn: CE, ..talk.segment(false) };
+        both(false, &marked);
+        let data = Tcp { seq, ack: ack + 400, payload_bytes: 600, ..talk.segment(true) };
+        let (out, facks) = both(true, &data);
+        assert_eq!((out.bytes.len(), facks.len()), (data.frame().bytes.len(), 1));
+        both(false, &Tcp { seq: ack + 400, ack: seq + 600, ..marked });
+        let (out, _) = both(true, &Tcp { ack: ack + 800, payload_bytes: 0, ..data });
+        assert!(out.bytes.ends_with(&ours::pack(&full.flow().counted)), "a report on a pure ACK");
+    }
+}
+
+/// With the ECN field of what the underlay sends without payload.
+#[test]
+fn a_fack_goes_right_behind_data() {
+    for (underlay, ecn) in [("reno-ecn", 0), ("dctcp", ECT_0), ("dctcp-priority", ECT_0)] {
+        let underlay = underlay.parse::<Underlay>().expect("an underlay").number();
+        let mut talk =
+            with_a_report_due(Params(sys::vcc_params { underlay, ..Params::default().0 }));
+        let data = Tcp { payload_bytes: MSS_BYTES, ..talk.segment(true) };
+        let frame = Frame { gso_size: 100, ..data.frame() };
+        let (verdict, frame, also) = talk.send(true, frame);
+        assert_eq!((verdict, frame.gso_size), (Verdict::Pass, 100));
+        let [fack] = &also[..] else { panic!("one FACK") };
+        assert_eq!((fack.gso_size, fack.checksum), (0, Checksum::Full));
+        assert_eq!(fack.bytes[ETHERNET_BYTES + 1] & 3, ecn);
+        let tcp = &fack.bytes[TCP_AT..];
+        assert_eq!(tcp[..8], frame.bytes[TCP_AT..TCP_AT + 8], "ports and number as the data's");
+        assert_eq!(read_u32(tcp, TCP_ACK_AT), data.ack - 1);
+        assert_eq!(tcp[TCP_BYTES..], ours::fack(&talk.flow().counted));
+    }
+}
+
+/// Its length is 0, which a FACK's cannot be.
+#[test]
+fn no_fack_goes_beside_what_has_no_length() {
+    let mut talk = with_a_report_due(Params::default());
+    let data = Tcp { payload_bytes: 2 * MSS_BYTES, ..talk.segment(true) };
+    let mut frame = Frame { gso_size: MSS_BYTES as u16, ..data.frame() };
+    write_u16(&mut frame.bytes, ETHERNET_BYTES + 2, 0);
+    let (verdict, frame, also) = talk.send(true, frame);
+    assert_eq!((verdict, also.len()), (Verdict::Pass, 0));
+    assert_eq!(read_u16(&frame.bytes, ETHERNET_BYTES + 2), 0);
+    assert_eq!(talk.port.counters().get(sys::COUNT_REPORT_LOST), 1);
+}
+
+#[test]
+fn what_is_dropped_stands_as_it_came() {
+    let mut talk = Talk::v4();
+    talk.open(&[]);
+    for _ in 0..4 {
+        talk.data_from_guest();
+    }
+    let ack = Tcp { ack: talk.guest_next - MSS_BYTES as u32, ..talk.segment(false) };
+    talk.pass(false, &ack);
+    // An update that the clamp hides would be a duplicate to this guest (RFC 5681, 2).
+    let update = Tcp { window: 61_000, ..ack }.frame();
+    let (verdict, frame, _) = talk.send(false, update.clone());
+    assert_eq!((verdict, frame), (Verdict::Drop, update));
+    assert_eq!(talk.port.counters().get(sys::COUNT_DROPPED), 1);
+}
+
+/// A port that drains takes no new flows, and lacks no room for them.
+#[test]
+fn room_is_counted_where_it_is_wanted() {
+    for (mode, table_full) in [(Mode::Enforce, 1), (Mode::Drain, 0)] {
+        let params = sys::vcc_params { mode: mode.number(), ..Params::default().0 };
+        let mut talk = Talk { port: Port::new(Params(params), 0), ..Talk::v4() };
+        let syn = Tcp { flags: SYN, ..talk.segment(true) };
+        assert_eq!(talk.pass(true, &syn), syn.frame());
+        assert_eq!(talk.port.counters().get(sys::COUNT_TABLE_FULL), table_full);
+        assert_eq!(talk.port.flows().count(), 0);
+    }
+}
+
+/// Three, and one more a moment later if the guest still says nothing (AC/DC, 3.3).
+#[test]
+fn duplicate_acks_for_a_guest_that_waits() {
+    let mut talk = a_flight(emitting());
+    let quiet_since_ns = talk.now_ns;
+    let mut emitted = Vec::new();
+    while emitted.is_empty() {
+        talk.now_ns = talk.port.next_deadline_ns().expect("a flow");
+        emitted = talk.advance();
+    }
+    assert_eq!(emitted.len(), 3);
+    let waited_ns = talk.now_ns - quiet_since_ns;
+    assert!((10 * NS_PER_MS..20 * NS_PER_MS).contains(&waited_ns), "{waited_ns}");
+    let expected = crate::ack::to_guest(
+        &talk.key(),
+        talk.flow(),
+        &sys::vcc_neighbour { guest_mac: GUEST_MAC, next_hop_mac: NEXT_HOP_MAC },
+    );
+    assert!(emitted.iter().all(|frame| *frame == expected));
+    assert_eq!(expected.bytes[..2 * MAC_BYTES], [GUEST_MAC, NEXT_HOP_MAC].concat());
+    let look_ns = talk.now_ns + 10 * NS_PER_MS;
+    assert!(talk.port.next_deadline_ns().is_some_and(|next_ns| next_ns <= look_ns));
+    talk.now_ns = look_ns;
+    assert_eq!(talk.advance(), [expected]);
+    talk.wait(10 * NS_PER_MS);
+    assert_eq!(talk.advance(), []);
+}
+
+#[test]
+fn who_goes_on_gets_no_more_duplicate_acks() {
+    let mut talk = a_flight(emitting());
+    talk.wait(15 * NS_PER_MS);
+    assert_eq!(talk.advance().len(), 3);
+    // The guest sends again what it takes for lost.
+    let again = Tcp { seq: talk.flow().snd_una, payload_bytes: MSS_BYTES, ..talk.segment(true) };
+    talk.pass(true, &again);
+    talk.wait(10 * NS_PER_MS);
+    assert_eq!(talk.advance(), []);
+}
+
+#[test]
+fn nothing_is_emitted_unasked() {
+    let mut talk = a_flight(Params::default());
+    for _ in 0..5 {
+        talk.now_ns = talk.port.next_deadline_ns().expect("a flow");
+        assert_eq!(talk.advance(), []);
+    }
+}
+
+/// The window has grown without an ACK to say so: a limit was lifted.
+#[test]
+fn a_window_update_for_a_guest_that_is_held_back() {
+    let capped = sys::vcc_params { cap_bytes: 2 * MSS_BYTES as u32, ..emitting().0 };
+    let mut talk = Talk::new(Params(capped));
+    talk.open(&[]);
+    talk.data_from_guest();
+    talk.wait(NS_PER_MS);
+    let ack = talk.segment(false);
+    let shown = talk.pass(false, &ack);
+    assert_eq!(read_u16(&shown.bytes, TCP_AT + TCP_WINDOW_AT), 2 * MSS_BYTES as u16);
+    talk.data_from_guest();
+    talk.data_from_guest();
+    talk.port.set_params(emitting());
+    talk.wait(12 * NS_PER_MS);
+    let [update] = &talk.advance()[..] else { panic!("one update") };
+    let window = read_u16(&update.bytes, TCP_AT + TCP_WINDOW_AT);
+    assert!(usize::from(window) >= 10 * MSS_BYTES, "{window}");
+    assert_eq!(window, talk.flow().window_shown);
+}
+
+/// Where the guest is, its SYNs tell. Emission was not asked for by then.
+#[test]
+fn what_cannot_be_sent_is_counted() {
+    let mut talk = a_flight(Params::default());
+    talk.port.set_params(emitting());
+    talk.data_from_guest();
+    talk.wait(15 * NS_PER_MS);
+    assert_eq!(talk.advance(), []);
+    assert!(talk.flow().has(sys::FLOW_PRODDED), "it was decided");
+    assert_eq!(talk.port.counters().get(sys::COUNT_EVENT_LOST), 1);
+}
+
+/// The round trip is known, and six segments are in flight.
+fn a_flight(params: Params) -> Talk {
+    let mut talk = Talk::new(params);
+    talk.open(&[]);
+    talk.data_from_guest();
+    talk.wait(NS_PER_MS);
+    let ack = talk.segment(false);
+    talk.pass(false, &ack);
+    for _ in 0..6 {
+        talk.data_from_guest();
+    }
+    talk
+}
+
+/// The same frames at the same times: the same frames come out, whatever the flows' order.
+#[test]
+fn runs_do_not_differ() {
+    let run = || {
+        let mut talk = a_flight(emitting());
+        let mut out = Vec::new();
+        for port in [9, 3, 7, 1] {
+            talk.guest.set_port(port);
+            let syn = Tcp { flags: SYN, ack: 0, ..talk.segment(true) };
+            out.push(talk.pass(true, &syn));
+        }
+        for _ in 0..20 {
+            talk.now_ns = talk.port.next_deadline_ns().expect("a flow");
+            out.extend(talk.advance());
+        }
+        let order: Vec<_> = talk.port.flows().map(|(key, flow)| (*key, flow.0)).collect();
+        (out, order, talk.port.counters().clone())
+    };
+    let (out, order, counters) = run();
+    assert!(order.is_sorted_by_key(|(key, _)| *key));
+    assert_eq!((out, order, counters), run());
+}

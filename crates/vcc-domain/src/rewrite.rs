@@ -1,0 +1,278 @@
+//! Carries an action out on the frame.
+
+use vcc_engine::{Action, sys};
+
+use crate::checksum;
+use crate::frame::{Direction, Frame};
+use crate::options::{KIND_NOP, byte_mask};
+use crate::ours::{self, APPENDED_BYTES};
+use crate::parse::Parsed;
+use crate::wire::*;
+
+const OPTIONS_OF_OURS: u32 = sys::OPT_HELLO | sys::OPT_PACK | sys::OPT_FACK | sys::OPT_OURS_BAD;
+
+/// Makes of the frame that was parsed what the action says. A checksum that was wrong stays wrong.
+pub(crate) fn rewrite(frame: &mut Frame, direction: Direction, parsed: &Parsed, action: &Action) {
+    let segment = &parsed.segment;
+    if changes_options(parsed, action) {
+        rewrite_with_options(frame, direction, parsed, action);
+        return;
+    }
+    if action.flags != segment.flags || action.window != segment.window {
+        rewrite_header(frame, parsed, |frame| {
+            set_flags_window(frame, parsed, parsed.header_bytes, action);
+            parsed.header_bytes
+        });
+    }
+    if action.ip_ecn != segment.ip_ecn {
+        parsed.ip.rewrite(&mut frame.bytes, action.ip_ecn, parsed.ip.length);
+    }
+}
+
+fn changes_options(parsed: &Parsed, action: &Action) -> bool {
+    action.strip != 0
+        || appended(action).is_some()
+        || new_mss(parsed, action).is_some()
+        || new_wscale(parsed, action).is_some()
+}
+
+/// The option that the action adds.
+fn appended(action: &Action) -> Option<[u8; APPENDED_BYTES]> {
+    match u32::from(action.emit) {
+        sys::EMIT_HELLO => Some(ours::hello(action.hello)),
+        sys::EMIT_PACK => Some(ours::pack(&action.feedback)),
+        _ => None,
+    }
+}
+
+/// Where the MSS shall change, from the TCP header's start.
+fn new_mss(parsed: &Parsed, action: &Action) -> Option<usize> {
+    parsed.places.mss_at.filter(|_| action.mss != parsed.segment.mss)
+}
+
+fn new_wscale(parsed: &Parsed, action: &Action) -> Option<usize> {
+    parsed.places.wscale_at.filter(|_| action.wscale != parsed.segment.wscale)
+}
+
+fn rewrite_with_options(frame: &mut Frame, direction: Direction, parsed: &Parsed, action: &Action) {
+    let tcp_at = parsed.ip.tcp_at;
+    let header_bytes = rewrite_header(frame, parsed, |frame| {
+        let header_bytes = change_options(frame, direction, parsed, action);
+        if let Some(at) = new_mss(parsed, action) {
+            write_u16(&mut frame.bytes, tcp_at + at, action.mss);
+        }
+        if let Some(at) = new_wscale(parsed, action) {
+            frame.bytes[tcp_at + at] = action.wscale;
+        }
+        set_flags_window(frame, parsed, header_bytes, action);
+        header_bytes
+    });
+    let (before_bytes, now_bytes) = (parsed.header_bytes as u16, header_bytes as u16);
+    let header = &mut frame.bytes[tcp_at..tcp_at + header_bytes];
+    checksum::tcp_length_changed(frame.checksum, header, before_bytes.into(), now_bytes.into());
+    // Modular: a super-segment that says 0 and loses its options' bytes has none to lose.
+    let length = parsed.ip.length.wrapping_add(now_bytes).wrapping_sub(before_bytes);
+    parsed.ip.rewrite(&mut frame.bytes, action.ip_ecn, length);
+}
+
+/// Lets `change` work on the frame and brings the checksum up to date with what it did to the TCP
+/// header, of which it returns the new size in bytes. So does this.
+fn rewrite_header(
+    frame: &mut Frame,
+    parsed: &Parsed,
+    change: impl FnOnce(&mut Frame) -> usize,
+) -> usize {
+    let tcp_at = parsed.ip.tcp_at;
+    let mut before = [0; TCP_BYTES + TCP_OPTIONS_MAX_BYTES];
+    let before = &mut before[..parsed.header_bytes];
+    before.copy_from_slice(&frame.bytes[tcp_at..parsed.header_end()]);
+    let header_bytes = change(frame);
+    let now = &mut frame.bytes[tcp_at..tcp_at + header_bytes];
+    checksum::tcp_header_changed(frame.checksum, before, now);
+    header_bytes
+}
+
+fn set_flags_window(frame: &mut Frame, parsed: &Parsed, header_bytes: usize, action: &Action) {
+    let tcp = &mut frame.bytes[parsed.ip.tcp_at..];
+    let reserved = read_u16(tcp, TCP_OFFSET_FLAGS_AT) & TCP_RESERVED_MASK;
+    let word = tcp_offset_flags(header_bytes, reserved | action.flags);
+    write_u16(tcp, TCP_OFFSET_FLAGS_AT, word);
+    write_u16(tcp, TCP_WINDOW_AT, action.window);
+}
+
+/// Options of ours come and go. Returns the size of the TCP header from now on.
+fn change_options(
+    frame: &mut Frame,
+    direction: Direction,
+    parsed: &Parsed,
+    action: &Action,
+) -> usize {
+    let cuts = action.strip != 0 && direction == Direction::ToGuest && is_cuttable(parsed);
+    if cuts {
+        debug_assert!(appended(action).is_none(), "nothing is cut off and added at once");
+        let header_bytes = parsed.header_bytes - APPENDED_BYTES;
+        frame.resize(parsed.ip.tcp_at + header_bytes);
+        return header_bytes;
+    }
+    let mut blank = if action.strip != 0 { parsed.places.ours } else { 0 };
+    let Some(option) = appended(action) else {
+        blank_options(frame, parsed, blank);
+        return parsed.header_bytes;
+    };
+    debug_assert!(parsed.segment.payload_bytes == 0, "payload stands where the option would");
+    // Some guests end their options by KIND_END. What comes behind would not be read.
+    if let Some(end_at) = parsed.places.end_at {
+        blank |= byte_mask(end_at - TCP_BYTES, parsed.header_bytes - end_at);
+    }
+    blank_options(frame, parsed, blank);
+    // The option takes the place of Ethernet's padding.
+    frame.resize(parsed.header_end() + APPENDED_BYTES);
+    frame.bytes[parsed.header_end()..].copy_from_slice(&option);
+    parsed.header_bytes + APPENDED_BYTES
+}
+
+/// Is all that is ours the segment's last bytes, so that it can be cut off?
+fn is_cuttable(parsed: &Parsed) -> bool {
+    let options_bytes = parsed.header_bytes - TCP_BYTES;
+    let ours = u32::from(parsed.segment.options) & OPTIONS_OF_OURS;
+    parsed.segment.payload_bytes == 0
+        && (ours == sys::OPT_PACK || ours == sys::OPT_HELLO)
+        && parsed.places.ours == byte_mask(options_bytes - APPENDED_BYTES, APPENDED_BYTES)
+}
+
+/// These bytes of the options turn into NOPs.
+fn blank_options(frame: &mut Frame, parsed: &Parsed, blank: u64) {
+    let options = &mut frame.bytes[parsed.ip.tcp_at + TCP_BYTES..parsed.header_end()];
+    for (at, byte) in options.iter_mut().enumerate() {
+        if blank >> at & 1 != 0 {
+            *byte = KIND_NOP;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vcc_engine::Segment;
+
+    use super::*;
+    use crate::parse::parse;
+    use crate::testing::{Talk, Tcp, is_right};
+
+    const COUNTED: sys::vcc_feedback = sys::vcc_feedback { ect0_bytes: 1000, ce_bytes: 70_000 };
+
+    /// An action that changes nothing.
+    fn keep(segment: &Segment) -> Action {
+        Action {
+            flags: segment.flags,
+            window: segment.window,
+            mss: segment.mss,
+            wscale: segment.wscale,
+            ip_ecn: segment.ip_ecn,
+            ..Action::default()
+        }
+    }
+
+    /// What becomes of an empty ACK with these options; its options by then.
+    fn rewritten(
+        from_guest: bool,
+        options: &[u8],
+        edit: impl FnOnce(&mut Action),
+    ) -> (Frame, Vec<u8>) {
+        let segment = Tcp { options: options.to_vec(), ..Talk::v4().segment(from_guest) };
+        let mut frame = segment.frame();
+        frame.bytes.extend([0xa5; 4]);
+        let direction = if from_guest { Direction::FromGuest } else { Direction::ToGuest };
+        let parsed = parse(&frame, direction).expect("TCP");
+        let mut action = keep(&parsed.segment);
+        edit(&mut action);
+        rewrite(&mut frame, direction, &parsed, &action);
+        assert!(is_right(&frame));
+        let parsed = parse(&frame, direction).expect("still TCP");
+        let options = frame.bytes[parsed.ip.tcp_at + TCP_BYTES..parsed.header_end()].to_vec();
+        (frame, options)
+    }
+
+    fn strip(action: &mut Action) {
+        action.strip = 1;
+    }
+
+    fn report(action: &mut Action) {
+        (action.emit, action.feedback) = (sys::EMIT_PACK as u8, COUNTED);
+    }
+
+    #[test]
+    fn what_stays_is_not_touched() {
+        let (frame, _) = rewritten(true, &[], |_| {});
+        assert!(frame.bytes.ends_with(&[0xa5; 4]), "padding stays");
+        // Not even a zero that could be the other one.
+        let mut zero = Talk::v4().segment(true).frame();
+        write_u16(&mut zero.bytes, 34 + TCP_CHECK_AT, 0xffff);
+        let parsed = parse(&zero, Direction::FromGuest).expect("TCP");
+        let mut frame = zero.clone();
+        rewrite(&mut frame, Direction::FromGuest, &parsed, &keep(&parsed.segment));
+        assert_eq!(frame, zero);
+    }
+
+    #[test]
+    fn flags_and_window_change_and_reserved_bits_stay() {
+        let mut frame = Talk::v4().segment(true).frame();
+        frame.bytes[34 + TCP_OFFSET_FLAGS_AT] |= 0x0e;
+        let parsed = parse(&frame, Direction::FromGuest).expect("TCP");
+        let mut action = keep(&parsed.segment);
+        (action.flags, action.window) = (0x1d0, 5);
+        rewrite(&mut frame, Direction::FromGuest, &parsed, &action);
+        assert_eq!(frame.bytes[46..50], [0x5f, 0xd0, 0, 5]);
+    }
+
+    #[test]
+    fn a_report_goes_to_the_end_in_the_paddings_place() {
+        let (frame, options) = rewritten(true, &[], report);
+        assert_eq!(options, ours::pack(&COUNTED));
+        assert!(frame.bytes.ends_with(&options));
+        let (_, options) = rewritten(true, &[2, 4, 5, 0xb4, 0, 9, 9, 9], report);
+        let expected = [&[2, 4, 5, 0xb4, 1, 1, 1, 1][..], &ours::pack(&COUNTED)].concat();
+        assert_eq!(options, expected, "nobody looks behind the end of a list");
+    }
+
+    /// As the kernel has it: whose length changes is one segment from then on.
+    #[test]
+    fn a_super_segment_without_payload_is_none() {
+        let mut frame = Frame { gso_size: 100, ..Talk::v4().segment(true).frame() };
+        let parsed = parse(&frame, Direction::FromGuest).expect("TCP");
+        let mut action = keep(&parsed.segment);
+        action.window = 1;
+        rewrite(&mut frame, Direction::FromGuest, &parsed, &action);
+        assert_eq!(frame.gso_size, 100);
+        report(&mut action);
+        rewrite(&mut frame, Direction::FromGuest, &parsed, &action);
+        assert_eq!(frame.gso_size, 0);
+    }
+
+    #[test]
+    fn ours_is_cut_off_at_the_end_and_blanked_elsewhere() {
+        let pack = ours::pack(&COUNTED);
+        let last = [&[1, 1, 1, 1][..], &pack].concat();
+        let (frame, options) = rewritten(false, &last, strip);
+        assert_eq!((frame.bytes.len(), options), (58, vec![1; 4]));
+        let (frame, options) = rewritten(true, &last, strip);
+        assert_eq!((frame.bytes.len(), options), (70, vec![1; 12]), "from the guest");
+        let first = [&pack[..], &[3, 3, 7, 1]].concat();
+        let (_, options) = rewritten(false, &first, strip);
+        assert_eq!(options, [1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 7, 1]);
+        let two = [pack, pack].concat();
+        assert_eq!(rewritten(false, &two, strip).1, [1; 16], "not one, but both");
+        assert_eq!(rewritten(false, &ours::fack(&COUNTED), strip).1, [1; 12]);
+    }
+
+    /// Wherever they stand, also across words.
+    #[test]
+    fn values_of_syns_change() {
+        for nops in 0..4 {
+            let syn = [vec![1; nops], vec![2, 4, 5, 0xb4, 3, 3, 7], vec![1; 5 - nops]].concat();
+            let (_, options) = rewritten(false, &syn, |action| {
+                (action.mss, action.wscale) = (0x1234, 5);
+            });
+            assert_eq!(options[nops..nops + 7], [2, 4, 0x12, 0x34, 3, 3, 5]);
+        }
+    }
+}

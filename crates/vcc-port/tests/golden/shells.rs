@@ -1,0 +1,292 @@
+//! Kernel and driver domain alone, without the engine between: frames of which nobody says what
+//! shall become of them, but that it be the same in both. And their timers.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use vcc_domain::Verdict;
+use vcc_engine::{FlowState, sys};
+use vcc_port::{AttachOptions, Counter, Datapath, counters, testing};
+
+use crate::conversation::{Connection, Conversation, MSS_BYTES, Shape};
+use crate::domain::{Domain, Output};
+use crate::dual::Direction::{self, FromGuest, ToGuest};
+use crate::dual::{DualRun, Key, NEXT, TIMER_QUIET_US, now_us, usual};
+use crate::packet::{Packet, options, payload};
+use crate::random::Random;
+use crate::state;
+use crate::wire::*;
+
+struct Shells {
+    datapath: Datapath,
+    domain: Domain,
+    born_us: u64,
+}
+
+impl Shells {
+    fn new(options: &AttachOptions) -> Self {
+        let datapath = Datapath::load(options).expect("the datapath loads");
+        Shells { datapath, domain: Domain::new(options), born_us: now_us() }
+    }
+
+    /// None where the kernel does not run such a frame.
+    fn send(
+        &mut self,
+        place: &str,
+        from: Direction,
+        frame: &[u8],
+        gso_size: u32,
+    ) -> Option<Output> {
+        let kernel = self.datapath.run(from.program(), frame, gso_size).ok()?;
+        let output = self.domain.send(place, from, now_us(), frame, gso_size);
+        let facks = output.also.iter().map(|_| {
+            let fack = self.datapath.run_clone(&kernel.frame, gso_size).expect("it runs");
+            assert_eq!(fack.return_value, NEXT, "{place}");
+            fack.frame
+        });
+        let facks: Vec<_> = facks.collect();
+        output.assert_equals(place, &kernel, facks.first().map(Vec::as_slice));
+        Some(output)
+    }
+
+    /// Of a flow that is there.
+    fn kernel_state(&self, (guest, peer, vlan): &Key) -> FlowState {
+        let mut flows = self.datapath.flows().expect("flows").into_iter();
+        let flow = flows.find(|flow| (flow.guest, flow.peer, flow.vlan) == (*guest, *peer, *vlan));
+        flow.expect("the flow is there").state
+    }
+
+    /// But for FACKs, which BPF_PROG_RUN loses by itself.
+    fn assert_counted(&self) {
+        let kernel = self.datapath.counters().expect("counters");
+        self.domain.assert_counted(&kernel);
+    }
+}
+
+fn count(shells: &Shells, counter: Counter) -> u64 {
+    shells.datapath.counters().expect("counters").get(counter)
+}
+
+/// Frames of a connection both of whose ends are under vcc, in the order of its life.
+fn life(shape: Shape, guest_port: u16) -> Vec<(Direction, Packet)> {
+    let mut c = Connection::new(shape, guest_port);
+    let (opener, listener) = (shape.opener, shape.opener.other());
+    let (mut syn, mut syn_ack) = (c.syn(), c.syn_ack());
+    if opener == ToGuest {
+        syn.flags |= ECE | CWR;
+        syn.options.extend(options::hello(HELLO_OFFER));
+    }
+    c.sent(opener, &syn);
+    syn_ack.ack = syn.seq.wrapping_add(1);
+    if opener == FromGuest {
+        syn_ack.flags |= ECE;
+        syn_ack.options.extend(options::hello(HELLO_ACCEPT));
+    }
+    c.sent(listener, &syn_ack);
+    let mut frames = vec![(opener, syn), (listener, syn_ack), (opener, c.packet(opener))];
+    for round in 1..=4 {
+        for (from, ecn) in [(FromGuest, 0), (ToGuest, CE), (FromGuest, 0), (ToGuest, ECT_0)] {
+            let mut data = c.packet(from);
+            (data.payload, data.traffic_class) = (payload(MSS_BYTES), 0xb8 | ecn);
+            c.sent(from, &data);
+            frames.push((from, data));
+        }
+        frames.push((FromGuest, c.packet(FromGuest)));
+        let mut report = c.packet(ToGuest);
+        report.options.extend(options::pack(1 + round * 2 * MSS_BYTES as u32, 0));
+        frames.push((ToGuest, report));
+    }
+    frames
+}
+
+/// Any bytes of the headers become anything, the checksum is right no more, lengths do not fit.
+fn harm(random: &mut Random, frame: &mut Vec<u8>) {
+    let headers = frame.len().min(ETHERNET_BYTES + TAG_BYTES + IPV6_BYTES + 60) as u32;
+    for _ in 0..random.pick(&[0, 1, 1, 1, 2, 4]) {
+        let bit = 1 << random.below(8);
+        let at = random.below(headers) as usize;
+        frame[at] = random.pick(&[frame[at] ^ bit, 0, 0xff]);
+    }
+    match random.below(20) {
+        0 => frame.truncate(random.below(frame.len() as u32) as usize),
+        1 => frame.extend(vec![0xa5; random.below(60) as usize]),
+        _ => {}
+    }
+}
+
+#[test]
+fn whatever_comes_the_two_do_not_differ() {
+    if !testing::can_attach() {
+        return;
+    }
+    const SEEDS: u64 = 12;
+    const LIVES: usize = 6;
+    const SHAPES: usize = 8;
+    let mut compared = [0, 0];
+    for seed in 1..=SEEDS {
+        let mut random = Random::new(seed);
+        let underlay = random.pick(&["reno-ecn", "dctcp"]).parse().expect("an underlay");
+        let police = random.percent(50);
+        let mut shells = Shells::new(&AttachOptions { underlay, police, ..usual() });
+        for at in 0..LIVES * SHAPES {
+            let shape = Shape::all().nth(at % SHAPES).expect("a shape");
+            // Later lives are of the same connections.
+            let guest_port = 50_000 + (at % SHAPES) as u16;
+            for (step, (from, packet)) in life(shape, guest_port).into_iter().enumerate() {
+                // Where a timer may fire, time would tell the two apart.
+                if now_us() - shells.born_us > TIMER_QUIET_US {
+                    break;
+                }
+                let place = format!("seed {seed}, life {at}, step {step}, {shape:?}, {from:?}");
+                let mut frame = packet.frame();
+                // A first life in peace, so that there are flows to disturb.
+                if at >= SHAPES {
+                    harm(&mut random, &mut frame);
+                }
+                let gso_size = random.pick(&[0, 0, 0, 100, MSS_BYTES as u32]);
+                let output = shells.send(&place, from, &frame, gso_size);
+                compared[usize::from(output.is_some_and(|output| output.frame != frame))] += 1;
+            }
+        }
+        shells.assert_counted();
+    }
+    let [untouched, changed] = compared;
+    assert!(untouched > 500 && changed > 500, "{compared:?}");
+}
+
+/// Extension headers that put TCP further back than the datapath looks, and just not.
+#[test]
+fn tcp_far_into_a_frame() {
+    if !testing::can_attach() {
+        return;
+    }
+    let mut shells = Shells::new(&usual());
+    for vlan in [None, Some(9)] {
+        let shape = Shape { ipv6: true, vlan, opener: FromGuest };
+        for (units, guest_port) in (1..=24).zip(20_000..) {
+            let mut syn = Connection::new(shape, guest_port).syn();
+            let fill = vec![0; 8 * units - 4];
+            let rest = [vec![units as u8 - 1, 1, fill.len() as u8], fill].concat();
+            syn.extensions = vec![(PROTOCOL_DESTINATION, rest)];
+            let frame = syn.frame();
+            let place = format!("{units} units, {vlan:?}");
+            let output = shells.send(&place, FromGuest, &frame, 0).expect("it runs");
+            let l4 = frame.len() - TCP_BYTES - syn.options.len();
+            assert_eq!(output.frame != frame, l4 <= 156, "TCP at {l4}");
+        }
+    }
+    assert!(count(&shells, counters::MALFORMED) > 0);
+    shells.assert_counted();
+}
+
+/// A field of 0xffff is the other zero (RFC 1624, 3). What is written gets the same of both.
+#[test]
+fn either_zero_in_a_checksum() {
+    if !testing::can_attach() {
+        return;
+    }
+    for check in [0, 0xffff, 0x1234] {
+        let mut shells = Shells::new(&usual());
+        for shape in Shape::all() {
+            for (step, (from, packet)) in life(shape, 20_000).into_iter().enumerate() {
+                let mut frame = packet.frame();
+                let l3 = if shape.vlan.is_some() { 18 } else { 14 };
+                let l4 = l3 + if shape.ipv6 { IPV6_BYTES } else { IPV4_BYTES };
+                write_u16(&mut frame, l4 + 16, check);
+                if !shape.ipv6 {
+                    write_u16(&mut frame, l3 + 10, check);
+                }
+                let place = format!("{check:#x}, step {step}, {shape:?}, {from:?}");
+                shells.send(&place, from, &frame, 0).expect("it runs");
+            }
+        }
+        shells.assert_counted();
+    }
+}
+
+/// A timeout that nothing tells of is found by the first look at the flow and by the second, a
+/// second apart, in the kernel's time and in ours.
+#[test]
+fn timers_look_as_often() {
+    if !testing::can_attach() {
+        return;
+    }
+    const TWO_LOOKS: Duration = Duration::from_millis(2_300);
+    let mut run = DualRun::new(&AttachOptions { handshake_idle_ms: 300, ..usual() });
+    let mut waiting = Conversation::new(&mut run, Shape::plain(FromGuest), 20_000);
+    waiting.open();
+    waiting.data(FromGuest, MSS_BYTES);
+    waiting.ack(ToGuest);
+    waiting.data(FromGuest, MSS_BYTES);
+    let waiting = waiting.connection.key();
+    let mut unanswered = Conversation::new(&mut run, Shape::plain(FromGuest), 20_001);
+    unanswered.syn(0);
+    let unanswered = unanswered.connection.key();
+
+    sleep(TWO_LOOKS);
+    let now_us = now_us();
+    let kernel = run.kernel_state(&waiting).expect("the flow is there");
+    let mut domain = run.domain.take().expect("no timer was in the way");
+    assert_eq!(domain.advance_until(now_us), []);
+    let ours = domain.state(&waiting).expect("the flow is there");
+    assert_eq!((kernel.rto_backoff, ours.rto_backoff), (2, 2));
+    assert_same_but_for_time(&kernel, ours);
+    assert!(run.kernel_state(&unanswered).is_none(), "forgotten");
+    assert!(domain.state(&unanswered).is_none(), "forgotten");
+}
+
+/// Without progress duplicate ACKs are due to a guest without SACK, long before its own timeout.
+#[test]
+fn emission_is_decided_alike() {
+    if !testing::can_attach() {
+        return;
+    }
+    // Long before, however busy the machine.
+    const RTO_MIN_US: u32 = 60_000_000;
+    let mut shells = Shells::new(&AttachOptions { emit: true, rto_min_us: RTO_MIN_US, ..usual() });
+    let mut c = Connection::new(Shape::plain(FromGuest), 20_000);
+    c.offers.sack = false;
+    let mut send = |from: Direction, packet: Packet, c: &mut Connection| {
+        c.sent(from, &packet);
+        let gone = shells.send("emission", from, &packet.frame(), 0).expect("it runs");
+        assert_eq!(gone.verdict, Verdict::Pass);
+    };
+    let data = |c: &Connection| Packet { payload: payload(MSS_BYTES), ..c.packet(FromGuest) };
+    send(FromGuest, c.syn(), &mut c);
+    send(ToGuest, c.syn_ack(), &mut c);
+    send(FromGuest, c.packet(FromGuest), &mut c);
+    send(FromGuest, data(&c), &mut c);
+    send(ToGuest, c.packet(ToGuest), &mut c);
+    for _ in 0..6 {
+        send(FromGuest, data(&c), &mut c);
+    }
+    let near = |flow: &FlowState| flow.timer_is_near != 0;
+    let kernel = shells.kernel_state(&c.key());
+    assert!(near(&kernel) || kernel.has(sys::FLOW_PRODDED), "in time, or done already");
+    assert!(near(shells.domain.state(&c.key()).expect("the flow is there")));
+
+    sleep(Duration::from_millis(60));
+    let kernel = shells.kernel_state(&c.key());
+    // Three, and another a little later: the kernel leaves them to who reads its events.
+    assert_eq!(shells.domain.advance_until(now_us()).len(), 4);
+    assert!(kernel.has(sys::FLOW_PRODDED));
+    let ours = shells.domain.state(&c.key()).expect("the flow is there");
+    assert_same_but_for_time(&kernel, ours);
+}
+
+/// When things happened, and what is made of that, is each one's own business.
+fn assert_same_but_for_time(kernel: &FlowState, ours: &FlowState) {
+    let timeless = |state: &FlowState| {
+        FlowState(sys::vcc_flow {
+            progress_us: 0,
+            last_seen_ms: 0,
+            rtt_sent_us: 0,
+            srtt_us8: 0,
+            rttvar_us4: 0,
+            ..state.0
+        })
+    };
+    let (kernel, ours) = (timeless(kernel), timeless(ours));
+    let differences = state::differences(&kernel, &ours);
+    assert!(state::bytes(&kernel) == state::bytes(&ours), "{differences}");
+}
