@@ -62,6 +62,12 @@ else
 	skip 'clippy is content' 'no clippy'
 fi
 
+if [ "$(id -u)" -eq 0 ]; then
+	check 'the guests of virtual time have a kernel' guest/kernel/build.sh
+else
+	skip 'the guests of virtual time have a kernel' 'building it may install packages, which needs root'
+fi
+
 echo '== tests'
 $CARGO test --workspace --no-fail-fast 2>&1 | tee "$log"
 count_tests "${PIPESTATUS[0]}"

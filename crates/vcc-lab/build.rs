@@ -1,13 +1,41 @@
-//! Puts every experiment file into the binary.
+//! Puts every experiment file into the binary, and the program that guests with a kernel of their
+//! own run.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let directory = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../experiments");
+    let out = PathBuf::from(env::var("OUT_DIR").unwrap());
+    let crates = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("..");
+    embed_experiments(&crates.join("../experiments"), &out)?;
+    build_agent(&crates.join("vcc-traffic"), &out)
+}
+
+/// Statically linked, for there is nothing beside it in a guest.
+fn build_agent(package: &Path, out: &Path) -> io::Result<()> {
+    println!("cargo::rerun-if-changed={}", package.display());
+    let target = env::var("TARGET").unwrap();
+    let directory = out.join("agent");
+    let status = Command::new(env::var("CARGO").unwrap())
+        .args(["build", "--quiet", "--release", "--bin", "vcc-agent", "--target", &target])
+        .arg("--manifest-path")
+        .arg(package.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&directory)
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env("RUSTFLAGS", "-C target-feature=+crt-static -C debuginfo=0 -C strip=symbols")
+        .status()?;
+    if !status.success() {
+        return Err(io::Error::other("the guests' program could not be built, as said above"));
+    }
+    fs::copy(directory.join(target).join("release/vcc-agent"), out.join("vcc-agent")).map(drop)
+}
+
+fn embed_experiments(directory: &Path, out: &Path) -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", directory.display());
-    let mut files: Vec<_> = fs::read_dir(&directory)?
+    let mut files: Vec<_> = fs::read_dir(directory)?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<io::Result<_>>()?;
     files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
@@ -19,5 +47,5 @@ fn main() -> io::Result<()> {
         writeln!(code, "({name:?}, include_str!({path:?})),").unwrap();
     }
     code.push(']');
-    fs::write(Path::new(&env::var("OUT_DIR").unwrap()).join("experiments.rs"), code)
+    fs::write(out.join("experiments.rs"), code)
 }

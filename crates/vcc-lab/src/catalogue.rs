@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::experiment::{self, EMBEDDED};
 use crate::report::Report;
-use crate::run::{self, Progress, RunOptions};
+use crate::run::{self, Backend, Progress, RunOptions};
 use crate::wire;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,6 +58,9 @@ pub fn run(
 ) -> Result<Report> {
     match experiment {
         Experiment::Network(experiment) => run::run(experiment, options, progress),
+        Experiment::Wire(_) if options.backend == Backend::Virtual => {
+            Err(Error::Backend { what: "experiments on a wire without a network".into() })
+        }
         Experiment::Wire(experiment) => wire::run(experiment, options, progress),
     }
 }

@@ -41,13 +41,25 @@ pub enum Error {
     #[error("flow {flow}: {problem}")]
     Traffic { flow: usize, problem: String },
 
+    #[error("the virtual backend has no {what} yet: run it without --backend virtual")]
+    Backend { what: String },
+
+    #[error(
+        "links of {rate_mbps} Mbit/s are beyond what is emulated in real time, which is \
+         {most_mbps}: run it with --backend virtual"
+    )]
+    TooFast { rate_mbps: u64, most_mbps: u64 },
+
+    #[error("the guests in virtual time: {0}")]
+    VirtualGuests(String),
+
     #[error("the guests cannot have their congestion controls: {0}")]
     Guests(String),
 
     #[error("cannot attach vcc to the port of {host}: {problem}")]
     Attach { host: String, problem: String },
 
-    #[error("interrupted: every namespace and device of the run is gone")]
+    #[error("interrupted: all that the run has made is gone")]
     Interrupted,
 }
 

@@ -19,6 +19,7 @@ mod system;
 mod tracking;
 mod traffic;
 mod translate;
+mod virtual_time;
 mod wire;
 
 pub use catalogue::{Experiment, Summary, experiments, load, run};
@@ -28,4 +29,4 @@ pub use report::{
     CaseReport, Figure, FlowReport, Machine, MetricReport, Report, RunReport, Series, Verdict,
     render_svg, render_table,
 };
-pub use run::{Event, Progress, RunOptions};
+pub use run::{Backend, Event, Progress, RunOptions};

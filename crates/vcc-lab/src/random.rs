@@ -1,5 +1,7 @@
 //! A small seeded generator, so that a run's random choices can be repeated.
 
+use vcc_traffic::random::mix;
+
 /// SplitMix64 (Steele, Lea, Flood 2014): one addition and three shifts a number.
 #[derive(Debug, Clone)]
 pub struct SplitMix64 {
@@ -19,13 +21,6 @@ impl SplitMix64 {
     pub fn next_u32(&mut self) -> u32 {
         (self.next_u64() >> 32) as u32
     }
-}
-
-/// The output function alone: a word that depends on every bit of `x`.
-pub fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]

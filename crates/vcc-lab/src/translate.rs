@@ -72,6 +72,11 @@ impl Translation {
         Ok(Some(Self { options: options(vcc, mode)? }))
     }
 
+    /// The same port in a driver domain.
+    pub fn port(&self) -> vcc_domain::Port {
+        vcc_domain::Port::new(self.options.params(), self.options.max_flows as usize)
+    }
+
     /// With as much room for connections as vcc has by default, for those who read them seldom.
     pub fn for_many_flows(&self) -> AttachOptions {
         let max_flows = AttachOptions::default().max_flows;

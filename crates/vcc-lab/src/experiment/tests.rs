@@ -194,7 +194,7 @@ fn errors_say_where_and_what() {
         ("delay_us = 250", "delay_ms = 250", "delay_ms: unknown field `delay_ms`"),
         ("count = 2", "count = -2", "count: invalid value"),
         ("queue = \"plain\"", "queue = \"red9\"", "network.queue: there is no queue 'red9'"),
-        ("rate_mbps = 10", "rate_mbps = 10000", "rate_mbps: 10000 is not within"),
+        ("rate_mbps = 10", "rate_mbps = 1000000", "rate_mbps: 1000000 is not within"),
         ("measured_s = 2", "measured_s = 0", "duration.measured_s: must be more than 0"),
         ("of = \"legacy\"", "of = \"lost\"", "metrics[0].of: there is no group of guests 'lost'"),
         (

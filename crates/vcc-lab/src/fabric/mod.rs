@@ -28,7 +28,7 @@ use link::Link;
 use probes::Probes;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use topology::Node;
+use topology::{LinkSpec, Node};
 
 pub type HostId = usize;
 pub type LinkId = usize;
@@ -145,6 +145,12 @@ impl Fabric {
             }
         }
         self.forward(Node::Host(host), now_ns, frame);
+    }
+
+    /// What a host sends is nowhere else for so long: the least that the first link takes.
+    pub fn lookahead_ns(&self) -> u64 {
+        let first = self.topology.links.iter().filter(|link| matches!(link.from, Node::Host(_)));
+        first.map(LinkSpec::least_ns).min().unwrap_or(1)
     }
 
     pub fn next_event_ns(&self) -> Option<u64> {

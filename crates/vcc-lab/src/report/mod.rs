@@ -16,10 +16,11 @@ use crate::emulator::LatenessSummary;
 use crate::experiment::Stack;
 use crate::fabric::LinkReport;
 use crate::measure::median;
-use crate::run::RunData;
+use crate::run::{Backend, RunData};
 use crate::tracking::Pair;
 use crate::traffic::{FlowResult, Received, Sample};
 use crate::translate::Observation;
+use crate::virtual_time::FrameLog;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -32,6 +33,7 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale: Option<String>,
     pub stack: Stack,
+    pub backend: Backend,
     pub quick: bool,
     pub seed: u64,
     /// Every case has as many valid runs as were asked for.
@@ -80,6 +82,9 @@ pub struct RunReport {
     pub flows: Vec<FlowReport>,
     pub links: Vec<LinkReport>,
     pub lateness: LatenessSummary,
+    /// In virtual time: equal runs have equal ones.
+    #[serde(flatten)]
+    pub frame_log: Option<FrameLog>,
     pub vcc: Vec<Observation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,

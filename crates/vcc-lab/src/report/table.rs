@@ -1,6 +1,7 @@
 //! The report as text for a terminal.
 
 use super::{CaseReport, Report};
+use crate::run::Backend;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -9,7 +10,8 @@ const HEADINGS: [&str; 7] = ["case", "metric", "median", "min", "max", "paper", 
 pub fn render_table(report: &Report) -> String {
     let mut text = format!("{}: {}\n", report.experiment, report.title);
     let quick = if report.quick { ", quick" } else { "" };
-    let _ = writeln!(text, "stack {}, seed {}{quick}\n", report.stack, report.seed);
+    let time = if report.backend == Backend::Virtual { ", virtual time" } else { "" };
+    let _ = writeln!(text, "stack {}, seed {}{quick}{time}\n", report.stack, report.seed);
     let mut rows = vec![HEADINGS.map(str::to_owned).to_vec()];
     report.cases.iter().for_each(|case| rows.extend(case_rows(case)));
     text.push_str(&aligned(&rows));

@@ -13,6 +13,7 @@ fn report(valid: bool, reproduced: bool) -> Report {
         links: vec![],
         lateness: LatenessSummary::default(),
         vcc: vec![],
+        frame_log: None,
         series: None,
     };
     let verdict = Verdict {
@@ -45,6 +46,7 @@ fn report(valid: bool, reproduced: bool) -> Report {
         paper: String::new(),
         scale: None,
         stack: Stack::NewReno,
+        backend: Backend::Live,
         quick: false,
         seed: 1,
         valid,

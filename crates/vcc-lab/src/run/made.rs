@@ -68,5 +68,6 @@ pub fn data() -> RunData {
         bottleneck: 0,
         lost_frames: 0,
         translated: Vec::new(),
+        frame_log: None,
     }
 }

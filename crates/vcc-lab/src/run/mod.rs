@@ -17,14 +17,42 @@ use crate::experiment::{Case, Experiment, Schedule, Stack};
 use crate::report::{
     CaseReport, Figure, FlowReport, Machine, MetricReport, Report, RunReport, Series, verdict,
 };
-use crate::{interrupt, measure, system};
-use once::run_once;
+use crate::{interrupt, measure, system, virtual_time};
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::str::FromStr;
+use vcc_guest::CongestionControls;
+use vcc_uml::Kernel;
 
 /// How often, beyond the runs asked for, a case may try again after one that did not count.
 const SPARE_ATTEMPTS: u32 = 3;
+/// The emulator keeps up with no more in real time.
+const LIVE_MOST_BPS: u64 = 1_000_000_000;
 /// Making and removing the hosts of a run.
 const OVERHEAD_S: f64 = 1.5;
+
+/// What carries a run's hosts, and its time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// Network namespaces of this machine's kernel, in real time.
+    #[default]
+    Live,
+    /// Kernels of their own, in virtual time.
+    Virtual,
+}
+
+impl FromStr for Backend {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
+        match name {
+            "live" => Ok(Self::Live),
+            "virtual" => Ok(Self::Virtual),
+            _ => Err("there are 'live' and 'virtual'".into()),
+        }
+    }
+}
 
 #[derive(Debug, Clone)]
 pub struct RunOptions {
@@ -36,6 +64,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// Only these cases; all if empty.
     pub cases: Vec<String>,
+    /// What carries hosts and time.
+    pub backend: Backend,
     /// Keep what was recorded over time in the report of each run.
     pub keep_series: bool,
 }
@@ -48,6 +78,7 @@ impl Default for RunOptions {
             stack: None,
             seed: 1,
             cases: Vec::new(),
+            backend: Backend::Live,
             keep_series: false,
         }
     }
@@ -61,7 +92,7 @@ pub fn run(
 ) -> Result<Report> {
     system::require_root()?;
     let cases = chosen(experiment.id(), experiment.cases(), |case| &case.name, &options.cases)?;
-    let controls = controls::load(&cases)?;
+    let hosts = HostKernels::prepare(options.backend, &cases)?;
     let _watch = interrupt::Watch::start()?;
     let mut schedule = experiment.schedule(options.quick);
     schedule.runs = options.runs.unwrap_or(schedule.runs);
@@ -69,17 +100,19 @@ pub fn run(
     let mut runner = Runner {
         experiment,
         options,
+        hosts: &hosts,
         schedule,
         progress,
         runs_left: cases.len() as u32 * schedule.runs,
         series: BTreeMap::new(),
     };
     // All are made before the first is run: what cannot be is told at once.
-    let kernel_name = |name: &str| controls.kernel_name(name).to_owned();
+    let kernel_name = |name: &str| hosts.kernel_name(name).to_owned();
     let scenarios: Vec<Scenario> = cases
         .iter()
         .map(|case| experiment.scenario(case, &schedule, stack, &kernel_name))
         .collect::<Result<_>>()?;
+    scenarios.iter().try_for_each(|scenario| hosts.check(scenario))?;
     let mut reports = Vec::new();
     for (case, scenario) in cases.iter().zip(&scenarios) {
         reports.push(runner.case(case, scenario)?);
@@ -94,6 +127,7 @@ pub fn run(
         paper: experiment.paper().trim().into(),
         scale: experiment.scale().map(Into::into),
         stack,
+        backend: options.backend,
         quick: options.quick,
         seed: options.seed,
         valid,
@@ -130,9 +164,59 @@ pub(crate) fn chosen<'a, C>(
     Ok(all.iter().filter(is_chosen).collect())
 }
 
+/// The kernels of the hosts: this machine's, with the congestion controls that the cases want, or
+/// one of their own, which has them all.
+enum HostKernels {
+    Live(CongestionControls),
+    Virtual(Kernel),
+}
+
+impl HostKernels {
+    fn prepare(backend: Backend, cases: &[&Case]) -> Result<Self> {
+        match backend {
+            Backend::Live => controls::load(cases).map(Self::Live),
+            Backend::Virtual => virtual_time::prepare().map(Self::Virtual),
+        }
+    }
+
+    /// Whether the backend can carry it.
+    fn check(&self, scenario: &Scenario) -> Result<()> {
+        let network = &scenario.network;
+        let rate_bps = network.rate_bps.max(network.edge_rate_bps);
+        match self {
+            Self::Live(_) if rate_bps > LIVE_MOST_BPS => Err(Error::TooFast {
+                rate_mbps: rate_bps / 1_000_000,
+                most_mbps: LIVE_MOST_BPS / 1_000_000,
+            }),
+            Self::Live(_) => Ok(()),
+            Self::Virtual(_) => virtual_time::check(scenario),
+        }
+    }
+
+    fn kernel_name<'a>(&'a self, name: &'a str) -> &'a str {
+        match self {
+            Self::Live(controls) => controls.kernel_name(name),
+            Self::Virtual(_) => name,
+        }
+    }
+
+    fn run_once(
+        &self,
+        scenario: &Scenario,
+        seed: u64,
+        tick: &mut dyn FnMut(f64),
+    ) -> Result<RunData> {
+        match self {
+            Self::Live(_) => once::run_once(scenario, seed, tick),
+            Self::Virtual(kernel) => virtual_time::run_once(kernel, scenario, seed, tick),
+        }
+    }
+}
+
 struct Runner<'a> {
     experiment: &'a Experiment,
     options: &'a RunOptions,
+    hosts: &'a HostKernels,
     schedule: Schedule,
     progress: &'a mut dyn Progress,
     runs_left: u32,
@@ -187,7 +271,7 @@ impl Runner<'_> {
         let each_s = self.schedule.warm_up_s + self.schedule.measured_s + OVERHEAD_S;
         let later_s = f64::from(self.runs_left.saturating_sub(1)) * each_s;
         let progress = &mut *self.progress;
-        let data = run_once(scenario, seed, &mut |left_s| {
+        let data = self.hosts.run_once(scenario, seed, &mut |left_s| {
             progress.note(&Event::Tick { case: name, run, runs, left_s: left_s + later_s });
         });
         // Ctrl-C also ends the programs that a run starts; their complaints are no news.
@@ -235,6 +319,7 @@ impl Runner<'_> {
             lateness: data.emulator.lateness.summary(),
             links: data.emulator.links,
             vcc: data.translated,
+            frame_log: data.frame_log,
             series: self.options.keep_series.then_some(series),
         }
     }

@@ -9,6 +9,7 @@ use crate::interrupt;
 use crate::system::{LockedMemory, now_ns};
 use crate::traffic::{self, FlowResult, Senders};
 use crate::translate::{Observation, Ports};
+use crate::virtual_time::FrameLog;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub struct RunData {
     pub lost_frames: u64,
     /// What vcc's ports have seen, one entry for each guest that has vcc.
     pub translated: Vec<Observation>,
+    /// In virtual time: what passed when, as a digest.
+    pub frame_log: Option<FrameLog>,
 }
 
 /// `tick` is told how many seconds are left.
@@ -61,7 +64,8 @@ pub fn run_once(scenario: &Scenario, seed: u64, tick: &mut dyn FnMut(f64)) -> Re
         let emulator = join(emulator)?;
         let observed = join(observer);
         let (flows, translated) = (flows?, observed?);
-        Ok(RunData { flows, emulator, bottleneck, lost_frames: lost_frames?, translated })
+        let lost_frames = lost_frames?;
+        Ok(RunData { flows, emulator, bottleneck, lost_frames, translated, frame_log: None })
     })
 }
 

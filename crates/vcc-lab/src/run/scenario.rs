@@ -91,7 +91,7 @@ impl Scenario {
         (self.network.rate_bps as f64 - probes_bps) * payload
     }
 
-    pub(super) fn topology(&self) -> Topology {
+    pub(crate) fn topology(&self) -> Topology {
         match self.watch.probe_every_us {
             Some(_) => self.network.build_probed(),
             None => self.network.build(),
@@ -99,14 +99,14 @@ impl Scenario {
     }
 
     /// The hosts with vcc on their ports.
-    pub(super) fn translations(&self, topology: &Topology) -> Vec<(HostId, &Translation)> {
+    pub(crate) fn translations(&self, topology: &Topology) -> Vec<(HostId, &Translation)> {
         let guests = self.guests.iter().map(|guest| &guest.translation).enumerate();
         let receivers = topology.receivers.iter().map(|&host| (host, &self.receivers.translation));
         let all = guests.chain(receivers);
         all.filter_map(|(host, translation)| Some((host, translation.as_ref()?))).collect()
     }
 
-    pub(super) fn hosts(&self, topology: &Topology) -> Vec<HostSpec> {
+    pub(crate) fn hosts(&self, topology: &Topology) -> Vec<HostSpec> {
         let senders = self.guests.iter().zip(&topology.peers).map(|(guest, &peer)| HostSpec {
             ecn: guest.ecn,
             sack: self.sack,
@@ -126,7 +126,7 @@ impl Scenario {
         senders.chain(receivers).collect()
     }
 
-    pub(super) fn plan(&self, topology: &Topology, seed: u64) -> Plan {
+    pub(crate) fn plan(&self, topology: &Topology, seed: u64) -> Plan {
         let mut plan = Plan {
             flows: Vec::new(),
             warm_up_ns: self.warm_up_ns,

@@ -1,7 +1,6 @@
 //! Runs all flows of a run in the calling thread.
 
-use super::agenda::{Act, agenda};
-use super::flow::{CHUNK_BYTES, Flow};
+use super::flow::Flow;
 use super::result::FlowResult;
 use super::senders::Senders;
 use super::{Plan, socket};
@@ -14,6 +13,8 @@ use socket2::Socket;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::net::SocketAddr;
+use vcc_traffic::agenda::Act;
+use vcc_traffic::flow::CHUNK_BYTES;
 
 /// Of the first listener of a receiver; each further one has the next.
 const PORT: u16 = 5001;
@@ -77,7 +78,7 @@ impl Pump {
         let begin_ns = now_ns();
         let start_ns = begin_ns + plan.warm_up_ns;
         control.set_window(Window { start_ns, end_ns: start_ns + plan.measured_ns });
-        for (at_ns, act) in agenda(plan) {
+        for (at_ns, act) in plan.agenda() {
             self.until(begin_ns + at_ns, flows, control)?;
             self.act(act, flows, now_ns().saturating_sub(start_ns) / 1000)?;
         }

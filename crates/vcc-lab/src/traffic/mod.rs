@@ -1,35 +1,24 @@
 //! Traffic: flows between guests, all in one thread, with one common window.
 
-mod agenda;
 mod flow;
 mod generator;
-mod payload;
-mod ping_pong;
 mod result;
 mod route_cwnd;
 mod senders;
 pub(crate) mod socket;
-mod tcp_info;
 
 pub use generator::run;
-#[cfg(test)]
-pub use result::Response;
-pub use result::{FlowResult, Received, Sample};
+pub use result::FlowResult;
 pub use senders::{SenderState, Senders};
+#[cfg(test)]
+pub use vcc_traffic::Response;
+pub use vcc_traffic::{Pattern, Received, Sample};
 
+use crate::error::Error;
 use crate::fabric::HostId;
-use serde::Deserialize;
-
-/// What the sender of a flow does.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pattern {
-    /// Sends all that it can.
-    #[default]
-    Bulk,
-    /// Sends one small message at a time, and waits for its echo.
-    PingPong,
-}
+use std::io;
+use vcc_traffic::agenda::{Act, Presence, agenda};
+use vcc_traffic::plan::Measure;
 
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -64,6 +53,76 @@ pub struct FlowSpec {
 impl Plan {
     /// When so many phases have passed, since the start of the window.
     pub fn bound_ns(&self, phases: u64) -> u64 {
-        self.measured_ns * phases / u64::from(self.phases)
+        self.measure().bound_ns(phases)
+    }
+
+    /// With times since the traffic began.
+    fn agenda(&self) -> Vec<(u64, Act)> {
+        let since_begin_ns = |at_ns| self.warm_up_ns + at_ns;
+        let presences = self.flows.iter().map(|flow| Presence {
+            joins_at_ns: flow.joins_at_ns.map_or(0, since_begin_ns),
+            leaves_at_ns: flow.leaves_at_ns.map(since_begin_ns),
+        });
+        agenda(&self.measure(), presences)
+    }
+
+    fn measure(&self) -> Measure {
+        Measure {
+            start_ns: self.warm_up_ns,
+            end_ns: self.warm_up_ns + self.measured_ns,
+            phases: self.phases,
+            windows_every_us: self.windows_every_us,
+            received_every_us: self.received_every_us,
+        }
+    }
+}
+
+/// In the lab's own words.
+fn told(error: vcc_traffic::Error) -> Error {
+    use vcc_traffic::Error as Of;
+    match error {
+        Of::System { action, source } => Error::System { action, source },
+        Of::Flow { flow, problem } => Error::Traffic { flow, problem },
+        Of::Plan(_) => {
+            let action = "have a guest carry out its plan".into();
+            Error::System { action, source: io::Error::other(error) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(joins_at_ns: Option<u64>, leaves_at_ns: Option<u64>) -> FlowSpec {
+        FlowSpec {
+            sender: 0,
+            receiver: 1,
+            pattern: Pattern::Bulk,
+            congestion_control: "reno".into(),
+            is_proxied: false,
+            has_route_cwnd: false,
+            joins_at_ns,
+            leaves_at_ns,
+        }
+    }
+
+    #[test]
+    fn flows_join_at_once_unless_they_join_within_the_window() {
+        let plan = Plan {
+            flows: vec![flow(None, None), flow(Some(10), Some(20))],
+            warm_up_ns: 5,
+            measured_ns: 30,
+            phases: 3,
+            windows_every_us: None,
+            received_every_us: None,
+            seed: 1,
+        };
+        let mut agenda = plan.agenda();
+        agenda.retain(|(_, act)| matches!(act, Act::Join(_) | Act::Leave(_) | Act::Finish));
+        let expected =
+            [(0, Act::Join(0)), (15, Act::Join(1)), (25, Act::Leave(1)), (35, Act::Finish)];
+        assert_eq!(agenda, expected);
+        assert_eq!(plan.bound_ns(2), 20);
     }
 }

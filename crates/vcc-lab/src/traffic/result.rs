@@ -1,29 +1,8 @@
 //! What is known of a flow when a run is over.
 
 use std::ops::Range;
-
-/// The windows of a sender at one time.
-#[derive(Debug, Clone, Copy)]
-pub struct Sample {
-    /// Since the start of the window of measurement.
-    pub at_us: u64,
-    pub cwnd_segs: u32,
-    /// The peer's window, as the guest was shown it.
-    pub snd_wnd_bytes: u32,
-    pub mss_bytes: u32,
-}
-
-impl Sample {
-    pub fn cwnd_bytes(&self) -> u64 {
-        u64::from(self.cwnd_segs) * u64::from(self.mss_bytes)
-    }
-
-    /// What may be in flight: the lesser of the two windows.
-    pub fn send_window_segs(&self) -> f64 {
-        let bytes = self.cwnd_bytes().min(self.snd_wnd_bytes.into());
-        bytes as f64 / f64::from(self.mss_bytes)
-    }
-}
+use vcc_traffic::report::{ReceiverHalf, SenderHalf};
+use vcc_traffic::{Received, Response, Sample};
 
 #[derive(Debug, Clone, Default)]
 pub struct FlowResult {
@@ -44,21 +23,23 @@ pub struct FlowResult {
     pub responses: Vec<Response>,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub struct Response {
-    /// When the message left, since the start of the window of measurement.
-    pub at_us: u64,
-    pub took_ns: u64,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct Received {
-    /// Since the start of the window of measurement.
-    pub at_us: u64,
-    pub bytes: u64,
-}
-
 impl FlowResult {
+    /// Of what its two ends know.
+    pub fn of(sender: SenderHalf, receiver: ReceiverHalf) -> Self {
+        Self {
+            guest_has_ecn: sender.has_ecn,
+            peer_has_ecn: receiver.has_ecn,
+            payload_ok: sender.payload_ok && receiver.payload_ok,
+            received_at_bounds_bytes: receiver.received_at_bounds_bytes,
+            received_over_time: receiver.received_over_time,
+            retransmitted_segs: sender.retransmitted_segs,
+            retransmitted_bytes: sender.retransmitted_bytes,
+            sent_segs: sender.sent_segs,
+            samples: sender.samples,
+            responses: sender.responses,
+        }
+    }
+
     /// Payload that arrived within these phases; 0 is the first.
     pub fn received_bytes_in(&self, phases: &Range<u32>) -> u64 {
         let at = |bound: u32| self.received_at_bounds_bytes.get(bound as usize).copied();

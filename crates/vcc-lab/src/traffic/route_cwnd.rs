@@ -5,13 +5,13 @@
 //! one is made and ended.
 
 use super::socket::{accept, connect};
-use super::tcp_info::TcpInfo;
 use crate::error::{Doing, Error, Result};
 use crate::hosts::Netns;
 use socket2::Socket;
 use std::net::{Shutdown, SocketAddr};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use vcc_traffic::TcpInfo;
 
 const SAVES_NO_METRICS: &str = "ipv4/tcp_no_metrics_save";
 const PATIENCE: Duration = Duration::from_secs(10);

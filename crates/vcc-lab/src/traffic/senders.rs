@@ -1,9 +1,9 @@
 //! The senders' sockets, to be looked at from another thread while the traffic runs.
 
-use super::tcp_info::TcpInfo;
 use crate::error::{Doing, Result};
 use socket2::Socket;
 use std::sync::OnceLock;
+use vcc_traffic::TcpInfo;
 
 /// One sender's socket. Whoever has it does not read or write.
 pub struct SenderView(Socket);

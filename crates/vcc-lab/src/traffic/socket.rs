@@ -1,18 +1,18 @@
 //! Sockets of guests.
 
+use super::told;
 use crate::error::{Doing, Result};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use std::net::{SocketAddr, TcpListener};
+use socket2::{SockAddr, Socket};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A listener in the namespace that the calling thread is in.
 pub fn listen(address: SocketAddr, congestion_control: &str) -> Result<Socket> {
-    let doing = || format!("listen at {address}");
-    let listener = Socket::from(TcpListener::bind(address).doing(doing)?);
-    listener.set_read_timeout(Some(CONNECT_TIMEOUT)).doing(doing)?;
-    set_congestion_control(&listener, congestion_control)?;
+    let listener = vcc_traffic::socket::listen(address, congestion_control).map_err(told)?;
+    let patient = listener.set_read_timeout(Some(CONNECT_TIMEOUT));
+    patient.doing(|| format!("listen at {address}"))?;
     Ok(listener)
 }
 
@@ -20,9 +20,7 @@ pub fn listen(address: SocketAddr, congestion_control: &str) -> Result<Socket> {
 /// before the handshake, so that its wishes for ECN count there.
 pub fn connect(to: SocketAddr, congestion_control: &str) -> Result<Socket> {
     let doing = || format!("connect to {to}");
-    let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP));
-    let socket = socket.doing(doing)?;
-    set_congestion_control(&socket, congestion_control)?;
+    let socket = vcc_traffic::socket::tcp(to, congestion_control).map_err(told)?;
     socket.connect_timeout(&SockAddr::from(to), CONNECT_TIMEOUT).doing(doing)?;
     socket.set_nonblocking(true).doing(doing)?;
     Ok(socket)
@@ -34,15 +32,4 @@ pub fn accept(listener: &Socket) -> Result<Socket> {
     let (socket, _) = listener.accept().doing(doing)?;
     socket.set_nonblocking(true).doing(doing)?;
     Ok(socket)
-}
-
-fn set_congestion_control(socket: &Socket, name: &str) -> Result<()> {
-    socket
-        .set_tcp_congestion(name.as_bytes())
-        .doing(|| format!("use the congestion control '{name}' (does this kernel have it?)"))
-}
-
-/// Takes no more from writers than this beyond what has been sent (TCP_NOTSENT_LOWAT of tcp(7)).
-pub fn limit_unsent(socket: &Socket, bytes: u32) -> Result<()> {
-    socket.set_tcp_notsent_lowat(bytes).doing(|| "limit what a socket holds unsent".into())
 }

@@ -49,6 +49,7 @@ pub fn run(
         paper: experiment.paper().trim().into(),
         scale: experiment.scale().map(Into::into),
         stack,
+        backend: options.backend,
         quick: options.quick,
         seed: options.seed,
         valid,
@@ -159,6 +160,7 @@ fn report(pair: &Pair, seed: u64) -> RunReport {
         links: Vec::new(),
         lateness: LatenessSummary::default(),
         vcc: Vec::new(),
+        frame_log: None,
         series: None,
     }
 }

@@ -9,7 +9,7 @@ use vcc_port::testing::{can_attach, skip};
 
 use crate::{Said, command, vcc};
 
-const EXPERIMENT: &str = r#"
+pub const EXPERIMENT: &str = r#"
 id = "short"
 title = "A legacy guest beside one with ECN"
 paper = "None."
@@ -60,14 +60,14 @@ kind = "goodput"
 "#;
 
 /// A folder of its own for what a test writes.
-fn folder(name: &str) -> PathBuf {
+pub fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder");
     folder
 }
 
-fn written(folder: &Path, text: &str) -> String {
+pub fn written(folder: &Path, text: &str) -> String {
     let path = folder.join("short.toml");
     fs::write(&path, text).expect("written");
     path.display().to_string()

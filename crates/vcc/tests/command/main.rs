@@ -7,6 +7,7 @@ mod measuring;
 mod refusals;
 mod tracing;
 mod usage;
+mod virtual_time;
 mod wire;
 
 use std::process::{Command, Output};

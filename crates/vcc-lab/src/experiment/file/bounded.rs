@@ -28,8 +28,8 @@ macro_rules! bounded {
 }
 
 bounded! {
-    /// The emulator keeps up with no more.
-    Mbps: f64 = 0.1 to 1000.0;
+    /// Up to 100 Gbit/s, of which not every backend carries all.
+    Mbps: f64 = 0.1 to 100_000.0;
     DelayUs: u64 = 0 to 1_000_000;
     /// More hosts than this are not to be made on one machine.
     Count: u32 = 0 to 250;

@@ -61,6 +61,17 @@ pub(super) struct LinkSpec {
     pub queue: AnyQueue,
 }
 
+/// No frame of Ethernet is shorter, without its checksum (IEEE 802.3, 4.4.2); a TAP's may be, as
+/// bare ACKs are.
+const FRAME_LEAST_BYTES: u64 = 54;
+
+impl LinkSpec {
+    /// From the first bit of a frame at the one end to its last bit at the other.
+    pub fn least_ns(&self) -> u64 {
+        self.delay_ns + FRAME_LEAST_BYTES * 8 * 1_000_000_000 / self.rate_bps
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbeEnds {
     pub near: HostId,
@@ -89,6 +100,16 @@ pub struct Topology {
 impl Topology {
     pub fn hosts(&self) -> usize {
         self.hosts
+    }
+
+    /// Of the link on which each host with a guest sends.
+    pub fn guest_rates_bps(&self) -> Vec<u64> {
+        let rate_bps = |host| {
+            let uplink = self.links.iter().find(|link| link.from == Node::Host(host));
+            uplink.map_or(0, |link| link.rate_bps)
+        };
+        let guests = self.peers.len() + self.receivers.len();
+        (0..guests).map(rate_bps).collect()
     }
 
     pub(super) fn route(&self, from: Node, to: HostId) -> Option<LinkId> {

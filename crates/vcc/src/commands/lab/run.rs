@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use clap::value_parser;
-use vcc_lab::{Report, RunOptions, Stack};
+use vcc_lab::{Backend, Report, RunOptions, Stack};
 
 use super::progress::Terminal;
 use crate::output;
@@ -31,6 +31,11 @@ pub struct Arguments {
     /// [default: as the experiment says]
     #[arg(long, value_name = "NAME")]
     stack: Option<Stack>,
+
+    /// What carries hosts and time: live, network namespaces in real time, or virtual, kernels of
+    /// their own in virtual time
+    #[arg(long, value_name = "NAME", default_value = "live")]
+    backend: Backend,
 
     /// Only this case; may be given several times
     #[arg(long = "case", value_name = "NAME")]
@@ -64,6 +69,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         stack: arguments.stack,
         seed: arguments.seed,
         cases: arguments.cases.clone(),
+        backend: arguments.backend,
         keep_series: arguments.series,
     };
     let mut progress = Terminal::new(experiment.id());

@@ -1,14 +1,14 @@
 //! What the kernel tells about a connection.
 
 use crate::system::check;
-use socket2::Socket;
 use std::io;
 use std::os::fd::AsRawFd;
 
 /// TCPI_OPT_ECN of linux/tcp.h: ECN was negotiated.
 const OPTION_ECN: u8 = 8;
 
-/// `struct tcp_info` of linux/tcp.h, up to the fields of Linux 5.4.
+/// `struct tcp_info` of linux/tcp.h, up to the fields of Linux 5.4. Counts are since the connection
+/// began.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TcpInfo {
@@ -63,7 +63,9 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    pub fn of(socket: &Socket) -> io::Result<Self> {
+    /// # Errors
+    /// What getsockopt(2) says: this is no TCP socket.
+    pub fn of(socket: &impl AsRawFd) -> io::Result<Self> {
         let mut info = Self::default();
         let mut length = size_of::<Self>() as libc::socklen_t;
         // SAFETY: `info` is plain data of `length` bytes; the kernel writes no more than that.
@@ -79,6 +81,7 @@ impl TcpInfo {
         Ok(info)
     }
 
+    /// Whether both ends have agreed on ECN.
     pub fn has_ecn(&self) -> bool {
         self.options & OPTION_ECN != 0
     }

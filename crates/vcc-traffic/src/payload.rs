@@ -6,12 +6,14 @@ use crate::random::mix;
 const WORD_BYTES: u64 = 8;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// The bytes of one flow.
 #[derive(Debug, Clone, Copy)]
 pub struct Stream {
     seed: u64,
 }
 
 impl Stream {
+    /// Another seed or flow is another stream.
     pub fn new(seed: u64, flow: usize) -> Self {
         Self { seed: mix(seed ^ mix(flow as u64 + 1)) }
     }

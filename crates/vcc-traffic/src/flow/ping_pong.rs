@@ -2,7 +2,7 @@
 //! hosts' TCP in it and the time that a loss takes to be noticed. AC/DC measured its RTTs so, by
 //! sockperf (5, "Experiment details").
 
-use super::payload::Stream;
+use crate::payload::Stream;
 use crate::system::now_ns;
 use socket2::Socket;
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,7 +10,8 @@ use std::io::{self, ErrorKind, Read, Write};
 /// sockperf's own size.
 const MESSAGE_BYTES: u64 = 14;
 
-#[derive(Default)]
+/// The side that asks.
+#[derive(Debug, Default)]
 pub struct PingPong {
     sent_bytes: u64,
     echoed_bytes: u64,
@@ -27,6 +28,11 @@ pub struct Turns {
 impl PingPong {
     pub fn sent_bytes(&self) -> u64 {
         self.sent_bytes
+    }
+
+    /// Whether an echo is still to come.
+    pub fn awaits_echo(&self) -> bool {
+        self.echoed_bytes < self.sent_bytes
     }
 
     /// Plays on the sender's side. `scratch` is of at least two messages.
@@ -80,6 +86,8 @@ mod tests {
         let mut play = |may_ask| game.play(&sender, &stream, may_ask, &mut scratch).unwrap();
         assert!(play(true).answers.is_empty());
         assert!(play(true).answers.is_empty(), "nothing has come back");
+        assert!(game.awaits_echo());
+        let mut play = |may_ask| game.play(&sender, &stream, may_ask, &mut scratch).unwrap();
         let bytes = (&receiver).read(&mut echo).unwrap();
         assert_eq!(bytes, MESSAGE_BYTES as usize);
         assert!(stream.matches(0, &echo[..bytes], &mut [0; 64]));

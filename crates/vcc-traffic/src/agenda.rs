@@ -1,6 +1,6 @@
 //! What happens when in a run, beside the moving of data.
 
-use super::Plan;
+use crate::plan::Measure;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
@@ -14,24 +14,31 @@ pub enum Act {
     Finish,
 }
 
-/// Times since the traffic began, in their order. At the same time, flows are counted before they
-/// leave, and leave before others join.
-pub fn agenda(plan: &Plan) -> Vec<(u64, Act)> {
-    let (start_ns, end_ns) = (plan.warm_up_ns, plan.warm_up_ns + plan.measured_ns);
+/// When a flow sends; on the same clock as the window of measurement.
+#[derive(Debug, Clone, Copy)]
+pub struct Presence {
+    pub joins_at_ns: u64,
+    pub leaves_at_ns: Option<u64>,
+}
+
+/// What happens to these flows, in its order, with times of the clock of `measure`. At the same
+/// time, flows are counted before they leave, and leave before others join.
+pub fn agenda(measure: &Measure, flows: impl IntoIterator<Item = Presence>) -> Vec<(u64, Act)> {
+    let &Measure { start_ns, end_ns, .. } = measure;
     let mut acts = vec![(start_ns, Act::StartMeasuring), (end_ns, Act::Finish)];
-    let phases = u64::from(plan.phases);
-    acts.extend((0..=phases).map(|bound| (start_ns + plan.bound_ns(bound), Act::Bound)));
-    for (number, flow) in plan.flows.iter().enumerate() {
-        acts.push((flow.joins_at_ns.map_or(0, |at_ns| start_ns + at_ns), Act::Join(number)));
-        acts.extend(flow.leaves_at_ns.map(|at_ns| (start_ns + at_ns, Act::Leave(number))));
+    let phases = u64::from(measure.phases);
+    acts.extend((0..=phases).map(|bound| (start_ns + measure.bound_ns(bound), Act::Bound)));
+    for (number, flow) in flows.into_iter().enumerate() {
+        acts.push((flow.joins_at_ns, Act::Join(number)));
+        acts.extend(flow.leaves_at_ns.map(|at_ns| (at_ns, Act::Leave(number))));
     }
     let mut every = |every_us: Option<u64>, act| {
         let Some(every_ns) = every_us.map(|us| us * 1000) else { return };
-        let times = (0..).map(|i| i * every_ns).take_while(|&at_ns| at_ns < plan.measured_ns);
-        acts.extend(times.map(|at_ns| (start_ns + at_ns, act)));
+        let times = (0..).map(|i| start_ns + i * every_ns).take_while(|&at_ns| at_ns < end_ns);
+        acts.extend(times.map(|at_ns| (at_ns, act)));
     };
-    every(plan.windows_every_us, Act::SampleWindows);
-    every(plan.received_every_us, Act::SampleReceived);
+    every(measure.windows_every_us, Act::SampleWindows);
+    every(measure.received_every_us, Act::SampleReceived);
     acts.sort_by_key(|&(at_ns, act)| (at_ns, rank(act)));
     acts
 }
@@ -49,33 +56,21 @@ fn rank(act: Act) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FlowSpec, Pattern};
     use super::*;
-
-    fn flow(joins_at_ns: Option<u64>, leaves_at_ns: Option<u64>) -> FlowSpec {
-        FlowSpec {
-            sender: 0,
-            receiver: 1,
-            pattern: Pattern::Bulk,
-            congestion_control: "reno".into(),
-            is_proxied: false,
-            has_route_cwnd: false,
-            joins_at_ns,
-            leaves_at_ns,
-        }
-    }
 
     #[test]
     fn flows_join_and_leave_at_the_bounds_of_phases() {
-        let plan = Plan {
-            flows: vec![flow(None, None), flow(Some(10), Some(20))],
-            warm_up_ns: 5,
-            measured_ns: 30,
+        let measure = Measure {
+            start_ns: 5,
+            end_ns: 35,
             phases: 3,
             windows_every_us: None,
             received_every_us: None,
-            seed: 1,
         };
+        let flows = [
+            Presence { joins_at_ns: 0, leaves_at_ns: None },
+            Presence { joins_at_ns: 15, leaves_at_ns: Some(25) },
+        ];
         let expected = [
             (0, Act::Join(0)),
             (5, Act::StartMeasuring),
@@ -87,21 +82,19 @@ mod tests {
             (35, Act::Bound),
             (35, Act::Finish),
         ];
-        assert_eq!(agenda(&plan), expected);
+        assert_eq!(agenda(&measure, flows), expected);
     }
 
     #[test]
     fn samples_cover_the_window_and_nothing_else() {
-        let plan = Plan {
-            flows: Vec::new(),
-            warm_up_ns: 7_000,
-            measured_ns: 3_000,
+        let measure = Measure {
+            start_ns: 7_000,
+            end_ns: 10_000,
             phases: 1,
             windows_every_us: Some(1),
             received_every_us: None,
-            seed: 1,
         };
-        let agenda = agenda(&plan);
+        let agenda = agenda(&measure, []);
         let samples = agenda.iter().filter(|(_, act)| *act == Act::SampleWindows);
         let times: Vec<u64> = samples.map(|(at_ns, _)| *at_ns).collect();
         assert_eq!(times, [7_000, 8_000, 9_000]);

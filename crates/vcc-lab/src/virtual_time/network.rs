@@ -1,0 +1,109 @@
+//! The live lab's fabric, driven by the calendar, with a digest of every frame that passes.
+
+use crate::fabric::Fabric;
+use serde::Serialize;
+use vcc_uml::{Delivery, Network};
+
+/// A digest of all frames that left or reached a guest, with the times at which they did.
+#[derive(Debug, Clone, Serialize)]
+pub struct FrameLog {
+    #[serde(rename = "frame_log_frames")]
+    pub frames: u64,
+    /// In hexadecimal; equal runs have equal ones.
+    #[serde(rename = "frame_log_hash")]
+    pub hash: String,
+}
+
+pub(super) struct LoggedFabric {
+    fabric: Fabric,
+    digest: Digest,
+}
+
+impl LoggedFabric {
+    pub fn new(fabric: Fabric) -> Self {
+        Self { fabric, digest: Digest::new() }
+    }
+
+    pub fn into_parts(self) -> (Fabric, FrameLog) {
+        let Digest { frames, state } = self.digest;
+        (self.fabric, FrameLog { frames, hash: format!("{state:016x}") })
+    }
+}
+
+impl Network for LoggedFabric {
+    fn lookahead_ns(&self) -> u64 {
+        self.fabric.lookahead_ns()
+    }
+
+    fn inject(&mut self, guest: usize, at_ns: u64, frame: Vec<u8>) {
+        self.digest.note(guest, at_ns, &frame);
+        self.fabric.inject(guest, at_ns, frame);
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        self.fabric.next_event_ns()
+    }
+
+    fn next_delivery(&mut self, end_ns: u64) -> Option<Delivery> {
+        let delivery = self.fabric.next_delivery(end_ns - 1)?;
+        self.digest.note(delivery.host, delivery.due_ns, &delivery.frame);
+        Some(Delivery { guest: delivery.host, at_ns: delivery.due_ns, frame: delivery.frame })
+    }
+}
+
+/// FNV-1a's step over words of 8 bytes, with a shift for the bits that it would leave behind.
+struct Digest {
+    frames: u64,
+    state: u64,
+}
+
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
+
+impl Digest {
+    fn new() -> Self {
+        Self { frames: 0, state: FNV_OFFSET }
+    }
+
+    fn note(&mut self, guest: usize, at_ns: u64, frame: &[u8]) {
+        self.frames += 1;
+        self.word(guest as u64);
+        self.word(at_ns);
+        self.word(frame.len() as u64);
+        for bytes in frame.chunks(8) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            self.word(u64::from_le_bytes(word));
+        }
+    }
+
+    fn word(&mut self, word: u64) {
+        self.state = (self.state ^ word).wrapping_mul(FNV_PRIME);
+        self.state ^= self.state >> 29;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_of_time_place_and_frame_counts() {
+        let digest = |guest, at_ns, frame: &[u8]| {
+            let mut digest = Digest::new();
+            digest.note(guest, at_ns, frame);
+            digest.state
+        };
+        let frame = [7; 61];
+        let all = digest(1, 2, &frame);
+        assert_eq!(all, digest(1, 2, &frame));
+        assert_ne!(all, digest(0, 2, &frame));
+        assert_ne!(all, digest(1, 3, &frame));
+        assert_ne!(all, digest(1, 2, &frame[..60]));
+        for bit in 0..frame.len() * 8 {
+            let mut changed = frame;
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_ne!(all, digest(1, 2, &changed));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What each guest of a scenario is to do.
+
+use crate::error::{Error, Result};
+use crate::fabric::{HostId, Topology, Window, mac_of};
+use crate::hosts::{Family, HostSpec};
+use crate::run::Scenario;
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use vcc_traffic::plan::{
+    FlowToReceive, FlowToSend, GuestPlan, Listener, Measure, Neighbour, Network, Sysctl,
+};
+
+const DEVICE: &str = "eth0";
+const PREFIX_BITS: u8 = 16;
+/// Of the first listener of a receiver; each further one has the next.
+const PORT: u16 = 5001;
+/// Of the first flow, at its sender; by it the receiver knows the flow.
+const FROM_PORT: u16 = 20_000;
+/// Guests have booted long before this.
+const FIRST_CONNECT_NS: u64 = 300_000_000;
+/// Handshakes do not meet.
+const CONNECT_EVERY_NS: u64 = 5_000_000;
+
+/// When what happens, from the guests' start.
+pub(super) struct Timeline {
+    /// All flows are connected.
+    pub begin_ns: u64,
+    pub window: Window,
+    pub ends_at_ns: u64,
+}
+
+/// When the flow with this number connects.
+pub(super) fn connects_at_ns(flow: usize) -> u64 {
+    FIRST_CONNECT_NS + flow as u64 * CONNECT_EVERY_NS
+}
+
+/// One plan for each host.
+pub(super) fn plans(
+    scenario: &Scenario,
+    topology: &Topology,
+    timeline: &Timeline,
+    seed: u64,
+) -> Vec<GuestPlan> {
+    let hosts = scenario.hosts(topology);
+    let measure = Measure {
+        start_ns: timeline.window.start_ns,
+        end_ns: timeline.window.end_ns,
+        phases: scenario.phases,
+        windows_every_us: scenario.window_every_us,
+        received_every_us: scenario.goodput_every_us,
+    };
+    let plan = |(host, spec): (HostId, &HostSpec)| GuestPlan {
+        network: network(host, spec),
+        sysctls: sysctls(spec),
+        listeners: Vec::new(),
+        sends: Vec::new(),
+        receives: Vec::new(),
+        pings: Vec::new(),
+        measure,
+        ends_at_ns: timeline.ends_at_ns,
+    };
+    let mut plans: Vec<GuestPlan> = hosts.iter().enumerate().map(plan).collect();
+    add_flows(&mut plans, scenario, topology, timeline, seed);
+    plans
+}
+
+/// What the live lab can, and this cannot yet.
+pub(super) fn refuse(scenario: &Scenario, hosts: &[HostSpec]) -> Result<()> {
+    let cannot = |what: &str| Err(Error::Backend { what: what.into() });
+    if scenario.family != Family::Ipv4 {
+        return cannot("IPv6");
+    }
+    if hosts.iter().any(|host| host.proxy.is_some()) {
+        return cannot("TCP proxies");
+    }
+    if hosts.iter().any(|host| host.limits.rate_bps.is_some() || host.limits.cwnd_segs.is_some()) {
+        return cannot("rate limits and cwnd clamps of guests");
+    }
+    Ok(())
+}
+
+fn network(host: HostId, spec: &HostSpec) -> Network {
+    let neighbours = spec.peers.iter();
+    let neighbours =
+        neighbours.map(|&peer| Neighbour { address: address(peer), mac: mac_of(peer) });
+    Network {
+        device: DEVICE.into(),
+        address: address(host),
+        prefix_bits: PREFIX_BITS,
+        neighbours: neighbours.collect(),
+        tso: spec.tso,
+    }
+}
+
+fn address(host: HostId) -> Ipv4Addr {
+    let [high, low] = (host as u16 + 1).to_be_bytes();
+    Ipv4Addr::new(10, 77, high, low)
+}
+
+/// As the live lab's guests have them; buffers are those of a machine with more memory.
+fn sysctls(spec: &HostSpec) -> Vec<Sysctl> {
+    let flag = |on: bool| if on { "1" } else { "0" };
+    let mut all: Vec<(&str, String)> = vec![
+        ("net/ipv4/tcp_ecn", flag(spec.ecn).into()),
+        ("net/ipv4/tcp_ecn_fallback", "0".into()),
+        ("net/ipv4/tcp_sack", flag(spec.sack).into()),
+        ("net/ipv4/tcp_no_metrics_save", "1".into()),
+        ("net/ipv4/tcp_rmem", "4096 131072 6291456".into()),
+        ("net/ipv4/tcp_wmem", "4096 131072 4194304".into()),
+    ];
+    if let Some(rto_min_ms) = spec.limits.rto_min_ms {
+        all.push(("net/ipv4/tcp_rto_min_us", (u64::from(rto_min_ms) * 1000).to_string()));
+    }
+    all.into_iter().map(|(path, value)| Sysctl { path: path.into(), value }).collect()
+}
+
+/// A receiver listens once for each congestion control, as in the live lab: what its end of a
+/// connection runs is what its listener runs.
+fn add_flows(
+    plans: &mut [GuestPlan],
+    scenario: &Scenario,
+    topology: &Topology,
+    timeline: &Timeline,
+    seed: u64,
+) {
+    let mut ports: BTreeMap<(HostId, String), u16> = BTreeMap::new();
+    for (flow, spec) in scenario.plan(topology, seed).flows.into_iter().enumerate() {
+        let place = (spec.receiver, spec.congestion_control.clone());
+        let others = ports.keys().filter(|(host, _)| *host == spec.receiver).count() as u16;
+        let listeners = &mut plans[spec.receiver].listeners;
+        let port = *ports.entry(place).or_insert_with(|| {
+            let congestion_control = spec.congestion_control.clone();
+            listeners.push(Listener { port: PORT + others, congestion_control });
+            PORT + others
+        });
+        let from_port = FROM_PORT + flow as u16;
+        let start_ns = timeline.window.start_ns;
+        plans[spec.sender].sends.push(FlowToSend {
+            flow,
+            to: SocketAddrV4::new(address(spec.receiver), port),
+            from_port,
+            congestion_control: spec.congestion_control,
+            pattern: spec.pattern,
+            seed,
+            connects_at_ns: connects_at_ns(flow),
+            joins_at_ns: spec.joins_at_ns.map_or(timeline.begin_ns, |at_ns| start_ns + at_ns),
+            leaves_at_ns: spec.leaves_at_ns.map(|at_ns| start_ns + at_ns),
+        });
+        let pattern = spec.pattern;
+        plans[spec.receiver].receives.push(FlowToReceive { flow, port, from_port, pattern, seed });
+    }
+}

@@ -1,0 +1,155 @@
+//! The guest at work: one thread that sleeps until a socket is ready or a time has come.
+
+use crate::pings::Pings;
+use crate::poll::{Poll, Source};
+use crate::receiving::Receiving;
+use crate::sending::Sending;
+use crate::timeline::{Act, timeline};
+use vcc_traffic::agenda;
+use vcc_traffic::flow::CHUNK_BYTES;
+use vcc_traffic::plan::GuestPlan;
+use vcc_traffic::report::Report;
+use vcc_traffic::system::now_ns;
+use vcc_traffic::{Error, Result};
+
+/// Carries the plan out, on a network that is set up.
+pub fn run(plan: &GuestPlan) -> Result<Vec<Report>> {
+    let mut guest = Guest::new(plan)?;
+    let timeline = timeline(plan);
+    if let Some(&(first_ns, _)) = timeline.first() {
+        require_before(first_ns)?;
+    }
+    for (at_ns, act) in timeline {
+        guest.until(at_ns)?;
+        guest.act(act)?;
+    }
+    guest.into_reports()
+}
+
+fn require_before(first_ns: u64) -> Result<()> {
+    let ready_ns = now_ns();
+    if ready_ns > first_ns {
+        return Err(Error::Plan(format!(
+            "begins at {first_ns} ns, but the guest was ready at {ready_ns} ns"
+        )));
+    }
+    Ok(())
+}
+
+struct Guest<'a> {
+    plan: &'a GuestPlan,
+    poll: Poll,
+    sends: Vec<Sending<'a>>,
+    receiving: Receiving<'a>,
+    pings: Option<Pings>,
+    scratch: Vec<u8>,
+    ready: Vec<Source>,
+    /// The time of the last act: it is at least that late.
+    reached_ns: u64,
+}
+
+impl<'a> Guest<'a> {
+    fn new(plan: &'a GuestPlan) -> Result<Self> {
+        let poll = Poll::new()?;
+        let pings = Pings::open(&plan.pings)?;
+        if let Some(pings) = &pings {
+            pings.watch(&poll)?;
+        }
+        Ok(Self {
+            plan,
+            sends: plan.sends.iter().map(Sending::new).collect(),
+            receiving: Receiving::open(plan, &poll)?,
+            pings,
+            poll,
+            scratch: vec![0; 2 * CHUNK_BYTES],
+            ready: Vec::new(),
+            reached_ns: 0,
+        })
+    }
+
+    /// Moves data until then. The clock is not read: in a guest that costs as much as a read of a
+    /// socket does.
+    fn until(&mut self, at_ns: u64) -> Result<()> {
+        if at_ns > self.reached_ns {
+            self.poll.set_timer(at_ns)?;
+        }
+        while at_ns > self.reached_ns {
+            self.ready.clear();
+            self.ready.extend(self.poll.wait()?);
+            for i in 0..self.ready.len() {
+                self.serve(self.ready[i], at_ns)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn serve(&mut self, ready: Source, timer_ns: u64) -> Result<()> {
+        match ready {
+            Source::Timer => {
+                self.reached_ns = timer_ns;
+                Ok(())
+            }
+            Source::Pings => self.pings.as_mut().map_or(Ok(()), Pings::take_answers),
+            Source::Listener(number) => self.receiving.accept(number, &self.poll),
+            Source::Sender(number) => self.sends[number].advance(&mut self.scratch),
+            Source::Receiver(number) => {
+                self.receiving.receive(number, &self.poll, &mut self.scratch)
+            }
+        }
+    }
+
+    fn act(&mut self, act: Act) -> Result<()> {
+        match act {
+            Act::Connect(number) => {
+                self.sends[number].connect(self.plan.network.address, &self.poll, number)
+            }
+            Act::Traffic(act) => self.act_on_flows(act),
+            Act::Ping(number) => self.pings.as_mut().map_or(Ok(()), |pings| pings.ask(number)),
+            Act::Report => Ok(()),
+        }
+    }
+
+    fn act_on_flows(&mut self, act: agenda::Act) -> Result<()> {
+        let start_ns = self.plan.measure.start_ns;
+        let at_us = now_ns().saturating_sub(start_ns) / 1000;
+        match act {
+            agenda::Act::StartMeasuring => {
+                self.sends.iter_mut().try_for_each(|flow| flow.start_measuring(start_ns))
+            }
+            agenda::Act::Bound => {
+                self.receiving.note_bound();
+                Ok(())
+            }
+            agenda::Act::Join(number) => self.sends[number].join(&mut self.scratch),
+            agenda::Act::Leave(number) => self.sends[number].leave(),
+            agenda::Act::SampleWindows => {
+                self.sends.iter_mut().try_for_each(|flow| flow.sample(at_us))
+            }
+            agenda::Act::SampleReceived => {
+                self.receiving.note_received(at_us);
+                Ok(())
+            }
+            agenda::Act::Finish => self.finish(),
+        }
+    }
+
+    /// What flows do from now on is nobody's business, such as that other guests power off.
+    fn finish(&mut self) -> Result<()> {
+        self.poll = Poll::new()?;
+        if let Some(pings) = &self.pings {
+            pings.watch(&self.poll)?;
+        }
+        self.sends.iter_mut().try_for_each(Sending::finish)
+    }
+
+    fn into_reports(self) -> Result<Vec<Report>> {
+        let mut reports = Vec::new();
+        for flow in self.sends {
+            reports.push(Report::Sender(flow.into_half()?));
+        }
+        reports.extend(self.receiving.into_halves()?.into_iter().map(Report::Receiver));
+        let pings = self.pings.map_or_else(Vec::new, Pings::into_reports);
+        reports.extend(pings.into_iter().map(Report::Pings));
+        Ok(reports)
+    }
+}

@@ -1,0 +1,34 @@
+//! Makes the guest's network what the plan says.
+
+mod device;
+mod offload;
+
+use device::Devices;
+use std::fs;
+use vcc_traffic::plan::{GuestPlan, Sysctl};
+use vcc_traffic::{Doing, Result};
+
+const LOOPBACK: &str = "lo";
+
+/// Parameters come first, for some of them say what a device does when it goes up.
+///
+/// # Errors
+/// What could not be done to which device or parameter.
+pub fn set_up(plan: &GuestPlan) -> Result<()> {
+    plan.sysctls.iter().try_for_each(write)?;
+    let network = &plan.network;
+    let device = network.device.as_str();
+    let devices = Devices::open()?;
+    devices.bring_up(LOOPBACK)?;
+    if !network.tso {
+        offload::turn_off(&devices, device)?;
+    }
+    devices.set_address(device, network.address, network.prefix_bits)?;
+    devices.bring_up(device)?;
+    network.neighbours.iter().try_for_each(|neighbour| devices.add_neighbour(device, neighbour))
+}
+
+fn write(sysctl: &Sysctl) -> Result<()> {
+    let path = format!("/proc/sys/{}", sysctl.path);
+    fs::write(&path, &sysctl.value).doing(|| format!("write '{}' to {path}", sysctl.value))
+}

@@ -1,0 +1,30 @@
+//! What can go wrong, in words for the person who started the run.
+
+use std::io;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot {action}: {source}")]
+    System { action: String, source: io::Error },
+
+    #[error("flow {flow}: {problem}")]
+    Flow { flow: usize, problem: String },
+
+    #[error("the guest's plan {0}")]
+    Plan(String),
+}
+
+/// Names what was being done when the system refused.
+pub trait Doing<T> {
+    /// # Errors
+    /// The same, with the action before it.
+    fn doing(self, action: impl FnOnce() -> String) -> Result<T>;
+}
+
+impl<T> Doing<T> for io::Result<T> {
+    fn doing(self, action: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|source| Error::System { action: action(), source })
+    }
+}

@@ -1,0 +1,194 @@
+//! The sending half: it has data for as long as it sends.
+
+use super::ping_pong::PingPong;
+use super::{CHUNK_BYTES, broken, tcp_info};
+use crate::error::{Doing, Error, Result};
+use crate::pattern::Pattern;
+use crate::payload::Stream;
+use crate::report::SenderHalf;
+use crate::samples::{Response, Sample};
+use crate::socket::limit_unsent;
+use crate::system::now_ns;
+use crate::tcp_info::TcpInfo;
+use socket2::Socket;
+use std::io::{ErrorKind, Read, Write};
+use std::net::Shutdown;
+
+/// What a sender that shall leave may have in its socket beyond what it has sent. A socket's whole
+/// buffer would go on for seconds after the last write.
+const UNSENT_BYTES: u32 = 16 * 1024;
+
+#[derive(Debug)]
+pub struct Sender {
+    stream: Stream,
+    socket: Socket,
+    is_sending: bool,
+    /// None where it writes all it can.
+    ping_pong: Option<PingPong>,
+    half: SenderHalf,
+    start: TcpInfo,
+    /// Once the window of measurement has begun.
+    start_ns: Option<u64>,
+}
+
+impl Sender {
+    /// Of a connection that has just been made. It does not send yet.
+    ///
+    /// # Errors
+    /// The socket is none of TCP.
+    pub fn new(socket: Socket, flow: usize, seed: u64, pattern: Pattern) -> Result<Self> {
+        let start = tcp_info(&socket)?;
+        Ok(Self {
+            stream: Stream::new(seed, flow),
+            socket,
+            is_sending: false,
+            ping_pong: (pattern == Pattern::PingPong).then(PingPong::default),
+            half: SenderHalf {
+                flow,
+                connected_at_ns: now_ns(),
+                has_ecn: start.has_ecn(),
+                payload_ok: true,
+                ..SenderHalf::default()
+            },
+            start,
+            start_ns: None,
+        })
+    }
+
+    /// For a sender that shall leave: little will be left to send then.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn prepare_to_leave(&self) -> Result<()> {
+        limit_unsent(&self.socket, UNSENT_BYTES)
+    }
+
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    pub fn is_sending(&self) -> bool {
+        self.is_sending
+    }
+
+    pub fn sent_bytes(&self) -> u64 {
+        self.half.sent_bytes
+    }
+
+    /// From now on it may send.
+    pub fn join(&mut self) {
+        self.is_sending = true;
+    }
+
+    /// Writes no more; what was written is still sent.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    pub fn leave(&mut self) -> Result<()> {
+        self.is_sending = false;
+        self.socket.shutdown(Shutdown::Write).doing(|| "end a flow".into())
+    }
+
+    /// Writes until the socket takes no more, or until there is an answer to wait for.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    pub fn send(&mut self, scratch: &mut [u8]) -> Result<()> {
+        if self.ping_pong.is_some() {
+            return self.play(scratch);
+        }
+        while self.is_sending {
+            self.stream.fill(self.half.sent_bytes, &mut scratch[..CHUNK_BYTES]);
+            match (&self.socket).write(&scratch[..CHUNK_BYTES]) {
+                Ok(bytes) => self.half.sent_bytes += bytes as u64,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(broken(self.half.flow, "the sender", &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the answer, if it is there, and asks again.
+    fn play(&mut self, scratch: &mut [u8]) -> Result<()> {
+        let Some(game) = &mut self.ping_pong else { return Ok(()) };
+        let played = game.play(&self.socket, &self.stream, self.is_sending, scratch);
+        self.half.sent_bytes = game.sent_bytes();
+        let turns = played.map_err(|error| broken(self.half.flow, "the sender", &error))?;
+        self.half.payload_ok &= turns.payload_ok;
+        let answers = turns.answers.into_iter().filter_map(|(asked_ns, answered_ns)| {
+            let since_start_ns = asked_ns.checked_sub(self.start_ns?)?;
+            Some(Response { at_us: since_start_ns / 1000, took_ns: answered_ns - asked_ns })
+        });
+        self.half.responses.extend(answers);
+        Ok(())
+    }
+
+    /// After it has left: whether the receiver's end has come in answer, which it notes.
+    ///
+    /// # Errors
+    /// The connection is gone, or brought what nobody asked for.
+    pub fn take_end(&mut self, scratch: &mut [u8]) -> Result<bool> {
+        self.play(scratch)?;
+        // It may come at any moment, also after the look for it just now.
+        if self.ping_pong.as_ref().is_some_and(PingPong::awaits_echo) {
+            return Ok(false);
+        }
+        match (&self.socket).read(scratch) {
+            Ok(0) => {
+                self.half.finished_at_ns = Some(now_ns());
+                Ok(true)
+            }
+            Ok(bytes) => {
+                let problem = format!("the receiver sent {bytes} bytes that nobody asked for");
+                Err(Error::Flow { flow: self.half.flow, problem })
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(broken(self.half.flow, "the sender", &error)),
+        }
+    }
+
+    /// What happens from now on is within the window of measurement, whose start is the zero of
+    /// what is noted.
+    ///
+    /// # Errors
+    /// The socket's state cannot be read.
+    pub fn start_measuring(&mut self, start_ns: u64) -> Result<()> {
+        self.start = tcp_info(&self.socket)?;
+        self.start_ns = Some(start_ns);
+        Ok(())
+    }
+
+    /// Notes the windows, while it sends.
+    ///
+    /// # Errors
+    /// The socket's state cannot be read.
+    pub fn sample(&mut self, at_us: u64) -> Result<()> {
+        if self.is_sending {
+            let info = tcp_info(&self.socket)?;
+            self.half.samples.push(Sample {
+                at_us,
+                cwnd_segs: info.snd_cwnd_segs,
+                snd_wnd_bytes: info.snd_wnd_bytes,
+                mss_bytes: info.snd_mss_bytes,
+            });
+        }
+        Ok(())
+    }
+
+    /// The window of measurement ends.
+    ///
+    /// # Errors
+    /// The socket's state cannot be read.
+    pub fn finish(&mut self) -> Result<()> {
+        let (then, now) = (&self.start, tcp_info(&self.socket)?);
+        let half = &mut self.half;
+        half.retransmitted_segs = (now.total_retrans_segs - then.total_retrans_segs).into();
+        half.retransmitted_bytes = now.retrans_bytes - then.retrans_bytes;
+        half.sent_segs = (now.data_segs_out - then.data_segs_out).into();
+        Ok(())
+    }
+
+    pub fn into_half(self) -> SenderHalf {
+        self.half
+    }
+}

@@ -1,0 +1,20 @@
+//! The traffic of the lab's guests: flows whose every byte is checked, what is noted of them, and
+//! the plan and the report of a guest that is a kernel of its own.
+
+pub mod agenda;
+mod error;
+pub mod flow;
+mod pattern;
+pub mod payload;
+pub mod plan;
+pub mod random;
+pub mod report;
+mod samples;
+pub mod socket;
+pub mod system;
+mod tcp_info;
+
+pub use error::{Doing, Error, Result};
+pub use pattern::Pattern;
+pub use samples::{Received, Response, Sample};
+pub use tcp_info::TcpInfo;

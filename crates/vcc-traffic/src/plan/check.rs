@@ -1,0 +1,154 @@
+//! Whether a plan can be carried out.
+
+use super::GuestPlan;
+use crate::error::{Error, Result};
+use std::collections::BTreeSet;
+
+impl GuestPlan {
+    /// # Errors
+    /// The plan contradicts itself; which part of it, and how.
+    pub fn check(&self) -> Result<()> {
+        let problem = self.problem_of_times().or_else(|| self.problem_of_ports());
+        problem.map_or(Ok(()), |problem| Err(Error::Plan(problem)))
+    }
+
+    fn problem_of_times(&self) -> Option<String> {
+        let measure = &self.measure;
+        if measure.phases == 0 {
+            return Some("has no phase".into());
+        }
+        if measure.end_ns <= measure.start_ns || self.ends_at_ns < measure.end_ns {
+            return Some("ends before it has measured".into());
+        }
+        if [measure.windows_every_us, measure.received_every_us].contains(&Some(0)) {
+            return Some("samples every 0 us".into());
+        }
+        let ping_times = self.pings.iter().flat_map(|pings| pings.times.iter());
+        if ping_times.max().is_some_and(|last_ns| last_ns > self.ends_at_ns) {
+            return Some("has a ping after its end".into());
+        }
+        let disordered = self.sends.iter().find(|flow| {
+            let leaves_at_ns = flow.leaves_at_ns.unwrap_or(measure.end_ns);
+            flow.joins_at_ns < flow.connects_at_ns
+                || leaves_at_ns <= flow.joins_at_ns
+                || leaves_at_ns > measure.end_ns
+        });
+        disordered.map(|flow| {
+            format!(
+                "has flow {} connect, join, leave and the window end in another order than this",
+                flow.flow
+            )
+        })
+    }
+
+    fn problem_of_ports(&self) -> Option<String> {
+        let mut listening = BTreeSet::new();
+        for listener in &self.listeners {
+            if !listening.insert(listener.port) {
+                return Some(format!("has two listeners at port {}", listener.port));
+            }
+        }
+        let mut known = BTreeSet::new();
+        for flow in &self.receives {
+            let (number, port) = (flow.flow, flow.port);
+            if !listening.contains(&port) {
+                return Some(format!("has no listener at port {port}, where flow {number} comes"));
+            }
+            if !known.insert((port, flow.from_port)) {
+                let from = flow.from_port;
+                return Some(format!("has two flows to port {port} from port {from}"));
+            }
+        }
+        let mut own = BTreeSet::new();
+        let twice = self.sends.iter().find(|flow| !own.insert((flow.from_port, flow.to)));
+        twice.map(|flow| {
+            format!("has two flows from port {} to the receiver of {}", flow.from_port, flow.flow)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FlowToReceive, FlowToSend, Listener, Measure, Network, PingTimes, Pings};
+    use super::*;
+    use crate::pattern::Pattern;
+    use std::net::{Ipv4Addr, SocketAddrV4};
+
+    fn plan() -> GuestPlan {
+        let address = Ipv4Addr::new(10, 77, 0, 1);
+        GuestPlan {
+            network: Network {
+                device: "eth0".into(),
+                address,
+                prefix_bits: 16,
+                neighbours: Vec::new(),
+                tso: false,
+            },
+            sysctls: Vec::new(),
+            listeners: vec![Listener { port: 5001, congestion_control: "reno".into() }],
+            sends: vec![FlowToSend {
+                flow: 0,
+                to: SocketAddrV4::new(address, 5001),
+                from_port: 40_000,
+                congestion_control: "reno".into(),
+                pattern: Pattern::Bulk,
+                seed: 1,
+                connects_at_ns: 1,
+                joins_at_ns: 2,
+                leaves_at_ns: None,
+            }],
+            receives: vec![FlowToReceive {
+                flow: 0,
+                port: 5001,
+                from_port: 40_000,
+                pattern: Pattern::Bulk,
+                seed: 1,
+            }],
+            pings: Vec::new(),
+            measure: Measure {
+                start_ns: 3,
+                end_ns: 5,
+                phases: 1,
+                windows_every_us: None,
+                received_every_us: None,
+            },
+            ends_at_ns: 5,
+        }
+    }
+
+    #[test]
+    fn a_plan_is_read_as_it_was_written() {
+        let text = serde_json::to_string(&plan()).unwrap();
+        assert_eq!(serde_json::from_str::<GuestPlan>(&text).unwrap(), plan());
+        assert!(plan().check().is_ok());
+    }
+
+    #[test]
+    fn contradictions_are_told() {
+        let problem = |change: fn(&mut GuestPlan)| {
+            let mut plan = plan();
+            change(&mut plan);
+            plan.check().unwrap_err().to_string()
+        };
+        assert!(problem(|plan| plan.measure.phases = 0).contains("no phase"));
+        assert!(problem(|plan| plan.ends_at_ns = 4).contains("before it has measured"));
+        assert!(problem(|plan| plan.measure.windows_every_us = Some(0)).contains("every 0 us"));
+        assert!(problem(|plan| plan.sends[0].connects_at_ns = 3).contains("flow 0 connect"));
+        assert!(problem(|plan| plan.sends[0].leaves_at_ns = Some(6)).contains("flow 0 connect"));
+        let late_ping = |plan: &mut GuestPlan| {
+            let (to, times) = (plan.network.address, PingTimes::At { at_ns: vec![1, 6] });
+            plan.pings = vec![Pings { number: 0, to, times }];
+        };
+        assert!(problem(late_ping).contains("a ping after its end"));
+        assert!(problem(|plan| plan.listeners.clear()).contains("no listener at port 5001"));
+        assert!(problem(|plan| plan.receives.extend_from_within(..)).contains("from port 40000"));
+        assert!(problem(|plan| plan.sends.extend_from_within(..)).contains("from port 40000"));
+    }
+
+    #[test]
+    fn pings_may_be_listed_or_counted() {
+        let every = PingTimes::Every { first_at_ns: 5, interval_ns: 10, count: 3 };
+        assert!(every.iter().eq([5, 15, 25]));
+        assert!(PingTimes::At { at_ns: vec![1, 9] }.iter().eq([1, 9]));
+    }
+}

@@ -1,0 +1,146 @@
+//! What one guest is to do, written by the lab for the program inside it.
+//!
+//! All times are absolute, in nanoseconds of CLOCK_MONOTONIC, which all guests of a run share.
+
+mod check;
+
+use crate::pattern::Pattern;
+use serde::{Deserialize, Serialize};
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuestPlan {
+    pub network: Network,
+    /// Written in this order, before the device goes up.
+    pub sysctls: Vec<Sysctl>,
+    pub listeners: Vec<Listener>,
+    pub sends: Vec<FlowToSend>,
+    pub receives: Vec<FlowToReceive>,
+    pub pings: Vec<Pings>,
+    pub measure: Measure,
+    /// When to report and power off: at the end of the window of measurement or later.
+    pub ends_at_ns: u64,
+}
+
+/// The guest's only device and what it knows of the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// By the kernel's name for it.
+    pub device: String,
+    pub address: Ipv4Addr,
+    pub prefix_bits: u8,
+    pub neighbours: Vec<Neighbour>,
+    /// Whether the guest may hand super-segments to its device. If not, TSO and GSO are turned off.
+    pub tso: bool,
+}
+
+/// Known for good, so that nobody asks by ARP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Neighbour {
+    pub address: Ipv4Addr,
+    pub mac: [u8; 6],
+}
+
+/// A kernel parameter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sysctl {
+    /// Below /proc/sys, such as `net/ipv4/tcp_ecn`.
+    pub path: String,
+    pub value: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listener {
+    pub port: u16,
+    /// What the receiving ends of its connections run, by the kernel's name for it.
+    pub congestion_control: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowToSend {
+    /// Of the run: the same at both ends.
+    pub flow: usize,
+    pub to: SocketAddrV4,
+    /// The own port, by which the receiver knows the flow.
+    pub from_port: u16,
+    /// By the kernel's name for it; set before the handshake.
+    pub congestion_control: String,
+    pub pattern: Pattern,
+    /// Of the payload: the same at both ends.
+    pub seed: u64,
+    pub connects_at_ns: u64,
+    /// Starts to send; if it is not connected by then, as soon as it is.
+    pub joins_at_ns: u64,
+    /// Writes no more, and ends the connection when all that was written has been sent.
+    pub leaves_at_ns: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowToReceive {
+    /// Of the run: the same at both ends.
+    pub flow: usize,
+    /// Of one of the listeners.
+    pub port: u16,
+    /// The sender's own port.
+    pub from_port: u16,
+    pub pattern: Pattern,
+    /// Of the payload: the same at both ends.
+    pub seed: u64,
+}
+
+/// ICMP echo requests to one host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pings {
+    /// Of the run; comes back in the report.
+    pub number: usize,
+    pub to: Ipv4Addr,
+    pub times: PingTimes,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
+pub enum PingTimes {
+    At { at_ns: Vec<u64> },
+    Every { first_at_ns: u64, interval_ns: u64, count: u64 },
+}
+
+impl PingTimes {
+    /// When each request is to be sent.
+    pub fn iter(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        match self {
+            Self::At { at_ns } => Box::new(at_ns.iter().copied()),
+            &Self::Every { first_at_ns, interval_ns, count } => {
+                Box::new((0..count).map(move |i| first_at_ns + i * interval_ns))
+            }
+        }
+    }
+}
+
+/// The window of measurement, with what is noted in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measure {
+    pub start_ns: u64,
+    pub end_ns: u64,
+    /// Equal parts of the window; at least one.
+    pub phases: u32,
+    /// How often the senders' windows are read.
+    pub windows_every_us: Option<u64>,
+    /// How often it is noted what has been received.
+    pub received_every_us: Option<u64>,
+}
+
+impl Measure {
+    /// When so many phases have passed, since the start of the window.
+    pub fn bound_ns(&self, phases: u64) -> u64 {
+        (self.end_ns - self.start_ns) * phases / u64::from(self.phases)
+    }
+}

@@ -1,0 +1,129 @@
+//! What a guest tells when its plan is over: one line of JSON for each thing, behind a prefix that
+//! sets it apart from the kernel's own lines on the same console.
+
+use crate::samples::{Received, Response, Sample};
+use serde::{Deserialize, Serialize};
+
+/// Every line of a report begins so.
+pub const PREFIX: &str = "vcc-agent: ";
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Report {
+    Sender(SenderHalf),
+    Receiver(ReceiverHalf),
+    Pings(PingReport),
+    /// What went wrong, in words for the person who started the run. Nothing but the first problem
+    /// is told, and then nothing else.
+    Error {
+        problem: String,
+    },
+    /// The last line: so many others came before it.
+    Whole {
+        lines: usize,
+    },
+}
+
+/// What the sender of a flow knows of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SenderHalf {
+    pub flow: usize,
+    /// When the handshake was over.
+    pub connected_at_ns: u64,
+    /// ECN was negotiated, as the sender itself sees it.
+    pub has_ecn: bool,
+    /// Of a ping-pong: the echoes were what had been sent.
+    pub payload_ok: bool,
+    /// All that was written, up to the end of the window of measurement.
+    pub sent_bytes: u64,
+    /// Within the window of measurement, as are the next two.
+    pub retransmitted_segs: u64,
+    pub retransmitted_bytes: u64,
+    pub sent_segs: u64,
+    pub samples: Vec<Sample>,
+    /// Of a ping-pong, whose message left within the window of measurement.
+    pub responses: Vec<Response>,
+    /// When the receiver's end of the connection was there in answer to the sender's own, if the
+    /// flow left and it came within the window of measurement.
+    pub finished_at_ns: Option<u64>,
+}
+
+/// What the receiver of a flow knows of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiverHalf {
+    pub flow: usize,
+    /// ECN was negotiated, as the receiver itself sees it.
+    pub has_ecn: bool,
+    pub payload_ok: bool,
+    /// All that was received, up to the end of the window of measurement.
+    pub received_bytes: u64,
+    /// What had been received at the start of the window of measurement, and at the end of each of
+    /// its phases.
+    pub received_at_bounds_bytes: Vec<u64>,
+    pub received_over_time: Vec<Received>,
+    /// When the last byte and the sender's end of the connection had come, if they have.
+    pub finished_at_ns: Option<u64>,
+}
+
+/// Echo requests to one host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PingReport {
+    /// As in the plan.
+    pub number: usize,
+    pub sent: u64,
+    /// In the order in which they came; what is missing was lost, or still on its way.
+    pub answers: Vec<PingAnswer>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PingAnswer {
+    /// When the request was sent, of CLOCK_MONOTONIC.
+    pub sent_at_ns: u64,
+    pub rtt_ns: u64,
+}
+
+impl Report {
+    /// One line, with its prefix and without its end.
+    ///
+    /// # Errors
+    /// Those of serde_json, which has none for these types.
+    pub fn to_line(&self) -> serde_json::Result<String> {
+        Ok(format!("{PREFIX}{}", serde_json::to_string(self)?))
+    }
+
+    /// What a line of a guest's console says; None if it is not of a report.
+    ///
+    /// # Errors
+    /// The line has the prefix, but what follows is no report.
+    pub fn from_line(line: &str) -> Option<serde_json::Result<Self>> {
+        // A terminal ends its lines with a carriage return as well.
+        Some(serde_json::from_str(line.strip_prefix(PREFIX)?.trim_end()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_reads_as_what_was_written() {
+        let half = SenderHalf {
+            flow: 3,
+            samples: vec![Sample { at_us: 1, cwnd_segs: 2, snd_wnd_bytes: 3, mss_bytes: 4 }],
+            finished_at_ns: Some(5),
+            ..SenderHalf::default()
+        };
+        let error = Report::Error { problem: "two\nlines".into() };
+        for report in [Report::Sender(half), error, Report::Whole { lines: 2 }] {
+            let line = report.to_line().unwrap();
+            assert_eq!(line.lines().count(), 1);
+            assert_eq!(Report::from_line(&format!("{line}\r")).unwrap().unwrap(), report);
+        }
+    }
+
+    #[test]
+    fn the_kernels_lines_are_none_of_a_report() {
+        assert!(Report::from_line("[    0.000000] Linux version 6.12.0").is_none());
+        assert!(Report::from_line("vcc-agent: {\"sender\":").unwrap().is_err(), "cut off");
+    }
+}

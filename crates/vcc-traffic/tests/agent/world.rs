@@ -1,0 +1,113 @@
+//! Two guests joined by a wire, and what their programs have told.
+
+use std::io::{ErrorKind, Write};
+use std::net::Ipv4Addr;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use vcc_port::Netns;
+use vcc_port::testing::{ip, skip};
+use vcc_traffic::plan::{GuestPlan, Measure, Neighbour, Network};
+use vcc_traffic::report::Report;
+
+pub const AGENT: &str = env!("CARGO_BIN_EXE_vcc-agent");
+pub const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
+const MACS: [&str; 2] = ["02:00:00:00:00:01", "02:00:00:00:00:02"];
+const PREFIX_BITS: u8 = 16;
+/// So that no run is about how fast this machine is; takes all that [`BUFFERS`] let out.
+const WIRE: &str = "tbf rate 200mbit burst 64kb limit 2mb";
+
+/// Of a flow: so little that the wire loses nothing.
+pub const BUFFERS: (&str, &str) = ("net/ipv4/tcp_wmem", "4096 65536 262144");
+
+/// A namespace, unless this user may not make one: then the calling test is skipped.
+#[track_caller]
+pub fn namespace() -> Option<Netns> {
+    match Netns::create() {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            skip("making a network namespace needs root");
+            None
+        }
+        made => Some(made.unwrap()),
+    }
+}
+
+/// Both have an `eth0`, which is down and has no address.
+pub fn joined(guests: [&Netns; 2]) {
+    let [first, second] = guests;
+    let wired = first.inside(|| {
+        let (here, there, path) = (MACS[0], MACS[1], second.path());
+        ip(&format!(
+            "link add eth0 address {here} type veth peer name eth0 address {there} netns {path}"
+        ));
+    });
+    wired.unwrap();
+    for guest in guests {
+        let limits = format!("qdisc add dev eth0 root {WIRE}");
+        assert!(guest.inside(|| tell("tc", &limits)).unwrap().is_empty());
+    }
+}
+
+/// What a program says; it must succeed.
+pub fn tell(program: &str, arguments: &str) -> String {
+    let output = Command::new(program).args(arguments.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "{program} {arguments}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The plan of a guest that does nothing, in a window from here to there.
+pub fn idle(guest: usize, start_ns: u64, end_ns: u64) -> GuestPlan {
+    let peer = 1 - guest;
+    let mac = MACS[peer].split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap());
+    let mac: Vec<u8> = mac.collect();
+    let neighbour = Neighbour { address: ADDRESSES[peer], mac: mac.try_into().unwrap() };
+    GuestPlan {
+        network: Network {
+            device: "eth0".into(),
+            address: ADDRESSES[guest],
+            prefix_bits: PREFIX_BITS,
+            neighbours: vec![neighbour],
+            tso: true,
+        },
+        sysctls: Vec::new(),
+        listeners: Vec::new(),
+        sends: Vec::new(),
+        receives: Vec::new(),
+        pings: Vec::new(),
+        measure: Measure {
+            start_ns,
+            end_ns,
+            phases: 1,
+            windows_every_us: None,
+            received_every_us: None,
+        },
+        ends_at_ns: end_ns,
+    }
+}
+
+/// The same without a wire: all that it sends comes back.
+pub fn idle_alone(start_ns: u64, end_ns: u64) -> GuestPlan {
+    let mut plan = idle(0, start_ns, end_ns);
+    plan.network.device = "lo".into();
+    plan.network.neighbours.clear();
+    plan
+}
+
+/// Starts a command inside, which finds the plan at its standard input.
+pub fn start(guest: &Netns, command: &mut Command, plan: &GuestPlan) -> Child {
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = guest.inside(|| command.spawn()).unwrap().unwrap();
+    let text = serde_json::to_vec(plan).unwrap();
+    child.stdin.take().unwrap().write_all(&text).unwrap();
+    child
+}
+
+pub fn start_agent(guest: &Netns, plan: &GuestPlan) -> Child {
+    start(guest, Command::new(AGENT).arg("/dev/stdin"), plan)
+}
+
+/// What it has reported in the end. Nothing else may have been printed.
+pub fn reports(child: Child) -> (ExitStatus, Vec<Report>) {
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let report = |line| Report::from_line(line).expect("a report's prefix").expect("a report");
+    (output.status, text.lines().map(report).collect())
+}

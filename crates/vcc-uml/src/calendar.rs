@@ -1,0 +1,207 @@
+//! All guests in one virtual time, through one network.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::error::{Doing, Error, Result};
+use crate::guest::{
+    CLOCK_SOCKET, Guest, GuestSpec, ROOT, Started, Watch, accept, greet, plan_file,
+};
+use crate::kernel::Kernel;
+use crate::system::{TempDir, readable};
+use crate::time_travel::{ClockLine, Message};
+use vcc_domain::Port;
+
+/// While fewer than two cards are up nothing can reach another guest.
+const BOOT_WINDOW_NS: u64 = 1_000_000;
+const LOOK_UP: Duration = Duration::from_millis(100);
+const DIRECTORIES: [&str; 5] = ["plan", "proc", "sys", "dev", "tmp"];
+
+/// A frame that arrives at a guest.
+#[derive(Debug)]
+pub struct Delivery {
+    pub guest: usize,
+    pub at_ns: u64,
+    pub frame: Vec<u8>,
+}
+
+/// What joins the cards.
+pub trait Network {
+    /// So much later than it left can a frame first meet another's, or arrive. Not 0.
+    fn lookahead_ns(&self) -> u64;
+    /// A frame leaves a guest's card. Called in the order of the times.
+    fn inject(&mut self, guest: usize, at_ns: u64, frame: Vec<u8>);
+    /// When something next happens in it.
+    fn next_ns(&self) -> Option<u64>;
+    /// Moves frames on up to, not with, `end_ns`, and returns the first that arrives.
+    fn next_delivery(&mut self, end_ns: u64) -> Option<Delivery>;
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Moment {
+    pub virtual_ns: u64,
+    pub windows: u64,
+    pub frames: u64,
+}
+
+pub struct World {
+    guests: Vec<Guest>,
+    // After the guests, which run in it.
+    _directory: TempDir,
+}
+
+impl World {
+    /// Starts one guest for each of `specs` from the program `init`, and waits until all of them
+    /// have something to wait for. They end when the calling thread does.
+    pub fn boot(
+        kernel: &Kernel,
+        init: &[u8],
+        specs: Vec<GuestSpec>,
+        watch: &Watch,
+    ) -> Result<Self> {
+        let directory = TempDir::create("vcc-guests")?;
+        let path = directory.path();
+        make_root(path, init, &specs)?;
+        let listener = UnixListener::bind(path.join(CLOCK_SOCKET))
+            .doing(|| format!("listen in {}", path.display()))?;
+        let started = specs.into_iter().enumerate();
+        let started = started
+            .map(|(guest, spec)| Started::start(kernel.path(), path, guest, spec))
+            .collect::<Result<Vec<_>>>()?;
+        let mut guests = Vec::new();
+        let lines = await_all(&listener, &started, watch)?;
+        for (number, (started, (mut clock, start))) in started.into_iter().zip(lines).enumerate() {
+            let schedule = accept(&mut clock, &start, number)?;
+            guests.push(started.into_guest(number, clock, schedule));
+        }
+        guests.iter_mut().try_for_each(|guest| guest.until_it_waits(watch))?;
+        Ok(Self { guests, _directory: directory })
+    }
+
+    /// Runs until every guest has ended. `tick` is told from time to time how far it is.
+    pub fn run(
+        &mut self,
+        network: &mut dyn Network,
+        watch: &Watch,
+        tick: &mut dyn FnMut(&Moment),
+    ) -> Result<Moment> {
+        let mut moment = Moment::default();
+        let mut last_tick = Instant::now();
+        let mut sent = Vec::new();
+        while !self.guests.iter().all(Guest::has_ended) {
+            let next_ns = self.next_ns().min(network.next_ns().unwrap_or(u64::MAX));
+            if next_ns == u64::MAX {
+                return Err(self.stuck());
+            }
+            let end_ns = next_ns + self.window_ns(network);
+            moment.virtual_ns = next_ns;
+            moment.windows += 1;
+            while let Some(Delivery { guest, at_ns, frame }) = network.next_delivery(end_ns) {
+                if let Some(card) = self.guests[guest].card_mut() {
+                    card.arrive(at_ns, frame);
+                    moment.frames += 1;
+                }
+            }
+            for (number, guest) in self.guests.iter_mut().enumerate() {
+                guest.run_until(end_ns, watch)?;
+                let Some(card) = guest.card_mut() else { continue };
+                while let Some((at_ns, frame)) = card.next_sent(end_ns) {
+                    sent.push((at_ns, number, frame));
+                }
+            }
+            // Of one guest they are in order; those of several are merged by time, then by guest.
+            sent.sort_by_key(|&(at_ns, guest, _)| (at_ns, guest));
+            for (at_ns, guest, frame) in sent.drain(..) {
+                network.inject(guest, at_ns, frame);
+            }
+            if last_tick.elapsed() >= LOOK_UP {
+                last_tick = Instant::now();
+                tick(&moment);
+            }
+        }
+        Ok(moment)
+    }
+
+    fn next_ns(&self) -> u64 {
+        let sent_ns = |guest: &Guest| guest.card().and_then(|card| card.next_sent_ns());
+        let times =
+            self.guests.iter().map(|guest| guest.next_ns().min(sent_ns(guest).unwrap_or(u64::MAX)));
+        times.min().unwrap_or(u64::MAX)
+    }
+
+    fn window_ns(&self, network: &dyn Network) -> u64 {
+        let up = self.guests.iter().filter(|guest| guest.card().is_some_and(|card| card.is_up()));
+        if up.count() < 2 { BOOT_WINDOW_NS } else { network.lookahead_ns() }
+    }
+
+    fn stuck(&self) -> Error {
+        let waits = |(_, guest): &(usize, &Guest)| !guest.has_ended();
+        match self.guests.iter().enumerate().find(waits) {
+            Some((number, guest)) => Error::Stuck { guest: number, console: guest.last_lines() },
+            None => Error::Interrupted,
+        }
+    }
+
+    /// All that a guest has printed.
+    pub fn console(&self, guest: usize) -> String {
+        self.guests[guest].console()
+    }
+
+    /// The port of the driver domain that a guest was given, once its card is there.
+    pub fn port(&self, guest: usize) -> Option<&Port> {
+        self.guests[guest].card().and_then(|card| card.port())
+    }
+
+    /// Frames that guests had no buffers for.
+    pub fn missed_frames(&self) -> u64 {
+        self.guests.iter().filter_map(Guest::card).map(|card| card.missed_frames()).sum()
+    }
+}
+
+/// What the guests see as their files: a program, their plans, and places for the kernel's own.
+fn make_root(directory: &Path, init: &[u8], specs: &[GuestSpec]) -> Result<()> {
+    let make = || {
+        let root = directory.join(ROOT);
+        for name in DIRECTORIES {
+            fs::create_dir_all(root.join(name))?;
+        }
+        fs::create_dir(directory.join("uml"))?;
+        fs::write(root.join("init"), init)?;
+        fs::set_permissions(root.join("init"), Permissions::from_mode(0o755))?;
+        let mut plans = specs.iter().enumerate();
+        plans.try_for_each(|(guest, spec)| fs::write(directory.join(plan_file(guest)), &spec.plan))
+    };
+    make().doing(|| format!("make the guests' files in {}", directory.display()))
+}
+
+/// The lines on which the guests have said that they start, in the order of their numbers.
+fn await_all(
+    listener: &UnixListener,
+    started: &[Started],
+    watch: &Watch,
+) -> Result<Vec<(ClockLine, Message)>> {
+    use std::os::fd::AsFd;
+
+    let begin = Instant::now();
+    let mut lines: Vec<Option<(ClockLine, Message)>> = started.iter().map(|_| None).collect();
+    while let Some(missing) = lines.iter().position(Option::is_none) {
+        let doing = || "wait for guests to start".to_owned();
+        let [is_there] = readable([listener.as_fd()], LOOK_UP).doing(doing)?;
+        if (watch.interrupted)() {
+            return Err(Error::Interrupted);
+        }
+        if is_there {
+            let (stream, _) = listener.accept().doing(doing)?;
+            let (guest, clock, start) = greet(ClockLine::new(stream), started.len())?;
+            lines[guest] = Some((clock, start));
+        } else if begin.elapsed() > watch.patience {
+            let console = started[missing].last_lines();
+            return Err(Error::DidNotBoot { guest: missing, console });
+        }
+    }
+    Ok(lines.into_iter().flatten().collect())
+}

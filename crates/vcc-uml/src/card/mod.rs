@@ -1,0 +1,303 @@
+//! A guest's network card: virtio-net with the offloads that a host's has, a wire of a given rate,
+//! and between the two the port of the driver domain, if there is one.
+//!
+//! What the guest hands over counts as sent when its last bit has left, not before, so its TCP is
+//! held back as by a real card (Linux: TCP small queues, BQL). Interrupts are moderated as a card's
+//! are: one for frames that have arrived no more often than every `interrupt_every_ns`, one for
+//! frames that have left so long after the first of them.
+
+mod offload;
+mod rings;
+mod transmitter;
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use vcc_domain::{Checksum, Frame, Port, Verdict};
+
+use crate::vhost_user::{
+    Asked, CallLine, CardLine, HAS_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request,
+};
+use rings::{RECEIVE, Rings, SEND};
+use transmitter::Transmitter;
+
+/// VIRTIO_NET_F_*, VIRTIO_F_*: checksums and segmentation for the guest in both families and with
+/// ECN, address and MTU by us; rings with indirect descriptors and event indices; virtio 1.
+const FEATURES: u64 = 1 << 0 // CSUM
+    | 1 << 1 // GUEST_CSUM
+    | 1 << 3 // MTU
+    | 1 << 5 // MAC
+    | 1 << 11 // HOST_TSO4
+    | 1 << 12 // HOST_TSO6
+    | 1 << 13 // HOST_ECN
+    | 1 << 28 // RING_INDIRECT_DESC
+    | EVENT_IDX
+    | HAS_PROTOCOL_FEATURES
+    | 1 << 32; // VERSION_1
+const EVENT_IDX: u64 = 1 << 29;
+
+/// struct virtio_net_hdr_v1.
+const HEADER_BYTES: usize = 12;
+/// VIRTIO_NET_HDR_F_*.
+const NEEDS_CHECKSUM: u8 = 1;
+const DATA_VALID: u8 = 2;
+/// struct virtio_net_config: address, status, pairs of rings, MTU.
+const CONFIG_BYTES: usize = 12;
+const CONFIG_STATUS: usize = 6;
+const CONFIG_MTU: usize = 10;
+/// VHOST_USER_GET_CONFIG: offset, size and flags stand before the bytes.
+const CONFIG_HEADER_BYTES: usize = 12;
+
+pub struct CardSpec {
+    pub mac: [u8; 6],
+    pub mtu_bytes: u16,
+    /// Of the wire that it is on.
+    pub rate_bps: u64,
+    pub interrupt_every_ns: u64,
+    pub port: Option<Port>,
+}
+
+pub(crate) struct Card {
+    spec: CardSpec,
+    line: CardLine,
+    calls: Option<CallLine>,
+    features: u64,
+    rings: Rings,
+    transmitter: Transmitter,
+    /// What the guest will be given back, and when.
+    sending: VecDeque<(u64, u16)>,
+    arrivals: VecDeque<(u64, Vec<u8>)>,
+    /// Earliest time of the next interrupt for arrivals.
+    quiet_until_ns: u64,
+    /// Frames for which the guest had no buffer.
+    missed_frames: u64,
+    scratch: Vec<u8>,
+}
+
+impl Card {
+    pub fn new(spec: CardSpec, line: CardLine) -> io::Result<Self> {
+        Ok(Self {
+            transmitter: Transmitter::new(spec.rate_bps),
+            spec,
+            line,
+            calls: None,
+            features: 0,
+            rings: Rings::new()?,
+            sending: VecDeque::new(),
+            arrivals: VecDeque::new(),
+            quiet_until_ns: 0,
+            missed_frames: 0,
+            scratch: Vec::new(),
+        })
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.line.fd()
+    }
+
+    /// Whether its guest uses it.
+    pub fn is_up(&self) -> bool {
+        self.rings.is_up()
+    }
+
+    pub fn missed_frames(&self) -> u64 {
+        self.missed_frames
+    }
+
+    pub fn port(&self) -> Option<&Port> {
+        self.spec.port.as_ref()
+    }
+
+    /// When there is next something to do; not before that.
+    pub fn next_ns(&self) -> u64 {
+        let arrival_ns = self.arrivals.front().map(|(at_ns, _)| (*at_ns).max(self.quiet_until_ns));
+        let sent_ns = self.sending.front().map(|(at_ns, _)| at_ns + self.spec.interrupt_every_ns);
+        let port_ns = self.spec.port.as_ref().and_then(Port::next_deadline_ns);
+        [arrival_ns, sent_ns, port_ns].into_iter().flatten().min().unwrap_or(u64::MAX)
+    }
+
+    /// A frame comes from the wire; in the order of their times.
+    pub fn arrive(&mut self, at_ns: u64, frame: Vec<u8>) {
+        debug_assert!(self.arrivals.back().is_none_or(|(before_ns, _)| *before_ns <= at_ns));
+        self.arrivals.push_back((at_ns, frame));
+    }
+
+    /// The next frame that begins to leave before `end_ns`.
+    pub fn next_sent(&mut self, end_ns: u64) -> Option<(u64, Vec<u8>)> {
+        self.transmitter.next_before(end_ns)
+    }
+
+    pub fn next_sent_ns(&self) -> Option<u64> {
+        self.transmitter.next_ns()
+    }
+
+    /// Does all that is due; true if the guest has been interrupted for it.
+    pub fn work(&mut self, now_ns: u64) -> io::Result<bool> {
+        self.advance_port(now_ns)?;
+        self.complete(now_ns)?;
+        self.receive(now_ns)?;
+        let called = [RECEIVE, SEND].map(|ring| self.rings.wants_call(ring));
+        let rings = [RECEIVE as u32, SEND as u32].into_iter().zip(called);
+        let mut wanted = Vec::new();
+        for (ring, wants) in rings {
+            if wants? {
+                wanted.push(ring);
+            }
+        }
+        let Some(calls) = self.calls.as_mut().filter(|_| !wanted.is_empty()) else {
+            return Ok(false);
+        };
+        calls.call(wanted.into_iter())?;
+        Ok(true)
+    }
+
+    fn advance_port(&mut self, now_ns: u64) -> io::Result<()> {
+        let Some(port) = &mut self.spec.port else { return Ok(()) };
+        if port.next_deadline_ns().is_none_or(|due_ns| due_ns > now_ns) {
+            return Ok(());
+        }
+        let mut emitted = Vec::new();
+        port.advance(now_ns, &mut emitted);
+        emitted.into_iter().try_for_each(|frame| self.hand_over(&frame))
+    }
+
+    fn complete(&mut self, now_ns: u64) -> io::Result<()> {
+        while let Some(&(_, head)) = self.sending.front().filter(|(at_ns, _)| *at_ns <= now_ns) {
+            self.rings.give_back(head)?;
+            self.sending.pop_front();
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, now_ns: u64) -> io::Result<()> {
+        if self.arrivals.front().is_none_or(|(at_ns, _)| *at_ns > now_ns)
+            || self.quiet_until_ns > now_ns
+        {
+            return Ok(());
+        }
+        self.quiet_until_ns = now_ns + self.spec.interrupt_every_ns;
+        while self.arrivals.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
+            let Some((at_ns, bytes)) = self.arrivals.pop_front() else { break };
+            let mut frame = Frame { bytes, gso_size: 0, checksum: Checksum::Full };
+            let verdict = match &mut self.spec.port {
+                Some(port) => port.to_guest(at_ns, &mut frame),
+                None => Verdict::Pass,
+            };
+            if verdict == Verdict::Pass {
+                self.hand_over(&frame)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The card has checked the checksum, as it says.
+    fn hand_over(&mut self, frame: &Frame) -> io::Result<()> {
+        let mut header = [0; HEADER_BYTES];
+        header[0] = DATA_VALID;
+        header[10] = 1; // one buffer
+        if !self.rings.put_received(&header, &frame.bytes)? {
+            self.missed_frames += 1;
+        }
+        Ok(())
+    }
+
+    /// The guest has kicked: it has put up something to send.
+    fn kicked(&mut self, now_ns: u64) -> io::Result<()> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        while let Some(head) = self.rings.take_sent(&mut scratch)? {
+            let done_ns = match scratch.split_at_checked(HEADER_BYTES) {
+                Some((header, bytes)) => self.send(now_ns, header, bytes),
+                None => now_ns,
+            };
+            self.sending.push_back((done_ns, head));
+        }
+        self.scratch = scratch;
+        Ok(())
+    }
+
+    fn send(&mut self, now_ns: u64, header: &[u8], bytes: &[u8]) -> u64 {
+        let [flags, gso_type] = [header[0], header[1]];
+        let gso_size = u16::from_le_bytes([header[4], header[5]]);
+        let is_partial = flags & NEEDS_CHECKSUM != 0;
+        let mut frame = Frame {
+            bytes: bytes.to_vec(),
+            gso_size: if gso_type == 0 { 0 } else { gso_size },
+            checksum: if is_partial { Checksum::Partial } else { Checksum::Full },
+        };
+        let mut also = Vec::new();
+        let verdict = match &mut self.spec.port {
+            Some(port) => port.from_guest(now_ns, &mut frame, &mut also),
+            None => Verdict::Pass,
+        };
+        // A report follows what it goes beside, as the kernel's clone does.
+        let passed = (verdict == Verdict::Pass).then_some(frame);
+        let mut done_ns = now_ns;
+        for frame in passed.into_iter().chain(also).flat_map(offload::cut) {
+            done_ns = self.transmitter.send(now_ns, frame);
+        }
+        done_ns
+    }
+
+    /// Serves one message of the guest, whose time is `now_ns`. False where it has given the card up.
+    pub fn serve(&mut self, now_ns: u64, before_answer: impl FnOnce(&Self)) -> io::Result<bool> {
+        let Some(asked) = self.line.receive()? else {
+            self.rings.disable_all();
+            return Ok(false);
+        };
+        let request = asked.request;
+        match request {
+            Request::GetFeatures => self.line.answer(request, &FEATURES.to_ne_bytes())?,
+            Request::GetProtocolFeatures => {
+                self.line.answer(request, &PROTOCOL_FEATURES.to_ne_bytes())?;
+            }
+            Request::GetVringBase => self.line.answer(request, &asked.payload)?,
+            Request::GetConfig => {
+                let answer = self.config(&asked);
+                self.line.answer(request, &answer)?;
+            }
+            Request::VringKick => {
+                if asked.word(0) as usize == SEND {
+                    self.kicked(now_ns)?;
+                }
+                before_answer(self);
+                self.line.done(&asked)?;
+            }
+            _ => self.configure(asked)?,
+        }
+        Ok(true)
+    }
+
+    fn configure(&mut self, mut asked: Asked) -> io::Result<()> {
+        let (ring, value) = (asked.word(0), asked.word(1));
+        match asked.request {
+            Request::SetFeatures => self.features = asked.long(0),
+            Request::SetMemTable => {
+                let fds = std::mem::take(&mut asked.fds);
+                self.rings.map(&asked, fds)?;
+            }
+            Request::SetVringNum => self.rings.set_size(ring, value)?,
+            Request::SetVringBase => self.rings.set_base(ring, value)?,
+            Request::SetVringAddr => self.rings.set_addresses(&asked)?,
+            Request::SetVringEnable => {
+                self.rings.enable(ring, value != 0, self.features & EVENT_IDX != 0)?;
+            }
+            Request::SetBackendFd => self.calls = asked.fds.pop().map(CallLine::new),
+            _ => {}
+        }
+        self.line.done(&asked)
+    }
+
+    fn config(&self, asked: &Asked) -> Vec<u8> {
+        let mut config = [0; CONFIG_BYTES];
+        config[..6].copy_from_slice(&self.spec.mac);
+        config[CONFIG_STATUS] = 1; // the link is up
+        config[CONFIG_MTU..].copy_from_slice(&self.spec.mtu_bytes.to_le_bytes());
+        let mut answer = asked.payload.clone();
+        let (offset, size) = (asked.word(0) as usize, asked.word(1) as usize);
+        for (i, byte) in answer.iter_mut().skip(CONFIG_HEADER_BYTES).take(size).enumerate() {
+            *byte = config.get(offset + i).copied().unwrap_or(0);
+        }
+        answer
+    }
+}

@@ -1,0 +1,217 @@
+//! What a card does for its guest: it cuts super-segments, and completes checksums.
+
+use vcc_domain::{Checksum, Frame};
+
+const ETHERNET_BYTES: usize = 14;
+const VLAN_BYTES: usize = 4;
+const ETHERTYPE_VLAN: [u8; 2] = [0x81, 0x00];
+const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
+const IPV6_BYTES: usize = 40;
+const PROTOCOL_TCP: u8 = 6;
+const PROTOCOL_UDP: u8 = 17;
+const FLAGS: usize = 13;
+const FIN: u8 = 0x01;
+const PSH: u8 = 0x08;
+const CWR: u8 = 0x80;
+
+/// Where the headers of a frame lie.
+#[derive(Clone, Copy)]
+struct Headers {
+    ip: usize,
+    is_ipv6: bool,
+    protocol: u8,
+    transport: usize,
+}
+
+impl Headers {
+    /// None for what is not IP, or not whole. Extension headers of IPv6 are none that a guest's
+    /// TCP sends.
+    fn of(frame: &[u8]) -> Option<Self> {
+        let has_tag = frame.get(12..14)? == ETHERTYPE_VLAN;
+        let ip = ETHERNET_BYTES + if has_tag { VLAN_BYTES } else { 0 };
+        let ethertype: [u8; 2] = frame.get(ip - 2..ip)?.try_into().ok()?;
+        match ethertype {
+            ETHERTYPE_IPV4 => {
+                let transport = ip + usize::from(frame.get(ip)? & 15) * 4;
+                Some(Self { ip, is_ipv6: false, protocol: *frame.get(ip + 9)?, transport })
+            }
+            ETHERTYPE_IPV6 => {
+                let (protocol, transport) = (*frame.get(ip + 6)?, ip + IPV6_BYTES);
+                Some(Self { ip, is_ipv6: true, protocol, transport })
+            }
+            _ => None,
+        }
+    }
+
+    fn checksum_at(&self) -> Option<usize> {
+        match self.protocol {
+            PROTOCOL_TCP => Some(self.transport + 16),
+            PROTOCOL_UDP => Some(self.transport + 6),
+            _ => None,
+        }
+    }
+
+    /// Lengths and IPv4's checksum, for a frame that ends where it ends now.
+    fn fit(&self, frame: &mut [u8]) {
+        let bytes = frame.len();
+        if self.is_ipv6 {
+            put(frame, self.ip + 4, (bytes - self.ip - IPV6_BYTES) as u16);
+            return;
+        }
+        put(frame, self.ip + 2, (bytes - self.ip) as u16);
+        put(frame, self.ip + 10, 0);
+        let sum = finish(add(0, &frame[self.ip..self.transport]));
+        put(frame, self.ip + 10, sum);
+    }
+
+    /// The whole checksum of TCP or UDP.
+    fn complete(&self, frame: &mut [u8]) {
+        let Some(at) = self.checksum_at().filter(|at| at + 2 <= frame.len()) else { return };
+        put(frame, at, 0);
+        let addresses = if self.is_ipv6 { 8..40 } else { 12..20 };
+        let pseudo = add(0, &frame[self.ip + addresses.start..self.ip + addresses.end]);
+        let length = (frame.len() - self.transport) as u64;
+        let sum = add(pseudo + u64::from(self.protocol) + length, &frame[self.transport..]);
+        put(frame, at, finish(sum));
+    }
+}
+
+fn get(frame: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([frame[at], frame[at + 1]])
+}
+
+fn put(frame: &mut [u8], at: usize, value: u16) {
+    frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+/// The sum of RFC 1071, not folded; four bytes at a time.
+fn add(mut sum: u64, bytes: &[u8]) -> u64 {
+    let mut words = bytes.chunks_exact(4);
+    for word in &mut words {
+        let word = u32::from_be_bytes([word[0], word[1], word[2], word[3]]);
+        sum += u64::from(word >> 16) + u64::from(word & 0xffff);
+    }
+    let rest = words.remainder();
+    for (i, byte) in rest.iter().enumerate() {
+        sum += u64::from(*byte) << if i % 2 == 0 { 8 } else { 0 };
+    }
+    sum
+}
+
+fn finish(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// The frames that go on the wire for one that the guest handed over.
+pub(super) fn cut(frame: Frame) -> Vec<Vec<u8>> {
+    let mut bytes = frame.bytes;
+    let Some(headers) = Headers::of(&bytes) else { return vec![bytes] };
+    let size = usize::from(frame.gso_size);
+    let header_bytes = headers.transport
+        + bytes.get(headers.transport + 12).map_or(0, |offset| usize::from(offset >> 4) * 4);
+    let is_super = size > 0 && headers.protocol == PROTOCOL_TCP;
+    if !is_super || bytes.len() <= header_bytes + size {
+        if frame.checksum == Checksum::Partial {
+            headers.complete(&mut bytes);
+        }
+        return vec![bytes];
+    }
+    segments(&bytes, &headers, header_bytes, size)
+}
+
+/// As TCP would have sent them one by one (Linux: tcp_gso_segment): FIN and PSH belong to the last,
+/// CWR to the first (RFC 3168, 6.1.2), IPv4's identifications follow each other.
+fn segments(frame: &[u8], headers: &Headers, header_bytes: usize, size: usize) -> Vec<Vec<u8>> {
+    let (header, payload) = frame.split_at(header_bytes);
+    let (seq_at, flags_at) = (headers.transport + 4, headers.transport + FLAGS);
+    let seq = u32::from(get(header, seq_at)) << 16 | u32::from(get(header, seq_at + 2));
+    let flags = header[flags_at];
+    let parts = payload.chunks(size).enumerate();
+    let last = payload.len().div_ceil(size) - 1;
+    let segment = |(i, part): (usize, &[u8])| {
+        let mut bytes = [header, part].concat();
+        let seq = seq.wrapping_add((i * size) as u32);
+        put(&mut bytes, seq_at, (seq >> 16) as u16);
+        put(&mut bytes, seq_at + 2, seq as u16);
+        let not_here = if i < last { FIN | PSH } else { 0 } | if i > 0 { CWR } else { 0 };
+        bytes[flags_at] = flags & !not_here;
+        if !headers.is_ipv6 {
+            let id = get(header, headers.ip + 4).wrapping_add(i as u16);
+            put(&mut bytes, headers.ip + 4, id);
+        }
+        headers.fit(&mut bytes);
+        headers.complete(&mut bytes);
+        bytes
+    };
+    parts.map(segment).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn super_segment(payload: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; ETHERNET_BYTES];
+        bytes[12..].copy_from_slice(&ETHERTYPE_IPV4);
+        let mut ip = [0; 20];
+        ip[0] = 0x45;
+        put(&mut ip, 2, (40 + payload.len()) as u16);
+        put(&mut ip, 4, 0xffff);
+        ip[8..10].copy_from_slice(&[64, PROTOCOL_TCP]);
+        ip[12..].copy_from_slice(&[10, 77, 0, 1, 10, 77, 0, 2]);
+        let mut tcp = [0; 20];
+        put(&mut tcp, 4, 0xffff);
+        put(&mut tcp, 6, 0xfff0);
+        tcp[12..14].copy_from_slice(&[0x50, CWR | PSH | 0x10]);
+        bytes.extend(ip);
+        bytes.extend(tcp);
+        bytes.extend(payload);
+        bytes
+    }
+
+    fn checks_out(frame: &[u8]) -> bool {
+        let headers = Headers::of(frame).expect("headers");
+        let pseudo = add(6 + (frame.len() - 34) as u64, &frame[26..34]);
+        finish(add(0, &frame[14..34])) == 0
+            && finish(add(pseudo, &frame[headers.transport..])) == 0
+            && usize::from(get(frame, 16)) == frame.len() - 14
+    }
+
+    #[test]
+    fn a_super_segment_is_cut_as_tcp_would() {
+        let payload: Vec<u8> = (0..=249).collect();
+        let frame =
+            Frame { bytes: super_segment(&payload), gso_size: 100, checksum: Checksum::Partial };
+        let frames = cut(frame);
+        assert_eq!(frames.iter().map(Vec::len).collect::<Vec<_>>(), [154, 154, 104]);
+        assert!(frames.iter().all(|frame| checks_out(frame)));
+        let flags: Vec<u8> = frames.iter().map(|frame| frame[34 + FLAGS]).collect();
+        assert_eq!(flags, [0x10 | CWR, 0x10, 0x10 | PSH]);
+        let ids: Vec<u16> = frames.iter().map(|frame| get(frame, 18)).collect();
+        assert_eq!(ids, [0xffff, 0, 1]);
+        let seqs: Vec<u16> = frames.iter().map(|frame| get(frame, 40)).collect();
+        assert_eq!(seqs, [0xfff0, 0x0054, 0x00b8], "past the wrap");
+        let joined: Vec<u8> = frames.iter().flat_map(|frame| frame[54..].to_vec()).collect();
+        assert_eq!(joined, payload);
+    }
+
+    #[test]
+    fn a_partial_checksum_is_completed_and_a_full_one_left_alone() {
+        let whole = super_segment(&[1, 2, 3]);
+        let with = |checksum| Frame { bytes: whole.clone(), gso_size: 0, checksum };
+        let [frame] = &cut(with(Checksum::Partial))[..] else { panic!("one frame") };
+        assert_ne!(frame[50..52], whole[50..52]);
+        assert_eq!(cut(with(Checksum::Full)), std::slice::from_ref(&whole));
+    }
+
+    #[test]
+    fn other_frames_pass() {
+        let arp = [&[0xff; 12][..], &[0x08, 0x06], &[0; 28]].concat();
+        let frame = Frame { bytes: arp.clone(), gso_size: 0, checksum: Checksum::Full };
+        assert_eq!(cut(frame), [arp]);
+    }
+}

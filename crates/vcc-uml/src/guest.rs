@@ -1,0 +1,338 @@
+//! One guest: its process, its clock, its card.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::card::{Card, CardSpec};
+use crate::error::{Doing, Error, Result, protocol};
+use crate::process::Process;
+use crate::system::readable;
+use crate::time_travel::{ClockLine, Message, Op, Schedule};
+use crate::vhost_user::CardLine;
+
+/// How often somebody who waits looks up.
+const LOOK_UP: Duration = Duration::from_millis(100);
+/// What a guest believes the date to be when it starts: the 1st of January 2025.
+const TIME_OF_DAY_NS: u64 = 1_735_689_600_000_000_000;
+
+/// What ends a run before its guests do.
+pub struct Watch<'a> {
+    /// Asked several times a second.
+    pub interrupted: &'a dyn Fn() -> bool,
+    /// How long a guest may run, by the clock on the wall, without an end of the moment that it is
+    /// in. In virtual time a CPU is infinitely fast, so a guest that waits in a loop for time to pass
+    /// waits for ever.
+    pub patience: Duration,
+}
+
+pub struct GuestSpec {
+    pub memory_mib: u32,
+    /// The text of the file whose path is in the environment of the guest's init, as `plan`.
+    pub plan: String,
+    pub card: CardSpec,
+}
+
+/// Where the guests of a run find each other's world, relative to the directory they run in.
+pub(crate) const CLOCK_SOCKET: &str = "clock";
+pub(crate) const ROOT: &str = "root";
+
+pub(crate) fn plan_file(guest: usize) -> String {
+    format!("{ROOT}/plan/{guest}")
+}
+
+fn card_socket(guest: usize) -> String {
+    format!("card{guest}")
+}
+
+/// A guest that was started; it has not yet said so.
+pub(crate) struct Started {
+    process: Process,
+    card_listener: UnixListener,
+    card: CardSpec,
+}
+
+impl Started {
+    pub fn start(kernel: &Path, directory: &Path, guest: usize, spec: GuestSpec) -> Result<Self> {
+        let socket = directory.join(card_socket(guest));
+        let card_listener =
+            UnixListener::bind(&socket).doing(|| format!("listen on {}", socket.display()))?;
+        let mtu_bytes = spec.card.mtu_bytes;
+        let arguments = [
+            format!("mem={}M", spec.memory_mib),
+            "root=/dev/root".into(),
+            "rootfstype=hostfs".into(),
+            // The command line is part of a guest's entropy, so no path in it is of this run alone.
+            format!("rootflags=/proc/self/cwd/{ROOT}"),
+            "ro".into(),
+            "init=/init".into(),
+            format!("plan=/plan/{guest}"),
+            format!("mtu={mtu_bytes}"),
+            format!("umid=guest{guest}"),
+            "uml_dir=uml/".into(),
+            "con0=null,fd:1".into(),
+            "con=null".into(),
+            "quiet".into(),
+            format!("time-travel=ext:{guest}:{CLOCK_SOCKET}"),
+            format!("virtio_uml.device={}:1", card_socket(guest)),
+        ];
+        let name = format!("guest{guest}");
+        let process = Process::start(kernel, &arguments, directory, &name)?;
+        Ok(Self { process, card_listener, card: spec.card })
+    }
+
+    pub fn last_lines(&self) -> String {
+        self.process.last_lines()
+    }
+
+    pub fn into_guest(self, number: usize, clock: ClockLine, schedule: Schedule) -> Guest {
+        Guest {
+            number,
+            process: self.process,
+            clock,
+            schedule,
+            card: CardState::Offered(self.card_listener, Some(Box::new(self.card))),
+            now_ns: 0,
+            wants_ns: None,
+            state: State::Running,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    Waiting,
+    Ended,
+}
+
+enum CardState {
+    /// The guest has not connected to it yet; the specification goes with the first that does.
+    Offered(UnixListener, Option<Box<CardSpec>>),
+    Connected(Box<Card>),
+}
+
+pub(crate) struct Guest {
+    number: usize,
+    process: Process,
+    clock: ClockLine,
+    schedule: Schedule,
+    card: CardState,
+    now_ns: u64,
+    /// When it wants to run, of itself.
+    wants_ns: Option<u64>,
+    state: State,
+}
+
+impl Guest {
+    pub fn console(&self) -> String {
+        self.process.console()
+    }
+
+    pub fn last_lines(&self) -> String {
+        self.process.last_lines()
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.state == State::Ended
+    }
+
+    pub fn card(&self) -> Option<&Card> {
+        match &self.card {
+            CardState::Connected(card) => Some(card),
+            CardState::Offered(..) => None,
+        }
+    }
+
+    pub fn card_mut(&mut self) -> Option<&mut Card> {
+        match &mut self.card {
+            CardState::Connected(card) => Some(card),
+            CardState::Offered(..) => None,
+        }
+    }
+
+    /// When it next has something to do: of itself, or because its card has.
+    pub fn next_ns(&self) -> u64 {
+        if self.has_ended() {
+            return u64::MAX;
+        }
+        let card_ns = self.card_ns();
+        self.wants_ns.unwrap_or(u64::MAX).min(card_ns).max(self.now_ns)
+    }
+
+    fn card_ns(&self) -> u64 {
+        self.card().map_or(u64::MAX, Card::next_ns)
+    }
+
+    /// Runs it until it has nothing to do before `end_ns`.
+    pub fn run_until(&mut self, end_ns: u64, watch: &Watch) -> Result<()> {
+        loop {
+            let now_ns = self.next_ns();
+            if now_ns >= end_ns {
+                return Ok(());
+            }
+            debug_assert!(now_ns >= self.now_ns, "time does not go back");
+            self.now_ns = now_ns;
+            self.schedule.set_current_ns(now_ns);
+            let called = self.work(end_ns)?;
+            if called {
+                // Whoever is interrupted runs.
+                self.wants_ns = Some(now_ns);
+            }
+            if self.wants_ns.is_some_and(|wants_ns| wants_ns <= now_ns) {
+                self.schedule.set_free_until_ns(end_ns.min(self.card_ns()).max(now_ns));
+                self.wants_ns = None;
+                self.state = State::Running;
+                self.clock.run(now_ns).doing(|| self.doing("run"))?;
+                self.until_it_waits(watch)?;
+            }
+        }
+    }
+
+    /// What the card has to do now; true if that interrupted the guest. Its leave to run is written
+    /// before that, for it may look at once.
+    fn work(&mut self, end_ns: u64) -> Result<bool> {
+        let now_ns = self.now_ns;
+        let doing = self.doing("work on the card of");
+        let CardState::Connected(card) = &mut self.card else { return Ok(false) };
+        if card.next_ns() > now_ns {
+            return Ok(false);
+        }
+        self.schedule.set_free_until_ns(now_ns.min(end_ns));
+        card.work(now_ns).doing(|| doing)
+    }
+
+    /// Serves it until it has nothing more to do at this time, or has ended.
+    pub fn until_it_waits(&mut self, watch: &Watch) -> Result<()> {
+        let mut last_progress = Instant::now();
+        while self.state == State::Running {
+            let card_fd = match &self.card {
+                CardState::Offered(listener, _) => listener.as_fd(),
+                CardState::Connected(card) => card.fd(),
+            };
+            let fds = [self.clock.fd(), card_fd];
+            let [clock, card] = readable(fds, LOOK_UP).doing(|| self.doing("wait for"))?;
+            if (watch.interrupted)() {
+                return Err(Error::Interrupted);
+            }
+            if clock || card {
+                last_progress = Instant::now();
+            } else if last_progress.elapsed() > watch.patience {
+                return Err(Error::Spins {
+                    guest: self.number,
+                    wall_s: watch.patience.as_secs(),
+                    virtual_ns: self.now_ns,
+                    console: self.last_lines(),
+                });
+            }
+            if clock {
+                self.serve_clock()?;
+            } else if card {
+                self.serve_card()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn serve_clock(&mut self) -> Result<()> {
+        let received = self.clock.receive().doing(|| self.doing("hear from"))?;
+        let Some(message) = received else {
+            self.state = State::Ended;
+            return Ok(());
+        };
+        let answer_ns = match message.op {
+            Op::Wait => {
+                self.state = State::Waiting;
+                self.wants_ns = self.schedule.requested_ns();
+                return Ok(());
+            }
+            Op::Ack => return Ok(()),
+            Op::Request => {
+                self.wants_ns = Some(message.time_ns);
+                0
+            }
+            Op::Get => self.now_ns,
+            Op::Update => self.advance_to(message.time_ns)?,
+            Op::TimeOfDay => TIME_OF_DAY_NS,
+            Op::Start | Op::Run => {
+                return protocol(self.number, format!("{:?} after it had started", message.op));
+            }
+        };
+        self.clock.acknowledge(&message, answer_ns).doing(|| self.doing("answer"))
+    }
+
+    fn advance_to(&mut self, now_ns: u64) -> Result<u64> {
+        if now_ns < self.now_ns {
+            let back = format!("its time goes back from {} to {now_ns} ns", self.now_ns);
+            return protocol(self.number, back);
+        }
+        self.now_ns = now_ns;
+        Ok(0)
+    }
+
+    fn serve_card(&mut self) -> Result<()> {
+        // The guest stands still until it is answered; so far it has come by itself.
+        let now_ns = self.schedule.current_ns();
+        self.advance_to(now_ns)?;
+        let doing = self.doing("serve the card of");
+        match &mut self.card {
+            CardState::Offered(listener, spec) => {
+                let (stream, _) = listener.accept().doing(|| doing.clone())?;
+                let Some(spec) = spec.take() else {
+                    return protocol(self.number, "a second connection to its card");
+                };
+                let card = Card::new(*spec, CardLine::new(stream)).doing(|| doing)?;
+                self.card = CardState::Connected(Box::new(card));
+            }
+            CardState::Connected(card) => {
+                let schedule = &self.schedule;
+                let shorten = |card: &Card| {
+                    let card_ns = card.next_ns().max(now_ns);
+                    if card_ns < schedule.free_until_ns() {
+                        schedule.set_free_until_ns(card_ns);
+                    }
+                };
+                if !card.serve(now_ns, shorten).doing(|| doing)? {
+                    self.clear_of_card()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The guest has closed its card: it is about to end, and only its clock speaks still.
+    fn clear_of_card(&mut self) -> Result<()> {
+        loop {
+            match self.state {
+                State::Running => self.serve_clock()?,
+                State::Waiting | State::Ended => return Ok(()),
+            }
+        }
+    }
+
+    fn doing(&self, what: &str) -> String {
+        format!("{what} guest {}", self.number)
+    }
+}
+
+/// Takes the first message of a guest: its number, and the line itself.
+pub(crate) fn greet(mut clock: ClockLine, guests: usize) -> Result<(usize, ClockLine, Message)> {
+    let message = clock.receive().doing(|| "hear from a new guest".into())?;
+    match message {
+        Some(message) if message.op == Op::Start && (message.time_ns as usize) < guests => {
+            Ok((message.time_ns as usize, clock, message))
+        }
+        Some(message) => protocol(guests, format!("{message:?} at its start")),
+        None => protocol(guests, "its clock was closed at its start"),
+    }
+}
+
+/// Answers that first message. The guest runs from then on, at time 0.
+pub(crate) fn accept(clock: &mut ClockLine, start: &Message, guest: usize) -> Result<Schedule> {
+    let doing = || format!("start the clock of guest {guest}");
+    let schedule = Schedule::create(guest).doing(doing)?;
+    let log = OwnedFd::from(std::fs::File::create("/dev/null").doing(doing)?);
+    clock.accept(start, &schedule, &log).doing(doing)?;
+    Ok(schedule)
+}

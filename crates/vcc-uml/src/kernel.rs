@@ -1,0 +1,56 @@
+//! The kernel of the guests: built once, into a cache outside of any checkout.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::error::{Doing, Error, Result};
+use crate::system::TempDir;
+
+/// All that the kernel is built from, beside Debian's source package.
+const RECIPE: [(&str, &str); 4] = [
+    ("build.sh", include_str!("../../../guest/kernel/build.sh")),
+    ("defconfig", include_str!("../../../guest/kernel/defconfig")),
+    ("01-hz.patch", include_str!("../../../guest/kernel/01-hz.patch")),
+    ("02-free-until.patch", include_str!("../../../guest/kernel/02-free-until.patch")),
+];
+
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    path: PathBuf,
+}
+
+impl Kernel {
+    /// Builds it where it is missing, which takes minutes and says so on standard error.
+    pub fn find_or_build() -> Result<Self> {
+        let recipe = TempDir::create("vcc-guest-kernel")?;
+        for (name, text) in RECIPE {
+            let path = recipe.path().join(name);
+            fs::write(&path, text).doing(|| format!("write {}", path.display()))?;
+        }
+        let output = Command::new("sh")
+            .arg(recipe.path().join("build.sh"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .doing(|| "run the guest kernel's build script".into())?;
+        if !output.status.success() {
+            return Err(Error::Kernel { why: "its build failed, as said above".into() });
+        }
+        let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        if !path.is_file() {
+            let why = format!("its build says that it is `{}`, where it is not", path.display());
+            return Err(Error::Kernel { why });
+        }
+        Ok(Self { path })
+    }
+
+    /// One that was built elsewhere, for User-Mode Linux and with the same patches.
+    pub fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}

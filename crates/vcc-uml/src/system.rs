@@ -1,0 +1,159 @@
+//! Small things of the operating system.
+
+use std::fs;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::{Doing, Result};
+
+pub(crate) fn check(status: libc::c_int) -> io::Result<libc::c_int> {
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
+}
+
+/// A directory that goes with the value.
+pub(crate) struct TempDir {
+    path: PathBuf,
+}
+
+impl TempDir {
+    pub fn create(prefix: &str) -> Result<Self> {
+        let pattern = std::env::temp_dir().join(format!("{prefix}.XXXXXX"));
+        let text = pattern.to_string_lossy().into_owned();
+        let mut name = [text.as_bytes(), &[0]].concat();
+        // SAFETY: a string with its end, which the call changes in place.
+        if unsafe { libc::mkdtemp(name.as_mut_ptr().cast()) }.is_null() {
+            return Err(io::Error::last_os_error()).doing(|| format!("make {text}"));
+        }
+        name.pop();
+        Ok(Self { path: PathBuf::from(String::from_utf8_lossy(&name).into_owned()) })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        // What a dying guest still writes there is not worth an error.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// An anonymous file of so many zero bytes.
+pub(crate) fn memory_file(name: &std::ffi::CStr, bytes: u64) -> io::Result<OwnedFd> {
+    // SAFETY: a valid name.
+    let fd = check(unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) })?;
+    // SAFETY: the descriptor was made just now and is nobody else's.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: takes no pointers.
+    check(unsafe { libc::ftruncate(fd.as_raw_fd(), bytes as libc::off_t) })?;
+    Ok(fd)
+}
+
+/// Which of these can be read, or have ended. None of them: the time is over, or a signal came.
+pub(crate) fn readable<const N: usize>(
+    fds: [BorrowedFd<'_>; N],
+    patience: Duration,
+) -> io::Result<[bool; N]> {
+    let mut polled =
+        fds.map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+    let patience_ms = patience.as_millis() as libc::c_int;
+    // SAFETY: an array of that length.
+    let status = unsafe { libc::poll(polled.as_mut_ptr(), N as libc::nfds_t, patience_ms) };
+    match check(status) {
+        Ok(_) => Ok(polled.map(|it| it.revents != 0)),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok([false; N]),
+        Err(error) => Err(error),
+    }
+}
+
+/// The most descriptors that one message brings here.
+const FDS_MAX: usize = 8;
+const CONTROL_BYTES: usize = 64;
+
+/// Room for control messages, aligned as they are.
+#[repr(align(8))]
+struct Control([u8; CONTROL_BYTES]);
+
+/// Reads once; also the descriptors that came along. 0 bytes: the other end is gone.
+pub(crate) fn receive_with_fds(
+    stream: &UnixStream,
+    buffer: &mut [u8],
+) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut control = Control([0; CONTROL_BYTES]);
+    let mut slice = IoSliceMut::new(buffer);
+    // SAFETY: all zeros are a valid msghdr.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = (&raw mut slice).cast();
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = CONTROL_BYTES as _;
+    let bytes = loop {
+        // SAFETY: all that `message` points to lives and is as long as it says.
+        let status =
+            unsafe { libc::recvmsg(stream.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
+        if status >= 0 {
+            break status as usize;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    };
+    let mut fds = Vec::new();
+    // SAFETY: the kernel has filled `control` and said how far; the macros stay inside of that.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(&message);
+        while let Some(it) = header.as_ref() {
+            if it.cmsg_level == libc::SOL_SOCKET && it.cmsg_type == libc::SCM_RIGHTS {
+                let data_bytes = it.cmsg_len - libc::CMSG_LEN(0) as usize;
+                let data = libc::CMSG_DATA(header).cast::<libc::c_int>();
+                for i in 0..(data_bytes / size_of::<libc::c_int>()).min(FDS_MAX) {
+                    fds.push(OwnedFd::from_raw_fd(data.add(i).read_unaligned()));
+                }
+            }
+            header = libc::CMSG_NXTHDR(&message, header);
+        }
+    }
+    Ok((bytes, fds))
+}
+
+/// Writes all of it in one message with these descriptors.
+pub(crate) fn send_with_fds(
+    stream: &UnixStream,
+    bytes: &[u8],
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let mut control = Control([0; CONTROL_BYTES]);
+    let raw: Vec<libc::c_int> = fds.iter().map(AsRawFd::as_raw_fd).collect();
+    let fds_bytes = size_of_val(raw.as_slice()) as libc::c_uint;
+    let slice = IoSlice::new(bytes);
+    // SAFETY: all zeros are a valid msghdr.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = (&raw const slice).cast_mut().cast();
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    // SAFETY: computes a length.
+    message.msg_controllen = unsafe { libc::CMSG_SPACE(fds_bytes) } as _;
+    debug_assert!(message.msg_controllen as usize <= CONTROL_BYTES);
+    // SAFETY: `control` has room for one header and these descriptors, as asserted.
+    unsafe {
+        let header = libc::CMSG_FIRSTHDR(&message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = libc::CMSG_LEN(fds_bytes) as _;
+        let data = libc::CMSG_DATA(header);
+        std::ptr::copy_nonoverlapping(raw.as_ptr().cast(), data, fds_bytes as usize);
+    }
+    // SAFETY: all that `message` points to lives and is as long as it says.
+    let sent = unsafe { libc::sendmsg(stream.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
+    match usize::try_from(sent) {
+        Ok(sent) if sent == bytes.len() => Ok(()),
+        Ok(_) => Err(io::ErrorKind::WriteZero.into()),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}

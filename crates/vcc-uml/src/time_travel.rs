@@ -1,0 +1,268 @@
+//! The protocol of `time-travel=ext:` (linux/um_timetravel.h): messages of 16 bytes over a socket,
+//! and a page of shared memory for what would else be most of them.
+
+use std::ffi::CStr;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use crate::system::{memory_file, send_with_fds};
+
+/// UM_TIMETRAVEL_*, those that are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Op {
+    Ack = 0,
+    /// First of all; `time` is the guest's number.
+    Start = 1,
+    /// "I want to run at `time`."
+    Request = 2,
+    /// "I have nothing to do before the time that I requested."
+    Wait = 3,
+    Get = 4,
+    /// "My time is now `time`."
+    Update = 5,
+    Run = 6,
+    TimeOfDay = 8,
+}
+
+impl Op {
+    fn of(number: u32) -> Option<Self> {
+        const ALL: [Op; 8] = [
+            Op::Ack,
+            Op::Start,
+            Op::Request,
+            Op::Wait,
+            Op::Get,
+            Op::Update,
+            Op::Run,
+            Op::TimeOfDay,
+        ];
+        ALL.into_iter().find(|op| *op as u32 == number)
+    }
+}
+
+const MESSAGE_BYTES: usize = 16;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Message {
+    pub op: Op,
+    pub seq: u32,
+    pub time_ns: u64,
+}
+
+impl Message {
+    fn bytes(&self) -> [u8; MESSAGE_BYTES] {
+        let mut bytes = [0; MESSAGE_BYTES];
+        bytes[..4].copy_from_slice(&(self.op as u32).to_ne_bytes());
+        bytes[4..8].copy_from_slice(&self.seq.to_ne_bytes());
+        bytes[8..].copy_from_slice(&self.time_ns.to_ne_bytes());
+        bytes
+    }
+}
+
+/// The guest's end of its clock.
+pub(crate) struct ClockLine {
+    stream: UnixStream,
+    seq: u32,
+}
+
+impl ClockLine {
+    pub fn new(stream: UnixStream) -> Self {
+        Self { stream, seq: 0 }
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+
+    /// None where the guest is gone.
+    pub fn receive(&mut self) -> io::Result<Option<Message>> {
+        let mut bytes = [0; MESSAGE_BYTES];
+        match self.stream.read_exact(&mut bytes) {
+            Ok(()) => {}
+            Err(error)
+                if [io::ErrorKind::UnexpectedEof, io::ErrorKind::ConnectionReset]
+                    .contains(&error.kind()) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+        let word = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
+        let op = Op::of(word(0)).ok_or_else(|| {
+            let what = format!("operation {} on its clock", word(0));
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        })?;
+        let time_ns = u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| bytes[8 + i]));
+        Ok(Some(Message { op, seq: word(4), time_ns }))
+    }
+
+    pub fn acknowledge(&mut self, message: &Message, time_ns: u64) -> io::Result<()> {
+        self.send(&Message { op: Op::Ack, seq: message.seq, time_ns })
+    }
+
+    /// The answer to Start: the shared page, and where to log, which is nowhere.
+    pub fn accept(
+        &mut self,
+        start: &Message,
+        schedule: &Schedule,
+        log: &OwnedFd,
+    ) -> io::Result<()> {
+        let answer = Message { op: Op::Ack, seq: start.seq, time_ns: GUEST_SLOT as u64 };
+        send_with_fds(&self.stream, &answer.bytes(), &[schedule.fd.as_fd(), log.as_fd()])
+    }
+
+    pub fn run(&mut self, now_ns: u64) -> io::Result<()> {
+        self.seq = self.seq.wrapping_add(1);
+        self.send(&Message { op: Op::Run, seq: self.seq, time_ns: now_ns })
+    }
+
+    fn send(&mut self, message: &Message) -> io::Result<()> {
+        match self.stream.write_all(&message.bytes()) {
+            // It will be seen to be gone when it is next read from.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        }
+    }
+}
+
+const NAME: &CStr = c"vcc-schedule";
+const VERSION: u32 = 2;
+const HEADER_BYTES: usize = 4096;
+const SLOT_BYTES: usize = 128;
+const SLOTS: usize = 2;
+const BYTES: usize = HEADER_BYTES + SLOTS * SLOT_BYTES;
+/// UM_TIMETRAVEL_SCHEDSHM_CAP_TIME_SHARE: who has it reads and writes times here.
+const TIME_SHARE: u32 = 1;
+/// UM_TIMETRAVEL_SCHEDSHM_FLAGS_REQ_RUN: the slot's req_time is one.
+const WANTS_TO_RUN: u32 = 1;
+const CALENDAR_SLOT: usize = 0;
+const GUEST_SLOT: usize = 1;
+
+/// Where a field of struct um_timetravel_schedshm lies, and of a client in it.
+mod at {
+    pub const VERSION: usize = 0;
+    pub const LENGTH: usize = 4;
+    pub const FREE_UNTIL: usize = 8;
+    pub const CURRENT_TIME: usize = 16;
+    pub const RUNNING_ID: usize = 24;
+    pub const MAX_CLIENTS: usize = 26;
+    pub const CAPABILITIES: usize = 0;
+    pub const FLAGS: usize = 4;
+    pub const REQ_TIME: usize = 8;
+    pub const NAME: usize = 16;
+}
+
+/// The shared page of one guest and the calendar. Each guest has one of its own, so that each can
+/// be given its own leave to run.
+pub(crate) struct Schedule {
+    fd: OwnedFd,
+    page: NonNull<u8>,
+}
+
+// SAFETY: the page is accessed by atomics alone.
+unsafe impl Send for Schedule {}
+
+impl Schedule {
+    /// The guest runs first, at time 0.
+    pub fn create(guest: usize) -> io::Result<Self> {
+        let fd = memory_file(NAME, BYTES as u64)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let page = unsafe {
+            libc::mmap(std::ptr::null_mut(), BYTES, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+        };
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let page = NonNull::new(page.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let schedule = Self { fd, page };
+        // Before anything else: a guest trusts what else is there by these two.
+        schedule.word(at::VERSION).store(VERSION, Ordering::Release);
+        schedule.word(at::LENGTH).store(BYTES as u32, Ordering::Release);
+        schedule.half(at::MAX_CLIENTS).store(SLOTS as u16, Ordering::Release);
+        schedule.half(at::RUNNING_ID).store(GUEST_SLOT as u16, Ordering::Release);
+        let calendar = HEADER_BYTES + CALENDAR_SLOT * SLOT_BYTES;
+        schedule.word(calendar + at::CAPABILITIES).store(TIME_SHARE, Ordering::Release);
+        schedule.long(GUEST + at::NAME).store(guest as u64, Ordering::Release);
+        Ok(schedule)
+    }
+
+    pub fn current_ns(&self) -> u64 {
+        self.long(at::CURRENT_TIME).load(Ordering::Acquire)
+    }
+
+    pub fn set_current_ns(&self, now_ns: u64) {
+        self.long(at::CURRENT_TIME).store(now_ns, Ordering::Release);
+    }
+
+    /// So far the guest may go on without asking.
+    pub fn set_free_until_ns(&self, until_ns: u64) {
+        self.long(at::FREE_UNTIL).store(until_ns, Ordering::Release);
+    }
+
+    pub fn free_until_ns(&self) -> u64 {
+        self.long(at::FREE_UNTIL).load(Ordering::Acquire)
+    }
+
+    /// When the guest that waits wants to run next; None: never, of itself.
+    pub fn requested_ns(&self) -> Option<u64> {
+        let wants = self.word(GUEST + at::FLAGS).load(Ordering::Acquire) & WANTS_TO_RUN != 0;
+        wants.then(|| self.long(GUEST + at::REQ_TIME).load(Ordering::Acquire))
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU32 {
+        // SAFETY: inside of the mapping, which lives as long as `self`, and aligned.
+        unsafe { AtomicU32::from_ptr(self.page.as_ptr().add(offset).cast()) }
+    }
+
+    fn half(&self, offset: usize) -> &AtomicU16 {
+        // SAFETY: as above.
+        unsafe { AtomicU16::from_ptr(self.page.as_ptr().add(offset).cast()) }
+    }
+
+    fn long(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: as above.
+        unsafe { AtomicU64::from_ptr(self.page.as_ptr().add(offset).cast()) }
+    }
+}
+
+/// The guest's slot.
+const GUEST: usize = HEADER_BYTES + GUEST_SLOT * SLOT_BYTES;
+
+impl Drop for Schedule {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `create` with this length; no reference outlives `self`.
+        unsafe { libc::munmap(self.page.as_ptr().cast(), BYTES) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_says_what_a_guest_looks_for() {
+        let schedule = Schedule::create(7).expect("a page");
+        assert_eq!(schedule.word(at::VERSION).load(Ordering::Relaxed), 2);
+        assert_eq!(schedule.word(at::LENGTH).load(Ordering::Relaxed), 4352);
+        assert_eq!(schedule.word(4096).load(Ordering::Relaxed), TIME_SHARE);
+        assert_eq!(schedule.long(4096 + 128 + 16).load(Ordering::Relaxed), 7);
+        assert_eq!((schedule.current_ns(), schedule.requested_ns()), (0, None));
+        schedule.word(GUEST + at::FLAGS).store(WANTS_TO_RUN, Ordering::Relaxed);
+        schedule.long(GUEST + at::REQ_TIME).store(99, Ordering::Relaxed);
+        assert_eq!(schedule.requested_ns(), Some(99));
+    }
+
+    #[test]
+    fn a_guest_that_is_gone_is_no_error() {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        let mut line = ClockLine::new(ours);
+        drop(theirs);
+        line.run(1).expect("nobody minds");
+        assert!(line.receive().expect("an end").is_none());
+    }
+}

@@ -1,0 +1,107 @@
+//! Guests that do not do what a guest should.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use vcc_uml::{CardSpec, Delivery, Error, GuestSpec, Kernel, Network, Watch, World};
+
+/// Joins nothing.
+struct Nothing;
+
+impl Network for Nothing {
+    fn lookahead_ns(&self) -> u64 {
+        1
+    }
+
+    fn inject(&mut self, _: usize, _: u64, _: Vec<u8>) {}
+
+    fn next_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn next_delivery(&mut self, _: u64) -> Option<Delivery> {
+        None
+    }
+}
+
+/// Guests want a kernel, which wants Debian's packages to be built from.
+fn kernel() -> Option<Kernel> {
+    // SAFETY: takes nothing.
+    (unsafe { libc::geteuid() } == 0).then(|| Kernel::find_or_build().expect("a kernel"))
+}
+
+fn spec() -> GuestSpec {
+    GuestSpec {
+        memory_mib: 64,
+        plan: String::new(),
+        card: CardSpec {
+            mac: [2, 0, 0, 0, 0, 1],
+            mtu_bytes: 1500,
+            rate_bps: 1_000_000_000,
+            interrupt_every_ns: 0,
+            port: None,
+        },
+    }
+}
+
+/// Boots one guest with this program, and runs it to its end.
+fn run(kernel: &Kernel, init: &[u8], watch: &Watch) -> Result<String, Error> {
+    let mut world = World::boot(kernel, init, vec![spec()], watch)?;
+    world.run(&mut Nothing, watch, &mut |_| {})?;
+    Ok(world.console(0))
+}
+
+const NEVER: Watch = Watch { interrupted: &|| false, patience: Duration::from_secs(30) };
+
+/// A program of these instructions of x86_64 alone.
+fn program(code: &[u8]) -> Vec<u8> {
+    const BASE: u64 = 0x40_0000;
+    const HEADERS_BYTES: u64 = 64 + 56;
+    let half = |value: u16| value.to_le_bytes().to_vec();
+    let word = |value: u32| value.to_le_bytes().to_vec();
+    let long = |value: u64| value.to_le_bytes().to_vec();
+    let bytes = HEADERS_BYTES + code.len() as u64;
+    [
+        b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec(),
+        [half(2), half(62), word(1), long(BASE + HEADERS_BYTES), long(64), long(0)].concat(),
+        [word(0), half(64), half(56), half(1), half(0), half(0), half(0)].concat(),
+        [word(1), word(5), long(0), long(BASE), long(BASE), long(bytes), long(bytes)].concat(),
+        long(0x1000),
+        code.to_vec(),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_guest_that_panics_ends_and_says_why() {
+    let Some(kernel) = kernel() else { return };
+    let console = run(&kernel, b"no program", &NEVER).expect("an end");
+    assert!(console.contains("Kernel panic"), "{console}");
+}
+
+#[test]
+fn a_guest_that_spins_is_named_with_its_time() {
+    let Some(kernel) = kernel() else { return };
+    let patience = Duration::from_secs(2);
+    let jump_to_itself = program(&[0xeb, 0xfe]);
+    let watch = Watch { patience, ..NEVER };
+    let error = run(&kernel, &jump_to_itself, &watch).expect_err("no end");
+    assert!(matches!(error, Error::Spins { guest: 0, wall_s: 2, .. }), "{error}");
+}
+
+#[test]
+fn a_run_can_be_interrupted_while_guests_boot() {
+    let Some(kernel) = kernel() else { return };
+    let watch = Watch { interrupted: &|| true, ..NEVER };
+    let error = run(&kernel, &program(&[0xeb, 0xfe]), &watch).expect_err("no end");
+    assert!(matches!(error, Error::Interrupted), "{error}");
+}
+
+#[test]
+fn a_kernel_that_is_none_is_told() {
+    let Some(_) = kernel() else { return };
+    let kernel = Kernel::at(PathBuf::from("/bin/true"));
+    let watch = Watch { patience: Duration::from_secs(2), ..NEVER };
+    let error = run(&kernel, &program(&[0xeb, 0xfe]), &watch).expect_err("no guest");
+    assert!(matches!(error, Error::DidNotBoot { guest: 0, .. }), "{error}");
+}

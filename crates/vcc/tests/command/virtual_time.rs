@@ -1,0 +1,120 @@
+//! The lab's second backend: guests that are kernels of their own, in virtual time.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+use vcc_port::testing::can_attach;
+
+use crate::lab::{EXPERIMENT, folder, written};
+use crate::{Said, command, vcc};
+
+/// The report of a run of the short experiment.
+fn run(folder: &Path, file: &str, arguments: &str) -> Value {
+    let json = folder.join("out.json");
+    let json = json.display();
+    let said = vcc(&format!("lab run {file} --backend virtual {arguments} --json {json}"));
+    assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+    serde_json::from_slice(&fs::read(json.to_string()).expect("figures")).expect("JSON")
+}
+
+fn frame_log(report: &Value) -> [&Value; 2] {
+    let run = &report["cases"][0]["runs"][0];
+    [&run["frame_log_frames"], &run["frame_log_hash"]]
+}
+
+#[test]
+fn equal_seeds_give_equal_frames() {
+    if !can_attach() {
+        return;
+    }
+    let folder = folder("virtual");
+    let file = written(&folder, EXPERIMENT);
+    let report = run(&folder, &file, "");
+    assert_eq!((&report["valid"], &report["reproduced"]), (&true.into(), &true.into()), "{report}");
+    assert_eq!(report["backend"], "virtual");
+    let vcc = &report["cases"][0]["runs"][0]["vcc"][0];
+    assert!(vcc["reductions"].as_u64() > Some(0), "{vcc}");
+    let [frames, hash] = frame_log(&report);
+    assert!(frames.as_u64() > Some(1000) && hash.is_string(), "{frames} {hash}");
+    assert_eq!([frames, hash], frame_log(&run(&folder, &file, "")));
+    assert_ne!(hash, frame_log(&run(&folder, &file, "--seed 2"))[1]);
+}
+
+#[test]
+fn what_a_backend_cannot_do_is_told_before_anything_runs() {
+    if !can_attach() {
+        return;
+    }
+    let folder = folder("backends");
+    let file = written(&folder, &EXPERIMENT.replace("[network]", "family = \"ipv6\"\n[network]"));
+    let complaint = vcc(&format!("lab run {file} --backend virtual")).complaint(1);
+    assert!(complaint.contains("virtual backend has no IPv6"), "{complaint}");
+    let file = written(&folder, &EXPERIMENT.replace("rate_mbps = 20", "rate_mbps = 10000"));
+    let complaint = vcc(&format!("lab run {file}")).complaint(1);
+    assert!(complaint.contains("run it with --backend virtual"), "{complaint}");
+    let complaint = vcc("lab run acdc-fig11 --backend virtual").complaint(1);
+    assert!(complaint.contains("wire without a network"), "{complaint}");
+}
+
+/// A run that goes on for long, with its temporary files in a folder of their own.
+fn long_run(folder: &Path) -> Child {
+    let file = written(folder, &EXPERIMENT.replace("measured_s = 1.0", "measured_s = 600.0"));
+    let child = command()
+        .args(["lab", "run", &file, "--backend", "virtual"])
+        .env("TMPDIR", folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    assert!(eventually(|| guests_in(folder) >= 3), "the guests did not start");
+    child
+}
+
+fn eventually(condition: impl Fn() -> bool) -> bool {
+    (0..3000).any(|_| {
+        sleep(Duration::from_millis(10));
+        condition()
+    })
+}
+
+/// Processes that run in a folder or below it.
+fn guests_in(folder: &Path) -> usize {
+    let processes = fs::read_dir("/proc").expect("processes").flatten();
+    let directories =
+        processes.filter_map(|process| fs::read_link(process.path().join("cwd")).ok());
+    directories.filter(|directory| directory.starts_with(folder)).count()
+}
+
+#[test]
+fn an_interrupted_run_leaves_no_guest_and_no_file() {
+    if !can_attach() {
+        return;
+    }
+    let folder = folder("virtual-interrupted");
+    let child = long_run(&folder);
+    // SAFETY: a plain system call, at a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);
+    let said = Said::from(child.wait_with_output().expect("ended"));
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    assert!(said.stderr.contains("interrupted"), "{}", said.stderr);
+    assert!(eventually(|| guests_in(&folder) == 0), "guests that outlive their run");
+    let left: Vec<_> = fs::read_dir(&folder).expect("a folder").flatten().collect();
+    let names: Vec<_> = left.iter().map(|entry| entry.file_name()).collect();
+    assert_eq!(names, ["short.toml"]);
+}
+
+#[test]
+fn guests_do_not_outlive_a_run_that_is_killed() {
+    if !can_attach() {
+        return;
+    }
+    let folder = folder("virtual-killed");
+    let mut child = long_run(&folder);
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert!(eventually(|| guests_in(&folder) == 0), "guests that outlive their run");
+}
