@@ -58,7 +58,7 @@ pub fn run(
 ) -> Result<Report> {
     match experiment {
         Experiment::Network(experiment) => run::run(experiment, options, progress),
-        Experiment::Wire(_) if options.backend == Backend::Virtual => {
+        Experiment::Wire(_) if options.backend == Some(Backend::Virtual) => {
             Err(Error::Backend { what: "experiments on a wire without a network".into() })
         }
         Experiment::Wire(experiment) => wire::run(experiment, options, progress),

@@ -11,7 +11,7 @@ use crate::guest::{
     CLOCK_SOCKET, Guest, GuestSpec, ROOT, Started, Watch, accept, greet, plan_file,
 };
 use crate::kernel::Kernel;
-use crate::system::{TempDir, readable};
+use crate::system::{OneCpu, TempDir, readable};
 use crate::time_travel::{ClockLine, Message};
 use vcc_domain::Port;
 
@@ -50,6 +50,9 @@ pub struct Moment {
 
 pub struct World {
     guests: Vec<Guest>,
+    /// One runs at a time, so there is nothing to win on two CPUs, and each turn would begin with
+    /// waking one up.
+    _cpu: OneCpu,
     // After the guests, which run in it.
     _directory: TempDir,
 }
@@ -63,6 +66,7 @@ impl World {
         specs: Vec<GuestSpec>,
         watch: &Watch,
     ) -> Result<Self> {
+        let cpu = OneCpu::hold().doing(|| "stay on one CPU".into())?;
         let directory = TempDir::create("vcc-guests")?;
         let path = directory.path();
         make_root(path, init, &specs)?;
@@ -79,7 +83,7 @@ impl World {
             guests.push(started.into_guest(number, clock, schedule));
         }
         guests.iter_mut().try_for_each(|guest| guest.until_it_waits(watch))?;
-        Ok(Self { guests, _directory: directory })
+        Ok(Self { guests, _cpu: cpu, _directory: directory })
     }
 
     /// Runs until every guest has ended. `tick` is told from time to time how far it is.

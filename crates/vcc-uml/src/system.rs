@@ -43,6 +43,43 @@ impl Drop for TempDir {
     }
 }
 
+/// Keeps the calling thread, and what it starts from now on, on the CPU where it is. Until dropped,
+/// by the same thread.
+pub(crate) struct OneCpu {
+    before: libc::cpu_set_t,
+}
+
+impl OneCpu {
+    pub fn hold() -> io::Result<Self> {
+        // SAFETY: an all-zero cpu_set_t is an empty set.
+        let mut before: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        // SAFETY: `before` is valid and of the size given; 0 is the calling thread.
+        check(unsafe { libc::sched_getaffinity(0, size_of_val(&before), &mut before) })?;
+        // SAFETY: takes nothing.
+        let cpu = check(unsafe { libc::sched_getcpu() })?;
+        // SAFETY: as above; CPU_SET ignores what lies beyond the set.
+        let one = unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(cpu as usize, &mut set);
+            set
+        };
+        set_affinity(&one)?;
+        Ok(Self { before })
+    }
+}
+
+fn set_affinity(set: &libc::cpu_set_t) -> io::Result<()> {
+    // SAFETY: `set` is valid and of the size given; 0 is the calling thread.
+    check(unsafe { libc::sched_setaffinity(0, size_of_val(set), set) }).map(drop)
+}
+
+impl Drop for OneCpu {
+    fn drop(&mut self) {
+        // The CPUs that were allowed before are so still, or the kernel has taken them away.
+        let _ = set_affinity(&self.before);
+    }
+}
+
 /// An anonymous file of so many zero bytes.
 pub(crate) fn memory_file(name: &std::ffi::CStr, bytes: u64) -> io::Result<OwnedFd> {
     // SAFETY: a valid name.

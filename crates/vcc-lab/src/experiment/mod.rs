@@ -15,7 +15,7 @@ pub use resolve::Case;
 use crate::error::Result;
 use crate::fabric::Watch;
 use crate::hosts::{Family, HostForm, Limits};
-use crate::run::{Guest, Receivers, Scenario};
+use crate::run::{Backend, Guest, Receivers, Scenario};
 use crate::translate::Translation;
 use file::{File, Group, IntervalUs};
 use locate::{Problem, Step, field};
@@ -79,6 +79,10 @@ impl Experiment {
 
     pub fn stack(&self) -> Stack {
         self.file.stack
+    }
+
+    pub fn backend(&self) -> Backend {
+        self.file.backend
     }
 
     pub fn cases(&self) -> &[Case] {

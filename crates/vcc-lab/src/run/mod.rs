@@ -18,7 +18,7 @@ use crate::report::{
     CaseReport, Figure, FlowReport, Machine, MetricReport, Report, RunReport, Series, verdict,
 };
 use crate::{interrupt, measure, system, virtual_time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use vcc_guest::CongestionControls;
@@ -32,7 +32,7 @@ const LIVE_MOST_BPS: u64 = 1_000_000_000;
 const OVERHEAD_S: f64 = 1.5;
 
 /// What carries a run's hosts, and its time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backend {
     /// Network namespaces of this machine's kernel, in real time.
@@ -64,8 +64,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// Only these cases; all if empty.
     pub cases: Vec<String>,
-    /// What carries hosts and time.
-    pub backend: Backend,
+    /// What carries hosts and time; what the experiment says if left out.
+    pub backend: Option<Backend>,
     /// Keep what was recorded over time in the report of each run.
     pub keep_series: bool,
 }
@@ -78,7 +78,7 @@ impl Default for RunOptions {
             stack: None,
             seed: 1,
             cases: Vec::new(),
-            backend: Backend::Live,
+            backend: None,
             keep_series: false,
         }
     }
@@ -92,7 +92,8 @@ pub fn run(
 ) -> Result<Report> {
     system::require_root()?;
     let cases = chosen(experiment.id(), experiment.cases(), |case| &case.name, &options.cases)?;
-    let hosts = HostKernels::prepare(options.backend, &cases)?;
+    let backend = options.backend.unwrap_or(experiment.backend());
+    let hosts = HostKernels::prepare(backend, &cases)?;
     let _watch = interrupt::Watch::start()?;
     let mut schedule = experiment.schedule(options.quick);
     schedule.runs = options.runs.unwrap_or(schedule.runs);
@@ -127,7 +128,7 @@ pub fn run(
         paper: experiment.paper().trim().into(),
         scale: experiment.scale().map(Into::into),
         stack,
-        backend: options.backend,
+        backend,
         quick: options.quick,
         seed: options.seed,
         valid,

@@ -9,6 +9,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use vcc_traffic::plan::{
     FlowToReceive, FlowToSend, GuestPlan, Listener, Measure, Neighbour, Network, Sysctl,
 };
+use vcc_traffic::random::mix;
 
 const DEVICE: &str = "eth0";
 const PREFIX_BITS: u8 = 16;
@@ -20,6 +21,9 @@ const FROM_PORT: u16 = 20_000;
 const FIRST_CONNECT_NS: u64 = 300_000_000;
 /// Handshakes do not meet.
 const CONNECT_EVERY_NS: u64 = 5_000_000;
+
+/// How far apart flows begin at the most.
+const BEGIN_WITHIN_NS: u64 = 10_000_000;
 
 /// When what happens, from the guests' start.
 pub(super) struct Timeline {
@@ -114,6 +118,14 @@ fn sysctls(spec: &HostSpec) -> Vec<Sysctl> {
     all.into_iter().map(|(path, value)| Sysctl { path: path.into(), value }).collect()
 }
 
+/// Flows that begin together do so within a few round trips of each other, by chance, as they do
+/// where time is real: else all runs would be one.
+fn begin_ns(timeline: &Timeline, seed: u64, flow: usize) -> u64 {
+    let warm_up_ns = timeline.window.start_ns - timeline.begin_ns;
+    let within_ns = BEGIN_WITHIN_NS.min(warm_up_ns).max(1);
+    timeline.begin_ns + mix(seed ^ mix(flow as u64 + 1)) % within_ns
+}
+
 /// A receiver listens once for each congestion control, as in the live lab: what its end of a
 /// connection runs is what its listener runs.
 fn add_flows(
@@ -143,7 +155,9 @@ fn add_flows(
             pattern: spec.pattern,
             seed,
             connects_at_ns: connects_at_ns(flow),
-            joins_at_ns: spec.joins_at_ns.map_or(timeline.begin_ns, |at_ns| start_ns + at_ns),
+            joins_at_ns: spec
+                .joins_at_ns
+                .map_or(begin_ns(timeline, seed, flow), |at_ns| start_ns + at_ns),
             leaves_at_ns: spec.leaves_at_ns.map(|at_ns| start_ns + at_ns),
         });
         let pattern = spec.pattern;

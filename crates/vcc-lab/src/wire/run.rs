@@ -8,7 +8,7 @@ use crate::emulator::LatenessSummary;
 use crate::error::{Error, Result};
 use crate::experiment::Stack;
 use crate::report::{CaseReport, Figure, Machine, MetricReport, Report, RunReport, verdict};
-use crate::run::{Event, Progress, RunOptions, chosen};
+use crate::run::{Backend, Event, Progress, RunOptions, chosen};
 use crate::{interrupt, system};
 
 /// Making devices and connections, for both halves.
@@ -49,7 +49,7 @@ pub fn run(
         paper: experiment.paper().trim().into(),
         scale: experiment.scale().map(Into::into),
         stack,
-        backend: options.backend,
+        backend: Backend::Live,
         quick: options.quick,
         seed: options.seed,
         valid,

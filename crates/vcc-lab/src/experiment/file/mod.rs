@@ -22,6 +22,7 @@ pub use vcc::{Vcc, VccMode};
 
 use crate::fabric::{AnyQueue, TopologyKind};
 use crate::hosts::{Family, HostForm};
+use crate::run::Backend;
 use bounded::{DelayUs, Mbps};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -44,6 +45,9 @@ pub(super) struct File {
     pub family: Family,
     #[serde(default)]
     pub stack: Stack,
+    /// What carries it, where a run does not say.
+    #[serde(default)]
+    pub backend: Backend,
     pub queues: BTreeMap<String, AnyQueue>,
     pub duration: Duration,
     #[serde(default)]

@@ -33,9 +33,9 @@ pub struct Arguments {
     stack: Option<Stack>,
 
     /// What carries hosts and time: live, network namespaces in real time, or virtual, kernels of
-    /// their own in virtual time
-    #[arg(long, value_name = "NAME", default_value = "live")]
-    backend: Backend,
+    /// their own in virtual time [default: as the experiment says]
+    #[arg(long, value_name = "NAME")]
+    backend: Option<Backend>,
 
     /// Only this case; may be given several times
     #[arg(long = "case", value_name = "NAME")]
