@@ -16,6 +16,7 @@ fn main() -> io::Result<()> {
 /// Statically linked, for there is nothing beside it in a guest.
 fn build_agent(package: &Path, out: &Path) -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", package.display());
+    println!("cargo::rerun-if-changed={}", package.join("../../Cargo.lock").display());
     let target = env::var("TARGET").unwrap();
     let directory = out.join("agent");
     let status = Command::new(env::var("CARGO").unwrap())
@@ -25,6 +26,7 @@ fn build_agent(package: &Path, out: &Path) -> io::Result<()> {
         .arg("--target-dir")
         .arg(&directory)
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .env("RUSTFLAGS", "-C target-feature=+crt-static -C debuginfo=0 -C strip=symbols")
         .status()?;
     if !status.success() {

@@ -28,7 +28,8 @@ fi
 mkdir -p "$cache" || fail "cannot make $cache"
 # Who comes second waits for the first, and finds what that has built.
 exec 9>"$cache/guest-kernel.lock"
-flock 9
+flock 9 || fail "cannot lock $cache/guest-kernel.lock"
+rm -rf "$cache"/guest-kernel-build.*
 if [ -x "$kernel" ]; then
 	echo "$kernel"
 	exit 0
@@ -68,7 +69,7 @@ for change in "$here"/*.patch; do
 done
 mkdir "$work/out"
 cp "$here/defconfig" "$work/out/.config"
-# Who builds it, where and when is no part of it: equal recipes make equal kernels.
+# Who builds it, where and when is no part of it.
 build() {
 	make ARCH=um O="$work/out" KBUILD_BUILD_TIMESTAMP='2000-01-01 00:00:00' KBUILD_BUILD_USER=vcc \
 		KBUILD_BUILD_HOST=lab KBUILD_BUILD_VERSION=1 "$@" >>"$log" 2>&1 ||

@@ -50,6 +50,8 @@ pub struct Moment {
 
 pub struct World {
     guests: Vec<Guest>,
+    /// Two cards have been up at a time.
+    have_met: bool,
     /// One runs at a time, so there is nothing to win on two CPUs, and each turn would begin with
     /// waking one up.
     _cpu: OneCpu,
@@ -83,7 +85,7 @@ impl World {
             guests.push(started.into_guest(number, clock, schedule));
         }
         guests.iter_mut().try_for_each(|guest| guest.until_it_waits(watch))?;
-        Ok(Self { guests, _cpu: cpu, _directory: directory })
+        Ok(Self { guests, have_met: false, _cpu: cpu, _directory: directory })
     }
 
     /// Runs until every guest has ended. `tick` is told from time to time how far it is.
@@ -96,6 +98,7 @@ impl World {
         let mut moment = Moment::default();
         let mut last_tick = Instant::now();
         let mut sent = Vec::new();
+        let mut last_end_ns = 0;
         while !self.guests.iter().all(Guest::has_ended) {
             let next_ns = self.next_ns().min(network.next_ns().unwrap_or(u64::MAX));
             if next_ns == u64::MAX {
@@ -105,6 +108,10 @@ impl World {
             moment.virtual_ns = next_ns;
             moment.windows += 1;
             while let Some(Delivery { guest, at_ns, frame }) = network.next_delivery(end_ns) {
+                debug_assert!(
+                    at_ns >= last_end_ns,
+                    "nothing arrives where guests have been already"
+                );
                 if let Some(card) = self.guests[guest].card_mut() {
                     card.arrive(at_ns, frame);
                     moment.frames += 1;
@@ -122,6 +129,7 @@ impl World {
             for (at_ns, guest, frame) in sent.drain(..) {
                 network.inject(guest, at_ns, frame);
             }
+            last_end_ns = end_ns;
             if last_tick.elapsed() >= LOOK_UP {
                 last_tick = Instant::now();
                 tick(&moment);
@@ -137,9 +145,11 @@ impl World {
         times.min().unwrap_or(u64::MAX)
     }
 
-    fn window_ns(&self, network: &dyn Network) -> u64 {
+    fn window_ns(&mut self, network: &dyn Network) -> u64 {
         let up = self.guests.iter().filter(|guest| guest.card().is_some_and(|card| card.is_up()));
-        if up.count() < 2 { BOOT_WINDOW_NS } else { network.lookahead_ns() }
+        // For good: what guests have sent is on its way still when they have ended.
+        self.have_met |= up.count() >= 2;
+        if self.have_met { network.lookahead_ns() } else { BOOT_WINDOW_NS }
     }
 
     fn stuck(&self) -> Error {

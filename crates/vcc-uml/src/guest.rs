@@ -172,7 +172,6 @@ impl Guest {
             if now_ns >= end_ns {
                 return Ok(());
             }
-            debug_assert!(now_ns >= self.now_ns, "time does not go back");
             self.now_ns = now_ns;
             self.schedule.set_current_ns(now_ns);
             let called = self.work(end_ns)?;
@@ -245,6 +244,8 @@ impl Guest {
             Op::Wait => {
                 self.state = State::Waiting;
                 self.wants_ns = self.schedule.requested_ns();
+                // So far it has come of itself.
+                self.now_ns = self.now_ns.max(self.schedule.current_ns());
                 return Ok(());
             }
             Op::Ack => return Ok(()),

@@ -54,3 +54,20 @@ impl Kernel {
         &self.path
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recipe_is_the_whole_directory() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/kernel");
+        let files = fs::read_dir(directory).expect("a directory").flatten();
+        let mut files: Vec<String> =
+            files.map(|file| file.file_name().to_string_lossy().into_owned()).collect();
+        files.sort();
+        let mut recipe = RECIPE.map(|(name, _)| name);
+        recipe.sort_unstable();
+        assert_eq!(files, recipe);
+    }
+}

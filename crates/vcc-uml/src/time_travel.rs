@@ -139,6 +139,8 @@ const BYTES: usize = HEADER_BYTES + SLOTS * SLOT_BYTES;
 const TIME_SHARE: u32 = 1;
 /// UM_TIMETRAVEL_SCHEDSHM_FLAGS_REQ_RUN: the slot's req_time is one.
 const WANTS_TO_RUN: u32 = 1;
+/// What a guest requests that waits for an interrupt alone.
+const FOREVER_NS: u64 = i64::MAX as u64;
 const CALENDAR_SLOT: usize = 0;
 const GUEST_SLOT: usize = 1;
 
@@ -211,7 +213,8 @@ impl Schedule {
     /// When the guest that waits wants to run next; None: never, of itself.
     pub fn requested_ns(&self) -> Option<u64> {
         let wants = self.word(GUEST + at::FLAGS).load(Ordering::Acquire) & WANTS_TO_RUN != 0;
-        wants.then(|| self.long(GUEST + at::REQ_TIME).load(Ordering::Acquire))
+        let requested_ns = || self.long(GUEST + at::REQ_TIME).load(Ordering::Acquire);
+        wants.then(requested_ns).filter(|&at_ns| at_ns < FOREVER_NS)
     }
 
     fn word(&self, offset: usize) -> &AtomicU32 {
@@ -255,6 +258,8 @@ mod tests {
         schedule.word(GUEST + at::FLAGS).store(WANTS_TO_RUN, Ordering::Relaxed);
         schedule.long(GUEST + at::REQ_TIME).store(99, Ordering::Relaxed);
         assert_eq!(schedule.requested_ns(), Some(99));
+        schedule.long(GUEST + at::REQ_TIME).store(FOREVER_NS, Ordering::Relaxed);
+        assert_eq!(schedule.requested_ns(), None);
     }
 
     #[test]

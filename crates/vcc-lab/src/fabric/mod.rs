@@ -30,6 +30,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use topology::{LinkSpec, Node};
 
+/// Buffers that are kept to be used again.
+const SPARE_MOST: usize = 1024;
+
 pub type HostId = usize;
 pub type LinkId = usize;
 
@@ -131,7 +134,9 @@ impl Fabric {
     }
 
     pub fn recycle(&mut self, buffer: Vec<u8>) {
-        self.spare.push(buffer);
+        if self.spare.len() < SPARE_MOST {
+            self.spare.push(buffer);
+        }
     }
 
     /// A host has sent a frame.
@@ -198,7 +203,7 @@ impl Fabric {
         };
         match probes.arrive(host, now_ns, &mut frame) {
             Some(from) => self.forward(Node::Host(from), now_ns, frame),
-            None => self.spare.push(frame),
+            None => self.recycle(frame),
         }
         None
     }
@@ -225,7 +230,7 @@ impl Fabric {
     fn forward(&mut self, from: Node, now_ns: u64, frame: Vec<u8>) {
         let route = frame::destination(&frame).and_then(|host| self.topology.route(from, host));
         let Some(link) = route else {
-            self.spare.push(frame);
+            self.recycle(frame);
             return;
         };
         match self.links[link].offer(now_ns, frame) {
@@ -237,7 +242,7 @@ impl Fabric {
                 if let Some(probes) = self.probes.as_mut().filter(|it| it.is_probe(&dropped)) {
                     probes.note_loss();
                 }
-                self.spare.push(dropped);
+                self.recycle(dropped);
             }
         }
     }

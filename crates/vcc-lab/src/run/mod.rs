@@ -93,11 +93,16 @@ pub fn run(
     system::require_root()?;
     let cases = chosen(experiment.id(), experiment.cases(), |case| &case.name, &options.cases)?;
     let backend = options.backend.unwrap_or(experiment.backend());
-    let hosts = HostKernels::prepare(backend, &cases)?;
     let _watch = interrupt::Watch::start()?;
     let mut schedule = experiment.schedule(options.quick);
     schedule.runs = options.runs.unwrap_or(schedule.runs);
     let stack = options.stack.unwrap_or(experiment.stack());
+    // What cannot be carried is told before anything is built for it.
+    let named = |name: &str| name.to_owned();
+    for case in &cases {
+        check(backend, &experiment.scenario(case, &schedule, stack, &named)?)?;
+    }
+    let hosts = HostKernels::prepare(backend, &cases)?;
     let mut runner = Runner {
         experiment,
         options,
@@ -113,7 +118,6 @@ pub fn run(
         .iter()
         .map(|case| experiment.scenario(case, &schedule, stack, &kernel_name))
         .collect::<Result<_>>()?;
-    scenarios.iter().try_for_each(|scenario| hosts.check(scenario))?;
     let mut reports = Vec::new();
     for (case, scenario) in cases.iter().zip(&scenarios) {
         reports.push(runner.case(case, scenario)?);
@@ -165,6 +169,20 @@ pub(crate) fn chosen<'a, C>(
     Ok(all.iter().filter(is_chosen).collect())
 }
 
+/// Whether the backend can carry it.
+fn check(backend: Backend, scenario: &Scenario) -> Result<()> {
+    let network = &scenario.network;
+    let rate_bps = network.rate_bps.max(network.edge_rate_bps);
+    match backend {
+        Backend::Live if rate_bps > LIVE_MOST_BPS => Err(Error::TooFast {
+            rate_mbps: rate_bps / 1_000_000,
+            most_mbps: LIVE_MOST_BPS / 1_000_000,
+        }),
+        Backend::Live => Ok(()),
+        Backend::Virtual => virtual_time::check(scenario),
+    }
+}
+
 /// The kernels of the hosts: this machine's, with the congestion controls that the cases want, or
 /// one of their own, which has them all.
 enum HostKernels {
@@ -177,20 +195,6 @@ impl HostKernels {
         match backend {
             Backend::Live => controls::load(cases).map(Self::Live),
             Backend::Virtual => virtual_time::prepare().map(Self::Virtual),
-        }
-    }
-
-    /// Whether the backend can carry it.
-    fn check(&self, scenario: &Scenario) -> Result<()> {
-        let network = &scenario.network;
-        let rate_bps = network.rate_bps.max(network.edge_rate_bps);
-        match self {
-            Self::Live(_) if rate_bps > LIVE_MOST_BPS => Err(Error::TooFast {
-                rate_mbps: rate_bps / 1_000_000,
-                most_mbps: LIVE_MOST_BPS / 1_000_000,
-            }),
-            Self::Live(_) => Ok(()),
-            Self::Virtual(_) => virtual_time::check(scenario),
         }
     }
 

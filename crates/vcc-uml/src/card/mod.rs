@@ -39,9 +39,8 @@ const EVENT_IDX: u64 = 1 << 29;
 
 /// struct virtio_net_hdr_v1.
 const HEADER_BYTES: usize = 12;
-/// VIRTIO_NET_HDR_F_*.
+/// VIRTIO_NET_HDR_F_NEEDS_CSUM.
 const NEEDS_CHECKSUM: u8 = 1;
-const DATA_VALID: u8 = 2;
 /// struct virtio_net_config: address, status, pairs of rings, MTU.
 const CONFIG_BYTES: usize = 12;
 const CONFIG_STATUS: usize = 6;
@@ -178,10 +177,11 @@ impl Card {
         }
         self.quiet_until_ns = now_ns + self.spec.interrupt_every_ns;
         while self.arrivals.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
-            let Some((at_ns, bytes)) = self.arrivals.pop_front() else { break };
+            let Some((_, bytes)) = self.arrivals.pop_front() else { break };
             let mut frame = Frame { bytes, gso_size: 0, checksum: Checksum::Full };
             let verdict = match &mut self.spec.port {
-                Some(port) => port.to_guest(at_ns, &mut frame),
+                // Its clock is the host's, who sees a frame with the interrupt.
+                Some(port) => port.to_guest(now_ns, &mut frame),
                 None => Verdict::Pass,
             };
             if verdict == Verdict::Pass {
@@ -191,10 +191,9 @@ impl Card {
         Ok(())
     }
 
-    /// The card has checked the checksum, as it says.
+    /// The card says nothing of the checksum: the guest checks it, and so all that changed it.
     fn hand_over(&mut self, frame: &Frame) -> io::Result<()> {
         let mut header = [0; HEADER_BYTES];
-        header[0] = DATA_VALID;
         header[10] = 1; // one buffer
         if !self.rings.put_received(&header, &frame.bytes)? {
             self.missed_frames += 1;

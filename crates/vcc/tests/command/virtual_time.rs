@@ -60,6 +60,24 @@ fn what_a_backend_cannot_do_is_told_before_anything_runs() {
     assert!(complaint.contains("wire without a network"), "{complaint}");
 }
 
+/// Ended with the test, however that ends.
+struct LongRun(Option<Child>);
+
+impl LongRun {
+    fn take(mut self) -> Child {
+        self.0.take().expect("a run")
+    }
+}
+
+impl Drop for LongRun {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// A run that goes on for long, with its temporary files in a folder of their own.
 fn long_run(folder: &Path) -> Child {
     let file = written(folder, &EXPERIMENT.replace("measured_s = 1.0", "measured_s = 600.0"));
@@ -70,12 +88,15 @@ fn long_run(folder: &Path) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .expect("started");
-    assert!(eventually(|| guests_in(folder) >= 3), "the guests did not start");
-    child
+    let run = LongRun(Some(child));
+    // Three guests, and each has a process before it that waits for its end.
+    assert!(eventually(|| guests_in(folder) >= 6), "the guests did not start");
+    run.take()
 }
 
 fn eventually(condition: impl Fn() -> bool) -> bool {
-    (0..3000).any(|_| {
+    // A kernel may have to be built first.
+    (0..60_000).any(|_| {
         sleep(Duration::from_millis(10));
         condition()
     })
