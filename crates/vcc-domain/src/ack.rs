@@ -13,10 +13,10 @@ const HOP_LIMIT: u8 = 64;
 const IPV4_DONT_FRAGMENT: u16 = 0x4000;
 const IPV4_CHECK_AT: usize = 10;
 
-/// The frame of an ACK that says what the guest was told last. It has no options: without
+/// The frame of an ACK that says what the guest of this flow was told last. It has no options: without
 /// timestamps, a guest that negotiated them cannot hold their age against it as Linux has it
 /// (RFC 7323, 3.2 would drop them).
-pub(crate) fn to_guest(key: &FlowKey, flow: &FlowState, neighbour: &sys::vcc_neighbour) -> Frame {
+pub fn ack_to_guest(key: &FlowKey, flow: &FlowState, neighbour: &sys::vcc_neighbour) -> Frame {
     let mut bytes = [neighbour.guest_mac, neighbour.next_hop_mac].concat();
     if let Some(vlan) = key.vlan() {
         bytes.extend(ETHERTYPE_VLAN.to_be_bytes());
@@ -89,7 +89,7 @@ mod tests {
         });
         let neighbour =
             sys::vcc_neighbour { guest_mac: [2, 0, 0, 0, 0, 1], next_hop_mac: [2, 0, 0, 0, 0, 2] };
-        to_guest(&FlowKey::new(guest, peer, vlan), &flow, &neighbour).bytes
+        ack_to_guest(&FlowKey::new(guest, peer, vlan), &flow, &neighbour).bytes
     }
 
     /// The bytes that `vcc emit` sends; the sums come from another implementation of RFC 1071.
@@ -112,6 +112,9 @@ mod tests {
         let addresses = 0x2001_0db8_u128 << 96;
         assert_eq!(frame[22..38], (addresses + 2).to_be_bytes());
         assert_eq!(frame[38..54], (addresses + 1).to_be_bytes());
+        let head = [0, 80, 0x9c, 0x40, 1, 2, 3, 4, 0xa0, 0xa1, 0xa2, 0xa3, 0x50, 0x10, 0x12, 0x34];
+        assert_eq!(frame[54..70], head);
+        assert_eq!(frame.len(), 74);
         // Addresses, then protocol and length, then the segment without its sum.
         let sum: u32 = 2 * (0x2001 + 0x0db8)
             + 3

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use vcc_engine::{Action, FlowState, sys};
 
-use crate::ack;
+use crate::ack::ack_to_guest;
 use crate::frame::Frame;
 use crate::key::FlowKey;
 use crate::neighbours::Neighbours;
@@ -102,7 +102,7 @@ impl Emitter {
         to_guest: &mut Vec<Frame>,
     ) -> Unsent {
         let Some(neighbour) = self.neighbours.of(key) else { return Unsent(true) };
-        let frame = ack::to_guest(key, flow, neighbour);
+        let frame = ack_to_guest(key, flow, neighbour);
         to_guest.extend(std::iter::repeat_n(frame, copies.into()));
         Unsent(false)
     }

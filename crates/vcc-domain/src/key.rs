@@ -30,6 +30,11 @@ impl FlowKey {
         })
     }
 
+    /// Of the kernel's table.
+    pub fn from_raw(key: sys::vcc_key) -> Self {
+        FlowKey(key)
+    }
+
     /// The guest's end. IPv6's form of an IPv4 address is that IPv4 address.
     pub fn guest(&self) -> SocketAddr {
         SocketAddr::new(address(self.0.guest_addr), u16::from_be(self.0.guest_port))

@@ -31,6 +31,7 @@ mod testing;
 mod timer;
 mod wire;
 
+pub use ack::ack_to_guest;
 pub use counters::{Counters, Reason};
 pub use frame::{Checksum, Frame, Verdict};
 pub use key::FlowKey;

@@ -146,9 +146,11 @@ impl World {
     }
 
     fn window_ns(&mut self, network: &dyn Network) -> u64 {
-        let up = self.guests.iter().filter(|guest| guest.card().is_some_and(|card| card.is_up()));
         // For good: what guests have sent is on its way still when they have ended.
-        self.have_met |= up.count() >= 2;
+        if !self.have_met {
+            let is_up = |guest: &&Guest| guest.card().is_some_and(|card| card.is_up());
+            self.have_met = self.guests.iter().filter(is_up).count() >= 2;
+        }
         if self.have_met { network.lookahead_ns() } else { BOOT_WINDOW_NS }
     }
 

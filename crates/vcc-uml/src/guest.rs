@@ -174,7 +174,7 @@ impl Guest {
             }
             self.now_ns = now_ns;
             self.schedule.set_current_ns(now_ns);
-            let called = self.work(end_ns)?;
+            let called = self.work()?;
             if called {
                 // Whoever is interrupted runs.
                 self.wants_ns = Some(now_ns);
@@ -191,14 +191,14 @@ impl Guest {
 
     /// What the card has to do now; true if that interrupted the guest. Its leave to run is written
     /// before that, for it may look at once.
-    fn work(&mut self, end_ns: u64) -> Result<bool> {
+    fn work(&mut self) -> Result<bool> {
         let now_ns = self.now_ns;
         let doing = self.doing("work on the card of");
         let CardState::Connected(card) = &mut self.card else { return Ok(false) };
         if card.next_ns() > now_ns {
             return Ok(false);
         }
-        self.schedule.set_free_until_ns(now_ns.min(end_ns));
+        self.schedule.set_free_until_ns(now_ns);
         card.work(now_ns).doing(|| doing)
     }
 

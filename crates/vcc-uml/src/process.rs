@@ -58,14 +58,17 @@ impl Process {
     }
 
     pub fn last_lines(&self) -> String {
-        let console = self.console();
-        // Of a panic the words say more than the addresses behind them.
-        let lines: Vec<&str> =
-            console.lines().map(str::trim).filter(|line| !line.starts_with("[<")).collect();
-        match lines.len() {
-            0 => "(nothing)".into(),
-            count => lines[count.saturating_sub(LAST_LINES)..].join("\n"),
-        }
+        last_lines(self.console().lines())
+    }
+}
+
+/// The end of what a guest has printed, for the person who looks for what went wrong.
+pub fn last_lines<'a>(console: impl Iterator<Item = &'a str>) -> String {
+    // Of a panic the words say more than the addresses behind them.
+    let lines: Vec<&str> = console.map(str::trim).filter(|line| !line.starts_with("[<")).collect();
+    match lines.len() {
+        0 => "(nothing)".into(),
+        count => lines[count.saturating_sub(LAST_LINES)..].join("\n"),
     }
 }
 

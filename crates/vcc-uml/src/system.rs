@@ -13,6 +13,11 @@ pub(crate) fn check(status: libc::c_int) -> io::Result<libc::c_int> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
 }
 
+/// What a guest says or has is not what the protocol lets it.
+pub(crate) fn strange(what: impl ToString) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_string())
+}
+
 /// A directory that goes with the value.
 pub(crate) struct TempDir {
     path: PathBuf,

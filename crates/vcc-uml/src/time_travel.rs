@@ -8,39 +8,24 @@ use std::os::unix::net::UnixStream;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use crate::system::{memory_file, send_with_fds};
+use crate::numbered::numbered;
+use crate::system::{memory_file, send_with_fds, strange};
 
-/// UM_TIMETRAVEL_*, those that are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Op {
-    Ack = 0,
-    /// First of all; `time` is the guest's number.
-    Start = 1,
-    /// "I want to run at `time`."
-    Request = 2,
-    /// "I have nothing to do before the time that I requested."
-    Wait = 3,
-    Get = 4,
-    /// "My time is now `time`."
-    Update = 5,
-    Run = 6,
-    TimeOfDay = 8,
-}
-
-impl Op {
-    fn of(number: u32) -> Option<Self> {
-        const ALL: [Op; 8] = [
-            Op::Ack,
-            Op::Start,
-            Op::Request,
-            Op::Wait,
-            Op::Get,
-            Op::Update,
-            Op::Run,
-            Op::TimeOfDay,
-        ];
-        ALL.into_iter().find(|op| *op as u32 == number)
+numbered! {
+    /// UM_TIMETRAVEL_*, those that are used.
+    pub(crate) enum Op {
+        Ack = 0,
+        /// First of all; `time` is the guest's number.
+        Start = 1,
+        /// "I want to run at `time`."
+        Request = 2,
+        /// "I have nothing to do before the time that I requested."
+        Wait = 3,
+        Get = 4,
+        /// "My time is now `time`."
+        Update = 5,
+        Run = 6,
+        TimeOfDay = 8,
     }
 }
 
@@ -92,10 +77,8 @@ impl ClockLine {
             Err(error) => return Err(error),
         }
         let word = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
-        let op = Op::of(word(0)).ok_or_else(|| {
-            let what = format!("operation {} on its clock", word(0));
-            io::Error::new(io::ErrorKind::InvalidData, what)
-        })?;
+        let op = Op::of(word(0))
+            .ok_or_else(|| strange(format!("operation {} on its clock", word(0))))?;
         let time_ns = u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| bytes[8 + i]));
         Ok(Some(Message { op, seq: word(4), time_ns }))
     }

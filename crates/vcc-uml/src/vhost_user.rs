@@ -8,47 +8,26 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use crate::system::receive_with_fds;
+use crate::numbered::numbered;
+use crate::system::{receive_with_fds, strange};
 
-/// VHOST_USER_*: what the guest asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Request {
-    GetFeatures = 1,
-    SetFeatures = 2,
-    SetOwner = 3,
-    SetMemTable = 5,
-    SetVringNum = 8,
-    SetVringAddr = 9,
-    SetVringBase = 10,
-    GetVringBase = 11,
-    GetProtocolFeatures = 15,
-    SetProtocolFeatures = 16,
-    SetVringEnable = 18,
-    SetBackendFd = 21,
-    GetConfig = 24,
-    VringKick = 35,
-}
-
-impl Request {
-    fn of(number: u32) -> Option<Self> {
-        const ALL: [Request; 14] = [
-            Request::GetFeatures,
-            Request::SetFeatures,
-            Request::SetOwner,
-            Request::SetMemTable,
-            Request::SetVringNum,
-            Request::SetVringAddr,
-            Request::SetVringBase,
-            Request::GetVringBase,
-            Request::GetProtocolFeatures,
-            Request::SetProtocolFeatures,
-            Request::SetVringEnable,
-            Request::SetBackendFd,
-            Request::GetConfig,
-            Request::VringKick,
-        ];
-        ALL.into_iter().find(|request| *request as u32 == number)
+numbered! {
+    /// VHOST_USER_*: what the guest asks for.
+    pub(crate) enum Request {
+        GetFeatures = 1,
+        SetFeatures = 2,
+        SetOwner = 3,
+        SetMemTable = 5,
+        SetVringNum = 8,
+        SetVringAddr = 9,
+        SetVringBase = 10,
+        GetVringBase = 11,
+        GetProtocolFeatures = 15,
+        SetProtocolFeatures = 16,
+        SetVringEnable = 18,
+        SetBackendFd = 21,
+        GetConfig = 24,
+        VringKick = 35,
     }
 }
 
@@ -106,7 +85,6 @@ impl CardLine {
         let Some(fds) = self.read(&mut header)? else { return Ok(None) };
         let word = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|i| header[at + i]));
         let (number, flags, bytes) = (word(0), word(4), word(8) as usize);
-        let strange = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
         let request = Request::of(number)
             .ok_or_else(|| strange(format!("request {number} of vhost-user to its card")))?;
         if bytes > PAYLOAD_MAX_BYTES {

@@ -181,7 +181,7 @@ fn duplicate_acks_for_a_guest_that_waits() {
     assert_eq!(emitted.len(), 3);
     let waited_ns = talk.now_ns - quiet_since_ns;
     assert!((10 * NS_PER_MS..20 * NS_PER_MS).contains(&waited_ns), "{waited_ns}");
-    let expected = crate::ack::to_guest(
+    let expected = crate::ack::ack_to_guest(
         &talk.key(),
         talk.flow(),
         &sys::vcc_neighbour { guest_mac: GUEST_MAC, next_hop_mac: NEXT_HOP_MAC },

@@ -18,7 +18,7 @@ pub use tap::Tap;
 
 use crate::error::Result;
 use crate::fabric::{HostId, mac_of};
-pub(crate) use parameters::{quiet_ipv6, set_proxy};
+pub(crate) use parameters::{quiet_ipv6, set_proxy, tcp as tcp_parameters};
 use program::ethtool;
 pub(crate) use program::{ip_batch, tc_batch};
 use proxy::Outside;
@@ -145,14 +145,15 @@ impl Hosts {
 }
 
 fn address(family: Family, host: HostId) -> IpAddr {
-    let number = host as u16 + 1;
     match family {
-        Family::Ipv4 => {
-            let [high, low] = number.to_be_bytes();
-            Ipv4Addr::new(10, 77, high, low).into()
-        }
-        Family::Ipv6 => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, number).into(),
+        Family::Ipv4 => ipv4_address(host).into(),
+        Family::Ipv6 => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, host as u16 + 1).into(),
     }
+}
+
+pub(crate) fn ipv4_address(host: HostId) -> Ipv4Addr {
+    let [high, low] = (host as u16 + 1).to_be_bytes();
+    Ipv4Addr::new(10, 77, high, low)
 }
 
 /// The route that a guest's kernel makes of its address.

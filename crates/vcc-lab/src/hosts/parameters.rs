@@ -40,12 +40,17 @@ pub(super) fn set_guest(guest: &Netns, family: Family, spec: &HostSpec) -> Resul
 }
 
 fn set_tcp(namespace: &Netns, ecn: bool, sack: bool) -> Result<()> {
+    namespace.set(&tcp(ecn, sack))
+}
+
+/// Of TCP in every experiment, below /proc/sys/net.
+pub(crate) fn tcp(ecn: bool, sack: bool) -> [(&'static str, &'static str); 4] {
     let flag = |on: bool| if on { "1" } else { "0" };
-    namespace.set(&[
+    [
         ("ipv4/tcp_ecn", flag(ecn)),
         // RED drops SYNs, which are not ECT; a repeated SYN would then give ECN up.
         ("ipv4/tcp_ecn_fallback", "0"),
         ("ipv4/tcp_sack", flag(sack)),
         ("ipv4/tcp_no_metrics_save", "1"),
-    ])
+    ]
 }

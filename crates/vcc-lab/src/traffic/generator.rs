@@ -6,7 +6,7 @@ use super::senders::Senders;
 use super::{Plan, socket};
 use crate::emulator::Control;
 use crate::error::{Error, Result};
-use crate::fabric::{HostId, Window};
+use crate::fabric::Window;
 use crate::hosts::Hosts;
 use crate::system::{Epoll, become_realtime, now_ns};
 use socket2::Socket;
@@ -16,8 +16,6 @@ use std::net::SocketAddr;
 use vcc_traffic::agenda::Act;
 use vcc_traffic::flow::CHUNK_BYTES;
 
-/// Of the first listener of a receiver; each further one has the next.
-const PORT: u16 = 5001;
 /// Below the emulator, above everything else.
 const REALTIME_PRIORITY: i32 = 40;
 const LONGEST_SLEEP_NS: u64 = 10_000_000;
@@ -37,23 +35,19 @@ pub fn run(
     Ok(flows.into_iter().map(Flow::into_result).collect())
 }
 
-/// A receiver listens once for each congestion control: some, such as DCTCP, acknowledge in their
-/// own way, and what the receiver's end of a connection runs is what its listener runs.
 fn open_all(plan: &Plan, hosts: &Hosts) -> Result<Vec<Flow>> {
-    let mut listeners: BTreeMap<(HostId, &str), (Socket, SocketAddr)> = BTreeMap::new();
+    let mut listeners: BTreeMap<SocketAddr, Socket> = BTreeMap::new();
     let mut flows = Vec::with_capacity(plan.flows.len());
-    for (number, spec) in plan.flows.iter().enumerate() {
-        let name = spec.congestion_control.as_str();
-        let others = listeners.keys().filter(|(host, _)| *host == spec.receiver).count();
-        let (listener, to) = match listeners.entry((spec.receiver, name)) {
+    for (number, (spec, port)) in plan.flows.iter().zip(plan.ports()).enumerate() {
+        let to = SocketAddr::new(hosts.address(spec.receiver), port);
+        let listener = match listeners.entry(to) {
             Entry::Occupied(listener) => listener.into_mut(),
             Entry::Vacant(place) => {
-                let to = SocketAddr::new(hosts.address(spec.receiver), PORT + others as u16);
                 let guest = hosts.guest(spec.receiver);
-                place.insert((guest.inside(|| socket::listen(to, name))?, to))
+                place.insert(guest.inside(|| socket::listen(to, &spec.congestion_control))?)
             }
         };
-        flows.push(Flow::open(number, spec, hosts, listener, *to, plan.seed)?);
+        flows.push(Flow::open(number, spec, hosts, listener, to, plan.seed)?);
     }
     Ok(flows)
 }

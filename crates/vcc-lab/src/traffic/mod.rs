@@ -50,7 +50,28 @@ pub struct FlowSpec {
     pub leaves_at_ns: Option<u64>,
 }
 
+/// Of the first listener of a receiver; each further one has the next.
+const PORT: u16 = 5001;
+
 impl Plan {
+    /// Where each flow's receiver listens for it. A receiver listens once for each congestion
+    /// control: some, such as DCTCP, acknowledge in their own way, and what the receiver's end of a
+    /// connection runs is what its listener runs.
+    pub fn ports(&self) -> Vec<u16> {
+        let mut known: Vec<(HostId, &str)> = Vec::new();
+        let mut ports = Vec::new();
+        for flow in &self.flows {
+            let place = (flow.receiver, flow.congestion_control.as_str());
+            if !known.contains(&place) {
+                known.push(place);
+            }
+            let mut listeners = known.iter().filter(|(host, _)| *host == flow.receiver);
+            let number = listeners.position(|listener| *listener == place).unwrap_or(0);
+            ports.push(PORT + number as u16);
+        }
+        ports
+    }
+
     /// When so many phases have passed, since the start of the window.
     pub fn bound_ns(&self, phases: u64) -> u64 {
         self.measure().bound_ns(phases)

@@ -4,48 +4,43 @@ use crate::error::{Error, Result};
 use crate::run::Scenario;
 use crate::traffic::FlowResult;
 use crate::translate::Observation;
-use vcc_traffic::report::{PREFIX, ReceiverHalf, Report, SenderHalf};
-use vcc_uml::World;
-
-/// How much of a console is shown where something went wrong.
-const LAST_LINES: usize = 12;
+use vcc_traffic::report::{PREFIX, Report};
+use vcc_uml::{World, last_lines};
 
 /// The flows' results, put together from what both ends have printed.
 pub(super) fn flows(flows: usize, consoles: &[String]) -> Result<Vec<FlowResult>> {
-    let mut halves: Vec<(Option<SenderHalf>, Option<ReceiverHalf>)> = vec![(None, None); flows];
+    let (mut senders, mut receivers) = (vec![None; flows], vec![None; flows]);
     for (host, console) in consoles.iter().enumerate() {
         for report in reports(host, console)? {
-            let (flow, at) = match &report {
-                Report::Sender(half) => (half.flow, halves.get_mut(half.flow)),
-                Report::Receiver(half) => (half.flow, halves.get_mut(half.flow)),
+            match report {
+                Report::Sender(half) => put(&mut senders, host, half.flow, half)?,
+                Report::Receiver(half) => put(&mut receivers, host, half.flow, half)?,
                 Report::Error { problem } => {
                     return Err(Error::VirtualGuests(format!("host {}: {problem}", host + 1)));
                 }
-                Report::Pings(_) | Report::Whole { .. } => continue,
-            };
-            let Some((sender, receiver)) = at else {
-                let what = format!("host {} reports of flow {flow} of {flows}", host + 1);
-                return Err(Error::VirtualGuests(what));
-            };
-            match report {
-                Report::Sender(half) => *sender = Some(half),
-                Report::Receiver(half) => *receiver = Some(half),
-                _ => {}
+                Report::Pings(_) | Report::Whole { .. } => {}
             }
         }
     }
-    let whole = halves.into_iter().enumerate().map(|(flow, halves)| match halves {
+    let whole = senders.into_iter().zip(receivers).enumerate().map(|(flow, ends)| match ends {
         (Some(sender), Some(receiver)) => Ok(FlowResult::of(sender, receiver)),
         _ => Err(Error::VirtualGuests(format!("nobody reports of an end of flow {flow}"))),
     });
     whole.collect()
 }
 
+/// What a host reports of an end of this flow.
+fn put<T>(ends: &mut [Option<T>], host: usize, flow: usize, half: T) -> Result<()> {
+    let flows = ends.len();
+    let none = || format!("host {} reports of flow {flow} of {flows}", host + 1);
+    *ends.get_mut(flow).ok_or_else(|| Error::VirtualGuests(none()))? = Some(half);
+    Ok(())
+}
+
 /// All that a guest reports, if it is whole.
 fn reports(host: usize, console: &str) -> Result<Vec<Report>> {
     let failed = |why: String| {
-        let lines: Vec<&str> = console.lines().filter(|line| !line.starts_with(PREFIX)).collect();
-        let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+        let last = last_lines(console.lines().filter(|line| !line.starts_with(PREFIX)));
         Error::VirtualGuests(format!("host {}: {why}; its console ends with:\n{last}", host + 1))
     };
     let reports = console.lines().filter_map(Report::from_line);

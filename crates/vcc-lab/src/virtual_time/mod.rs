@@ -13,7 +13,7 @@ pub use network::FrameLog;
 
 use crate::emulator::{EmulatorReport, Lateness};
 use crate::error::{Error, Result};
-use crate::fabric::{Fabric, Window, mac_of};
+use crate::fabric::{Fabric, mac_of};
 use crate::interrupt;
 use crate::run::{RunData, Scenario};
 use network::LoggedFabric;
@@ -88,7 +88,7 @@ pub fn run_once(
     let mut world = World::boot(kernel, AGENT, specs, &watch).map_err(guests)?;
     let mut tell = |moment: &Moment| {
         // Virtual and wall time pass at a steady rate once the flows are under way.
-        let done = moment.virtual_ns as f64 / timeline.ends_at_ns as f64;
+        let done = moment.virtual_ns as f64 / timeline.window.end_ns as f64;
         tick(begin.elapsed().as_secs_f64() * (1.0 - done).max(0.0) / done.max(0.01));
     };
     world.run(&mut network, &watch, &mut tell).map_err(guests)?;
@@ -113,14 +113,4 @@ pub fn run_once(
         translated,
         frame_log: Some(log),
     })
-}
-
-/// When what happens, from the guests' start.
-impl Timeline {
-    fn of(scenario: &Scenario) -> Self {
-        let connected_ns = plan::connects_at_ns(scenario.guests.len());
-        let start_ns = connected_ns + scenario.warm_up_ns;
-        let end_ns = start_ns + scenario.measured_ns;
-        Self { begin_ns: connected_ns, window: Window { start_ns, end_ns }, ends_at_ns: end_ns }
-    }
 }

@@ -2,10 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::fabric::{HostId, Topology, Window, mac_of};
-use crate::hosts::{Family, HostSpec};
+use crate::hosts::{Family, HostSpec, ipv4_address, tcp_parameters};
 use crate::run::Scenario;
-use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use vcc_traffic::plan::{
     FlowToReceive, FlowToSend, GuestPlan, Listener, Measure, Neighbour, Network, Sysctl,
 };
@@ -13,8 +12,6 @@ use vcc_traffic::random::mix;
 
 const DEVICE: &str = "eth0";
 const PREFIX_BITS: u8 = 16;
-/// Of the first listener of a receiver; each further one has the next.
-const PORT: u16 = 5001;
 /// Of the first flow, at its sender; by it the receiver knows the flow.
 const FROM_PORT: u16 = 20_000;
 /// Guests have booted long before this.
@@ -29,12 +26,20 @@ const BEGIN_WITHIN_NS: u64 = 10_000_000;
 pub(super) struct Timeline {
     /// All flows are connected.
     pub begin_ns: u64,
+    /// The guests end with it.
     pub window: Window,
-    pub ends_at_ns: u64,
+}
+
+impl Timeline {
+    pub fn of(scenario: &Scenario) -> Self {
+        let begin_ns = connects_at_ns(scenario.guests.len());
+        let start_ns = begin_ns + scenario.warm_up_ns;
+        Self { begin_ns, window: Window { start_ns, end_ns: start_ns + scenario.measured_ns } }
+    }
 }
 
 /// When the flow with this number connects.
-pub(super) fn connects_at_ns(flow: usize) -> u64 {
+fn connects_at_ns(flow: usize) -> u64 {
     FIRST_CONNECT_NS + flow as u64 * CONNECT_EVERY_NS
 }
 
@@ -61,7 +66,7 @@ pub(super) fn plans(
         receives: Vec::new(),
         pings: Vec::new(),
         measure,
-        ends_at_ns: timeline.ends_at_ns,
+        ends_at_ns: timeline.window.end_ns,
     };
     let mut plans: Vec<GuestPlan> = hosts.iter().enumerate().map(plan).collect();
     add_flows(&mut plans, scenario, topology, timeline, seed);
@@ -86,36 +91,29 @@ pub(super) fn refuse(scenario: &Scenario, hosts: &[HostSpec]) -> Result<()> {
 fn network(host: HostId, spec: &HostSpec) -> Network {
     let neighbours = spec.peers.iter();
     let neighbours =
-        neighbours.map(|&peer| Neighbour { address: address(peer), mac: mac_of(peer) });
+        neighbours.map(|&peer| Neighbour { address: ipv4_address(peer), mac: mac_of(peer) });
     Network {
         device: DEVICE.into(),
-        address: address(host),
+        address: ipv4_address(host),
         prefix_bits: PREFIX_BITS,
         neighbours: neighbours.collect(),
         tso: spec.tso,
     }
 }
 
-fn address(host: HostId) -> Ipv4Addr {
-    let [high, low] = (host as u16 + 1).to_be_bytes();
-    Ipv4Addr::new(10, 77, high, low)
-}
-
 /// As the live lab's guests have them; buffers are those of a machine with more memory.
 fn sysctls(spec: &HostSpec) -> Vec<Sysctl> {
-    let flag = |on: bool| if on { "1" } else { "0" };
-    let mut all: Vec<(&str, String)> = vec![
-        ("net/ipv4/tcp_ecn", flag(spec.ecn).into()),
-        ("net/ipv4/tcp_ecn_fallback", "0".into()),
-        ("net/ipv4/tcp_sack", flag(spec.sack).into()),
-        ("net/ipv4/tcp_no_metrics_save", "1".into()),
-        ("net/ipv4/tcp_rmem", "4096 131072 6291456".into()),
-        ("net/ipv4/tcp_wmem", "4096 131072 4194304".into()),
+    let tcp = tcp_parameters(spec.ecn, spec.sack).map(|(name, value)| (name, value.to_owned()));
+    let buffers = [
+        ("ipv4/tcp_rmem", "4096 131072 6291456".to_owned()),
+        ("ipv4/tcp_wmem", "4096 131072 4194304".to_owned()),
     ];
-    if let Some(rto_min_ms) = spec.limits.rto_min_ms {
-        all.push(("net/ipv4/tcp_rto_min_us", (u64::from(rto_min_ms) * 1000).to_string()));
-    }
-    all.into_iter().map(|(path, value)| Sysctl { path: path.into(), value }).collect()
+    let rto_min = spec
+        .limits
+        .rto_min_ms
+        .map(|rto_min_ms| ("ipv4/tcp_rto_min_us", (u64::from(rto_min_ms) * 1000).to_string()));
+    let all = tcp.into_iter().chain(buffers).chain(rto_min);
+    all.map(|(name, value)| Sysctl { path: format!("net/{name}"), value }).collect()
 }
 
 /// Flows that begin together do so within a few round trips of each other, by chance, as they do
@@ -126,8 +124,6 @@ fn begin_ns(timeline: &Timeline, seed: u64, flow: usize) -> u64 {
     timeline.begin_ns + mix(seed ^ mix(flow as u64 + 1)) % within_ns
 }
 
-/// A receiver listens once for each congestion control, as in the live lab: what its end of a
-/// connection runs is what its listener runs.
 fn add_flows(
     plans: &mut [GuestPlan],
     scenario: &Scenario,
@@ -135,21 +131,19 @@ fn add_flows(
     timeline: &Timeline,
     seed: u64,
 ) {
-    let mut ports: BTreeMap<(HostId, String), u16> = BTreeMap::new();
-    for (flow, spec) in scenario.plan(topology, seed).flows.into_iter().enumerate() {
-        let place = (spec.receiver, spec.congestion_control.clone());
-        let others = ports.keys().filter(|(host, _)| *host == spec.receiver).count() as u16;
+    let plan = scenario.plan(topology, seed);
+    let ports = plan.ports();
+    for (flow, (spec, port)) in plan.flows.into_iter().zip(ports).enumerate() {
         let listeners = &mut plans[spec.receiver].listeners;
-        let port = *ports.entry(place).or_insert_with(|| {
+        if listeners.iter().all(|listener| listener.port != port) {
             let congestion_control = spec.congestion_control.clone();
-            listeners.push(Listener { port: PORT + others, congestion_control });
-            PORT + others
-        });
+            listeners.push(Listener { port, congestion_control });
+        }
         let from_port = FROM_PORT + flow as u16;
         let start_ns = timeline.window.start_ns;
         plans[spec.sender].sends.push(FlowToSend {
             flow,
-            to: SocketAddrV4::new(address(spec.receiver), port),
+            to: SocketAddrV4::new(ipv4_address(spec.receiver), port),
             from_port,
             congestion_control: spec.congestion_control,
             pattern: spec.pattern,

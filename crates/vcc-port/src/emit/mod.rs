@@ -1,7 +1,6 @@
 //! Segments of our own for the guest: the datapath decides, but only user space can make one where
 //! no segment passes.
 
-mod frame;
 mod socket;
 
 use std::collections::VecDeque;
@@ -9,11 +8,12 @@ use std::fs::File;
 use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use vcc_engine::sys;
+use vcc_domain::{FlowKey, ack_to_guest};
+use vcc_engine::{FlowState, sys};
 
 use crate::datapath::Maps;
 use crate::device::Device;
-use crate::flows::{self, FlowId};
+use crate::flows;
 use crate::plain::{from_bytes, to_bytes};
 use crate::ring::{Ring, now_us};
 use crate::{Error, Result};
@@ -119,7 +119,7 @@ impl Emitter {
             self.emitted.unsent += u64::from(count);
             return Ok(0);
         };
-        let frame = frame::ack(&FlowId::of_key(key), flow, &neighbour);
+        let frame = ack_to_guest(&FlowKey::from_raw(*key), &FlowState(*flow), &neighbour).bytes;
         let sent = (0..count).filter(|_| self.socket.send(&frame).is_ok()).count() as u64;
         self.emitted.unsent += u64::from(count) - sent;
         Ok(sent)

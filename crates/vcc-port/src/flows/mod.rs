@@ -3,9 +3,10 @@
 mod batch;
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use vcc_domain::FlowKey;
 use vcc_engine::{FlowState, sys};
 
 use crate::plain::{from_bytes, to_bytes};
@@ -26,22 +27,12 @@ pub struct FlowId {
 
 impl FlowId {
     pub(crate) fn key(&self) -> sys::vcc_key {
-        sys::vcc_key {
-            guest_addr: bytes(self.guest.ip()),
-            peer_addr: bytes(self.peer.ip()),
-            guest_port: self.guest.port().to_be(),
-            peer_port: self.peer.port().to_be(),
-            vlan: self.vlan.unwrap_or_default(),
-            reserved: 0,
-        }
+        *FlowKey::new(self.guest, self.peer, self.vlan).as_raw()
     }
 
     pub(crate) fn of_key(key: &sys::vcc_key) -> Self {
-        Self {
-            guest: SocketAddr::new(address(key.guest_addr), u16::from_be(key.guest_port)),
-            peer: SocketAddr::new(address(key.peer_addr), u16::from_be(key.peer_port)),
-            vlan: (key.vlan != 0).then_some(key.vlan),
-        }
+        let key = FlowKey::from_raw(*key);
+        Self { guest: key.guest(), peer: key.peer(), vlan: key.vlan() }
     }
 }
 
@@ -108,17 +99,6 @@ pub(crate) fn look_up(map: &MapHandle, key: &sys::vcc_key) -> Result<Option<sys:
     let Some(value) = value else { return Ok(None) };
     let entry: sys::vcc_entry_abi = from_bytes(&value).ok_or_else(|| Error::layout(DOING))?;
     Ok(Some(entry.flow))
-}
-
-fn bytes(address: IpAddr) -> [u8; 16] {
-    match address {
-        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
-        IpAddr::V6(v6) => v6.octets(),
-    }
-}
-
-fn address(bytes: [u8; 16]) -> IpAddr {
-    Ipv6Addr::from(bytes).to_canonical()
 }
 
 #[cfg(test)]

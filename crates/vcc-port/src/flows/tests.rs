@@ -1,4 +1,5 @@
 use std::collections::HashSet;
+use std::net::IpAddr;
 
 use libbpf_rs::{MapCore, MapFlags};
 

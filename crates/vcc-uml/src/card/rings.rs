@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use virtio_queue::{Queue, QueueT};
 use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
 
+use crate::system::strange;
 use crate::vhost_user::Asked;
 
 pub(super) const RECEIVE: usize = 0;
@@ -22,10 +23,6 @@ pub(super) struct Rings {
 struct Ring {
     queue: Queue,
     is_enabled: bool,
-}
-
-fn strange(what: impl ToString) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.to_string())
 }
 
 impl Rings {
