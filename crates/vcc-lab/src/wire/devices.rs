@@ -1,7 +1,9 @@
 //! Two guests of one hypervisor: veth, bridge, veth.
 
 use crate::error::Result;
-use crate::hosts::{Limits, Netns, Proxy, ip_batch, quiet_ipv6, set_proxy, tc_batch};
+use crate::hosts::{
+    Limits, Netns, Proxy, ip_batch, quiet_ipv6, set_proxy, tc_batch, tcp_parameters,
+};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 const GUEST_DEVICE: &str = "eth0";
@@ -56,12 +58,9 @@ impl Wire {
         };
         for namespace in wire.guests.iter().chain([&wire.hypervisor]) {
             quiet_ipv6(namespace)?;
-            namespace.set(&[
-                ("ipv4/tcp_sack", if sack { "1" } else { "0" }),
-                ("ipv4/tcp_no_metrics_save", "1"),
-                // A SYN cookie forgets most of what the SYN's options said.
-                ("ipv4/tcp_syncookies", "0"),
-            ])?;
+            namespace.set(&tcp_parameters(false, sack))?;
+            // A SYN cookie forgets most of what the SYN's options said.
+            namespace.set(&[("ipv4/tcp_syncookies", "0")])?;
         }
         let mut commands =
             "link add bridge type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n".to_owned();

@@ -1,8 +1,8 @@
 //! From a file to what can be run.
 
 use super::file::{self, File};
-use super::half::Times;
 use super::metrics;
+use super::pair::Times;
 use super::traffic::Demand;
 use crate::error::Error;
 use crate::experiment::locate::{Problem, Step, field};

@@ -21,7 +21,7 @@ pub struct Reading {
 }
 
 /// Between two readings.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usage {
     /// Of all CPUs together: what there was to be used.
     pub capacity_s: f64,
@@ -50,6 +50,15 @@ impl Usage {
 
     pub fn strangers_share(&self) -> f64 {
         self.strangers_s / self.capacity_s
+    }
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.capacity_s += other.capacity_s;
+        self.busy_s += other.busy_s;
+        self.own_s += other.own_s;
+        self.strangers_s += other.strangers_s;
     }
 }
 

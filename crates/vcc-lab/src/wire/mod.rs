@@ -1,8 +1,8 @@
 //! What a treatment of the guests' traffic costs in CPU: two guests of one hypervisor, without an
 //! emulated network between them, which would cost more than what is to be measured.
 //!
-//! Every run is a pair: the same traffic without the treatment and with it, one after the other on
-//! the same devices, so that what the machine does beside it favours neither.
+//! Every run is a pair: the same traffic without the treatment and with it, in turns, so that what
+//! the machine does beside it favours neither.
 
 mod connections;
 mod devices;
@@ -11,7 +11,9 @@ mod file;
 mod half;
 mod meter;
 mod metrics;
+mod pair;
 mod run;
+mod side;
 mod traffic;
 mod translated;
 

@@ -1,9 +1,10 @@
-//! Runs such an experiment: pairs of halves, until enough of them count.
+//! Runs such an experiment: pairs, until enough of them count.
 
 use super::devices::Wire;
 use super::experiment::{Case, Experiment};
-use super::half::{self, Half, Times};
+use super::half::Half;
 use super::metrics::{METRICS, Pair};
+use super::pair::{self, Times};
 use crate::emulator::LatenessSummary;
 use crate::error::{Error, Result};
 use crate::experiment::Stack;
@@ -11,7 +12,7 @@ use crate::report::{CaseReport, Figure, Machine, MetricReport, Report, RunReport
 use crate::run::{Backend, Event, Progress, RunOptions, chosen};
 use crate::{interrupt, system};
 
-/// Making devices and connections, for both halves.
+/// Making devices and connections, for both sides.
 const OVERHEAD_S: f64 = 2.0;
 
 /// Everything that it makes is gone when this returns, also after Ctrl-C.
@@ -27,12 +28,13 @@ pub fn run(
     // What has no emulated link has no paper's stack to be compared with.
     let stack = options.stack.unwrap_or(Stack::Modern);
     let runs = options.runs.unwrap_or(schedule.runs);
+    let times = Times::from(&schedule);
+    let pairs_s = |case: &&Case| f64::from(runs) * pair_s(times, case);
     let mut runner = Runner {
-        times: Times::from(&schedule),
-        pair_s: 2.0 * (schedule.warm_up_s + schedule.measured_s) + OVERHEAD_S,
+        times,
         stack,
         runs,
-        runs_left: cases.len() as u32 * runs,
+        later_s: cases.iter().map(pairs_s).sum(),
         seed: options.seed,
         progress,
     };
@@ -66,13 +68,16 @@ pub fn run(
     })
 }
 
+fn pair_s(times: Times, case: &Case) -> f64 {
+    times.of_pair(case).as_secs_f64() + OVERHEAD_S
+}
+
 struct Runner<'a> {
     times: Times,
-    /// What a pair takes.
-    pair_s: f64,
     stack: Stack,
     runs: u32,
-    runs_left: u32,
+    /// What the cases after this one take.
+    later_s: f64,
     seed: u64,
     progress: &'a mut dyn Progress,
 }
@@ -80,21 +85,19 @@ struct Runner<'a> {
 impl Runner<'_> {
     /// Repeats a case until enough runs count, or as many again did not.
     fn case(&mut self, case: &Case) -> Result<CaseReport> {
-        let wire = Wire::create(self.stack == Stack::Modern)?;
+        let wire = || Wire::create(self.stack == Stack::Modern);
+        let wires = [wire()?, wire()?];
+        self.later_s -= f64::from(self.runs) * pair_s(self.times, case);
         let mut runs: Vec<RunReport> = Vec::new();
         let mut valid = 0;
         for attempt in 0..2 * self.runs {
             if valid == self.runs {
                 break;
             }
-            let run = self.pair(&wire, case, attempt, valid + 1)?;
-            if run.valid {
-                valid += 1;
-                self.runs_left -= 1;
-            }
+            let run = self.pair(&wires, case, attempt, valid + 1)?;
+            valid += u32::from(run.valid);
             runs.push(run);
         }
-        self.runs_left -= self.runs - valid;
         let metrics = METRICS.iter().filter_map(|(name, ..)| {
             let counted = runs.iter().filter(|run| run.valid);
             let values: Vec<f64> =
@@ -112,26 +115,21 @@ impl Runner<'_> {
         })
     }
 
-    fn pair(&mut self, wire: &Wire, case: &Case, attempt: u32, run: u32) -> Result<RunReport> {
-        let half_s = self.pair_s / 2.0;
-        let later_s = f64::from(self.runs_left.saturating_sub(1)) * self.pair_s;
-        let mut half = |treatment, halves_left: f64| {
-            let (name, runs, progress) = (case.name.as_str(), self.runs, &mut *self.progress);
-            let half = half::run(wire, case, treatment, self.times, &mut |left_s| {
-                let left_s = left_s + halves_left * half_s + later_s;
-                progress.note(&Event::Tick { case: name, run, runs, left_s });
-            });
-            // Ctrl-C also ends the programs that a run starts; their complaints are no news.
-            if interrupt::is_pending() { Err(Error::Interrupted) } else { half }
-        };
-        // Every other pair the other way round: a machine that slows down favours neither.
-        let pair = if attempt % 2 == 0 {
-            let without = half(&case.without, 1.0)?;
-            Pair { without, with: half(&case.with, 0.0)? }
-        } else {
-            let with = half(&case.with, 1.0)?;
-            Pair { without: half(&case.without, 0.0)?, with }
-        };
+    fn pair(
+        &mut self,
+        wires: &[Wire; 2],
+        case: &Case,
+        attempt: u32,
+        run: u32,
+    ) -> Result<RunReport> {
+        let (name, runs, progress) = (case.name.as_str(), self.runs, &mut *self.progress);
+        let later_s = self.later_s + f64::from(runs - run) * pair_s(self.times, case);
+        let pair = pair::run(wires, case, self.times, attempt, &mut |left_s| {
+            let left_s = left_s + later_s;
+            progress.note(&Event::Tick { case: name, run, runs, left_s });
+        });
+        // Ctrl-C also ends the programs that a run starts; their complaints are no news.
+        let pair = if interrupt::is_pending() { Err(Error::Interrupted) } else { pair }?;
         let report = report(&pair, self.seed);
         self.progress.note(&Event::Done {
             case: &case.name,

@@ -7,6 +7,8 @@ use socket2::Socket;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// One read, and one write of a flow that always has data.
 const CHUNK_BYTES: usize = 128 * 1024;
@@ -28,6 +30,15 @@ impl Demand {
         })
     }
 
+    /// Until every flow has had its turn. The first burst of a connection is not like those after
+    /// it: what it needs is in no cache yet, and its window is still small.
+    pub fn first_turns(self) -> Duration {
+        match self {
+            Self::Bulk => Duration::ZERO,
+            Self::Bursts { every_ns, .. } => Duration::from_nanos(every_ns),
+        }
+    }
+
     /// Of all flows; none where it is without bounds.
     pub fn bytes_per_s(self, flows: usize) -> Option<f64> {
         match self {
@@ -44,11 +55,32 @@ impl Demand {
 pub struct Progress {
     stop: AtomicBool,
     received_bytes: AtomicU64,
+    /// Whether the sender may send now.
+    is_on: Mutex<bool>,
+    has_changed: Condvar,
 }
 
 impl Progress {
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+        self.set_turn(true);
+    }
+
+    pub fn set_turn(&self, is_on: bool) {
+        *self.is_on.lock().unwrap_or_else(PoisonError::into_inner) = is_on;
+        self.has_changed.notify_all();
+    }
+
+    /// Returns at once in its turn; else when that begins, and how long it has waited.
+    fn await_turn_ns(&self) -> u64 {
+        let is_on = self.is_on.lock().unwrap_or_else(PoisonError::into_inner);
+        if *is_on {
+            return 0;
+        }
+        let begin_ns = now_ns();
+        let waited = self.has_changed.wait_while(is_on, |is_on| !*is_on);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        now_ns() - begin_ns
     }
 
     pub fn is_stopped(&self) -> bool {
@@ -74,6 +106,7 @@ fn send_bulk(sockets: &[Socket], progress: &Progress) -> Result<()> {
     let mut epoll = watch(sockets, libc::EPOLLOUT)?;
     let chunk = vec![0; CHUNK_BYTES];
     while !progress.is_stopped() {
+        progress.await_turn_ns();
         for number in epoll.wait(LONGEST_SLEEP_NS)? {
             write(&sockets[number], &chunk, progress)?;
         }
@@ -105,9 +138,11 @@ impl<'a> Sender<'a> {
 
     fn send_bursts(&mut self, every_ns: u64, progress: &Progress) -> Result<()> {
         let flows = self.sockets.len() as u64;
-        let start_ns = now_ns();
+        let mut start_ns = now_ns();
         let mut next = 0;
         while !progress.is_stopped() {
+            // Only the time of its turns counts.
+            start_ns += progress.await_turn_ns();
             let due_ns = start_ns + due_after_ns(next, flows, every_ns);
             let left_ns = due_ns.saturating_sub(now_ns());
             if left_ns == 0 {
@@ -211,5 +246,7 @@ mod tests {
         let paper = Demand::Bursts { bytes: 131_072, every_ns: 100_000_000 };
         assert_eq!(paper.bytes_per_s(100), Some(131_072_000.0));
         assert_eq!(Demand::Bulk.bytes_per_s(100), None);
+        assert_eq!(paper.first_turns(), Duration::from_millis(100));
+        assert_eq!(Demand::Bulk.first_turns(), Duration::ZERO);
     }
 }

@@ -1,0 +1,144 @@
+//! The same traffic without a treatment and with it, in turns: all connections of both sides are
+//! there all the time, each over devices of its own, and now the one side sends, now the other. So
+//! both meet the same machine, whose speed drifts by more than what is to be measured.
+
+use super::devices::Wire;
+use super::experiment::Case;
+use super::half::Half;
+use super::metrics::Pair;
+use super::side::{Running, Side, StopOnDrop};
+use crate::error::{Error, Result};
+use crate::interrupt;
+use crate::system::now_ns;
+use std::thread;
+use std::time::Duration;
+
+const TICK: Duration = Duration::from_millis(100);
+/// About so long is a turn.
+const TURN: Duration = Duration::from_secs(2);
+/// Before it is measured: what the other side left on its way has arrived, and this side's is under
+/// way.
+const SETTLE: Duration = Duration::from_millis(200);
+
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// After the first turn of every flow.
+    pub warm_up: Duration,
+    /// Of each side, in all of its turns.
+    pub measured: Duration,
+}
+
+impl Times {
+    fn turns(&self) -> u32 {
+        (self.measured.as_secs_f64() / TURN.as_secs_f64()).round().max(1.0) as u32
+    }
+
+    fn turn(&self) -> Duration {
+        self.measured / self.turns()
+    }
+
+    /// Of one side of this case, until it is measured.
+    fn before(&self, case: &Case) -> Duration {
+        case.demand.first_turns() + self.warm_up
+    }
+
+    /// Of both sides of this case, once they are connected.
+    pub fn of_pair(&self, case: &Case) -> Duration {
+        2 * (self.before(case) + self.turns() * SETTLE + self.measured)
+    }
+}
+
+/// `number` is that of the pair: every other one begins with the other side. `tick` is told how
+/// many seconds are left.
+pub fn run(
+    wires: &[Wire; 2],
+    case: &Case,
+    times: Times,
+    number: u32,
+    tick: &mut dyn FnMut(f64),
+) -> Result<Pair> {
+    let [first, second] = wires;
+    let sides = [Side::treat(first, case, &case.without)?, Side::treat(second, case, &case.with)?];
+    thread::scope(|scope| {
+        let stop = StopOnDrop(&sides);
+        // One after the other: connections are made with all CPUs.
+        let running = [sides[0].start(scope)?, sides[1].start(scope)?];
+        let mut clock = Clock { left: times.of_pair(case), running: &running, tick };
+        let pair = take_turns(&running, case, times, number, &mut clock);
+        drop(stop);
+        let [without, with] = running.map(Running::join);
+        without?;
+        with?;
+        // A thread that ends without a word has been told to.
+        pair?.ok_or(Error::Interrupted)
+    })
+}
+
+/// None if a thread has ended.
+fn take_turns(
+    running: &[Running<'_>; 2],
+    case: &Case,
+    times: Times,
+    number: u32,
+    clock: &mut Clock<'_>,
+) -> Result<Option<Pair>> {
+    for side in running {
+        side.set_turn(true);
+        if !clock.wait(times.before(case))? {
+            return Ok(None);
+        }
+        side.set_turn(false);
+    }
+    let mut halves = [Half::default(), Half::default()];
+    for turn in 0..times.turns() {
+        // Every other time the other way round: a machine that slows down favours neither.
+        let first = ((turn + number) % 2) as usize;
+        for index in [first, 1 - first] {
+            let side = &running[index];
+            side.set_turn(true);
+            if !clock.wait(SETTLE)? {
+                return Ok(None);
+            }
+            let start = side.mark()?;
+            if !clock.wait(times.turn())? {
+                return Ok(None);
+            }
+            halves[index].add(&start, &side.mark()?);
+            side.set_turn(false);
+        }
+    }
+    for (side, half) in running.iter().zip(&mut halves) {
+        half.doubts = side.doubts(half)?;
+    }
+    let [without, with] = halves;
+    Ok(Some(Pair { without, with }))
+}
+
+/// Waits, and tells how long it will still have to.
+struct Clock<'a> {
+    left: Duration,
+    running: &'a [Running<'a>; 2],
+    tick: &'a mut dyn FnMut(f64),
+}
+
+impl Clock<'_> {
+    /// False, and at once, if a thread has ended: it says why when it is joined.
+    fn wait(&mut self, time: Duration) -> Result<bool> {
+        self.left = self.left.saturating_sub(time);
+        let end_ns = now_ns() + time.as_nanos() as u64;
+        loop {
+            let left = Duration::from_nanos(end_ns.saturating_sub(now_ns()));
+            if interrupt::is_pending() {
+                return Err(Error::Interrupted);
+            }
+            if self.running.iter().any(Running::has_ended) {
+                return Ok(false);
+            }
+            if left.is_zero() {
+                return Ok(true);
+            }
+            (self.tick)((left + self.left).as_secs_f64());
+            thread::sleep(left.min(TICK));
+        }
+    }
+}
