@@ -7,7 +7,7 @@ use crate::fabric::HostId;
 use crate::hosts::Hosts;
 use crate::system::now_ns;
 use crate::tracking::Tracking;
-use crate::traffic::Senders;
+use crate::traffic::{SenderView, Senders};
 use serde::Serialize;
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -125,8 +125,16 @@ pub struct Observation {
 
 /// The ports that vcc is attached to; dropping them detaches it.
 pub struct Ports {
-    ports: Vec<(HostId, IpAddr, Port)>,
+    ports: Vec<Watched>,
     look_every: Duration,
+}
+
+struct Watched {
+    host: HostId,
+    address: IpAddr,
+    /// The number of the flow that is looked at, if the host sends one.
+    flow: Option<usize>,
+    port: Port,
 }
 
 /// A shadow is compared with the guest all the time: a few times between acknowledgements.
@@ -135,7 +143,12 @@ const IN_THE_SHADOW: Duration = Duration::from_micros(200);
 const NOW_AND_THEN: Duration = Duration::from_millis(100);
 
 impl Ports {
-    pub fn attach(hosts: &Hosts, translations: &[(HostId, &Translation)]) -> Result<Self> {
+    /// `flow_of` says which of the flows that a host sends is to be watched.
+    pub fn attach(
+        hosts: &Hosts,
+        translations: &[(HostId, &Translation)],
+        flow_of: &dyn Fn(HostId) -> Option<usize>,
+    ) -> Result<Self> {
         let mut ports = Vec::new();
         let mut look_every = NOW_AND_THEN;
         for &(host, translation) in translations {
@@ -145,7 +158,7 @@ impl Ports {
             let port = namespace.inside(|| {
                 Port::attach(&device, &translation.options).map_err(|error| trouble(host, error))
             })?;
-            ports.push((host, hosts.address(host), port));
+            ports.push(Watched { host, address: hosts.address(host), flow: flow_of(host), port });
             look_every = look_every.min(translation.look_every());
         }
         Ok(Self { ports, look_every })
@@ -167,10 +180,9 @@ impl Ports {
     fn watch(&self, senders: &Senders, control: &Control) -> Result<Vec<Observation>> {
         let mut seen: Vec<Option<Observation>> = vec![None; self.ports.len()];
         while !control.is_stopped() && !self.ports.is_empty() {
-            for ((host, address, port), seen) in self.ports.iter().zip(&mut seen) {
-                // Hosts are numbered senders first; the others send nothing.
-                if senders.get(*host).is_some() {
-                    look(*host, *address, port, seen, senders, control)?;
+            for (watched, seen) in self.ports.iter().zip(&mut seen) {
+                if let Some(sender) = watched.flow.and_then(|flow| senders.get(flow)) {
+                    look(watched, seen, sender, control)?;
                 }
             }
             sleep(self.look_every);
@@ -184,16 +196,14 @@ fn trouble(host: HostId, problem: impl Display) -> Error {
 }
 
 fn look(
-    guest: HostId,
-    address: IpAddr,
-    port: &Port,
+    watched: &Watched,
     seen: &mut Option<Observation>,
-    senders: &Senders,
+    sender: &SenderView,
     control: &Control,
 ) -> Result<()> {
+    let &Watched { host: guest, address, ref port, .. } = watched;
     let window = control.window();
-    let (native, native_ns) = (senders.get(guest), now_ns());
-    let native = native.map(|sender| sender.state()).transpose()?;
+    let (native, native_ns) = (sender.state()?, now_ns());
     let flows = port
         .flows()
         .map_err(|error| trouble(guest, format_args!("its flows cannot be read: {error}")))?;
@@ -215,10 +225,8 @@ fn look(
         seen.cwnd_errors.push((cwnd_bytes - flight_bytes).abs() / flight_bytes);
     }
     let since_start_us = |at_ns: u64| (at_ns - window.start_ns) / 1000;
-    if let Some(native) = native {
-        seen.tracking.note_native(since_start_us(native_ns), native);
-        seen.tracking.note_ours(since_start_us(ours_ns), state.snd_una, state.cc.cwnd_segs);
-    }
+    seen.tracking.note_native(since_start_us(native_ns), native);
+    seen.tracking.note_ours(since_start_us(ours_ns), state.snd_una, state.cc.cwnd_segs);
     Ok(())
 }
 

@@ -11,7 +11,7 @@ pub(super) fn setup(source: &str, case: usize) -> Result<Setup, Error> {
     let mut document = DeTable::parse(source)?.into_inner();
     let mut change = case_table(&mut document, case);
     let mut setup = DeTable::new();
-    for name in ["network", "receivers", "guests"] {
+    for name in ["network", "receivers", "guests", "flows"] {
         let (base, change) = (take(&mut document, name), take(&mut change, name));
         let (key, value) = match (base, change) {
             (Some((key, mut value)), Some((_, change))) => {
@@ -62,7 +62,7 @@ fn lay_over<'a>(base: &mut Spanned<DeValue<'a>>, change: Spanned<DeValue<'a>>) {
     }
 }
 
-/// The groups of guests are a list of tables, changed by their names.
+/// The groups of guests and of flows are lists of tables, changed by their names.
 fn lay_over_named<'a>(groups: &mut DeArray<'a>, change: Spanned<DeValue<'a>>) {
     let DeValue::Table(mut changes) = change.into_inner() else { return };
     for group in groups.iter_mut() {

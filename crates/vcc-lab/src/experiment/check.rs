@@ -3,6 +3,7 @@
 use super::file::{File, MetricSpec};
 use super::locate::{Problem, Step, field};
 use crate::measure;
+use crate::traffic::Pattern;
 
 type Checked = Result<(), Problem>;
 
@@ -13,6 +14,7 @@ pub(super) fn check(file: &File) -> Checked {
         return Err(Problem::new(field!["id"], text));
     }
     check_duration(file)?;
+    check_flows(file)?;
     for (index, metric) in file.metrics.iter().enumerate() {
         check_metric(file, metric, &|name| field!["metrics", index, name])?;
     }
@@ -37,11 +39,37 @@ fn check_duration(file: &File) -> Checked {
     wrong.map_or(Ok(()), |(at, _)| Err(Problem::new(at, "must be more than 0")))
 }
 
+/// A guest's own flow is not there beside others.
+fn check_flows(file: &File) -> Checked {
+    if file.flows.is_empty() {
+        return Ok(());
+    }
+    for (index, group) in file.flows.iter().enumerate() {
+        if file.flows[..index].iter().any(|other| other.name == group.name) {
+            let text = format!("two groups of flows are called '{}'", group.name);
+            return Err(Problem::new(field!["flows", index, "name"], text));
+        }
+    }
+    for (index, group) in file.guests.iter().enumerate() {
+        let said =
+            [("traffic", group.traffic != Pattern::default()), ("phases", group.phases.is_some())];
+        if let Some((name, _)) = said.into_iter().find(|(_, is_said)| *is_said) {
+            let text = "is said in [[flows]] where there are any";
+            return Err(Problem::new(field!["guests", index, name], text));
+        }
+    }
+    Ok(())
+}
+
 fn check_metric(file: &File, metric: &MetricSpec, at: &dyn Fn(&str) -> Vec<Step>) -> Checked {
     for (field, group) in [("of", &metric.of), ("over", &metric.over)] {
         let Some(name) = group else { continue };
-        if !file.guests.iter().any(|group| group.name == *name) {
-            return Err(Problem::new(at(field), format!("there is no group of guests '{name}'")));
+        if !file.flow_groups().any(|group| group == name) {
+            let text = match file.flows.is_empty() {
+                true => format!("there is no group of guests '{name}'"),
+                false => format!("there is no group of flows '{name}'"),
+            };
+            return Err(Problem::new(at(field), text));
         }
     }
     let phases = file.duration.phases.get();

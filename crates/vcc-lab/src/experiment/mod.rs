@@ -3,6 +3,7 @@
 mod change;
 mod check;
 mod file;
+mod flows;
 pub(crate) mod locate;
 mod resolve;
 
@@ -98,9 +99,9 @@ impl Experiment {
         Plot { kind: plot.kind, metric: plot.metric, x: plot.x }
     }
 
-    /// Names of the groups of guests, in the order of [`Case`]'s numbers for them.
+    /// Names of the groups of flows, in the order of [`Case`]'s numbers for them.
     pub fn groups(&self) -> Vec<&str> {
-        self.file.guests.iter().map(|group| group.name.as_str()).collect()
+        self.file.flow_groups().collect()
     }
 
     pub fn schedule(&self, quick: bool) -> Schedule {
@@ -124,20 +125,16 @@ impl Experiment {
     ) -> Result<Scenario> {
         let observe = &self.file.observe;
         let us = |interval: Option<IntervalUs>| interval.map(IntervalUs::get);
-        let phases = self.file.duration.phases.get();
         let mut guests = Vec::new();
-        for (number, group) in case.groups.iter().enumerate() {
+        for group in &case.groups {
             self.check_proxy(case, group)?;
             let place = field!["cases", case.spec, "guests", &group.name, "vcc"];
             let guest = Guest {
-                group: number,
-                pattern: group.traffic,
                 ecn: group.ecn,
                 tso: group.tso,
                 congestion_control: kernel_name(&group.congestion_control),
                 limits: limits(group),
                 proxy: group.proxy.as_deref().map(kernel_name),
-                phases: group.phases.map_or(0..phases, |[from, to]| from - 1..to),
                 translation: self.translation(&group.vcc, place)?,
             };
             guests.extend((0..group.count.get()).map(|_| guest.clone()));
@@ -149,13 +146,14 @@ impl Experiment {
             family: self.file.family,
             sack: stack == Stack::Modern,
             guests,
+            flows: case.flows.clone(),
             receivers: Receivers {
                 ecn: case.receivers.ecn,
                 translation: self.translation(&case.receivers.vcc, place)?,
             },
             warm_up_ns: (schedule.warm_up_s * 1e9) as u64,
             measured_ns: (schedule.measured_s * 1e9) as u64,
-            phases,
+            phases: self.file.duration.phases.get(),
             window_every_us: us(observe.windows_every_us),
             goodput_every_us: us(observe.goodput_every_us),
             watch: Watch {

@@ -1,10 +1,14 @@
 //! From a file to its cases: changes applied, mixes multiplied out, everything checked.
 
 use super::change;
-use super::file::{Count, Expectation, File, Group, Network, Receivers, Setup, Vcc, VccMode};
+use super::file::{
+    Count, Expectation, File, FlowGroup, Group, Network, Receivers, Setup, Vcc, VccMode,
+};
+use super::flows::{self, Hosts};
 use super::locate::{Problem, Step, field};
-use crate::fabric::{NetworkSpec, QueueSpec};
+use crate::fabric::{MemorySpec, NetworkSpec, QueueSpec, Tiers};
 use crate::hosts::HostForm;
+use crate::run::Flow;
 use std::collections::BTreeMap;
 
 type Checked<T> = Result<T, Problem>;
@@ -19,6 +23,7 @@ pub struct Case {
     pub(crate) network: NetworkSpec,
     /// In the order of the file, with as many guests as the case has of each.
     pub(crate) groups: Vec<Group>,
+    pub(crate) flows: Vec<Flow>,
     pub(crate) receivers: Receivers,
     pub(crate) goodput_floor: f64,
     pub(crate) expect: BTreeMap<String, Expectation>,
@@ -29,14 +34,6 @@ pub struct Case {
     suffix: String,
 }
 
-impl Case {
-    /// The group of each guest, by the guests' numbers.
-    pub(crate) fn group_of_each(&self) -> impl Iterator<Item = usize> {
-        let groups = self.groups.iter().enumerate();
-        groups.flat_map(|(number, group)| (0..group.count.get()).map(move |_| number))
-    }
-}
-
 pub(super) fn cases(file: &File, source: &str) -> Checked<Vec<Case>> {
     let mut all = Vec::new();
     for (index, spec) in file.cases.iter().enumerate() {
@@ -44,6 +41,11 @@ pub(super) fn cases(file: &File, source: &str) -> Checked<Vec<Case>> {
         if let Some(name) = spec.guests.keys().find(|name| !has_group(file, name)) {
             let text = format!("there is no group of guests '{name}'");
             return Err(Problem::new(under(&at, &["guests".into(), name.into()]), text));
+        }
+        let has_flows = |name: &str| file.flows.iter().any(|group| group.name == name);
+        if let Some(name) = spec.flows.keys().find(|name| !has_flows(name)) {
+            let text = format!("there is no group of flows '{name}'");
+            return Err(Problem::new(under(&at, &["flows".into(), name.into()]), text));
         }
         let setup = change::setup(source, index)?;
         if spec.mixes.is_empty() {
@@ -79,25 +81,32 @@ fn has_group(file: &File, name: &str) -> bool {
 fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case> {
     let spec = &file.cases[index];
     let at = field!["cases", index];
-    let Setup { network, receivers, mut guests } = setup;
+    let Setup { network, receivers, mut guests, flows: flow_groups } = setup;
     for (group, count) in guests.iter_mut().zip(mix) {
         group.count = *count;
     }
     for group in &guests {
-        check_group(file, group, &under(&at, &["guests".into(), (&group.name).into()]))?;
+        check_form(file, &group.vcc, &under(&at, &["guests".into(), (&group.name).into()]))?;
     }
     check_form(file, &receivers.vcc, &under(&at, &["receivers".into()]))?;
-    let senders: u32 = guests.iter().map(|group| group.count.get()).sum();
-    if !(1..=MOST_GUESTS).contains(&senders) {
-        let text = format!("has {senders} guests: it must have 1 to {MOST_GUESTS}");
+    let count: u32 = guests.iter().map(|group| group.count.get()).sum();
+    if !(1..=MOST_GUESTS).contains(&count) {
+        let text = format!("has {count} guests: it must have 1 to {MOST_GUESTS}");
         return Err(Problem::new(at, text));
     }
+    let mut network = build_network(file, &network, count as usize, &at)?;
+    let peers = network.build().peers;
+    let hosts = Hosts { groups: &guests, peers: &peers, phases: file.duration.phases.get() };
+    let flows = case_flows(file, &hosts, &flow_groups, index)?;
+    network.busiest = flows::busiest(&flows, count as usize);
+    check_shadows(&guests, &flows, &at)?;
     let suffix: String = mix.iter().map(|count| format!("-{}", count.get())).collect();
     let first_count = mix.first().map_or(0, |count| count.get());
     Ok(Case {
         name: format!("{}{suffix}", spec.name),
-        network: build_network(file, &network, senders as usize, &at)?,
+        network,
         groups: guests,
+        flows,
         receivers,
         goodput_floor: spec.goodput_floor,
         expect: spec.expect.clone(),
@@ -108,16 +117,47 @@ fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case>
     })
 }
 
-fn check_group(file: &File, group: &Group, at: &[Step]) -> Checked<()> {
-    check_form(file, &group.vcc, at)?;
-    let last = file.duration.phases.get();
-    match group.phases {
-        Some([from, to]) if from < 1 || from > to || to > last => {
-            let text = format!("[{from}, {to}] must be two in order of the phases 1 to {last}");
-            Err(Problem::new(under(at, &["phases".into()]), text))
-        }
-        _ => Ok(()),
+fn case_flows(
+    file: &File,
+    hosts: &Hosts,
+    groups: &[FlowGroup],
+    index: usize,
+) -> Checked<Vec<Flow>> {
+    if groups.is_empty() && hosts.peers.is_empty() {
+        let text = "all hosts of this topology are guests: say in [[flows]] who sends to whom";
+        return Err(Problem::new(field!["network", "topology"], text));
     }
+    let own: Vec<FlowGroup> = hosts.groups.iter().map(FlowGroup::of_guests).collect();
+    let is_own = groups.is_empty();
+    let groups = if is_own { &own } else { groups };
+    let mut flows = Vec::new();
+    for (number, group) in groups.iter().enumerate() {
+        let at = match file.cases[index].flows.contains_key(&group.name) {
+            _ if is_own => field!["cases", index, "guests", &group.name],
+            true => field!["cases", index, "flows", &group.name],
+            false => field!["flows", number],
+        };
+        let refused =
+            |(field, text): (&str, String)| Problem::new(under(&at, &[field.into()]), text);
+        flows.extend(hosts.flows_of(number, group).map_err(refused)?);
+    }
+    Ok(flows)
+}
+
+/// What shadow mode compares with is the one flow that a guest sends.
+fn check_shadows(groups: &[Group], flows: &[Flow], at: &[Step]) -> Checked<()> {
+    let mut first = 0;
+    for group in groups {
+        let members = first..first + group.count.get() as usize;
+        first = members.end;
+        let sends = |host: usize| flows.iter().filter(|flow| flow.sender == host).count();
+        if group.vcc.mode == VccMode::Shadow && members.into_iter().any(|host| sends(host) != 1) {
+            let steps = ["guests", &group.name, "vcc", "mode"].map(Step::from);
+            let text = "shadow mode is for guests that send one flow each";
+            return Err(Problem::new(under(at, &steps), text));
+        }
+    }
+    Ok(())
 }
 
 fn check_form(file: &File, vcc: &Vcc, at: &[Step]) -> Checked<()> {
@@ -131,7 +171,7 @@ fn check_form(file: &File, vcc: &Vcc, at: &[Step]) -> Checked<()> {
 fn build_network(
     file: &File,
     network: &Network,
-    senders: usize,
+    guests: usize,
     at: &[Step],
 ) -> Checked<NetworkSpec> {
     let Some(queue) = file.queues.get(&network.queue) else {
@@ -146,14 +186,28 @@ fn build_network(
     queue
         .build(rate_bps, 0)
         .map_err(|text| Problem::new(field!["queues", &network.queue], text))?;
-    Ok(NetworkSpec {
+    let spec = NetworkSpec {
         topology: network.topology,
-        senders,
+        guests,
         rate_bps,
         edge_rate_bps: network.edge_rate_mbps.map_or(rate_bps, |rate| bps(rate.get())),
         delay_ns: network.delay_us.get() * 1000,
         queue: queue.clone(),
-    })
+        memory: network.switch_memory.map(|memory| MemorySpec {
+            bytes: memory.bytes.get().into(),
+            alpha: memory.alpha.get(),
+        }),
+        busiest: 0,
+        tiers: Tiers { leaves: network.leaves, spines: network.spines },
+    };
+    let is_changed = spec.topology != file.network.topology
+        || (network.leaves, network.spines) != (file.network.leaves, file.network.spines);
+    let at = if is_changed { at } else { &[] };
+    let refused = |(field, text): (&str, String)| {
+        Problem::new(under(at, &["network".into(), field.into()]), text)
+    };
+    spec.check().map_err(refused)?;
+    Ok(spec)
 }
 
 /// Expectations name metrics and other cases: both must exist. A case that was made from a mix

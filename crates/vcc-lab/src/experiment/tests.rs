@@ -104,9 +104,8 @@ fn a_case_changes_only_what_it_names() {
     assert_eq!((case.network.rate_bps, case.network.edge_rate_bps), (100_000_000, 100_000_000));
     assert_eq!(case.network.delay_ns, 250_000);
     let guests = scenario(&experiment).guests;
-    let guests: Vec<_> =
-        guests.iter().map(|it| (it.group, it.ecn, it.tso, it.fabric_ecn())).collect();
-    let expected = [(0, true, true, true), (0, true, true, true), (1, false, false, true)];
+    let guests: Vec<_> = guests.iter().map(|it| (it.ecn, it.tso, it.fabric_ecn())).collect();
+    let expected = [(true, true, true), (true, true, true), (false, false, true)];
     assert_eq!(guests, expected);
 }
 
@@ -152,8 +151,8 @@ fn phases_are_numbered_from_one_and_both_ends_count() {
     let source = SMALL.replace("runs = 3", "runs = 3\nphases = 4");
     let source = format!("{source}guests.legacy.phases = [2, 3]\n");
     let experiment = parse("small.toml", &source).unwrap();
-    let guests = scenario(&experiment).guests;
-    assert_eq!((guests[0].phases.clone(), guests[2].phases.clone()), (0..4, 1..3));
+    let flows = scenario(&experiment).flows;
+    assert_eq!((flows[0].phases.clone(), flows[2].phases.clone()), (0..4, 1..3));
 }
 
 #[test]
@@ -164,7 +163,7 @@ fn a_mix_is_one_case_a_row() {
     let names: Vec<&str> = experiment.cases().iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, ["without-9-1", "without-1-9", "base-9-1", "base-1-9"]);
     let case = &experiment.cases()[1];
-    let groups: Vec<usize> = case.group_of_each().collect();
+    let groups: Vec<usize> = case.flows.iter().map(|flow| flow.group).collect();
     assert_eq!(groups, [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
     assert_eq!((case.x, case.series.as_str()), (1.0, "without"));
     let relative_to = case.expect["ratio"].relative_to.as_deref();
@@ -245,4 +244,115 @@ fn a_host_without_a_port_cannot_have_vcc() {
     assert!(parse("small.toml", &source).is_ok());
     let error = refused(&format!("{source}guests.legacy.vcc.mode = \"enforce\"\n"));
     assert!(error.contains("use hosts = \"veth\""), "{error}");
+}
+
+/// The small experiment in a mesh of four, 0 to 2 in the one group and 3 in the other.
+fn mesh(flows: &str) -> String {
+    let source = SMALL.replace("\"star\"", "\"mesh\"").replace("count = 2", "count = 3");
+    let measure = "goodput_ratio\"\nof = \"legacy\"\nover = \"ecn\"";
+    format!("{}{flows}\n", source.replace(measure, "jain\""))
+}
+
+/// Name, sender and receiver of each flow of the only case.
+fn flows_of(source: &str) -> Vec<(String, usize, usize)> {
+    let experiment = parse("small.toml", source).unwrap_or_else(|error| panic!("{error}"));
+    let flows = scenario(&experiment).flows;
+    let named = |group: usize| experiment.groups()[group].to_owned();
+    flows.iter().map(|flow| (named(flow.group), flow.sender, flow.receiver)).collect()
+}
+
+fn named(name: &str, pairs: &[(usize, usize)]) -> Vec<(String, usize, usize)> {
+    pairs.iter().map(|&(sender, receiver)| (name.to_owned(), sender, receiver)).collect()
+}
+
+#[test]
+fn each_guest_sends_to_its_receiver_where_nothing_else_is_said() {
+    let expected = [named("ecn", &[(0, 3), (1, 3)]), named("legacy", &[(2, 3)])].concat();
+    assert_eq!(flows_of(SMALL), expected);
+    let dumbbell = SMALL.replace("\"star\"", "\"dumbbell\"");
+    let expected = [named("ecn", &[(0, 3), (1, 4)]), named("legacy", &[(2, 5)])].concat();
+    assert_eq!(flows_of(&dumbbell), expected);
+}
+
+#[test]
+fn patterns_say_who_sends_to_whom() {
+    let stride = "[[flows]]\nname = \"s\"\nfrom = \"ecn\"\npattern = \"stride\"\nsteps = [1, 2]";
+    let pairs = [(0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)];
+    assert_eq!(flows_of(&mesh(stride)), named("s", &pairs));
+    let incast = "[[flows]]\nname = \"i\"\nfrom = \"ecn\"\npattern = \"incast\"\nto = \"legacy\"";
+    let incast_pairs = named("i", &[(0, 3), (1, 3), (2, 3)]);
+    assert_eq!(flows_of(&mesh(incast)), incast_pairs);
+    let all = "[[flows]]\nname = \"a\"\nfrom = \"ecn\"\npattern = \"all-to-all\"";
+    let pairs = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)];
+    assert_eq!(flows_of(&mesh(all)), named("a", &pairs));
+    let both = format!("{all}\n{incast}");
+    assert_eq!(flows_of(&mesh(&both)), [named("a", &pairs), incast_pairs].concat());
+}
+
+/// A case may change a group of flows by its name; hosts know whom they talk to, both ways.
+#[test]
+fn a_case_changes_flows_and_hosts_know_their_peers() {
+    let source = mesh(
+        "flows.s.steps = [2]\n[[flows]]\nname = \"s\"\nfrom = \"ecn\"\npattern = \"stride\"\n\
+         steps = [1]\ntraffic = \"ping-pong\"\n[[flows]]\nname = \"i\"\nfrom = \"ecn\"\n\
+         pattern = \"incast\"\nto = \"legacy\"",
+    );
+    let experiment = parse("small.toml", &source).unwrap();
+    let scenario = scenario(&experiment);
+    let pairs: Vec<_> = scenario.flows.iter().map(|flow| (flow.sender, flow.receiver)).collect();
+    assert_eq!(pairs, [(0, 2), (1, 0), (2, 1), (0, 3), (1, 3), (2, 3)]);
+    assert_eq!(scenario.flows[0].pattern, crate::traffic::Pattern::PingPong);
+    assert_eq!(scenario.network.busiest, 3, "three lead to it, and one to each of the others");
+    let hosts = scenario.hosts(&scenario.topology());
+    let peers: Vec<_> = hosts.into_iter().map(|host| host.peers).collect();
+    assert_eq!(peers, [vec![2, 1, 3], vec![0, 2, 3], vec![0, 1, 3], vec![0, 1, 2]]);
+}
+
+#[test]
+fn switches_may_have_a_memory_of_a_size() {
+    let source = SMALL
+        .replace("rate_mbps = 10", "rate_mbps = 10\nswitch_memory = { bytes = 9000, alpha = 0.5 }");
+    let memory = parse("small.toml", &source).unwrap().cases()[0].network.memory.clone().unwrap();
+    assert_eq!((memory.bytes, memory.alpha), (9000, 0.5));
+}
+
+#[test]
+fn flows_and_networks_that_cannot_be_are_refused() {
+    let stride = "[[flows]]\nname = \"s\"\nfrom = \"ecn\"\npattern = \"stride\"\nsteps = [1]";
+    let changed = |old: &str, new: &str| mesh(&stride.replace(old, new));
+    let in_network = |text: &str| SMALL.replace("delay_us", &format!("{text}\ndelay_us"));
+    let two_tier = |text: &str| in_network(text).replace("\"star\"", "\"two-tier\"");
+    for (source, expected) in [
+        (mesh(""), "network.topology: all hosts of this topology are guests: say in [[flows]]"),
+        (changed("\"stride\"", "\"ring\""), "unknown variant `ring`, expected one of `peers`"),
+        (changed("\"stride\"\nsteps = [1]", "\"peers\""), "flows[0].pattern: in this topology"),
+        (changed("\"ecn\"", "\"ghost\""), "flows[0].from: there is no group of guests 'ghost'"),
+        (changed("steps = [1]", ""), "flows[0].steps: a stride needs them"),
+        (changed("[1]", "[1, 3]"), "flows[0].steps: 3 does not lead to another one of the 3 of"),
+        (changed("[1]", "[1, 1]"), "flows[0].steps: has 1 twice"),
+        (changed("\"ecn\"", "\"legacy\""), "flows[0].steps: 1 does not lead to another one"),
+        (changed("\"stride\"", "\"incast\""), "flows[0].steps: only a stride has them"),
+        (changed("\"stride\"\nsteps = [1]", "\"incast\""), "flows[0].to: an incast needs the"),
+        (changed("steps", "to = \"ecn\"\nsteps"), "flows[0].to: only an incast has it"),
+        (mesh(&format!("{stride}\n{stride}")), "flows[1].name: two groups of flows are called 's'"),
+        (mesh(&format!("flows.t.steps = [2]\n{stride}")), "cases[0].flows.t: there is no group of"),
+        (mesh(&format!("flows.s.steps = [4]\n{stride}")), "cases[0].flows.s.steps: 4 does not"),
+        (
+            mesh(&format!("guests.ecn.vcc.mode = \"shadow\"\n{}", stride.replace("[1]", "[1, 2]"))),
+            "cases[0].guests.ecn.vcc.mode: shadow mode is for guests that send one flow each",
+        ),
+        (
+            mesh(stride).replace("ecn = false", "ecn = false\ntraffic = \"ping-pong\""),
+            "guests[1].traffic: is said in [[flows]]",
+        ),
+        (in_network("leaves = 2"), "network.leaves: only a two-tier network has them"),
+        (two_tier("spines = 2"), "network.leaves: a two-tier network needs 'leaves' and 'spines'"),
+        (two_tier("leaves = 2"), "network.spines: a two-tier network needs"),
+        (two_tier("leaves = 4\nspines = 1"), "network.leaves: 3 guests cannot fill 4 leaves"),
+        (in_network("switch_memory = { bytes = 0, alpha = 1.0 }"), "0 is not within 1 and"),
+        (in_network("switch_memory = { bytes = 9000 }"), "missing field `alpha`"),
+    ] {
+        let error = refused(&source);
+        assert!(error.starts_with("small.toml:") && error.contains(expected), "{error}");
+    }
 }

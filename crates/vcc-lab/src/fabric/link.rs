@@ -2,6 +2,7 @@
 
 use super::Window;
 use super::frame;
+use super::memory::Memory;
 use super::occupancy::Occupancy;
 use super::queue::{Arrival, Queue, QueueSpec, Verdict};
 use super::topology::LinkSpec;
@@ -18,7 +19,9 @@ pub struct LinkCounters {
     pub drops_early: u64,
     /// Losses for want of room.
     pub drops_full: u64,
-    /// Those of either kind that could have been marked: ECT or CE.
+    /// Losses for want of room in the memory that the queues of a switch share.
+    pub drops_shared: u64,
+    /// Those of any kind that could have been marked: ECT or CE.
     pub drops_ect: u64,
 }
 
@@ -71,8 +74,14 @@ impl Link {
         self.occupancy.set_window(window);
     }
 
-    /// A frame for this link: when it will arrive at the far end, or the frame, dropped.
-    pub fn offer(&mut self, now_ns: u64, mut frame: Vec<u8>) -> Result<u64, Vec<u8>> {
+    /// A frame for this link: when it will arrive at the far end, or the frame, dropped. What waits
+    /// does so in `memory`, if that is limited.
+    pub fn offer(
+        &mut self,
+        now_ns: u64,
+        mut frame: Vec<u8>,
+        memory: Option<&mut Memory>,
+    ) -> Result<u64, Vec<u8>> {
         self.start_waiting(now_ns);
         let frame_bytes = frame.len() as u64;
         let is_idle = self.waiting.is_empty() && self.busy_until_ns <= now_ns;
@@ -83,16 +92,21 @@ impl Link {
             idle_since_ns: is_idle.then_some(self.busy_until_ns),
             ecn_capable: frame::is_ecn_capable(&frame),
         };
-        let verdict = self.queue.admit(&arrival);
+        let start_ns = self.busy_until_ns.max(now_ns);
+        let mut verdict = self.queue.admit(&arrival);
+        if let Some(memory) = memory.filter(|_| start_ns > now_ns && verdict.is_admitted()) {
+            if !memory.take(&arrival, start_ns) {
+                verdict = Verdict::DropShared;
+            }
+        }
         if self.window.contains(now_ns) {
             self.counters.note(verdict, &arrival);
         }
         match verdict {
-            Verdict::DropEarly | Verdict::DropFull => return Err(frame),
+            Verdict::DropEarly | Verdict::DropFull | Verdict::DropShared => return Err(frame),
             Verdict::Mark => frame::mark_ce(&mut frame),
             Verdict::Accept => {}
         }
-        let start_ns = self.busy_until_ns.max(now_ns);
         self.busy_until_ns = start_ns + frame_bytes * 8 * 1_000_000_000 / self.spec.rate_bps;
         if start_ns > now_ns {
             self.waiting.push_back((start_ns, frame_bytes));
@@ -144,11 +158,12 @@ impl LinkCounters {
             }
             Verdict::DropEarly => self.drops_early += 1,
             Verdict::DropFull => self.drops_full += 1,
+            Verdict::DropShared => self.drops_shared += 1,
         }
         self.drops_ect += u64::from(arrival.ecn_capable);
     }
 
     pub fn drops(&self) -> u64 {
-        self.drops_early + self.drops_full
+        self.drops_early + self.drops_full + self.drops_shared
     }
 }

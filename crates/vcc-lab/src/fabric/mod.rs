@@ -8,6 +8,7 @@ mod ack_gaps;
 mod ect;
 mod frame;
 mod link;
+mod memory;
 mod occupancy;
 mod probes;
 mod queue;
@@ -16,15 +17,17 @@ mod topology;
 pub use ect::Ect;
 pub use frame::mac_of;
 pub use link::LinkReport;
+pub use memory::MemorySpec;
 #[cfg(test)]
 pub use probes::RttSample;
 pub use probes::{PROBE_BYTES, ProbeReport};
 pub use queue::{AnyQueue, QueueSpec};
-pub use topology::{NetworkSpec, Topology, TopologyKind};
+pub use topology::{NetworkSpec, Tiers, Topology, TopologyKind};
 
 use ack_gaps::AckGaps;
 use ect::EctCounters;
 use link::Link;
+use memory::Memory;
 use probes::Probes;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -82,6 +85,9 @@ struct Event {
 pub struct Fabric {
     topology: Topology,
     links: Vec<Link>,
+    /// Of each switch, if they are limited.
+    memories: Vec<Memory>,
+    lookahead_ns: u64,
     events: BinaryHeap<Reverse<Event>>,
     order: u64,
     window: Window,
@@ -89,6 +95,9 @@ pub struct Fabric {
     ack_gaps: Option<AckGaps>,
     ect: EctCounters,
     spare: Vec<Vec<u8>>,
+    /// Up to when nothing is left to move: whatever hosts sent until then has come in when the next
+    /// delivery is asked for.
+    moved_to_ns: Option<u64>,
 }
 
 impl Fabric {
@@ -108,6 +117,8 @@ impl Fabric {
         Ok(Self {
             probes: probes.map(|(ends, every_us)| Probes::new(ends, every_us, seed)),
             ect: EctCounters::new(hosts),
+            memories: topology.memories(),
+            lookahead_ns: lookahead_ns(&topology),
             topology,
             links,
             events: BinaryHeap::new(),
@@ -115,6 +126,7 @@ impl Fabric {
             window: Window::NEVER,
             ack_gaps: watch.ack_gaps.then(|| AckGaps::new(hosts)),
             spare: Vec::new(),
+            moved_to_ns: None,
         })
     }
 
@@ -149,19 +161,25 @@ impl Fabric {
                 }
             }
         }
+        self.turn_probes(now_ns);
         self.forward(Node::Host(host), now_ns, frame);
     }
 
     /// What a host sends is nowhere else for so long: the least that the first link takes.
     pub fn lookahead_ns(&self) -> u64 {
-        let first = self.topology.links.iter().filter(|link| matches!(link.from, Node::Host(_)));
-        first.map(LinkSpec::least_ns).min().unwrap_or(1)
+        self.lookahead_ns
     }
 
     pub fn next_event_ns(&self) -> Option<u64> {
+        // A probe that turns round is on its link before anything happens to it.
+        let turns_ns = self.probes.as_ref().and_then(Probes::turns_ns);
+        let turned_ns = turns_ns.map(|turns_ns| turns_ns + self.lookahead_ns);
+        self.next_move_ns().into_iter().chain(turned_ns).min()
+    }
+
+    fn next_move_ns(&self) -> Option<u64> {
         let arrival_ns = self.events.peek().map(|Reverse(event)| event.due_ns);
-        let probe_ns = self.next_probe_ns();
-        arrival_ns.into_iter().chain(probe_ns).min()
+        arrival_ns.into_iter().chain(self.next_probe_ns()).min()
     }
 
     fn next_probe_ns(&self) -> Option<u64> {
@@ -170,8 +188,14 @@ impl Fabric {
 
     /// Moves frames on up to `now_ns`, and returns the first that arrives at a host.
     pub fn next_delivery(&mut self, now_ns: u64) -> Option<Delivery> {
+        if let Some(known_ns) = self.moved_to_ns.take() {
+            self.turn_probes(known_ns);
+        }
         loop {
-            let due_ns = self.next_event_ns().filter(|&due_ns| due_ns <= now_ns)?;
+            let Some(due_ns) = self.next_move_ns().filter(|&due_ns| due_ns <= now_ns) else {
+                self.moved_to_ns = Some(now_ns);
+                return None;
+            };
             if self.next_probe_ns() == Some(due_ns) {
                 self.launch_probe(due_ns);
                 continue;
@@ -196,14 +220,22 @@ impl Fabric {
         self.forward(Node::Host(from), now_ns, frame);
     }
 
+    /// Sends those back that turned round by then.
+    fn turn_probes(&mut self, by_ns: u64) {
+        while let Some((from, at_ns, frame)) =
+            self.probes.as_mut().and_then(|probes| probes.turned(by_ns))
+        {
+            self.forward(Node::Host(from), at_ns, frame);
+        }
+    }
+
     /// What a host receives; probes never come to one.
-    fn received(&mut self, host: HostId, now_ns: u64, mut frame: Vec<u8>) -> Option<Vec<u8>> {
+    fn received(&mut self, host: HostId, now_ns: u64, frame: Vec<u8>) -> Option<Vec<u8>> {
         let Some(probes) = self.probes.as_mut().filter(|probes| probes.is_probe(&frame)) else {
             return Some(frame);
         };
-        match probes.arrive(host, now_ns, &mut frame) {
-            Some(from) => self.forward(Node::Host(from), now_ns, frame),
-            None => self.recycle(frame),
+        if let Some(buffer) = probes.arrive(host, now_ns, frame) {
+            self.recycle(buffer);
         }
         None
     }
@@ -227,13 +259,20 @@ impl Fabric {
         self.ack_gaps.take().map(AckGaps::into_gaps_us).unwrap_or_default()
     }
 
-    fn forward(&mut self, from: Node, now_ns: u64, frame: Vec<u8>) {
-        let route = frame::destination(&frame).and_then(|host| self.topology.route(from, host));
+    fn forward(&mut self, at: Node, now_ns: u64, frame: Vec<u8>) {
+        let route = frame::destination(&frame).and_then(|to| {
+            let from = frame::source(&frame).unwrap_or(to);
+            self.topology.route(at, from, to)
+        });
         let Some(link) = route else {
             self.recycle(frame);
             return;
         };
-        match self.links[link].offer(now_ns, frame) {
+        let memory = match at {
+            Node::Host(_) => None,
+            Node::Switch(switch) => self.memories.get_mut(switch),
+        };
+        match self.links[link].offer(now_ns, frame, memory) {
             Ok(due_ns) => {
                 self.order += 1;
                 self.events.push(Reverse(Event { due_ns, order: self.order, link }));
@@ -246,6 +285,11 @@ impl Fabric {
             }
         }
     }
+}
+
+fn lookahead_ns(topology: &Topology) -> u64 {
+    let first = topology.links.iter().filter(|link| matches!(link.from, Node::Host(_)));
+    first.map(LinkSpec::least_ns).min().unwrap_or(1)
 }
 
 #[cfg(test)]

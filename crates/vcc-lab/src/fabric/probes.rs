@@ -5,11 +5,16 @@
 //! and nothing of how busy this machine is. What AC/DC measured was a ping-pong over TCP (sockperf),
 //! which has two hosts' stacks in it as well and, where the queue drops, retransmission timeouts.
 //! Probes are ECT(0), so that a queue that marks does not drop them.
+//!
+//! The host where a probe turns round may have frames of its own for the same link, and the fabric
+//! learns of these later than the probe arrives. So it waits until all of them are known that come
+//! before it.
 
 use super::frame;
 use super::topology::ProbeEnds;
 use super::{HostId, Window};
 use crate::random::SplitMix64;
+use std::collections::VecDeque;
 
 /// The least that Ethernet sends.
 pub const PROBE_BYTES: usize = 60;
@@ -38,6 +43,8 @@ pub(super) struct Probes {
     random: SplitMix64,
     window: Window,
     next_ns: u64,
+    /// Those that have arrived at the far end and not left it: when they are to, in this order.
+    turning: VecDeque<(u64, Vec<u8>)>,
     report: ProbeReport,
 }
 
@@ -49,6 +56,7 @@ impl Probes {
             random: SplitMix64::new(seed),
             window: Window::NEVER,
             next_ns: u64::MAX,
+            turning: VecDeque::new(),
             report: ProbeReport::default(),
         }
     }
@@ -80,12 +88,13 @@ impl Probes {
         ends.contains(&Some(self.ends.near))
     }
 
-    /// A probe has arrived: from where it is to go on, if it is not back.
-    pub fn arrive(&mut self, host: HostId, now_ns: u64, frame: &mut [u8]) -> Option<HostId> {
+    /// A probe has arrived: it is back, and its buffer is free, or it is to turn round.
+    pub fn arrive(&mut self, host: HostId, now_ns: u64, mut frame: Vec<u8>) -> Option<Vec<u8>> {
         let ProbeEnds { near, far } = self.ends;
         if host == far {
-            frame::address(frame, far, near);
-            return Some(far);
+            frame::address(&mut frame, far, near);
+            self.turning.push_back((now_ns, frame));
+            return None;
         }
         let stamp = frame[STAMP].try_into().map(u64::from_be_bytes);
         let left_ns = stamp.expect("a probe has room for its stamp");
@@ -93,7 +102,19 @@ impl Probes {
             at_us: left_ns.saturating_sub(self.window.start_ns) / 1000,
             rtt_ns: now_ns - left_ns,
         });
-        None
+        Some(frame)
+    }
+
+    /// When the first of those that are to turn round does so.
+    pub fn turns_ns(&self) -> Option<u64> {
+        self.turning.front().map(|&(turns_ns, _)| turns_ns)
+    }
+
+    /// The first that has turned round by then: from where it goes, and when.
+    pub fn turned(&mut self, by_ns: u64) -> Option<(HostId, u64, Vec<u8>)> {
+        self.turns_ns().filter(|&turns_ns| turns_ns <= by_ns)?;
+        let (turns_ns, frame) = self.turning.pop_front()?;
+        Some((self.ends.far, turns_ns, frame))
     }
 
     pub fn note_loss(&mut self) {

@@ -4,14 +4,17 @@ use crate::random::SplitMix64;
 const RATE_BPS: u64 = 10_000_000;
 const DELAY_NS: u64 = 250_000;
 
-fn network(topology: TopologyKind, senders: usize) -> NetworkSpec {
+fn network(topology: TopologyKind, guests: usize) -> NetworkSpec {
     NetworkSpec {
         topology,
-        senders,
+        guests,
         rate_bps: RATE_BPS,
         edge_rate_bps: RATE_BPS,
         delay_ns: DELAY_NS,
         queue: AnyQueue::edge(),
+        memory: None,
+        busiest: 0,
+        tiers: Tiers::default(),
     }
 }
 
@@ -28,10 +31,14 @@ fn frame(to: HostId, bytes: usize) -> Vec<u8> {
     frame
 }
 
+/// All that arrives until nothing is under way any more.
 fn drain(fabric: &mut Fabric) -> Vec<(HostId, u64, usize)> {
-    std::iter::from_fn(|| fabric.next_delivery(u64::MAX))
-        .map(|delivery| (delivery.host, delivery.due_ns, delivery.frame.len()))
-        .collect()
+    let mut deliveries = Vec::new();
+    while fabric.next_event_ns().is_some() {
+        let due = std::iter::from_fn(|| fabric.next_delivery(u64::MAX));
+        deliveries.extend(due.map(|it| (it.host, it.due_ns, it.frame.len())));
+    }
+    deliveries
 }
 
 /// 1514 bytes last 1,211,200 ns at 10 Mbit/s; each of two links adds that and its delay.
@@ -140,7 +147,12 @@ fn probed(spec: &NetworkSpec) -> Fabric {
 /// 60 bytes last 48 us at 10 Mbit/s; each link adds that and its delay.
 #[test]
 fn probes_take_every_link_of_an_idle_network_there_and_back() {
-    for (topology, links) in [(TopologyKind::Star, 4), (TopologyKind::Dumbbell, 6)] {
+    for (topology, links) in [
+        (TopologyKind::Star, 4),
+        (TopologyKind::Dumbbell, 6),
+        (TopologyKind::ParkingLot, 6),
+        (TopologyKind::Mesh, 4),
+    ] {
         let mut fabric = probed(&network(topology, 2));
         assert_eq!(drain(&mut fabric), [], "hosts see nothing of them");
         let report = fabric.take_probes();
@@ -165,6 +177,30 @@ fn a_probe_waits_behind_what_is_queued_at_the_bottleneck() {
     // The first of ten is at the switch after 12,112 ns and the delay, and 1,211,200 ns each they
     // keep the bottleneck busy; the probe comes at 1 ms, 480 ns and the delay.
     assert_eq!(samples[0].rtt_ns - idle_ns, 12_112 + 10 * 1_211_200 - 1_000_480);
+}
+
+/// In virtual time what a host sends is known after the fabric has moved on: still a probe that turns
+/// round at a receiver keeps to the order of time on the receiver's link.
+#[test]
+fn a_probe_turns_round_in_its_turn() {
+    // At the receiver it is after two links, at the switch after three, back after four.
+    let link_ns = 48_000 + DELAY_NS;
+    let turns_ns = 1_000_000 + 2 * link_ns;
+    let last_ns = 1_211_200;
+    for (sent_ns, expected_ns, waits_ns) in [
+        // Already on the link, which is the probe's when the frame has been sent.
+        (turns_ns - 96_000, turns_ns - 96_000, last_ns - 96_000),
+        // The probe is before it.
+        (turns_ns + 10_000, turns_ns + 48_000, 0),
+    ] {
+        let mut fabric = probed(&network(TopologyKind::Star, 1));
+        assert!(fabric.next_delivery(turns_ns + 20_000).is_none());
+        fabric.inject(1, sent_ns, frame(0, 1514));
+        let delivered = drain(&mut fabric);
+        assert_eq!(delivered, [(0, expected_ns + 2 * (last_ns + DELAY_NS), 1514)]);
+        let samples = fabric.take_probes().samples;
+        assert_eq!(samples[0].rtt_ns, 4 * link_ns + waits_ns);
+    }
 }
 
 #[test]
@@ -197,4 +233,52 @@ fn data_is_told_by_ecn_and_by_host() {
     let ect = fabric.take_ect();
     assert_eq!([ect[0].not_capable, ect[1].capable, ect[1].not_capable], [1, 1, 0]);
     assert_eq!([ect[0].is_capable(), ect[1].is_capable()], [false, true]);
+}
+
+/// Hosts 1 and 2 of a mesh are sent more than their ports can carry, by two others each. What one
+/// port holds is no longer there for the other.
+#[test]
+fn two_congested_ports_share_their_switchs_memory() {
+    let memory = Some(MemorySpec { bytes: 90_000, alpha: 1.0 });
+    let reports = |memory, is_first_alone: bool| {
+        let mut fabric = fabric(&NetworkSpec { memory, ..network(TopologyKind::Mesh, 6) });
+        let (mut sent, mut delivered) = (0, 0);
+        for _ in 0..200 {
+            for (from, to) in [(2, 0), (3, 0), (4, 1), (5, 1)] {
+                if to == 0 || !is_first_alone {
+                    fabric.inject(from, 0, frame(to, 1000));
+                    sent += 1;
+                }
+            }
+        }
+        delivered += drain(&mut fabric).len() as u64;
+        let reports = fabric.report();
+        let dropped: u64 = reports.iter().map(|link| link.counters.drops()).sum();
+        assert_eq!(delivered + dropped, sent);
+        let port = |name: &str| reports.iter().find(|link| link.name == name).unwrap().clone();
+        [port("host 1, down"), port("host 2, down")]
+    };
+    let [alone, idle] = reports(memory.clone(), true);
+    assert_eq!((alone.queue_max_bytes, idle.queue_max_bytes), (45_000, 0));
+    assert!(alone.counters.drops_shared > 0);
+    for port in reports(memory, false) {
+        assert!((29_000..=31_000).contains(&port.queue_max_bytes), "{}", port.queue_max_bytes);
+        let drops = (port.counters.drops_shared, port.counters.drops());
+        assert!(drops.0 > alone.counters.drops_shared && drops.0 == drops.1, "{drops:?}");
+    }
+    for port in reports(None, false) {
+        assert_eq!((port.counters.drops(), port.queue_max_bytes), (0, 200_000));
+    }
+}
+
+/// Every host of a mesh sends to four others, whose frames all arrive.
+#[test]
+fn hosts_of_a_mesh_send_and_receive() {
+    let mut fabric = fabric(&network(TopologyKind::Mesh, 48));
+    for from in 0..48 {
+        (1..=4).for_each(|step| fabric.inject(from, 0, frame((from + step) % 48, 1514)));
+    }
+    let mut arrivals = [0; 48];
+    drain(&mut fabric).iter().for_each(|&(host, _, _)| arrivals[host] += 1);
+    assert_eq!(arrivals, [4; 48]);
 }

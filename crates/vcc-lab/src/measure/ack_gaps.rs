@@ -11,7 +11,7 @@ fn count(view: &View) -> Option<f64> {
     let gaps: usize = view
         .of
         .iter()
-        .map(|&flow| view.data.emulator.ack_gaps_us.get(flow))
+        .map(|&flow| view.data.emulator.ack_gaps_us.get(view.sender(flow)))
         .collect::<Option<Vec<_>>>()?
         .into_iter()
         .map(|gaps| gaps.iter().filter(|gap| range_us.contains(gap)).count())

@@ -1,5 +1,5 @@
 //! Measures: what a run's data comes down to. Each is a function in one of these files and a
-//! line in [`MEASURES`]; an experiment file gives it groups of guests and a name.
+//! line in [`MEASURES`]; an experiment file gives it groups of flows and a name.
 
 mod ack_gaps;
 mod goodput;
@@ -11,7 +11,8 @@ mod shadow;
 mod window;
 
 use crate::experiment::MetricSpec;
-use crate::run::{Guest, RunData, Scenario};
+use crate::fabric::HostId;
+use crate::run::{Flow, RunData, Scenario};
 use crate::traffic::{FlowResult, Pattern};
 use std::ops::Range;
 
@@ -30,6 +31,8 @@ const MEASURES: &[Measure] = &[
     queue::DROPS,
     queue::DROPS_ECT,
     queue::DROP_SHARE,
+    queue::DROPS_EVERYWHERE,
+    queue::DROP_SHARE_EVERYWHERE,
     rtt::P50_US,
     rtt::P99_US,
     rtt::P999_US,
@@ -92,6 +95,11 @@ impl View<'_> {
         numbers.iter().map(|&number| &self.data.flows[number])
     }
 
+    /// The host that sends a flow.
+    fn sender(&self, flow: usize) -> HostId {
+        self.scenario.flows[flow].sender
+    }
+
     fn seconds(&self) -> f64 {
         self.phases.len() as f64 * self.scenario.phase_s()
     }
@@ -130,8 +138,8 @@ pub(crate) fn check(metric: &MetricSpec) -> Result<(), (&'static str, String)> {
     }
 }
 
-/// The metric's value in one run; none where the case has no guests of its groups. Without a group
-/// it is about all bulk flows; of one phase, only about guests that send in it.
+/// The metric's value in one run; none where the case has no flows of its groups. Without a group
+/// it is about all bulk flows; of one phase, only about those that are there in it.
 pub(crate) fn value(
     metric: &MetricSpec,
     groups: &[&str],
@@ -140,12 +148,12 @@ pub(crate) fn value(
 ) -> Option<f64> {
     let phases = metric.phase.map_or(0..scenario.phases, |phase| phase - 1..phase);
     let members = |name: &Option<String>| -> Vec<usize> {
-        let counts = |guest: &Guest| {
-            name.as_deref().map_or(guest.pattern == Pattern::Bulk, |it| groups[guest.group] == it)
-                && guest.phases.start < phases.end
-                && guest.phases.end > phases.start
+        let counts = |flow: &Flow| {
+            name.as_deref().map_or(flow.pattern == Pattern::Bulk, |it| groups[flow.group] == it)
+                && flow.phases.start < phases.end
+                && flow.phases.end > phases.start
         };
-        (0..scenario.guests.len()).filter(|&i| counts(&scenario.guests[i])).collect()
+        (0..scenario.flows.len()).filter(|&i| counts(&scenario.flows[i])).collect()
     };
     let (of, over) = (members(&metric.of), members(&metric.over));
     if of.is_empty() || over.is_empty() {

@@ -20,7 +20,8 @@ pub(super) const TRACKING_ERROR_100_MS: Measure =
     Measure::plain("tracking_error_100ms", tracking_error_100_ms);
 
 fn observations<'a>(view: &'a View) -> impl Iterator<Item = &'a Observation> {
-    view.data.translated.iter().filter(|seen| view.of.contains(&seen.guest))
+    let is_of = |seen: &&Observation| view.of.iter().any(|&flow| view.sender(flow) == seen.guest);
+    view.data.translated.iter().filter(is_of)
 }
 
 fn reductions_over_cwrs(view: &View) -> Option<f64> {

@@ -48,12 +48,11 @@ fn median_of_odd_even_and_none() {
 /// is a ping-pong.
 fn run() -> (Scenario, RunData) {
     let (mut scenario, mut data) = (made::scenario(), made::data());
-    let guest = made::guest();
     scenario.phases = 2;
-    scenario.guests = vec![
-        Guest { phases: 0..2, ..guest.clone() },
-        Guest { phases: 1..2, group: 1, ..guest.clone() },
-        Guest { phases: 0..2, group: 2, pattern: Pattern::PingPong, ..guest },
+    scenario.flows = vec![
+        Flow { phases: 0..2, ..made::flow() },
+        Flow { phases: 1..2, group: 1, ..made::flow() },
+        Flow { phases: 0..2, group: 2, pattern: Pattern::PingPong, ..made::flow() },
     ];
     let flow = |bounds: [u64; 3]| FlowResult {
         received_at_bounds_bytes: bounds.to_vec(),

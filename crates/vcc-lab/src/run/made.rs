@@ -1,23 +1,25 @@
 //! A small scenario, and what a sound run of it could have brought, for tests that run nothing.
 
-use super::{Guest, Receivers, RunData, Scenario};
+use super::{Flow, Guest, Receivers, RunData, Scenario};
 use crate::emulator::{EmulatorReport, Lateness};
-use crate::fabric::{AnyQueue, Ect, NetworkSpec, ProbeReport, TopologyKind, Watch};
+use crate::fabric::{AnyQueue, Ect, NetworkSpec, ProbeReport, Tiers, TopologyKind, Watch};
 use crate::hosts::{Family, HostForm, Limits};
 use crate::traffic::{FlowResult, Pattern};
 
 pub fn guest() -> Guest {
     Guest {
-        group: 0,
-        pattern: Pattern::Bulk,
         ecn: true,
         tso: true,
         congestion_control: "reno".into(),
         limits: Limits::default(),
         proxy: None,
-        phases: 0..1,
         translation: None,
     }
+}
+
+/// Of the first guest, to the receiver of a star of one.
+pub fn flow() -> Flow {
+    Flow { group: 0, sender: 0, receiver: 1, pattern: Pattern::Bulk, phases: 0..1 }
 }
 
 /// One guest with ECN for one second through 10 Mbit/s.
@@ -25,16 +27,20 @@ pub fn scenario() -> Scenario {
     Scenario {
         network: NetworkSpec {
             topology: TopologyKind::Star,
-            senders: 1,
+            guests: 1,
             rate_bps: 10_000_000,
             edge_rate_bps: 10_000_000,
             delay_ns: 0,
             queue: AnyQueue::edge(),
+            memory: None,
+            busiest: 0,
+            tiers: Tiers::default(),
         },
         form: HostForm::Veth,
         family: Family::Ipv4,
         sack: false,
         guests: vec![guest()],
+        flows: vec![flow()],
         receivers: Receivers { ecn: true, translation: None },
         warm_up_ns: 0,
         measured_ns: 1_000_000_000,

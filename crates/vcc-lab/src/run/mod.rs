@@ -10,7 +10,7 @@ mod validity;
 
 pub use once::RunData;
 pub use progress::{Event, Progress};
-pub use scenario::{Guest, Receivers, Scenario};
+pub use scenario::{Flow, Guest, Receivers, Scenario};
 
 use crate::error::{Error, Result};
 use crate::experiment::{Case, Experiment, Schedule, Stack};
@@ -300,13 +300,13 @@ impl Runner<'_> {
             Some((metric.name.clone(), measure::value(metric, &groups, scenario, &data)?))
         });
         let metrics = metrics.collect();
-        let flows = scenario.guests.iter().zip(&data.flows).map(|(guest, flow)| FlowReport {
-            group: groups[guest.group].into(),
-            goodput_bps: flow.received_bytes() as f64 * 8.0 / guest.active_s(scenario),
-            retransmitted_segs: flow.retransmitted_segs,
-            sent_segs: flow.sent_segs,
-            ecn: flow.guest_has_ecn,
-            payload_ok: flow.payload_ok,
+        let flows = scenario.flows.iter().zip(&data.flows).map(|(flow, result)| FlowReport {
+            group: groups[flow.group].into(),
+            goodput_bps: result.received_bytes() as f64 * 8.0 / flow.active_s(scenario),
+            retransmitted_segs: result.retransmitted_segs,
+            sent_segs: result.sent_segs,
+            ecn: result.guest_has_ecn,
+            payload_ok: result.payload_ok,
         });
         let flows = flows.collect();
         let valid = judgement.reasons.is_empty();

@@ -35,8 +35,9 @@ pub fn run_once(scenario: &Scenario, seed: u64, tick: &mut dyn FnMut(f64)) -> Re
     let topology = scenario.topology();
     let bottleneck = topology.bottleneck;
     let hosts = Hosts::create(scenario.form, scenario.family, &scenario.hosts(&topology))?;
-    let plan = scenario.plan(&topology, seed);
-    let ports = Ports::attach(&hosts, &scenario.translations(&topology))?;
+    let plan = scenario.plan(seed);
+    let watched = |host| scenario.first_flow_of(host);
+    let ports = Ports::attach(&hosts, &scenario.translations(&topology), &watched)?;
     let fabric = Fabric::new(topology, seed, scenario.watch).map_err(Error::Queue)?;
     let (control, senders) = (Control::new(), Senders::default());
     // A page fault in a real-time thread would be a late frame; without the right to lock, the

@@ -6,11 +6,9 @@ use crate::traffic::{FlowSpec, Pattern, Plan};
 use crate::translate::Translation;
 use std::ops::Range;
 
-/// A sender with its flow.
+/// A host with a guest.
 #[derive(Debug, Clone)]
 pub struct Guest {
-    pub group: usize,
-    pub pattern: Pattern,
     pub ecn: bool,
     pub tso: bool,
     /// By the kernel's name for it.
@@ -18,8 +16,6 @@ pub struct Guest {
     pub limits: Limits,
     /// The congestion control of the TCP proxy in its way, if there is one.
     pub proxy: Option<String>,
-    /// In which it sends; 0 is the first.
-    pub phases: Range<u32>,
     pub translation: Option<Translation>,
 }
 
@@ -30,14 +26,27 @@ impl Guest {
             || self.proxy.is_some()
             || self.translation.as_ref().is_some_and(Translation::gives_ecn)
     }
+}
 
-    /// How much of the measured time it sends.
+/// What one guest sends to another, or to a receiver.
+#[derive(Debug, Clone)]
+pub struct Flow {
+    pub group: usize,
+    pub sender: HostId,
+    pub receiver: HostId,
+    pub pattern: Pattern,
+    /// In which it is there; 0 is the first.
+    pub phases: Range<u32>,
+}
+
+impl Flow {
+    /// How much of the measured time it is there.
     pub fn active_s(&self, scenario: &Scenario) -> f64 {
         self.phases.len() as f64 * scenario.phase_s()
     }
 }
 
-/// All receivers are alike.
+/// The hosts without a guest; all are alike.
 #[derive(Debug, Clone)]
 pub struct Receivers {
     /// Whether they take part in ECN where the other end asks for it.
@@ -52,6 +61,7 @@ pub struct Scenario {
     pub family: Family,
     pub sack: bool,
     pub guests: Vec<Guest>,
+    pub flows: Vec<Flow>,
     pub receivers: Receivers,
     pub warm_up_ns: u64,
     pub measured_ns: u64,
@@ -98,35 +108,63 @@ impl Scenario {
         }
     }
 
+    /// Whether a host takes part in ECN where the other end asks for it.
+    pub fn ecn_of(&self, host: HostId) -> bool {
+        self.guests.get(host).map_or(self.receivers.ecn, |guest| guest.ecn)
+    }
+
+    pub fn translation_of(&self, host: HostId) -> Option<&Translation> {
+        let guest = self.guests.get(host).map(|guest| &guest.translation);
+        guest.unwrap_or(&self.receivers.translation).as_ref()
+    }
+
+    /// The first flow that the host sends.
+    pub(crate) fn first_flow_of(&self, host: HostId) -> Option<usize> {
+        self.flows.iter().position(|flow| flow.sender == host)
+    }
+
     /// The hosts with vcc on their ports.
     pub(crate) fn translations(&self, topology: &Topology) -> Vec<(HostId, &Translation)> {
-        let guests = self.guests.iter().map(|guest| &guest.translation).enumerate();
-        let receivers = topology.receivers.iter().map(|&host| (host, &self.receivers.translation));
-        let all = guests.chain(receivers);
-        all.filter_map(|(host, translation)| Some((host, translation.as_ref()?))).collect()
+        let hosts = 0..topology.receivers.end;
+        hosts.filter_map(|host| Some((host, self.translation_of(host)?))).collect()
     }
 
     pub(crate) fn hosts(&self, topology: &Topology) -> Vec<HostSpec> {
-        let senders = self.guests.iter().zip(&topology.peers).map(|(guest, &peer)| HostSpec {
+        let senders = self.guests.iter().enumerate().map(|(host, guest)| HostSpec {
             ecn: guest.ecn,
             sack: self.sack,
             tso: guest.tso,
             limits: guest.limits.clone(),
             proxy: guest.proxy.clone(),
-            peers: vec![peer],
+            peers: self.peers_of(host),
         });
-        let receivers = topology.receivers.iter().map(|receiver| HostSpec {
+        let receivers = topology.receivers.clone().map(|receiver| HostSpec {
             ecn: self.receivers.ecn,
             sack: self.sack,
             tso: true,
             limits: Limits::default(),
             proxy: None,
-            peers: (0..self.guests.len()).filter(|&i| topology.peers[i] == *receiver).collect(),
+            peers: self.peers_of(receiver),
         });
         senders.chain(receivers).collect()
     }
 
-    pub(crate) fn plan(&self, topology: &Topology, seed: u64) -> Plan {
+    fn peers_of(&self, host: HostId) -> Vec<HostId> {
+        let mut peers: Vec<HostId> = Vec::new();
+        for flow in &self.flows {
+            let peer = match host {
+                _ if host == flow.sender => flow.receiver,
+                _ if host == flow.receiver => flow.sender,
+                _ => continue,
+            };
+            if !peers.contains(&peer) {
+                peers.push(peer);
+            }
+        }
+        peers
+    }
+
+    pub(crate) fn plan(&self, seed: u64) -> Plan {
         let mut plan = Plan {
             flows: Vec::new(),
             warm_up_ns: self.warm_up_ns,
@@ -136,16 +174,18 @@ impl Scenario {
             received_every_us: self.goodput_every_us,
             seed,
         };
-        let flows = self.guests.iter().zip(&topology.peers).enumerate();
-        let flows = flows.map(|(sender, (guest, &receiver))| FlowSpec {
-            sender,
-            receiver,
-            pattern: guest.pattern,
-            congestion_control: guest.congestion_control.clone(),
-            is_proxied: guest.proxy.is_some(),
-            has_route_cwnd: guest.limits.cwnd_segs.is_some(),
-            joins_at_ns: bound_ns(&plan, guest.phases.start, 0),
-            leaves_at_ns: bound_ns(&plan, guest.phases.end, self.phases),
+        let flows = self.flows.iter().map(|flow| {
+            let guest = &self.guests[flow.sender];
+            FlowSpec {
+                sender: flow.sender,
+                receiver: flow.receiver,
+                pattern: flow.pattern,
+                congestion_control: guest.congestion_control.clone(),
+                is_proxied: guest.proxy.is_some(),
+                has_route_cwnd: guest.limits.cwnd_segs.is_some(),
+                joins_at_ns: bound_ns(&plan, flow.phases.start, 0),
+                leaves_at_ns: bound_ns(&plan, flow.phases.end, self.phases),
+            }
         });
         plan.flows = flows.collect();
         plan

@@ -3,7 +3,7 @@
 use super::once::run_once;
 use super::*;
 use crate::experiment::{Vcc, VccMode};
-use crate::fabric::{AnyQueue, NetworkSpec, TopologyKind, Watch};
+use crate::fabric::{AnyQueue, NetworkSpec, Tiers, TopologyKind, Watch};
 use crate::hosts::{Family, HostForm, Limits};
 use crate::traffic::Pattern;
 use crate::translate::Translation;
@@ -14,30 +14,33 @@ use vcc_port::testing::{can_attach, skip};
 /// Two guests, the first with ECN, and a queue that marks and drops.
 fn scenario() -> Scenario {
     let guest = |ecn: bool| Guest {
-        group: usize::from(!ecn),
-        pattern: Pattern::Bulk,
         ecn,
         tso: ecn,
         congestion_control: "reno".into(),
         limits: Limits::default(),
         proxy: None,
-        phases: 0..2,
         translation: None,
     };
+    let flow =
+        |sender| Flow { group: sender, sender, receiver: 2, pattern: Pattern::Bulk, phases: 0..2 };
     let queue = "kind = \"threshold\"\nthreshold_bytes = 30000\nlimit_bytes = 200000";
     Scenario {
         network: NetworkSpec {
             topology: TopologyKind::Star,
-            senders: 2,
+            guests: 2,
             rate_bps: 20_000_000,
             edge_rate_bps: 50_000_000,
             delay_ns: 100_000,
             queue: toml::from_str::<AnyQueue>(queue).unwrap(),
+            memory: None,
+            busiest: 0,
+            tiers: Tiers::default(),
         },
         form: HostForm::Veth,
         family: Family::Ipv4,
         sack: true,
         guests: vec![guest(true), guest(false)],
+        flows: vec![flow(0), flow(1)],
         receivers: Receivers { ecn: true, translation: None },
         warm_up_ns: 200_000_000,
         measured_ns: 800_000_000,
@@ -61,7 +64,8 @@ fn run_soundly(scenario: &Scenario) -> Option<RunData> {
     }
     let data = run_once(scenario, 1, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((data.lost_frames, data.emulator.failures), (0, 0));
-    for (guest, flow) in scenario.guests.iter().zip(&data.flows) {
+    for (ends, flow) in scenario.flows.iter().zip(&data.flows) {
+        let guest = &scenario.guests[ends.sender];
         assert!(flow.payload_ok);
         assert!(flow.received_bytes() > 0);
         assert!(!flow.received_over_time.is_empty());
@@ -89,6 +93,7 @@ fn a_star_of_veth_hosts() {
 fn a_dumbbell_over_ipv6() {
     let mut scenario = scenario();
     scenario.network.topology = TopologyKind::Dumbbell;
+    scenario.flows[1].receiver = 3;
     scenario.family = Family::Ipv6;
     let Some(data) = run_soundly(&scenario) else { return };
     assert!(data.emulator.links[data.bottleneck].counters.marks > 0);
@@ -119,8 +124,8 @@ fn vcc_makes_the_legacy_guest_an_ecn_one() {
 fn flows_join_and_leave() {
     let mut scenario = scenario();
     scenario.measured_ns = 2_000_000_000;
-    scenario.guests[0].phases = 0..1;
-    scenario.guests[1].phases = 1..2;
+    scenario.flows[0].phases = 0..1;
+    scenario.flows[1].phases = 1..2;
     let Some(data) = run_soundly(&scenario) else { return };
     let bytes = |flow: usize, phase: u32| data.flows[flow].received_bytes_in(&(phase..phase + 1));
     assert!(bytes(0, 1) * 10 < bytes(0, 0), "{} {}", bytes(0, 1), bytes(0, 0));
@@ -156,7 +161,7 @@ fn a_proxy_stands_in_a_guests_way() {
 #[test]
 fn a_ping_pong_is_answered() {
     let mut scenario = scenario();
-    scenario.guests[1].pattern = Pattern::PingPong;
+    scenario.flows[1].pattern = Pattern::PingPong;
     let Some(data) = run_soundly(&scenario) else { return };
     let round_trip_ns = 4 * scenario.network.delay_ns;
     let responses = &data.flows[1].responses;

@@ -1,6 +1,6 @@
 //! Whether a run may count. One that may not is reported with its reasons and never averaged in.
 
-use super::{RunData, Scenario};
+use super::{Flow, RunData, Scenario};
 use crate::fabric::Ect;
 use crate::traffic::FlowResult;
 use crate::translate::Translation;
@@ -18,7 +18,10 @@ pub(super) struct Judgement {
 pub(super) fn judge(scenario: &Scenario, data: &RunData) -> Judgement {
     let mut reasons = Vec::new();
     let ceiling_bps = scenario.goodput_ceiling_bps();
-    let bytes: u64 = data.flows.iter().map(|flow| flow.received_bytes()).sum();
+    let topology = scenario.topology();
+    let through = scenario.flows.iter().zip(&data.flows);
+    let through = through.filter(|(it, _)| topology.crosses_bottleneck(it.sender, it.receiver));
+    let bytes: u64 = through.map(|(_, flow)| flow.received_bytes()).sum();
     let share = bytes as f64 * 8.0 / scenario.measured_s() / ceiling_bps;
     if share < scenario.goodput_floor {
         reasons.push(format!(
@@ -53,16 +56,17 @@ pub(super) fn judge(scenario: &Scenario, data: &RunData) -> Judgement {
 
 fn flow_reasons(scenario: &Scenario, data: &RunData) -> Vec<String> {
     let mut reasons = Vec::new();
-    for (number, (guest, flow)) in scenario.guests.iter().zip(&data.flows).enumerate() {
+    for (number, (ends, flow)) in scenario.flows.iter().zip(&data.flows).enumerate() {
         let number = number + 1;
+        let guest = &scenario.guests[ends.sender];
         let fabric =
-            data.emulator.ect.get(number - 1).filter(|ect| ect.capable + ect.not_capable > 0);
+            data.emulator.ect.get(ends.sender).filter(|ect| ect.capable + ect.not_capable > 0);
         let judged = [
             ("the guest runs", guest.ecn, Some(flow.guest_has_ecn)),
             (
                 "its peer runs",
-                guest.fabric_ecn() && scenario.receivers.ecn,
-                peer_ecn(scenario, flow),
+                guest.fabric_ecn() && scenario.ecn_of(ends.receiver),
+                peer_ecn(scenario, ends, flow),
             ),
             ("its data crosses the fabric", guest.fabric_ecn(), fabric.map(Ect::is_capable)),
         ];
@@ -80,8 +84,8 @@ fn flow_reasons(scenario: &Scenario, data: &RunData) -> Vec<String> {
 }
 
 /// What the peer's own TCP believes; behind vcc that is vcc's affair, and the fabric's view counts.
-fn peer_ecn(scenario: &Scenario, flow: &FlowResult) -> Option<bool> {
-    let enforced = scenario.receivers.translation.as_ref().is_some_and(Translation::enforces);
+fn peer_ecn(scenario: &Scenario, ends: &Flow, flow: &FlowResult) -> Option<bool> {
+    let enforced = scenario.translation_of(ends.receiver).is_some_and(Translation::enforces);
     (!enforced).then_some(flow.peer_has_ecn)
 }
 

@@ -9,7 +9,7 @@ pub(crate) mod socket;
 
 pub use generator::run;
 pub use result::FlowResult;
-pub use senders::{SenderState, Senders};
+pub use senders::{SenderState, SenderView, Senders};
 #[cfg(test)]
 pub use vcc_traffic::Response;
 pub use vcc_traffic::{Pattern, Received, Sample};

@@ -93,7 +93,7 @@ pub fn run_once(
     };
     world.run(&mut network, &watch, &mut tell).map_err(guests)?;
     let consoles: Vec<String> = (0..hosts).map(|host| world.console(host)).collect();
-    let flows = collect::flows(scenario.guests.len(), &consoles)?;
+    let flows = collect::flows(scenario.flows.len(), &consoles)?;
     let translated = collect::observations(scenario, &world);
     let lost_frames = world.missed_frames();
     let (mut fabric, log) = network.into_parts();

@@ -32,7 +32,7 @@ pub(super) struct Timeline {
 
 impl Timeline {
     pub fn of(scenario: &Scenario) -> Self {
-        let begin_ns = connects_at_ns(scenario.guests.len());
+        let begin_ns = connects_at_ns(scenario.flows.len());
         let start_ns = begin_ns + scenario.warm_up_ns;
         Self { begin_ns, window: Window { start_ns, end_ns: start_ns + scenario.measured_ns } }
     }
@@ -69,7 +69,7 @@ pub(super) fn plans(
         ends_at_ns: timeline.window.end_ns,
     };
     let mut plans: Vec<GuestPlan> = hosts.iter().enumerate().map(plan).collect();
-    add_flows(&mut plans, scenario, topology, timeline, seed);
+    add_flows(&mut plans, scenario, timeline, seed);
     plans
 }
 
@@ -124,14 +124,8 @@ fn begin_ns(timeline: &Timeline, seed: u64, flow: usize) -> u64 {
     timeline.begin_ns + mix(seed ^ mix(flow as u64 + 1)) % within_ns
 }
 
-fn add_flows(
-    plans: &mut [GuestPlan],
-    scenario: &Scenario,
-    topology: &Topology,
-    timeline: &Timeline,
-    seed: u64,
-) {
-    let plan = scenario.plan(topology, seed);
+fn add_flows(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, seed: u64) {
+    let plan = scenario.plan(seed);
     let ports = plan.ports();
     for (flow, (spec, port)) in plan.flows.into_iter().zip(ports).enumerate() {
         let listeners = &mut plans[spec.receiver].listeners;

@@ -34,6 +34,8 @@ bounded! {
     /// More hosts than this are not to be made on one machine.
     Count: u32 = 0 to 250;
     Share: f64 = 0.0 to 1.0;
+    /// Switches have powers of two from 1/128 to 8.
+    Alpha: f64 = 0.001 to 1000.0;
     Segs: u32 = 1 to 65_535;
     Bytes: u32 = 1 to 1_073_741_824;
     Ms: u32 = 1 to 60_000;

@@ -5,7 +5,7 @@ use super::vcc::Vcc;
 use crate::traffic::Pattern;
 use serde::Deserialize;
 
-/// Guests that are alike. Each has one flow.
+/// Guests that are alike. Each has one flow where the file does not say who sends to whom.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {

@@ -10,10 +10,10 @@ pub struct MetricSpec {
     /// One of the measures that the lab knows.
     pub measure: String,
     pub text: String,
-    /// The groups that it is about; all guests if left out.
+    /// The group of flows that it is about; all bulk flows if left out.
     #[serde(default)]
     pub of: Option<String>,
-    /// The groups that it is compared with.
+    /// The group that it is compared with.
     #[serde(default)]
     pub over: Option<String>,
     /// Of gaps between acknowledgements: their least length, and the length that they fall short of.

@@ -2,6 +2,7 @@
 
 mod bounded;
 mod expectation;
+mod flows;
 mod group;
 mod metric;
 mod plot;
@@ -13,6 +14,7 @@ pub(super) use bounded::{Count, IntervalUs, Phases};
 #[cfg(test)]
 pub use expectation::Bounds;
 pub use expectation::Expectation;
+pub(super) use flows::{FlowGroup, FlowPattern};
 pub(super) use group::{Group, Receivers};
 pub use metric::MetricSpec;
 pub use plot::PlotKind;
@@ -23,7 +25,7 @@ pub use vcc::{Vcc, VccMode};
 use crate::fabric::{AnyQueue, TopologyKind};
 use crate::hosts::{Family, HostForm};
 use crate::run::Backend;
-use bounded::{DelayUs, Mbps};
+use bounded::{Alpha, DelayUs, Mbps};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
@@ -56,9 +58,21 @@ pub(super) struct File {
     #[serde(default, rename = "receivers")]
     pub _receivers: Receivers,
     pub guests: Vec<Group>,
+    /// Each guest has one, to its receiver, if left out.
+    #[serde(default)]
+    pub flows: Vec<FlowGroup>,
     pub metrics: Vec<MetricSpec>,
     pub cases: Vec<CaseSpec>,
     pub plot: PlotSpec,
+}
+
+impl File {
+    /// What metrics and reports call the flows.
+    pub fn flow_groups(&self) -> impl Iterator<Item = &str> {
+        let guests = self.guests.iter().filter(|_| self.flows.is_empty());
+        let flows = self.flows.iter().map(|group| group.name.as_str());
+        guests.map(|group| group.name.as_str()).chain(flows)
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -72,8 +86,25 @@ pub(super) struct Network {
     pub edge_rate_mbps: Option<Mbps>,
     /// Of each link, one way.
     pub delay_us: DelayUs,
-    /// At the head of the bottleneck: one of `queues`.
+    /// At the bottleneck, and wherever else the topology has one: one of `queues`.
     pub queue: String,
+    /// What the queues of each switch share; without it each has its own room.
+    #[serde(default)]
+    pub switch_memory: Option<SwitchMemory>,
+    /// Of a two-tier network: how many switches at which there are hosts, and how many between
+    /// those.
+    #[serde(default)]
+    pub leaves: usize,
+    #[serde(default)]
+    pub spines: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SwitchMemory {
+    pub bytes: Bytes,
+    /// No queue may have more than so many times what is free.
+    pub alpha: Alpha,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -104,6 +135,8 @@ pub(super) struct Setup {
     #[serde(default)]
     pub receivers: Receivers,
     pub guests: Vec<Group>,
+    #[serde(default)]
+    pub flows: Vec<FlowGroup>,
 }
 
 /// What is recorded beside the counters.
@@ -131,13 +164,15 @@ pub(super) struct Observe {
 #[serde(deny_unknown_fields)]
 pub(super) struct CaseSpec {
     pub name: String,
-    /// The next three change what the file says under the same names: see [`super::change`].
+    /// The next four change what the file says under the same names: see [`super::change`].
     #[serde(default, rename = "network")]
     pub _network: IgnoredAny,
     #[serde(default, rename = "receivers")]
     pub _receivers: IgnoredAny,
     #[serde(default)]
     pub guests: BTreeMap<String, IgnoredAny>,
+    #[serde(default)]
+    pub flows: BTreeMap<String, IgnoredAny>,
     /// Makes this one case for each row: how many guests of each group, in the file's order.
     #[serde(default)]
     pub mixes: Vec<Vec<Count>>,

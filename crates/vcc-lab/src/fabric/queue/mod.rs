@@ -27,6 +27,14 @@ pub enum Verdict {
     DropEarly,
     /// There was no room.
     DropFull,
+    /// There was none in the switch's memory: the link's verdict, not a discipline's.
+    DropShared,
+}
+
+impl Verdict {
+    pub fn is_admitted(self) -> bool {
+        matches!(self, Self::Accept | Self::Mark)
+    }
 }
 
 /// Decides about each frame when it arrives; the link keeps the frames and the time.

@@ -1,41 +1,95 @@
 //! Networks as graphs of hosts, switches and links. A further topology is a file like [`star`]
-//! and a line in [`TopologyKind`].
+//! and a line in [`topologies!`].
 
 mod dumbbell;
+mod mesh;
+mod parking_lot;
 mod probes;
+mod routes;
 mod star;
+#[cfg(test)]
+mod tests;
+mod two_tier;
 
+use super::memory::{Memory, MemorySpec};
 use super::queue::AnyQueue;
 use super::{HostId, LinkId};
+use routes::Routes;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::ops::Range;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TopologyKind {
-    Star,
-    Dumbbell,
+/// The field that is wrong, and what it may be.
+type Refusal = (&'static str, String);
+
+macro_rules! topologies {
+    ($($variant:ident => $file:ident),* $(,)?) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum TopologyKind { $($variant),* }
+
+        impl NetworkSpec {
+            pub fn build(&self) -> Topology {
+                match self.topology { $(TopologyKind::$variant => $file::build(self)),* }
+            }
+
+            fn check_size(&self) -> Result<(), Refusal> {
+                match self.topology { $(TopologyKind::$variant => $file::check(self)),* }
+            }
+        }
+    };
+}
+
+topologies! {
+    Star => star,
+    Dumbbell => dumbbell,
+    ParkingLot => parking_lot,
+    Mesh => mesh,
+    TwoTier => two_tier,
 }
 
 /// What every topology is built from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetworkSpec {
     pub topology: TopologyKind,
-    pub senders: usize,
+    /// Hosts with a guest.
+    pub guests: usize,
     pub rate_bps: u64,
     /// Of the links that join hosts to switches, where they differ from the bottleneck.
     pub edge_rate_bps: u64,
     pub delay_ns: u64,
-    /// At the head of the bottleneck.
+    /// At the head of the bottleneck, and of every other link that is meant to be congested.
     pub queue: AnyQueue,
+    /// Of each switch; without it a queue has all the room that it may take.
+    pub memory: Option<MemorySpec>,
+    /// Where every port is alike, the guest whose port is the bottleneck.
+    pub busiest: HostId,
+    /// Of a two-tier network.
+    pub tiers: Tiers,
+}
+
+/// How many switches a two-tier network has of each kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tiers {
+    pub leaves: usize,
+    pub spines: usize,
 }
 
 impl NetworkSpec {
-    pub fn build(&self) -> Topology {
-        match self.topology {
-            TopologyKind::Star => star::build(self),
-            TopologyKind::Dumbbell => dumbbell::build(self),
+    /// Whether there can be such a network.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let has_tiers = self.topology == TopologyKind::TwoTier;
+        for (field, switches) in [("leaves", self.tiers.leaves), ("spines", self.tiers.spines)] {
+            if has_tiers && switches == 0 {
+                return Err((
+                    field,
+                    format!("a two-tier network needs 'leaves' and 'spines': no {field}"),
+                ));
+            }
+            if !has_tiers && switches > 0 {
+                return Err((field, "only a two-tier network has them".into()));
+            }
         }
+        self.check_size()
     }
 
     /// The same with two more hosts that belong to nobody, at the ends of [`Topology::probes`].
@@ -78,23 +132,24 @@ pub struct ProbeEnds {
     pub far: HostId,
 }
 
-/// A network with its routes. Hosts are numbered senders first.
+/// A network with its routes. Hosts are numbered guests first, then those that only receive, then
+/// those for probes.
 #[derive(Debug, Clone)]
 pub struct Topology {
     pub(super) links: Vec<LinkSpec>,
-    pub receivers: Vec<HostId>,
-    /// The receiver that each sender sends to.
+    pub receivers: Range<HostId>,
+    /// The receiver that each guest sends to where nothing else is said; none in a network where
+    /// all hosts are guests.
     pub peers: Vec<HostId>,
     pub bottleneck: LinkId,
     /// Where probes start and where they turn round, in a network that was built for them.
     pub probes: Option<ProbeEnds>,
-    /// What the bottleneck lies between.
-    around_bottleneck: (Node, Node),
-    /// Senders, receivers, and hosts for probes.
+    /// The way that probes are to go: the bottleneck lies on it.
+    probed: (Node, Node),
     hosts: usize,
     switches: usize,
-    /// By node, then by destination: the link to take.
-    routes: Vec<Vec<Option<LinkId>>>,
+    memory: Option<MemorySpec>,
+    routes: Routes,
 }
 
 impl Topology {
@@ -102,45 +157,51 @@ impl Topology {
         self.hosts
     }
 
-    /// Of the link on which each host with a guest sends.
+    /// Of the link on which each guest and each receiver sends.
     pub fn guest_rates_bps(&self) -> Vec<u64> {
         let rate_bps = |host| {
             let uplink = self.links.iter().find(|link| link.from == Node::Host(host));
             uplink.map_or(0, |link| link.rate_bps)
         };
-        let guests = self.peers.len() + self.receivers.len();
-        (0..guests).map(rate_bps).collect()
+        (0..self.receivers.end).map(rate_bps).collect()
     }
 
-    pub(super) fn route(&self, from: Node, to: HostId) -> Option<LinkId> {
-        self.routes[self.index(from)].get(to).copied().flatten()
+    /// Of each switch, if it is limited.
+    pub(super) fn memories(&self) -> Vec<Memory> {
+        self.memory.as_ref().map_or_else(Vec::new, |spec| spec.build(self.switches))
+    }
+
+    /// The link that a frame takes from a node on its way from one host to another.
+    pub(super) fn route(&self, at: Node, from: HostId, to: HostId) -> Option<LinkId> {
+        self.routes.next(self.index(at), from, to)
+    }
+
+    /// All links from one host to another; none if there is no way.
+    fn path(&self, from: HostId, to: HostId) -> Vec<LinkId> {
+        let mut at = Node::Host(from);
+        let mut path = Vec::new();
+        while let Some(link) = self.route(at, from, to) {
+            path.push(link);
+            at = self.links[link].to;
+        }
+        path
+    }
+
+    pub fn crosses_bottleneck(&self, from: HostId, to: HostId) -> bool {
+        self.path(from, to).contains(&self.bottleneck)
     }
 
     fn index(&self, node: Node) -> usize {
         match node {
             Node::Host(host) => host,
-            Node::Switch(switch) => self.hosts() + switch,
+            Node::Switch(switch) => self.hosts + switch,
         }
     }
 
-    /// Fills the routes: the fewest links to each host, found backwards from it.
     fn routed(mut self) -> Self {
-        let hosts = self.hosts();
-        self.routes = vec![vec![None; hosts]; hosts + self.switches];
-        for destination in 0..hosts {
-            let mut reached = VecDeque::from([Node::Host(destination)]);
-            while let Some(node) = reached.pop_front() {
-                for id in 0..self.links.len() {
-                    let LinkSpec { from, to, .. } = self.links[id];
-                    let at = self.index(from);
-                    let is_known = from == Node::Host(destination);
-                    if to == node && !is_known && self.routes[at][destination].is_none() {
-                        self.routes[at][destination] = Some(id);
-                        reached.push_back(from);
-                    }
-                }
-            }
-        }
+        let ends = self.links.iter().map(|link| (self.index(link.from), self.index(link.to)));
+        self.routes =
+            Routes::find(self.hosts, self.hosts + self.switches, &ends.collect::<Vec<_>>());
         self
     }
 }
@@ -168,20 +229,36 @@ impl<'a> Builder<'a> {
         self.links.extend(edge(self.spec, name, Node::Host(host), Node::Switch(switch)));
     }
 
-    fn finish(self, switches: usize, peers: Vec<HostId>, bottleneck: LinkId) -> Topology {
-        let mut receivers = peers.clone();
-        receivers.dedup();
-        let LinkSpec { from, to, .. } = self.links[bottleneck];
+    /// The same with the network's queue at the switch's port, which is returned.
+    fn port(&mut self, name: &str, host: HostId, switch: usize) -> LinkId {
+        self.edge(name, host, switch);
+        let port = self.links.len() - 1;
+        self.links[port].rate_bps = self.spec.rate_bps;
+        self.links[port].queue = self.spec.queue.clone();
+        port
+    }
+
+    /// `peers` are the receivers of the guests; probes go from the one node to the other.
+    fn finish(
+        self,
+        switches: usize,
+        peers: Vec<HostId>,
+        bottleneck: LinkId,
+        probed: (Node, Node),
+    ) -> Topology {
+        let guests = self.spec.guests;
+        let hosts = peers.iter().max().map_or(guests, |last| last + 1);
         let topology = Topology {
             links: self.links,
-            hosts: self.spec.senders + receivers.len(),
-            receivers,
+            hosts,
+            receivers: guests..hosts,
             peers,
             bottleneck,
             probes: None,
-            around_bottleneck: (from, to),
+            probed,
             switches,
-            routes: Vec::new(),
+            memory: self.spec.memory.clone(),
+            routes: Routes::default(),
         };
         topology.routed()
     }
@@ -197,4 +274,9 @@ fn edge(spec: &NetworkSpec, name: &str, host: Node, switch: Node) -> [LinkSpec; 
         queue: AnyQueue::edge(),
     };
     [link(format!("{name}, up"), host, switch), link(format!("{name}, down"), switch, host)]
+}
+
+/// Of a network of any size.
+fn any_size(_: &NetworkSpec) -> Result<(), Refusal> {
+    Ok(())
 }

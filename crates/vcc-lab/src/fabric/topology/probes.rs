@@ -2,10 +2,10 @@
 
 use super::{NetworkSpec, Node, ProbeEnds, Topology, edge};
 
-/// Where the bottleneck leads to a host, probes turn round there; behind a switch, at a host of
-/// their own. They start at a host of their own, so that no sender's link delays them.
+/// Where their way leads to a host, probes turn round there; behind a switch, at a host of their own.
+/// They start at a host of their own, so that no sender's link delays them.
 pub(super) fn add(mut topology: Topology, spec: &NetworkSpec) -> Topology {
-    let (before, after) = topology.around_bottleneck;
+    let (before, after) = topology.probed;
     let mut host_at = |place: Node, name: &str| match place {
         Node::Host(host) => host,
         switch => {

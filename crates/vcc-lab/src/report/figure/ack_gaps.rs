@@ -23,12 +23,10 @@ pub(super) fn histogram(
         for bin in 1..GAP_BINS as u32 {
             let range_us = bin * GAP_BIN_MS * 1000..(bin + 1) * GAP_BIN_MS * 1000;
             for (number, group) in experiment.groups().into_iter().enumerate() {
-                let flows = case.group_of_each().zip(&series.ack_gaps_us);
+                let flows = case.flows.iter().filter(|flow| flow.group == number);
                 let counts: Vec<f64> = flows
-                    .filter(|(group, _)| *group == number)
-                    .map(|(_, gaps)| {
-                        gaps.iter().filter(|gap| range_us.contains(gap)).count() as f64
-                    })
+                    .filter_map(|flow| series.ack_gaps_us.get(flow.sender))
+                    .map(|gaps| gaps.iter().filter(|gap| range_us.contains(gap)).count() as f64)
                     .collect();
                 if !counts.is_empty() {
                     bars.push(bar((bin * GAP_BIN_MS).to_string(), group.into(), &counts));

@@ -1,0 +1,56 @@
+//! Who sends to whom, where it is not each guest to its receiver.
+
+use super::group::Group;
+use crate::traffic::Pattern;
+use serde::Deserialize;
+
+/// Flows that are alike.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowGroup {
+    pub name: String,
+    /// The group of guests that send.
+    pub from: String,
+    #[serde(default)]
+    pub pattern: FlowPattern,
+    /// Of a stride: so many places after the sender each receiver stands.
+    #[serde(default)]
+    pub steps: Vec<u32>,
+    /// Of an incast: the group of guests that receive.
+    #[serde(default)]
+    pub to: Option<String>,
+    #[serde(default)]
+    pub traffic: Pattern,
+    /// The first and the last phase in which they are there; all of them if left out.
+    #[serde(default)]
+    pub phases: Option<[u32; 2]>,
+}
+
+impl FlowGroup {
+    /// What a group of guests sends where the file has no flows of its own.
+    pub fn of_guests(group: &Group) -> Self {
+        Self {
+            name: group.name.clone(),
+            from: group.name.clone(),
+            pattern: FlowPattern::Peers,
+            steps: Vec::new(),
+            to: None,
+            traffic: group.traffic,
+            phases: group.phases,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowPattern {
+    /// Each guest to the receiver that the topology has for it.
+    #[default]
+    Peers,
+    /// Each guest to others of its group, by their places in the circle.
+    Stride,
+    /// Each guest to all others of its group.
+    AllToAll,
+    /// Each guest to each of another group.
+    Incast,
+}

@@ -1,0 +1,147 @@
+//! From groups of flows to the flows themselves: which host sends to which.
+
+use super::file::{FlowGroup, FlowPattern, Group};
+use crate::fabric::HostId;
+use crate::run::Flow;
+use crate::traffic::Pattern;
+use std::ops::Range;
+
+/// The field that is wrong, and what it may be.
+type Refusal = (&'static str, String);
+
+/// They connect one after the other before any of them sends.
+const MOST_FLOWS: usize = 5_000;
+
+/// The hosts of a case.
+pub(super) struct Hosts<'a> {
+    pub groups: &'a [Group],
+    /// The receiver of each guest, where the topology has receivers.
+    pub peers: &'a [HostId],
+    pub phases: u32,
+}
+
+impl Hosts<'_> {
+    /// Those of one group, which is the `number`th.
+    pub fn flows_of(&self, number: usize, group: &FlowGroup) -> Result<Vec<Flow>, Refusal> {
+        let phases = self.phases_of(group.phases)?;
+        let pairs = self.pairs(group)?;
+        if pairs.len() > MOST_FLOWS {
+            let text = format!("makes {} flows: {MOST_FLOWS} are the most", pairs.len());
+            return Err(("pattern", text));
+        }
+        let flows = pairs.into_iter();
+        Ok(flows.map(|pair| flow(number, pair, phases.clone(), group.traffic)).collect())
+    }
+
+    fn pairs(&self, group: &FlowGroup) -> Result<Vec<(HostId, HostId)>, Refusal> {
+        let from = self.named("from", &group.from)?;
+        let hosts = from.len();
+        if group.pattern != FlowPattern::Stride && !group.steps.is_empty() {
+            return Err(("steps", "only a stride has them".into()));
+        }
+        if group.pattern != FlowPattern::Incast && group.to.is_some() {
+            return Err(("to", "only an incast has it".into()));
+        }
+        match group.pattern {
+            FlowPattern::Peers => self.to_peers(from),
+            FlowPattern::Stride => {
+                check_steps(&group.steps, &group.from, hosts)?;
+                let place = |i: usize, step: u32| from.start + (i + step as usize) % hosts;
+                let steps = |i: usize| group.steps.iter().map(move |&step| (i, step));
+                let all = (0..hosts).flat_map(steps);
+                Ok(all.map(|(i, step)| (from.start + i, place(i, step))).collect())
+            }
+            FlowPattern::AllToAll if hosts < 2 => {
+                let text = format!("needs 2 guests at least, and '{}' has {hosts}", group.from);
+                Err(("pattern", text))
+            }
+            FlowPattern::AllToAll => Ok(product(&from, &from)),
+            FlowPattern::Incast => {
+                let Some(name) = &group.to else {
+                    return Err(("to", "an incast needs the group of guests that receive".into()));
+                };
+                let to = self.named("to", name)?;
+                if to == from {
+                    return Err(("to", format!("is '{name}' itself: 'all-to-all' is that")));
+                }
+                Ok(product(&from, &to))
+            }
+        }
+    }
+
+    fn to_peers(&self, from: Range<HostId>) -> Result<Vec<(HostId, HostId)>, Refusal> {
+        let pair = |host: HostId| Some((host, *self.peers.get(host)?));
+        from.map(pair).collect::<Option<_>>().ok_or_else(|| {
+            let text = "in this topology all hosts are guests: 'stride', 'all-to-all' and 'incast' \
+                        are the patterns for it";
+            ("pattern", text.into())
+        })
+    }
+
+    fn named(&self, field: &'static str, name: &str) -> Result<Range<HostId>, Refusal> {
+        match self.groups.iter().any(|group| group.name == name) {
+            true => Ok(self.members(name)),
+            false => Err((field, format!("there is no group of guests '{name}'"))),
+        }
+    }
+
+    /// Guests are numbered group by group.
+    fn members(&self, name: &str) -> Range<HostId> {
+        let count = |group: &Group| group.count.get() as usize;
+        let before = self.groups.iter().take_while(|group| group.name != name);
+        let start = before.map(count).sum();
+        let members = self.groups.iter().find(|group| group.name == name).map_or(0, count);
+        start..start + members
+    }
+
+    fn phases_of(&self, phases: Option<[u32; 2]>) -> Result<Range<u32>, Refusal> {
+        let last = self.phases;
+        match phases {
+            Some([from, to]) if from < 1 || from > to || to > last => {
+                let text = format!("[{from}, {to}] must be two in order of the phases 1 to {last}");
+                Err(("phases", text))
+            }
+            Some([from, to]) => Ok(from - 1..to),
+            None => Ok(0..last),
+        }
+    }
+}
+
+fn check_steps(steps: &[u32], group: &str, hosts: usize) -> Result<(), Refusal> {
+    if steps.is_empty() {
+        return Err(("steps", "a stride needs them: [1, 2] sends to the next two".into()));
+    }
+    let beyond = |step: &&u32| !(1..hosts.max(1) as u32).contains(step);
+    if let Some(step) = steps.iter().find(beyond) {
+        let text = format!("{step} does not lead to another one of the {hosts} of '{group}'");
+        return Err(("steps", text));
+    }
+    match (1..steps.len()).find(|&i| steps[..i].contains(&steps[i])) {
+        Some(i) => Err(("steps", format!("has {} twice", steps[i]))),
+        None => Ok(()),
+    }
+}
+
+/// All pairs of two different hosts.
+fn product(from: &Range<HostId>, to: &Range<HostId>) -> Vec<(HostId, HostId)> {
+    let pairs = from.clone().flat_map(|sender| to.clone().map(move |receiver| (sender, receiver)));
+    pairs.filter(|(sender, receiver)| sender != receiver).collect()
+}
+
+fn flow(
+    group: usize,
+    (sender, receiver): (HostId, HostId),
+    phases: Range<u32>,
+    pattern: Pattern,
+) -> Flow {
+    Flow { group, sender, receiver, pattern, phases }
+}
+
+/// The guest to which most flows lead; of equals the first.
+pub(super) fn busiest(flows: &[Flow], guests: usize) -> HostId {
+    let mut flows_to = vec![0_u32; guests];
+    let to_guests =
+        flows.iter().filter_map(|flow| (flow.receiver < guests).then_some(flow.receiver));
+    to_guests.for_each(|receiver| flows_to[receiver] += 1);
+    (0..guests).rev().max_by_key(|&guest| flows_to[guest]).unwrap_or(0)
+}
