@@ -137,6 +137,7 @@ impl Experiment {
                 congestion_control: kernel_name(&group.congestion_control),
                 limits: limits(group),
                 proxy: group.proxy.as_deref().map(kernel_name),
+                ping_every_us: us(group.ping_every_us),
                 phases: group.phases.map_or(0..phases, |[from, to]| from - 1..to),
                 translation: self.translation(&group.vcc, place)?,
             };

@@ -16,9 +16,7 @@ mod topology;
 pub use ect::Ect;
 pub use frame::mac_of;
 pub use link::LinkReport;
-#[cfg(test)]
-pub use probes::RttSample;
-pub use probes::{PROBE_BYTES, ProbeReport};
+pub use probes::{PROBE_BYTES, ProbeReport, RttSample};
 pub use queue::{AnyQueue, QueueSpec};
 pub use topology::{NetworkSpec, Topology, TopologyKind};
 

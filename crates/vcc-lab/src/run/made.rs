@@ -15,6 +15,7 @@ pub fn guest() -> Guest {
         congestion_control: "reno".into(),
         limits: Limits::default(),
         proxy: None,
+        ping_every_us: None,
         phases: 0..1,
         translation: None,
     }
@@ -29,6 +30,7 @@ pub fn scenario() -> Scenario {
             rate_bps: 10_000_000,
             edge_rate_bps: 10_000_000,
             delay_ns: 0,
+            mtu_bytes: 1500,
             queue: AnyQueue::edge(),
         },
         form: HostForm::Veth,
@@ -67,6 +69,7 @@ pub fn data() -> RunData {
         },
         bottleneck: 0,
         lost_frames: 0,
+        pings: Vec::new(),
         translated: Vec::new(),
         frame_log: None,
     }

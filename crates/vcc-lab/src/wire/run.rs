@@ -119,7 +119,7 @@ impl Runner<'_> {
             let (name, runs, progress) = (case.name.as_str(), self.runs, &mut *self.progress);
             let half = half::run(wire, case, treatment, self.times, &mut |left_s| {
                 let left_s = left_s + halves_left * half_s + later_s;
-                progress.note(&Event::Tick { case: name, run, runs, left_s });
+                progress.note(&Event::Tick { case: name, run, runs, left_s, virtual_time: None });
             });
             // Ctrl-C also ends the programs that a run starts; their complaints are no news.
             if interrupt::is_pending() { Err(Error::Interrupted) } else { half }

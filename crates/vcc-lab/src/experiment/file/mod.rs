@@ -23,7 +23,7 @@ pub use vcc::{Vcc, VccMode};
 use crate::fabric::{AnyQueue, TopologyKind};
 use crate::hosts::{Family, HostForm};
 use crate::run::Backend;
-use bounded::{DelayUs, Mbps};
+use bounded::{DelayUs, Mbps, MtuBytes};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
@@ -72,6 +72,9 @@ pub(super) struct Network {
     pub edge_rate_mbps: Option<Mbps>,
     /// Of each link, one way.
     pub delay_us: DelayUs,
+    /// Of every host's device.
+    #[serde(default)]
+    pub mtu_bytes: MtuBytes,
     /// At the head of the bottleneck: one of `queues`.
     pub queue: String,
 }
