@@ -7,7 +7,7 @@
 //! same times give the same frames, in the same order.
 //!
 //! What differs from the kernel: a VLAN tag stands in the frame and nowhere else, nothing is
-//! contended, no ACK is traced, and what is due to the guest alone ([`Port::advance`]) is made
+//! contended, ACKs are traced in memory, and what is due to the guest alone ([`Port::advance`]) is made
 //! here, not by another process.
 
 mod ack;
@@ -29,6 +29,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 mod timer;
+mod trace;
 mod wire;
 
 pub use ack::ack_to_guest;
@@ -36,3 +37,4 @@ pub use counters::{Counters, Reason};
 pub use frame::{Checksum, Frame, Verdict};
 pub use key::FlowKey;
 pub use port::Port;
+pub use trace::{Inferred, TracedAck};

@@ -11,6 +11,7 @@ use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite;
 use crate::table::Table;
 use crate::timer::{self, TICK_MIN_MS};
+use crate::trace::{Inferred, TracedAck};
 
 const NS_PER_US: u64 = 1000;
 
@@ -23,6 +24,8 @@ pub struct Port {
     table: Table,
     emitter: Emitter,
     counters: Counters,
+    /// None where nobody has asked for it.
+    traced: Option<Vec<TracedAck>>,
     now_ns: u64,
 }
 
@@ -34,8 +37,19 @@ impl Port {
             table: Table::new(max_flows),
             emitter: Emitter::default(),
             counters: Counters::default(),
+            traced: None,
             now_ns: 0,
         }
+    }
+
+    /// From now on, keeps what the engine infers from each ACK.
+    pub fn trace(&mut self) {
+        self.traced.get_or_insert_default();
+    }
+
+    /// All ACKs to the guest since [`Port::trace`], in their order.
+    pub fn traced(&self) -> &[TracedAck] {
+        self.traced.as_deref().unwrap_or_default()
     }
 
     /// A frame that the guest sent, on its way to the fabric. `also` receives what goes the same
@@ -168,7 +182,16 @@ impl Port {
                 let action = flow.from_guest(&self.params, segment);
                 (action, timer::near_tick_ms(flow, &self.params, segment))
             }
-            Direction::ToGuest => (flow.to_guest(&self.params, segment), None),
+            Direction::ToGuest => {
+                let before = Inferred::of(flow);
+                let action = flow.to_guest(&self.params, segment);
+                let is_ack = u32::from(segment.flags) & sys::TCP_ACK != 0;
+                if let Some(traced) = self.traced.as_mut().filter(|_| is_ack) {
+                    let after = Inferred::of(flow);
+                    traced.push(TracedAck { at_ns: now_ns, key: *key, before, after });
+                }
+                (action, None)
+            }
         };
         if action.forget != 0 {
             self.table.remove(key);

@@ -29,4 +29,4 @@ pub use report::{
     CaseReport, Figure, FlowReport, Machine, MetricReport, Report, RunReport, Series, Verdict,
     render_svg, render_table,
 };
-pub use run::{Backend, Event, Progress, RunOptions};
+pub use run::{Backend, Event, Progress, RunOptions, VirtualTime};

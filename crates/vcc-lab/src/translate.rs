@@ -72,15 +72,25 @@ impl Translation {
         Ok(Some(Self { options: options(vcc, mode)? }))
     }
 
-    /// The same port in a driver domain.
+    /// The same port in a driver domain. A shadow's keeps what it is compared by.
     pub fn port(&self) -> vcc_domain::Port {
-        vcc_domain::Port::new(self.options.params(), self.options.max_flows as usize)
+        let max_flows = self.options.max_flows as usize;
+        let mut port = vcc_domain::Port::new(self.options.params(), max_flows);
+        if self.is_shadow() {
+            port.trace();
+        }
+        port
     }
 
     /// With as much room for connections as vcc has by default, for those who read them seldom.
     pub fn for_many_flows(&self) -> AttachOptions {
         let max_flows = AttachOptions::default().max_flows;
         AttachOptions { max_flows, ..self.options.clone() }
+    }
+
+    /// Whether it is compared with what its host does by itself.
+    pub fn is_shadow(&self) -> bool {
+        self.options.mode == Mode::Shadow
     }
 
     /// Whether it changes what its host sends and receives.
@@ -101,7 +111,7 @@ impl Translation {
     }
 
     fn look_every(&self) -> Duration {
-        if self.options.mode == Mode::Shadow { IN_THE_SHADOW } else { NOW_AND_THEN }
+        if self.is_shadow() { IN_THE_SHADOW } else { NOW_AND_THEN }
     }
 }
 

@@ -10,4 +10,6 @@ pub enum Pattern {
     Bulk,
     /// Sends one small message at a time, and waits for its echo.
     PingPong,
+    /// Sends nothing on its connection.
+    Idle,
 }

@@ -109,7 +109,13 @@ mod tests {
     fn a_line_reads_as_what_was_written() {
         let half = SenderHalf {
             flow: 3,
-            samples: vec![Sample { at_us: 1, cwnd_segs: 2, snd_wnd_bytes: 3, mss_bytes: 4 }],
+            samples: vec![Sample {
+                at_us: 1,
+                acked_bytes: 2,
+                cwnd_segs: 3,
+                snd_wnd_bytes: 4,
+                mss_bytes: 5,
+            }],
             finished_at_ns: Some(5),
             ..SenderHalf::default()
         };

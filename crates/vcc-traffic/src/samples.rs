@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct Sample {
     /// Since the start of the window of measurement.
     pub at_us: u64,
+    /// Of the stream, with the SYN.
+    pub acked_bytes: u64,
     pub cwnd_segs: u32,
     /// The peer's window, as the guest was shown it.
     pub snd_wnd_bytes: u32,

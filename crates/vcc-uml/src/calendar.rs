@@ -7,11 +7,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::error::{Doing, Error, Result};
+use crate::files;
 use crate::guest::{
-    CLOCK_SOCKET, Guest, GuestSpec, ROOT, Started, Watch, accept, greet, plan_file,
+    CLOCK_SOCKET, Guest, GuestSpec, ROOT, Started, Watch, accept, check_sockets, greet, plan_file,
 };
 use crate::kernel::Kernel;
-use crate::system::{OneCpu, TempDir, readable};
+use crate::system::{OneCpu, readable};
+use crate::temp_dir::TempDir;
 use crate::time_travel::{ClockLine, Message};
 use vcc_domain::Port;
 
@@ -68,18 +70,20 @@ impl World {
         specs: Vec<GuestSpec>,
         watch: &Watch,
     ) -> Result<Self> {
+        files::make_room(specs.len())?;
         let cpu = OneCpu::hold().doing(|| "stay on one CPU".into())?;
         let directory = TempDir::create("vcc-guests")?;
         let path = directory.path();
+        check_sockets(path, specs.len())?;
         make_root(path, init, &specs)?;
         let listener = UnixListener::bind(path.join(CLOCK_SOCKET))
             .doing(|| format!("listen in {}", path.display()))?;
         let started = specs.into_iter().enumerate();
-        let started = started
+        let mut started = started
             .map(|(guest, spec)| Started::start(kernel.path(), path, guest, spec))
             .collect::<Result<Vec<_>>>()?;
         let mut guests = Vec::new();
-        let lines = await_all(&listener, &started, watch)?;
+        let lines = await_all(&listener, &mut started, watch)?;
         for (number, (started, (mut clock, start))) in started.into_iter().zip(lines).enumerate() {
             let schedule = accept(&mut clock, &start, number)?;
             guests.push(started.into_guest(number, clock, schedule));
@@ -103,6 +107,9 @@ impl World {
             let next_ns = self.next_ns().min(network.next_ns().unwrap_or(u64::MAX));
             if next_ns == u64::MAX {
                 return Err(self.stuck());
+            }
+            if next_ns > watch.ends_by_ns {
+                return Err(self.overdue(next_ns));
             }
             let end_ns = next_ns + self.window_ns(network);
             moment.virtual_ns = next_ns;
@@ -155,9 +162,17 @@ impl World {
     }
 
     fn stuck(&self) -> Error {
-        let waits = |(_, guest): &(usize, &Guest)| !guest.has_ended();
-        match self.guests.iter().enumerate().find(waits) {
-            Some((number, guest)) => Error::Stuck { guest: number, console: guest.last_lines() },
+        self.of_first_left(|guest, console| Error::Stuck { guest, console })
+    }
+
+    fn overdue(&self, virtual_ns: u64) -> Error {
+        self.of_first_left(|guest, console| Error::Overdue { guest, virtual_ns, console })
+    }
+
+    /// With the number of a guest that has not ended, and the end of its console.
+    fn of_first_left(&self, error: impl FnOnce(usize, String) -> Error) -> Error {
+        match self.guests.iter().position(|guest| !guest.has_ended()) {
+            Some(number) => error(number, self.guests[number].last_lines()),
             None => Error::Interrupted,
         }
     }
@@ -194,15 +209,16 @@ fn make_root(directory: &Path, init: &[u8], specs: &[GuestSpec]) -> Result<()> {
     make().doing(|| format!("make the guests' files in {}", directory.display()))
 }
 
-/// The lines on which the guests have said that they start, in the order of their numbers.
+/// The lines on which the guests have said that they start, in the order of their numbers. Patience
+/// is with each that is still to come.
 fn await_all(
     listener: &UnixListener,
-    started: &[Started],
+    started: &mut [Started],
     watch: &Watch,
 ) -> Result<Vec<(ClockLine, Message)>> {
     use std::os::fd::AsFd;
 
-    let begin = Instant::now();
+    let mut last_greeted = Instant::now();
     let mut lines: Vec<Option<(ClockLine, Message)>> = started.iter().map(|_| None).collect();
     while let Some(missing) = lines.iter().position(Option::is_none) {
         let doing = || "wait for guests to start".to_owned();
@@ -214,9 +230,14 @@ fn await_all(
             let (stream, _) = listener.accept().doing(doing)?;
             let (guest, clock, start) = greet(ClockLine::new(stream), started.len())?;
             lines[guest] = Some((clock, start));
-        } else if begin.elapsed() > watch.patience {
-            let console = started[missing].last_lines();
-            return Err(Error::DidNotBoot { guest: missing, console });
+            last_greeted = Instant::now();
+            continue;
+        }
+        let mut absent = (0..started.len()).filter(|&guest| lines[guest].is_none());
+        let ended = absent.find(|&guest| started[guest].has_ended());
+        if ended.is_some() || last_greeted.elapsed() > watch.patience {
+            let guest = ended.unwrap_or(missing);
+            return Err(Error::DidNotBoot { guest, console: started[guest].last_lines() });
         }
     }
     Ok(lines.into_iter().flatten().collect())

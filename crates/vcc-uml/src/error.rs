@@ -11,6 +11,18 @@ pub enum Error {
     Kernel { why: String },
     #[error("guest {guest} says on its clock or card what was not expected: {what}")]
     Protocol { guest: usize, what: String },
+    #[error("a guest that has not said which one it is says on its clock: {what}")]
+    Stranger { what: String },
+    #[error(
+        "the sockets of the guests would lie in {directory}, a path of {bytes} bytes, and no more than \
+         {most} fit a socket's address: set TMPDIR to a shorter one"
+    )]
+    LongPath { directory: String, bytes: usize, most: usize },
+    #[error(
+        "{guests} guests need {needed} open files, and this process may have no more than {most}: \
+         raise the hard limit (ulimit -H -n)"
+    )]
+    Files { guests: usize, needed: u64, most: u64 },
     #[error("guest {guest} did not boot; its console ends with:\n{console}")]
     DidNotBoot { guest: usize, console: String },
     #[error(
@@ -18,6 +30,11 @@ pub enum Error {
          loop that waits for time to pass? Its console ends with:\n{console}"
     )]
     Spins { guest: usize, wall_s: u64, virtual_ns: u64, console: String },
+    #[error(
+        "guest {guest} was to end long before {virtual_ns} ns of its time, and goes on; its console \
+         ends with:\n{console}"
+    )]
+    Overdue { guest: usize, virtual_ns: u64, console: String },
     #[error(
         "nothing is left to happen, and guest {guest} has not ended; its console ends with:\n\
          {console}"

@@ -25,6 +25,9 @@ pub struct Watch<'a> {
     /// in. In virtual time a CPU is infinitely fast, so a guest that waits in a loop for time to pass
     /// waits for ever.
     pub patience: Duration,
+    /// The time of the guests by which all of them must have ended. One that is kept alive by its
+    /// timers alone would go on for ever.
+    pub ends_by_ns: u64,
 }
 
 pub struct GuestSpec {
@@ -40,6 +43,21 @@ pub(crate) const ROOT: &str = "root";
 
 pub(crate) fn plan_file(guest: usize) -> String {
     format!("{ROOT}/plan/{guest}")
+}
+
+/// Room in a socket's address (unix(7)), but for the zero that ends it.
+const SOCKET_PATH_BYTES: usize = 107;
+
+/// The sockets of so many guests can be made in the directory.
+pub(crate) fn check_sockets(directory: &Path, guests: usize) -> Result<()> {
+    let longest = directory.join(card_socket(guests.saturating_sub(1)));
+    let excess = longest.as_os_str().len().saturating_sub(SOCKET_PATH_BYTES);
+    if excess == 0 {
+        return Ok(());
+    }
+    let bytes = directory.as_os_str().len();
+    let directory = directory.display().to_string();
+    Err(Error::LongPath { directory, bytes, most: bytes - excess })
 }
 
 fn card_socket(guest: usize) -> String {
@@ -84,6 +102,10 @@ impl Started {
 
     pub fn last_lines(&self) -> String {
         self.process.last_lines()
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.process.has_ended()
     }
 
     pub fn into_guest(self, number: usize, clock: ClockLine, schedule: Schedule) -> Guest {
@@ -324,8 +346,10 @@ pub(crate) fn greet(mut clock: ClockLine, guests: usize) -> Result<(usize, Clock
         Some(message) if message.op == Op::Start && (message.time_ns as usize) < guests => {
             Ok((message.time_ns as usize, clock, message))
         }
-        Some(message) => protocol(guests, format!("{message:?} at its start")),
-        None => protocol(guests, "its clock was closed at its start"),
+        Some(message) => {
+            Err(Error::Stranger { what: format!("{message:?} at its start, of {guests} guests") })
+        }
+        None => Err(Error::Stranger { what: "nothing, and ends".into() }),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::{Doing, Error, Result};
-use crate::system::TempDir;
+use crate::temp_dir::TempDir;
 
 /// All that the kernel is built from, beside Debian's source package.
 const RECIPE: [(&str, &str); 4] = [

@@ -13,11 +13,13 @@
 mod calendar;
 mod card;
 mod error;
+mod files;
 mod guest;
 mod kernel;
 mod numbered;
 mod process;
 mod system;
+mod temp_dir;
 mod time_travel;
 mod vhost_user;
 

@@ -60,6 +60,11 @@ impl Process {
     pub fn last_lines(&self) -> String {
         last_lines(self.console().lines())
     }
+
+    /// Whether nothing of it runs any more.
+    pub fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
 }
 
 /// The end of what a guest has printed, for the person who looks for what went wrong.

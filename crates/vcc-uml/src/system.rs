@@ -1,13 +1,9 @@
 //! Small things of the operating system.
 
-use std::fs;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-use crate::error::{Doing, Result};
 
 pub(crate) fn check(status: libc::c_int) -> io::Result<libc::c_int> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
@@ -16,36 +12,6 @@ pub(crate) fn check(status: libc::c_int) -> io::Result<libc::c_int> {
 /// What a guest says or has is not what the protocol lets it.
 pub(crate) fn strange(what: impl ToString) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_string())
-}
-
-/// A directory that goes with the value.
-pub(crate) struct TempDir {
-    path: PathBuf,
-}
-
-impl TempDir {
-    pub fn create(prefix: &str) -> Result<Self> {
-        let pattern = std::env::temp_dir().join(format!("{prefix}.XXXXXX"));
-        let text = pattern.to_string_lossy().into_owned();
-        let mut name = [text.as_bytes(), &[0]].concat();
-        // SAFETY: a string with its end, which the call changes in place.
-        if unsafe { libc::mkdtemp(name.as_mut_ptr().cast()) }.is_null() {
-            return Err(io::Error::last_os_error()).doing(|| format!("make {text}"));
-        }
-        name.pop();
-        Ok(Self { path: PathBuf::from(String::from_utf8_lossy(&name).into_owned()) })
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        // What a dying guest still writes there is not worth an error.
-        let _ = fs::remove_dir_all(&self.path);
-    }
 }
 
 /// Keeps the calling thread, and what it starts from now on, on the CPU where it is. Until dropped,

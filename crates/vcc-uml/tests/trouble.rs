@@ -40,6 +40,7 @@ fn spec() -> GuestSpec {
             mtu_bytes: 1500,
             rate_bps: 1_000_000_000,
             interrupt_every_ns: 0,
+            seed: 0,
             port: None,
         },
     }
@@ -52,7 +53,8 @@ fn run(kernel: &Kernel, init: &[u8], watch: &Watch) -> Result<String, Error> {
     Ok(world.console(0))
 }
 
-const NEVER: Watch = Watch { interrupted: &|| false, patience: Duration::from_secs(30) };
+const NEVER: Watch =
+    Watch { interrupted: &|| false, patience: Duration::from_secs(30), ends_by_ns: 60_000_000_000 };
 
 /// A program of these instructions of x86_64 alone.
 fn program(code: &[u8]) -> Vec<u8> {
@@ -90,6 +92,26 @@ fn a_guest_that_spins_is_named_with_its_time() {
     assert!(matches!(error, Error::Spins { guest: 0, wall_s: 6, .. }), "{error}");
 }
 
+/// Time goes on for it, so it does not spin; but it never ends.
+#[test]
+fn a_guest_that_sleeps_again_and_again_is_named_when_it_should_have_ended() {
+    let Some(kernel) = kernel() else { return };
+    let nanosleep_1s_for_ever = program(
+        &[
+            &[0xb8, 35, 0, 0, 0][..],        // mov $SYS_nanosleep, %eax
+            &[0x48, 0x8d, 0x3d, 6, 0, 0, 0], // lea 6(%rip), %rdi
+            &[0x31, 0xf6, 0x0f, 0x05],       // xor %esi, %esi; syscall
+            &[0xeb, 0xee],                   // jmp to the begin
+            &1_u64.to_le_bytes(),
+            &0_u64.to_le_bytes(),
+        ]
+        .concat(),
+    );
+    let error = run(&kernel, &nanosleep_1s_for_ever, &NEVER).expect_err("no end");
+    let Error::Overdue { guest: 0, virtual_ns, .. } = error else { panic!("{error}") };
+    assert!((60_000_000_000..62_000_000_000).contains(&virtual_ns), "{virtual_ns}");
+}
+
 #[test]
 fn a_run_can_be_interrupted_while_guests_boot() {
     let Some(kernel) = kernel() else { return };
@@ -107,7 +129,6 @@ fn a_run_can_be_interrupted_while_guests_boot() {
 fn a_kernel_that_is_none_is_told() {
     let Some(_) = kernel() else { return };
     let kernel = Kernel::at(PathBuf::from("/bin/true"));
-    let watch = Watch { patience: Duration::from_secs(2), ..NEVER };
-    let error = run(&kernel, &program(&[0xeb, 0xfe]), &watch).expect_err("no guest");
+    let error = run(&kernel, &program(&[0xeb, 0xfe]), &NEVER).expect_err("no guest");
     assert!(matches!(error, Error::DidNotBoot { guest: 0, .. }), "{error}");
 }

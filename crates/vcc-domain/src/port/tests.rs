@@ -286,3 +286,20 @@ fn runs_do_not_differ() {
     assert!(order.is_sorted_by_key(|(key, _)| *key));
     assert_eq!((out, order, counters), run());
 }
+
+#[test]
+fn each_ack_to_the_guest_is_traced_once_asked_for() {
+    let mut talk = Talk::v4();
+    talk.open(&[]);
+    assert!(talk.port.traced().is_empty());
+    talk.port.trace();
+    talk.data_from_guest();
+    talk.wait(NS_PER_MS);
+    talk.pass(false, &talk.segment(false));
+    let [ack] = talk.port.traced() else { panic!("one ACK") };
+    assert_eq!((ack.at_ns, ack.key), (NS_PER_MS, talk.key()));
+    assert_eq!((ack.before.flight_bytes, ack.after.flight_bytes), (MSS_BYTES as u32, 0));
+    assert_eq!(ack.after.snd_una, talk.guest_next);
+    let flow = talk.flow();
+    assert_eq!((ack.after.cwnd_segs, ack.after.mss_bytes), (flow.cc.cwnd_segs, 1000));
+}

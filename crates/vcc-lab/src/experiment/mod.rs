@@ -135,6 +135,7 @@ impl Experiment {
                 congestion_control: kernel_name(&group.congestion_control),
                 limits: limits(group),
                 proxy: group.proxy.as_deref().map(kernel_name),
+                ping_every_us: us(group.ping_every_us),
                 translation: self.translation(&group.vcc, place)?,
             };
             guests.extend((0..group.count.get()).map(|_| guest.clone()));

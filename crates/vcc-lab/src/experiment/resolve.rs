@@ -192,6 +192,7 @@ fn build_network(
         rate_bps,
         edge_rate_bps: network.edge_rate_mbps.map_or(rate_bps, |rate| bps(rate.get())),
         delay_ns: network.delay_us.get() * 1000,
+        mtu_bytes: network.mtu_bytes.get(),
         queue: queue.clone(),
         memory: network.switch_memory.map(|memory| MemorySpec {
             bytes: memory.bytes.get().into(),

@@ -102,7 +102,7 @@ fn a_case_changes_only_what_it_names() {
     let experiment = with(more).unwrap();
     let case = &experiment.cases()[0];
     assert_eq!((case.network.rate_bps, case.network.edge_rate_bps), (100_000_000, 100_000_000));
-    assert_eq!(case.network.delay_ns, 250_000);
+    assert_eq!((case.network.delay_ns, case.network.mtu_bytes), (250_000, 1500));
     let guests = scenario(&experiment).guests;
     let guests: Vec<_> = guests.iter().map(|it| (it.ecn, it.tso, it.fabric_ecn())).collect();
     let expected = [(true, true, true), (true, true, true), (false, false, true)];
@@ -219,6 +219,7 @@ fn errors_say_where_and_what() {
         ("mixes = [[1, 2, 3]]", "cases[0].mixes[0]: has 3 counts"),
         ("guests = { ecn.count = 0, legacy.count = 0 }", "cases[0]: has 0 guests"),
         ("guests.ecn.count = 4000000000", "guests.ecn.count: 4000000000 is not within"),
+        ("network.mtu_bytes = 576", "network.mtu_bytes: 576 is not within 1280 and 9216"),
         ("network.delay_us = 2000000", "network.delay_us: 2000000 is not within"),
         ("expect.ratio = { min = 2, max = 1 }", "cases[0].expect.ratio: min 2 is above max 1"),
         ("expect.ratio.relative_to = \"x\"", "cases[0].expect.ratio: there is no case 'x'"),

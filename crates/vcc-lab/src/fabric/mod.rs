@@ -18,9 +18,7 @@ pub use ect::Ect;
 pub use frame::mac_of;
 pub use link::LinkReport;
 pub use memory::MemorySpec;
-#[cfg(test)]
-pub use probes::RttSample;
-pub use probes::{PROBE_BYTES, ProbeReport};
+pub use probes::{PROBE_BYTES, ProbeReport, RttSample};
 pub use queue::{AnyQueue, QueueSpec};
 pub use topology::{NetworkSpec, Tiers, Topology, TopologyKind};
 

@@ -22,7 +22,7 @@ const ECT_0: u8 = 0b10;
 /// Where the time of departure stands: behind the IPv4 header.
 const STAMP: std::ops::Range<usize> = 34..42;
 
-/// One probe that came back.
+/// One probe, or ping, that came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RttSample {
     /// When it left, since the start of the window.

@@ -11,6 +11,7 @@ fn network(topology: TopologyKind, guests: usize) -> NetworkSpec {
         rate_bps: RATE_BPS,
         edge_rate_bps: RATE_BPS,
         delay_ns: DELAY_NS,
+        mtu_bytes: 1500,
         queue: AnyQueue::edge(),
         memory: None,
         busiest: 0,

@@ -70,7 +70,12 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    pub fn create(form: HostForm, family: Family, specs: &[HostSpec]) -> Result<Self> {
+    pub fn create(
+        form: HostForm,
+        family: Family,
+        mtu_bytes: u16,
+        specs: &[HostSpec],
+    ) -> Result<Self> {
         let hypervisor = Netns::create()?;
         quiet_ipv6(&hypervisor)?;
         let guests: Vec<Netns> = specs.iter().map(|_| Netns::create()).collect::<Result<_>>()?;
@@ -78,14 +83,14 @@ impl Hosts {
             parameters::set_guest(guest, family, spec)?;
         }
         let taps = match form {
-            HostForm::Veth => wire_veths(&hypervisor, &guests, specs)?,
+            HostForm::Veth => wire_veths(&hypervisor, &guests, specs, mtu_bytes)?,
             HostForm::Tap => guests
                 .iter()
-                .map(|guest| guest.inside(|| Tap::create(GUEST_DEVICE)))
+                .map(|guest| guest.inside(|| Tap::create(GUEST_DEVICE, mtu_bytes)))
                 .collect::<Result<_>>()?,
         };
         for (host, (guest, spec)) in guests.iter().zip(specs).enumerate() {
-            guest.inside(|| start_guest(host, family, spec))?;
+            guest.inside(|| start_guest(host, family, mtu_bytes, spec))?;
             let route = own_route(family);
             guest.inside(|| spec.limits.set_in_guest(&host_name(host), &route))?;
             match form {
@@ -177,7 +182,12 @@ fn port_name(host: HostId) -> String {
 }
 
 /// Between guest and emulator: veth pair, bridge, uplink, all in the hypervisor's namespace.
-fn wire_veths(hypervisor: &Netns, guests: &[Netns], specs: &[HostSpec]) -> Result<Vec<Tap>> {
+fn wire_veths(
+    hypervisor: &Netns,
+    guests: &[Netns],
+    specs: &[HostSpec],
+    mtu_bytes: u16,
+) -> Result<Vec<Tap>> {
     let mut commands = String::new();
     for (host, (guest, spec)) in guests.iter().zip(specs).enumerate() {
         let (port, uplink) = (port_name(host), uplink_name(host));
@@ -185,7 +195,8 @@ fn wire_veths(hypervisor: &Netns, guests: &[Netns], specs: &[HostSpec]) -> Resul
         let _ = writeln!(
             commands,
             "link add {port} type veth peer name {GUEST_DEVICE} address {mac} netns {namespace}\n\
-             link set {uplink} txqueuelen {UPLINK_QUEUE_FRAMES}"
+             link set {port} mtu {mtu_bytes}\n\
+             link set {uplink} mtu {mtu_bytes} txqueuelen {UPLINK_QUEUE_FRAMES}"
         );
         // What a proxy stands between is not joined.
         if spec.proxy.is_some() {
@@ -200,7 +211,7 @@ fn wire_veths(hypervisor: &Netns, guests: &[Netns], specs: &[HostSpec]) -> Resul
         );
     }
     hypervisor.inside(|| {
-        let taps = (0..guests.len()).map(|host| Tap::create(&uplink_name(host)));
+        let taps = (0..guests.len()).map(|host| Tap::create(&uplink_name(host), mtu_bytes));
         let taps = taps.collect::<Result<Vec<Tap>>>()?;
         ip_batch("the hypervisor", &commands)?;
         Ok(taps)
@@ -225,7 +236,7 @@ fn proxied(host: HostId, own: IpAddr, spec: &HostSpec) -> String {
 }
 
 /// Addresses, neighbours and offloads; runs inside the guest.
-fn start_guest(host: HostId, family: Family, spec: &HostSpec) -> Result<()> {
+fn start_guest(host: HostId, family: Family, mtu_bytes: u16, spec: &HostSpec) -> Result<()> {
     let (mac, own) = (mac_text(host), address(family, host));
     let (length, options) = match family {
         Family::Ipv4 => (16, ""),
@@ -233,7 +244,7 @@ fn start_guest(host: HostId, family: Family, spec: &HostSpec) -> Result<()> {
     };
     let mut commands = format!(
         "link set lo up\n\
-         link set {GUEST_DEVICE} address {mac} txqueuelen {UPLINK_QUEUE_FRAMES}\n\
+         link set {GUEST_DEVICE} address {mac} mtu {mtu_bytes} txqueuelen {UPLINK_QUEUE_FRAMES}\n\
          addr add {own}/{length} dev {GUEST_DEVICE} {options}\n\
          link set {GUEST_DEVICE} up\n"
     );

@@ -8,17 +8,18 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 const CLONE_DEVICE: &str = "/dev/net/tun";
-/// An Ethernet frame of MTU 1500, with room to notice a longer one.
-pub const FRAME_ROOM_BYTES: usize = 2048;
+const ETHERNET_HEADER_BYTES: usize = 14;
 
 pub struct Tap {
     file: File,
+    /// Of a full frame, with room to notice a longer one.
+    frame_room_bytes: usize,
 }
 
 impl Tap {
     /// Creates the device in the namespace of the calling thread. Without offloads, so that the
     /// kernel hands over frames as they would be on a wire: segmented, with full checksums.
-    pub fn create(name: &str) -> Result<Self> {
+    pub fn create(name: &str, mtu_bytes: u16) -> Result<Self> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -37,7 +38,8 @@ impl Tap {
         // SAFETY: TUNSETIFF reads and writes an ifreq, which `request` is.
         check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &mut request) })
             .doing(|| format!("create the TAP device {name}"))?;
-        Ok(Self { file })
+        let frame_bytes = ETHERNET_HEADER_BYTES + usize::from(mtu_bytes);
+        Ok(Self { file, frame_room_bytes: (frame_bytes + 1).next_power_of_two() })
     }
 
     pub fn fd(&self) -> RawFd {
@@ -46,7 +48,7 @@ impl Tap {
 
     /// Reads a frame into `buffer`; false when there is none.
     pub fn read(&self, buffer: &mut Vec<u8>) -> io::Result<bool> {
-        buffer.resize(FRAME_ROOM_BYTES, 0);
+        buffer.resize(self.frame_room_bytes, 0);
         match (&self.file).read(buffer) {
             Ok(bytes) => {
                 buffer.truncate(bytes);

@@ -14,6 +14,9 @@ pub(super) const TOTAL_MBPS: Measure = Measure::plain("goodput_mbps", total_mbps
 /// Of one flow on average.
 pub(super) const MEAN_MBPS: Measure = Measure::plain("goodput_mean_mbps", mean_mbps).by_phase();
 
+/// Of all that full frames can bring through the bottleneck.
+pub(super) const SHARE: Measure = Measure::plain("goodput_share", share).by_phase();
+
 fn bytes(view: &View, flows: &[usize]) -> Vec<f64> {
     view.flows(flows).map(|flow| flow.received_bytes_in(&view.phases) as f64).collect()
 }
@@ -34,6 +37,10 @@ fn total_mbps(view: &View) -> Option<f64> {
 
 fn mean_mbps(view: &View) -> Option<f64> {
     Some(total_mbps(view)? / view.of.len() as f64)
+}
+
+fn share(view: &View) -> Option<f64> {
+    Some(total_mbps(view)? * 1e6 / view.scenario.goodput_ceiling_bps())
 }
 
 fn jain_index(shares: &[f64]) -> f64 {

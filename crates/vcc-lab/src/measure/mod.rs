@@ -3,6 +3,7 @@
 
 mod ack_gaps;
 mod goodput;
+mod pings;
 mod queue;
 mod response;
 mod retransmission;
@@ -21,6 +22,7 @@ const MEASURES: &[Measure] = &[
     goodput::JAIN,
     goodput::TOTAL_MBPS,
     goodput::MEAN_MBPS,
+    goodput::SHARE,
     retransmission::SEGMENTS,
     retransmission::SHARE,
     window::MEAN_SEGS,
@@ -40,6 +42,12 @@ const MEASURES: &[Measure] = &[
     response::P50_US,
     response::P99_US,
     response::P999_US,
+    pings::MIN_US,
+    pings::P50_US,
+    pings::P99_US,
+    pings::P999_US,
+    pings::MAX_US,
+    pings::LOST,
     ack_gaps::COUNT,
     shadow::REDUCTIONS_OVER_CWRS,
     shadow::CWND_ERROR,
@@ -59,6 +67,8 @@ pub(crate) struct Measure {
 #[derive(PartialEq)]
 enum Needs {
     Nothing,
+    /// One group, for it is not about bulk flows.
+    Of,
     /// Two groups.
     Over,
     /// A range of lengths of gaps.
@@ -122,6 +132,9 @@ pub(crate) fn check(metric: &MetricSpec) -> Result<(), (&'static str, String)> {
     if measure.needs == Needs::Over && (metric.of.is_none() || metric.over.is_none()) {
         return Err(("measure", format!("'{}' needs 'of' and 'over'", measure.name)));
     }
+    if measure.needs == Needs::Of && metric.of.is_none() {
+        return Err(("measure", format!("'{}' needs 'of'", measure.name)));
+    }
     if metric.phase.is_some() && !measure.by_phase {
         return Err(("phase", format!("'{}' is of the whole measured time only", measure.name)));
     }
@@ -155,8 +168,9 @@ pub(crate) fn value(
         };
         (0..scenario.flows.len()).filter(|&i| counts(&scenario.flows[i])).collect()
     };
-    let (of, over) = (members(&metric.of), members(&metric.over));
-    if of.is_empty() || over.is_empty() {
+    let of = members(&metric.of);
+    let over = if metric.over.is_some() { members(&metric.over) } else { Vec::new() };
+    if of.is_empty() || metric.over.is_some() && over.is_empty() {
         return None;
     }
     let gaps_ms = metric.gap_from_ms.unwrap_or(0)..metric.gap_to_ms.unwrap_or(u32::MAX);

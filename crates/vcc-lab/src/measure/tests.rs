@@ -1,6 +1,6 @@
 use super::*;
 use crate::fabric::{ProbeReport, RttSample};
-use crate::run::made;
+use crate::run::{Pings, made};
 use crate::traffic::{Response, Sample};
 
 fn metric(measure: &str) -> MetricSpec {
@@ -19,6 +19,7 @@ fn metric(measure: &str) -> MetricSpec {
 #[test]
 fn a_metric_must_say_what_its_measure_needs() {
     assert_eq!(check(&metric("jain")), Ok(()));
+    assert!(check(&metric("ping_p50_us")).unwrap_err().1.contains("needs 'of'"));
     assert!(check(&metric("jane")).unwrap_err().1.contains("goodput_ratio, jain"));
     assert!(check(&metric("goodput_ratio")).unwrap_err().1.contains("'of' and 'over'"));
     assert!(check(&metric("ack_gaps")).unwrap_err().1.contains("'gap_from_ms'"));
@@ -120,9 +121,35 @@ fn round_trips_by_phase_and_those_that_were_lost() {
 }
 
 #[test]
+fn pings_are_of_the_guests_that_sent_them() {
+    let (mut scenario, mut data) = run();
+    scenario.flows.iter_mut().for_each(|flow| flow.pattern = Pattern::Idle);
+    let sample = |i: u64| RttSample { at_us: i * 10_000, rtt_ns: (i + 1) * 1_000 };
+    let pings =
+        |guest, count| Pings { guest, sent: 100, samples: (0..count).map(sample).collect() };
+    data.pings = vec![pings(1, 10), pings(2, 75)];
+    let value = |name, phase| {
+        let metric = MetricSpec { phase, of: Some("ping".into()), ..metric(name) };
+        value(&metric, &["one", "two", "ping"], &scenario, &data)
+    };
+    assert_eq!([value("ping_min_us", None), value("ping_max_us", None)], [Some(1.0), Some(75.0)]);
+    assert_eq!(
+        [value("ping_p50_us", None), value("ping_p50_us", Some(2))],
+        [Some(38.0), Some(63.0)]
+    );
+    assert_eq!(value("pings_lost", None), Some(0.25));
+}
+
+#[test]
 fn the_window_that_is_no_larger_limits() {
     let (scenario, mut data) = run();
-    let sample = |cwnd_segs| Sample { at_us: 0, cwnd_segs, snd_wnd_bytes: 14_480, mss_bytes: 1448 };
+    let sample = |cwnd_segs| Sample {
+        at_us: 0,
+        acked_bytes: 0,
+        cwnd_segs,
+        snd_wnd_bytes: 14_480,
+        mss_bytes: 1448,
+    };
     data.flows[0].samples = vec![sample(9), sample(10), sample(11), sample(5)];
     let metric = metric("peer_window_limits");
     assert_eq!(value(&metric, &["one", "two", "ping"], &scenario, &data), Some(0.5));

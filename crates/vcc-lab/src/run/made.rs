@@ -13,6 +13,7 @@ pub fn guest() -> Guest {
         congestion_control: "reno".into(),
         limits: Limits::default(),
         proxy: None,
+        ping_every_us: None,
         translation: None,
     }
 }
@@ -31,6 +32,7 @@ pub fn scenario() -> Scenario {
             rate_bps: 10_000_000,
             edge_rate_bps: 10_000_000,
             delay_ns: 0,
+            mtu_bytes: 1500,
             queue: AnyQueue::edge(),
             memory: None,
             busiest: 0,
@@ -73,6 +75,7 @@ pub fn data() -> RunData {
         },
         bottleneck: 0,
         lost_frames: 0,
+        pings: Vec::new(),
         translated: Vec::new(),
         frame_log: None,
     }

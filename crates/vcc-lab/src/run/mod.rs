@@ -8,8 +8,8 @@ mod progress;
 mod scenario;
 mod validity;
 
-pub use once::RunData;
-pub use progress::{Event, Progress};
+pub use once::{Pings, RunData};
+pub use progress::{Event, Progress, VirtualTime};
 pub use scenario::{Flow, Guest, Receivers, Scenario};
 
 use crate::error::{Error, Result};
@@ -178,6 +178,9 @@ fn check(backend: Backend, scenario: &Scenario) -> Result<()> {
             rate_mbps: rate_bps / 1_000_000,
             most_mbps: LIVE_MOST_BPS / 1_000_000,
         }),
+        Backend::Live if scenario.guests.iter().any(|guest| guest.ping_every_us.is_some()) => {
+            Err(Error::VirtualOnly { what: "pings of guests" })
+        }
         Backend::Live => Ok(()),
         Backend::Virtual => virtual_time::check(scenario),
     }
@@ -209,11 +212,13 @@ impl HostKernels {
         &self,
         scenario: &Scenario,
         seed: u64,
-        tick: &mut dyn FnMut(f64),
+        tick: &mut dyn FnMut(f64, Option<VirtualTime>),
     ) -> Result<RunData> {
         match self {
-            Self::Live(_) => once::run_once(scenario, seed, tick),
-            Self::Virtual(kernel) => virtual_time::run_once(kernel, scenario, seed, tick),
+            Self::Live(_) => once::run_once(scenario, seed, &mut |left_s| tick(left_s, None)),
+            Self::Virtual(kernel) => virtual_time::run_once(kernel, scenario, seed, &mut |time| {
+                tick(time.left_s(), Some(time));
+            }),
         }
     }
 }
@@ -273,11 +278,14 @@ impl Runner<'_> {
     ) -> Result<RunReport> {
         let seed = self.options.seed.wrapping_add(attempt);
         let (name, runs) = (case.name.as_str(), self.schedule.runs);
-        let each_s = self.schedule.warm_up_s + self.schedule.measured_s + OVERHEAD_S;
-        let later_s = f64::from(self.runs_left.saturating_sub(1)) * each_s;
+        let real_s = self.schedule.warm_up_s + self.schedule.measured_s + OVERHEAD_S;
+        let later = f64::from(self.runs_left.saturating_sub(1));
         let progress = &mut *self.progress;
-        let data = self.hosts.run_once(scenario, seed, &mut |left_s| {
-            progress.note(&Event::Tick { case: name, run, runs, left_s: left_s + later_s });
+        let data = self.hosts.run_once(scenario, seed, &mut |left_s, virtual_time| {
+            // Those to come take as long as this one, as far as can be seen.
+            let each_s = virtual_time.map_or(real_s, |time| time.wall_s + left_s);
+            let left_s = left_s + later * each_s;
+            progress.note(&Event::Tick { case: name, run, runs, left_s, virtual_time });
         });
         // Ctrl-C also ends the programs that a run starts; their complaints are no news.
         let data = if interrupt::is_pending() { Err(Error::Interrupted) } else { data }?;

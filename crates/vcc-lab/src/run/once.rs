@@ -3,7 +3,7 @@
 use super::scenario::Scenario;
 use crate::emulator::{self, Control, EmulatorReport};
 use crate::error::{Doing, Error, Result};
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, RttSample};
 use crate::hosts::Hosts;
 use crate::interrupt;
 use crate::system::{LockedMemory, now_ns};
@@ -16,6 +16,16 @@ use std::time::Duration;
 /// How often the waiting thread looks up.
 const TICK: Duration = Duration::from_millis(100);
 
+/// A guest's pings (RFC 792, echo) to its receiver, with both hosts' stacks in them.
+#[derive(Debug, Clone)]
+pub struct Pings {
+    /// Number of the guest.
+    pub guest: usize,
+    pub sent: u64,
+    /// Those that were answered.
+    pub samples: Vec<RttSample>,
+}
+
 /// All that a run has brought to light.
 pub struct RunData {
     pub flows: Vec<FlowResult>,
@@ -24,6 +34,8 @@ pub struct RunData {
     pub bottleneck: usize,
     /// Frames lost by devices, outside the emulated queues.
     pub lost_frames: u64,
+    /// One entry for each guest that pings.
+    pub pings: Vec<Pings>,
     /// What vcc's ports have seen, one entry for each guest that has vcc.
     pub translated: Vec<Observation>,
     /// In virtual time: what passed when, as a digest.
@@ -34,7 +46,9 @@ pub struct RunData {
 pub fn run_once(scenario: &Scenario, seed: u64, tick: &mut dyn FnMut(f64)) -> Result<RunData> {
     let topology = scenario.topology();
     let bottleneck = topology.bottleneck;
-    let hosts = Hosts::create(scenario.form, scenario.family, &scenario.hosts(&topology))?;
+    let specs = scenario.hosts(&topology);
+    let mtu_bytes = scenario.network.mtu_bytes;
+    let hosts = Hosts::create(scenario.form, scenario.family, mtu_bytes, &specs)?;
     let plan = scenario.plan(seed);
     let watched = |host| scenario.first_flow_of(host);
     let ports = Ports::attach(&hosts, &scenario.translations(&topology), &watched)?;
@@ -66,7 +80,15 @@ pub fn run_once(scenario: &Scenario, seed: u64, tick: &mut dyn FnMut(f64)) -> Re
         let observed = join(observer);
         let (flows, translated) = (flows?, observed?);
         let lost_frames = lost_frames?;
-        Ok(RunData { flows, emulator, bottleneck, lost_frames, translated, frame_log: None })
+        Ok(RunData {
+            flows,
+            emulator,
+            bottleneck,
+            lost_frames,
+            pings: Vec::new(),
+            translated,
+            frame_log: None,
+        })
     })
 }
 

@@ -16,6 +16,8 @@ pub struct Guest {
     pub limits: Limits,
     /// The congestion control of the TCP proxy in its way, if there is one.
     pub proxy: Option<String>,
+    /// How often it pings its receiver.
+    pub ping_every_us: Option<u64>,
     pub translation: Option<Translation>,
 }
 
@@ -74,7 +76,7 @@ pub struct Scenario {
     pub goodput_floor: f64,
 }
 
-const ETHERNET_FRAME_BYTES: u64 = 1514;
+const ETHERNET_HEADER_BYTES: u64 = 14;
 
 impl Scenario {
     pub fn measured_s(&self) -> f64 {
@@ -90,10 +92,12 @@ impl Scenario {
     /// with timestamps.
     pub fn goodput_ceiling_bps(&self) -> f64 {
         let header_bytes = match self.family {
-            Family::Ipv4 => 14 + 20 + 32,
-            Family::Ipv6 => 14 + 40 + 32,
+            Family::Ipv4 => 20 + 32,
+            Family::Ipv6 => 40 + 32,
         };
-        let payload = (ETHERNET_FRAME_BYTES - header_bytes) as f64 / ETHERNET_FRAME_BYTES as f64;
+        let mtu_bytes = u64::from(self.network.mtu_bytes);
+        let frame_bytes = ETHERNET_HEADER_BYTES + mtu_bytes;
+        let payload = (mtu_bytes - header_bytes) as f64 / frame_bytes as f64;
         let probes_bps = self
             .watch
             .probe_every_us

@@ -19,6 +19,7 @@ fn scenario() -> Scenario {
         congestion_control: "reno".into(),
         limits: Limits::default(),
         proxy: None,
+        ping_every_us: None,
         translation: None,
     };
     let flow =
@@ -31,6 +32,7 @@ fn scenario() -> Scenario {
             rate_bps: 20_000_000,
             edge_rate_bps: 50_000_000,
             delay_ns: 100_000,
+            mtu_bytes: 1500,
             queue: toml::from_str::<AnyQueue>(queue).unwrap(),
             memory: None,
             busiest: 0,
@@ -97,6 +99,14 @@ fn a_dumbbell_over_ipv6() {
     scenario.family = Family::Ipv6;
     let Some(data) = run_soundly(&scenario) else { return };
     assert!(data.emulator.links[data.bottleneck].counters.marks > 0);
+}
+
+#[test]
+fn jumbo_frames() {
+    let mut scenario = scenario();
+    scenario.network.mtu_bytes = 9000;
+    let Some(data) = run_soundly(&scenario) else { return };
+    assert!(data.flows.iter().flat_map(|flow| &flow.samples).all(|it| it.mss_bytes == 8948));
 }
 
 #[test]

@@ -1,24 +1,35 @@
 //! What the guests and the ports have to say when a run is over.
 
 use crate::error::{Error, Result};
-use crate::run::Scenario;
-use crate::traffic::FlowResult;
+use crate::fabric::{RttSample, Window};
+use crate::run::{Pings, Scenario};
+use crate::tracking::Tracking;
+use crate::traffic::{FlowResult, SenderState};
 use crate::translate::Observation;
-use vcc_traffic::report::{PREFIX, Report};
+use vcc_domain::{FlowKey, Port, TracedAck};
+use vcc_traffic::report::{PREFIX, PingReport, Report};
 use vcc_uml::{World, last_lines};
 
-/// The flows' results, put together from what both ends have printed.
-pub(super) fn flows(flows: usize, consoles: &[String]) -> Result<Vec<FlowResult>> {
+/// What the guests have printed, put together.
+pub(super) struct Collected {
+    pub flows: Vec<FlowResult>,
+    pub pings: Vec<Pings>,
+}
+
+/// Of the flows, both ends report.
+pub(super) fn reports(flows: usize, window: Window, consoles: &[String]) -> Result<Collected> {
     let (mut senders, mut receivers) = (vec![None; flows], vec![None; flows]);
+    let mut pings = Vec::new();
     for (host, console) in consoles.iter().enumerate() {
-        for report in reports(host, console)? {
+        for report in of_host(host, console)? {
             match report {
                 Report::Sender(half) => put(&mut senders, host, half.flow, half)?,
                 Report::Receiver(half) => put(&mut receivers, host, half.flow, half)?,
+                Report::Pings(report) => pings.push(since_start(&report, window)),
                 Report::Error { problem } => {
                     return Err(Error::VirtualGuests(format!("host {}: {problem}", host + 1)));
                 }
-                Report::Pings(_) | Report::Whole { .. } => {}
+                Report::Whole { .. } => {}
             }
         }
     }
@@ -26,7 +37,16 @@ pub(super) fn flows(flows: usize, consoles: &[String]) -> Result<Vec<FlowResult>
         (Some(sender), Some(receiver)) => Ok(FlowResult::of(sender, receiver)),
         _ => Err(Error::VirtualGuests(format!("nobody reports of an end of flow {flow}"))),
     });
-    whole.collect()
+    Ok(Collected { flows: whole.collect::<Result<_>>()?, pings })
+}
+
+/// Pings have the numbers of their guests.
+fn since_start(report: &PingReport, window: Window) -> Pings {
+    let samples = report.answers.iter().map(|answer| RttSample {
+        at_us: answer.sent_at_ns.saturating_sub(window.start_ns) / 1000,
+        rtt_ns: answer.rtt_ns,
+    });
+    Pings { guest: report.number, sent: report.sent, samples: samples.collect() }
 }
 
 /// What a host reports of an end of this flow.
@@ -38,7 +58,7 @@ fn put<T>(ends: &mut [Option<T>], host: usize, flow: usize, half: T) -> Result<(
 }
 
 /// All that a guest reports, if it is whole.
-fn reports(host: usize, console: &str) -> Result<Vec<Report>> {
+fn of_host(host: usize, console: &str) -> Result<Vec<Report>> {
     let failed = |why: String| {
         let last = last_lines(console.lines().filter(|line| !line.starts_with(PREFIX)));
         Error::VirtualGuests(format!("host {}: {why}; its console ends with:\n{last}", host + 1))
@@ -55,11 +75,17 @@ fn reports(host: usize, console: &str) -> Result<Vec<Report>> {
 }
 
 /// What the ports of the guests know of their flows, one entry for each guest that has vcc.
-pub(super) fn observations(scenario: &Scenario, world: &World) -> Vec<Observation> {
+pub(super) fn observations(
+    scenario: &Scenario,
+    world: &World,
+    window: Window,
+    results: &[FlowResult],
+) -> Vec<Observation> {
     let guests = 0..scenario.guests.len();
     let flows = guests.filter_map(|guest| {
-        let flows = world.port(guest)?.flows();
-        let (_, flow) = flows.max_by_key(|(_, flow)| flow.last_seen_ms)?;
+        let port = world.port(guest)?;
+        let (key, flow) = port.flows().max_by_key(|(_, flow)| flow.last_seen_ms)?;
+        let result = &results[scenario.first_flow_of(guest)?];
         Some(Observation {
             guest,
             marks: flow.marks,
@@ -67,8 +93,42 @@ pub(super) fn observations(scenario: &Scenario, world: &World) -> Vec<Observatio
             guest_cwrs: flow.guest_cwrs,
             retransmissions: flow.retransmissions,
             drops: flow.drops,
-            ..Observation::default()
+            cwnd_errors: cwnd_errors(port, key, window),
+            tracking: tracking(port, key, window, result),
         })
     });
     flows.collect()
+}
+
+fn acks<'a>(port: &'a Port, key: &'a FlowKey) -> impl Iterator<Item = &'a TracedAck> {
+    port.traced().iter().filter(move |ack| ack.key == *key)
+}
+
+/// |cwnd - flight| / flight before each interrupt: until then the guest has sent what it may. Between
+/// the acknowledgements of one it sends nothing.
+fn cwnd_errors(port: &Port, key: &FlowKey, window: Window) -> Vec<f64> {
+    let mut last_ns = None;
+    let first = acks(port, key).filter(|ack| last_ns.replace(ack.at_ns) != Some(ack.at_ns));
+    let measured = first.filter(|ack| window.contains(ack.at_ns) && ack.before.flight_bytes > 0);
+    let error = |ack: &TracedAck| {
+        let flight_bytes = f64::from(ack.before.flight_bytes);
+        (ack.before.cwnd_bytes() as f64 - flight_bytes).abs() / flight_bytes
+    };
+    measured.map(error).collect()
+}
+
+/// What the port has made of each acknowledgement beside what the guest has said of itself.
+fn tracking(port: &Port, key: &FlowKey, window: Window, result: &FlowResult) -> Tracking {
+    // The first acknowledges the SYN.
+    let Some(first) = acks(port, key).next() else { return Tracking::default() };
+    let mut tracking = Tracking::since(first.after.snd_una.wrapping_sub(1));
+    for ack in acks(port, key).filter(|ack| window.contains(ack.at_ns)) {
+        let at_us = (ack.at_ns - window.start_ns) / 1000;
+        tracking.note_ours(at_us, ack.after.snd_una, ack.after.cwnd_segs);
+    }
+    for sample in &result.samples {
+        let state = SenderState { acked_bytes: sample.acked_bytes, cwnd_segs: sample.cwnd_segs };
+        tracking.note_native(sample.at_us, state);
+    }
+    tracking
 }

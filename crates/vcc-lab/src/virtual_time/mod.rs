@@ -7,6 +7,7 @@
 
 mod collect;
 mod network;
+mod pace;
 mod plan;
 
 pub use network::FrameLog;
@@ -15,11 +16,13 @@ use crate::emulator::{EmulatorReport, Lateness};
 use crate::error::{Error, Result};
 use crate::fabric::{Fabric, mac_of};
 use crate::interrupt;
-use crate::run::{RunData, Scenario};
+use crate::run::{RunData, Scenario, VirtualTime};
 use network::LoggedFabric;
+use pace::Pace;
 use plan::Timeline;
 use std::time::Duration;
 use std::time::Instant;
+use vcc_traffic::random::mix;
 use vcc_uml::{CardSpec, GuestSpec, Kernel, Moment, Watch, World};
 
 /// The program that each guest runs.
@@ -28,9 +31,10 @@ const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc-agent"));
 const GUEST_MEMORY_MIB: u32 = 64;
 /// As a host's card at 10 Gbit/s does: a burst of full frames takes so long.
 const INTERRUPT_EVERY_NS: u64 = 10_000;
-const MTU_BYTES: u16 = 1500;
 /// A guest does in a moment what takes a machine milliseconds, or seconds where it is very busy.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A guest has nothing to wait for once it has reported.
+const OVERDUE_AFTER_NS: u64 = 5_000_000_000;
 
 /// Builds the guests' kernel where it is missing.
 pub fn prepare() -> Result<Kernel> {
@@ -49,28 +53,29 @@ fn guests(error: vcc_uml::Error) -> Error {
     }
 }
 
-/// `tick` is told how many seconds of the clock on the wall are left, as far as can be seen.
+/// `tick` is told several times a second how far it is.
 pub fn run_once(
     kernel: &Kernel,
     scenario: &Scenario,
     seed: u64,
-    tick: &mut dyn FnMut(f64),
+    tick: &mut dyn FnMut(VirtualTime),
 ) -> Result<RunData> {
     let topology = scenario.topology();
     let bottleneck = topology.bottleneck;
     let timeline = Timeline::of(scenario);
     let plans = plan::plans(scenario, &topology, &timeline, seed);
     let cards = topology.guest_rates_bps();
-    let hosts = plans.len();
+    let hosts = scenario.hosts(&topology);
     let specs = plans.iter().enumerate().map(|(host, plan)| {
         Ok(GuestSpec {
             memory_mib: GUEST_MEMORY_MIB,
             plan: serde_json::to_string(plan).map_err(|e| Error::VirtualGuests(e.to_string()))?,
             card: CardSpec {
                 mac: mac_of(host),
-                mtu_bytes: MTU_BYTES,
-                rate_bps: cards[host],
+                mtu_bytes: scenario.network.mtu_bytes,
+                rate_bps: plan::card_rate_bps(&hosts[host], cards[host]),
                 interrupt_every_ns: INTERRUPT_EVERY_NS,
+                seed: mix(seed ^ mix(host as u64 + 1)),
                 port: None,
             },
         })
@@ -84,17 +89,19 @@ pub fn run_once(
     let mut network = LoggedFabric::new(fabric);
 
     let begin = Instant::now();
-    let watch = Watch { interrupted: &interrupt::is_pending, patience: PATIENCE };
-    let mut world = World::boot(kernel, AGENT, specs, &watch).map_err(guests)?;
-    let mut tell = |moment: &Moment| {
-        // Virtual and wall time pass at a steady rate once the flows are under way.
-        let done = moment.virtual_ns as f64 / timeline.window.end_ns as f64;
-        tick(begin.elapsed().as_secs_f64() * (1.0 - done).max(0.0) / done.max(0.01));
+    let watch = Watch {
+        interrupted: &interrupt::is_pending,
+        patience: PATIENCE,
+        ends_by_ns: timeline.end_ns + OVERDUE_AFTER_NS,
     };
+    let mut world = World::boot(kernel, AGENT, specs, &watch).map_err(guests)?;
+    let mut pace = Pace::until(timeline.end_ns);
+    let mut tell = |moment: &Moment| tick(pace.at(begin.elapsed(), moment.virtual_ns));
     world.run(&mut network, &watch, &mut tell).map_err(guests)?;
-    let consoles: Vec<String> = (0..hosts).map(|host| world.console(host)).collect();
-    let flows = collect::flows(scenario.flows.len(), &consoles)?;
-    let translated = collect::observations(scenario, &world);
+    let consoles: Vec<String> = (0..hosts.len()).map(|host| world.console(host)).collect();
+    let collect::Collected { flows, pings } =
+        collect::reports(scenario.flows.len(), timeline.window, &consoles)?;
+    let translated = collect::observations(scenario, &world, timeline.window, &flows);
     let lost_frames = world.missed_frames();
     let (mut fabric, log) = network.into_parts();
     Ok(RunData {
@@ -110,6 +117,7 @@ pub fn run_once(
         },
         bottleneck,
         lost_frames,
+        pings,
         translated,
         frame_log: Some(log),
     })

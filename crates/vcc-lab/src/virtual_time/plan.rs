@@ -3,10 +3,13 @@
 use crate::error::{Error, Result};
 use crate::fabric::{HostId, Topology, Window, mac_of};
 use crate::hosts::{Family, HostSpec, ipv4_address, tcp_parameters};
+use crate::random::SplitMix64;
 use crate::run::Scenario;
+use std::iter::successors;
 use std::net::SocketAddrV4;
 use vcc_traffic::plan::{
-    FlowToReceive, FlowToSend, GuestPlan, Listener, Measure, Neighbour, Network, Sysctl,
+    FlowToReceive, FlowToSend, GuestPlan, Listener, Measure, Neighbour, Network, PingTimes, Pings,
+    Sysctl,
 };
 use vcc_traffic::random::mix;
 
@@ -19,6 +22,13 @@ const FIRST_CONNECT_NS: u64 = 300_000_000;
 /// Handshakes do not meet.
 const CONNECT_EVERY_NS: u64 = 5_000_000;
 
+/// How often a guest that has a shadow notes its window, which is then compared with the shadow's
+/// after the same acknowledgement.
+const SHADOWED_EVERY_US: u64 = 100;
+
+/// How long the answers to the last pings are waited for.
+const LAST_ANSWERS_NS: u64 = 100_000_000;
+
 /// How far apart flows begin at the most.
 const BEGIN_WITHIN_NS: u64 = 10_000_000;
 
@@ -26,15 +36,19 @@ const BEGIN_WITHIN_NS: u64 = 10_000_000;
 pub(super) struct Timeline {
     /// All flows are connected.
     pub begin_ns: u64,
-    /// The guests end with it.
     pub window: Window,
+    /// The guests end.
+    pub end_ns: u64,
 }
 
 impl Timeline {
     pub fn of(scenario: &Scenario) -> Self {
         let begin_ns = connects_at_ns(scenario.flows.len());
         let start_ns = begin_ns + scenario.warm_up_ns;
-        Self { begin_ns, window: Window { start_ns, end_ns: start_ns + scenario.measured_ns } }
+        let window = Window { start_ns, end_ns: start_ns + scenario.measured_ns };
+        let pings = scenario.guests.iter().any(|guest| guest.ping_every_us.is_some());
+        let end_ns = window.end_ns + if pings { LAST_ANSWERS_NS } else { 0 };
+        Self { begin_ns, window, end_ns }
     }
 }
 
@@ -51,11 +65,11 @@ pub(super) fn plans(
     seed: u64,
 ) -> Vec<GuestPlan> {
     let hosts = scenario.hosts(topology);
-    let measure = Measure {
+    let measure = |host: HostId| Measure {
         start_ns: timeline.window.start_ns,
         end_ns: timeline.window.end_ns,
         phases: scenario.phases,
-        windows_every_us: scenario.window_every_us,
+        windows_every_us: windows_every_us(scenario, host),
         received_every_us: scenario.goodput_every_us,
     };
     let plan = |(host, spec): (HostId, &HostSpec)| GuestPlan {
@@ -64,13 +78,35 @@ pub(super) fn plans(
         listeners: Vec::new(),
         sends: Vec::new(),
         receives: Vec::new(),
-        pings: Vec::new(),
-        measure,
-        ends_at_ns: timeline.window.end_ns,
+        pings: pings(scenario, timeline, seed, host),
+        measure: measure(host),
+        ends_at_ns: timeline.end_ns,
     };
     let mut plans: Vec<GuestPlan> = hosts.iter().enumerate().map(plan).collect();
     add_flows(&mut plans, scenario, timeline, seed);
     plans
+}
+
+/// Their times apart vary by half to either side, as the probes' do.
+fn pings(scenario: &Scenario, timeline: &Timeline, seed: u64, host: HostId) -> Vec<Pings> {
+    let every_us = scenario.guests.get(host).and_then(|guest| guest.ping_every_us);
+    let Some(every_ns) = every_us.map(|us| us * 1000) else { return Vec::new() };
+    let Some(flow) = scenario.first_flow_of(host) else { return Vec::new() };
+    let Window { start_ns, end_ns } = timeline.window;
+    let mut random = SplitMix64::new(seed ^ mix(host as u64 + 1));
+    let next = |at_ns: &u64| Some(at_ns + every_ns / 2 + random.next_u64() % every_ns);
+    let at_ns = successors(Some(start_ns), next).take_while(|&at_ns| at_ns < end_ns).collect();
+    vec![Pings {
+        number: host,
+        to: ipv4_address(scenario.flows[flow].receiver),
+        times: PingTimes::At { at_ns },
+    }]
+}
+
+fn windows_every_us(scenario: &Scenario, host: HostId) -> Option<u64> {
+    let translation = scenario.guests.get(host).and_then(|guest| guest.translation.as_ref());
+    let shadowed = translation.filter(|it| it.is_shadow()).map(|_| SHADOWED_EVERY_US);
+    [scenario.window_every_us, shadowed].into_iter().flatten().min()
 }
 
 /// What the live lab can, and this cannot yet.
@@ -82,10 +118,16 @@ pub(super) fn refuse(scenario: &Scenario, hosts: &[HostSpec]) -> Result<()> {
     if hosts.iter().any(|host| host.proxy.is_some()) {
         return cannot("TCP proxies");
     }
-    if hosts.iter().any(|host| host.limits.rate_bps.is_some() || host.limits.cwnd_segs.is_some()) {
-        return cannot("rate limits and cwnd clamps of guests");
+    if hosts.iter().any(|host| host.limits.cwnd_segs.is_some()) {
+        return cannot("cwnd clamps of guests");
     }
     Ok(())
+}
+
+/// Where the hypervisor limits a guest, its card is that slow: like the live lab's token bucket it
+/// holds the guest's own queue back, but lets no burst go at once.
+pub(super) fn card_rate_bps(host: &HostSpec, link_bps: u64) -> u64 {
+    host.limits.rate_bps.map_or(link_bps, |rate_bps| rate_bps.min(link_bps))
 }
 
 fn network(host: HostId, spec: &HostSpec) -> Network {

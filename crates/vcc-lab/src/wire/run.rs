@@ -126,7 +126,7 @@ impl Runner<'_> {
         let later_s = self.later_s + f64::from(runs - run) * pair_s(self.times, case);
         let pair = pair::run(wires, case, self.times, attempt, &mut |left_s| {
             let left_s = left_s + later_s;
-            progress.note(&Event::Tick { case: name, run, runs, left_s });
+            progress.note(&Event::Tick { case: name, run, runs, left_s, virtual_time: None });
         });
         // Ctrl-C also ends the programs that a run starts; their complaints are no news.
         let pair = if interrupt::is_pending() { Err(Error::Interrupted) } else { pair }?;

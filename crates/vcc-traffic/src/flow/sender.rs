@@ -22,6 +22,7 @@ const UNSENT_BYTES: u32 = 16 * 1024;
 pub struct Sender {
     stream: Stream,
     socket: Socket,
+    pattern: Pattern,
     is_sending: bool,
     /// None where it writes all it can.
     ping_pong: Option<PingPong>,
@@ -41,6 +42,7 @@ impl Sender {
         Ok(Self {
             stream: Stream::new(seed, flow),
             socket,
+            pattern,
             is_sending: false,
             ping_pong: (pattern == Pattern::PingPong).then(PingPong::default),
             half: SenderHalf {
@@ -77,7 +79,7 @@ impl Sender {
 
     /// From now on it may send.
     pub fn join(&mut self) {
-        self.is_sending = true;
+        self.is_sending = self.pattern != Pattern::Idle;
     }
 
     /// Writes no more; what was written is still sent.
@@ -167,6 +169,7 @@ impl Sender {
             let info = tcp_info(&self.socket)?;
             self.half.samples.push(Sample {
                 at_us,
+                acked_bytes: info.bytes_acked,
                 cwnd_segs: info.snd_cwnd_segs,
                 snd_wnd_bytes: info.snd_wnd_bytes,
                 mss_bytes: info.snd_mss_bytes,

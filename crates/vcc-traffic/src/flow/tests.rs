@@ -63,3 +63,15 @@ fn a_ping_pong_ends_with_its_last_echo() {
         play_through(Pattern::PingPong, 100);
     }
 }
+
+#[test]
+fn an_idle_flow_ends_without_a_byte() {
+    let (mut sender, mut receiver) = connected(Pattern::Idle);
+    let mut scratch = vec![0; 2 * CHUNK_BYTES];
+    sender.join();
+    sender.send(&mut scratch).unwrap();
+    assert_eq!(sender.sent_bytes(), 0);
+    sender.leave().unwrap();
+    while receiver.receive(&mut scratch).unwrap() {}
+    assert_eq!(receiver.received_bytes(), 0);
+}

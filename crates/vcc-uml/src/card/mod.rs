@@ -3,9 +3,10 @@
 //!
 //! What the guest hands over counts as sent when its last bit has left, not before, so its TCP is
 //! held back as by a real card (Linux: TCP small queues, BQL). Interrupts are moderated as a card's
-//! are: one for frames that have arrived no more often than every `interrupt_every_ns`, one for
-//! frames that have left so long after the first of them.
+//! are: one for frames that have arrived about every `interrupt_every_ns` at the most, one for frames
+//! that have left so long after the first of them.
 
+mod moderation;
 mod offload;
 mod rings;
 mod transmitter;
@@ -19,6 +20,7 @@ use vcc_domain::{Checksum, Frame, Port, Verdict};
 use crate::vhost_user::{
     Asked, CallLine, CardLine, HAS_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request,
 };
+use moderation::Moderation;
 use rings::{RECEIVE, Rings, SEND};
 use transmitter::Transmitter;
 
@@ -54,6 +56,8 @@ pub struct CardSpec {
     /// Of the wire that it is on.
     pub rate_bps: u64,
     pub interrupt_every_ns: u64,
+    /// Of what chance has a part in.
+    pub seed: u64,
     pub port: Option<Port>,
 }
 
@@ -69,6 +73,7 @@ pub(crate) struct Card {
     arrivals: VecDeque<(u64, Vec<u8>)>,
     /// Earliest time of the next interrupt for arrivals.
     quiet_until_ns: u64,
+    moderation: Moderation,
     /// Frames for which the guest had no buffer.
     missed_frames: u64,
     scratch: Vec<u8>,
@@ -78,6 +83,7 @@ impl Card {
     pub fn new(spec: CardSpec, line: CardLine) -> io::Result<Self> {
         Ok(Self {
             transmitter: Transmitter::new(spec.rate_bps),
+            moderation: Moderation::new(spec.interrupt_every_ns, spec.seed),
             spec,
             line,
             calls: None,
@@ -175,7 +181,7 @@ impl Card {
         {
             return Ok(());
         }
-        self.quiet_until_ns = now_ns + self.spec.interrupt_every_ns;
+        self.quiet_until_ns = now_ns + self.moderation.next_ns();
         while self.arrivals.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
             let Some((_, bytes)) = self.arrivals.pop_front() else { break };
             let mut frame = Frame { bytes, gso_size: 0, checksum: Checksum::Full };

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -58,6 +58,44 @@ fn what_a_backend_cannot_do_is_told_before_anything_runs() {
     assert!(complaint.contains("run it with --backend virtual"), "{complaint}");
     let complaint = vcc("lab run acdc-fig11 --backend virtual").complaint(1);
     assert!(complaint.contains("wire without a network"), "{complaint}");
+}
+
+#[test]
+fn a_folder_for_temporary_files_that_is_too_deep_is_told() {
+    if !can_attach() {
+        return;
+    }
+    let folder = folder("virtual-deep");
+    let deep = folder.join("d".repeat(100));
+    fs::create_dir_all(&deep).expect("a folder");
+    let file = written(&folder, EXPERIMENT);
+    let run =
+        command().args(["lab", "run", &file, "--backend", "virtual"]).env("TMPDIR", &deep).output();
+    let said = Said::from(run.expect("the command"));
+    assert_eq!(said.code, 1);
+    assert!(said.stderr.contains("set TMPDIR to a shorter one"), "{}", said.stderr);
+    let left = fs::read_dir(&deep).expect("a folder").count();
+    assert_eq!(left, 0, "files that outlive the run");
+}
+
+/// The soft limit is raised; the hard one is the operator's.
+#[test]
+fn as_many_files_as_guests_need_are_made_room_for() {
+    if !can_attach() {
+        return;
+    }
+    let folder = folder("virtual-files");
+    let file = written(&folder, EXPERIMENT);
+    let limited = |limit: &str| {
+        let run = format!("ulimit {limit}; exec \"$0\" lab run {file} --backend virtual");
+        let run = Command::new("sh").arg("-c").arg(run).arg(env!("CARGO_BIN_EXE_vcc")).output();
+        Said::from(run.expect("a shell"))
+    };
+    let said = limited("-S -n 40");
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let said = limited("-n 40");
+    assert_eq!(said.code, 1, "{}", said.stdout);
+    assert!(said.stderr.contains("3 guests need 88 open files"), "{}", said.stderr);
 }
 
 /// Ended with the test, however that ends.
@@ -138,4 +176,15 @@ fn guests_do_not_outlive_a_run_that_is_killed() {
     child.kill().expect("killed");
     child.wait().expect("ended");
     assert!(eventually(|| guests_in(&folder) == 0), "guests that outlive their run");
+    let runs = || {
+        let entries = fs::read_dir(&folder).expect("a folder").flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with("vcc-guests.")).count()
+    };
+    assert_eq!(runs(), 1, "nobody could remove it");
+    let file = written(&folder, EXPERIMENT);
+    let mut next = command();
+    next.args(["lab", "run", &file, "--backend", "virtual"]).env("TMPDIR", &folder);
+    let said = Said::from(next.output().expect("the command"));
+    assert_eq!((said.code, runs()), (0, 0), "{}", said.stderr);
 }

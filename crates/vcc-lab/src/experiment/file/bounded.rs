@@ -30,6 +30,8 @@ macro_rules! bounded {
 bounded! {
     /// Up to 100 Gbit/s, of which not every backend carries all.
     Mbps: f64 = 0.1 to 100_000.0;
+    /// From the least that IPv6 takes (RFC 8200, 5) to what switches for jumbo frames carry.
+    MtuBytes: u16 = 1280 to 9216;
     DelayUs: u64 = 0 to 1_000_000;
     /// More hosts than this are not to be made on one machine.
     Count: u32 = 0 to 250;
@@ -42,6 +44,12 @@ bounded! {
     /// Sampling more often would take more time than the traffic.
     IntervalUs: u64 = 100 to 60_000_000;
     Phases: u32 = 1 to 100;
+}
+
+impl Default for MtuBytes {
+    fn default() -> Self {
+        Self(1500)
+    }
 }
 
 impl Default for Phases {

@@ -1,6 +1,6 @@
 //! Who sends, and who receives.
 
-use super::bounded::{Count, Mbps, Ms, Segs};
+use super::bounded::{Count, IntervalUs, Mbps, Ms, Segs};
 use super::vcc::Vcc;
 use crate::traffic::Pattern;
 use serde::Deserialize;
@@ -31,6 +31,10 @@ pub struct Group {
     /// The guest's least retransmission timeout; Linux has 200 ms.
     #[serde(default)]
     pub rto_min_ms: Option<Ms>,
+    /// Beside its flow, and however long that sends, it pings its receiver about this often while the
+    /// run is measured.
+    #[serde(default)]
+    pub ping_every_us: Option<IntervalUs>,
     /// The first and the last phase in which it sends; all of them if left out.
     #[serde(default)]
     pub phases: Option<[u32; 2]>,

@@ -25,7 +25,7 @@ pub use vcc::{Vcc, VccMode};
 use crate::fabric::{AnyQueue, TopologyKind};
 use crate::hosts::{Family, HostForm};
 use crate::run::Backend;
-use bounded::{Alpha, DelayUs, Mbps};
+use bounded::{Alpha, DelayUs, Mbps, MtuBytes};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
@@ -86,6 +86,9 @@ pub(super) struct Network {
     pub edge_rate_mbps: Option<Mbps>,
     /// Of each link, one way.
     pub delay_us: DelayUs,
+    /// Of every host's device.
+    #[serde(default)]
+    pub mtu_bytes: MtuBytes,
     /// At the bottleneck, and wherever else the topology has one: one of `queues`.
     pub queue: String,
     /// What the queues of each switch share; without it each has its own room.

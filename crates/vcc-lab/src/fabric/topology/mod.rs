@@ -57,6 +57,8 @@ pub struct NetworkSpec {
     /// Of the links that join hosts to switches, where they differ from the bottleneck.
     pub edge_rate_bps: u64,
     pub delay_ns: u64,
+    /// Of the hosts' devices; switches carry whatever comes.
+    pub mtu_bytes: u16,
     /// At the head of the bottleneck, and of every other link that is meant to be congested.
     pub queue: AnyQueue,
     /// Of each switch; without it a queue has all the room that it may take.

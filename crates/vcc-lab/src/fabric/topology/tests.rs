@@ -12,6 +12,7 @@ fn spec(topology: TopologyKind, guests: usize) -> NetworkSpec {
         rate_bps: 10_000_000_000,
         edge_rate_bps: 10_000_000_000,
         delay_ns: 5_000,
+        mtu_bytes: 1500,
         queue: AnyQueue::edge(),
         memory: None,
         busiest: 0,

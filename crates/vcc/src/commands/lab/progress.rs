@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write, stderr};
 
-use vcc_lab::{Event, Progress};
+use vcc_lab::{Event, Progress, VirtualTime};
 
 const ERASE_LINE: &str = "\r\x1b[K";
 
@@ -27,10 +27,13 @@ impl Progress for Terminal {
     fn note(&mut self, event: &Event) {
         match event {
             Event::Tick { .. } if !self.is_terminal => {}
-            Event::Tick { case, run, runs, left_s } => {
+            Event::Tick { case, run, runs, left_s, virtual_time } => {
+                let far = virtual_time.as_ref().map(far).unwrap_or_default();
                 let left = left(*left_s);
                 let experiment = &self.experiment;
-                self.show(&format!("{ERASE_LINE}{experiment} {case} {run}/{runs}: {left} left"));
+                self.show(&format!(
+                    "{ERASE_LINE}{experiment} {case} {run}/{runs}: {far}{left} left"
+                ));
             }
             Event::Done { case, run, runs, valid, reasons, metrics } => {
                 let erase = if self.is_terminal { ERASE_LINE } else { "" };
@@ -55,6 +58,12 @@ impl Drop for Terminal {
     }
 }
 
+/// Of a run in virtual time.
+fn far(time: &VirtualTime) -> String {
+    let VirtualTime { now_s, end_s, wall_s, wall_s_each } = time;
+    format!("{now_s:.2} of {end_s:.2} virtual s in {wall_s:.0} s, {wall_s_each:.1} s each, ")
+}
+
 fn left(seconds: f64) -> String {
     let seconds = seconds.max(0.0).ceil() as u64;
     match seconds / 60 {
@@ -66,6 +75,12 @@ fn left(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_in_virtual_time_tells_both_times_and_their_rate() {
+        let time = VirtualTime { now_s: 0.844, end_s: 1.525, wall_s: 5.2, wall_s_each: 6.14 };
+        assert_eq!(far(&time), "0.84 of 1.52 virtual s in 5 s, 6.1 s each, ");
+    }
 
     #[test]
     fn what_is_left_reads_like_a_clock() {

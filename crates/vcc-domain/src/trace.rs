@@ -1,0 +1,39 @@
+//! Recording what the engine infers, ACK by ACK.
+
+use vcc_engine::FlowState;
+
+use crate::key::FlowKey;
+
+/// A flow right before and right after an ACK passed to the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TracedAck {
+    pub at_ns: u64,
+    pub key: FlowKey,
+    pub before: Inferred,
+    pub after: Inferred,
+}
+
+/// What the engine takes the guest's sender to be at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inferred {
+    pub snd_una: u32,
+    pub flight_bytes: u32,
+    /// The underlay's.
+    pub cwnd_segs: u32,
+    pub mss_bytes: u32,
+}
+
+impl Inferred {
+    pub(crate) fn of(flow: &FlowState) -> Self {
+        Inferred {
+            snd_una: flow.snd_una,
+            flight_bytes: flow.flight_bytes(),
+            cwnd_segs: flow.cc.cwnd_segs,
+            mss_bytes: u32::from(flow.mss_bytes),
+        }
+    }
+
+    pub fn cwnd_bytes(&self) -> u64 {
+        u64::from(self.cwnd_segs) * u64::from(self.mss_bytes)
+    }
+}

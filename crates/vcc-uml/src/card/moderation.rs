@@ -1,0 +1,49 @@
+//! How long a card leaves its guest alone after an interrupt.
+//!
+//! No two hosts have the same clock, and none keeps its time to the nanosecond. Where all do, flows
+//! fall into step with each other, and one that always comes first to a queue that marks above a
+//! threshold is marked less than the others for seconds.
+
+pub(super) struct Moderation {
+    every_ns: u64,
+    random: u64,
+}
+
+impl Moderation {
+    pub fn new(every_ns: u64, seed: u64) -> Self {
+        Self { every_ns, random: seed }
+    }
+
+    /// `every_ns` on average, and half of it more or less.
+    pub fn next_ns(&mut self) -> u64 {
+        self.every_ns / 2 + self.next_random() % self.every_ns.max(1)
+    }
+
+    /// SplitMix64 (Steele, Lea, Flood 2014).
+    fn next_random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = self.random;
+        let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varies_by_half_to_either_side_and_by_its_seed() {
+        let times = |seed| {
+            let mut moderation = Moderation::new(10_000, seed);
+            (0..1000).map(|_| moderation.next_ns()).collect::<Vec<_>>()
+        };
+        assert_eq!(times(1), times(1));
+        assert_ne!(times(1), times(2));
+        assert!(times(1).iter().all(|ns| (5_000..15_000).contains(ns)));
+        let mean_ns = times(1).iter().sum::<u64>() / 1000;
+        assert!((9_700..10_300).contains(&mean_ns), "{mean_ns}");
+        assert_eq!(Moderation::new(0, 1).next_ns(), 0);
+    }
+}
