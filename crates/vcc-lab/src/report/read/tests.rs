@@ -2,6 +2,7 @@ use super::*;
 use crate::report::tests::report;
 use std::env::temp_dir;
 use std::process;
+use std::slice::from_ref;
 
 /// A directory of its own for what a test writes, gone with it.
 struct Folder(PathBuf);
@@ -56,7 +57,7 @@ fn what_cannot_be_read_is_named_with_what_to_do() {
         (&whole.replace("\"seed\": 1", "\"seed\": \"one\""), "is a damaged result: invalid type"),
     ] {
         let path = folder.file("it.json", text);
-        let error = read_results(&[path.clone()]).unwrap_err().to_string();
+        let error = read_results(from_ref(&path)).unwrap_err().to_string();
         assert!(error.starts_with(&format!("{} {told}", path.display())), "{error}");
         assert!(!error.contains('\n'), "{error}");
     }
@@ -71,13 +72,13 @@ fn a_directory_is_all_results_in_it() {
     folder.file("a.json", &json(1));
     folder.file("bench.json", "{\"datapath\": []}");
     folder.file("plot.svg", "<svg/>");
-    let results = read_results(&[folder.0.clone()]).unwrap();
+    let results = read_results(from_ref(&folder.0)).unwrap();
     assert_eq!(seeds(&results), [1, 2]);
     let [left_out] = &results.left_out[..] else { panic!("{:?}", results.left_out) };
     assert!(left_out.contains("bench.json: left out: is not a result"), "{left_out}");
     // A result that is there and cannot be read is missed by somebody.
     folder.file("c.json", &json(3)[..100]);
-    let error = read_results(&[folder.0.clone()]).unwrap_err().to_string();
+    let error = read_results(from_ref(&folder.0)).unwrap_err().to_string();
     assert!(error.contains("c.json breaks off"), "{error}");
 }
 
@@ -85,7 +86,7 @@ fn a_directory_is_all_results_in_it() {
 fn a_directory_without_results_is_an_error() {
     let folder = Folder::new("none");
     folder.file("bench.json", "{}");
-    let error = read_results(&[folder.0.clone()]).unwrap_err().to_string();
+    let error = read_results(from_ref(&folder.0)).unwrap_err().to_string();
     assert!(error.contains("holds no result"), "{error}");
 }
 
