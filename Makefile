@@ -12,7 +12,7 @@ help:
 	@echo 'make build    the command: $(VCC)'
 	@echo 'make guest-kernel  the kernel of guests in virtual time, where it is missing (root, 4 minutes)'
 	@echo 'make test     all checks and tests; those that need root are skipped without it'
-	@echo 'make verify   all experiments of the papers, at full length (root, hours)'
+	@echo 'make verify   all experiments of the papers, at full length, and a page of them (root, hours)'
 	@echo 'make bench    what the datapath costs (root)'
 	@echo 'make install  the command, below PREFIX=$(PREFIX)'
 	@echo 'make deps     what is missing of the packages that all this needs (root)'
@@ -28,7 +28,8 @@ build: deps
 guest-kernel:
 	@guest/kernel/build.sh
 
-test: deps
+test:
+	@scripts/install-deps.sh test
 	@CARGO='$(CARGO)' scripts/test.sh
 
 demo: build

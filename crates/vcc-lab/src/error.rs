@@ -18,6 +18,9 @@ pub enum Error {
     #[error("{experiment} has no case '{case}': it has {known}")]
     NoSuchCase { experiment: String, case: String, known: String },
 
+    #[error("{path} {problem}", path = path.display())]
+    Result { path: PathBuf, problem: String },
+
     #[error("cannot read {path}: {source}", path = path.display())]
     Read { path: PathBuf, source: io::Error },
 

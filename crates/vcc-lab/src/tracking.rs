@@ -3,7 +3,7 @@
 //! belong together is told by what had been acknowledged when they were read.
 
 use crate::traffic::SenderState;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 #[derive(Debug, Clone, Default)]
@@ -29,7 +29,7 @@ struct Ours {
 }
 
 /// Both windows after the same acknowledgement.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
     pub at_us: u64,
     pub native_segs: f64,

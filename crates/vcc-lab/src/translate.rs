@@ -8,7 +8,7 @@ use crate::hosts::Hosts;
 use crate::system::now_ns;
 use crate::tracking::Tracking;
 use crate::traffic::{SenderView, Senders};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -116,7 +116,7 @@ impl Translation {
 }
 
 /// What a port knows of its guest's flow.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Observation {
     /// Number of the guest.
     pub guest: usize,

@@ -1,6 +1,6 @@
 //! How long after its due time each frame was handed to the kernel.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One bin a microsecond; what is later than this many falls into the last.
 const BINS: usize = 10_000;
@@ -12,7 +12,7 @@ pub struct Lateness {
     max_ns: u64,
 }
 
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LatenessSummary {
     pub p50_us: u64,
     pub p99_us: u64,

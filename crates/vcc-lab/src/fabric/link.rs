@@ -6,11 +6,11 @@ use super::memory::Memory;
 use super::occupancy::Occupancy;
 use super::queue::{Arrival, Queue, QueueSpec, Verdict};
 use super::topology::LinkSpec;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Counted within the window only.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkCounters {
     pub packets: u64,
     pub bytes: u64,
@@ -25,7 +25,7 @@ pub struct LinkCounters {
     pub drops_ect: u64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LinkReport {
     pub name: String,
     pub rate_bps: u64,

@@ -1,13 +1,18 @@
-//! What an experiment came to: for programs as JSON, for people as a table and a figure.
+//! What an experiment came to: for programs as JSON, for people as a table, a figure and a page.
 
 mod figure;
-mod machine;
+pub(crate) mod origin;
+mod outcome;
+mod page;
+mod read;
 mod svg;
 mod table;
 pub(crate) mod verdict;
 
 pub use figure::Figure;
-pub use machine::Machine;
+pub use origin::Machine;
+pub use page::render_page;
+pub use read::{ResultFile, Results, read_results};
 pub use svg::render_svg;
 pub use table::render_table;
 pub use verdict::Verdict;
@@ -21,11 +26,15 @@ use crate::tracking::Pair;
 use crate::traffic::{FlowResult, Received, Sample};
 use crate::translate::Observation;
 use crate::virtual_time::FrameLog;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Debug, Clone, Serialize)]
+/// Of the JSON; one more with each change that a reader has to know of.
+pub const FORMAT_VERSION: u32 = 1;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Report {
+    pub format_version: u32,
     /// The experiment's id.
     pub experiment: String,
     pub title: String,
@@ -46,11 +55,13 @@ pub struct Report {
     pub figure: Figure,
     pub machine: Machine,
     pub command: String,
+    /// Seconds since 1970, by the machine's clock.
+    pub finished_unix_s: u64,
     /// What each metric is.
     pub definitions: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CaseReport {
     pub name: String,
     pub valid: bool,
@@ -62,7 +73,7 @@ pub struct CaseReport {
 }
 
 /// A metric over the valid runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MetricReport {
     pub median: f64,
     pub min: f64,
@@ -71,7 +82,7 @@ pub struct MetricReport {
     pub paper: Option<f64>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunReport {
     pub seed: u64,
     pub valid: bool,
@@ -90,7 +101,7 @@ pub struct RunReport {
     pub series: Option<Series>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FlowReport {
     pub group: String,
     pub goodput_bps: f64,
@@ -101,7 +112,7 @@ pub struct FlowReport {
 }
 
 /// What a run recorded over time.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Series {
     /// By flow: (seconds, segments).
     pub windows_segs: Vec<Vec<(f64, f64)>>,

@@ -1,5 +1,6 @@
 //! The report as text for a terminal.
 
+use super::outcome::Outcome;
 use super::{CaseReport, Report};
 use crate::run::Backend;
 use std::collections::BTreeSet;
@@ -23,15 +24,13 @@ pub fn render_table(report: &Report) -> String {
         let _ = writeln!(text, "Scale: {scale}");
     }
     let valid = if report.valid { "valid" } else { "NOT valid" };
-    let reproduced = match (report.reproduced, report.complete) {
-        (true, _) => "reproduced",
-        (false, true) => "NOT reproduced",
-        (false, false) if report.cases.iter().all(|case| case.verdicts.iter().all(|v| v.holds)) => {
-            "what was run shows what it should"
-        }
-        (false, false) => "what was run does NOT show what it should",
+    let said = match Outcome::of(report) {
+        Outcome::Reproduced => "reproduced",
+        Outcome::NotReproduced | Outcome::NotValid => "NOT reproduced",
+        Outcome::PartHolds => "what was run shows what it should",
+        Outcome::PartFails => "what was run does NOT show what it should",
     };
-    let _ = writeln!(text, "{}: {valid}, {reproduced}", report.experiment);
+    let _ = writeln!(text, "{}: {valid}, {said}", report.experiment);
     text
 }
 

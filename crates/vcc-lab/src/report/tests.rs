@@ -1,7 +1,7 @@
 use super::*;
 use figure::{Bar, BarPanel};
 
-fn report(valid: bool, reproduced: bool) -> Report {
+pub(super) fn report(valid: bool, reproduced: bool) -> Report {
     let metric = MetricReport { median: 0.094, min: 0.09, max: 0.1, paper: Some(0.142) };
     let run = RunReport {
         seed: 1,
@@ -41,6 +41,7 @@ fn report(valid: bool, reproduced: bool) -> Report {
     };
     let panel = BarPanel { title: "a < b".into(), bars: vec![bar("ecn", 1.0), bar("legacy", 0.1)] };
     Report {
+        format_version: FORMAT_VERSION,
         experiment: "vcc-fig11".into(),
         title: "starvation".into(),
         paper: String::new(),
@@ -56,6 +57,7 @@ fn report(valid: bool, reproduced: bool) -> Report {
         figure: Figure::Bars { y: "goodput".into(), panels: vec![panel] },
         machine: Machine { kernel: "6.18".into(), cpu: "x".into(), cpus: 2 },
         command: "vcc lab run vcc-fig11".into(),
+        finished_unix_s: 1_709_164_800,
         definitions: BTreeMap::new(),
     }
 }
@@ -72,6 +74,38 @@ fn json_has_the_fields_that_others_read() {
     assert_eq!(*ratio, expected);
     assert_eq!(case["runs"].as_array().unwrap().len(), 1);
     assert_eq!(json["stack"], "newreno");
+}
+
+/// With all that is left out where there is none of it.
+#[test]
+fn json_is_read_back_as_it_was_written() {
+    let mut full = report(false, false);
+    full.scale = Some("s".into());
+    let run = &mut full.cases[0].runs[0];
+    run.frame_log = Some(FrameLog { frames: 12, hash: "0f".into() });
+    let mut link = LinkReport {
+        name: "bottleneck".into(),
+        rate_bps: 10,
+        counters: Default::default(),
+        queue_mean_bytes: 0.1 + 0.2,
+        queue_max_bytes: 9,
+        queue_series: vec![],
+    };
+    link.counters.drops_ect = 3;
+    run.links.push(link);
+    run.vcc.push(Observation { marks: 7, ..Observation::default() });
+    let pair = Pair { at_us: 1, native_segs: 2.5, ours_segs: 1.0 / 3.0 };
+    run.series = Some(Series {
+        windows_segs: vec![vec![(0.1, 2.0)]],
+        tracking: vec![pair],
+        ack_gaps_us: vec![vec![4]],
+        ..Series::default()
+    });
+    for written in [report(true, true), full] {
+        let json = serde_json::to_string(&written).unwrap();
+        let read: Report = serde_json::from_str(&json).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), json);
+    }
 }
 
 #[test]
@@ -93,6 +127,29 @@ fn the_figure_is_whole_and_names_its_series() {
         assert!(svg.contains(text), "{text}");
     }
     assert_eq!(svg.matches("fill=\"#0072b2\"").count(), 2, "one in the legend, one bar");
+}
+
+/// A difference can be either; SVG has no rectangles of negative height.
+#[test]
+fn a_bar_below_zero_hangs_from_zero() {
+    let bar = |label: &str, median: f64| Bar {
+        label: label.into(),
+        series: label.into(),
+        median,
+        min: median - 1.0,
+        max: median + 1.0,
+    };
+    let mut below = report(true, true);
+    let panel = BarPanel { title: String::new(), bars: vec![bar("a", -2.0), bar("b", 2.0)] };
+    below.figure = Figure::Bars { y: "points".into(), panels: vec![panel] };
+    let svg = render_svg(&below);
+    assert!(!svg.contains("height=\"-"), "{svg}");
+    let bars: Vec<f64> = svg
+        .lines()
+        .filter(|line| line.starts_with("<rect") && !line.contains("width=\"12.0\""))
+        .filter_map(|line| line.split("y=\"").nth(1)?.split('"').next()?.parse().ok())
+        .collect();
+    assert!(bars[0] > bars[1], "the one below begins lower: {bars:?}");
 }
 
 #[test]

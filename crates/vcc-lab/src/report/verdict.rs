@@ -2,11 +2,11 @@
 
 use super::MetricReport;
 use crate::experiment::{Expectation, Stack};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Verdict {
     pub metric: String,
     pub holds: bool,
@@ -52,6 +52,18 @@ pub(crate) fn judge(
     Some(Verdict { metric: metric.into(), holds, value, min, max, relative_to })
 }
 
+impl Verdict {
+    /// The bounds in words.
+    pub(super) fn wanted(&self) -> String {
+        match (self.min, self.max) {
+            (Some(min), Some(max)) => format!("{min} to {max}"),
+            (Some(min), None) => format!("at least {min}"),
+            (None, Some(max)) => format!("at most {max}"),
+            (None, None) => "anything".into(),
+        }
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         write!(out, "{}", self.metric)?;
@@ -62,12 +74,7 @@ impl fmt::Display for Verdict {
             Some(value) => write!(out, " = {}", super::table::number(value))?,
             None => write!(out, " unknown")?,
         }
-        match (self.min, self.max) {
-            (Some(min), Some(max)) => write!(out, ", wanted {min} to {max}"),
-            (Some(min), None) => write!(out, ", wanted at least {min}"),
-            (None, Some(max)) => write!(out, ", wanted at most {max}"),
-            (None, None) => Ok(()),
-        }
+        write!(out, ", wanted {}", self.wanted())
     }
 }
 

@@ -15,7 +15,8 @@ pub use scenario::{Flow, Guest, Receivers, Scenario};
 use crate::error::{Error, Result};
 use crate::experiment::{Case, Experiment, Schedule, Stack};
 use crate::report::{
-    CaseReport, Figure, FlowReport, Machine, MetricReport, Report, RunReport, Series, verdict,
+    CaseReport, FORMAT_VERSION, Figure, FlowReport, Machine, MetricReport, Report, RunReport,
+    Series, origin, verdict,
 };
 use crate::{interrupt, measure, system, virtual_time};
 use serde::{Deserialize, Serialize};
@@ -127,6 +128,7 @@ pub fn run(
     let valid = reports.iter().all(|case| case.valid);
     let complete = cases.len() == experiment.cases().len();
     Ok(Report {
+        format_version: FORMAT_VERSION,
         experiment: experiment.id().into(),
         title: experiment.title().into(),
         paper: experiment.paper().trim().into(),
@@ -141,7 +143,8 @@ pub fn run(
         figure: Figure::build(experiment, &reports, &series),
         cases: reports,
         machine: Machine::this(),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: origin::this_command(),
+        finished_unix_s: origin::now_unix_s(),
         definitions: experiment
             .metrics()
             .iter()

@@ -1,11 +1,11 @@
 //! The live lab's fabric, driven by the calendar, with a digest of every frame that passes.
 
 use crate::fabric::Fabric;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use vcc_uml::{Delivery, Network};
 
 /// A digest of all frames that left or reached a guest, with the times at which they did.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FrameLog {
     #[serde(rename = "frame_log_frames")]
     pub frames: u64,

@@ -8,7 +8,9 @@ use super::pair::{self, Times};
 use crate::emulator::LatenessSummary;
 use crate::error::{Error, Result};
 use crate::experiment::Stack;
-use crate::report::{CaseReport, Figure, Machine, MetricReport, Report, RunReport, verdict};
+use crate::report::{
+    CaseReport, FORMAT_VERSION, Figure, Machine, MetricReport, Report, RunReport, origin, verdict,
+};
 use crate::run::{Backend, Event, Progress, RunOptions, chosen};
 use crate::{interrupt, system};
 
@@ -46,6 +48,7 @@ pub fn run(
     let valid = reports.iter().all(|case| case.valid);
     let complete = cases.len() == experiment.cases().len();
     Ok(Report {
+        format_version: FORMAT_VERSION,
         experiment: experiment.id().into(),
         title: experiment.title().into(),
         paper: experiment.paper().trim().into(),
@@ -60,7 +63,8 @@ pub fn run(
         figure: Figure::by_case(&reports, experiment.plot()),
         cases: reports,
         machine: Machine::this(),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: origin::this_command(),
+        finished_unix_s: origin::now_unix_s(),
         definitions: METRICS
             .iter()
             .map(|(name, text, _)| ((*name).into(), (*text).into()))

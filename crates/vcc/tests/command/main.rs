@@ -1,9 +1,11 @@
 //! The command as a user meets it: what it prints, where, and with which exit code.
 
+mod browser;
 mod emitting;
 mod lab;
 mod lifecycle;
 mod measuring;
+mod page;
 mod refusals;
 mod tracing;
 mod usage;

@@ -2,35 +2,38 @@
 
 mod ack_gaps;
 mod over_time;
+mod recorded;
 mod rtt;
+
+pub(super) use recorded::recorded;
 
 use super::{CaseReport, Series};
 use crate::experiment::{Experiment, PlotKind};
 use crate::measure::median;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Figure {
     Bars { y: String, panels: Vec<BarPanel> },
     Lines { x: String, x_scale: Scale, y: String, panels: Vec<LinePanel> },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     Linear,
     Logarithmic,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BarPanel {
     pub title: String,
     pub bars: Vec<Bar>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Bar {
     pub label: String,
     /// Bars of one series have one colour.
@@ -40,13 +43,13 @@ pub struct Bar {
     pub max: f64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LinePanel {
     pub title: String,
     pub lines: Vec<Line>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Line {
     pub name: String,
     pub points: Vec<(f64, f64)>,
@@ -72,6 +75,20 @@ impl Figure {
             PlotKind::Queue => over_time::queue(cases, series),
             PlotKind::Rtt => rtt::distribution(cases, series),
             PlotKind::AckGaps => ack_gaps::histogram(experiment, cases, series),
+        }
+    }
+
+    /// What its vertical axis shows.
+    pub(super) fn y(&self) -> &str {
+        match self {
+            Self::Bars { y, .. } | Self::Lines { y, .. } => y,
+        }
+    }
+
+    pub(super) fn panel_count(&self) -> usize {
+        match self {
+            Self::Bars { panels, .. } => panels.len(),
+            Self::Lines { panels, .. } => panels.len(),
         }
     }
 

@@ -15,7 +15,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// From zero to a round number that is not below the largest value.
+    /// Between round numbers that enclose zero and all values.
     pub fn from_zero(name: &str, values: impl Iterator<Item = f64>) -> Self {
         Self::linear(name, values.chain([0.0]))
     }

@@ -1,6 +1,7 @@
 //! Shapes and text, written as SVG.
 
 use super::Area;
+use super::ink::Ink;
 use std::fmt::Write as _;
 
 pub(super) struct Canvas {
@@ -10,7 +11,8 @@ pub(super) struct Canvas {
 type Point = (f64, f64);
 
 impl Canvas {
-    pub fn new(width: f64, height: f64) -> Self {
+    /// A file of its own, on white.
+    pub fn file(width: f64, height: f64) -> Self {
         let mut svg = String::new();
         let _ = writeln!(
             svg,
@@ -21,55 +23,73 @@ impl Canvas {
         Self { svg }
     }
 
+    /// A part of a page, on its ground and as wide as there is room; `name` is for who cannot see.
+    pub fn inline(width: f64, height: f64, name: &str) -> Self {
+        let name = escaped(name);
+        let mut svg = String::new();
+        let _ = writeln!(
+            svg,
+            "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{name}\">"
+        );
+        Self { svg }
+    }
+
     pub fn finish(mut self) -> String {
         self.svg.push_str("</svg>\n");
         self.svg
     }
 
-    pub fn rectangle(&mut self, area: Area, fill: &str) {
+    pub fn rectangle(&mut self, area: Area, ink: Ink) {
         let Area { left, top, width, height } = area;
         let _ = writeln!(
             self.svg,
-            "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
-             fill=\"{fill}\"/>"
+            "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" {}/>",
+            inked("fill", ink)
         );
     }
 
-    pub fn line(&mut self, from: Point, to: Point, stroke: &str) {
+    pub fn line(&mut self, from: Point, to: Point, ink: Ink) {
         let _ = writeln!(
             self.svg,
-            "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"{stroke}\"/>",
-            from.0, from.1, to.0, to.1
+            "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" {}/>",
+            from.0,
+            from.1,
+            to.0,
+            to.1,
+            inked("stroke", ink)
         );
     }
 
-    pub fn path(&mut self, points: impl Iterator<Item = Point>, stroke: &str, width: f64) {
+    pub fn path(&mut self, points: impl Iterator<Item = Point>, ink: Ink, width: f64) {
         let points: Vec<String> = points.map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let dashes = if ink.is_dashed() { " stroke-dasharray=\"6 3\"" } else { "" };
         let _ = writeln!(
             self.svg,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>",
-            points.join(" ")
+            "<polyline points=\"{}\" fill=\"none\" {} stroke-width=\"{width}\"{dashes}/>",
+            points.join(" "),
+            inked("stroke", ink)
         );
     }
 
-    pub fn dot(&mut self, at: Point, fill: &str) {
+    pub fn dot(&mut self, at: Point, ink: Ink) {
         let (x, y) = at;
-        let _ = writeln!(self.svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{fill}\"/>");
+        let ink = inked("fill", ink);
+        let _ = writeln!(self.svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" {ink}/>");
     }
 
-    pub fn text(&mut self, at: Point, size: f64, anchor: &str, fill: &str, text: &str) {
-        let attributes = format!("text-anchor=\"{anchor}\" fill=\"{fill}\"");
-        self.put(at, size, &attributes, text);
+    pub fn text(&mut self, at: Point, size: f64, anchor: &str, ink: Ink, text: &str) {
+        self.put(at, size, &format!("text-anchor=\"{anchor}\" {}", inked("fill", ink)), text);
     }
 
     pub fn bold(&mut self, at: Point, size: f64, text: &str) {
-        self.put(at, size, "font-weight=\"bold\" fill=\"#111111\"", text);
+        self.put(at, size, &format!("font-weight=\"bold\" {}", inked("fill", Ink::Text)), text);
     }
 
-    /// Text that reads upwards, centred.
-    pub fn vertical(&mut self, at: Point, size: f64, text: &str) {
-        let turn = format!("transform=\"rotate(-90 {:.1} {:.1})\"", at.0, at.1);
-        self.put(at, size, &format!("text-anchor=\"middle\" fill=\"#444444\" {turn}"), text);
+    /// Text that is turned by some degrees about its anchor.
+    pub fn turned(&mut self, at: Point, degrees: i32, size: f64, anchor: &str, text: &str) {
+        let turn = format!("transform=\"rotate({degrees} {:.1} {:.1})\"", at.0, at.1);
+        let ink = inked("fill", Ink::Label);
+        self.put(at, size, &format!("text-anchor=\"{anchor}\" {ink} {turn}"), text);
     }
 
     fn put(&mut self, at: Point, size: f64, attributes: &str, text: &str) {
@@ -83,8 +103,12 @@ impl Canvas {
     }
 }
 
+fn inked(attribute: &str, ink: Ink) -> String {
+    format!("class=\"{}\" {attribute}=\"{}\"", ink.class(), ink.colour())
+}
+
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -93,8 +117,10 @@ mod tests {
 
     #[test]
     fn text_cannot_break_out() {
-        let mut canvas = Canvas::new(10.0, 10.0);
+        let mut canvas = Canvas::inline(10.0, 10.0, "\" onload=\"x");
         canvas.bold((0.0, 0.0), 10.0, "a < b & </text>");
-        assert!(canvas.finish().contains("a &lt; b &amp; &lt;/text&gt;</text>"));
+        let svg = canvas.finish();
+        assert!(svg.contains("a &lt; b &amp; &lt;/text&gt;</text>"), "{svg}");
+        assert!(svg.contains("aria-label=\"&quot; onload=&quot;x\""), "{svg}");
     }
 }

@@ -3,49 +3,84 @@
 use super::super::figure::{LinePanel, Scale};
 use super::axis::Axis;
 use super::canvas::Canvas;
-use super::{Area, colour, distinct, furnish, index_of};
+use super::ink::Ink;
+use super::{Area, distinct, furnish, index_of};
 
 /// Lines with no more points than this have dots on them.
 const FEW_POINTS: usize = 20;
+/// Points that stand side by side on so much of the width are drawn as their extremes.
+const COLUMN_WIDTH: f64 = 0.5;
 
 pub(super) fn names(panels: &[LinePanel]) -> Vec<String> {
     distinct(panels.iter().flat_map(|panel| &panel.lines).map(|line| line.name.clone()))
 }
 
+pub(super) fn axis(y: &str, panels: &[LinePanel]) -> Axis {
+    let points = panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points);
+    Axis::from_zero(y, points.map(|point| point.1))
+}
+
 pub(super) fn draw(
     canvas: &mut Canvas,
-    area: impl Fn(usize) -> Area,
-    (x, scale, y): (&str, Scale, &str),
-    panels: &[LinePanel],
+    area: Area,
+    (x, scale): (&str, Scale),
+    y: &Axis,
+    panel: &LinePanel,
     names: &[String],
 ) {
-    let points = || panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points);
-    let y = Axis::from_zero(y, points().map(|point| point.1));
-    for (index, panel) in panels.iter().enumerate() {
-        let area = area(index);
-        let points = panel.lines.iter().flat_map(|line| &line.points);
-        let x = Axis::spanning(x, scale, points.map(|point| point.0));
-        furnish(canvas, area, &panel.title, &y);
-        let place = |point: &(f64, f64)| {
-            let left = area.left + area.width * x.position(point.0);
-            (left, area.top + area.height * (1.0 - y.position(point.1)))
-        };
-        let bottom = area.top + area.height;
-        for tick in x.ticks() {
-            let left = area.left + area.width * x.position(tick);
-            canvas.line((left, bottom), (left, bottom + 4.0), "#888888");
-            canvas.text((left, bottom + 16.0), 11.0, "middle", "#444444", &x.label(tick));
+    let points = panel.lines.iter().flat_map(|line| &line.points);
+    let x = Axis::spanning(x, scale, points.map(|point| point.0));
+    furnish(canvas, area, &panel.title, y);
+    let place = |point: &(f64, f64)| {
+        let left = area.left + area.width * x.position(point.0);
+        (left, area.top + area.height * (1.0 - y.position(point.1)))
+    };
+    let bottom = area.top + area.height;
+    for tick in x.ticks() {
+        let left = area.left + area.width * x.position(tick);
+        canvas.line((left, bottom), (left, bottom + 4.0), Ink::Axis);
+        canvas.text((left, bottom + 16.0), 11.0, "middle", Ink::Label, &x.label(tick));
+    }
+    let middle = area.left + area.width / 2.0;
+    canvas.text((middle, bottom + 32.0), 11.0, "middle", Ink::Label, x.name());
+    for (number, line) in panel.lines.iter().enumerate() {
+        // Of two, the first is seen behind the second also where they are the same.
+        let width = if panel.lines.len() == 2 && number == 0 { 3.5 } else { 1.4 };
+        let ink = Ink::Series(index_of(names, &line.name));
+        let points: Vec<(f64, f64)> = line.points.iter().map(place).collect();
+        canvas.path(thinned(&points).into_iter(), ink, width);
+        if points.len() <= FEW_POINTS {
+            points.iter().for_each(|&point| canvas.dot(point, ink));
         }
-        let middle = area.left + area.width / 2.0;
-        canvas.text((middle, bottom + 32.0), 11.0, "middle", "#444444", x.name());
-        for (number, line) in panel.lines.iter().enumerate() {
-            // Of two, the first is seen behind the second also where they are the same.
-            let width = if panel.lines.len() == 2 && number == 0 { 3.5 } else { 1.4 };
-            let colour = colour(index_of(names, &line.name));
-            canvas.path(line.points.iter().map(place), colour, width);
-            if line.points.len() <= FEW_POINTS {
-                line.points.iter().for_each(|point| canvas.dot(place(point), colour));
-            }
-        }
+    }
+}
+
+/// The same line to the eye: of points in one column the first, the extremes and the last.
+fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let column = |point: &(f64, f64)| (point.0 / COLUMN_WIDTH).floor();
+    let mut kept = Vec::new();
+    for same in points.chunk_by(|a, b| column(a) == column(b)) {
+        let by_height = |&a: &usize, &b: &usize| same[a].1.total_cmp(&same[b].1);
+        let extremes = [(0..same.len()).min_by(by_height), (0..same.len()).max_by(by_height)];
+        let mut few = vec![0, same.len() - 1];
+        few.extend(extremes.into_iter().flatten());
+        few.sort_unstable();
+        few.dedup();
+        kept.extend(few.into_iter().map(|index| same[index]));
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dense_line_keeps_its_extremes_and_its_order() {
+        let dense = [(1.0, 5.0), (1.1, 9.0), (1.2, 6.0), (1.3, 1.0), (1.4, 4.0), (2.0, 3.0)];
+        let kept = thinned(&dense);
+        assert_eq!(kept, [(1.0, 5.0), (1.1, 9.0), (1.3, 1.0), (1.4, 4.0), (2.0, 3.0)]);
+        assert_eq!(thinned(&dense[..1]), dense[..1]);
+        assert!(thinned(&[]).is_empty());
     }
 }

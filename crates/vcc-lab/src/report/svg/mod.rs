@@ -1,21 +1,25 @@
-//! The figure as a self-contained SVG.
+//! Figures as SVG: a file of its own, or the panels of a page.
 
 mod axis;
 mod bars;
 mod canvas;
+mod ink;
 mod lines;
+
+pub(super) use ink::Ink;
 
 use super::{Figure, Report};
 use axis::Axis;
 use canvas::Canvas;
 
-/// Colours that people with colour-blindness can tell apart (Okabe and Ito 2008).
-const COLOURS: [&str; 7] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
 const COLUMN_WIDTH: f64 = 470.0;
 const PANEL_HEIGHT: f64 = 250.0;
 const HEADER_HEIGHT: f64 = 84.0;
 const FOOTER_HEIGHT: f64 = 30.0;
+
+/// A page's panels; a single one is wider. Narrow enough to be read on a phone.
+const PAGE_COLUMN_WIDTH: f64 = 400.0;
+const PAGE_SINGLE_WIDTH: f64 = 600.0;
 
 /// Where one panel's plot area lies.
 #[derive(Debug, Clone, Copy)]
@@ -27,28 +31,19 @@ struct Area {
 }
 
 pub fn render_svg(report: &Report) -> String {
-    let (panels, names) = match &report.figure {
-        Figure::Bars { panels, .. } => (panels.len(), bars::names(panels)),
-        Figure::Lines { panels, .. } => (panels.len(), lines::names(panels)),
-    };
+    let figure = &report.figure;
+    let (panels, names) = (figure.panel_count(), names(figure));
     let columns = panels.clamp(1, 2);
     let rows = panels.div_ceil(2).max(1);
     // A single panel has the width of two.
     let panel_width = COLUMN_WIDTH * 2.0 / columns as f64;
     let height = HEADER_HEIGHT + rows as f64 * PANEL_HEIGHT + FOOTER_HEIGHT;
-    let mut canvas = Canvas::new(COLUMN_WIDTH * 2.0, height);
+    let mut canvas = Canvas::file(COLUMN_WIDTH * 2.0, height);
     header(&mut canvas, report, &names);
-    let area = |index: usize| Area {
-        left: (index % columns) as f64 * panel_width + 62.0,
-        top: HEADER_HEIGHT + (index / columns) as f64 * PANEL_HEIGHT + 24.0,
-        width: panel_width - 82.0,
-        height: PANEL_HEIGHT - 72.0,
-    };
-    match &report.figure {
-        Figure::Bars { y, panels } => bars::draw(&mut canvas, area, y, panels, &names),
-        Figure::Lines { x, x_scale, y, panels } => {
-            lines::draw(&mut canvas, area, (x, *x_scale, y), panels, &names);
-        }
+    for index in 0..panels {
+        let left = (index % columns) as f64 * panel_width;
+        let top = HEADER_HEIGHT + (index / columns) as f64 * PANEL_HEIGHT;
+        draw(&mut canvas, plot_area(left, top, panel_width), figure, index, &names);
     }
     let machine = &report.machine;
     let foot = format!(
@@ -60,36 +55,91 @@ pub fn render_svg(report: &Report) -> String {
         machine.cpus,
         if report.valid { "" } else { "; NOT every run was valid" },
     );
-    canvas.text((16.0, height - 12.0), 11.0, "start", "#666666", &foot);
+    canvas.text((16.0, height - 12.0), 11.0, "start", Ink::Label, &foot);
     canvas.finish()
+}
+
+/// A figure in the parts that a page arranges itself.
+pub(super) struct PageFigure {
+    /// Names in the order of their inks; none where the panels say all.
+    pub legend: Vec<String>,
+    pub panels: Vec<String>,
+}
+
+pub(super) fn for_page(figure: &Figure) -> PageFigure {
+    let (panels, names) = (figure.panel_count(), names(figure));
+    let width = if panels == 1 { PAGE_SINGLE_WIDTH } else { PAGE_COLUMN_WIDTH };
+    let drawn = (0..panels).map(|index| {
+        let mut canvas = Canvas::inline(width, PANEL_HEIGHT, &spoken(figure, index));
+        draw(&mut canvas, plot_area(0.0, 0.0, width), figure, index, &names);
+        canvas.finish()
+    });
+    let drawn = drawn.collect();
+    let says_all = match figure {
+        Figure::Bars { panels, .. } => bars::are_labelled(panels),
+        Figure::Lines { .. } => false,
+    };
+    let legend = if says_all || names.len() < 2 { Vec::new() } else { names };
+    PageFigure { legend, panels: drawn }
+}
+
+fn spoken(figure: &Figure, index: usize) -> String {
+    let title = match figure {
+        Figure::Bars { panels, .. } => &panels[index].title,
+        Figure::Lines { panels, .. } => &panels[index].title,
+    };
+    if title.is_empty() { figure.y().into() } else { format!("{}, {title}", figure.y()) }
+}
+
+fn names(figure: &Figure) -> Vec<String> {
+    match figure {
+        Figure::Bars { panels, .. } => bars::names(panels),
+        Figure::Lines { panels, .. } => lines::names(panels),
+    }
+}
+
+/// What a panel leaves to its plot, beside title and labels.
+fn plot_area(left: f64, top: f64, width: f64) -> Area {
+    Area { left: left + 62.0, top: top + 24.0, width: width - 82.0, height: PANEL_HEIGHT - 72.0 }
+}
+
+/// One panel; the vertical axis is that of all.
+fn draw(canvas: &mut Canvas, area: Area, figure: &Figure, index: usize, names: &[String]) {
+    match figure {
+        Figure::Bars { y, panels } => {
+            bars::draw(canvas, area, &bars::axis(y, panels), &panels[index], names);
+        }
+        Figure::Lines { x, x_scale, y, panels } => {
+            let y = lines::axis(y, panels);
+            lines::draw(canvas, area, (x, *x_scale), &y, &panels[index], names);
+        }
+    }
 }
 
 fn header(canvas: &mut Canvas, report: &Report, names: &[String]) {
     canvas.bold((16.0, 28.0), 17.0, &format!("{}: {}", report.experiment, report.title));
     let mut left = 16.0;
     for (index, name) in names.iter().enumerate() {
-        canvas.rectangle(Area { left, top: 44.0, width: 12.0, height: 12.0 }, colour(index));
-        canvas.text((left + 18.0, 54.0), 12.0, "start", "#222222", name);
+        let area = Area { left, top: 44.0, width: 12.0, height: 12.0 };
+        canvas.rectangle(area, Ink::Series(index));
+        canvas.text((left + 18.0, 54.0), 12.0, "start", Ink::Text, name);
         left += 36.0 + 7.0 * name.chars().count() as f64;
     }
 }
 
-fn colour(index: usize) -> &'static str {
-    COLOURS[index % COLOURS.len()]
-}
-
 /// Title, grid, vertical axis and frame of a panel.
 fn furnish(canvas: &mut Canvas, area: Area, title: &str, y: &Axis) {
-    canvas.text((area.left, area.top - 8.0), 13.0, "start", "#222222", title);
+    canvas.text((area.left, area.top - 8.0), 13.0, "start", Ink::Text, title);
     for tick in y.ticks() {
         let at = area.top + area.height * (1.0 - y.position(tick));
-        canvas.line((area.left, at), (area.left + area.width, at), "#e4e4e4");
-        canvas.text((area.left - 6.0, at + 4.0), 11.0, "end", "#444444", &y.label(tick));
+        canvas.line((area.left, at), (area.left + area.width, at), Ink::Grid);
+        canvas.text((area.left - 6.0, at + 4.0), 11.0, "end", Ink::Label, &y.label(tick));
     }
     let bottom = area.top + area.height;
-    canvas.line((area.left, bottom), (area.left + area.width, bottom), "#888888");
-    canvas.line((area.left, area.top), (area.left, bottom), "#888888");
-    canvas.vertical((area.left - 48.0, area.top + area.height / 2.0), 11.0, y.name());
+    let zero = area.top + area.height * (1.0 - y.position(0.0));
+    canvas.line((area.left, zero), (area.left + area.width, zero), Ink::Axis);
+    canvas.line((area.left, area.top), (area.left, bottom), Ink::Axis);
+    canvas.turned((area.left - 48.0, area.top + area.height / 2.0), -90, 11.0, "middle", y.name());
 }
 
 /// The distinct values in the order in which they first come.

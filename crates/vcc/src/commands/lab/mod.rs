@@ -1,7 +1,11 @@
 mod progress;
+mod report;
 mod run;
 
+use std::path::Path;
 use std::process::ExitCode;
+
+use anyhow::ensure;
 
 use crate::output;
 use crate::table::{Align, Table};
@@ -18,6 +22,7 @@ enum What {
     /// List the experiments
     List,
     Run(run::Arguments),
+    Report(report::Arguments),
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -27,6 +32,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         What::Run(arguments) => run::run(arguments),
+        What::Report(arguments) => report::run(arguments),
     }
 }
 
@@ -36,4 +42,19 @@ fn list() {
         table.row([experiment.id, experiment.title]);
     }
     output::say(&table.render());
+}
+
+/// Told before the work and not after it.
+fn require_directory(file: &Path) -> anyhow::Result<()> {
+    let directory = match file.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    ensure!(
+        directory.is_dir(),
+        "cannot write {}: there is no directory {}",
+        file.display(),
+        directory.display()
+    );
+    Ok(())
 }

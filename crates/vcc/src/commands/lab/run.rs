@@ -1,12 +1,13 @@
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::value_parser;
 use vcc_lab::{Backend, Report, RunOptions, Stack};
 
 use super::progress::Terminal;
+use super::require_directory;
 use crate::output;
 
 /// Run one experiment, and say whether it shows what the paper showed
@@ -79,21 +80,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     output::say(&vcc_lab::render_table(&report));
     write(arguments, &report)?;
     Ok(if report.valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Told before the run and not after it.
-fn require_directory(file: &Path) -> anyhow::Result<()> {
-    let directory = match file.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    ensure!(
-        directory.is_dir(),
-        "cannot write {}: there is no directory {}",
-        file.display(),
-        directory.display()
-    );
-    Ok(())
 }
 
 fn write(arguments: &Arguments, report: &Report) -> anyhow::Result<()> {

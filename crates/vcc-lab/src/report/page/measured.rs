@@ -1,0 +1,132 @@
+//! What was measured: each metric in all cases, beside what the paper has and what is expected.
+
+use crate::report::outcome::verdicts;
+use crate::report::table::number;
+use crate::report::{CaseReport, MetricReport, Report, Verdict};
+use maud::{Markup, html};
+use std::collections::BTreeSet;
+
+pub fn show(report: &Report) -> Markup {
+    let (judged, others) = metrics(report);
+    html! {
+        @if !judged.is_empty() {
+            h3 { "Measured and expected" }
+            (table(report, &judged, true))
+        }
+        @if !others.is_empty() {
+            details open[judged.is_empty()] {
+                summary { "Other metrics (" (others.len()) ")" }
+                (table(report, &others, false))
+            }
+        }
+    }
+}
+
+/// Those that something is expected of, in the order of the experiment, and all others.
+fn metrics(report: &Report) -> (Vec<&str>, Vec<&str>) {
+    let expected = verdicts(report).map(|verdict| verdict.metric.as_str());
+    let figures = || report.cases.iter().flat_map(|case| &case.metrics);
+    let of_paper = figures().filter(|(_, metric)| metric.paper.is_some());
+    let mut judged = Vec::new();
+    for name in expected.chain(of_paper.map(|(name, _)| name.as_str())) {
+        if !judged.contains(&name) {
+            judged.push(name);
+        }
+    }
+    let all: BTreeSet<&str> = figures().map(|(name, _)| name.as_str()).collect();
+    let others = all.into_iter().filter(|name| !judged.contains(name)).collect();
+    (judged, others)
+}
+
+fn table(report: &Report, metrics: &[&str], judged: bool) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Metrics of each case" {
+            table.metrics {
+                thead {
+                    tr {
+                        th scope="col" { "Case" }
+                        th.number scope="col" { "Median" }
+                        th.number scope="col" { "Least to greatest" }
+                        @if judged {
+                            th.number scope="col" { "Paper" }
+                            th scope="col" { "Expected" }
+                            th scope="col" { "Verdict" }
+                        }
+                    }
+                }
+                @for name in metrics { (group(report, name, judged)) }
+            }
+        }
+    }
+}
+
+fn group(report: &Report, name: &str, judged: bool) -> Markup {
+    let columns = if judged { 6 } else { 3 };
+    html! {
+        tbody {
+            tr.metric {
+                th colspan=(columns) scope="rowgroup" {
+                    div {
+                        code { (name) }
+                        @if let Some(text) = report.definitions.get(name) { span { (text) } }
+                    }
+                }
+            }
+            @for case in &report.cases { (row(case, name, judged)) }
+        }
+    }
+}
+
+/// None for a case that neither has the metric nor should have it.
+fn row(case: &CaseReport, name: &str, judged: bool) -> Markup {
+    let metric = case.metrics.get(name);
+    let verdict = case.verdicts.iter().find(|verdict| verdict.metric == name);
+    html! {
+        @if metric.is_some() || verdict.is_some() {
+            tr {
+                th scope="row" { (case.name) }
+                (figures(metric))
+                @if judged {
+                    td.number {
+                        @if let Some(paper) = metric.and_then(|it| it.paper) { (number(paper)) }
+                    }
+                    (judgement(verdict))
+                }
+            }
+        }
+    }
+}
+
+fn figures(metric: Option<&MetricReport>) -> Markup {
+    html! {
+        @match metric {
+            Some(MetricReport { median, min, max, .. }) => {
+                td.number.median { (number(*median)) }
+                td.number { (number(*min)) " to " (number(*max)) }
+            }
+            None => td.number colspan="2" { "no valid run" },
+        }
+    }
+}
+
+fn judgement(verdict: Option<&Verdict>) -> Markup {
+    html! {
+        @match verdict {
+            Some(verdict) => {
+                td {
+                    (verdict.wanted())
+                    @if let Some(other) = &verdict.relative_to { " times " (other) }
+                }
+                td {
+                    @if verdict.holds { span.verdict.good { "✓ holds" } }
+                    @else if verdict.value.is_none() { span.verdict.doubtful { "! unknown" } }
+                    @else { span.verdict.bad { "✗ fails" } }
+                    @if let (Some(_), Some(value)) = (&verdict.relative_to, verdict.value) {
+                        " at " (number(value))
+                    }
+                }
+            }
+            None => { td {} td {} }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Times as people write them.
+
+const DAY_S: u64 = 24 * 60 * 60;
+
+/// The date and the minute, in UTC; none for a clock that was not set.
+pub fn utc(unix_s: u64) -> Option<String> {
+    if unix_s == 0 {
+        return None;
+    }
+    let (year, month, day) = date(unix_s / DAY_S);
+    let minutes = unix_s % DAY_S / 60;
+    Some(format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", minutes / 60, minutes % 60))
+}
+
+/// Of the day so many after 1970-01-01, in a calendar whose years begin in March, so that leap days
+/// come last: https://howardhinnant.github.io/date_algorithms.html#civil_from_days
+fn date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let written = [1, 951_782_399, 951_868_800, 1_709_164_800, 4_102_444_799].map(utc);
+        let expected = [
+            "1970-01-01 00:00 UTC",
+            "2000-02-28 23:59 UTC",
+            "2000-03-01 00:00 UTC",
+            "2024-02-29 00:00 UTC",
+            "2099-12-31 23:59 UTC",
+        ];
+        assert_eq!(written, expected.map(|date| Some(date.to_owned())));
+        assert_eq!(utc(0), None);
+    }
+}
