@@ -11,6 +11,8 @@ pub(super) enum Outcome {
     /// Only some cases were run, and what they show is what it should be.
     PartHolds,
     PartFails,
+    /// Only cases were run of which nothing is expected.
+    PartUnjudged,
 }
 
 impl Outcome {
@@ -20,6 +22,7 @@ impl Outcome {
             (false, _) => Self::NotValid,
             (true, true) if report.reproduced => Self::Reproduced,
             (true, true) => Self::NotReproduced,
+            (true, false) if verdicts(report).next().is_none() => Self::PartUnjudged,
             (true, false) if all_hold => Self::PartHolds,
             (true, false) => Self::PartFails,
         }

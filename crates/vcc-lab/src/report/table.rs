@@ -28,6 +28,7 @@ pub fn render_table(report: &Report) -> String {
         Outcome::Reproduced => "reproduced",
         Outcome::NotReproduced | Outcome::NotValid => "NOT reproduced",
         Outcome::PartHolds => "what was run shows what it should",
+        Outcome::PartUnjudged => "nothing is expected of what was run",
         Outcome::PartFails => "what was run does NOT show what it should",
     };
     let _ = writeln!(text, "{}: {valid}, {said}", report.experiment);

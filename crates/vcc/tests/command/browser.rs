@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use vcc_port::testing::skip;
 
 /// Numbers 3 and 4 are where the browser reads commands and writes what happens; it has no more
-/// time than `timeout` gives it, so a test cannot hang. The pages are ours, so they need no sandbox, which
-/// root cannot have.
+/// time than `timeout` gives it, so a test cannot hang. The pages are ours, so they need no
+/// sandbox, which root cannot have.
 const START: &str = "exec timeout 300 chromium --headless --remote-debugging-pipe --no-sandbox \
      --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking \
      --user-data-dir=\"$1\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null";

@@ -53,6 +53,7 @@ impl<'a> Entry<'a> {
             Outcome::NotValid => "Not valid",
             Outcome::PartHolds => "In part: holds",
             Outcome::PartFails => "In part: fails",
+            Outcome::PartUnjudged => "In part",
         }
     }
 
@@ -61,6 +62,7 @@ impl<'a> Entry<'a> {
             Outcome::Reproduced | Outcome::PartHolds => "✓",
             Outcome::NotReproduced | Outcome::PartFails => "✗",
             Outcome::NotValid => "!",
+            Outcome::PartUnjudged => "–",
         }
     }
 
@@ -70,7 +72,7 @@ impl<'a> Entry<'a> {
             Outcome::Reproduced => "good",
             Outcome::NotReproduced | Outcome::PartFails => "bad",
             Outcome::NotValid => "doubtful",
-            Outcome::PartHolds => "part",
+            Outcome::PartHolds | Outcome::PartUnjudged => "part",
         }
     }
 

@@ -93,7 +93,7 @@ fn counted(entries: &[Entry]) -> String {
     let kinds = [
         (of(&[Outcome::Reproduced]), "reproduced"),
         (of(&[Outcome::NotReproduced]), "not reproduced"),
-        (of(&[Outcome::PartHolds, Outcome::PartFails]), "run in part"),
+        (of(&[Outcome::PartHolds, Outcome::PartFails, Outcome::PartUnjudged]), "run in part"),
         (of(&[Outcome::NotValid]), "not valid"),
     ];
     let kinds = kinds.into_iter().filter(|(count, _)| *count > 0);

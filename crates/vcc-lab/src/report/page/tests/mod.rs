@@ -96,11 +96,14 @@ fn what_a_result_says_is_on_the_page() {
 fn each_verdict_is_told_from_the_others() {
     let mut part = report(true, true);
     (part.complete, part.reproduced) = (false, false);
+    let mut unjudged = part.clone();
+    unjudged.cases[0].verdicts.clear();
     for (report, told, counted) in [
         (report(true, true), "Reproduced", "1 result: 1 reproduced."),
         (report(true, false), "Not reproduced", "1 result: 1 not reproduced."),
         (report(false, false), "Not valid", "1 result: 1 not valid."),
         (part, "In part: holds", "1 result: 1 run in part."),
+        (unjudged, "In part", "1 result: 1 run in part."),
     ] {
         let page = page(vec![report]);
         assert!(page.contains(&format!("</span>{told}</span>")), "{told}");
