@@ -53,8 +53,10 @@ impl Process {
 
     /// All that it has printed.
     pub fn console(&self) -> String {
-        let bytes = fs::read(&self.console).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
+        match fs::read(&self.console) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) => format!("(cannot be read any more: {error})"),
+        }
     }
 
     pub fn last_lines(&self) -> String {
