@@ -15,6 +15,6 @@ pub mod system;
 mod tcp_info;
 
 pub use error::{Doing, Error, Result};
-pub use pattern::Pattern;
-pub use samples::{Received, Response, Sample};
+pub use pattern::{Pattern, Transfers};
+pub use samples::{Begun, Received, Response, Sample, Transfer};
 pub use tcp_info::TcpInfo;

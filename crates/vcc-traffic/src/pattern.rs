@@ -1,6 +1,7 @@
 //! What the sender of a flow does.
 
 use serde::{Deserialize, Serialize};
+use std::num::{NonZeroU32, NonZeroU64};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -12,4 +13,15 @@ pub enum Pattern {
     PingPong,
     /// Sends nothing on its connection.
     Idle,
+    /// Sends one thing after another, each over a connection of its own.
+    Transfers(Transfers),
+}
+
+/// The next begins when the receiver has ended the connection of the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transfers {
+    /// Of each.
+    pub bytes: NonZeroU64,
+    pub count: NonZeroU32,
 }

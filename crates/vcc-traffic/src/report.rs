@@ -1,7 +1,7 @@
 //! What a guest tells when its plan is over: one line of JSON for each thing, behind a prefix that
 //! sets it apart from the kernel's own lines on the same console.
 
-use crate::samples::{Received, Response, Sample};
+use crate::samples::{Begun, Received, Response, Sample};
 use serde::{Deserialize, Serialize};
 
 /// Every line of a report begins so.
@@ -43,6 +43,7 @@ pub struct SenderHalf {
     pub samples: Vec<Sample>,
     /// Of a ping-pong, whose message left within the window of measurement.
     pub responses: Vec<Response>,
+    pub transfers: Vec<Begun>,
     /// When the receiver's end of the connection was there in answer to the sender's own, if the
     /// flow left and it came within the window of measurement.
     pub finished_at_ns: Option<u64>,
@@ -61,6 +62,8 @@ pub struct ReceiverHalf {
     /// its phases.
     pub received_at_bounds_bytes: Vec<u64>,
     pub received_over_time: Vec<Received>,
+    /// Of transfers: when the last byte of each had come.
+    pub transfers_ended_at_ns: Vec<u64>,
     /// When the last byte and the sender's end of the connection had come, if they have.
     pub finished_at_ns: Option<u64>,
 }

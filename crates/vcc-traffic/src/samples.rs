@@ -42,3 +42,52 @@ pub struct Received {
     pub at_us: u64,
     pub bytes: u64,
 }
+
+/// A transfer that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {
+    /// When its connection was asked for, by the clock that all guests share.
+    pub at_ns: u64,
+    pub bytes: u64,
+}
+
+/// A transfer that has come to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transfer {
+    pub began_at_ns: u64,
+    /// From then until the receiver had its last byte.
+    pub took_ns: u64,
+    pub bytes: u64,
+}
+
+impl Transfer {
+    /// Of those that a sender has begun, those whose last byte had come at the receiver at these
+    /// times; both in their order.
+    pub fn ended(begun: &[Begun], ended_at_ns: &[u64]) -> Vec<Self> {
+        let both = begun.iter().zip(ended_at_ns);
+        let of = |(begun, ended_at_ns): (&Begun, &u64)| Self {
+            began_at_ns: begun.at_ns,
+            took_ns: ended_at_ns.saturating_sub(begun.at_ns),
+            bytes: begun.bytes,
+        };
+        both.map(of).collect()
+    }
+
+    /// Its throughput.
+    pub fn mbps(&self) -> f64 {
+        self.bytes as f64 * 8e3 / self.took_ns as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_under_way_has_not_ended() {
+        let begun = [100, 5_000].map(|at_ns| Begun { at_ns, bytes: 1000 });
+        let ended = Transfer::ended(&begun, &[4_100]);
+        assert_eq!(ended, [Transfer { began_at_ns: 100, took_ns: 4_000, bytes: 1000 }]);
+        assert_eq!(ended[0].mbps(), 2000.0);
+    }
+}

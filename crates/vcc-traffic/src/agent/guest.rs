@@ -1,9 +1,9 @@
 //! The guest at work: one thread that sleeps until a socket is ready or a time has come.
 
+use crate::outgoing::{Outgoing, outgoing};
 use crate::pings::Pings;
 use crate::poll::{Poll, Source};
 use crate::receiving::Receiving;
-use crate::sending::Sending;
 use crate::timeline::{Act, timeline};
 use vcc_traffic::agenda;
 use vcc_traffic::flow::CHUNK_BYTES;
@@ -39,7 +39,7 @@ fn require_before(first_ns: u64) -> Result<()> {
 struct Guest<'a> {
     plan: &'a GuestPlan,
     poll: Poll,
-    sends: Vec<Sending<'a>>,
+    sends: Vec<Box<dyn Outgoing + 'a>>,
     receiving: Receiving<'a>,
     pings: Option<Pings>,
     scratch: Vec<u8>,
@@ -55,9 +55,11 @@ impl<'a> Guest<'a> {
         if let Some(pings) = &pings {
             pings.watch(&poll)?;
         }
+        let from = plan.network.address;
+        let sends = plan.sends.iter().enumerate();
         Ok(Self {
             plan,
-            sends: plan.sends.iter().map(Sending::new).collect(),
+            sends: sends.map(|(number, flow)| outgoing(flow, from, number)).collect(),
             receiving: Receiving::open(plan, &poll)?,
             pings,
             poll,
@@ -91,7 +93,7 @@ impl<'a> Guest<'a> {
             }
             Source::Pings => self.pings.as_mut().map_or(Ok(()), Pings::take_answers),
             Source::Listener(number) => self.receiving.accept(number, &self.poll),
-            Source::Sender(number) => self.sends[number].advance(&mut self.scratch),
+            Source::Sender(number) => self.sends[number].advance(&self.poll, &mut self.scratch),
             Source::Receiver(number) => {
                 self.receiving.receive(number, &self.poll, &mut self.scratch)
             }
@@ -100,9 +102,7 @@ impl<'a> Guest<'a> {
 
     fn act(&mut self, act: Act) -> Result<()> {
         match act {
-            Act::Connect(number) => {
-                self.sends[number].connect(self.plan.network.address, &self.poll, number)
-            }
+            Act::Connect(number) => self.sends[number].connect(&self.poll),
             Act::Traffic(act) => self.act_on_flows(act),
             Act::Ping(number) => self.pings.as_mut().map_or(Ok(()), |pings| pings.ask(number)),
             Act::Report => Ok(()),
@@ -120,7 +120,7 @@ impl<'a> Guest<'a> {
                 self.receiving.note_bound();
                 Ok(())
             }
-            agenda::Act::Join(number) => self.sends[number].join(&mut self.scratch),
+            agenda::Act::Join(number) => self.sends[number].join(&self.poll, &mut self.scratch),
             agenda::Act::Leave(number) => self.sends[number].leave(),
             agenda::Act::SampleWindows => {
                 self.sends.iter_mut().try_for_each(|flow| flow.sample(at_us))
@@ -139,7 +139,7 @@ impl<'a> Guest<'a> {
         if let Some(pings) = &self.pings {
             pings.watch(&self.poll)?;
         }
-        self.sends.iter_mut().try_for_each(Sending::finish)
+        self.sends.iter_mut().try_for_each(|flow| flow.finish())
     }
 
     fn into_reports(self) -> Result<Vec<Report>> {

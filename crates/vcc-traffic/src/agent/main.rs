@@ -8,11 +8,13 @@
 mod guest;
 mod init;
 mod network;
+mod outgoing;
 mod pings;
 mod poll;
 mod receiving;
 mod sending;
 mod timeline;
+mod transferring;
 
 use std::any::Any;
 use std::ffi::OsString;

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use vcc_traffic::flow::Receiver;
 use vcc_traffic::plan::{FlowToReceive, GuestPlan};
 use vcc_traffic::report::ReceiverHalf;
-use vcc_traffic::{Doing, Error, Result, socket};
+use vcc_traffic::{Doing, Error, Pattern, Result, socket};
 
 pub struct Receiving<'a> {
     listeners: Vec<(u16, Socket)>,
@@ -54,19 +54,28 @@ impl<'a> Receiving<'a> {
         from: Option<SocketAddr>,
         poll: &Poll,
     ) -> Result<()> {
-        let is_awaited = |(flow, receiver): &&mut (&FlowToReceive, Option<Receiver>)| {
-            let from_port = from.map(|from| from.port());
-            receiver.is_none() && flow.port == port && Some(flow.from_port) == from_port
+        let is_of = |flow: &FlowToReceive, is_new: bool| match flow.pattern {
+            // They have the port for themselves.
+            Pattern::Transfers(_) => flow.port == port,
+            Pattern::Bulk | Pattern::PingPong | Pattern::Idle => {
+                let from_port = from.map(|from| from.port());
+                is_new && flow.port == port && Some(flow.from_port) == from_port
+            }
         };
         let mut flows = self.flows.iter_mut().enumerate();
-        let Some((number, (flow, place))) = flows.find(|(_, flow)| is_awaited(flow)) else {
+        let Some((number, (flow, place))) =
+            flows.find(|(_, (flow, receiver))| is_of(flow, receiver.is_none()))
+        else {
             let from = from.map_or("nowhere".to_owned(), |from| from.to_string());
             return Err(Error::Plan(format!("knows no flow from {from} to port {port}")));
         };
+        poll.add(socket.as_raw_fd(), libc::EPOLLIN, Source::Receiver(number))?;
+        if let Some(receiver) = place {
+            return receiver.next_transfer(socket);
+        }
         let mut receiver = Receiver::new(socket, flow.flow, flow.seed, flow.pattern)?;
         // Nothing had come of it at those.
         (0..self.noted_bounds).for_each(|_| receiver.note_bound());
-        poll.add(receiver.socket().as_raw_fd(), libc::EPOLLIN, Source::Receiver(number))?;
         *place = Some(receiver);
         Ok(())
     }

@@ -1,16 +1,19 @@
-//! One flow that this guest sends, from its connection to its end.
+//! One flow that this guest sends over one connection, from that to its end.
 
-use crate::poll::{Poll, Source};
-use socket2::{SockAddr, Socket};
-use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::AsRawFd;
+use crate::outgoing::{Outgoing, ask, is_connected};
+use crate::poll::Poll;
+use socket2::Socket;
+use std::net::Ipv4Addr;
 use vcc_traffic::flow::Sender;
 use vcc_traffic::plan::FlowToSend;
 use vcc_traffic::report::SenderHalf;
-use vcc_traffic::{Doing, Error, Result, socket};
+use vcc_traffic::{Error, Result};
 
 pub struct Sending<'a> {
     plan: &'a FlowToSend,
+    from: Ipv4Addr,
+    /// As which the socket is watched.
+    number: usize,
     connection: Connection,
     has_joined: bool,
     /// Once the window of measurement has begun: when.
@@ -26,54 +29,17 @@ enum Connection {
 }
 
 impl<'a> Sending<'a> {
-    pub fn new(plan: &'a FlowToSend) -> Self {
+    pub fn new(plan: &'a FlowToSend, from: Ipv4Addr, number: usize) -> Self {
         Self {
             plan,
+            from,
+            number,
             connection: Connection::None,
             has_joined: false,
             measures_since_ns: None,
             has_left: false,
             has_ended: false,
         }
-    }
-
-    /// Sends the SYN; `number` is what the socket is watched as.
-    pub fn connect(&mut self, from: Ipv4Addr, poll: &Poll, number: usize) -> Result<()> {
-        let to = self.plan.to;
-        let from = SocketAddrV4::new(from, self.plan.from_port);
-        let doing = || format!("connect from {from} to {to}");
-        let socket = socket::tcp(to.into(), &self.plan.congestion_control)?;
-        socket.set_reuse_address(true).doing(doing)?;
-        socket.set_nonblocking(true).doing(doing)?;
-        socket.bind(&SockAddr::from(from)).doing(doing)?;
-        match socket.connect(&SockAddr::from(to)) {
-            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
-                return Err(error).doing(doing);
-            }
-            Ok(()) | Err(_) => {}
-        }
-        let interest = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET;
-        poll.add(socket.as_raw_fd(), interest, Source::Sender(number))?;
-        self.connection = Connection::Asked(socket);
-        Ok(())
-    }
-
-    /// Does what its socket lets it do by now.
-    pub fn advance(&mut self, scratch: &mut [u8]) -> Result<()> {
-        if let Connection::Asked(socket) = &self.connection {
-            if !is_connected(socket, self.plan)? {
-                return Ok(());
-            }
-            self.begin()?;
-        }
-        let Connection::Made(sender) = &mut self.connection else { return Ok(()) };
-        if !self.has_left {
-            return sender.send(scratch);
-        }
-        if !self.has_ended {
-            self.has_ended = sender.take_end(scratch)?;
-        }
-        Ok(())
     }
 
     fn begin(&mut self) -> Result<()> {
@@ -93,7 +59,38 @@ impl<'a> Sending<'a> {
         Ok(())
     }
 
-    pub fn join(&mut self, scratch: &mut [u8]) -> Result<()> {
+    fn unconnected(&self, when: &str) -> Error {
+        let FlowToSend { flow, to, from_port, .. } = *self.plan;
+        let problem = format!("there is no connection from port {from_port} to {to} {when}");
+        Error::Flow { flow, problem }
+    }
+}
+
+impl Outgoing for Sending<'_> {
+    fn connect(&mut self, poll: &Poll) -> Result<()> {
+        let socket = ask(self.plan, self.from, self.plan.from_port, poll, self.number)?;
+        self.connection = Connection::Asked(socket);
+        Ok(())
+    }
+
+    fn advance(&mut self, _: &Poll, scratch: &mut [u8]) -> Result<()> {
+        if let Connection::Asked(socket) = &self.connection {
+            if !is_connected(socket, self.plan)? {
+                return Ok(());
+            }
+            self.begin()?;
+        }
+        let Connection::Made(sender) = &mut self.connection else { return Ok(()) };
+        if !self.has_left {
+            return sender.send(scratch);
+        }
+        if !self.has_ended {
+            self.has_ended = sender.take_end(scratch)?;
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, _: &Poll, scratch: &mut [u8]) -> Result<()> {
         self.has_joined = true;
         if let Connection::Made(sender) = &mut self.connection {
             sender.join();
@@ -102,7 +99,7 @@ impl<'a> Sending<'a> {
         Ok(())
     }
 
-    pub fn leave(&mut self) -> Result<()> {
+    fn leave(&mut self) -> Result<()> {
         self.has_left = true;
         match &mut self.connection {
             Connection::Made(sender) => sender.leave(),
@@ -110,7 +107,7 @@ impl<'a> Sending<'a> {
         }
     }
 
-    pub fn start_measuring(&mut self, start_ns: u64) -> Result<()> {
+    fn start_measuring(&mut self, start_ns: u64) -> Result<()> {
         self.measures_since_ns = Some(start_ns);
         match &mut self.connection {
             Connection::Made(sender) => sender.start_measuring(start_ns),
@@ -118,43 +115,24 @@ impl<'a> Sending<'a> {
         }
     }
 
-    pub fn sample(&mut self, at_us: u64) -> Result<()> {
+    fn sample(&mut self, at_us: u64) -> Result<()> {
         match &mut self.connection {
             Connection::Made(sender) => sender.sample(at_us),
             _ => Ok(()),
         }
     }
 
-    pub fn finish(&mut self) -> Result<()> {
+    fn finish(&mut self) -> Result<()> {
         match &mut self.connection {
             Connection::Made(sender) => sender.finish(),
             _ => Err(self.unconnected("by the end of the window of measurement")),
         }
     }
 
-    pub fn into_half(self) -> Result<SenderHalf> {
+    fn into_half(self: Box<Self>) -> Result<SenderHalf> {
         match self.connection {
             Connection::Made(sender) => Ok(sender.into_half()),
             _ => Err(self.unconnected("at the end")),
         }
-    }
-
-    fn unconnected(&self, when: &str) -> Error {
-        let FlowToSend { flow, to, from_port, .. } = *self.plan;
-        let problem = format!("there is no connection from port {from_port} to {to} {when}");
-        Error::Flow { flow, problem }
-    }
-}
-
-/// Whether the handshake is over.
-fn is_connected(socket: &Socket, plan: &FlowToSend) -> Result<bool> {
-    let doing = || format!("connect from port {} to {}", plan.from_port, plan.to);
-    if let Some(error) = socket.take_error().doing(doing)? {
-        return Err(error).doing(doing);
-    }
-    match socket.peer_addr() {
-        Ok(_) => Ok(true),
-        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(false),
-        Err(error) => Err(error).doing(doing),
     }
 }

@@ -6,9 +6,11 @@ mod receiver;
 mod sender;
 #[cfg(test)]
 mod tests;
+mod transfers;
 
 pub use receiver::Receiver;
 pub use sender::Sender;
+pub use transfers::TransferSender;
 
 use crate::error::{Doing, Error, Result};
 use crate::tcp_info::TcpInfo;

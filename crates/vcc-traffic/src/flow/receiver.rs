@@ -1,7 +1,7 @@
 //! The receiving half: it checks and counts what comes, and echoes it where that is the pattern.
 
 use super::{CHUNK_BYTES, broken, tcp_info};
-use crate::error::{Doing, Result};
+use crate::error::{Doing, Error, Result};
 use crate::pattern::Pattern;
 use crate::payload::Stream;
 use crate::report::ReceiverHalf;
@@ -16,6 +16,8 @@ pub struct Receiver {
     stream: Stream,
     socket: Socket,
     echoes: bool,
+    /// Of each transfer, where it is those that come.
+    transfer_bytes: Option<u64>,
     half: ReceiverHalf,
 }
 
@@ -30,6 +32,10 @@ impl Receiver {
             stream: Stream::new(seed, flow),
             socket,
             echoes: pattern == Pattern::PingPong,
+            transfer_bytes: match pattern {
+                Pattern::Transfers(transfers) => Some(transfers.bytes.get()),
+                Pattern::Bulk | Pattern::PingPong | Pattern::Idle => None,
+            },
             half: ReceiverHalf { flow, has_ecn, payload_ok: true, ..ReceiverHalf::default() },
         })
     }
@@ -42,17 +48,30 @@ impl Receiver {
         self.half.received_bytes
     }
 
+    /// Goes on with the connection of the next transfer.
+    ///
+    /// # Errors
+    /// The one before has not come to its end.
+    pub fn next_transfer(&mut self, socket: Socket) -> Result<()> {
+        if self.half.finished_at_ns.take().is_none() {
+            let problem = "a transfer began before the one before it had ended".into();
+            return Err(Error::Flow { flow: self.half.flow, problem });
+        }
+        self.socket = socket;
+        Ok(())
+    }
+
     /// Reads once and compares; false at the end of the stream, when nothing more will come.
     ///
     /// # Errors
-    /// The connection is gone.
+    /// The connection is gone, or ended within a transfer.
     pub fn receive(&mut self, scratch: &mut [u8]) -> Result<bool> {
         // What came, and what should have come.
         let (data, expected) = scratch.split_at_mut(CHUNK_BYTES);
         let data = match (&self.socket).read(data) {
             Ok(0) => {
                 self.half.finished_at_ns = Some(now_ns());
-                return Ok(false);
+                return self.check_end().map(|()| false);
             }
             Ok(bytes) => &data[..bytes],
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
@@ -60,11 +79,26 @@ impl Receiver {
         };
         self.half.payload_ok &= self.stream.matches(self.half.received_bytes, data, expected);
         self.half.received_bytes += data.len() as u64;
+        if self.is_between_transfers() {
+            self.half.transfers_ended_at_ns.push(now_ns());
+        }
         if self.echoes {
             let answered = (&self.socket).write_all(data);
             answered.map_err(|error| broken(self.half.flow, "the receiver", &error))?;
         }
         Ok(true)
+    }
+
+    fn is_between_transfers(&self) -> bool {
+        self.transfer_bytes.is_some_and(|bytes| self.half.received_bytes % bytes == 0)
+    }
+
+    fn check_end(&self) -> Result<()> {
+        if self.transfer_bytes.is_none() || self.is_between_transfers() {
+            return Ok(());
+        }
+        let problem = "the connection ended within a transfer".into();
+        Err(Error::Flow { flow: self.half.flow, problem })
     }
 
     /// Ends its own direction as well, which tells the sender that all has come.

@@ -1,7 +1,8 @@
 //! Both halves of a flow, over this machine's loopback.
 
 use super::*;
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, Transfers};
+use crate::samples::Transfer;
 use crate::socket;
 use socket2::SockAddr;
 use std::net::SocketAddr;
@@ -74,4 +75,50 @@ fn an_idle_flow_ends_without_a_byte() {
     sender.leave().unwrap();
     while receiver.receive(&mut scratch).unwrap() {}
     assert_eq!(receiver.received_bytes(), 0);
+}
+
+#[test]
+fn transfers_come_one_after_another_over_connections_of_their_own() {
+    let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
+    let listener = socket::listen(anywhere, "reno").unwrap();
+    let to = listener.local_addr().unwrap();
+    let (bytes, count) = (300_000.try_into().unwrap(), 3.try_into().unwrap());
+    let transfers = Transfers { bytes, count };
+    let mut sender = TransferSender::new(transfers, 0, SEED);
+    let mut receiver: Option<Receiver> = None;
+    let mut scratch = vec![0; 2 * CHUNK_BYTES];
+    while !sender.was_last() {
+        sender.begin();
+        let socket = socket::tcp(anywhere, "reno").unwrap();
+        socket.connect(&to).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        sender.connected(socket).unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let receiver = match &mut receiver {
+            None => {
+                let pattern = Pattern::Transfers(transfers);
+                receiver.insert(Receiver::new(socket, 0, SEED, pattern).unwrap())
+            }
+            Some(receiver) => {
+                receiver.next_transfer(socket).unwrap();
+                receiver
+            }
+        };
+        assert!(!sender.advance(&mut scratch).unwrap(), "the receiver has read nothing");
+        while receiver.receive(&mut scratch).unwrap() {
+            assert!(!sender.advance(&mut scratch).unwrap(), "the receiver has not ended");
+        }
+        receiver.answer_end().unwrap();
+        while !sender.advance(&mut scratch).unwrap() {}
+    }
+    let begun = sender.into_half().unwrap().transfers;
+    let ended = receiver.unwrap().into_half();
+    assert_eq!((begun.len(), ended.transfers_ended_at_ns.len()), (3, 3));
+    assert!(ended.payload_ok);
+    assert_eq!(ended.received_bytes, 900_000);
+    let ended = Transfer::ended(&begun, &ended.transfers_ended_at_ns);
+    assert!(ended.windows(2).all(|pair| {
+        pair[0].began_at_ns + pair[0].took_ns <= pair[1].began_at_ns && pair[0].took_ns > 0
+    }));
 }

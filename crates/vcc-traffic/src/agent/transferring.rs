@@ -1,0 +1,73 @@
+//! One flow of transfers that this guest sends.
+
+use crate::outgoing::{Outgoing, ask, is_connected};
+use crate::poll::Poll;
+use socket2::Socket;
+use std::net::Ipv4Addr;
+use vcc_traffic::flow::TransferSender;
+use vcc_traffic::plan::FlowToSend;
+use vcc_traffic::report::SenderHalf;
+use vcc_traffic::{Result, Transfers};
+
+/// The kernel chooses: each connection has another, and the receiver knows the flow by its own port.
+const ANY_PORT: u16 = 0;
+
+pub struct Transferring<'a> {
+    plan: &'a FlowToSend,
+    from: Ipv4Addr,
+    /// As which the sockets are watched.
+    number: usize,
+    sender: TransferSender,
+    /// A connection that is not made yet.
+    asked: Option<Socket>,
+    has_left: bool,
+}
+
+impl<'a> Transferring<'a> {
+    pub fn new(plan: &'a FlowToSend, transfers: Transfers, from: Ipv4Addr, number: usize) -> Self {
+        let sender = TransferSender::new(transfers, plan.flow, plan.seed);
+        Self { plan, from, number, sender, asked: None, has_left: false }
+    }
+
+    fn begin(&mut self, poll: &Poll) -> Result<()> {
+        self.sender.begin();
+        self.asked = Some(ask(self.plan, self.from, ANY_PORT, poll, self.number)?);
+        Ok(())
+    }
+}
+
+impl Outgoing for Transferring<'_> {
+    fn advance(&mut self, poll: &Poll, scratch: &mut [u8]) -> Result<()> {
+        if let Some(socket) = &self.asked {
+            if !is_connected(socket, self.plan)? {
+                return Ok(());
+            }
+        }
+        if let Some(socket) = self.asked.take() {
+            self.sender.connected(socket)?;
+        }
+        if self.sender.advance(scratch)? && !self.has_left && !self.sender.was_last() {
+            self.begin(poll)?;
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, poll: &Poll, _: &mut [u8]) -> Result<()> {
+        self.begin(poll)
+    }
+
+    /// The one that is under way still comes to its end.
+    fn leave(&mut self) -> Result<()> {
+        self.has_left = true;
+        Ok(())
+    }
+
+    /// What is under way then does not count.
+    fn finish(&mut self) -> Result<()> {
+        self.leave()
+    }
+
+    fn into_half(self: Box<Self>) -> Result<SenderHalf> {
+        self.sender.into_half()
+    }
+}

@@ -1,0 +1,108 @@
+//! One thing after another, each over a connection of its own: how long each takes is the flow
+//! completion time that papers measure, with the handshake and the slow start of each in it.
+
+use super::{CHUNK_BYTES, broken, tcp_info};
+use crate::error::{Doing, Error, Result};
+use crate::pattern::Transfers;
+use crate::payload::Stream;
+use crate::report::SenderHalf;
+use crate::samples::Begun;
+use crate::system::now_ns;
+use socket2::Socket;
+use std::io::{ErrorKind, Read, Write};
+use std::net::Shutdown;
+
+/// The sending half. Its stream goes on over all its transfers.
+#[derive(Debug)]
+pub struct TransferSender {
+    transfers: Transfers,
+    stream: Stream,
+    /// Of the transfer that is under way, once it is connected.
+    connection: Option<Socket>,
+    half: SenderHalf,
+}
+
+impl TransferSender {
+    pub fn new(transfers: Transfers, flow: usize, seed: u64) -> Self {
+        let half = SenderHalf { flow, payload_ok: true, ..SenderHalf::default() };
+        Self { transfers, stream: Stream::new(seed, flow), connection: None, half }
+    }
+
+    /// Whether all have begun.
+    pub fn was_last(&self) -> bool {
+        self.half.transfers.len() as u64 >= u64::from(self.transfers.count.get())
+    }
+
+    /// The next one's connection is asked for now.
+    pub fn begin(&mut self) {
+        self.half.transfers.push(Begun { at_ns: now_ns(), bytes: self.transfers.bytes.get() });
+    }
+
+    /// That connection has just been made.
+    ///
+    /// # Errors
+    /// The socket is none of TCP.
+    pub fn connected(&mut self, socket: Socket) -> Result<()> {
+        if self.half.connected_at_ns == 0 {
+            self.half.connected_at_ns = now_ns();
+        }
+        self.half.has_ecn = tcp_info(&socket)?.has_ecn();
+        self.connection = Some(socket);
+        Ok(())
+    }
+
+    /// Writes what the socket takes, and looks for the receiver's end; true when that has come, and
+    /// the transfer is over.
+    ///
+    /// # Errors
+    /// The connection is gone, or brought what nobody asked for.
+    pub fn advance(&mut self, scratch: &mut [u8]) -> Result<bool> {
+        let Some(socket) = &self.connection else { return Ok(false) };
+        let end_bytes = self.half.transfers.len() as u64 * self.transfers.bytes.get();
+        while self.half.sent_bytes < end_bytes {
+            let bytes = (end_bytes - self.half.sent_bytes).min(CHUNK_BYTES as u64) as usize;
+            self.stream.fill(self.half.sent_bytes, &mut scratch[..bytes]);
+            match (&mut &*socket).write(&scratch[..bytes]) {
+                Ok(bytes) => self.half.sent_bytes += bytes as u64,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(broken(self.half.flow, "the sender", &error)),
+            }
+            if self.half.sent_bytes == end_bytes {
+                socket.shutdown(Shutdown::Write).doing(|| "end a transfer".into())?;
+            }
+        }
+        match (&mut &*socket).read(scratch) {
+            Ok(0) => self.finish(),
+            Ok(bytes) => {
+                let problem = format!("the receiver sent {bytes} bytes that nobody asked for");
+                Err(Error::Flow { flow: self.half.flow, problem })
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(broken(self.half.flow, "the sender", &error)),
+        }
+    }
+
+    fn finish(&mut self) -> Result<bool> {
+        let Some(socket) = self.connection.take() else { return Ok(false) };
+        self.half.finished_at_ns = Some(now_ns());
+        self.count(&socket)?;
+        Ok(true)
+    }
+
+    fn count(&mut self, socket: &Socket) -> Result<()> {
+        let info = tcp_info(socket)?;
+        self.half.retransmitted_segs += u64::from(info.total_retrans_segs);
+        self.half.retransmitted_bytes += info.retrans_bytes;
+        self.half.sent_segs += u64::from(info.data_segs_out);
+        Ok(())
+    }
+
+    /// # Errors
+    /// The state of the socket of a transfer that is still under way cannot be read.
+    pub fn into_half(mut self) -> Result<SenderHalf> {
+        if let Some(socket) = self.connection.take() {
+            self.count(&socket)?;
+        }
+        Ok(self.half)
+    }
+}
