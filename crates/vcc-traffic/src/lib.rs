@@ -10,11 +10,13 @@ pub mod plan;
 pub mod random;
 pub mod report;
 mod samples;
+pub mod sizes;
 pub mod socket;
 pub mod system;
 mod tcp_info;
+pub mod workers;
 
 pub use error::{Doing, Error, Result};
-pub use pattern::{Pattern, Transfers};
+pub use pattern::{Messages, Pattern, Transfers};
 pub use samples::{Begun, Received, Response, Sample, Transfer};
 pub use tcp_info::TcpInfo;

@@ -25,12 +25,20 @@ impl Hosts<'_> {
     pub fn flows_of(&self, number: usize, group: &FlowGroup) -> Result<Vec<Flow>, Refusal> {
         let phases = self.phases_of(group.phases)?;
         let pairs = self.pairs(group)?;
-        if pairs.len() > MOST_FLOWS {
-            let text = format!("makes {} flows: {MOST_FLOWS} are the most", pairs.len());
+        let workers = workers_of(group)?;
+        let flows = pairs.len() * workers as usize;
+        if flows > MOST_FLOWS {
+            let text = format!("makes {flows} flows: {MOST_FLOWS} are the most");
             return Err(("pattern", text));
         }
-        let flows = pairs.into_iter();
-        Ok(flows.map(|pair| flow(number, pair, phases.clone(), group.traffic)).collect())
+        let of_worker = |worker: u32| {
+            let (phases, pattern) = (phases.clone(), group.traffic);
+            pairs.iter().map(move |&(sender, receiver)| {
+                let phases = phases.clone();
+                Flow { group: number, sender, receiver, pattern, worker, phases }
+            })
+        };
+        Ok((0..workers).flat_map(of_worker).collect())
     }
 
     fn pairs(&self, group: &FlowGroup) -> Result<Vec<(HostId, HostId)>, Refusal> {
@@ -128,13 +136,16 @@ fn product(from: &Range<HostId>, to: &Range<HostId>) -> Vec<(HostId, HostId)> {
     pairs.filter(|(sender, receiver)| sender != receiver).collect()
 }
 
-fn flow(
-    group: usize,
-    (sender, receiver): (HostId, HostId),
-    phases: Range<u32>,
-    pattern: Pattern,
-) -> Flow {
-    Flow { group, sender, receiver, pattern, phases }
+/// How many of them each sender has.
+fn workers_of(group: &FlowGroup) -> Result<u32, Refusal> {
+    let sends_messages = matches!(group.traffic, Pattern::Messages(_));
+    if sends_messages && group.phases.is_some() {
+        return Err(("phases", "messages are sent in all of them".into()));
+    }
+    match group.workers {
+        Some(_) if !sends_messages => Err(("workers", "only messages have them".into())),
+        workers => Ok(workers.map_or(1, |workers| workers.get())),
+    }
 }
 
 /// The guest to which most flows lead; of equals the first.

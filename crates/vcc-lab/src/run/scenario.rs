@@ -37,6 +37,8 @@ pub struct Flow {
     pub sender: HostId,
     pub receiver: HostId,
     pub pattern: Pattern,
+    /// Of messages, which of the applications of the sender's group sends them; else 0.
+    pub worker: u32,
     /// In which it is there; 0 is the first.
     pub phases: Range<u32>,
 }

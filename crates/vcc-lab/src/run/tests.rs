@@ -22,8 +22,14 @@ fn scenario() -> Scenario {
         ping_every_us: None,
         translation: None,
     };
-    let flow =
-        |sender| Flow { group: sender, sender, receiver: 2, pattern: Pattern::Bulk, phases: 0..2 };
+    let flow = |sender| Flow {
+        group: sender,
+        sender,
+        receiver: 2,
+        pattern: Pattern::Bulk,
+        worker: 0,
+        phases: 0..2,
+    };
     let queue = "kind = \"threshold\"\nthreshold_bytes = 30000\nlimit_bytes = 200000";
     Scenario {
         network: NetworkSpec {

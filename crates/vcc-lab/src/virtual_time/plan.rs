@@ -5,6 +5,8 @@ use crate::fabric::{HostId, Topology, Window, mac_of};
 use crate::hosts::{Family, HostSpec, ipv4_address, tcp_parameters};
 use crate::random::SplitMix64;
 use crate::run::Scenario;
+use crate::traffic::Pattern;
+use std::collections::BTreeMap;
 use std::iter::successors;
 use std::net::SocketAddrV4;
 use vcc_traffic::plan::{
@@ -12,6 +14,7 @@ use vcc_traffic::plan::{
     Sysctl,
 };
 use vcc_traffic::random::mix;
+use vcc_traffic::workers::WorkerPlan;
 
 const DEVICE: &str = "eth0";
 const PREFIX_BITS: u8 = 16;
@@ -19,8 +22,9 @@ const PREFIX_BITS: u8 = 16;
 const FROM_PORT: u16 = 20_000;
 /// Guests have booted long before this.
 const FIRST_CONNECT_NS: u64 = 300_000_000;
-/// Handshakes do not meet.
+/// Handshakes do not meet, unless there are very many.
 const CONNECT_EVERY_NS: u64 = 5_000_000;
+const CONNECT_ALL_WITHIN_NS: u64 = 500_000_000;
 
 /// How often a guest that has a shadow notes its window, which is then compared with the shadow's
 /// after the same acknowledgement.
@@ -43,7 +47,8 @@ pub(super) struct Timeline {
 
 impl Timeline {
     pub fn of(scenario: &Scenario) -> Self {
-        let begin_ns = connects_at_ns(scenario.flows.len());
+        let flows = scenario.flows.len();
+        let begin_ns = connects_at_ns(flows, flows);
         let start_ns = begin_ns + scenario.warm_up_ns;
         let window = Window { start_ns, end_ns: start_ns + scenario.measured_ns };
         let pings = scenario.guests.iter().any(|guest| guest.ping_every_us.is_some());
@@ -52,9 +57,10 @@ impl Timeline {
     }
 }
 
-/// When the flow with this number connects.
-fn connects_at_ns(flow: usize) -> u64 {
-    FIRST_CONNECT_NS + flow as u64 * CONNECT_EVERY_NS
+/// When one of so many flows connects.
+fn connects_at_ns(flow: usize, flows: usize) -> u64 {
+    let every_ns = CONNECT_EVERY_NS.min(CONNECT_ALL_WITHIN_NS / flows.max(1) as u64);
+    FIRST_CONNECT_NS + flow as u64 * every_ns
 }
 
 /// One plan for each host.
@@ -77,6 +83,7 @@ pub(super) fn plans(
         sysctls: sysctls(spec),
         listeners: Vec::new(),
         sends: Vec::new(),
+        workers: Vec::new(),
         receives: Vec::new(),
         pings: pings(scenario, timeline, seed, host),
         measure: measure(host),
@@ -84,6 +91,7 @@ pub(super) fn plans(
     };
     let mut plans: Vec<GuestPlan> = hosts.iter().enumerate().map(plan).collect();
     add_flows(&mut plans, scenario, timeline, seed);
+    add_workers(&mut plans, scenario, timeline, seed);
     plans
 }
 
@@ -184,7 +192,7 @@ fn add_flows(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, 
             congestion_control: spec.congestion_control,
             pattern: spec.pattern,
             seed,
-            connects_at_ns: connects_at_ns(flow),
+            connects_at_ns: connects_at_ns(flow, scenario.flows.len()),
             joins_at_ns: spec
                 .joins_at_ns
                 .map_or(begin_ns(timeline, seed, flow), |at_ns| start_ns + at_ns),
@@ -192,5 +200,27 @@ fn add_flows(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, 
         });
         let pattern = spec.pattern;
         plans[spec.receiver].receives.push(FlowToReceive { flow, port, from_port, pattern, seed });
+    }
+}
+
+/// Who sends messages: of each group of flows, each application of a sender over all of its own.
+fn add_workers(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, seed: u64) {
+    type Whose = (HostId, usize, u32);
+    let mut workers: BTreeMap<Whose, WorkerPlan> = BTreeMap::new();
+    for (number, flow) in scenario.flows.iter().enumerate() {
+        let Pattern::Messages(messages) = flow.pattern else { continue };
+        let sends = &plans[flow.sender].sends;
+        let Some(place) = sends.iter().position(|send| send.flow == number) else { continue };
+        let whose = (flow.sender, flow.group, flow.worker);
+        let worker = workers.entry(whose).or_insert_with(|| WorkerPlan {
+            flows: Vec::new(),
+            messages,
+            starts_at_ns: begin_ns(timeline, seed, number),
+            seed: mix(seed ^ mix(number as u64 + 1)),
+        });
+        worker.flows.push(place);
+    }
+    for ((host, ..), worker) in workers {
+        plans[host].workers.push(worker);
     }
 }

@@ -10,6 +10,7 @@ use vcc_traffic::flow::CHUNK_BYTES;
 use vcc_traffic::plan::GuestPlan;
 use vcc_traffic::report::Report;
 use vcc_traffic::system::now_ns;
+use vcc_traffic::workers::{Post, Worker};
 use vcc_traffic::{Error, Result};
 
 /// Carries the plan out, on a network that is set up.
@@ -40,6 +41,7 @@ struct Guest<'a> {
     plan: &'a GuestPlan,
     poll: Poll,
     sends: Vec<Box<dyn Outgoing + 'a>>,
+    workers: Vec<Worker<'a>>,
     receiving: Receiving<'a>,
     pings: Option<Pings>,
     scratch: Vec<u8>,
@@ -60,6 +62,7 @@ impl<'a> Guest<'a> {
         Ok(Self {
             plan,
             sends: sends.map(|(number, flow)| outgoing(flow, from, number)).collect(),
+            workers: plan.workers.iter().map(Worker::new).collect(),
             receiving: Receiving::open(plan, &poll)?,
             pings,
             poll,
@@ -93,7 +96,15 @@ impl<'a> Guest<'a> {
             }
             Source::Pings => self.pings.as_mut().map_or(Ok(()), Pings::take_answers),
             Source::Listener(number) => self.receiving.accept(number, &self.poll),
-            Source::Sender(number) => self.sends[number].advance(&self.poll, &mut self.scratch),
+            Source::Sender(number) => {
+                self.sends[number].advance(&self.poll, &mut self.scratch)?;
+                for worker in self.sends[number].take_answered() {
+                    if self.plan.workers[worker].follows_answers() {
+                        self.post(worker)?;
+                    }
+                }
+                Ok(())
+            }
             Source::Receiver(number) => {
                 self.receiving.receive(number, &self.poll, &mut self.scratch)
             }
@@ -105,8 +116,14 @@ impl<'a> Guest<'a> {
             Act::Connect(number) => self.sends[number].connect(&self.poll),
             Act::Traffic(act) => self.act_on_flows(act),
             Act::Ping(number) => self.pings.as_mut().map_or(Ok(()), |pings| pings.ask(number)),
+            Act::Post(worker) => self.post(worker),
             Act::Report => Ok(()),
         }
+    }
+
+    fn post(&mut self, worker: usize) -> Result<()> {
+        let Post { flow, bytes } = self.workers[worker].next_post();
+        self.sends[flow].post(worker, bytes, &mut self.scratch)
     }
 
     fn act_on_flows(&mut self, act: agenda::Act) -> Result<()> {

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsRawFd;
 use vcc_traffic::plan::FlowToSend;
 use vcc_traffic::report::SenderHalf;
-use vcc_traffic::{Doing, Pattern, Result, socket};
+use vcc_traffic::{Doing, Error, Pattern, Result, socket};
 
 pub trait Outgoing {
     /// Its time to connect has come.
@@ -26,6 +26,16 @@ pub trait Outgoing {
         Ok(())
     }
 
+    /// A worker's message goes this way, if it is one for messages.
+    fn post(&mut self, worker: usize, _bytes: u64, _scratch: &mut [u8]) -> Result<()> {
+        Err(Error::Plan(format!("has worker {worker} send over a flow that takes no messages")))
+    }
+
+    /// The workers whose messages have been answered since this was last called.
+    fn take_answered(&mut self) -> Vec<usize> {
+        Vec::new()
+    }
+
     fn sample(&mut self, _at_us: u64) -> Result<()> {
         Ok(())
     }
@@ -38,7 +48,9 @@ pub trait Outgoing {
 /// The flow at this position of the plan; `from` is the guest's own address.
 pub fn outgoing(plan: &FlowToSend, from: Ipv4Addr, number: usize) -> Box<dyn Outgoing + '_> {
     match plan.pattern {
-        Pattern::Bulk | Pattern::PingPong | Pattern::Idle => Box::new(Sending::new(plan, from, number)),
+        Pattern::Bulk | Pattern::PingPong | Pattern::Messages(_) | Pattern::Idle => {
+            Box::new(Sending::new(plan, from, number))
+        }
         Pattern::Transfers(transfers) => Box::new(Transferring::new(plan, transfers, from, number)),
     }
 }

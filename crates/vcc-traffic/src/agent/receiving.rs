@@ -57,7 +57,7 @@ impl<'a> Receiving<'a> {
         let is_of = |flow: &FlowToReceive, is_new: bool| match flow.pattern {
             // They have the port for themselves.
             Pattern::Transfers(_) => flow.port == port,
-            Pattern::Bulk | Pattern::PingPong | Pattern::Idle => {
+            Pattern::Bulk | Pattern::PingPong | Pattern::Messages(_) | Pattern::Idle => {
                 let from_port = from.map(|from| from.port());
                 is_new && flow.port == port && Some(flow.from_port) == from_port
             }

@@ -115,6 +115,20 @@ impl Outgoing for Sending<'_> {
         }
     }
 
+    fn post(&mut self, worker: usize, bytes: u64, scratch: &mut [u8]) -> Result<()> {
+        match &mut self.connection {
+            Connection::Made(sender) => sender.post(worker, bytes, scratch),
+            _ => Err(self.unconnected("when a message is to go over it")),
+        }
+    }
+
+    fn take_answered(&mut self) -> Vec<usize> {
+        match &mut self.connection {
+            Connection::Made(sender) => sender.take_answered(),
+            _ => Vec::new(),
+        }
+    }
+
     fn sample(&mut self, at_us: u64) -> Result<()> {
         match &mut self.connection {
             Connection::Made(sender) => sender.sample(at_us),

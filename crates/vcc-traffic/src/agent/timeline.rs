@@ -9,6 +9,8 @@ pub enum Act {
     Connect(usize),
     Traffic(agenda::Act),
     Ping(usize),
+    /// A worker's message.
+    Post(usize),
     Report,
 }
 
@@ -25,6 +27,10 @@ pub fn timeline(plan: &GuestPlan) -> Vec<(u64, Act)> {
     acts.extend(traffic.map(|(at_ns, act)| (at_ns, Act::Traffic(act))));
     for (number, pings) in plan.pings.iter().enumerate() {
         acts.extend(pings.times.iter().map(|at_ns| (at_ns, Act::Ping(number))));
+    }
+    for (number, worker) in plan.workers.iter().enumerate() {
+        let posts_at_ns = worker.posts_at_ns(plan.measure.end_ns);
+        acts.extend(posts_at_ns.map(|at_ns| (at_ns, Act::Post(number))));
     }
     acts.push((plan.ends_at_ns, Act::Report));
     // Stable: at the same time they happen as they were added.

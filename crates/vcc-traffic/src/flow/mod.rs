@@ -1,6 +1,7 @@
 //! The two halves of a flow, each with a connected, non-blocking socket. Neither waits: whoever
 //! holds them calls when the socket is ready.
 
+mod messages;
 mod ping_pong;
 mod receiver;
 mod sender;

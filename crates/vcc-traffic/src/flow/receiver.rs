@@ -1,5 +1,6 @@
 //! The receiving half: it checks and counts what comes, and echoes it where that is the pattern.
 
+use super::messages::Inbox;
 use super::{CHUNK_BYTES, broken, tcp_info};
 use crate::error::{Doing, Error, Result};
 use crate::pattern::Pattern;
@@ -16,6 +17,8 @@ pub struct Receiver {
     stream: Stream,
     socket: Socket,
     echoes: bool,
+    /// Where messages come.
+    inbox: Option<Inbox>,
     /// Of each transfer, where it is those that come.
     transfer_bytes: Option<u64>,
     half: ReceiverHalf,
@@ -32,9 +35,10 @@ impl Receiver {
             stream: Stream::new(seed, flow),
             socket,
             echoes: pattern == Pattern::PingPong,
+            inbox: matches!(pattern, Pattern::Messages(_)).then(Inbox::default),
             transfer_bytes: match pattern {
                 Pattern::Transfers(transfers) => Some(transfers.bytes.get()),
-                Pattern::Bulk | Pattern::PingPong | Pattern::Idle => None,
+                Pattern::Bulk | Pattern::PingPong | Pattern::Messages(_) | Pattern::Idle => None,
             },
             half: ReceiverHalf { flow, has_ecn, payload_ok: true, ..ReceiverHalf::default() },
         })
@@ -77,6 +81,16 @@ impl Receiver {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
             Err(error) => return Err(broken(self.half.flow, "the receiver", &error)),
         };
+        if let Some(inbox) = &mut self.inbox {
+            let taken = inbox.take(&self.socket, &self.stream, data, expected);
+            let (is_right, whole) =
+                taken.map_err(|error| broken(self.half.flow, "the receiver", &error))?;
+            self.half.payload_ok &= is_right;
+            self.half.received_bytes += data.len() as u64;
+            let now_ns = if whole > 0 { now_ns() } else { 0 };
+            self.half.transfers_ended_at_ns.extend((0..whole).map(|_| now_ns));
+            return Ok(true);
+        }
         self.half.payload_ok &= self.stream.matches(self.half.received_bytes, data, expected);
         self.half.received_bytes += data.len() as u64;
         if self.is_between_transfers() {

@@ -1,12 +1,13 @@
 //! The sending half: it has data for as long as it sends.
 
+use super::messages::Outbox;
 use super::ping_pong::PingPong;
 use super::{CHUNK_BYTES, broken, tcp_info};
 use crate::error::{Doing, Error, Result};
 use crate::pattern::Pattern;
 use crate::payload::Stream;
 use crate::report::SenderHalf;
-use crate::samples::{Response, Sample};
+use crate::samples::{Begun, Response, Sample};
 use crate::socket::limit_unsent;
 use crate::system::now_ns;
 use crate::tcp_info::TcpInfo;
@@ -26,6 +27,10 @@ pub struct Sender {
     is_sending: bool,
     /// None where it writes all it can.
     ping_pong: Option<PingPong>,
+    /// Where it sends messages.
+    outbox: Option<Outbox>,
+    /// The workers whose messages were answered since they were last asked for.
+    answered: Vec<usize>,
     half: SenderHalf,
     start: TcpInfo,
     /// Once the window of measurement has begun.
@@ -45,6 +50,8 @@ impl Sender {
             pattern,
             is_sending: false,
             ping_pong: (pattern == Pattern::PingPong).then(PingPong::default),
+            outbox: matches!(pattern, Pattern::Messages(_)).then(Outbox::default),
+            answered: Vec::new(),
             half: SenderHalf {
                 flow,
                 connected_at_ns: now_ns(),
@@ -99,6 +106,9 @@ impl Sender {
         if self.ping_pong.is_some() {
             return self.play(scratch);
         }
+        if self.outbox.is_some() {
+            return self.exchange(scratch);
+        }
         while self.is_sending {
             self.stream.fill(self.half.sent_bytes, &mut scratch[..CHUNK_BYTES]);
             match (&self.socket).write(&scratch[..CHUNK_BYTES]) {
@@ -108,6 +118,33 @@ impl Sender {
             }
         }
         Ok(())
+    }
+
+    /// A worker's message begins now, where messages are what it sends; it waits for those before
+    /// it.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    pub fn post(&mut self, worker: usize, bytes: u64, scratch: &mut [u8]) -> Result<()> {
+        let Some(outbox) = &mut self.outbox else {
+            return Err(Error::Plan(format!("flow {} takes no messages", self.half.flow)));
+        };
+        outbox.post(worker, bytes);
+        self.half.transfers.push(Begun { at_ns: now_ns(), bytes });
+        self.exchange(scratch)
+    }
+
+    /// The workers whose messages have been answered since this was last called.
+    pub fn take_answered(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.answered)
+    }
+
+    fn exchange(&mut self, scratch: &mut [u8]) -> Result<()> {
+        let Some(outbox) = &mut self.outbox else { return Ok(()) };
+        let read = outbox.read(&self.socket, &mut self.answered);
+        let moved = read.and_then(|()| outbox.write(&self.socket, &self.stream, scratch));
+        self.half.sent_bytes = outbox.sent_bytes();
+        moved.map_err(|error| broken(self.half.flow, "the sender", &error))
     }
 
     /// Takes the answer, if it is there, and asks again.

@@ -1,7 +1,8 @@
 //! Whether a plan can be carried out.
 
-use super::GuestPlan;
+use super::{FlowToSend, GuestPlan};
 use crate::error::{Error, Result};
+use crate::pattern::Pattern;
 use std::collections::BTreeSet;
 
 impl GuestPlan {
@@ -9,6 +10,7 @@ impl GuestPlan {
     /// The plan contradicts itself; which part of it, and how.
     pub fn check(&self) -> Result<()> {
         let problem = self.problem_of_times().or_else(|| self.problem_of_ports());
+        let problem = problem.or_else(|| self.problem_of_workers());
         problem.map_or(Ok(()), |problem| Err(Error::Plan(problem)))
     }
 
@@ -41,6 +43,37 @@ impl GuestPlan {
         })
     }
 
+    fn problem_of_workers(&self) -> Option<String> {
+        for (number, worker) in self.workers.iter().enumerate() {
+            if worker.flows.is_empty() {
+                return Some(format!("has no flow for worker {number}"));
+            }
+            for &flow in &worker.flows {
+                let takes_messages =
+                    |flow: &FlowToSend| matches!(flow.pattern, Pattern::Messages(_));
+                match self.sends.get(flow) {
+                    Some(flow) if !takes_messages(flow) => {
+                        let flow = flow.flow;
+                        return Some(format!(
+                            "has worker {number} send over flow {flow}, which takes no messages"
+                        ));
+                    }
+                    Some(flow) if flow.connects_at_ns >= worker.starts_at_ns => {
+                        let flow = flow.flow;
+                        return Some(format!(
+                            "has worker {number} start before its flow {flow} connects"
+                        ));
+                    }
+                    Some(_) => {}
+                    None => {
+                        return Some(format!("has no flow in place {flow}, for worker {number}"));
+                    }
+                }
+            }
+        }
+        None
+    }
+
     fn problem_of_ports(&self) -> Option<String> {
         let mut listening = BTreeSet::new();
         for listener in &self.listeners {
@@ -69,10 +102,12 @@ impl GuestPlan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FlowToReceive, FlowToSend, Listener, Measure, Network, PingTimes, Pings};
+    use super::super::{FlowToReceive, Listener, Measure, Network, PingTimes, Pings};
     use super::*;
-    use crate::pattern::Pattern;
+    use crate::pattern::Messages;
+    use crate::workers::{Order, Pace, Size, WorkerPlan};
     use std::net::{Ipv4Addr, SocketAddrV4};
+    use std::num::{NonZeroU32, NonZeroU64};
 
     fn plan() -> GuestPlan {
         let address = Ipv4Addr::new(10, 77, 0, 1);
@@ -97,6 +132,7 @@ mod tests {
                 joins_at_ns: 2,
                 leaves_at_ns: None,
             }],
+            workers: Vec::new(),
             receives: vec![FlowToReceive {
                 flow: 0,
                 port: 5001,
@@ -140,6 +176,22 @@ mod tests {
             plan.pings = vec![Pings { number: 0, to, times }];
         };
         assert!(problem(late_ping).contains("a ping after its end"));
+        let with_worker = |plan: &mut GuestPlan, flow: usize, starts_at_ns: u64| {
+            let size = Size::Bytes(NonZeroU64::MIN);
+            let pace = Pace::AtOnce(NonZeroU32::MIN);
+            let messages = Messages { size, order: Order::InTurn, pace };
+            plan.sends[0].pattern = Pattern::Messages(messages);
+            plan.workers = vec![WorkerPlan { flows: vec![flow], messages, starts_at_ns, seed: 1 }];
+        };
+        let mut whole = plan();
+        with_worker(&mut whole, 0, 2);
+        assert!(whole.check().is_ok());
+        whole.sends[0].pattern = Pattern::Bulk;
+        assert!(whole.check().unwrap_err().to_string().contains("flow 0, which takes no messages"));
+        with_worker(&mut whole, 1, 2);
+        assert!(whole.check().unwrap_err().to_string().contains("no flow in place 1"));
+        with_worker(&mut whole, 0, 1);
+        assert!(whole.check().unwrap_err().to_string().contains("before its flow 0 connects"));
         assert!(problem(|plan| plan.listeners.clear()).contains("no listener at port 5001"));
         assert!(problem(|plan| plan.receives.extend_from_within(..)).contains("from port 40000"));
         assert!(problem(|plan| plan.sends.extend_from_within(..)).contains("from port 40000"));

@@ -5,6 +5,7 @@
 mod check;
 
 use crate::pattern::Pattern;
+use crate::workers::WorkerPlan;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -16,6 +17,9 @@ pub struct GuestPlan {
     pub sysctls: Vec<Sysctl>,
     pub listeners: Vec<Listener>,
     pub sends: Vec<FlowToSend>,
+    /// Who sends messages over those of them that take some.
+    #[serde(default)]
+    pub workers: Vec<WorkerPlan>,
     pub receives: Vec<FlowToReceive>,
     pub pings: Vec<Pings>,
     pub measure: Measure,

@@ -70,6 +70,7 @@ pub fn idle(guest: usize, start_ns: u64, end_ns: u64) -> GuestPlan {
         sysctls: Vec::new(),
         listeners: Vec::new(),
         sends: Vec::new(),
+        workers: Vec::new(),
         receives: Vec::new(),
         pings: Vec::new(),
         measure: Measure {

@@ -36,6 +36,7 @@ bounded! {
     /// More hosts than this are not to be made on one machine.
     Count: u32 = 0 to 250;
     Share: f64 = 0.0 to 1.0;
+    Workers: u32 = 1 to 64;
     /// Switches have powers of two from 1/128 to 8.
     Alpha: f64 = 0.001 to 1000.0;
     Segs: u32 = 1 to 65_535;

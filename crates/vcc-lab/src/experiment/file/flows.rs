@@ -1,5 +1,6 @@
 //! Who sends to whom, where it is not each guest to its receiver.
 
+use super::bounded::Workers;
 use super::group::Group;
 use crate::traffic::Pattern;
 use serde::Deserialize;
@@ -21,6 +22,9 @@ pub struct FlowGroup {
     pub to: Option<String>,
     #[serde(default)]
     pub traffic: Pattern,
+    /// Of messages: so many applications of each guest send some, each over flows of its own.
+    #[serde(default)]
+    pub workers: Option<Workers>,
     /// The first and the last phase in which they are there; all of them if left out.
     #[serde(default)]
     pub phases: Option<[u32; 2]>,
@@ -36,6 +40,7 @@ impl FlowGroup {
             steps: Vec::new(),
             to: None,
             traffic: group.traffic,
+            workers: None,
             phases: group.phases,
         }
     }
