@@ -44,6 +44,9 @@ pub enum Error {
     #[error("the virtual backend has no {what} yet: run it without --backend virtual")]
     Backend { what: String },
 
+    #[error("{what} are to be had in virtual time alone: run it with --backend virtual")]
+    VirtualOnly { what: &'static str },
+
     #[error(
         "links of {rate_mbps} Mbit/s are beyond what is emulated in real time, which is \
          {most_mbps}: run it with --backend virtual"

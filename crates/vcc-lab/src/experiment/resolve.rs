@@ -1,7 +1,9 @@
 //! From a file to its cases: changes applied, mixes multiplied out, everything checked.
 
 use super::change;
-use super::file::{Count, Expectation, File, Group, Network, Receivers, Setup, Vcc, VccMode};
+use super::file::{
+    Core, Count, Expectation, File, Group, Network, Receivers, Setup, Vcc, VccMode, Vcpu,
+};
 use super::locate::{Problem, Step, field};
 use crate::fabric::{NetworkSpec, QueueSpec};
 use crate::hosts::HostForm;
@@ -20,6 +22,8 @@ pub struct Case {
     /// In the order of the file, with as many guests as the case has of each.
     pub(crate) groups: Vec<Group>,
     pub(crate) receivers: Receivers,
+    /// By their names, in whose order they have numbers.
+    pub(crate) cores: BTreeMap<String, Core>,
     pub(crate) goodput_floor: f64,
     pub(crate) expect: BTreeMap<String, Expectation>,
     pub(crate) x: f64,
@@ -79,14 +83,18 @@ fn has_group(file: &File, name: &str) -> bool {
 fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case> {
     let spec = &file.cases[index];
     let at = field!["cases", index];
-    let Setup { network, receivers, mut guests } = setup;
+    let Setup { network, cores, receivers, mut guests } = setup;
     for (group, count) in guests.iter_mut().zip(mix) {
         group.count = *count;
     }
     for group in &guests {
-        check_group(file, group, &under(&at, &["guests".into(), (&group.name).into()]))?;
+        let at = under(&at, &["guests".into(), (&group.name).into()]);
+        check_group(file, group, &at)?;
+        check_vcpu(group.vcpu.as_ref(), &cores, &at)?;
     }
-    check_form(file, &receivers.vcc, &under(&at, &["receivers".into()]))?;
+    let receivers_at = under(&at, &["receivers".into()]);
+    check_form(file, &receivers.vcc, &receivers_at)?;
+    check_vcpu(receivers.vcpu.as_ref(), &cores, &receivers_at)?;
     let senders: u32 = guests.iter().map(|group| group.count.get()).sum();
     if !(1..=MOST_GUESTS).contains(&senders) {
         let text = format!("has {senders} guests: it must have 1 to {MOST_GUESTS}");
@@ -99,6 +107,7 @@ fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case>
         network: build_network(file, &network, senders as usize, &at)?,
         groups: guests,
         receivers,
+        cores,
         goodput_floor: spec.goodput_floor,
         expect: spec.expect.clone(),
         x: spec.x.unwrap_or(f64::from(first_count)),
@@ -118,6 +127,14 @@ fn check_group(file: &File, group: &Group, at: &[Step]) -> Checked<()> {
         }
         _ => Ok(()),
     }
+}
+
+fn check_vcpu(vcpu: Option<&Vcpu>, cores: &BTreeMap<String, Core>, at: &[Step]) -> Checked<()> {
+    let Some(vcpu) = vcpu.filter(|vcpu| !cores.contains_key(&vcpu.core)) else { return Ok(()) };
+    let known: Vec<&str> = cores.keys().map(String::as_str).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let text = format!("there is no core '{}': there are {known}", vcpu.core);
+    Err(Problem::new(under(at, &["vcpu".into(), "core".into()]), text))
 }
 
 fn check_form(file: &File, vcc: &Vcc, at: &[Step]) -> Checked<()> {

@@ -8,6 +8,7 @@ mod response;
 mod retransmission;
 mod rtt;
 mod shadow;
+mod transfers;
 mod window;
 
 use crate::experiment::MetricSpec;
@@ -34,9 +35,18 @@ const MEASURES: &[Measure] = &[
     rtt::P99_US,
     rtt::P999_US,
     rtt::LOST,
+    response::MIN_US,
     response::P50_US,
     response::P99_US,
     response::P999_US,
+    response::MAX_US,
+    transfers::COUNT,
+    transfers::FCT_P10_US,
+    transfers::FCT_P50_US,
+    transfers::FCT_P90_US,
+    transfers::FCT_P99_US,
+    transfers::FCT_P999_US,
+    transfers::P50_MBPS,
     ack_gaps::COUNT,
     shadow::REDUCTIONS_OVER_CWRS,
     shadow::CWND_ERROR,
@@ -148,7 +158,7 @@ pub(crate) fn value(
         (0..scenario.guests.len()).filter(|&i| counts(&scenario.guests[i])).collect()
     };
     let (of, over) = (members(&metric.of), members(&metric.over));
-    if of.is_empty() || over.is_empty() {
+    if of.is_empty() || (metric.over.is_some() && over.is_empty()) {
         return None;
     }
     let gaps_ms = metric.gap_from_ms.unwrap_or(0)..metric.gap_to_ms.unwrap_or(u32::MAX);

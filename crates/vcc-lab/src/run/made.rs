@@ -16,6 +16,7 @@ pub fn guest() -> Guest {
         limits: Limits::default(),
         proxy: None,
         phases: 0..1,
+        vcpu: None,
         translation: None,
     }
 }
@@ -35,7 +36,8 @@ pub fn scenario() -> Scenario {
         family: Family::Ipv4,
         sack: false,
         guests: vec![guest()],
-        receivers: Receivers { ecn: true, translation: None },
+        cores: Vec::new(),
+        receivers: Receivers { ecn: true, vcpu: None, translation: None },
         warm_up_ns: 0,
         measured_ns: 1_000_000_000,
         phases: 1,

@@ -178,7 +178,7 @@ fn check(backend: Backend, scenario: &Scenario) -> Result<()> {
             rate_mbps: rate_bps / 1_000_000,
             most_mbps: LIVE_MOST_BPS / 1_000_000,
         }),
-        Backend::Live => Ok(()),
+        Backend::Live => scenario.check_live(),
         Backend::Virtual => virtual_time::check(scenario),
     }
 }

@@ -1,7 +1,8 @@
 //! One case of an experiment, resolved: everything that a run needs to be made.
 
+use crate::error::{Error, Result};
 use crate::fabric::{HostId, NetworkSpec, PROBE_BYTES, Topology, Watch};
-use crate::hosts::{Family, HostForm, HostSpec, Limits};
+use crate::hosts::{Core, Family, HostForm, HostSpec, Limits, Vcpu};
 use crate::traffic::{FlowSpec, Pattern, Plan};
 use crate::translate::Translation;
 use std::ops::Range;
@@ -20,6 +21,8 @@ pub struct Guest {
     pub proxy: Option<String>,
     /// In which it sends; 0 is the first.
     pub phases: Range<u32>,
+    /// The core that it shares.
+    pub vcpu: Option<Vcpu>,
     pub translation: Option<Translation>,
 }
 
@@ -42,6 +45,7 @@ impl Guest {
 pub struct Receivers {
     /// Whether they take part in ECN where the other end asks for it.
     pub ecn: bool,
+    pub vcpu: Option<Vcpu>,
     pub translation: Option<Translation>,
 }
 
@@ -52,6 +56,8 @@ pub struct Scenario {
     pub family: Family,
     pub sack: bool,
     pub guests: Vec<Guest>,
+    /// Those that virtual CPUs share.
+    pub cores: Vec<Core>,
     pub receivers: Receivers,
     pub warm_up_ns: u64,
     pub measured_ns: u64,
@@ -91,6 +97,18 @@ impl Scenario {
         (self.network.rate_bps as f64 - probes_bps) * payload
     }
 
+    /// Whether real time can have it.
+    pub(crate) fn check_live(&self) -> Result<()> {
+        let cannot = |what| Err(Error::VirtualOnly { what });
+        if self.hosts(&self.topology()).iter().any(|host| host.vcpu.is_some()) {
+            return cannot("cores that guests share");
+        }
+        if self.guests.iter().any(|guest| matches!(guest.pattern, Pattern::Transfers(_))) {
+            return cannot("transfers over connections of their own");
+        }
+        Ok(())
+    }
+
     pub(crate) fn topology(&self) -> Topology {
         match self.watch.probe_every_us {
             Some(_) => self.network.build_probed(),
@@ -113,6 +131,7 @@ impl Scenario {
             tso: guest.tso,
             limits: guest.limits.clone(),
             proxy: guest.proxy.clone(),
+            vcpu: guest.vcpu,
             peers: vec![peer],
         });
         let receivers = topology.receivers.iter().map(|receiver| HostSpec {
@@ -121,6 +140,7 @@ impl Scenario {
             tso: true,
             limits: Limits::default(),
             proxy: None,
+            vcpu: self.receivers.vcpu,
             peers: (0..self.guests.len()).filter(|&i| topology.peers[i] == *receiver).collect(),
         });
         senders.chain(receivers).collect()

@@ -22,6 +22,7 @@ fn scenario() -> Scenario {
         limits: Limits::default(),
         proxy: None,
         phases: 0..2,
+        vcpu: None,
         translation: None,
     };
     let queue = "kind = \"threshold\"\nthreshold_bytes = 30000\nlimit_bytes = 200000";
@@ -38,7 +39,8 @@ fn scenario() -> Scenario {
         family: Family::Ipv4,
         sack: true,
         guests: vec![guest(true), guest(false)],
-        receivers: Receivers { ecn: true, translation: None },
+        cores: Vec::new(),
+        receivers: Receivers { ecn: true, vcpu: None, translation: None },
         warm_up_ns: 200_000_000,
         measured_ns: 800_000_000,
         phases: 2,

@@ -6,8 +6,11 @@
 //! is: the same seed gives the same frames at the same times.
 
 mod collect;
+mod cores;
 mod network;
 mod plan;
+#[cfg(test)]
+mod tests;
 
 pub use network::FrameLog;
 
@@ -16,11 +19,12 @@ use crate::error::{Error, Result};
 use crate::fabric::{Fabric, mac_of};
 use crate::interrupt;
 use crate::run::{RunData, Scenario};
+use cores::Loads;
 use network::LoggedFabric;
 use plan::Timeline;
 use std::time::Duration;
 use std::time::Instant;
-use vcc_uml::{CardSpec, GuestSpec, Kernel, Moment, Watch, World};
+use vcc_uml::{CardSpec, GuestSpec, Kernel, Moment, Watch, World, WorldSpec};
 
 /// The program that each guest runs.
 const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc-agent"));
@@ -60,6 +64,9 @@ pub fn run_once(
     let bottleneck = topology.bottleneck;
     let timeline = Timeline::of(scenario);
     let plans = plan::plans(scenario, &topology, &timeline, seed);
+    let mut loads = Loads::new(&timeline, seed);
+    let cores = loads.cores(scenario);
+    let host_specs = scenario.hosts(&topology);
     let cards = topology.guest_rates_bps();
     let hosts = plans.len();
     let specs = plans.iter().enumerate().map(|(host, plan)| {
@@ -73,6 +80,7 @@ pub fn run_once(
                 interrupt_every_ns: INTERRUPT_EVERY_NS,
                 port: None,
             },
+            vcpu: loads.vcpu(&host_specs[host]),
         })
     });
     let mut specs = specs.collect::<Result<Vec<_>>>()?;
@@ -83,9 +91,10 @@ pub fn run_once(
     fabric.set_window(timeline.window);
     let mut network = LoggedFabric::new(fabric);
 
+    let world = WorldSpec { guests: specs, cores };
     let begin = Instant::now();
     let watch = Watch { interrupted: &interrupt::is_pending, patience: PATIENCE };
-    let mut world = World::boot(kernel, AGENT, specs, &watch).map_err(guests)?;
+    let mut world = World::boot(kernel, AGENT, world, &watch).map_err(guests)?;
     let mut tell = |moment: &Moment| {
         // Virtual and wall time pass at a steady rate once the flows are under way.
         let done = moment.virtual_ns as f64 / timeline.window.end_ns as f64;

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::fabric::{HostId, Topology, Window, mac_of};
 use crate::hosts::{Family, HostSpec, ipv4_address, tcp_parameters};
 use crate::run::Scenario;
+use crate::traffic::Pattern;
 use std::net::SocketAddrV4;
 use vcc_traffic::plan::{
     FlowToReceive, FlowToSend, GuestPlan, Listener, Measure, Neighbour, Network, Sysctl,
@@ -149,9 +150,12 @@ fn add_flows(
             pattern: spec.pattern,
             seed,
             connects_at_ns: connects_at_ns(flow),
-            joins_at_ns: spec
-                .joins_at_ns
-                .map_or(begin_ns(timeline, seed, flow), |at_ns| start_ns + at_ns),
+            joins_at_ns: match (spec.joins_at_ns, spec.pattern) {
+                (Some(at_ns), _) => start_ns + at_ns,
+                // Each is counted whole.
+                (None, Pattern::Transfers(_)) => start_ns,
+                (None, _) => begin_ns(timeline, seed, flow),
+            },
             leaves_at_ns: spec.leaves_at_ns.map(|at_ns| start_ns + at_ns),
         });
         let pattern = spec.pattern;

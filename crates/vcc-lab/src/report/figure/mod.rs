@@ -3,6 +3,7 @@
 mod ack_gaps;
 mod over_time;
 mod rtt;
+mod transfers;
 
 use super::{CaseReport, Series};
 use crate::experiment::{Experiment, PlotKind};
@@ -71,6 +72,7 @@ impl Figure {
             PlotKind::Tracking => over_time::tracking(cases, series),
             PlotKind::Queue => over_time::queue(cases, series),
             PlotKind::Rtt => rtt::distribution(cases, series),
+            PlotKind::Transfers => transfers::distribution(cases, series),
             PlotKind::AckGaps => ack_gaps::histogram(experiment, cases, series),
         }
     }
