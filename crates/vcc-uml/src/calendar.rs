@@ -12,9 +12,11 @@ use crate::guest::{
     CLOCK_SOCKET, Guest, GuestSpec, ROOT, Started, Watch, accept, check_sockets, greet, plan_file,
 };
 use crate::kernel::Kernel;
+use crate::shared_core::SharedCore;
 use crate::system::{OneCpu, readable};
 use crate::temp_dir::TempDir;
 use crate::time_travel::{ClockLine, Message};
+use crate::vcpu::{Core, CoreSpec};
 use vcc_domain::Port;
 
 /// While fewer than two cards are up nothing can reach another guest.
@@ -50,8 +52,18 @@ pub struct Moment {
     pub frames: u64,
 }
 
+/// What there is in a world.
+pub struct WorldSpec {
+    pub guests: Vec<GuestSpec>,
+    /// Those that several virtual CPUs share.
+    pub cores: Vec<CoreSpec>,
+}
+
 pub struct World {
     guests: Vec<Guest>,
+    /// The guests that have a core each.
+    alone: Vec<usize>,
+    cores: Vec<SharedCore>,
     /// Two cards have been up at a time.
     have_met: bool,
     /// One runs at a time, so there is nothing to win on two CPUs, and each turn would begin with
@@ -62,15 +74,14 @@ pub struct World {
 }
 
 impl World {
-    /// Starts one guest for each of `specs` from the program `init`, and waits until all of them
-    /// have something to wait for. They end when the calling thread does.
-    pub fn boot(
-        kernel: &Kernel,
-        init: &[u8],
-        specs: Vec<GuestSpec>,
-        watch: &Watch,
-    ) -> Result<Self> {
+    /// Starts the guests from the program `init`, and waits until all of them have something to
+    /// wait for. They end when the calling thread does.
+    pub fn boot(kernel: &Kernel, init: &[u8], spec: WorldSpec, watch: &Watch) -> Result<Self> {
+        let WorldSpec { guests: specs, cores } = spec;
         files::make_room(specs.len())?;
+        let alone = (0..specs.len()).filter(|&guest| specs[guest].vcpu.is_none()).collect();
+        let cores = cores.iter().enumerate().map(|(core, spec)| shared_core(core, spec, &specs));
+        let cores = cores.collect();
         let cpu = OneCpu::hold().doing(|| "stay on one CPU".into())?;
         let directory = TempDir::create("vcc-guests")?;
         let path = directory.path();
@@ -89,7 +100,7 @@ impl World {
             guests.push(started.into_guest(number, clock, schedule));
         }
         guests.iter_mut().try_for_each(|guest| guest.until_it_waits(watch))?;
-        Ok(Self { guests, have_met: false, _cpu: cpu, _directory: directory })
+        Ok(Self { guests, alone, cores, have_met: false, _cpu: cpu, _directory: directory })
     }
 
     /// Runs until every guest has ended. `tick` is told from time to time how far it is.
@@ -124,8 +135,13 @@ impl World {
                     moment.frames += 1;
                 }
             }
+            for &guest in &self.alone {
+                self.guests[guest].run_until(end_ns, watch)?;
+            }
+            for core in &mut self.cores {
+                core.run_until(&mut self.guests, end_ns, watch)?;
+            }
             for (number, guest) in self.guests.iter_mut().enumerate() {
-                guest.run_until(end_ns, watch)?;
                 let Some(card) = guest.card_mut() else { continue };
                 while let Some((at_ns, frame)) = card.next_sent(end_ns) {
                     sent.push((at_ns, number, frame));
@@ -146,10 +162,10 @@ impl World {
     }
 
     fn next_ns(&self) -> u64 {
-        let sent_ns = |guest: &Guest| guest.card().and_then(|card| card.next_sent_ns());
-        let times =
-            self.guests.iter().map(|guest| guest.next_ns().min(sent_ns(guest).unwrap_or(u64::MAX)));
-        times.min().unwrap_or(u64::MAX)
+        let sent = self.guests.iter().filter_map(|guest| guest.card()?.next_sent_ns());
+        let alone = self.alone.iter().map(|&guest| self.guests[guest].next_ns());
+        let cores = self.cores.iter().map(|core| core.next_ns(&self.guests));
+        sent.chain(alone).chain(cores).min().unwrap_or(u64::MAX)
     }
 
     fn window_ns(&mut self, network: &dyn Network) -> u64 {
@@ -191,6 +207,14 @@ impl World {
     pub fn missed_frames(&self) -> u64 {
         self.guests.iter().filter_map(Guest::card).map(|card| card.missed_frames()).sum()
     }
+}
+
+/// The core of this number with its guests.
+fn shared_core(core: usize, spec: &CoreSpec, specs: &[GuestSpec]) -> SharedCore {
+    let vcpus = specs.iter().enumerate().filter_map(|(guest, spec)| Some((guest, spec.vcpu?)));
+    let (guests, loads): (Vec<usize>, Vec<_>) =
+        vcpus.filter(|(_, vcpu)| vcpu.core == core).map(|(guest, vcpu)| (guest, vcpu.load)).unzip();
+    SharedCore::new(Core::new(spec, loads), guests)
 }
 
 /// What the guests see as their files: a program, their plans, and places for the kernel's own.

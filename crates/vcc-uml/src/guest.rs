@@ -10,12 +10,15 @@ use crate::error::{Doing, Error, Result, protocol};
 use crate::process::Process;
 use crate::system::readable;
 use crate::time_travel::{ClockLine, Message, Op, Schedule};
+use crate::vcpu::Load;
 use crate::vhost_user::CardLine;
 
 /// How often somebody who waits looks up.
 const LOOK_UP: Duration = Duration::from_millis(100);
 /// What a guest believes the date to be when it starts: the 1st of January 2025.
 const TIME_OF_DAY_NS: u64 = 1_735_689_600_000_000_000;
+/// What reading its clock costs a guest (TIMER_MULTIPLIER of arch/um). No timer is that near.
+const CLOCK_READ_NS: u64 = 256;
 
 /// What ends a run before its guests do.
 pub struct Watch<'a> {
@@ -35,6 +38,17 @@ pub struct GuestSpec {
     /// The text of the file whose path is in the environment of the guest's init, as `plan`.
     pub plan: String,
     pub card: CardSpec,
+    /// None: it has a core of its own, and never waits for it.
+    pub vcpu: Option<VcpuSpec>,
+}
+
+/// A guest's virtual CPU, where it shares a core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VcpuSpec {
+    /// Position in [`WorldSpec::cores`](crate::WorldSpec).
+    pub core: usize,
+    /// What it computes beside the network.
+    pub load: Option<Load>,
 }
 
 /// Where the guests of a run find each other's world, relative to the directory they run in.
@@ -179,12 +193,40 @@ impl Guest {
         if self.has_ended() {
             return u64::MAX;
         }
-        let card_ns = self.card_ns();
-        self.wants_ns.unwrap_or(u64::MAX).min(card_ns).max(self.now_ns)
+        if self.owes_call() {
+            return self.now_ns;
+        }
+        self.wants_ns.unwrap_or(u64::MAX).min(self.card_ns()).max(self.now_ns)
+    }
+
+    fn owes_call(&self) -> bool {
+        self.card().is_some_and(Card::owes_call)
+    }
+
+    /// When its card, which needs no guest for that, next has something to do.
+    pub fn card_next_ns(&self) -> u64 {
+        if self.has_ended() { u64::MAX } else { self.card_ns().max(self.now_ns) }
     }
 
     fn card_ns(&self) -> u64 {
         self.card().map_or(u64::MAX, Card::next_ns)
+    }
+
+    /// Whether it has something to do by now.
+    pub fn is_due(&self) -> bool {
+        let wants = self.wants_ns.is_some_and(|wants_ns| wants_ns <= self.now_ns);
+        !self.has_ended() && (wants || self.owes_call())
+    }
+
+    /// Whether it stands in the midst of its work: who waits for no more than that reads its clock.
+    pub fn is_at_work(&self) -> bool {
+        let until_ns = self.now_ns + CLOCK_READ_NS;
+        self.is_due() || self.wants_ns.is_some_and(|wants_ns| wants_ns <= until_ns)
+    }
+
+    /// Whether frames have passed from it or to it since this was last asked.
+    pub fn take_passed_frames(&mut self) -> bool {
+        self.card_mut().is_some_and(Card::take_passed_frames)
     }
 
     /// Runs it until it has nothing to do before `end_ns`.
@@ -194,34 +236,40 @@ impl Guest {
             if now_ns >= end_ns {
                 return Ok(());
             }
-            self.now_ns = now_ns;
-            self.schedule.set_current_ns(now_ns);
-            let called = self.work()?;
-            if called {
-                // Whoever is interrupted runs.
-                self.wants_ns = Some(now_ns);
-            }
-            if self.wants_ns.is_some_and(|wants_ns| wants_ns <= now_ns) {
-                self.schedule.set_free_until_ns(end_ns.min(self.card_ns()).max(now_ns));
-                self.wants_ns = None;
-                self.state = State::Running;
-                self.clock.run(now_ns).doing(|| self.doing("run"))?;
-                self.until_it_waits(watch)?;
+            self.come_to(now_ns)?;
+            if self.is_due() {
+                self.run(end_ns, watch)?;
             }
         }
     }
 
-    /// What the card has to do now; true if that interrupted the guest. Its leave to run is written
-    /// before that, for it may look at once.
-    fn work(&mut self) -> Result<bool> {
-        let now_ns = self.now_ns;
-        let doing = self.doing("work on the card of");
-        let CardState::Connected(card) = &mut self.card else { return Ok(false) };
-        if card.next_ns() > now_ns {
-            return Ok(false);
+    /// Lets time pass for it up to now, in which its card does what is due, and it does not run.
+    pub fn come_to(&mut self, now_ns: u64) -> Result<()> {
+        self.now_ns = now_ns;
+        self.schedule.set_current_ns(now_ns);
+        match &mut self.card {
+            CardState::Connected(card) if card.next_ns() <= now_ns => {
+                let guest = self.number;
+                card.work(now_ns).doing(|| format!("work on the card of guest {guest}"))
+            }
+            _ => Ok(()),
         }
-        self.schedule.set_free_until_ns(now_ns);
-        card.work(now_ns).doing(|| doing)
+    }
+
+    /// Runs it now; it may go on by itself up to `end_ns`.
+    fn run(&mut self, end_ns: u64, watch: &Watch) -> Result<()> {
+        let now_ns = self.now_ns;
+        if let CardState::Connected(card) = &mut self.card {
+            // It may look at its leave to run at once.
+            self.schedule.set_free_until_ns(now_ns);
+            let guest = self.number;
+            card.call().doing(|| format!("interrupt guest {guest}"))?;
+        }
+        self.schedule.set_free_until_ns(end_ns.min(self.card_ns()).max(now_ns));
+        self.wants_ns = None;
+        self.state = State::Running;
+        self.clock.run(now_ns).doing(|| self.doing("run"))?;
+        self.until_it_waits(watch)
     }
 
     /// Serves it until it has nothing more to do at this time, or has ended.

@@ -8,11 +8,12 @@ use crate::error::{Doing, Error, Result};
 use crate::temp_dir::TempDir;
 
 /// All that the kernel is built from, beside Debian's source package.
-const RECIPE: [(&str, &str); 4] = [
+const RECIPE: [(&str, &str); 5] = [
     ("build.sh", include_str!("../../../guest/kernel/build.sh")),
     ("defconfig", include_str!("../../../guest/kernel/defconfig")),
     ("01-hz.patch", include_str!("../../../guest/kernel/01-hz.patch")),
     ("02-free-until.patch", include_str!("../../../guest/kernel/02-free-until.patch")),
+    ("03-late-run.patch", include_str!("../../../guest/kernel/03-late-run.patch")),
 ];
 
 #[derive(Debug, Clone)]

@@ -9,6 +9,8 @@
 //! [`World`] boots guests and runs them through a [`Network`] in conservative windows: nothing that
 //! one guest sends within a window can reach another before the window's end, so the order in which
 //! guests run within it does not matter, and the same input gives the same frames at the same times.
+//! Guests whose virtual CPUs share a core run within it in the order of time, as its scheduler lets
+//! them.
 
 mod calendar;
 mod card;
@@ -18,14 +20,17 @@ mod guest;
 mod kernel;
 mod numbered;
 mod process;
+mod shared_core;
 mod system;
 mod temp_dir;
 mod time_travel;
+mod vcpu;
 mod vhost_user;
 
-pub use calendar::{Delivery, Moment, Network, World};
+pub use calendar::{Delivery, Moment, Network, World, WorldSpec};
 pub use card::CardSpec;
 pub use error::{Error, Result};
-pub use guest::{GuestSpec, Watch};
+pub use guest::{GuestSpec, VcpuSpec, Watch};
 pub use kernel::Kernel;
 pub use process::last_lines;
+pub use vcpu::{CoreSpec, Load, SchedulerSpec};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use vcc_port::testing::can_attach;
-use vcc_uml::{CardSpec, Delivery, Error, GuestSpec, Kernel, Network, Watch, World};
+use vcc_uml::{CardSpec, Delivery, Error, GuestSpec, Kernel, Network, Watch, World, WorldSpec};
 
 /// Joins nothing.
 struct Nothing;
@@ -43,12 +43,14 @@ fn spec() -> GuestSpec {
             seed: 0,
             port: None,
         },
+        vcpu: None,
     }
 }
 
 /// Boots one guest with this program, and runs it to its end.
 fn run(kernel: &Kernel, init: &[u8], watch: &Watch) -> Result<String, Error> {
-    let mut world = World::boot(kernel, init, vec![spec()], watch)?;
+    let spec = WorldSpec { guests: vec![spec()], cores: Vec::new() };
+    let mut world = World::boot(kernel, init, spec, watch)?;
     world.run(&mut Nothing, watch, &mut |_| {})?;
     Ok(world.console(0))
 }

@@ -11,7 +11,7 @@ pub(super) fn setup(source: &str, case: usize) -> Result<Setup, Error> {
     let mut document = DeTable::parse(source)?.into_inner();
     let mut change = case_table(&mut document, case);
     let mut setup = DeTable::new();
-    for name in ["network", "receivers", "guests", "flows"] {
+    for name in ["network", "cores", "receivers", "guests", "flows"] {
         let (base, change) = (take(&mut document, name), take(&mut change, name));
         let (key, value) = match (base, change) {
             (Some((key, mut value)), Some((_, change))) => {

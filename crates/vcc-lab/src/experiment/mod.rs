@@ -15,11 +15,15 @@ pub use resolve::Case;
 
 use crate::error::Result;
 use crate::fabric::Watch;
-use crate::hosts::{Family, HostForm, Limits};
+use crate::hosts::{self, Family, HostForm, Limits, Share};
 use crate::run::{Backend, Guest, Receivers, Scenario};
 use crate::translate::Translation;
-use file::{File, Group, IntervalUs};
+use file::{Background, Core, File, Group, IntervalUs, Percent, SchedulerKind, Vcpu};
 use locate::{Problem, Step, field};
+use vcc_uml::SchedulerSpec;
+
+const NS_PER_US: u64 = 1000;
+const NS_PER_MS: u64 = 1_000_000;
 
 /// The files of the directory `experiments`: name and text.
 pub(crate) const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
@@ -136,6 +140,7 @@ impl Experiment {
                 limits: limits(group),
                 proxy: group.proxy.as_deref().map(kernel_name),
                 ping_every_us: us(group.ping_every_us),
+                vcpu: vcpu(case, group.vcpu.as_ref()),
                 translation: self.translation(&group.vcc, place)?,
             };
             guests.extend((0..group.count.get()).map(|_| guest.clone()));
@@ -148,8 +153,10 @@ impl Experiment {
             sack: stack == Stack::Modern,
             guests,
             flows: case.flows.clone(),
+            cores: case.cores.values().map(core).collect(),
             receivers: Receivers {
                 ecn: case.receivers.ecn,
+                vcpu: vcpu(case, case.receivers.vcpu.as_ref()),
                 translation: self.translation(&case.receivers.vcc, place)?,
             },
             warm_up_ns: (schedule.warm_up_s * 1e9) as u64,
@@ -195,6 +202,33 @@ impl Experiment {
             Problem::new(place, text).at(&self.place, &self.source)
         })
     }
+}
+
+fn core(core: &Core) -> hosts::Core {
+    let slice_ns = u64::from(core.slice_ms.get()) * NS_PER_MS;
+    let background = core.background.iter().flat_map(|background: &Background| {
+        let share = share(background.load_percent, background.load_period_ms);
+        (0..background.count.get()).map(move |_| share)
+    });
+    hosts::Core {
+        scheduler: match core.scheduler {
+            SchedulerKind::RoundRobin => SchedulerSpec::RoundRobin { slice_ns },
+            SchedulerKind::Credit => SchedulerSpec::Credit { slice_ns },
+        },
+        background: background.collect(),
+        wakeup_ns: core.wakeup_us.get() * NS_PER_US,
+        driver_ns: core.driver_us.map(|us| us.get() * NS_PER_US),
+    }
+}
+
+fn vcpu(case: &Case, vcpu: Option<&Vcpu>) -> Option<hosts::Vcpu> {
+    let vcpu = vcpu?;
+    let core = case.cores.keys().position(|name| *name == vcpu.core)?;
+    Some(hosts::Vcpu { core, load: share(vcpu.load_percent, vcpu.load_period_ms) })
+}
+
+fn share(percent: Percent, period_ms: Ms) -> Share {
+    Share { percent: percent.get(), period_ns: u64::from(period_ms.get()) * NS_PER_MS }
 }
 
 fn limits(group: &Group) -> Limits {

@@ -2,7 +2,7 @@
 
 use super::change;
 use super::file::{
-    Count, Expectation, File, FlowGroup, Group, Network, Receivers, Setup, Vcc, VccMode,
+    Core, Count, Expectation, File, FlowGroup, Group, Network, Receivers, Setup, Vcc, VccMode, Vcpu,
 };
 use super::flows::{self, Hosts};
 use super::locate::{Problem, Step, field};
@@ -25,6 +25,8 @@ pub struct Case {
     pub(crate) groups: Vec<Group>,
     pub(crate) flows: Vec<Flow>,
     pub(crate) receivers: Receivers,
+    /// By their names, in whose order they have numbers.
+    pub(crate) cores: BTreeMap<String, Core>,
     pub(crate) goodput_floor: f64,
     pub(crate) expect: BTreeMap<String, Expectation>,
     pub(crate) x: f64,
@@ -81,14 +83,18 @@ fn has_group(file: &File, name: &str) -> bool {
 fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case> {
     let spec = &file.cases[index];
     let at = field!["cases", index];
-    let Setup { network, receivers, mut guests, flows: flow_groups } = setup;
+    let Setup { network, cores, receivers, mut guests, flows: flow_groups } = setup;
     for (group, count) in guests.iter_mut().zip(mix) {
         group.count = *count;
     }
     for group in &guests {
-        check_form(file, &group.vcc, &under(&at, &["guests".into(), (&group.name).into()]))?;
+        let at = under(&at, &["guests".into(), (&group.name).into()]);
+        check_form(file, &group.vcc, &at)?;
+        check_vcpu(group.vcpu.as_ref(), &cores, &at)?;
     }
-    check_form(file, &receivers.vcc, &under(&at, &["receivers".into()]))?;
+    let receivers_at = under(&at, &["receivers".into()]);
+    check_form(file, &receivers.vcc, &receivers_at)?;
+    check_vcpu(receivers.vcpu.as_ref(), &cores, &receivers_at)?;
     let count: u32 = guests.iter().map(|group| group.count.get()).sum();
     if !(1..=MOST_GUESTS).contains(&count) {
         let text = format!("has {count} guests: it must have 1 to {MOST_GUESTS}");
@@ -108,6 +114,7 @@ fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case>
         groups: guests,
         flows,
         receivers,
+        cores,
         goodput_floor: spec.goodput_floor,
         expect: spec.expect.clone(),
         x: spec.x.unwrap_or(f64::from(first_count)),
@@ -158,6 +165,14 @@ fn check_shadows(groups: &[Group], flows: &[Flow], at: &[Step]) -> Checked<()> {
         }
     }
     Ok(())
+}
+
+fn check_vcpu(vcpu: Option<&Vcpu>, cores: &BTreeMap<String, Core>, at: &[Step]) -> Checked<()> {
+    let Some(vcpu) = vcpu.filter(|vcpu| !cores.contains_key(&vcpu.core)) else { return Ok(()) };
+    let known: Vec<&str> = cores.keys().map(String::as_str).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let text = format!("there is no core '{}': there are {known}", vcpu.core);
+    Err(Problem::new(under(at, &["vcpu".into(), "core".into()]), text))
 }
 
 fn check_form(file: &File, vcc: &Vcc, at: &[Step]) -> Checked<()> {

@@ -214,6 +214,13 @@ fn errors_say_where_and_what() {
         ("guests.legacy.vcc.mode = \"on\"", "guests.legacy.vcc.mode: unknown variant `on`"),
         ("guests.legacy.vcc.beta = 1.5", "guests.legacy.vcc.beta: 1.5 is not within 0 and 1"),
         ("guests.legacy.phases = [1, 2]", "guests.legacy.phases: [1, 2] must be two in order"),
+        (
+            "guests.legacy.vcpu.core = \"c1\"",
+            "legacy.vcpu.core: there is no core 'c1': there are none",
+        ),
+        ("receivers.vcpu.core = \"c1\"", "cases[0].receivers.vcpu.core: there is no core 'c1'"),
+        ("guests.legacy.vcpu.load_percent = 101", "load_percent: 101 is not within 0 and 100"),
+        ("cores.c0.scheduler = \"fifo\"", "cores.c0.scheduler: unknown variant `fifo`"),
         ("receivers.vcc.mod = \"off\"", "receivers.vcc.mod: unknown field `mod`"),
         ("expect.jane = { min = 1 }", "cases[0].expect.jane: there is no metric 'jane'"),
         ("mixes = [[1, 2, 3]]", "cases[0].mixes[0]: has 3 counts"),
@@ -229,6 +236,26 @@ fn errors_say_where_and_what() {
         let named: usize = error.split(':').nth(1).unwrap().parse().unwrap();
         assert!((last - 2..=last).contains(&named), "{error}");
     }
+}
+
+#[test]
+fn guests_and_receivers_share_cores_by_their_names() {
+    let source = SMALL.replace("[duration]", "[cores.b]\nscheduler = \"round-robin\"\n[duration]");
+    let more = "cores.a = { scheduler = \"credit\", slice_ms = 10, background.count = 2 }\n\
+                guests.legacy.vcpu = { core = \"b\", load_percent = 60 }\nreceivers.vcpu.core = \"a\"";
+    let scenario = scenario(&parse("small.toml", &format!("{source}{more}\n")).unwrap());
+    let share = |percent| hosts::Share { percent, period_ns: 30_000_000 };
+    let credit = hosts::Core {
+        scheduler: SchedulerSpec::Credit { slice_ns: 10_000_000 },
+        background: vec![share(100); 2],
+        wakeup_ns: 0,
+        driver_ns: None,
+    };
+    assert_eq!(scenario.cores[0], credit);
+    assert_eq!(scenario.cores[1].scheduler, SchedulerSpec::RoundRobin { slice_ns: 30_000_000 });
+    let vcpus: Vec<_> = scenario.guests.iter().map(|guest| guest.vcpu).collect();
+    assert_eq!(vcpus, [None, None, Some(hosts::Vcpu { core: 1, load: share(60) })]);
+    assert_eq!(scenario.receivers.vcpu, Some(hosts::Vcpu { core: 0, load: share(0) }));
 }
 
 #[test]

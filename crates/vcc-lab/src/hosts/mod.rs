@@ -10,11 +10,13 @@ mod parameters;
 mod program;
 mod proxy;
 mod tap;
+mod vcpu;
 
 pub use limits::Limits;
 pub use netns::Netns;
 pub use proxy::Proxy;
 pub use tap::Tap;
+pub use vcpu::{Core, Share, Vcpu};
 
 use crate::error::Result;
 use crate::fabric::{HostId, mac_of};
@@ -56,6 +58,8 @@ pub struct HostSpec {
     pub limits: Limits,
     /// The congestion control of the TCP proxy in its way, if there is one.
     pub proxy: Option<String>,
+    /// The core that it shares.
+    pub vcpu: Option<Vcpu>,
     /// Hosts that it talks to.
     pub peers: Vec<HostId>,
 }

@@ -9,6 +9,7 @@ mod response;
 mod retransmission;
 mod rtt;
 mod shadow;
+mod transfers;
 mod window;
 
 use crate::experiment::MetricSpec;
@@ -39,9 +40,18 @@ const MEASURES: &[Measure] = &[
     rtt::P99_US,
     rtt::P999_US,
     rtt::LOST,
+    response::MIN_US,
     response::P50_US,
     response::P99_US,
     response::P999_US,
+    response::MAX_US,
+    transfers::COUNT,
+    transfers::FCT_P10_US,
+    transfers::FCT_P50_US,
+    transfers::FCT_P90_US,
+    transfers::FCT_P99_US,
+    transfers::FCT_P999_US,
+    transfers::P50_MBPS,
     pings::MIN_US,
     pings::P50_US,
     pings::P99_US,
@@ -97,6 +107,8 @@ pub(crate) struct View<'a> {
     of: Vec<usize>,
     over: Vec<usize>,
     gaps_ms: Range<u32>,
+    /// Of transfers and messages: larger ones do not count.
+    most_bytes: u64,
     phases: Range<u32>,
 }
 
@@ -174,7 +186,8 @@ pub(crate) fn value(
         return None;
     }
     let gaps_ms = metric.gap_from_ms.unwrap_or(0)..metric.gap_to_ms.unwrap_or(u32::MAX);
-    let view = View { data, scenario, of, over, gaps_ms, phases };
+    let most_bytes = metric.most_bytes.unwrap_or(u64::MAX);
+    let view = View { data, scenario, of, over, gaps_ms, most_bytes, phases };
     (find(&metric.measure)?.compute)(&view).filter(|value| value.is_finite())
 }
 

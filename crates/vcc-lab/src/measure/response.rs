@@ -2,11 +2,23 @@
 
 use super::{Measure, View, percentile};
 
+pub(super) const MIN_US: Measure = Measure::plain("response_min_us", min_us).by_phase();
+
 pub(super) const P50_US: Measure = Measure::plain("response_p50_us", p50_us).by_phase();
 
 pub(super) const P99_US: Measure = Measure::plain("response_p99_us", p99_us).by_phase();
 
 pub(super) const P999_US: Measure = Measure::plain("response_p999_us", p999_us).by_phase();
+
+pub(super) const MAX_US: Measure = Measure::plain("response_max_us", max_us).by_phase();
+
+fn min_us(view: &View) -> Option<f64> {
+    response_us(view, 0.0)
+}
+
+fn max_us(view: &View) -> Option<f64> {
+    response_us(view, 1.0)
+}
 
 fn p50_us(view: &View) -> Option<f64> {
     response_us(view, 0.5)

@@ -12,6 +12,7 @@ fn metric(measure: &str) -> MetricSpec {
         over: None,
         gap_from_ms: None,
         gap_to_ms: None,
+        most_bytes: None,
         phase: None,
     }
 }

@@ -23,7 +23,7 @@ use crate::fabric::LinkReport;
 use crate::measure::median;
 use crate::run::{Backend, RunData};
 use crate::tracking::Pair;
-use crate::traffic::{FlowResult, Received, Sample};
+use crate::traffic::{FlowResult, Received, Sample, Transfer};
 use crate::translate::Observation;
 use crate::virtual_time::FrameLog;
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,8 @@ pub struct Series {
     pub tracking: Vec<Pair>,
     /// Of the probes, in their order.
     pub rtts_us: Vec<f64>,
+    /// Of each transfer.
+    pub transfers_mbps: Vec<f64>,
     /// (seconds, bytes).
     pub queue_bytes: Vec<(f64, f64)>,
     /// By flow.
@@ -135,6 +137,7 @@ impl Series {
         let queue = &data.emulator.links[data.bottleneck].queue_series;
         let pairs = data.translated.iter().map(|seen| seen.tracking.pairs());
         let pairs = pairs.into_iter().find(|pairs| !pairs.is_empty()).unwrap_or_default();
+        let transfers = data.flows.iter().flat_map(|flow| &flow.transfers);
         let rtts_us = data.emulator.probes.samples.iter().map(|probe| probe.rtt_ns as f64 / 1e3);
         Self {
             windows_segs: sampled(data, Sample::send_window_segs),
@@ -142,6 +145,7 @@ impl Series {
             goodput_mbps: data.flows.iter().map(|flow| rates(&flow.received_over_time)).collect(),
             tracking: pairs,
             rtts_us: rtts_us.collect(),
+            transfers_mbps: transfers.map(Transfer::mbps).collect(),
             queue_bytes: queue.iter().map(|&(us, bytes)| (seconds(us), bytes as f64)).collect(),
             ack_gaps_us: data.emulator.ack_gaps_us.clone(),
         }

@@ -14,6 +14,7 @@ pub fn guest() -> Guest {
         limits: Limits::default(),
         proxy: None,
         ping_every_us: None,
+        vcpu: None,
         translation: None,
     }
 }
@@ -43,7 +44,8 @@ pub fn scenario() -> Scenario {
         sack: false,
         guests: vec![guest()],
         flows: vec![flow()],
-        receivers: Receivers { ecn: true, translation: None },
+        cores: Vec::new(),
+        receivers: Receivers { ecn: true, vcpu: None, translation: None },
         warm_up_ns: 0,
         measured_ns: 1_000_000_000,
         phases: 1,

@@ -181,10 +181,7 @@ fn check(backend: Backend, scenario: &Scenario) -> Result<()> {
             rate_mbps: rate_bps / 1_000_000,
             most_mbps: LIVE_MOST_BPS / 1_000_000,
         }),
-        Backend::Live if scenario.guests.iter().any(|guest| guest.ping_every_us.is_some()) => {
-            Err(Error::VirtualOnly { what: "pings of guests" })
-        }
-        Backend::Live => Ok(()),
+        Backend::Live => scenario.check_live(),
         Backend::Virtual => virtual_time::check(scenario),
     }
 }

@@ -1,7 +1,8 @@
 //! One case of an experiment, resolved: everything that a run needs to be made.
 
+use crate::error::{Error, Result};
 use crate::fabric::{HostId, NetworkSpec, PROBE_BYTES, Topology, Watch};
-use crate::hosts::{Family, HostForm, HostSpec, Limits};
+use crate::hosts::{Core, Family, HostForm, HostSpec, Limits, Vcpu};
 use crate::traffic::{FlowSpec, Pattern, Plan};
 use crate::translate::Translation;
 use std::ops::Range;
@@ -18,6 +19,8 @@ pub struct Guest {
     pub proxy: Option<String>,
     /// How often it pings its receiver.
     pub ping_every_us: Option<u64>,
+    /// The core that it shares.
+    pub vcpu: Option<Vcpu>,
     pub translation: Option<Translation>,
 }
 
@@ -55,6 +58,7 @@ impl Flow {
 pub struct Receivers {
     /// Whether they take part in ECN where the other end asks for it.
     pub ecn: bool,
+    pub vcpu: Option<Vcpu>,
     pub translation: Option<Translation>,
 }
 
@@ -66,6 +70,8 @@ pub struct Scenario {
     pub sack: bool,
     pub guests: Vec<Guest>,
     pub flows: Vec<Flow>,
+    /// Those that virtual CPUs share.
+    pub cores: Vec<Core>,
     pub receivers: Receivers,
     pub warm_up_ns: u64,
     pub measured_ns: u64,
@@ -107,6 +113,24 @@ impl Scenario {
         (self.network.rate_bps as f64 - probes_bps) * payload
     }
 
+    /// Whether real time can have it.
+    pub(crate) fn check_live(&self) -> Result<()> {
+        let cannot = |what| Err(Error::VirtualOnly { what });
+        if self.hosts(&self.topology()).iter().any(|host| host.vcpu.is_some()) {
+            return cannot("cores that guests share");
+        }
+        if self.guests.iter().any(|guest| guest.ping_every_us.is_some()) {
+            return cannot("pings of guests");
+        }
+        if self.flows.iter().any(|flow| matches!(flow.pattern, Pattern::Transfers(_))) {
+            return cannot("transfers over connections of their own");
+        }
+        if self.flows.iter().any(|flow| matches!(flow.pattern, Pattern::Messages(_))) {
+            return cannot("messages of workers");
+        }
+        Ok(())
+    }
+
     pub(crate) fn topology(&self) -> Topology {
         match self.watch.probe_every_us {
             Some(_) => self.network.build_probed(),
@@ -142,6 +166,7 @@ impl Scenario {
             tso: guest.tso,
             limits: guest.limits.clone(),
             proxy: guest.proxy.clone(),
+            vcpu: guest.vcpu,
             peers: self.peers_of(host),
         });
         let receivers = topology.receivers.clone().map(|receiver| HostSpec {
@@ -150,6 +175,7 @@ impl Scenario {
             tso: true,
             limits: Limits::default(),
             proxy: None,
+            vcpu: self.receivers.vcpu,
             peers: self.peers_of(receiver),
         });
         senders.chain(receivers).collect()

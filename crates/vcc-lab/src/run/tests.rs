@@ -20,6 +20,7 @@ fn scenario() -> Scenario {
         limits: Limits::default(),
         proxy: None,
         ping_every_us: None,
+        vcpu: None,
         translation: None,
     };
     let flow = |sender| Flow {
@@ -49,7 +50,8 @@ fn scenario() -> Scenario {
         sack: true,
         guests: vec![guest(true), guest(false)],
         flows: vec![flow(0), flow(1)],
-        receivers: Receivers { ecn: true, translation: None },
+        cores: Vec::new(),
+        receivers: Receivers { ecn: true, vcpu: None, translation: None },
         warm_up_ns: 200_000_000,
         measured_ns: 800_000_000,
         phases: 2,

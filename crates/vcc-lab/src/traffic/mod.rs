@@ -12,7 +12,7 @@ pub use result::FlowResult;
 pub use senders::{SenderState, SenderView, Senders};
 #[cfg(test)]
 pub use vcc_traffic::Response;
-pub use vcc_traffic::{Pattern, Received, Sample};
+pub use vcc_traffic::{Pattern, Received, Sample, Transfer};
 
 use crate::error::Error;
 use crate::fabric::HostId;
@@ -56,16 +56,18 @@ const PORT: u16 = 5001;
 impl Plan {
     /// Where each flow's receiver listens for it. A receiver listens once for each congestion
     /// control: some, such as DCTCP, acknowledge in their own way, and what the receiver's end of a
-    /// connection runs is what its listener runs.
+    /// connection runs is what its listener runs. Transfers have a listener for themselves: by it the
+    /// receiver knows the flow, for each comes from another port.
     pub fn ports(&self) -> Vec<u16> {
-        let mut known: Vec<(HostId, &str)> = Vec::new();
+        let mut known: Vec<(HostId, &str, Option<usize>)> = Vec::new();
         let mut ports = Vec::new();
-        for flow in &self.flows {
-            let place = (flow.receiver, flow.congestion_control.as_str());
+        for (number, flow) in self.flows.iter().enumerate() {
+            let own = matches!(flow.pattern, Pattern::Transfers(_)).then_some(number);
+            let place = (flow.receiver, flow.congestion_control.as_str(), own);
             if !known.contains(&place) {
                 known.push(place);
             }
-            let mut listeners = known.iter().filter(|(host, _)| *host == flow.receiver);
+            let mut listeners = known.iter().filter(|(host, ..)| *host == flow.receiver);
             let number = listeners.position(|listener| *listener == place).unwrap_or(0);
             ports.push(PORT + number as u16);
         }

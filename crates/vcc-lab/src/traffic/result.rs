@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use vcc_traffic::report::{ReceiverHalf, SenderHalf};
-use vcc_traffic::{Received, Response, Sample};
+use vcc_traffic::{Received, Response, Sample, Transfer};
 
 #[derive(Debug, Clone, Default)]
 pub struct FlowResult {
@@ -21,12 +21,15 @@ pub struct FlowResult {
     pub samples: Vec<Sample>,
     /// Of a ping-pong: how long each answer took.
     pub responses: Vec<Response>,
+    /// Of transfers: those that have come to their end.
+    pub transfers: Vec<Transfer>,
 }
 
 impl FlowResult {
     /// Of what its two ends know.
     pub fn of(sender: SenderHalf, receiver: ReceiverHalf) -> Self {
         Self {
+            transfers: Transfer::ended(&sender.transfers, &receiver.transfers_ended_at_ns),
             guest_has_ecn: sender.has_ecn,
             peer_has_ecn: receiver.has_ecn,
             payload_ok: sender.payload_ok && receiver.payload_ok,

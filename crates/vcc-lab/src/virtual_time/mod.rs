@@ -6,9 +6,12 @@
 //! is: the same seed gives the same frames at the same times.
 
 mod collect;
+mod cores;
 mod network;
 mod pace;
 mod plan;
+#[cfg(test)]
+mod tests;
 
 pub use network::FrameLog;
 
@@ -17,13 +20,14 @@ use crate::error::{Error, Result};
 use crate::fabric::{Fabric, mac_of};
 use crate::interrupt;
 use crate::run::{RunData, Scenario, VirtualTime};
+use cores::Loads;
 use network::LoggedFabric;
 use pace::Pace;
 use plan::Timeline;
 use std::time::Duration;
 use std::time::Instant;
 use vcc_traffic::random::mix;
-use vcc_uml::{CardSpec, GuestSpec, Kernel, Moment, Watch, World};
+use vcc_uml::{CardSpec, GuestSpec, Kernel, Moment, Watch, World, WorldSpec};
 
 /// The program that each guest runs.
 const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc-agent"));
@@ -64,6 +68,8 @@ pub fn run_once(
     let bottleneck = topology.bottleneck;
     let timeline = Timeline::of(scenario);
     let plans = plan::plans(scenario, &topology, &timeline, seed);
+    let mut loads = Loads::new(&timeline, seed);
+    let cores = loads.cores(scenario);
     let cards = topology.guest_rates_bps();
     let hosts = scenario.hosts(&topology);
     let specs = plans.iter().enumerate().map(|(host, plan)| {
@@ -78,6 +84,7 @@ pub fn run_once(
                 seed: mix(seed ^ mix(host as u64 + 1)),
                 port: None,
             },
+            vcpu: loads.vcpu(&hosts[host]),
         })
     });
     let mut specs = specs.collect::<Result<Vec<_>>>()?;
@@ -88,13 +95,14 @@ pub fn run_once(
     fabric.set_window(timeline.window);
     let mut network = LoggedFabric::new(fabric);
 
+    let world = WorldSpec { guests: specs, cores };
     let begin = Instant::now();
     let watch = Watch {
         interrupted: &interrupt::is_pending,
         patience: PATIENCE,
         ends_by_ns: timeline.end_ns + OVERDUE_AFTER_NS,
     };
-    let mut world = World::boot(kernel, AGENT, specs, &watch).map_err(guests)?;
+    let mut world = World::boot(kernel, AGENT, world, &watch).map_err(guests)?;
     let mut pace = Pace::until(timeline.end_ns);
     let mut tell = |moment: &Moment| tick(pace.at(begin.elapsed(), moment.virtual_ns));
     world.run(&mut network, &watch, &mut tell).map_err(guests)?;

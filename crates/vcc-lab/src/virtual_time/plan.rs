@@ -193,9 +193,12 @@ fn add_flows(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, 
             pattern: spec.pattern,
             seed,
             connects_at_ns: connects_at_ns(flow, scenario.flows.len()),
-            joins_at_ns: spec
-                .joins_at_ns
-                .map_or(begin_ns(timeline, seed, flow), |at_ns| start_ns + at_ns),
+            joins_at_ns: match (spec.joins_at_ns, spec.pattern) {
+                (Some(at_ns), _) => start_ns + at_ns,
+                // Each is counted whole.
+                (None, Pattern::Transfers(_)) => start_ns,
+                (None, _) => begin_ns(timeline, seed, flow),
+            },
             leaves_at_ns: spec.leaves_at_ns.map(|at_ns| start_ns + at_ns),
         });
         let pattern = spec.pattern;

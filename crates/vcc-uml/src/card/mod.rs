@@ -74,6 +74,10 @@ pub(crate) struct Card {
     /// Earliest time of the next interrupt for arrivals.
     quiet_until_ns: u64,
     moderation: Moderation,
+    /// Interrupts for its rings that the guest is still to get.
+    owed: [bool; 2],
+    /// Frames have passed from or to the guest since it was last asked.
+    has_passed_frames: bool,
     /// Frames for which the guest had no buffer.
     missed_frames: u64,
     scratch: Vec<u8>,
@@ -92,6 +96,8 @@ impl Card {
             sending: VecDeque::new(),
             arrivals: VecDeque::new(),
             quiet_until_ns: 0,
+            owed: [false; 2],
+            has_passed_frames: false,
             missed_frames: 0,
             scratch: Vec::new(),
         })
@@ -137,24 +143,31 @@ impl Card {
         self.transmitter.next_ns()
     }
 
-    /// Does all that is due; true if the guest has been interrupted for it.
-    pub fn work(&mut self, now_ns: u64) -> io::Result<bool> {
+    /// Does all that is due, whether or not the guest runs.
+    pub fn work(&mut self, now_ns: u64) -> io::Result<()> {
         self.advance_port(now_ns)?;
         self.complete(now_ns)?;
         self.receive(now_ns)?;
-        let called = [RECEIVE, SEND].map(|ring| self.rings.wants_call(ring));
-        let rings = [RECEIVE as u32, SEND as u32].into_iter().zip(called);
-        let mut wanted = Vec::new();
-        for (ring, wants) in rings {
-            if wants? {
-                wanted.push(ring);
-            }
+        for ring in [RECEIVE, SEND] {
+            self.owed[ring] |= self.rings.wants_call(ring)?;
         }
-        let Some(calls) = self.calls.as_mut().filter(|_| !wanted.is_empty()) else {
-            return Ok(false);
-        };
-        calls.call(wanted.into_iter())?;
-        Ok(true)
+        Ok(())
+    }
+
+    /// Whether the guest is to be interrupted for what was done.
+    pub fn owes_call(&self) -> bool {
+        self.calls.is_some() && self.owed.contains(&true)
+    }
+
+    /// Interrupts it, for all that was done since it last was.
+    pub fn call(&mut self) -> io::Result<()> {
+        let owed = std::mem::take(&mut self.owed);
+        let Some(calls) = &mut self.calls else { return Ok(()) };
+        calls.call([RECEIVE, SEND].into_iter().filter(|&ring| owed[ring]).map(|ring| ring as u32))
+    }
+
+    pub fn take_passed_frames(&mut self) -> bool {
+        std::mem::take(&mut self.has_passed_frames)
     }
 
     fn advance_port(&mut self, now_ns: u64) -> io::Result<()> {
@@ -201,6 +214,7 @@ impl Card {
     fn hand_over(&mut self, frame: &Frame) -> io::Result<()> {
         let mut header = [0; HEADER_BYTES];
         header[10] = 1; // one buffer
+        self.has_passed_frames = true;
         if !self.rings.put_received(&header, &frame.bytes)? {
             self.missed_frames += 1;
         }
@@ -216,6 +230,7 @@ impl Card {
                 None => now_ns,
             };
             self.sending.push_back((done_ns, head));
+            self.has_passed_frames = true;
         }
         self.scratch = scratch;
         Ok(())

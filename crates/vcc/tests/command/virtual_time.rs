@@ -56,6 +56,10 @@ fn what_a_backend_cannot_do_is_told_before_anything_runs() {
     let file = written(&folder, &EXPERIMENT.replace("rate_mbps = 20", "rate_mbps = 10000"));
     let complaint = vcc(&format!("lab run {file}")).complaint(1);
     assert!(complaint.contains("run it with --backend virtual"), "{complaint}");
+    let cores = "[cores.c]\nscheduler = \"credit\"\n[receivers]\nvcpu.core = \"c\"\n[duration]";
+    let file = written(&folder, &EXPERIMENT.replace("[duration]", cores));
+    let complaint = vcc(&format!("lab run {file}")).complaint(1);
+    assert!(complaint.contains("cores that guests share are to be had in virtual"), "{complaint}");
     let complaint = vcc("lab run acdc-fig11 --backend virtual").complaint(1);
     assert!(complaint.contains("wire without a network"), "{complaint}");
 }

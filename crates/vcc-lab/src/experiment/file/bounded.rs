@@ -45,6 +45,9 @@ bounded! {
     /// Sampling more often would take more time than the traffic.
     IntervalUs: u64 = 100 to 60_000_000;
     Phases: u32 = 1 to 100;
+    Percent: u32 = 0 to 100;
+    /// What something takes of a core each time.
+    CpuUs: u64 = 0 to 100_000;
 }
 
 impl Default for MtuBytes {
@@ -57,4 +60,18 @@ impl Default for Phases {
     fn default() -> Self {
         Self(1)
     }
+}
+
+impl Ms {
+    /// A time slice.
+    pub(super) const XENS: Self = Self(30);
+}
+
+impl CpuUs {
+    pub(super) const NONE: Self = Self(0);
+}
+
+impl Percent {
+    pub(super) const NONE: Self = Self(0);
+    pub(super) const ALL: Self = Self(100);
 }

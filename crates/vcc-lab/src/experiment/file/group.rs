@@ -2,6 +2,7 @@
 
 use super::bounded::{Count, IntervalUs, Mbps, Ms, Segs};
 use super::vcc::Vcc;
+use super::vcpu::Vcpu;
 use crate::traffic::Pattern;
 use serde::Deserialize;
 
@@ -38,6 +39,9 @@ pub struct Group {
     /// The first and the last phase in which it sends; all of them if left out.
     #[serde(default)]
     pub phases: Option<[u32; 2]>,
+    /// The core that it shares; it has one of its own if left out.
+    #[serde(default)]
+    pub vcpu: Option<Vcpu>,
     #[serde(default)]
     pub vcc: Vcc,
 }
@@ -55,11 +59,13 @@ fn yes() -> bool {
 pub struct Receivers {
     /// Take part in ECN where the sender asks for it.
     pub ecn: bool,
+    /// As a guest's.
+    pub vcpu: Option<Vcpu>,
     pub vcc: Vcc,
 }
 
 impl Default for Receivers {
     fn default() -> Self {
-        Self { ecn: true, vcc: Vcc::default() }
+        Self { ecn: true, vcpu: None, vcc: Vcc::default() }
     }
 }

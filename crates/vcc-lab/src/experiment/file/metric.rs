@@ -21,6 +21,9 @@ pub struct MetricSpec {
     pub gap_from_ms: Option<u32>,
     #[serde(default)]
     pub gap_to_ms: Option<u32>,
+    /// Of transfers and messages: larger ones do not count.
+    #[serde(default)]
+    pub most_bytes: Option<u64>,
     /// The part of the measured time that it is about, from 1 on; all of it if left out.
     #[serde(default)]
     pub phase: Option<u32>,

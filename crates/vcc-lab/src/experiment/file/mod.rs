@@ -8,9 +8,10 @@ mod metric;
 mod plot;
 mod stack;
 mod vcc;
+mod vcpu;
 
 pub(crate) use bounded::{Bytes, Ms};
-pub(super) use bounded::{Count, IntervalUs, Phases};
+pub(super) use bounded::{Count, IntervalUs, Percent, Phases};
 #[cfg(test)]
 pub use expectation::Bounds;
 pub use expectation::Expectation;
@@ -21,6 +22,7 @@ pub use plot::PlotKind;
 pub(super) use plot::PlotSpec;
 pub use stack::Stack;
 pub use vcc::{Vcc, VccMode};
+pub(super) use vcpu::{Background, Core, SchedulerKind, Vcpu};
 
 use crate::fabric::{AnyQueue, TopologyKind};
 use crate::hosts::{Family, HostForm};
@@ -51,6 +53,9 @@ pub(super) struct File {
     #[serde(default)]
     pub backend: Backend,
     pub queues: BTreeMap<String, AnyQueue>,
+    /// Read here to be checked; what a case makes of it counts.
+    #[serde(default, rename = "cores")]
+    pub _cores: BTreeMap<String, Core>,
     pub duration: Duration,
     #[serde(default)]
     pub observe: Observe,
@@ -136,6 +141,8 @@ pub(super) struct QuickDuration {
 pub(super) struct Setup {
     pub network: Network,
     #[serde(default)]
+    pub cores: BTreeMap<String, Core>,
+    #[serde(default)]
     pub receivers: Receivers,
     pub guests: Vec<Group>,
     #[serde(default)]
@@ -170,6 +177,8 @@ pub(super) struct CaseSpec {
     /// The next four change what the file says under the same names: see [`super::change`].
     #[serde(default, rename = "network")]
     pub _network: IgnoredAny,
+    #[serde(default, rename = "cores")]
+    pub _cores: IgnoredAny,
     #[serde(default, rename = "receivers")]
     pub _receivers: IgnoredAny,
     #[serde(default)]

@@ -33,6 +33,8 @@ pub enum PlotKind {
     Tracking,
     /// Round-trip times of probes, one line a case.
     Rtt,
+    /// Throughputs of single transfers, one line a case.
+    Transfers,
     /// The bottleneck's queue over time.
     Queue,
     /// How often which time lay between two acknowledgements.

@@ -4,6 +4,7 @@ mod ack_gaps;
 mod over_time;
 mod recorded;
 mod rtt;
+mod transfers;
 
 pub(super) use recorded::recorded;
 
@@ -74,6 +75,7 @@ impl Figure {
             PlotKind::Tracking => over_time::tracking(cases, series),
             PlotKind::Queue => over_time::queue(cases, series),
             PlotKind::Rtt => rtt::distribution(cases, series),
+            PlotKind::Transfers => transfers::distribution(cases, series),
             PlotKind::AckGaps => ack_gaps::histogram(experiment, cases, series),
         }
     }

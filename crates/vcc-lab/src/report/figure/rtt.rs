@@ -21,8 +21,9 @@ pub(super) fn distribution(cases: &[CaseReport], series: &BTreeMap<String, Serie
     }
 }
 
-fn points(rtts_us: &[f64]) -> Vec<(f64, f64)> {
-    let mut sorted = rtts_us.to_vec();
+/// Of a line: values, and the share of all that does not exceed each.
+pub(super) fn points(values: &[f64]) -> Vec<(f64, f64)> {
+    let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let shares = (0..=STEPS).map(|step| f64::from(step) / f64::from(STEPS));
     shares.filter_map(|share| Some((percentile(&sorted, share)?, share))).collect()

@@ -1,0 +1,114 @@
+//! Whole runs with guests that share a core. They need what the guests' kernel is built with.
+
+use super::*;
+use crate::hosts::{Core, Share, Vcpu};
+use crate::run::made;
+use crate::traffic::{Pattern, Transfer};
+use vcc_port::testing::can_attach;
+use vcc_traffic::Transfers;
+use vcc_uml::SchedulerSpec;
+
+const SLICE_NS: u64 = 30_000_000;
+/// A guest's clock goes on by a little each time that it is read.
+const CLOCK_READS_NS: u64 = 5_000;
+const CREDIT: SchedulerSpec = SchedulerSpec::Credit { slice_ns: SLICE_NS };
+const ROUND_ROBIN: SchedulerSpec = SchedulerSpec::RoundRobin { slice_ns: SLICE_NS };
+
+fn share(percent: u32) -> Share {
+    Share { percent, period_ns: SLICE_NS }
+}
+
+/// A core with so many virtual machines beside a guest, which all compute so much.
+fn core(scheduler: SchedulerSpec, others: usize, percent: u32) -> Core {
+    let background = vec![share(percent); others];
+    Core { scheduler, background, wakeup_ns: 0, driver_ns: None }
+}
+
+/// One guest and its receiver, 1 Gbit/s.
+fn scenario(pattern: Pattern, cores: Vec<Core>) -> Scenario {
+    let mut scenario = made::scenario();
+    scenario.network.rate_bps = 1_000_000_000;
+    scenario.network.edge_rate_bps = 1_000_000_000;
+    scenario.network.delay_ns = 25_000;
+    scenario.flows[0].pattern = pattern;
+    scenario.warm_up_ns = 300_000_000;
+    scenario.measured_ns = 1_500_000_000;
+    scenario.cores = cores;
+    scenario
+}
+
+fn run(scenario: &Scenario, seed: u64) -> RunData {
+    let kernel = prepare().unwrap_or_else(|error| panic!("{error}"));
+    run_once(&kernel, scenario, seed, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn hash(data: &RunData) -> &str {
+    &data.frame_log.as_ref().expect("a frame log").hash
+}
+
+/// PVTCP, equation 5: whoever asks a guest that computes, as N - 1 others of its core do, waits for up
+/// to N - 1 slices, and at times not at all.
+#[test]
+fn answers_of_a_guest_that_shares_its_core_wait_for_the_others_slices() {
+    if !can_attach() {
+        return;
+    }
+    for (scheduler, others) in [(CREDIT, 0), (CREDIT, 2), (ROUND_ROBIN, 1)] {
+        let mut scenario = scenario(Pattern::PingPong, vec![core(scheduler, others, 100)]);
+        scenario.receivers.vcpu = Some(Vcpu { core: 0, load: share(100) });
+        let data = run(&scenario, 1);
+        let took_ns = data.flows[0].responses.iter().map(|response| response.took_ns);
+        let (least_ns, most_ns) = (took_ns.clone().min(), took_ns.max());
+        let (least_ns, most_ns) = (least_ns.expect("answers"), most_ns.expect("answers"));
+        assert!((100_000..200_000).contains(&least_ns), "{least_ns}");
+        let bound_ns = others as u64 * SLICE_NS;
+        let longest = bound_ns.saturating_sub(SLICE_NS / 3)..=bound_ns + least_ns + CLOCK_READS_NS;
+        assert!(longest.contains(&most_ns), "{scheduler:?} {others}: {most_ns}");
+        assert_eq!(hash(&data), hash(&run(&scenario, 1)));
+        if others > 0 {
+            assert_ne!(hash(&data), hash(&run(&scenario, 2)));
+        }
+    }
+}
+
+/// Xen's boost: a guest that sleeps until it is asked need not wait for those that compute.
+#[test]
+fn a_guest_that_does_not_compute_is_boosted() {
+    if !can_attach() {
+        return;
+    }
+    let longest_ns = |scheduler| {
+        let mut scenario = scenario(Pattern::PingPong, vec![core(scheduler, 2, 100)]);
+        scenario.receivers.vcpu = Some(Vcpu { core: 0, load: share(0) });
+        let data = run(&scenario, 1);
+        let took_ns = data.flows[0].responses.iter().map(|response| response.took_ns);
+        took_ns.max().expect("answers")
+    };
+    assert!(longest_ns(CREDIT) < 1_000_000);
+    assert!(longest_ns(ROUND_ROBIN) > SLICE_NS);
+}
+
+/// vFlood, 2.1: an acknowledgement finds the sender waiting for its core, so that each round trip takes
+/// a turn of all others.
+#[test]
+fn transfers_of_a_sender_that_shares_its_core_take_many_times_as_long() {
+    if !can_attach() {
+        return;
+    }
+    let (bytes, count) = (102_400.try_into().unwrap(), 3.try_into().unwrap());
+    let pattern = Pattern::Transfers(Transfers { bytes, count });
+    let undisturbed = run(&scenario(pattern, Vec::new()), 1);
+    let mut scenario = scenario(pattern, vec![core(ROUND_ROBIN, 2, 60)]);
+    scenario.guests[0].vcpu = Some(Vcpu { core: 0, load: share(0) });
+    let disturbed = run(&scenario, 1);
+    let took_ns = |data: &RunData| -> Vec<u64> {
+        assert!(data.flows[0].payload_ok);
+        data.flows[0].transfers.iter().map(|transfer: &Transfer| transfer.took_ns).collect()
+    };
+    let (fast_ns, slow_ns) = (took_ns(&undisturbed), took_ns(&disturbed));
+    assert_eq!((fast_ns.len(), slow_ns.len()), (3, 3));
+    // 71 full frames take 0.86 ms alone.
+    assert!(fast_ns.iter().all(|ns| (860_000..3_000_000).contains(ns)), "{fast_ns:?}");
+    assert!(slow_ns.iter().all(|ns| *ns > SLICE_NS), "{slow_ns:?}");
+    assert_eq!(hash(&disturbed), hash(&run(&scenario, 1)));
+}
