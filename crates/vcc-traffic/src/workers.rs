@@ -109,7 +109,7 @@ impl<'a> Worker<'a> {
     /// By chance one of 0 to `count` - 1.
     fn below(&self, number: u64, count: usize) -> usize {
         let word = self.chance(Question::Flow, number);
-        (u128::from(word) * count as u128 >> 64) as usize
+        ((u128::from(word) * count as u128) >> 64) as usize
     }
 
     fn chance(&self, question: Question, number: u64) -> u64 {
