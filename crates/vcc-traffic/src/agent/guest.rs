@@ -3,7 +3,7 @@
 use crate::pings::Pings;
 use crate::poll::{Poll, Source};
 use crate::receiving::Receiving;
-use crate::sending::Sending;
+use crate::sending::{Place, Sending};
 use crate::timeline::{Act, timeline};
 use vcc_traffic::agenda;
 use vcc_traffic::flow::CHUNK_BYTES;
@@ -91,7 +91,10 @@ impl<'a> Guest<'a> {
             }
             Source::Pings => self.pings.as_mut().map_or(Ok(()), Pings::take_answers),
             Source::Listener(number) => self.receiving.accept(number, &self.poll),
-            Source::Sender(number) => self.sends[number].advance(&mut self.scratch),
+            Source::Sender(number) => {
+                let place = Place { address: self.plan.network.address, poll: &self.poll, number };
+                self.sends[number].advance(place, &mut self.scratch)
+            }
             Source::Receiver(number) => {
                 self.receiving.receive(number, &self.poll, &mut self.scratch)
             }
@@ -101,7 +104,8 @@ impl<'a> Guest<'a> {
     fn act(&mut self, act: Act) -> Result<()> {
         match act {
             Act::Connect(number) => {
-                self.sends[number].connect(self.plan.network.address, &self.poll, number)
+                let place = Place { address: self.plan.network.address, poll: &self.poll, number };
+                self.sends[number].connect(place)
             }
             Act::Traffic(act) => self.act_on_flows(act),
             Act::Ping(number) => self.pings.as_mut().map_or(Ok(()), |pings| pings.ask(number)),

@@ -1,11 +1,12 @@
 //! One flow that this guest sends, from its connection to its end.
 
+use crate::introduction::Introduction;
 use crate::poll::{Poll, Source};
 use socket2::{SockAddr, Socket};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use vcc_traffic::flow::Sender;
-use vcc_traffic::plan::FlowToSend;
+use vcc_traffic::plan::{FlowToSend, introduction_port};
 use vcc_traffic::report::SenderHalf;
 use vcc_traffic::{Doing, Error, Result, socket};
 
@@ -19,8 +20,19 @@ pub struct Sending<'a> {
     has_ended: bool,
 }
 
+/// Where a flow begins, and how its socket is watched.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub address: IpAddr,
+    pub poll: &'a Poll,
+    /// Of the flow, in the plan.
+    pub number: usize,
+}
+
 enum Connection {
     None,
+    /// What the flow's own waits for.
+    Introduced(Introduction),
     Asked(Socket),
     Made(Box<Sender>),
 }
@@ -37,12 +49,24 @@ impl<'a> Sending<'a> {
         }
     }
 
-    /// Sends the SYN; `number` is what the socket is watched as.
-    pub fn connect(&mut self, from: Ipv4Addr, poll: &Poll, number: usize) -> Result<()> {
+    /// Sends the SYN.
+    pub fn connect(&mut self, place: Place) -> Result<()> {
+        let from_port = self.plan.from_port;
+        self.connection = if self.plan.cwnd_clamp_segs.is_some() {
+            let socket = self.open(introduction_port(from_port), place)?;
+            Connection::Introduced(Introduction::begin(socket)?)
+        } else {
+            Connection::Asked(self.open(from_port, place)?)
+        };
+        Ok(())
+    }
+
+    /// A socket that is connecting.
+    fn open(&self, from_port: u16, place: Place) -> Result<Socket> {
         let to = self.plan.to;
-        let from = SocketAddrV4::new(from, self.plan.from_port);
+        let from = SocketAddr::new(place.address, from_port);
         let doing = || format!("connect from {from} to {to}");
-        let socket = socket::tcp(to.into(), &self.plan.congestion_control)?;
+        let socket = socket::tcp(to, &self.plan.congestion_control)?;
         socket.set_reuse_address(true).doing(doing)?;
         socket.set_nonblocking(true).doing(doing)?;
         socket.bind(&SockAddr::from(from)).doing(doing)?;
@@ -53,13 +77,18 @@ impl<'a> Sending<'a> {
             Ok(()) | Err(_) => {}
         }
         let interest = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET;
-        poll.add(socket.as_raw_fd(), interest, Source::Sender(number))?;
-        self.connection = Connection::Asked(socket);
-        Ok(())
+        place.poll.add(socket.as_raw_fd(), interest, Source::Sender(place.number))?;
+        Ok(socket)
     }
 
     /// Does what its socket lets it do by now.
-    pub fn advance(&mut self, scratch: &mut [u8]) -> Result<()> {
+    pub fn advance(&mut self, place: Place, scratch: &mut [u8]) -> Result<()> {
+        if let Connection::Introduced(introduction) = &mut self.connection {
+            if introduction.advance()? {
+                self.connection = Connection::Asked(self.open(self.plan.from_port, place)?);
+            }
+            return Ok(());
+        }
         if let Connection::Asked(socket) = &self.connection {
             if !is_connected(socket, self.plan)? {
                 return Ok(());
