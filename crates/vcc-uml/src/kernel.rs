@@ -13,7 +13,7 @@ const RECIPE: [(&str, &str); 5] = [
     ("defconfig", include_str!("../../../guest/kernel/defconfig")),
     ("01-hz.patch", include_str!("../../../guest/kernel/01-hz.patch")),
     ("02-free-until.patch", include_str!("../../../guest/kernel/02-free-until.patch")),
-    ("03-late-run.patch", include_str!("../../../guest/kernel/03-late-run.patch")),
+    ("03-run-at-any-time.patch", include_str!("../../../guest/kernel/03-run-at-any-time.patch")),
 ];
 
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ pub use vcpu::{Core, Share, Vcpu};
 
 use crate::error::Result;
 use crate::fabric::{HostId, mac_of};
-pub(crate) use parameters::{quiet_ipv6, set_proxy, tcp as tcp_parameters};
+pub(crate) use parameters::{bare_ipv6, quiet_ipv6, set_proxy, tcp as tcp_parameters};
 use program::ethtool;
 pub(crate) use program::{ip_batch, tc_batch};
 use proxy::Outside;
@@ -153,10 +153,18 @@ impl Hosts {
     }
 }
 
-fn address(family: Family, host: HostId) -> IpAddr {
+pub(crate) fn address(family: Family, host: HostId) -> IpAddr {
     match family {
         Family::Ipv4 => ipv4_address(host).into(),
         Family::Ipv6 => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, host as u16 + 1).into(),
+    }
+}
+
+/// Of the network that all hosts are in.
+pub(crate) fn prefix_bits(family: Family) -> u8 {
+    match family {
+        Family::Ipv4 => 16,
+        Family::Ipv6 => 64,
     }
 }
 
@@ -242,10 +250,8 @@ fn proxied(host: HostId, own: IpAddr, spec: &HostSpec) -> String {
 /// Addresses, neighbours and offloads; runs inside the guest.
 fn start_guest(host: HostId, family: Family, mtu_bytes: u16, spec: &HostSpec) -> Result<()> {
     let (mac, own) = (mac_text(host), address(family, host));
-    let (length, options) = match family {
-        Family::Ipv4 => (16, ""),
-        Family::Ipv6 => (64, "nodad"),
-    };
+    let options = if family == Family::Ipv6 { "nodad" } else { "" };
+    let length = prefix_bits(family);
     let mut commands = format!(
         "link set lo up\n\
          link set {GUEST_DEVICE} address {mac} mtu {mtu_bytes} txqueuelen {UPLINK_QUEUE_FRAMES}\n\

@@ -14,6 +14,18 @@ const BARE_IPV6: &[(&str, &str)] = &[
     ("ipv6/conf/default/router_solicitations", "0"),
 ];
 
+/// Of a guest with a kernel and a device of its own: neither learns of the default what it is to do.
+pub(crate) fn bare_ipv6(family: Family, device: &str) -> Vec<(String, &'static str)> {
+    let (parameters, of) = match family {
+        Family::Ipv4 => (QUIET_IPV6, "all"),
+        Family::Ipv6 => (BARE_IPV6, device),
+    };
+    let parameters = parameters.iter().filter(|(name, _)| name.contains("/default/"));
+    parameters
+        .map(|(name, value)| (name.replace("/default/", &format!("/{of}/")), *value))
+        .collect()
+}
+
 /// Those that this kernel has: it may be built without IPv6.
 fn existing<'a>(parameters: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let exists = |name: &str| Path::new("/proc/sys/net").join(name).exists();

@@ -2,13 +2,15 @@
 
 use crate::error::{Error, Result};
 use crate::fabric::{HostId, Topology, Window, mac_of};
-use crate::hosts::{Family, HostSpec, ipv4_address, tcp_parameters};
+use crate::hosts::{
+    Family, HostSpec, address, bare_ipv6, ipv4_address, prefix_bits, tcp_parameters,
+};
 use crate::random::SplitMix64;
 use crate::run::Scenario;
 use crate::traffic::Pattern;
 use std::collections::BTreeMap;
 use std::iter::successors;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use vcc_traffic::plan::{
     FlowToReceive, FlowToSend, GuestPlan, Listener, Measure, Neighbour, Network, PingTimes, Pings,
     Sysctl,
@@ -17,7 +19,6 @@ use vcc_traffic::random::mix;
 use vcc_traffic::workers::WorkerPlan;
 
 const DEVICE: &str = "eth0";
-const PREFIX_BITS: u8 = 16;
 /// Of the first flow, at its sender; by it the receiver knows the flow.
 const FROM_PORT: u16 = 20_000;
 /// Guests have booted long before this.
@@ -79,8 +80,8 @@ pub(super) fn plans(
         received_every_us: scenario.goodput_every_us,
     };
     let plan = |(host, spec): (HostId, &HostSpec)| GuestPlan {
-        network: network(host, spec),
-        sysctls: sysctls(spec),
+        network: network(scenario.family, host, spec),
+        sysctls: sysctls(scenario.family, spec),
         listeners: Vec::new(),
         sends: Vec::new(),
         workers: Vec::new(),
@@ -120,14 +121,13 @@ fn windows_every_us(scenario: &Scenario, host: HostId) -> Option<u64> {
 /// What the live lab can, and this cannot yet.
 pub(super) fn refuse(scenario: &Scenario, hosts: &[HostSpec]) -> Result<()> {
     let cannot = |what: &str| Err(Error::Backend { what: what.into() });
-    if scenario.family != Family::Ipv4 {
-        return cannot("IPv6");
+    if scenario.family == Family::Ipv6
+        && scenario.guests.iter().any(|it| it.ping_every_us.is_some())
+    {
+        return cannot("pings over IPv6");
     }
     if hosts.iter().any(|host| host.proxy.is_some()) {
         return cannot("TCP proxies");
-    }
-    if hosts.iter().any(|host| host.limits.cwnd_segs.is_some()) {
-        return cannot("cwnd clamps of guests");
     }
     Ok(())
 }
@@ -138,22 +138,24 @@ pub(super) fn card_rate_bps(host: &HostSpec, link_bps: u64) -> u64 {
     host.limits.rate_bps.map_or(link_bps, |rate_bps| rate_bps.min(link_bps))
 }
 
-fn network(host: HostId, spec: &HostSpec) -> Network {
+fn network(family: Family, host: HostId, spec: &HostSpec) -> Network {
     let neighbours = spec.peers.iter();
     let neighbours =
-        neighbours.map(|&peer| Neighbour { address: ipv4_address(peer), mac: mac_of(peer) });
+        neighbours.map(|&peer| Neighbour { address: address(family, peer), mac: mac_of(peer) });
     Network {
         device: DEVICE.into(),
-        address: ipv4_address(host),
-        prefix_bits: PREFIX_BITS,
+        address: address(family, host),
+        prefix_bits: prefix_bits(family),
         neighbours: neighbours.collect(),
         tso: spec.tso,
     }
 }
 
 /// As the live lab's guests have them; buffers are those of a machine with more memory.
-fn sysctls(spec: &HostSpec) -> Vec<Sysctl> {
-    let tcp = tcp_parameters(spec.ecn, spec.sack).map(|(name, value)| (name, value.to_owned()));
+fn sysctls(family: Family, spec: &HostSpec) -> Vec<Sysctl> {
+    let tcp = tcp_parameters(spec.ecn, spec.sack)
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let ipv6 = bare_ipv6(family, DEVICE).into_iter().map(|(name, value)| (name, value.to_owned()));
     let buffers = [
         ("ipv4/tcp_rmem", "4096 131072 6291456".to_owned()),
         ("ipv4/tcp_wmem", "4096 131072 4194304".to_owned()),
@@ -162,7 +164,8 @@ fn sysctls(spec: &HostSpec) -> Vec<Sysctl> {
         .limits
         .rto_min_ms
         .map(|rto_min_ms| ("ipv4/tcp_rto_min_us", (u64::from(rto_min_ms) * 1000).to_string()));
-    let all = tcp.into_iter().chain(buffers).chain(rto_min);
+    let own = buffers.into_iter().chain(rto_min).map(|(name, value)| (name.to_owned(), value));
+    let all = tcp.into_iter().chain(ipv6).chain(own);
     all.map(|(name, value)| Sysctl { path: format!("net/{name}"), value }).collect()
 }
 
@@ -187,10 +190,11 @@ fn add_flows(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, 
         let start_ns = timeline.window.start_ns;
         plans[spec.sender].sends.push(FlowToSend {
             flow,
-            to: SocketAddrV4::new(ipv4_address(spec.receiver), port),
+            to: SocketAddr::new(address(scenario.family, spec.receiver), port),
             from_port,
             congestion_control: spec.congestion_control,
             pattern: spec.pattern,
+            cwnd_clamp_segs: scenario.guests[spec.sender].limits.cwnd_segs,
             seed,
             connects_at_ns: connects_at_ns(flow, scenario.flows.len()),
             joins_at_ns: match (spec.joins_at_ns, spec.pattern) {
@@ -201,8 +205,14 @@ fn add_flows(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, 
             },
             leaves_at_ns: spec.leaves_at_ns.map(|at_ns| start_ns + at_ns),
         });
-        let pattern = spec.pattern;
-        plans[spec.receiver].receives.push(FlowToReceive { flow, port, from_port, pattern, seed });
+        plans[spec.receiver].receives.push(FlowToReceive {
+            flow,
+            port,
+            from_port,
+            is_introduced: spec.has_route_cwnd,
+            pattern: spec.pattern,
+            seed,
+        });
     }
 }
 

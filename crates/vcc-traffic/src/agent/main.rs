@@ -7,6 +7,7 @@
 
 mod guest;
 mod init;
+mod introduction;
 mod network;
 mod outgoing;
 mod pings;

@@ -4,7 +4,7 @@ use crate::poll::{Poll, Source};
 use crate::sending::Sending;
 use crate::transferring::Transferring;
 use socket2::{SockAddr, Socket};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use vcc_traffic::plan::FlowToSend;
 use vcc_traffic::report::SenderHalf;
@@ -46,7 +46,7 @@ pub trait Outgoing {
 }
 
 /// The flow at this position of the plan; `from` is the guest's own address.
-pub fn outgoing(plan: &FlowToSend, from: Ipv4Addr, number: usize) -> Box<dyn Outgoing + '_> {
+pub fn outgoing(plan: &FlowToSend, from: IpAddr, number: usize) -> Box<dyn Outgoing + '_> {
     match plan.pattern {
         Pattern::Bulk | Pattern::PingPong | Pattern::Messages(_) | Pattern::Idle => {
             Box::new(Sending::new(plan, from, number))
@@ -58,15 +58,15 @@ pub fn outgoing(plan: &FlowToSend, from: Ipv4Addr, number: usize) -> Box<dyn Out
 /// Sends the SYN of a connection; `number` is what the socket is watched as.
 pub fn ask(
     plan: &FlowToSend,
-    from: Ipv4Addr,
+    from: IpAddr,
     from_port: u16,
     poll: &Poll,
     number: usize,
 ) -> Result<Socket> {
     let to = plan.to;
-    let from = SocketAddrV4::new(from, from_port);
+    let from = SocketAddr::new(from, from_port);
     let doing = || format!("connect from {from} to {to}");
-    let socket = socket::tcp(to.into(), &plan.congestion_control)?;
+    let socket = socket::tcp(to, &plan.congestion_control)?;
     socket.set_reuse_address(true).doing(doing)?;
     socket.set_nonblocking(true).doing(doing)?;
     socket.bind(&SockAddr::from(from)).doing(doing)?;

@@ -3,10 +3,10 @@
 use crate::poll::{Poll, Source};
 use socket2::Socket;
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 use vcc_traffic::flow::Receiver;
-use vcc_traffic::plan::{FlowToReceive, GuestPlan};
+use vcc_traffic::plan::{FlowToReceive, GuestPlan, introduction_port};
 use vcc_traffic::report::ReceiverHalf;
 use vcc_traffic::{Doing, Error, Pattern, Result, socket};
 
@@ -19,10 +19,14 @@ pub struct Receiving<'a> {
 
 impl<'a> Receiving<'a> {
     pub fn open(plan: &'a GuestPlan, poll: &Poll) -> Result<Self> {
+        let anywhere = match plan.network.address {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
         let mut listeners = Vec::with_capacity(plan.listeners.len());
         for (number, spec) in plan.listeners.iter().enumerate() {
-            let at = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, spec.port);
-            let listener = socket::listen(at.into(), &spec.congestion_control)?;
+            let at = SocketAddr::new(anywhere, spec.port);
+            let listener = socket::listen(at, &spec.congestion_control)?;
             listener.set_nonblocking(true).doing(|| format!("listen at {at}"))?;
             poll.add(listener.as_raw_fd(), libc::EPOLLIN, Source::Listener(number))?;
             listeners.push((spec.port, listener));
@@ -54,6 +58,13 @@ impl<'a> Receiving<'a> {
         from: Option<SocketAddr>,
         poll: &Poll,
     ) -> Result<()> {
+        let is_introduction = |(flow, _): &(&FlowToReceive, Option<Receiver>)| {
+            let from_port = introduction_port(flow.from_port);
+            flow.is_introduced && from.is_some_and(|from| from.port() == from_port)
+        };
+        if self.flows.iter().any(is_introduction) {
+            return Ok(());
+        }
         let is_of = |flow: &FlowToReceive, is_new: bool| match flow.pattern {
             // They have the port for themselves.
             Pattern::Transfers(_) => flow.port == port,

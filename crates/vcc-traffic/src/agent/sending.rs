@@ -1,17 +1,18 @@
 //! One flow that this guest sends over one connection, from that to its end.
 
+use crate::introduction::Introduction;
 use crate::outgoing::{Outgoing, ask, is_connected};
 use crate::poll::Poll;
 use socket2::Socket;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use vcc_traffic::flow::Sender;
-use vcc_traffic::plan::FlowToSend;
+use vcc_traffic::plan::{FlowToSend, introduction_port};
 use vcc_traffic::report::SenderHalf;
 use vcc_traffic::{Error, Result};
 
 pub struct Sending<'a> {
     plan: &'a FlowToSend,
-    from: Ipv4Addr,
+    from: IpAddr,
     /// As which the socket is watched.
     number: usize,
     connection: Connection,
@@ -24,12 +25,14 @@ pub struct Sending<'a> {
 
 enum Connection {
     None,
+    /// What the flow's own waits for.
+    Introduced(Introduction),
     Asked(Socket),
     Made(Box<Sender>),
 }
 
 impl<'a> Sending<'a> {
-    pub fn new(plan: &'a FlowToSend, from: Ipv4Addr, number: usize) -> Self {
+    pub fn new(plan: &'a FlowToSend, from: IpAddr, number: usize) -> Self {
         Self {
             plan,
             from,
@@ -40,6 +43,11 @@ impl<'a> Sending<'a> {
             has_left: false,
             has_ended: false,
         }
+    }
+
+    /// A socket that is connecting.
+    fn ask(&self, from_port: u16, poll: &Poll) -> Result<Socket> {
+        ask(self.plan, self.from, from_port, poll, self.number)
     }
 
     fn begin(&mut self) -> Result<()> {
@@ -68,12 +76,23 @@ impl<'a> Sending<'a> {
 
 impl Outgoing for Sending<'_> {
     fn connect(&mut self, poll: &Poll) -> Result<()> {
-        let socket = ask(self.plan, self.from, self.plan.from_port, poll, self.number)?;
-        self.connection = Connection::Asked(socket);
+        let from_port = self.plan.from_port;
+        self.connection = if self.plan.cwnd_clamp_segs.is_some() {
+            let socket = self.ask(introduction_port(from_port), poll)?;
+            Connection::Introduced(Introduction::begin(socket)?)
+        } else {
+            Connection::Asked(self.ask(from_port, poll)?)
+        };
         Ok(())
     }
 
-    fn advance(&mut self, _: &Poll, scratch: &mut [u8]) -> Result<()> {
+    fn advance(&mut self, poll: &Poll, scratch: &mut [u8]) -> Result<()> {
+        if let Connection::Introduced(introduction) = &mut self.connection {
+            if introduction.advance()? {
+                self.connection = Connection::Asked(self.ask(self.plan.from_port, poll)?);
+            }
+            return Ok(());
+        }
         if let Connection::Asked(socket) = &self.connection {
             if !is_connected(socket, self.plan)? {
                 return Ok(());

@@ -53,7 +53,7 @@ mod tests {
             "sysctls": [], "listeners": [], "receives": [],
             "sends": [{
                 "flow": 4, "to": "10.77.0.2:5001", "from_port": 20_000, "seed": 1,
-                "congestion_control": "reno", "pattern": "bulk",
+                "congestion_control": "reno", "pattern": "bulk", "cwnd_clamp_segs": null,
                 "connects_at_ns": 10, "joins_at_ns": 10, "leaves_at_ns": 30,
             }],
             "pings": [{ "number": 2, "to": "10.77.0.2", "times": { "at": { "at_ns": [40, 20] } } }],

@@ -3,7 +3,7 @@
 use crate::outgoing::{Outgoing, ask, is_connected};
 use crate::poll::Poll;
 use socket2::Socket;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use vcc_traffic::flow::TransferSender;
 use vcc_traffic::plan::FlowToSend;
 use vcc_traffic::report::SenderHalf;
@@ -14,7 +14,7 @@ const ANY_PORT: u16 = 0;
 
 pub struct Transferring<'a> {
     plan: &'a FlowToSend,
-    from: Ipv4Addr,
+    from: IpAddr,
     /// As which the sockets are watched.
     number: usize,
     sender: TransferSender,
@@ -24,7 +24,7 @@ pub struct Transferring<'a> {
 }
 
 impl<'a> Transferring<'a> {
-    pub fn new(plan: &'a FlowToSend, transfers: Transfers, from: Ipv4Addr, number: usize) -> Self {
+    pub fn new(plan: &'a FlowToSend, transfers: Transfers, from: IpAddr, number: usize) -> Self {
         let sender = TransferSender::new(transfers, plan.flow, plan.seed);
         Self { plan, from, number, sender, asked: None, has_left: false }
     }

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::pattern::Messages;
     use crate::workers::{Order, Pace, Size, WorkerPlan};
-    use std::net::{Ipv4Addr, SocketAddrV4};
+    use std::net::{Ipv4Addr, SocketAddr};
     use std::num::{NonZeroU32, NonZeroU64};
 
     fn plan() -> GuestPlan {
@@ -114,7 +114,7 @@ mod tests {
         GuestPlan {
             network: Network {
                 device: "eth0".into(),
-                address,
+                address: address.into(),
                 prefix_bits: 16,
                 neighbours: Vec::new(),
                 tso: false,
@@ -123,10 +123,11 @@ mod tests {
             listeners: vec![Listener { port: 5001, congestion_control: "reno".into() }],
             sends: vec![FlowToSend {
                 flow: 0,
-                to: SocketAddrV4::new(address, 5001),
+                to: SocketAddr::from((address, 5001)),
                 from_port: 40_000,
                 congestion_control: "reno".into(),
                 pattern: Pattern::Bulk,
+                cwnd_clamp_segs: None,
                 seed: 1,
                 connects_at_ns: 1,
                 joins_at_ns: 2,
@@ -137,6 +138,7 @@ mod tests {
                 flow: 0,
                 port: 5001,
                 from_port: 40_000,
+                is_introduced: false,
                 pattern: Pattern::Bulk,
                 seed: 1,
             }],
@@ -172,7 +174,7 @@ mod tests {
         assert!(problem(|plan| plan.sends[0].connects_at_ns = 3).contains("flow 0 connect"));
         assert!(problem(|plan| plan.sends[0].leaves_at_ns = Some(6)).contains("flow 0 connect"));
         let late_ping = |plan: &mut GuestPlan| {
-            let (to, times) = (plan.network.address, PingTimes::At { at_ns: vec![1, 6] });
+            let (to, times) = (Ipv4Addr::LOCALHOST, PingTimes::At { at_ns: vec![1, 6] });
             plan.pings = vec![Pings { number: 0, to, times }];
         };
         assert!(problem(late_ping).contains("a ping after its end"));

@@ -7,7 +7,7 @@ mod check;
 use crate::pattern::Pattern;
 use crate::workers::WorkerPlan;
 use serde::{Deserialize, Serialize};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,18 +33,18 @@ pub struct GuestPlan {
 pub struct Network {
     /// By the kernel's name for it.
     pub device: String,
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     pub prefix_bits: u8,
     pub neighbours: Vec<Neighbour>,
     /// Whether the guest may hand super-segments to its device. If not, TSO and GSO are turned off.
     pub tso: bool,
 }
 
-/// Known for good, so that nobody asks by ARP.
+/// Known for good, so that nobody asks by ARP, or by RFC 4861's solicitations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Neighbour {
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     pub mac: [u8; 6],
 }
 
@@ -70,12 +70,14 @@ pub struct Listener {
 pub struct FlowToSend {
     /// Of the run: the same at both ends.
     pub flow: usize,
-    pub to: SocketAddrV4,
+    pub to: SocketAddr,
     /// The own port, by which the receiver knows the flow.
     pub from_port: u16,
     /// By the kernel's name for it; set before the handshake.
     pub congestion_control: String,
     pub pattern: Pattern,
+    /// Its cwnd grows no larger (snd_cwnd_clamp), nor does that of others to the same host.
+    pub cwnd_clamp_segs: Option<u32>,
     /// Of the payload: the same at both ends.
     pub seed: u64,
     pub connects_at_ns: u64,
@@ -94,9 +96,16 @@ pub struct FlowToReceive {
     pub port: u16,
     /// The sender's own port.
     pub from_port: u16,
+    /// Another connection comes before it, from [`introduction_port`], and is ended at once.
+    pub is_introduced: bool,
     pub pattern: Pattern,
     /// Of the payload: the same at both ends.
     pub seed: u64,
+}
+
+/// From where the connection comes that makes the kernel know the route of the flow from this port.
+pub fn introduction_port(from_port: u16) -> u16 {
+    from_port + 20_000
 }
 
 /// ICMP echo requests to one host.

@@ -1,7 +1,6 @@
 //! Flows and pings from one guest to the other.
 
 use crate::world::{ADDRESSES, BUFFERS, idle, joined, namespace, reports, start_agent, tell};
-use std::net::SocketAddrV4;
 use vcc_traffic::Pattern;
 use vcc_traffic::plan::{
     FlowToReceive, FlowToSend, GuestPlan, Listener, Measure, PingTimes, Pings, Sysctl,
@@ -23,6 +22,9 @@ const PATTERNS: [Pattern; 4] = [Pattern::Bulk, Pattern::PingPong, Pattern::Bulk,
 /// Those from this one on end within the window.
 const FIRST_TO_LEAVE: usize = 2;
 const PHASES: u32 = 3;
+/// By its route, which is that of all flows; the first of them to connect makes it known.
+const CLAMPED: usize = BULK;
+const CLAMP_SEGS: u32 = 7;
 
 /// The sender's and the receiver's.
 fn plans(begin_ns: u64) -> [GuestPlan; 2] {
@@ -46,16 +48,20 @@ fn plans(begin_ns: u64) -> [GuestPlan; 2] {
         let from_port = FIRST_FROM_PORT + flow as u16;
         sender.sends.push(FlowToSend {
             flow,
-            to: SocketAddrV4::new(ADDRESSES[1], PORT),
+            to: (ADDRESSES[1], PORT).into(),
             from_port,
             congestion_control: "reno".into(),
             pattern,
+            cwnd_clamp_segs: (flow == CLAMPED).then_some(CLAMP_SEGS),
             seed: SEED,
             connects_at_ns: begin_ns + flow as u64 * MS,
             joins_at_ns: begin_ns + 100 * MS,
             leaves_at_ns: (flow >= FIRST_TO_LEAVE).then_some(start_ns + 300 * MS),
         });
-        receiver.receives.push(FlowToReceive { flow, port: PORT, from_port, pattern, seed: SEED });
+        let is_introduced = flow == CLAMPED;
+        let receive =
+            FlowToReceive { flow, port: PORT, from_port, is_introduced, pattern, seed: SEED };
+        receiver.receives.push(receive);
     }
     let pings = [
         PingTimes::Every { first_at_ns: start_ns, interval_ns: 20 * MS, count: 10 },
@@ -106,6 +112,8 @@ fn check_sender(half: &SenderHalf, plan: &GuestPlan) {
     assert!(!half.samples.is_empty());
     let is_plausible = |sample: &vcc_traffic::Sample| sample.cwnd_segs > 0 && sample.mss_bytes > 0;
     assert!(half.samples.iter().all(is_plausible));
+    let has_room = |sample: &vcc_traffic::Sample| sample.cwnd_segs <= CLAMP_SEGS;
+    assert!(half.flow != CLAMPED || half.samples.iter().all(has_room), "{half:?}");
     // When it ends is up to this machine.
     if let Some(finished_at_ns) = half.finished_at_ns {
         assert!(spec.leaves_at_ns.is_some_and(|leaves_at_ns| finished_at_ns >= leaves_at_ns));

@@ -1,7 +1,6 @@
 //! What goes wrong is reported, in words for a person.
 
 use crate::world::{ADDRESSES, AGENT, idle_alone, namespace, reports, start_agent};
-use std::net::SocketAddrV4;
 use std::process::{Child, Command, Stdio};
 use vcc_traffic::Pattern;
 use vcc_traffic::plan::{FlowToReceive, FlowToSend, GuestPlan, Listener, Sysctl};
@@ -33,10 +32,11 @@ fn problem_with(change: impl FnOnce(&mut GuestPlan)) -> Option<String> {
 fn flow_to_nobody(plan: &GuestPlan, congestion_control: &str) -> FlowToSend {
     FlowToSend {
         flow: 4,
-        to: SocketAddrV4::new(ADDRESSES[0], 5001),
+        to: (ADDRESSES[0], 5001).into(),
         from_port: 20_004,
         congestion_control: congestion_control.into(),
         pattern: Pattern::Bulk,
+        cwnd_clamp_segs: None,
         seed: 1,
         connects_at_ns: plan.measure.start_ns,
         joins_at_ns: plan.measure.start_ns,
@@ -88,7 +88,14 @@ fn a_flow_that_does_not_come() {
     let problem = problem_with(|plan| {
         plan.listeners.push(Listener { port: 5001, congestion_control: "reno".into() });
         let (pattern, from_port) = (Pattern::Bulk, 20_004);
-        plan.receives.push(FlowToReceive { flow: 4, port: 5001, from_port, pattern, seed: 1 });
+        plan.receives.push(FlowToReceive {
+            flow: 4,
+            port: 5001,
+            from_port,
+            is_introduced: false,
+            pattern,
+            seed: 1,
+        });
     });
     let Some(problem) = problem else { return };
     assert_eq!(problem, "flow 4: nobody connected from port 20004 to port 5001");

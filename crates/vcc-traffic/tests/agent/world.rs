@@ -58,11 +58,11 @@ pub fn idle(guest: usize, start_ns: u64, end_ns: u64) -> GuestPlan {
     let peer = 1 - guest;
     let mac = MACS[peer].split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap());
     let mac: Vec<u8> = mac.collect();
-    let neighbour = Neighbour { address: ADDRESSES[peer], mac: mac.try_into().unwrap() };
+    let neighbour = Neighbour { address: ADDRESSES[peer].into(), mac: mac.try_into().unwrap() };
     GuestPlan {
         network: Network {
             device: "eth0".into(),
-            address: ADDRESSES[guest],
+            address: ADDRESSES[guest].into(),
             prefix_bits: PREFIX_BITS,
             neighbours: vec![neighbour],
             tso: true,

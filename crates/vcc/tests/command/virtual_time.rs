@@ -45,14 +45,53 @@ fn equal_seeds_give_equal_frames() {
 }
 
 #[test]
+fn guests_of_ipv6_with_jumbo_frames_send_as_those_of_ipv4() {
+    if !can_attach() {
+        return;
+    }
+    let folder = folder("virtual-ipv6");
+    let jumbo = EXPERIMENT.replace("rate_mbps = 20", "rate_mbps = 1000\nmtu_bytes = 9000");
+    let jumbo = jumbo.replace("delay_us = 250", "delay_us = 25");
+    let file = written(&folder, &jumbo.replace("[network]", "family = \"ipv6\"\n[network]"));
+    let report = run(&folder, &file, "");
+    assert_eq!(report["valid"], true, "{report}");
+    let link = &report["cases"][0]["runs"][0]["links"];
+    let link = link.as_array().expect("links").iter().find(|link| link["name"] == "bottleneck");
+    let [packets, bytes] = ["packets", "bytes"].map(|name| link.expect("one")[name].as_f64());
+    assert!(bytes.zip(packets).is_some_and(|(bytes, packets)| bytes / packets > 8000.0));
+}
+
+/// As in the live lab: by the hypervisor, and by the guest's own route.
+#[test]
+fn guests_are_held_to_their_limits() {
+    if !can_attach() {
+        return;
+    }
+    let folder = folder("virtual-limits");
+    let limited = EXPERIMENT
+        .replace("ecn = true", "ecn = true\nrate_limit_mbps = 2")
+        .replace("ecn = false", "ecn = false\ncwnd_clamp_segs = 4");
+    let observed = "[observe]\nwindows_every_us = 10000\n[[metrics]]\nname = \"window\"\n\
+        measure = \"window_mean_segs\"\nof = \"legacy\"\ntext = \"w\"\n[[cases]]";
+    let file = written(&folder, &limited.replacen("[[cases]]", observed, 1));
+    let report = run(&folder, &file, "");
+    let run = &report["cases"][0]["runs"][0];
+    let window_segs = run["metrics"]["window"].as_f64();
+    assert!(window_segs.is_some_and(|segs| segs > 1.0 && segs <= 4.0), "{window_segs:?}");
+    let goodput_bps = run["flows"][0]["goodput_bps"].as_f64();
+    assert!(goodput_bps.is_some_and(|bps| bps > 1.8e6 && bps < 2.0e6), "{goodput_bps:?}");
+}
+
+#[test]
 fn what_a_backend_cannot_do_is_told_before_anything_runs() {
     if !can_attach() {
         return;
     }
     let folder = folder("backends");
-    let file = written(&folder, &EXPERIMENT.replace("[network]", "family = \"ipv6\"\n[network]"));
+    let proxied = EXPERIMENT.replace("guests.legacy.vcc.mode", "guests.legacy.proxy = \"reno\"\n#");
+    let file = written(&folder, &proxied);
     let complaint = vcc(&format!("lab run {file} --backend virtual")).complaint(1);
-    assert!(complaint.contains("virtual backend has no IPv6"), "{complaint}");
+    assert!(complaint.contains("virtual backend has no TCP proxies"), "{complaint}");
     let file = written(&folder, &EXPERIMENT.replace("rate_mbps = 20", "rate_mbps = 10000"));
     let complaint = vcc(&format!("lab run {file}")).complaint(1);
     assert!(complaint.contains("run it with --backend virtual"), "{complaint}");

@@ -1,11 +1,9 @@
-//! Network devices, by the ioctls of netdevice(7) and arp(7).
+//! Network devices, by the ioctls of netdevice(7).
 
-use libc::{__c_anonymous_ifr_ifru as Argument, c_char, ifreq, sockaddr};
+use libc::{__c_anonymous_ifr_ifru as Argument, c_char, ifreq};
 use socket2::{Domain, Socket, Type};
 use std::io;
-use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
-use vcc_traffic::plan::Neighbour;
 use vcc_traffic::system::check;
 use vcc_traffic::{Doing, Error, Result};
 
@@ -25,31 +23,6 @@ impl Devices {
         let flags = unsafe { request.ifr_ifru.ifru_flags };
         request.ifr_ifru = Argument { ifru_flags: flags | libc::IFF_UP as i16 };
         self.ask(libc::SIOCSIFFLAGS, &mut request).doing(|| format!("bring {device} up"))
-    }
-
-    pub fn set_address(&self, device: &str, address: Ipv4Addr, prefix_bits: u8) -> Result<()> {
-        let mask = netmask(prefix_bits);
-        let doing = || format!("give {device} the address {address}/{prefix_bits}");
-        for (what, address) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, mask)] {
-            let mut request = request(device, Argument { ifru_addr: ipv4(address) })?;
-            self.ask(what, &mut request).doing(doing)?;
-        }
-        Ok(())
-    }
-
-    pub fn add_neighbour(&self, device: &str, neighbour: &Neighbour) -> Result<()> {
-        let mut entry = libc::arpreq {
-            arp_pa: ipv4(neighbour.address),
-            arp_ha: ethernet(neighbour.mac),
-            arp_flags: libc::ATF_PERM | libc::ATF_COM,
-            arp_netmask: NO_ADDRESS,
-            arp_dev: name(device)?,
-        };
-        // SAFETY: `entry` is what this operation takes.
-        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCSARP, &raw mut entry) };
-        check(result)
-            .map(drop)
-            .doing(|| format!("make {} a neighbour on {device}", neighbour.address))
     }
 
     /// Asks the driver of a device, as ethtool(8) does.
@@ -73,8 +46,6 @@ pub struct EthtoolValue {
     pub data: u32,
 }
 
-const NO_ADDRESS: sockaddr = sockaddr { sa_family: libc::AF_UNSPEC as u16, sa_data: [0; 14] };
-
 fn request(device: &str, argument: Argument) -> Result<ifreq> {
     Ok(ifreq { ifr_name: name(device)?, ifr_ifru: argument })
 }
@@ -90,40 +61,9 @@ fn name(device: &str) -> Result<[c_char; libc::IFNAMSIZ]> {
     Ok(name)
 }
 
-/// `struct sockaddr_in`: a port, which nobody asks for here, then the address.
-fn ipv4(address: Ipv4Addr) -> sockaddr {
-    let [a, b, c, d] = address.octets();
-    with_data(libc::AF_INET as u16, &[0, 0, a, b, c, d])
-}
-
-fn ethernet(mac: [u8; 6]) -> sockaddr {
-    with_data(libc::ARPHRD_ETHER, &mac)
-}
-
-fn with_data(family: u16, bytes: &[u8]) -> sockaddr {
-    let mut address = sockaddr { sa_family: family, ..NO_ADDRESS };
-    for (place, byte) in address.sa_data.iter_mut().zip(bytes) {
-        *place = *byte as c_char;
-    }
-    address
-}
-
-fn netmask(prefix_bits: u8) -> Ipv4Addr {
-    let host_bits = 32_u32.saturating_sub(prefix_bits.into());
-    Ipv4Addr::from_bits(u32::MAX.checked_shl(host_bits).unwrap_or(0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn prefixes_are_masks() {
-        let masks = [(0, [0; 4]), (16, [255, 255, 0, 0]), (23, [255, 255, 254, 0]), (32, [255; 4])];
-        for (prefix_bits, mask) in masks {
-            assert_eq!(netmask(prefix_bits).octets(), mask);
-        }
-    }
 
     #[test]
     fn names_end_with_a_zero() {

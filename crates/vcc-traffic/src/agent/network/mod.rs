@@ -1,10 +1,14 @@
 //! Makes the guest's network what the plan says.
 
 mod device;
+mod netlink;
 mod offload;
 
 use device::Devices;
+use netlink::{Index, Netlink};
+use std::collections::BTreeMap;
 use std::fs;
+use std::net::IpAddr;
 use vcc_traffic::plan::{GuestPlan, Sysctl};
 use vcc_traffic::{Doing, Result};
 
@@ -23,9 +27,13 @@ pub fn set_up(plan: &GuestPlan) -> Result<()> {
     if !network.tso {
         offload::turn_off(&devices, device)?;
     }
-    devices.set_address(device, network.address, network.prefix_bits)?;
+    let (netlink, index) = (Netlink::open()?, Index::of(device)?);
+    netlink.add_address(index, network.address, network.prefix_bits)?;
     devices.bring_up(device)?;
-    network.neighbours.iter().try_for_each(|neighbour| devices.add_neighbour(device, neighbour))
+    network.neighbours.iter().try_for_each(|neighbour| netlink.add_neighbour(index, neighbour))?;
+    let clamped = plan.sends.iter().filter_map(|flow| Some((flow.to.ip(), flow.cwnd_clamp_segs?)));
+    let clamps: BTreeMap<IpAddr, u32> = clamped.collect();
+    clamps.into_iter().try_for_each(|(to, segs)| netlink.add_route(index, to, segs))
 }
 
 fn write(sysctl: &Sysctl) -> Result<()> {
