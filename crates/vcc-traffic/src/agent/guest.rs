@@ -61,7 +61,7 @@ impl<'a> Guest<'a> {
             receiving: Receiving::open(plan, &poll)?,
             pings,
             poll,
-            scratch: vec![0; 2 * CHUNK_BYTES],
+            scratch: vec![0; CHUNK_BYTES],
             ready: Vec::new(),
             reached_ns: 0,
         })

@@ -1,6 +1,6 @@
 //! The receiving half: it checks and counts what comes, and echoes it where that is the pattern.
 
-use super::{CHUNK_BYTES, broken, tcp_info};
+use super::{broken, tcp_info};
 use crate::error::{Doing, Result};
 use crate::pattern::Pattern;
 use crate::payload::Stream;
@@ -47,18 +47,16 @@ impl Receiver {
     /// # Errors
     /// The connection is gone.
     pub fn receive(&mut self, scratch: &mut [u8]) -> Result<bool> {
-        // What came, and what should have come.
-        let (data, expected) = scratch.split_at_mut(CHUNK_BYTES);
-        let data = match (&self.socket).read(data) {
+        let data = match (&self.socket).read(scratch) {
             Ok(0) => {
                 self.half.finished_at_ns = Some(now_ns());
                 return Ok(false);
             }
-            Ok(bytes) => &data[..bytes],
+            Ok(bytes) => &scratch[..bytes],
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
             Err(error) => return Err(broken(self.half.flow, "the receiver", &error)),
         };
-        self.half.payload_ok &= self.stream.matches(self.half.received_bytes, data, expected);
+        self.half.payload_ok &= self.stream.matches(self.half.received_bytes, data);
         self.half.received_bytes += data.len() as u64;
         if self.echoes {
             let answered = (&self.socket).write_all(data);

@@ -1,10 +1,10 @@
 //! The sending half: it has data for as long as it sends.
 
 use super::ping_pong::PingPong;
-use super::{CHUNK_BYTES, broken, tcp_info};
+use super::{broken, tcp_info};
 use crate::error::{Doing, Error, Result};
 use crate::pattern::Pattern;
-use crate::payload::Stream;
+use crate::payload::{PIECE_MOST_BYTES, Stream};
 use crate::report::SenderHalf;
 use crate::samples::{Response, Sample};
 use crate::socket::limit_unsent;
@@ -98,9 +98,15 @@ impl Sender {
             return self.play(scratch);
         }
         while self.is_sending {
-            self.stream.fill(self.half.sent_bytes, &mut scratch[..CHUNK_BYTES]);
-            match (&self.socket).write(&scratch[..CHUNK_BYTES]) {
-                Ok(bytes) => self.half.sent_bytes += bytes as u64,
+            let piece = self.stream.bytes(self.half.sent_bytes, PIECE_MOST_BYTES);
+            match (&self.socket).write(piece) {
+                Ok(bytes) => {
+                    self.half.sent_bytes += bytes as u64;
+                    // It took what it had room for: the next write would take nothing.
+                    if bytes < piece.len() {
+                        return Ok(());
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(broken(self.half.flow, "the sender", &error)),
             }

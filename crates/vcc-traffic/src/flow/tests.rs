@@ -26,7 +26,7 @@ fn connected(pattern: Pattern) -> (Sender, Receiver) {
 /// From the first byte to the end in answer to the end.
 fn play_through(pattern: Pattern, bytes: u64) {
     let (mut sender, mut receiver) = connected(pattern);
-    let mut scratch = vec![0; 2 * CHUNK_BYTES];
+    let mut scratch = vec![0; CHUNK_BYTES];
     sender.prepare_to_leave().unwrap();
     sender.send(&mut scratch).unwrap();
     assert_eq!(sender.sent_bytes(), 0, "it has not joined");
