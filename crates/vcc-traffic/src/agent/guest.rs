@@ -116,19 +116,13 @@ impl<'a> Guest<'a> {
             agenda::Act::StartMeasuring => {
                 self.sends.iter_mut().try_for_each(|flow| flow.start_measuring(start_ns))
             }
-            agenda::Act::Bound => {
-                self.receiving.note_bound();
-                Ok(())
-            }
+            agenda::Act::Bound => self.receiving.note_bound(),
             agenda::Act::Join(number) => self.sends[number].join(&mut self.scratch),
             agenda::Act::Leave(number) => self.sends[number].leave(),
             agenda::Act::SampleWindows => {
                 self.sends.iter_mut().try_for_each(|flow| flow.sample(at_us))
             }
-            agenda::Act::SampleReceived => {
-                self.receiving.note_received(at_us);
-                Ok(())
-            }
+            agenda::Act::SampleReceived => self.receiving.note_received(at_us),
             agenda::Act::Finish => self.finish(),
         }
     }
@@ -139,6 +133,7 @@ impl<'a> Guest<'a> {
         if let Some(pings) = &self.pings {
             pings.watch(&self.poll)?;
         }
+        self.receiving.finish()?;
         self.sends.iter_mut().try_for_each(Sending::finish)
     }
 

@@ -1,5 +1,6 @@
 //! The flows that this guest receives, and the listeners where they come.
 
+use crate::draining::Draining;
 use crate::poll::{Poll, Source};
 use socket2::Socket;
 use std::io::ErrorKind;
@@ -8,13 +9,19 @@ use std::os::fd::AsRawFd;
 use vcc_traffic::flow::Receiver;
 use vcc_traffic::plan::{FlowToReceive, GuestPlan};
 use vcc_traffic::report::ReceiverHalf;
-use vcc_traffic::{Doing, Error, Result, socket};
+use vcc_traffic::{Doing, Error, Pattern, Result, socket};
 
 pub struct Receiving<'a> {
     listeners: Vec<(u16, Socket)>,
     /// Those without a connection are still to come.
-    flows: Vec<(&'a FlowToReceive, Option<Receiver>)>,
+    flows: Vec<(&'a FlowToReceive, Option<Half>)>,
     noted_bounds: usize,
+}
+
+enum Half {
+    Bulk(Draining),
+    /// It answers each part that comes.
+    PingPong(Receiver),
 }
 
 impl<'a> Receiving<'a> {
@@ -38,7 +45,6 @@ impl<'a> Receiving<'a> {
             let doing = || format!("accept a connection to port {port}");
             match socket.accept() {
                 Ok((socket, from)) => {
-                    socket.set_nonblocking(true).doing(doing)?;
                     self.begin(socket, *port, from.as_socket(), poll)?;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
@@ -54,25 +60,36 @@ impl<'a> Receiving<'a> {
         from: Option<SocketAddr>,
         poll: &Poll,
     ) -> Result<()> {
-        let is_awaited = |(flow, receiver): &&mut (&FlowToReceive, Option<Receiver>)| {
+        let is_awaited = |(flow, half): &&mut (&FlowToReceive, Option<Half>)| {
             let from_port = from.map(|from| from.port());
-            receiver.is_none() && flow.port == port && Some(flow.from_port) == from_port
+            half.is_none() && flow.port == port && Some(flow.from_port) == from_port
         };
         let mut flows = self.flows.iter_mut().enumerate();
         let Some((number, (flow, place))) = flows.find(|(_, flow)| is_awaited(flow)) else {
             let from = from.map_or("nowhere".to_owned(), |from| from.to_string());
             return Err(Error::Plan(format!("knows no flow from {from} to port {port}")));
         };
-        let mut receiver = Receiver::new(socket, flow.flow, flow.seed, flow.pattern)?;
-        // Nothing had come of it at those.
-        (0..self.noted_bounds).for_each(|_| receiver.note_bound());
-        poll.add(receiver.socket().as_raw_fd(), libc::EPOLLIN, Source::Receiver(number))?;
-        *place = Some(receiver);
+        let half = match flow.pattern {
+            Pattern::Bulk => {
+                let mut draining = Draining::start(socket, flow)?;
+                draining.note_bounds_before(self.noted_bounds);
+                Half::Bulk(draining)
+            }
+            Pattern::PingPong => {
+                socket.set_nonblocking(true).doing(|| "receive a flow".into())?;
+                let mut receiver = Receiver::new(socket, flow.flow, flow.seed, flow.pattern)?;
+                // Nothing had come of it at those.
+                (0..self.noted_bounds).for_each(|_| receiver.note_bound());
+                poll.add(receiver.socket().as_raw_fd(), libc::EPOLLIN, Source::Receiver(number))?;
+                Half::PingPong(receiver)
+            }
+        };
+        *place = Some(half);
         Ok(())
     }
 
     pub fn receive(&mut self, number: usize, poll: &Poll, scratch: &mut [u8]) -> Result<()> {
-        let Some(receiver) = &mut self.flows[number].1 else { return Ok(()) };
+        let Some(Half::PingPong(receiver)) = &mut self.flows[number].1 else { return Ok(()) };
         if !receiver.receive(scratch)? {
             // Its socket would be ready for ever.
             poll.remove(receiver.socket().as_raw_fd())?;
@@ -81,22 +98,43 @@ impl<'a> Receiving<'a> {
         Ok(())
     }
 
-    pub fn note_bound(&mut self) {
+    pub fn note_bound(&mut self) -> Result<()> {
         self.noted_bounds += 1;
-        self.receivers().for_each(Receiver::note_bound);
+        self.halves().try_for_each(|half| match half {
+            Half::Bulk(draining) => draining.note_bound(),
+            Half::PingPong(receiver) => {
+                receiver.note_bound();
+                Ok(())
+            }
+        })
     }
 
-    pub fn note_received(&mut self, at_us: u64) {
-        self.receivers().for_each(|receiver| receiver.note_received(at_us));
+    pub fn note_received(&mut self, at_us: u64) -> Result<()> {
+        self.halves().try_for_each(|half| match half {
+            Half::Bulk(draining) => draining.note_received(at_us),
+            Half::PingPong(receiver) => {
+                receiver.note_received(at_us);
+                Ok(())
+            }
+        })
     }
 
-    fn receivers(&mut self) -> impl Iterator<Item = &mut Receiver> {
-        self.flows.iter_mut().filter_map(|(_, receiver)| receiver.as_mut())
+    /// The window of measurement ends.
+    pub fn finish(&mut self) -> Result<()> {
+        self.halves().try_for_each(|half| match half {
+            Half::Bulk(draining) => draining.finish(),
+            Half::PingPong(_) => Ok(()),
+        })
+    }
+
+    fn halves(&mut self) -> impl Iterator<Item = &mut Half> {
+        self.flows.iter_mut().filter_map(|(_, half)| half.as_mut())
     }
 
     pub fn into_halves(self) -> Result<Vec<ReceiverHalf>> {
-        let half = |(flow, receiver): (&FlowToReceive, Option<Receiver>)| match receiver {
-            Some(receiver) => Ok(receiver.into_half()),
+        let half = |(flow, half): (&FlowToReceive, Option<Half>)| match half {
+            Some(Half::Bulk(draining)) => Ok(draining.into_half()),
+            Some(Half::PingPong(receiver)) => Ok(receiver.into_half()),
             None => {
                 let FlowToReceive { flow, port, from_port, .. } = *flow;
                 let problem = format!("nobody connected from port {from_port} to port {port}");
