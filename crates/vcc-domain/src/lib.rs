@@ -32,6 +32,7 @@ mod timer;
 mod wire;
 
 pub use ack::ack_to_guest;
+pub use checksum::Sum;
 pub use counters::{Counters, Reason};
 pub use frame::{Checksum, Frame, Verdict};
 pub use key::FlowKey;

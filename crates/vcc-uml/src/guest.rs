@@ -9,11 +9,14 @@ use crate::card::{Card, CardSpec};
 use crate::error::{Doing, Error, Result, protocol};
 use crate::process::Process;
 use crate::system::readable;
-use crate::time_travel::{ClockLine, Message, Op, Schedule};
+use crate::time_travel::{ClockLine, Heard, Message, Op, Schedule};
 use crate::vhost_user::CardLine;
 
 /// How often somebody who waits looks up.
 const LOOK_UP: Duration = Duration::from_millis(100);
+/// How long a guest whose card is up is heard on its clock alone. It speaks to its card only when it
+/// ends.
+const CLOCK_ALONE: Duration = Duration::from_millis(1);
 /// What a guest believes the date to be when it starts: the 1st of January 2025.
 const TIME_OF_DAY_NS: u64 = 1_735_689_600_000_000_000;
 
@@ -174,13 +177,15 @@ impl Guest {
             }
             self.now_ns = now_ns;
             self.schedule.set_current_ns(now_ns);
-            let called = self.work()?;
-            if called {
+            let interrupts = self.work()?;
+            if interrupts != 0 {
+                self.schedule.interrupt(interrupts);
                 // Whoever is interrupted runs.
                 self.wants_ns = Some(now_ns);
             }
             if self.wants_ns.is_some_and(|wants_ns| wants_ns <= now_ns) {
-                self.schedule.set_free_until_ns(end_ns.min(self.card_ns()).max(now_ns));
+                // Whatever it wants to do later, it waits for, and so this hears of what it did now.
+                self.schedule.set_free_until_ns(now_ns + 1);
                 self.wants_ns = None;
                 self.state = State::Running;
                 self.clock.run(now_ns).doing(|| self.doing("run"))?;
@@ -189,33 +194,28 @@ impl Guest {
         }
     }
 
-    /// What the card has to do now; true if that interrupted the guest. Its leave to run is written
-    /// before that, for it may look at once.
-    fn work(&mut self) -> Result<bool> {
+    /// What the card has to do now, and the interrupts that come of it.
+    fn work(&mut self) -> Result<u32> {
         let now_ns = self.now_ns;
-        let doing = self.doing("work on the card of");
-        let CardState::Connected(card) = &mut self.card else { return Ok(false) };
+        let number = self.number;
+        let CardState::Connected(card) = &mut self.card else { return Ok(0) };
         if card.next_ns() > now_ns {
-            return Ok(false);
+            return Ok(0);
         }
-        self.schedule.set_free_until_ns(now_ns);
-        card.work(now_ns).doing(|| doing)
+        card.work(now_ns).doing(|| to_guest("work on the card of", number))
     }
 
     /// Serves it until it has nothing more to do at this time, or has ended.
     pub fn until_it_waits(&mut self, watch: &Watch) -> Result<()> {
         let mut last_progress = Instant::now();
         while self.state == State::Running {
-            let card_fd = match &self.card {
-                CardState::Offered(listener, _) => listener.as_fd(),
-                CardState::Connected(card) => card.fd(),
-            };
-            let fds = [self.clock.fd(), card_fd];
-            let [clock, card] = readable(fds, LOOK_UP).doing(|| self.doing("wait for"))?;
+            // Of two who may speak, the one who usually does.
+            let is_up = self.card().is_some_and(Card::is_up);
+            let progress = (is_up && self.serve_clock()?) || self.serve_whoever_speaks()?;
             if (watch.interrupted)() {
                 return Err(Error::Interrupted);
             }
-            if clock || card {
+            if progress {
                 last_progress = Instant::now();
             } else if last_progress.elapsed() > watch.patience {
                 return Err(Error::Spins {
@@ -225,30 +225,44 @@ impl Guest {
                     console: self.last_lines(),
                 });
             }
-            if clock {
-                self.serve_clock()?;
-            } else if card {
-                self.serve_card()?;
-            }
         }
         Ok(())
     }
 
-    fn serve_clock(&mut self) -> Result<()> {
-        let received = self.clock.receive().doing(|| self.doing("hear from"))?;
-        let Some(message) = received else {
-            self.state = State::Ended;
-            return Ok(());
+    /// False where nobody has, for as long as somebody who waits does not look up.
+    fn serve_whoever_speaks(&mut self) -> Result<bool> {
+        let card_fd = match &self.card {
+            CardState::Offered(listener, _) => listener.as_fd(),
+            CardState::Connected(card) => card.fd(),
+        };
+        let fds = [self.clock.fd(), card_fd];
+        let [clock, card] = readable(fds, LOOK_UP).doing(|| self.doing("wait for"))?;
+        if clock {
+            self.serve_clock()
+        } else if card {
+            self.serve_card().map(|()| true)
+        } else {
+            Ok(false)
+        }
+    }
+
+    /// Waits for its clock to speak, but not for long; false if it has not.
+    fn serve_clock(&mut self) -> Result<bool> {
+        let message = match self.clock.receive().doing(|| self.doing("hear from"))? {
+            Heard::Message(message) => message,
+            Heard::Nothing => return Ok(false),
+            Heard::End => {
+                self.state = State::Ended;
+                return Ok(true);
+            }
         };
         let answer_ns = match message.op {
             Op::Wait => {
                 self.state = State::Waiting;
                 self.wants_ns = self.schedule.requested_ns();
-                // So far it has come of itself.
-                self.now_ns = self.now_ns.max(self.schedule.current_ns());
-                return Ok(());
+                return self.take_sent().map(|()| true);
             }
-            Op::Ack => return Ok(()),
+            Op::Ack => return Ok(true),
             Op::Request => {
                 self.wants_ns = Some(message.time_ns);
                 0
@@ -260,7 +274,7 @@ impl Guest {
                 return protocol(self.number, format!("{:?} after it had started", message.op));
             }
         };
-        self.clock.acknowledge(&message, answer_ns).doing(|| self.doing("answer"))
+        self.clock.acknowledge(&message, answer_ns).doing(|| self.doing("answer")).map(|()| true)
     }
 
     fn advance_to(&mut self, now_ns: u64) -> Result<u64> {
@@ -272,29 +286,35 @@ impl Guest {
         Ok(0)
     }
 
+    /// What it has put up to send leaves it at the time that it has come to.
+    fn take_sent(&mut self) -> Result<()> {
+        self.advance_to(self.schedule.current_ns())?;
+        let number = self.number;
+        match &mut self.card {
+            CardState::Connected(card) => {
+                card.take_sent(self.now_ns).doing(|| to_guest("take what is sent by", number))
+            }
+            CardState::Offered(..) => Ok(()),
+        }
+    }
+
     fn serve_card(&mut self) -> Result<()> {
         // The guest stands still until it is answered; so far it has come by itself.
         let now_ns = self.schedule.current_ns();
         self.advance_to(now_ns)?;
-        let doing = self.doing("serve the card of");
+        let number = self.number;
+        let doing = || to_guest("serve the card of", number);
         match &mut self.card {
             CardState::Offered(listener, spec) => {
-                let (stream, _) = listener.accept().doing(|| doing.clone())?;
+                let (stream, _) = listener.accept().doing(doing)?;
                 let Some(spec) = spec.take() else {
                     return protocol(self.number, "a second connection to its card");
                 };
-                let card = Card::new(*spec, CardLine::new(stream)).doing(|| doing)?;
+                let card = Card::new(*spec, CardLine::new(stream)).doing(doing)?;
                 self.card = CardState::Connected(Box::new(card));
             }
             CardState::Connected(card) => {
-                let schedule = &self.schedule;
-                let shorten = |card: &Card| {
-                    let card_ns = card.next_ns().max(now_ns);
-                    if card_ns < schedule.free_until_ns() {
-                        schedule.set_free_until_ns(card_ns);
-                    }
-                };
-                if !card.serve(now_ns, shorten).doing(|| doing)? {
+                if !card.serve(now_ns).doing(doing)? {
                     self.clear_of_card()?;
                 }
             }
@@ -306,26 +326,32 @@ impl Guest {
     fn clear_of_card(&mut self) -> Result<()> {
         loop {
             match self.state {
-                State::Running => self.serve_clock()?,
+                State::Running => drop(self.serve_clock()?),
                 State::Waiting | State::Ended => return Ok(()),
             }
         }
     }
 
     fn doing(&self, what: &str) -> String {
-        format!("{what} guest {}", self.number)
+        to_guest(what, self.number)
     }
+}
+
+fn to_guest(what: &str, number: usize) -> String {
+    format!("{what} guest {number}")
 }
 
 /// Takes the first message of a guest: its number, and the line itself.
 pub(crate) fn greet(mut clock: ClockLine, guests: usize) -> Result<(usize, ClockLine, Message)> {
     let message = clock.receive().doing(|| "hear from a new guest".into())?;
     match message {
-        Some(message) if message.op == Op::Start && (message.time_ns as usize) < guests => {
+        Heard::Message(message)
+            if message.op == Op::Start && (message.time_ns as usize) < guests =>
+        {
             Ok((message.time_ns as usize, clock, message))
         }
-        Some(message) => protocol(guests, format!("{message:?} at its start")),
-        None => protocol(guests, "its clock was closed at its start"),
+        Heard::Message(message) => protocol(guests, format!("{message:?} at its start")),
+        Heard::Nothing | Heard::End => protocol(guests, "its clock said nothing at its start"),
     }
 }
 
@@ -335,5 +361,6 @@ pub(crate) fn accept(clock: &mut ClockLine, start: &Message, guest: usize) -> Re
     let schedule = Schedule::create(guest).doing(doing)?;
     let log = OwnedFd::from(std::fs::File::create("/dev/null").doing(doing)?);
     clock.accept(start, &schedule, &log).doing(doing)?;
+    clock.look_up_every(CLOCK_ALONE).doing(doing)?;
     Ok(schedule)
 }

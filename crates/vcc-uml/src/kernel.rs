@@ -8,11 +8,16 @@ use crate::error::{Doing, Error, Result};
 use crate::system::TempDir;
 
 /// All that the kernel is built from, beside Debian's source package.
-const RECIPE: [(&str, &str); 4] = [
+const RECIPE: [(&str, &str); 6] = [
     ("build.sh", include_str!("../../../guest/kernel/build.sh")),
     ("defconfig", include_str!("../../../guest/kernel/defconfig")),
     ("01-hz.patch", include_str!("../../../guest/kernel/01-hz.patch")),
     ("02-free-until.patch", include_str!("../../../guest/kernel/02-free-until.patch")),
+    ("04-still-clock.patch", include_str!("../../../guest/kernel/04-still-clock.patch")),
+    (
+        "05-shared-interrupts.patch",
+        include_str!("../../../guest/kernel/05-shared-interrupts.patch"),
+    ),
 ];
 
 #[derive(Debug, Clone)]

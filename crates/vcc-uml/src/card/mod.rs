@@ -12,13 +12,11 @@ mod transmitter;
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use vcc_domain::{Checksum, Frame, Port, Verdict};
 
-use crate::vhost_user::{
-    Asked, CallLine, CardLine, HAS_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request,
-};
+use crate::vhost_user::{Asked, CardLine, HAS_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request};
 use rings::{RECEIVE, Rings, SEND};
 use transmitter::Transmitter;
 
@@ -60,7 +58,8 @@ pub struct CardSpec {
 pub(crate) struct Card {
     spec: CardSpec,
     line: CardLine,
-    calls: Option<CallLine>,
+    /// Where the guest would hear calls. There are none, but it minds if nobody could make any.
+    _calls: Option<OwnedFd>,
     features: u64,
     rings: Rings,
     transmitter: Transmitter,
@@ -80,7 +79,7 @@ impl Card {
             transmitter: Transmitter::new(spec.rate_bps),
             spec,
             line,
-            calls: None,
+            _calls: None,
             features: 0,
             rings: Rings::new()?,
             sending: VecDeque::new(),
@@ -131,24 +130,16 @@ impl Card {
         self.transmitter.next_ns()
     }
 
-    /// Does all that is due; true if the guest has been interrupted for it.
-    pub fn work(&mut self, now_ns: u64) -> io::Result<bool> {
+    /// Does all that is due, and says for which rings the guest is to be interrupted: a bit for each.
+    pub fn work(&mut self, now_ns: u64) -> io::Result<u32> {
         self.advance_port(now_ns)?;
         self.complete(now_ns)?;
         self.receive(now_ns)?;
-        let called = [RECEIVE, SEND].map(|ring| self.rings.wants_call(ring));
-        let rings = [RECEIVE as u32, SEND as u32].into_iter().zip(called);
-        let mut wanted = Vec::new();
-        for (ring, wants) in rings {
-            if wants? {
-                wanted.push(ring);
-            }
+        let mut wanted = 0;
+        for ring in [RECEIVE, SEND] {
+            wanted |= u32::from(self.rings.wants_call(ring)?) << ring;
         }
-        let Some(calls) = self.calls.as_mut().filter(|_| !wanted.is_empty()) else {
-            return Ok(false);
-        };
-        calls.call(wanted.into_iter())?;
-        Ok(true)
+        Ok(wanted)
     }
 
     fn advance_port(&mut self, now_ns: u64) -> io::Result<()> {
@@ -188,7 +179,7 @@ impl Card {
                 self.hand_over(&frame)?;
             }
         }
-        Ok(())
+        self.rings.want_no_kick(RECEIVE)
     }
 
     /// The card says nothing of the checksum: the guest checks it, and so all that changed it.
@@ -201,26 +192,23 @@ impl Card {
         Ok(())
     }
 
-    /// The guest has kicked: it has put up something to send.
-    fn kicked(&mut self, now_ns: u64) -> io::Result<()> {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        while let Some(head) = self.rings.take_sent(&mut scratch)? {
-            let done_ns = match scratch.split_at_checked(HEADER_BYTES) {
-                Some((header, bytes)) => self.send(now_ns, header, bytes),
-                None => now_ns,
-            };
+    /// Takes what the guest has put up to send by now.
+    pub fn take_sent(&mut self, now_ns: u64) -> io::Result<()> {
+        let mut header = [0; HEADER_BYTES];
+        while let Some(head) = self.rings.take_sent(&mut header, &mut self.scratch)? {
+            let done_ns = self.send(now_ns, &header);
             self.sending.push_back((done_ns, head));
         }
-        self.scratch = scratch;
-        Ok(())
+        self.rings.want_no_kick(SEND)
     }
 
-    fn send(&mut self, now_ns: u64, header: &[u8], bytes: &[u8]) -> u64 {
+    /// Sends what is in `scratch`, and says when its last bit will have left.
+    fn send(&mut self, now_ns: u64, header: &[u8; HEADER_BYTES]) -> u64 {
         let [flags, gso_type] = [header[0], header[1]];
         let gso_size = u16::from_le_bytes([header[4], header[5]]);
         let is_partial = flags & NEEDS_CHECKSUM != 0;
         let mut frame = Frame {
-            bytes: bytes.to_vec(),
+            bytes: std::mem::take(&mut self.scratch),
             gso_size: if gso_type == 0 { 0 } else { gso_size },
             checksum: if is_partial { Checksum::Partial } else { Checksum::Full },
         };
@@ -230,16 +218,18 @@ impl Card {
             None => Verdict::Pass,
         };
         // A report follows what it goes beside, as the kernel's clone does.
-        let passed = (verdict == Verdict::Pass).then_some(frame);
+        let passed = (verdict == Verdict::Pass).then_some(&mut frame);
         let mut done_ns = now_ns;
-        for frame in passed.into_iter().chain(also).flat_map(offload::cut) {
-            done_ns = self.transmitter.send(now_ns, frame);
+        for frame in passed.into_iter().chain(&mut also) {
+            offload::cut(frame, |frame| done_ns = self.transmitter.send(now_ns, frame));
         }
+        // What was cut up is used again.
+        self.scratch = frame.bytes;
         done_ns
     }
 
     /// Serves one message of the guest, whose time is `now_ns`. False where it has given the card up.
-    pub fn serve(&mut self, now_ns: u64, before_answer: impl FnOnce(&Self)) -> io::Result<bool> {
+    pub fn serve(&mut self, now_ns: u64) -> io::Result<bool> {
         let Some(asked) = self.line.receive()? else {
             self.rings.disable_all();
             return Ok(false);
@@ -256,10 +246,7 @@ impl Card {
                 self.line.answer(request, &answer)?;
             }
             Request::VringKick => {
-                if asked.word(0) as usize == SEND {
-                    self.kicked(now_ns)?;
-                }
-                before_answer(self);
+                self.take_sent(now_ns)?;
                 self.line.done(&asked)?;
             }
             _ => self.configure(asked)?,
@@ -281,7 +268,7 @@ impl Card {
             Request::SetVringEnable => {
                 self.rings.enable(ring, value != 0, self.features & EVENT_IDX != 0)?;
             }
-            Request::SetBackendFd => self.calls = asked.fds.pop().map(CallLine::new),
+            Request::SetBackendFd => self._calls = asked.fds.pop(),
             _ => {}
         }
         self.line.done(&asked)
