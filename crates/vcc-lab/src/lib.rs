@@ -30,3 +30,4 @@ pub use report::{
     render_svg, render_table,
 };
 pub use run::{Backend, Event, Progress, RunOptions};
+pub use virtual_time::{Pace, bench};

@@ -5,11 +5,14 @@
 //! between a guest's card and the fabric. Nothing here depends on how fast or how busy the machine
 //! is: the same seed gives the same frames at the same times.
 
+pub mod bench;
 mod collect;
 mod network;
+mod pace;
 mod plan;
 
 pub use network::FrameLog;
+pub use pace::Pace;
 
 use crate::emulator::{EmulatorReport, Lateness};
 use crate::error::{Error, Result};
@@ -56,6 +59,16 @@ pub fn run_once(
     seed: u64,
     tick: &mut dyn FnMut(f64),
 ) -> Result<RunData> {
+    run_paced(kernel, scenario, MTU_BYTES, seed, tick).map(|(data, _)| data)
+}
+
+fn run_paced(
+    kernel: &Kernel,
+    scenario: &Scenario,
+    mtu_bytes: u16,
+    seed: u64,
+    tick: &mut dyn FnMut(f64),
+) -> Result<(RunData, Pace)> {
     let topology = scenario.topology();
     let bottleneck = topology.bottleneck;
     let timeline = Timeline::of(scenario);
@@ -68,7 +81,7 @@ pub fn run_once(
             plan: serde_json::to_string(plan).map_err(|e| Error::VirtualGuests(e.to_string()))?,
             card: CardSpec {
                 mac: mac_of(host),
-                mtu_bytes: MTU_BYTES,
+                mtu_bytes,
                 rate_bps: cards[host],
                 interrupt_every_ns: INTERRUPT_EVERY_NS,
                 port: None,
@@ -79,13 +92,13 @@ pub fn run_once(
     for (host, translation) in scenario.translations(&topology) {
         specs[host].card.port = Some(translation.port());
     }
-    let mut fabric = Fabric::new(topology, seed, scenario.watch).map_err(Error::Queue)?;
-    fabric.set_window(timeline.window);
-    let mut network = LoggedFabric::new(fabric);
+    let fabric = Fabric::new(topology, seed, scenario.watch).map_err(Error::Queue)?;
+    let mut network = LoggedFabric::new(fabric, timeline.window);
 
     let begin = Instant::now();
     let watch = Watch { interrupted: &interrupt::is_pending, patience: PATIENCE };
     let mut world = World::boot(kernel, AGENT, specs, &watch).map_err(guests)?;
+    let booted = Instant::now();
     let mut tell = |moment: &Moment| {
         // Virtual and wall time pass at a steady rate once the flows are under way.
         let done = moment.virtual_ns as f64 / timeline.window.end_ns as f64;
@@ -96,8 +109,9 @@ pub fn run_once(
     let flows = collect::flows(scenario.guests.len(), &consoles)?;
     let translated = collect::observations(scenario, &world);
     let lost_frames = world.missed_frames();
-    let (mut fabric, log) = network.into_parts();
-    Ok(RunData {
+    drop(world);
+    let (mut fabric, log, stopwatch) = network.into_parts();
+    let data = RunData {
         flows,
         emulator: EmulatorReport {
             links: fabric.report(),
@@ -112,5 +126,6 @@ pub fn run_once(
         lost_frames,
         translated,
         frame_log: Some(log),
-    })
+    };
+    Ok((data, stopwatch.pace(begin, booted)))
 }

@@ -1,6 +1,7 @@
 //! The live lab's fabric, driven by the calendar, with a digest of every frame that passes.
 
-use crate::fabric::Fabric;
+use super::pace::Stopwatch;
+use crate::fabric::{Fabric, Window};
 use serde::Serialize;
 use vcc_uml::{Delivery, Network};
 
@@ -17,16 +18,18 @@ pub struct FrameLog {
 pub(super) struct LoggedFabric {
     fabric: Fabric,
     digest: Digest,
+    stopwatch: Stopwatch,
 }
 
 impl LoggedFabric {
-    pub fn new(fabric: Fabric) -> Self {
-        Self { fabric, digest: Digest::new() }
+    pub fn new(mut fabric: Fabric, window: Window) -> Self {
+        fabric.set_window(window);
+        Self { fabric, digest: Digest::new(), stopwatch: Stopwatch::new(window) }
     }
 
-    pub fn into_parts(self) -> (Fabric, FrameLog) {
+    pub fn into_parts(self) -> (Fabric, FrameLog, Stopwatch) {
         let Digest { frames, state } = self.digest;
-        (self.fabric, FrameLog { frames, hash: format!("{state:016x}") })
+        (self.fabric, FrameLog { frames, hash: format!("{state:016x}") }, self.stopwatch)
     }
 }
 
@@ -45,6 +48,7 @@ impl Network for LoggedFabric {
     }
 
     fn next_delivery(&mut self, end_ns: u64) -> Option<Delivery> {
+        self.stopwatch.note(end_ns);
         let delivery = self.fabric.next_delivery(end_ns - 1)?;
         self.digest.note(delivery.host, delivery.due_ns, &delivery.frame);
         Some(Delivery { guest: delivery.host, at_ns: delivery.due_ns, frame: delivery.frame })
