@@ -13,7 +13,7 @@ help:
 	@echo 'make guest-kernel  the kernel of guests in virtual time, where it is missing (root, 4 minutes)'
 	@echo 'make test     all checks and tests; those that need root are skipped without it'
 	@echo 'make verify   all experiments of the papers, at full length, and a page of them (root, hours)'
-	@echo 'make bench    what the datapath costs (root)'
+	@echo 'make bench    what the datapath costs, and how fast virtual time passes (root)'
 	@echo 'make install  the command, below PREFIX=$(PREFIX)'
 	@echo 'make deps     what is missing of the packages that all this needs (root)'
 	@echo 'make fmt      formats Rust and C'
@@ -43,6 +43,7 @@ bench: build
 	@mkdir -p results
 	$(VCC) bench datapath --json results/bench-datapath.json
 	$(VCC) bench throughput --json results/bench-throughput.json
+	$(VCC) bench virtual --json results/bench-virtual.json
 
 install: build
 	install -D -m 0755 $(VCC) $(DESTDIR)$(PREFIX)/bin/vcc

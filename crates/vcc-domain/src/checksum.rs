@@ -4,21 +4,35 @@ use crate::frame::Checksum;
 use crate::wire::{PROTOCOL_TCP, TCP_CHECK_AT, read_u16, write_u16};
 
 /// A one's complement sum of 16-bit words, not folded yet.
-#[derive(Clone, Copy)]
-struct Sum(u64);
+#[derive(Clone, Copy, Debug)]
+pub struct Sum(u64);
 
 impl Sum {
     /// -0. What begins here never becomes +0, which is how the kernel's sums come out too: the two
     /// are equal as numbers and different as bytes.
-    const MINUS_ZERO: Sum = Sum(0xffff);
+    pub const MINUS_ZERO: Sum = Sum(0xffff);
 
-    fn with(self, word: u16) -> Self {
+    #[must_use]
+    pub fn with(self, word: u16) -> Self {
         Sum(self.0 + u64::from(word))
     }
 
-    fn with_words(self, bytes: &[u8]) -> Self {
-        debug_assert!(bytes.len() % 2 == 0, "headers are whole words");
-        bytes.chunks_exact(2).fold(self, |sum, word| sum.with(read_u16(word, 0)))
+    /// Of an odd number of bytes, as if a zero followed (RFC 1071, 1).
+    #[must_use]
+    pub fn with_words(self, bytes: &[u8]) -> Self {
+        let mut rows = bytes.chunks_exact(4);
+        // In the machine's own order, which is turned round once (RFC 1071, 2 (B)).
+        let own_u32 = |row: &[u8]| u32::from_ne_bytes([row[0], row[1], row[2], row[3]]);
+        let own = rows.by_ref().fold(0, |sum, row| sum + u64::from(own_u32(row)));
+        let word = |word: &[u8]| u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)]);
+        let rest = rows.remainder().chunks(2).map(word).fold(self, Self::with);
+        rest.with(u16::from_be(Sum(own).fold()))
+    }
+
+    /// What stands in a header for it.
+    #[must_use]
+    pub fn checksum(self) -> u16 {
+        !self.fold()
     }
 
     fn without_words(self, bytes: &[u8]) -> Self {
@@ -38,12 +52,12 @@ impl Sum {
 /// The checksum of what said `before` and now says `after` (RFC 1624, 3: ~(~HC + ~m + m')). Either
 /// may be longer: zeros change no sum.
 pub(crate) fn updated(check: u16, before: &[u8], after: &[u8]) -> u16 {
-    !Sum::MINUS_ZERO.with(!check).without_words(before).with_words(after).fold()
+    Sum::MINUS_ZERO.with(!check).without_words(before).with_words(after).checksum()
 }
 
 /// The checksum of all this.
 pub(crate) fn of(parts: &[&[u8]]) -> u16 {
-    !parts.iter().fold(Sum::MINUS_ZERO, |sum, part| sum.with_words(part)).fold()
+    parts.iter().fold(Sum::MINUS_ZERO, |sum, part| sum.with_words(part)).checksum()
 }
 
 /// TCP's checksum over its pseudo-header (RFC 9293, 3.1; RFC 8200, 8.1) and `tcp`, in which the
@@ -88,6 +102,20 @@ mod tests {
     #[test]
     fn sums_as_the_example_of_rfc_1071() {
         assert_eq!(of(&[&[0x00, 0x01, 0xf2, 0x03], &[0xf4, 0xf5, 0xf6, 0xf7]]), !0xddf2);
+    }
+
+    #[test]
+    fn sums_are_the_same_however_long_the_words() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(1461).map(|byte: u8| byte ^ 0xa5).collect();
+        for length in [0, 1, 2, 3, 4, 5, 6, 7, 8, 1460, 1461] {
+            let bytes = &bytes[..length];
+            let pairs = bytes.chunks(2).map(|pair| (pair[0], pair.get(1).copied().unwrap_or(0)));
+            let words = pairs.map(|(high, low)| u16::from_be_bytes([high, low]));
+            let by_words = words.fold(Sum::MINUS_ZERO, Sum::with);
+            assert_eq!(Sum::MINUS_ZERO.with_words(bytes).fold(), by_words.fold(), "{length} bytes");
+        }
+        let all_ones = vec![0xff; 1 << 20];
+        assert_eq!(Sum::MINUS_ZERO.with_words(&all_ones).checksum(), 0);
     }
 
     /// RFC 1624, 4: where RFC 1141's way gives the other zero.

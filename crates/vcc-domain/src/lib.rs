@@ -33,6 +33,7 @@ mod trace;
 mod wire;
 
 pub use ack::ack_to_guest;
+pub use checksum::Sum;
 pub use counters::{Counters, Reason};
 pub use frame::{Checksum, Frame, Verdict};
 pub use key::FlowKey;

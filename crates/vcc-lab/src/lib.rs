@@ -30,3 +30,4 @@ pub use report::{
     Results, RunReport, Series, Verdict, read_results, render_page, render_svg, render_table,
 };
 pub use run::{Backend, Event, Progress, RunOptions, VirtualTime};
+pub use virtual_time::{TimeTaken, bench};

@@ -1,40 +1,66 @@
 //! A pseudo-random stream for each flow: what arrives is compared with what must be at that
 //! position, so that every run proves that payload came through unchanged and in order.
+//!
+//! All streams are one block of random bytes, over and over, each from a place of its own. The
+//! block's length is a prime, so what is lost, doubled or exchanged in whole segments shows: it would
+//! have to be that many segments. Nothing is computed for each byte, at either end.
 
 use crate::random::mix;
+use std::sync::OnceLock;
 
-const WORD_BYTES: u64 = 8;
+/// The largest prime below 2^16.
+const PERIOD_BYTES: usize = 65_521;
+/// The most that [`Stream::bytes`] gives at once.
+pub const PIECE_MOST_BYTES: usize = 256 * 1024;
+const WORD_BYTES: usize = 8;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The block, and its beginning again, so that a piece from any place in it is in one.
+fn block() -> &'static [u8] {
+    static BLOCK: OnceLock<Vec<u8>> = OnceLock::new();
+    BLOCK.get_or_init(|| {
+        let words = PERIOD_BYTES.div_ceil(WORD_BYTES) as u64;
+        let words = (0..words).map(|word| mix(word.wrapping_mul(GOLDEN)));
+        let mut block: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        block.truncate(PERIOD_BYTES);
+        let again = block.clone();
+        block.extend(again.into_iter().cycle().take(PIECE_MOST_BYTES));
+        block
+    })
+}
 
 /// The bytes of one flow.
 #[derive(Debug, Clone, Copy)]
 pub struct Stream {
-    seed: u64,
+    begin: u64,
 }
 
 impl Stream {
-    /// Another seed or flow is another stream.
+    /// Another flow is another stream, and so, but for a rare chance, is another seed.
+    #[must_use]
     pub fn new(seed: u64, flow: usize) -> Self {
-        Self { seed: mix(seed ^ mix(flow as u64 + 1)) }
+        // A prime has no step that comes back to where it has been before it has been everywhere.
+        let apart_bytes = GOLDEN % PERIOD_BYTES as u64;
+        let period_bytes = PERIOD_BYTES as u64;
+        let begin = mix(seed) % period_bytes + flow as u64 % period_bytes * apart_bytes;
+        Self { begin: begin % period_bytes }
     }
 
-    /// Writes the bytes of the stream from this position on.
-    pub fn fill(&self, mut position: u64, mut buffer: &mut [u8]) {
-        while !buffer.is_empty() {
-            let word = mix(self.seed.wrapping_add((position / WORD_BYTES).wrapping_mul(GOLDEN)));
-            let word = &word.to_le_bytes()[(position % WORD_BYTES) as usize..];
-            let bytes = word.len().min(buffer.len());
-            buffer[..bytes].copy_from_slice(&word[..bytes]);
-            buffer = &mut buffer[bytes..];
-            position += bytes as u64;
-        }
+    /// The bytes of the stream from this position on, as many, up to [`PIECE_MOST_BYTES`].
+    #[must_use]
+    pub fn bytes(&self, position: u64, bytes: usize) -> &'static [u8] {
+        let at = ((self.begin + position % PERIOD_BYTES as u64) % PERIOD_BYTES as u64) as usize;
+        &block()[at..at + bytes]
     }
 
-    /// Whether these are the bytes from this position on; `scratch` is at least as long.
-    pub fn matches(&self, position: u64, data: &[u8], scratch: &mut [u8]) -> bool {
-        let expected = &mut scratch[..data.len()];
-        self.fill(position, expected);
-        data == expected
+    /// Whether these are the bytes from this position on.
+    #[must_use]
+    pub fn matches(&self, mut position: u64, data: &[u8]) -> bool {
+        data.chunks(PIECE_MOST_BYTES).all(|piece| {
+            let expected = self.bytes(position, piece.len());
+            position += piece.len() as u64;
+            piece == expected
+        })
     }
 }
 
@@ -45,25 +71,39 @@ mod tests {
     #[test]
     fn is_the_same_however_it_is_cut() {
         let stream = Stream::new(5, 0);
-        let mut whole = [0; 1000];
-        stream.fill(0, &mut whole);
-        for (from, to) in [(0, 1), (3, 4), (7, 9), (8, 16), (13, 999)] {
-            let mut part = vec![0; to - from];
-            stream.fill(from as u64, &mut part);
-            assert_eq!(part, whole[from..to]);
+        let whole: Vec<u8> =
+            (0..4).flat_map(|i| stream.bytes(i * 50_000, 50_000)).copied().collect();
+        for (from, to) in
+            [(0, 1), (3, 4), (7, 9), (13, 60_999), (65_520, 65_522), (99_999, 160_000)]
+        {
+            assert_eq!(stream.bytes(from as u64, to - from), &whole[from..to]);
         }
+        assert!(stream.matches(0, &whole));
+        assert!(stream.matches(7, &whole[7..]));
     }
 
     #[test]
     fn notices_a_changed_a_moved_and_a_foreign_byte() {
         let stream = Stream::new(5, 0);
-        let (mut data, mut scratch) = ([0; 64], [0; 64]);
-        stream.fill(100, &mut data);
-        assert!(stream.matches(100, &data, &mut scratch));
-        assert!(!stream.matches(101, &data, &mut scratch));
-        assert!(!Stream::new(5, 1).matches(100, &data, &mut scratch));
-        assert!(!Stream::new(6, 0).matches(100, &data, &mut scratch));
+        let mut data = stream.bytes(100, 64).to_vec();
+        assert!(stream.matches(100, &data));
+        assert!(!stream.matches(101, &data));
+        assert!(!Stream::new(6, 0).matches(100, &data));
+        for flow in 1..1000 {
+            assert!(!Stream::new(5, flow).matches(100, &data), "flow {flow}");
+        }
         data[63] ^= 1;
-        assert!(!stream.matches(100, &data, &mut scratch));
+        assert!(!stream.matches(100, &data));
+    }
+
+    #[test]
+    fn notices_segments_that_are_missing() {
+        let stream = Stream::new(5, 0);
+        for segment_bytes in [536, 1448, 1460, 8948, 8960] {
+            for segments in 1..1000 {
+                let data = stream.bytes(segments * segment_bytes, 64);
+                assert!(!stream.matches(0, data), "{segments} of {segment_bytes} bytes");
+            }
+        }
     }
 }

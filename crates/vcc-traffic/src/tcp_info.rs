@@ -43,7 +43,7 @@ pub struct TcpInfo {
     pub total_retrans_segs: u32,
     pacing_rates: [u64; 2],
     pub bytes_acked: u64,
-    bytes_received: u64,
+    pub bytes_received: u64,
     segs_out: u32,
     segs_in: u32,
     notsent_bytes: u32,

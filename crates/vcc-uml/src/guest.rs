@@ -9,16 +9,17 @@ use crate::card::{Card, CardSpec};
 use crate::error::{Doing, Error, Result, protocol};
 use crate::process::Process;
 use crate::system::readable;
-use crate::time_travel::{ClockLine, Message, Op, Schedule};
+use crate::time_travel::{ClockLine, Heard, Message, Op, Schedule};
 use crate::vcpu::Load;
 use crate::vhost_user::CardLine;
 
 /// How often somebody who waits looks up.
 const LOOK_UP: Duration = Duration::from_millis(100);
+/// How long a guest whose card is up is heard on its clock alone. It speaks to its card only when it
+/// ends.
+const CLOCK_ALONE: Duration = Duration::from_millis(1);
 /// What a guest believes the date to be when it starts: the 1st of January 2025.
 const TIME_OF_DAY_NS: u64 = 1_735_689_600_000_000_000;
-/// What reading its clock costs a guest (TIMER_MULTIPLIER of arch/um). No timer is that near.
-const CLOCK_READ_NS: u64 = 256;
 
 /// What ends a run before its guests do.
 pub struct Watch<'a> {
@@ -193,14 +194,14 @@ impl Guest {
         if self.has_ended() {
             return u64::MAX;
         }
-        if self.owes_call() {
+        if self.owes_interrupt() {
             return self.now_ns;
         }
         self.wants_ns.unwrap_or(u64::MAX).min(self.card_ns()).max(self.now_ns)
     }
 
-    fn owes_call(&self) -> bool {
-        self.card().is_some_and(Card::owes_call)
+    fn owes_interrupt(&self) -> bool {
+        self.card().is_some_and(Card::owes_interrupt)
     }
 
     /// When its card, which needs no guest for that, next has something to do.
@@ -215,13 +216,7 @@ impl Guest {
     /// Whether it has something to do by now.
     pub fn is_due(&self) -> bool {
         let wants = self.wants_ns.is_some_and(|wants_ns| wants_ns <= self.now_ns);
-        !self.has_ended() && (wants || self.owes_call())
-    }
-
-    /// Whether it stands in the midst of its work: who waits for no more than that reads its clock.
-    pub fn is_at_work(&self) -> bool {
-        let until_ns = self.now_ns + CLOCK_READ_NS;
-        self.is_due() || self.wants_ns.is_some_and(|wants_ns| wants_ns <= until_ns)
+        !self.has_ended() && (wants || self.owes_interrupt())
     }
 
     /// Whether frames have passed from it or to it since this was last asked.
@@ -238,7 +233,7 @@ impl Guest {
             }
             self.come_to(now_ns)?;
             if self.is_due() {
-                self.run(end_ns, watch)?;
+                self.run(watch)?;
             }
         }
     }
@@ -247,28 +242,26 @@ impl Guest {
     pub fn come_to(&mut self, now_ns: u64) -> Result<()> {
         self.now_ns = now_ns;
         self.schedule.set_current_ns(now_ns);
+        let number = self.number;
         match &mut self.card {
             CardState::Connected(card) if card.next_ns() <= now_ns => {
-                let guest = self.number;
-                card.work(now_ns).doing(|| format!("work on the card of guest {guest}"))
+                card.work(now_ns).doing(|| to_guest("work on the card of", number))
             }
             _ => Ok(()),
         }
     }
 
-    /// Runs it now; it may go on by itself up to `end_ns`.
-    fn run(&mut self, end_ns: u64, watch: &Watch) -> Result<()> {
-        let now_ns = self.now_ns;
-        if let CardState::Connected(card) = &mut self.card {
-            // It may look at its leave to run at once.
-            self.schedule.set_free_until_ns(now_ns);
-            let guest = self.number;
-            card.call().doing(|| format!("interrupt guest {guest}"))?;
+    /// Runs it now, for this moment: its interrupts first.
+    fn run(&mut self, watch: &Watch) -> Result<()> {
+        let owed = self.card_mut().map_or(0, Card::take_owed);
+        if owed != 0 {
+            self.schedule.interrupt(owed);
         }
-        self.schedule.set_free_until_ns(end_ns.min(self.card_ns()).max(now_ns));
+        // Whatever it wants to do later, it waits for, and so this hears of what it did now.
+        self.schedule.set_free_until_ns(self.now_ns + 1);
         self.wants_ns = None;
         self.state = State::Running;
-        self.clock.run(now_ns).doing(|| self.doing("run"))?;
+        self.clock.run(self.now_ns).doing(|| self.doing("run"))?;
         self.until_it_waits(watch)
     }
 
@@ -276,16 +269,13 @@ impl Guest {
     pub fn until_it_waits(&mut self, watch: &Watch) -> Result<()> {
         let mut last_progress = Instant::now();
         while self.state == State::Running {
-            let card_fd = match &self.card {
-                CardState::Offered(listener, _) => listener.as_fd(),
-                CardState::Connected(card) => card.fd(),
-            };
-            let fds = [self.clock.fd(), card_fd];
-            let [clock, card] = readable(fds, LOOK_UP).doing(|| self.doing("wait for"))?;
+            // Of two who may speak, the one who usually does.
+            let is_up = self.card().is_some_and(Card::is_up);
+            let progress = (is_up && self.serve_clock()?) || self.serve_whoever_speaks()?;
             if (watch.interrupted)() {
                 return Err(Error::Interrupted);
             }
-            if clock || card {
+            if progress {
                 last_progress = Instant::now();
             } else if last_progress.elapsed() > watch.patience {
                 return Err(Error::Spins {
@@ -295,30 +285,44 @@ impl Guest {
                     console: self.last_lines(),
                 });
             }
-            if clock {
-                self.serve_clock()?;
-            } else if card {
-                self.serve_card()?;
-            }
         }
         Ok(())
     }
 
-    fn serve_clock(&mut self) -> Result<()> {
-        let received = self.clock.receive().doing(|| self.doing("hear from"))?;
-        let Some(message) = received else {
-            self.state = State::Ended;
-            return Ok(());
+    /// False where nobody has, for as long as somebody who waits does not look up.
+    fn serve_whoever_speaks(&mut self) -> Result<bool> {
+        let card_fd = match &self.card {
+            CardState::Offered(listener, _) => listener.as_fd(),
+            CardState::Connected(card) => card.fd(),
+        };
+        let fds = [self.clock.fd(), card_fd];
+        let [clock, card] = readable(fds, LOOK_UP).doing(|| self.doing("wait for"))?;
+        if clock {
+            self.serve_clock()
+        } else if card {
+            self.serve_card().map(|()| true)
+        } else {
+            Ok(false)
+        }
+    }
+
+    /// Waits for its clock to speak, but not for long; false if it has not.
+    fn serve_clock(&mut self) -> Result<bool> {
+        let message = match self.clock.receive().doing(|| self.doing("hear from"))? {
+            Heard::Message(message) => message,
+            Heard::Nothing => return Ok(false),
+            Heard::End => {
+                self.state = State::Ended;
+                return Ok(true);
+            }
         };
         let answer_ns = match message.op {
             Op::Wait => {
                 self.state = State::Waiting;
                 self.wants_ns = self.schedule.requested_ns();
-                // So far it has come of itself.
-                self.now_ns = self.now_ns.max(self.schedule.current_ns());
-                return Ok(());
+                return self.take_sent().map(|()| true);
             }
-            Op::Ack => return Ok(()),
+            Op::Ack => return Ok(true),
             Op::Request => {
                 self.wants_ns = Some(message.time_ns);
                 0
@@ -330,7 +334,7 @@ impl Guest {
                 return protocol(self.number, format!("{:?} after it had started", message.op));
             }
         };
-        self.clock.acknowledge(&message, answer_ns).doing(|| self.doing("answer"))
+        self.clock.acknowledge(&message, answer_ns).doing(|| self.doing("answer")).map(|()| true)
     }
 
     fn advance_to(&mut self, now_ns: u64) -> Result<u64> {
@@ -342,29 +346,35 @@ impl Guest {
         Ok(0)
     }
 
+    /// What it has put up to send leaves it at the time that it has come to.
+    fn take_sent(&mut self) -> Result<()> {
+        self.advance_to(self.schedule.current_ns())?;
+        let number = self.number;
+        match &mut self.card {
+            CardState::Connected(card) => {
+                card.take_sent(self.now_ns).doing(|| to_guest("take what is sent by", number))
+            }
+            CardState::Offered(..) => Ok(()),
+        }
+    }
+
     fn serve_card(&mut self) -> Result<()> {
         // The guest stands still until it is answered; so far it has come by itself.
         let now_ns = self.schedule.current_ns();
         self.advance_to(now_ns)?;
-        let doing = self.doing("serve the card of");
+        let number = self.number;
+        let doing = || to_guest("serve the card of", number);
         match &mut self.card {
             CardState::Offered(listener, spec) => {
-                let (stream, _) = listener.accept().doing(|| doing.clone())?;
+                let (stream, _) = listener.accept().doing(doing)?;
                 let Some(spec) = spec.take() else {
                     return protocol(self.number, "a second connection to its card");
                 };
-                let card = Card::new(*spec, CardLine::new(stream)).doing(|| doing)?;
+                let card = Card::new(*spec, CardLine::new(stream)).doing(doing)?;
                 self.card = CardState::Connected(Box::new(card));
             }
             CardState::Connected(card) => {
-                let schedule = &self.schedule;
-                let shorten = |card: &Card| {
-                    let card_ns = card.next_ns().max(now_ns);
-                    if card_ns < schedule.free_until_ns() {
-                        schedule.set_free_until_ns(card_ns);
-                    }
-                };
-                if !card.serve(now_ns, shorten).doing(|| doing)? {
+                if !card.serve(now_ns).doing(doing)? {
                     self.clear_of_card()?;
                 }
             }
@@ -376,28 +386,34 @@ impl Guest {
     fn clear_of_card(&mut self) -> Result<()> {
         loop {
             match self.state {
-                State::Running => self.serve_clock()?,
+                State::Running => drop(self.serve_clock()?),
                 State::Waiting | State::Ended => return Ok(()),
             }
         }
     }
 
     fn doing(&self, what: &str) -> String {
-        format!("{what} guest {}", self.number)
+        to_guest(what, self.number)
     }
+}
+
+fn to_guest(what: &str, number: usize) -> String {
+    format!("{what} guest {number}")
 }
 
 /// Takes the first message of a guest: its number, and the line itself.
 pub(crate) fn greet(mut clock: ClockLine, guests: usize) -> Result<(usize, ClockLine, Message)> {
     let message = clock.receive().doing(|| "hear from a new guest".into())?;
     match message {
-        Some(message) if message.op == Op::Start && (message.time_ns as usize) < guests => {
+        Heard::Message(message)
+            if message.op == Op::Start && (message.time_ns as usize) < guests =>
+        {
             Ok((message.time_ns as usize, clock, message))
         }
-        Some(message) => {
+        Heard::Message(message) => {
             Err(Error::Stranger { what: format!("{message:?} at its start, of {guests} guests") })
         }
-        None => Err(Error::Stranger { what: "nothing, and ends".into() }),
+        Heard::Nothing | Heard::End => Err(Error::Stranger { what: "nothing, and ends".into() }),
     }
 }
 
@@ -407,5 +423,6 @@ pub(crate) fn accept(clock: &mut ClockLine, start: &Message, guest: usize) -> Re
     let schedule = Schedule::create(guest).doing(doing)?;
     let log = OwnedFd::from(std::fs::File::create("/dev/null").doing(doing)?);
     clock.accept(start, &schedule, &log).doing(doing)?;
+    clock.look_up_every(CLOCK_ALONE).doing(doing)?;
     Ok(schedule)
 }

@@ -8,12 +8,17 @@ use crate::error::{Doing, Error, Result};
 use crate::temp_dir::TempDir;
 
 /// All that the kernel is built from, beside Debian's source package.
-const RECIPE: [(&str, &str); 5] = [
+const RECIPE: [(&str, &str); 7] = [
     ("build.sh", include_str!("../../../guest/kernel/build.sh")),
     ("defconfig", include_str!("../../../guest/kernel/defconfig")),
     ("01-hz.patch", include_str!("../../../guest/kernel/01-hz.patch")),
     ("02-free-until.patch", include_str!("../../../guest/kernel/02-free-until.patch")),
     ("03-run-at-any-time.patch", include_str!("../../../guest/kernel/03-run-at-any-time.patch")),
+    ("04-still-clock.patch", include_str!("../../../guest/kernel/04-still-clock.patch")),
+    (
+        "05-shared-interrupts.patch",
+        include_str!("../../../guest/kernel/05-shared-interrupts.patch"),
+    ),
 ];
 
 #[derive(Debug, Clone)]

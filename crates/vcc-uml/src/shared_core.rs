@@ -76,7 +76,7 @@ impl SharedCore {
         guest.run_until(free_until_ns.max(self.core.now_ns() + 1), watch)?;
         if guest.has_ended() {
             self.core.end(vcpu);
-        } else if !guest.is_at_work() {
+        } else if !guest.is_due() {
             self.core.rest(vcpu);
         }
         if guest.take_passed_frames() {

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::numbered::numbered;
 use crate::system::{memory_file, send_with_fds, strange};
@@ -48,6 +49,16 @@ impl Message {
     }
 }
 
+/// What has come of waiting for a message.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    Message(Message),
+    /// The time was over.
+    Nothing,
+    /// The guest is gone.
+    End,
+}
+
 /// The guest's end of its clock.
 pub(crate) struct ClockLine {
     stream: UnixStream,
@@ -63,24 +74,29 @@ impl ClockLine {
         self.stream.as_fd()
     }
 
-    /// None where the guest is gone.
-    pub fn receive(&mut self) -> io::Result<Option<Message>> {
+    /// From now on `receive` waits for so long at the most.
+    pub fn look_up_every(&self, patience: Duration) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(patience))
+    }
+
+    pub fn receive(&mut self) -> io::Result<Heard> {
+        use io::ErrorKind::{ConnectionReset, UnexpectedEof, WouldBlock};
+
         let mut bytes = [0; MESSAGE_BYTES];
         match self.stream.read_exact(&mut bytes) {
             Ok(()) => {}
-            Err(error)
-                if [io::ErrorKind::UnexpectedEof, io::ErrorKind::ConnectionReset]
-                    .contains(&error.kind()) =>
-            {
-                return Ok(None);
+            Err(error) if [UnexpectedEof, ConnectionReset].contains(&error.kind()) => {
+                return Ok(Heard::End);
             }
+            // Messages are written whole, so there is no part of one.
+            Err(error) if error.kind() == WouldBlock => return Ok(Heard::Nothing),
             Err(error) => return Err(error),
         }
         let word = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
         let op = Op::of(word(0))
             .ok_or_else(|| strange(format!("operation {} on its clock", word(0))))?;
         let time_ns = u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| bytes[8 + i]));
-        Ok(Some(Message { op, seq: word(4), time_ns }))
+        Ok(Heard::Message(Message { op, seq: word(4), time_ns }))
     }
 
     pub fn acknowledge(&mut self, message: &Message, time_ns: u64) -> io::Result<()> {
@@ -139,6 +155,8 @@ mod at {
     pub const FLAGS: usize = 4;
     pub const REQ_TIME: usize = 8;
     pub const NAME: usize = 16;
+    /// Of the reserved bytes; ours (guest/kernel/05-shared-interrupts.patch).
+    pub const INTERRUPTS: usize = 24;
 }
 
 /// The shared page of one guest and the calendar. Each guest has one of its own, so that each can
@@ -184,13 +202,14 @@ impl Schedule {
         self.long(at::CURRENT_TIME).store(now_ns, Ordering::Release);
     }
 
-    /// So far the guest may go on without asking.
+    /// Up to, not with, this time the guest may go on without asking.
     pub fn set_free_until_ns(&self, until_ns: u64) {
         self.long(at::FREE_UNTIL).store(until_ns, Ordering::Release);
     }
 
-    pub fn free_until_ns(&self) -> u64 {
-        self.long(at::FREE_UNTIL).load(Ordering::Acquire)
+    /// Interrupts for these rings of its card, which it takes when it is let run.
+    pub fn interrupt(&self, rings: u32) {
+        self.word(GUEST + at::INTERRUPTS).fetch_or(rings, Ordering::Release);
     }
 
     /// When the guest that waits wants to run next; None: never, of itself.
@@ -246,11 +265,19 @@ mod tests {
     }
 
     #[test]
+    fn nobody_waits_longer_than_he_wants() {
+        let (ours, _theirs) = UnixStream::pair().expect("a pair");
+        let mut line = ClockLine::new(ours);
+        line.look_up_every(Duration::from_millis(1)).expect("a timeout");
+        assert!(matches!(line.receive(), Ok(Heard::Nothing)));
+    }
+
+    #[test]
     fn a_guest_that_is_gone_is_no_error() {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         let mut line = ClockLine::new(ours);
         drop(theirs);
         line.run(1).expect("nobody minds");
-        assert!(line.receive().expect("an end").is_none());
+        assert!(matches!(line.receive(), Ok(Heard::End)));
     }
 }

@@ -1,8 +1,8 @@
 //! The vhost-user protocol, as far as a network card of a User-Mode Linux speaks it: requests of
-//! the guest, in order, with answers; and calls of the card, which nobody answers.
+//! the guest, in order, with answers.
 //!
-//! Kicks and calls are messages (in-band notifications), and a kick is answered only when it has
-//! been worked on: the guest's time stands still until then.
+//! Kicks are messages (in-band notifications), and answered when they have been worked on. Calls, the
+//! card's own messages, there are none: interrupts go by the guest's clock.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -43,8 +43,6 @@ const PAYLOAD_MAX_BYTES: usize = 512;
 const VERSION: u32 = 1;
 const IS_ANSWER: u32 = 1 << 2;
 const WANTS_ANSWER: u32 = 1 << 3;
-/// VHOST_USER_BACKEND_VRING_CALL.
-const CALL: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct Asked {
@@ -127,27 +125,6 @@ impl CardLine {
     /// To what needs no answer of its own: done, if the guest wants to know.
     pub fn done(&mut self, asked: &Asked) -> io::Result<()> {
         if asked.wants_answer { self.answer(asked.request, &0_u64.to_ne_bytes()) } else { Ok(()) }
-    }
-}
-
-/// Where the card calls its guest.
-pub(crate) struct CallLine {
-    stream: UnixStream,
-}
-
-impl CallLine {
-    pub fn new(fd: OwnedFd) -> Self {
-        Self { stream: UnixStream::from(fd) }
-    }
-
-    /// Interrupts for these rings, in one write: the guest takes them at one time.
-    pub fn call(&mut self, rings: impl Iterator<Item = u32>) -> io::Result<()> {
-        let message = |ring: u32| [CALL, VERSION, 8, ring, 0];
-        let bytes: Vec<u8> = rings.flat_map(message).flat_map(u32::to_ne_bytes).collect();
-        match self.stream.write_all(&bytes) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            result => result,
-        }
     }
 }
 

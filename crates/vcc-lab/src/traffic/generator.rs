@@ -65,7 +65,7 @@ impl Pump {
         for (number, flow) in flows.iter().enumerate() {
             epoll.add(flow.receiver_fd(), libc::EPOLLIN, flows.len() + number)?;
         }
-        Ok(Self { epoll, scratch: vec![0; 2 * CHUNK_BYTES], ready: Vec::new() })
+        Ok(Self { epoll, scratch: vec![0; CHUNK_BYTES], ready: Vec::new() })
     }
 
     fn run(&mut self, flows: &mut [Flow], plan: &Plan, control: &Control) -> Result<()> {

@@ -5,6 +5,7 @@
 //! between a guest's card and the fabric. Nothing here depends on how fast or how busy the machine
 //! is: the same seed gives the same frames at the same times.
 
+pub mod bench;
 mod collect;
 mod cores;
 mod network;
@@ -12,8 +13,10 @@ mod pace;
 mod plan;
 #[cfg(test)]
 mod tests;
+mod time_taken;
 
 pub use network::FrameLog;
+pub use time_taken::TimeTaken;
 
 use crate::emulator::{EmulatorReport, Lateness};
 use crate::error::{Error, Result};
@@ -64,6 +67,15 @@ pub fn run_once(
     seed: u64,
     tick: &mut dyn FnMut(VirtualTime),
 ) -> Result<RunData> {
+    run_timed(kernel, scenario, seed, tick).map(|(data, _)| data)
+}
+
+fn run_timed(
+    kernel: &Kernel,
+    scenario: &Scenario,
+    seed: u64,
+    tick: &mut dyn FnMut(VirtualTime),
+) -> Result<(RunData, TimeTaken)> {
     let topology = scenario.topology();
     let bottleneck = topology.bottleneck;
     let timeline = Timeline::of(scenario);
@@ -91,9 +103,8 @@ pub fn run_once(
     for (host, translation) in scenario.translations(&topology) {
         specs[host].card.port = Some(translation.port());
     }
-    let mut fabric = Fabric::new(topology, seed, scenario.watch).map_err(Error::Queue)?;
-    fabric.set_window(timeline.window);
-    let mut network = LoggedFabric::new(fabric);
+    let fabric = Fabric::new(topology, seed, scenario.watch).map_err(Error::Queue)?;
+    let mut network = LoggedFabric::new(fabric, timeline.window);
 
     let world = WorldSpec { guests: specs, cores };
     let begin = Instant::now();
@@ -103,6 +114,7 @@ pub fn run_once(
         ends_by_ns: timeline.end_ns + OVERDUE_AFTER_NS,
     };
     let mut world = World::boot(kernel, AGENT, world, &watch).map_err(guests)?;
+    let booted = Instant::now();
     let mut pace = Pace::until(timeline.end_ns);
     let mut tell = |moment: &Moment| tick(pace.at(begin.elapsed(), moment.virtual_ns));
     world.run(&mut network, &watch, &mut tell).map_err(guests)?;
@@ -111,8 +123,9 @@ pub fn run_once(
         collect::reports(scenario.flows.len(), timeline.window, &consoles)?;
     let translated = collect::observations(scenario, &world, timeline.window, &flows);
     let lost_frames = world.missed_frames();
-    let (mut fabric, log) = network.into_parts();
-    Ok(RunData {
+    drop(world);
+    let (mut fabric, log, stopwatch) = network.into_parts();
+    let data = RunData {
         flows,
         emulator: EmulatorReport {
             links: fabric.report(),
@@ -128,5 +141,6 @@ pub fn run_once(
         pings,
         translated,
         frame_log: Some(log),
-    })
+    };
+    Ok((data, stopwatch.time_taken(begin, booted)))
 }

@@ -1,6 +1,7 @@
 //! The live lab's fabric, driven by the calendar, with a digest of every frame that passes.
 
-use crate::fabric::Fabric;
+use super::time_taken::Stopwatch;
+use crate::fabric::{Fabric, Window};
 use serde::{Deserialize, Serialize};
 use vcc_uml::{Delivery, Network};
 
@@ -17,16 +18,18 @@ pub struct FrameLog {
 pub(super) struct LoggedFabric {
     fabric: Fabric,
     digest: Digest,
+    stopwatch: Stopwatch,
 }
 
 impl LoggedFabric {
-    pub fn new(fabric: Fabric) -> Self {
-        Self { fabric, digest: Digest::new() }
+    pub fn new(mut fabric: Fabric, window: Window) -> Self {
+        fabric.set_window(window);
+        Self { fabric, digest: Digest::new(), stopwatch: Stopwatch::new(window) }
     }
 
-    pub fn into_parts(self) -> (Fabric, FrameLog) {
+    pub fn into_parts(self) -> (Fabric, FrameLog, Stopwatch) {
         let Digest { frames, state } = self.digest;
-        (self.fabric, FrameLog { frames, hash: format!("{state:016x}") })
+        (self.fabric, FrameLog { frames, hash: format!("{state:016x}") }, self.stopwatch)
     }
 }
 
@@ -45,13 +48,15 @@ impl Network for LoggedFabric {
     }
 
     fn next_delivery(&mut self, end_ns: u64) -> Option<Delivery> {
+        self.stopwatch.note(end_ns);
         let delivery = self.fabric.next_delivery(end_ns - 1)?;
         self.digest.note(delivery.host, delivery.due_ns, &delivery.frame);
         Some(Delivery { guest: delivery.host, at_ns: delivery.due_ns, frame: delivery.frame })
     }
 }
 
-/// FNV-1a's step over words of 8 bytes, with a shift for the bits that it would leave behind.
+/// FNV-1a's step over words of 8 bytes, with a shift for the bits that it would leave behind. Words
+/// take turns in eight lanes, which a CPU works on at once.
 struct Digest {
     frames: u64,
     state: u64,
@@ -59,6 +64,8 @@ struct Digest {
 
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
+const WORD_BYTES: usize = 8;
+const LANES: usize = 8;
 
 impl Digest {
     fn new() -> Self {
@@ -67,20 +74,31 @@ impl Digest {
 
     fn note(&mut self, guest: usize, at_ns: u64, frame: &[u8]) {
         self.frames += 1;
-        self.word(guest as u64);
-        self.word(at_ns);
-        self.word(frame.len() as u64);
-        for bytes in frame.chunks(8) {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            self.word(u64::from_le_bytes(word));
+        let head = [guest as u64, at_ns, frame.len() as u64, 0, 1, 2, 3, 4];
+        let mut lanes = head.map(|word| step(self.state, word));
+        let mut rows = frame.chunks_exact(LANES * WORD_BYTES);
+        for row in &mut rows {
+            for (lane, bytes) in lanes.iter_mut().zip(row.chunks_exact(WORD_BYTES)) {
+                *lane = step(*lane, word(bytes));
+            }
         }
+        for (lane, bytes) in lanes.iter_mut().zip(rows.remainder().chunks(WORD_BYTES)) {
+            *lane = step(*lane, word(bytes));
+        }
+        self.state = lanes.into_iter().fold(self.state, step);
     }
+}
 
-    fn word(&mut self, word: u64) {
-        self.state = (self.state ^ word).wrapping_mul(FNV_PRIME);
-        self.state ^= self.state >> 29;
-    }
+fn step(state: u64, word: u64) -> u64 {
+    let state = (state ^ word).wrapping_mul(FNV_PRIME);
+    state ^ state >> 29
+}
+
+/// Zeros follow what is shorter.
+fn word(bytes: &[u8]) -> u64 {
+    let mut word = [0; WORD_BYTES];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
 }
 
 #[cfg(test)]

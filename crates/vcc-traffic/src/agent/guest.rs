@@ -66,7 +66,7 @@ impl<'a> Guest<'a> {
             receiving: Receiving::open(plan, &poll)?,
             pings,
             poll,
-            scratch: vec![0; 2 * CHUNK_BYTES],
+            scratch: vec![0; CHUNK_BYTES],
             ready: Vec::new(),
             reached_ns: 0,
         })
@@ -123,7 +123,7 @@ impl<'a> Guest<'a> {
 
     fn post(&mut self, worker: usize) -> Result<()> {
         let Post { flow, bytes } = self.workers[worker].next_post();
-        self.sends[flow].post(worker, bytes, &mut self.scratch)
+        self.sends[flow].post(worker, bytes)
     }
 
     fn act_on_flows(&mut self, act: agenda::Act) -> Result<()> {
@@ -133,19 +133,13 @@ impl<'a> Guest<'a> {
             agenda::Act::StartMeasuring => {
                 self.sends.iter_mut().try_for_each(|flow| flow.start_measuring(start_ns))
             }
-            agenda::Act::Bound => {
-                self.receiving.note_bound();
-                Ok(())
-            }
+            agenda::Act::Bound => self.receiving.note_bound(),
             agenda::Act::Join(number) => self.sends[number].join(&self.poll, &mut self.scratch),
             agenda::Act::Leave(number) => self.sends[number].leave(),
             agenda::Act::SampleWindows => {
                 self.sends.iter_mut().try_for_each(|flow| flow.sample(at_us))
             }
-            agenda::Act::SampleReceived => {
-                self.receiving.note_received(at_us);
-                Ok(())
-            }
+            agenda::Act::SampleReceived => self.receiving.note_received(at_us),
             agenda::Act::Finish => self.finish(),
         }
     }
@@ -156,6 +150,7 @@ impl<'a> Guest<'a> {
         if let Some(pings) = &self.pings {
             pings.watch(&self.poll)?;
         }
+        self.receiving.finish()?;
         self.sends.iter_mut().try_for_each(|flow| flow.finish())
     }
 

@@ -5,6 +5,7 @@
 //! an unknown `plan=` of its command line. Otherwise the path is its only argument, and it neither
 //! mounts nor powers off. What it does depends on the plan alone.
 
+mod draining;
 mod guest;
 mod init;
 mod introduction;

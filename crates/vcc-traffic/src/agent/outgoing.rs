@@ -27,7 +27,7 @@ pub trait Outgoing {
     }
 
     /// A worker's message goes this way, if it is one for messages.
-    fn post(&mut self, worker: usize, _bytes: u64, _scratch: &mut [u8]) -> Result<()> {
+    fn post(&mut self, worker: usize, _bytes: u64) -> Result<()> {
         Err(Error::Plan(format!("has worker {worker} send over a flow that takes no messages")))
     }
 

@@ -1,5 +1,6 @@
 //! The flows that this guest receives, and the listeners where they come.
 
+use crate::draining::Draining;
 use crate::poll::{Poll, Source};
 use socket2::Socket;
 use std::io::ErrorKind;
@@ -13,8 +14,14 @@ use vcc_traffic::{Doing, Error, Pattern, Result, socket};
 pub struct Receiving<'a> {
     listeners: Vec<(u16, Socket)>,
     /// Those without a connection are still to come.
-    flows: Vec<(&'a FlowToReceive, Option<Receiver>)>,
+    flows: Vec<(&'a FlowToReceive, Option<Half>)>,
     noted_bounds: usize,
+}
+
+enum Half {
+    Bulk(Draining),
+    /// It answers what comes, or comes to an end now and then.
+    Other(Receiver),
 }
 
 impl<'a> Receiving<'a> {
@@ -42,7 +49,6 @@ impl<'a> Receiving<'a> {
             let doing = || format!("accept a connection to port {port}");
             match socket.accept() {
                 Ok((socket, from)) => {
-                    socket.set_nonblocking(true).doing(doing)?;
                     self.begin(socket, *port, from.as_socket(), poll)?;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
@@ -58,7 +64,7 @@ impl<'a> Receiving<'a> {
         from: Option<SocketAddr>,
         poll: &Poll,
     ) -> Result<()> {
-        let is_introduction = |(flow, _): &(&FlowToReceive, Option<Receiver>)| {
+        let is_introduction = |(flow, _): &(&FlowToReceive, Option<Half>)| {
             let from_port = introduction_port(flow.from_port);
             flow.is_introduced && from.is_some_and(|from| from.port() == from_port)
         };
@@ -80,19 +86,26 @@ impl<'a> Receiving<'a> {
             let from = from.map_or("nowhere".to_owned(), |from| from.to_string());
             return Err(Error::Plan(format!("knows no flow from {from} to port {port}")));
         };
+        if flow.pattern == Pattern::Bulk {
+            let mut draining = Draining::start(socket, flow)?;
+            draining.note_bounds_before(self.noted_bounds);
+            *place = Some(Half::Bulk(draining));
+            return Ok(());
+        }
+        socket.set_nonblocking(true).doing(|| "receive a flow".into())?;
         poll.add(socket.as_raw_fd(), libc::EPOLLIN, Source::Receiver(number))?;
-        if let Some(receiver) = place {
+        if let Some(Half::Other(receiver)) = place {
             return receiver.next_transfer(socket);
         }
         let mut receiver = Receiver::new(socket, flow.flow, flow.seed, flow.pattern)?;
         // Nothing had come of it at those.
         (0..self.noted_bounds).for_each(|_| receiver.note_bound());
-        *place = Some(receiver);
+        *place = Some(Half::Other(receiver));
         Ok(())
     }
 
     pub fn receive(&mut self, number: usize, poll: &Poll, scratch: &mut [u8]) -> Result<()> {
-        let Some(receiver) = &mut self.flows[number].1 else { return Ok(()) };
+        let Some(Half::Other(receiver)) = &mut self.flows[number].1 else { return Ok(()) };
         if !receiver.receive(scratch)? {
             // Its socket would be ready for ever.
             poll.remove(receiver.socket().as_raw_fd())?;
@@ -101,22 +114,43 @@ impl<'a> Receiving<'a> {
         Ok(())
     }
 
-    pub fn note_bound(&mut self) {
+    pub fn note_bound(&mut self) -> Result<()> {
         self.noted_bounds += 1;
-        self.receivers().for_each(Receiver::note_bound);
+        self.halves().try_for_each(|half| match half {
+            Half::Bulk(draining) => draining.note_bound(),
+            Half::Other(receiver) => {
+                receiver.note_bound();
+                Ok(())
+            }
+        })
     }
 
-    pub fn note_received(&mut self, at_us: u64) {
-        self.receivers().for_each(|receiver| receiver.note_received(at_us));
+    pub fn note_received(&mut self, at_us: u64) -> Result<()> {
+        self.halves().try_for_each(|half| match half {
+            Half::Bulk(draining) => draining.note_received(at_us),
+            Half::Other(receiver) => {
+                receiver.note_received(at_us);
+                Ok(())
+            }
+        })
     }
 
-    fn receivers(&mut self) -> impl Iterator<Item = &mut Receiver> {
-        self.flows.iter_mut().filter_map(|(_, receiver)| receiver.as_mut())
+    /// The window of measurement ends.
+    pub fn finish(&mut self) -> Result<()> {
+        self.halves().try_for_each(|half| match half {
+            Half::Bulk(draining) => draining.finish(),
+            Half::Other(_) => Ok(()),
+        })
+    }
+
+    fn halves(&mut self) -> impl Iterator<Item = &mut Half> {
+        self.flows.iter_mut().filter_map(|(_, half)| half.as_mut())
     }
 
     pub fn into_halves(self) -> Result<Vec<ReceiverHalf>> {
-        let half = |(flow, receiver): (&FlowToReceive, Option<Receiver>)| match receiver {
-            Some(receiver) => Ok(receiver.into_half()),
+        let half = |(flow, half): (&FlowToReceive, Option<Half>)| match half {
+            Some(Half::Bulk(draining)) => Ok(draining.into_half()),
+            Some(Half::Other(receiver)) => Ok(receiver.into_half()),
             None => {
                 let FlowToReceive { flow, port, from_port, .. } = *flow;
                 let problem = format!("nobody connected from port {from_port} to port {port}");

@@ -134,9 +134,9 @@ impl Outgoing for Sending<'_> {
         }
     }
 
-    fn post(&mut self, worker: usize, bytes: u64, scratch: &mut [u8]) -> Result<()> {
+    fn post(&mut self, worker: usize, bytes: u64) -> Result<()> {
         match &mut self.connection {
-            Connection::Made(sender) => sender.post(worker, bytes, scratch),
+            Connection::Made(sender) => sender.post(worker, bytes),
             _ => Err(self.unconnected("when a message is to go over it")),
         }
     }

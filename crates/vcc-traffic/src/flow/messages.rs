@@ -4,10 +4,10 @@
 //! On the wire: the size of a message in 8 bytes, least first, then so many bytes of the flow's
 //! stream. The answer is one byte.
 
-use crate::payload::Stream;
+use crate::payload::{PIECE_MOST_BYTES, Stream};
 use socket2::Socket;
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 
 const HEADER_BYTES: usize = 8;
 const ANSWER: u8 = 1;
@@ -58,22 +58,18 @@ impl Outbox {
     }
 
     /// Writes what the socket takes.
-    pub fn write(
-        &mut self,
-        mut socket: &Socket,
-        stream: &Stream,
-        scratch: &mut [u8],
-    ) -> io::Result<()> {
+    pub fn write(&mut self, mut socket: &Socket, stream: &Stream) -> io::Result<()> {
         while let Some(next) = self.posted.get(self.written) {
             let whole_bytes = HEADER_BYTES as u64 + next.bytes;
             let from = self.written_of_next_bytes;
             let header = &next.bytes.to_le_bytes()[(from as usize).min(HEADER_BYTES)..];
+            let left_bytes = whole_bytes - from - header.len() as u64;
             let body =
-                ((whole_bytes - from) as usize - header.len()).min(scratch.len() - header.len());
-            scratch[..header.len()].copy_from_slice(header);
-            let chunk = &mut scratch[..header.len() + body];
-            stream.fill(self.stream_bytes, &mut chunk[header.len()..]);
-            let Io::Bytes(bytes) = now_or_later(socket.write(chunk))? else { return Ok(()) };
+                stream.bytes(self.stream_bytes, left_bytes.min(PIECE_MOST_BYTES as u64) as usize);
+            let parts = [IoSlice::new(header), IoSlice::new(body)];
+            let Io::Bytes(bytes) = now_or_later(socket.write_vectored(&parts))? else {
+                return Ok(());
+            };
             self.sent_bytes += bytes as u64;
             self.stream_bytes += bytes.saturating_sub(header.len()) as u64;
             self.written_of_next_bytes += bytes as u64;
@@ -115,13 +111,12 @@ pub struct Inbox {
 
 impl Inbox {
     /// Takes what has come, and answers: whether the messages were as they must be, and how many
-    /// have come whole. `expected` is as long.
+    /// have come whole.
     pub fn take(
         &mut self,
         mut socket: &Socket,
         stream: &Stream,
         mut data: &[u8],
-        expected: &mut [u8],
     ) -> io::Result<(bool, usize)> {
         let (mut is_right, mut whole) = (true, 0);
         while !data.is_empty() {
@@ -133,7 +128,7 @@ impl Inbox {
                 self.left_bytes = u64::from_le_bytes(self.header);
             } else {
                 let bytes = (data.len() as u64).min(self.left_bytes) as usize;
-                is_right &= stream.matches(self.stream_bytes, &data[..bytes], expected);
+                is_right &= stream.matches(self.stream_bytes, &data[..bytes]);
                 self.stream_bytes += bytes as u64;
                 self.left_bytes -= bytes as u64;
                 data = &data[bytes..];
@@ -162,10 +157,10 @@ mod tests {
 
     /// Reads so many bytes at a time until nothing is there.
     fn receive(inbox: &mut Inbox, receiver: &Socket, stream: &Stream, at_a_time: usize) -> bool {
-        let (mut data, mut expected) = (vec![0; at_a_time], vec![0; at_a_time]);
+        let mut data = vec![0; at_a_time];
         let mut is_right = true;
         while let Io::Bytes(bytes) = now_or_later({ receiver }.read(&mut data)).unwrap() {
-            is_right &= inbox.take(receiver, stream, &data[..bytes], &mut expected).unwrap().0;
+            is_right &= inbox.take(receiver, stream, &data[..bytes]).unwrap().0;
         }
         is_right
     }
@@ -176,11 +171,11 @@ mod tests {
             let (sender, receiver) = ends();
             let stream = Stream::new(1, 0);
             let (mut outbox, mut inbox) = (Outbox::default(), Inbox::default());
-            let (mut scratch, mut answered) = ([0; 64], Vec::new());
+            let mut answered = Vec::new();
             for (worker, bytes) in [(0, 1), (4, 100), (0, 5000)] {
                 outbox.post(worker, bytes);
             }
-            outbox.write(&sender, &stream, &mut scratch).unwrap();
+            outbox.write(&sender, &stream).unwrap();
             outbox.read(&sender, &mut answered).unwrap();
             assert!(answered.is_empty(), "nothing has been read yet");
             assert!(receive(&mut inbox, &receiver, &stream, at_a_time));
@@ -196,11 +191,11 @@ mod tests {
         let (sender, receiver) = ends();
         let stream = Stream::new(1, 0);
         let (mut outbox, mut inbox) = (Outbox::default(), Inbox::default());
-        let (mut scratch, mut answered) = (vec![0; 65_536], Vec::new());
+        let mut answered = Vec::new();
         outbox.post(0, BYTES);
         let mut turns = 0;
         while answered.is_empty() {
-            outbox.write(&sender, &stream, &mut scratch).unwrap();
+            outbox.write(&sender, &stream).unwrap();
             assert!(receive(&mut inbox, &receiver, &stream, 65_536));
             outbox.read(&sender, &mut answered).unwrap();
             turns += 1;
@@ -214,7 +209,7 @@ mod tests {
         let (sender, receiver) = ends();
         let mut outbox = Outbox::default();
         outbox.post(0, 100);
-        outbox.write(&sender, &Stream::new(2, 0), &mut [0; 64]).unwrap();
+        outbox.write(&sender, &Stream::new(2, 0)).unwrap();
         assert!(!receive(&mut Inbox::default(), &receiver, &Stream::new(1, 0), 4096));
     }
 }

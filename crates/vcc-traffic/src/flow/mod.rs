@@ -17,7 +17,7 @@ use crate::error::{Doing, Error, Result};
 use crate::tcp_info::TcpInfo;
 use socket2::Socket;
 
-/// One write, or one read. The halves are lent a scratch buffer of twice this.
+/// One read. The halves are lent a scratch buffer of this.
 pub const CHUNK_BYTES: usize = 64 * 1024;
 
 fn tcp_info(socket: &Socket) -> Result<TcpInfo> {

@@ -8,7 +8,7 @@ use socket2::Socket;
 use std::io::{self, ErrorKind, Read, Write};
 
 /// sockperf's own size.
-const MESSAGE_BYTES: u64 = 14;
+const MESSAGE_BYTES: usize = 14;
 
 /// The side that asks.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl PingPong {
         self.echoed_bytes < self.sent_bytes
     }
 
-    /// Plays on the sender's side. `scratch` is of at least two messages.
+    /// Plays on the sender's side. `scratch` is of at least a message.
     pub fn play(
         &mut self,
         mut sender: &Socket,
@@ -44,17 +44,16 @@ impl PingPong {
         scratch: &mut [u8],
     ) -> io::Result<Turns> {
         let mut turns = Turns { payload_ok: true, answers: Vec::new() };
-        let (data, expected) = scratch.split_at_mut(MESSAGE_BYTES as usize);
         loop {
             let awaited = (self.sent_bytes - self.echoed_bytes) as usize;
             if awaited > 0 {
-                let bytes = match sender.read(&mut data[..awaited]) {
+                let bytes = match sender.read(&mut scratch[..awaited]) {
                     Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                     Ok(bytes) => bytes,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(turns),
                     Err(error) => return Err(error),
                 };
-                turns.payload_ok &= stream.matches(self.echoed_bytes, &data[..bytes], expected);
+                turns.payload_ok &= stream.matches(self.echoed_bytes, &scratch[..bytes]);
                 self.echoed_bytes += bytes as u64;
                 if bytes < awaited {
                     continue;
@@ -64,10 +63,9 @@ impl PingPong {
             if !may_ask {
                 return Ok(turns);
             }
-            stream.fill(self.sent_bytes, data);
             self.asked_ns = now_ns();
-            sender.write_all(data)?;
-            self.sent_bytes += MESSAGE_BYTES;
+            sender.write_all(stream.bytes(self.sent_bytes, MESSAGE_BYTES))?;
+            self.sent_bytes += MESSAGE_BYTES as u64;
         }
     }
 }
@@ -89,16 +87,16 @@ mod tests {
         assert!(game.awaits_echo());
         let mut play = |may_ask| game.play(&sender, &stream, may_ask, &mut scratch).unwrap();
         let bytes = (&receiver).read(&mut echo).unwrap();
-        assert_eq!(bytes, MESSAGE_BYTES as usize);
-        assert!(stream.matches(0, &echo[..bytes], &mut [0; 64]));
+        assert_eq!(bytes, MESSAGE_BYTES);
+        assert!(stream.matches(0, &echo[..bytes]));
         (&receiver).write_all(&echo[..5]).unwrap();
         assert!(play(true).answers.is_empty(), "half an echo is none");
         (&receiver).write_all(&echo[5..bytes]).unwrap();
         let turns = play(true);
         assert!(turns.payload_ok && turns.answers[0].1 >= turns.answers[0].0);
-        (&receiver).write_all(&[0; MESSAGE_BYTES as usize]).unwrap();
+        (&receiver).write_all(&[0; MESSAGE_BYTES]).unwrap();
         let turns = play(false);
         assert_eq!((turns.payload_ok, turns.answers.len()), (false, 1));
-        assert_eq!(game.sent_bytes(), 2 * MESSAGE_BYTES, "who may not ask does not");
+        assert_eq!(game.sent_bytes(), 2 * MESSAGE_BYTES as u64, "who may not ask does not");
     }
 }

@@ -1,7 +1,7 @@
 //! The receiving half: it checks and counts what comes, and echoes it where that is the pattern.
 
 use super::messages::Inbox;
-use super::{CHUNK_BYTES, broken, tcp_info};
+use super::{broken, tcp_info};
 use crate::error::{Doing, Error, Result};
 use crate::pattern::Pattern;
 use crate::payload::Stream;
@@ -70,19 +70,17 @@ impl Receiver {
     /// # Errors
     /// The connection is gone, or ended within a transfer.
     pub fn receive(&mut self, scratch: &mut [u8]) -> Result<bool> {
-        // What came, and what should have come.
-        let (data, expected) = scratch.split_at_mut(CHUNK_BYTES);
-        let data = match (&self.socket).read(data) {
+        let data = match (&self.socket).read(scratch) {
             Ok(0) => {
                 self.half.finished_at_ns = Some(now_ns());
                 return self.check_end().map(|()| false);
             }
-            Ok(bytes) => &data[..bytes],
+            Ok(bytes) => &scratch[..bytes],
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
             Err(error) => return Err(broken(self.half.flow, "the receiver", &error)),
         };
         if let Some(inbox) = &mut self.inbox {
-            let taken = inbox.take(&self.socket, &self.stream, data, expected);
+            let taken = inbox.take(&self.socket, &self.stream, data);
             let (is_right, whole) =
                 taken.map_err(|error| broken(self.half.flow, "the receiver", &error))?;
             self.half.payload_ok &= is_right;
@@ -91,7 +89,7 @@ impl Receiver {
             self.half.transfers_ended_at_ns.extend((0..whole).map(|_| now_ns));
             return Ok(true);
         }
-        self.half.payload_ok &= self.stream.matches(self.half.received_bytes, data, expected);
+        self.half.payload_ok &= self.stream.matches(self.half.received_bytes, data);
         self.half.received_bytes += data.len() as u64;
         if self.is_between_transfers() {
             self.half.transfers_ended_at_ns.push(now_ns());

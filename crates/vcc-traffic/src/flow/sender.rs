@@ -2,10 +2,10 @@
 
 use super::messages::Outbox;
 use super::ping_pong::PingPong;
-use super::{CHUNK_BYTES, broken, tcp_info};
+use super::{broken, tcp_info};
 use crate::error::{Doing, Error, Result};
 use crate::pattern::Pattern;
-use crate::payload::Stream;
+use crate::payload::{PIECE_MOST_BYTES, Stream};
 use crate::report::SenderHalf;
 use crate::samples::{Begun, Response, Sample};
 use crate::socket::limit_unsent;
@@ -107,12 +107,18 @@ impl Sender {
             return self.play(scratch);
         }
         if self.outbox.is_some() {
-            return self.exchange(scratch);
+            return self.exchange();
         }
         while self.is_sending {
-            self.stream.fill(self.half.sent_bytes, &mut scratch[..CHUNK_BYTES]);
-            match (&self.socket).write(&scratch[..CHUNK_BYTES]) {
-                Ok(bytes) => self.half.sent_bytes += bytes as u64,
+            let piece = self.stream.bytes(self.half.sent_bytes, PIECE_MOST_BYTES);
+            match (&self.socket).write(piece) {
+                Ok(bytes) => {
+                    self.half.sent_bytes += bytes as u64;
+                    // It took what it had room for: the next write would take nothing.
+                    if bytes < piece.len() {
+                        return Ok(());
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(broken(self.half.flow, "the sender", &error)),
             }
@@ -125,13 +131,13 @@ impl Sender {
     ///
     /// # Errors
     /// The connection is gone.
-    pub fn post(&mut self, worker: usize, bytes: u64, scratch: &mut [u8]) -> Result<()> {
+    pub fn post(&mut self, worker: usize, bytes: u64) -> Result<()> {
         let Some(outbox) = &mut self.outbox else {
             return Err(Error::Plan(format!("flow {} takes no messages", self.half.flow)));
         };
         outbox.post(worker, bytes);
         self.half.transfers.push(Begun { at_ns: now_ns(), bytes });
-        self.exchange(scratch)
+        self.exchange()
     }
 
     /// The workers whose messages have been answered since this was last called.
@@ -139,10 +145,10 @@ impl Sender {
         std::mem::take(&mut self.answered)
     }
 
-    fn exchange(&mut self, scratch: &mut [u8]) -> Result<()> {
+    fn exchange(&mut self) -> Result<()> {
         let Some(outbox) = &mut self.outbox else { return Ok(()) };
         let read = outbox.read(&self.socket, &mut self.answered);
-        let moved = read.and_then(|()| outbox.write(&self.socket, &self.stream, scratch));
+        let moved = read.and_then(|()| outbox.write(&self.socket, &self.stream));
         self.half.sent_bytes = outbox.sent_bytes();
         moved.map_err(|error| broken(self.half.flow, "the sender", &error))
     }

@@ -27,7 +27,7 @@ fn connected(pattern: Pattern) -> (Sender, Receiver) {
 /// From the first byte to the end in answer to the end.
 fn play_through(pattern: Pattern, bytes: u64) {
     let (mut sender, mut receiver) = connected(pattern);
-    let mut scratch = vec![0; 2 * CHUNK_BYTES];
+    let mut scratch = vec![0; CHUNK_BYTES];
     sender.prepare_to_leave().unwrap();
     sender.send(&mut scratch).unwrap();
     assert_eq!(sender.sent_bytes(), 0, "it has not joined");
@@ -68,7 +68,7 @@ fn a_ping_pong_ends_with_its_last_echo() {
 #[test]
 fn an_idle_flow_ends_without_a_byte() {
     let (mut sender, mut receiver) = connected(Pattern::Idle);
-    let mut scratch = vec![0; 2 * CHUNK_BYTES];
+    let mut scratch = vec![0; CHUNK_BYTES];
     sender.join();
     sender.send(&mut scratch).unwrap();
     assert_eq!(sender.sent_bytes(), 0);
@@ -86,7 +86,7 @@ fn transfers_come_one_after_another_over_connections_of_their_own() {
     let transfers = Transfers { bytes, count };
     let mut sender = TransferSender::new(transfers, 0, SEED);
     let mut receiver: Option<Receiver> = None;
-    let mut scratch = vec![0; 2 * CHUNK_BYTES];
+    let mut scratch = vec![0; CHUNK_BYTES];
     while !sender.was_last() {
         sender.begin();
         let socket = socket::tcp(anywhere, "reno").unwrap();

@@ -1,10 +1,10 @@
 //! One thing after another, each over a connection of its own: how long each takes is the flow
 //! completion time that papers measure, with the handshake and the slow start of each in it.
 
-use super::{CHUNK_BYTES, broken, tcp_info};
+use super::{broken, tcp_info};
 use crate::error::{Doing, Error, Result};
 use crate::pattern::Transfers;
-use crate::payload::Stream;
+use crate::payload::{PIECE_MOST_BYTES, Stream};
 use crate::report::SenderHalf;
 use crate::samples::Begun;
 use crate::system::now_ns;
@@ -60,9 +60,8 @@ impl TransferSender {
         let Some(socket) = &self.connection else { return Ok(false) };
         let end_bytes = self.half.transfers.len() as u64 * self.transfers.bytes.get();
         while self.half.sent_bytes < end_bytes {
-            let bytes = (end_bytes - self.half.sent_bytes).min(CHUNK_BYTES as u64) as usize;
-            self.stream.fill(self.half.sent_bytes, &mut scratch[..bytes]);
-            match (&mut &*socket).write(&scratch[..bytes]) {
+            let bytes = (end_bytes - self.half.sent_bytes).min(PIECE_MOST_BYTES as u64) as usize;
+            match (&mut &*socket).write(self.stream.bytes(self.half.sent_bytes, bytes)) {
                 Ok(bytes) => self.half.sent_bytes += bytes as u64,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(broken(self.half.flow, "the sender", &error)),

@@ -13,13 +13,11 @@ mod transmitter;
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use vcc_domain::{Checksum, Frame, Port, Verdict};
 
-use crate::vhost_user::{
-    Asked, CallLine, CardLine, HAS_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request,
-};
+use crate::vhost_user::{Asked, CardLine, HAS_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request};
 use moderation::Moderation;
 use rings::{RECEIVE, Rings, SEND};
 use transmitter::Transmitter;
@@ -64,7 +62,8 @@ pub struct CardSpec {
 pub(crate) struct Card {
     spec: CardSpec,
     line: CardLine,
-    calls: Option<CallLine>,
+    /// Where the guest would hear calls. There are none, but it minds if nobody could make any.
+    _calls: Option<OwnedFd>,
     features: u64,
     rings: Rings,
     transmitter: Transmitter,
@@ -74,8 +73,8 @@ pub(crate) struct Card {
     /// Earliest time of the next interrupt for arrivals.
     quiet_until_ns: u64,
     moderation: Moderation,
-    /// Interrupts for its rings that the guest is still to get.
-    owed: [bool; 2],
+    /// Interrupts for its rings that the guest is still to get, a bit for each.
+    owed: u32,
     /// Frames have passed from or to the guest since it was last asked.
     has_passed_frames: bool,
     /// Frames for which the guest had no buffer.
@@ -90,13 +89,13 @@ impl Card {
             moderation: Moderation::new(spec.interrupt_every_ns, spec.seed),
             spec,
             line,
-            calls: None,
+            _calls: None,
             features: 0,
             rings: Rings::new()?,
             sending: VecDeque::new(),
             arrivals: VecDeque::new(),
             quiet_until_ns: 0,
-            owed: [false; 2],
+            owed: 0,
             has_passed_frames: false,
             missed_frames: 0,
             scratch: Vec::new(),
@@ -149,21 +148,20 @@ impl Card {
         self.complete(now_ns)?;
         self.receive(now_ns)?;
         for ring in [RECEIVE, SEND] {
-            self.owed[ring] |= self.rings.wants_call(ring)?;
+            self.owed |= u32::from(self.rings.wants_call(ring)?) << ring;
         }
         Ok(())
     }
 
     /// Whether the guest is to be interrupted for what was done.
-    pub fn owes_call(&self) -> bool {
-        self.calls.is_some() && self.owed.contains(&true)
+    pub fn owes_interrupt(&self) -> bool {
+        self.owed != 0
     }
 
-    /// Interrupts it, for all that was done since it last was.
-    pub fn call(&mut self) -> io::Result<()> {
-        let owed = std::mem::take(&mut self.owed);
-        let Some(calls) = &mut self.calls else { return Ok(()) };
-        calls.call([RECEIVE, SEND].into_iter().filter(|&ring| owed[ring]).map(|ring| ring as u32))
+    /// The rings for which it is to be interrupted now, a bit for each, for all that was done since
+    /// it last was.
+    pub fn take_owed(&mut self) -> u32 {
+        std::mem::take(&mut self.owed)
     }
 
     pub fn take_passed_frames(&mut self) -> bool {
@@ -207,7 +205,7 @@ impl Card {
                 self.hand_over(&frame)?;
             }
         }
-        Ok(())
+        self.rings.want_no_kick(RECEIVE)
     }
 
     /// The card says nothing of the checksum: the guest checks it, and so all that changed it.
@@ -221,27 +219,24 @@ impl Card {
         Ok(())
     }
 
-    /// The guest has kicked: it has put up something to send.
-    fn kicked(&mut self, now_ns: u64) -> io::Result<()> {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        while let Some(head) = self.rings.take_sent(&mut scratch)? {
-            let done_ns = match scratch.split_at_checked(HEADER_BYTES) {
-                Some((header, bytes)) => self.send(now_ns, header, bytes),
-                None => now_ns,
-            };
+    /// Takes what the guest has put up to send by now.
+    pub fn take_sent(&mut self, now_ns: u64) -> io::Result<()> {
+        let mut header = [0; HEADER_BYTES];
+        while let Some(head) = self.rings.take_sent(&mut header, &mut self.scratch)? {
+            let done_ns = self.send(now_ns, &header);
             self.sending.push_back((done_ns, head));
             self.has_passed_frames = true;
         }
-        self.scratch = scratch;
-        Ok(())
+        self.rings.want_no_kick(SEND)
     }
 
-    fn send(&mut self, now_ns: u64, header: &[u8], bytes: &[u8]) -> u64 {
+    /// Sends what is in `scratch`, and says when its last bit will have left.
+    fn send(&mut self, now_ns: u64, header: &[u8; HEADER_BYTES]) -> u64 {
         let [flags, gso_type] = [header[0], header[1]];
         let gso_size = u16::from_le_bytes([header[4], header[5]]);
         let is_partial = flags & NEEDS_CHECKSUM != 0;
         let mut frame = Frame {
-            bytes: bytes.to_vec(),
+            bytes: std::mem::take(&mut self.scratch),
             gso_size: if gso_type == 0 { 0 } else { gso_size },
             checksum: if is_partial { Checksum::Partial } else { Checksum::Full },
         };
@@ -251,16 +246,18 @@ impl Card {
             None => Verdict::Pass,
         };
         // A report follows what it goes beside, as the kernel's clone does.
-        let passed = (verdict == Verdict::Pass).then_some(frame);
+        let passed = (verdict == Verdict::Pass).then_some(&mut frame);
         let mut done_ns = now_ns;
-        for frame in passed.into_iter().chain(also).flat_map(offload::cut) {
-            done_ns = self.transmitter.send(now_ns, frame);
+        for frame in passed.into_iter().chain(&mut also) {
+            offload::cut(frame, |frame| done_ns = self.transmitter.send(now_ns, frame));
         }
+        // What was cut up is used again.
+        self.scratch = frame.bytes;
         done_ns
     }
 
     /// Serves one message of the guest, whose time is `now_ns`. False where it has given the card up.
-    pub fn serve(&mut self, now_ns: u64, before_answer: impl FnOnce(&Self)) -> io::Result<bool> {
+    pub fn serve(&mut self, now_ns: u64) -> io::Result<bool> {
         let Some(asked) = self.line.receive()? else {
             self.rings.disable_all();
             return Ok(false);
@@ -277,10 +274,7 @@ impl Card {
                 self.line.answer(request, &answer)?;
             }
             Request::VringKick => {
-                if asked.word(0) as usize == SEND {
-                    self.kicked(now_ns)?;
-                }
-                before_answer(self);
+                self.take_sent(now_ns)?;
                 self.line.done(&asked)?;
             }
             _ => self.configure(asked)?,
@@ -302,7 +296,7 @@ impl Card {
             Request::SetVringEnable => {
                 self.rings.enable(ring, value != 0, self.features & EVENT_IDX != 0)?;
             }
-            Request::SetBackendFd => self.calls = asked.fds.pop().map(CallLine::new),
+            Request::SetBackendFd => self._calls = asked.fds.pop(),
             _ => {}
         }
         self.line.done(&asked)

@@ -1,6 +1,6 @@
 //! What a card does for its guest: it cuts super-segments, and completes checksums.
 
-use vcc_domain::{Checksum, Frame};
+use vcc_domain::{Checksum, Frame, Sum};
 
 const ETHERNET_BYTES: usize = 14;
 const VLAN_BYTES: usize = 4;
@@ -61,8 +61,8 @@ impl Headers {
         }
         put(frame, self.ip + 2, (bytes - self.ip) as u16);
         put(frame, self.ip + 10, 0);
-        let sum = finish(add(0, &frame[self.ip..self.transport]));
-        put(frame, self.ip + 10, sum);
+        let sum = Sum::MINUS_ZERO.with_words(&frame[self.ip..self.transport]);
+        put(frame, self.ip + 10, sum.checksum());
     }
 
     /// The whole checksum of TCP or UDP.
@@ -70,10 +70,11 @@ impl Headers {
         let Some(at) = self.checksum_at().filter(|at| at + 2 <= frame.len()) else { return };
         put(frame, at, 0);
         let addresses = if self.is_ipv6 { 8..40 } else { 12..20 };
-        let pseudo = add(0, &frame[self.ip + addresses.start..self.ip + addresses.end]);
-        let length = (frame.len() - self.transport) as u64;
-        let sum = add(pseudo + u64::from(self.protocol) + length, &frame[self.transport..]);
-        put(frame, at, finish(sum));
+        let addresses = &frame[self.ip + addresses.start..self.ip + addresses.end];
+        let length = (frame.len() - self.transport) as u16;
+        let pseudo = Sum::MINUS_ZERO.with_words(addresses).with(self.protocol.into()).with(length);
+        let sum = pseudo.with_words(&frame[self.transport..]);
+        put(frame, at, sum.checksum());
     }
 }
 
@@ -85,54 +86,40 @@ fn put(frame: &mut [u8], at: usize, value: u16) {
     frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// The sum of RFC 1071, not folded; four bytes at a time.
-fn add(mut sum: u64, bytes: &[u8]) -> u64 {
-    let mut words = bytes.chunks_exact(4);
-    for word in &mut words {
-        let word = u32::from_be_bytes([word[0], word[1], word[2], word[3]]);
-        sum += u64::from(word >> 16) + u64::from(word & 0xffff);
-    }
-    let rest = words.remainder();
-    for (i, byte) in rest.iter().enumerate() {
-        sum += u64::from(*byte) << if i % 2 == 0 { 8 } else { 0 };
-    }
-    sum
-}
-
-fn finish(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
-/// The frames that go on the wire for one that the guest handed over.
-pub(super) fn cut(frame: Frame) -> Vec<Vec<u8>> {
-    let mut bytes = frame.bytes;
-    let Some(headers) = Headers::of(&bytes) else { return vec![bytes] };
+/// Hands `out` the frames that go on the wire for one that the guest handed over.
+pub(super) fn cut(frame: &mut Frame, mut out: impl FnMut(Vec<u8>)) {
+    let bytes = &mut frame.bytes;
     let size = usize::from(frame.gso_size);
-    let header_bytes = headers.transport
-        + bytes.get(headers.transport + 12).map_or(0, |offset| usize::from(offset >> 4) * 4);
-    let is_super = size > 0 && headers.protocol == PROTOCOL_TCP;
-    if !is_super || bytes.len() <= header_bytes + size {
-        if frame.checksum == Checksum::Partial {
-            headers.complete(&mut bytes);
+    let headers = Headers::of(bytes);
+    if let Some(headers) = headers {
+        let header_bytes = headers.transport
+            + bytes.get(headers.transport + 12).map_or(0, |offset| usize::from(offset >> 4) * 4);
+        let is_super = size > 0 && headers.protocol == PROTOCOL_TCP;
+        if is_super && bytes.len() > header_bytes + size {
+            return segments(bytes, &headers, header_bytes, size).for_each(out);
         }
-        return vec![bytes];
+        if frame.checksum == Checksum::Partial {
+            headers.complete(bytes);
+        }
     }
-    segments(&bytes, &headers, header_bytes, size)
+    out(std::mem::take(bytes));
 }
 
 /// As TCP would have sent them one by one (Linux: tcp_gso_segment): FIN and PSH belong to the last,
 /// CWR to the first (RFC 3168, 6.1.2), IPv4's identifications follow each other.
-fn segments(frame: &[u8], headers: &Headers, header_bytes: usize, size: usize) -> Vec<Vec<u8>> {
+fn segments(
+    frame: &[u8],
+    headers: &Headers,
+    header_bytes: usize,
+    size: usize,
+) -> impl Iterator<Item = Vec<u8>> {
     let (header, payload) = frame.split_at(header_bytes);
     let (seq_at, flags_at) = (headers.transport + 4, headers.transport + FLAGS);
     let seq = u32::from(get(header, seq_at)) << 16 | u32::from(get(header, seq_at + 2));
     let flags = header[flags_at];
     let parts = payload.chunks(size).enumerate();
     let last = payload.len().div_ceil(size) - 1;
-    let segment = |(i, part): (usize, &[u8])| {
+    parts.map(move |(i, part)| {
         let mut bytes = [header, part].concat();
         let seq = seq.wrapping_add((i * size) as u32);
         put(&mut bytes, seq_at, (seq >> 16) as u16);
@@ -146,13 +133,18 @@ fn segments(frame: &[u8], headers: &Headers, header_bytes: usize, size: usize) -
         headers.fit(&mut bytes);
         headers.complete(&mut bytes);
         bytes
-    };
-    parts.map(segment).collect()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn cut(mut frame: Frame) -> Vec<Vec<u8>> {
+        let mut frames = Vec::new();
+        super::cut(&mut frame, |frame| frames.push(frame));
+        frames
+    }
 
     fn super_segment(payload: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0; ETHERNET_BYTES];
@@ -175,9 +167,9 @@ mod tests {
 
     fn checks_out(frame: &[u8]) -> bool {
         let headers = Headers::of(frame).expect("headers");
-        let pseudo = add(6 + (frame.len() - 34) as u64, &frame[26..34]);
-        finish(add(0, &frame[14..34])) == 0
-            && finish(add(pseudo, &frame[headers.transport..])) == 0
+        let pseudo = Sum::MINUS_ZERO.with(6 + (frame.len() - 34) as u16).with_words(&frame[26..34]);
+        Sum::MINUS_ZERO.with_words(&frame[14..34]).checksum() == 0
+            && pseudo.with_words(&frame[headers.transport..]).checksum() == 0
             && usize::from(get(frame, 16)) == frame.len() - 14
     }
 

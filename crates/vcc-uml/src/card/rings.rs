@@ -1,11 +1,11 @@
 //! The card's two rings in its guest's memory (virtio 1.2, 2.7).
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 
 use virtio_queue::{Queue, QueueT};
-use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
+use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
 
 use crate::system::strange;
 use crate::vhost_user::Asked;
@@ -86,12 +86,25 @@ impl Rings {
         Ok(())
     }
 
-    pub fn enable(&mut self, ring: u32, is_enabled: bool, event_idx: bool) -> io::Result<()> {
-        let ring = self.ring(ring)?;
+    pub fn enable(&mut self, number: u32, is_enabled: bool, event_idx: bool) -> io::Result<()> {
+        let ring = self.ring(number)?;
         ring.is_enabled = is_enabled;
         ring.queue.set_event_idx(event_idx);
         ring.queue.set_ready(is_enabled);
-        Ok(())
+        if is_enabled { self.want_no_kick(number as usize) } else { Ok(()) }
+    }
+
+    /// The guest need not say what it puts up from now on: it is looked for when the guest waits.
+    /// It would kick (virtio 1.2, 2.7.7.2) when it comes to the entry that has just been taken, for
+    /// which there is no room in the ring.
+    pub fn want_no_kick(&mut self, ring: usize) -> io::Result<()> {
+        let queue = &self.rings[ring].queue;
+        if !queue.event_idx_enabled() {
+            return Ok(());
+        }
+        let avail_event = queue.used_ring() + 4 + 8 * u64::from(queue.size());
+        let never = queue.next_avail().wrapping_sub(1);
+        self.memory.write_obj(never.to_le(), GuestAddress(avail_event)).map_err(strange)
     }
 
     pub fn disable_all(&mut self) {
@@ -105,25 +118,28 @@ impl Rings {
         self.rings.iter().all(|ring| ring.is_enabled)
     }
 
-    /// What the guest has put up to send next, with the name by which it is given back. None: it
-    /// will kick when there is more.
-    pub fn take_sent(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<u16>> {
+    /// What the guest has put up to send next, with the name by which it is given back: `header` is
+    /// filled, `frame` becomes the rest. None where there is nothing, or nothing whole.
+    pub fn take_sent(&mut self, header: &mut [u8], frame: &mut Vec<u8>) -> io::Result<Option<u16>> {
         let Ring { queue, is_enabled } = &mut self.rings[SEND];
         if !*is_enabled {
             return Ok(None);
         }
-        loop {
-            if let Some(chain) = queue.pop_descriptor_chain(&self.memory) {
-                let head = chain.head_index();
-                let mut reader = chain.reader(&self.memory).map_err(strange)?;
-                bytes.clear();
-                reader.read_to_end(bytes)?;
-                return Ok(Some(head));
-            }
-            if !queue.enable_notification(&self.memory).map_err(strange)? {
-                return Ok(None);
-            }
+        let Some(chain) = queue.pop_descriptor_chain(&self.memory) else { return Ok(None) };
+        let head = chain.head_index();
+        frame.clear();
+        let mut header_bytes = 0;
+        for part in chain.readable() {
+            let bytes = part.len() as usize;
+            let of_header = bytes.min(header.len() - header_bytes);
+            let place = &mut header[header_bytes..header_bytes + of_header];
+            self.memory.read_slice(place, part.addr()).map_err(strange)?;
+            header_bytes += of_header;
+            let rest = GuestAddress(part.addr().0 + of_header as u64);
+            let (memory, rest_bytes) = (&self.memory, bytes - of_header);
+            memory.write_all_volatile_to(rest, frame, rest_bytes).map_err(strange)?;
         }
+        Ok(Some(head))
     }
 
     /// Gives back what was taken; it has been sent.
@@ -139,9 +155,27 @@ impl Rings {
         }
         let Some(chain) = queue.pop_descriptor_chain(&self.memory) else { return Ok(false) };
         let head = chain.head_index();
-        let mut writer = chain.writer(&self.memory).map_err(strange)?;
-        writer.write_all(header)?;
-        writer.write_all(frame)?;
+        let mut parts = [header, frame].into_iter();
+        let mut part = parts.next().unwrap_or_default();
+        for place in chain.writable() {
+            let (mut at, mut room) = (place.addr(), place.len() as usize);
+            while room > 0 {
+                if part.is_empty() {
+                    let Some(next) = parts.next() else { break };
+                    part = next;
+                }
+                let (now, later) = part.split_at(part.len().min(room));
+                self.memory.write_slice(now, at).map_err(strange)?;
+                (at, room) = (GuestAddress(at.0 + now.len() as u64), room - now.len());
+                part = later;
+            }
+        }
+        if !part.is_empty() || parts.next().is_some() {
+            return Err(strange(format!(
+                "a buffer too small for a frame of {} bytes",
+                frame.len()
+            )));
+        }
         let bytes = (header.len() + frame.len()) as u32;
         queue.add_used(&self.memory, head, bytes).map_err(strange)?;
         Ok(true)
@@ -151,5 +185,40 @@ impl Rings {
     pub fn wants_call(&mut self, ring: usize) -> io::Result<bool> {
         let Ring { queue, is_enabled } = &mut self.rings[ring];
         Ok(*is_enabled && queue.needs_notification(&self.memory).map_err(strange)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USED: u64 = 0x2000;
+    const SIZE: u16 = SIZE_MAX;
+
+    /// vring_need_event() of linux/virtio_ring.h: what a guest asks itself before it kicks.
+    fn would_kick(avail_event: u16, new: u16, old: u16) -> bool {
+        new.wrapping_sub(avail_event).wrapping_sub(1) < new.wrapping_sub(old)
+    }
+
+    #[test]
+    fn no_guest_kicks_for_what_fits_into_its_ring() {
+        for next in [0, 1, 255, 256, 65_535] {
+            let mut rings = Rings::new().expect("rings");
+            let memory = GuestMemoryMmap::from_ranges(&[(GuestAddress(0), 0x4000)]);
+            rings.memory = memory.expect("memory");
+            let ring = SEND as u32;
+            rings.set_size(ring, SIZE.into()).expect("a size");
+            rings.set_base(ring, next).expect("a base");
+            let queue = &mut rings.rings[SEND].queue;
+            queue.set_used_ring_address(Some(USED as u32), Some(0));
+            rings.enable(ring, true, true).expect("enabled");
+            let at = GuestAddress(USED + 4 + 8 * u64::from(SIZE));
+            let avail_event = u16::from_le(rings.memory.read_obj(at).expect("an index"));
+            let next = next as u16;
+            for (old, new) in (0..SIZE).map(|old| (old, old + 1)).chain([(0, SIZE)]) {
+                let kicks = would_kick(avail_event, next.wrapping_add(new), next.wrapping_add(old));
+                assert!(!kicks, "from {old} to {new} behind {next}");
+            }
+        }
     }
 }

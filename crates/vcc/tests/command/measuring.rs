@@ -49,6 +49,22 @@ fn a_transfer_is_measured_with_and_without() {
     assert!((median("parsed_ratio") - parsed / detached).abs() < 1e-9, "{report}");
 }
 
+#[test]
+fn virtual_time_is_measured_part_by_part() {
+    if !can_attach() {
+        return;
+    }
+    let (table, loads) = measure("virtual --runs 1 --load flow-9000");
+    assert_eq!(table.lines().count(), 2, "{table}");
+    let load = &loads[0];
+    assert_eq!(load["name"], "flow-9000");
+    let median = |name: &str| load[name]["median"].as_f64().expect("a number");
+    let parts: f64 = ["boot_s", "begin_s", "measured_s", "end_s"].map(median).iter().sum();
+    assert!((median("wall_s") - parts).abs() < 1e-6, "{load}");
+    let goodput_gbit_s = load["goodput_gbit_s"].as_f64().expect("a number");
+    assert!((9.0..10.0).contains(&goodput_gbit_s), "it fills the link: {load}");
+}
+
 /// What `vcc bench` prints, and what it writes.
 fn measure(arguments: &str) -> (String, Value) {
     let name = arguments.split(' ').next().unwrap_or_default();

@@ -47,6 +47,7 @@ fn values_out_of_range() {
         ("lab run vcc-fig11 --stack vegas", "'vegas'"),
         ("lab run vcc-fig11 --runs 0", "0 is not in"),
         ("bench datapath --repeat 0", "0 is not in"),
+        ("bench virtual --load nothing", "there are flow-1500, flow-9000"),
         ("flows --jsno", "--jsno"),
         ("trace", "<FLOW>"),
         ("trace 80", "ADDRESS:PORT, ADDRESS or :PORT, not '80'"),

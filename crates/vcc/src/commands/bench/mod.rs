@@ -1,5 +1,6 @@
 mod datapath;
 mod throughput;
+mod virtual_time;
 mod wire;
 
 use std::process::ExitCode;
@@ -15,11 +16,13 @@ pub struct Arguments {
 enum What {
     Datapath(datapath::Arguments),
     Throughput(throughput::Arguments),
+    Virtual(virtual_time::Arguments),
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.what {
         What::Datapath(arguments) => datapath::run(arguments),
         What::Throughput(arguments) => throughput::run(arguments),
+        What::Virtual(arguments) => virtual_time::run(arguments),
     }
 }

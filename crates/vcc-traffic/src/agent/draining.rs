@@ -1,0 +1,143 @@
+//! The receiving half of a bulk flow: a thread that waits in the kernel for a large piece at a time.
+//!
+//! A return from the kernel costs a guest more than a frame does, and a fast flow's data comes in
+//! small parts. TCP takes each part from its queue as it comes all the same (tcp_recvmsg() with
+//! MSG_WAITALL), so the windows that it shows and the acknowledgements that it sends are those of one
+//! who reads at once.
+
+use socket2::Socket;
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use vcc_traffic::payload::Stream;
+use vcc_traffic::plan::FlowToReceive;
+use vcc_traffic::report::ReceiverHalf;
+use vcc_traffic::system::now_ns;
+use vcc_traffic::{Doing, Error, Received, Result, TcpInfo};
+
+const PIECE_BYTES: usize = 128 * 1024;
+/// TCP_ESTABLISHED of net/tcp_states.h. A receiver that is no longer in it has got a FIN.
+const ESTABLISHED: u8 = 1;
+
+pub struct Draining {
+    socket: Arc<Socket>,
+    /// Nobody cares any more for what comes.
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<Drained>>>,
+    half: ReceiverHalf,
+}
+
+/// What the thread has found.
+struct Drained {
+    payload_ok: bool,
+    finished_at_ns: Option<u64>,
+}
+
+impl Draining {
+    /// Of a connection that has just been accepted.
+    pub fn start(socket: Socket, plan: &FlowToReceive) -> Result<Self> {
+        let &FlowToReceive { flow, seed, .. } = plan;
+        let has_ecn = info(&socket)?.has_ecn();
+        let (socket, is_over) = (Arc::new(socket), Arc::new(AtomicBool::new(false)));
+        let thread = thread::Builder::new()
+            .spawn({
+                let (socket, is_over) = (socket.clone(), is_over.clone());
+                move || drain(&socket, Stream::new(seed, flow), &is_over, flow)
+            })
+            .doing(|| format!("start a thread for flow {flow}"))?;
+        let half = ReceiverHalf { flow, has_ecn, payload_ok: true, ..ReceiverHalf::default() };
+        Ok(Self { socket, is_over, thread: Some(thread), half })
+    }
+
+    /// Notes what has been received, at the start, the end, or between two phases.
+    pub fn note_bound(&mut self) -> Result<()> {
+        self.half.received_bytes = self.received_bytes()?;
+        self.half.received_at_bounds_bytes.push(self.half.received_bytes);
+        Ok(())
+    }
+
+    /// As of bounds at which it was not connected yet.
+    pub fn note_bounds_before(&mut self, count: usize) {
+        self.half.received_at_bounds_bytes.resize(count, 0);
+    }
+
+    pub fn note_received(&mut self, at_us: u64) -> Result<()> {
+        let bytes = self.received_bytes()?;
+        self.half.received_over_time.push(Received { at_us, bytes });
+        Ok(())
+    }
+
+    /// TCP's own count: the thread knows of whole pieces only.
+    fn received_bytes(&self) -> Result<u64> {
+        let info = info(&self.socket)?;
+        // A FIN takes up a number too (RFC 9293, 3.4).
+        Ok(info.bytes_received - u64::from(info.state != ESTABLISHED))
+    }
+
+    /// All that has come is checked; what still comes is not.
+    pub fn finish(&mut self) -> Result<()> {
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        self.is_over.store(true, Ordering::Relaxed);
+        // It may be closed already.
+        let _ = self.socket.shutdown(Shutdown::Read);
+        let flow = self.half.flow;
+        let panicked = |_| Err(Error::Flow { flow, problem: "its thread panicked".into() });
+        let drained = thread.join().unwrap_or_else(panicked)?;
+        self.half.payload_ok = drained.payload_ok;
+        self.half.finished_at_ns = drained.finished_at_ns;
+        Ok(())
+    }
+
+    pub fn into_half(self) -> ReceiverHalf {
+        self.half
+    }
+}
+
+fn info(socket: &Socket) -> Result<TcpInfo> {
+    TcpInfo::of(socket).doing(|| "read TCP_INFO".into())
+}
+
+fn drain(socket: &Socket, stream: Stream, is_over: &AtomicBool, flow: usize) -> Result<Drained> {
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut drained = Drained { payload_ok: true, finished_at_ns: None };
+    let mut position = 0;
+    loop {
+        let bytes = receive_all(socket, &mut piece).map_err(|error| Error::Flow {
+            flow,
+            problem: format!("the receiver's socket failed: {error}"),
+        })?;
+        if bytes == 0 {
+            if !is_over.load(Ordering::Relaxed) {
+                drained.finished_at_ns = Some(now_ns());
+                // Ends its own direction as well, which tells the sender that all has come.
+                socket.shutdown(Shutdown::Write).doing(|| "answer the end of a flow".into())?;
+            }
+            return Ok(drained);
+        }
+        drained.payload_ok &= stream.matches(position, &piece[..bytes]);
+        position += bytes as u64;
+    }
+}
+
+/// Fills the buffer, unless the flow ends before; 0 when it has.
+fn receive_all(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        // SAFETY: the kernel writes no more than the buffer's length.
+        let bytes = unsafe {
+            let to = buffer.as_mut_ptr().cast();
+            libc::recv(socket.as_raw_fd(), to, buffer.len(), libc::MSG_WAITALL)
+        };
+        match usize::try_from(bytes) {
+            Ok(bytes) => return Ok(bytes),
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
