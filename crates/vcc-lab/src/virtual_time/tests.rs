@@ -62,7 +62,7 @@ fn answers_of_a_guest_that_shares_its_core_wait_for_the_others_slices() {
         let bound_ns = others as u64 * SLICE_NS;
         // Credits promise no order among several who compute: a turn may come a slice later.
         let late_ns = if scheduler == CREDIT && others > 1 { SLICE_NS } else { 0 };
-        let most_expected_ns = bound_ns + late_ns + least_ns;
+        let most_expected_ns = bound_ns + late_ns + least_ns + INTERRUPT_EVERY_NS;
         let longest = bound_ns.saturating_sub(SLICE_NS / 3)..=most_expected_ns;
         assert!(longest.contains(&most_ns), "{scheduler:?} {others}: {most_ns}");
         assert_eq!(hash(&data), hash(&run(&scenario, 1)));
