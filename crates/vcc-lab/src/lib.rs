@@ -12,7 +12,6 @@ mod fabric;
 mod hosts;
 mod interrupt;
 mod measure;
-mod random;
 mod report;
 mod run;
 mod system;

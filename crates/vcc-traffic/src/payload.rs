@@ -5,7 +5,7 @@
 //! block's length is a prime, so what is lost, doubled or exchanged in whole segments shows: it would
 //! have to be that many segments. Nothing is computed for each byte, at either end.
 
-use crate::random::mix;
+use crate::random::{GOLDEN, mix, nth};
 use std::sync::OnceLock;
 
 /// The largest prime below 2^16.
@@ -13,14 +13,13 @@ const PERIOD_BYTES: usize = 65_521;
 /// The most that [`Stream::bytes`] gives at once.
 pub const PIECE_MOST_BYTES: usize = 256 * 1024;
 const WORD_BYTES: usize = 8;
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The block, and its beginning again, so that a piece from any place in it is in one.
 fn block() -> &'static [u8] {
     static BLOCK: OnceLock<Vec<u8>> = OnceLock::new();
     BLOCK.get_or_init(|| {
         let words = PERIOD_BYTES.div_ceil(WORD_BYTES) as u64;
-        let words = (0..words).map(|word| mix(word.wrapping_mul(GOLDEN)));
+        let words = (0..words).map(|word| nth(0, word));
         let mut block: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
         block.truncate(PERIOD_BYTES);
         let again = block.clone();

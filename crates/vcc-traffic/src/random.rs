@@ -1,23 +1,57 @@
-//! The lab's pseudo-random numbers.
+//! The lab's pseudo-random numbers, seeded, so that a run's choices can be repeated: SplitMix64
+//! (Steele, Lea, Flood 2014), one addition and three shifts a number.
 
-/// The output function of SplitMix64 (Steele, Lea, Flood 2014): a word that depends on every bit of
-/// `x`.
+/// What the state grows by with each number: 2^64 over the golden ratio.
+pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The output function: a word that depends on every bit of `x`.
 pub fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
 }
 
+/// The number in this place of a seed's sequence, in which the generator's own first is 1.
+pub fn nth(seed: u64, place: u64) -> u64 {
+    mix(seed.wrapping_add(place.wrapping_mul(GOLDEN)))
+}
+
+/// The numbers one after the other.
+#[derive(Debug, Clone)]
+pub struct SplitMix64 {
+    state: u64,
+}
+
+impl SplitMix64 {
+    pub fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    pub fn next_u64(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(GOLDEN);
+        mix(self.state)
+    }
+
+    pub fn next_u32(&mut self) -> u32 {
+        (self.next_u64() >> 32) as u32
+    }
+
+    /// `mean` on average, and half of it more or less.
+    pub fn around(&mut self, mean: u64) -> u64 {
+        mean / 2 + self.next_u64() % mean.max(1)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::mix;
+    use super::*;
 
-    /// First output for seed 1234567 of the authors' reference code.
+    /// First outputs for seed 1234567 of the authors' reference code.
     #[test]
     fn matches_the_reference() {
-        assert_eq!(
-            mix(1_234_567_u64.wrapping_add(0x9e37_79b9_7f4a_7c15)),
-            6_457_827_717_110_365_317
-        );
+        const REFERENCE: [u64; 2] = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973];
+        let mut random = SplitMix64::new(1_234_567);
+        assert_eq!([random.next_u64(), random.next_u64()], REFERENCE);
+        assert_eq!([1, 2].map(|place| nth(1_234_567, place)), REFERENCE);
     }
 }

@@ -1,13 +1,12 @@
 //! Applications that send messages over several connections: which message goes where, and when.
 
 use crate::pattern::Messages;
-use crate::random::mix;
+use crate::random::{mix, nth};
 use crate::sizes::Trace;
 use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU32, NonZeroU64};
 
 const NS_PER_MS: usize = 1_000_000;
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +113,7 @@ impl<'a> Worker<'a> {
 
     fn chance(&self, question: Question, number: u64) -> u64 {
         let seed = mix(self.plan.seed ^ question as u64);
-        mix(seed.wrapping_add(number.wrapping_mul(GOLDEN)))
+        nth(seed, number)
     }
 }
 

@@ -13,8 +13,8 @@
 use super::frame;
 use super::topology::ProbeEnds;
 use super::{HostId, Window};
-use crate::random::SplitMix64;
 use std::collections::VecDeque;
+use vcc_traffic::random::SplitMix64;
 
 /// The least that Ethernet sends.
 pub const PROBE_BYTES: usize = 60;
@@ -77,8 +77,7 @@ impl Probes {
         let ProbeEnds { near, far } = self.ends;
         frame::write_bare(frame, near, far, ECT_0, PROBE_BYTES);
         frame[STAMP].copy_from_slice(&self.next_ns.to_be_bytes());
-        let spread_ns = self.random.next_u64() % self.every_ns.max(1);
-        self.next_ns += self.every_ns / 2 + spread_ns;
+        self.next_ns += self.random.around(self.every_ns);
         near
     }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::random::SplitMix64;
+use vcc_traffic::random::SplitMix64;
 
 const RATE_BPS: u64 = 10_000_000;
 const DELAY_NS: u64 = 250_000;

@@ -5,7 +5,6 @@ use crate::fabric::{HostId, Topology, Window, mac_of};
 use crate::hosts::{
     Family, HostSpec, address, bare_ipv6, ipv4_address, prefix_bits, tcp_parameters,
 };
-use crate::random::SplitMix64;
 use crate::run::Scenario;
 use crate::traffic::Pattern;
 use std::collections::BTreeMap;
@@ -15,7 +14,7 @@ use vcc_traffic::plan::{
     FlowToReceive, FlowToSend, GuestPlan, Listener, Measure, Neighbour, Network, PingTimes, Pings,
     Sysctl,
 };
-use vcc_traffic::random::mix;
+use vcc_traffic::random::{SplitMix64, mix};
 use vcc_traffic::workers::WorkerPlan;
 
 const DEVICE: &str = "eth0";
@@ -103,7 +102,7 @@ fn pings(scenario: &Scenario, timeline: &Timeline, seed: u64, host: HostId) -> V
     let Some(flow) = scenario.first_flow_of(host) else { return Vec::new() };
     let Window { start_ns, end_ns } = timeline.window;
     let mut random = SplitMix64::new(seed ^ mix(host as u64 + 1));
-    let next = |at_ns: &u64| Some(at_ns + every_ns / 2 + random.next_u64() % every_ns);
+    let next = |at_ns: &u64| Some(at_ns + random.around(every_ns));
     let at_ns = successors(Some(start_ns), next).take_while(|&at_ns| at_ns < end_ns).collect();
     vec![Pings {
         number: host,

@@ -4,28 +4,21 @@
 //! fall into step with each other, and one that always comes first to a queue that marks above a
 //! threshold is marked less than the others for seconds.
 
+use vcc_traffic::random::SplitMix64;
+
 pub(super) struct Moderation {
     every_ns: u64,
-    random: u64,
+    random: SplitMix64,
 }
 
 impl Moderation {
     pub fn new(every_ns: u64, seed: u64) -> Self {
-        Self { every_ns, random: seed }
+        Self { every_ns, random: SplitMix64::new(seed) }
     }
 
     /// `every_ns` on average, and half of it more or less.
     pub fn next_ns(&mut self) -> u64 {
-        self.every_ns / 2 + self.next_random() % self.every_ns.max(1)
-    }
-
-    /// SplitMix64 (Steele, Lea, Flood 2014).
-    fn next_random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = self.random;
-        let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
+        self.random.around(self.every_ns)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::red_parameters::{Given, RedParameters};
 use super::{Arrival, Queue, QueueSpec, Verdict, has_room};
-use crate::random::SplitMix64;
 use serde::{Deserialize, Serialize};
+use vcc_traffic::random::SplitMix64;
 
 /// Parameters under the meanings of tc-red(8).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
