@@ -218,5 +218,12 @@ pub(crate) fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
     sorted.get(rank.max(1) - 1).copied()
 }
 
+/// The same of values in any order; a share of 0 is the least of them.
+fn percentile_of(values: impl Iterator<Item = f64>, share: f64) -> Option<f64> {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    percentile(&sorted, share)
+}
+
 #[cfg(test)]
 mod tests;

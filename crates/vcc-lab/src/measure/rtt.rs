@@ -1,35 +1,24 @@
 //! Round-trip times of probes through the bottleneck: see `fabric/probes.rs`.
 
-use super::{Measure, View, percentile};
+use super::{Measure, View, percentile_of};
 
-pub(super) const P50_US: Measure = Measure::plain("rtt_p50_us", p50_us).by_phase();
+pub(super) const P50_US: Measure =
+    Measure::plain("rtt_p50_us", |view| rtt_us(view, 0.5)).by_phase();
 
-pub(super) const P99_US: Measure = Measure::plain("rtt_p99_us", p99_us).by_phase();
+pub(super) const P99_US: Measure =
+    Measure::plain("rtt_p99_us", |view| rtt_us(view, 0.99)).by_phase();
 
 /// Of less than 1000 probes it is their maximum.
-pub(super) const P999_US: Measure = Measure::plain("rtt_p999_us", p999_us).by_phase();
+pub(super) const P999_US: Measure =
+    Measure::plain("rtt_p999_us", |view| rtt_us(view, 0.999)).by_phase();
 
 /// Probes that the queue dropped, as a share of all.
 pub(super) const LOST: Measure = Measure::plain("probes_lost", lost);
 
-fn p50_us(view: &View) -> Option<f64> {
-    rtt_us(view, 0.5)
-}
-
-fn p99_us(view: &View) -> Option<f64> {
-    rtt_us(view, 0.99)
-}
-
-fn p999_us(view: &View) -> Option<f64> {
-    rtt_us(view, 0.999)
-}
-
 fn rtt_us(view: &View, share: f64) -> Option<f64> {
     let samples = view.data.emulator.probes.samples.iter();
     let samples = samples.filter(|sample| view.contains(sample.at_us));
-    let mut rtts_us: Vec<f64> = samples.map(|sample| sample.rtt_ns as f64 / 1e3).collect();
-    rtts_us.sort_by(f64::total_cmp);
-    percentile(&rtts_us, share)
+    percentile_of(samples.map(|sample| sample.rtt_ns as f64 / 1e3), share)
 }
 
 fn lost(view: &View) -> Option<f64> {

@@ -16,6 +16,7 @@ pub use transfers::TransferSender;
 use crate::error::{Doing, Error, Result};
 use crate::tcp_info::TcpInfo;
 use socket2::Socket;
+use std::io::{ErrorKind, Read};
 
 /// One read. The halves are lent a scratch buffer of this.
 pub const CHUNK_BYTES: usize = 64 * 1024;
@@ -26,4 +27,17 @@ fn tcp_info(socket: &Socket) -> Result<TcpInfo> {
 
 fn broken(flow: usize, end: &str, error: &std::io::Error) -> Error {
     Error::Flow { flow, problem: format!("{end}'s socket failed: {error}") }
+}
+
+/// Of a sender that writes no more: whether the receiver's end has come in answer.
+fn end_has_come(mut socket: &Socket, flow: usize, scratch: &mut [u8]) -> Result<bool> {
+    match socket.read(scratch) {
+        Ok(0) => Ok(true),
+        Ok(bytes) => {
+            let problem = format!("the receiver sent {bytes} bytes that nobody asked for");
+            Err(Error::Flow { flow, problem })
+        }
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+        Err(error) => Err(broken(flow, "the sender", &error)),
+    }
 }

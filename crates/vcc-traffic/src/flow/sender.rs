@@ -2,7 +2,7 @@
 
 use super::messages::Outbox;
 use super::ping_pong::PingPong;
-use super::{broken, tcp_info};
+use super::{broken, end_has_come, tcp_info};
 use crate::error::{Doing, Error, Result};
 use crate::pattern::Pattern;
 use crate::payload::{PIECE_MOST_BYTES, Stream};
@@ -12,7 +12,7 @@ use crate::socket::limit_unsent;
 use crate::system::now_ns;
 use crate::tcp_info::TcpInfo;
 use socket2::Socket;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 
 /// What a sender that shall leave may have in its socket beyond what it has sent. A socket's whole
@@ -178,18 +178,11 @@ impl Sender {
         if self.ping_pong.as_ref().is_some_and(PingPong::awaits_echo) {
             return Ok(false);
         }
-        match (&self.socket).read(scratch) {
-            Ok(0) => {
-                self.half.finished_at_ns = Some(now_ns());
-                Ok(true)
-            }
-            Ok(bytes) => {
-                let problem = format!("the receiver sent {bytes} bytes that nobody asked for");
-                Err(Error::Flow { flow: self.half.flow, problem })
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(broken(self.half.flow, "the sender", &error)),
+        let has_come = end_has_come(&self.socket, self.half.flow, scratch)?;
+        if has_come {
+            self.half.finished_at_ns = Some(now_ns());
         }
+        Ok(has_come)
     }
 
     /// What happens from now on is within the window of measurement, whose start is the zero of

@@ -1,15 +1,15 @@
 //! One thing after another, each over a connection of its own: how long each takes is the flow
 //! completion time that papers measure, with the handshake and the slow start of each in it.
 
-use super::{broken, tcp_info};
-use crate::error::{Doing, Error, Result};
+use super::{broken, end_has_come, tcp_info};
+use crate::error::{Doing, Result};
 use crate::pattern::Transfers;
 use crate::payload::{PIECE_MOST_BYTES, Stream};
 use crate::report::SenderHalf;
 use crate::samples::Begun;
 use crate::system::now_ns;
 use socket2::Socket;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 
 /// The sending half. Its stream goes on over all its transfers.
@@ -70,15 +70,10 @@ impl TransferSender {
                 socket.shutdown(Shutdown::Write).doing(|| "end a transfer".into())?;
             }
         }
-        match (&mut &*socket).read(scratch) {
-            Ok(0) => self.finish(),
-            Ok(bytes) => {
-                let problem = format!("the receiver sent {bytes} bytes that nobody asked for");
-                Err(Error::Flow { flow: self.half.flow, problem })
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(broken(self.half.flow, "the sender", &error)),
+        if !end_has_come(socket, self.half.flow, scratch)? {
+            return Ok(false);
         }
+        self.finish()
     }
 
     fn finish(&mut self) -> Result<bool> {
