@@ -122,6 +122,11 @@ impl View<'_> {
         self.scenario.flows[flow].sender
     }
 
+    /// Whether a host sends one of the flows that it is about.
+    fn is_of(&self, host: HostId) -> bool {
+        self.of.iter().any(|&flow| self.sender(flow) == host)
+    }
+
     fn seconds(&self) -> f64 {
         self.phases.len() as f64 * self.scenario.phase_s()
     }

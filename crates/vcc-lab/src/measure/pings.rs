@@ -22,7 +22,7 @@ pub(super) const MAX_US: Measure = ping("ping_max_us", |view| rtt_us(view, 1.0))
 pub(super) const LOST: Measure = ping("pings_lost", lost);
 
 fn pings<'a>(view: &'a View) -> impl Iterator<Item = &'a Pings> {
-    view.data.pings.iter().filter(|pings| view.of.contains(&pings.guest))
+    view.data.pings.iter().filter(|pings| view.is_of(pings.guest))
 }
 
 fn rtt_us(view: &View, share: f64) -> Option<f64> {

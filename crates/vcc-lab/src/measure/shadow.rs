@@ -20,8 +20,7 @@ pub(super) const TRACKING_ERROR_100_MS: Measure =
     Measure::plain("tracking_error_100ms", tracking_error_100_ms);
 
 fn observations<'a>(view: &'a View) -> impl Iterator<Item = &'a Observation> {
-    let is_of = |seen: &&Observation| view.of.iter().any(|&flow| view.sender(flow) == seen.guest);
-    view.data.translated.iter().filter(is_of)
+    view.data.translated.iter().filter(|seen| view.is_of(seen.guest))
 }
 
 fn reductions_over_cwrs(view: &View) -> Option<f64> {

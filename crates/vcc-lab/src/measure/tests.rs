@@ -53,8 +53,8 @@ fn run() -> (Scenario, RunData) {
     scenario.phases = 2;
     scenario.flows = vec![
         Flow { phases: 0..2, ..made::flow() },
-        Flow { phases: 1..2, group: 1, ..made::flow() },
-        Flow { phases: 0..2, group: 2, pattern: Pattern::PingPong, ..made::flow() },
+        Flow { phases: 1..2, group: 1, sender: 1, ..made::flow() },
+        Flow { phases: 0..2, group: 2, sender: 2, pattern: Pattern::PingPong, ..made::flow() },
     ];
     let flow = |bounds: [u64; 3]| FlowResult {
         received_at_bounds_bytes: bounds.to_vec(),
@@ -139,6 +139,17 @@ fn pings_are_of_the_guests_that_sent_them() {
         [Some(38.0), Some(63.0)]
     );
     assert_eq!(value("pings_lost", None), Some(0.25));
+}
+
+/// Guests have numbers of their own where a file says who sends to whom.
+#[test]
+fn a_guest_whose_flow_has_another_number_has_its_pings() {
+    let (mut scenario, mut data) = run();
+    scenario.flows[2].sender = 7;
+    let samples = vec![RttSample { at_us: 0, rtt_ns: 5_000 }];
+    data.pings = vec![Pings { guest: 7, sent: 1, samples }];
+    let metric = MetricSpec { of: Some("ping".into()), ..metric("ping_p50_us") };
+    assert_eq!(value(&metric, &["one", "two", "ping"], &scenario, &data), Some(5.0));
 }
 
 #[test]
