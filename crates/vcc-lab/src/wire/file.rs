@@ -33,7 +33,7 @@ pub(super) struct Wire {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Duration {
-    /// Of each half of a run, when every flow has had its first turn.
+    /// Of each side, when every flow has had its first turn.
     pub warm_up_s: f64,
     pub measured_s: f64,
     pub runs: u32,
