@@ -35,3 +35,8 @@ const char *vcc_native_underlay_name(uint32_t underlay)
 {
 	return cc_name(underlay);
 }
+
+bool vcc_native_underlay_controls(uint32_t underlay)
+{
+	return cc_traits(underlay) & CC_CONTROLS;
+}

@@ -8,6 +8,7 @@ use crate::ParseNameError;
 
 unsafe extern "C" {
     safe fn vcc_native_underlay_name(underlay: u32) -> *const c_char;
+    safe fn vcc_native_underlay_controls(underlay: u32) -> bool;
 }
 
 /// A congestion control that the fabric may see.
@@ -33,6 +34,11 @@ impl Underlay {
     /// The name by which a person calls it.
     pub fn name(self) -> &'static str {
         self.lookup().expect("every constructor has looked it up")
+    }
+
+    /// Is its window enforced on the guest?
+    pub fn controls(self) -> bool {
+        vcc_native_underlay_controls(self.0.into())
     }
 
     fn lookup(self) -> Option<&'static str> {
