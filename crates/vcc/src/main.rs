@@ -1,12 +1,9 @@
 //! The command: parses what it is told, asks the crates below, prints what they answer.
 
-mod beta;
 mod cli;
 mod commands;
 mod interrupt;
 mod output;
-mod rate;
-mod size;
 mod table;
 
 use std::process::ExitCode;

@@ -14,13 +14,23 @@ impl Beta {
     }
 }
 
+impl TryFrom<f64> for Beta {
+    type Error = String;
+
+    fn try_from(beta: f64) -> Result<Self, String> {
+        if (0.0..=1.0).contains(&beta) {
+            Ok(Self((beta * f64::from(sys::BETA_ONE)).round() as u16))
+        } else {
+            Err("must be a number from 0 to 1".to_owned())
+        }
+    }
+}
+
 impl FromStr for Beta {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let beta: Option<f64> = text.parse().ok().filter(|beta| (0.0..=1.0).contains(beta));
-        let beta = beta.ok_or_else(|| "must be a number from 0 to 1".to_owned())?;
-        Ok(Self((beta * f64::from(sys::BETA_ONE)).round() as u16))
+        Self::try_from(text.parse::<f64>().unwrap_or(f64::NAN))
     }
 }
 

@@ -17,9 +17,27 @@ pub fn parse(text: &str) -> Result<u64, String> {
     Ok((number * unit) as u64)
 }
 
+/// In the largest unit that leaves a whole number.
+pub fn display(bits_per_s: u64) -> String {
+    let unit = [("G", 1_000_000_000), ("M", 1_000_000), ("K", 1_000)]
+        .into_iter()
+        .find(|(_, unit)| bits_per_s != 0 && bits_per_s % unit == 0);
+    match unit {
+        Some((letter, unit)) => format!("{}{letter}", bits_per_s / unit),
+        None => bits_per_s.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_are_shown_as_they_are_read() {
+        for text in ["0", "9600", "64K", "10M", "2500M", "3G"] {
+            assert_eq!(display(parse(text).unwrap()), text);
+        }
+    }
 
     #[test]
     fn rates_with_and_without_units() {

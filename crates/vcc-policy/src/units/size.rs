@@ -16,9 +16,27 @@ pub fn parse(text: &str) -> Result<u32, String> {
         .ok_or_else(|| "must be less than 4G".to_owned())
 }
 
+/// In the largest unit that leaves a whole number.
+pub fn display(bytes: u32) -> String {
+    let unit = [("G", 30), ("M", 20), ("K", 10)]
+        .into_iter()
+        .find(|(_, shift)| bytes != 0 && bytes % (1u32 << shift) == 0);
+    match unit {
+        Some((letter, shift)) => format!("{}{letter}", bytes >> shift),
+        None => bytes.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_shown_as_they_are_read() {
+        for text in ["0", "1448", "64K", "2M", "3G", "1025", "1025K"] {
+            assert_eq!(display(parse(text).unwrap()), text);
+        }
+    }
 
     #[test]
     fn sizes_with_and_without_units() {

@@ -6,10 +6,8 @@ use clap::builder::RangedU64ValueParser;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, FromArgMatches};
 use vcc_engine::{GuestEcn, Mode, Underlay};
+use vcc_policy::units::{Beta, BytesPerMs, size};
 use vcc_port::AttachOptions;
-
-use crate::beta::Beta;
-use crate::{rate, size};
 
 #[derive(clap::Args)]
 struct Flags {
@@ -61,7 +59,7 @@ struct Flags {
 
     /// No window beyond what RATE bits a second fill in a round trip (K, M, G: thousands, millions,
     /// billions)
-    #[arg(long, value_name = "RATE", value_parser = cap_rate)]
+    #[arg(long, value_name = "RATE")]
     cap_rate: Option<BytesPerMs>,
 
     /// No window below N segments, where the receiver admits them [default: 1]
@@ -80,9 +78,6 @@ struct Flags {
     #[arg(long)]
     override_guest_ecn: bool,
 }
-
-#[derive(Clone, Copy)]
-struct BytesPerMs(NonZeroU32);
 
 impl Flags {
     fn options(&self) -> Result<AttachOptions, String> {
@@ -107,7 +102,7 @@ impl Flags {
             emit_after_us: self.emit_after.map_or(default.emit_after_us, |ms| ms * 1000),
             beta_1024: self.beta.map_or(default.beta_1024, Beta::in_1024ths),
             cap_bytes: self.cap,
-            cap_bytes_per_ms: self.cap_rate.map(|rate| rate.0),
+            cap_bytes_per_ms: self.cap_rate.map(|rate| rate.get()),
             window_floor_segs: self.floor.unwrap_or(default.window_floor_segs),
             window_max_bytes: self.window_max.unwrap_or(default.window_max_bytes),
             max_flows: self.max_flows.unwrap_or(default.max_flows),
@@ -166,14 +161,4 @@ fn window_max(text: &str) -> Result<u32, String> {
 
 fn cap(text: &str) -> Result<NonZeroU32, String> {
     NonZeroU32::new(size::parse(text)?).ok_or_else(|| "must be more than 0".to_owned())
-}
-
-/// The datapath counts in bytes a millisecond.
-fn cap_rate(text: &str) -> Result<BytesPerMs, String> {
-    const BITS_PER_S: u64 = 8 * 1000;
-    u32::try_from(rate::parse(text)? / BITS_PER_S)
-        .ok()
-        .and_then(NonZeroU32::new)
-        .map(BytesPerMs)
-        .ok_or_else(|| "must be 8K to 34000G".to_owned())
 }

@@ -1,0 +1,45 @@
+//! Which devices are ports.
+
+use glob::Pattern;
+
+use crate::file::{PolicyFile, PortTable};
+use crate::port::PortSelector;
+use crate::problem::Findings;
+
+pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortSelector> {
+    let mut before: Vec<(&Pattern, usize)> = Vec::new();
+    let mut selectors = Vec::new();
+    for port in file.ports.iter().flat_map(|ports| &ports.value) {
+        let PortTable { device, tenant, max_flows } = &port.value;
+        let Some(device) = device else {
+            if port.is_sound {
+                findings.error(&port.span, "which devices? `device` is missing");
+            }
+            continue;
+        };
+        let pattern = &device.value.0;
+        if let Some((wider, line)) = before.iter().find(|(wider, _)| covers(wider, pattern)) {
+            findings.warning(
+                &device.span,
+                format!("never reached: `{wider}` in line {line} matches all of these devices"),
+            );
+        }
+        before.push((pattern, findings.line(&device.span)));
+        selectors.push(PortSelector {
+            device: pattern.clone(),
+            tenant: tenant.as_ref().map(|tenant| tenant.value.0.clone()),
+            max_flows: max_flows.as_ref().map_or(PortSelector::DEFAULT_MAX_FLOWS, |n| n.value.0),
+        });
+    }
+    selectors
+}
+
+/// Does every device that matches `narrow` match `wide`? Only said where it is plain to see.
+fn covers(wide: &Pattern, narrow: &Pattern) -> bool {
+    let is_plain = |pattern: &str| !pattern.contains(['*', '?', '[']);
+    // A prefix with `*` behind it matches whatever begins with a longer literal one.
+    let prefix = wide.as_str().strip_suffix('*').filter(|prefix| is_plain(prefix));
+    wide == narrow
+        || (is_plain(narrow.as_str()) && wide.matches(narrow.as_str()))
+        || prefix.is_some_and(|prefix| narrow.as_str().starts_with(prefix))
+}

@@ -1,0 +1,117 @@
+//! Rules that no connection ever gets to.
+//!
+//! A rule's conditions make a box: in each dimension a set of values. It is out of reach where an
+//! earlier rule's box holds its own; or where several do together, which is looked for where they
+//! cover it in all dimensions but one, and in that one between them. More is not tried: what is
+//! reported here is always so, and what is not may be out of reach all the same.
+
+use std::collections::HashMap;
+
+use crate::conditions::{Conditions, port_numbers};
+use crate::connection::Role;
+use crate::file::PolicyFile;
+use crate::policy::Policy;
+use crate::problem::{Findings, Span};
+use crate::ranges::Ranges;
+use crate::{compile, listing};
+
+const DIMENSIONS: usize = 6;
+
+type Region = [Ranges; DIMENSIONS];
+
+struct Candidate<'a> {
+    name: &'a str,
+    line: usize,
+    span: &'a Span,
+    region: Region,
+}
+
+pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<'_>) {
+    let mut tenants = HashMap::new();
+    let mut candidates: Vec<Candidate<'_>> = Vec::new();
+    let tables = file.rules.iter().flat_map(|rules| &rules.value);
+    for (rule, table) in policy.rules.iter().zip(tables) {
+        // What could not be read may have been a condition.
+        if let Some(name) = table.value.name.as_ref().filter(|_| table.is_sound) {
+            candidates.push(Candidate {
+                name: rule.name(),
+                line: findings.line(&name.span),
+                span: &name.span,
+                region: region(&rule.conditions, &mut tenants),
+            });
+        }
+    }
+    if let Some(default) = &file.default {
+        candidates.push(Candidate {
+            name: "default",
+            line: findings.line(&default.span),
+            span: &default.span,
+            region: region(&Conditions::default(), &mut tenants),
+        });
+    }
+    for place in 1..candidates.len() {
+        let (earlier, rule) = (&candidates[..place], &candidates[place]);
+        let Some(coverers) = coverers(&rule.region, earlier) else { continue };
+        let names: Vec<String> = coverers
+            .iter()
+            .map(|coverer| format!("`{}` (line {})", coverer.name, coverer.line))
+            .collect();
+        let (noun, verb) = match coverers.len() {
+            1 => ("rule", "matches"),
+            _ => ("rules", "together match"),
+        };
+        let names = listing::listing(&names, ", ");
+        let message = format!(
+            "`{}` is never reached: {noun} {names} {verb} all that it would, and come first",
+            rule.name
+        );
+        findings.warning(
+            rule.span,
+            if coverers.len() == 1 {
+                message.replace("and come first", "and comes first")
+            } else {
+                message
+            },
+        );
+    }
+}
+
+fn region<'a>(conditions: &'a Conditions, tenants: &mut HashMap<&'a str, u128>) -> Region {
+    let numbers = |values: Vec<u128>| Ranges::new(values.into_iter().map(|value| (value, value)));
+    let any = Ranges::all;
+    [
+        conditions.tenants.as_ref().map_or_else(any, |names| {
+            let mut number = |name: &'a str| {
+                let next = tenants.len() as u128;
+                *tenants.entry(name).or_insert(next)
+            };
+            numbers(names.iter().map(|name| number(name)).collect())
+        }),
+        conditions.peers.as_ref().map_or_else(any, |peers| compile::addresses(peers)),
+        port_numbers(&conditions.guest_ports),
+        port_numbers(&conditions.peer_ports),
+        conditions.role.map_or_else(any, |role| numbers(vec![u128::from(role == Role::Server)])),
+        compile::vlan_numbers(&conditions.vlans),
+    ]
+}
+
+/// The earlier rules that leave nothing of a region; one, if one is enough.
+fn coverers<'a>(region: &Region, earlier: &'a [Candidate<'a>]) -> Option<Vec<&'a Candidate<'a>>> {
+    // By the only dimension in which an earlier rule does not cover the region.
+    let mut all_but: [Vec<&Candidate<'_>>; DIMENSIONS] = Default::default();
+    for candidate in earlier {
+        let mut missing = (0..DIMENSIONS).filter(|&d| !candidate.region[d].covers(&region[d]));
+        match (missing.next(), missing.next()) {
+            (None, _) => return Some(vec![candidate]),
+            (Some(dimension), None) => all_but[dimension].push(candidate),
+            _ => {}
+        }
+    }
+    (0..DIMENSIONS).find_map(|d| {
+        let parts = std::mem::take(&mut all_but[d]);
+        let union = Ranges::union(parts.iter().map(|part| &part.region[d]));
+        // Those that have nothing to do with it are not to be named.
+        let has_part = |part: &&Candidate<'_>| part.region[d].meets(&region[d]);
+        union.covers(&region[d]).then(|| parts.into_iter().filter(has_part).collect())
+    })
+}

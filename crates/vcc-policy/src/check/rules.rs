@@ -1,0 +1,105 @@
+//! Rules: their names, and what they ask for.
+
+use std::collections::HashMap;
+
+use super::pools::Pools;
+use super::treatment;
+use crate::conditions::Conditions;
+use crate::file::{Located, Name, OneOrMany, PolicyFile, RuleTable};
+use crate::nearest::suggestion;
+use crate::problem::Findings;
+use crate::rule::{DEFAULT_RULE_NAME, Rule};
+use crate::treatment::{RuleMode, Treatment};
+
+/// One for each of the file's, in its order, and the default.
+pub(super) fn check(
+    file: &PolicyFile,
+    pools: &Pools<'_>,
+    findings: &mut Findings<'_>,
+) -> Vec<Rule> {
+    let tenants = tenants_of_ports(file);
+    let mut lines = HashMap::new();
+    let mut rules = Vec::new();
+    for rule in file.rules.iter().flat_map(|rules| &rules.value) {
+        let table = &rule.value;
+        match &table.name {
+            Some(name) => check_name(name, &mut lines, findings),
+            None if rule.is_sound => {
+                findings.error(&rule.span, "a rule needs a `name`: metrics and messages carry it");
+            }
+            None => {}
+        }
+        if let Some(wanted) = &table.tenant {
+            check_tenants(&wanted.value, &tenants, findings);
+        }
+        rules.push(Rule {
+            name: table.name.as_ref().map_or(String::new(), |name| name.value.0.clone()),
+            conditions: conditions(table),
+            treatment: treatment::check(&table.treatment, rule.is_sound, pools, findings),
+        });
+    }
+    let treatment = match &file.default {
+        Some(default) => {
+            treatment::check(&default.value.treatment, default.is_sound, pools, findings)
+        }
+        None => Treatment { mode: RuleMode::Ignore, ..Treatment::default() },
+    };
+    let conditions = Conditions::default();
+    rules.push(Rule { name: DEFAULT_RULE_NAME.to_owned(), conditions, treatment });
+    rules
+}
+
+fn tenants_of_ports(file: &PolicyFile) -> Vec<&str> {
+    let ports = file.ports.iter().flat_map(|ports| &ports.value);
+    let tenants = ports.filter_map(|port| port.value.tenant.as_ref());
+    let mut tenants: Vec<&str> = tenants.map(|tenant| tenant.value.0.as_str()).collect();
+    tenants.sort_unstable();
+    tenants.dedup();
+    tenants
+}
+
+fn check_name<'a>(
+    name: &'a Located<Name>,
+    lines: &mut HashMap<&'a str, usize>,
+    findings: &mut Findings<'_>,
+) {
+    let text = name.value.0.as_str();
+    if text == DEFAULT_RULE_NAME {
+        findings.error(
+            &name.span,
+            format!("`{text}` is what connections fall under that no rule matches: [{text}]"),
+        );
+    } else if let Some(line) = lines.get(text) {
+        findings.error(&name.span, format!("the rule in line {line} is called `{text}` too"));
+    } else {
+        lines.insert(text, findings.line(&name.span));
+    }
+}
+
+fn check_tenants(wanted: &OneOrMany<Name>, known: &[&str], findings: &mut Findings<'_>) {
+    for tenant in &wanted.0 {
+        let name = tenant.value.0.as_str();
+        if !known.contains(&name) {
+            let meant = suggestion(name, known.iter().copied());
+            findings.warning(&tenant.span, format!("no port is of a tenant `{name}`: {meant}"));
+        }
+    }
+}
+
+fn conditions(table: &RuleTable) -> Conditions {
+    fn all<T, V>(
+        values: &Option<Located<OneOrMany<T>>>,
+        value: impl Fn(&T) -> V,
+    ) -> Option<Vec<V>> {
+        let values = values.as_ref()?;
+        Some(values.value.0.iter().map(|located| value(&located.value)).collect())
+    }
+    Conditions {
+        tenants: all(&table.tenant, |tenant| tenant.0.clone()),
+        peers: all(&table.peer, |network| network.0),
+        guest_ports: all(&table.guest_port, |range| *range),
+        peer_ports: all(&table.peer_port, |range| *range),
+        role: table.role.as_ref().map(|role| role.value.0),
+        vlans: all(&table.vlan, |vlan| vlan.0),
+    }
+}

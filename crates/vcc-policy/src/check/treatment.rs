@@ -1,0 +1,123 @@
+//! A treatment's keys, and what they mean to each other.
+
+use std::num::NonZeroU32;
+
+use super::pools::Pools;
+use crate::file::{Located, TreatmentKeys};
+use crate::problem::{Findings, Span};
+use crate::treatment::{PoolShare, RuleMode, Treatment};
+use crate::units::Beta;
+
+/// Of a table in which something could not be read, what seems to be missing may not be.
+pub(super) fn check(
+    keys: &TreatmentKeys,
+    is_sound: bool,
+    pools: &Pools<'_>,
+    findings: &mut Findings<'_>,
+) -> Treatment {
+    let mut treatment = treatment(keys);
+    if is_sound {
+        check_what_is_needed(keys, &treatment, findings);
+    }
+    treatment.pool = share(keys, &treatment, is_sound, pools, findings);
+    // A rule on trial says what it will do when it is enforced, and until then does not do it.
+    if treatment.mode != RuleMode::Enforce {
+        let mut without_effect = |span: &Span, what: &str| {
+            let mode = treatment.mode;
+            findings
+                .warning(span, format!("{what}, but not before mode is \"enforce\": it is {mode}"));
+        };
+        if let Some(police) = keys.police.as_ref().filter(|police| police.value) {
+            without_effect(&police.span, "data beyond the window is dropped");
+            treatment.police = false;
+        }
+        if let Some(emit) = keys.emit.as_ref().filter(|emit| emit.value) {
+            without_effect(&emit.span, "segments of our own are sent");
+            treatment.emit = false;
+        }
+        if let (Some(pool), Some(_)) = (&keys.pool, treatment.pool.take()) {
+            without_effect(&pool.span, "these connections have a share in the pool");
+        }
+    }
+    treatment
+}
+
+fn treatment(keys: &TreatmentKeys) -> Treatment {
+    fn or<T: Clone, V>(key: &Option<Located<T>>, default: V, value: impl Fn(T) -> V) -> V {
+        key.as_ref().map_or(default, |located| value(located.value.clone()))
+    }
+    let flag = |key: &Option<Located<bool>>, default| or(key, default, |flag| flag);
+    let default = Treatment::default();
+    Treatment {
+        mode: or(&keys.mode, default.mode, |mode| mode.0),
+        underlay: or(&keys.underlay, default.underlay, |underlay| underlay.0),
+        guest_ecn: or(&keys.guest_ecn, default.guest_ecn, |guest_ecn| guest_ecn.0),
+        prr: flag(&keys.prr, default.prr),
+        undo: flag(&keys.undo, default.undo),
+        pace_push: flag(&keys.pace_push, default.pace_push),
+        feedback: flag(&keys.feedback, default.feedback),
+        police: flag(&keys.police, default.police),
+        emit: flag(&keys.emit, default.emit),
+        emit_after_us: or(&keys.emit_after, default.emit_after_us, |time| time.in_us()),
+        beta_1024: or(&keys.priority, default.beta_1024, Beta::in_1024ths),
+        cap_bytes: or(&keys.window_cap, None, |size| NonZeroU32::new(size.0)),
+        cap_bytes_per_ms: or(&keys.rate_cap, None, |rate| Some(rate.0)),
+        window_max_bytes: or(&keys.window_max, default.window_max_bytes, |size| size.0),
+        initial_window_segs: or(
+            &keys.initial_window_segments,
+            default.initial_window_segs,
+            |count| count.0,
+        ),
+        window_floor_segs: or(&keys.window_floor_segments, default.window_floor_segs, |n| n.0),
+        rto_min_us: or(&keys.rto_min, default.rto_min_us, |time| time.in_us()),
+        established_idle_ms: or(&keys.idle_established, default.established_idle_ms, |time| {
+            time.in_ms()
+        }),
+        handshake_idle_ms: or(&keys.idle_handshake, default.handshake_idle_ms, |t| t.in_ms()),
+        closed_idle_ms: or(&keys.idle_closed, default.closed_idle_ms, |time| time.in_ms()),
+        pool: None,
+    }
+}
+
+/// Keys that mean something only beside others.
+fn check_what_is_needed(keys: &TreatmentKeys, treatment: &Treatment, findings: &mut Findings<'_>) {
+    let underlay = treatment.underlay;
+    const WITH_PRIORITY: &str = "dctcp-priority";
+    if let Some(priority) = keys.priority.as_ref().filter(|_| underlay.name() != WITH_PRIORITY) {
+        findings.error(
+            &priority.span,
+            format!("`priority` is for underlay = \"{WITH_PRIORITY}\"; {underlay} knows none"),
+        );
+    }
+    if let Some(emit_after) = keys.emit_after.as_ref().filter(|_| !treatment.emit) {
+        findings.error(&emit_after.span, "`emit_after` means nothing without `emit = true`");
+    }
+    if let Some(weight) = keys.weight.as_ref().filter(|_| keys.pool.is_none()) {
+        findings.error(&weight.span, "`weight` means nothing without `pool`: a weight in which?");
+    }
+    if !underlay.controls() {
+        for (key, span) in [
+            ("pool", keys.pool.as_ref().map(|pool| &pool.span)),
+            ("police", keys.police.as_ref().filter(|police| police.value).map(|p| &p.span)),
+        ] {
+            if let Some(span) = span {
+                let why = format!("`{key}` needs a window to act on, and {underlay} imposes none");
+                findings.error(span, why);
+            }
+        }
+    }
+}
+
+fn share(
+    keys: &TreatmentKeys,
+    treatment: &Treatment,
+    is_sound: bool,
+    pools: &Pools<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<PoolShare> {
+    let name = keys.pool.as_ref()?;
+    let pool = pools.find(&name.value.0, &name.span, findings)?;
+    let weight = keys.weight.as_ref().map_or(1, |weight| weight.value.0);
+    let weight = u16::try_from(weight).unwrap_or(u16::MAX);
+    (is_sound && treatment.underlay.controls()).then_some(PoolShare { pool, weight })
+}

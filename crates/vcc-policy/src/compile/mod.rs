@@ -1,0 +1,80 @@
+//! A policy as tables: bit-vector classification.
+//!
+//! In each dimension (tenant, peer, the two ports, role, VLAN) a connection's value leads to the
+//! set of the rules that it does not exclude. The intersection of these sets holds the rules that
+//! match, and its lowest bit the first of them. The datapath does so once a connection, at its SYN.
+
+mod judge;
+mod numbers;
+mod prefixes;
+mod sets;
+
+use crate::MAX_RULES;
+use crate::conditions::port_numbers;
+use crate::connection::Role;
+use crate::policy::Policy;
+use crate::ranges::Ranges;
+use crate::rule::Rule;
+use numbers::by_number;
+pub use prefixes::Prefix;
+pub(crate) use prefixes::addresses;
+use sets::Sets;
+
+/// A bit a rule: rule i is bit i % 64 of word i / 64.
+pub type RuleSet = [u64; MAX_RULES / 64];
+
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// All different; the tables below hold indices into it.
+    pub sets: Vec<RuleSet>,
+    /// The peer's networks, in ascending order; the longest match counts. A set holds all rules
+    /// that admit the network: shorter networks around it need not be looked up.
+    pub prefixes: Vec<Prefix>,
+    /// For a peer in none of these networks.
+    pub prefix_default: u32,
+    /// By TCP port, 65,536 of them: as the guest's port, as the peer's.
+    pub port_numbers: Vec<[u32; 2]>,
+    /// By VLAN, 4,096 of them; 0 is untagged.
+    pub vlans: Vec<u32>,
+    /// The guest as client, as server.
+    pub roles: [u32; 2],
+    /// What each rule asks of the tenant.
+    tenants: Vec<Option<Vec<String>>>,
+}
+
+const PORT_NUMBERS: usize = 1 << 16;
+const VLANS: usize = 1 << 12;
+
+impl Policy {
+    pub fn compile(&self) -> Compiled {
+        let rules = &self.rules;
+        let mut sets = Sets::default();
+        let guest_ports =
+            by_number(PORT_NUMBERS, rules, |r| port_numbers(&r.conditions.guest_ports), &mut sets);
+        let peer_ports =
+            by_number(PORT_NUMBERS, rules, |r| port_numbers(&r.conditions.peer_ports), &mut sets);
+        let vlans = by_number(VLANS, rules, |r| vlan_numbers(&r.conditions.vlans), &mut sets);
+        let roles = [Role::Client, Role::Server].map(|role| {
+            let admits = |rule: &Rule| rule.conditions.role.is_none_or(|wanted| wanted == role);
+            sets.index_of(sets::of_rules(rules, admits))
+        });
+        let (prefixes, prefix_default) = prefixes::of_rules(rules, &mut sets);
+        Compiled {
+            sets: sets.into_vec(),
+            prefixes,
+            prefix_default,
+            port_numbers: guest_ports.into_iter().zip(peer_ports).map(|(g, p)| [g, p]).collect(),
+            vlans,
+            roles,
+            tenants: rules.iter().map(|rule| rule.conditions.tenants.clone()).collect(),
+        }
+    }
+}
+
+/// The numbers that a condition on VLANs admits.
+pub(crate) fn vlan_numbers(vlans: &Option<Vec<u16>>) -> Ranges {
+    match vlans {
+        None => Ranges::all(),
+        Some(vlans) => Ranges::new(vlans.iter().map(|vlan| (u128::from(*vlan), (*vlan).into()))),
+    }
+}

@@ -1,0 +1,228 @@
+//! What conditions compare with: names, patterns, networks, ports, VLANs.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use glob::Pattern;
+use ipnet::IpNet;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::number_values::inline_schema;
+use super::reader::{Located, Value, checked, integer, text, wrong_type};
+use crate::conditions::PortRange;
+use crate::problem::Findings;
+
+/// One value, or a list of them.
+#[derive(Clone, Debug)]
+pub(crate) struct OneOrMany<T>(pub Vec<Located<T>>);
+
+impl<T: Value> Value for OneOrMany<T> {
+    fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
+        match value.get_ref() {
+            DeValue::Array(values) if values.is_empty() => {
+                findings.error(
+                    &value.span(),
+                    "an empty list holds for nothing; to have it hold for any, leave the key out",
+                );
+                None
+            }
+            DeValue::Array(values) => {
+                // The values that are right are still of use for finding what else is wrong.
+                let values: Vec<_> =
+                    values.iter().filter_map(|value| Located::read(value, findings)).collect();
+                (!values.is_empty()).then_some(Self(values))
+            }
+            _ => Some(Self(vec![Located::read(value, findings)?])),
+        }
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("OneOrMany{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<T>();
+        json_schema!({ "anyOf": [one, { "type": "array", "minItems": 1, "items": one }] })
+    }
+}
+
+/// What people call something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name(pub String);
+
+impl Name {
+    const LONGEST_BYTES: usize = 64;
+}
+
+impl Value for Name {
+    fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
+        let name = text(value, "a name, as a string", findings)?;
+        let wrong = if name.trim().is_empty() {
+            Some("a name is not empty".to_owned())
+        } else if name.len() > Self::LONGEST_BYTES {
+            Some(format!("a name has at most {} bytes", Self::LONGEST_BYTES))
+        } else if name.contains(char::is_control) {
+            Some("a name has no control characters, nor line breaks".to_owned())
+        } else {
+            None
+        };
+        checked(wrong.map_or(Ok(()), Err), &value.span(), findings)?;
+        Some(Self(name.to_owned()))
+    }
+}
+
+inline_schema!([] Name, json_schema!({
+    "type": "string", "minLength": 1, "maxLength": Name::LONGEST_BYTES
+}));
+
+/// A pattern of device names.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceGlob(pub Pattern);
+
+impl DeviceGlob {
+    /// IFNAMSIZ, less its zero.
+    const LONGEST_NAME: usize = 15;
+
+    fn parse(text: &str) -> Result<Pattern, String> {
+        if text.is_empty() {
+            return Err("no device has an empty name; `*` stands for all".to_owned());
+        }
+        if let Some(never) = text.chars().find(|c| *c == '/' || c.is_whitespace()) {
+            return Err(format!("the name of a device never has {never:?} in it"));
+        }
+        let is_plain = !text.contains(['*', '?', '[', ']']);
+        if is_plain && text.len() > Self::LONGEST_NAME {
+            return Err(format!("names of devices have at most {} bytes", Self::LONGEST_NAME));
+        }
+        Pattern::new(text).map_err(|error| {
+            let at = text.chars().take(error.pos).count() + 1;
+            format!("no such pattern, from its character {at} on: {}", error.msg)
+        })
+    }
+}
+
+impl Value for DeviceGlob {
+    fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
+        let text = text(value, "a pattern of device names, like \"vnet*\"", findings)?;
+        checked(Self::parse(text), &value.span(), findings).map(Self)
+    }
+}
+
+inline_schema!([] DeviceGlob, json_schema!({ "type": "string", "pattern": "^[^/\\s]+$" }));
+
+/// A network, or an address, which is a network of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Network(pub IpNet);
+
+impl Network {
+    fn parse(text: &str) -> Result<IpNet, String> {
+        let net = match text.parse::<IpAddr>() {
+            Ok(address) => IpNet::from(address),
+            Err(_) => text.parse().map_err(|_| {
+                format!("`{text}` is no network, like 10.0.0.0/8 or fd00::/8, and no address")
+            })?,
+        };
+        if net.trunc() != net {
+            let (network, length) = (net.trunc(), net.prefix_len());
+            return Err(format!(
+                "{net} is an address within a network: the network is {network}, and the address \
+                 alone {}/{}; which of them, the {length} bits or all?",
+                net.addr(),
+                net.max_prefix_len(),
+            ));
+        }
+        if let IpNet::V6(v6) = net {
+            let mapped = v6.addr().to_ipv4_mapped().filter(|_| v6.prefix_len() >= 96);
+            if let Some(v4) = mapped {
+                let length = v6.prefix_len() - 96;
+                return Err(format!("this is IPv4 in IPv6's notation: write {v4}/{length}"));
+            }
+        }
+        Ok(net)
+    }
+}
+
+impl Value for Network {
+    fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
+        let text = text(value, "a network, like \"10.0.0.0/8\"", findings)?;
+        checked(Self::parse(text), &value.span(), findings).map(Self)
+    }
+}
+
+inline_schema!([] Network, json_schema!({ "type": "string", "pattern": "^[0-9A-Fa-f.:]+(/[0-9]+)?$" }));
+
+impl PortRange {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let wrong = || format!("`{text}` is no port, like 80, and no range, like \"8000-8100\"");
+        let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+        let (first, last) = (port(number(first)?)?, port(number(last)?)?);
+        if first > last {
+            return Err(format!("the range is reversed: write \"{last}-{first}\""));
+        }
+        Ok(Self { first, last })
+    }
+}
+
+fn port(number: u64) -> Result<u16, String> {
+    let port = u16::try_from(number).ok().filter(|port| *port != 0);
+    port.ok_or_else(|| format!("ports are 1 to 65535, not {number}"))
+}
+
+impl Value for PortRange {
+    fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
+        let range = match value.get_ref() {
+            DeValue::String(text) => Self::parse(text),
+            DeValue::Integer(number) => integer(value.get_ref())
+                .and_then(|number| u64::try_from(number).ok())
+                .ok_or_else(|| format!("ports are 1 to 65535, not {number}"))
+                .and_then(port)
+                .map(|port| Self { first: port, last: port }),
+            other => {
+                wrong_type(&value.span(), other, "a port or a range, like \"80-90\"", findings);
+                return None;
+            }
+        };
+        checked(range, &value.span(), findings)
+    }
+}
+
+inline_schema!([] PortRange, json_schema!({
+    "anyOf": [
+        { "type": "integer", "minimum": 1, "maximum": 65_535 },
+        { "type": "string", "pattern": "^ *[0-9]+ *(- *[0-9]+ *)?$" },
+    ]
+}));
+
+/// 0 stands for untagged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct VlanId(pub u16);
+
+impl VlanId {
+    /// 4095 is reserved (802.1Q, 9.6).
+    const LAST: u16 = 4094;
+}
+
+impl Value for VlanId {
+    fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
+        let DeValue::Integer(number) = value.get_ref() else {
+            wrong_type(&value.span(), value.get_ref(), "a VLAN's number", findings);
+            return None;
+        };
+        let id = integer(value.get_ref()).and_then(|id| u16::try_from(id).ok());
+        let id = id.filter(|id| *id <= Self::LAST).ok_or_else(|| {
+            format!("VLANs are 1 to {}, and 0 is untagged; not {number}", Self::LAST)
+        });
+        checked(id, &value.span(), findings).map(Self)
+    }
+}
+
+inline_schema!([] VlanId, json_schema!({ "type": "integer", "minimum": 0, "maximum": VlanId::LAST }));

@@ -1,0 +1,78 @@
+//! Values that are one of a few names.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use toml::Spanned;
+use toml::de::DeValue;
+use vcc_engine::{GuestEcn, Underlay};
+
+use super::number_values::inline_schema;
+use super::reader::{Value, checked, text};
+use crate::connection::Role;
+use crate::nearest::suggestion;
+use crate::problem::Findings;
+use crate::treatment::RuleMode;
+
+/// Something that is known by its name.
+pub(crate) trait Names: Sized {
+    const WHAT: &'static str;
+
+    fn all() -> Vec<(&'static str, Self)>;
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named<T>(pub T);
+
+impl<T: Names> Value for Named<T> {
+    fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
+        let name = text(value, &format!("the name of {}", T::WHAT), findings)?;
+        let known: Vec<&str> = T::all().iter().map(|(name, _)| *name).collect();
+        let found = T::all().into_iter().find(|(known, _)| *known == name);
+        let found = found.ok_or_else(|| {
+            format!("`{name}` is no {}: {}", short(T::WHAT), suggestion(name, known))
+        });
+        checked(found, &value.span(), findings).map(|(_, value)| Self(value))
+    }
+}
+
+/// Without its article.
+fn short(what: &str) -> &str {
+    what.split_once(' ').map_or(what, |(_, noun)| noun)
+}
+
+inline_schema!([T: Names] Named<T>, json_schema!({
+    "enum": T::all().iter().map(|(name, _)| *name).collect::<Vec<_>>()
+}));
+
+impl Names for RuleMode {
+    const WHAT: &'static str = "a mode";
+
+    fn all() -> Vec<(&'static str, Self)> {
+        RuleMode::ALL.into()
+    }
+}
+
+impl Names for Role {
+    const WHAT: &'static str = "a role";
+
+    fn all() -> Vec<(&'static str, Self)> {
+        vec![("client", Role::Client), ("server", Role::Server)]
+    }
+}
+
+impl Names for GuestEcn {
+    const WHAT: &'static str = "a treatment of a guest's ECN";
+
+    fn all() -> Vec<(&'static str, Self)> {
+        vec![("leave", GuestEcn::Leave), ("override", GuestEcn::Override)]
+    }
+}
+
+impl Names for Underlay {
+    const WHAT: &'static str = "an underlay";
+
+    fn all() -> Vec<(&'static str, Self)> {
+        Underlay::all().map(|underlay| (underlay.name(), underlay)).collect()
+    }
+}

@@ -1,0 +1,43 @@
+//! The known name that a misspelt one was probably meant to be.
+
+/// None where nothing is near enough for a slip of the hand.
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Comparing takes the product of the lengths, and no name is so long.
+    const LONGEST_BYTES: usize = 100;
+    if name.len() > LONGEST_BYTES {
+        return None;
+    }
+    let allowed = (name.chars().count() / 3).max(1);
+    known
+        .into_iter()
+        .map(|known| (strsim::damerau_levenshtein(name, known), known))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
+}
+
+/// What follows a complaint about a name: the one that was meant, else all that there are.
+pub(crate) fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    match nearest(name, known.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None if known.is_empty() => "there is none".to_owned(),
+        None => format!("there are {}", crate::listing::listing(&known, ", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_recognised_and_another_word_is_not() {
+        let known = ["reno-ecn", "dctcp", "cubic", "reno"];
+        for (name, meant) in
+            [("dtcp", Some("dctcp")), ("cubci", Some("cubic")), ("vegas", None), ("", None)]
+        {
+            assert_eq!(nearest(name, known), meant, "{name}");
+        }
+        assert_eq!(suggestion("vegas", ["reno", "cubic"]), "there are reno, cubic");
+    }
+}

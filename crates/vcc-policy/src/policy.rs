@@ -1,0 +1,66 @@
+//! A whole policy, checked.
+
+use crate::connection::Connection;
+use crate::pool::Pool;
+use crate::port::PortSelector;
+use crate::problem::{Findings, Problem, Problems};
+use crate::rule::Rule;
+use crate::{check, file};
+
+/// There is at least one rule: the default, which is the last and matches everything.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    pub(crate) ports: Vec<PortSelector>,
+    pub(crate) pools: Vec<Pool>,
+    pub(crate) rules: Vec<Rule>,
+}
+
+/// A policy that can be used, and what should be said about it all the same.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    pub policy: Policy,
+    pub warnings: Vec<Problem>,
+}
+
+impl Policy {
+    /// Reads and checks the text of a policy file. All that is wrong is reported at once, under
+    /// the file's name.
+    pub fn parse(text: &str, file_name: &str) -> Result<Checked, Problems> {
+        let mut findings = Findings::of(text);
+        let read = file::read(text, &mut findings);
+        let policy = check::policy(&read, &mut findings);
+        let (errors, problems) = findings.settle(file_name);
+        if errors {
+            return Err(Problems { problems });
+        }
+        Ok(Checked { policy, warnings: problems })
+    }
+
+    /// In the file's order, which decides.
+    pub fn ports(&self) -> &[PortSelector] {
+        &self.ports
+    }
+
+    /// The first that matches. A device that none matches is no port.
+    pub fn port_of(&self, device: &str) -> Option<&PortSelector> {
+        self.ports.iter().find(|port| port.matches(device))
+    }
+
+    /// In the file's order, which decides; the default is the last.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    pub fn pools(&self) -> &[Pool] {
+        &self.pools
+    }
+
+    /// The index of the first rule that matches: one after the other, for reference.
+    pub fn judge(&self, c: &Connection) -> usize {
+        self.rules.iter().position(|rule| rule.conditions.admit(c)).unwrap_or(self.last())
+    }
+
+    pub(crate) fn last(&self) -> usize {
+        self.rules.len() - 1
+    }
+}

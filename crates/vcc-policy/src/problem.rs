@@ -1,0 +1,224 @@
+//! What is wrong with a policy file, and where.
+
+use std::fmt;
+use std::ops::Range;
+
+use thiserror::Error;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    Error,
+    /// The policy can be used, but may not be what was meant.
+    Warning,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        })
+    }
+}
+
+/// One thing that is wrong. Displayed with the line that it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub severity: Severity,
+    pub file_name: String,
+    /// Both count from 1; columns are characters.
+    pub line: usize,
+    pub column: usize,
+    pub message: String,
+    excerpt: Option<Excerpt>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Excerpt {
+    line: String,
+    /// Under the part of the line that is meant.
+    carets: String,
+}
+
+impl Problem {
+    fn new(finding: Finding, lines: &Lines, file_name: &str) -> Self {
+        let text = lines.text;
+        let at = char_boundary(text, finding.span.start);
+        let line_number = lines.number_at(at);
+        let line_start = lines.starts[line_number - 1];
+        let line = text[line_start..].lines().next().unwrap_or_default();
+        let before = &text[line_start..at];
+        let end = char_boundary(text, finding.span.end);
+        Self {
+            severity: finding.severity,
+            file_name: file_name.to_owned(),
+            line: line_number,
+            column: before.chars().count() + 1,
+            message: finding.message,
+            excerpt: Excerpt::new(line, before, &text[at..end.max(at)]),
+        }
+    }
+}
+
+/// The last one up to `at`.
+fn char_boundary(text: &str, at: usize) -> usize {
+    let boundary = |at: &usize| text.is_char_boundary(*at);
+    (0..=at.min(text.len())).rev().find(boundary).unwrap_or(0)
+}
+
+impl Excerpt {
+    fn new(line: &str, before: &str, meant: &str) -> Option<Self> {
+        // A longer one would be wrapped, and the carets would point at nothing.
+        const LONGEST_CHARS: usize = 120;
+        if line.trim().is_empty() || line.chars().count() > LONGEST_CHARS {
+            return None;
+        }
+        let indent: String = before.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let meant = meant.lines().next().unwrap_or_default().trim_end();
+        let carets = "^".repeat(meant.chars().count().max(1));
+        // What a terminal would obey is not for it.
+        let shown = |c: char| if c.is_control() && c != '\t' { '\u{fffd}' } else { c };
+        Some(Self { line: line.chars().map(shown).collect(), carets: indent + &carets })
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Problem { severity, file_name, line, column, message, .. } = self;
+        write!(f, "{file_name}:{line}:{column}: {severity}: {message}")?;
+        if let Some(excerpt) = &self.excerpt {
+            let margin = " ".repeat(line.to_string().len());
+            write!(f, "\n {line} | {}\n {margin} | {}", excerpt.line, excerpt.carets)?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a policy cannot be used: at least one error, and the warnings beside, in the file's order.
+#[derive(Clone, Debug, Error)]
+pub struct Problems {
+    pub problems: Vec<Problem>,
+}
+
+impl Problems {
+    pub fn errors(&self) -> usize {
+        self.problems.iter().filter(|problem| problem.severity == Severity::Error).count()
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, problem) in self.problems.iter().enumerate() {
+            if place > 0 {
+                writeln!(f)?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) type Span = Range<usize>;
+
+#[derive(Debug)]
+struct Finding {
+    severity: Severity,
+    span: Span,
+    message: String,
+}
+
+/// Where the lines of a text begin.
+#[derive(Debug)]
+struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str) -> Self {
+        let after_newlines = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self { text, starts: std::iter::once(0).chain(after_newlines).collect() }
+    }
+
+    /// Counted from 1.
+    fn number_at(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start <= at)
+    }
+}
+
+/// What has been found in a text while reading and checking it.
+#[derive(Debug)]
+pub(crate) struct Findings<'a> {
+    lines: Lines<'a>,
+    found: Vec<Finding>,
+    errors: usize,
+}
+
+impl<'a> Findings<'a> {
+    pub fn of(text: &'a str) -> Self {
+        Self { lines: Lines::new(text), found: Vec::new(), errors: 0 }
+    }
+
+    /// The number of a place's line, for messages about another place.
+    pub fn line(&self, span: &Span) -> usize {
+        self.lines.number_at(span.start)
+    }
+
+    pub fn error(&mut self, span: &Span, message: impl Into<String>) {
+        self.add(Severity::Error, span, message.into());
+    }
+
+    pub fn warning(&mut self, span: &Span, message: impl Into<String>) {
+        self.add(Severity::Warning, span, message.into());
+    }
+
+    fn add(&mut self, severity: Severity, span: &Span, message: String) {
+        self.errors += usize::from(severity == Severity::Error);
+        self.found.push(Finding { severity, span: span.clone(), message });
+    }
+
+    pub fn errors(&self) -> usize {
+        self.errors
+    }
+
+    /// Is one of them an error? And all of them, in the text's order.
+    pub fn settle(mut self, file_name: &str) -> (bool, Vec<Problem>) {
+        let errors = self.errors() > 0;
+        self.found.sort_by_key(|finding| finding.span.start);
+        let problem = |finding| Problem::new(finding, &self.lines, file_name);
+        (errors, self.found.into_iter().map(problem).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, span: Span) -> String {
+        let mut findings = Findings::of(text);
+        findings.error(&span, "no");
+        let (errors, problems) = findings.settle("a.toml");
+        assert!(errors);
+        Problems { problems }.to_string()
+    }
+
+    #[test]
+    fn the_place_is_shown() {
+        let text = "a = 1\n\tbé = 22\n";
+        assert_eq!(shown(text, 0..1), "a.toml:1:1: error: no\n 1 | a = 1\n   | ^");
+        let at = text.find("22").unwrap();
+        let expected = "a.toml:2:7: error: no\n 2 | \tbé = 22\n   | \t     ^^";
+        assert_eq!(shown(text, at..at + 2), expected);
+    }
+
+    #[test]
+    fn any_place_will_do() {
+        for text in ["", "\n", "é\u{1b}[31m\r\n", "\u{feff}a"] {
+            for start in 0..text.len() + 2 {
+                for end in 0..text.len() + 2 {
+                    assert!(!shown(text, start..end).contains('\u{1b}'));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Times, as people write them.
+
+const UNITS: [(&str, u64); 6] = [
+    ("us", 1),
+    ("ms", 1_000),
+    ("s", 1_000_000),
+    ("min", 60_000_000),
+    ("h", 3_600_000_000),
+    ("d", 86_400_000_000),
+];
+
+/// Accepts a whole number with us, ms, s, min, h or d behind it; in microseconds.
+pub fn parse(text: &str) -> Result<u64, String> {
+    let wrong = || "a time is a number with us, ms, s, min, h or d behind it".to_owned();
+    let unit_at = text.find(|letter: char| !letter.is_ascii_digit()).ok_or_else(wrong)?;
+    let (digits, unit) = text.split_at(unit_at);
+    let (_, us) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    number.checked_mul(*us).ok_or_else(|| "is longer than can be counted".to_owned())
+}
+
+/// In the largest unit that leaves a whole number.
+pub fn display(duration_us: u64) -> String {
+    let whole = |(_, us): &&(&str, u64)| duration_us % us == 0;
+    let (unit, us) = match duration_us {
+        0 => UNITS[0],
+        _ => *UNITS.iter().rev().find(whole).unwrap_or(&UNITS[0]),
+    };
+    format!("{}{unit}", duration_us / us)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_their_units() {
+        for (text, us) in [
+            ("200us", 200),
+            ("10ms", 10_000),
+            ("130s", 130_000_000),
+            ("2min", 120_000_000),
+            ("5d", 432_000_000_000),
+        ] {
+            assert_eq!(parse(text), Ok(us));
+            assert_eq!(parse(&display(us)), Ok(us), "{text}");
+        }
+        assert_eq!(display(432_000_000_000), "5d");
+        assert_eq!(display(1_500_000), "1500ms");
+        for bad in ["", "10", "ms", "1.5s", "-1s", "10 ms", "5m", "é", "99999999999999999d"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

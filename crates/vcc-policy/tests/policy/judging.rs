@@ -1,0 +1,120 @@
+use vcc_policy::{Connection, Policy, Role, RuleMode};
+
+const POLICY: &str = r#"
+[[ports]]
+device = "vnet-acme-*"
+tenant = "acme"
+max_flows = 1000
+
+[[ports]]
+device = "vnet*"
+
+[[pools]]
+name = "gold"
+window = "2M"
+
+[[rules]]
+name = "legacy web"
+tenant = "acme"
+peer = ["10.0.0.0/8", "fd00::/8"]
+guest_port = [80, "8000-8100"]
+role = "server"
+mode = "enforce"
+underlay = "dctcp"
+police = true
+pool = "gold"
+weight = 3
+
+[[rules]]
+name = "tagged"
+vlan = [12, 13]
+mode = "ignore"
+
+[[rules]]
+name = "beyond"
+peer = "::/0"
+mode = "shadow"
+
+[default]
+underlay = "cubic"
+"#;
+
+fn policy() -> Policy {
+    let checked = Policy::parse(POLICY, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert!(checked.warnings.is_empty(), "{:?}", checked.warnings);
+    checked.policy
+}
+
+fn connection() -> Connection {
+    Connection {
+        tenant: Some("acme".to_owned()),
+        guest: "192.0.2.1:8050".parse().unwrap(),
+        peer: "10.1.2.3:40000".parse().unwrap(),
+        vlan: None,
+        role: Role::Server,
+    }
+}
+
+#[track_caller]
+fn judged(c: &Connection) -> &'static str {
+    let (policy, compiled) = (policy(), policy().compile());
+    let judged = policy.judge(c);
+    assert_eq!(compiled.judge(&compiled.tenant_set(c.tenant.as_deref()), c), judged);
+    ["legacy web", "tagged", "beyond", "default"]
+        .into_iter()
+        .find(|name| policy.rules()[judged].name() == *name)
+        .expect("one of them")
+}
+
+#[test]
+fn every_condition_counts() {
+    let c = connection;
+    assert_eq!(judged(&c()), "legacy web");
+    assert_eq!(judged(&Connection { tenant: None, ..c() }), "default");
+    assert_eq!(judged(&Connection { tenant: Some("b".into()), ..c() }), "default");
+    assert_eq!(judged(&Connection { role: Role::Client, ..c() }), "default");
+    assert_eq!(judged(&Connection { guest: "192.0.2.1:81".parse().unwrap(), ..c() }), "default");
+    assert_eq!(judged(&Connection { peer: "11.0.0.0:1".parse().unwrap(), ..c() }), "default");
+    let tagged = Connection { vlan: Some(12), peer: "11.0.0.0:1".parse().unwrap(), ..c() };
+    assert_eq!(judged(&tagged), "tagged");
+    assert_eq!(judged(&Connection { vlan: Some(14), ..tagged }), "default");
+}
+
+#[test]
+fn families_of_addresses_are_apart() {
+    let c = |peer: &str| Connection { peer: peer.parse().unwrap(), ..connection() };
+    assert_eq!(judged(&c("[fd12::1]:1")), "legacy web");
+    assert_eq!(judged(&c("[2001:db8::1]:1")), "beyond");
+    assert_eq!(judged(&c("[::]:1")), "beyond");
+    assert_eq!(judged(&c("192.0.2.9:1")), "default");
+    assert_eq!(judged(&c("[::ffff:10.1.1.1]:1")), "legacy web");
+    assert_eq!(judged(&c("[::fffe:10.1.1.1]:1")), "beyond");
+}
+
+#[test]
+fn ports_and_treatments_are_as_written() {
+    let policy = policy();
+    let port = policy.port_of("vnet-acme-1").expect("a port");
+    assert_eq!((port.tenant(), port.max_flows()), (Some("acme"), 1000));
+    let port = policy.port_of("vnet7").expect("a port");
+    assert_eq!((port.tenant(), port.max_flows()), (None, 65_536));
+    assert!(policy.port_of("eth0").is_none());
+
+    let treatment = policy.rules()[0].treatment();
+    assert_eq!(treatment.underlay.name(), "dctcp");
+    assert!(treatment.police);
+    let share = treatment.pool.expect("a share");
+    assert_eq!((share.pool, share.weight), (0, 3));
+    assert_eq!(policy.pools()[0].window_bytes, 2 << 20);
+    assert_eq!(policy.rules()[1].treatment().mode, RuleMode::Ignore);
+    assert_eq!(policy.rules()[3].name(), "default");
+    assert_eq!(policy.rules()[3].treatment().mode, RuleMode::Enforce);
+}
+
+#[test]
+fn without_a_default_the_rest_is_ignored() {
+    let policy = Policy::parse("", "policy.toml").expect("a policy").policy;
+    assert_eq!(policy.rules().len(), 1);
+    assert_eq!(policy.judge(&connection()), 0);
+    assert_eq!(policy.rules()[0].treatment().mode, RuleMode::Ignore);
+}

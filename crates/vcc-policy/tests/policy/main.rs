@@ -1,0 +1,3 @@
+//! Policies as their users write them.
+
+mod judging;
