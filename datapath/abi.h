@@ -3,7 +3,11 @@
 #ifndef VCC_ABI_H
 #define VCC_ABI_H
 
+#include "pool.h"
 #include "vcc.h"
+
+/* Another number for each change of what the maps hold, also one that no size tells of. */
+#define LAYOUT_VERSION 2u
 
 /* A connection, seen from the port: the same key in both directions. */
 struct vcc_key {
@@ -31,6 +35,72 @@ struct vcc_entry_abi {
  */
 enum vcc_mark {
 	FACK_MARK = 0x76636661,
+	FORGET_MARK =
+	    0x7663666f, /* `sweep` is asked to forget all flows, for the port is given up */
+};
+
+/* What a policy can hold. */
+enum vcc_policy_limit {
+	RULES_MAX = 1024,
+	RULE_SET_WORDS = RULES_MAX / 64,
+	RULE_SETS_MAX = 16384,
+	PREFIXES_MAX = 16384,
+	POOLS_MAX = 256,
+	PORTS_MAX = 4096, /* that have the same policy */
+	EDITIONS = 2,	  /* the one that holds, and the one before or after it */
+};
+
+/*
+ * A policy lies in maps that its ports share, in two editions: what an edition has in a map of many
+ * entries begins at (its epoch % 2) * half of them. Changing the epoch is what makes a new one
+ * hold, all at once.
+ *
+ * Which rule is a connection's is found as in bit-vector classification: each of its properties
+ * leads to a set of the rules that do not exclude it, and the first rule that is in all sets is it.
+ * Once, at its SYN, and the same work for one rule and for a thousand.
+ */
+struct vcc_policy {
+	uint32_t layout; /* LAYOUT_VERSION */
+	uint32_t epoch;
+	uint32_t any_prefix[EDITIONS]; /* sets, by their index: of a peer in no prefix */
+	uint32_t role[EDITIONS][2];    /* of a guest that opens, and one that is called */
+};
+
+/* What a port is told for good, when its programs are loaded. */
+struct vcc_port_constants {
+	uint32_t layout;    /* LAYOUT_VERSION */
+	uint32_t by_policy; /* bool: else the port's own parameters are every flow's */
+	uint32_t index;	    /* which of the policy's ports it is */
+};
+
+/* Rules, the first in the lowest bit. */
+struct vcc_rule_set {
+	uint64_t words[RULE_SET_WORDS];
+};
+
+/* A peer's network; the longest that the peer is in counts. */
+struct vcc_prefix {
+	uint32_t length_bits;  /* with the edition's */
+	uint8_t edition;       /* epoch % 2 */
+	uint8_t peer_addr[16]; /* as in struct vcc_key */
+	uint8_t reserved[3];
+};
+
+#define PREFIX_EDITION_BITS 8u
+
+/* By the number of a TCP port. */
+struct vcc_port_sets {
+	uint32_t as_guest_port;
+	uint32_t as_peer_port;
+};
+
+/* Of a rule in an edition; what its flows had counted when they ended. */
+struct vcc_rule_totals {
+	uint64_t connections; /* that came under it */
+	uint64_t marks;
+	uint64_t reductions;
+	uint64_t retransmissions;
+	uint64_t drops;
 };
 
 /* Why an event was written. */
@@ -81,6 +151,7 @@ enum vcc_count {
 	COUNT_REPORT_LOST,    /* a FACK that the kernel refused to send */
 	COUNT_EVENT_LOST,     /* a segment due to the guest, for which `events` had no room */
 	COUNT_TRACE_LOST,     /* an ACK of a traced flow, for which `traces` had no room */
+	COUNT_IGNORED,	      /* a SYN that the policy leaves alone */
 	COUNT_MAX,
 };
 

@@ -11,6 +11,7 @@
 #include "fack.h"
 #include "neighbours.h"
 #include "parse.h"
+#include "policy.h"
 #include "rewrite.h"
 #include "engine.h"
 
@@ -69,39 +70,83 @@ static __always_inline void timer_start(struct vcc_entry *e, uint64_t in_ms)
 	bpf_timer_start(&e->timer, in_ms * NSEC_PER_MSEC, 0);
 }
 
-static int flow_tick(void *map, struct vcc_key *key, struct vcc_entry *e)
+/*
+ * How the flow is treated. `port` without a policy; with one, by the flow's rule, which is found
+ * anew where another edition holds by now. Null: it is no flow of ours any more.
+ */
+static __always_inline struct vcc_params *treatment(struct vcc_params *port, struct vcc_flow *f,
+						    const struct vcc_key *key)
 {
-	struct vcc_params *p = port_params();
-	uint64_t now = now_us();
+	if (!constants.by_policy)
+		return port;
+	uint8_t epoch = current_epoch();
 
-	if (!p)
+	if (f->epoch != epoch && judge_anew(f, key, epoch)) {
+		struct vcc_params *before = rule_params(f->epoch, f->rule);
+
+		leave_rule(f, before);
 		return 0;
+	}
+	return rule_params(f->epoch, f->rule);
+}
+
+/* The flow's lock is held: what is due at it by now. */
+static __always_inline struct vcc_action tick(struct vcc_params *p, struct vcc_key *key,
+					      struct vcc_entry *e)
+{
+	uint64_t now = now_us();
 	struct vcc_action a = { .deadline_ms = TICK_MIN_MS };
 
+	if (!p) {
+		a.forget = true;
+		return a;
+	}
+	engine_deadline(&e->flow, p, now, &a);
+	if (a.dupacks)
+		tell(EVENT_DUPACKS, key, &e->flow, now, a.dupacks);
+	if (a.update)
+		tell(EVENT_WINDOW, key, &e->flow, now, 0);
+	if (p->pool_weight && pool_rest(&e->flow, p, (uint32_t)(now / 1000)) > 0)
+		a.deadline_ms = TICK_MIN_MS;
+	if (constants.by_policy && a.forget)
+		leave_rule(&e->flow, p);
+	if (p->emit && a.deadline_ms < TICK_MIN_MS)
+		e->flow.shell |= SHELL_TIMER_IS_NEAR;
+	else
+		e->flow.shell &= (uint8_t)~SHELL_TIMER_IS_NEAR;
+	/* Looks in often: who arms the near timer meanwhile is overruled here. */
+	if (p->emit)
+		a.deadline_ms = vcc_max(vcc_min(a.deadline_ms, TICK_MIN_MS), EMIT_TICK_MIN_MS);
+	else
+		a.deadline_ms = vcc_max(a.deadline_ms, TICK_MIN_MS);
+	return a;
+}
+
+static int flow_tick(void *map, struct vcc_key *key, struct vcc_entry *e)
+{
+	struct vcc_params *port = port_params();
+	/* Functions of their own may not be given the map's. */
+	struct vcc_key own = *key;
+	struct vcc_action a = { .deadline_ms = TICK_MIN_MS };
+
+	if (!port)
+		return 0;
 	if (flow_lock(&e->lock) == LOCK_FREE) {
-		engine_deadline(&e->flow, p, now, &a);
-		if (a.dupacks)
-			tell(EVENT_DUPACKS, key, &e->flow, now, a.dupacks);
-		if (a.update)
-			tell(EVENT_WINDOW, key, &e->flow, now, 0);
-		e->flow.timer_is_near = p->emit && a.deadline_ms < TICK_MIN_MS;
+		a = tick(treatment(port, &e->flow, &own), &own, e);
 		flow_unlock(&e->lock, a.forget);
 	}
 	if (a.forget)
 		bpf_map_delete_elem(map, key);
-	else if (p->emit)
-		/* Looks in often: who arms the near timer meanwhile is overruled here. */
-		timer_start(e, vcc_max(vcc_min(a.deadline_ms, TICK_MIN_MS), EMIT_TICK_MIN_MS));
 	else
-		timer_start(e, vcc_max(a.deadline_ms, TICK_MIN_MS));
+		timer_start(e, a.deadline_ms);
 	return 0;
 }
 
 /* A SYN makes a flow; null where the port has no room, or takes no new ones. */
 static __always_inline struct vcc_entry *flow_create(const struct vcc_key *key,
-						     const struct vcc_params *p)
+						     const struct vcc_params *port)
 {
-	if (p->mode == MODE_DRAIN)
+	if (port->mode == MODE_DRAIN)
 		return 0;
 	long err = bpf_map_update_elem(&flows, key, empty_entry, BPF_NOEXIST);
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, key);
@@ -149,9 +194,9 @@ static __always_inline bool hold(struct vcc_entry *e)
 static __always_inline bool wants_near_timer(struct vcc_flow *f, const struct vcc_params *p,
 					     const struct vcc_segment *s)
 {
-	if (!p->emit || f->timer_is_near || !s->payload_bytes)
+	if (!p->emit || (f->shell & SHELL_TIMER_IS_NEAR) || !s->payload_bytes)
 		return false;
-	f->timer_is_near = true;
+	f->shell |= SHELL_TIMER_IS_NEAR;
 	return true;
 }
 
@@ -177,6 +222,52 @@ static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir,
 	return VERDICT_PASS;
 }
 
+/* A connection begins: by which rule? Negative where it is not to be tracked. */
+static __always_inline int rule_for_new(const struct vcc_key *key, enum direction dir,
+					uint8_t epoch)
+{
+	int rule = judge(key, dir == FROM_GUEST, epoch);
+	const struct vcc_params *p = rule < 0 ? 0 : rule_params(epoch, (uint32_t)rule);
+
+	if (p && p->mode != MODE_IGNORE)
+		return rule;
+	count(COUNT_IGNORED);
+	return -1;
+}
+
+/*
+ * The flow's lock is held. What the engine makes of the segment. Returns in how many ms the flow is
+ * to be looked at; 0: as was planned.
+ */
+static __always_inline uint32_t decide(struct vcc_entry *e, const struct vcc_params *port,
+				       const struct vcc_params *p, enum direction dir,
+				       const struct vcc_key *key, struct vcc_segment *s,
+				       struct vcc_action *a)
+{
+	struct vcc_pool_turn turn;
+	bool pooled = constants.by_policy && p->pool_weight;
+	bool active = e->flow.shell & SHELL_POOL_ACTIVE, near = false;
+
+	if (pooled)
+		pool_enter(&e->flow, p, s, dir == TO_GUEST, &turn);
+	if (dir == FROM_GUEST) {
+		engine_from_guest(&e->flow, p, s, a);
+		near = wants_near_timer(&e->flow, p, s);
+	} else {
+		engine_to_guest(&e->flow, p, s, a);
+		if (port->trace && a->verdict == VCC_PASS && (s->flags & TCP_ACK) && is_traced(key))
+			tell(EVENT_ACK, key, &e->flow, s->now_us, 0);
+	}
+	if (pooled)
+		pool_exit(&e->flow, p, &turn);
+	if (constants.by_policy && a->forget)
+		leave_rule(&e->flow, p);
+	if (near)
+		return p->emit_after_us / 1000 + 1;
+	/* Who emits looks as often. */
+	return !active && (e->flow.shell & SHELL_POOL_ACTIVE) && !p->emit ? TICK_MIN_MS : 0;
+}
+
 static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 {
 	/* Compared as words where it is traced. */
@@ -190,21 +281,27 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		count(what);
 		return VERDICT_PASS;
 	}
-	struct vcc_params *p = port_params();
+	struct vcc_params *port = port_params();
 
-	if (!p)
+	if (!port)
 		return VERDICT_PASS;
-	if (p->emit && dir == FROM_GUEST && (s.flags & TCP_SYN))
-		neighbour_learn(skb, &key);
-
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
+	bool opens = (s.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+	int rule = -1;
+	uint8_t epoch = 0;
 
 	if (!e) {
-		if ((s.flags & (TCP_SYN | TCP_ACK)) != TCP_SYN) {
+		if (!opens) {
 			count(COUNT_UNKNOWN);
 			return VERDICT_PASS;
 		}
-		e = flow_create(&key, p);
+		if (constants.by_policy) {
+			epoch = current_epoch();
+			rule = rule_for_new(&key, dir, epoch);
+			if (rule < 0)
+				return VERDICT_PASS;
+		}
+		e = flow_create(&key, port);
 		if (!e)
 			return VERDICT_PASS;
 	}
@@ -212,22 +309,31 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	s.now_us = now_us();
 	if (!hold(e))
 		return VERDICT_PASS;
-	bool near = false;
+	bool reopens = constants.by_policy && opens && e->flow.stage == STAGE_CLOSED;
 
-	if (dir == FROM_GUEST) {
-		engine_from_guest(&e->flow, p, &s, &a);
-		near = wants_near_timer(&e->flow, p, &s);
-	} else {
-		engine_to_guest(&e->flow, p, &s, &a);
-		if (p->trace && a.verdict == VCC_PASS && (s.flags & TCP_ACK) && is_traced(&key))
-			tell(EVENT_ACK, &key, &e->flow, s.now_us, 0);
+	if (reopens) {
+		epoch = current_epoch();
+		rule = rule_for_new(&key, dir, epoch);
 	}
+	if (rule >= 0)
+		come_under(&e->flow, epoch, (uint32_t)rule);
+	struct vcc_params *p = reopens && rule < 0 ? 0 : treatment(port, &e->flow, &key);
+	uint32_t look_in_ms = 0;
+
+	if (p)
+		look_in_ms = decide(e, port, p, dir, &key, &s, &a);
+	else
+		a.forget = true;
 	flow_unlock(&e->lock, a.forget);
 
 	if (a.forget)
 		bpf_map_delete_elem(&flows, &key);
-	else if (near)
-		timer_start(e, p->emit_after_us / 1000 + 1);
+	if (!p)
+		return VERDICT_PASS;
+	if (look_in_ms && !a.forget)
+		timer_start(e, look_in_ms);
+	if (p->emit && dir == FROM_GUEST && (s.flags & TCP_SYN))
+		neighbour_learn(skb, &key);
 	return carry_out(skb, dir, &fr, &s, &a);
 }
 
@@ -271,6 +377,44 @@ SEC("tcx/ingress") int from_guest(struct __sk_buff *skb)
 SEC("tcx/egress") int to_guest(struct __sk_buff *skb)
 {
 	return translate(skb, TO_GUEST);
+}
+
+struct sweep {
+	bool forget;
+	uint32_t judged;
+};
+
+/* bpf_for_each_map_elem's callback: goes on while it is 0. */
+static long sweep_one(void *map, struct vcc_key *key, struct vcc_entry *e, struct sweep *sweep)
+{
+	struct vcc_params *port = port_params();
+
+	if (!port || flow_lock(&e->lock) != LOCK_FREE)
+		return 0;
+	struct vcc_key own = *key;
+	struct vcc_params *p = treatment(port, &e->flow, &own);
+	bool forget = sweep->forget || !p;
+
+	if (p && forget && constants.by_policy)
+		leave_rule(&e->flow, p);
+	flow_unlock(&e->lock, forget);
+	sweep->judged++;
+	if (forget)
+		bpf_map_delete_elem(map, key);
+	return 0;
+}
+
+/*
+ * Attached to nothing, run by user space on a frame of no matter what: every flow comes under the
+ * edition that holds, or goes. One that a CPU has in hand is judged by that. Returns how many it
+ * saw.
+ */
+SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
+{
+	struct sweep sweep = { .forget = skb->mark == FORGET_MARK };
+
+	bpf_for_each_map_elem(&flows, sweep_one, &sweep, 0);
+	return (int)sweep.judged;
 }
 
 /* The yardstick of `vcc bench`: what it costs to look at a frame and leave it alone. */

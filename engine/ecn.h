@@ -18,9 +18,9 @@ VCC_INLINE bool ecn_capable(const struct vcc_flow *f, enum vcc_sent sent,
 {
 	/*
 	 * RFC 3168, 6.1.1: who has sent a SYN without ECN must not send ECT. Nor shall who is not
-	 * told of marks.
+	 * told of marks, or whose window nobody reduces for them.
 	 */
-	if (f->flags & (FLOW_ECN_FELL_BACK | FLOW_UNHEARD))
+	if (f->flags & (FLOW_ECN_FELL_BACK | FLOW_UNHEARD | FLOW_RELEASED))
 		return false;
 	/* A switch that marks by threshold drops what is not ECT, so DCTCP marks all (RFC 8311). */
 	if (cc_traits(f->underlay) & CC_ECT_ALL)

@@ -54,9 +54,13 @@ VCC_INLINE void update_window(struct vcc_flow *f, const struct vcc_params *p, st
 {
 	uint32_t left_bytes = seq_distance(f->snd_nxt, f->right_edge);
 
-	/* While the guest counts duplicates, ours or the peer's, its window does not change. */
-	if (!p->emit || f->ca_state != CA_OPEN || f->dupacks || (f->flags & FLOW_PRODDED) ||
-	    left_bytes >= f->mss_bytes || !(f->flags & FLOW_WINDOW_SHOWN) || !f->window_received)
+	/*
+	 * While the guest counts duplicates, ours or the peer's, its window does not change. What a
+	 * pool leaves is not known here.
+	 */
+	if (!p->emit || p->pool_weight || f->ca_state != CA_OPEN || f->dupacks ||
+	    (f->flags & FLOW_PRODDED) || left_bytes >= f->mss_bytes ||
+	    !(f->flags & FLOW_WINDOW_SHOWN) || !f->window_received)
 		return;
 	uint32_t granted_bytes = cap_segs(f, p, f->cc.cwnd_segs) * f->mss_bytes;
 	uint32_t field =

@@ -8,8 +8,10 @@
 #include "emit.h"
 #include "feedback.h"
 #include "handshake.h"
+#include "judge.h"
 #include "loss.h"
 #include "police.h"
+#include "pool.h"
 #include "push.h"
 #include "window.h"
 
@@ -109,7 +111,7 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 	if (f->stage == STAGE_CLOSED)
 		f->stage = STAGE_ESTABLISHED;
 	f->rcv_nxt = seq_max(f->rcv_nxt, s->ack);
-	if (p->police && is_managed(f) && mode_changes(p) && police(f, s)) {
+	if (p->police && is_managed(f) && imposes(f, p) && police(f, s)) {
 		a.verdict = VCC_DROP;
 		a.police = true;
 		return a;
@@ -124,9 +126,9 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 	if (!is_managed(f))
 		return a;
 	loss_from_guest(f, p, sent, s);
-	if (!mode_changes(p))
+	if (!translates(f, p))
 		return a;
-	if (s->payload_bytes && p->pace_push)
+	if (s->payload_bytes && p->pace_push && imposes(f, p))
 		a.flags = push_flags(f, p, s);
 	ecn_mark(f, sent, s, &a);
 	strip_ours(f, p, false, s, &a);
@@ -211,7 +213,10 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 	/* A window that shrank onto the flight is full as well, though nothing can be sent. */
 	if (window_full(f, false))
 		note_flight(f, false);
-	return cap_segs(f, p, vcc_min(granted_segs, CWND_MAX_SEGS)) * f->mss_bytes;
+	uint32_t granted_bytes =
+	    cap_segs(f, p, vcc_min(granted_segs, CWND_MAX_SEGS)) * f->mss_bytes;
+
+	return pool_limit(f, s, news->delivered_bytes, granted_bytes);
 }
 
 /* Show the guest its window. Drops an update that the clamp made look like a duplicate ACK. */
@@ -226,7 +231,7 @@ VCC_INLINE void enforce(struct vcc_flow *f, const struct vcc_params *p, const st
 	/* A guest with SACK does not count by the window; one without would count this. */
 	if (news->same_ack && a->window == before && !(s->flags & TCP_RST)) {
 		a->verdict = VCC_DROP;
-		f->drops++;
+		count_drop(f);
 	}
 	window_note(f, s, a->window);
 }
@@ -239,10 +244,10 @@ VCC_INLINE void to_guest_current(struct vcc_flow *f, const struct vcc_params *p,
 	struct mark_news marks = feedback_from_peer(f, s, news->acked_bytes, a);
 	uint32_t granted_bytes = sender_on_ack(f, p, s, news, &marks);
 
-	if (mode_changes(p))
+	if (imposes(f, p))
 		enforce(f, p, s, news, granted_bytes, a);
 	else
-		window_note(f, s, s->window);
+		window_note(f, s, a->window);
 	f->segs_since_ack = 0;
 }
 
@@ -303,8 +308,11 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 	a.window = offered;
 	struct ack_news news = track_acked(f, s);
 
-	if (!is_managed(f))
+	if (!is_managed(f)) {
+		/* It may come under an underlay yet, and the edge that it has seen stays. */
+		window_note(f, s, offered);
 		return a;
+	}
 	/* Told once, and perhaps on an ACK that another has overtaken. */
 	if (!seq_after(s->ack, f->snd_una))
 		undo_by_dsack(f, p, s->dsack_bytes);
@@ -313,10 +321,10 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 		to_guest_current(f, p, s, &news, &a);
 	else if (seq_before(s->ack, f->snd_una))
 		a.window = (uint16_t)vcc_min(window_old(f, s), offered);
-	if (!mode_changes(p)) {
+	if (!imposes(f, p))
 		a.window = offered;
+	if (!translates(f, p))
 		return a;
-	}
 	if ((f->flags & FLOW_FEEDBACK) || echoes_dctcp(f))
 		feedback_count(f, s);
 	if (receives_for_guest(f))
@@ -364,7 +372,7 @@ VCC_INLINE struct vcc_action vcc_deadline(struct vcc_flow *f, const struct vcc_p
 		uint32_t left_us = vcc_sub_floor0(rto_us(f, p->rto_min_us), since_us);
 
 		a.deadline_ms = vcc_min(a.deadline_ms, left_us / 1000 + 1);
-		if (mode_changes(p)) {
+		if (imposes(f, p)) {
 			prod(f, p, since_us, &a);
 			update_window(f, p, &a);
 		}

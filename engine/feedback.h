@@ -36,7 +36,7 @@
 VCC_INLINE void count_forged(struct vcc_flow *f, struct vcc_action *a)
 {
 	a->forged = true;
-	f->forged += f->forged < UINT16_MAX;
+	f->forged += f->forged < UINT8_MAX;
 }
 
 /* May this flow's segments carry options of ours at all? */
@@ -285,7 +285,7 @@ VCC_INLINE bool is_fack(const struct vcc_flow *f, const struct vcc_params *p,
 			const struct vcc_segment *s)
 {
 	return (s->options & OPT_FACK) && (f->flags & FLOW_FEEDBACK) && !s->payload_bytes &&
-	       is_controlled(f) && mode_changes(p);
+	       is_controlled(f) && translates(f, p);
 }
 
 /*
@@ -335,7 +335,7 @@ VCC_INLINE struct mark_news feedback_from_peer(struct vcc_flow *f, const struct 
 VCC_INLINE void strip_ours(struct vcc_flow *f, const struct vcc_params *p, bool agreed,
 			   const struct vcc_segment *s, struct vcc_action *a)
 {
-	if (!(s->options & OPT_OURS) || !mode_changes(p) || !is_controlled(f) ||
+	if (!(s->options & OPT_OURS) || !translates(f, p) || !is_controlled(f) ||
 	    (f->flags & FLOW_ACCECN_GUEST))
 		return;
 	a->strip = true;

@@ -40,6 +40,9 @@ VCC_INLINE void flow_init(struct vcc_flow *f, const struct vcc_params *p, enum v
 		.underlay = p->underlay,
 		.mss_bytes = MSS_DEFAULT_BYTES,
 		.mss_max_bytes = UINT16_MAX,
+		.rule = f->rule,
+		.epoch = f->epoch,
+		.shell = f->shell & (SHELL_POOL_MEMBER | SHELL_POOL_ACTIVE),
 	};
 	cc_init(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
 }
@@ -94,7 +97,7 @@ VCC_INLINE void negotiate(struct vcc_flow *f, const struct vcc_segment *s, bool 
 /* Is this flow's window ours to decide? */
 VCC_INLINE bool shows_windows(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return mode_changes(p) && is_controlled(f);
+	return translates(f, p) && is_controlled(f);
 }
 
 VCC_INLINE uint32_t timestamps_bytes(const struct vcc_flow *f)
@@ -132,15 +135,10 @@ VCC_INLINE void show_exact_scale(struct vcc_flow *f, const struct vcc_params *p,
 	a->mss = (uint16_t)vcc_min(s->mss, exact);
 }
 
-/*
- * Whose ECN is it? A guest's own is left alone, unless the operator overrides it. AccECN's
- * counters mean nothing to a classic sender half: never taken over.
- */
+/* Both sides have said what ECN they want. */
 VCC_INLINE void settle_ecn(struct vcc_flow *f, const struct vcc_params *p)
 {
-	if (!mode_changes(p))
-		return;
-	if ((f->flags & FLOW_ACCECN_GUEST) || keeps_own_ecn(f, p))
+	if (leaves_alone(f, p))
 		f->flags |= FLOW_LEFT_ALONE;
 }
 

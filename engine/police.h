@@ -60,7 +60,7 @@ VCC_INLINE bool police(struct vcc_flow *f, const struct vcc_segment *s)
 	if (f->overdraft_bytes || !seq_before(s->seq, edge) || beyond_bytes > UINT16_MAX ||
 	    beyond_bytes + f->mss_bytes > window_bytes) {
 		f->policed += f->policed < UINT16_MAX;
-		f->drops++;
+		count_drop(f);
 		return true;
 	}
 	f->overdraft_bytes = (uint16_t)beyond_bytes;

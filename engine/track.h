@@ -15,6 +15,11 @@ VCC_INLINE uint32_t flight_bytes(const struct vcc_flow *f)
 	return f->snd_nxt - f->snd_una;
 }
 
+VCC_INLINE void count_drop(struct vcc_flow *f)
+{
+	f->drops += f->drops < UINT16_MAX;
+}
+
 VCC_INLINE uint32_t bytes_to_segs_ceil(const struct vcc_flow *f, uint32_t bytes)
 {
 	return (bytes + f->mss_bytes - 1) / f->mss_bytes;

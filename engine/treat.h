@@ -7,7 +7,19 @@
 
 VCC_INLINE bool mode_changes(const struct vcc_params *p)
 {
-	return p->mode != MODE_SHADOW;
+	return p->mode == MODE_ENFORCE || p->mode == MODE_DRAIN;
+}
+
+/* Is the flow's window ours to impose, as far as its treatment goes? */
+VCC_INLINE bool imposes(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return mode_changes(p) && !(f->flags & FLOW_RELEASED);
+}
+
+/* Are its ECN, scales and options translated? Of a flow that was released, to its end. */
+VCC_INLINE bool translates(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return mode_changes(p) || (f->flags & FLOW_RELEASED);
 }
 
 /* Is the flow under an underlay's control, and not left to itself? */
@@ -25,7 +37,16 @@ VCC_INLINE bool keeps_own_ecn(const struct vcc_flow *f, const struct vcc_params 
 /* Does vcc, on this flow, ask for ECN where the guest did not? */
 VCC_INLINE bool brings_ecn(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return mode_changes(p) && (cc_traits(f->underlay) & CC_ECN);
+	return translates(f, p) && (cc_traits(f->underlay) & CC_ECN);
+}
+
+/*
+ * Whose ECN is it? A guest's own is left alone, unless the operator overrides it. AccECN's
+ * counters mean nothing to a classic sender half: never taken over.
+ */
+VCC_INLINE bool leaves_alone(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return mode_changes(p) && ((f->flags & FLOW_ACCECN_GUEST) || keeps_own_ecn(f, p));
 }
 
 #endif

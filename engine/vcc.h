@@ -92,6 +92,7 @@ struct vcc_segment {
 	uint8_t ip_ecn;		      /* enum vcc_ip_ecn */
 	uint8_t option_room_bytes;    /* what the header can still take */
 	struct vcc_feedback feedback; /* where OPT_PACK or OPT_FACK */
+	uint32_t pool_bytes; /* what its pool leaves this flow (pool.h); 0: it is in none */
 };
 
 enum vcc_verdict {
@@ -180,6 +181,12 @@ enum vcc_flow_flag {
 	FLOW_FEEDBACK_FALSE = 1 << 30, /* it said what cannot be, and is not believed again */
 };
 
+/*
+ * The last of the flow's flags, apart because it does not fit an enum's int: another treatment
+ * leaves its window alone, but its handshake was translated, and so the rest still is.
+ */
+#define FLOW_RELEASED (1u << 31)
+
 /* What a congestion control owns: these, and nothing else of the flow. */
 struct vcc_cc_state {
 	uint32_t cwnd_segs;
@@ -229,7 +236,7 @@ struct vcc_flow {
 	uint8_t wscale_peer;	  /* the scale of the windows that the peer sends */
 	uint8_t wscale_shown;	  /* the scale that the guest was told */
 	uint8_t rto_backoff;	  /* doublings of the RTO (RFC 6298, 5.5) */
-	uint8_t timer_is_near;	  /* the shell's own, not the engine's */
+	uint8_t shell;		  /* enum vcc_shell_flag: the shell's own, not the engine's */
 	/* Policing: what the guest took beyond its window is withheld from the one that follows. */
 	uint32_t overdraft_until;
 	uint16_t overdraft_bytes;
@@ -241,19 +248,29 @@ struct vcc_flow {
 	uint32_t marks;		  /* ACKs and reports that told of marks */
 	uint32_t reductions;	  /* of the window, for ECN or loss */
 	uint32_t retransmissions; /* segments that the guest sent again */
-	uint32_t drops;		  /* segments that we dropped */
+	uint16_t drops;		  /* segments that we dropped; stays at its maximum */
+	uint16_t rule;		  /* the shell's own: of its policy, by which it is treated, */
 	uint16_t guest_cwrs; /* segments on which the guest set CWR itself; stays at its maximum */
 	uint16_t undo_prior_segs; /* the window before reductions that may be undone; 0: none */
 	uint16_t policed;	  /* of the drops: data beyond the window; stays at its maximum */
-	uint16_t forged;	  /* options of ours that were not believed; likewise */
+	uint8_t forged;		  /* options of ours that were not believed; likewise */
+	uint8_t epoch;		  /* the shell's own: ... and in which edition of it */
 	uint16_t mss_max_bytes;	  /* what the handshake allows mss_bytes to be */
 	uint16_t undo_segs;	  /* sent again, and not said to have come twice */
+};
+
+/* What a shell notes at a flow. */
+enum vcc_shell_flag {
+	SHELL_TIMER_IS_NEAR = 1 << 0,
+	SHELL_POOL_MEMBER = 1 << 1, /* what it holds of its pool is counted there */
+	SHELL_POOL_ACTIVE = 1 << 2, /* and so is its weight */
 };
 
 enum vcc_mode {
 	MODE_ENFORCE = 0,
 	MODE_SHADOW, /* compute, change nothing */
 	MODE_DRAIN,  /* enforce the flows that are there, take no new ones */
+	MODE_IGNORE, /* take no new ones, and let go of those that are there */
 };
 
 /* What to do with a guest that negotiates ECN itself. */
@@ -288,6 +305,10 @@ struct vcc_params {
 	uint32_t established_idle_ms; /* forgotten after so long without a segment */
 	uint32_t handshake_idle_ms;
 	uint32_t closed_idle_ms;
+	/* The pool that the flow shares a window with (vCC, section 4). */
+	uint16_t pool;	      /* the shell's number for it */
+	uint16_t pool_weight; /* its share, beside the others' weights; 0: it is in none */
+	uint32_t pool_bytes;  /* the windows of all its flows together */
 };
 
 #endif

@@ -36,7 +36,7 @@ fn main() {
         .allowlist_type("vcc_.*")
         .allowlist_type("(cubic|dctcp)_own")
         .allowlist_var("SSTHRESH_INFINITE")
-        .allowlist_var("BETA_ONE")
+        .allowlist_var("BETA_ONE|FLOW_RELEASED|LAYOUT_VERSION|PREFIX_EDITION_BITS")
         .allowlist_var("(CUBIC|DCTCP)_.*")
         .allowlist_var("CWND_MAX_SEGS")
         .prepend_enum_name(false)

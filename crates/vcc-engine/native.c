@@ -21,6 +21,16 @@ struct vcc_action vcc_native_deadline(struct vcc_flow *f, const struct vcc_param
 	return vcc_deadline(f, p, now_us);
 }
 
+void vcc_native_judge_anew(struct vcc_flow *f, const struct vcc_params *p)
+{
+	vcc_judge_anew(f, p);
+}
+
+bool vcc_native_is_bound(const struct vcc_flow *f)
+{
+	return is_bound(f);
+}
+
 bool vcc_native_is_managed(const struct vcc_flow *f)
 {
 	return is_managed(f);

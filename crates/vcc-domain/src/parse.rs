@@ -74,6 +74,7 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
         ip_ecn: ip.ecn,
         option_room_bytes: option_room_bytes as u8,
         feedback,
+        pool_bytes: 0,
     };
     let sender = (ip.source, read_u16(tcp, 0));
     let receiver = (ip.destination, read_u16(tcp, 2));

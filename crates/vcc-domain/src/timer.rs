@@ -1,8 +1,9 @@
 //! When a flow is looked at: the datapath's rule (`flow_tick`), which spares it timers.
 
-use vcc_engine::{FlowState, Params, Segment};
+use vcc_engine::{FlowState, Params, Segment, sys};
 
 const NS_PER_MS: u64 = 1_000_000;
+const TIMER_IS_NEAR: u8 = sys::SHELL_TIMER_IS_NEAR as u8;
 
 /// A flow is not looked at more often: it is for expiry, and for timeouts that nothing else tells
 /// of.
@@ -17,7 +18,9 @@ pub(crate) fn after_ms(now_ns: u64, ms: u32) -> u64 {
 /// The flow was looked at, and the engine wants that again in `deadline_ms`. In how many ms it is.
 pub(crate) fn next_tick_ms(flow: &mut FlowState, params: &Params, deadline_ms: u32) -> u32 {
     let emits = params.0.emit != 0;
-    flow.0.timer_is_near = (emits && deadline_ms < TICK_MIN_MS).into();
+    let near = emits && deadline_ms < TICK_MIN_MS;
+    flow.0.shell &= !TIMER_IS_NEAR;
+    flow.0.shell |= if near { TIMER_IS_NEAR } else { 0 };
     match emits {
         true => deadline_ms.clamp(EMIT_TICK_MIN_MS, TICK_MIN_MS),
         false => deadline_ms.max(TICK_MIN_MS),
@@ -31,17 +34,15 @@ pub(crate) fn near_tick_ms(
     params: &Params,
     from_guest: &Segment,
 ) -> Option<u32> {
-    if params.0.emit == 0 || flow.timer_is_near != 0 || from_guest.payload_bytes == 0 {
+    if params.0.emit == 0 || flow.shell & TIMER_IS_NEAR != 0 || from_guest.payload_bytes == 0 {
         return None;
     }
-    flow.0.timer_is_near = true.into();
+    flow.0.shell |= TIMER_IS_NEAR;
     Some(params.0.emit_after_us / 1000 + 1)
 }
 
 #[cfg(test)]
 mod tests {
-    use vcc_engine::sys;
-
     use super::*;
 
     fn params(emit: bool) -> Params {
@@ -53,7 +54,7 @@ mod tests {
         let mut flow = FlowState::default();
         let mut next = |emit, deadline_ms| {
             let ms = next_tick_ms(&mut flow, &params(emit), deadline_ms);
-            (ms, flow.timer_is_near)
+            (ms, flow.shell)
         };
         assert_eq!(
             [next(false, 3), next(false, 1000), next(false, 5000)],

@@ -38,6 +38,8 @@ unsafe extern "C-unwind" {
         params: *const sys::vcc_params,
         now_us: u64,
     ) -> Action;
+    fn vcc_native_judge_anew(flow: *mut sys::vcc_flow, params: *const sys::vcc_params);
+    fn vcc_native_is_bound(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_is_managed(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_rto_us(flow: *const sys::vcc_flow, rto_min_us: u32) -> u32;
 }
@@ -82,6 +84,18 @@ impl FlowState {
     pub fn deadline(&mut self, params: &Params, now_us: u64) -> Action {
         // SAFETY: as above.
         unsafe { vcc_native_deadline(&mut self.0, &params.0, now_us) }
+    }
+
+    /// From the next segment on, a flow whose handshake has ended is treated by `params`.
+    pub fn judge_anew(&mut self, params: &Params) {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_judge_anew(&mut self.0, &params.0) }
+    }
+
+    /// Did vcc have a part in the handshake, so that the connection would not do well without it?
+    pub fn is_bound(&self) -> bool {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_is_bound(&self.0) }
     }
 
     /// Is the underlay's law computed for this flow?

@@ -68,6 +68,8 @@ named!(
         Shadow = sys::MODE_SHADOW, "shadow";
         /// The flows that are there are enforced to their end; new ones are left alone.
         Drain = sys::MODE_DRAIN, "drain";
+        /// New flows are left alone, and those that do not depend on vcc are let go.
+        Ignore = sys::MODE_IGNORE, "ignore";
     }
 );
 
@@ -115,6 +117,9 @@ impl Default for Params {
             // Longer than Linux keeps trying: 127 s for a SYN, 63 s for a SYN-ACK.
             handshake_idle_ms: 130_000,
             closed_idle_ms: 10_000,
+            pool: 0,
+            pool_weight: 0,
+            pool_bytes: 0,
         })
     }
 }

@@ -250,12 +250,12 @@ fn a_guest_cannot_speak_for_vcc() {
 #[test]
 fn the_count_of_forgeries_stays_at_its_maximum() {
     let mut conn = Conn::established(Params::default(), 5);
-    conn.flow.0.forged = u16::MAX - 1;
+    conn.flow.0.forged = u8::MAX - 1;
     for _ in 0..3 {
         let action = conn.guest_sends(conn.data(0, 0).pack(1, 1));
         assert_eq!(action.forged, 1);
     }
-    assert_eq!(conn.flow.forged, u16::MAX);
+    assert_eq!(conn.flow.forged, u8::MAX);
 }
 
 #[test]

@@ -47,6 +47,7 @@ fn random_segment(rng: &mut Rng, flow: &FlowState, now_us: u64) -> Segment {
             ect0_bytes: rng.pick(&[0, 1, 1449, 0xff_ffff, u32::MAX]),
             ce_bytes: rng.pick(&[0, 1, 1448, 0x80_0000]),
         },
+        pool_bytes: rng.pick(&[0, 0, 1, 1448, 100_000, u32::MAX]),
     }
 }
 

@@ -52,7 +52,7 @@ fn an_unknown_name_is_answered_with_the_known_ones() {
     }
     assert_eq!(
         "on".parse::<Mode>().unwrap_err().to_string(),
-        "unknown mode 'on': known are enforce, shadow, drain"
+        "unknown mode 'on': known are enforce, shadow, drain, ignore"
     );
     assert_eq!(
         "keep".parse::<GuestEcn>().unwrap_err().to_string(),
@@ -62,11 +62,11 @@ fn an_unknown_name_is_answered_with_the_known_ones() {
 
 #[test]
 fn modes_and_treatments_round_trip() {
-    for mode in [Mode::Enforce, Mode::Shadow, Mode::Drain] {
+    for mode in [Mode::Enforce, Mode::Shadow, Mode::Drain, Mode::Ignore] {
         assert_eq!(mode.to_string().parse(), Ok(mode));
         assert_eq!(Mode::from_number(mode.number()), Some(mode));
     }
-    assert_eq!(Mode::from_number(3), None);
+    assert_eq!(Mode::from_number(4), None);
     for treatment in [GuestEcn::Leave, GuestEcn::Override] {
         assert_eq!(treatment.to_string().parse(), Ok(treatment));
         assert_eq!(GuestEcn::from_number(treatment.number()), Some(treatment));

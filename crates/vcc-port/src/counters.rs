@@ -50,6 +50,8 @@ pub const EVENT_LOST: Counter =
     counter(sys::COUNT_EVENT_LOST, "event_lost", "not sent to the guest: no `vcc emit` took it");
 pub const TRACE_LOST: Counter =
     counter(sys::COUNT_TRACE_LOST, "trace_lost", "not recorded: `vcc trace` was too slow");
+pub const IGNORED: Counter =
+    counter(sys::COUNT_IGNORED, "ignored", "passed: a connection that the policy leaves alone");
 
 pub const ALL: [Counter; sys::COUNT_MAX as usize] = [
     NOT_IP,
@@ -69,6 +71,7 @@ pub const ALL: [Counter; sys::COUNT_MAX as usize] = [
     REPORT_LOST,
     EVENT_LOST,
     TRACE_LOST,
+    IGNORED,
 ];
 
 /// Segments by reason, over all CPUs.

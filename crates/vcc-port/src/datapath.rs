@@ -1,19 +1,23 @@
 //! The compiled datapath, loaded: programs and maps that belong to no device yet.
 
-use libbpf_rs::{MapCore, MapHandle, Object, ProgramInput, ProgramMut};
+use std::os::fd::AsFd;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, OpenObject, ProgramInput, ProgramMut};
 use vcc_engine::sys;
 
 use crate::flows::Flow;
+use crate::plain::{from_bytes, to_bytes};
+use crate::policy::{self, SharedPolicy};
 use crate::tcx::Hook;
-use crate::{AttachOptions, Counters, Error, Result, counters, flows, object, params};
+use crate::{AttachOptions, Counters, Error, Result, counters, flows, object, params, sweep};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc.bpf.o"));
 const WHAT: &str = "the datapath";
 
 /// Of struct __sk_buff (linux/bpf.h), which is BPF_PROG_RUN's context: size, and where in it the
 /// mark and the segment size of a super-segment stand.
-const SK_BUFF_BYTES: usize = 192;
-const SK_BUFF_MARK: usize = 8;
+pub(crate) const SK_BUFF_BYTES: usize = 192;
+pub(crate) const SK_BUFF_MARK: usize = 8;
 const SK_BUFF_GSO_SIZE: usize = 176;
 
 /// The maps of one port.
@@ -25,6 +29,7 @@ pub(crate) struct Maps {
     pub traces: MapHandle,
     pub traced: MapHandle,
     pub neighbours: MapHandle,
+    pub constants: MapHandle,
 }
 
 impl Maps {
@@ -38,10 +43,11 @@ impl Maps {
             traces: open("traces")?,
             traced: open("traced")?,
             neighbours: open("neighbours")?,
+            constants: open("constants")?,
         })
     }
 
-    pub(crate) fn with_names(&mut self) -> [(&'static str, &mut MapHandle); 7] {
+    pub(crate) fn with_names(&mut self) -> [(&'static str, &mut MapHandle); 8] {
         [
             ("flows", &mut self.flows),
             ("params", &mut self.params),
@@ -50,6 +56,7 @@ impl Maps {
             ("traces", &mut self.traces),
             ("traced", &mut self.traced),
             ("neighbours", &mut self.neighbours),
+            ("constants", &mut self.constants),
         ]
     }
 
@@ -62,6 +69,12 @@ impl Maps {
             && sizes(&self.traced).1 == size_of::<sys::vcc_key>()
             && sizes(&self.neighbours)
                 == (size_of::<sys::vcc_neighbour_key>(), size_of::<sys::vcc_neighbour>())
+            && self.constants().is_some_and(|constants| constants.layout == sys::LAYOUT_VERSION)
+    }
+
+    /// What the port was told for good; None where that is not what this version tells.
+    pub(crate) fn constants(&self) -> Option<sys::vcc_port_constants> {
+        from_bytes(&self.constants.lookup(&[0; 4], MapFlags::ANY).ok()??)
     }
 }
 
@@ -73,6 +86,8 @@ pub enum Program {
     /// These parse and do no more: what the other two are measured against.
     ParseFromGuest,
     ParseToGuest,
+    /// Looks at all flows at once, and at no frame.
+    Sweep,
 }
 
 impl Program {
@@ -82,6 +97,7 @@ impl Program {
             Self::ToGuest => Hook::ToGuest.program_name(),
             Self::ParseFromGuest => "parse_from_guest",
             Self::ParseToGuest => "parse_to_guest",
+            Self::Sweep => "sweep",
         }
     }
 }
@@ -109,17 +125,58 @@ pub struct Datapath {
 }
 
 impl Datapath {
+    /// All connections of the port are treated alike.
     pub fn load(options: &AttachOptions) -> Result<Self> {
         let mut open = object::open(OBJECT, WHAT)?;
+        policy::shrink(&mut open)?;
+        Self::load_with(open, options, &constants(None))
+    }
+
+    /// Each connection is treated by its rule. `index` is the port's among those of the policy.
+    pub fn load_under(policy: &SharedPolicy, index: u32, options: &AttachOptions) -> Result<Self> {
+        let mut open = object::open(OBJECT, WHAT)?;
+        policy.maps().lend_to(&mut open)?;
+        Self::load_with(open, options, &constants(Some(index)))
+    }
+
+    fn load_with(
+        mut open: OpenObject,
+        options: &AttachOptions,
+        constants: &sys::vcc_port_constants,
+    ) -> Result<Self> {
         let mut flows = open.maps_mut().find(|map| map.name() == "flows");
         if let Some(flows) = &mut flows {
             flows
                 .set_max_entries(options.max_flows)
                 .map_err(|e| Error::system("limit the number of flows", e))?;
         }
+        set_constants(&mut open, constants)?;
         let object = object::load(open, WHAT)?;
         let maps = Maps::open(|name| map(&object, name))?;
         params::write(&maps.params, &options.params())?;
+        Ok(Self { object, maps })
+    }
+
+    /// The same programs of this version of vcc, over the maps of a port that another loaded.
+    pub(crate) fn load_over(maps: &mut Maps, policy: Option<&SharedPolicy>) -> Result<Self> {
+        let failed = |e| Error::system("take a port over", e);
+        let mut open = object::open(OBJECT, WHAT)?;
+        match policy {
+            Some(policy) => policy.maps().lend_to(&mut open)?,
+            None => policy::shrink(&mut open)?,
+        }
+        let told = maps.constants().ok_or_else(|| Error::layout("take a port over"))?;
+        set_constants(&mut open, &told)?;
+        for (name, map) in maps.with_names() {
+            if name == CONSTANTS {
+                continue;
+            }
+            let mut own = open.maps_mut().find(|own| own.name() == name);
+            let own = own.as_mut().ok_or_else(|| lacks(name))?;
+            own.reuse_fd(map.as_fd()).map_err(failed)?;
+        }
+        let object = object::load(open, WHAT)?;
+        let maps = Maps::open(|name| self::map(&object, name))?;
         Ok(Self { object, maps })
     }
 
@@ -161,6 +218,16 @@ impl Datapath {
         Ok(RunOutput { return_value, frame })
     }
 
+    /// Every flow comes under the edition of the policy that holds. Returns how many there are.
+    pub fn judge_flows(&self) -> Result<u32> {
+        sweep::run(&sweep::keep(&self.program(Program::Sweep)?)?, false)
+    }
+
+    /// Forgets every flow, with what it holds of a pool.
+    pub fn forget_flows(&self) -> Result<u32> {
+        sweep::run(&sweep::keep(&self.program(Program::Sweep)?)?, true)
+    }
+
     pub fn flows(&self) -> Result<Vec<Flow>> {
         flows::read(&self.maps.flows)
     }
@@ -175,7 +242,28 @@ impl Datapath {
     }
 }
 
+/// What a map is called among ours that libbpf makes of a section.
+const CONSTANTS: &str = "constants";
+const CONSTANTS_SECTION: &str = ".rodata.port";
+
+fn constants(index: Option<u32>) -> sys::vcc_port_constants {
+    sys::vcc_port_constants {
+        layout: sys::LAYOUT_VERSION,
+        by_policy: index.is_some().into(),
+        index: index.unwrap_or(0),
+    }
+}
+
+fn set_constants(open: &mut OpenObject, constants: &sys::vcc_port_constants) -> Result<()> {
+    let mut section = open.maps_mut().find(|map| map.name() == CONSTANTS_SECTION);
+    let section = section.as_mut().ok_or_else(|| lacks(CONSTANTS_SECTION))?;
+    section
+        .set_initial_value(to_bytes(constants))
+        .map_err(|e| Error::system("tell the datapath of its port", e))
+}
+
 pub(crate) fn map(object: &Object, name: &str) -> Result<MapHandle> {
+    let name = if name == CONSTANTS { CONSTANTS_SECTION } else { name };
     let map = object.maps().find(|map| map.name() == name).ok_or_else(|| lacks(name))?;
     MapHandle::try_from(&map).map_err(|e| Error::system(format!("keep the map `{name}`"), e))
 }

@@ -48,6 +48,19 @@ pub enum Error {
     OtherVersion { device: String },
 
     #[error(
+        "the policy of this host was put there by another version of vcc, which keeps other data: \
+         `vcc detach --now` all ports, remove /sys/fs/bpf/vcc/policy, and start again"
+    )]
+    OtherPolicyVersion,
+
+    #[error(
+        "no room for the pool `{pool}`: connections still hold windows of {} others; \
+         let them end, or give it one of those names",
+        vcc_engine::sys::POOLS_MAX
+    )]
+    PoolsInUse { pool: String },
+
+    #[error(
         "another `vcc trace` records at `{device}`, and there can be one at a time: end it first"
     )]
     AlreadyTraced { device: String },

@@ -6,17 +6,18 @@
 use std::cell::Cell;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use libbpf_rs::{ErrorKind, Link, MapHandle};
+use libbpf_rs::{ErrorKind, Link, MapHandle, Program};
 
 use crate::datapath::Maps;
 use crate::device::Device;
 use crate::tcx::{self, Hook};
-use crate::{Error, Result, bpffs};
+use crate::{Error, Result, bpffs, sweep};
 
 const PORTS: &str = "/sys/fs/bpf/vcc";
+const SWEEP: &str = "sweep";
 
 /// What one process at a time does with a port.
 #[derive(Clone, Copy)]
@@ -78,11 +79,16 @@ impl Pin {
     }
 
     /// Pins everything, or nothing.
-    pub(crate) fn create(&self, links: &mut [Link; 2], maps: &mut Maps) -> Result<()> {
+    pub(crate) fn create(
+        &self,
+        links: &mut [Link; 2],
+        maps: &mut Maps,
+        sweep: &OwnedFd,
+    ) -> Result<()> {
         let path = self.path();
         let doing = || format!("pin the attachment to `{}`", self.device.name);
         fs::create_dir(&path).map_err(|e| Error::system(doing(), e))?;
-        let result = self.create_files(links, maps);
+        let result = self.create_files(links, maps, sweep);
         if result.is_err() {
             // The error that is told is the first; what could not be removed is swept up later.
             let _ = self.remove();
@@ -90,8 +96,14 @@ impl Pin {
         result.map_err(|e| Error::system(doing(), e))
     }
 
-    fn create_files(&self, links: &mut [Link; 2], maps: &mut Maps) -> libbpf_rs::Result<()> {
+    fn create_files(
+        &self,
+        links: &mut [Link; 2],
+        maps: &mut Maps,
+        sweep: &OwnedFd,
+    ) -> libbpf_rs::Result<()> {
         let path = self.path();
+        sweep::pin(sweep, &path.join(SWEEP))?;
         for (name, map) in maps.with_names() {
             map.pin(path.join(name))?;
         }
@@ -104,6 +116,23 @@ impl Pin {
     pub(crate) fn open_links(&self) -> Result<[Link; 2]> {
         let open = |hook| Link::open(self.link_path(hook)).map_err(|e| self.cannot_open(e));
         Ok([open(Hook::FromGuest)?, open(Hook::ToGuest)?])
+    }
+
+    /// The program that looks at all flows; None if another version had none.
+    pub(crate) fn open_sweep(&self) -> Option<OwnedFd> {
+        Program::fd_from_pinned_path(self.path().join(SWEEP)).ok()
+    }
+
+    pub(crate) fn replace_sweep(&self, program: &OwnedFd) -> Result<()> {
+        let path = self.path().join(SWEEP);
+        let replace = || -> libbpf_rs::Result<()> {
+            match fs::remove_file(&path) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e.into()),
+                _ => {}
+            }
+            sweep::pin(program, &path)
+        };
+        replace().map_err(|e| Error::system(format!("pin a program of `{}`", self.device.name), e))
     }
 
     /// The maps; None if another version of vcc pinned them.

@@ -18,6 +18,24 @@ unsafe impl Plain for sys::vcc_event {}
 unsafe impl Plain for sys::vcc_neighbour {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_neighbour_key {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_policy {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_rule_set {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_prefix {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_port_sets {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_rule_totals {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_pool {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_port_constants {}
+// SAFETY: integers have no invalid bytes.
+unsafe impl Plain for u32 {}
+// SAFETY: as above.
+unsafe impl<const BYTES: usize> Plain for [u8; BYTES] {}
 
 /// # Safety
 /// The type must have no padding.
@@ -29,6 +47,24 @@ unsafe impl Dense for sys::vcc_params {}
 unsafe impl Dense for sys::vcc_key {}
 // SAFETY: as above.
 unsafe impl Dense for sys::vcc_neighbour_key {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_policy {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_rule_set {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_prefix {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_port_sets {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_rule_totals {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_pool {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_port_constants {}
+// SAFETY: it has no parts.
+unsafe impl Dense for u32 {}
+// SAFETY: nor holes between bytes.
+unsafe impl<const BYTES: usize> Dense for [u8; BYTES] {}
 
 /// None where the length differs from the type's.
 pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {

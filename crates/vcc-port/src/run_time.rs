@@ -1,11 +1,11 @@
 //! The time that the kernel counts as spent in programs, while somebody asks it to count.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 
 use libbpf_rs::libbpf_sys;
 
-use crate::{Error, Result};
+use crate::{Error, Result, tcx};
 
 /// While this lives, the kernel counts the time of every program on the machine, at the price of
 /// two looks at the clock a run.
@@ -53,14 +53,6 @@ pub(crate) fn of_program(program_id: u32) -> Result<RunTime> {
     let failed = |error| Error::system("read the time of a program", error);
     let fd = libbpf_rs::Program::fd_from_id(program_id)
         .map_err(|error| Error::system("find an attached program", error))?;
-    // SAFETY: all-zero bytes are a valid bpf_prog_info, and they ask for none of its arrays.
-    let mut info: libbpf_sys::bpf_prog_info = unsafe { std::mem::zeroed() };
-    let mut length = size_of_val(&info) as u32;
-    // SAFETY: the call writes at most `length` bytes to `info`.
-    let status =
-        unsafe { libbpf_sys::bpf_prog_get_info_by_fd(fd.as_raw_fd(), &mut info, &mut length) };
-    if status < 0 {
-        return Err(failed(io::Error::from_raw_os_error(-status)));
-    }
+    let info = tcx::program_info(fd.as_fd()).map_err(failed)?;
     Ok(RunTime { runs: info.run_cnt, ns: info.run_time_ns })
 }

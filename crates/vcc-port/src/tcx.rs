@@ -1,7 +1,7 @@
 //! The kernel's hook: TCX, which libbpf-rs does not wrap.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 
 use libbpf_rs::query::LinkTypeInfo;
@@ -97,15 +97,26 @@ pub(crate) fn is_attached(link: &Link) -> Result<bool> {
 /// The name of a loaded program; None if it has gone.
 pub(crate) fn program_name(program_id: u32) -> Option<String> {
     let fd = libbpf_rs::Program::fd_from_id(program_id).ok()?;
+    let info = program_info(fd.as_fd()).ok()?;
+    let name = info.name.iter().map(|&c| c as u8).take_while(|&byte| byte != 0).collect();
+    String::from_utf8(name).ok()
+}
+
+/// A digest of the instructions with which a program was loaded, which maps it uses left out: two
+/// programs that have the same do the same.
+pub(crate) fn program_tag(program: BorrowedFd<'_>) -> io::Result<[u8; 8]> {
+    Ok(program_info(program)?.tag)
+}
+
+pub(crate) fn program_info(program: BorrowedFd<'_>) -> io::Result<libbpf_sys::bpf_prog_info> {
     // SAFETY: all-zero bytes are a valid bpf_prog_info, and they ask for none of its arrays.
     let mut info: libbpf_sys::bpf_prog_info = unsafe { std::mem::zeroed() };
     let mut length = size_of_val(&info) as u32;
     // SAFETY: the call writes at most `length` bytes to `info`.
     let status =
-        unsafe { libbpf_sys::bpf_prog_get_info_by_fd(fd.as_raw_fd(), &mut info, &mut length) };
+        unsafe { libbpf_sys::bpf_prog_get_info_by_fd(program.as_raw_fd(), &mut info, &mut length) };
     if status < 0 {
-        return None;
+        return Err(io::Error::from_raw_os_error(-status));
     }
-    let name = info.name.iter().map(|&c| c as u8).take_while(|&byte| byte != 0).collect();
-    String::from_utf8(name).ok()
+    Ok(info)
 }

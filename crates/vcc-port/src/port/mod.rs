@@ -1,6 +1,7 @@
 //! A device with vcc on it.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 
 use libbpf_rs::{Link, MapCore};
 use vcc_engine::{Mode, Params};
@@ -10,8 +11,8 @@ use crate::device::{self, Device};
 use crate::pins::{self, Pin, Role};
 use crate::tcx::{self, Hook};
 use crate::{
-    AttachOptions, Counters, Datapath, Emitter, Error, Flow, FlowId, Result, RunTime, Trace,
-    counters, flows, kernel, params, run_time,
+    AttachOptions, Counters, Datapath, Emitter, Error, Flow, FlowId, Program, Result, RunTime,
+    SharedPolicy, Trace, counters, flows, kernel, params, run_time, sweep,
 };
 
 /// An attachment. Dropped, it is removed, unless it is pinned.
@@ -20,6 +21,8 @@ pub struct Port {
     links: [Link; 2],
     /// None: another version of vcc made them.
     maps: Option<Maps>,
+    /// None: as above.
+    sweep: Option<OwnedFd>,
     pin: Option<Pin>,
 }
 
@@ -27,16 +30,33 @@ impl Port {
     /// Attaches to a device of the calling thread's network namespace: in both directions, or
     /// not at all. Programs that are there already stay, and run first.
     pub fn attach(device: &str, options: &AttachOptions) -> Result<Self> {
+        Self::attach_with(device, || Datapath::load(options))
+    }
+
+    /// The same, but that each connection is treated by its rule. No other port of this policy has
+    /// the same `index`, which is below [`crate::PORTS_MAX`]; of `options` only the size of the table
+    /// counts, and whether anything is emitted.
+    pub fn attach_under(
+        policy: &SharedPolicy,
+        index: u32,
+        device: &str,
+        options: &AttachOptions,
+    ) -> Result<Self> {
+        Self::attach_with(device, || Datapath::load_under(policy, index, options))
+    }
+
+    fn attach_with(device: &str, load: impl FnOnce() -> Result<Datapath>) -> Result<Self> {
         let device = Device::named(device)?;
         device.require_ethernet()?;
         let revision = require_unattached(&device)?;
-        let datapath = Datapath::load(options)?;
+        let datapath = load()?;
+        let sweep = sweep::keep(&datapath.program(Program::Sweep)?)?;
         // The revision makes the kernel refuse whoever lost a race of two attachments.
         let links = [
             attach_one(&datapath, &device, Hook::FromGuest, revision)?,
             attach_one(&datapath, &device, Hook::ToGuest, 0)?,
         ];
-        Ok(Self { device, links, maps: Some(datapath.maps), pin: None })
+        Ok(Self { device, links, maps: Some(datapath.maps), sweep: Some(sweep), pin: None })
     }
 
     /// The attachment outlives this value and this process.
@@ -60,8 +80,10 @@ impl Port {
 
     fn pin_locked(&mut self) -> Result<()> {
         let pin = Pin::of(&self.device);
-        let maps = self.maps.as_mut().ok_or_else(|| other_version(&self.device))?;
-        pin.create(&mut self.links, maps)?;
+        let (Some(maps), Some(sweep)) = (&mut self.maps, &self.sweep) else {
+            return Err(other_version(&self.device));
+        };
+        pin.create(&mut self.links, maps, sweep)?;
         self.pin = Some(pin);
         Ok(())
     }
@@ -107,7 +129,8 @@ impl Port {
         }
         let links = pin.open_links()?;
         let maps = pin.open_maps()?;
-        Ok(Self { device, links, maps, pin: Some(pin) })
+        let sweep = pin.open_sweep();
+        Ok(Self { device, links, maps, sweep, pin: Some(pin) })
     }
 
     /// Removes the attachment at once. Connections whose windows were translated will crawl:
@@ -243,6 +266,69 @@ impl Port {
 
     fn change_params(&self, change: impl FnOnce(&mut Params)) -> Result<()> {
         params::change(&self.maps()?.params, self.pin.is_some(), change)
+    }
+
+    /// Its index among the ports of the policy; None where it was attached without one.
+    pub fn index(&self) -> Result<Option<u32>> {
+        let told = self.maps()?.constants().ok_or_else(|| other_version(&self.device))?;
+        Ok((told.by_policy != 0).then_some(told.index))
+    }
+
+    /// The programs of this version of vcc run from the next segment on, over the same flows; the
+    /// same programs are left alone. An error before the first of the two was replaced changes
+    /// nothing. `policy` is the one that the port was attached under, if it was. Returns whether
+    /// there was anything to replace.
+    pub fn take_over(&mut self, policy: Option<&SharedPolicy>) -> Result<bool> {
+        self.take_over_if(policy, |running, ours| running != ours)
+    }
+
+    fn take_over_if(
+        &mut self,
+        policy: Option<&SharedPolicy>,
+        stale_if: impl Fn([u8; 8], [u8; 8]) -> bool,
+    ) -> Result<bool> {
+        let failed = |e: io::Error| Error::system("take a port over", e);
+        let _lock = self.pin.is_some().then(pins::lock).transpose()?;
+        let Some(maps) = self.maps.as_mut() else { return Err(other_version(&self.device)) };
+        let datapath = Datapath::load_over(maps, policy)?;
+        let mut stale = Vec::new();
+        for (link, hook) in self.links.iter_mut().zip(Hook::BOTH) {
+            let info = link.info().map_err(|e| Error::system("read an attachment", e))?;
+            let running = libbpf_rs::Program::fd_from_id(info.prog_id)
+                .map_err(|e| Error::system("find an attached program", e))?;
+            let program = datapath.program(hook.into())?;
+            let running_tag = tcx::program_tag(running.as_fd()).map_err(failed)?;
+            if stale_if(running_tag, tcx::program_tag(program.as_fd()).map_err(failed)?) {
+                stale.push((link, program));
+            }
+        }
+        let replaced = !stale.is_empty();
+        for (link, program) in stale {
+            link.update_prog(&program)
+                .map_err(|e| Error::system("replace a program of a port", e))?;
+        }
+        if replaced {
+            let sweep = sweep::keep(&datapath.program(Program::Sweep)?)?;
+            if let Some(pin) = &self.pin {
+                pin.replace_sweep(&sweep)?;
+            }
+            self.sweep = Some(sweep);
+        }
+        Ok(replaced)
+    }
+
+    /// Brings every flow under the edition of the policy that holds. Returns how many there are.
+    pub fn judge_flows(&self) -> Result<u32> {
+        sweep::run(self.sweeper()?, false)
+    }
+
+    /// Forgets every flow, with what it holds of a pool: for a port whose device has gone.
+    pub fn forget_flows(&self) -> Result<u32> {
+        sweep::run(self.sweeper()?, true)
+    }
+
+    fn sweeper(&self) -> Result<&OwnedFd> {
+        self.sweep.as_ref().ok_or_else(|| other_version(&self.device))
     }
 
     fn maps(&self) -> Result<&Maps> {

@@ -434,7 +434,7 @@ fn what_is_not_quite_ours_leaves_too() {
                     let rest = own.len() - usize::from(length);
                     let expected = [options::nops(length.into()), options::nops(rest)].concat();
                     assert_eq!(out.options(), expected, "{own:02x?}");
-                    assert_eq!(c.state().forged, forged + 1, "{own:02x?}");
+                    assert_eq!(c.state().forged, forged.saturating_add(1), "{own:02x?}");
                 }
             }
             // Another's experiment by the same kind (RFC 6994).

@@ -21,6 +21,7 @@ mod layouts;
 mod mix;
 mod offload;
 mod packet;
+mod policy;
 mod random;
 mod scenarios;
 mod segment;

@@ -260,7 +260,7 @@ fn emission_is_decided_alike() {
     for _ in 0..6 {
         send(FromGuest, data(&c), &mut c);
     }
-    let near = |flow: &FlowState| flow.timer_is_near != 0;
+    let near = |flow: &FlowState| u32::from(flow.shell) & sys::SHELL_TIMER_IS_NEAR != 0;
     let kernel = shells.kernel_state(&c.key());
     assert!(near(&kernel) || kernel.has(sys::FLOW_PRODDED), "in time, or done already");
     assert!(near(shells.domain.state(&c.key()).expect("the flow is there")));

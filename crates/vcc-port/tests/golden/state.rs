@@ -66,7 +66,7 @@ fn fields(state: &FlowState) -> Vec<(&'static str, u64)> {
         unreported_bytes,
         feedback_ack,
         uncounted_bytes,
-        timer_is_near,
+        shell,
         overdraft_until,
         overdraft_bytes,
         policed,

@@ -6,6 +6,7 @@ mod expiry;
 mod foreign;
 mod pinned;
 mod refusals;
+mod ruled;
 mod run_time;
 mod traced;
 
@@ -56,9 +57,9 @@ struct Objects {
 
 impl Objects {
     fn of(port: &Port) -> Self {
-        let Maps { flows, params, counters, events, traces, traced, neighbours } =
+        let Maps { flows, params, counters, events, traces, traced, neighbours, constants } =
             port.maps().expect("maps");
-        let maps = [flows, params, counters, events, traces, traced, neighbours];
+        let maps = [flows, params, counters, events, traces, traced, neighbours, constants];
         let map_ids = maps.map(|map| map.info().expect("a map").info.id).to_vec();
         Self { program_ids: program_ids(port.device()), map_ids }
     }

@@ -1,0 +1,176 @@
+//! Writing one of the two editions of a policy, while the other holds.
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use vcc_engine::{Mode, sys};
+use vcc_policy::{Compiled, Policy, RuleMode, RuleSet, Treatment};
+
+use super::RuleTotals;
+use super::maps::{NAME_BYTES, PolicyMaps};
+use crate::plain::{Dense, from_bytes, to_bytes};
+use crate::{Error, Result};
+
+/// Of `struct vcc_prefix`.
+const EDITION_BITS: u32 = sys::PREFIX_EDITION_BITS;
+
+/// All of an edition but its place in `struct vcc_policy`. `pools` are the policy's, in the
+/// datapath's numbers.
+pub(super) fn write(
+    maps: &PolicyMaps,
+    edition: u32,
+    policy: &Policy,
+    compiled: &Compiled,
+    tenants: &[(u32, RuleSet)],
+    pools: &[u16],
+) -> Result<()> {
+    let rules = policy.rules();
+    let params: Vec<sys::vcc_params> =
+        rules.iter().map(|rule| params(rule.treatment(), policy, pools)).collect();
+    let names: Vec<[u8; NAME_BYTES as usize]> = rules.iter().map(|r| name(r.name())).collect();
+    let none = sys::vcc_rule_totals::default();
+    write_half(&maps.rules, edition, &params, sys::vcc_params::default())?;
+    write_half(&maps.rule_totals, edition, &vec![none; rules.len()], none)?;
+    write_half(&maps.rule_names, edition, &names, [0; NAME_BYTES as usize])?;
+    let sets: Vec<sys::vcc_rule_set> =
+        compiled.sets.iter().map(|words| sys::vcc_rule_set { words: *words }).collect();
+    write_part(&maps.rule_sets, edition, 0, &sets)?;
+    let numbers: Vec<sys::vcc_port_sets> = compiled
+        .port_numbers
+        .iter()
+        .map(|[guest, peer]| sys::vcc_port_sets { as_guest_port: *guest, as_peer_port: *peer })
+        .collect();
+    write_part(&maps.port_numbers, edition, 0, &numbers)?;
+    write_part(&maps.vlans, edition, 0, &compiled.vlans)?;
+    for (port, set) in tenants {
+        write_tenant(maps, edition, *port, set)?;
+    }
+    write_prefixes(&maps.prefixes, edition, compiled)
+}
+
+pub(super) fn write_tenant(
+    maps: &PolicyMaps,
+    edition: u32,
+    port: u32,
+    set: &RuleSet,
+) -> Result<()> {
+    write_part(&maps.tenants, edition, port, &[sys::vcc_rule_set { words: *set }])
+}
+
+fn params(treatment: &Treatment, policy: &Policy, pools: &[u16]) -> sys::vcc_params {
+    let mut params = treatment.params().0;
+    if treatment.mode == RuleMode::Ignore {
+        params.mode = Mode::Ignore.number();
+    }
+    if let Some(share) = treatment.pool {
+        params.pool = pools[share.pool];
+        params.pool_weight = share.weight;
+        params.pool_bytes = policy.pools()[share.pool].window_bytes;
+    }
+    params
+}
+
+/// Cut where it is too long, and always with an end.
+pub(super) fn name(text: &str) -> [u8; NAME_BYTES as usize] {
+    let mut bytes = [0; NAME_BYTES as usize];
+    let mut end = text.len().min(bytes.len() - 1);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    bytes[..end].copy_from_slice(&text.as_bytes()[..end]);
+    bytes
+}
+
+pub(super) fn text(name: &[u8]) -> String {
+    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    String::from_utf8_lossy(&name[..end]).into_owned()
+}
+
+pub(super) fn rule_names(maps: &PolicyMaps, edition: u32) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for at in half(&maps.rule_names, edition) {
+        let name = text(&look_up(&maps.rule_names, at)?);
+        if name.is_empty() {
+            break;
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+pub(super) fn totals(maps: &PolicyMaps, edition: u32, rules: u32) -> Result<Vec<RuleTotals>> {
+    let of_rule = |at| {
+        let bytes = look_up(&maps.rule_totals, at)?;
+        let sums: sys::vcc_rule_totals =
+            from_bytes(&bytes).ok_or_else(|| Error::layout("read the rules' totals"))?;
+        Ok(RuleTotals {
+            connections: sums.connections,
+            marks: sums.marks,
+            reductions: sums.reductions,
+            retransmissions: sums.retransmissions,
+            drops: sums.drops,
+        })
+    };
+    half(&maps.rule_totals, edition).take(rules as usize).map(of_rule).collect()
+}
+
+fn half(map: &MapHandle, edition: u32) -> std::ops::Range<u32> {
+    let entries = map.max_entries() / sys::EDITIONS;
+    edition * entries..(edition + 1) * entries
+}
+
+pub(super) fn look_up(map: &MapHandle, at: u32) -> Result<Vec<u8>> {
+    map.lookup(&at.to_ne_bytes(), MapFlags::ANY)
+        .map_err(|e| Error::system("read the policy", e))?
+        .ok_or_else(|| Error::layout("read the policy"))
+}
+
+/// An edition's half of an array: `values`, and `rest` behind them.
+fn write_half<T: Dense>(map: &MapHandle, edition: u32, values: &[T], rest: T) -> Result<()> {
+    let entries = half(map, edition).len();
+    let mut all = values.to_vec();
+    all.resize(entries, rest);
+    write_part(map, edition, 0, &all)
+}
+
+/// Some entries of an edition's half, in one system call.
+fn write_part<T: Dense>(map: &MapHandle, edition: u32, first: u32, values: &[T]) -> Result<()> {
+    let place = half(map, edition);
+    let first = place.start + first;
+    if values.is_empty() {
+        return Ok(());
+    }
+    if first + values.len() as u32 > place.end {
+        return Err(Error::layout("write a policy"));
+    }
+    let keys: Vec<u8> = (first..first + values.len() as u32).flat_map(u32::to_ne_bytes).collect();
+    // An array's entries are a multiple of 8 bytes apart for nobody but the kernel.
+    let bytes: Vec<u8> = values.iter().flat_map(|value| to_bytes(value).to_vec()).collect();
+    map.update_batch(&keys, &bytes, values.len() as u32, MapFlags::ANY, MapFlags::ANY)
+        .map_err(|e| Error::system("write a policy", e))
+}
+
+fn write_prefixes(map: &MapHandle, edition: u32, compiled: &Compiled) -> Result<()> {
+    let failed = |e| Error::system("write the policy's networks", e);
+    let of_edition = |key: &sys::vcc_prefix| u32::from(key.edition) == edition;
+    let stale: Vec<Vec<u8>> =
+        map.keys().filter(|key| from_bytes(key).as_ref().is_some_and(of_edition)).collect();
+    for key in stale {
+        map.delete(&key).map_err(failed)?;
+    }
+    if compiled.prefixes.is_empty() {
+        return Ok(());
+    }
+    let mut keys = Vec::new();
+    let mut values = Vec::new();
+    for prefix in &compiled.prefixes {
+        let key = sys::vcc_prefix {
+            length_bits: EDITION_BITS + u32::from(prefix.length),
+            edition: edition as u8,
+            peer_addr: prefix.addr,
+            reserved: [0; 3],
+        };
+        keys.extend_from_slice(to_bytes(&key));
+        values.extend_from_slice(&prefix.set.to_ne_bytes());
+    }
+    let count = compiled.prefixes.len() as u32;
+    map.update_batch(&keys, &values, count, MapFlags::ANY, MapFlags::ANY).map_err(failed)
+}

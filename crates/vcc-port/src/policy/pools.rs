@@ -1,0 +1,77 @@
+//! Pools: their numbers, which stay while a pool has its name, and what they have given out.
+
+use libbpf_rs::{MapCore, MapFlags};
+use vcc_engine::sys;
+use vcc_policy::Pool;
+
+use super::edition::{look_up, name, text};
+use super::maps::PolicyMaps;
+use crate::plain::{from_bytes, to_bytes};
+use crate::{Error, Result};
+
+/// What a pool has given out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolUse {
+    pub name: String,
+    /// What its flows may still send without another word.
+    pub held_bytes: u32,
+    /// The weights of its active flows together.
+    pub weight: u32,
+    /// The most that was ever held.
+    pub most_held_bytes: u32,
+    /// How often the least window that a flow can have was more than the pool had left.
+    pub overdrawn: u32,
+}
+
+/// The number of each of a policy's pools. A name that was there keeps its number, with all that its
+/// flows hold; a new one gets a number that nobody has and nobody holds anything of.
+pub(super) fn number(maps: &PolicyMaps, pools: &[Pool]) -> Result<Vec<u16>> {
+    let places: Vec<(String, sys::vcc_pool)> =
+        (0..sys::POOLS_MAX).map(|at| place(maps, at)).collect::<Result<_>>()?;
+    let mut taken: Vec<Option<usize>> = pools
+        .iter()
+        .map(|pool| places.iter().position(|(name, _)| *name == cut(&pool.name)))
+        .collect();
+    for at in 0..pools.len() {
+        if taken[at].is_some() {
+            continue;
+        }
+        let free = |place: &usize| {
+            let (_, used) = &places[*place];
+            used.held_bytes == 0 && used.weight == 0 && !taken.contains(&Some(*place))
+        };
+        let unnamed = (0..places.len()).filter(free).min_by_key(|at| !places[*at].0.is_empty());
+        let place = unnamed.ok_or(Error::PoolsInUse { pool: pools[at].name.clone() })?;
+        taken[at] = Some(place);
+        let key = (place as u32).to_ne_bytes();
+        let empty = sys::vcc_pool::default();
+        let name = name(&pools[at].name);
+        let failed = |e| Error::system("write the policy's pools", e);
+        maps.pools.update(&key, to_bytes(&empty), MapFlags::ANY).map_err(failed)?;
+        maps.pool_names.update(&key, &name, MapFlags::ANY).map_err(failed)?;
+    }
+    Ok(taken.into_iter().flatten().map(|place| place as u16).collect())
+}
+
+pub(super) fn read(maps: &PolicyMaps) -> Result<Vec<PoolUse>> {
+    let mut pools = Vec::new();
+    for at in 0..sys::POOLS_MAX {
+        let (name, used) = place(maps, at)?;
+        if name.is_empty() {
+            continue;
+        }
+        let sys::vcc_pool { held_bytes, weight, most_held_bytes, overdrawn } = used;
+        pools.push(PoolUse { name, held_bytes, weight, most_held_bytes, overdrawn });
+    }
+    Ok(pools)
+}
+
+fn cut(pool: &str) -> String {
+    text(&name(pool))
+}
+
+fn place(maps: &PolicyMaps, at: u32) -> Result<(String, sys::vcc_pool)> {
+    let used = from_bytes(&look_up(&maps.pools, at)?);
+    let used = used.ok_or_else(|| Error::layout("read the policy's pools"))?;
+    Ok((text(&look_up(&maps.pool_names, at)?), used))
+}

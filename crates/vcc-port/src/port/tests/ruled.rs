@@ -1,0 +1,145 @@
+//! Ports under a policy: it outlives processes, as they do, and so does every connection.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use vcc_policy::Policy;
+
+use super::*;
+use crate::testing::guest;
+
+const INDEX: u32 = 9;
+
+fn policy(text: &str) -> Policy {
+    Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}")).policy
+}
+
+/// A connection between the guest and the host, and whether bytes get through.
+struct Talk {
+    guest: TcpStream,
+    host: TcpStream,
+}
+
+impl Talk {
+    fn begin(netns: &crate::Netns) -> Self {
+        let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let guest = netns.inside(|| TcpStream::connect(address)).expect("inside").expect("open");
+        let (host, _) = listener.accept().expect("accepted");
+        Self { guest, host }
+    }
+
+    fn goes_on(&mut self) {
+        for stream in [&self.guest, &self.host] {
+            stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        }
+        let mut buffer = [0; 4];
+        self.guest.write_all(b"ping").expect("sent");
+        self.host.read_exact(&mut buffer).expect("received");
+        self.host.write_all(b"pong").expect("sent");
+        self.guest.read_exact(&mut buffer).expect("received");
+    }
+}
+
+fn attach_under(shared: &SharedPolicy) -> Port {
+    let options = AttachOptions::default();
+    let mut port = Port::attach_under(shared, INDEX, PORT, &options).expect("attached");
+    port.pin().expect("pinned");
+    port
+}
+
+#[test]
+fn policy_port_and_flows_outlive_their_process() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let netns = guest();
+        let mut talk = {
+            let shared = SharedPolicy::open().expect("a policy");
+            shared
+                .apply(&policy("[default]\nunderlay = \"dctcp\""), &[(INDEX, None)])
+                .expect("new");
+            let port = attach_under(&shared);
+            let talk = Talk::begin(&netns);
+            assert_eq!(port.flows().expect("flows").len(), 1);
+            talk
+        };
+        talk.goes_on();
+        let shared = SharedPolicy::find().expect("read").expect("there");
+        let port = Port::open(PORT).expect("open");
+        assert_eq!(port.index().expect("its index"), Some(INDEX));
+        assert_eq!(port.flows().expect("flows").len(), 1);
+        assert_eq!(shared.rule_names(1).expect("names"), ["default"]);
+        assert_eq!(shared.epoch().expect("an epoch"), 1);
+
+        let next = shared.apply(&policy("[default]\nunderlay = \"cubic\""), &[(INDEX, None)]);
+        assert_eq!(next.expect("another"), 2);
+        assert_eq!(port.judge_flows().expect("judged"), 1);
+        let state = port.flows().expect("flows")[0].state;
+        assert_eq!((state.epoch, state.rule), (2, 0));
+        talk.goes_on();
+        assert_eq!(shared.rule_totals().expect("totals")[0].connections, 1);
+
+        port.detach().expect("detached");
+        shared.remove().expect("removed");
+        assert!(SharedPolicy::find().expect("read").is_none());
+        assert!(!std::path::Path::new("/sys/fs/bpf/vcc/policy").exists());
+    });
+}
+
+#[test]
+fn programs_are_replaced_under_a_connection_that_depends_on_them() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let netns = guest();
+        let shared = SharedPolicy::open().expect("a policy");
+        shared
+            .apply(&policy("[default]\nunderlay = \"dctcp\""), &[(INDEX, None)])
+            .expect("applied");
+        drop(attach_under(&shared));
+        let mut talk = Talk::begin(&netns);
+
+        let mut port = Port::open(PORT).expect("open");
+        let before = program_ids(PORT);
+        assert!(!port.take_over(Some(&shared)).expect("looked at"), "the same programs stay");
+        assert_eq!(program_ids(PORT), before);
+        assert!(port.take_over_if(Some(&shared), |_, _| true).expect("replaced"));
+        let after = program_ids(PORT);
+        assert!(before.iter().all(|id| !after.contains(id)), "{before:?} {after:?}");
+        assert_eq!(port.flows().expect("flows").len(), 1);
+        talk.goes_on();
+        assert_eq!(Port::open(PORT).expect("open").judge_flows().expect("judged"), 1);
+        drop(port);
+        talk.goes_on();
+        let port = Port::open(PORT).expect("open");
+        assert_eq!(port.counters().expect("counters").get(counters::UNKNOWN), 0);
+        port.detach().expect("detached");
+    });
+}
+
+/// What its flows held of a pool is given back, though no program of the device runs any more.
+#[test]
+fn a_device_that_vanishes_leaves_nothing_in_a_pool() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let netns = guest();
+        let shared = SharedPolicy::open().expect("a policy");
+        let text = "[[pools]]\nname = \"p\"\nwindow = \"100K\"\n[default]\nunderlay = \"dctcp\"\n\
+                    pool = \"p\"";
+        shared.apply(&policy(text), &[(INDEX, None)]).expect("applied");
+        let port = attach_under(&shared);
+        let mut talk = Talk::begin(&netns);
+        talk.goes_on();
+        assert!(shared.pools().expect("pools")[0].held_bytes > 0);
+        ip("link delete port");
+        assert!(!port.is_attached().expect("read"));
+        assert_eq!(port.forget_flows().expect("forgotten"), 1);
+        let used = &shared.pools().expect("pools")[0];
+        assert_eq!((used.held_bytes, used.weight), (0, 0));
+    });
+}

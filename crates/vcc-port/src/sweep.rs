@@ -1,0 +1,56 @@
+//! Running the datapath's `sweep`: a look at all flows of a port at once.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+
+use libbpf_rs::{ProgramMut, libbpf_sys};
+use vcc_engine::sys;
+
+use crate::datapath::{SK_BUFF_BYTES, SK_BUFF_MARK};
+use crate::{Error, Result};
+
+/// The kernel wants a frame to run the program on; it is not looked at.
+const FRAME_BYTES: usize = 64;
+
+/// The program by itself, which may outlive what it was loaded with.
+pub(crate) fn keep(program: &ProgramMut<'_>) -> Result<OwnedFd> {
+    program.as_fd().try_clone_to_owned().map_err(|e| Error::system("keep a program", e))
+}
+
+pub(crate) fn pin(program: &OwnedFd, path: &Path) -> libbpf_rs::Result<()> {
+    let c_path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())
+        .map_err(|e| libbpf_rs::Error::from(io::Error::from(e)))?;
+    // SAFETY: an open descriptor, and a string that ends in NUL and outlives the call.
+    let status = unsafe { libbpf_sys::bpf_obj_pin(program.as_raw_fd(), c_path.as_ptr()) };
+    if status < 0 {
+        return Err(libbpf_rs::Error::from_raw_os_error(-status));
+    }
+    Ok(())
+}
+
+/// Every flow comes under the edition of the policy that holds; or goes, with `forget`. Returns how
+/// many there were.
+pub(crate) fn run(program: &OwnedFd, forget: bool) -> Result<u32> {
+    let frame = [0u8; FRAME_BYTES];
+    let mut context = [0u8; SK_BUFF_BYTES];
+    let mark = if forget { sys::FORGET_MARK } else { 0 };
+    context[SK_BUFF_MARK..][..4].copy_from_slice(&mark.to_ne_bytes());
+    let mut options = libbpf_sys::bpf_test_run_opts {
+        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
+        data_in: frame.as_ptr().cast(),
+        data_size_in: frame.len() as u32,
+        ctx_in: context.as_ptr().cast(),
+        ctx_size_in: context.len() as u32,
+        ..Default::default()
+    };
+    // SAFETY: an open descriptor; frame and context live as long as the call and are only read.
+    let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) };
+    if status < 0 {
+        return Err(Error::system(
+            "look at all flows of a port",
+            io::Error::from_raw_os_error(-status),
+        ));
+    }
+    Ok(options.retval)
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A live flow comes under another treatment. What its handshake has settled stays to its end: the
+ * guest reads windows at the scale that it was told, and the peer expects the ECN and the reports
+ * that it was promised. The rest is the new treatment's.
+ */
+#ifndef VCC_JUDGE_H
+#define VCC_JUDGE_H
+
+#include "ecn.h"
+#include "undo.h"
+
+/* Did vcc have a part in the handshake, so that the connection would not do well without it? */
+VCC_INLINE bool is_bound(const struct vcc_flow *f)
+{
+	return ecn_is_ours(f) || (f->flags & FLOW_FEEDBACK) || f->wscale_shown != f->wscale_peer;
+}
+
+/*
+ * The new underlay goes on with the window of the old one. Where none was computed it begins with
+ * what the guest has in flight: that is what the path bears.
+ */
+VCC_INLINE void change_underlay(struct vcc_flow *f, const struct vcc_params *p, bool computed)
+{
+	uint32_t cwnd_segs = f->cc.cwnd_segs, ssthresh_segs = f->cc.ssthresh_segs;
+
+	undo_forbid(f);
+	f->underlay = p->underlay;
+	cc_init(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
+	if (computed) {
+		f->cc.cwnd_segs = cwnd_segs;
+		f->cc.ssthresh_segs = ssthresh_segs;
+	} else {
+		uint32_t flight_segs = bytes_to_segs_ceil(f, flight_bytes(f));
+
+		f->cc.cwnd_segs = vcc_min(vcc_max(f->cc.cwnd_segs, flight_segs), CWND_MAX_SEGS);
+	}
+	VCC_LAW(f->cc.cwnd_segs >= 1);
+}
+
+/* From the next segment on, the flow, whose handshake has ended, is treated by `p`. */
+VCC_INLINE void vcc_judge_anew(struct vcc_flow *f, const struct vcc_params *p)
+{
+	bool computed = is_controlled(f);
+	bool controls = cc_traits(p->underlay) & CC_CONTROLS;
+
+	if (is_bound(f) && !(mode_changes(p) && controls)) {
+		f->flags |= FLOW_RELEASED;
+		return;
+	}
+	f->flags &= ~(FLOW_RELEASED | FLOW_LEFT_ALONE);
+	if (leaves_alone(f, p))
+		f->flags |= FLOW_LEFT_ALONE;
+	if (f->underlay != p->underlay || (!computed && is_controlled(f)))
+		change_underlay(f, p, computed && is_controlled(f));
+}
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Flows that share a window (vCC, section 4): what the flows of a pool may have outstanding is one
+ * constant, divided among the active ones by their weights. Who becomes active takes the others'
+ * share as ACKs bring it in, for no window is ever taken back (law 2); so what a flow holds, the
+ * window that it was shown and has not used up, is counted in a ledger, and nobody is shown more
+ * than the ledger has left. It is shared by flows on several CPUs: each change of it is atomic, and
+ * what is to be shown is taken out before it is.
+ */
+#ifndef VCC_POOL_H
+#define VCC_POOL_H
+
+#include "treat.h"
+#include "track.h"
+
+/* With nothing in flight for so long, a flow is not active. */
+#define POOL_IDLE_MS 500u
+
+/* What a pool has given out. */
+struct vcc_pool {
+	uint32_t held_bytes;
+	uint32_t weight;	  /* of its active flows together */
+	uint32_t most_held_bytes; /* ever, for the person who looks */
+	uint32_t overdrawn;	  /* how often the least window of a flow was more than was left */
+};
+
+/* One segment's use of it. */
+struct vcc_pool_turn {
+	uint32_t taken_bytes; /* counted in the ledger for this flow */
+};
+
+VCC_INLINE bool pool_has(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return p->pool_weight && f->stage == STAGE_ESTABLISHED && is_controlled(f) && imposes(f, p);
+}
+
+VCC_INLINE uint32_t pool_holds(const struct vcc_flow *f)
+{
+	return f->stage == STAGE_ESTABLISHED ? seq_distance(f->snd_una, f->right_edge) : 0;
+}
+
+VCC_INLINE uint32_t pool_share(const struct vcc_pool *pool, const struct vcc_flow *f,
+			       const struct vcc_params *p)
+{
+	uint32_t weight = *(const volatile uint32_t *)&pool->weight;
+
+	if (!(f->shell & SHELL_POOL_ACTIVE))
+		return 0;
+	/* Another flow may be about to add its own. */
+	weight = vcc_max(weight, p->pool_weight);
+	return (uint32_t)((uint64_t)p->pool_bytes * p->pool_weight / weight);
+}
+
+/* Takes up to `wanted_bytes` out of what is left; returns how much that was. */
+VCC_INLINE uint32_t pool_take(struct vcc_pool *pool, uint32_t total_bytes, uint32_t wanted_bytes)
+{
+	uint32_t before = __sync_fetch_and_add(&pool->held_bytes, wanted_bytes);
+	uint32_t left = vcc_sub_floor0(total_bytes, before);
+
+	if (wanted_bytes <= left)
+		return wanted_bytes;
+	__sync_fetch_and_add(&pool->held_bytes, left - wanted_bytes);
+	return left;
+}
+
+/* The flow is no member any more: it ends, is judged anew, or its window is not imposed. */
+VCC_INLINE void pool_leave(struct vcc_pool *pool, struct vcc_flow *f, uint32_t held_bytes,
+			   uint16_t weight)
+{
+	if (f->shell & SHELL_POOL_MEMBER)
+		__sync_fetch_and_add(&pool->held_bytes, -held_bytes);
+	if (f->shell & SHELL_POOL_ACTIVE)
+		__sync_fetch_and_add(&pool->weight, -(uint32_t)weight);
+	f->shell &= (uint8_t) ~(SHELL_POOL_MEMBER | SHELL_POOL_ACTIVE);
+}
+
+VCC_INLINE void pool_join(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			  bool sends)
+{
+	if (!(f->shell & SHELL_POOL_MEMBER)) {
+		f->shell |= SHELL_POOL_MEMBER;
+		__sync_fetch_and_add(&pool->held_bytes, pool_holds(f));
+	}
+	if (sends && !(f->shell & SHELL_POOL_ACTIVE)) {
+		f->shell |= SHELL_POOL_ACTIVE;
+		__sync_fetch_and_add(&pool->weight, p->pool_weight);
+	}
+}
+
+/*
+ * Before the engine: says in the segment what the pool leaves this flow. A flow holds the more the
+ * more it is shown, and that happens on its way to the guest only.
+ */
+VCC_INLINE void pool_begin(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			   bool to_guest, struct vcc_segment *s, struct vcc_pool_turn *turn)
+{
+	bool member = f->shell & SHELL_POOL_MEMBER;
+
+	*turn = (struct vcc_pool_turn){ .taken_bytes = member ? pool_holds(f) : 0 };
+	s->pool_bytes = 0;
+	if (!pool_has(f, p))
+		return;
+	pool_join(pool, f, p, !to_guest && s->payload_bytes);
+	turn->taken_bytes = pool_holds(f);
+	uint32_t share = pool_share(pool, f, p);
+
+	if (to_guest && share > turn->taken_bytes)
+		turn->taken_bytes += pool_take(pool, p->pool_bytes, share - turn->taken_bytes);
+	s->pool_bytes = vcc_max(vcc_min(share, turn->taken_bytes), 1);
+}
+
+/* After it: the ledger has what the flow holds now. */
+VCC_INLINE void pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			 const struct vcc_pool_turn *turn)
+{
+	if (!(f->shell & SHELL_POOL_MEMBER))
+		return;
+	if (!pool_has(f, p)) {
+		pool_leave(pool, f, turn->taken_bytes, p->pool_weight);
+		return;
+	}
+	uint32_t holds = pool_holds(f);
+
+	if (holds > turn->taken_bytes)
+		__sync_fetch_and_add(&pool->overdrawn, 1);
+	if (holds != turn->taken_bytes)
+		__sync_fetch_and_add(&pool->held_bytes, holds - turn->taken_bytes);
+	/* Two CPUs may miss each other's maximum by a segment's worth: it is for people. */
+	uint32_t held = *(const volatile uint32_t *)&pool->held_bytes;
+
+	if (held > pool->most_held_bytes)
+		pool->most_held_bytes = held;
+}
+
+/* Time has passed: who sends nothing gives its weight back. */
+VCC_INLINE void pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			  uint32_t now_ms)
+{
+	if (!(f->shell & SHELL_POOL_ACTIVE) || flight_bytes(f) ||
+	    (int32_t)(now_ms - f->last_seen_ms) < (int32_t)POOL_IDLE_MS)
+		return;
+	f->shell &= (uint8_t)~SHELL_POOL_ACTIVE;
+	__sync_fetch_and_add(&pool->weight, -(uint32_t)p->pool_weight);
+}
+
+/* So much of its share a flow may be shown without having asked for it, and two segments. */
+#define POOL_SLACK_SHIFT 4
+
+/*
+ * In the engine: what the pool leaves of a window of `granted_bytes`. A flow is shown what it uses,
+ * what was just delivered, and a little: who has something to send is at its share after some ACKs,
+ * also when its virtual CPU was away and its flight is gone; and who has not keeps a sixteenth of
+ * it at most, for what was shown cannot be taken back.
+ */
+VCC_INLINE uint32_t pool_limit(const struct vcc_flow *f, const struct vcc_segment *s,
+			       uint32_t delivered_bytes, uint32_t granted_bytes)
+{
+	if (!s->pool_bytes)
+		return granted_bytes;
+	uint32_t slack_bytes = vcc_max(s->pool_bytes >> POOL_SLACK_SHIFT, 2u * f->mss_bytes);
+	uint32_t used_bytes =
+	    flight_bytes(f) + vcc_min(delivered_bytes, SEQ_WINDOW_MAX) + slack_bytes;
+	uint32_t limit_bytes = vcc_min(s->pool_bytes, used_bytes);
+
+	return vcc_min(granted_bytes, limit_bytes - limit_bytes % f->mss_bytes);
+}
+
+#endif
