@@ -213,7 +213,9 @@ fn core(core: &Core) -> hosts::Core {
     hosts::Core {
         scheduler: match core.scheduler {
             SchedulerKind::RoundRobin => SchedulerSpec::RoundRobin { slice_ns },
-            SchedulerKind::Credit => SchedulerSpec::Credit { slice_ns },
+            SchedulerKind::Credit => {
+                SchedulerSpec::Credit { slice_ns, spare_cores: core.spare_cores.get() }
+            }
         },
         background: background.collect(),
         wakeup_ns: core.wakeup_us.get() * NS_PER_US,

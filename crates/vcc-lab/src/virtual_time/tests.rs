@@ -9,7 +9,7 @@ use vcc_traffic::Transfers;
 use vcc_uml::SchedulerSpec;
 
 const SLICE_NS: u64 = 30_000_000;
-const CREDIT: SchedulerSpec = SchedulerSpec::Credit { slice_ns: SLICE_NS };
+const CREDIT: SchedulerSpec = SchedulerSpec::Credit { slice_ns: SLICE_NS, spare_cores: 1 };
 const ROUND_ROBIN: SchedulerSpec = SchedulerSpec::RoundRobin { slice_ns: SLICE_NS };
 
 fn share(percent: u32) -> Share {
@@ -60,9 +60,7 @@ fn answers_of_a_guest_that_shares_its_core_wait_for_the_others_slices() {
         let (least_ns, most_ns) = (least_ns.expect("answers"), most_ns.expect("answers"));
         assert!((100_000..200_000).contains(&least_ns), "{least_ns}");
         let bound_ns = others as u64 * SLICE_NS;
-        // Credits promise no order among several who compute: a turn may come a slice later.
-        let late_ns = if scheduler == CREDIT && others > 1 { SLICE_NS } else { 0 };
-        let most_expected_ns = bound_ns + late_ns + least_ns + INTERRUPT_EVERY_NS;
+        let most_expected_ns = bound_ns + least_ns + INTERRUPT_EVERY_NS;
         let longest = bound_ns.saturating_sub(SLICE_NS / 3)..=most_expected_ns;
         assert!(longest.contains(&most_ns), "{scheduler:?} {others}: {most_ns}");
         assert_eq!(hash(&data), hash(&run(&scenario, 1)));
