@@ -95,7 +95,7 @@ fn transfers_of_a_sender_that_shares_its_core_take_many_times_as_long() {
         return;
     }
     let (bytes, count) = (102_400.try_into().unwrap(), 3.try_into().unwrap());
-    let pattern = Pattern::Transfers(Transfers { bytes, count });
+    let pattern = Pattern::Transfers(Transfers { bytes, count, every_ms: None });
     let undisturbed = run(&scenario(pattern, Vec::new()), 1);
     let mut scenario = scenario(pattern, vec![core(ROUND_ROBIN, 2, 60)]);
     scenario.guests[0].vcpu = Some(Vcpu { core: 0, load: share(0) });
