@@ -136,6 +136,7 @@ impl Experiment {
             let guest = Guest {
                 ecn: group.ecn,
                 tso: group.tso,
+                small_queues: group.small_queues,
                 congestion_control: kernel_name(&group.congestion_control),
                 limits: limits(group),
                 proxy: group.proxy.as_deref().map(kernel_name),
