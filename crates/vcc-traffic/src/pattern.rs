@@ -1,7 +1,9 @@
 //! What the sender of a flow does.
 
+use crate::random::SplitMix64;
 use crate::workers::{Order, Pace, Size};
 use serde::{Deserialize, Serialize};
+use std::iter::successors;
 use std::num::{NonZeroU32, NonZeroU64};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,11 +32,45 @@ pub struct Messages {
     pub pace: Pace,
 }
 
-/// The next begins when the receiver has ended the connection of the one before.
+/// The next begins when the receiver has ended the connection of the one before, and not sooner than
+/// its time has come, if they have such.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfers {
     /// Of each.
     pub bytes: NonZeroU64,
     pub count: NonZeroU32,
+    /// They begin about so far apart, by chance up to half of it more or less.
+    #[serde(default)]
+    pub every_ms: Option<NonZeroU32>,
+}
+
+impl Transfers {
+    /// When all but the first are to begin, where they have such times.
+    pub fn later_ns(self, first_ns: u64, seed: u64) -> impl Iterator<Item = u64> {
+        let every_ns = self.every_ms.map(|ms| u64::from(ms.get()) * 1_000_000);
+        let mut random = SplitMix64::new(seed);
+        let next = move |at_ns: &u64| Some(at_ns + random.around(every_ns?));
+        successors(Some(first_ns), next).take(self.count.get() as usize).skip(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transfers_begin_about_as_far_apart_as_they_are_to() {
+        let [bytes, count] = [1, 1000].map(|n| NonZeroU32::new(n).unwrap());
+        let mut transfers = Transfers { bytes: bytes.into(), count, every_ms: None };
+        assert_eq!(transfers.later_ns(5, 1).count(), 0);
+        transfers.every_ms = NonZeroU32::new(10);
+        let at_ns: Vec<u64> = [5].into_iter().chain(transfers.later_ns(5, 1)).collect();
+        assert_eq!(at_ns.len(), 1000);
+        let apart = at_ns.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(apart.clone().all(|ns| (5_000_000..15_000_000).contains(&ns)));
+        let mean_ns = apart.sum::<u64>() / 999;
+        assert!((9_700_000..10_300_000).contains(&mean_ns), "{mean_ns}");
+        assert_ne!(at_ns[1], transfers.later_ns(5, 2).next().unwrap());
+    }
 }

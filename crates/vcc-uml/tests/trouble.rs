@@ -43,6 +43,7 @@ fn spec() -> GuestSpec {
             seed: 0,
             port: None,
         },
+        small_queues: true,
         vcpu: None,
     }
 }

@@ -136,6 +136,7 @@ impl Experiment {
             let guest = Guest {
                 ecn: group.ecn,
                 tso: group.tso,
+                small_queues: group.small_queues,
                 congestion_control: kernel_name(&group.congestion_control),
                 limits: limits(group),
                 proxy: group.proxy.as_deref().map(kernel_name),
@@ -213,7 +214,9 @@ fn core(core: &Core) -> hosts::Core {
     hosts::Core {
         scheduler: match core.scheduler {
             SchedulerKind::RoundRobin => SchedulerSpec::RoundRobin { slice_ns },
-            SchedulerKind::Credit => SchedulerSpec::Credit { slice_ns },
+            SchedulerKind::Credit => {
+                SchedulerSpec::Credit { slice_ns, spare_cores: core.spare_cores.get() }
+            }
         },
         background: background.collect(),
         wakeup_ns: core.wakeup_us.get() * NS_PER_US,

@@ -2,7 +2,8 @@
 
 use super::change;
 use super::file::{
-    Core, Count, Expectation, File, FlowGroup, Group, Network, Receivers, Setup, Vcc, VccMode, Vcpu,
+    Core, Count, Expectation, File, FlowGroup, Group, Network, Receivers, SchedulerKind, Setup,
+    Vcc, VccMode, Vcpu,
 };
 use super::flows::{self, Hosts};
 use super::locate::{Problem, Step, field};
@@ -87,6 +88,7 @@ fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case>
     for (group, count) in guests.iter_mut().zip(mix) {
         group.count = *count;
     }
+    check_cores(&cores, &at)?;
     for group in &guests {
         let at = under(&at, &["guests".into(), (&group.name).into()]);
         check_form(file, &group.vcc, &at)?;
@@ -165,6 +167,14 @@ fn check_shadows(groups: &[Group], flows: &[Flow], at: &[Step]) -> Checked<()> {
         }
     }
     Ok(())
+}
+
+fn check_cores(cores: &BTreeMap<String, Core>, at: &[Step]) -> Checked<()> {
+    let is_wrong =
+        |core: &Core| core.spare_cores.get() > 0 && core.scheduler != SchedulerKind::Credit;
+    let Some((name, _)) = cores.iter().find(|(_, core)| is_wrong(core)) else { return Ok(()) };
+    let text = "only the credit scheduler shares out the time of other cores";
+    Err(Problem::new(under(at, &["cores".into(), name.into(), "spare_cores".into()]), text))
 }
 
 fn check_vcpu(vcpu: Option<&Vcpu>, cores: &BTreeMap<String, Core>, at: &[Step]) -> Checked<()> {

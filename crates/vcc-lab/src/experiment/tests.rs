@@ -221,6 +221,10 @@ fn errors_say_where_and_what() {
         ("receivers.vcpu.core = \"c1\"", "cases[0].receivers.vcpu.core: there is no core 'c1'"),
         ("guests.legacy.vcpu.load_percent = 101", "load_percent: 101 is not within 0 and 100"),
         ("cores.c0.scheduler = \"fifo\"", "cores.c0.scheduler: unknown variant `fifo`"),
+        (
+            "cores.c0 = { scheduler = \"round-robin\", spare_cores = 1 }",
+            "cores.c0.spare_cores: only the credit scheduler",
+        ),
         ("receivers.vcc.mod = \"off\"", "receivers.vcc.mod: unknown field `mod`"),
         ("expect.jane = { min = 1 }", "cases[0].expect.jane: there is no metric 'jane'"),
         ("mixes = [[1, 2, 3]]", "cases[0].mixes[0]: has 3 counts"),
@@ -241,12 +245,12 @@ fn errors_say_where_and_what() {
 #[test]
 fn guests_and_receivers_share_cores_by_their_names() {
     let source = SMALL.replace("[duration]", "[cores.b]\nscheduler = \"round-robin\"\n[duration]");
-    let more = "cores.a = { scheduler = \"credit\", slice_ms = 10, background.count = 2 }\n\
+    let more = "cores.a = { scheduler = \"credit\", slice_ms = 10, spare_cores = 3, background.count = 2 }\n\
                 guests.legacy.vcpu = { core = \"b\", load_percent = 60 }\nreceivers.vcpu.core = \"a\"";
     let scenario = scenario(&parse("small.toml", &format!("{source}{more}\n")).unwrap());
     let share = |percent| hosts::Share { percent, period_ns: 30_000_000 };
     let credit = hosts::Core {
-        scheduler: SchedulerSpec::Credit { slice_ns: 10_000_000 },
+        scheduler: SchedulerSpec::Credit { slice_ns: 10_000_000, spare_cores: 3 },
         background: vec![share(100); 2],
         wakeup_ns: 0,
         driver_ns: None,

@@ -55,6 +55,8 @@ pub struct HostSpec {
     pub sack: bool,
     /// Whether the guest hands super-segments to its device, as Linux does by default.
     pub tso: bool,
+    /// Whether its TCP waits for what it has sent to have left its device, as Linux does.
+    pub small_queues: bool,
     pub limits: Limits,
     /// The congestion control of the TCP proxy in its way, if there is one.
     pub proxy: Option<String>,

@@ -10,6 +10,7 @@ pub fn guest() -> Guest {
     Guest {
         ecn: true,
         tso: true,
+        small_queues: true,
         congestion_control: "reno".into(),
         limits: Limits::default(),
         proxy: None,

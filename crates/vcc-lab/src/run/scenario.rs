@@ -12,6 +12,8 @@ use std::ops::Range;
 pub struct Guest {
     pub ecn: bool,
     pub tso: bool,
+    /// Its TCP waits for what it has sent to have left its card.
+    pub small_queues: bool,
     /// By the kernel's name for it.
     pub congestion_control: String,
     pub limits: Limits,
@@ -122,6 +124,9 @@ impl Scenario {
         if self.guests.iter().any(|guest| guest.ping_every_us.is_some()) {
             return cannot("pings of guests");
         }
+        if self.guests.iter().any(|guest| !guest.small_queues) {
+            return cannot("guests without small queues");
+        }
         if self.flows.iter().any(|flow| matches!(flow.pattern, Pattern::Transfers(_))) {
             return cannot("transfers over connections of their own");
         }
@@ -164,6 +169,7 @@ impl Scenario {
             ecn: guest.ecn,
             sack: self.sack,
             tso: guest.tso,
+            small_queues: guest.small_queues,
             limits: guest.limits.clone(),
             proxy: guest.proxy.clone(),
             vcpu: guest.vcpu,
@@ -173,6 +179,7 @@ impl Scenario {
             ecn: self.receivers.ecn,
             sack: self.sack,
             tso: true,
+            small_queues: true,
             limits: Limits::default(),
             proxy: None,
             vcpu: self.receivers.vcpu,

@@ -16,6 +16,7 @@ fn scenario() -> Scenario {
     let guest = |ecn: bool| Guest {
         ecn,
         tso: ecn,
+        small_queues: true,
         congestion_control: "reno".into(),
         limits: Limits::default(),
         proxy: None,

@@ -96,6 +96,7 @@ fn run_timed(
                 seed: mix(seed ^ mix(host as u64 + 1)),
                 port: None,
             },
+            small_queues: hosts[host].small_queues,
             vcpu: loads.vcpu(&hosts[host]),
         })
     });

@@ -116,6 +116,7 @@ impl<'a> Guest<'a> {
             Act::Connect(number) => self.sends[number].connect(&self.poll),
             Act::Traffic(act) => self.act_on_flows(act),
             Act::Ping(number) => self.pings.as_mut().map_or(Ok(()), |pings| pings.ask(number)),
+            Act::Transfer(number) => self.sends[number].let_transfer(&self.poll),
             Act::Post(worker) => self.post(worker),
             Act::Report => Ok(()),
         }

@@ -21,6 +21,11 @@ pub trait Outgoing {
     fn join(&mut self, poll: &Poll, scratch: &mut [u8]) -> Result<()>;
     fn leave(&mut self) -> Result<()>;
 
+    /// The time of its next transfer has come.
+    fn let_transfer(&mut self, _: &Poll) -> Result<()> {
+        Ok(())
+    }
+
     /// The window of measurement begins.
     fn start_measuring(&mut self, _start_ns: u64) -> Result<()> {
         Ok(())

@@ -1,7 +1,9 @@
 //! All that a guest does by the clock.
 
+use vcc_traffic::Pattern;
 use vcc_traffic::agenda::{self, Presence, agenda};
 use vcc_traffic::plan::GuestPlan;
+use vcc_traffic::random::mix;
 
 /// Numbers are positions in the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +11,8 @@ pub enum Act {
     Connect(usize),
     Traffic(agenda::Act),
     Ping(usize),
+    /// The next of a flow's transfers.
+    Transfer(usize),
     /// A worker's message.
     Post(usize),
     Report,
@@ -25,6 +29,12 @@ pub fn timeline(plan: &GuestPlan) -> Vec<(u64, Act)> {
         .map(|flow| Presence { joins_at_ns: flow.joins_at_ns, leaves_at_ns: flow.leaves_at_ns });
     let traffic = agenda(&plan.measure, flows).into_iter();
     acts.extend(traffic.map(|(at_ns, act)| (at_ns, Act::Traffic(act))));
+    for (number, flow) in plan.sends.iter().enumerate() {
+        let Pattern::Transfers(transfers) = flow.pattern else { continue };
+        let begins_at_ns = transfers.later_ns(flow.joins_at_ns, flow.seed ^ mix(flow.flow as u64));
+        let within = begins_at_ns.take_while(|&at_ns| at_ns < plan.measure.end_ns);
+        acts.extend(within.map(|at_ns| (at_ns, Act::Transfer(number))));
+    }
     for (number, pings) in plan.pings.iter().enumerate() {
         acts.extend(pings.times.iter().map(|at_ns| (at_ns, Act::Ping(number))));
     }

@@ -20,16 +20,35 @@ pub struct Transferring<'a> {
     sender: TransferSender,
     /// A connection that is not made yet.
     asked: Option<Socket>,
+    is_under_way: bool,
+    /// How many more may begin by now.
+    let_transfers: u32,
     has_left: bool,
 }
 
 impl<'a> Transferring<'a> {
     pub fn new(plan: &'a FlowToSend, transfers: Transfers, from: IpAddr, number: usize) -> Self {
         let sender = TransferSender::new(transfers, plan.flow, plan.seed);
-        Self { plan, from, number, sender, asked: None, has_left: false }
+        Self {
+            plan,
+            from,
+            number,
+            sender,
+            asked: None,
+            is_under_way: false,
+            // The first begins when the flow joins.
+            let_transfers: transfers.every_ms.map_or(transfers.count.get(), |_| 1),
+            has_left: false,
+        }
     }
 
+    /// Begins the next, if it may.
     fn begin(&mut self, poll: &Poll) -> Result<()> {
+        if self.is_under_way || self.let_transfers == 0 || self.has_left || self.sender.was_last() {
+            return Ok(());
+        }
+        self.is_under_way = true;
+        self.let_transfers -= 1;
         self.sender.begin();
         self.asked = Some(ask(self.plan, self.from, ANY_PORT, poll, self.number)?);
         Ok(())
@@ -46,13 +65,19 @@ impl Outgoing for Transferring<'_> {
         if let Some(socket) = self.asked.take() {
             self.sender.connected(socket)?;
         }
-        if self.sender.advance(scratch)? && !self.has_left && !self.sender.was_last() {
+        if self.sender.advance(scratch)? {
+            self.is_under_way = false;
             self.begin(poll)?;
         }
         Ok(())
     }
 
     fn join(&mut self, poll: &Poll, _: &mut [u8]) -> Result<()> {
+        self.begin(poll)
+    }
+
+    fn let_transfer(&mut self, poll: &Poll) -> Result<()> {
+        self.let_transfers += 1;
         self.begin(poll)
     }
 

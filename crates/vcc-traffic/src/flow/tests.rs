@@ -83,7 +83,7 @@ fn transfers_come_one_after_another_over_connections_of_their_own() {
     let listener = socket::listen(anywhere, "reno").unwrap();
     let to = listener.local_addr().unwrap();
     let (bytes, count) = (300_000.try_into().unwrap(), 3.try_into().unwrap());
-    let transfers = Transfers { bytes, count };
+    let transfers = Transfers { bytes, count, every_ms: None };
     let mut sender = TransferSender::new(transfers, 0, SEED);
     let mut receiver: Option<Receiver> = None;
     let mut scratch = vec![0; CHUNK_BYTES];

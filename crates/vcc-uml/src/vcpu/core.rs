@@ -195,7 +195,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
     const ROUND_ROBIN: SchedulerSpec = SchedulerSpec::RoundRobin { slice_ns: 30 * MS };
-    const CREDIT: SchedulerSpec = SchedulerSpec::Credit { slice_ns: 30 * MS };
+    const CREDIT: SchedulerSpec = SchedulerSpec::Credit { slice_ns: 30 * MS, spare_cores: 0 };
 
     fn spec(scheduler: SchedulerSpec, background: &[Load]) -> CoreSpec {
         CoreSpec { scheduler, background: background.to_vec(), wakeup_ns: 0, driver_ns: None }

@@ -32,15 +32,18 @@ pub trait Scheduler {
 pub enum SchedulerSpec {
     /// Each in its turn, for a slice at the most.
     RoundRobin { slice_ns: u64 },
-    /// Xen's credit scheduler: see `credit.rs`.
-    Credit { slice_ns: u64 },
+    /// Xen's credit scheduler: see `credit.rs`. `spare_cores` are those of the machine beside this
+    /// one whose time is shared out as credit, and hardly used.
+    Credit { slice_ns: u64, spare_cores: u32 },
 }
 
 impl SchedulerSpec {
     fn build(self, vcpus: usize) -> Box<dyn Scheduler> {
         match self {
             Self::RoundRobin { slice_ns } => Box::new(RoundRobin::new(slice_ns)),
-            Self::Credit { slice_ns } => Box::new(Credit::new(slice_ns, vcpus)),
+            Self::Credit { slice_ns, spare_cores } => {
+                Box::new(Credit::new(slice_ns, spare_cores, vcpus))
+            }
         }
     }
 }

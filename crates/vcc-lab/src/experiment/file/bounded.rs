@@ -62,6 +62,10 @@ impl Default for Phases {
     }
 }
 
+impl Count {
+    pub(super) const NONE: Self = Self(0);
+}
+
 impl Ms {
     /// A time slice.
     pub(super) const XENS: Self = Self(30);

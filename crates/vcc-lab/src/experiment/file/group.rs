@@ -19,6 +19,10 @@ pub struct Group {
     pub congestion_control: String,
     #[serde(default = "yes")]
     pub tso: bool,
+    /// Its TCP waits with more until what it has sent has left the card, as Linux has done since 3.6
+    /// (TCP small queues). Without, the card's driver calls all sent at once that it has taken.
+    #[serde(default = "yes")]
+    pub small_queues: bool,
     /// The hypervisor lets no more than this leave the guest's port.
     #[serde(default)]
     pub rate_limit_mbps: Option<Mbps>,

@@ -10,6 +10,10 @@ pub struct Core {
     pub scheduler: SchedulerKind,
     #[serde(default = "xens_slice")]
     pub slice_ms: Ms,
+    /// Of the credit scheduler: cores of the machine beside this one whose time is shared out as
+    /// credit, and which are hardly used, as the driver domain's.
+    #[serde(default = "none")]
+    pub spare_cores: Count,
     /// What a guest that slept takes of the core when it is woken.
     #[serde(default = "no_time")]
     pub wakeup_us: CpuUs,
@@ -59,6 +63,10 @@ fn xens_slice() -> Ms {
 
 fn all() -> Percent {
     Percent::ALL
+}
+
+fn none() -> Count {
+    Count::NONE
 }
 
 fn no_load() -> Percent {

@@ -1,5 +1,6 @@
 use super::super::made::{data, scenario};
 use super::*;
+use crate::virtual_time::FrameLog;
 
 fn only_reason(spoil: impl FnOnce(&mut RunData)) -> String {
     let mut data = data();
@@ -21,6 +22,11 @@ fn each_fault_is_named() {
     assert!(low.starts_with("goodput is 83.6 % "), "{low}");
     assert!(only_reason(|data| data.emulator.failures = 3).starts_with("3 frames"));
     assert!(only_reason(|data| data.lost_frames = 2).contains("outside the emulated queues"));
+    let ring = only_reason(|data| {
+        data.lost_frames = 2;
+        data.frame_log = Some(FrameLog { frames: 1, hash: "0".into() });
+    });
+    assert!(ring.starts_with("2 frames found no place in the ring"), "{ring}");
     assert!(only_reason(|data| data.flows[0].payload_ok = false).contains("payload"));
     let ecn = only_reason(|data| data.flows[0].guest_has_ecn = false);
     assert_eq!(ecn, "flow 1: the guest runs without ECN, not with");
