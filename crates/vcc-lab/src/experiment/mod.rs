@@ -18,7 +18,7 @@ use crate::fabric::Watch;
 use crate::hosts::{self, Family, HostForm, Limits, Share};
 use crate::run::{Backend, Guest, Receivers, Scenario};
 use crate::translate::Translation;
-use file::{Background, Core, File, Group, IntervalUs, Percent, SchedulerKind, Vcpu};
+use file::{Background, Core, File, Group, IntervalUs, ModerationUs, Percent, SchedulerKind, Vcpu};
 use locate::{Problem, Step, field};
 use vcc_uml::SchedulerSpec;
 
@@ -141,6 +141,7 @@ impl Experiment {
                 limits: limits(group),
                 proxy: group.proxy.as_deref().map(kernel_name),
                 ping_every_us: us(group.ping_every_us),
+                interrupt_every_ns: interrupt_every_ns(group.interrupt_us),
                 vcpu: vcpu(case, group.vcpu.as_ref()),
                 translation: self.translation(&group.vcc, place)?,
             };
@@ -157,6 +158,7 @@ impl Experiment {
             cores: case.cores.values().map(core).collect(),
             receivers: Receivers {
                 ecn: case.receivers.ecn,
+                interrupt_every_ns: interrupt_every_ns(case.receivers.interrupt_us),
                 vcpu: vcpu(case, case.receivers.vcpu.as_ref()),
                 translation: self.translation(&case.receivers.vcc, place)?,
             },
@@ -228,6 +230,10 @@ fn vcpu(case: &Case, vcpu: Option<&Vcpu>) -> Option<hosts::Vcpu> {
     let vcpu = vcpu?;
     let core = case.cores.keys().position(|name| *name == vcpu.core)?;
     Some(hosts::Vcpu { core, load: share(vcpu.load_percent, vcpu.load_period_ms) })
+}
+
+fn interrupt_every_ns(interval: Option<ModerationUs>) -> Option<u64> {
+    interval.map(|interval| interval.get() * NS_PER_US)
 }
 
 fn share(percent: Percent, period_ms: Ms) -> Share {

@@ -218,6 +218,7 @@ fn errors_say_where_and_what() {
             "guests.legacy.vcpu.core = \"c1\"",
             "legacy.vcpu.core: there is no core 'c1': there are none",
         ),
+        ("receivers.interrupt_us = 2000", "receivers.interrupt_us: 2000 is not within 0 and 1000"),
         ("receivers.vcpu.core = \"c1\"", "cases[0].receivers.vcpu.core: there is no core 'c1'"),
         ("guests.legacy.vcpu.load_percent = 101", "load_percent: 101 is not within 0 and 100"),
         ("cores.c0.scheduler = \"fifo\"", "cores.c0.scheduler: unknown variant `fifo`"),
@@ -260,6 +261,20 @@ fn guests_and_receivers_share_cores_by_their_names() {
     let vcpus: Vec<_> = scenario.guests.iter().map(|guest| guest.vcpu).collect();
     assert_eq!(vcpus, [None, None, Some(hosts::Vcpu { core: 1, load: share(60) })]);
     assert_eq!(scenario.receivers.vcpu, Some(hosts::Vcpu { core: 0, load: share(0) }));
+}
+
+#[test]
+fn interrupts_are_of_each_group_and_of_the_receivers_and_in_virtual_time_alone() {
+    let more = "guests.legacy.interrupt_us = 0\nreceivers.interrupt_us = 3\n";
+    let set = scenario(&parse("small.toml", &format!("{SMALL}{more}")).unwrap());
+    let every_ns: Vec<_> = set.guests.iter().map(|guest| guest.interrupt_every_ns).collect();
+    assert_eq!(every_ns, [None, None, Some(0)]);
+    assert_eq!(set.receivers.interrupt_every_ns, Some(3000));
+    let hosts = set.hosts(&set.topology());
+    assert_eq!(hosts.last().and_then(|receiver| receiver.interrupt_every_ns), Some(3000));
+    let refusal = set.check_live().unwrap_err().to_string();
+    assert!(refusal.contains("interrupts"), "{refusal}");
+    assert!(scenario(&parse("small.toml", SMALL).unwrap()).check_live().is_ok());
 }
 
 #[test]

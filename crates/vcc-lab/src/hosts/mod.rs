@@ -60,6 +60,8 @@ pub struct HostSpec {
     pub limits: Limits,
     /// The congestion control of the TCP proxy in its way, if there is one.
     pub proxy: Option<String>,
+    /// How often its card interrupts it at the most, if not as often as others do.
+    pub interrupt_every_ns: Option<u64>,
     /// The core that it shares.
     pub vcpu: Option<Vcpu>,
     /// Hosts that it talks to.

@@ -15,6 +15,7 @@ pub fn guest() -> Guest {
         limits: Limits::default(),
         proxy: None,
         ping_every_us: None,
+        interrupt_every_ns: None,
         vcpu: None,
         translation: None,
     }
@@ -46,7 +47,7 @@ pub fn scenario() -> Scenario {
         guests: vec![guest()],
         flows: vec![flow()],
         cores: Vec::new(),
-        receivers: Receivers { ecn: true, vcpu: None, translation: None },
+        receivers: Receivers { ecn: true, interrupt_every_ns: None, vcpu: None, translation: None },
         warm_up_ns: 0,
         measured_ns: 1_000_000_000,
         phases: 1,

@@ -21,6 +21,8 @@ pub struct Guest {
     pub proxy: Option<String>,
     /// How often it pings its receiver.
     pub ping_every_us: Option<u64>,
+    /// How often its card interrupts it at the most, if not as often as others do.
+    pub interrupt_every_ns: Option<u64>,
     /// The core that it shares.
     pub vcpu: Option<Vcpu>,
     pub translation: Option<Translation>,
@@ -60,6 +62,8 @@ impl Flow {
 pub struct Receivers {
     /// Whether they take part in ECN where the other end asks for it.
     pub ecn: bool,
+    /// As a guest's.
+    pub interrupt_every_ns: Option<u64>,
     pub vcpu: Option<Vcpu>,
     pub translation: Option<Translation>,
 }
@@ -118,8 +122,12 @@ impl Scenario {
     /// Whether real time can have it.
     pub(crate) fn check_live(&self) -> Result<()> {
         let cannot = |what| Err(Error::VirtualOnly { what });
-        if self.hosts(&self.topology()).iter().any(|host| host.vcpu.is_some()) {
+        let hosts = self.hosts(&self.topology());
+        if hosts.iter().any(|host| host.vcpu.is_some()) {
             return cannot("cores that guests share");
+        }
+        if hosts.iter().any(|host| host.interrupt_every_ns.is_some()) {
+            return cannot("interrupts of guests' cards");
         }
         if self.guests.iter().any(|guest| guest.ping_every_us.is_some()) {
             return cannot("pings of guests");
@@ -172,6 +180,7 @@ impl Scenario {
             small_queues: guest.small_queues,
             limits: guest.limits.clone(),
             proxy: guest.proxy.clone(),
+            interrupt_every_ns: guest.interrupt_every_ns,
             vcpu: guest.vcpu,
             peers: self.peers_of(host),
         });
@@ -182,6 +191,7 @@ impl Scenario {
             small_queues: true,
             limits: Limits::default(),
             proxy: None,
+            interrupt_every_ns: self.receivers.interrupt_every_ns,
             vcpu: self.receivers.vcpu,
             peers: self.peers_of(receiver),
         });

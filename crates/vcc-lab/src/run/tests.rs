@@ -21,6 +21,7 @@ fn scenario() -> Scenario {
         limits: Limits::default(),
         proxy: None,
         ping_every_us: None,
+        interrupt_every_ns: None,
         vcpu: None,
         translation: None,
     };
@@ -52,7 +53,7 @@ fn scenario() -> Scenario {
         guests: vec![guest(true), guest(false)],
         flows: vec![flow(0), flow(1)],
         cores: Vec::new(),
-        receivers: Receivers { ecn: true, vcpu: None, translation: None },
+        receivers: Receivers { ecn: true, interrupt_every_ns: None, vcpu: None, translation: None },
         warm_up_ns: 200_000_000,
         measured_ns: 800_000_000,
         phases: 2,

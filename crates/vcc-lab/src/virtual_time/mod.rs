@@ -92,7 +92,7 @@ fn run_timed(
                 mac: mac_of(host),
                 mtu_bytes: scenario.network.mtu_bytes,
                 rate_bps: plan::card_rate_bps(&hosts[host], cards[host]),
-                interrupt_every_ns: INTERRUPT_EVERY_NS,
+                interrupt_every_ns: hosts[host].interrupt_every_ns.unwrap_or(INTERRUPT_EVERY_NS),
                 seed: mix(seed ^ mix(host as u64 + 1)),
                 port: None,
             },

@@ -1,4 +1,4 @@
-//! Whole runs with guests that share a core. They need what the guests' kernel is built with.
+//! Whole runs with guests that share a core, or whose cards are told apart. They need what the guests' kernel is built with.
 
 use super::*;
 use crate::hosts::{Core, Share, Vcpu};
@@ -118,4 +118,25 @@ fn transfers_of_a_sender_that_shares_its_core_take_many_times_as_long() {
     // Without, a turn for the handshake, and for 10, 20 and 40 segments.
     assert!(turns_ns.iter().all(|ns| (54_000_000..=73_000_000).contains(ns)), "{turns_ns:?}");
     assert_eq!(hash(&unheld), hash(&run(&scenario, 1)));
+}
+
+/// A bulk flow's frames come so close that a card asked to interrupt for each of them makes another run,
+/// and one asked for what is usual the same.
+#[test]
+fn a_card_interrupts_as_often_as_it_is_asked_to() {
+    if !can_attach() {
+        return;
+    }
+    let hash_at = |guests_ns, receivers_ns| {
+        let mut scenario = scenario(Pattern::Bulk, Vec::new());
+        scenario.warm_up_ns = 20_000_000;
+        scenario.measured_ns = 20_000_000;
+        scenario.guests[0].interrupt_every_ns = guests_ns;
+        scenario.receivers.interrupt_every_ns = receivers_ns;
+        hash(&run(&scenario, 1)).to_owned()
+    };
+    let (usual, usual_ns) = (hash_at(None, None), Some(INTERRUPT_EVERY_NS));
+    assert_eq!(usual, hash_at(usual_ns, usual_ns));
+    assert_ne!(usual, hash_at(Some(0), None));
+    assert_ne!(usual, hash_at(None, Some(0)));
 }

@@ -46,6 +46,8 @@ bounded! {
     IntervalUs: u64 = 100 to 60_000_000;
     Phases: u32 = 1 to 100;
     Percent: u32 = 0 to 100;
+    /// 0 is every frame; a card's driver takes no more than some hundred.
+    ModerationUs: u64 = 0 to 1000;
     /// What something takes of a core each time.
     CpuUs: u64 = 0 to 100_000;
 }

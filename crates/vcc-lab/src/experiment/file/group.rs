@@ -1,6 +1,6 @@
 //! Who sends, and who receives.
 
-use super::bounded::{Count, IntervalUs, Mbps, Ms, Segs};
+use super::bounded::{Count, IntervalUs, Mbps, ModerationUs, Ms, Segs};
 use super::vcc::Vcc;
 use super::vcpu::Vcpu;
 use crate::traffic::Pattern;
@@ -30,6 +30,9 @@ pub struct Group {
     /// this congestion control.
     #[serde(default)]
     pub proxy: Option<String>,
+    /// Its card interrupts it about this often at the most; as a card at 10 Gbit/s does if left out.
+    #[serde(default)]
+    pub interrupt_us: Option<ModerationUs>,
     /// The guest lets its own window grow no larger.
     #[serde(default)]
     pub cwnd_clamp_segs: Option<Segs>,
@@ -64,12 +67,14 @@ pub struct Receivers {
     /// Take part in ECN where the sender asks for it.
     pub ecn: bool,
     /// As a guest's.
+    pub interrupt_us: Option<ModerationUs>,
+    /// As a guest's.
     pub vcpu: Option<Vcpu>,
     pub vcc: Vcc,
 }
 
 impl Default for Receivers {
     fn default() -> Self {
-        Self { ecn: true, vcpu: None, vcc: Vcc::default() }
+        Self { ecn: true, interrupt_us: None, vcpu: None, vcc: Vcc::default() }
     }
 }

@@ -11,7 +11,7 @@ mod vcc;
 mod vcpu;
 
 pub(crate) use bounded::{Bytes, Ms};
-pub(super) use bounded::{Count, IntervalUs, Percent, Phases};
+pub(super) use bounded::{Count, IntervalUs, ModerationUs, Percent, Phases};
 #[cfg(test)]
 pub use expectation::Bounds;
 pub use expectation::Expectation;
