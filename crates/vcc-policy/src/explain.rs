@@ -77,7 +77,9 @@ impl Policy {
             let after = duration::display(treatment.emit_after_us.into());
             effects.push(format!("after {after} without an ACK it gets duplicate ACKs"));
         }
-        let settings = treatment.settings();
+        const SAID: [&str; 5] = ["window_cap", "rate_cap", "police", "emit", "emit_after"];
+        let unsaid = treatment.settings().into_iter().filter(|(key, _)| !SAID.contains(key));
+        let settings: Vec<String> = unsaid.map(|(key, value)| format!("{key} = {value}")).collect();
         if !settings.is_empty() {
             effects.push(format!("other than by default: {}", settings.join(", ")));
         }

@@ -145,13 +145,22 @@ impl Treatment {
         })
     }
 
-    /// What differs from the defaults, mode, underlay and pool left out, as the file would say it.
-    pub fn settings(&self) -> Vec<String> {
+    /// AC/DC's beta, where the underlay heeds it.
+    pub fn priority(&self) -> Option<f64> {
+        let heeds = self.underlay.name() == Self::UNDERLAY_WITH_PRIORITY;
+        heeds.then(|| f64::from(self.beta_1024) / f64::from(sys::BETA_ONE))
+    }
+
+    pub(crate) const UNDERLAY_WITH_PRIORITY: &str = "dctcp-priority";
+
+    /// Keys and values of what differs from the defaults, as the file would say it; mode, underlay
+    /// and pool left out.
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
         let default = Treatment::default();
         let mut settings = Vec::new();
-        let mut say = |differs: bool, key: &str, value: String| {
+        let mut say = |differs: bool, key: &'static str, value: String| {
             if differs {
-                settings.push(format!("{key} = {value}"));
+                settings.push((key, value));
             }
         };
         say(self.guest_ecn != default.guest_ecn, "guest_ecn", format!("\"{}\"", self.guest_ecn));
@@ -165,8 +174,8 @@ impl Treatment {
         ] {
             say(value != default, key, value.to_string());
         }
-        let priority = f64::from(self.beta_1024) / f64::from(sys::BETA_ONE);
-        say(self.beta_1024 != default.beta_1024, "priority", format!("{priority:.3}"));
+        let priority = self.priority().unwrap_or(1.0);
+        say(self.beta_1024 != default.beta_1024, "priority", format!("{priority}"));
         if let Some(bytes) = self.cap_bytes {
             say(true, "window_cap", format!("\"{}\"", size::display(bytes.get())));
         }

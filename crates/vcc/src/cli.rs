@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{attach, bench, detach, doctor, emit, flows, lab, ports, trace};
+use crate::commands::{
+    attach, bench, detach, doctor, emit, explain, flows, lab, policy, ports, trace,
+};
 use crate::output;
 
 /// Another congestion control for the fabric than the guests have: vcc sits on the host side of
@@ -26,6 +28,8 @@ pub enum Command {
     Ports(ports::Arguments),
     Trace(trace::Arguments),
     Emit(emit::Arguments),
+    Policy(policy::Arguments),
+    Explain(explain::Arguments),
     Lab(lab::Arguments),
     Bench(bench::Arguments),
 }

@@ -25,6 +25,8 @@ fn main() -> ExitCode {
         Command::Ports(arguments) => commands::ports::run(&arguments),
         Command::Trace(arguments) => commands::trace::run(&arguments),
         Command::Emit(arguments) => commands::emit::run(&arguments),
+        Command::Policy(arguments) => commands::policy::run(&arguments),
+        Command::Explain(arguments) => commands::explain::run(&arguments),
         Command::Lab(arguments) => commands::lab::run(&arguments),
         Command::Bench(arguments) => commands::bench::run(&arguments),
     };

@@ -1,4 +1,5 @@
-//! What the command says: results on stdout, complaints in one line each on stderr.
+//! What the command says: results on stdout, complaints in one line each on stderr, but
+//! for those that show where in a file.
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,6 +17,11 @@ pub fn say(text: &str) {
 pub fn complain(text: &str) {
     let line: Vec<&str> = text.split_whitespace().collect();
     eprintln!("vcc: {}", line.join(" "));
+}
+
+/// What shows its own place, and a line of it.
+pub fn complain_at_length(text: &str) {
+    eprintln!("{text}");
 }
 
 pub fn say_json(value: &impl Serialize) -> anyhow::Result<()> {

@@ -90,7 +90,11 @@ fn region<'a>(conditions: &'a Conditions, tenants: &mut HashMap<&'a str, u128>) 
         conditions.peers.as_ref().map_or_else(any, |peers| compile::addresses(peers)),
         port_numbers(&conditions.guest_ports),
         port_numbers(&conditions.peer_ports),
-        conditions.role.map_or_else(any, |role| numbers(vec![u128::from(role == Role::Server)])),
+        // Either of the two is all that there is.
+        conditions.role.map_or_else(
+            || numbers(vec![0, 1]),
+            |role| numbers(vec![u128::from(role == Role::Server)]),
+        ),
         compile::vlan_numbers(&conditions.vlans),
     ]
 }

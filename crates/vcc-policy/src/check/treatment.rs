@@ -82,11 +82,13 @@ fn treatment(keys: &TreatmentKeys) -> Treatment {
 /// Keys that mean something only beside others.
 fn check_what_is_needed(keys: &TreatmentKeys, treatment: &Treatment, findings: &mut Findings<'_>) {
     let underlay = treatment.underlay;
-    const WITH_PRIORITY: &str = "dctcp-priority";
-    if let Some(priority) = keys.priority.as_ref().filter(|_| underlay.name() != WITH_PRIORITY) {
+    if let Some(priority) = keys.priority.as_ref().filter(|_| treatment.priority().is_none()) {
         findings.error(
             &priority.span,
-            format!("`priority` is for underlay = \"{WITH_PRIORITY}\"; {underlay} knows none"),
+            format!(
+                "`priority` is for underlay = \"{}\"; {underlay} knows none",
+                Treatment::UNDERLAY_WITH_PRIORITY
+            ),
         );
     }
     if let Some(emit_after) = keys.emit_after.as_ref().filter(|_| !treatment.emit) {

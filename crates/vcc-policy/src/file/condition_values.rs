@@ -98,14 +98,26 @@ impl DeviceGlob {
         if let Some(never) = text.chars().find(|c| *c == '/' || c.is_whitespace()) {
             return Err(format!("the name of a device never has {never:?} in it"));
         }
-        let is_plain = !text.contains(['*', '?', '[', ']']);
-        if is_plain && text.len() > Self::LONGEST_NAME {
-            return Err(format!("names of devices have at most {} bytes", Self::LONGEST_NAME));
-        }
-        Pattern::new(text).map_err(|error| {
+        let pattern = Pattern::new(text).map_err(|error| {
             let at = text.chars().take(error.pos).count() + 1;
             format!("no such pattern, from its character {at} on: {}", error.msg)
-        })
+        })?;
+        if Self::shortest_match(text) > Self::LONGEST_NAME {
+            return Err(format!("names of devices have at most {} bytes", Self::LONGEST_NAME));
+        }
+        Ok(pattern)
+    }
+
+    fn shortest_match(pattern: &str) -> usize {
+        let mut length = 0;
+        let mut rest = pattern.chars();
+        while let Some(letter) = rest.next() {
+            if letter == '[' {
+                rest.by_ref().find(|letter| *letter == ']');
+            }
+            length += if letter == '*' { 0 } else { letter.len_utf8() };
+        }
+        length
     }
 }
 
@@ -131,12 +143,10 @@ impl Network {
             })?,
         };
         if net.trunc() != net {
-            let (network, length) = (net.trunc(), net.prefix_len());
             return Err(format!(
-                "{net} is an address within a network: the network is {network}, and the address \
-                 alone {}/{}; which of them, the {length} bits or all?",
-                net.addr(),
-                net.max_prefix_len(),
+                "{net} has bits beyond its length: the network is {}, the address alone {}",
+                net.trunc(),
+                net.addr()
             ));
         }
         if let IpNet::V6(v6) = net {

@@ -118,3 +118,29 @@ fn without_a_default_the_rest_is_ignored() {
     assert_eq!(policy.judge(&connection()), 0);
     assert_eq!(policy.rules()[0].treatment().mode, RuleMode::Ignore);
 }
+
+#[test]
+fn the_engine_hears_what_was_written() {
+    let text = "[[rules]]\nname = \"x\"\nmode = \"ignore\"\n[default]\nunderlay = \"cubic\"\n\
+        guest_ecn = \"override\"\nprr = false\nwindow_cap = \"64K\"\nrate_cap = \"8M\"\n\
+        emit = true\nemit_after = \"20ms\"\nidle_closed = \"30s\"\nwindow_floor_segments = 2\n";
+    let policy = Policy::parse(text, "policy.toml").expect("a policy").policy;
+    let params = |rule: usize| policy.rules()[rule].treatment().params().0;
+    // The engine knows no connections to ignore; it changes nothing of them.
+    let expected = vcc_engine::Params::default().0;
+    let shadow = vcc_engine::Mode::Shadow.number();
+    assert_eq!(params(0), vcc_engine::sys::vcc_params { mode: shadow, ..expected });
+    let expected = vcc_engine::sys::vcc_params {
+        underlay: "cubic".parse::<vcc_engine::Underlay>().unwrap().number(),
+        guest_ecn: vcc_engine::GuestEcn::Override.number(),
+        prr: 0,
+        cap_bytes: 65_536,
+        cap_bytes_per_ms: 1000,
+        emit: 1,
+        emit_after_us: 20_000,
+        closed_idle_ms: 30_000,
+        window_floor_segs: 2,
+        ..expected
+    };
+    assert_eq!(params(1), expected);
+}

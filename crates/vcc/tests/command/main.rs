@@ -6,6 +6,7 @@ mod lab;
 mod lifecycle;
 mod measuring;
 mod page;
+mod policy;
 mod refusals;
 mod tracing;
 mod usage;

@@ -3,8 +3,10 @@ use crate::vcc;
 #[test]
 fn help_names_the_commands() {
     let help = vcc("--help").well();
-    for command in ["doctor", "attach", "detach", "flows", "ports", "trace", "emit", "lab", "bench"]
-    {
+    for command in [
+        "doctor", "attach", "detach", "flows", "ports", "trace", "emit", "policy", "explain",
+        "lab", "bench",
+    ] {
         assert!(help.contains(&format!("\n  {command} ")), "{command} in {help}");
     }
 }
@@ -52,6 +54,10 @@ fn values_out_of_range() {
         ("trace", "<FLOW>"),
         ("trace 80", "ADDRESS:PORT, ADDRESS or :PORT, not '80'"),
         ("trace :80 --count 0", "0 is not in"),
+        ("policy check", "<FILE>"),
+        ("explain 192.0.2.1:1 192.0.2.2:2", "--file <FILE>"),
+        ("explain 192.0.2.1 192.0.2.2:2 --file p.toml", "invalid socket address syntax"),
+        ("explain 192.0.2.1:1 192.0.2.2:2 --file p.toml --vlan 4095", "4095 is not in 0..=4094"),
         ("trace :80 --duration 0", "a number of seconds"),
     ] {
         let complaint = vcc(arguments).complaint(2);

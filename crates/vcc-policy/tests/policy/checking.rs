@@ -1,0 +1,179 @@
+//! What is said of what is wrong.
+
+use vcc_policy::{Policy, Severity};
+
+/// All that is said of a policy, a line each.
+fn said(text: &str) -> Vec<String> {
+    let problems = match Policy::parse(text, "p.toml") {
+        Ok(checked) => checked.warnings,
+        Err(wrong) => wrong.problems,
+    };
+    problems.iter().map(|p| p.to_string().lines().next().unwrap().to_owned()).collect()
+}
+
+#[track_caller]
+fn says(text: &str, expected: &str) {
+    let said = said(text);
+    assert!(said.iter().any(|line| line.contains(expected)), "{text}\n{said:#?}");
+}
+
+/// Of a rule with these lines.
+#[track_caller]
+fn of_rule(lines: &str, expected: &str) {
+    says(&format!("[[rules]]\nname = \"x\"\n{lines}\n"), expected);
+}
+
+#[test]
+fn everything_at_once_each_with_its_place() {
+    let text = "\
+[[rules]]
+name = \"web\"
+underlay = \"dtcp\"
+peer = [\"10.0.0.1/8\", \"fd00::/8\"]
+guest_prt = 80
+[[rules]]
+name = \"web\"
+x = [1,
+";
+    let wrong = Policy::parse(text, "p.toml").expect_err("much is wrong");
+    let expected = "\
+p.toml:3:12: error: `dtcp` is no underlay: did you mean `dctcp`?
+ 3 | underlay = \"dtcp\"
+   |            ^^^^^^
+p.toml:4:9: error: 10.0.0.1/8 has bits beyond its length: the network is 10.0.0.0/8, the address \
+alone 10.0.0.1
+ 4 | peer = [\"10.0.0.1/8\", \"fd00::/8\"]
+   |         ^^^^^^^^^^^^
+p.toml:5:1: error: unknown key `guest_prt`: did you mean `guest_port`?
+ 5 | guest_prt = 80
+   | ^^^^^^^^^
+p.toml:7:8: error: the rule in line 2 is called `web` too
+ 7 | name = \"web\"
+   |        ^^^^^";
+    assert!(wrong.to_string().starts_with(expected), "{wrong}");
+    assert!(wrong.problems.last().unwrap().message.starts_with("this is not TOML"), "{wrong}");
+}
+
+#[test]
+fn values_that_cannot_be() {
+    for (line, expected) in [
+        ("underlay = \"vegas\"", "`vegas` is no underlay: there are transparent, reno, reno-ecn"),
+        ("underlay = 3", "this is an integer, but has to be the name of an underlay"),
+        ("mode = \"enforced\"", "did you mean `enforce`?"),
+        ("role = \"both\"", "there are client, server"),
+        ("peer = \"10.0.0.0/33\"", "is no network"),
+        ("peer = \"fd00::1/8\"", "the network is fd00::/8"),
+        ("peer = \"::ffff:10.0.0.0/104\"", "this is IPv4 in IPv6's notation: write 10.0.0.0/8"),
+        ("peer = []", "an empty list holds for nothing"),
+        ("guest_port = 0", "ports are 1 to 65535, not 0"),
+        ("guest_port = 65536", "ports are 1 to 65535, not 65536"),
+        ("guest_port = -1", "ports are 1 to 65535, not -1"),
+        ("peer_port = \"90-80\"", "the range is reversed: write \"80-90\""),
+        ("peer_port = \"http\"", "`http` is no port"),
+        ("vlan = 4095", "VLANs are 1 to 4094, and 0 is untagged; not 4095"),
+        ("window_cap = 0", "must be more than 0"),
+        ("window_cap = \"2MB\"", "a size is a number"),
+        ("rate_cap = \"1K\"", "must be 8K to 34000G"),
+        ("window_max = \"1K\"", "must be 64K to 1G"),
+        ("window_floor_segments = 0", "must be a number from 1 to 1000, not 0"),
+        ("rto_min = 200", "this is an integer, but has to be a time with its unit"),
+        ("rto_min = \"2h\"", "must be 1ms to 1min"),
+        ("prr = \"yes\"", "this is a string, but has to be true or false"),
+        ("tenant = \"\"", "a name is not empty"),
+        ("underlay = \"dctcp-priority\"\npriority = 1.5", "must be a number from 0 to 1"),
+    ] {
+        of_rule(line, expected);
+    }
+    says("[rules]\nname = \"x\"", "the heading has double brackets");
+    says("[[ports]]\ndevice = \"a[b\"", "no such pattern, from its character 2 on");
+    says("[[ports]]\ndevice = \"a/b\"", "never has '/' in it");
+    says("[[ports]]\ndevice = \"a-name-of-16-byt\"", "at most 15 bytes");
+    says("[[ports]]\nmax_flows = 0\ndevice = \"a\"", "a number from 1 to 16777216, not 0");
+}
+
+#[test]
+fn what_is_missing() {
+    says("[[ports]]\ntenant = \"a\"", "`device` is missing");
+    says("[[pools]]\nname = \"a\"", "a pool needs a `window`");
+    says("[[pools]]\nwindow = \"2M\"", "a pool needs a `name`");
+    says("[[rules]]\nvlan = 3", "a rule needs a `name`");
+    of_rule("pool = \"gold\"", "no pool is called `gold`: there is none");
+    says(
+        "[[pools]]\nname = \"gold\"\nwindow = \"2M\"\n[default]\npool = \"gld\"",
+        "no pool is called `gld`: did you mean `gold`?",
+    );
+}
+
+#[test]
+fn what_contradicts_itself() {
+    of_rule(
+        "priority = 0.5",
+        "`priority` is for underlay = \"dctcp-priority\"; reno-ecn knows none",
+    );
+    of_rule("emit_after = \"20ms\"", "`emit_after` means nothing without `emit = true`");
+    of_rule("weight = 3", "`weight` means nothing without `pool`");
+    of_rule("underlay = \"transparent\"\npool = \"a\"", "`pool` needs a window to act on");
+    of_rule("underlay = \"transparent\"\npolice = true", "`police` needs a window to act on");
+    says("[[rules]]\nname = \"default\"", "that no rule matches: [default]");
+    let pool = "[[pools]]\nname = \"gold\"\nwindow = \"2M\"\n";
+    says(&(pool.to_owned() + pool), "the pool in line 2 is called `gold` too");
+}
+
+#[test]
+fn one_mistake_is_said_once() {
+    assert_eq!(said("[[rules]]\nname = \"x\"\nunderlay = \"dctcpp\"\npriority = 0.5").len(), 1);
+    assert_eq!(said("[[rules]]\nname = 3").len(), 1);
+    // The condition that could not be read is not taken for none.
+    assert_eq!(said("[[rules]]\nname = \"x\"\nvlan = 5000\n[[rules]]\nname = \"y\"").len(), 1);
+}
+
+#[test]
+fn what_can_be_used_but_may_not_be_meant() {
+    let pool = "[[pools]]\nname = \"gold\"\nwindow = \"8K\"\n";
+    says(pool, "no rule uses the pool `gold`");
+    says(pool, "a pool of 8K holds fewer than 10 segments");
+    let port = "[[ports]]\ndevice = \"vnet*\"\ntenant = \"acme\"\n";
+    says(
+        &format!("{port}[[rules]]\nname = \"x\"\ntenant = \"acm\""),
+        "no port is of a tenant `acm`: did you mean `acme`?",
+    );
+    says(&format!("{port}[[ports]]\ndevice = \"vnet-a*\""), "`vnet*` in line 2 matches all");
+    for line in ["police = true", "emit = true"] {
+        of_rule(&format!("mode = \"shadow\"\n{line}"), "not before mode is \"enforce\"");
+    }
+    let rule = "[[rules]]\nname = \"x\"\nmode = \"shadow\"\npool = \"gold\"\n";
+    let checked = Policy::parse(&format!("{pool}{rule}"), "p.toml").expect("a policy");
+    assert_eq!(checked.policy.rules()[0].treatment().pool, None);
+    assert!(checked.warnings.iter().all(|warning| warning.severity == Severity::Warning));
+}
+
+#[test]
+fn rules_that_are_never_reached() {
+    let rules = |conditions: &[&str]| {
+        let rule = |(n, condition): (usize, &&str)| {
+            format!("[[rules]]\nname = \"{}\"\n{condition}\n", ["a", "b", "c"][n])
+        };
+        conditions.iter().enumerate().map(rule).collect::<String>()
+    };
+    for (conditions, expected) in [
+        (&["", "vlan = 3"][..], "`b` is never reached: rule `a` (line 2) matches all"),
+        (&["peer = \"10.0.0.0/8\"", "peer = [\"10.1.0.0/16\", \"10.2.3.4\"]"], "`b` is never"),
+        (&["guest_port = [80, \"81-90\"]", "guest_port = \"80-90\"\nvlan = 1"], "`b` is never"),
+        (
+            &["role = \"client\"", "vlan = 9\nrole = \"server\"", "vlan = 9"],
+            "`c` is never reached: rules `a` (line 2), `b` (line 5) together match all",
+        ),
+        (&["peer = \"0.0.0.0/0\"", "peer = \"::/0\"", "vlan = 9"], "`c` is never reached"),
+    ] {
+        says(&rules(conditions), expected);
+    }
+    says(&(rules(&[""]) + "[default]\nmode = \"shadow\""), "`default` is never reached");
+    for reached in [
+        &["vlan = 3", ""][..],
+        &["vlan = 3\nrole = \"client\"", "vlan = 3"],
+        &["peer = \"::/0\"", "peer = \"10.0.0.0/8\""],
+        &["guest_port = \"80-90\"", "peer_port = \"80-90\""],
+    ] {
+        assert_eq!(said(&rules(reached)), [""; 0]);
+    }
+}

@@ -1,0 +1,65 @@
+use vcc_policy::{Connection, Policy, Role};
+
+const POLICY: &str = r#"
+[[ports]]
+device = "*"
+tenant = "acme"
+
+[[pools]]
+name = "gold"
+window = "2M"
+
+[[rules]]
+name = "web"
+tenant = ["acme", "other"]
+peer = "10.0.0.0/8"
+guest_port = [80, "8000-8100"]
+role = "server"
+vlan = 0
+mode = "ignore"
+
+[[rules]]
+name = "shared"
+peer_port = 443
+underlay = "dctcp"
+pool = "gold"
+weight = 3
+rate_cap = "100M"
+rto_min = "10ms"
+"#;
+
+#[test]
+fn why_not_and_why() {
+    let checked = Policy::parse(POLICY, "policy.toml").unwrap();
+    let c = Connection {
+        tenant: None,
+        guest: "192.0.2.1:40000".parse().unwrap(),
+        peer: "198.51.100.9:443".parse().unwrap(),
+        vlan: Some(7),
+        role: Role::Client,
+    };
+    let expected = "\
+rule 1 `web` does not match:
+    tenant is not known, wanted acme or other
+    peer is 198.51.100.9, wanted 10.0.0.0/8
+    guest port is 40000, wanted 80 or 8000-8100
+    the guest is client, wanted server
+    VLAN is 7, wanted none
+rule 2 `shared` matches (peer port 443):
+    the fabric sees dctcp, whatever the guest's own congestion control
+    its window is a share, of weight 3, of the 2M of pool `gold`
+    its window is at most what 100Mbit/s fill in a round trip
+    other than by default: rto_min = \"10ms\"
+";
+    assert_eq!(checked.policy.explain(&c).to_string(), expected);
+}
+
+#[test]
+fn what_no_rule_matches_is_left_alone() {
+    let checked = Policy::parse("", "policy.toml").unwrap();
+    let address = "192.0.2.1:1".parse().unwrap();
+    let c =
+        Connection { tenant: None, guest: address, peer: address, vlan: None, role: Role::Client };
+    let expected = "rule 1 `default` matches (any):\n    it passes untouched, and is not tracked\n";
+    assert_eq!(checked.policy.explain(&c).to_string(), expected);
+}

@@ -1,0 +1,55 @@
+//! Files beside the code that have to agree with it.
+
+use std::collections::BTreeSet;
+
+use vcc_policy::{Policy, RuleMode};
+
+#[test]
+fn the_schema_is_the_generated_one() {
+    let kept = include_str!("../../../../docs/policy.schema.json");
+    assert!(
+        kept == vcc_policy::schema(),
+        "docs/policy.schema.json: write it anew with `vcc policy schema`"
+    );
+}
+
+#[test]
+fn the_packaged_policy_enforces_nothing() {
+    let text = include_str!("../../../../packaging/policy.toml");
+    let checked = Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert_eq!(checked.warnings, []);
+    for rule in checked.policy.rules() {
+        assert_ne!(rule.treatment().mode, RuleMode::Enforce, "{}", rule.name());
+    }
+}
+
+/// The documentation's examples: what stands between fences of TOML.
+fn examples() -> Vec<String> {
+    let text = include_str!("../../../../docs/policy.md");
+    let fenced = text.split("```toml\n").skip(1);
+    fenced.map(|part| part.split("```").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_examples_can_be_used() {
+    assert!(!examples().is_empty());
+    for example in examples() {
+        let checked =
+            Policy::parse(&example, "policy.md").unwrap_or_else(|wrong| panic!("{wrong}"));
+        assert_eq!(checked.warnings, [], "{example}");
+    }
+}
+
+#[test]
+fn every_key_is_documented() {
+    let text = include_str!("../../../../docs/policy.md");
+    let schema: serde_json::Value = serde_json::from_str(&vcc_policy::schema()).unwrap();
+    let tables = schema["definitions"].as_object().unwrap().values();
+    let keys: BTreeSet<&String> =
+        tables.flat_map(|table| table["properties"].as_object().unwrap().keys()).collect();
+    for key in keys {
+        assert!(text.contains(&format!("| `{key}` |")), "{key} is not in docs/policy.md");
+        let used = examples().iter().any(|example| example.contains(&format!("\n{key} = ")));
+        assert!(used, "{key} is in none of its examples");
+    }
+}

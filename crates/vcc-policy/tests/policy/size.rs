@@ -1,0 +1,53 @@
+//! Large policies.
+
+use std::fmt::Write;
+use std::time::Instant;
+
+use vcc_policy::{MAX_RULES, Policy};
+
+fn policy(rules: usize, networks_each: usize) -> String {
+    let mut text = String::new();
+    for rule in 0..rules {
+        let networks: Vec<String> = (0..networks_each)
+            .map(|n| format!("\"10.{}.{}.{}/32\"", rule >> 8, rule & 0xff, n & 0xff))
+            .collect();
+        let (first, last) = (1 + rule * 20, 1 + rule * 20 + 30);
+        let networks = networks.join(", ");
+        writeln!(
+            text,
+            "[[rules]]\nname = \"r{rule}\"\npeer = [{networks}]\nguest_port = \"{first}-{last}\""
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn a_thousand_rules_and_ten_thousand_networks() {
+    let text = policy(1000, 10);
+    let begin = Instant::now();
+    let checked = Policy::parse(&text, "large.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
+    let read = begin.elapsed();
+    let begin = Instant::now();
+    let compiled = checked.policy.compile();
+    println!("read and checked in {read:?}, compiled in {:?}", begin.elapsed());
+    assert_eq!(checked.warnings, []);
+    assert_eq!(compiled.prefixes.len(), 10_000);
+}
+
+#[test]
+fn as_many_rules_as_there_can_be_and_one_more() {
+    let most = Policy::parse(&policy(MAX_RULES - 1, 1), "large.toml").expect("a policy");
+    assert_eq!(most.policy.rules().len(), MAX_RULES);
+    let wrong = Policy::parse(&policy(MAX_RULES, 1), "large.toml").expect_err("too many");
+    assert_eq!(wrong.errors(), 1);
+    let message = &wrong.problems[0].message;
+    assert_eq!(message, "too many rules: there can be 1023, and here are 1024");
+}
+
+#[test]
+fn too_many_networks() {
+    let wrong = Policy::parse(&policy(1000, 20), "large.toml").expect_err("too many");
+    let message = &wrong.problems[0].message;
+    assert_eq!(message, "too many networks in all rules: there can be 16384, not 20000");
+}

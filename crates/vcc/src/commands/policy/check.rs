@@ -1,0 +1,24 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::{counted, read};
+use crate::output;
+
+/// Say all that is wrong with a policy file
+///
+/// Warnings are about what can be used, but may not be what was meant.
+#[derive(clap::Args)]
+pub struct Arguments {
+    file: PathBuf,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let policy = read(&arguments.file)?;
+    // The default is none that was written as a rule.
+    let rules = counted(policy.rules().len() - 1, "rule");
+    let ports = counted(policy.ports().len(), "pattern");
+    let pools = counted(policy.pools().len(), "pool");
+    let file = arguments.file.display();
+    output::say(&format!("{file} can be used: {rules}, {pools}, {ports} of ports\n"));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,145 @@
+//! `vcc policy` and `vcc explain`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::{Said, vcc};
+
+/// A policy file that goes with the test.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("vcc-{name}-{}.toml", std::process::id()));
+        fs::write(&path, text).expect("a file");
+        Self(path)
+    }
+
+    /// A run of the command, with FILE in its arguments as this one.
+    fn vcc(&self, arguments: &str) -> Said {
+        vcc(&arguments.replace("FILE", self.name()))
+    }
+
+    fn name(&self) -> &str {
+        self.0.to_str().expect("UTF-8")
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+const POLICY: &str = r#"
+[[ports]]
+device = "vnet-a*"
+tenant = "acme"
+
+[[pools]]
+name = "gold"
+window = "2M"
+
+[[rules]]
+name = "web"
+tenant = "acme"
+guest_port = [80, "8000-8100"]
+underlay = "dctcp"
+pool = "gold"
+weight = 3
+rto_min = "10ms"
+
+[[rules]]
+name = "beyond"
+peer = "10.0.0.0/8"
+mode = "ignore"
+
+[default]
+mode = "shadow"
+"#;
+
+#[test]
+fn a_good_policy() {
+    let file = File::new("good", POLICY);
+    let said = file.vcc("policy check FILE").well();
+    assert_eq!(said, format!("{} can be used: 2 rules, 1 pool, 1 pattern of ports\n", file.name()));
+}
+
+#[test]
+fn all_that_is_wrong_with_a_bad_one() {
+    let file = File::new("bad", "[[rules]]\nname = \"x\"\nunderlay = \"dtcp\"\nvlan = 5000\n");
+    for command in
+        ["policy check FILE", "policy show FILE", "explain 1.1.1.1:1 1.1.1.2:2 --file FILE"]
+    {
+        let said = file.vcc(command);
+        assert_eq!((said.code, said.stdout.as_str()), (1, ""), "{command}");
+        let name = file.name();
+        let expected = format!(
+            "{name}:3:12: error: `dtcp` is no underlay: did you mean `dctcp`?\n \
+             3 | underlay = \"dtcp\"\n   |            ^^^^^^\n\
+             {name}:4:8: error: VLANs are 1 to 4094, and 0 is untagged; not 5000\n \
+             4 | vlan = 5000\n   |        ^^^^\n\
+             vcc: {name} cannot be used: 2 errors\n"
+        );
+        assert_eq!(said.stderr, expected);
+    }
+}
+
+#[test]
+fn warnings_do_not_hinder() {
+    let file = File::new("warned", "[[rules]]\nname = \"x\"\n[[rules]]\nname = \"y\"\n");
+    let said = file.vcc("policy check FILE");
+    assert_eq!(said.code, 0);
+    assert!(said.stdout.contains("can be used: 2 rules"), "{}", said.stdout);
+    assert!(said.stderr.contains(":4:8: warning: `y` is never reached"), "{}", said.stderr);
+}
+
+#[test]
+fn no_such_file() {
+    let complaint = vcc("policy check /nowhere/policy.toml").complaint(1);
+    assert!(complaint.starts_with("cannot read /nowhere/policy.toml: No such file"), "{complaint}");
+}
+
+#[test]
+fn shown_with_defaults() {
+    let shown = File::new("shown", POLICY).vcc("policy show FILE").well();
+    let words =
+        |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = shown.lines().map(words).collect();
+    let expected = [
+        "PORTS TENANT MAX-FLOWS",
+        "vnet-a* acme 65536",
+        "",
+        "POOL WINDOW",
+        "gold 2M",
+        "",
+        "# RULE MODE UNDERLAY POOL CAP RATE-CAP WINDOW-MAX GUEST-ECN POLICE EMIT OTHER MATCHES",
+        "1 web enforce dctcp gold x3 - - 2M leave no no rto_min=\"10ms\" tenant acme, guest port 80 \
+         or 8000-8100",
+        "2 beyond ignore - - - - - - - - - peer 10.0.0.0/8",
+        "3 default shadow reno-ecn - - - 2M leave no no - any",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn explained_from_either_end() {
+    let file = File::new("explained", POLICY);
+    let client = "explain 192.0.2.1:4000 198.51.100.9:80 --file FILE --device vnet-a1";
+    let said = file.vcc(client).well();
+    assert!(said.contains("`web` does not match:\n    guest port is 4000, wanted 80"), "{said}");
+    assert!(said.contains("rule 3 `default` matches (any):"), "{said}");
+    let said = file.vcc(&format!("{client} --role server")).well();
+    assert!(said.starts_with("rule 1 `web` matches (tenant acme, guest port 80"), "{said}");
+    let said = file.vcc("explain [fd00::1]:80 [fd00::2]:1 --file FILE --tenant other").well();
+    assert!(said.contains("tenant is other, wanted acme"), "{said}");
+    let complaint = file.vcc("explain 1.1.1.1:1 1.1.1.2:2 --file FILE --device eth0").complaint(1);
+    assert!(complaint.contains("`eth0` is no port"), "{complaint}");
+}
+
+#[test]
+fn the_schema_is_json() {
+    let schema: serde_json::Value =
+        serde_json::from_str(&vcc("policy schema").well()).expect("JSON");
+    assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+}
