@@ -2,13 +2,15 @@
 
 use crate::emulator::Control;
 use crate::error::{Doing, Error, Result};
-use crate::experiment::{Vcc, VccMode};
+use crate::experiment::{Bytes, Vcc, VccMode};
 use crate::fabric::HostId;
 use crate::hosts::Hosts;
+use crate::pools::{Part, PoolSeen, Pools};
 use crate::system::now_ns;
 use crate::tracking::Tracking;
 use crate::traffic::{SenderView, Senders};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -21,6 +23,8 @@ use vcc_port::{AttachOptions, Port};
 #[derive(Debug, Clone)]
 pub struct Translation {
     options: AttachOptions,
+    /// Where it shares a window with others.
+    part: Option<Part>,
 }
 
 /// The field that is wrong, and what it may be.
@@ -63,13 +67,28 @@ fn refusal<E: Display>(field: &'static str) -> impl Fn(E) -> Refusal {
 
 impl Translation {
     /// None where vcc is off.
-    pub fn new(vcc: &Vcc) -> std::result::Result<Option<Self>, Refusal> {
+    /// `pools` are those of the experiment.
+    pub fn new(
+        vcc: &Vcc,
+        pools: &BTreeMap<String, Bytes>,
+    ) -> std::result::Result<Option<Self>, Refusal> {
         let mode = match vcc.mode {
             VccMode::Off => return Ok(None),
             VccMode::Enforce => Mode::Enforce,
             VccMode::Shadow => Mode::Shadow,
         };
-        Ok(Some(Self { options: options(vcc, mode)? }))
+        let options = options(vcc, mode)?;
+        let part = Part::new(vcc.pool.as_ref(), vcc.weight, pools)?;
+        let plain = AttachOptions {
+            underlay: options.underlay,
+            max_flows: MAX_FLOWS,
+            ..AttachOptions::default()
+        };
+        if part.is_some() && options != plain {
+            let text = "takes nothing beside it but 'mode = \"enforce\"', 'underlay' and 'weight'";
+            return Err(("pool", text.into()));
+        }
+        Ok(Some(Self { options, part }))
     }
 
     /// The same port in a driver domain. A shadow's keeps what it is compared by.
@@ -86,6 +105,11 @@ impl Translation {
     pub fn for_many_flows(&self) -> AttachOptions {
         let max_flows = AttachOptions::default().max_flows;
         AttachOptions { max_flows, ..self.options.clone() }
+    }
+
+    /// Whether it shares a window, which takes the datapath's ledger.
+    pub fn is_pooled(&self) -> bool {
+        self.part.is_some()
     }
 
     /// Whether it is compared with what its host does by itself.
@@ -136,6 +160,7 @@ pub struct Observation {
 /// The ports that vcc is attached to; dropping them detaches it.
 pub struct Ports {
     ports: Vec<Watched>,
+    pools: Option<Pools>,
     look_every: Duration,
 }
 
@@ -159,6 +184,7 @@ impl Ports {
         translations: &[(HostId, &Translation)],
         flow_of: &dyn Fn(HostId) -> Option<usize>,
     ) -> Result<Self> {
+        let pools = pools_of(translations)?;
         let mut ports = Vec::new();
         let mut look_every = NOW_AND_THEN;
         for &(host, translation) in translations {
@@ -166,12 +192,25 @@ impl Ports {
                 .port(host)
                 .ok_or_else(|| trouble(host, "it has no port: use hosts = \"veth\""))?;
             let port = namespace.inside(|| {
-                Port::attach(&device, &translation.options).map_err(|error| trouble(host, error))
+                let options = &translation.options;
+                let port = match &pools {
+                    Some(pools) if translation.is_pooled() => {
+                        Port::attach_under(&pools.shared, host as u32, &device, options)
+                    }
+                    _ => Port::attach(&device, options),
+                };
+                port.map_err(|error| trouble(host, error))
             })?;
             ports.push(Watched { host, address: hosts.address(host), flow: flow_of(host), port });
             look_every = look_every.min(translation.look_every());
         }
-        Ok(Self { ports, look_every })
+        Ok(Self { ports, pools, look_every })
+    }
+
+    /// What the pools have given out until now.
+    pub fn pools(&self) -> Result<Vec<PoolSeen>> {
+        let failed = |problem| Error::Attach { host: "the pools".into(), problem };
+        self.pools.as_ref().map_or_else(|| Ok(Vec::new()), |pools| pools.seen().map_err(failed))
     }
 
     /// Watches the senders' flows, without real-time priority, until the run ends.
@@ -201,6 +240,20 @@ impl Ports {
     }
 }
 
+fn pools_of(translations: &[(HostId, &Translation)]) -> Result<Option<Pools>> {
+    let part = |(host, translation): &(HostId, &'_ Translation)| {
+        Some((*host, translation.part.clone()?, translation.options.underlay))
+    };
+    let parts: Vec<_> = translations.iter().filter_map(part).collect();
+    if parts.is_empty() {
+        return Ok(None);
+    }
+    let parts: Vec<_> =
+        parts.iter().map(|(host, part, underlay)| (*host, part, underlay.name())).collect();
+    let failed = |problem| Error::Attach { host: "the pools".into(), problem };
+    Pools::create(&parts).map(Some).map_err(failed)
+}
+
 fn trouble(host: HostId, problem: impl Display) -> Error {
     Error::Attach { host: format!("host {}", host + 1), problem: problem.to_string() }
 }
@@ -225,7 +278,7 @@ fn look(
     seen.reductions = state.reductions;
     seen.guest_cwrs = state.guest_cwrs;
     seen.retransmissions = state.retransmissions;
-    seen.drops = state.drops;
+    seen.drops = state.drops.into();
     if !window.contains(native_ns) {
         return Ok(());
     }
@@ -249,7 +302,7 @@ mod tests {
     }
 
     fn gives_ecn(mode: VccMode, underlay: &str) -> bool {
-        Translation::new(&vcc(mode, underlay)).unwrap().unwrap().gives_ecn()
+        Translation::new(&vcc(mode, underlay), &BTreeMap::new()).unwrap().unwrap().gives_ecn()
     }
 
     #[test]
@@ -262,8 +315,9 @@ mod tests {
 
     #[test]
     fn what_vcc_does_not_have_is_refused_by_its_field() {
-        assert!(Translation::new(&vcc(VccMode::Off, "none")).unwrap().is_none());
-        let (field, text) = Translation::new(&vcc(VccMode::Enforce, "none")).unwrap_err();
+        assert!(Translation::new(&vcc(VccMode::Off, "none"), &BTreeMap::new()).unwrap().is_none());
+        let (field, text) =
+            Translation::new(&vcc(VccMode::Enforce, "none"), &BTreeMap::new()).unwrap_err();
         assert_eq!(field, "underlay");
         assert!(text.contains("'none'") && text.contains("reno-ecn"), "{text}");
     }

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use vcc_engine::{GuestEcn, Mode, Params, Underlay, sys};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AttachOptions {
     /// The congestion control that the fabric shall see.
     pub underlay: Underlay,

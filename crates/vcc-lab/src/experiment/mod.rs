@@ -9,7 +9,7 @@ mod resolve;
 
 #[cfg(test)]
 pub use file::Bounds;
-pub(crate) use file::{Bytes, Ms};
+pub(crate) use file::{Bytes, Ms, PoolWeight};
 pub use file::{Expectation, MetricSpec, PlotKind, Stack, Vcc, VccMode};
 pub use resolve::Case;
 
@@ -200,7 +200,7 @@ impl Experiment {
     }
 
     fn translation(&self, vcc: &Vcc, mut place: Vec<Step>) -> Result<Option<Translation>> {
-        Translation::new(vcc).map_err(|(field, text)| {
+        Translation::new(vcc, &self.file.pools).map_err(|(field, text)| {
             place.push(field.into());
             Problem::new(place, text).at(&self.place, &self.source)
         })

@@ -4,6 +4,7 @@
 mod ack_gaps;
 mod goodput;
 mod pings;
+mod pools;
 mod queue;
 mod response;
 mod retransmission;
@@ -58,6 +59,8 @@ const MEASURES: &[Measure] = &[
     pings::P999_US,
     pings::MAX_US,
     pings::LOST,
+    pools::MOST_HELD_SHARE,
+    pools::OVERDRAWN,
     ack_gaps::COUNT,
     shadow::REDUCTIONS_OVER_CWRS,
     shadow::CWND_ERROR,

@@ -81,6 +81,7 @@ pub fn data() -> RunData {
         lost_frames: 0,
         pings: Vec::new(),
         translated: Vec::new(),
+        pools: Vec::new(),
         frame_log: None,
     }
 }

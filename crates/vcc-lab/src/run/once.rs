@@ -6,6 +6,7 @@ use crate::error::{Doing, Error, Result};
 use crate::fabric::{Fabric, RttSample};
 use crate::hosts::Hosts;
 use crate::interrupt;
+use crate::pools::PoolSeen;
 use crate::system::{LockedMemory, now_ns};
 use crate::traffic::{self, FlowResult, Senders};
 use crate::translate::{Observation, Ports};
@@ -38,6 +39,7 @@ pub struct RunData {
     pub pings: Vec<Pings>,
     /// What vcc's ports have seen, one entry for each guest that has vcc.
     pub translated: Vec<Observation>,
+    pub pools: Vec<PoolSeen>,
     /// In virtual time: what passed when, as a digest.
     pub frame_log: Option<FrameLog>,
 }
@@ -87,6 +89,7 @@ pub fn run_once(scenario: &Scenario, seed: u64, tick: &mut dyn FnMut(f64)) -> Re
             lost_frames,
             pings: Vec::new(),
             translated,
+            pools: ports.pools()?,
             frame_log: None,
         })
     })

@@ -131,7 +131,7 @@ fn vcc_makes_the_legacy_guest_an_ecn_one() {
     }
     let mut scenario = scenario();
     let vcc = Vcc { mode: VccMode::Enforce, ..Vcc::default() };
-    scenario.guests[1].translation = Translation::new(&vcc).unwrap();
+    scenario.guests[1].translation = Translation::new(&vcc, &Default::default()).unwrap();
     let Some(data) = run_soundly(&scenario) else { return };
     assert_eq!(data.translated.len(), 1);
     assert_eq!(data.translated[0].guest, 1);

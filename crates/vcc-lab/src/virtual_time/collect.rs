@@ -92,7 +92,7 @@ pub(super) fn observations(
             reductions: flow.reductions,
             guest_cwrs: flow.guest_cwrs,
             retransmissions: flow.retransmissions,
-            drops: flow.drops,
+            drops: flow.drops.into(),
             cwnd_errors: cwnd_errors(port, key, window),
             tracking: tracking(port, key, window, result),
         })

@@ -141,6 +141,7 @@ fn run_timed(
         lost_frames,
         pings,
         translated,
+        pools: Vec::new(),
         frame_log: Some(log),
     };
     Ok((data, stopwatch.time_taken(begin, booted)))

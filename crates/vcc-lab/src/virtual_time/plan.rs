@@ -7,6 +7,7 @@ use crate::hosts::{
 };
 use crate::run::Scenario;
 use crate::traffic::Pattern;
+use crate::translate::Translation;
 use std::collections::BTreeMap;
 use std::iter::successors;
 use std::net::SocketAddr;
@@ -127,6 +128,10 @@ pub(super) fn refuse(scenario: &Scenario, hosts: &[HostSpec]) -> Result<()> {
     }
     if hosts.iter().any(|host| host.proxy.is_some()) {
         return cannot("TCP proxies");
+    }
+    if scenario.guests.iter().any(|it| it.translation.as_ref().is_some_and(Translation::is_pooled))
+    {
+        return cannot("pools");
     }
     Ok(())
 }

@@ -124,9 +124,10 @@ fn case(file: &File, index: usize) -> Checked<Case> {
 
 fn treatment(treatment: &file::Treatment, place: Vec<Step>) -> Checked<Treatment> {
     let end = |end: &file::End, name: &str| {
-        let translation = Translation::new(&end.vcc).map_err(|(field, text)| {
-            Problem::new([place.clone(), field![name, "vcc", field]].concat(), text)
-        })?;
+        let translation =
+            Translation::new(&end.vcc, &BTreeMap::new()).map_err(|(field, text)| {
+                Problem::new([place.clone(), field![name, "vcc", field]].concat(), text)
+            })?;
         Ok::<_, Problem>(End { ecn: end.ecn, translation })
     };
     Ok(Treatment {

@@ -10,7 +10,7 @@ mod stack;
 mod vcc;
 mod vcpu;
 
-pub(crate) use bounded::{Bytes, Ms};
+pub(crate) use bounded::{Bytes, Ms, PoolWeight};
 pub(super) use bounded::{Count, IntervalUs, ModerationUs, Percent, Phases};
 #[cfg(test)]
 pub use expectation::Bounds;
@@ -56,6 +56,9 @@ pub(super) struct File {
     /// Read here to be checked; what a case makes of it counts.
     #[serde(default, rename = "cores")]
     pub _cores: BTreeMap<String, Core>,
+    /// Windows that flows share, by their names.
+    #[serde(default)]
+    pub pools: BTreeMap<String, Bytes>,
     pub duration: Duration,
     #[serde(default)]
     pub observe: Observe,

@@ -1,6 +1,6 @@
 //! How vcc treats a guest, by the names that vcc itself uses.
 
-use super::bounded::{Bytes, Mbps, Segs, Share};
+use super::bounded::{Bytes, Mbps, PoolWeight, Segs, Share};
 use serde::Deserialize;
 
 /// What is left out is as vcc has it by default. Which underlays there are, and which of these they
@@ -29,6 +29,9 @@ pub struct Vcc {
     pub floor_segs: Option<Segs>,
     /// Tell the other end's vcc which bytes arrived marked (AC/DC, 3.2).
     pub feedback: Option<bool>,
+    /// The pool in which it shares a window (vCC, 4), and how much it gets beside others.
+    pub pool: Option<String>,
+    pub weight: Option<PoolWeight>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
