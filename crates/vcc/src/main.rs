@@ -3,6 +3,7 @@
 mod beta;
 mod cli;
 mod commands;
+mod end;
 mod interrupt;
 mod output;
 mod rate;

@@ -12,9 +12,10 @@ use vcc_engine::sys;
 use vcc_port::{FlowId, Port, Trace};
 
 use super::ports_of;
+use crate::end::End;
 use crate::{interrupt, output};
 use table::Csv;
-use wanted::{End, Wanted};
+use wanted::Wanted;
 
 /// Record what vcc infers of a connection, ACK by ACK
 ///
