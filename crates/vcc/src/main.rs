@@ -7,8 +7,10 @@ mod end;
 mod interrupt;
 mod output;
 mod rate;
+mod seen;
 mod size;
 mod table;
+mod units;
 
 use std::process::ExitCode;
 

@@ -7,6 +7,7 @@ mod lifecycle;
 mod measuring;
 mod page;
 mod refusals;
+mod seeing;
 mod tracing;
 mod usage;
 mod virtual_time;
