@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{attach, bench, detach, doctor, emit, flows, lab, ports, trace};
+use crate::commands::{attach, bench, detach, doctor, emit, flows, lab, ports, top, trace};
 use crate::output;
 
 /// Another congestion control for the fabric than the guests have: vcc sits on the host side of
@@ -23,6 +23,7 @@ pub enum Command {
     Attach(attach::Arguments),
     Detach(detach::Arguments),
     Flows(flows::Arguments),
+    Top(top::Arguments),
     Ports(ports::Arguments),
     Trace(trace::Arguments),
     Emit(emit::Arguments),

@@ -13,6 +13,11 @@ pub fn duration(us: f64) -> String {
     scaled(us, 1000.0, &["us", "ms", "s"])
 }
 
+/// How often a second.
+pub fn per_s(count: f64) -> String {
+    if count == 0.0 { "0/s".to_owned() } else { format!("{}/s", digits(count)) }
+}
+
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
     let mut value = value;
     let mut units = units.iter();
@@ -60,5 +65,9 @@ mod tests {
         assert_eq!(duration(250.0), "250 us");
         assert_eq!(duration(1250.0), "1.25 ms");
         assert_eq!(duration(9e7), "90.0 s");
+        assert_eq!(
+            (per_s(0.0), per_s(0.5), per_s(1234.0)),
+            ("0/s".into(), "0.50/s".into(), "1234/s".into())
+        );
     }
 }

@@ -8,6 +8,7 @@ pub mod emit;
 pub mod flows;
 pub mod lab;
 pub mod ports;
+pub mod top;
 pub mod trace;
 mod treatment;
 

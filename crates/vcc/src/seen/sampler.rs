@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use vcc_port::Port;
 
-use super::FlowView;
 use super::flow::FlowKey;
 use super::rates::{Counters, Progress};
+use super::{FlowView, PortView};
 
 /// So often flows are read, that sequence numbers do not go round in between at 34 Gbit/s.
 const AT_LEAST_EVERY: Duration = Duration::from_millis(500);
@@ -22,6 +22,7 @@ pub struct Sampler {
 #[derive(Clone, Default)]
 pub struct Snapshot {
     pub unix_time_s: f64,
+    pub ports: Vec<PortView>,
     pub flows: Vec<FlowView>,
     /// Devices that had gone, and whose remains were removed.
     pub gone: Vec<String>,
@@ -67,6 +68,7 @@ impl Sampler {
             let flows = port.flows()?;
             let at = monotonic()?;
             let now_us = at.as_micros() as u64;
+            snapshot.ports.push(PortView::new(port, &params, flows.len())?);
             for flow in &flows {
                 let key: FlowKey = (name.clone(), flow.id());
                 self.progress.note(at, key.clone(), Counters::of(&flow.state));

@@ -27,6 +27,22 @@ pub enum SortKey {
 }
 
 impl SortKey {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Place => "place",
+            Self::Rate => "rate",
+            Self::Cwnd => "cwnd",
+            Self::Window => "window",
+            Self::Flight => "flight",
+            Self::Srtt => "srtt",
+            Self::Alpha => "alpha",
+            Self::Marks => "marks",
+            Self::Reductions => "reductions",
+            Self::Retransmissions => "retransmissions",
+            Self::Limit => "limit",
+        }
+    }
+
     /// What can be counted comes with the most first; where it is not known, last.
     fn value(self, flow: &FlowView) -> Option<f64> {
         match self {

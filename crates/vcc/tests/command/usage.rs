@@ -3,7 +3,8 @@ use crate::vcc;
 #[test]
 fn help_names_the_commands() {
     let help = vcc("--help").well();
-    for command in ["doctor", "attach", "detach", "flows", "ports", "trace", "emit", "lab", "bench"]
+    for command in
+        ["doctor", "attach", "detach", "flows", "top", "ports", "trace", "emit", "lab", "bench"]
     {
         assert!(help.contains(&format!("\n  {command} ")), "{command} in {help}");
     }

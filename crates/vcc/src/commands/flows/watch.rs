@@ -108,7 +108,7 @@ fn fitting(text: &str, columns: usize, rows: usize) -> Vec<String> {
         return lines;
     }
     let kept = rows.saturating_sub(1);
-    let more = format!("... and {} more: --top, or a filter", lines.len() - kept);
+    let more = format!("... and {} more: --top, a filter, or `vcc top`", lines.len() - kept);
     lines.into_iter().take(kept).chain([cut(&more)]).collect()
 }
 
