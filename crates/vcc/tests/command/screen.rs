@@ -1,5 +1,6 @@
 //! What takes over a terminal, driven in one.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use vcc_port::testing::{can_attach, guest, ip, isolated};
 
 use crate::pty::Pty;
 use crate::vcc;
-use crate::wire::{connect, ends};
+use crate::wire::{connect, ends, exchange};
 
 /// Sends from one end to the other for as long as `work` takes.
 fn while_sending<T>(from: &mut TcpStream, to: &mut TcpStream, work: impl FnOnce() -> T) -> T {
@@ -128,6 +129,34 @@ fn without_a_terminal_there_is_another_way() {
 }
 
 #[test]
+fn a_connection_is_seen_live() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let (mut here, mut there) = connect(&guest);
+        let [end, peer] = ends(&here);
+        let complaint = vcc(&format!("trace {end} --live")).complaint(1);
+        assert!(complaint.contains("needs a terminal"), "{complaint}");
+        while_sending(&mut here, &mut there, || {
+            let mut live = Pty::run(&format!("trace {end} --live=5"), (80, 24));
+            let text = live.eventually("curves", |text| {
+                text.contains("limited by ") && text.chars().any(|c| ('⠁'..='⣿').contains(&c))
+            });
+            assert!(text.starts_with(&format!("{end} - {peer} at port")), "{text}");
+            live.press("+");
+            live.eventually("half the time", |text| text.contains("the last 2.5 s"));
+            live.press("q");
+            let after = live.eventually("what limits it", |text| text.contains(": limited by "));
+            assert!(after.contains(&format!("{end}-{peer}")), "{after}");
+            assert_eq!(live.end(), 0);
+        });
+    });
+}
+
+#[test]
 fn a_watched_table_stays_in_its_place() {
     if !can_attach() {
         return;
@@ -147,5 +176,39 @@ fn a_watched_table_stays_in_its_place() {
         assert!(text.starts_with("PORT"), "{text}");
         watch.press("\x03");
         assert_eq!(watch.end(), 0);
+    });
+}
+
+#[test]
+fn a_recording_is_drawn() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let (mut here, mut there) = connect(&guest);
+        let [end, peer] = ends(&here);
+        let file = std::env::temp_dir().join(format!("vcc-plot-{}.svg", std::process::id()));
+        let line = format!("trace {end} --count 50 --plot {}", file.display());
+        let said = thread::scope(|scope| {
+            let said = scope.spawn(|| vcc(&line).well());
+            while !said.is_finished() {
+                exchange(&mut here, &mut there);
+            }
+            said.join().expect("what it said")
+        });
+        let svg = fs::read_to_string(&file).expect("a picture");
+        fs::remove_file(&file).expect("removed");
+        assert_eq!(said, format!("50 ACKs drawn: {}\n", file.display()));
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
+        assert!(svg.contains(&format!("{end}-{peer} at port")), "{svg}");
+        for name in ["window shown", "flight", "cwnd", "srtt (ms)", "In the end limited by "] {
+            assert!(svg.contains(name), "{name}");
+        }
+        let complaint = vcc("trace --device port --plot /nowhere/at/all.svg").complaint(2);
+        assert!(complaint.contains("<FLOW"), "{complaint}");
+        let complaint = vcc(&format!("trace {end} --plot /nowhere/at/all.svg")).complaint(1);
+        assert!(complaint.contains("cannot write /nowhere/at/all.svg"), "{complaint}");
     });
 }
