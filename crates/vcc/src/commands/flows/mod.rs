@@ -17,7 +17,7 @@ use crate::{interrupt, output};
 /// what it has sent beyond what was acknowledged. Where the guest's ECN is its own, nothing is
 /// computed. ALPHA is DCTCP's mean of marks. LIMITED-BY says what keeps the rate from growing. Policed
 /// segments were dropped for they were beyond the window, forged feedback was not believed.
-/// The JSON has more.
+/// docs/seeing.md explains every column; the JSON has more.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Ports to look at [default: all]

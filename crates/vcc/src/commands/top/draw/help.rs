@@ -61,6 +61,7 @@ pub(super) fn explain(frame: &mut Frame) {
             orders.iter().map(|(key, order)| format!("{key} {}", order.name())).collect();
         lines.push(key("", &told.join("   ")));
     }
+    lines.push(Line::from(" docs/seeing.md explains the columns"));
     let all = frame.area();
     let width = 76.min(all.width);
     let height = (lines.len() as u16 + 2).min(all.height);
