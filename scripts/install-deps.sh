@@ -19,11 +19,11 @@ is_installed() {
 }
 
 command -v cargo >/dev/null ||
-	fail 'cargo is missing: install Rust 1.85 or newer (https://rustup.rs)'
+	fail 'cargo is missing: install Rust 1.88 or newer (https://rustup.rs)'
 # The second word of `cargo --version`; Debian 12's own is too old for the 2024 edition.
 version=$(cargo --version | cut -d ' ' -f 2)
-oldest=$(printf '1.85.0\n%s\n' "$version" | sort -V | head -n 1)
-[ "$oldest" = 1.85.0 ] || fail "cargo $version is too old: install Rust 1.85 or newer (https://rustup.rs)"
+oldest=$(printf '1.88.0\n%s\n' "$version" | sort -V | head -n 1)
+[ "$oldest" = 1.88.0 ] || fail "cargo $version is too old: install Rust 1.88 or newer (https://rustup.rs)"
 command -v cc >/dev/null || packages="gcc libc6-dev $packages"
 
 # Nice to have: without them `make test` skips what they check.

@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    attach, bench, detach, doctor, emit, explain, flows, lab, policy, ports, trace,
+    attach, bench, detach, doctor, emit, explain, flows, lab, policy, ports, top, trace,
 };
 use crate::output;
 
@@ -25,6 +25,7 @@ pub enum Command {
     Attach(attach::Arguments),
     Detach(detach::Arguments),
     Flows(flows::Arguments),
+    Top(top::Arguments),
     Ports(ports::Arguments),
     Trace(trace::Arguments),
     Emit(emit::Arguments),

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
@@ -29,4 +31,18 @@ pub fn listen() -> anyhow::Result<()> {
 
 pub fn came() -> bool {
     CAME.load(Ordering::Relaxed)
+}
+
+/// Waits, but no longer than until one of them comes; whether none has.
+pub fn wait(duration: Duration) -> bool {
+    const LOOK: Duration = Duration::from_millis(50);
+    let until = Instant::now() + duration;
+    while !came() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        thread::sleep(left.min(LOOK));
+    }
+    false
 }

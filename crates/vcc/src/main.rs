@@ -2,9 +2,13 @@
 
 mod cli;
 mod commands;
+mod end;
 mod interrupt;
 mod output;
+mod seen;
 mod table;
+mod terminal;
+mod units;
 
 use std::process::ExitCode;
 
@@ -22,6 +26,7 @@ fn main() -> ExitCode {
         Command::Attach(arguments) => commands::attach::run(&arguments),
         Command::Detach(arguments) => commands::detach::run(&arguments),
         Command::Flows(arguments) => commands::flows::run(&arguments),
+        Command::Top(arguments) => commands::top::run(&arguments),
         Command::Ports(arguments) => commands::ports::run(&arguments),
         Command::Trace(arguments) => commands::trace::run(&arguments),
         Command::Emit(arguments) => commands::emit::run(&arguments),

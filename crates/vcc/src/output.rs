@@ -10,8 +10,13 @@ use serde::Serialize;
 
 /// A reader that has gone (`| head`) is no failure.
 pub fn say(text: &str) {
+    still_heard(text);
+}
+
+/// Whether a reader is still there who may want more.
+pub fn still_heard(text: &str) -> bool {
     let mut stdout = io::stdout().lock();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_ok()
 }
 
 pub fn complain(text: &str) {

@@ -12,14 +12,16 @@ pub struct Table {
 }
 
 impl Table {
-    pub fn new<const N: usize>(columns: [(&str, Align); N]) -> Self {
-        let header = columns.iter().map(|(name, _)| name.to_string()).collect();
-        Self { aligns: columns.iter().map(|(_, align)| *align).collect(), rows: vec![header] }
+    pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
+        let columns = columns.into_iter().map(|(name, align)| (name.to_owned(), align));
+        let (header, aligns) = columns.unzip();
+        Self { aligns, rows: vec![header] }
     }
 
-    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
-        assert_eq!(N, self.aligns.len(), "a cell for each column");
-        self.rows.push(cells.into());
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let row: Vec<String> = cells.into_iter().collect();
+        assert_eq!(row.len(), self.aligns.len(), "a cell for each column");
+        self.rows.push(row);
     }
 
     pub fn render(&self) -> String {

@@ -93,7 +93,7 @@ fn small_windows_are_standard_tcp() {
     }
     let acks = check_growth(&states);
     assert!(acks[1] > 100, "{acks:?}");
-    assert_eq!(acks[1], acks.iter().sum(), "{acks:?}");
+    assert_eq!(acks[1], acks.iter().sum::<usize>(), "{acks:?}");
     for (cwnd_segs, ssthresh_segs) in reductions(&states) {
         assert_eq!(ssthresh_segs, cwnd_segs.div_ceil(2));
     }

@@ -3,6 +3,7 @@
 mod edition;
 mod maps;
 mod pools;
+mod rules;
 
 use std::path::Path;
 
@@ -14,6 +15,7 @@ use crate::plain::{from_bytes, to_bytes};
 use crate::{Error, Result, bpffs, pins};
 pub(crate) use maps::{PolicyMaps, shrink};
 pub use pools::PoolUse;
+pub use rules::{RuleInForce, Rules};
 
 /// Ports have no `@`less names, so nothing here can be taken for one.
 const PLACE: &str = "/sys/fs/bpf/vcc/policy";

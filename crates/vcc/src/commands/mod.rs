@@ -10,6 +10,7 @@ pub mod flows;
 pub mod lab;
 pub mod policy;
 pub mod ports;
+pub mod top;
 pub mod trace;
 mod treatment;
 
@@ -28,8 +29,10 @@ fn ports_of(devices: &[String]) -> anyhow::Result<Vec<Port>> {
 
 /// Tells of what devices that have gone left behind, since it is removed here.
 fn sweep() -> anyhow::Result<()> {
-    for device in Port::sweep()? {
-        output::complain(&format!("removed what was left of `{device}`, which has gone"));
-    }
+    Port::sweep()?.iter().for_each(|device| output::complain(&swept(device)));
     Ok(())
+}
+
+fn swept(device: &str) -> String {
+    format!("removed what was left of `{device}`, which has gone")
 }

@@ -1,12 +1,10 @@
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use serde::Serialize;
-use vcc_engine::{Mode, Underlay};
 use vcc_port::Port;
 
 use super::ports_of;
 use crate::output;
+use crate::seen::PortView;
 
 /// List the ports with vcc on them, and what passed there untouched
 #[derive(clap::Args)]
@@ -16,59 +14,30 @@ pub struct Arguments {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct View {
-    port: String,
-    underlay: String,
-    mode: String,
-    flows: usize,
-    max_flows: u32,
-    counters: BTreeMap<&'static str, u64>,
-    #[serde(skip)]
-    lines: Vec<String>,
-}
-
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let views: Vec<View> = ports_of(&[])?.iter().map(view).collect::<Result<_, _>>()?;
+    let ports: Vec<PortView> = ports_of(&[])?.iter().map(view).collect::<Result<_, _>>()?;
     if arguments.json {
-        output::say_json(&views)?;
+        output::say_json(&ports)?;
     } else {
-        output::say(&report(&views));
+        output::say(&report(&ports));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn view(port: &Port) -> Result<View, vcc_port::Error> {
-    let params = port.params()?.0;
-    let counters = port.counters()?;
-    let named = |name: Option<String>, number: u8| name.unwrap_or_else(|| number.to_string());
-    let underlay = Underlay::from_number(params.underlay).map(|underlay| underlay.to_string());
-    let mode = Mode::from_number(params.mode).map(|mode| mode.to_string());
-    Ok(View {
-        port: port.device().to_owned(),
-        underlay: named(underlay, params.underlay),
-        mode: named(mode, params.mode),
-        flows: port.flows()?.len(),
-        max_flows: port.max_flows()?,
-        counters: counters.iter().map(|(counter, count)| (counter.name, count)).collect(),
-        lines: counters
-            .iter()
-            .filter(|(_, count)| *count > 0)
-            .map(|(counter, count)| format!("{count:>12}  {}", counter.meaning))
-            .collect(),
-    })
+fn view(port: &Port) -> Result<PortView, vcc_port::Error> {
+    let ruled = port.index()?.is_some();
+    PortView::new(port, &port.params()?, ruled, port.flows()?.len())
 }
 
-fn report(views: &[View]) -> String {
+fn report(ports: &[PortView]) -> String {
     let mut text = String::new();
-    for View { port, underlay, mode, flows, max_flows, lines, .. } in views {
+    for PortView { port, underlay, mode, flows, max_flows, meanings, .. } in ports {
         text += &format!("{port}: {underlay}, {mode}, {flows} of {max_flows} connections\n");
-        for line in lines {
-            text += line;
-            text.push('\n');
+        for (count, meaning) in meanings {
+            text += &format!("{count:>12}  {meaning}\n");
         }
     }
-    if views.is_empty() {
+    if ports.is_empty() {
         text += "vcc is attached nowhere\n";
     }
     text

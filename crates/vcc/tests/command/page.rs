@@ -42,7 +42,7 @@ fn name_of(number: u32) -> String {
 }
 
 fn case(number: u32, backend: &str) -> Value {
-    let holds = number % 3 > 0;
+    let holds = !number.is_multiple_of(3);
     let run = |seed: u32, valid: bool| {
         let mut run = json!({
             "seed": seed, "valid": valid, "warnings": [], "metrics": {"rtt_p50_us": 2564.25},

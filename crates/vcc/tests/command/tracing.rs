@@ -1,7 +1,6 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::thread;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use vcc_port::Port;
 use vcc_port::testing::{can_attach, guest, isolated};
 
-use crate::wire::{connect, exchange};
+use crate::wire::{connect, ends, exchange};
 use crate::{Said, command, vcc};
 
 /// A mebibyte, as [`exchange`] sends each way.
@@ -79,10 +78,6 @@ fn eventually(what: &str, holds: impl Fn() -> bool) {
         thread::sleep(Duration::from_millis(10));
     }
     panic!("not after ten seconds: {what}");
-}
-
-fn ends(guests_end: &TcpStream) -> [String; 2] {
-    [guests_end.local_addr(), guests_end.peer_addr()].map(|end| end.expect("an end").to_string())
 }
 
 fn is_traced() -> bool {

@@ -4,8 +4,8 @@ use crate::vcc;
 fn help_names_the_commands() {
     let help = vcc("--help").well();
     for command in [
-        "doctor", "attach", "detach", "flows", "ports", "trace", "emit", "policy", "explain",
-        "lab", "bench",
+        "doctor", "attach", "detach", "flows", "top", "ports", "trace", "emit", "policy",
+        "explain", "lab", "bench",
     ] {
         assert!(help.contains(&format!("\n  {command} ")), "{command} in {help}");
     }

@@ -25,6 +25,11 @@ fn connect_with(guest: &Netns, listener: TcpListener) -> (TcpStream, TcpStream) 
     (connected.expect("a connection"), listener.accept().expect("a connection").0)
 }
 
+/// As `vcc flows` prints them: the guest's end and the peer's.
+pub fn ends(guests_end: &TcpStream) -> [String; 2] {
+    [guests_end.local_addr(), guests_end.peer_addr()].map(|end| end.expect("an end").to_string())
+}
+
 /// Another guest, at 192.0.2.3 behind `other`, bridged to the one behind `port`; it neither asks
 /// for ECN nor accepts it.
 pub fn neighbour() -> Netns {

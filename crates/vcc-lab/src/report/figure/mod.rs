@@ -13,19 +13,13 @@ use crate::experiment::{Experiment, PlotKind};
 use crate::measure::median;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use vcc_plot::{Line, LinePanel, Scale};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Figure {
     Bars { y: String, panels: Vec<BarPanel> },
     Lines { x: String, x_scale: Scale, y: String, panels: Vec<LinePanel> },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scale {
-    Linear,
-    Logarithmic,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -42,18 +36,6 @@ pub struct Bar {
     pub median: f64,
     pub min: f64,
     pub max: f64,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct LinePanel {
-    pub title: String,
-    pub lines: Vec<Line>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Line {
-    pub name: String,
-    pub points: Vec<(f64, f64)>,
 }
 
 impl Figure {

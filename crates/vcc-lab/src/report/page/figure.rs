@@ -1,8 +1,9 @@
 //! Figures, in panels that find room side by side or one below the other.
 
 use crate::report::Figure;
-use crate::report::svg::{self, Ink};
+use crate::report::svg;
 use maud::{Markup, PreEscaped, html};
+use vcc_plot::Ink;
 
 pub fn show(figure: &Figure, caption: &str) -> Markup {
     let drawn = svg::for_page(figure);

@@ -1,10 +1,7 @@
 //! Bars with whiskers from the least to the greatest run.
 
 use super::super::figure::{Bar, BarPanel};
-use super::axis::Axis;
-use super::canvas::Canvas;
-use super::ink::Ink;
-use super::{Area, distinct, furnish, index_of};
+use vcc_plot::{Area, Axis, Canvas, Ink, distinct, furnish, index_of};
 
 /// Of a label's characters, about.
 const CHARACTER_WIDTH: f64 = 6.0;

@@ -1,16 +1,9 @@
 //! Figures as SVG: a file of its own, or the panels of a page.
 
-mod axis;
 mod bars;
-mod canvas;
-mod ink;
-mod lines;
-
-pub(super) use ink::Ink;
 
 use super::{Figure, Report};
-use axis::Axis;
-use canvas::Canvas;
+use vcc_plot::{Area, Canvas, Ink, legend, lines};
 
 const COLUMN_WIDTH: f64 = 470.0;
 const PANEL_HEIGHT: f64 = 250.0;
@@ -20,15 +13,6 @@ const FOOTER_HEIGHT: f64 = 30.0;
 /// A page's panels; a single one is wider. Narrow enough to be read on a phone.
 const PAGE_COLUMN_WIDTH: f64 = 400.0;
 const PAGE_SINGLE_WIDTH: f64 = 600.0;
-
-/// Where one panel's plot area lies.
-#[derive(Debug, Clone, Copy)]
-struct Area {
-    left: f64,
-    top: f64,
-    width: f64,
-    height: f64,
-}
 
 pub fn render_svg(report: &Report) -> String {
     let figure = &report.figure;
@@ -118,41 +102,5 @@ fn draw(canvas: &mut Canvas, area: Area, figure: &Figure, index: usize, names: &
 
 fn header(canvas: &mut Canvas, report: &Report, names: &[String]) {
     canvas.bold((16.0, 28.0), 17.0, &format!("{}: {}", report.experiment, report.title));
-    let mut left = 16.0;
-    for (index, name) in names.iter().enumerate() {
-        let area = Area { left, top: 44.0, width: 12.0, height: 12.0 };
-        canvas.rectangle(area, Ink::Series(index));
-        canvas.text((left + 18.0, 54.0), 12.0, "start", Ink::Text, name);
-        left += 36.0 + 7.0 * name.chars().count() as f64;
-    }
-}
-
-/// Title, grid, vertical axis and frame of a panel.
-fn furnish(canvas: &mut Canvas, area: Area, title: &str, y: &Axis) {
-    canvas.text((area.left, area.top - 8.0), 13.0, "start", Ink::Text, title);
-    for tick in y.ticks() {
-        let at = area.top + area.height * (1.0 - y.position(tick));
-        canvas.line((area.left, at), (area.left + area.width, at), Ink::Grid);
-        canvas.text((area.left - 6.0, at + 4.0), 11.0, "end", Ink::Label, &y.label(tick));
-    }
-    let bottom = area.top + area.height;
-    let zero = area.top + area.height * (1.0 - y.position(0.0));
-    canvas.line((area.left, zero), (area.left + area.width, zero), Ink::Axis);
-    canvas.line((area.left, area.top), (area.left, bottom), Ink::Axis);
-    canvas.turned((area.left - 48.0, area.top + area.height / 2.0), -90, 11.0, "middle", y.name());
-}
-
-/// The distinct values in the order in which they first come.
-fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
-    let mut seen = Vec::new();
-    for name in names {
-        if !seen.contains(&name) {
-            seen.push(name);
-        }
-    }
-    seen
-}
-
-fn index_of(names: &[String], name: &str) -> usize {
-    names.iter().position(|known| known == name).unwrap_or(0)
+    legend(canvas, 16.0, 44.0, names);
 }

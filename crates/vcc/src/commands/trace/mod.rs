@@ -1,25 +1,32 @@
+mod live;
+mod plot;
+mod series;
 mod table;
 mod wanted;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use vcc_engine::sys;
-use vcc_port::{FlowId, Port, Trace};
+use vcc_engine::{Params, sys};
+use vcc_port::{FlowId, Port, Trace, TraceEvent};
 
 use super::ports_of;
+use crate::end::End;
+use crate::seen::limit::{self, Limit};
+use crate::seen::sampler::rules_in_force;
 use crate::{interrupt, output};
+use series::Series;
 use table::Csv;
-use wanted::{End, Wanted};
+use wanted::Wanted;
 
 /// Record what vcc infers of a connection, ACK by ACK
 ///
 /// Prints comma-separated values: a line for each ACK that passes to the guest, with the state right
-/// after it. Ends with the connection, with the port, by Ctrl-C, or when --count or --duration say
+/// after it; with --plot it draws them, with --live it shows them as they come. Ends with the connection, with the port, by Ctrl-C, or when --count or --duration say
 /// so. One recording a port at a time.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -39,6 +46,14 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    /// Draw windows, flight, marks, reductions and round trips over time to FILE, as SVG
+    #[arg(long, value_name = "FILE", requires = "flow", conflicts_with = "live")]
+    plot: Option<PathBuf>,
+
+    /// Show the last SECONDS on the terminal, and what limits the connection
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "10", value_parser = span, requires = "flow", conflicts_with_all = ["output", "count"])]
+    live: Option<Duration>,
+
     /// End after N ACKs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -54,23 +69,30 @@ const LOOK: Duration = Duration::from_millis(500);
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let ports = ports_of(arguments.device.as_slice())?;
     let (port, flow) = choose(ports, arguments)?;
-    let to: Box<dyn Write> = match &arguments.output {
-        Some(path) => Box::new(
-            File::create(path).with_context(|| format!("cannot write {}", path.display()))?,
-        ),
-        None => Box::new(io::stdout()),
-    };
+    if let (Some(span), Some(id)) = (arguments.live, flow) {
+        let mut trace = port.trace(flow)?;
+        let told = live::run(&port, &mut trace, id, span, until(arguments))?;
+        output::say(&told);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut sinks = Sinks::open(arguments)?;
     interrupt::listen()?;
     let mut trace = port.trace(flow)?;
-    match record(&port, &mut trace, BufWriter::new(to), arguments) {
+    match record(&port, &mut trace, &mut sinks, arguments) {
         // A reader that has gone (`| head`) is no failure.
         Err(e) if is_broken_pipe(&e) && arguments.output.is_none() => {}
         result => {
-            let lines = result?;
+            result?;
             if let Some(path) = &arguments.output {
-                output::say(&format!("{lines} ACKs recorded: {}\n", path.display()));
+                output::say(&format!("{} ACKs recorded: {}\n", sinks.acks, path.display()));
             }
         }
+    }
+    if let (Some(path), Some(series)) = (&arguments.plot, &sinks.series) {
+        let title = flow.map_or(String::new(), |id| format!("{id} at {}", port.device()));
+        let svg = plot::svg(&title, &sinks.limited, series);
+        fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+        output::say(&format!("{} ACKs drawn: {}\n", sinks.acks, path.display()));
     }
     match trace.lost()? {
         0 => {}
@@ -79,6 +101,65 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         )),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn until(arguments: &Arguments) -> Option<Instant> {
+    arguments.duration.and_then(|duration| Instant::now().checked_add(duration))
+}
+
+/// What becomes of a recording.
+struct Sinks {
+    to: Option<Box<dyn Write>>,
+    csv: Option<Csv<BufWriter<Box<dyn Write>>>>,
+    series: Option<Series>,
+    params: Option<Params>,
+    /// What limited the connection after the last ACK.
+    limited: String,
+    acks: u64,
+}
+
+impl Sinks {
+    /// Before anything is recorded it is found out whether it can be kept.
+    fn open(arguments: &Arguments) -> anyhow::Result<Self> {
+        let create = |path: &PathBuf| {
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))
+        };
+        arguments.plot.as_ref().map(create).transpose()?;
+        let to: Option<Box<dyn Write>> = match (&arguments.output, &arguments.plot) {
+            (Some(path), _) => Some(Box::new(create(path)?)),
+            (None, Some(_)) => None,
+            (None, None) => Some(Box::new(io::stdout())),
+        };
+        let series = arguments.plot.is_some().then(Series::complete);
+        let limited = "what is not known: no ACK came".to_owned();
+        Ok(Self { to, csv: None, series, params: None, limited, acks: 0 })
+    }
+
+    /// When the recording has begun.
+    fn begin(&mut self, params: Params) -> io::Result<()> {
+        self.params = Some(params);
+        if let Some(to) = self.to.take() {
+            self.csv = Some(Csv::begin(BufWriter::new(to), params)?);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, event: &TraceEvent) -> io::Result<()> {
+        self.acks += 1;
+        if let (Some(series), Some(params)) = (&mut self.series, &self.params) {
+            series.note(event);
+            let limited = limit::limited(&event.flow.state, params, event.at_us);
+            // That it has ended says nothing of what came before.
+            if limited.by != Limit::Closed {
+                self.limited = limited.text;
+            }
+        }
+        self.csv.as_mut().map_or(Ok(()), |csv| csv.line(event))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.csv.as_mut().map_or(Ok(()), Csv::flush)
+    }
 }
 
 /// The port, and its one connection that is meant; None: all of them.
@@ -128,27 +209,35 @@ fn list(found: &[(String, FlowId)]) -> String {
     }
 }
 
-/// Until something ends it; returns how many ACKs were written.
+/// How the port treats the connection, or the most of them.
+fn treatment(port: &Port, flow: Option<FlowId>) -> anyhow::Result<Params> {
+    let flow = flow.and_then(|id| port.flow(&id).transpose()).transpose()?;
+    let (Some(flow), Some(_)) = (flow, port.index()?) else { return Ok(port.params()?) };
+    let rules = rules_in_force()?;
+    Ok(rules.of(&flow.state).map_or(port.params()?, |rule| rule.params))
+}
+
+/// Until something ends it.
 fn record(
     port: &Port,
     trace: &mut Trace,
-    to: impl Write,
+    sinks: &mut Sinks,
     arguments: &Arguments,
-) -> anyhow::Result<u64> {
+) -> anyhow::Result<()> {
     const FAILED: &str = "cannot write what was recorded";
-    let until = arguments.duration.and_then(|duration| Instant::now().checked_add(duration));
-    let mut csv = Csv::begin(to, port.params()?).context(FAILED)?;
-    while !interrupt::came() && arguments.count.is_none_or(|count| csv.lines < count) {
+    let until = until(arguments);
+    sinks.begin(treatment(port, trace.flow())?).context(FAILED)?;
+    while !interrupt::came() && arguments.count.is_none_or(|count| sinks.acks < count) {
         let left = until.map_or(LOOK, |until| until.saturating_duration_since(Instant::now()));
         let mut event = trace.next(Duration::ZERO)?;
         if event.is_none() {
             // Whoever reads along has all that there is before the next is waited for.
-            csv.flush().context(FAILED)?;
+            sinks.flush().context(FAILED)?;
             event = trace.next(left.min(LOOK))?;
         }
         let over = match &event {
             Some(event) => {
-                csv.line(event).context(FAILED)?;
+                sinks.note(event).context(FAILED)?;
                 is_closed(&event.flow.state) && trace.flow().is_some()
             }
             None => has_ended(port, trace)?,
@@ -157,8 +246,8 @@ fn record(
             break;
         }
     }
-    csv.flush().context(FAILED)?;
-    Ok(csv.lines)
+    sinks.flush().context(FAILED)?;
+    Ok(())
 }
 
 fn has_ended(port: &Port, trace: &Trace) -> anyhow::Result<bool> {
@@ -184,4 +273,11 @@ fn duration(text: &str) -> Result<Duration, String> {
         .filter(|seconds| *seconds > 0.0)
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .ok_or_else(|| "must be a number of seconds, more than 0".to_owned())
+}
+
+fn span(text: &str) -> Result<Duration, String> {
+    duration(text)
+        .ok()
+        .filter(|span| (1..=600).contains(&span.as_secs()))
+        .ok_or_else(|| "must be a number of seconds, 1 to 600".to_owned())
 }

@@ -1,30 +1,17 @@
 //! Which connection a person means.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use vcc_port::FlowId;
 
-/// One end of a connection, or as much of it as somebody cared to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct End {
-    address: Option<IpAddr>,
-    port: Option<u16>,
-}
+use crate::end::End;
 
 /// One end, whichever it is, or the guest's and the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     End(End),
     Both(End, End),
-}
-
-impl End {
-    fn is(&self, end: SocketAddr) -> bool {
-        self.address.is_none_or(|address| address == end.ip().to_canonical())
-            && self.port.is_none_or(|port| port == end.port())
-    }
 }
 
 impl Wanted {
@@ -36,28 +23,6 @@ impl Wanted {
     }
 }
 
-impl FromStr for End {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let of = |address: Option<IpAddr>, port| Self {
-            address: address.map(|address| address.to_canonical()),
-            port,
-        };
-        if let Ok(both) = text.parse::<SocketAddr>() {
-            return Ok(of(Some(both.ip()), Some(both.port())));
-        }
-        let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-        if let Ok(address) = bare.parse() {
-            return Ok(of(Some(address), None));
-        }
-        let port = text.strip_prefix(':').and_then(|port| port.parse().ok());
-        port.map(|port| of(None, Some(port))).ok_or_else(|| {
-            format!("an end of a connection is ADDRESS:PORT, ADDRESS or :PORT, not '{text}'")
-        })
-    }
-}
-
 impl FromStr for Wanted {
     type Err = String;
 
@@ -65,16 +30,6 @@ impl FromStr for Wanted {
         match text.split_once('-') {
             Some((guest, peer)) => Ok(Self::Both(guest.parse()?, peer.parse()?)),
             None => text.parse().map(Self::End),
-        }
-    }
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.address, self.port) {
-            (Some(address), Some(port)) => SocketAddr::new(address, port).fmt(f),
-            (Some(address), None) => address.fmt(f),
-            (None, port) => write!(f, ":{}", port.unwrap_or_default()),
         }
     }
 }

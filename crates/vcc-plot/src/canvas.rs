@@ -1,10 +1,10 @@
 //! Shapes and text, written as SVG.
 
-use super::Area;
-use super::ink::Ink;
 use std::fmt::Write as _;
 
-pub(super) struct Canvas {
+use crate::{Area, Ink};
+
+pub struct Canvas {
     svg: String,
 }
 

@@ -1,26 +1,36 @@
 //! Lines over a common horizontal axis.
 
-use super::super::figure::{LinePanel, Scale};
-use super::axis::Axis;
-use super::canvas::Canvas;
-use super::ink::Ink;
-use super::{Area, distinct, furnish, index_of};
+use serde::{Deserialize, Serialize};
+
+use crate::{Area, Axis, Canvas, Ink, Scale, distinct, furnish, furnish_below, index_of};
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LinePanel {
+    pub title: String,
+    pub lines: Vec<Line>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Line {
+    pub name: String,
+    pub points: Vec<(f64, f64)>,
+}
 
 /// Lines with no more points than this have dots on them.
 const FEW_POINTS: usize = 20;
 /// Points that stand side by side on so much of the width are drawn as their extremes.
 const COLUMN_WIDTH: f64 = 0.5;
 
-pub(super) fn names(panels: &[LinePanel]) -> Vec<String> {
+pub fn names(panels: &[LinePanel]) -> Vec<String> {
     distinct(panels.iter().flat_map(|panel| &panel.lines).map(|line| line.name.clone()))
 }
 
-pub(super) fn axis(y: &str, panels: &[LinePanel]) -> Axis {
+pub fn axis(y: &str, panels: &[LinePanel]) -> Axis {
     let points = panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points);
     Axis::from_zero(y, points.map(|point| point.1))
 }
 
-pub(super) fn draw(
+pub fn draw(
     canvas: &mut Canvas,
     area: Area,
     (x, scale): (&str, Scale),
@@ -30,22 +40,34 @@ pub(super) fn draw(
 ) {
     let points = panel.lines.iter().flat_map(|line| &line.points);
     let x = Axis::spanning(x, scale, points.map(|point| point.0));
+    furnish_below(canvas, area, &x);
+    // Of two, the first is seen behind the second also where they are the same.
+    let first = if panel.lines.len() == 2 { Width::Wide } else { Width::Fine };
+    draw_over(canvas, area, (&x, y), panel, names, first);
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Width {
+    Fine,
+    Wide,
+}
+
+/// Over a horizontal axis that several panels share.
+pub fn draw_over(
+    canvas: &mut Canvas,
+    area: Area,
+    (x, y): (&Axis, &Axis),
+    panel: &LinePanel,
+    names: &[String],
+    first: Width,
+) {
     furnish(canvas, area, &panel.title, y);
     let place = |point: &(f64, f64)| {
         let left = area.left + area.width * x.position(point.0);
         (left, area.top + area.height * (1.0 - y.position(point.1)))
     };
-    let bottom = area.top + area.height;
-    for tick in x.ticks() {
-        let left = area.left + area.width * x.position(tick);
-        canvas.line((left, bottom), (left, bottom + 4.0), Ink::Axis);
-        canvas.text((left, bottom + 16.0), 11.0, "middle", Ink::Label, &x.label(tick));
-    }
-    let middle = area.left + area.width / 2.0;
-    canvas.text((middle, bottom + 32.0), 11.0, "middle", Ink::Label, x.name());
     for (number, line) in panel.lines.iter().enumerate() {
-        // Of two, the first is seen behind the second also where they are the same.
-        let width = if panel.lines.len() == 2 && number == 0 { 3.5 } else { 1.4 };
+        let width = if first == Width::Wide && number == 0 { 3.5 } else { 1.4 };
         let ink = Ink::Series(index_of(names, &line.name));
         let points: Vec<(f64, f64)> = line.points.iter().map(place).collect();
         canvas.path(thinned(&points).into_iter(), ink, width);

@@ -1,11 +1,18 @@
 //! An axis with round numbers.
 
-use super::super::figure::Scale;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    Linear,
+    Logarithmic,
+}
 
 /// About how many intervals between ticks.
 const INTERVALS: f64 = 5.0;
 
-pub(super) struct Axis {
+pub struct Axis {
     name: String,
     scale: Scale,
     low: f64,

@@ -1,0 +1,135 @@
+//! The table again and again: in its place on a terminal, one after the other elsewhere.
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::terminal;
+use serde::Serialize;
+
+use super::{Arguments, chosen};
+use crate::seen::{FlowView, Sampler, Snapshot, columns};
+use crate::{interrupt, output};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    /// Since 1970.
+    time_s: f64,
+    flows: &'a [FlowView],
+}
+
+pub fn run(arguments: &Arguments, sampler: &mut Sampler, interval: Duration) -> anyhow::Result<()> {
+    interrupt::listen()?;
+    let is_terminal = io::stdout().is_terminal() && !arguments.json;
+    let mut screen = Screen::default();
+    let mut is_first = true;
+    let mut next = Instant::now();
+    // The first rates are there at once, or nearly so.
+    sampler.note()?;
+    let mut pause = interval.min(super::BETWEEN_READS);
+    loop {
+        next += pause;
+        if !wait(sampler, next)? {
+            return Ok(());
+        }
+        let snapshot = chosen(arguments, sampler.snapshot()?);
+        let text = if arguments.json {
+            document(&snapshot)?
+        } else if is_terminal {
+            screen.redraw(&columns::table(&snapshot.flows, arguments.wide))
+        } else {
+            let between = if is_first { "" } else { "\n" };
+            between.to_owned() + &columns::table(&snapshot.flows, arguments.wide)
+        };
+        if !output::still_heard(&text) {
+            return Ok(());
+        }
+        is_first = false;
+        pause = interval;
+        // Who could not keep up does not try to make up for it.
+        next = next.max(Instant::now().checked_sub(interval).unwrap_or(next));
+    }
+}
+
+/// Until then, reading as often as the rates need it; false: something came to end it all.
+fn wait(sampler: &mut Sampler, until: Instant) -> anyhow::Result<bool> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let pause = sampler.pause(left);
+        if !interrupt::wait(pause) {
+            return Ok(false);
+        }
+        if pause == left {
+            return Ok(true);
+        }
+        sampler.note()?;
+    }
+}
+
+fn document(snapshot: &Snapshot) -> anyhow::Result<String> {
+    let document = Document { time_s: snapshot.unix_time_s, flows: &snapshot.flows };
+    Ok(serde_json::to_string(&document)? + "\n")
+}
+
+/// A part of the terminal that is drawn over and over.
+#[derive(Default)]
+struct Screen {
+    drawn_lines: usize,
+    size: Option<(u16, u16)>,
+}
+
+impl Screen {
+    fn redraw(&mut self, text: &str) -> String {
+        let size = terminal::size().unwrap_or((80, 24));
+        let (columns, rows) = (usize::from(size.0).max(1), usize::from(size.1).max(2));
+        // All in one write, and each line cleared behind its end: nothing flickers.
+        let mut drawn = String::new();
+        if self.size.is_some_and(|before| before != size) {
+            // A terminal that became narrower has broken our lines, and where they are, who knows.
+            drawn.push_str("\x1b[2J\x1b[H");
+        } else if self.drawn_lines > 0 {
+            drawn.push_str(&format!("\x1b[{}F", self.drawn_lines));
+        }
+        let lines = fitting(text, columns, rows - 1);
+        for line in &lines {
+            drawn.push_str(line);
+            drawn.push_str("\x1b[K\n");
+        }
+        drawn.push_str("\x1b[J");
+        (self.drawn_lines, self.size) = (lines.len(), Some(size));
+        drawn
+    }
+}
+
+/// What has room; the last line tells of those that have none.
+fn fitting(text: &str, columns: usize, rows: usize) -> Vec<String> {
+    let cut = |line: &str| line.chars().take(columns).collect::<String>();
+    let lines: Vec<String> = text.lines().map(cut).collect();
+    if lines.len() <= rows {
+        return lines;
+    }
+    let kept = rows.saturating_sub(1);
+    let more = format!("... and {} more: --top, a filter, or `vcc top`", lines.len() - kept);
+    lines.into_iter().take(kept).chain([cut(&more)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let text = "HEADER\none\ntwo\nthree\n";
+        assert_eq!(fitting(text, 80, 4), ["HEADER", "one", "two", "three"]);
+        let cut = fitting(text, 9, 3);
+        assert_eq!(cut, ["HEADER", "one", "... and 2"]);
+        assert_eq!(fitting(text, 3, 4)[0], "HEA");
+    }
+
+    #[test]
+    fn a_table_is_drawn_over_the_one_before() {
+        let mut screen = Screen::default();
+        assert_eq!(screen.redraw("a\nb\n"), "a\x1b[K\nb\x1b[K\n\x1b[J");
+        assert!(screen.redraw("c\n").starts_with("\x1b[2Fc\x1b[K\n"));
+        assert!(screen.redraw("d\n").starts_with("\x1b[1Fd"));
+    }
+}

@@ -1,0 +1,41 @@
+//! The screen as a function of the model. A further table is a file with a [`Section`], and a line
+//! in [`SECTIONS`].
+
+mod detail;
+mod flows;
+mod grid;
+mod help;
+mod ports;
+mod status;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+
+use super::model::Model;
+
+/// A part of the screen, from its left to its right.
+struct Section {
+    /// How many of so many lines it takes.
+    height: fn(&Model, u16) -> Constraint,
+    draw: fn(&Model, &mut Frame, Rect),
+}
+
+const SECTIONS: &[Section] =
+    &[status::SECTION, ports::SECTION, flows::SECTION, detail::SECTION, help::SECTION];
+
+pub fn draw(model: &Model, frame: &mut Frame) {
+    let area = frame.area();
+    let heights = SECTIONS.iter().map(|section| (section.height)(model, area.height));
+    let areas = Layout::vertical(heights).split(area);
+    for (section, area) in SECTIONS.iter().zip(areas.iter()) {
+        if !area.is_empty() {
+            (section.draw)(model, frame, *area);
+        }
+    }
+    if model.has_help {
+        help::explain(frame);
+    }
+}
+
+#[cfg(test)]
+mod tests;

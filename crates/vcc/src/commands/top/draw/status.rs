@@ -1,0 +1,35 @@
+//! The first line: how much there is in all, and how it is shown.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::Section;
+use crate::commands::top::model::Model;
+use crate::units;
+
+pub(super) const SECTION: Section = Section { height: |_, _| Constraint::Length(1), draw };
+
+fn draw(model: &Model, frame: &mut Frame, area: Rect) {
+    let count = match (model.flows.len(), model.flow_count) {
+        (shown, all) if shown == all => told(all, "flow"),
+        (shown, all) => format!("{shown} of {}", told(all, "flow")),
+    };
+    let rate = units::bit_rate(model.sum(|flow| flow.goodput_bits_per_s));
+    let direction = if model.sort.reverse { ", inverted" } else { "" };
+    let mut spans = vec![
+        Span::styled("vcc top", Style::new().bold()),
+        format!("  {}", told(model.ports.len(), "port")).into(),
+        format!("  {count}  {rate}  by {}{direction}", model.sort.key.name()).into(),
+    ];
+    if model.is_paused() {
+        spans.push("  ".into());
+        spans.push(Span::styled(" PAUSED ", Style::new().reversed()));
+    }
+    frame.render_widget(Line::from(spans), area);
+}
+
+fn told(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,141 @@
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::KeyCode;
+
+use super::*;
+use crate::seen::filter::Filter;
+use crate::seen::sort::{Sort, SortKey};
+use crate::seen::testing::flow;
+use crate::seen::{FlowView, PortView, Snapshot};
+
+fn busy(number: u16) -> FlowView {
+    let mut flow = flow(&format!("192.0.2.1:{}", 40_000 + number), "198.51.100.9:5001");
+    flow.goodput_bits_per_s = Some(1e6 * f64::from(number));
+    (flow.marks_per_s, flow.reductions_per_s) = (Some(12.0), Some(0.5));
+    flow.retransmissions_per_s = Some(0.0);
+    flow
+}
+
+fn port(name: &str) -> PortView {
+    PortView {
+        port: name.into(),
+        underlay: "dctcp".into(),
+        mode: "enforce".into(),
+        flows: 3,
+        max_flows: 65_536,
+        counters: Default::default(),
+        meanings: Vec::new(),
+    }
+}
+
+fn model(ports: usize, flows: u16) -> Model {
+    let mut model = Model::new(Filter::default(), Sort { key: SortKey::Rate, reverse: false });
+    for _ in 0..3 {
+        model.update(Snapshot {
+            ports: (0..ports).map(|number| port(&format!("veth{}", 3 + number))).collect(),
+            flows: (1..=flows).map(busy).collect(),
+            ..Default::default()
+        });
+    }
+    model
+}
+
+fn screen(model: &Model, width: u16, height: u16) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+    terminal.draw(|frame| draw(model, frame)).expect("drawn");
+    let buffer = terminal.backend().buffer();
+    let cells = buffer.content.chunks(usize::from(width));
+    cells
+        .map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned())
+        .collect()
+}
+
+#[test]
+fn eighty_by_twenty_four() {
+    let lines = screen(&model(1, 3), 80, 24);
+    let text = lines.join("\n");
+    assert_eq!(lines[0], "vcc top  1 port  3 flows  6.00 Mbit/s  by rate");
+    assert_eq!(
+        &lines[1..3],
+        [
+            "PORT             UNDERLAY  MODE      FLOWS         RATE   MARKS   REDUC    RETR",
+            "veth3            dctcp     enforce       3  6.00 Mbit/s  36.0/s  1.50/s     0/s",
+        ],
+        "{text}"
+    );
+    assert_eq!(
+        &lines[4..6],
+        [
+            "GUEST            PEER                      RATE  CWND   WINDOW  LIMITED-BY",
+            "192.0.2.1:40003  198.51.100.9:5001  3.00 Mbit/s    10  14.4 kB  underlay",
+        ],
+        "{text}"
+    );
+    assert!(text.contains("192.0.2.1:40003 - 198.51.100.9:5001 at veth3"), "{text}");
+    let limited = "limited by the underlay's window, 10 segments, 14.4 kB: congestion avoidance";
+    assert!(text.contains(limited), "{text}");
+    assert!(text.contains("cwnd 10 x 1440 B  ssthresh 8  window 14.4 kB of 8.39 MB"), "{text}");
+    assert!(text.contains("window 14.4 kB        ███"), "{text}");
+    assert!(lines[23].starts_with("q quit  / filter"), "{text}");
+}
+
+#[test]
+fn a_wide_terminal_has_all_columns() {
+    let text = screen(&model(1, 1), 200, 50).join("\n");
+    for name in ["PORT", "UNDERLAY", "STAGE", "FLIGHT", "SRTT", "ALPHA", "MARKS", "REDUC", "RETR"] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+    assert!(text.contains("12.0/s  0.50/s     0/s  underlay"), "{text}");
+}
+
+#[test]
+fn the_selected_flow_is_always_in_sight() {
+    let mut model = model(1, 100);
+    model.press(KeyCode::End.into());
+    let text = screen(&model, 80, 24).join("\n");
+    assert!(text.contains("\n192.0.2.1:40001 "), "the slowest is the last: {text}");
+    model.press(KeyCode::Home.into());
+    let text = screen(&model, 80, 24).join("\n");
+    assert!(text.contains("\n192.0.2.1:40100 "), "{text}");
+}
+
+#[test]
+fn many_ports_leave_room_for_flows() {
+    let text = screen(&model(30, 5), 80, 24).join("\n");
+    assert!(text.contains("... and 26 more: `vcc ports` lists them"), "{text}");
+    assert!(text.contains("192.0.2.1:40005"), "{text}");
+}
+
+#[test]
+fn any_size_can_be_drawn() {
+    for (width, height) in [(1, 1), (10, 3), (20, 10), (40, 12), (80, 17), (300, 100)] {
+        for (ports, flows) in [(0, 0), (1, 0), (3, 1), (20, 50)] {
+            let mut model = model(ports, flows);
+            screen(&model, width, height);
+            model.press(KeyCode::Char('?').into());
+            screen(&model, width, height);
+        }
+    }
+}
+
+#[test]
+fn what_there_is_to_say() {
+    let mut model = model(0, 0);
+    assert!(screen(&model, 80, 24).join("\n").contains("vcc is attached nowhere"));
+    model = self::model(1, 2);
+    model.press(KeyCode::Char('/').into());
+    model.press(KeyCode::Char('x').into());
+    let lines = screen(&model, 80, 24);
+    assert!(lines[0].contains("0 of 2 flows"), "{lines:?}");
+    assert!(lines[23].starts_with("/x_"), "{lines:?}");
+    assert!(lines.join("\n").contains("Esc shows all"), "{lines:?}");
+    model.press(KeyCode::Esc.into());
+    model.tell(Some("vcc is not attached to `veth3`".into()));
+    model.press(KeyCode::Char('p').into());
+    let lines = screen(&model, 80, 24);
+    assert!(lines[0].ends_with("PAUSED"), "{lines:?}");
+    assert!(lines[23].starts_with("vcc is not attached"), "{lines:?}");
+    model.press(KeyCode::Char('?').into());
+    let text = screen(&model, 80, 24).join("\n");
+    assert!(text.contains("Keys") && text.contains("l limit"), "{text}");
+}

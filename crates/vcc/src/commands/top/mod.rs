@@ -1,0 +1,99 @@
+mod draw;
+mod history;
+mod keys;
+mod model;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::event::{Event, KeyEventKind};
+
+use super::swept;
+use crate::interrupt;
+use crate::seen::Sampler;
+use crate::seen::filter::Filter;
+use crate::seen::sort::{Sort, SortKey};
+use crate::terminal::{self, Screen};
+use model::Model;
+
+/// Watch ports and connections on the whole terminal
+///
+/// Shows rates, windows and what limits each connection, and of one of them how it came to that.
+/// The keys are told at the bottom; `?` explains all of them.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Ports to look at [default: all]
+    #[arg(value_name = "DEV")]
+    devices: Vec<String>,
+
+    #[command(flatten)]
+    filter: Filter,
+
+    /// In this order at first: the most first, names from A to Z
+    #[arg(long, value_name = "KEY", default_value = "rate", help_heading = "How they are shown")]
+    sort: SortKey,
+
+    /// Read anew every SECONDS
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval, help_heading = "How they are shown")]
+    interval: Duration,
+}
+
+const INSTEAD: &str = "`vcc flows --watch` prints the same, table after table";
+/// The first rates shall not take longer.
+const FIRST: Duration = Duration::from_millis(300);
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut sampler = Sampler::new(&arguments.devices);
+    let sort = Sort { key: arguments.sort, reverse: false };
+    let mut model = Model::new(arguments.filter.clone(), sort);
+    // What cannot work at all is told before the screen is taken.
+    model.update(sampler.snapshot()?);
+    let mut screen = Screen::take(INSTEAD)?;
+    let mut next = Instant::now() + FIRST.min(arguments.interval);
+    let mut is_stale = true;
+    while !interrupt::came() && !model.is_over() {
+        if is_stale {
+            screen.terminal.draw(|frame| draw::draw(&model, frame))?;
+            is_stale = false;
+        }
+        let left = next.saturating_duration_since(Instant::now());
+        let pause = sampler.pause(left);
+        if let Some(event) = terminal::next_event(pause)? {
+            match event {
+                Event::Key(key) if key.kind != KeyEventKind::Release => model.press(key),
+                _ => {}
+            }
+            is_stale = true;
+        }
+        if Instant::now() >= next {
+            sample(&mut sampler, &mut model);
+            next = Instant::now() + arguments.interval;
+            is_stale = true;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What goes wrong may pass: a port is detached, and attached again.
+fn sample(sampler: &mut Sampler, model: &mut Model) {
+    if model.is_paused() {
+        // The rates after the pause shall be right.
+        model.tell(sampler.note().err().map(|error| format!("{error:#}")));
+        return;
+    }
+    match sampler.snapshot() {
+        Ok(snapshot) => {
+            model.tell(snapshot.gone.last().map(|device| swept(device)));
+            model.update(snapshot);
+        }
+        Err(error) => model.tell(Some(format!("{error:#}"))),
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    text.parse()
+        .ok()
+        .filter(|seconds| (0.1..=60.0).contains(seconds))
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "must be a number of seconds, 0.1 to 60".to_owned())
+}

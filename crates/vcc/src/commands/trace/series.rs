@@ -1,0 +1,154 @@
+//! A recording as curves over time.
+
+use vcc_engine::sys;
+use vcc_port::{Flow, TraceEvent};
+
+use crate::seen::flow::ssthresh_segs;
+
+/// Right after an ACK.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Point {
+    pub time_s: f64,
+    pub cwnd_bytes: Option<f64>,
+    pub ssthresh_bytes: Option<f64>,
+    pub window_bytes: Option<f64>,
+    pub flight_bytes: f64,
+    pub srtt_us: Option<f64>,
+}
+
+/// One of a point's values, where it is known.
+pub type Value = fn(&Point) -> Option<f64>;
+
+#[derive(Default)]
+pub struct Series {
+    pub points: Vec<Point>,
+    /// When the counters went up.
+    pub marks_s: Vec<f64>,
+    pub reductions_s: Vec<f64>,
+    /// Points are this far apart at least.
+    step_s: f64,
+    began_us: Option<u64>,
+    counted: Option<(u32, u32)>,
+}
+
+impl Point {
+    fn of(time_s: f64, flow: &Flow) -> Self {
+        let state = &flow.state;
+        let bytes = |segs: u32| f64::from(segs) * f64::from(state.mss_bytes);
+        let shown = state.has(sys::FLOW_WINDOW_SHOWN);
+        Self {
+            time_s,
+            cwnd_bytes: state.is_managed().then(|| bytes(state.cc.cwnd_segs)),
+            ssthresh_bytes: ssthresh_segs(state).map(bytes),
+            window_bytes: shown.then(|| f64::from(state.window_shown_bytes())),
+            flight_bytes: f64::from(state.flight_bytes()),
+            srtt_us: (state.srtt_us8 != 0).then(|| f64::from(state.srtt_us8) / 8.0),
+        }
+    }
+}
+
+impl Series {
+    /// Time counts from the first event.
+    pub fn complete() -> Self {
+        Self::default()
+    }
+
+    /// Time counts from `began_us`; of points that come faster than this, the last one stays.
+    pub fn thinned(began_us: u64, step_s: f64) -> Self {
+        Self { began_us: Some(began_us), step_s, ..Default::default() }
+    }
+
+    pub fn note(&mut self, event: &TraceEvent) {
+        let began_us = *self.began_us.get_or_insert(event.at_us);
+        // Events of two CPUs may be a little out of order.
+        let time_s = event.at_us.saturating_sub(began_us) as f64 / 1e6;
+        // The last point moves on until it is far enough from the one before.
+        if let [.., before, last] = &self.points[..]
+            && last.time_s - before.time_s < self.step_s
+        {
+            self.points.pop();
+        }
+        self.points.push(Point::of(time_s, &event.flow));
+        let state = &event.flow.state;
+        let now = (state.marks, state.reductions);
+        let before = self.counted.replace(now).unwrap_or(now);
+        if now.0 > before.0 {
+            self.marks_s.push(time_s);
+        }
+        if now.1 > before.1 {
+            self.reductions_s.push(time_s);
+        }
+    }
+
+    /// Keeps what came at this time and later.
+    pub fn forget_before(&mut self, time_s: f64) {
+        let keep = self.points.partition_point(|point| point.time_s < time_s);
+        // The last one before says where the curves come from.
+        self.points.drain(..keep.saturating_sub(1));
+        self.marks_s.retain(|at_s| *at_s >= time_s);
+        self.reductions_s.retain(|at_s| *at_s >= time_s);
+    }
+
+    /// Over time.
+    pub fn curve(&self, of: Value) -> Vec<(f64, f64)> {
+        self.points.iter().filter_map(|point| Some((point.time_s, of(point)?))).collect()
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use vcc_engine::{FlowState, Underlay};
+
+    use super::*;
+
+    /// An ACK in a connection of 10 segments' window.
+    pub fn event(at_us: u64, marks: u32, reductions: u32) -> TraceEvent {
+        let dctcp: Underlay = "dctcp".parse().expect("an underlay");
+        let state = sys::vcc_flow {
+            flags: sys::FLOW_WINDOW_SHOWN,
+            stage: sys::STAGE_ESTABLISHED as u8,
+            underlay: dctcp.number(),
+            snd_nxt: 14_400,
+            mss_bytes: 1440,
+            srtt_us8: 8 * 1250,
+            window_shown: 14_400 >> 5,
+            wscale_shown: 5,
+            cc: sys::vcc_cc_state { cwnd_segs: 10, ssthresh_segs: 8, ..Default::default() },
+            marks,
+            reductions,
+            ..Default::default()
+        };
+        let end = |text: &str| text.parse().expect("an end");
+        let (guest, peer) = (end("192.0.2.1:40000"), end("192.0.2.2:5001"));
+        TraceEvent { at_us, flow: Flow { guest, peer, vlan: None, state: FlowState(state) } }
+    }
+
+    #[test]
+    fn ticks_are_where_counters_went_up() {
+        let mut series = Series::complete();
+        for (at_us, marks, reductions) in
+            [(5_000_000, 7, 3), (6_000_000, 8, 3), (7_000_000, 9, 4), (8_000_000, 9, 4)]
+        {
+            series.note(&event(at_us, marks, reductions));
+        }
+        assert_eq!(
+            (series.marks_s.as_slice(), series.reductions_s.as_slice()),
+            (&[1.0, 2.0][..], &[2.0][..])
+        );
+        assert_eq!(series.curve(|point| point.cwnd_bytes)[3], (3.0, 14_400.0));
+        assert_eq!(series.points[0].ssthresh_bytes, Some(11_520.0));
+        assert_eq!(series.points.len(), 4);
+        series.forget_before(1.5);
+        assert_eq!(series.points[0].time_s, 1.0);
+        assert_eq!(series.marks_s, [2.0]);
+    }
+
+    #[test]
+    fn points_that_come_too_fast_are_thinned() {
+        let mut series = Series::thinned(0, 0.01);
+        (0..=100).for_each(|step| series.note(&event(step * 1000, 0, 0)));
+        let times: Vec<f64> = series.points.iter().map(|point| point.time_s).collect();
+        assert!((11..=12).contains(&times.len()), "{times:?}");
+        assert_eq!(times.last(), Some(&0.1), "where it stands is always there");
+    }
+}

@@ -1,0 +1,143 @@
+//! `vcc flows`: which, in which order, how often.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use vcc_port::testing::{can_attach, guest, isolated};
+
+use crate::wire::{connect, ends, exchange};
+use crate::{command, vcc};
+
+fn guests(arguments: &str) -> Vec<String> {
+    let json = vcc(&format!("flows --json {arguments}")).well();
+    let flows: Vec<Value> = serde_json::from_str(&json).expect("an array");
+    flows.iter().map(|flow| flow["guest"].as_str().expect("an end").to_owned()).collect()
+}
+
+#[test]
+fn filters_and_orders_compose() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let guest = guest();
+        vcc("attach port --underlay dctcp").well();
+        let (mut here, mut there) = connect(&guest);
+        let (other, _other) = connect(&guest);
+        exchange(&mut here, &mut there);
+        let [[one, one_peer], [two, _]] = [&here, &other].map(ends);
+        let both = {
+            let mut both = [one.clone(), two.clone()];
+            both.sort_by_key(|end| end.parse::<SocketAddr>().expect("an end").port());
+            both
+        };
+        let reversed = [both[1].clone(), both[0].clone()];
+        let (_, one_port) = one.rsplit_once(':').expect("a port");
+        let one_alone = std::slice::from_ref(&one);
+        assert_eq!(guests(""), both);
+        assert_eq!(guests("--reverse"), reversed);
+        assert_eq!(guests("port --peer 192.0.2.0/24 --stage established --underlay dctcp"), both);
+        assert_eq!(guests("--peer 10.0.0.0/8"), Vec::<String>::new());
+        assert_eq!(guests(&format!("--guest :{one_port} --ecn fabric")), one_alone);
+        assert_eq!(guests(&format!("--peer {one_peer} --underlay dctcp,cubic")), one_alone);
+        assert_eq!(guests("--with marks --ecn fabric"), Vec::<String>::new());
+        // Only one of them has sent anything, and so grown.
+        assert_eq!(guests("--sort cwnd --top 1"), one_alone);
+        assert_eq!(guests("--sort srtt").len(), 2);
+        let table = vcc("flows --sort rate").well();
+        assert!(table.starts_with("PORT") && table.contains("RATE"), "{table}");
+        let wide = vcc("flows --wide").well();
+        assert!(wide.contains("SND-UNA") && wide.contains("FORGED"), "{wide}");
+        for (arguments, expected) in [
+            ("--peer 10.0.0.0/33", "ADDRESS/BITS is a network"),
+            ("--stage open", "established"),
+            ("--sort speed", "retransmissions"),
+            ("--limited-by fate", "receiver"),
+            ("--top 0", "a number from 1 on"),
+            ("--watch 0", "a number of seconds"),
+        ] {
+            let complaint = vcc(&format!("flows {arguments}")).complaint(2);
+            assert!(complaint.contains(expected), "{arguments}: {complaint}");
+        }
+    });
+}
+
+#[test]
+fn what_limits_a_flow_is_told() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let (mut here, mut there) = connect(&guest);
+        exchange(&mut here, &mut there);
+        thread::sleep(Duration::from_millis(300));
+        let flows: Vec<Value> = serde_json::from_str(&vcc("flows --json").well()).expect("JSON");
+        let [flow] = &flows[..] else { panic!("{flows:?}") };
+        assert_eq!(flow["limited_by"], "idle", "{flow}");
+        let text = flow["limited_by_text"].as_str().expect("words");
+        assert!(text.starts_with("idle: the guest has sent nothing for"), "{text}");
+        // A receiver that does not read.
+        let mut sender = here.try_clone().expect("the same connection");
+        thread::spawn(move || std::io::Write::write_all(&mut sender, &vec![1; 64 << 20]));
+        let mut seen = Value::Null;
+        for _ in 0..100 {
+            let flows: Value = serde_json::from_str(&vcc("flows --json").well()).expect("JSON");
+            seen = flows[0].clone();
+            if seen["limited_by"] == "receiver" {
+                break;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        assert_eq!(seen["limited_by"], "receiver", "{seen}");
+        here.shutdown(std::net::Shutdown::Both).expect("shut down");
+    });
+}
+
+#[test]
+fn a_watch_prints_rates_again_and_again() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let (mut here, mut there) = connect(&guest);
+        let begin = |arguments: &str| {
+            let arguments = arguments.split_whitespace();
+            let child = command().args(arguments).stdout(Stdio::piped()).spawn();
+            child.expect("the command")
+        };
+        let mut watch = begin("flows --watch 0.2 --json");
+        let mut lines = BufReader::new(watch.stdout.take().expect("its output")).lines();
+        let mut goodput = 0.0_f64;
+        for _ in 0..20 {
+            exchange(&mut here, &mut there);
+            let line = lines.next().expect("a line").expect("UTF-8");
+            let document: Value = serde_json::from_str(&line).expect("a document a line");
+            assert!(document["time_s"].as_f64() > Some(1e9), "{line}");
+            let rate = document["flows"][0]["goodput_bits_per_s"].as_f64().expect("a rate");
+            goodput = goodput.max(rate);
+            if goodput > 0.0 {
+                break;
+            }
+        }
+        // A mebibyte at least, within a second at most.
+        assert!(goodput > 1e6, "{goodput}");
+        // Whoever reads no more ends it.
+        drop(lines);
+        assert!(watch.wait().expect("its end").success());
+
+        let mut watch = begin("flows --watch 0.1 port");
+        let lines = BufReader::new(watch.stdout.take().expect("its output")).lines();
+        let seen: Vec<String> = lines.take(5).map(|line| line.expect("UTF-8")).collect();
+        assert!(seen[0].starts_with("PORT") && seen[0].contains("RATE"), "{seen:?}");
+        assert_eq!((seen[2].as_str(), &seen[3]), ("", &seen[0]), "{seen:?}");
+        assert!(watch.wait().expect("its end").success());
+    });
+}
