@@ -2,6 +2,7 @@
 
 mod frames;
 mod harness;
+mod ruled;
 mod spread;
 mod yardstick;
 
@@ -57,17 +58,38 @@ struct Case {
     at_once: u32,
 }
 
+/// A datapath with what is measured of it.
+struct Subject {
+    datapath: Datapath,
+    harness: Harness,
+    cases: Vec<Case>,
+}
+
+impl Subject {
+    /// One without a policy.
+    fn plain() -> Result<Self> {
+        let datapath = Datapath::load(&AttachOptions::default())?;
+        establish(&datapath, PEER, false)?;
+        establish(&datapath, AGREED, true)?;
+        Ok(Self { harness: Harness::load(&datapath)?, datapath, cases: cases() })
+    }
+}
+
 /// Measures every case in `rounds` interleaved rounds.
 pub fn datapath(rounds: u32) -> Result<Vec<Measurement>> {
-    let datapath = Datapath::load(&AttachOptions::default())?;
-    let harness = Harness::load(&datapath)?;
-    establish(&datapath, PEER, false)?;
-    establish(&datapath, AGREED, true)?;
-    let mut cases = cases();
-    let mut samples = vec![(Vec::new(), Vec::new()); cases.len()];
+    let mut subjects = vec![Subject::plain()?];
+    for size in ruled::SIZES {
+        subjects.push(ruled::subject(size)?);
+    }
+    let count: usize = subjects.iter().map(|subject| subject.cases.len()).sum();
+    let mut samples = vec![(Vec::new(), Vec::new()); count];
     // The first round warms caches and branch predictors and does not count.
     for round in 0..=rounds {
-        for (case, (net, gross)) in cases.iter_mut().zip(&mut samples) {
+        let cases = subjects.iter_mut().flat_map(|Subject { harness, cases, .. }| {
+            let harness = &*harness;
+            cases.iter_mut().map(move |case| (harness, case))
+        });
+        for ((harness, case), (net, gross)) in cases.zip(&mut samples) {
             let turns = RUNS_PER_ROUND / case.at_once;
             let mut sums = [0.0; 2];
             for _ in 0..turns {
@@ -81,8 +103,8 @@ pub fn datapath(rounds: u32) -> Result<Vec<Measurement>> {
             }
         }
     }
-    require_valid(&datapath)?;
-    let measured = cases.iter().zip(samples);
+    subjects.iter().try_for_each(|subject| require_valid(&subject.datapath))?;
+    let measured = subjects.iter().flat_map(|subject| &subject.cases).zip(samples);
     Ok(measured
         .map(|(case, (net, gross))| Measurement {
             name: case.name,
@@ -93,25 +115,30 @@ pub fn datapath(rounds: u32) -> Result<Vec<Measurement>> {
         .collect())
 }
 
-/// In this order, in which each round's ACKs acknowledge the data of the same round.
-fn cases() -> Vec<Case> {
-    let from_guest = Cursor {
-        seq: GUEST_ISN + 1,
-        ack: PEER_ISN + 1,
-        seq_step: PAYLOAD_BYTES,
-        ack_step: 0,
-        window: WINDOW,
-    };
-    let to_guest = Cursor {
-        seq: PEER_ISN + 1,
-        ack: GUEST_ISN + 1 + PAYLOAD_BYTES,
-        seq_step: 0,
-        ack_step: PAYLOAD_BYTES,
-        window: WINDOW,
-    };
-    let standing = Cursor { seq_step: 0, ..from_guest };
-    let data = |to| segment(GUEST, to, &frames::OPTIONS, PAYLOAD_BYTES as usize);
-    let case = |name, what, program, frame: Segment, cursor| Case {
+/// Where the data of one run goes on from that of the run before.
+const FROM_GUEST: Cursor = Cursor {
+    seq: GUEST_ISN + 1,
+    ack: PEER_ISN + 1,
+    seq_step: PAYLOAD_BYTES,
+    ack_step: 0,
+    window: WINDOW,
+};
+const TO_GUEST: Cursor = Cursor {
+    seq: PEER_ISN + 1,
+    ack: GUEST_ISN + 1 + PAYLOAD_BYTES,
+    seq_step: 0,
+    ack_step: PAYLOAD_BYTES,
+    window: WINDOW,
+};
+
+fn case(
+    name: &'static str,
+    what: &'static str,
+    program: Program,
+    frame: Segment,
+    cursor: Cursor,
+) -> Case {
+    Case {
         name,
         what,
         program,
@@ -123,7 +150,17 @@ fn cases() -> Vec<Case> {
         },
         restore: None,
         at_once: RUNS_PER_ROUND,
-    };
+    }
+}
+
+fn data(to: Endpoint) -> Segment<'static> {
+    segment(GUEST, to, &frames::OPTIONS, PAYLOAD_BYTES as usize)
+}
+
+/// In this order, in which each round's ACKs acknowledge the data of the same round.
+fn cases() -> Vec<Case> {
+    let (from_guest, to_guest) = (FROM_GUEST, TO_GUEST);
+    let standing = Cursor { seq_step: 0, ..from_guest };
     let due = Restore {
         key: key(GUEST, AGREED),
         ect0_bytes: 0,

@@ -19,10 +19,16 @@ pub struct RuleInForce {
 /// be of which nothing has passed since.
 #[derive(Clone, Default)]
 pub struct Rules {
+    in_force: usize,
     editions: [Vec<RuleInForce>; sys::EDITIONS as usize],
 }
 
 impl Rules {
+    /// Of the edition that holds, in their order; the default is the last.
+    pub fn in_force(&self) -> &[RuleInForce] {
+        &self.editions[self.in_force]
+    }
+
     /// The one by which a flow is treated; None where the policy knows of none, as at a port that
     /// was attached without one.
     pub fn of(&self, flow: &FlowState) -> Option<&RuleInForce> {
@@ -32,7 +38,8 @@ impl Rules {
 
 impl SharedPolicy {
     pub fn rules(&self) -> Result<Rules> {
-        let mut rules = Rules::default();
+        let in_force = (self.epoch()? % sys::EDITIONS) as usize;
+        let mut rules = Rules { in_force, ..Rules::default() };
         for (edition, into) in rules.editions.iter_mut().enumerate() {
             let edition = edition as u32;
             let first = edition * (self.maps.rules.max_entries() / sys::EDITIONS);

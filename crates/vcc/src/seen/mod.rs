@@ -7,6 +7,7 @@ pub mod flow;
 pub mod limit;
 pub mod port;
 pub mod rates;
+pub mod rule;
 pub mod sampler;
 pub mod sort;
 #[cfg(test)]
@@ -15,4 +16,5 @@ pub mod testing;
 pub use flow::FlowView;
 pub use limit::Limit;
 pub use port::PortView;
+pub use rule::RuleView;
 pub use sampler::{Sampler, Snapshot};

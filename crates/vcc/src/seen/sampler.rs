@@ -4,11 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use vcc_port::{Port, Rules, SharedPolicy};
+use vcc_port::Port;
 
 use super::flow::FlowKey;
 use super::rates::{Counters, Progress};
-use super::{FlowView, PortView};
+use super::{FlowView, PortView, RuleView, rule};
 
 /// So often flows are read, that sequence numbers do not go round in between at 34 Gbit/s.
 const AT_LEAST_EVERY: Duration = Duration::from_millis(500);
@@ -23,6 +23,8 @@ pub struct Sampler {
 pub struct Snapshot {
     pub unix_time_s: f64,
     pub ports: Vec<PortView>,
+    /// Of the host's policy, if it has one.
+    pub rules: Vec<RuleView>,
     pub flows: Vec<FlowView>,
     /// Devices that had gone, and whose remains were removed.
     pub gone: Vec<String>,
@@ -63,7 +65,8 @@ impl Sampler {
         let mut snapshot =
             Snapshot { unix_time_s: since_1970.as_secs_f64(), gone, ..Default::default() };
         let ports = self.open()?;
-        let rules = rules_in_force()?;
+        let rules;
+        (rules, snapshot.rules) = rule::read()?;
         for (name, port) in keys(&ports).iter().zip(&ports) {
             let params = port.params()?;
             let ruled = port.index()?.is_some();
@@ -95,11 +98,6 @@ impl Sampler {
         }
         Ok(self.devices.iter().map(|device| Port::open(device)).collect::<Result<_, _>>()?)
     }
-}
-
-/// Those of the host's policy; none where it has none.
-pub fn rules_in_force() -> Result<Rules, vcc_port::Error> {
-    SharedPolicy::find()?.map_or_else(|| Ok(Rules::default()), |policy| policy.rules())
 }
 
 /// What tells ports apart: their names, and a number where devices of several network namespaces

@@ -1,6 +1,7 @@
 //! On veth pairs in network namespaces of their own: `port` is the host's end, `guest` the other.
 
 mod attached;
+mod cycles;
 mod emitting;
 mod expiry;
 mod foreign;

@@ -7,10 +7,11 @@ use crate::end::End;
 use crate::seen::filter::Filter;
 use crate::seen::flow::FlowKey;
 use crate::seen::sort::Sort;
-use crate::seen::{FlowView, PortView, Snapshot};
+use crate::seen::{FlowView, PortView, RuleView, Snapshot};
 
 pub struct Model {
     pub ports: Vec<PortView>,
+    pub rules: Vec<RuleView>,
     /// Those that the filters admit, in their order.
     pub flows: Vec<FlowView>,
     /// How many there are beside the filter that was typed.
@@ -37,6 +38,7 @@ impl Model {
     pub fn new(filter: Filter, sort: Sort) -> Self {
         Self {
             ports: Vec::new(),
+            rules: Vec::new(),
             flows: Vec::new(),
             flow_count: 0,
             sort,
@@ -58,6 +60,7 @@ impl Model {
     pub fn update(&mut self, snapshot: Snapshot) {
         self.round += 1;
         self.ports = snapshot.ports;
+        self.rules = snapshot.rules;
         self.all = snapshot.flows;
         self.all.retain(|flow| self.filter.admits(flow));
         for flow in &self.all {
@@ -102,6 +105,10 @@ impl Model {
     /// Of all flows at a port, whatever is shown of them.
     pub fn port_sum(&self, port: &str, of: fn(&FlowView) -> Option<f64>) -> f64 {
         self.all.iter().filter(|flow| flow.port == port).filter_map(of).sum()
+    }
+
+    pub fn rule_sum(&self, rule: &str, of: fn(&FlowView) -> Option<f64>) -> f64 {
+        self.all.iter().filter(|flow| flow.rule.as_deref() == Some(rule)).filter_map(of).sum()
     }
 
     pub fn sum(&self, of: fn(&FlowView) -> Option<f64>) -> f64 {

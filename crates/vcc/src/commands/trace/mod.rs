@@ -17,7 +17,7 @@ use vcc_port::{FlowId, Port, Trace, TraceEvent};
 use super::ports_of;
 use crate::end::End;
 use crate::seen::limit::{self, Limit};
-use crate::seen::sampler::rules_in_force;
+use crate::seen::rule;
 use crate::{interrupt, output};
 use series::Series;
 use table::Csv;
@@ -213,7 +213,7 @@ fn list(found: &[(String, FlowId)]) -> String {
 fn treatment(port: &Port, flow: Option<FlowId>) -> anyhow::Result<Params> {
     let flow = flow.and_then(|id| port.flow(&id).transpose()).transpose()?;
     let (Some(flow), Some(_)) = (flow, port.index()?) else { return Ok(port.params()?) };
-    let rules = rules_in_force()?;
+    let (rules, _) = rule::read()?;
     Ok(rules.of(&flow.state).map_or(port.params()?, |rule| rule.params))
 }
 

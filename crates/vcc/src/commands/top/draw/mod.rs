@@ -6,6 +6,7 @@ mod flows;
 mod grid;
 mod help;
 mod ports;
+mod rules;
 mod status;
 
 use ratatui::Frame;
@@ -20,8 +21,14 @@ struct Section {
     draw: fn(&Model, &mut Frame, Rect),
 }
 
-const SECTIONS: &[Section] =
-    &[status::SECTION, ports::SECTION, flows::SECTION, detail::SECTION, help::SECTION];
+const SECTIONS: &[Section] = &[
+    status::SECTION,
+    ports::SECTION,
+    rules::SECTION,
+    flows::SECTION,
+    detail::SECTION,
+    help::SECTION,
+];
 
 pub fn draw(model: &Model, frame: &mut Frame) {
     let area = frame.area();

@@ -67,11 +67,22 @@ fn draw(model: &Model, frame: &mut Frame, mut area: Rect) {
         })
         .collect();
     grid::draw(frame, area, COLUMNS, &rows, None);
-    if model.ports.len() > room && room > 0 {
-        let shown = room - 1;
-        let last = Rect { y: area.bottom() - 1, height: 1, ..area };
-        let more = format!("... and {} more: `vcc ports` lists them", model.ports.len() - shown);
-        let width = usize::from(area.width);
-        frame.render_widget(Line::from(format!("{more:<width$}")), last);
+    tell_of_more(frame, area, model.ports.len(), room, "vcc ports");
+}
+
+/// The last line says so, where there are more than there is room for.
+pub(super) fn tell_of_more(
+    frame: &mut Frame,
+    area: Rect,
+    count: usize,
+    room: usize,
+    command: &str,
+) {
+    if count <= room || room == 0 {
+        return;
     }
+    let last = Rect { y: area.bottom() - 1, height: 1, ..area };
+    let more = format!("... and {} more: `{command}` lists them", count - (room - 1));
+    let width = usize::from(area.width);
+    frame.render_widget(Line::from(format!("{more:<width$}")), last);
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::seen::filter::Filter;
 use crate::seen::sort::{Sort, SortKey};
 use crate::seen::testing::flow;
-use crate::seen::{FlowView, PortView, Snapshot};
+use crate::seen::{FlowView, PortView, RuleView, Snapshot};
 
 fn busy(number: u16) -> FlowView {
     let mut flow = flow(&format!("192.0.2.1:{}", 40_000 + number), "198.51.100.9:5001");
@@ -138,4 +138,33 @@ fn what_there_is_to_say() {
     model.press(KeyCode::Char('?').into());
     let text = screen(&model, 80, 24).join("\n");
     assert!(text.contains("Keys") && text.contains("l limit"), "{text}");
+}
+
+#[test]
+fn rules_are_there_where_there_is_a_policy() {
+    let plain = screen(&model(1, 3), 100, 30).join("\n");
+    assert!(!plain.contains("RULE"), "{plain}");
+
+    let mut model = Model::new(Filter::default(), Sort { key: SortKey::Rate, reverse: false });
+    let rule = |number: u32| RuleView {
+        rule: format!("rule-{number}"),
+        underlay: "dctcp".into(),
+        mode: "enforce".into(),
+        connections: u64::from(number) * 10,
+    };
+    let mut flows: Vec<FlowView> = (1..=3).map(busy).collect();
+    flows[0].rule = Some("rule-8".into());
+    flows[2].rule = Some("rule-8".into());
+    let rules = (0..9).map(rule).collect();
+    model.update(Snapshot { ports: vec![port("veth3")], rules, flows, ..Default::default() });
+    let lines = screen(&model, 100, 30);
+    let text = lines.join("\n");
+    let at = lines.iter().position(|line| line.starts_with("RULE")).expect(&text);
+    let first: Vec<&str> = lines[at + 1].split_whitespace().collect();
+    assert_eq!(
+        first,
+        ["rule-8", "dctcp", "enforce", "2", "4.00", "Mbit/s", "80", "24", "0"],
+        "{text}"
+    );
+    assert!(text.contains("more: `vcc policy show` lists them"), "{text}");
 }
