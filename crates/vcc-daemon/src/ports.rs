@@ -160,6 +160,8 @@ impl Ports {
             return;
         }
         let reason = match self.attach(&link.name, selected, policy) {
+            // It was gone again before we were done, and its last news is to come.
+            Err(error) if is_gone(&*error) => return,
             Ok(held) => {
                 let whose = whose(held.tenant.as_deref());
                 journal::info(&format!("{}: attached, port {}{whose}", link.name, held.index));
@@ -353,6 +355,10 @@ impl Held {
         self.silent = None;
         Ok(())
     }
+}
+
+fn is_gone(error: &(dyn std::error::Error + 'static)) -> bool {
+    matches!(error.downcast_ref(), Some(vcc_port::Error::NoSuchDevice { .. }))
 }
 
 fn whose(tenant: Option<&str>) -> String {
