@@ -1,10 +1,12 @@
 //! A whole policy, checked.
 
+use crate::compile::{self, RuleSet};
 use crate::connection::Connection;
 use crate::pool::Pool;
 use crate::port::PortSelector;
 use crate::problem::{Findings, Problem, Problems};
 use crate::rule::Rule;
+use crate::treatment::RuleMode;
 use crate::{check, file};
 
 /// There is at least one rule: the default, which is the last and matches everything.
@@ -44,6 +46,20 @@ impl Policy {
     /// The first that matches. A device that none matches is no port.
     pub fn port_of(&self, device: &str) -> Option<&PortSelector> {
         self.ports.iter().find(|port| port.matches(device))
+    }
+
+    /// The rules that do not exclude a tenant, as [`crate::Compiled::tenant_set`] has them.
+    pub fn tenant_set(&self, tenant: Option<&str>) -> RuleSet {
+        compile::rules_for(&self.rules, tenant)
+    }
+
+    /// Whether any connection of a tenant's guests may need segments made for it.
+    pub fn emits_for(&self, tenant: Option<&str>) -> bool {
+        let emits = |rule: &Rule| {
+            let treatment = &rule.treatment;
+            treatment.emit && treatment.mode == RuleMode::Enforce
+        };
+        self.rules.iter().any(|rule| emits(rule) && rule.conditions.admits_tenant(tenant))
     }
 
     /// In the file's order, which decides; the default is the last.

@@ -40,6 +40,7 @@ pub use error::Error;
 pub use flows::{Flow, FlowId};
 pub use namespace::Netns;
 pub use options::AttachOptions;
+pub use pins::Governor;
 pub use policy::{PORTS_MAX, PoolUse, RuleInForce, RuleTotals, Rules, SharedPolicy};
 pub use port::Port;
 pub use run_time::{RunTime, RunTimes};

@@ -18,6 +18,8 @@ use crate::{Error, Result, bpffs, sweep};
 
 const PORTS: &str = "/sys/fs/bpf/vcc";
 const SWEEP: &str = "sweep";
+/// A directory, for the BPF file system has no other files to lock.
+const GOVERNOR: &str = "/sys/fs/bpf/vcc/governor";
 
 /// What one process at a time does with a port.
 #[derive(Clone, Copy)]
@@ -174,9 +176,14 @@ impl Pin {
         Error::system(format!("open what is pinned for `{}`", self.device.name), error)
     }
 
+    /// Whether all is there: it is not being made or removed, nor did who did that die half way.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.complete_path().exists()
+    }
+
     /// Whether the device has gone, or whoever made the directory died half way.
     fn is_stale(&self) -> Result<bool> {
-        if !self.complete_path().exists() {
+        if !self.is_complete() {
             return Ok(true);
         }
         for link in self.open_links()? {
@@ -233,8 +240,8 @@ pub(crate) fn find(device: &Device) -> Result<Option<Pin>> {
     Ok(all()?.into_iter().find(same))
 }
 
-/// Removes what was left by devices that have gone; returns their names.
-pub(crate) fn sweep() -> Result<Vec<String>> {
+/// Removes what was left by devices that have gone, after `last` has seen it; returns their names.
+pub(crate) fn sweep(last: impl Fn(&Pin)) -> Result<Vec<String>> {
     if all()?.is_empty() {
         return Ok(Vec::new());
     }
@@ -242,11 +249,32 @@ pub(crate) fn sweep() -> Result<Vec<String>> {
     let mut gone = Vec::new();
     for pin in all()? {
         if pin.is_stale()? {
+            last(&pin);
             pin.remove()?;
             gone.push(pin.device.name);
         }
     }
     Ok(gone)
+}
+
+/// Held by the one process that keeps this host's ports under a policy, until it is dropped.
+pub struct Governor {
+    _directory: File,
+}
+
+impl Governor {
+    /// None: another process is it.
+    pub fn become_it() -> Result<Option<Self>> {
+        let failed = |e| Error::system(format!("lock {GOVERNOR}"), e);
+        bpffs::require()?;
+        fs::create_dir_all(GOVERNOR).map_err(failed)?;
+        let directory = File::open(GOVERNOR).map_err(failed)?;
+        match lock_file(&directory, libc::LOCK_EX | libc::LOCK_NB) {
+            Ok(()) => Ok(Some(Self { _directory: directory })),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(failed(e)),
+        }
+    }
 }
 
 /// One command at a time changes what is pinned; the lock ends with the value.

@@ -71,6 +71,11 @@ impl Policy {
     }
 }
 
+/// The rules that do not exclude a tenant.
+pub(crate) fn rules_for(rules: &[Rule], tenant: Option<&str>) -> RuleSet {
+    sets::of_rules(rules, |rule| rule.conditions.admits_tenant(tenant))
+}
+
 /// The numbers that a condition on VLANs admits.
 pub(crate) fn vlan_numbers(vlans: &Option<Vec<u16>>) -> Ranges {
     match vlans {

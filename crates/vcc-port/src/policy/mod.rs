@@ -52,13 +52,19 @@ impl SharedPolicy {
             Some(maps) => maps,
             None => PolicyMaps::create_pinned(Path::new(PLACE))?,
         };
-        Ok(Self { maps, pinned: true })
+        Self::understood(maps)
     }
 
     /// The same, if it is there.
     pub fn find() -> Result<Option<Self>> {
-        let maps = PolicyMaps::open(Path::new(PLACE))?;
-        Ok(maps.map(|maps| Self { maps, pinned: true }))
+        PolicyMaps::open(Path::new(PLACE))?.map(Self::understood).transpose()
+    }
+
+    fn understood(maps: PolicyMaps) -> Result<Self> {
+        let policy = Self { maps, pinned: true };
+        let head = policy.head()?;
+        let foreign = head.epoch != 0 && head.layout != sys::LAYOUT_VERSION;
+        if foreign { Err(Error::OtherPolicyVersion) } else { Ok(policy) }
     }
 
     /// One that ends with the process and its ports.
@@ -87,7 +93,7 @@ impl SharedPolicy {
     }
 
     /// `policy` holds from now on, all at once, for the ports with these indices. Whoever attached
-    /// them brings the live flows under it: [`crate::Port::sweep_flows`]; those that a packet
+    /// them brings the live flows under it: [`crate::Port::judge_flows`]; those that a packet
     /// reaches first are judged by that.
     pub fn apply(&self, policy: &Policy, tenants: &[(u32, Option<&str>)]) -> Result<u32> {
         let _lock = self.pinned.then(pins::lock).transpose()?;
@@ -115,7 +121,7 @@ impl SharedPolicy {
     /// A port comes under the edition that holds.
     pub fn admit(&self, index: u32, policy: &Policy, tenant: Option<&str>) -> Result<()> {
         let edition = self.epoch()? % sys::EDITIONS;
-        edition::write_tenant(&self.maps, edition, index, &policy.compile().tenant_set(tenant))
+        edition::write_tenant(&self.maps, edition, index, &policy.tenant_set(tenant))
     }
 
     /// The names of the rules of the edition with this epoch, the default's last.

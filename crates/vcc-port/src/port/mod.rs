@@ -100,10 +100,24 @@ impl Port {
         pins::all()?.into_iter().map(Self::from_pin).collect()
     }
 
-    /// Removes what devices that have gone left pinned; returns their names. What else processes
-    /// that were killed have left is put right without a word.
+    /// Refuses where another version of vcc pinned a port, with the first such.
+    pub fn require_understood() -> Result<()> {
+        for pin in pins::all()? {
+            if pin.is_complete() && pin.open_maps()?.is_none() {
+                return Err(other_version(&pin.device));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what devices that have gone left pinned, with what their flows held of pools; returns
+    /// their names. What else processes that were killed have left is put right without a word.
     pub fn sweep() -> Result<Vec<String>> {
-        let gone = pins::sweep()?;
+        let gone = pins::sweep(|pin| {
+            // What cannot be opened holds nothing that could be given back.
+            let port = Self::from_pin(pin.clone()).ok().filter(|port| port.maps.is_some());
+            let _ = port.map(|port| port.forget_flows());
+        })?;
         for pin in pins::all()? {
             // One that is being made or removed at this moment has no trace to end.
             if let Ok(port) = Self::from_pin(pin) {
@@ -185,6 +199,11 @@ impl Port {
         &self.device.name
     }
 
+    /// The kernel's number of the device, in the device's network namespace.
+    pub fn ifindex(&self) -> u32 {
+        self.device.ifindex
+    }
+
     /// How many connections this port tracks at a time.
     pub fn max_flows(&self) -> Result<u32> {
         Ok(self.maps()?.flows.max_entries())
@@ -233,6 +252,12 @@ impl Port {
     /// Whether it takes an [`Emitter`] to do all that the port was attached for.
     pub fn emits(&self) -> Result<bool> {
         Ok(self.params()?.0.emit != 0)
+    }
+
+    /// Whether an [`Emitter`] is wanted from now on: for a port under a policy, whose rules say
+    /// what is to be sent.
+    pub fn set_emits(&self, emits: bool) -> Result<()> {
+        self.change_params(|params| params.0.emit = emits.into())
     }
 
     /// Whether the device is in the calling thread's network namespace.
