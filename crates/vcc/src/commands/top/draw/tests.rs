@@ -163,7 +163,7 @@ fn rules_are_there_where_there_is_a_policy() {
     let first: Vec<&str> = lines[at + 1].split_whitespace().collect();
     assert_eq!(
         first,
-        ["rule-8", "dctcp", "enforce", "2", "4.00", "Mbit/s", "80", "24", "0"],
+        ["rule-8", "dctcp", "enforce", "2", "4.00", "Mbit/s", "80", "24.0/s", "0/s"],
         "{text}"
     );
     assert!(text.contains("more: `vcc policy show` lists them"), "{text}");
