@@ -45,7 +45,8 @@ missing=
 for package in $packages; do
 	is_installed "$package" || missing="$missing $package"
 done
-# A browser, to look at the page of the lab's results: without it, the test that does is skipped.
+# A browser, to look at the live page and at that of the lab's results: without it, the tests that do
+# are skipped.
 browser=
 if [ "${1-}" = test ] && ! command -v chromium >/dev/null; then
 	browser=chromium

@@ -62,8 +62,8 @@ impl Browser {
         Some(browser)
     }
 
-    /// Loads a file as such a screen shows it, in a `light` or a `dark` scheme.
-    pub fn open(&mut self, page: &Path, screen: &Screen, scheme: &str) {
+    /// Loads an address as such a screen shows it, in a `light` or a `dark` scheme.
+    pub fn open(&mut self, url: &str, screen: &Screen, scheme: &str) {
         let Screen { width, height, is_phone } = screen;
         let metrics = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone,
@@ -72,7 +72,7 @@ impl Browser {
         let feature = json!({"name": "prefers-color-scheme", "value": scheme});
         self.call("Emulation.setEmulatedMedia", json!({"features": [feature]}));
         self.events.clear();
-        self.call("Page.navigate", json!({"url": format!("file://{}", page.display())}));
+        self.call("Page.navigate", json!({"url": url}));
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             let message = self.hear();
             self.events.push(message);
@@ -104,7 +104,8 @@ impl Browser {
         self.events.iter().filter(is_one)
     }
 
-    fn call(&mut self, method: &str, parameters: Value) -> Value {
+    /// A command of the protocol, and what it returns.
+    pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.last_id += 1;
         let mut command = json!({"id": self.last_id, "method": method, "params": parameters});
         if let Some(session) = &self.session {

@@ -140,6 +140,7 @@ fn assert_fits(browser: &mut Browser, screen: &Screen) {
 fn a_browser_shows_it_on_any_screen() {
     let (folder, page) = made("browser");
     let Some(mut browser) = Browser::start(&folder.join("profile")) else { return };
+    let url = format!("file://{}", page.display());
     let mut grounds = Vec::new();
     for screen in [
         Screen { width: 1440, height: 900, is_phone: false },
@@ -147,7 +148,7 @@ fn a_browser_shows_it_on_any_screen() {
         Screen { width: 360, height: 740, is_phone: true },
     ] {
         for scheme in ["light", "dark"] {
-            browser.open(&page, &screen, scheme);
+            browser.open(&url, &screen, scheme);
             assert_fits(&mut browser, &screen);
             browser.evaluate("document.querySelectorAll('details').forEach(it => it.open = true)");
             assert_fits(&mut browser, &screen);
@@ -155,7 +156,7 @@ fn a_browser_shows_it_on_any_screen() {
                          .every(it => it.getBoundingClientRect().width > 200)";
             assert_eq!(browser.evaluate(drawn), true);
             grounds.push(browser.evaluate("getComputedStyle(document.body).backgroundColor"));
-            assert_eq!(browser.requested(), [format!("file://{}", page.display())]);
+            assert_eq!(browser.requested(), [url.as_str()]);
             assert_eq!(browser.complaints(), Vec::<&Value>::new());
         }
     }

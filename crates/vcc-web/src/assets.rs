@@ -1,0 +1,5 @@
+//! The page, as it is served: nothing of it comes from elsewhere.
+
+pub const PAGE: &str = include_str!("../page/index.html");
+pub const STYLE: &str = include_str!("../page/style.css");
+pub const SCRIPT: &str = include_str!("../page/page.js");

@@ -1,0 +1,126 @@
+//! One reading of the kernel's maps for everybody who asks within a second.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex;
+use tokio::task;
+
+use crate::history::{History, Levels, Point};
+use crate::ledger::{Activity, Ledger};
+use crate::{Snapshot, Source};
+
+/// A snapshot, and what has come since the one before.
+pub struct Taken {
+    pub snapshot: Snapshot,
+    pub activity: Activity,
+    pub levels: Levels,
+    /// How long it took.
+    pub took: Duration,
+    pub at: Instant,
+}
+
+/// Why there is none.
+pub type Failure = Arc<str>;
+
+pub struct Cache {
+    source: Arc<dyn Source>,
+    fresh_for: Duration,
+    state: Mutex<State>,
+    failures: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    last: Option<(Instant, Result<Arc<Taken>, Failure>)>,
+    books: Books,
+}
+
+#[derive(Default)]
+struct Books {
+    ledger: Ledger,
+    history: History,
+}
+
+impl Cache {
+    pub fn new(source: Arc<dyn Source>, fresh_for: Duration) -> Arc<Self> {
+        let (state, failures) = (Mutex::default(), AtomicU64::new(0));
+        Arc::new(Self { source, fresh_for, state, failures })
+    }
+
+    /// How often there was none.
+    pub fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// The latest, or a new one where that is too old.
+    pub async fn get(self: &Arc<Self>) -> Result<Arc<Taken>, Failure> {
+        // On a task of its own, which goes on if whoever asked goes away: else those who come and go
+        // would have the maps read once for each of them.
+        let this = self.clone();
+        let got = task::spawn(async move { this.get_here().await }).await;
+        got.unwrap_or_else(|e| Err(e.to_string().into()))
+    }
+
+    /// The latest ten minutes.
+    pub async fn history(&self) -> Vec<Point> {
+        self.state.lock().await.books.history.points()
+    }
+
+    async fn get_here(self: Arc<Self>) -> Result<Arc<Taken>, Failure> {
+        let mut state = self.state.lock().await;
+        if let Some((at, last)) = &state.last
+            && at.elapsed() < self.fresh_for
+        {
+            return last.clone();
+        }
+        let source = self.source.clone();
+        let mut books = std::mem::take(&mut state.books);
+        let read = task::spawn_blocking(move || {
+            let taken = catch_unwind(AssertUnwindSafe(|| take(&*source, &mut books)));
+            let why = "reading the ports panicked; please report what the daemon wrote";
+            (taken.unwrap_or_else(|_| Err(why.into())), books)
+        });
+        let taken = match read.await {
+            Ok((taken, books)) => {
+                state.books = books;
+                taken
+            }
+            Err(_) => Err("the server is being stopped".into()),
+        };
+        if taken.is_err() {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+        }
+        state.last = Some((Instant::now(), taken.clone()));
+        taken
+    }
+}
+
+fn take(source: &dyn Source, books: &mut Books) -> Result<Arc<Taken>, Failure> {
+    let begun = Instant::now();
+    let snapshot = source.snapshot().map_err(|e| Failure::from(e.to_string()))?;
+    let at = Instant::now();
+    let activity = books.ledger.enter(&snapshot, at);
+    let levels = Levels::of(&snapshot, &activity);
+    books.history.enter(&snapshot, &levels, at);
+    Ok(Arc::new(Taken { snapshot, activity, levels, took: begun.elapsed(), at }))
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// As if it had just been read, with the ones before.
+    pub fn taken(snapshots: impl IntoIterator<Item = Snapshot>) -> Taken {
+        let (mut ledger, begin) = (Ledger::default(), Instant::now());
+        let entered = snapshots.into_iter().zip(0..).map(|(snapshot, second)| {
+            let at = begin + Duration::from_secs(second);
+            let activity = ledger.enter(&snapshot, at);
+            let levels = Levels::of(&snapshot, &activity);
+            Taken { snapshot, activity, levels, took: Duration::from_millis(3), at }
+        });
+        entered.last().expect("a snapshot")
+    }
+}

@@ -1,0 +1,61 @@
+//! Whether there is something that the operator has to mend.
+
+use serde::Serialize;
+
+use crate::cache::{Failure, Taken};
+use crate::snapshot::Problem;
+
+#[derive(Serialize)]
+pub struct Health {
+    pub ok: bool,
+    epoch: Option<u32>,
+    ports_attached: usize,
+    ports_failed: usize,
+    policy_ok: Option<bool>,
+    pub problems: Vec<Problem>,
+}
+
+impl Health {
+    pub fn of(taken: &Result<std::sync::Arc<Taken>, Failure>) -> Self {
+        let snapshot = match taken {
+            Ok(taken) => &taken.snapshot,
+            Err(failure) => return Self::unknown(failure),
+        };
+        let mut problems = snapshot.daemon.problems.clone();
+        let mut say = |about: &str, what: &str| {
+            problems.push(Problem { about: about.into(), what: what.into() });
+        };
+        let last_reload = snapshot.daemon.last_reload.as_ref();
+        let reload_failure = last_reload.and_then(|reload| reload.failure.as_deref());
+        if let Some(failure) = reload_failure {
+            say("policy", failure);
+        }
+        let mut ports_failed = 0;
+        for port in &snapshot.ports {
+            if let Some(failure) = &port.failure {
+                ports_failed += 1;
+                say(&port.device, failure);
+            }
+        }
+        Self {
+            ok: problems.is_empty(),
+            epoch: Some(snapshot.epoch),
+            ports_attached: snapshot.ports.len() - ports_failed,
+            ports_failed,
+            policy_ok: Some(reload_failure.is_none()),
+            problems,
+        }
+    }
+
+    fn unknown(failure: &str) -> Self {
+        let problem = Problem { about: "reading the ports".into(), what: failure.into() };
+        Self {
+            ok: false,
+            epoch: None,
+            ports_attached: 0,
+            ports_failed: 0,
+            policy_ok: None,
+            problems: vec![problem],
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A rule's totals over editions of the policy and ends of connections.
+//!
+//! The kernel adds a connection's counts to its rule when it ends, and begins at zero with each
+//! edition; a connection that goes on under the next edition takes what it has counted with it. So
+//! a rule's total is what has ended and what lives, and less what the latter brought along.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Seen;
+use crate::Snapshot;
+use crate::snapshot::{Counts, Flow, Totals};
+
+#[derive(Default)]
+pub struct Accounts {
+    /// None: nothing was seen yet.
+    epoch: Option<u32>,
+    rules: HashMap<Arc<str>, Account>,
+}
+
+/// Connections, and the four counts.
+type Sums = [i64; 5];
+
+#[derive(Clone, Copy, Default)]
+struct Account {
+    /// What the kernel's sums of this edition are added to.
+    floor: Sums,
+    live: Counts,
+    shown: Sums,
+}
+
+impl Accounts {
+    pub fn open(&mut self, snapshot: &Snapshot) {
+        let is_new_edition = self.epoch.is_some_and(|epoch| epoch != snapshot.epoch);
+        let mut next = HashMap::with_capacity(snapshot.rules.len());
+        for rule in &snapshot.rules {
+            let mut account = self.rules.get(&rule.name).copied().unwrap_or_default();
+            account.live = Counts::default();
+            if is_new_edition {
+                account.floor = account.shown;
+            }
+            next.insert(rule.name.clone(), account);
+        }
+        self.rules = next;
+    }
+
+    /// Returns what is to be remembered of the flow.
+    pub fn count(
+        &mut self,
+        epoch: u32,
+        flow: &Flow,
+        before: Option<&Seen>,
+    ) -> Option<(u32, Counts)> {
+        let accounted = before.and_then(|before| before.accounted);
+        let account = flow.rule.as_ref().filter(|_| flow.is_current);
+        let Some(account) = account.and_then(|rule| self.rules.get_mut(rule)) else {
+            return accounted;
+        };
+        account.live += flow.counts;
+        if let Some((_, brought)) = accounted.filter(|(edition, _)| *edition != epoch) {
+            account.floor = zip(account.floor, sums(1, brought), |floor, brought| floor - brought);
+        }
+        Some((epoch, flow.counts))
+    }
+
+    /// Parallel to the snapshot's rules.
+    pub fn close(&mut self, snapshot: &Snapshot) -> Vec<Totals> {
+        let is_first = self.epoch.is_none();
+        self.epoch = Some(snapshot.epoch);
+        let total = |rule: &crate::snapshot::Rule| {
+            let account = self.rules.get_mut(&rule.name)?;
+            let mut counts = rule.ended.counts;
+            counts += account.live;
+            let kernel = sums(rule.ended.connections, counts);
+            if is_first {
+                account.floor = kernel.map(|sum| -sum);
+            }
+            let now = zip(account.floor, kernel, |floor, sum| floor + sum);
+            // A connection that ends while they are read may be in neither sum for a moment.
+            account.shown = zip(account.shown, now, i64::max);
+            Some(totals(account.shown))
+        };
+        snapshot.rules.iter().map(total).map(Option::unwrap_or_default).collect()
+    }
+}
+
+fn sums(connections: u64, counts: Counts) -> Sums {
+    let Counts { marks, reductions, retransmissions, drops } = counts;
+    [connections, marks, reductions, retransmissions, drops].map(|count| count as i64)
+}
+
+fn zip(a: Sums, b: Sums, with: fn(i64, i64) -> i64) -> Sums {
+    std::array::from_fn(|at| with(a[at], b[at]))
+}
+
+fn totals(sums: Sums) -> Totals {
+    let [connections, marks, reductions, retransmissions, drops] =
+        sums.map(|sum| u64::try_from(sum).unwrap_or(0));
+    Totals { connections, counts: Counts { marks, reductions, retransmissions, drops } }
+}

@@ -1,0 +1,197 @@
+//! From a snapshot to text.
+
+use std::collections::HashMap;
+use std::time::UNIX_EPOCH;
+
+use super::Metric;
+use super::definitions as m;
+use super::text::Text;
+use crate::cache::{Failure, Taken};
+use crate::health::Health;
+use crate::quantile::quantiles;
+use crate::server::Tally;
+use crate::snapshot::{Flow, Pool, Port, Stage, Totals};
+
+pub use super::text::CONTENT_TYPE;
+
+const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
+const SHARE_NAMES: [&str; 3] = ["0.5", "0.9", "0.99"];
+
+/// A metric, and where its values are.
+type Column<T> = (&'static Metric, fn(&T) -> u64);
+
+pub fn render(
+    taken: &Result<std::sync::Arc<Taken>, Failure>,
+    failures: u64,
+    tally: &Tally,
+) -> String {
+    let mut text = Text::default();
+    text.one(&m::PROBLEMS, Health::of(taken).problems.len() as f64);
+    if let Ok(taken) = taken {
+        daemon(&mut text, taken);
+        ports(&mut text, taken);
+        rules(&mut text, taken);
+        pools(&mut text, &taken.snapshot.pools);
+        text.one(&m::SNAPSHOT_DURATION, taken.took.as_secs_f64());
+        text.one(&m::SNAPSHOT_AGE, taken.at.elapsed().as_secs_f64());
+    }
+    text.one(&m::SNAPSHOT_OK, if taken.is_ok() { 1.0 } else { 0.0 });
+    text.one(&m::SNAPSHOT_FAILURES, failures as f64);
+    text.one(&m::WEB_REQUESTS, tally.answered() as f64);
+    text.family(&m::WEB_REFUSED, |samples| {
+        for (reason, count) in tally.refused() {
+            samples.add([reason], count as f64);
+        }
+    });
+    text.one(&m::WEB_CONNECTIONS, tally.connections() as f64);
+    text.finish()
+}
+
+fn daemon(text: &mut Text, taken: &Taken) {
+    let snapshot = &taken.snapshot;
+    let daemon = &snapshot.daemon;
+    let unix_s = |time: std::time::SystemTime| {
+        time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+    };
+    text.family(&m::BUILD_INFO, |samples| samples.add([&daemon.version], 1.0));
+    text.one(&m::START_TIME, (unix_s(snapshot.at) - daemon.uptime.as_secs_f64()).round());
+    text.one(&m::POLICY_EPOCH, snapshot.epoch.into());
+    text.family(&m::RELOADS, |samples| {
+        samples.add(["ok"], daemon.reloads_ok as f64);
+        samples.add(["failed"], daemon.reloads_failed as f64);
+    });
+    if let Some(reload) = &daemon.last_reload {
+        text.one(&m::RELOAD_OK, if reload.failure.is_none() { 1.0 } else { 0.0 });
+        text.one(&m::RELOAD_TIME, unix_s(reload.at));
+    }
+    text.one(&m::ATTACH_FAILURES, daemon.attach_failures as f64);
+    text.one(&m::CONTROL_REFUSED, daemon.control_refused as f64);
+}
+
+fn ports(text: &mut Text, taken: &Taken) {
+    let ports = &taken.snapshot.ports;
+    let tenant = |port: &Port| port.tenant.clone().unwrap_or_default();
+    text.family(&m::PORTS, |samples| {
+        let failed = ports.iter().filter(|port| port.failure.is_some()).count();
+        samples.add(["attached"], (ports.len() - failed) as f64);
+        samples.add(["failed"], failed as f64);
+    });
+    let mut stages: HashMap<(usize, Stage), u64> = HashMap::new();
+    for flow in &taken.snapshot.flows {
+        *stages.entry((flow.port, flow.stage)).or_default() += 1;
+    }
+    // Of a port that could not be read nothing is said: it has not lost its connections.
+    let readable = || {
+        ports.iter().zip(&taken.levels.ports).enumerate().filter(|(_, (p, _))| p.failure.is_none())
+    };
+    text.family(&m::PORT_FLOWS, |samples| {
+        for (at, (port, _)) in readable() {
+            for stage in Stage::ALL {
+                let flows = stages.get(&(at, stage)).copied().unwrap_or(0);
+                samples.add([&port.device, &tenant(port), stage.name()], flows as f64);
+            }
+        }
+    });
+    text.family(&m::PORT_FLOWS_MAX, |samples| {
+        for (_, (port, _)) in readable() {
+            samples.add([&port.device, &tenant(port)], port.max_flows.into());
+        }
+    });
+    text.family(&m::PORT_WINDOW, |samples| {
+        for (_, (port, level)) in readable() {
+            samples.add([&port.device, &tenant(port)], level.window_bytes as f64);
+        }
+    });
+    text.family(&m::PORT_ACKED, |samples| {
+        for (_, (port, level)) in readable() {
+            samples.add([&port.device, &tenant(port)], level.acked_bytes as f64);
+        }
+    });
+    text.family(&m::PORT_UNTRANSLATED, |samples| {
+        for (_, (port, _)) in readable() {
+            for counter in &port.counters {
+                let labels = [&*port.device, &tenant(port), counter.name];
+                samples.add(labels, counter.value as f64);
+            }
+        }
+    });
+}
+
+fn rules(text: &mut Text, taken: &Taken) {
+    let rules = &taken.snapshot.rules;
+    text.family(&m::RULE_INFO, |samples| {
+        for rule in rules {
+            samples.add([&rule.name, &rule.mode, &rule.underlay], 1.0);
+        }
+    });
+    let levels = || rules.iter().zip(&taken.levels.rules);
+    text.family(&m::RULE_FLOWS, |samples| {
+        levels().for_each(|(rule, level)| samples.add([&rule.name], level.flows as f64));
+    });
+    let of_totals: [Column<Totals>; 5] = [
+        (&m::RULE_CONNECTIONS, |totals| totals.connections),
+        (&m::RULE_MARKS, |totals| totals.counts.marks),
+        (&m::RULE_REDUCTIONS, |totals| totals.counts.reductions),
+        (&m::RULE_RETRANSMISSIONS, |totals| totals.counts.retransmissions),
+        (&m::RULE_DROPS, |totals| totals.counts.drops),
+    ];
+    for (metric, value) in of_totals {
+        text.family(metric, |samples| {
+            for (rule, totals) in rules.iter().zip(&taken.activity.rules) {
+                samples.add([&rule.name], value(totals) as f64);
+            }
+        });
+    }
+    text.family(&m::RULE_WINDOW, |samples| {
+        levels().for_each(|(rule, level)| samples.add([&rule.name], level.window_bytes as f64));
+    });
+    spread(text, &m::RULE_CWND, taken, |flow| {
+        Some(f64::from(flow.cwnd_segs?) * f64::from(flow.mss_bytes))
+    });
+    spread(text, &m::RULE_SRTT, taken, |flow| Some(f64::from(flow.srtt_us?) / 1e6));
+}
+
+/// Quantiles over each rule's established connections.
+fn spread(
+    text: &mut Text,
+    metric: &'static Metric,
+    taken: &Taken,
+    value: fn(&Flow) -> Option<f64>,
+) {
+    let mut of_rule: HashMap<&str, Vec<f64>> = HashMap::new();
+    for flow in taken.snapshot.flows.iter().filter(|flow| flow.stage == Stage::Established) {
+        if let (Some(rule), Some(value)) = (flow.rule.as_deref(), value(flow)) {
+            of_rule.entry(rule).or_default().push(value);
+        }
+    }
+    text.family(metric, |samples| {
+        for rule in &taken.snapshot.rules {
+            let values = of_rule.remove(&*rule.name).unwrap_or_default();
+            for (share, value) in SHARE_NAMES.iter().zip(quantiles(values, SHARES).iter().flatten())
+            {
+                samples.add([&rule.name, share], *value);
+            }
+        }
+    });
+}
+
+fn pools(text: &mut Text, pools: &[Pool]) {
+    text.family(&m::POOL_WINDOW, |samples| {
+        for pool in pools {
+            if let Some(window_bytes) = pool.window_bytes {
+                samples.add([&pool.name], window_bytes.into());
+            }
+        }
+    });
+    let of_pool: [Column<Pool>; 4] = [
+        (&m::POOL_HELD, |pool| pool.held_bytes.into()),
+        (&m::POOL_MOST_HELD, |pool| pool.most_held_bytes.into()),
+        (&m::POOL_WEIGHT, |pool| pool.weight.into()),
+        (&m::POOL_OVERDRAWN, |pool| pool.overdrawn.into()),
+    ];
+    for (metric, value) in of_pool {
+        text.family(metric, |samples| {
+            pools.iter().for_each(|pool| samples.add([&pool.name], value(pool) as f64));
+        });
+    }
+}

@@ -1,0 +1,163 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::*;
+use crate::cache::tests::taken;
+use crate::server::Tally;
+use crate::testing::{HOSTILE, snapshot};
+
+/// What a scraper makes of the text; it refuses what Prometheus would.
+#[derive(Debug, Default)]
+struct Parsed {
+    kinds: BTreeMap<String, String>,
+    samples: BTreeMap<(String, Vec<(String, String)>), f64>,
+}
+
+fn parse(text: &str) -> Parsed {
+    let mut parsed = Parsed::default();
+    let mut family = String::new();
+    assert!(text.ends_with('\n'), "the last line has no end");
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').expect("a help");
+            assert!(!help.is_empty());
+            family = name.into();
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').expect("a type");
+            assert_eq!(name, family, "HELP and TYPE belong together");
+            let before = parsed.kinds.insert(name.into(), kind.into());
+            assert_eq!(before, None, "{name} comes twice");
+        } else {
+            let (name, labels, value) = sample(line);
+            assert_eq!(name, family, "a sample outside its family: {line}");
+            let before = parsed.samples.insert((name, labels), value);
+            assert_eq!(before, None, "twice: {line}");
+        }
+    }
+    parsed
+}
+
+fn sample(line: &str) -> (String, Vec<(String, String)>, f64) {
+    let end = line.find(['{', ' ']).expect("a value");
+    let (name, mut rest) = line.split_at(end);
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    assert!(name.chars().all(is_word), "{line}");
+    let mut labels = Vec::new();
+    if let Some(inside) = rest.strip_prefix('{') {
+        rest = inside;
+        loop {
+            let (key, after) = rest.split_once("=\"").expect("a label");
+            assert!(key.chars().all(is_word), "{line}");
+            let (value, after) = quoted(after);
+            labels.push((key.into(), value));
+            match after.strip_prefix(',') {
+                Some(next) => rest = next,
+                None => {
+                    rest = after.strip_prefix('}').expect("an end of the labels");
+                    break;
+                }
+            }
+        }
+    }
+    let value = rest.strip_prefix(' ').expect("a blank").parse().expect("a number");
+    (name.into(), labels, value)
+}
+
+/// Up to the closing quote, and what is behind it.
+fn quoted(text: &str) -> (String, &str) {
+    let mut value = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return (value, &text[at + 1..]),
+            '\\' => match chars.next().expect("something escaped").1 {
+                'n' => value.push('\n'),
+                c @ ('\\' | '"') => value.push(c),
+                c => panic!("\\{c} is no escape"),
+            },
+            '\n' => panic!("a line's end in a label"),
+            c => value.push(c),
+        }
+    }
+    panic!("no closing quote: {text}");
+}
+
+fn parsed(snapshots: impl IntoIterator<Item = crate::Snapshot>) -> Parsed {
+    parse(&render(&Ok(Arc::new(taken(snapshots))), 0, &Tally::default()))
+}
+
+fn value(parsed: &Parsed, name: &str, labels: &[(&str, &str)]) -> f64 {
+    let labels = labels.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    parsed.samples[&(name.to_owned(), labels)]
+}
+
+#[test]
+fn every_metric_is_given_and_is_what_it_was_declared_to_be() {
+    let parsed = parsed([snapshot(3600), snapshot(3601)]);
+    let given: BTreeSet<&str> = parsed.kinds.keys().map(String::as_str).collect();
+    assert_eq!(given, METRICS.iter().map(|metric| metric.name).collect());
+    for metric in METRICS {
+        assert_eq!(parsed.kinds[metric.name], metric.kind.name(), "{}", metric.name);
+        let mut samples = parsed.samples.keys().filter(|(name, _)| name == metric.name).peekable();
+        assert!(samples.peek().is_some(), "{} has no sample", metric.name);
+        for (_, labels) in samples {
+            assert!(labels.iter().map(|(key, _)| key).eq(metric.labels), "{labels:?}");
+        }
+    }
+}
+
+#[test]
+fn names_follow_the_conventions() {
+    for Metric { name, kind, help, .. } in METRICS {
+        assert!(name.starts_with("vcc_"), "{name}");
+        assert_eq!(name.ends_with("_total"), *kind == Kind::Counter, "{name}");
+        for unit in ["_ms", "_us", "_milliseconds", "_kilobytes", "_bits", "_percent"] {
+            assert!(!name.trim_end_matches("_total").ends_with(unit), "{name} is in no base unit");
+        }
+        assert!(help.ends_with('.'), "{name}");
+    }
+}
+
+#[test]
+fn values_are_the_snapshots() {
+    let snapshot = snapshot(3600);
+    let parsed = parsed([snapshot.clone()]);
+    let established = [("device", "tap7"), ("tenant", ""), ("stage", "established")];
+    let expected = snapshot.flows.iter().filter(|flow| flow.port == 2);
+    let expected = expected.filter(|flow| flow.stage == crate::snapshot::Stage::Established);
+    assert_eq!(value(&parsed, "vcc_port_flows", &established), expected.count() as f64);
+    assert_eq!(value(&parsed, "vcc_pool_window_bytes", &[("pool", "gold")]), f64::from(2 << 20));
+    assert_eq!(value(&parsed, "vcc_policy_reloads_total", &[("result", "failed")]), 1.0);
+    assert_eq!(value(&parsed, "vcc_ports", &[("state", "failed")]), 1.0);
+    assert_eq!(value(&parsed, "vcc_snapshot_success", &[]), 1.0);
+    let median = value(&parsed, "vcc_rule_srtt_seconds", &[("rule", "backup"), ("share", "0.5")]);
+    assert!((90e-6..700e-6).contains(&median), "{median} is in another unit");
+}
+
+#[test]
+fn names_come_back_as_they_were() {
+    let mut snapshot = snapshot(10);
+    let name = "a \"b\" \\ c\nd {e=\"f\"} #";
+    snapshot.ports[0].device = name.into();
+    let parsed = parsed([snapshot]);
+    let room = value(&parsed, "vcc_port_flows_max", &[("device", name), ("tenant", "acme")]);
+    assert_eq!(room, 65_536.0);
+    assert_eq!(value(&parsed, "vcc_pool_held_bytes", &[("pool", HOSTILE)]), 560_000.0);
+}
+
+#[test]
+fn ports_of_one_name_are_one_sample() {
+    let mut snapshot = snapshot(10);
+    snapshot.ports[1].device = snapshot.ports[0].device.clone();
+    let labels = [("device", "vnet-acme-0"), ("tenant", "acme")];
+    assert_eq!(value(&parsed([snapshot]), "vcc_port_flows_max", &labels), 65_536.0 + 96.0);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_nothing_else() {
+    let parsed = parse(&render(&Err("gone".into()), 3, &Tally::default()));
+    assert_eq!(value(&parsed, "vcc_snapshot_success", &[]), 0.0);
+    assert_eq!(value(&parsed, "vcc_snapshot_failures_total", &[]), 3.0);
+    assert_eq!(value(&parsed, "vcc_problems", &[]), 1.0);
+    assert!(!parsed.kinds.keys().any(|name| name.starts_with("vcc_rule")));
+}

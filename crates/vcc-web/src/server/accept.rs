@@ -1,0 +1,149 @@
+//! Connections: how many, how long, and what becomes of those beyond.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::{task, time};
+
+use super::guard::Guard;
+use super::route::Site;
+use super::tally::{Refusal, Tally};
+use super::{Limits, Options};
+use crate::cache::Cache;
+use crate::history;
+
+/// Of those beyond the limit so many are told; the others are cut off.
+const TOLD_AT_A_TIME: usize = 16;
+const TOLD_WITHIN: Duration = Duration::from_secs(1);
+const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
+    content-length: 45\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
+    Too many connections at a time; try it again\n";
+
+/// Where the process or the host has no more descriptors, trying again at once does not help.
+const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(100);
+
+/// Reading the ports for the history takes no larger part of a CPU than one in so many.
+const HISTORY_SHARE: u32 = 50;
+
+/// What all connections have in common.
+struct Shared {
+    site: Site,
+    guard: Guard,
+    limits: Limits,
+    tally: Arc<Tally>,
+}
+
+pub async fn until(
+    stopped: oneshot::Receiver<()>,
+    listener: TcpListener,
+    options: Options,
+    cache: Arc<Cache>,
+) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return eprintln!("vcc: the web server cannot listen: {error}"),
+    };
+    task::spawn(keep_history(cache.clone()));
+    let tally = Arc::<Tally>::default();
+    let shared = Arc::new(Shared {
+        site: Site::new(cache, tally.clone()),
+        guard: Guard::new(options.host_names, options.limits.header_bytes),
+        limits: options.limits,
+        tally,
+    });
+    task::spawn(accept(listener, shared));
+    // Dropped is as good as told.
+    let _ = stopped.await;
+}
+
+async fn keep_history(cache: Arc<Cache>) {
+    loop {
+        let pause = match cache.get().await {
+            Ok(taken) => (taken.took * HISTORY_SHARE).max(history::STEP),
+            Err(_) => history::STEP,
+        };
+        time::sleep(pause).await;
+    }
+}
+
+async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
+    let places = Arc::new(Semaphore::new(shared.limits.connections));
+    let told = Arc::new(Semaphore::new(TOLD_AT_A_TIME));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            time::sleep(AFTER_FAILED_ACCEPT).await;
+            continue;
+        };
+        if let Ok(place) = places.clone().try_acquire_owned() {
+            task::spawn(converse(stream, shared.clone(), place));
+            continue;
+        }
+        shared.tally.refuse(Refusal::Connections);
+        if let Ok(place) = told.clone().try_acquire_owned() {
+            task::spawn(turn_away(stream, place));
+        }
+    }
+}
+
+/// One request a connection: then the time for the connection is the time for the request, and
+/// nobody holds a place without using it.
+async fn converse(stream: TcpStream, shared: Arc<Shared>, _place: OwnedSemaphorePermit) {
+    let _open = shared.tally.open();
+    let Ok(reached_at) = stream.local_addr() else { return };
+    let service = service_fn(|request| {
+        let shared = shared.clone();
+        async move {
+            let admitted = shared.guard.admit(&request, reached_at.ip());
+            Ok::<_, std::convert::Infallible>(shared.site.answer(admitted, &request).await)
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(shared.limits.header_within)
+        // What is a little too large is told so by the guard, in words.
+        .max_buf_size((shared.limits.header_bytes * 4).max(8192))
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    let reason = match time::timeout(shared.limits.all_within, connection).await {
+        Err(_) => Refusal::Time,
+        Ok(Ok(())) => return,
+        Ok(Err(error)) if error.is_timeout() => Refusal::Time,
+        Ok(Err(error)) if error.is_parse_too_large() => Refusal::HeaderSize,
+        Ok(Err(error)) if error.is_parse() => Refusal::Malformed,
+        // Whoever asked went away.
+        Ok(Err(_)) => return,
+    };
+    shared.tally.refuse(reason);
+}
+
+async fn turn_away(mut stream: TcpStream, _place: OwnedSemaphorePermit) {
+    let tell = async {
+        stream.write_all(TOO_MANY).await?;
+        stream.shutdown().await?;
+        // Closed with something unread, a socket takes back what it has said.
+        let mut rest = [0; 1024];
+        while stream.read(&mut rest).await? > 0 {}
+        std::io::Result::Ok(())
+    };
+    // Whoever does not listen is not told.
+    let _ = time::timeout(TOLD_WITHIN, tell).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_refusal_is_as_long_as_it_says() {
+        let text = std::str::from_utf8(TOO_MANY).expect("text");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
+        assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{}", body.len());
+    }
+}

@@ -1,0 +1,234 @@
+//! The live page in a real browser.
+
+#[path = "../../vcc/tests/command/browser.rs"]
+mod browser;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use browser::{Browser, Screen};
+use serde_json::{Value, json};
+use vcc_web::testing::{Fake, HOSTILE};
+use vcc_web::{Server, serve};
+
+/// So often is looked for what has to come; the browser's own limit ends what never does.
+const LOOKS: usize = 1200;
+
+const DESK: Screen = Screen { width: 1600, height: 1000, is_phone: false };
+
+struct Visit {
+    server: Option<Server>,
+    browser: Browser,
+    url: String,
+}
+
+/// None where there is no browser.
+#[track_caller]
+fn visit(name: &str) -> Option<Visit> {
+    let profile = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let browser = Browser::start(&profile)?;
+    let listen = "127.0.0.1:0".parse().expect("an address");
+    let server = serve(listen, Arc::new(Fake::live())).expect("a server");
+    let url = format!("http://{}/", server.address());
+    Some(Visit { server: Some(server), browser, url })
+}
+
+impl Visit {
+    fn open(&mut self, screen: &Screen, scheme: &str) {
+        // From elsewhere, or one that differs by its hash would not be loaded again.
+        self.browser.open("about:blank", screen, scheme);
+        self.browser.open(&self.url, screen, scheme);
+        self.wait("document.querySelectorAll('#flows tbody tr').length >= 25");
+        // Rates need two snapshots.
+        self.wait("document.querySelectorAll('#rules tbody tr').length > 0");
+        self.wait("!document.querySelector('#tiles').textContent.includes('–')");
+    }
+
+    #[track_caller]
+    fn wait(&mut self, condition: &str) {
+        for _ in 0..LOOKS {
+            if self.is(condition) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        panic!("never: {condition}");
+    }
+
+    fn is(&mut self, condition: &str) -> bool {
+        self.browser.evaluate(condition) == true
+    }
+
+    fn text(&mut self, selector: &str) -> String {
+        let asked = format!("document.querySelector({}).textContent", json!(selector));
+        self.browser.evaluate(&asked).as_str().expect("text").into()
+    }
+
+    fn press(&mut self, key: &str) {
+        let text = match key {
+            "Enter" => "\r",
+            key if key.len() == 1 => key,
+            _ => "",
+        };
+        let code = [("Enter", 13), ("Escape", 27), ("Tab", 9), ("ArrowUp", 38), ("ArrowDown", 40)];
+        let code = code.iter().find(|(name, _)| *name == key).map_or(0, |(_, code)| *code);
+        for kind in ["keyDown", "keyUp"] {
+            let mut event = json!({"type": kind, "key": key, "windowsVirtualKeyCode": code});
+            if kind == "keyDown" && !text.is_empty() {
+                event["text"] = text.into();
+            }
+            self.browser.call("Input.dispatchKeyEvent", event);
+        }
+    }
+
+    /// What stands in a column of the flows.
+    fn column(&mut self, cell: usize) -> Vec<String> {
+        let asked = format!(
+            "[...document.querySelectorAll('#flows tbody tr')].map(row => row.children[{cell}].textContent)"
+        );
+        let values = self.browser.evaluate(&asked);
+        let values = values.as_array().expect("a column").iter();
+        values.map(|value| value.as_str().expect("text").to_owned()).collect()
+    }
+
+    #[track_caller]
+    fn assert_quiet(&self) {
+        assert_eq!(self.browser.complaints(), Vec::<&Value>::new());
+        for url in self.browser.requested() {
+            assert!(url.starts_with(&self.url) || url.starts_with("data:"), "{url}");
+        }
+    }
+}
+
+#[test]
+fn it_fits_every_screen_and_asks_nobody_else() {
+    let Some(mut visit) = visit("screens") else { return };
+    let mut grounds = Vec::new();
+    for screen in [
+        DESK,
+        Screen { width: 820, height: 1180, is_phone: true },
+        Screen { width: 360, height: 740, is_phone: true },
+    ] {
+        for scheme in ["light", "dark"] {
+            visit.open(&screen, scheme);
+            visit.browser.evaluate("document.querySelector('#flows tbody button').click()");
+            visit.wait("!document.querySelector('#selected').hidden");
+            visit
+                .browser
+                .evaluate("document.querySelectorAll('details').forEach(it => it.open = true)");
+            let of_page =
+                "[document.documentElement.scrollWidth, document.documentElement.clientWidth]";
+            let widths = visit.browser.evaluate(of_page);
+            let [content, view] = [&widths[0], &widths[1]].map(|it| it.as_u64().expect("a width"));
+            assert!(content <= view && view <= screen.width.into(), "{content} in {view}");
+            let drawn = "[...document.querySelectorAll('.chart svg')]\
+                         .every(it => it.getBoundingClientRect().width > 200 && it.querySelector('polyline'))";
+            visit.wait(drawn);
+            let ground = "getComputedStyle(document.body).backgroundColor";
+            grounds.push(visit.browser.evaluate(ground));
+            visit.assert_quiet();
+        }
+    }
+    assert!(grounds.chunks(2).all(|pair| pair[0] != pair[1]), "dark is as light: {grounds:?}");
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let Some(mut visit) = visit("hostile") else { return };
+    visit.open(&DESK, "light");
+    for part in ["#rules", "#ports", "#pools", "#flows", "#problems", "#events"] {
+        let text = visit.text(part);
+        assert!(text.contains(HOSTILE), "{part}: {text}");
+    }
+    visit.browser.evaluate("document.querySelector('#kind input[value=rules]').click()");
+    visit.wait(&format!(
+        "document.querySelector('#legend').textContent.includes({})",
+        json!(HOSTILE)
+    ));
+    assert!(visit.is("document.querySelectorAll('main script, main img').length === 0"));
+    assert!(visit.is("window.bad === undefined"));
+    visit.assert_quiet();
+}
+
+#[test]
+fn the_keyboard_is_enough() {
+    let Some(mut visit) = visit("keyboard") else { return };
+    visit.open(&DESK, "light");
+    visit.press("/");
+    visit.wait("document.activeElement.id === 'filter'");
+    visit.browser.call("Input.insertText", json!({"text": "TAP7 backup"}));
+    visit.wait("document.querySelector('#matching').textContent.includes('that match')");
+    assert!(visit.column(1).iter().all(|port| port == "tap7"));
+    assert!(visit.column(2).iter().all(|rule| rule == "backup"));
+    assert!(visit.is("location.hash.includes('filter=TAP7')"));
+    visit.press("Escape");
+    visit.wait("document.querySelector('#filter').value === ''");
+    visit.wait("!document.querySelector('#matching').textContent.includes('that match')");
+
+    visit.browser.evaluate("document.querySelector('[data-sort=port] button').focus()");
+    visit.press("Enter");
+    visit.wait("document.querySelector('[aria-sort=ascending]')?.dataset.sort === 'port'");
+    visit.wait("document.querySelector('#flows tbody tr').children[1].textContent.startsWith('<')");
+    visit.press("Enter");
+    visit.wait("document.querySelector('[aria-sort=descending]')?.dataset.sort === 'port'");
+    visit.wait(
+        "document.querySelector('#flows tbody tr').children[1].textContent === 'vnet-acme-1'",
+    );
+    let mut sorted = visit.column(1);
+    sorted.sort_by(|a, b| b.cmp(a));
+    assert_eq!(visit.column(1), sorted);
+
+    visit.browser.evaluate("document.querySelector('#flows tbody button').focus()");
+    visit.press("ArrowDown");
+    let second = "document.activeElement === document.querySelectorAll('#flows tbody button')[1]";
+    visit.wait(second);
+    visit.press("Enter");
+    visit.wait("!document.querySelector('#selected').hidden");
+    assert!(visit.is("document.activeElement.getAttribute('aria-pressed') === 'true'"));
+    visit.press("Escape");
+    visit.wait("document.querySelector('#selected').hidden");
+    visit.assert_quiet();
+}
+
+#[test]
+fn what_is_there_stays_where_it_is() {
+    let Some(mut visit) = visit("flicker") else { return };
+    visit.open(&DESK, "light");
+    let mark = "window.ruleRows = [...document.querySelectorAll('#rules tbody tr')]; \
+                window.rows = document.querySelectorAll('#flows tbody tr').length; \
+                window.seen = document.querySelector('#tiles').textContent; \
+                document.querySelector('#ports details:not([hidden])').open = true; \
+                window.button = document.querySelector('#flows tbody button'); button.focus()";
+    visit.browser.evaluate(mark);
+    visit.wait("document.querySelector('#tiles').textContent !== seen");
+    assert!(visit.is(
+        "[...document.querySelectorAll('#rules tbody tr')].every((row, at) => row === ruleRows[at])"
+    ));
+    assert!(visit.is("document.querySelectorAll('#flows tbody tr').length === rows"));
+    assert!(visit.is("document.querySelector('#ports details:not([hidden])').open"));
+    assert!(visit.is("!button.isConnected || document.activeElement === button"));
+    visit.assert_quiet();
+}
+
+#[test]
+fn history_is_there_at_once_after_a_reload() {
+    let Some(mut visit) = visit("history") else { return };
+    visit.open(&DESK, "light");
+    visit.browser.open("about:blank", &DESK, "light");
+    visit.open(&DESK, "light");
+    let asked = visit.browser.requested();
+    assert_eq!(asked.iter().filter(|url| url.ends_with("/api/history.json")).count(), 1);
+}
+
+#[test]
+fn silence_of_the_daemon_is_told() {
+    let Some(mut visit) = visit("silence") else { return };
+    visit.open(&DESK, "light");
+    visit.assert_quiet();
+    visit.server.take().expect("at work").stop();
+    visit.wait("!document.querySelector('#silence').hidden");
+    assert!(visit.text("#silence").contains("vcc has not answered since"));
+    assert_eq!(visit.text("#state"), "no answer");
+}

@@ -1,0 +1,300 @@
+//! The server as whoever connects finds it: many, slow, wrong, or malicious.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use vcc_web::testing::Fake;
+use vcc_web::{Limits, METRICS, Options, Server, Snapshot, Source, serve_with};
+
+const LONG: Duration = Duration::from_secs(3600);
+/// So often is something tried that has to succeed at last.
+const TRIES: usize = 2000;
+
+fn limits() -> Limits {
+    Limits { fresh_for: LONG, header_within: LONG, all_within: LONG, ..Limits::default() }
+}
+
+fn started(limits: Limits) -> (Server, Arc<Fake>) {
+    let fake = Arc::<Fake>::default();
+    (started_with(limits, fake.clone()), fake)
+}
+
+fn started_with(limits: Limits, source: Arc<dyn Source>) -> Server {
+    let listen = "127.0.0.1:0".parse().expect("an address");
+    serve_with(Options { listen, limits, ..Options::default() }, source).expect("a server")
+}
+
+fn connect(address: SocketAddr) -> TcpStream {
+    TcpStream::connect(address).expect("a connection")
+}
+
+/// Everything that comes back; a connection that is cut off ends like any other.
+fn talk(address: SocketAddr, said: &[u8]) -> String {
+    let mut stream = connect(address);
+    let _ = stream.write_all(said);
+    heard(&mut stream)
+}
+
+fn heard(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn get(address: SocketAddr, path: &str) -> String {
+    talk(address, format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())
+}
+
+#[track_caller]
+fn assert_status(answer: &str, status: u16) {
+    assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").expect("a head and a body").1
+}
+
+fn metric(address: SocketAddr, start: &str) -> f64 {
+    let answer = get(address, "/metrics");
+    let line = body(&answer).lines().find_map(|line| line.strip_prefix(start));
+    line.unwrap_or_else(|| panic!("no {start} in {answer}")).trim().parse().expect("a number")
+}
+
+#[test]
+fn a_flood_costs_one_reading() {
+    let (server, fake) = started(limits());
+    let address = server.address();
+    thread::scope(|scope| {
+        for client in 0..8 {
+            scope.spawn(move || {
+                for number in 0..125 {
+                    let paths = ["/metrics", "/healthz", "/api/snapshot.json", "/api/flows.json"];
+                    let answer = get(address, paths[(client + number) % paths.len()]);
+                    assert!(answer.starts_with("HTTP/1.1 200") || answer.contains("\"ok\":false"));
+                }
+            });
+        }
+    });
+    assert_eq!(fake.reads(), 1);
+    assert_eq!(metric(address, "vcc_web_requests_total "), 1000.0);
+}
+
+#[test]
+fn those_beyond_the_limit_are_told_and_the_others_served_again_later() {
+    let (server, _) = started(Limits { connections: 4, ..limits() });
+    let address = server.address();
+    let idle: Vec<TcpStream> = (0..4).map(|_| connect(address)).collect();
+    let answer = get(address, "/healthz");
+    assert_status(&answer, 503);
+    assert_eq!(body(&answer), "Too many connections at a time; try it again\n");
+    drop(idle);
+    let served = (0..TRIES).any(|_| {
+        thread::sleep(Duration::from_millis(5));
+        get(address, "/metrics").starts_with("HTTP/1.1 200")
+    });
+    assert!(served, "idle connections that were closed still count");
+    assert!(metric(address, "vcc_web_refused_total{reason=\"connections\"}") >= 1.0);
+}
+
+#[test]
+fn who_sends_slowly_keeps_nobody_out() {
+    let limits = Limits { connections: 2, header_within: Duration::from_millis(100), ..limits() };
+    let (server, _) = started(limits);
+    let address = server.address();
+    let mut slow = [connect(address), connect(address)];
+    for stream in &mut slow {
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: local").expect("sent");
+    }
+    let served = (0..TRIES).any(|_| {
+        thread::sleep(Duration::from_millis(5));
+        get(address, "/metrics").starts_with("HTTP/1.1 200")
+    });
+    assert!(served, "slow senders keep their places");
+    for stream in &mut slow {
+        assert!(!heard(stream).starts_with("HTTP/1.1 200"));
+    }
+    assert_eq!(metric(address, "vcc_web_refused_total{reason=\"time\"}"), 2.0);
+}
+
+#[test]
+fn who_says_nothing_at_all_is_cut_off_too() {
+    let (server, _) = started(Limits { all_within: Duration::from_millis(100), ..limits() });
+    assert_eq!(heard(&mut connect(server.address())), "");
+}
+
+#[test]
+fn garbage_is_refused_and_counted() {
+    let (server, _) = started(limits());
+    let address = server.address();
+    for garbage in [
+        &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"[..],
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        b"\0\0\0\0\0\0\0\0\r\n\r\n",
+    ] {
+        let answer = talk(address, garbage);
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer}");
+    }
+    assert_eq!(metric(address, "vcc_web_refused_total{reason=\"malformed\"}"), 5.0);
+}
+
+#[test]
+fn large_headers_are_refused() {
+    let (server, _) = started(limits());
+    let address = server.address();
+    let padded = |bytes: usize| {
+        let padding = "x".repeat(bytes);
+        talk(
+            address,
+            format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {padding}\r\n\r\n").as_bytes(),
+        )
+    };
+    assert_status(&padded(4_000), 200);
+    let answer = padded(10_000);
+    assert_status(&answer, 431);
+    assert_eq!(body(&answer), "The header is larger than 8192 bytes\n");
+    assert!(!padded(1_000_000).starts_with("HTTP/1.1 200"));
+    let many: String = (0..1000).map(|number| format!("X-{number}: x\r\n")).collect();
+    let answer =
+        talk(address, format!("GET / HTTP/1.1\r\nHost: localhost\r\n{many}\r\n").as_bytes());
+    assert_status(&answer, 431);
+    assert_eq!(metric(address, "vcc_web_refused_total{reason=\"header_size\"}"), 3.0);
+}
+
+#[test]
+fn what_is_not_asked_rightly_is_told_in_a_line() {
+    let (server, _) = started(limits());
+    let address = server.address();
+    for (request, status, reason) in [
+        ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi", 405, "method"),
+        ("OPTIONS /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", 405, "method"),
+        ("GET /etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", 404, "path"),
+        ("GET /../style.css HTTP/1.1\r\nHost: localhost\r\n\r\n", 404, "path"),
+        ("GET /api/flows.json?sort=x HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "query"),
+        ("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421, "host"),
+        ("GET / HTTP/1.1\r\n\r\n", 400, "host"),
+        ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n", 400, "host"),
+        ("GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 421, "host"),
+    ] {
+        let counter = format!("vcc_web_refused_total{{reason=\"{reason}\"}}");
+        let before = metric(address, &counter);
+        let answer = talk(address, request.as_bytes());
+        assert_status(&answer, status);
+        assert!(body(&answer).len() > 1 && body(&answer).lines().count() == 1, "{answer}");
+        assert_eq!(metric(address, &counter), before + 1.0, "{request}");
+        assert_eq!(answer.contains("\r\nallow: GET, HEAD\r\n"), status == 405, "{answer}");
+    }
+}
+
+#[test]
+fn every_answer_says_what_browsers_may_do_with_it() {
+    let (server, _) = started(limits());
+    for path in ["/", "/style.css", "/page.js", "/metrics", "/healthz", "/api/history.json", "/no"]
+    {
+        let answer = get(server.address(), path);
+        for header in
+            ["content-security-policy: default-src 'none'", "x-content-type-options: nosniff"]
+        {
+            assert!(answer.contains(header), "{path}: {answer}");
+        }
+        assert!(!answer.contains("access-control-"), "{path}: {answer}");
+    }
+}
+
+#[test]
+fn head_has_the_length_and_no_body() {
+    let (server, _) = started(limits());
+    let answer = talk(server.address(), b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_status(&answer, 200);
+    assert_eq!(body(&answer), "");
+    let length = body(&get(server.address(), "/")).len();
+    assert!(answer.contains(&format!("\r\ncontent-length: {length}\r\n")), "{answer}");
+}
+
+#[test]
+fn a_source_that_fails_is_told_of() {
+    let (server, fake) = started(Limits { fresh_for: Duration::ZERO, ..limits() });
+    let address = server.address();
+    assert_status(&get(address, "/api/snapshot.json"), 200);
+    fake.fails.store(true, Ordering::Relaxed);
+    for path in ["/api/snapshot.json", "/api/flows.json", "/healthz"] {
+        let answer = get(address, path);
+        assert_status(&answer, 503);
+        assert!(body(&answer).contains("the maps are gone: start the daemon again"), "{answer}");
+    }
+    assert_eq!(metric(address, "vcc_snapshot_success "), 0.0);
+    assert!(metric(address, "vcc_snapshot_failures_total ") >= 4.0);
+    fake.fails.store(false, Ordering::Relaxed);
+    assert_status(&get(address, "/api/snapshot.json"), 200);
+}
+
+struct Panics;
+
+impl Source for Panics {
+    fn snapshot(&self) -> Result<Snapshot, Box<dyn std::error::Error + Send + Sync>> {
+        panic!("as a test wants it")
+    }
+}
+
+#[test]
+fn a_source_that_panics_takes_nothing_with_it() {
+    let server = started_with(limits(), Arc::new(Panics));
+    assert_status(&get(server.address(), "/healthz"), 503);
+    assert_status(&get(server.address(), "/"), 200);
+}
+
+struct Healthy(Fake);
+
+impl Source for Healthy {
+    fn snapshot(&self) -> Result<Snapshot, Box<dyn std::error::Error + Send + Sync>> {
+        let mut snapshot = self.0.snapshot()?;
+        snapshot.daemon.problems.clear();
+        snapshot.ports.retain(|port| port.failure.is_none());
+        Ok(snapshot)
+    }
+}
+
+#[test]
+fn health_is_what_the_operator_need_not_mend() {
+    let (server, _) = started(limits());
+    let answer = get(server.address(), "/healthz");
+    assert_status(&answer, 503);
+    assert!(answer.contains("\"about\":\"veth-old\""), "{answer}");
+    let server = started_with(limits(), Arc::new(Healthy(Fake::default())));
+    let answer = get(server.address(), "/healthz");
+    assert_status(&answer, 200);
+    let health =
+        "{\"ok\":true,\"epoch\":7,\"ports_attached\":4,\"ports_failed\":0,\"policy_ok\":true";
+    assert!(body(&answer).starts_with(health), "{answer}");
+}
+
+#[test]
+fn every_metric_comes_over_the_wire() {
+    let (server, _) = started(limits());
+    let answer = get(server.address(), "/metrics");
+    assert!(answer.contains("content-type: text/plain; version=0.0.4; charset=utf-8"));
+    for metric in METRICS {
+        assert!(answer.contains(&format!("\n# TYPE {} ", metric.name)), "{}", metric.name);
+    }
+}
+
+#[test]
+fn a_server_that_is_stopped_listens_no_more() {
+    let (server, _) = started(limits());
+    let address = server.address();
+    let mut idle = connect(address);
+    let complaint =
+        serve_with(Options { listen: address, ..Options::default() }, Arc::<Fake>::default())
+            .err()
+            .expect("taken")
+            .to_string();
+    assert!(complaint.starts_with(&format!("cannot listen on {address}: ")), "{complaint}");
+    server.stop();
+    assert!(TcpStream::connect(address).is_err());
+    assert_eq!(heard(&mut idle), "");
+}
