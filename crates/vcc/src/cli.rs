@@ -6,7 +6,8 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    attach, bench, detach, doctor, emit, explain, flows, lab, policy, ports, top, trace,
+    attach, bench, detach, doctor, emit, explain, flows, lab, policy, ports, run, status, top,
+    trace,
 };
 use crate::output;
 
@@ -22,6 +23,8 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     Doctor(doctor::Arguments),
+    Run(run::Arguments),
+    Status(status::Arguments),
     Attach(attach::Arguments),
     Detach(detach::Arguments),
     Flows(flows::Arguments),

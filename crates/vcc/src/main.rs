@@ -23,6 +23,8 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
+        Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Status(arguments) => commands::status::run(&arguments),
         Command::Attach(arguments) => commands::attach::run(&arguments),
         Command::Detach(arguments) => commands::detach::run(&arguments),
         Command::Flows(arguments) => commands::flows::run(&arguments),

@@ -21,9 +21,9 @@ pub struct Arguments {
     #[arg(value_name = "DST:PORT")]
     destination: SocketAddr,
 
-    /// The policy
+    /// The policy [default: what the daemon has in force]
     #[arg(long, value_name = "FILE")]
-    file: PathBuf,
+    file: Option<PathBuf>,
 
     /// Which end the guest is: the one that opens (client), or the other
     #[arg(long, value_enum, default_value_t = Role::Client)]
@@ -49,7 +49,7 @@ enum Role {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let policy = policy::read(&arguments.file)?;
+    let policy = policy::read_or_ask(arguments.file.as_deref())?;
     let connection = connection(arguments, &policy)?;
     output::say(&policy.explain(&connection).to_string());
     Ok(ExitCode::SUCCESS)

@@ -10,6 +10,8 @@ pub mod flows;
 pub mod lab;
 pub mod policy;
 pub mod ports;
+pub mod run;
+pub mod status;
 pub mod top;
 pub mod trace;
 mod treatment;

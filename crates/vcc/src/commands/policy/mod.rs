@@ -1,5 +1,6 @@
-//! Policies, as far as they are files.
+//! Policies: in files, and in force.
 
+mod apply;
 mod check;
 mod schema;
 mod show;
@@ -8,9 +9,10 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::Subcommand;
-use vcc_policy::{Policy, Severity};
+use vcc_daemon::{Client, RuntimeDir};
+use vcc_policy::{Policy, Problem, Severity};
 
 use crate::output;
 
@@ -24,6 +26,7 @@ pub struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Check(check::Arguments),
+    Apply(apply::Arguments),
     Show(show::Arguments),
     Schema(schema::Arguments),
 }
@@ -31,9 +34,28 @@ enum Command {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.command {
         Command::Check(arguments) => check::run(arguments),
+        Command::Apply(arguments) => apply::run(arguments),
         Command::Show(arguments) => show::run(arguments),
         Command::Schema(arguments) => schema::run(arguments),
     }
+}
+
+/// The policy in a file; without one, what the daemon has in force.
+pub fn read_or_ask(path: Option<&Path>) -> anyhow::Result<Policy> {
+    let Some(path) = path else {
+        let in_force = daemon().policy()?;
+        let parsed = Policy::parse(&in_force.text, &in_force.file_name);
+        // The daemon took it for good. That another version of vcc would not is worth a word.
+        return parsed.map(|checked| checked.policy).map_err(|wrong| {
+            complain(&wrong.problems);
+            anyhow!("the daemon is of another version: its policy cannot be used here")
+        });
+    };
+    read(path)
+}
+
+pub fn daemon() -> Client {
+    Client::new(&RuntimeDir::of_environment())
 }
 
 /// The policy in a file. What is wrong with it goes to stderr, each with its place.
@@ -44,11 +66,15 @@ pub fn read(path: &Path) -> anyhow::Result<Policy> {
         Ok(checked) => (checked.warnings, Some(checked.policy)),
         Err(wrong) => (wrong.problems, None),
     };
-    for problem in &problems {
-        output::complain_at_length(&problem.to_string());
-    }
+    complain(&problems);
     let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
     policy.with_context(|| format!("{name} cannot be used: {}", counted(errors, "error")))
+}
+
+pub fn complain(problems: &[Problem]) {
+    for problem in problems {
+        output::complain_at_length(&problem.to_string());
+    }
 }
 
 fn counted(count: usize, noun: &str) -> String {

@@ -5,18 +5,19 @@ use std::process::ExitCode;
 use vcc_policy::units::{BytesPerMs, size};
 use vcc_policy::{Policy, RuleMode};
 
-use super::read;
+use super::read_or_ask;
 use crate::output;
 use crate::table::{Align, Table};
 
 /// Print a policy as it is understood, with what the file leaves to defaults
 #[derive(clap::Args)]
 pub struct Arguments {
-    file: PathBuf,
+    /// The policy [default: what the daemon has in force]
+    file: Option<PathBuf>,
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let policy = read(&arguments.file)?;
+    let policy = read_or_ask(arguments.file.as_deref())?;
     let tables = [ports(&policy), pools(&policy), Some(rules(&policy))];
     let texts: Vec<String> = tables.into_iter().flatten().map(|table| table.render()).collect();
     output::say(&texts.join("\n"));

@@ -1,0 +1,96 @@
+//! Asking the daemon.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use super::protocol::{Answer, Applied, PolicyInForce, PolicyText, Request, Status};
+use crate::RuntimeDir;
+
+/// A daemon that answers.
+pub struct Client {
+    socket: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("no daemon listens at {}: `vcc run` is one", socket.display())]
+    NoDaemon { socket: PathBuf },
+
+    #[error("not permitted to ask the daemon at {}: it takes root", socket.display())]
+    NotPermitted { socket: PathBuf },
+
+    /// What is wrong with the policy, each with its place.
+    #[error("{why}")]
+    Refused { why: String, problems: Vec<String> },
+
+    #[error("cannot ask the daemon at {}: {source}", socket.display())]
+    System { socket: PathBuf, source: io::Error },
+}
+
+impl Client {
+    pub fn new(place: &RuntimeDir) -> Self {
+        Self { socket: place.control() }
+    }
+
+    pub fn status(&self) -> Result<Status, ClientError> {
+        match self.ask(&Request::Status)? {
+            Answer::Status(status) => Ok(status),
+            other => Err(self.misunderstood(other)),
+        }
+    }
+
+    pub fn policy(&self) -> Result<PolicyInForce, ClientError> {
+        match self.ask(&Request::Policy)? {
+            Answer::Policy(policy) => Ok(policy),
+            other => Err(self.misunderstood(other)),
+        }
+    }
+
+    /// Text with the name of its file; None: the file that the daemon was started with.
+    pub fn apply(&self, policy: Option<(String, String)>) -> Result<Applied, ClientError> {
+        let policy = policy.map(|(text, file_name)| PolicyText { text, file_name });
+        match self.ask(&Request::Apply { policy })? {
+            Answer::Applied(applied) => Ok(applied),
+            other => Err(self.misunderstood(other)),
+        }
+    }
+
+    fn ask(&self, request: &Request) -> Result<Answer, ClientError> {
+        self.exchange(request).map_err(|source| {
+            let socket = self.socket.clone();
+            match source.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                    ClientError::NoDaemon { socket }
+                }
+                io::ErrorKind::PermissionDenied => ClientError::NotPermitted { socket },
+                _ => ClientError::System { socket, source },
+            }
+        })
+    }
+
+    fn exchange(&self, request: &Request) -> io::Result<Answer> {
+        let mut stream = UnixStream::connect(&self.socket)?;
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        // It may have rejected the request before it heard all, and said why.
+        let sent = stream.write_all(&line);
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer)?;
+        if answer.is_empty() {
+            sent?;
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(serde_json::from_str(&answer)?)
+    }
+
+    fn misunderstood(&self, answer: Answer) -> ClientError {
+        match answer {
+            Answer::Refused { why, problems } => ClientError::Refused { why, problems },
+            other => ClientError::System {
+                socket: self.socket.clone(),
+                source: io::Error::other(format!("it answered something else: {other:?}")),
+            },
+        }
+    }
+}

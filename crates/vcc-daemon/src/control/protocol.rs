@@ -1,0 +1,115 @@
+//! What is said at the control socket: one JSON object a line, a request and its answer.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::ports::Held;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Brings a policy into force: this one until the next reload, or that of the file with which
+    /// the daemon was started.
+    Apply {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        policy: Option<PolicyText>,
+    },
+    Status,
+    Policy,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyText {
+    pub text: String,
+    /// What messages call it.
+    pub file_name: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    Applied(Applied),
+    Status(Status),
+    Policy(PolicyInForce),
+    /// Nothing has changed.
+    Refused {
+        why: String,
+        /// What is wrong with the policy, each with its place.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        problems: Vec<String>,
+    },
+}
+
+impl Answer {
+    pub(crate) fn refused(why: impl Into<String>) -> Self {
+        Self::Refused { why: why.into(), problems: Vec::new() }
+    }
+
+    pub(crate) fn of_error(error: &Error) -> Self {
+        let problems = match error {
+            Error::BadPolicy { problems, .. } => problems.problems.as_slice(),
+            _ => &[],
+        };
+        let problems = problems.iter().map(ToString::to_string).collect();
+        Self::Refused { why: error.to_string(), problems }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Applied {
+    pub file_name: String,
+    pub epoch: u32,
+    /// With the default.
+    pub rules: usize,
+    pub ports: usize,
+    /// Connections that were judged anew.
+    pub flows: u32,
+    /// From the first write until the last connection was judged.
+    pub took_us: u64,
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PolicyInForce {
+    pub text: String,
+    pub file_name: String,
+    pub epoch: u32,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    pub version: String,
+    pub pid: u32,
+    pub since_unix_s: u64,
+    /// The file that a reload reads.
+    pub config: String,
+    /// Where the policy in force came from.
+    pub policy: String,
+    pub epoch: u32,
+    /// With the default.
+    pub rules: usize,
+    pub ports: Vec<PortStatus>,
+    pub problems: Vec<String>,
+    /// Garbage, too long, too slow or too many.
+    pub rejected_requests: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PortStatus {
+    pub device: String,
+    pub index: u32,
+    pub tenant: Option<String>,
+    pub draining: bool,
+}
+
+impl From<&Held> for PortStatus {
+    fn from(held: &Held) -> Self {
+        Self {
+            device: held.port.device().to_owned(),
+            index: held.index,
+            tenant: held.tenant.clone(),
+            draining: held.draining,
+        }
+    }
+}

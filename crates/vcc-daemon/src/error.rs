@@ -1,0 +1,40 @@
+//! Why the daemon does not start, or ends.
+
+use std::io;
+use std::path::PathBuf;
+
+use vcc_policy::Problems;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot read {path}: {source}", path = path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+
+    #[error("{file} cannot be used: {}", counted(problems.errors(), "error"))]
+    BadPolicy { file: String, problems: Problems },
+
+    #[error(
+        "another `vcc run` keeps the ports of this host: there can be one at a time \
+         (`vcc status` asks it)"
+    )]
+    SecondDaemon,
+
+    #[error("{0}")]
+    Port(#[from] vcc_port::Error),
+
+    #[error("{what}; start it again: nothing that is attached depends on it")]
+    Lost { what: String },
+
+    #[error("cannot {doing}: {source}")]
+    System { doing: String, source: io::Error },
+}
+
+impl Error {
+    pub(crate) fn system(doing: impl Into<String>, source: io::Error) -> Self {
+        Self::System { doing: doing.into(), source }
+    }
+}
+
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

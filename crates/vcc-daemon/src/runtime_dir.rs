@@ -1,0 +1,42 @@
+//! Where the daemon and the commands meet.
+
+use std::env;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::{Error, Result};
+
+#[derive(Clone, Debug)]
+pub struct RuntimeDir(PathBuf);
+
+impl RuntimeDir {
+    const ELSE: &str = "/run/vcc";
+    const MODE: u32 = 0o750;
+
+    /// systemd tells a service its own; it may be several, of which ours is the first.
+    pub fn of_environment() -> Self {
+        let told = env::var("RUNTIME_DIRECTORY").ok();
+        let first = told.as_deref().and_then(|told| told.split(':').next());
+        Self(first.filter(|path| !path.is_empty()).unwrap_or(Self::ELSE).into())
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn control(&self) -> PathBuf {
+        self.0.join("control")
+    }
+
+    pub(crate) fn create(&self) -> Result<()> {
+        let path = &self.0;
+        let failed = |e| Error::system(format!("make {}", path.display()), e);
+        match DirBuilder::new().mode(Self::MODE).create(path) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(failed(e)),
+            _ => {}
+        }
+        fs::set_permissions(path, Permissions::from_mode(Self::MODE)).map_err(failed)
+    }
+}

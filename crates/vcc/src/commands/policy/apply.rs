@@ -1,0 +1,49 @@
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use vcc_daemon::ClientError;
+
+use super::{counted, daemon};
+use crate::output;
+
+/// Bring a policy into force, without a pause for any connection
+///
+/// The daemon (`vcc run`) does it, or nothing of it: a policy with errors changes nothing.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The policy, in force until the next reload or start [default: the daemon's own file, anew]
+    file: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let policy = match &arguments.file {
+        Some(path) => {
+            let name = path.display().to_string();
+            Some((fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?, name))
+        }
+        None => None,
+    };
+    let temporary = policy.is_some();
+    let applied = daemon().apply(policy).inspect_err(|error| {
+        if let ClientError::Refused { problems, .. } = error {
+            problems.iter().for_each(|problem| output::complain_at_length(problem));
+        }
+    })?;
+    for warning in &applied.warnings {
+        output::complain_at_length(warning);
+    }
+    output::say(&format!(
+        "{} is in force{}: epoch {}, {} at {}, {} judged anew in {:.1} ms\n",
+        applied.file_name,
+        if temporary { " until the next reload" } else { "" },
+        applied.epoch,
+        // The default is none that was written as a rule.
+        counted(applied.rules - 1, "rule"),
+        counted(applied.ports, "port"),
+        counted(applied.flows as usize, "connection"),
+        applied.took_us as f64 / 1e3,
+    ));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,66 @@
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use vcc_daemon::Status;
+
+use super::policy::daemon;
+use crate::output;
+use crate::table::{Align, Table};
+
+/// Say how the daemon is: its policy, its ports, what went wrong
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// As JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let status = daemon().status()?;
+    if arguments.json {
+        output::say_json(&status)?;
+    } else {
+        output::say(&told(&status));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn told(status: &Status) -> String {
+    let Status { version, pid, policy, epoch, rules, ports, problems, .. } = status;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let up = age(now.saturating_sub(status.since_unix_s));
+    let mut text = format!("vcc {version} is up for {up}, process {pid}\n");
+    let until = if *policy == status.config { "" } else { " until the next reload" };
+    // The default is none that was written as a rule.
+    text += &format!("policy: {policy}{until}, epoch {epoch}, rules: {}\n", rules - 1);
+    if status.rejected_requests > 0 {
+        text += &format!("rejected requests: {}\n", status.rejected_requests);
+    }
+    for problem in problems {
+        text += &format!("problem: {problem}\n");
+    }
+    if ports.is_empty() {
+        return text + "no device here is a port of the policy\n";
+    }
+    let mut table = Table::new([
+        ("PORT", Align::Left),
+        ("INDEX", Align::Right),
+        ("TENANT", Align::Left),
+        ("STATE", Align::Left),
+    ]);
+    for port in ports {
+        let tenant = port.tenant.clone().unwrap_or_else(|| "-".to_owned());
+        let state = if port.draining { "draining" } else { "attached" };
+        table.row([port.device.clone(), port.index.to_string(), tenant, state.to_owned()]);
+    }
+    text + &table.render()
+}
+
+fn age(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
