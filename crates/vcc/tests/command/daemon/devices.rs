@@ -1,0 +1,111 @@
+//! Devices appear, are renamed and vanish.
+
+use vcc_port::testing::{can_attach, guest, ip, isolated};
+use vcc_port::{Port, SharedPolicy};
+
+use super::{POLICY, Place};
+use crate::vcc;
+use crate::wire::{connect, exchange};
+
+#[test]
+fn devices_come_and_go() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("devices", POLICY);
+        ip("link add port1 type veth peer name guest1");
+        let daemon = place.run();
+        daemon.says("port1: attached, port 0, of tenant acme");
+        daemon.says("1 port under ");
+        ip("link add port2 type veth peer name guest2");
+        daemon.says("port2: attached, port 1");
+        ip("link add other type veth peer name guest3");
+        ip("link set other name port3");
+        daemon.says("port3: attached, port 2");
+        ip("link set port2 name port9");
+        daemon.says("port9 was port2");
+        assert_eq!(
+            place.ports(),
+            [("port1".to_owned(), 0), ("port9".to_owned(), 1), ("port3".to_owned(), 2)]
+        );
+        ip("link delete port1");
+        daemon.says("port1 has gone");
+        ip("link add port4 type veth peer name guest4");
+        daemon.says("port4: attached, port 0");
+        let mut pinned: Vec<String> =
+            Port::list().expect("a list").iter().map(|port| port.device().to_owned()).collect();
+        pinned.sort();
+        assert_eq!(pinned, ["port3", "port4", "port9"], "the gone one's pins are gone");
+    });
+}
+
+#[test]
+fn what_a_vanished_device_held_of_a_pool_is_given_back() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let text = "[[ports]]\ndevice = \"port\"\n[[pools]]\nname = \"p\"\nwindow = \"100K\"\n\
+                    [default]\nunderlay = \"dctcp\"\npool = \"p\"\n";
+        let place = Place::new("pools", text);
+        let guest = guest();
+        let daemon = place.run();
+        daemon.is_ready();
+        let (mut one, mut other) = connect(&guest);
+        exchange(&mut one, &mut other);
+        let held = || {
+            let shared = SharedPolicy::find().expect("read").expect("there");
+            let used = &shared.pools().expect("pools")[0];
+            (used.held_bytes, used.weight)
+        };
+        assert_ne!(held(), (0, 0));
+        ip("link delete port");
+        daemon.says("port has gone, with 1 connection(s)");
+        assert_eq!(held(), (0, 0));
+    });
+}
+
+#[test]
+fn what_is_no_port_is_told_once_and_tried_again() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("refused", POLICY);
+        ip("tuntap add mode tun name port-tun");
+        ip("link add port1 type veth peer name guest1");
+        vcc("attach port1").well();
+        let daemon = place.run();
+        let said = daemon.says("port-tun is no port");
+        assert!(said.contains("is not an Ethernet device"), "{said}");
+        let said = daemon.says("port1 is no port");
+        assert!(said.contains("already attached"), "{said}");
+        daemon.is_ready();
+        ip("link set port-tun up");
+        vcc("detach port1").well();
+        ip("link set port1 up");
+        let said = daemon.says("port1");
+        assert!(said.contains("port1: attached, port 0"), "{said}");
+        assert_eq!(place.status()["problems"].as_array().expect("problems").len(), 1);
+    });
+}
+
+#[test]
+fn what_was_detached_by_hand_stays_off_until_a_reload() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("by-hand", POLICY);
+        ip("link add port1 type veth peer name guest1");
+        let daemon = place.run();
+        daemon.is_ready();
+        vcc("detach port1").well();
+        daemon.says("port1: detached by hand");
+        ip("link set port1 up");
+        assert_eq!(place.ports(), []);
+        daemon.signal(libc::SIGHUP);
+        daemon.says("port1: attached, port 0");
+    });
+}

@@ -1,0 +1,154 @@
+//! `vcc run`, and the commands that ask it.
+
+mod asking;
+mod devices;
+mod reloading;
+mod restarting;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::{Said, command};
+
+const POLICY: &str = "[[ports]]\ndevice = \"port*\"\ntenant = \"acme\"\n\
+                      [default]\nunderlay = \"dctcp\"\n";
+
+/// Where a daemon has its policy and its socket: gone with the test.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str, policy: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("vcc-run-{name}-{}", std::process::id()));
+        fs::create_dir_all(path.join("run")).expect("a directory");
+        let place = Self(path);
+        place.write(policy);
+        place
+    }
+
+    fn write(&self, policy: &str) {
+        fs::write(self.config(), policy).expect("a file");
+    }
+
+    fn config(&self) -> PathBuf {
+        self.0.join("policy.toml")
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.0.join("run/control")
+    }
+
+    /// Knows where the daemon is.
+    fn command(&self) -> Command {
+        let mut command = command();
+        command.env("RUNTIME_DIRECTORY", self.0.join("run")).env_remove("JOURNAL_STREAM");
+        command
+    }
+
+    /// A run of the command, with FILE in its arguments as the policy's.
+    fn vcc(&self, arguments: &str) -> Said {
+        let file = self.config();
+        let arguments = arguments.replace("FILE", file.to_str().expect("UTF-8"));
+        self.command().args(arguments.split_whitespace()).output().expect("the command").into()
+    }
+
+    fn status(&self) -> Value {
+        serde_json::from_str(&self.vcc("status --json").well()).expect("JSON")
+    }
+
+    /// Devices and indices of the ports.
+    fn ports(&self) -> Vec<(String, u64)> {
+        let status = self.status();
+        let ports = status["ports"].as_array().expect("ports");
+        let of = |port: &Value| {
+            let device = port["device"].as_str().expect("a name").to_owned();
+            (device, port["index"].as_u64().expect("an index"))
+        };
+        ports.iter().map(of).collect()
+    }
+
+    fn run(&self) -> Daemon {
+        self.run_by(self.command())
+    }
+
+    /// By a command that becomes `vcc`.
+    fn run_by(&self, mut command: Command) -> Daemon {
+        command.args(["run", "--config"]).arg(self.config());
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("the command");
+        let stderr = BufReader::new(child.stderr.take().expect("its complaints"));
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        Daemon { child, lines }
+    }
+
+    fn connect(&self) -> UnixStream {
+        UnixStream::connect(self.socket()).expect("a connection")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// One in the background; killed at its end, if it has not ended before.
+struct Daemon {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Daemon {
+    /// Waits until it says so, and returns that line. Its patience is that of a test that hangs.
+    #[track_caller]
+    fn says(&self, part: &str) -> String {
+        const PATIENCE: Duration = Duration::from_secs(120);
+        let mut before = Vec::new();
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) if line.contains(part) => return line,
+                Ok(line) => before.push(line),
+                Err(_) => panic!("it did not say `{part}`, but {before:#?}"),
+            }
+        }
+    }
+
+    #[track_caller]
+    fn is_ready(&self) -> String {
+        self.says(", epoch ")
+    }
+
+    fn signal(&self, signal: libc::c_int) {
+        // SAFETY: the call takes no pointers; the child has not been waited for.
+        let status = unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
+        assert_eq!(status, 0);
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("its end");
+    }
+
+    /// How it ended by itself.
+    fn end(mut self) -> i32 {
+        self.child.wait().expect("its end").code().expect("a code")
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,233 @@
+//! Another policy comes into force, or does not.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use vcc_port::testing::{can_attach, guest, ip, isolated};
+use vcc_port::{Port, counters};
+
+use super::{POLICY, Place};
+use crate::wire::{connect, exchange};
+
+#[test]
+fn a_good_policy_replaces_another_and_a_bad_one_does_not() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("reload", POLICY);
+        let guest = guest();
+        let daemon = place.run();
+        assert!(daemon.is_ready().contains("1 port under "));
+        let (mut one, mut other) = connect(&guest);
+        exchange(&mut one, &mut other);
+        let rule_of_flow = || {
+            let flow = &Port::open("port").expect("open").flows().expect("flows")[0];
+            (flow.state.epoch, flow.state.rule)
+        };
+        assert_eq!(rule_of_flow(), (1, 0));
+
+        let two_rules = format!("{POLICY}[[rules]]\nname = \"all\"\npeer_port = \"1-65535\"\n");
+        place.write(&two_rules);
+        let said = place.vcc("policy apply").well();
+        assert!(said.contains("is in force: epoch 2, 1 rule at 1 port, 1 connection"), "{said}");
+        assert_eq!(rule_of_flow(), (2, 0));
+
+        place.write("[[prots]]\n[default]\nunderlay = \"dtcp\"\n");
+        for _ in 0..2 {
+            daemon.signal(libc::SIGHUP);
+            daemon.says("the policy that is in force stays");
+            daemon.says("did you mean `dctcp`");
+        }
+        let said = place.vcc("policy apply");
+        assert_eq!((said.code, said.stdout.as_str()), (1, ""));
+        assert!(said.stderr.contains("policy.toml:1:3: error: "), "{}", said.stderr);
+        assert!(said.stderr.contains("policy.toml:3:12: error: `dtcp` is no"), "{}", said.stderr);
+        assert_eq!(place.status()["epoch"], 2);
+        assert_eq!(place.status()["problems"].as_array().expect("problems").len(), 1);
+
+        place.write(POLICY);
+        daemon.signal(libc::SIGHUP);
+        assert!(daemon.is_ready().contains("0 rules, epoch 3"));
+        assert_eq!(place.status()["problems"].as_array().expect("problems").len(), 0);
+        exchange(&mut one, &mut other);
+    });
+}
+
+#[test]
+fn the_policy_in_force_can_be_asked_for() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("in-force", POLICY);
+        let daemon = place.run();
+        daemon.is_ready();
+        let other = Place::new("in-force-other", &format!("{POLICY}window_cap = \"64K\"\n"));
+        let name = other.config();
+        let said = place.vcc(&format!("policy apply {}", name.display())).well();
+        assert!(said.contains("is in force until the next reload: epoch 2"), "{said}");
+        fs::remove_file(&name).expect("removed");
+        assert!(place.vcc("policy show").well().contains("64K"));
+        let said = place.vcc("explain 192.0.2.1:1 192.0.2.2:2 --device port").well();
+        assert!(said.starts_with("rule 1 `default` matches"), "{said}");
+        assert!(place.vcc("status").well().contains("until the next reload, epoch 2"));
+        daemon.signal(libc::SIGHUP);
+        daemon.says(", epoch 3");
+        assert!(!place.vcc("policy show").well().contains("64K"));
+    });
+}
+
+#[test]
+fn a_port_that_is_none_any_more_is_drained() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("drain", POLICY);
+        let guest = guest();
+        ip("link add other type veth peer name unused");
+        let daemon = place.run();
+        daemon.is_ready();
+        let (mut one, mut two) = connect(&guest);
+        place.write(&POLICY.replace("port*", "other"));
+        place.vcc("policy apply").well();
+        daemon.says("port: no port any more: draining");
+        daemon.says("other: attached, port 1");
+        exchange(&mut one, &mut two);
+        assert_eq!(Port::open("port").expect("open").flows().expect("flows").len(), 1);
+        place.write(POLICY);
+        place.vcc("policy apply").well();
+        daemon.says("port: a port again");
+        daemon.says("other: drained and detached");
+        exchange(&mut one, &mut two);
+        drop((one, two));
+        place.write("[[ports]]\ndevice = \"x\"\n");
+        place.vcc("policy apply").well();
+        daemon.says("port: drained and detached");
+        assert!(Port::list().expect("a list").is_empty());
+    });
+}
+
+#[test]
+fn segments_are_sent_where_a_rule_wants_it() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("emit", &format!("{POLICY}emit = true\n"));
+        let _guest = guest();
+        let daemon = place.run();
+        daemon.is_ready();
+        let complaint = place.vcc("emit port").complaint(1);
+        assert!(complaint.starts_with("another `vcc emit` is at work"), "{complaint}");
+        place.write(POLICY);
+        place.vcc("policy apply").well();
+        let complaint = place.vcc("emit port").complaint(1);
+        assert!(complaint.contains("without --emit"), "{complaint}");
+        place.write(&format!("{POLICY}emit = true\n"));
+        place.vcc("policy apply").well();
+        assert!(place.vcc("emit port").complaint(1).starts_with("another"));
+    });
+}
+
+/// So that what the pair of devices does with two CPUs, overtaking, is not taken for a loss.
+fn stay_on_one_cpu() {
+    // SAFETY: all-zero bytes are a valid set of CPUs.
+    let mut cpus: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the calls read and write the set, of which they are told the size.
+    let status = unsafe {
+        libc::CPU_SET(0, &mut cpus);
+        libc::sched_setaffinity(0, size_of_val(&cpus), &cpus)
+    };
+    assert_eq!(status, 0);
+}
+
+fn retransmissions(stream: &TcpStream) -> u32 {
+    // SAFETY: all-zero bytes are a valid tcp_info.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: pointer and length are those of the structure, which outlives the call.
+    let status = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            std::ptr::from_mut(&mut info).cast(),
+            &mut length,
+        )
+    };
+    assert_eq!(status, 0);
+    info.tcpi_total_retrans
+}
+
+#[test]
+fn policies_change_under_traffic_and_no_segment_is_lost() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("traffic", POLICY);
+        let guest = guest();
+        let daemon = place.run();
+        daemon.is_ready();
+        let prepare = || {
+            fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno").expect("reno");
+            // Tail loss probes are retransmissions where nothing was lost.
+            fs::write("/proc/sys/net/ipv4/tcp_early_retrans", "0").expect("no probes");
+        };
+        prepare();
+        guest.inside(prepare).expect("inside");
+        let (mut from, mut to) = connect(&guest);
+        let enough = AtomicBool::new(false);
+        let chunk: Vec<u8> = (0..1 << 16).map(|i| (i * 7 % 251) as u8).collect();
+        thread::scope(|scope| {
+            let sending = scope.spawn(|| {
+                stay_on_one_cpu();
+                let mut sent = 0;
+                while !enough.load(Ordering::Relaxed) {
+                    from.write_all(&chunk).expect("sent");
+                    sent += chunk.len();
+                }
+                from.shutdown(std::net::Shutdown::Write).expect("ended");
+                sent
+            });
+            let receiving = scope.spawn(|| {
+                stay_on_one_cpu();
+                let mut arrived = 0;
+                let mut buffer = vec![0; chunk.len()];
+                loop {
+                    let read = to.read(&mut buffer).expect("received");
+                    if read == 0 {
+                        return arrived;
+                    }
+                    for (at, byte) in buffer[..read].iter().enumerate() {
+                        assert_eq!(*byte, chunk[(arrived + at) % chunk.len()]);
+                    }
+                    arrived += read;
+                }
+            });
+            for round in 0..20 {
+                let rules: String = (0..round)
+                    .map(|i| format!("[[rules]]\nname = \"r{i}\"\npeer = \"10.{i}.0.0/16\"\n"))
+                    .collect();
+                let underlay = ["dctcp", "cubic", "reno-ecn"][round % 3];
+                place.write(&format!("{}{rules}", POLICY.replace("dctcp", underlay)));
+                place.vcc("policy apply").well();
+            }
+            enough.store(true, Ordering::Relaxed);
+            let sent = sending.join().expect("sent");
+            assert_eq!(receiving.join().expect("received"), sent);
+        });
+        assert_eq!((retransmissions(&from), retransmissions(&to)), (0, 0));
+        let port = Port::open("port").expect("open");
+        let seen = port.counters().expect("counters");
+        assert_eq!(seen.get(counters::UNKNOWN), 0);
+        assert_eq!(seen.get(counters::DROPPED), 0);
+        assert_eq!(place.status()["epoch"], 21);
+    });
+}

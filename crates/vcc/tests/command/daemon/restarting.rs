@@ -1,0 +1,154 @@
+//! The daemon ends, however, and another takes over.
+
+use std::fs;
+use std::process::Command;
+
+use vcc_port::testing::{can_attach, guest, ip, isolated};
+use vcc_port::{Port, counters};
+
+use super::{POLICY, Place};
+use crate::vcc;
+use crate::wire::{connect, exchange};
+
+#[test]
+fn killed_during_a_transfer_and_adopted() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("killed", POLICY);
+        let guest = guest();
+        let mut daemon = place.run();
+        daemon.is_ready();
+        let (mut one, mut other) = connect(&guest);
+        std::thread::scope(|scope| {
+            let transfer = scope.spawn(|| {
+                for _ in 0..50 {
+                    exchange(&mut one, &mut other);
+                }
+            });
+            for _ in 0..2 {
+                daemon.kill();
+                assert_eq!(Port::open("port").expect("open").flows().expect("flows").len(), 1);
+                daemon = place.run();
+                daemon.says("port: adopted");
+                daemon.is_ready();
+            }
+            transfer.join().expect("a transfer");
+        });
+        assert_eq!(place.ports(), [("port".to_owned(), 0)]);
+        let port = Port::open("port").expect("open");
+        let flow = &port.flows().expect("flows")[0];
+        assert_eq!(flow.state.epoch, 3, "judged by each daemon");
+        assert_eq!(port.counters().expect("counters").get(counters::UNKNOWN), 0);
+
+        daemon.signal(libc::SIGTERM);
+        daemon.says("everything stays attached");
+        assert_eq!(daemon.end(), 0);
+        exchange(&mut one, &mut other);
+        assert_eq!(Port::list().expect("a list").len(), 1);
+        let complaint = place.vcc("status").complaint(1);
+        assert!(complaint.starts_with("no daemon listens"), "{complaint}");
+        assert!(vcc("detach --all").well().contains("draining"));
+        drop((one, other));
+        vcc("detach --all --wait").well();
+        assert!(Port::list().expect("a list").is_empty());
+    });
+}
+
+#[test]
+fn devices_changed_meanwhile() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("meanwhile", POLICY);
+        for name in ["1", "2", "3"] {
+            ip(&format!("link add port{name} type veth peer name guest{name}"));
+        }
+        let mut daemon = place.run();
+        daemon.is_ready();
+        daemon.kill();
+        ip("link delete port1");
+        ip("link set port2 name port7");
+        ip("link set port3 name other");
+        let daemon = place.run();
+        daemon.says("port1 has gone meanwhile");
+        daemon.is_ready();
+        daemon.says("other: drained and detached");
+        assert_eq!(place.ports(), [("port7".to_owned(), 1)]);
+    });
+}
+
+#[test]
+fn what_another_version_left_is_not_touched() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("version", POLICY);
+        ip("link add port1 type veth peer name guest1");
+        let mut daemon = place.run();
+        daemon.is_ready();
+        daemon.kill();
+        let pins = fs::read_dir("/sys/fs/bpf/vcc").expect("pins");
+        let pins: Vec<_> = pins.map(|entry| entry.expect("an entry").path()).collect();
+        let port = pins.iter().find(|path| path.to_string_lossy().contains('@')).expect("a port");
+        fs::remove_file(port.join("traced")).expect("removed");
+        let complaint = place.vcc("run --config FILE").complaint(1);
+        assert!(complaint.contains("attached to `port1` by another version"), "{complaint}");
+        assert!(complaint.contains("`vcc detach --now port1`"), "{complaint}");
+        assert!(port.exists());
+    });
+}
+
+#[test]
+fn a_bad_policy_touches_nothing() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place =
+            Place::new("bad", "[[rules]]\nname = \"x\"\nunderlay = \"dtcp\"\nvlan = 5000\n");
+        let said = place.vcc("run --config FILE");
+        assert_eq!((said.code, said.stdout.as_str()), (1, ""));
+        assert!(said.stderr.contains("policy.toml:3:12: error: `dtcp`"), "{}", said.stderr);
+        assert!(said.stderr.contains("policy.toml:4:8: error: VLANs"), "{}", said.stderr);
+        assert!(said.stderr.ends_with("cannot be used: 2 errors\n"), "{}", said.stderr);
+        assert!(!place.socket().exists());
+        assert!(!std::path::Path::new("/sys/fs/bpf/vcc").exists());
+    });
+}
+
+/// What packaging/vcc.service grants is what it takes.
+#[test]
+fn four_capabilities_are_enough() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        ip("link add port1 type veth peer name guest1");
+        let mounted = Command::new("mount").args(["-t", "bpf", "bpf", "/sys/fs/bpf"]).status();
+        assert!(mounted.expect("mount").success());
+        let place = Place::new("capabilities", &format!("{POLICY}emit = true\n"));
+        let command = place.command();
+        let mut bounded = Command::new("setpriv");
+        bounded
+            .args(["--no-new-privs", "--bounding-set=-all,+bpf,+net_admin,+net_raw,+perfmon"])
+            .arg(command.get_program());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => bounded.env(name, value),
+                None => bounded.env_remove(name),
+            };
+        }
+        let daemon = place.run_by(bounded);
+        daemon.is_ready();
+        ip("link add port2 type veth peer name guest2");
+        daemon.says("port2: attached, port 1");
+        ip("link delete port2");
+        daemon.says("port2 has gone, with 0 connection(s)");
+        place.vcc("policy apply").well();
+        assert!(place.vcc("emit port1").complaint(1).starts_with("another"));
+    });
+}
