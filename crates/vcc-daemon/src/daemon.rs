@@ -52,8 +52,7 @@ pub fn run(options: Options) -> Result<()> {
         heartbeat,
     };
     daemon.begin()?;
-    daemon.serve(&events);
-    Ok(())
+    daemon.serve(&events)
 }
 
 struct Daemon {
@@ -71,7 +70,7 @@ struct Daemon {
 impl Daemon {
     fn begin(&mut self) -> Result<()> {
         self.ports.apply(&self.source.policy)?;
-        self.meet_links(true)?;
+        self.meet_links(true);
         let told = self.summary();
         journal::notice(&told);
         self.heartbeat.ready(&told);
@@ -86,9 +85,9 @@ impl Daemon {
     }
 
     /// Until it is told to end.
-    fn serve(&mut self, events: &Receiver<Event>) {
+    fn serve(&mut self, events: &Receiver<Event>) -> Result<()> {
         let mut looked = Instant::now();
-        loop {
+        let lost = loop {
             let event = events.recv_timeout(LOOK.saturating_sub(looked.elapsed()));
             match event {
                 Ok(Event::Link(news)) => self.hear(&news),
@@ -97,25 +96,22 @@ impl Daemon {
                     // Who asked may be gone.
                     let _ = answer.send(self.answer(request));
                 }
-                Ok(Event::End) => break,
-                Ok(Event::Lost(what)) => {
-                    journal::error(&format!("{what}; ending, for a new start mends it"));
-                    break;
-                }
+                Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => break None,
+                Ok(Event::Lost(what)) => break Some(what),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
             }
             if looked.elapsed() >= LOOK {
                 self.ports.look_around(&self.source.policy);
                 looked = Instant::now();
             }
             self.heartbeat.beat();
-        }
+        };
         self.heartbeat.ending();
         journal::notice(
             "ending; everything stays attached, and connections go on as they are \
              (`vcc detach --all` takes vcc off)",
         );
+        lost.map_or(Ok(()), |what| Err(Error::Lost { what }))
     }
 
     fn hear(&mut self, news: &LinkNews) {
@@ -124,17 +120,16 @@ impl Daemon {
             LinkNews::Gone { index } => self.ports.gone(*index),
             LinkNews::Overrun => {
                 journal::notice("more news of devices than could be heard: looking at all");
-                if let Err(error) = self.meet_links(false) {
-                    journal::error(&error.to_string());
-                }
+                self.meet_links(false);
             }
         }
     }
 
-    fn meet_links(&mut self, anew: bool) -> Result<()> {
-        let links = links::list()?;
-        self.ports.are(&links, &self.source.policy, anew, &mut self.heartbeat);
-        Ok(())
+    fn meet_links(&mut self, anew: bool) {
+        match links::list() {
+            Ok(links) => self.ports.are(&links, &self.source.policy, anew, &mut self.heartbeat),
+            Err(error) => journal::error(&format!("{error}: only news of them is acted on")),
+        }
     }
 
     fn reload(&mut self) {
@@ -155,7 +150,7 @@ impl Daemon {
         let warnings: Vec<String> = source.warnings.iter().map(ToString::to_string).collect();
         self.source = source;
         self.last_refusal = None;
-        self.meet_links(true)?;
+        self.meet_links(true);
         journal::notice(&format!(
             "{}; {} judged anew, {} us",
             self.summary(),

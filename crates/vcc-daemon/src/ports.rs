@@ -8,7 +8,7 @@ use vcc_port::{AttachOptions, PORTS_MAX, Port, SharedPolicy};
 
 use crate::emitting::Emitting;
 use crate::heartbeat::Heartbeat;
-use crate::links::Link;
+use crate::links::{self, Link};
 use crate::{Result, journal};
 
 pub(crate) struct Ports {
@@ -262,8 +262,14 @@ impl Ports {
                 held.emit_or_not(policy);
             }
         }
+        // A device that has just gone is off as well, and the news of it still on its way.
+        let links = if off.is_empty() { Ok(Vec::new()) } else { links::list() };
+        let is_there =
+            |index| links.as_ref().map_or(true, |all| all.iter().any(|link| link.index == index));
         for ifindex in off {
-            if let Some(held) = self.held.remove(&ifindex) {
+            if !is_there(ifindex) {
+                self.gone(ifindex);
+            } else if let Some(held) = self.held.remove(&ifindex) {
                 self.let_go(ifindex, held, policy);
             }
         }
@@ -283,9 +289,10 @@ impl Ports {
         let by_hand = held.port.is_attached().is_ok_and(|attached| !attached);
         if by_hand {
             let _ = held.port.forget_flows();
-            let selected =
-                policy.port_of(&device).is_some() && held.port.is_here().unwrap_or(false);
-            if selected {
+            if !held.port.is_here().unwrap_or(false) {
+                // Had the device gone, nobody would have told. Who detached it removed this already.
+                let _ = held.port.detach();
+            } else if policy.port_of(&device).is_some() {
                 let reason = "detached by hand; a reload attaches it again".to_owned();
                 journal::notice(&format!("{device}: {reason}"));
                 self.left.insert(ifindex, Left { device, reason, by_hand });

@@ -6,11 +6,9 @@ use vcc_policy::{Compiled, Policy, RuleMode, RuleSet, Treatment};
 
 use super::RuleTotals;
 use super::maps::{NAME_BYTES, PolicyMaps};
+use super::prefixes;
 use crate::plain::{Dense, from_bytes, to_bytes};
 use crate::{Error, Result};
-
-/// Of `struct vcc_prefix`.
-const EDITION_BITS: u32 = sys::PREFIX_EDITION_BITS;
 
 /// All of an edition but its place in `struct vcc_policy`. `pools` are the policy's, in the
 /// datapath's numbers.
@@ -43,7 +41,7 @@ pub(super) fn write(
     for (port, set) in tenants {
         write_tenant(maps, edition, *port, set)?;
     }
-    write_prefixes(&maps.prefixes, edition, compiled)
+    prefixes::write(&maps.prefixes, edition, compiled)
 }
 
 pub(super) fn write_tenant(
@@ -146,31 +144,4 @@ fn write_part<T: Dense>(map: &MapHandle, edition: u32, first: u32, values: &[T])
     let bytes: Vec<u8> = values.iter().flat_map(|value| to_bytes(value).to_vec()).collect();
     map.update_batch(&keys, &bytes, values.len() as u32, MapFlags::ANY, MapFlags::ANY)
         .map_err(|e| Error::system("write a policy", e))
-}
-
-fn write_prefixes(map: &MapHandle, edition: u32, compiled: &Compiled) -> Result<()> {
-    let failed = |e| Error::system("write the policy's networks", e);
-    let of_edition = |key: &sys::vcc_prefix| u32::from(key.edition) == edition;
-    let stale: Vec<Vec<u8>> =
-        map.keys().filter(|key| from_bytes(key).as_ref().is_some_and(of_edition)).collect();
-    for key in stale {
-        map.delete(&key).map_err(failed)?;
-    }
-    if compiled.prefixes.is_empty() {
-        return Ok(());
-    }
-    let mut keys = Vec::new();
-    let mut values = Vec::new();
-    for prefix in &compiled.prefixes {
-        let key = sys::vcc_prefix {
-            length_bits: EDITION_BITS + u32::from(prefix.length),
-            edition: edition as u8,
-            peer_addr: prefix.addr,
-            reserved: [0; 3],
-        };
-        keys.extend_from_slice(to_bytes(&key));
-        values.extend_from_slice(&prefix.set.to_ne_bytes());
-    }
-    let count = compiled.prefixes.len() as u32;
-    map.update_batch(&keys, &values, count, MapFlags::ANY, MapFlags::ANY).map_err(failed)
 }

@@ -3,6 +3,7 @@
 mod edition;
 mod maps;
 mod pools;
+mod prefixes;
 mod rules;
 
 use std::path::Path;

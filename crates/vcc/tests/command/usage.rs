@@ -5,7 +5,7 @@ fn help_names_the_commands() {
     let help = vcc("--help").well();
     for command in [
         "doctor", "attach", "detach", "flows", "top", "ports", "trace", "emit", "policy",
-        "explain", "lab", "bench",
+        "explain", "lab", "bench", "run", "status",
     ] {
         assert!(help.contains(&format!("\n  {command} ")), "{command} in {help}");
     }
@@ -55,7 +55,6 @@ fn values_out_of_range() {
         ("trace 80", "ADDRESS:PORT, ADDRESS or :PORT, not '80'"),
         ("trace :80 --count 0", "0 is not in"),
         ("policy check", "<FILE>"),
-        ("explain 192.0.2.1:1 192.0.2.2:2", "--file <FILE>"),
         ("explain 192.0.2.1 192.0.2.2:2 --file p.toml", "invalid socket address syntax"),
         ("explain 192.0.2.1:1 192.0.2.2:2 --file p.toml --vlan 4095", "4095 is not in 0..=4094"),
         ("trace :80 --duration 0", "a number of seconds"),

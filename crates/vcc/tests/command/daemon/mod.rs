@@ -126,7 +126,7 @@ impl Daemon {
 
     #[track_caller]
     fn is_ready(&self) -> String {
-        self.says(": epoch ").clone()
+        self.says(", epoch ")
     }
 
     fn signal(&self, signal: libc::c_int) {
@@ -135,7 +135,7 @@ impl Daemon {
         assert_eq!(status, 0);
     }
 
-    fn kill(mut self) {
+    fn kill(&mut self) {
         self.child.kill().expect("killed");
         self.child.wait().expect("its end");
     }

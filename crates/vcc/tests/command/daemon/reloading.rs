@@ -77,7 +77,7 @@ fn the_policy_in_force_can_be_asked_for() {
         assert!(said.starts_with("rule 1 `default` matches"), "{said}");
         assert!(place.vcc("status").well().contains("until the next reload, epoch 2"));
         daemon.signal(libc::SIGHUP);
-        daemon.is_ready();
+        daemon.says(", epoch 3");
         assert!(!place.vcc("policy show").well().contains("64K"));
     });
 }

@@ -66,7 +66,7 @@ fn devices_changed_meanwhile() {
         for name in ["1", "2", "3"] {
             ip(&format!("link add port{name} type veth peer name guest{name}"));
         }
-        let daemon = place.run();
+        let mut daemon = place.run();
         daemon.is_ready();
         daemon.kill();
         ip("link delete port1");
@@ -88,7 +88,7 @@ fn what_another_version_left_is_not_touched() {
     isolated(|| {
         let place = Place::new("version", POLICY);
         ip("link add port1 type veth peer name guest1");
-        let daemon = place.run();
+        let mut daemon = place.run();
         daemon.is_ready();
         daemon.kill();
         let pins = fs::read_dir("/sys/fs/bpf/vcc").expect("pins");
