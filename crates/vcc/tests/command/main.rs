@@ -2,6 +2,7 @@
 
 mod browser;
 mod emitting;
+mod generating;
 mod lab;
 mod lifecycle;
 mod measuring;
