@@ -1,6 +1,7 @@
 //! The command as a user meets it: what it prints, where, and with which exit code.
 
 mod browser;
+mod docs;
 mod emitting;
 mod generating;
 mod lab;
