@@ -5,6 +5,7 @@ mod docs;
 mod emitting;
 mod generating;
 mod lab;
+mod libvirt;
 mod lifecycle;
 mod measuring;
 mod page;
