@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 VCC := $(TARGET_DIR)/release/vcc
 
-.PHONY: help deps build guest-kernel test demo verify bench install uninstall fmt clean
+.PHONY: help deps build guest-kernel test demo verify bench deb install uninstall fmt clean
 
 help:
 	@echo 'make demo     the problem and the cure on live TCP, in about two minutes (root)'
@@ -14,6 +14,7 @@ help:
 	@echo 'make test     all checks and tests; those that need root are skipped without it'
 	@echo 'make verify   all experiments of the papers, at full length, and a page of them (root, hours)'
 	@echo 'make bench    what the datapath costs, and how fast virtual time passes (root)'
+	@echo 'make deb      the Debian package'
 	@echo 'make install  the command and all that goes with it, below PREFIX=$(PREFIX); make uninstall'
 	@echo 'make deps     what is missing of the packages that all this needs (root)'
 	@echo 'make fmt      formats Rust and C'
@@ -44,6 +45,9 @@ bench: build
 	$(VCC) bench datapath --json results/bench-datapath.json
 	$(VCC) bench throughput --json results/bench-throughput.json
 	$(VCC) bench virtual --json results/bench-virtual.json
+
+deb: build
+	@scripts/package-deb.sh $(VCC)
 
 # Where it is built already, no cargo is needed: `sudo make install` after `make build`.
 install: $(if $(wildcard $(VCC)),,build)

@@ -102,6 +102,7 @@ count_tests "${PIPESTATUS[0]}"
 # With the binary that the tests were run with.
 vcc=${CARGO_TARGET_DIR:-target}/debug/vcc
 check_or_skip 'it installs and uninstalls' scripts/test/install.sh "$vcc"
+check_or_skip 'the Debian package installs and purges' scripts/test/deb.sh "$vcc"
 
 if [ -s "$VCC_SKIPPED_TESTS" ]; then
 	echo '== skipped'
