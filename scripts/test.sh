@@ -103,6 +103,7 @@ count_tests "${PIPESTATUS[0]}"
 vcc=${CARGO_TARGET_DIR:-target}/debug/vcc
 check_or_skip 'it installs and uninstalls' scripts/test/install.sh "$vcc"
 check_or_skip 'the Debian package installs and purges' scripts/test/deb.sh "$vcc"
+check_or_skip 'Kubernetes knows what it is asked for' scripts/test/kubernetes.sh "$vcc"
 
 if [ -s "$VCC_SKIPPED_TESTS" ]; then
 	echo '== skipped'
