@@ -38,6 +38,29 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("make demo", "minutes: `vcc lab run` of it is run short by lab.rs"),
     ("make test", "this is it"),
     ("make guest-kernel", "scripts/test.sh runs guest/kernel/build.sh"),
+    ("make build", "scripts/test.sh builds"),
+    ("make deb", "scripts/test/deb.sh makes it of a binary that is there"),
+    ("apt-get install ./vcc_*.deb", "scripts/test/deb.sh installs it by dpkg"),
+    ("apt-get purge vcc", "scripts/test/deb.sh purges it by dpkg"),
+    ("make install PREFIX=/usr/local", "scripts/test/install.sh, below a directory"),
+    ("make uninstall PREFIX=/usr/local", "scripts/test/install.sh, below a directory"),
+    ("docker build -f packaging/container/Dockerfile -t vcc:0.1.0 .", NO_DOCKER),
+    (
+        "docker run --detach --name vcc --network host --read-only --cap-drop ALL --cap-add BPF \
+         --cap-add NET_ADMIN --cap-add PERFMON --cap-add NET_RAW --security-opt apparmor=unconfined \
+         --volume /sys/fs/bpf:/sys/fs/bpf --volume /run/vcc:/run/vcc --volume /etc/vcc:/etc/vcc:ro \
+         vcc:0.1.0",
+        NO_DOCKER,
+    ),
+    ("docker exec vcc vcc ports", NO_DOCKER),
+    ("kubectl apply -f packaging/kubernetes/daemonset.yaml", NO_CLUSTER),
+    ("kubectl --namespace vcc rollout status daemonset/vcc", NO_CLUSTER),
+    ("kubectl --namespace vcc exec daemonset/vcc -- /usr/bin/vcc ports", NO_CLUSTER),
+    (
+        "install -D -m 755 packaging/libvirt/qemu /etc/libvirt/hooks/qemu",
+        "libvirt.rs runs the hook",
+    ),
+    ("systemctl restart libvirtd", "libvirt.rs runs the hook"),
     ("vcc lab run vcc-fig11", "minutes: run short by lab.rs"),
     ("vcc lab run vcc-fig11 --backend virtual", "minutes: run short by virtual_time.rs"),
     ("vcc lab run vcc-fig11 --backend virtual --quick", "run by virtual_time.rs"),
@@ -45,6 +68,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("vcc bench datapath", "minutes: run short by measuring.rs"),
     ("vcc bench virtual", "minutes: run short by measuring.rs"),
 ];
+
+const NO_DOCKER: &str =
+    "needs a Docker daemon, and downloads; docs/packaging.md says what was tried";
+const NO_CLUSTER: &str = "needs a cluster; scripts/test/kubernetes.sh checks what it is given";
 
 /// First words of lines that go on until Ctrl-C: they are run on a terminal, have to say something,
 /// and to end well when they are told to.
