@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 VCC := $(TARGET_DIR)/release/vcc
 
-.PHONY: help deps build guest-kernel test demo verify bench install fmt clean
+.PHONY: help deps build guest-kernel test demo verify bench deb install uninstall fmt clean
 
 help:
 	@echo 'make demo     the problem and the cure on live TCP, in about two minutes (root)'
@@ -14,7 +14,8 @@ help:
 	@echo 'make test     all checks and tests; those that need root are skipped without it'
 	@echo 'make verify   all experiments of the papers, at full length, and a page of them (root, hours)'
 	@echo 'make bench    what the datapath costs, and how fast virtual time passes (root)'
-	@echo 'make install  the command, below PREFIX=$(PREFIX)'
+	@echo 'make deb      the Debian package'
+	@echo 'make install  the command and all that goes with it, below PREFIX=$(PREFIX); make uninstall'
 	@echo 'make deps     what is missing of the packages that all this needs (root)'
 	@echo 'make fmt      formats Rust and C'
 	@echo 'make clean    removes what was built'
@@ -45,8 +46,15 @@ bench: build
 	$(VCC) bench throughput --json results/bench-throughput.json
 	$(VCC) bench virtual --json results/bench-virtual.json
 
-install: build
-	install -D -m 0755 $(VCC) $(DESTDIR)$(PREFIX)/bin/vcc
+deb: build
+	@scripts/package-deb.sh $(VCC)
+
+# Where it is built already, no cargo is needed: `sudo make install` after `make build`.
+install: $(if $(wildcard $(VCC)),,build)
+	@VCC='$(VCC)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install.sh install
+
+uninstall:
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install.sh uninstall
 
 fmt:
 	$(CARGO) fmt --all

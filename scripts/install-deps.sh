@@ -37,7 +37,7 @@ done
 
 # Elsewhere the packages have other names; the build says what it misses.
 if ! command -v apt-get >/dev/null; then
-	echo "install-deps: no apt-get here; see to it that these are there:" $packages >&2
+	echo "install-deps: no apt-get here; see to it that these are there: $packages" >&2
 	exit 0
 fi
 
@@ -45,19 +45,26 @@ missing=
 for package in $packages; do
 	is_installed "$package" || missing="$missing $package"
 done
-# A browser, to look at the live page and at that of the lab's results: without it, the tests that do
-# are skipped.
-browser=
-if [ "${1-}" = test ] && ! command -v chromium >/dev/null; then
-	browser=chromium
+# What tests alone look with: a browser at the live page and at that of the lab's results, linters and readers at what
+# is packaged. Without one, the tests that need it are skipped.
+wanted=
+if [ "${1-}" = test ]; then
+	for package in chromium shellcheck lintian dpkg-dev binutils man-db groff-base zsh fish \
+		python3-venv; do
+		is_installed "$package" || wanted="$wanted $package"
+	done
+	# A browser from elsewhere will do.
+	if command -v chromium >/dev/null; then
+		wanted=$(echo "$wanted" | sed 's/ chromium//')
+	fi
 fi
-[ -n "$missing$browser" ] || exit 0
+[ -n "$missing$wanted" ] || exit 0
 
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
 	if ! command -v sudo >/dev/null; then
 		[ -z "$missing" ] || fail "these packages are missing, install them as root:$missing"
-		echo "install-deps: goes on without $browser" >&2
+		echo "install-deps: goes on without$wanted" >&2
 		exit 0
 	fi
 	as_root=sudo
@@ -74,7 +81,9 @@ if [ -n "$missing" ]; then
 	# shellcheck disable=SC2086 # a list of words
 	install $missing || fail "apt-get could not install$missing"
 fi
-if [ -n "$browser" ]; then
-	{ $as_root apt-get update -qq && install "$browser"; } ||
-		echo "install-deps: goes on without $browser" >&2
+if [ -n "$wanted" ]; then
+	$as_root apt-get update -qq || true
+	for package in $wanted; do
+		install "$package" || echo "install-deps: goes on without $package" >&2
+	done
 fi

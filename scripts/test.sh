@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs every check and every test. The last line, alone, sums up:
 #   N passed, N failed, N skipped
+# shellcheck disable=SC2086 # CARGO may be several words
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -20,6 +21,26 @@ check() {
 		printf 'FAILED: %s\n' "$name"
 		failed=$((failed + 1))
 	fi
+}
+
+# A script of its own, which ends with 77 where it cannot run, and says why in its last line.
+check_or_skip() {
+	local name=$1 status=0
+	shift
+	printf '== %s\n' "$name"
+	"$@" 2>&1 | tee "$log"
+	status=${PIPESTATUS[0]}
+	case $status in
+	0) passed=$((passed + 1)) ;;
+	77)
+		printf 'SKIPPED: %s\n' "$(tail -n 1 "$log")"
+		skipped=$((skipped + 1))
+		;;
+	*)
+		printf 'FAILED: %s\n' "$name"
+		failed=$((failed + 1))
+		;;
+	esac
 }
 
 skip() {
@@ -56,6 +77,12 @@ fi
 check 'C is formatted' scripts/format-c.sh --dry-run -Werror
 check 'the engine compiles natively: cc' compile_natively cc
 check 'the engine compiles natively: clang' compile_natively "${CLANG:-clang-16}"
+if command -v shellcheck >/dev/null; then
+	# shellcheck disable=SC2046 # their names are words
+	check 'scripts are sound' shellcheck $(grep -rlI '^#!/bin/\(ba\)\?sh$' scripts packaging guest .ci)
+else
+	skip 'scripts are sound' 'no shellcheck'
+fi
 if $CARGO clippy --version >/dev/null 2>&1; then
 	check 'clippy is content' $CARGO clippy --quiet --workspace --all-targets -- -D warnings
 else
@@ -71,6 +98,12 @@ fi
 echo '== tests'
 $CARGO test --workspace --no-fail-fast 2>&1 | tee "$log"
 count_tests "${PIPESTATUS[0]}"
+
+# With the binary that the tests were run with.
+vcc=${CARGO_TARGET_DIR:-target}/debug/vcc
+check_or_skip 'it installs and uninstalls' scripts/test/install.sh "$vcc"
+check_or_skip 'the Debian package installs and purges' scripts/test/deb.sh "$vcc"
+check_or_skip 'Kubernetes knows what it is asked for' scripts/test/kubernetes.sh "$vcc"
 
 if [ -s "$VCC_SKIPPED_TESTS" ]; then
 	echo '== skipped'

@@ -6,8 +6,8 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    attach, bench, detach, doctor, emit, explain, flows, lab, policy, ports, run, status, top,
-    trace,
+    attach, bench, detach, doctor, emit, explain, flows, generate, lab, policy, ports, run, status,
+    top, trace,
 };
 use crate::output;
 
@@ -15,9 +15,19 @@ use crate::output;
 /// a guest's network device and rewrites ECN bits, windows and options of its TCP connections.
 #[derive(Parser)]
 #[command(name = "vcc", version, propagate_version = true, subcommand_required = true)]
-pub struct Cli {
+pub struct Cli<Commands: Subcommand = Any> {
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Commands,
+}
+
+/// What is parsed: the commands, and the one that helps to package them. It is no member of theirs
+/// because completions, unlike `--help`, would show it even so.
+#[derive(Subcommand)]
+pub enum Any {
+    #[command(flatten)]
+    Shown(Command),
+    #[command(hide = true)]
+    Generate(generate::Arguments),
 }
 
 #[derive(Subcommand)]

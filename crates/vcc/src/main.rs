@@ -14,14 +14,28 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{Cli, Command};
+use cli::{Any, Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let command = match <Cli>::try_parse() {
+        Ok(cli) => cli.command,
         Err(error) => return cli::explain(&error),
     };
-    let result = match cli.command {
+    let result = match command {
+        Any::Shown(command) => run(command),
+        Any::Generate(arguments) => commands::generate::run(&arguments),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            output::complain(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Status(arguments) => commands::status::run(&arguments),
@@ -36,12 +50,5 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => commands::explain::run(&arguments),
         Command::Lab(arguments) => commands::lab::run(&arguments),
         Command::Bench(arguments) => commands::bench::run(&arguments),
-    };
-    match result {
-        Ok(code) => code,
-        Err(error) => {
-            output::complain(&format!("{error:#}"));
-            ExitCode::FAILURE
-        }
     }
 }

@@ -2,17 +2,22 @@
 
 use std::num::NonZeroU32;
 
-use clap::builder::RangedU64ValueParser;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, FromArgMatches};
 use vcc_engine::{GuestEcn, Mode, Underlay};
 use vcc_policy::units::{Beta, BytesPerMs, size};
 use vcc_port::AttachOptions;
 
+/// With all the names, for help and completions.
+fn underlays() -> impl TypedValueParser<Value = Underlay> {
+    PossibleValuesParser::new(Underlay::all().map(Underlay::name)).try_map(|name| name.parse())
+}
+
 #[derive(clap::Args)]
 struct Flags {
     /// The congestion control that the fabric shall see
-    #[arg(long, value_name = "NAME", default_value_t)]
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = underlays())]
     underlay: Underlay,
 
     /// Compute everything, change nothing

@@ -2,8 +2,11 @@
 
 mod browser;
 mod daemon;
+mod docs;
 mod emitting;
+mod generating;
 mod lab;
+mod libvirt;
 mod lifecycle;
 mod measuring;
 mod page;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,12 +20,17 @@ pub struct Pty {
 }
 
 impl Pty {
-    pub fn run(arguments: &str, (columns, rows): (u16, u16)) -> Self {
+    pub fn run(arguments: &str, size: (u16, u16)) -> Self {
+        let mut command = command();
+        command.args(arguments.split_whitespace());
+        Self::start(command, size)
+    }
+
+    pub fn start(mut command: Command, (columns, rows): (u16, u16)) -> Self {
         let (master, terminal) = open(columns, rows);
         let before = attributes(&terminal);
         let side = || Stdio::from(terminal.try_clone().expect("a descriptor"));
-        let mut command = command();
-        command.args(arguments.split_whitespace()).env("TERM", "xterm-256color");
+        command.env("TERM", "xterm-256color");
         command.stdin(side()).stdout(side()).stderr(side());
         // SAFETY: both calls may be made between fork and exec.
         unsafe {

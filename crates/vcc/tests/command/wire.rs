@@ -1,9 +1,11 @@
 //! Live TCP between a guest and the host.
 
-use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+use std::{fs, io};
 
+use socket2::{Domain, Socket, Type};
 use vcc_port::Netns;
 use vcc_port::testing::ip;
 
@@ -64,4 +66,14 @@ pub fn exchange(one: &mut TcpStream, other: &mut TcpStream) {
     };
     transfer(one, other);
     transfer(other, one);
+}
+
+/// From an address of one's own choice, in the calling thread's namespace. The connection ends
+/// without a trace, so that the next can have the same two ends at once.
+pub fn connect_from(from: SocketAddr, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(from), Type::STREAM, None)?;
+    socket.set_linger(Some(Duration::ZERO))?;
+    socket.bind(&from.into())?;
+    socket.connect(&to.into())?;
+    Ok(socket.into())
 }

@@ -1,0 +1,20 @@
+use std::path::Path;
+
+use anyhow::Context;
+use clap_mangen::Man;
+
+/// Commands of the system's administrator.
+const SECTION: &str = "8";
+
+/// A page for the command, and one for each below it.
+pub fn write(command: clap::Command, directory: &Path) -> anyhow::Result<()> {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        write(below.clone(), directory)?;
+    }
+    let version = command.get_version().unwrap_or_default();
+    let page =
+        Man::new(command.clone()).section(SECTION).manual("vcc").source(format!("vcc {version}"));
+    let written = page.generate_to(directory);
+    written.with_context(|| format!("cannot write man pages to {}", directory.display()))?;
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! `vcc generate`: man pages and completions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use vcc_port::testing::skip;
+
+use crate::vcc;
+
+/// Files that are gone with the value.
+struct Generated(PathBuf);
+
+impl Generated {
+    fn new(what: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("vcc-generate-{what}-{}", std::process::id()));
+        assert_eq!(vcc(&format!("generate {what} {}", path.display())).well(), "");
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let name = |entry: fs::DirEntry| entry.file_name().into_string().expect("UTF-8");
+        let entries = fs::read_dir(&self.0).expect("a directory");
+        let mut names: Vec<_> = entries.map(|entry| name(entry.expect("an entry"))).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Generated {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The commands below `path`, by its help.
+fn commands(path: &str) -> Vec<String> {
+    let help = vcc(&format!("{path} --help")).well();
+    let Some((_, list)) = help.split_once("\nCommands:\n") else { return Vec::new() };
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names.filter(|name| !["", "help"].contains(name)).map(str::to_owned).collect()
+}
+
+/// `what` in a shell, where it is installed.
+#[track_caller]
+fn shell(program: &str, arguments: &[&str]) -> Option<Output> {
+    match Command::new(program).args(arguments).output() {
+        Ok(output) => Some(output),
+        Err(_) => {
+            skip(&format!("no {program}"));
+            None
+        }
+    }
+}
+
+#[track_caller]
+fn said(output: &Output) -> String {
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.is_empty(), "{told}");
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn utf8(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+#[test]
+fn every_command_has_a_page() {
+    let pages = Generated::new("man");
+    let mut expected = vec!["vcc.8".to_owned()];
+    for command in commands("") {
+        expected.push(format!("vcc-{command}.8"));
+        expected.extend(commands(&command).iter().map(|below| format!("vcc-{command}-{below}.8")));
+    }
+    expected.sort();
+    assert!(expected.len() > 15, "{expected:?}");
+    assert_eq!(pages.names(), expected);
+
+    let page = fs::read_to_string(pages.file("vcc-attach.8")).expect("a page");
+    assert!(page.contains("--underlay") || page.contains("\\-\\-underlay"), "{page}");
+    for name in pages.names() {
+        let page = pages.file(&name);
+        let Some(rendered) = shell("man", &["--warnings", "-l", utf8(&page)]) else { return };
+        assert!(said(&rendered).contains("NAME"), "{name}");
+    }
+}
+
+#[test]
+fn what_packages_are_made_with_is_not_shown() {
+    let completions = Generated::new("completions");
+    assert_eq!(completions.names(), ["_vcc", "vcc.bash", "vcc.fish"]);
+    for name in completions.names() {
+        let text = fs::read_to_string(completions.file(&name)).expect("a script");
+        assert!(text.contains("attach") && !text.contains("generate"), "{name}");
+    }
+    assert!(!vcc("--help").well().contains("generate"));
+    let complaint = vcc("generate man /proc/nowhere").complaint(1);
+    assert!(complaint.starts_with("cannot make the directory /proc/nowhere:"), "{complaint}");
+}
+
+#[test]
+fn bash_completes() {
+    let completions = Generated::new("completions");
+    let script = completions.file("vcc.bash");
+    let Some(checked) = shell("bash", &["-n", utf8(&script)]) else { return };
+    said(&checked);
+    for (line, expected) in [
+        ("vcc att", "attach"),
+        ("vcc policy ch", "check"),
+        ("vcc attach veth3 --und", "--underlay"),
+        ("vcc attach veth3 --underlay dctcp-", "dctcp-priority"),
+    ] {
+        // As bash calls it: the words, and where the cursor is.
+        let ask = r#"source "$1"; COMP_LINE=$2; read -ra COMP_WORDS <<<"$2"
+            COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMP_POINT=${#2}; COMP_TYPE=9
+            _vcc vcc "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+            printf '%s\n' "${COMPREPLY[@]}""#;
+        let answer = shell("bash", &["-c", ask, "bash", utf8(&script), line]).expect("bash");
+        assert_eq!(said(&answer), format!("{expected}\n"), "{line}");
+    }
+}
+
+#[test]
+fn zsh_reads_its_completions() {
+    let completions = Generated::new("completions");
+    let script = completions.file("_vcc");
+    let Some(checked) = shell("zsh", &["--no-rcs", "-n", utf8(&script)]) else { return };
+    said(&checked);
+    let ask = r#"fpath=($1 $fpath); autoload -Uz compinit; compinit -u -D; print $_comps[vcc]"#;
+    let answer = shell("zsh", &["--no-rcs", "-c", ask, "zsh", utf8(&completions.0)]).expect("zsh");
+    assert_eq!(said(&answer), "_vcc\n");
+}
+
+#[test]
+fn fish_completes() {
+    let completions = Generated::new("completions");
+    let script = completions.file("vcc.fish");
+    let ask = format!("source {}; complete --do-complete 'vcc policy ch'", utf8(&script));
+    let Some(answer) = shell("fish", &["--no-config", "-c", &ask]) else { return };
+    let answer = said(&answer);
+    assert!(answer.starts_with("check\t"), "{answer}");
+}

@@ -1,0 +1,143 @@
+#!/bin/bash
+# The Debian package of a built binary, from its making to its purging: `deb.sh BINARY`. Ends with 77
+# where it cannot run, and says why in its last line.
+#
+# It is installed by dpkg itself, on this machine's system with a layer over it that is gone in the
+# end, in namespaces with a BPF file system of their own.
+set -eu
+cd "$(dirname "$0")/../.."
+
+fail() {
+	echo "deb: $*" >&2
+	exit 1
+}
+
+skip() {
+	echo "$*"
+	exit 77
+}
+
+binary=$(realpath "${1:?which binary?}")
+[ "$(id -u)" -eq 0 ] || skip 'overlays and chroots need root'
+for tool in dpkg-deb dpkg-shlibdeps unshare; do
+	command -v "$tool" >/dev/null || skip "no $tool"
+done
+
+# Begun anew in namespaces of its own.
+if [ "${VCC_IN_NAMESPACE-}" = '' ]; then
+	VCC_IN_NAMESPACE=yes exec unshare --mount --net --pid --fork --propagation private "$0" "$@"
+fi
+
+work=$(mktemp -d)
+mount -t tmpfs -o size=512m tmpfs "$work"
+mkdir "$work"/{once,again,upper,below,root}
+# shellcheck disable=SC2317 # called by trap
+leave() {
+	umount --recursive "$work" 2>/dev/null || umount --lazy "$work"
+	rmdir "$work"
+}
+trap leave EXIT
+
+# No compression: it takes most of the time and shows nothing.
+export DPKG_DEB_COMPRESSOR_LEVEL=0
+package=$(scripts/package-deb.sh "$binary" "$work/once")
+# Later, elsewhere, by somebody else with other defaults: the same bytes.
+again=$(TZ=Asia/Tokyo LC_ALL=C.UTF-8 bash -c 'umask 077; exec scripts/package-deb.sh "$@"' - "$binary" "$work/again")
+cmp "$package" "$again" || fail 'two runs give different packages'
+
+if command -v lintian >/dev/null; then
+	# As root it warns of being root; the package is ours.
+	found=$(lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$package" 2>&1) ||
+		fail "lintian: $found"
+	[ -z "$found" ] || fail "lintian: $found"
+else
+	echo 'deb: no lintian, goes on without'
+fi
+
+root=$work/root
+mount -t overlay overlay -o "lowerdir=/,upperdir=$work/upper,workdir=$work/below" "$root" 2>/dev/null ||
+	skip 'no overlay file system here'
+mount --rbind /dev "$root/dev"
+mount -t proc proc "$root/proc"
+mount -t sysfs sysfs "$root/sys"
+mount -t bpf bpf "$root/sys/fs/bpf"
+mount -t tmpfs tmpfs "$root/run"
+mount -t tmpfs tmpfs "$root/tmp"
+cp "$package" "$root/tmp/vcc.deb"
+
+inside() {
+	chroot "$root" env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
+}
+
+installed() {
+	(cd "$root" && find etc/vcc usr/bin/vcc usr/share/vcc usr/share/doc/vcc usr/share/man/man8/vcc* \
+		usr/share/bash-completion/completions/vcc usr/share/zsh/vendor-completions/_vcc \
+		usr/share/fish/vendor_completions.d/vcc.fish usr/share/lintian/overrides/vcc \
+		usr/lib/systemd/system/vcc.service etc/systemd/system/*/vcc.service \
+		etc/systemd/system/vcc.service var/lib/systemd/deb-systemd-helper-*/*vcc* \
+		var/lib/dpkg/info/vcc.* 2>/dev/null) || true
+}
+
+expect_nothing() {
+	local left
+	left=$(installed)
+	[ -z "$left" ] || fail "$1 leaves: $left"
+}
+
+# What this machine may have of it is not what is tested.
+inside dpkg --purge vcc >/dev/null 2>&1 || true
+expect_nothing 'the machine as it was'
+
+echo '-- install'
+inside dpkg --force-depends --install /tmp/vcc.deb >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+! grep -i 'depends on' "$work/said" || fail "dependencies are missing: scripts/install-deps.sh test"
+version=$(dpkg-deb --field "$package" Version)
+[ "$(inside vcc --version)" = "vcc ${version%-*}" ] || fail 'vcc --version'
+inside vcc policy check /etc/vcc/policy.toml
+inside vcc policy show /etc/vcc/policy.toml | grep -q shadow || fail 'the default policy enforces'
+schema=$(sed -n '1s/^#:schema //p' "$root/etc/vcc/policy.toml")
+[ -s "$root$schema" ] || fail "the policy's schema $schema is not there"
+page=$(grep -o '/usr/share/[^ ]*\.md' "$root/etc/vcc/policy.toml")
+[ -s "$root$page" ] || fail "the policy speaks of '$page'"
+inside dpkg --verify vcc | grep . && fail 'files are not as in the package'
+if inside sh -c 'command -v man' >/dev/null; then
+	for page in "$root"/usr/share/man/man8/vcc*.8.gz; do
+		page=${page#"$root"}
+		warned=$(inside man --warnings -l "$page" 2>&1 >/dev/null)
+		[ -z "$warned" ] || fail "$page: $warned"
+	done
+	inside man -w vcc-attach >/dev/null || fail 'man does not find vcc-attach'
+fi
+inside bash -c 'set -eu; . /usr/share/bash-completion/completions/vcc; complete -p vcc' >/dev/null
+unit=$root/usr/lib/systemd/system/vcc.service
+if [ -e "$unit" ]; then
+	[ -L "$root/etc/systemd/system/multi-user.target.wants/vcc.service" ] || fail 'the unit is not enabled'
+	if inside sh -c 'command -v systemd-analyze' >/dev/null; then
+		inside systemd-analyze verify vcc.service || fail 'the unit'
+	fi
+fi
+
+echo '-- attach, then remove'
+can_attach=
+if inside vcc doctor >/dev/null 2>&1 || [ -d "$root/sys/kernel/btf" ]; then
+	can_attach=yes
+	ip link add veth-deb type veth peer name veth-guest
+	inside vcc attach veth-deb --shadow >/dev/null || fail 'vcc attach'
+fi
+echo '# changed' >>"$root/etc/vcc/policy.toml"
+inside dpkg --install /tmp/vcc.deb >"$work/said" 2>&1 || fail "again: $(cat "$work/said")"
+grep -q '# changed' "$root/etc/vcc/policy.toml" || fail 'an upgrade takes the policy'
+inside dpkg --remove vcc >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+[ ! -e "$root/usr/bin/vcc" ] || fail 'the binary stays'
+grep -q '# changed' "$root/etc/vcc/policy.toml" || fail 'removing takes the policy'
+if [ "$can_attach" ]; then
+	[ -n "$(ls "$root/sys/fs/bpf/vcc")" ] || fail 'removing detaches'
+	grep -q 'stays' "$work/said" || fail "it does not say what stays: $(cat "$work/said")"
+fi
+
+echo '-- purge'
+inside dpkg --purge vcc >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+expect_nothing purging
+[ ! -e "$root/sys/fs/bpf/vcc" ] || fail 'purging leaves pins'
+[ ! -e "$root/run/vcc" ] || fail 'purging leaves /run/vcc'

@@ -1,0 +1,48 @@
+#!/bin/bash
+# `make install` and `make uninstall` of a built binary, below a directory: `install.sh BINARY`.
+set -eu
+cd "$(dirname "$0")/../.."
+
+fail() {
+	echo "install: $*" >&2
+	exit 1
+}
+
+VCC=$(realpath "${1:?which binary?}")
+DESTDIR=$(mktemp -d)
+PREFIX=/opt/vcc
+export VCC DESTDIR PREFIX
+trap 'rm -rf "$DESTDIR"' EXIT
+policy=$DESTDIR/etc/vcc/policy.toml
+
+scripts/install.sh install
+for file in bin/vcc share/man/man8/vcc.8.gz share/man/man8/vcc-attach.8.gz share/vcc/policy.schema.json \
+	share/bash-completion/completions/vcc share/zsh/site-functions/_vcc \
+	share/fish/vendor_completions.d/vcc.fish share/doc/vcc/README.md share/doc/vcc/docs/policy.md; do
+	[ -s "$DESTDIR$PREFIX/$file" ] || fail "$file is not there"
+done
+"$DESTDIR$PREFIX/bin/vcc" policy check "$policy"
+grep -q "^#:schema $PREFIX/share/vcc/policy.schema.json" "$policy" || fail 'the schema of the policy'
+unit=$DESTDIR$PREFIX/lib/systemd/system/vcc.service
+if [ -e packaging/vcc.service ]; then
+	grep -q "^ExecStart=$PREFIX/bin/vcc " "$unit" || fail 'the unit starts another vcc'
+	page=$(sed -n 's/^Documentation=file://p' "$unit")
+	[ -z "$page" ] || [ -s "$DESTDIR$page" ] || fail "the unit speaks of $page"
+fi
+
+echo '# changed' >>"$policy"
+scripts/install.sh install
+tail -n 1 "$policy" | grep -q changed || fail 'installing again takes the policy'
+scripts/install.sh uninstall
+left=$(cd "$DESTDIR" && find . -type f)
+[ "$left" = ./etc/vcc/policy.toml ] || fail "what uninstalling leaves: $left"
+
+# As it was installed, it goes too.
+rm "$policy"
+scripts/install.sh install
+scripts/install.sh uninstall
+left=$(find "$DESTDIR" -type f)
+[ -z "$left" ] || fail "what uninstalling leaves: $left"
+
+complaint=$(VCC=/nowhere scripts/install.sh install 2>&1) && fail 'installs nothing'
+case $complaint in *'make build'*) ;; *) fail "$complaint" ;; esac
