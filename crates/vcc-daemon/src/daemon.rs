@@ -1,17 +1,21 @@
 //! The one thread that decides.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
 use vcc_policy::Severity;
 use vcc_port::{Governor, Port, SharedPolicy};
+use vcc_web::Server;
+use vcc_web::snapshot::Problem;
 
 use crate::control::protocol::{Answer, Applied, PolicyInForce, Request, Status};
 use crate::control::{self, Abuse};
 use crate::error::counted;
 use crate::event::Event;
 use crate::heartbeat::Heartbeat;
+use crate::http::{self, Board};
 use crate::links::{self, LinkNews};
 use crate::policy_file::Source;
 use crate::ports::Ports;
@@ -22,6 +26,8 @@ pub struct Options {
     /// The policy.
     pub config: PathBuf,
     pub runtime_dir: RuntimeDir,
+    /// Where it is watched over HTTP, if at all.
+    pub web: Option<vcc_web::Options>,
 }
 
 /// How often it looks at what nobody tells it, and says that it is alive.
@@ -40,6 +46,8 @@ pub fn run(options: Options) -> Result<()> {
     options.runtime_dir.create()?;
     links::watch(sender.clone())?;
     let abuse = control::listen(&options.runtime_dir, sender)?;
+    let board = Board::new();
+    let web = watched(&options, &board, &abuse)?;
     let mut heartbeat = Heartbeat::new();
     let ports = Ports::adopt(&mut heartbeat)?;
     let mut daemon = Daemon {
@@ -50,6 +58,8 @@ pub fn run(options: Options) -> Result<()> {
         last_refusal: None,
         abuse,
         heartbeat,
+        board,
+        web,
     };
     daemon.begin()?;
     daemon.serve(&events)
@@ -65,6 +75,16 @@ struct Daemon {
     last_refusal: Option<String>,
     abuse: Abuse,
     heartbeat: Heartbeat,
+    board: Board,
+    /// Ends with this.
+    web: Option<Server>,
+}
+
+/// Before anything is touched: an address that is taken is a reason not to start.
+fn watched(options: &Options, board: &Board, abuse: &Abuse) -> Result<Option<Server>> {
+    let Some(web) = options.web.clone() else { return Ok(None) };
+    let source = http::Source { board: board.clone(), abuse: abuse.clone() };
+    Ok(Some(vcc_web::serve_with(web, Arc::new(source))?))
 }
 
 impl Daemon {
@@ -73,6 +93,11 @@ impl Daemon {
         self.meet_links(true);
         let told = self.summary();
         journal::notice(&told);
+        if let Some(web) = &self.web {
+            journal::info(&format!("watched at http://{}/", web.address()));
+        }
+        self.board.policy(&self.source.policy, &told);
+        self.tell_problems();
         self.heartbeat.ready(&told);
         Ok(())
     }
@@ -102,6 +127,7 @@ impl Daemon {
             }
             if looked.elapsed() >= LOOK {
                 self.ports.look_around(&self.source.policy);
+                self.tell_problems();
                 looked = Instant::now();
             }
             self.heartbeat.beat();
@@ -151,6 +177,8 @@ impl Daemon {
         self.source = source;
         self.last_refusal = None;
         self.meet_links(true);
+        self.board.policy(&self.source.policy, &self.summary());
+        self.tell_problems();
         journal::notice(&format!(
             "{}; {} judged anew, {} us",
             self.summary(),
@@ -176,7 +204,9 @@ impl Daemon {
                 journal::error(&format!("{file_name}:{line}:{column}: {message}"));
             }
         }
+        self.board.refused(&error.to_string());
         self.last_refusal = Some(error.to_string());
+        self.tell_problems();
     }
 
     fn answer(&mut self, request: Request) -> Answer {
@@ -203,22 +233,35 @@ impl Daemon {
         }
     }
 
-    fn status(&self) -> Status {
-        let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let mut problems: Vec<String> = self
+    /// What the operator has to mend.
+    fn problems(&self) -> Vec<Problem> {
+        let of = |about: &str, what: String| Problem { about: about.to_owned(), what };
+        let mut problems: Vec<Problem> = self
             .ports
             .left()
-            .map(|left| format!("{} is no port: {}", left.device, left.reason))
+            .map(|left| of(&left.device, format!("{} is no port: {}", left.device, left.reason)))
             .collect();
-        problems.sort();
-        problems.extend(
-            self.last_refusal.iter().map(|why| format!("the last policy was refused: {why}")),
-        );
+        problems.sort_by(|a, b| a.what.cmp(&b.what));
+        let refused = self.last_refusal.iter();
+        problems
+            .extend(refused.map(|why| of("policy", format!("the last policy was refused: {why}"))));
         match self.ports.shared().epoch() {
             Ok(epoch) if epoch == self.ports.epoch() => {}
-            Ok(epoch) => problems.push(format!("somebody else put epoch {epoch} in force")),
-            Err(error) => problems.push(error.to_string()),
+            Ok(epoch) => {
+                problems.push(of("policy", format!("somebody else put epoch {epoch} in force")));
+            }
+            Err(error) => problems.push(of("policy", error.to_string())),
         }
+        problems
+    }
+
+    fn tell_problems(&self) {
+        self.board.problems(self.problems(), self.ports.attach_failures());
+    }
+
+    fn status(&self) -> Status {
+        let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let problems = self.problems().into_iter().map(|problem| problem.what).collect();
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),

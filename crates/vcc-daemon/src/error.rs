@@ -22,6 +22,9 @@ pub enum Error {
     #[error("{0}")]
     Port(#[from] vcc_port::Error),
 
+    #[error("{0}")]
+    Web(#[from] vcc_web::Error),
+
     #[error("{what}; start it again: nothing that is attached depends on it")]
     Lost { what: String },
 

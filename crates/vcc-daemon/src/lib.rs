@@ -10,19 +10,18 @@ mod emitting;
 mod error;
 mod event;
 mod heartbeat;
+mod http;
 mod journal;
 mod links;
 mod policy_file;
 mod ports;
 mod runtime_dir;
 mod signals;
-mod snapshot;
 
 pub use control::client::{Client, ClientError};
 pub use control::protocol::{Answer, Applied, PolicyInForce, PortStatus, Request, Status};
 pub use daemon::{Options, run};
 pub use error::Error;
 pub use runtime_dir::RuntimeDir;
-pub use snapshot::{PoolSnapshot, PortSnapshot, RuleSnapshot, Snapshot};
 
 pub type Result<T> = std::result::Result<T, Error>;

@@ -21,6 +21,7 @@ pub(crate) struct Ports {
     elsewhere: Vec<Held>,
     /// Devices that should be ports and are none, and why.
     left: HashMap<u32, Left>,
+    attach_failures: u64,
 }
 
 pub(crate) struct Held {
@@ -54,6 +55,7 @@ impl Ports {
             held: BTreeMap::new(),
             elsewhere: Vec::new(),
             left: HashMap::new(),
+            attach_failures: 0,
         };
         for mut port in Port::list()? {
             let device = port.device().to_owned();
@@ -89,6 +91,11 @@ impl Ports {
 
     pub(crate) fn left(&self) -> impl Iterator<Item = &Left> {
         self.left.values()
+    }
+
+    /// How often a device could not be made a port.
+    pub(crate) fn attach_failures(&self) -> u64 {
+        self.attach_failures
     }
 
     pub(crate) fn epoch(&self) -> u32 {
@@ -173,6 +180,7 @@ impl Ports {
             Err(error) => error.to_string(),
         };
         let left = Left { device: link.name.clone(), reason, by_hand: false };
+        self.attach_failures += 1;
         if self.left.get(&link.index) != Some(&left) {
             journal::warning(&format!("{} is no port: {}", left.device, left.reason));
         }

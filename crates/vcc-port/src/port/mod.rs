@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::OnceLock;
 
 use libbpf_rs::{Link, MapCore};
 use vcc_engine::{Mode, Params};
@@ -307,6 +308,19 @@ impl Port {
         self.take_over_if(policy, |running, ours| running != ours)
     }
 
+    /// Of the programs that are attached.
+    fn running_tags(&self) -> Result<[[u8; 8]; 2]> {
+        let mut tags = [[0; 8]; 2];
+        for (tag, link) in tags.iter_mut().zip(&self.links) {
+            let info = link.info().map_err(|e| Error::system("read an attachment", e))?;
+            let running = libbpf_rs::Program::fd_from_id(info.prog_id)
+                .map_err(|e| Error::system("find an attached program", e))?;
+            *tag = tcx::program_tag(running.as_fd())
+                .map_err(|e| Error::system("read an attached program", e))?;
+        }
+        Ok(tags)
+    }
+
     fn take_over_if(
         &mut self,
         policy: Option<&SharedPolicy>,
@@ -314,22 +328,31 @@ impl Port {
     ) -> Result<bool> {
         let failed = |e: io::Error| Error::system("take a port over", e);
         let _lock = self.pin.is_some().then(pins::lock).transpose()?;
+        let running = self.running_tags()?;
+        // Loading takes the verifier a while, and is the same for every port.
+        static OURS: OnceLock<[[u8; 8]; 2]> = OnceLock::new();
+        let is_stale =
+            |ours: &[[u8; 8]; 2]| running.iter().zip(ours).any(|(a, b)| stale_if(*a, *b));
+        if OURS.get().is_some_and(|ours| !is_stale(ours)) {
+            return Ok(false);
+        }
         let Some(maps) = self.maps.as_mut() else { return Err(other_version(&self.device)) };
         let datapath = Datapath::load_over(maps, policy)?;
+        let mut ours = [[0; 8]; 2];
+        for (tag, hook) in ours.iter_mut().zip(Hook::BOTH) {
+            *tag = tcx::program_tag(datapath.program(hook.into())?.as_fd()).map_err(failed)?;
+        }
+        let ours = OURS.get_or_init(|| ours);
         let mut stale = Vec::new();
-        for (link, hook) in self.links.iter_mut().zip(Hook::BOTH) {
-            let info = link.info().map_err(|e| Error::system("read an attachment", e))?;
-            let running = libbpf_rs::Program::fd_from_id(info.prog_id)
-                .map_err(|e| Error::system("find an attached program", e))?;
-            let program = datapath.program(hook.into())?;
-            let running_tag = tcx::program_tag(running.as_fd()).map_err(failed)?;
-            if stale_if(running_tag, tcx::program_tag(program.as_fd()).map_err(failed)?) {
-                stale.push((link, program));
+        for (at, hook) in Hook::BOTH.into_iter().enumerate() {
+            if stale_if(running[at], ours[at]) {
+                stale.push((at, datapath.program(hook.into())?));
             }
         }
         let replaced = !stale.is_empty();
-        for (link, program) in stale {
-            link.update_prog(&program)
+        for (at, program) in stale {
+            self.links[at]
+                .update_prog(&program)
                 .map_err(|e| Error::system("replace a program of a port", e))?;
         }
         if replaced {

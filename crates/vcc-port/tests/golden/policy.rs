@@ -322,6 +322,7 @@ fn a_handshake_ends_as_it_began() {
     assert_eq!(ruled.rule(), Some("default"));
 }
 
+/// A machine that is slow must not look like a path that loses.
 const POOLED: &str = r#"
 [[pools]]
 name = "p"
@@ -331,9 +332,11 @@ name = "preferred"
 guest_port = 3
 pool = "p"
 weight = 3
+rto_min = "60s"
 [[rules]]
 name = "others"
 pool = "p"
+rto_min = "60s"
 "#;
 
 /// Two segments of what the guest has sent.

@@ -1,0 +1,124 @@
+//! What the daemon knows, for who watches over HTTP. Of the ports and their flows it reads what is
+//! pinned, on the web server's thread: the one that decides is not asked and does not wait.
+
+use std::collections::VecDeque;
+use std::error;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use vcc_policy::Policy;
+use vcc_port::{Port, SharedPolicy};
+use vcc_web::snapshot::{Daemon, Event, Problem, Reload};
+use vcc_web::{Snapshot, collect};
+
+use crate::control::Abuse;
+
+/// Enough to see what happened of late.
+const MOST_EVENTS: usize = 50;
+
+/// Written by the thread that decides, read by the web server's.
+#[derive(Clone)]
+pub(crate) struct Board(Arc<Mutex<Notes>>);
+
+struct Notes {
+    began: Instant,
+    policy: Option<Arc<Policy>>,
+    reloads_ok: u64,
+    reloads_failed: u64,
+    last_reload: Option<Reload>,
+    attach_failures: u64,
+    problems: Vec<Problem>,
+    events: VecDeque<Event>,
+}
+
+impl Board {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Notes {
+            began: Instant::now(),
+            policy: None,
+            reloads_ok: 0,
+            reloads_failed: 0,
+            last_reload: None,
+            attach_failures: 0,
+            problems: Vec::new(),
+            events: VecDeque::new(),
+        })))
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        // Every change is one assignment: what a thread that panicked left is as good as any.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This policy holds from now on; of the first it is no reload.
+    pub(crate) fn policy(&self, policy: &Policy, told: &str) {
+        let mut notes = self.notes();
+        if notes.policy.replace(Arc::new(policy.clone())).is_some() {
+            notes.reloads_ok += 1;
+            notes.last_reload = Some(Reload { at: SystemTime::now(), failure: None });
+        }
+        notes.tell(told);
+    }
+
+    /// The policy before still holds.
+    pub(crate) fn refused(&self, why: &str) {
+        let mut notes = self.notes();
+        notes.reloads_failed += 1;
+        notes.last_reload = Some(Reload { at: SystemTime::now(), failure: Some(why.to_owned()) });
+        notes.tell(&format!("a policy was refused: {why}"));
+    }
+
+    /// What is wrong at present, each with what it is about.
+    pub(crate) fn problems(&self, problems: Vec<Problem>, attach_failures: u64) {
+        let mut notes = self.notes();
+        let news: Vec<String> = problems
+            .iter()
+            .filter(|problem| !notes.problems.contains(problem))
+            .map(|problem| format!("{}: {}", problem.about, problem.what))
+            .collect();
+        news.iter().for_each(|new| notes.tell(new));
+        notes.problems = problems;
+        notes.attach_failures = attach_failures;
+    }
+}
+
+impl Notes {
+    fn tell(&mut self, what: &str) {
+        if self.events.len() == MOST_EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(Event { at: SystemTime::now(), what: what.to_owned() });
+    }
+
+    fn daemon(&self, control_refused: u64) -> Daemon {
+        Daemon {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            uptime: self.began.elapsed(),
+            reloads_ok: self.reloads_ok,
+            reloads_failed: self.reloads_failed,
+            last_reload: self.last_reload.clone(),
+            attach_failures: self.attach_failures,
+            control_refused,
+            problems: self.problems.clone(),
+            events: self.events.iter().cloned().collect(),
+        }
+    }
+}
+
+/// What the web server asks.
+pub(crate) struct Source {
+    pub board: Board,
+    pub abuse: Abuse,
+}
+
+impl vcc_web::Source for Source {
+    fn snapshot(&self) -> Result<Snapshot, Box<dyn error::Error + Send + Sync>> {
+        let (daemon, policy) = {
+            let notes = self.board.notes();
+            (notes.daemon(self.abuse.count()), notes.policy.clone())
+        };
+        let shared = SharedPolicy::find()?;
+        let ports = Port::list()?;
+        Ok(collect(shared.as_ref(), &ports, policy.as_deref(), daemon)?)
+    }
+}
