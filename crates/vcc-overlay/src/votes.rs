@@ -18,6 +18,8 @@ const AS_CUBIC: Range<f64> = 0.4..1.4;
 /// Growth in segments a round trip that is Reno's 1, with delayed acknowledgements or without, or that
 /// of its kind.
 const AS_RENO: Range<f64> = 0.6..4.0;
+/// Of a growth that is even, or slows down, so much comes in the first half of its time at the least.
+const EVEN: f64 = 0.3;
 /// A shorter growth says nothing of its law.
 const GROWTH_ROUNDS_MIN: u32 = 3;
 /// Votes without which nothing is said, and what share must agree.
@@ -26,6 +28,10 @@ const AGREEING: f64 = 0.7;
 /// Of cuts too small and too close to be told apart one by one: so many, with so long a growth in all.
 const SMALL_CUTS_MIN: usize = 6;
 const SMALL_CUTS_ROUNDS_MIN: f64 = 8.0;
+/// Of Reno's own growth, a segment a round trip, counted between the marks.
+const ONE_A_ROUND: Range<f64> = 0.5..1.6;
+/// No cut takes something away and leaves more; a flight may be a segment more by chance.
+const CHANCE_SEGS: f64 = 2.0;
 
 /// What one epoch speaks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +71,10 @@ fn vote(epoch: &Epoch) -> Option<Vote> {
         // and both grow by more.
         return (over_cubic >= AS_CUBIC.end).then_some(Vote::Reno);
     }
-    // DCTCP keeps 1 - alpha / 2 and grows as Reno does (RFC 8257, 3.3); Illinois up to 7/8.
-    (kept >= SEVEN_TENTHS.end && epoch.cause == Cause::Mark && grows_as_reno).then_some(Vote::Reno)
+    // DCTCP keeps 1 - alpha / 2 and grows as Reno does (RFC 8257, 3.3); Illinois up to 7/8. BBR's flight is as
+    // it was for most of its cycle, and then probes.
+    let is_cut = kept >= SEVEN_TENTHS.end && epoch.cause == Cause::Mark;
+    (is_cut && grows_as_reno && epoch.early_share >= EVEN).then_some(Vote::Reno)
 }
 
 /// Marks that come nearly every round trip, each with a small cut: only of all together the growth can be
@@ -83,7 +91,15 @@ fn small_cuts(epochs: &[Epoch]) -> Option<Winner> {
     let enough = small.len() >= SMALL_CUTS_MIN
         && small.len() as f64 >= AGREEING * epochs.len() as f64
         && rounds >= SMALL_CUTS_ROUNDS_MIN;
-    if !enough || !AS_RENO.contains(&growth) {
+    // BBR is marked as often, but cuts nothing: its flight goes up and down with its probes.
+    let fits = |epoch: &&&Epoch| {
+        let expected_segs = growth * epoch.growing_rounds();
+        (epoch.gain_segs() - expected_segs).abs() <= CHANCE_SEGS
+            && epoch.after_segs <= epoch.before_segs + CHANCE_SEGS
+    };
+    let fitting = small.iter().filter(fits).count();
+    if !enough || !ONE_A_ROUND.contains(&growth) || (fitting as f64) < AGREEING * small.len() as f64
+    {
         return None;
     }
     let kept = median(small.iter().map(|epoch| epoch.kept()));
