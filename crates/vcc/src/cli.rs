@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    attach, bench, detach, doctor, emit, explain, flows, lab, policy, ports, top, trace,
+    attach, bench, detach, doctor, emit, explain, flows, guests, lab, policy, ports, top, trace,
 };
 use crate::output;
 
@@ -26,6 +26,7 @@ pub enum Command {
     Detach(detach::Arguments),
     Flows(flows::Arguments),
     Top(top::Arguments),
+    Guests(guests::Arguments),
     Ports(ports::Arguments),
     Trace(trace::Arguments),
     Emit(emit::Arguments),

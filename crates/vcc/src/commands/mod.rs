@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod emit;
 pub mod explain;
 pub mod flows;
+pub mod guests;
 pub mod lab;
 pub mod policy;
 pub mod ports;

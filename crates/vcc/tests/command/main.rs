@@ -2,6 +2,7 @@
 
 mod browser;
 mod emitting;
+mod guests;
 mod lab;
 mod lifecycle;
 mod measuring;
