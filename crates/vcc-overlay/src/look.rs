@@ -38,7 +38,7 @@ pub fn rtt_between(before_us8: u32, after_us8: u32) -> Option<u32> {
 
 /// Whether sequence number `a` lies beyond `b` (RFC 9293, 3.4).
 pub(crate) fn is_after(a: u32, b: u32) -> bool {
-    b.wrapping_sub(a).cast_signed() < 0
+    b.wrapping_sub(a) > 1 << 31
 }
 
 #[cfg(test)]
