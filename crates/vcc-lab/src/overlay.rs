@@ -9,7 +9,7 @@ use vcc_overlay::{Class, Guess, Look, Watch, rtt_between};
 pub struct Guessed {
     /// What the guest runs.
     pub congestion_control: String,
-    /// What that is to be taken for; none where nothing of it can be seen.
+    /// What that is to be taken for; none of one that this does not know.
     pub truth: Option<String>,
     pub class: String,
     pub confidence: f64,
@@ -27,8 +27,7 @@ pub(crate) fn guess<'a>(
     acks.for_each(|ack| watch.note(&look(ack)));
     let Guess { class, confidence, reasons } = watch.guess();
     let congestion_control = guest.congestion_control.clone();
-    // A clamp is the guest's window whatever its congestion control would have.
-    let truth = class_of(&congestion_control).filter(|_| guest.limits.cwnd_segs.is_none());
+    let truth = class_of(&congestion_control);
     Some(Guessed {
         congestion_control,
         truth: truth.map(|class| class.to_string()),

@@ -10,7 +10,7 @@ pub(super) const RIGHT: Measure = Measure::plain("overlay_right", |view| {
     share(dared, |seen| seen.truth.as_deref() == Some(&seen.class))
 });
 
-/// Wrong guesses as a share of all flows. Where there is nothing to see every guess is.
+/// Wrong guesses as a share of all flows.
 pub(super) const WRONG: Measure = Measure::plain("overlay_wrong", |view| {
     share(of(view), |seen| is_dared(seen) && seen.truth.as_deref() != Some(&seen.class))
 });
