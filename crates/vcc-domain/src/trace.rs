@@ -21,6 +21,13 @@ pub struct Inferred {
     /// The underlay's.
     pub cwnd_segs: u32,
     pub mss_bytes: u32,
+    pub srtt_us8: u32,
+    /// Segments that the guest sent again.
+    pub retransmissions: u32,
+    /// Segments on which the guest set CWR itself.
+    pub guest_cwrs: u16,
+    /// The last window that the guest was shown.
+    pub window_shown_bytes: u32,
 }
 
 impl Inferred {
@@ -30,6 +37,10 @@ impl Inferred {
             flight_bytes: flow.flight_bytes(),
             cwnd_segs: flow.cc.cwnd_segs,
             mss_bytes: u32::from(flow.mss_bytes),
+            srtt_us8: flow.srtt_us8,
+            retransmissions: flow.retransmissions,
+            guest_cwrs: flow.guest_cwrs,
+            window_shown_bytes: flow.window_shown_bytes(),
         }
     }
 

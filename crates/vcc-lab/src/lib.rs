@@ -12,6 +12,7 @@ mod fabric;
 mod hosts;
 mod interrupt;
 mod measure;
+mod overlay;
 mod pools;
 mod report;
 mod run;

@@ -5,6 +5,7 @@ use crate::error::{Doing, Error, Result};
 use crate::experiment::{Bytes, Vcc, VccMode};
 use crate::fabric::HostId;
 use crate::hosts::Hosts;
+use crate::overlay::Guessed;
 use crate::pools::{Part, PoolSeen, Pools};
 use crate::system::now_ns;
 use crate::tracking::Tracking;
@@ -32,6 +33,9 @@ type Refusal = (&'static str, String);
 
 /// Flows are read many times a second, and the kernel goes through the whole table for that.
 const MAX_FLOWS: u32 = 1024;
+
+/// The underlay that computes no window.
+const TRANSPARENT: &str = "transparent";
 
 /// What an experiment file says, as vcc wants to hear it.
 fn options(vcc: &Vcc, mode: Mode) -> std::result::Result<AttachOptions, Refusal> {
@@ -112,9 +116,14 @@ impl Translation {
         self.part.is_some()
     }
 
-    /// Whether it is compared with what its host does by itself.
+    /// Whether it only looks on.
     pub fn is_shadow(&self) -> bool {
         self.options.mode == Mode::Shadow
+    }
+
+    /// Whether it computes a window that is compared with its host's own.
+    pub fn is_compared(&self) -> bool {
+        self.is_shadow() && self.options.underlay.name() != TRANSPARENT
     }
 
     /// Whether it changes what its host sends and receives.
@@ -135,7 +144,7 @@ impl Translation {
     }
 
     fn look_every(&self) -> Duration {
-        if self.is_shadow() { IN_THE_SHADOW } else { NOW_AND_THEN }
+        if self.is_compared() { IN_THE_SHADOW } else { NOW_AND_THEN }
     }
 }
 
@@ -155,6 +164,9 @@ pub struct Observation {
     /// The windows of vcc and of the guest itself, beside each other, in shadow mode.
     #[serde(skip)]
     pub tracking: Tracking,
+    /// In virtual time, in shadow mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlay: Option<Guessed>,
 }
 
 /// The ports that vcc is attached to; dropping them detaches it.

@@ -6,8 +6,8 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    attach, bench, detach, doctor, emit, explain, flows, generate, lab, policy, ports, run, status,
-    top, trace,
+    attach, bench, detach, doctor, emit, explain, flows, generate, guests, lab, policy, ports, run,
+    status, top, trace,
 };
 use crate::output;
 
@@ -39,6 +39,7 @@ pub enum Command {
     Detach(detach::Arguments),
     Flows(flows::Arguments),
     Top(top::Arguments),
+    Guests(guests::Arguments),
     Ports(ports::Arguments),
     Trace(trace::Arguments),
     Emit(emit::Arguments),

@@ -43,6 +43,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Detach(arguments) => commands::detach::run(&arguments),
         Command::Flows(arguments) => commands::flows::run(&arguments),
         Command::Top(arguments) => commands::top::run(&arguments),
+        Command::Guests(arguments) => commands::guests::run(&arguments),
         Command::Ports(arguments) => commands::ports::run(&arguments),
         Command::Trace(arguments) => commands::trace::run(&arguments),
         Command::Emit(arguments) => commands::emit::run(&arguments),

@@ -3,6 +3,7 @@
 
 mod ack_gaps;
 mod goodput;
+mod overlay;
 mod pings;
 mod pools;
 mod queue;
@@ -66,6 +67,9 @@ const MEASURES: &[Measure] = &[
     shadow::CWND_ERROR,
     shadow::TRACKING_ERROR,
     shadow::TRACKING_ERROR_100_MS,
+    overlay::RIGHT,
+    overlay::WRONG,
+    overlay::UNKNOWN,
 ];
 
 pub(crate) struct Measure {

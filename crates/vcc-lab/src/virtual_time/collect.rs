@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::fabric::{RttSample, Window};
+use crate::overlay;
 use crate::run::{Pings, Scenario};
 use crate::tracking::Tracking;
 use crate::traffic::{FlowResult, SenderState};
@@ -95,6 +96,7 @@ pub(super) fn observations(
             drops: flow.drops.into(),
             cwnd_errors: cwnd_errors(port, key, window),
             tracking: tracking(port, key, window, result),
+            overlay: overlay::guess(&scenario.guests[guest], acks(port, key)),
         })
     });
     flows.collect()

@@ -114,7 +114,7 @@ fn pings(scenario: &Scenario, timeline: &Timeline, seed: u64, host: HostId) -> V
 
 fn windows_every_us(scenario: &Scenario, host: HostId) -> Option<u64> {
     let translation = scenario.guests.get(host).and_then(|guest| guest.translation.as_ref());
-    let shadowed = translation.filter(|it| it.is_shadow()).map(|_| SHADOWED_EVERY_US);
+    let shadowed = translation.filter(|it| it.is_compared()).map(|_| SHADOWED_EVERY_US);
     [scenario.window_every_us, shadowed].into_iter().flatten().min()
 }
 

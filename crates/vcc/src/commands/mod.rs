@@ -8,6 +8,7 @@ pub mod emit;
 pub mod explain;
 pub mod flows;
 pub mod generate;
+pub mod guests;
 pub mod lab;
 pub mod policy;
 pub mod ports;

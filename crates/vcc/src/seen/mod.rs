@@ -4,7 +4,11 @@
 pub mod columns;
 pub mod filter;
 pub mod flow;
+pub mod guest_ecn;
+pub mod guests;
 pub mod limit;
+pub mod look;
+pub mod need;
 pub mod port;
 pub mod rates;
 pub mod rule;

@@ -5,6 +5,7 @@ mod daemon;
 mod docs;
 mod emitting;
 mod generating;
+mod guests;
 mod lab;
 mod libvirt;
 mod lifecycle;

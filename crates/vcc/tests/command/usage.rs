@@ -4,7 +4,7 @@ use crate::vcc;
 fn help_names_the_commands() {
     let help = vcc("--help").well();
     for command in [
-        "doctor", "attach", "detach", "flows", "top", "ports", "trace", "emit", "policy",
+        "doctor", "attach", "detach", "flows", "guests", "top", "ports", "trace", "emit", "policy",
         "explain", "lab", "bench", "run", "status",
     ] {
         assert!(help.contains(&format!("\n  {command} ")), "{command} in {help}");

@@ -80,7 +80,7 @@ impl Place {
 
     /// By a command that becomes `vcc`.
     fn run_by(&self, mut command: Command) -> Daemon {
-        command.args(["run", "--config"]).arg(self.config());
+        command.args(["run", "--listen", "off", "--config"]).arg(self.config());
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the command");
         let stderr = BufReader::new(child.stderr.take().expect("its complaints"));
         let (sender, lines) = mpsc::channel();

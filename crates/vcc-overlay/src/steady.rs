@@ -1,0 +1,76 @@
+//! Round trips without a reduction: whoever steers by delay keeps its own queue as short as it is.
+
+use std::collections::VecDeque;
+
+use crate::median::median;
+use crate::rounds::Round;
+
+/// Of the last round trips, so many are remembered.
+const ROUNDS_MAX: usize = 256;
+/// So many say whether something is kept steady: Reno would grow by as many segments meanwhile
+/// (RFC 5681, 3.1), CUBIC by half as many at the least (RFC 9438, 4.3).
+const ROUNDS_MIN: usize = 64;
+
+/// The last round trips since the last reduction, and the shortest of all.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Steady {
+    rounds: VecDeque<Round>,
+    base_rtt_us: u32,
+}
+
+/// Medians over round trips.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    pub rounds: usize,
+    pub flight_segs: f64,
+    /// What of its flight does not fit into the path (Brakmo and Peterson's `diff`, SIGCOMM 1994).
+    pub queue_segs: f64,
+    /// Of these, so many may be what was sent in one go, and no queue that it keeps.
+    pub burst_segs: f64,
+    /// The least in flight over the most: a connection that waits for its application falls to 0.
+    pub busy: f64,
+    /// From the first half of the time to the second.
+    pub drift_segs: f64,
+}
+
+impl Steady {
+    pub fn note(&mut self, round: &Round) {
+        if round.rtt_us == 0 {
+            return;
+        }
+        if self.base_rtt_us == 0 || round.rtt_us < self.base_rtt_us {
+            self.base_rtt_us = round.rtt_us;
+        }
+        if self.rounds.len() == ROUNDS_MAX {
+            self.rounds.pop_front();
+        }
+        self.rounds.push_back(*round);
+    }
+
+    pub fn reduced(&mut self) {
+        self.rounds.clear();
+    }
+
+    /// Once there are enough of them.
+    pub fn kept(&self) -> Option<Kept> {
+        let count = self.rounds.len();
+        if count < ROUNDS_MIN {
+            return None;
+        }
+        let over = |value: &dyn Fn(&Round) -> f64| median(self.rounds.iter().map(value));
+        let flight = |round: &Round| round.peak_segs;
+        let half = |skip: usize| median(self.rounds.iter().skip(skip).take(count / 2).map(flight));
+        Some(Kept {
+            rounds: count,
+            flight_segs: over(&flight),
+            queue_segs: over(&|round| self.queue_segs(round)),
+            burst_segs: over(&|round| round.burst_segs),
+            busy: over(&|round| round.least_segs / round.peak_segs),
+            drift_segs: half(count - count / 2) - half(0),
+        })
+    }
+
+    fn queue_segs(&self, round: &Round) -> f64 {
+        round.peak_segs * (1.0 - f64::from(self.base_rtt_us) / f64::from(round.rtt_us))
+    }
+}

@@ -1,0 +1,51 @@
+//! Watching one connection.
+
+use crate::dips::Dips;
+use crate::epochs::Epochs;
+use crate::filling::Filling;
+use crate::guess::Guess;
+use crate::judge::{Seen, judge};
+use crate::look::Look;
+use crate::rounds::Rounds;
+use crate::steady::Steady;
+
+/// What is remembered of one connection; some 20 kB at the most, however long it lasts.
+#[derive(Clone, Debug, Default)]
+pub struct Watch {
+    rounds: Rounds,
+    epochs: Epochs,
+    steady: Steady,
+    dips: Dips,
+    filling: Filling,
+    reductions: u32,
+}
+
+impl Watch {
+    /// In the order of time.
+    pub fn note(&mut self, look: &Look) {
+        let round = self.rounds.note(look);
+        if self.epochs.note(look, round.as_ref(), self.rounds.peak_segs()) {
+            self.rounds.restart(look);
+        }
+        let reductions = self.epochs.losses + self.epochs.marks;
+        if reductions != self.reductions {
+            self.reductions = reductions;
+            self.steady.reduced();
+            self.dips.reduced();
+        }
+        if let Some(round) = round {
+            self.steady.note(&round);
+            self.dips.note(&round);
+            self.filling.note(&round);
+        }
+    }
+
+    pub fn guess(&self) -> Guess {
+        judge(&Seen {
+            epochs: &self.epochs,
+            steady: &self.steady,
+            dips: &self.dips,
+            filling: &self.filling,
+        })
+    }
+}

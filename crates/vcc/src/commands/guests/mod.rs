@@ -1,0 +1,93 @@
+mod watching;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use super::ports_of;
+use crate::seen::guests::{self, GuestView};
+use crate::table::{Align, Table};
+use crate::{interrupt, output};
+use watching::Watching;
+
+/// Tell what congestion control and ECN guests have
+///
+/// Watches the connections at ports for a while and guesses from what each does after losses and marks,
+/// and how it grows, what its own congestion control is like. Where vcc enforces windows, the guest's own
+/// is not to be seen: attach new ones in shadow mode first. docs/guests.md has what the classes mean, and
+/// how often the guesses are right.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Ports to look at [default: all]
+    #[arg(value_name = "DEV")]
+    devices: Vec<String>,
+
+    /// Watch for so long; Ctrl-C ends it sooner
+    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
+    seconds: Duration,
+
+    /// Print the guests as JSON, with each of their connections
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    interrupt::listen()?;
+    let mut watching = Watching::begin(ports_of(&arguments.devices)?)?;
+    watching.watch(arguments.seconds)?;
+    let seen = watching.end()?;
+    if seen.lost > 0 {
+        output::complain(&format!(
+            "{} ACKs came faster than they could be recorded: guesses know less",
+            seen.lost
+        ));
+    }
+    if seen.unwatched > 0 {
+        output::complain(&format!(
+            "{} connections more than can be watched at a time are unknown",
+            seen.unwatched
+        ));
+    }
+    let guests = guests::guests(&seen.connections);
+    if arguments.json {
+        output::say_json(&guests)?;
+    } else {
+        output::say(&table(&guests));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(guests: &[GuestView]) -> String {
+    use Align::{Left, Right};
+    let mut table = Table::new([
+        ("PORT", Left),
+        ("GUEST", Left),
+        ("CONNECTIONS", Right),
+        ("ECN", Left),
+        ("OVERLAY", Left),
+        ("CONFIDENCE", Right),
+        ("TRANSLATE", Left),
+        ("WHY", Left),
+    ]);
+    for guest in guests {
+        let ecn: Vec<&str> = guest.ecn.iter().map(|ecn| ecn.name()).collect();
+        table.row([
+            guest.port.clone(),
+            guest.guest.to_string(),
+            guest.connections.to_string(),
+            if ecn.is_empty() { "-".to_owned() } else { ecn.join(",") },
+            guest.overlay.to_owned(),
+            format!("{:.2}", guest.confidence),
+            guest.translate.name().to_owned(),
+            format!("{}; {}", guest.translate_why, guest.reasons.join("; ")),
+        ]);
+    }
+    table.render()
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse()
+        .ok()
+        .filter(|seconds| (0.1..=86_400.0).contains(seconds))
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "must be a number of seconds, from 0.1 on".to_owned())
+}

@@ -1,0 +1,154 @@
+//! Connections of ports, watched for a while.
+
+use std::collections::HashMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use vcc_engine::{FlowState, sys};
+use vcc_overlay::Watch;
+use vcc_port::{FlowId, Port, Trace};
+
+use crate::interrupt;
+use crate::seen::guest_ecn::GuestEcn;
+use crate::seen::guests::Connection;
+use crate::seen::look::{goes_on, look};
+use crate::seen::sampler::{monotonic, rules_in_force};
+
+/// So often what was recorded is taken, or flow tables are read. The ring has room for some thousand ACKs.
+const EVERY: Duration = Duration::from_millis(5);
+/// Large tables take long to read: this is a fifth of a CPU at the most.
+const REST: u32 = 4;
+/// Of each port no more connections are watched; each takes some 20 kB.
+const FLOWS_MAX: usize = 1000;
+
+pub struct Watching {
+    ports: Vec<Watched>,
+}
+
+struct Watched {
+    port: Port,
+    /// None: somebody else records here, and only one can. The flow table is read instead.
+    trace: Option<Trace>,
+    lost: u64,
+    flows: HashMap<FlowId, Flow>,
+}
+
+struct Flow {
+    watch: Watch,
+    last: FlowState,
+    /// Whether nothing came between `last` and what comes next.
+    is_whole: bool,
+}
+
+pub struct Seen {
+    pub connections: Vec<Connection>,
+    pub lost: u64,
+    pub unwatched: usize,
+}
+
+impl Watching {
+    pub fn begin(ports: Vec<Port>) -> anyhow::Result<Self> {
+        let watched = |port: Port| {
+            let trace = port.trace(None).ok();
+            Watched { port, trace, lost: 0, flows: HashMap::new() }
+        };
+        Ok(Self { ports: ports.into_iter().map(watched).collect() })
+    }
+
+    pub fn watch(&mut self, length: Duration) -> anyhow::Result<()> {
+        let until = Instant::now() + length;
+        let reads_tables = self.ports.iter().any(|watched| watched.trace.is_none());
+        while !interrupt::came() && Instant::now() < until {
+            let begin = Instant::now();
+            for watched in &mut self.ports {
+                watched.take()?;
+            }
+            let rest = if reads_tables { REST * begin.elapsed() } else { EVERY };
+            thread::sleep(rest.max(EVERY).min(until.saturating_duration_since(Instant::now())));
+        }
+        Ok(())
+    }
+
+    /// With those connections of which nothing came.
+    pub fn end(mut self) -> anyhow::Result<Seen> {
+        let mut seen = Seen { connections: Vec::new(), lost: 0, unwatched: 0 };
+        for watched in &mut self.ports {
+            watched.take()?;
+            seen.lost += watched.lost;
+            watched.end(&mut seen)?;
+        }
+        Ok(seen)
+    }
+}
+
+impl Watched {
+    fn take(&mut self) -> anyhow::Result<()> {
+        let Some(trace) = &mut self.trace else {
+            let at_us = monotonic()?.as_micros() as u64;
+            for flow in self.port.flows()? {
+                note(&mut self.flows, flow.id(), at_us, &flow.state, false);
+            }
+            return Ok(());
+        };
+        while let Some(event) = trace.next(Duration::ZERO)? {
+            note(&mut self.flows, event.flow.id(), event.at_us, &event.flow.state, true);
+        }
+        let lost = trace.lost()?;
+        if lost != self.lost {
+            self.lost = lost;
+            self.flows.values_mut().for_each(|flow| flow.is_whole = false);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, seen: &mut Seen) -> anyhow::Result<()> {
+        let (params, rules) = (self.port.params()?, rules_in_force()?);
+        let ruled = self.port.index()?.is_some();
+        for flow in self.port.flows()? {
+            if self.flows.contains_key(&flow.id()) || is_closed(&flow.state) {
+                continue;
+            }
+            seen.unwatched += usize::from(self.flows.len() >= FLOWS_MAX);
+            let fresh = Flow { watch: Watch::default(), last: flow.state, is_whole: false };
+            self.flows.insert(flow.id(), fresh);
+        }
+        for (id, flow) in &self.flows {
+            let rule = rules.of(&flow.last).filter(|_| ruled);
+            let params = rule.map_or(&params, |rule| &rule.params);
+            seen.connections.push(Connection {
+                port: self.port.device().to_owned(),
+                id: *id,
+                ecn: GuestEcn::of(&flow.last, params),
+                guess: flow.watch.guess(),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn note(
+    flows: &mut HashMap<FlowId, Flow>,
+    id: FlowId,
+    at_us: u64,
+    state: &FlowState,
+    is_each: bool,
+) {
+    let has_room = flows.len() < FLOWS_MAX || flows.contains_key(&id);
+    match flows.get_mut(&id).filter(|flow| goes_on(&flow.last, state)) {
+        Some(flow) => {
+            let before = Some(&flow.last).filter(|_| is_each && flow.is_whole);
+            flow.watch.note(&look(at_us, before, state));
+            (flow.last, flow.is_whole) = (*state, true);
+        }
+        None if has_room => {
+            let mut watch = Watch::default();
+            watch.note(&look(at_us, None, state));
+            flows.insert(id, Flow { watch, last: *state, is_whole: true });
+        }
+        None => {}
+    }
+}
+
+fn is_closed(state: &FlowState) -> bool {
+    u32::from(state.stage) == sys::STAGE_CLOSED
+}

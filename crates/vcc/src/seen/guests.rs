@@ -1,0 +1,169 @@
+//! Guests, by what was seen of all their connections.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::Serialize;
+use vcc_overlay::{Class, Guess};
+use vcc_port::FlowId;
+
+use super::guest_ecn::GuestEcn;
+use super::need::{Need, need};
+
+/// One connection, as far as it was seen.
+#[derive(Clone)]
+pub struct Connection {
+    pub port: String,
+    pub id: FlowId,
+    /// None: its handshake has not ended.
+    pub ecn: Option<GuestEcn>,
+    pub guess: Guess,
+}
+
+#[derive(Clone, Serialize)]
+pub struct GuestView {
+    pub port: String,
+    pub guest: IpAddr,
+    /// How many were seen.
+    pub connections: usize,
+    /// Of any of them.
+    pub ecn: Vec<GuestEcn>,
+    pub overlay: &'static str,
+    pub confidence: f64,
+    /// How many connections speak for that.
+    pub agreeing: usize,
+    pub reasons: Vec<String>,
+    pub translate: Need,
+    pub translate_why: &'static str,
+    pub flows: Vec<ConnectionView>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct ConnectionView {
+    pub guest: String,
+    pub peer: String,
+    pub vlan: Option<u16>,
+    pub ecn: Option<GuestEcn>,
+    pub overlay: &'static str,
+    pub confidence: f64,
+    pub reasons: Vec<String>,
+}
+
+/// In the order of ports and addresses.
+pub fn guests(connections: &[Connection]) -> Vec<GuestView> {
+    let mut guests: BTreeMap<(&str, IpAddr), Vec<&Connection>> = BTreeMap::new();
+    for connection in connections {
+        let whose = (connection.port.as_str(), connection.id.guest.ip());
+        guests.entry(whose).or_default().push(connection);
+    }
+    guests.into_iter().map(|((port, address), own)| view(port, address, own)).collect()
+}
+
+fn view(port: &str, guest: IpAddr, mut connections: Vec<&Connection>) -> GuestView {
+    connections.sort_by_key(|connection| connection.id);
+    let mut ecn: Vec<GuestEcn> = connections.iter().filter_map(|it| it.ecn).collect();
+    ecn.sort();
+    ecn.dedup();
+    let overlay = overlay(&connections);
+    let (translate, translate_why) = need(&ecn, overlay.guess.class);
+    GuestView {
+        port: port.to_owned(),
+        guest,
+        connections: connections.len(),
+        ecn,
+        overlay: overlay.guess.class.name(),
+        confidence: overlay.guess.confidence,
+        agreeing: overlay.agreeing,
+        reasons: overlay.guess.reasons,
+        translate,
+        translate_why,
+        flows: connections.into_iter().map(ConnectionView::new).collect(),
+    }
+}
+
+impl ConnectionView {
+    fn new(connection: &Connection) -> Self {
+        let Connection { id, ecn, guess, .. } = connection;
+        Self {
+            guest: id.guest.to_string(),
+            peer: id.peer.to_string(),
+            vlan: id.vlan,
+            ecn: *ecn,
+            overlay: guess.class.name(),
+            confidence: guess.confidence,
+            reasons: guess.reasons.clone(),
+        }
+    }
+}
+
+struct Overlay {
+    guess: Guess,
+    agreeing: usize,
+}
+
+/// That for which most is known. What speaks against it makes it less sure, for a guest may choose for each
+/// connection anew.
+fn overlay(connections: &[&Connection]) -> Overlay {
+    let weight = |class: Class| -> f64 {
+        let own = connections.iter().filter(|it| it.guess.class == class);
+        own.map(|it| it.guess.confidence).sum()
+    };
+    let dared = Class::ALL.into_iter().filter(|class| *class != Class::Unknown);
+    let best = dared.clone().max_by(|one, other| weight(*one).total_cmp(&weight(*other)));
+    let class = best.filter(|class| weight(*class) > 0.0).unwrap_or(Class::Unknown);
+    let own = || connections.iter().filter(|it| it.guess.class == class);
+    let surest = own().max_by(|one, other| one.guess.confidence.total_cmp(&other.guess.confidence));
+    let mut guess = surest.map_or_else(
+        || Guess { class: Class::Unknown, confidence: 0.0, reasons: Vec::new() },
+        |connection| connection.guess.clone(),
+    );
+    let all: f64 = dared.map(weight).sum();
+    if all > 0.0 {
+        guess.confidence *= weight(class) / all;
+    }
+    Overlay { guess, agreeing: own().count() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connection(guest: &str, ecn: GuestEcn, class: Class, confidence: f64) -> Connection {
+        let [guest, peer] = [guest, "192.0.2.9:80"].map(|end| end.parse().expect("an end"));
+        Connection {
+            port: "veth3".into(),
+            id: FlowId { guest, peer, vlan: None },
+            ecn: Some(ecn),
+            guess: Guess { class, confidence, reasons: vec![format!("{class} {confidence}")] },
+        }
+    }
+
+    #[test]
+    fn a_guest_is_what_its_connections_are() {
+        let seen = [
+            connection("10.0.0.2:1", GuestEcn::Classic, Class::CubicLike, 0.8),
+            connection("10.0.0.1:3", GuestEcn::None, Class::RenoLike, 0.6),
+            connection("10.0.0.1:1", GuestEcn::None, Class::CubicLike, 0.9),
+            connection("10.0.0.1:2", GuestEcn::None, Class::CubicLike, 0.7),
+            connection("10.0.0.1:4", GuestEcn::Refused, Class::Unknown, 0.0),
+            connection("10.0.0.3:4", GuestEcn::None, Class::Unknown, 0.0),
+        ];
+        let guests = guests(&seen);
+        let told: Vec<_> =
+            guests.iter().map(|it| (it.guest.to_string(), it.overlay, it.agreeing)).collect();
+        let expected = [
+            ("10.0.0.1", "cubic-like", 2),
+            ("10.0.0.2", "cubic-like", 1),
+            ("10.0.0.3", "unknown", 1),
+        ];
+        assert_eq!(told, expected.map(|(guest, class, count)| (guest.to_owned(), class, count)));
+        let [one, two, three] = &guests[..] else { panic!("{}", guests.len()) };
+        assert_eq!((one.connections, &one.ecn[..]), (4, &[GuestEcn::None, GuestEcn::Refused][..]));
+        // The surest says 0.9; of what is known, 1.6 of 2.2 agree.
+        assert!((one.confidence - 0.9 * 1.6 / 2.2).abs() < 1e-9, "{}", one.confidence);
+        assert_eq!(one.reasons, ["cubic-like 0.9"]);
+        assert_eq!(one.flows[1].overlay, "cubic-like");
+        assert_eq!((one.translate, two.translate), (Need::Yes, Need::No));
+        assert_eq!((two.confidence, three.confidence), (0.8, 0.0));
+    }
+}

@@ -1,0 +1,69 @@
+//! A flow's state as `vcc-overlay` wants to see it.
+
+use vcc_engine::{FlowState, sys};
+use vcc_overlay::{Look, rtt_between};
+
+/// Of a flow right after an acknowledgement, with the one before it; without that, or where the state was
+/// read at any other time, the flight is what it is now.
+pub fn look(at_us: u64, before: Option<&FlowState>, after: &FlowState) -> Look {
+    let acked_from = before.map_or(after.snd_una, |before| before.snd_una);
+    Look {
+        at_us,
+        snd_una: after.snd_una,
+        snd_nxt: after.snd_nxt,
+        flight_bytes: after.snd_nxt.wrapping_sub(acked_from),
+        mss_bytes: after.mss_bytes.into(),
+        rtt_us: before.and_then(|before| rtt_between(before.srtt_us8, after.srtt_us8)),
+        srtt_us: after.srtt_us8 / 8,
+        retransmissions: after.retransmissions,
+        cwrs: after.guest_cwrs.into(),
+        window_shown_bytes: if after.has(sys::FLOW_WINDOW_SHOWN) {
+            after.window_shown_bytes()
+        } else {
+            0
+        },
+    }
+}
+
+/// Whether it is the same connection that has gone on, and not another one between the same ends.
+pub fn goes_on(before: &FlowState, after: &FlowState) -> bool {
+    // Half of the sequence numbers lie behind, and no connection goes there.
+    after.snd_una.wrapping_sub(before.snd_una) < 1 << 31
+        && after.retransmissions >= before.retransmissions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(snd_una: u32, snd_nxt: u32, srtt_us8: u32) -> FlowState {
+        FlowState(sys::vcc_flow {
+            snd_una,
+            snd_nxt,
+            srtt_us8,
+            mss_bytes: 1440,
+            ..Default::default()
+        })
+    }
+
+    #[test]
+    fn flight_is_that_before_the_acknowledgement() {
+        let (before, after) = (state(u32::MAX - 999, 500, 8000), state(0, 1500, 7500));
+        let looked = look(5, Some(&before), &after);
+        assert_eq!((looked.flight_bytes, looked.rtt_us), (2500, Some(500)));
+        assert_eq!(look(5, None, &after).flight_bytes, 1500);
+        assert_eq!((looked.window_shown_bytes, looked.srtt_us), (0, 937));
+    }
+
+    #[test]
+    fn a_new_connection_is_told_from_the_old() {
+        let mut again = state(700, 700, 0);
+        assert!(goes_on(&state(u32::MAX, 700, 0), &again));
+        assert!(!goes_on(&state(701, 900, 0), &again));
+        let mut worn = state(600, 700, 0);
+        worn.0.retransmissions = 1;
+        assert!(!goes_on(&worn, &again));
+        again.0.retransmissions = 1;
+        assert!(goes_on(&worn, &again));
+    }
+}
