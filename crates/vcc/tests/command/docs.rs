@@ -61,6 +61,29 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "libvirt.rs runs the hook",
     ),
     ("systemctl restart libvirtd", "libvirt.rs runs the hook"),
+    ("make install", "scripts/test/install.sh, below a directory"),
+    ("install -D -m 0644 packaging/policy.toml /etc/vcc/policy.toml", "scripts/test/install.sh"),
+    ("install -m 0644 packaging/vcc.service /etc/systemd/system/", "scripts/test/install.sh"),
+    ("vcc run --config FILE", "every test of daemon/ starts it"),
+    ("vcc status", "daemon/asking.rs"),
+    ("vcc policy apply", "daemon/reloading.rs"),
+    ("vcc policy apply trial.toml", "daemon/reloading.rs"),
+    ("vcc policy show", "daemon/reloading.rs asks a daemon"),
+    ("vcc explain 192.0.2.1:40000 198.51.100.9:443 --device vnet0", "daemon/reloading.rs"),
+    ("vcc policy check /etc/vcc/policy.toml", "scripts/test/deb.sh, where it is installed"),
+    ("systemctl enable --now vcc", NO_SYSTEMD),
+    ("systemctl reload vcc", NO_SYSTEMD),
+    ("systemctl disable --now vcc", NO_SYSTEMD),
+    (
+        "vcc lab run overlay-guess --runs 1 --json a.json",
+        "minutes: its parts are tested in vcc-lab",
+    ),
+    ("vcc lab run overlay-guess-fast --runs 1 --json b.json", "minutes: as above"),
+    (
+        "jq -r '.cases[] | .name as $case | .runs[].vcc[].overlay | [$case, .congestion_control, .class] | \
+         @tsv' a.json b.json",
+        "reads what those two wrote",
+    ),
     ("vcc lab run vcc-fig11", "minutes: run short by lab.rs"),
     ("vcc lab run vcc-fig11 --backend virtual", "minutes: run short by virtual_time.rs"),
     ("vcc lab run vcc-fig11 --backend virtual --quick", "run by virtual_time.rs"),
@@ -71,6 +94,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
 
 const NO_DOCKER: &str =
     "needs a Docker daemon, and downloads; docs/packaging.md says what was tried";
+/// scripts/test/ has the unit verified, and daemon/ starts, reloads and ends what it starts.
+const NO_SYSTEMD: &str = "no test has a systemd of its own";
 const NO_CLUSTER: &str = "needs a cluster; scripts/test/kubernetes.sh checks what it is given";
 
 /// First words of lines that go on until Ctrl-C: they are run on a terminal, have to say something,

@@ -12,7 +12,8 @@ use crate::interrupt;
 use crate::seen::guest_ecn::GuestEcn;
 use crate::seen::guests::Connection;
 use crate::seen::look::{goes_on, look};
-use crate::seen::sampler::{monotonic, rules_in_force};
+use crate::seen::rule;
+use crate::seen::sampler::monotonic;
 
 /// So often what was recorded is taken, or flow tables are read. The ring has room for some thousand ACKs.
 const EVERY: Duration = Duration::from_millis(5);
@@ -102,7 +103,7 @@ impl Watched {
     }
 
     fn end(&mut self, seen: &mut Seen) -> anyhow::Result<()> {
-        let (params, rules) = (self.port.params()?, rules_in_force()?);
+        let (params, rules) = (self.port.params()?, rule::read()?.0);
         let ruled = self.port.index()?.is_some();
         for flow in self.port.flows()? {
             if self.flows.contains_key(&flow.id()) || is_closed(&flow.state) {
