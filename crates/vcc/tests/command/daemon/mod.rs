@@ -4,6 +4,7 @@ mod asking;
 mod devices;
 mod reloading;
 mod restarting;
+mod watching;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -78,9 +79,18 @@ impl Place {
         self.run_by(self.command())
     }
 
+    /// Watched over HTTP at this address.
+    fn run_at(&self, listen: &str) -> Daemon {
+        self.run_with(self.command(), listen)
+    }
+
     /// By a command that becomes `vcc`.
-    fn run_by(&self, mut command: Command) -> Daemon {
-        command.args(["run", "--listen", "off", "--config"]).arg(self.config());
+    fn run_by(&self, command: Command) -> Daemon {
+        self.run_with(command, "off")
+    }
+
+    fn run_with(&self, mut command: Command, listen: &str) -> Daemon {
+        command.args(["run", "--listen", listen, "--config"]).arg(self.config());
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the command");
         let stderr = BufReader::new(child.stderr.take().expect("its complaints"));
         let (sender, lines) = mpsc::channel();

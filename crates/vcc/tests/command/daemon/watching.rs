@@ -1,0 +1,104 @@
+//! The daemon over HTTP: what it serves is what it does.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+use vcc_port::Port;
+use vcc_port::testing::{can_attach, guest, ip, isolated};
+
+use super::{POLICY, Place};
+
+/// The answer's first line and its body.
+fn get(address: &str, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
+        .expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("UTF-8");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a header");
+    (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
+}
+
+/// What is answered may be a second old.
+fn eventually(
+    address: &str,
+    path: &str,
+    is_it: impl Fn(&(String, String)) -> bool,
+) -> (String, String) {
+    for _ in 0..300 {
+        let answer = get(address, path);
+        if is_it(&answer) {
+            return answer;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("{path}: {:?}", get(address, path))
+}
+
+fn metric(text: &str, line: &str) -> f64 {
+    let value = text.lines().find_map(|it| it.strip_prefix(line));
+    value.unwrap_or_else(|| panic!("no {line} in {text}")).trim().parse().expect("a number")
+}
+
+#[test]
+fn metrics_health_and_page_are_of_the_ports_that_there_are() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        ip("link set lo up");
+        let _guest = guest();
+        let place = Place::new("watching", POLICY);
+        let daemon = place.run_at("127.0.0.1:0");
+        let told = daemon.says("watched at http://");
+        let (_, address) = told.split_once("http://").expect("an address");
+        let address = address.trim_end_matches('/');
+
+        let (status, metrics) = eventually(address, "/metrics", |(_, metrics)| {
+            metric(metrics, "vcc_policy_epoch ") == 1.0 && metrics.contains("device=\"port\"")
+        });
+        assert!(status.contains(" 200 "), "{status}");
+        assert!(metrics.contains("tenant=\"acme\""), "{metrics}");
+        let (status, health) = get(address, "/healthz");
+        assert!(status.contains(" 200 "), "{status}: {health}");
+        let (status, page) = get(address, "/");
+        assert!(
+            status.contains(" 200 ") && page.to_lowercase().starts_with("<!doctype html"),
+            "{status}"
+        );
+
+        // What is wrong with a policy is seen, and the one in force stays.
+        place.write("[[rules]]\nname = \"x\"\nunderlay = \"dctpc\"\n");
+        daemon.signal(libc::SIGHUP);
+        daemon.says("dctpc");
+        let (_, health) = eventually(address, "/healthz", |(status, _)| status.contains(" 503 "));
+        let health: Value = serde_json::from_str(&health).expect("JSON");
+        assert!(health.to_string().contains("refused"), "{health}");
+        let (_, metrics) = get(address, "/metrics");
+        assert_eq!(metric(&metrics, "vcc_policy_epoch "), 1.0);
+    });
+}
+
+#[test]
+fn an_address_that_is_taken_is_told_before_anything_is_touched() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        ip("link set lo up");
+        let _guest = guest();
+        let place = Place::new("taken", POLICY);
+        let taken = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let address = taken.local_addr().expect("an address");
+        let run = format!("run --config FILE --listen {address}");
+        let complaint = place.vcc(&run).complaint(1);
+        assert!(complaint.contains(&format!("cannot listen on {address}")), "{complaint}");
+        assert!(complaint.contains("--listen"), "{complaint}");
+        assert!(Port::list().expect("a list").is_empty());
+        let complaint = place.vcc("run --config FILE --listen here").complaint(2);
+        assert!(complaint.contains("127.0.0.1:9644"), "{complaint}");
+    });
+}
