@@ -13,7 +13,7 @@ use crate::testing::guest;
 /// How often, where something else than the short form is wanted.
 const CYCLES: &str = "VCC_ATTACH_CYCLES";
 const SHORT_CYCLES: usize = 30;
-const PIECE: [u8; 20_000] = [7; 20_000];
+static PIECE: [u8; 20_000] = [7; 20_000];
 
 fn connect(netns: &Netns, listener: &TcpListener) -> (TcpStream, TcpStream) {
     let address = listener.local_addr().expect("an address");
