@@ -87,6 +87,8 @@ expect_nothing() {
 
 # What this machine may have of it is not what is tested.
 inside dpkg --purge vcc >/dev/null 2>&1 || true
+# An empty directory is nothing that a package put there.
+inside rmdir /etc/vcc 2>/dev/null || true
 expect_nothing 'the machine as it was'
 
 echo '-- install'
