@@ -11,7 +11,7 @@
 //! - a line that goes on until it is told to end: its first words to [`ENDLESS`];
 //! - a word that stands for the reader's own: to [`MEANT`];
 //! - a device, file or connection: to [`Host::with`];
-//! - something that runs beside the page's lines, such as the daemon: to [`BESIDE`];
+//! - a daemon that runs beside the lines, though none of them starts it: to [`BESIDE`];
 //! - a line that takes too long, or that changes the machine: to [`ELSEWHERE`], with the test that
 //!   runs it, or why none can.
 
@@ -19,6 +19,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,16 +65,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("make install", "scripts/test/install.sh, below a directory"),
     ("install -D -m 0644 packaging/policy.toml /etc/vcc/policy.toml", "scripts/test/install.sh"),
     ("install -m 0644 packaging/vcc.service /etc/systemd/system/", "scripts/test/install.sh"),
-    ("vcc run --config FILE", "every test of daemon/ starts it"),
-    ("vcc status", "daemon/asking.rs"),
-    ("vcc policy apply", "daemon/reloading.rs"),
-    ("vcc policy apply trial.toml", "daemon/reloading.rs"),
-    ("vcc policy show", "daemon/reloading.rs asks a daemon"),
-    ("vcc explain 192.0.2.1:40000 198.51.100.9:443 --device vnet0", "daemon/reloading.rs"),
-    ("vcc policy check /etc/vcc/policy.toml", "scripts/test/deb.sh, where it is installed"),
-    ("systemctl enable --now vcc", NO_SYSTEMD),
-    ("systemctl reload vcc", NO_SYSTEMD),
-    ("systemctl disable --now vcc", NO_SYSTEMD),
     (
         "vcc lab run overlay-guess --runs 1 --json a.json",
         "minutes: its parts are tested in vcc-lab",
@@ -94,8 +85,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
 
 const NO_DOCKER: &str =
     "needs a Docker daemon, and downloads; docs/packaging.md says what was tried";
-/// scripts/test/ has the unit verified, and daemon/ starts, reloads and ends what it starts.
-const NO_SYSTEMD: &str = "no test has a systemd of its own";
 const NO_CLUSTER: &str = "needs a cluster; scripts/test/kubernetes.sh checks what it is given";
 
 /// First words of lines that go on until Ctrl-C: they are run on a terminal, have to say something,
@@ -109,12 +98,21 @@ const ENDLESS_WITH: &str = " --watch";
 const ENDS_WITH: &[&str] = &[" --duration ", " --count "];
 
 /// Words that stand for the reader's own.
-const MEANT: &[(&str, &str)] =
-    &[("FILE", "policy.toml"), ("SRC:PORT", "192.0.2.1:40000"), ("DST:PORT", "198.51.100.9:443")];
+const MEANT: &[(&str, &str)] = &[
+    ("FILE", "policy.toml"),
+    ("/etc/vcc/policy.toml", "policy.toml"),
+    ("SRC:PORT", "192.0.2.1:40000"),
+    ("DST:PORT", "198.51.100.9:443"),
+];
 
-/// What runs beside the lines of a page, and is ended by SIGTERM: the page's name and the command,
-/// and what is there when it is ready.
-const BESIDE: &[(&str, &str, &str)] = &[];
+/// First words of lines that start the daemon, which runs on beside the lines that follow; systemd
+/// does so for its unit, and these tests have none.
+const STARTS: &[&str] = &["vcc run", "systemctl enable --now vcc"];
+const RELOADS: &str = "systemctl reload vcc";
+const STOPS: &str = "systemctl disable --now vcc";
+
+/// Pages whose daemon is there from the beginning.
+const BESIDE: &[&str] = &["docs/policy.md"];
 
 /// For a line that ends by itself: `trace --duration 10` is the longest.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -178,6 +176,7 @@ struct Host {
     /// Where the guest connects to: a web server's port and iperf's.
     servers: [TcpListener; 2],
     connections: Mutex<Vec<(TcpStream, TcpStream)>>,
+    daemon: Mutex<Option<Child>>,
 }
 
 /// Where the guest's connections go: the host, at an address that the pages name.
@@ -187,9 +186,10 @@ impl Host {
     fn with(page: &Page) -> Self {
         let name = page.name.replace('/', "-");
         let directory = std::env::temp_dir().join(format!("vcc-{name}-{}", std::process::id()));
-        fs::create_dir_all(&directory).expect("a directory");
-        fs::copy(root().join("packaging/policy.toml"), directory.join("policy.toml"))
-            .expect("a copy");
+        fs::create_dir_all(directory.join("run")).expect("a directory");
+        for name in ["policy.toml", "trial.toml"] {
+            fs::copy(root().join("packaging/policy.toml"), directory.join(name)).expect("a copy");
+        }
         // The command under its own name, for lines that a shell runs.
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_vcc"), directory.join("vcc"))
             .expect("a link");
@@ -206,10 +206,14 @@ impl Host {
             ip(&format!("link set {other} up"));
         }
         let servers = [80, 5001].map(|port| TcpListener::bind((PEER, port)).expect("a listener"));
-        let host = Self { directory, guest, servers, connections: Mutex::default() };
+        let (connections, daemon) = Default::default();
+        let host = Self { directory, guest, servers, connections, daemon };
         if !page.lines.iter().any(|line| line.starts_with("vcc attach")) {
             vcc("attach veth3 tap0 veth7").well();
             host.connect_anew();
+        }
+        if BESIDE.contains(&page.name.as_str()) {
+            host.start_daemon().expect("a daemon");
         }
         host
     }
@@ -256,13 +260,51 @@ impl Host {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(line).current_dir(&self.directory);
         shell.env("PATH", format!("{}:{path}", self.directory.display()));
+        shell.env("RUNTIME_DIRECTORY", self.directory.join("run"));
+        // What the shell starts ends with it, should it have to be ended.
+        shell.process_group(0);
         shell
+    }
+
+    fn start_daemon(&self) -> Result<(), String> {
+        let mut daemon = self.shell("exec vcc run --config policy.toml --listen off");
+        let child = daemon.stderr(Stdio::null()).spawn();
+        *self.daemon.lock().expect("no panic elsewhere") = Some(child.expect("a shell"));
+        let begun = Instant::now();
+        while !self.shell("vcc status").output().expect("a shell").status.success() {
+            if begun.elapsed() > PATIENCE {
+                return Err(format!("no daemon listens after {PATIENCE:?}"));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    fn signal_daemon(&self, signal: libc::c_int) -> Result<(), String> {
+        let daemon = self.daemon.lock().expect("no panic elsewhere");
+        tell(daemon.as_ref().ok_or("no line before starts the daemon")?, signal);
+        Ok(())
+    }
+
+    fn stop_daemon(&self) -> Result<(), String> {
+        self.signal_daemon(libc::SIGTERM)?;
+        let ended = self.daemon.lock().expect("no panic elsewhere").take();
+        let status = ended.expect("it was told").wait().expect("its end");
+        if status.success() { Ok(()) } else { Err(format!("it ended with {status}")) }
     }
 
     fn run(&self, line: &str) -> Result<(), String> {
         let mut meant = line.to_owned();
         for (word, value) in MEANT {
             meant = meant.replace(word, value);
+        }
+        match meant.as_str() {
+            line if STARTS.iter().any(|words| line.starts_with(words)) => {
+                return self.start_daemon();
+            }
+            RELOADS => return self.signal_daemon(libc::SIGHUP),
+            STOPS => return self.stop_daemon(),
+            _ => {}
         }
         if meant.contains(" --wait") {
             self.connections().clear();
@@ -294,7 +336,8 @@ impl Host {
                 break status;
             }
             if begun.elapsed() > PATIENCE {
-                end(&mut child, libc::SIGKILL);
+                tell(&child, libc::SIGKILL);
+                let _ = child.wait();
                 return Err(format!("not after {PATIENCE:?} (does it go on until Ctrl-C?)"));
             }
             thread::sleep(Duration::from_millis(10));
@@ -309,6 +352,7 @@ impl Host {
         assert_eq!(words.next(), Some("vcc"), "a shell would have to pass the signal on: {line}");
         let mut command = command();
         command.args(words).current_dir(&self.directory);
+        command.env("RUNTIME_DIRECTORY", self.directory.join("run"));
         let mut pty = Pty::start(command, (100, 30));
         // What is written to a file says nothing on a terminal.
         if line.contains("--output") {
@@ -326,32 +370,21 @@ impl Host {
             code => Err(format!("it ended with {code}: {text}")),
         }
     }
-
-    fn begin_beside(&self, page: &Page) -> Vec<Child> {
-        let of_page = BESIDE.iter().filter(|(name, ..)| *name == page.name);
-        let begin = |(_, line, ready): &(_, &str, &str)| {
-            let child = self.shell(&format!("exec {line}")).spawn().expect("a shell");
-            let begun = Instant::now();
-            while !Path::new(ready).exists() {
-                assert!(begun.elapsed() < PATIENCE, "{line}: no {ready}");
-                thread::sleep(Duration::from_millis(10));
-            }
-            child
-        };
-        of_page.map(begin).collect()
-    }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
+        if self.daemon.lock().is_ok_and(|daemon| daemon.is_some()) {
+            let _ = self.stop_daemon();
+        }
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
-fn end(child: &mut Child, signal: libc::c_int) {
-    // SAFETY: the call takes no pointers; the child has not been waited for.
-    unsafe { libc::kill(child.id() as libc::pid_t, signal) };
-    let _ = child.wait();
+/// Signals a shell that has not been waited for, and all that it started.
+fn tell(shell: &Child, signal: libc::c_int) {
+    // SAFETY: the call takes no pointers.
+    unsafe { libc::kill(-(shell.id() as libc::pid_t), signal) };
 }
 
 /// What went wrong, line by line.
@@ -363,9 +396,8 @@ fn type_in(page: &Page) -> Vec<String> {
     }
     isolated(|| {
         let host = Host::with(page);
-        let mut beside = host.begin_beside(page);
         let done = AtomicBool::new(false);
-        let failures = thread::scope(|scope| {
+        thread::scope(|scope| {
             scope.spawn(|| host.talk(&done));
             let failed = |line: &String| {
                 host.run(line).err().map(|what| format!("{}: `{line}`: {what}", page.name))
@@ -373,9 +405,7 @@ fn type_in(page: &Page) -> Vec<String> {
             let failures: Vec<String> = lines.filter_map(failed).collect();
             done.store(true, Ordering::Relaxed);
             failures
-        });
-        beside.iter_mut().for_each(|child| end(child, libc::SIGTERM));
-        failures
+        })
     })
 }
 
@@ -397,7 +427,7 @@ fn lines_that_are_run_elsewhere_are_in_the_documentation() {
     for (line, _) in ELSEWHERE {
         assert!(all.contains(line), "no page says `{line}`: it needs no exception");
     }
-    for (name, ..) in BESIDE {
+    for name in BESIDE {
         assert!(pages.iter().any(|page| page.name == *name), "there is no page {name}");
     }
 }
