@@ -1,7 +1,9 @@
 //! Devices appear, are renamed and vanish.
 
+use std::fs;
+
 use vcc_port::testing::{can_attach, guest, ip, isolated};
-use vcc_port::{Port, SharedPolicy};
+use vcc_port::{Netns, Port, SharedPolicy};
 
 use super::{POLICY, Place};
 use crate::vcc;
@@ -107,5 +109,87 @@ fn what_was_detached_by_hand_stays_off_until_a_reload() {
         assert_eq!(place.ports(), []);
         daemon.signal(libc::SIGHUP);
         daemon.says("port1: attached, port 0");
+    });
+}
+
+#[test]
+fn a_device_that_is_renamed_may_change_hands() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let text = format!("{POLICY}[[ports]]\ndevice = \"blue*\"\ntenant = \"blue\"\n");
+        let place = Place::new("renamed", &text);
+        ip("link add port1 type veth peer name guest1");
+        let daemon = place.run();
+        daemon.says("port1: attached, port 0, of tenant acme");
+        let tenant = || place.status()["ports"][0]["tenant"].as_str().map(str::to_owned);
+        assert_eq!(tenant().as_deref(), Some("acme"));
+        ip("link set port1 name blue1");
+        daemon.says("blue1 was port1");
+        assert_eq!(tenant().as_deref(), Some("blue"));
+        ip("link set blue1 name other1");
+        daemon.says("other1 was blue1");
+        daemon.says("other1: drained and detached");
+        assert_eq!(place.ports(), []);
+    });
+}
+
+#[test]
+fn a_device_that_goes_into_another_namespace_keeps_who_needs_vcc() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("moved", POLICY);
+        let guest = guest();
+        let daemon = place.run();
+        daemon.is_ready();
+        let (mut one, mut other) = connect(&guest);
+        exchange(&mut one, &mut other);
+        let elsewhere = Netns::create().expect("a namespace");
+        ip(&format!("link set port netns {}", elsewhere.path()));
+        daemon.says("port went into another network namespace: draining");
+        // Another of its name is another, and finds a number that is free.
+        ip("link add port type veth peer name guest2");
+        let said = daemon.says("port: attached");
+        assert!(said.contains("port 1"), "{said}");
+        let moved = elsewhere.inside(|| {
+            ip("address add 192.0.2.2/24 dev port");
+            ip("link set port up");
+        });
+        moved.expect("inside");
+        // Where it is now, nobody knows the host's end of the connection: the guest's is reset.
+        drop(one);
+        drop(other);
+        daemon.says("port: drained and detached");
+        assert_eq!(place.ports(), [("port".to_owned(), 1)]);
+    });
+}
+
+#[test]
+fn news_that_could_not_be_heard_is_made_up_for() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("overrun", POLICY);
+        ip("link add port1 type veth peer name guest1");
+        ip("link add other type veth peer name guest2");
+        let daemon = place.run();
+        daemon.is_ready();
+        daemon.signal(libc::SIGSTOP);
+        // More than fits into the daemon's socket.
+        let lines: String =
+            (0..10_000).map(|i| format!("link set other mtu {}\n", 1400 + i % 2)).collect();
+        let batch = place.0.join("batch");
+        fs::write(&batch, lines).expect("a file");
+        ip(&format!("-batch {}", batch.display()));
+        ip("link delete port1");
+        ip("link add port2 type veth peer name guest3");
+        daemon.signal(libc::SIGCONT);
+        daemon.says("more news of devices than could be heard");
+        daemon.says("port2: attached");
+        assert_eq!(place.ports(), [("port2".to_owned(), 0)]);
     });
 }

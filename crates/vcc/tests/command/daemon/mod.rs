@@ -4,6 +4,7 @@ mod asking;
 mod devices;
 mod reloading;
 mod restarting;
+mod telling;
 mod watching;
 
 use std::fs;
