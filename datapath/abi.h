@@ -47,7 +47,9 @@ enum vcc_policy_limit {
 	PREFIXES_MAX = 16384,
 	POOLS_MAX = 256,
 	PORTS_MAX = 4096, /* that have the same policy */
-	EDITIONS = 2,	  /* the one that holds, and the one before or after it */
+	PORT_NUMBERS = 65536,
+	VLAN_IDS = 4096,
+	EDITIONS = 2, /* the one that holds, and the one before or after it */
 };
 
 /*

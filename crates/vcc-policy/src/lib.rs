@@ -22,6 +22,8 @@ mod rule;
 mod treatment;
 pub mod units;
 
+use vcc_engine::sys;
+
 pub use compile::{Compiled, Prefix, RuleSet};
 pub use conditions::{Conditions, PortRange};
 pub use connection::{Connection, Role};
@@ -35,9 +37,9 @@ pub use rule::{DEFAULT_RULE_NAME, Rule};
 pub use treatment::{PoolShare, RuleMode, Treatment};
 
 /// Rules that a policy can have; the default is one of them, always the last.
-pub const MAX_RULES: usize = 1024;
+pub const MAX_RULES: usize = sys::RULES_MAX as usize;
 /// Networks that the rules can distinguish.
-pub const MAX_PREFIXES: usize = 16_384;
+pub const MAX_PREFIXES: usize = sys::PREFIXES_MAX as usize;
 /// Different sets of rules that the compiled tables can refer to.
-pub const MAX_SETS: usize = 16_384;
-pub const MAX_POOLS: usize = 256;
+pub const MAX_SETS: usize = sys::RULE_SETS_MAX as usize;
+pub const MAX_POOLS: usize = sys::POOLS_MAX as usize;

@@ -144,12 +144,9 @@ impl Datapath {
         options: &AttachOptions,
         constants: &sys::vcc_port_constants,
     ) -> Result<Self> {
-        let mut flows = open.maps_mut().find(|map| map.name() == "flows");
-        if let Some(flows) = &mut flows {
-            flows
-                .set_max_entries(options.max_flows)
-                .map_err(|e| Error::system("limit the number of flows", e))?;
-        }
+        object::map(&mut open, "flows")?
+            .set_max_entries(options.max_flows)
+            .map_err(|e| Error::system("limit the number of flows", e))?;
         set_constants(&mut open, constants)?;
         let object = object::load(open, WHAT)?;
         let maps = Maps::open(|name| map(&object, name))?;
@@ -171,9 +168,7 @@ impl Datapath {
             if name == CONSTANTS {
                 continue;
             }
-            let mut own = open.maps_mut().find(|own| own.name() == name);
-            let own = own.as_mut().ok_or_else(|| lacks(name))?;
-            own.reuse_fd(map.as_fd()).map_err(failed)?;
+            object::map(&mut open, name)?.reuse_fd(map.as_fd()).map_err(failed)?;
         }
         let object = object::load(open, WHAT)?;
         let maps = Maps::open(|name| self::map(&object, name))?;
@@ -238,7 +233,7 @@ impl Datapath {
 
     pub(crate) fn program(&self, program: Program) -> Result<ProgramMut<'_>> {
         let name = program.name();
-        self.object.progs_mut().find(|p| p.name() == name).ok_or_else(|| lacks(name))
+        self.object.progs_mut().find(|p| p.name() == name).ok_or_else(|| object::lacks(name))
     }
 }
 
@@ -255,21 +250,15 @@ fn constants(index: Option<u32>) -> sys::vcc_port_constants {
 }
 
 fn set_constants(open: &mut OpenObject, constants: &sys::vcc_port_constants) -> Result<()> {
-    let mut section = open.maps_mut().find(|map| map.name() == CONSTANTS_SECTION);
-    let section = section.as_mut().ok_or_else(|| lacks(CONSTANTS_SECTION))?;
-    section
+    object::map(open, CONSTANTS_SECTION)?
         .set_initial_value(to_bytes(constants))
         .map_err(|e| Error::system("tell the datapath of its port", e))
 }
 
 pub(crate) fn map(object: &Object, name: &str) -> Result<MapHandle> {
     let name = if name == CONSTANTS { CONSTANTS_SECTION } else { name };
-    let map = object.maps().find(|map| map.name() == name).ok_or_else(|| lacks(name))?;
+    let map = object.maps().find(|map| map.name() == name).ok_or_else(|| object::lacks(name))?;
     MapHandle::try_from(&map).map_err(|e| Error::system(format!("keep the map `{name}`"), e))
-}
-
-pub(crate) fn lacks(name: &str) -> Error {
-    Error::System { doing: "use the datapath".into(), why: format!("it has no `{name}`") }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod error;
 mod flows;
 mod kernel;
 mod libbpf;
+mod lock;
 mod namespace;
 #[doc(hidden)]
 pub mod object;
@@ -38,9 +39,9 @@ pub use datapath::{Datapath, Program, RunOutput};
 pub use emit::{Emitted, Emitter};
 pub use error::Error;
 pub use flows::{Flow, FlowId};
+pub use lock::Governor;
 pub use namespace::Netns;
 pub use options::AttachOptions;
-pub use pins::Governor;
 pub use policy::{PORTS_MAX, PoolUse, RuleInForce, RuleTotals, Rules, SharedPolicy};
 pub use port::Port;
 pub use run_time::{RunTime, RunTimes};

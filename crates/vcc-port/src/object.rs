@@ -1,6 +1,6 @@
 //! BPF objects that a crate embeds, on their way into the kernel.
 
-use libbpf_rs::{Object, ObjectBuilder, OpenObject};
+use libbpf_rs::{Object, ObjectBuilder, OpenMapMut, OpenObject};
 
 use crate::{Error, Result, kernel, libbpf};
 
@@ -11,6 +11,18 @@ pub fn open(object: &[u8], what: &str) -> Result<OpenObject> {
         doing: format!("open {what}"),
         why: format!("{e:#} ({})", said.lines().last().unwrap_or_default()),
     })
+}
+
+/// A map that the object has, before it is loaded.
+pub(crate) fn map<'object>(
+    open: &'object mut OpenObject,
+    name: &str,
+) -> Result<OpenMapMut<'object>> {
+    open.maps_mut().find(|map| map.name() == name).ok_or_else(|| lacks(name))
+}
+
+pub(crate) fn lacks(name: &str) -> Error {
+    Error::System { doing: "use the datapath".into(), why: format!("it has no `{name}`") }
 }
 
 pub fn load(open: OpenObject, what: &str) -> Result<Object> {

@@ -4,22 +4,21 @@
 //! soon as user space holds it no more, although the programs still use it.
 
 use std::cell::Cell;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use libbpf_rs::{ErrorKind, Link, MapHandle, Program};
 
 use crate::datapath::Maps;
 use crate::device::Device;
+use crate::lock::Lock;
 use crate::tcx::{self, Hook};
 use crate::{Error, Result, bpffs, sweep};
 
 const PORTS: &str = "/sys/fs/bpf/vcc";
 const SWEEP: &str = "sweep";
-/// A directory, for the BPF file system has no other files to lock.
-const GOVERNOR: &str = "/sys/fs/bpf/vcc/governor";
 
 /// What one process at a time does with a port.
 #[derive(Clone, Copy)]
@@ -128,10 +127,7 @@ impl Pin {
     pub(crate) fn replace_sweep(&self, program: &OwnedFd) -> Result<()> {
         let path = self.path().join(SWEEP);
         let replace = || -> libbpf_rs::Result<()> {
-            match fs::remove_file(&path) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e.into()),
-                _ => {}
-            }
+            remove_if_there(&path)?;
             sweep::pin(program, &path)
         };
         replace().map_err(|e| Error::system(format!("pin a program of `{}`", self.device.name), e))
@@ -154,22 +150,10 @@ impl Pin {
         }
     }
 
-    /// Takes a role until the file is dropped, or the process ends; None if another has it.
-    pub(crate) fn take(&self, role: Role) -> Result<Option<File>> {
+    /// Takes a role until the lock is dropped, or the process ends; None if another has it.
+    pub(crate) fn take(&self, role: Role) -> Result<Option<Lock>> {
         let doing = || format!("lock what is pinned for `{}`", self.device.name);
-        let path = self.path().join(role.name());
-        match fs::create_dir(&path) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(Error::system(doing(), e));
-            }
-            _ => {}
-        }
-        let directory = File::open(&path).map_err(|e| Error::system(doing(), e))?;
-        match lock_file(&directory, libc::LOCK_EX | libc::LOCK_NB) {
-            Ok(()) => Ok(Some(directory)),
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(e) => Err(Error::system(doing(), e)),
-        }
+        Lock::take(&self.path().join(role.name())).map_err(|e| Error::system(doing(), e))
     }
 
     fn cannot_open(&self, error: libbpf_rs::Error) -> Error {
@@ -197,10 +181,7 @@ impl Pin {
     pub(crate) fn remove(&self) -> Result<()> {
         let path = self.path();
         let remove_all = || {
-            match fs::remove_file(self.complete_path()) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-                _ => {}
-            }
+            remove_if_there(&self.complete_path())?;
             for entry in fs::read_dir(&path)? {
                 let entry = entry?;
                 if entry.file_type()?.is_dir() {
@@ -212,6 +193,13 @@ impl Pin {
             fs::remove_dir(&path)
         };
         remove_all().map_err(|e| Error::system(format!("remove {}", path.display()), e))
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
     }
 }
 
@@ -257,42 +245,11 @@ pub(crate) fn sweep(last: impl Fn(&Pin)) -> Result<Vec<String>> {
     Ok(gone)
 }
 
-/// Held by the one process that keeps this host's ports under a policy, until it is dropped.
-pub struct Governor {
-    _directory: File,
-}
-
-impl Governor {
-    /// None: another process is it.
-    pub fn become_it() -> Result<Option<Self>> {
-        let failed = |e| Error::system(format!("lock {GOVERNOR}"), e);
-        bpffs::require()?;
-        fs::create_dir_all(GOVERNOR).map_err(failed)?;
-        let directory = File::open(GOVERNOR).map_err(failed)?;
-        match lock_file(&directory, libc::LOCK_EX | libc::LOCK_NB) {
-            Ok(()) => Ok(Some(Self { _directory: directory })),
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(e) => Err(failed(e)),
-        }
-    }
-}
-
 /// One command at a time changes what is pinned; the lock ends with the value.
-pub(crate) fn lock() -> Result<File> {
-    let failed = |e| Error::system(format!("lock {PORTS}"), e);
+pub(crate) fn lock() -> Result<Lock> {
     bpffs::require()?;
-    fs::create_dir_all(PORTS).map_err(failed)?;
-    let directory = File::open(PORTS).map_err(failed)?;
-    lock_file(&directory, libc::LOCK_EX).map_err(failed)?;
-    Ok(directory)
-}
-
-fn lock_file(file: &File, operation: libc::c_int) -> io::Result<()> {
-    // SAFETY: the call takes no pointers, and the descriptor is open.
-    if unsafe { libc::flock(file.as_raw_fd(), operation) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    let lock = fs::create_dir_all(PORTS).and_then(|()| Lock::wait_for(Path::new(PORTS)));
+    lock.map_err(|e| Error::system(format!("lock {PORTS}"), e))
 }
 
 #[cfg(test)]

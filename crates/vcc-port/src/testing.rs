@@ -13,7 +13,7 @@ use crate::{Netns, doctor, namespace};
 const SKIPPED_TESTS: &str = "VCC_SKIPPED_TESTS";
 
 /// Whether a test that attaches can run here. If not, it is counted as skipped, and the reason
-/// is told.
+/// is told. A datapath that the verifier refuses is a bug and no such reason.
 #[track_caller]
 #[must_use]
 pub fn can_attach() -> bool {

@@ -1,6 +1,6 @@
 //! Recording what the engine infers, ACK by ACK.
 
-use std::fs::File;
+use crate::lock::Lock;
 use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -20,7 +20,7 @@ pub struct Trace {
     lost_before: u64,
     flow: Option<FlowId>,
     /// Held against other processes, where they could open the port.
-    _role: Option<File>,
+    _role: Option<Lock>,
 }
 
 /// A flow right after an ACK passed to the guest.
@@ -39,7 +39,7 @@ struct Switch {
 }
 
 impl Trace {
-    pub(crate) fn start(maps: &Maps, flow: Option<FlowId>, role: Option<File>) -> Result<Self> {
+    pub(crate) fn start(maps: &Maps, flow: Option<FlowId>, role: Option<Lock>) -> Result<Self> {
         let keep =
             |map: &MapHandle| MapHandle::try_from(map).map_err(|e| Error::system("keep a map", e));
         let pinned = role.is_some();

@@ -9,6 +9,8 @@ mod numbers;
 mod prefixes;
 mod sets;
 
+use vcc_engine::sys;
+
 use crate::MAX_RULES;
 use crate::conditions::port_numbers;
 use crate::connection::Role;
@@ -42,8 +44,8 @@ pub struct Compiled {
     tenants: Vec<Option<Vec<String>>>,
 }
 
-const PORT_NUMBERS: usize = 1 << 16;
-const VLANS: usize = 1 << 12;
+const PORT_NUMBERS: usize = sys::PORT_NUMBERS as usize;
+const VLANS: usize = sys::VLAN_IDS as usize;
 
 impl Policy {
     pub fn compile(&self) -> Compiled {

@@ -81,12 +81,9 @@ pub(super) struct Harness {
 impl Harness {
     pub(super) fn load(datapath: &Datapath) -> Result<Self> {
         let mut open = object::open(OBJECT, WHAT)?;
-        let mut flows = open.maps_mut().find(|map| map.name() == "flows");
-        if let Some(flows) = &mut flows {
-            flows
-                .reuse_fd(datapath.maps.flows.as_fd())
-                .map_err(|e| Error::system("share the flows with the harness", e))?;
-        }
+        object::map(&mut open, "flows")?
+            .reuse_fd(datapath.maps.flows.as_fd())
+            .map_err(|e| Error::system("share the flows with the harness", e))?;
         let object = object::load(open, WHAT)?;
         for (map, next, program) in [
             ("next_from_guest", Next::Translate, Program::FromGuest),
@@ -130,7 +127,7 @@ impl Harness {
         };
         map.update(&ONLY_ENTRY, &value, MapFlags::ANY).map_err(failed)?;
         let program = self.object.progs_mut().find(|p| p.name() == name);
-        let program = program.ok_or_else(|| datapath::lacks(name))?;
+        let program = program.ok_or_else(|| object::lacks(name))?;
         let input =
             ProgramInput { data_in: Some(&case.frame), repeat: runs, ..ProgramInput::default() };
         Ok(program.test_run(input).map_err(failed)?.duration.as_nanos() as f64)

@@ -9,19 +9,27 @@ use crate::{AttachOptions, Datapath, bpffs, capabilities, kernel};
 type Found = Result<String, Missing>;
 
 pub(super) fn checks() -> Vec<Check> {
-    let check = |name, found| Check::of(Need::Attach, name, found);
-    let mut checks = vec![
+    let mut checks = of_the_kernel();
+    if checks.iter().all(|check| check.ok) {
+        checks.push(check("datapath", datapath()));
+    }
+    checks
+}
+
+/// What has to be there before the datapath can be tried.
+pub(super) fn of_the_kernel() -> Vec<Check> {
+    vec![
         check("kernel", kernel()),
         check("capabilities", held_capabilities()),
         check("tcx", tcx()),
         check("btf", btf()),
         check("jit", jit()),
         check("bpf-filesystem", bpf_filesystem()),
-    ];
-    if checks.iter().all(|check| check.ok) {
-        checks.push(check("datapath", datapath()));
-    }
-    checks
+    ]
+}
+
+fn check(name: &'static str, found: Found) -> Check {
+    Check::of(Need::Attach, name, found)
 }
 
 fn kernel() -> Found {

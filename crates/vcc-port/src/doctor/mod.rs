@@ -59,13 +59,13 @@ pub fn checks() -> Vec<Check> {
     [attach::checks(), lab::checks()].concat()
 }
 
-/// The first reason why nothing can be attached here, in one line.
+/// The first reason why no datapath can be tried here, in one line.
 pub fn require_attach() -> Result<(), String> {
     let lacking = capabilities::missing();
     if !lacking.is_empty() {
         return Err(format!("needs {}", lacking.join(", ")));
     }
-    match attach::checks().into_iter().find(|check| !check.ok) {
+    match attach::of_the_kernel().into_iter().find(|check| !check.ok) {
         Some(check) => Err(format!("{}: {}", check.name, check.found)),
         None => Ok(()),
     }

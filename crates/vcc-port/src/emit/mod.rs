@@ -3,8 +3,8 @@
 
 mod socket;
 
+use crate::lock::Lock;
 use std::collections::VecDeque;
-use std::fs::File;
 use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -32,7 +32,7 @@ pub struct Emitter {
     prodded: VecDeque<Prodded>,
     emitted: Emitted,
     /// Held against other processes, where they could open the port.
-    _role: Option<File>,
+    _role: Option<Lock>,
 }
 
 /// What became of what the engine decided.
@@ -52,7 +52,7 @@ struct Prodded {
 }
 
 impl Emitter {
-    pub(crate) fn start(device: &Device, maps: &Maps, role: Option<File>) -> Result<Self> {
+    pub(crate) fn start(device: &Device, maps: &Maps, role: Option<Lock>) -> Result<Self> {
         let keep =
             |map: &MapHandle| MapHandle::try_from(map).map_err(|e| Error::system("keep a map", e));
         Ok(Self {

@@ -12,8 +12,6 @@ use crate::{Error, Result};
 
 /// A name, with its end.
 pub(super) const NAME_BYTES: u32 = 64;
-const PORT_NUMBERS: u32 = 1 << 16;
-const VLANS: u32 = 1 << 12;
 
 pub(crate) struct PolicyMaps {
     pub policy: MapHandle,
@@ -58,8 +56,8 @@ const PREFIXES: Shape = Shape {
     flags: libbpf_sys::BPF_F_NO_PREALLOC,
 };
 const NUMBERS: Shape =
-    array("port_numbers", size_of::<sys::vcc_port_sets>(), sys::EDITIONS * PORT_NUMBERS);
-const VLAN_SETS: Shape = array("vlans", 4, sys::EDITIONS * VLANS);
+    array("port_numbers", size_of::<sys::vcc_port_sets>(), sys::EDITIONS * sys::PORT_NUMBERS);
+const VLAN_SETS: Shape = array("vlans", 4, sys::EDITIONS * sys::VLAN_IDS);
 const TENANTS: Shape =
     array("tenants", size_of::<sys::vcc_rule_set>(), sys::EDITIONS * sys::PORTS_MAX);
 const POOLS: Shape = array("pools", size_of::<sys::vcc_pool>(), sys::POOLS_MAX);
@@ -157,9 +155,9 @@ impl PolicyMaps {
             &self.pools,
         ];
         for (map, shape) in shared.into_iter().zip(BY_DATAPATH) {
-            let mut own = object.maps_mut().find(|own| own.name() == shape.name);
-            let own = own.as_mut().ok_or_else(|| crate::datapath::lacks(shape.name))?;
-            own.reuse_fd(map.as_fd()).map_err(|e| Error::system("share the policy", e))?;
+            crate::object::map(object, shape.name)?
+                .reuse_fd(map.as_fd())
+                .map_err(|e| Error::system("share the policy", e))?;
         }
         Ok(())
     }
