@@ -49,7 +49,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, EDITIONS * 65536);
+	__uint(max_entries, EDITIONS *PORT_NUMBERS);
 	__type(key, uint32_t);
 	__type(value, struct vcc_port_sets);
 } port_numbers SEC(".maps");
@@ -57,7 +57,7 @@ struct {
 /* By the VLAN's id, to the index of a set; 0: no tag. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, EDITIONS * 4096);
+	__uint(max_entries, EDITIONS *VLAN_IDS);
 	__type(key, uint32_t);
 	__type(value, uint32_t);
 } vlans SEC(".maps");
@@ -87,9 +87,15 @@ static __always_inline uint8_t current_epoch(void)
 	return now ? (uint8_t)now->epoch : 0;
 }
 
+/* Where a rule stands in the maps of rules. */
+static __always_inline uint32_t rule_at(uint8_t epoch, uint32_t rule)
+{
+	return (epoch % EDITIONS) * RULES_MAX + rule % RULES_MAX;
+}
+
 static __always_inline struct vcc_params *rule_params(uint8_t epoch, uint32_t rule)
 {
-	uint32_t at = (epoch % EDITIONS) * RULES_MAX + rule % RULES_MAX;
+	uint32_t at = rule_at(epoch, rule);
 
 	return bpf_map_lookup_elem(&rules, &at);
 }
@@ -127,9 +133,9 @@ int judge(const struct vcc_key *key, bool guest_opened, uint32_t epoch)
 		.length_bits = PREFIX_EDITION_BITS + 8 * sizeof(peer.peer_addr),
 		.edition = (uint8_t)edition,
 	};
-	uint32_t guest_port = edition * 65536 + bpf_ntohs(key->guest_port);
-	uint32_t peer_port = edition * 65536 + bpf_ntohs(key->peer_port);
-	uint32_t vlan = edition * 4096 + key->vlan % 4096;
+	uint32_t guest_port = edition * PORT_NUMBERS + bpf_ntohs(key->guest_port);
+	uint32_t peer_port = edition * PORT_NUMBERS + bpf_ntohs(key->peer_port);
+	uint32_t vlan = edition * VLAN_IDS + key->vlan % VLAN_IDS;
 	uint32_t tenant = edition * PORTS_MAX + constants.index % PORTS_MAX;
 
 	__builtin_memcpy(peer.peer_addr, key->peer_addr, sizeof(peer.peer_addr));
@@ -172,12 +178,11 @@ static __always_inline struct vcc_pool *pool_of(const struct vcc_params *p)
 
 static __always_inline struct vcc_rule_totals *totals_of(const struct vcc_flow *f)
 {
-	uint32_t at = (f->epoch % EDITIONS) * RULES_MAX + f->rule % RULES_MAX;
+	uint32_t at = rule_at(f->epoch, f->rule);
 
 	return bpf_map_lookup_elem(&rule_totals, &at);
 }
 
-/* The flow begins under a rule. */
 static __always_inline void come_under(struct vcc_flow *f, uint8_t epoch, uint32_t rule)
 {
 	f->epoch = epoch;
@@ -188,21 +193,25 @@ static __always_inline void come_under(struct vcc_flow *f, uint8_t epoch, uint32
 		__sync_fetch_and_add(&totals->connections, 1);
 }
 
-/* It ends, or comes under another: neither its pool nor its rule sees more of it. */
-int leave_rule(struct vcc_flow *f, const struct vcc_params *p)
+static __always_inline void leave_pool(struct vcc_flow *f, const struct vcc_params *p)
 {
-	if (!f || !p)
+	struct vcc_pool *pool = pool_of(p);
+
+	if (pool)
+		pool_leave(pool, f, pool_holds(f), p->pool_weight);
+}
+
+/* It ends, or is left alone from now on: neither its pool nor its rule sees more of it. */
+int leave_rule(struct vcc_flow *f)
+{
+	if (!f)
 		return -1;
+	struct vcc_params *p = rule_params(f->epoch, f->rule);
 	struct vcc_rule_totals *totals = totals_of(f);
 
-	if (f->shell & (SHELL_POOL_MEMBER | SHELL_POOL_ACTIVE)) {
-		struct vcc_pool *pool = pool_of(p);
-
-		if (pool)
-			pool_leave(pool, f, pool_holds(f), p->pool_weight);
-	}
-	if (!totals)
-		return 0;
+	if (!p || !totals)
+		return -1;
+	leave_pool(f, p);
 	__sync_fetch_and_add(&totals->marks, f->marks);
 	__sync_fetch_and_add(&totals->reductions, f->reductions);
 	__sync_fetch_and_add(&totals->retransmissions, f->retransmissions);
@@ -232,27 +241,22 @@ int judge_anew(struct vcc_flow *f, const struct vcc_key *key, uint32_t epoch)
 		return 1;
 	bool same_pool = p->pool_weight == before->pool_weight && p->pool == before->pool;
 
-	if (!same_pool && (f->shell & (SHELL_POOL_MEMBER | SHELL_POOL_ACTIVE))) {
-		struct vcc_pool *pool = pool_of(before);
-
-		if (pool)
-			pool_leave(pool, f, pool_holds(f), before->pool_weight);
-	}
+	if (!same_pool)
+		leave_pool(f, before);
 	come_under(f, (uint8_t)epoch, (uint32_t)rule);
 	vcc_judge_anew(f, p);
 	return 0;
 }
 
 /* Before and behind the engine, where the flow shares a window. */
-int pool_enter(struct vcc_flow *f, const struct vcc_params *p, struct vcc_segment *s, bool to_guest,
-	       struct vcc_pool_turn *turn)
+int pool_enter(struct vcc_flow *f, const struct vcc_params *p, struct vcc_segment *s, bool to_guest)
 {
-	if (!f || !p || !s || !turn)
+	if (!f || !p || !s)
 		return -1;
 	struct vcc_pool *pool = pool_of(p);
 
 	if (pool)
-		pool_begin(pool, f, p, to_guest, s, turn);
+		pool_begin(pool, f, p, to_guest, s);
 	return 0;
 }
 
@@ -268,14 +272,14 @@ int pool_rest(struct vcc_flow *f, const struct vcc_params *p, uint32_t now_ms)
 	return !!(f->shell & SHELL_POOL_ACTIVE);
 }
 
-int pool_exit(struct vcc_flow *f, const struct vcc_params *p, const struct vcc_pool_turn *turn)
+int pool_exit(struct vcc_flow *f, const struct vcc_params *p, const struct vcc_segment *s)
 {
-	if (!f || !p || !turn)
+	if (!f || !p || !s)
 		return -1;
 	struct vcc_pool *pool = pool_of(p);
 
 	if (pool)
-		pool_end(pool, f, p, turn);
+		pool_end(pool, f, p, s);
 	return 0;
 }
 

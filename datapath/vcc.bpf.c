@@ -30,8 +30,13 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* bpf_map_update_elem wants a value; this is every flow's before its first segment. */
-static const uint8_t empty_entry[sizeof(struct vcc_entry)];
+/*
+ * bpf_map_update_elem wants a value; this is every flow's before its first segment. Whoever puts it
+ * there holds it, or another CPU might judge what has no rule yet.
+ */
+static const uint8_t fresh_entry[sizeof(struct vcc_entry)] = {
+	[__builtin_offsetof(struct vcc_entry, lock)] = LOCK_HELD,
+};
 
 static uint64_t now_us(void)
 {
@@ -81,12 +86,8 @@ static __always_inline struct vcc_params *treatment(struct vcc_params *port, str
 		return port;
 	uint8_t epoch = current_epoch();
 
-	if (f->epoch != epoch && judge_anew(f, key, epoch)) {
-		struct vcc_params *before = rule_params(f->epoch, f->rule);
-
-		leave_rule(f, before);
+	if (f->epoch != epoch && judge_anew(f, key, epoch))
 		return 0;
-	}
 	return rule_params(f->epoch, f->rule);
 }
 
@@ -108,8 +109,6 @@ static __always_inline struct vcc_action tick(struct vcc_params *p, struct vcc_k
 		tell(EVENT_WINDOW, key, &e->flow, now, 0);
 	if (p->pool_weight && pool_rest(&e->flow, p, (uint32_t)(now / 1000)) > 0)
 		a.deadline_ms = TICK_MIN_MS;
-	if (constants.by_policy && a.forget)
-		leave_rule(&e->flow, p);
 	if (p->emit && a.deadline_ms < TICK_MIN_MS)
 		e->flow.shell |= SHELL_TIMER_IS_NEAR;
 	else
@@ -133,6 +132,8 @@ static int flow_tick(void *map, struct vcc_key *key, struct vcc_entry *e)
 		return 0;
 	if (flow_lock(&e->lock) == LOCK_FREE) {
 		a = tick(treatment(port, &e->flow, &own), &own, e);
+		if (constants.by_policy && a.forget)
+			leave_rule(&e->flow);
 		flow_unlock(&e->lock, a.forget);
 	}
 	if (a.forget)
@@ -142,24 +143,70 @@ static int flow_tick(void *map, struct vcc_key *key, struct vcc_entry *e)
 	return 0;
 }
 
-/* A SYN makes a flow; null where the port has no room, or takes no new ones. */
-static __always_inline struct vcc_entry *flow_create(const struct vcc_key *key,
+/* Hold the flow; false if it cannot be had. */
+static __always_inline bool hold(struct vcc_entry *e)
+{
+	enum lock_state found = flow_lock(&e->lock);
+
+	if (found == LOCK_FREE)
+		return true;
+	count(found == LOCK_GONE ? COUNT_UNKNOWN : COUNT_CONTENDED);
+	return false;
+}
+
+/*
+ * A SYN makes a flow, and holds it; null where the port has no room or takes no new ones, or the
+ * policy wants none.
+ */
+static __always_inline struct vcc_entry *flow_create(const struct vcc_key *key, enum direction dir,
 						     const struct vcc_params *port)
 {
+	uint8_t epoch = 0;
+	int rule = 0;
+
 	if (port->mode == MODE_DRAIN)
 		return 0;
-	long err = bpf_map_update_elem(&flows, key, empty_entry, BPF_NOEXIST);
+	if (constants.by_policy) {
+		epoch = current_epoch();
+		rule = judge(key, dir == FROM_GUEST, epoch);
+		const struct vcc_params *p = rule < 0 ? 0 : rule_params(epoch, (uint32_t)rule);
+
+		if (!p || p->mode == MODE_IGNORE) {
+			count(COUNT_IGNORED);
+			return 0;
+		}
+	}
+	long err = bpf_map_update_elem(&flows, key, fresh_entry, BPF_NOEXIST);
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, key);
 
-	/* Another CPU may have been first with a copy of the same SYN. */
-	if (!e)
+	if (!e) {
 		count(COUNT_TABLE_FULL);
-	if (!e || err)
-		return e;
+		return 0;
+	}
+	/* Another CPU was first with a copy of the same SYN. */
+	if (err)
+		return hold(e) ? e : 0;
 	bpf_timer_init(&e->timer, &flows, 1 /* CLOCK_MONOTONIC */);
 	bpf_timer_set_callback(&e->timer, flow_tick);
 	timer_start(e, TICK_MIN_MS);
+	if (constants.by_policy)
+		come_under(&e->flow, epoch, (uint32_t)rule);
 	return e;
+}
+
+/* Another connection has the ports of one that has ended, of which nothing is kept any more. */
+static __always_inline bool has_ended(struct vcc_entry *e, const struct vcc_key *key)
+{
+	if (e->flow.stage != STAGE_CLOSED || !hold(e))
+		return false;
+	bool ended = e->flow.stage == STAGE_CLOSED;
+
+	if (ended)
+		leave_rule(&e->flow);
+	flow_unlock(&e->lock, ended);
+	if (ended)
+		bpf_map_delete_elem(&flows, key);
+	return ended;
 }
 
 #define CACHE_LINE_BYTES 64
@@ -177,17 +224,6 @@ static __always_inline void fetch(const struct vcc_entry *e)
 	(void)line[step];
 	(void)line[2 * step];
 	(void)line[sizeof(e->flow) / sizeof(*line) - 1];
-}
-
-/* Hold the flow; false if it cannot be had. */
-static __always_inline bool hold(struct vcc_entry *e)
-{
-	enum lock_state found = flow_lock(&e->lock);
-
-	if (found == LOCK_FREE)
-		return true;
-	count(found == LOCK_GONE ? COUNT_UNKNOWN : COUNT_CONTENDED);
-	return false;
 }
 
 /* With data under way, a timeout that makes segments for the guest may come soon. */
@@ -222,19 +258,6 @@ static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir,
 	return VERDICT_PASS;
 }
 
-/* A connection begins: by which rule? Negative where it is not to be tracked. */
-static __always_inline int rule_for_new(const struct vcc_key *key, enum direction dir,
-					uint8_t epoch)
-{
-	int rule = judge(key, dir == FROM_GUEST, epoch);
-	const struct vcc_params *p = rule < 0 ? 0 : rule_params(epoch, (uint32_t)rule);
-
-	if (p && p->mode != MODE_IGNORE)
-		return rule;
-	count(COUNT_IGNORED);
-	return -1;
-}
-
 /*
  * The flow's lock is held. What the engine makes of the segment. Returns in how many ms the flow is
  * to be looked at; 0: as was planned.
@@ -244,12 +267,11 @@ static __always_inline uint32_t decide(struct vcc_entry *e, const struct vcc_par
 				       const struct vcc_key *key, struct vcc_segment *s,
 				       struct vcc_action *a)
 {
-	struct vcc_pool_turn turn;
 	bool pooled = constants.by_policy && p->pool_weight;
 	bool active = e->flow.shell & SHELL_POOL_ACTIVE, near = false;
 
 	if (pooled)
-		pool_enter(&e->flow, p, s, dir == TO_GUEST, &turn);
+		pool_enter(&e->flow, p, s, dir == TO_GUEST);
 	if (dir == FROM_GUEST) {
 		engine_from_guest(&e->flow, p, s, a);
 		near = wants_near_timer(&e->flow, p, s);
@@ -259,9 +281,7 @@ static __always_inline uint32_t decide(struct vcc_entry *e, const struct vcc_par
 			tell(EVENT_ACK, key, &e->flow, s->now_us, 0);
 	}
 	if (pooled)
-		pool_exit(&e->flow, p, &turn);
-	if (constants.by_policy && a->forget)
-		leave_rule(&e->flow, p);
+		pool_exit(&e->flow, p, s);
 	if (near)
 		return p->emit_after_us / 1000 + 1;
 	/* Who emits looks as often. */
@@ -287,43 +307,31 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		return VERDICT_PASS;
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
 	bool opens = (s.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
-	int rule = -1;
-	uint8_t epoch = 0;
 
-	if (!e) {
-		if (!opens) {
-			count(COUNT_UNKNOWN);
+	s.now_us = now_us();
+	if (constants.by_policy && opens && e && has_ended(e, &key))
+		e = 0;
+	if (e) {
+		fetch(e);
+		if (!hold(e))
 			return VERDICT_PASS;
-		}
-		if (constants.by_policy) {
-			epoch = current_epoch();
-			rule = rule_for_new(&key, dir, epoch);
-			if (rule < 0)
-				return VERDICT_PASS;
-		}
-		e = flow_create(&key, port);
+	} else {
+		if (!opens)
+			count(COUNT_UNKNOWN);
+		else
+			e = flow_create(&key, dir, port);
 		if (!e)
 			return VERDICT_PASS;
 	}
-	fetch(e);
-	s.now_us = now_us();
-	if (!hold(e))
-		return VERDICT_PASS;
-	bool reopens = constants.by_policy && opens && e->flow.stage == STAGE_CLOSED;
-
-	if (reopens) {
-		epoch = current_epoch();
-		rule = rule_for_new(&key, dir, epoch);
-	}
-	if (rule >= 0)
-		come_under(&e->flow, epoch, (uint32_t)rule);
-	struct vcc_params *p = reopens && rule < 0 ? 0 : treatment(port, &e->flow, &key);
+	struct vcc_params *p = treatment(port, &e->flow, &key);
 	uint32_t look_in_ms = 0;
 
 	if (p)
 		look_in_ms = decide(e, port, p, dir, &key, &s, &a);
 	else
 		a.forget = true;
+	if (constants.by_policy && a.forget)
+		leave_rule(&e->flow);
 	flow_unlock(&e->lock, a.forget);
 
 	if (a.forget)
@@ -395,8 +403,8 @@ static long sweep_one(void *map, struct vcc_key *key, struct vcc_entry *e, struc
 	struct vcc_params *p = treatment(port, &e->flow, &own);
 	bool forget = sweep->forget || !p;
 
-	if (p && forget && constants.by_policy)
-		leave_rule(&e->flow, p);
+	if (forget && constants.by_policy)
+		leave_rule(&e->flow);
 	flow_unlock(&e->lock, forget);
 	sweep->judged++;
 	if (forget)

@@ -24,11 +24,6 @@ struct vcc_pool {
 	uint32_t overdrawn;	  /* how often the least window of a flow was more than was left */
 };
 
-/* One segment's use of it. */
-struct vcc_pool_turn {
-	uint32_t taken_bytes; /* counted in the ledger for this flow */
-};
-
 VCC_INLINE bool pool_has(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	return p->pool_weight && f->stage == STAGE_ESTABLISHED && is_controlled(f) && imposes(f, p);
@@ -63,15 +58,21 @@ VCC_INLINE uint32_t pool_take(struct vcc_pool *pool, uint32_t total_bytes, uint3
 	return left;
 }
 
+VCC_INLINE void pool_deactivate(struct vcc_pool *pool, struct vcc_flow *f, uint16_t weight)
+{
+	if (f->shell & SHELL_POOL_ACTIVE)
+		__sync_fetch_and_add(&pool->weight, -(uint32_t)weight);
+	f->shell &= (uint8_t)~SHELL_POOL_ACTIVE;
+}
+
 /* The flow is no member any more: it ends, is judged anew, or its window is not imposed. */
 VCC_INLINE void pool_leave(struct vcc_pool *pool, struct vcc_flow *f, uint32_t held_bytes,
 			   uint16_t weight)
 {
 	if (f->shell & SHELL_POOL_MEMBER)
 		__sync_fetch_and_add(&pool->held_bytes, -held_bytes);
-	if (f->shell & SHELL_POOL_ACTIVE)
-		__sync_fetch_and_add(&pool->weight, -(uint32_t)weight);
-	f->shell &= (uint8_t) ~(SHELL_POOL_MEMBER | SHELL_POOL_ACTIVE);
+	f->shell &= (uint8_t)~SHELL_POOL_MEMBER;
+	pool_deactivate(pool, f, weight);
 }
 
 VCC_INLINE void pool_join(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
@@ -92,39 +93,36 @@ VCC_INLINE void pool_join(struct vcc_pool *pool, struct vcc_flow *f, const struc
  * more it is shown, and that happens on its way to the guest only.
  */
 VCC_INLINE void pool_begin(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
-			   bool to_guest, struct vcc_segment *s, struct vcc_pool_turn *turn)
+			   bool to_guest, struct vcc_segment *s)
 {
-	bool member = f->shell & SHELL_POOL_MEMBER;
-
-	*turn = (struct vcc_pool_turn){ .taken_bytes = member ? pool_holds(f) : 0 };
 	s->pool_bytes = 0;
+	s->pool_taken_bytes = pool_holds(f);
 	if (!pool_has(f, p))
 		return;
 	pool_join(pool, f, p, !to_guest && s->payload_bytes);
-	turn->taken_bytes = pool_holds(f);
 	uint32_t share = pool_share(pool, f, p);
 
-	if (to_guest && share > turn->taken_bytes)
-		turn->taken_bytes += pool_take(pool, p->pool_bytes, share - turn->taken_bytes);
-	s->pool_bytes = vcc_max(vcc_min(share, turn->taken_bytes), 1);
+	if (to_guest && share > s->pool_taken_bytes)
+		s->pool_taken_bytes += pool_take(pool, p->pool_bytes, share - s->pool_taken_bytes);
+	s->pool_bytes = vcc_max(vcc_min(share, s->pool_taken_bytes), 1);
 }
 
 /* After it: the ledger has what the flow holds now. */
 VCC_INLINE void pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
-			 const struct vcc_pool_turn *turn)
+			 const struct vcc_segment *s)
 {
 	if (!(f->shell & SHELL_POOL_MEMBER))
 		return;
 	if (!pool_has(f, p)) {
-		pool_leave(pool, f, turn->taken_bytes, p->pool_weight);
+		pool_leave(pool, f, s->pool_taken_bytes, p->pool_weight);
 		return;
 	}
 	uint32_t holds = pool_holds(f);
 
-	if (holds > turn->taken_bytes)
+	if (holds > s->pool_taken_bytes)
 		__sync_fetch_and_add(&pool->overdrawn, 1);
-	if (holds != turn->taken_bytes)
-		__sync_fetch_and_add(&pool->held_bytes, holds - turn->taken_bytes);
+	if (holds != s->pool_taken_bytes)
+		__sync_fetch_and_add(&pool->held_bytes, holds - s->pool_taken_bytes);
 	/* Two CPUs may miss each other's maximum by a segment's worth: it is for people. */
 	uint32_t held = *(const volatile uint32_t *)&pool->held_bytes;
 
@@ -136,11 +134,9 @@ VCC_INLINE void pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct
 VCC_INLINE void pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
 			  uint32_t now_ms)
 {
-	if (!(f->shell & SHELL_POOL_ACTIVE) || flight_bytes(f) ||
-	    (int32_t)(now_ms - f->last_seen_ms) < (int32_t)POOL_IDLE_MS)
+	if (flight_bytes(f) || (int32_t)(now_ms - f->last_seen_ms) < (int32_t)POOL_IDLE_MS)
 		return;
-	f->shell &= (uint8_t)~SHELL_POOL_ACTIVE;
-	__sync_fetch_and_add(&pool->weight, -(uint32_t)p->pool_weight);
+	pool_deactivate(pool, f, p->pool_weight);
 }
 
 /* So much of its share a flow may be shown without having asked for it, and two segments. */

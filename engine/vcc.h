@@ -92,7 +92,8 @@ struct vcc_segment {
 	uint8_t ip_ecn;		      /* enum vcc_ip_ecn */
 	uint8_t option_room_bytes;    /* what the header can still take */
 	struct vcc_feedback feedback; /* where OPT_PACK or OPT_FACK */
-	uint32_t pool_bytes; /* what its pool leaves this flow (pool.h); 0: it is in none */
+	uint32_t pool_bytes;	   /* what its pool leaves this flow (pool.h); 0: it is in none */
+	uint32_t pool_taken_bytes; /* of that, what the ledger counts while the engine is at it */
 };
 
 enum vcc_verdict {

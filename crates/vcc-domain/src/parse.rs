@@ -75,6 +75,7 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
         option_room_bytes: option_room_bytes as u8,
         feedback,
         pool_bytes: 0,
+        pool_taken_bytes: 0,
     };
     let sender = (ip.source, read_u16(tcp, 0));
     let receiver = (ip.destination, read_u16(tcp, 2));

@@ -48,6 +48,7 @@ fn random_segment(rng: &mut Rng, flow: &FlowState, now_us: u64) -> Segment {
             ce_bytes: rng.pick(&[0, 1, 1448, 0x80_0000]),
         },
         pool_bytes: rng.pick(&[0, 0, 1, 1448, 100_000, u32::MAX]),
+        pool_taken_bytes: 0,
     }
 }
 

@@ -427,3 +427,33 @@ fn flows_of_a_pool_share_its_window_by_their_weights() {
     let used = &ruled.shared.pools().expect("pools")[0];
     assert_eq!((used.held_bytes, used.weight), (0, 0));
 }
+
+#[test]
+fn what_was_counted_of_a_flow_stays_its_rules_when_its_ports_are_used_again() {
+    if !testing::can_attach() {
+        return;
+    }
+    let mut ruled = Ruled::new(ENFORCED, None);
+    let reopen_by = |ruled: &Ruled| {
+        let mut flow = Ruling::open(ruled, 40_000);
+        flow.data(FromGuest);
+        let mut ack = flow.ends.packet(ToGuest);
+        ack.flags |= ECE;
+        flow.send(ToGuest, &ack);
+        let marks = flow.state().expect("a flow").marks;
+        assert_eq!(marks, 1);
+        let mut reset = flow.ends.packet(FromGuest);
+        reset.flags |= RST;
+        flow.send(FromGuest, &reset);
+        assert_eq!(u32::from(flow.state().expect("a flow").stage), sys::STAGE_CLOSED);
+        flow.ends
+    };
+    reopen_by(&ruled);
+    let closed = reopen_by(&ruled);
+    let totals = &ruled.shared.rule_totals().expect("totals")[0];
+    assert_eq!((totals.connections, totals.marks), (2, 1), "of the first, which has ended");
+
+    ruled.apply("");
+    ruled.send(Program::FromGuest, &Ends::new(closed.shape, 40_000).syn());
+    assert!(ruled.datapath.flows().expect("flows").is_empty(), "no rule wants it any more");
+}
