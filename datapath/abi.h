@@ -35,8 +35,9 @@ struct vcc_entry_abi {
  */
 enum vcc_mark {
 	FACK_MARK = 0x76636661,
-	FORGET_MARK =
-	    0x7663666f, /* `sweep` is asked to forget all flows, for the port is given up */
+	/* What `sweep` is asked for, beside judging: */
+	FORGET_MARK = 0x7663666f, /* to forget all flows, for the port is given up */
+	SETTLE_MARK = 0x76637365, /* to judge also those whose handshake goes on */
 };
 
 /* What a policy can hold. */

@@ -221,23 +221,24 @@ int leave_rule(struct vcc_flow *f)
 
 /*
  * A flow of the edition before is judged by the one that holds. 0: its rule is settled; 1: nothing
- * is to be done with it any more. A handshake ends as it began, unless that takes two editions.
+ * is to be done with it any more. A handshake ends as it began, unless it is to be settled, for the
+ * edition before is about to be written over.
  */
-int judge_anew(struct vcc_flow *f, const struct vcc_key *key, uint32_t epoch)
+int judge_anew(struct vcc_flow *f, const struct vcc_key *key, uint32_t epoch, bool settle)
 {
 	if (!f || !key)
 		return 1;
 	uint8_t behind = (uint8_t)epoch - f->epoch;
 	struct vcc_params *before = rule_params(f->epoch, f->rule);
 
-	if (f->stage != STAGE_ESTABLISHED && f->stage != STAGE_CLOSED)
-		return behind > 1;
+	if (f->stage < STAGE_ESTABLISHED && behind == 1 && !settle)
+		return 0;
 	int rule = judge(key, f->flags & FLOW_GUEST_OPENED, epoch);
 	struct vcc_params *p = rule < 0 ? 0 : rule_params((uint8_t)epoch, (uint32_t)rule);
 
 	if (!p || !before)
 		return 1;
-	if (p->mode == MODE_IGNORE && !is_bound(f))
+	if (p->mode == MODE_IGNORE && !is_kept(f))
 		return 1;
 	bool same_pool = p->pool_weight == before->pool_weight && p->pool == before->pool;
 
@@ -260,7 +261,7 @@ int pool_enter(struct vcc_flow *f, const struct vcc_params *p, struct vcc_segmen
 	return 0;
 }
 
-/* Time has passed: 1 where the flow is still active in its pool, and is to be looked at again. */
+/* Time has passed: 1 where the flow is still in its pool, and is to be looked at again. */
 int pool_rest(struct vcc_flow *f, const struct vcc_params *p, uint32_t now_ms)
 {
 	if (!f || !p)
@@ -269,7 +270,7 @@ int pool_rest(struct vcc_flow *f, const struct vcc_params *p, uint32_t now_ms)
 
 	if (pool)
 		pool_idle(pool, f, p, now_ms);
-	return !!(f->shell & SHELL_POOL_ACTIVE);
+	return !!(f->shell & SHELL_POOL_MEMBER);
 }
 
 int pool_exit(struct vcc_flow *f, const struct vcc_params *p, const struct vcc_segment *s)

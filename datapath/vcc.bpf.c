@@ -80,13 +80,13 @@ static __always_inline void timer_start(struct vcc_entry *e, uint64_t in_ms)
  * anew where another edition holds by now. Null: it is no flow of ours any more.
  */
 static __always_inline struct vcc_params *treatment(struct vcc_params *port, struct vcc_flow *f,
-						    const struct vcc_key *key)
+						    const struct vcc_key *key, bool settle)
 {
 	if (!constants.by_policy)
 		return port;
 	uint8_t epoch = current_epoch();
 
-	if (f->epoch != epoch && judge_anew(f, key, epoch))
+	if (f->epoch != epoch && judge_anew(f, key, epoch, settle))
 		return 0;
 	return rule_params(f->epoch, f->rule);
 }
@@ -131,7 +131,7 @@ static int flow_tick(void *map, struct vcc_key *key, struct vcc_entry *e)
 	if (!port)
 		return 0;
 	if (flow_lock(&e->lock) == LOCK_FREE) {
-		a = tick(treatment(port, &e->flow, &own), &own, e);
+		a = tick(treatment(port, &e->flow, &own, false), &own, e);
 		if (constants.by_policy && a.forget)
 			leave_rule(&e->flow);
 		flow_unlock(&e->lock, a.forget);
@@ -268,7 +268,7 @@ static __always_inline uint32_t decide(struct vcc_entry *e, const struct vcc_par
 				       struct vcc_action *a)
 {
 	bool pooled = constants.by_policy && p->pool_weight;
-	bool active = e->flow.shell & SHELL_POOL_ACTIVE, near = false;
+	bool member = e->flow.shell & SHELL_POOL_MEMBER, near = false;
 
 	if (pooled)
 		pool_enter(&e->flow, p, s, dir == TO_GUEST);
@@ -285,7 +285,7 @@ static __always_inline uint32_t decide(struct vcc_entry *e, const struct vcc_par
 	if (near)
 		return p->emit_after_us / 1000 + 1;
 	/* Who emits looks as often. */
-	return !active && (e->flow.shell & SHELL_POOL_ACTIVE) && !p->emit ? TICK_MIN_MS : 0;
+	return !member && (e->flow.shell & SHELL_POOL_MEMBER) && !p->emit ? TICK_MIN_MS : 0;
 }
 
 static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
@@ -323,7 +323,7 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		if (!e)
 			return VERDICT_PASS;
 	}
-	struct vcc_params *p = treatment(port, &e->flow, &key);
+	struct vcc_params *p = treatment(port, &e->flow, &key, false);
 	uint32_t look_in_ms = 0;
 
 	if (p)
@@ -389,6 +389,7 @@ SEC("tcx/egress") int to_guest(struct __sk_buff *skb)
 
 struct sweep {
 	bool forget;
+	bool settle;
 	uint32_t judged;
 };
 
@@ -399,8 +400,10 @@ static long sweep_one(void *map, struct vcc_key *key, struct vcc_entry *e, struc
 
 	if (!port || flow_lock(&e->lock) != LOCK_FREE)
 		return 0;
+	/* Timers run what they were given when they were made, which may be an older version. */
+	bpf_timer_set_callback(&e->timer, flow_tick);
 	struct vcc_key own = *key;
-	struct vcc_params *p = treatment(port, &e->flow, &own);
+	struct vcc_params *p = treatment(port, &e->flow, &own, sweep->settle);
 	bool forget = sweep->forget || !p;
 
 	if (forget && constants.by_policy)
@@ -419,7 +422,10 @@ static long sweep_one(void *map, struct vcc_key *key, struct vcc_entry *e, struc
  */
 SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 {
-	struct sweep sweep = { .forget = skb->mark == FORGET_MARK };
+	struct sweep sweep = {
+		.forget = skb->mark == FORGET_MARK,
+		.settle = skb->mark == SETTLE_MARK,
+	};
 
 	bpf_for_each_map_elem(&flows, sweep_one, &sweep, 0);
 	return (int)sweep.judged;

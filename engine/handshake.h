@@ -8,6 +8,7 @@
 #define VCC_HANDSHAKE_H
 
 #include "feedback.h"
+#include "pool.h"
 #include "window.h"
 
 /* RFC 9293, 3.7.1: the MSS of a peer that names none. */
@@ -286,6 +287,7 @@ VCC_INLINE void synack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	hello_accepted(f, s);
 	show_exact_scale(f, p, s, a);
 	establish(f);
+	pool_first_window(f, p, s, a);
 }
 
 VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,

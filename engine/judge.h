@@ -38,12 +38,45 @@ VCC_INLINE void change_underlay(struct vcc_flow *f, const struct vcc_params *p, 
 	VCC_LAW(f->cc.cwnd_segs >= 1);
 }
 
-/* From the next segment on, the flow, whose handshake has ended, is treated by `p`. */
+/* The same in the middle of the handshake: does a side expect what vcc has promised it? */
+VCC_INLINE bool is_promised(const struct vcc_flow *f)
+{
+	bool asked_for_guest = (f->flags & (FLOW_ECN_ASKED | FLOW_ECN_GUEST)) == FLOW_ECN_ASKED;
+
+	return asked_for_guest || (f->flags & FLOW_HELLO_OFFERED) ||
+	       f->wscale_shown != f->wscale_peer;
+}
+
+/* Is a flow kept though `p` leaves it alone, for it would not do well without vcc? */
+VCC_INLINE bool is_kept(const struct vcc_flow *f)
+{
+	return f->stage < STAGE_ESTABLISHED ? is_promised(f) : is_bound(f);
+}
+
+/*
+ * In the middle of the handshake it comes under `p`. The underlay that made promises stays the
+ * flow's, or what was promised would not be kept.
+ */
+VCC_INLINE void judge_opening(struct vcc_flow *f, const struct vcc_params *p)
+{
+	if (!is_promised(f)) {
+		f->underlay = p->underlay;
+		cc_init(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
+	} else if (!(mode_changes(p) && (cc_traits(p->underlay) & CC_CONTROLS))) {
+		f->flags |= FLOW_RELEASED;
+	}
+}
+
+/* From the next segment on, the flow is treated by `p`. */
 VCC_INLINE void vcc_judge_anew(struct vcc_flow *f, const struct vcc_params *p)
 {
 	bool computed = is_controlled(f);
 	bool controls = cc_traits(p->underlay) & CC_CONTROLS;
 
+	if (f->stage < STAGE_ESTABLISHED) {
+		judge_opening(f, p);
+		return;
+	}
 	if (is_bound(f) && !(mode_changes(p) && controls)) {
 		f->flags |= FLOW_RELEASED;
 		return;

@@ -4,8 +4,11 @@
  * constant, divided among the active ones by their weights. Who becomes active takes the others'
  * share as ACKs bring it in, for no window is ever taken back (law 2); so what a flow holds, the
  * window that it was shown and has not used up, is counted in a ledger, and nobody is shown more
- * than the ledger has left. It is shared by flows on several CPUs: each change of it is atomic, and
- * what is to be shown is taken out before it is.
+ * than the ledger has left, from its SYN-ACK on. It is shared by flows on several CPUs: each change
+ * of it is atomic, and what is to be shown is taken out before it is.
+ *
+ * A flow that falls idle leaves the pool, or idle ones would come to hold all of it. The window
+ * that it was shown last stays its own: who wakes up is counted again, be there room for it or not.
  */
 #ifndef VCC_POOL_H
 #define VCC_POOL_H
@@ -13,25 +16,32 @@
 #include "treat.h"
 #include "track.h"
 
-/* With nothing in flight for so long, a flow is not active. */
+/* With nothing in flight and no segment for so long, a flow is idle. */
 #define POOL_IDLE_MS 500u
+/* So is one whose guest has given up: Linux never waits longer than 120 s to send again. */
+#define POOL_SILENT_MS 150000u
 
 /* What a pool has given out. */
 struct vcc_pool {
 	uint32_t held_bytes;
 	uint32_t weight;	  /* of its active flows together */
 	uint32_t most_held_bytes; /* ever, for the person who looks */
-	uint32_t overdrawn;	  /* how often the least window of a flow was more than was left */
+	/* How often held_bytes was more than it may be: by a least window, or one who woke up. */
+	uint32_t overdrawn;
 };
 
 VCC_INLINE bool pool_has(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return p->pool_weight && f->stage == STAGE_ESTABLISHED && is_controlled(f) && imposes(f, p);
+	return p->pool_weight && f->stage != STAGE_NONE && f->stage != STAGE_CLOSED &&
+	       is_controlled(f) && imposes(f, p);
 }
 
+/* What a flow has in flight, and may still send. */
 VCC_INLINE uint32_t pool_holds(const struct vcc_flow *f)
 {
-	return f->stage == STAGE_ESTABLISHED ? seq_distance(f->snd_una, f->right_edge) : 0;
+	if (f->stage != STAGE_ESTABLISHED)
+		return 0;
+	return seq_distance(f->snd_una, seq_max(f->right_edge, f->snd_nxt));
 }
 
 VCC_INLINE uint32_t pool_share(const struct vcc_pool *pool, const struct vcc_flow *f,
@@ -39,8 +49,12 @@ VCC_INLINE uint32_t pool_share(const struct vcc_pool *pool, const struct vcc_flo
 {
 	uint32_t weight = *(const volatile uint32_t *)&pool->weight;
 
-	if (!(f->shell & SHELL_POOL_ACTIVE))
-		return 0;
+	/* Who has not sent yet begins beside the active ones; who does not send gets no more. */
+	if (!(f->shell & SHELL_POOL_ACTIVE)) {
+		if (f->stage == STAGE_ESTABLISHED)
+			return 0;
+		weight += p->pool_weight;
+	}
 	/* Another flow may be about to add its own. */
 	weight = vcc_max(weight, p->pool_weight);
 	return (uint32_t)((uint64_t)p->pool_bytes * p->pool_weight / weight);
@@ -58,21 +72,25 @@ VCC_INLINE uint32_t pool_take(struct vcc_pool *pool, uint32_t total_bytes, uint3
 	return left;
 }
 
-VCC_INLINE void pool_deactivate(struct vcc_pool *pool, struct vcc_flow *f, uint16_t weight)
+/* The ledger counts more for a flow than before. */
+VCC_INLINE void pool_charge(struct vcc_pool *pool, uint32_t total_bytes, uint32_t more_bytes)
 {
-	if (f->shell & SHELL_POOL_ACTIVE)
-		__sync_fetch_and_add(&pool->weight, -(uint32_t)weight);
-	f->shell &= (uint8_t)~SHELL_POOL_ACTIVE;
+	uint32_t before = __sync_fetch_and_add(&pool->held_bytes, more_bytes);
+
+	if (before + more_bytes > total_bytes)
+		__sync_fetch_and_add(&pool->overdrawn, 1);
 }
 
-/* The flow is no member any more: it ends, is judged anew, or its window is not imposed. */
+/* The flow is no member any more: it is idle, ends, is judged anew, or its window is not imposed.
+ */
 VCC_INLINE void pool_leave(struct vcc_pool *pool, struct vcc_flow *f, uint32_t held_bytes,
 			   uint16_t weight)
 {
 	if (f->shell & SHELL_POOL_MEMBER)
 		__sync_fetch_and_add(&pool->held_bytes, -held_bytes);
-	f->shell &= (uint8_t)~SHELL_POOL_MEMBER;
-	pool_deactivate(pool, f, weight);
+	if (f->shell & SHELL_POOL_ACTIVE)
+		__sync_fetch_and_add(&pool->weight, -(uint32_t)weight);
+	f->shell &= (uint8_t) ~(SHELL_POOL_MEMBER | SHELL_POOL_ACTIVE);
 }
 
 VCC_INLINE void pool_join(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
@@ -80,7 +98,8 @@ VCC_INLINE void pool_join(struct vcc_pool *pool, struct vcc_flow *f, const struc
 {
 	if (!(f->shell & SHELL_POOL_MEMBER)) {
 		f->shell |= SHELL_POOL_MEMBER;
-		__sync_fetch_and_add(&pool->held_bytes, pool_holds(f));
+		if (pool_holds(f))
+			pool_charge(pool, p->pool_bytes, pool_holds(f));
 	}
 	if (sends && !(f->shell & SHELL_POOL_ACTIVE)) {
 		f->shell |= SHELL_POOL_ACTIVE;
@@ -120,8 +139,8 @@ VCC_INLINE void pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct
 	uint32_t holds = pool_holds(f);
 
 	if (holds > s->pool_taken_bytes)
-		__sync_fetch_and_add(&pool->overdrawn, 1);
-	if (holds != s->pool_taken_bytes)
+		pool_charge(pool, p->pool_bytes, holds - s->pool_taken_bytes);
+	else if (holds < s->pool_taken_bytes)
 		__sync_fetch_and_add(&pool->held_bytes, holds - s->pool_taken_bytes);
 	/* Two CPUs may miss each other's maximum by a segment's worth: it is for people. */
 	uint32_t held = *(const volatile uint32_t *)&pool->held_bytes;
@@ -130,13 +149,14 @@ VCC_INLINE void pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct
 		pool->most_held_bytes = held;
 }
 
-/* Time has passed: who sends nothing gives its weight back. */
+/* Time has passed: who sends nothing leaves. */
 VCC_INLINE void pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
 			  uint32_t now_ms)
 {
-	if (flight_bytes(f) || (int32_t)(now_ms - f->last_seen_ms) < (int32_t)POOL_IDLE_MS)
-		return;
-	pool_deactivate(pool, f, p->pool_weight);
+	uint32_t patience_ms = flight_bytes(f) ? POOL_SILENT_MS : POOL_IDLE_MS;
+
+	if ((int32_t)(now_ms - f->last_seen_ms) >= (int32_t)patience_ms)
+		pool_leave(pool, f, pool_holds(f), p->pool_weight);
 }
 
 /* So much of its share a flow may be shown without having asked for it, and two segments. */
@@ -146,7 +166,7 @@ VCC_INLINE void pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struc
  * In the engine: what the pool leaves of a window of `granted_bytes`. A flow is shown what it uses,
  * what was just delivered, and a little: who has something to send is at its share after some ACKs,
  * also when its virtual CPU was away and its flight is gone; and who has not keeps a sixteenth of
- * it at most, for what was shown cannot be taken back.
+ * it at most, for what was shown cannot be taken back. The first window is the initial one.
  */
 VCC_INLINE uint32_t pool_limit(const struct vcc_flow *f, const struct vcc_segment *s,
 			       uint32_t delivered_bytes, uint32_t granted_bytes)
@@ -154,11 +174,29 @@ VCC_INLINE uint32_t pool_limit(const struct vcc_flow *f, const struct vcc_segmen
 	if (!s->pool_bytes)
 		return granted_bytes;
 	uint32_t slack_bytes = vcc_max(s->pool_bytes >> POOL_SLACK_SHIFT, 2u * f->mss_bytes);
+
+	if (!(f->flags & FLOW_WINDOW_SHOWN))
+		slack_bytes = s->pool_bytes;
 	uint32_t used_bytes =
 	    flight_bytes(f) + vcc_min(delivered_bytes, SEQ_WINDOW_MAX) + slack_bytes;
 	uint32_t limit_bytes = vcc_min(s->pool_bytes, used_bytes);
 
 	return vcc_min(granted_bytes, limit_bytes - limit_bytes % f->mss_bytes);
+}
+
+/* On a SYN-ACK to the guest: its first flight is the pool's as well. No scale counts yet. */
+VCC_INLINE void pool_first_window(struct vcc_flow *f, const struct vcc_params *p,
+				  const struct vcc_segment *s, struct vcc_action *a)
+{
+	if (!s->pool_bytes || !imposes(f, p))
+		return;
+	uint32_t initial_bytes = vcc_max(p->initial_window_segs, 1) * f->mss_bytes;
+	uint32_t limit_bytes = vcc_min(s->pool_bytes, initial_bytes);
+
+	limit_bytes = vcc_max(limit_bytes - limit_bytes % f->mss_bytes, 2u * f->mss_bytes);
+	a->window = (uint16_t)vcc_min(s->window, limit_bytes);
+	f->right_edge = s->ack + a->window;
+	f->overdraft_until = f->right_edge;
 }
 
 #endif

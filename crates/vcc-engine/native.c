@@ -50,3 +50,21 @@ bool vcc_native_underlay_controls(uint32_t underlay)
 {
 	return cc_traits(underlay) & CC_CONTROLS;
 }
+
+void vcc_native_pool_begin(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			   bool to_guest, struct vcc_segment *s)
+{
+	pool_begin(pool, f, p, to_guest, s);
+}
+
+void vcc_native_pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			 const struct vcc_segment *s)
+{
+	pool_end(pool, f, p, s);
+}
+
+void vcc_native_pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			  uint32_t now_ms)
+{
+	pool_idle(pool, f, p, now_ms);
+}

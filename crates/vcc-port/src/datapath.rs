@@ -8,8 +8,9 @@ use vcc_engine::sys;
 use crate::flows::Flow;
 use crate::plain::{from_bytes, to_bytes};
 use crate::policy::{self, SharedPolicy};
+use crate::sweep::{self, Sweep};
 use crate::tcx::Hook;
-use crate::{AttachOptions, Counters, Error, Result, counters, flows, object, params, sweep};
+use crate::{AttachOptions, Counters, Error, Result, counters, flows, object, params};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc.bpf.o"));
 const WHAT: &str = "the datapath";
@@ -215,12 +216,21 @@ impl Datapath {
 
     /// Every flow comes under the edition of the policy that holds. Returns how many there are.
     pub fn judge_flows(&self) -> Result<u32> {
-        sweep::run(&sweep::keep(&self.program(Program::Sweep)?)?, false)
+        self.sweep(Sweep::Judge)
+    }
+
+    /// The same for those too whose handshake goes on.
+    pub fn settle_flows(&self) -> Result<u32> {
+        self.sweep(Sweep::Settle)
     }
 
     /// Forgets every flow, with what it holds of a pool.
     pub fn forget_flows(&self) -> Result<u32> {
-        sweep::run(&sweep::keep(&self.program(Program::Sweep)?)?, true)
+        self.sweep(Sweep::Forget)
+    }
+
+    fn sweep(&self, what: Sweep) -> Result<u32> {
+        sweep::run(&sweep::keep(&self.program(Program::Sweep)?)?, what)
     }
 
     pub fn flows(&self) -> Result<Vec<Flow>> {

@@ -228,6 +228,12 @@ pub(crate) fn find(device: &Device) -> Result<Option<Pin>> {
     Ok(all()?.into_iter().find(same))
 }
 
+/// Whether what is pinned for a device is attached to it.
+pub(crate) fn is_attached(device: &Device) -> Result<bool> {
+    let Some(pin) = find(device)? else { return Ok(false) };
+    Ok(pin.is_complete() && !pin.is_stale()?)
+}
+
 /// Removes what was left by devices that have gone, after `last` has seen it; returns their names.
 pub(crate) fn sweep(last: impl Fn(&Pin)) -> Result<Vec<String>> {
     if all()?.is_empty() {

@@ -29,12 +29,25 @@ pub(crate) fn pin(program: &OwnedFd, path: &Path) -> libbpf_rs::Result<()> {
     Ok(())
 }
 
-/// Every flow comes under the edition of the policy that holds; or goes, with `forget`. Returns how
-/// many there were.
-pub(crate) fn run(program: &OwnedFd, forget: bool) -> Result<u32> {
+/// What becomes of every flow.
+#[derive(Clone, Copy)]
+pub(crate) enum Sweep {
+    /// It comes under the edition of the policy that holds; a handshake ends as it began.
+    Judge,
+    /// It does, also in the middle of its handshake.
+    Settle,
+    Forget,
+}
+
+/// Returns how many flows there were.
+pub(crate) fn run(program: &OwnedFd, what: Sweep) -> Result<u32> {
     let frame = [0u8; FRAME_BYTES];
     let mut context = [0u8; SK_BUFF_BYTES];
-    let mark = if forget { sys::FORGET_MARK } else { 0 };
+    let mark = match what {
+        Sweep::Judge => 0,
+        Sweep::Settle => sys::SETTLE_MARK,
+        Sweep::Forget => sys::FORGET_MARK,
+    };
     context[SK_BUFF_MARK..][..4].copy_from_slice(&mark.to_ne_bytes());
     let mut options = libbpf_sys::bpf_test_run_opts {
         sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,

@@ -1,5 +1,6 @@
 //! The kernel's hook: TCX, which libbpf-rs does not wrap.
 
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
@@ -104,8 +105,21 @@ pub(crate) fn program_name(program_id: u32) -> Option<String> {
 
 /// A digest of the instructions with which a program was loaded, which maps it uses left out: two
 /// programs that have the same do the same.
-pub(crate) fn program_tag(program: BorrowedFd<'_>) -> io::Result<[u8; 8]> {
+pub(crate) type Tag = [u8; 8];
+
+pub(crate) fn program_tag(program: BorrowedFd<'_>) -> io::Result<Tag> {
     Ok(program_info(program)?.tag)
+}
+
+/// Of the program behind a link. To open that by its number takes CAP_SYS_ADMIN, to read what the
+/// kernel says of a descriptor nothing.
+pub(crate) fn attached_tag(link: &Link) -> io::Result<Tag> {
+    let path = format!("/proc/self/fdinfo/{}", link.as_fd().as_raw_fd());
+    let text = fs::read_to_string(&path)?;
+    let tag = text.lines().find_map(|line| line.strip_prefix("prog_tag:"));
+    tag.and_then(|tag| u64::from_str_radix(tag.trim(), 16).ok())
+        .map(u64::to_be_bytes)
+        .ok_or_else(|| io::Error::other(format!("{path} tells of no program")))
 }
 
 pub(crate) fn program_info(program: BorrowedFd<'_>) -> io::Result<libbpf_sys::bpf_prog_info> {

@@ -103,8 +103,11 @@ impl PolicyMaps {
         Self::each(Shape::create)
     }
 
-    /// Pins all of them, or none.
+    /// Pins all of them, or none, in the place of what was left by half. Needs the lock.
     pub(super) fn create_pinned(place: &Path) -> Result<Self> {
+        if place.exists() {
+            Self::unpin(place)?;
+        }
         let mut maps = Self::create()?;
         let failed = |e: libbpf_rs::Error| Error::system("pin the policy's maps", e);
         fs::create_dir(place).map_err(|e| Error::system("pin the policy's maps", e))?;
@@ -118,10 +121,10 @@ impl PolicyMaps {
         Ok(maps)
     }
 
-    /// None where there are none. What was left by half is removed.
+    /// None where there are none, or not all: they are being made, or their maker died.
     pub(super) fn open(place: &Path) -> Result<Option<Self>> {
         if !place.join(POLICY.name).exists() {
-            return if place.exists() { Self::unpin(place).map(|()| None) } else { Ok(None) };
+            return Ok(None);
         }
         let open = |shape: &Shape| {
             let map = MapHandle::from_pinned_path(place.join(shape.name))

@@ -95,7 +95,8 @@ impl SharedPolicy {
 
     /// `policy` holds from now on, all at once, for the ports with these indices. Whoever attached
     /// them brings the live flows under it: [`crate::Port::judge_flows`]; those that a packet
-    /// reaches first are judged by that.
+    /// reaches first are judged by that. Before it, no flow may be under an older edition than the
+    /// one that holds: [`crate::Port::settle_flows`].
     pub fn apply(&self, policy: &Policy, tenants: &[(u32, Option<&str>)]) -> Result<u32> {
         let _lock = self.pinned.then(pins::lock).transpose()?;
         let mut head = self.head()?;

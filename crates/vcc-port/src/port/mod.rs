@@ -10,10 +10,11 @@ use vcc_engine::{Mode, Params};
 use crate::datapath::Maps;
 use crate::device::{self, Device};
 use crate::pins::{self, Pin, Role};
-use crate::tcx::{self, Hook};
+use crate::sweep::{self, Sweep};
+use crate::tcx::{self, Hook, Tag};
 use crate::{
     AttachOptions, Counters, Datapath, Emitter, Error, Flow, FlowId, Program, Result, RunTime,
-    SharedPolicy, Trace, counters, flows, kernel, params, run_time, sweep,
+    SharedPolicy, Trace, counters, flows, kernel, params, run_time,
 };
 
 /// An attachment. Dropped, it is removed, unless it is pinned.
@@ -96,9 +97,18 @@ impl Port {
         Self::from_pin(pin.ok_or(Error::NotAttached { device: device.name })?)
     }
 
-    /// All pinned attachments, those of other network namespaces too.
+    /// All pinned attachments, those of other network namespaces too; but for those that are being
+    /// made or removed at this moment.
     pub fn list() -> Result<Vec<Self>> {
-        pins::all()?.into_iter().map(Self::from_pin).collect()
+        let mut ports = Vec::new();
+        for pin in pins::all()?.into_iter().filter(Pin::is_complete) {
+            match Self::from_pin(pin.clone()) {
+                Ok(port) => ports.push(port),
+                Err(_) if !pin.is_complete() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(ports)
     }
 
     /// Refuses where another version of vcc pinned a port, with the first such.
@@ -156,10 +166,12 @@ impl Port {
         for link in &self.links {
             link.detach().map_err(failed)?;
         }
+        // No program runs any more that would give back what its flows hold of pools.
+        let forgotten = self.sweep.as_ref().map_or(Ok(0), |sweep| sweep::run(sweep, Sweep::Forget));
         if let Some(pin) = &self.pin {
             pin.remove()?;
         }
-        Ok(())
+        forgotten.map(drop)
     }
 
     /// Takes no new connections from now on, and says how many of those that are there still
@@ -305,74 +317,80 @@ impl Port {
     /// nothing. `policy` is the one that the port was attached under, if it was. Returns whether
     /// there was anything to replace.
     pub fn take_over(&mut self, policy: Option<&SharedPolicy>) -> Result<bool> {
-        self.take_over_if(policy, |running, ours| running != ours)
+        self.take_over_if(policy, |running, ours| running != Some(ours))
     }
 
-    /// Of the programs that are attached.
-    fn running_tags(&self) -> Result<[[u8; 8]; 2]> {
-        let mut tags = [[0; 8]; 2];
-        for (tag, link) in tags.iter_mut().zip(&self.links) {
-            let info = link.info().map_err(|e| Error::system("read an attachment", e))?;
-            let running = libbpf_rs::Program::fd_from_id(info.prog_id)
-                .map_err(|e| Error::system("find an attached program", e))?;
-            *tag = tcx::program_tag(running.as_fd())
-                .map_err(|e| Error::system("read an attached program", e))?;
-        }
-        Ok(tags)
+    /// Of the programs that are attached, and of the sweep, which may be missing.
+    fn running_tags(&self) -> Result<[Option<Tag>; 3]> {
+        let failed = |e| Error::system("read what is attached", e);
+        let [from_guest, to_guest] = &self.links;
+        Ok([
+            Some(tcx::attached_tag(from_guest).map_err(failed)?),
+            Some(tcx::attached_tag(to_guest).map_err(failed)?),
+            self.sweep
+                .as_ref()
+                .map(|sweep| tcx::program_tag(sweep.as_fd()))
+                .transpose()
+                .map_err(failed)?,
+        ])
     }
 
     fn take_over_if(
         &mut self,
         policy: Option<&SharedPolicy>,
-        stale_if: impl Fn([u8; 8], [u8; 8]) -> bool,
+        stale_if: impl Fn(Option<Tag>, Tag) -> bool,
     ) -> Result<bool> {
         let failed = |e: io::Error| Error::system("take a port over", e);
         let _lock = self.pin.is_some().then(pins::lock).transpose()?;
         let running = self.running_tags()?;
         // Loading takes the verifier a while, and is the same for every port.
-        static OURS: OnceLock<[[u8; 8]; 2]> = OnceLock::new();
-        let is_stale =
-            |ours: &[[u8; 8]; 2]| running.iter().zip(ours).any(|(a, b)| stale_if(*a, *b));
+        static OURS: OnceLock<[Tag; 3]> = OnceLock::new();
+        let is_stale = |ours: &[Tag; 3]| running.iter().zip(ours).any(|(a, b)| stale_if(*a, *b));
         if OURS.get().is_some_and(|ours| !is_stale(ours)) {
             return Ok(false);
         }
         let Some(maps) = self.maps.as_mut() else { return Err(other_version(&self.device)) };
         let datapath = Datapath::load_over(maps, policy)?;
-        let mut ours = [[0; 8]; 2];
-        for (tag, hook) in ours.iter_mut().zip(Hook::BOTH) {
-            *tag = tcx::program_tag(datapath.program(hook.into())?.as_fd()).map_err(failed)?;
+        let [from_guest, to_guest] = Hook::BOTH.map(|hook| datapath.program(hook.into()));
+        let programs = [from_guest?, to_guest?, datapath.program(Program::Sweep)?];
+        let mut ours = [Tag::default(); 3];
+        for (tag, program) in ours.iter_mut().zip(&programs) {
+            *tag = tcx::program_tag(program.as_fd()).map_err(failed)?;
         }
-        let ours = OURS.get_or_init(|| ours);
-        let mut stale = Vec::new();
-        for (at, hook) in Hook::BOTH.into_iter().enumerate() {
-            if stale_if(running[at], ours[at]) {
-                stale.push((at, datapath.program(hook.into())?));
-            }
+        if !is_stale(OURS.get_or_init(|| ours)) {
+            return Ok(false);
         }
-        let replaced = !stale.is_empty();
-        for (at, program) in stale {
-            self.links[at]
-                .update_prog(&program)
+        let [from_guest, to_guest, sweep] = &programs;
+        // First what is missed least, should we be killed in between: the next takes over the rest.
+        let sweep = sweep::keep(sweep)?;
+        if let Some(pin) = &self.pin {
+            pin.replace_sweep(&sweep)?;
+        }
+        for (link, program) in self.links.iter_mut().zip([from_guest, to_guest]) {
+            link.update_prog(program)
                 .map_err(|e| Error::system("replace a program of a port", e))?;
         }
-        if replaced {
-            let sweep = sweep::keep(&datapath.program(Program::Sweep)?)?;
-            if let Some(pin) = &self.pin {
-                pin.replace_sweep(&sweep)?;
-            }
-            self.sweep = Some(sweep);
-        }
-        Ok(replaced)
+        // It also gives the flows' timers the new callback.
+        sweep::run(&sweep, Sweep::Judge)?;
+        self.sweep = Some(sweep);
+        Ok(true)
     }
 
-    /// Brings every flow under the edition of the policy that holds. Returns how many there are.
+    /// Brings every flow under the edition of the policy that holds, but for those whose handshake
+    /// goes on: they follow when it has ended. Returns how many there are.
     pub fn judge_flows(&self) -> Result<u32> {
-        sweep::run(self.sweeper()?, false)
+        sweep::run(self.sweeper()?, Sweep::Judge)
+    }
+
+    /// Brings all of them under it. To be done before another edition is written where the one
+    /// before lies: see [`SharedPolicy::apply`].
+    pub fn settle_flows(&self) -> Result<u32> {
+        sweep::run(self.sweeper()?, Sweep::Settle)
     }
 
     /// Forgets every flow, with what it holds of a pool: for a port whose device has gone.
     pub fn forget_flows(&self) -> Result<u32> {
-        sweep::run(self.sweeper()?, true)
+        sweep::run(self.sweeper()?, Sweep::Forget)
     }
 
     fn sweeper(&self) -> Result<&OwnedFd> {
@@ -390,16 +408,15 @@ fn other_version(device: &Device) -> Error {
 
 /// The revision of the first hook, if vcc is at neither.
 fn require_unattached(device: &Device) -> Result<u64> {
+    if pins::is_attached(device)? {
+        return Err(Error::AlreadyAttached { device: device.name.clone() });
+    }
     let mut revisions = [0; 2];
     for (hook, revision) in Hook::BOTH.into_iter().zip(&mut revisions) {
         let attached = tcx::attached(device.ifindex, hook).map_err(|e| refusal(device, e))?;
         let ours = |id: &u32| tcx::program_name(*id).as_deref() == Some(hook.program_name());
         if attached.program_ids.iter().any(ours) {
-            let device_name = device.name.clone();
-            return Err(match pins::find(device)? {
-                Some(_) => Error::AlreadyAttached { device: device_name },
-                None => Error::HeldByProcess { device: device_name },
-            });
+            return Err(Error::HeldByProcess { device: device.name.clone() });
         }
         *revision = attached.revision;
     }

@@ -322,6 +322,40 @@ fn a_handshake_ends_as_it_began() {
     assert_eq!(ruled.rule(), Some("default"));
 }
 
+/// The peer was promised ECN and the guest knows nothing of it: whatever policies come meanwhile.
+#[test]
+fn a_handshake_that_outlasts_two_policies_keeps_its_promises() {
+    if !testing::can_attach() {
+        return;
+    }
+    for last in ["", "[default]\nmode = \"shadow\"", "[default]\nunderlay = \"cubic\""] {
+        let mut ruled = Ruled::new(ENFORCED, None);
+        let mut ends = Ends::new(Shape::plain(FromGuest), 40_000);
+        let syn = ends.syn();
+        ends.sent(FromGuest, &syn);
+        ruled.send(Program::FromGuest, &syn);
+        for text in ["[default]\nunderlay = \"reno\"", last] {
+            ruled.datapath.settle_flows().expect("settled");
+            ruled.apply(text);
+        }
+        ruled.datapath.settle_flows().expect("settled");
+        assert_eq!(ruled.rule(), Some("default"), "{last}");
+        let mut answer = ends.syn_ack();
+        answer.flags |= ECE;
+        ends.sent(ToGuest, &answer);
+        let shown = ruled.send(Program::ToGuest, &answer);
+        let flags = u16::from(shown[ETHERNET_BYTES + IPV4_BYTES + 13]);
+        assert_eq!(flags & ECE, 0, "the guest did not ask: {last}");
+        let mut marked = ends.packet(ToGuest);
+        (marked.payload, marked.traffic_class) = (payload(MSS_BYTES), CE);
+        ends.sent(ToGuest, &marked);
+        assert_eq!(ip_ecn(&ruled.send(Program::ToGuest, &marked)), 0, "{last}");
+        let echo = ruled.send(Program::FromGuest, &ends.packet(FromGuest));
+        let flags = u16::from(echo[ETHERNET_BYTES + IPV4_BYTES + 13]);
+        assert_ne!(flags & ECE, 0, "the peer's mark is answered: {last}");
+    }
+}
+
 /// A machine that is slow must not look like a path that loses.
 const POOLED: &str = r#"
 [[pools]]
@@ -338,6 +372,9 @@ name = "others"
 pool = "p"
 rto_min = "60s"
 "#;
+
+/// Half a second of silence is idle; it is looked for every second.
+const IDLE: Duration = Duration::from_millis(2600);
 
 /// Two segments of what the guest has sent.
 fn acknowledge(flow: &mut Ruling<'_>, acknowledged: &mut u32) {
@@ -363,7 +400,8 @@ fn round(flows: &mut [Ruling<'_>], acknowledged: &mut [u32]) {
         }
         acknowledge(flow, acknowledged);
         let used = &ruled.shared.pools().expect("pools")[0];
-        assert!(used.held_bytes <= total, "{used:?}");
+        // Who wakes up may still send what it was shown.
+        assert!(used.held_bytes <= total + 10 * MSS_BYTES as u32, "{used:?}");
     }
 }
 
@@ -384,10 +422,13 @@ fn flows_of_a_pool_share_its_window_by_their_weights() {
         let wanted = share * f64::from(200 << 10);
         (f64::from(shown) - wanted).abs() <= 2.0 * MSS_BYTES as f64
     };
+    // The third has its first window, until it is found to be idle.
+    sleep(IDLE);
     for _ in 0..400 {
         round(&mut flows[..2], &mut acknowledged);
     }
-    assert!(flows[..2].iter().all(|flow| near(shown_bytes(flow), 0.5)), "halves");
+    let shown: Vec<u32> = flows[..2].iter().map(shown_bytes).collect();
+    assert!(shown.iter().all(|&shown| near(shown, 0.5)), "halves: {shown:?}");
 
     // Its first data comes a round trip before their acknowledgement.
     flows[2].data(FromGuest);
@@ -400,7 +441,8 @@ fn flows_of_a_pool_share_its_window_by_their_weights() {
     let shown: Vec<u32> = flows.iter().map(shown_bytes).collect();
     assert!(near(shown[0], 0.2) && near(shown[1], 0.2) && near(shown[2], 0.6), "{shown:?}");
     let used = &ruled.shared.pools().expect("pools")[0];
-    assert_eq!((used.weight, used.overdrawn), (5, 0));
+    assert_eq!((used.weight, used.overdrawn), (5, 1), "the third woke up");
+    assert!(used.held_bytes <= 200 << 10);
 
     // None has anything to send for a while, then the preferred one alone has not.
     for (flow, acknowledged) in flows.iter_mut().zip(&mut acknowledged) {
@@ -408,15 +450,12 @@ fn flows_of_a_pool_share_its_window_by_their_weights() {
             acknowledge(flow, acknowledged);
         }
     }
-    sleep(Duration::from_millis(2600));
+    sleep(IDLE);
     for _ in 0..400 {
         round(&mut flows[..2], &mut acknowledged);
     }
-    let shown: Vec<u32> = flows.iter().map(shown_bytes).collect();
-    // All but a sixteenth of its share; who comes first has all of his, and the other what is left.
-    let (least, most) = (0.5 - 0.6 / 16.0 - 0.02, 0.5);
-    let share = |shown: u32| f64::from(shown) / f64::from(200 << 10);
-    assert!(shown[..2].iter().all(|&it| (least..=most).contains(&share(it))), "{shown:?}");
+    let shown: Vec<u32> = flows[..2].iter().map(shown_bytes).collect();
+    assert!(shown.iter().all(|&shown| near(shown, 0.5)), "all of what the idle one had: {shown:?}");
 
     // Under the same pool's name the ledger goes on; without it, nothing is left in it.
     drop(flows);

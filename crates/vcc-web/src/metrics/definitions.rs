@@ -56,7 +56,7 @@ metrics! {
     POOL_HELD = gauge("vcc_pool_held_bytes", ["pool"], "What a pool's connections may send without another word.");
     POOL_MOST_HELD = gauge("vcc_pool_most_held_bytes", ["pool"], "The most that a pool's connections ever held.");
     POOL_WEIGHT = gauge("vcc_pool_weight", ["pool"], "Weights of a pool's active connections, added up.");
-    POOL_OVERDRAWN = counter("vcc_pool_overdrawn_total", ["pool"], "How often the least window of a connection was more than its pool had left.");
+    POOL_OVERDRAWN = counter("vcc_pool_overdrawn_total", ["pool"], "How often a pool held more than its window: by a connection that woke up, or one's least window.");
 
     SNAPSHOT_OK = gauge("vcc_snapshot_success", [], "1 if the ports could be read for this answer, else 0; without it, there are no metrics of ports, rules and pools.");
     SNAPSHOT_DURATION = gauge("vcc_snapshot_duration_seconds", [], "How long reading the ports took.");

@@ -113,11 +113,28 @@ fn programs_are_replaced_under_a_connection_that_depends_on_them() {
         talk.goes_on();
         assert_eq!(Port::open(PORT).expect("open").judge_flows().expect("judged"), 1);
         drop(port);
+        // Not even the timers of flows that were there keep the old ones.
+        let gone = || before.iter().all(|id| libbpf_rs::Program::fd_from_id(*id).is_err());
+        eventually("the old programs are gone", gone);
         talk.goes_on();
         let port = Port::open(PORT).expect("open");
         assert_eq!(port.counters().expect("counters").get(counters::UNKNOWN), 0);
         port.detach().expect("detached");
     });
+}
+
+/// Attaches under a policy with one pool, to which a connection belongs.
+fn pooled() -> (SharedPolicy, Port, crate::Netns, Talk) {
+    let netns = guest();
+    let shared = SharedPolicy::open().expect("a policy");
+    let text = "[[ports]]\ndevice = \"port\"\n[[pools]]\nname = \"p\"\nwindow = \"100K\"\n\
+                [default]\nunderlay = \"dctcp\"\npool = \"p\"";
+    shared.apply(&policy(text), &[(INDEX, None)]).expect("applied");
+    let port = attach_under(&shared);
+    let mut talk = Talk::begin(&netns);
+    talk.goes_on();
+    assert!(shared.pools().expect("pools")[0].held_bytes > 0);
+    (shared, port, netns, talk)
 }
 
 /// What its flows held of a pool is given back, though no program of the device runs any more.
@@ -127,18 +144,23 @@ fn a_device_that_vanishes_leaves_nothing_in_a_pool() {
         return;
     }
     isolated(|| {
-        let netns = guest();
-        let shared = SharedPolicy::open().expect("a policy");
-        let text = "[[pools]]\nname = \"p\"\nwindow = \"100K\"\n[default]\nunderlay = \"dctcp\"\n\
-                    pool = \"p\"";
-        shared.apply(&policy(text), &[(INDEX, None)]).expect("applied");
-        let port = attach_under(&shared);
-        let mut talk = Talk::begin(&netns);
-        talk.goes_on();
-        assert!(shared.pools().expect("pools")[0].held_bytes > 0);
+        let (shared, port, _netns, _talk) = pooled();
         ip("link delete port");
         assert!(!port.is_attached().expect("read"));
         assert_eq!(port.forget_flows().expect("forgotten"), 1);
+        let used = &shared.pools().expect("pools")[0];
+        assert_eq!((used.held_bytes, used.weight), (0, 0));
+    });
+}
+
+#[test]
+fn who_is_detached_leaves_nothing_in_a_pool() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let (shared, port, _netns, _talk) = pooled();
+        port.detach().expect("detached");
         let used = &shared.pools().expect("pools")[0];
         assert_eq!((used.held_bytes, used.weight), (0, 0));
     });

@@ -1,0 +1,66 @@
+//! A window that flows share, on its own: in the datapath it is called beside the engine.
+
+use crate::{Action, FlowState, Params, Segment, sys};
+
+unsafe extern "C-unwind" {
+    fn vcc_native_pool_begin(
+        pool: *mut sys::vcc_pool,
+        flow: *mut sys::vcc_flow,
+        params: *const sys::vcc_params,
+        to_guest: bool,
+        segment: *mut Segment,
+    );
+    fn vcc_native_pool_end(
+        pool: *mut sys::vcc_pool,
+        flow: *mut sys::vcc_flow,
+        params: *const sys::vcc_params,
+        segment: *const Segment,
+    );
+    fn vcc_native_pool_idle(
+        pool: *mut sys::vcc_pool,
+        flow: *mut sys::vcc_flow,
+        params: *const sys::vcc_params,
+        now_ms: u32,
+    );
+}
+
+/// What a pool has given out: the same bytes as in the kernel's map.
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(transparent)]
+pub struct Pool(pub sys::vcc_pool);
+
+impl Pool {
+    /// [`FlowState::from_guest`] of a flow in this pool.
+    pub fn from_guest(&mut self, flow: &mut FlowState, params: &Params, sent: Segment) -> Action {
+        self.around(flow, params, false, sent, FlowState::from_guest)
+    }
+
+    /// [`FlowState::to_guest`] of a flow in this pool.
+    pub fn to_guest(&mut self, flow: &mut FlowState, params: &Params, sent: Segment) -> Action {
+        self.around(flow, params, true, sent, FlowState::to_guest)
+    }
+
+    fn around(
+        &mut self,
+        flow: &mut FlowState,
+        params: &Params,
+        to_guest: bool,
+        mut segment: Segment,
+        engine: impl FnOnce(&mut FlowState, &Params, &Segment) -> Action,
+    ) -> Action {
+        // SAFETY: all four point to live values of the C types for the length of the call.
+        unsafe {
+            vcc_native_pool_begin(&mut self.0, &mut flow.0, &params.0, to_guest, &mut segment);
+        }
+        let action = engine(flow, params, &segment);
+        // SAFETY: as above.
+        unsafe { vcc_native_pool_end(&mut self.0, &mut flow.0, &params.0, &segment) };
+        action
+    }
+
+    /// Time has passed; `now_ms` of the segments' clock.
+    pub fn idle(&mut self, flow: &mut FlowState, params: &Params, now_ms: u32) {
+        // SAFETY: all three point to live values of the C types for the length of the call.
+        unsafe { vcc_native_pool_idle(&mut self.0, &mut flow.0, &params.0, now_ms) };
+    }
+}
