@@ -241,6 +241,9 @@ impl Daemon {
             .left()
             .map(|left| of(&left.device, format!("{} is no port: {}", left.device, left.reason)))
             .collect();
+        problems.extend(self.ports.silent().map(|(device, why)| {
+            of(device, format!("nothing is sent to the guest at {device}: {why}"))
+        }));
         problems.sort_by(|a, b| a.what.cmp(&b.what));
         let refused = self.last_refusal.iter();
         problems

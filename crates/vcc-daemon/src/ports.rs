@@ -1,6 +1,7 @@
 //! The devices under the policy: found, attached, adopted, drained, let go.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
 
 use vcc_engine::Mode;
 use vcc_policy::Policy;
@@ -28,18 +29,40 @@ pub(crate) struct Held {
     pub port: Port,
     pub index: u32,
     pub tenant: Option<String>,
+    /// As last looked at: `vcc detach` has it drain as well.
     pub draining: bool,
     emitting: Option<Emitting>,
     /// Why it does not send, as far as that was told.
     silent: Option<String>,
 }
 
-#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Left {
     pub device: String,
     pub reason: String,
-    /// Somebody wanted it so: only a reload changes it.
-    by_hand: bool,
+    /// None: somebody wanted it so, and only a reload changes it.
+    again: Option<Again>,
+}
+
+/// When to try what has failed again; what is in the way may go without a word.
+#[derive(Clone, Copy)]
+struct Again {
+    at: Instant,
+    pause: Duration,
+}
+
+impl Again {
+    const FIRST: Duration = Duration::from_secs(1);
+    const LAST: Duration = Duration::from_secs(60);
+
+    /// After a failure, of which there may have been others before.
+    fn after(before: Option<Again>) -> Self {
+        let pause = before.map_or(Self::FIRST, |before| (before.pause * 2).min(Self::LAST));
+        Self { at: Instant::now() + pause, pause }
+    }
+
+    fn is_due(self) -> bool {
+        self.at <= Instant::now()
+    }
 }
 
 impl Ports {
@@ -67,9 +90,8 @@ impl Ports {
                     "{device}: adopted, but with the programs that it had: {error}"
                 )),
             }
-            let here = port.is_here()?;
-            let held =
-                Held { port, index, tenant: None, draining: false, emitting: None, silent: None };
+            let (here, draining) = (port.is_here()?, port.drains()?);
+            let held = Held { port, index, tenant: None, draining, emitting: None, silent: None };
             if here {
                 ports.held.insert(held.port.ifindex(), held);
             } else {
@@ -93,7 +115,7 @@ impl Ports {
         self.left.values()
     }
 
-    /// How often a device could not be made a port.
+    /// How often a device could not be made a port; again for the same reason does not count.
     pub(crate) fn attach_failures(&self) -> u64 {
         self.attach_failures
     }
@@ -102,9 +124,17 @@ impl Ports {
         self.epoch
     }
 
+    /// Ports whose rules want segments sent that cannot be sent, and why.
+    pub(crate) fn silent(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.held().filter_map(|held| Some((held.port.device(), held.silent.as_deref()?)))
+    }
+
     /// Holds for new connections at once, and for all when it returns, which are so many. An error
     /// changes nothing.
     pub(crate) fn apply(&mut self, policy: &Policy) -> Result<u32> {
+        for held in self.held() {
+            held.port.settle_flows()?;
+        }
         let tenant_of = |held: &Held| policy.port_of(held.port.device()).map(|port| port.tenant());
         let tenants: Vec<(u32, Option<&str>)> = self
             .held
@@ -117,7 +147,7 @@ impl Ports {
         for held in self.held.values().chain(&self.elsewhere) {
             match held.port.judge_flows() {
                 Ok(judged) => flows += judged,
-                // The next packet of each does it as well.
+                // The next packet of each does it as well, and the next policy waits for all.
                 Err(error) => journal::warning(&format!("{}: {error}", held.port.device())),
             }
         }
@@ -146,7 +176,7 @@ impl Ports {
         for index in gone {
             self.gone(index);
         }
-        self.left.retain(|index, left| there(index) && !(anew && left.by_hand));
+        self.left.retain(|index, left| there(index) && !(anew && left.again.is_none()));
         for link in links {
             self.is(link, policy);
             heartbeat.beat();
@@ -159,11 +189,17 @@ impl Ports {
             self.is_renamed(link, policy);
             return;
         }
+        let is_it =
+            |held: &Held| held.port.ifindex() == link.index && held.port.is_back().unwrap_or(false);
+        if let Some(at) = self.elsewhere.iter().position(is_it) {
+            self.is_back(at, link, policy);
+            return;
+        }
         let Some(selected) = policy.port_of(&link.name) else {
             self.left.remove(&link.index);
             return;
         };
-        if self.left.get(&link.index).is_some_and(|left| left.by_hand) {
+        if self.left.get(&link.index).is_some_and(|left| left.again.is_none()) {
             return;
         }
         let reason = match self.attach(&link.name, selected, policy) {
@@ -179,12 +215,13 @@ impl Ports {
             }
             Err(error) => error.to_string(),
         };
-        let left = Left { device: link.name.clone(), reason, by_hand: false };
-        self.attach_failures += 1;
-        if self.left.get(&link.index) != Some(&left) {
-            journal::warning(&format!("{} is no port: {}", left.device, left.reason));
+        let before = self.left.get(&link.index);
+        let again = Some(Again::after(before.and_then(|left| left.again)));
+        if before.is_none_or(|left| (&left.device, &left.reason) != (&link.name, &reason)) {
+            self.attach_failures += 1;
+            journal::warning(&format!("{} is no port: {reason}", link.name));
         }
-        self.left.insert(link.index, left);
+        self.left.insert(link.index, Left { device: link.name.clone(), reason, again });
     }
 
     fn attach(
@@ -227,9 +264,25 @@ impl Ports {
             _ => return,
         }
         journal::info(&format!("{} was {before}", link.name));
-        // Its tenant may be another now, and with it the rules of its connections.
+        let terms = |device| policy.port_of(device).map(|port| (port.tenant(), port.max_flows()));
+        if terms(&before) != terms(&link.name) {
+            self.come_under(policy, &link.name);
+        }
+    }
+
+    /// From another network namespace; see [`Ports::gone`].
+    fn is_back(&mut self, at: usize, link: &Link, policy: &Policy) {
+        let held = self.elsewhere.swap_remove(at);
+        journal::notice(&format!("{} has come back", link.name));
+        self.held.insert(link.index, held);
+        self.is_renamed(link, policy);
+        self.come_under(policy, &link.name);
+    }
+
+    /// A device's tenant may be another than before, and with it the rules of its connections.
+    fn come_under(&mut self, policy: &Policy, device: &str) {
         if let Err(error) = self.apply(policy) {
-            journal::error(&format!("{}: its rules are those of {before}: {error}", link.name));
+            journal::error(&format!("{device}: its rules are those from before: {error}"));
         }
     }
 
@@ -261,6 +314,7 @@ impl Ports {
     pub(crate) fn look_around(&mut self, policy: &Policy) {
         let mut off = Vec::new();
         for (ifindex, held) in &mut self.held {
+            held.draining = held.port.drains().unwrap_or(held.draining);
             if !held.port.is_attached().unwrap_or(true) || held.is_drained() {
                 off.push(*ifindex);
             } else if held.emitting.as_ref().is_some_and(|emitting| !emitting.goes_on())
@@ -278,38 +332,47 @@ impl Ports {
             if !is_there(ifindex) {
                 self.gone(ifindex);
             } else if let Some(held) = self.held.remove(&ifindex) {
-                self.let_go(ifindex, held, policy);
+                let wanted = policy.port_of(held.port.device()).is_some();
+                self.let_go(held, wanted);
             }
+        }
+        let due = |left: &Left| left.again.is_some_and(Again::is_due);
+        let again: Vec<Link> = self
+            .left
+            .iter()
+            .filter(|(_, left)| due(left))
+            .map(|(index, left)| Link { index: *index, name: left.device.clone() })
+            .collect();
+        for link in again {
+            self.is(&link, policy);
         }
         for held in std::mem::take(&mut self.elsewhere) {
             if !held.port.is_attached().unwrap_or(true) || held.is_drained() {
-                self.let_go(held.port.ifindex(), held, policy);
+                self.let_go(held, false);
             } else {
                 self.elsewhere.push(held);
             }
         }
     }
 
-    /// A port that drained, or that was detached by somebody else.
-    fn let_go(&mut self, ifindex: u32, mut held: Held, policy: &Policy) {
+    /// A port that drained, or that was detached by somebody else; perhaps `wanted` by the policy.
+    fn let_go(&mut self, mut held: Held, wanted: bool) {
         held.emitting = None;
-        let device = held.port.device().to_owned();
-        let by_hand = held.port.is_attached().is_ok_and(|attached| !attached);
-        if by_hand {
+        let (device, index) = (held.port.device().to_owned(), held.port.ifindex());
+        if held.port.is_attached().is_ok_and(|attached| !attached) {
             let _ = held.port.forget_flows();
-            if !held.port.is_here().unwrap_or(false) {
-                // Had the device gone, nobody would have told. Who detached it removed this already.
-                let _ = held.port.detach();
-            } else if policy.port_of(&device).is_some() {
-                let reason = "detached by hand; a reload attaches it again".to_owned();
-                journal::notice(&format!("{device}: {reason}"));
-                self.left.insert(ifindex, Left { device, reason, by_hand });
+            // Who detached it has removed what is pinned, unless its device went, out of our sight.
+            let _ = held.port.detach();
+        } else {
+            match held.port.detach() {
+                Ok(()) => journal::info(&format!("{device}: drained and detached")),
+                Err(error) => journal::warning(&format!("{device}: drained, but {error}")),
             }
-            return;
         }
-        match held.port.detach() {
-            Ok(()) => journal::info(&format!("{device}: drained and detached")),
-            Err(error) => journal::warning(&format!("{device}: drained, but {error}")),
+        if wanted {
+            let reason = "detached by hand; a reload attaches it again".to_owned();
+            journal::notice(&format!("{device}: {reason}"));
+            self.left.insert(index, Left { device, reason, again: None });
         }
     }
 }

@@ -4,6 +4,7 @@
 //! crate knows its programs. Every port has programs and maps of its own, so that nothing which one
 //! guest does can reach another guest's flows.
 
+mod batch;
 pub mod bench;
 mod bpffs;
 mod capabilities;

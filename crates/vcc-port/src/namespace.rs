@@ -14,8 +14,13 @@ impl Netns {
     pub fn create() -> io::Result<Self> {
         on_own_thread(|| {
             unshare(libc::CLONE_NEWNET)?;
-            Ok(Self { file: File::open("/proc/thread-self/ns/net")? })
+            Self::current()
         })
+    }
+
+    /// The calling thread's.
+    pub fn current() -> io::Result<Self> {
+        Ok(Self { file: File::open("/proc/thread-self/ns/net")? })
     }
 
     /// Runs `work` inside; the calling thread stays where it is. Sockets that `work` makes stay

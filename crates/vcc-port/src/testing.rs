@@ -5,7 +5,8 @@ use std::io::Write;
 use std::panic::Location;
 use std::process::Command;
 use std::sync::OnceLock;
-use std::{env, io};
+use std::time::Duration;
+use std::{env, io, thread};
 
 use crate::{Netns, doctor, namespace};
 
@@ -39,6 +40,18 @@ pub fn skip(reason: &str) {
     if let Err(e) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
         panic!("${SKIPPED_TESTS}: {e}");
     }
+}
+
+/// The kernel finishes some things after the call that asked for them: waits until it holds.
+#[track_caller]
+pub fn eventually(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if holds() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("not after ten seconds: {what}");
 }
 
 /// Runs `work` on a thread with a network namespace and a /sys/fs/bpf of its own, both gone when

@@ -1,7 +1,5 @@
 //! Reading the flow table.
 
-mod batch;
-
 use std::fmt;
 use std::net::SocketAddr;
 
@@ -9,9 +7,9 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use vcc_domain::FlowKey;
 use vcc_engine::{FlowState, sys};
 
+use crate::batch::Batches;
 use crate::plain::{from_bytes, to_bytes};
 use crate::{Error, Result};
-use batch::Batches;
 
 /// How many flows one system call brings.
 const ROOM: usize = 1024;

@@ -7,13 +7,14 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use vcc_engine::sys;
 use vcc_policy::Compiled;
 
+use crate::batch::Batches;
 use crate::plain::{from_bytes, to_bytes};
 use crate::{Error, Result};
 
 /// Of `struct vcc_prefix`.
 const EDITION_BITS: u32 = sys::PREFIX_EDITION_BITS;
 /// How many entries one system call brings.
-const ROOM: u32 = 4096;
+const ROOM: usize = 4096;
 
 pub(super) fn write(map: &MapHandle, edition: u32, compiled: &Compiled) -> Result<()> {
     let failed = |e| Error::system("write the policy's networks", e);
@@ -49,22 +50,22 @@ fn changes(map: &MapHandle, edition: u32, compiled: &Compiled) -> Result<Changes
             (to_bytes(&key).to_vec(), prefix.set.to_ne_bytes())
         })
         .collect();
+    const DOING: &str = "read the policy's networks";
     let mut stale = Vec::new();
-    let entries = map
-        .lookup_batch(ROOM, MapFlags::ANY, MapFlags::ANY)
-        .map_err(|e| Error::system("read the policy's networks", e))?;
-    for (key, value) in entries {
-        let prefix: sys::vcc_prefix =
-            from_bytes(&key).ok_or_else(|| Error::layout("read the policy's networks"))?;
-        if u32::from(prefix.edition) != edition {
-            continue;
-        }
-        match wanted.get(&key) {
-            Some(set) if value == set => {
-                wanted.remove(&key);
+    let mut batches = Batches::new(map, ROOM);
+    while let Some(entries) = batches.next().map_err(|e| Error::system(DOING, e))? {
+        for (key, value) in entries {
+            let prefix: sys::vcc_prefix = from_bytes(key).ok_or_else(|| Error::layout(DOING))?;
+            if u32::from(prefix.edition) != edition {
+                continue;
             }
-            Some(_) => {}
-            None => stale.extend_from_slice(&key),
+            match wanted.get(key) {
+                Some(set) if value == set => {
+                    wanted.remove(key);
+                }
+                Some(_) => {}
+                None => stale.extend_from_slice(key),
+            }
         }
     }
     let mut changes = Changes { stale, keys: Vec::new(), values: Vec::new() };

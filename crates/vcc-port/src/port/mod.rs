@@ -278,6 +278,20 @@ impl Port {
         Ok(self.device.netns_inode == device::netns_inode()?)
     }
 
+    /// Whether the device has come back to the calling thread's network namespace, where another may
+    /// have had its number meanwhile.
+    pub fn is_back(&self) -> Result<bool> {
+        let failed = |e| Error::system("read what is attached", e);
+        let ours = self.links[0].info().map_err(|e| Error::system("read an attachment", e))?;
+        let here = tcx::attached(self.device.ifindex, Hook::FromGuest).map_err(failed)?;
+        Ok(here.program_ids.contains(&ours.prog_id))
+    }
+
+    /// Whether it takes no new connections.
+    pub fn drains(&self) -> Result<bool> {
+        Ok(params::read(&self.maps()?.params)?.0.mode == Mode::Drain.number())
+    }
+
     fn already_traced(&self) -> Error {
         Error::AlreadyTraced { device: self.device.name.clone() }
     }

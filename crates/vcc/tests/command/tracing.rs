@@ -3,11 +3,9 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use vcc_port::Port;
-use vcc_port::testing::{can_attach, guest, isolated};
+use vcc_port::testing::{can_attach, eventually, guest, isolated};
 
 use crate::wire::{connect, ends, exchange};
 use crate::{Said, command, vcc};
@@ -68,16 +66,6 @@ fn rows(text: &str) -> Vec<Row> {
         header.iter().map(|name| name.to_string()).zip(cells).collect()
     };
     lines.map(row).collect()
-}
-
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..1000 {
-        if holds() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    panic!("not after ten seconds: {what}");
 }
 
 fn is_traced() -> bool {

@@ -17,7 +17,7 @@ use std::time::Duration;
 use vcc_engine::sys;
 
 use super::*;
-use crate::testing::{can_attach, ip, isolated};
+use crate::testing::{can_attach, eventually, ip, isolated};
 
 const PORT: &str = "port";
 
@@ -70,15 +70,4 @@ impl Objects {
         let map_gone = |id: &u32| libbpf_rs::MapHandle::from_map_id(*id).is_err();
         self.program_ids.iter().all(program_gone) && self.map_ids.iter().all(map_gone)
     }
-}
-
-/// The kernel finishes some things after the call that asked for them.
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..1000 {
-        if holds() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    panic!("not after ten seconds: {what}");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use vcc_port::testing::{can_attach, guest, ip, isolated};
+use vcc_port::testing::{can_attach, eventually, guest, ip, isolated};
 use vcc_port::{Netns, Port, SharedPolicy};
 
 use super::{POLICY, Place};
@@ -191,5 +191,75 @@ fn news_that_could_not_be_heard_is_made_up_for() {
         daemon.says("more news of devices than could be heard");
         daemon.says("port2: attached");
         assert_eq!(place.ports(), [("port2".to_owned(), 0)]);
+    });
+}
+
+#[test]
+fn a_device_that_comes_back_is_the_port_that_it_was() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("back", POLICY);
+        let guest = guest();
+        let daemon = place.run();
+        daemon.is_ready();
+        // It keeps the port from being detached.
+        let _talk = connect(&guest);
+        let (here, elsewhere) = (Netns::current(), Netns::create());
+        let (here, elsewhere) = (here.expect("a namespace"), elsewhere.expect("a namespace"));
+        ip(&format!("link set port netns {}", elsewhere.path()));
+        daemon.says("port went into another network namespace: draining");
+        let back = || ip(&format!("link set port netns {}", here.path()));
+        elsewhere.inside(back).expect("inside");
+        daemon.says("port has come back");
+        daemon.says("port: a port again");
+        assert_eq!(place.ports(), [("port".to_owned(), 0)]);
+        assert_eq!(place.status()["ports"][0]["draining"], false);
+    });
+}
+
+#[test]
+fn what_drains_by_hand_is_a_port_again_by_a_reload_or_off() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("drained", POLICY);
+        let guest = guest();
+        let daemon = place.run();
+        daemon.is_ready();
+        let talk = connect(&guest);
+        let drain = || {
+            assert_eq!(vcc("detach port").code, 0);
+            eventually("it drains", || place.status()["ports"][0]["draining"] == true);
+        };
+        drain();
+        daemon.signal(libc::SIGHUP);
+        daemon.says("port: a port again");
+        daemon.is_ready();
+        drain();
+        drop(talk);
+        daemon.says("port: drained and detached");
+        daemon.says("port: detached by hand; a reload attaches it again");
+        daemon.signal(libc::SIGHUP);
+        daemon.says("port: attached, port 0");
+    });
+}
+
+#[test]
+fn what_was_in_the_way_may_go_without_a_word() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let place = Place::new("again", POLICY);
+        ip("link add port1 type veth peer name guest1");
+        vcc("attach port1").well();
+        let daemon = place.run();
+        daemon.says("port1 is no port: vcc is already attached");
+        daemon.is_ready();
+        vcc("detach port1").well();
+        daemon.says("port1: attached, port 0");
     });
 }

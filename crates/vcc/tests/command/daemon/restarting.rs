@@ -128,26 +128,38 @@ fn four_capabilities_are_enough() {
     }
     isolated(|| {
         ip("link add port1 type veth peer name guest1");
+        ip("link add other type veth peer name guest3");
         let mounted = Command::new("mount").args(["-t", "bpf", "bpf", "/sys/fs/bpf"]).status();
         assert!(mounted.expect("mount").success());
         let place = Place::new("capabilities", &format!("{POLICY}emit = true\n"));
-        let command = place.command();
-        let mut bounded = Command::new("setpriv");
-        bounded
-            .args(["--no-new-privs", "--bounding-set=-all,+bpf,+net_admin,+net_raw,+perfmon"])
-            .arg(command.get_program());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => bounded.env(name, value),
-                None => bounded.env_remove(name),
-            };
-        }
-        let daemon = place.run_by(bounded);
+        let bounded = || {
+            let command = place.command();
+            let mut bounded = Command::new("setpriv");
+            bounded
+                .args(["--no-new-privs", "--bounding-set=-all,+bpf,+net_admin,+net_raw,+perfmon"])
+                .arg(command.get_program());
+            for (name, value) in command.get_envs() {
+                match value {
+                    Some(value) => bounded.env(name, value),
+                    None => bounded.env_remove(name),
+                };
+            }
+            bounded
+        };
+        let daemon = place.run_by(bounded());
         daemon.is_ready();
         ip("link add port2 type veth peer name guest2");
         daemon.says("port2: attached, port 1");
         ip("link delete port2");
         daemon.says("port2 has gone, with 0 connection(s)");
+        vcc("attach other").well();
+        drop(daemon);
+
+        // Nor does it take more to adopt, or to see what others have attached.
+        let daemon = place.run_by(bounded());
+        daemon.says("<6>port1: adopted");
+        ip("link set other name port3");
+        daemon.says("port3 is no port: vcc is already attached");
         place.vcc("policy apply").well();
         assert!(place.vcc("emit port1").complaint(1).starts_with("another"));
     });

@@ -1,4 +1,5 @@
-//! BPF_MAP_LOOKUP_BATCH: all entries of a hash map, many in one system call.
+//! BPF_MAP_LOOKUP_BATCH: all entries of a map, many in one system call. libbpf-rs has such a walk, but
+//! takes most errors for the end.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -6,31 +7,31 @@ use std::os::fd::{AsFd, AsRawFd};
 use libbpf_rs::{MapCore, MapHandle, libbpf_sys};
 
 /// A walk through a map. Every kernel that has TCX has this call.
-pub(super) struct Batches<'map> {
+pub(crate) struct Batches<'map> {
     map: &'map MapHandle,
     keys: Vec<u8>,
     values: Vec<u8>,
     /// How many entries the buffers hold.
-    pub(super) room: usize,
+    pub(crate) room: usize,
     position: Position,
 }
 
-/// Where the walk goes on: at a bucket's index, which is the kernel's matter.
-#[derive(Clone, Copy)]
+/// Where the walk goes on: at a hash map's bucket or another's key, which is the kernel's matter.
+#[derive(Clone)]
 enum Position {
     Start,
-    At([u8; 4]),
+    At(Vec<u8>),
     End,
 }
 
 struct Answer {
     errno: i32,
     count: usize,
-    next: [u8; 4],
+    next: Vec<u8>,
 }
 
 impl<'map> Batches<'map> {
-    pub(super) fn new(map: &'map MapHandle, room: usize) -> Self {
+    pub(crate) fn new(map: &'map MapHandle, room: usize) -> Self {
         let (keys, values) = (Vec::new(), Vec::new());
         let mut batches = Self { map, keys, values, room: 0, position: Position::Start };
         batches.make_room(room);
@@ -44,11 +45,11 @@ impl<'map> Batches<'map> {
     }
 
     /// The next entries: keys with their values. None behind the last.
-    pub(super) fn next(&mut self) -> io::Result<Option<impl Iterator<Item = (&[u8], &[u8])>>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<impl Iterator<Item = (&[u8], &[u8])>>> {
         let count = loop {
-            let start = match self.position {
+            let start = match &self.position {
                 Position::Start => None,
-                Position::At(bucket) => Some(bucket),
+                Position::At(position) => Some(position.clone()),
                 Position::End => return Ok(None),
             };
             let Answer { errno, count, next } = self.lookup(start);
@@ -69,15 +70,16 @@ impl<'map> Batches<'map> {
         Ok(Some(keys.zip(values).take(count)))
     }
 
-    fn lookup(&mut self, mut start: Option<[u8; 4]>) -> Answer {
-        let mut next = [0; 4];
+    fn lookup(&mut self, mut start: Option<Vec<u8>>) -> Answer {
+        // Of a hash map, an index.
+        let mut next = vec![0; (self.map.key_size() as usize).max(size_of::<u32>())];
         let mut count = self.room as u32;
         let options = libbpf_sys::bpf_map_batch_opts {
             sz: size_of::<libbpf_sys::bpf_map_batch_opts>() as libbpf_sys::size_t,
             ..Default::default()
         };
-        // SAFETY: the buffers hold `count` keys and values of the map's sizes, and the positions
-        // the four bytes that hash maps use.
+        // SAFETY: the buffers hold `count` keys and values of the map's sizes, and a position the
+        // larger of a key and an index.
         let status = unsafe {
             libbpf_sys::bpf_map_lookup_batch(
                 self.map.as_fd().as_raw_fd(),
