@@ -57,8 +57,8 @@ fn held_capabilities() -> Found {
 
 fn tcx() -> Found {
     let remedy = "boot Linux 6.6 or newer, built with CONFIG_NET_XGRESS";
-    probe::tcx().map_err(|e| missing("trying to attach a program", &e, remedy))?;
-    Ok("a program attaches".into())
+    let found = probe::tcx().map_err(|e| missing("trying to attach a program", &e, remedy))?;
+    Ok(found.into())
 }
 
 fn btf() -> Found {

@@ -3,12 +3,13 @@
 use std::fs;
 use std::process::Command;
 
+use serde_json::Value;
 use vcc_port::testing::{can_attach, guest, ip, isolated};
 use vcc_port::{Port, counters};
 
 use super::{POLICY, Place};
-use crate::vcc;
 use crate::wire::{connect, exchange};
+use crate::{Said, command, vcc};
 
 #[test]
 fn killed_during_a_transfer_and_adopted() {
@@ -120,6 +121,40 @@ fn a_bad_policy_touches_nothing() {
     });
 }
 
+/// The same command with what packaging/vcc.service grants.
+fn bounded(command: &Command) -> Command {
+    let mut bounded = Command::new("setpriv");
+    bounded
+        .args(["--no-new-privs", "--bounding-set=-all,+bpf,+net_admin,+net_raw,+perfmon"])
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => bounded.env(name, value),
+            None => bounded.env_remove(name),
+        };
+    }
+    bounded
+}
+
+#[test]
+fn the_doctor_finds_nothing_missing_with_them() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let mounted = Command::new("mount").args(["-t", "bpf", "bpf", "/sys/fs/bpf"]).status();
+        assert!(mounted.expect("mount").success());
+        let mut doctor = command();
+        doctor.args(["doctor", "--json"]);
+        let said: Said = bounded(&doctor).output().expect("the command").into();
+        let checks: Value = serde_json::from_str(&said.stdout).expect("JSON");
+        let missing = checks.as_array().expect("checks").iter();
+        let missing = missing.filter(|check| check["need"] == "attach" && check["ok"] != true);
+        assert_eq!(missing.count(), 0, "{}", said.stdout);
+    });
+}
+
 /// What packaging/vcc.service grants is what it takes.
 #[test]
 fn four_capabilities_are_enough() {
@@ -132,21 +167,7 @@ fn four_capabilities_are_enough() {
         let mounted = Command::new("mount").args(["-t", "bpf", "bpf", "/sys/fs/bpf"]).status();
         assert!(mounted.expect("mount").success());
         let place = Place::new("capabilities", &format!("{POLICY}emit = true\n"));
-        let bounded = || {
-            let command = place.command();
-            let mut bounded = Command::new("setpriv");
-            bounded
-                .args(["--no-new-privs", "--bounding-set=-all,+bpf,+net_admin,+net_raw,+perfmon"])
-                .arg(command.get_program());
-            for (name, value) in command.get_envs() {
-                match value {
-                    Some(value) => bounded.env(name, value),
-                    None => bounded.env_remove(name),
-                };
-            }
-            bounded
-        };
-        let daemon = place.run_by(bounded());
+        let daemon = place.run_by(bounded(&place.command()));
         daemon.is_ready();
         ip("link add port2 type veth peer name guest2");
         daemon.says("port2: attached, port 1");
@@ -156,7 +177,7 @@ fn four_capabilities_are_enough() {
         drop(daemon);
 
         // Nor does it take more to adopt, or to see what others have attached.
-        let daemon = place.run_by(bounded());
+        let daemon = place.run_by(bounded(&place.command()));
         daemon.says("<6>port1: adopted");
         ip("link set other name port3");
         daemon.says("port3 is no port: vcc is already attached");
