@@ -115,6 +115,7 @@ impl Daemon {
         let lost = loop {
             let event = events.recv_timeout(LOOK.saturating_sub(looked.elapsed()));
             match event {
+                _ if signals::is_ending() => break None,
                 Ok(Event::Link(news)) => self.hear(&news),
                 Ok(Event::Reload) => self.reload(),
                 Ok(Event::Asked { request, answer }) => {

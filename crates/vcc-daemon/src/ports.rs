@@ -10,7 +10,7 @@ use vcc_port::{AttachOptions, PORTS_MAX, Port, SharedPolicy};
 use crate::emitting::Emitting;
 use crate::heartbeat::Heartbeat;
 use crate::links::{self, Link};
-use crate::{Result, journal};
+use crate::{Result, journal, signals};
 
 pub(crate) struct Ports {
     shared: SharedPolicy,
@@ -178,6 +178,9 @@ impl Ports {
         }
         self.left.retain(|index, left| there(index) && !(anew && left.again.is_none()));
         for link in links {
+            if signals::is_ending() {
+                return;
+            }
             self.is(link, policy);
             heartbeat.beat();
         }

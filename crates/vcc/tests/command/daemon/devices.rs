@@ -263,3 +263,24 @@ fn what_was_in_the_way_may_go_without_a_word() {
         daemon.says("port1: attached, port 0");
     });
 }
+
+#[test]
+fn the_end_does_not_wait_for_all_devices() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        const DEVICES: usize = 40;
+        let place = Place::new("end", POLICY);
+        let daemon = place.run();
+        daemon.is_ready();
+        daemon.signal(libc::SIGSTOP);
+        for number in 0..DEVICES {
+            ip(&format!("link add port{number} type veth peer name guest{number}"));
+        }
+        daemon.signal(libc::SIGTERM);
+        daemon.signal(libc::SIGCONT);
+        assert_eq!(daemon.end(), 0);
+        assert!(Port::list().expect("a list").len() < DEVICES);
+    });
+}
