@@ -17,6 +17,9 @@ const MS: u64 = 1_000;
 const SECOND: u64 = 1_000 * MS;
 const MINUTE: u64 = 60 * SECOND;
 const DAY: u64 = 24 * 60 * MINUTE;
+/// The engine takes a silence of 2^31 ms, which is 24.8 days, for a segment from the future: what is
+/// to be forgotten after that never is.
+const LONGEST_IDLE: u64 = 24 * DAY;
 
 table!(
     /// Which connections get which congestion control on the fabric.
@@ -131,8 +134,8 @@ table!(
         initial_window_segments: Count<1, 1000>,
         /// The shortest retransmission timeout that is assumed of the guest. By default 200ms.
         rto_min: Time<MS, MINUTE>,
-        /// A connection that is silent for so long is forgotten. By default 5d.
-        idle_established: Time<MINUTE, { 49 * DAY }>,
+        /// A connection that is silent for so long, 24d at most, is forgotten. By default 5d.
+        idle_established: Time<MINUTE, LONGEST_IDLE>,
         /// The same, in its handshake. By default 130s.
         idle_handshake: Time<SECOND, DAY>,
         /// The same, after its end. By default 10s.

@@ -78,6 +78,7 @@ fn values_that_cannot_be() {
         ("window_floor_segments = 0", "must be a number from 1 to 1000, not 0"),
         ("rto_min = 200", "this is an integer, but has to be a time with its unit"),
         ("rto_min = \"2h\"", "must be 1ms to 1min"),
+        ("idle_established = \"25d\"", "must be 1min to 24d"),
         ("prr = \"yes\"", "this is a string, but has to be true or false"),
         ("tenant = \"\"", "a name is not empty"),
         ("underlay = \"dctcp-priority\"\npriority = 1.5", "must be a number from 0 to 1"),
