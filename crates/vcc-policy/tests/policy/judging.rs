@@ -144,3 +144,15 @@ fn the_engine_hears_what_was_written() {
     };
     assert_eq!(params(1), expected);
 }
+
+#[test]
+fn integers_of_any_radix() {
+    let text = "[[pools]]\nname = \"gold\"\nwindow = 0o40_0000\n[default]\npool = \"gold\"\n\
+        underlay = \"dctcp-priority\"\npriority = 0b1\nwindow_cap = 0x1_0000\n\
+        rate_cap = 0x7A_1200\ninitial_window_segments = 0x10\n";
+    let policy = Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
+    let params = policy.policy.rules()[0].treatment().params().0;
+    assert_eq!(policy.policy.pools()[0].window_bytes, 1 << 17);
+    assert_eq!((params.beta_1024, params.cap_bytes, params.cap_bytes_per_ms), (1024, 65_536, 1000));
+    assert_eq!(params.initial_window_segs, 16);
+}
