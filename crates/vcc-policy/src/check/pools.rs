@@ -42,19 +42,19 @@ pub(super) fn check<'a>(file: &'a PolicyFile, findings: &mut Findings<'_>) -> Po
         }
         lines.insert(key, findings.line(&name.span));
         if let Some(window) = window {
-            if window.value.0 < FEWEST_SEGMENTS * SEGMENT_BYTES {
+            if window.value.0.get() < FEWEST_SEGMENTS * SEGMENT_BYTES {
                 findings.warning(
                     &window.span,
                     format!(
                         "a pool of {} holds fewer than {FEWEST_SEGMENTS} segments; each of its \
                          connections gets one at least, whatever the pool holds",
-                        size::display(window.value.0)
+                        size::display(window.value.0.get())
                     ),
                 );
             }
         }
         pools.index.insert(key, pools.pools.len());
-        let window_bytes = window.as_ref().map_or(1, |window| window.value.0);
+        let window_bytes = window.as_ref().map_or(1, |window| window.value.0.get());
         pools.pools.push(Pool { name: key.to_owned(), window_bytes });
     }
     pools

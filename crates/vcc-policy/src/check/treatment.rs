@@ -1,7 +1,5 @@
 //! A treatment's keys, and what they mean to each other.
 
-use std::num::NonZeroU32;
-
 use super::pools::Pools;
 use crate::file::{Located, TreatmentKeys};
 use crate::problem::{Findings, Span};
@@ -60,7 +58,7 @@ fn treatment(keys: &TreatmentKeys) -> Treatment {
         emit: flag(&keys.emit, default.emit),
         emit_after_us: or(&keys.emit_after, default.emit_after_us, |time| time.in_us()),
         beta_1024: or(&keys.priority, default.beta_1024, Beta::in_1024ths),
-        cap_bytes: or(&keys.window_cap, None, |size| NonZeroU32::new(size.0)),
+        cap_bytes: or(&keys.window_cap, None, |cap| Some(cap.0)),
         cap_bytes_per_ms: or(&keys.rate_cap, None, |rate| Some(rate.0)),
         window_max_bytes: or(&keys.window_max, default.window_max_bytes, |size| size.0),
         initial_window_segs: or(

@@ -4,7 +4,7 @@ use toml::de::DeTable;
 use vcc_engine::{GuestEcn, Underlay};
 
 use super::condition_values::{DeviceGlob, Name, Network, OneOrMany, VlanId};
-use super::number_values::{Count, Rate, Size, Time};
+use super::number_values::{Cap, Count, PoolWindow, Rate, Size, Time};
 use super::reader::{Located, Table, read_field, table};
 use super::treatment_values::Named;
 use crate::conditions::PortRange;
@@ -55,9 +55,9 @@ table!(
         /// Unique; rules refer to it.
         #[schemars(required)]
         name: Name,
-        /// What the windows of all its connections add up to, however many there are.
+        /// What the windows of all its connections add up to, however many there are. 1G at most.
         #[schemars(required)]
-        window: Size<1, { u32::MAX }>,
+        window: PoolWindow,
     }
 );
 
@@ -123,7 +123,7 @@ table!(
         /// is as for DCTCP. By default 1.
         priority: Beta,
         /// No window is larger.
-        window_cap: Size<1, { u32::MAX }>,
+        window_cap: Cap,
         /// No window is larger than what this rate, in bits a second, fills in a round trip.
         rate_cap: Rate,
         /// No window is smaller, where the receiver admits it. By default 1.

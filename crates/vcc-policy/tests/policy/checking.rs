@@ -71,7 +71,7 @@ fn values_that_cannot_be() {
         ("peer_port = \"90-80\"", "the range is reversed: write \"80-90\""),
         ("peer_port = \"http\"", "`http` is no port"),
         ("vlan = 4095", "VLANs are 1 to 4094, and 0 is untagged; not 4095"),
-        ("window_cap = 0", "must be more than 0"),
+        ("window_cap = 0", "must be more than 0; for no limit leave the key out"),
         ("window_cap = \"2MB\"", "a size is a number"),
         ("window_cap = -1", "must be 1 to 4294967295"),
         ("window_cap = 0x1_0000_0000", "must be 1 to 4294967295"),
@@ -89,6 +89,13 @@ fn values_that_cannot_be() {
         ("underlay = \"dctcp-priority\"\npriority = 1.5", "must be a number from 0 to 1"),
     ] {
         of_rule(line, expected);
+    }
+    for (window, expected) in [
+        ("0", "must be more than 0; a pool needs a window"),
+        ("\"1025M\"", "must be 1 to 1G"),
+        ("-1", "must be 1 to 1G"),
+    ] {
+        says(&format!("[[pools]]\nname = \"x\"\nwindow = {window}"), expected);
     }
     says("[rules]\nname = \"x\"", "the heading has double brackets");
     says("[[ports]]\ndevice = \"a[b\"", "no such pattern, from its character 2 on");
