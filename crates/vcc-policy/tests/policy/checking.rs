@@ -90,6 +90,9 @@ fn values_that_cannot_be() {
     ] {
         of_rule(line, expected);
     }
+    let name = "x".repeat(63);
+    assert_eq!(said(&format!("[[rules]]\nname = \"{name}\"")), [""; 0]);
+    says(&format!("[[rules]]\nname = \"{name}x\""), "a name has at most 63 bytes");
     for (window, expected) in [
         ("0", "must be more than 0; a pool needs a window"),
         ("\"1025M\"", "must be 1 to 1G"),
