@@ -7,6 +7,7 @@ use crate::file::{PolicyFile, PoolTable, TreatmentKeys};
 use crate::nearest::suggestion;
 use crate::pool::Pool;
 use crate::problem::{Findings, Span};
+use crate::treatment::PoolShare;
 use crate::units::size;
 
 pub(super) struct Pools<'a> {
@@ -70,6 +71,10 @@ impl Pools<'_> {
                 .error(span, format!("no pool is called `{name}`: {}", suggestion(name, known)));
         }
         found
+    }
+
+    pub fn window_bytes(&self, share: &PoolShare) -> u32 {
+        self.pools[share.pool].window_bytes
     }
 
     pub fn into_pools(self) -> Vec<Pool> {

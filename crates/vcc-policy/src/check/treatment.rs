@@ -4,7 +4,7 @@ use super::pools::Pools;
 use crate::file::{Located, TreatmentKeys};
 use crate::problem::{Findings, Span};
 use crate::treatment::{PoolShare, RuleMode, Treatment};
-use crate::units::Beta;
+use crate::units::{Beta, size};
 
 /// Of a table in which something could not be read, what seems to be missing may not be.
 pub(super) fn check(
@@ -18,6 +18,9 @@ pub(super) fn check(
         check_what_is_needed(keys, &treatment, findings);
     }
     treatment.pool = share(keys, &treatment, is_sound, pools, findings);
+    if is_sound {
+        check_floor(keys, &treatment, pools, findings);
+    }
     // A rule on trial says what it will do when it is enforced, and until then does not do it.
     if treatment.mode != RuleMode::Enforce {
         let mut without_effect = |span: &Span, what: &str| {
@@ -104,6 +107,34 @@ fn check_what_is_needed(keys: &TreatmentKeys, treatment: &Treatment, findings: &
                 let why = format!("`{key}` needs a window to act on, and {underlay} imposes none");
                 findings.error(span, why);
             }
+        }
+    }
+}
+
+/// The floor wins over whatever else limits a window, so what is below it never holds.
+fn check_floor(
+    keys: &TreatmentKeys,
+    treatment: &Treatment,
+    pools: &Pools<'_>,
+    findings: &mut Findings<'_>,
+) {
+    /// What any host can receive (RFC 9293, 3.7.1); segments are hardly ever smaller.
+    const SEGMENT_BYTES: u32 = 536;
+    let Some(floor) = &keys.window_floor_segments else { return };
+    let floor_bytes = floor.value.0 * SEGMENT_BYTES;
+    let cap = treatment.cap_bytes.map(|bytes| ("the `window_cap`", bytes.get()));
+    let pool = treatment.pool.map(|share| ("all of the pool's window", pools.window_bytes(&share)));
+    for (what, limit_bytes) in [cap, pool].into_iter().flatten() {
+        if limit_bytes < floor_bytes {
+            findings.error(
+                &floor.span,
+                format!(
+                    "this floor wins over {what} of {}: no window is smaller than {} segments, \
+                     which are {floor_bytes} bytes even where a segment has only {SEGMENT_BYTES}",
+                    size::display(limit_bytes),
+                    floor.value.0
+                ),
+            );
         }
     }
 }

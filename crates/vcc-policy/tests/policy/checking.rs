@@ -136,6 +136,25 @@ fn what_contradicts_itself() {
 }
 
 #[test]
+fn a_floor_above_a_limit() {
+    let rule = |lines: &str| {
+        let pool = "[[pools]]\nname = \"gold\"\nwindow = \"128K\"\n";
+        format!("{pool}[[rules]]\nname = \"x\"\nvlan = 3\n{lines}\n[default]\npool = \"gold\"")
+    };
+    let cap = "window_cap = \"64K\"\nwindow_floor_segments";
+    let expected = ":8:25: error: this floor wins over the `window_cap` of 64K: no window is smaller than \
+        123 segments, which are 65928 bytes even where a segment has only 536";
+    says(&rule(&format!("{cap} = 123")), expected);
+    assert_eq!(said(&rule(&format!("{cap} = 122"))), [""; 0]);
+    let pool = "pool = \"gold\"\nwindow_floor_segments";
+    for mode in ["enforce", "shadow"] {
+        let expected = "wins over all of the pool's window of 128K";
+        says(&rule(&format!("mode = \"{mode}\"\n{pool} = 245")), expected);
+    }
+    assert_eq!(said(&rule(&format!("{pool} = 244"))), [""; 0]);
+}
+
+#[test]
 fn one_mistake_is_said_once() {
     assert_eq!(said("[[rules]]\nname = \"x\"\nunderlay = \"dctcpp\"\npriority = 0.5").len(), 1);
     assert_eq!(said("[[rules]]\nname = 3").len(), 1);
