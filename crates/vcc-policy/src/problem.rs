@@ -164,6 +164,12 @@ impl<'a> Findings<'a> {
         self.lines.number_at(span.start)
     }
 
+    /// Where there is nothing to point at, for something is missing.
+    pub fn end(&self) -> Span {
+        let end = self.lines.text.len();
+        end..end
+    }
+
     pub fn error(&mut self, span: &Span, message: impl Into<String>) {
         self.add(Severity::Error, span, message.into());
     }

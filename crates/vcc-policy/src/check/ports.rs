@@ -7,6 +7,14 @@ use crate::port::PortSelector;
 use crate::problem::Findings;
 
 pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortSelector> {
+    // What could not be read may have been ports.
+    if file.ports.as_ref().is_none_or(|ports| ports.value.is_empty()) && findings.errors() == 0 {
+        findings.warning(
+            &findings.end(),
+            "there are no [[ports]], so no device is a port: with this policy a daemon lets go of \
+             all that it has",
+        );
+    }
     let mut before: Vec<(&Pattern, usize)> = Vec::new();
     let mut selectors = Vec::new();
     for port in file.ports.iter().flat_map(|ports| &ports.value) {

@@ -2,8 +2,12 @@
 
 use vcc_policy::{Policy, Severity};
 
-/// All that is said of a policy, a line each.
+/// All that is said of a policy, a line each; but not that it has no ports.
 fn said(text: &str) -> Vec<String> {
+    said_of_file(&format!("{text}\n[[ports]]\ndevice = \"x\"\n"))
+}
+
+fn said_of_file(text: &str) -> Vec<String> {
     let problems = match Policy::parse(text, "p.toml") {
         Ok(checked) => checked.warnings,
         Err(wrong) => wrong.problems,
@@ -180,6 +184,19 @@ fn what_can_be_used_but_may_not_be_meant() {
     let checked = Policy::parse(&format!("{pool}{rule}"), "p.toml").expect("a policy");
     assert_eq!(checked.policy.rules()[0].treatment().pool, None);
     assert!(checked.warnings.iter().all(|warning| warning.severity == Severity::Warning));
+}
+
+#[test]
+fn without_ports() {
+    let rule = "[[rules]]\nname = \"x\"\n";
+    let expected = "p.toml:3:1: warning: there are no [[ports]], so no device is a port: with this \
+        policy a daemon lets go of all that it has";
+    assert_eq!(said_of_file(rule), [expected]);
+    assert_eq!(said_of_file("").len(), 1);
+    assert_eq!(said_of_file("ports = []").len(), 1);
+    // Those that could not be read are not missing.
+    assert_eq!(said_of_file("[ports]\ndevice = \"x\"").len(), 1);
+    assert_eq!(said_of_file("[[port]]\ndevice = \"x\"").len(), 1);
 }
 
 #[test]

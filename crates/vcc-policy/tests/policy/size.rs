@@ -6,7 +6,7 @@ use std::time::Instant;
 use vcc_policy::{MAX_RULES, Policy};
 
 fn policy(rules: usize, networks_each: usize) -> String {
-    let mut text = String::new();
+    let mut text = "[[ports]]\ndevice = \"*\"\n".to_owned();
     for rule in 0..rules {
         let networks: Vec<String> = (0..networks_each)
             .map(|n| format!("\"10.{}.{}.{}/32\"", rule >> 8, rule & 0xff, n & 0xff))
