@@ -42,4 +42,6 @@ pub const MAX_RULES: usize = sys::RULES_MAX as usize;
 pub const MAX_PREFIXES: usize = sys::PREFIXES_MAX as usize;
 /// Different sets of rules that the compiled tables can refer to.
 pub const MAX_SETS: usize = sys::RULE_SETS_MAX as usize;
+/// Patterns of ports: which ones hide another is found by looking at all pairs.
+pub const MAX_SELECTORS: usize = 4096;
 pub const MAX_POOLS: usize = sys::POOLS_MAX as usize;

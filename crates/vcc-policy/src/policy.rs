@@ -32,8 +32,8 @@ impl Policy {
         let read = file::read(text, &mut findings);
         let policy = check::policy(&read, &mut findings);
         let (errors, problems) = findings.settle(file_name);
-        if errors {
-            return Err(Problems { problems });
+        if errors > 0 {
+            return Err(Problems { problems, errors });
         }
         Ok(Checked { policy, warnings: problems })
     }

@@ -66,9 +66,11 @@ impl Pools<'_> {
     pub fn find(&self, name: &str, span: &Span, findings: &mut Findings<'_>) -> Option<usize> {
         let found = self.index.get(name).copied();
         if found.is_none() {
-            let known = self.pools.iter().map(|pool| pool.name.as_str());
-            findings
-                .error(span, format!("no pool is called `{name}`: {}", suggestion(name, known)));
+            // Comparing names takes a while.
+            let known = self.pools.iter().take(MAX_POOLS).map(|pool| pool.name.as_str());
+            findings.error_with(span, || {
+                format!("no pool is called `{name}`: {}", suggestion(name, known))
+            });
         }
         found
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::pools::Pools;
 use super::treatment;
+use crate::MAX_SELECTORS;
 use crate::conditions::Conditions;
 use crate::file::{Located, Name, OneOrMany, PolicyFile, RuleTable};
 use crate::nearest::suggestion;
@@ -49,8 +50,9 @@ pub(super) fn check(
     rules
 }
 
+/// Sorted.
 fn tenants_of_ports(file: &PolicyFile) -> Vec<&str> {
-    let ports = file.ports.iter().flat_map(|ports| &ports.value);
+    let ports = file.ports.iter().flat_map(|ports| &ports.value).take(MAX_SELECTORS);
     let tenants = ports.filter_map(|port| port.value.tenant.as_ref());
     let mut tenants: Vec<&str> = tenants.map(|tenant| tenant.value.0.as_str()).collect();
     tenants.sort_unstable();
@@ -79,9 +81,11 @@ fn check_name<'a>(
 fn check_tenants(wanted: &OneOrMany<Name>, known: &[&str], findings: &mut Findings<'_>) {
     for tenant in &wanted.0 {
         let name = tenant.value.0.as_str();
-        if !known.contains(&name) {
-            let meant = suggestion(name, known.iter().copied());
-            findings.warning(&tenant.span, format!("no port is of a tenant `{name}`: {meant}"));
+        if known.binary_search(&name).is_err() {
+            findings.warning_with(&tenant.span, || {
+                let meant = suggestion(name, known.iter().copied());
+                format!("no port is of a tenant `{name}`: {meant}")
+            });
         }
     }
 }

@@ -8,7 +8,7 @@ use toml::de::DeValue;
 use vcc_engine::{GuestEcn, Underlay};
 
 use super::number_values::inline_schema;
-use super::reader::{Value, checked, text};
+use super::reader::{Value, text};
 use crate::connection::Role;
 use crate::nearest::suggestion;
 use crate::problem::Findings;
@@ -29,10 +29,12 @@ impl<T: Names> Value for Named<T> {
         let name = text(value, &format!("the name of {}", T::WHAT), findings)?;
         let known: Vec<&str> = T::all().iter().map(|(name, _)| *name).collect();
         let found = T::all().into_iter().find(|(known, _)| *known == name);
-        let found = found.ok_or_else(|| {
-            format!("`{name}` is no {}: {}", short(T::WHAT), suggestion(name, known))
-        });
-        checked(found, &value.span(), findings).map(|(_, value)| Self(value))
+        if found.is_none() {
+            findings.error_with(&value.span(), || {
+                format!("`{name}` is no {}: {}", short(T::WHAT), suggestion(name, known))
+            });
+        }
+        found.map(|(_, value)| Self(value))
     }
 }
 

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
 use vcc_daemon::{Client, RuntimeDir};
-use vcc_policy::{Policy, Problem, Severity};
+use vcc_policy::{Policy, Problem};
 
 use crate::output;
 
@@ -62,13 +62,16 @@ pub fn daemon() -> Client {
 pub fn read(path: &Path) -> anyhow::Result<Policy> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
-    let (problems, policy) = match Policy::parse(&text, &name) {
-        Ok(checked) => (checked.warnings, Some(checked.policy)),
-        Err(wrong) => (wrong.problems, None),
-    };
-    complain(&problems);
-    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
-    policy.with_context(|| format!("{name} cannot be used: {}", counted(errors, "error")))
+    match Policy::parse(&text, &name) {
+        Ok(checked) => {
+            complain(&checked.warnings);
+            Ok(checked.policy)
+        }
+        Err(wrong) => {
+            complain(&wrong.problems);
+            Err(anyhow!("{name} cannot be used: {}", counted(wrong.errors(), "error")))
+        }
+    }
 }
 
 pub fn complain(problems: &[Problem]) {
