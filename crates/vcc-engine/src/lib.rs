@@ -5,6 +5,7 @@
 //! reads no clock.
 
 mod params;
+mod treatment;
 mod underlay;
 
 pub mod sys {
@@ -15,6 +16,7 @@ pub mod sys {
 }
 
 pub use params::{GuestEcn, Mode, Params, ParseNameError};
+pub use treatment::{PoolShare, Treatment};
 pub use underlay::Underlay;
 
 /// A segment as the shell parsed it.

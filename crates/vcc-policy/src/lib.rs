@@ -19,7 +19,7 @@ mod port;
 mod problem;
 mod ranges;
 mod rule;
-mod treatment;
+mod settings;
 pub mod units;
 
 use vcc_engine::sys;
@@ -34,7 +34,8 @@ pub use pool::Pool;
 pub use port::PortSelector;
 pub use problem::{Problem, Problems, Severity};
 pub use rule::{DEFAULT_RULE_NAME, Rule};
-pub use treatment::{PoolShare, RuleMode, Treatment};
+pub use settings::settings;
+pub use vcc_engine::{PoolShare, Treatment};
 
 /// Rules that a policy can have; the default is one of them, always the last.
 pub const MAX_RULES: usize = sys::RULES_MAX as usize;

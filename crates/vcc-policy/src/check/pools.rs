@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use vcc_engine::PoolShare;
+
 use crate::MAX_POOLS;
 use crate::file::{PolicyFile, PoolTable, TreatmentKeys};
 use crate::nearest::suggestion;
 use crate::pool::Pool;
 use crate::problem::{Findings, Span};
-use crate::treatment::PoolShare;
 use crate::units::size;
 
 pub(super) struct Pools<'a> {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use vcc_engine::{Mode, Treatment};
+
 use super::pools::Pools;
 use super::treatment;
 use crate::MAX_SELECTORS;
@@ -10,7 +12,6 @@ use crate::file::{Located, Name, OneOrMany, PolicyFile, RuleTable};
 use crate::nearest::suggestion;
 use crate::problem::Findings;
 use crate::rule::{DEFAULT_RULE_NAME, Rule};
-use crate::treatment::{RuleMode, Treatment};
 
 /// One for each of the file's, in its order, and the default.
 pub(super) fn check(
@@ -43,7 +44,7 @@ pub(super) fn check(
         Some(default) => {
             treatment::check(&default.value.treatment, default.is_sound, pools, findings)
         }
-        None => Treatment { mode: RuleMode::Ignore, ..Treatment::default() },
+        None => Treatment { mode: Mode::Ignore, ..Treatment::default() },
     };
     let conditions = Conditions::default();
     rules.push(Rule { name: DEFAULT_RULE_NAME.to_owned(), conditions, treatment });

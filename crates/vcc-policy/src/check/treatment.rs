@@ -1,9 +1,10 @@
 //! A treatment's keys, and what they mean to each other.
 
+use vcc_engine::{Mode, PoolShare, Treatment};
+
 use super::pools::Pools;
 use crate::file::{Located, TreatmentKeys};
 use crate::problem::{Findings, Span};
-use crate::treatment::{PoolShare, RuleMode, Treatment};
 use crate::units::{Beta, size};
 
 /// Of a table in which something could not be read, what seems to be missing may not be.
@@ -22,7 +23,7 @@ pub(super) fn check(
         check_floor(keys, &treatment, pools, findings);
     }
     // A rule on trial says what it will do when it is enforced, and until then does not do it.
-    if treatment.mode != RuleMode::Enforce {
+    if treatment.mode != Mode::Enforce {
         let mut without_effect = |span: &Span, what: &str| {
             let mode = treatment.mode;
             findings

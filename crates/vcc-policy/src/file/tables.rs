@@ -1,7 +1,7 @@
 //! Every table and key of the file. What stands here as a comment, editors show as help.
 
 use toml::de::DeTable;
-use vcc_engine::{GuestEcn, Underlay};
+use vcc_engine::{GuestEcn, Mode, Underlay};
 
 use super::condition_values::{DeviceGlob, Name, Network, OneOrMany, VlanId};
 use super::number_values::{Cap, Count, PoolWindow, Rate, Size, Time};
@@ -10,7 +10,6 @@ use super::treatment_values::Named;
 use crate::conditions::PortRange;
 use crate::connection::Role;
 use crate::problem::Findings;
-use crate::treatment::RuleMode;
 use crate::units::Beta;
 
 const MS: u64 = 1_000;
@@ -96,7 +95,7 @@ table!(
     TreatmentKeys {
         /// Enforce the underlay, or compute it and change nothing (shadow), or leave the connections
         /// alone (ignore). By default `enforce`.
-        mode: Named<RuleMode>,
+        mode: Named<Mode>,
         /// The congestion control that the fabric sees. By default `reno-ecn`.
         underlay: Named<Underlay>,
         /// What becomes of a guest that negotiates ECN itself: its connections are left alone

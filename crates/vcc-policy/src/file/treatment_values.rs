@@ -5,14 +5,13 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use toml::Spanned;
 use toml::de::DeValue;
-use vcc_engine::{GuestEcn, Underlay};
+use vcc_engine::{GuestEcn, Mode, Underlay};
 
 use super::number_values::inline_schema;
 use super::reader::{Value, text};
 use crate::connection::Role;
 use crate::nearest::suggestion;
 use crate::problem::Findings;
-use crate::treatment::RuleMode;
 
 /// Something that is known by its name.
 pub(crate) trait Names: Sized {
@@ -47,11 +46,12 @@ inline_schema!([T: Names] Named<T>, json_schema!({
     "enum": T::all().iter().map(|(name, _)| *name).collect::<Vec<_>>()
 }));
 
-impl Names for RuleMode {
+/// Those that a rule can have: whole ports drain.
+impl Names for Mode {
     const WHAT: &'static str = "a mode";
 
     fn all() -> Vec<(&'static str, Self)> {
-        RuleMode::ALL.into()
+        vec![("enforce", Mode::Enforce), ("shadow", Mode::Shadow), ("ignore", Mode::Ignore)]
     }
 }
 
