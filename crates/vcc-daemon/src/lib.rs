@@ -22,6 +22,7 @@ pub use control::client::{Client, ClientError};
 pub use control::protocol::{Answer, Applied, PolicyInForce, PortStatus, Request, Status};
 pub use daemon::{Options, run};
 pub use error::Error;
+pub use policy_file::read_policy;
 pub use runtime_dir::RuntimeDir;
 
 pub type Result<T> = std::result::Result<T, Error>;

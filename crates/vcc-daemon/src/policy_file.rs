@@ -1,7 +1,7 @@
 //! Policies with the text that they were read from.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use vcc_policy::{Policy, Problem};
@@ -10,6 +10,18 @@ use crate::{Error, Result};
 
 /// With all the rules and networks that there can be, a policy has a quarter of it.
 pub(crate) const LONGEST_BYTES: usize = 4 << 20;
+
+/// The text of a policy's file, unless it is longer than any policy, of which a part is none.
+pub fn read_policy(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LONGEST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > LONGEST_BYTES {
+        let why = format!("a policy has at most {} MiB, and this has more", LONGEST_BYTES >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "this is not UTF-8"))
+}
 
 /// A policy that can be used, with the text that it was read from.
 pub(crate) struct Source {
@@ -22,10 +34,7 @@ pub(crate) struct Source {
 impl Source {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let failed = |source| Error::Unreadable { path: path.to_owned(), source };
-        let mut text = String::new();
-        let mut file = File::open(path).map_err(failed)?.take(LONGEST_BYTES as u64);
-        file.read_to_string(&mut text).map_err(failed)?;
-        Self::parse(text, &path.display().to_string())
+        Self::parse(read_policy(path).map_err(failed)?, &path.display().to_string())
     }
 
     pub(crate) fn parse(text: String, file_name: &str) -> Result<Self> {
@@ -36,5 +45,28 @@ impl Source {
             }
             Err(problems) => Err(Error::BadPolicy { file: file_name.to_owned(), problems }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_one_and_a_byte_more() {
+        let path = std::env::temp_dir().join(format!("vcc-longest-{}.toml", std::process::id()));
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).expect("a file");
+            Source::read(&path).map(|source| source.text.len()).map_err(|e| e.to_string())
+        };
+        // What is cut may still be a policy, but not the one that was written.
+        let mut text = vec![b'#'; LONGEST_BYTES];
+        assert_eq!(read(&text), Ok(LONGEST_BYTES));
+        text.push(b'\n');
+        let name = path.display();
+        let why = "a policy has at most 4 MiB, and this has more";
+        assert_eq!(read(&text), Err(format!("cannot read {name}: {why}")));
+        assert_eq!(read(b"\xff"), Err(format!("cannot read {name}: this is not UTF-8")));
+        let _ = std::fs::remove_file(&path);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use vcc_engine::Mode;
+use vcc_engine::{Mode, Treatment};
 use vcc_policy::Policy;
 use vcc_port::{AttachOptions, PORTS_MAX, Port, SharedPolicy};
 
@@ -238,11 +238,8 @@ impl Ports {
         })?;
         let tenant = selected.tenant();
         self.shared.admit(index, policy, tenant)?;
-        let options = AttachOptions {
-            max_flows: selected.max_flows(),
-            emit: policy.emits_for(tenant),
-            ..AttachOptions::default()
-        };
+        let treatment = Treatment { emit: policy.emits_for(tenant), ..Treatment::default() };
+        let options = AttachOptions { treatment, max_flows: selected.max_flows() };
         let mut port = Port::attach_under(&self.shared, index, device, &options)?;
         port.pin()?;
         let tenant = tenant.map(str::to_owned);

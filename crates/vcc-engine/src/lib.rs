@@ -6,6 +6,7 @@
 
 mod params;
 mod pool;
+mod treatment;
 mod underlay;
 
 pub mod sys {
@@ -17,6 +18,7 @@ pub mod sys {
 
 pub use params::{GuestEcn, Mode, Params, ParseNameError};
 pub use pool::Pool;
+pub use treatment::{PoolShare, Treatment};
 pub use underlay::Underlay;
 
 /// A segment as the shell parsed it.

@@ -17,7 +17,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::thread::{Builder, Scope, ScopedJoinHandle, sleep};
 use std::time::Duration;
-use vcc_engine::{FlowState, Mode, Params, Segment, sys};
+use vcc_engine::{FlowState, Mode, Params, Segment, Treatment, sys};
 use vcc_port::{AttachOptions, Port};
 
 /// How vcc treats one guest.
@@ -38,31 +38,31 @@ const MAX_FLOWS: u32 = 1024;
 const TRANSPARENT: &str = "transparent";
 
 /// What an experiment file says, as vcc wants to hear it.
-fn options(vcc: &Vcc, mode: Mode) -> std::result::Result<AttachOptions, Refusal> {
-    let mut options = AttachOptions { mode, max_flows: MAX_FLOWS, ..AttachOptions::default() };
+fn treatment(vcc: &Vcc, mode: Mode) -> std::result::Result<Treatment, Refusal> {
+    let mut treatment = Treatment { mode, ..Treatment::default() };
     if let Some(name) = &vcc.underlay {
-        options.underlay = name.parse().map_err(refusal("underlay"))?;
+        treatment.underlay = name.parse().map_err(refusal("underlay"))?;
     }
     if let Some(name) = &vcc.guest_ecn {
-        options.guest_ecn = name.parse().map_err(refusal("guest_ecn"))?;
+        treatment.guest_ecn = name.parse().map_err(refusal("guest_ecn"))?;
     }
-    options.prr = vcc.prr.unwrap_or(options.prr);
-    options.undo = vcc.undo.unwrap_or(options.undo);
-    options.pace_push = vcc.pace_push.unwrap_or(options.pace_push);
+    treatment.prr = vcc.prr.unwrap_or(treatment.prr);
+    treatment.undo = vcc.undo.unwrap_or(treatment.undo);
+    treatment.pace_push = vcc.pace_push.unwrap_or(treatment.pace_push);
     if let Some(segs) = vcc.floor_segs {
-        options.window_floor_segs = segs.get();
+        treatment.window_floor_segs = segs.get();
     }
-    options.police = vcc.police.unwrap_or(options.police);
-    options.feedback = vcc.feedback.unwrap_or(options.feedback);
+    treatment.police = vcc.police.unwrap_or(treatment.police);
+    treatment.feedback = vcc.feedback.unwrap_or(treatment.feedback);
     if let Some(beta) = vcc.beta {
-        options.beta_1024 = (beta.get() * 1024.0).round() as u16;
+        treatment.beta_1024 = (beta.get() * 1024.0).round() as u16;
     }
-    options.cap_bytes = vcc.cap_bytes.and_then(|cap| NonZeroU32::new(cap.get()));
+    treatment.cap_bytes = vcc.cap_bytes.and_then(|cap| NonZeroU32::new(cap.get()));
     if let Some(cap_mbps) = vcc.cap_mbps {
         // 125 bytes a millisecond are a megabit a second.
-        options.cap_bytes_per_ms = NonZeroU32::new((cap_mbps.get() * 125.0).round() as u32);
+        treatment.cap_bytes_per_ms = NonZeroU32::new((cap_mbps.get() * 125.0).round() as u32);
     }
-    Ok(options)
+    Ok(treatment)
 }
 
 fn refusal<E: Display>(field: &'static str) -> impl Fn(E) -> Refusal {
@@ -81,24 +81,20 @@ impl Translation {
             VccMode::Enforce => Mode::Enforce,
             VccMode::Shadow => Mode::Shadow,
         };
-        let options = options(vcc, mode)?;
+        let treatment = treatment(vcc, mode)?;
         let part = Part::new(vcc.pool.as_ref(), vcc.weight, pools)?;
-        let plain = AttachOptions {
-            underlay: options.underlay,
-            max_flows: MAX_FLOWS,
-            ..AttachOptions::default()
-        };
-        if part.is_some() && options != plain {
+        let plain = Treatment { underlay: treatment.underlay, ..Treatment::default() };
+        if part.is_some() && treatment != plain {
             let text = "takes nothing beside it but 'mode = \"enforce\"', 'underlay' and 'weight'";
             return Err(("pool", text.into()));
         }
-        Ok(Some(Self { options, part }))
+        Ok(Some(Self { options: AttachOptions { treatment, max_flows: MAX_FLOWS }, part }))
     }
 
     /// The same port in a driver domain. A shadow's keeps what it is compared by.
     pub fn port(&self) -> vcc_domain::Port {
         let max_flows = self.options.max_flows as usize;
-        let mut port = vcc_domain::Port::new(self.options.params(), max_flows);
+        let mut port = vcc_domain::Port::new(self.options.treatment.params(), max_flows);
         if self.is_shadow() {
             port.trace();
         }
@@ -107,8 +103,7 @@ impl Translation {
 
     /// With as much room for connections as vcc has by default, for those who read them seldom.
     pub fn for_many_flows(&self) -> AttachOptions {
-        let max_flows = AttachOptions::default().max_flows;
-        AttachOptions { max_flows, ..self.options.clone() }
+        AttachOptions::of(self.options.treatment.clone())
     }
 
     /// Whether it shares a window, which takes the datapath's ledger.
@@ -118,25 +113,25 @@ impl Translation {
 
     /// Whether it only looks on.
     pub fn is_shadow(&self) -> bool {
-        self.options.mode == Mode::Shadow
+        self.options.treatment.mode == Mode::Shadow
     }
 
     /// Whether it computes a window that is compared with its host's own.
     pub fn is_compared(&self) -> bool {
-        self.is_shadow() && self.options.underlay.name() != TRANSPARENT
+        self.is_shadow() && self.options.treatment.underlay.name() != TRANSPARENT
     }
 
     /// Whether it changes what its host sends and receives.
     pub fn enforces(&self) -> bool {
-        self.options.mode == Mode::Enforce
+        self.options.treatment.mode == Mode::Enforce
     }
 
     /// Whether it makes a guest without ECN an ECN one to the fabric. The engine is asked: does
     /// a plain SYN leave it as an ECN-setup SYN (RFC 3168, 6.1.1)?
     pub fn gives_ecn(&self) -> bool {
         let mut params = Params::default();
-        params.0.underlay = self.options.underlay.number();
-        params.0.mode = self.options.mode.number();
+        params.0.underlay = self.options.treatment.underlay.number();
+        params.0.mode = self.options.treatment.mode.number();
         let syn = Segment { now_us: 1, flags: sys::TCP_SYN as u16, ..Segment::default() };
         let action = FlowState::default().from_guest(&params, &syn);
         let ecn_setup = (sys::TCP_ECE | sys::TCP_CWR) as u16;
@@ -254,7 +249,7 @@ impl Ports {
 
 fn pools_of(translations: &[(HostId, &Translation)]) -> Result<Option<Pools>> {
     let part = |(host, translation): &(HostId, &'_ Translation)| {
-        Some((*host, translation.part.clone()?, translation.options.underlay))
+        Some((*host, translation.part.clone()?, translation.options.treatment.underlay))
     };
     let parts: Vec<_> = translations.iter().filter_map(part).collect();
     if parts.is_empty() {

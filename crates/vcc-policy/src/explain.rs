@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use vcc_engine::{Mode, Treatment};
+
 use crate::connection::Connection;
 use crate::policy::Policy;
-use crate::treatment::{RuleMode, Treatment};
+use crate::settings::settings;
 use crate::units::{BytesPerMs, duration, size};
 
 /// A rule that came before the one that matched.
@@ -47,12 +49,14 @@ impl Policy {
         let mut effects = Vec::new();
         let underlay = treatment.underlay;
         effects.push(match treatment.mode {
-            RuleMode::Ignore => return vec!["it passes untouched, and is not tracked".to_owned()],
-            RuleMode::Shadow => format!("{underlay} is computed for it, and nothing is changed"),
-            RuleMode::Enforce if underlay.controls() => {
+            Mode::Ignore | Mode::Drain => {
+                return vec!["it passes untouched, and is not tracked".to_owned()];
+            }
+            Mode::Shadow => format!("{underlay} is computed for it, and nothing is changed"),
+            Mode::Enforce if underlay.controls() => {
                 format!("the fabric sees {underlay}, whatever the guest's own congestion control")
             }
-            RuleMode::Enforce => format!("{underlay}: no window is imposed on it"),
+            Mode::Enforce => format!("{underlay}: no window is imposed on it"),
         });
         if let Some(share) = treatment.pool {
             let pool = &self.pools[share.pool];
@@ -78,7 +82,7 @@ impl Policy {
             effects.push(format!("after {after} without an ACK it gets duplicate ACKs"));
         }
         const SAID: [&str; 5] = ["window_cap", "rate_cap", "police", "emit", "emit_after"];
-        let unsaid = treatment.settings().into_iter().filter(|(key, _)| !SAID.contains(key));
+        let unsaid = settings(treatment).into_iter().filter(|(key, _)| !SAID.contains(key));
         let settings: Vec<String> = unsaid.map(|(key, value)| format!("{key} = {value}")).collect();
         if !settings.is_empty() {
             effects.push(format!("other than by default: {}", settings.join(", ")));

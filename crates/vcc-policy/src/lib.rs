@@ -19,7 +19,7 @@ mod port;
 mod problem;
 mod ranges;
 mod rule;
-mod treatment;
+mod settings;
 pub mod units;
 
 use vcc_engine::sys;
@@ -34,7 +34,8 @@ pub use pool::Pool;
 pub use port::PortSelector;
 pub use problem::{Problem, Problems, Severity};
 pub use rule::{DEFAULT_RULE_NAME, Rule};
-pub use treatment::{PoolShare, RuleMode, Treatment};
+pub use settings::settings;
+pub use vcc_engine::{PoolShare, Treatment};
 
 /// Rules that a policy can have; the default is one of them, always the last.
 pub const MAX_RULES: usize = sys::RULES_MAX as usize;
@@ -42,4 +43,6 @@ pub const MAX_RULES: usize = sys::RULES_MAX as usize;
 pub const MAX_PREFIXES: usize = sys::PREFIXES_MAX as usize;
 /// Different sets of rules that the compiled tables can refer to.
 pub const MAX_SETS: usize = sys::RULE_SETS_MAX as usize;
+/// Patterns of ports: which ones hide another is found by looking at all pairs.
+pub const MAX_SELECTORS: usize = 4096;
 pub const MAX_POOLS: usize = sys::POOLS_MAX as usize;

@@ -1,12 +1,13 @@
 //! A whole policy, checked.
 
+use vcc_engine::Mode;
+
 use crate::compile::{self, RuleSet};
 use crate::connection::Connection;
 use crate::pool::Pool;
 use crate::port::PortSelector;
 use crate::problem::{Findings, Problem, Problems};
 use crate::rule::Rule;
-use crate::treatment::RuleMode;
 use crate::{check, file};
 
 /// There is at least one rule: the default, which is the last and matches everything.
@@ -32,8 +33,8 @@ impl Policy {
         let read = file::read(text, &mut findings);
         let policy = check::policy(&read, &mut findings);
         let (errors, problems) = findings.settle(file_name);
-        if errors {
-            return Err(Problems { problems });
+        if errors > 0 {
+            return Err(Problems { problems, errors });
         }
         Ok(Checked { policy, warnings: problems })
     }
@@ -57,7 +58,7 @@ impl Policy {
     pub fn emits_for(&self, tenant: Option<&str>) -> bool {
         let emits = |rule: &Rule| {
             let treatment = &rule.treatment;
-            treatment.emit && treatment.mode == RuleMode::Enforce
+            treatment.emit && treatment.mode == Mode::Enforce
         };
         self.rules.iter().any(|rule| emits(rule) && rule.conditions.admits_tenant(tenant))
     }

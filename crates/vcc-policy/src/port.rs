@@ -10,7 +10,7 @@ pub struct PortSelector {
 }
 
 impl PortSelector {
-    /// As many as `vcc attach` tracks where it is told nothing else.
+    /// Of a port that is attached by hand too.
     pub const DEFAULT_MAX_FLOWS: u32 = 65_536;
 
     pub fn matches(&self, device: &str) -> bool {

@@ -70,7 +70,7 @@ impl Excerpt {
     fn new(line: &str, before: &str, meant: &str) -> Option<Self> {
         // A longer one would be wrapped, and the carets would point at nothing.
         const LONGEST_CHARS: usize = 120;
-        if line.trim().is_empty() || line.chars().count() > LONGEST_CHARS {
+        if line.trim().is_empty() || line.chars().nth(LONGEST_CHARS).is_some() {
             return None;
         }
         let indent: String = before.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
@@ -94,15 +94,18 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why a policy cannot be used: at least one error, and the warnings beside, in the file's order.
+/// Why a policy cannot be used: at least one error, and the warnings beside, in the file's order. Of
+/// very many some, and in the end how many there are.
 #[derive(Clone, Debug, Error)]
 pub struct Problems {
     pub problems: Vec<Problem>,
+    pub(crate) errors: usize,
 }
 
 impl Problems {
+    /// All that there are.
     pub fn errors(&self) -> usize {
-        self.problems.iter().filter(|problem| problem.severity == Severity::Error).count()
+        self.errors
     }
 }
 
@@ -150,13 +153,18 @@ impl<'a> Lines<'a> {
 #[derive(Debug)]
 pub(crate) struct Findings<'a> {
     lines: Lines<'a>,
+    /// Of either severity the first ones.
     found: Vec<Finding>,
     errors: usize,
+    warnings: usize,
 }
+
+/// More help nobody, and what a policy may cost grows with them.
+const MOST_SHOWN: usize = 100;
 
 impl<'a> Findings<'a> {
     pub fn of(text: &'a str) -> Self {
-        Self { lines: Lines::new(text), found: Vec::new(), errors: 0 }
+        Self { lines: Lines::new(text), found: Vec::new(), errors: 0, warnings: 0 }
     }
 
     /// The number of a place's line, for messages about another place.
@@ -164,29 +172,70 @@ impl<'a> Findings<'a> {
         self.lines.number_at(span.start)
     }
 
+    /// Where there is nothing to point at, for something is missing.
+    pub fn end(&self) -> Span {
+        let end = self.lines.text.len();
+        end..end
+    }
+
     pub fn error(&mut self, span: &Span, message: impl Into<String>) {
-        self.add(Severity::Error, span, message.into());
+        self.add(Severity::Error, span, || message.into());
+    }
+
+    /// Whose message takes a while to make, which is done for those that are shown.
+    pub fn error_with(&mut self, span: &Span, message: impl FnOnce() -> String) {
+        self.add(Severity::Error, span, message);
     }
 
     pub fn warning(&mut self, span: &Span, message: impl Into<String>) {
-        self.add(Severity::Warning, span, message.into());
+        self.add(Severity::Warning, span, || message.into());
     }
 
-    fn add(&mut self, severity: Severity, span: &Span, message: String) {
-        self.errors += usize::from(severity == Severity::Error);
-        self.found.push(Finding { severity, span: span.clone(), message });
+    /// As [`Self::error_with`].
+    pub fn warning_with(&mut self, span: &Span, message: impl FnOnce() -> String) {
+        self.add(Severity::Warning, span, message);
+    }
+
+    fn add(&mut self, severity: Severity, span: &Span, message: impl FnOnce() -> String) {
+        let count = match severity {
+            Severity::Error => &mut self.errors,
+            Severity::Warning => &mut self.warnings,
+        };
+        *count += 1;
+        if *count <= MOST_SHOWN {
+            self.found.push(Finding { severity, span: span.clone(), message: message() });
+        }
     }
 
     pub fn errors(&self) -> usize {
         self.errors
     }
 
-    /// Is one of them an error? And all of them, in the text's order.
-    pub fn settle(mut self, file_name: &str) -> (bool, Vec<Problem>) {
-        let errors = self.errors() > 0;
+    /// How many of them are errors? And all of them, in the text's order; of very many some, errors
+    /// before warnings, and in the end how many there are.
+    pub fn settle(mut self, file_name: &str) -> (usize, Vec<Problem>) {
         self.found.sort_by_key(|finding| finding.span.start);
+        let mut room_for_warnings = MOST_SHOWN.saturating_sub(self.errors);
+        self.found.retain(|finding| {
+            finding.severity == Severity::Error
+                || room_for_warnings.checked_sub(1).map(|room| room_for_warnings = room).is_some()
+        });
+        let all = self.errors + self.warnings;
+        let more = (all > self.found.len()).then(|| self.more());
         let problem = |finding| Problem::new(finding, &self.lines, file_name);
-        (errors, self.found.into_iter().map(problem).collect())
+        let mut problems: Vec<Problem> = self.found.into_iter().map(problem).collect();
+        // It is about no line.
+        problems.extend(more.map(|more| Problem { excerpt: None, ..problem(more) }));
+        (self.errors, problems)
+    }
+
+    fn more(&self) -> Finding {
+        let severity = if self.errors > MOST_SHOWN { Severity::Error } else { Severity::Warning };
+        let message = format!(
+            "there may be more: errors: {}, warnings: {}; no more than {MOST_SHOWN} are shown",
+            self.errors, self.warnings
+        );
+        Finding { severity, span: self.end(), message }
     }
 }
 
@@ -198,8 +247,7 @@ mod tests {
         let mut findings = Findings::of(text);
         findings.error(&span, "no");
         let (errors, problems) = findings.settle("a.toml");
-        assert!(errors);
-        Problems { problems }.to_string()
+        Problems { problems, errors }.to_string()
     }
 
     #[test]
@@ -209,6 +257,31 @@ mod tests {
         let at = text.find("22").unwrap();
         let expected = "a.toml:2:7: error: no\n 2 | \tbé = 22\n   | \t     ^^";
         assert_eq!(shown(text, at..at + 2), expected);
+    }
+
+    #[test]
+    fn of_very_many_some_errors_first() {
+        let text = "x = 1\n".repeat(100);
+        let settled = |errors: usize, warnings: usize| {
+            let mut findings = Findings::of(&text);
+            (0..warnings).for_each(|at| findings.warning(&(at..at), "hm"));
+            (0..errors).for_each(|at| findings.error(&(at..at), "no"));
+            let (counted, problems) = findings.settle("a.toml");
+            assert_eq!(counted, errors);
+            let of = |severity| problems.iter().filter(|p| p.severity == severity).count();
+            let last = problems.last().map(ToString::to_string).unwrap_or_default();
+            (of(Severity::Error), of(Severity::Warning), last)
+        };
+        let last = |severity: &str, errors: usize, warnings: usize| {
+            format!(
+                "a.toml:101:1: {severity}: there may be more: errors: {errors}, warnings: \
+                 {warnings}; no more than 100 are shown"
+            )
+        };
+        assert_eq!((settled(60, 40).0, settled(60, 40).1), (60, 40));
+        assert_eq!(settled(60, 41), (60, 41, last("warning", 60, 41)));
+        assert_eq!(settled(100, 1), (100, 1, last("warning", 100, 1)));
+        assert_eq!(settled(500, 500), (101, 0, last("error", 500, 500)));
     }
 
     #[test]

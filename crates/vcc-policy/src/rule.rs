@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use vcc_engine::Treatment;
+
 use crate::conditions::Conditions;
-use crate::treatment::Treatment;
 
 /// The name by which metrics and messages know what no rule matched.
 pub const DEFAULT_RULE_NAME: &str = "default";

@@ -151,7 +151,7 @@ impl Datapath {
         set_constants(&mut open, constants)?;
         let object = object::load(open, WHAT)?;
         let maps = Maps::open(|name| map(&object, name))?;
-        params::write(&maps.params, &options.params())?;
+        params::write(&maps.params, &options.treatment.params())?;
         Ok(Self { object, maps })
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use vcc_engine::PoolShare;
+
 use crate::MAX_POOLS;
 use crate::file::{PolicyFile, PoolTable, TreatmentKeys};
 use crate::nearest::suggestion;
@@ -42,19 +44,19 @@ pub(super) fn check<'a>(file: &'a PolicyFile, findings: &mut Findings<'_>) -> Po
         }
         lines.insert(key, findings.line(&name.span));
         if let Some(window) = window {
-            if window.value.0 < FEWEST_SEGMENTS * SEGMENT_BYTES {
+            if window.value.0.get() < FEWEST_SEGMENTS * SEGMENT_BYTES {
                 findings.warning(
                     &window.span,
                     format!(
                         "a pool of {} holds fewer than {FEWEST_SEGMENTS} segments; each of its \
                          connections gets one at least, whatever the pool holds",
-                        size::display(window.value.0)
+                        size::display(window.value.0.get())
                     ),
                 );
             }
         }
         pools.index.insert(key, pools.pools.len());
-        let window_bytes = window.as_ref().map_or(1, |window| window.value.0);
+        let window_bytes = window.as_ref().map_or(1, |window| window.value.0.get());
         pools.pools.push(Pool { name: key.to_owned(), window_bytes });
     }
     pools
@@ -65,11 +67,17 @@ impl Pools<'_> {
     pub fn find(&self, name: &str, span: &Span, findings: &mut Findings<'_>) -> Option<usize> {
         let found = self.index.get(name).copied();
         if found.is_none() {
-            let known = self.pools.iter().map(|pool| pool.name.as_str());
-            findings
-                .error(span, format!("no pool is called `{name}`: {}", suggestion(name, known)));
+            // Comparing names takes a while.
+            let known = self.pools.iter().take(MAX_POOLS).map(|pool| pool.name.as_str());
+            findings.error_with(span, || {
+                format!("no pool is called `{name}`: {}", suggestion(name, known))
+            });
         }
         found
+    }
+
+    pub fn window_bytes(&self, share: &PoolShare) -> u32 {
+        self.pools[share.pool].window_bytes
     }
 
     pub fn into_pools(self) -> Vec<Pool> {

@@ -2,14 +2,32 @@
 
 use glob::Pattern;
 
+use crate::MAX_SELECTORS;
 use crate::file::{PolicyFile, PortTable};
 use crate::port::PortSelector;
 use crate::problem::Findings;
 
 pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortSelector> {
+    // What could not be read may have been ports.
+    if file.ports.as_ref().is_none_or(|ports| ports.value.is_empty()) && findings.errors() == 0 {
+        findings.warning(
+            &findings.end(),
+            "there are no [[ports]], so no device is a port: with this policy a daemon lets go of \
+             all that it has",
+        );
+    }
+    let ports = || file.ports.iter().flat_map(|ports| &ports.value);
+    if let Some(first_too_many) = ports().nth(MAX_SELECTORS) {
+        let count = ports().count();
+        findings.error(
+            &first_too_many.span,
+            format!("too many [[ports]]: there can be {MAX_SELECTORS}, and here are {count}"),
+        );
+        return Vec::new();
+    }
     let mut before: Vec<(&Pattern, usize)> = Vec::new();
     let mut selectors = Vec::new();
-    for port in file.ports.iter().flat_map(|ports| &ports.value) {
+    for port in ports() {
         let PortTable { device, tenant, max_flows } = &port.value;
         let Some(device) = device else {
             if port.is_sound {

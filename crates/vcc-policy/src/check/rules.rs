@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
+use vcc_engine::{Mode, Treatment};
+
 use super::pools::Pools;
 use super::treatment;
+use crate::MAX_SELECTORS;
 use crate::conditions::Conditions;
 use crate::file::{Located, Name, OneOrMany, PolicyFile, RuleTable};
 use crate::nearest::suggestion;
 use crate::problem::Findings;
 use crate::rule::{DEFAULT_RULE_NAME, Rule};
-use crate::treatment::{RuleMode, Treatment};
 
 /// One for each of the file's, in its order, and the default.
 pub(super) fn check(
@@ -42,15 +44,16 @@ pub(super) fn check(
         Some(default) => {
             treatment::check(&default.value.treatment, default.is_sound, pools, findings)
         }
-        None => Treatment { mode: RuleMode::Ignore, ..Treatment::default() },
+        None => Treatment { mode: Mode::Ignore, ..Treatment::default() },
     };
     let conditions = Conditions::default();
     rules.push(Rule { name: DEFAULT_RULE_NAME.to_owned(), conditions, treatment });
     rules
 }
 
+/// Sorted.
 fn tenants_of_ports(file: &PolicyFile) -> Vec<&str> {
-    let ports = file.ports.iter().flat_map(|ports| &ports.value);
+    let ports = file.ports.iter().flat_map(|ports| &ports.value).take(MAX_SELECTORS);
     let tenants = ports.filter_map(|port| port.value.tenant.as_ref());
     let mut tenants: Vec<&str> = tenants.map(|tenant| tenant.value.0.as_str()).collect();
     tenants.sort_unstable();
@@ -79,9 +82,11 @@ fn check_name<'a>(
 fn check_tenants(wanted: &OneOrMany<Name>, known: &[&str], findings: &mut Findings<'_>) {
     for tenant in &wanted.0 {
         let name = tenant.value.0.as_str();
-        if !known.contains(&name) {
-            let meant = suggestion(name, known.iter().copied());
-            findings.warning(&tenant.span, format!("no port is of a tenant `{name}`: {meant}"));
+        if known.binary_search(&name).is_err() {
+            findings.warning_with(&tenant.span, || {
+                let meant = suggestion(name, known.iter().copied());
+                format!("no port is of a tenant `{name}`: {meant}")
+            });
         }
     }
 }

@@ -1,12 +1,11 @@
 //! A treatment's keys, and what they mean to each other.
 
-use std::num::NonZeroU32;
+use vcc_engine::{Mode, PoolShare, Treatment};
 
 use super::pools::Pools;
 use crate::file::{Located, TreatmentKeys};
 use crate::problem::{Findings, Span};
-use crate::treatment::{PoolShare, RuleMode, Treatment};
-use crate::units::Beta;
+use crate::units::{Beta, size};
 
 /// Of a table in which something could not be read, what seems to be missing may not be.
 pub(super) fn check(
@@ -20,8 +19,11 @@ pub(super) fn check(
         check_what_is_needed(keys, &treatment, findings);
     }
     treatment.pool = share(keys, &treatment, is_sound, pools, findings);
+    if is_sound {
+        check_floor(keys, &treatment, pools, findings);
+    }
     // A rule on trial says what it will do when it is enforced, and until then does not do it.
-    if treatment.mode != RuleMode::Enforce {
+    if treatment.mode != Mode::Enforce {
         let mut without_effect = |span: &Span, what: &str| {
             let mode = treatment.mode;
             findings
@@ -60,7 +62,7 @@ fn treatment(keys: &TreatmentKeys) -> Treatment {
         emit: flag(&keys.emit, default.emit),
         emit_after_us: or(&keys.emit_after, default.emit_after_us, |time| time.in_us()),
         beta_1024: or(&keys.priority, default.beta_1024, Beta::in_1024ths),
-        cap_bytes: or(&keys.window_cap, None, |size| NonZeroU32::new(size.0)),
+        cap_bytes: or(&keys.window_cap, None, |cap| Some(cap.0)),
         cap_bytes_per_ms: or(&keys.rate_cap, None, |rate| Some(rate.0)),
         window_max_bytes: or(&keys.window_max, default.window_max_bytes, |size| size.0),
         initial_window_segs: or(
@@ -106,6 +108,34 @@ fn check_what_is_needed(keys: &TreatmentKeys, treatment: &Treatment, findings: &
                 let why = format!("`{key}` needs a window to act on, and {underlay} imposes none");
                 findings.error(span, why);
             }
+        }
+    }
+}
+
+/// The floor wins over whatever else limits a window, so what is below it never holds.
+fn check_floor(
+    keys: &TreatmentKeys,
+    treatment: &Treatment,
+    pools: &Pools<'_>,
+    findings: &mut Findings<'_>,
+) {
+    /// What any host can receive (RFC 9293, 3.7.1); segments are hardly ever smaller.
+    const SEGMENT_BYTES: u32 = 536;
+    let Some(floor) = &keys.window_floor_segments else { return };
+    let floor_bytes = floor.value.0 * SEGMENT_BYTES;
+    let cap = treatment.cap_bytes.map(|bytes| ("the `window_cap`", bytes.get()));
+    let pool = treatment.pool.map(|share| ("all of the pool's window", pools.window_bytes(&share)));
+    for (what, limit_bytes) in [cap, pool].into_iter().flatten() {
+        if limit_bytes < floor_bytes {
+            findings.error(
+                &floor.span,
+                format!(
+                    "this floor wins over {what} of {}: no window is smaller than {} segments, \
+                     which are {floor_bytes} bytes even where a segment has only {SEGMENT_BYTES}",
+                    size::display(limit_bytes),
+                    floor.value.0
+                ),
+            );
         }
     }
 }

@@ -57,18 +57,31 @@ inline_schema!([const MIN: u32, const MAX: u32] Count<MIN, MAX>, json_schema!({
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size<const MIN: u32, const MAX: u32>(pub u32);
 
-impl<const MIN: u32, const MAX: u32> Value for Size<MIN, MAX> {
-    fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
+impl<const MIN: u32, const MAX: u32> Size<MIN, MAX> {
+    fn within_bounds(
+        value: &Spanned<DeValue<'_>>,
+        why_not_0: Option<&str>,
+        findings: &mut Findings<'_>,
+    ) -> Option<Self> {
+        let bounds = || format!("must be {} to {}", size::display(MIN), size::display(MAX));
         let bytes = match value.get_ref() {
-            DeValue::Integer(number) => size::parse(&number.to_string()),
+            number @ DeValue::Integer(_) => {
+                integer(number).and_then(|bytes| u32::try_from(bytes).ok()).ok_or_else(bounds)
+            }
             _ => size::parse(text(value, "a size, like 1500 or \"64K\"", findings)?),
         };
-        let bytes = bytes.and_then(|bytes| match bytes {
-            0 if MIN == 1 => Err("must be more than 0; for no limit leave the key out".to_owned()),
+        let bytes = bytes.and_then(|bytes| match (bytes, why_not_0) {
+            (0, Some(why)) => Err(format!("must be more than 0; {why}")),
             _ if (MIN..=MAX).contains(&bytes) => Ok(bytes),
-            _ => Err(format!("must be {} to {}", size::display(MIN), size::display(MAX))),
+            _ => Err(bounds()),
         });
         checked(bytes, &value.span(), findings).map(Self)
+    }
+}
+
+impl<const MIN: u32, const MAX: u32> Value for Size<MIN, MAX> {
+    fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
+        Self::within_bounds(value, None, findings)
     }
 }
 
@@ -79,6 +92,34 @@ inline_schema!([const MIN: u32, const MAX: u32] Size<MIN, MAX>, json_schema!({
     ]
 }));
 
+/// Sizes that are more than 0, each with what to do where 0 was written.
+macro_rules! more_than_0 {
+    ($($(#[$doc:meta])* $name:ident, up to $max:expr, $why_not_0:literal;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            pub(crate) struct $name(pub NonZeroU32);
+
+            impl Value for $name {
+                fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
+                    let size = Size::<1, { $max }>::within_bounds(value, Some($why_not_0), findings);
+                    NonZeroU32::new(size?.0).map(Self)
+                }
+            }
+
+            inline_schema!([] $name, Size::<1, { $max }>::json_schema(&mut SchemaGenerator::default()));
+        )*
+    };
+}
+
+more_than_0!(
+    /// Beyond which no window is.
+    Cap, up to u32::MAX, "for no limit leave the key out";
+    /// What a pool has: the kernel's ledger counts in 32 bits, and beyond windows it has to hold
+    /// what flows are overdrawn by.
+    PoolWindow, up to 1 << 30, "a pool needs a window to share";
+);
+
 /// Bits a second, as a number or with K, M or G.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate(pub NonZeroU32);
@@ -86,7 +127,10 @@ pub(crate) struct Rate(pub NonZeroU32);
 impl Value for Rate {
     fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
         let bits_per_s = match value.get_ref() {
-            DeValue::Integer(number) => rate::parse(&number.to_string()),
+            // What is no number of bits is out of bounds, as 0 is.
+            number @ DeValue::Integer(_) => {
+                Ok(integer(number).and_then(|bits| u64::try_from(bits).ok()).unwrap_or(0))
+            }
             _ => rate::parse(text(value, "a rate, like \"100M\"", findings)?),
         };
         let rate = bits_per_s.and_then(BytesPerMs::from_bits_per_s);
@@ -134,7 +178,9 @@ inline_schema!([const MIN: u64, const MAX: u64] Time<MIN, MAX>, json_schema!({
 impl Value for Beta {
     fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
         let priority = match value.get_ref() {
-            DeValue::Integer(number) => number.to_string().parse(),
+            number @ DeValue::Integer(_) => {
+                integer(number).map_or(f64::NAN, |number| number as f64).try_into()
+            }
             DeValue::Float(number) => number.as_str().parse(),
             other => {
                 wrong_type(&value.span(), other, "a number from 0 to 1", findings);

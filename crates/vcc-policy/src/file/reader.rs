@@ -59,8 +59,9 @@ pub(super) fn read_table<T: Table>(table: &DeTable<'_>, findings: &mut Findings<
     T::keys(&mut keys);
     for key in table.keys().filter(|key| !keys.contains(&key.get_ref().as_ref())) {
         let name = key.get_ref();
-        let meant = suggestion(name, keys.iter().copied());
-        findings.error(&key.span(), format!("unknown key `{name}`: {meant}"));
+        findings.error_with(&key.span(), || {
+            format!("unknown key `{name}`: {}", suggestion(name, keys.iter().copied()))
+        });
     }
     T::fields(table, findings)
 }

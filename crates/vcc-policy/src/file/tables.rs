@@ -1,22 +1,24 @@
 //! Every table and key of the file. What stands here as a comment, editors show as help.
 
 use toml::de::DeTable;
-use vcc_engine::{GuestEcn, Underlay};
+use vcc_engine::{GuestEcn, Mode, Underlay};
 
 use super::condition_values::{DeviceGlob, Name, Network, OneOrMany, VlanId};
-use super::number_values::{Count, Rate, Size, Time};
+use super::number_values::{Cap, Count, PoolWindow, Rate, Size, Time};
 use super::reader::{Located, Table, read_field, table};
 use super::treatment_values::Named;
 use crate::conditions::PortRange;
 use crate::connection::Role;
 use crate::problem::Findings;
-use crate::treatment::RuleMode;
 use crate::units::Beta;
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000 * MS;
 const MINUTE: u64 = 60 * SECOND;
 const DAY: u64 = 24 * 60 * MINUTE;
+/// The engine takes a silence of 2^31 ms, which is 24.8 days, for a segment from the future: what is
+/// to be forgotten after that never is.
+const LONGEST_IDLE: u64 = 24 * DAY;
 
 table!(
     /// Which connections get which congestion control on the fabric.
@@ -52,9 +54,9 @@ table!(
         /// Unique; rules refer to it.
         #[schemars(required)]
         name: Name,
-        /// What the windows of all its connections add up to, however many there are.
+        /// What the windows of all its connections add up to, however many there are. 1G at most.
         #[schemars(required)]
-        window: Size<1, { u32::MAX }>,
+        window: PoolWindow,
     }
 );
 
@@ -93,7 +95,7 @@ table!(
     TreatmentKeys {
         /// Enforce the underlay, or compute it and change nothing (shadow), or leave the connections
         /// alone (ignore). By default `enforce`.
-        mode: Named<RuleMode>,
+        mode: Named<Mode>,
         /// The congestion control that the fabric sees. By default `reno-ecn`.
         underlay: Named<Underlay>,
         /// What becomes of a guest that negotiates ECN itself: its connections are left alone
@@ -120,7 +122,7 @@ table!(
         /// is as for DCTCP. By default 1.
         priority: Beta,
         /// No window is larger.
-        window_cap: Size<1, { u32::MAX }>,
+        window_cap: Cap,
         /// No window is larger than what this rate, in bits a second, fills in a round trip.
         rate_cap: Rate,
         /// No window is smaller, where the receiver admits it. By default 1.
@@ -131,8 +133,8 @@ table!(
         initial_window_segments: Count<1, 1000>,
         /// The shortest retransmission timeout that is assumed of the guest. By default 200ms.
         rto_min: Time<MS, MINUTE>,
-        /// A connection that is silent for so long is forgotten. By default 5d.
-        idle_established: Time<MINUTE, { 49 * DAY }>,
+        /// A connection that is silent for so long, 24d at most, is forgotten. By default 5d.
+        idle_established: Time<MINUTE, LONGEST_IDLE>,
         /// The same, in its handshake. By default 130s.
         idle_handshake: Time<SECOND, DAY>,
         /// The same, after its end. By default 10s.

@@ -5,14 +5,13 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use toml::Spanned;
 use toml::de::DeValue;
-use vcc_engine::{GuestEcn, Underlay};
+use vcc_engine::{GuestEcn, Mode, Underlay};
 
 use super::number_values::inline_schema;
-use super::reader::{Value, checked, text};
+use super::reader::{Value, text};
 use crate::connection::Role;
 use crate::nearest::suggestion;
 use crate::problem::Findings;
-use crate::treatment::RuleMode;
 
 /// Something that is known by its name.
 pub(crate) trait Names: Sized {
@@ -29,10 +28,12 @@ impl<T: Names> Value for Named<T> {
         let name = text(value, &format!("the name of {}", T::WHAT), findings)?;
         let known: Vec<&str> = T::all().iter().map(|(name, _)| *name).collect();
         let found = T::all().into_iter().find(|(known, _)| *known == name);
-        let found = found.ok_or_else(|| {
-            format!("`{name}` is no {}: {}", short(T::WHAT), suggestion(name, known))
-        });
-        checked(found, &value.span(), findings).map(|(_, value)| Self(value))
+        if found.is_none() {
+            findings.error_with(&value.span(), || {
+                format!("`{name}` is no {}: {}", short(T::WHAT), suggestion(name, known))
+            });
+        }
+        found.map(|(_, value)| Self(value))
     }
 }
 
@@ -45,11 +46,12 @@ inline_schema!([T: Names] Named<T>, json_schema!({
     "enum": T::all().iter().map(|(name, _)| *name).collect::<Vec<_>>()
 }));
 
-impl Names for RuleMode {
+/// Those that a rule can have: whole ports drain.
+impl Names for Mode {
     const WHAT: &'static str = "a mode";
 
     fn all() -> Vec<(&'static str, Self)> {
-        RuleMode::ALL.into()
+        vec![("enforce", Mode::Enforce), ("shadow", Mode::Shadow), ("ignore", Mode::Ignore)]
     }
 }
 

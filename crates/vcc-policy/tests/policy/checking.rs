@@ -2,8 +2,12 @@
 
 use vcc_policy::{Policy, Severity};
 
-/// All that is said of a policy, a line each.
+/// All that is said of a policy, a line each; but not that it has no ports.
 fn said(text: &str) -> Vec<String> {
+    said_of_file(&format!("{text}\n[[ports]]\ndevice = \"x\"\n"))
+}
+
+fn said_of_file(text: &str) -> Vec<String> {
     let problems = match Policy::parse(text, "p.toml") {
         Ok(checked) => checked.warnings,
         Err(wrong) => wrong.problems,
@@ -71,18 +75,34 @@ fn values_that_cannot_be() {
         ("peer_port = \"90-80\"", "the range is reversed: write \"80-90\""),
         ("peer_port = \"http\"", "`http` is no port"),
         ("vlan = 4095", "VLANs are 1 to 4094, and 0 is untagged; not 4095"),
-        ("window_cap = 0", "must be more than 0"),
+        ("window_cap = 0", "must be more than 0; for no limit leave the key out"),
         ("window_cap = \"2MB\"", "a size is a number"),
+        ("window_cap = -1", "must be 1 to 4294967295"),
+        ("window_cap = 0x1_0000_0000", "must be 1 to 4294967295"),
+        ("rate_cap = -8000", "must be 8K to 34000G"),
+        ("rate_cap = 99999999999999999999", "must be 8K to 34000G"),
+        ("underlay = \"dctcp-priority\"\npriority = 0x2", "must be a number from 0 to 1"),
         ("rate_cap = \"1K\"", "must be 8K to 34000G"),
         ("window_max = \"1K\"", "must be 64K to 1G"),
         ("window_floor_segments = 0", "must be a number from 1 to 1000, not 0"),
         ("rto_min = 200", "this is an integer, but has to be a time with its unit"),
         ("rto_min = \"2h\"", "must be 1ms to 1min"),
+        ("idle_established = \"25d\"", "must be 1min to 24d"),
         ("prr = \"yes\"", "this is a string, but has to be true or false"),
         ("tenant = \"\"", "a name is not empty"),
         ("underlay = \"dctcp-priority\"\npriority = 1.5", "must be a number from 0 to 1"),
     ] {
         of_rule(line, expected);
+    }
+    let name = "x".repeat(63);
+    assert_eq!(said(&format!("[[rules]]\nname = \"{name}\"")), [""; 0]);
+    says(&format!("[[rules]]\nname = \"{name}x\""), "a name has at most 63 bytes");
+    for (window, expected) in [
+        ("0", "must be more than 0; a pool needs a window"),
+        ("\"1025M\"", "must be 1 to 1G"),
+        ("-1", "must be 1 to 1G"),
+    ] {
+        says(&format!("[[pools]]\nname = \"x\"\nwindow = {window}"), expected);
     }
     says("[rules]\nname = \"x\"", "the heading has double brackets");
     says("[[ports]]\ndevice = \"a[b\"", "no such pattern, from its character 2 on");
@@ -120,6 +140,25 @@ fn what_contradicts_itself() {
 }
 
 #[test]
+fn a_floor_above_a_limit() {
+    let rule = |lines: &str| {
+        let pool = "[[pools]]\nname = \"gold\"\nwindow = \"128K\"\n";
+        format!("{pool}[[rules]]\nname = \"x\"\nvlan = 3\n{lines}\n[default]\npool = \"gold\"")
+    };
+    let cap = "window_cap = \"64K\"\nwindow_floor_segments";
+    let expected = ":8:25: error: this floor wins over the `window_cap` of 64K: no window is smaller than \
+        123 segments, which are 65928 bytes even where a segment has only 536";
+    says(&rule(&format!("{cap} = 123")), expected);
+    assert_eq!(said(&rule(&format!("{cap} = 122"))), [""; 0]);
+    let pool = "pool = \"gold\"\nwindow_floor_segments";
+    for mode in ["enforce", "shadow"] {
+        let expected = "wins over all of the pool's window of 128K";
+        says(&rule(&format!("mode = \"{mode}\"\n{pool} = 245")), expected);
+    }
+    assert_eq!(said(&rule(&format!("{pool} = 244"))), [""; 0]);
+}
+
+#[test]
 fn one_mistake_is_said_once() {
     assert_eq!(said("[[rules]]\nname = \"x\"\nunderlay = \"dctcpp\"\npriority = 0.5").len(), 1);
     assert_eq!(said("[[rules]]\nname = 3").len(), 1);
@@ -145,6 +184,19 @@ fn what_can_be_used_but_may_not_be_meant() {
     let checked = Policy::parse(&format!("{pool}{rule}"), "p.toml").expect("a policy");
     assert_eq!(checked.policy.rules()[0].treatment().pool, None);
     assert!(checked.warnings.iter().all(|warning| warning.severity == Severity::Warning));
+}
+
+#[test]
+fn without_ports() {
+    let rule = "[[rules]]\nname = \"x\"\n";
+    let expected = "p.toml:3:1: warning: there are no [[ports]], so no device is a port: with this \
+        policy a daemon lets go of all that it has";
+    assert_eq!(said_of_file(rule), [expected]);
+    assert_eq!(said_of_file("").len(), 1);
+    assert_eq!(said_of_file("ports = []").len(), 1);
+    // Those that could not be read are not missing.
+    assert_eq!(said_of_file("[ports]\ndevice = \"x\"").len(), 1);
+    assert_eq!(said_of_file("[[port]]\ndevice = \"x\"").len(), 1);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use vcc_policy::{Policy, RuleMode};
+use vcc_engine::Mode;
+use vcc_policy::Policy;
 
 #[test]
 fn the_schema_is_the_generated_one() {
@@ -19,7 +20,7 @@ fn the_packaged_policy_enforces_nothing() {
     let checked = Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_eq!(checked.warnings, []);
     for rule in checked.policy.rules() {
-        assert_ne!(rule.treatment().mode, RuleMode::Enforce, "{}", rule.name());
+        assert_ne!(rule.treatment().mode, Mode::Enforce, "{}", rule.name());
     }
 }
 

@@ -1,4 +1,5 @@
-use vcc_policy::{Connection, Policy, Role, RuleMode};
+use vcc_engine::Mode;
+use vcc_policy::{Connection, Policy, Role};
 
 const POLICY: &str = r#"
 [[ports]]
@@ -106,9 +107,9 @@ fn ports_and_treatments_are_as_written() {
     let share = treatment.pool.expect("a share");
     assert_eq!((share.pool, share.weight), (0, 3));
     assert_eq!(policy.pools()[0].window_bytes, 2 << 20);
-    assert_eq!(policy.rules()[1].treatment().mode, RuleMode::Ignore);
+    assert_eq!(policy.rules()[1].treatment().mode, Mode::Ignore);
     assert_eq!(policy.rules()[3].name(), "default");
-    assert_eq!(policy.rules()[3].treatment().mode, RuleMode::Enforce);
+    assert_eq!(policy.rules()[3].treatment().mode, Mode::Enforce);
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn without_a_default_the_rest_is_ignored() {
     let policy = Policy::parse("", "policy.toml").expect("a policy").policy;
     assert_eq!(policy.rules().len(), 1);
     assert_eq!(policy.judge(&connection()), 0);
-    assert_eq!(policy.rules()[0].treatment().mode, RuleMode::Ignore);
+    assert_eq!(policy.rules()[0].treatment().mode, Mode::Ignore);
 }
 
 #[test]
@@ -126,10 +127,9 @@ fn the_engine_hears_what_was_written() {
         emit = true\nemit_after = \"20ms\"\nidle_closed = \"30s\"\nwindow_floor_segments = 2\n";
     let policy = Policy::parse(text, "policy.toml").expect("a policy").policy;
     let params = |rule: usize| policy.rules()[rule].treatment().params().0;
-    // The engine knows no connections to ignore; it changes nothing of them.
     let expected = vcc_engine::Params::default().0;
-    let shadow = vcc_engine::Mode::Shadow.number();
-    assert_eq!(params(0), vcc_engine::sys::vcc_params { mode: shadow, ..expected });
+    let ignore = Mode::Ignore.number();
+    assert_eq!(params(0), vcc_engine::sys::vcc_params { mode: ignore, ..expected });
     let expected = vcc_engine::sys::vcc_params {
         underlay: "cubic".parse::<vcc_engine::Underlay>().unwrap().number(),
         guest_ecn: vcc_engine::GuestEcn::Override.number(),
@@ -143,4 +143,16 @@ fn the_engine_hears_what_was_written() {
         ..expected
     };
     assert_eq!(params(1), expected);
+}
+
+#[test]
+fn integers_of_any_radix() {
+    let text = "[[pools]]\nname = \"gold\"\nwindow = 0o40_0000\n[default]\npool = \"gold\"\n\
+        underlay = \"dctcp-priority\"\npriority = 0b1\nwindow_cap = 0x1_0000\n\
+        rate_cap = 0x7A_1200\ninitial_window_segments = 0x10\n";
+    let policy = Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
+    let params = policy.policy.rules()[0].treatment().params().0;
+    assert_eq!(policy.policy.pools()[0].window_bytes, 1 << 17);
+    assert_eq!((params.beta_1024, params.cap_bytes, params.cap_bytes_per_ms), (1024, 65_536, 1000));
+    assert_eq!(params.initial_window_segs, 16);
 }

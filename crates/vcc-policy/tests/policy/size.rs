@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::time::Instant;
 
-use vcc_policy::{MAX_RULES, Policy};
+use vcc_policy::{MAX_RULES, MAX_SELECTORS, Policy};
 
 fn policy(rules: usize, networks_each: usize) -> String {
-    let mut text = String::new();
+    let mut text = "[[ports]]\ndevice = \"*\"\n".to_owned();
     for rule in 0..rules {
         let networks: Vec<String> = (0..networks_each)
             .map(|n| format!("\"10.{}.{}.{}/32\"", rule >> 8, rule & 0xff, n & 0xff))
@@ -50,4 +50,42 @@ fn too_many_networks() {
     let wrong = Policy::parse(&policy(1000, 20), "large.toml").expect_err("too many");
     let message = &wrong.problems[0].message;
     assert_eq!(message, "too many networks in all rules: there can be 16384, not 20000");
+}
+
+#[test]
+fn as_many_ports_as_there_can_be_and_one_more() {
+    let ports = |count: usize| {
+        (0..count).map(|n| format!("[[ports]]\ndevice = \"v{n}x*\"\n")).collect::<String>()
+    };
+    let most = Policy::parse(&ports(MAX_SELECTORS), "large.toml").expect("a policy");
+    assert_eq!(most.policy.ports().len(), MAX_SELECTORS);
+    let wrong = Policy::parse(&ports(MAX_SELECTORS + 1), "large.toml").expect_err("too many");
+    assert_eq!(wrong.errors(), 1);
+    let message = &wrong.problems[0].message;
+    assert_eq!(message, "too many [[ports]]: there can be 4096, and here are 4097");
+}
+
+/// Work that grows with the square of the length takes minutes.
+#[test]
+fn a_large_file_full_of_mistakes_is_read_soon() {
+    const BYTES: usize = 4 << 20;
+    let tenants = |count: usize| {
+        (0..count).map(|n| format!("[[ports]]\ndevice='v{n}'\ntenant='{n}'\n")).collect::<String>()
+    };
+    for (what, begin, piece) in [
+        ("ports", String::new(), "[[ports]]\ndevice='v9*'\n"),
+        ("errors in a long line", "[[rules]]\nname='x'\nvlan=[".to_owned(), "-9,"),
+        ("tenants", tenants(4000) + "[[rules]]\nname='x'\ntenant=[", "'unknown',"),
+    ] {
+        let mut text = begin.clone() + &piece.repeat((BYTES - begin.len()) / piece.len());
+        text += if begin.ends_with('[') { "]" } else { "" };
+        let began = Instant::now();
+        let shown = match Policy::parse(&text, "large.toml") {
+            Ok(checked) => checked.warnings.len(),
+            Err(wrong) => wrong.problems.len(),
+        };
+        println!("{what}: {:?}, {shown} shown", began.elapsed());
+        assert!((1..=101).contains(&shown), "{what}: {shown}");
+        assert!(began.elapsed().as_secs() < 60, "{what}: {:?}", began.elapsed());
+    }
 }

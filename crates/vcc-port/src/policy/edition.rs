@@ -1,8 +1,8 @@
 //! Writing one of the two editions of a policy, while the other holds.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use vcc_engine::{Mode, sys};
-use vcc_policy::{Compiled, Policy, RuleMode, RuleSet, Treatment};
+use vcc_engine::{Treatment, sys};
+use vcc_policy::{Compiled, Policy, RuleSet};
 
 use super::RuleTotals;
 use super::maps::{NAME_BYTES, PolicyMaps};
@@ -55,9 +55,6 @@ pub(super) fn write_tenant(
 
 fn params(treatment: &Treatment, policy: &Policy, pools: &[u16]) -> sys::vcc_params {
     let mut params = treatment.params().0;
-    if treatment.mode == RuleMode::Ignore {
-        params.mode = Mode::Ignore.number();
-    }
     if let Some(share) = treatment.pool {
         params.pool = pools[share.pool];
         params.pool_weight = share.weight;

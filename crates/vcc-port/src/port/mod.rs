@@ -197,7 +197,7 @@ impl Port {
     pub fn resume(&self, options: &AttachOptions) -> Result<()> {
         self.change_params(|params| {
             let trace = params.0.trace;
-            *params = options.params();
+            *params = options.treatment.params();
             params.0.trace = trace;
         })
     }
@@ -244,7 +244,7 @@ impl Port {
     }
 
     /// Sends what the engine decides to send to the guest: for a port that was attached with
-    /// [`AttachOptions::emit`], from the network namespace where its device is. One at a time.
+    /// [`vcc_engine::Treatment::emit`], from the network namespace where its device is. One at a time.
     pub fn emitter(&self) -> Result<Emitter> {
         let device = || self.device.name.clone();
         let maps = self.maps()?;

@@ -9,7 +9,7 @@ use vcc_port::{AttachOptions, Counters, RunOutput, counters};
 
 use crate::checksum;
 use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::{DROP, Key, NEXT, hex, params};
+use crate::dual::{DROP, Key, NEXT, hex};
 use crate::layout::Layout;
 use crate::state;
 
@@ -31,7 +31,7 @@ pub struct Output {
 
 impl Domain {
     pub fn new(options: &AttachOptions) -> Self {
-        let port = Port::new(params(options), options.max_flows as usize);
+        let port = Port::new(options.treatment.params(), options.max_flows as usize);
         Domain { full: port.clone(), partial: port, now_us: 0 }
     }
 

@@ -4,9 +4,8 @@
 use std::collections::HashMap;
 use std::fs;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 
-use vcc_engine::{Action, FlowState, Mode, Params, Segment, sys};
+use vcc_engine::{Action, FlowState, Mode, Params, Segment, Treatment, sys};
 use vcc_port::{AttachOptions, Counter, Datapath, Program, counters};
 
 use crate::checksum;
@@ -27,6 +26,11 @@ pub const TIMER_QUIET_US: u64 = 900_000;
 /// frame.
 pub fn usual() -> AttachOptions {
     AttachOptions { max_flows: 1024, ..AttachOptions::default() }
+}
+
+/// The same but for how connections are treated.
+pub fn usually(treatment: Treatment) -> AttachOptions {
+    AttachOptions { treatment, ..usual() }
 }
 
 /// Guest, peer and VLAN id.
@@ -113,38 +117,13 @@ pub fn now_us() -> u64 {
     now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000
 }
 
-pub fn params(options: &AttachOptions) -> Params {
-    Params(sys::vcc_params {
-        underlay: options.underlay.number(),
-        mode: options.mode.number(),
-        guest_ecn: options.guest_ecn.number(),
-        prr: options.prr.into(),
-        undo: options.undo.into(),
-        pace_push: options.pace_push.into(),
-        feedback: options.feedback.into(),
-        police: options.police.into(),
-        emit: options.emit.into(),
-        beta_1024: options.beta_1024,
-        cap_bytes: options.cap_bytes.map_or(0, NonZeroU32::get),
-        cap_bytes_per_ms: options.cap_bytes_per_ms.map_or(0, NonZeroU32::get),
-        window_floor_segs: options.window_floor_segs,
-        initial_window_segs: options.initial_window_segs,
-        window_max_bytes: options.window_max_bytes,
-        rto_min_us: options.rto_min_us,
-        established_idle_ms: options.established_idle_ms,
-        handshake_idle_ms: options.handshake_idle_ms,
-        closed_idle_ms: options.closed_idle_ms,
-        ..Params::default().0
-    })
-}
-
 impl DualRun {
     pub fn new(options: &AttachOptions) -> Self {
         DualRun {
             datapath: Datapath::load(options).expect("the datapath loads"),
             domain: Some(Domain::new(options)),
             options: options.clone(),
-            params: params(options),
+            params: options.treatment.params(),
             flows: HashMap::new(),
             counted: HashMap::new(),
             frames: 0,
@@ -154,7 +133,8 @@ impl DualRun {
 
     /// Does this port leave every frame as it is?
     pub fn changes_nothing(&self) -> bool {
-        self.options.mode == Mode::Shadow || self.options.underlay.name() == "transparent"
+        self.options.treatment.mode == Mode::Shadow
+            || self.options.treatment.underlay.name() == "transparent"
     }
 
     /// Runs one frame through both and compares what they make of it. None where the frame is
@@ -252,7 +232,7 @@ impl DualRun {
         let output = self.datapath.run_clone(frame, gso_size).expect("it runs");
         assert_eq!(output.return_value, NEXT, "{}", self.doing);
         let parsed = Parsed::of(frame, gso_size).unwrap_or_else(|counter| panic!("{counter:?}"));
-        let capable = self.options.underlay.name().starts_with("dctcp")
+        let capable = self.options.treatment.underlay.name().starts_with("dctcp")
             && !state.has(sys::FLOW_ECN_FELL_BACK)
             && !state.has(sys::FLOW_UNHEARD);
         let expected = parsed.fack(&action.feedback, capable, frame);
@@ -310,7 +290,8 @@ impl DualRun {
             return Some(ticked);
         }
         let room = self.flows.len() < self.options.max_flows as usize;
-        (opens(flags) && room && self.options.mode != Mode::Drain).then(FlowState::default)
+        (opens(flags) && room && self.options.treatment.mode != Mode::Drain)
+            .then(FlowState::default)
     }
 
     /// A flow's timer may meanwhile have told the engine of a timeout. Its time is in the state.
@@ -333,7 +314,7 @@ impl DualRun {
     fn refusal(&self, flags: u16) -> Option<Counter> {
         match opens(flags) {
             false => Some(counters::UNKNOWN),
-            true if self.options.mode == Mode::Drain => None,
+            true if self.options.treatment.mode == Mode::Drain => None,
             true => Some(counters::TABLE_FULL),
         }
     }
@@ -439,7 +420,7 @@ impl DualRun {
     }
 
     fn place(&self, from: Direction) -> String {
-        let AttachOptions { underlay, mode, .. } = &self.options;
+        let Treatment { underlay, mode, .. } = &self.options.treatment;
         format!("{}: frame {}, {from:?}, {underlay}, {mode}", self.doing, self.frames)
     }
 }

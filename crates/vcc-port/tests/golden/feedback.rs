@@ -1,12 +1,12 @@
 //! What two vcc ends say to each other: options added and taken away, and FACKs.
 
-use vcc_engine::sys;
+use vcc_engine::{Treatment, sys};
 use vcc_port::{AttachOptions, testing};
 
 use crate::checksum;
 use crate::conversation::{Conversation, MSS_BYTES, Shape};
 use crate::dual::Direction::{FromGuest, ToGuest};
-use crate::dual::{DualRun, Outcome, usual};
+use crate::dual::{DualRun, Outcome, usual, usually};
 use crate::layout::Layout;
 use crate::packet::{Packet, options, payload};
 use crate::wire::*;
@@ -251,7 +251,8 @@ fn padding_behind_an_ack_is_no_part_of_it() {
 /// Beside data, also of super-segments: an ACK of one byte less, header and option alone.
 #[test]
 fn a_fack_goes_beside_data() {
-    with_agreed(&AttachOptions { underlay: "dctcp".parse().expect("one"), ..usual() }, |c| {
+    let underlay = "dctcp".parse().expect("one");
+    with_agreed(&usually(Treatment { underlay, ..Treatment::default() }), |c| {
         for (bytes, gso_size) in [(1, 0), (MSS_BYTES, 0), (3000, 1448), (3000, 1000)] {
             for flags in [ACK, ACK | PSH, ACK | FIN, ACK | URG, ACK | ECE | CWR] {
                 make_due(c, 500, CE);
@@ -522,7 +523,7 @@ fn a_peer_that_did_not_agree_is_not_heard() {
         return;
     }
     for feedback in [false, true] {
-        let mut run = DualRun::new(&AttachOptions { feedback, ..usual() });
+        let mut run = DualRun::new(&usually(Treatment { feedback, ..Treatment::default() }));
         for (shape, guest_port) in Shape::all().zip(10_000..) {
             run.doing = format!("{shape:?}");
             let mut c = Conversation::new(&mut run, shape, guest_port);

@@ -3,13 +3,13 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use vcc_engine::{GuestEcn, Mode};
+use vcc_engine::{GuestEcn, Mode, Treatment};
 use vcc_port::{AttachOptions, testing};
 
 use crate::checksum;
 use crate::conversation::{Connection, MSS_BYTES, Offers, Shape};
 use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::{DualRun, usual};
+use crate::dual::{DualRun, usually};
 use crate::layout::Layout;
 use crate::packet::{Packet, options, payload};
 use crate::random::Random;
@@ -242,12 +242,12 @@ fn mixed_traffic(underlay: &str, mode: Mode) {
     if !testing::can_attach() {
         return;
     }
-    let usual = AttachOptions {
+    let usual = Treatment {
         underlay: underlay.parse().expect("an underlay of the engine"),
         mode,
-        ..usual()
+        ..Treatment::default()
     };
-    let unusual = AttachOptions {
+    let unusual = Treatment {
         guest_ecn: GuestEcn::Override,
         prr: false,
         undo: true,
@@ -259,16 +259,16 @@ fn mixed_traffic(underlay: &str, mode: Mode) {
         rto_min_us: RTO_MIN_US,
         ..usual.clone()
     };
-    let overriding = AttachOptions { guest_ecn: GuestEcn::Override, police: true, ..usual.clone() };
-    let timing_out = AttachOptions { rto_min_us: RTO_MIN_US, ..usual.clone() };
+    let overriding = Treatment { guest_ecn: GuestEcn::Override, police: true, ..usual.clone() };
+    let timing_out = Treatment { rto_min_us: RTO_MIN_US, ..usual.clone() };
     // Where less can change, less can go wrong.
     let runs = match (underlay, mode) {
         ("transparent", _) => vec![usual, overriding],
         (_, Mode::Shadow) => vec![unusual, timing_out],
         _ => vec![usual, unusual, overriding, timing_out],
     };
-    for (options, seed) in runs.iter().zip(1..) {
-        let mut mix = Mix::new(options, seed);
+    for (treatment, seed) in runs.into_iter().zip(1..) {
+        let mut mix = Mix::new(&usually(treatment), seed);
         for step in 0..STEPS {
             mix.run.doing = format!("seed {seed}, step {step}");
             mix.step();

@@ -4,12 +4,13 @@
 
 use std::path::Path;
 
+use vcc_engine::Treatment;
 use vcc_port::{AttachOptions, Port, counters, testing};
 
 use crate::checksum;
 use crate::conversation::{Connection, Shape};
 use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::usual;
+use crate::dual::usually;
 use crate::layout::Layout;
 use crate::packet::{Packet, payload};
 use crate::tap::{DATA_VALID, GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, TUN, Tap, VnetHeader};
@@ -138,7 +139,11 @@ impl Wire {
 }
 
 fn options() -> AttachOptions {
-    AttachOptions { initial_window_segs: 10, window_max_bytes: 2 << 20, ..usual() }
+    usually(Treatment {
+        initial_window_segs: 10,
+        window_max_bytes: 2 << 20,
+        ..Treatment::default()
+    })
 }
 
 /// A connection of each family, with a tag and without, one after the other over one wire.

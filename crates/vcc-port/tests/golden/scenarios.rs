@@ -1,11 +1,11 @@
 //! Lives of connections, each over every shape, underlay and mode.
 
-use vcc_engine::Mode;
-use vcc_port::{AttachOptions, counters, testing};
+use vcc_engine::{Mode, Treatment};
+use vcc_port::{counters, testing};
 
 use crate::conversation::{Conversation, MSS_BYTES, Offers, Shape};
 use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::{DualRun, usual};
+use crate::dual::{DualRun, usual, usually};
 use crate::packet::{options, payload};
 use crate::wire::*;
 
@@ -489,13 +489,13 @@ fn an_update_that_the_clamp_hides_is_dropped() {
 }
 
 fn run(underlay: &str, mode: Mode, feedback: bool) {
-    let options = AttachOptions {
+    let treatment = Treatment {
         underlay: underlay.parse().expect("an underlay of the engine"),
         mode,
         feedback,
-        ..usual()
+        ..Treatment::default()
     };
-    let mut run = DualRun::new(&options);
+    let mut run = DualRun::new(&usually(treatment));
     let mut guest_port = 10_000;
     for (name, scenario) in SCENARIOS {
         for shape in Shape::all() {

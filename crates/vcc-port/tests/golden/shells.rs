@@ -5,13 +5,13 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use vcc_domain::Verdict;
-use vcc_engine::{FlowState, sys};
+use vcc_engine::{FlowState, Treatment, sys};
 use vcc_port::{AttachOptions, Counter, Datapath, counters, testing};
 
 use crate::conversation::{Connection, Conversation, MSS_BYTES, Shape};
 use crate::domain::{Domain, Output};
 use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::{DualRun, Key, NEXT, TIMER_QUIET_US, now_us, usual};
+use crate::dual::{DualRun, Key, NEXT, TIMER_QUIET_US, now_us, usual, usually};
 use crate::packet::{Packet, options, payload};
 use crate::random::Random;
 use crate::state;
@@ -127,7 +127,8 @@ fn whatever_comes_the_two_do_not_differ() {
         let mut random = Random::new(seed);
         let underlay = random.pick(&["reno-ecn", "dctcp"]).parse().expect("an underlay");
         let police = random.percent(50);
-        let mut shells = Shells::new(&AttachOptions { underlay, police, ..usual() });
+        let mut shells =
+            Shells::new(&usually(Treatment { underlay, police, ..Treatment::default() }));
         for at in 0..LIVES * SHAPES {
             let shape = Shape::all().nth(at % SHAPES).expect("a shape");
             // Later lives are of the same connections.
@@ -212,7 +213,8 @@ fn timers_look_as_often() {
         return;
     }
     const TWO_LOOKS: Duration = Duration::from_millis(2_300);
-    let mut run = DualRun::new(&AttachOptions { handshake_idle_ms: 300, ..usual() });
+    let mut run =
+        DualRun::new(&usually(Treatment { handshake_idle_ms: 300, ..Treatment::default() }));
     let mut waiting = Conversation::new(&mut run, Shape::plain(FromGuest), 20_000);
     waiting.open();
     waiting.data(FromGuest, MSS_BYTES);
@@ -243,7 +245,8 @@ fn emission_is_decided_alike() {
     }
     // Long before, however busy the machine.
     const RTO_MIN_US: u32 = 60_000_000;
-    let mut shells = Shells::new(&AttachOptions { emit: true, rto_min_us: RTO_MIN_US, ..usual() });
+    let treatment = Treatment { emit: true, rto_min_us: RTO_MIN_US, ..Treatment::default() };
+    let mut shells = Shells::new(&usually(treatment));
     let mut c = Connection::new(Shape::plain(FromGuest), 20_000);
     c.offers.sack = false;
     let mut send = |from: Direction, packet: Packet, c: &mut Connection| {

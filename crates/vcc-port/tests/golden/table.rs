@@ -1,11 +1,11 @@
 //! Which segments have a flow: the unknown, the full table, and ports apart from each other.
 
-use vcc_engine::Mode;
+use vcc_engine::{Mode, Treatment};
 use vcc_port::{AttachOptions, Program, counters, testing};
 
 use crate::conversation::{Connection, Conversation, MSS_BYTES, Shape};
 use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::{DualRun, NEXT, usual};
+use crate::dual::{DualRun, NEXT, usual, usually};
 use crate::packet::payload;
 use crate::wire::*;
 
@@ -81,7 +81,7 @@ fn a_draining_port_takes_none() {
     if !testing::can_attach() {
         return;
     }
-    let options = AttachOptions { mode: Mode::Drain, ..usual() };
+    let options = usually(Treatment { mode: Mode::Drain, ..Treatment::default() });
     let mut run = DualRun::new(&options);
     for shape in Shape::all() {
         let connection = Connection::new(shape, 40_000);

@@ -7,7 +7,7 @@
 use std::net::TcpStream;
 use std::thread;
 
-use vcc_engine::{FlowState, sys};
+use vcc_engine::{FlowState, Treatment, sys};
 use vcc_port::testing::{can_attach, ip, isolated};
 use vcc_port::{AttachOptions, Netns, Port, counters};
 
@@ -68,7 +68,8 @@ struct Plan {
 const BOTH: Plan = Plan { guests: ON, fabric: ON, vcc: [true; 2], ecn: ["0"; 2] };
 
 fn options() -> AttachOptions {
-    AttachOptions { underlay: "dctcp".parse().expect("an underlay"), ..AttachOptions::default() }
+    let underlay = "dctcp".parse().expect("an underlay");
+    AttachOptions::of(Treatment { underlay, ..Treatment::default() })
 }
 
 impl Wire {

@@ -38,14 +38,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Port::pin_all(&mut fresh)?;
     let how = if arguments.treatment.is_shadow() { ", in shadow mode" } else { "" };
     for port in &fresh {
-        output::say(&format!("attached to {}: {}{how}\n", port.device(), options.underlay));
+        output::say(&format!(
+            "attached to {}: {}{how}\n",
+            port.device(),
+            options.treatment.underlay
+        ));
     }
     for port in &draining {
         port.resume(&options)?;
         let device = port.device();
-        output::say(&format!("{device} drains no more: {}{how}\n", options.underlay));
+        output::say(&format!("{device} drains no more: {}{how}\n", options.treatment.underlay));
     }
-    if options.emit {
+    if options.treatment.emit {
         output::say("duplicate ACKs and window updates are sent while `vcc emit` runs\n");
     }
     Ok(ExitCode::SUCCESS)

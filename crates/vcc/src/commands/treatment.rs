@@ -86,15 +86,15 @@ struct Flags {
 
 impl Flags {
     fn options(&self) -> Result<AttachOptions, String> {
-        let default = AttachOptions::default();
-        let with_beta = "dctcp-priority";
+        let AttachOptions { treatment: default, max_flows } = AttachOptions::default();
+        let with_beta = vcc_engine::Treatment::UNDERLAY_WITH_PRIORITY;
         if self.beta.is_some() && self.underlay.name() != with_beta {
             return Err(format!(
                 "--beta is for `--underlay {with_beta}`; {} knows no priorities",
                 self.underlay
             ));
         }
-        Ok(AttachOptions {
+        let treatment = vcc_engine::Treatment {
             underlay: self.underlay,
             mode: if self.shadow { Mode::Shadow } else { default.mode },
             guest_ecn: if self.override_guest_ecn { GuestEcn::Override } else { default.guest_ecn },
@@ -110,9 +110,9 @@ impl Flags {
             cap_bytes_per_ms: self.cap_rate.map(|rate| rate.get()),
             window_floor_segs: self.floor.unwrap_or(default.window_floor_segs),
             window_max_bytes: self.window_max.unwrap_or(default.window_max_bytes),
-            max_flows: self.max_flows.unwrap_or(default.max_flows),
             ..default
-        })
+        };
+        Ok(AttachOptions { treatment, max_flows: self.max_flows.unwrap_or(max_flows) })
     }
 }
 
@@ -127,7 +127,7 @@ impl Treatment {
     }
 
     pub fn is_shadow(&self) -> bool {
-        self.options.mode == Mode::Shadow
+        self.options.treatment.mode == Mode::Shadow
     }
 }
 

@@ -68,12 +68,8 @@ fn options_reach_the_datapath() {
     }
     isolated(|| {
         veth();
-        let options = AttachOptions {
-            prr: false,
-            window_max_bytes: 123_456,
-            max_flows: 77,
-            ..AttachOptions::default()
-        };
+        let treatment = Treatment { prr: false, window_max_bytes: 123_456, ..Treatment::default() };
+        let options = AttachOptions { treatment, max_flows: 77 };
         let port = Port::attach(PORT, &options).expect("an attachment");
         let params = port.params().expect("parameters").0;
         assert_eq!((params.prr, params.pace_push, params.window_max_bytes), (0, 1, 123_456));

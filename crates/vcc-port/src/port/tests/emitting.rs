@@ -87,7 +87,7 @@ impl Wire {
 }
 
 fn attach_to_emit() -> Port {
-    let options = AttachOptions { emit: true, ..AttachOptions::default() };
+    let options = AttachOptions::of(Treatment { emit: true, ..Treatment::default() });
     Port::attach(PORT, &options).expect("an attachment")
 }
 
@@ -183,21 +183,21 @@ fn a_window_that_grew_without_an_ack_is_told() {
     isolated(|| {
         const MINUTE_US: u32 = 60_000_000;
         let wire = Wire::create(false, true);
-        let free = AttachOptions {
+        let free = Treatment {
             emit: true,
             emit_after_us: 2_000_000,
             rto_min_us: MINUTE_US,
-            ..AttachOptions::default()
+            ..Treatment::default()
         };
-        let capped = AttachOptions { cap_bytes: NonZeroU32::new(3000), ..free.clone() };
-        let port = Port::attach(PORT, &capped).expect("an attachment");
+        let capped = Treatment { cap_bytes: NonZeroU32::new(3000), ..free.clone() };
+        let port = Port::attach(PORT, &AttachOptions::of(capped)).expect("an attachment");
         let mut emitter = port.emitter().expect("an emitter");
         let (mut here, _there) = wire.connect();
         eventually("nothing is in flight", || flow(&port).flight_bytes() == 0);
         wire.set_reachable(false);
         here.write_all(&FLIGHT).expect("sent");
         eventually("the window is full", || (1..=3000).contains(&flow(&port).flight_bytes()));
-        port.resume(&free).expect("without a cap");
+        port.resume(&AttachOptions::of(free)).expect("without a cap");
         while emitter.emitted().window_updates == 0 {
             emitter.serve(Duration::from_millis(10)).expect("served");
         }

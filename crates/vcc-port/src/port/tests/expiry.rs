@@ -1,6 +1,8 @@
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 
+use vcc_engine::Treatment;
+
 use super::eventually;
 use crate::testing::{can_attach, guest, isolated};
 use crate::{AttachOptions, Port};
@@ -12,12 +14,9 @@ fn the_kernel_forgets_flows_that_fell_silent() {
     }
     isolated(|| {
         let guest = guest();
-        let options = AttachOptions {
-            closed_idle_ms: 500,
-            established_idle_ms: 2000,
-            ..AttachOptions::default()
-        };
-        let port = Port::attach("port", &options).expect("attached");
+        let treatment =
+            Treatment { closed_idle_ms: 500, established_idle_ms: 2000, ..Treatment::default() };
+        let port = Port::attach("port", &AttachOptions::of(treatment)).expect("attached");
         let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
         let to = listener.local_addr().expect("an address");
         let connect =

@@ -14,7 +14,7 @@ mod traced;
 use std::thread;
 use std::time::Duration;
 
-use vcc_engine::sys;
+use vcc_engine::{Treatment, sys};
 
 use super::*;
 use crate::testing::{can_attach, eventually, ip, isolated};

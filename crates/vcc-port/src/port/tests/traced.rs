@@ -192,7 +192,8 @@ fn resuming_keeps_a_trace() {
         veth();
         let port = attach();
         let _trace = port.trace(None).expect("a trace");
-        port.resume(&AttachOptions { prr: false, ..AttachOptions::default() }).expect("resumed");
+        let at_once = Treatment { prr: false, ..Treatment::default() };
+        port.resume(&AttachOptions::of(at_once)).expect("resumed");
         assert_eq!(port.params().expect("parameters").0.prr, 0);
         assert!(is_tracing(&port));
     });

@@ -10,7 +10,7 @@ use vcc_engine::Mode;
 use vcc_port::testing;
 
 use super::{Step, bytes, ipv4, ipv6, options};
-use crate::dual::{Direction, hex, params};
+use crate::dual::{Direction, hex};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc.bpf.o"));
 
@@ -18,7 +18,7 @@ fn load() -> Object {
     let mut open = ObjectBuilder::default().open_memory(OBJECT).expect("the object opens");
     open.maps_mut().find(|map| map.name() == "flows").unwrap().set_max_entries(16).unwrap();
     let object = open.load().expect("the datapath loads");
-    let params = params(&options(Mode::Enforce, false));
+    let params = options(Mode::Enforce, false).treatment.params();
     // SAFETY: pointer and length are those of the value, a C struct of integers without padding.
     let value = unsafe {
         std::slice::from_raw_parts(std::ptr::from_ref(&params).cast(), size_of_val(&params))

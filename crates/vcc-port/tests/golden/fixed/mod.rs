@@ -10,7 +10,7 @@ mod ipv4;
 mod ipv6;
 
 use vcc_domain::Verdict;
-use vcc_engine::{GuestEcn, Mode};
+use vcc_engine::{GuestEcn, Mode, Treatment};
 use vcc_port::{AttachOptions, Datapath, testing};
 
 use crate::domain::Domain;
@@ -30,7 +30,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 
 /// All that the expected bytes depend on, whatever the defaults may become.
 fn options(mode: Mode, feedback: bool) -> AttachOptions {
-    AttachOptions {
+    AttachOptions::of(Treatment {
         underlay: "reno-ecn".parse().expect("an underlay of the engine"),
         mode,
         guest_ecn: GuestEcn::Leave,
@@ -41,8 +41,8 @@ fn options(mode: Mode, feedback: bool) -> AttachOptions {
         window_max_bytes: 2 << 20,
         initial_window_segs: 10,
         window_floor_segs: 1,
-        ..AttachOptions::default()
-    }
+        ..Treatment::default()
+    })
 }
 
 fn play(steps: &[Step], mode: Mode) {

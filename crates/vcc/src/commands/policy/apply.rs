@@ -1,9 +1,8 @@
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use vcc_daemon::ClientError;
+use vcc_daemon::{ClientError, read_policy};
 
 use super::{counted, daemon};
 use crate::output;
@@ -21,7 +20,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let policy = match &arguments.file {
         Some(path) => {
             let name = path.display().to_string();
-            Some((fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?, name))
+            Some((read_policy(path).with_context(|| format!("cannot read {name}"))?, name))
         }
         None => None,
     };

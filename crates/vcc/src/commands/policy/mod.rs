@@ -5,14 +5,13 @@ mod check;
 mod schema;
 mod show;
 
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
-use vcc_daemon::{Client, RuntimeDir};
-use vcc_policy::{Policy, Problem, Severity};
+use vcc_daemon::{Client, RuntimeDir, read_policy};
+use vcc_policy::{Policy, Problem};
 
 use crate::output;
 
@@ -61,14 +60,17 @@ pub fn daemon() -> Client {
 /// The policy in a file. What is wrong with it goes to stderr, each with its place.
 pub fn read(path: &Path) -> anyhow::Result<Policy> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
-    let (problems, policy) = match Policy::parse(&text, &name) {
-        Ok(checked) => (checked.warnings, Some(checked.policy)),
-        Err(wrong) => (wrong.problems, None),
-    };
-    complain(&problems);
-    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
-    policy.with_context(|| format!("{name} cannot be used: {}", counted(errors, "error")))
+    let text = read_policy(path).with_context(|| format!("cannot read {name}"))?;
+    match Policy::parse(&text, &name) {
+        Ok(checked) => {
+            complain(&checked.warnings);
+            Ok(checked.policy)
+        }
+        Err(wrong) => {
+            complain(&wrong.problems);
+            Err(anyhow!("{name} cannot be used: {}", counted(wrong.errors(), "error")))
+        }
+    }
 }
 
 pub fn complain(problems: &[Problem]) {

@@ -2,8 +2,9 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use vcc_engine::Mode;
 use vcc_policy::units::{BytesPerMs, size};
-use vcc_policy::{Policy, RuleMode};
+use vcc_policy::{Policy, settings};
 
 use super::read_or_ask;
 use crate::output;
@@ -72,7 +73,7 @@ fn rules(policy: &Policy) -> Table {
         let treatment = rule.treatment();
         let share = treatment.pool.map(|share| (&policy.pools()[share.pool], share.weight));
         let own = |(key, _): &(&str, String)| !COLUMNS.contains(key);
-        let others = treatment.settings().into_iter().filter(own);
+        let others = settings(treatment).into_iter().filter(own);
         let others: Vec<String> = others.map(|(key, value)| format!("{key}={value}")).collect();
         let underlay = match treatment.priority() {
             Some(priority) => format!("{}({priority})", treatment.underlay),
@@ -98,7 +99,7 @@ fn rules(policy: &Policy) -> Table {
             rule.to_string(),
         ];
         table.row(match treatment.mode {
-            RuleMode::Ignore => untreated(row),
+            Mode::Ignore => untreated(row),
             _ => row,
         });
     }

@@ -1,37 +1,8 @@
-//! What becomes of the connections that a rule matches.
+//! What becomes of connections: the engine's parameters, as the rest of vcc says them.
 
-use std::fmt;
 use std::num::NonZeroU32;
 
-use vcc_engine::{GuestEcn, Mode, Params, Underlay, sys};
-
-use crate::units::{BytesPerMs, duration, size};
-
-/// Whether a rule's connections are changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RuleMode {
-    /// The underlay is enforced.
-    Enforce,
-    /// Everything is computed, nothing changed.
-    Shadow,
-    /// They pass untouched, and nothing is kept of them.
-    Ignore,
-}
-
-impl RuleMode {
-    pub(crate) const ALL: [(&str, RuleMode); 3] =
-        [("enforce", Self::Enforce), ("shadow", Self::Shadow), ("ignore", Self::Ignore)];
-}
-
-impl fmt::Display for RuleMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            RuleMode::Enforce => "enforce",
-            RuleMode::Shadow => "shadow",
-            RuleMode::Ignore => "ignore",
-        })
-    }
-}
+use crate::{GuestEcn, Mode, Params, Underlay, sys};
 
 /// A connection's part in a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +15,7 @@ pub struct PoolShare {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Treatment {
-    pub mode: RuleMode,
+    pub mode: Mode,
     /// The congestion control that the fabric shall see.
     pub underlay: Underlay,
     /// What becomes of a guest that negotiates ECN itself.
@@ -59,7 +30,8 @@ pub struct Treatment {
     pub feedback: bool,
     /// Drop data beyond the window that the guest was shown. Only where enforced.
     pub police: bool,
-    /// Make duplicate ACKs and window updates for the guest. Only where enforced.
+    /// Make duplicate ACKs and window updates for the guest, which the shell sends. Only where
+    /// enforced.
     pub emit: bool,
     /// Without an acknowledgement for so long, duplicate ACKs are due.
     pub emit_after_us: u32,
@@ -79,7 +51,7 @@ pub struct Treatment {
     pub established_idle_ms: u32,
     pub handshake_idle_ms: u32,
     pub closed_idle_ms: u32,
-    /// Only where enforced.
+    /// Only where enforced, and under a policy.
     pub pool: Option<PoolShare>,
 }
 
@@ -87,7 +59,7 @@ impl Default for Treatment {
     fn default() -> Self {
         let params = Params::default().0;
         Self {
-            mode: RuleMode::Enforce,
+            mode: Mode::Enforce,
             underlay: Underlay::default(),
             guest_ecn: GuestEcn::Leave,
             prr: params.prr != 0,
@@ -113,16 +85,12 @@ impl Default for Treatment {
 }
 
 impl Treatment {
-    /// The same as the engine wants to hear it. It knows nothing of connections to ignore, so
-    /// should it see one, it changes nothing.
+    /// The same as the engine wants to hear it, but for the pool, of which only a policy knows the
+    /// window.
     pub fn params(&self) -> Params {
-        let mode = match self.mode {
-            RuleMode::Enforce => Mode::Enforce,
-            RuleMode::Shadow | RuleMode::Ignore => Mode::Shadow,
-        };
         Params(sys::vcc_params {
             underlay: self.underlay.number(),
-            mode: mode.number(),
+            mode: self.mode.number(),
             guest_ecn: self.guest_ecn.number(),
             prr: self.prr.into(),
             undo: self.undo.into(),
@@ -151,56 +119,5 @@ impl Treatment {
         heeds.then(|| f64::from(self.beta_1024) / f64::from(sys::BETA_ONE))
     }
 
-    pub(crate) const UNDERLAY_WITH_PRIORITY: &str = "dctcp-priority";
-
-    /// Keys and values of what differs from the defaults, as the file would say it; mode, underlay
-    /// and pool left out.
-    pub fn settings(&self) -> Vec<(&'static str, String)> {
-        let default = Treatment::default();
-        let mut settings = Vec::new();
-        let mut say = |differs: bool, key: &'static str, value: String| {
-            if differs {
-                settings.push((key, value));
-            }
-        };
-        say(self.guest_ecn != default.guest_ecn, "guest_ecn", format!("\"{}\"", self.guest_ecn));
-        for (key, value, default) in [
-            ("prr", self.prr, default.prr),
-            ("undo", self.undo, default.undo),
-            ("pace_push", self.pace_push, default.pace_push),
-            ("feedback", self.feedback, default.feedback),
-            ("police", self.police, default.police),
-            ("emit", self.emit, default.emit),
-        ] {
-            say(value != default, key, value.to_string());
-        }
-        let priority = self.priority().unwrap_or(1.0);
-        say(self.beta_1024 != default.beta_1024, "priority", format!("{priority}"));
-        if let Some(bytes) = self.cap_bytes {
-            say(true, "window_cap", format!("\"{}\"", size::display(bytes.get())));
-        }
-        if let Some(rate) = self.cap_bytes_per_ms {
-            say(true, "rate_cap", format!("\"{}\"", BytesPerMs::from(rate)));
-        }
-        for (key, value, default) in [
-            ("window_floor_segments", self.window_floor_segs, default.window_floor_segs),
-            ("initial_window_segments", self.initial_window_segs, default.initial_window_segs),
-        ] {
-            say(value != default, key, value.to_string());
-        }
-        let window_max = size::display(self.window_max_bytes);
-        let differs = self.window_max_bytes != default.window_max_bytes;
-        say(differs, "window_max", format!("\"{window_max}\""));
-        for (key, value, default, unit_us) in [
-            ("emit_after", self.emit_after_us, default.emit_after_us, 1),
-            ("rto_min", self.rto_min_us, default.rto_min_us, 1),
-            ("idle_established", self.established_idle_ms, default.established_idle_ms, 1000),
-            ("idle_handshake", self.handshake_idle_ms, default.handshake_idle_ms, 1000),
-            ("idle_closed", self.closed_idle_ms, default.closed_idle_ms, 1000),
-        ] {
-            let time = duration::display(u64::from(value) * unit_us);
-            say(value != default, key, format!("\"{time}\""));
-        }
-        settings
-    }
+    pub const UNDERLAY_WITH_PRIORITY: &str = "dctcp-priority";
 }
