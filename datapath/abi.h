@@ -47,7 +47,8 @@ enum vcc_policy_limit {
 	RULE_SETS_MAX = 16384,
 	PREFIXES_MAX = 16384,
 	POOLS_MAX = 256,
-	PORTS_MAX = 4096, /* that have the same policy */
+	PORTS_MAX = 4096,	/* that have the same policy */
+	POLICY_NAME_BYTES = 64, /* of a rule or a pool, with its end */
 	PORT_NUMBERS = 65536,
 	VLAN_IDS = 4096,
 	EDITIONS = 2, /* the one that holds, and the one before or after it */

@@ -59,8 +59,8 @@ impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
 pub(crate) struct Name(pub String);
 
 impl Name {
-    /// What maps have room for, with a zero behind it: longer names would be the same there.
-    const LONGEST_BYTES: usize = 63;
+    /// What maps have room for: longer names would be the same there.
+    const LONGEST_BYTES: usize = vcc_engine::sys::POLICY_NAME_BYTES as usize - 1;
 }
 
 impl Value for Name {

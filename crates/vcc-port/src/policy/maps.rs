@@ -10,8 +10,7 @@ use vcc_engine::sys;
 
 use crate::{Error, Result};
 
-/// A name, with its end.
-pub(super) const NAME_BYTES: u32 = 64;
+pub(super) const NAME_BYTES: u32 = sys::POLICY_NAME_BYTES;
 
 pub(crate) struct PolicyMaps {
     pub policy: MapHandle,
