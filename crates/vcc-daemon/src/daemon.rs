@@ -233,7 +233,7 @@ impl Daemon {
         }
     }
 
-    /// What the operator has to mend.
+    /// What the operator has to mend, but for a policy that was refused.
     fn problems(&self) -> Vec<Problem> {
         let of = |about: &str, what: String| Problem { about: about.to_owned(), what };
         let mut problems: Vec<Problem> = self
@@ -242,9 +242,6 @@ impl Daemon {
             .map(|left| of(&left.device, format!("{} is no port: {}", left.device, left.reason)))
             .collect();
         problems.sort_by(|a, b| a.what.cmp(&b.what));
-        let refused = self.last_refusal.iter();
-        problems
-            .extend(refused.map(|why| of("policy", format!("the last policy was refused: {why}"))));
         match self.ports.shared().epoch() {
             Ok(epoch) if epoch == self.ports.epoch() => {}
             Ok(epoch) => {
@@ -255,13 +252,16 @@ impl Daemon {
         problems
     }
 
+    /// Of a refusal the board knows already.
     fn tell_problems(&self) {
         self.board.problems(self.problems(), self.ports.attach_failures());
     }
 
     fn status(&self) -> Status {
         let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let problems = self.problems().into_iter().map(|problem| problem.what).collect();
+        let refused = self.last_refusal.iter();
+        let refused = refused.map(|why| format!("the last policy was refused: {why}"));
+        let problems = self.problems().into_iter().map(|problem| problem.what).chain(refused);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -271,7 +271,7 @@ impl Daemon {
             epoch: self.ports.epoch(),
             rules: self.source.policy.rules().len(),
             ports: self.ports.held().map(Into::into).collect(),
-            problems,
+            problems: problems.collect(),
             rejected_requests: self.abuse.count(),
         }
     }

@@ -31,7 +31,7 @@ pub struct Daemon {
     pub attach_failures: u64,
     /// What came by the control socket and was refused.
     pub control_refused: u64,
-    /// What the operator has to mend, for as long as it is so.
+    /// What the operator has to mend, for as long as it is so; a reload that failed is not among it.
     pub problems: Vec<Problem>,
     /// What happened lately, the latest last.
     pub events: Vec<Event>,
