@@ -84,6 +84,9 @@ pub fn snapshot(second: u64) -> Snapshot {
             counters: Vec::new(),
             ..port("veth-old", None, 4, second)
         },
+        // Attached by hand in two network namespaces.
+        Port { index: None, ..port("veth0", None, 5, second) },
+        Port { index: None, ..port("veth0", None, 6, second) },
     ];
     let flows = (0..FLOWS).map(|number| flow(number, second, &rules)).collect();
     Snapshot {
