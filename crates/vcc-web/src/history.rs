@@ -60,11 +60,10 @@ impl Levels {
     pub fn of(snapshot: &Snapshot, activity: &Activity) -> Self {
         let mut ports: Vec<Level> = vec![Level::default(); snapshot.ports.len()];
         let mut all = Level::default();
-        for (level, sums) in ports.iter_mut().zip(&activity.ports) {
+        let levels = ports.iter_mut().chain([&mut all]);
+        for (level, sums) in levels.zip(activity.ports.iter().chain([&activity.all])) {
             level.acked_bytes = sums.acked_bytes;
             level.counts = sums.counts;
-            all.acked_bytes += sums.acked_bytes;
-            all.counts += sums.counts;
         }
         let mut rules: Vec<Level> = vec![Level::default(); snapshot.rules.len()];
         for (level, totals) in rules.iter_mut().zip(&activity.rules) {
@@ -144,6 +143,23 @@ mod tests {
         let steps = points.windows(2).map(|pair| pair[1].at_unix_ms - pair[0].at_unix_ms);
         assert!(steps.into_iter().all(|step| step == 5000));
         assert!(points.windows(2).all(|p| p[0].all.acked_bytes <= p[1].all.acked_bytes));
+    }
+
+    #[test]
+    fn a_device_that_goes_takes_nothing_back() {
+        let mut ledger = Ledger::default();
+        let begin = Instant::now();
+        let acked_bytes = [3600, 3602, 3604].map(|second| {
+            let mut snapshot = snapshot(second);
+            if second == 3604 {
+                snapshot.ports.truncate(1);
+                snapshot.flows.retain(|flow| flow.port == 0);
+            }
+            let now = begin + Duration::from_secs(second);
+            Levels::of(&snapshot, &ledger.enter(&snapshot, now)).all.acked_bytes
+        });
+        assert!(acked_bytes[1] > 0);
+        assert!(acked_bytes.is_sorted(), "{acked_bytes:?}");
     }
 
     #[test]

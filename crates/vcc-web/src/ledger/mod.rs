@@ -18,6 +18,8 @@ pub struct Ledger {
     flows: HashMap<u64, Seen>,
     /// By name, for there may be one of it in each network namespace.
     ports: HashMap<String, Vec<PortSums>>,
+    /// Of those ports too that have gone.
+    all: PortSums,
     accounts: Accounts,
     entered: Option<Instant>,
 }
@@ -39,8 +41,10 @@ pub struct PortSums {
     pub counts: Counts,
 }
 
-/// Parallel to the snapshot's flows, ports and rules.
+/// The vectors are parallel to the snapshot's flows, ports and rules.
 pub struct Activity {
+    /// Of all ports that ever were.
+    pub all: PortSums,
     pub flows: Vec<FlowActivity>,
     pub ports: Vec<PortSums>,
     pub rules: Vec<Totals>,
@@ -82,8 +86,9 @@ impl Ledger {
             next.insert(id, Seen::of(flow, accounted));
         }
         self.flows = next;
+        increments.iter().for_each(|increment| self.all += *increment);
         let ports = self.add(snapshot, &increments);
-        Activity { flows, ports, rules: self.accounts.close(snapshot) }
+        Activity { all: self.all, flows, ports, rules: self.accounts.close(snapshot) }
     }
 
     fn add(&mut self, snapshot: &Snapshot, increments: &[PortSums]) -> Vec<PortSums> {
