@@ -46,21 +46,13 @@ pub fn run(options: Options) -> Result<()> {
     options.runtime_dir.create()?;
     links::watch(sender.clone())?;
     let abuse = control::listen(&options.runtime_dir, sender)?;
-    let board = Board::new();
+    let since = SystemTime::now();
+    let board = Board::new(since);
     let web = watched(&options, &board, &abuse)?;
     let mut heartbeat = Heartbeat::new();
     let ports = Ports::adopt(&mut heartbeat)?;
-    let mut daemon = Daemon {
-        options,
-        ports,
-        source,
-        since: SystemTime::now(),
-        last_refusal: None,
-        abuse,
-        heartbeat,
-        board,
-        web,
-    };
+    let mut daemon =
+        Daemon { options, ports, source, since, last_refusal: None, abuse, heartbeat, board, web };
     daemon.begin()?;
     daemon.serve(&events)
 }

@@ -23,6 +23,8 @@ pub struct Snapshot {
 #[derive(Clone, Debug, Default)]
 pub struct Daemon {
     pub version: String,
+    /// Since 1970. Of a clock that may be set, unlike that of `uptime`.
+    pub started: Duration,
     pub uptime: Duration,
     pub reloads_ok: u64,
     pub reloads_failed: u64,

@@ -104,6 +104,7 @@ fn daemon(second: u64) -> Daemon {
     let at = |ago: u64| BEGIN + Duration::from_secs(1_700_000_000 + second - second.min(ago));
     Daemon {
         version: "0.1.0".into(),
+        started: Duration::from_secs(1_700_000_000),
         uptime: Duration::from_secs(second),
         reloads_ok: 6,
         reloads_failed: 1,

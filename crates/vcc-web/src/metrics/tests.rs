@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::*;
 use crate::cache::tests::taken;
@@ -132,6 +133,17 @@ fn values_are_the_snapshots() {
     assert_eq!(value(&parsed, "vcc_snapshot_success", &[]), 1.0);
     let median = value(&parsed, "vcc_rule_srtt_seconds", &[("rule", "backup"), ("share", "0.5")]);
     assert!((90e-6..700e-6).contains(&median), "{median} is in another unit");
+}
+
+#[test]
+fn the_daemons_start_stays_where_it_was() {
+    for elapsed in [Duration::ZERO, Duration::from_millis(600)] {
+        let mut snapshot = snapshot(3600);
+        // A reading takes time, and somebody may set the clock.
+        snapshot.at += elapsed;
+        let started_s = value(&parsed([snapshot]), "vcc_start_time_seconds", &[]);
+        assert_eq!(started_s, 1_700_000_000.0);
+    }
 }
 
 #[test]
