@@ -115,6 +115,25 @@ fn whatever_ends_it_the_terminal_is_as_it_was() {
 }
 
 #[test]
+fn however_rarely_top_shows_flows_they_are_read_for_their_rates() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        ip("link add port type veth peer name guest");
+        vcc("attach port").well();
+        let mut top = Pty::run("top port --interval 60", (80, 24));
+        top.eventually("it has begun", |text| text.contains("no connections"));
+        // Until the first table has been followed by the second.
+        thread::sleep(Duration::from_secs(1));
+        vcc("detach port").well();
+        top.eventually("that it cannot read", |text| text.contains("vcc is not attached to"));
+        top.press("q");
+        assert_eq!(top.end(), 0);
+    });
+}
+
+#[test]
 fn without_a_terminal_there_is_another_way() {
     if !can_attach() {
         return;

@@ -69,6 +69,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             sample(&mut sampler, &mut model);
             next = Instant::now() + arguments.interval;
             is_stale = true;
+        } else if let Err(error) = sampler.keep_up() {
+            model.tell(Some(format!("{error:#}")));
+            is_stale = true;
         }
     }
     Ok(ExitCode::SUCCESS)
