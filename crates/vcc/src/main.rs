@@ -17,6 +17,10 @@ use clap::Parser;
 use cli::{Any, Cli, Command};
 
 fn main() -> ExitCode {
+    output::end(obey())
+}
+
+fn obey() -> ExitCode {
     let command = match <Cli>::try_parse() {
         Ok(cli) => cli.command,
         Err(error) => return cli::explain(&error),
