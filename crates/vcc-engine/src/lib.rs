@@ -5,6 +5,7 @@
 //! reads no clock.
 
 mod params;
+mod told;
 mod underlay;
 
 pub mod sys {
@@ -15,6 +16,7 @@ pub mod sys {
 }
 
 pub use params::{GuestEcn, Mode, Params, ParseNameError};
+pub use told::Stage;
 pub use underlay::Underlay;
 
 /// A segment as the shell parsed it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
+pub use vcc_engine::Stage;
 
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -116,31 +117,6 @@ pub struct Pool {
     pub weight: u32,
     pub most_held_bytes: u32,
     pub overdrawn: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stage {
-    New,
-    SynSent,
-    SynReceived,
-    Established,
-    Closed,
-}
-
-impl Stage {
-    pub const ALL: [Stage; 5] =
-        [Self::New, Self::SynSent, Self::SynReceived, Self::Established, Self::Closed];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::SynSent => "syn-sent",
-            Self::SynReceived => "syn-received",
-            Self::Established => "established",
-            Self::Closed => "closed",
-        }
-    }
 }
 
 /// One connection at one port.
