@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
-use vcc_daemon::{Client, RuntimeDir};
+use vcc_daemon::{Client, RuntimeDir, counted};
 use vcc_policy::{Policy, Problem, Severity};
 
 use crate::output;
@@ -75,8 +75,4 @@ pub fn complain(problems: &[Problem]) {
     for problem in problems {
         output::complain_at_length(&problem.to_string());
     }
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
