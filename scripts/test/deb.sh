@@ -143,3 +143,44 @@ inside dpkg --purge vcc >"$work/said" 2>&1 || fail "$(cat "$work/said")"
 expect_nothing purging
 [ ! -e "$root/sys/fs/bpf/vcc" ] || fail 'purging leaves pins'
 [ ! -e "$root/run/vcc" ] || fail 'purging leaves /run/vcc'
+
+[ -x "$root/usr/bin/systemctl" ] || exit 0
+
+echo '-- under a manager of services'
+# This one has no services: it knows whether it has been told to have ours at work.
+at_work=$root/run/vcc-is-at-work
+mkdir -p "$root/run/systemd/system"
+cat >"$work/systemctl" <<'END'
+#!/bin/sh
+case " $* " in
+*' is-enabled '*) [ -L /etc/systemd/system/multi-user.target.wants/vcc.service ] && echo enabled ;;
+*' is-active '*) [ -e /run/vcc-is-at-work ] ;;
+*' start '* | *' restart '*) echo "$*" >/run/vcc-is-at-work ;;
+*' try-restart '*) [ ! -e /run/vcc-is-at-work ] || echo "$*" >/run/vcc-is-at-work ;;
+*' stop '*) rm -f /run/vcc-is-at-work ;;
+# Links, which need nobody at work.
+*' preset '* | *' disable '*) SYSTEMD_OFFLINE=1 exec /usr/bin/systemctl.real "$@" ;;
+esac
+END
+mv "$root/usr/bin/systemctl" "$root/usr/bin/systemctl.real"
+install -m 755 "$work/systemctl" "$root/usr/bin/systemctl"
+printf '#!/bin/sh\n' >"$work/policy-rc.d"
+install -m 755 "$work/policy-rc.d" "$root/usr/sbin/policy-rc.d"
+package() {
+	inside dpkg --force-depends "$@" >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+}
+package --install /tmp/vcc.deb
+[ -e "$at_work" ] || fail 'installing does not start the daemon'
+package --install /tmp/vcc.deb
+grep -q restart "$at_work" || fail 'an upgrade does not start the daemon anew'
+package --remove vcc
+[ ! -e "$at_work" ] || fail 'removing does not stop the daemon'
+# dpkg knows the version that was there before, as in an upgrade.
+package --install /tmp/vcc.deb
+[ -e "$at_work" ] || fail 'the daemon is not started by installing what was removed'
+inside systemctl disable vcc.service 2>"$work/said" || fail "$(cat "$work/said")"
+inside systemctl stop vcc.service
+package --install /tmp/vcc.deb
+[ ! -e "$at_work" ] || fail 'an upgrade starts a daemon that is disabled'
+package --purge vcc
+expect_nothing 'purging under a manager of services'

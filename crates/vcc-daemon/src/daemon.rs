@@ -46,21 +46,13 @@ pub fn run(options: Options) -> Result<()> {
     options.runtime_dir.create()?;
     links::watch(sender.clone())?;
     let abuse = control::listen(&options.runtime_dir, sender)?;
-    let board = Board::new();
+    let since = SystemTime::now();
+    let board = Board::new(since);
     let web = watched(&options, &board, &abuse)?;
     let mut heartbeat = Heartbeat::new();
     let ports = Ports::adopt(&mut heartbeat)?;
-    let mut daemon = Daemon {
-        options,
-        ports,
-        source,
-        since: SystemTime::now(),
-        last_refusal: None,
-        abuse,
-        heartbeat,
-        board,
-        web,
-    };
+    let mut daemon =
+        Daemon { options, ports, source, since, last_refusal: None, abuse, heartbeat, board, web };
     daemon.begin()?;
     daemon.serve(&events)
 }
@@ -234,7 +226,7 @@ impl Daemon {
         }
     }
 
-    /// What the operator has to mend.
+    /// What the operator has to mend, but for a policy that was refused.
     fn problems(&self) -> Vec<Problem> {
         let of = |about: &str, what: String| Problem { about: about.to_owned(), what };
         let mut problems: Vec<Problem> = self
@@ -246,9 +238,6 @@ impl Daemon {
             of(device, format!("nothing is sent to the guest at {device}: {why}"))
         }));
         problems.sort_by(|a, b| a.what.cmp(&b.what));
-        let refused = self.last_refusal.iter();
-        problems
-            .extend(refused.map(|why| of("policy", format!("the last policy was refused: {why}"))));
         match self.ports.shared().epoch() {
             Ok(epoch) if epoch == self.ports.epoch() => {}
             Ok(epoch) => {
@@ -259,13 +248,16 @@ impl Daemon {
         problems
     }
 
+    /// Of a refusal the board knows already.
     fn tell_problems(&self) {
         self.board.problems(self.problems(), self.ports.attach_failures());
     }
 
     fn status(&self) -> Status {
         let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let problems = self.problems().into_iter().map(|problem| problem.what).collect();
+        let refused = self.last_refusal.iter();
+        let refused = refused.map(|why| format!("the last policy was refused: {why}"));
+        let problems = self.problems().into_iter().map(|problem| problem.what).chain(refused);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -275,7 +267,7 @@ impl Daemon {
             epoch: self.ports.epoch(),
             rules: self.source.policy.rules().len(),
             ports: self.ports.held().map(Into::into).collect(),
-            problems,
+            problems: problems.collect(),
             rejected_requests: self.abuse.count(),
         }
     }

@@ -38,6 +38,7 @@ impl Error {
     }
 }
 
-pub(crate) fn counted(count: usize, noun: &str) -> String {
+/// So many of something, in words.
+pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -21,6 +21,7 @@ const MOST_EVENTS: usize = 50;
 pub(crate) struct Board(Arc<Mutex<Notes>>);
 
 struct Notes {
+    since: SystemTime,
     began: Instant,
     policy: Option<Arc<Policy>>,
     reloads_ok: u64,
@@ -32,8 +33,10 @@ struct Notes {
 }
 
 impl Board {
-    pub(crate) fn new() -> Self {
+    /// Of a daemon that begins now, which is `since`.
+    pub(crate) fn new(since: SystemTime) -> Self {
         Self(Arc::new(Mutex::new(Notes {
+            since,
             began: Instant::now(),
             policy: None,
             reloads_ok: 0,
@@ -93,6 +96,7 @@ impl Notes {
     fn daemon(&self, control_refused: u64) -> Daemon {
         Daemon {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default(),
             uptime: self.began.elapsed(),
             reloads_ok: self.reloads_ok,
             reloads_failed: self.reloads_failed,

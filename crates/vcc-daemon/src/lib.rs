@@ -21,7 +21,7 @@ mod signals;
 pub use control::client::{Client, ClientError};
 pub use control::protocol::{Answer, Applied, PolicyInForce, PortStatus, Request, Status};
 pub use daemon::{Options, run};
-pub use error::Error;
+pub use error::{Error, counted};
 pub use policy_file::read_policy;
 pub use runtime_dir::RuntimeDir;
 

@@ -6,6 +6,7 @@
 
 mod params;
 mod pool;
+mod told;
 mod treatment;
 mod underlay;
 
@@ -18,6 +19,7 @@ pub mod sys {
 
 pub use params::{GuestEcn, Mode, Params, ParseNameError};
 pub use pool::Pool;
+pub use told::Stage;
 pub use treatment::{PoolShare, Treatment};
 pub use underlay::Underlay;
 

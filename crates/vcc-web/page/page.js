@@ -10,6 +10,8 @@ const FLOW_MS = 2 * 60 * 1000;
 const GAP_MS = 30 * 1000;
 /** Rates are means over so long: marks come in bursts. */
 const RATE_MS = 10 * 1000;
+/** What is known of each port and rule at each point. */
+const SUMS = ["flows", "window_bytes", "acked_bytes", "marks", "reductions", "retransmissions", "drops"];
 const LINES = 6;
 const ROWS = 100;
 
@@ -50,13 +52,17 @@ function tell(element, name, value) {
   else if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
-/** One child for each item, by its key: kept, moved, made or removed. */
+/** One child for each item, by its key: kept, moved, made or removed. Of equal keys, by their order. */
 function keyed(parent, items, keyOf, make, update) {
   const old = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  const times = new Map();
   const focused = document.activeElement;
   let at = parent.firstElementChild;
   for (const item of items) {
-    const key = String(keyOf(item));
+    const own = String(keyOf(item));
+    const before = times.get(own) ?? 0;
+    times.set(own, before + 1);
+    const key = before ? `${own} again ${before}` : own;
     let child = old.get(key);
     old.delete(key);
     if (!child) {
@@ -129,13 +135,21 @@ function remember() {
   history.replaceState(null, "", changed.length ? `#${new URLSearchParams(changed)}` : location.pathname);
 }
 
+/** Added up where several have the name: devices of several network namespaces may. */
+function byName(levels, name) {
+  // Names are keys here, and one may be called __proto__.
+  const found = Object.create(null);
+  for (const level of levels) {
+    const sum = (found[level[name]] ??= Object.fromEntries(SUMS.map((key) => [key, 0])));
+    for (const key of SUMS) sum[key] += level[key];
+  }
+  return found;
+}
+
 function note() {
   const at = snapshot.at_unix_ms;
   if (points.length && points.at(-1).at >= at) return;
-  const byName = (levels, name) => Object.fromEntries(levels.map((level) => [level[name], level]));
-  // Names are keys here, and one may be called __proto__.
-  const safe = (levels, name) => Object.assign(Object.create(null), byName(levels, name));
-  points.push({ at, all: snapshot.all, ports: safe(snapshot.ports, "device"), rules: safe(snapshot.rules, "name") });
+  points.push({ at, all: snapshot.all, ports: byName(snapshot.ports, "device"), rules: byName(snapshot.rules, "name") });
   points = points.filter((point) => point.at > at - KEPT_MS);
 }
 

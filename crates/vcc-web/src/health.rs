@@ -28,7 +28,7 @@ impl Health {
         let last_reload = snapshot.daemon.last_reload.as_ref();
         let reload_failure = last_reload.and_then(|reload| reload.failure.as_deref());
         if let Some(failure) = reload_failure {
-            say("policy", failure);
+            say("policy", &format!("the last policy was refused: {failure}"));
         }
         let mut ports_failed = 0;
         for port in &snapshot.ports {

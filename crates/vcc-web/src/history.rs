@@ -1,6 +1,7 @@
 //! The last ten minutes, so that a page that was just opened has something to show.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -39,6 +40,15 @@ pub struct Level {
     pub counts: Counts,
 }
 
+impl AddAssign for Level {
+    fn add_assign(&mut self, other: Self) {
+        self.flows += other.flows;
+        self.window_bytes += other.window_bytes;
+        self.acked_bytes += other.acked_bytes;
+        self.counts += other.counts;
+    }
+}
+
 /// Parallel to the snapshot's ports and rules.
 pub struct Levels {
     pub all: Level,
@@ -50,11 +60,10 @@ impl Levels {
     pub fn of(snapshot: &Snapshot, activity: &Activity) -> Self {
         let mut ports: Vec<Level> = vec![Level::default(); snapshot.ports.len()];
         let mut all = Level::default();
-        for (level, sums) in ports.iter_mut().zip(&activity.ports) {
+        let levels = ports.iter_mut().chain([&mut all]);
+        for (level, sums) in levels.zip(activity.ports.iter().chain([&activity.all])) {
             level.acked_bytes = sums.acked_bytes;
             level.counts = sums.counts;
-            all.acked_bytes += sums.acked_bytes;
-            all.counts += sums.counts;
         }
         let mut rules: Vec<Level> = vec![Level::default(); snapshot.rules.len()];
         for (level, totals) in rules.iter_mut().zip(&activity.rules) {
@@ -101,11 +110,16 @@ impl History {
     }
 }
 
+/// Those of one name are added up: devices of several network namespaces may have the same.
 fn largest<'a>(levels: impl Iterator<Item = (&'a str, &'a Level)>) -> BTreeMap<String, Level> {
-    let mut levels: Vec<_> = levels.collect();
+    let mut by_name: BTreeMap<&str, Level> = BTreeMap::new();
+    for (name, level) in levels {
+        *by_name.entry(name).or_default() += *level;
+    }
+    let mut levels: Vec<_> = by_name.into_iter().collect();
     levels.sort_by_key(|(_, level)| std::cmp::Reverse((level.window_bytes, level.flows)));
     levels.truncate(LINES_MAX);
-    levels.into_iter().map(|(name, level)| (name.to_owned(), *level)).collect()
+    levels.into_iter().map(|(name, level)| (name.to_owned(), level)).collect()
 }
 
 #[cfg(test)]
@@ -132,9 +146,37 @@ mod tests {
     }
 
     #[test]
+    fn a_device_that_goes_takes_nothing_back() {
+        let mut ledger = Ledger::default();
+        let begin = Instant::now();
+        let acked_bytes = [3600, 3602, 3604].map(|second| {
+            let mut snapshot = snapshot(second);
+            if second == 3604 {
+                snapshot.ports.truncate(1);
+                snapshot.flows.retain(|flow| flow.port == 0);
+            }
+            let now = begin + Duration::from_secs(second);
+            Levels::of(&snapshot, &ledger.enter(&snapshot, now)).all.acked_bytes
+        });
+        assert!(acked_bytes[1] > 0);
+        assert!(acked_bytes.is_sorted(), "{acked_bytes:?}");
+    }
+
+    #[test]
     fn a_point_is_of_bounded_size() {
         let levels = vec![Level::default(); 4000];
         let names: Vec<String> = (0..4000).map(|number| format!("tap{number}")).collect();
         assert_eq!(largest(names.iter().map(String::as_str).zip(&levels)).len(), LINES_MAX);
+    }
+
+    #[test]
+    fn ports_of_one_name_are_one_line() {
+        let level = Level { flows: 1, window_bytes: 10, acked_bytes: 100, ..Level::default() };
+        let lines = largest(["tap0", "tap1", "tap0"].into_iter().zip(&[level; 3]));
+        let shown = |name: &str| {
+            let Level { flows, window_bytes, acked_bytes, .. } = lines[name];
+            (flows, window_bytes, acked_bytes)
+        };
+        assert_eq!((shown("tap0"), shown("tap1")), ((2, 20, 200), (1, 10, 100)));
     }
 }

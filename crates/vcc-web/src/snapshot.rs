@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
+pub use vcc_engine::Stage;
 
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -23,6 +24,8 @@ pub struct Snapshot {
 #[derive(Clone, Debug, Default)]
 pub struct Daemon {
     pub version: String,
+    /// Since 1970. Of a clock that may be set, unlike that of `uptime`.
+    pub started: Duration,
     pub uptime: Duration,
     pub reloads_ok: u64,
     pub reloads_failed: u64,
@@ -31,7 +34,7 @@ pub struct Daemon {
     pub attach_failures: u64,
     /// What came by the control socket and was refused.
     pub control_refused: u64,
-    /// What the operator has to mend, for as long as it is so.
+    /// What the operator has to mend, for as long as it is so; a reload that failed is not among it.
     pub problems: Vec<Problem>,
     /// What happened lately, the latest last.
     pub events: Vec<Event>,
@@ -114,31 +117,6 @@ pub struct Pool {
     pub weight: u32,
     pub most_held_bytes: u32,
     pub overdrawn: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stage {
-    New,
-    SynSent,
-    SynReceived,
-    Established,
-    Closed,
-}
-
-impl Stage {
-    pub const ALL: [Stage; 5] =
-        [Self::New, Self::SynSent, Self::SynReceived, Self::Established, Self::Closed];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::SynSent => "syn-sent",
-            Self::SynReceived => "syn-received",
-            Self::Established => "established",
-            Self::Closed => "closed",
-        }
-    }
 }
 
 /// One connection at one port.

@@ -84,6 +84,9 @@ pub fn snapshot(second: u64) -> Snapshot {
             counters: Vec::new(),
             ..port("veth-old", None, 4, second)
         },
+        // Attached by hand in two network namespaces.
+        Port { index: None, ..port("veth0", None, 5, second) },
+        Port { index: None, ..port("veth0", None, 6, second) },
     ];
     let flows = (0..FLOWS).map(|number| flow(number, second, &rules)).collect();
     Snapshot {
@@ -101,6 +104,7 @@ fn daemon(second: u64) -> Daemon {
     let at = |ago: u64| BEGIN + Duration::from_secs(1_700_000_000 + second - second.min(ago));
     Daemon {
         version: "0.1.0".into(),
+        started: Duration::from_secs(1_700_000_000),
         uptime: Duration::from_secs(second),
         reloads_ok: 6,
         reloads_failed: 1,

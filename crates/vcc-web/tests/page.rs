@@ -196,7 +196,10 @@ fn the_keyboard_is_enough() {
 fn what_is_there_stays_where_it_is() {
     let Some(mut visit) = visit("flicker") else { return };
     visit.open(&DESK, "light");
+    // Two of them have one name.
+    assert!(visit.is("document.querySelectorAll('#ports tbody tr').length === 7"));
     let mark = "window.ruleRows = [...document.querySelectorAll('#rules tbody tr')]; \
+                window.portRows = [...document.querySelectorAll('#ports tbody tr')]; \
                 window.rows = document.querySelectorAll('#flows tbody tr').length; \
                 window.seen = document.querySelector('#tiles').textContent; \
                 document.querySelector('#ports details:not([hidden])').open = true; \
@@ -205,6 +208,9 @@ fn what_is_there_stays_where_it_is() {
     visit.wait("document.querySelector('#tiles').textContent !== seen");
     assert!(visit.is(
         "[...document.querySelectorAll('#rules tbody tr')].every((row, at) => row === ruleRows[at])"
+    ));
+    assert!(visit.is(
+        "[...document.querySelectorAll('#ports tbody tr')].every((row, at) => row === portRows[at])"
     ));
     assert!(visit.is("document.querySelectorAll('#flows tbody tr').length === rows"));
     assert!(visit.is("document.querySelector('#ports details:not([hidden])').open"));

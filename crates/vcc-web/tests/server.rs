@@ -269,7 +269,7 @@ fn health_is_what_the_operator_need_not_mend() {
     let answer = get(server.address(), "/healthz");
     assert_status(&answer, 200);
     let health =
-        "{\"ok\":true,\"epoch\":7,\"ports_attached\":4,\"ports_failed\":0,\"policy_ok\":true";
+        "{\"ok\":true,\"epoch\":7,\"ports_attached\":6,\"ports_failed\":0,\"policy_ok\":true";
     assert!(body(&answer).starts_with(health), "{answer}");
 }
 

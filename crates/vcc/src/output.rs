@@ -4,11 +4,17 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
+use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use anyhow::Context;
 use serde::Serialize;
 
-/// A reader that has gone (`| head`) is no failure.
+/// Why the first of what was to be said was not, but for want of a reader.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// A reader that has gone (`| head`) is no failure. Any other is told at the [`end`]: what the command
+/// is doing is done all the same.
 pub fn say(text: &str) {
     still_heard(text);
 }
@@ -16,17 +22,33 @@ pub fn say(text: &str) {
 /// Whether a reader is still there who may want more.
 pub fn still_heard(text: &str) -> bool {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_ok()
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => true,
+        Err(error) => {
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                let _ = LOST.set(error);
+            }
+            false
+        }
+    }
+}
+
+/// How a command ends that would end with `code`.
+pub fn end(code: ExitCode) -> ExitCode {
+    let Some(error) = LOST.get() else { return code };
+    complain(&format!("cannot write to stdout: {error}"));
+    ExitCode::FAILURE
 }
 
 pub fn complain(text: &str) {
     let line: Vec<&str> = text.split_whitespace().collect();
-    eprintln!("vcc: {}", line.join(" "));
+    complain_at_length(&format!("vcc: {}", line.join(" ")));
 }
 
 /// What shows its own place, and a line of it.
 pub fn complain_at_length(text: &str) {
-    eprintln!("{text}");
+    // Of that nobody hears it, nobody can be told.
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 pub fn say_json(value: &impl Serialize) -> anyhow::Result<()> {

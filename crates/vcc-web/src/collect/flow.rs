@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use vcc_engine::{Feedback, FlowState, Underlay, sys};
+use vcc_engine::{Underlay, sys};
 
-use crate::snapshot::{Counts, Flow, Stage};
+use crate::snapshot::{Counts, Flow};
 
 pub fn view(flow: &vcc_port::Flow, port: usize, rule: Option<Arc<str>>, is_current: bool) -> Flow {
     let state = &flow.state;
-    let managed = state.is_managed();
-    let ssthresh = state.cc.ssthresh_segs;
     Flow {
         port,
         rule,
@@ -17,27 +15,17 @@ pub fn view(flow: &vcc_port::Flow, port: usize, rule: Option<Arc<str>>, is_curre
         guest: flow.guest,
         peer: flow.peer,
         vlan: flow.vlan,
-        stage: stage(state),
+        stage: state.stage(),
         underlay: Underlay::from_number(state.underlay).map_or("unknown", Underlay::name),
-        ecn_guest: if state.has(sys::FLOW_ACCECN_GUEST) {
-            "accurate"
-        } else if state.has(sys::FLOW_ECN_GUEST) {
-            "yes"
-        } else {
-            "no"
-        },
-        ecn_fabric: if state.has(sys::FLOW_ECN_FABRIC) { "yes" } else { "no" },
-        feedback: match state.feedback() {
-            Feedback::None => "none",
-            Feedback::Agreed => "agreed",
-            Feedback::Lost => "lost",
-        },
+        ecn_guest: state.ecn_guest(),
+        ecn_fabric: state.ecn_fabric(),
+        feedback: state.feedback().name(),
         snd_una: state.snd_una,
-        cwnd_segs: managed.then_some(state.cc.cwnd_segs),
-        ssthresh_segs: (managed && ssthresh < sys::SSTHRESH_INFINITE).then_some(ssthresh),
+        cwnd_segs: state.cwnd_segs(),
+        ssthresh_segs: state.ssthresh_segs(),
         window_shown_bytes: state.has(sys::FLOW_WINDOW_SHOWN).then(|| state.window_shown_bytes()),
         mss_bytes: state.mss_bytes,
-        srtt_us: (state.srtt_us8 != 0).then_some(state.srtt_us8 / 8),
+        srtt_us: state.srtt_us(),
         alpha: state.alpha(),
         counts: Counts {
             marks: state.marks.into(),
@@ -45,15 +33,5 @@ pub fn view(flow: &vcc_port::Flow, port: usize, rule: Option<Arc<str>>, is_curre
             retransmissions: state.retransmissions.into(),
             drops: state.drops.into(),
         },
-    }
-}
-
-fn stage(state: &FlowState) -> Stage {
-    match state.stage.into() {
-        sys::STAGE_SYN_SENT => Stage::SynSent,
-        sys::STAGE_SYN_RECEIVED => Stage::SynReceived,
-        sys::STAGE_ESTABLISHED => Stage::Established,
-        sys::STAGE_CLOSED => Stage::Closed,
-        _ => Stage::New,
     }
 }

@@ -103,10 +103,9 @@ fn totals_of(totals: RuleTotals) -> Totals {
 
 fn pools(shared: Option<&SharedPolicy>, policy: Option<&Policy>) -> Result<Vec<Pool>, Error> {
     let declared = policy.map(Policy::pools).unwrap_or_default();
-    let window_of = |name: &str| {
-        // The kernel's names are cut where they are long.
-        declared.iter().find(|pool| pool.name.starts_with(name)).map(|pool| pool.window_bytes)
-    };
+    // Not by the beginning of a name, which may be the whole of another's.
+    let window_of =
+        |name: &str| declared.iter().find(|pool| pool.name == name).map(|pool| pool.window_bytes);
     let used = shared.map_or(Ok(Vec::new()), SharedPolicy::pools)?;
     let pools = used.into_iter().map(|used| Pool {
         window_bytes: window_of(&used.name),

@@ -16,7 +16,10 @@ pub struct Ledger {
     /// Ends of connections are chosen by guests; with its keys nobody finds two alike.
     hasher: RandomState,
     flows: HashMap<u64, Seen>,
-    ports: HashMap<String, PortSums>,
+    /// By name, for there may be one of it in each network namespace.
+    ports: HashMap<String, Vec<PortSums>>,
+    /// Of those ports too that have gone.
+    all: PortSums,
     accounts: Accounts,
     entered: Option<Instant>,
 }
@@ -30,15 +33,18 @@ struct Seen {
     accounted: Option<(u32, Counts)>,
 }
 
-/// What the connections of a port did while they were watched.
+/// What the connections of a port did while they were watched. Where there are several of a name, the
+/// first has what those did that have gone: their sum does not run back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortSums {
     pub acked_bytes: u64,
     pub counts: Counts,
 }
 
-/// Parallel to the snapshot's flows, ports and rules.
+/// The vectors are parallel to the snapshot's flows, ports and rules.
 pub struct Activity {
+    /// Of all ports that ever were.
+    pub all: PortSums,
     pub flows: Vec<FlowActivity>,
     pub ports: Vec<PortSums>,
     pub rules: Vec<Totals>,
@@ -60,17 +66,16 @@ impl Ledger {
         let mut next = HashMap::with_capacity(snapshot.flows.len());
         let mut increments = vec![PortSums::default(); snapshot.ports.len()];
         let mut flows = Vec::with_capacity(snapshot.flows.len());
+        let ports = numbered(snapshot);
         for flow in &snapshot.flows {
-            let device = snapshot.ports[flow.port].device.as_str();
-            let id = self.hasher.hash_one((device, flow.guest, flow.peer, flow.vlan));
+            let id = self.hasher.hash_one((ports[flow.port], flow.guest, flow.peer, flow.vlan));
             let before = self.flows.remove(&id).filter(|seen| seen.is_of(flow));
             let accounted = self.accounts.count(snapshot.epoch, flow, before.as_ref());
             let mut activity = FlowActivity { id, acked_bytes_per_s: None, marks_per_s: None };
             if let Some(before) = &before {
                 let acked_bytes = before.acked_until(flow, elapsed);
                 let counts = flow.counts.since(before.counts);
-                increments[flow.port].acked_bytes += acked_bytes;
-                increments[flow.port].counts += counts;
+                increments[flow.port] += PortSums { acked_bytes, counts };
                 let per_s = |value: u64| value as f64 / elapsed.as_secs_f64();
                 if !elapsed.is_zero() {
                     activity.acked_bytes_per_s = Some(per_s(acked_bytes));
@@ -81,20 +86,48 @@ impl Ledger {
             next.insert(id, Seen::of(flow, accounted));
         }
         self.flows = next;
+        increments.iter().for_each(|increment| self.all += *increment);
         let ports = self.add(snapshot, &increments);
-        Activity { flows, ports, rules: self.accounts.close(snapshot) }
+        Activity { all: self.all, flows, ports, rules: self.accounts.close(snapshot) }
     }
 
     fn add(&mut self, snapshot: &Snapshot, increments: &[PortSums]) -> Vec<PortSums> {
-        let mut next: HashMap<String, PortSums> = HashMap::new();
-        for (port, increment) in snapshot.ports.iter().zip(increments) {
-            let before = self.ports.get(&port.device).copied().unwrap_or_default();
-            let sums = next.entry(port.device.clone()).or_insert(before);
-            sums.acked_bytes += increment.acked_bytes;
-            sums.counts += increment.counts;
+        let mut before = std::mem::take(&mut self.ports);
+        for port in &snapshot.ports {
+            self.ports.entry(port.device.clone()).or_default().push(PortSums::default());
         }
-        self.ports = next;
-        snapshot.ports.iter().map(|port| self.ports[&port.device]).collect()
+        for (device, sums) in &mut self.ports {
+            for (at, before) in before.remove(device).into_iter().flatten().enumerate() {
+                let at = if at < sums.len() { at } else { 0 };
+                sums[at] += before;
+            }
+        }
+        let ports = numbered(snapshot).into_iter().zip(increments);
+        let add = |((device, number), increment): ((&str, usize), &PortSums)| {
+            let sums = &mut self.ports.get_mut(device).expect("just entered")[number];
+            *sums += *increment;
+            *sums
+        };
+        ports.map(add).collect()
+    }
+}
+
+/// The names of the ports, and how many of the same came before.
+fn numbered(snapshot: &Snapshot) -> Vec<(&str, usize)> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let devices = snapshot.ports.iter().map(|port| port.device.as_str());
+    let number = |device| {
+        let count = counts.entry(device).or_default();
+        *count += 1;
+        (device, *count - 1)
+    };
+    devices.map(number).collect()
+}
+
+impl std::ops::AddAssign for PortSums {
+    fn add_assign(&mut self, other: Self) {
+        self.acked_bytes += other.acked_bytes;
+        self.counts += other.counts;
     }
 }
 

@@ -178,3 +178,28 @@ fn another_connection_with_the_same_ends_is_not_taken_for_it() {
     host.snapshot.flows[0].snd_una = 3_000_000_000;
     assert_eq!(host.enter().ports[0].acked_bytes, 0, "no window of a segment admits that");
 }
+
+/// Acknowledged bytes of each port.
+fn acked_bytes(host: &mut Host) -> Vec<u64> {
+    host.enter().ports.iter().map(|port| port.acked_bytes).collect()
+}
+
+#[test]
+fn ports_of_one_name_are_not_taken_for_each_other() {
+    let mut host = Host::new();
+    host.snapshot.ports.push(host.snapshot.ports[0].clone());
+    host.open(1);
+    // In another network namespace the ends may be the same.
+    host.open(1).port = 1;
+    let ids: Vec<u64> = host.enter().flows.iter().map(|flow| flow.id).collect();
+    assert_ne!(ids[0], ids[1]);
+    host.snapshot.flows[0].snd_una += 1000;
+    host.snapshot.flows[1].snd_una += 20;
+    assert_eq!(acked_bytes(&mut host), [1000, 20]);
+    assert_eq!(acked_bytes(&mut host), [1000, 20]);
+    // One goes, and the sum is what it was.
+    host.snapshot.ports.remove(0);
+    host.end(0);
+    host.snapshot.flows[0].port = 0;
+    assert_eq!(acked_bytes(&mut host), [1020]);
+}

@@ -54,7 +54,7 @@ fn daemon(text: &mut Text, taken: &Taken) {
         time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
     };
     text.family(&m::BUILD_INFO, |samples| samples.add([&daemon.version], 1.0));
-    text.one(&m::START_TIME, (unix_s(snapshot.at) - daemon.uptime.as_secs_f64()).round());
+    text.one(&m::START_TIME, daemon.started.as_secs_f64());
     text.one(&m::POLICY_EPOCH, snapshot.epoch.into());
     text.family(&m::RELOADS, |samples| {
         samples.add(["ok"], daemon.reloads_ok as f64);

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::*;
 use crate::cache::tests::taken;
@@ -135,6 +136,17 @@ fn values_are_the_snapshots() {
 }
 
 #[test]
+fn the_daemons_start_stays_where_it_was() {
+    for elapsed in [Duration::ZERO, Duration::from_millis(600)] {
+        let mut snapshot = snapshot(3600);
+        // A reading takes time, and somebody may set the clock.
+        snapshot.at += elapsed;
+        let started_s = value(&parsed([snapshot]), "vcc_start_time_seconds", &[]);
+        assert_eq!(started_s, 1_700_000_000.0);
+    }
+}
+
+#[test]
 fn names_come_back_as_they_were() {
     let mut snapshot = snapshot(10);
     let name = "a \"b\" \\ c\nd {e=\"f\"} #";
@@ -147,10 +159,19 @@ fn names_come_back_as_they_were() {
 
 #[test]
 fn ports_of_one_name_are_one_sample() {
-    let mut snapshot = snapshot(10);
-    snapshot.ports[1].device = snapshot.ports[0].device.clone();
-    let labels = [("device", "vnet-acme-0"), ("tenant", "acme")];
-    assert_eq!(value(&parsed([snapshot]), "vcc_port_flows_max", &labels), 65_536.0 + 96.0);
+    let snapshots = [snapshot(10), snapshot(12)];
+    let alike = snapshots.clone().map(|mut snapshot| {
+        snapshot.ports[1].device = snapshot.ports[0].device.clone();
+        snapshot
+    });
+    let (apart, alike) = (parsed(snapshots), parsed(alike));
+    for metric in ["vcc_port_flows_max", "vcc_port_window_bytes", "vcc_port_acked_bytes_total"] {
+        let of = |device| [("device", device), ("tenant", "acme")];
+        let ports = ["vnet-acme-0", "vnet-acme-1"].map(|name| value(&apart, metric, &of(name)));
+        assert!(ports.iter().all(|value| *value > 0.0), "{metric}: {ports:?}");
+        let sum = value(&alike, metric, &of("vnet-acme-0"));
+        assert_eq!(sum, ports.iter().sum::<f64>(), "{metric}");
+    }
 }
 
 #[test]

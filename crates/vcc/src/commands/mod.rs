@@ -13,6 +13,7 @@ pub mod lab;
 pub mod policy;
 pub mod ports;
 pub mod run;
+mod seconds;
 pub mod status;
 pub mod top;
 pub mod trace;

@@ -91,7 +91,30 @@ pub fn table(flows: &[FlowView], wide: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seen::Limit;
     use crate::seen::testing::flow;
+
+    #[test]
+    fn the_documentation_explains_each_column_key_and_limit() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/seeing.md");
+        let text = std::fs::read_to_string(path).expect("the page");
+        let rows: Vec<&str> =
+            text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next()).collect();
+        let is_row = |name: &str| {
+            rows.iter().any(|row| row.split([' ', ',', '*', '(', ')']).any(|word| word == name))
+        };
+        for column in COLUMNS {
+            assert!(is_row(column.name), "no row of {}", column.name);
+        }
+        for limit in Limit::ALL {
+            assert!(is_row(&format!("`{limit}`")), "no row of {limit}");
+        }
+        let view = serde_json::to_value(flow("192.0.2.1:1", "192.0.2.2:2")).expect("JSON");
+        let is_alone = |key: &&String| !key.starts_with("heard_") && !key.starts_with("counted_");
+        for key in view.as_object().expect("an object").keys().filter(is_alone) {
+            assert!(text.contains(&format!("`{key}`")), "{key} is not explained");
+        }
+    }
 
     #[test]
     fn columns_come_where_they_say_something() {

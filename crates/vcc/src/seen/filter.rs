@@ -2,9 +2,8 @@
 
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use vcc_engine::Underlay;
+use vcc_engine::{Stage, Underlay};
 
-use super::flow::STAGES;
 use super::{FlowView, Limit};
 use crate::end::End;
 
@@ -21,7 +20,7 @@ pub struct Filter {
     peer: Vec<End>,
 
     /// How far the connection is
-    #[arg(long, value_name = "STAGE", value_delimiter = ',', value_parser = PossibleValuesParser::new(STAGES))]
+    #[arg(long, value_name = "STAGE", value_delimiter = ',', value_parser = PossibleValuesParser::new(Stage::ALL.map(Stage::name)))]
     stage: Vec<String>,
 
     /// The congestion control that the fabric sees

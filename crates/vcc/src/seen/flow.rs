@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use vcc_engine::{Feedback, FlowState, Params, Underlay, sys};
+use vcc_engine::{Params, Underlay, sys};
 use vcc_port::{Flow, FlowId};
 
 use super::limit::{self, Limited};
@@ -65,7 +65,6 @@ pub type FlowKey = (Arc<str>, FlowId);
 impl FlowView {
     pub fn new(port: &str, key: FlowKey, flow: &Flow, params: &Params, now_us: u64) -> Self {
         let state = &flow.state;
-        let managed = state.is_managed();
         let heard = state.has(sys::FLOW_FEEDBACK_HEARD).then_some(state.heard);
         let counted = state.has(sys::FLOW_FEEDBACK).then_some(state.counted);
         let shown = state.has(sys::FLOW_WINDOW_SHOWN);
@@ -75,32 +74,28 @@ impl FlowView {
             guest: flow.guest.to_string(),
             peer: flow.peer.to_string(),
             vlan: flow.vlan,
-            stage: stage(state),
+            stage: state.stage().name(),
             underlay: Underlay::from_number(state.underlay)
                 .map_or_else(|| state.underlay.to_string(), |underlay| underlay.to_string()),
             rule: None,
-            ecn_guest: ecn_guest(state),
-            ecn_fabric: if state.has(sys::FLOW_ECN_FABRIC) { "yes" } else { "no" },
+            ecn_guest: state.ecn_guest(),
+            ecn_fabric: state.ecn_fabric(),
             snd_una: state.snd_una,
             flight_bytes: state.flight_bytes(),
-            cwnd_segs: managed.then_some(state.cc.cwnd_segs),
-            ssthresh_segs: ssthresh_segs(state),
+            cwnd_segs: state.cwnd_segs(),
+            ssthresh_segs: state.ssthresh_segs(),
             mss_bytes: state.mss_bytes,
             window_shown_bytes: shown.then(|| state.window_shown_bytes()),
             window_received_bytes: shown
                 .then(|| u64::from(state.window_received) << state.wscale_peer),
-            srtt_us: (state.srtt_us8 != 0).then_some(state.srtt_us8 / 8),
+            srtt_us: state.srtt_us(),
             alpha: state.alpha(),
             marks: state.marks,
             reductions: state.reductions,
             retransmissions: state.retransmissions,
             drops: state.drops.into(),
             policed: state.policed,
-            feedback: match state.feedback() {
-                Feedback::None => "none",
-                Feedback::Agreed => "agreed",
-                Feedback::Lost => "lost",
-            },
+            feedback: state.feedback().name(),
             forged: state.forged.into(),
             heard_ect0_bytes: heard.map(|heard| heard.ect0_bytes),
             heard_ce_bytes: heard.map(|heard| heard.ce_bytes),
@@ -122,32 +117,4 @@ impl FlowView {
         self.reductions_per_s = Some(rates.reductions_per_s);
         self.retransmissions_per_s = Some(rates.retransmissions_per_s);
     }
-}
-
-pub const STAGES: [&str; 5] = ["new", "syn-sent", "syn-received", "established", "closed"];
-
-fn stage(state: &FlowState) -> &'static str {
-    match state.stage.into() {
-        sys::STAGE_SYN_SENT => "syn-sent",
-        sys::STAGE_SYN_RECEIVED => "syn-received",
-        sys::STAGE_ESTABLISHED => "established",
-        sys::STAGE_CLOSED => "closed",
-        _ => "new",
-    }
-}
-
-fn ecn_guest(state: &FlowState) -> &'static str {
-    if state.has(sys::FLOW_ACCECN_GUEST) {
-        "accurate"
-    } else if state.has(sys::FLOW_ECN_GUEST) {
-        "yes"
-    } else {
-        "no"
-    }
-}
-
-/// None: not computed, or not yet found.
-pub fn ssthresh_segs(state: &FlowState) -> Option<u32> {
-    let ssthresh_segs = state.cc.ssthresh_segs;
-    (state.is_managed() && ssthresh_segs < sys::SSTHRESH_INFINITE).then_some(ssthresh_segs)
 }

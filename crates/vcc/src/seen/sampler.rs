@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use vcc_port::Port;
 
@@ -16,6 +16,8 @@ const AT_LEAST_EVERY: Duration = Duration::from_millis(500);
 pub struct Sampler {
     devices: Vec<String>,
     progress: Progress,
+    /// When flows were read last, or should have been.
+    read: Option<Instant>,
 }
 
 /// What was read at one time.
@@ -33,16 +35,24 @@ pub struct Snapshot {
 impl Sampler {
     /// Of these devices; with none, of all ports.
     pub fn new(devices: &[String]) -> Self {
-        Self { devices: devices.into(), progress: Progress::default() }
+        Self { devices: devices.into(), progress: Progress::default(), read: None }
     }
 
-    /// How long not to wait between reads, however rarely somebody looks.
+    /// How much of the time that is left may pass before [`Self::keep_up`], however rarely somebody
+    /// looks.
     pub fn pause(&self, left: Duration) -> Duration {
-        left.min(AT_LEAST_EVERY)
+        let passed = self.read.map_or(AT_LEAST_EVERY, |read| read.elapsed());
+        left.min(AT_LEAST_EVERY.saturating_sub(passed))
+    }
+
+    /// Reads for the rates alone, if that has been put off for as long as they bear.
+    pub fn keep_up(&mut self) -> anyhow::Result<()> {
+        if self.pause(Duration::MAX).is_zero() { self.note() } else { Ok(()) }
     }
 
     /// A read for the rates alone.
     pub fn note(&mut self) -> anyhow::Result<()> {
+        self.read = Some(Instant::now());
         let mut flows = Vec::new();
         let ports = self.open()?;
         for port in &ports {
@@ -60,6 +70,7 @@ impl Sampler {
 
     /// Rates are of the time since the last snapshot.
     pub fn snapshot(&mut self) -> anyhow::Result<Snapshot> {
+        self.read = Some(Instant::now());
         let gone = Port::sweep()?;
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut snapshot =

@@ -63,8 +63,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("systemctl restart libvirtd", "libvirt.rs runs the hook"),
     ("make install", "scripts/test/install.sh, below a directory"),
-    ("install -D -m 0644 packaging/policy.toml /etc/vcc/policy.toml", "scripts/test/install.sh"),
-    ("install -m 0644 packaging/vcc.service /etc/systemd/system/", "scripts/test/install.sh"),
     (
         "vcc lab run overlay-guess --runs 1 --json a.json",
         "minutes: its parts are tested in vcc-lab",

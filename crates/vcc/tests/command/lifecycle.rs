@@ -1,10 +1,12 @@
+use std::process::Command;
+
 use serde_json::Value;
 use vcc_engine::Params;
 use vcc_port::Port;
 use vcc_port::testing::{can_attach, guest, ip, isolated};
 
-use crate::vcc;
 use crate::wire::{connect, connect_to, exchange, neighbour};
+use crate::{Said, vcc};
 
 fn flows() -> Vec<Value> {
     let json = vcc("flows --json").well();
@@ -46,6 +48,21 @@ fn attach_watch_detach() {
         let said = vcc("detach --now port").well();
         assert!(said.starts_with("detached from port; 1 connection"), "{said}");
         assert_eq!(vcc("ports").well(), "vcc is attached nowhere\n");
+    });
+}
+
+#[test]
+fn a_low_limit_of_open_files_does_not_limit_ports() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let (_guest, _other) = (guest(), neighbour());
+        vcc("attach port other").well();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -S -n 24; exec \"$0\" ports", env!("CARGO_BIN_EXE_vcc")]);
+        let ports = Said::from(shell.output().expect("a shell")).well();
+        assert!(ports.contains("port: ") && ports.contains("other: "), "{ports}");
     });
 }
 

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use vcc_policy::Policy;
 use vcc_port::testing::{can_attach, guest, ip, isolated};
+use vcc_port::{AttachOptions, Port, SharedPolicy};
 
 use crate::pty::Pty;
 use crate::vcc;
@@ -113,6 +115,25 @@ fn whatever_ends_it_the_terminal_is_as_it_was() {
 }
 
 #[test]
+fn however_rarely_top_shows_flows_they_are_read_for_their_rates() {
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        ip("link add port type veth peer name guest");
+        vcc("attach port").well();
+        let mut top = Pty::run("top port --interval 60", (80, 24));
+        top.eventually("it has begun", |text| text.contains("no connections"));
+        // Until the first table has been followed by the second.
+        thread::sleep(Duration::from_secs(1));
+        vcc("detach port").well();
+        top.eventually("that it cannot read", |text| text.contains("vcc is not attached to"));
+        top.press("q");
+        assert_eq!(top.end(), 0);
+    });
+}
+
+#[test]
 fn without_a_terminal_there_is_another_way() {
     if !can_attach() {
         return;
@@ -151,6 +172,30 @@ fn a_connection_is_seen_live() {
             live.press("q");
             let after = live.eventually("what limits it", |text| text.contains(": limited by "));
             assert!(after.contains(&format!("{end}-{peer}")), "{after}");
+            assert_eq!(live.end(), 0);
+        });
+    });
+}
+
+#[test]
+fn what_limits_a_connection_under_a_policy_is_what_its_rule_says() {
+    const CAPPED: &str = "[[rules]]\nname = \"capped\"\nwindow_cap = \"4K\"\n";
+    if !can_attach() {
+        return;
+    }
+    isolated(|| {
+        let guest = guest();
+        let shared = SharedPolicy::open().expect("a policy");
+        let policy = Policy::parse(CAPPED, "policy.toml").expect("a good one").policy;
+        shared.apply(&policy, &[(0, None)]).expect("applied");
+        let mut port = Port::attach_under(&shared, 0, "port", &AttachOptions::default());
+        port.as_mut().map(Port::pin).expect("attached").expect("pinned");
+        let (mut here, mut there) = connect(&guest);
+        let [end, _] = ends(&here);
+        while_sending(&mut here, &mut there, || {
+            let mut live = Pty::run(&format!("trace {end} --live"), (120, 24));
+            live.eventually("its cap", |text| text.contains("the port's cap of "));
+            live.press("q");
             assert_eq!(live.end(), 0);
         });
     });

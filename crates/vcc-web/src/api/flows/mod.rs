@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::unix_ms;
 use crate::cache::Taken;
 use crate::ledger::FlowActivity;
-use crate::snapshot::{Counts, Flow, Snapshot, Stage};
+use crate::snapshot::{Counts, Flow, Snapshot};
 
 const TOP_DEFAULT: usize = 50;
 const TOP_MAX: usize = 1000;
@@ -156,7 +156,7 @@ struct FlowView<'a> {
     guest: String,
     peer: String,
     vlan: Option<u16>,
-    stage: Stage,
+    stage: &'static str,
     underlay: &'a str,
     ecn_guest: &'a str,
     ecn_fabric: &'a str,
@@ -261,7 +261,7 @@ fn view<'a>(snapshot: &'a Snapshot, (flow, activity): Pair<'a>) -> FlowView<'a> 
         guest: flow.guest.to_string(),
         peer: flow.peer.to_string(),
         vlan: flow.vlan,
-        stage: flow.stage,
+        stage: flow.stage.name(),
         underlay: flow.underlay,
         ecn_guest: flow.ecn_guest,
         ecn_fabric: flow.ecn_fabric,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use super::swept;
+use super::{seconds, swept};
 use crate::seen::filter::Filter;
 use crate::seen::sort::{Sort, SortKey};
 use crate::seen::{Sampler, Snapshot, columns};
@@ -44,7 +44,7 @@ pub struct Arguments {
     wide: bool,
 
     /// Show them again every SECONDS, with rates, until Ctrl-C
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = interval, help_heading = "How they are shown")]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds::from_a_tenth, help_heading = "How they are shown")]
     watch: Option<Duration>,
 
     /// Print the connections as JSON; with --watch a line each time
@@ -89,12 +89,4 @@ fn chosen(arguments: &Arguments, mut snapshot: Snapshot) -> Snapshot {
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a number from 1 on".to_owned())
-}
-
-fn interval(text: &str) -> Result<Duration, String> {
-    text.parse()
-        .ok()
-        .filter(|seconds| (0.1..=86_400.0).contains(seconds))
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| "must be a number of seconds, from 0.1 on".to_owned())
 }

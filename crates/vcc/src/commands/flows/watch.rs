@@ -54,14 +54,13 @@ pub fn run(arguments: &Arguments, sampler: &mut Sampler, interval: Duration) -> 
 fn wait(sampler: &mut Sampler, until: Instant) -> anyhow::Result<bool> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let pause = sampler.pause(left);
-        if !interrupt::wait(pause) {
+        if !interrupt::wait(sampler.pause(left)) {
             return Ok(false);
         }
-        if pause == left {
+        if Instant::now() >= until {
             return Ok(true);
         }
-        sampler.note()?;
+        sampler.keep_up()?;
     }
 }
 

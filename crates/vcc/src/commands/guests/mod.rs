@@ -3,7 +3,7 @@ mod watching;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::ports_of;
+use super::{ports_of, seconds};
 use crate::seen::guests::{self, GuestView};
 use crate::table::{Align, Table};
 use crate::{interrupt, output};
@@ -22,7 +22,7 @@ pub struct Arguments {
     devices: Vec<String>,
 
     /// Watch for so long; Ctrl-C ends it sooner
-    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds::from_a_tenth)]
     seconds: Duration,
 
     /// Print the guests as JSON, with each of their connections
@@ -82,12 +82,4 @@ fn table(guests: &[GuestView]) -> String {
         ]);
     }
     table.render()
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    text.parse()
-        .ok()
-        .filter(|seconds| (0.1..=86_400.0).contains(seconds))
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| "must be a number of seconds, from 0.1 on".to_owned())
 }

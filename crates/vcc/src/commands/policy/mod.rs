@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
-use vcc_daemon::{Client, RuntimeDir, read_policy};
+use vcc_daemon::{Client, RuntimeDir, counted, read_policy};
 use vcc_policy::{Policy, Problem};
 
 use crate::output;
@@ -77,8 +77,4 @@ pub fn complain(problems: &[Problem]) {
     for problem in problems {
         output::complain_at_length(&problem.to_string());
     }
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{Event, KeyEventKind};
 
-use super::swept;
+use super::{seconds, swept};
 use crate::interrupt;
 use crate::seen::Sampler;
 use crate::seen::filter::Filter;
@@ -34,7 +34,7 @@ pub struct Arguments {
     sort: SortKey,
 
     /// Read anew every SECONDS
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval, help_heading = "How they are shown")]
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds::up_to_a_minute, help_heading = "How they are shown")]
     interval: Duration,
 }
 
@@ -69,6 +69,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             sample(&mut sampler, &mut model);
             next = Instant::now() + arguments.interval;
             is_stale = true;
+        } else if let Err(error) = sampler.keep_up() {
+            model.tell(Some(format!("{error:#}")));
+            is_stale = true;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -88,12 +91,4 @@ fn sample(sampler: &mut Sampler, model: &mut Model) {
         }
         Err(error) => model.tell(Some(format!("{error:#}"))),
     }
-}
-
-fn interval(text: &str) -> Result<Duration, String> {
-    text.parse()
-        .ok()
-        .filter(|seconds| (0.1..=60.0).contains(seconds))
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| "must be a number of seconds, 0.1 to 60".to_owned())
 }

@@ -3,8 +3,6 @@
 use vcc_engine::sys;
 use vcc_port::{Flow, TraceEvent};
 
-use crate::seen::flow::ssthresh_segs;
-
 /// Right after an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
@@ -38,8 +36,8 @@ impl Point {
         let shown = state.has(sys::FLOW_WINDOW_SHOWN);
         Self {
             time_s,
-            cwnd_bytes: state.is_managed().then(|| bytes(state.cc.cwnd_segs)),
-            ssthresh_bytes: ssthresh_segs(state).map(bytes),
+            cwnd_bytes: state.cwnd_segs().map(bytes),
+            ssthresh_bytes: state.ssthresh_segs().map(bytes),
             window_bytes: shown.then(|| f64::from(state.window_shown_bytes())),
             flight_bytes: f64::from(state.flight_bytes()),
             srtt_us: (state.srtt_us8 != 0).then(|| f64::from(state.srtt_us8) / 8.0),

@@ -89,23 +89,19 @@ fn place(event: &TraceEvent) -> String {
 
 fn cells(event: &TraceEvent, params: &Params) -> [String; 19] {
     let state = &event.flow.state;
-    let managed = state.is_managed();
     let shown = state.has(sys::FLOW_WINDOW_SHOWN);
-    let ssthresh_segs = state.cc.ssthresh_segs;
-    let limited = managed && ssthresh_segs < sys::SSTHRESH_INFINITE;
-    let timed = state.srtt_us8 != 0;
     [
         state.snd_una.to_string(),
         state.snd_nxt.to_string(),
         state.flight_bytes().to_string(),
         state.mss_bytes.to_string(),
-        or_nothing(managed.then_some(state.cc.cwnd_segs)),
-        or_nothing(limited.then_some(ssthresh_segs)),
+        or_nothing(state.cwnd_segs()),
+        or_nothing(state.ssthresh_segs()),
         or_nothing(state.alpha().map(|alpha| format!("{alpha:.4}"))),
         or_nothing(shown.then(|| state.window_shown_bytes())),
         or_nothing(shown.then(|| u64::from(state.window_received) << state.wscale_peer)),
-        or_nothing(timed.then_some(state.srtt_us8 / 8)),
-        or_nothing(timed.then_some(state.rttvar_us4 / 4)),
+        or_nothing(state.srtt_us()),
+        or_nothing(state.srtt_us().map(|_| state.rttvar_us4 / 4)),
         state.rto_us(params).to_string(),
         ca_state(state).to_owned(),
         state.dupacks.to_string(),

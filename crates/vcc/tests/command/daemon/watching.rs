@@ -76,8 +76,13 @@ fn metrics_health_and_page_are_of_the_ports_that_there_are() {
         daemon.says("dctpc");
         let (_, health) = eventually(address, "/healthz", |(status, _)| status.contains(" 503 "));
         let health: Value = serde_json::from_str(&health).expect("JSON");
-        assert!(health.to_string().contains("refused"), "{health}");
+        let [problem] = &health["problems"].as_array().expect("problems")[..] else {
+            panic!("one thing is wrong: {health}")
+        };
+        assert_eq!(problem["about"], "policy");
+        assert!(problem["what"].as_str().expect("text").contains("refused"), "{health}");
         let (_, metrics) = get(address, "/metrics");
+        assert_eq!(metric(&metrics, "vcc_problems "), 1.0);
         assert_eq!(metric(&metrics, "vcc_policy_epoch "), 1.0);
     });
 }

@@ -29,7 +29,7 @@ pub fn run(
     span: Duration,
     until: Option<Instant>,
 ) -> anyhow::Result<String> {
-    let params = port.params()?;
+    let params = super::treatment(port, Some(id))?;
     let began = monotonic()?;
     let mut series = Series::thinned(began.as_micros() as u64, STEP_S);
     let mut span_s = span.as_secs_f64();
