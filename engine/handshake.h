@@ -43,7 +43,7 @@ VCC_INLINE void flow_init(struct vcc_flow *f, const struct vcc_params *p, enum v
 		.mss_max_bytes = UINT16_MAX,
 		.rule = f->rule,
 		.epoch = f->epoch,
-		.shell = f->shell & (SHELL_POOL_MEMBER | SHELL_POOL_ACTIVE),
+		.shell = f->shell & SHELL_POOL,
 	};
 	cc_init(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
 }

@@ -265,6 +265,8 @@ enum vcc_shell_flag {
 	SHELL_TIMER_IS_NEAR = 1 << 0,
 	SHELL_POOL_MEMBER = 1 << 1, /* what it holds of its pool is counted there */
 	SHELL_POOL_ACTIVE = 1 << 2, /* and so is its weight */
+	SHELL_POOL_IDLE = 1 << 3,   /* instead, it is counted among what idle flows may send */
+	SHELL_POOL = SHELL_POOL_MEMBER | SHELL_POOL_ACTIVE | SHELL_POOL_IDLE,
 };
 
 enum vcc_mode {

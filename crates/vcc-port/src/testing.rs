@@ -66,6 +66,14 @@ pub fn isolated<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
+/// A test's `work` [`isolated`], on a host where vcc can attach; else the test counts as skipped.
+#[track_caller]
+pub fn on_a_host(work: impl FnOnce() + Send) {
+    if can_attach() {
+        isolated(work);
+    }
+}
+
 /// A guest at 192.0.2.1 in a namespace of its own, wired to the calling thread's, 192.0.2.2, by
 /// `port`.
 pub fn guest() -> Netns {

@@ -114,6 +114,7 @@ pub struct Pool {
     /// None: no rule refers to it any more, but connections still hold some of it.
     pub window_bytes: Option<u32>,
     pub held_bytes: u32,
+    pub idle_bytes: u32,
     pub weight: u32,
     pub most_held_bytes: u32,
     pub overdrawn: u32,

@@ -144,6 +144,7 @@ fn pools(second: u64) -> Vec<Pool> {
         name: name.into(),
         window_bytes,
         held_bytes,
+        idle_bytes: held_bytes / 16,
         weight: 12,
         most_held_bytes,
         overdrawn,

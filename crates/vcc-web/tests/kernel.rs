@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use vcc_policy::Policy;
-use vcc_port::testing::{can_attach, guest, isolated};
+use vcc_port::testing::{guest, on_a_host};
 use vcc_port::{AttachOptions, Port, SharedPolicy};
 use vcc_web::snapshot::{Daemon, Stage};
 use vcc_web::{Snapshot, collect};
@@ -51,10 +51,7 @@ fn taken(shared: &SharedPolicy, port: &Port, policy: &Policy) -> Snapshot {
 
 #[test]
 fn ports_rules_pools_and_flows_are_what_the_kernel_has() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         let shared = SharedPolicy::unpinned().expect("a policy");
         let first = policy(POLICY);
@@ -99,10 +96,7 @@ fn ports_rules_pools_and_flows_are_what_the_kernel_has() {
 
 #[test]
 fn ports_without_a_policy_have_no_rules() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         let port = Port::attach(DEVICE, &AttachOptions::default()).expect("attached");
         let _talking = talk(&guest);

@@ -13,13 +13,16 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolUse {
     pub name: String,
-    /// What its flows may still send without another word.
+    /// What its flows have in flight, and may still send.
     pub held_bytes: u32,
+    /// What those that are idle may still send.
+    pub idle_bytes: u32,
     /// The weights of its active flows together.
     pub weight: u32,
     /// The most that was ever held.
     pub most_held_bytes: u32,
-    /// How often the least window that a flow can have was more than the pool had left.
+    /// How often more was held than may be: by the least window that a flow can have, or by very many
+    /// that woke up.
     pub overdrawn: u32,
 }
 
@@ -38,7 +41,8 @@ pub(super) fn number(maps: &PolicyMaps, pools: &[Pool]) -> Result<Vec<u16>> {
         }
         let free = |place: &usize| {
             let (_, used) = &places[*place];
-            used.held_bytes == 0 && used.weight == 0 && !taken.contains(&Some(*place))
+            (used.held_bytes, used.idle_bytes, used.weight) == (0, 0, 0)
+                && !taken.contains(&Some(*place))
         };
         let unnamed = (0..places.len()).filter(free).min_by_key(|at| !places[*at].0.is_empty());
         let place = unnamed.ok_or(Error::PoolsInUse { pool: pools[at].name.clone() })?;
@@ -60,8 +64,8 @@ pub(super) fn read(maps: &PolicyMaps) -> Result<Vec<PoolUse>> {
         if name.is_empty() {
             continue;
         }
-        let sys::vcc_pool { held_bytes, weight, most_held_bytes, overdrawn } = used;
-        pools.push(PoolUse { name, held_bytes, weight, most_held_bytes, overdrawn });
+        let sys::vcc_pool { held_bytes, idle_bytes, weight, most_held_bytes, overdrawn } = used;
+        pools.push(PoolUse { name, held_bytes, idle_bytes, weight, most_held_bytes, overdrawn });
     }
     Ok(pools)
 }

@@ -2,7 +2,7 @@
 //! veth hides as long as it is offloaded, would stall a transfer.
 
 use vcc_engine::sys;
-use vcc_port::testing::{can_attach, ip, isolated};
+use vcc_port::testing::{ip, on_a_host};
 use vcc_port::{AttachOptions, Netns, Port, counters};
 
 use crate::common::{End, configure, ethtool, exchange, payload, set_ecn};
@@ -32,10 +32,7 @@ fn wire() -> Netns {
 
 #[test]
 fn payload_survives_every_combination_of_offloads() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let netns = wire();
         let port = Port::attach("port", &AttachOptions::default()).expect("attached");
         let payload = payload(PAYLOAD_BYTES);

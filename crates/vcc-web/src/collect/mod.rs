@@ -111,12 +111,15 @@ fn pools(shared: Option<&SharedPolicy>, policy: Option<&Policy>) -> Result<Vec<P
         window_bytes: window_of(&used.name),
         name: used.name,
         held_bytes: used.held_bytes,
+        idle_bytes: used.idle_bytes,
         weight: used.weight,
         most_held_bytes: used.most_held_bytes,
         overdrawn: used.overdrawn,
     });
     // A pool of an edition before, of which nobody holds anything, is nobody's business.
-    Ok(pools.filter(|pool| pool.window_bytes.is_some() || pool.held_bytes > 0).collect())
+    Ok(pools
+        .filter(|pool| pool.window_bytes.is_some() || pool.held_bytes + pool.idle_bytes > 0)
+        .collect())
 }
 
 fn read_port(

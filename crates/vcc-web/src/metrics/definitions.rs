@@ -53,10 +53,11 @@ metrics! {
     RULE_SRTT = gauge("vcc_rule_srtt_seconds", ["rule", "share"], "Smoothed round-trip time, over a rule's established connections.");
 
     POOL_WINDOW = gauge("vcc_pool_window_bytes", ["pool"], "What the policy lets a pool's windows add up to.");
-    POOL_HELD = gauge("vcc_pool_held_bytes", ["pool"], "What a pool's connections may send without another word.");
+    POOL_HELD = gauge("vcc_pool_held_bytes", ["pool"], "What a pool's connections have in flight, and may still send.");
+    POOL_IDLE = gauge("vcc_pool_idle_bytes", ["pool"], "What those of a pool's connections that are idle may still send.");
     POOL_MOST_HELD = gauge("vcc_pool_most_held_bytes", ["pool"], "The most that a pool's connections ever held.");
     POOL_WEIGHT = gauge("vcc_pool_weight", ["pool"], "Weights of a pool's active connections, added up.");
-    POOL_OVERDRAWN = counter("vcc_pool_overdrawn_total", ["pool"], "How often a pool held more than its window: by a connection that woke up, or one's least window.");
+    POOL_OVERDRAWN = counter("vcc_pool_overdrawn_total", ["pool"], "How often a pool held more than its window: by one's least window, or by very many that woke up.");
 
     SNAPSHOT_OK = gauge("vcc_snapshot_success", [], "1 if the ports could be read for this answer, else 0; without it, there are no metrics of ports, rules and pools.");
     SNAPSHOT_DURATION = gauge("vcc_snapshot_duration_seconds", [], "How long reading the ports took.");

@@ -183,8 +183,9 @@ fn pools(text: &mut Text, pools: &[Pool]) {
             }
         }
     });
-    let of_pool: [Column<Pool>; 4] = [
+    let of_pool: [Column<Pool>; 5] = [
         (&m::POOL_HELD, |pool| pool.held_bytes.into()),
+        (&m::POOL_IDLE, |pool| pool.idle_bytes.into()),
         (&m::POOL_MOST_HELD, |pool| pool.most_held_bytes.into()),
         (&m::POOL_WEIGHT, |pool| pool.weight.into()),
         (&m::POOL_OVERDRAWN, |pool| pool.overdrawn.into()),

@@ -1,7 +1,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Stdio};
 
-use vcc_port::testing::{can_attach, guest, ip, isolated};
+use vcc_port::testing::{guest, ip, on_a_host};
 
 use crate::{command, vcc};
 
@@ -41,10 +41,7 @@ impl Running {
 
 #[test]
 fn ports_are_served_until_ctrl_c() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let _guest = guest();
         ip("link add other type veth peer name unused");
         vcc("attach other").well();
@@ -66,10 +63,7 @@ fn ports_are_served_until_ctrl_c() {
 
 #[test]
 fn serving_ends_with_the_port() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let _guest = guest();
         vcc("attach port --emit").well();
         let (running, _) = Running::begin("port");

@@ -10,7 +10,7 @@ use std::thread;
 
 use serde_json::Value;
 use vcc_port::Netns;
-use vcc_port::testing::{can_attach, guest, ip, isolated};
+use vcc_port::testing::{guest, ip, on_a_host};
 
 use crate::vcc;
 use crate::wire::{connect_to, ends, neighbour};
@@ -59,10 +59,7 @@ fn pour(mut from: TcpStream, mut to: TcpStream, stop: &AtomicBool) {
 
 #[test]
 fn live_guests_are_named_or_unknown() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         let other = neighbour();
         vcc("attach port --shadow").well();

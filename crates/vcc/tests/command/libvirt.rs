@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use vcc_port::testing::{can_attach, ip, isolated};
+use vcc_port::testing::{ip, on_a_host};
 
 use crate::{Said, vcc};
 
@@ -63,10 +63,7 @@ fn hook(operation: &str, options: Option<&str>) -> Said {
 
 #[test]
 fn taps_of_a_domain_that_starts_are_attached() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         for tap in ["tap-acme-1", "vnet3", "macvtap0"] {
             ip(&format!("link add {tap} type veth peer name {tap}-g"));
         }

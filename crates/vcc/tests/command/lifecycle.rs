@@ -3,7 +3,7 @@ use std::process::Command;
 use serde_json::Value;
 use vcc_engine::Params;
 use vcc_port::Port;
-use vcc_port::testing::{can_attach, guest, ip, isolated};
+use vcc_port::testing::{guest, ip, on_a_host};
 
 use crate::wire::{connect, connect_to, exchange, neighbour};
 use crate::{Said, vcc};
@@ -15,10 +15,7 @@ fn flows() -> Vec<Value> {
 
 #[test]
 fn attach_watch_detach() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         assert_eq!(vcc("attach port").well(), "attached to port: reno-ecn\n");
         assert_eq!(flows(), Vec::<Value>::new());
@@ -53,10 +50,7 @@ fn attach_watch_detach() {
 
 #[test]
 fn a_low_limit_of_open_files_does_not_limit_ports() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let (_guest, _other) = (guest(), neighbour());
         vcc("attach port other").well();
         let mut shell = Command::new("sh");
@@ -68,10 +62,7 @@ fn a_low_limit_of_open_files_does_not_limit_ports() {
 
 #[test]
 fn two_ends_under_vcc_tell_each_other_of_bytes() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let (guest, other) = (guest(), neighbour());
         vcc("attach port other --underlay dctcp").well();
         let (mut here, mut there) = connect_to(&guest, &other, "192.0.2.3:0");
@@ -93,10 +84,7 @@ fn two_ends_under_vcc_tell_each_other_of_bytes() {
 
 #[test]
 fn detaching_waits_for_connections_that_need_vcc() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();
         let (mut from_guest, mut to_guest) = connect(&guest);
@@ -120,10 +108,7 @@ fn detaching_waits_for_connections_that_need_vcc() {
 
 #[test]
 fn attaching_again_ends_the_draining() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();
         let (mut from_guest, mut to_guest) = connect(&guest);
@@ -140,10 +125,7 @@ fn attaching_again_ends_the_draining() {
 
 #[test]
 fn what_is_asked_for_reaches_the_port() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         ip("link add port type veth peer name guest");
         let params = |arguments: &str| {
             vcc(&format!("attach port {arguments}")).well();
@@ -167,10 +149,7 @@ fn what_is_asked_for_reaches_the_port() {
 
 #[test]
 fn shadow_mode_changes_nothing() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach --shadow port").well();
         let (mut from_guest, mut to_guest) = connect(&guest);
@@ -184,10 +163,7 @@ fn shadow_mode_changes_nothing() {
 
 #[test]
 fn a_gone_device_is_forgotten_with_a_word() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let _guest = guest();
         vcc("attach port").well();
         ip("link delete port");

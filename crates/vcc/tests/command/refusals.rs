@@ -1,13 +1,10 @@
-use vcc_port::testing::{can_attach, ip, isolated};
+use vcc_port::testing::{ip, on_a_host};
 
 use crate::{Said, command, vcc};
 
 #[test]
 fn no_such_device() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let complaint = vcc("attach nowhere0").complaint(1);
         assert!(complaint.starts_with("no network device `nowhere0`"), "{complaint}");
         let complaint = vcc("detach nowhere0").complaint(1);
@@ -17,10 +14,7 @@ fn no_such_device() {
 
 #[test]
 fn all_devices_or_none() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         ip("link add port type veth peer name guest");
         vcc("attach port nowhere0").complaint(1);
         assert_eq!(vcc("ports").well(), "vcc is attached nowhere\n");
@@ -31,10 +25,7 @@ fn all_devices_or_none() {
 
 #[test]
 fn already_attached() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         ip("link add port type veth peer name guest");
         vcc("attach port").well();
         let complaint = vcc("attach port").complaint(1);
@@ -46,10 +37,7 @@ fn already_attached() {
 
 #[test]
 fn without_privilege() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         ip("link add port type veth peer name guest");
         let mut setpriv = std::process::Command::new("setpriv");
         setpriv.arg("--bounding-set=-all").arg(command().get_program());

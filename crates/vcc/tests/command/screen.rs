@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use vcc_policy::Policy;
-use vcc_port::testing::{can_attach, guest, ip, isolated};
+use vcc_port::testing::{guest, ip, on_a_host};
 use vcc_port::{AttachOptions, Port, SharedPolicy};
 
 use crate::pty::Pty;
@@ -44,10 +44,7 @@ fn while_sending<T>(from: &mut TcpStream, to: &mut TcpStream, work: impl FnOnce(
 
 #[test]
 fn top_shows_flows_obeys_keys_and_gives_the_terminal_back() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port --underlay cubic").well();
         let (mut here, mut there) = connect(&guest);
@@ -96,10 +93,7 @@ fn top_shows_flows_obeys_keys_and_gives_the_terminal_back() {
 
 #[test]
 fn whatever_ends_it_the_terminal_is_as_it_was() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         ip("link add port type veth peer name guest");
         vcc("attach port").well();
         for how in [libc::SIGTERM, libc::SIGHUP, 0] {
@@ -116,10 +110,7 @@ fn whatever_ends_it_the_terminal_is_as_it_was() {
 
 #[test]
 fn however_rarely_top_shows_flows_they_are_read_for_their_rates() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         ip("link add port type veth peer name guest");
         vcc("attach port").well();
         let mut top = Pty::run("top port --interval 60", (80, 24));
@@ -135,10 +126,7 @@ fn however_rarely_top_shows_flows_they_are_read_for_their_rates() {
 
 #[test]
 fn without_a_terminal_there_is_another_way() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let complaint = vcc("top").complaint(1);
         assert!(complaint.contains("needs a terminal"), "{complaint}");
         assert!(complaint.contains("`vcc flows --watch`"), "{complaint}");
@@ -151,10 +139,7 @@ fn without_a_terminal_there_is_another_way() {
 
 #[test]
 fn a_connection_is_seen_live() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();
         let (mut here, mut there) = connect(&guest);
@@ -180,10 +165,7 @@ fn a_connection_is_seen_live() {
 #[test]
 fn what_limits_a_connection_under_a_policy_is_what_its_rule_says() {
     const CAPPED: &str = "[[rules]]\nname = \"capped\"\nwindow_cap = \"4K\"\n";
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         let shared = SharedPolicy::open().expect("a policy");
         let policy = Policy::parse(CAPPED, "policy.toml").expect("a good one").policy;
@@ -203,10 +185,7 @@ fn what_limits_a_connection_under_a_policy_is_what_its_rule_says() {
 
 #[test]
 fn a_watched_table_stays_in_its_place() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();
         let (here, _there) = connect(&guest);
@@ -226,10 +205,7 @@ fn a_watched_table_stays_in_its_place() {
 
 #[test]
 fn a_recording_is_drawn() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();
         let (mut here, mut there) = connect(&guest);

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
-use vcc_port::testing::{can_attach, guest, isolated};
+use vcc_port::testing::{guest, on_a_host};
 
 use crate::wire::{connect, ends, exchange};
 use crate::{command, vcc};
@@ -20,10 +20,7 @@ fn guests(arguments: &str) -> Vec<String> {
 
 #[test]
 fn filters_and_orders_compose() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port --underlay dctcp").well();
         let (mut here, mut there) = connect(&guest);
@@ -68,10 +65,7 @@ fn filters_and_orders_compose() {
 
 #[test]
 fn what_limits_a_flow_is_told() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();
         let (mut here, mut there) = connect(&guest);
@@ -101,10 +95,7 @@ fn what_limits_a_flow_is_told() {
 
 #[test]
 fn a_watch_prints_rates_again_and_again() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();
         let (mut here, mut there) = connect(&guest);

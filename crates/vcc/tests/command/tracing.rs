@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
 use vcc_port::Port;
-use vcc_port::testing::{can_attach, eventually, guest, isolated};
+use vcc_port::testing::{eventually, guest, on_a_host};
 
 use crate::wire::{connect, ends, exchange};
 use crate::{Said, command, vcc};
@@ -75,10 +75,7 @@ fn is_traced() -> bool {
 
 #[test]
 fn a_connection_is_recorded_to_its_end() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();
         let (mut here, mut there) = connect(&guest);
@@ -106,10 +103,7 @@ fn a_connection_is_recorded_to_its_end() {
 
 #[test]
 fn a_port_is_recorded_until_ctrl_c() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port --underlay dctcp").well();
         let running = Running::begin("device", "--device port");
@@ -140,10 +134,7 @@ fn a_port_is_recorded_until_ctrl_c() {
 
 #[test]
 fn a_reader_that_leaves_ends_it_without_a_word() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();
         let (mut here, mut there) = connect(&guest);
@@ -175,10 +166,7 @@ fn a_reader_that_leaves_ends_it_without_a_word() {
 
 #[test]
 fn a_killed_trace_is_forgotten() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();
         let (mut here, mut there) = connect(&guest);
@@ -198,10 +186,7 @@ fn a_killed_trace_is_forgotten() {
 
 #[test]
 fn what_is_not_one_connection_is_told() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();
         let (here, _there) = connect(&guest);
@@ -221,10 +206,7 @@ fn what_is_not_one_connection_is_told() {
 
 #[test]
 fn a_trace_ends_with_its_port() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let _guest = guest();
         vcc("attach port").well();
         let running = Running::begin("port", "--device port");

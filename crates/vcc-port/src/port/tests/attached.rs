@@ -3,10 +3,7 @@ use crate::flows::tests::insert;
 
 #[test]
 fn detaching_leaves_nothing() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         let port = attach();
         let objects = Objects::of(&port);
@@ -20,10 +17,7 @@ fn detaching_leaves_nothing() {
 
 #[test]
 fn dropping_detaches() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         drop(attach());
         assert!(program_ids(PORT).is_empty());
@@ -32,10 +26,7 @@ fn dropping_detaches() {
 
 #[test]
 fn fifty_attachments_leak_nothing() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         let mut all = Vec::new();
         for _ in 0..50 {
@@ -49,10 +40,7 @@ fn fifty_attachments_leak_nothing() {
 
 #[test]
 fn ports_are_isolated() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         let (one, other) = (attach(), Port::attach("guest", &AttachOptions::default()));
         let (one, other) = (Objects::of(&one), Objects::of(&other.expect("an attachment")));
@@ -63,10 +51,7 @@ fn ports_are_isolated() {
 
 #[test]
 fn options_reach_the_datapath() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         let treatment = Treatment { prr: false, window_max_bytes: 123_456, ..Treatment::default() };
         let options = AttachOptions { treatment, max_flows: 77 };
@@ -84,10 +69,7 @@ fn options_reach_the_datapath() {
 
 #[test]
 fn draining_counts_connections_that_need_the_translation() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         let port = attach();
         assert_eq!(port.drain().expect("drained"), 0);

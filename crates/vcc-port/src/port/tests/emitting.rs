@@ -136,10 +136,7 @@ fn duplicate_acks_spare_a_guest_without_sack_its_timeout() {
 
 #[test]
 fn a_guest_that_answers_a_request_is_spared_its_timeout_too() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let wire = Wire::create(false, true);
         let port = attach_to_emit();
         let mut emitter = port.emitter().expect("an emitter");
@@ -157,10 +154,7 @@ fn a_guest_that_answers_a_request_is_spared_its_timeout_too() {
 
 #[test]
 fn without_an_emitter_the_guest_waits_for_its_timeout() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let wire = Wire::create(false, false);
         let port = attach_to_emit();
         let (mut here, mut there) = wire.connect();
@@ -177,10 +171,7 @@ fn without_an_emitter_the_guest_waits_for_its_timeout() {
 
 #[test]
 fn a_window_that_grew_without_an_ack_is_told() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         const MINUTE_US: u32 = 60_000_000;
         let wire = Wire::create(false, true);
         let free = Treatment {
@@ -208,10 +199,7 @@ fn a_window_that_grew_without_an_ack_is_told() {
 
 #[test]
 fn who_may_emit() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         let said = attach().emitter().err().expect("a refusal").to_string();
         assert!(said.starts_with("`port` was attached without --emit"), "{said}");

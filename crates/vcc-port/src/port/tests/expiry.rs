@@ -4,15 +4,12 @@ use std::net::{TcpListener, TcpStream};
 use vcc_engine::Treatment;
 
 use super::eventually;
-use crate::testing::{can_attach, guest, isolated};
+use crate::testing::{guest, on_a_host};
 use crate::{AttachOptions, Port};
 
 #[test]
 fn the_kernel_forgets_flows_that_fell_silent() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         let treatment =
             Treatment { closed_idle_ms: 500, established_idle_ms: 2000, ..Treatment::default() };

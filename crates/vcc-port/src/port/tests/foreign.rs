@@ -39,10 +39,7 @@ fn send_from(device: &str) {
 
 #[test]
 fn a_program_before_ours_keeps_working() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         let foreign = Foreign::attach(Program::ParseFromGuest);
         let port = attach();
@@ -56,10 +53,7 @@ fn a_program_before_ours_keeps_working() {
 
 #[test]
 fn a_program_after_ours_keeps_working() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         let port = attach();
         let from_guest = Foreign::attach(Program::ParseFromGuest);

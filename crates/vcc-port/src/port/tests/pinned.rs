@@ -17,10 +17,7 @@ fn pin_directories() -> Vec<String> {
 
 #[test]
 fn an_attachment_outlives_its_process() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         assert!(!bpffs::is_mounted());
         attach_and_pin(PORT);
@@ -44,10 +41,7 @@ fn an_attachment_outlives_its_process() {
 
 #[test]
 fn names_with_dots_and_new_names() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         ip("link add eth0.5 type veth peer name guest");
         attach_and_pin("eth0.5");
         assert_eq!(Port::open("eth0.5").expect("open").device(), "eth0.5");
@@ -60,10 +54,7 @@ fn names_with_dots_and_new_names() {
 
 #[test]
 fn the_same_name_in_another_namespace_is_another_port() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         attach_and_pin(PORT);
         let other = Netns::create().expect("a namespace");
@@ -80,10 +71,7 @@ fn the_same_name_in_another_namespace_is_another_port() {
 
 #[test]
 fn what_a_gone_device_leaves_is_swept_up() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         attach_and_pin(PORT);
         assert_eq!(Port::sweep().expect("swept"), Vec::<String>::new());
@@ -95,10 +83,7 @@ fn what_a_gone_device_leaves_is_swept_up() {
 
 #[test]
 fn what_was_pinned_by_half_is_swept_up() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         attach_and_pin(PORT);
         let [directory] = &pin_directories()[..] else { panic!("one directory") };
@@ -110,10 +95,7 @@ fn what_was_pinned_by_half_is_swept_up() {
 
 #[test]
 fn what_another_version_pinned_is_left_alone_until_it_is_detached() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         attach_and_pin(PORT);
         let [directory] = &pin_directories()[..] else { panic!("one directory") };
@@ -145,10 +127,7 @@ fn refuses_all_but_detaching() {
 
 #[test]
 fn a_failed_pinning_leaves_nothing_behind() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         let mut port = attach();
         let mut other = Port::attach("guest", &AttachOptions::default()).expect("an attachment");

@@ -50,10 +50,7 @@ fn attach_under(shared: &SharedPolicy) -> Port {
 
 #[test]
 fn policy_port_and_flows_outlive_their_process() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let netns = guest();
         let mut talk = {
             let shared = SharedPolicy::open().expect("a policy");
@@ -90,10 +87,7 @@ fn policy_port_and_flows_outlive_their_process() {
 
 #[test]
 fn programs_are_replaced_under_a_connection_that_depends_on_them() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let netns = guest();
         let shared = SharedPolicy::open().expect("a policy");
         shared
@@ -140,10 +134,7 @@ fn pooled() -> (SharedPolicy, Port, crate::Netns, Talk) {
 /// What its flows held of a pool is given back, though no program of the device runs any more.
 #[test]
 fn a_device_that_vanishes_leaves_nothing_in_a_pool() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let (shared, port, _netns, _talk) = pooled();
         ip("link delete port");
         assert!(!port.is_attached().expect("read"));
@@ -155,10 +146,7 @@ fn a_device_that_vanishes_leaves_nothing_in_a_pool() {
 
 #[test]
 fn who_is_detached_leaves_nothing_in_a_pool() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let (shared, port, _netns, _talk) = pooled();
         port.detach().expect("detached");
         let used = &shared.pools().expect("pools")[0];

@@ -47,10 +47,7 @@ fn is_tracing(port: &Port) -> bool {
 
 #[test]
 fn a_trace_follows_one_connection_to_its_last_ack() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         const BYTES: usize = 1 << 20;
         let guest = guest();
         let port = attach();
@@ -77,10 +74,7 @@ fn a_trace_follows_one_connection_to_its_last_ack() {
 
 #[test]
 fn a_trace_of_the_port_tells_of_every_connection_and_none_after_its_end() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         let port = attach();
         let mut trace = port.trace(None).expect("a trace");
@@ -108,10 +102,7 @@ fn a_trace_of_the_port_tells_of_every_connection_and_none_after_its_end() {
 
 #[test]
 fn what_nobody_takes_is_counted() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let guest = guest();
         let port = attach();
         let trace = port.trace(None).expect("a trace");
@@ -131,10 +122,7 @@ fn what_nobody_takes_is_counted() {
 
 #[test]
 fn one_trace_at_a_time() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         let mut port = attach();
         let second_refused = |port: &Port| {
@@ -159,10 +147,7 @@ fn one_trace_at_a_time() {
 
 #[test]
 fn a_killed_process_leaves_nothing_that_keeps_telling() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         let mut port = attach();
         port.pin().expect("pinned");
@@ -185,10 +170,7 @@ fn a_killed_process_leaves_nothing_that_keeps_telling() {
 
 #[test]
 fn resuming_keeps_a_trace() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         veth();
         let port = attach();
         let _trace = port.trace(None).expect("a trace");

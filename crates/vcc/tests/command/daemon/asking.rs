@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use vcc_port::testing::{can_attach, isolated};
+use vcc_port::testing::on_a_host;
 
 use super::{POLICY, Place};
 
@@ -19,10 +19,7 @@ fn answer(stream: UnixStream) -> String {
 
 #[test]
 fn garbage_is_answered_and_counted() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("garbage", POLICY);
         let daemon = place.run();
         daemon.is_ready();
@@ -53,10 +50,7 @@ fn garbage_is_answered_and_counted() {
 
 #[test]
 fn too_much_is_too_much() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("too-much", POLICY);
         let daemon = place.run();
         daemon.is_ready();
@@ -85,10 +79,7 @@ fn too_much_is_too_much() {
 
 #[test]
 fn a_policy_at_the_socket_is_checked_like_any() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("checked", POLICY);
         let daemon = place.run();
         daemon.is_ready();
@@ -104,10 +95,7 @@ fn a_policy_at_the_socket_is_checked_like_any() {
 
 #[test]
 fn there_is_one_daemon() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("first", POLICY);
         let daemon = place.run();
         daemon.is_ready();
@@ -121,10 +109,7 @@ fn there_is_one_daemon() {
 
 #[test]
 fn strangers_are_kept_out_by_the_kernel() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("strangers", POLICY);
         let daemon = place.run();
         daemon.is_ready();

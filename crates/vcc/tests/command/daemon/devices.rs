@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use vcc_port::testing::{can_attach, eventually, guest, ip, isolated};
+use vcc_port::testing::{eventually, guest, ip, on_a_host};
 use vcc_port::{Netns, Port, SharedPolicy};
 
 use super::{POLICY, Place};
@@ -11,10 +11,7 @@ use crate::wire::{connect, exchange};
 
 #[test]
 fn devices_come_and_go() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("devices", POLICY);
         ip("link add port1 type veth peer name guest1");
         let daemon = place.run();
@@ -44,10 +41,7 @@ fn devices_come_and_go() {
 
 #[test]
 fn what_a_vanished_device_held_of_a_pool_is_given_back() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let text = "[[ports]]\ndevice = \"port\"\n[[pools]]\nname = \"p\"\nwindow = \"100K\"\n\
                     [default]\nunderlay = \"dctcp\"\npool = \"p\"\n";
         let place = Place::new("pools", text);
@@ -70,10 +64,7 @@ fn what_a_vanished_device_held_of_a_pool_is_given_back() {
 
 #[test]
 fn what_is_no_port_is_told_once_and_tried_again() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("refused", POLICY);
         ip("tuntap add mode tun name port-tun");
         ip("link add port1 type veth peer name guest1");
@@ -95,10 +86,7 @@ fn what_is_no_port_is_told_once_and_tried_again() {
 
 #[test]
 fn what_was_detached_by_hand_stays_off_until_a_reload() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("by-hand", POLICY);
         ip("link add port1 type veth peer name guest1");
         let daemon = place.run();
@@ -114,10 +102,7 @@ fn what_was_detached_by_hand_stays_off_until_a_reload() {
 
 #[test]
 fn a_device_that_is_renamed_may_change_hands() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let text = format!("{POLICY}[[ports]]\ndevice = \"blue*\"\ntenant = \"blue\"\n");
         let place = Place::new("renamed", &text);
         ip("link add port1 type veth peer name guest1");
@@ -137,10 +122,7 @@ fn a_device_that_is_renamed_may_change_hands() {
 
 #[test]
 fn a_device_that_goes_into_another_namespace_keeps_who_needs_vcc() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("moved", POLICY);
         let guest = guest();
         let daemon = place.run();
@@ -169,10 +151,7 @@ fn a_device_that_goes_into_another_namespace_keeps_who_needs_vcc() {
 
 #[test]
 fn news_that_could_not_be_heard_is_made_up_for() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("overrun", POLICY);
         ip("link add port1 type veth peer name guest1");
         ip("link add other type veth peer name guest2");
@@ -196,10 +175,7 @@ fn news_that_could_not_be_heard_is_made_up_for() {
 
 #[test]
 fn a_device_that_comes_back_is_the_port_that_it_was() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("back", POLICY);
         let guest = guest();
         let daemon = place.run();
@@ -221,10 +197,7 @@ fn a_device_that_comes_back_is_the_port_that_it_was() {
 
 #[test]
 fn what_drains_by_hand_is_a_port_again_by_a_reload_or_off() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("drained", POLICY);
         let guest = guest();
         let daemon = place.run();
@@ -249,10 +222,7 @@ fn what_drains_by_hand_is_a_port_again_by_a_reload_or_off() {
 
 #[test]
 fn what_was_in_the_way_may_go_without_a_word() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("again", POLICY);
         ip("link add port1 type veth peer name guest1");
         vcc("attach port1").well();
@@ -266,10 +236,7 @@ fn what_was_in_the_way_may_go_without_a_word() {
 
 #[test]
 fn the_end_does_not_wait_for_all_devices() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         const DEVICES: usize = 40;
         let place = Place::new("end", POLICY);
         let daemon = place.run();

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use vcc_port::testing::{can_attach, guest, ip, isolated};
+use vcc_port::testing::{guest, ip, on_a_host};
 use vcc_port::{Port, counters};
 
 use super::{POLICY, Place};
@@ -15,10 +15,7 @@ use crate::wire::{connect, exchange};
 
 #[test]
 fn a_good_policy_replaces_another_and_a_bad_one_does_not() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("reload", POLICY);
         let guest = guest();
         let daemon = place.run();
@@ -60,10 +57,7 @@ fn a_good_policy_replaces_another_and_a_bad_one_does_not() {
 
 #[test]
 fn the_policy_in_force_can_be_asked_for() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("in-force", POLICY);
         let daemon = place.run();
         daemon.is_ready();
@@ -84,10 +78,7 @@ fn the_policy_in_force_can_be_asked_for() {
 
 #[test]
 fn a_port_that_is_none_any_more_is_drained() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("drain", POLICY);
         let guest = guest();
         ip("link add other type veth peer name unused");
@@ -115,10 +106,7 @@ fn a_port_that_is_none_any_more_is_drained() {
 
 #[test]
 fn segments_are_sent_where_a_rule_wants_it() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("emit", &format!("{POLICY}emit = true\n"));
         let _guest = guest();
         let daemon = place.run();
@@ -167,10 +155,7 @@ fn retransmissions(stream: &TcpStream) -> u32 {
 
 #[test]
 fn policies_change_under_traffic_and_no_segment_is_lost() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("traffic", POLICY);
         let guest = guest();
         let daemon = place.run();

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
-use vcc_port::testing::{can_attach, guest, ip, isolated};
+use vcc_port::testing::{guest, ip, on_a_host};
 use vcc_port::{Port, counters};
 
 use super::{POLICY, Place};
@@ -13,10 +13,7 @@ use crate::{Said, command, vcc};
 
 #[test]
 fn killed_during_a_transfer_and_adopted() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("killed", POLICY);
         let guest = guest();
         let mut daemon = place.run();
@@ -59,10 +56,7 @@ fn killed_during_a_transfer_and_adopted() {
 
 #[test]
 fn devices_changed_meanwhile() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("meanwhile", POLICY);
         for name in ["1", "2", "3"] {
             ip(&format!("link add port{name} type veth peer name guest{name}"));
@@ -83,10 +77,7 @@ fn devices_changed_meanwhile() {
 
 #[test]
 fn what_another_version_left_is_not_touched() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("version", POLICY);
         ip("link add port1 type veth peer name guest1");
         let mut daemon = place.run();
@@ -105,10 +96,7 @@ fn what_another_version_left_is_not_touched() {
 
 #[test]
 fn a_bad_policy_touches_nothing() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place =
             Place::new("bad", "[[rules]]\nname = \"x\"\nunderlay = \"dtcp\"\nvlan = 5000\n");
         let said = place.vcc("run --config FILE");
@@ -139,10 +127,7 @@ fn bounded(command: &Command) -> Command {
 
 #[test]
 fn the_doctor_finds_nothing_missing_with_them() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let mounted = Command::new("mount").args(["-t", "bpf", "bpf", "/sys/fs/bpf"]).status();
         assert!(mounted.expect("mount").success());
         let mut doctor = command();
@@ -158,10 +143,7 @@ fn the_doctor_finds_nothing_missing_with_them() {
 /// What packaging/vcc.service grants is what it takes.
 #[test]
 fn four_capabilities_are_enough() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         ip("link add port1 type veth peer name guest1");
         ip("link add other type veth peer name guest3");
         let mounted = Command::new("mount").args(["-t", "bpf", "bpf", "/sys/fs/bpf"]).status();

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
-use vcc_port::testing::{can_attach, isolated};
+use vcc_port::testing::on_a_host;
 
 use super::{POLICY, Place};
 
@@ -37,10 +37,7 @@ impl Manager {
 
 #[test]
 fn systemd_is_told_of_each_change() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         let place = Place::new("telling", POLICY);
         let manager = Manager::at(&place);
         let mut command = place.command();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use vcc_port::Port;
-use vcc_port::testing::{can_attach, guest, ip, isolated};
+use vcc_port::testing::{guest, ip, on_a_host};
 
 use super::{POLICY, Place};
 
@@ -45,10 +45,7 @@ fn metric(text: &str, line: &str) -> f64 {
 
 #[test]
 fn metrics_health_and_page_are_of_the_ports_that_there_are() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         ip("link set lo up");
         let _guest = guest();
         let place = Place::new("watching", POLICY);
@@ -89,10 +86,7 @@ fn metrics_health_and_page_are_of_the_ports_that_there_are() {
 
 #[test]
 fn an_address_that_is_taken_is_told_before_anything_is_touched() {
-    if !can_attach() {
-        return;
-    }
-    isolated(|| {
+    on_a_host(|| {
         ip("link set lo up");
         let _guest = guest();
         let place = Place::new("taken", POLICY);

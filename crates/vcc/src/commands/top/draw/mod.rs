@@ -8,6 +8,7 @@ mod help;
 mod ports;
 mod rules;
 mod status;
+mod summary;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
