@@ -17,7 +17,7 @@ use std::time::Duration;
 use vcc_engine::{Treatment, sys};
 
 use super::*;
-use crate::testing::{can_attach, eventually, ip, isolated};
+use crate::testing::{can_attach, eventually, ip, isolated, on_a_host};
 
 const PORT: &str = "port";
 
