@@ -308,11 +308,11 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
 	bool opens = (s.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
 
-	s.now_us = now_us();
 	if (constants.by_policy && opens && e && has_ended(e, &key))
 		e = 0;
 	if (e) {
 		fetch(e);
+		s.now_us = now_us();
 		if (!hold(e))
 			return VERDICT_PASS;
 	} else {
@@ -322,6 +322,7 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 			e = flow_create(&key, dir, port);
 		if (!e)
 			return VERDICT_PASS;
+		s.now_us = now_us();
 	}
 	struct vcc_params *p = treatment(port, &e->flow, &key, false);
 	uint32_t look_in_ms = 0;
