@@ -7,7 +7,7 @@ use vcc_policy::{Compiled, Policy, RuleSet};
 use super::RuleTotals;
 use super::maps::{NAME_BYTES, PolicyMaps};
 use super::prefixes;
-use crate::plain::{Dense, from_bytes, to_bytes};
+use crate::plain::{Dense, Plain, from_bytes, to_bytes};
 use crate::{Error, Result};
 
 /// All of an edition but its place in `struct vcc_policy`. `pools` are the policy's, in the
@@ -63,14 +63,10 @@ fn params(treatment: &Treatment, policy: &Policy, pools: &[u16]) -> sys::vcc_par
     params
 }
 
-/// Cut where it is too long, and always with an end.
+/// A policy has none that is longer.
 pub(super) fn name(text: &str) -> [u8; NAME_BYTES as usize] {
     let mut bytes = [0; NAME_BYTES as usize];
-    let mut end = text.len().min(bytes.len() - 1);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    bytes[..end].copy_from_slice(&text.as_bytes()[..end]);
+    bytes[..text.len()].copy_from_slice(text.as_bytes());
     bytes
 }
 
@@ -93,9 +89,7 @@ pub(super) fn rule_names(maps: &PolicyMaps, edition: u32) -> Result<Vec<String>>
 
 pub(super) fn totals(maps: &PolicyMaps, edition: u32, rules: u32) -> Result<Vec<RuleTotals>> {
     let of_rule = |at| {
-        let bytes = look_up(&maps.rule_totals, at)?;
-        let sums: sys::vcc_rule_totals =
-            from_bytes(&bytes).ok_or_else(|| Error::layout("read the rules' totals"))?;
+        let sums: sys::vcc_rule_totals = read(&maps.rule_totals, at)?;
         Ok(RuleTotals {
             connections: sums.connections,
             marks: sums.marks,
@@ -112,10 +106,16 @@ fn half(map: &MapHandle, edition: u32) -> std::ops::Range<u32> {
     edition * entries..(edition + 1) * entries
 }
 
+const READ: &str = "read the policy";
+
 pub(super) fn look_up(map: &MapHandle, at: u32) -> Result<Vec<u8>> {
     map.lookup(&at.to_ne_bytes(), MapFlags::ANY)
-        .map_err(|e| Error::system("read the policy", e))?
-        .ok_or_else(|| Error::layout("read the policy"))
+        .map_err(|e| Error::system(READ, e))?
+        .ok_or_else(|| Error::layout(READ))
+}
+
+pub(super) fn read<T: Plain>(map: &MapHandle, at: u32) -> Result<T> {
+    from_bytes(&look_up(map, at)?).ok_or_else(|| Error::layout(READ))
 }
 
 /// An edition's half of an array: `values`, and `rest` behind them.

@@ -12,7 +12,7 @@ use libbpf_rs::{MapCore, MapFlags};
 use vcc_engine::sys;
 use vcc_policy::{Policy, RuleSet};
 
-use crate::plain::{from_bytes, to_bytes};
+use crate::plain::to_bytes;
 use crate::{Error, Result, bpffs, pins};
 pub(crate) use maps::{PolicyMaps, shrink};
 pub use pools::PoolUse;
@@ -143,10 +143,7 @@ impl SharedPolicy {
     }
 
     fn head(&self) -> Result<sys::vcc_policy> {
-        const DOING: &str = "read the policy";
-        let bytes = self.maps.policy.lookup(&[0; 4], MapFlags::ANY);
-        let bytes = bytes.map_err(|e| Error::system(DOING, e))?;
-        bytes.as_deref().and_then(from_bytes).ok_or_else(|| Error::layout(DOING))
+        edition::read(&self.maps.policy, 0)
     }
 
     fn set_head(&self, head: &sys::vcc_policy) -> Result<()> {

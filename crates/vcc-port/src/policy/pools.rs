@@ -4,9 +4,9 @@ use libbpf_rs::{MapCore, MapFlags};
 use vcc_engine::sys;
 use vcc_policy::Pool;
 
-use super::edition::{look_up, name, text};
+use super::edition::{self, look_up, name, text};
 use super::maps::PolicyMaps;
-use crate::plain::{from_bytes, to_bytes};
+use crate::plain::to_bytes;
 use crate::{Error, Result};
 
 /// What a pool has given out.
@@ -31,10 +31,8 @@ pub struct PoolUse {
 pub(super) fn number(maps: &PolicyMaps, pools: &[Pool]) -> Result<Vec<u16>> {
     let places: Vec<(String, sys::vcc_pool)> =
         (0..sys::POOLS_MAX).map(|at| place(maps, at)).collect::<Result<_>>()?;
-    let mut taken: Vec<Option<usize>> = pools
-        .iter()
-        .map(|pool| places.iter().position(|(name, _)| *name == cut(&pool.name)))
-        .collect();
+    let mut taken: Vec<Option<usize>> =
+        pools.iter().map(|pool| places.iter().position(|(name, _)| *name == pool.name)).collect();
     for at in 0..pools.len() {
         if taken[at].is_some() {
             continue;
@@ -70,12 +68,6 @@ pub(super) fn read(maps: &PolicyMaps) -> Result<Vec<PoolUse>> {
     Ok(pools)
 }
 
-fn cut(pool: &str) -> String {
-    text(&name(pool))
-}
-
 fn place(maps: &PolicyMaps, at: u32) -> Result<(String, sys::vcc_pool)> {
-    let used = from_bytes(&look_up(&maps.pools, at)?);
-    let used = used.ok_or_else(|| Error::layout("read the policy's pools"))?;
-    Ok((text(&look_up(&maps.pool_names, at)?), used))
+    Ok((text(&look_up(&maps.pool_names, at)?), edition::read(&maps.pools, at)?))
 }

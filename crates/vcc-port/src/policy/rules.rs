@@ -4,9 +4,8 @@ use libbpf_rs::MapCore;
 use vcc_engine::{FlowState, Params, sys};
 
 use super::SharedPolicy;
-use super::edition::{look_up, rule_names};
-use crate::plain::from_bytes;
-use crate::{Error, Result};
+use super::edition::{self, rule_names};
+use crate::Result;
 
 /// A rule, as flows are treated by it.
 #[derive(Clone)]
@@ -44,9 +43,7 @@ impl SharedPolicy {
             let edition = edition as u32;
             let first = edition * (self.maps.rules.max_entries() / sys::EDITIONS);
             for (name, at) in rule_names(&self.maps, edition)?.into_iter().zip(first..) {
-                let params = from_bytes(&look_up(&self.maps.rules, at)?)
-                    .map(Params)
-                    .ok_or_else(|| Error::layout("read the policy's rules"))?;
+                let params = Params(edition::read(&self.maps.rules, at)?);
                 into.push(RuleInForce { name, params });
             }
         }
