@@ -85,6 +85,14 @@ impl Default for Treatment {
 }
 
 impl Treatment {
+    /// What any host can receive (RFC 9293, 3.7.1); segments are hardly ever smaller.
+    const LEAST_SEGMENT_BYTES: u32 = 536;
+
+    /// Of any connection. It wins over whatever else limits a window.
+    pub fn least_floor_bytes(&self) -> u32 {
+        self.window_floor_segs.saturating_mul(Self::LEAST_SEGMENT_BYTES)
+    }
+
     /// The same as the engine wants to hear it, but for the pool, of which only a policy knows the
     /// window.
     pub fn params(&self) -> Params {

@@ -119,10 +119,8 @@ fn check_floor(
     pools: &Pools<'_>,
     findings: &mut Findings<'_>,
 ) {
-    /// What any host can receive (RFC 9293, 3.7.1); segments are hardly ever smaller.
-    const SEGMENT_BYTES: u32 = 536;
     let Some(floor) = &keys.window_floor_segments else { return };
-    let floor_bytes = floor.value.0 * SEGMENT_BYTES;
+    let floor_bytes = treatment.least_floor_bytes();
     let cap = treatment.cap_bytes.map(|bytes| ("the `window_cap`", bytes.get()));
     let pool = treatment.pool.map(|share| ("all of the pool's window", pools.window_bytes(&share)));
     for (what, limit_bytes) in [cap, pool].into_iter().flatten() {
@@ -131,7 +129,7 @@ fn check_floor(
                 &floor.span,
                 format!(
                     "this floor wins over {what} of {}: no window is smaller than {} segments, \
-                     which are {floor_bytes} bytes even where a segment has only {SEGMENT_BYTES}",
+                     which are {floor_bytes} bytes even of the smallest",
                     size::display(limit_bytes),
                     floor.value.0
                 ),

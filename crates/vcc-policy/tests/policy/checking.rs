@@ -147,7 +147,7 @@ fn a_floor_above_a_limit() {
     };
     let cap = "window_cap = \"64K\"\nwindow_floor_segments";
     let expected = ":8:25: error: this floor wins over the `window_cap` of 64K: no window is smaller than \
-        123 segments, which are 65928 bytes even where a segment has only 536";
+        123 segments, which are 65928 bytes even of the smallest";
     says(&rule(&format!("{cap} = 123")), expected);
     assert_eq!(said(&rule(&format!("{cap} = 122"))), [""; 0]);
     let pool = "pool = \"gold\"\nwindow_floor_segments";

@@ -112,6 +112,15 @@ impl Flags {
             window_max_bytes: self.window_max.unwrap_or(default.window_max_bytes),
             ..default
         };
+        if let (Some(floor), Some(cap)) = (self.floor, self.cap)
+            && cap.get() < treatment.least_floor_bytes()
+        {
+            return Err(format!(
+                "--floor wins over --cap: no window is smaller than {floor} segments, which are {} \
+                 bytes even of the smallest",
+                treatment.least_floor_bytes()
+            ));
+        }
         Ok(AttachOptions { treatment, max_flows: self.max_flows.unwrap_or(max_flows) })
     }
 }

@@ -66,6 +66,7 @@ fn values_out_of_range() {
         ("attach nowhere0 --cap-rate fast", "a rate is a number of bits a second"),
         ("attach nowhere0 --cap-rate 1K", "8K to"),
         ("attach nowhere0 --floor 0", "0 is not in"),
+        ("attach nowhere0 --floor 100 --cap 50K", "--floor wins over --cap"),
         ("attach nowhere0 --emit-after 5", "--emit"),
         ("attach nowhere0 --emit --emit-after 0", "0 is not in"),
         ("attach nowhere0 --shadow --police", "cannot be used with"),
