@@ -136,13 +136,6 @@ VCC_INLINE void show_exact_scale(struct vcc_flow *f, const struct vcc_params *p,
 	a->mss = (uint16_t)vcc_min(s->mss, exact);
 }
 
-/* Both sides have said what ECN they want. */
-VCC_INLINE void settle_ecn(struct vcc_flow *f, const struct vcc_params *p)
-{
-	if (leaves_alone(f, p))
-		f->flags |= FLOW_LEFT_ALONE;
-}
-
 VCC_INLINE void establish(struct vcc_flow *f)
 {
 	if (f->mss_bytes > TIMESTAMPS_BYTES)

@@ -54,36 +54,26 @@ VCC_INLINE bool is_kept(const struct vcc_flow *f)
 }
 
 /*
- * In the middle of the handshake it comes under `p`. The underlay that made promises stays the
- * flow's, or what was promised would not be kept.
+ * From the next segment on, the flow is treated by `p`. In the middle of its handshake the underlay
+ * that made promises stays the flow's, or what was promised would not be kept.
  */
-VCC_INLINE void judge_opening(struct vcc_flow *f, const struct vcc_params *p)
-{
-	if (!is_promised(f)) {
-		f->underlay = p->underlay;
-		cc_init(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
-	} else if (!(mode_changes(p) && (cc_traits(p->underlay) & CC_CONTROLS))) {
-		f->flags |= FLOW_RELEASED;
-	}
-}
-
-/* From the next segment on, the flow is treated by `p`. */
 VCC_INLINE void vcc_judge_anew(struct vcc_flow *f, const struct vcc_params *p)
 {
 	bool computed = is_controlled(f);
 	bool controls = cc_traits(p->underlay) & CC_CONTROLS;
 
-	if (f->stage < STAGE_ESTABLISHED) {
-		judge_opening(f, p);
-		return;
-	}
-	if (is_bound(f) && !(mode_changes(p) && controls)) {
+	if (is_kept(f) && !(mode_changes(p) && controls)) {
 		f->flags |= FLOW_RELEASED;
 		return;
 	}
-	f->flags &= ~(FLOW_RELEASED | FLOW_LEFT_ALONE);
-	if (leaves_alone(f, p))
-		f->flags |= FLOW_LEFT_ALONE;
+	f->flags &= ~(uint32_t)FLOW_RELEASED;
+	if (f->stage < STAGE_ESTABLISHED) {
+		if (!is_promised(f))
+			change_underlay(f, p, false);
+		return;
+	}
+	f->flags &= ~(uint32_t)FLOW_LEFT_ALONE;
+	settle_ecn(f, p);
 	if (f->underlay != p->underlay || (!computed && is_controlled(f)))
 		change_underlay(f, p, computed && is_controlled(f));
 }

@@ -49,4 +49,11 @@ VCC_INLINE bool leaves_alone(const struct vcc_flow *f, const struct vcc_params *
 	return mode_changes(p) && ((f->flags & FLOW_ACCECN_GUEST) || keeps_own_ecn(f, p));
 }
 
+/* Both sides have said what ECN they want. */
+VCC_INLINE void settle_ecn(struct vcc_flow *f, const struct vcc_params *p)
+{
+	if (leaves_alone(f, p))
+		f->flags |= FLOW_LEFT_ALONE;
+}
+
 #endif

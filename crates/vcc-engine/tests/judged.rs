@@ -49,6 +49,20 @@ fn where_none_was_computed_the_flight_is_what_the_path_bears() {
 }
 
 #[test]
+fn what_was_promised_in_a_handshake_is_kept_and_the_release_from_it_ends() {
+    let mut conn = Conn::new(treatment(Mode::Enforce, "reno-ecn"), 5);
+    conn.guest_syn(linux_syn());
+    judge(&mut conn, treatment(Mode::Shadow, "cubic"));
+    assert_ne!(conn.flow.flags & RELEASED, 0, "the peer was asked for ECN");
+    judge(&mut conn, treatment(Mode::Enforce, "dctcp"));
+    assert_eq!(conn.flow.flags & RELEASED, 0);
+    let promised: Underlay = "reno-ecn".parse().expect("an underlay");
+    assert_eq!(conn.flow.underlay, promised.number());
+    let answer = conn.peer_synack(linux_syn().ece());
+    assert!(lacks_flags(&answer, sys::TCP_ECE), "the guest did not ask");
+}
+
+#[test]
 fn the_edge_that_a_transparent_flow_has_seen_stays() {
     let mut conn = Conn::established(treatment(Mode::Enforce, "transparent"), 5);
     conn.send_segs(0, 4);
