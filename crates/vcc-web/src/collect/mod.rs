@@ -26,7 +26,7 @@ pub fn collect(
     let mut tries = 0;
     loop {
         let epoch = shared.map_or(Ok(0), SharedPolicy::epoch)?;
-        let editions = Editions::read(shared, epoch, policy)?;
+        let editions = Editions::read(shared, epoch)?;
         // Before the flows: what ends in between is missed for a moment instead of counted twice.
         let rules = editions.rules(shared)?;
         let pools = pools(shared, policy)?;
@@ -52,19 +52,9 @@ struct Editions {
 }
 
 impl Editions {
-    fn read(
-        shared: Option<&SharedPolicy>,
-        epoch: u32,
-        policy: Option<&Policy>,
-    ) -> Result<Self, Error> {
+    fn read(shared: Option<&SharedPolicy>, epoch: u32) -> Result<Self, Error> {
         let rules = shared.map_or(Ok(Rules::default()), SharedPolicy::rules)?;
-        let in_force = rules.in_force();
-        // The kernel's are cut where they are long.
-        let policy = policy.filter(|policy| policy.rules().len() == in_force.len());
-        let names = match policy {
-            Some(policy) => policy.rules().iter().map(|rule| rule.name().into()).collect(),
-            None => in_force.iter().map(|rule| rule.name.as_str().into()).collect(),
-        };
+        let names = rules.in_force().iter().map(|rule| rule.name.as_str().into()).collect();
         Ok(Self { epoch, rules, names })
     }
 
