@@ -253,21 +253,27 @@ impl Ports {
     }
 
     fn is_renamed(&mut self, link: &Link, policy: &Policy) {
-        let Some(held) = self.held.get_mut(&link.index) else { return };
-        let before = held.port.device().to_owned();
-        if before == link.name {
-            return;
-        }
-        match Port::open(&link.name) {
-            Ok(port) if port.ifindex() == link.index => held.port = port,
-            // Renamed again, or gone: there is more news to come.
-            _ => return,
-        }
-        journal::info(&format!("{} was {before}", link.name));
+        let Some(before) = self.rename(link) else { return };
         let terms = |device| policy.port_of(device).map(|port| (port.tenant(), port.max_flows()));
         if terms(&before) != terms(&link.name) {
             self.come_under(policy, &link.name);
         }
+    }
+
+    /// Returns the name before, where it was another.
+    fn rename(&mut self, link: &Link) -> Option<String> {
+        let held = self.held.get_mut(&link.index)?;
+        let before = held.port.device().to_owned();
+        if before == link.name {
+            return None;
+        }
+        match Port::open(&link.name) {
+            Ok(port) if port.ifindex() == link.index => held.port = port,
+            // Renamed again, or gone: there is more news to come.
+            _ => return None,
+        }
+        journal::info(&format!("{} was {before}", link.name));
+        Some(before)
     }
 
     /// From another network namespace; see [`Ports::gone`].
@@ -275,7 +281,7 @@ impl Ports {
         let held = self.elsewhere.swap_remove(at);
         journal::notice(&format!("{} has come back", link.name));
         self.held.insert(link.index, held);
-        self.is_renamed(link, policy);
+        self.rename(link);
         self.come_under(policy, &link.name);
     }
 
@@ -298,12 +304,7 @@ impl Ports {
             self.elsewhere.push(held);
             return;
         }
-        // No program runs there any more that would give back what its flows hold of pools.
-        let forgotten = held.port.forget_flows().and_then(|flows| {
-            held.port.detach()?;
-            Ok(flows)
-        });
-        match forgotten {
+        match held.port.detach() {
             Ok(flows) => journal::info(&format!("{device} has gone, with {flows} connection(s)")),
             // Another command may have swept it up a moment before.
             Err(error) => journal::info(&format!("{device} has gone: {error}")),
@@ -359,15 +360,12 @@ impl Ports {
     fn let_go(&mut self, mut held: Held, wanted: bool) {
         held.emitting = None;
         let (device, index) = (held.port.device().to_owned(), held.port.ifindex());
-        if held.port.is_attached().is_ok_and(|attached| !attached) {
-            let _ = held.port.forget_flows();
+        let off = held.port.is_attached().is_ok_and(|attached| !attached);
+        match held.port.detach() {
             // Who detached it has removed what is pinned, unless its device went, out of our sight.
-            let _ = held.port.detach();
-        } else {
-            match held.port.detach() {
-                Ok(()) => journal::info(&format!("{device}: drained and detached")),
-                Err(error) => journal::warning(&format!("{device}: drained, but {error}")),
-            }
+            _ if off => {}
+            Ok(_) => journal::info(&format!("{device}: drained and detached")),
+            Err(error) => journal::warning(&format!("{device}: drained, but {error}")),
         }
         if wanted {
             let reason = "detached by hand; a reload attaches it again".to_owned();

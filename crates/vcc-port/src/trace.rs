@@ -1,6 +1,5 @@
 //! Recording what the engine infers, ACK by ACK.
 
-use crate::lock::Lock;
 use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -8,6 +7,7 @@ use vcc_engine::sys;
 
 use crate::datapath::Maps;
 use crate::flows::{Flow, FlowId};
+use crate::lock::Lock;
 use crate::plain::to_bytes;
 use crate::ring::Ring;
 use crate::{Error, Result, counters, params};

@@ -3,7 +3,6 @@
 
 mod socket;
 
-use crate::lock::Lock;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use vcc_engine::{FlowState, sys};
 use crate::datapath::Maps;
 use crate::device::Device;
 use crate::flows;
+use crate::lock::Lock;
 use crate::plain::{from_bytes, to_bytes};
 use crate::ring::{Ring, now_us};
 use crate::{Error, Result};

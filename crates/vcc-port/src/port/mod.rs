@@ -159,8 +159,8 @@ impl Port {
     }
 
     /// Removes the attachment at once. Connections whose windows were translated will crawl:
-    /// see [`Port::drain`].
-    pub fn detach(self) -> Result<()> {
+    /// see [`Port::drain`]. Returns how many were forgotten.
+    pub fn detach(self) -> Result<u32> {
         let failed = |e| Error::system(format!("detach from `{}`", self.device.name), e);
         let _lock = self.pin.is_some().then(pins::lock).transpose()?;
         for link in &self.links {
@@ -171,7 +171,7 @@ impl Port {
         if let Some(pin) = &self.pin {
             pin.remove()?;
         }
-        forgotten.map(drop)
+        forgotten
     }
 
     /// Takes no new connections from now on, and says how many of those that are there still
