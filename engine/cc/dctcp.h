@@ -31,26 +31,26 @@ VCC_INLINE void dctcp_init(struct vcc_cc_state *cc, uint32_t initial_window_segs
 	cc->own[DCTCP_WINDOW_END] = 0;
 }
 
-/* RFC 8257, 3.3, step 6: alpha moves towards the window's fraction by g. */
+/* RFC 8257, 3.3, step 6: alpha moves towards the window's fraction by g. Something was reported. */
 VCC_INLINE uint32_t dctcp_alpha(uint32_t alpha, uint32_t marked_bytes, uint32_t reported_bytes)
 {
 	uint32_t decay = alpha >> DCTCP_G_SHIFT;
 
 	/* Linux: what the shift would keep for ever goes at once. */
 	alpha -= decay ? decay : alpha;
-	if (reported_bytes) {
-		uint64_t gain = (uint64_t)marked_bytes << (10 - DCTCP_G_SHIFT);
+	uint64_t gain = ((uint64_t)marked_bytes << (10 - DCTCP_G_SHIFT)) / reported_bytes;
 
-		alpha += (uint32_t)(gain / reported_bytes);
-	}
-	return vcc_min(alpha, DCTCP_ALPHA_ONE);
+	return gain < DCTCP_ALPHA_ONE ? vcc_min(alpha + (uint32_t)gain, DCTCP_ALPHA_ONE)
+				      : DCTCP_ALPHA_ONE;
 }
 
 VCC_INLINE void dctcp_on_feedback(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
 {
 	cc->own[DCTCP_REPORTED] += ack->reported_bytes;
 	cc->own[DCTCP_MARKED] += ack->marked_bytes;
-	if (seq_before(ack->snd_una, cc->own[DCTCP_WINDOW_END]) && cc->own[DCTCP_WINDOW_END])
+	/* A window in which nothing was delivered is none: an idle flow's alpha stays. */
+	if (!cc->own[DCTCP_REPORTED] ||
+	    (seq_before(ack->snd_una, cc->own[DCTCP_WINDOW_END]) && cc->own[DCTCP_WINDOW_END]))
 		return;
 	cc->own[DCTCP_ALPHA] =
 	    dctcp_alpha(cc->own[DCTCP_ALPHA], cc->own[DCTCP_MARKED], cc->own[DCTCP_REPORTED]);

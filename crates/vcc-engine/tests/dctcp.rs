@@ -278,6 +278,94 @@ fn alpha_moves_once_a_window() {
     assert_eq!(alpha(&conn), 900);
 }
 
+/// A request and its response, again and again: what comes back while nothing is in flight tells
+/// nothing of the path (Linux: dctcp_update_alpha, of what was delivered since the last window).
+#[test]
+fn alpha_stays_while_a_response_comes() {
+    for told in [Told::Reports, Told::DctcpEcho] {
+        for request in 0..3 {
+            let mut conn = conn(without_prr("dctcp"), 5, told);
+            let mut far = Far::new(told);
+            let mss_bytes = conn.mss();
+            for number in 0..request {
+                conn.send(number * mss_bytes, mss_bytes);
+                let ack = conn.ack((number + 1) * mss_bytes);
+                conn.guest_gets(far.ack(ack, mss_bytes, 0));
+            }
+            let before = alpha(&conn);
+            for number in 0..100 {
+                let offset = number * 1440;
+                let ack = conn.ack(request * mss_bytes);
+                let response = ack.seq(conn.peer_seq(offset)).len(1440);
+                conn.guest_gets(if told == Told::Reports {
+                    response
+                } else {
+                    far.ack(response, 0, 0)
+                });
+                conn.guest_acks(offset + 1440);
+            }
+            assert_eq!(alpha(&conn), before, "{told:?}, after {request} requests");
+        }
+    }
+}
+
+#[test]
+fn requests_of_which_all_is_marked_keep_alpha_at_one() {
+    for told in [Told::Reports, Told::DctcpEcho] {
+        let mut conn = conn(without_prr("dctcp"), 5, told);
+        let mut far = Far::new(told);
+        let mss_bytes = conn.mss();
+        let (mut acked, mut came) = (0, 0);
+        for _ in 0..200 {
+            let segs = conn.cwnd().min(4);
+            conn.send_segs(acked, acked + segs);
+            for _ in 0..segs {
+                acked += 1;
+                let ack = conn.ack(acked * mss_bytes);
+                conn.guest_gets(far.ack(ack, 0, mss_bytes));
+            }
+            for _ in 0..10 {
+                let response = conn.ack(acked * mss_bytes).seq(conn.peer_seq(came)).len(1440);
+                conn.guest_gets(response);
+                came += 1440;
+            }
+        }
+        assert_eq!(alpha(&conn), 1024, "{told:?}");
+    }
+}
+
+/// What a FACK reports may come before or behind what it went beside, which acknowledges it.
+#[test]
+fn alpha_moves_once_a_window_by_facks_too() {
+    for fack_first in [true, false] {
+        let mut conn = conn(without_prr("dctcp"), 5, Told::Reports);
+        let mss_bytes = conn.mss();
+        // It has reported before; until then ECE is all that there is.
+        conn.send(0, mss_bytes);
+        conn.guest_gets(conn.ack(mss_bytes).pack(1 + mss_bytes, 0));
+        let (mut ect0_bytes, mut ce_bytes) = (1 + mss_bytes, 0);
+        let mut model = Model::linux(1);
+        model.on_ack(1, 1, 1, 0);
+        for number in 1..200 {
+            conn.send(number * mss_bytes, mss_bytes);
+            let marked = number % 2;
+            ect0_bytes += (1 - marked) * mss_bytes;
+            ce_bytes += marked * mss_bytes;
+            let end = (number + 1) * mss_bytes;
+            let response = conn.ack(end).seq(conn.peer_seq(number * 100)).len(100);
+            let fack =
+                conn.ack(end - 1).seq(conn.peer_seq(number * 100)).fack(ect0_bytes, ce_bytes);
+            for segment in if fack_first { [fack, response] } else { [response, fack] } {
+                conn.guest_gets(segment);
+            }
+            let sent = u64::from(number + 1);
+            model.on_ack(sent, sent, 1, marked.into());
+            assert_eq!(u64::from(alpha(&conn)), model.alpha, "after {sent}, {fack_first}");
+        }
+        assert!(alpha(&conn).abs_diff(512) < 64, "{}", alpha(&conn));
+    }
+}
+
 #[test]
 fn a_loss_halves_whatever_alpha_is() {
     // RFC 8257, 3.4; Linux: dctcp_react_to_loss.
