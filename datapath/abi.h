@@ -142,8 +142,8 @@ enum vcc_count {
 	COUNT_NOT_TCP,
 	COUNT_FRAGMENT,	      /* of IPv4 or IPv6: passed */
 	COUNT_MALFORMED,      /* truncated headers, lengths that contradict each other */
-	COUNT_BAD_OPTIONS,    /* an option of length 0 or 1, or past the end */
-	COUNT_SIGNED,	      /* signed (RFC 2385, RFC 5925): a change would invalidate it */
+	COUNT_BAD_OPTIONS,    /* of length 0 or 1, or past the end: what precedes it counts */
+	COUNT_SIGNED,	      /* of a signed connection (RFC 2385, RFC 5925): passed */
 	COUNT_BAD_FLAGS,      /* a combination of TCP flags that no TCP sends */
 	COUNT_UNKNOWN,	      /* TCP of a connection whose SYN did not pass here */
 	COUNT_TABLE_FULL,     /* a SYN for which the port has no room left */

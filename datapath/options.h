@@ -36,11 +36,14 @@
 /* NOP NOP Timestamps 10: all the options of nearly every segment (RFC 7323, appendix A). */
 #define TIMESTAMPS_ONLY 0x0101080a
 
-/* No TCP opens and closes at once, or sends outside of a handshake without ACK. */
+/*
+ * No TCP opens and resets at once, or sends outside of a handshake without ACK, and none takes it.
+ * A SYN with FIN some take for a SYN: Linux in SYN-SENT, others in LISTEN.
+ */
 static __always_inline bool flags_sane(uint16_t flags)
 {
 	if (flags & TCP_SYN)
-		return !(flags & (TCP_FIN | TCP_RST));
+		return !(flags & TCP_RST);
 	return flags & (TCP_ACK | TCP_RST);
 }
 
@@ -56,7 +59,6 @@ struct option_walk {
 	uint8_t hello;
 	uint8_t end_at; /* of KIND_END, in the TCP header */
 	bool malformed;
-	bool is_signed;
 	uint64_t ours;
 	struct vcc_feedback feedback;
 	struct vcc_sack_block sack[2]; /* the first two: more say nothing of what came twice */
@@ -111,7 +113,10 @@ static __always_inline void option_of_ours(struct option_walk *w, uint32_t at, u
 	}
 }
 
-/* One option of the walk: bpf_loop's callback. */
+/*
+ * One option of the walk: bpf_loop's callback. As Linux reads them (tcp_parse_options): what makes
+ * no sense ends the walk, and what precedes it counts.
+ */
 static int option_step(uint32_t index, struct option_walk *w)
 {
 	(void)index;
@@ -135,9 +140,13 @@ static int option_step(uint32_t index, struct option_walk *w)
 		return 1;
 	}
 	if (kind == KIND_MSS && length == 4) {
-		w->options |= OPT_MSS;
-		w->mss_at = (uint8_t)(at + 2);
-		w->mss = (uint16_t)(w->bytes[(at + 2) & 63] << 8 | w->bytes[(at + 3) & 63]);
+		uint16_t mss = (uint16_t)(w->bytes[(at + 2) & 63] << 8 | w->bytes[(at + 3) & 63]);
+
+		if (mss) {
+			w->options |= OPT_MSS;
+			w->mss_at = (uint8_t)(at + 2);
+			w->mss = mss;
+		}
 	} else if (kind == KIND_WSCALE && length == 3) {
 		w->options |= OPT_WSCALE;
 		w->wscale_at = (uint8_t)(at + 2);
@@ -146,12 +155,12 @@ static int option_step(uint32_t index, struct option_walk *w)
 		w->options |= OPT_SACK_PERMITTED;
 	} else if (kind == KIND_TIMESTAMPS && length == 10) {
 		w->options |= OPT_TIMESTAMPS;
-	} else if (kind == KIND_SACK && length >= 10) {
+	} else if (kind == KIND_SACK && length >= 10 && length % 8 == 2) {
 		w->options |= OPT_SACK;
 		w->sack[0] = sack_block(w, at + 2);
 		w->sack[1] = length >= 18 ? sack_block(w, at + 10) : (struct vcc_sack_block){};
 	} else if (kind == KIND_MD5 || kind == KIND_AO) {
-		w->is_signed = true;
+		w->options |= OPT_SIGNED;
 	} else if (kind == KIND_PACK || kind == KIND_EXPERIMENT) {
 		option_of_ours(w, at, kind, length);
 	}
@@ -165,6 +174,7 @@ struct option_places {
 	uint8_t mss_off;
 	uint8_t wscale_off;
 	uint8_t end_off; /* of KIND_END: nobody looks behind it */
+	bool malformed;	 /* the walk ended early */
 };
 
 /* NOP NOP Timestamps 10, PACK 8: what a vcc end answers with. */
@@ -205,8 +215,8 @@ static __always_inline bool parse_usual_options(const void *options, const void 
 }
 
 /*
- * Fill in what the options say, and where. Returns PARSED, or what is wrong. Apart, for the walk's
- * stack is then free for others.
+ * Fill in what the options say, and where. Returns PARSED, or that they cannot be read. Apart, for
+ * the walk's stack is then free for others.
  */
 VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t length,
 			    struct vcc_segment *s, struct option_places *places)
@@ -214,17 +224,16 @@ VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t len
 	struct option_walk w = { .length = length };
 
 	if (!s || !places)
-		return COUNT_BAD_OPTIONS;
+		return COUNT_MALFORMED;
 	/* The verifier loses the bound of a length that the compiler moved to another register. */
 	asm volatile("" : "+r"(length));
 	if (length < 1 || length > OPTIONS_MAX_BYTES ||
 	    bpf_skb_load_bytes(skb, l4_off + TCP_HEADER_BYTES, w.bytes, length))
-		return COUNT_BAD_OPTIONS;
+		return COUNT_MALFORMED;
 	bpf_loop(OPTIONS_MAX_BYTES, option_step, &w, 0);
+	/* Who reads the options would not come to one of ours behind these. */
 	if (w.malformed)
-		return COUNT_BAD_OPTIONS;
-	if (w.is_signed)
-		return COUNT_SIGNED;
+		s->option_room_bytes = 0;
 	s->options = w.options;
 	s->mss = w.mss;
 	s->wscale = w.wscale;
@@ -237,6 +246,7 @@ VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t len
 		places->wscale_off = TCP_HEADER_BYTES + w.wscale_at;
 	places->ours = w.ours;
 	places->end_off = w.end_at;
+	places->malformed = w.malformed;
 	return PARSED;
 }
 

@@ -242,6 +242,8 @@ static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir,
 {
 	if (a->forged)
 		count(COUNT_FORGED);
+	if (fr->options.malformed)
+		count(COUNT_BAD_OPTIONS);
 	if (a->verdict == VCC_CONSUME)
 		return VERDICT_DROP;
 	if (a->verdict == VCC_DROP) {
@@ -288,6 +290,13 @@ static __always_inline uint32_t decide(struct vcc_entry *e, const struct vcc_par
 	return !member && (e->flow.shell & SHELL_POOL_MEMBER) && !p->emit ? TICK_MIN_MS : 0;
 }
 
+/* A SYN makes a flow; but of a peer that signs it, the connection is signed (signed.h). */
+static __always_inline bool opens_flow(const struct vcc_segment *s, enum direction dir)
+{
+	return (s->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN &&
+	       (dir == FROM_GUEST || !(s->options & OPT_SIGNED));
+}
+
 static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 {
 	/* Compared as words where it is traced. */
@@ -306,7 +315,7 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	if (!port)
 		return VERDICT_PASS;
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
-	bool opens = (s.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+	bool opens = opens_flow(&s, dir);
 
 	if (constants.by_policy && opens && e && has_ended(e, &key))
 		e = 0;
@@ -317,7 +326,7 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 			return VERDICT_PASS;
 	} else {
 		if (!opens)
-			count(COUNT_UNKNOWN);
+			count((s.options & OPT_SIGNED) ? COUNT_SIGNED : COUNT_UNKNOWN);
 		else
 			e = flow_create(&key, dir, port);
 		if (!e)

@@ -13,6 +13,7 @@
 #include "police.h"
 #include "pool.h"
 #include "push.h"
+#include "signed.h"
 #include "window.h"
 
 VCC_INLINE struct vcc_action action_pass(const struct vcc_segment *s)
@@ -91,6 +92,8 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 			synack_from_guest(f, p, s, &a);
 		else
 			syn_from_guest(f, p, s, &a);
+		if ((s->options & OPT_SIGNED) && !(s->flags & TCP_ACK))
+			signed_syn_from_guest(f, s, &a);
 		f->last_seen_ms = (uint32_t)(s->now_us / 1000);
 		return a;
 	}
@@ -274,7 +277,9 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 	struct vcc_action a = action_pass(s);
 
 	if (s->flags & TCP_SYN) {
-		if (!(s->flags & TCP_ACK))
+		if (s->options & OPT_SIGNED)
+			signed_syn_to_guest(f, s, &a);
+		else if (!(s->flags & TCP_ACK))
 			syn_to_guest(f, p, s, &a);
 		else if (f->flags & FLOW_GUEST_OPENED)
 			synack_to_guest(f, p, s, &a);

@@ -51,6 +51,7 @@ enum vcc_option {
 	OPT_PACK = 0x40,
 	OPT_FACK = 0x80,
 	OPT_OURS_BAD = 0x100, /* of a kind of ours, but of another length or version */
+	OPT_SIGNED = 0x200,   /* RFC 2385, RFC 5925; signed.h says what it changes */
 };
 
 /* Options that only two vcc ends say to each other; feedback.h has their layout. */

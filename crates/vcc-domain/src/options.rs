@@ -2,7 +2,6 @@
 
 use vcc_engine::sys;
 
-use crate::counters::Reason;
 use crate::ours::{self, APPENDED_BYTES, EXPERIMENT_NAME, FACK_BYTES, KIND_EXPERIMENT, KIND_PACK};
 use crate::wire::*;
 
@@ -28,6 +27,8 @@ pub(crate) struct Places {
     pub wscale_at: Option<usize>,
     /// Of the end of the list: nobody looks behind it.
     pub end_at: Option<usize>,
+    /// One makes no sense, and what stands behind it is not read.
+    pub malformed: bool,
 }
 
 /// What they say, as in `struct vcc_segment`. Of several of a kind the last one counts.
@@ -49,13 +50,10 @@ pub(crate) fn byte_mask(at: usize, length: usize) -> u64 {
     ((1 << length) - 1) << at
 }
 
-/// Reads all options of a segment that acknowledges `ack`.
-///
-/// # Errors
-/// One's length makes no sense, or the segment is signed: a change would invalidate it.
-pub(crate) fn read(options: &[u8], ack: u32) -> Result<Options, Reason> {
+/// Reads the options of a segment that acknowledges `ack`, as Linux does (`tcp_parse_options`): one
+/// whose length makes no sense ends the list, and what precedes it counts.
+pub(crate) fn read(options: &[u8], ack: u32) -> Options {
     let mut read = Options::default();
-    let mut is_signed = false;
     let mut at = 0;
     while let Some(&kind) = options.get(at) {
         match kind {
@@ -65,14 +63,16 @@ pub(crate) fn read(options: &[u8], ack: u32) -> Result<Options, Reason> {
             }
             KIND_NOP => at += 1,
             _ => {
-                let option = whole_option(&options[at..]).ok_or(sys::COUNT_BAD_OPTIONS)?;
-                is_signed |= kind == KIND_MD5 || kind == KIND_AO;
+                let Some(option) = whole_option(&options[at..]) else {
+                    read.places.malformed = true;
+                    break;
+                };
                 read.take(option, at, ack);
                 at += option.len();
             }
         }
     }
-    if is_signed { Err(sys::COUNT_SIGNED) } else { Ok(read) }
+    read
 }
 
 /// The option with which `rest` begins, kind and length included; none if it does not fit.
@@ -84,7 +84,7 @@ fn whole_option(rest: &[u8]) -> Option<&[u8]> {
 impl Options {
     fn take(&mut self, option: &[u8], at: usize, ack: u32) {
         let said = match (option[0], option.len()) {
-            (KIND_MSS, 4) => {
+            (KIND_MSS, 4) if read_u16(option, 2) != 0 => {
                 self.mss = read_u16(option, 2);
                 self.places.mss_at = Some(TCP_BYTES + at + 2);
                 sys::OPT_MSS
@@ -96,10 +96,11 @@ impl Options {
             }
             (KIND_SACK_PERMITTED, 2) => sys::OPT_SACK_PERMITTED,
             (KIND_TIMESTAMPS, 10) => sys::OPT_TIMESTAMPS,
-            (KIND_SACK, 10..) => {
+            (KIND_SACK, 10 | 18 | 26 | 34) => {
                 self.dsack_bytes = dsack_bytes(&option[2..], ack);
                 sys::OPT_SACK
             }
+            (KIND_MD5 | KIND_AO, _) => sys::OPT_SIGNED,
             (KIND_PACK, _) => self.take_ours(option, at),
             (KIND_EXPERIMENT, 4..) if option[2..4] == EXPERIMENT_NAME => self.take_ours(option, at),
             _ => 0,
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn those_of_a_syn_are_found_where_they_stand() {
         let syn = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
-        let read = read(&syn, 0).expect("well-formed");
+        let read = read(&syn, 0);
         let all = sys::OPT_MSS | sys::OPT_SACK_PERMITTED | sys::OPT_TIMESTAMPS | sys::OPT_WSCALE;
         assert_eq!(u32::from(read.present), all);
         assert_eq!((read.mss, read.wscale), (1460, 7));
@@ -179,13 +180,13 @@ mod tests {
     fn ours_are_marked_byte_by_byte() {
         let feedback = sys::vcc_feedback { ect0_bytes: 9, ce_bytes: 0xff_ffff };
         let options = [&[1, 1][..], &ours::pack(&feedback), &[1, 1]].concat();
-        let read_pack = read(&options, 0).expect("well-formed");
+        let read_pack = read(&options, 0);
         assert_eq!(u32::from(read_pack.present), sys::OPT_PACK);
         assert_eq!((read_pack.feedback, read_pack.places.ours), (feedback, 0xff << 2));
-        let read_fack = read(&ours::fack(&feedback), 0).expect("well-formed");
+        let read_fack = read(&ours::fack(&feedback), 0);
         assert_eq!(u32::from(read_fack.present), sys::OPT_FACK);
         assert_eq!((read_fack.feedback, read_fack.places.ours), (feedback, 0xfff));
-        let read_hello = read(&ours::hello(2), 0).expect("well-formed");
+        let read_hello = read(&ours::hello(2), 0);
         assert_eq!((u32::from(read_hello.present), read_hello.hello), (sys::OPT_HELLO, 2));
     }
 
@@ -200,35 +201,56 @@ mod tests {
             &[253, 8, b'v', b'c', 1, 1, 0, 1],
         ];
         for option in bad {
-            let read = read(option, 0).expect("well-formed");
+            let read = read(option, 0);
             assert_eq!(u32::from(read.present), sys::OPT_OURS_BAD, "{option:?}");
             assert_eq!(read.places.ours, (1 << option.len()) - 1, "{option:?}");
         }
         for option in [&[253, 2][..], &[253, 3, b'v'], &[253, 4, b'v', b'd'], &[254, 4, 0, 0]] {
-            assert_eq!(read(option, 0), Ok(Options::default()), "{option:?}");
+            assert_eq!(read(option, 0), Options::default(), "{option:?}");
         }
     }
 
     #[test]
-    fn lengths_that_make_no_sense_are_refused_even_if_signed() {
-        for options in [&[3][..], &[1, 1, 3], &[3, 0], &[3, 1], &[3, 3], &[19, 2, 3, 4]] {
-            assert_eq!(read(options, 0), Err(sys::COUNT_BAD_OPTIONS), "{options:?}");
+    fn one_whose_length_makes_no_sense_ends_the_list() {
+        for rest in [&[3][..], &[1, 1, 3], &[3, 0], &[3, 1], &[3, 3], &[254, 0, 3, 3, 9]] {
+            let read = read(&[&[2, 4, 5, 0xb4][..], rest].concat(), 0);
+            assert_eq!((u32::from(read.present), read.mss), (sys::OPT_MSS, 1460), "{rest:?}");
+            assert!(read.places.malformed, "{rest:?}");
         }
-        assert_eq!(read(&[19, 2, 1, 1], 0), Err(sys::COUNT_SIGNED));
-        assert_eq!(read(&[29, 4, 0, 0], 0), Err(sys::COUNT_SIGNED));
         // Behind the end of the list nobody looks.
-        let ended = read(&[1, 0, 19, 0], 0).expect("well-formed");
-        assert_eq!(ended.places.end_at, Some(21));
+        let ended = read(&[1, 0, 19, 0], 0);
+        assert_eq!(ended.places, Places { end_at: Some(21), ..Places::default() });
+    }
+
+    #[test]
+    fn what_linux_ignores_is_not_there() {
+        for option in [
+            &[2, 4, 0, 0][..],
+            &[5, 2],
+            &[5, 9, 0, 0, 0, 0, 0, 0, 0],
+            &[5, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        ] {
+            assert_eq!(read(option, 0), Options::default(), "{option:?}");
+        }
+        let first = read(&[2, 4, 5, 0xb4, 2, 4, 0, 0], 0);
+        assert_eq!((first.mss, first.places.mss_at), (1460, Some(22)));
+    }
+
+    #[test]
+    fn signatures_are_told() {
+        for option in [&[19, 2][..], &[29, 4, 0, 0]] {
+            assert_eq!(u32::from(read(option, 0).present), sys::OPT_SIGNED, "{option:?}");
+        }
     }
 
     #[test]
     fn blocks_of_what_came_twice() {
-        let twice = |blocks: &[(u32, u32)], ack| read(&sack(blocks), ack).map(|o| o.dsack_bytes);
-        assert_eq!(twice(&[(100, 300)], 300), Ok(200), "acknowledged");
-        assert_eq!(twice(&[(100, 300)], 299), Ok(0), "above");
-        assert_eq!(twice(&[(500, 600), (400, 700)], 300), Ok(100), "within the second");
-        assert_eq!(twice(&[(500, 600), (550, 700)], 300), Ok(0), "not within");
-        assert_eq!(twice(&[(300, 100)], 400), Ok(0), "no block");
-        assert_eq!(twice(&[(0xffff_ff00, 0x100)], 0x100), Ok(0x200), "at the wrap");
+        let twice = |blocks: &[(u32, u32)], ack| read(&sack(blocks), ack).dsack_bytes;
+        assert_eq!(twice(&[(100, 300)], 300), 200, "acknowledged");
+        assert_eq!(twice(&[(100, 300)], 299), 0, "above");
+        assert_eq!(twice(&[(500, 600), (400, 700)], 300), 100, "within the second");
+        assert_eq!(twice(&[(500, 600), (550, 700)], 300), 0, "not within");
+        assert_eq!(twice(&[(300, 100)], 400), 0, "no block");
+        assert_eq!(twice(&[(0xffff_ff00, 0x100)], 0x100), 0x200, "at the wrap");
     }
 }

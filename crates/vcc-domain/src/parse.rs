@@ -50,12 +50,12 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
     }
     let ack = read_u32(tcp, TCP_ACK_AT);
     let Options { present, mss, wscale, hello, feedback, dsack_bytes, places } =
-        options::read(&tcp[TCP_BYTES..header_bytes], ack)?;
+        options::read(&tcp[TCP_BYTES..header_bytes], ack);
     let payload_bytes = ip.tcp_bytes - header_bytes;
     // Options grow at the frame's end, so there is room only where no payload stands there: a SYN
-    // may bring some (RFC 7413).
+    // may bring some (RFC 7413). Nor would who reads come to one behind what makes no sense.
     let option_room_bytes = match payload_bytes {
-        0 => TCP_BYTES + TCP_OPTIONS_MAX_BYTES - header_bytes,
+        0 if !places.malformed => TCP_BYTES + TCP_OPTIONS_MAX_BYTES - header_bytes,
         _ => 0,
     };
     let segment = Segment {
@@ -91,11 +91,11 @@ fn seg_bytes(payload_bytes: usize, gso_size: u16) -> u32 {
     if payload_bytes > usize::from(gso_size) { gso_size.into() } else { 0 }
 }
 
-/// No TCP opens and closes at once, or sends outside of a handshake without ACK.
+/// No TCP opens and resets at once, or sends outside of a handshake without ACK, and none takes it.
 fn flags_sane(flags: u16) -> bool {
     let has = |of: u32| u32::from(flags) & of != 0;
     match has(sys::TCP_SYN) {
-        true => !has(sys::TCP_FIN | sys::TCP_RST),
+        true => !has(sys::TCP_RST),
         false => has(sys::TCP_ACK | sys::TCP_RST),
     }
 }
@@ -139,8 +139,8 @@ mod tests {
     #[test]
     fn only_flags_that_a_tcp_sends() {
         for flags in 0..=TCP_FLAGS_MASK {
-            let [fin, syn, rst, ack] = [0, 1, 2, 4].map(|bit| flags >> bit & 1 == 1);
-            let sane = if syn { !fin && !rst } else { ack || rst };
+            let [syn, rst, ack] = [1, 2, 4].map(|bit| flags >> bit & 1 == 1);
+            let sane = if syn { !rst } else { ack || rst };
             assert_eq!(flags_sane(flags), sane, "{flags:#x}");
         }
     }

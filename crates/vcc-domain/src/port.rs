@@ -145,18 +145,21 @@ impl Port {
             self.emitter.neighbours.learn(&parsed.key, &frame.bytes);
         }
         if self.table.get(&parsed.key).is_none() {
-            self.create(now_ns, &parsed)?;
+            self.create(now_ns, direction, &parsed)?;
         }
         let segment = Segment { now_us: now_ns / NS_PER_US, ..parsed.segment };
         let action = self.ask_engine(now_ns, direction, &parsed.key, &segment)?;
         Some((parsed, action))
     }
 
-    /// Only a SYN makes a flow, if the port has room and takes new ones.
-    fn create(&mut self, now_ns: u64, parsed: &Parsed) -> Option<()> {
+    /// Only a SYN makes a flow, if the port has room and takes new ones; but of a peer that signs
+    /// it, the connection is signed (`engine/signed.h`).
+    fn create(&mut self, now_ns: u64, direction: Direction, parsed: &Parsed) -> Option<()> {
         let flags = u32::from(parsed.segment.flags);
-        if flags & (sys::TCP_SYN | sys::TCP_ACK) != sys::TCP_SYN {
-            self.counters.count(sys::COUNT_UNKNOWN);
+        let is_signed = u32::from(parsed.segment.options) & sys::OPT_SIGNED != 0;
+        let is_syn = flags & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN;
+        if !is_syn || is_signed && direction == Direction::ToGuest {
+            self.counters.count(if is_signed { sys::COUNT_SIGNED } else { sys::COUNT_UNKNOWN });
             return None;
         }
         if self.params.0.mode == Mode::Drain.number() {
@@ -210,6 +213,9 @@ impl Port {
     ) -> Verdict {
         if action.forged != 0 {
             self.counters.count(sys::COUNT_FORGED);
+        }
+        if parsed.places.malformed {
+            self.counters.count(sys::COUNT_BAD_OPTIONS);
         }
         match u32::from(action.verdict) {
             sys::VCC_PASS => {

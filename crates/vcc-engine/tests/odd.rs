@@ -39,7 +39,7 @@ fn random_segment(rng: &mut Rng, flow: &FlowState, now_us: u64) -> Segment {
         flags,
         mss: rng.pick(&[0, 1, 13, 536, 1460, 8960, u16::MAX]),
         wscale: rng.pick(&[0, 1, 7, 10, 14, 15, 255]),
-        options: rng.next() as u16 & 0x1ff,
+        options: rng.next() as u16 & 0x3ff,
         hello: rng.range(0, 3) as u8,
         option_room_bytes: rng.pick(&[0, 7, 8, 28, 40]),
         ip_ecn: rng.range(0, 4) as u8,

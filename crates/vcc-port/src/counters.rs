@@ -25,9 +25,9 @@ pub const FRAGMENT: Counter = counter(sys::COUNT_FRAGMENT, "fragment", "passed: 
 pub const MALFORMED: Counter =
     counter(sys::COUNT_MALFORMED, "malformed", "passed: headers cut short or contradictory");
 pub const BAD_OPTIONS: Counter =
-    counter(sys::COUNT_BAD_OPTIONS, "bad_options", "passed: malformed TCP options");
+    counter(sys::COUNT_BAD_OPTIONS, "bad_options", "read so far: malformed TCP options");
 pub const SIGNED: Counter =
-    counter(sys::COUNT_SIGNED, "signed", "passed: signed by its sender, as BGP's often is");
+    counter(sys::COUNT_SIGNED, "signed", "passed: of a signed connection, as BGP's often is");
 pub const BAD_FLAGS: Counter =
     counter(sys::COUNT_BAD_FLAGS, "bad_flags", "passed: TCP flags that no TCP sends");
 pub const UNKNOWN: Counter =

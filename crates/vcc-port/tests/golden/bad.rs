@@ -66,34 +66,11 @@ const ANY_FAMILY: &[Harm] = &[
     harm(counters::BAD_FLAGS, "no flags", |f, _, l4| set_flags(f, l4, 0)),
     harm(counters::BAD_FLAGS, "all flags", |f, _, l4| set_flags(f, l4, ALL_FLAGS)),
     harm(counters::BAD_FLAGS, "all classic flags", |f, _, l4| set_flags(f, l4, 0xff)),
-    harm(counters::BAD_FLAGS, "SYN and FIN", |f, _, l4| set_flags(f, l4, SYN | FIN)),
-    harm(counters::BAD_FLAGS, "SYN, FIN, ACK", |f, _, l4| set_flags(f, l4, SYN | FIN | ACK)),
     harm(counters::BAD_FLAGS, "SYN and RST", |f, _, l4| set_flags(f, l4, SYN | RST)),
+    harm(counters::BAD_FLAGS, "SYN, RST, ACK", |f, _, l4| set_flags(f, l4, SYN | RST | ACK)),
     harm(counters::BAD_FLAGS, "FIN alone", |f, _, l4| set_flags(f, l4, FIN)),
     harm(counters::BAD_FLAGS, "PSH alone", |f, _, l4| set_flags(f, l4, PSH)),
     harm(counters::BAD_FLAGS, "ECE and CWR alone", |f, _, l4| set_flags(f, l4, ECE | CWR)),
-    // 18 bytes of MD5 signature (RFC 2385) and 16 of TCP-AO (RFC 5925): vcc cannot sign anew.
-    harm(counters::SIGNED, "MD5", |f, _, l4| {
-        set_options(f, l4, &[vec![19, 18], vec![7; 16], vec![OPTION_NOP; 2]].concat());
-    }),
-    harm(counters::SIGNED, "TCP-AO", |f, _, l4| {
-        set_options(f, l4, &[vec![29, 16], vec![7; 14], vec![OPTION_NOP; 4]].concat());
-    }),
-    harm(counters::BAD_OPTIONS, "length 0", |f, _, l4| set_options(f, l4, &[254, 0])),
-    harm(counters::BAD_OPTIONS, "length 1", |f, _, l4| set_options(f, l4, &[1, 254, 1])),
-    harm(counters::BAD_OPTIONS, "MSS of length 0", |f, _, l4| set_options(f, l4, &[2, 0, 5, 0])),
-    harm(counters::BAD_OPTIONS, "one past the end", |f, _, l4| set_options(f, l4, &[254, 21])),
-    harm(counters::BAD_OPTIONS, "far past the end", |f, _, l4| set_options(f, l4, &[1, 8, 255])),
-    harm(counters::BAD_OPTIONS, "no room for a length", |f, _, l4| {
-        set_options(f, l4, &[vec![OPTION_NOP; 19], vec![OPTION_WSCALE]].concat());
-    }),
-    harm(counters::BAD_OPTIONS, "a value past the end", |f, _, l4| {
-        set_options(f, l4, &[vec![OPTION_NOP; 18], vec![OPTION_WSCALE, 3]].concat());
-    }),
-    harm(counters::BAD_OPTIONS, "length 0 after good ones", |f, _, l4| {
-        let good = [options::mss(1460), options::wscale(7)].concat();
-        set_options(f, l4, &[good, vec![30, 0]].concat());
-    }),
 ];
 
 const IPV4: &[Harm] = &[
@@ -279,8 +256,7 @@ fn nothing_is_read_past_the_end() {
             let mut frame = frame.clone();
             set_options(&mut frame, l4, &[vec![254, length], options::nops(18)].concat());
             crate::checksum::fill(&mut frame);
-            let known = run.send(FromGuest, &frame, 0).is_some();
-            assert_eq!(known, (2..=20).contains(&length), "{}", run.doing);
+            assert!(run.send(FromGuest, &frame, 0).is_some(), "{}", run.doing);
         }
     }
     run.assert_all();

@@ -149,8 +149,8 @@ impl DualRun {
             }
         };
         let key = key(frame, &parsed.at, from);
-        let Some(before) = self.before(&key, parsed.segment.flags) else {
-            let counter = self.refusal(parsed.segment.flags);
+        let Some(before) = self.before(&key, from, &parsed) else {
+            let counter = self.refusal(from, &parsed);
             self.pass_untouched(from, frame, gso_size, counter);
             return None;
         };
@@ -182,6 +182,9 @@ impl DualRun {
         self.assert_frame(from, &output.frame, &expected);
         self.assert_laws(from, parsed, gso_size, frame, &output.frame);
         self.count_action(&action);
+        if parsed.malformed {
+            self.count(counters::BAD_OPTIONS);
+        }
         let beside = !dropped && u32::from(action.emit) == sys::EMIT_FACK;
         let fack = native
             .filter(|_| beside)
@@ -278,7 +281,7 @@ impl DualRun {
     }
 
     /// The state that the next segment meets; None where it is of no flow and makes none.
-    fn before(&mut self, key: &Key, flags: u16) -> Option<FlowState> {
+    fn before(&mut self, key: &Key, from: Direction, parsed: &Parsed) -> Option<FlowState> {
         if let Some(flow) = self.flows.get(key) {
             if now_us() - flow.born_us < TIMER_QUIET_US {
                 return Some(flow.state);
@@ -290,7 +293,7 @@ impl DualRun {
             return Some(ticked);
         }
         let room = self.flows.len() < self.options.max_flows as usize;
-        (opens(flags) && room && self.options.treatment.mode != Mode::Drain)
+        (opens(from, parsed) && room && self.options.treatment.mode != Mode::Drain)
             .then(FlowState::default)
     }
 
@@ -311,8 +314,9 @@ impl DualRun {
     }
 
     /// Under what a TCP segment is counted that has no flow and gets none.
-    fn refusal(&self, flags: u16) -> Option<Counter> {
-        match opens(flags) {
+    fn refusal(&self, from: Direction, parsed: &Parsed) -> Option<Counter> {
+        match opens(from, parsed) {
+            false if parsed.is_signed() => Some(counters::SIGNED),
             false => Some(counters::UNKNOWN),
             true if self.options.treatment.mode == Mode::Drain => None,
             true => Some(counters::TABLE_FULL),
@@ -433,9 +437,10 @@ fn loopback_is_up() -> bool {
     flags & IFF_UP != 0
 }
 
-/// Only a SYN without ACK makes a flow.
-fn opens(flags: u16) -> bool {
-    flags & (SYN | ACK) == SYN
+/// Only a SYN without ACK makes a flow, and none that the peer signs.
+fn opens(from: Direction, parsed: &Parsed) -> bool {
+    let is_syn = parsed.segment.flags & (SYN | ACK) == SYN;
+    is_syn && (from == Direction::FromGuest || !parsed.is_signed())
 }
 
 fn key(frame: &[u8], at: &Layout, from: Direction) -> Key {

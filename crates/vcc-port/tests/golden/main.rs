@@ -13,6 +13,7 @@ mod checksum;
 mod conversation;
 mod domain;
 mod dual;
+mod evasion;
 mod feedback;
 mod fixed;
 mod headers;

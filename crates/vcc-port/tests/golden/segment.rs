@@ -21,6 +21,8 @@ pub struct Parsed {
     ours: Vec<Range<usize>>,
     /// Where the list of options ends before the header does.
     end: Option<usize>,
+    /// An option's length makes no sense (RFC 9293, 3.1).
+    pub malformed: bool,
 }
 
 const OPTIONS_MAX_BYTES: usize = 40;
@@ -54,15 +56,13 @@ impl Parsed {
             wscale_value: None,
             ours: Vec::new(),
             end: None,
+            malformed: false,
         };
-        // Options are added at the end of the frame.
-        if payload_bytes == 0 {
+        parsed.take_options(frame);
+        // Options are added at the end of the frame, where they must be read.
+        if payload_bytes == 0 && !parsed.malformed {
             let options_bytes = parsed.at.payload - parsed.at.l4 - TCP_BYTES;
             parsed.segment.option_room_bytes = (OPTIONS_MAX_BYTES - options_bytes) as u8;
-        }
-        let kinds = parsed.take_options(frame).ok_or(counters::BAD_OPTIONS)?;
-        if kinds.iter().any(|kind| SIGNATURES.contains(kind)) {
-            return Err(counters::SIGNED);
         }
         Ok(parsed)
     }
@@ -71,9 +71,12 @@ impl Parsed {
         self.at.payload - self.at.l4
     }
 
-    /// The kinds that are there; none where an option's length makes no sense (RFC 9293, 3.1).
-    fn take_options(&mut self, frame: &[u8]) -> Option<Vec<u8>> {
-        let mut kinds = Vec::new();
+    pub fn is_signed(&self) -> bool {
+        u32::from(self.segment.options) & sys::OPT_SIGNED != 0
+    }
+
+    /// Up to the first whose length makes no sense.
+    fn take_options(&mut self, frame: &[u8]) {
         let mut here = self.at.l4 + TCP_BYTES;
         while here < self.at.payload {
             let rest = &frame[here..self.at.payload];
@@ -83,21 +86,22 @@ impl Parsed {
                     break;
                 }
                 OPTION_NOP => 1,
-                _ => usize::from(*rest.get(1)?),
+                _ => rest.get(1).map_or(0, |length| usize::from(*length)),
             };
             if rest[0] != OPTION_NOP {
-                let option = rest.get(..length).filter(|option| option.len() >= 2)?;
+                let Some(option) = rest.get(..length).filter(|option| option.len() >= 2) else {
+                    self.malformed = true;
+                    break;
+                };
                 self.take_option(option, here);
-                kinds.push(option[0]);
             }
             here += length;
         }
-        Some(kinds)
     }
 
     fn take_option(&mut self, option: &[u8], here: usize) {
         let said = match (option[0], option.len()) {
-            (OPTION_MSS, 4) => {
+            (OPTION_MSS, 4) if option[2..] != [0, 0] => {
                 self.segment.mss = read_u16(option, 2);
                 self.mss_value = Some(here + 2..here + 4);
                 sys::OPT_MSS
@@ -109,10 +113,11 @@ impl Parsed {
             }
             (OPTION_SACK_PERMITTED, 2) => sys::OPT_SACK_PERMITTED,
             (OPTION_TIMESTAMPS, 10) => sys::OPT_TIMESTAMPS,
-            (OPTION_SACK, 10..) => {
+            (OPTION_SACK, 10 | 18 | 26 | 34) => {
                 self.segment.dsack_bytes = self.dsack_bytes(&option[2..]);
                 sys::OPT_SACK
             }
+            (kind, _) if SIGNATURES.contains(&kind) => sys::OPT_SIGNED,
             (OPTION_PACK, _) => self.take_ours(option, here),
             (OPTION_EXPERIMENT, 4..) if option[2..4] == EXPERIMENT_NAME => {
                 self.take_ours(option, here)
@@ -259,10 +264,10 @@ impl Parsed {
     }
 }
 
-/// No TCP opens and closes at once, or sends outside of a handshake without ACK.
+/// No TCP opens and resets at once, or sends outside of a handshake without ACK.
 fn plausible(flags: u16) -> bool {
     match flags & SYN {
         0 => flags & (ACK | RST) != 0,
-        _ => flags & (FIN | RST) == 0,
+        _ => flags & RST == 0,
     }
 }

@@ -1,0 +1,244 @@
+//! What a TCP sends to be looked at by vcc as little as can be: an end takes such segments, so they
+//! are translated like all others.
+
+use std::num::NonZeroU32;
+
+use vcc_engine::{Treatment, sys};
+use vcc_port::{counters, testing};
+
+use crate::conversation::{Conversation, MSS_BYTES, Shape};
+use crate::dual::Direction::{self, FromGuest, ToGuest};
+use crate::dual::{DualRun, usual, usually};
+use crate::packet::{Packet, options, payload};
+use crate::wire::*;
+
+/// Options that end the list where they stand, each whole words. What stands behind is not read.
+fn malformed() -> Vec<Vec<u8>> {
+    let hidden = [vec![254, 0], options::wscale(9), options::mss(99), vec![1, 1, 1]].concat();
+    vec![
+        vec![1, 1, 254, 0],
+        vec![1, 1, 1, 254],
+        vec![1, 254, 1, 0],
+        vec![1, 1, 8, 10],
+        vec![3, 4, 7, 3, 3, 255, 0, 0],
+        hidden,
+    ]
+}
+
+#[test]
+fn a_malformed_option_hides_no_connection() {
+    if !testing::can_attach() {
+        return;
+    }
+    let mut run = DualRun::new(&usual());
+    let mut guest_ports = 20_000..;
+    for opener in [FromGuest, ToGuest] {
+        for tail in malformed() {
+            run.doing = format!("{opener:?}, {tail:02x?}");
+            let guest_port = guest_ports.next().expect("a port");
+            let mut c = Conversation::new(&mut run, Shape::plain(opener), guest_port);
+            let offer = options::join(&[options::mss(1460), options::wscale(7)]);
+            let with_tail = [offer, tail].concat();
+            let mut syn = c.connection.syn();
+            syn.options = with_tail.clone();
+            let asked = c.send_packet(opener, 0, &syn);
+            let mut syn_ack = c.connection.syn_ack();
+            syn_ack.flags |= asked.flags() & ECE;
+            syn_ack.options = with_tail;
+            c.send_packet(opener.other(), 0, &syn_ack);
+            c.ack(opener);
+            assert!(c.state().is_managed() && c.state().has(sys::FLOW_WSCALE), "{}", c.run.doing);
+            assert!(!c.state().has(sys::FLOW_HELLO_OFFERED), "nobody would read our offer");
+            c.data(FromGuest, MSS_BYTES);
+            let ack = c.ack(ToGuest);
+            assert!(ack.window() < 502 << 2, "{}", c.run.doing);
+        }
+    }
+    run.assert_all();
+}
+
+/// `WS, 0xfe` is no more than `WS`, and `0xfe 0, WS` is nothing.
+#[test]
+fn the_scale_is_the_one_that_an_end_reads() {
+    if !testing::can_attach() {
+        return;
+    }
+    let mut run = DualRun::new(&usual());
+    let cases = [
+        (vec![OPTION_WSCALE, 3, 7, 254], Some(7)),
+        (vec![254, 0, OPTION_WSCALE, 3, 7, 1, 1, 1], None),
+        (vec![254, 9, OPTION_WSCALE, 3, 7, 1, 1, 1], None),
+        (vec![OPTION_WSCALE, 3, 7, OPTION_WSCALE, 3, 9, 254, 0], Some(9)),
+        (vec![OPTION_WSCALE, 3, 7, OPTION_WSCALE, 0, 9, 1, 1], Some(7)),
+    ];
+    for ((offered, scale), guest_port) in cases.into_iter().zip(20_000..) {
+        run.doing = format!("{offered:02x?}");
+        let mut c = Conversation::new(&mut run, Shape::plain(ToGuest), guest_port);
+        c.send(ToGuest, |p| (p.flags, p.ack, p.options) = (SYN, 0, offered));
+        assert_eq!(c.state().has(sys::FLOW_WSCALE), scale.is_some(), "{}", c.run.doing);
+        assert_eq!(c.state().wscale_peer, scale.unwrap_or(0), "{}", c.run.doing);
+    }
+    run.assert_all();
+}
+
+/// Less than a segment, more than half of one.
+const HALF_BYTES: usize = 1000;
+
+/// A connection whose guest has used the window of the SYN-ACK up, and whose window is a segment.
+fn policed(run: &mut DualRun, guest_port: u16) -> Conversation<'_> {
+    let mut c = Conversation::new(run, Shape::plain(FromGuest), guest_port);
+    let mut syn_ack = c.connection.syn_ack();
+    syn_ack.window = MSS_BYTES as u16;
+    c.syn(0);
+    syn_ack.ack = c.connection.guest_next;
+    c.send_packet(ToGuest, 0, &syn_ack);
+    c.ack(FromGuest);
+    for _ in 0..3 {
+        assert!(!c.data(FromGuest, HALF_BYTES).dropped);
+        c.ack(ToGuest);
+    }
+    c
+}
+
+fn policing() -> Treatment {
+    Treatment { police: true, cap_bytes: NonZeroU32::new(MSS_BYTES as u32), ..Treatment::default() }
+}
+
+/// Options that vcc once took for a reason to look away, on data and on ACKs.
+fn disguises() -> Vec<Vec<u8>> {
+    let signatures = [
+        [vec![19, 18], vec![7; 16], vec![1; 2]].concat(),
+        [vec![29, 16], vec![7; 14]].concat(),
+        vec![29, 2, 1, 1],
+    ];
+    malformed().into_iter().chain(signatures).collect()
+}
+
+#[test]
+fn data_beyond_the_window_passes_in_no_disguise() {
+    if !testing::can_attach() {
+        return;
+    }
+    let mut run = DualRun::new(&usually(policing()));
+    for (disguise, guest_port) in disguises().into_iter().zip(20_000..) {
+        run.doing = format!("{disguise:02x?}");
+        let mut c = policed(&mut run, guest_port);
+        let mut sent = [0, 0];
+        for _ in 0..4 {
+            let out = c.send(FromGuest, |p| {
+                (p.options, p.payload) = (disguise.clone(), payload(HALF_BYTES));
+            });
+            sent[usize::from(out.dropped)] += 1;
+        }
+        assert_eq!(sent, [1, 3], "{}", c.run.doing);
+    }
+    run.assert_all();
+}
+
+#[test]
+fn an_ack_lifts_no_window_in_any_disguise() {
+    if !testing::can_attach() {
+        return;
+    }
+    let treatment =
+        Treatment { cap_bytes: NonZeroU32::new(2 * MSS_BYTES as u32), ..Treatment::default() };
+    let mut run = DualRun::new(&usually(treatment));
+    for (disguise, guest_port) in disguises().into_iter().zip(20_000..) {
+        run.doing = format!("{disguise:02x?}");
+        let mut c = policed(&mut run, guest_port);
+        c.data(FromGuest, MSS_BYTES);
+        let out = c.send(ToGuest, |p| (p.options, p.window) = (disguise, 0xffff));
+        let shown_bytes = u32::from(out.window()) << c.state().wscale_shown;
+        assert_eq!(shown_bytes, 2 * u32::from(c.state().mss_bytes), "{}", c.run.doing);
+    }
+    run.assert_all();
+}
+
+/// An option that both ends must know of takes no connection out of control by itself: only where
+/// the peer's answer is signed as well, the connection is.
+#[test]
+fn a_connection_is_signed_by_both_ends() {
+    if !testing::can_attach() {
+        return;
+    }
+    let signature = || [vec![29, 16], vec![7; 14]].concat();
+    let mut run = DualRun::new(&usual());
+    for (ecn, guest_port) in [(0, 20_000), (ECE | CWR, 20_001), (ECE | CWR | AE, 20_002)] {
+        run.doing = format!("{ecn:#x}");
+        let mut c = Conversation::new(&mut run, Shape::plain(FromGuest), guest_port);
+        let mut syn = c.connection.syn();
+        syn.flags |= ecn;
+        syn.options.extend(signature());
+        for _ in 0..2 {
+            let out = c.send_packet(FromGuest, 0, &syn);
+            assert_eq!(out.frame, syn.frame(), "it would be signed no more");
+        }
+        assert_eq!(c.state().has(sys::FLOW_ECN_ASKED), ecn != 0);
+        // Of another connection, and so of none.
+        let mut stray = c.connection.syn_ack();
+        stray.ack = stray.ack.wrapping_add(9);
+        stray.options.extend(signature());
+        c.send_packet(ToGuest, 0, &stray);
+        let mut answer = c.connection.syn_ack();
+        answer.options.extend(signature());
+        let signed = guest_port == 20_000;
+        if !signed {
+            answer.options.truncate(20);
+        }
+        let out = c.send_packet(ToGuest, 0, &answer);
+        assert_eq!(signed, out.frame == answer.frame() && out.action.forget != 0);
+        if signed {
+            assert!(c.run.state(&c.connection.key()).is_none());
+            // What follows is nobody's.
+            for (from, flags) in [(FromGuest, ACK), (ToGuest, ACK), (ToGuest, SYN | ACK)] {
+                let mut packet = c.connection.packet(from);
+                packet.flags = flags;
+                packet.options = signature();
+                assert!(c.run.send(from, &packet.frame(), 0).is_none());
+            }
+        }
+    }
+    // A peer does not sign what it has no key for.
+    let mut c = Conversation::new(&mut run, Shape::plain(ToGuest), 20_009);
+    let mut syn = c.connection.syn();
+    syn.options.extend(signature());
+    c.connection.sent(ToGuest, &syn);
+    assert!(c.run.send(ToGuest, &syn.frame(), 0).is_none());
+    let mut syn_ack = c.connection.syn_ack();
+    syn_ack.options.extend(signature());
+    assert!(c.run.send(FromGuest, &syn_ack.frame(), 0).is_none());
+    assert_eq!(run.datapath.counters().expect("counters").get(counters::SIGNED), 5);
+    run.assert_all();
+}
+
+/// The segment with more flags. No end counts a FIN beside a SYN: neither who sends it, nor who takes
+/// it for no more than that. Returns the flags that arrive.
+fn disguised(c: &mut Conversation, from: Direction, packet: Packet, flags: u16) -> u16 {
+    c.connection.sent(from, &packet);
+    let packet = Packet { flags: packet.flags | flags, ..packet };
+    c.run.send(from, &packet.frame(), 0).expect("a segment of a flow").flags()
+}
+
+/// Linux in SYN-SENT takes a SYN-ACK with FIN, and others in LISTEN such a SYN.
+#[test]
+fn a_fin_hides_no_syn() {
+    if !testing::can_attach() {
+        return;
+    }
+    let mut run = DualRun::new(&usual());
+    let mut guest_ports = 20_000..;
+    for opener in [FromGuest, ToGuest] {
+        for (on_syn, on_syn_ack) in [(FIN, 0), (0, FIN), (FIN, FIN)] {
+            run.doing = format!("{opener:?}, {on_syn}, {on_syn_ack}");
+            let guest_port = guest_ports.next().expect("a port");
+            let mut c = Conversation::new(&mut run, Shape::plain(opener), guest_port);
+            let syn = c.connection.syn();
+            let asked = disguised(&mut c, opener, syn, on_syn);
+            let syn_ack = c.connection.syn_ack();
+            disguised(&mut c, opener.other(), syn_ack, on_syn_ack | asked & ECE);
+            c.ack(opener);
+            assert!(c.state().is_managed(), "{}", c.run.doing);
+        }
+    }
+    run.assert_all();
+}
