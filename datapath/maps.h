@@ -18,7 +18,7 @@ struct vcc_entry {
 };
 
 _Static_assert(sizeof(struct vcc_entry) == sizeof(struct vcc_entry_abi), "entry as user space");
-_Static_assert(sizeof(struct vcc_entry) <= 192, "state of a connection");
+_Static_assert(sizeof(struct vcc_entry) <= 224, "state of a connection");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -240,6 +240,7 @@ VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t len
 	s->hello = w.hello;
 	s->feedback = w.feedback;
 	s->dsack_bytes = dsack_bytes(s->ack, w.sack[0], w.sack[1]);
+	s->dsack_seq = s->dsack_bytes ? w.sack[0].left : 0;
 	if (w.options & OPT_MSS)
 		places->mss_off = TCP_HEADER_BYTES + w.mss_at;
 	if (w.options & OPT_WSCALE)

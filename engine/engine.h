@@ -190,6 +190,8 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 				  const struct vcc_segment *s, const struct ack_news *news,
 				  const struct mark_news *marks)
 {
+	enum vcc_ca_state before = f->ca_state;
+
 	reduction_end(f, s->ack);
 	undo_expire(f);
 	sender_on_marks(f, p, s, news, marks);
@@ -206,6 +208,7 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 		if (news->acked_bytes && (f->ca_state == CA_OPEN || f->ca_state == CA_LOSS)) {
 			struct vcc_cc_ack ack = cc_ack(f, p, s, news, marks);
 
+			ack.acked_bytes = growth_bytes(f, news, before);
 			cc_on_ack(f->underlay, &f->cc, &ack);
 		}
 		/* Limited transmit (RFC 3042): what left the network makes room. */
@@ -320,7 +323,7 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 	}
 	/* Told once, and perhaps on an ACK that another has overtaken. */
 	if (!seq_after(s->ack, f->snd_una))
-		undo_by_dsack(f, p, s->dsack_bytes);
+		undo_by_dsack(f, p, s);
 	/* An ACK of data never sent says nothing: the guest will refuse it (RFC 9293, 3.10.7.4). */
 	if (s->ack == f->snd_una)
 		to_guest_current(f, p, s, &news, &a);

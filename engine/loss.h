@@ -30,6 +30,7 @@ VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, 
 		return;
 	if (s->seq == f->snd_una && rto_passed(f, p, (uint32_t)s->now_us)) {
 		timeout_begin(f, (uint32_t)s->now_us);
+		f->prr_out_bytes = s->payload_bytes;
 		return;
 	}
 	/*

@@ -60,6 +60,8 @@ VCC_INLINE void timeout_begin(struct vcc_flow *f, uint32_t now_us)
 	f->ca_state = CA_LOSS;
 	undo_forbid(f);
 	f->recover = f->snd_nxt;
+	f->prr_delivered_bytes = 0;
+	f->prr_out_bytes = 0;
 	f->dupacks = 0;
 	f->progress_us = now_us;
 	f->rto_backoff += f->rto_backoff < RTO_BACKOFF_MAX;
@@ -81,6 +83,25 @@ VCC_INLINE void reduction_end(struct vcc_flow *f, uint32_t ack)
 	f->cc.credit_bytes = 0;
 	f->ca_state = CA_OPEN;
 	f->dupacks = 0;
+}
+
+/*
+ * How much of what an ACK acknowledges was delivered just now, and may let cwnd grow. During a
+ * recovery duplicates have told of the rest before. After a timeout nobody has, but what came just
+ * now was sent since: else one ACK for the hole would restore a whole window (RFC 3465, 2.3).
+ */
+VCC_INLINE uint32_t growth_bytes(struct vcc_flow *f, const struct ack_news *news,
+				 enum vcc_ca_state before)
+{
+	if (before == CA_OPEN)
+		return news->acked_bytes;
+	if (before != CA_LOSS)
+		return vcc_min(news->acked_bytes, news->delivered_bytes);
+	uint32_t due_bytes = vcc_sub_floor0(f->prr_out_bytes, f->prr_delivered_bytes);
+
+	due_bytes = vcc_min(due_bytes, news->acked_bytes);
+	f->prr_delivered_bytes += due_bytes;
+	return due_bytes;
 }
 
 /* RFC 6937, 3: how many segments the guest may send on this ACK. Sets cwnd to match. */

@@ -20,6 +20,11 @@ VCC_INLINE uint32_t seq_max(uint32_t a, uint32_t b)
 	return seq_after(a, b) ? a : b;
 }
 
+VCC_INLINE uint32_t seq_min(uint32_t a, uint32_t b)
+{
+	return seq_before(a, b) ? a : b;
+}
+
 /* RFC 7323, 2.3: no window reaches further. */
 #define SEQ_WINDOW_MAX (1u << 30)
 

@@ -150,7 +150,7 @@ VCC_INLINE uint32_t close_hole(struct vcc_flow *f, uint32_t acked_bytes)
 	uint32_t uncounted_segs = vcc_max(vcc_sub_floor0(acked_segs, f->dupacks), 1);
 
 	if (f->ca_state == CA_RECOVERY)
-		f->dupacks = (uint8_t)vcc_sub_floor0(f->dupacks, acked_segs - 1);
+		f->dupacks = (uint16_t)vcc_sub_floor0(f->dupacks, acked_segs - 1);
 	else
 		f->dupacks = 0;
 	return uncounted_segs * f->mss_bytes;
@@ -183,7 +183,7 @@ VCC_INLINE struct ack_news track_acked(struct vcc_flow *f, const struct vcc_segm
 			/* What came twice has left the network before. */
 			if (!s->dsack_bytes) {
 				news.delivered_bytes = f->mss_bytes;
-				f->dupacks += f->dupacks < UINT8_MAX;
+				f->dupacks += f->dupacks < UINT16_MAX;
 			}
 		} else {
 			news.same_ack = true;

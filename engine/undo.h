@@ -37,7 +37,9 @@ VCC_INLINE void undo_sent_again(struct vcc_flow *f, const struct vcc_segment *s)
 
 	if (!bytes)
 		return;
-	f->undo_segs = (uint16_t)vcc_min(f->undo_segs + bytes_to_segs_ceil(f, bytes), UINT16_MAX);
+	f->undo_from = f->undo_bytes ? seq_min(f->undo_from, s->seq) : s->seq;
+	f->undo_to = f->undo_bytes ? seq_max(f->undo_to, s->seq + bytes) : s->seq + bytes;
+	f->undo_bytes = vcc_min(f->undo_bytes + bytes, SEQ_WINDOW_MAX);
 	/* So long it may take until its copy is told of: see undo_expire(). */
 	if (f->ca_state == CA_OPEN)
 		f->recover = f->snd_nxt;
@@ -49,17 +51,29 @@ VCC_INLINE void undo_expire(struct vcc_flow *f)
 	if (f->ca_state != CA_OPEN ||
 	    seq_distance(f->recover, f->snd_una) <= f->cc.cwnd_segs * f->mss_bytes)
 		return;
-	f->undo_segs = 0;
+	f->undo_bytes = 0;
 	undo_forbid(f);
 }
 
-/* To-guest: the peer had `bytes` of it already. The last of them undoes the reduction. */
-VCC_INLINE void undo_by_dsack(struct vcc_flow *f, const struct vcc_params *p, uint32_t bytes)
+/*
+ * Is the block of bytes that were sent again? Copies that the network made are none, nor is what a
+ * receiver makes up that has not looked (Linux: tcp_dsack_seen).
+ */
+VCC_INLINE bool undo_speaks_of(const struct vcc_flow *f, const struct vcc_segment *s)
 {
-	if (!bytes || !f->undo_segs)
+	return s->dsack_bytes && s->dsack_bytes <= f->undo_bytes &&
+	       !seq_before(s->dsack_seq, f->undo_from) &&
+	       !seq_after(s->dsack_seq + s->dsack_bytes, f->undo_to);
+}
+
+/* To-guest: the peer had some of it already. The last of that undoes the reduction. */
+VCC_INLINE void undo_by_dsack(struct vcc_flow *f, const struct vcc_params *p,
+			      const struct vcc_segment *s)
+{
+	if (!undo_speaks_of(f, s))
 		return;
-	f->undo_segs = (uint16_t)vcc_sub_floor0(f->undo_segs, bytes_to_segs_ceil(f, bytes));
-	if (!p->undo || f->undo_segs || !f->undo_prior_segs)
+	f->undo_bytes -= s->dsack_bytes;
+	if (!p->undo || f->undo_bytes || !f->undo_prior_segs)
 		return;
 	VCC_LAW(f->ca_state == CA_OPEN || f->ca_state == CA_RECOVERY);
 	f->cc.cwnd_segs = vcc_max(f->cc.cwnd_segs, f->undo_prior_segs);

@@ -84,6 +84,7 @@ struct vcc_segment {
 	uint32_t payload_bytes;
 	uint32_t seg_bytes;	      /* payload of each full segment of a super-segment; else 0 */
 	uint32_t dsack_bytes;	      /* of ours that came twice (RFC 2883), with OPT_SACK */
+	uint32_t dsack_seq;	      /* the first of them */
 	uint16_t window;	      /* the field as it stands in the header, unscaled */
 	uint16_t flags;		      /* enum vcc_tcp_flag */
 	uint16_t mss;		      /* value of the MSS option, where OPT_MSS */
@@ -219,7 +220,7 @@ struct vcc_flow {
 	uint8_t stage;	  /* enum vcc_stage */
 	uint8_t ca_state; /* enum vcc_ca_state */
 	uint8_t underlay; /* enum vcc_underlay */
-	uint8_t dupacks;
+	uint8_t reserved;
 	struct vcc_cc_state cc;
 	/* Sender half: what the far end has reported of our data. */
 	uint32_t unreported_bytes; /* sent and not reported yet, retransmissions included */
@@ -242,7 +243,8 @@ struct vcc_flow {
 	/* Policing: what the guest took beyond its window is withheld from the one that follows. */
 	uint32_t overdraft_until;
 	uint16_t overdraft_bytes;
-	/* Proportional Rate Reduction (RFC 6937, 3). */
+	/* Proportional Rate Reduction (RFC 6937, 3); after a timeout, what was sent and delivered.
+	 */
 	uint16_t prr_prior_segs;
 	uint32_t prr_delivered_bytes;
 	uint32_t prr_out_bytes;
@@ -258,7 +260,11 @@ struct vcc_flow {
 	uint8_t forged;		  /* options of ours that were not believed; likewise */
 	uint8_t epoch;		  /* the shell's own: ... and in which edition of it */
 	uint16_t mss_max_bytes;	  /* what the handshake allows mss_bytes to be */
-	uint16_t undo_segs;	  /* sent again, and not said to have come twice */
+	uint16_t dupacks;
+	/* Undo of reductions: what was sent again, and not said to have come twice. */
+	uint32_t undo_bytes;
+	uint32_t undo_from; /* no such byte lies before */
+	uint32_t undo_to;   /* nor behind */
 };
 
 /* What a shell notes at a flow. */

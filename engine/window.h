@@ -64,8 +64,9 @@ VCC_INLINE uint32_t window_old(const struct vcc_flow *f, const struct vcc_segmen
 
 /*
  * The field to show for a window of `granted_bytes` beyond snd_una. Laws, strongest first:
- * never more than the receiver offers (1); a duplicate ACK repeats the window before it (4);
- * never less than what was shown or is in flight (2); never below the floor (3).
+ * never more than the receiver offers (1); to a guest without SACK a duplicate ACK repeats the
+ * window before it (4); never less than what was shown or is in flight (2); never below the floor
+ * (3).
  */
 VCC_INLINE uint16_t window_field(const struct vcc_flow *f, const struct vcc_params *p,
 				 const struct vcc_segment *s, const struct ack_news *news,
@@ -81,7 +82,11 @@ VCC_INLINE uint16_t window_field(const struct vcc_flow *f, const struct vcc_para
 	uint32_t grant = vcc_max(granted_bytes, floor_bytes) >> f->wscale_shown;
 	uint32_t field = vcc_max(grant, window_held(f, s));
 
-	if (news->duplicate && f->window_shown)
+	/* A guest with SACK counts by the blocks: it is shown what PRR or limited transmit grants.
+	 */
+	bool by_blocks = (f->flags & FLOW_SACK) && (s->options & OPT_SACK);
+
+	if (news->duplicate && f->window_shown && !by_blocks)
 		field = f->window_shown;
 	return (uint16_t)vcc_min(field, offered);
 }

@@ -38,7 +38,7 @@ enum vcc_congestion {
 };
 
 struct vcc_cc_ack {
-	uint32_t acked_bytes;	 /* newly acknowledged by this ACK */
+	uint32_t acked_bytes;	 /* newly acknowledged by this ACK, and not delivered long before */
 	uint32_t reported_bytes; /* newly known to have arrived, marked or not */
 	uint32_t marked_bytes;	 /* of these, those that met congestion */
 	uint32_t srtt_us;	 /* smoothed (RFC 6298), or 0 before the first sample */

@@ -18,7 +18,7 @@ struct Prodded {
     look_ns: u64,
     key: FlowKey,
     snd_una: u32,
-    dupacks: u8,
+    dupacks: u16,
     retransmissions: u32,
 }
 

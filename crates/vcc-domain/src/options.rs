@@ -41,6 +41,7 @@ pub(crate) struct Options {
     pub hello: u8,
     pub feedback: sys::vcc_feedback,
     pub dsack_bytes: u32,
+    pub dsack_seq: u32,
     pub places: Places,
 }
 
@@ -97,7 +98,7 @@ impl Options {
             (KIND_SACK_PERMITTED, 2) => sys::OPT_SACK_PERMITTED,
             (KIND_TIMESTAMPS, 10) => sys::OPT_TIMESTAMPS,
             (KIND_SACK, 10 | 18 | 26 | 34) => {
-                self.dsack_bytes = dsack_bytes(&option[2..], ack);
+                (self.dsack_seq, self.dsack_bytes) = dsack(&option[2..], ack);
                 sys::OPT_SACK
             }
             (KIND_MD5 | KIND_AO, _) => sys::OPT_SIGNED,
@@ -140,16 +141,17 @@ fn read_counters(bytes: &[u8]) -> sys::vcc_feedback {
 }
 
 /// RFC 2883, 4, as `engine/sack.h` has it: a first block of what `ack` acknowledges, or of what
-/// lies within the second, is of data that came twice. So many bytes; 0 if it is not.
-fn dsack_bytes(blocks: &[u8], ack: u32) -> u32 {
+/// lies within the second, is of data that came twice. Where it begins, and so many bytes; 0 if it is
+/// not.
+fn dsack(blocks: &[u8], ack: u32) -> (u32, u32) {
     let not_after = |a: u32, b: u32| b.wrapping_sub(a) as i32 >= 0;
     let mut blocks = blocks.chunks_exact(8).map(|block| (read_u32(block, 0), read_u32(block, 4)));
-    let Some((left, right)) = blocks.next() else { return 0 };
+    let Some((left, right)) = blocks.next() else { return (0, 0) };
     // A second block that is not there is empty, and lies at 0.
     let second = blocks.next().unwrap_or_default();
     let is_inside = not_after(second.0, left) && not_after(right, second.1);
     let came_twice = not_after(right, ack) || is_inside;
-    if came_twice && !not_after(right, left) { right.wrapping_sub(left) } else { 0 }
+    if came_twice && !not_after(right, left) { (left, right.wrapping_sub(left)) } else { (0, 0) }
 }
 
 #[cfg(test)]
@@ -245,12 +247,15 @@ mod tests {
 
     #[test]
     fn blocks_of_what_came_twice() {
-        let twice = |blocks: &[(u32, u32)], ack| read(&sack(blocks), ack).dsack_bytes;
-        assert_eq!(twice(&[(100, 300)], 300), 200, "acknowledged");
-        assert_eq!(twice(&[(100, 300)], 299), 0, "above");
-        assert_eq!(twice(&[(500, 600), (400, 700)], 300), 100, "within the second");
-        assert_eq!(twice(&[(500, 600), (550, 700)], 300), 0, "not within");
-        assert_eq!(twice(&[(300, 100)], 400), 0, "no block");
-        assert_eq!(twice(&[(0xffff_ff00, 0x100)], 0x100), 0x200, "at the wrap");
+        let twice = |blocks: &[(u32, u32)], ack| {
+            let options = read(&sack(blocks), ack);
+            (options.dsack_seq, options.dsack_bytes)
+        };
+        assert_eq!(twice(&[(100, 300)], 300), (100, 200), "acknowledged");
+        assert_eq!(twice(&[(100, 300)], 299), (0, 0), "above");
+        assert_eq!(twice(&[(500, 600), (400, 700)], 300), (500, 100), "within the second");
+        assert_eq!(twice(&[(500, 600), (550, 700)], 300), (0, 0), "not within");
+        assert_eq!(twice(&[(300, 100)], 400), (0, 0), "no block");
+        assert_eq!(twice(&[(0xffff_ff00, 0x100)], 0x100), (0xffff_ff00, 0x200), "at the wrap");
     }
 }

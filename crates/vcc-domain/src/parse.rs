@@ -49,7 +49,7 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
         return Err(sys::COUNT_BAD_FLAGS);
     }
     let ack = read_u32(tcp, TCP_ACK_AT);
-    let Options { present, mss, wscale, hello, feedback, dsack_bytes, places } =
+    let Options { present, mss, wscale, hello, feedback, dsack_bytes, dsack_seq, places } =
         options::read(&tcp[TCP_BYTES..header_bytes], ack);
     let payload_bytes = ip.tcp_bytes - header_bytes;
     // Options grow at the frame's end, so there is room only where no payload stands there: a SYN
@@ -65,6 +65,7 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
         payload_bytes: payload_bytes as u32,
         seg_bytes: seg_bytes(payload_bytes, frame.gso_size),
         dsack_bytes,
+        dsack_seq,
         window: read_u16(tcp, TCP_WINDOW_AT),
         flags,
         mss,

@@ -227,6 +227,7 @@ fn seeds(count: u64) -> Box<dyn Iterator<Item = u64>> {
 fn add(total: &mut Counts, counts: Counts) {
     total.calls += counts.calls;
     total.duplicates += counts.duplicates;
+    total.grants += counts.grants;
     total.updates_dropped += counts.updates_dropped;
     total.exact_windows += counts.exact_windows;
     total.echoes += counts.echoes;
@@ -260,6 +261,7 @@ fn every_law_holds_and_every_transfer_ends() {
         // Traffic that never meets a law does not test it.
         let met = [
             total.duplicates,
+            total.grants,
             total.updates_dropped,
             total.exact_windows,
             total.echoes,

@@ -199,6 +199,42 @@ fn after_a_timeout_slow_start_up_to_ssthresh() {
     }
 }
 
+/// Of what one ACK acknowledges after a timeout, only what was sent since can just have been
+/// delivered (RFC 3465, 2.3: else a single ACK lets a whole window go at once).
+#[test]
+fn after_a_timeout_one_cumulative_ack_restores_nothing() {
+    for by_deadline in [true, false] {
+        for isn in ISNS {
+            let mut conn = in_flight(isn, 10);
+            conn.wait_us(250_000);
+            if by_deadline {
+                conn.deadline();
+            }
+            conn.send_segs(1, 2);
+            assert_eq!(conn.cwnd(), 1);
+            conn.wait_us(10_000).peer_ack_segs(11);
+            assert_eq!(conn.cwnd(), 2, "all but the first had come before");
+            conn.send_segs(11, 13);
+            conn.wait_us(10_000).peer_ack_segs(13);
+            assert_eq!((state(&conn), conn.cwnd()), (sys::CA_OPEN, 4));
+        }
+    }
+}
+
+/// The ACK that ends a recovery acknowledges what duplicates have told of before.
+#[test]
+fn the_end_of_a_recovery_lets_grow_by_what_it_delivers() {
+    let mut conn = in_flight(5, 10);
+    for _ in 0..9 {
+        conn.peer_ack_segs(1);
+    }
+    conn.send_segs(1, 2);
+    conn.send_segs(11, 12);
+    conn.peer_ack_segs(12);
+    assert_eq!((state(&conn), conn.cwnd()), (sys::CA_OPEN, 5));
+    assert!(conn.flow.cc.credit_bytes <= 2 * conn.mss(), "{}", conn.flow.cc.credit_bytes);
+}
+
 #[test]
 fn a_second_timeout_keeps_ssthresh() {
     // RFC 5681, 3.1: held constant when the timer goes off again for the same segment.

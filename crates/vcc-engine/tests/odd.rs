@@ -33,7 +33,12 @@ fn random_segment(rng: &mut Rng, flow: &FlowState, now_us: u64) -> Segment {
         seq: number(rng, flow),
         ack: number(rng, flow),
         payload_bytes,
-        dsack_bytes: if rng.chance(100) { rng.range(1, 1 << 20) as u32 } else { 0 },
+        dsack_bytes: match rng.range(0, 20) {
+            0 => rng.range(1, 1 << 20) as u32,
+            1 => flow.undo_bytes,
+            _ => 0,
+        },
+        dsack_seq: if rng.chance(500) { flow.undo_from } else { number(rng, flow) },
         seg_bytes: if payload_bytes > 8948 { rng.pick(&[1, 536, 1448, 65_535]) } else { 0 },
         window: rng.pick(&[0, 1, 100, 2048, u16::MAX]),
         flags,

@@ -152,12 +152,71 @@ fn an_ack_without_news_changes_nothing() {
     }
 }
 
+/// A guest with SACK does not count duplicates by the window, so it is shown what PRR lets it send on
+/// each of them, not all of it at the end (RFC 6937, 1).
+#[test]
+fn a_guest_with_sack_is_shown_the_grants_on_duplicates() {
+    for isn in ISNS {
+        for cwnd in [10, 21, 40, 600] {
+            let mut conn = Conn::established(params(|p| p.initial_window_segs = cwnd), isn);
+            assert!(conn.flow.has(sys::FLOW_SACK));
+            conn.peer_ack(0);
+            conn.send_segs(0, cwnd);
+            let mut sent = cwnd;
+            let mut oracle = LinuxPrr::enter(cwnd);
+            // The first is lost. Limited transmit (RFC 3042): each of two duplicates lets one go.
+            for number in 1..=2 {
+                let shown = conn.guest_gets(conn.ack(0).sack());
+                assert_eq!(conn.shown_bytes(&shown), (cwnd + number) * conn.mss());
+                conn.send_segs(sent, sent + 1);
+                sent += 1;
+            }
+            conn.guest_gets(conn.ack(0).sack());
+            let window_before = conn.flow.right_edge.wrapping_sub(conn.flow.snd_una) / conn.mss();
+            conn.send_segs(0, 1);
+            assert_eq!(u32::from(conn.flow.ca_state), sys::CA_RECOVERY);
+            // The guest may be granted one that it does not use any more.
+            sent = window_before.max(sent);
+            conn.send_segs(cwnd + 2, sent);
+            oracle.prior_cwnd = cwnd.into();
+            oracle.out = 1 + i64::from(sent - cwnd - 2);
+            let mut granted = 0;
+            for number in 4..=cwnd + 1 {
+                let shown = conn.guest_gets(conn.ack(0).sack());
+                let in_flight = i64::from(sent) - i64::from(number);
+                let sndcnt = oracle.reduce(1, in_flight, false).unwrap().max(0);
+                assert_eq!(i64::from(conn.cwnd()), oracle.cwnd, "duplicate {number} of {cwnd}");
+                let may_send = conn.shown_bytes(&shown) / conn.mss() - sent;
+                assert_eq!(i64::from(may_send), sndcnt, "duplicate {number} of {cwnd}");
+                conn.send_segs(sent, sent + may_send);
+                sent += may_send;
+                oracle.out += i64::from(may_send);
+                granted += may_send;
+            }
+            assert!(granted >= cwnd / 2 - 2, "{granted} of {cwnd}: spread over the recovery");
+        }
+    }
+}
+
+#[test]
+fn a_guest_without_sack_sees_no_grant_on_duplicates() {
+    let bare = linux_syn().without(sys::OPT_SACK_PERMITTED);
+    let mut conn = Conn::opened(Params::default(), 5, bare, linux_syn());
+    conn.send_segs(0, 10);
+    let shown = conn.guest_gets(conn.ack(0));
+    for _ in 0..8 {
+        assert_eq!(conn.guest_gets(conn.ack(0)).window, shown.window);
+        // Nor if a peer sends blocks that were never agreed on.
+        assert_eq!(conn.guest_gets(conn.ack(0).sack()).window, shown.window);
+    }
+}
+
 /// One loss of a flight of `cwnd`: `before` segments delivered after it, then partial ACKs.
 #[test]
 fn a_recovery_counts_each_delivery_once() {
     // Linux: tcp_add_reno_sack, tcp_remove_reno_sacks.
     for isn in ISNS {
-        for cwnd in [6, 10, 21, 40] {
+        for cwnd in [6, 10, 21, 40, 600] {
             let mut conn = Conn::established(params(|p| p.initial_window_segs = cwnd), isn);
             conn.send_segs(0, 1);
             conn.peer_ack_segs(1);

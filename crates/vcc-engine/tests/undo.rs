@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::ops::Range;
+
 use common::*;
 use vcc_engine::{Params, sys};
 
@@ -19,9 +21,11 @@ fn flying(change: impl Fn(&mut sys::vcc_params), isn: u32) -> Conn {
     conn
 }
 
-fn said_twice(conn: &Conn, ack_segs: u32, segs: u32) -> Seg {
+/// An ACK for the first `ack_segs`, which says that those of `twice` came twice (RFC 2883).
+fn said_twice(conn: &Conn, ack_segs: u32, twice: Range<u32>) -> Seg {
     let mut segment = conn.ack(ack_segs * conn.mss()).sack();
-    segment.0.dsack_bytes = segs * conn.mss();
+    segment.0.dsack_seq = conn.seq(twice.start * conn.mss());
+    segment.0.dsack_bytes = (twice.end - twice.start) * conn.mss();
     segment
 }
 
@@ -60,9 +64,9 @@ fn what_was_sent_again_in_vain_is_undone() {
         let mut conn = flying(|_| (), isn);
         conn.send_segs(0, 2);
         assert_eq!(windows(&conn).1, 10);
-        conn.guest_gets(said_twice(&conn, 10, 1));
+        conn.guest_gets(said_twice(&conn, 10, 0..1));
         assert_eq!(state(&conn), sys::CA_RECOVERY, "one of two");
-        conn.guest_gets(said_twice(&conn, 12, 1));
+        conn.guest_gets(said_twice(&conn, 12, 1..2));
         assert_eq!((state(&conn), windows(&conn)), (sys::CA_OPEN, (20, 20)));
 
         // After it has ended.
@@ -73,11 +77,11 @@ fn what_was_sent_again_in_vain_is_undone() {
         assert_eq!(state(&conn), sys::CA_OPEN);
         assert!(conn.cwnd() < 12);
         conn.send_segs(25, 26);
-        conn.guest_gets(said_twice(&conn, 26, 2));
+        conn.guest_gets(said_twice(&conn, 26, 0..2));
         assert_eq!(windows(&conn), (20, 20));
         // Once: what comes twice later is no news.
         conn.flow.0.cc.cwnd_segs = 7;
-        conn.guest_gets(said_twice(&conn, 26, 2));
+        conn.guest_gets(said_twice(&conn, 26, 0..2));
         assert_eq!(conn.cwnd(), 7);
     }
 }
@@ -88,13 +92,13 @@ fn what_was_lost_is_not() {
         conn.send_segs(0, 2);
         conn.send_segs(20, 25);
         conn.peer_ack_segs(25);
-        conn.guest_gets(said_twice(conn, 25, 1));
+        conn.guest_gets(said_twice(conn, 25, 0..1));
         windows(conn)
     };
     assert_eq!(lossy(&mut flying(|_| (), 5)).1, 10, "one of two was missing");
     let mut off = flying(|p| p.undo = 0, 5);
     lossy(&mut off);
-    off.guest_gets(said_twice(&off, 25, 1));
+    off.guest_gets(said_twice(&off, 25, 1..2));
     assert_eq!(windows(&off).1, 10, "not wanted");
 }
 
@@ -107,7 +111,7 @@ fn a_mark_is_no_guess() {
     conn.send_segs(1, 2);
     assert_eq!(state(&conn), sys::CA_RECOVERY);
     let ssthresh_segs = windows(&conn).1;
-    conn.guest_gets(said_twice(&conn, 5, 1));
+    conn.guest_gets(said_twice(&conn, 5, 1..2));
     assert_eq!((state(&conn), windows(&conn).1), (sys::CA_RECOVERY, ssthresh_segs));
 }
 
@@ -118,7 +122,7 @@ fn a_timeout_is_not_undone() {
     conn.wait_us(3_000_000).deadline();
     conn.send_segs(0, 1);
     assert_eq!(state(&conn), sys::CA_LOSS);
-    conn.guest_gets(said_twice(&conn, 1, 1));
+    conn.guest_gets(said_twice(&conn, 1, 0..1));
     assert_eq!(state(&conn), sys::CA_LOSS);
     assert!(conn.cwnd() <= 2);
 }
@@ -134,9 +138,9 @@ fn two_in_a_window_are_undone_together() {
     conn.send_segs(24, 30);
     conn.send_segs(24, 25);
     assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_RECOVERY, 2));
-    conn.guest_gets(said_twice(&conn, 25, 2));
+    conn.guest_gets(said_twice(&conn, 25, 0..2));
     assert!(conn.cwnd() < 12);
-    conn.guest_gets(said_twice(&conn, 26, 1));
+    conn.guest_gets(said_twice(&conn, 26, 24..25));
     assert_eq!((state(&conn), windows(&conn)), (sys::CA_OPEN, (20, 20)));
 }
 
@@ -156,7 +160,7 @@ fn what_is_long_ago_is_forgotten() {
     conn.send_segs(74, 84);
     conn.send_segs(74, 75);
     assert_eq!(state(&conn), sys::CA_RECOVERY);
-    conn.guest_gets(said_twice(&conn, 80, 1));
+    conn.guest_gets(said_twice(&conn, 80, 74..75));
     assert_eq!((state(&conn), windows(&conn)), (sys::CA_OPEN, (before, before)));
 }
 
@@ -172,7 +176,7 @@ fn a_probe_that_came_twice_does_not_speak_for_the_hole() {
         }
         conn.send_segs(0, 1);
         assert_eq!(state(&conn), sys::CA_RECOVERY);
-        conn.guest_gets(said_twice(&conn, 0, 1));
+        conn.guest_gets(said_twice(&conn, 0, 19..20));
         conn.send_segs(20, 22);
         conn.guest_gets(conn.ack(20 * conn.mss()));
         assert_eq!(windows(&conn).1, 10, "one of two was missing");
@@ -188,7 +192,7 @@ fn old_data_does_not_speak_for_the_hole() {
     conn.peer_ack_segs(24);
     for _ in 0..3 {
         conn.send_segs(10, 12);
-        conn.guest_gets(said_twice(&conn, 24, 2));
+        conn.guest_gets(said_twice(&conn, 24, 10..12));
     }
     assert_eq!(windows(&conn).1, 10);
 }
@@ -199,7 +203,7 @@ fn a_mark_within_a_recovery_keeps_it() {
     let mut conn = flying(|_| (), 5);
     conn.send_segs(0, 1);
     conn.guest_gets(conn.ack(2 * conn.mss()).ece());
-    conn.guest_gets(said_twice(&conn, 5, 1));
+    conn.guest_gets(said_twice(&conn, 5, 0..1));
     assert_eq!((state(&conn), windows(&conn).1), (sys::CA_RECOVERY, 10));
 }
 
@@ -226,12 +230,13 @@ fn nothing_is_left_over_after_a_wrap() {
         conn.send_segs(24 + 20 * round, 44 + 20 * round);
         conn.peer_ack_segs(44 + 20 * round);
     }
-    assert_eq!((conn.flow.undo_segs, conn.flow.undo_prior_segs), (0, 0));
+    assert_eq!((conn.flow.undo_bytes, u32::from(conn.flow.undo_prior_segs)), (0, 0));
     conn.flow.0.recover = conn.flow.snd_una.wrapping_sub((1 << 31) + 1);
     conn.send_segs(84, 94);
     let before = conn.cwnd();
     conn.send_segs(84, 85);
-    assert_eq!((conn.flow.undo_segs, u32::from(conn.flow.undo_prior_segs)), (1, before));
+    let mss_bytes = conn.mss();
+    assert_eq!((conn.flow.undo_bytes, u32::from(conn.flow.undo_prior_segs)), (mss_bytes, before));
 }
 
 /// It is told once, even if its ACK is overtaken.
@@ -240,8 +245,31 @@ fn an_overtaken_ack_tells_of_it_too() {
     let mut conn = flying(|_| (), 5);
     conn.send_segs(0, 1);
     conn.peer_ack_segs(10);
-    conn.guest_gets(said_twice(&conn, 9, 1));
+    conn.guest_gets(said_twice(&conn, 9, 0..1));
     assert_eq!((state(&conn), windows(&conn)), (sys::CA_OPEN, (20, 20)));
+}
+
+/// What the peer says is compared with what was sent again (Linux: tcp_dsack_seen).
+#[test]
+fn a_block_of_what_was_not_sent_again_says_nothing() {
+    for isn in ISNS {
+        // Over all of it; of more than was sent again; beside it; of a copy that the network made.
+        for twice in [0..25, 3..8, 2..4, 7..9, 15..16] {
+            let mut conn = flying(|_| (), isn);
+            conn.send_segs(3, 4);
+            conn.send_segs(7, 8);
+            conn.send_segs(20, 25);
+            conn.peer_ack_segs(25);
+            for _ in 0..3 {
+                conn.guest_gets(said_twice(&conn, 25, twice.clone()));
+            }
+            assert_eq!(windows(&conn).1, 10, "{twice:?}");
+            conn.guest_gets(said_twice(&conn, 25, 3..4));
+            assert_eq!(windows(&conn).1, 10, "one of two");
+            conn.guest_gets(said_twice(&conn, 25, 7..8));
+            assert_eq!(windows(&conn), (20, 20));
+        }
+    }
 }
 
 #[test]

@@ -115,6 +115,8 @@ impl Parsed {
             (OPTION_TIMESTAMPS, 10) => sys::OPT_TIMESTAMPS,
             (OPTION_SACK, 10 | 18 | 26 | 34) => {
                 self.segment.dsack_bytes = self.dsack_bytes(&option[2..]);
+                let is_dsack = self.segment.dsack_bytes > 0;
+                self.segment.dsack_seq = if is_dsack { read_u32(option, 2) } else { 0 };
                 sys::OPT_SACK
             }
             (kind, _) if SIGNATURES.contains(&kind) => sys::OPT_SIGNED,

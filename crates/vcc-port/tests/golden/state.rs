@@ -71,6 +71,11 @@ fn fields(state: &FlowState) -> Vec<(&'static str, u64)> {
         overdraft_bytes,
         policed,
         forged,
+        mss_max_bytes,
+        undo_prior_segs,
+        undo_bytes,
+        undo_from,
+        undo_to,
     )
 }
 

@@ -21,6 +21,7 @@ const COUNTER_MASK: u64 = 0xff_ffff;
 struct Offer {
     seen: bool,
     scales: bool,
+    sacks: bool,
     wscale: u8,
     /// As they left the port, and as their sender set them.
     ecn_bits: u16,
@@ -32,6 +33,7 @@ impl Offer {
         Offer {
             seen: true,
             scales: segment.options & sys::OPT_WSCALE as u16 != 0,
+            sacks: segment.options & sys::OPT_SACK_PERMITTED as u16 != 0,
             wscale: wscale.min(14),
             ecn_bits: flags & ECN_BITS,
             own_ecn_bits: segment.flags & ECN_BITS,
@@ -99,6 +101,7 @@ pub struct Laws {
 pub struct Counts {
     pub calls: u64,
     pub duplicates: u64,
+    pub grants: u64,
     pub updates_dropped: u64,
     pub exact_windows: u64,
     pub echoes: u64,
@@ -546,11 +549,15 @@ impl Laws {
         let last = self.last.unwrap_or(Shown { received: 0, field: 0, edge: 0 });
         let duplicate = repeats && segment.window == last.received;
         let has_sack = segment.options & sys::OPT_SACK as u16 != 0;
+        let by_blocks = has_sack && self.guest.sacks && self.peer.sacks;
         if duplicate {
             self.counts.duplicates += 1;
             assert_eq!(u32::from(action.verdict), sys::VCC_PASS, "law 4: a duplicate is needed");
+        }
+        if duplicate && !by_blocks {
             assert_eq!(action.window, last.field, "law 4: a duplicate keeps the window");
         }
+        self.counts.grants += u64::from(by_blocks && repeats && action.window > last.field);
         if u32::from(action.verdict) == sys::VCC_DROP {
             self.counts.updates_dropped += 1;
             assert!(repeats && !duplicate && !has_sack, "only a would-be duplicate is dropped");
@@ -563,10 +570,12 @@ impl Laws {
         // To an old ACK the guest listens only if it has missed the newer ones: rounded down.
         let old_slack_bytes = if is_old { unit_bytes - 1 } else { 0 };
         let edge = edge + old_slack_bytes;
-        let held_edge = if repeats && has_sack { last.edge } else { self.furthest_edge };
-        assert!(edge >= held_edge.min(ack + said_bytes), "law 2: the right edge moved left");
+        assert!(
+            edge >= self.furthest_edge.min(ack + said_bytes),
+            "law 2: the right edge moved left"
+        );
         // A FIN may lie one beyond the window; a duplicate repeats it all the same.
-        let repeated = duplicate || (repeats && has_sack);
+        let repeated = duplicate && !by_blocks;
         if !repeated {
             assert!(edge >= self.nxt.min(ack + said_bytes), "law 2: less than what is in flight");
         }
