@@ -7,7 +7,7 @@
 #include "vcc.h"
 
 /* Another number for each change of what the maps hold, also one that no size tells of. */
-#define LAYOUT_VERSION 2u
+#define LAYOUT_VERSION 3u
 
 /* A connection, seen from the port: the same key in both directions. */
 struct vcc_key {
@@ -68,6 +68,7 @@ struct vcc_policy {
 	uint32_t epoch;
 	uint32_t any_prefix[EDITIONS]; /* sets, by their index: of a peer in no prefix */
 	uint32_t role[EDITIONS][2];    /* of a guest that opens, and one that is called */
+	uint32_t polices[EDITIONS];    /* of the rules that police */
 };
 
 /* What a port is told for good, when its programs are loaded. */
@@ -156,6 +157,8 @@ enum vcc_count {
 	COUNT_EVENT_LOST,     /* a segment due to the guest, for which `events` had no room */
 	COUNT_TRACE_LOST,     /* an ACK of a traced flow, for which `traces` had no room */
 	COUNT_IGNORED,	      /* a SYN that the policy leaves alone */
+	COUNT_DEEP,	      /* behind more IPv6 headers than are followed */
+	COUNT_UNJUDGED,	      /* TCP that an end may take and we cannot judge: dropped */
 	COUNT_MAX,
 };
 

@@ -18,6 +18,8 @@
 #define IPV6_EXTENSIONS_MAX 4
 /* Ethernet, a VLAN tag, IPv6 and TCP: options are read without pulling them. */
 #define HEADERS_MAX_BYTES (14 + 4 + 40 + 20)
+/* Where TCP may begin behind all extension headers, each of the largest size (RFC 8200, 4.2). */
+#define L4_OFF_MAX (HEADERS_MAX_BYTES + IPV6_EXTENSIONS_MAX * 2048)
 
 enum direction { FROM_GUEST, TO_GUEST };
 
@@ -85,6 +87,7 @@ static __always_inline uint32_t headers_bytes(struct __sk_buff *skb)
 	return sizeof(*eth) + ip->ihl * 4 + sizeof(struct tcphdr);
 }
 
+/* By the frame's first bytes. What stands behind others is pulled where it turns out to be. */
 static __always_inline void pull_headers(struct __sk_buff *skb)
 {
 	uint32_t linear_bytes = skb->data_end - skb->data;
@@ -183,19 +186,32 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 				fr->l4_off += (ext[1] + 1) * 8;
 			}
 			if (next != IPPROTO_TCP)
-				return COUNT_NOT_TCP;
+				return COUNT_DEEP;
 		}
 		tcp_bytes = l4_bytes(skb, fr, ip_bytes ? ip_bytes + sizeof(*ip) : 0, off);
 	} else {
 		return COUNT_NOT_IP;
 	}
 
-	if (fr->l4_off > HEADERS_MAX_BYTES * 2)
+	if (fr->l4_off > L4_OFF_MAX)
 		return COUNT_MALFORMED;
 	struct tcphdr *tcp = data + fr->l4_off;
 
-	if ((void *)(tcp + 1) > end)
-		return COUNT_MALFORMED;
+	if ((void *)(tcp + 1) > end) {
+		/* A guest may leave it out of what is linear. */
+		if (bpf_skb_pull_data(skb, fr->l4_off + sizeof(*tcp)))
+			return COUNT_MALFORMED;
+		uint32_t l4_off = fr->l4_off;
+
+		/* The verifier has lost the bound. */
+		asm volatile("" : "+r"(l4_off));
+		if (l4_off > L4_OFF_MAX)
+			return COUNT_MALFORMED;
+		tcp = (void *)(long)skb->data + l4_off;
+		end = (void *)(long)skb->data_end;
+		if ((void *)(tcp + 1) > end)
+			return COUNT_MALFORMED;
+	}
 	fr->data_off_flags = bpf_ntohs(*(__be16 *)((void *)tcp + 12));
 	uint32_t header_bytes = tcp_header_bytes(fr);
 

@@ -43,7 +43,7 @@ static __always_inline long write_flags_window(struct __sk_buff *skb, enum direc
 		return bpf_skb_store_bytes(skb, off, &now, sizeof(now), 0);
 	/* The verifier has lost the bound that parse.h sets. */
 	asm volatile("" : "+r"(off));
-	if (off > 4 * HEADERS_MAX_BYTES)
+	if (off > L4_OFF_MAX + TCP_HEADER_BYTES)
 		return -1;
 	/* As one word, or clang makes two stores of it, one by a pointer that was not checked. */
 	uint32_t *field = (void *)(long)skb->data + off;

@@ -13,6 +13,7 @@
 #include "parse.h"
 #include "policy.h"
 #include "rewrite.h"
+#include "unjudged.h"
 #include "engine.h"
 
 #define NSEC_PER_MSEC 1000000ull
@@ -306,10 +307,8 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	struct vcc_action a = {};
 	uint32_t what = parse(skb, dir, &fr, &key, &s);
 
-	if (what != PARSED) {
-		count(what);
-		return VERDICT_PASS;
-	}
+	if (what != PARSED)
+		return passes_unread(skb, what) ? VERDICT_PASS : VERDICT_DROP;
 	struct vcc_params *port = port_params();
 
 	if (!port)
@@ -322,8 +321,14 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	if (e) {
 		fetch(e);
 		s.now_us = now_us();
-		if (!hold(e))
+		enum lock_state found = flow_lock(&e->lock);
+
+		if (found == LOCK_HELD)
+			return passes_contended(e) ? VERDICT_PASS : VERDICT_DROP;
+		if (found == LOCK_GONE) {
+			count(COUNT_UNKNOWN);
 			return VERDICT_PASS;
+		}
 	} else {
 		if (!opens)
 			count((s.options & OPT_SIGNED) ? COUNT_SIGNED : COUNT_UNKNOWN);

@@ -82,6 +82,12 @@ VCC_INLINE void restart_after_idle(struct vcc_flow *f, const struct vcc_params *
 	cc_on_idle(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
 }
 
+VCC_INLINE void drop_policed(struct vcc_action *a)
+{
+	a->verdict = VCC_DROP;
+	a->police = true;
+}
+
 VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 					    const struct vcc_segment *s)
 {
@@ -104,9 +110,13 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 		f->stage = STAGE_CLOSED;
 		return a;
 	}
+	bool polices = p->police && is_controlled(f) && imposes(f, p);
+
 	if (f->stage < STAGE_ESTABLISHED) {
+		if (polices && police_handshake(f, s))
+			drop_policed(&a);
 		/* RFC 7413: a server may send before the handshake has ended. */
-		if (f->flags & FLOW_SYN_SEEN_PEER)
+		else if (f->flags & FLOW_SYN_SEEN_PEER)
 			track_sent(f, s);
 		return a;
 	}
@@ -114,9 +124,8 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 	if (f->stage == STAGE_CLOSED)
 		f->stage = STAGE_ESTABLISHED;
 	f->rcv_nxt = seq_max(f->rcv_nxt, s->ack);
-	if (p->police && is_managed(f) && imposes(f, p) && police(f, s)) {
-		a.verdict = VCC_DROP;
-		a.police = true;
+	if (polices && police(f, s)) {
+		drop_policed(&a);
 		return a;
 	}
 

@@ -33,6 +33,29 @@ VCC_INLINE void police_repay(struct vcc_flow *f)
 	f->overdraft_until = f->snd_una; /* stays near, or it would mean the future one day */
 }
 
+VCC_INLINE void count_policed(struct vcc_flow *f)
+{
+	f->policed += f->policed < UINT16_MAX;
+	count_drop(f);
+}
+
+/*
+ * The same before the handshake has ended. Data without SYN is then a server's that does not wait
+ * (RFC 7413, 4.2), and no more than the window of the peer's SYN, to which no scale applies.
+ */
+VCC_INLINE bool police_handshake(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	const uint32_t both = FLOW_SYN_SEEN_GUEST | FLOW_SYN_SEEN_PEER;
+	uint32_t end = s->seq + s->payload_bytes;
+
+	if (!s->payload_bytes ||
+	    ((f->flags & both) == both && seq_distance(f->snd_una, end) <= UINT16_MAX &&
+	     !seq_before(s->seq, f->snd_una)))
+		return false;
+	count_policed(f);
+	return true;
+}
+
 /* Is this segment of the guest beyond what it may send? Call before it is tracked. */
 VCC_INLINE bool police(struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -59,8 +82,7 @@ VCC_INLINE bool police(struct vcc_flow *f, const struct vcc_segment *s)
 	/* Of the window that it is withheld from, a segment must be left. */
 	if (f->overdraft_bytes || !seq_before(s->seq, edge) || beyond_bytes > UINT16_MAX ||
 	    beyond_bytes + f->mss_bytes > window_bytes) {
-		f->policed += f->policed < UINT16_MAX;
-		count_drop(f);
+		count_policed(f);
 		return true;
 	}
 	f->overdraft_bytes = (uint16_t)beyond_bytes;

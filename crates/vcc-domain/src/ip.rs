@@ -16,10 +16,10 @@ const IPV6_LENGTH_AT: usize = 4;
 /// More fragments, and the fragment's offset (RFC 791, 3.1).
 const IPV4_FRAGMENT_MASK: u16 = 0x3fff;
 
-const PROTOCOL_HOP_BY_HOP: u8 = 0;
-const PROTOCOL_ROUTING: u8 = 43;
-const PROTOCOL_FRAGMENT: u8 = 44;
-const PROTOCOL_DESTINATION: u8 = 60;
+pub(crate) const PROTOCOL_HOP_BY_HOP: u8 = 0;
+pub(crate) const PROTOCOL_ROUTING: u8 = 43;
+pub(crate) const PROTOCOL_FRAGMENT: u8 = 44;
+pub(crate) const PROTOCOL_DESTINATION: u8 = 60;
 /// The datapath follows no more of them.
 const IPV6_EXTENSIONS_MAX: usize = 4;
 
@@ -119,7 +119,7 @@ fn tcp_behind_extensions(ip: &[u8]) -> Result<usize, Reason> {
         next = following;
         bytes += (usize::from(words) + 1) * 8;
     }
-    if next == PROTOCOL_TCP { Ok(bytes) } else { Err(sys::COUNT_NOT_TCP) }
+    if next == PROTOCOL_TCP { Ok(bytes) } else { Err(sys::COUNT_DEEP) }
 }
 
 /// What is left for TCP of an IP packet at `at` that says to have `ip_bytes`.

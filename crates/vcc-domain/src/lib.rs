@@ -30,6 +30,7 @@ mod table;
 mod testing;
 mod timer;
 mod trace;
+mod unjudged;
 mod wire;
 
 pub use ack::ack_to_guest;

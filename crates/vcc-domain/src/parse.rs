@@ -10,9 +10,6 @@ use crate::link;
 use crate::options::{self, Options, Places};
 use crate::wire::*;
 
-/// The datapath looks for TCP no further into a frame: its `2 * HEADERS_MAX_BYTES`.
-const TCP_AT_MAX: usize = 156;
-
 /// A well-formed TCP segment.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
@@ -37,7 +34,7 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
     let link = link::parse(&frame.bytes)?;
     let ip = ip::parse(frame, &link)?;
     let tcp = &frame.bytes[ip.tcp_at.min(frame.bytes.len())..];
-    if ip.tcp_at > TCP_AT_MAX || tcp.len() < TCP_BYTES {
+    if tcp.len() < TCP_BYTES {
         return Err(sys::COUNT_MALFORMED);
     }
     let header_bytes = usize::from(tcp[TCP_OFFSET_FLAGS_AT] >> 4) * 4;

@@ -2,7 +2,7 @@
 
 use vcc_engine::{Action, FlowState, Mode, Params, Segment, sys};
 
-use crate::counters::Counters;
+use crate::counters::{Counters, Reason};
 use crate::emit::{Emitter, Unsent};
 use crate::fack;
 use crate::frame::{Direction, Frame, Verdict};
@@ -12,6 +12,7 @@ use crate::rewrite::rewrite;
 use crate::table::Table;
 use crate::timer::{self, TICK_MIN_MS};
 use crate::trace::{Inferred, TracedAck};
+use crate::unjudged;
 
 const NS_PER_US: u64 = 1000;
 
@@ -55,8 +56,9 @@ impl Port {
     /// A frame that the guest sent, on its way to the fabric. `also` receives what goes the same
     /// way right behind it: a FACK.
     pub fn from_guest(&mut self, now_ns: u64, frame: &mut Frame, also: &mut Vec<Frame>) -> Verdict {
-        let Some((parsed, action)) = self.decide(now_ns, Direction::FromGuest, frame) else {
-            return Verdict::Pass;
+        let (parsed, action) = match self.decide(now_ns, Direction::FromGuest, frame) {
+            Ok(decided) => decided,
+            Err(untouched) => return untouched,
         };
         let verdict = self.carry_out(Direction::FromGuest, frame, &parsed, &action);
         if verdict == Verdict::Pass && u32::from(action.emit) == sys::EMIT_FACK {
@@ -68,8 +70,8 @@ impl Port {
     /// A frame from the fabric, on its way to the guest.
     pub fn to_guest(&mut self, now_ns: u64, frame: &mut Frame) -> Verdict {
         match self.decide(now_ns, Direction::ToGuest, frame) {
-            Some((parsed, action)) => self.carry_out(Direction::ToGuest, frame, &parsed, &action),
-            None => Verdict::Pass,
+            Ok((parsed, action)) => self.carry_out(Direction::ToGuest, frame, &parsed, &action),
+            Err(untouched) => untouched,
         }
     }
 
@@ -125,31 +127,40 @@ impl Port {
         self.now_ns = now_ns;
     }
 
-    /// What the engine makes of the frame; none where it is not its business, which is counted.
+    /// What the engine makes of the frame.
+    ///
+    /// # Errors
+    /// It is not its business, which is counted: what becomes of the frame as it is.
     fn decide(
         &mut self,
         now_ns: u64,
         direction: Direction,
         frame: &Frame,
-    ) -> Option<(Parsed, Action)> {
+    ) -> Result<(Parsed, Action), Verdict> {
         self.note_time(now_ns);
         let parsed = match parse(frame, direction) {
             Ok(parsed) => parsed,
-            Err(reason) => {
-                self.counters.count(reason);
-                return None;
-            }
+            Err(reason) => return Err(self.unread(frame, reason)),
         };
         let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
         if self.params.0.emit != 0 && direction == Direction::FromGuest && is_syn {
             self.emitter.neighbours.learn(&parsed.key, &frame.bytes);
         }
         if self.table.get(&parsed.key).is_none() {
-            self.create(now_ns, direction, &parsed)?;
+            self.create(now_ns, direction, &parsed).ok_or(Verdict::Pass)?;
         }
         let segment = Segment { now_us: now_ns / NS_PER_US, ..parsed.segment };
-        let action = self.ask_engine(now_ns, direction, &parsed.key, &segment)?;
-        Some((parsed, action))
+        let action = self.ask_engine(now_ns, direction, &parsed.key, &segment);
+        Ok((parsed, action.ok_or(Verdict::Pass)?))
+    }
+
+    /// No segment could be made of the frame.
+    fn unread(&mut self, frame: &Frame, reason: Reason) -> Verdict {
+        let unjudged = reason != sys::COUNT_NOT_TCP
+            && unjudged::polices(&self.params)
+            && unjudged::holds_tcp(&frame.bytes);
+        self.counters.count(if unjudged { sys::COUNT_UNJUDGED } else { reason });
+        if unjudged { Verdict::Drop } else { Verdict::Pass }
     }
 
     /// Only a SYN makes a flow, if the port has room and takes new ones; but of a peer that signs

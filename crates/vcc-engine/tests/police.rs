@@ -315,3 +315,31 @@ fn the_count_stays_at_its_maximum() {
     }
     assert_eq!(conn.flow.policed, u16::MAX);
 }
+
+/// Who has not been answered yet sends no data, whatever vcc has made of what passed; but for a server,
+/// that need not wait for its handshake's end (RFC 7413), within a window that no scale applies to.
+#[test]
+fn data_before_the_handshake_has_ended() {
+    for isn in ISNS {
+        let mut client = Conn::new(policing(|_| ()), isn);
+        client.guest_syn(linux_syn());
+        assert!(is_policed(&client.send(0, 1)));
+        assert!(!is_policed(&client.guest_acks(0)));
+        assert_eq!((client.flow.policed, client.flow.drops), (1, 1));
+
+        let mut server = Conn::new(policing(|_| ()), isn);
+        server.peer_syn(linux_syn());
+        assert!(is_policed(&server.send(0, 1)), "not before its SYN-ACK");
+        server.guest_synack(linux_syn());
+        for offset in [0, 1448, 65_535 - 1448, 0] {
+            assert!(!is_policed(&server.send(offset, 1448)), "at {offset}");
+        }
+        assert!(is_policed(&server.send(65_535 - 1447, 1448)));
+        assert!(is_policed(&server.send(0_u32.wrapping_sub(2000), 1448)), "nothing was there");
+        server.peer_ack(0);
+        assert_eq!(u32::from(server.flow.stage), sys::STAGE_ESTABLISHED);
+    }
+    let mut unpoliced = Conn::new(params(|_| ()), 0);
+    unpoliced.guest_syn(linux_syn());
+    assert!(!is_policed(&unpoliced.send(0, 1)));
+}

@@ -53,6 +53,14 @@ pub const TRACE_LOST: Counter =
 pub const IGNORED: Counter =
     counter(sys::COUNT_IGNORED, "ignored", "passed: a connection that the policy leaves alone");
 
+pub const DEEP: Counter =
+    counter(sys::COUNT_DEEP, "deep", "passed: behind more IPv6 headers than vcc follows");
+pub const UNJUDGED: Counter = counter(
+    sys::COUNT_UNJUDGED,
+    "unjudged",
+    "dropped under `police`: TCP that vcc cannot judge, as in fragments",
+);
+
 pub const ALL: [Counter; sys::COUNT_MAX as usize] = [
     NOT_IP,
     NOT_TCP,
@@ -72,6 +80,8 @@ pub const ALL: [Counter; sys::COUNT_MAX as usize] = [
     EVENT_LOST,
     TRACE_LOST,
     IGNORED,
+    DEEP,
+    UNJUDGED,
 ];
 
 /// Segments by reason, over all CPUs.

@@ -274,9 +274,51 @@ pub(crate) fn map(object: &Object, name: &str) -> Result<MapHandle> {
 #[cfg(test)]
 mod tests {
     use libbpf_rs::ProgramType;
+    use vcc_engine::Treatment;
 
     use super::*;
     use crate::testing::can_attach;
+
+    /// TCP over IPv4 between 10.0.0.1:1 and 10.0.0.2:2.
+    fn segment(from_guest: bool, flags: u8) -> Vec<u8> {
+        let ends = if from_guest { [1, 2] } else { [2, 1] };
+        let mut frame = vec![0; 12];
+        frame.extend([8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0]);
+        frame.extend(ends.iter().flat_map(|end| [10, 0, 0, *end]));
+        frame.extend(ends.iter().flat_map(|end| [0, *end]));
+        frame.extend([0, 0, 0, 0, 0, 0, 0, 1, 0x50, flags, 1, 0, 0, 0, 0, 0]);
+        frame
+    }
+
+    /// A window at the wrong scale, or data that nobody has counted: neither passes a policed flow.
+    #[test]
+    fn a_flow_that_another_cpu_holds() {
+        if !can_attach() {
+            return;
+        }
+        const SYN: u8 = 2;
+        const ACK: u8 = 16;
+        const HELD: u32 = 1;
+        for (police, verdict, counter) in
+            [(false, -1, counters::CONTENDED), (true, 2, counters::UNJUDGED)]
+        {
+            let treatment = Treatment { police, ..Treatment::default() };
+            let options = AttachOptions { treatment, ..AttachOptions::default() };
+            let datapath = Datapath::load(&options).expect("it loads");
+            datapath.run(Program::FromGuest, &segment(true, SYN), 0).expect("it runs");
+            let flows = &datapath.maps.flows;
+            let key = flows.keys().next().expect("a flow");
+            let mut entry = flows.lookup(&key, MapFlags::ANY).expect("read").expect("there");
+            entry[..4].copy_from_slice(&HELD.to_ne_bytes());
+            flows.update(&key, &entry, MapFlags::ANY).expect("written");
+            for (program, from_guest) in [(Program::FromGuest, true), (Program::ToGuest, false)] {
+                let frame = segment(from_guest, ACK);
+                let output = datapath.run(program, &frame, 0).expect("it runs");
+                assert_eq!((output.return_value, output.frame), (verdict, frame));
+            }
+            assert_eq!(datapath.counters().expect("counters").get(counter), 2);
+        }
+    }
 
     #[test]
     fn the_verifiers_refusal_is_one_line_with_its_last_words() {

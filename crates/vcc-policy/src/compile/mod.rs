@@ -9,7 +9,7 @@ mod numbers;
 mod prefixes;
 mod sets;
 
-use vcc_engine::sys;
+use vcc_engine::{Mode, sys};
 
 use crate::MAX_RULES;
 use crate::conditions::port_numbers;
@@ -40,6 +40,8 @@ pub struct Compiled {
     pub vlans: Vec<u32>,
     /// The guest as client, as server.
     pub roles: [u32; 2],
+    /// The rules that police.
+    pub polices: u32,
     /// What each rule asks of the tenant.
     tenants: Vec<Option<Vec<String>>>,
 }
@@ -60,6 +62,7 @@ impl Policy {
             let admits = |rule: &Rule| rule.conditions.role.is_none_or(|wanted| wanted == role);
             sets.index_of(sets::of_rules(rules, admits))
         });
+        let polices = sets.index_of(sets::of_rules(rules, polices));
         let (prefixes, prefix_default) = prefixes::of_rules(rules, &mut sets);
         Compiled {
             sets: sets.into_vec(),
@@ -68,9 +71,14 @@ impl Policy {
             port_numbers: guest_ports.into_iter().zip(peer_ports).map(|(g, p)| [g, p]).collect(),
             vlans,
             roles,
+            polices,
             tenants: rules.iter().map(|rule| rule.conditions.tenants.clone()).collect(),
         }
     }
+}
+
+fn polices(rule: &Rule) -> bool {
+    rule.treatment.police && matches!(rule.treatment.mode, Mode::Enforce | Mode::Drain)
 }
 
 /// The rules that do not exclude a tenant.

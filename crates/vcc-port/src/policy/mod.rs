@@ -110,6 +110,7 @@ impl SharedPolicy {
         let slot = edition as usize;
         head.any_prefix[slot] = compiled.prefix_default;
         head.role[slot] = compiled.roles;
+        head.polices[slot] = compiled.polices;
         head.layout = sys::LAYOUT_VERSION;
         // What an edition says of prefixes and roles lies in the same entry as the epoch: written
         // first, for the copy is not one step for a reader.

@@ -140,7 +140,7 @@ const IPV6: &[Harm] = &[
         f[l3 + 6] = PROTOCOL_HOP_BY_HOP;
         f.truncate(l3 + IPV6_BYTES + 1);
     }),
-    harm(counters::NOT_TCP, "five extension headers", |f, l3, _| {
+    harm(counters::DEEP, "five extension headers", |f, l3, _| {
         for _ in 0..5 {
             extend(f, l3, PROTOCOL_DESTINATION, &NO_PADDING);
         }

@@ -7,9 +7,8 @@ use vcc_port::counters;
 
 use crate::wire::*;
 
-/// The datapath follows so many extension headers, and looks for TCP no further into the frame.
+/// The datapath follows so many extension headers.
 const EXTENSIONS_MAX: usize = 4;
-const L4_MAX: usize = 156;
 /// More fragments, and the fragment's offset (RFC 791, 3.1).
 const IPV4_FRAGMENT: u16 = 0x3fff;
 
@@ -35,7 +34,7 @@ impl Layout {
             ETHERTYPE_IPV6 => ipv6(frame, l3, gso_size)?,
             _ => return Err(counters::NOT_IP),
         };
-        if l4 > L4_MAX || l4 + TCP_BYTES > frame.len() {
+        if l4 + TCP_BYTES > frame.len() {
             return Err(counters::MALFORMED);
         }
         let header_bytes = usize::from(frame[l4 + 12] >> 4) * 4;
@@ -162,7 +161,7 @@ fn ipv6(frame: &[u8], l3: usize, gso_size: u32) -> Result<(usize, usize), Counte
         at += (usize::from(words) + 1) * 8;
     }
     if next != PROTOCOL_TCP {
-        return Err(counters::NOT_TCP);
+        return Err(counters::DEEP);
     }
     let ip_bytes = match usize::from(read_u16(ip, 4)) {
         0 => 0,

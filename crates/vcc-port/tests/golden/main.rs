@@ -30,4 +30,5 @@ mod shells;
 mod state;
 mod table;
 mod tap;
+mod unjudged;
 mod wire;

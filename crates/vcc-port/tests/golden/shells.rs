@@ -155,7 +155,7 @@ fn whatever_comes_the_two_do_not_differ() {
     assert!(untouched > 500 && changed > 500, "{compared:?}");
 }
 
-/// Extension headers that put TCP further back than the datapath looks, and just not.
+/// TCP behind an extension header of nearly every size: of these, one page holds no larger.
 #[test]
 fn tcp_far_into_a_frame() {
     if !testing::can_attach() {
@@ -164,19 +164,19 @@ fn tcp_far_into_a_frame() {
     let mut shells = Shells::new(&usual());
     for vlan in [None, Some(9)] {
         let shape = Shape { ipv6: true, vlan, opener: FromGuest };
-        for (units, guest_port) in (1..=24).zip(20_000..) {
+        for (units, guest_port) in (1..=255).zip(20_000..) {
             let mut syn = Connection::new(shape, guest_port).syn();
             let fill = vec![0; 8 * units - 4];
+            // What its options say, nobody here reads.
             let rest = [vec![units as u8 - 1, 1, fill.len() as u8], fill].concat();
             syn.extensions = vec![(PROTOCOL_DESTINATION, rest)];
             let frame = syn.frame();
             let place = format!("{units} units, {vlan:?}");
             let output = shells.send(&place, FromGuest, &frame, 0).expect("it runs");
-            let l4 = frame.len() - TCP_BYTES - syn.options.len();
-            assert_eq!(output.frame != frame, l4 <= 156, "TCP at {l4}");
+            assert_ne!(output.frame, frame, "{place}");
         }
     }
-    assert!(count(&shells, counters::MALFORMED) > 0);
+    assert_eq!(count(&shells, counters::MALFORMED), 0);
     shells.assert_counted();
 }
 

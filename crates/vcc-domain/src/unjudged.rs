@@ -1,0 +1,63 @@
+//! What [`crate::parse`] cannot read and an end may yet take: where the port polices, such TCP does not
+//! pass (`datapath/unjudged.h`).
+
+use vcc_engine::{Mode, Params};
+
+use crate::ip::{PROTOCOL_DESTINATION, PROTOCOL_FRAGMENT, PROTOCOL_HOP_BY_HOP, PROTOCOL_ROUTING};
+use crate::wire::*;
+
+/// Behind so many nobody looks for the rest: what is there is taken for TCP.
+const TAGS_MAX: usize = 4;
+const IPV6_HEADERS_MAX: usize = 16;
+
+const ETHERTYPE_QINQ: u16 = 0x88a8;
+/// RFC 8200, 4.5.
+const IPV6_FRAGMENT_OFFSET_MASK: u16 = 0xfff8;
+
+pub(crate) fn polices(params: &Params) -> bool {
+    let changes = [Mode::Enforce, Mode::Drain].map(Mode::number).contains(&params.0.mode);
+    params.0.police != 0 && changes
+}
+
+/// May the frame hold TCP, or a part of it?
+pub(crate) fn holds_tcp(frame: &[u8]) -> bool {
+    let is_tag = |ethertype| [ETHERTYPE_VLAN, ETHERTYPE_QINQ].contains(&ethertype);
+    let ethertype_at = |at: usize| frame.get(at..at + 2).map(|bytes| read_u16(bytes, 0));
+    let mut at = ETHERNET_BYTES - 2;
+    for _ in 0..=TAGS_MAX {
+        let Some(ethertype) = ethertype_at(at) else { return false };
+        let ip = frame.get(at + 2..).unwrap_or_default();
+        match ethertype {
+            ETHERTYPE_IPV4 => return ip.get(9) == Some(&PROTOCOL_TCP),
+            ETHERTYPE_IPV6 => return ipv6_holds_tcp(ip),
+            _ if is_tag(ethertype) => at += VLAN_TAG_BYTES,
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Is it TCP, or the part of a packet that shows it?
+fn ipv6_holds_tcp(ip: &[u8]) -> bool {
+    let Some(&(mut next)) = ip.get(6) else { return false };
+    let mut at = IPV6_BYTES;
+    for _ in 0..IPV6_HEADERS_MAX {
+        if next == PROTOCOL_TCP {
+            return true;
+        }
+        let is_fragment = next == PROTOCOL_FRAGMENT;
+        if !is_fragment
+            && ![PROTOCOL_HOP_BY_HOP, PROTOCOL_ROUTING, PROTOCOL_DESTINATION].contains(&next)
+        {
+            return false;
+        }
+        let Some(head) = ip.get(at..at + 4) else { return false };
+        // A later fragment, which is worth nothing without the first.
+        if is_fragment && read_u16(head, 2) & IPV6_FRAGMENT_OFFSET_MASK != 0 {
+            return head[0] == PROTOCOL_TCP;
+        }
+        at += if is_fragment { 8 } else { (usize::from(head[1]) + 1) * 8 };
+        next = head[0];
+    }
+    true
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What parse.h cannot read, an end may yet take: fragments, headers behind many others, frames with
+ * several tags. Where something polices at the port, such TCP does not pass, in either direction,
+ * or who ignores his window would send all of it like that. Nothing tells the connection, and so
+ * nothing the rule.
+ */
+#ifndef VCC_UNJUDGED_H
+#define VCC_UNJUDGED_H
+
+#include "parse.h"
+#include "policy.h"
+
+/* Behind so many nobody looks for the rest: what is there is taken for TCP. */
+#define TAGS_MAX	 4
+#define IPV6_HEADERS_MAX 16
+
+#define IPV6_FRAGMENT_OFFSET 0xfff8 /* RFC 8200, 4.5 */
+
+/* Behind IPv6's header: is it TCP, or the part of a packet that shows it? */
+static __always_inline bool ipv6_holds_tcp(struct __sk_buff *skb, uint32_t off)
+{
+	uint8_t next;
+
+	if (bpf_skb_load_bytes(skb, off + __builtin_offsetof(struct ipv6hdr, nexthdr), &next, 1))
+		return false;
+	off += sizeof(struct ipv6hdr);
+	for (int i = 0; i < IPV6_HEADERS_MAX; i++) {
+		uint8_t head[4];
+
+		if (next == IPPROTO_TCP)
+			return true;
+		if (next != IPPROTO_FRAGMENT && next != IPPROTO_HOPOPTS &&
+		    next != IPPROTO_ROUTING && next != IPPROTO_DSTOPTS)
+			return false;
+		if (bpf_skb_load_bytes(skb, off, head, sizeof(head)))
+			return false;
+		/* A later fragment, which is worth nothing without the first. */
+		if (next == IPPROTO_FRAGMENT && ((head[2] << 8 | head[3]) & IPV6_FRAGMENT_OFFSET))
+			return head[0] == IPPROTO_TCP;
+		off += next == IPPROTO_FRAGMENT ? 8 : (head[1] + 1) * 8;
+		next = head[0];
+	}
+	return true;
+}
+
+static __always_inline bool is_tag(__be16 proto)
+{
+	return proto == bpf_htons(ETH_P_8021Q) || proto == bpf_htons(ETH_P_8021AD);
+}
+
+/* May the frame hold TCP, or a part of it? */
+VCC_APART int holds_tcp(struct __sk_buff *skb)
+{
+	uint32_t off = __builtin_offsetof(struct ethhdr, h_proto);
+	__be16 proto;
+	uint8_t ipv4_proto;
+
+	for (int i = 0; i <= TAGS_MAX; i++) {
+		if (bpf_skb_load_bytes(skb, off, &proto, sizeof(proto)))
+			return false;
+		off += sizeof(proto);
+		if (!is_tag(proto))
+			break;
+		off += sizeof(struct vlan_tag) - sizeof(proto);
+	}
+	if (is_tag(proto))
+		return true;
+	if (proto == bpf_htons(ETH_P_IPV6))
+		return ipv6_holds_tcp(skb, off);
+	if (proto != bpf_htons(ETH_P_IP))
+		return false;
+	off += __builtin_offsetof(struct iphdr, protocol);
+	return !bpf_skb_load_bytes(skb, off, &ipv4_proto, 1) && ipv4_proto == IPPROTO_TCP;
+}
+
+static __always_inline bool polices(const struct vcc_params *p)
+{
+	return p && p->police && mode_changes(p);
+}
+
+/* Does a rule that any of the port's connections may come under police? */
+VCC_APART int port_polices(void)
+{
+	uint32_t zero = 0;
+
+	if (!constants.by_policy)
+		return polices(port_params());
+	const struct vcc_policy *now = bpf_map_lookup_elem(&policy, &zero);
+
+	if (!now)
+		return false;
+	uint32_t edition = now->epoch % EDITIONS;
+	uint32_t tenant = edition * PORTS_MAX + constants.index % PORTS_MAX;
+	const struct vcc_rule_set *ours = bpf_map_lookup_elem(&tenants, &tenant);
+	const struct vcc_rule_set *policing = rule_set(edition, now->polices[edition & 1]);
+	uint64_t both = 0;
+
+	if (!ours || !policing)
+		return false;
+	for (int i = 0; i < RULE_SET_WORDS; i++)
+		both |= ours->words[i] & policing->words[i];
+	return !!both;
+}
+
+/* No segment could be made of the frame, by the reason `what`. Does it pass? */
+static __always_inline bool passes_unread(struct __sk_buff *skb, uint32_t what)
+{
+	bool unjudged = what != COUNT_NOT_TCP && port_polices() && holds_tcp(skb);
+
+	count(unjudged ? COUNT_UNJUDGED : what);
+	return !unjudged;
+}
+
+/* A segment of a flow that another CPU does not let go of. Does it pass as it is? */
+static __always_inline bool passes_contended(const struct vcc_entry *e)
+{
+	bool unjudged =
+	    polices(constants.by_policy ? rule_params(e->flow.epoch, e->flow.rule) : port_params());
+
+	count(unjudged ? COUNT_UNJUDGED : COUNT_CONTENDED);
+	return !unjudged;
+}
+
+#endif
