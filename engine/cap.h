@@ -3,7 +3,7 @@
 #ifndef VCC_CAP_H
 #define VCC_CAP_H
 
-#include "track.h"
+#include "window.h"
 
 /* `granted_segs`, or what the operator's ceiling leaves of it; one at least. */
 VCC_INLINE uint32_t cap_segs(const struct vcc_flow *f, const struct vcc_params *p,
@@ -18,7 +18,7 @@ VCC_INLINE uint32_t cap_segs(const struct vcc_flow *f, const struct vcc_params *
 
 		cap_bytes = by_rate < cap_bytes ? by_rate : cap_bytes;
 	}
-	return vcc_min(granted_segs, vcc_max((uint32_t)cap_bytes / f->mss_bytes, 1));
+	return vcc_min(granted_segs, vcc_max(segs_within(f, (uint32_t)cap_bytes), 1));
 }
 
 #endif

@@ -64,7 +64,7 @@ VCC_INLINE void update_window(struct vcc_flow *f, const struct vcc_params *p, st
 		return;
 	uint32_t granted_bytes = cap_segs(f, p, f->cc.cwnd_segs) * f->mss_bytes;
 	uint32_t field =
-	    vcc_min(granted_bytes >> f->wscale_shown, window_translate(f, f->window_received));
+	    vcc_min(window_units(f, granted_bytes), window_translate(f, f->window_received));
 
 	if (field <= f->window_shown || f->snd_una + (field << f->wscale_shown) == f->right_edge)
 		return;

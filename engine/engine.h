@@ -206,13 +206,14 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 	sender_on_marks(f, p, s, news, marks);
 	loss_from_dupacks(f, p, s);
 
-	uint32_t granted_segs;
+	uint64_t granted_bytes;
 
 	if (p->prr && (f->ca_state == CA_CWR || f->ca_state == CA_RECOVERY)) {
-		uint32_t flight_segs = bytes_to_segs_ceil(f, flight_bytes(f));
-
 		/* Nothing delivered, nothing more to send: the window stays as it was shown. */
-		granted_segs = news->delivered_bytes ? flight_segs + prr_segs(f, news) : 0;
+		granted_bytes = 0;
+		if (news->delivered_bytes)
+			granted_bytes =
+			    flight_filled_bytes(f) + (uint64_t)prr_segs(f, news) * f->mss_bytes;
 	} else {
 		if (news->acked_bytes && (f->ca_state == CA_OPEN || f->ca_state == CA_LOSS)) {
 			struct vcc_cc_ack ack = cc_ack(f, p, s, news, marks);
@@ -221,17 +222,20 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 			cc_on_ack(f->underlay, &f->cc, &ack);
 		}
 		/* Limited transmit (RFC 3042): what left the network makes room. */
-		granted_segs = f->cc.cwnd_segs;
+		uint64_t granted_segs = f->cc.cwnd_segs;
+
 		if (f->dupacks)
 			granted_segs += bytes_to_segs_ceil(f, sacked_bytes(f));
+		granted_bytes = granted_segs * f->mss_bytes;
 	}
 	/* A window that shrank onto the flight is full as well, though nothing can be sent. */
 	if (window_full(f, false))
 		note_flight(f, false);
-	uint32_t granted_bytes =
-	    cap_segs(f, p, vcc_min(granted_segs, CWND_MAX_SEGS)) * f->mss_bytes;
+	uint32_t capped_bytes = cap_segs(f, p, CWND_MAX_SEGS) * f->mss_bytes;
 
-	return pool_limit(f, s, news->delivered_bytes, granted_bytes);
+	if (granted_bytes < capped_bytes)
+		capped_bytes = (uint32_t)granted_bytes;
+	return pool_limit(f, s, news->delivered_bytes, capped_bytes);
 }
 
 /* Show the guest its window. Drops an update that the clamp made look like a duplicate ACK. */

@@ -15,7 +15,7 @@
 #define VCC_POOL_H
 
 #include "treat.h"
-#include "track.h"
+#include "window.h"
 
 /* With nothing in flight and no segment for so long, a flow is idle. */
 #define POOL_IDLE_MS 500u
@@ -201,7 +201,7 @@ VCC_INLINE uint32_t pool_limit(const struct vcc_flow *f, const struct vcc_segmen
 	    flight_bytes(f) + vcc_min(delivered_bytes, SEQ_WINDOW_MAX) + slack_bytes;
 	uint32_t limit_bytes = vcc_min(s->pool_bytes, used_bytes);
 
-	return vcc_min(granted_bytes, limit_bytes - limit_bytes % f->mss_bytes);
+	return vcc_min(granted_bytes, segs_within(f, limit_bytes) * f->mss_bytes);
 }
 
 /* On a SYN-ACK to the guest: its first flight is the pool's as well. No scale counts yet. */

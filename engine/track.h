@@ -25,6 +25,24 @@ VCC_INLINE uint32_t bytes_to_segs_ceil(const struct vcc_flow *f, uint32_t bytes)
 	return (bytes + f->mss_bytes - 1) / f->mss_bytes;
 }
 
+/* A runt is less than an eighth of a segment. */
+#define RUNT_SHIFT 3
+
+/*
+ * The flight, its last segment as if it were full. What a guest has sent into the rounding of its
+ * window stays a runt, or each ACK of a reduction would make a segment of it, and the guest would
+ * reduce nothing.
+ */
+VCC_INLINE uint32_t flight_filled_bytes(const struct vcc_flow *f)
+{
+	uint32_t flight = flight_bytes(f);
+	uint32_t runt_bytes = flight % f->mss_bytes;
+
+	if (runt_bytes <= (uint32_t)f->mss_bytes >> RUNT_SHIFT)
+		return flight;
+	return flight - runt_bytes + f->mss_bytes;
+}
+
 /*
  * Bytes that have left the network above snd_una, as far as duplicate ACKs tell: one segment
  * each, never more than the flight (RFC 6582, 3.2 step 2, and Linux for a peer without SACK).

@@ -42,6 +42,23 @@ VCC_INLINE uint16_t window_translate(const struct vcc_flow *f, uint16_t window)
 	return (uint16_t)vcc_min((uint32_t)window << shift, UINT16_MAX);
 }
 
+/*
+ * `bytes` in units of the scale that the guest was told, rounded up. Rounded down, a window of N
+ * segments has room for N - 1 where the guest sends whole ones only (RFC 9293, 3.8.6.2.1), and who
+ * never fills his window is never limited by it: it would shrink for ever. What is too much is less
+ * than a unit, and stays below a segment.
+ */
+VCC_INLINE uint32_t window_units(const struct vcc_flow *f, uint32_t bytes)
+{
+	return (bytes + (1u << f->wscale_shown) - 1) >> f->wscale_shown;
+}
+
+/* Whole segments whose window, rounded up, is within `bytes`. */
+VCC_INLINE uint32_t segs_within(const struct vcc_flow *f, uint32_t bytes)
+{
+	return (bytes >> f->wscale_shown << f->wscale_shown) / f->mss_bytes;
+}
+
 /* From an ACK to the right edge that the guest has seen, or to the end of its flight. */
 VCC_INLINE uint32_t held_bytes(const struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -51,9 +68,7 @@ VCC_INLINE uint32_t held_bytes(const struct vcc_flow *f, const struct vcc_segmen
 /* How the guest is told of that; never 0. */
 VCC_INLINE uint32_t window_held(const struct vcc_flow *f, const struct vcc_segment *s)
 {
-	uint32_t unit = 1u << f->wscale_shown;
-
-	return vcc_max((held_bytes(f, s) + unit - 1) >> f->wscale_shown, 1);
+	return vcc_max(window_units(f, held_bytes(f, s)), 1);
 }
 
 /* The same on an old ACK: to who has missed the newer ones it is news, and must not be more. */
@@ -79,7 +94,7 @@ VCC_INLINE uint16_t window_field(const struct vcc_flow *f, const struct vcc_para
 	 */
 	uint32_t least_segs = (f->flags & FLOW_WINDOW_SHOWN) ? 1 : 2;
 	uint32_t floor_bytes = vcc_max(p->window_floor_segs, least_segs) * f->mss_bytes;
-	uint32_t grant = vcc_max(granted_bytes, floor_bytes) >> f->wscale_shown;
+	uint32_t grant = window_units(f, vcc_max(granted_bytes, floor_bytes));
 	uint32_t field = vcc_max(grant, window_held(f, s));
 
 	/* A guest with SACK counts by the blocks: it is shown what PRR or limited transmit grants.

@@ -113,3 +113,25 @@ fn a_cap_that_comes_later_takes_nothing_back() {
         assert_eq!(conn.shown_bytes(&shown), at_most);
     }
 }
+
+#[test]
+fn a_cap_is_kept_by_windows_that_are_rounded_up() {
+    // A listener with an MTU of 1450 and without timestamps: not whole units of its scale.
+    let answer = linux_syn().mss(1410).without(sys::OPT_TIMESTAMPS);
+    for cap_bytes in (1410..60_000).step_by(7) {
+        let params = params(|p| {
+            p.cap_bytes = cap_bytes;
+            p.initial_window_segs = 100;
+        });
+        let mut conn = Conn::accepted(params, 5, linux_syn(), answer);
+        conn.flow.0.right_edge = conn.flow.snd_una;
+        let mss_bytes = conn.mss();
+        conn.send_segs(0, 1);
+        let shown = conn.peer_ack_segs(1);
+        let shown_bytes = conn.shown_bytes(&shown);
+        assert_eq!(conn.flow.wscale_shown, 5);
+        // A segment is always allowed.
+        assert!(shown_bytes <= cap_bytes.max(mss_bytes + 31), "{shown_bytes} of {cap_bytes}");
+        assert!(shown_bytes + mss_bytes + 32 > cap_bytes, "{shown_bytes} of {cap_bytes}");
+    }
+}

@@ -5,7 +5,7 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use common::params;
-use common::sim::{Counts, HostConfig, PathConfig, Rng, Scenario, Sim};
+use common::sim::{Counts, HostConfig, PathConfig, Rng, Runts, Scenario, Sim};
 use vcc_engine::{GuestEcn, Mode, Params, Underlay, sys};
 
 const ALL_OPTIONS: u16 =
@@ -34,6 +34,7 @@ fn host(rng: &mut Rng) -> HostConfig {
         option_room_bytes: rng.pick(&[20, 20, 7]),
         initial_cwnd_segs: rng.pick(&[10, 20, 40]),
         gso_segs: 1,
+        runts: Runts::Never,
         probes_tail: false,
         fin_on_data: rng.chance(500),
         total_bytes: 0,
@@ -54,6 +55,7 @@ fn path(rng: &mut Rng) -> PathConfig {
         duplicate_permille: rng.pick(&[0, 0, 5, 30]),
         reorder_permille: rng.pick(&[0, 0, 10, 60]),
         mark_permille: rng.pick(&[0, 10, 30, 100, 400]),
+        mark_each_bytes: 0,
         mark_above_us: 0,
         jitter_us: 0,
     }
@@ -72,6 +74,7 @@ fn enforced(seed: u64) -> Scenario {
     // The overlay has to be the larger one, or there is nothing to hold back.
     guest.initial_cwnd_segs = rng.pick(&[10, 40, 200, 1000]);
     guest.gso_segs = rng.pick(&[1, 1, 4, 16]);
+    guest.runts = rng.pick(&[Runts::Never, Runts::One, Runts::Always]);
     guest.probes_tail = rng.chance(300);
     guest.total_bytes = rng.range(0, 300_000) as i64;
     peer.total_bytes = rng.pick(&[0, 0, 20_000, 150_000]);

@@ -54,10 +54,15 @@ impl Flows {
 
     /// A peer opens one.
     fn accept(&mut self, params: Params) -> usize {
+        self.accept_with(params, linux_syn())
+    }
+
+    /// The guest answers with these options.
+    fn accept_with(&mut self, params: Params, answer: Seg) -> usize {
         let which = self.conns.len();
         self.conns.push(Conn::new(params, 5));
         self.guest_gets(which, linux_syn().seq(PEER_ISS));
-        self.guest_sends(which, linux_syn().seq(5).ack(PEER_ISS.wrapping_add(1)));
+        self.guest_sends(which, answer.seq(5).ack(PEER_ISS.wrapping_add(1)));
         let ack = self.conns[which].ack(0);
         self.guest_gets(which, ack);
         which
@@ -192,6 +197,27 @@ fn few_that_wake_up_do_not_overdraw() {
     }
     assert_eq!(flows.pool.0.overdrawn, 0);
     assert!(flows.pool.0.most_held_bytes <= TOTAL_BYTES);
+}
+
+/// Windows are rounded up where segments are not whole units; the pool has that to give, or the
+/// window is a segment smaller.
+#[test]
+fn windows_that_are_rounded_up_do_not_overdraw() {
+    let mut flows = Flows::new();
+    let answer = linux_syn().mss(1410).without(sys::OPT_TIMESTAMPS);
+    let all: Vec<usize> = (0..7).map(|_| flows.accept_with(pooled(1), answer)).collect();
+    assert_ne!(flows.conns[0].mss() % 32, 0);
+    for _ in 0..60 {
+        for &which in &all {
+            flows.send_all(which);
+        }
+        flows.wait_ms(10);
+        for &which in &all {
+            flows.acknowledge(which);
+        }
+    }
+    assert_eq!(flows.pool.0.overdrawn, 0);
+    assert!(flows.pool.0.held_bytes > TOTAL_BYTES / 10 * 9);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::sim::{HostConfig, PathConfig, Scenario, Sim};
+use common::sim::{HostConfig, PathConfig, Runts, Scenario, Sim};
 use common::*;
 use vcc_engine::sys;
 
@@ -27,6 +27,7 @@ fn host(opens: bool, number: u32, total_bytes: i64) -> HostConfig {
         // An overlay that would fill any queue.
         initial_cwnd_segs: 5000,
         gso_segs: 1,
+        runts: Runts::Never,
         probes_tail: false,
         fin_on_data: false,
         total_bytes,

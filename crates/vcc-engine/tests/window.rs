@@ -262,6 +262,32 @@ fn mss_clamp_exactness() {
     }
 }
 
+/// A listener may answer without timestamps or with a smaller MTU: its segments are not whole units of
+/// the scale that it was told. A window has room for each segment that is granted, and for no more.
+#[test]
+fn a_window_has_room_for_all_of_its_segments_whatever_their_size() {
+    for mss_option in 1360..=1460 {
+        for without in [0, sys::OPT_TIMESTAMPS, sys::OPT_SACK_PERMITTED] {
+            let answer = linux_syn().mss(mss_option).without(without);
+            let mut conn = Conn::accepted(Params::default(), 5, linux_syn(), answer);
+            let mss_bytes = conn.mss();
+            for cwnd_segs in [2, 3, 4, 7, 10, 33, 100] {
+                conn.flow.0.cc.cwnd_segs = cwnd_segs;
+                conn.flow.0.cc.ssthresh_segs = 1;
+                conn.flow.0.right_edge = conn.flow.snd_una;
+                let from = conn.flow.snd_una.wrapping_sub(conn.seq(0));
+                conn.send(from, mss_bytes);
+                let shown = conn.peer_ack(from + mss_bytes);
+                let shown_bytes = conn.shown_bytes(&shown);
+                let unit_bytes = 1 << conn.flow.wscale_shown;
+                let told = format!("{shown_bytes} for {cwnd_segs} of {mss_bytes}");
+                assert_eq!(shown_bytes / mss_bytes, cwnd_segs, "{told}");
+                assert!(shown_bytes % mss_bytes < unit_bytes, "{told}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_guests_own_syn_is_not_clamped() {
     // What it can receive is between it and the peer.

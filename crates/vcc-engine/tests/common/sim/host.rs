@@ -30,6 +30,18 @@ pub struct Packet {
     pub sack: (u32, u32),
 }
 
+/// What a sender makes of a window that ends within a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Runts {
+    /// Waits for room for a whole one (RFC 9293, 3.8.6.2.1), as lwIP and smoltcp do.
+    Never,
+    /// Sends what fits unless a runt is in flight already: Nagle's algorithm in Linux
+    /// (tcp_nagle_check with tcp_minshall_check).
+    One,
+    /// Sends what fits: TCP_NODELAY.
+    Always,
+}
+
 #[derive(Clone)]
 pub struct HostConfig {
     pub opens: bool,
@@ -43,6 +55,7 @@ pub struct HostConfig {
     pub option_room_bytes: u8,
     pub initial_cwnd_segs: u32,
     pub gso_segs: u32,
+    pub runts: Runts,
     pub probes_tail: bool,
     pub fin_on_data: bool,
     pub total_bytes: i64,
@@ -92,6 +105,8 @@ pub struct Host {
     pub una: i64,
     pub nxt: i64,
     send_edge: i64,
+    /// The end of the last runt that was sent.
+    runt_end: i64,
     last_window: u16,
     cwnd_bytes: i64,
     ssthresh_bytes: i64,
@@ -144,6 +159,7 @@ impl Host {
             una: OFFSET_OF_SYN,
             nxt: OFFSET_OF_SYN,
             send_edge: 0,
+            runt_end: 0,
             last_window: 0,
             cwnd_bytes: 0,
             ssthresh_bytes: i64::MAX / 2,
@@ -635,10 +651,17 @@ impl Host {
         if payload_bytes > self.mss_bytes && payload_bytes < available_bytes {
             payload_bytes -= payload_bytes % self.mss_bytes;
         }
-        // Silly window avoidance (RFC 9293, 3.8.6.2.1): no runts while something is in flight.
         let runt = payload_bytes < self.mss_bytes.min(available_bytes);
-        if payload_bytes <= 0 || (runt && self.nxt > self.una) {
+        let waits = match self.config.runts {
+            Runts::Never => self.nxt > self.una,
+            Runts::One => self.runt_end > self.una,
+            Runts::Always => false,
+        };
+        if payload_bytes <= 0 || (runt && waits) {
             return false;
+        }
+        if runt {
+            self.runt_end = self.nxt + payload_bytes;
         }
         let mut packet = self.header(now_us);
         packet.segment.payload_bytes = payload_bytes as u32;

@@ -587,15 +587,23 @@ impl Laws {
         let by_cwnd = shown_bytes < said_bytes
             && !repeated
             && edge >= self.furthest_edge.max(self.nxt) + unit_bytes;
-        if by_cwnd && mss_bytes % unit_bytes == 0 {
+        if by_cwnd {
             self.counts.exact_windows += 1;
-            assert_eq!(shown_bytes % mss_bytes, 0, "law 12: windows are whole segments");
-            let in_flight_segs = (self.nxt - self.una + mss_bytes - 1) / mss_bytes;
+            let in_flight_bytes = self.nxt - self.una;
+            let reduces = [sys::CA_CWR, sys::CA_RECOVERY].contains(&u32::from(after.ca_state));
+            // Rounded up to what the scale can say. PRR counts from the flight, which may end
+            // within a segment.
+            let is_whole = |bytes: i64| bytes % mss_bytes < unit_bytes;
+            assert!(
+                is_whole(shown_bytes) || (reduces && is_whole(shown_bytes - in_flight_bytes)),
+                "law 12: {shown_bytes} bytes are not whole segments of {mss_bytes}"
+            );
+            let in_flight_segs = (in_flight_bytes + mss_bytes - 1) / mss_bytes;
             let cwnd_segs = i64::from(after.cc.cwnd_segs);
             let dupacks = i64::from(after.dupacks);
             let most_segs = (cwnd_segs + dupacks).max(in_flight_segs + 1).max(2);
             assert!(
-                shown_bytes <= most_segs * mss_bytes,
+                shown_bytes < most_segs * mss_bytes + unit_bytes,
                 "law 12: {shown_bytes} bytes for cwnd {cwnd_segs}, flight {in_flight_segs}"
             );
         }

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-pub use host::{Host, HostConfig, Packet, Stage};
+pub use host::{Host, HostConfig, Packet, Runts, Stage};
 pub use laws::{Counts, Laws};
 pub use rng::Rng;
 use vcc_engine::{Action, FlowState, Params, Segment, sys};
@@ -37,6 +37,9 @@ pub struct PathConfig {
     pub duplicate_permille: u32,
     pub reorder_permille: u32,
     pub mark_permille: u32,
+    /// One mark in so many bytes of payload, at random, so that runts take no more of them than
+    /// their bytes' worth; 0: none.
+    pub mark_each_bytes: u32,
     /// A queue in which a segment would wait for longer marks it; 0: it marks none.
     pub mark_above_us: u64,
     /// Up to so much more delay, at random.
@@ -346,7 +349,9 @@ impl Sim {
         let free_at = &self.free_at[to as usize];
         let leaves_us = self.now_us.max(free_at.get()) + path.spacing_us;
         let is_long = path.mark_above_us > 0 && leaves_us - self.now_us > path.mark_above_us;
-        if markable && (is_long || self.rng.chance(path.mark_permille)) {
+        let by_bytes = path.mark_each_bytes > 0
+            && self.rng.range(0, path.mark_each_bytes.into()) < packet.segment.payload_bytes.into();
+        if markable && (is_long || by_bytes || self.rng.chance(path.mark_permille)) {
             packet.segment.ip_ecn = sys::IP_ECN_CE as u8;
         }
         free_at.set(leaves_us);

@@ -1,0 +1,149 @@
+//! Windows are told in units of 1 << scale, and a guest's segments need not be whole ones: a listener
+//! answers as it likes to the MSS and the scale that it was told (law 12). Whatever their size, it
+//! gets what a native ECN sender with segments of that size gets on that path.
+
+mod common;
+
+use common::sim::{HostConfig, PathConfig, Runts, Scenario, Sim};
+use common::*;
+use vcc_engine::sys;
+
+const OPTIONS: u16 = (sys::OPT_MSS | sys::OPT_WSCALE) as u16;
+const TIMESTAMPS: u16 = sys::OPT_TIMESTAMPS as u16;
+const SACK: u16 = sys::OPT_SACK_PERMITTED as u16;
+const TRANSFER_MARKS: i64 = 2000;
+const ETHERNET_SEG_BYTES: u32 = 1460;
+
+/// Who sends, and which of its packets are marked.
+#[derive(Clone, Copy, Debug)]
+struct Sender {
+    opens: bool,
+    options: u16,
+    /// That its own path to the host has room for.
+    mss_option: u16,
+    runts: Runts,
+    /// One mark in so many full segments.
+    mark_each_segs: u32,
+}
+
+fn host(sender: &Sender) -> HostConfig {
+    HostConfig {
+        opens: sender.opens,
+        ecn: false,
+        native: false,
+        iss: 0xffff_0000,
+        options: OPTIONS | sender.options,
+        mss_option: sender.mss_option,
+        wscale: 7,
+        option_room_bytes: 20,
+        initial_cwnd_segs: 5000,
+        gso_segs: 1,
+        runts: sender.runts,
+        probes_tail: false,
+        fin_on_data: false,
+        total_bytes: i64::MAX / 8,
+        burst_bytes: i64::MAX / 4,
+        pause_us: 1000,
+        capacity_bytes: 8_000_000,
+        reading_us: (u64::MAX / 4, 0),
+        shrinks: false,
+        resets_at: None,
+    }
+}
+
+/// Segments of data a second that arrive at the peer.
+fn segs_per_s(guest: HostConfig, mark_each_segs: u32, params: vcc_engine::Params) -> (f64, Sim) {
+    let peer = HostConfig {
+        opens: !guest.opens,
+        ecn: true,
+        options: OPTIONS | TIMESTAMPS | SACK,
+        mss_option: 1460,
+        wscale: 10,
+        total_bytes: 0,
+        ..guest.clone()
+    };
+    let path = PathConfig { delay_us: 10_000, spacing_us: 12, ..PathConfig::default() };
+    let mut sim = Sim::new(Scenario {
+        seed: 1,
+        params,
+        guest,
+        peer,
+        to_peer: PathConfig { mark_each_bytes: mark_each_segs * ETHERNET_SEG_BYTES, ..path },
+        to_guest: path,
+        tap_loss_permille: 0,
+        far: None,
+        counted_before: Default::default(),
+    });
+    sim.open();
+    let begun_us = sim.now_us;
+    while sim.guest.mss_bytes == 536
+        || sim.peer.rcv_nxt < i64::from(mark_each_segs) * TRANSFER_MARKS * sim.guest.mss_bytes
+    {
+        sim.advance();
+    }
+    let seconds = (sim.now_us - begun_us) as f64 / 1e6;
+    let segs = sim.peer.rcv_nxt as f64 / sim.guest.mss_bytes as f64;
+    assert_eq!(sim.guest.retransmissions, 0, "nothing is lost here");
+    (segs / seconds, sim)
+}
+
+/// Of what a native sender would get, with segments just as large.
+fn share(sender: &Sender) -> f64 {
+    let (translated, sim) = segs_per_s(host(sender), sender.mark_each_segs, params(|_| ()));
+    assert!(sim.flow().reductions > 10);
+    let overhead_bytes = if sender.options & TIMESTAMPS != 0 { 12 } else { 0 };
+    let native = HostConfig {
+        ecn: true,
+        native: true,
+        initial_cwnd_segs: 10,
+        mss_option: (sim.guest.mss_bytes + overhead_bytes) as u16,
+        ..host(sender)
+    };
+    let mode = vcc_engine::Mode::Shadow.number();
+    let (own, watched) = segs_per_s(native, sender.mark_each_segs, params(|p| p.mode = mode));
+    assert_eq!(watched.guest.mss_bytes, sim.guest.mss_bytes);
+    translated / own
+}
+
+/// The sizes of segments are their own MTU's affair; one of these is whole units in itself.
+const MSS_OPTIONS: [u16; 5] = [1360, 1373, 1410, 1427, 1460];
+
+fn senders(opens: bool, runts: Runts, mark_each_segs: u32) -> impl Iterator<Item = Sender> {
+    [SACK, TIMESTAMPS | SACK].into_iter().flat_map(move |options| {
+        MSS_OPTIONS.map(|mss_option| Sender { opens, options, mss_option, runts, mark_each_segs })
+    })
+}
+
+#[test]
+fn a_guest_that_sends_whole_segments_has_its_share_whatever_their_size() {
+    for opens in [false, true] {
+        for mark_each_segs in [4, 20] {
+            for sender in senders(opens, Runts::Never, mark_each_segs) {
+                let share = share(&sender);
+                assert!((0.9..1.1).contains(&share), "{share:.3} of its share: {sender:?}");
+            }
+        }
+    }
+}
+
+/// One that fills its window to the byte sends a runt a window where it is rounded up. A runt makes
+/// the receiver acknowledge sooner or later than a native sender's segments would, which at windows
+/// of two and three segments is worth something to one size and costs another; over the sizes
+/// nothing is left of it.
+#[test]
+fn a_guest_that_sends_runts_gains_nothing_by_them() {
+    for runts in [Runts::One, Runts::Always] {
+        for mark_each_segs in [4, 20] {
+            let shares = |opens| {
+                let shares: Vec<f64> =
+                    senders(opens, runts, mark_each_segs).map(|sender| share(&sender)).collect();
+                assert!(shares.iter().all(|share| (0.8..1.2).contains(share)), "{shares:?}");
+                shares.iter().sum::<f64>() / shares.len() as f64
+            };
+            // An opener is told an MSS of whole units: its windows are exact.
+            let (rounded, exact) = (shares(false), shares(true));
+            let told = format!("{rounded:.3} with windows rounded up, {exact:.3} with exact ones");
+            assert!((0.9..1.05).contains(&(rounded / exact)), "{runts:?}: {told}");
+        }
+    }
+}
