@@ -10,7 +10,7 @@ use vcc_port::{AttachOptions, Counter, Datapath, Program, counters};
 
 use crate::checksum;
 use crate::domain::Domain;
-use crate::layout::Layout;
+use crate::layout::{Layout, may_hold_tcp};
 use crate::segment::Parsed;
 use crate::state;
 use crate::wire::{ACK, SYN, TCP_BYTES};
@@ -144,14 +144,15 @@ impl DualRun {
         let parsed = match Parsed::of(frame, gso_size) {
             Ok(parsed) => parsed,
             Err(counter) => {
-                self.pass_untouched(from, frame, gso_size, Some(counter));
+                let verdict = self.unread(frame, counter);
+                self.leave_untouched(from, frame, gso_size, verdict);
                 return None;
             }
         };
         let key = key(frame, &parsed.at, from);
         let Some(before) = self.before(&key, from, &parsed) else {
             let counter = self.refusal(from, &parsed);
-            self.pass_untouched(from, frame, gso_size, counter);
+            self.leave_untouched(from, frame, gso_size, (NEXT, counter));
             return None;
         };
         Some(self.translate(from, frame, gso_size, &parsed, key, before))
@@ -323,16 +324,26 @@ impl DualRun {
         }
     }
 
-    fn pass_untouched(
+    /// What becomes of a frame of which no segment can be made, for this reason.
+    fn unread(&self, frame: &[u8], counter: Counter) -> (i32, Option<Counter>) {
+        let Treatment { police, mode, .. } = self.options.treatment;
+        let polices = police && matches!(mode, Mode::Enforce | Mode::Drain);
+        match polices && counter != counters::NOT_TCP && may_hold_tcp(frame) {
+            true => (DROP, Some(counters::UNJUDGED)),
+            false => (NEXT, Some(counter)),
+        }
+    }
+
+    fn leave_untouched(
         &mut self,
         from: Direction,
         frame: &[u8],
         gso_size: u32,
-        counter: Option<Counter>,
+        (verdict, counter): (i32, Option<Counter>),
     ) {
         let output = self.run(from, frame, gso_size);
         let place = self.place(from);
-        assert_eq!(output.return_value, NEXT, "{place}");
+        assert_eq!(output.return_value, verdict, "{place}");
         self.assert_frame(from, &output.frame, frame);
         if let Some(domain) = &mut self.domain {
             let out = domain.send(&place, from, now_us(), frame, gso_size);

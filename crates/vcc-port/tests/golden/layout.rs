@@ -101,6 +101,44 @@ impl Layout {
     }
 }
 
+/// May it hold TCP, whatever else is wrong with it? Up to four tags and sixteen headers are looked
+/// behind; beyond, it may.
+pub fn may_hold_tcp(frame: &[u8]) -> bool {
+    fn ipv6(next: u8, rest: &[u8], headers_left: usize) -> bool {
+        match (next, headers_left, rest) {
+            (_, 0, _) | (PROTOCOL_TCP, ..) => true,
+            (PROTOCOL_FRAGMENT, _, [then, _, high, low, ..]) if [*high, low & 0xf8] != [0, 0] => {
+                *then == PROTOCOL_TCP
+            }
+            (PROTOCOL_FRAGMENT, _, [then, _, _, _, ..]) => {
+                ipv6(*then, rest.get(8..).unwrap_or_default(), headers_left - 1)
+            }
+            (
+                PROTOCOL_HOP_BY_HOP | PROTOCOL_ROUTING | PROTOCOL_DESTINATION,
+                _,
+                [then, units, _, _, ..],
+            ) => {
+                let behind = rest.get(8 * (1 + usize::from(*units))..).unwrap_or_default();
+                ipv6(*then, behind, headers_left - 1)
+            }
+            _ => false,
+        }
+    }
+    let mut rest = frame.get(12..).unwrap_or_default();
+    for _ in 0..=4 {
+        let Some((ethertype, behind)) = rest.split_first_chunk() else { return false };
+        rest = match u16::from_be_bytes(*ethertype) {
+            ETHERTYPE_VLAN | ETHERTYPE_QINQ => behind.get(2..).unwrap_or_default(),
+            ETHERTYPE_IPV4 => return behind.get(9) == Some(&PROTOCOL_TCP),
+            ETHERTYPE_IPV6 if behind.len() >= 7 => {
+                return ipv6(behind[6], behind.get(IPV6_BYTES..).unwrap_or_default(), 16);
+            }
+            _ => return false,
+        };
+    }
+    true
+}
+
 fn ethernet(frame: &[u8]) -> Result<(u16, u16, usize), Counter> {
     if frame.len() < ETHERNET_BYTES {
         return Err(counters::NOT_IP);
