@@ -4,6 +4,8 @@
 //! VLAN devices.
 
 mod common;
+mod evasion;
 mod feedback;
+mod forger;
 mod offloads;
 mod watch;
