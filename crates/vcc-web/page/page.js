@@ -378,6 +378,14 @@ function showCharts() {
     ({ name, index }) => el("li", { class: `series-${index}` }, el("i", { class: "swatch" }), name), () => {});
 }
 
+/** Says on which side there is more than fits; what can be scrolled can be reached by the keyboard. */
+function hintAt(scroll) {
+  const left = scroll.scrollLeft > 1;
+  const right = scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 1;
+  tell(scroll.parentElement, "data-more", left && right ? "both" : left ? "left" : right ? "right" : null);
+  tell(scroll, "tabindex", left || right ? "0" : null);
+}
+
 /** A table whose cells are made once and then only filled; `columns` of { name, class, fill }. */
 function table(id, columns, items, keyOf, change = () => {}) {
   const [head, body] = $(id).children;
@@ -393,7 +401,8 @@ function table(id, columns, items, keyOf, change = () => {}) {
       change(row, item);
     });
   $(id).hidden = !items.length;
-  $(id).nextElementSibling.hidden = items.length > 0;
+  $(id).closest(".card").lastElementChild.hidden = items.length > 0;
+  hintAt($(id).parentElement);
 }
 
 const text = (value, title) => (cell, item) => {
@@ -508,20 +517,20 @@ function fillEnds(cell, flow) {
 
 const COLUMNS = [
   { name: "Guest, peer", sort: "guest", fill: fillEnds },
-  { name: "Port", sort: "port", fill: text((flow) => flow.port) },
-  { name: "Rule", sort: "rule", fill: text((flow) => flow.rule ?? "–") },
-  { name: "Stage", sort: "stage", kind: "minor", fill: text((flow) => flow.stage) },
-  { name: "Underlay", sort: "underlay", kind: "minor", fill: text((flow) => flow.underlay) },
+  { name: "Port", sort: "port", kind: "broad", fill: text((flow) => flow.port) },
+  { name: "Rule", sort: "rule", kind: "full", fill: text((flow) => flow.rule ?? "–") },
+  { name: "Stage", sort: "stage", fill: text((flow) => flow.stage) },
+  { name: "Underlay", sort: "underlay", fill: text((flow) => flow.underlay) },
   { name: "Rate", sort: "rate", kind: "number", fill: text((flow) => bits(flow.acked_bytes_per_s)) },
-  { name: "cwnd", sort: "cwnd", kind: "number middling", fill: text((flow) => (none(flow.cwnd_segs) ? "–" : String(flow.cwnd_segs)), () => "segments") },
+  { name: "cwnd", sort: "cwnd", kind: "number", fill: text((flow) => (none(flow.cwnd_segs) ? "–" : String(flow.cwnd_segs)), () => "segments") },
   { name: "Window", sort: "window", kind: "number", fill: text((flow) => bytes(flow.window_shown_bytes)) },
-  { name: "Two minutes", kind: "middling", fill: fillSpark },
+  { name: "Two minutes", fill: fillSpark },
   { name: "RTT", sort: "srtt", kind: "number", fill: text((flow) => micros(flow.srtt_us)) },
-  { name: "α", sort: "alpha", kind: "number minor", fill: text((flow) => (none(flow.alpha) ? "–" : flow.alpha.toFixed(3)), () => "DCTCP's mean fraction of marked bytes") },
+  { name: "α", sort: "alpha", kind: "number", fill: text((flow) => (none(flow.alpha) ? "–" : flow.alpha.toFixed(3)), () => "DCTCP's mean fraction of marked bytes") },
   { name: "Marks", sort: "marks", kind: "number", fill: text((flow) => count(flow.marks)) },
-  { name: "Reductions", sort: "reductions", kind: "number minor", fill: text((flow) => count(flow.reductions)) },
-  { name: "Sent again", sort: "retransmissions", kind: "number minor", fill: text((flow) => count(flow.retransmissions)) },
-  { name: "Drops", sort: "drops", kind: "number minor", fill: text((flow) => count(flow.drops)) },
+  { name: "Reductions", sort: "reductions", kind: "number", fill: text((flow) => count(flow.reductions)) },
+  { name: "Sent again", sort: "retransmissions", kind: "number", fill: text((flow) => count(flow.retransmissions)) },
+  { name: "Drops", sort: "drops", kind: "number", fill: text((flow) => count(flow.drops)) },
 ];
 const TEXTS = new Set(["guest", "port", "rule", "stage", "underlay"]);
 // A card for each flow makes a long page.
@@ -790,6 +799,10 @@ const marksChart = new Chart($("chart-marks"), "Marks a second", rate, ticks, KE
 const flowChart = new Chart($("chart-flow"), "Window", bytes, byteTicks, FLOW_MS);
 const flowMarksChart = new Chart($("chart-flow-marks"), "Marks a second", rate, ticks, FLOW_MS);
 
+for (const scroll of document.querySelectorAll(".scroll")) {
+  scroll.addEventListener("scroll", () => hintAt(scroll), { passive: true });
+  new ResizeObserver(() => hintAt(scroll)).observe(scroll);
+}
 makeHead();
 recall();
 listen();

@@ -21,6 +21,8 @@ const FLOWS: u64 = 240;
 pub struct Fake {
     begun: Option<Instant>,
     reads: AtomicU64,
+    /// How many rules it has, and how long all names are; a few of all kinds if left out.
+    crowd: Option<(usize, usize)>,
     pub fails: std::sync::atomic::AtomicBool,
 }
 
@@ -28,6 +30,11 @@ impl Fake {
     /// In real time.
     pub fn live() -> Self {
         Self { begun: Some(Instant::now()), ..Self::default() }
+    }
+
+    /// In real time, with so many rules, and names of so many characters without a break.
+    pub fn crowded(rules: usize, characters: usize) -> Self {
+        Self { crowd: Some((rules, characters)), ..Self::live() }
     }
 
     pub fn reads(&self) -> u64 {
@@ -43,26 +50,58 @@ impl Source for Fake {
         }
         let Some(begun) = self.begun else { return Ok(snapshot(reads)) };
         let second = begun.elapsed().as_secs() + 3600;
-        Ok(Snapshot { at: SystemTime::now(), ..snapshot(second) })
+        let snapshot = match self.crowd {
+            None => snapshot(second),
+            Some((rules, characters)) => crowded(second, rules, characters),
+        };
+        Ok(Snapshot { at: SystemTime::now(), ..snapshot })
     }
+}
+
+/// Devices have at most 15 characters (IFNAMSIZ), whatever else has.
+fn crowded(second: u64, rules: usize, characters: usize) -> Snapshot {
+    let name = |kind: char, number: usize| {
+        let filling = "abcdefghijklmnopqrstuvwxyz".chars().cycle();
+        format!("{kind}{number:02}").chars().chain(filling).take(characters).collect::<String>()
+    };
+    let treatments = [("enforce", "dctcp-priority"), ("shadow", "cubic"), ("ignore", "reno-ecn")];
+    let treatments = treatments.into_iter().cycle();
+    let rules: Vec<(String, _)> = (0..rules).map(|at| name('r', at)).zip(treatments).collect();
+    let rules: Vec<_> =
+        rules.iter().map(|(name, (mode, underlay))| (name.as_str(), *mode, *underlay)).collect();
+    let mut snapshot = of_rules(second, &rules);
+    for (at, port) in snapshot.ports.iter_mut().enumerate() {
+        port.device = name('d', at).chars().take(15).collect();
+        port.tenant = Some(name('t', at));
+    }
+    for (at, pool) in snapshot.pools.iter_mut().enumerate() {
+        pool.name = name('p', at);
+    }
+    snapshot
 }
 
 /// The same for the same second.
 pub fn snapshot(second: u64) -> Snapshot {
-    let rules = [
-        ("legacy web", "enforce", "dctcp"),
-        ("backup", "enforce", "dctcp-priority"),
-        ("trial of cubic for analytics clusters in the east hall", "shadow", "cubic"),
-        (HOSTILE, "enforce", "reno-ecn"),
-        ("default", "ignore", "reno-ecn"),
-    ];
+    of_rules(
+        second,
+        &[
+            ("legacy web", "enforce", "dctcp"),
+            ("backup", "enforce", "dctcp-priority"),
+            ("trial of cubic for analytics clusters in the east hall", "shadow", "cubic"),
+            (HOSTILE, "enforce", "reno-ecn"),
+            ("default", "ignore", "reno-ecn"),
+        ],
+    )
+}
+
+fn of_rules(second: u64, rules: &[(&str, &str, &str)]) -> Snapshot {
     let rules: Vec<Rule> = rules
-        .into_iter()
+        .iter()
         .zip(1..)
         .map(|((name, mode, underlay), weight)| Rule {
-            name: name.into(),
-            mode: mode.into(),
-            underlay: underlay.into(),
+            name: (*name).into(),
+            mode: (*mode).into(),
+            underlay: (*underlay).into(),
             ended: Totals {
                 connections: 200 + second / weight,
                 counts: Counts {

@@ -3,6 +3,7 @@
 #[path = "../../vcc/tests/command/browser.rs"]
 mod browser;
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -27,10 +28,15 @@ struct Visit {
 /// None where there is no browser.
 #[track_caller]
 fn visit(name: &str) -> Option<Visit> {
+    visit_to(name, Fake::live())
+}
+
+#[track_caller]
+fn visit_to(name: &str, host: Fake) -> Option<Visit> {
     let profile = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let browser = Browser::start(&profile)?;
     let listen = "127.0.0.1:0".parse().expect("an address");
-    let server = serve(listen, Arc::new(Fake::live())).expect("a server");
+    let server = serve(listen, Arc::new(host)).expect("a server");
     let url = format!("http://{}/", server.address());
     Some(Visit { server: Some(server), browser, url })
 }
@@ -83,6 +89,38 @@ impl Visit {
         }
     }
 
+    /// Another screen for the page as it is.
+    fn turn_to(&mut self, screen: &Screen, scheme: &str) {
+        let Screen { width, height, is_phone } = screen;
+        let metrics = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone,
+        });
+        self.browser.call("Emulation.setDeviceMetricsOverride", metrics);
+        let feature = json!({"name": "prefers-color-scheme", "value": scheme});
+        self.browser.call("Emulation.setEmulatedMedia", json!({"features": [feature]}));
+        // What watches sizes is told after the layout, before the next frame but one.
+        self.browser.evaluate(
+            "window.drawn = false; \
+             requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = true; }))",
+        );
+        self.wait("drawn");
+    }
+
+    /// A list that an expression gives.
+    fn list(&mut self, expression: &str) -> Vec<Value> {
+        self.browser.evaluate(expression).as_array().expect("a list").clone()
+    }
+
+    /// All of the page, for whoever wants to look at it.
+    fn picture(&mut self, name: &str) {
+        let asked = json!({"format": "png", "captureBeyondViewport": true});
+        let answer = self.browser.call("Page.captureScreenshot", asked);
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pictures");
+        fs::create_dir_all(&folder).expect("a folder");
+        let bytes = from_base64(answer["data"].as_str().expect("a picture"));
+        fs::write(folder.join(format!("{name}.png")), bytes).expect("written");
+    }
+
     /// What stands in a column of the flows.
     fn column(&mut self, cell: usize) -> Vec<String> {
         let asked = format!(
@@ -132,6 +170,112 @@ fn it_fits_every_screen_and_asks_nobody_else() {
         }
     }
     assert!(grounds.chunks(2).all(|pair| pair[0] != pair[1]), "dark is as light: {grounds:?}");
+}
+
+/// By RFC 4648.
+fn from_base64(text: &str) -> Vec<u8> {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits: Vec<u32> = text
+        .bytes()
+        .filter_map(|byte| DIGITS.iter().position(|digit| *digit == byte))
+        .map(|digit| digit as u32)
+        .collect();
+    let bytes = digits.chunks(4).flat_map(|four| {
+        let bits = four.iter().fold(0, |bits, digit| bits << 6 | digit) << (6 * (4 - four.len()));
+        bits.to_be_bytes()[1..four.len()].to_vec()
+    });
+    bytes.collect()
+}
+
+/// The texts that are to be seen in an element; those of a `<details>` that is closed are not.
+const SEEN: &str = "window.textsOf = (part) => {
+    const [walker, found] = [document.createTreeWalker(part, NodeFilter.SHOW_TEXT), []];
+    while (walker.nextNode()) {
+        const text = walker.currentNode;
+        if (text.parentElement.checkVisibility({ visibilityProperty: true })) found.push(text);
+    }
+    return found;
+}; true";
+
+/// Words of tables and pools that are torn: short ones at all, long ones into small pieces.
+const TORN: &str = "[...document.querySelectorAll('table, #pools')].flatMap(part =>
+    textsOf(part).flatMap(text => [...text.data.matchAll(/[^\\s-]+/g)].flatMap(word => {
+        const range = document.createRange();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        const lines = new Set([...range.getClientRects()].map(it => Math.round(it.top))).size;
+        const torn = lines > 1 && (word[0].length < 16 || word[0].length / lines < 10);
+        return torn ? [`${part.id}: ${word[0]} on ${lines} lines`] : [];
+    })))";
+
+/// Cells whose text goes beyond them.
+const SPILT: &str = "[...document.querySelectorAll('table :is(th, td)')].flatMap(cell =>
+    textsOf(cell).filter(text => {
+        const range = document.createRange();
+        range.selectNode(text);
+        const right = Math.max(0, ...[...range.getClientRects()].map(it => it.right));
+        return right > cell.getBoundingClientRect().right + 1;
+    }).map(text => `${cell.closest('table').id}: ${text.data}`))";
+
+/// What is cut off, and nothing on the screen says so.
+const CUT: &str = "[...document.querySelectorAll('main *')].filter(it => {
+    if (it.scrollWidth <= it.clientWidth + 1 || !it.clientWidth) return false;
+    if (getComputedStyle(it).overflowX === 'visible' || it.closest('.unseen, .switch')) return false;
+    const view = document.documentElement.clientWidth;
+    return ![...it.parentElement.querySelectorAll('.more')].some(hint => {
+        const { left, right, height } = hint.getBoundingClientRect();
+        const said = getComputedStyle(hint, '::after').content;
+        return height > 10 && left >= 0 && right <= view && said.includes('More columns');
+    });
+}).map(it => it.id || it.className || it.tagName)";
+
+/// Scrolled to their end, tables show their last column, and say where the others are.
+const UNREACHED: &str = "[...document.querySelectorAll('.scroll')].filter(it => {
+    it.scrollLeft = it.scrollWidth;
+    it.dispatchEvent(new Event('scroll'));
+    const last = it.querySelector('tbody tr > :last-child');
+    const hidden = last && last.getBoundingClientRect().right > it.getBoundingClientRect().right + 1;
+    const said = getComputedStyle(it.parentElement.querySelector('.more'), '::after').content;
+    const wrong = it.scrollLeft > 1 && (!said.includes('←') || it.tabIndex !== 0);
+    it.scrollLeft = 0;
+    it.dispatchEvent(new Event('scroll'));
+    return hidden || wrong;
+}).map(it => it.querySelector('table').id)";
+
+#[test]
+fn names_and_columns_of_any_length_can_be_read_on_any_screen() {
+    for (rules, characters) in [(5, 3), (30, 40)] {
+        let host = Fake::crowded(rules, characters);
+        let Some(mut visit) = visit_to(&format!("names-{characters}"), host) else { return };
+        visit.open(&DESK, "light");
+        let rows = format!("document.querySelectorAll('#rules tbody tr').length === {rules}");
+        visit.wait(&rows);
+        visit.browser.evaluate(SEEN);
+        let mut wrong = Vec::new();
+        for width in [390, 1024, 1280, 1440, 1920] {
+            for scheme in ["light", "dark"] {
+                let screen = Screen { width, height: 1000, is_phone: width < 600 };
+                visit.turn_to(&screen, scheme);
+                visit.picture(&format!("{characters}-{width}-{scheme}"));
+                for (what, list) in
+                    [("torn", TORN), ("spilt", SPILT), ("cut", CUT), ("unreached", UNREACHED)]
+                {
+                    let found = visit.list(list);
+                    if !found.is_empty() {
+                        let some = &found[..found.len().min(3)];
+                        wrong.push(format!("{width}, {what}: {} such as {some:?}", found.len()));
+                    }
+                }
+                let wider =
+                    "document.documentElement.scrollWidth > document.documentElement.clientWidth";
+                if visit.is(wider) {
+                    wrong.push(format!("{width}: the page is wider than the screen"));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "names of {characters}:\n{}", wrong.join("\n"));
+        visit.assert_quiet();
+    }
 }
 
 #[test]
