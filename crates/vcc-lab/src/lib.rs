@@ -27,8 +27,9 @@ pub use catalogue::{Experiment, Summary, experiments, load, run};
 pub use error::{Error, Result};
 pub use experiment::Stack;
 pub use report::{
-    CaseReport, FORMAT_VERSION, Figure, FlowReport, Machine, MetricReport, Report, ResultFile,
-    Results, RunReport, Series, Verdict, read_results, render_page, render_svg, render_table,
+    CaseReport, FORMAT_VERSION, Figure, FlowReport, Judgement, Machine, MetricReport, Outcome,
+    Report, ResultFile, Results, RunReport, Series, Verdict, read_results, render_page, render_svg,
+    render_table,
 };
 pub use run::{Backend, Event, Progress, RunOptions, VirtualTime};
 pub use virtual_time::{TimeTaken, bench};

@@ -1,5 +1,6 @@
 //! What has to hold of a file beyond the bounds of its single values.
 
+use super::Case;
 use super::file::{File, MetricSpec};
 use super::locate::{Problem, Step, field};
 use crate::measure;
@@ -25,6 +26,25 @@ pub(super) fn check(file: &File) -> Checked {
         }
         _ => Ok(()),
     }
+}
+
+/// After the cases, whose names may come from mixes.
+pub(super) fn check_in_short(file: &File, cases: &[Case]) -> Checked {
+    let Some(spec) = &file.in_short else { return Ok(()) };
+    if !file.metrics.iter().any(|metric| metric.name == spec.metric) {
+        let text = format!("there is no metric '{}'", spec.metric);
+        return Err(Problem::new(field!["in_short", "metric"], text));
+    }
+    for (name, seen) in [("problem", &spec.problem), ("cure", &spec.cure)] {
+        if !cases.iter().any(|case| case.name == seen.case) {
+            let text = format!("there is no case '{}'", seen.case);
+            return Err(Problem::new(field!["in_short", name, "case"], text));
+        }
+        if !spec.text.contains(&format!("{{{name}}}")) {
+            return Err(Problem::new(field!["in_short", "text"], format!("has no {{{name}}}")));
+        }
+    }
+    Ok(())
 }
 
 fn check_duration(file: &File) -> Checked {

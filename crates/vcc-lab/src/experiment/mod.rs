@@ -10,7 +10,7 @@ mod resolve;
 #[cfg(test)]
 pub use file::Bounds;
 pub(crate) use file::{Bytes, Ms, PoolWeight};
-pub use file::{Expectation, MetricSpec, PlotKind, Stack, Vcc, VccMode};
+pub use file::{Expectation, InShort, MetricSpec, PlotKind, Seen, Stack, Vcc, VccMode};
 pub use resolve::Case;
 
 use crate::error::Result;
@@ -20,6 +20,7 @@ use crate::run::{Backend, Guest, Receivers, Scenario};
 use crate::translate::Translation;
 use file::{Background, Core, File, Group, IntervalUs, ModerationUs, Percent, SchedulerKind, Vcpu};
 use locate::{Problem, Step, field};
+use serde::{Deserialize, Serialize};
 use vcc_uml::SchedulerSpec;
 
 const NS_PER_US: u64 = 1000;
@@ -38,12 +39,29 @@ pub struct Experiment {
     cases: Vec<Case>,
 }
 
+/// Fewer runs than this are no sample, whatever a file says.
+const LEAST_RUNS: u32 = 3;
+
 /// How long one run takes, and how often it is repeated.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
     pub warm_up_s: f64,
     pub measured_s: f64,
     pub runs: u32,
+}
+
+impl Schedule {
+    /// What a verdict takes, of an experiment with this as its full schedule.
+    pub(crate) fn for_verdict(self) -> Self {
+        Self { runs: self.runs.max(LEAST_RUNS), ..self }
+    }
+
+    /// Whether these runs are as long and as many.
+    pub(crate) fn is_enough_for(&self, needed: &Self) -> bool {
+        self.runs >= needed.runs
+            && self.warm_up_s >= needed.warm_up_s
+            && self.measured_s >= needed.measured_s
+    }
 }
 
 /// How a figure of the experiment is drawn.
@@ -59,6 +77,7 @@ pub(crate) fn parse(name: &str, source: &str) -> Result<Experiment> {
         let file: File = toml::from_str(source)?;
         check::check(&file)?;
         let cases = resolve::cases(&file, source)?;
+        check::check_in_short(&file, &cases)?;
         Ok((file, cases))
     };
     let (file, cases) = read().map_err(|problem| problem.at(name, source))?;
@@ -101,6 +120,10 @@ impl Experiment {
     pub fn plot(&self) -> Plot {
         let plot = self.file.plot.clone();
         Plot { kind: plot.kind, metric: plot.metric, x: plot.x }
+    }
+
+    pub(crate) fn in_short(&self) -> Option<&InShort> {
+        self.file.in_short.as_ref()
     }
 
     /// Names of the groups of flows, in the order of [`Case`]'s numbers for them.

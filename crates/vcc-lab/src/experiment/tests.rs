@@ -97,6 +97,45 @@ fn an_experiment_is_found_by_id_and_by_path() {
 }
 
 #[test]
+fn a_closing_sentence_is_of_what_there_is() {
+    let closing = "[in_short]\nmetric = \"ratio\"\ntext = \"{problem} {cure}\"\n\
+                   problem = { case = \"without\" }\ncure = { case = \"with\", min = 0.5 }\n";
+    let source = format!("{SMALL}[[cases]]\nname = \"with\"\n{closing}");
+    assert!(parse("small.toml", &source).is_ok());
+    for (old, new, told) in [
+        ("metric = \"ratio\"\ntext", "metric = \"x\"\ntext", "in_short.metric: there is no metric"),
+        ("{ case = \"with\",", "{ case = \"x\",", "in_short.cure.case: there is no case 'x'"),
+        ("{problem} {cure}", "{cure}", "in_short.text: has no {problem}"),
+    ] {
+        let error = refused(&source.replace(old, new));
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+/// The demo is the first that anybody sees of vcc.
+#[test]
+fn the_demo_ends_with_a_sentence_and_a_picture() {
+    let makefile = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Makefile");
+    let makefile = std::fs::read_to_string(makefile).unwrap();
+    let mut lines = makefile.lines().skip_while(|line| !line.starts_with("demo:"));
+    let line = lines.find(|line| line.contains("lab run")).unwrap();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let after = |word: &str| {
+        let places = words.iter().enumerate().filter(|(_, it)| **it == word);
+        places.map(|(at, _)| words[at + 1]).collect::<Vec<_>>()
+    };
+    let crate::Experiment::Network(experiment) = load(after("run")[0]).unwrap() else {
+        panic!("it has a network")
+    };
+    let spec = experiment.in_short().unwrap();
+    assert_eq!(after("--case"), [&spec.problem.case, &spec.cure.case]);
+    assert_eq!(after("--plot").len(), 1);
+    let schedule = experiment.schedule(true);
+    let run_s = schedule.warm_up_s + schedule.measured_s;
+    assert!(2.0 * f64::from(schedule.runs) * run_s <= 90.0, "about two minutes with the rest");
+}
+
+#[test]
 fn a_case_changes_only_what_it_names() {
     let more = "guests.legacy = { vcc.mode = \"enforce\", tso = false }\nnetwork.rate_mbps = 100";
     let experiment = with(more).unwrap();

@@ -1,4 +1,4 @@
-//! Measures: what a run's data comes down to. Each is a function in one of these files and a
+//! Measures: what a run's data comes down to, and what several runs say together. Each is a function in one of these files and a
 //! line in [`MEASURES`]; an experiment file gives it groups of flows and a name.
 
 mod ack_gaps;
@@ -7,12 +7,15 @@ mod overlay;
 mod pings;
 mod pools;
 mod queue;
+mod reach;
 mod response;
 mod retransmission;
 mod rtt;
 mod shadow;
 mod transfers;
 mod window;
+
+pub use reach::Reach;
 
 use crate::experiment::MetricSpec;
 use crate::fabric::HostId;

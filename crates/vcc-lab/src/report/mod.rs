@@ -1,6 +1,7 @@
 //! What an experiment came to: for programs as JSON, for people as a table, a figure and a page.
 
 mod figure;
+mod in_short;
 pub(crate) mod origin;
 mod outcome;
 mod page;
@@ -10,17 +11,19 @@ mod table;
 pub(crate) mod verdict;
 
 pub use figure::Figure;
+pub(crate) use in_short::in_short;
 pub use origin::Machine;
+pub use outcome::Outcome;
 pub use page::render_page;
 pub use read::{ResultFile, Results, read_results};
 pub use svg::render_svg;
 pub use table::render_table;
-pub use verdict::Verdict;
+pub use verdict::{Judgement, Verdict};
 
 use crate::emulator::LatenessSummary;
-use crate::experiment::Stack;
+use crate::experiment::{Expectation, Schedule, Stack};
 use crate::fabric::LinkReport;
-use crate::measure::median;
+use crate::measure::{Reach, median};
 use crate::run::{Backend, RunData};
 use crate::tracking::Pair;
 use crate::traffic::{FlowResult, Received, Sample, Transfer};
@@ -30,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Of the JSON; one more with each change that a reader has to know of.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Report {
@@ -47,10 +50,16 @@ pub struct Report {
     pub seed: u64,
     /// Every case has as many valid runs as were asked for.
     pub valid: bool,
-    /// Valid, complete, and every expectation holds.
-    pub reproduced: bool,
     /// All cases of the experiment were run.
     pub complete: bool,
+    /// Of the cases that were run.
+    pub outcome: Outcome,
+    /// What was asked for, and what a verdict takes.
+    pub schedule: Schedule,
+    pub verdict_takes: Schedule,
+    /// What it shows, for those who read nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_short: Option<String>,
     pub cases: Vec<CaseReport>,
     pub figure: Figure,
     pub machine: Machine,
@@ -65,8 +74,6 @@ pub struct Report {
 pub struct CaseReport {
     pub name: String,
     pub valid: bool,
-    /// Its expectations hold.
-    pub reproduced: bool,
     pub metrics: BTreeMap<String, MetricReport>,
     pub verdicts: Vec<Verdict>,
     pub runs: Vec<RunReport>,
@@ -78,6 +85,10 @@ pub struct MetricReport {
     pub median: f64,
     pub min: f64,
     pub max: f64,
+    /// Of them: those that have it.
+    pub runs: u32,
+    /// Where the median of all possible runs lies.
+    pub reach: Reach,
     /// The paper's figure, where it gives one.
     pub paper: Option<f64>,
 }
@@ -180,12 +191,38 @@ impl MetricReport {
             median: median(values)?,
             min: values.iter().copied().fold(f64::INFINITY, f64::min),
             max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            runs: values.len() as u32,
+            reach: Reach::of(values)?,
             paper,
         })
     }
 }
 
 impl CaseReport {
+    /// Valid with `wanted` valid runs; not judged yet.
+    pub(crate) fn of(
+        name: &str,
+        wanted: u32,
+        runs: Vec<RunReport>,
+        metrics: &[&str],
+        expect: &BTreeMap<String, Expectation>,
+    ) -> Self {
+        let counted = || runs.iter().filter(|run| run.valid);
+        let figures = metrics.iter().filter_map(|metric| {
+            let values: Vec<f64> =
+                counted().filter_map(|run| run.metrics.get(*metric).copied()).collect();
+            let paper = expect.get(*metric).and_then(|expectation| expectation.paper);
+            Some(((*metric).to_owned(), MetricReport::over(&values, paper)?))
+        });
+        Self {
+            name: name.into(),
+            valid: counted().count() >= wanted as usize,
+            metrics: figures.collect(),
+            verdicts: Vec::new(),
+            runs,
+        }
+    }
+
     pub(crate) fn valid_runs(&self) -> impl Iterator<Item = &RunReport> {
         self.runs.iter().filter(|run| run.valid)
     }

@@ -1,35 +1,62 @@
-//! What a report says in a word.
+//! What a report comes to, all cases together.
 
-use super::{Report, Verdict};
+use super::verdict::Judgement;
+use super::{CaseReport, Report, Verdict};
+use crate::run::Backend;
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
     /// Not every case has as many valid runs as were asked for.
     NotValid,
+    /// Valid, and nothing is judged: the runs are too few or too short, or nothing is expected.
+    FiguresOnly,
+    /// What is expected holds, all of it.
     Reproduced,
+    /// Some of it does not.
     NotReproduced,
-    /// Only some cases were run, and what they show is what it should be.
-    PartHolds,
-    PartFails,
-    /// Only cases were run of which nothing is expected.
-    PartUnjudged,
+    /// None of it fails, and for some the runs cannot tell.
+    Undecided,
 }
 
 impl Outcome {
-    pub(super) fn of(report: &Report) -> Self {
-        let all_hold = verdicts(report).all(|verdict| verdict.holds);
-        match (report.valid, report.complete) {
-            (false, _) => Self::NotValid,
-            (true, true) if report.reproduced => Self::Reproduced,
-            (true, true) => Self::NotReproduced,
-            (true, false) if verdicts(report).next().is_none() => Self::PartUnjudged,
-            (true, false) if all_hold => Self::PartHolds,
-            (true, false) => Self::PartFails,
+    pub(crate) fn of(cases: &[CaseReport]) -> Self {
+        let has = |judgement| verdicts(cases).any(|verdict| verdict.judgement == judgement);
+        if !cases.iter().all(|case| case.valid) {
+            Self::NotValid
+        } else if has(Judgement::Fails) {
+            Self::NotReproduced
+        } else if has(Judgement::Undecided) {
+            Self::Undecided
+        } else if has(Judgement::Holds) {
+            Self::Reproduced
+        } else {
+            Self::FiguresOnly
         }
     }
 }
 
 /// Of all cases.
-pub(super) fn verdicts(report: &Report) -> impl Iterator<Item = &Verdict> {
-    report.cases.iter().flat_map(|case| &case.verdicts)
+pub(super) fn verdicts(cases: &[CaseReport]) -> impl Iterator<Item = &Verdict> {
+    cases.iter().flat_map(|case| &case.verdicts)
+}
+
+/// Why there is no verdict although all runs are valid.
+pub(super) fn why_figures_only(report: &Report) -> String {
+    let (was, takes) = (&report.schedule, &report.verdict_takes);
+    if was.is_enough_for(takes) {
+        return "nothing is expected of the cases that were run".into();
+    }
+    let were = if was.runs == 1 { "there was" } else { "there were" };
+    let is_shorter = was.measured_s < takes.measured_s || was.warm_up_s < takes.warm_up_s;
+    let of = if is_shorter { format!(" of {} s", was.measured_s) } else { String::new() };
+    let mut text = format!(
+        "a verdict takes {} runs of {} s a case, and {were} {}{of}",
+        takes.runs, takes.measured_s, was.runs
+    );
+    if report.backend == Backend::Virtual && was.runs == 1 {
+        text += "; one seed gives the same frames each time, so it is no sample of others";
+    }
+    text
 }

@@ -1,7 +1,8 @@
 //! The report as text for a terminal.
 
-use super::outcome::Outcome;
-use super::{CaseReport, Report};
+use super::outcome::{Outcome, verdicts, why_figures_only};
+use super::{CaseReport, Judgement, Report, Verdict};
+use crate::measure::Reach;
 use crate::run::Backend;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -23,16 +24,42 @@ pub fn render_table(report: &Report) -> String {
     if let Some(scale) = &report.scale {
         let _ = writeln!(text, "Scale: {scale}");
     }
-    let valid = if report.valid { "valid" } else { "NOT valid" };
-    let said = match Outcome::of(report) {
-        Outcome::Reproduced => "reproduced",
-        Outcome::NotReproduced | Outcome::NotValid => "NOT reproduced",
-        Outcome::PartHolds => "what was run shows what it should",
-        Outcome::PartUnjudged => "nothing is expected of what was run",
-        Outcome::PartFails => "what was run does NOT show what it should",
-    };
-    let _ = writeln!(text, "{}: {valid}, {said}", report.experiment);
+    text.push_str(&how_sure(report));
+    let _ = writeln!(text, "{}: {}", report.experiment, conclusion(report));
     text
+}
+
+/// What percentages beside verdicts mean, and what makes them more.
+fn how_sure(report: &Report) -> String {
+    let is = |wanted| verdicts(&report.cases).any(|verdict| verdict.judgement == wanted);
+    if !is(Judgement::Holds) && !is(Judgement::Fails) && !is(Judgement::Undecided) {
+        return String::new();
+    }
+    let runs = report.schedule.runs;
+    let mut text = format!(
+        "Percentages: how sure it is, by {runs} runs, that the median of all possible runs is there.\n"
+    );
+    if is(Judgement::Undecided) {
+        let more = 2 * runs + 1;
+        let _ = writeln!(
+            text,
+            "Undecided: it may be within the bounds or not; --runs {more} tells more."
+        );
+    }
+    text
+}
+
+fn conclusion(report: &Report) -> String {
+    let which = if report.complete { "" } else { "selected cases " };
+    match report.outcome {
+        Outcome::NotValid => "NOT valid, so there is no verdict".into(),
+        Outcome::FiguresOnly => {
+            format!("valid, figures only: {}", why_figures_only(report))
+        }
+        Outcome::Reproduced => format!("valid, {which}reproduced"),
+        Outcome::NotReproduced => format!("valid, {which}NOT reproduced"),
+        Outcome::Undecided => format!("valid, {which}undecided"),
+    }
 }
 
 fn case_rows(case: &CaseReport) -> Vec<Vec<String>> {
@@ -49,16 +76,36 @@ fn case_rows(case: &CaseReport) -> Vec<Vec<String>> {
             number(metric.min),
             number(metric.max),
             metric.paper.map(number).unwrap_or_default(),
-            verdict.map(|it| if it.holds { "holds" } else { "FAILS" }).unwrap_or("").to_owned(),
+            verdict.map(judgement).unwrap_or_default(),
         ]
     });
     rows.collect()
 }
 
+fn judgement(verdict: &Verdict) -> String {
+    let word = match verdict.judgement {
+        Judgement::Holds => "holds",
+        Judgement::Fails => "FAILS",
+        Judgement::Undecided => return "undecided".into(),
+        Judgement::NotJudged => return String::new(),
+    };
+    verdict.reach.map_or_else(|| word.into(), |reach| format!("{word}, {}", certainty(&reach)))
+}
+
+/// In percent, of which none is added by rounding.
+pub(super) fn certainty(reach: &Reach) -> String {
+    format!("{:.0} %", (reach.certainty * 100.0).floor())
+}
+
+pub(super) fn reach(reach: &Reach) -> String {
+    format!("{} to {} ({})", number(reach.low), number(reach.high), certainty(reach))
+}
+
 /// What a reader has to know about a case beside its numbers.
 fn remarks(case: &CaseReport) -> String {
     let mut text = String::new();
-    for verdict in case.verdicts.iter().filter(|verdict| !verdict.holds) {
+    let is_open = |it: &&Verdict| matches!(it.judgement, Judgement::Fails | Judgement::Undecided);
+    for verdict in case.verdicts.iter().filter(is_open) {
         let _ = writeln!(text, "{}: {verdict}", case.name);
     }
     let (all, valid) = (case.runs.len(), case.valid_runs().count());

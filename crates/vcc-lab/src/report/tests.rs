@@ -1,9 +1,9 @@
 use super::*;
 use figure::{Bar, BarPanel};
+use std::slice;
 
-pub(super) fn report(valid: bool, reproduced: bool) -> Report {
-    let metric = MetricReport { median: 0.094, min: 0.09, max: 0.1, paper: Some(0.142) };
-    let run = RunReport {
+pub(super) fn run(valid: bool) -> RunReport {
+    RunReport {
         seed: 1,
         valid,
         reasons: if valid { vec![] } else { vec!["too late".into()] },
@@ -15,11 +15,24 @@ pub(super) fn report(valid: bool, reproduced: bool) -> Report {
         vcc: vec![],
         frame_log: None,
         series: None,
+    }
+}
+
+/// Of three runs, of which one is shown.
+pub(super) fn report(valid: bool, reproduced: bool) -> Report {
+    let reach = Reach { low: 0.09, high: 0.1, certainty: 0.75 };
+    let metric =
+        MetricReport { median: 0.094, min: 0.09, max: 0.1, runs: 3, reach, paper: Some(0.142) };
+    let judgement = match (valid, reproduced) {
+        (false, _) => Judgement::NotJudged,
+        (true, false) => Judgement::Fails,
+        (true, true) => Judgement::Holds,
     };
     let verdict = Verdict {
         metric: "ratio".into(),
-        holds: reproduced,
+        judgement,
         value: Some(0.094),
+        reach: Some(reach),
         min: None,
         max: Some(0.2),
         relative_to: None,
@@ -27,10 +40,9 @@ pub(super) fn report(valid: bool, reproduced: bool) -> Report {
     let case = CaseReport {
         name: "without".into(),
         valid,
-        reproduced,
         metrics: BTreeMap::from([("ratio".into(), metric)]),
         verdicts: vec![verdict],
-        runs: vec![run],
+        runs: vec![run(valid)],
     };
     let bar = |series: &str, median| Bar {
         label: "1".into(),
@@ -51,8 +63,11 @@ pub(super) fn report(valid: bool, reproduced: bool) -> Report {
         quick: false,
         seed: 1,
         valid,
-        reproduced,
         complete: true,
+        outcome: Outcome::of(slice::from_ref(&case)),
+        schedule: Schedule { warm_up_s: 5.0, measured_s: 30.0, runs: 3 },
+        verdict_takes: Schedule { warm_up_s: 5.0, measured_s: 30.0, runs: 3 },
+        in_short: Some("What was 9.4 % is 100 %.".into()),
         cases: vec![case],
         figure: Figure::Bars { y: "goodput".into(), panels: vec![panel] },
         machine: Machine { kernel: "6.18".into(), cpu: "x".into(), cpus: 2 },
@@ -66,12 +81,16 @@ pub(super) fn report(valid: bool, reproduced: bool) -> Report {
 fn json_has_the_fields_that_others_read() {
     let json = serde_json::to_value(report(true, true)).unwrap();
     assert_eq!(json["experiment"], "vcc-fig11");
-    assert_eq!((&json["valid"], &json["reproduced"]), (&true.into(), &true.into()));
+    assert_eq!((&json["valid"], &json["outcome"]), (&true.into(), &"reproduced".into()));
     let case = &json["cases"][0];
     assert_eq!(case["name"], "without");
     let ratio = &case["metrics"]["ratio"];
-    let expected = serde_json::json!({"median": 0.094, "min": 0.09, "max": 0.1, "paper": 0.142});
+    let expected = serde_json::json!({
+        "median": 0.094, "min": 0.09, "max": 0.1, "runs": 3, "paper": 0.142,
+        "reach": {"low": 0.09, "high": 0.1, "certainty": 0.75},
+    });
     assert_eq!(*ratio, expected);
+    assert_eq!(case["verdicts"][0]["judgement"], "holds");
     assert_eq!(case["runs"].as_array().unwrap().len(), 1);
     assert_eq!(json["stack"], "newreno");
 }
@@ -113,10 +132,43 @@ fn the_table_ends_with_the_judgement() {
     let good = render_table(&report(true, true));
     assert!(good.contains("0.09400"), "{good}");
     assert!(good.ends_with("vcc-fig11: valid, reproduced\n"), "{good}");
-    let bad = render_table(&report(false, false));
-    assert!(bad.contains("without: 1 of 1 runs not valid: too late"), "{bad}");
-    assert!(bad.contains("ratio = 0.09400, wanted at most 0.2"), "{bad}");
-    assert!(bad.ends_with("vcc-fig11: NOT valid, NOT reproduced\n"), "{bad}");
+    assert!(good.contains("holds, 75 %") && good.contains("by 3 runs"), "{good}");
+    let bad = render_table(&report(true, false));
+    let told = "ratio = 0.09400, over all runs 0.09000 to 0.100 (75 %), wanted at most 0.2";
+    assert!(bad.contains("FAILS, 75 %") && bad.contains(told), "{bad}");
+    assert!(bad.ends_with("vcc-fig11: valid, NOT reproduced\n"), "{bad}");
+    let doubtful = render_table(&report(false, false));
+    assert!(doubtful.contains("without: 1 of 1 runs not valid: too late"), "{doubtful}");
+    assert!(doubtful.ends_with("vcc-fig11: NOT valid, so there is no verdict\n"), "{doubtful}");
+}
+
+#[test]
+fn the_table_claims_no_more_than_the_runs_tell() {
+    let judged = |judgement, complete| {
+        let mut report = report(true, true);
+        report.complete = complete;
+        report.cases[0].verdicts[0].judgement = judgement;
+        report.outcome = Outcome::of(&report.cases);
+        report
+    };
+    let open = render_table(&judged(Judgement::Undecided, true));
+    assert!(open.contains("--runs 7 tells more"), "{open}");
+    assert!(open.ends_with("vcc-fig11: valid, undecided\n"), "{open}");
+    let part = render_table(&judged(Judgement::Holds, false));
+    assert!(part.ends_with("vcc-fig11: valid, selected cases reproduced\n"), "{part}");
+
+    let mut quick = judged(Judgement::NotJudged, true);
+    quick.schedule.runs = 1;
+    let one = render_table(&quick);
+    assert!(!one.contains("FAILS") && !one.contains("NOT") && !one.contains('%'), "{one}");
+    let end = "figures only: a verdict takes 3 runs of 30 s a case, and there was 1\n";
+    assert!(one.ends_with(end), "{one}");
+    (quick.schedule.measured_s, quick.backend) = (2.5, Backend::Virtual);
+    let virtual_time = render_table(&quick);
+    assert!(virtual_time.contains("there was 1 of 2.5 s; one seed gives"), "{virtual_time}");
+    quick.schedule = quick.verdict_takes;
+    let nothing = render_table(&quick);
+    assert!(nothing.ends_with("figures only: nothing is expected of the cases that were run\n"));
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! Whether a metric is what the experiment file says that it has to be.
+//! Whether a metric is what the experiment file says that it has to be, as far as the runs tell.
 
-use super::MetricReport;
+use super::{CaseReport, MetricReport};
 use crate::experiment::{Expectation, Stack};
+use crate::measure::Reach;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,47 +10,115 @@ use std::fmt;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Verdict {
     pub metric: String,
-    pub holds: bool,
+    pub judgement: Judgement,
     /// The median, or its quotient with that of another case; none if there is nothing to judge.
     pub value: Option<f64>,
+    /// Where it lies if all possible runs are meant, and how sure that is.
+    pub reach: Option<Reach>,
     pub min: Option<f64>,
     pub max: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
 }
 
-/// Metrics of all cases, by name.
-pub(crate) type AllMetrics = BTreeMap<String, BTreeMap<String, MetricReport>>;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judgement {
+    /// All of the reach is within the bounds.
+    Holds,
+    /// All of it is beyond one of them, or no run that counts has the metric.
+    Fails,
+    /// A bound is within the reach: more runs can tell.
+    Undecided,
+    /// The runs are too short or too few to be judged by, or the case to compare with was not run.
+    NotJudged,
+}
 
-/// None where the file gives the paper's figure and asks for nothing.
-pub(crate) fn judge(
-    metric: &str,
-    expectation: &Expectation,
-    stack: Stack,
-    own: &BTreeMap<String, MetricReport>,
-    all: &AllMetrics,
-) -> Option<Verdict> {
-    let (min, max) = match (stack, expectation.modern) {
-        (Stack::Modern, Some(modern)) => (modern.min, modern.max),
-        _ => (expectation.min, expectation.max),
-    };
-    if min.is_none() && max.is_none() {
-        return None;
-    }
-    let median = own.get(metric).map(|report| report.median);
-    let value = match &expectation.relative_to {
-        None => median,
-        Some(other) => {
-            let base = all.get(other).and_then(|metrics| metrics.get(metric));
-            median.zip(base).map(|(median, base)| median / base.median)
+/// What is judged by: all cases, as expectations may compare them.
+pub(crate) struct Bench<'a> {
+    /// In whose order verdicts are given.
+    pub metrics: &'a [&'a str],
+    pub stack: Stack,
+    /// Runs of each case that a verdict takes; none where those that were made are too few or too
+    /// short for one.
+    pub runs: Option<u32>,
+}
+
+impl Bench<'_> {
+    /// `expected` has the expectations of each case.
+    pub fn judge(&self, cases: &mut [CaseReport], expected: &[&BTreeMap<String, Expectation>]) {
+        let judged: Vec<Vec<Verdict>> = cases
+            .iter()
+            .zip(expected)
+            .map(|(case, expected)| {
+                let named = self.metrics.iter().filter_map(|name| expected.get_key_value(*name));
+                named.filter_map(|(name, it)| self.verdict(name, it, case, cases)).collect()
+            })
+            .collect();
+        for (case, verdicts) in cases.iter_mut().zip(judged) {
+            case.verdicts = verdicts;
         }
+    }
+
+    /// None where the file gives the paper's figure and asks for nothing.
+    fn verdict(
+        &self,
+        metric: &str,
+        expectation: &Expectation,
+        case: &CaseReport,
+        all: &[CaseReport],
+    ) -> Option<Verdict> {
+        let (min, max) = match (self.stack, expectation.modern) {
+            (Stack::Modern, Some(modern)) => (modern.min, modern.max),
+            _ => (expectation.min, expectation.max),
+        };
+        if min.is_none() && max.is_none() {
+            return None;
+        }
+        let relative_to = expectation.relative_to.clone();
+        let base = relative_to.as_ref().map(|name| all.iter().find(|case| case.name == *name));
+        let own = case.metrics.get(metric);
+        let (value, reach) = match &base {
+            None => (own.map(|own| own.median), own.map(|own| own.reach)),
+            Some(base) => {
+                let both = own.zip(base.and_then(|base| base.metrics.get(metric)));
+                let value = both.map(|(own, base)| own.median / base.median);
+                (value, both.and_then(|(own, base)| own.reach.over(base.reach)))
+            }
+        };
+        let is_compared = base.is_none_or(|base| base.is_some_and(|base| base.valid));
+        let judgement = match self.runs.filter(|_| case.valid && is_compared) {
+            None => Judgement::NotJudged,
+            Some(runs) => judgement(own, reach.filter(|_| is_whole(own, runs)), min, max),
+        };
+        let value = value.filter(|value| value.is_finite());
+        Some(Verdict { metric: metric.into(), judgement, value, reach, min, max, relative_to })
+    }
+}
+
+/// Whether as many runs have the metric as a verdict takes: of some it may not be had.
+fn is_whole(metric: Option<&MetricReport>, runs: u32) -> bool {
+    metric.is_some_and(|metric| metric.runs >= runs)
+}
+
+fn judgement(
+    own: Option<&MetricReport>,
+    reach: Option<Reach>,
+    min: Option<f64>,
+    max: Option<f64>,
+) -> Judgement {
+    let Some(reach) = reach else {
+        return if own.is_none() { Judgement::Fails } else { Judgement::Undecided };
     };
-    let value = value.filter(|value| value.is_finite());
-    let holds = value.is_some_and(|value| {
-        min.is_none_or(|min| value >= min) && max.is_none_or(|max| value <= max)
-    });
-    let relative_to = expectation.relative_to.clone();
-    Some(Verdict { metric: metric.into(), holds, value, min, max, relative_to })
+    let is_beyond =
+        |of: f64, above: f64| min.is_some_and(|min| above < min) || max.is_some_and(|max| of > max);
+    if is_beyond(reach.low, reach.high) {
+        Judgement::Fails
+    } else if is_beyond(reach.high, reach.low) {
+        Judgement::Undecided
+    } else {
+        Judgement::Holds
+    }
 }
 
 impl Verdict {
@@ -74,56 +143,12 @@ impl fmt::Display for Verdict {
             Some(value) => write!(out, " = {}", super::table::number(value))?,
             None => write!(out, " unknown")?,
         }
+        if let Some(reach) = &self.reach {
+            write!(out, ", over all runs {}", super::table::reach(reach))?;
+        }
         write!(out, ", wanted {}", self.wanted())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiment::Bounds;
-
-    fn metrics(median: f64) -> BTreeMap<String, MetricReport> {
-        let report = MetricReport { median, min: 0.0, max: 9.0, paper: None };
-        BTreeMap::from([("ratio".to_owned(), report)])
-    }
-
-    fn holds(expectation: &Expectation, stack: Stack, median: f64) -> Option<bool> {
-        let all = BTreeMap::from([("other".to_owned(), metrics(2.0))]);
-        judge("ratio", expectation, stack, &metrics(median), &all).map(|verdict| verdict.holds)
-    }
-
-    #[test]
-    fn bounds_include_their_ends() {
-        let within = Expectation { min: Some(0.9), max: Some(1.1), ..Expectation::default() };
-        for (median, expected) in [(0.89, false), (0.9, true), (1.1, true), (1.11, false)] {
-            assert_eq!(holds(&within, Stack::NewReno, median), Some(expected));
-        }
-    }
-
-    #[test]
-    fn the_modern_stack_can_have_its_own() {
-        let modern = Some(Bounds { min: None, max: Some(0.5) });
-        let low = Expectation { max: Some(0.2), modern, ..Expectation::default() };
-        assert_eq!(holds(&low, Stack::NewReno, 0.3), Some(false));
-        assert_eq!(holds(&low, Stack::Modern, 0.3), Some(true));
-    }
-
-    #[test]
-    fn a_relation_is_a_quotient_and_needs_both_cases() {
-        let relation = |to: &str| Expectation {
-            relative_to: Some(to.into()),
-            max: Some(0.5),
-            ..Expectation::default()
-        };
-        assert_eq!(holds(&relation("other"), Stack::NewReno, 1.0), Some(true));
-        assert_eq!(holds(&relation("other"), Stack::NewReno, 1.1), Some(false));
-        assert_eq!(holds(&relation("missing"), Stack::NewReno, 0.1), Some(false));
-    }
-
-    #[test]
-    fn a_figure_without_bounds_is_no_verdict() {
-        let paper = Expectation { paper: Some(0.1), ..Expectation::default() };
-        assert_eq!(holds(&paper, Stack::NewReno, 5.0), None);
-    }
-}
+mod tests;

@@ -15,8 +15,8 @@ pub use scenario::{Flow, Guest, Receivers, Scenario};
 use crate::error::{Error, Result};
 use crate::experiment::{Case, Experiment, Schedule, Stack};
 use crate::report::{
-    CaseReport, FORMAT_VERSION, Figure, FlowReport, Machine, MetricReport, Report, RunReport,
-    Series, origin, verdict,
+    CaseReport, FORMAT_VERSION, Figure, FlowReport, Machine, Outcome, Report, RunReport, Series,
+    in_short, origin, verdict,
 };
 use crate::{interrupt, measure, system, virtual_time};
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ impl FromStr for Backend {
 pub struct RunOptions {
     /// Valid runs of each case; what the experiment says if left out.
     pub runs: Option<u32>,
-    /// Shorter runs, fewer of them: for a look, not for a verdict to be cited.
+    /// Shorter runs, fewer of them: for a look, without a verdict.
     pub quick: bool,
     pub stack: Option<Stack>,
     pub seed: u64,
@@ -124,7 +124,11 @@ pub fn run(
         reports.push(runner.case(case, scenario)?);
     }
     let series = runner.series;
-    judge(experiment, &cases, &mut reports, stack);
+    let metrics: Vec<&str> = experiment.metrics().iter().map(|it| it.name.as_str()).collect();
+    let verdict_takes = experiment.schedule(false).for_verdict();
+    let runs = schedule.is_enough_for(&verdict_takes).then_some(verdict_takes.runs);
+    let expected: Vec<_> = cases.iter().map(|case| &case.expect).collect();
+    verdict::Bench { metrics: &metrics, stack, runs }.judge(&mut reports, &expected);
     let valid = reports.iter().all(|case| case.valid);
     let complete = cases.len() == experiment.cases().len();
     Ok(Report {
@@ -138,8 +142,11 @@ pub fn run(
         quick: options.quick,
         seed: options.seed,
         valid,
-        reproduced: valid && complete && reports.iter().all(|case| case.reproduced),
         complete,
+        outcome: Outcome::of(&reports),
+        schedule,
+        verdict_takes,
+        in_short: experiment.in_short().and_then(|spec| in_short(spec, &reports)),
         figure: Figure::build(experiment, &reports, &series),
         cases: reports,
         machine: Machine::this(),
@@ -252,21 +259,9 @@ impl Runner<'_> {
             runs.push(run);
         }
         self.runs_left -= wanted - valid;
-        let metrics = self.experiment.metrics().iter().filter_map(|metric| {
-            let counted = runs.iter().filter(|run| run.valid);
-            let values: Vec<f64> =
-                counted.filter_map(|run| run.metrics.get(&metric.name).copied()).collect();
-            let paper = case.expect.get(&metric.name).and_then(|expectation| expectation.paper);
-            Some((metric.name.clone(), MetricReport::over(&values, paper)?))
-        });
-        Ok(CaseReport {
-            name: case.name.clone(),
-            valid: valid == wanted,
-            reproduced: false,
-            metrics: metrics.collect(),
-            verdicts: Vec::new(),
-            runs,
-        })
+        let metrics: Vec<&str> =
+            self.experiment.metrics().iter().map(|metric| metric.name.as_str()).collect();
+        Ok(CaseReport::of(&case.name, wanted, runs, &metrics, &case.expect))
     }
 
     fn attempt(
@@ -335,21 +330,6 @@ impl Runner<'_> {
             frame_log: data.frame_log,
             series: self.options.keep_series.then_some(series),
         }
-    }
-}
-
-/// Expectations may compare cases, so they are judged when all have run.
-fn judge(experiment: &Experiment, cases: &[&Case], reports: &mut [CaseReport], stack: Stack) {
-    let all: verdict::AllMetrics =
-        reports.iter().map(|report| (report.name.clone(), report.metrics.clone())).collect();
-    for (case, report) in cases.iter().zip(reports) {
-        // In the order of the metrics, not of the expectations' names.
-        let names = experiment.metrics().iter().map(|metric| &metric.name);
-        let expected = names.filter_map(|name| Some((name, case.expect.get(name)?)));
-        report.verdicts = expected
-            .filter_map(|(name, it)| verdict::judge(name, it, stack, &report.metrics, &all))
-            .collect();
-        report.reproduced = report.verdicts.iter().all(|verdict| verdict.holds);
     }
 }
 

@@ -9,7 +9,7 @@ use crate::emulator::LatenessSummary;
 use crate::error::{Error, Result};
 use crate::experiment::Stack;
 use crate::report::{
-    CaseReport, FORMAT_VERSION, Figure, Machine, MetricReport, Report, RunReport, origin, verdict,
+    CaseReport, FORMAT_VERSION, Figure, Machine, Outcome, Report, RunReport, origin, verdict,
 };
 use crate::run::{Backend, Event, Progress, RunOptions, chosen};
 use crate::{interrupt, system};
@@ -26,10 +26,11 @@ pub fn run(
     system::require_root()?;
     let cases = chosen(experiment.id(), experiment.cases(), |case| &case.name, &options.cases)?;
     let _watch = interrupt::Watch::start()?;
-    let schedule = experiment.schedule(options.quick);
+    let mut schedule = experiment.schedule(options.quick);
     // What has no emulated link has no paper's stack to be compared with.
     let stack = options.stack.unwrap_or(Stack::Modern);
-    let runs = options.runs.unwrap_or(schedule.runs);
+    schedule.runs = options.runs.unwrap_or(schedule.runs);
+    let runs = schedule.runs;
     let times = Times::from(&schedule);
     let pairs_s = |case: &&Case| f64::from(runs) * pair_s(times, case);
     let mut runner = Runner {
@@ -44,7 +45,11 @@ pub fn run(
     for case in &cases {
         reports.push(runner.case(case)?);
     }
-    judge(&cases, &mut reports, stack);
+    let verdict_takes = experiment.schedule(false).for_verdict();
+    let judged_by = schedule.is_enough_for(&verdict_takes).then_some(verdict_takes.runs);
+    let expected: Vec<_> = cases.iter().map(|case| &case.expect).collect();
+    let bench = verdict::Bench { metrics: &metric_names(), stack, runs: judged_by };
+    bench.judge(&mut reports, &expected);
     let valid = reports.iter().all(|case| case.valid);
     let complete = cases.len() == experiment.cases().len();
     Ok(Report {
@@ -58,8 +63,11 @@ pub fn run(
         quick: options.quick,
         seed: options.seed,
         valid,
-        reproduced: valid && complete && reports.iter().all(|case| case.reproduced),
         complete,
+        outcome: Outcome::of(&reports),
+        schedule,
+        verdict_takes,
+        in_short: None,
         figure: Figure::by_case(&reports, experiment.plot()),
         cases: reports,
         machine: Machine::this(),
@@ -70,6 +78,10 @@ pub fn run(
             .map(|(name, text, _)| ((*name).into(), (*text).into()))
             .collect(),
     })
+}
+
+fn metric_names() -> Vec<&'static str> {
+    METRICS.iter().map(|(name, ..)| *name).collect()
 }
 
 fn pair_s(times: Times, case: &Case) -> f64 {
@@ -102,21 +114,7 @@ impl Runner<'_> {
             valid += u32::from(run.valid);
             runs.push(run);
         }
-        let metrics = METRICS.iter().filter_map(|(name, ..)| {
-            let counted = runs.iter().filter(|run| run.valid);
-            let values: Vec<f64> =
-                counted.filter_map(|run| run.metrics.get(*name).copied()).collect();
-            let paper = case.expect.get(*name).and_then(|expectation| expectation.paper);
-            Some(((*name).to_owned(), MetricReport::over(&values, paper)?))
-        });
-        Ok(CaseReport {
-            name: case.name.clone(),
-            valid: valid == self.runs,
-            reproduced: false,
-            metrics: metrics.collect(),
-            verdicts: Vec::new(),
-            runs,
-        })
+        Ok(CaseReport::of(&case.name, self.runs, runs, &metric_names(), &case.expect))
     }
 
     fn pair(
@@ -164,19 +162,6 @@ fn report(pair: &Pair, seed: u64) -> RunReport {
         vcc: Vec::new(),
         frame_log: None,
         series: None,
-    }
-}
-
-/// Expectations may compare cases, so they are judged when all have run.
-fn judge(cases: &[&Case], reports: &mut [CaseReport], stack: Stack) {
-    let all: verdict::AllMetrics =
-        reports.iter().map(|report| (report.name.clone(), report.metrics.clone())).collect();
-    for (case, report) in cases.iter().zip(reports) {
-        let expected = METRICS.iter().filter_map(|(name, ..)| case.expect.get_key_value(*name));
-        report.verdicts = expected
-            .filter_map(|(name, it)| verdict::judge(name, it, stack, &report.metrics, &all))
-            .collect();
-        report.reproduced = report.verdicts.iter().all(|verdict| verdict.holds);
     }
 }
 

@@ -1,6 +1,7 @@
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -96,7 +97,9 @@ fn a_short_run_end_to_end() {
     let report: Value = serde_json::from_slice(&fs::read(&json).expect("figures")).expect("JSON");
     assert_eq!(report["experiment"], "short");
     assert_eq!(said.code, i32::from(report["valid"] != true), "{report}");
-    assert!(report["reproduced"].is_boolean());
+    // One run is no sample, whatever the file says.
+    let outcome = if report["valid"] == true { "figures-only" } else { "not-valid" };
+    assert_eq!(report["outcome"], outcome);
     let case = &report["cases"][0];
     assert_eq!(case["name"], "with");
     // A machine too busy for a valid run says so, and gives no figures.
@@ -113,6 +116,128 @@ fn a_short_run_end_to_end() {
         }
     }
     assert!(fs::read_to_string(&plot).expect("a plot").starts_with("<svg"));
+}
+
+/// Bounds that no run keeps.
+fn impossible() -> String {
+    EXPERIMENT.replace("min = 0.2, max = 5.0", "min = 700, max = 900")
+}
+
+/// A run that does not count is the machine's affair, and is told as such.
+#[track_caller]
+fn is_valid(said: &Said) -> bool {
+    let is_valid = !said.stdout.contains("NOT valid");
+    assert_eq!(said.code == 1, !is_valid, "{}{}", said.stdout, said.stderr);
+    if !is_valid {
+        skip("the machine is too busy for a valid run");
+    }
+    is_valid
+}
+
+#[test]
+fn short_runs_give_figures_and_no_verdict() {
+    if !can_run() {
+        return;
+    }
+    let folder = folder("no-verdict");
+    let file =
+        written(&folder, &impossible().replace("measured_s = 1.0\nruns", "measured_s = 2.0\nruns"));
+    let said = vcc(&format!("lab run {file} --quick --runs 3"));
+    if !is_valid(&said) {
+        return;
+    }
+    assert_eq!(said.code, 0, "{}", said.stdout);
+    assert!(!said.stdout.contains("FAILS") && !said.stdout.contains("NOT"), "{}", said.stdout);
+    let end = "short: valid, figures only: a verdict takes 3 runs of 2 s a case, and there were 3 of 1 s\n";
+    assert!(said.stdout.ends_with(end), "{}", said.stdout);
+}
+
+#[test]
+fn what_is_not_reproduced_fails_with_a_code_of_its_own() {
+    if !can_run() {
+        return;
+    }
+    let folder = folder("not-reproduced");
+    let file = written(&folder, &impossible());
+    let json = folder.join("out.json");
+    let said = vcc(&format!("lab run {file} --runs 3 --json {}", json.display()));
+    if !is_valid(&said) {
+        return;
+    }
+    assert_eq!(said.code, 3, "{}", said.stdout);
+    assert!(said.stdout.contains("FAILS, 75 %"), "{}", said.stdout);
+    assert!(said.stdout.contains("short: valid, NOT reproduced\n"), "{}", said.stdout);
+    let report: Value = serde_json::from_slice(&fs::read(&json).expect("figures")).expect("JSON");
+    assert_eq!(report["outcome"], "not-reproduced");
+    assert_eq!(report["cases"][0]["verdicts"][0]["judgement"], "fails");
+    assert_eq!(report["cases"][0]["metrics"]["ratio"]["reach"]["certainty"], 0.75);
+}
+
+#[test]
+fn a_run_ends_with_what_it_shows_in_short() {
+    if !can_run() {
+        return;
+    }
+    let folder = folder("in-short");
+    let more = "[[cases]]\nname = \"without\"\ngoodput_floor = 0.5\n[in_short]\nmetric = \"ratio\"\n\
+                text = \"It was {problem}, it is {cure}.\"\nproblem = { case = \"without\" }\n\
+                cure = { case = \"with\", min = 700 }\n[plot]";
+    let file = written(&folder, &EXPERIMENT.replace("[plot]", more));
+    let said = vcc(&format!("lab run {file} --quick"));
+    if !is_valid(&said) {
+        return;
+    }
+    let last = said.stdout.lines().last().expect("a line");
+    let [was, is] = ["without", "with"].map(|case| {
+        let mut rows = said.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let row = rows.find(|row| row.first() == Some(&case)).expect("a row");
+        row[2].parse::<f64>().expect("a median") * 100.0
+    });
+    let figures: Vec<f64> = last
+        .split(" %")
+        .filter_map(|part| part.rsplit(' ').next().and_then(|word| word.parse().ok()))
+        .collect();
+    assert!((figures[0] - was).abs() < 0.6 && (figures[1] - is).abs() < 0.6, "{}", said.stdout);
+    let end = "The cure did NOT show: 'with' was to be 70000 % at least.";
+    assert!(last.starts_with("It was ") && last.ends_with(end), "{last}");
+    let one = vcc(&format!("lab run {file} --quick --case with"));
+    assert!(!one.stdout.contains("It was "), "{}", one.stdout);
+}
+
+/// With a command that only says what a run could say.
+#[test]
+fn verifying_tells_outcomes_apart() {
+    let folder = folder("verify");
+    let verify = |outcome: &str, status: u8| {
+        let said = format!(
+            "#!/bin/sh\ncase $2 in\nlist) printf 'ID  EXPERIMENT\\na-1  t\\n' ;;\nrun)\n\
+             while [ \"$1\" != --json ]; do shift; done\n\
+             [ -z '{outcome}' ] || printf '{{\\n  \"outcome\": \"{outcome}\",\\n}}\\n' > \"$2\"\n\
+             exit {status} ;;\nesac\n"
+        );
+        let stub = folder.join("vcc");
+        fs::write(&stub, said).expect("written");
+        fs::set_permissions(&stub, fs::Permissions::from_mode(0o755)).expect("allowed");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/verify.sh");
+        let run = Command::new("bash")
+            .arg(script)
+            .env("VCC", &stub)
+            .env("RESULTS", folder.join("results"))
+            .output();
+        Said::from(run.expect("a shell"))
+    };
+    for (outcome, status, code, told) in [
+        ("reproduced", 0, 0, "a-1: reproduced\n"),
+        ("undecided", 0, 0, "a-1: undecided: `vcc lab run a-1 --runs N`"),
+        ("not-reproduced", 3, 1, "a-1: NOT reproduced\n"),
+        ("not-valid", 1, 1, "a-1: NOT valid\n"),
+        ("", 1, 1, "a-1: NOT run to its end\n"),
+        ("", 0, 1, "a-1: NOT run to its end\n"),
+    ] {
+        let said = verify(outcome, status);
+        assert_eq!(said.code, code, "{outcome}: {}{}", said.stdout, said.stderr);
+        assert!(said.stdout.contains(told), "{outcome}: {}", said.stdout);
+    }
 }
 
 #[test]

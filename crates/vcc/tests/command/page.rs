@@ -21,13 +21,16 @@ fn result(id: &str, backend: &str) -> Value {
     });
     let panel = json!({"title": "", "bars": bars.collect::<Vec<_>>()});
     json!({
-        "format_version": 1,
+        "format_version": 2,
         "experiment": id,
         "title": "What a title of some length says about five equal flows, <b>not</b> in bold",
         "paper": "It was shown. ".repeat(30),
         "scale": "A hundredth of it. ".repeat(20),
         "stack": "modern", "backend": backend, "quick": false, "seed": 1,
-        "valid": true, "reproduced": false, "complete": true,
+        "valid": true, "outcome": "not-reproduced", "complete": true,
+        "schedule": {"warm_up_s": 5.0, "measured_s": 30.0, "runs": 5},
+        "verdict_takes": {"warm_up_s": 5.0, "measured_s": 30.0, "runs": 5},
+        "in_short": "What was 9.5 % of a fair share is now 101 %. ".repeat(3),
         "cases": cases,
         "figure": {"kind": "bars", "y": "rtt_p50_us", "panels": [panel]},
         "machine": {"kernel": "6.12.0-a-long-local-version", "cpu": "A processor", "cpus": 2},
@@ -42,7 +45,7 @@ fn name_of(number: u32) -> String {
 }
 
 fn case(number: u32, backend: &str) -> Value {
-    let holds = !number.is_multiple_of(3);
+    let judgement = ["holds", "fails", "undecided", "not-judged"][number as usize % 4];
     let run = |seed: u32, valid: bool| {
         let mut run = json!({
             "seed": seed, "valid": valid, "warnings": [], "metrics": {"rtt_p50_us": 2564.25},
@@ -58,14 +61,21 @@ fn case(number: u32, backend: &str) -> Value {
     };
     json!({
         "name": name_of(number),
-        "valid": true, "reproduced": holds,
+        "valid": true,
         "metrics": {
-            "rtt_p50_us": {"median": 2564.25, "min": 2550.5, "max": 67653.1, "paper": 127.0},
-            "queue_mean_bytes": {"median": 61960.2, "min": 61950.0, "max": 63360.0, "paper": null},
+            "rtt_p50_us": {
+                "median": 2564.25, "min": 2550.5, "max": 67653.1, "runs": 5, "paper": 127.0,
+                "reach": {"low": 2550.5, "high": 67653.1, "certainty": 0.9375},
+            },
+            "queue_mean_bytes": {
+                "median": 61960.2, "min": 61950.0, "max": 63360.0, "runs": 5, "paper": null,
+                "reach": {"low": 61950.0, "high": 63360.0, "certainty": 0.9375},
+            },
         },
         "verdicts": [{
-            "metric": "rtt_p50_us", "holds": holds, "value": 1.01, "min": 0.85, "max": 1.15,
-            "relative_to": "native",
+            "metric": "rtt_p50_us", "judgement": judgement, "value": 1.01, "min": 0.85,
+            "max": 1.15, "reach": {"low": 0.84, "high": 1.16, "certainty": 0.8789},
+            "relative_to": "native-of-the-same-mix",
         }],
         "runs": [run(1, true), run(2, number > 1)],
     })

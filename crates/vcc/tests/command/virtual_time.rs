@@ -34,7 +34,8 @@ fn equal_seeds_give_equal_frames() {
     let folder = folder("virtual");
     let file = written(&folder, EXPERIMENT);
     let report = run(&folder, &file, "");
-    assert_eq!((&report["valid"], &report["reproduced"]), (&true.into(), &true.into()), "{report}");
+    // One seed is no sample of others.
+    assert_eq!((&report["valid"], &report["outcome"]), (&true.into(), &"figures-only".into()));
     assert_eq!(report["backend"], "virtual");
     let vcc = &report["cases"][0]["runs"][0]["vcc"][0];
     assert!(vcc["reductions"].as_u64() > Some(0), "{vcc}");

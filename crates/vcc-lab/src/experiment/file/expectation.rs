@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the median of a metric has to be for the artefact to count as reproduced.
+/// Within what the median of a metric has to lie for the artefact to count as reproduced.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {

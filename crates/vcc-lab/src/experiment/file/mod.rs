@@ -4,6 +4,7 @@ mod bounded;
 mod expectation;
 mod flows;
 mod group;
+mod in_short;
 mod metric;
 mod plot;
 mod stack;
@@ -17,6 +18,7 @@ pub use expectation::Bounds;
 pub use expectation::Expectation;
 pub(super) use flows::{FlowGroup, FlowPattern};
 pub(super) use group::{Group, Receivers};
+pub use in_short::{InShort, Seen};
 pub use metric::MetricSpec;
 pub use plot::PlotKind;
 pub(super) use plot::PlotSpec;
@@ -72,6 +74,9 @@ pub(super) struct File {
     pub metrics: Vec<MetricSpec>,
     pub cases: Vec<CaseSpec>,
     pub plot: PlotSpec,
+    /// What a run of it ends with.
+    #[serde(default)]
+    pub in_short: Option<InShort>,
 }
 
 impl File {

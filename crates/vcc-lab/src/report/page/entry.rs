@@ -1,8 +1,7 @@
 //! A result as the page names it.
 
 use super::order;
-use crate::report::outcome::Outcome;
-use crate::report::{Report, ResultFile};
+use crate::report::{Outcome, Report, ResultFile};
 use crate::run::Backend;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +9,6 @@ use std::path::Path;
 pub struct Entry<'a> {
     pub path: &'a Path,
     pub report: &'a Report,
-    pub outcome: Outcome,
     /// No other part of the page has it.
     pub anchor: String,
     /// What tells it from other results of this experiment, if there are any.
@@ -27,7 +25,6 @@ impl<'a> Entry<'a> {
             Self {
                 path: &file.path,
                 report,
-                outcome: Outcome::of(report),
                 anchor: anchor(&report.experiment, &mut taken),
                 told_by: told_by(file, &ordered),
             }
@@ -46,33 +43,37 @@ impl<'a> Entry<'a> {
         how(self.report)
     }
 
+    /// Of some of its cases it is said that it is of them alone.
     pub fn verdict(&self) -> &'static str {
-        match self.outcome {
-            Outcome::Reproduced => "Reproduced",
-            Outcome::NotReproduced => "Not reproduced",
-            Outcome::NotValid => "Not valid",
-            Outcome::PartHolds => "In part: holds",
-            Outcome::PartFails => "In part: fails",
-            Outcome::PartUnjudged => "In part",
+        match (self.report.outcome, self.report.complete) {
+            (Outcome::Reproduced, true) => "Reproduced",
+            (Outcome::Reproduced, false) => "Selected cases reproduced",
+            (Outcome::NotReproduced, true) => "Not reproduced",
+            (Outcome::NotReproduced, false) => "Selected cases not reproduced",
+            (Outcome::Undecided, true) => "Undecided",
+            (Outcome::Undecided, false) => "Selected cases undecided",
+            (Outcome::FiguresOnly, _) => "Figures only",
+            (Outcome::NotValid, _) => "Not valid",
         }
     }
 
     pub fn mark(&self) -> &'static str {
-        match self.outcome {
-            Outcome::Reproduced | Outcome::PartHolds => "✓",
-            Outcome::NotReproduced | Outcome::PartFails => "✗",
+        match self.report.outcome {
+            Outcome::Reproduced => "✓",
+            Outcome::NotReproduced => "✗",
+            Outcome::Undecided => "?",
             Outcome::NotValid => "!",
-            Outcome::PartUnjudged => "–",
+            Outcome::FiguresOnly => "–",
         }
     }
 
     /// The class of what shows the verdict.
     pub fn tone(&self) -> &'static str {
-        match self.outcome {
+        match self.report.outcome {
             Outcome::Reproduced => "good",
-            Outcome::NotReproduced | Outcome::PartFails => "bad",
-            Outcome::NotValid => "doubtful",
-            Outcome::PartHolds | Outcome::PartUnjudged => "part",
+            Outcome::NotReproduced => "bad",
+            Outcome::Undecided | Outcome::NotValid => "doubtful",
+            Outcome::FiguresOnly => "part",
         }
     }
 

@@ -1,8 +1,8 @@
 //! What was measured: each metric in all cases, beside what the paper has and what is expected.
 
 use crate::report::outcome::verdicts;
-use crate::report::table::number;
-use crate::report::{CaseReport, MetricReport, Report, Verdict};
+use crate::report::table::{number, reach};
+use crate::report::{CaseReport, Judgement, MetricReport, Report, Verdict};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub fn show(report: &Report) -> Markup {
 
 /// Those that something is expected of, in the order of the experiment, and all others.
 fn metrics(report: &Report) -> (Vec<&str>, Vec<&str>) {
-    let expected = verdicts(report).map(|verdict| verdict.metric.as_str());
+    let expected = verdicts(&report.cases).map(|verdict| verdict.metric.as_str());
     let figures = || report.cases.iter().flat_map(|case| &case.metrics);
     let of_paper = figures().filter(|(_, metric)| metric.paper.is_some());
     let mut judged = Vec::new();
@@ -48,6 +48,7 @@ fn table(report: &Report, metrics: &[&str], judged: bool) -> Markup {
                         th.number scope="col" { "Median" }
                         th.number scope="col" { "Least to greatest" }
                         @if judged {
+                            th.number scope="col" { "Median of all runs" }
                             th.number scope="col" { "Paper" }
                             th scope="col" { "Expected" }
                             th scope="col" { "Verdict" }
@@ -61,7 +62,7 @@ fn table(report: &Report, metrics: &[&str], judged: bool) -> Markup {
 }
 
 fn group(report: &Report, name: &str, judged: bool) -> Markup {
-    let columns = if judged { 6 } else { 3 };
+    let columns = if judged { 7 } else { 3 };
     html! {
         tbody {
             tr.metric {
@@ -87,6 +88,7 @@ fn row(case: &CaseReport, name: &str, judged: bool) -> Markup {
                 th scope="row" { (case.name) }
                 (figures(metric))
                 @if judged {
+                    td.number { @if let Some(metric) = metric { (of_all_runs(metric)) } }
                     td.number {
                         @if let Some(paper) = metric.and_then(|it| it.paper) { (number(paper)) }
                     }
@@ -118,15 +120,34 @@ fn judgement(verdict: Option<&Verdict>) -> Markup {
                     @if let Some(other) = &verdict.relative_to { " times " (other) }
                 }
                 td {
-                    @if verdict.holds { span.verdict.good { "✓ holds" } }
-                    @else if verdict.value.is_none() { span.verdict.doubtful { "! unknown" } }
-                    @else { span.verdict.bad { "✗ fails" } }
+                    (word(verdict))
                     @if let (Some(_), Some(value)) = (&verdict.relative_to, verdict.value) {
                         " at " (number(value))
+                        @if let Some(it) = &verdict.reach { ", " (reach(it)) }
                     }
                 }
             }
             None => { td {} td {} }
+        }
+    }
+}
+
+/// As far as the runs tell; one tells nothing.
+fn of_all_runs(metric: &MetricReport) -> Markup {
+    html! {
+        @if metric.runs < 2 { "one run" }
+        @else { (reach(&metric.reach)) }
+    }
+}
+
+fn word(verdict: &Verdict) -> Markup {
+    html! {
+        @match verdict.judgement {
+            Judgement::Holds => span.verdict.good { "✓ holds" },
+            Judgement::Fails if verdict.value.is_none() => span.verdict.bad { "✗ not to be had" },
+            Judgement::Fails => span.verdict.bad { "✗ fails" },
+            Judgement::Undecided => span.verdict.doubtful { "? undecided" },
+            Judgement::NotJudged => span.verdict.part { "– not judged" },
         }
     }
 }

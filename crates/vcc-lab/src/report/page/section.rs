@@ -3,7 +3,9 @@
 use super::entry::Entry;
 use super::summary::badge;
 use super::{figure, measured, runs, when};
+use crate::report::Outcome;
 use crate::report::figure::recorded;
+use crate::report::outcome::why_figures_only;
 use maud::{Markup, html};
 
 /// A figure of more panels than this has the width of the page.
@@ -23,6 +25,10 @@ pub fn show(entry: &Entry) -> Markup {
                     span { "seed " (report.seed) }
                     span { (entry.valid_runs()) " valid runs of " (entry.all_runs()) }
                 }
+            }
+            @if let Some(text) = &report.in_short { p.short { (text) } }
+            @if report.outcome == Outcome::FiguresOnly {
+                p.note { "Figures only: " (why_figures_only(report)) "." }
             }
             (runs::doubts(report))
             div class=(arrangement(entry)) {

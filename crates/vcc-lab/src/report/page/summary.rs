@@ -2,7 +2,8 @@
 
 use super::entry::Entry;
 use super::when;
-use crate::report::outcome::{Outcome, verdicts};
+use crate::report::outcome::verdicts;
+use crate::report::{Judgement, Outcome};
 use maud::{Markup, html};
 
 pub const TITLE: &str = "vcc: experiments and what they showed";
@@ -29,8 +30,18 @@ pub fn show(entries: &[Entry]) -> Markup {
         dl.terms {
             div {
                 dt { "Reproduced" }
-                dd { "Every case has as many valid runs as were asked for, and each median lies \
-                      within the bounds that the experiment sets for it." }
+                dd { "Every case has as many valid runs of full length as a verdict takes, and they \
+                      place the median of all possible runs within the experiment's bounds, by the \
+                      certainty that is given. " em { "Not reproduced" } ": beyond one of them." }
+            }
+            div {
+                dt { "Undecided" }
+                dd { "The runs do not tell on which side of a bound that median is. More of them do." }
+            }
+            div {
+                dt { "Figures only" }
+                dd { "The runs were quick or few, or nothing is expected of them: what they \
+                      measured is given, and no verdict." }
             }
             div {
                 dt { "Not valid" }
@@ -38,7 +49,7 @@ pub fn show(entries: &[Entry]) -> Markup {
                       queues, too little sent, a busy machine. They are left out of all figures." }
             }
             div {
-                dt { "In part" }
+                dt { "Selected cases" }
                 dd { "Only some of the experiment's cases were run." }
             }
             div {
@@ -53,8 +64,8 @@ pub fn show(entries: &[Entry]) -> Markup {
 
 fn row(entry: &Entry) -> Markup {
     let report = entry.report;
-    let all = verdicts(report).count();
-    let holding = verdicts(report).filter(|verdict| verdict.holds).count();
+    let judged = || verdicts(&report.cases).filter(|it| it.judgement != Judgement::NotJudged);
+    let holding = judged().filter(|verdict| verdict.judgement == Judgement::Holds).count();
     let machine = format!("Linux {}, {} CPUs", report.machine.kernel, report.machine.cpus);
     html! {
         tr {
@@ -64,7 +75,9 @@ fn row(entry: &Entry) -> Markup {
             }
             td { (badge(entry)) }
             td data-name="Backend" { (entry.how()) }
-            td.number data-name="Expectations that hold" { (holding) " of " (all) }
+            td.number data-name="Expectations that hold" {
+                @if judged().next().is_none() { "none judged" } @else { (holding) " of " (judged().count()) }
+            }
             td.number data-name="Valid runs" { (entry.valid_runs()) " of " (entry.all_runs()) }
             td.origin data-name="When and where" {
                 @if let Some(time) = when::utc(report.finished_unix_s) { (time) br; }
@@ -89,12 +102,13 @@ fn counted(entries: &[Entry]) -> String {
         1 => "1 result".to_owned(),
         count => format!("{count} results"),
     };
-    let of = |wanted: &[Outcome]| entries.iter().filter(|it| wanted.contains(&it.outcome)).count();
+    let of = |wanted| entries.iter().filter(|it| it.report.outcome == wanted).count();
     let kinds = [
-        (of(&[Outcome::Reproduced]), "reproduced"),
-        (of(&[Outcome::NotReproduced]), "not reproduced"),
-        (of(&[Outcome::PartHolds, Outcome::PartFails, Outcome::PartUnjudged]), "run in part"),
-        (of(&[Outcome::NotValid]), "not valid"),
+        (of(Outcome::Reproduced), "reproduced"),
+        (of(Outcome::NotReproduced), "not reproduced"),
+        (of(Outcome::Undecided), "undecided"),
+        (of(Outcome::FiguresOnly), "with figures only"),
+        (of(Outcome::NotValid), "not valid"),
     ];
     let kinds = kinds.into_iter().filter(|(count, _)| *count > 0);
     let kinds: Vec<String> = kinds.map(|(count, what)| format!("{count} {what}")).collect();

@@ -4,16 +4,24 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::value_parser;
-use vcc_lab::{Backend, Report, RunOptions, Stack};
+use vcc_lab::{Backend, Outcome, Report, RunOptions, Stack};
 
 use super::progress::Terminal;
 use super::require_directory;
 use crate::output;
 
+/// Of the exit: valid, and by all runs not what was expected.
+const NOT_REPRODUCED: u8 = 3;
+
 /// Run one experiment, and say whether it shows what the paper showed
 ///
-/// Real TCP in network namespaces of its own, over emulated links. Exits with 0 if the runs are
-/// valid, whatever they show.
+/// Real TCP in network namespaces of its own, over emulated links. A verdict takes as many valid
+/// runs of full length as the experiment says, three at least, and says how sure it is: reproduced
+/// or not where all that the median of all possible runs may be is on one side of the bounds,
+/// undecided where it is not; more --runs then tell more. Shorter or fewer runs give figures only.
+///
+/// Exits with 0 if the runs are valid, with 3 if what was expected is not reproduced, with 1 if it
+/// could not be run or too few runs are valid.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// One that `vcc lab list` shows, or the path of an experiment file
@@ -24,7 +32,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     runs: Option<u32>,
 
-    /// Few and short runs: for a look
+    /// Few and short runs: for a look, without a verdict
     #[arg(long)]
     quick: bool,
 
@@ -79,7 +87,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let report = report?;
     output::say(&vcc_lab::render_table(&report));
     write(arguments, &report)?;
-    Ok(if report.valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if let Some(text) = &report.in_short {
+        output::say(&format!("\n{text}\n"));
+    }
+    Ok(match report.outcome {
+        Outcome::NotValid => ExitCode::FAILURE,
+        Outcome::NotReproduced => ExitCode::from(NOT_REPRODUCED),
+        // The runs are what they should be, and nothing speaks against what is expected.
+        Outcome::Reproduced | Outcome::Undecided | Outcome::FiguresOnly => ExitCode::SUCCESS,
+    })
 }
 
 fn write(arguments: &Arguments, report: &Report) -> anyhow::Result<()> {

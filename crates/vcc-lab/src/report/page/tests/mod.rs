@@ -2,7 +2,7 @@ mod markup;
 
 use super::render_page;
 use crate::report::tests::report;
-use crate::report::{Report, ResultFile, Series};
+use crate::report::{Judgement, Outcome, Report, ResultFile, Series};
 use crate::run::Backend;
 use crate::virtual_time::FrameLog;
 use markup::Markup;
@@ -68,6 +68,7 @@ fn what_a_result_says_is_on_the_page() {
     let page = page(vec![full()]);
     for text in [
         "Not reproduced",
+        "What was 9.4 % is 100 %.",
         "virtual, newreno",
         "It starves.",
         "And then it does not.",
@@ -77,6 +78,7 @@ fn what_a_result_says_is_on_the_page() {
         "0.142",
         "at most 0.2",
         "✗ fails",
+        "0.09000 to 0.100 (75 %)",
         "1 run not counted: frames were late",
         "not in real time",
         "c0ffee",
@@ -95,15 +97,22 @@ fn what_a_result_says_is_on_the_page() {
 #[test]
 fn each_verdict_is_told_from_the_others() {
     let mut part = report(true, true);
-    (part.complete, part.reproduced) = (false, false);
-    let mut unjudged = part.clone();
-    unjudged.cases[0].verdicts.clear();
+    part.complete = false;
+    let judged = |judgement| {
+        let mut report = report(true, true);
+        report.cases[0].verdicts[0].judgement = judgement;
+        report.outcome = Outcome::of(&report.cases);
+        report
+    };
+    let mut quick = judged(Judgement::NotJudged);
+    quick.schedule.runs = 1;
     for (report, told, counted) in [
         (report(true, true), "Reproduced", "1 result: 1 reproduced."),
         (report(true, false), "Not reproduced", "1 result: 1 not reproduced."),
         (report(false, false), "Not valid", "1 result: 1 not valid."),
-        (part, "In part: holds", "1 result: 1 run in part."),
-        (unjudged, "In part", "1 result: 1 run in part."),
+        (part, "Selected cases reproduced", "1 result: 1 reproduced."),
+        (judged(Judgement::Undecided), "Undecided", "1 result: 1 undecided."),
+        (quick, "Figures only", "1 result: 1 with figures only."),
     ] {
         let page = page(vec![report]);
         assert!(page.contains(&format!("</span>{told}</span>")), "{told}");
