@@ -19,14 +19,50 @@ struct vcc_key {
 	uint16_t reserved;
 };
 
+/* A place in a queue of flows: queues.h. */
+struct vcc_place {
+	uint32_t queue; /* enum vcc_queue */
+	uint32_t at;
+};
+
 /*
- * A value of the flow map as user space reads it: the timer, which reads as zeros, is the
- * kernel's. A copy taken while a segment is being worked on may hold some of its changes.
+ * Where the queues of flows lie. A flow stands in one of the first two kinds, by when it is to be
+ * looked at: by the millisecond within a second, else by FAR_MS. The last is for flows in their
+ * handshake, the oldest first.
  */
-struct vcc_entry_abi {
-	uint32_t lock;
+enum vcc_queue {
+	QUEUE_NEAR = 0,
+	NEAR_SLOTS = 1024, /* of a millisecond each */
+	QUEUE_FAR = NEAR_SLOTS,
+	FAR_SLOTS = 256,
+	FAR_MS = 256,
+	QUEUE_HALF_OPEN = QUEUE_FAR + FAR_SLOTS,
+	QUEUES,
+};
+
+/*
+ * A value of the flow map. A copy taken while a segment is being worked on may hold some of its
+ * changes.
+ */
+struct vcc_entry {
+	uint32_t lock;	 /* enum lock_state */
+	uint32_t due_ms; /* the flow is looked at by then; CLOCK_MONOTONIC */
+	/*
+	 * Of its key. The kernel may give the memory of a deleted entry to another flow at once: a
+	 * program that found this one before has to make sure that it still is the one.
+	 */
+	uint64_t tag;
 	struct vcc_flow flow;
-	uint64_t timer[2];
+	struct vcc_place due;  /* where it is filed until then */
+	uint32_t half_open;    /* bool: it is counted among those in their handshake, */
+	uint32_t half_open_at; /* and stands there in their queue */
+};
+
+/* How full a port's table is. */
+struct vcc_usage {
+	uint32_t flows;
+	uint32_t half_open;	  /* of these, in their handshake */
+	uint32_t turn_longest_us; /* ever, of looking at flows whose time has come */
 };
 
 /*
@@ -38,6 +74,7 @@ enum vcc_mark {
 	/* What `sweep` is asked for, beside judging: */
 	FORGET_MARK = 0x7663666f, /* to forget all flows, for the port is given up */
 	SETTLE_MARK = 0x76637365, /* to judge also those whose handshake goes on */
+	START_MARK = 0x76637374,  /* to start the port's timer, and nothing else */
 };
 
 /* What a policy can hold. */
@@ -76,6 +113,7 @@ struct vcc_port_constants {
 	uint32_t layout;    /* LAYOUT_VERSION */
 	uint32_t by_policy; /* bool: else the port's own parameters are every flow's */
 	uint32_t index;	    /* which of the policy's ports it is */
+	uint32_t flows_max; /* so many flows have room */
 };
 
 /* Rules, the first in the lowest bit. */
@@ -159,6 +197,10 @@ enum vcc_count {
 	COUNT_IGNORED,	      /* a SYN that the policy leaves alone */
 	COUNT_DEEP,	      /* behind more IPv6 headers than are followed */
 	COUNT_UNJUDGED,	      /* TCP that an end may take and we cannot judge: dropped */
+	COUNT_REFUSED,	      /* of those without room: dropped, as their rule wants it */
+	COUNT_GAVE_WAY,	      /* a flow in its handshake, forgotten to make room for a newer one */
+	COUNT_UNTIMED,	      /* a flow that could not be filed to be looked at: forgotten */
+	COUNT_TIMER_LATE,     /* the port's timer was late by seconds, and was started again */
 	COUNT_MAX,
 };
 

@@ -55,6 +55,12 @@ VCC_INLINE enum lock_state flow_lock(uint32_t *lock)
 	return (enum lock_state)wait.found;
 }
 
+/* The same, where there is something else to do than to wait for it. */
+VCC_INLINE enum lock_state flow_try_lock(uint32_t *lock)
+{
+	return (enum lock_state)__sync_val_compare_and_swap(lock, LOCK_FREE, LOCK_HELD);
+}
+
 /* An exchange is a full barrier: what the holder wrote is there before the lock is seen free. */
 VCC_INLINE void flow_unlock(uint32_t *lock, bool gone)
 {

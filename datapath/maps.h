@@ -11,14 +11,7 @@
 
 #include "abi.h"
 
-struct vcc_entry {
-	uint32_t lock; /* enum lock_state */
-	struct vcc_flow flow;
-	struct bpf_timer timer;
-};
-
-_Static_assert(sizeof(struct vcc_entry) == sizeof(struct vcc_entry_abi), "entry as user space");
-_Static_assert(sizeof(struct vcc_entry) <= 224, "state of a connection");
+_Static_assert(sizeof(struct vcc_entry) <= 256, "state of a connection");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -27,6 +20,60 @@ struct {
 	__type(key, struct vcc_key);
 	__type(value, struct vcc_entry);
 } flows SEC(".maps");
+
+/* The flows' keys, by when each is to be looked at: as many as there are flows. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536); /* set anew before loading */
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct vcc_place);
+	__type(value, struct vcc_key);
+} due SEC(".maps");
+
+/* Those in their handshake, in the order in which they came. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384); /* set anew before loading */
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct vcc_place);
+	__type(value, struct vcc_key);
+} half_open SEC(".maps");
+
+/* Of each queue: places below `taken` are empty, those from `put` on have not been used yet. */
+struct vcc_ends {
+	uint32_t taken;
+	uint32_t put;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, QUEUES);
+	__type(key, uint32_t);
+	__type(value, struct vcc_ends);
+} queue_ends SEC(".maps");
+
+/* The port's one timer, and how far it has come. */
+struct vcc_wheel {
+	struct bpf_timer timer;
+	uint32_t near_ms;     /* slots before this one are done */
+	uint32_t near_end_ms; /* nothing is filed by the millisecond behind it */
+	uint32_t far_ms;      /* slots before this one are done; a multiple of FAR_MS */
+	uint32_t fires_ms;    /* when the timer goes off next */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct vcc_wheel);
+} wheel SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct vcc_usage);
+} usage SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

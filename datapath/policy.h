@@ -6,8 +6,8 @@
 #include "maps.h"
 #include "engine.h"
 
-/* Set before loading: what is never run is not even verified. */
-const volatile struct vcc_port_constants constants SEC(".rodata.port");
+/* Set anew before loading: what is never run is not even verified. */
+const volatile struct vcc_port_constants constants SEC(".rodata.port") = { .flows_max = 65536 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

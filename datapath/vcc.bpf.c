@@ -6,43 +6,22 @@
  */
 #define VCC_APART __attribute__((noinline))
 
-#include "lock.h"
 #include "events.h"
 #include "fack.h"
 #include "neighbours.h"
 #include "parse.h"
 #include "policy.h"
 #include "rewrite.h"
+#include "table.h"
 #include "unjudged.h"
+#include "wheel.h"
 #include "engine.h"
-
-#define NSEC_PER_MSEC 1000000ull
-/*
- * A flow's timer never fires more often: it is for expiry and for timeouts that nothing else
- * tells of, and an armed timer costs what ten packets cost.
- */
-#define TICK_MIN_MS 1000u
-/* But where it makes segments for the guest, it must be in time. */
-#define EMIT_TICK_MIN_MS 1u
 
 /* TCX_NEXT and TCX_DROP of Linux 6.6; a passed segment goes on to foreign programs. */
 #define VERDICT_PASS (-1)
 #define VERDICT_DROP 2
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-/*
- * bpf_map_update_elem wants a value; this is every flow's before its first segment. Whoever puts it
- * there holds it, or another CPU might judge what has no rule yet.
- */
-static const uint8_t fresh_entry[sizeof(struct vcc_entry)] = {
-	[__builtin_offsetof(struct vcc_entry, lock)] = LOCK_HELD,
-};
-
-static uint64_t now_us(void)
-{
-	return bpf_ktime_get_ns() / 1000;
-}
 
 VCC_APART int engine_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 				const struct vcc_segment *s, struct vcc_action *a)
@@ -62,152 +41,79 @@ VCC_APART int engine_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	return 0;
 }
 
-VCC_APART int engine_deadline(struct vcc_flow *f, const struct vcc_params *p, uint64_t now,
-			      struct vcc_action *a)
-{
-	if (!f || !p || !a)
-		return -1;
-	*a = vcc_deadline(f, p, now);
-	return 0;
-}
-
-static __always_inline void timer_start(struct vcc_entry *e, uint64_t in_ms)
-{
-	bpf_timer_start(&e->timer, in_ms * NSEC_PER_MSEC, 0);
-}
-
 /*
- * How the flow is treated. `port` without a policy; with one, by the flow's rule, which is found
- * anew where another edition holds by now. Null: it is no flow of ours any more.
+ * There is no room for a new flow. Null: its SYN passes, and the connection stays untranslated,
+ * unless its rule wants it dropped.
  */
-static __always_inline struct vcc_params *treatment(struct vcc_params *port, struct vcc_flow *f,
-						    const struct vcc_key *key, bool settle)
+static __always_inline struct vcc_entry *flow_refuse(const struct vcc_params *p, bool *drop)
 {
-	if (!constants.by_policy)
-		return port;
-	uint8_t epoch = current_epoch();
-
-	if (f->epoch != epoch && judge_anew(f, key, epoch, settle))
-		return 0;
-	return rule_params(f->epoch, f->rule);
-}
-
-/* The flow's lock is held: what is due at it by now. */
-static __always_inline struct vcc_action tick(struct vcc_params *p, struct vcc_key *key,
-					      struct vcc_entry *e)
-{
-	uint64_t now = now_us();
-	struct vcc_action a = { .deadline_ms = TICK_MIN_MS };
-
-	if (!p) {
-		a.forget = true;
-		return a;
-	}
-	engine_deadline(&e->flow, p, now, &a);
-	if (a.dupacks)
-		tell(EVENT_DUPACKS, key, &e->flow, now, a.dupacks);
-	if (a.update)
-		tell(EVENT_WINDOW, key, &e->flow, now, 0);
-	if (p->pool_weight && pool_rest(&e->flow, p, (uint32_t)(now / 1000)) > 0)
-		a.deadline_ms = TICK_MIN_MS;
-	if (p->emit && a.deadline_ms < TICK_MIN_MS)
-		e->flow.shell |= SHELL_TIMER_IS_NEAR;
-	else
-		e->flow.shell &= (uint8_t)~SHELL_TIMER_IS_NEAR;
-	/* Looks in often: who arms the near timer meanwhile is overruled here. */
-	if (p->emit)
-		a.deadline_ms = vcc_max(vcc_min(a.deadline_ms, TICK_MIN_MS), EMIT_TICK_MIN_MS);
-	else
-		a.deadline_ms = vcc_max(a.deadline_ms, TICK_MIN_MS);
-	return a;
-}
-
-static int flow_tick(void *map, struct vcc_key *key, struct vcc_entry *e)
-{
-	struct vcc_params *port = port_params();
-	/* Functions of their own may not be given the map's. */
-	struct vcc_key own = *key;
-	struct vcc_action a = { .deadline_ms = TICK_MIN_MS };
-
-	if (!port)
-		return 0;
-	if (flow_lock(&e->lock) == LOCK_FREE) {
-		a = tick(treatment(port, &e->flow, &own, false), &own, e);
-		if (constants.by_policy && a.forget)
-			leave_rule(&e->flow);
-		flow_unlock(&e->lock, a.forget);
-	}
-	if (a.forget)
-		bpf_map_delete_elem(map, key);
-	else
-		timer_start(e, a.deadline_ms);
+	*drop = p->on_full == ON_FULL_DROP;
+	count(*drop ? COUNT_REFUSED : COUNT_TABLE_FULL);
 	return 0;
-}
-
-/* Hold the flow; false if it cannot be had. */
-static __always_inline bool hold(struct vcc_entry *e)
-{
-	enum lock_state found = flow_lock(&e->lock);
-
-	if (found == LOCK_FREE)
-		return true;
-	count(found == LOCK_GONE ? COUNT_UNKNOWN : COUNT_CONTENDED);
-	return false;
 }
 
 /*
  * A SYN makes a flow, and holds it; null where the port has no room or takes no new ones, or the
- * policy wants none.
+ * policy wants none. `drop` says whether the SYN is not to pass.
  */
 static __always_inline struct vcc_entry *flow_create(const struct vcc_key *key, enum direction dir,
-						     const struct vcc_params *port)
+						     const struct vcc_params *port, bool *drop)
 {
+	const struct vcc_params *p = port;
+	struct vcc_usage *used = port_usage();
+	uint32_t now_ms = (uint32_t)(now_us() / 1000);
 	uint8_t epoch = 0;
 	int rule = 0;
 
-	if (port->mode == MODE_DRAIN)
+	if (port->mode == MODE_DRAIN || !used)
 		return 0;
 	if (constants.by_policy) {
 		epoch = current_epoch();
 		rule = judge(key, dir == FROM_GUEST, epoch);
-		const struct vcc_params *p = rule < 0 ? 0 : rule_params(epoch, (uint32_t)rule);
+		p = rule < 0 ? 0 : rule_params(epoch, (uint32_t)rule);
 
 		if (!p || p->mode == MODE_IGNORE) {
 			count(COUNT_IGNORED);
 			return 0;
 		}
 	}
+	wheel_check(now_ms);
+	if (!take_room(used))
+		return flow_refuse(p, drop);
 	long err = bpf_map_update_elem(&flows, key, fresh_entry, BPF_NOEXIST);
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, key);
 
-	if (!e) {
-		count(COUNT_TABLE_FULL);
-		return 0;
+	if (err || !e) {
+		__sync_fetch_and_add(&used->flows, -1);
+		/* Another CPU was first with a copy of the same SYN. */
+		if (e)
+			return hold_counted(e, key) ? e : 0;
+		return flow_refuse(p, drop);
 	}
-	/* Another CPU was first with a copy of the same SYN. */
-	if (err)
-		return hold(e) ? e : 0;
-	bpf_timer_init(&e->timer, &flows, 1 /* CLOCK_MONOTONIC */);
-	bpf_timer_set_callback(&e->timer, flow_tick);
-	timer_start(e, TICK_MIN_MS);
+	e->tag = key_tag(key);
 	if (constants.by_policy)
 		come_under(&e->flow, epoch, (uint32_t)rule);
+	if (file(e, key, now_ms, LOOK_MIN_MS, true)) {
+		count(COUNT_UNTIMED);
+		flow_forget(e, key);
+		return flow_refuse(p, drop);
+	}
+	if (!half_open_enter(e, key, used)) {
+		flow_forget(e, key);
+		return flow_refuse(p, drop);
+	}
 	return e;
 }
 
 /* Another connection has the ports of one that has ended, of which nothing is kept any more. */
 static __always_inline bool has_ended(struct vcc_entry *e, const struct vcc_key *key)
 {
-	if (e->flow.stage != STAGE_CLOSED || !hold(e))
+	if (e->flow.stage != STAGE_CLOSED || hold(e, key) != LOCK_FREE)
 		return false;
-	bool ended = e->flow.stage == STAGE_CLOSED;
-
-	if (ended)
-		leave_rule(&e->flow);
-	flow_unlock(&e->lock, ended);
-	if (ended)
-		bpf_map_delete_elem(&flows, key);
-	return ended;
+	if (e->flow.stage == STAGE_CLOSED)
+		return !flow_forget(e, key);
+	flow_unlock(&e->lock, false);
+	return false;
 }
 
 #define CACHE_LINE_BYTES 64
@@ -225,16 +131,6 @@ static __always_inline void fetch(const struct vcc_entry *e)
 	(void)line[step];
 	(void)line[2 * step];
 	(void)line[sizeof(e->flow) / sizeof(*line) - 1];
-}
-
-/* With data under way, a timeout that makes segments for the guest may come soon. */
-static __always_inline bool wants_near_timer(struct vcc_flow *f, const struct vcc_params *p,
-					     const struct vcc_segment *s)
-{
-	if (!p->emit || (f->shell & SHELL_TIMER_IS_NEAR) || !s->payload_bytes)
-		return false;
-	f->shell |= SHELL_TIMER_IS_NEAR;
-	return true;
 }
 
 static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir,
@@ -261,23 +157,18 @@ static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir,
 	return VERDICT_PASS;
 }
 
-/*
- * The flow's lock is held. What the engine makes of the segment. Returns in how many ms the flow is
- * to be looked at; 0: as was planned.
- */
-static __always_inline uint32_t decide(struct vcc_entry *e, const struct vcc_params *port,
-				       const struct vcc_params *p, enum direction dir,
-				       const struct vcc_key *key, struct vcc_segment *s,
-				       struct vcc_action *a)
+/* The flow is held. What the engine makes of the segment. */
+static __always_inline void decide(struct vcc_entry *e, const struct vcc_params *port,
+				   const struct vcc_params *p, enum direction dir,
+				   const struct vcc_key *key, struct vcc_segment *s,
+				   struct vcc_action *a)
 {
 	bool pooled = constants.by_policy && p->pool_weight;
-	bool member = e->flow.shell & SHELL_POOL_MEMBER, near = false;
 
 	if (pooled)
 		pool_enter(&e->flow, p, s, dir == TO_GUEST);
 	if (dir == FROM_GUEST) {
 		engine_from_guest(&e->flow, p, s, a);
-		near = wants_near_timer(&e->flow, p, s);
 	} else {
 		engine_to_guest(&e->flow, p, s, a);
 		if (port->trace && a->verdict == VCC_PASS && (s->flags & TCP_ACK) && is_traced(key))
@@ -285,10 +176,27 @@ static __always_inline uint32_t decide(struct vcc_entry *e, const struct vcc_par
 	}
 	if (pooled)
 		pool_exit(&e->flow, p, s);
-	if (near)
-		return p->emit_after_us / 1000 + 1;
-	/* Who emits looks as often. */
-	return !member && (e->flow.shell & SHELL_POOL_MEMBER) && !p->emit ? TICK_MIN_MS : 0;
+}
+
+/*
+ * The flow is held, and is let go of here: forgotten, or filed for an earlier look where the
+ * segment has brought that nearer.
+ */
+static __always_inline void settle(struct vcc_entry *e, const struct vcc_params *p,
+				   const struct vcc_key *key, uint32_t now_ms, bool forget)
+{
+	if (forget || !p) {
+		flow_forget(e, key);
+		return;
+	}
+	if (e->half_open && !is_half_open(&e->flow))
+		half_open_leave(e);
+	uint32_t within_ms = look_within_ms(&e->flow, p);
+
+	if (is_before_ms(now_ms + look_in_ms(p, within_ms), e->due_ms) && within_ms < FAR_MAX_MS)
+		let_go(e, key, now_ms, within_ms, false);
+	else
+		flow_unlock(&e->lock, false);
 }
 
 /* A SYN makes a flow; but of a peer that signs it, the connection is signed (signed.h). */
@@ -315,13 +223,14 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		return VERDICT_PASS;
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
 	bool opens = opens_flow(&s, dir);
+	bool drop = false;
 
 	if (constants.by_policy && opens && e && has_ended(e, &key))
 		e = 0;
 	if (e) {
 		fetch(e);
 		s.now_us = now_us();
-		enum lock_state found = flow_lock(&e->lock);
+		enum lock_state found = hold(e, &key);
 
 		if (found == LOCK_HELD)
 			return passes_contended(e) ? VERDICT_PASS : VERDICT_DROP;
@@ -333,28 +242,18 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		if (!opens)
 			count((s.options & OPT_SIGNED) ? COUNT_SIGNED : COUNT_UNKNOWN);
 		else
-			e = flow_create(&key, dir, port);
+			e = flow_create(&key, dir, port, &drop);
 		if (!e)
-			return VERDICT_PASS;
+			return drop ? VERDICT_DROP : VERDICT_PASS;
 		s.now_us = now_us();
 	}
 	struct vcc_params *p = treatment(port, &e->flow, &key, false);
-	uint32_t look_in_ms = 0;
 
 	if (p)
-		look_in_ms = decide(e, port, p, dir, &key, &s, &a);
-	else
-		a.forget = true;
-	if (constants.by_policy && a.forget)
-		leave_rule(&e->flow);
-	flow_unlock(&e->lock, a.forget);
-
-	if (a.forget)
-		bpf_map_delete_elem(&flows, &key);
+		decide(e, port, p, dir, &key, &s, &a);
+	settle(e, p, &key, (uint32_t)(s.now_us / 1000), a.forget);
 	if (!p)
 		return VERDICT_PASS;
-	if (look_in_ms && !a.forget)
-		timer_start(e, look_in_ms);
 	if (p->emit && dir == FROM_GUEST && (s.flags & TCP_SYN))
 		neighbour_learn(skb, &key);
 	return carry_out(skb, dir, &fr, &s, &a);
@@ -373,7 +272,7 @@ static __noinline int make_fack(struct __sk_buff *skb)
 		return VERDICT_DROP;
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
 
-	if (!e || !hold(e))
+	if (!e || !hold_counted(e, &key))
 		return VERDICT_DROP;
 	struct vcc_feedback counted = e->flow.counted;
 	bool capable = ecn_capable(&e->flow, SENT_NOTHING, &s);
@@ -412,28 +311,26 @@ struct sweep {
 static long sweep_one(void *map, struct vcc_key *key, struct vcc_entry *e, struct sweep *sweep)
 {
 	struct vcc_params *port = port_params();
+	struct vcc_key own __attribute__((aligned(8)));
 
-	if (!port || flow_lock(&e->lock) != LOCK_FREE)
+	(void)map;
+	__builtin_memcpy(&own, key, sizeof(own));
+	if (!port || hold(e, &own) != LOCK_FREE)
 		return 0;
-	/* Timers run what they were given when they were made, which may be an older version. */
-	bpf_timer_set_callback(&e->timer, flow_tick);
-	struct vcc_key own = *key;
 	struct vcc_params *p = treatment(port, &e->flow, &own, sweep->settle);
-	bool forget = sweep->forget || !p;
 
-	if (forget && constants.by_policy)
-		leave_rule(&e->flow);
-	flow_unlock(&e->lock, forget);
 	sweep->judged++;
-	if (forget)
-		bpf_map_delete_elem(map, key);
+	if (sweep->forget || !p)
+		flow_forget(e, &own);
+	else
+		flow_unlock(&e->lock, false);
 	return 0;
 }
 
 /*
  * Attached to nothing, run by user space on a frame of no matter what: every flow comes under the
  * edition that holds, or goes. One that a CPU has in hand is judged by that. Returns how many it
- * saw.
+ * saw. Or starts the timer, and returns 0 or an error.
  */
 SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 {
@@ -442,6 +339,8 @@ SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 		.settle = skb->mark == SETTLE_MARK,
 	};
 
+	if (skb->mark == START_MARK)
+		return (int)wheel_begin();
 	bpf_for_each_map_elem(&flows, sweep_one, &sweep, 0);
 	return (int)sweep.judged;
 }

@@ -6,6 +6,7 @@
 #include "cap.h"
 #include "ecn.h"
 #include "emit.h"
+#include "expiry.h"
 #include "feedback.h"
 #include "handshake.h"
 #include "judge.h"
@@ -26,12 +27,6 @@ VCC_INLINE struct vcc_action action_pass(const struct vcc_segment *s)
 		.mss = s->mss,
 		.wscale = s->wscale,
 	};
-}
-
-/* Is the underlay's law computed for this flow? */
-VCC_INLINE bool is_managed(const struct vcc_flow *f)
-{
-	return f->stage >= STAGE_ESTABLISHED && is_controlled(f);
 }
 
 /* Both FINs: what still comes are retransmissions. */
@@ -352,18 +347,6 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 		ecn_latch(f, s);
 	ecn_hide(f, &a);
 	return a;
-}
-
-#define UNANSWERED_SYN_MS 10000u
-
-VCC_INLINE uint32_t idle_limit_ms(const struct vcc_flow *f, const struct vcc_params *p)
-{
-	if (f->stage == STAGE_ESTABLISHED)
-		return p->established_idle_ms;
-	/* A SYN that the guest does not answer, as in a flood, holds no place for long. */
-	if (f->stage == STAGE_SYN_RECEIVED && !(f->flags & FLOW_SYN_SEEN_GUEST))
-		return vcc_min(p->handshake_idle_ms, UNANSWERED_SYN_MS);
-	return f->stage == STAGE_CLOSED ? p->closed_idle_ms : p->handshake_idle_ms;
 }
 
 /*

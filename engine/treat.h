@@ -28,6 +28,12 @@ VCC_INLINE bool is_controlled(const struct vcc_flow *f)
 	return (cc_traits(f->underlay) & CC_CONTROLS) && !(f->flags & FLOW_LEFT_ALONE);
 }
 
+/* Is the underlay's law computed for this flow? */
+VCC_INLINE bool is_managed(const struct vcc_flow *f)
+{
+	return f->stage >= STAGE_ESTABLISHED && is_controlled(f);
+}
+
 /* Does the guest negotiate ECN itself, and may it keep that? */
 VCC_INLINE bool keeps_own_ecn(const struct vcc_flow *f, const struct vcc_params *p)
 {

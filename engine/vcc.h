@@ -269,10 +269,9 @@ struct vcc_flow {
 
 /* What a shell notes at a flow. */
 enum vcc_shell_flag {
-	SHELL_TIMER_IS_NEAR = 1 << 0,
-	SHELL_POOL_MEMBER = 1 << 1, /* what it holds of its pool is counted there */
-	SHELL_POOL_ACTIVE = 1 << 2, /* and so is its weight */
-	SHELL_POOL_IDLE = 1 << 3,   /* instead, it is counted among what idle flows may send */
+	SHELL_POOL_MEMBER = 1 << 0, /* what it holds of its pool is counted there */
+	SHELL_POOL_ACTIVE = 1 << 1, /* and so is its weight */
+	SHELL_POOL_IDLE = 1 << 2,   /* instead, it is counted among what idle flows may send */
 	SHELL_POOL = SHELL_POOL_MEMBER | SHELL_POOL_ACTIVE | SHELL_POOL_IDLE,
 };
 
@@ -291,6 +290,12 @@ enum vcc_guest_ecn {
 
 /* Of beta_1024: AC/DC's beta of 1. */
 #define BETA_ONE 1024u
+
+/* What becomes of a new connection where the port has no room for it. */
+enum vcc_on_full {
+	ON_FULL_PASS = 0, /* it goes on untranslated */
+	ON_FULL_DROP,	  /* its SYN is dropped */
+};
 
 /* How one port's flows are treated; never written by the engine. */
 struct vcc_params {
@@ -319,6 +324,7 @@ struct vcc_params {
 	uint16_t pool;	      /* the shell's number for it */
 	uint16_t pool_weight; /* its share, beside the others' weights; 0: it is in none */
 	uint32_t pool_bytes;  /* the windows of all its flows together */
+	uint32_t on_full;     /* enum vcc_on_full; for the shell */
 };
 
 #endif

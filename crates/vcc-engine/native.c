@@ -41,6 +41,22 @@ uint32_t vcc_native_rto_us(const struct vcc_flow *f, uint32_t rto_min_us)
 	return rto_us(f, rto_min_us);
 }
 
+uint32_t vcc_native_look_within_ms(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return look_within_ms(f, p);
+}
+
+bool vcc_native_gives_way(const struct vcc_flow *f, uint32_t now_ms, uint32_t flows,
+			  uint32_t flows_max)
+{
+	return gives_way(f, now_ms, flows, flows_max);
+}
+
+uint32_t vcc_native_half_open_max(uint32_t flows_max)
+{
+	return half_open_max(flows_max);
+}
+
 const char *vcc_native_underlay_name(uint32_t underlay)
 {
 	return cc_name(underlay);

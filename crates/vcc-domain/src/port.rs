@@ -9,12 +9,13 @@ use crate::frame::{Direction, Frame, Verdict};
 use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite;
-use crate::table::Table;
-use crate::timer::{self, TICK_MIN_MS};
+use crate::table::{Room, Table};
+use crate::timer::{self, LOOK_MIN_MS};
 use crate::trace::{Inferred, TracedAck};
 use crate::unjudged;
 
 const NS_PER_US: u64 = 1000;
+const NS_PER_MS: u64 = 1_000_000;
 
 /// The host's side of one guest's card.
 ///
@@ -31,7 +32,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// Connections beyond `max_flows` pass untouched.
+    /// Connections beyond `max_flows` pass untouched, or are dropped where `params` ask for that.
     pub fn new(params: Params, max_flows: usize) -> Self {
         Port {
             params,
@@ -78,7 +79,7 @@ impl Port {
     /// When [`Port::advance`] wants to be called next; none while there is no flow. A frame that
     /// passes, and `advance` itself, may change it.
     pub fn next_deadline_ns(&self) -> Option<u64> {
-        [self.table.next_tick_ns(), self.emitter.next_look_ns()].into_iter().flatten().min()
+        [self.table.next_look_ns(), self.emitter.next_look_ns()].into_iter().flatten().min()
     }
 
     /// Time has passed: flows time out and expire. `to_guest` receives what is due to the guest
@@ -92,7 +93,7 @@ impl Port {
             self.counters.count_unsent(unsent);
         }
         while let Some(key) = self.table.due(now_ns) {
-            self.tick(now_ns, &key, to_guest);
+            self.look(now_ns, &key, to_guest);
         }
         debug_assert!(self.next_deadline_ns().is_none_or(|next_ns| next_ns > now_ns));
     }
@@ -147,7 +148,7 @@ impl Port {
             self.emitter.neighbours.learn(&parsed.key, &frame.bytes);
         }
         if self.table.get(&parsed.key).is_none() {
-            self.create(now_ns, direction, &parsed).ok_or(Verdict::Pass)?;
+            self.create(now_ns, direction, &parsed)?;
         }
         let segment = Segment { now_us: now_ns / NS_PER_US, ..parsed.segment };
         let action = self.ask_engine(now_ns, direction, &parsed.key, &segment);
@@ -165,22 +166,40 @@ impl Port {
 
     /// Only a SYN makes a flow, if the port has room and takes new ones; but of a peer that signs
     /// it, the connection is signed (`engine/signed.h`).
-    fn create(&mut self, now_ns: u64, direction: Direction, parsed: &Parsed) -> Option<()> {
+    ///
+    /// # Errors
+    /// It makes none: what becomes of the segment as it is.
+    fn create(
+        &mut self,
+        now_ns: u64,
+        direction: Direction,
+        parsed: &Parsed,
+    ) -> Result<(), Verdict> {
         let flags = u32::from(parsed.segment.flags);
         let is_signed = u32::from(parsed.segment.options) & sys::OPT_SIGNED != 0;
         let is_syn = flags & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN;
         if !is_syn || is_signed && direction == Direction::ToGuest {
             self.counters.count(if is_signed { sys::COUNT_SIGNED } else { sys::COUNT_UNKNOWN });
-            return None;
+            return Err(Verdict::Pass);
         }
         if self.params.0.mode == Mode::Drain.number() {
-            return None;
+            return Err(Verdict::Pass);
         }
-        if !self.table.insert(parsed.key, timer::after_ms(now_ns, TICK_MIN_MS)) {
-            self.counters.count(sys::COUNT_TABLE_FULL);
-            return None;
+        match self.table.insert(parsed.key, timer::after_ms(now_ns, LOOK_MIN_MS)) {
+            Room::Free => Ok(()),
+            Room::Made => {
+                self.counters.count(sys::COUNT_GAVE_WAY);
+                Ok(())
+            }
+            Room::None if self.params.0.on_full == sys::ON_FULL_DROP => {
+                self.counters.count(sys::COUNT_REFUSED);
+                Err(Verdict::Drop)
+            }
+            Room::None => {
+                self.counters.count(sys::COUNT_TABLE_FULL);
+                Err(Verdict::Pass)
+            }
         }
-        Some(())
     }
 
     fn ask_engine(
@@ -191,11 +210,8 @@ impl Port {
         segment: &Segment,
     ) -> Option<Action> {
         let flow = self.table.get_mut(key)?;
-        let (action, near_ms) = match direction {
-            Direction::FromGuest => {
-                let action = flow.from_guest(&self.params, segment);
-                (action, timer::near_tick_ms(flow, &self.params, segment))
-            }
+        let action = match direction {
+            Direction::FromGuest => flow.from_guest(&self.params, segment),
             Direction::ToGuest => {
                 let before = Inferred::of(flow);
                 let action = flow.to_guest(&self.params, segment);
@@ -204,15 +220,30 @@ impl Port {
                     let after = Inferred::of(flow);
                     traced.push(TracedAck { at_ns: now_ns, key: *key, before, after });
                 }
-                (action, None)
+                action
             }
         };
         if action.forget != 0 {
             self.table.remove(key);
-        } else if let Some(near_ms) = near_ms {
-            self.table.set_tick(key, timer::after_ms(now_ns, near_ms));
+        } else {
+            self.settle(now_ns, key);
         }
         Some(action)
+    }
+
+    /// What a segment has changed of when the flow is looked at, and whether it gives way.
+    fn settle(&mut self, now_ns: u64, key: &FlowKey) {
+        let (Some(flow), Some(look_ns)) = (self.table.get(key), self.table.look_ns(key)) else {
+            return;
+        };
+        let half_open = flow.is_half_open();
+        let sooner_ns = timer::sooner_ns(flow, &self.params, now_ns, look_ns);
+        if !half_open {
+            self.table.end_handshake(key);
+        }
+        if let Some(sooner_ns) = sooner_ns {
+            self.table.set_look(key, sooner_ns);
+        }
     }
 
     fn carry_out(
@@ -258,17 +289,22 @@ impl Port {
     }
 
     /// The flow's time has come.
-    fn tick(&mut self, now_ns: u64, key: &FlowKey, to_guest: &mut Vec<Frame>) {
+    fn look(&mut self, now_ns: u64, key: &FlowKey, to_guest: &mut Vec<Frame>) {
+        let (flows, max_flows) = (self.table.len() as u32, self.table.max_flows() as u32);
         let Some(flow) = self.table.get_mut(key) else { return };
+        if flow.gives_way((now_ns / NS_PER_MS) as u32, flows, max_flows) {
+            self.table.remove(key);
+            return;
+        }
         let action = flow.deadline(&self.params, now_ns / NS_PER_US);
         if action.forget != 0 {
             self.table.remove(key);
             return;
         }
-        let next_ms = timer::next_tick_ms(flow, &self.params, action.deadline_ms);
+        let next_ms = timer::next_look_ms(&self.params, action.deadline_ms);
         let unsent = self.emitter.carry_out(now_ns, key, flow, &action, to_guest);
         self.counters.count_unsent(unsent);
-        self.table.set_tick(key, timer::after_ms(now_ns, next_ms));
+        self.table.set_look(key, timer::after_ms(now_ns, next_ms));
     }
 }
 

@@ -1,15 +1,18 @@
-//! The port's flows, and when each wants to be looked at.
+//! The port's flows, when each wants to be looked at, and who gives way where there is no room: the
+//! datapath's rules (datapath/table.h).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vcc_engine::FlowState;
+use vcc_engine::{FlowState, half_open_max};
 
 use crate::key::FlowKey;
 
 #[derive(Clone)]
 struct Entry {
     state: FlowState,
-    tick_ns: u64,
+    look_ns: u64,
+    /// The number of its handshake, while that goes on.
+    half_open: Option<u64>,
 }
 
 /// At most so many flows, in an order that does not depend on how they came.
@@ -18,12 +21,38 @@ pub(crate) struct Table {
     max_flows: usize,
     entries: BTreeMap<FlowKey, Entry>,
     /// The same keys by time.
-    ticks: BTreeSet<(u64, FlowKey)>,
+    looks: BTreeSet<(u64, FlowKey)>,
+    /// Those of flows in their handshake, the oldest first.
+    half_open: BTreeMap<u64, FlowKey>,
+    handshakes: u64,
+}
+
+/// What a new flow found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    Free,
+    /// The oldest handshake gave way to it.
+    Made,
+    None,
 }
 
 impl Table {
     pub(crate) fn new(max_flows: usize) -> Self {
-        Table { max_flows, entries: BTreeMap::new(), ticks: BTreeSet::new() }
+        Table {
+            max_flows,
+            entries: BTreeMap::new(),
+            looks: BTreeSet::new(),
+            half_open: BTreeMap::new(),
+            handshakes: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn max_flows(&self) -> usize {
+        self.max_flows
     }
 
     pub(crate) fn get(&self, key: &FlowKey) -> Option<&FlowState> {
@@ -38,48 +67,72 @@ impl Table {
         self.entries.iter().map(|(key, entry)| (key, &entry.state))
     }
 
-    /// A flow before its first segment, to be looked at by `tick_ns`; false if there is no room.
-    pub(crate) fn insert(&mut self, key: FlowKey, tick_ns: u64) -> bool {
-        if self.entries.len() >= self.max_flows {
-            return false;
+    /// A flow before its first segment, to be looked at by `look_ns`.
+    pub(crate) fn insert(&mut self, key: FlowKey, look_ns: u64) -> Room {
+        let half_open_max = half_open_max(u32::try_from(self.max_flows).unwrap_or(u32::MAX));
+        let is_full = self.entries.len() >= self.max_flows;
+        let mut room = Room::Free;
+        if is_full || self.half_open.len() >= half_open_max as usize {
+            let Some((_, oldest)) = self.half_open.first_key_value() else { return Room::None };
+            let oldest = *oldest;
+            self.remove(&oldest);
+            room = Room::Made;
         }
-        let entry = Entry { state: FlowState::default(), tick_ns };
+        let half_open = Some(self.handshakes);
+        let entry = Entry { state: FlowState::default(), look_ns, half_open };
         let old = self.entries.insert(key, entry);
         debug_assert!(old.is_none(), "no flow takes another's place");
-        self.ticks.insert((tick_ns, key));
+        self.looks.insert((look_ns, key));
+        self.half_open.insert(self.handshakes, key);
+        self.handshakes += 1;
         self.assert_laws();
-        true
+        room
     }
 
     pub(crate) fn remove(&mut self, key: &FlowKey) {
+        self.end_handshake(key);
         if let Some(entry) = self.entries.remove(key) {
-            self.ticks.remove(&(entry.tick_ns, *key));
+            self.looks.remove(&(entry.look_ns, *key));
         }
         self.assert_laws();
     }
 
-    /// Looks at the flow by `tick_ns`, and no more when it was to be.
-    pub(crate) fn set_tick(&mut self, key: &FlowKey, tick_ns: u64) {
+    /// It does not give way any more.
+    pub(crate) fn end_handshake(&mut self, key: &FlowKey) {
+        let number = self.entries.get_mut(key).and_then(|entry| entry.half_open.take());
+        if let Some(number) = number {
+            self.half_open.remove(&number);
+        }
+    }
+
+    /// When the flow is looked at.
+    pub(crate) fn look_ns(&self, key: &FlowKey) -> Option<u64> {
+        self.entries.get(key).map(|entry| entry.look_ns)
+    }
+
+    /// Looks at the flow by `look_ns`, and no more when it was to be.
+    pub(crate) fn set_look(&mut self, key: &FlowKey, look_ns: u64) {
         if let Some(entry) = self.entries.get_mut(key) {
-            self.ticks.remove(&(entry.tick_ns, *key));
-            self.ticks.insert((tick_ns, *key));
-            entry.tick_ns = tick_ns;
+            self.looks.remove(&(entry.look_ns, *key));
+            self.looks.insert((look_ns, *key));
+            entry.look_ns = look_ns;
         }
         self.assert_laws();
     }
 
-    pub(crate) fn next_tick_ns(&self) -> Option<u64> {
-        self.ticks.first().map(|(tick_ns, _)| *tick_ns)
+    pub(crate) fn next_look_ns(&self) -> Option<u64> {
+        self.looks.first().map(|(look_ns, _)| *look_ns)
     }
 
     /// The flow whose time came first, of those whose time has come.
     pub(crate) fn due(&self, now_ns: u64) -> Option<FlowKey> {
-        self.ticks.first().filter(|(tick_ns, _)| *tick_ns <= now_ns).map(|(_, key)| *key)
+        self.looks.first().filter(|(look_ns, _)| *look_ns <= now_ns).map(|(_, key)| *key)
     }
 
     fn assert_laws(&self) {
         debug_assert!(self.entries.len() <= self.max_flows, "a port's room is its limit");
-        debug_assert!(self.entries.len() == self.ticks.len(), "every flow is looked at one day");
+        debug_assert!(self.entries.len() == self.looks.len(), "every flow is looked at one day");
+        debug_assert!(self.half_open.len() <= self.entries.len(), "a handshake is a flow's");
     }
 }
 
@@ -93,20 +146,40 @@ mod tests {
 
     #[test]
     fn flows_come_due_in_order_of_time() {
-        let mut table = Table::new(3);
-        for (port, tick_ns) in [(3, 30), (1, 20), (2, 20)] {
-            assert!(table.insert(key(port), tick_ns));
+        let mut table = Table::new(16);
+        for (port, look_ns) in [(3, 30), (1, 20), (2, 20)] {
+            assert_eq!(table.insert(key(port), look_ns), Room::Free);
         }
-        assert!(!table.insert(key(4), 0), "no room");
         assert_eq!(table.due(19), None);
         assert_eq!(table.due(20), Some(key(1)));
-        table.set_tick(&key(1), 40);
+        table.set_look(&key(1), 40);
         assert_eq!(table.due(100), Some(key(2)));
         table.remove(&key(2));
-        table.set_tick(&key(2), 1);
-        assert_eq!(table.next_tick_ns(), Some(30));
+        table.set_look(&key(2), 1);
+        assert_eq!(table.next_look_ns(), Some(30));
+        assert_eq!((table.look_ns(&key(1)), table.look_ns(&key(2))), (Some(40), None));
         let order: Vec<_> = table.iter().map(|(key, _)| key.guest().port()).collect();
         assert_eq!(order, [1, 3]);
-        assert!(table.insert(key(4), 0));
+    }
+
+    #[test]
+    fn handshakes_give_way_to_newer_ones_and_nothing_else_does() {
+        let mut table = Table::new(8);
+        let ports = |table: &Table| -> Vec<u16> {
+            table.iter().map(|(key, _)| key.guest().port()).collect()
+        };
+        assert_eq!([1, 2].map(|port| table.insert(key(port), 0)), [Room::Free; 2]);
+        assert_eq!(table.insert(key(3), 0), Room::Made, "a quarter is for handshakes");
+        assert_eq!(ports(&table), [2, 3]);
+        for port in [2, 3, 4, 5, 6, 7, 8, 9] {
+            let _ = table.get(&key(port)).is_some() || table.insert(key(port), 0) == Room::Free;
+            table.end_handshake(&key(port));
+        }
+        assert_eq!(table.len(), table.max_flows());
+        assert_eq!(table.insert(key(10), 0), Room::None);
+        table.remove(&key(5));
+        assert_eq!(table.insert(key(10), 0), Room::Free);
+        assert_eq!(table.insert(key(11), 0), Room::Made);
+        assert_eq!(ports(&table), [2, 3, 4, 6, 7, 8, 9, 11]);
     }
 }

@@ -17,7 +17,7 @@ pub mod sys {
     include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
 }
 
-pub use params::{GuestEcn, Mode, Params, ParseNameError};
+pub use params::{GuestEcn, Mode, OnFull, Params, ParseNameError};
 pub use pool::Pool;
 pub use told::Stage;
 pub use treatment::{PoolShare, Treatment};
@@ -48,6 +48,21 @@ unsafe extern "C-unwind" {
     fn vcc_native_is_bound(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_is_managed(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_rto_us(flow: *const sys::vcc_flow, rto_min_us: u32) -> u32;
+    fn vcc_native_look_within_ms(flow: *const sys::vcc_flow, params: *const sys::vcc_params)
+    -> u32;
+    fn vcc_native_gives_way(
+        flow: *const sys::vcc_flow,
+        now_ms: u32,
+        flows: u32,
+        flows_max: u32,
+    ) -> bool;
+    fn vcc_native_half_open_max(flows_max: u32) -> u32;
+}
+
+/// So many flows in their handshake fit a table of `flows_max`.
+pub fn half_open_max(flows_max: u32) -> u32 {
+    // SAFETY: it takes and returns a number.
+    unsafe { vcc_native_half_open_max(flows_max) }
 }
 
 /// What two vcc ends tell each other on a connection.
@@ -90,6 +105,24 @@ impl FlowState {
     pub fn deadline(&mut self, params: &Params, now_us: u64) -> Action {
         // SAFETY: as above.
         unsafe { vcc_native_deadline(&mut self.0, &params.0, now_us) }
+    }
+
+    /// After a segment: no later than in so many ms the shell has to call [`FlowState::deadline`].
+    pub fn look_within_ms(&self, params: &Params) -> u32 {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_look_within_ms(&self.0, &params.0) }
+    }
+
+    /// Has the connection closed, so that it is forgotten before its time in a table that is more
+    /// than half full?
+    pub fn gives_way(&self, now_ms: u32, flows: u32, flows_max: u32) -> bool {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_gives_way(&self.0, now_ms, flows, flows_max) }
+    }
+
+    /// Is its handshake still going on?
+    pub fn is_half_open(&self) -> bool {
+        u32::from(self.stage) < sys::STAGE_ESTABLISHED
     }
 
     /// From the next segment on, a flow whose handshake has ended is treated by `params`.

@@ -83,6 +83,16 @@ named!(
     }
 );
 
+named!(
+    /// What becomes of a new connection where the port has no room for it.
+    OnFull, "answer to a full table", {
+        /// It goes on untranslated.
+        Pass = sys::ON_FULL_PASS, "pass";
+        /// Its SYN is dropped.
+        Drop = sys::ON_FULL_DROP, "drop";
+    }
+);
+
 /// The engine's parameters; see `struct vcc_params` for units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
@@ -120,6 +130,7 @@ impl Default for Params {
             pool: 0,
             pool_weight: 0,
             pool_bytes: 0,
+            on_full: OnFull::Pass.number().into(),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::{GuestEcn, Mode, Params, Underlay, sys};
+use crate::{GuestEcn, Mode, OnFull, Params, Underlay, sys};
 
 /// A connection's part in a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct Treatment {
     pub established_idle_ms: u32,
     pub handshake_idle_ms: u32,
     pub closed_idle_ms: u32,
+    /// Of a new connection, where the port's table has no room for it.
+    pub on_full: OnFull,
     /// Only where enforced, and under a policy.
     pub pool: Option<PoolShare>,
 }
@@ -79,6 +81,7 @@ impl Default for Treatment {
             established_idle_ms: params.established_idle_ms,
             handshake_idle_ms: params.handshake_idle_ms,
             closed_idle_ms: params.closed_idle_ms,
+            on_full: OnFull::Pass,
             pool: None,
         }
     }
@@ -117,6 +120,7 @@ impl Treatment {
             established_idle_ms: self.established_idle_ms,
             handshake_idle_ms: self.handshake_idle_ms,
             closed_idle_ms: self.closed_idle_ms,
+            on_full: self.on_full.number().into(),
             ..Params::default().0
         })
     }

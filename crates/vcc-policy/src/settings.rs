@@ -19,6 +19,7 @@ pub fn settings(treatment: &Treatment) -> Vec<(&'static str, String)> {
         "guest_ecn",
         format!("\"{}\"", treatment.guest_ecn),
     );
+    say(treatment.on_full != default.on_full, "on_full", format!("\"{}\"", treatment.on_full));
     for (key, value, default) in [
         ("prr", treatment.prr, default.prr),
         ("undo", treatment.undo, default.undo),

@@ -52,6 +52,14 @@ pub const TRACE_LOST: Counter =
     counter(sys::COUNT_TRACE_LOST, "trace_lost", "not recorded: `vcc trace` was too slow");
 pub const IGNORED: Counter =
     counter(sys::COUNT_IGNORED, "ignored", "passed: a connection that the policy leaves alone");
+pub const REFUSED: Counter =
+    counter(sys::COUNT_REFUSED, "refused", "dropped: no room for another connection");
+pub const GAVE_WAY: Counter =
+    counter(sys::COUNT_GAVE_WAY, "gave_way", "forgotten: a handshake that made room for another");
+pub const UNTIMED: Counter =
+    counter(sys::COUNT_UNTIMED, "untimed", "forgotten: its end could not be timed");
+pub const TIMER_LATE: Counter =
+    counter(sys::COUNT_TIMER_LATE, "timer_late", "started again: the timer of connections' ends");
 
 pub const DEEP: Counter =
     counter(sys::COUNT_DEEP, "deep", "passed: behind more IPv6 headers than vcc follows");
@@ -82,6 +90,10 @@ pub const ALL: [Counter; sys::COUNT_MAX as usize] = [
     IGNORED,
     DEEP,
     UNJUDGED,
+    REFUSED,
+    GAVE_WAY,
+    UNTIMED,
+    TIMER_LATE,
 ];
 
 /// Segments by reason, over all CPUs.

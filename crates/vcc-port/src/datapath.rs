@@ -3,14 +3,16 @@
 use std::os::fd::AsFd;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, OpenObject, ProgramInput, ProgramMut};
-use vcc_engine::sys;
+use vcc_engine::{half_open_max, sys};
 
 use crate::flows::Flow;
 use crate::plain::{from_bytes, to_bytes};
 use crate::policy::{self, SharedPolicy};
 use crate::sweep::{self, Sweep};
 use crate::tcx::Hook;
-use crate::{AttachOptions, Counters, Error, Result, counters, flows, object, params};
+use crate::{
+    AttachOptions, Counters, Error, Result, Usage, counters, flows, object, params, usage,
+};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc.bpf.o"));
 const WHAT: &str = "the datapath";
@@ -24,6 +26,11 @@ const SK_BUFF_GSO_SIZE: usize = 176;
 /// The maps of one port.
 pub(crate) struct Maps {
     pub flows: MapHandle,
+    pub usage: MapHandle,
+    pub due: MapHandle,
+    pub half_open: MapHandle,
+    pub queue_ends: MapHandle,
+    pub wheel: MapHandle,
     pub params: MapHandle,
     pub counters: MapHandle,
     pub events: MapHandle,
@@ -38,6 +45,11 @@ impl Maps {
     pub(crate) fn open(open: impl Fn(&str) -> Result<MapHandle>) -> Result<Self> {
         Ok(Self {
             flows: open("flows")?,
+            usage: open("usage")?,
+            due: open("due")?,
+            half_open: open("half_open")?,
+            queue_ends: open("queue_ends")?,
+            wheel: open("wheel")?,
             params: open("params")?,
             counters: open("counters")?,
             events: open("events")?,
@@ -48,9 +60,14 @@ impl Maps {
         })
     }
 
-    pub(crate) fn with_names(&mut self) -> [(&'static str, &mut MapHandle); 8] {
+    pub(crate) fn with_names(&mut self) -> [(&'static str, &mut MapHandle); 13] {
         [
             ("flows", &mut self.flows),
+            ("usage", &mut self.usage),
+            ("due", &mut self.due),
+            ("half_open", &mut self.half_open),
+            ("queue_ends", &mut self.queue_ends),
+            ("wheel", &mut self.wheel),
             ("params", &mut self.params),
             ("counters", &mut self.counters),
             ("events", &mut self.events),
@@ -64,7 +81,7 @@ impl Maps {
     /// Whether this version of vcc understands what they hold.
     pub(crate) fn are_understood(&self) -> bool {
         let sizes = |map: &MapHandle| (map.key_size() as usize, map.value_size() as usize);
-        sizes(&self.flows) == (size_of::<sys::vcc_key>(), size_of::<sys::vcc_entry_abi>())
+        sizes(&self.flows) == (size_of::<sys::vcc_key>(), size_of::<sys::vcc_entry>())
             && sizes(&self.params).1 == size_of::<sys::vcc_params>()
             && self.counters.max_entries() == sys::COUNT_MAX
             && sizes(&self.traced).1 == size_of::<sys::vcc_key>()
@@ -87,7 +104,7 @@ pub enum Program {
     /// These parse and do no more: what the other two are measured against.
     ParseFromGuest,
     ParseToGuest,
-    /// Looks at all flows at once, and at no frame.
+    /// Looks at all flows at once, or starts the port's timer; looks at no frame.
     Sweep,
 }
 
@@ -130,14 +147,14 @@ impl Datapath {
     pub fn load(options: &AttachOptions) -> Result<Self> {
         let mut open = object::open(OBJECT, WHAT)?;
         policy::shrink(&mut open)?;
-        Self::load_with(open, options, &constants(None))
+        Self::load_with(open, options, &constants(None, options))
     }
 
     /// Each connection is treated by its rule. `index` is the port's among those of the policy.
     pub fn load_under(policy: &SharedPolicy, index: u32, options: &AttachOptions) -> Result<Self> {
         let mut open = object::open(OBJECT, WHAT)?;
         policy.maps().lend_to(&mut open)?;
-        Self::load_with(open, options, &constants(Some(index)))
+        Self::load_with(open, options, &constants(Some(index), options))
     }
 
     fn load_with(
@@ -145,14 +162,23 @@ impl Datapath {
         options: &AttachOptions,
         constants: &sys::vcc_port_constants,
     ) -> Result<Self> {
-        object::map(&mut open, "flows")?
-            .set_max_entries(options.max_flows)
-            .map_err(|e| Error::system("limit the number of flows", e))?;
+        // As many in the queues as can stand there: see datapath/table.h.
+        for (name, room) in [
+            ("flows", options.max_flows),
+            ("due", options.max_flows),
+            ("half_open", half_open_max(options.max_flows)),
+        ] {
+            object::map(&mut open, name)?
+                .set_max_entries(room)
+                .map_err(|e| Error::system("limit the number of flows", e))?;
+        }
         set_constants(&mut open, constants)?;
         let object = object::load(open, WHAT)?;
         let maps = Maps::open(|name| map(&object, name))?;
         params::write(&maps.params, &options.treatment.params())?;
-        Ok(Self { object, maps })
+        let datapath = Self { object, maps };
+        sweep::start_timer(&sweep::keep(&datapath.program(Program::Sweep)?)?)?;
+        Ok(datapath)
     }
 
     /// The same programs of this version of vcc, over the maps of a port that another loaded.
@@ -229,6 +255,11 @@ impl Datapath {
         self.sweep(Sweep::Forget)
     }
 
+    /// How many flows there are, without reading them.
+    pub fn usage(&self) -> Result<Usage> {
+        usage::read(&self.maps.usage)
+    }
+
     fn sweep(&self, what: Sweep) -> Result<u32> {
         sweep::run(&sweep::keep(&self.program(Program::Sweep)?)?, what)
     }
@@ -251,11 +282,12 @@ impl Datapath {
 const CONSTANTS: &str = "constants";
 const CONSTANTS_SECTION: &str = ".rodata.port";
 
-fn constants(index: Option<u32>) -> sys::vcc_port_constants {
+fn constants(index: Option<u32>, options: &AttachOptions) -> sys::vcc_port_constants {
     sys::vcc_port_constants {
         layout: sys::LAYOUT_VERSION,
         by_policy: index.is_some().into(),
         index: index.unwrap_or(0),
+        flows_max: options.max_flows,
     }
 }
 

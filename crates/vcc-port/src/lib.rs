@@ -34,6 +34,7 @@ mod tcx;
 #[doc(hidden)]
 pub mod testing;
 mod trace;
+mod usage;
 
 pub use counters::{Counter, Counters};
 pub use datapath::{Datapath, Program, RunOutput};
@@ -47,5 +48,6 @@ pub use policy::{PORTS_MAX, PoolUse, RuleInForce, RuleTotals, Rules, SharedPolic
 pub use port::Port;
 pub use run_time::{RunTime, RunTimes};
 pub use trace::{Trace, TraceEvent};
+pub use usage::Usage;
 
 pub type Result<T> = std::result::Result<T, Error>;

@@ -11,7 +11,9 @@ unsafe impl Plain for sys::vcc_params {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_key {}
 // SAFETY: as above.
-unsafe impl Plain for sys::vcc_entry_abi {}
+unsafe impl Plain for sys::vcc_entry {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_usage {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_event {}
 // SAFETY: as above.

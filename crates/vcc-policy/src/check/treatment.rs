@@ -1,6 +1,6 @@
 //! A treatment's keys, and what they mean to each other.
 
-use vcc_engine::{Mode, PoolShare, Treatment};
+use vcc_engine::{Mode, OnFull, PoolShare, Treatment};
 
 use super::pools::Pools;
 use crate::file::{Located, TreatmentKeys};
@@ -36,6 +36,10 @@ pub(super) fn check(
         if let Some(emit) = keys.emit.as_ref().filter(|emit| emit.value) {
             without_effect(&emit.span, "segments of our own are sent");
             treatment.emit = false;
+        }
+        if let Some(on_full) = keys.on_full.as_ref().filter(|key| key.value.0 == OnFull::Drop) {
+            without_effect(&on_full.span, "connections without room are refused");
+            treatment.on_full = OnFull::Pass;
         }
         if let (Some(pool), Some(_)) = (&keys.pool, treatment.pool.take()) {
             without_effect(&pool.span, "these connections have a share in the pool");
@@ -77,6 +81,7 @@ fn treatment(keys: &TreatmentKeys) -> Treatment {
         }),
         handshake_idle_ms: or(&keys.idle_handshake, default.handshake_idle_ms, |t| t.in_ms()),
         closed_idle_ms: or(&keys.idle_closed, default.closed_idle_ms, |time| time.in_ms()),
+        on_full: or(&keys.on_full, default.on_full, |on_full| on_full.0),
         pool: None,
     }
 }

@@ -1,7 +1,7 @@
 //! Every table and key of the file. What stands here as a comment, editors show as help.
 
 use toml::de::DeTable;
-use vcc_engine::{GuestEcn, Mode, Underlay};
+use vcc_engine::{GuestEcn, Mode, OnFull, Underlay};
 
 use super::condition_values::{DeviceGlob, Name, Network, OneOrMany, VlanId};
 use super::number_values::{Cap, Count, PoolWindow, Rate, Size, Time};
@@ -139,6 +139,9 @@ table!(
         idle_handshake: Time<SECOND, DAY>,
         /// The same, after its end. By default 10s.
         idle_closed: Time<SECOND, DAY>,
+        /// What becomes of a new connection for which the port's table has no room: it goes on
+        /// untranslated (pass), or is refused (drop). By default `pass`.
+        on_full: Named<OnFull>,
         /// The pool that the windows are shares of.
         pool: Name,
         /// With `pool`: how much a connection gets beside others, from 1 to 1000. By default 1.

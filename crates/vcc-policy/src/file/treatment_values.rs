@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use toml::Spanned;
 use toml::de::DeValue;
-use vcc_engine::{GuestEcn, Mode, Underlay};
+use vcc_engine::{GuestEcn, Mode, OnFull, Underlay};
 
 use super::number_values::inline_schema;
 use super::reader::{Value, text};
@@ -68,6 +68,14 @@ impl Names for GuestEcn {
 
     fn all() -> Vec<(&'static str, Self)> {
         vec![("leave", GuestEcn::Leave), ("override", GuestEcn::Override)]
+    }
+}
+
+impl Names for OnFull {
+    const WHAT: &'static str = "an answer to a full table";
+
+    fn all() -> Vec<(&'static str, Self)> {
+        vec![("pass", OnFull::Pass), ("drop", OnFull::Drop)]
     }
 }
 

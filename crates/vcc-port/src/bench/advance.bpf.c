@@ -132,7 +132,7 @@ struct {
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct vcc_key);
-	__type(value, struct vcc_entry_abi);
+	__type(value, struct vcc_entry);
 } flows SEC(".maps");
 
 static __always_inline void write_counter(uint8_t *pack, uint32_t ect0_bytes)
@@ -150,7 +150,7 @@ static __always_inline uint32_t restore(struct __sk_buff *skb)
 	if (!at)
 		return NEXT_NONE;
 	if (at->flow_flags) {
-		struct vcc_entry_abi *entry = bpf_map_lookup_elem(&flows, &at->key);
+		struct vcc_entry *entry = bpf_map_lookup_elem(&flows, &at->key);
 
 		if (entry)
 			entry->flow.flags |= at->flow_flags;

@@ -86,7 +86,7 @@ pub(crate) fn read(map: &MapHandle) -> Result<Vec<Flow>> {
 
 fn flow(key: &[u8], value: &[u8]) -> Option<Flow> {
     let key: sys::vcc_key = from_bytes(key)?;
-    let entry: sys::vcc_entry_abi = from_bytes(value)?;
+    let entry: sys::vcc_entry = from_bytes(value)?;
     Some(Flow::new(FlowId::of_key(&key), entry.flow))
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn look_up(map: &MapHandle, key: &sys::vcc_key) -> Result<Option<sys:
     const DOING: &str = "read a flow";
     let value = map.lookup(to_bytes(key), MapFlags::ANY).map_err(|e| Error::system(DOING, e))?;
     let Some(value) = value else { return Ok(None) };
-    let entry: sys::vcc_entry_abi = from_bytes(&value).ok_or_else(|| Error::layout(DOING))?;
+    let entry: sys::vcc_entry = from_bytes(&value).ok_or_else(|| Error::layout(DOING))?;
     Ok(Some(entry.flow))
 }
 

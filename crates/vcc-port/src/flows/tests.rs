@@ -14,7 +14,7 @@ pub(crate) fn insert(map: &MapHandle, number: u32, flow: sys::vcc_flow) {
     let ports = [40_000u16.to_be_bytes(), 80u16.to_be_bytes()].concat();
     let vlan = [5u16.to_ne_bytes(), [0; 2]].concat();
     let key = [&guest[..], &peer, &ports, &vlan].concat();
-    let entry = sys::vcc_entry_abi { flow, ..Default::default() };
+    let entry = sys::vcc_entry { flow, ..Default::default() };
     // SAFETY: pointer and length are those of the entry, which has no padding but at its end.
     let value = unsafe {
         std::slice::from_raw_parts(std::ptr::from_ref(&entry).cast(), size_of_val(&entry))

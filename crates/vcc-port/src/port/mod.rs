@@ -14,7 +14,7 @@ use crate::sweep::{self, Sweep};
 use crate::tcx::{self, Hook, Tag};
 use crate::{
     AttachOptions, Counters, Datapath, Emitter, Error, Flow, FlowId, Program, Result, RunTime,
-    SharedPolicy, Trace, counters, flows, kernel, params, run_time,
+    SharedPolicy, Trace, Usage, counters, flows, kernel, params, run_time, usage,
 };
 
 /// An attachment. Dropped, it is removed, unless it is pinned.
@@ -222,6 +222,11 @@ impl Port {
         Ok(self.maps()?.flows.max_entries())
     }
 
+    /// How many connections it tracks now, without reading them.
+    pub fn usage(&self) -> Result<Usage> {
+        usage::read(&self.maps()?.usage)
+    }
+
     pub fn flows(&self) -> Result<Vec<Flow>> {
         flows::read(&self.maps()?.flows)
     }
@@ -384,7 +389,7 @@ impl Port {
             link.update_prog(program)
                 .map_err(|e| Error::system("replace a program of a port", e))?;
         }
-        // It also gives the flows' timers the new callback.
+        sweep::start_timer(&sweep)?;
         sweep::run(&sweep, Sweep::Judge)?;
         self.sweep = Some(sweep);
         Ok(true)

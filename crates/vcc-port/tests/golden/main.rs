@@ -16,6 +16,7 @@ mod dual;
 mod evasion;
 mod feedback;
 mod fixed;
+mod full;
 mod headers;
 mod layout;
 mod layouts;

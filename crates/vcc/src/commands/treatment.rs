@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, FromArgMatches};
-use vcc_engine::{GuestEcn, Mode, Underlay};
+use vcc_engine::{GuestEcn, Mode, OnFull, Underlay};
 use vcc_policy::units::{Beta, BytesPerMs, size};
 use vcc_port::AttachOptions;
 
@@ -75,9 +75,13 @@ struct Flags {
     #[arg(long, value_name = "SIZE", value_parser = window_max)]
     window_max: Option<u32>,
 
-    /// Track up to N connections a port; those beyond pass untouched [default: 65536]
+    /// Track up to N connections a port; those beyond pass untouched, or see --on-full [default: 65536]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u32>::new().range(1..=1 << 24))]
     max_flows: Option<u32>,
+
+    /// What becomes of a new connection beyond --max-flows: pass (untranslated) or drop
+    #[arg(long, value_name = "WHAT", default_value = "pass")]
+    on_full: OnFull,
 
     /// Answer marks also for guests that negotiate ECN themselves
     #[arg(long)]
@@ -110,6 +114,7 @@ impl Flags {
             cap_bytes_per_ms: self.cap_rate.map(|rate| rate.get()),
             window_floor_segs: self.floor.unwrap_or(default.window_floor_segs),
             window_max_bytes: self.window_max.unwrap_or(default.window_max_bytes),
+            on_full: self.on_full,
             ..default
         };
         if let (Some(floor), Some(cap)) = (self.floor, self.cap)

@@ -14,6 +14,7 @@ mod traced;
 use std::thread;
 use std::time::Duration;
 
+use libbpf_rs::MapHandle;
 use vcc_engine::{Treatment, sys};
 
 use super::*;
@@ -58,16 +59,32 @@ struct Objects {
 
 impl Objects {
     fn of(port: &Port) -> Self {
-        let Maps { flows, params, counters, events, traces, traced, neighbours, constants } =
-            port.maps().expect("maps");
-        let maps = [flows, params, counters, events, traces, traced, neighbours, constants];
-        let map_ids = maps.map(|map| map.info().expect("a map").info.id).to_vec();
+        let Maps {
+            flows,
+            usage,
+            due,
+            half_open,
+            queue_ends,
+            wheel,
+            params,
+            counters,
+            events,
+            traces,
+            traced,
+            neighbours,
+            constants,
+        } = port.maps().expect("maps");
+        let of_flows = [flows, usage, due, half_open, queue_ends, wheel];
+        let others = [params, counters, events, traces, traced, neighbours, constants];
+        let maps = [&of_flows[..], &others].concat();
+        let id = |map: &&MapHandle| map.info().expect("a map").info.id;
+        let map_ids = maps.iter().map(id).collect();
         Self { program_ids: program_ids(port.device()), map_ids }
     }
 
     fn all_gone(&self) -> bool {
         let program_gone = |id: &u32| libbpf_rs::Program::fd_from_id(*id).is_err();
-        let map_gone = |id: &u32| libbpf_rs::MapHandle::from_map_id(*id).is_err();
+        let map_gone = |id: &u32| MapHandle::from_map_id(*id).is_err();
         self.program_ids.iter().all(program_gone) && self.map_ids.iter().all(map_gone)
     }
 }
