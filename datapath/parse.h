@@ -25,8 +25,8 @@ enum direction { FROM_GUEST, TO_GUEST };
 
 /* Where things lie in the frame, for the rewrite. */
 struct frame {
-	uint32_t l3_off;
-	uint32_t l4_off;
+	uint16_t l3_off;
+	uint16_t l4_off;
 	uint16_t data_off_flags; /* bytes 12 and 13 of the TCP header, host order */
 	uint8_t tos;		 /* IPv4 TOS, or byte 1 of the IPv6 header */
 	bool ipv6;
@@ -193,17 +193,19 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 		return COUNT_NOT_IP;
 	}
 
-	if (fr->l4_off > L4_OFF_MAX)
+	uint32_t l4_off = fr->l4_off;
+
+	/* The verifier bounds the register that is compared: this one is added to the pointer too.
+	 */
+	asm volatile("" : "+r"(l4_off));
+	if (l4_off > L4_OFF_MAX)
 		return COUNT_MALFORMED;
-	struct tcphdr *tcp = data + fr->l4_off;
+	struct tcphdr *tcp = data + l4_off;
 
 	if ((void *)(tcp + 1) > end) {
 		/* A guest may leave it out of what is linear. */
-		if (bpf_skb_pull_data(skb, fr->l4_off + sizeof(*tcp)))
+		if (bpf_skb_pull_data(skb, l4_off + sizeof(*tcp)))
 			return COUNT_MALFORMED;
-		uint32_t l4_off = fr->l4_off;
-
-		/* The verifier has lost the bound. */
 		asm volatile("" : "+r"(l4_off));
 		if (l4_off > L4_OFF_MAX)
 			return COUNT_MALFORMED;

@@ -113,7 +113,7 @@ static __always_inline bool passes_unread(struct __sk_buff *skb, uint32_t what)
 }
 
 /* A segment of a flow that another CPU does not let go of. Does it pass as it is? */
-static __always_inline bool passes_contended(const struct vcc_entry *e)
+static __noinline bool passes_contended(const struct vcc_entry *e)
 {
 	bool unjudged =
 	    polices(constants.by_policy ? rule_params(e->flow.epoch, e->flow.rule) : port_params());

@@ -33,7 +33,7 @@ VCC_APART int engine_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 }
 
 VCC_APART int engine_to_guest(struct vcc_flow *f, const struct vcc_params *p,
-			      const struct vcc_segment *s, struct vcc_action *a)
+			      const struct vcc_segment *s, struct vcc_action *restrict a)
 {
 	if (!f || !p || !s || !a)
 		return -1;
@@ -56,8 +56,8 @@ static __always_inline struct vcc_entry *flow_refuse(const struct vcc_params *p,
  * A SYN makes a flow, and holds it; null where the port has no room or takes no new ones, or the
  * policy wants none. `drop` says whether the SYN is not to pass.
  */
-static __always_inline struct vcc_entry *flow_create(const struct vcc_key *key, enum direction dir,
-						     const struct vcc_params *port, bool *drop)
+static __noinline struct vcc_entry *flow_create(const struct vcc_key *key, enum direction dir,
+						const struct vcc_params *port, bool *drop)
 {
 	const struct vcc_params *p = port;
 	struct vcc_usage *used = port_usage();
@@ -106,7 +106,7 @@ static __always_inline struct vcc_entry *flow_create(const struct vcc_key *key, 
 }
 
 /* Another connection has the ports of one that has ended, of which nothing is kept any more. */
-static __always_inline bool has_ended(struct vcc_entry *e, const struct vcc_key *key)
+static __noinline bool has_ended(struct vcc_entry *e, const struct vcc_key *key)
 {
 	if (e->flow.stage != STAGE_CLOSED || hold(e, key) != LOCK_FREE)
 		return false;

@@ -96,8 +96,8 @@ static __always_inline long file(struct vcc_entry *e, const struct vcc_key *key,
 }
 
 /* The flow is held, and is let go of here: it is filed for its next look, or forgotten. */
-static __always_inline void let_go(struct vcc_entry *e, const struct vcc_key *key, uint32_t now_ms,
-				   uint32_t in_ms, bool forget)
+static __noinline void let_go(struct vcc_entry *e, const struct vcc_key *key, uint32_t now_ms,
+			      uint32_t in_ms, bool forget)
 {
 	if (!forget && file(e, key, now_ms, in_ms, false)) {
 		count(COUNT_UNTIMED);
