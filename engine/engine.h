@@ -11,6 +11,7 @@
 #include "handshake.h"
 #include "judge.h"
 #include "loss.h"
+#include "mss.h"
 #include "police.h"
 #include "pool.h"
 #include "push.h"
@@ -75,6 +76,18 @@ VCC_INLINE void restart_after_idle(struct vcc_flow *f, const struct vcc_params *
 		return;
 	undo_forbid(f);
 	cc_on_idle(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
+	cwnd_validated(f, (uint32_t)s->now_us);
+}
+
+/* A segment of the guest takes its place among what was sent. */
+VCC_INLINE enum vcc_sent sent_by_guest(struct vcc_flow *f, const struct vcc_params *p,
+				       const struct vcc_segment *s)
+{
+	enum vcc_sent sent = track_sent(f, s);
+
+	if (sent == SENT_NEW || sent == SENT_PARTLY_NEW)
+		cwnd_validate(f, p, (uint32_t)s->now_us, s->seg_bytes);
+	return sent;
 }
 
 VCC_INLINE void drop_policed(struct vcc_action *a)
@@ -112,7 +125,7 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 			drop_policed(&a);
 		/* RFC 7413: a server may send before the handshake has ended. */
 		else if (f->flags & FLOW_SYN_SEEN_PEER)
-			track_sent(f, s);
+			sent_by_guest(f, p, s);
 		return a;
 	}
 	/* Who still sends has not accepted the RST that passed. */
@@ -126,13 +139,16 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 
 	restart_after_idle(f, p, s);
 	undo_sent_again(f, s);
-	enum vcc_sent sent = track_sent(f, s);
+	enum vcc_sent sent = sent_by_guest(f, p, s);
 
 	f->guest_cwrs += (s->flags & TCP_CWR) && f->guest_cwrs < UINT16_MAX;
 	note_fin(f, s->flags, FLOW_FIN_GUEST);
+	if (is_managed(f))
+		loss_from_guest(f, p, sent, s);
+	if (sent != SENT_NOTHING)
+		mss_from_guest(f, s);
 	if (!is_managed(f))
 		return a;
-	loss_from_guest(f, p, sent, s);
 	if (!translates(f, p))
 		return a;
 	if (s->payload_bytes && p->pace_push && imposes(f, p))
@@ -171,12 +187,9 @@ VCC_INLINE struct vcc_cc_ack cc_ack(const struct vcc_flow *f, const struct vcc_p
 
 /* The sender half on an ACK or a report: tell the underlay how much was marked. */
 VCC_INLINE void sender_on_marks(struct vcc_flow *f, const struct vcc_params *p,
-				const struct vcc_segment *s, const struct ack_news *news,
-				const struct mark_news *marks)
+				const struct vcc_cc_ack *ack, const struct mark_news *marks)
 {
-	struct vcc_cc_ack ack = cc_ack(f, p, s, news, marks);
-
-	cc_on_feedback(f->underlay, &f->cc, &ack);
+	cc_on_feedback(f->underlay, &f->cc, ack);
 	f->marks += !!marks->marked_bytes;
 	if (!marks->marked_bytes)
 		return;
@@ -196,9 +209,12 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 {
 	enum vcc_ca_state before = f->ca_state;
 
-	reduction_end(f, s->ack);
+	reduction_end(f, s);
 	undo_expire(f);
-	sender_on_marks(f, p, s, news, marks);
+	loss_from_resent(f, p, s, news);
+	struct vcc_cc_ack ack = cc_ack(f, p, s, news, marks);
+
+	sender_on_marks(f, p, &ack, marks);
 	loss_from_dupacks(f, p, s);
 
 	uint64_t granted_bytes;
@@ -211,8 +227,6 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 			    flight_filled_bytes(f) + (uint64_t)prr_segs(f, news) * f->mss_bytes;
 	} else {
 		if (news->acked_bytes && (f->ca_state == CA_OPEN || f->ca_state == CA_LOSS)) {
-			struct vcc_cc_ack ack = cc_ack(f, p, s, news, marks);
-
 			ack.acked_bytes = growth_bytes(f, news, before);
 			cc_on_ack(f->underlay, &f->cc, &ack);
 		}
@@ -225,7 +239,7 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 	}
 	/* A window that shrank onto the flight is full as well, though nothing can be sent. */
 	if (window_full(f, false))
-		note_flight(f, false);
+		cwnd_validate(f, p, (uint32_t)s->now_us, false);
 	uint32_t capped_bytes = cap_segs(f, p, CWND_MAX_SEGS) * f->mss_bytes;
 
 	if (granted_bytes < capped_bytes)
@@ -278,8 +292,10 @@ VCC_INLINE void fack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 
 	if (!marks.reported_bytes)
 		return;
-	reduction_end(f, s->ack);
-	sender_on_marks(f, p, s, &nothing, &marks);
+	reduction_end(f, s);
+	struct vcc_cc_ack ack = cc_ack(f, p, s, &nothing, &marks);
+
+	sender_on_marks(f, p, &ack, &marks);
 }
 
 VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_params *p,
@@ -322,6 +338,7 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 	const uint16_t offered = window_translate(f, s->window);
 
 	a.window = offered;
+	application_limited(f, p);
 	struct ack_news news = track_acked(f, s);
 
 	if (!is_managed(f)) {
@@ -330,8 +347,10 @@ VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_p
 		return a;
 	}
 	/* Told once, and perhaps on an ACK that another has overtaken. */
-	if (!seq_after(s->ack, f->snd_una))
+	if (!seq_after(s->ack, f->snd_una)) {
 		undo_by_dsack(f, p, s);
+		probe_by_dsack(f, s);
+	}
 	/* An ACK of data never sent says nothing: the guest will refuse it (RFC 9293, 3.10.7.4). */
 	if (s->ack == f->snd_una)
 		to_guest_current(f, p, s, &news, &a);

@@ -58,6 +58,8 @@ VCC_INLINE void start_sequence(struct vcc_flow *f, const struct vcc_segment *s)
 	f->round_end = f->snd_una;
 	f->recover = f->snd_una;
 	f->progress_us = (uint32_t)s->now_us;
+	f->validated_us = (uint32_t)s->now_us;
+	f->sent_us = (uint32_t)s->now_us;
 	f->flags |= FLOW_SYN_SEEN_GUEST;
 }
 

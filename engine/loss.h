@@ -3,6 +3,7 @@
 #ifndef VCC_LOSS_H
 #define VCC_LOSS_H
 
+#include "mss.h"
 #include "prr.h"
 
 /* A guest that probes a closed window tells nothing about the path (RFC 9293, 3.8.6.1). */
@@ -16,6 +17,51 @@ VCC_INLINE bool rto_passed(const struct vcc_flow *f, const struct vcc_params *p,
 {
 	return flight_bytes(f) && !peer_closed_window(f) &&
 	       elapsed_us(f->progress_us, now_us) >= rto_us(f, p->rto_min_us);
+}
+
+/* Why the guest sent this again, its peer's answer will tell. */
+VCC_INLINE void resent_note(struct vcc_flow *f, const struct vcc_segment *s, enum vcc_resent why)
+{
+	f->resent = why;
+	f->resent_end = segment_end(s);
+	f->resent_bytes = segment_end(s) - s->seq;
+}
+
+/* The path's MTU has become smaller: what is in flight is sent again, cut anew. */
+VCC_INLINE void resent_smaller(struct vcc_flow *f, uint32_t mss_bytes)
+{
+	f->resent = RESENT_SMALLER;
+	f->resent_end = f->snd_nxt;
+	mss_change(f, mss_bytes);
+}
+
+/*
+ * Is it sent again because it was too long for the path? Then nothing was lost to congestion, and
+ * nothing asked for it: no duplicate, no block (RFC 8201, 5.4; Linux: tcp_simple_retransmit). A
+ * shorter head by itself may as well be the end of a write that was lost: what comes next tells.
+ */
+VCC_INLINE bool resent_for_mtu(struct vcc_flow *f, enum vcc_sent sent, const struct vcc_segment *s)
+{
+	if (f->ca_state > CA_CWR)
+		return false;
+	if (f->resent == RESENT_SMALLER)
+		return !seq_after(segment_end(s), f->resent_end);
+	if (f->resent == RESENT_SHORT && s->seq == f->resent_end &&
+	    cut_bytes(s) <= f->resent_bytes) {
+		resent_smaller(f, f->resent_bytes);
+		return true;
+	}
+	if ((f->resent != RESENT_NOTHING && f->resent != RESENT_PROBE) || f->dupacks ||
+	    s->seq != f->snd_una || !is_cut_shorter(f, s))
+		return false;
+	if (s->seg_bytes) {
+		resent_smaller(f, s->seg_bytes);
+		return true;
+	}
+	if (sent == SENT_TAIL_AGAIN || f->ca_state != CA_OPEN)
+		return false;
+	resent_note(f, s, RESENT_SHORT);
+	return true;
 }
 
 /* The guest sent something again: which of its mechanisms was it? */
@@ -33,18 +79,67 @@ VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, 
 		f->prr_out_bytes = s->payload_bytes;
 		return;
 	}
+	if (!told && resent_for_mtu(f, sent, s))
+		return;
 	/*
 	 * A guest that its window holds back cannot probe with new data and sends its tail again
-	 * (RFC 8985, 7.3). That is no loss; if it was one, duplicates or a timeout will tell.
+	 * (RFC 8985, 7.3). Whether that was lost, duplicates, a timeout, or the probe's own ACK
+	 * will tell.
 	 */
-	if (sent == SENT_TAIL_AGAIN && !told)
+	if (sent == SENT_TAIL_AGAIN && !told) {
+		bool answered = f->ca_state != CA_OPEN && !seq_after(f->snd_nxt, f->recover);
+
+		if (f->ca_state <= CA_CWR && !answered)
+			resent_note(f, s, RESENT_PROBE);
 		return;
+	}
+	f->resent = RESENT_NOTHING;
 	if (f->ca_state == CA_OPEN) {
 		reduction_begin(f, p, CONGESTION_LOSS);
 		f->prr_out_bytes = s->payload_bytes;
 	} else if (f->ca_state == CA_CWR) {
 		reduction_to_recovery(f);
 	}
+}
+
+/* Does the peer say that it had what the probe brought (RFC 8985, 7.4.2)? No loss, then. */
+VCC_INLINE void probe_by_dsack(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	uint32_t end = s->dsack_seq + s->dsack_bytes;
+
+	if (f->resent == RESENT_PROBE && s->dsack_bytes && !seq_after(end, f->resent_end) &&
+	    seq_after(end, f->resent_end - f->resent_bytes))
+		f->resent = RESENT_NOTHING;
+}
+
+/*
+ * What was sent again is acknowledged, and nobody said that it came twice: it was lost. Of a probe
+ * that is known when an ACK goes beyond it (RFC 8985, 7.4.2; Linux: tcp_process_tlp_ack).
+ */
+VCC_INLINE void loss_from_resent(struct vcc_flow *f, const struct vcc_params *p,
+				 const struct vcc_segment *s, const struct ack_news *news)
+{
+	bool blocks = (s->options & OPT_SACK) && !s->dsack_bytes;
+
+	if (f->resent <= RESENT_EXPECTED) {
+		f->resent = blocks ? RESENT_EXPECTED : RESENT_NOTHING;
+		return;
+	}
+	if (seq_before(f->snd_una, f->resent_end))
+		return;
+	if (f->resent == RESENT_PROBE && f->snd_una == f->resent_end) {
+		/* A duplicate: both the segment and the probe came. */
+		if (!news->acked_bytes && !(s->options & OPT_SACK) && !s->payload_bytes &&
+		    s->window == f->window_received)
+			f->resent = RESENT_NOTHING;
+		return;
+	}
+	bool lost = f->resent != RESENT_SMALLER;
+
+	f->resent = RESENT_NOTHING;
+	/* A reduction that is under way answers it as well. */
+	if (lost && f->ca_state == CA_OPEN)
+		reduction_begin(f, p, CONGESTION_LOSS);
 }
 
 /*

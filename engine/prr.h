@@ -9,6 +9,7 @@
 
 #include "cc/cc.h"
 #include "undo.h"
+#include "validate.h"
 
 /*
  * Begin a reduction. One a window of data (RFC 3168, 6.1.2): the next may begin only when
@@ -63,7 +64,9 @@ VCC_INLINE void timeout_begin(struct vcc_flow *f, uint32_t now_us)
 	f->prr_delivered_bytes = 0;
 	f->prr_out_bytes = 0;
 	f->dupacks = 0;
+	f->resent = RESENT_NOTHING;
 	f->progress_us = now_us;
+	f->validated_us = now_us;
 	f->rto_backoff += f->rto_backoff < RTO_BACKOFF_MAX;
 	rtt_cancel(f);
 	if (f->flags & FLOW_ECN_FABRIC)
@@ -74,12 +77,14 @@ VCC_INLINE void timeout_begin(struct vcc_flow *f, uint32_t now_us)
  * End a reduction once something beyond `recover` is acknowledged. Strictly beyond: the CWR went
  * on what was sent first after the reduction, and until the peer has it, its ECE is stale.
  */
-VCC_INLINE void reduction_end(struct vcc_flow *f, uint32_t ack)
+VCC_INLINE void reduction_end(struct vcc_flow *f, const struct vcc_segment *s)
 {
-	if (f->ca_state == CA_OPEN || !seq_after(ack, f->recover))
+	if (f->ca_state == CA_OPEN || !seq_after(s->ack, f->recover))
 		return;
-	if (f->ca_state != CA_LOSS)
+	if (f->ca_state != CA_LOSS) {
 		f->cc.cwnd_segs = f->cc.ssthresh_segs;
+		f->validated_us = (uint32_t)s->now_us;
+	}
 	f->cc.credit_bytes = 0;
 	f->ca_state = CA_OPEN;
 	f->dupacks = 0;

@@ -52,48 +52,10 @@ VCC_INLINE uint32_t sacked_bytes(const struct vcc_flow *f)
 	return vcc_min((uint32_t)f->dupacks * f->mss_bytes, flight_bytes(f));
 }
 
-#define TSO_WIN_DIVISOR 3u
-/* A whole super-segment is never held back. */
-#define GSO_MAX_BYTES 65536u
-
 /* One past the last sequence number that a segment occupies. */
 VCC_INLINE uint32_t segment_end(const struct vcc_segment *s)
 {
 	return s->seq + s->payload_bytes + !!(s->flags & TCP_SYN) + !!(s->flags & TCP_FIN);
-}
-
-/*
- * Does the guest use all of its window? A sender with TSO keeps a room of less than a third back
- * until the next ACK (Linux: tcp_tso_should_defer with tcp_tso_win_divisor), and counts as limited
- * by then. Else a small window could stay small for ever: 3 segments of 4 would be all that it ever
- * sees.
- */
-VCC_INLINE bool window_full(const struct vcc_flow *f, bool tso)
-{
-	uint32_t cwnd_bytes = f->cc.cwnd_segs * f->mss_bytes;
-	uint32_t held_back_bytes = tso ? vcc_min(cwnd_bytes / TSO_WIN_DIVISOR, GSO_MAX_BYTES) : 0;
-
-	return flight_bytes(f) + vcc_max(held_back_bytes, f->mss_bytes) > cwnd_bytes;
-}
-
-/*
- * How much of its window the guest uses, judged where it sends and remembered for a round trip, as
- * Linux does (tcp_cwnd_validate): ACKs that come in a batch shrink the flight without telling
- * anything about what the guest would use.
- */
-VCC_INLINE void note_flight(struct vcc_flow *f, bool tso)
-{
-	bool next_round = !seq_before(f->snd_una, f->round_end);
-	bool limited = window_full(f, tso);
-	bool more = flight_bytes(f) > f->flight_max_bytes && !(f->flags & FLOW_WINDOW_LIMITED);
-
-	if (!next_round && !limited && !more)
-		return;
-	f->flags &= ~(uint32_t)FLOW_WINDOW_LIMITED;
-	if (limited)
-		f->flags |= FLOW_WINDOW_LIMITED;
-	f->flight_max_bytes = flight_bytes(f);
-	f->round_end = f->snd_nxt;
 }
 
 /* How a data segment of the guest relates to what it sent before. */
@@ -113,15 +75,6 @@ VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment
 
 	if (end == s->seq || !seq_plausible(f->snd_una, end))
 		return SENT_NOTHING;
-	/*
-	 * The guest's own cut is the truth about its segment size (it knows the path MTU), as far
-	 * as the handshake allows: windows count in these, and are not the guest's to choose.
-	 */
-	if (s->seg_bytes)
-		f->mss_bytes = (uint16_t)vcc_min(s->seg_bytes, f->mss_max_bytes);
-	else if (s->payload_bytes > f->mss_bytes)
-		f->mss_bytes = (uint16_t)vcc_min(s->payload_bytes, f->mss_max_bytes);
-
 	if (seq_after(end, f->snd_nxt)) {
 		if (f->snd_nxt == f->snd_una)
 			f->progress_us = now_us; /* RFC 6298, 5.1 */
@@ -130,7 +83,6 @@ VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment
 		bool partly_again = s->seq != f->snd_nxt;
 
 		f->snd_nxt = end;
-		note_flight(f, s->seg_bytes);
 		if (partly_again) {
 			rtt_cancel(f);
 			return SENT_PARTLY_NEW;
@@ -209,19 +161,6 @@ VCC_INLINE struct ack_news track_acked(struct vcc_flow *f, const struct vcc_segm
 	}
 	VCC_LAW(!seq_after(f->snd_una, f->snd_nxt));
 	return news;
-}
-
-/*
- * Did the guest use the window that it was given during the last round trip? A window that it
- * does not use must not grow (RFC 7661; Linux: tcp_is_cwnd_limited).
- */
-VCC_INLINE bool window_limited(const struct vcc_flow *f)
-{
-	if (f->flags & FLOW_WINDOW_LIMITED)
-		return true;
-	/* Slow start may grow to twice of what is used. */
-	return f->cc.cwnd_segs < f->cc.ssthresh_segs &&
-	       f->cc.cwnd_segs * f->mss_bytes < 2 * f->flight_max_bytes;
 }
 
 #endif

@@ -149,6 +149,15 @@ enum vcc_ca_state {
 	CA_LOSS,     /* slow start after a retransmission timeout */
 };
 
+/* What is known of why the guest sent something again, or will; see loss.h. */
+enum vcc_resent {
+	RESENT_NOTHING = 0,
+	RESENT_EXPECTED, /* blocks told of a hole: what is sent again was lost */
+	RESENT_PROBE,	 /* its tail, to find out whether it was lost (RFC 8985, 7.3) */
+	RESENT_SHORT,	 /* its head, shorter than a full segment */
+	RESENT_SMALLER,	 /* all up to resent_end, for the path has a smaller MTU */
+};
+
 enum vcc_flow_flag {
 	FLOW_GUEST_OPENED = 1 << 0, /* the guest sent the first SYN */
 	FLOW_SYN_SEEN_GUEST = 1 << 1,
@@ -213,6 +222,9 @@ struct vcc_flow {
 	/* Congestion window validation (RFC 7661): the largest flight of this round trip. */
 	uint32_t round_end;
 	uint32_t flight_max_bytes;
+	uint32_t used_max_bytes; /* the largest since then */
+	uint32_t validated_us;	 /* last time that the window was used, or came down to what is */
+	uint32_t sent_us;	 /* last time that new data was sent */
 	uint32_t rtt_seq;
 	uint32_t rtt_sent_us;
 	uint16_t mss_bytes; /* payload of the guest's full segment */
@@ -220,7 +232,7 @@ struct vcc_flow {
 	uint8_t stage;	  /* enum vcc_stage */
 	uint8_t ca_state; /* enum vcc_ca_state */
 	uint8_t underlay; /* enum vcc_underlay */
-	uint8_t reserved;
+	uint8_t resent;	  /* enum vcc_resent */
 	struct vcc_cc_state cc;
 	/* Sender half: what the far end has reported of our data. */
 	uint32_t unreported_bytes; /* sent and not reported yet, retransmissions included */
@@ -265,6 +277,9 @@ struct vcc_flow {
 	uint32_t undo_bytes;
 	uint32_t undo_from; /* no such byte lies before */
 	uint32_t undo_to;   /* nor behind */
+	/* What was sent again last, while it is open why (loss.h). */
+	uint32_t resent_end;
+	uint32_t resent_bytes;
 };
 
 /* What a shell notes at a flow. */

@@ -126,4 +126,15 @@ VCC_INLINE void cc_on_idle(uint32_t underlay, struct vcc_cc_state *cc, uint32_t 
 	VCC_LAW(cc->cwnd_segs >= 1);
 }
 
+VCC_INLINE void cc_on_mss(uint32_t underlay, struct vcc_cc_state *cc, uint32_t from_bytes,
+			  uint32_t to_bytes)
+{
+	switch (underlay) {
+#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_mss(cc, from_bytes, to_bytes))
+#include "list.h"
+#undef VCC_CC
+	}
+	VCC_LAW(cc->cwnd_segs >= 1 && cc->ssthresh_segs >= 1);
+}
+
 #endif

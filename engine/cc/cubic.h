@@ -172,5 +172,15 @@ VCC_INLINE void cubic_on_idle(struct vcc_cc_state *cc, uint32_t initial_window_s
 	cc->own[CUBIC_EPOCH_US] = 0;
 }
 
+/* From here on another curve leads to the same bytes. */
+VCC_INLINE void cubic_on_mss(struct vcc_cc_state *cc, uint32_t from_bytes, uint32_t to_bytes)
+{
+	uint64_t w_max = (uint64_t)cc->own[CUBIC_W_MAX] * from_bytes / to_bytes;
+	uint32_t most = CWND_MAX_SEGS * CUBIC_UNIT;
+
+	cc->own[CUBIC_W_MAX] = w_max < most ? (uint32_t)w_max : most;
+	cc->own[CUBIC_EPOCH_US] = 0;
+}
+
 #endif
 VCC_CC(cubic, "cubic", CC_CONTROLS, cubic)

@@ -92,6 +92,7 @@ VCC_INLINE void dctcp_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion
 #define dctcp_on_ack	 reno_on_ack
 #define dctcp_on_timeout reno_on_timeout
 #define dctcp_on_idle	 reno_on_idle
+#define dctcp_on_mss	 reno_on_mss
 
 #endif
 VCC_CC(dctcp, "dctcp", CC_CONTROLS | CC_ECN | CC_ECT_ALL, dctcp)

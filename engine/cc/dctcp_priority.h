@@ -26,6 +26,7 @@ VCC_INLINE void dctcp_priority_on_congestion(struct vcc_cc_state *cc, enum vcc_c
 #define dctcp_priority_on_ack	   dctcp_on_ack
 #define dctcp_priority_on_timeout  dctcp_on_timeout
 #define dctcp_priority_on_idle	   dctcp_on_idle
+#define dctcp_priority_on_mss	   dctcp_on_mss
 
 #endif
 VCC_CC(dctcp_priority, "dctcp-priority", CC_CONTROLS | CC_ECN | CC_ECT_ALL, dctcp_priority)

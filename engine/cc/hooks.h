@@ -9,6 +9,8 @@
  *	P_on_congestion(cc, cause, p)	set ssthresh_segs; how cwnd gets there is prr.h's matter
  *	P_on_timeout(cc)		set ssthresh_segs and cwnd_segs (RFC 5681, 3.1)
  *	P_on_idle(cc, initial_window_segs)	the restart window (RFC 5681, 4.1)
+ *	P_on_mss(cc, from_bytes, to_bytes)	a segment has another size, cwnd and ssthresh were
+ *				counted anew: what else it counts in segments is its own matter
  *
  * and ends, outside of its include guard, with VCC_CC(id, "name", traits, P).
  * cwnd_segs must stay at least 1. Integers only, no loops that are not bounded.

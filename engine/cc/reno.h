@@ -26,15 +26,22 @@ VCC_INLINE void reno_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *ac
 {
 	if (!ack->window_limited)
 		return;
-	cc->credit_bytes += ack->acked_bytes;
 	if (cc->cwnd_segs < cc->ssthresh_segs) {
-		/* Slow start by acknowledged bytes (RFC 3465), up to ssthresh. */
-		uint32_t grow_segs = cc->credit_bytes / ack->mss_bytes;
+		/*
+		 * Slow start by acknowledged bytes (RFC 3465), up to ssthresh. What congestion
+		 * avoidance has saved up, but for a segment's part, is for that alone.
+		 */
+		uint32_t part_bytes = cc->credit_bytes % ack->mss_bytes;
+		uint32_t grow_segs = (part_bytes + ack->acked_bytes) / ack->mss_bytes;
 		uint32_t room_segs = cc->ssthresh_segs - cc->cwnd_segs;
 
-		cc->credit_bytes -= grow_segs * ack->mss_bytes;
-		cc->cwnd_segs += vcc_min(grow_segs, room_segs);
-		return;
+		grow_segs = vcc_min(grow_segs, room_segs);
+		cc->cwnd_segs += grow_segs;
+		cc->credit_bytes += ack->acked_bytes - grow_segs * ack->mss_bytes;
+		if (grow_segs < room_segs)
+			return;
+	} else {
+		cc->credit_bytes += ack->acked_bytes;
 	}
 	/* Congestion avoidance: one segment for each window acknowledged. */
 	uint32_t window_bytes = cc->cwnd_segs * ack->mss_bytes;
@@ -65,6 +72,13 @@ VCC_INLINE void reno_on_idle(struct vcc_cc_state *cc, uint32_t initial_window_se
 {
 	cc->cwnd_segs = vcc_min(cc->cwnd_segs, initial_window_segs);
 	cc->credit_bytes = 0;
+}
+
+VCC_INLINE void reno_on_mss(struct vcc_cc_state *cc, uint32_t from_bytes, uint32_t to_bytes)
+{
+	(void)cc;
+	(void)from_bytes;
+	(void)to_bytes;
 }
 
 #endif

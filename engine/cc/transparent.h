@@ -42,5 +42,12 @@ VCC_INLINE void transparent_on_idle(struct vcc_cc_state *cc, uint32_t initial_wi
 	(void)initial_window_segs;
 }
 
+VCC_INLINE void transparent_on_mss(struct vcc_cc_state *cc, uint32_t from_bytes, uint32_t to_bytes)
+{
+	(void)cc;
+	(void)from_bytes;
+	(void)to_bytes;
+}
+
 #endif
 VCC_CC(transparent, "transparent", 0, transparent)

@@ -147,6 +147,77 @@ fn the_guests_own_cut_is_its_segment_size() {
     assert_eq!(conn.flow.mss_bytes, 1400, "a longer one does");
 }
 
+/// Windows count in segments, and the guest cuts those as it likes: what its window is worth in bytes
+/// is not its to choose.
+#[test]
+fn a_window_keeps_its_worth_whatever_the_segments() {
+    for name in ["reno", "reno-ecn", "dctcp", "cubic"] {
+        for isn in ISNS {
+            let mut conn = Conn::established(underlay(name), isn);
+            let worth = |conn: &Conn| conn.cwnd() * conn.mss();
+            let before = worth(&conn);
+            conn.guest_sends(conn.data(0, 10_000).cut(100));
+            assert_eq!((conn.mss(), worth(&conn)), (100, before), "{name}");
+            let shown = conn.peer_ack(10_000);
+            let grown = worth(&conn);
+            assert!(grown <= before + 10_000, "{name}: {grown}");
+            assert!(conn.shown_bytes(&shown) < grown + 32, "to the next unit of its scale");
+            conn.guest_sends(conn.data(10_000, 14_400).cut(1440));
+            assert_eq!(conn.mss(), 1440);
+            assert!((grown - 1439..=grown).contains(&worth(&conn)), "{name}: {}", worth(&conn));
+        }
+    }
+}
+
+#[test]
+fn no_change_of_segments_gains() {
+    for name in ["reno-ecn", "dctcp", "cubic"] {
+        let mut rng = sim::Rng::new(7);
+        let mut conn = Conn::established(underlay(name), 5);
+        conn.send_segs(0, 10);
+        conn.guest_gets(conn.ack(conn.mss()));
+        conn.send_segs(0, 1);
+        conn.send_segs(3, 4);
+        assert_eq!(conn.flow.reductions, 1);
+        let worths = |conn: &Conn| {
+            let cc = &conn.flow.cc;
+            let w_max = cc.own[sys::CUBIC_W_MAX as usize];
+            let cubic = if name == "cubic" { u64::from(w_max) } else { 0 };
+            let prior = u32::from(conn.flow.prr_prior_segs).into();
+            let mss_bytes = u64::from(conn.mss());
+            [cc.cwnd_segs.into(), cc.ssthresh_segs.into(), prior, cubic].map(|n: u64| n * mss_bytes)
+        };
+        for _ in 0..500 {
+            let before = worths(&conn);
+            let cut = rng.pick(&[500, 700, 999, 1000, 1340, 1439, 1440]);
+            let sent = conn.flow.snd_nxt.wrapping_sub(conn.seq(0));
+            conn.guest_sends(conn.data(sent, 2 * cut).cut(cut));
+            assert_eq!(conn.mss(), cut);
+            for (before, after) in before.into_iter().zip(worths(&conn)) {
+                // One segment is the least.
+                assert!(after <= before.max(cut.into()), "{name}, {cut}: {before} to {after}");
+            }
+        }
+    }
+}
+
+/// A guest's own SACK blocks take some of its segments (RFC 6691, 3): those are full all the same.
+#[test]
+fn what_blocks_take_is_no_other_segment_size() {
+    let mut conn = Conn::established(Params::default(), 5);
+    for (blocks, left_bytes) in [(1, 1428), (2, 1420), (3, 1412)] {
+        let sent = conn.flow.snd_nxt.wrapping_sub(conn.seq(0));
+        conn.guest_sends(conn.data(sent, 3 * left_bytes).cut(left_bytes).sack());
+        assert_eq!((conn.mss(), conn.cwnd()), (1440, 10), "{blocks} blocks");
+    }
+    // Without, it is another path; and so is what no blocks can take.
+    let sent = conn.flow.snd_nxt.wrapping_sub(conn.seq(0));
+    conn.guest_sends(conn.data(sent, 3000).cut(1390).sack());
+    assert_eq!(conn.mss(), 1390);
+    conn.guest_sends(conn.data(sent + 3000, 3000).cut(1380));
+    assert_eq!(conn.mss(), 1380);
+}
+
 #[test]
 fn sequence_numbers_wrap_inside_a_flight() {
     let mut conn = Conn::established(Params::default(), 0xffff_f000);

@@ -2,6 +2,7 @@
 //! of [`crate::path`]. It counts in segments, of whatever size, so that what it gets is what a
 //! stack's own segment size admits there.
 
+#[allow(dead_code, reason = "what always uses its window is never validated")]
 #[path = "../../../vcc-engine/tests/common/sim/native.rs"]
 mod model;
 
@@ -24,7 +25,7 @@ struct Sent {
 /// Segments that arrive in a second where one in `mark_every` is marked. The receiver acknowledges
 /// each at once, and repeats ECE until CWR (RFC 3168, 6.1.3).
 pub fn segs_per_s(mark_every: u32) -> f64 {
-    let mut native = Native::new(INITIAL_CWND_SEGS);
+    let mut native = Native::new(INITIAL_CWND_SEGS, 0);
     let mut marker = Marker::new(mark_every);
     let (mut una, mut nxt) = (0i64, 0i64);
     let (mut cwr_due, mut latched) = (false, false);
@@ -42,13 +43,13 @@ pub fn segs_per_s(mark_every: u32) -> f64 {
                 cwr: std::mem::take(&mut cwr_due),
             });
         }
-        native.on_sent(nxt - before, una, nxt, nxt - una);
+        native.on_sent(now_us, nxt - before, una, nxt, nxt - una);
         let sent = under_way.pop_front().expect("a window of at least one segment");
         latched = (latched && !sent.cwr) || sent.marked;
         arrived += u64::from((WARM_UP_US..WARM_UP_US + RUN_US).contains(&sent.arrives_us));
         now_us = sent.arrives_us + DELAY_US + SPACING_US;
         una += 1;
-        cwr_due |= native.on_ack(1, latched, una, nxt, nxt - una);
+        cwr_due |= native.on_ack(now_us, 1, latched, una, nxt, nxt - una);
     }
     arrived as f64 / (RUN_US / US_PER_S) as f64
 }

@@ -280,6 +280,8 @@ fn assert_same_but_for_time(kernel: &FlowState, ours: &FlowState) {
             progress_us: 0,
             last_seen_ms: 0,
             rtt_sent_us: 0,
+            validated_us: 0,
+            sent_us: 0,
             srtt_us8: 0,
             rttvar_us4: 0,
             ..state.0

@@ -76,6 +76,12 @@ fn fields(state: &FlowState) -> Vec<(&'static str, u64)> {
         undo_bytes,
         undo_from,
         undo_to,
+        resent,
+        resent_end,
+        resent_bytes,
+        used_max_bytes,
+        validated_us,
+        sent_us,
     )
 }
 

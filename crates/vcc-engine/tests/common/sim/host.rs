@@ -127,6 +127,7 @@ pub struct Host {
     probe_at: Option<u64>,
     written: i64,
     write_at: u64,
+    syn_sent_us: u64,
     // Receiver.
     pub rcv_nxt: i64,
     out_of_order: Ranges,
@@ -180,6 +181,7 @@ impl Host {
             probe_at: None,
             written: 0,
             write_at: 0,
+            syn_sent_us: 0,
             rcv_nxt: 0,
             out_of_order: Ranges::default(),
             unread_bytes: 0,
@@ -201,6 +203,10 @@ impl Host {
     /// All that this host had to send, its FIN too, was acknowledged.
     pub fn sent_all(&self) -> bool {
         self.una > self.config.total_bytes
+    }
+
+    pub fn sent_fin(&self) -> bool {
+        self.nxt > self.config.total_bytes
     }
 
     pub fn received_all(&self) -> bool {
@@ -280,6 +286,7 @@ impl Host {
             flags |= ECE | CWR;
         }
         self.syns_sent += 1;
+        self.syn_sent_us = now_us;
         let segment = Segment {
             now_us,
             seq: self.config.iss,
@@ -320,7 +327,7 @@ impl Host {
         }
         self.cwnd_bytes = i64::from(self.config.initial_cwnd_segs) * self.mss_bytes;
         if self.config.native {
-            self.native = Some(Native::new(self.config.initial_cwnd_segs.into()));
+            self.native = Some(Native::new(self.config.initial_cwnd_segs.into(), self.syn_sent_us));
         }
         self.peer_iss = segment.seq;
     }
@@ -478,7 +485,7 @@ impl Host {
         self.sacked.trim(ack);
         self.take_sample(now_us, ack);
         if self.ecn_on {
-            self.answer_ece(segment.flags & ECE != 0, acked_bytes);
+            self.answer_ece(now_us, segment.flags & ECE != 0, acked_bytes);
         }
         if acked_bytes > 0 {
             self.backoff = 0;
@@ -538,12 +545,12 @@ impl Host {
         }
     }
 
-    fn answer_ece(&mut self, ece: bool, acked_bytes: i64) {
+    fn answer_ece(&mut self, now_us: u64, ece: bool, acked_bytes: i64) {
         let (una, nxt) = (self.una, self.nxt);
         let in_flight_segs = self.segs(nxt - una);
         let acked_segs = self.segs(acked_bytes);
         if let Some(native) = &mut self.native {
-            self.cwr_due |= native.on_ack(acked_segs, ece, una, nxt, in_flight_segs);
+            self.cwr_due |= native.on_ack(now_us, acked_segs, ece, una, nxt, in_flight_segs);
         } else if ece && self.una > self.reduced_until {
             self.reduced_until = self.nxt;
             self.ssthresh_bytes = (self.cwnd_bytes / 2).max(2 * self.mss_bytes);
@@ -563,6 +570,9 @@ impl Host {
                 self.srtt_us =
                     if self.srtt_us == 0 { rtt_us } else { (7 * self.srtt_us + rtt_us) / 8 };
                 self.timing = None;
+                if let Some(native) = &mut self.native {
+                    native.on_sample(rtt_us);
+                }
             }
         }
     }
@@ -614,7 +624,7 @@ impl Host {
         let (una, nxt) = (self.una, self.nxt);
         let in_flight_segs = self.segs(nxt - una);
         if let Some(native) = &mut self.native {
-            native.on_sent(sent_segs, una, nxt, in_flight_segs);
+            native.on_sent(now_us, sent_segs, una, nxt, in_flight_segs);
         }
         if self.nxt > self.una {
             let rto_us = self.rto_us();

@@ -304,7 +304,7 @@ impl Sim {
             Side::Peer => self.peer.receive(now_us, &packet),
         }
         // A FIN of its own is a segment to Linux, and one byte to the engine.
-        let native = self.guest.native.as_ref().filter(|_| !self.guest.sent_all());
+        let native = self.guest.native.as_ref().filter(|_| !self.guest.sent_fin());
         if let (Some(native), Side::Guest) = (native, side) {
             // The host has sent already; its cwnd is as it was after the ACK.
             let error_segs = (native.cwnd - i64::from(self.flow().cc.cwnd_segs)).abs();

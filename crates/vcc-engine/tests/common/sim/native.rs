@@ -14,17 +14,49 @@ pub struct Native {
     cwnd_usage_seq: i64,
     max_packets_out: i64,
     is_cwnd_limited: bool,
+    initial_cwnd: i64,
+    cwnd_used: i64,
+    cwnd_stamp_us: u64,
+    srtt_us8: u64,
+    rttvar_us4: u64,
 }
 
 impl Native {
-    pub fn new(initial_cwnd_segs: i64) -> Self {
-        Native { cwnd: initial_cwnd_segs, ssthresh: i64::from(i32::MAX), ..Native::default() }
+    pub fn new(initial_cwnd_segs: i64, now_us: u64) -> Self {
+        Native {
+            cwnd: initial_cwnd_segs,
+            initial_cwnd: initial_cwnd_segs,
+            ssthresh: i64::from(i32::MAX),
+            cwnd_stamp_us: now_us,
+            ..Native::default()
+        }
+    }
+
+    /// `tcp_rtt_estimator`, as RFC 6298 has it.
+    pub fn on_sample(&mut self, rtt_us: u64) {
+        if self.srtt_us8 == 0 {
+            (self.srtt_us8, self.rttvar_us4) = (rtt_us * 8, rtt_us * 2);
+            return;
+        }
+        let srtt_us = self.srtt_us8 / 8;
+        self.rttvar_us4 = self.rttvar_us4 - self.rttvar_us4 / 4 + srtt_us.abs_diff(rtt_us);
+        self.srtt_us8 = self.srtt_us8 - srtt_us + rtt_us;
+    }
+
+    fn rto_us(&self) -> u64 {
+        const RTO_MIN_US: u64 = 200_000;
+        const RTO_INITIAL_US: u64 = 1_000_000;
+        match self.srtt_us8 {
+            0 => RTO_INITIAL_US,
+            srtt_us8 => srtt_us8 / 8 + self.rttvar_us4.max(RTO_MIN_US),
+        }
     }
 
     /// `tcp_ack` in the order of Linux: the end of CWR, its begin, then cwnd.
     /// Returns whether CWR is due.
     pub fn on_ack(
         &mut self,
+        now_us: u64,
         newly_acked_segs: i64,
         ece: bool,
         una: i64,
@@ -33,6 +65,7 @@ impl Native {
     ) -> bool {
         if self.in_cwr && una > self.high_seq {
             self.cwnd = self.ssthresh;
+            self.cwnd_stamp_us = now_us;
             self.in_cwr = false;
         }
         let begins = ece && !self.in_cwr;
@@ -87,7 +120,7 @@ impl Native {
     }
 
     /// `tcp_cwnd_validate`, after as much as possible was sent.
-    pub fn on_sent(&mut self, sent_segs: i64, una: i64, nxt: i64, in_flight: i64) {
+    pub fn on_sent(&mut self, now_us: u64, sent_segs: i64, una: i64, nxt: i64, in_flight: i64) {
         self.prr_out += if self.in_cwr { sent_segs } else { 0 };
         let limited = in_flight >= self.cwnd;
         // tcp_write_xmit: only if something was sent, or would have been.
@@ -100,5 +133,27 @@ impl Native {
             self.max_packets_out = in_flight;
             self.cwnd_usage_seq = nxt;
         }
+        if self.is_limited() {
+            (self.cwnd_used, self.cwnd_stamp_us) = (0, now_us);
+            return;
+        }
+        self.cwnd_used = self.cwnd_used.max(in_flight);
+        if now_us - self.cwnd_stamp_us >= self.rto_us() {
+            self.application_limited();
+            self.cwnd_stamp_us = now_us;
+        }
+    }
+
+    /// `tcp_cwnd_application_limited`.
+    fn application_limited(&mut self) {
+        if self.in_cwr {
+            return;
+        }
+        let used = self.cwnd_used.max(self.initial_cwnd);
+        if used < self.cwnd {
+            self.ssthresh = self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4);
+            self.cwnd = (self.cwnd + used) / 2;
+        }
+        self.cwnd_used = 0;
     }
 }

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Congestion window validation (RFC 7661), as Linux does it: a window that the guest does not use
+ * says nothing of the path any more. It does not grow, and after each RTO of that it comes half way
+ * down to what is used. What the guest was shown before, it keeps: no right edge moves left.
+ */
+#ifndef VCC_VALIDATE_H
+#define VCC_VALIDATE_H
+
+#include "track.h"
+
+#define TSO_WIN_DIVISOR 3u
+/* A whole super-segment is never held back. */
+#define GSO_MAX_BYTES 65536u
+
+/*
+ * Does the guest use all of its window? A sender with TSO keeps a room of less than a third back
+ * until the next ACK (Linux: tcp_tso_should_defer with tcp_tso_win_divisor), and counts as limited
+ * by then. Else a small window could stay small for ever: 3 segments of 4 would be all that it ever
+ * sees.
+ */
+VCC_INLINE bool window_full(const struct vcc_flow *f, bool tso)
+{
+	uint32_t cwnd_bytes = f->cc.cwnd_segs * f->mss_bytes;
+	uint32_t held_back_bytes = tso ? vcc_min(cwnd_bytes / TSO_WIN_DIVISOR, GSO_MAX_BYTES) : 0;
+
+	return flight_bytes(f) + vcc_max(held_back_bytes, f->mss_bytes) > cwnd_bytes;
+}
+
+/*
+ * Did the guest use the window that it was given during the last round trip? A window that it
+ * does not use must not grow (RFC 7661; Linux: tcp_is_cwnd_limited).
+ */
+VCC_INLINE bool window_limited(const struct vcc_flow *f)
+{
+	if (f->flags & FLOW_WINDOW_LIMITED)
+		return true;
+	/* Slow start may grow to twice of what is used. */
+	return f->cc.cwnd_segs < f->cc.ssthresh_segs &&
+	       f->cc.cwnd_segs * f->mss_bytes < 2 * f->flight_max_bytes;
+}
+
+/* What is sent within so long is one burst. */
+#define BURST_US 1000u
+
+/* The window as it is now is what the path was last known to bear. */
+VCC_INLINE void cwnd_validated(struct vcc_flow *f, uint32_t now_us)
+{
+	f->used_max_bytes = 0;
+	f->validated_us = now_us;
+}
+
+/*
+ * The guest has sent what it would (it waits for an ACK, or for its application): was less than the
+ * window used for an RTO? Linux: tcp_cwnd_application_limited, and tcp_current_ssthresh.
+ */
+VCC_INLINE void application_limited(struct vcc_flow *f, const struct vcc_params *p)
+{
+	if (window_limited(f) || elapsed_us(f->validated_us, f->sent_us) < rto_us(f, p->rto_min_us))
+		return;
+	uint32_t cwnd_segs = f->cc.cwnd_segs;
+	uint32_t used_segs =
+	    vcc_max(bytes_to_segs_ceil(f, f->used_max_bytes), vcc_max(p->initial_window_segs, 1));
+
+	cwnd_validated(f, f->sent_us);
+	if (f->ca_state != CA_OPEN || used_segs >= cwnd_segs)
+		return;
+	f->cc.ssthresh_segs = vcc_max(f->cc.ssthresh_segs, cwnd_segs / 2 + cwnd_segs / 4);
+	f->cc.cwnd_segs = (cwnd_segs + used_segs) / 2;
+	VCC_LAW(f->cc.cwnd_segs >= 1 && f->cc.cwnd_segs < cwnd_segs);
+}
+
+/*
+ * How much of its window the guest uses, judged where it sends and remembered for a round trip, as
+ * Linux does (tcp_cwnd_validate): ACKs that come in a batch shrink the flight without telling
+ * anything about what the guest would use.
+ */
+VCC_INLINE void cwnd_validate(struct vcc_flow *f, const struct vcc_params *p, uint32_t now_us,
+			      bool tso)
+{
+	if (elapsed_us(f->sent_us, now_us) >= BURST_US)
+		application_limited(f, p);
+	bool next_round = !seq_before(f->snd_una, f->round_end);
+	bool limited = window_full(f, tso);
+	bool more = flight_bytes(f) > f->flight_max_bytes && !(f->flags & FLOW_WINDOW_LIMITED);
+
+	if (next_round || limited || more) {
+		f->flags &= ~(uint32_t)FLOW_WINDOW_LIMITED;
+		if (limited)
+			f->flags |= FLOW_WINDOW_LIMITED;
+		f->flight_max_bytes = flight_bytes(f);
+		f->round_end = f->snd_nxt;
+	}
+	f->sent_us = now_us;
+	f->used_max_bytes = vcc_max(f->used_max_bytes, flight_bytes(f));
+	if (window_limited(f))
+		cwnd_validated(f, now_us);
+}
+
+#endif
