@@ -47,8 +47,12 @@ VCC_INLINE uint32_t dctcp_alpha(uint32_t alpha, uint32_t marked_bytes, uint32_t 
 VCC_INLINE void dctcp_on_feedback(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
 {
 	cc->own[DCTCP_REPORTED] += ack->reported_bytes;
-	cc->own[DCTCP_MARKED] += ack->marked_bytes;
-	/* A window in which nothing was delivered is none: an idle flow's alpha stays. */
+	/* An ECE that acknowledges nothing is congestion all the same, but of no bytes. */
+	cc->own[DCTCP_MARKED] += vcc_min(ack->marked_bytes, ack->reported_bytes);
+	/*
+	 * A window in which nothing was delivered is none (RFC 8257, 3.3, step 2). Linux takes the
+	 * segments of a response for such, now and then: its alpha decays while it sends nothing.
+	 */
 	if (!cc->own[DCTCP_REPORTED] ||
 	    (seq_before(ack->snd_una, cc->own[DCTCP_WINDOW_END]) && cc->own[DCTCP_WINDOW_END]))
 		return;

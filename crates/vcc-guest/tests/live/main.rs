@@ -4,6 +4,7 @@
 mod dctcp;
 mod highspeed;
 mod illinois;
+mod shadow;
 mod vegas;
 mod wire;
 

@@ -57,6 +57,14 @@ pub enum Event {
     Back(Segment, Option<State>),
 }
 
+/// What passed at the sender's end of the wire, in that order.
+#[derive(Clone, Debug)]
+pub enum AtSender {
+    Sent(Segment),
+    /// With what the sender had in mind then.
+    Got(Segment, Option<State>),
+}
+
 /// The sender's state after each ACK that it got.
 pub fn states(events: &[Event]) -> Vec<State> {
     let state = |event: &Event| match event {
@@ -77,6 +85,7 @@ pub struct Wire<'a> {
     /// When the link is free again.
     free_at: Instant,
     events: Vec<Event>,
+    at_sender: Vec<AtSender>,
 }
 
 /// A connection's two ends.
@@ -111,6 +120,7 @@ impl<'a> Wire<'a> {
             back: VecDeque::new(),
             free_at: Instant::now(),
             events: Vec::new(),
+            at_sender: Vec::new(),
         }
     }
 
@@ -169,6 +179,26 @@ impl<'a> Wire<'a> {
         }
     }
 
+    /// Sends that many bytes back, and waits until they have arrived.
+    pub fn answer(&mut self, connection: &mut Connection, bytes: usize) {
+        let payload = vec![0; bytes];
+        let mut unsent = &payload[..];
+        let mut buffer = vec![0; 1 << 20];
+        let mut arrived_bytes = 0;
+        let mut began = Instant::now();
+        while arrived_bytes < bytes || !self.forth.is_empty() || !self.back.is_empty() {
+            let written = while_possible((&connection.receiver).write(unsent));
+            unsent = &unsent[written..];
+            let read = while_possible((&connection.sender).read(&mut buffer));
+            arrived_bytes += read;
+            if read > 0 {
+                began = Instant::now();
+            }
+            assert!(began.elapsed() < STALLED, "stalled after {arrived_bytes} of {bytes} bytes");
+            self.carry(Some(connection), |_, _| Fate::Passes);
+        }
+    }
+
     /// Takes up what the hosts have sent, and hands over one segment at most; waits if there is
     /// none.
     fn carry(
@@ -178,6 +208,7 @@ impl<'a> Wire<'a> {
     ) {
         let now = Instant::now();
         while let Some(segment) = self.sender.sent() {
+            self.at_sender.push(AtSender::Sent(segment.clone()));
             let mut becomes = Fate::Passes;
             if segment.payload_bytes() > 0 {
                 let connection = connection.as_mut().expect("data of a connection");
@@ -202,6 +233,7 @@ impl<'a> Wire<'a> {
                     let (_, segment) = self.back.pop_front().expect("the front");
                     self.sender.receive(&segment);
                     let state = connection.map(|connection| connection.look.state());
+                    self.at_sender.push(AtSender::Got(segment.clone(), state));
                     self.events.push(Event::Back(segment, state));
                 } else {
                     let (_, mut segment, becomes) = self.forth.pop_front().expect("the front");
@@ -217,6 +249,11 @@ impl<'a> Wire<'a> {
             Some(due) => host::wait([&self.sender, &self.receiver], due - now),
             None => host::wait([&self.sender, &self.receiver], Duration::from_millis(100)),
         }
+    }
+
+    /// What a port between the sender and the wire has seen since it was last asked for.
+    pub fn take_at_sender(&mut self) -> Vec<AtSender> {
+        std::mem::take(&mut self.at_sender)
     }
 
     /// What has happened since it was last asked for.

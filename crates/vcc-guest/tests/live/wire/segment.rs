@@ -58,9 +58,25 @@ impl Segment {
         self.word(IP_BYTES + 8)
     }
 
+    fn header_bytes(&self) -> usize {
+        usize::from(self.packet[IP_BYTES + 12] >> 4) * 4
+    }
+
     pub fn payload_bytes(&self) -> u32 {
-        let header_bytes = usize::from(self.packet[IP_BYTES + 12] >> 4) * 4;
-        (self.packet.len() - IP_BYTES - header_bytes) as u32
+        (self.packet.len() - IP_BYTES - self.header_bytes()) as u32
+    }
+
+    pub fn flags(&self) -> u8 {
+        self.packet[IP_BYTES + 13]
+    }
+
+    pub fn window(&self) -> u16 {
+        u16::from_be_bytes([self.packet[IP_BYTES + 14], self.packet[IP_BYTES + 15]])
+    }
+
+    /// TCP's options, from the first.
+    pub fn options(&self) -> &[u8] {
+        &self.packet[IP_BYTES + 20..IP_BYTES + self.header_bytes()]
     }
 
     pub fn is(&self, flags: u8) -> bool {
