@@ -12,6 +12,20 @@
 #define VCC_PUSH_H
 
 #include "cap.h"
+#include "mss.h"
+
+/*
+ * May PSH be the burst's? Where the window leaves room for another segment, the guest had no more
+ * to send, and PSH says so (RFC 9293, 3.9.1, MUST-61). So does a short segment, which ends what the
+ * application wrote; a native sender pushes that, too.
+ */
+VCC_INLINE bool push_is_bursts(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	uint32_t left_bytes = seq_distance(s->seq + s->payload_bytes, f->right_edge);
+	uint32_t last_bytes = s->payload_bytes % cut_bytes(s);
+
+	return left_bytes < f->mss_bytes && !last_bytes && !is_cut_shorter(f, s);
+}
 
 /* The flags that a data segment of the guest shall carry. Counts it towards the burst. */
 VCC_INLINE uint16_t push_flags(struct vcc_flow *f, const struct vcc_params *p,
@@ -33,8 +47,7 @@ VCC_INLINE uint16_t push_flags(struct vcc_flow *f, const struct vcc_params *p,
 		return s->flags | TCP_PSH;
 	if (burst_segs >= 2 && place == burst_segs)
 		return s->flags | TCP_PSH;
-	/* A short segment ends what the application wrote, and a native sender pushes that. */
-	if (f->segs_since_ack > 1 && place == 1 && s->payload_bytes % f->mss_bytes == 0)
+	if (f->segs_since_ack > 1 && place == 1 && push_is_bursts(f, s))
 		return s->flags & (uint16_t)~TCP_PSH;
 	return s->flags;
 }

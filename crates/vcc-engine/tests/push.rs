@@ -27,12 +27,13 @@ fn pushes(conn: &mut Conn, given: &[bool]) -> Vec<bool> {
         .collect()
 }
 
-/// The rule as measured: position in the burst, from the segment's index since the last ACK.
+/// The rule as measured: position in the burst, from the segment's index since the last ACK. The
+/// window is two bursts; only at its end PSH may be the window's doing.
 fn rule(index: usize, burst_segs: usize, given: bool) -> bool {
     let place = (index - 1) % burst_segs + 1;
     if burst_segs >= 2 && place == burst_segs {
         true
-    } else if index > 1 && place == 1 {
+    } else if index > 1 && place == 1 && index >= 2 * burst_segs {
         false
     } else {
         given
@@ -46,16 +47,13 @@ fn the_table() {
     assert_eq!(pushes(&mut with_burst(1), &[false; 4]), [false; 4]);
     // h = 2: each second has it.
     assert_eq!(pushes(&mut with_burst(2), &[false; 5]), [false, true, false, true, false]);
-    assert_eq!(pushes(&mut with_burst(2), &[true; 5]), [true, true, false, true, false]);
-    // h = 3: each third has it, the one after it has not, the others keep what they have.
+    assert_eq!(pushes(&mut with_burst(2), &[true; 5]), [true, true, true, true, false]);
+    // h = 3: each third has it, the one beyond the window has not, the others keep what they have.
     assert_eq!(
         pushes(&mut with_burst(3), &[false; 7]),
         [false, false, true, false, false, true, false]
     );
-    assert_eq!(
-        pushes(&mut with_burst(3), &[true; 7]),
-        [true, true, true, false, true, true, false]
-    );
+    assert_eq!(pushes(&mut with_burst(3), &[true; 7]), [true, true, true, true, true, true, false]);
 }
 
 #[test]
@@ -91,7 +89,7 @@ fn a_super_segment_speaks_for_its_last_segment() {
         (2, false, false),
         (2, true, true),
         (3, false, true),
-        (4, true, false),
+        (4, true, true),
         (4, false, false),
         (5, true, true),
         (6, false, true),
@@ -128,6 +126,38 @@ fn the_parameter_turns_it_off() {
     let mut conn =
         Conn::established(Params(sys::vcc_params { pace_push: 0, ..Params::default().0 }), 5);
     assert_eq!(pushes(&mut conn, &[false; 12]), [false; 12]);
+}
+
+/// RFC 9293, 3.9.1 (MUST-61). Of a guest that could send another segment, and does not, PSH says that
+/// there is no more.
+#[test]
+fn the_end_of_a_write_of_whole_segments_is_pushed() {
+    for burst_segs in 2..10 {
+        for segs in 1..2 * burst_segs {
+            let mut conn = with_burst(burst_segs);
+            let mss_bytes = conn.mss();
+            conn.send_segs(0, segs - 1);
+            let end = conn.guest_sends(conn.data((segs - 1) * mss_bytes, mss_bytes).psh());
+            assert!(has_flags(&end, sys::TCP_PSH), "{segs} of {}", 2 * burst_segs);
+            let mut conn = with_burst(burst_segs);
+            let end = conn.guest_sends(conn.data(0, segs * mss_bytes).cut(mss_bytes).psh());
+            assert!(has_flags(&end, sys::TCP_PSH), "{segs} of {}, at once", 2 * burst_segs);
+        }
+    }
+}
+
+/// At the window's end it is the burst's, and a sender with our cwnd would not have set it. The
+/// guest's own SACK blocks make its segments no shorter.
+#[test]
+fn at_the_windows_end_it_is_the_bursts() {
+    for blocks in [false, true] {
+        let mut conn = with_burst(1);
+        let bytes = if blocks { conn.mss() - 12 } else { conn.mss() };
+        conn.send(0, bytes);
+        let end = conn.data(bytes, bytes).psh();
+        let end = conn.guest_sends(if blocks { end.sack() } else { end });
+        assert!(lacks_flags(&end, sys::TCP_PSH), "{blocks}");
+    }
 }
 
 #[test]
