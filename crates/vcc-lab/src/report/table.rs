@@ -37,7 +37,8 @@ fn how_sure(report: &Report) -> String {
     }
     let runs = report.schedule.runs;
     let mut text = format!(
-        "Percentages: how sure it is, by {runs} runs, that the median of all possible runs is there.\n"
+        "Percentages: how sure it is at least, by {runs} runs, that the median of all possible runs is \
+         there.\n"
     );
     if is(Judgement::Undecided) {
         let more = 2 * runs + 1;

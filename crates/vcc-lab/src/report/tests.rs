@@ -134,7 +134,7 @@ fn the_table_ends_with_the_judgement() {
     assert!(good.ends_with("vcc-fig11: valid, reproduced\n"), "{good}");
     assert!(good.contains("holds, 75 %") && good.contains("by 3 runs"), "{good}");
     let bad = render_table(&report(true, false));
-    let told = "ratio = 0.09400, over all runs 0.09000 to 0.100 (75 %), wanted at most 0.2";
+    let told = "ratio = 0.09400, of all possible runs 0.09000 to 0.100 (75 %), wanted at most 0.2";
     assert!(bad.contains("FAILS, 75 %") && bad.contains(told), "{bad}");
     assert!(bad.ends_with("vcc-fig11: valid, NOT reproduced\n"), "{bad}");
     let doubtful = render_table(&report(false, false));

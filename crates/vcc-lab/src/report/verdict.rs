@@ -144,7 +144,7 @@ impl fmt::Display for Verdict {
             None => write!(out, " unknown")?,
         }
         if let Some(reach) = &self.reach {
-            write!(out, ", over all runs {}", super::table::reach(reach))?;
+            write!(out, ", of all possible runs {}", super::table::reach(reach))?;
         }
         write!(out, ", wanted {}", self.wanted())
     }

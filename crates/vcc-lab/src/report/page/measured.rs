@@ -123,7 +123,9 @@ fn judgement(verdict: Option<&Verdict>) -> Markup {
                     (word(verdict))
                     @if let (Some(_), Some(value)) = (&verdict.relative_to, verdict.value) {
                         " at " (number(value))
-                        @if let Some(it) = &verdict.reach { ", " (reach(it)) }
+                        @if let Some(it) = verdict.reach.filter(|it| it.certainty > 0.0) {
+                            small { (reach(&it)) }
+                        }
                     }
                 }
             }
