@@ -175,7 +175,7 @@ struct option_places {
 	uint8_t wscale_off;
 	uint8_t end_off; /* of KIND_END: nobody looks behind it */
 	bool malformed;	 /* the walk ended early */
-};
+} __attribute__((packed, aligned(4)));
 
 /* NOP NOP Timestamps 10, PACK 8: what a vcc end answers with. */
 struct pack_layout {

@@ -23,17 +23,22 @@
 
 enum direction { FROM_GUEST, TO_GUEST };
 
-/* Where things lie in the frame, for the rewrite. */
+/* Where things lie in the frame, for the rewrite. Dense: the BPF stack has no room to give away. */
 struct frame {
-	uint16_t l3_off;
+	struct option_places options;
 	uint16_t l4_off;
 	uint16_t data_off_flags; /* bytes 12 and 13 of the TCP header, host order */
-	uint8_t tos;		 /* IPv4 TOS, or byte 1 of the IPv6 header */
-	bool ipv6;
 	uint16_t ip_length; /* IPv4's total length or IPv6's payload length, as it stands there */
-	uint32_t ipv4_head[3]; /* the first 12 bytes, up to and with the checksum */
-	struct option_places options;
+	uint8_t l3_off;
+	bool ipv6;
+	uint32_t ip_head[3]; /* IPv4's first 12 bytes, with the checksum, or IPv6's first word */
 };
+
+/* IPv4's TOS, or byte 1 of IPv6's header. */
+static __always_inline uint8_t frame_tos(const struct frame *fr)
+{
+	return ((const uint8_t *)fr->ip_head)[1];
+}
 
 static __always_inline uint32_t tcp_header_bytes(const struct frame *fr)
 {
@@ -148,8 +153,7 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 		if (ip->frag_off & bpf_htons(IP_MF_OR_OFFSET))
 			return COUNT_FRAGMENT;
 		fr->ipv6 = false;
-		fr->tos = ip->tos;
-		__builtin_memcpy(fr->ipv4_head, ip, sizeof(fr->ipv4_head));
+		__builtin_memcpy(fr->ip_head, ip, sizeof(fr->ip_head));
 		s->ip_ecn = ip->tos & 3;
 		fr->l4_off = off + ip->ihl * 4;
 		key_v4(src, ip->saddr);
@@ -166,8 +170,8 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 
 		fr->ip_length = (uint16_t)ip_bytes;
 		fr->ipv6 = true;
-		fr->tos = ((uint8_t *)ip)[1];
-		s->ip_ecn = (fr->tos >> 4) & 3;
+		fr->ip_head[0] = *(uint32_t *)ip;
+		s->ip_ecn = (frame_tos(fr) >> 4) & 3;
 		__builtin_memcpy(src, &ip->saddr, 16);
 		__builtin_memcpy(dst, &ip->daddr, 16);
 		fr->l4_off = off + sizeof(*ip);

@@ -87,7 +87,7 @@ static __always_inline long rewrite_ip(struct __sk_buff *skb, const struct frame
 	if (fr->ipv6) {
 		/* Bits 4 and 5 of byte 1. No header checksum, but the device may have summed all.
 		 */
-		uint8_t byte = (fr->tos & ~0x30) | ip_ecn << 4;
+		uint8_t byte = (frame_tos(fr) & ~0x30) | ip_ecn << 4;
 		__be16 length = bpf_htons(ip_length);
 		long err = bpf_skb_store_bytes(skb, fr->l3_off + 1, &byte, 1, BPF_F_RECOMPUTE_CSUM);
 
@@ -103,12 +103,12 @@ static __always_inline long rewrite_ip(struct __sk_buff *skb, const struct frame
 		__be16 check;
 	} head;
 
-	_Static_assert(sizeof(head) == sizeof(fr->ipv4_head), "the first 12 bytes");
-	__builtin_memcpy(&head, fr->ipv4_head, sizeof(head));
+	_Static_assert(sizeof(head) == sizeof(fr->ip_head), "the first 12 bytes");
+	__builtin_memcpy(&head, fr->ip_head, sizeof(head));
 	uint64_t sum = (uint16_t)~head.check;
 	__be16 version_tos = head.version_tos;
 
-	((uint8_t *)&head)[1] = (fr->tos & ~3) | ip_ecn;
+	((uint8_t *)&head)[1] = (frame_tos(fr) & ~3) | ip_ecn;
 	sum += sum_diff(version_tos, head.version_tos);
 	sum += sum_diff(head.length, bpf_htons(ip_length));
 	head.length = bpf_htons(ip_length);
