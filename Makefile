@@ -38,7 +38,8 @@ demo: build
 	$(VCC) lab run vcc-fig11 --quick --case without --case with --plot results/vcc-fig11.svg
 
 verify: build
-	@VCC='$(VCC)' scripts/verify.sh
+	@scripts/install-deps.sh verify
+	@CARGO='$(CARGO)' VCC='$(VCC)' scripts/verify.sh
 
 bench: build
 	@mkdir -p results

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what is missing of the packages that building and testing vcc need. Does nothing, in
-# no time, where all are there. With `test`, also what tests alone use.
+# no time, where all are there. With `test`, also what tests alone use; with `verify`, what
+# scripts/verify.sh does.
 set -eu
 
 # clang compiles the kernel's part and llvm-strip makes it small; libclang reads the engine's
@@ -20,7 +21,7 @@ is_installed() {
 
 # Debian 12's own is too old for the 2024 edition. Tests want more: smoltcp is one of their guests.
 rust=1.88
-[ "${1-}" != test ] || rust=1.91
+[ -z "${1-}" ] || rust=1.91
 command -v cargo >/dev/null ||
 	fail "cargo is missing: install Rust $rust or newer (https://rustup.rs)"
 # The second word of `cargo --version`.
@@ -61,6 +62,10 @@ if [ "${1-}" = test ]; then
 	if command -v chromium >/dev/null; then
 		wanted=$(echo "$wanted" | sed 's/ chromium//')
 	fi
+fi
+# A guest that is not Linux. Another is built by Go, whose release in Debian 12 is too old for it.
+if [ "${1-}" = verify ]; then
+	is_installed liblwip-dev || wanted=liblwip-dev
 fi
 [ -n "$missing$wanted" ] || exit 0
 

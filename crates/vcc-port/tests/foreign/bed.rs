@@ -1,0 +1,199 @@
+//! A host with two guests, a stack that is not Linux behind vcc and a Linux with ECN of its own
+//! without, and a Linux peer that both talk to over the same path.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use vcc_port::testing::{ip, isolated};
+use vcc_port::{AttachOptions, Netns, Port};
+
+use crate::path::{Path, Sent};
+use crate::stack::{Role, Stack, beside};
+use crate::tap;
+
+pub const GUEST: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+pub const NATIVE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
+pub const PEER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
+/// The guest's connection; the native's is the next.
+pub const PORT: u16 = 5001;
+const NATIVE_PORT: u16 = 5002;
+
+/// Who does not connect by then does not work.
+const PATIENCE: Duration = Duration::from_secs(20);
+const TRY_AGAIN: Duration = Duration::from_millis(20);
+const CHUNK_BYTES: usize = 1 << 16;
+
+#[derive(Clone, Debug)]
+pub struct Trial {
+    pub stack: Stack,
+    pub role: Role,
+    /// What the peer is told to have.
+    pub timestamps: bool,
+    pub sack: bool,
+    pub mark_every: u32,
+}
+
+/// What was sent by the guest, or to it, and by or to the native one in the same time.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    pub guest: Sent,
+    pub native: Sent,
+}
+
+impl Outcome {
+    /// Of what the native sender has, in segments of each one's own size.
+    pub fn share(&self) -> f64 {
+        self.guest.full_segs() / self.native.full_segs()
+    }
+}
+
+fn set(name: &str, value: &str) {
+    let path = format!("/proc/sys/net/ipv4/{name}");
+    fs::write(&path, value).unwrap_or_else(|e| panic!("{path}: {e}"));
+}
+
+fn without_offloads(device: &str) {
+    let output = Command::new("ethtool")
+        .args(["-K", device, "tso", "off", "gso", "off", "gro", "off"])
+        .output()
+        .expect("ethtool");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A Linux end that answers marks as RFC 3168 has it.
+fn set_native() {
+    set("tcp_ecn", "1");
+    set("tcp_congestion_control", "reno");
+    // What an earlier connection has learnt is not what is measured.
+    set("tcp_no_metrics_save", "1");
+}
+
+/// Runs the trial for `measured`, after `warm_up`.
+pub fn run(trial: &Trial, warm_up: Duration, measured: Duration) -> Outcome {
+    isolated(|| {
+        let (native, peer) = (netns(), netns());
+        let (device, uplink) = (tap::create("port"), tap::create("uplink"));
+        ip(&format!("link add native type veth peer name guest netns {}", native.path()));
+        for (device, address) in
+            [("port", "192.0.2.2"), ("native", "203.0.113.2"), ("uplink", "198.51.100.1")]
+        {
+            ip(&format!("address add {address}/24 dev {device}"));
+            ip(&format!("link set {device} up"));
+        }
+        without_offloads("native");
+        set("ip_forward", "1");
+        inside(&native, || {
+            set_native();
+            ip("address add 203.0.113.1/24 dev guest");
+            ip("link set guest up");
+            ip("route add default via 203.0.113.2");
+            without_offloads("guest");
+        });
+        let far = inside(&peer, || {
+            set_native();
+            set("tcp_timestamps", if trial.timestamps { "1" } else { "0" });
+            set("tcp_sack", if trial.sack { "1" } else { "0" });
+            let far = tap::create("path");
+            ip("address add 198.51.100.2/24 dev path");
+            ip("link set path up");
+            ip("route add default via 198.51.100.1");
+            far
+        });
+        let _port = Port::attach("port", &AttachOptions::default()).expect("attached");
+        let path = Path::new(trial.mark_every);
+        // Before the guest knocks: who is refused may not come again.
+        let listen = |port| TcpListener::bind((PEER, port)).expect("a listener");
+        let listeners = inside(&peer, || [PORT, NATIVE_PORT].map(listen));
+        thread::scope(|scope| {
+            let _end = path.end_on_drop();
+            scope.spawn(|| path.carry([&uplink, &far]));
+            beside(&trial.stack, trial.role, &device, || {
+                measure(trial.role, &native, &peer, &listeners, &path, warm_up, measured)
+            })
+        })
+    })
+}
+
+fn netns() -> Netns {
+    Netns::create().expect("a namespace")
+}
+
+fn inside<T: Send>(netns: &Netns, work: impl FnOnce() -> T + Send) -> T {
+    netns.inside(work).expect("inside")
+}
+
+fn measure(
+    role: Role,
+    native: &Netns,
+    peer: &Netns,
+    [for_guest, for_native]: &[TcpListener; 2],
+    path: &Path,
+    warm_up: Duration,
+    measured: Duration,
+) -> Outcome {
+    let to_guest = if role.opens {
+        accept(for_guest)
+    } else {
+        let to = SocketAddr::from((GUEST, PORT));
+        let connect = || TcpStream::connect_timeout(&to, PATIENCE);
+        inside(peer, || eventually("connect to the guest", connect))
+    };
+    let at_native =
+        inside(native, || TcpStream::connect((PEER, NATIVE_PORT)).expect("the native connects"));
+    let to_native = accept(for_native);
+    let streams = [&to_guest, &to_native, &at_native];
+    thread::scope(|scope| {
+        let (sender, receiver) =
+            if role.sends { (&at_native, &to_native) } else { (&to_native, &at_native) };
+        scope.spawn(|| send(sender));
+        scope.spawn(|| receive(receiver));
+        scope.spawn(|| if role.sends { receive(&to_guest) } else { send(&to_guest) });
+        let sent = || {
+            let way = |end| if role.sends { path.sent(end, PEER) } else { path.sent(PEER, end) };
+            [way(GUEST), way(NATIVE)]
+        };
+        thread::sleep(warm_up);
+        let before = sent();
+        thread::sleep(measured);
+        let after = sent();
+        for stream in streams {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        let [guest, native] = [0, 1].map(|which: usize| after[which].since(&before[which]));
+        Outcome { guest, native }
+    })
+}
+
+fn accept(listener: &TcpListener) -> TcpStream {
+    listener.set_nonblocking(true).expect("non-blocking");
+    let (stream, _) = eventually("accept", || listener.accept());
+    stream.set_nonblocking(false).expect("blocking");
+    stream
+}
+
+fn eventually<T>(what: &str, mut work: impl FnMut() -> io::Result<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        match work() {
+            Ok(done) => return done,
+            Err(e) if begun.elapsed() > PATIENCE => panic!("{what}: {e}"),
+            Err(_) => thread::sleep(TRY_AGAIN),
+        }
+    }
+}
+
+/// Until the stream is shut down.
+fn send(mut stream: &TcpStream) {
+    let chunk = vec![b'x'; CHUNK_BYTES];
+    while stream.write_all(&chunk).is_ok() {}
+}
+
+fn receive(mut stream: &TcpStream) {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    while stream.read(&mut chunk).is_ok_and(|read| read > 0) {}
+}

@@ -1,0 +1,125 @@
+//! Stacks that are not Linux as guests, live, and a Linux peer.
+//!
+//! The yardstick is a Linux sender with ECN of its own (NewReno, RFC 3168) that talks to the same peer
+//! over the same path in the same seconds, and has as many of its segments marked. No link is full, so
+//! neither takes anything from the other; what a window of so many segments gives is counted in
+//! segments of each one's own size. Where the guest receives, the peer is the sender of both.
+//!
+//! A short form runs with the other tests: smoltcp. `make verify` runs the whole matrix, with gVisor's
+//! netstack and lwIP as well, where Go and Debian's liblwip-dev are there.
+
+mod bed;
+mod path;
+mod stack;
+mod tap;
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use bed::{Trial, run};
+use stack::{Role, Stack, lwip, netstack};
+use vcc_port::testing::{can_attach, skip};
+
+const WARM_UP: Duration = Duration::from_secs(1);
+const MEASURED: Duration = Duration::from_secs(4);
+/// Few seconds hold few marks, and where each hits is chance: a trial says little, all of a stack's
+/// more. What they leave room for is the stack's own: how soon it acknowledges, how long it takes to
+/// answer an ACK, and what it reserves of each segment for options.
+const ONE: Range<f64> = 0.6..1.5;
+const MEAN: Range<f64> = 0.85..1.15;
+const AT_A_TIME: usize = 4;
+
+const BOTH: [bool; 2] = [true, false];
+
+/// Each trial's share of what the native sender gets.
+fn shares(trials: &[Trial]) -> Vec<f64> {
+    let next = Mutex::new(0..trials.len());
+    let shares = Mutex::new(vec![0.0; trials.len()]);
+    thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                loop {
+                    let Some(which) = next.lock().expect("not panicked").next() else { break };
+                    let outcome = run(&trials[which], WARM_UP, MEASURED);
+                    assert!(outcome.native.marks > 0, "{outcome:?}");
+                    shares.lock().expect("not panicked")[which] = outcome.share();
+                }
+            });
+        }
+    });
+    shares.into_inner().expect("not panicked")
+}
+
+fn check(name: &str, trials: &[Trial]) {
+    for sends in BOTH {
+        let trials: Vec<Trial> = trials.iter().filter(|t| t.role.sends == sends).cloned().collect();
+        let shares = shares(&trials);
+        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+        let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = shares.iter().copied().fold(0.0, f64::max);
+        let what = if sends { "sends" } else { "receives" };
+        let told = format!("{name} {what}: {mean:.3} of its share, {least:.3} to {most:.3}");
+        eprintln!("{told}, in {} trials", shares.len());
+        for (share, trial) in shares.iter().zip(&trials) {
+            assert!(ONE.contains(share), "{share:.3}: {trial:?}");
+        }
+        assert!(MEAN.contains(&mean), "{told}");
+    }
+}
+
+#[test]
+fn smoltcp_has_its_share() {
+    if !can_attach() {
+        return;
+    }
+    let trials: Vec<Trial> = [1450, 1500]
+        .into_iter()
+        .flat_map(|mtu| {
+            BOTH.into_iter().flat_map(move |opens| {
+                BOTH.map(|sends| Trial {
+                    stack: Stack::Smoltcp,
+                    role: Role { mtu, opens, sends },
+                    timestamps: true,
+                    sack: true,
+                    mark_every: 20,
+                })
+            })
+        })
+        .collect();
+    check("smoltcp", &trials);
+}
+
+#[test]
+#[ignore = "ten minutes: make verify runs it"]
+fn every_stack_has_its_share() {
+    if !can_attach() {
+        return;
+    }
+    for (name, stack) in
+        [("smoltcp", Ok(Stack::Smoltcp)), ("netstack", netstack()), ("lwIP", lwip())]
+    {
+        match stack {
+            Ok(stack) => check(name, &matrix(&stack)),
+            Err(why) => skip(&format!("{name} cannot be built: {why}")),
+        }
+    }
+}
+
+fn matrix(stack: &Stack) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for mtu in [1400, 1413, 1450, 1477, 1500] {
+        for opens in BOTH {
+            for sends in BOTH {
+                for (timestamps, sack) in [(true, true), (true, false), (false, true)] {
+                    for mark_every in [6, 25] {
+                        let (stack, role) = (stack.clone(), Role { mtu, opens, sends });
+                        trials.push(Trial { stack, role, timestamps, sack, mark_every });
+                    }
+                }
+            }
+        }
+    }
+    trials
+}

@@ -1,0 +1,175 @@
+//! The path between a host and its peer: delay, and marks on what each sender sends.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::Ipv4Addr;
+use std::os::fd::AsRawFd;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use vcc_domain::Sum;
+use vcc_engine::sys;
+
+/// One way.
+const DELAY: Duration = Duration::from_millis(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const FRAME_MAX_BYTES: usize = 2048;
+
+const ETHERNET_BYTES: usize = 14;
+const ETHERTYPE_IPV4: [u8; 2] = [8, 0];
+const IPV4_BYTES: usize = 20;
+const TCP_BYTES: usize = 20;
+const TCP_AT: usize = ETHERNET_BYTES + IPV4_BYTES;
+
+/// What one address has sent another.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sent {
+    /// Sequence space, without what was sent again.
+    pub bytes: u64,
+    pub segs: u64,
+    pub runts: u64,
+    pub marks: u64,
+    /// Payload of its largest segment.
+    pub segment_bytes: usize,
+    next: Option<u32>,
+    until_mark: u32,
+}
+
+impl Sent {
+    /// What came since.
+    pub fn since(&self, before: &Sent) -> Self {
+        Sent {
+            bytes: self.bytes - before.bytes,
+            segs: self.segs - before.segs,
+            runts: self.runts - before.runts,
+            marks: self.marks - before.marks,
+            ..*self
+        }
+    }
+
+    /// Full segments' worth.
+    pub fn full_segs(&self) -> f64 {
+        self.bytes as f64 / self.segment_bytes.max(1) as f64
+    }
+}
+
+type Flow = (Ipv4Addr, Ipv4Addr);
+
+/// What runs beside a test ends with it, also where it panics.
+pub struct EndOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+pub struct Path {
+    mark_every: u32,
+    flows: Mutex<BTreeMap<Flow, Sent>>,
+    ended: AtomicBool,
+}
+
+impl Path {
+    /// Marks one in `mark_every` segments of data of each sender that says it understands marks.
+    pub fn new(mark_every: u32) -> Self {
+        Path { mark_every, flows: Mutex::default(), ended: AtomicBool::new(false) }
+    }
+
+    pub fn sent(&self, from: Ipv4Addr, to: Ipv4Addr) -> Sent {
+        let flows = self.flows.lock().expect("nobody has panicked");
+        flows.get(&(from, to)).copied().unwrap_or_default()
+    }
+
+    /// It carries nothing any more once this is gone.
+    pub fn end_on_drop(&self) -> EndOnDrop<'_> {
+        EndOnDrop(&self.ended)
+    }
+
+    /// Carries frames between the two until the end.
+    pub fn carry(&self, ends: [&File; 2]) {
+        // The delay is the same for all: what came first is due first.
+        let mut under_way: VecDeque<(Instant, usize, Vec<u8>)> = VecDeque::new();
+        let mut bytes = [0; FRAME_MAX_BYTES];
+        while !self.ended.load(Ordering::Relaxed) {
+            let now = Instant::now();
+            while under_way.front().is_some_and(|next| next.0 <= now) {
+                let Some((_, to, frame)) = under_way.pop_front() else { break };
+                let mut end = ends[to];
+                // The kernel drops it where a queue is full, as any device would.
+                let _ = end.write(&frame);
+            }
+            let patience = under_way.front().map_or(LOOK_AGAIN, |next| next.0 - now);
+            for from in readable(ends, patience) {
+                let mut end = ends[from];
+                let Ok(read) = end.read(&mut bytes) else { continue };
+                let mut frame = bytes[..read].to_vec();
+                self.look_at(&mut frame);
+                under_way.push_back((Instant::now() + DELAY, 1 - from, frame));
+            }
+        }
+    }
+
+    fn look_at(&self, frame: &mut [u8]) {
+        let Some((flow, seq, payload_bytes)) = data(frame) else { return };
+        let mut flows = self.flows.lock().expect("nobody has panicked");
+        let sent = flows.entry(flow).or_default();
+        let end = seq.wrapping_add(payload_bytes as u32);
+        let new_bytes = (end.wrapping_sub(sent.next.unwrap_or(seq)) as i32).max(0);
+        sent.bytes += new_bytes as u64;
+        sent.next = Some(sent.next.unwrap_or(seq).wrapping_add(new_bytes as u32));
+        sent.segs += 1;
+        sent.segment_bytes = sent.segment_bytes.max(payload_bytes);
+        sent.runts += u64::from(payload_bytes < sent.segment_bytes / 8);
+        if u32::from(frame[ETHERNET_BYTES + 1] & 3) != sys::IP_ECN_ECT_0 {
+            return;
+        }
+        if sent.until_mark == 0 {
+            // Strictly each, and windows of that size would march in step with the marks: the next is
+            // half to one and a half times as far.
+            let spread = (sent.segs as u32).wrapping_mul(2_654_435_761) >> 16;
+            sent.until_mark = (self.mark_every / 2 + spread % (self.mark_every + 1)).max(1);
+        }
+        sent.until_mark -= 1;
+        if sent.until_mark == 0 {
+            sent.marks += 1;
+            mark(&mut frame[ETHERNET_BYTES..TCP_AT]);
+        }
+    }
+}
+
+/// Which of them have a frame, after waiting for so long at the most.
+fn readable(ends: [&File; 2], patience: Duration) -> Vec<usize> {
+    let mut polled =
+        ends.map(|end| libc::pollfd { fd: end.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+    let timeout = libc::timespec {
+        tv_sec: patience.as_secs() as libc::time_t,
+        tv_nsec: patience.subsec_nanos().into(),
+    };
+    // SAFETY: two live pollfds, a live timespec, no signal mask.
+    unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &timeout, std::ptr::null()) };
+    (0..2).filter(|&end| polled[end].revents & libc::POLLIN != 0).collect()
+}
+
+/// Whose data it is: its sequence number and length.
+fn data(frame: &[u8]) -> Option<(Flow, u32, usize)> {
+    let is_ipv4 = frame.get(12..ETHERNET_BYTES)? == ETHERTYPE_IPV4;
+    let (ip, tcp) = (frame.get(ETHERNET_BYTES..TCP_AT)?, frame.get(TCP_AT..TCP_AT + TCP_BYTES)?);
+    if !is_ipv4 || ip[0] != 0x45 || ip[9] != libc::IPPROTO_TCP as u8 {
+        return None;
+    }
+    let word = |bytes: &[u8]| [bytes[0], bytes[1], bytes[2], bytes[3]];
+    let total_bytes = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
+    let payload_bytes = total_bytes.checked_sub(IPV4_BYTES + usize::from(tcp[12] >> 4) * 4)?;
+    let flow = (word(&ip[12..]).into(), word(&ip[16..]).into());
+    (payload_bytes > 0).then_some((flow, u32::from_be_bytes(word(&tcp[4..])), payload_bytes))
+}
+
+fn mark(ip: &mut [u8]) {
+    ip[1] |= sys::IP_ECN_CE as u8;
+    ip[10..12].fill(0);
+    let checksum = Sum::MINUS_ZERO.with_words(ip).checksum();
+    ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+}
