@@ -22,7 +22,7 @@ _Static_assert(LOOK_MIN_MS < NEAR_SLOTS, "what is due to the millisecond is with
 #define WHEEL_LATE_MS 3000u
 /* Steps at a time, most of which look at nothing; and flows looked at. */
 #define WHEEL_STEPS 1024
-#define WHEEL_LOOKS 256u
+#define WHEEL_LOOKS 128u
 /* So far ahead the timer looks for what is due by the millisecond. */
 #define WHEEL_AHEAD_MS 16
 

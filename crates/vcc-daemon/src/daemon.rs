@@ -237,6 +237,7 @@ impl Daemon {
         problems.extend(self.ports.silent().map(|(device, why)| {
             of(device, format!("nothing is sent to the guest at {device}: {why}"))
         }));
+        problems.extend(self.ports.short().map(|(device, what)| of(device, what)));
         problems.sort_by(|a, b| a.what.cmp(&b.what));
         match self.ports.shared().epoch() {
             Ok(epoch) if epoch == self.ports.epoch() => {}

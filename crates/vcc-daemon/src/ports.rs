@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use vcc_engine::{Mode, Treatment};
 use vcc_policy::Policy;
-use vcc_port::{AttachOptions, PORTS_MAX, Port, SharedPolicy};
+use vcc_port::{AttachOptions, PORTS_MAX, Port, SharedPolicy, Shortage};
 
 use crate::emitting::Emitting;
 use crate::heartbeat::Heartbeat;
@@ -34,6 +34,8 @@ pub(crate) struct Held {
     emitting: Option<Emitting>,
     /// Why it does not send, as far as that was told.
     silent: Option<String>,
+    /// As last looked at.
+    shortage: Option<Shortage>,
 }
 
 pub(crate) struct Left {
@@ -91,7 +93,15 @@ impl Ports {
                 )),
             }
             let (here, draining) = (port.is_here()?, port.drains()?);
-            let held = Held { port, index, tenant: None, draining, emitting: None, silent: None };
+            let held = Held {
+                port,
+                index,
+                tenant: None,
+                draining,
+                emitting: None,
+                silent: None,
+                shortage: None,
+            };
             if here {
                 ports.held.insert(held.port.ifindex(), held);
             } else {
@@ -127,6 +137,14 @@ impl Ports {
     /// Ports whose rules want segments sent that cannot be sent, and why.
     pub(crate) fn silent(&self) -> impl Iterator<Item = (&str, &str)> {
         self.held().filter_map(|held| Some((held.port.device(), held.silent.as_deref()?)))
+    }
+
+    /// Ports whose table is nearly full, and what to do about it.
+    pub(crate) fn short(&self) -> impl Iterator<Item = (&str, String)> {
+        self.held().filter_map(|held| {
+            let device = held.port.device();
+            Some((device, told_shortage(device, held.shortage?)))
+        })
     }
 
     /// Holds for new connections at once, and for all when it returns, which are so many. An error
@@ -243,7 +261,15 @@ impl Ports {
         let mut port = Port::attach_under(&self.shared, index, device, &options)?;
         port.pin()?;
         let tenant = tenant.map(str::to_owned);
-        let mut held = Held { port, index, tenant, draining: false, emitting: None, silent: None };
+        let mut held = Held {
+            port,
+            index,
+            tenant,
+            draining: false,
+            emitting: None,
+            silent: None,
+            shortage: None,
+        };
         held.emit_or_not(policy);
         Ok(held)
     }
@@ -315,6 +341,7 @@ impl Ports {
     pub(crate) fn look_around(&mut self, policy: &Policy) {
         let mut off = Vec::new();
         for (ifindex, held) in &mut self.held {
+            held.look_at_usage();
             held.draining = held.port.drains().unwrap_or(held.draining);
             if !held.port.is_attached().unwrap_or(true) || held.is_drained() {
                 off.push(*ifindex);
@@ -407,6 +434,22 @@ impl Held {
         }
     }
 
+    fn look_at_usage(&mut self) {
+        let before = self.shortage;
+        // A port that cannot be read has problems of its own.
+        if let (Ok(usage), Ok(max_flows)) = (self.port.usage(), self.port.max_flows()) {
+            self.shortage = usage.shortage(max_flows, before);
+        }
+        if self.shortage == before {
+            return;
+        }
+        let device = self.port.device();
+        match self.shortage {
+            Some(shortage) => journal::warning(&told_shortage(device, shortage)),
+            None => journal::notice(&format!("{device}: its flow table has room again")),
+        }
+    }
+
     /// As far as the rules of its tenant want it.
     fn emit_or_not(&mut self, policy: &Policy) {
         let wanted = policy.emits_for(self.tenant.as_deref()) && !self.draining;
@@ -435,6 +478,20 @@ impl Held {
 
 fn is_gone(error: &(dyn std::error::Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(vcc_port::Error::NoSuchDevice { .. }))
+}
+
+fn told_shortage(device: &str, shortage: Shortage) -> String {
+    match shortage {
+        Shortage::Connections => format!(
+            "{device}: its flow table is nearly full; new connections will pass untranslated, or be \
+             refused where their rule has on_full = \"drop\" (raise max_flows, then \
+             `vcc detach {device} --now` and `vcc policy apply`)"
+        ),
+        Shortage::Handshakes => format!(
+            "{device}: a flood of SYNs, or a scan, fills its flow table's part for handshakes; the \
+             oldest give way to newer ones (`vcc flows {device}` shows whose)"
+        ),
+    }
 }
 
 fn whose(tenant: Option<&str>) -> String {

@@ -48,6 +48,6 @@ pub use policy::{PORTS_MAX, PoolUse, RuleInForce, RuleTotals, Rules, SharedPolic
 pub use port::Port;
 pub use run_time::{RunTime, RunTimes};
 pub use trace::{Trace, TraceEvent};
-pub use usage::Usage;
+pub use usage::{Shortage, Usage};
 
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,7 +1,7 @@
 //! How full a port's flow table is, without reading it.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use vcc_engine::sys;
+use vcc_engine::{half_open_max, sys};
 
 use crate::plain::from_bytes;
 use crate::{Error, Result};
@@ -16,6 +16,37 @@ pub struct Usage {
     pub turn_longest_us: u32,
 }
 
+/// What a port is short of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shortage {
+    /// The table is nearly full: new connections will find no room.
+    Connections,
+    /// The part of it for handshakes is: older ones give way to newer ones, as in a flood of SYNs.
+    Handshakes,
+}
+
+impl Usage {
+    const SHORT_PERCENT: u64 = 90;
+    /// A shortage goes on until there is clearly room again, or it would come and go all the time.
+    const STILL_SHORT_PERCENT: u64 = 80;
+
+    /// What is short at a port that tracks `max_flows` connections, where `before` was.
+    pub fn shortage(&self, max_flows: u32, before: Option<Shortage>) -> Option<Shortage> {
+        let is_short = |what, used: u32, room: u32| {
+            let still = before == Some(what);
+            let percent = if still { Self::STILL_SHORT_PERCENT } else { Self::SHORT_PERCENT };
+            u64::from(used) * 100 >= u64::from(room) * percent
+        };
+        if is_short(Shortage::Connections, self.flows, max_flows) {
+            Some(Shortage::Connections)
+        } else {
+            let handshakes = half_open_max(max_flows);
+            is_short(Shortage::Handshakes, self.half_open, handshakes)
+                .then_some(Shortage::Handshakes)
+        }
+    }
+}
+
 pub(crate) fn read(map: &MapHandle) -> Result<Usage> {
     const DOING: &str = "read how full the flow table is";
     let value = map.lookup(&[0; 4], MapFlags::ANY).map_err(|e| Error::system(DOING, e))?;
@@ -26,4 +57,30 @@ pub(crate) fn read(map: &MapHandle) -> Result<Usage> {
         half_open: usage.half_open,
         turn_longest_us: usage.turn_longest_us,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortage_begins_and_ends_once() {
+        let usage = |flows, half_open| Usage { flows, half_open, ..Usage::default() };
+        let mut before = None;
+        let mut look = |usage: Usage| {
+            before = usage.shortage(1000, before);
+            before
+        };
+        let connections = Some(Shortage::Connections);
+        assert_eq!(
+            [899, 900, 850, 899, 799].map(|flows| look(usage(flows, 0))),
+            [None, connections, connections, connections, None]
+        );
+        let handshakes = Some(Shortage::Handshakes);
+        assert_eq!(
+            [224, 225, 201, 199].map(|half_open| look(usage(500, half_open))),
+            [None, handshakes, handshakes, None]
+        );
+        assert_eq!(look(usage(950, 250)), connections);
+    }
 }

@@ -9,6 +9,7 @@ use vcc_port::Port;
 use vcc_port::testing::{guest, ip, on_a_host};
 
 use super::{POLICY, Place};
+use crate::wire::connect;
 
 /// The answer's first line and its body.
 fn get(address: &str, path: &str) -> (String, String) {
@@ -99,5 +100,34 @@ fn an_address_that_is_taken_is_told_before_anything_is_touched() {
         assert!(Port::list().expect("a list").is_empty());
         let complaint = place.vcc("run --config FILE --listen here").complaint(2);
         assert!(complaint.contains("127.0.0.1:9644"), "{complaint}");
+    });
+}
+
+/// Who fills a table escapes what the policy wants of new connections: that is told everywhere.
+#[test]
+fn a_table_that_is_nearly_full_is_told() {
+    on_a_host(|| {
+        ip("link set lo up");
+        let guest = guest();
+        let small = POLICY.replace("tenant", "max_flows = 4\ntenant");
+        let place = Place::new("full", &small);
+        let daemon = place.run_at("127.0.0.1:0");
+        let told = daemon.says("watched at http://");
+        let (_, address) = told.split_once("http://").expect("an address");
+        let address = address.trim_end_matches('/');
+        daemon.is_ready();
+        let health = |part: &str| {
+            eventually(address, "/healthz", |(status, _)| status.contains(part));
+        };
+        health(" 200 ");
+        let talks: Vec<_> = (0..4).map(|_| connect(&guest)).collect();
+        daemon.says("port: its flow table is nearly full");
+        let problems = place.status()["problems"].to_string();
+        assert!(problems.contains("raise max_flows"), "{problems}");
+        health(" 503 ");
+        eventually(address, "/metrics", |(_, text)| metric(text, "vcc_problems ") == 1.0);
+        drop(talks);
+        daemon.says("port: its flow table has room again");
+        health(" 200 ");
     });
 }
