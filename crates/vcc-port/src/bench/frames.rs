@@ -8,22 +8,22 @@ const TCP_HEADER_BYTES: usize = 20;
 const PROTOCOL_TCP: u8 = 6;
 
 /// MSS 1460, SACK permitted, timestamps, window scale 7: what Linux offers.
-pub(super) const SYN_OPTIONS: [u8; 20] =
+pub(crate) const SYN_OPTIONS: [u8; 20] =
     [2, 4, 0x05, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
 /// Timestamps, on every other segment.
-pub(super) const OPTIONS: [u8; 12] = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1];
+pub(crate) const OPTIONS: [u8; 12] = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1];
 /// Behind those, what a far end under vcc says: in its SYN-ACK, and in an ACK.
-pub(super) const ACCEPT: [u8; 8] = [253, 8, b'v', b'c', 1, 2, 0, 0];
-pub(super) const PACK_OPTIONS: [u8; 20] =
+pub(crate) const ACCEPT: [u8; 8] = [253, 8, b'v', b'c', 1, 2, 0, 0];
+pub(crate) const PACK_OPTIONS: [u8; 20] =
     [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1, 172, 8, 0, 0, 1, 0, 0, 0];
 
 #[derive(Clone, Copy)]
-pub(super) struct Endpoint {
+pub(crate) struct Endpoint {
     pub address: Ipv4Addr,
     pub port: u16,
 }
 
-pub(super) struct Segment<'a> {
+pub(crate) struct Segment<'a> {
     pub from: Endpoint,
     pub to: Endpoint,
     pub seq: u32,
@@ -35,7 +35,7 @@ pub(super) struct Segment<'a> {
 }
 
 impl Segment<'_> {
-    pub(super) fn frame(&self) -> Vec<u8> {
+    pub(crate) fn frame(&self) -> Vec<u8> {
         let tcp = self.tcp();
         let total = (IPV4_HEADER_BYTES + tcp.len()) as u16;
         let mut ip = [0; IPV4_HEADER_BYTES];

@@ -1,6 +1,6 @@
 //! What the datapath costs: its programs under BPF_PROG_RUN, without devices and their noise.
 
-mod frames;
+pub(crate) mod frames;
 mod harness;
 mod ruled;
 mod spread;

@@ -4,8 +4,9 @@ use std::net::IpAddr;
 use libbpf_rs::{MapCore, MapFlags};
 
 use super::*;
+use crate::bench::frames::{Endpoint, Segment};
 use crate::testing::can_attach;
-use crate::{AttachOptions, Datapath};
+use crate::{AttachOptions, Datapath, Program, counters};
 
 /// A flow of 192.0.2.1, port 40000, with peer 2001:db8:: + `number` in VLAN 5.
 pub(crate) fn insert(map: &MapHandle, number: u32, flow: sys::vcc_flow) {
@@ -52,4 +53,52 @@ fn every_flow_is_read_once_whatever_the_batch() {
     }
     assert!(batches.room > 1);
     assert_eq!(count, FLOWS as usize);
+}
+
+/// The kernel may give the memory of a deleted entry to another flow at once. Who found it before
+/// sees by its tag that it is not the one any more, and leaves it alone.
+#[test]
+fn an_entry_that_has_become_anothers_is_left_alone() {
+    if !can_attach() {
+        return;
+    }
+    const SYN: u8 = 0x02;
+    const ACK: u8 = 0x10;
+    let datapath = Datapath::load(&AttachOptions::default()).expect("a datapath");
+    let guest = Endpoint { address: [192, 0, 2, 1].into(), port: 40_000 };
+    let peer = Endpoint { address: [192, 0, 2, 2].into(), port: 80 };
+    let syn = Segment {
+        from: guest,
+        to: peer,
+        seq: 1,
+        ack: 0,
+        flags: SYN,
+        window: 1000,
+        options: &[],
+        payload_bytes: 0,
+    };
+    let run = |from_guest: &Segment<'_>| {
+        datapath.run(Program::FromGuest, &from_guest.frame(), 0).expect("it runs")
+    };
+    let unknown = || datapath.counters().expect("counters").get(counters::UNKNOWN);
+    run(&syn);
+    let map = &datapath.maps.flows;
+    let key = map.keys().next().expect("a flow");
+    let entry = || map.lookup(&key, MapFlags::ANY).expect("a read").expect("the flow");
+    let tag_at = std::mem::offset_of!(sys::vcc_entry, tag);
+    let turn_tag = || {
+        let mut other = entry();
+        other[tag_at] ^= 1;
+        map.update(&key, &other, MapFlags::EXIST).expect("a write");
+    };
+    let data = Segment { seq: 2, ack: 1, flags: ACK, payload_bytes: 100, ..syn };
+
+    turn_tag();
+    let before = entry();
+    assert_eq!(run(&data).frame, data.frame());
+    assert_eq!(unknown(), 1);
+    assert_eq!(entry(), before, "and is let go of");
+    turn_tag();
+    run(&data);
+    assert_eq!(unknown(), 1);
 }
