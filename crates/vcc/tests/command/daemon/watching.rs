@@ -115,7 +115,6 @@ fn a_table_that_is_nearly_full_is_told() {
         let told = daemon.says("watched at http://");
         let (_, address) = told.split_once("http://").expect("an address");
         let address = address.trim_end_matches('/');
-        daemon.is_ready();
         let health = |part: &str| {
             eventually(address, "/healthz", |(status, _)| status.contains(part));
         };
