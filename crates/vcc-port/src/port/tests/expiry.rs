@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use vcc_engine::Treatment;
 
 use super::eventually;
-use crate::testing::{guest, on_a_host};
-use crate::{AttachOptions, Port, counters};
+use crate::bench::frames::{Endpoint, Segment};
+use crate::testing::{can_attach, guest, on_a_host};
+use crate::{AttachOptions, Datapath, Port, Program, counters};
 
 #[test]
 fn the_kernel_forgets_flows_that_fell_silent() {
@@ -55,6 +56,39 @@ fn a_connection_that_was_idle_for_long_is_forgotten_once_it_closes() {
         });
         assert!(port.flows().expect("flows").is_empty());
     });
+}
+
+/// As many as the table has places: some stay, the others gave way to them, and in the end none is left.
+#[test]
+fn a_flood_of_syns_is_forgotten() {
+    const SYN: u8 = 0x02;
+    if !can_attach() {
+        return;
+    }
+    let options = AttachOptions::default();
+    let datapath = Datapath::load(&options).expect("a datapath");
+    let usage = || datapath.usage().expect("usage");
+    for number in 0..options.max_flows {
+        let [.., a, b] = number.to_be_bytes();
+        let syn = Segment {
+            from: Endpoint { address: [198, 51, 100, a].into(), port: 1024 + u16::from(b) },
+            to: Endpoint { address: [192, 0, 2, 1].into(), port: 80 },
+            seq: 1,
+            ack: 0,
+            flags: SYN,
+            window: 1000,
+            options: &[],
+            payload_bytes: 0,
+        };
+        datapath.run(Program::ToGuest, &syn.frame(), 0).expect("it runs");
+    }
+    assert_eq!(usage().flows, options.max_flows / 4);
+    let counted = datapath.counters().expect("counters");
+    assert_eq!(counted.get(counters::GAVE_WAY), u64::from(options.max_flows * 3 / 4));
+    eventually("those that nobody answered", || usage().flows < options.max_flows / 4);
+    eventually("are forgotten", || usage().flows == 0);
+    println!("{:?}", usage());
+    assert!(datapath.flows().expect("flows").is_empty());
 }
 
 /// For so many seconds connections are opened and closed: `make verify` asks for minutes.
