@@ -92,7 +92,7 @@ fn smoltcp_has_its_share() {
 }
 
 #[test]
-#[ignore = "ten minutes: make verify runs it"]
+#[ignore = "a quarter of an hour: make verify runs it"]
 fn every_stack_has_its_share() {
     if !can_attach() {
         return;
