@@ -7,7 +7,7 @@
 #include "vcc.h"
 
 /* Another number for each change of what the maps hold, also one that no size tells of. */
-#define LAYOUT_VERSION 3u
+#define LAYOUT_VERSION 4u
 
 /* A connection, seen from the port: the same key in both directions. */
 struct vcc_key {

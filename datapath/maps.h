@@ -11,7 +11,7 @@
 
 #include "abi.h"
 
-_Static_assert(sizeof(struct vcc_entry) <= 256, "state of a connection");
+_Static_assert(sizeof(struct vcc_entry) <= 264, "state of a connection");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -28,7 +28,7 @@ VCC_APART int engine_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 {
 	if (!f || !p || !s || !a)
 		return -1;
-	*a = vcc_from_guest(f, p, s);
+	segment_from_guest(f, p, s, a);
 	return 0;
 }
 
@@ -37,7 +37,7 @@ VCC_APART int engine_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 {
 	if (!f || !p || !s || !a)
 		return -1;
-	*a = vcc_to_guest(f, p, s);
+	segment_to_guest(f, p, s, a);
 	return 0;
 }
 

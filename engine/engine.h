@@ -3,6 +3,7 @@
 #ifndef VCC_ENGINE_H
 #define VCC_ENGINE_H
 
+#include "accept.h"
 #include "cap.h"
 #include "ecn.h"
 #include "emit.h"
@@ -30,43 +31,6 @@ VCC_INLINE struct vcc_action action_pass(const struct vcc_segment *s)
 	};
 }
 
-/* Both FINs: what still comes are retransmissions. */
-VCC_INLINE void note_fin(struct vcc_flow *f, uint16_t flags, uint32_t whose)
-{
-	const uint32_t both = FLOW_FIN_GUEST | FLOW_FIN_PEER;
-
-	if (flags & TCP_FIN)
-		f->flags |= whose;
-	if ((f->flags & both) == both)
-		f->stage = STAGE_CLOSED;
-}
-
-/*
- * What the peer has sent up to now, so that a RST can be told from a forged one: the guest
- * believes only a RST at just the number that it expects (RFC 5961, 3.2), and so do we.
- */
-VCC_INLINE void track_peer(struct vcc_flow *f, const struct vcc_segment *s)
-{
-	uint32_t end = segment_end(s);
-
-	if (!seq_after(s->seq, f->rcv_nxt) && seq_after(end, f->rcv_nxt))
-		f->rcv_nxt = end;
-}
-
-/* A RST from the peer. In answer to a SYN it must acknowledge it (RFC 9293, 3.10.7.3). */
-VCC_INLINE void rst_to_guest(struct vcc_flow *f, const struct vcc_segment *s)
-{
-	bool believed;
-
-	if (f->stage == STAGE_SYN_SENT)
-		believed = (s->flags & TCP_ACK) && !seq_before(s->ack, f->snd_una) &&
-			   !seq_after(s->ack, f->snd_nxt);
-	else
-		believed = s->seq == f->rcv_nxt;
-	if (believed)
-		f->stage = STAGE_CLOSED;
-}
-
 /* RFC 5681, 4.1: a guest that was silent for an RTO starts again from the restart window. */
 VCC_INLINE void restart_after_idle(struct vcc_flow *f, const struct vcc_params *p,
 				   const struct vcc_segment *s)
@@ -90,51 +54,39 @@ VCC_INLINE enum vcc_sent sent_by_guest(struct vcc_flow *f, const struct vcc_para
 	return sent;
 }
 
-VCC_INLINE void drop_policed(struct vcc_action *a)
+VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+				   const struct vcc_segment *s, struct vcc_action *a)
 {
-	a->verdict = VCC_DROP;
-	a->police = true;
-}
-
-VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc_params *p,
-					    const struct vcc_segment *s)
-{
-	struct vcc_action a = action_pass(s);
-
+	*a = action_pass(s);
 	if (s->flags & TCP_SYN) {
-		if (s->flags & TCP_ACK)
-			synack_from_guest(f, p, s, &a);
-		else
-			syn_from_guest(f, p, s, &a);
-		if ((s->options & OPT_SIGNED) && !(s->flags & TCP_ACK))
-			signed_syn_from_guest(f, s, &a);
-		f->last_seen_ms = (uint32_t)(s->now_us / 1000);
-		return a;
+		syns_from_guest(f, p, s, a);
+		return;
 	}
-	f->last_seen_ms = (uint32_t)(s->now_us / 1000);
 	if (f->stage == STAGE_NONE)
-		return a;
+		return;
 	if (s->flags & TCP_RST) {
-		f->stage = STAGE_CLOSED;
-		return a;
+		rst_from_guest(f, s);
+		return;
 	}
-	bool polices = p->police && is_controlled(f) && imposes(f, p);
-
+	note_seen(f, s);
 	if (f->stage < STAGE_ESTABLISHED) {
-		if (polices && police_handshake(f, s))
-			drop_policed(&a);
+		if (is_policed(f, p) && police_handshake(f, s))
+			drop_policed(a);
 		/* RFC 7413: a server may send before the handshake has ended. */
 		else if (f->flags & FLOW_SYN_SEEN_PEER)
 			sent_by_guest(f, p, s);
-		return a;
+		return;
 	}
 	/* Who still sends has not accepted the RST that passed. */
 	if (f->stage == STAGE_CLOSED)
 		f->stage = STAGE_ESTABLISHED;
-	f->rcv_nxt = seq_max(f->rcv_nxt, s->ack);
-	if (polices && police(f, s)) {
-		drop_policed(&a);
-		return a;
+	track_receiver(f, s);
+	/* A FIN that the peer throws away is no end, and what it follows was not sent. */
+	if ((s->flags & TCP_FIN) && !peer_accepts(f, s))
+		return;
+	if (is_policed(f, p) && (police(f, s) || police_fin(f, s))) {
+		drop_policed(a);
+		return;
 	}
 
 	restart_after_idle(f, p, s);
@@ -148,21 +100,29 @@ VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc
 	if (sent != SENT_NOTHING)
 		mss_from_guest(f, s);
 	if (!is_managed(f))
-		return a;
+		return;
 	if (!translates(f, p))
-		return a;
+		return;
 	if (s->payload_bytes && p->pace_push && imposes(f, p))
-		a.flags = push_flags(f, p, s);
-	ecn_mark(f, sent, s, &a);
-	strip_ours(f, p, false, s, &a);
+		a->flags = push_flags(f, p, s);
+	ecn_mark(f, sent, s, a);
+	strip_ours(f, p, false, s, a);
 	if (f->flags & FLOW_FEEDBACK) {
-		feedback_expect(f, s, a.ip_ecn);
-		feedback_report(f, s, &a);
+		feedback_expect(f, s, a->ip_ecn);
+		feedback_report(f, s, a);
 	}
 	if (echoes_dctcp(f))
-		dctcp_echo(f, s, &a);
+		dctcp_echo(f, s, a);
 	else if (receives_for_guest(f))
-		ecn_echo(f, &a);
+		ecn_echo(f, a);
+}
+
+VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+					    const struct vcc_segment *s)
+{
+	struct vcc_action a;
+
+	segment_from_guest(f, p, s, &a);
 	return a;
 }
 
@@ -269,7 +229,9 @@ VCC_INLINE void to_guest_current(struct vcc_flow *f, const struct vcc_params *p,
 				 const struct vcc_segment *s, const struct ack_news *news,
 				 struct vcc_action *a)
 {
-	struct mark_news marks = feedback_from_peer(f, s, news->acked_bytes, a);
+	struct mark_news marks;
+
+	feedback_from_peer(f, s, news->acked_bytes, a, &marks);
 	uint32_t granted_bytes = sender_on_ack(f, p, s, news, &marks);
 
 	if (imposes(f, p))
@@ -284,13 +246,14 @@ VCC_INLINE void fack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 			      const struct vcc_segment *s, struct vcc_action *a)
 {
 	struct ack_news nothing = {};
+	struct mark_news marks;
 
 	a->verdict = VCC_CONSUME;
 	if (!fack_plausible(f, s))
 		return;
-	struct mark_news marks = feedback_from_peer(f, s, 0, a);
-
-	if (!marks.reported_bytes)
+	note_seen(f, s);
+	feedback_from_peer(f, s, 0, a, &marks);
+	if (!marks.marked_bytes && !marks.reported_bytes)
 		return;
 	reduction_end(f, s);
 	struct vcc_cc_ack ack = cc_ack(f, p, s, &nothing, &marks);
@@ -298,73 +261,95 @@ VCC_INLINE void fack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	sender_on_marks(f, p, &ack, &marks);
 }
 
-VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_params *p,
-					  const struct vcc_segment *s)
+/*
+ * The guest will throw this away, and we learn nothing from it. But not every TCP does all that it
+ * should: none of it shows the guest more than it has, or another's ECN. An ACK beyond what was
+ * sent may be of a segment that passed while the flow was held elsewhere.
+ */
+VCC_INLINE void refused_to_guest(const struct vcc_flow *f, const struct vcc_params *p,
+				 const struct vcc_segment *s, struct vcc_action *a)
 {
-	struct vcc_action a = action_pass(s);
+	if (!is_managed(f))
+		return;
+	if (imposes(f, p)) {
+		uint32_t held = window_old(f, s);
 
-	if (s->flags & TCP_SYN) {
-		if (s->options & OPT_SIGNED)
-			signed_syn_to_guest(f, s, &a);
-		else if (!(s->flags & TCP_ACK))
-			syn_to_guest(f, p, s, &a);
-		else if (f->flags & FLOW_GUEST_OPENED)
-			synack_to_guest(f, p, s, &a);
-		f->last_seen_ms = (uint32_t)(s->now_us / 1000);
-		return a;
+		if (seq_after(s->ack, f->snd_nxt))
+			held = vcc_max(f->window_shown, held);
+		a->window = (uint16_t)vcc_min(held, a->window);
 	}
-	f->last_seen_ms = (uint32_t)(s->now_us / 1000);
+	if (translates(f, p))
+		ecn_hide(f, a);
+}
+
+VCC_INLINE void segment_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+				 const struct vcc_segment *s, struct vcc_action *a)
+{
+	*a = action_pass(s);
+	if (s->flags & TCP_SYN) {
+		syns_to_guest(f, p, s, a);
+		return;
+	}
 	if (f->stage == STAGE_NONE)
-		return a;
+		return;
 	if (s->flags & TCP_RST) {
 		rst_to_guest(f, s);
-		return a;
+		return;
 	}
 	if (s->flags & TCP_ACK)
 		handshake_ack_to_guest(f, p, s);
 	if (f->stage < STAGE_ESTABLISHED)
-		return a;
+		return;
 	if (is_fack(f, p, s)) {
-		fack_to_guest(f, p, s, &a);
-		return a;
+		fack_to_guest(f, p, s, a);
+		return;
 	}
-	track_peer(f, s);
-	note_fin(f, s->flags, FLOW_FIN_PEER);
-	strip_ours(f, p, f->flags & FLOW_FEEDBACK, s, &a);
-	if (!(s->flags & TCP_ACK))
-		return a;
-
+	strip_ours(f, p, f->flags & FLOW_FEEDBACK, s, a);
 	/* Whatever else is done: the guest reads the field at the scale that it was told. */
 	const uint16_t offered = window_translate(f, s->window);
 
-	a.window = offered;
+	a->window = offered;
+	if (!guest_accepts(f, s)) {
+		refused_to_guest(f, p, s, a);
+		return;
+	}
+	note_seen(f, s);
+	track_peer(f, s);
+	note_fin(f, s->flags, FLOW_FIN_PEER);
 	application_limited(f, p);
 	struct ack_news news = track_acked(f, s);
 
 	if (!is_managed(f)) {
 		/* It may come under an underlay yet, and the edge that it has seen stays. */
 		window_note(f, s, offered);
-		return a;
+		return;
 	}
 	/* Told once, and perhaps on an ACK that another has overtaken. */
 	if (!seq_after(s->ack, f->snd_una)) {
 		undo_by_dsack(f, p, s);
 		probe_by_dsack(f, s);
 	}
-	/* An ACK of data never sent says nothing: the guest will refuse it (RFC 9293, 3.10.7.4). */
 	if (s->ack == f->snd_una)
-		to_guest_current(f, p, s, &news, &a);
-	else if (seq_before(s->ack, f->snd_una))
-		a.window = (uint16_t)vcc_min(window_old(f, s), offered);
+		to_guest_current(f, p, s, &news, a);
+	else
+		a->window = (uint16_t)vcc_min(window_old(f, s), offered);
 	if (!imposes(f, p))
-		a.window = offered;
+		a->window = offered;
 	if (!translates(f, p))
-		return a;
+		return;
 	if ((f->flags & FLOW_FEEDBACK) || echoes_dctcp(f))
 		feedback_count(f, s);
 	if (receives_for_guest(f))
 		ecn_latch(f, s);
-	ecn_hide(f, &a);
+	ecn_hide(f, a);
+}
+
+VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+					  const struct vcc_segment *s)
+{
+	struct vcc_action a;
+
+	segment_to_guest(f, p, s, &a);
 	return a;
 }
 

@@ -49,10 +49,12 @@ VCC_INLINE bool speaks_hello(const struct vcc_flow *f, const struct vcc_params *
 VCC_INLINE void hello_offer(struct vcc_flow *f, const struct vcc_params *p,
 			    const struct vcc_segment *s, struct vcc_action *a)
 {
-	if (!speaks_hello(f, p) || keeps_own_ecn(f, p) || (f->flags & FLOW_ACCECN_GUEST) ||
+	bool own_ecn = (f->syn_flags & FLOW_ECN_GUEST) && p->guest_ecn == GUEST_ECN_LEAVE;
+
+	if (!speaks_hello(f, p) || own_ecn || (f->syn_flags & FLOW_ACCECN_GUEST) ||
 	    s->option_room_bytes < OPT_HELLO_BYTES)
 		return;
-	f->flags |= FLOW_HELLO_OFFERED;
+	f->syn_flags |= FLOW_HELLO_OFFERED;
 	a->emit = EMIT_HELLO;
 	a->hello = HELLO_OFFER;
 }
@@ -60,16 +62,16 @@ VCC_INLINE void hello_offer(struct vcc_flow *f, const struct vcc_params *p,
 /*
  * The peer's SYN may bring an offer; the guest never sees it. Nor does it see that the SYN asks for
  * ECN: that is the far end's vcc asking, and a guest that only answers (Linux, by default) would
- * else count as one that uses ECN itself.
+ * else count as one that uses ECN itself. Returns whether it did.
  */
-VCC_INLINE void hello_offered(struct vcc_flow *f, const struct vcc_params *p,
+VCC_INLINE bool hello_offered(const struct vcc_flow *f, const struct vcc_params *p,
 			      const struct vcc_segment *s, struct vcc_action *a)
 {
 	if (!speaks_hello(f, p) || !(s->options & OPT_HELLO) || s->hello != HELLO_OFFER)
-		return;
-	f->flags |= FLOW_HELLO_OFFERED;
+		return false;
 	a->flags &= (uint16_t)~TCP_ECN_BITS;
 	a->ip_ecn = IP_ECN_NOT_ECT;
+	return true;
 }
 
 /* The guest's SYN-ACK. One that accepted is repeated as it was, whatever is wanted by now. */
@@ -190,6 +192,7 @@ struct mark_news {
 	uint32_t reported_bytes;
 	uint32_t marked_bytes;
 	bool precise;
+	bool late; /* it tells nothing of the ECE of now */
 };
 
 /*
@@ -197,21 +200,19 @@ struct mark_news {
  * come round, so they only say where to go on from; and marks were answered by ECE, if anybody
  * echoed.
  */
-VCC_INLINE struct mark_news feedback_resume(struct vcc_flow *f, const struct vcc_segment *s,
-					    uint32_t ack, uint32_t ce_bytes)
+VCC_INLINE void feedback_resume(struct vcc_flow *f, const struct vcc_segment *s, uint32_t ack,
+				uint32_t ce_bytes, struct mark_news *news)
 {
-	struct mark_news news = { .precise = true };
-
+	news->late = true;
 	if (f->flags & FLOW_UNHEARD) {
-		news.reported_bytes = ce_bytes;
-		news.marked_bytes = ce_bytes;
+		news->reported_bytes = ce_bytes;
+		news->marked_bytes = ce_bytes;
 	}
 	f->heard = s->feedback;
 	f->feedback_ack = ack;
 	f->unreported_bytes = vcc_min(f->unreported_bytes, flight_bytes(f));
 	f->flags &= ~(uint32_t)(FLOW_FEEDBACK_LOST | FLOW_UNHEARD | FLOW_ECE_HEARD);
 	f->flags |= FLOW_FEEDBACK_HEARD;
-	return news;
 }
 
 /*
@@ -219,10 +220,9 @@ VCC_INLINE struct mark_news feedback_resume(struct vcc_flow *f, const struct vcc
  * never sent: a far end that says so is not believed again, and its ECE is answered as that of a
  * classic receiver.
  */
-VCC_INLINE struct mark_news feedback_read(struct vcc_flow *f, const struct vcc_segment *s,
-					  struct vcc_action *a)
+VCC_INLINE void feedback_read(struct vcc_flow *f, const struct vcc_segment *s, struct vcc_action *a,
+			      struct mark_news *news)
 {
-	struct mark_news news = { .precise = true };
 	uint32_t ect0_bytes = (s->feedback.ect0_bytes - f->heard.ect0_bytes) & COUNTER_MASK;
 	uint32_t ce_bytes = (s->feedback.ce_bytes - f->heard.ce_bytes) & COUNTER_MASK;
 	uint32_t repeated_bytes = vcc_sub_floor0(ect0_bytes + ce_bytes, f->unreported_bytes);
@@ -231,14 +231,18 @@ VCC_INLINE struct mark_news feedback_read(struct vcc_flow *f, const struct vcc_s
 	uint32_t ack = s->ack + !!(s->options & OPT_FACK);
 	bool newer = seq_after(ack, f->feedback_ack) && !seq_after(ack, f->snd_nxt);
 
-	if (back && !newer)
-		return news; /* overtaken on its way */
-	if ((f->flags & FLOW_FEEDBACK_LOST) && newer)
-		return feedback_resume(f, s, ack, back ? 0 : ce_bytes);
+	if (back && !newer) {
+		news->late = true; /* overtaken on its way */
+		return;
+	}
+	if ((f->flags & FLOW_FEEDBACK_LOST) && newer) {
+		feedback_resume(f, s, ack, back ? 0 : ce_bytes, news);
+		return;
+	}
 	if (back || repeated_bytes > REPEATED_BYTES) {
 		f->flags |= FLOW_FEEDBACK_LOST | FLOW_FEEDBACK_FALSE;
 		count_forged(f, a);
-		return news;
+		return;
 	}
 	f->heard = s->feedback;
 	f->unreported_bytes = vcc_sub_floor0(f->unreported_bytes, ect0_bytes + ce_bytes);
@@ -248,9 +252,8 @@ VCC_INLINE struct mark_news feedback_read(struct vcc_flow *f, const struct vcc_s
 	f->flags &= ~(uint32_t)FLOW_ECE_HEARD;
 	f->flags |= FLOW_FEEDBACK_HEARD;
 	/* A copy is no news, but its mark is. */
-	news.reported_bytes = vcc_sub_floor0(ect0_bytes, repeated_bytes) + ce_bytes;
-	news.marked_bytes = ce_bytes;
-	return news;
+	news->reported_bytes = vcc_sub_floor0(ect0_bytes, repeated_bytes) + ce_bytes;
+	news->marked_bytes = ce_bytes;
 }
 
 /* So much may be acknowledged without a report, or a report be late. */
@@ -289,43 +292,102 @@ VCC_INLINE bool is_fack(const struct vcc_flow *f, const struct vcc_params *p,
 }
 
 /*
- * Is this FACK's acknowledgement one that the far end can have sent (RFC 5961, 5)? Who only knows
- * the ports can make a FACK too.
+ * Has the far end sent this FACK, as far as its numbers tell (RFC 5961, 5)? Who only knows the
+ * ports can make a FACK too. No guest judges it, and it may come behind the super-segment that it
+ * went beside, when that is acknowledged.
  */
 VCC_INLINE bool fack_plausible(const struct vcc_flow *f, const struct vcc_segment *s)
 {
-	uint32_t oldest = f->snd_una - patience_bytes(f);
+	uint32_t oldest_ack = f->snd_una - patience_bytes(f);
+	uint32_t oldest_seq = f->rcv_wup - (f->rcv_edge - f->rcv_wup) - SILENCE_BYTES;
 
-	return s->ack - oldest <= f->snd_nxt - oldest;
+	return s->ack - oldest_ack <= f->snd_nxt - oldest_ack &&
+	       s->seq - oldest_seq <= f->rcv_edge - oldest_seq;
 }
 
-/* To-guest: what this segment says of marks on the guest's data, by report or by ECE. */
-VCC_INLINE struct mark_news feedback_from_peer(struct vcc_flow *f, const struct vcc_segment *s,
-					       uint32_t acked_bytes, struct vcc_action *a)
+/*
+ * ECE that no report explains. The far end echoes beside its reports, so what it echoes stands in
+ * its counters when the next report comes, and stays echoed until our CWR has. Reports that tell of
+ * no mark meanwhile are wrong, whoever made them, and the echo is answered as a classic receiver's.
+ */
+VCC_INLINE void answer_untold(struct vcc_flow *f, uint32_t ack, bool echoed, struct mark_news *news)
 {
-	const uint32_t state = FLOW_FEEDBACK | FLOW_FEEDBACK_FALSE;
-	bool believed = (f->flags & state) == FLOW_FEEDBACK;
-	bool echo = (s->flags & TCP_ECE) && (f->flags & FLOW_ECN_FABRIC);
-
-	if (believed && (s->options & (OPT_PACK | OPT_FACK))) {
-		struct mark_news news = feedback_read(f, s, a);
-
-		if (!(f->flags & FLOW_FEEDBACK_LOST))
-			return news;
+	if (news->marked_bytes) {
+		f->ece_told = f->snd_nxt;
+		return;
 	}
+	/* What is being answered already, or was told of and not yet stopped by CWR, is no news. */
+	if (!echoed || news->late || f->ca_state != CA_OPEN || !seq_after(ack, f->ece_told))
+		return;
+	news->marked_bytes = vcc_max(news->reported_bytes, 1);
+	news->precise = false;
+	f->ece_told = f->snd_nxt;
+}
+
+VCC_INLINE bool is_echo(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return (s->flags & TCP_ECE) && (f->flags & FLOW_ECN_FABRIC);
+}
+
+VCC_INLINE bool believes_reports(const struct vcc_flow *f)
+{
+	return (f->flags & (FLOW_FEEDBACK | FLOW_FEEDBACK_FALSE)) == FLOW_FEEDBACK;
+}
+
+/*
+ * To-guest: what the report on this segment says of marks on the guest's data. Apart, as the next,
+ * for their callers have no stack to spare.
+ */
+VCC_APART int marks_by_report(struct vcc_flow *f, const struct vcc_segment *s, struct vcc_action *a,
+			      struct mark_news *news)
+{
+	if (!f || !s || !a || !news)
+		return -1;
+	bool echoed = is_echo(f, s) || (f->flags & FLOW_ECE_HEARD);
+
+	feedback_read(f, s, a, news);
+	if (!(f->flags & FLOW_FEEDBACK_LOST))
+		answer_untold(f, s->ack + !!(s->options & OPT_FACK), echoed, news);
+	return 0;
+}
+
+/* The same by ECE, where no report says it. */
+VCC_APART int marks_by_echo(struct vcc_flow *f, const struct vcc_segment *s, uint32_t acked_bytes,
+			    struct mark_news *news)
+{
+	if (!f || !s || !news)
+		return -1;
+	bool echo = is_echo(f, s);
+
 	if (echo)
 		f->flags |= FLOW_ECE_HEARD;
-	if (believed && !(f->flags & FLOW_FEEDBACK_LOST)) {
+	if (believes_reports(f) && !(f->flags & FLOW_FEEDBACK_LOST)) {
 		feedback_missed(f, acked_bytes);
 		/* Until the first report, ECE is all that there is. */
 		if (f->flags & FLOW_FEEDBACK_HEARD)
-			return (struct mark_news){ .precise = true };
+			return 0;
 	}
-	return (struct mark_news){
-		.reported_bytes = acked_bytes,
-		.marked_bytes = echo ? vcc_max(acked_bytes, 1) : 0,
-		.precise = (f->flags & (FLOW_PEER_DCTCP | FLOW_FEEDBACK)) == FLOW_PEER_DCTCP,
-	};
+	news->reported_bytes = acked_bytes;
+	news->marked_bytes = echo ? vcc_max(acked_bytes, 1) : 0;
+	news->precise = (f->flags & (FLOW_PEER_DCTCP | FLOW_FEEDBACK)) == FLOW_PEER_DCTCP;
+	return 0;
+}
+
+/* To-guest: what this segment says of marks on the guest's data. */
+VCC_INLINE void feedback_from_peer(struct vcc_flow *f, const struct vcc_segment *s,
+				   uint32_t acked_bytes, struct vcc_action *a,
+				   struct mark_news *news)
+{
+	*news = (struct mark_news){ .precise = true };
+	/* An ACK without ECE: the next with it has a reason of its own. */
+	if (!(s->options & OPT_FACK) && !is_echo(f, s) && seq_after(f->snd_una, f->ece_told))
+		f->ece_told = f->snd_una - 1;
+	if (believes_reports(f) && (s->options & (OPT_PACK | OPT_FACK))) {
+		marks_by_report(f, s, a, news);
+		if (!(f->flags & FLOW_FEEDBACK_LOST))
+			return;
+	}
+	marks_by_echo(f, s, acked_bytes, news);
 }
 
 /*

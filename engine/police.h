@@ -11,6 +11,7 @@
 #define VCC_POLICE_H
 
 #include "track.h"
+#include "treat.h"
 
 /*
  * Where an overdraft stands. It is owed until the flight that it was part of is acknowledged, and
@@ -39,6 +40,12 @@ VCC_INLINE void count_policed(struct vcc_flow *f)
 	count_drop(f);
 }
 
+VCC_INLINE void drop_policed(struct vcc_action *a)
+{
+	a->verdict = VCC_DROP;
+	a->police = true;
+}
+
 /*
  * The same before the handshake has ended. Data without SYN is then a server's that does not wait
  * (RFC 7413, 4.2), and no more than the window of the peer's SYN, to which no scale applies.
@@ -54,6 +61,12 @@ VCC_INLINE bool police_handshake(struct vcc_flow *f, const struct vcc_segment *s
 		return false;
 	count_policed(f);
 	return true;
+}
+
+/* Is what this flow's rule cannot allow, or cannot judge, dropped? */
+VCC_INLINE bool is_policed(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return p->police && is_controlled(f) && imposes(f, p);
 }
 
 /* Is this segment of the guest beyond what it may send? Call before it is tracked. */
@@ -88,6 +101,20 @@ VCC_INLINE bool police(struct vcc_flow *f, const struct vcc_segment *s)
 	f->overdraft_bytes = (uint16_t)beyond_bytes;
 	f->overdraft_until = end;
 	return false;
+}
+
+/*
+ * A FIN alone takes a number too. Beyond the window it would make all before it look like what was
+ * sent already.
+ */
+VCC_INLINE bool police_fin(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	uint32_t edge = seq_max(seq_max(f->right_edge, f->overdraft_until), f->snd_nxt);
+
+	if (s->payload_bytes || !(s->flags & TCP_FIN) || !seq_after(s->seq, edge))
+		return false;
+	count_policed(f);
+	return true;
 }
 
 #endif

@@ -18,10 +18,12 @@
 VCC_INLINE void signed_syn_from_guest(struct vcc_flow *f, const struct vcc_segment *s,
 				      struct vcc_action *a)
 {
-	f->flags &= ~(uint32_t)(FLOW_ECN_ASKED | FLOW_ACCECN_GUEST | FLOW_HELLO_OFFERED);
+	f->syn_flags &= (uint16_t) ~(FLOW_ECN_ASKED | FLOW_ACCECN_GUEST | FLOW_HELLO_OFFERED);
 	if (asks_ecn(s->flags))
-		f->flags |=
+		f->syn_flags |=
 		    (s->flags & TCP_AE) ? FLOW_ECN_ASKED | FLOW_ACCECN_GUEST : FLOW_ECN_ASKED;
+	if (f->stage == STAGE_SYN_SENT)
+		go_by_syn(f);
 	a->flags = s->flags;
 	a->ip_ecn = s->ip_ecn;
 	a->strip = false;
@@ -32,8 +34,37 @@ VCC_INLINE void signed_syn_from_guest(struct vcc_flow *f, const struct vcc_segme
 VCC_INLINE void signed_syn_to_guest(const struct vcc_flow *f, const struct vcc_segment *s,
 				    struct vcc_action *a)
 {
-	a->forget = (s->flags & TCP_ACK) && f->stage == STAGE_SYN_SENT &&
-		    !seq_before(s->ack, f->snd_una) && !seq_after(s->ack, f->snd_nxt);
+	a->forget = (s->flags & TCP_ACK) && takes_synack(f, s);
+}
+
+/* Apart, for no segment behind the handshake needs the stack that this takes. */
+VCC_APART int syns_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+			      const struct vcc_segment *s, struct vcc_action *a)
+{
+	if (!f || !p || !s || !a)
+		return -1;
+	if (s->flags & TCP_ACK)
+		synack_from_guest(f, p, s, a);
+	else
+		syn_from_guest(f, p, s, a);
+	if ((s->options & OPT_SIGNED) && !(s->flags & TCP_ACK))
+		signed_syn_from_guest(f, s, a);
+	note_seen(f, s);
+	return 0;
+}
+
+VCC_APART int syns_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+			    const struct vcc_segment *s, struct vcc_action *a)
+{
+	if (!f || !p || !s || !a)
+		return -1;
+	if (s->options & OPT_SIGNED)
+		signed_syn_to_guest(f, s, a);
+	else if (s->flags & TCP_ACK)
+		synack_to_guest(f, p, s, a);
+	else
+		syn_to_guest(f, p, s, a);
+	return 0;
 }
 
 #endif

@@ -171,15 +171,15 @@ enum vcc_flow_flag {
 	FLOW_TIMESTAMPS = 1 << 8,  /* likewise */
 	FLOW_WSCALE = 1 << 9,	   /* likewise (RFC 7323, 2.2) */
 	FLOW_LEFT_ALONE = 1 << 10, /* tracked, never changed: the guest's ECN is its own */
-	FLOW_ECE_LATCHED = 1 << 11, /* receiver half: CE came, CWR has not */
-	FLOW_CWR_DUE = 1 << 12,	    /* sender half: CWR goes on the next new data */
-	FLOW_RTT_TIMING = 1 << 13,  /* rtt_seq is being timed */
+	FLOW_ECN_FELL_BACK = 1 << 11, /* a SYN with ECN went unanswered (RFC 3168, 6.1.1.1) */
+	FLOW_HELLO_OFFERED = 1 << 12, /* a SYN with our offer passed, from either side */
+	FLOW_RTT_TIMING = 1 << 13,    /* rtt_seq is being timed */
 	FLOW_FIN_GUEST = 1 << 14,
 	FLOW_FIN_PEER = 1 << 15,
 	FLOW_WINDOW_SHOWN = 1 << 16,   /* window_shown and window_received are valid */
-	FLOW_ECN_FELL_BACK = 1 << 17,  /* a SYN with ECN went unanswered (RFC 3168, 6.1.1.1) */
+	FLOW_ECE_LATCHED = 1 << 17,    /* receiver half: CE came, CWR has not */
 	FLOW_WINDOW_LIMITED = 1 << 18, /* in this round trip the guest used its whole window */
-	FLOW_HELLO_OFFERED = 1 << 19,  /* a SYN with our offer passed, from either side */
+	FLOW_CWR_DUE = 1 << 19,	       /* sender half: CWR goes on the next new data */
 	FLOW_FEEDBACK = 1 << 20,       /* the far end is under vcc: agreed in the handshake */
 	FLOW_FEEDBACK_HEARD = 1 << 21, /* it has reported */
 	FLOW_FEEDBACK_LOST = 1 << 22,  /* it is silent, or not believed: classic ECN */
@@ -219,6 +219,8 @@ struct vcc_flow {
 	uint32_t snd_nxt;
 	uint32_t right_edge; /* furthest ack + window that the guest has been shown */
 	uint32_t rcv_nxt;    /* what the guest expects of the peer next */
+	uint32_t rcv_wup;    /* what it has said that it expects (Linux's name for it) */
+	uint32_t rcv_edge;   /* furthest ack + window of its own */
 	/* Congestion window validation (RFC 7661): the largest flight of this round trip. */
 	uint32_t round_end;
 	uint32_t flight_max_bytes;
@@ -237,6 +239,7 @@ struct vcc_flow {
 	/* Sender half: what the far end has reported of our data. */
 	uint32_t unreported_bytes; /* sent and not reported yet, retransmissions included */
 	uint32_t feedback_ack;	   /* furthest acknowledgement that came with a report */
+	uint32_t ece_told;	   /* up to this acknowledgement, reports have explained ECE */
 	struct vcc_feedback heard; /* its counters */
 	/* Receiver half: what has come for the guest. */
 	struct vcc_feedback counted;
@@ -280,6 +283,18 @@ struct vcc_flow {
 	/* What was sent again last, while it is open why (loss.h). */
 	uint32_t resent_end;
 	uint32_t resent_bytes;
+	/*
+	 * The last SYN that asks for a connection, the guest's or the peer's, apart from what holds
+	 * until it is answered: one that comes into a live connection may be stray or forged.
+	 */
+	uint32_t syn_seq;
+	uint16_t syn_flags; /* enum vcc_flow_flag: who sent it, what it offers and asks for */
+	uint16_t syn_mss_bytes;
+	uint8_t syn_wscale;
+	uint8_t wscale_guest; /* the scale of the windows that the guest sends */
+	uint8_t settled;      /* bool: the guest has acknowledged the peer's SYN or SYN-ACK */
+	uint8_t reserved;
+	uint32_t iss; /* the guest's initial sequence number */
 };
 
 /* What a shell notes at a flow. */

@@ -59,9 +59,11 @@ impl FlowState {
         }
     }
 
-    /// The ECN that was negotiated between vcc and the peer.
+    /// Does what the guest sends go out with ECN? Not where a SYN that asked for it went unanswered,
+    /// though the peer may have taken it for agreed (RFC 3168, 6.1.1).
     pub fn ecn_fabric(&self) -> &'static str {
-        if self.has(sys::FLOW_ECN_FABRIC) { "yes" } else { "no" }
+        let agreed = self.has(sys::FLOW_ECN_FABRIC) && !self.has(sys::FLOW_ECN_FELL_BACK);
+        if agreed { "yes" } else { "no" }
     }
 
     /// The underlay's window, where it is computed.

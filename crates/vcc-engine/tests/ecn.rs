@@ -134,18 +134,18 @@ fn ece_is_hidden_from_the_guest() {
 #[test]
 fn receiver_half_latches_until_cwr() {
     let mut conn = Conn::established(Params::default(), 5);
-    let from_peer = conn.ack(0).len(1000);
+    let from_peer = |conn: &Conn, offset| conn.ack(0).seq(conn.peer_seq(offset)).len(1000);
     assert!(lacks_flags(&conn.guest_acks(0), sys::TCP_ECE));
-    conn.guest_gets(from_peer.ect0());
+    conn.guest_gets(from_peer(&conn, 0).ect0());
     assert!(lacks_flags(&conn.guest_acks(1000), sys::TCP_ECE), "ECT is no mark");
-    conn.guest_gets(from_peer.ce());
+    conn.guest_gets(from_peer(&conn, 1000).ce());
     for _ in 0..3 {
         assert!(has_flags(&conn.guest_acks(2000), sys::TCP_ECE), "on every ACK");
     }
     assert!(has_flags(&conn.send(0, 100), sys::TCP_ECE), "on data, which acknowledges too");
-    conn.guest_gets(from_peer.ect0());
+    conn.guest_gets(from_peer(&conn, 2000).ect0());
     assert!(has_flags(&conn.guest_acks(3000), sys::TCP_ECE), "data without CWR releases nothing");
-    conn.guest_gets(from_peer.ect0().cwr());
+    conn.guest_gets(from_peer(&conn, 3000).ect0().cwr());
     assert!(lacks_flags(&conn.guest_acks(4000), sys::TCP_ECE));
 }
 
@@ -332,7 +332,7 @@ fn an_ecn_guest_falls_back_by_itself() {
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(linux_syn().asking_ecn());
     let again = conn.guest_syn(linux_syn());
-    assert!(lacks_flags(&again, ECN_BITS));
+    assert!(lacks_flags(&again, ECN_BITS), "nor does vcc ask, however soon it comes");
     conn.peer_synack(linux_syn());
     assert!(!conn.flow.has(sys::FLOW_ECN_GUEST) && !conn.flow.has(sys::FLOW_ECN_FABRIC));
     assert!(conn.flow.is_managed());
@@ -419,4 +419,38 @@ fn guest_cwrs_are_counted() {
     conn.guest_sends(conn.data(0, 1000).cwr());
     conn.guest_sends(conn.data(1000, 1000));
     assert_eq!(conn.flow.guest_cwrs, 1);
+}
+
+#[test]
+fn an_underlay_led_by_loss_keeps_a_peers_request_from_the_guest() {
+    // A guest that accepts ECN from whoever asks (Linux does) would be out of its control.
+    for name in ["cubic", "reno"] {
+        for syn in [
+            linux_syn().asking_ecn(),
+            linux_syn().asking_ecn().ect0(),
+            linux_syn().asking_accecn(),
+            linux_syn().asking_ecn().offer(),
+        ] {
+            let mut conn = Conn::new(underlay(name), 5);
+            for _ in 0..2 {
+                let shown = conn.peer_syn(syn);
+                assert!(lacks_flags(&shown, ECN_BITS) && is_not_ect(&shown), "{name}");
+            }
+            let answer = conn.guest_synack(linux_syn());
+            assert!(lacks_flags(&answer, ECN_BITS), "{name}");
+            assert!(lacks_flags(&conn.peer_syn(syn), ECN_BITS), "{name}: a copy");
+            conn.peer_ack(0);
+            assert!(conn.flow.is_managed() && !conn.flow.has(sys::FLOW_ECN_FABRIC), "{name}");
+            assert!(is_not_ect(&conn.send(0, 1000)));
+        }
+        // In shadow mode nothing is changed, and who asks for ECN itself is asked about by rule.
+        let shadow = params(|p| {
+            p.underlay = name.parse::<vcc_engine::Underlay>().unwrap().number();
+            p.mode = vcc_engine::Mode::Shadow.number();
+        });
+        let syn = linux_syn().asking_ecn();
+        assert_untouched(&Conn::new(shadow, 5).guest_gets(syn), &syn.0);
+        let conn = Conn::opened(underlay(name), 5, linux_syn().asking_ecn(), linux_syn());
+        assert!(!conn.flow.is_managed(), "{name}: its own choice");
+    }
 }

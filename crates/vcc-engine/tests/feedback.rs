@@ -74,15 +74,6 @@ fn a_mark_in_a_report_reduces() {
 }
 
 #[test]
-fn once_reports_come_ece_is_not_answered_twice() {
-    let (mut conn, mss_bytes) = flying("reno-ecn", 5);
-    let mut far = Far::new();
-    conn.guest_gets(far.gets(mss_bytes, 0).pack(conn.ack(mss_bytes).ece()));
-    conn.guest_gets(conn.ack(2 * mss_bytes).ece());
-    assert_eq!((conn.flow.reductions, conn.flow.marks), (0, 0));
-}
-
-#[test]
 fn until_the_first_report_ece_is_all_there_is() {
     for name in ["reno-ecn", "dctcp"] {
         let (mut conn, mss_bytes) = flying(name, 5);
@@ -510,5 +501,87 @@ fn distrust_is_never_worth_more_than_classic_ecn() {
             assert_eq!(conn.flow.has(sys::FLOW_FEEDBACK_LOST), forger);
             assert_eq!(conn.flow.reductions > 0, twin.flow.reductions > 0);
         }
+    }
+}
+
+#[test]
+fn a_forged_fack_is_not_believed() {
+    // Its acknowledgement is easily guessed where little is in flight; its number is not.
+    let mut conn = Conn::to_vcc(Params::default(), 5);
+    conn.send_segs(0, 8);
+    let mss = conn.mss();
+    for wrong in [1 << 24, 1 << 30, 1 << 31, 0xff00_0000] {
+        let before = conn.flow;
+        let forged = conn.ack(mss - 1).seq(conn.peer_seq(wrong)).fack(1, 8 * mss);
+        conn.guest_gets(forged);
+        assert_eq!((before.reductions, before.heard), (conn.flow.reductions, conn.flow.heard));
+    }
+    // Behind a super-segment that the guest has acknowledged already.
+    conn.guest_gets(conn.ack(mss).len(60_000).ect0());
+    conn.guest_acks(60_000);
+    conn.guest_gets(conn.ack(mss - 1).fack(1, mss));
+    assert_eq!(conn.flow.reductions, 1);
+}
+
+#[test]
+fn a_mark_is_answered_whatever_the_reports_say() {
+    for name in ["dctcp", "reno-ecn"] {
+        for by_fack in [false, true] {
+            let mut conn = Conn::to_vcc(underlay(name), 5);
+            let mss = conn.mss();
+            let mut windows = 0;
+            for segs in 0..40 {
+                // Every report says that nothing was marked; the far end's receiver knows better.
+                conn.send_segs(segs, segs + 1);
+                let acked = (segs + 1) * mss;
+                if by_fack {
+                    conn.now_us += 100;
+                    conn.guest_gets(conn.ack(acked).ece());
+                    conn.guest_gets(conn.ack(acked - 1).fack(1 + acked, 0));
+                } else {
+                    conn.now_us += 100;
+                    conn.guest_gets(conn.ack(acked).ece().pack(1 + acked, 0));
+                }
+                windows = conn.flow.reductions;
+            }
+            assert!(windows >= 10, "{name}: {windows} reductions");
+            assert!(conn.cwnd() <= 2, "{name}: {} segments", conn.cwnd());
+        }
+    }
+}
+
+#[test]
+fn an_echo_that_reports_explain_is_not_answered_twice() {
+    for by_fack in [false, true] {
+        let mut conn = Conn::to_vcc(underlay("dctcp"), 5);
+        let mss = conn.mss();
+        // Until the first report, ECE is all that there is.
+        conn.guest_gets(conn.ack(0).pack(1, 0));
+        // So that a mark costs next to nothing.
+        conn.flow.0.cc.own[sys::DCTCP_ALPHA as usize] = 1;
+        let (mut sent, mut acked) = (0, 0);
+        let mut send = |conn: &mut Conn, segs| {
+            conn.send_segs(sent, sent + segs);
+            sent += segs;
+        };
+        send(&mut conn, 8);
+        // One mark; its ECE stays until CWR is there, a round trip later.
+        for _ in 0..8 {
+            acked += mss;
+            let ack = conn.ack(acked).ece();
+            if by_fack {
+                conn.guest_gets(ack);
+                conn.guest_gets(conn.ack(acked - 1).fack(1 + acked - mss, mss));
+            } else {
+                conn.guest_gets(ack.pack(1 + acked - mss, mss));
+            }
+            send(&mut conn, 1);
+        }
+        for _ in 0..8 {
+            acked += mss;
+            conn.guest_gets(conn.ack(acked).pack(1 + acked - mss, mss));
+        }
+        assert_eq!(conn.flow.reductions, 1);
+        assert!(conn.flow.cc.ssthresh_segs >= 9, "{} segments", conn.flow.cc.ssthresh_segs);
     }
 }

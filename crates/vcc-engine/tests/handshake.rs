@@ -94,7 +94,7 @@ fn late_answer_to_the_first_syn_after_falling_back() {
     // We have sent a non-ECN-setup SYN, so ECT is forbidden whatever comes (RFC 3168, 6.1.1).
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(linux_syn());
-    conn.guest_syn(linux_syn());
+    conn.wait_us(1_000_000).guest_syn(linux_syn());
     let answer = conn.peer_synack(linux_syn().ece());
     assert!(lacks_flags(&answer, ECN_BITS), "the guest asked for no ECN");
     assert!(is_not_ect(&conn.send(0, 1000)));
@@ -103,14 +103,14 @@ fn late_answer_to_the_first_syn_after_falling_back() {
     let data = conn.guest_gets(conn.ack(0).len(1000).ect0());
     assert!(is_not_ect(&data));
     assert!(lacks_flags(&conn.guest_acks(1000), sys::TCP_ECE));
-    let data = conn.guest_gets(conn.ack(0).len(1000).ce());
+    let data = conn.guest_gets(conn.ack(0).seq(conn.peer_seq(1000)).len(1000).ce());
     assert!(is_not_ect(&data));
     assert!(has_flags(&conn.guest_acks(2000), sys::TCP_ECE));
-    let data = conn.guest_gets(conn.ack(0).len(1000).ect0().cwr());
+    let data = conn.guest_gets(conn.ack(0).seq(conn.peer_seq(2000)).len(1000).ect0().cwr());
     assert!(lacks_flags(&data, ECN_BITS));
     assert!(lacks_flags(&conn.guest_acks(3000), sys::TCP_ECE));
     for number in 1..20 {
-        conn.guest_gets(conn.ack(0).ece());
+        conn.guest_gets(conn.ack(0).seq(conn.peer_seq(3000)).ece());
         let new = conn.send(number * 1000, 1000);
         assert!(is_not_ect(&new) && lacks_flags(&new, sys::TCP_CWR));
     }
@@ -120,7 +120,7 @@ fn late_answer_to_the_first_syn_after_falling_back() {
 fn a_new_connection_tries_ecn_again() {
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(linux_syn());
-    conn.guest_syn(linux_syn());
+    conn.wait_us(1_000_000).guest_syn(linux_syn());
     // The guest gave up and reuses the port: another sequence number, another connection.
     conn.guest_iss = 99_999;
     assert!(has_flags(&conn.guest_syn(linux_syn()), sys::TCP_ECE | sys::TCP_CWR));
@@ -319,12 +319,11 @@ fn an_answer_to_another_syn_changes_nothing() {
 
 #[test]
 fn port_reuse_over_a_live_connection() {
-    // The guest lost its state and opens again: its word counts.
+    // The guest lost its state and opens again: once the peer has answered that, its word counts.
     let mut conn = Conn::established(Params::default(), 5);
     conn.send_segs(0, 3);
     conn.guest_iss = 0x8000_0000;
     conn.guest_syn(linux_syn());
-    assert_eq!(u32::from(conn.flow.stage), sys::STAGE_SYN_SENT);
     conn.peer_synack(linux_syn().ece());
     assert_eq!(conn.flow.snd_nxt, conn.seq(0));
     assert_eq!(conn.flow.retransmissions, 0);
@@ -469,4 +468,38 @@ fn a_syn_that_crossed_the_synack_changes_nothing() {
         assert_eq!(u32::from(conn.flow.stage), sys::STAGE_ESTABLISHED);
         assert!(conn.flow.is_managed());
     }
+}
+
+#[test]
+fn each_side_has_an_mss_of_its_own() {
+    // RFC 9293, 3.7.1: what the guest says it takes is no limit on what it sends.
+    let conn = {
+        let mut conn = Conn::new(Params::default(), 5);
+        conn.guest_syn(linux_syn().mss(1040));
+        let shown = conn.peer_synack(linux_syn().mss(1340).ece());
+        // 1328 bytes of payload, in whole units of 32.
+        assert_eq!(shown.mss, 1312 + 12);
+        conn.guest_acks(0);
+        conn
+    };
+    assert_eq!((conn.flow.mss_bytes, conn.flow.mss_max_bytes), (1028, 1312));
+    let mut conn = conn;
+    conn.send(0, 1312);
+    conn.send(1312, 1312);
+    assert_eq!(conn.mss(), 1312, "the guest's own segments put it right");
+    let ack = conn.peer_ack(2624);
+    assert_eq!(conn.shown_bytes(&ack) % 1312, 0, "whole segments");
+
+    let mut conn = Conn::accepted(Params::default(), 5, linux_syn(), linux_syn().mss(600));
+    assert_eq!(conn.flow.mss_max_bytes, 1440);
+    conn.send(0, 1440);
+    conn.send(1440, 1440);
+    let ack = conn.peer_ack(2880);
+    assert_eq!((conn.mss(), conn.shown_bytes(&ack) % 1440), (1440, 0), "whole segments");
+    // A repeated answer shows what the first has shown.
+    let mut conn = Conn::new(Params::default(), 5);
+    conn.guest_syn(linux_syn().mss(1040));
+    let first = conn.peer_synack(linux_syn().mss(1340));
+    conn.guest_acks(0);
+    assert_same_rewriting(&first, &conn.peer_synack(linux_syn().mss(1340)));
 }

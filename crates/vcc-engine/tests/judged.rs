@@ -147,6 +147,7 @@ impl Outside {
         }
         self.acked += rng.range(1, u64::from(segs.min(3)) + 1) as u32 * mss_bytes;
         let mut ack = self.conn.ack(self.acked).win(OFFERED);
+        ack = ack.seq(self.conn.peer_seq(self.received));
         if self.conn.flow.has(sys::FLOW_ECN_FABRIC) && rng.chance(30) {
             ack = ack.ece();
         }

@@ -243,6 +243,7 @@ fn add(total: &mut Counts, counts: Counts) {
     total.packs += counts.packs;
     total.facks += counts.facks;
     total.marks_reported += counts.marks_reported;
+    total.refused += counts.refused;
 }
 
 #[test]
@@ -274,6 +275,7 @@ fn every_law_holds_and_every_transfer_ends() {
             total.timeouts,
             total.old_acks,
             total.zero_windows,
+            total.refused,
         ];
         assert!(met.iter().all(|&count| count >= 100), "{total:?}");
     }

@@ -93,7 +93,7 @@ fn the_defaults_are_those_of_the_trial() {
 
 #[test]
 fn the_state_is_small() {
-    // A map entry a connection; four cache lines hold it with its key.
+    // A map entry a connection; five cache lines hold it with its key.
     let bytes = size_of::<vcc_engine::FlowState>();
-    assert!(bytes <= 204, "{bytes} bytes");
+    assert!(bytes <= 232, "{bytes} bytes");
 }

@@ -133,6 +133,9 @@ pub struct Host {
     out_of_order: Ranges,
     unread_bytes: i64,
     rcv_edge: i64,
+    /// What it has acknowledged, and the furthest edge that it has shown.
+    rcv_wup: i64,
+    furthest_edge: i64,
     peer_fin: Option<i64>,
     ece_latched: bool,
     pub latches: u32,
@@ -186,6 +189,8 @@ impl Host {
             out_of_order: Ranges::default(),
             unread_bytes: 0,
             rcv_edge: 0,
+            rcv_wup: 0,
+            furthest_edge: 65535,
             peer_fin: None,
             ece_latched: false,
             latches: 0,
@@ -246,6 +251,8 @@ impl Host {
         // Out of order data sits in the buffer that was offered: the field is what is left.
         let window = ((edge - self.rcv_nxt) >> scale).min(65535) as u16;
         self.rcv_edge = self.rcv_nxt + (i64::from(window) << scale);
+        self.rcv_wup = self.rcv_nxt;
+        self.furthest_edge = self.furthest_edge.max(self.rcv_edge);
         let ack = self.peer_iss.wrapping_add(1).wrapping_add((self.rcv_nxt) as u32);
         self.unacked_segs = 0;
         self.ack_at = None;
@@ -362,9 +369,21 @@ impl Host {
         if !self.config.ecn {
             self.note_leaks(segment);
         }
+        if !self.accepts(segment) {
+            self.send_ack(now_us, None);
+            return;
+        }
         self.receive_data(now_us, segment);
         self.receive_ack(now_us, packet);
         self.transmit(now_us);
+    }
+
+    /// RFC 9293, 3.10.7.4, as Linux judges it.
+    fn accepts(&self, segment: &Segment) -> bool {
+        let start = Self::offset(self.peer_iss, segment.seq, self.rcv_nxt);
+        let end = start + i64::from(segment.payload_bytes) + i64::from(segment.flags & FIN != 0);
+        let ack = Self::offset(self.config.iss, segment.ack, self.una);
+        end >= self.rcv_wup && start <= self.furthest_edge && ack <= self.nxt
     }
 
     /// What a host that never asked for ECN must not see (law 5).

@@ -73,6 +73,10 @@ pub struct Laws {
     guest_asked: bool,
     una: i64,
     nxt: i64,
+    /// What the guest has acknowledged of the peer's, and up to where it takes more.
+    peer_iss: u32,
+    acknowledged: i64,
+    takes_up_to: i64,
     /// The last current ACK, and the furthest edge.
     last: Option<Shown>,
     furthest_edge: i64,
@@ -114,6 +118,7 @@ pub struct Counts {
     pub packs: u64,
     pub facks: u64,
     pub marks_reported: u64,
+    pub refused: u64,
 }
 
 impl Laws {
@@ -129,6 +134,9 @@ impl Laws {
             guest_asked: false,
             una: 0,
             nxt: 0,
+            peer_iss: 0,
+            acknowledged: 0,
+            takes_up_to: 65535,
             last: None,
             furthest_edge: 0,
             latched: false,
@@ -172,6 +180,43 @@ impl Laws {
     fn offset(&self, number: u32, near: i64) -> i64 {
         let near_number = self.guest_iss.wrapping_add(1).wrapping_add(near as u32);
         near + i64::from(number.wrapping_sub(near_number) as i32)
+    }
+
+    /// The same of the peer's byte.
+    fn peer_offset(&self, number: u32) -> i64 {
+        let near_number = self.peer_iss.wrapping_add(1).wrapping_add(self.acknowledged as u32);
+        self.acknowledged + i64::from(number.wrapping_sub(near_number) as i32)
+    }
+
+    /// Law 17: does the guest take it (RFC 9293, 3.10.7.4; RFC 5961, 5.2)?
+    fn accepts(&self, segment: &Segment) -> bool {
+        let start = self.peer_offset(segment.seq);
+        let end = start + i64::from(segment.payload_bytes) + i64::from(segment.flags & FIN != 0);
+        let ack = self.offset(segment.ack, self.una);
+        end >= self.acknowledged && start <= self.takes_up_to && ack <= self.nxt
+    }
+
+    /// Law 17: what the guest throws away has taught nobody anything, and shows it nothing new.
+    fn refused(
+        &mut self,
+        before: &FlowState,
+        after: &FlowState,
+        segment: &Segment,
+        action: &Action,
+    ) {
+        self.counts.refused += 1;
+        assert!(before.0 == after.0, "law 17: thrown away, and yet it changes something");
+        if self.is_shadow() || self.left_alone() {
+            return;
+        }
+        self.ecn_to_guest(segment, action);
+        let guest_scale = if self.scaled() { self.peer.wscale } else { 0 };
+        let edge = self.offset(segment.ack, self.una) + (i64::from(action.window) << guest_scale);
+        let known = self.furthest_edge.max(self.nxt);
+        assert!(
+            segment.window == 0 || edge < known + 2 * (1 << guest_scale),
+            "law 17: {edge} {known}"
+        );
     }
 
     fn scaled(&self) -> bool {
@@ -258,6 +303,12 @@ impl Laws {
             return;
         }
         self.reset |= segment.flags & RST != 0;
+        if segment.flags & RST == 0 && self.peer.seen {
+            let ack = self.peer_offset(segment.ack);
+            let scale = if self.scaled() { self.guest.wscale } else { 0 };
+            self.acknowledged = self.acknowledged.max(ack);
+            self.takes_up_to = self.takes_up_to.max(ack + (i64::from(segment.window) << scale));
+        }
         self.fins.0 |= segment.flags & FIN != 0;
         let start = self.offset(segment.seq, self.nxt);
         let end = start + i64::from(segment.payload_bytes) + i64::from(segment.flags & FIN != 0);
@@ -442,6 +493,10 @@ impl Laws {
             return;
         }
         assert_eq!(action.strip != 0, ours, "no option of ours reaches the guest");
+        if !self.accepts(segment) {
+            self.refused(before, after, segment, action);
+            return;
+        }
         if self.agreed && segment.payload_bytes > 0 && segment.ip_ecn != 0 {
             let bytes = u64::from(segment.payload_bytes);
             let marked = segment.ip_ecn == CE;
@@ -451,9 +506,6 @@ impl Laws {
         }
         self.fins.1 |= segment.flags & FIN != 0;
         let ack = self.offset(segment.ack, self.una);
-        if ack > self.nxt {
-            return;
-        }
         let place = Place {
             ack,
             is_old: ack < self.una,
@@ -487,6 +539,7 @@ impl Laws {
             assert_eq!(action.wscale.min(14), self.peer.wscale, "repeated as the first");
         }
         self.peer_wscale = segment.wscale.min(14);
+        self.peer_iss = segment.seq;
         self.peer = Offer::of(segment, action.wscale, segment.flags);
         if ours && segment.flags & ACK == 0 && !self.guest_opens {
             self.offered = true;

@@ -95,7 +95,9 @@ impl Port {
 
     /// Keeps the state. As a shell's timer would be, the deadline is set after each segment anew.
     fn after_call(&mut self, now_us: u64, flow: FlowState, action: &Action) {
-        self.flow = (action.forget == 0).then_some(flow);
+        // No shell makes a flow of what is no SYN.
+        let begun = u32::from(flow.stage) != sys::STAGE_NONE;
+        self.flow = (action.forget == 0 && begun).then_some(flow);
         let mut probe = flow;
         let wait = probe.deadline(&self.params, now_us);
         self.deadline_at = now_us + u64::from(wait.deadline_ms) * 1000;
