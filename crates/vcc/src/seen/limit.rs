@@ -93,6 +93,7 @@ impl Limited {
 /// `now_us` is of the clock that the state was written with: CLOCK_MONOTONIC in the kernel.
 pub fn limited(state: &FlowState, params: &Params, now_us: u64) -> Limited {
     not_sending_yet_or_any_more(state)
+        .or_else(|| closed_window(state))
         .or_else(|| idle(state, now_us))
         .or_else(|| repairing(state))
         .unwrap_or_else(|| by_window(state, params))
@@ -122,6 +123,12 @@ fn not_sending_yet_or_any_more(state: &FlowState) -> Option<Limited> {
         }
         _ => None,
     }
+}
+
+/// Whoever may send nothing is not idle, however long that lasts.
+fn closed_window(state: &FlowState) -> Option<Limited> {
+    let closed = state.has(sys::FLOW_WINDOW_SHOWN) && state.window_received == 0;
+    closed.then(|| Limited::new(Limit::Receiver, "the receiver: its window is closed"))
 }
 
 fn idle(state: &FlowState, now_us: u64) -> Option<Limited> {
@@ -158,9 +165,6 @@ fn by_window(state: &FlowState, params: &Params) -> Limited {
     }
     let shown_bytes = state.window_shown_bytes();
     let window = units::bytes(f64::from(shown_bytes));
-    if shown_bytes == 0 {
-        return Limited::new(Limit::Receiver, "the receiver: its window is closed");
-    }
     let by_receiver = shown_bytes >= receivers_bytes(state);
     let used_bytes = state.flight_bytes().max(state.flight_max_bytes);
     if !by_receiver && params.0.mode == Mode::Shadow.number() {

@@ -98,6 +98,9 @@ fn the_receiver() {
     assert_limited(state, Limit::Receiver, "the receiver's window of 14.4 kB");
     let closed = sys::vcc_flow { window_received: 0, window_shown: 0, ..busy() };
     assert_limited(closed, Limit::Receiver, "the receiver: its window is closed");
+    // Nor is the guest idle for it, which may send nothing.
+    let waiting = sys::vcc_flow { snd_nxt: closed.snd_una, last_seen_ms: 0, ..closed };
+    assert_limited(waiting, Limit::Receiver, "the receiver: its window is closed");
     let unused = sys::vcc_flow { snd_nxt: state.snd_una.wrapping_add(100), ..state };
     assert_eq!(limited(&FlowState(unused), &Params::default(), NOW_US).by, Limit::Guest);
 }
