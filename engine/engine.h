@@ -314,6 +314,7 @@ VCC_INLINE void segment_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 		return;
 	}
 	note_seen(f, s);
+	note_peer_classic(f, s);
 	track_peer(f, s);
 	note_fin(f, s->flags, FLOW_FIN_PEER);
 	application_limited(f, p);

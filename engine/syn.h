@@ -95,11 +95,18 @@ VCC_INLINE void start_peer_sequence(struct vcc_flow *f, uint32_t irs)
 	receive_from(f, irs + 1, UINT16_MAX);
 }
 
-/* RFC 8257, 3.5: DCTCP sends its SYNs as ECT. */
+/* RFC 8257, 3.5: DCTCP sends its SYNs as ECT, but so may others their SYN-ACKs (RFC 5562). */
 VCC_INLINE void note_peer_dctcp(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	if (s->ip_ecn != IP_ECN_NOT_ECT)
 		f->flags |= FLOW_PEER_DCTCP;
+}
+
+/* DCTCP sends all as ECT (Linux: tcp_ecn_send); others no pure ACK (RFC 3168, 6.1.4). */
+VCC_INLINE void note_peer_classic(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	if (s->ip_ecn == IP_ECN_NOT_ECT && !s->payload_bytes && !(s->flags & TCP_FIN))
+		f->flags &= ~(uint32_t)FLOW_PEER_DCTCP;
 }
 
 VCC_INLINE uint32_t option_flags(uint16_t options)

@@ -52,6 +52,8 @@ impl Far {
     fn ack(&mut self, ack: Seg, unmarked_bytes: u32, marked_bytes: u32) -> Seg {
         self.counters.0 = (self.counters.0 + unmarked_bytes) & COUNTER_MASK;
         self.counters.1 = (self.counters.1 + marked_bytes) & COUNTER_MASK;
+        // DCTCP's pure ACKs are ECT as well.
+        let ack = if self.told == Told::DctcpEcho { ack.ect0() } else { ack };
         match self.told {
             Told::Reports => ack.pack(self.counters.0, self.counters.1),
             _ if marked_bytes > 0 => ack.ece(),

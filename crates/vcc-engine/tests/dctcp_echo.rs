@@ -10,8 +10,10 @@ use vcc_engine::{Params, sys};
 /// A connection with a peer that is DCTCP: it sends its SYNs as ECT (RFC 8257, 3.5). Both roles.
 fn ends() -> [Conn; 2] {
     let opened = Conn::opened(Params::default(), 5, linux_syn(), linux_syn().ect0());
-    let accepted =
-        Conn::accepted(Params::default(), 5, linux_syn().asking_ecn().ect0(), linux_syn());
+    let mut accepted = Conn::new(Params::default(), 5);
+    accepted.peer_syn(linux_syn().asking_ecn().ect0());
+    accepted.guest_synack(linux_syn());
+    accepted.guest_gets(accepted.ack(0).ect0());
     [opened, accepted]
 }
 
@@ -157,5 +159,20 @@ fn others_get_the_latch() {
         assert!(stream.acks());
         stream.arrives(1448, false);
         assert!(stream.acks(), "until CWR");
+    }
+}
+
+#[test]
+fn who_sends_only_control_packets_as_ect_is_no_dctcp() {
+    // RFC 5562: a classic peer may send its SYN-ACK as ECT; its pure ACKs are not (RFC 3168, 6.1.4).
+    for mut conn in ends() {
+        conn.guest_gets(conn.ack(0));
+        conn.guest_gets(conn.ack(0).len(1000).ce());
+        for _ in 0..3 {
+            let ack = conn.guest_acks(1000);
+            assert!(has_flags(&ack, sys::TCP_ECE), "a classic sender is told until CWR comes");
+        }
+        conn.guest_gets(conn.ack(0).seq(conn.peer_seq(1000)).len(1000).ect0().cwr());
+        assert!(lacks_flags(&conn.guest_acks(2000), sys::TCP_ECE));
     }
 }
