@@ -198,7 +198,8 @@ VCC_INLINE void synack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	/* It answers another SYN, and the guest will reset it; or the guest has another
 	 * already. */
 	strip_ours(f, p, f->flags & FLOW_HELLO_OFFERED, s, a);
-	if (!live || !answers_guests_syn(f, s) || !shows_windows(f, p))
+	/* A copy of what the guest has taken looks as that did. */
+	if (!live || s->ack - (f->iss + 1) > UINT16_MAX || !shows_windows(f, p))
 		return;
 	if (f->flags & FLOW_WSCALE)
 		a->wscale = f->wscale_shown;

@@ -203,7 +203,12 @@ fn watched(seed: u64) -> Scenario {
 
 /// Runs one seed; where a law breaks, says which seed and at which step.
 fn run(seed: u64, scenario: fn(u64) -> Scenario) -> Sim {
+    run_with(seed, scenario, |_| ())
+}
+
+fn run_with(seed: u64, scenario: fn(u64) -> Scenario, change: fn(&mut Sim)) -> Sim {
     let mut sim = Sim::new(scenario(seed));
+    change(&mut sim);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         sim.run();
         let far_leaks: &[_] = if sim.far_laws().is_some() { &sim.peer.leaks } else { &[] };
@@ -278,6 +283,20 @@ fn every_law_holds_and_every_transfer_ends() {
             total.refused,
         ];
         assert!(met.iter().all(|&count| count >= 100), "{total:?}");
+    }
+}
+
+#[test]
+fn what_the_guest_throws_away_changes_nothing() {
+    let (mut total, mut forged) = (Counts::default(), 0);
+    for seed in seeds(2_000) {
+        let sim = run_with(seed, enforced, |sim| sim.forged_permille = 300);
+        add(&mut total, sim.laws().finish());
+        forged += sim.forged;
+        assert!(!sim.flow().has(sys::FLOW_FEEDBACK_LOST), "seed {seed}");
+    }
+    if std::env::var(SEED_VARIABLE).is_err() {
+        assert!(forged > 50_000 && total.refused > 50_000, "{forged} {total:?}");
     }
 }
 

@@ -237,6 +237,11 @@ impl Host {
         near + i64::from(number.wrapping_sub(near_number) as i32)
     }
 
+    /// What it has told the peer that it expects next.
+    pub fn acknowledged_number(&self) -> u32 {
+        self.peer_iss.wrapping_add(1).wrapping_add(self.rcv_wup as u32)
+    }
+
     fn window_bytes(&self) -> i64 {
         (self.config.capacity_bytes - self.unread_bytes - self.shrink_bytes).max(0)
     }
@@ -356,7 +361,10 @@ impl Host {
             return;
         }
         if segment.flags & RST != 0 {
-            self.stage = Stage::Reset;
+            // RFC 5961, 3.2: at just the number that is expected.
+            if Self::offset(self.peer_iss, segment.seq, self.rcv_nxt) == self.rcv_nxt {
+                self.stage = Stage::Reset;
+            }
             return;
         }
         if self.stage == Stage::SynReceived && Self::offset(self.config.iss, segment.ack, 0) >= 0 {

@@ -124,6 +124,9 @@ pub struct Sim {
     pub peer: Host,
     paths: [PathConfig; 2],
     tap_loss_permille: u32,
+    /// As many of a thousand segments for the guest bring a forged one with them.
+    pub forged_permille: u32,
+    pub forged: u64,
     /// When the link has sent all that waits; one direction of it may be several connections'.
     free_at: [Rc<Cell<u64>>; 2],
     /// (arrival, order, where, index into `packets`)
@@ -147,6 +150,8 @@ impl Sim {
             peer: Host::new(scenario.peer),
             paths: [scenario.to_guest, scenario.to_peer],
             tap_loss_permille: scenario.tap_loss_permille,
+            forged_permille: 0,
+            forged: 0,
             free_at: Default::default(),
             arrivals: BinaryHeap::new(),
             packets: Vec::new(),
@@ -238,6 +243,14 @@ impl Sim {
                     unreachable!("peeked")
                 };
                 let packet = self.packets[index];
+                if side == Side::Guest
+                    && self.guest.stage == Stage::Established
+                    && self.rng.chance(self.forged_permille)
+                {
+                    let forged = self.forge(packet);
+                    self.forged += 1;
+                    self.host_gets(side, forged);
+                }
                 self.host_gets(side, packet);
             }
             _ => {
@@ -283,6 +296,49 @@ impl Sim {
         if let (Some(fack), None) = (fack, first) {
             self.enter(side.other(), fack);
         }
+    }
+
+    /// What somebody sends who knows addresses and ports, or a peer that only wants an answer: the
+    /// guest takes none of it.
+    fn forge(&mut self, packet: Packet) -> Packet {
+        let has_ecn = self.flow().has(sys::FLOW_ECN_FABRIC);
+        let mut forged = Packet { sack: (0, 0), ..packet };
+        let segment = &mut forged.segment;
+        segment.flags = sys::TCP_ACK as u16;
+        segment.options &= !OPT_OURS & !(sys::OPT_SACK as u16);
+        segment.payload_bytes = 0;
+        segment.window = self.rng.next() as u16;
+        let (far, marks) = (self.rng.range(1 << 28, 1 << 30) as u32, self.rng.chance(500));
+        // A SYN behind both FINs is a new connection's, whoever sends it.
+        let kinds = if u32::from(self.flow().stage) == sys::STAGE_CLOSED { 6 } else { 7 };
+        match self.rng.range(0, kinds) {
+            // RFC 9293, 3.8.4: a keepalive; the guest has acknowledged what it repeats.
+            0 => segment.seq = self.guest.acknowledged_number().wrapping_sub(1),
+            1 => segment.seq = segment.seq.wrapping_add(far),
+            2 => segment.seq = segment.seq.wrapping_sub(far),
+            3 => segment.ack = segment.ack.wrapping_add(far),
+            4 => (segment.seq, segment.payload_bytes) = (segment.seq.wrapping_sub(far), 1000),
+            5 => {
+                segment.flags = sys::TCP_RST as u16;
+                segment.seq = segment.seq.wrapping_add(far);
+            }
+            _ => {
+                segment.flags = sys::TCP_SYN as u16;
+                segment.seq = segment.seq.wrapping_add(far);
+            }
+        }
+        if u32::from(segment.flags) == sys::TCP_ACK && marks {
+            segment.flags |= sys::TCP_FIN as u16;
+            if has_ecn {
+                segment.ip_ecn = sys::IP_ECN_CE as u8;
+                segment.flags |= (sys::TCP_ECE | sys::TCP_CWR) as u16;
+            }
+        }
+        if u32::from(segment.flags) & sys::TCP_FIN != 0 && segment.payload_bytes == 0 {
+            // So that a keepalive's FIN is as old as the rest of it.
+            segment.seq = segment.seq.wrapping_sub(1);
+        }
+        forged
     }
 
     /// Through the host's port, if it has one, to the host.
