@@ -20,6 +20,7 @@ mod problem;
 mod ranges;
 mod rule;
 mod settings;
+pub mod text;
 pub mod units;
 
 use vcc_engine::sys;

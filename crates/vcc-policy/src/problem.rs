@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use thiserror::Error;
 
+use crate::text::is_obeyed;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     Error,
@@ -76,8 +78,8 @@ impl Excerpt {
         let indent: String = before.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let meant = meant.lines().next().unwrap_or_default().trim_end();
         let carets = "^".repeat(meant.chars().count().max(1));
-        // What a terminal would obey is not for it.
-        let shown = |c: char| if c.is_control() && c != '\t' { '\u{fffd}' } else { c };
+        // Escaped it would move what the carets point at.
+        let shown = |c: char| if is_obeyed(c) && c != '\t' { '\u{fffd}' } else { c };
         Some(Self { line: line.chars().map(shown).collect(), carets: indent + &carets })
     }
 }
@@ -160,7 +162,7 @@ pub(crate) struct Findings<'a> {
 }
 
 /// More help nobody, and what a policy may cost grows with them.
-const MOST_SHOWN: usize = 100;
+pub(crate) const MOST_SHOWN: usize = 100;
 
 impl<'a> Findings<'a> {
     pub fn of(text: &'a str) -> Self {

@@ -9,6 +9,7 @@ use crate::file::{PolicyFile, PoolTable, TreatmentKeys};
 use crate::nearest::suggestion;
 use crate::pool::Pool;
 use crate::problem::{Findings, Span};
+use crate::text::shortened;
 use crate::units::size;
 
 pub(super) struct Pools<'a> {
@@ -70,7 +71,7 @@ impl Pools<'_> {
             // Comparing names takes a while.
             let known = self.pools.iter().take(MAX_POOLS).map(|pool| pool.name.as_str());
             findings.error_with(span, || {
-                format!("no pool is called `{name}`: {}", suggestion(name, known))
+                format!("no pool is called `{}`: {}", shortened(name), suggestion(name, known))
             });
         }
         found

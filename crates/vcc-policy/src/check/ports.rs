@@ -6,6 +6,7 @@ use crate::MAX_SELECTORS;
 use crate::file::{PolicyFile, PortTable};
 use crate::port::PortSelector;
 use crate::problem::Findings;
+use crate::text::shortened;
 
 pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortSelector> {
     // What could not be read may have been ports.
@@ -39,7 +40,10 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
         if let Some((wider, line)) = before.iter().find(|(wider, _)| covers(wider, pattern)) {
             findings.warning(
                 &device.span,
-                format!("never reached: `{wider}` in line {line} matches all of these devices"),
+                format!(
+                    "never reached: `{}` in line {line} matches all of these devices",
+                    shortened(wider.as_str())
+                ),
             );
         }
         before.push((pattern, findings.line(&device.span)));

@@ -3,7 +3,8 @@
 use vcc_engine::{Mode, OnFull, PoolShare, Treatment};
 
 use super::pools::Pools;
-use crate::file::{Located, TreatmentKeys};
+use crate::file::{Located, Table, TreatmentKeys};
+use crate::listing::listing;
 use crate::problem::{Findings, Span};
 use crate::units::{Beta, size};
 
@@ -22,8 +23,12 @@ pub(super) fn check(
     if is_sound {
         check_floor(keys, &treatment, pools, findings);
     }
+    if treatment.mode == Mode::Ignore {
+        check_left_alone(keys, findings);
+        (treatment.police, treatment.emit, treatment.pool) = (false, false, None);
+    }
     // A rule on trial says what it will do when it is enforced, and until then does not do it.
-    if treatment.mode != Mode::Enforce {
+    if treatment.mode == Mode::Shadow {
         let mut without_effect = |span: &Span, what: &str| {
             let mode = treatment.mode;
             findings
@@ -86,6 +91,18 @@ fn treatment(keys: &TreatmentKeys) -> Treatment {
     }
 }
 
+fn check_left_alone(keys: &TreatmentKeys, findings: &mut Findings<'_>) {
+    let idle: Vec<_> = keys.written().into_iter().filter(|(key, _)| *key != "mode").collect();
+    let Some((_, first)) = idle.first() else { return };
+    let names: Vec<String> = idle.iter().map(|(key, _)| format!("`{key}`")).collect();
+    let verb = if names.len() == 1 { "means" } else { "mean" };
+    let names = listing(&names, ", ");
+    findings.warning(
+        first,
+        format!("connections are left alone by mode \"ignore\": {names} {verb} nothing here"),
+    );
+}
+
 /// Keys that mean something only beside others.
 fn check_what_is_needed(keys: &TreatmentKeys, treatment: &Treatment, findings: &mut Findings<'_>) {
     let underlay = treatment.underlay;
@@ -112,6 +129,15 @@ fn check_what_is_needed(keys: &TreatmentKeys, treatment: &Treatment, findings: &
             if let Some(span) = span {
                 let why = format!("`{key}` needs a window to act on, and {underlay} imposes none");
                 findings.error(span, why);
+            }
+        }
+        for (key, span) in [
+            ("window_cap", keys.window_cap.as_ref().map(|cap| &cap.span)),
+            ("rate_cap", keys.rate_cap.as_ref().map(|rate| &rate.span)),
+        ] {
+            if let Some(span) = span {
+                let why = format!("`{key}` limits a window, and {underlay} imposes none");
+                findings.warning(span, why);
             }
         }
     }

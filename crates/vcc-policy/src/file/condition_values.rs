@@ -13,6 +13,7 @@ use super::number_values::inline_schema;
 use super::reader::{Located, Value, checked, integer, text, wrong_type};
 use crate::conditions::PortRange;
 use crate::problem::Findings;
+use crate::text::shortened;
 
 /// One value, or a list of them.
 #[derive(Clone, Debug)]
@@ -96,17 +97,36 @@ impl DeviceGlob {
         if text.is_empty() {
             return Err("no device has an empty name; `*` stands for all".to_owned());
         }
-        if let Some(never) = text.chars().find(|c| *c == '/' || c.is_whitespace()) {
+        // As the kernel has it (dev_valid_name).
+        let is_never = |c: &char| matches!(c, '/' | ':' | '\0') || c.is_whitespace();
+        if let Some(never) = text.chars().find(is_never) {
             return Err(format!("the name of a device never has {never:?} in it"));
         }
-        let pattern = Pattern::new(text).map_err(|error| {
-            let at = text.chars().take(error.pos).count() + 1;
-            format!("no such pattern, from its character {at} on: {}", error.msg)
+        let pattern = Pattern::new(text).map_err(|_| {
+            let single = Self::with_single_stars(text);
+            if single == text {
+                "no such pattern: the `[` has no `]` behind it, with letters in between".to_owned()
+            } else {
+                format!("`*` stands for any letters by itself: write `{}`", shortened(&single))
+            }
         })?;
         if Self::shortest_match(text) > Self::LONGEST_NAME {
             return Err(format!("names of devices have at most {} bytes", Self::LONGEST_NAME));
         }
         Ok(pattern)
+    }
+
+    /// The same, but for stars that are next to each other. Within brackets they are letters.
+    fn with_single_stars(pattern: &str) -> String {
+        let mut single = String::new();
+        let mut is_set = false;
+        for letter in pattern.chars() {
+            is_set = if is_set { letter != ']' } else { letter == '[' };
+            if is_set || letter != '*' || !single.ends_with('*') {
+                single.push(letter);
+            }
+        }
+        single
     }
 
     fn shortest_match(pattern: &str) -> usize {
@@ -140,7 +160,10 @@ impl Network {
         let net = match text.parse::<IpAddr>() {
             Ok(address) => IpNet::from(address),
             Err(_) => text.parse().map_err(|_| {
-                format!("`{text}` is no network, like 10.0.0.0/8 or fd00::/8, and no address")
+                Self::too_long(text).unwrap_or_else(|| {
+                    let text = shortened(text);
+                    format!("`{text}` is no network, like 10.0.0.0/8 or fd00::/8, and no address")
+                })
             })?,
         };
         if net.trunc() != net {
@@ -159,6 +182,17 @@ impl Network {
         }
         Ok(net)
     }
+
+    /// Why, where the length is all that is wrong.
+    fn too_long(text: &str) -> Option<String> {
+        let (address, length) = text.split_once('/')?;
+        let (family, most) = match address.parse().ok()? {
+            IpAddr::V4(_) => ("IPv4", 32),
+            IpAddr::V6(_) => ("IPv6", 128),
+        };
+        let length = length.parse::<u64>().ok().filter(|length| *length > most)?;
+        Some(format!("a network of {family} has at most {most} bits, not {length}"))
+    }
 }
 
 impl Value for Network {
@@ -173,7 +207,10 @@ inline_schema!([] Network, json_schema!({ "type": "string", "pattern": "^[0-9A-F
 impl PortRange {
     fn parse(text: &str) -> Result<Self, String> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let wrong = || format!("`{text}` is no port, like 80, and no range, like \"8000-8100\"");
+        let wrong = || {
+            let text = shortened(text);
+            format!("`{text}` is no port, like 80, and no range, like \"8000-8100\"")
+        };
         let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
         let (first, last) = (port(number(first)?)?, port(number(last)?)?);
         if first > last {
@@ -185,7 +222,11 @@ impl PortRange {
 
 fn port(number: u64) -> Result<u16, String> {
     let port = u16::try_from(number).ok().filter(|port| *port != 0);
-    port.ok_or_else(|| format!("ports are 1 to 65535, not {number}"))
+    port.ok_or_else(|| no_port(&number.to_string()))
+}
+
+fn no_port(number: &str) -> String {
+    format!("ports are 1 to 65535, not {}", shortened(number))
 }
 
 impl Value for PortRange {
@@ -194,7 +235,7 @@ impl Value for PortRange {
             DeValue::String(text) => Self::parse(text),
             DeValue::Integer(number) => integer(value.get_ref())
                 .and_then(|number| u64::try_from(number).ok())
-                .ok_or_else(|| format!("ports are 1 to 65535, not {number}"))
+                .ok_or_else(|| no_port(&number.to_string()))
                 .and_then(port)
                 .map(|port| Self { first: port, last: port }),
             other => {
@@ -230,7 +271,8 @@ impl Value for VlanId {
         };
         let id = integer(value.get_ref()).and_then(|id| u16::try_from(id).ok());
         let id = id.filter(|id| *id <= Self::LAST).ok_or_else(|| {
-            format!("VLANs are 1 to {}, and 0 is untagged; not {number}", Self::LAST)
+            let number = number.to_string();
+            format!("VLANs are 1 to {}, and 0 is untagged; not {}", Self::LAST, shortened(&number))
         });
         checked(id, &value.span(), findings).map(Self)
     }

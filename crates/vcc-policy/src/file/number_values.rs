@@ -9,6 +9,7 @@ use toml::de::DeValue;
 
 use super::reader::{Value, checked, integer, text, wrong_type};
 use crate::problem::Findings;
+use crate::text::shortened;
 use crate::units::{Beta, BytesPerMs, duration, rate, size};
 
 /// A schema that stands where it is used.
@@ -44,7 +45,8 @@ impl<const MIN: u32, const MAX: u32> Value for Count<MIN, MAX> {
         };
         let count = integer(value.get_ref()).and_then(|count| u32::try_from(count).ok());
         let count = count.filter(|count| (MIN..=MAX).contains(count));
-        let count = count.ok_or_else(|| format!("must be {wanted}, not {number}"));
+        let count = count
+            .ok_or_else(|| format!("must be {wanted}, not {}", shortened(&number.to_string())));
         checked(count, &value.span(), findings).map(Self)
     }
 }
@@ -87,7 +89,7 @@ impl<const MIN: u32, const MAX: u32> Value for Size<MIN, MAX> {
 
 inline_schema!([const MIN: u32, const MAX: u32] Size<MIN, MAX>, json_schema!({
     "anyOf": [
-        { "type": "string", "pattern": "^[0-9]+[KkMmGg]?$" },
+        { "type": "string", "pattern": "^[0-9]+(\\.[0-9]+)?[KkMmGg]?$" },
         { "type": "integer", "minimum": MIN, "maximum": MAX },
     ]
 }));
@@ -172,7 +174,7 @@ impl<const MIN: u64, const MAX: u64> Value for Time<MIN, MAX> {
 }
 
 inline_schema!([const MIN: u64, const MAX: u64] Time<MIN, MAX>, json_schema!({
-    "type": "string", "pattern": "^[0-9]+(us|ms|s|min|h|d)$"
+    "type": "string", "pattern": "^[0-9]+(\\.[0-9]+)?(us|ms|s|min|h|d)$"
 }));
 
 impl Value for Beta {

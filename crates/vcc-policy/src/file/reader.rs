@@ -6,8 +6,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::tables;
 use crate::nearest::suggestion;
 use crate::problem::{Findings, Span};
+use crate::text::shortened;
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
@@ -50,8 +52,13 @@ pub(crate) trait Value: Sized {
 
 /// Keys with values, made by `table!`.
 pub(crate) trait Table: Sized {
+    /// As it is written.
+    const HEADING: &'static str;
+
     fn keys(into: &mut Vec<&'static str>);
     fn fields(table: &DeTable<'_>, findings: &mut Findings<'_>) -> Self;
+    /// The keys that are there, with the places of their values.
+    fn written(&self) -> Vec<(&'static str, &Span)>;
 }
 
 pub(super) fn read_table<T: Table>(table: &DeTable<'_>, findings: &mut Findings<'_>) -> T {
@@ -60,7 +67,11 @@ pub(super) fn read_table<T: Table>(table: &DeTable<'_>, findings: &mut Findings<
     for key in table.keys().filter(|key| !keys.contains(&key.get_ref().as_ref())) {
         let name = key.get_ref();
         findings.error_with(&key.span(), || {
-            format!("unknown key `{name}`: {}", suggestion(name, keys.iter().copied()))
+            let told = match tables::home_of(name) {
+                Some(home) => format!("`{name}` belongs {home}"),
+                None => suggestion(name, keys.iter().copied()),
+            };
+            format!("unknown key `{}`: {told}", shortened(name))
         });
     }
     T::fields(table, findings)
@@ -78,6 +89,16 @@ impl<T: Table> Value for T {
     fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
         match value.get_ref() {
             DeValue::Table(table) => Some(read_table(table, findings)),
+            DeValue::Array(tables) if tables.iter().all(|it| it.get_ref().is_table()) => {
+                findings.error(
+                    &value.span(),
+                    format!(
+                        "there is one of these, so the heading has single brackets: {}",
+                        T::HEADING
+                    ),
+                );
+                None
+            }
             other => {
                 wrong_type(&value.span(), other, "a table", findings);
                 None
@@ -96,12 +117,15 @@ impl<T: Table> Value for Vec<Located<T>> {
             DeValue::Table(_) => {
                 findings.error(
                     &value.span(),
-                    "there can be several of these, so the heading has double brackets: [[...]]",
+                    format!(
+                        "there can be several of these, so the heading has double brackets: {}",
+                        T::HEADING
+                    ),
                 );
                 None
             }
             other => {
-                wrong_type(&value.span(), other, "tables under [[...]]", findings);
+                wrong_type(&value.span(), other, &format!("tables under {}", T::HEADING), findings);
                 None
             }
         }
@@ -167,7 +191,7 @@ pub(super) fn integer(value: &DeValue<'_>) -> Option<i64> {
 macro_rules! table {
     (
         $(#[$doc:meta])*
-        $name:ident {
+        $name:ident under $heading:literal {
             $($(#[$field_doc:meta])* $key:ident: $type:ty,)*
             $(..$more:ident: $more_type:ty,)?
         }
@@ -181,6 +205,8 @@ macro_rules! table {
         }
 
         impl Table for $name {
+            const HEADING: &'static str = $heading;
+
             fn keys(into: &mut Vec<&'static str>) {
                 $(into.push(stringify!($key));)*
                 $(<$more_type>::keys(into);)?
@@ -191,6 +217,13 @@ macro_rules! table {
                     $($key: read_field(table, stringify!($key), findings),)*
                     $($more: <$more_type>::fields(table, findings),)?
                 }
+            }
+
+            fn written(&self) -> Vec<(&'static str, &Span)> {
+                let own: &[(&'static str, Option<&Span>)] =
+                    &[$((stringify!($key), self.$key.as_ref().map(|it| &it.span)),)*];
+                let own = own.iter().filter_map(|(key, span)| Some((*key, (*span)?)));
+                own$(.chain(self.$more.written()))?.collect()
             }
         }
     };

@@ -9,7 +9,7 @@ use super::reader::{Located, Table, read_field, table};
 use super::treatment_values::Named;
 use crate::conditions::PortRange;
 use crate::connection::Role;
-use crate::problem::Findings;
+use crate::problem::{Findings, Span};
 use crate::units::Beta;
 
 const MS: u64 = 1_000;
@@ -22,7 +22,7 @@ const LONGEST_IDLE: u64 = 24 * DAY;
 
 table!(
     /// Which connections get which congestion control on the fabric.
-    PolicyFile {
+    PolicyFile under "" {
         /// Which of the host's devices are ports, and whose. The first that matches counts.
         ports: Vec<Located<PortTable>>,
         /// Windows that connections share.
@@ -36,7 +36,7 @@ table!(
 
 table!(
     /// Devices that are ports.
-    PortTable {
+    PortTable under "[[ports]]" {
         /// The host side of guests' devices, as a pattern with `*`, `?` and `[...]`.
         #[schemars(required)]
         device: DeviceGlob,
@@ -50,7 +50,7 @@ table!(
 
 table!(
     /// A window that connections share.
-    PoolTable {
+    PoolTable under "[[pools]]" {
         /// Unique; rules refer to it.
         #[schemars(required)]
         name: Name,
@@ -63,7 +63,7 @@ table!(
 table!(
     /// What connections it is for, and how they are treated. Conditions that are left out hold for
     /// any.
-    RuleTable {
+    RuleTable under "[[rules]]" {
         /// Unique; metrics carry it.
         #[schemars(required)]
         name: Name,
@@ -85,14 +85,14 @@ table!(
 
 table!(
     /// How connections are treated that no rule matches.
-    DefaultTable {
+    DefaultTable under "[default]" {
         ..treatment: TreatmentKeys,
     }
 );
 
 table!(
     /// How connections are treated.
-    TreatmentKeys {
+    TreatmentKeys under "" {
         /// Enforce the underlay, or compute it and change nothing (shadow), or leave the connections
         /// alone (ignore). By default `enforce`.
         mode: Named<Mode>,
@@ -148,3 +148,23 @@ table!(
         weight: Count<1, 1000>,
     }
 );
+
+/// Where a key can stand, if anywhere.
+pub(super) fn home_of(key: &str) -> Option<String> {
+    fn heading<T: Table>(key: &str) -> Option<&'static str> {
+        let mut keys = Vec::new();
+        T::keys(&mut keys);
+        keys.contains(&key).then_some(T::HEADING)
+    }
+    if heading::<PolicyFile>(key).is_some() {
+        return Some("at the top of the file".to_owned());
+    }
+    let headings = [
+        heading::<PortTable>(key),
+        heading::<PoolTable>(key),
+        heading::<RuleTable>(key),
+        heading::<DefaultTable>(key),
+    ];
+    let headings: Vec<&str> = headings.into_iter().flatten().collect();
+    (!headings.is_empty()).then(|| format!("in {}", headings.join(" or ")))
+}

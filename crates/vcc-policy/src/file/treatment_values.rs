@@ -12,6 +12,7 @@ use super::reader::{Value, text};
 use crate::connection::Role;
 use crate::nearest::suggestion;
 use crate::problem::Findings;
+use crate::text::shortened;
 
 /// Something that is known by its name.
 pub(crate) trait Names: Sized {
@@ -30,7 +31,12 @@ impl<T: Names> Value for Named<T> {
         let found = T::all().into_iter().find(|(known, _)| *known == name);
         if found.is_none() {
             findings.error_with(&value.span(), || {
-                format!("`{name}` is no {}: {}", short(T::WHAT), suggestion(name, known))
+                format!(
+                    "`{}` is no {}: {}",
+                    shortened(name),
+                    short(T::WHAT),
+                    suggestion(name, known)
+                )
             });
         }
         found.map(|(_, value)| Self(value))

@@ -1,5 +1,7 @@
 //! Times, as people write them.
 
+use super::decimal::{self, Wrong};
+
 const UNITS: [(&str, u64); 6] = [
     ("us", 1),
     ("ms", 1_000),
@@ -9,14 +11,16 @@ const UNITS: [(&str, u64); 6] = [
     ("d", 86_400_000_000),
 ];
 
-/// Accepts a whole number with us, ms, s, min, h or d behind it; in microseconds.
+/// Accepts a number with us, ms, s, min, h or d behind it; in microseconds.
 pub fn parse(text: &str) -> Result<u64, String> {
     let wrong = || "a time is a number with us, ms, s, min, h or d behind it".to_owned();
-    let unit_at = text.find(|letter: char| !letter.is_ascii_digit()).ok_or_else(wrong)?;
-    let (digits, unit) = text.split_at(unit_at);
+    let unit_at = text.find(char::is_alphabetic).ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(unit_at);
     let (_, us) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
-    let number: u64 = digits.parse().map_err(|_| wrong())?;
-    number.checked_mul(*us).ok_or_else(|| "is longer than can be counted".to_owned())
+    decimal::times(number, *us).map_err(|why| match why {
+        Wrong::NoNumber => wrong(),
+        Wrong::TooLarge => "is longer than can be counted".to_owned(),
+    })
 }
 
 /// In the largest unit that leaves a whole number.
@@ -41,13 +45,16 @@ mod tests {
             ("130s", 130_000_000),
             ("2min", 120_000_000),
             ("5d", 432_000_000_000),
+            ("0.2s", 200_000),
+            ("1.5d", 129_600_000_000),
         ] {
             assert_eq!(parse(text), Ok(us));
             assert_eq!(parse(&display(us)), Ok(us), "{text}");
         }
         assert_eq!(display(432_000_000_000), "5d");
         assert_eq!(display(1_500_000), "1500ms");
-        for bad in ["", "10", "ms", "1.5s", "-1s", "10 ms", "5m", "é", "99999999999999999d"] {
+        for bad in ["", "10", "ms", "1.s", ".5s", "-1s", "10 ms", "5m", "é", "99999999999999999d"]
+        {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

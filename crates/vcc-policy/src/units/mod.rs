@@ -2,6 +2,7 @@
 
 mod beta;
 mod bytes_per_ms;
+mod decimal;
 pub mod duration;
 pub mod rate;
 pub mod size;

@@ -1,20 +1,23 @@
 //! Rates in bits a second, as people write them.
 
+use super::decimal::{self, Wrong};
+
 /// Accepts a number of bit/s, or of kbit/s, Mbit/s or Gbit/s with K, M or G behind it.
 pub fn parse(text: &str) -> Result<u64, String> {
-    const WRONG: &str = "a rate is a number of bits a second, with K, M or G behind it";
     let (digits, unit) = match text.char_indices().last() {
-        Some((at, 'K' | 'k')) => (&text[..at], 1e3),
-        Some((at, 'M' | 'm')) => (&text[..at], 1e6),
-        Some((at, 'G' | 'g')) => (&text[..at], 1e9),
-        _ => (text, 1.0),
+        Some((at, 'K' | 'k')) => (&text[..at], 1_000),
+        Some((at, 'M' | 'm')) => (&text[..at], 1_000_000),
+        Some((at, 'G' | 'g')) => (&text[..at], 1_000_000_000),
+        _ => (text, 1),
     };
-    // Not what floats have beside numbers: inf, 1e9, -0.
-    if !digits.chars().all(|digit| digit.is_ascii_digit() || digit == '.') {
-        return Err(WRONG.to_owned());
+    match decimal::times(digits, unit) {
+        Err(Wrong::NoNumber) => {
+            Err("a rate is a number of bits a second, with K, M or G behind it".to_owned())
+        }
+        // More than is admitted anywhere.
+        Err(Wrong::TooLarge) => Ok(u64::MAX),
+        Ok(bits_per_s) => Ok(bits_per_s),
     }
-    let number: f64 = digits.parse().map_err(|_| WRONG.to_owned())?;
-    Ok((number * unit) as u64)
 }
 
 /// In the largest unit that leaves a whole number.
@@ -45,6 +48,8 @@ mod tests {
         assert_eq!(parse("64k"), Ok(64_000));
         assert_eq!(parse("10M"), Ok(10_000_000));
         assert_eq!(parse("2.5G"), Ok(2_500_000_000));
+        assert_eq!(parse("2.3G"), Ok(2_300_000_000));
+        assert_eq!(parse("99999999999999999999G"), Ok(u64::MAX));
         for bad in ["", "G", "1 G", "-1", "inf", "1e9", "1Gbit", "1.2.3M", "é"] {
             assert!(parse(bad).is_err(), "{bad}");
         }

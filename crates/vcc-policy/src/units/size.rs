@@ -1,5 +1,7 @@
 //! Sizes in bytes, as people write them.
 
+use super::decimal::{self, Wrong};
+
 /// Accepts a number of bytes, or of KiB, MiB or GiB with K, M or G behind it.
 pub fn parse(text: &str) -> Result<u32, String> {
     let (digits, shift) = match text.char_indices().last() {
@@ -8,12 +10,12 @@ pub fn parse(text: &str) -> Result<u32, String> {
         Some((at, 'G' | 'g')) => (&text[..at], 30),
         _ => (text, 0),
     };
-    let number: u64 =
-        digits.parse().map_err(|_| "a size is a number, with K, M or G behind it".to_owned())?;
-    number
-        .checked_mul(1 << shift)
-        .and_then(|bytes| u32::try_from(bytes).ok())
-        .ok_or_else(|| "must be less than 4G".to_owned())
+    let bytes = decimal::times(digits, 1 << shift);
+    if bytes == Err(Wrong::NoNumber) {
+        return Err("a size is a number, with K, M or G behind it".to_owned());
+    }
+    let bytes = bytes.ok().and_then(|bytes| u32::try_from(bytes).ok());
+    bytes.ok_or_else(|| "must be less than 4G".to_owned())
 }
 
 /// In the largest unit that leaves a whole number.
@@ -44,7 +46,9 @@ mod tests {
         assert_eq!(parse("64K"), Ok(65_536));
         assert_eq!(parse("2m"), Ok(2 << 20));
         assert_eq!(parse("3G"), Ok(3 << 30));
-        for bad in ["", "K", "2 M", "-1", "4G", "2MB", "1.5M", "99999999999999999999", "é"] {
+        assert_eq!(parse("1.5M"), Ok(3 << 19));
+        assert_eq!(parse("0.1K"), Ok(102));
+        for bad in ["", "K", "2 M", "-1", "4G", "2MB", "1.M", "99999999999999999999", "é"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

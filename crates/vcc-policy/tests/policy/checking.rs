@@ -65,7 +65,13 @@ fn values_that_cannot_be() {
         ("underlay = 3", "this is an integer, but has to be the name of an underlay"),
         ("mode = \"enforced\"", "did you mean `enforce`?"),
         ("role = \"both\"", "there are client, server"),
-        ("peer = \"10.0.0.0/33\"", "is no network"),
+        ("peer = \"10.0.0.0/33\"", "a network of IPv4 has at most 32 bits, not 33"),
+        ("peer = \"fd00::/129\"", "a network of IPv6 has at most 128 bits, not 129"),
+        (
+            "peer = \"10.0.0.0/99999999999999999999\"",
+            "`10.0.0.0/99999999999999999999` is no network",
+        ),
+        ("peer = \"10.0.0.0/255.0.0.0\"", "`10.0.0.0/255.0.0.0` is no network"),
         ("peer = \"fd00::1/8\"", "the network is fd00::/8"),
         ("peer = \"::ffff:10.0.0.0/104\"", "this is IPv4 in IPv6's notation: write 10.0.0.0/8"),
         ("peer = []", "an empty list holds for nothing"),
@@ -105,10 +111,104 @@ fn values_that_cannot_be() {
         says(&format!("[[pools]]\nname = \"x\"\nwindow = {window}"), expected);
     }
     says("[rules]\nname = \"x\"", "the heading has double brackets");
-    says("[[ports]]\ndevice = \"a[b\"", "no such pattern, from its character 2 on");
+    says("[default]\nmode = \"shadow\"\n[[default]]", "this is not TOML");
+    says("[[default]]\nmode = \"shadow\"", "the heading has single brackets: [default]");
+    says("[[ports]]\ndevice = \"a[b\"", "no such pattern: the `[` has no `]` behind it");
+    says("[[ports]]\ndevice = \"a[b*\"", "no such pattern: the `[` has no `]` behind it");
+    says("[[ports]]\ndevice = \"****b\"", "`*` stands for any letters by itself: write `*b`");
+    says("[[ports]]\ndevice = \"a**[**]b\"", "by itself: write `a*[**]b`");
+    says("[[ports]]\ndevice = \"a\\u0000\"", "the name of a device never has '\\0' in it");
     says("[[ports]]\ndevice = \"a/b\"", "never has '/' in it");
     says("[[ports]]\ndevice = \"a-name-of-16-byt\"", "at most 15 bytes");
     says("[[ports]]\nmax_flows = 0\ndevice = \"a\"", "a number from 1 to 16777216, not 0");
+}
+
+#[test]
+fn fractions_are_numbers_too() {
+    for (line, key, value) in [
+        ("rto_min = \"0.2s\"", "rto_min", None),
+        ("rto_min = \"0.25s\"", "rto_min", Some("\"250ms\"")),
+        ("idle_handshake = \"1.5min\"", "idle_handshake", Some("\"90s\"")),
+        ("window_cap = \"1.5M\"", "window_cap", Some("\"1536K\"")),
+        ("window_max = \"0.5G\"", "window_max", Some("\"512M\"")),
+        // In binary fractions this is less than it says.
+        ("rate_cap = \"2.3G\"", "rate_cap", Some("\"2300M\"")),
+    ] {
+        let text = format!("[[ports]]\ndevice = \"x\"\n[default]\n{line}\n");
+        let checked = Policy::parse(&text, "p.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
+        let said = vcc_policy::settings(checked.policy.rules()[0].treatment());
+        let said = said.iter().find(|(name, _)| *name == key).map(|(_, value)| value.as_str());
+        assert_eq!(said, value, "{line}");
+    }
+    of_rule("rto_min = \"0.2\"", "a time is a number with us, ms, s, min, h or d behind it");
+    of_rule("window_cap = \"1,5M\"", "a size is a number, with K, M or G behind it");
+}
+
+#[test]
+fn a_key_that_belongs_elsewhere() {
+    for (text, expected) in [
+        ("[[ports]]\nunderlay = \"dctcp\"", "`underlay` belongs in [[rules]] or [default]"),
+        ("[[ports]]\nwindow = \"1M\"", "`window` belongs in [[pools]]"),
+        ("[[rules]]\nmax_flows = 1", "`max_flows` belongs in [[ports]]"),
+        ("[default]\nname = \"x\"", "`name` belongs in [[pools]] or [[rules]]"),
+        ("[[rules]]\ndefault = 1", "`default` belongs at the top of the file"),
+        ("mode = \"shadow\"", "`mode` belongs in [[rules]] or [default]"),
+        // Also where something here is called much alike.
+        ("[[pools]]\ntenant = 1", "`tenant` belongs in [[ports]] or [[rules]]"),
+    ] {
+        says(&format!("{text}\n"), expected);
+    }
+}
+
+#[test]
+fn what_is_no_text() {
+    let text = "[default]\nmode = \"shadow\"\n";
+    let wide: String = text.chars().flat_map(|c| [c, '\0']).collect();
+    for text in [wide, format!("{text}\0\0\0\n"), "\0".into()] {
+        let said = said_of_file(&text);
+        let [line] = &said[..] else { panic!("{said:#?}") };
+        assert!(line.contains("a NUL byte, which no text has: write the file as UTF-8"), "{line}");
+    }
+}
+
+/// Of what is long, a message has the beginning.
+#[test]
+fn long_values_are_shortened() {
+    let long = "x".repeat(5000);
+    let digits = "9".repeat(5000);
+    for line in [
+        format!("{long} = 1"),
+        format!("underlay = \"{long}\""),
+        format!("peer = \"{long}\""),
+        format!("peer_port = \"{long}\""),
+        format!("peer_port = {digits}"),
+        format!("vlan = {digits}"),
+        format!("window_floor_segments = {digits}"),
+        format!("window_cap = \"{digits}\""),
+        format!("rto_min = \"{long}\""),
+        format!("tenant = \"{long}\""),
+        format!("pool = \"{long}\""),
+        long.clone(),
+        format!("prr = {long}"),
+        format!("a = 1\na.{long} = 1"),
+        format!("{long} = 1\n{long} = 1"),
+    ] {
+        let said = said(&format!("[[rules]]\nname = \"x\"\n{line}\n"));
+        assert!(!said.is_empty(), "{line}");
+        for line in said {
+            assert!(line.len() < 400, "{} bytes: {line}", line.len());
+        }
+    }
+    for device in
+        [format!("[{long}]*"), format!("{long}*"), format!("[{long}"), format!("**[{long}]")]
+    {
+        for again in ["", "a"] {
+            let port = format!("[[ports]]\ndevice = \"{device}\"\n");
+            for line in said(&format!("{port}{}", port.replace("\"\n", &format!("{again}\"\n")))) {
+                assert!(line.len() < 400, "{} bytes: {line}", line.len());
+            }
+        }
+    }
 }
 
 #[test]
@@ -180,10 +280,26 @@ fn what_can_be_used_but_may_not_be_meant() {
     for line in ["police = true", "emit = true"] {
         of_rule(&format!("mode = \"shadow\"\n{line}"), "not before mode is \"enforce\"");
     }
+    of_rule(
+        "underlay = \"transparent\"\nrate_cap = \"1M\"",
+        "`rate_cap` limits a window, and transparent imposes none",
+    );
     let rule = "[[rules]]\nname = \"x\"\nmode = \"shadow\"\npool = \"gold\"\n";
     let checked = Policy::parse(&format!("{pool}{rule}"), "p.toml").expect("a policy");
     assert_eq!(checked.policy.rules()[0].treatment().pool, None);
     assert!(checked.warnings.iter().all(|warning| warning.severity == Severity::Warning));
+}
+
+#[test]
+fn what_means_nothing_where_connections_are_left_alone() {
+    let expected = "connections are left alone by mode \"ignore\": `underlay` means nothing here";
+    of_rule("mode = \"ignore\"\nunderlay = \"dctcp\"", expected);
+    let lines = "underlay = \"dctcp\"\nmode = \"ignore\"\nwindow_cap = 5000\npolice = true";
+    let rule = format!("[[rules]]\nname = \"x\"\nvlan = 1\n{lines}");
+    let expected = "p.toml:4:12: warning: connections are left alone by mode \"ignore\": `underlay`, \
+        `police`, `window_cap` mean nothing here";
+    assert_eq!(said(&rule), [expected]);
+    assert_eq!(said("[[rules]]\nname = \"x\"\nvlan = 1\nmode = \"ignore\""), [""; 0]);
 }
 
 #[test]

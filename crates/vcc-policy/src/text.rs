@@ -1,0 +1,80 @@
+//! What somebody else chose, in what people read: no terminal obeys it, and it is no longer than helps.
+
+use std::borrow::Cow;
+
+/// A text of several lines: line feeds and tabs are as they were.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| is_obeyed(c) && !matches!(c, '\n' | '\t'))
+}
+
+/// One line, whatever was in it.
+pub fn printable_line(text: &str) -> Cow<'_, str> {
+    escaped(text, is_obeyed)
+}
+
+/// Control characters, and those that change the direction of what follows.
+pub(crate) fn is_obeyed(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Escaped as in JSON, in whose strings such characters may stand too: what was a document stays one.
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_escaped) {
+        return text.into();
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_escaped(c) {
+            escaped += &format!("\\u{:04x}", u32::from(c));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped.into()
+}
+
+/// Enough to see which value is meant.
+const LONGEST_CHARS: usize = 64;
+
+/// A value in a message: of a long one the beginning.
+pub fn shortened(value: &str) -> Cow<'_, str> {
+    match value.char_indices().nth(LONGEST_CHARS) {
+        None => value.into(),
+        Some((end, _)) => format!("{}...", &value[..end]).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_told_instead() {
+        for (text, lines, line) in [
+            ("é\ta\n", "é\ta\n", "é\\u0009a\\u000a"),
+            ("\x1b[31mred\r", "\\u001b[31mred\\u000d", "\\u001b[31mred\\u000d"),
+            ("\u{7f}\u{9b}2J\0", "\\u007f\\u009b2J\\u0000", "\\u007f\\u009b2J\\u0000"),
+            ("a\u{202e}b\u{2069}", "a\\u202eb\\u2069", "a\\u202eb\\u2069"),
+        ] {
+            assert_eq!((&*printable(text), &*printable_line(text)), (lines, line));
+        }
+    }
+
+    #[test]
+    fn json_stays_json() {
+        let value = serde_json::json!({ "a\u{9b}\"\n": "\u{7f}\u{1b}\u{202e}\\" });
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        let shown = printable(&text);
+        assert!(!shown.contains(|c: char| is_obeyed(c) && c != '\n'), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+    }
+
+    #[test]
+    fn of_a_long_value_the_beginning() {
+        let long = "é".repeat(65);
+        assert_eq!(shortened(&long[2..]), long[2..]);
+        assert_eq!(shortened(&long), format!("{}...", "é".repeat(64)));
+    }
+}
