@@ -1,10 +1,12 @@
 //! Where the daemon and the commands meet.
 
 use std::env;
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use vcc_port::open_own_directory;
 
 use crate::{Error, Result};
 
@@ -30,13 +32,15 @@ impl RuntimeDir {
         self.0.join("control")
     }
 
+    /// Who could write into it before cannot any more.
     pub(crate) fn create(&self) -> Result<()> {
         let path = &self.0;
-        let failed = |e| Error::system(format!("make {}", path.display()), e);
+        let failed = |e| Error::system(format!("use {}", path.display()), e);
         match DirBuilder::new().mode(Self::MODE).create(path) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(failed(e)),
             _ => {}
         }
-        fs::set_permissions(path, Permissions::from_mode(Self::MODE)).map_err(failed)
+        let directory = open_own_directory(path).map_err(failed)?;
+        directory.set_permissions(Permissions::from_mode(Self::MODE)).map_err(failed)
     }
 }

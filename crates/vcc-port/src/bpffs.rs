@@ -1,12 +1,18 @@
 //! The file system where links and maps outlive their process.
 
 use std::ffi::CStr;
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
 
-use crate::{Error, Result};
+use crate::{Error, Result, open_own_directory};
 
 /// Where systemd and bpftool mount it too.
 const PLACE: &CStr = c"/sys/fs/bpf";
+
+/// Of all that vcc pins.
+pub(crate) const HOME: &str = "/sys/fs/bpf/vcc";
 
 pub(crate) fn is_mounted() -> bool {
     // SAFETY: all-zero bytes are a valid statfs.
@@ -33,4 +39,37 @@ pub(crate) fn require() -> Result<()> {
         return Err(Error::NoBpfFilesystem { path, source: io::Error::last_os_error() });
     }
     Ok(())
+}
+
+/// Whether there is a [`HOME`]. What lies in one that others may write to is not to be believed.
+pub(crate) fn has_home() -> Result<bool> {
+    match look_at_home() {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(Error::system(format!("use {HOME}"), e)),
+    }
+}
+
+fn look_at_home() -> io::Result<()> {
+    const OTHERS_WRITE: u32 = 0o022;
+    let mode = open_own_directory(Path::new(HOME))?.metadata()?.mode();
+    if mode & OTHERS_WRITE != 0 {
+        return Err(io::Error::other(format!(
+            "others may write to it, by its mode {:o}: look what is in it, and `chmod 700` it",
+            mode & 0o7777
+        )));
+    }
+    Ok(())
+}
+
+/// Makes [`HOME`], unless it is there.
+pub(crate) fn require_home() -> Result<()> {
+    require()?;
+    match DirBuilder::new().mode(0o700).create(HOME) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(Error::system(format!("make {HOME}"), e));
+        }
+        _ => {}
+    }
+    has_home().map(drop)
 }

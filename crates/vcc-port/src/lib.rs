@@ -22,6 +22,7 @@ mod namespace;
 #[doc(hidden)]
 pub mod object;
 mod options;
+mod own_directory;
 mod params;
 mod pins;
 mod plain;
@@ -44,6 +45,7 @@ pub use flows::{Flow, FlowId};
 pub use lock::Governor;
 pub use namespace::Netns;
 pub use options::AttachOptions;
+pub use own_directory::open_own_directory;
 pub use policy::{PORTS_MAX, PoolUse, RuleInForce, RuleTotals, Rules, SharedPolicy};
 pub use port::Port;
 pub use run_time::{RunTime, RunTimes};

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use libbpf_rs::{ErrorKind, Link, MapHandle, Program};
 
+use crate::bpffs::HOME;
 use crate::datapath::Maps;
 use crate::device::Device;
 use crate::lock::Lock;
 use crate::tcx::{self, Hook};
 use crate::{Error, Result, bpffs, sweep};
 
-const PORTS: &str = "/sys/fs/bpf/vcc";
 const SWEEP: &str = "sweep";
 
 /// What one process at a time does with a port.
@@ -67,7 +67,7 @@ impl Pin {
     }
 
     pub(crate) fn path(&self) -> PathBuf {
-        Path::new(PORTS).join(self.directory_name())
+        Path::new(HOME).join(self.directory_name())
     }
 
     /// What is pinned last and removed first: with it, everything is there.
@@ -117,6 +117,13 @@ impl Pin {
     pub(crate) fn open_links(&self) -> Result<[Link; 2]> {
         let open = |hook| Link::open(self.link_path(hook)).map_err(|e| self.cannot_open(e));
         Ok([open(Hook::FromGuest)?, open(Hook::ToGuest)?])
+    }
+
+    /// Whether these links are what is pinned here, and not another attachment to the same device.
+    pub(crate) fn is_of(&self, links: &[Link; 2]) -> bool {
+        let id = |link: &Link| link.info().map(|info| info.id).ok();
+        let pinned = self.open_links().ok();
+        pinned.is_some_and(|pinned| id(&pinned[0]).is_some() && id(&pinned[0]) == id(&links[0]))
     }
 
     /// The program that looks at all flows; None if another version had none.
@@ -205,12 +212,11 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 
 /// All that are there, in the order of their names.
 pub(crate) fn all() -> Result<Vec<Pin>> {
-    let failed = |e| Error::system(format!("read {PORTS}"), e);
-    let entries = match fs::read_dir(PORTS) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(failed(e)),
-    };
+    if !bpffs::has_home()? {
+        return Ok(Vec::new());
+    }
+    let failed = |e| Error::system(format!("read {HOME}"), e);
+    let entries = fs::read_dir(HOME).map_err(failed)?;
     let mut pins = Vec::new();
     for entry in entries {
         let name = entry.map_err(failed)?.file_name();
@@ -253,9 +259,8 @@ pub(crate) fn sweep(last: impl Fn(&Pin)) -> Result<Vec<String>> {
 
 /// One command at a time changes what is pinned; the lock ends with the value.
 pub(crate) fn lock() -> Result<Lock> {
-    bpffs::require()?;
-    let lock = fs::create_dir_all(PORTS).and_then(|()| Lock::wait_for(Path::new(PORTS)));
-    lock.map_err(|e| Error::system(format!("lock {PORTS}"), e))
+    bpffs::require_home()?;
+    Lock::wait_for(Path::new(HOME)).map_err(|e| Error::system(format!("lock {HOME}"), e))
 }
 
 #[cfg(test)]

@@ -159,7 +159,8 @@ impl Port {
     }
 
     /// Removes the attachment at once. Connections whose windows were translated will crawl:
-    /// see [`Port::drain`]. Returns how many were forgotten.
+    /// see [`Port::drain`]. Returns how many were forgotten. What somebody else has detached, and perhaps
+    /// attached anew, is left as it is.
     pub fn detach(self) -> Result<u32> {
         let failed = |e| Error::system(format!("detach from `{}`", self.device.name), e);
         let _lock = self.pin.is_some().then(pins::lock).transpose()?;
@@ -168,7 +169,7 @@ impl Port {
         }
         // No program runs any more that would give back what its flows hold of pools.
         let forgotten = self.sweep.as_ref().map_or(Ok(0), |sweep| sweep::run(sweep, Sweep::Forget));
-        if let Some(pin) = &self.pin {
+        if let Some(pin) = self.pin.as_ref().filter(|pin| pin.is_of(&self.links)) {
             pin.remove()?;
         }
         forgotten

@@ -1,7 +1,8 @@
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
 use super::*;
-use crate::{Netns, bpffs};
+use crate::{Governor, Netns, bpffs};
 
 const PINS: &str = "/sys/fs/bpf/vcc";
 
@@ -77,6 +78,59 @@ fn what_a_gone_device_leaves_is_swept_up() {
         assert_eq!(Port::sweep().expect("swept"), Vec::<String>::new());
         ip("link delete port");
         assert_eq!(Port::sweep().expect("swept"), [PORT]);
+        assert_eq!(pin_directories(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn what_others_may_have_pinned_is_not_used() {
+    on_a_host(|| {
+        veth();
+        bpffs::require().expect("mounted");
+        let all_refuse = |why: &str| {
+            let said = [
+                Port::attach(PORT, &AttachOptions::default()).and_then(|mut port| port.pin()).err(),
+                Port::list().err(),
+                Port::sweep().err(),
+                SharedPolicy::find().err(),
+                SharedPolicy::open().err(),
+                Governor::become_it().err(),
+            ];
+            for said in said {
+                let said = said.expect("refused").to_string();
+                assert!(said.contains("/sys/fs/bpf/vcc") && said.contains(why), "{said}");
+            }
+        };
+        fs::create_dir("/sys/fs/bpf/elsewhere").expect("a directory");
+        symlink("/sys/fs/bpf/elsewhere", PINS).expect("a link");
+        all_refuse("it is a symbolic link");
+        assert_eq!(fs::read_dir("/sys/fs/bpf/elsewhere").expect("a directory").count(), 0);
+        fs::remove_file(PINS).expect("removed");
+        fs::create_dir(PINS).expect("a directory");
+        chown(PINS, Some(12_345), None).expect("given away");
+        all_refuse("it belongs to user 12345");
+        chown(PINS, Some(0), None).expect("taken back");
+        fs::set_permissions(PINS, Permissions::from_mode(0o1777)).expect("open to all");
+        all_refuse("others may write to it, by its mode 1777");
+        fs::set_permissions(PINS, Permissions::from_mode(0o755)).expect("ours");
+        attach_and_pin(PORT);
+    });
+}
+
+#[test]
+fn who_detaches_later_leaves_what_is_attached_since() {
+    on_a_host(|| {
+        veth();
+        attach_and_pin(PORT);
+        let opened = || Port::open(PORT).expect("open");
+        let (first, second, third) = (opened(), opened(), opened());
+        first.detach().expect("detached");
+        second.detach().expect("there is nothing to do");
+        attach_and_pin(PORT);
+        third.detach().expect("there is nothing to do");
+        assert_eq!(Port::list().expect("a list").len(), 1);
+        assert_eq!(program_ids(PORT).len(), 2);
+        opened().detach().expect("detached");
         assert_eq!(pin_directories(), Vec::<String>::new());
     });
 }
