@@ -8,7 +8,6 @@ use std::time::{Duration, Instant, SystemTime};
 use vcc_policy::Severity;
 use vcc_port::{Governor, Port, SharedPolicy};
 use vcc_web::Server;
-use vcc_web::snapshot::Problem;
 
 use crate::control::protocol::{Answer, Applied, PolicyInForce, Request, Status};
 use crate::control::{self, Abuse};
@@ -19,7 +18,7 @@ use crate::http::{self, Board};
 use crate::links::{self, LinkNews};
 use crate::policy_file::Source;
 use crate::ports::Ports;
-use crate::{Error, Result, RuntimeDir, journal, signals};
+use crate::{Error, Result, RuntimeDir, journal, problems, signals};
 
 /// What the operator says.
 pub struct Options {
@@ -96,8 +95,7 @@ impl Daemon {
 
     fn summary(&self) -> String {
         let ports = counted(self.ports.held().count(), "port");
-        // The default is none that was written as a rule.
-        let rules = counted(self.source.policy.rules().len() - 1, "rule");
+        let rules = self.source.policy.count();
         format!("{ports} under {}: {rules}, epoch {}", self.source.file_name, self.ports.epoch())
     }
 
@@ -163,6 +161,8 @@ impl Daemon {
 
     /// In force from now on, or nothing has changed.
     fn put(&mut self, source: Source) -> Result<Applied> {
+        // What was detached a moment ago is a port again by this.
+        self.ports.catch_up(&self.source.policy);
         let began = Instant::now();
         let flows = self.ports.apply(&source.policy)?;
         let took_us = began.elapsed().as_micros() as u64;
@@ -182,10 +182,12 @@ impl Daemon {
             file_name: self.source.file_name.clone(),
             epoch: self.ports.epoch(),
             rules: self.source.policy.rules().len(),
+            has_default: self.source.policy.has_default(),
             ports: self.ports.held().count(),
             flows,
             took_us,
             warnings,
+            problems: problems::of(&self.ports).into_iter().map(|problem| problem.what).collect(),
         })
     }
 
@@ -217,7 +219,10 @@ impl Daemon {
                     }
                 }
             }
-            Request::Status => Answer::Status(self.status()),
+            Request::Status => {
+                self.ports.catch_up(&self.source.policy);
+                Answer::Status(self.status())
+            }
             Request::Policy => Answer::Policy(PolicyInForce {
                 text: self.source.text.clone(),
                 file_name: self.source.file_name.clone(),
@@ -226,39 +231,16 @@ impl Daemon {
         }
     }
 
-    /// What the operator has to mend, but for a policy that was refused.
-    fn problems(&self) -> Vec<Problem> {
-        let of = |about: &str, what: String| Problem { about: about.to_owned(), what };
-        let mut problems: Vec<Problem> = self
-            .ports
-            .left()
-            .map(|left| of(&left.device, format!("{} is no port: {}", left.device, left.reason)))
-            .collect();
-        problems.extend(self.ports.silent().map(|(device, why)| {
-            of(device, format!("nothing is sent to the guest at {device}: {why}"))
-        }));
-        problems.extend(self.ports.short().map(|(device, what)| of(device, what)));
-        problems.sort_by(|a, b| a.what.cmp(&b.what));
-        match self.ports.shared().epoch() {
-            Ok(epoch) if epoch == self.ports.epoch() => {}
-            Ok(epoch) => {
-                problems.push(of("policy", format!("somebody else put epoch {epoch} in force")));
-            }
-            Err(error) => problems.push(of("policy", error.to_string())),
-        }
-        problems
-    }
-
     /// Of a refusal the board knows already.
     fn tell_problems(&self) {
-        self.board.problems(self.problems(), self.ports.attach_failures());
+        self.board.problems(problems::of(&self.ports), self.ports.attach_failures());
     }
 
     fn status(&self) -> Status {
         let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let refused = self.last_refusal.iter();
         let refused = refused.map(|why| format!("the last policy was refused: {why}"));
-        let problems = self.problems().into_iter().map(|problem| problem.what).chain(refused);
+        let problems = problems::of(&self.ports).into_iter().map(|problem| problem.what);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -267,8 +249,9 @@ impl Daemon {
             policy: self.source.file_name.clone(),
             epoch: self.ports.epoch(),
             rules: self.source.policy.rules().len(),
+            has_default: self.source.policy.has_default(),
             ports: self.ports.held().map(Into::into).collect(),
-            problems: problems.collect(),
+            problems: problems.chain(refused).collect(),
             rejected_requests: self.abuse.count(),
         }
     }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use sd_notify::NotifyState;
+use vcc_policy::text::printable_line;
 
 pub(crate) struct Heartbeat {
     every: Option<Duration>,
@@ -25,7 +26,8 @@ impl Heartbeat {
     }
 
     pub(crate) fn ready(&self, status: &str) {
-        tell(&[NotifyState::Ready, NotifyState::Status(status)]);
+        // A line each is told, and another would be another thing that is told.
+        tell(&[NotifyState::Ready, NotifyState::Status(&printable_line(status))]);
     }
 
     pub(crate) fn reloading(&self) {

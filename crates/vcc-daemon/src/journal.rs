@@ -4,6 +4,8 @@ use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
+use vcc_policy::text::printable_line;
+
 /// The levels of syslog(3), which sd-daemon(3) takes as `<N>` before a line.
 #[derive(Clone, Copy)]
 pub(crate) enum Level {
@@ -39,8 +41,7 @@ fn say(level: Level, text: &str) {
 
 /// Nothing that somebody else chose, a device's name or a policy's text, begins another line.
 fn line(level: Level, text: &str, for_journal: bool) -> String {
-    let shown = |c: char| if c.is_control() { ' ' } else { c };
-    let text: String = text.chars().map(shown).collect();
+    let text = printable_line(text);
     match level {
         _ if for_journal => format!("<{}>{text}\n", level as u8),
         Level::Error => format!("error: {text}\n"),
@@ -55,8 +56,8 @@ mod tests {
 
     #[test]
     fn a_line_is_one_line() {
-        assert_eq!(line(Level::Warning, "a\n<0>b\u{1b}", true), "<4>a <0>b \n");
-        assert_eq!(line(Level::Warning, "a\tb", false), "warning: a b\n");
+        assert_eq!(line(Level::Warning, "a\n<0>b\u{1b}", true), "<4>a\\u000a<0>b\\u001b\n");
+        assert_eq!(line(Level::Warning, "a\tb", false), "warning: a\\u0009b\n");
         assert_eq!(line(Level::Info, "a", false), "a\n");
     }
 }

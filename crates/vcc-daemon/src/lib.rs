@@ -15,6 +15,7 @@ mod journal;
 mod links;
 mod policy_file;
 mod ports;
+mod problems;
 mod runtime_dir;
 mod signals;
 

@@ -1,7 +1,8 @@
 //! Policies with the text that they were read from.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use vcc_policy::{Policy, Problem};
@@ -11,10 +12,26 @@ use crate::{Error, Result};
 /// With all the rules and networks that there can be, a policy has a quarter of it.
 pub(crate) const LONGEST_BYTES: usize = 4 << 20;
 
-/// The text of a policy's file, unless it is longer than any policy, of which a part is none.
+/// The text of a policy's file, unless it is longer than any policy, of which a part is none. A pipe is
+/// read to its end, however long that takes.
 pub fn read_policy(path: &Path) -> io::Result<String> {
+    read(File::open(path)?)
+}
+
+/// Where nothing may wait: of a regular file, which always can be read.
+fn read_regular(path: &Path) -> io::Result<String> {
+    // Else opening a pipe waits for who writes to it, and a terminal may become ours.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("this is no regular file, which a daemon's policy has to be"));
+    }
+    read(file)
+}
+
+fn read(file: File) -> io::Result<String> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(LONGEST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    file.take(LONGEST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > LONGEST_BYTES {
         let why = format!("a policy has at most {} MiB, and this has more", LONGEST_BYTES >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
@@ -34,7 +51,7 @@ pub(crate) struct Source {
 impl Source {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let failed = |source| Error::Unreadable { path: path.to_owned(), source };
-        Self::parse(read_policy(path).map_err(failed)?, &path.display().to_string())
+        Self::parse(read_regular(path).map_err(failed)?, &path.display().to_string())
     }
 
     pub(crate) fn parse(text: String, file_name: &str) -> Result<Self> {

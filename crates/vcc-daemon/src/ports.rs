@@ -36,10 +36,12 @@ pub(crate) struct Held {
     silent: Option<String>,
     /// As last looked at.
     shortage: Option<Shortage>,
+    /// It has got a name by which it cannot be asked for.
+    is_misnamed: bool,
 }
 
 pub(crate) struct Left {
-    pub device: String,
+    pub link: Link,
     pub reason: String,
     /// None: somebody wanted it so, and only a reload changes it.
     again: Option<Again>,
@@ -93,15 +95,7 @@ impl Ports {
                 )),
             }
             let (here, draining) = (port.is_here()?, port.drains()?);
-            let held = Held {
-                port,
-                index,
-                tenant: None,
-                draining,
-                emitting: None,
-                silent: None,
-                shortage: None,
-            };
+            let held = Held { draining, ..Held::new(port, index, None) };
             if here {
                 ports.held.insert(held.port.ifindex(), held);
             } else {
@@ -145,6 +139,11 @@ impl Ports {
             let device = held.port.device();
             Some((device, told_shortage(device, held.shortage?)))
         })
+    }
+
+    /// Ports whose devices have names that are no text.
+    pub(crate) fn misnamed(&self) -> impl Iterator<Item = &str> {
+        self.held().filter(|held| held.is_misnamed).map(|held| held.port.device())
     }
 
     /// Holds for new connections at once, and for all when it returns, which are so many. An error
@@ -223,26 +222,37 @@ impl Ports {
         if self.left.get(&link.index).is_some_and(|left| left.again.is_none()) {
             return;
         }
-        let reason = match self.attach(&link.name, selected, policy) {
+        if !link.is_exact {
+            let index = link.index;
+            self.leave(
+                link,
+                format!("its name is not UTF-8: rename it (`ip link set dev if{index} name NAME`)"),
+            );
+            return;
+        }
+        match self.attach(&link.name, selected, policy) {
             // It was gone again before we were done, and its last news is to come.
-            Err(error) if is_gone(&*error) => return,
+            Err(error) if is_gone(&*error) => {}
             Ok(held) => {
                 let whose = whose(held.tenant.as_deref());
                 journal::info(&format!("{}: attached, port {}{whose}", link.name, held.index));
                 self.left.remove(&link.index);
                 // A device that was renamed meanwhile brings its news itself.
                 self.held.insert(held.port.ifindex(), held);
-                return;
             }
-            Err(error) => error.to_string(),
-        };
+            Err(error) => self.leave(link, error.to_string()),
+        }
+    }
+
+    /// For now.
+    fn leave(&mut self, link: &Link, reason: String) {
         let before = self.left.get(&link.index);
         let again = Some(Again::after(before.and_then(|left| left.again)));
-        if before.is_none_or(|left| (&left.device, &left.reason) != (&link.name, &reason)) {
+        if before.is_none_or(|left| (&left.link, &left.reason) != (link, &reason)) {
             self.attach_failures += 1;
             journal::warning(&format!("{} is no port: {reason}", link.name));
         }
-        self.left.insert(link.index, Left { device: link.name.clone(), reason, again });
+        self.left.insert(link.index, Left { link: link.clone(), reason, again });
     }
 
     fn attach(
@@ -260,16 +270,7 @@ impl Ports {
         let options = AttachOptions { treatment, max_flows: selected.max_flows() };
         let mut port = Port::attach_under(&self.shared, index, device, &options)?;
         port.pin()?;
-        let tenant = tenant.map(str::to_owned);
-        let mut held = Held {
-            port,
-            index,
-            tenant,
-            draining: false,
-            emitting: None,
-            silent: None,
-            shortage: None,
-        };
+        let mut held = Held::new(port, index, tenant.map(str::to_owned));
         held.emit_or_not(policy);
         Ok(held)
     }
@@ -290,7 +291,13 @@ impl Ports {
     fn rename(&mut self, link: &Link) -> Option<String> {
         let held = self.held.get_mut(&link.index)?;
         let before = held.port.device().to_owned();
-        if before == link.name {
+        if held.is_misnamed == link.is_exact {
+            held.is_misnamed = !link.is_exact;
+            if held.is_misnamed {
+                journal::warning(&format!("{before} is {} now, which is not UTF-8", link.name));
+            }
+        }
+        if before == link.name || held.is_misnamed {
             return None;
         }
         match Port::open(&link.name) {
@@ -339,6 +346,12 @@ impl Ports {
 
     /// What nobody tells us: looked at every now and then.
     pub(crate) fn look_around(&mut self, policy: &Policy) {
+        self.catch_up(policy);
+        self.try_again(policy);
+    }
+
+    /// What became of ports since they were looked at: drained, detached by somebody else, gone.
+    pub(crate) fn catch_up(&mut self, policy: &Policy) {
         let mut off = Vec::new();
         for (ifindex, held) in &mut self.held {
             held.look_at_usage();
@@ -364,22 +377,21 @@ impl Ports {
                 self.let_go(held, wanted);
             }
         }
-        let due = |left: &Left| left.again.is_some_and(Again::is_due);
-        let again: Vec<Link> = self
-            .left
-            .iter()
-            .filter(|(_, left)| due(left))
-            .map(|(index, left)| Link { index: *index, name: left.device.clone() })
-            .collect();
-        for link in again {
-            self.is(&link, policy);
-        }
         for held in std::mem::take(&mut self.elsewhere) {
             if !held.port.is_attached().unwrap_or(true) || held.is_drained() {
                 self.let_go(held, false);
             } else {
                 self.elsewhere.push(held);
             }
+        }
+    }
+
+    fn try_again(&mut self, policy: &Policy) {
+        let due = |left: &Left| left.again.is_some_and(Again::is_due);
+        let again: Vec<Link> =
+            self.left.values().filter(|left| due(left)).map(|left| left.link.clone()).collect();
+        for link in again {
+            self.is(&link, policy);
         }
     }
 
@@ -397,12 +409,26 @@ impl Ports {
         if wanted {
             let reason = "detached by hand; a reload attaches it again".to_owned();
             journal::notice(&format!("{device}: {reason}"));
-            self.left.insert(index, Left { device, reason, again: None });
+            let link = Link { index, name: device, is_exact: true };
+            self.left.insert(index, Left { link, reason, again: None });
         }
     }
 }
 
 impl Held {
+    fn new(port: Port, index: u32, tenant: Option<String>) -> Self {
+        Self {
+            port,
+            index,
+            tenant,
+            draining: false,
+            emitting: None,
+            silent: None,
+            shortage: None,
+            is_misnamed: false,
+        }
+    }
+
     fn drain_or_not(&mut self, drain: bool) {
         let device = self.port.device();
         let (mode, told) = match (drain, self.draining) {

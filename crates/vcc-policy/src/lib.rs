@@ -30,7 +30,7 @@ pub use conditions::{Conditions, PortRange};
 pub use connection::{Connection, Role};
 pub use explain::{Explanation, Miss};
 pub use file::schema;
-pub use policy::{Checked, Policy};
+pub use policy::{Checked, Policy, RuleCount};
 pub use pool::Pool;
 pub use port::PortSelector;
 pub use problem::{Problem, Problems, Severity};

@@ -1,5 +1,7 @@
 //! A whole policy, checked.
 
+use std::fmt;
+
 use vcc_engine::Mode;
 
 use crate::compile::{self, RuleSet};
@@ -16,6 +18,24 @@ pub struct Policy {
     pub(crate) ports: Vec<PortSelector>,
     pub(crate) pools: Vec<Pool>,
     pub(crate) rules: Vec<Rule>,
+    pub(crate) has_default: bool,
+}
+
+/// How many rules there are, as people count them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuleCount {
+    /// The default not counted.
+    pub rules: usize,
+    /// Whether somebody wrote one.
+    pub has_default: bool,
+}
+
+impl fmt::Display for RuleCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.rules == 1 { "" } else { "s" };
+        let default = if self.has_default { " and a default" } else { ", no default" };
+        write!(f, "{} rule{plural}{default}", self.rules)
+    }
 }
 
 /// A policy that can be used, and what should be said about it all the same.
@@ -66,6 +86,15 @@ impl Policy {
     /// In the file's order, which decides; the default is the last.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// Whether it says itself what becomes of connections that no rule matches.
+    pub fn has_default(&self) -> bool {
+        self.has_default
+    }
+
+    pub fn count(&self) -> RuleCount {
+        RuleCount { rules: self.last(), has_default: self.has_default }
     }
 
     pub fn pools(&self) -> &[Pool] {

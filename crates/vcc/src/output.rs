@@ -1,5 +1,6 @@
 //! What the command says: results on stdout, complaints in one line each on stderr, but
-//! for those that show where in a file.
+//! for those that show where in a file. No terminal obeys what is in it: names of devices and files are
+//! somebody else's choice. What draws on a terminal makes its cells of [`printable_line`].
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,6 +10,8 @@ use std::sync::OnceLock;
 
 use anyhow::Context;
 use serde::Serialize;
+use vcc_policy::text::printable;
+pub use vcc_policy::text::printable_line;
 
 /// Why the first of what was to be said was not, but for want of a reader.
 static LOST: OnceLock<io::Error> = OnceLock::new();
@@ -21,6 +24,11 @@ pub fn say(text: &str) {
 
 /// Whether a reader is still there who may want more.
 pub fn still_heard(text: &str) -> bool {
+    draw(&printable(text))
+}
+
+/// The same, with control sequences of our own between what is printable.
+pub fn draw(text: &str) -> bool {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => true,
@@ -48,7 +56,7 @@ pub fn complain(text: &str) {
 /// What shows its own place, and a line of it.
 pub fn complain_at_length(text: &str) {
     // Of that nobody hears it, nobody can be told.
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", printable(text));
 }
 
 pub fn say_json(value: &impl Serialize) -> anyhow::Result<()> {

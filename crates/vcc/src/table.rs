@@ -1,5 +1,7 @@
 //! Aligned columns.
 
+use crate::output::printable_line;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Align {
     Left,
@@ -19,7 +21,9 @@ impl Table {
     }
 
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let row: Vec<String> = cells.into_iter().collect();
+        // Here, where it is known how wide they become.
+        let row: Vec<String> =
+            cells.into_iter().map(|cell| printable_line(&cell).into_owned()).collect();
         assert_eq!(row.len(), self.aligns.len(), "a cell for each column");
         self.rows.push(row);
     }
@@ -55,5 +59,7 @@ mod tests {
         table.row(["vnet10".into(), "1".into()]);
         table.row(["a".into(), "1000".into()]);
         assert_eq!(table.render(), "PORT       N\nvnet10     1\na       1000\n");
+        table.row(["b\x1b[2J\n".into(), "2".into()]);
+        assert!(table.render().ends_with("\nb\\u001b[2J\\u000a     2\n"), "{}", table.render());
     }
 }

@@ -3,9 +3,15 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::Duration;
+
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::protocol::{Answer, Applied, PolicyInForce, PolicyText, Request, Status};
 use crate::RuntimeDir;
+
+/// A daemon that answers or is at work says something more often, however busy the host is.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A daemon that answers.
 pub struct Client {
@@ -16,6 +22,13 @@ pub struct Client {
 pub enum ClientError {
     #[error("no daemon listens at {}: `vcc run` is one", socket.display())]
     NoDaemon { socket: PathBuf },
+
+    #[error(
+        "the daemon at {} has said nothing for {} s: it was stopped or hangs (`systemctl status vcc`), and \
+         if it goes on, it does what it was asked",
+        socket.display(), PATIENCE.as_secs()
+    )]
+    Silent { socket: PathBuf },
 
     #[error("not permitted to ask the daemon at {}: it takes root", socket.display())]
     NotPermitted { socket: PathBuf },
@@ -63,6 +76,9 @@ impl Client {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
                     ClientError::NoDaemon { socket }
                 }
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                    ClientError::Silent { socket }
+                }
                 io::ErrorKind::PermissionDenied => ClientError::NotPermitted { socket },
                 _ => ClientError::System { socket, source },
             }
@@ -70,7 +86,7 @@ impl Client {
     }
 
     fn exchange(&self, request: &Request) -> io::Result<Answer> {
-        let mut stream = UnixStream::connect(&self.socket)?;
+        let mut stream = self.connect()?;
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         // It may have rejected the request before it heard all, and said why.
@@ -82,6 +98,15 @@ impl Client {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         Ok(serde_json::from_str(&answer)?)
+    }
+
+    /// Where a daemon was stopped long ago even this would wait for it.
+    fn connect(&self) -> io::Result<UnixStream> {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.set_write_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.connect(&SockAddr::unix(&self.socket)?)?;
+        Ok(socket.into())
     }
 
     fn misunderstood(&self, answer: Answer) -> ClientError {

@@ -2,10 +2,12 @@
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use super::protocol::{Answer, Request};
+use vcc_policy::text::shortened;
+
+use super::protocol::{Answer, Request, SIGN_OF_LIFE_EVERY};
 use super::{Abuse, peer};
 use crate::event::Event;
 use crate::{journal, policy_file};
@@ -14,8 +16,11 @@ use crate::{journal, policy_file};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A policy's text is the longest there is.
 const LONGEST_BYTES: usize = policy_file::LONGEST_BYTES;
+/// PATH_MAX. Messages repeat it.
+const LONGEST_FILE_NAME_BYTES: usize = 4096;
 /// Attaching to many new devices takes its time.
 const LONGEST_ANSWERING: Duration = Duration::from_secs(300);
+const ENDING: &str = "the daemon is ending";
 
 pub(super) struct Connection {
     stream: UnixStream,
@@ -40,18 +45,43 @@ impl Connection {
         };
         let request: Request = match serde_json::from_slice(&line) {
             Ok(request) => request,
-            Err(error) => return self.reject(&format!("no request that is known: {error}")),
+            Err(error) => {
+                let error = error.to_string();
+                return self.reject(&format!("no request that is known: {}", shortened(&error)));
+            }
         };
+        if let Request::Apply { policy: Some(policy) } = &request {
+            if policy.file_name.len() > LONGEST_FILE_NAME_BYTES {
+                return self.reject("a file's name of more than 4096 bytes");
+            }
+        }
         if matches!(request, Request::Apply { .. }) {
             journal::info(&format!("{} asks for another policy", peer::name(&self.stream)));
         }
         let (answer, answers) = mpsc::channel();
-        let gone = || Answer::refused("the daemon is ending");
         let answer = match events.send(Event::Asked { request, answer }) {
-            Ok(()) => answers.recv_timeout(LONGEST_ANSWERING).unwrap_or_else(|_| gone()),
-            Err(_) => gone(),
+            Ok(()) => self.wait(&answers),
+            Err(_) => Answer::refused(ENDING),
         };
         self.say(&answer);
+    }
+
+    /// Lets the other end know meanwhile that there is somebody here.
+    fn wait(&mut self, answers: &Receiver<Answer>) -> Answer {
+        let until = Instant::now() + LONGEST_ANSWERING;
+        let _ = self.stream.set_write_timeout(Some(PATIENCE));
+        while Instant::now() < until {
+            match answers.recv_timeout(SIGN_OF_LIFE_EVERY) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Disconnected) => return Answer::refused(ENDING),
+                // Who does not listen may still want it done.
+                Err(RecvTimeoutError::Timeout) => drop(self.stream.write_all(b" ")),
+            }
+        }
+        let waited_s = LONGEST_ANSWERING.as_secs();
+        Answer::refused(format!(
+            "the daemon has been at work on something else for {waited_s} s; what it was asked comes after"
+        ))
     }
 
     /// None: the other end closed without a word.

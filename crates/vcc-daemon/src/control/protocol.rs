@@ -1,9 +1,15 @@
-//! What is said at the control socket: one JSON object a line, a request and its answer.
+//! What is said at the control socket: one JSON object a line, a request and its answer. Before the
+//! answer's object there may be spaces: signs of life of a daemon that has more to do.
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::ports::Held;
+
+/// As often as this a daemon that is at work on an answer says so, by a space.
+pub(crate) const SIGN_OF_LIFE_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
@@ -60,14 +66,19 @@ impl Answer {
 pub struct Applied {
     pub file_name: String,
     pub epoch: u32,
-    /// With the default.
+    /// With the default, which there is even where the policy has none.
     pub rules: usize,
+    #[serde(default)]
+    pub has_default: bool,
     pub ports: usize,
     /// Connections that were judged anew.
     pub flows: u32,
     /// From the first write until the last connection was judged.
     pub took_us: u64,
     pub warnings: Vec<String>,
+    /// What is not as this policy wants it.
+    #[serde(default)]
+    pub problems: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -87,8 +98,10 @@ pub struct Status {
     /// Where the policy in force came from.
     pub policy: String,
     pub epoch: u32,
-    /// With the default.
+    /// With the default, which there is even where the policy has none.
     pub rules: usize,
+    #[serde(default)]
+    pub has_default: bool,
     pub ports: Vec<PortStatus>,
     pub problems: Vec<String>,
     /// Garbage, too long, too slow or too many.

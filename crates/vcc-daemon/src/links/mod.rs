@@ -1,24 +1,25 @@
 //! The devices of this network namespace: those there are, and news of them.
 
+mod message;
+
 use std::io;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use netlink_packet_core::{
-    NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
-};
-use netlink_packet_route::link::{LinkAttribute, LinkMessage};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
 use crate::event::Event;
 use crate::{Error, Result};
+use message::{Content, messages};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub index: u32,
+    /// What is no UTF-8 in it is replaced: the kernel takes any bytes.
     pub name: String,
+    /// Whether it is the device's, by which the device can be asked for.
+    pub is_exact: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,33 +79,22 @@ pub(crate) fn list() -> Result<Vec<Link>> {
 }
 
 fn list_all() -> io::Result<Vec<Link>> {
-    /// The kernel marks a listing during which devices came or went.
-    const NLM_F_DUMP_INTR: u16 = 0x10;
     const TRIES: usize = 10;
     'again: for _ in 0..TRIES {
         let socket = open()?;
-        let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_DUMP | NLM_F_REQUEST;
-        let request = RouteNetlinkMessage::GetLink(LinkMessage::default());
-        let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
-        message.finalize();
-        let mut bytes = vec![0; message.buffer_len()];
-        message.serialize(&mut bytes);
-        socket.send_to(&bytes, &SocketAddr::new(0, 0), 0)?;
+        socket.send_to(&message::request_of_all(), &SocketAddr::new(0, 0), 0)?;
         let mut links = Vec::new();
         let mut torn = false;
         loop {
             let (datagram, _) = socket.recv_from_full()?;
             for message in messages(&datagram) {
-                torn |= message.header.flags & NLM_F_DUMP_INTR != 0;
-                match message.payload {
-                    NetlinkPayload::Done(_) if torn => continue 'again,
-                    NetlinkPayload::Done(_) => return Ok(links),
-                    NetlinkPayload::Error(error) => return Err(error.to_io()),
-                    payload => links.extend(match news_of(payload) {
-                        Some(LinkNews::Is(link)) => Some(link),
-                        _ => None,
-                    }),
+                torn |= message.was_interrupted();
+                match message.content() {
+                    Content::Done if torn => continue 'again,
+                    Content::Done => return Ok(links),
+                    Content::Error(error) => return Err(error),
+                    Content::Link(LinkNews::Is(link)) => links.push(link),
+                    Content::Link(_) | Content::Else => {}
                 }
             }
         }
@@ -119,43 +109,9 @@ fn open() -> io::Result<Socket> {
 }
 
 fn news_in(datagram: &[u8]) -> Vec<LinkNews> {
-    messages(datagram).filter_map(|message| news_of(message.payload)).collect()
-}
-
-/// A message that the library cannot read ends the datagram's.
-fn messages(datagram: &[u8]) -> impl Iterator<Item = NetlinkMessage<RouteNetlinkMessage>> {
-    /// NLMSG_ALIGNTO (linux/netlink.h).
-    const ALIGNMENT: usize = 4;
-    let mut rest = datagram;
-    std::iter::from_fn(move || {
-        loop {
-            let length = u32::from_ne_bytes(rest.get(..4)?.try_into().ok()?) as usize;
-            let message = rest.get(..length).filter(|message| !message.is_empty())?;
-            rest = rest.get(length.next_multiple_of(ALIGNMENT)..).unwrap_or_default();
-            // An attribute of a newer kernel that it takes for nonsense is one device unread.
-            if let Ok(message) = NetlinkMessage::deserialize(message) {
-                return Some(message);
-            }
-        }
-    })
-}
-
-fn news_of(payload: NetlinkPayload<RouteNetlinkMessage>) -> Option<LinkNews> {
-    let NetlinkPayload::InnerMessage(message) = payload else { return None };
-    // A bridge tells in the same words, but for the family, that a device left it.
-    let of_all = |link: &LinkMessage| link.header.interface_family == AddressFamily::Unspec;
-    match message {
-        RouteNetlinkMessage::NewLink(link) if of_all(&link) => {
-            let index = link.header.index;
-            let name = link.attributes.into_iter().find_map(|attribute| match attribute {
-                LinkAttribute::IfName(name) => Some(name),
-                _ => None,
-            })?;
-            Some(LinkNews::Is(Link { index, name }))
-        }
-        RouteNetlinkMessage::DelLink(link) if of_all(&link) => {
-            Some(LinkNews::Gone { index: link.header.index })
-        }
+    let news = messages(datagram).filter_map(|message| match message.content() {
+        Content::Link(news) => Some(news),
         _ => None,
-    }
+    });
+    news.collect()
 }

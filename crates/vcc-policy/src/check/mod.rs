@@ -17,7 +17,8 @@ pub(crate) fn policy(file: &PolicyFile, findings: &mut Findings<'_>) -> Policy {
     let pools = pools::check(file, findings);
     let rules = rules::check(file, &pools, findings);
     pools::check_use(file, findings);
-    let policy = Policy { ports, pools: pools.into_pools(), rules };
+    let policy =
+        Policy { ports, pools: pools.into_pools(), rules, has_default: file.default.is_some() };
     // The rest costs time by the size of the policy, so its bounds come first.
     if size::check(file, &policy, findings) {
         reach::check(file, &policy, findings);

@@ -2,6 +2,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use vcc_daemon::Status;
+use vcc_policy::RuleCount;
 
 use super::policy::daemon;
 use crate::output;
@@ -26,13 +27,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn told(status: &Status) -> String {
-    let Status { version, pid, policy, epoch, rules, ports, problems, .. } = status;
+    let Status { version, pid, policy, epoch, ports, problems, .. } = status;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let up = age(now.saturating_sub(status.since_unix_s));
     let mut text = format!("vcc {version} is up for {up}, process {pid}\n");
     let until = if *policy == status.config { "" } else { " until the next reload" };
-    // The default is none that was written as a rule.
-    text += &format!("policy: {policy}{until}, epoch {epoch}, rules: {}\n", rules - 1);
+    let rules = RuleCount { rules: status.rules - 1, has_default: status.has_default };
+    text += &format!("policy: {policy}{until}, epoch {epoch}, {rules}\n");
     if status.rejected_requests > 0 {
         text += &format!("rejected requests: {}\n", status.rejected_requests);
     }

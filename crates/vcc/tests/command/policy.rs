@@ -62,7 +62,10 @@ mode = "shadow"
 fn a_good_policy() {
     let file = File::new("good", POLICY);
     let said = file.vcc("policy check FILE").well();
-    assert_eq!(said, format!("{} can be used: 2 rules, 1 pool, 1 pattern of ports\n", file.name()));
+    assert_eq!(
+        said,
+        format!("{} can be used: 2 rules and a default, 1 pool, 1 pattern of ports\n", file.name())
+    );
 }
 
 #[test]
@@ -90,7 +93,7 @@ fn warnings_do_not_hinder() {
     let file = File::new("warned", "[[rules]]\nname = \"x\"\n[[rules]]\nname = \"y\"\n");
     let said = file.vcc("policy check FILE");
     assert_eq!(said.code, 0);
-    assert!(said.stdout.contains("can be used: 2 rules"), "{}", said.stdout);
+    assert!(said.stdout.contains("can be used: 2 rules, no default, "), "{}", said.stdout);
     assert!(said.stderr.contains(":4:8: warning: `y` is never reached"), "{}", said.stderr);
 }
 

@@ -32,15 +32,17 @@ pub fn run(arguments: &Arguments, sampler: &mut Sampler, interval: Duration) -> 
             return Ok(());
         }
         let snapshot = chosen(arguments, sampler.snapshot()?);
-        let text = if arguments.json {
-            document(&snapshot)?
+        let is_heard = if arguments.json {
+            output::still_heard(&document(&snapshot)?)
         } else if is_terminal {
-            screen.redraw(&columns::table(&snapshot.flows, arguments.wide))
+            output::draw(&screen.redraw(&columns::table(&snapshot.flows, arguments.wide)))
         } else {
             let between = if is_first { "" } else { "\n" };
-            between.to_owned() + &columns::table(&snapshot.flows, arguments.wide)
+            output::still_heard(
+                &(between.to_owned() + &columns::table(&snapshot.flows, arguments.wide)),
+            )
         };
-        if !output::still_heard(&text) {
+        if !is_heard {
             return Ok(());
         }
         is_first = false;

@@ -4,6 +4,8 @@ use std::io::{IsTerminal, Write, stderr};
 
 use vcc_lab::{Event, Progress, VirtualTime};
 
+use crate::output::printable_line;
+
 const ERASE_LINE: &str = "\r\x1b[K";
 
 pub struct Terminal {
@@ -13,7 +15,8 @@ pub struct Terminal {
 
 impl Terminal {
     pub fn new(experiment: &str) -> Self {
-        Self { experiment: experiment.into(), is_terminal: stderr().is_terminal() }
+        let experiment = printable_line(experiment).into_owned();
+        Self { experiment, is_terminal: stderr().is_terminal() }
     }
 
     /// Nobody reading it is no reason to stop.
@@ -25,9 +28,12 @@ impl Terminal {
 
 impl Progress for Terminal {
     fn note(&mut self, event: &Event) {
+        let case = printable_line(match event {
+            Event::Tick { case, .. } | Event::Done { case, .. } => case,
+        });
         match event {
             Event::Tick { .. } if !self.is_terminal => {}
-            Event::Tick { case, run, runs, left_s, virtual_time } => {
+            Event::Tick { run, runs, left_s, virtual_time, .. } => {
                 let far = virtual_time.as_ref().map(far).unwrap_or_default();
                 let left = left(*left_s);
                 let experiment = &self.experiment;
@@ -35,7 +41,7 @@ impl Progress for Terminal {
                     "{ERASE_LINE}{experiment} {case} {run}/{runs}: {far}{left} left"
                 ));
             }
-            Event::Done { case, run, runs, valid, reasons, metrics } => {
+            Event::Done { run, runs, valid, reasons, metrics, .. } => {
                 let erase = if self.is_terminal { ERASE_LINE } else { "" };
                 let said = if *valid {
                     let figures = metrics.iter().map(|(name, value)| format!("{name} {value:.3}"));

@@ -3,6 +3,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use vcc_daemon::{ClientError, read_policy};
+use vcc_policy::RuleCount;
 
 use super::{counted, daemon};
 use crate::output;
@@ -38,11 +39,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         applied.file_name,
         if temporary { " until the next reload" } else { "" },
         applied.epoch,
-        // The default is none that was written as a rule.
-        counted(applied.rules - 1, "rule"),
+        RuleCount { rules: applied.rules - 1, has_default: applied.has_default },
         counted(applied.ports, "port"),
         counted(applied.flows as usize, "connection"),
         applied.took_us as f64 / 1e3,
     ));
+    for problem in &applied.problems {
+        output::say(&format!("problem: {problem}\n"));
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -14,8 +14,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let policy = read(&arguments.file)?;
-    // The default is none that was written as a rule.
-    let rules = counted(policy.rules().len() - 1, "rule");
+    let rules = policy.count();
     let ports = counted(policy.ports().len(), "pattern");
     let pools = counted(policy.pools().len(), "pool");
     let file = arguments.file.display();

@@ -10,7 +10,7 @@ use vcc_port::testing::on_a_host;
 use super::{POLICY, Place};
 
 /// The answer's only line.
-fn answer(stream: UnixStream) -> String {
+pub(super) fn answer(stream: UnixStream) -> String {
     let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
     let line = lines.next().expect("an answer");
     assert_eq!(lines.next(), None, "one line, and the end");

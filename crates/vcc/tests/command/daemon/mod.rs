@@ -2,6 +2,7 @@
 
 mod asking;
 mod devices;
+mod hostile;
 mod reloading;
 mod restarting;
 mod telling;

@@ -11,6 +11,7 @@ use vcc_port::testing::{guest, ip, on_a_host};
 use vcc_port::{Port, counters};
 
 use super::{POLICY, Place};
+use crate::vcc;
 use crate::wire::{connect, exchange};
 
 #[test]
@@ -31,7 +32,10 @@ fn a_good_policy_replaces_another_and_a_bad_one_does_not() {
         let two_rules = format!("{POLICY}[[rules]]\nname = \"all\"\npeer_port = \"1-65535\"\n");
         place.write(&two_rules);
         let said = place.vcc("policy apply").well();
-        assert!(said.contains("is in force: epoch 2, 1 rule at 1 port, 1 connection"), "{said}");
+        assert!(
+            said.contains("is in force: epoch 2, 1 rule and a default at 1 port, 1 connection"),
+            "{said}"
+        );
         assert_eq!(rule_of_flow(), (2, 0));
 
         place.write("[[prots]]\n[default]\nunderlay = \"dtcp\"\n");
@@ -49,7 +53,7 @@ fn a_good_policy_replaces_another_and_a_bad_one_does_not() {
 
         place.write(POLICY);
         daemon.signal(libc::SIGHUP);
-        assert!(daemon.is_ready().contains("0 rules, epoch 3"));
+        assert!(daemon.is_ready().contains("0 rules and a default, epoch 3"));
         assert_eq!(place.status()["problems"].as_array().expect("problems").len(), 0);
         exchange(&mut one, &mut other);
     });
@@ -214,5 +218,57 @@ fn policies_change_under_traffic_and_no_segment_is_lost() {
         assert_eq!(seen.get(counters::UNKNOWN), 0);
         assert_eq!(seen.get(counters::DROPPED), 0);
         assert_eq!(place.status()["epoch"], 21);
+    });
+}
+
+#[test]
+fn what_was_detached_a_moment_ago_is_a_port_again() {
+    on_a_host(|| {
+        let place = Place::new("at-once", POLICY);
+        ip("link add port type veth peer name guest");
+        let daemon = place.run();
+        daemon.is_ready();
+        // The daemon looks around now and then: each time it may just have done so.
+        for round in 1..=4 {
+            let max_flows = 1000 * round;
+            let ports = "device = \"port*\"\n";
+            place.write(&POLICY.replace(ports, &format!("{ports}max_flows = {max_flows}\n")));
+            vcc("detach port --now").well();
+            assert_eq!(place.ports(), [], "what is not there is not told");
+            place.vcc("policy apply").well();
+            assert_eq!(place.ports(), [("port".to_owned(), 0)]);
+            let port = Port::open("port").expect("open");
+            assert_eq!(port.max_flows().expect("a size"), max_flows);
+        }
+    });
+}
+
+#[test]
+fn what_began_to_drain_a_moment_ago_is_a_port_again() {
+    on_a_host(|| {
+        let place = Place::new("drains-at-once", POLICY);
+        let guest = guest();
+        let daemon = place.run();
+        daemon.is_ready();
+        let _talk = connect(&guest);
+        for _ in 0..4 {
+            assert!(vcc("detach port").well().contains("draining"));
+            place.vcc("policy apply").well();
+            assert!(!Port::open("port").expect("open").drains().expect("parameters"));
+            assert_eq!(place.status()["ports"][0]["draining"], false);
+        }
+    });
+}
+
+#[test]
+fn what_could_not_be_made_a_port_is_in_the_answer() {
+    on_a_host(|| {
+        let place = Place::new("answer", POLICY);
+        ip("tuntap add mode tun name port-tun");
+        let daemon = place.run();
+        daemon.is_ready();
+        let said = place.vcc("policy apply").well();
+        let [_, problem] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
+        assert!(problem.starts_with("problem: port-tun is no port: "), "{said}");
     });
 }

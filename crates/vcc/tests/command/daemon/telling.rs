@@ -47,7 +47,7 @@ fn systemd_is_told_of_each_change() {
         let ready = manager.hears_news();
         assert!(ready.contains("READY=1\n"), "{ready}");
         assert!(ready.contains("STATUS=0 ports under "), "{ready}");
-        assert!(ready.contains("policy.toml: 0 rules, epoch 1"), "{ready}");
+        assert!(ready.contains("policy.toml: 0 rules and a default, epoch 1"), "{ready}");
         assert_eq!(manager.hears(), "WATCHDOG=1\n", "a sign of life, unasked");
 
         daemon.signal(libc::SIGHUP);

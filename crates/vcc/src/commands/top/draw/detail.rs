@@ -9,6 +9,7 @@ use ratatui::widgets::Sparkline;
 use super::Section;
 use crate::commands::top::history::Point;
 use crate::commands::top::model::Model;
+use crate::output::printable_line;
 use crate::seen::FlowView;
 use crate::units;
 
@@ -30,6 +31,7 @@ fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     let vlan = flow.vlan.map_or(String::new(), |vlan| format!(", VLAN {vlan}"));
     let (guest, peer, port) = (&flow.guest, &flow.peer, &flow.port);
     let title = format!("{guest} - {peer} at {port}{vlan}, {}, {}", flow.underlay, flow.stage);
+    let title = printable_line(&title);
     let lines = [
         Line::styled(format!("{title:<width$}"), Style::new().reversed()),
         Line::from(vec!["limited by ".into(), flow.limited_by_text.clone().bold()]),

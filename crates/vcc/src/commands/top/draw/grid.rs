@@ -5,6 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 
+use crate::output::printable_line;
+
 pub struct Column<T> {
     pub name: &'static str,
     /// Numbers stand at the right.
@@ -18,6 +20,11 @@ pub struct Column<T> {
 
 const GAP: usize = 2;
 
+/// A name may hold what a terminal obeys, which here would be left out without a word.
+fn told<T>(column: &Column<T>, row: &T) -> String {
+    printable_line(&(column.cell)(row)).into_owned()
+}
+
 /// The columns that fit, with their widths.
 fn fitting<'a, T>(
     columns: &'a [Column<T>],
@@ -25,7 +32,7 @@ fn fitting<'a, T>(
     room: usize,
 ) -> Vec<(&'a Column<T>, usize)> {
     let width = |column: &Column<T>| {
-        let cells = rows.iter().map(|row| (column.cell)(row).chars().count());
+        let cells = rows.iter().map(|row| told(column, row).chars().count());
         cells.chain([column.width, column.name.chars().count()]).max().unwrap_or(0)
     };
     let mut kept: Vec<_> = columns.iter().map(|column| (column, width(column))).collect();
@@ -69,7 +76,7 @@ pub fn draw<T>(
         Style::new().add_modifier(Modifier::REVERSED),
     )];
     for (index, row) in visible.iter().enumerate() {
-        let text = line(&kept, |column| (column.cell)(row));
+        let text = line(&kept, |column| told(column, row));
         let style = if selected == Some(first + index) {
             Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
         } else {

@@ -9,6 +9,7 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 use super::Section;
 use crate::commands::top::keys::ORDERS;
 use crate::commands::top::model::Model;
+use crate::output::printable_line;
 
 pub(super) const SECTION: Section = Section { height: |_, _| Constraint::Length(1), draw };
 
@@ -27,7 +28,7 @@ fn draw(model: &Model, frame: &mut Frame, area: Rect) {
         let hint = "  (a word, ADDRESS, :PORT, ADDRESS/BITS; Enter keeps it, Esc shows all)";
         Line::from(vec!["/".bold(), model.typed.clone().into(), "_".into(), hint.dim()])
     } else if let Some(note) = &model.note {
-        Line::styled(note.clone(), Style::new().reversed())
+        Line::styled(printable_line(note), Style::new().reversed())
     } else {
         let mut spans: Vec<Span> = Vec::new();
         for (key, what) in KEYS {

@@ -51,6 +51,18 @@ fn screen(model: &Model, width: u16, height: u16) -> Vec<String> {
 }
 
 #[test]
+fn what_a_terminal_would_obey_is_told() {
+    let mut model = model(0, 0);
+    let mut odd = busy(1);
+    odd.port = "a\x1b[31m\u{9b}".into();
+    model.update(Snapshot { ports: vec![port(&odd.port)], flows: vec![odd], ..Default::default() });
+    let lines = screen(&model, 200, 24);
+    let told = "a\\u001b[31m\\u009b";
+    assert!(lines[2].starts_with(&format!("{told}  dctcp ")), "{lines:#?}");
+    assert_eq!(lines.iter().filter(|line| line.contains(told)).count(), 3, "{lines:#?}");
+}
+
+#[test]
 fn eighty_by_twenty_four() {
     let lines = screen(&model(1, 3), 80, 24);
     let text = lines.join("\n");

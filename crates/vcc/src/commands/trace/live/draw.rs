@@ -8,6 +8,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType};
 
 use crate::commands::trace::series::{Series, Value};
+use crate::output::printable_line;
 use crate::seen::FlowView;
 use crate::units;
 
@@ -42,6 +43,7 @@ pub fn draw(view: &View, frame: &mut Frame) {
     let flow = view.flow;
     let width = usize::from(title.width);
     let name = format!("{} - {} at {}  {}", flow.guest, flow.peer, flow.port, flow.underlay);
+    let name = printable_line(&name);
     frame.render_widget(Line::from(format!("{name:<width$}").reversed()), title);
     let text = vec![Span::from("limited by "), flow.limited_by_text.clone().bold()];
     frame.render_widget(Line::from(text), limited);

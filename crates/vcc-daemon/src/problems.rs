@@ -1,0 +1,61 @@
+//! What the operator has to mend: told by `vcc status`, the health page, the metrics and, as it comes up,
+//! among the page's events. One more kind is one more function in [`KINDS`].
+
+use vcc_web::snapshot::Problem;
+
+use crate::ports::Ports;
+
+/// But for a policy that was refused, which the daemon and its page tell apart from these.
+const KINDS: [fn(&Ports, &mut Vec<Problem>); 5] =
+    [no_ports, misnamed_ports, silent_ports, short_ports, other_policy];
+
+pub(crate) fn of(ports: &Ports) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for kind in KINDS {
+        let first = problems.len();
+        kind(ports, &mut problems);
+        problems[first..].sort_by(|a, b| a.what.cmp(&b.what));
+    }
+    problems
+}
+
+fn problem(about: &str, what: String) -> Problem {
+    Problem { about: about.to_owned(), what }
+}
+
+fn no_ports(ports: &Ports, problems: &mut Vec<Problem>) {
+    problems.extend(ports.left().map(|left| {
+        let device = &left.link.name;
+        problem(device, format!("{device} is no port: {}", left.reason))
+    }));
+}
+
+fn misnamed_ports(ports: &Ports, problems: &mut Vec<Problem>) {
+    problems.extend(ports.misnamed().map(|device| {
+        let what = format!(
+            "{device} has got a name that is not UTF-8: its rules are those from before; rename it"
+        );
+        problem(device, what)
+    }));
+}
+
+fn silent_ports(ports: &Ports, problems: &mut Vec<Problem>) {
+    problems.extend(ports.silent().map(|(device, why)| {
+        problem(device, format!("nothing is sent to the guest at {device}: {why}"))
+    }));
+}
+
+fn short_ports(ports: &Ports, problems: &mut Vec<Problem>) {
+    problems.extend(ports.short().map(|(device, what)| problem(device, what)));
+}
+
+fn other_policy(ports: &Ports, problems: &mut Vec<Problem>) {
+    match ports.shared().epoch() {
+        Ok(epoch) if epoch == ports.epoch() => {}
+        Ok(epoch) => {
+            let what = format!("somebody else put epoch {epoch} in force");
+            problems.push(problem("policy", what));
+        }
+        Err(error) => problems.push(problem("policy", error.to_string())),
+    }
+}

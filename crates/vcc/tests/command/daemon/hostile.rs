@@ -1,0 +1,286 @@
+//! What is in its way, by mistake or on purpose.
+
+use std::ffi::{CString, OsStr};
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{chown, symlink};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use vcc_port::testing::{eventually, ip, on_a_host};
+
+use super::asking::answer;
+use super::{POLICY, Place};
+use crate::{Said, vcc};
+
+/// Not UTF-8, and red where a terminal obeys it.
+const NOT_UTF8: &[u8] = b"port\xff";
+const RED: &str = "port\x1b[31m";
+
+/// `ip` with a device's name that is no words.
+fn ip_with(before: &str, device: &OsStr, behind: &str) {
+    let mut ip = Command::new("ip");
+    ip.args(before.split_whitespace()).arg(device).args(behind.split_whitespace());
+    assert!(ip.status().expect("ip").success());
+}
+
+/// The same, but killed where it does not end.
+fn in_time(place: &Place, arguments: &str) -> Said {
+    let vcc = place.command();
+    let mut timeout = Command::new("timeout");
+    let arguments = arguments.replace("FILE", place.config().to_str().expect("UTF-8"));
+    timeout.arg("60").arg(vcc.get_program()).args(arguments.split_whitespace());
+    for (name, value) in vcc.get_envs() {
+        timeout.env(name, value.unwrap_or_default());
+    }
+    timeout.output().expect("timeout").into()
+}
+
+#[test]
+fn a_daemon_that_was_stopped_is_not_waited_for() {
+    on_a_host(|| {
+        let place = Place::new("stopped", POLICY);
+        let daemon = place.run();
+        daemon.is_ready();
+        daemon.signal(libc::SIGSTOP);
+        for command in ["status", "policy apply", "policy show"] {
+            let complaint = in_time(&place, command).complaint(1);
+            assert!(complaint.contains("has said nothing for 5 s"), "{command}: {complaint}");
+        }
+        daemon.signal(libc::SIGCONT);
+        eventually("it answers", || place.vcc("status").code == 0);
+    });
+}
+
+#[test]
+fn a_daemon_that_has_more_to_do_is_waited_for() {
+    on_a_host(|| {
+        let place = Place::new("busy", POLICY);
+        let daemon = place.run();
+        daemon.is_ready();
+        // As somebody has it who attaches to something.
+        let pinned = File::open("/sys/fs/bpf/vcc").expect("a directory");
+        // SAFETY: the call takes no pointers, and the descriptor is open.
+        assert_eq!(unsafe { libc::flock(pinned.as_raw_fd(), libc::LOCK_EX) }, 0);
+        let release = thread::spawn(move || {
+            // Longer than somebody is waited for who says nothing.
+            thread::sleep(Duration::from_secs(8));
+            drop(pinned);
+        });
+        let said = place.vcc("policy apply").well();
+        assert!(said.contains("is in force: epoch 2"), "{said}");
+        release.join().expect("released");
+    });
+}
+
+#[test]
+fn a_policy_that_is_a_pipe_hinders_nothing() {
+    on_a_host(|| {
+        let place = Place::new("pipe", POLICY);
+        let daemon = place.run();
+        daemon.is_ready();
+        fs::remove_file(place.config()).expect("removed");
+        let path = CString::new(place.config().as_os_str().as_bytes()).expect("a path");
+        // SAFETY: the path ends in NUL and outlives the call.
+        assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+        daemon.signal(libc::SIGHUP);
+        let said = daemon.says("the policy that is in force stays");
+        assert!(said.contains("this is no regular file"), "{said}");
+        let complaint = in_time(&place, "policy apply").complaint(1);
+        assert!(complaint.contains("this is no regular file"), "{complaint}");
+        daemon.signal(libc::SIGTERM);
+        assert_eq!(daemon.end(), 0);
+        let complaint = in_time(&place, "run --config FILE").complaint(1);
+        assert!(complaint.contains("this is no regular file"), "{complaint}");
+    });
+}
+
+#[test]
+fn a_policy_from_a_pipe_can_be_tried() {
+    on_a_host(|| {
+        let place = Place::new("from-pipe", POLICY);
+        let daemon = place.run();
+        daemon.is_ready();
+        let script = "cat \"$2\" | \"$1\" policy apply /dev/stdin";
+        let vcc = place.command();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script, "sh"]).arg(vcc.get_program()).arg(place.config());
+        shell.env("RUNTIME_DIRECTORY", place.0.join("run"));
+        let said: Said = shell.output().expect("a shell").into();
+        assert!(said.well().starts_with("/dev/stdin is in force until the next reload"));
+    });
+}
+
+#[test]
+fn a_name_that_is_no_text_is_told() {
+    on_a_host(|| {
+        let place = Place::new("no-text", POLICY);
+        let odd = OsStr::from_bytes(NOT_UTF8);
+        ip_with("link add", odd, "type veth peer name guest1");
+        let daemon = place.run();
+        let said = daemon.says("is no port: its name is not UTF-8");
+        daemon.is_ready();
+        assert!(said.contains("<4>port\u{fffd} is no port"), "{said}");
+        let problems = place.status()["problems"].clone();
+        let problem = problems[0].as_str().expect("a problem");
+        let (_, rename) = problem.split_once("(`ip ").expect("what to do");
+        let (rename, _) = rename.split_once("NAME`)").expect("what to do");
+        ip(&format!("{rename} port1"));
+        daemon.says("port1: attached, port 0");
+        assert_eq!(place.status()["problems"].as_array().expect("problems").len(), 0);
+        // A port that is renamed to one.
+        ip_with("link set port1 name", odd, "");
+        daemon.says("port1 is port\u{fffd} now, which is not UTF-8");
+        let said = place.vcc("status").well();
+        assert!(said.contains("problem: port1 has got a name that is not UTF-8"), "{said}");
+        ip_with("link set", odd, "name port2");
+        daemon.says("port2 was port1");
+        assert_eq!(place.ports(), [("port2".to_owned(), 0)]);
+        assert_eq!(place.status()["problems"].as_array().expect("problems").len(), 0);
+    });
+}
+
+/// All that is said of it goes to terminals, where others' names are not to be obeyed.
+#[test]
+fn no_name_is_obeyed_by_a_terminal() {
+    const TOLD: &str = "port\\u001b[31m";
+    on_a_host(|| {
+        let place = Place::new("red\x1b[2J", POLICY);
+        ip_with("link add", OsStr::new(RED), "type veth peer name guest1");
+        ip_with("tuntap add mode tun name", OsStr::new("port\u{9b}2J"), "");
+        let daemon = place.run();
+        assert!(daemon.says("attached, port 0").contains(&format!("{TOLD}: attached")));
+        assert!(daemon.is_ready().contains("red\\u001b[2J"));
+        let config = place.config();
+        for (words, told) in [
+            (&["status"][..], TOLD),
+            (&["status"], "port\\u009b2J is no port"),
+            (&["status", "--json"], TOLD),
+            (&["ports"], TOLD),
+            (&["ports", "--json"], TOLD),
+            (&["policy", "apply"], "red\\u001b[2J"),
+            (&["policy", "apply", "/nowhere\x1b[2J"], "cannot read /nowhere\\u001b[2J"),
+            (&["policy", "check", config.to_str().expect("UTF-8")], "red\\u001b[2J"),
+            (
+                &["explain", "1.1.1.1:1", "1.1.1.2:2", "--device", "\x1b[2J"],
+                "`\\u001b[2J` is no port",
+            ),
+            (&["flows", "--sort", "\u{9b}2J"], "\\u009b2J"),
+            (&["\u{9b}2J"], "\\u009b2J"),
+            (&["attach", "\x1b[2J"], "no network device `\\u001b[2J`"),
+            (&["detach", "--now", RED], TOLD),
+            (&["attach", RED], &format!("attached to {TOLD}")),
+            (&["detach", "--all"], &format!("detached from {TOLD}")),
+        ] {
+            let output = place.command().args(words).output().expect("the command");
+            let said = String::from_utf8([output.stdout, output.stderr].concat()).expect("UTF-8");
+            let is_obeyed = |c: char| c.is_control() && c != '\n';
+            assert!(!said.contains(is_obeyed), "{words:?}: {said:?}");
+            assert!(said.contains(told), "{words:?}: {said:?}");
+        }
+    });
+}
+
+#[test]
+fn a_directory_of_somebody_else_is_not_used() {
+    on_a_host(|| {
+        let place = Place::new("foreign", POLICY);
+        let run = place.0.join("run");
+        chown(&run, Some(12_345), None).expect("given away");
+        let complaint = in_time(&place, "run --config FILE").complaint(1);
+        assert!(complaint.contains("/run: it belongs to user 12345"), "{complaint}");
+        fs::remove_dir(&run).expect("removed");
+        let elsewhere = place.0.join("elsewhere");
+        fs::create_dir(&elsewhere).expect("a directory");
+        symlink(&elsewhere, &run).expect("a link");
+        let complaint = in_time(&place, "run --config FILE").complaint(1);
+        assert!(complaint.contains("/run: it is a symbolic link"), "{complaint}");
+        assert_eq!(fs::read_dir(&elsewhere).expect("a directory").count(), 0);
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &fs::metadata(&elsewhere).expect("there").permissions(),
+        );
+        assert_ne!(mode & 0o777, 0o750, "it is as it was");
+    });
+}
+
+#[test]
+fn what_is_too_long_is_not_repeated() {
+    on_a_host(|| {
+        let place = Place::new("long", POLICY);
+        let daemon = place.run();
+        daemon.is_ready();
+        let long = "x".repeat(3_000_000);
+        for (request, expected) in [
+            (format!("{{\"request\":\"{long}\"}}"), "no request that is known"),
+            (format!("{{\"request\":\"apply\",\"{long}\":1}}"), "no request that is known"),
+            (
+                format!(
+                    "{{\"request\":\"apply\",\"policy\":{{\"text\":\"\",\"file_name\":\"{long}\"}}}}"
+                ),
+                "a file's name of more than 4096 bytes",
+            ),
+        ] {
+            let mut stream = place.connect();
+            stream.write_all(request.as_bytes()).expect("sent");
+            stream.write_all(b"\n").expect("sent");
+            let said = answer(stream);
+            assert!(said.len() < 300, "{} bytes", said.len());
+            assert!(said.contains(expected), "{said}");
+        }
+    });
+}
+
+#[test]
+fn a_broken_policy_costs_little_memory() {
+    on_a_host(|| {
+        let place = Place::new("broken", POLICY);
+        let daemon = place.run();
+        daemon.is_ready();
+        // Of nothing that JSON would make longer.
+        place.write(&"]".repeat(3_900_000));
+        let said = place.vcc("policy apply FILE");
+        assert_eq!((said.code, said.stdout.as_str()), (1, ""));
+        assert!(said.stderr.contains("policy.toml:1:500001: error: no policy is so long"));
+        let status = fs::read_to_string(format!("/proc/{}/status", daemon.child.id()));
+        let status = status.expect("its status");
+        let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line");
+        let most_kib: u64 = most.trim().trim_end_matches(" kB").parse().expect("a number");
+        assert!(most_kib < 150 << 10, "{most_kib} KiB");
+    });
+}
+
+#[test]
+fn a_default_is_told_beside_the_rules() {
+    on_a_host(|| {
+        let place = Place::new("default", POLICY);
+        let daemon = place.run();
+        assert!(daemon.is_ready().contains("0 rules and a default, epoch 1"));
+        assert!(place.vcc("status").well().contains(", epoch 1, 0 rules and a default\n"));
+        place.write("[[ports]]\ndevice = \"x\"\n[[rules]]\nname = \"x\"\n");
+        assert!(
+            place.vcc("policy apply").well().contains("epoch 2, 1 rule, no default at 0 ports")
+        );
+        assert!(place.vcc("status").well().contains(", epoch 2, 1 rule, no default\n"));
+    });
+}
+
+/// Nobody else has to be asked for what is under a lock.
+#[test]
+fn what_holds_the_lock_is_told() {
+    on_a_host(|| {
+        ip("link add port type veth peer name guest");
+        vcc("attach port").well();
+        let pinned = File::open("/sys/fs/bpf/vcc").expect("a directory");
+        // SAFETY: the call takes no pointers, and the descriptor is open.
+        assert_eq!(unsafe { libc::flock(pinned.as_raw_fd(), libc::LOCK_EX) }, 0);
+        let place = Place::new("locked", POLICY);
+        let complaint = in_time(&place, "detach port").complaint(1);
+        assert!(
+            complaint.contains("lock /sys/fs/bpf/vcc: another process has had it"),
+            "{complaint}"
+        );
+    });
+}
