@@ -26,6 +26,7 @@ pub(super) fn check(
     if treatment.mode == Mode::Ignore {
         check_left_alone(keys, findings);
         (treatment.police, treatment.emit, treatment.pool) = (false, false, None);
+        treatment.on_full = OnFull::Pass;
     }
     // A rule on trial says what it will do when it is enforced, and until then does not do it.
     if treatment.mode == Mode::Shadow {

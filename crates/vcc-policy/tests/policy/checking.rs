@@ -1,5 +1,6 @@
 //! What is said of what is wrong.
 
+use vcc_engine::OnFull;
 use vcc_policy::{Policy, Severity};
 
 /// All that is said of a policy, a line each; but not that it has no ports.
@@ -300,6 +301,10 @@ fn what_means_nothing_where_connections_are_left_alone() {
         `police`, `window_cap` mean nothing here";
     assert_eq!(said(&rule), [expected]);
     assert_eq!(said("[[rules]]\nname = \"x\"\nvlan = 1\nmode = \"ignore\""), [""; 0]);
+    let idle = "mode = \"ignore\"\npolice = true\nemit = true\non_full = \"drop\"\n";
+    let checked = Policy::parse(&format!("[default]\n{idle}"), "p.toml").expect("a policy");
+    let treatment = checked.policy.rules()[0].treatment();
+    assert!(!treatment.police && !treatment.emit && treatment.on_full != OnFull::Drop);
 }
 
 #[test]
