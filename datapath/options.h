@@ -25,6 +25,7 @@
 #define KIND_TIMESTAMPS	    8
 #define KIND_MD5	    19	/* RFC 2385 */
 #define KIND_AO		    29	/* RFC 5925 */
+#define KIND_MPTCP	    30	/* RFC 8684 */
 #define KIND_PACK	    172 /* AccECN0 (RFC 9768, 3.2.3); feedback.h says how it is used */
 #define KIND_EXPERIMENT	    253 /* RFC 6994 */
 
@@ -60,6 +61,7 @@ struct option_walk {
 	uint8_t end_at; /* of KIND_END, in the TCP header */
 	bool malformed;
 	uint64_t ours;
+	uint64_t mptcp;
 	struct vcc_feedback feedback;
 	struct vcc_sack_block sack[2]; /* the first two: more say nothing of what came twice */
 };
@@ -161,6 +163,8 @@ static int option_step(uint32_t index, struct option_walk *w)
 		w->sack[1] = length >= 18 ? sack_block(w, at + 10) : (struct vcc_sack_block){};
 	} else if (kind == KIND_MD5 || kind == KIND_AO) {
 		w->options |= OPT_SIGNED;
+	} else if (kind == KIND_MPTCP) {
+		w->mptcp |= option_bytes(at, length);
 	} else if (kind == KIND_PACK || kind == KIND_EXPERIMENT) {
 		option_of_ours(w, at, kind, length);
 	}
@@ -170,7 +174,7 @@ static int option_step(uint32_t index, struct option_walk *w)
 
 /* Where values lie in a segment's options, from the TCP header; 0: they are not there. */
 struct option_places {
-	uint64_t ours; /* which bytes of the options are of options of ours: bit 0 is the first */
+	uint64_t ours; /* which bytes a strip takes away: bit 0 is that of the first */
 	uint8_t mss_off;
 	uint8_t wscale_off;
 	uint8_t end_off; /* of KIND_END: nobody looks behind it */
@@ -245,6 +249,11 @@ VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t len
 		places->mss_off = TCP_HEADER_BYTES + w.mss_at;
 	if (w.options & OPT_WSCALE)
 		places->wscale_off = TCP_HEADER_BYTES + w.wscale_at;
+	/* Behind the handshake MPTCP's options are the ends' business. */
+	if (w.mptcp && (s->flags & TCP_SYN)) {
+		s->options |= OPT_MPTCP;
+		w.ours |= w.mptcp;
+	}
 	places->ours = w.ours;
 	places->end_off = w.end_at;
 	places->malformed = w.malformed;

@@ -12,6 +12,7 @@
 #define VCC_SIGNED_H
 
 #include "handshake.h"
+#include "mptcp.h"
 
 /* The guest's signed SYN has made its flow and passes as it is: it asks for no more than it says.
  */
@@ -47,6 +48,7 @@ VCC_APART int syns_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 		synack_from_guest(f, p, s, a);
 	else
 		syn_from_guest(f, p, s, a);
+	mptcp_refuse(f, p, s, a);
 	if ((s->options & OPT_SIGNED) && !(s->flags & TCP_ACK))
 		signed_syn_from_guest(f, s, a);
 	note_seen(f, s);
@@ -58,12 +60,15 @@ VCC_APART int syns_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 {
 	if (!f || !p || !s || !a)
 		return -1;
-	if (s->options & OPT_SIGNED)
+	if (s->options & OPT_SIGNED) {
 		signed_syn_to_guest(f, s, a);
-	else if (s->flags & TCP_ACK)
+		return 0;
+	}
+	if (s->flags & TCP_ACK)
 		synack_to_guest(f, p, s, a);
 	else
 		syn_to_guest(f, p, s, a);
+	mptcp_refuse(f, p, s, a);
 	return 0;
 }
 

@@ -52,6 +52,7 @@ enum vcc_option {
 	OPT_FACK = 0x80,
 	OPT_OURS_BAD = 0x100, /* of a kind of ours, but of another length or version */
 	OPT_SIGNED = 0x200,   /* RFC 2385, RFC 5925; signed.h says what it changes */
+	OPT_MPTCP = 0x400,    /* on a SYN: RFC 8684; mptcp.h says what becomes of it */
 };
 
 /* Options that only two vcc ends say to each other; feedback.h has their layout. */
@@ -118,7 +119,7 @@ struct vcc_action {
 	uint8_t ip_ecn;
 	uint8_t wscale;	 /* meaningful where the segment carries the option */
 	uint8_t forget;	 /* the flow has ended: remove its state */
-	uint8_t strip;	 /* bool: options of ours leave the segment */
+	uint8_t strip;	 /* bool: options of ours, and MPTCP's of a SYN, leave the segment */
 	uint8_t emit;	 /* enum vcc_emit */
 	uint8_t hello;	 /* enum vcc_hello, with EMIT_HELLO */
 	uint8_t police;	 /* bool: dropped for it reaches beyond the window */

@@ -16,11 +16,13 @@ const KIND_TIMESTAMPS: u8 = 8;
 /// RFC 2385 and RFC 5925.
 const KIND_MD5: u8 = 19;
 const KIND_AO: u8 = 29;
+/// RFC 8684.
+const KIND_MPTCP: u8 = 30;
 
 /// Where values lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places {
-    /// Which bytes of the options are of options of ours: bit 0 is the first.
+    /// Which bytes of the options a strip takes away: bit 0 is that of the first.
     pub ours: u64,
     /// From the TCP header's start.
     pub mss_at: Option<usize>,
@@ -43,6 +45,8 @@ pub(crate) struct Options {
     pub dsack_bytes: u32,
     pub dsack_seq: u32,
     pub places: Places,
+    /// Which bytes are of options of MPTCP.
+    mptcp: u64,
 }
 
 /// `length` bytes of the options from `at`, a bit each.
@@ -83,6 +87,15 @@ fn whole_option(rest: &[u8]) -> Option<&[u8]> {
 }
 
 impl Options {
+    /// The same, of a SYN: behind the handshake MPTCP's options are the ends' business.
+    pub(crate) fn of_syn(mut self) -> Self {
+        if self.mptcp != 0 {
+            self.present |= sys::OPT_MPTCP as u16;
+            self.places.ours |= self.mptcp;
+        }
+        self
+    }
+
     fn take(&mut self, option: &[u8], at: usize, ack: u32) {
         let said = match (option[0], option.len()) {
             (KIND_MSS, 4) if read_u16(option, 2) != 0 => {
@@ -102,6 +115,10 @@ impl Options {
                 sys::OPT_SACK
             }
             (KIND_MD5 | KIND_AO, _) => sys::OPT_SIGNED,
+            (KIND_MPTCP, _) => {
+                self.mptcp |= byte_mask(at, option.len());
+                0
+            }
             (KIND_PACK, _) => self.take_ours(option, at),
             (KIND_EXPERIMENT, 4..) if option[2..4] == EXPERIMENT_NAME => self.take_ours(option, at),
             _ => 0,

@@ -46,8 +46,11 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
         return Err(sys::COUNT_BAD_FLAGS);
     }
     let ack = read_u32(tcp, TCP_ACK_AT);
-    let Options { present, mss, wscale, hello, feedback, dsack_bytes, dsack_seq, places } =
-        options::read(&tcp[TCP_BYTES..header_bytes], ack);
+    let options = options::read(&tcp[TCP_BYTES..header_bytes], ack);
+    let is_syn = u32::from(flags) & sys::TCP_SYN != 0;
+    let options = if is_syn { options.of_syn() } else { options };
+    let Options { present, mss, wscale, hello, feedback, dsack_bytes, dsack_seq, places, .. } =
+        options;
     let payload_bytes = ip.tcp_bytes - header_bytes;
     // Options grow at the frame's end, so there is room only where no payload stands there: a SYN
     // may bring some (RFC 7413). Nor would who reads come to one behind what makes no sense.

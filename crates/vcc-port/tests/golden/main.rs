@@ -21,6 +21,7 @@ mod headers;
 mod layout;
 mod layouts;
 mod mix;
+mod mptcp;
 mod offload;
 mod packet;
 mod policy;

@@ -17,7 +17,7 @@ pub struct Parsed {
     pub segment: Segment,
     mss_value: Option<Range<usize>>,
     wscale_value: Option<usize>,
-    /// Options that only two vcc ends say to each other, in the frame.
+    /// Options that only two vcc ends say to each other, in the frame, and MPTCP's of a SYN.
     ours: Vec<Range<usize>>,
     /// Where the list of options ends before the header does.
     end: Option<usize>,
@@ -120,6 +120,10 @@ impl Parsed {
                 sys::OPT_SACK
             }
             (kind, _) if SIGNATURES.contains(&kind) => sys::OPT_SIGNED,
+            (OPTION_MPTCP, _) if self.segment.flags & SYN != 0 => {
+                self.ours.push(here..here + option.len());
+                sys::OPT_MPTCP
+            }
             (OPTION_PACK, _) => self.take_ours(option, here),
             (OPTION_EXPERIMENT, 4..) if option[2..4] == EXPERIMENT_NAME => {
                 self.take_ours(option, here)

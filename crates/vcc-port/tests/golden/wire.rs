@@ -48,6 +48,7 @@ pub const OPTION_SACK: u8 = 5;
 pub const OPTION_TIMESTAMPS: u8 = 8;
 
 /// Ours: a report of RFC 9768's kind and layout, and an experiment (RFC 6994) by the name of "vc".
+pub const OPTION_MPTCP: u8 = 30;
 pub const OPTION_PACK: u8 = 172;
 pub const OPTION_EXPERIMENT: u8 = 253;
 pub const EXPERIMENT_NAME: [u8; 2] = *b"vc";
