@@ -1,8 +1,8 @@
 #!/bin/bash
 # Runs every experiment at full length, figure 11 on both stacks, guests that are not Linux, ten
-# minutes of short connections, and what the datapath costs; says which experiment reproduced its paper. The figures and plots are in
-# results/, and all of them on one page in results/index.html. Fails if an experiment is not valid or
-# not reproduced; one that its runs leave undecided is told.
+# minutes of short connections, and what the datapath costs; says which experiment reproduced its
+# paper. The figures and plots are in results/, and all of them on one page in results/index.html.
+# Fails if an experiment is not valid or not reproduced; one that its runs leave undecided is told.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
