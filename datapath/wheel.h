@@ -53,11 +53,15 @@ static __always_inline uint32_t far_slot(uint32_t due_ms)
 	return QUEUE_FAR + due_ms / FAR_MS % FAR_SLOTS;
 }
 
-static __always_inline void wheel_start(struct vcc_wheel *w, uint32_t now_ms, uint32_t in_ms)
+static __always_inline long wheel_start(struct vcc_wheel *w, uint32_t now_ms, uint32_t in_ms)
 {
 	w->fires_ms = now_ms + in_ms;
-	if (bpf_timer_start(&w->timer, in_ms * NSEC_PER_MSEC, 0))
+	long err = bpf_timer_start(&w->timer, in_ms * NSEC_PER_MSEC, 0);
+
+	/* wheel_check() tries again. */
+	if (err)
 		w->fires_ms = now_ms;
+	return err;
 }
 
 /*
@@ -292,8 +296,8 @@ static __always_inline void wheel_check(uint32_t now_ms)
 
 	if (!w || is_before_ms(now_ms, w->fires_ms + WHEEL_LATE_MS))
 		return;
-	count(COUNT_TIMER_LATE);
-	wheel_start(w, now_ms, 1);
+	if (!wheel_start(w, now_ms, 1))
+		count(COUNT_TIMER_LATE);
 }
 
 #endif

@@ -150,6 +150,14 @@ impl Datapath {
         Self::load_with(open, options, &constants(None, options))
     }
 
+    /// The same, but that no flow is ever looked at: for tests that compare states byte for byte.
+    #[doc(hidden)]
+    pub fn load_without_timer(options: &AttachOptions) -> Result<Self> {
+        let mut open = object::open(OBJECT, WHAT)?;
+        policy::shrink(&mut open)?;
+        Self::load_maps(open, options, &constants(None, options))
+    }
+
     /// Each connection is treated by its rule. `index` is the port's among those of the policy.
     pub fn load_under(policy: &SharedPolicy, index: u32, options: &AttachOptions) -> Result<Self> {
         let mut open = object::open(OBJECT, WHAT)?;
@@ -158,6 +166,16 @@ impl Datapath {
     }
 
     fn load_with(
+        open: OpenObject,
+        options: &AttachOptions,
+        constants: &sys::vcc_port_constants,
+    ) -> Result<Self> {
+        let datapath = Self::load_maps(open, options, constants)?;
+        sweep::start_timer(&sweep::keep(&datapath.program(Program::Sweep)?)?)?;
+        Ok(datapath)
+    }
+
+    fn load_maps(
         mut open: OpenObject,
         options: &AttachOptions,
         constants: &sys::vcc_port_constants,
@@ -176,9 +194,7 @@ impl Datapath {
         let object = object::load(open, WHAT)?;
         let maps = Maps::open(|name| map(&object, name))?;
         params::write(&maps.params, &options.treatment.params())?;
-        let datapath = Self { object, maps };
-        sweep::start_timer(&sweep::keep(&datapath.program(Program::Sweep)?)?)?;
-        Ok(datapath)
+        Ok(Self { object, maps })
     }
 
     /// The same programs of this version of vcc, over the maps of a port that another loaded.

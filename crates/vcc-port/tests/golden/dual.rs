@@ -118,9 +118,18 @@ pub fn now_us() -> u64 {
 }
 
 impl DualRun {
+    /// No timer changes a flow between two frames, however slow the machine.
     pub fn new(options: &AttachOptions) -> Self {
+        Self::of(Datapath::load_without_timer(options), options)
+    }
+
+    pub fn with_timer(options: &AttachOptions) -> Self {
+        Self::of(Datapath::load(options), options)
+    }
+
+    fn of(datapath: vcc_port::Result<Datapath>, options: &AttachOptions) -> Self {
         DualRun {
-            datapath: Datapath::load(options).expect("the datapath loads"),
+            datapath: datapath.expect("the datapath loads"),
             domain: Some(Domain::new(options)),
             options: options.clone(),
             params: options.treatment.params(),

@@ -214,7 +214,7 @@ fn timers_look_as_often() {
     }
     const TWO_LOOKS_US: u64 = 2_500_000;
     let mut run =
-        DualRun::new(&usually(Treatment { handshake_idle_ms: 300, ..Treatment::default() }));
+        DualRun::with_timer(&usually(Treatment { handshake_idle_ms: 300, ..Treatment::default() }));
     let begin_us = now_us();
     let mut waiting = Conversation::new(&mut run, Shape::plain(FromGuest), 20_000);
     waiting.open();
