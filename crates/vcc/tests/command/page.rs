@@ -114,7 +114,11 @@ fn what_a_run_writes_is_read() {
     vcc(&format!("lab run {file} --series --json {}", json.display()));
     vcc(&format!("lab report {} --output {}", json.display(), page.display())).well();
     let page = fs::read_to_string(page).expect("a page");
-    for text in ["A legacy guest beside one with ECN", "goodput (Mbit/s)", &file] {
+    let report: Value = serde_json::from_slice(&fs::read(&json).expect("figures")).expect("JSON");
+    // A machine too busy for a valid run says so, and gives no figures.
+    let is_there = report["valid"] == true;
+    assert!(page.contains("goodput (Mbit/s)") || !is_there, "{report}");
+    for text in ["A legacy guest beside one with ECN", &file] {
         assert!(page.contains(text), "{text}");
     }
 }
