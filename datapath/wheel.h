@@ -2,9 +2,9 @@
 /*
  * When flows are looked at. One timer a port goes round a wheel of two rings: slots of a
  * millisecond for what is due within a second, and of FAR_MS for the rest, where what is due beyond
- * the ring is filed again when its turn has come. The timer does a bounded number of flows at a
- * time and goes off again at once for the others, so that no CPU is held for long (Varghese and
- * Lauck, SOSP 1987, scheme 7).
+ * the ring is filed again when its turn has come. A turn of the timer is bounded in flows and in
+ * time, and the next one follows within a millisecond, so that no CPU is held for long (Varghese
+ * and Lauck, SOSP 1987, scheme 7).
  */
 #ifndef VCC_WHEEL_H
 #define VCC_WHEEL_H
@@ -23,6 +23,9 @@ _Static_assert(LOOK_MIN_MS < NEAR_SLOTS, "what is due to the millisecond is with
 /* Steps at a time, most of which look at nothing; and flows looked at. */
 #define WHEEL_STEPS 1024
 #define WHEEL_LOOKS 128u
+/* A turn ends after the look that takes it past this: looks at flows whose state is in no cache
+ * take several microseconds each. */
+#define WHEEL_TURN_US 500u
 /* So far ahead the timer looks for what is due by the millisecond. */
 #define WHEEL_AHEAD_MS 16
 
@@ -177,6 +180,7 @@ int look_at(const struct vcc_key *found, const struct vcc_place *place)
 }
 
 struct turn {
+	uint64_t begin_us;
 	uint32_t now_ms;
 	uint32_t looks;
 	bool all_done;
@@ -217,7 +221,8 @@ static int wheel_step(uint32_t index, struct turn *turn)
 	struct vcc_key key;
 
 	__builtin_memcpy(&key, found, sizeof(key));
-	return look_at(&key, &place) || ++turn->looks >= WHEEL_LOOKS;
+	return look_at(&key, &place) || ++turn->looks >= WHEEL_LOOKS ||
+	       now_us() - turn->begin_us >= WHEEL_TURN_US;
 }
 
 /* In how many ms the wheel is to turn next, when all that was due is done. */
@@ -256,14 +261,14 @@ static int wheel_turn(void *map, uint32_t *zero, struct vcc_wheel *w)
 	(void)map;
 	(void)zero;
 	struct vcc_usage *used = port_usage();
-	uint64_t begin_us = now_us();
-	struct turn turn = { .now_ms = (uint32_t)(begin_us / 1000) };
+	struct turn turn = { .begin_us = now_us() };
 
+	turn.now_ms = (uint32_t)(turn.begin_us / 1000);
 	wheel_catch_up(w, turn.now_ms);
 	/* From here on, who files something near starts the timer for it. */
 	w->fires_ms = turn.now_ms + WHEEL_REST_MS;
 	bpf_loop(WHEEL_STEPS, wheel_step, &turn, 0);
-	uint32_t turn_us = (uint32_t)(now_us() - begin_us);
+	uint32_t turn_us = (uint32_t)(now_us() - turn.begin_us);
 
 	if (used && turn_us > used->turn_longest_us)
 		used->turn_longest_us = turn_us;
