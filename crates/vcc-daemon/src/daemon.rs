@@ -1,39 +1,38 @@
-//! The one thread that decides.
+//! The thread that decides. All others only wait and tell it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
 use vcc_policy::Severity;
 use vcc_port::{Governor, Port, SharedPolicy};
 use vcc_web::Server;
 
-use crate::control::protocol::{Answer, Applied, PolicyInForce, Request, Status};
+use crate::control::protocol::{Answer, Applied, PolicyInForce, PortStatus, Request, Status};
 use crate::control::{self, Abuse};
 use crate::error::counted;
-use crate::event::Event;
 use crate::heartbeat::Heartbeat;
 use crate::http::{self, Board};
 use crate::links::{self, LinkNews};
 use crate::policy_file::Source;
-use crate::ports::Ports;
+use crate::ports::{Held, Ports};
 use crate::{Error, Result, RuntimeDir, journal, problems, signals};
 
-/// What the operator says.
+/// The options of `vcc run`.
 pub struct Options {
-    /// The policy.
+    /// The file of the policy.
     pub config: PathBuf,
     pub runtime_dir: RuntimeDir,
-    /// Where it is watched over HTTP, if at all.
+    /// The web server's, if there is to be one.
     pub web: Option<vcc_web::Options>,
 }
 
-/// How often it looks at what nobody tells it, and says that it is alive.
+/// How often ports are looked at, and the watchdog is notified.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Keeps the ports until SIGTERM. Nothing is touched before the policy is known to be good, and
-/// all that is pinned to be of this version.
+/// Keeps the ports until SIGTERM. Nothing is changed before the policy has been checked, and the version
+/// of all that is pinned.
 pub fn run(options: Options) -> Result<()> {
     let source = Source::read(&options.config)?;
     let Some(_governor) = Governor::become_it()? else { return Err(Error::SecondDaemon) };
@@ -41,13 +40,17 @@ pub fn run(options: Options) -> Result<()> {
     Port::require_understood()?;
 
     let (sender, events) = mpsc::channel();
-    signals::listen(sender.clone())?;
+    let tell = move |event| sender.send(event).is_ok();
+    let signalled = tell.clone();
+    signals::listen(move |asked| signalled(Event::Signal(asked)))?;
     options.runtime_dir.create()?;
-    links::watch(sender.clone())?;
-    let abuse = control::listen(&options.runtime_dir, sender)?;
+    let changed = tell.clone();
+    links::watch(move |news| changed(Event::Link(news)))?;
+    let asked = move |request, answer| tell(Event::Asked { request, answer });
+    let abuse = control::listen(&options.runtime_dir, asked)?;
     let since = SystemTime::now();
     let board = Board::new(since);
-    let web = watched(&options, &board, &abuse)?;
+    let web = start_web(&options, &board, &abuse)?;
     let mut heartbeat = Heartbeat::new();
     let ports = Ports::adopt(&mut heartbeat)?;
     let mut daemon =
@@ -56,23 +59,29 @@ pub fn run(options: Options) -> Result<()> {
     daemon.serve(&events)
 }
 
+enum Event {
+    Link(LinkNews),
+    Signal(signals::Asked),
+    Asked { request: Request, answer: Sender<Answer> },
+}
+
 struct Daemon {
     options: Options,
     ports: Ports,
-    /// In force.
+    /// The policy in force.
     source: Source,
     since: SystemTime,
-    /// Of the last attempt to bring a policy into force, where it failed.
+    /// Why the last policy was refused, if it was.
     last_refusal: Option<String>,
     abuse: Abuse,
     heartbeat: Heartbeat,
     board: Board,
-    /// Ends with this.
+    /// Stops when dropped.
     web: Option<Server>,
 }
 
-/// Before anything is touched: an address that is taken is a reason not to start.
-fn watched(options: &Options, board: &Board, abuse: &Abuse) -> Result<Option<Server>> {
+/// Starts the web server. If its address is in use, the daemon does not start.
+fn start_web(options: &Options, board: &Board, abuse: &Abuse) -> Result<Option<Server>> {
     let Some(web) = options.web.clone() else { return Ok(None) };
     let source = http::Source { board: board.clone(), abuse: abuse.clone() };
     Ok(Some(vcc_web::serve_with(web, Arc::new(source))?))
@@ -85,7 +94,7 @@ impl Daemon {
         let told = self.summary();
         journal::notice(&told);
         if let Some(web) = &self.web {
-            journal::info(&format!("watched at http://{}/", web.address()));
+            journal::info(&format!("web page at http://{}/", web.address()));
         }
         self.board.policy(&self.source.policy, &told);
         self.tell_problems();
@@ -99,21 +108,27 @@ impl Daemon {
         format!("{ports} under {}: {rules}, epoch {}", self.source.file_name, self.ports.epoch())
     }
 
-    /// Until it is told to end.
+    /// Returns when the daemon is told to end.
     fn serve(&mut self, events: &Receiver<Event>) -> Result<()> {
         let mut looked = Instant::now();
         let lost = loop {
             let event = events.recv_timeout(LOOK.saturating_sub(looked.elapsed()));
             match event {
                 _ if signals::is_ending() => break None,
-                Ok(Event::Link(news)) => self.hear(&news),
-                Ok(Event::Reload) => self.reload(),
+                Ok(Event::Link(LinkNews::Is(link))) => self.ports.is(&link, &self.source.policy),
+                Ok(Event::Link(LinkNews::Gone { index })) => self.ports.gone(index),
+                Ok(Event::Link(LinkNews::Overrun)) => {
+                    journal::notice("lost news of network devices: listing them again");
+                    self.meet_links(false);
+                }
+                Ok(Event::Link(LinkNews::Lost(why))) => break Some(why),
+                Ok(Event::Signal(signals::Asked::Reload)) => self.reload(),
+                Ok(Event::Signal(signals::Asked::End)) => break None,
                 Ok(Event::Asked { request, answer }) => {
-                    // Who asked may be gone.
+                    // The client may have gone.
                     let _ = answer.send(self.answer(request));
                 }
-                Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => break None,
-                Ok(Event::Lost(what)) => break Some(what),
+                Err(RecvTimeoutError::Disconnected) => break None,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if looked.elapsed() >= LOOK {
@@ -125,27 +140,18 @@ impl Daemon {
         };
         self.heartbeat.ending();
         journal::notice(
-            "ending; everything stays attached, and connections go on as they are \
-             (`vcc detach --all` takes vcc off)",
+            "ending: everything stays attached, and connections are not affected \
+             (`vcc detach --all` removes vcc)",
         );
         lost.map_or(Ok(()), |what| Err(Error::Lost { what }))
-    }
-
-    fn hear(&mut self, news: &LinkNews) {
-        match news {
-            LinkNews::Is(link) => self.ports.is(link, &self.source.policy),
-            LinkNews::Gone { index } => self.ports.gone(*index),
-            LinkNews::Overrun => {
-                journal::notice("more news of devices than could be heard: looking at all");
-                self.meet_links(false);
-            }
-        }
     }
 
     fn meet_links(&mut self, anew: bool) {
         match links::list() {
             Ok(links) => self.ports.are(&links, &self.source.policy, anew, &mut self.heartbeat),
-            Err(error) => journal::error(&format!("{error}: only news of them is acted on")),
+            Err(error) => journal::error(&format!(
+                "{error}: until the next reload, only devices that change are seen"
+            )),
         }
     }
 
@@ -159,9 +165,9 @@ impl Daemon {
         self.heartbeat.ready(&told);
     }
 
-    /// In force from now on, or nothing has changed.
+    /// Puts a policy in force. An error changes nothing.
     fn put(&mut self, source: Source) -> Result<Applied> {
-        // What was detached a moment ago is a port again by this.
+        // A device that was detached a moment ago becomes a port again.
         self.ports.catch_up(&self.source.policy);
         let began = Instant::now();
         let flows = self.ports.apply(&source.policy)?;
@@ -173,7 +179,7 @@ impl Daemon {
         self.board.policy(&self.source.policy, &self.summary());
         self.tell_problems();
         journal::notice(&format!(
-            "{}; {} judged anew, {} us",
+            "{}; {} judged again, {} us",
             self.summary(),
             counted(flows as usize, "connection"),
             took_us
@@ -192,7 +198,7 @@ impl Daemon {
     }
 
     fn refuse(&mut self, error: &Error) {
-        journal::error(&format!("the policy that is in force stays: {error}"));
+        journal::error(&format!("the policy in force stays: {error}"));
         if let Error::BadPolicy { problems, .. } = error {
             for problem in problems.problems.iter().filter(|p| p.severity == Severity::Error) {
                 let vcc_policy::Problem { file_name, line, column, message, .. } = problem;
@@ -231,7 +237,7 @@ impl Daemon {
         }
     }
 
-    /// Of a refusal the board knows already.
+    /// Refused policies are not among these: see [`Self::refuse`].
     fn tell_problems(&self) {
         self.board.problems(problems::of(&self.ports), self.ports.attach_failures());
     }
@@ -250,9 +256,18 @@ impl Daemon {
             epoch: self.ports.epoch(),
             rules: self.source.policy.rules().len(),
             has_default: self.source.policy.has_default(),
-            ports: self.ports.held().map(Into::into).collect(),
+            ports: self.ports.held().map(port_status).collect(),
             problems: problems.chain(refused).collect(),
             rejected_requests: self.abuse.count(),
         }
+    }
+}
+
+fn port_status(held: &Held) -> PortStatus {
+    PortStatus {
+        device: held.port.device().to_owned(),
+        index: held.index,
+        tenant: held.tenant.clone(),
+        draining: held.draining,
     }
 }

@@ -1,4 +1,4 @@
-//! Sending at a port what the engine decides, on a thread of its own.
+//! Sending duplicate ACKs and window updates to the guest of a port, on a thread of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use vcc_port::{Emitter, Port};
 
 use crate::{Error, Result, journal};
 
-/// How soon it ends when it is told to.
+/// How long it may take to end the thread.
 const LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) struct Emitting {
@@ -25,15 +25,16 @@ impl Emitting {
         let told = Arc::clone(&end);
         let serve = move || {
             if let Err(error) = serve(&mut emitter, &told) {
-                journal::warning(&format!("sending to the guest at {device} ended: {error}"));
+                journal::warning(&format!("{device}: sending to the guest ended: {error}"));
             }
         };
         let thread = thread::Builder::new().name("emitting".into()).spawn(serve);
-        let thread = thread.map_err(|e| Error::system("begin a thread that sends", e))?;
+        let thread =
+            thread.map_err(|e| Error::system("start a thread that sends to a guest", e))?;
         Ok(Self { end, thread: Some(thread) })
     }
 
-    /// False when it could not go on.
+    /// False after a failure.
     pub(crate) fn goes_on(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
@@ -49,7 +50,7 @@ fn serve(emitter: &mut Emitter, end: &AtomicBool) -> vcc_port::Result<()> {
 impl Drop for Emitting {
     fn drop(&mut self) {
         self.end.store(true, Ordering::Relaxed);
-        // A panic was told when it came, and concerns nobody else.
+        // A panic was reported when it happened, and affects no other port.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }

@@ -1,4 +1,4 @@
-//! Why the daemon does not start, or ends.
+//! Errors that prevent the daemon from starting, or end it.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ pub enum Error {
     BadPolicy { file: String, problems: Problems },
 
     #[error(
-        "another `vcc run` keeps the ports of this host: there can be one at a time \
-         (`vcc status` asks it)"
+        "another `vcc run` is running on this host, and there can be one at a time \
+         (`vcc status` shows it)"
     )]
     SecondDaemon,
 
@@ -25,7 +25,7 @@ pub enum Error {
     #[error("{0}")]
     Web(#[from] vcc_web::Error),
 
-    #[error("{what}; start it again: nothing that is attached depends on it")]
+    #[error("{what}; start the daemon again: everything is still attached, and connections go on")]
     Lost { what: String },
 
     #[error("cannot {doing}: {source}")]
@@ -38,7 +38,7 @@ impl Error {
     }
 }
 
-/// So many of something, in words.
+/// A count with its noun.
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

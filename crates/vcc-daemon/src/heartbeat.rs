@@ -1,4 +1,4 @@
-//! What the service manager is told: that all is well, what is being done, that we are alive.
+//! Notifications to the service manager: state, status, watchdog.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,12 @@ pub(crate) struct Heartbeat {
 
 impl Heartbeat {
     pub(crate) fn new() -> Self {
-        // Half of what it waits, as sd_watchdog_enabled(3) wants it.
+        // Half the timeout, as sd_watchdog_enabled(3) recommends.
         let every = sd_notify::watchdog_enabled().map(|limit| limit / 2);
         Self { every, last: Instant::now() }
     }
 
-    /// To be called often by the thread whose standstill would be noticed.
+    /// To be called often by the thread that the watchdog supervises.
     pub(crate) fn beat(&mut self) {
         if self.every.is_some_and(|every| self.last.elapsed() >= every.min(LOOK_AGAIN)) {
             tell(&[NotifyState::Watchdog]);
@@ -26,14 +26,14 @@ impl Heartbeat {
     }
 
     pub(crate) fn ready(&self, status: &str) {
-        // A line each is told, and another would be another thing that is told.
+        // One line per assignment: a line break in the status would begin another assignment.
         tell(&[NotifyState::Ready, NotifyState::Status(&printable_line(status))]);
     }
 
     pub(crate) fn reloading(&self) {
         match NotifyState::monotonic_usec_now() {
             Ok(now) => tell(&[NotifyState::Reloading, now]),
-            // Who is told RELOADING without a time takes it for a failure.
+            // systemd takes RELOADING without a time for a failure.
             Err(_) => tell(&[NotifyState::Status("reloading")]),
         }
     }
@@ -43,10 +43,11 @@ impl Heartbeat {
     }
 }
 
-/// More often than it must be: beats come between steps, and a step takes its time.
+/// Beats come between steps of work, which may take long, so the watchdog is notified more often than
+/// required.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// A service manager that does not listen is no reason to end: it will act by itself.
+/// Errors are ignored: without notifications, the service manager's watchdog acts.
 fn tell(state: &[NotifyState<'_>]) {
     let _ = sd_notify::notify(state);
 }

@@ -1,5 +1,5 @@
-//! What the daemon knows, for who watches over HTTP. Of the ports and their flows it reads what is
-//! pinned, on the web server's thread: the one that decides is not asked and does not wait.
+//! The daemon as the web server sees it. Ports and flows are read from the pinned maps on the web server's
+//! thread, so the deciding thread never waits for it.
 
 use std::collections::VecDeque;
 use std::error;
@@ -13,10 +13,10 @@ use vcc_web::{Snapshot, collect};
 
 use crate::control::Abuse;
 
-/// Enough to see what happened of late.
+/// How many recent events are kept.
 const MOST_EVENTS: usize = 50;
 
-/// Written by the thread that decides, read by the web server's.
+/// Written by the deciding thread, read by the web server's.
 #[derive(Clone)]
 pub(crate) struct Board(Arc<Mutex<Notes>>);
 
@@ -33,7 +33,7 @@ struct Notes {
 }
 
 impl Board {
-    /// Of a daemon that begins now, which is `since`.
+    /// `since` is the current time.
     pub(crate) fn new(since: SystemTime) -> Self {
         Self(Arc::new(Mutex::new(Notes {
             since,
@@ -49,11 +49,11 @@ impl Board {
     }
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
-        // Every change is one assignment: what a thread that panicked left is as good as any.
+        // Every change is one assignment, so a thread that panicked left nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This policy holds from now on; of the first it is no reload.
+    /// A policy was put in force. The first one is not counted as a reload.
     pub(crate) fn policy(&self, policy: &Policy, told: &str) {
         let mut notes = self.notes();
         if notes.policy.replace(Arc::new(policy.clone())).is_some() {
@@ -63,7 +63,7 @@ impl Board {
         notes.tell(told);
     }
 
-    /// The policy before still holds.
+    /// A policy was refused; the previous one stays in force.
     pub(crate) fn refused(&self, why: &str) {
         let mut notes = self.notes();
         notes.reloads_failed += 1;
@@ -71,7 +71,7 @@ impl Board {
         notes.tell(&format!("a policy was refused: {why}"));
     }
 
-    /// What is wrong at present, each with what it is about.
+    /// The current problems. New ones become events.
     pub(crate) fn problems(&self, problems: Vec<Problem>, attach_failures: u64) {
         let mut notes = self.notes();
         let news: Vec<String> = problems
@@ -109,7 +109,7 @@ impl Notes {
     }
 }
 
-/// What the web server asks.
+/// Answers the web server.
 pub(crate) struct Source {
     pub board: Board,
     pub abuse: Abuse,

@@ -1,4 +1,4 @@
-//! What the daemon says: one line an event, on stderr, as the journal or a terminal wants it.
+//! The daemon's log: one line per event on stderr, in the format of the journal or of a terminal.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use vcc_policy::text::printable_line;
 
-/// The levels of syslog(3), which sd-daemon(3) takes as `<N>` before a line.
+/// The levels of syslog(3); sd-daemon(3) takes them as a prefix `<N>`.
 #[derive(Clone, Copy)]
 pub(crate) enum Level {
     Error = 3,
@@ -35,11 +35,11 @@ fn say(level: Level, text: &str) {
     static FOR_JOURNAL: OnceLock<bool> = OnceLock::new();
     let for_journal = *FOR_JOURNAL
         .get_or_init(|| env::var_os("JOURNAL_STREAM").is_some() || !io::stderr().is_terminal());
-    // A journal that has gone is no reason to end.
+    // The daemon goes on without a journal.
     let _ = io::stderr().lock().write_all(line(level, text, for_journal).as_bytes());
 }
 
-/// Nothing that somebody else chose, a device's name or a policy's text, begins another line.
+/// Escapes control characters, so that no device name or policy text can forge a line.
 fn line(level: Level, text: &str, for_journal: bool) -> String {
     let text = printable_line(text);
     match level {

@@ -1,14 +1,13 @@
 //! The daemon: keeps this host's ports under one policy.
 //!
-//! It attaches to devices as they appear, adopts what an earlier daemon left, brings another policy
-//! into force without a pause, and answers at a socket. Packets do not need it: all that they meet
-//! is pinned in the kernel, so that its end, of whatever kind, changes nothing for a connection.
+//! It attaches to devices as they appear, adopts the ports of an earlier daemon, replaces the policy
+//! without interrupting anything, and answers requests at a socket. Packets do not depend on it: programs
+//! and maps are pinned in the kernel, so connections go on however the daemon ends.
 
 mod control;
 mod daemon;
 mod emitting;
 mod error;
-mod event;
 mod heartbeat;
 mod http;
 mod journal;

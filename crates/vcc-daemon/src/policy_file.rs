@@ -1,4 +1,4 @@
-//! Policies with the text that they were read from.
+//! Reading policies.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -9,22 +9,22 @@ use vcc_policy::{Policy, Problem};
 
 use crate::{Error, Result};
 
-/// With all the rules and networks that there can be, a policy has a quarter of it.
+/// Four times the size of a policy with the most rules and networks that are allowed.
 pub(crate) const LONGEST_BYTES: usize = 4 << 20;
 
-/// The text of a policy's file, unless it is longer than any policy, of which a part is none. A pipe is
-/// read to its end, however long that takes.
+/// Reads the text of a policy. A text that is too long is an error, never cut off. A pipe is read to its
+/// end, however long that takes.
 pub fn read_policy(path: &Path) -> io::Result<String> {
     read(File::open(path)?)
 }
 
-/// Where nothing may wait: of a regular file, which always can be read.
+/// Reads a regular file only, so that the daemon never blocks.
 fn read_regular(path: &Path) -> io::Result<String> {
-    // Else opening a pipe waits for who writes to it, and a terminal may become ours.
+    // Opening a pipe would wait for a writer, and a terminal could become the controlling one.
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("this is no regular file, which a daemon's policy has to be"));
+        return Err(io::Error::other("not a regular file, which the daemon requires"));
     }
     read(file)
 }
@@ -33,14 +33,13 @@ fn read(file: File) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(LONGEST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > LONGEST_BYTES {
-        let why = format!("a policy has at most {} MiB, and this has more", LONGEST_BYTES >> 20);
+        let why = format!("larger than {} MiB, the limit of a policy", LONGEST_BYTES >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
-    String::from_utf8(bytes)
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "this is not UTF-8"))
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8"))
 }
 
-/// A policy that can be used, with the text that it was read from.
+/// A valid policy with its text.
 pub(crate) struct Source {
     pub text: String,
     pub file_name: String,
@@ -76,14 +75,14 @@ mod tests {
             std::fs::write(&path, bytes).expect("a file");
             Source::read(&path).map(|source| source.text.len()).map_err(|e| e.to_string())
         };
-        // What is cut may still be a policy, but not the one that was written.
+        // A text that was cut off may still be a valid policy.
         let mut text = vec![b'#'; LONGEST_BYTES];
         assert_eq!(read(&text), Ok(LONGEST_BYTES));
         text.push(b'\n');
         let name = path.display();
-        let why = "a policy has at most 4 MiB, and this has more";
+        let why = "larger than 4 MiB, the limit of a policy";
         assert_eq!(read(&text), Err(format!("cannot read {name}: {why}")));
-        assert_eq!(read(b"\xff"), Err(format!("cannot read {name}: this is not UTF-8")));
+        assert_eq!(read(b"\xff"), Err(format!("cannot read {name}: not UTF-8")));
         let _ = std::fs::remove_file(&path);
     }
 }

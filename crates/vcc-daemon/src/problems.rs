@@ -1,11 +1,11 @@
-//! What the operator has to mend: told by `vcc status`, the health page, the metrics and, as it comes up,
-//! among the page's events. One more kind is one more function in [`KINDS`].
+//! Problems that the operator has to solve. `vcc status`, the health page, the metrics and the page's events
+//! show them. Each kind of problem is a function in [`KINDS`].
 
 use vcc_web::snapshot::Problem;
 
 use crate::ports::Ports;
 
-/// But for a policy that was refused, which the daemon and its page tell apart from these.
+/// A refused policy is not among these: the daemon and its page report it apart.
 const KINDS: [fn(&Ports, &mut Vec<Problem>); 5] =
     [no_ports, misnamed_ports, silent_ports, short_ports, other_policy];
 
@@ -26,14 +26,14 @@ fn problem(about: &str, what: String) -> Problem {
 fn no_ports(ports: &Ports, problems: &mut Vec<Problem>) {
     problems.extend(ports.left().map(|left| {
         let device = &left.link.name;
-        problem(device, format!("{device} is no port: {}", left.reason))
+        problem(device, format!("{device} is not a port: {}", left.reason))
     }));
 }
 
 fn misnamed_ports(ports: &Ports, problems: &mut Vec<Problem>) {
     problems.extend(ports.misnamed().map(|device| {
         let what = format!(
-            "{device} has got a name that is not UTF-8: its rules are those from before; rename it"
+            "{device} was given a name that is not UTF-8 and still has its previous rules: rename it"
         );
         problem(device, what)
     }));
@@ -41,7 +41,7 @@ fn misnamed_ports(ports: &Ports, problems: &mut Vec<Problem>) {
 
 fn silent_ports(ports: &Ports, problems: &mut Vec<Problem>) {
     problems.extend(ports.silent().map(|(device, why)| {
-        problem(device, format!("nothing is sent to the guest at {device}: {why}"))
+        problem(device, format!("{device}: cannot send to the guest: {why}"))
     }));
 }
 
@@ -53,7 +53,7 @@ fn other_policy(ports: &Ports, problems: &mut Vec<Problem>) {
     match ports.shared().epoch() {
         Ok(epoch) if epoch == ports.epoch() => {}
         Ok(epoch) => {
-            let what = format!("somebody else put epoch {epoch} in force");
+            let what = format!("another process put epoch {epoch} in force");
             problems.push(problem("policy", what));
         }
         Err(error) => problems.push(problem("policy", error.to_string())),

@@ -1,4 +1,4 @@
-//! Where the daemon and the commands meet.
+//! The directory of the control socket.
 
 use std::env;
 use std::fs::{DirBuilder, Permissions};
@@ -17,7 +17,7 @@ impl RuntimeDir {
     const ELSE: &str = "/run/vcc";
     const MODE: u32 = 0o750;
 
-    /// systemd tells a service its own; it may be several, of which ours is the first.
+    /// systemd tells a service its directories in $RUNTIME_DIRECTORY; ours is the first.
     pub fn of_environment() -> Self {
         let told = env::var("RUNTIME_DIRECTORY").ok();
         let first = told.as_deref().and_then(|told| told.split(':').next());
@@ -32,7 +32,7 @@ impl RuntimeDir {
         self.0.join("control")
     }
 
-    /// Who could write into it before cannot any more.
+    /// Creates the directory, or takes it over and restricts its mode.
     pub(crate) fn create(&self) -> Result<()> {
         let path = &self.0;
         let failed = |e| Error::system(format!("use {}", path.display()), e);

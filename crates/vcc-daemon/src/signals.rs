@@ -1,31 +1,37 @@
-//! Signals become events.
+//! SIGHUP, SIGINT and SIGTERM.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
 use std::thread;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::event::Event;
 use crate::{Error, Result};
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Reload,
+    End,
+}
 
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Whether the daemon was told to end. What takes long looks here: the event may have to wait behind
-/// hundreds of devices.
+/// Whether the daemon was told to end. Long operations poll this, because the signal itself may be
+/// queued behind the news of hundreds of devices.
 pub(crate) fn is_ending() -> bool {
     ENDING.load(Ordering::Relaxed)
 }
 
-pub(crate) fn listen(events: Sender<Event>) -> Result<()> {
+/// Calls `tell` for each signal from now on, on a thread of its own, until it returns false.
+pub(crate) fn listen(tell: impl Fn(Asked) -> bool + Send + 'static) -> Result<()> {
     let failed = |e| Error::system("wait for signals", e);
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(failed)?;
     let forward = move || {
         for signal in signals.forever() {
-            let event = if signal == SIGHUP { Event::Reload } else { Event::End };
-            ENDING.fetch_or(matches!(event, Event::End), Ordering::Relaxed);
-            if events.send(event).is_err() {
+            let asked = if signal == SIGHUP { Asked::Reload } else { Asked::End };
+            ENDING.fetch_or(asked == Asked::End, Ordering::Relaxed);
+            if !tell(asked) {
                 return;
             }
         }

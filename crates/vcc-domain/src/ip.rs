@@ -168,18 +168,18 @@ impl Ip {
 mod tests {
     use super::*;
     use crate::link;
-    use crate::testing::Talk;
+    use crate::testing::{Talk, framed};
 
     fn parsed(frame: &Frame) -> Result<Ip, Reason> {
         parse(frame, &link::parse(&frame.bytes)?)
     }
 
     fn v4() -> Frame {
-        Talk::v4().segment(true).frame()
+        framed(&Talk::v4().segment(true))
     }
 
     fn v6() -> Frame {
-        Talk::v6().segment(true).frame()
+        framed(&Talk::v6().segment(true))
     }
 
     #[test]

@@ -103,34 +103,36 @@ fn flags_sane(flags: u16) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use vcc_frames::{Packet, payload};
+
     use super::*;
-    use crate::testing::{ACK, Talk, Tcp};
+    use crate::testing::{ACK, Talk, framed};
 
     #[test]
     fn a_flow_has_one_key_in_both_directions() {
         for talk in [Talk::v4(), Talk::v6()] {
-            let up = parse(&talk.segment(true).frame(), Direction::FromGuest).expect("TCP");
-            let down = parse(&talk.segment(false).frame(), Direction::ToGuest).expect("TCP");
+            let up = parse(&framed(&talk.segment(true)), Direction::FromGuest).expect("TCP");
+            let down = parse(&framed(&talk.segment(false)), Direction::ToGuest).expect("TCP");
             assert_eq!((up.key, down.key), (talk.key(), talk.key()));
         }
     }
 
     #[test]
     fn the_segment_is_as_the_header_says() {
-        let tcp = Tcp {
+        let tcp = Packet {
             window: 77,
             options: vec![1, 1, 3, 3, 9, 1, 1, 1],
-            ecn: 2,
+            traffic_class: 2,
             ..Talk::v6().segment(true)
         };
         let Parsed { segment, header_bytes, .. } =
-            parse(&tcp.frame(), Direction::FromGuest).expect("TCP");
+            parse(&framed(&tcp), Direction::FromGuest).expect("TCP");
         assert_eq!((segment.seq, segment.ack, segment.window), (tcp.seq, tcp.ack, 77));
         assert_eq!((segment.flags, segment.ip_ecn, segment.wscale), (ACK, 2, 9));
         assert_eq!((header_bytes, segment.option_room_bytes), (28, 32));
-        let data = Tcp { payload_bytes: 200, ..tcp };
+        let data = Packet { payload: payload(200), ..tcp };
         for (gso_size, seg_bytes) in [(0, 0), (100, 100), (200, 0), (300, 0)] {
-            let frame = Frame { gso_size, ..data.frame() };
+            let frame = Frame { gso_size, ..framed(&data) };
             let Parsed { segment, .. } = parse(&frame, Direction::FromGuest).expect("TCP");
             assert_eq!((segment.payload_bytes, segment.seg_bytes), (200, seg_bytes));
             assert_eq!(segment.option_room_bytes, 0, "payload stands there");
@@ -148,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_header_that_is_not_all_there() {
-        let whole = Tcp { options: vec![1; 8], ..Talk::v4().segment(true) }.frame();
+        let whole = framed(&Packet { options: vec![1; 8], ..Talk::v4().segment(true) });
         let refused = |frame: &Frame| parse(frame, Direction::FromGuest).err();
         assert_eq!(refused(&whole), None);
         for length in 14..whole.bytes.len() {

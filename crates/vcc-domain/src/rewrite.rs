@@ -153,10 +153,11 @@ fn blank_options(frame: &mut Frame, parsed: &Parsed, blank: u64) {
 #[cfg(test)]
 mod tests {
     use vcc_engine::Segment;
+    use vcc_frames::Packet;
 
     use super::*;
     use crate::parse::parse;
-    use crate::testing::{Talk, Tcp, is_right};
+    use crate::testing::{Talk, framed, is_right};
 
     const COUNTED: sys::vcc_feedback = sys::vcc_feedback { ect0_bytes: 1000, ce_bytes: 70_000 };
 
@@ -178,8 +179,8 @@ mod tests {
         options: &[u8],
         edit: impl FnOnce(&mut Action),
     ) -> (Frame, Vec<u8>) {
-        let segment = Tcp { options: options.to_vec(), ..Talk::v4().segment(from_guest) };
-        let mut frame = segment.frame();
+        let segment = Packet { options: options.to_vec(), ..Talk::v4().segment(from_guest) };
+        let mut frame = framed(&segment);
         frame.bytes.extend([0xa5; 4]);
         let direction = if from_guest { Direction::FromGuest } else { Direction::ToGuest };
         let parsed = parse(&frame, direction).expect("TCP");
@@ -205,7 +206,7 @@ mod tests {
         let (frame, _) = rewritten(true, &[], |_| {});
         assert!(frame.bytes.ends_with(&[0xa5; 4]), "padding stays");
         // Not even a zero that could be the other one.
-        let mut zero = Talk::v4().segment(true).frame();
+        let mut zero = framed(&Talk::v4().segment(true));
         write_u16(&mut zero.bytes, 34 + TCP_CHECK_AT, 0xffff);
         let parsed = parse(&zero, Direction::FromGuest).expect("TCP");
         let mut frame = zero.clone();
@@ -215,7 +216,7 @@ mod tests {
 
     #[test]
     fn flags_and_window_change_and_reserved_bits_stay() {
-        let mut frame = Talk::v4().segment(true).frame();
+        let mut frame = framed(&Talk::v4().segment(true));
         frame.bytes[34 + TCP_OFFSET_FLAGS_AT] |= 0x0e;
         let parsed = parse(&frame, Direction::FromGuest).expect("TCP");
         let mut action = keep(&parsed.segment);
@@ -237,7 +238,7 @@ mod tests {
     /// As the kernel has it: whose length changes is one segment from then on.
     #[test]
     fn a_super_segment_without_payload_is_none() {
-        let mut frame = Frame { gso_size: 100, ..Talk::v4().segment(true).frame() };
+        let mut frame = Frame { gso_size: 100, ..framed(&Talk::v4().segment(true)) };
         let parsed = parse(&frame, Direction::FromGuest).expect("TCP");
         let mut action = keep(&parsed.segment);
         action.window = 1;

@@ -1,82 +1,26 @@
 //! Frames and connections for this crate's tests.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use vcc_engine::{FlowState, Params, sys};
+use vcc_frames::{Headers, MACS, Packet, checksum, payload};
 
-use crate::checksum;
 use crate::frame::{Checksum, Direction, Frame, Verdict};
 use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::port::Port;
-use crate::wire::*;
 
-pub(crate) const GUEST_MAC: [u8; MAC_BYTES] = [2, 0, 0, 0, 0, 1];
-pub(crate) const NEXT_HOP_MAC: [u8; MAC_BYTES] = [2, 0, 0, 0, 0, 2];
+/// Of frames from the guest.
+pub(crate) const NEXT_HOP_MAC: [u8; 6] = MACS[0];
+pub(crate) const GUEST_MAC: [u8; 6] = MACS[1];
 
 pub(crate) const SYN: u16 = sys::TCP_SYN as u16;
 pub(crate) const ACK: u16 = sys::TCP_ACK as u16;
 pub(crate) const ECE: u16 = sys::TCP_ECE as u16;
 
-/// A TCP segment; ends and numbers are those of its sender.
-#[derive(Clone)]
-pub(crate) struct Tcp {
-    pub from: SocketAddr,
-    pub to: SocketAddr,
-    pub seq: u32,
-    pub ack: u32,
-    pub flags: u16,
-    pub window: u16,
-    /// Whole words.
-    pub options: Vec<u8>,
-    pub payload_bytes: usize,
-    pub ecn: u8,
-}
-
-impl Tcp {
-    /// Its frame, checksums full.
-    pub(crate) fn frame(&self) -> Frame {
-        let mut tcp = vec![0; TCP_BYTES];
-        write_u16(&mut tcp, 0, self.from.port());
-        write_u16(&mut tcp, 2, self.to.port());
-        write_u32(&mut tcp, TCP_SEQ_AT, self.seq);
-        write_u32(&mut tcp, TCP_ACK_AT, self.ack);
-        let word = tcp_offset_flags(TCP_BYTES + self.options.len(), self.flags);
-        write_u16(&mut tcp, TCP_OFFSET_FLAGS_AT, word);
-        write_u16(&mut tcp, TCP_WINDOW_AT, self.window);
-        tcp.extend(&self.options);
-        // Even, so that all of it is words.
-        assert_eq!(self.payload_bytes % 2, 0);
-        tcp.extend((0..self.payload_bytes).map(|at| at as u8));
-        let key = FlowKey::new(self.from, self.to, None);
-        let check = checksum::of_tcp(&key.as_raw().guest_addr, &key.as_raw().peer_addr, &tcp);
-        write_u16(&mut tcp, TCP_CHECK_AT, check);
-        let (ethertype, ip) = self.ip(tcp.len());
-        let bytes = [&NEXT_HOP_MAC[..], &GUEST_MAC, &ethertype.to_be_bytes(), &ip, &tcp].concat();
-        Frame::full(bytes)
-    }
-
-    fn ip(&self, tcp_bytes: usize) -> (u16, Vec<u8>) {
-        match (self.from.ip(), self.to.ip()) {
-            (IpAddr::V4(from), IpAddr::V4(to)) => {
-                let mut ip = vec![0x45, self.ecn, 0, 0, 0, 1, 0x40, 0, 64, PROTOCOL_TCP, 0, 0];
-                write_u16(&mut ip, 2, (IPV4_BYTES + tcp_bytes) as u16);
-                ip.extend(from.octets());
-                ip.extend(to.octets());
-                let check = checksum::of(&[&ip]);
-                write_u16(&mut ip, 10, check);
-                (ETHERTYPE_IPV4, ip)
-            }
-            (IpAddr::V6(from), IpAddr::V6(to)) => {
-                let mut ip = vec![0x60, self.ecn << 4, 0, 0, 0, 0, PROTOCOL_TCP, 64];
-                write_u16(&mut ip, 4, tcp_bytes as u16);
-                ip.extend(from.octets());
-                ip.extend(to.octets());
-                (ETHERTYPE_IPV6, ip)
-            }
-            mixed => panic!("a segment between two families: {mixed:?}"),
-        }
-    }
+/// A segment as it crosses a port, with full checksums.
+pub(crate) fn framed(segment: &Packet) -> Frame {
+    Frame::full(segment.frame())
 }
 
 /// Payload of a full segment, which is what [`Talk`]'s ends agree on.
@@ -124,11 +68,10 @@ impl Talk {
     }
 
     /// An empty ACK of all that the other end has sent.
-    pub(crate) fn segment(&self, from_guest: bool) -> Tcp {
+    pub(crate) fn segment(&self, from_guest: bool) -> Packet {
         let ends = [(self.guest, self.guest_next), (self.peer, self.peer_next)];
         let [(from, seq), (to, ack)] = if from_guest { ends } else { [ends[1], ends[0]] };
-        let (options, payload_bytes) = (Vec::new(), 0);
-        Tcp { from, to, seq, ack, flags: ACK, window: 60_000, options, payload_bytes, ecn: 0 }
+        Packet { seq, ack, window: 60_000, ..Packet::new(from, to) }
     }
 
     pub(crate) fn send(&mut self, from_guest: bool, frame: Frame) -> (Verdict, Frame, Vec<Frame>) {
@@ -141,8 +84,8 @@ impl Talk {
     }
 
     /// What leaves, which must be one frame.
-    pub(crate) fn pass(&mut self, from_guest: bool, segment: &Tcp) -> Frame {
-        let (verdict, frame, also) = self.send(from_guest, segment.frame());
+    pub(crate) fn pass(&mut self, from_guest: bool, segment: &Packet) -> Frame {
+        let (verdict, frame, also) = self.send(from_guest, framed(segment));
         assert_eq!((verdict, also.len()), (Verdict::Pass, 0));
         frame
     }
@@ -150,18 +93,18 @@ impl Talk {
     /// The guest opens; options of the peer's answer come behind the MSS.
     pub(crate) fn open(&mut self, answer: &[u8]) {
         let mss = [&[2, 4][..], &(MSS_BYTES as u16).to_be_bytes()].concat();
-        let syn = Tcp { flags: SYN, ack: 0, options: mss.clone(), ..self.segment(true) };
+        let syn = Packet { flags: SYN, ack: 0, options: mss.clone(), ..self.segment(true) };
         self.pass(true, &syn);
         self.guest_next += 1;
         let options = [mss, answer.to_vec()].concat();
-        let syn_ack = Tcp { flags: SYN | ACK | ECE, options, ..self.segment(false) };
+        let syn_ack = Packet { flags: SYN | ACK | ECE, options, ..self.segment(false) };
         self.pass(false, &syn_ack);
         self.peer_next += 1;
         self.pass(true, &self.segment(true));
     }
 
     pub(crate) fn data_from_guest(&mut self) {
-        let segment = Tcp { payload_bytes: MSS_BYTES, ..self.segment(true) };
+        let segment = Packet { payload: payload(MSS_BYTES), ..self.segment(true) };
         self.pass(true, &segment);
         self.guest_next += MSS_BYTES as u32;
     }
@@ -178,28 +121,29 @@ impl Talk {
     }
 }
 
-/// Leaves what a card leaves to the next device: the sum of the pseudo-header.
-pub(crate) fn make_partial(mut frame: Frame, tcp_at: usize) -> Frame {
-    // Pseudo-header and segment sum up to -0, so each is the other's complement.
-    let pseudo = checksum::of(&[&frame.bytes[tcp_at..]]);
-    write_u16(&mut frame.bytes, tcp_at + TCP_CHECK_AT, pseudo);
+/// The same frame with the partial checksum of a sender with checksum offload.
+pub(crate) fn make_partial(mut frame: Frame) -> Frame {
+    let at = headers(&frame);
+    checksum::make_partial(&mut frame.bytes, &at);
     frame.checksum = Checksum::Partial;
     frame
 }
 
-/// What the next device does.
-pub(crate) fn complete(mut frame: Frame, tcp_at: usize) -> Frame {
+/// Completes a partial checksum, as the next device does.
+pub(crate) fn complete(mut frame: Frame) -> Frame {
     assert_eq!(frame.checksum, Checksum::Partial);
-    let check = checksum::of(&[&frame.bytes[tcp_at..]]);
-    write_u16(&mut frame.bytes, tcp_at + TCP_CHECK_AT, check);
+    let at = headers(&frame);
+    checksum::complete(&mut frame.bytes, &at);
     frame.checksum = Checksum::Full;
     frame
 }
 
-/// Are IPv4's and TCP's checksums as a receiver wants them?
+/// Whether a receiver accepts the checksums.
 pub(crate) fn is_right(frame: &Frame) -> bool {
-    let Ok(Parsed { ip, .. }) = parse(frame, Direction::FromGuest) else { return false };
-    let tcp = &frame.bytes[ip.tcp_at..ip.tcp_at + ip.tcp_bytes];
-    let header_is_right = ip.ipv6 || checksum::of(&[&frame.bytes[ip.at..ip.tcp_at]]) == 0;
-    header_is_right && checksum::of_tcp(&ip.source, &ip.destination, tcp) == 0
+    checksum::verify(&frame.bytes, &headers(frame))
+}
+
+fn headers(frame: &Frame) -> Headers {
+    let Parsed { ip, .. } = parse(frame, Direction::FromGuest).expect("a TCP segment");
+    Headers { ipv6: ip.ipv6, l3: ip.at, l4: ip.tcp_at, end: ip.tcp_at + ip.tcp_bytes }
 }

@@ -1,6 +1,8 @@
 //! The operator's ceiling on a window (AC/DC, 3.4): in bytes, and by rate.
 
-use crate::common::*;
+mod common;
+
+use common::*;
 use vcc_engine::sys;
 
 /// The largest window that a guest is shown which sends all that it may, and its final cwnd.

@@ -1,6 +1,8 @@
 //! The end of a flow: FIN, RST, silence.
 
-use crate::common::*;
+mod common;
+
+use common::*;
 use vcc_engine::{Params, sys};
 
 fn stage(conn: &Conn) -> u32 {

@@ -1,6 +1,8 @@
 //! CUBIC (RFC 9438): the integers of the engine against the formulas of the RFC in floating point.
 
-use crate::common::*;
+mod common;
+
+use common::*;
 use vcc_engine::{Params, sys};
 
 const C: f64 = 0.4;

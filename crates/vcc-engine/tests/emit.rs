@@ -1,7 +1,9 @@
 //! Segments that the engine asks its shell to make for the guest: duplicate ACKs for one whose
 //! timeout is far off, and window updates (AC/DC, 3.3).
 
-use crate::common::*;
+mod common;
+
+use common::*;
 use vcc_engine::{Action, Mode, Params, sys};
 
 const AFTER_US: u64 = 10_000;

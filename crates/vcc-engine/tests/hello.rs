@@ -1,7 +1,9 @@
 //! How two vcc ends find out about each other in the handshake, and that whoever is none, and
 //! whatever a middlebox does to options, leaves plain ECN as it was.
 
-use crate::common::*;
+mod common;
+
+use common::*;
 use vcc_engine::{Action, GuestEcn, Mode, Params, sys};
 
 const ECN_SETUP: u32 = sys::TCP_ECE | sys::TCP_CWR;

@@ -1,7 +1,9 @@
 //! A live flow comes under another treatment: what its handshake settled stays, the rest changes.
 
-use crate::common::sim::Rng;
-use crate::common::*;
+mod common;
+
+use common::sim::Rng;
+use common::*;
 use vcc_engine::{Mode, Params, Underlay, sys};
 
 const RELEASED: u32 = sys::FLOW_RELEASED;

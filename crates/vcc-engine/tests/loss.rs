@@ -1,6 +1,8 @@
 //! Losses, timeouts and idleness, as inferred (RFC 5681, RFC 6582, RFC 6298).
 
-use crate::common::*;
+mod common;
+
+use common::*;
 use vcc_engine::{Params, sys};
 
 fn state(conn: &Conn) -> u32 {

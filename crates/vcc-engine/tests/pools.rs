@@ -1,7 +1,9 @@
 //! Flows share a window: what each was shown and has not used up is counted, and adds up.
 
-use crate::common::sim::Rng;
-use crate::common::*;
+mod common;
+
+use common::sim::Rng;
+use common::*;
 use vcc_engine::{Mode, Params, Pool, sys};
 
 const TOTAL_BYTES: u32 = 200 << 10;

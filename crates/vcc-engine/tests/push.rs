@@ -1,6 +1,8 @@
 //! PSH where a sender with the underlay's cwnd would set it.
 
-use crate::common::*;
+mod common;
+
+use common::*;
 use vcc_engine::{Params, sys};
 
 /// A flow whose bursts are `burst_segs` long: half of cwnd, at least one.

@@ -1,8 +1,10 @@
 //! The receiver half under vcc at both ends: what came for the guest is counted in bytes, reported
 //! in a PACK or a FACK, and no mark reaches the guest.
 
-use crate::common::sim::Rng;
-use crate::common::*;
+mod common;
+
+use common::sim::Rng;
+use common::*;
 use vcc_engine::{Action, GuestEcn, Params, sys};
 
 const COUNTER_MASK: u32 = 0xff_ffff;

@@ -1,6 +1,8 @@
 //! SYNs and SYN-ACKs that come twice, late, or into a live connection.
 
-use crate::common::*;
+mod common;
+
+use common::*;
 use vcc_engine::{Mode, Params, sys};
 
 const ECN_SETUP: u32 = sys::TCP_ECE | sys::TCP_CWR;

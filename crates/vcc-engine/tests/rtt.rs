@@ -1,6 +1,8 @@
 //! Round-trip time and retransmission timeout (RFC 6298).
 
-use crate::common::*;
+mod common;
+
+use common::*;
 use vcc_engine::{Params, sys};
 
 /// RFC 6298, 2.2 and 2.3, in real numbers.

@@ -1,6 +1,8 @@
 //! Shadow mode: everything is computed, nothing is changed (law 11).
 
-use crate::common::*;
+mod common;
+
+use common::*;
 use vcc_engine::{Mode, Params, sys};
 
 fn shadow() -> Params {

@@ -1,6 +1,8 @@
 //! What was sent and acknowledged (RFC 9293, 3.4; RFC 5681, 2).
 
-use crate::common::*;
+mod common;
+
+use common::*;
 use vcc_engine::{Params, sys};
 
 #[test]

@@ -1,8 +1,10 @@
 //! Reductions for losses that were none (RFC 3708; RFC 4015, 3.2).
 
+mod common;
+
 use std::ops::Range;
 
-use crate::common::*;
+use common::*;
 use vcc_engine::{Params, sys};
 
 fn state(conn: &Conn) -> u32 {

@@ -1,6 +1,8 @@
 //! The window that the guest is shown: laws 1 to 4 and 12.
 
-use crate::common::*;
+mod common;
+
+use common::*;
 use vcc_engine::{Params, Underlay, sys};
 
 fn window_max(bytes: u32) -> Params {

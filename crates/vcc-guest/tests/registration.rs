@@ -7,7 +7,7 @@ use std::{env, fs, io, thread};
 
 use socket2::{Domain, Protocol, Socket, Type};
 use vcc_guest::{CongestionControls, Error, names};
-use vcc_port::testing::can_attach;
+use vcc_testing::can_attach;
 
 /// All names that the kernel takes for TCP_CONGESTION just now, from whichever process.
 fn available() -> Vec<String> {

@@ -1,12 +1,12 @@
-//! BPF_MAP_LOOKUP_BATCH: all entries of a map, many in one system call. libbpf-rs has such a walk, but
-//! takes most errors for the end.
+//! BPF_MAP_LOOKUP_BATCH: reading all entries of a map, many per system call. The iterator of libbpf-rs takes
+//! most errors for the end of the map.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use libbpf_rs::{MapCore, MapHandle, libbpf_sys};
 
-/// A walk through a map. Every kernel that has TCX has this call.
+/// Iterates over a map. Every kernel with TCX has this system call.
 pub(crate) struct Batches<'map> {
     map: &'map MapHandle,
     keys: Vec<u8>,
@@ -16,7 +16,7 @@ pub(crate) struct Batches<'map> {
     position: Position,
 }
 
-/// Where the walk goes on: at a hash map's bucket or another's key, which is the kernel's matter.
+/// Where the iteration continues. The kernel defines the bytes: a bucket of a hash map, or a key.
 #[derive(Clone)]
 enum Position {
     Start,
@@ -44,7 +44,7 @@ impl<'map> Batches<'map> {
         self.values.resize(entries * self.map.value_size() as usize, 0);
     }
 
-    /// The next entries: keys with their values. None behind the last.
+    /// The next keys with their values; None at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<impl Iterator<Item = (&[u8], &[u8])>>> {
         let count = loop {
             let start = match &self.position {
@@ -57,7 +57,7 @@ impl<'map> Batches<'map> {
                 0 => self.position = Position::At(next),
                 libc::ENOENT => self.position = Position::End,
                 libc::ENOSPC => {
-                    // One bucket holds more than the buffers: nothing was read, nothing is lost.
+                    // One bucket has more entries than the buffers hold. Nothing was read, so nothing is lost.
                     self.make_room(self.room * 2);
                     continue;
                 }
@@ -71,7 +71,7 @@ impl<'map> Batches<'map> {
     }
 
     fn lookup(&mut self, mut start: Option<Vec<u8>>) -> Answer {
-        // Of a hash map, an index.
+        // A hash map needs room for the index of a bucket.
         let mut next = vec![0; (self.map.key_size() as usize).max(size_of::<u32>())];
         let mut count = self.room as u32;
         let options = libbpf_sys::bpf_map_batch_opts {

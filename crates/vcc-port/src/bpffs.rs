@@ -1,4 +1,4 @@
-//! The file system where links and maps outlive their process.
+//! The BPF file system, in which pinned links and maps outlive their process.
 
 use std::ffi::CStr;
 use std::fs::DirBuilder;
@@ -8,10 +8,10 @@ use std::path::Path;
 
 use crate::{Error, Result, open_own_directory};
 
-/// Where systemd and bpftool mount it too.
+/// systemd and bpftool mount it here as well.
 const PLACE: &CStr = c"/sys/fs/bpf";
 
-/// Of all that vcc pins.
+/// The directory of everything that vcc pins.
 pub(crate) const HOME: &str = "/sys/fs/bpf/vcc";
 
 pub(crate) fn is_mounted() -> bool {
@@ -22,7 +22,7 @@ pub(crate) fn is_mounted() -> bool {
     answer == 0 && status.f_type == libc::BPF_FS_MAGIC
 }
 
-/// Mounts it, unless it is there.
+/// Mounts it, unless it is mounted.
 pub(crate) fn require() -> Result<()> {
     if is_mounted() {
         return Ok(());
@@ -41,7 +41,8 @@ pub(crate) fn require() -> Result<()> {
     Ok(())
 }
 
-/// Whether there is a [`HOME`]. What lies in one that others may write to is not to be believed.
+/// Whether there is a [`HOME`]. A directory that other users may write to is an error: its content cannot be
+/// trusted.
 pub(crate) fn has_home() -> Result<bool> {
     match look_at_home() {
         Ok(()) => Ok(true),
@@ -55,19 +56,19 @@ fn look_at_home() -> io::Result<()> {
     let mode = open_own_directory(Path::new(HOME))?.metadata()?.mode();
     if mode & OTHERS_WRITE != 0 {
         return Err(io::Error::other(format!(
-            "others may write to it, by its mode {:o}: look what is in it, and `chmod 700` it",
+            "its mode {:o} lets other users write to it: check its content, then `chmod 700` it",
             mode & 0o7777
         )));
     }
     Ok(())
 }
 
-/// Makes [`HOME`], unless it is there.
+/// Creates [`HOME`] if it does not exist.
 pub(crate) fn require_home() -> Result<()> {
     require()?;
     match DirBuilder::new().mode(0o700).create(HOME) {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(Error::system(format!("make {HOME}"), e));
+            return Err(Error::system(format!("create {HOME}"), e));
         }
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! Which capabilities this process has, and which an attachment needs.
+//! The capabilities that attaching requires, and those that this process has.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ pub(crate) const SYS_ADMIN: Capability =
 pub(crate) const ATTACH: [Capability; 3] = [BPF, NET_ADMIN, PERFMON];
 
 impl Capability {
-    /// Linux takes CAP_SYS_ADMIN for the two that were split off from it.
+    /// CAP_SYS_ADMIN implies CAP_BPF and CAP_PERFMON, which were split off from it.
     pub(crate) fn held(self) -> bool {
         let effective = effective();
         let has = |capability: Self| effective >> capability.bit & 1 == 1;
@@ -32,17 +32,18 @@ impl Capability {
     }
 }
 
-/// The names of those needed for an attachment that this thread lacks.
+/// The names of the capabilities that attaching requires and this thread lacks.
 pub(crate) fn missing() -> Vec<&'static str> {
     ATTACH.into_iter().filter(|capability| !capability.held()).map(|c| c.name).collect()
 }
 
-/// Why the kernel said EPERM.
+/// A reason for EPERM.
 pub(crate) fn why_refused() -> String {
     let missing = missing();
     if missing.is_empty() {
-        // Full capabilities inside a user namespace are none for BPF.
-        "the kernel refuses it to this process in spite of its capabilities (a container?)".into()
+        // Capabilities of a user namespace do not count for BPF.
+        "the kernel refuses it although this process has the capabilities: it may be in a container"
+            .into()
     } else {
         format!("it needs {}", missing.join(" and "))
     }

@@ -1,4 +1,4 @@
-//! What the datapath did not translate, by reason.
+//! Counters of segments that the datapath did not translate, by reason.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use vcc_engine::sys;
@@ -9,9 +9,9 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
     index: u32,
-    /// A key for programs.
+    /// The key in JSON and metrics.
     pub name: &'static str,
-    /// What happened, for people.
+    /// A description for people.
     pub meaning: &'static str,
 }
 
@@ -96,7 +96,7 @@ pub const ALL: [Counter; sys::COUNT_MAX as usize] = [
     TIMER_LATE,
 ];
 
-/// Segments by reason, over all CPUs.
+/// Segments by reason, summed over all CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters([u64; ALL.len()]);
 

@@ -27,7 +27,7 @@ impl Device {
         Ok(Self { name: name.to_owned(), ifindex, netns_inode: netns_inode()? })
     }
 
-    /// The datapath parses Ethernet headers: on any other device it would read the wrong bytes.
+    /// The datapath parses Ethernet headers, which other devices do not have.
     pub(crate) fn require_ethernet(&self) -> Result<()> {
         let kind = hardware_type(&self.name)?;
         if kind == libc::ARPHRD_ETHER {
@@ -43,7 +43,7 @@ pub(crate) fn netns_inode() -> Result<u64> {
     Ok(metadata.ino())
 }
 
-/// The name that a device of this namespace has now; it may have been renamed.
+/// The current name of a device of this namespace, which may have been renamed.
 pub(crate) fn name_of(ifindex: u32) -> Option<String> {
     let mut buffer = [0u8; libc::IF_NAMESIZE];
     // SAFETY: the buffer has the IF_NAMESIZE bytes that the call may write.
@@ -55,9 +55,9 @@ pub(crate) fn name_of(ifindex: u32) -> Option<String> {
     String::from_utf8(buffer[..length].to_vec()).ok()
 }
 
-/// By ioctl and not from /sys/class/net, which shows the namespace of whoever mounted it.
+/// By ioctl, because /sys/class/net shows the namespace in which sysfs was mounted.
 fn hardware_type(name: &str) -> Result<u16> {
-    let doing = || format!("ask for the type of device `{name}`");
+    let doing = || format!("read the type of device `{name}`");
     let socket =
         UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(|e| Error::system(doing(), e))?;
     // SAFETY: all-zero bytes are a valid ifreq.
@@ -77,7 +77,7 @@ fn hardware_type(name: &str) -> Result<u16> {
 fn hardware_name(kind: u16) -> String {
     match kind {
         libc::ARPHRD_LOOPBACK => "the loopback device".into(),
-        libc::ARPHRD_NONE => "a device without a link layer (a tun?)".into(),
+        libc::ARPHRD_NONE => "a device without a link layer, such as a TUN device".into(),
         libc::ARPHRD_TUNNEL | libc::ARPHRD_TUNNEL6 | libc::ARPHRD_SIT | libc::ARPHRD_IPGRE => {
             "an IP tunnel".into()
         }

@@ -1,4 +1,4 @@
-//! What can go wrong at a port: each says what happened, to what, and what to do.
+//! Errors. Each says what failed, on what, and what to do.
 
 use std::io;
 
@@ -6,9 +6,7 @@ use crate::capabilities;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(
-        "no network device `{device}` in this network namespace (`ip link` lists those there are)"
-    )]
+    #[error("no network device `{device}` in this network namespace (`ip link` lists them)")]
     NoSuchDevice { device: String },
 
     #[error(
@@ -20,17 +18,17 @@ pub enum Error {
     AlreadyAttached { device: String },
 
     #[error(
-        "a running process (a lab run?) has vcc attached to `{device}`: wait for it or end it first"
+        "a running process, such as a lab run, has vcc attached to `{device}`: end it, or wait for it"
     )]
     HeldByProcess { device: String },
 
-    #[error("vcc is not attached to `{device}` (`vcc ports` lists where it is)")]
+    #[error("vcc is not attached to `{device}` (`vcc ports` lists where it is attached)")]
     NotAttached { device: String },
 
     #[error("not permitted to {doing}: {why}; run vcc as root on the host")]
     NotPermitted { doing: String, why: String },
 
-    #[error("Linux {release} has no TCX, where vcc attaches: it needs Linux 6.6 or newer")]
+    #[error("Linux {release} has no TCX, to which vcc attaches: it needs Linux 6.6 or newer")]
     NoTcx { release: String },
 
     #[error("the verifier of Linux {release} refused {what} (please report this): {last_lines}")]
@@ -42,41 +40,42 @@ pub enum Error {
     NoBpfFilesystem { path: String, source: io::Error },
 
     #[error(
-        "vcc was attached to `{device}` by another version, which keeps other data: \
+        "vcc was attached to `{device}` by another version, whose maps have another layout: \
          `vcc detach --now {device}`, then attach again"
     )]
     OtherVersion { device: String },
 
     #[error(
-        "the policy of this host was put there by another version of vcc, which keeps other data: \
-         `vcc detach --now` all ports, remove /sys/fs/bpf/vcc/policy, and start again"
+        "the pinned policy of this host is another version's, whose maps have another layout: \
+         `vcc detach --now --all`, remove /sys/fs/bpf/vcc/policy, and start again"
     )]
     OtherPolicyVersion,
 
     #[error(
-        "no room for the pool `{pool}`: connections still hold windows of {} others; \
-         let them end, or give it one of those names",
+        "no room for the pool `{pool}`: connections still hold windows of {} other pools; \
+         wait until they end, or use one of those names",
         vcc_engine::sys::POOLS_MAX
     )]
     PoolsInUse { pool: String },
 
     #[error(
-        "another `vcc trace` records at `{device}`, and there can be one at a time: end it first"
+        "another `vcc trace` is running at `{device}`, and there can be one at a time: end it first"
     )]
     AlreadyTraced { device: String },
 
-    #[error("another `vcc emit` is at work at `{device}`, and there can be one at a time")]
+    #[error(
+        "another `vcc emit` is running at `{device}`, and there can be one at a time: end it first"
+    )]
     AlreadyEmitting { device: String },
 
     #[error(
-        "`{device}` was attached without --emit: detach it and attach it again with that, \
-         for nothing is to be sent there"
+        "`{device}` was attached without --emit, so nothing is to be sent there: detach it, and attach \
+         it again with --emit"
     )]
     NothingToEmit { device: String },
 
     #[error(
-        "`{device}` is in another network namespace, where vcc cannot send from here: \
-         run it there (`ip netns exec`, `nsenter`)"
+        "`{device}` is in another network namespace: run vcc there (`ip netns exec`, `nsenter`)"
     )]
     InOtherNamespace { device: String },
 
@@ -85,7 +84,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For a failed step of which nothing more is known than the kernel's answer.
+    /// For a system call that failed.
     pub(crate) fn system(doing: impl Into<String>, answer: impl Into<Answer>) -> Self {
         let doing = doing.into();
         let answer = answer.into();
@@ -96,7 +95,7 @@ impl Error {
         }
     }
 
-    /// A map that is not what this version of the datapath makes.
+    /// For a map whose layout is another version's.
     pub(crate) fn layout(doing: &str) -> Self {
         Self::System { doing: doing.into(), why: "the kernel's map has another layout".into() }
     }
@@ -106,7 +105,7 @@ impl Error {
     }
 }
 
-/// What the kernel answered, by whichever library it came.
+/// An error of the kernel, by whichever library it was returned.
 pub(crate) struct Answer {
     not_permitted: bool,
     words: String,

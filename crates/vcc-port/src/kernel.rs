@@ -1,4 +1,4 @@
-//! Which kernel this is.
+//! The release of the running kernel.
 
 use std::ffi::CStr;
 
@@ -16,7 +16,7 @@ pub(crate) fn release() -> String {
     unsafe { CStr::from_ptr(names.release.as_ptr()) }.to_string_lossy().into_owned()
 }
 
-/// Major and minor of a release such as 6.1.0-18-amd64.
+/// The major and minor number of a release such as 6.1.0-18-amd64.
 pub(crate) fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     let major = numbers.next()?.parse().ok()?;

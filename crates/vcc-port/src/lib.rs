@@ -1,8 +1,8 @@
-//! A port: the host side of a guest's network device, with vcc on it.
+//! A port: the host side of a guest's network device, with vcc attached to it.
 //!
-//! This crate compiles the datapath, loads it, attaches it, and reads what it keeps; no other
-//! crate knows its programs. Every port has programs and maps of its own, so that nothing which one
-//! guest does can reach another guest's flows.
+//! This crate compiles the datapath, loads and attaches it, and reads its maps; no other crate knows its
+//! programs. Every port has programs and maps of its own, so that one guest cannot affect another guest's
+//! flows.
 
 mod batch;
 pub mod bench;
@@ -15,9 +15,11 @@ pub mod doctor;
 mod emit;
 mod error;
 mod flows;
+mod governor;
 mod kernel;
 mod libbpf;
 mod lock;
+mod maps;
 mod namespace;
 #[doc(hidden)]
 pub mod object;
@@ -28,27 +30,29 @@ mod pins;
 mod plain;
 mod policy;
 mod port;
+mod program;
 mod ring;
 mod run_time;
 mod sweep;
 mod tcx;
-#[doc(hidden)]
-pub mod testing;
+mod test_run;
 mod trace;
 mod usage;
 
 pub use counters::{Counter, Counters};
-pub use datapath::{Datapath, Program, RunOutput};
+pub use datapath::Datapath;
 pub use emit::{Emitted, Emitter};
 pub use error::Error;
 pub use flows::{Flow, FlowId};
-pub use lock::Governor;
+pub use governor::Governor;
 pub use namespace::Netns;
 pub use options::AttachOptions;
 pub use own_directory::open_own_directory;
 pub use policy::{PORTS_MAX, PoolUse, RuleInForce, RuleTotals, Rules, SharedPolicy};
 pub use port::Port;
+pub use program::Program;
 pub use run_time::{RunTime, RunTimes};
+pub use test_run::RunOutput;
 pub use trace::{Trace, TraceEvent};
 pub use usage::{Shortage, Usage};
 

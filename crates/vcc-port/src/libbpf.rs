@@ -1,4 +1,4 @@
-//! libbpf's own voice: kept off stderr, and kept for the verifier's last words.
+//! The messages of libbpf: kept off stderr, and searched for the verifier's log.
 
 use std::cell::RefCell;
 use std::sync::Once;
@@ -9,7 +9,7 @@ thread_local! {
     static HEARD: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// libbpf knows one callback a process, and calls it on the thread that called libbpf.
+/// libbpf has one callback per process, and calls it on the thread that called libbpf.
 fn hear(_: PrintLevel, message: String) {
     HEARD.with_borrow_mut(|heard| {
         if let Some(messages) = heard {
@@ -25,7 +25,7 @@ pub(crate) fn silence() {
     });
 }
 
-/// Runs `step` and returns with its result what libbpf said meanwhile.
+/// Runs `step`; returns its result and the messages of libbpf meanwhile.
 pub(crate) fn listen<T>(step: impl FnOnce() -> T) -> (T, String) {
     silence();
     HEARD.set(Some(Vec::new()));
@@ -34,7 +34,7 @@ pub(crate) fn listen<T>(step: impl FnOnce() -> T) -> (T, String) {
     (result, messages.concat())
 }
 
-/// The last lines of the verifier's log, if there is one in what libbpf said.
+/// The last lines of the verifier's log, if the messages contain one.
 pub(crate) fn verifier_last_lines(said: &str) -> Option<String> {
     const LINES: usize = 3;
     let log = said.split("-- BEGIN PROG LOAD LOG --").nth(1)?;

@@ -1,5 +1,5 @@
-//! Locks that end with the process that holds them: directories, for the BPF file system has no other
-//! files to lock.
+//! Locks that end with the process that holds them: flock(2) on directories, because other files cannot be
+//! created in the BPF file system.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,6 +8,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::bpffs::HOME;
 use crate::{Error, Result, bpffs};
 
 /// Held until it is dropped.
@@ -17,10 +18,10 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Waits for whoever has it, but not for good: it may have been stopped. Makes the directory, though
-    /// not the one that it is in.
+    /// Waits until the lock is free, but not forever: its holder may be stopped. Creates the directory, but
+    /// not its parents.
     pub(crate) fn wait_for(path: &Path) -> io::Result<Self> {
-        // Work under a lock takes as long as the verifier takes for a port's programs.
+        // Work under a lock may take as long as the verifier needs for a port's programs.
         Self::wait_up_to(path, Duration::from_secs(20))
     }
 
@@ -34,12 +35,12 @@ impl Lock {
             thread::sleep(LOOK);
         }
         Err(io::Error::other(format!(
-            "another process has had it for {} s: `lslocks` tells which; end it, or try again",
+            "another process has held it for {} s: find it with `lslocks`; end it, or try again",
             patience.as_secs()
         )))
     }
 
-    /// None if another has it.
+    /// None if another process holds it.
     pub(crate) fn take(path: &Path) -> io::Result<Option<Self>> {
         match fs::create_dir(path) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
@@ -57,21 +58,10 @@ impl Lock {
     }
 }
 
-const GOVERNOR: &str = "/sys/fs/bpf/vcc/governor";
-
-/// Held by the one process that keeps this host's ports under a policy, until it is dropped.
-pub struct Governor {
-    _lock: Lock,
-}
-
-impl Governor {
-    /// None: another process is it.
-    pub fn become_it() -> Result<Option<Self>> {
-        bpffs::require_home()?;
-        let lock = Lock::take(Path::new(GOVERNOR));
-        let lock = lock.map_err(|e| Error::system(format!("lock {GOVERNOR}"), e))?;
-        Ok(lock.map(|lock| Self { _lock: lock }))
-    }
+/// Held by the one process at a time that changes what is pinned.
+pub(crate) fn pins() -> Result<Lock> {
+    bpffs::require_home()?;
+    Lock::wait_for(Path::new(HOME)).map_err(|e| Error::system(format!("lock {HOME}"), e))
 }
 
 #[cfg(test)]
@@ -79,14 +69,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_for_a_lock_does_not_wait_for_good() {
+    fn waiting_for_a_lock_ends() {
         let path = std::env::temp_dir().join(format!("vcc-lock-{}", std::process::id()));
         let wait = || Lock::wait_up_to(&path, Duration::from_millis(20));
-        let first = wait().expect("nobody has it");
+        let first = wait().expect("it is free");
         let refused = wait().expect_err("it is taken");
-        assert!(refused.to_string().contains("`lslocks` tells which"), "{refused}");
+        assert!(refused.to_string().contains("`lslocks`"), "{refused}");
         drop(first);
-        wait().expect("nobody has it any more");
+        wait().expect("it is free again");
         fs::remove_dir(&path).expect("removed");
     }
 }

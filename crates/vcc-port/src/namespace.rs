@@ -1,11 +1,11 @@
-//! Network namespaces without names, which end with whoever holds them.
+//! Network namespaces without names, which end when nobody holds them.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::thread;
 
-/// A network namespace. It lives as long as this process holds it, and ends with it however it ends.
+/// A network namespace. It exists while this process holds it, and ends with the process at the latest.
 pub struct Netns {
     file: File,
 }
@@ -18,13 +18,13 @@ impl Netns {
         })
     }
 
-    /// The calling thread's.
+    /// The namespace of the calling thread.
     pub fn current() -> io::Result<Self> {
         Ok(Self { file: File::open("/proc/thread-self/ns/net")? })
     }
 
-    /// Runs `work` inside; the calling thread stays where it is. Sockets that `work` makes stay
-    /// inside for good, and commands that it starts run inside.
+    /// Runs `work` inside, on a thread of its own. Sockets that `work` creates stay inside, and commands that
+    /// it starts run inside.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         on_own_thread(|| {
             self.enter()?;
@@ -32,7 +32,7 @@ impl Netns {
         })
     }
 
-    /// Moves the calling thread there, for good.
+    /// Moves the calling thread into the namespace.
     fn enter(&self) -> io::Result<()> {
         // SAFETY: the call takes no pointers, and the descriptor is open.
         if unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) } < 0 {
@@ -41,13 +41,13 @@ impl Netns {
         Ok(())
     }
 
-    /// What other programs can open while this process lives and holds the namespace.
+    /// A path by which other programs can open the namespace while this process holds it.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 }
 
-/// Threads change their namespaces and priorities one by one: what this one changes ends with it.
+/// Namespaces and priorities are properties of a thread: what `work` changes ends with its thread.
 pub(crate) fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| match scope.spawn(work).join() {
         Ok(result) => result,
@@ -55,8 +55,8 @@ pub(crate) fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Of the calling thread alone.
-pub(crate) fn unshare(flags: libc::c_int) -> io::Result<()> {
+/// Gives the calling thread new namespaces.
+fn unshare(flags: libc::c_int) -> io::Result<()> {
     // SAFETY: the call takes no pointers.
     if unsafe { libc::unshare(flags) } < 0 {
         return Err(io::Error::last_os_error());

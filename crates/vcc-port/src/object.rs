@@ -1,10 +1,10 @@
-//! BPF objects that a crate embeds, on their way into the kernel.
+//! Opening and loading the BPF objects that a crate embeds.
 
 use libbpf_rs::{Object, ObjectBuilder, OpenMapMut, OpenObject};
 
 use crate::{Error, Result, kernel, libbpf};
 
-/// Opens `object`, which people call `what`.
+/// Opens an object; `what` names it in messages.
 pub fn open(object: &[u8], what: &str) -> Result<OpenObject> {
     let (result, said) = libbpf::listen(|| ObjectBuilder::default().open_memory(object));
     result.map_err(|e| Error::System {
@@ -13,7 +13,7 @@ pub fn open(object: &[u8], what: &str) -> Result<OpenObject> {
     })
 }
 
-/// A map that the object has, before it is loaded.
+/// A map of an object that is not loaded yet.
 pub(crate) fn map<'object>(
     open: &'object mut OpenObject,
     name: &str,
@@ -22,7 +22,7 @@ pub(crate) fn map<'object>(
 }
 
 pub(crate) fn lacks(name: &str) -> Error {
-    Error::System { doing: "use the datapath".into(), why: format!("it has no `{name}`") }
+    Error::System { doing: "use the datapath".into(), why: format!("the object has no `{name}`") }
 }
 
 pub fn load(open: OpenObject, what: &str) -> Result<Object> {

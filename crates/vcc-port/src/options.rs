@@ -1,19 +1,19 @@
-//! What an attachment shall do.
+//! The options of an attachment.
 
 use vcc_engine::Treatment;
 use vcc_policy::PortSelector;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttachOptions {
-    /// Of all connections, or of none where each is treated by its rule. `emit` takes an
+    /// The treatment of all connections. Under a policy, their rules take its place. `emit` requires an
     /// [`crate::Emitter`].
     pub treatment: Treatment,
-    /// Connections that this port tracks at a time; those beyond pass untouched.
+    /// How many connections the port tracks at a time; more pass untouched.
     pub max_flows: u32,
 }
 
 impl AttachOptions {
-    /// With as much room for connections as by default.
+    /// With the default size of the flow table.
     pub fn of(treatment: Treatment) -> Self {
         Self { treatment, max_flows: PortSelector::DEFAULT_MAX_FLOWS }
     }

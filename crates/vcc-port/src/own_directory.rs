@@ -1,11 +1,11 @@
-//! Directories of ours, which nobody else may have made or have led elsewhere.
+//! Opening directories of vcc only if no other user created or redirected them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Opens one, unless it is a symbolic link, or neither root's nor that of who we are.
+/// Opens a directory. It is an error if it is a symbolic link, or belongs to another user than root and ours.
 pub fn open_own_directory(path: &Path) -> io::Result<File> {
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let directory =
@@ -22,5 +22,7 @@ pub fn open_own_directory(path: &Path) -> io::Result<File> {
 }
 
 fn refused(why: &str) -> io::Error {
-    io::Error::other(format!("{why}, and vcc uses only its own: look who made it, and remove it"))
+    io::Error::other(format!(
+        "{why}, and vcc uses only directories of its own: find out who created it, and remove it"
+    ))
 }

@@ -4,7 +4,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use vcc_engine::Params;
 
 use crate::plain::{from_bytes, to_bytes};
-use crate::{Error, Result, pins};
+use crate::{Error, Result, lock};
 
 const ONLY_ENTRY: [u8; 4] = [0; 4];
 
@@ -22,13 +22,14 @@ pub(crate) fn write(map: &MapHandle, params: &Params) -> Result<()> {
         .map_err(|e| Error::system("write the port's parameters", e))
 }
 
-/// Other processes may want to change something else of a pinned port at the same moment.
+/// Changes parameters. Those of a pinned port are changed under a lock, so that the changes of another
+/// process are not lost.
 pub(crate) fn change(
     map: &MapHandle,
     pinned: bool,
     change: impl FnOnce(&mut Params),
 ) -> Result<()> {
-    let _lock = pinned.then(pins::lock).transpose()?;
+    let _lock = pinned.then(lock::pins).transpose()?;
     let mut params = read(map)?;
     change(&mut params);
     write(map, &params)

@@ -1,7 +1,7 @@
-//! What outlives the command: links and maps pinned in the BPF file system.
+//! Links, maps and a program pinned in the BPF file system, where they outlive the command.
 //!
-//! Beside the links the flow map must be pinned too: the kernel cancels the timers of a map as
-//! soon as user space holds it no more, although the programs still use it.
+//! The links alone do not suffice: the kernel cancels the timers of a map when user space no longer holds
+//! it, although programs still use it.
 
 use std::cell::Cell;
 use std::fs;
@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 use libbpf_rs::{ErrorKind, Link, MapHandle, Program};
 
 use crate::bpffs::HOME;
-use crate::datapath::Maps;
 use crate::device::Device;
-use crate::lock::Lock;
+use crate::lock::{self, Lock};
+use crate::maps::Maps;
 use crate::tcx::{self, Hook};
 use crate::{Error, Result, bpffs, sweep};
 
 const SWEEP: &str = "sweep";
 
-/// What one process at a time does with a port.
+/// What only one process at a time may do with a port.
 #[derive(Clone, Copy)]
 pub(crate) enum Role {
     Tracing,
@@ -48,7 +48,7 @@ impl Pin {
         Self { device: device.clone() }
     }
 
-    /// The BPF file system takes no dots in names; devices have no colons in theirs.
+    /// The BPF file system allows no dots in names, and devices have no colons in theirs.
     fn directory_name(&self) -> String {
         let Device { name, ifindex, netns_inode } = &self.device;
         format!("{}@{netns_inode}-{ifindex}", name.replace('.', ":"))
@@ -70,7 +70,7 @@ impl Pin {
         Path::new(HOME).join(self.directory_name())
     }
 
-    /// What is pinned last and removed first: with it, everything is there.
+    /// This is pinned last and removed first: if it exists, the pin is complete.
     fn complete_path(&self) -> PathBuf {
         self.link_path(Hook::ToGuest)
     }
@@ -91,7 +91,7 @@ impl Pin {
         fs::create_dir(&path).map_err(|e| Error::system(doing(), e))?;
         let result = self.create_files(links, maps, sweep);
         if result.is_err() {
-            // The error that is told is the first; what could not be removed is swept up later.
+            // The first error is reported; a later sweep removes what is left.
             let _ = self.remove();
         }
         result.map_err(|e| Error::system(doing(), e))
@@ -105,7 +105,7 @@ impl Pin {
     ) -> libbpf_rs::Result<()> {
         let path = self.path();
         sweep::pin(sweep, &path.join(SWEEP))?;
-        for (name, map) in maps.with_names() {
+        for (name, map) in maps.all_mut() {
             map.pin(path.join(name))?;
         }
         for (link, hook) in links.iter_mut().zip(Hook::BOTH) {
@@ -126,7 +126,7 @@ impl Pin {
         pinned.is_some_and(|pinned| id(&pinned[0]).is_some() && id(&pinned[0]) == id(&links[0]))
     }
 
-    /// The program that looks at all flows; None if another version had none.
+    /// The program that visits all flows; None if an older version did not have it.
     pub(crate) fn open_sweep(&self) -> Option<OwnedFd> {
         Program::fd_from_pinned_path(self.path().join(SWEEP)).ok()
     }
@@ -157,7 +157,7 @@ impl Pin {
         }
     }
 
-    /// Takes a role until the lock is dropped, or the process ends; None if another has it.
+    /// Takes a role until the lock is dropped or the process ends; None if another process has it.
     pub(crate) fn take(&self, role: Role) -> Result<Option<Lock>> {
         let doing = || format!("lock what is pinned for `{}`", self.device.name);
         Lock::take(&self.path().join(role.name())).map_err(|e| Error::system(doing(), e))
@@ -167,12 +167,12 @@ impl Pin {
         Error::system(format!("open what is pinned for `{}`", self.device.name), error)
     }
 
-    /// Whether all is there: it is not being made or removed, nor did who did that die half way.
+    /// False while the pin is being created or removed, and if the process that did so died half way.
     pub(crate) fn is_complete(&self) -> bool {
         self.complete_path().exists()
     }
 
-    /// Whether the device has gone, or whoever made the directory died half way.
+    /// Whether the device has gone, or the process that created the pin died half way.
     fn is_stale(&self) -> Result<bool> {
         if !self.is_complete() {
             return Ok(true);
@@ -210,7 +210,7 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// All that are there, in the order of their names.
+/// All pins, in the order of their names.
 pub(crate) fn all() -> Result<Vec<Pin>> {
     if !bpffs::has_home()? {
         return Ok(Vec::new());
@@ -226,7 +226,7 @@ pub(crate) fn all() -> Result<Vec<Pin>> {
     Ok(pins)
 }
 
-/// The pin of a device, by the index and not by the name, which may have changed since.
+/// The pin of a device, by its index: its name may have changed since.
 pub(crate) fn find(device: &Device) -> Result<Option<Pin>> {
     let same = |pin: &Pin| {
         pin.device.ifindex == device.ifindex && pin.device.netns_inode == device.netns_inode
@@ -240,12 +240,12 @@ pub(crate) fn is_attached(device: &Device) -> Result<bool> {
     Ok(pin.is_complete() && !pin.is_stale()?)
 }
 
-/// Removes what was left by devices that have gone, after `last` has seen it; returns their names.
+/// Removes the pins of devices that have gone, each after a call of `last`; returns the devices' names.
 pub(crate) fn sweep(last: impl Fn(&Pin)) -> Result<Vec<String>> {
     if all()?.is_empty() {
         return Ok(Vec::new());
     }
-    let _lock = lock()?;
+    let _lock = lock::pins()?;
     let mut gone = Vec::new();
     for pin in all()? {
         if pin.is_stale()? {
@@ -255,12 +255,6 @@ pub(crate) fn sweep(last: impl Fn(&Pin)) -> Result<Vec<String>> {
         }
     }
     Ok(gone)
-}
-
-/// One command at a time changes what is pinned; the lock ends with the value.
-pub(crate) fn lock() -> Result<Lock> {
-    bpffs::require_home()?;
-    Lock::wait_for(Path::new(HOME)).map_err(|e| Error::system(format!("lock {HOME}"), e))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Plain data: structures that the kernel's maps hold byte for byte.
+//! Plain data: structures whose bytes are stored in the kernel's maps.
 
 use vcc_engine::sys;
 

@@ -1,4 +1,4 @@
-//! Reading what the datapath tells.
+//! Reading the ring buffers of the datapath.
 
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
@@ -9,24 +9,23 @@ use vcc_engine::sys;
 use crate::plain::from_bytes;
 use crate::{Error, Result};
 
-/// One of a port's rings. Whoever makes this must be its only reader: the kernel keeps one
-/// position for all.
+/// One of a port's ring buffers. There must be one reader only, because the kernel keeps one position.
 pub(crate) struct Ring {
     ring: RingBuffer<'static>,
     received: Receiver<sys::vcc_event>,
-    /// What was told before is of no interest.
+    /// Older events are ignored.
     since_us: u64,
 }
 
 impl Ring {
-    /// Begins with what is told from now on; what nobody read until now is discarded.
+    /// Starts with the next event: unread older events are discarded.
     pub(crate) fn open(map: &MapHandle) -> Result<Self> {
         let failed = |e| Error::system("open the ring of a port's events", e);
         let (to, received) = mpsc::channel();
         let mut builder = RingBufferBuilder::new();
         builder
             .add(map, move |bytes| {
-                // Nobody can have closed the other end: both lie in the same value.
+                // The receiver cannot be closed: it is in the same value.
                 if let Some(event) = from_bytes(bytes) {
                     let _ = to.send(event);
                 }
@@ -39,7 +38,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// The next event; None if a signal or `timeout` came first.
+    /// The next event; None after a signal or `timeout`.
     pub(crate) fn next(&self, timeout: Duration) -> Result<Option<sys::vcc_event>> {
         if let Some(event) = self.received_already() {
             return Ok(Some(event));
@@ -57,7 +56,7 @@ impl Ring {
     }
 }
 
-/// As the datapath's clock.
+/// The clock of the datapath, CLOCK_MONOTONIC.
 pub(crate) fn now_us() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes to the structure that it is given; this clock always exists.

@@ -1,4 +1,4 @@
-//! The time that the kernel counts as spent in programs, while somebody asks it to count.
+//! The run time of programs, which the kernel counts on request.
 
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
@@ -7,8 +7,8 @@ use libbpf_rs::libbpf_sys;
 
 use crate::{Error, Result, tcx};
 
-/// While this lives, the kernel counts the time of every program on the machine, at the price of
-/// two looks at the clock a run.
+/// While this exists, the kernel counts the run time of every program on the machine, which costs two reads of
+/// the clock per run.
 pub struct RunTimes {
     _fd: OwnedFd,
 }
@@ -19,14 +19,14 @@ impl RunTimes {
         let fd = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
         if fd < 0 {
             let error = io::Error::from_raw_os_error(-fd);
-            return Err(Error::system("count the time of programs", error));
+            return Err(Error::system("enable run time statistics of programs", error));
         }
         // SAFETY: the kernel just made this descriptor for us.
         Ok(Self { _fd: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 }
 
-/// How often a port's programs ran and how long, as far as it was counted.
+/// How often and how long a port's programs ran while it was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunTime {
     pub runs: u64,
@@ -50,7 +50,7 @@ impl std::ops::Sub for RunTime {
 }
 
 pub(crate) fn of_program(program_id: u32) -> Result<RunTime> {
-    let failed = |error| Error::system("read the time of a program", error);
+    let failed = |error| Error::system("read the run time of a program", error);
     let fd = libbpf_rs::Program::fd_from_id(program_id)
         .map_err(|error| Error::system("find an attached program", error))?;
     let info = tcx::program_info(fd.as_fd()).map_err(failed)?;

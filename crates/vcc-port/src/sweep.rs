@@ -1,5 +1,5 @@
-//! Running the datapath's `sweep`: a look at all flows of a port at once, or the start of the timer that
-//! looks at each when its time has come.
+//! Running the program `sweep` of the datapath: it visits all flows of a port, or starts the timer that visits
+//! each flow when it is due.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -10,13 +10,13 @@ use std::time::Duration;
 use libbpf_rs::{ProgramMut, libbpf_sys};
 use vcc_engine::sys;
 
-use crate::datapath::{SK_BUFF_BYTES, SK_BUFF_MARK};
+use crate::test_run::{self, Context};
 use crate::{Error, Result};
 
-/// The kernel wants a frame to run the program on; it is not looked at.
+/// BPF_PROG_TEST_RUN requires a frame; the program ignores it.
 const FRAME_BYTES: usize = 64;
 
-/// The program by itself, which may outlive what it was loaded with.
+/// A descriptor of the program, which may outlive the object that it was loaded with.
 pub(crate) fn keep(program: &ProgramMut<'_>) -> Result<OwnedFd> {
     program.as_fd().try_clone_to_owned().map_err(|e| Error::system("keep a program", e))
 }
@@ -32,18 +32,18 @@ pub(crate) fn pin(program: &OwnedFd, path: &Path) -> libbpf_rs::Result<()> {
     Ok(())
 }
 
-/// What becomes of every flow.
+/// What is done with every flow.
 #[derive(Clone, Copy)]
 pub(crate) enum Sweep {
-    /// It comes under the edition of the policy that holds; a handshake ends as it began.
+    /// Bring it under the edition of the policy in force, unless it is in its handshake.
     Judge,
-    /// It does, also in the middle of its handshake.
+    /// Bring it under that edition in any case.
     Settle,
     Forget,
 }
 
-/// The kernel makes timers from memory that it has at hand, which is used up for a moment where many
-/// are made at once.
+/// The kernel allocates timers from a reserve, which runs out for a moment when many are created at
+/// once.
 const TIMER_PAUSES: [Duration; 6] = [
     Duration::from_millis(1),
     Duration::from_millis(10),
@@ -53,8 +53,8 @@ const TIMER_PAUSES: [Duration; 6] = [
     Duration::from_secs(2),
 ];
 
-/// Starts the port's timer, or gives the one that runs this version's program. Without it no flow
-/// would ever end.
+/// Starts the port's timer, or makes a running one call this version's program. Without the timer no flow
+/// would ever be removed.
 pub(crate) fn start_timer(program: &OwnedFd) -> Result<()> {
     let start = || match run_marked(program, sys::START_MARK)? as i32 {
         0 => Ok(()),
@@ -66,7 +66,7 @@ pub(crate) fn start_timer(program: &OwnedFd) -> Result<()> {
         let lacks_memory = |e: &io::Error| e.raw_os_error() == Some(libc::ENOMEM);
         match pauses.next().filter(|_| result.as_ref().is_err_and(lacks_memory)) {
             Some(pause) => thread::sleep(*pause),
-            None => return result.map_err(|e| Error::system("make the timer of a port", e)),
+            None => return result.map_err(|e| Error::system("start the timer of a port", e)),
         }
     }
 }
@@ -78,25 +78,11 @@ pub(crate) fn run(program: &OwnedFd, what: Sweep) -> Result<u32> {
         Sweep::Settle => sys::SETTLE_MARK,
         Sweep::Forget => sys::FORGET_MARK,
     };
-    run_marked(program, mark).map_err(|e| Error::system("look at all flows of a port", e))
+    run_marked(program, mark).map_err(|e| Error::system("visit all flows of a port", e))
 }
 
 fn run_marked(program: &OwnedFd, mark: u32) -> io::Result<u32> {
-    let frame = [0u8; FRAME_BYTES];
-    let mut context = [0u8; SK_BUFF_BYTES];
-    context[SK_BUFF_MARK..][..4].copy_from_slice(&mark.to_ne_bytes());
-    let mut options = libbpf_sys::bpf_test_run_opts {
-        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
-        data_in: frame.as_ptr().cast(),
-        data_size_in: frame.len() as u32,
-        ctx_in: context.as_ptr().cast(),
-        ctx_size_in: context.len() as u32,
-        ..Default::default()
-    };
-    // SAFETY: an open descriptor; frame and context live as long as the call and are only read.
-    let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) };
-    if status < 0 {
-        return Err(io::Error::from_raw_os_error(-status));
-    }
-    Ok(options.retval)
+    let context = Context { mark, ..Context::default() };
+    let output = test_run::run(program.as_fd(), &[0; FRAME_BYTES], context)?;
+    Ok(output.return_value as u32)
 }

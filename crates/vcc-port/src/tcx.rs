@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// The most programs that one hook of a device holds (BPF_MPROG_MAX).
 const MAX_PROGRAMS: usize = 64;
 
-/// A hook as the kernel names it, from the port's point of view: what the guest sends comes in.
+/// A TCX hook of the port: what the guest sends arrives at the ingress hook.
 #[derive(Clone, Copy)]
 pub(crate) enum Hook {
     FromGuest,
@@ -38,7 +38,7 @@ impl Hook {
     }
 }
 
-/// The programs at one hook of a device, and the hook's revision when they were read.
+/// The programs at a hook of a device, and the hook's revision at that time.
 pub(crate) struct Attached {
     pub program_ids: Vec<u32>,
     pub revision: u64,
@@ -67,8 +67,8 @@ pub(crate) fn attached(ifindex: u32, hook: Hook) -> io::Result<Attached> {
     Ok(Attached { program_ids, revision: options.revision })
 }
 
-/// Attaches behind whatever is there. A `revision` other than 0 makes the kernel answer ESTALE
-/// if anybody changed the hook since it was read.
+/// Attaches behind the existing programs. With a `hook_revision` other than 0, the kernel returns ESTALE if the
+/// hook has changed since.
 pub(crate) fn attach(
     program: &ProgramMut<'_>,
     ifindex: u32,
@@ -89,7 +89,7 @@ pub(crate) fn attach(
     }
 }
 
-/// Whether the device is still there and nobody took the program off.
+/// False if the device has gone, or the program was detached.
 pub(crate) fn is_attached(link: &Link) -> Result<bool> {
     let info = link.info().map_err(|e| Error::system("read what a link is attached to", e))?;
     Ok(!matches!(info.info, LinkTypeInfo::Tcx(tcx) if tcx.ifindex == 0))
@@ -103,23 +103,23 @@ pub(crate) fn program_name(program_id: u32) -> Option<String> {
     String::from_utf8(name).ok()
 }
 
-/// A digest of the instructions with which a program was loaded, which maps it uses left out: two
-/// programs that have the same do the same.
+/// The kernel's digest of a program's instructions as loaded, without its maps: programs with the same tag do
+/// the same.
 pub(crate) type Tag = [u8; 8];
 
 pub(crate) fn program_tag(program: BorrowedFd<'_>) -> io::Result<Tag> {
     Ok(program_info(program)?.tag)
 }
 
-/// Of the program behind a link. To open that by its number takes CAP_SYS_ADMIN, to read what the
-/// kernel says of a descriptor nothing.
+/// The tag of a link's program. Opening the program by its ID would require CAP_SYS_ADMIN; reading fdinfo requires
+/// no capability.
 pub(crate) fn attached_tag(link: &Link) -> io::Result<Tag> {
     let path = format!("/proc/self/fdinfo/{}", link.as_fd().as_raw_fd());
     let text = fs::read_to_string(&path)?;
     let tag = text.lines().find_map(|line| line.strip_prefix("prog_tag:"));
     tag.and_then(|tag| u64::from_str_radix(tag.trim(), 16).ok())
         .map(u64::to_be_bytes)
-        .ok_or_else(|| io::Error::other(format!("{path} tells of no program")))
+        .ok_or_else(|| io::Error::other(format!("{path} shows no program")))
 }
 
 pub(crate) fn program_info(program: BorrowedFd<'_>) -> io::Result<libbpf_sys::bpf_prog_info> {

@@ -1,4 +1,4 @@
-//! How full a port's flow table is, without reading it.
+//! How full a port's flow table is.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use vcc_engine::{half_open_max, sys};
@@ -10,27 +10,27 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub flows: u32,
-    /// Of these, in their handshake.
+    /// Flows in their handshake, which `flows` includes.
     pub half_open: u32,
-    /// The longest ever that a CPU was held to look at flows whose time had come, in us.
+    /// The longest time that a CPU has spent on flows that were due.
     pub turn_longest_us: u32,
 }
 
-/// What a port is short of.
+/// Which part of a flow table is nearly full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortage {
-    /// The table is nearly full: new connections will find no room.
+    /// The table as a whole: new connections will find no room.
     Connections,
-    /// The part of it for handshakes is: older ones give way to newer ones, as in a flood of SYNs.
+    /// The share for handshakes: older ones give way to newer ones, as in a SYN flood.
     Handshakes,
 }
 
 impl Usage {
     const SHORT_PERCENT: u64 = 90;
-    /// A shortage goes on until there is clearly room again, or it would come and go all the time.
+    /// Hysteresis: a shortage ends when there is clearly room again.
     const STILL_SHORT_PERCENT: u64 = 80;
 
-    /// What is short at a port that tracks `max_flows` connections, where `before` was.
+    /// The shortage of a port that tracks `max_flows` connections, after the shortage `before`.
     pub fn shortage(&self, max_flows: u32, before: Option<Shortage>) -> Option<Shortage> {
         let is_short = |what, used: u32, room: u32| {
             let still = before == Some(what);

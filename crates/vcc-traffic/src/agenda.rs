@@ -1,4 +1,4 @@
-//! What happens when in a run, beside the moving of data.
+//! The timeline of a run, apart from the transfer of data.
 
 use crate::plan::Measure;
 
@@ -14,15 +14,15 @@ pub enum Act {
     Finish,
 }
 
-/// When a flow sends; on the same clock as the window of measurement.
+/// When a flow sends, on the clock of the measurement window.
 #[derive(Debug, Clone, Copy)]
 pub struct Presence {
     pub joins_at_ns: u64,
     pub leaves_at_ns: Option<u64>,
 }
 
-/// What happens to these flows, in its order, with times of the clock of `measure`. At the same
-/// time, flows are counted before they leave, and leave before others join.
+/// The acts of these flows in order, with times on the clock of `measure`. At the same time, flows are counted
+/// before they leave, and leave before others join.
 pub fn agenda(measure: &Measure, flows: impl IntoIterator<Item = Presence>) -> Vec<(u64, Act)> {
     let &Measure { start_ns, end_ns, .. } = measure;
     let mut acts = vec![(start_ns, Act::StartMeasuring), (end_ns, Act::Finish)];

@@ -1,4 +1,4 @@
-//! What can go wrong, in words for the person who started the run.
+//! Errors, for the person who started the run.
 
 use std::io;
 
@@ -16,10 +16,10 @@ pub enum Error {
     Plan(String),
 }
 
-/// Names what was being done when the system refused.
+/// Adds what was being done when a system call failed.
 pub trait Doing<T> {
     /// # Errors
-    /// The same, with the action before it.
+    /// The same error, with the action before it.
     fn doing(self, action: impl FnOnce() -> String) -> Result<T>;
 }
 

@@ -1,5 +1,5 @@
-//! The traffic of the lab's guests: flows whose every byte is checked, what is noted of them, and
-//! the plan and the report of a guest that is a kernel of its own.
+//! The traffic of the lab's guests: flows whose bytes are all checked, the records of them, and the plan and the
+//! report of a guest with a kernel of its own.
 
 pub mod agenda;
 mod error;
@@ -17,6 +17,6 @@ mod tcp_info;
 pub mod workers;
 
 pub use error::{Doing, Error, Result};
-pub use pattern::{Messages, Pattern, Transfers};
+pub use pattern::{Messages, Order, Pace, Pattern, Size, Transfers};
 pub use samples::{Begun, Received, Response, Sample, Transfer};
 pub use tcp_info::TcpInfo;

@@ -1,7 +1,7 @@
-//! What the sender of a flow does.
+//! Traffic patterns.
 
 use crate::random::SplitMix64;
-use crate::workers::{Order, Pace, Size};
+use crate::sizes::Trace;
 use serde::{Deserialize, Serialize};
 use std::iter::successors;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -9,20 +9,20 @@ use std::num::{NonZeroU32, NonZeroU64};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// Sends all that it can.
+    /// Sends as much as it can.
     #[default]
     Bulk,
-    /// Sends one small message at a time, and waits for its echo.
+    /// Sends a small message, waits for its echo, and so on.
     PingPong,
-    /// Sends messages when a worker says so, over one connection.
+    /// Sends the messages of a worker over one connection.
     Messages(Messages),
     /// Sends nothing on its connection.
     Idle,
-    /// Sends one thing after another, each over a connection of its own.
+    /// Sends transfers one after the other, each over a connection of its own.
     Transfers(Transfers),
 }
 
-/// What a worker sends over all of its flows.
+/// The messages of a worker over all of its flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Messages {
@@ -32,21 +32,50 @@ pub struct Messages {
     pub pace: Pace,
 }
 
-/// The next begins when the receiver has ended the connection of the one before, and not sooner than
-/// its time has come, if they have such.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Size {
+    Bytes(NonZeroU64),
+    Trace(Trace),
+}
+
+/// Which flow of a worker sends its next message.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Round robin.
+    #[default]
+    InTurn,
+    /// A random flow for each message.
+    Random,
+    /// Each flow once in random order, then again in another order.
+    Shuffled,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// One message per interval, whether or not earlier ones were answered.
+    EveryMs(NonZeroU32),
+    /// This many unanswered messages at a time: an answer triggers the next one.
+    AtOnce(NonZeroU32),
+}
+
+/// A transfer begins when the receiver has closed the connection of the previous one, and not before its time if
+/// `every_ms` is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfers {
-    /// Of each.
+    /// The size of each transfer.
     pub bytes: NonZeroU64,
     pub count: NonZeroU32,
-    /// They begin about so far apart, by chance up to half of it more or less.
+    /// The mean interval between their starts, which is randomised by half of it either way.
     #[serde(default)]
     pub every_ms: Option<NonZeroU32>,
 }
 
 impl Transfers {
-    /// When all but the first are to begin, where they have such times.
+    /// The start times of all but the first, if `every_ms` is set.
     pub fn later_ns(self, first_ns: u64, seed: u64) -> impl Iterator<Item = u64> {
         let every_ns = self.every_ms.map(|ms| u64::from(ms.get()) * 1_000_000);
         let mut random = SplitMix64::new(seed);

@@ -1,20 +1,20 @@
-//! A pseudo-random stream for each flow: what arrives is compared with what must be at that
-//! position, so that every run proves that payload came through unchanged and in order.
+//! A pseudo-random byte stream for each flow. The receiver compares every byte, so that every run shows that
+//! payload arrived unchanged and in order.
 //!
-//! All streams are one block of random bytes, over and over, each from a place of its own. The
-//! block's length is a prime, so what is lost, doubled or exchanged in whole segments shows: it would
-//! have to be that many segments. Nothing is computed for each byte, at either end.
+//! All streams repeat one block of random bytes, each from its own offset. The length of the block is a prime, so
+//! lost, duplicated or reordered segments are detected unless their number is a multiple of it. Nothing is computed
+//! per byte at either end.
 
 use crate::random::{GOLDEN, mix, nth};
 use std::sync::OnceLock;
 
 /// The largest prime below 2^16.
 const PERIOD_BYTES: usize = 65_521;
-/// The most that [`Stream::bytes`] gives at once.
+/// The most bytes that [`Stream::bytes`] returns.
 pub const PIECE_MOST_BYTES: usize = 256 * 1024;
 const WORD_BYTES: usize = 8;
 
-/// The block, and its beginning again, so that a piece from any place in it is in one.
+/// The block, followed by its beginning, so that a piece from any offset is contiguous.
 fn block() -> &'static [u8] {
     static BLOCK: OnceLock<Vec<u8>> = OnceLock::new();
     BLOCK.get_or_init(|| {
@@ -35,24 +35,24 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Another flow is another stream, and so, but for a rare chance, is another seed.
+    /// Flows have different streams, and, with high probability, so do seeds.
     #[must_use]
     pub fn new(seed: u64, flow: usize) -> Self {
-        // A prime has no step that comes back to where it has been before it has been everywhere.
+        // Modulo a prime, steps of any size visit every offset before they repeat.
         let apart_bytes = GOLDEN % PERIOD_BYTES as u64;
         let period_bytes = PERIOD_BYTES as u64;
         let begin = mix(seed) % period_bytes + flow as u64 % period_bytes * apart_bytes;
         Self { begin: begin % period_bytes }
     }
 
-    /// The bytes of the stream from this position on, as many, up to [`PIECE_MOST_BYTES`].
+    /// The bytes of the stream from a position on, at most [`PIECE_MOST_BYTES`].
     #[must_use]
     pub fn bytes(&self, position: u64, bytes: usize) -> &'static [u8] {
         let at = ((self.begin + position % PERIOD_BYTES as u64) % PERIOD_BYTES as u64) as usize;
         &block()[at..at + bytes]
     }
 
-    /// Whether these are the bytes from this position on.
+    /// Whether these are the bytes of the stream from a position on.
     #[must_use]
     pub fn matches(&self, mut position: u64, data: &[u8]) -> bool {
         data.chunks(PIECE_MOST_BYTES).all(|piece| {

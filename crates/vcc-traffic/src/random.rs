@@ -1,7 +1,7 @@
-//! The lab's pseudo-random numbers, seeded, so that a run's choices can be repeated: SplitMix64
+//! The lab's pseudo-random numbers, seeded so that runs can be repeated: SplitMix64
 //! (Steele, Lea, Flood 2014), one addition and three shifts a number.
 
-/// What the state grows by with each number: 2^64 over the golden ratio.
+/// The increment of the state: 2^64 divided by the golden ratio.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The output function: a word that depends on every bit of `x`.
@@ -11,12 +11,12 @@ pub fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The number in this place of a seed's sequence, in which the generator's own first is 1.
+/// The n-th number of a seed's sequence, counted from 1.
 pub fn nth(seed: u64, place: u64) -> u64 {
     mix(seed.wrapping_add(place.wrapping_mul(GOLDEN)))
 }
 
-/// The numbers one after the other.
+/// The generator.
 #[derive(Debug, Clone)]
 pub struct SplitMix64 {
     state: u64,
@@ -36,7 +36,7 @@ impl SplitMix64 {
         (self.next_u64() >> 32) as u32
     }
 
-    /// `mean` on average, and half of it more or less.
+    /// Uniformly distributed between half of `mean` and one and a half times `mean`.
     pub fn around(&mut self, mean: u64) -> u64 {
         mean / 2 + self.next_u64() % mean.max(1)
     }

@@ -1,10 +1,10 @@
-//! What a guest tells when its plan is over: one line of JSON for each thing, behind a prefix that
-//! sets it apart from the kernel's own lines on the same console.
+//! The report of a guest at the end of its plan: lines of JSON, with a prefix that distinguishes them from the
+//! kernel's messages on the same console.
 
 use crate::samples::{Begun, Received, Response, Sample};
 use serde::{Deserialize, Serialize};
 
-/// Every line of a report begins so.
+/// The prefix of every line.
 pub const PREFIX: &str = "vcc-agent: ";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,52 +13,51 @@ pub enum Report {
     Sender(SenderHalf),
     Receiver(ReceiverHalf),
     Pings(PingReport),
-    /// What went wrong, in words for the person who started the run. Nothing but the first problem
-    /// is told, and then nothing else.
+    /// The first error, in which case it is the only line.
     Error {
         problem: String,
     },
-    /// The last line: so many others came before it.
+    /// The last line, with the number of lines before it.
     Whole {
         lines: usize,
     },
 }
 
-/// What the sender of a flow knows of it.
+/// A flow as seen by its sender.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderHalf {
     pub flow: usize,
-    /// When the handshake was over.
+    /// When the handshake had ended.
     pub connected_at_ns: u64,
-    /// ECN was negotiated, as the sender itself sees it.
+    /// ECN was negotiated, according to the sender.
     pub has_ecn: bool,
     /// Of a ping-pong: the echoes were what had been sent.
     pub payload_ok: bool,
-    /// All that was written, up to the end of the window of measurement.
+    /// All that was written, up to the end of the measurement window.
     pub sent_bytes: u64,
-    /// Within the window of measurement, as are the next two.
+    /// Within the measurement window, as are the next two.
     pub retransmitted_segs: u64,
     pub retransmitted_bytes: u64,
     pub sent_segs: u64,
     pub samples: Vec<Sample>,
-    /// Of a ping-pong, whose message left within the window of measurement.
+    /// Of a ping-pong, whose message left within the measurement window.
     pub responses: Vec<Response>,
     pub transfers: Vec<Begun>,
     /// When the receiver's end of the connection was there in answer to the sender's own, if the
-    /// flow left and it came within the window of measurement.
+    /// flow left and it came within the measurement window.
     pub finished_at_ns: Option<u64>,
 }
 
-/// What the receiver of a flow knows of it.
+/// A flow as seen by its receiver.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceiverHalf {
     pub flow: usize,
-    /// ECN was negotiated, as the receiver itself sees it.
+    /// ECN was negotiated, according to the receiver.
     pub has_ecn: bool,
     pub payload_ok: bool,
-    /// All that was received, up to the end of the window of measurement.
+    /// All that was received, up to the end of the measurement window.
     pub received_bytes: u64,
-    /// What had been received at the start of the window of measurement, and at the end of each of
+    /// What had been received at the start of the measurement window, and at the end of each of
     /// its phases.
     pub received_at_bounds_bytes: Vec<u64>,
     pub received_over_time: Vec<Received>,
@@ -89,15 +88,15 @@ impl Report {
     /// One line, with its prefix and without its end.
     ///
     /// # Errors
-    /// Those of serde_json, which has none for these types.
+    /// serde_json fails, which it does not for these types.
     pub fn to_line(&self) -> serde_json::Result<String> {
         Ok(format!("{PREFIX}{}", serde_json::to_string(self)?))
     }
 
-    /// What a line of a guest's console says; None if it is not of a report.
+    /// Parses a line of a guest's console; None if it does not belong to a report.
     ///
     /// # Errors
-    /// The line has the prefix, but what follows is no report.
+    /// The line has the prefix, but is malformed.
     pub fn from_line(line: &str) -> Option<serde_json::Result<Self>> {
         // A terminal ends its lines with a carriage return as well.
         Some(serde_json::from_str(line.strip_prefix(PREFIX)?.trim_end()))

@@ -1,16 +1,16 @@
-//! What is noted of a flow while it runs.
+//! What is recorded of a flow while it runs.
 
 use serde::{Deserialize, Serialize};
 
 /// The windows of a sender at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Since the start of the window of measurement.
+    /// Since the start of the measurement window.
     pub at_us: u64,
     /// Of the stream, with the SYN.
     pub acked_bytes: u64,
     pub cwnd_segs: u32,
-    /// The peer's window, as the guest was shown it.
+    /// The peer's window as the guest received it.
     pub snd_wnd_bytes: u32,
     pub mss_bytes: u32,
 }
@@ -20,25 +20,25 @@ impl Sample {
         u64::from(self.cwnd_segs) * u64::from(self.mss_bytes)
     }
 
-    /// What may be in flight: the lesser of the two windows.
+    /// The limit of the flight: the lesser of the two windows.
     pub fn send_window_segs(&self) -> f64 {
         let bytes = self.cwnd_bytes().min(self.snd_wnd_bytes.into());
         bytes as f64 / f64::from(self.mss_bytes)
     }
 }
 
-/// Of a ping-pong: how long an answer took.
+/// The response time of a ping-pong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
-    /// When the message left, since the start of the window of measurement.
+    /// When the message was sent, since the start of the measurement window.
     pub at_us: u64,
     pub took_ns: u64,
 }
 
-/// What had been received at one time.
+/// The bytes received by a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Received {
-    /// Since the start of the window of measurement.
+    /// Since the start of the measurement window.
     pub at_us: u64,
     pub bytes: u64,
 }
@@ -46,16 +46,16 @@ pub struct Received {
 /// A transfer that has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {
-    /// When its connection was asked for, by the clock that all guests share.
+    /// When the connect began, on the clock that all guests share.
     pub at_ns: u64,
     pub bytes: u64,
 }
 
-/// A transfer that has come to its end.
+/// A completed transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
     pub began_at_ns: u64,
-    /// From then until the receiver had its last byte.
+    /// From then until the receiver had the last byte.
     pub took_ns: u64,
     pub bytes: u64,
 }

@@ -1,10 +1,10 @@
-//! TCP sockets with the congestion control that was asked for.
+//! TCP sockets with a given congestion control.
 
 use crate::error::{Doing, Result};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::net::SocketAddr;
 
-/// Of connections that nobody has accepted yet.
+/// The backlog.
 const BACKLOG: i32 = 1024;
 
 /// A listener in the network namespace that the calling thread is in. Its connections inherit the
@@ -21,11 +21,11 @@ pub fn listen(address: SocketAddr, congestion_control: &str) -> Result<Socket> {
     Ok(listener)
 }
 
-/// A socket for a connection to this address. The congestion control is set before the handshake,
-/// so that its wishes for ECN count there.
+/// A socket for a connection to this address. The congestion control is set before the handshake, because it may
+/// ask for ECN there.
 ///
 /// # Errors
-/// The kernel has no such congestion control, or no socket left.
+/// The kernel has no such congestion control, or cannot create a socket.
 pub fn tcp(to: SocketAddr, congestion_control: &str) -> Result<Socket> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP));
     let socket = socket.doing(|| "make a socket".into())?;
@@ -35,10 +35,10 @@ pub fn tcp(to: SocketAddr, congestion_control: &str) -> Result<Socket> {
     Ok(socket)
 }
 
-/// Takes no more from writers than this beyond what has been sent (TCP_NOTSENT_LOWAT of tcp(7)).
+/// Limits the unsent data in the socket (TCP_NOTSENT_LOWAT of tcp(7)).
 ///
 /// # Errors
-/// This is no TCP socket.
+/// This is not a TCP socket.
 pub fn limit_unsent(socket: &Socket, bytes: u32) -> Result<()> {
     socket.set_tcp_notsent_lowat(bytes).doing(|| "limit what a socket holds unsent".into())
 }

@@ -1,11 +1,11 @@
-//! The few system calls that the standard library does not offer.
+//! System calls that the standard library does not have.
 
 use std::io;
 
-/// Turns the -1 of a system call into the error behind it.
+/// Turns the return value -1 of a system call into its error.
 ///
 /// # Errors
-/// `errno`, where the call failed.
+/// The call failed, with this `errno`.
 pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

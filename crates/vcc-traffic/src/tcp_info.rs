@@ -1,4 +1,4 @@
-//! What the kernel tells about a connection.
+//! TCP_INFO of a connection.
 
 use crate::system::check;
 use std::io;
@@ -64,7 +64,7 @@ pub struct TcpInfo {
 
 impl TcpInfo {
     /// # Errors
-    /// What getsockopt(2) says: this is no TCP socket.
+    /// getsockopt(2) failed: this is not a TCP socket.
     pub fn of(socket: &impl AsRawFd) -> io::Result<Self> {
         let mut info = Self::default();
         let mut length = size_of::<Self>() as libc::socklen_t;

@@ -1,55 +1,24 @@
-//! Applications that send messages over several connections: which message goes where, and when.
+//! Workers: applications that send messages over several connections.
 
-use crate::pattern::Messages;
+use crate::pattern::{Messages, Order, Pace, Size};
 use crate::random::{mix, nth};
-use crate::sizes::Trace;
 use serde::{Deserialize, Serialize};
-use std::num::{NonZeroU32, NonZeroU64};
 
 const NS_PER_MS: usize = 1_000_000;
 
-/// One of them.
+/// The plan of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerPlan {
-    /// The flows that it sends over, as positions among those of its host; at least one.
+    /// The positions of its flows among those of its host; at least one.
     pub flows: Vec<usize>,
     pub messages: Messages,
     pub starts_at_ns: u64,
-    /// What all chance begins with.
+    /// The random seed.
     pub seed: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Size {
-    Bytes(NonZeroU64),
-    Trace(Trace),
-}
-
-/// Over which of its flows a message goes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Order {
-    /// Each in its turn.
-    #[default]
-    InTurn,
-    /// Any of them, each time.
-    Random,
-    /// Each once, in an order of chance, and then again in another.
-    Shuffled,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pace {
-    /// One each time that so much has passed, whatever has become of those before.
-    EveryMs(NonZeroU32),
-    /// So many are on their way at a time: the next when one has been answered.
-    AtOnce(NonZeroU32),
-}
-
-/// A message that is to be sent.
+/// A message to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Post {
     /// A position among the flows of the host.
@@ -57,12 +26,12 @@ pub struct Post {
     pub bytes: u64,
 }
 
-/// Where a worker stands.
+/// The state of a worker.
 #[derive(Debug)]
 pub struct Worker<'a> {
     plan: &'a WorkerPlan,
     posted: u64,
-    /// What is left of this round, last first.
+    /// The remaining flows of this round, in reverse order.
     round: Vec<usize>,
 }
 
@@ -71,12 +40,12 @@ impl<'a> Worker<'a> {
         Self { plan, posted: 0, round: Vec::new() }
     }
 
-    /// The next message. It is the same for the same seed, whatever happens.
+    /// The next message, which depends on the seed only.
     pub fn next_post(&mut self) -> Post {
         let flow = self.next_flow();
         let bytes = match self.plan.messages.size {
             Size::Bytes(bytes) => bytes.get(),
-            Size::Trace(trace) => trace.size_bytes(self.chance(Question::Size, self.posted)),
+            Size::Trace(trace) => trace.size_bytes(self.random(Question::Size, self.posted)),
         };
         self.posted += 1;
         Post { flow, bytes }
@@ -96,7 +65,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// After Fisher and Yates.
+    /// Fisher-Yates shuffle.
     fn shuffled(&self) -> Vec<usize> {
         let mut flows = self.plan.flows.clone();
         for last in (1..flows.len()).rev() {
@@ -105,19 +74,19 @@ impl<'a> Worker<'a> {
         flows
     }
 
-    /// By chance one of 0 to `count` - 1.
+    /// A random number from 0 to `count` - 1.
     fn below(&self, number: u64, count: usize) -> usize {
-        let word = self.chance(Question::Flow, number);
+        let word = self.random(Question::Flow, number);
         ((u128::from(word) * count as u128) >> 64) as usize
     }
 
-    fn chance(&self, question: Question, number: u64) -> u64 {
+    fn random(&self, question: Question, number: u64) -> u64 {
         let seed = mix(self.plan.seed ^ question as u64);
         nth(seed, number)
     }
 }
 
-/// What chance is asked for; each has its own.
+/// What random numbers decide; each has a sequence of its own.
 #[derive(Clone, Copy)]
 enum Question {
     Size = 1,
@@ -125,7 +94,7 @@ enum Question {
 }
 
 impl WorkerPlan {
-    /// When it sends messages of itself, up to `end_ns`.
+    /// The times up to `end_ns` of messages that no answer triggers.
     pub fn posts_at_ns(&self, end_ns: u64) -> Box<dyn Iterator<Item = u64> + '_> {
         match self.messages.pace {
             Pace::AtOnce(messages) => Box::new((0..messages.get()).map(|_| self.starts_at_ns)),
@@ -136,7 +105,7 @@ impl WorkerPlan {
         }
     }
 
-    /// Whether an answer makes it send the next one.
+    /// Whether an answer triggers the next message.
     pub fn follows_answers(&self) -> bool {
         matches!(self.messages.pace, Pace::AtOnce(_))
     }
@@ -145,6 +114,8 @@ impl WorkerPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sizes::Trace;
+    use std::num::{NonZeroU32, NonZeroU64};
 
     fn plan(order: Order, size: Size) -> WorkerPlan {
         let messages = Messages { size, order, pace: Pace::AtOnce(NonZeroU32::MIN) };

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use vcc_port::testing::can_attach;
+use vcc_testing::can_attach;
 use vcc_uml::{CardSpec, Delivery, Error, GuestSpec, Kernel, Network, Watch, World, WorldSpec};
 
 /// Joins nothing.

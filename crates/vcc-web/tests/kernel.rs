@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use vcc_policy::Policy;
-use vcc_port::testing::{guest, on_a_host};
 use vcc_port::{AttachOptions, Port, SharedPolicy};
+use vcc_testing::{guest, on_a_host};
 use vcc_web::snapshot::{Daemon, Stage};
 use vcc_web::{Snapshot, collect};
 

@@ -1,9 +1,9 @@
-//! The command line. Each command's arguments lie with the command.
+//! The command line. The arguments of each command are in the file of the command.
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     attach, bench, detach, doctor, emit, explain, flows, generate, guests, lab, policy, ports, run,
@@ -11,8 +11,8 @@ use crate::commands::{
 };
 use crate::output;
 
-/// Another congestion control for the fabric than the guests have: vcc sits on the host side of
-/// a guest's network device and rewrites ECN bits, windows and options of its TCP connections.
+/// Lets the operator choose the congestion control of guests: vcc sits on the host side of a guest's
+/// network device and rewrites the ECN bits, windows and options of its TCP connections.
 #[derive(Parser)]
 #[command(name = "vcc", version, propagate_version = true, subcommand_required = true)]
 pub struct Cli<Commands: Subcommand = Any> {
@@ -20,8 +20,8 @@ pub struct Cli<Commands: Subcommand = Any> {
     pub command: Commands,
 }
 
-/// What is parsed: the commands, and the one that helps to package them. It is no member of theirs
-/// because completions, unlike `--help`, would show it even so.
+/// The commands, and a hidden one for packaging. It is not a [`Command`], because shell completions, unlike
+/// `--help`, show hidden commands.
 #[derive(Subcommand)]
 pub enum Any {
     #[command(flatten)]
@@ -49,9 +49,16 @@ pub enum Command {
     Bench(bench::Arguments),
 }
 
+/// The command line as `--help` shows it, with all that clap derives from it.
+pub fn shown() -> clap::Command {
+    let mut command = Cli::<Command>::command().disable_help_subcommand(true);
+    command.build();
+    command
+}
+
 const USAGE: u8 = 2;
 
-/// Help and version go to stdout as they are; what was wrong goes to stderr in one line.
+/// Prints help and version to stdout, and an error to stderr in one line.
 pub fn explain(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     match error.kind() {
@@ -60,7 +67,7 @@ pub fn explain(error: &clap::Error) -> ExitCode {
             return ExitCode::SUCCESS;
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            output::complain("which command? `vcc --help` lists them");
+            output::complain("no command given: `vcc --help` lists them");
         }
         _ => {
             let text = text.strip_prefix("error: ").unwrap_or(&text);

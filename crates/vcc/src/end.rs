@@ -1,10 +1,10 @@
-//! One end of a connection, or as much of it as somebody cared to write.
+//! One end of a connection, as given on the command line: parts of it may be left out.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-/// An address or all of a network, a port, or both.
+/// An address or a network, a port, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     network: Option<Network>,
@@ -56,7 +56,7 @@ fn network(text: &str) -> Option<Network> {
         None => (bare, None),
     };
     let address: IpAddr = address.parse().ok()?;
-    // Of a network of mapped addresses there would be no telling what is meant.
+    // A network of IPv4-mapped addresses stays IPv6: it may hold others too.
     let address = if prefix.is_none() { address.to_canonical() } else { address };
     let prefix_bits = prefix.unwrap_or(bits(address));
     (prefix_bits <= bits(address)).then_some(Network { address, prefix_bits })
@@ -75,15 +75,15 @@ impl FromStr for End {
             if place.is_empty() {
                 return Some(Self { network: None, port });
             }
-            // Without brackets the port would be part of the address.
+            // An IPv6 address needs brackets before a port.
             let is_clear = place.starts_with('[') || !place.contains(':');
             let network = is_clear.then(|| network(place)).flatten()?;
             Some(Self { network: Some(network), port })
         };
         with_port().ok_or_else(|| {
             format!(
-                "an end of a connection is ADDRESS:PORT, ADDRESS or :PORT, not '{text}'; \
-                 ADDRESS/BITS is a network"
+                "'{text}' is not an end of a connection: expected ADDRESS:PORT, ADDRESS or :PORT, where \
+                 ADDRESS may be a network ADDRESS/BITS"
             )
         })
     }
@@ -118,7 +118,7 @@ mod tests {
         for (text, address, is) in [
             ("10.0.0.0/8", "10.9.8.7:80", true),
             ("10.0.0.0/8", "11.0.0.1:80", false),
-            // Whatever stands behind the prefix.
+            // Bits behind the prefix do not count.
             ("10.1.2.3/8", "10.9.8.7:80", true),
             ("10.0.0.0/8:80", "10.9.8.7:80", true),
             ("10.0.0.0/8:80", "10.9.8.7:81", false),

@@ -1,4 +1,4 @@
-//! Ctrl-C and its kind, for commands that run until they are told to end and then tidy up.
+//! SIGINT, SIGTERM and SIGHUP, for commands that run until they are interrupted and then clean up.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ extern "C" fn note(_signal: libc::c_int) {
     CAME.store(true, Ordering::Relaxed);
 }
 
-/// From now on the first of these signals is noted, and the second ends the process.
+/// From now on, the first of these signals is recorded, and the second ends the process.
 pub fn listen() -> anyhow::Result<()> {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: all-zero bytes are a valid sigaction.
@@ -33,7 +33,7 @@ pub fn came() -> bool {
     CAME.load(Ordering::Relaxed)
 }
 
-/// Waits, but no longer than until one of them comes; whether none has.
+/// Waits, but not beyond a signal; true if none came.
 pub fn wait(duration: Duration) -> bool {
     const LOOK: Duration = Duration::from_millis(50);
     let until = Instant::now() + duration;

@@ -1,4 +1,4 @@
-//! The command: parses what it is told, asks the crates below, prints what they answer.
+//! The command `vcc`: parses its arguments, calls the crates below, prints their results.
 
 mod cli;
 mod commands;
@@ -18,23 +18,23 @@ use clap::Parser;
 use cli::{Any, Cli, Command};
 
 fn main() -> ExitCode {
-    output::end(obey())
+    output::end(parse_and_run())
 }
 
-fn obey() -> ExitCode {
+fn parse_and_run() -> ExitCode {
     let command = match <Cli>::try_parse() {
         Ok(cli) => cli.command,
         Err(error) => return cli::explain(&error),
     };
-    // The lab's programs size their tables by the limit that they inherit.
+    // Programs that the lab starts size their tables by the limit that they inherit.
     if !matches!(command, Any::Shown(Command::Lab(_))) {
-        // Where that is not allowed, as in a sandbox, few ports do without, and with many the first
-        // that cannot be opened is told.
+        // Where this is not permitted, as in a sandbox, the default suffices for a few ports; with many,
+        // the first one that cannot be opened is reported.
         let _ = open_files::allow_most();
     }
     let result = match command {
         Any::Shown(command) => run(command),
-        Any::Generate(arguments) => commands::generate::run(&arguments),
+        Any::Generate(arguments) => commands::generate::run(&arguments, cli::shown()),
     };
     match result {
         Ok(code) => code,

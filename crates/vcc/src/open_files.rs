@@ -1,9 +1,9 @@
-//! Room for the open files of many ports.
+//! The limit of open files.
 
 use std::io;
 
-/// Raises the soft limit to the hard one. It is low by custom, for programs that call select(2); here
-/// an open port takes some 16 files, and a host may have thousands of ports.
+/// Raises the soft limit to the hard one. The soft limit is low for the sake of programs that call select(2).
+/// An open port takes about 16 files, and a host may have thousands of ports.
 pub fn allow_most() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for writes.

@@ -1,6 +1,6 @@
-//! What the command says: results on stdout, complaints in one line each on stderr, but
-//! for those that show where in a file. No terminal obeys what is in it: names of devices and files are
-//! somebody else's choice. What draws on a terminal makes its cells of [`printable_line`].
+//! The output of the command: results on stdout, errors on stderr in one line each, except those that quote
+//! a file. Control characters are escaped, because names of devices and files may contain any. Cells of
+//! tables on a terminal are made with [`printable_line`].
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,21 +13,21 @@ use serde::Serialize;
 use vcc_policy::text::printable;
 pub use vcc_policy::text::printable_line;
 
-/// Why the first of what was to be said was not, but for want of a reader.
+/// The first error of writing to stdout, other than EPIPE.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
-/// A reader that has gone (`| head`) is no failure. Any other is told at the [`end`]: what the command
-/// is doing is done all the same.
+/// Writes to stdout. A reader that has gone (`| head`) is not an error. Other errors are reported at the
+/// [`end`], so that the command completes its work.
 pub fn say(text: &str) {
     still_heard(text);
 }
 
-/// Whether a reader is still there who may want more.
+/// Like [`say`]; false if nobody reads stdout any longer.
 pub fn still_heard(text: &str) -> bool {
     draw(&printable(text))
 }
 
-/// The same, with control sequences of our own between what is printable.
+/// Like [`still_heard`], without escaping: for text with control sequences of our own.
 pub fn draw(text: &str) -> bool {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -41,7 +41,7 @@ pub fn draw(text: &str) -> bool {
     }
 }
 
-/// How a command ends that would end with `code`.
+/// The exit code of a command that ended with `code`: a failure if stdout could not be written.
 pub fn end(code: ExitCode) -> ExitCode {
     let Some(error) = LOST.get() else { return code };
     complain(&format!("cannot write to stdout: {error}"));
@@ -53,9 +53,9 @@ pub fn complain(text: &str) {
     complain_at_length(&format!("vcc: {}", line.join(" ")));
 }
 
-/// What shows its own place, and a line of it.
+/// For errors that quote a line of a file.
 pub fn complain_at_length(text: &str) {
-    // Of that nobody hears it, nobody can be told.
+    // An error of writing to stderr cannot be reported.
     let _ = writeln!(io::stderr().lock(), "{}", printable(text));
 }
 

@@ -1,4 +1,4 @@
-//! Asking the daemon.
+//! The client of the control socket.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -10,34 +10,34 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use super::protocol::{Answer, Applied, PolicyInForce, PolicyText, Request, Status};
 use crate::RuntimeDir;
 
-/// A daemon that answers or is at work says something more often, however busy the host is.
+/// A daemon sends answers or signs of life more often than this, even on a busy host.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A daemon that answers.
+/// Sends requests to a daemon.
 pub struct Client {
     socket: PathBuf,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    #[error("no daemon listens at {}: `vcc run` is one", socket.display())]
+    #[error("no daemon listens at {}: start one with `vcc run`", socket.display())]
     NoDaemon { socket: PathBuf },
 
     #[error(
-        "the daemon at {} has said nothing for {} s: it was stopped or hangs (`systemctl status vcc`), and \
-         if it goes on, it does what it was asked",
+        "the daemon at {} has not answered for {} s: it is stopped or hangs (`systemctl status vcc`); if it \
+         continues, it will carry out the request",
         socket.display(), PATIENCE.as_secs()
     )]
     Silent { socket: PathBuf },
 
-    #[error("not permitted to ask the daemon at {}: it takes root", socket.display())]
+    #[error("not permitted to connect to the daemon at {}: run this as root", socket.display())]
     NotPermitted { socket: PathBuf },
 
-    /// What is wrong with the policy, each with its place.
+    /// The findings in the policy, each with its place.
     #[error("{why}")]
     Refused { why: String, problems: Vec<String> },
 
-    #[error("cannot ask the daemon at {}: {source}", socket.display())]
+    #[error("cannot talk to the daemon at {}: {source}", socket.display())]
     System { socket: PathBuf, source: io::Error },
 }
 
@@ -60,7 +60,8 @@ impl Client {
         }
     }
 
-    /// Text with the name of its file; None: the file that the daemon was started with.
+    /// Applies a policy: its text with the name of its file, or else the file that the daemon was started
+    /// with.
     pub fn apply(&self, policy: Option<(String, String)>) -> Result<Applied, ClientError> {
         let policy = policy.map(|(text, file_name)| PolicyText { text, file_name });
         match self.ask(&Request::Apply { policy })? {
@@ -89,7 +90,7 @@ impl Client {
         let mut stream = self.connect()?;
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
-        // It may have rejected the request before it heard all, and said why.
+        // The daemon may have rejected the request, with a reason, before it had read all of it.
         let sent = stream.write_all(&line);
         let mut answer = String::new();
         BufReader::new(stream).read_line(&mut answer)?;
@@ -100,7 +101,7 @@ impl Client {
         Ok(serde_json::from_str(&answer)?)
     }
 
-    /// Where a daemon was stopped long ago even this would wait for it.
+    /// With timeouts: if the daemon is stopped and its backlog full, connect() would block.
     fn connect(&self) -> io::Result<UnixStream> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_write_timeout(Some(PATIENCE))?;
@@ -114,7 +115,7 @@ impl Client {
             Answer::Refused { why, problems } => ClientError::Refused { why, problems },
             other => ClientError::System {
                 socket: self.socket.clone(),
-                source: io::Error::other(format!("it answered something else: {other:?}")),
+                source: io::Error::other(format!("unexpected answer: {other:?}")),
             },
         }
     }

@@ -1,4 +1,4 @@
-//! The socket at which the daemon is asked. Who may write to it may ask: the kernel decides that.
+//! The control socket. Its file permissions decide who may send requests.
 
 pub(crate) mod client;
 mod connection;
@@ -15,15 +15,18 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Duration;
 
-use crate::event::Event;
 use crate::{Error, Result, RuntimeDir, journal};
 use connection::Connection;
+use protocol::{Answer, Request};
 
 const MODE: u32 = 0o660;
-/// At a time.
+/// Connections at a time.
 const MOST_CONNECTIONS: usize = 16;
 
-/// How many requests were none.
+/// How the daemon is asked: with a request, and where its answer goes. False if the daemon is ending.
+type Ask = dyn Fn(Request, Sender<Answer>) -> bool + Send + Sync;
+
+/// Counts rejected requests.
 #[derive(Clone, Default)]
 pub(crate) struct Abuse(Arc<AtomicU64>);
 
@@ -37,63 +40,69 @@ impl Abuse {
     }
 }
 
-/// From now on requests arrive as events.
-pub(crate) fn listen(place: &RuntimeDir, events: Sender<Event>) -> Result<Abuse> {
+/// Calls `ask` for each request from now on, on threads of its own.
+pub(crate) fn listen(
+    place: &RuntimeDir,
+    ask: impl Fn(Request, Sender<Answer>) -> bool + Send + Sync + 'static,
+) -> Result<Abuse> {
     let path = place.control();
     let failed = |e| Error::system(format!("listen at {}", path.display()), e);
     match fs::remove_file(&path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),
         _ => {}
     }
-    // Until its mode is set, the directory keeps strangers out.
+    // The mode of the directory protects the socket until the socket's own mode is set.
     let listener = UnixListener::bind(&path).map_err(failed)?;
     fs::set_permissions(&path, Permissions::from_mode(MODE)).map_err(failed)?;
     let abuse = Abuse::default();
     let counted = abuse.clone();
-    let accept = move || accept_all(&listener, &events, &counted);
+    let ask: Arc<Ask> = Arc::new(ask);
+    let accept = move || accept_all(&listener, &ask, &counted);
     thread::Builder::new().name("control".into()).spawn(accept).map_err(failed)?;
     Ok(abuse)
 }
 
-fn accept_all(listener: &UnixListener, events: &Sender<Event>, abuse: &Abuse) {
-    /// Of an accept that failed because descriptors or memory ran out.
+fn accept_all(listener: &UnixListener, ask: &Arc<Ask>, abuse: &Abuse) {
+    /// After an accept that failed for want of descriptors or memory.
     const PAUSE: Duration = Duration::from_millis(100);
     let open = Arc::new(AtomicUsize::new(0));
     loop {
         match listener.accept() {
-            Ok((stream, _)) => serve(stream, &open, events, abuse),
+            Ok((stream, _)) => serve(stream, &open, ask, abuse),
             Err(error) => {
-                journal::warning(&format!("cannot take a connection at the socket: {error}"));
+                journal::warning(&format!(
+                    "cannot accept a connection at the control socket: {error}"
+                ));
                 thread::sleep(PAUSE);
             }
         }
     }
 }
 
-fn serve(stream: UnixStream, open: &Arc<AtomicUsize>, events: &Sender<Event>, abuse: &Abuse) {
+fn serve(stream: UnixStream, open: &Arc<AtomicUsize>, ask: &Arc<Ask>, abuse: &Abuse) {
     let mut connection = Connection::new(stream, abuse.clone());
     let place = Place::take(open);
     if place.is_none() {
         connection.turn_away();
         return;
     }
-    let events = events.clone();
+    let ask = Arc::clone(ask);
     let work = move || {
         let _place = place;
-        connection.serve(&events);
+        connection.serve(&*ask);
     };
-    // Without a thread the connection is closed, which says enough.
+    // Without a thread the connection is closed.
     if let Err(error) = thread::Builder::new().name("request".into()).spawn(work) {
-        journal::warning(&format!("cannot serve a connection at the socket: {error}"));
+        journal::warning(&format!("cannot serve a connection at the control socket: {error}"));
     }
 }
 
-/// One of the connections that there can be.
+/// One of [`MOST_CONNECTIONS`].
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
     fn take(open: &Arc<AtomicUsize>) -> Option<Self> {
-        // One thread takes; others only give back.
+        // Only the accepting thread takes places; others give them back.
         if open.load(Ordering::Acquire) >= MOST_CONNECTIONS {
             return None;
         }

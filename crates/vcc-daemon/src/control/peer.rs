@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection.
+//! The process at the other end of a connection.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;

@@ -1,21 +1,20 @@
-//! What is said at the control socket: one JSON object a line, a request and its answer. Before the
-//! answer's object there may be spaces: signs of life of a daemon that has more to do.
+//! The protocol of the control socket: one JSON object per line, a request and its answer. Spaces may
+//! precede the answer: a busy daemon sends them as signs of life.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::ports::Held;
 
-/// As often as this a daemon that is at work on an answer says so, by a space.
+/// How often a daemon that is working on an answer sends a space.
 pub(crate) const SIGN_OF_LIFE_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// Brings a policy into force: this one until the next reload, or that of the file with which
-    /// the daemon was started.
+    /// Applies this policy until the next reload; without one, the file that the daemon was started
+    /// with.
     Apply {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy: Option<PolicyText>,
@@ -28,7 +27,7 @@ pub enum Request {
 #[serde(deny_unknown_fields)]
 pub struct PolicyText {
     pub text: String,
-    /// What messages call it.
+    /// The name of the file in messages.
     pub file_name: String,
 }
 
@@ -41,7 +40,7 @@ pub enum Answer {
     /// Nothing has changed.
     Refused {
         why: String,
-        /// What is wrong with the policy, each with its place.
+        /// The findings in the policy, each with its place.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         problems: Vec<String>,
     },
@@ -66,17 +65,17 @@ impl Answer {
 pub struct Applied {
     pub file_name: String,
     pub epoch: u32,
-    /// With the default, which there is even where the policy has none.
+    /// Including the default, which exists even if the policy has no `[default]`.
     pub rules: usize,
     #[serde(default)]
     pub has_default: bool,
     pub ports: usize,
-    /// Connections that were judged anew.
+    /// Connections that were judged again.
     pub flows: u32,
     /// From the first write until the last connection was judged.
     pub took_us: u64,
     pub warnings: Vec<String>,
-    /// What is not as this policy wants it.
+    /// Where the ports differ from what this policy asks for.
     #[serde(default)]
     pub problems: Vec<String>,
 }
@@ -98,13 +97,13 @@ pub struct Status {
     /// Where the policy in force came from.
     pub policy: String,
     pub epoch: u32,
-    /// With the default, which there is even where the policy has none.
+    /// Including the default, which exists even if the policy has no `[default]`.
     pub rules: usize,
     #[serde(default)]
     pub has_default: bool,
     pub ports: Vec<PortStatus>,
     pub problems: Vec<String>,
-    /// Garbage, too long, too slow or too many.
+    /// Malformed, too long, too slow, or one connection too many.
     pub rejected_requests: u64,
 }
 
@@ -114,15 +113,4 @@ pub struct PortStatus {
     pub index: u32,
     pub tenant: Option<String>,
     pub draining: bool,
-}
-
-impl From<&Held> for PortStatus {
-    fn from(held: &Held) -> Self {
-        Self {
-            device: held.port.device().to_owned(),
-            index: held.index,
-            tenant: held.tenant.clone(),
-            draining: held.draining,
-        }
-    }
 }

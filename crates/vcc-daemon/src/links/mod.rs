@@ -1,79 +1,79 @@
-//! The devices of this network namespace: those there are, and news of them.
+//! The network devices of this network namespace: a list of them, and news of changes.
 
 mod message;
 
 use std::io;
-use std::sync::mpsc::Sender;
 use std::thread;
 
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
-use crate::event::Event;
 use crate::{Error, Result};
 use message::{Content, messages};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub index: u32,
-    /// What is no UTF-8 in it is replaced: the kernel takes any bytes.
+    /// Bytes that are not UTF-8 are replaced; the kernel allows any.
     pub name: String,
-    /// Whether it is the device's, by which the device can be asked for.
+    /// Whether nothing was replaced, so that the name identifies the device.
     pub is_exact: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LinkNews {
-    /// It is new, or something of it changed.
+    /// A device is new, or an attribute of it has changed.
     Is(Link),
     Gone {
         index: u32,
     },
-    /// The kernel had more to tell than we listened to: list them all again.
+    /// The receive buffer overran (ENOBUFS): the devices have to be listed again.
     Overrun,
+    /// No more news will come, for this reason.
+    Lost(String),
 }
 
 /// RTNLGRP_LINK (linux/rtnetlink.h).
 const LINKS_GROUP: u32 = 1;
-/// A storm of containers beginning at once shall fit.
+/// Room for the news of many containers that start at once.
 const RECEIVE_BUFFER_BYTES: u32 = 4 << 20;
 
-/// From now on news arrives as events.
-pub(crate) fn watch(events: Sender<Event>) -> Result<()> {
+/// Calls `tell` for all news from now on, on a thread of its own, until it returns false.
+pub(crate) fn watch(tell: impl Fn(LinkNews) -> bool + Send + 'static) -> Result<()> {
     let failed = |e| Error::system("watch the network devices", e);
     let socket = open().map_err(failed)?;
-    // Less is no harm: what does not fit is noticed.
+    // A smaller buffer does no harm: an overrun is reported.
     let _ = socket.set_rx_buf_sz(RECEIVE_BUFFER_BYTES);
     socket.add_membership(LINKS_GROUP).map_err(failed)?;
     let forward = move || {
-        let lost = forward_all(&socket, &events);
-        // Nobody to tell: the daemon is at its end.
-        let _ = events.send(Event::Lost(format!("cannot watch the network devices: {lost}")));
+        if let Err(error) = forward_all(&socket, &tell) {
+            tell(LinkNews::Lost(format!("cannot watch the network devices: {error}")));
+        }
     };
     thread::Builder::new().name("links".into()).spawn(forward).map_err(failed)?;
     Ok(())
 }
 
-/// Until it cannot go on.
-fn forward_all(socket: &Socket, events: &Sender<Event>) -> io::Error {
+/// Returns when `tell` has returned false.
+fn forward_all(socket: &Socket, tell: &impl Fn(LinkNews) -> bool) -> io::Result<()> {
     loop {
         let news = match socket.recv_from_full() {
-            // News is the kernel's alone, whose port is 0.
+            // Only the kernel, whose port is 0, sends news.
             Ok((_, from)) if from.port_number() != 0 => Vec::new(),
             Ok((datagram, _)) => news_in(&datagram),
             Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => vec![LinkNews::Overrun],
             Err(e) if e.kind() == io::ErrorKind::Interrupted => Vec::new(),
-            Err(e) => return e,
+            Err(e) => return Err(e),
         };
         for link in news {
-            if events.send(Event::Link(link)).is_err() {
-                return io::ErrorKind::BrokenPipe.into();
+            if !tell(link) {
+                return Ok(());
             }
         }
     }
 }
 
-/// All there are.
+/// All network devices.
 pub(crate) fn list() -> Result<Vec<Link>> {
     list_all().map_err(|e| Error::system("list the network devices", e))
 }
@@ -99,7 +99,7 @@ fn list_all() -> io::Result<Vec<Link>> {
             }
         }
     }
-    Err(io::Error::other("they changed each time"))
+    Err(io::Error::other(format!("devices came or went during each of {TRIES} attempts")))
 }
 
 fn open() -> io::Result<Socket> {

@@ -1,4 +1,5 @@
 use vcc_engine::Underlay;
+use vcc_frames::{Packet, payload};
 
 use super::*;
 use crate::frame::Checksum;
@@ -20,7 +21,7 @@ fn with_a_report_due(params: Params) -> Talk {
     let mut talk = Talk::new(params);
     talk.open(&ours::hello(sys::HELLO_ACCEPT as u8));
     assert!(talk.flow().has(sys::FLOW_FEEDBACK));
-    let marked = Tcp { payload_bytes: MSS_BYTES, ecn: CE, ..talk.segment(false) };
+    let marked = Packet { payload: payload(MSS_BYTES), traffic_class: CE, ..talk.segment(false) };
     talk.pass(false, &marked);
     talk.peer_next += MSS_BYTES as u32;
     talk
@@ -31,7 +32,7 @@ fn a_new_flow_is_looked_at_within_a_second_and_forgotten_in_the_end() {
     let mut talk = Talk::v4();
     assert_eq!(talk.port.next_deadline_ns(), None);
     talk.now_ns = 5 * NS_PER_MS;
-    let syn = Tcp { flags: SYN, ..talk.segment(true) };
+    let syn = Packet { flags: SYN, ..talk.segment(true) };
     talk.pass(true, &syn);
     assert_eq!(talk.port.next_deadline_ns(), Some(1005 * NS_PER_MS));
     talk.now_ns = 1004 * NS_PER_MS;
@@ -71,36 +72,39 @@ fn partial_checksums_become_what_full_ones_are() {
     for v6 in [false, true] {
         let [mut full, mut partial, talk] =
             [(); 3].map(|()| if v6 { Talk::v6() } else { Talk::v4() });
-        let tcp_at = ETHERNET_BYTES + if v6 { IPV6_BYTES } else { IPV4_BYTES };
-        let mut both = |from_guest, segment: &Tcp| {
-            let (verdict, frame, also) = full.send(from_guest, segment.frame());
-            let (same, half, half_also) =
-                partial.send(from_guest, make_partial(segment.frame(), tcp_at));
+        let mut both = |from_guest, segment: &Packet| {
+            let (verdict, frame, also) = full.send(from_guest, framed(segment));
+            let (same, half, half_also) = partial.send(from_guest, make_partial(framed(segment)));
             assert_eq!(verdict, same);
-            assert_eq!(complete(half, tcp_at), frame);
-            let half_also: Vec<_> =
-                half_also.into_iter().map(|fack| complete(fack, tcp_at)).collect();
+            assert_eq!(complete(half), frame);
+            let half_also: Vec<_> = half_also.into_iter().map(complete).collect();
             assert_eq!(half_also, also);
             (frame, also)
         };
         let mss = vec![2, 4, 5, 0xb4, 1, 3, 3, 7];
-        let syn = Tcp { flags: SYN, ack: 0, options: mss.clone(), ..talk.segment(true) };
+        let syn = Packet { flags: SYN, ack: 0, options: mss.clone(), ..talk.segment(true) };
         let (out, _) = both(true, &syn);
-        assert_eq!(out.bytes.len(), syn.frame().bytes.len() + ours::APPENDED_BYTES, "an offer");
+        assert_eq!(out.bytes.len(), syn.frame().len() + ours::APPENDED_BYTES, "an offer");
         let options = [mss, ours::hello(sys::HELLO_ACCEPT as u8).to_vec()].concat();
         let (seq, ack) = (talk.peer_next, talk.guest_next + 1);
-        let syn_ack = Tcp { flags: SYN | ACK | ECE, options, seq, ack, ..talk.segment(false) };
+        let syn_ack = Packet { flags: SYN | ACK | ECE, options, seq, ack, ..talk.segment(false) };
         let (out, _) = both(false, &syn_ack);
-        assert_eq!(out.bytes.len(), syn_ack.frame().bytes.len() - ours::APPENDED_BYTES);
+        assert_eq!(out.bytes.len(), syn_ack.frame().len() - ours::APPENDED_BYTES);
         let (seq, ack) = (talk.guest_next + 1, talk.peer_next + 1);
-        both(true, &Tcp { seq, ack, ..talk.segment(true) });
-        let marked = Tcp { seq: ack, ack: seq, payload_bytes: 400, ecn: CE, ..talk.segment(false) };
+        both(true, &Packet { seq, ack, ..talk.segment(true) });
+        let marked = Packet {
+            seq: ack,
+            ack: seq,
+            payload: payload(400),
+            traffic_class: CE,
+            ..talk.segment(false)
+        };
         both(false, &marked);
-        let data = Tcp { seq, ack: ack + 400, payload_bytes: 600, ..talk.segment(true) };
+        let data = Packet { seq, ack: ack + 400, payload: payload(600), ..talk.segment(true) };
         let (out, facks) = both(true, &data);
-        assert_eq!((out.bytes.len(), facks.len()), (data.frame().bytes.len(), 1));
-        both(false, &Tcp { seq: ack + 400, ack: seq + 600, ..marked });
-        let (out, _) = both(true, &Tcp { ack: ack + 800, payload_bytes: 0, ..data });
+        assert_eq!((out.bytes.len(), facks.len()), (data.frame().len(), 1));
+        both(false, &Packet { seq: ack + 400, ack: seq + 600, ..marked });
+        let (out, _) = both(true, &Packet { ack: ack + 800, payload: Vec::new(), ..data });
         assert!(out.bytes.ends_with(&ours::pack(&full.flow().counted)), "a report on a pure ACK");
     }
 }
@@ -112,8 +116,8 @@ fn a_fack_goes_right_behind_data() {
         let underlay = underlay.parse::<Underlay>().expect("an underlay").number();
         let mut talk =
             with_a_report_due(Params(sys::vcc_params { underlay, ..Params::default().0 }));
-        let data = Tcp { payload_bytes: MSS_BYTES, ..talk.segment(true) };
-        let frame = Frame { gso_size: 100, ..data.frame() };
+        let data = Packet { payload: payload(MSS_BYTES), ..talk.segment(true) };
+        let frame = Frame { gso_size: 100, ..framed(&data) };
         let (verdict, frame, also) = talk.send(true, frame);
         assert_eq!((verdict, frame.gso_size), (Verdict::Pass, 100));
         let [fack] = &also[..] else { panic!("one FACK") };
@@ -130,8 +134,8 @@ fn a_fack_goes_right_behind_data() {
 #[test]
 fn no_fack_goes_beside_what_has_no_length() {
     let mut talk = with_a_report_due(Params::default());
-    let data = Tcp { payload_bytes: 2 * MSS_BYTES, ..talk.segment(true) };
-    let mut frame = Frame { gso_size: MSS_BYTES as u16, ..data.frame() };
+    let data = Packet { payload: payload(2 * MSS_BYTES), ..talk.segment(true) };
+    let mut frame = Frame { gso_size: MSS_BYTES as u16, ..framed(&data) };
     write_u16(&mut frame.bytes, ETHERNET_BYTES + 2, 0);
     let (verdict, frame, also) = talk.send(true, frame);
     assert_eq!((verdict, also.len()), (Verdict::Pass, 0));
@@ -146,10 +150,10 @@ fn what_is_dropped_stands_as_it_came() {
     for _ in 0..4 {
         talk.data_from_guest();
     }
-    let ack = Tcp { ack: talk.guest_next - MSS_BYTES as u32, ..talk.segment(false) };
+    let ack = Packet { ack: talk.guest_next - MSS_BYTES as u32, ..talk.segment(false) };
     talk.pass(false, &ack);
     // An update that the clamp hides would be a duplicate to this guest (RFC 5681, 2).
-    let update = Tcp { window: 61_000, ..ack }.frame();
+    let update = framed(&Packet { window: 61_000, ..ack });
     let (verdict, frame, _) = talk.send(false, update.clone());
     assert_eq!((verdict, frame), (Verdict::Drop, update));
     assert_eq!(talk.port.counters().get(sys::COUNT_DROPPED), 1);
@@ -161,8 +165,8 @@ fn room_is_counted_where_it_is_wanted() {
     for (mode, table_full) in [(Mode::Enforce, 1), (Mode::Drain, 0)] {
         let params = sys::vcc_params { mode: mode.number(), ..Params::default().0 };
         let mut talk = Talk { port: Port::new(Params(params), 0), ..Talk::v4() };
-        let syn = Tcp { flags: SYN, ..talk.segment(true) };
-        assert_eq!(talk.pass(true, &syn), syn.frame());
+        let syn = Packet { flags: SYN, ..talk.segment(true) };
+        assert_eq!(talk.pass(true, &syn), framed(&syn));
         assert_eq!(talk.port.counters().get(sys::COUNT_TABLE_FULL), table_full);
         assert_eq!(talk.port.flows().count(), 0);
     }
@@ -202,7 +206,8 @@ fn who_goes_on_gets_no_more_duplicate_acks() {
     talk.wait(15 * NS_PER_MS);
     assert_eq!(talk.advance().len(), 3);
     // The guest sends again what it takes for lost.
-    let again = Tcp { seq: talk.flow().snd_una, payload_bytes: MSS_BYTES, ..talk.segment(true) };
+    let again =
+        Packet { seq: talk.flow().snd_una, payload: payload(MSS_BYTES), ..talk.segment(true) };
     talk.pass(true, &again);
     talk.wait(10 * NS_PER_MS);
     assert_eq!(talk.advance(), []);
@@ -272,7 +277,7 @@ fn runs_do_not_differ() {
         let mut out = Vec::new();
         for port in [9, 3, 7, 1] {
             talk.guest.set_port(port);
-            let syn = Tcp { flags: SYN, ack: 0, ..talk.segment(true) };
+            let syn = Packet { flags: SYN, ack: 0, ..talk.segment(true) };
             out.push(talk.pass(true, &syn));
         }
         for _ in 0..20 {

@@ -3,8 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use vcc_domain::{Frame, Port, Sum, Verdict};
+use vcc_domain::{Frame, Port, Verdict};
 use vcc_engine::{Params, sys};
+use vcc_frames::mark_ce;
+use vcc_frames::wire::{ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES};
 
 use crate::host::Host;
 
@@ -14,10 +16,6 @@ pub const DELAY_US: u64 = 10_000;
 pub const SPACING_US: u64 = 12;
 const FLOWS_MAX: usize = 4;
 const NS_PER_US: u64 = 1000;
-
-const ETHERNET_BYTES: usize = 14;
-const ETHERTYPE_IPV4: [u8; 2] = [8, 0];
-const IPV4_BYTES: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
@@ -172,23 +170,20 @@ impl Network {
             return;
         }
         if self.markers[from as usize].next() {
-            ip[1] |= sys::IP_ECN_CE as u8;
-            ip[10..12].fill(0);
-            let checksum = Sum::MINUS_ZERO.with_words(ip).checksum();
-            ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+            mark_ce(ip);
         }
     }
 }
 
 fn ipv4_header(frame: &mut [u8]) -> Option<&mut [u8]> {
-    let is_ipv4 = frame.get(12..ETHERNET_BYTES)? == ETHERTYPE_IPV4;
+    let is_ipv4 = frame.get(12..ETHERNET_BYTES)? == ETHERTYPE_IPV4.to_be_bytes();
     frame.get_mut(ETHERNET_BYTES..ETHERNET_BYTES + IPV4_BYTES).filter(|_| is_ipv4)
 }
 
 fn tcp_payload_bytes(frame: &[u8]) -> usize {
     let tcp_at = ETHERNET_BYTES + IPV4_BYTES;
     match frame.get(tcp_at + 12) {
-        Some(offset) if frame[12..ETHERNET_BYTES] == ETHERTYPE_IPV4 => {
+        Some(offset) if frame[12..ETHERNET_BYTES] == ETHERTYPE_IPV4.to_be_bytes() => {
             let total_bytes = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
             total_bytes.saturating_sub(IPV4_BYTES + usize::from(offset >> 4) * 4)
         }

@@ -11,9 +11,9 @@ mod wire;
 use std::path::Path;
 
 use vcc_guest::CongestionControls;
-use vcc_port::testing::{can_attach, isolated, skip};
+use vcc_testing::{can_attach, isolated, skip, tun};
 
-use wire::{Connection, Link, TUN, Wire};
+use wire::{Connection, Link, Wire};
 
 /// Runs `test` with a connection over a wire of its own, of which both ends' congestion controls are
 /// told.
@@ -27,8 +27,8 @@ fn with_connection(
     if !can_attach() {
         return;
     }
-    if !Path::new(TUN).exists() {
-        skip(&format!("no {TUN}"));
+    if !Path::new(tun::TUN).exists() {
+        skip(&format!("no {}", tun::TUN));
         return;
     }
     isolated(|| {

@@ -46,7 +46,7 @@ mod tests {
     use super::super::Netns;
     use super::*;
     use std::process::Command;
-    use vcc_port::testing::skip;
+    use vcc_testing::skip;
 
     fn output(program: &str, arguments: &[&str]) -> String {
         let output = Command::new(program).args(arguments).output().unwrap();

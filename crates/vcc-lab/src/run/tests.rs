@@ -9,7 +9,7 @@ use crate::traffic::Pattern;
 use crate::translate::Translation;
 use std::path::Path;
 use std::process::Command;
-use vcc_port::testing::{can_attach, skip};
+use vcc_testing::{can_attach, skip};
 
 /// Two guests, the first with ECN, and a queue that marks and drops.
 fn scenario() -> Scenario {

@@ -4,7 +4,7 @@ use super::*;
 use crate::hosts::{Core, Share, Vcpu};
 use crate::run::made;
 use crate::traffic::{Pattern, Transfer};
-use vcc_port::testing::can_attach;
+use vcc_testing::can_attach;
 use vcc_traffic::Transfers;
 use vcc_uml::SchedulerSpec;
 

@@ -169,7 +169,7 @@ fn report(pair: &Pair, seed: u64) -> RunReport {
 mod tests {
     use super::super::parse;
     use super::*;
-    use vcc_port::testing::can_attach;
+    use vcc_testing::can_attach;
 
     const SMALL: &str = r#"
 id = "small"
@@ -244,7 +244,7 @@ with = { proxy = "reno", receiver.ecn = true }
     #[test]
     fn a_proxy_passes_everything_on() {
         if std::process::Command::new("haproxy").arg("-v").output().is_err() {
-            return vcc_port::testing::skip("no haproxy");
+            return vcc_testing::skip("no haproxy");
         }
         let Some((run, _)) = run_case("proxy") else { return };
         let (without, with) =

@@ -1,17 +1,18 @@
-//! What a policy costs: a small one, and one as large as they get.
+//! The cost of a policy: the smallest, and one of the largest size.
 
 use std::fmt::Write;
-use std::net::Ipv4Addr;
+use std::net::SocketAddr;
 
-use vcc_engine::sys;
 use vcc_policy::Policy;
 
-use super::frames::{self, Endpoint};
-use super::harness::{Cursor, Harness};
-use super::{FROM_GUEST, GUEST, PEER, Subject, TO_GUEST, case, data, establish, segment};
+use super::Subject;
+use super::case::{Case, Cursor};
+use super::cases::{FROM_GUEST, TO_GUEST};
+use super::connection::*;
+use super::harness::Harness;
 use crate::{AttachOptions, Datapath, Error, Program, Result, SharedPolicy};
 
-/// A policy's size, and the names of what is measured under it.
+/// The size of a policy, and the names of its cases.
 pub(super) struct Size {
     rules: u32,
     networks_a_rule: u32,
@@ -42,8 +43,8 @@ pub(super) const SIZES: [Size; 2] = [
     },
 ];
 
-/// Is left alone by either policy.
-const IGNORED: Endpoint = Endpoint { address: Ipv4Addr::new(192, 0, 2, 5), port: 81 };
+/// Ignored by either policy.
+const IGNORED: SocketAddr = end(5, 81);
 
 fn text(size: &Size) -> String {
     let mut text = String::new();
@@ -73,20 +74,16 @@ pub(super) fn subject(size: Size) -> Result<Subject> {
     establish(&datapath, PEER, false)?;
     let harness = Harness::load(&datapath)?;
     let Size { names, what, .. } = size;
-    let syn = frames::Segment {
-        flags: sys::TCP_SYN as u8,
-        ..segment(GUEST, IGNORED, &frames::SYN_OPTIONS, 0)
-    };
     let cases = vec![
-        case(names[0], what[0], Program::FromGuest, data(PEER), FROM_GUEST),
-        case(
-            names[1],
-            what[1],
-            Program::ToGuest,
-            segment(PEER, GUEST, &frames::OPTIONS, 0),
-            TO_GUEST,
+        Case::new(names[0], what[0], Program::FromGuest, &data(PEER), FROM_GUEST),
+        Case::new(names[1], what[1], Program::ToGuest, &ack(PEER, GUEST), TO_GUEST),
+        Case::new(
+            names[2],
+            what[2],
+            Program::FromGuest,
+            &syn(GUEST, IGNORED),
+            Cursor { seq_step: 0, ..FROM_GUEST },
         ),
-        case(names[2], what[2], Program::FromGuest, syn, Cursor { seq_step: 0, ..FROM_GUEST }),
     ];
     Ok(Subject { datapath, harness, cases })
 }

@@ -1,11 +1,11 @@
-//! A median, and how far the samples lie around it.
+//! A median, and the spread of the samples.
 
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     pub median: f64,
-    /// A tenth of the samples lies below, a tenth above.
+    /// The 10th and 90th percentile.
     pub p10: f64,
     pub p90: f64,
     pub samples: usize,

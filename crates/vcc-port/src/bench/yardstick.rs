@@ -1,18 +1,17 @@
-//! Programs that look at each segment and leave it alone, on a device: what a transfer loses to any
-//! program at all, whatever it does.
+//! Programs on a device that parse each segment and leave it alone: the cost of having any program at all.
 
 use libbpf_rs::Link;
 
 use crate::device::Device;
 use crate::{AttachOptions, Datapath, Error, Program, Result, tcx};
 
-/// Attached for as long as it lives.
+/// Attached until it is dropped.
 pub struct Yardstick {
     _links: [Link; 2],
 }
 
 impl Yardstick {
-    /// On a device of the calling thread's network namespace, in both directions.
+    /// Attaches to a device of the calling thread's network namespace, in both directions.
     pub fn attach(device: &str) -> Result<Self> {
         let device = Device::named(device)?;
         let datapath = Datapath::load(&AttachOptions::default())?;

@@ -1,4 +1,4 @@
-//! What attaching needs.
+//! What attaching requires.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(super) fn checks() -> Vec<Check> {
     checks
 }
 
-/// What has to be there before the datapath can be tried.
+/// What has to be there before the datapath can be loaded.
 pub(super) fn of_the_kernel() -> Vec<Check> {
     vec![
         check("kernel", kernel()),
@@ -64,7 +64,7 @@ fn tcx() -> Found {
 fn btf() -> Found {
     let path = "/sys/kernel/btf/vmlinux";
     if Path::new(path).exists() {
-        return Ok("the kernel describes its types".into());
+        return Ok("the kernel has type information".into());
     }
     Err(Missing {
         found: format!("no {path}"),
@@ -76,11 +76,11 @@ fn jit() -> Found {
     let path = "/proc/sys/net/core/bpf_jit_enable";
     match fs::read_to_string(path).map(|value| value.trim() == "0") {
         Ok(true) => Err(Missing {
-            found: "programs are interpreted, at several times the cost".into(),
+            found: "programs are interpreted, which is several times slower".into(),
             remedy: "sysctl net.core.bpf_jit_enable=1",
         }),
         Ok(false) => Ok("programs are compiled".into()),
-        // The file belongs to the first network namespace; others see none.
+        // Only the initial network namespace has this file.
         Err(_) => Ok("not visible from this network namespace".into()),
     }
 }

@@ -1,4 +1,4 @@
-//! What the lab needs beyond attaching.
+//! What the lab requires beyond attaching.
 
 use std::fs::{self, OpenOptions};
 use std::{env, io};
@@ -22,8 +22,8 @@ pub(super) fn checks() -> Vec<Check> {
 
 fn namespaces() -> Found {
     let remedy = "boot a kernel built with CONFIG_NET_NS";
-    Netns::create().map_err(|e| missing("making a network namespace", &e, remedy))?;
-    Ok("network namespaces can be made".into())
+    Netns::create().map_err(|e| missing("creating a network namespace", &e, remedy))?;
+    Ok("network namespaces can be created".into())
 }
 
 fn tun() -> Found {
@@ -33,7 +33,7 @@ fn tun() -> Found {
     Ok(format!("{path} opens"))
 }
 
-/// On a thread of its own, which takes the priority with it when it ends.
+/// Tries on a thread of its own, so that the priority ends with it.
 fn real_time() -> Found {
     let attempt = || {
         let priority = libc::sched_param { sched_priority: 1 };
@@ -44,7 +44,7 @@ fn real_time() -> Found {
         }
     };
     let remedy = "boot a kernel without CONFIG_RT_GROUP_SCHED";
-    namespace::on_own_thread(attempt).map_err(|e| missing("asking for SCHED_FIFO", &e, remedy))?;
+    namespace::on_own_thread(attempt).map_err(|e| missing("requesting SCHED_FIFO", &e, remedy))?;
     Ok("SCHED_FIFO is permitted".into())
 }
 
@@ -62,7 +62,7 @@ fn reno() -> Found {
     let remedy = "boot a kernel with TCP";
     let available = fs::read_to_string(path).map_err(|e| missing(path, &e, remedy))?;
     if available.split_whitespace().any(|one| one == "reno") {
-        return Ok("the guests' congestion control is there".into());
+        return Ok("the guests' congestion control is available".into());
     }
     Err(Missing { found: format!("the kernel offers {} only", available.trim()), remedy })
 }

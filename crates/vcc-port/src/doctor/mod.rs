@@ -1,4 +1,4 @@
-//! What this kernel and this process offer, and what is missing.
+//! Checks of what this kernel and this process provide.
 
 mod attach;
 mod lab;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::capabilities;
 
-/// What a check is about; without it, that part of vcc does not work.
+/// The part of vcc that does not work if a check fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Need {
@@ -23,13 +23,13 @@ pub struct Check {
     pub need: Need,
     pub name: &'static str,
     pub ok: bool,
-    /// What was found, in plain words.
+    /// The result, for people.
     pub found: String,
-    /// What to do, where it is missing.
+    /// What to do if the check failed.
     pub remedy: Option<&'static str>,
 }
 
-/// What is not there, and what to do.
+/// A failed check.
 struct Missing {
     found: String,
     remedy: &'static str,
@@ -48,7 +48,7 @@ impl Check {
     }
 }
 
-/// A permission is lacking, or else whatever `remedy` brings.
+/// The remedy is [`AS_ROOT`] for want of permission, and `remedy` otherwise.
 fn missing(what: &str, error: &io::Error, remedy: &'static str) -> Missing {
     let not_permitted = error.kind() == io::ErrorKind::PermissionDenied;
     let remedy = if not_permitted { AS_ROOT } else { remedy };
@@ -59,7 +59,7 @@ pub fn checks() -> Vec<Check> {
     [attach::checks(), lab::checks()].concat()
 }
 
-/// The first reason why no datapath can be tried here, in one line.
+/// An error with the first reason why the datapath cannot be loaded here, in one line.
 pub fn require_attach() -> Result<(), String> {
     let lacking = capabilities::missing();
     if !lacking.is_empty() {

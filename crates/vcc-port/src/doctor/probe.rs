@@ -1,4 +1,4 @@
-//! Trying instead of guessing: TCX on the loopback device of a namespace that nobody else sees.
+//! Probes TCX on the loopback device of a new network namespace.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -10,11 +10,11 @@ use crate::{Netns, libbpf};
 
 const LOOPBACK_IFINDEX: u32 = 1;
 
-/// Attaches a program that does nothing, and removes it again; returns what was found.
+/// Attaches a program that does nothing, and detaches it; returns what was found.
 pub(super) fn tcx() -> io::Result<&'static str> {
     libbpf::silence();
     let nowhere = match Netns::create() {
-        // That takes CAP_SYS_ADMIN, which attaching does not: the hook is asked, and left alone.
+        // Attaching to a port does not need CAP_SYS_ADMIN: without it, the hook is only queried.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
             tcx::attached(LOOPBACK_IFINDEX, Hook::FromGuest)?;
             return Ok("the kernel has the hook");
@@ -28,7 +28,7 @@ pub(super) fn tcx() -> io::Result<&'static str> {
     Ok("a program attaches")
 }
 
-/// Of the kernel's answers only the sign says failure, and -errno what failed.
+/// A negative return value is -errno.
 fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::from_raw_os_error(-fd));

@@ -1,5 +1,5 @@
-//! Segments of our own for the guest: the datapath decides, but only user space can make one where
-//! no segment passes.
+//! Segments that vcc sends to the guest. The datapath decides, but BPF programs run only when a segment
+//! passes, so user space builds and sends them.
 
 mod socket;
 
@@ -10,39 +10,39 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use vcc_domain::{FlowKey, ack_to_guest};
 use vcc_engine::{FlowState, sys};
 
-use crate::datapath::Maps;
 use crate::device::Device;
 use crate::flows;
 use crate::lock::Lock;
+use crate::maps::{Maps, keep};
 use crate::plain::{from_bytes, to_bytes};
 use crate::ring::{Ring, now_us};
 use crate::{Error, Result};
 use socket::Socket;
 
-/// A guest that counts duplicate ACKs has sent again by then.
+/// By then, a guest that counts duplicate ACKs has retransmitted.
 const SECOND_LOOK: Duration = Duration::from_millis(10);
 
-/// Sends at one port what the engine decides, from [`crate::Port::emitter`] until it is dropped.
+/// Sends to the guest of one port what the engine decides, until it is dropped.
 pub struct Emitter {
     ring: Ring,
     flows: MapHandle,
     neighbours: MapHandle,
     socket: Socket,
-    /// Guests to which duplicate ACKs went a moment ago.
+    /// Connections to which duplicate ACKs were sent a moment ago.
     prodded: VecDeque<Prodded>,
     emitted: Emitted,
-    /// Held against other processes, where they could open the port.
+    /// Keeps other processes from the same; None if the port is not pinned.
     _role: Option<Lock>,
 }
 
-/// What became of what the engine decided.
+/// Counts what was sent, and what was not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Emitted {
     pub duplicate_acks: u64,
     pub window_updates: u64,
-    /// Not sent any more: the connection had gone on.
+    /// Not sent, because the connection had gone on meanwhile.
     pub outdated: u64,
-    /// Not sent: no SYN told where the guest is, or the device did not take it.
+    /// Not sent, because no SYN had shown the MAC addresses, or the device refused the frame.
     pub unsent: u64,
 }
 
@@ -53,8 +53,6 @@ struct Prodded {
 
 impl Emitter {
     pub(crate) fn start(device: &Device, maps: &Maps, role: Option<Lock>) -> Result<Self> {
-        let keep =
-            |map: &MapHandle| MapHandle::try_from(map).map_err(|e| Error::system("keep a map", e));
         Ok(Self {
             socket: Socket::open(device)?,
             ring: Ring::open(&maps.events)?,
@@ -66,7 +64,7 @@ impl Emitter {
         })
     }
 
-    /// Waits up to `timeout` for the engine to decide something, and does it.
+    /// Waits up to `timeout` for an event of the engine, and carries it out.
     pub fn serve(&mut self, timeout: Duration) -> Result<()> {
         let timeout = if self.prodded.is_empty() { timeout } else { timeout.min(SECOND_LOOK) };
         if let Some(event) = self.ring.next(timeout)? {
@@ -75,7 +73,7 @@ impl Emitter {
         self.look_again()
     }
 
-    /// All since the start.
+    /// Totals since the start.
     pub fn emitted(&self) -> Emitted {
         self.emitted
     }
@@ -94,8 +92,8 @@ impl Emitter {
         Ok(())
     }
 
-    /// The guest may have taken the first duplicate for news of its window: Linux does if the peer
-    /// has sent data since it last said one (tcp_may_update_window). Then one is missing.
+    /// The guest may have taken the first duplicate for a window update, as Linux does if the peer has sent
+    /// data since its last ACK (tcp_may_update_window()). Then one more is needed.
     fn look_again(&mut self) -> Result<()> {
         let until_us = now_us().saturating_sub(SECOND_LOOK.as_micros() as u64);
         while self.prodded.front().is_some_and(|prodded| prodded.at_us <= until_us) {
@@ -107,7 +105,7 @@ impl Emitter {
         Ok(())
     }
 
-    /// The flow as it is now, if nothing has come between.
+    /// The current flow, if the event still applies to it.
     fn still_due(&self, event: &sys::vcc_event) -> Result<Option<sys::vcc_flow>> {
         let flow = flows::look_up(&self.flows, &event.key)?;
         Ok(flow.filter(|flow| is_still_due(event, flow)))
@@ -126,7 +124,7 @@ impl Emitter {
     }
 
     fn neighbour(&self, key: &sys::vcc_key) -> Result<Option<sys::vcc_neighbour>> {
-        const DOING: &str = "look up where a guest is";
+        const DOING: &str = "look up a guest's MAC address";
         let of = sys::vcc_neighbour_key {
             guest_addr: key.guest_addr,
             vlan: key.vlan,
@@ -157,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_connection_has_overtaken_is_not_sent() {
+    fn events_that_no_longer_apply_are_dropped() {
         let flow = sys::vcc_flow {
             stage: sys::STAGE_ESTABLISHED as u8,
             flags: sys::FLOW_PRODDED,

@@ -1,4 +1,4 @@
-//! Frames out of one device, past whatever is attached to it.
+//! A packet socket that bypasses the egress programs of a device, ours among them.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -40,7 +40,7 @@ impl Socket {
         let to = std::ptr::from_ref(&address).cast();
         // SAFETY: pointer and length are those of the address, which outlives the call.
         checked(unsafe { libc::bind(socket.as_raw_fd(), to, length) })?;
-        // Egress programs hang before the queueing discipline, our own among them.
+        // Egress programs run before the queueing discipline.
         let yes: libc::c_int = 1;
         // SAFETY: pointer and length are those of the integer, which outlives the call.
         checked(unsafe {

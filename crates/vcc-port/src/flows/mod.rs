@@ -11,15 +11,15 @@ use crate::batch::Batches;
 use crate::plain::{from_bytes, to_bytes};
 use crate::{Error, Result};
 
-/// How many flows one system call brings.
+/// Flows per system call.
 const ROOM: usize = 1024;
 
-/// Which connection of a port.
+/// Identifies a connection at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId {
     pub guest: SocketAddr,
     pub peer: SocketAddr,
-    /// The 802.1Q VLAN in which it runs.
+    /// The 802.1Q VLAN ID.
     pub vlan: Option<u16>,
 }
 
@@ -41,12 +41,12 @@ impl fmt::Display for FlowId {
     }
 }
 
-/// One connection at a port, as it stood when it was read.
+/// One connection at a port, as of the time when it was read.
 #[derive(Clone)]
 pub struct Flow {
     pub guest: SocketAddr,
     pub peer: SocketAddr,
-    /// The 802.1Q VLAN in which it runs.
+    /// The 802.1Q VLAN ID.
     pub vlan: Option<u16>,
     pub state: FlowState,
 }
@@ -61,8 +61,8 @@ impl Flow {
         FlowId { guest: self.guest, peer: self.peer, vlan: self.vlan }
     }
 
-    /// Whether the guest and the peer understand the windows between them at different scales, or
-    /// may do so in a moment, when the handshake ends. Without vcc such a connection crawls.
+    /// Whether guest and peer use different window scales, or may do so when the handshake ends. Without vcc
+    /// such a connection would be very slow.
     pub fn depends_on_translation(&self) -> bool {
         match self.state.stage.into() {
             sys::STAGE_SYN_SENT | sys::STAGE_SYN_RECEIVED => true,
@@ -72,7 +72,7 @@ impl Flow {
     }
 }
 
-/// Reads all flows in batches: a system call for each would take a hundred times as long.
+/// Reads all flows in batches: one system call per flow would take a hundred times as long.
 pub(crate) fn read(map: &MapHandle) -> Result<Vec<Flow>> {
     let mut flows = Vec::new();
     let mut batches = Batches::new(map, ROOM);

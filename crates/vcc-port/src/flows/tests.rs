@@ -2,10 +2,10 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 
 use libbpf_rs::{MapCore, MapFlags};
+use vcc_frames::{Packet, payload};
+use vcc_testing::can_attach;
 
 use super::*;
-use crate::bench::frames::{Endpoint, Segment};
-use crate::testing::can_attach;
 use crate::{AttachOptions, Datapath, Program, counters};
 
 /// A flow of 192.0.2.1, port 40000, with peer 2001:db8:: + `number` in VLAN 5.
@@ -62,26 +62,13 @@ fn an_entry_that_has_become_anothers_is_left_alone() {
     if !can_attach() {
         return;
     }
-    const SYN: u8 = 0x02;
-    const ACK: u8 = 0x10;
     let datapath = Datapath::load(&AttachOptions::default()).expect("a datapath");
-    let guest = Endpoint { address: [192, 0, 2, 1].into(), port: 40_000 };
-    let peer = Endpoint { address: [192, 0, 2, 2].into(), port: 80 };
-    let syn = Segment {
-        from: guest,
-        to: peer,
-        seq: 1,
-        ack: 0,
-        flags: SYN,
-        window: 1000,
-        options: &[],
-        payload_bytes: 0,
-    };
-    let run = |from_guest: &Segment<'_>| {
+    let (guest, peer) = (([192, 0, 2, 1], 40_000).into(), ([192, 0, 2, 2], 80).into());
+    let run = |from_guest: &Packet| {
         datapath.run(Program::FromGuest, &from_guest.frame(), 0).expect("it runs")
     };
     let unknown = || datapath.counters().expect("counters").get(counters::UNKNOWN);
-    run(&syn);
+    run(&Packet { seq: 1, ..Packet::syn(guest, peer) });
     let map = &datapath.maps.flows;
     let key = map.keys().next().expect("a flow");
     let entry = || map.lookup(&key, MapFlags::ANY).expect("a read").expect("the flow");
@@ -91,7 +78,7 @@ fn an_entry_that_has_become_anothers_is_left_alone() {
         other[tag_at] ^= 1;
         map.update(&key, &other, MapFlags::EXIST).expect("a write");
     };
-    let data = Segment { seq: 2, ack: 1, flags: ACK, payload_bytes: 100, ..syn };
+    let data = Packet { seq: 2, ack: 1, payload: payload(100), ..Packet::new(guest, peer) };
 
     turn_tag();
     let before = entry();

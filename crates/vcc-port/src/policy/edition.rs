@@ -1,4 +1,4 @@
-//! Writing one of the two editions of a policy, while the other holds.
+//! Writing one of the two editions of a policy, while the other is in force.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use vcc_engine::{Treatment, sys};
@@ -10,8 +10,8 @@ use super::prefixes;
 use crate::plain::{Dense, Plain, from_bytes, to_bytes};
 use crate::{Error, Result};
 
-/// All of an edition but its place in `struct vcc_policy`. `pools` are the policy's, in the
-/// datapath's numbers.
+/// Writes an edition, except its fields in `struct vcc_policy`. `pools` are the numbers of the policy's pools in
+/// the datapath.
 pub(super) fn write(
     maps: &PolicyMaps,
     edition: u32,
@@ -63,7 +63,7 @@ fn params(treatment: &Treatment, policy: &Policy, pools: &[u16]) -> sys::vcc_par
     params
 }
 
-/// A policy has none that is longer.
+/// The length of names was checked with the policy.
 pub(super) fn name(text: &str) -> [u8; NAME_BYTES as usize] {
     let mut bytes = [0; NAME_BYTES as usize];
     bytes[..text.len()].copy_from_slice(text.as_bytes());
@@ -118,7 +118,7 @@ pub(super) fn read<T: Plain>(map: &MapHandle, at: u32) -> Result<T> {
     from_bytes(&look_up(map, at)?).ok_or_else(|| Error::layout(READ))
 }
 
-/// An edition's half of an array: `values`, and `rest` behind them.
+/// Writes an edition's half of an array: `values`, then `rest` up to the end.
 fn write_half<T: Dense>(map: &MapHandle, edition: u32, values: &[T], rest: T) -> Result<()> {
     let entries = half(map, edition).len();
     let mut all = values.to_vec();
@@ -126,7 +126,7 @@ fn write_half<T: Dense>(map: &MapHandle, edition: u32, values: &[T], rest: T) ->
     write_part(map, edition, 0, &all)
 }
 
-/// Some entries of an edition's half, in one system call.
+/// Writes entries of an edition's half in one system call.
 fn write_part<T: Dense>(map: &MapHandle, edition: u32, first: u32, values: &[T]) -> Result<()> {
     let place = half(map, edition);
     let first = place.start + first;
@@ -137,7 +137,7 @@ fn write_part<T: Dense>(map: &MapHandle, edition: u32, first: u32, values: &[T])
         return Err(Error::layout("write a policy"));
     }
     let keys: Vec<u8> = (first..first + values.len() as u32).flat_map(u32::to_ne_bytes).collect();
-    // An array's entries are a multiple of 8 bytes apart for nobody but the kernel.
+    // The kernel pads entries to 8 bytes internally only.
     let bytes: Vec<u8> = values.iter().flat_map(|value| to_bytes(value).to_vec()).collect();
     map.update_batch(&keys, &bytes, values.len() as u32, MapFlags::ANY, MapFlags::ANY)
         .map_err(|e| Error::system("write a policy", e))

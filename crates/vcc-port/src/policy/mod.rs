@@ -1,4 +1,4 @@
-//! A policy in the kernel: maps that all its ports share. `datapath/abi.h` says how they are read.
+//! A policy in the kernel: maps that all ports under it share. `datapath/abi.h` describes their layout.
 
 mod edition;
 mod maps;
@@ -13,30 +13,30 @@ use vcc_engine::sys;
 use vcc_policy::{Policy, RuleSet};
 
 use crate::plain::to_bytes;
-use crate::{Error, Result, bpffs, pins};
+use crate::{Error, Result, bpffs, lock};
 pub(crate) use maps::{PolicyMaps, shrink};
 pub use pools::PoolUse;
 pub use rules::{RuleInForce, Rules};
 
-/// Ports have no `@`less names, so nothing here can be taken for one.
+/// The pins of ports have names with an `@`, so this is not taken for one.
 const PLACE: &str = "/sys/fs/bpf/vcc/policy";
 
-/// So many ports can have the policy; their indices are below.
+/// The most ports that a policy can have; their indices are below.
 pub const PORTS_MAX: u32 = sys::PORTS_MAX;
 
-/// The policy of this host's ports. What is applied to it holds until something else is: also while
-/// no process has it open.
+/// The policy of this host's ports. An edition that was applied stays in force until the next one, even while
+/// no process has the policy open.
 pub struct SharedPolicy {
     maps: PolicyMaps,
     pinned: bool,
 }
 
-/// A rule's connections, as far as they have come under it and ended.
+/// Totals of the connections of a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleTotals {
-    /// That came under it, the live ones included.
+    /// All that came under the rule, including live ones.
     pub connections: u64,
-    /// Of those that have ended.
+    /// This and the following: of connections that have ended.
     pub marks: u64,
     pub reductions: u64,
     pub retransmissions: u64,
@@ -44,10 +44,9 @@ pub struct RuleTotals {
 }
 
 impl SharedPolicy {
-    /// The one that outlives processes; made if there is none. Until something is applied, there is
-    /// no rule.
+    /// Opens the pinned policy, or creates it. A new one has no rules until one is applied.
     pub fn open() -> Result<Self> {
-        let _lock = pins::lock()?;
+        let _lock = lock::pins()?;
         let maps = match PolicyMaps::open(Path::new(PLACE))? {
             Some(maps) => maps,
             None => PolicyMaps::create_pinned(Path::new(PLACE))?,
@@ -55,7 +54,7 @@ impl SharedPolicy {
         Self::understood(maps)
     }
 
-    /// The same, if it is there.
+    /// Opens the pinned policy, if there is one.
     pub fn find() -> Result<Option<Self>> {
         if !bpffs::has_home()? {
             return Ok(None);
@@ -70,14 +69,14 @@ impl SharedPolicy {
         if foreign { Err(Error::OtherPolicyVersion) } else { Ok(policy) }
     }
 
-    /// One that ends with the process and its ports.
+    /// Creates a policy that ends with the process and its ports.
     pub fn unpinned() -> Result<Self> {
         Ok(Self { maps: PolicyMaps::create()?, pinned: false })
     }
 
-    /// Forgets it for good, where no port has it any more.
+    /// Removes the pinned policy. No port may use it any more.
     pub fn remove(self) -> Result<()> {
-        let _lock = pins::lock()?;
+        let _lock = lock::pins()?;
         PolicyMaps::unpin(Path::new(PLACE))
     }
 
@@ -85,22 +84,22 @@ impl SharedPolicy {
         &self.maps
     }
 
-    /// Whether ports that have it may be pinned.
+    /// Whether ports under it may be pinned.
     pub fn is_pinned(&self) -> bool {
         self.pinned
     }
 
-    /// Which edition holds; 0: none was applied yet.
+    /// The epoch of the edition in force; 0 if none was applied yet.
     pub fn epoch(&self) -> Result<u32> {
         Ok(self.head()?.epoch)
     }
 
-    /// `policy` holds from now on, all at once, for the ports with these indices. Whoever attached
-    /// them brings the live flows under it: [`crate::Port::judge_flows`]; those that a packet
-    /// reaches first are judged by that. Before it, no flow may be under an older edition than the
-    /// one that holds: [`crate::Port::settle_flows`].
+    /// Puts `policy` in force, atomically, for the ports with these indices; returns its epoch. The caller
+    /// then brings live flows under it with [`crate::Port::judge_flows`]; a flow whose next packet comes
+    /// first is judged by that packet. Before this call, all flows must be under the edition in force:
+    /// [`crate::Port::settle_flows`].
     pub fn apply(&self, policy: &Policy, tenants: &[(u32, Option<&str>)]) -> Result<u32> {
-        let _lock = self.pinned.then(pins::lock).transpose()?;
+        let _lock = self.pinned.then(lock::pins).transpose()?;
         let mut head = self.head()?;
         let next = head.epoch.wrapping_add(1).max(1);
         let edition = next % sys::EDITIONS;
@@ -114,8 +113,8 @@ impl SharedPolicy {
         head.role[slot] = compiled.roles;
         head.polices[slot] = compiled.polices;
         head.layout = sys::LAYOUT_VERSION;
-        // What an edition says of prefixes and roles lies in the same entry as the epoch: written
-        // first, for the copy is not one step for a reader.
+        // The entry holds fields of the edition and the epoch, and a reader may see it half written: so the
+        // fields are written before the epoch.
         let epoch = std::mem::replace(&mut head.epoch, next);
         let before = sys::vcc_policy { epoch, ..head };
         self.set_head(&before)?;
@@ -123,18 +122,18 @@ impl SharedPolicy {
         Ok(next)
     }
 
-    /// A port comes under the edition that holds.
+    /// Brings a new port under the edition in force.
     pub fn admit(&self, index: u32, policy: &Policy, tenant: Option<&str>) -> Result<()> {
         let edition = self.epoch()? % sys::EDITIONS;
         edition::write_tenant(&self.maps, edition, index, &policy.tenant_set(tenant))
     }
 
-    /// The names of the rules of the edition with this epoch, the default's last.
+    /// The names of the rules of the edition with this epoch; the default is the last.
     pub fn rule_names(&self, epoch: u32) -> Result<Vec<String>> {
         edition::rule_names(&self.maps, epoch % sys::EDITIONS)
     }
 
-    /// By the index of the rule, of the edition that holds.
+    /// The totals of the rules in force, by the index of the rule.
     pub fn rule_totals(&self) -> Result<Vec<RuleTotals>> {
         let epoch = self.epoch()?;
         let rules = self.rule_names(epoch)?.len() as u32;

@@ -1,4 +1,4 @@
-//! Pools: their numbers, which stay while a pool has its name, and what they have given out.
+//! Pools: their numbers, and their use. A pool keeps its number while it keeps its name.
 
 use libbpf_rs::{MapCore, MapFlags};
 use vcc_engine::sys;
@@ -9,25 +9,25 @@ use super::maps::PolicyMaps;
 use crate::plain::to_bytes;
 use crate::{Error, Result};
 
-/// What a pool has given out.
+/// The use of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolUse {
     pub name: String,
-    /// What its flows have in flight, and may still send.
+    /// What its flows have in flight or may still send.
     pub held_bytes: u32,
-    /// What those that are idle may still send.
+    /// What its idle flows may still send.
     pub idle_bytes: u32,
-    /// The weights of its active flows together.
+    /// The sum of the weights of its active flows.
     pub weight: u32,
-    /// The most that was ever held.
+    /// The maximum of `held_bytes`.
     pub most_held_bytes: u32,
-    /// How often more was held than may be: by the least window that a flow can have, or by very many
-    /// that woke up.
+    /// How often more was held than the pool has: because each flow keeps a least window, or because very many
+    /// flows became active at once.
     pub overdrawn: u32,
 }
 
-/// The number of each of a policy's pools. A name that was there keeps its number, with all that its
-/// flows hold; a new one gets a number that nobody has and nobody holds anything of.
+/// Numbers a policy's pools. A name that exists keeps its number, and what its flows hold; a new one gets a
+/// number that is unused and of which no flow holds anything.
 pub(super) fn number(maps: &PolicyMaps, pools: &[Pool]) -> Result<Vec<u16>> {
     let places: Vec<(String, sys::vcc_pool)> =
         (0..sys::POOLS_MAX).map(|at| place(maps, at)).collect::<Result<_>>()?;

@@ -1,5 +1,5 @@
-//! An edition's networks. Policies change by little, and a network costs more to write than any other
-//! entry: what is there already stays.
+//! The networks of an edition. They are the most expensive entries to write, and most policies change few of
+//! them, so unchanged ones stay.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// Of `struct vcc_prefix`.
 const EDITION_BITS: u32 = sys::PREFIX_EDITION_BITS;
-/// How many entries one system call brings.
+/// Entries per system call.
 const ROOM: usize = 4096;
 
 pub(super) fn write(map: &MapHandle, edition: u32, compiled: &Compiled) -> Result<()> {

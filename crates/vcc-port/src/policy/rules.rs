@@ -1,4 +1,4 @@
-//! The rules as they lie in the kernel, for whoever looks at flows.
+//! The rules as they are stored in the kernel, to interpret flows.
 
 use libbpf_rs::MapCore;
 use vcc_engine::{FlowState, Params, sys};
@@ -7,15 +7,15 @@ use super::SharedPolicy;
 use super::edition::{self, rule_names};
 use crate::Result;
 
-/// A rule, as flows are treated by it.
+/// A rule of an edition in the kernel.
 #[derive(Clone)]
 pub struct RuleInForce {
     pub name: String,
     pub params: Params,
 }
 
-/// The rules of both editions: of the one that holds, and of the one before, under which flows may
-/// be of which nothing has passed since.
+/// The rules of both editions: the one in force, and the previous one, under which flows may still be that have
+/// not sent since.
 #[derive(Clone, Default)]
 pub struct Rules {
     in_force: usize,
@@ -23,13 +23,12 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Of the edition that holds, in their order; the default is the last.
+    /// The rules in force, in order; the default is the last.
     pub fn in_force(&self) -> &[RuleInForce] {
         &self.editions[self.in_force]
     }
 
-    /// The one by which a flow is treated; None where the policy knows of none, as at a port that
-    /// was attached without one.
+    /// The rule of a flow; None if the port was attached without a policy.
     pub fn of(&self, flow: &FlowState) -> Option<&RuleInForce> {
         self.editions[flow.epoch as usize % self.editions.len()].get(usize::from(flow.rule))
     }

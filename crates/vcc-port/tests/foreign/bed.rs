@@ -1,19 +1,18 @@
 //! A host with two guests, a stack that is not Linux behind vcc and a Linux with ECN of its own
 //! without, and a Linux peer that both talk to over the same path.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use vcc_port::testing::{ip, isolated};
 use vcc_port::{AttachOptions, Netns, Port};
+use vcc_testing::{ip, isolated, tun};
 
 use crate::path::{Path, Sent};
 use crate::stack::{Role, Stack, beside};
-use crate::tap;
 
 pub const GUEST: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
@@ -52,6 +51,11 @@ impl Outcome {
     }
 }
 
+/// A TAP device without offloads: reads and writes are whole frames with full checksums.
+fn tap(name: &str) -> File {
+    tun::create(name, libc::IFF_TAP, 0)
+}
+
 fn set(name: &str, value: &str) {
     let path = format!("/proc/sys/net/ipv4/{name}");
     fs::write(&path, value).unwrap_or_else(|e| panic!("{path}: {e}"));
@@ -77,7 +81,7 @@ fn set_native() {
 pub fn run(trial: &Trial, warm_up: Duration, measured: Duration) -> Outcome {
     isolated(|| {
         let (native, peer) = (netns(), netns());
-        let (device, uplink) = (tap::create("port"), tap::create("uplink"));
+        let (device, uplink) = (tap("port"), tap("uplink"));
         ip(&format!("link add native type veth peer name guest netns {}", native.path()));
         for (device, address) in
             [("port", "192.0.2.2"), ("native", "203.0.113.2"), ("uplink", "198.51.100.1")]
@@ -98,7 +102,7 @@ pub fn run(trial: &Trial, warm_up: Duration, measured: Duration) -> Outcome {
             set_native();
             set("tcp_timestamps", if trial.timestamps { "1" } else { "0" });
             set("tcp_sack", if trial.sack { "1" } else { "0" });
-            let far = tap::create("path");
+            let far = tap("path");
             ip("address add 198.51.100.2/24 dev path");
             ip("link set path up");
             ip("route add default via 198.51.100.1");

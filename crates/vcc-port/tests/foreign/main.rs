@@ -11,7 +11,6 @@
 mod bed;
 mod path;
 mod stack;
-mod tap;
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -20,7 +19,7 @@ use std::time::Duration;
 
 use bed::{Trial, run};
 use stack::{Role, Stack, lwip, netstack};
-use vcc_port::testing::{can_attach, skip};
+use vcc_testing::{can_attach, skip};
 
 const WARM_UP: Duration = Duration::from_secs(1);
 const MEASURED: Duration = Duration::from_secs(4);

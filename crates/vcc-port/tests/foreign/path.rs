@@ -9,18 +9,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use vcc_domain::Sum;
 use vcc_engine::sys;
+use vcc_frames::mark_ce;
+use vcc_frames::wire::*;
 
 /// One way.
 const DELAY: Duration = Duration::from_millis(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const FRAME_MAX_BYTES: usize = 2048;
 
-const ETHERNET_BYTES: usize = 14;
-const ETHERTYPE_IPV4: [u8; 2] = [8, 0];
-const IPV4_BYTES: usize = 20;
-const TCP_BYTES: usize = 20;
 const TCP_AT: usize = ETHERNET_BYTES + IPV4_BYTES;
 
 /// What one address has sent another.
@@ -135,7 +132,7 @@ impl Path {
         sent.until_mark -= 1;
         if sent.until_mark == 0 {
             sent.marks += 1;
-            mark(&mut frame[ETHERNET_BYTES..TCP_AT]);
+            mark_ce(&mut frame[ETHERNET_BYTES..TCP_AT]);
         }
     }
 }
@@ -155,9 +152,9 @@ fn readable(ends: [&File; 2], patience: Duration) -> Vec<usize> {
 
 /// Whose data it is: its sequence number and length.
 fn data(frame: &[u8]) -> Option<(Flow, u32, usize)> {
-    let is_ipv4 = frame.get(12..ETHERNET_BYTES)? == ETHERTYPE_IPV4;
+    let is_ipv4 = frame.get(12..ETHERNET_BYTES)? == ETHERTYPE_IPV4.to_be_bytes();
     let (ip, tcp) = (frame.get(ETHERNET_BYTES..TCP_AT)?, frame.get(TCP_AT..TCP_AT + TCP_BYTES)?);
-    if !is_ipv4 || ip[0] != 0x45 || ip[9] != libc::IPPROTO_TCP as u8 {
+    if !is_ipv4 || ip[0] != 0x45 || ip[9] != PROTOCOL_TCP {
         return None;
     }
     let word = |bytes: &[u8]| [bytes[0], bytes[1], bytes[2], bytes[3]];
@@ -165,11 +162,4 @@ fn data(frame: &[u8]) -> Option<(Flow, u32, usize)> {
     let payload_bytes = total_bytes.checked_sub(IPV4_BYTES + usize::from(tcp[12] >> 4) * 4)?;
     let flow = (word(&ip[12..]).into(), word(&ip[16..]).into());
     (payload_bytes > 0).then_some((flow, u32::from_be_bytes(word(&tcp[4..])), payload_bytes))
-}
-
-fn mark(ip: &mut [u8]) {
-    ip[1] |= sys::IP_ECN_CE as u8;
-    ip[10..12].fill(0);
-    let checksum = Sum::MINUS_ZERO.with_words(ip).checksum();
-    ip[10..12].copy_from_slice(&checksum.to_be_bytes());
 }

@@ -1,13 +1,15 @@
 //! What is not for us, or no TCP that makes sense: passed byte for byte and counted, even where
 //! its addresses and ports are those of a flow that is being translated.
 
-use vcc_port::{Counter, counters, testing};
+use vcc_frames::wire::*;
+use vcc_frames::{Packet, options, payload};
+use vcc_port::{Counter, counters};
 
 use crate::conversation::{Connection, Conversation, Shape};
-use crate::dual::Direction::{self, FromGuest};
-use crate::dual::{DualRun, usual};
-use crate::packet::{Packet, options, payload};
-use crate::wire::*;
+use crate::direction::Direction::{self, FromGuest};
+use crate::dual::DualRun;
+use crate::layout::fill_checksums;
+use crate::setup::usual;
 
 /// Something done to a frame whose IP header begins at `l3` and whose TCP header at `l4`.
 struct Harm {
@@ -181,7 +183,7 @@ fn refused_by_the_kernel(frame: &[u8], l4: usize) -> bool {
 }
 
 fn pass_untouched(of_family: &[Harm], ipv6: bool) {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let mut run = DualRun::new(&usual());
@@ -225,7 +227,7 @@ fn bad_frames_over_ipv6() {
 /// The kernel's limit, not ours: a device never delivers such a frame.
 #[test]
 fn less_than_ethernet_is_refused_by_the_kernel() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let run = DualRun::new(&usual());
@@ -237,7 +239,7 @@ fn less_than_ethernet_is_refused_by_the_kernel() {
 /// Every length of a frame that is cut short, and every single option length.
 #[test]
 fn nothing_is_read_past_the_end() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let mut run = DualRun::new(&usual());
@@ -255,7 +257,7 @@ fn nothing_is_read_past_the_end() {
             run.doing = format!("an option of {length} bytes");
             let mut frame = frame.clone();
             set_options(&mut frame, l4, &[vec![254, length], options::nops(18)].concat());
-            crate::checksum::fill(&mut frame);
+            fill_checksums(&mut frame);
             assert!(run.send(FromGuest, &frame, 0).is_some(), "{}", run.doing);
         }
     }

@@ -3,11 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use vcc_engine::FlowState;
+use vcc_frames::wire::*;
+use vcc_frames::{Packet, options, payload};
 
-use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::{DualRun, Key, Outcome};
-use crate::packet::{Packet, options, payload};
-use crate::wire::*;
+use crate::direction::Direction::{self, FromGuest, ToGuest};
+use crate::direction::Key;
+use crate::dual::{DualRun, Outcome};
 
 /// Payload of a full segment.
 pub const MSS_BYTES: usize = 1448;

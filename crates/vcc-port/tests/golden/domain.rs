@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 
 use vcc_domain::{Checksum, FlowKey, Frame, Port, Verdict};
 use vcc_engine::FlowState;
+use vcc_frames::checksum;
 use vcc_port::{AttachOptions, Counters, RunOutput, counters};
 
-use crate::checksum;
-use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::{DROP, Key, NEXT, hex};
+use crate::direction::Direction::{self, FromGuest, ToGuest};
+use crate::direction::{DROP, Key, NEXT};
 use crate::layout::Layout;
 use crate::state;
+use vcc_frames::hex;
 
 /// Two ports of the driver domain: one is given each frame as it comes, the other as a card gives
 /// it that leaves the checksum to the next device.

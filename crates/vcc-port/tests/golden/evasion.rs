@@ -4,13 +4,14 @@
 use std::num::NonZeroU32;
 
 use vcc_engine::{Treatment, sys};
-use vcc_port::{counters, testing};
+use vcc_frames::wire::*;
+use vcc_frames::{Packet, options, payload};
+use vcc_port::counters;
 
 use crate::conversation::{Conversation, MSS_BYTES, Shape};
-use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::{DualRun, usual, usually};
-use crate::packet::{Packet, options, payload};
-use crate::wire::*;
+use crate::direction::Direction::{self, FromGuest, ToGuest};
+use crate::dual::DualRun;
+use crate::setup::{usual, usually};
 
 /// Options that end the list where they stand, each whole words. What stands behind is not read.
 fn malformed() -> Vec<Vec<u8>> {
@@ -27,7 +28,7 @@ fn malformed() -> Vec<Vec<u8>> {
 
 #[test]
 fn a_malformed_option_hides_no_connection() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let mut run = DualRun::new(&usual());
@@ -60,7 +61,7 @@ fn a_malformed_option_hides_no_connection() {
 /// `WS, 0xfe` is no more than `WS`, and `0xfe 0, WS` is nothing.
 #[test]
 fn the_scale_is_the_one_that_an_end_reads() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let mut run = DualRun::new(&usual());
@@ -116,7 +117,7 @@ fn disguises() -> Vec<Vec<u8>> {
 
 #[test]
 fn data_beyond_the_window_passes_in_no_disguise() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let mut run = DualRun::new(&usually(policing()));
@@ -137,7 +138,7 @@ fn data_beyond_the_window_passes_in_no_disguise() {
 
 #[test]
 fn an_ack_lifts_no_window_in_any_disguise() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let treatment =
@@ -158,7 +159,7 @@ fn an_ack_lifts_no_window_in_any_disguise() {
 /// the peer's answer is signed as well, the connection is.
 #[test]
 fn a_connection_is_signed_by_both_ends() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let signature = || [vec![29, 16], vec![7; 14]].concat();
@@ -222,7 +223,7 @@ fn disguised(c: &mut Conversation, from: Direction, packet: Packet, flags: u16) 
 /// Linux in SYN-SENT takes a SYN-ACK with FIN, and others in LISTEN such a SYN.
 #[test]
 fn a_fin_hides_no_syn() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let mut run = DualRun::new(&usual());

@@ -2,14 +2,14 @@
 
 use vcc_domain::Verdict;
 use vcc_engine::{OnFull, Treatment};
-use vcc_port::{AttachOptions, Counter, Usage, counters, testing};
+use vcc_frames::wire::*;
+use vcc_frames::{Packet, payload};
+use vcc_port::{AttachOptions, Counter, Usage, counters};
 
 use crate::conversation::{Connection, Shape};
-use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::{usual, usually};
-use crate::packet::{Packet, payload};
+use crate::direction::Direction::{self, FromGuest, ToGuest};
+use crate::setup::{usual, usually};
 use crate::shells::Shells;
-use crate::wire::*;
 
 fn shells(max_flows: u32, on_full: OnFull) -> Shells {
     let treatment = Treatment { on_full, ..Treatment::default() };
@@ -24,25 +24,6 @@ fn connection(opener: Direction, guest_port: u16) -> Connection {
 fn send(shells: &mut Shells, from: Direction, packet: &Packet) -> (Verdict, Vec<u8>) {
     let output = shells.send("full", from, &packet.frame(), 0).expect("it runs");
     (output.verdict, output.frame)
-}
-
-fn pass(shells: &mut Shells, from: Direction, packet: &Packet) {
-    assert_eq!(send(shells, from, packet).0, Verdict::Pass);
-}
-
-fn open(shells: &mut Shells, connection: &mut Connection) {
-    let (opener, listener) = (connection.shape.opener, connection.shape.opener.other());
-    let (mut syn, mut syn_ack) = (connection.syn(), connection.syn_ack());
-    // The peer has ECN.
-    let says = if opener == ToGuest { (ECE | CWR, 0) } else { (0, ECE) };
-    (syn.flags, syn_ack.flags) = (syn.flags | says.0, syn_ack.flags | says.1);
-    pass(shells, opener, &syn);
-    connection.sent(opener, &syn);
-    syn_ack.ack = syn.seq.wrapping_add(1);
-    pass(shells, listener, &syn_ack);
-    connection.sent(listener, &syn_ack);
-    let ack = connection.packet(opener);
-    pass(shells, opener, &ack);
 }
 
 /// Data of the guest, which leaves as ECT(0) if the connection is translated.
@@ -63,7 +44,7 @@ fn count(shells: &Shells, counter: Counter) -> u64 {
 /// Who is policed must not escape by filling the table.
 #[test]
 fn a_rule_may_refuse_what_finds_no_room() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     const MAX_FLOWS: u16 = 4;
@@ -73,7 +54,7 @@ fn a_rule_may_refuse_what_finds_no_room() {
     ] {
         let mut shells = shells(MAX_FLOWS.into(), on_full);
         for port in 0..MAX_FLOWS {
-            open(&mut shells, &mut connection(FromGuest, port + 1));
+            shells.open(&mut connection(FromGuest, port + 1));
         }
         for opener in Direction::BOTH {
             let syn = connection(opener, 100).syn();
@@ -88,7 +69,7 @@ fn a_rule_may_refuse_what_finds_no_room() {
 /// there, and connections that have finished theirs keep what they have.
 #[test]
 fn a_flood_hinders_nobody() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     const MAX_FLOWS: u32 = 64;
@@ -96,17 +77,17 @@ fn a_flood_hinders_nobody() {
     const FLOOD: u16 = 500;
     let mut shells = shells(MAX_FLOWS, usual().treatment.on_full);
     let mut old = connection(FromGuest, 1);
-    open(&mut shells, &mut old);
+    shells.open(&mut old);
     for number in 0..FLOOD {
         let opener = Direction::BOTH[usize::from(number % 2)];
-        pass(&mut shells, opener, &connection(opener, 1000 + number).syn());
+        shells.pass(opener, &connection(opener, 1000 + number).syn());
         assert!(usage(&shells).half_open <= HALF_OPEN_MAX);
     }
     assert_eq!(usage(&shells).flows, HALF_OPEN_MAX + 1);
     assert_eq!(count(&shells, counters::GAVE_WAY), u64::from(u32::from(FLOOD) - HALF_OPEN_MAX));
     for (opener, port) in [(FromGuest, 2000), (ToGuest, 2001)] {
         let mut new = connection(opener, port);
-        open(&mut shells, &mut new);
+        shells.open(&mut new);
         assert!(is_translated(&mut shells, &new));
     }
     assert!(is_translated(&mut shells, &old));
@@ -118,17 +99,17 @@ fn a_flood_hinders_nobody() {
 /// handshake gives it to them.
 #[test]
 fn handshakes_give_their_places_to_connections() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     const MAX_FLOWS: u16 = 16;
     let mut shells = shells(MAX_FLOWS.into(), OnFull::Pass);
     for port in 1000..1004 {
-        pass(&mut shells, FromGuest, &connection(FromGuest, port).syn());
+        shells.pass(FromGuest, &connection(FromGuest, port).syn());
     }
     for port in 0..MAX_FLOWS {
         let mut new = connection(FromGuest, port + 1);
-        open(&mut shells, &mut new);
+        shells.open(&mut new);
         assert!(is_translated(&mut shells, &new));
     }
     let Usage { flows, half_open, .. } = usage(&shells);

@@ -1,13 +1,13 @@
 //! What stands around the TCP header, and must be read but not disturbed.
 
-use vcc_port::testing;
+use vcc_frames::wire::*;
+use vcc_frames::{Packet, checksum, payload};
 
-use crate::checksum;
 use crate::conversation::{Conversation, MSS_BYTES, Shape};
-use crate::dual::Direction::{FromGuest, ToGuest};
-use crate::dual::{DualRun, usual};
-use crate::packet::{Packet, payload};
-use crate::wire::*;
+use crate::direction::Direction::{FromGuest, ToGuest};
+use crate::dual::DualRun;
+use crate::layout::fill_checksums;
+use crate::setup::usual;
 
 /// An established flow of each family, ECN on at the fabric, given to `test`.
 fn with_flows(test: impl Fn(&mut Conversation)) {
@@ -24,7 +24,7 @@ fn with_flows(test: impl Fn(&mut Conversation)) {
 
 #[test]
 fn traffic_class_and_flow_label_are_kept() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     with_flows(|c| {
@@ -50,7 +50,7 @@ fn traffic_class_and_flow_label_are_kept() {
 /// Ethernet fills short frames up to 60 bytes. That is no payload.
 #[test]
 fn padding_is_kept_and_not_counted() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     with_flows(|c| {
@@ -77,7 +77,7 @@ fn padding_is_kept_and_not_counted() {
 
 #[test]
 fn ip_options_and_extension_headers_are_followed() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     // PadN (RFC 8200, 4.2) fills each up to whole units of eight bytes.
@@ -115,7 +115,7 @@ fn ip_options_and_extension_headers_are_followed() {
 /// Priority and drop eligibility of a tag do not tell flows apart, and VLAN 0 is none.
 #[test]
 fn tags_are_kept_and_their_priority_is_not_the_flow() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     with_flows(|c| {
@@ -139,7 +139,7 @@ fn tags_are_kept_and_their_priority_is_not_the_flow() {
 
 #[test]
 fn super_segments_are_known_by_their_segment_size() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     const SEG_BYTES: u16 = 600;
@@ -164,7 +164,7 @@ fn super_segments_are_known_by_their_segment_size() {
 /// A super-segment beyond 64 KiB has length 0 in its IP header (RFC 2675).
 #[test]
 fn big_super_segments_have_no_length() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     with_flows(|c| {
@@ -173,7 +173,7 @@ fn big_super_segments_have_no_length() {
         let mut frame = packet.frame();
         let ip = if packet.tags.is_empty() { 14 } else { 18 };
         write_u16(&mut frame, if c.connection.shape.ipv6 { ip + 4 } else { ip + 2 }, 0);
-        checksum::fill(&mut frame);
+        fill_checksums(&mut frame);
         let out = c.run.send(FromGuest, &frame, MSS_BYTES as u32).expect("a segment");
         assert_eq!(out.ecn(), ECT_0);
         assert_eq!(c.state().flight_bytes(), 2 * MSS_BYTES as u32);
@@ -185,7 +185,7 @@ fn big_super_segments_have_no_length() {
 /// A checksum that is wrong when it comes must be wrong when it leaves, or the end is deceived.
 #[test]
 fn a_wrong_checksum_is_not_repaired() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let mut run = DualRun::new(&usual());

@@ -1,28 +1,39 @@
 //! Where things lie in a frame, or why the datapath leaves it alone.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::Deref;
 
+use vcc_frames::wire::*;
+use vcc_frames::{Headers, checksum};
 use vcc_port::Counter;
 use vcc_port::counters;
-
-use crate::wire::*;
 
 /// The datapath follows so many extension headers.
 const EXTENSIONS_MAX: usize = 4;
 /// More fragments, and the fragment's offset (RFC 791, 3.1).
 const IPV4_FRAGMENT: u16 = 0x3fff;
 
-/// Offsets from the frame's start.
+/// A segment's headers and payload, by their offsets from the start of the frame.
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub vlan: u16,
-    pub ipv6: bool,
-    pub l3: usize,
-    pub l4: usize,
-    /// Of the TCP payload.
+    headers: Headers,
     pub payload: usize,
-    /// Of what follows the IP packet: Ethernet's padding.
-    pub end: usize,
+}
+
+impl Deref for Layout {
+    type Target = Headers;
+
+    fn deref(&self) -> &Headers {
+        &self.headers
+    }
+}
+
+/// Sets the checksums of a frame, if it has the headers of a TCP segment, be it a super-segment.
+pub fn fill_checksums(frame: &mut [u8]) {
+    if let Ok(at) = Layout::of(frame, 1) {
+        checksum::fill(frame, &at);
+    }
 }
 
 impl Layout {
@@ -42,7 +53,8 @@ impl Layout {
         if header_bytes < TCP_BYTES || payload > end {
             return Err(counters::MALFORMED);
         }
-        Ok(Layout { vlan, ipv6: ethertype == ETHERTYPE_IPV6, l3, l4, payload, end })
+        let headers = Headers { ipv6: ethertype == ETHERTYPE_IPV6, l3, l4, end };
+        Ok(Layout { vlan, headers, payload })
     }
 
     /// Of the sender and of the receiver.

@@ -1,13 +1,13 @@
 //! TCP options in every place where they may stand.
 
-use vcc_port::testing;
+use vcc_frames::options;
+use vcc_frames::wire::*;
 
 use crate::conversation::{Conversation, Shape};
-use crate::dual::Direction::{FromGuest, ToGuest};
-use crate::dual::{DualRun, Outcome, usual};
-use crate::packet::options;
+use crate::direction::Direction::{FromGuest, ToGuest};
+use crate::dual::{DualRun, Outcome};
 use crate::segment::Parsed;
-use crate::wire::*;
+use crate::setup::usual;
 
 /// What the peer offers, and what the guest is shown of it: the scale at which 2 MiB fit a window,
 /// and an MSS of whole units of that scale.
@@ -50,7 +50,7 @@ fn parsed(outcome: &Outcome) -> Parsed {
 
 #[test]
 fn scale_and_mss_are_rewritten_wherever_they_stand() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let parts = [options::mss(MSS), options::wscale(WSCALE), options::sack_permitted()];
@@ -71,7 +71,7 @@ fn scale_and_mss_are_rewritten_wherever_they_stand() {
 
 #[test]
 fn other_options_do_not_mislead() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let mut run = DualRun::new(&usual());
@@ -97,7 +97,7 @@ fn other_options_do_not_mislead() {
 
 #[test]
 fn options_after_the_handshake_are_left_alone() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let mut run = DualRun::new(&usual());

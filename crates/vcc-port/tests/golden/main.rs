@@ -9,8 +9,8 @@
 //! for these there are TAP devices.
 
 mod bad;
-mod checksum;
 mod conversation;
+mod direction;
 mod domain;
 mod dual;
 mod evasion;
@@ -23,14 +23,13 @@ mod layouts;
 mod mix;
 mod mptcp;
 mod offload;
-mod packet;
 mod policy;
 mod random;
 mod scenarios;
 mod segment;
+mod setup;
 mod shells;
 mod state;
 mod table;
 mod tap;
 mod unjudged;
-mod wire;

@@ -4,16 +4,16 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use vcc_engine::{GuestEcn, Mode, Treatment};
-use vcc_port::{AttachOptions, testing};
+use vcc_frames::wire::*;
+use vcc_frames::{Packet, options, payload};
+use vcc_port::AttachOptions;
 
-use crate::checksum;
 use crate::conversation::{Connection, MSS_BYTES, Offers, Shape};
-use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::{DualRun, usually};
-use crate::layout::Layout;
-use crate::packet::{Packet, options, payload};
+use crate::direction::Direction::{self, FromGuest, ToGuest};
+use crate::dual::DualRun;
+use crate::layout::{Layout, fill_checksums};
 use crate::random::Random;
-use crate::wire::*;
+use crate::setup::usually;
 
 const CONNECTIONS: u16 = 8;
 const STEPS: usize = 1500;
@@ -56,7 +56,7 @@ impl Mix {
         let Ok(at) = Layout::of(frame, 0) else { return };
         let victim = self.random.below(at.payload as u32) as usize;
         frame[victim] = self.random.next() as u8;
-        checksum::fill(frame);
+        fill_checksums(frame);
     }
 
     /// A handshake of any kind, from which any segment may be missing.
@@ -239,7 +239,7 @@ fn add_option(packet: &mut Packet, option: Vec<u8>) {
 }
 
 fn mixed_traffic(underlay: &str, mode: Mode) {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let usual = Treatment {

@@ -1,13 +1,13 @@
 //! Connections that would be subflows of MPTCP's (RFC 8684), whose window is none of their own.
 
 use vcc_engine::{Mode, Treatment};
-use vcc_port::testing;
+use vcc_frames::options;
+use vcc_frames::wire::*;
 
 use crate::conversation::{Conversation, MSS_BYTES, Shape};
-use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::{DualRun, usual, usually};
-use crate::packet::options;
-use crate::wire::*;
+use crate::direction::Direction::{self, FromGuest, ToGuest};
+use crate::dual::DualRun;
+use crate::setup::{usual, usually};
 
 /// MP_CAPABLE, version 1, of a SYN (RFC 8684, 3.1), and MP_JOIN (3.2).
 const MP_CAPABLE: [u8; 4] = [OPTION_MPTCP, 4, 0x01, 0x81];
@@ -32,7 +32,7 @@ fn open(run: &mut DualRun, opener: Direction, offer: &[u8], port: u16) -> [Vec<u
 
 #[test]
 fn syns_of_a_controlled_connection_offer_no_mptcp() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let mut run = DualRun::new(&usual());
@@ -50,7 +50,7 @@ fn syns_of_a_controlled_connection_offer_no_mptcp() {
 
 #[test]
 fn it_stays_where_nothing_is_changed() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let shadow = Treatment { mode: Mode::Shadow, ..Treatment::default() };

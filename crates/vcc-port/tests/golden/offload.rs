@@ -5,16 +5,16 @@
 use std::path::Path;
 
 use vcc_engine::Treatment;
-use vcc_port::{AttachOptions, Port, counters, testing};
+use vcc_frames::wire::*;
+use vcc_frames::{Packet, checksum, payload};
+use vcc_port::{AttachOptions, Port, counters};
+use vcc_testing::{can_attach, ip, isolated, skip, tun};
 
-use crate::checksum;
 use crate::conversation::{Connection, Shape};
-use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::usually;
+use crate::direction::Direction::{self, FromGuest, ToGuest};
 use crate::layout::Layout;
-use crate::packet::{Packet, payload};
-use crate::tap::{DATA_VALID, GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, TUN, Tap, VnetHeader};
-use crate::wire::*;
+use crate::setup::usually;
+use crate::tap::{DATA_VALID, GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, Tap, VnetHeader};
 
 const SEG_BYTES: usize = 1440;
 /// What the peer offers at scale 7. The underlay grants less, although it is said at scale 5.
@@ -45,11 +45,11 @@ impl Wire {
         for tap in [&guest, &fabric] {
             tap.set_offloads(offloads);
         }
-        testing::ip("link add bridge0 type bridge");
+        ip("link add bridge0 type bridge");
         for device in ["guest0", "fabric0"] {
-            testing::ip(&format!("link set {device} master bridge0 up"));
+            ip(&format!("link set {device} master bridge0 up"));
         }
-        testing::ip("link set bridge0 up");
+        ip("link set bridge0 up");
         let port = Port::attach("guest0", &options()).expect("it attaches");
         let connection = Connection::new(Shape::plain(FromGuest), 0);
         Wire { guest, fabric, port, connection, offloads }
@@ -66,7 +66,7 @@ impl Wire {
             Sum::Verified => header.flags = DATA_VALID,
             Sum::Partial => {
                 checksum::make_partial(&mut frame, &at);
-                header = VnetHeader::partial(at.l4, checksum::TCP_CHECK_AT);
+                header = VnetHeader::partial(at.l4, TCP_CHECK_AT);
             }
         }
         if gso_size > 0 {
@@ -148,13 +148,13 @@ fn options() -> AttachOptions {
 
 /// A connection of each family, with a tag and without, one after the other over one wire.
 fn every_shape(offloads: bool, test: impl Fn(&mut Wire) + Sync) {
-    if !testing::can_attach() {
+    if !can_attach() {
         return;
     }
-    if !Path::new(TUN).exists() {
-        return testing::skip("no /dev/net/tun");
+    if !Path::new(tun::TUN).exists() {
+        return skip("no /dev/net/tun");
     }
-    testing::isolated(|| {
+    isolated(|| {
         let mut wire = Wire::new(offloads);
         let shapes = Shape::all().filter(|shape| shape.opener == FromGuest);
         for (shape, guest_port) in shapes.zip(33_000..) {

@@ -3,13 +3,12 @@
 use std::ops::Range;
 
 use vcc_engine::{Action, Segment, sys};
+use vcc_frames::wire::*;
+use vcc_frames::{checksum, options};
 use vcc_port::{Counter, counters};
 
-use crate::checksum;
-use crate::dual::Direction::{self, ToGuest};
-use crate::layout::Layout;
-use crate::packet::options;
-use crate::wire::*;
+use crate::direction::Direction::{self, ToGuest};
+use crate::layout::{Layout, fill_checksums};
 
 /// A frame as the native engine shall see it.
 pub struct Parsed {
@@ -194,7 +193,7 @@ impl Parsed {
             }
             _ => {}
         }
-        checksum::fill(&mut out);
+        fill_checksums(&mut out);
         out
     }
 
@@ -238,7 +237,7 @@ impl Parsed {
         // No urgent pointer without URG.
         write_u16(&mut out, self.at.l4 + 18, 0);
         self.at.set_ecn(&mut out, if capable { ECT_0 } else { 0 });
-        checksum::fill(&mut out);
+        fill_checksums(&mut out);
         out
     }
 

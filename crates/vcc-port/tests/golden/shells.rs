@@ -6,16 +6,20 @@ use std::time::Duration;
 
 use vcc_domain::Verdict;
 use vcc_engine::{FlowState, Treatment, sys};
-use vcc_port::{AttachOptions, Counter, Datapath, counters, testing};
+use vcc_frames::wire::*;
+use vcc_frames::{Packet, options, payload};
+use vcc_port::{AttachOptions, Counter, Datapath, Flow, counters};
 
-use crate::conversation::{Connection, Conversation, MSS_BYTES, Shape};
+use crate::conversation::{Connection, MSS_BYTES, Shape};
+use crate::direction::Direction::{self, FromGuest, ToGuest};
+use crate::direction::{Key, NEXT};
 use crate::domain::{Domain, Output};
-use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::{DualRun, Key, NEXT, TIMER_QUIET_US, now_us, usual, usually};
-use crate::packet::{Packet, options, payload};
 use crate::random::Random;
+use crate::setup::{now_us, usual, usually};
 use crate::state;
-use crate::wire::*;
+
+/// A flow's timer does not fire within its first second.
+const TIMER_QUIET_US: u64 = 900_000;
 
 pub struct Shells {
     pub datapath: Datapath,
@@ -49,11 +53,31 @@ impl Shells {
         Some(output)
     }
 
-    /// Of a flow that is there.
-    fn kernel_state(&self, (guest, peer, vlan): &Key) -> FlowState {
-        let mut flows = self.datapath.flows().expect("flows").into_iter();
-        let flow = flows.find(|flow| (flow.guest, flow.peer, flow.vlan) == (*guest, *peer, *vlan));
-        flow.expect("the flow is there").state
+    /// The kernel's state of a flow.
+    fn kernel_state(&self, key: &Key) -> Option<FlowState> {
+        let flows = self.datapath.flows().expect("flows");
+        let is_it = |flow: &&Flow| (flow.guest, flow.peer, flow.vlan) == *key;
+        flows.iter().find(is_it).map(|flow| flow.state)
+    }
+
+    /// Sends a packet of a connection, which must pass.
+    pub fn pass(&mut self, from: Direction, packet: &Packet) {
+        let output = self.send("pass", from, &packet.frame(), 0).expect("it runs");
+        assert_eq!(output.verdict, Verdict::Pass);
+    }
+
+    /// The handshake of a connection whose peer uses ECN.
+    pub fn open(&mut self, connection: &mut Connection) {
+        let (opener, listener) = (connection.shape.opener, connection.shape.opener.other());
+        let mut syn = connection.syn();
+        syn.flags |= if opener == ToGuest { ECE | CWR } else { 0 };
+        self.pass(opener, &syn);
+        connection.sent(opener, &syn);
+        let mut syn_ack = connection.syn_ack();
+        syn_ack.flags |= if listener == ToGuest { ECE } else { 0 };
+        self.pass(listener, &syn_ack);
+        connection.sent(listener, &syn_ack);
+        self.pass(opener, &connection.packet(opener));
     }
 
     /// But for FACKs, which BPF_PROG_RUN loses by itself.
@@ -116,7 +140,7 @@ fn harm(random: &mut Random, frame: &mut Vec<u8>) {
 
 #[test]
 fn whatever_comes_the_two_do_not_differ() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     const SEEDS: u64 = 12;
@@ -158,7 +182,7 @@ fn whatever_comes_the_two_do_not_differ() {
 /// TCP behind an extension header of nearly every size: of these, one page holds no larger.
 #[test]
 fn tcp_far_into_a_frame() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let mut shells = Shells::new(&usual());
@@ -183,7 +207,7 @@ fn tcp_far_into_a_frame() {
 /// A field of 0xffff is the other zero (RFC 1624, 3). What is written gets the same of both.
 #[test]
 fn either_zero_in_a_checksum() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     for check in [0, 0xffff, 0x1234] {
@@ -205,43 +229,47 @@ fn either_zero_in_a_checksum() {
     }
 }
 
-/// A timeout that nothing tells of is found by the first look at the flow and by the second, a
-/// second apart, in the kernel's time and in ours.
+/// A retransmission timeout that no segment shows is found by the timer's first and second look at the flow,
+/// a second apart, in the kernel's time and in ours.
 #[test]
 fn timers_look_as_often() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     const TWO_LOOKS_US: u64 = 2_500_000;
-    let mut run =
-        DualRun::with_timer(&usually(Treatment { handshake_idle_ms: 300, ..Treatment::default() }));
+    let treatment = Treatment { handshake_idle_ms: 300, ..Treatment::default() };
+    let mut shells = Shells::new(&usually(treatment));
     let begin_us = now_us();
-    let mut waiting = Conversation::new(&mut run, Shape::plain(FromGuest), 20_000);
-    waiting.open();
-    waiting.data(FromGuest, MSS_BYTES);
-    waiting.ack(ToGuest);
-    waiting.data(FromGuest, MSS_BYTES);
-    let waiting = waiting.connection.key();
-    let mut unanswered = Conversation::new(&mut run, Shape::plain(FromGuest), 20_001);
-    unanswered.syn(0);
-    let unanswered = unanswered.connection.key();
+    let mut waiting = Connection::new(Shape::plain(FromGuest), 20_000);
+    shells.open(&mut waiting);
+    let send_data = |shells: &mut Shells, connection: &mut Connection| {
+        let data = Packet { payload: payload(MSS_BYTES), ..connection.packet(FromGuest) };
+        shells.pass(FromGuest, &data);
+        connection.sent(FromGuest, &data);
+    };
+    send_data(&mut shells, &mut waiting);
+    shells.pass(ToGuest, &waiting.packet(ToGuest));
+    send_data(&mut shells, &mut waiting);
+    let waiting = waiting.key();
+    let unanswered = Connection::new(Shape::plain(FromGuest), 20_001);
+    shells.pass(FromGuest, &unanswered.syn());
+    let unanswered = unanswered.key();
 
-    let mut domain = run.domain.take().expect("no timer was in the way");
-    let kernel_now = || run.kernel_state(&waiting).expect("the flow is there");
-    testing::eventually("the second look", || kernel_now().rto_backoff == 2);
+    let kernel_now = || shells.kernel_state(&waiting).expect("the flow is there");
+    vcc_testing::eventually("the second look", || kernel_now().rto_backoff == 2);
     let kernel = kernel_now();
-    assert_eq!(domain.advance_until(begin_us + TWO_LOOKS_US), []);
-    let ours = domain.state(&waiting).expect("the flow is there");
+    assert_eq!(shells.domain.advance_until(begin_us + TWO_LOOKS_US), []);
+    let ours = shells.domain.state(&waiting).expect("the flow is there");
     assert_eq!((kernel.rto_backoff, ours.rto_backoff), (2, 2));
     assert_same_but_for_time(&kernel, ours);
-    assert!(run.kernel_state(&unanswered).is_none(), "forgotten");
-    assert!(domain.state(&unanswered).is_none(), "forgotten");
+    assert!(shells.kernel_state(&unanswered).is_none(), "forgotten");
+    assert!(shells.domain.state(&unanswered).is_none(), "forgotten");
 }
 
 /// Without progress duplicate ACKs are due to a guest without SACK, long before its own timeout.
 #[test]
 fn emission_is_decided_alike() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     // Long before, however busy the machine.
@@ -265,7 +293,7 @@ fn emission_is_decided_alike() {
         send(FromGuest, data(&c), &mut c);
     }
     sleep(Duration::from_millis(60));
-    let kernel = shells.kernel_state(&c.key());
+    let kernel = shells.kernel_state(&c.key()).expect("the flow is there");
     // Three, and another a little later: the kernel leaves them to who reads its events.
     assert_eq!(shells.domain.advance_until(now_us()).len(), 4);
     assert!(kernel.has(sys::FLOW_PRODDED));

@@ -1,13 +1,15 @@
 //! Which segments have a flow: the unknown, the full table, and ports apart from each other.
 
 use vcc_engine::{Mode, Treatment};
-use vcc_port::{AttachOptions, Program, counters, testing};
+use vcc_frames::payload;
+use vcc_frames::wire::*;
+use vcc_port::{AttachOptions, Program, counters};
 
 use crate::conversation::{Connection, Conversation, MSS_BYTES, Shape};
-use crate::dual::Direction::{self, FromGuest, ToGuest};
-use crate::dual::{DualRun, NEXT, usual, usually};
-use crate::packet::payload;
-use crate::wire::*;
+use crate::direction::Direction::{self, FromGuest, ToGuest};
+use crate::direction::NEXT;
+use crate::dual::DualRun;
+use crate::setup::{usual, usually};
 
 fn count(run: &DualRun, counter: vcc_port::Counter) -> u64 {
     run.datapath.counters().expect("counters").get(counter)
@@ -16,7 +18,7 @@ fn count(run: &DualRun, counter: vcc_port::Counter) -> u64 {
 /// Its scale is not known, so nothing can be said to the guest about its window.
 #[test]
 fn a_connection_older_than_the_attachment_passes() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let mut run = DualRun::new(&usual());
@@ -40,7 +42,7 @@ fn a_connection_older_than_the_attachment_passes() {
 /// One connection too many, opened by either side, is not ours; those that are there go on.
 #[test]
 fn a_full_table_takes_nothing_from_those_inside() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     const MAX_FLOWS: u32 = 4;
@@ -78,7 +80,7 @@ fn a_full_table_takes_nothing_from_those_inside() {
 /// Drained, a port takes no new connections and keeps those that it has.
 #[test]
 fn a_draining_port_takes_none() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let options = usually(Treatment { mode: Mode::Drain, ..Treatment::default() });
@@ -94,7 +96,7 @@ fn a_draining_port_takes_none() {
 /// The same connection at two ports, as where both ends are guests of one host.
 #[test]
 fn ports_share_nothing() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let options = AttachOptions { max_flows: 1, ..usual() };
@@ -124,7 +126,7 @@ fn ports_share_nothing() {
 /// The yardstick of the benchmark reads and counts, and leaves no trace.
 #[test]
 fn parsing_alone_changes_nothing() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let run = DualRun::new(&usual());

@@ -1,10 +1,10 @@
 //! TAP devices as a hypervisor uses them: frames with the header of virtio-net before each.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 
-pub const TUN: &str = "/dev/net/tun";
+use vcc_testing::tun;
 
 /// linux/virtio_net.h.
 const NEEDS_CSUM: u8 = 1;
@@ -74,30 +74,19 @@ pub struct Tap {
     file: File,
 }
 
-fn control(file: &File, request: libc::c_ulong, argument: libc::c_ulong) {
-    // SAFETY: the argument is a number, or points to what the request reads and writes.
-    let status = unsafe { libc::ioctl(file.as_raw_fd(), request as _, argument) };
-    assert!(status >= 0, "ioctl {request:#x}: {}", io::Error::last_os_error());
-}
-
 impl Tap {
     pub fn create(name: &str) -> Self {
-        let file = OpenOptions::new().read(true).write(true).open(TUN).expect(TUN);
-        // SAFETY: all-zero bytes are a valid ifreq.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-            *to = from as libc::c_char;
-        }
-        let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
-        request.ifr_ifru.ifru_flags = flags as libc::c_short;
-        control(&file, libc::TUNSETIFF as _, std::ptr::from_mut(&mut request) as libc::c_ulong);
-        Tap { file }
+        Tap { file: tun::create(name, libc::IFF_TAP | libc::IFF_VNET_HDR, 0) }
     }
 
     /// Whether its reader takes partial checksums and super-segments.
     pub fn set_offloads(&self, on: bool) {
         let all = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
-        control(&self.file, libc::TUNSETOFFLOAD as _, if on { all } else { 0 });
+        let offloads = if on { all } else { 0 };
+        // SAFETY: the argument is a number.
+        let status =
+            unsafe { libc::ioctl(self.file.as_raw_fd(), libc::TUNSETOFFLOAD as _, offloads) };
+        assert!(status >= 0, "TUNSETOFFLOAD: {}", io::Error::last_os_error());
     }
 
     /// As the guest, or the fabric, behind the device.

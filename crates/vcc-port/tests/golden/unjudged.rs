@@ -2,15 +2,16 @@
 //! elsewhere it passes. What is no TCP passes everywhere.
 
 use vcc_engine::{Mode, Treatment};
+use vcc_frames::wire::*;
+use vcc_frames::{Packet, payload};
 use vcc_policy::Policy;
-use vcc_port::{AttachOptions, Counter, Datapath, SharedPolicy, counters, testing};
+use vcc_port::{AttachOptions, Counter, Datapath, SharedPolicy, counters};
 
 use crate::conversation::{Connection, Shape};
+use crate::direction::Direction::{self, FromGuest};
+use crate::direction::{DROP, NEXT};
 use crate::domain::Domain;
-use crate::dual::Direction::{self, FromGuest};
-use crate::dual::{DROP, NEXT, now_us, usually};
-use crate::packet::{Packet, payload};
-use crate::wire::*;
+use crate::setup::{now_us, usually};
 
 /// What the headers around a segment are made to say, and whether an end might find TCP there.
 struct Case {
@@ -159,7 +160,7 @@ fn assert_cases(datapath: &Datapath, mut domain: Option<Domain>, polices: bool) 
 
 #[test]
 fn what_cannot_be_judged_does_not_pass_where_something_polices() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let (enforce, shadow, drain) = (Mode::Enforce, Mode::Shadow, Mode::Drain);
@@ -175,7 +176,7 @@ fn what_cannot_be_judged_does_not_pass_where_something_polices() {
 /// Nothing tells the connection, so it is enough that one of the rules for the port's tenant polices.
 #[test]
 fn a_rule_that_polices_counts_for_its_tenants_ports() {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let shared = SharedPolicy::unpinned().expect("maps");

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use vcc_port::Netns;
-use vcc_port::testing::ip;
+use vcc_testing::ip;
 
 /// A transfer that takes so long has stalled.
 pub const STALLED: Duration = Duration::from_secs(30);

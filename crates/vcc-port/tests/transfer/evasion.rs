@@ -8,11 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use vcc_engine::Treatment;
-use vcc_port::testing::{ip, on_a_host};
+use vcc_frames::wire::{ACK, FIN, PSH, SYN};
 use vcc_port::{AttachOptions, Netns, Port, counters};
+use vcc_testing::{ip, on_a_host};
 
 use crate::common::{STALLED, address, configure, eventually};
-use crate::forger::{ACK, FIN, Forger, PSH, SYN, Segment, mac_text};
+use crate::forger::{Forger, Segment, mac_text};
 
 /// An address that no kernel answers for: its packets are ours to make, behind the guest's device.
 const FORGED_HOST: u8 = 77;

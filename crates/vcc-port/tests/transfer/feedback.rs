@@ -8,8 +8,8 @@ use std::net::TcpStream;
 use std::thread;
 
 use vcc_engine::{FlowState, Treatment, sys};
-use vcc_port::testing::{can_attach, ip, isolated};
 use vcc_port::{AttachOptions, Netns, Port, counters};
+use vcc_testing::{can_attach, ip, isolated};
 
 use crate::common::{
     End, configure, ethtool, eventually, exchange, payload, receive, send, set_ecn,

@@ -2,23 +2,15 @@
 
 use std::ffi::CString;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use vcc_frames::wire::*;
+use vcc_frames::{Packet, checksum};
 
 use crate::common::{STALLED, address};
 
-pub const FIN: u16 = 0x01;
-pub const SYN: u16 = 0x02;
-pub const PSH: u16 = 0x08;
-pub const ACK: u16 = 0x10;
-
-const ETHERNET_BYTES: usize = 14;
-const IPV4_BYTES: usize = 20;
-const IPV6_BYTES: usize = 40;
-const TCP_BYTES: usize = 20;
 const IPV6_FRAGMENT_BYTES: usize = 8;
-const PROTOCOL_TCP: u8 = 6;
-const PROTOCOL_FRAGMENT: u8 = 44;
 /// `struct virtio_net_hdr`: of what follows, no more than Ethernet's header is linear in the kernel, if
 /// it fills a page.
 const VNET_HEADER: [u8; 10] = [0, 0, ETHERNET_BYTES as u8, 0, 0, 0, 0, 0, 0, 0];
@@ -147,12 +139,12 @@ impl Forger {
 
     /// Of a segment to the forged end; none where it is something else.
     fn parse(&self, frame: &[u8]) -> Option<Segment> {
-        let v6 = match frame.get(12..14)? {
-            [8, 0] => false,
-            [0x86, 0xdd] => true,
+        let ip = frame.get(ETHERNET_BYTES..)?;
+        let v6 = match read_u16(frame, ETHERNET_BYTES - 2) {
+            ETHERTYPE_IPV4 => false,
+            ETHERTYPE_IPV6 => true,
             _ => return None,
         };
-        let ip = &frame[ETHERNET_BYTES..];
         let (protocol_at, to, tcp_at) =
             if v6 { (6, 24..40, IPV6_BYTES) } else { (9, 16..20, IPV4_BYTES) };
         let to_us = ip.get(to)? == octets(address(v6, self.forged_host));
@@ -160,121 +152,81 @@ impl Forger {
         if ip[protocol_at] != PROTOCOL_TCP || !to_us {
             return None;
         }
-        let half = |at: usize| u16::from_be_bytes([tcp[at], tcp[at + 1]]);
-        let word = |at: usize| u32::from(half(at)) << 16 | u32::from(half(at + 2));
-        let mut segment = Segment::new(v6, half(2), half(0));
-        (segment.seq, segment.ack, segment.flags) = (word(4), word(8), half(12) & 0x1ff);
+        let mut segment = Segment::new(v6, read_u16(tcp, 2), read_u16(tcp, 0));
+        (segment.seq, segment.ack) = (read_u32(tcp, 4), read_u32(tcp, 8));
+        segment.flags = read_u16(tcp, 12) & ALL_FLAGS;
         Some(segment)
     }
 
-    fn tcp(&self, segment: &Segment) -> Vec<u8> {
-        let words = ((TCP_BYTES + segment.options.len()) / 4) as u16;
-        let mut tcp = Vec::new();
-        tcp.extend(segment.forged_port.to_be_bytes());
-        tcp.extend(segment.peer_port.to_be_bytes());
-        tcp.extend(segment.seq.to_be_bytes());
-        tcp.extend(segment.ack.to_be_bytes());
-        tcp.extend((words << 12 | segment.flags).to_be_bytes());
-        tcp.extend([0xff, 0xff, 0, 0, 0, 0]);
-        tcp.extend(&segment.options);
-        tcp.extend(&segment.payload);
-        let [from, to] = self.addresses(segment.v6);
-        let length = (tcp.len() as u32).to_be_bytes();
-        let sum = sum(&[&from, &to, &[0, PROTOCOL_TCP], &length, &tcp]);
-        tcp[16..18].copy_from_slice(&(!sum).to_be_bytes());
-        tcp
-    }
-
-    fn addresses(&self, v6: bool) -> [Vec<u8>; 2] {
-        [self.forged_host, self.peer_host].map(|host| octets(address(v6, host)))
-    }
-
-    fn link(&self, tags: &[u16], v6: bool, packet: Vec<u8>) -> Vec<u8> {
-        let mut frame = [mac(self.peer_host), mac(self.forged_host)].concat();
-        for tag in tags {
-            frame.extend(tag.to_be_bytes());
-            frame.extend([0, 0]);
+    fn packet(&self, segment: &Segment) -> Packet {
+        let end = |host, port| SocketAddr::new(address(segment.v6, host), port);
+        let from = end(self.forged_host, segment.forged_port);
+        let to = end(self.peer_host, segment.peer_port);
+        Packet {
+            macs: [mac(self.peer_host), mac(self.forged_host)],
+            ipv4_id: segment.seq as u16,
+            seq: segment.seq,
+            ack: segment.ack,
+            flags: segment.flags,
+            options: segment.options.clone(),
+            payload: segment.payload.clone(),
+            ..Packet::new(from, to)
         }
-        frame.extend(if v6 { [0x86, 0xdd] } else { [8, 0] });
-        frame.extend(packet);
-        frame
-    }
-
-    /// `part` is IPv4's flags and fragment offset.
-    fn ipv4(&self, options: &[u8], part: u16, id: u16, payload: &[u8]) -> Vec<u8> {
-        let header_bytes = IPV4_BYTES + options.len();
-        let mut ip = vec![0x40 | (header_bytes / 4) as u8, 0];
-        ip.extend(((header_bytes + payload.len()) as u16).to_be_bytes());
-        ip.extend(id.to_be_bytes());
-        ip.extend(part.to_be_bytes());
-        ip.extend([64, PROTOCOL_TCP, 0, 0]);
-        ip.extend(self.addresses(false).concat());
-        ip.extend(options);
-        let check = !sum(&[&ip]);
-        ip[10..12].copy_from_slice(&check.to_be_bytes());
-        ip.extend(payload);
-        ip
-    }
-
-    fn ipv6(&self, next: u8, payload: &[u8]) -> Vec<u8> {
-        let mut ip = vec![0x60, 0, 0, 0];
-        ip.extend((payload.len() as u16).to_be_bytes());
-        ip.extend([next, 64]);
-        ip.extend(self.addresses(true).concat());
-        ip.extend(payload);
-        ip
     }
 
     pub fn frame(&self, segment: &Segment) -> Vec<u8> {
-        self.tagged(segment, &[])
+        self.packet(segment).frame()
     }
 
-    /// Each tag of this type, with VLAN id 0: it says no more than a priority.
+    /// Each tag has this type and VLAN id 0, so it is a priority tag.
     pub fn tagged(&self, segment: &Segment, tags: &[u16]) -> Vec<u8> {
-        let tcp = self.tcp(segment);
-        let packet = match segment.v6 {
-            true => self.ipv6(PROTOCOL_TCP, &tcp),
-            false => self.ipv4(&[], 0, 0, &tcp),
-        };
-        self.link(tags, segment.v6, packet)
+        let tags = tags.iter().map(|tag| (*tag, 0)).collect();
+        Packet { tags, ..self.packet(segment) }.frame()
     }
 
     pub fn behind_ip_options(&self, segment: &Segment) -> Vec<u8> {
-        self.link(&[], false, self.ipv4(&[1; 40], 0, 0, &self.tcp(segment)))
+        Packet { ip_options: vec![1; 40], ..self.packet(segment) }.frame()
     }
 
-    /// Each header by its type and all bytes but the first, which names the next one.
+    /// Behind IPv6 extension headers: see [`Packet::extensions`].
     pub fn behind(&self, segment: &Segment, headers: &[(u8, Vec<u8>)]) -> Vec<u8> {
-        let mut payload = self.tcp(segment);
-        let mut next = PROTOCOL_TCP;
-        for (kind, rest) in headers.iter().rev() {
-            payload = [&[next][..], rest, &payload].concat();
-            next = *kind;
-        }
-        self.link(&[], true, self.ipv6(next, &payload))
+        Packet { extensions: headers.to_vec(), ..self.packet(segment) }.frame()
     }
 
-    /// In two. The identification is the sequence number's, another for each segment.
+    /// In two fragments.
     pub fn ipv4_fragments(&self, segment: &Segment) -> Vec<Vec<u8>> {
-        let (tcp, id) = (self.tcp(segment), segment.seq as u16);
+        const MORE_FRAGMENTS: u16 = 0x2000;
+        let frame = self.frame(segment);
+        let (headers, tcp) = frame.split_at(ETHERNET_BYTES + IPV4_BYTES);
         let (first, last) = tcp.split_at(CUT_BYTES);
-        let parts = [(0x2000, first), ((CUT_BYTES / 8) as u16, last)];
-        let packets = parts.map(|(part, payload)| self.ipv4(&[], part, id, payload));
-        packets.map(|packet| self.link(&[], false, packet)).to_vec()
+        let fragment = |flags_and_offset, part: &[u8]| {
+            let mut headers = headers.to_vec();
+            let ip = &mut headers[ETHERNET_BYTES..];
+            write_u16(ip, 2, (IPV4_BYTES + part.len()) as u16);
+            write_u16(ip, 6, flags_and_offset);
+            checksum::fill_ipv4(ip);
+            [&headers, part].concat()
+        };
+        vec![fragment(MORE_FRAGMENTS, first), fragment((CUT_BYTES / 8) as u16, last)]
     }
 
+    /// In two fragments. The identification is the sequence number, so each segment has another.
     pub fn ipv6_fragments(&self, segment: &Segment) -> Vec<Vec<u8>> {
-        let tcp = self.tcp(segment);
+        const MORE_FRAGMENTS: u16 = 1;
+        let frame = self.frame(segment);
+        let (headers, tcp) = frame.split_at(ETHERNET_BYTES + IPV6_BYTES);
         let (first, last) = tcp.split_at(CUT_BYTES);
-        let parts = [(1u16, first), (CUT_BYTES as u16, last)];
-        let packets = parts.map(|(part, payload)| {
-            let mut header = vec![PROTOCOL_TCP, 0];
-            header.extend(part.to_be_bytes());
-            header.extend(segment.seq.to_be_bytes());
-            assert_eq!(header.len(), IPV6_FRAGMENT_BYTES);
-            self.ipv6(PROTOCOL_FRAGMENT, &[&header, payload].concat())
-        });
-        packets.map(|packet| self.link(&[], true, packet)).to_vec()
+        let fragment = |offset_and_flags: u16, part: &[u8]| {
+            let mut headers = headers.to_vec();
+            let ip = &mut headers[ETHERNET_BYTES..];
+            write_u16(ip, 4, (IPV6_FRAGMENT_BYTES + part.len()) as u16);
+            ip[6] = PROTOCOL_FRAGMENT;
+            headers.extend([PROTOCOL_TCP, 0]);
+            headers.extend(offset_and_flags.to_be_bytes());
+            headers.extend(segment.seq.to_be_bytes());
+            [&headers, part].concat()
+        };
+        vec![fragment(MORE_FRAGMENTS, first), fragment(CUT_BYTES as u16, last)]
     }
 }
 
@@ -283,15 +235,4 @@ fn octets(address: IpAddr) -> Vec<u8> {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),
     }
-}
-
-/// RFC 1071. All but the last part are whole words.
-fn sum(parts: &[&[u8]]) -> u16 {
-    let words = parts.iter().flat_map(|part| part.chunks(2));
-    let mut sum: u32 =
-        words.map(|word| u32::from(word[0]) << 8 | word.get(1).map_or(0, |&b| u32::from(b))).sum();
-    while sum >> 16 != 0 {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }

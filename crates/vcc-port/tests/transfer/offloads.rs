@@ -2,8 +2,8 @@
 //! veth hides as long as it is offloaded, would stall a transfer.
 
 use vcc_engine::sys;
-use vcc_port::testing::{ip, on_a_host};
 use vcc_port::{AttachOptions, Netns, Port, counters};
+use vcc_testing::{ip, on_a_host};
 
 use crate::common::{End, configure, ethtool, exchange, payload, set_ecn};
 

@@ -1,9 +1,8 @@
 //! The receiving half of a bulk flow: a thread that waits in the kernel for a large piece at a time.
 //!
-//! A return from the kernel costs a guest more than a frame does, and a fast flow's data comes in
-//! small parts. TCP takes each part from its queue as it comes all the same (tcp_recvmsg() with
-//! MSG_WAITALL), so the windows that it shows and the acknowledgements that it sends are those of one
-//! who reads at once.
+//! A return from the kernel costs a guest more than a frame does, and the data of a fast flow arrives in
+//! small parts. With MSG_WAITALL, tcp_recvmsg() still takes each part from the queue when it arrives, so
+//! the windows and ACKs are those of a receiver that reads at once.
 
 use socket2::Socket;
 use std::io;
@@ -19,25 +18,25 @@ use vcc_traffic::system::now_ns;
 use vcc_traffic::{Doing, Error, Received, Result, TcpInfo};
 
 const PIECE_BYTES: usize = 128 * 1024;
-/// TCP_ESTABLISHED of net/tcp_states.h. A receiver that is no longer in it has got a FIN.
+/// TCP_ESTABLISHED of net/tcp_states.h. A receiver leaves this state when it receives a FIN.
 const ESTABLISHED: u8 = 1;
 
 pub struct Draining {
     socket: Arc<Socket>,
-    /// Nobody cares any more for what comes.
+    /// Further data is ignored.
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Drained>>>,
     half: ReceiverHalf,
 }
 
-/// What the thread has found.
+/// The result of the thread.
 struct Drained {
     payload_ok: bool,
     finished_at_ns: Option<u64>,
 }
 
 impl Draining {
-    /// Of a connection that has just been accepted.
+    /// `socket` has just been accepted.
     pub fn start(socket: Socket, plan: &FlowToReceive) -> Result<Self> {
         let &FlowToReceive { flow, seed, .. } = plan;
         let has_ecn = info(&socket)?.has_ecn();
@@ -52,14 +51,14 @@ impl Draining {
         Ok(Self { socket, is_over, thread: Some(thread), half })
     }
 
-    /// Notes what has been received, at the start, the end, or between two phases.
+    /// Records the bytes received, at the start and the end of the window and between phases.
     pub fn note_bound(&mut self) -> Result<()> {
         self.half.received_bytes = self.received_bytes()?;
         self.half.received_at_bounds_bytes.push(self.half.received_bytes);
         Ok(())
     }
 
-    /// As of bounds at which it was not connected yet.
+    /// Records 0 bytes for the bounds before it was connected.
     pub fn note_bounds_before(&mut self, count: usize) {
         self.half.received_at_bounds_bytes.resize(count, 0);
     }
@@ -70,14 +69,14 @@ impl Draining {
         Ok(())
     }
 
-    /// TCP's own count: the thread knows of whole pieces only.
+    /// TCP's own count, because the thread counts whole pieces only.
     fn received_bytes(&self) -> Result<u64> {
         let info = info(&self.socket)?;
-        // A FIN takes up a number too (RFC 9293, 3.4).
+        // A FIN occupies a sequence number too (RFC 9293, 3.4).
         Ok(info.bytes_received - u64::from(info.state != ESTABLISHED))
     }
 
-    /// All that has come is checked; what still comes is not.
+    /// Stops receiving. All data received so far has been checked.
     pub fn finish(&mut self) -> Result<()> {
         let Some(thread) = self.thread.take() else { return Ok(()) };
         self.is_over.store(true, Ordering::Relaxed);
@@ -112,7 +111,7 @@ fn drain(socket: &Socket, stream: Stream, is_over: &AtomicBool, flow: usize) -> 
         if bytes == 0 {
             if !is_over.load(Ordering::Relaxed) {
                 drained.finished_at_ns = Some(now_ns());
-                // Ends its own direction as well, which tells the sender that all has come.
+                // Closing its own direction tells the sender that all data has been received.
                 socket.shutdown(Shutdown::Write).doing(|| "answer the end of a flow".into())?;
             }
             return Ok(drained);
@@ -122,7 +121,7 @@ fn drain(socket: &Socket, stream: Stream, is_over: &AtomicBool, flow: usize) -> 
     }
 }
 
-/// Fills the buffer, unless the flow ends before; 0 when it has.
+/// Fills the buffer, unless the flow ends first; 0 at its end.
 fn receive_all(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         // SAFETY: the kernel writes no more than the buffer's length.

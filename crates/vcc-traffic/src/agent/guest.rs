@@ -1,4 +1,4 @@
-//! The guest at work: one thread that sleeps until a socket is ready or a time has come.
+//! The main loop of a guest: one thread that sleeps until a socket is ready or the timer expires.
 
 use crate::outgoing::{Outgoing, outgoing};
 use crate::pings::Pings;
@@ -13,7 +13,7 @@ use vcc_traffic::system::now_ns;
 use vcc_traffic::workers::{Post, Worker};
 use vcc_traffic::{Error, Result};
 
-/// Carries the plan out, on a network that is set up.
+/// Carries out the plan. The network is set up already.
 pub fn run(plan: &GuestPlan) -> Result<Vec<Report>> {
     let mut guest = Guest::new(plan)?;
     let timeline = timeline(plan);
@@ -46,7 +46,7 @@ struct Guest<'a> {
     pings: Option<Pings>,
     scratch: Vec<u8>,
     ready: Vec<Source>,
-    /// The time of the last act: it is at least that late.
+    /// A lower bound of the current time: the time of the last act.
     reached_ns: u64,
 }
 
@@ -72,8 +72,8 @@ impl<'a> Guest<'a> {
         })
     }
 
-    /// Moves data until then. The clock is not read: in a guest that costs as much as a read of a
-    /// socket does.
+    /// Moves data until then. It does not read the clock, which in a guest costs as much as reading from a
+    /// socket.
     fn until(&mut self, at_ns: u64) -> Result<()> {
         if at_ns > self.reached_ns {
             self.poll.set_timer(at_ns)?;
@@ -145,7 +145,7 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// What flows do from now on is nobody's business, such as that other guests power off.
+    /// Ignores all flows from now on; other guests may power off.
     fn finish(&mut self) -> Result<()> {
         self.poll = Poll::new()?;
         if let Some(pings) = &self.pings {

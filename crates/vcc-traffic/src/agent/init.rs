@@ -1,4 +1,4 @@
-//! What a guest's first process has to do beside its work.
+//! The duties of a guest's first process.
 
 use std::ffi::CStr;
 use std::io;
@@ -8,7 +8,7 @@ use vcc_traffic::{Doing, Result};
 const MOUNTS: [(&CStr, &CStr); 2] = [(c"proc", c"/proc"), (c"sysfs", c"/sys")];
 
 /// # Errors
-/// The root has no place for one of them, or the kernel does not have it.
+/// A mount point or a file system does not exist.
 pub fn mount_all() -> Result<()> {
     MOUNTS.iter().try_for_each(|(kind, place)| {
         let no_data = std::ptr::null();
@@ -19,14 +19,14 @@ pub fn mount_all() -> Result<()> {
     })
 }
 
-/// Does not return but with the reason why the guest is still running.
+/// Returns only if the guest could not be powered off, with the reason.
 pub fn power_off() -> io::Error {
-    // What is still on its way to the console would be lost. If it is no terminal, nothing is.
+    // Output that the console has not taken yet would be lost. This fails if it is not a terminal.
     // SAFETY: takes no pointers.
     unsafe { libc::tcdrain(libc::STDOUT_FILENO) };
     // SAFETY: takes no pointers. There is no file system to be synchronised.
     match check(unsafe { libc::reboot(libc::RB_POWER_OFF) }) {
-        Ok(_) => io::Error::other("the kernel has taken the order and goes on"),
+        Ok(_) => io::Error::other("reboot(2) returned without an error"),
         Err(error) => error,
     }
 }

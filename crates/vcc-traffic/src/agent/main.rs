@@ -1,22 +1,19 @@
-//! The program inside a guest that is a kernel of its own: it does what its plan says, reports, and
-//! powers the guest off.
+//! The program inside a guest with a kernel of its own: it carries out its plan, reports, and powers the
+//! guest off.
 //!
-//! As process 1 it finds the plan's path in the environment variable `plan`, where the kernel puts
-//! an unknown `plan=` of its command line. Otherwise the path is its only argument, and it neither
-//! mounts nor powers off. What it does depends on the plan alone.
+//! As process 1 it takes the path of the plan from the environment variable `plan`, where the kernel puts an
+//! unknown `plan=` of its command line. Otherwise the path is its only argument, and it neither mounts file
+//! systems nor powers off.
 
 mod draining;
 mod guest;
 mod init;
-mod introduction;
 mod network;
 mod outgoing;
 mod pings;
 mod poll;
 mod receiving;
-mod sending;
 mod timeline;
-mod transferring;
 
 use std::any::Any;
 use std::ffi::OsString;
@@ -30,7 +27,7 @@ use vcc_traffic::plan::GuestPlan;
 use vcc_traffic::report::Report;
 use vcc_traffic::{Doing, Error, Result};
 
-/// What the kernel makes of its command line.
+/// The environment variable with the path of the plan.
 const PLAN: &str = "plan";
 
 fn main() -> ExitCode {
@@ -80,7 +77,8 @@ fn failed(problem: &impl Display) -> Vec<Report> {
 
 fn words_of(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked without a word")
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("it panicked without a message")
 }
 
 fn print(reports: &[Report]) -> io::Result<()> {

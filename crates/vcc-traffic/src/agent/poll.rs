@@ -1,11 +1,11 @@
-//! Waiting for sockets or for a time, whichever comes first.
+//! Waiting for sockets and a timer.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use vcc_traffic::system::check;
 use vcc_traffic::{Doing, Result};
 
-/// Whose descriptor it is that is ready; numbers are positions in the plan.
+/// What is ready; numbers are positions in the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     Timer,
@@ -18,8 +18,8 @@ pub enum Source {
 const EVENTS: usize = 64;
 const KIND_BITS: u32 = 3;
 
-/// The timer is a descriptor in the set, for its time is exact. A timeout of epoll's own may come
-/// later by a thousandth of its length (select_estimate_accuracy() of fs/select.c).
+/// An epoll instance. The timer is a descriptor in the set, because a timeout of epoll_wait() may be late by a
+/// thousandth of its length (select_estimate_accuracy() in fs/select.c).
 pub struct Poll {
     epoll: OwnedFd,
     timer: OwnedFd,
@@ -36,7 +36,7 @@ impl Poll {
         let timer = owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) })
             .doing(|| "create a timer (timerfd_create)".into())?;
         let poll = Self { epoll, timer, events: vec![NO_EVENT; EVENTS] };
-        // By its edges: what has expired need not be read.
+        // Edge-triggered, so that expirations need not be read.
         poll.add(poll.timer.as_raw_fd(), libc::EPOLLIN | libc::EPOLLET, Source::Timer)?;
         Ok(poll)
     }
@@ -54,10 +54,10 @@ impl Poll {
         // SAFETY: for this operation the kernel ignores the event, which may be null.
         let result =
             unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, nothing) };
-        check(result).map(drop).doing(|| "no longer watch a descriptor".into())
+        check(result).map(drop).doing(|| "stop watching a descriptor".into())
     }
 
-    /// When the timer is ready next, of CLOCK_MONOTONIC: at once if that has passed. Not for 0.
+    /// Sets the time of CLOCK_MONOTONIC, other than 0, at which the timer expires; at once if it has passed.
     pub fn set_timer(&self, at_ns: u64) -> Result<()> {
         let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let at = libc::timespec {
@@ -66,7 +66,7 @@ impl Poll {
         };
         let timer = libc::itimerspec { it_interval: never, it_value: at };
         let fd = self.timer.as_raw_fd();
-        // SAFETY: `timer` is valid; nobody asks for the setting before.
+        // SAFETY: `timer` is valid; a null pointer ignores the previous setting.
         let result = unsafe {
             libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &timer, std::ptr::null_mut())
         };

@@ -1,4 +1,4 @@
-//! The flows that this guest receives, and the listeners where they come.
+//! The flows that this guest receives, and its listeners.
 
 use crate::draining::Draining;
 use crate::poll::{Poll, Source};
@@ -13,14 +13,14 @@ use vcc_traffic::{Doing, Error, Pattern, Result, socket};
 
 pub struct Receiving<'a> {
     listeners: Vec<(u16, Socket)>,
-    /// Those without a connection are still to come.
+    /// None: its connection has not been accepted yet.
     flows: Vec<(&'a FlowToReceive, Option<Half>)>,
     noted_bounds: usize,
 }
 
 enum Half {
     Bulk(Draining),
-    /// It answers what comes, or comes to an end now and then.
+    /// All others, which answer messages or end several times.
     Other(Receiver),
 }
 
@@ -42,7 +42,7 @@ impl<'a> Receiving<'a> {
         Ok(Self { listeners, flows, noted_bounds: 0 })
     }
 
-    /// Takes all connections that a listener has.
+    /// Accepts all pending connections of a listener.
     pub fn accept(&mut self, listener: usize, poll: &Poll) -> Result<()> {
         loop {
             let (port, socket) = &self.listeners[listener];
@@ -72,7 +72,7 @@ impl<'a> Receiving<'a> {
             return Ok(());
         }
         let is_of = |flow: &FlowToReceive, is_new: bool| match flow.pattern {
-            // They have the port for themselves.
+            // No other flow uses their port.
             Pattern::Transfers(_) => flow.port == port,
             Pattern::Bulk | Pattern::PingPong | Pattern::Messages(_) | Pattern::Idle => {
                 let from_port = from.map(|from| from.port());
@@ -98,7 +98,7 @@ impl<'a> Receiving<'a> {
             return receiver.next_transfer(socket);
         }
         let mut receiver = Receiver::new(socket, flow.flow, flow.seed, flow.pattern)?;
-        // Nothing had come of it at those.
+        // Nothing had been received at the bounds before.
         (0..self.noted_bounds).for_each(|_| receiver.note_bound());
         *place = Some(Half::Other(receiver));
         Ok(())
@@ -107,7 +107,7 @@ impl<'a> Receiving<'a> {
     pub fn receive(&mut self, number: usize, poll: &Poll, scratch: &mut [u8]) -> Result<()> {
         let Some(Half::Other(receiver)) = &mut self.flows[number].1 else { return Ok(()) };
         if !receiver.receive(scratch)? {
-            // Its socket would be ready for ever.
+            // Otherwise its socket would stay ready.
             poll.remove(receiver.socket().as_raw_fd())?;
             receiver.answer_end()?;
         }
@@ -135,7 +135,7 @@ impl<'a> Receiving<'a> {
         })
     }
 
-    /// The window of measurement ends.
+    /// The measurement window has ended.
     pub fn finish(&mut self) -> Result<()> {
         self.halves().try_for_each(|half| match half {
             Half::Bulk(draining) => draining.finish(),

@@ -1,4 +1,4 @@
-//! All that a guest does by the clock.
+//! The timeline of a guest.
 
 use vcc_traffic::Pattern;
 use vcc_traffic::agenda::{self, Presence, agenda};
@@ -11,14 +11,14 @@ pub enum Act {
     Connect(usize),
     Traffic(agenda::Act),
     Ping(usize),
-    /// The next of a flow's transfers.
+    /// A flow's next transfer.
     Transfer(usize),
     /// A worker's message.
     Post(usize),
     Report,
 }
 
-/// Absolute times of CLOCK_MONOTONIC, in their order.
+/// All acts with absolute times of CLOCK_MONOTONIC, in order.
 pub fn timeline(plan: &GuestPlan) -> Vec<(u64, Act)> {
     let sends = plan.sends.iter().enumerate();
     let mut acts: Vec<(u64, Act)> =
@@ -43,7 +43,7 @@ pub fn timeline(plan: &GuestPlan) -> Vec<(u64, Act)> {
         acts.extend(posts_at_ns.map(|at_ns| (at_ns, Act::Post(number))));
     }
     acts.push((plan.ends_at_ns, Act::Report));
-    // Stable: at the same time they happen as they were added.
+    // A stable sort keeps the order of acts at the same time.
     acts.sort_by_key(|&(at_ns, _)| at_ns);
     acts
 }

@@ -1,8 +1,8 @@
-//! Messages of given sizes over one connection, each with a short answer when all of it has come:
-//! what a request with its data, or the copying of a file, costs whoever waits for it.
+//! Messages of given sizes over one connection, each answered when all of it was received: requests with data, or
+//! copies of files.
 //!
-//! On the wire: the size of a message in 8 bytes, least first, then so many bytes of the flow's
-//! stream. The answer is one byte.
+//! On the wire, a message is its size in 8 bytes, little-endian, then as many bytes of the flow's stream. The
+//! answer is one byte.
 
 use crate::payload::{PIECE_MOST_BYTES, Stream};
 use socket2::Socket;
@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind, IoSlice, Read, Write};
 const HEADER_BYTES: usize = 8;
 const ANSWER: u8 = 1;
 
-/// Reading and writing on a socket that does not wait.
+/// Reading and writing on a non-blocking socket.
 enum Io {
     Bytes(usize),
     NotNow,
@@ -28,7 +28,7 @@ fn now_or_later(result: io::Result<usize>) -> io::Result<Io> {
 
 #[derive(Debug, Clone, Copy)]
 struct Posted {
-    /// Whoever asked for it.
+    /// The worker that posted it.
     worker: usize,
     bytes: u64,
 }
@@ -36,7 +36,7 @@ struct Posted {
 /// The side that sends messages.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// Not answered yet, oldest first.
+    /// The unanswered messages, oldest first.
     posted: VecDeque<Posted>,
     /// So many of those have been written whole; of the next, so many bytes with its header.
     written: usize,
@@ -52,12 +52,12 @@ impl Outbox {
         self.sent_bytes
     }
 
-    /// It waits for those before it.
+    /// Queues a message behind others.
     pub fn post(&mut self, worker: usize, bytes: u64) {
         self.posted.push_back(Posted { worker, bytes });
     }
 
-    /// Writes what the socket takes.
+    /// Writes until the socket would block.
     pub fn write(&mut self, mut socket: &Socket, stream: &Stream) -> io::Result<()> {
         while let Some(next) = self.posted.get(self.written) {
             let whole_bytes = HEADER_BYTES as u64 + next.bytes;
@@ -81,7 +81,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Takes the answers that are there, and notes to whose messages.
+    /// Receives answers, and records the workers whose messages they answer.
     pub fn read(&mut self, mut socket: &Socket, answered: &mut Vec<usize>) -> io::Result<()> {
         let mut answers = [0; 64];
         while self.written > 0 {
@@ -104,14 +104,13 @@ impl Outbox {
 pub struct Inbox {
     header: [u8; HEADER_BYTES],
     header_bytes: usize,
-    /// Still to come of the message whose header has.
+    /// The bytes that are missing of the current message.
     left_bytes: u64,
     stream_bytes: u64,
 }
 
 impl Inbox {
-    /// Takes what has come, and answers: whether the messages were as they must be, and how many
-    /// have come whole.
+    /// Receives and answers messages. Returns whether their bytes were right, and how many were completed.
     pub fn take(
         &mut self,
         mut socket: &Socket,

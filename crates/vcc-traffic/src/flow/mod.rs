@@ -1,5 +1,5 @@
-//! The two halves of a flow, each with a connected, non-blocking socket. Neither waits: whoever
-//! holds them calls when the socket is ready.
+//! The two halves of a flow, each with a connected, non-blocking socket. Their owner calls them when the socket
+//! is ready.
 
 mod messages;
 mod ping_pong;
@@ -18,7 +18,7 @@ use crate::tcp_info::TcpInfo;
 use socket2::Socket;
 use std::io::{ErrorKind, Read};
 
-/// One read. The halves are lent a scratch buffer of this.
+/// The size of a read, and of the scratch buffer that the halves borrow.
 pub const CHUNK_BYTES: usize = 64 * 1024;
 
 fn tcp_info(socket: &Socket) -> Result<TcpInfo> {
@@ -29,7 +29,7 @@ fn broken(flow: usize, end: &str, error: &std::io::Error) -> Error {
     Error::Flow { flow, problem: format!("{end}'s socket failed: {error}") }
 }
 
-/// Of a sender that writes no more: whether the receiver's end has come in answer.
+/// Whether a sender that has stopped writing has received the receiver's FIN.
 fn end_has_come(mut socket: &Socket, flow: usize, scratch: &mut [u8]) -> Result<bool> {
     match socket.read(scratch) {
         Ok(0) => Ok(true),

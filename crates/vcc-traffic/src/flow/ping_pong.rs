@@ -1,13 +1,12 @@
-//! A message, its echo, the next message: the response time that an application sees, with both
-//! hosts' TCP in it and the time that a loss takes to be noticed. AC/DC measured its RTTs so, by
-//! sockperf (5, "Experiment details").
+//! A message, its echo, the next message: the response time that an application sees, including both hosts' TCP
+//! and loss recovery. AC/DC measured its RTTs this way, with sockperf (5, "Experiment details").
 
 use crate::payload::Stream;
 use crate::system::now_ns;
 use socket2::Socket;
 use std::io::{self, ErrorKind, Read, Write};
 
-/// sockperf's own size.
+/// The default of sockperf.
 const MESSAGE_BYTES: usize = 14;
 
 /// The side that asks.
@@ -18,7 +17,7 @@ pub struct PingPong {
     asked_ns: u64,
 }
 
-/// What has come of playing until there was nothing to do.
+/// The result of going on until the socket would block.
 pub struct Turns {
     pub payload_ok: bool,
     /// Times when a message left and when all of its echo was there.
@@ -30,12 +29,12 @@ impl PingPong {
         self.sent_bytes
     }
 
-    /// Whether an echo is still to come.
+    /// Whether an echo is awaited.
     pub fn awaits_echo(&self) -> bool {
         self.echoed_bytes < self.sent_bytes
     }
 
-    /// Plays on the sender's side. `scratch` is of at least a message.
+    /// Goes on at the sender's side. `scratch` has room for a message.
     pub fn play(
         &mut self,
         mut sender: &Socket,

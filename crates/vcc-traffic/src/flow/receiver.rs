@@ -1,4 +1,4 @@
-//! The receiving half: it checks and counts what comes, and echoes it where that is the pattern.
+//! The receiving half: checks and counts the data, and echoes it if the pattern is ping-pong.
 
 use super::messages::Inbox;
 use super::{broken, tcp_info};
@@ -25,10 +25,10 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Of a connection that has just been accepted.
+    /// `socket` has just been accepted.
     ///
     /// # Errors
-    /// The socket is none of TCP.
+    /// The socket is not a TCP socket.
     pub fn new(socket: Socket, flow: usize, seed: u64, pattern: Pattern) -> Result<Self> {
         let has_ecn = tcp_info(&socket)?.has_ecn();
         Ok(Self {
@@ -52,10 +52,10 @@ impl Receiver {
         self.half.received_bytes
     }
 
-    /// Goes on with the connection of the next transfer.
+    /// Continues with the connection of the next transfer.
     ///
     /// # Errors
-    /// The one before has not come to its end.
+    /// The previous transfer has not ended.
     pub fn next_transfer(&mut self, socket: Socket) -> Result<()> {
         if self.half.finished_at_ns.take().is_none() {
             let problem = "a transfer began before the one before it had ended".into();
@@ -113,7 +113,7 @@ impl Receiver {
         Err(Error::Flow { flow: self.half.flow, problem })
     }
 
-    /// Ends its own direction as well, which tells the sender that all has come.
+    /// Closes its own direction, which tells the sender that all data was received.
     ///
     /// # Errors
     /// The connection is gone.
@@ -121,7 +121,7 @@ impl Receiver {
         self.socket.shutdown(Shutdown::Write).doing(|| "answer the end of a flow".into())
     }
 
-    /// Notes what has been received, at the start, the end, or between two phases.
+    /// Records the bytes received, at the start and the end of the window and between phases.
     pub fn note_bound(&mut self) {
         self.half.received_at_bounds_bytes.push(self.half.received_bytes);
     }

@@ -1,4 +1,4 @@
-//! The sending half: it has data for as long as it sends.
+//! The sending half, which always has data to send.
 
 use super::messages::Outbox;
 use super::ping_pong::PingPong;
@@ -15,8 +15,8 @@ use socket2::Socket;
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 
-/// What a sender that shall leave may have in its socket beyond what it has sent. A socket's whole
-/// buffer would go on for seconds after the last write.
+/// The most unsent bytes in the socket of a sender that will leave. A full socket buffer would keep it sending
+/// for seconds after the last write.
 const UNSENT_BYTES: u32 = 16 * 1024;
 
 #[derive(Debug)]
@@ -25,23 +25,23 @@ pub struct Sender {
     socket: Socket,
     pattern: Pattern,
     is_sending: bool,
-    /// None where it writes all it can.
+    /// None unless the pattern is ping-pong.
     ping_pong: Option<PingPong>,
-    /// Where it sends messages.
+    /// For messages.
     outbox: Option<Outbox>,
-    /// The workers whose messages were answered since they were last asked for.
+    /// The workers whose messages were answered since the last call of [`Self::take_answered`].
     answered: Vec<usize>,
     half: SenderHalf,
     start: TcpInfo,
-    /// Once the window of measurement has begun.
+    /// The start of the measurement window, once it has begun.
     start_ns: Option<u64>,
 }
 
 impl Sender {
-    /// Of a connection that has just been made. It does not send yet.
+    /// `socket` has just been connected. It does not send yet.
     ///
     /// # Errors
-    /// The socket is none of TCP.
+    /// The socket is not a TCP socket.
     pub fn new(socket: Socket, flow: usize, seed: u64, pattern: Pattern) -> Result<Self> {
         let start = tcp_info(&socket)?;
         Ok(Self {
@@ -64,10 +64,10 @@ impl Sender {
         })
     }
 
-    /// For a sender that shall leave: little will be left to send then.
+    /// Limits the unsent data of a sender that will leave.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// setsockopt(2) failed.
     pub fn prepare_to_leave(&self) -> Result<()> {
         limit_unsent(&self.socket, UNSENT_BYTES)
     }
@@ -84,12 +84,12 @@ impl Sender {
         self.half.sent_bytes
     }
 
-    /// From now on it may send.
+    /// Starts to send.
     pub fn join(&mut self) {
         self.is_sending = self.pattern != Pattern::Idle;
     }
 
-    /// Writes no more; what was written is still sent.
+    /// Stops writing; data that was written is still sent.
     ///
     /// # Errors
     /// The connection is gone.
@@ -98,7 +98,7 @@ impl Sender {
         self.socket.shutdown(Shutdown::Write).doing(|| "end a flow".into())
     }
 
-    /// Writes until the socket takes no more, or until there is an answer to wait for.
+    /// Writes until the socket would block, or an answer is awaited.
     ///
     /// # Errors
     /// The connection is gone.
@@ -114,7 +114,7 @@ impl Sender {
             match (&self.socket).write(piece) {
                 Ok(bytes) => {
                     self.half.sent_bytes += bytes as u64;
-                    // It took what it had room for: the next write would take nothing.
+                    // A short write: the next one would block.
                     if bytes < piece.len() {
                         return Ok(());
                     }
@@ -126,8 +126,7 @@ impl Sender {
         Ok(())
     }
 
-    /// A worker's message begins now, where messages are what it sends; it waits for those before
-    /// it.
+    /// Queues a worker's message behind others; for flows of messages only.
     ///
     /// # Errors
     /// The connection is gone.
@@ -168,13 +167,13 @@ impl Sender {
         Ok(())
     }
 
-    /// After it has left: whether the receiver's end has come in answer, which it notes.
+    /// After it has left: whether the receiver's FIN was received, which is recorded.
     ///
     /// # Errors
-    /// The connection is gone, or brought what nobody asked for.
+    /// The connection is gone, or delivered unexpected data.
     pub fn take_end(&mut self, scratch: &mut [u8]) -> Result<bool> {
         self.play(scratch)?;
-        // It may come at any moment, also after the look for it just now.
+        // It may arrive right after this check.
         if self.ping_pong.as_ref().is_some_and(PingPong::awaits_echo) {
             return Ok(false);
         }
@@ -185,8 +184,7 @@ impl Sender {
         Ok(has_come)
     }
 
-    /// What happens from now on is within the window of measurement, whose start is the zero of
-    /// what is noted.
+    /// The measurement window begins. Times are recorded relative to its start.
     ///
     /// # Errors
     /// The socket's state cannot be read.
@@ -196,7 +194,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Notes the windows, while it sends.
+    /// Records the windows while it sends.
     ///
     /// # Errors
     /// The socket's state cannot be read.
@@ -214,7 +212,7 @@ impl Sender {
         Ok(())
     }
 
-    /// The window of measurement ends.
+    /// The measurement window has ended.
     ///
     /// # Errors
     /// The socket's state cannot be read.

@@ -1,5 +1,5 @@
-//! One thing after another, each over a connection of its own: how long each takes is the flow
-//! completion time that papers measure, with the handshake and the slow start of each in it.
+//! Transfers, one after the other, each over a connection of its own. Their durations are the flow completion
+//! times that papers measure, including handshake and slow start.
 
 use super::{broken, end_has_come, tcp_info};
 use crate::error::{Doing, Result};
@@ -12,12 +12,12 @@ use socket2::Socket;
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 
-/// The sending half. Its stream goes on over all its transfers.
+/// The sending half. Its byte stream continues over all transfers.
 #[derive(Debug)]
 pub struct TransferSender {
     transfers: Transfers,
     stream: Stream,
-    /// Of the transfer that is under way, once it is connected.
+    /// The socket of the current transfer, once it is connected.
     connection: Option<Socket>,
     half: SenderHalf,
 }
@@ -33,15 +33,15 @@ impl TransferSender {
         self.half.transfers.len() as u64 >= u64::from(self.transfers.count.get())
     }
 
-    /// The next one's connection is asked for now.
+    /// The connect of the next transfer begins.
     pub fn begin(&mut self) {
         self.half.transfers.push(Begun { at_ns: now_ns(), bytes: self.transfers.bytes.get() });
     }
 
-    /// That connection has just been made.
+    /// That connection is established.
     ///
     /// # Errors
-    /// The socket is none of TCP.
+    /// The socket is not a TCP socket.
     pub fn connected(&mut self, socket: Socket) -> Result<()> {
         if self.half.connected_at_ns == 0 {
             self.half.connected_at_ns = now_ns();
@@ -51,11 +51,11 @@ impl TransferSender {
         Ok(())
     }
 
-    /// Writes what the socket takes, and looks for the receiver's end; true when that has come, and
-    /// the transfer is over.
+    /// Writes until the socket would block, and checks for the receiver's FIN; true when it was received and
+    /// the transfer has ended.
     ///
     /// # Errors
-    /// The connection is gone, or brought what nobody asked for.
+    /// The connection is gone, or delivered unexpected data.
     pub fn advance(&mut self, scratch: &mut [u8]) -> Result<bool> {
         let Some(socket) = &self.connection else { return Ok(false) };
         let end_bytes = self.half.transfers.len() as u64 * self.transfers.bytes.get();

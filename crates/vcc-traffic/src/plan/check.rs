@@ -1,4 +1,4 @@
-//! Whether a plan can be carried out.
+//! Consistency checks of a plan.
 
 use super::{FlowToSend, GuestPlan};
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 impl GuestPlan {
     /// # Errors
-    /// The plan contradicts itself; which part of it, and how.
+    /// The plan contradicts itself.
     pub fn check(&self) -> Result<()> {
         let problem = self.problem_of_times().or_else(|| self.problem_of_ports());
         let problem = problem.or_else(|| self.problem_of_workers());
@@ -105,7 +105,8 @@ mod tests {
     use super::super::{FlowToReceive, Listener, Measure, Network, PingTimes, Pings};
     use super::*;
     use crate::pattern::Messages;
-    use crate::workers::{Order, Pace, Size, WorkerPlan};
+    use crate::pattern::{Order, Pace, Size};
+    use crate::workers::WorkerPlan;
     use std::net::{Ipv4Addr, SocketAddr};
     use std::num::{NonZeroU32, NonZeroU64};
 

@@ -1,4 +1,4 @@
-//! What one guest is to do, written by the lab for the program inside it.
+//! The plan of one guest, which the lab writes for the program inside it.
 //!
 //! All times are absolute, in nanoseconds of CLOCK_MONOTONIC, which all guests of a run share.
 
@@ -17,21 +17,21 @@ pub struct GuestPlan {
     pub sysctls: Vec<Sysctl>,
     pub listeners: Vec<Listener>,
     pub sends: Vec<FlowToSend>,
-    /// Who sends messages over those of them that take some.
+    /// The workers that send messages over flows of messages.
     #[serde(default)]
     pub workers: Vec<WorkerPlan>,
     pub receives: Vec<FlowToReceive>,
     pub pings: Vec<Pings>,
     pub measure: Measure,
-    /// When to report and power off: at the end of the window of measurement or later.
+    /// When to report and power off: not before the end of the measurement window.
     pub ends_at_ns: u64,
 }
 
-/// The guest's only device and what it knows of the others.
+/// The guest's only device, and the other guests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// By the kernel's name for it.
+    /// The name of the device.
     pub device: String,
     pub address: IpAddr,
     pub prefix_bits: u8,
@@ -40,7 +40,7 @@ pub struct Network {
     pub tso: bool,
 }
 
-/// Known for good, so that nobody asks by ARP, or by RFC 4861's solicitations.
+/// A permanent neighbour entry, which avoids ARP and neighbour solicitations (RFC 4861).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Neighbour {

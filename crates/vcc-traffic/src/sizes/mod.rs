@@ -1,5 +1,5 @@
-//! Sizes of messages as they were found in datacenters. A further trace is a file like
-//! [`web_search`] and a line in [`Trace`].
+//! Distributions of message sizes in datacenters. To add a trace, add a file like [`web_search`] and a line to
+//! [`Trace`].
 
 mod data_mining;
 mod web_search;

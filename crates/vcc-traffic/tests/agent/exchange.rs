@@ -81,7 +81,8 @@ fn both_ends_report_flows_and_pings() {
     let [send, receive] = plans(now_ns() + LEAD_NS);
     let receiver = start_agent(&second, &receive);
     let sender = start_agent(&first, &send);
-    let offloads = |guest: &vcc_port::Netns| guest.inside(|| tell("ethtool", "-k eth0")).unwrap();
+    let offloads =
+        |guest: &vcc_testing::Netns| guest.inside(|| tell("ethtool", "-k eth0")).unwrap();
     for (child, plan) in [(sender, &send), (receiver, &receive)] {
         let (status, mut reports) = reports(child);
         let last = reports.pop();

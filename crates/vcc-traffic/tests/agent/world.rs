@@ -3,8 +3,7 @@
 use std::io::{ErrorKind, Write};
 use std::net::Ipv4Addr;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use vcc_port::Netns;
-use vcc_port::testing::{ip, skip};
+use vcc_testing::{Netns, ip, skip};
 use vcc_traffic::plan::{GuestPlan, Measure, Neighbour, Network};
 use vcc_traffic::report::Report;
 

@@ -8,30 +8,30 @@ use vcc_port::Port;
 use super::ports_of;
 use crate::output;
 
-/// Take vcc off devices without harm to their connections
+/// Detach vcc from devices without harming their connections
 ///
-/// vcc shows guests windows at a scale of its own. A connection that loses vcc understands its
-/// peer's windows at the wrong scale from then on, and crawls. So a port is drained first: it
-/// takes no new connections, and vcc is removed when none is left that needs it.
+/// vcc shows guests windows at a scale of its own. Without vcc, the guest reads its peer's windows at the
+/// wrong scale, and the connection becomes very slow. So a port is drained first: it takes no new
+/// connections, and is detached when no connection depends on vcc any more.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The devices to take vcc off
+    /// The devices to detach from
     #[arg(value_name = "DEV", required_unless_present = "all", conflicts_with = "all")]
     devices: Vec<String>,
 
-    /// Take vcc off every device, those of other network namespaces too
+    /// Detach from all devices, also those of other network namespaces
     #[arg(long)]
     all: bool,
 
-    /// Remove vcc at once, whatever becomes of the connections
+    /// Detach at once, even if connections depend on vcc
     #[arg(long, conflicts_with = "wait")]
     now: bool,
 
-    /// Wait until the connections that need vcc have ended
+    /// Wait until the connections that depend on vcc have ended
     #[arg(long)]
     wait: bool,
 
-    /// How many seconds to wait at most
+    /// The longest time to wait, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "wait")]
     timeout: u64,
 }
@@ -59,13 +59,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let told = told.join("; ");
         if !arguments.wait {
             output::say(&format!(
-                "{told}. Nothing new is translated there; run this again when they have ended, \
+                "{told}. New connections are not translated; run this again when these have ended, \
                  or with --now\n"
             ));
             return Ok(ExitCode::SUCCESS);
         }
         if Instant::now() >= deadline {
-            bail!("{told} after {} s of waiting", arguments.timeout);
+            bail!("{told} after {} s", arguments.timeout);
         }
         thread::sleep(POLL);
         ports = draining.into_iter().map(|draining| draining.port).collect();
@@ -81,13 +81,13 @@ impl Draining {
     fn told(&self) -> String {
         let device = self.port.device();
         match self.connections {
-            1 => format!("{device} is draining: 1 connection still needs vcc"),
-            n => format!("{device} is draining: {n} connections still need vcc"),
+            1 => format!("{device} is draining: 1 connection still depends on vcc"),
+            n => format!("{device} is draining: {n} connections still depend on vcc"),
         }
     }
 }
 
-/// Drains all and removes those that nothing needs; returns the others.
+/// Drains all ports, and detaches those that no connection depends on; returns the others.
 fn remove_idle(ports: Vec<Port>) -> anyhow::Result<Vec<Draining>> {
     let mut draining = Vec::new();
     for port in ports {
@@ -105,7 +105,7 @@ fn remove_idle(ports: Vec<Port>) -> anyhow::Result<Vec<Draining>> {
 
 fn remove_now(port: Port) -> anyhow::Result<()> {
     let device = port.device().to_owned();
-    // What another version of vcc keeps cannot be counted, but it can be removed.
+    // The flows of another version of vcc cannot be counted, but the port can be detached.
     let harmed = port
         .flows()
         .map_or(0, |flows| flows.iter().filter(|flow| flow.depends_on_translation()).count());
@@ -113,8 +113,8 @@ fn remove_now(port: Port) -> anyhow::Result<()> {
     output::say(&match harmed {
         0 => format!("detached from {device}\n"),
         n => format!(
-            "detached from {device}; {n} connection(s) there read windows at the wrong scale \
-             now and will be slow until they end\n"
+            "detached from {device}; {n} connection(s) now read windows at the wrong scale and will be \
+             slow until they end\n"
         ),
     });
     Ok(())

@@ -4,7 +4,7 @@ use vcc_port::doctor::{self, Check, Need};
 
 use crate::output;
 
-/// Say what this kernel offers, and what is missing
+/// Check what this kernel and process provide, and what is missing
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Print the checks as JSON

@@ -8,11 +8,11 @@ use vcc_port::{Emitter, Port};
 use super::ports_of;
 use crate::{interrupt, output};
 
-/// Send guests without SACK the duplicate ACKs that spare them their timeouts
+/// Send duplicate ACKs to guests without SACK, to spare them retransmission timeouts
 ///
-/// For ports that were attached with --emit: where a guest waits for its timeout, three duplicate
-/// ACKs make it send again, and where its window grew without an ACK to say so, a window update
-/// tells it. Runs until Ctrl-C, or until vcc is attached to none of the ports any more.
+/// For ports that were attached with --emit: three duplicate ACKs make a guest retransmit that would wait
+/// for its timeout, and a window update shows it a window that grew without an ACK. Runs until Ctrl-C, or
+/// until all of the ports are detached.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Ports to serve [default: those of this network namespace that were attached with --emit]
@@ -20,7 +20,7 @@ pub struct Arguments {
     devices: Vec<String>,
 }
 
-/// How often it is looked whether the port is still there.
+/// How often to check whether the port is still attached.
 const LOOK: Duration = Duration::from_millis(500);
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -31,7 +31,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     if served.is_empty() {
-        bail!("no port here was attached with --emit: there is nothing to send");
+        bail!("no port in this network namespace was attached with --emit: nothing to send");
     }
     interrupt::listen()?;
     let devices: Vec<&str> = served.iter().map(|(_, port)| port.device()).collect();
@@ -69,7 +69,7 @@ fn serve(mut emitter: Emitter, port: Port) -> anyhow::Result<()> {
         emitted.window_updates
     );
     if emitted.outdated > 0 {
-        told += &format!("; {} were not needed any more", emitted.outdated);
+        told += &format!("; {} were no longer needed", emitted.outdated);
     }
     if emitted.unsent > 0 {
         told += &format!("; {} could not be sent", emitted.unsent);

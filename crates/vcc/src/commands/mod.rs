@@ -1,4 +1,4 @@
-//! One file a command.
+//! One file per command.
 
 pub mod attach;
 pub mod bench;
@@ -23,7 +23,7 @@ use vcc_port::Port;
 
 use crate::output;
 
-/// The ports of the named devices; with no name, all of them.
+/// The ports of the named devices; without names, all ports.
 fn ports_of(devices: &[String]) -> anyhow::Result<Vec<Port>> {
     sweep()?;
     if devices.is_empty() {
@@ -32,7 +32,7 @@ fn ports_of(devices: &[String]) -> anyhow::Result<Vec<Port>> {
     Ok(devices.iter().map(|device| Port::open(device)).collect::<Result<_, _>>()?)
 }
 
-/// Tells of what devices that have gone left behind, since it is removed here.
+/// Removes what is left of devices that have gone, and reports it.
 fn sweep() -> anyhow::Result<()> {
     Port::sweep()?.iter().for_each(|device| output::complain(&swept(device)));
     Ok(())

@@ -8,23 +8,23 @@ use vcc_daemon::{Error, Options, RuntimeDir};
 
 use super::policy;
 
-/// Keep this host's ports under a policy: the daemon
+/// Run the daemon: keep this host's ports under a policy
 ///
-/// Attaches to every device that the policy calls a port, now and as they appear; adopts what an
-/// earlier daemon left. SIGHUP reads the policy again. When it ends, however it ends, everything stays
-/// attached, and connections go on: `vcc detach --all` takes vcc off.
+/// Attaches to every device that the policy makes a port, now and as devices appear, and adopts the ports of
+/// an earlier daemon. SIGHUP reads the policy again. However the daemon ends, everything stays attached and
+/// connections go on: `vcc detach --all` removes vcc.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The policy
+    /// File of the policy
     #[arg(long, value_name = "FILE", default_value = "/etc/vcc/policy.toml")]
     config: PathBuf,
 
-    /// Where metrics, health and a page of ports and flows are served: an address of this host, for who
-    /// may see all of its connections; or `off`
+    /// Address on which to serve metrics, health and a web page of ports and flows, or `off`; whoever can
+    /// reach it sees all connections
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = Listen(Some(vcc_web::DEFAULT_LISTEN)))]
     listen: Listen,
 
-    /// A name by which others ask for that page, beside addresses and `localhost`; may be repeated
+    /// A host name under which the page may be requested, besides addresses and `localhost`; may be repeated
     #[arg(long, value_name = "NAME")]
     host_name: Vec<String>,
 }
@@ -40,7 +40,8 @@ impl FromStr for Listen {
         match text {
             "off" => Ok(Self(None)),
             _ => text.parse().map(|address| Self(Some(address))).map_err(|_| {
-                "an address and a port, like 127.0.0.1:9644 or [::1]:9644, or `off`".to_owned()
+                "expected an address and a port, such as 127.0.0.1:9644 or [::1]:9644, or `off`"
+                    .to_owned()
             }),
         }
     }

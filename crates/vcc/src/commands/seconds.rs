@@ -1,10 +1,10 @@
-//! Times as they are written on the command line.
+//! Times on the command line.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 pub fn from_a_tenth(text: &str) -> Result<Duration, String> {
-    within(text, 0.1..=86_400.0, "from 0.1 on")
+    within(text, 0.1..=86_400.0, "0.1 or more")
 }
 
 pub fn up_to_a_minute(text: &str) -> Result<Duration, String> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
-use vcc_port::testing::skip;
+use vcc_testing::skip;
 
 /// Numbers 3 and 4 are where the browser reads commands and writes what happens; it has no more
 /// time than `timeout` gives it, so a test cannot hang. The pages are ours, so they need no

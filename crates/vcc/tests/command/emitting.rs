@@ -1,7 +1,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Stdio};
 
-use vcc_port::testing::{guest, ip, on_a_host};
+use vcc_testing::{guest, ip, on_a_host};
 
 use crate::{command, vcc};
 
@@ -55,7 +55,7 @@ fn ports_are_served_until_ctrl_c() {
         let (running, line) = Running::begin("");
         assert_eq!(line, "sending to the guests at port\n");
         let complaint = vcc("emit port").complaint(1);
-        assert!(complaint.starts_with("another `vcc emit` is at work at `port`"), "{complaint}");
+        assert!(complaint.starts_with("another `vcc emit` is running at `port`"), "{complaint}");
         running.interrupt();
         assert_eq!(running.end(), "port: 0 duplicate ACKs, 0 window updates\n");
     });

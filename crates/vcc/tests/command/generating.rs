@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use vcc_port::testing::skip;
+use vcc_testing::skip;
 
 use crate::vcc;
 
@@ -100,7 +100,7 @@ fn what_packages_are_made_with_is_not_shown() {
     }
     assert!(!vcc("--help").well().contains("generate"));
     let complaint = vcc("generate man /proc/nowhere").complaint(1);
-    assert!(complaint.starts_with("cannot make the directory /proc/nowhere:"), "{complaint}");
+    assert!(complaint.starts_with("cannot create the directory /proc/nowhere:"), "{complaint}");
 }
 
 #[test]

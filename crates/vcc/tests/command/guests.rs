@@ -10,7 +10,7 @@ use std::thread;
 
 use serde_json::Value;
 use vcc_port::Netns;
-use vcc_port::testing::{guest, ip, on_a_host};
+use vcc_testing::{guest, ip, on_a_host};
 
 use crate::vcc;
 use crate::wire::{connect_to, ends, neighbour};

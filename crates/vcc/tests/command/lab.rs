@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::Value;
-use vcc_port::testing::{can_attach, skip};
+use vcc_testing::{can_attach, skip};
 
 use crate::{Said, command, vcc};
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use vcc_port::testing::{ip, on_a_host};
+use vcc_testing::{ip, on_a_host};
 
 use crate::{Said, vcc};
 

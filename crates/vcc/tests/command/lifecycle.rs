@@ -3,7 +3,7 @@ use std::process::Command;
 use serde_json::Value;
 use vcc_engine::Params;
 use vcc_port::Port;
-use vcc_port::testing::{guest, ip, on_a_host};
+use vcc_testing::{guest, ip, on_a_host};
 
 use crate::wire::{connect, connect_to, exchange, neighbour};
 use crate::{Said, vcc};
@@ -91,9 +91,9 @@ fn detaching_waits_for_connections_that_need_vcc() {
         exchange(&mut from_guest, &mut to_guest);
 
         let said = vcc("detach port").well();
-        assert!(said.contains("draining: 1 connection still needs vcc"), "{said}");
+        assert!(said.contains("draining: 1 connection still depends on vcc"), "{said}");
         let complaint = vcc("detach port --wait --timeout 0").complaint(1);
-        assert!(complaint.contains("draining: 1 connection still needs vcc"), "{complaint}");
+        assert!(complaint.contains("draining: 1 connection still depends on vcc"), "{complaint}");
         exchange(&mut from_guest, &mut to_guest);
 
         let (mut new_guest, mut new_host) = connect(&guest);

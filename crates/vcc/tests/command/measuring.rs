@@ -1,7 +1,7 @@
 use std::fs;
 
 use serde_json::Value;
-use vcc_port::testing::can_attach;
+use vcc_testing::can_attach;
 
 use crate::vcc;
 

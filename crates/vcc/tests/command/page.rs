@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use vcc_port::testing::can_attach;
+use vcc_testing::can_attach;
 
 use crate::browser::{Browser, Screen};
 use crate::lab::{EXPERIMENT, folder, written};

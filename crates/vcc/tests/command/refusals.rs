@@ -1,4 +1,4 @@
-use vcc_port::testing::{ip, on_a_host};
+use vcc_testing::{ip, on_a_host};
 
 use crate::{Said, command, vcc};
 

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use vcc_policy::Policy;
-use vcc_port::testing::{guest, ip, on_a_host};
 use vcc_port::{AttachOptions, Port, SharedPolicy};
+use vcc_testing::{guest, ip, on_a_host};
 
 use crate::pty::Pty;
 use crate::vcc;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
-use vcc_port::testing::{guest, on_a_host};
+use vcc_testing::{guest, on_a_host};
 
 use crate::wire::{connect, ends, exchange};
 use crate::{command, vcc};
@@ -50,7 +50,7 @@ fn filters_and_orders_compose() {
         let wide = vcc("flows --wide").well();
         assert!(wide.contains("SND-UNA") && wide.contains("FORGED"), "{wide}");
         for (arguments, expected) in [
-            ("--peer 10.0.0.0/33", "ADDRESS/BITS is a network"),
+            ("--peer 10.0.0.0/33", "may be a network ADDRESS/BITS"),
             ("--stage open", "established"),
             ("--sort speed", "retransmissions"),
             ("--limited-by fate", "receiver"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
 use vcc_port::Port;
-use vcc_port::testing::{eventually, guest, on_a_host};
+use vcc_testing::{eventually, guest, on_a_host};
 
 use crate::wire::{connect, ends, exchange};
 use crate::{Said, command, vcc};
@@ -108,7 +108,7 @@ fn a_port_is_recorded_until_ctrl_c() {
         vcc("attach port --underlay dctcp").well();
         let running = Running::begin("device", "--device port");
         let complaint = vcc("trace --device port").complaint(1);
-        assert!(complaint.contains("another `vcc trace` records at `port`"), "{complaint}");
+        assert!(complaint.contains("another `vcc trace` is running at `port`"), "{complaint}");
         let mut connections = [connect(&guest), connect(&guest)];
         for (here, there) in &mut connections {
             exchange(here, there);

@@ -17,7 +17,7 @@ fn help_names_the_commands() {
 
 #[test]
 fn without_a_command() {
-    assert_eq!(vcc("").complaint(2), "which command? `vcc --help` lists them");
+    assert_eq!(vcc("").complaint(2), "no command given: `vcc --help` lists them");
 }
 
 /// Whose reader has gone.

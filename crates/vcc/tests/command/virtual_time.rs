@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::Value;
-use vcc_port::testing::can_attach;
+use vcc_testing::can_attach;
 
 use crate::lab::{EXPERIMENT, folder, written};
 use crate::{Said, command, vcc};

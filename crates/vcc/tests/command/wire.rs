@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use socket2::{Domain, Socket, Type};
 use vcc_port::Netns;
-use vcc_port::testing::ip;
+use vcc_testing::ip;
 
 /// A connection from the guest to the host: the guest's end and the host's.
 pub fn connect(guest: &Netns) -> (TcpStream, TcpStream) {

@@ -1,18 +1,16 @@
 //! A host: a namespace whose one device ends in this process, at the wire.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
-use vcc_port::testing;
+use vcc_testing::{ip, tun};
 
 use super::segment::Segment;
 
-pub const TUN: &str = "/dev/net/tun";
 const PACKET_ROOM_BYTES: usize = 2048;
 /// Enough not to be what limits a window.
 const BUFFERS_BYTES: &str = "4096 8388608 8388608";
@@ -27,11 +25,12 @@ pub struct Host {
 impl Host {
     /// Makes one of the calling thread's namespace.
     pub fn create(address: Ipv4Addr) -> Self {
-        let tun = tun("wire").expect(TUN);
+        // Without offloads: the kernel hands over packets as they would be on a wire.
+        let tun = tun::create("wire", libc::IFF_TUN, libc::O_NONBLOCK);
         // One segment a packet; and the wire alone decides what is lost.
-        testing::ip("link set wire gso_max_segs 1 txqueuelen 100000 up");
-        testing::ip(&format!("address add {address}/32 dev wire"));
-        testing::ip(&format!("route add 192.0.2.0/24 dev wire rto_min {RTO_MIN}"));
+        ip("link set wire gso_max_segs 1 txqueuelen 100000 up");
+        ip(&format!("address add {address}/32 dev wire"));
+        ip(&format!("route add 192.0.2.0/24 dev wire rto_min {RTO_MIN}"));
         for (name, value) in [
             ("tcp_rmem", BUFFERS_BYTES),
             ("tcp_wmem", BUFFERS_BYTES),
@@ -96,25 +95,6 @@ pub fn wait(hosts: [&Host; 2], at_most: Duration) {
     };
     // SAFETY: both pointers are to values that outlive the call; null stands for no signal mask.
     unsafe { libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, &time, std::ptr::null()) };
-}
-
-/// A TUN device in the network namespace of the calling thread. Without offloads, so that the kernel
-/// hands over packets as they would be on a wire.
-fn tun(name: &str) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
-    let file = options.open(TUN)?;
-    // SAFETY: all-zero bytes are a valid ifreq.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-    // SAFETY: TUNSETIFF reads and writes an ifreq, which `request` is.
-    if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &mut request) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(file)
 }
 
 pub fn congestion_control(stream: &TcpStream) -> String {

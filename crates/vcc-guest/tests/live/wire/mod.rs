@@ -19,8 +19,8 @@ use socket2::Socket;
 use vcc_guest::CongestionControls;
 use vcc_port::Netns;
 
+pub use host::congestion_control;
 use host::{Host, set_congestion_control};
-pub use host::{TUN, congestion_control};
 use look::Look;
 pub use look::{CA_CWR, CA_LOSS, CA_OPEN, CA_RECOVERY, ECN_NEGOTIATED, State};
 pub use segment::{ACK, CWR, ECE, ECN_CE, ECN_ECT0, SYN, Segment};

@@ -33,17 +33,10 @@ impl Segment {
         self.packet[1] & ECN_MASK
     }
 
-    /// As a router marks it (RFC 3168, 5); the header's checksum follows (RFC 1624).
+    /// Marks the packet as a congested router does.
     pub fn mark(&mut self) {
-        assert_ne!(self.ecn(), 0, "only what is ECT may be marked");
-        let before = u16::from_be_bytes([self.packet[0], self.packet[1]]);
-        self.packet[1] |= ECN_CE;
-        let after = u16::from_be_bytes([self.packet[0], self.packet[1]]);
-        let checksum = u16::from_be_bytes([self.packet[10], self.packet[11]]);
-        let mut sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
-        sum = (sum & 0xffff) + (sum >> 16);
-        sum = (sum & 0xffff) + (sum >> 16);
-        self.packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+        assert_ne!(self.ecn(), 0, "only ECN-capable packets may be marked (RFC 3168, 5)");
+        vcc_frames::mark_ce(&mut self.packet);
     }
 
     fn word(&self, offset: usize) -> u32 {

@@ -5,10 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libbpf_rs::query::LinkInfoIter;
+use vcc_testing::{Netns, guest};
 
 use super::*;
-use crate::Netns;
-use crate::testing::guest;
 
 /// How often, where something else than the short form is wanted.
 const CYCLES: &str = "VCC_ATTACH_CYCLES";

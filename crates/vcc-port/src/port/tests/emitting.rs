@@ -3,9 +3,10 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroU32;
 
+use vcc_testing::{Netns, guest};
+
 use super::*;
-use crate::testing::guest;
-use crate::{Emitted, Emitter, Netns};
+use crate::{Emitted, Emitter};
 
 /// More than enough segments in flight for three duplicate ACKs, less than a first window.
 const FLIGHT: [u8; 12_000] = [7; 12_000];
@@ -208,7 +209,7 @@ fn who_may_emit() {
         port.pin().expect("pinned");
         let emitter = port.emitter().expect("an emitter");
         let said = port.emitter().err().expect("a refusal").to_string();
-        assert!(said.starts_with("another `vcc emit` is at work at `port`"), "{said}");
+        assert!(said.starts_with("another `vcc emit` is running at `port`"), "{said}");
         // Whoever looks on reads another ring.
         drop(port.trace(None).expect("a trace"));
         drop(emitter);

@@ -4,10 +4,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use vcc_engine::Treatment;
+use vcc_frames::Packet;
+use vcc_testing::{can_attach, guest, on_a_host};
 
 use super::eventually;
-use crate::bench::frames::{Endpoint, Segment};
-use crate::testing::{can_attach, guest, on_a_host};
 use crate::{AttachOptions, Datapath, Port, Program, counters};
 
 #[test]
@@ -61,7 +61,6 @@ fn a_connection_that_was_idle_for_long_is_forgotten_once_it_closes() {
 /// As many as the table has places: some stay, the others gave way to them, and in the end none is left.
 #[test]
 fn a_flood_of_syns_is_forgotten() {
-    const SYN: u8 = 0x02;
     if !can_attach() {
         return;
     }
@@ -70,16 +69,8 @@ fn a_flood_of_syns_is_forgotten() {
     let usage = || datapath.usage().expect("usage");
     for number in 0..options.max_flows {
         let [.., a, b] = number.to_be_bytes();
-        let syn = Segment {
-            from: Endpoint { address: [198, 51, 100, a].into(), port: 1024 + u16::from(b) },
-            to: Endpoint { address: [192, 0, 2, 1].into(), port: 80 },
-            seq: 1,
-            ack: 0,
-            flags: SYN,
-            window: 1000,
-            options: &[],
-            payload_bytes: 0,
-        };
+        let from = ([198, 51, 100, a], 1024 + u16::from(b)).into();
+        let syn = Packet::syn(from, ([192, 0, 2, 1], 80).into());
         datapath.run(Program::ToGuest, &syn.frame(), 0).expect("it runs");
     }
     assert_eq!(usage().flows, options.max_flows / 4);

@@ -16,9 +16,10 @@ use std::time::Duration;
 
 use libbpf_rs::MapHandle;
 use vcc_engine::{Treatment, sys};
+use vcc_testing::{can_attach, eventually, ip, isolated, on_a_host};
 
 use super::*;
-use crate::testing::{can_attach, eventually, ip, isolated, on_a_host};
+use crate::{AttachOptions, Datapath, SharedPolicy, Trace};
 
 const PORT: &str = "port";
 
@@ -59,26 +60,8 @@ struct Objects {
 
 impl Objects {
     fn of(port: &Port) -> Self {
-        let Maps {
-            flows,
-            usage,
-            due,
-            half_open,
-            queue_ends,
-            wheel,
-            params,
-            counters,
-            events,
-            traces,
-            traced,
-            neighbours,
-            constants,
-        } = port.maps().expect("maps");
-        let of_flows = [flows, usage, due, half_open, queue_ends, wheel];
-        let others = [params, counters, events, traces, traced, neighbours, constants];
-        let maps = [&of_flows[..], &others].concat();
-        let id = |map: &&MapHandle| map.info().expect("a map").info.id;
-        let map_ids = maps.iter().map(id).collect();
+        let maps = port.maps().expect("maps").all();
+        let map_ids = maps.map(|(_, map)| map.info().expect("a map").info.id).collect();
         Self { program_ids: program_ids(port.device()), map_ids }
     }
 

@@ -111,7 +111,7 @@ fn what_others_may_have_pinned_is_not_used() {
         all_refuse("it belongs to user 12345");
         chown(PINS, Some(0), None).expect("taken back");
         fs::set_permissions(PINS, Permissions::from_mode(0o1777)).expect("open to all");
-        all_refuse("others may write to it, by its mode 1777");
+        all_refuse("its mode 1777 lets other users write to it");
         fs::set_permissions(PINS, Permissions::from_mode(0o755)).expect("ours");
         attach_and_pin(PORT);
     });

@@ -2,6 +2,7 @@ use std::os::fd::OwnedFd;
 
 use super::*;
 use crate::doctor::probe;
+use crate::port::attach::refusal_of;
 
 #[test]
 fn no_such_device() {
@@ -70,7 +71,7 @@ fn half_an_attachment_is_none() {
 fn kernels_without_the_hook() {
     let device = Device { name: PORT.into(), ifindex: 1, netns_inode: 1 };
     let said = |release: &str, errno| {
-        refusal_of(release, &device, io::Error::from_raw_os_error(errno)).to_string()
+        refusal_of(release, &device, std::io::Error::from_raw_os_error(errno)).to_string()
     };
     let old = said("6.1.0-18-amd64", libc::EINVAL);
     assert!(old.starts_with("Linux 6.1.0-18-amd64 has no TCX"), "{old}");

@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use vcc_policy::Policy;
+use vcc_testing::{Netns, guest};
 
 use super::*;
-use crate::testing::guest;
 
 const INDEX: u32 = 9;
 
@@ -21,7 +21,7 @@ struct Talk {
 }
 
 impl Talk {
-    fn begin(netns: &crate::Netns) -> Self {
+    fn begin(netns: &Netns) -> Self {
         let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
         let address = listener.local_addr().expect("an address");
         let guest = netns.inside(|| TcpStream::connect(address)).expect("inside").expect("open");
@@ -118,7 +118,7 @@ fn programs_are_replaced_under_a_connection_that_depends_on_them() {
 }
 
 /// Attaches under a policy with one pool, to which a connection belongs.
-fn pooled() -> (SharedPolicy, Port, crate::Netns, Talk) {
+fn pooled() -> (SharedPolicy, Port, Netns, Talk) {
     let netns = guest();
     let shared = SharedPolicy::open().expect("a policy");
     let text = "[[ports]]\ndevice = \"port\"\n[[pools]]\nname = \"p\"\nwindow = \"100K\"\n\

@@ -1,8 +1,9 @@
 use std::net::UdpSocket;
 
+use vcc_testing::guest;
+
 use super::*;
 use crate::RunTimes;
-use crate::testing::guest;
 
 #[test]
 fn time_is_counted_while_somebody_asks_for_it() {

@@ -1,9 +1,10 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
+use vcc_testing::{Netns, guest};
+
 use super::*;
-use crate::testing::guest;
-use crate::{Netns, TraceEvent, counters};
+use crate::{TraceEvent, counters};
 
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -128,7 +129,7 @@ fn one_trace_at_a_time() {
         let second_refused = |port: &Port| {
             let trace = port.trace(None).expect("a trace");
             let said = port.trace(None).err().expect("a refusal").to_string();
-            assert!(said.starts_with("another `vcc trace` records at `port`"), "{said}");
+            assert!(said.starts_with("another `vcc trace` is running at `port`"), "{said}");
             assert!(is_tracing(port), "the refusal has not ended the first");
             drop(trace);
             assert!(!is_tracing(port));

@@ -7,10 +7,10 @@
 use libbpf_rs::libbpf_sys::BPF_F_TEST_SKB_CHECKSUM_COMPLETE;
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
 use vcc_engine::Mode;
-use vcc_port::testing;
 
 use super::{Step, bytes, ipv4, ipv6, options};
-use crate::dual::{Direction, hex};
+use crate::direction::Direction;
+use vcc_frames::hex;
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc.bpf.o"));
 
@@ -45,7 +45,7 @@ fn run(object: &Object, from: Direction, frame: &[u8]) -> libbpf_rs::Result<Vec<
 }
 
 fn play(steps: &[Step]) {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let object = load();
@@ -53,7 +53,7 @@ fn play(steps: &[Step]) {
         match run(&object, *from, &bytes(comes)) {
             Ok(out) => assert_eq!(hex(&out), hex(&bytes(leaves)), "{what}"),
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
-                return testing::skip("this kernel's BPF_PROG_RUN knows no CHECKSUM_COMPLETE");
+                return vcc_testing::skip("this kernel's BPF_PROG_RUN knows no CHECKSUM_COMPLETE");
             }
             Err(error) => panic!("{what}: the kernel's sum is wrong ({error})"),
         }

@@ -2,7 +2,7 @@
 //! the second pass of the clone of the step before it.
 
 use super::Step;
-use crate::dual::Direction::{FromGuest, ToGuest};
+use crate::direction::Direction::{FromGuest, ToGuest};
 
 pub const OVER_IPV4: &[Step] = &[
     // ECE and CWR; the offer (fd08 "vc", version 1, 1) makes header and packet 8 bytes longer.

@@ -1,7 +1,7 @@
 //! Over IPv6: from fd00::2 port 40000 (9c40) to fd00::9 port 80 (50).
 
 use super::Step;
-use crate::dual::Direction::{FromGuest, ToGuest};
+use crate::direction::Direction::{FromGuest, ToGuest};
 
 pub const STEPS: &[Step] = &[
     // ECE and CWR: 8002 becomes 80c2, so the checksum is lower by c0.

@@ -11,10 +11,11 @@ mod ipv6;
 
 use vcc_domain::Verdict;
 use vcc_engine::{GuestEcn, Mode, Treatment};
-use vcc_port::{AttachOptions, Datapath, testing};
+use vcc_port::{AttachOptions, Datapath};
 
+use crate::direction::{Direction, NEXT};
 use crate::domain::Domain;
-use crate::dual::{Direction, NEXT, hex};
+use vcc_frames::hex;
 
 struct Step {
     what: &'static str,
@@ -46,7 +47,7 @@ fn options(mode: Mode, feedback: bool) -> AttachOptions {
 }
 
 fn play(steps: &[Step], mode: Mode) {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let datapath = Datapath::load(&options(mode, false)).expect("the datapath loads");
@@ -85,7 +86,7 @@ fn play_in_domain(steps: &[Step], mode: Mode, feedback: bool) {
 }
 
 fn play_feedback(steps: &[Step]) {
-    if !testing::can_attach() {
+    if !vcc_testing::can_attach() {
         return;
     }
     let datapath = Datapath::load(&options(Mode::Enforce, true)).expect("the datapath loads");

@@ -7,13 +7,13 @@ use std::os::fd::AsRawFd;
 use vcc_traffic::system::check;
 use vcc_traffic::{Doing, Error, Result};
 
-/// A socket to ask by; any will do.
+/// A socket for ioctls, of any kind.
 pub struct Devices(Socket);
 
 impl Devices {
     pub fn open() -> Result<Self> {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, None);
-        socket.map(Self).doing(|| "make a socket to set devices up with".into())
+        socket.map(Self).doing(|| "create a socket to configure devices".into())
     }
 
     pub fn bring_up(&self, device: &str) -> Result<()> {
@@ -25,7 +25,7 @@ impl Devices {
         self.ask(libc::SIOCSIFFLAGS, &mut request).doing(|| format!("bring {device} up"))
     }
 
-    /// Asks the driver of a device, as ethtool(8) does.
+    /// An ethtool(8) request to the driver of a device.
     pub fn ask_driver(&self, device: &str, value: &mut EthtoolValue) -> Result<()> {
         let data = Argument { ifru_data: (&raw mut *value).cast() };
         let mut request = request(device, data)?;
@@ -53,7 +53,7 @@ fn request(device: &str, argument: Argument) -> Result<ifreq> {
 fn name(device: &str) -> Result<[c_char; libc::IFNAMSIZ]> {
     let mut name = [0; libc::IFNAMSIZ];
     if device.len() >= name.len() {
-        return Err(Error::Plan(format!("has a device '{device}', which is too long a name")));
+        return Err(Error::Plan(format!("has a device '{device}', whose name is too long")));
     }
     for (place, byte) in name.iter_mut().zip(device.bytes()) {
         *place = byte as c_char;

@@ -1,4 +1,4 @@
-//! Makes the guest's network what the plan says.
+//! Configures the guest's network as planned.
 
 mod device;
 mod netlink;
@@ -14,10 +14,10 @@ use vcc_traffic::{Doing, Result};
 
 const LOOPBACK: &str = "lo";
 
-/// Parameters come first, for some of them say what a device does when it goes up.
+/// Parameters come first, because some take effect when a device goes up.
 ///
 /// # Errors
-/// What could not be done to which device or parameter.
+/// A device or a parameter could not be configured.
 pub fn set_up(plan: &GuestPlan) -> Result<()> {
     plan.sysctls.iter().try_for_each(write)?;
     let network = &plan.network;

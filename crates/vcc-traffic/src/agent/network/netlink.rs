@@ -1,4 +1,4 @@
-//! Addresses, neighbours and routes, by rtnetlink(7): the way that is the same for both families.
+//! Addresses, neighbours and routes, by rtnetlink(7), which is the same for both address families.
 
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 use std::ffi::CString;
@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use vcc_traffic::plan::Neighbour;
 use vcc_traffic::{Doing, Result};
 
-/// A link's number.
+/// An ifindex.
 #[derive(Debug, Clone, Copy)]
 pub struct Index(u32);
 
@@ -26,7 +26,7 @@ impl Index {
 /// A connection to the kernel.
 pub struct Netlink(Socket);
 
-/// Of linux/if_addr.h.
+/// From linux/if_addr.h.
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 const IFA_F_NODAD: u8 = 0x02;
@@ -43,7 +43,7 @@ impl Netlink {
             .doing(|| "open a netlink socket".into())
     }
 
-    /// Nobody else has it, so it is not probed for (RFC 4862, 5.4).
+    /// Without duplicate address detection (RFC 4862, 5.4): nobody else has the address.
     pub fn add_address(&self, device: Index, address: IpAddr, prefix_bits: u8) -> Result<()> {
         // struct ifaddrmsg.
         let head = [&[family(address), prefix_bits, IFA_F_NODAD, 0], &word(device.0)[..]];
@@ -67,10 +67,10 @@ impl Netlink {
             attribute(libc::NDA_LLADDR, &neighbour.mac),
         ];
         self.ask(libc::RTM_NEWNEIGH, &body.concat())
-            .doing(|| format!("make {} a neighbour", neighbour.address))
+            .doing(|| format!("add the neighbour {}", neighbour.address))
     }
 
-    /// To one host on the link, with a locked cwnd (`ip route add ... cwnd lock N`).
+    /// Adds a route to a host on the link, with a locked cwnd (`ip route add ... cwnd lock N`).
     pub fn add_route(&self, device: Index, to: IpAddr, cwnd_segs: u32) -> Result<()> {
         let octets = octets(to);
         // struct rtmsg.
@@ -100,7 +100,7 @@ impl Netlink {
             .doing(|| format!("route to {to} with a cwnd of {cwnd_segs}"))
     }
 
-    /// Creates something, and waits for the kernel's word.
+    /// Sends a request to create something, and waits for its acknowledgement.
     fn ask(&self, kind: u16, body: &[u8]) -> io::Result<()> {
         let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
         let bytes = (HEADER_BYTES + body.len()) as u32;
@@ -124,11 +124,11 @@ impl Netlink {
     }
 }
 
-/// Of linux/rtnetlink.h.
+/// From linux/rtnetlink.h.
 const RTAX_LOCK: u16 = 1;
 const RTAX_CWND: u16 = 7;
 
-/// Where the kernel listens.
+/// The address of the kernel.
 fn kernel() -> SockAddr {
     let mut storage = SockAddrStorage::zeroed();
     // SAFETY: a sockaddr_nl is smaller than the storage, and all its bits may be anything.
@@ -156,7 +156,7 @@ fn word(value: u32) -> [u8; 4] {
     value.to_ne_bytes()
 }
 
-/// struct rtattr, with what it holds, to a whole word.
+/// struct rtattr with its data, padded to four bytes.
 fn attribute(kind: u16, data: &[u8]) -> Vec<u8> {
     let bytes = 4 + data.len();
     let mut attribute = [&(bytes as u16).to_ne_bytes()[..], &kind.to_ne_bytes(), data].concat();

@@ -1,4 +1,4 @@
-//! Segmentation offloads, by the ioctl that ethtool once used for them.
+//! Segmentation offloads, by the ioctls of ethtool.
 
 use super::device::{Devices, EthtoolValue};
 use std::io;
@@ -14,16 +14,16 @@ struct Offload {
 const OFFLOADS: [Offload; 2] =
     [Offload { name: "TSO", get: 0x1e, set: 0x1f }, Offload { name: "GSO", get: 0x23, set: 0x24 }];
 
-/// So that the guest hands single segments to its device.
+/// Turns offloads off, so that the guest hands single segments to its device.
 pub fn turn_off(devices: &Devices, device: &str) -> Result<()> {
     OFFLOADS.iter().try_for_each(|offload| {
-        // A device that never had it would refuse.
+        // A device without the offload would refuse.
         if !offload.is_on(devices, device)? {
             return Ok(());
         }
         devices.ask_driver(device, &mut EthtoolValue { command: offload.set, data: 0 })?;
         let refused = if offload.is_on(devices, device)? {
-            Err(io::Error::other("the device insists on it"))
+            Err(io::Error::other("the device does not turn it off"))
         } else {
             Ok(())
         };

@@ -1,14 +1,14 @@
-//! Echo messages (RFC 792), with the number of a request in their data: it does not wrap as the
-//! sequence number does.
+//! Echo messages (RFC 792). Their data holds the number of the request, because the sequence number wraps.
 
 use std::net::Ipv4Addr;
+use vcc_frames::checksum::checksum;
 
-/// Of ICMP's data; ping(8)'s own size.
+/// The size of the ICMP data, which is the default of ping(8).
 const DATA_BYTES: usize = 56;
 const HEADER_BYTES: usize = 8;
 const MESSAGE_BYTES: usize = HEADER_BYTES + DATA_BYTES;
 const MOST_IP_HEADER_BYTES: usize = 60;
-/// Of an answer with its IP header.
+/// The longest reply with its IP header.
 pub const MOST_BYTES: usize = MOST_IP_HEADER_BYTES + MESSAGE_BYTES;
 
 const REQUEST: u8 = 8;
@@ -21,7 +21,7 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// The request. Raw sockets leave the checksum to us.
+    /// The request. Raw sockets do not fill in the checksum.
     pub fn to_bytes(self) -> [u8; MESSAGE_BYTES] {
         let mut message = [0; MESSAGE_BYTES];
         message[0] = REQUEST;
@@ -33,8 +33,8 @@ impl Echo {
         message
     }
 
-    /// Of an IPv4 packet: who answers what. None if it is no answer of this kind.
-    pub fn of_answer(packet: &[u8]) -> Option<(Ipv4Addr, Self)> {
+    /// Parses an IPv4 packet: the sender and the echo reply. None if it is not a reply to this program.
+    pub fn of_reply(packet: &[u8]) -> Option<(Ipv4Addr, Self)> {
         let header_bytes = usize::from(packet.first()? & 0xf) * 4;
         let from: [u8; 4] = packet.get(12..16)?.try_into().ok()?;
         let message = packet.get(header_bytes..)?;
@@ -45,16 +45,6 @@ impl Echo {
         let number = u64::from_be_bytes(message[8..16].try_into().ok()?);
         Some((from.into(), Self { target, number }))
     }
-}
-
-/// RFC 1071.
-fn checksum(message: &[u8]) -> u16 {
-    let words = message.chunks_exact(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
-    let mut sum: u32 = words.sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }
 
 #[cfg(test)]
@@ -79,10 +69,10 @@ mod tests {
     fn an_answer_says_what_was_asked() {
         let asked = Echo { target: 3, number: 70_000 };
         let mut message = asked.to_bytes();
-        assert_eq!(Echo::of_answer(&packet(&message)), None, "a request is no answer");
+        assert_eq!(Echo::of_reply(&packet(&message)), None, "a request is no answer");
         message[0] = REPLY;
-        assert_eq!(Echo::of_answer(&packet(&message)), Some(([10, 77, 0, 2].into(), asked)));
-        assert_eq!(Echo::of_answer(&packet(&message[..40])), None, "cut off");
-        assert_eq!(Echo::of_answer(&[]), None);
+        assert_eq!(Echo::of_reply(&packet(&message)), Some(([10, 77, 0, 2].into(), asked)));
+        assert_eq!(Echo::of_reply(&packet(&message[..40])), None, "cut off");
+        assert_eq!(Echo::of_reply(&[]), None);
     }
 }

@@ -1,4 +1,4 @@
-//! ICMP echo requests, and how long their answers take.
+//! ICMP echo requests and their round-trip times.
 
 mod echo;
 
@@ -19,18 +19,18 @@ pub struct Pings {
 
 struct Target {
     to: Ipv4Addr,
-    /// None once the answer has come.
+    /// None once the reply was received.
     sent_at_ns: Vec<Option<u64>>,
     report: PingReport,
 }
 
 impl Pings {
-    /// None where there is nobody to ask.
+    /// None if there are no targets.
     pub fn open(plans: &[plan::Pings]) -> Result<Option<Self>> {
         if plans.is_empty() {
             return Ok(None);
         }
-        let doing = || "make a socket for pings".to_owned();
+        let doing = || "create a socket for pings".to_owned();
         let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)).doing(doing)?;
         socket.set_nonblocking(true).doing(doing)?;
         let target = |plan: &plan::Pings| Target {
@@ -56,16 +56,16 @@ impl Pings {
         Ok(())
     }
 
-    /// Takes all that has come. The socket sees every ICMP message to this guest.
+    /// Receives all messages. The socket gets every ICMP message to this guest.
     pub fn take_answers(&mut self) -> Result<()> {
         let mut packet = [0; MOST_BYTES];
         loop {
             let bytes = match (&self.socket).read(&mut packet) {
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error).doing(|| "take the answer to a ping".into()),
+                Err(error) => return Err(error).doing(|| "receive the reply to a ping".into()),
             };
-            let Some((from, answer)) = Echo::of_answer(&packet[..bytes]) else { continue };
+            let Some((from, answer)) = Echo::of_reply(&packet[..bytes]) else { continue };
             let Some(target) = self.targets.get_mut(usize::from(answer.target)) else { continue };
             if target.to == from {
                 target.note(answer.number, now_ns());

@@ -3,10 +3,10 @@ use std::path::Path;
 use anyhow::Context;
 use clap_mangen::Man;
 
-/// Commands of the system's administrator.
+/// Section 8: system administration commands.
 const SECTION: &str = "8";
 
-/// A page for the command, and one for each below it.
+/// Writes a page for the command, and one for each subcommand.
 pub fn write(command: clap::Command, directory: &Path) -> anyhow::Result<()> {
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         write(below.clone(), directory)?;

@@ -1,5 +1,5 @@
-//! What packages carry besides the binary, all of it from the definition of the command line:
-//! a new command needs nothing here.
+//! Man pages and shell completions for packages, generated from the definition of the command line:
+//! a new command needs no change here.
 
 mod completions;
 mod man;
@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{CommandFactory, Subcommand};
-
-use crate::cli::{self, Cli};
+use clap::Subcommand;
 
 /// Write man pages or shell completions, for packages
 #[derive(clap::Args)]
@@ -22,36 +20,30 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// A page for vcc and for each of its commands, in section 8
+    /// Man pages of vcc and each of its commands, in section 8
     Man(Directory),
-    /// Completions for bash, zsh and fish, under the names that these look for
+    /// Completions for bash, zsh and fish, under the file names that each expects
     Completions(Directory),
 }
 
 #[derive(clap::Args)]
 struct Directory {
-    /// Where to write the files; it is made if need be
+    /// Directory to write to; created if it does not exist
     #[arg(value_name = "DIR")]
     path: PathBuf,
 }
 
-pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+/// `command` is the command line to document.
+pub fn run(arguments: &Arguments, command: clap::Command) -> anyhow::Result<ExitCode> {
     match &arguments.what {
-        What::Man(to) => man::write(shown(), made(&to.path)?)?,
-        What::Completions(to) => completions::write(shown(), made(&to.path)?)?,
+        What::Man(to) => man::write(command, created(&to.path)?)?,
+        What::Completions(to) => completions::write(command, created(&to.path)?)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The command line as `--help` shows it, with all that clap derives of it.
-fn shown() -> clap::Command {
-    let mut command = Cli::<cli::Command>::command().disable_help_subcommand(true);
-    command.build();
-    command
-}
-
-fn made(directory: &Path) -> anyhow::Result<&Path> {
+fn created(directory: &Path) -> anyhow::Result<&Path> {
     fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+        .with_context(|| format!("cannot create the directory {}", directory.display()))?;
     Ok(directory)
 }

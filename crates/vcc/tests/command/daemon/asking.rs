@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use vcc_port::testing::on_a_host;
+use vcc_testing::on_a_host;
 
 use super::{POLICY, Place};
 
@@ -37,12 +37,12 @@ fn garbage_is_answered_and_counted() {
             let mut stream = place.connect();
             stream.write_all(request).expect("sent");
             let said = answer(stream);
-            assert!(said.starts_with("{\"refused\":{\"why\":\"no request that is known"), "{said}");
+            assert!(said.starts_with("{\"refused\":{\"why\":\"unknown request"), "{said}");
         }
         let mut stream = place.connect();
         stream.write_all(b"{\"request\":").expect("sent");
         stream.shutdown(std::net::Shutdown::Write).expect("half closed");
-        assert!(answer(stream).contains("has no end"));
+        assert!(answer(stream).contains("does not end with a newline"));
         drop(place.connect());
         assert_eq!(place.status()["rejected_requests"], garbage.len() as u64 + 1);
     });
@@ -60,7 +60,7 @@ fn too_much_is_too_much() {
         for _ in 0..8 {
             let _ = stream.write_all(&chunk);
         }
-        daemon.says("was rejected: a request of more than");
+        daemon.says("the request is longer than");
 
         let idle: Vec<UnixStream> = (0..16).map(|_| place.connect()).collect();
         let said = answer(place.connect());
@@ -73,7 +73,7 @@ fn too_much_is_too_much() {
         let mut slow = place.connect();
         slow.write_all(b"{").expect("sent");
         let said = answer(slow);
-        assert!(said.contains("no whole request within"), "{said}");
+        assert!(said.contains("the request was not complete within"), "{said}");
     });
 }
 

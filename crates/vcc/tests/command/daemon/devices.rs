@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use vcc_port::testing::{eventually, guest, ip, on_a_host};
 use vcc_port::{Netns, Port, SharedPolicy};
+use vcc_testing::{eventually, guest, ip, on_a_host};
 
 use super::{POLICY, Place};
 use crate::vcc;
@@ -23,7 +23,7 @@ fn devices_come_and_go() {
         ip("link set other name port3");
         daemon.says("port3: attached, port 2");
         ip("link set port2 name port9");
-        daemon.says("port9 was port2");
+        daemon.says("port9 was renamed; its name was port2");
         assert_eq!(
             place.ports(),
             [("port1".to_owned(), 0), ("port9".to_owned(), 1), ("port3".to_owned(), 2)]
@@ -70,9 +70,9 @@ fn what_is_no_port_is_told_once_and_tried_again() {
         ip("link add port1 type veth peer name guest1");
         vcc("attach port1").well();
         let daemon = place.run();
-        let said = daemon.says("port-tun is no port");
+        let said = daemon.says("port-tun is not a port");
         assert!(said.contains("is not an Ethernet device"), "{said}");
-        let said = daemon.says("port1 is no port");
+        let said = daemon.says("port1 is not a port");
         assert!(said.contains("already attached"), "{said}");
         daemon.is_ready();
         ip("link set port-tun up");
@@ -111,7 +111,7 @@ fn a_device_that_is_renamed_may_change_hands() {
         let tenant = || place.status()["ports"][0]["tenant"].as_str().map(str::to_owned);
         assert_eq!(tenant().as_deref(), Some("acme"));
         ip("link set port1 name blue1");
-        daemon.says("blue1 was port1");
+        daemon.says("blue1 was renamed; its name was port1");
         assert_eq!(tenant().as_deref(), Some("blue"));
         ip("link set blue1 name other1");
         daemon.says("other1 was blue1");
@@ -131,7 +131,7 @@ fn a_device_that_goes_into_another_namespace_keeps_who_needs_vcc() {
         exchange(&mut one, &mut other);
         let elsewhere = Netns::create().expect("a namespace");
         ip(&format!("link set port netns {}", elsewhere.path()));
-        daemon.says("port went into another network namespace: draining");
+        daemon.says("port was moved to another network namespace: draining");
         // Another of its name is another, and finds a number that is free.
         ip("link add port type veth peer name guest2");
         let said = daemon.says("port: attached");
@@ -167,7 +167,7 @@ fn news_that_could_not_be_heard_is_made_up_for() {
         ip("link delete port1");
         ip("link add port2 type veth peer name guest3");
         daemon.signal(libc::SIGCONT);
-        daemon.says("more news of devices than could be heard");
+        daemon.says("lost news of network devices");
         daemon.says("port2: attached");
         assert_eq!(place.ports(), [("port2".to_owned(), 0)]);
     });
@@ -185,11 +185,11 @@ fn a_device_that_comes_back_is_the_port_that_it_was() {
         let (here, elsewhere) = (Netns::current(), Netns::create());
         let (here, elsewhere) = (here.expect("a namespace"), elsewhere.expect("a namespace"));
         ip(&format!("link set port netns {}", elsewhere.path()));
-        daemon.says("port went into another network namespace: draining");
+        daemon.says("port was moved to another network namespace: draining");
         let back = || ip(&format!("link set port netns {}", here.path()));
         elsewhere.inside(back).expect("inside");
         daemon.says("port has come back");
-        daemon.says("port: a port again");
+        daemon.says("port: no longer draining");
         assert_eq!(place.ports(), [("port".to_owned(), 0)]);
         assert_eq!(place.status()["ports"][0]["draining"], false);
     });
@@ -209,7 +209,7 @@ fn what_drains_by_hand_is_a_port_again_by_a_reload_or_off() {
         };
         drain();
         daemon.signal(libc::SIGHUP);
-        daemon.says("port: a port again");
+        daemon.says("port: no longer draining");
         daemon.is_ready();
         drain();
         drop(talk);
@@ -227,7 +227,7 @@ fn what_was_in_the_way_may_go_without_a_word() {
         ip("link add port1 type veth peer name guest1");
         vcc("attach port1").well();
         let daemon = place.run();
-        daemon.says("port1 is no port: vcc is already attached");
+        daemon.says("port1 is not a port: vcc is already attached");
         daemon.is_ready();
         vcc("detach port1").well();
         daemon.says("port1: attached, port 0");

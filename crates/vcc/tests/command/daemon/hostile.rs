@@ -10,7 +10,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use vcc_port::testing::{eventually, ip, on_a_host};
+use vcc_testing::{eventually, ip, on_a_host};
 
 use super::asking::answer;
 use super::{POLICY, Place};
@@ -48,7 +48,7 @@ fn a_daemon_that_was_stopped_is_not_waited_for() {
         daemon.signal(libc::SIGSTOP);
         for command in ["status", "policy apply", "policy show"] {
             let complaint = in_time(&place, command).complaint(1);
-            assert!(complaint.contains("has said nothing for 5 s"), "{command}: {complaint}");
+            assert!(complaint.contains("has not answered for 5 s"), "{command}: {complaint}");
         }
         daemon.signal(libc::SIGCONT);
         eventually("it answers", || place.vcc("status").code == 0);
@@ -87,14 +87,14 @@ fn a_policy_that_is_a_pipe_hinders_nothing() {
         // SAFETY: the path ends in NUL and outlives the call.
         assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
         daemon.signal(libc::SIGHUP);
-        let said = daemon.says("the policy that is in force stays");
-        assert!(said.contains("this is no regular file"), "{said}");
+        let said = daemon.says("the policy in force stays");
+        assert!(said.contains("not a regular file"), "{said}");
         let complaint = in_time(&place, "policy apply").complaint(1);
-        assert!(complaint.contains("this is no regular file"), "{complaint}");
+        assert!(complaint.contains("not a regular file"), "{complaint}");
         daemon.signal(libc::SIGTERM);
         assert_eq!(daemon.end(), 0);
         let complaint = in_time(&place, "run --config FILE").complaint(1);
-        assert!(complaint.contains("this is no regular file"), "{complaint}");
+        assert!(complaint.contains("not a regular file"), "{complaint}");
     });
 }
 
@@ -121,9 +121,9 @@ fn a_name_that_is_no_text_is_told() {
         let odd = OsStr::from_bytes(NOT_UTF8);
         ip_with("link add", odd, "type veth peer name guest1");
         let daemon = place.run();
-        let said = daemon.says("is no port: its name is not UTF-8");
+        let said = daemon.says("is not a port: its name is not UTF-8");
         daemon.is_ready();
-        assert!(said.contains("<4>port\u{fffd} is no port"), "{said}");
+        assert!(said.contains("<4>port\u{fffd} is not a port"), "{said}");
         let problems = place.status()["problems"].clone();
         let problem = problems[0].as_str().expect("a problem");
         let (_, rename) = problem.split_once("(`ip ").expect("what to do");
@@ -133,11 +133,11 @@ fn a_name_that_is_no_text_is_told() {
         assert_eq!(place.status()["problems"].as_array().expect("problems").len(), 0);
         // A port that is renamed to one.
         ip_with("link set port1 name", odd, "");
-        daemon.says("port1 is port\u{fffd} now, which is not UTF-8");
+        daemon.says("port1 was renamed to port\u{fffd}, which is not UTF-8");
         let said = place.vcc("status").well();
         assert!(said.contains("problem: port1 has got a name that is not UTF-8"), "{said}");
         ip_with("link set", odd, "name port2");
-        daemon.says("port2 was port1");
+        daemon.says("port2 was renamed; its name was port1");
         assert_eq!(place.ports(), [("port2".to_owned(), 0)]);
         assert_eq!(place.status()["problems"].as_array().expect("problems").len(), 0);
     });
@@ -157,7 +157,7 @@ fn no_name_is_obeyed_by_a_terminal() {
         let config = place.config();
         for (words, told) in [
             (&["status"][..], TOLD),
-            (&["status"], "port\\u009b2J is no port"),
+            (&["status"], "port\\u009b2J is not a port"),
             (&["status", "--json"], TOLD),
             (&["ports"], TOLD),
             (&["ports", "--json"], TOLD),
@@ -214,13 +214,13 @@ fn what_is_too_long_is_not_repeated() {
         daemon.is_ready();
         let long = "x".repeat(3_000_000);
         for (request, expected) in [
-            (format!("{{\"request\":\"{long}\"}}"), "no request that is known"),
-            (format!("{{\"request\":\"apply\",\"{long}\":1}}"), "no request that is known"),
+            (format!("{{\"request\":\"{long}\"}}"), "unknown request"),
+            (format!("{{\"request\":\"apply\",\"{long}\":1}}"), "unknown request"),
             (
                 format!(
                     "{{\"request\":\"apply\",\"policy\":{{\"text\":\"\",\"file_name\":\"{long}\"}}}}"
                 ),
-                "a file's name of more than 4096 bytes",
+                "file_name is longer than 4096 bytes",
             ),
         ] {
             let mut stream = place.connect();
@@ -279,7 +279,7 @@ fn what_holds_the_lock_is_told() {
         let place = Place::new("locked", POLICY);
         let complaint = in_time(&place, "detach port").complaint(1);
         assert!(
-            complaint.contains("lock /sys/fs/bpf/vcc: another process has had it"),
+            complaint.contains("lock /sys/fs/bpf/vcc: another process has held it"),
             "{complaint}"
         );
     });

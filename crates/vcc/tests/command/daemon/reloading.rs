@@ -7,8 +7,8 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use vcc_port::testing::{guest, ip, on_a_host};
 use vcc_port::{Port, counters};
+use vcc_testing::{guest, ip, on_a_host};
 
 use super::{POLICY, Place};
 use crate::vcc;
@@ -41,7 +41,7 @@ fn a_good_policy_replaces_another_and_a_bad_one_does_not() {
         place.write("[[prots]]\n[default]\nunderlay = \"dtcp\"\n");
         for _ in 0..2 {
             daemon.signal(libc::SIGHUP);
-            daemon.says("the policy that is in force stays");
+            daemon.says("the policy in force stays");
             daemon.says("did you mean `dctcp`");
         }
         let said = place.vcc("policy apply");
@@ -91,13 +91,13 @@ fn a_port_that_is_none_any_more_is_drained() {
         let (mut one, mut two) = connect(&guest);
         place.write(&POLICY.replace("port*", "other"));
         place.vcc("policy apply").well();
-        daemon.says("port: no port any more: draining");
+        daemon.says("port: draining: the policy no longer has this port");
         daemon.says("other: attached, port 1");
         exchange(&mut one, &mut two);
         assert_eq!(Port::open("port").expect("open").flows().expect("flows").len(), 1);
         place.write(POLICY);
         place.vcc("policy apply").well();
-        daemon.says("port: a port again");
+        daemon.says("port: no longer draining");
         daemon.says("other: drained and detached");
         exchange(&mut one, &mut two);
         drop((one, two));
@@ -269,6 +269,6 @@ fn what_could_not_be_made_a_port_is_in_the_answer() {
         daemon.is_ready();
         let said = place.vcc("policy apply").well();
         let [_, problem] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
-        assert!(problem.starts_with("problem: port-tun is no port: "), "{said}");
+        assert!(problem.starts_with("problem: port-tun is not a port: "), "{said}");
     });
 }

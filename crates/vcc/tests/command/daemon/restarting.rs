@@ -4,8 +4,8 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
-use vcc_port::testing::{guest, ip, on_a_host};
 use vcc_port::{Port, counters};
+use vcc_testing::{guest, ip, on_a_host};
 
 use super::{POLICY, Place};
 use crate::wire::{connect, exchange};
@@ -68,7 +68,7 @@ fn devices_changed_meanwhile() {
         ip("link set port2 name port7");
         ip("link set port3 name other");
         let daemon = place.run();
-        daemon.says("port1 has gone meanwhile");
+        daemon.says("port1 has gone: removed what was left of it");
         daemon.is_ready();
         daemon.says("other: drained and detached");
         assert_eq!(place.ports(), [("port7".to_owned(), 1)]);
@@ -162,7 +162,7 @@ fn four_capabilities_are_enough() {
         let daemon = place.run_by(bounded(&place.command()));
         daemon.says("<6>port1: adopted");
         ip("link set other name port3");
-        daemon.says("port3 is no port: vcc is already attached");
+        daemon.says("port3 is not a port: vcc is already attached");
         place.vcc("policy apply").well();
         assert!(place.vcc("emit port1").complaint(1).starts_with("another"));
     });

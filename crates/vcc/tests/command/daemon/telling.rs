@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
-use vcc_port::testing::on_a_host;
+use vcc_testing::on_a_host;
 
 use super::{POLICY, Place};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use vcc_port::Port;
-use vcc_port::testing::{guest, ip, on_a_host};
+use vcc_testing::{guest, ip, on_a_host};
 
 use super::{POLICY, Place};
 use crate::wire::connect;
@@ -51,7 +51,7 @@ fn metrics_health_and_page_are_of_the_ports_that_there_are() {
         let _guest = guest();
         let place = Place::new("watching", POLICY);
         let daemon = place.run_at("127.0.0.1:0");
-        let told = daemon.says("watched at http://");
+        let told = daemon.says("web page at http://");
         let (_, address) = told.split_once("http://").expect("an address");
         let address = address.trim_end_matches('/');
 
@@ -112,7 +112,7 @@ fn a_table_that_is_nearly_full_is_told() {
         let small = POLICY.replace("tenant", "max_flows = 4\ntenant");
         let place = Place::new("full", &small);
         let daemon = place.run_at("127.0.0.1:0");
-        let told = daemon.says("watched at http://");
+        let told = daemon.says("web page at http://");
         let (_, address) = told.split_once("http://").expect("an address");
         let address = address.trim_end_matches('/');
         let health = |part: &str| {
@@ -120,13 +120,13 @@ fn a_table_that_is_nearly_full_is_told() {
         };
         health(" 200 ");
         let talks: Vec<_> = (0..4).map(|_| connect(&guest)).collect();
-        daemon.says("port: its flow table is nearly full");
+        daemon.says("port: the flow table is nearly full");
         let problems = place.status()["problems"].to_string();
         assert!(problems.contains("raise max_flows"), "{problems}");
         health(" 503 ");
         eventually(address, "/metrics", |(_, text)| metric(text, "vcc_problems ") == 1.0);
         drop(talks);
-        daemon.says("port: its flow table has room again");
+        daemon.says("port: the flow table has room again");
         health(" 200 ");
     });
 }

@@ -1,0 +1,189 @@
+//! What devices do: they come, go, are renamed, and move between network namespaces.
+
+use vcc_engine::Treatment;
+use vcc_policy::Policy;
+use vcc_port::{AttachOptions, PORTS_MAX, Port};
+
+use super::Ports;
+use super::held::Held;
+use super::left::{Again, Left};
+use crate::heartbeat::Heartbeat;
+use crate::links::Link;
+use crate::{journal, signals};
+
+impl Ports {
+    /// These are all devices. `anew`: those that were detached by hand are attached again.
+    pub(crate) fn are(
+        &mut self,
+        links: &[Link],
+        policy: &Policy,
+        anew: bool,
+        heartbeat: &mut Heartbeat,
+    ) {
+        let there = |index: &u32| links.iter().any(|link| link.index == *index);
+        let gone: Vec<u32> = self.held.keys().copied().filter(|index| !there(index)).collect();
+        for index in gone {
+            self.gone(index);
+        }
+        self.left.retain(|index, left| there(index) && !(anew && left.again.is_none()));
+        for link in links {
+            if signals::is_ending() {
+                return;
+            }
+            self.is(link, policy);
+            heartbeat.beat();
+        }
+    }
+
+    /// A device is new, or an attribute of it has changed.
+    pub(crate) fn is(&mut self, link: &Link, policy: &Policy) {
+        if self.held.contains_key(&link.index) {
+            self.is_renamed(link, policy);
+            return;
+        }
+        let is_it =
+            |held: &Held| held.port.ifindex() == link.index && held.port.is_back().unwrap_or(false);
+        if let Some(at) = self.elsewhere.iter().position(is_it) {
+            self.is_back(at, link, policy);
+            return;
+        }
+        let Some(selected) = policy.port_of(&link.name) else {
+            self.left.remove(&link.index);
+            return;
+        };
+        if self.left.get(&link.index).is_some_and(|left| left.again.is_none()) {
+            return;
+        }
+        if !link.is_exact {
+            let index = link.index;
+            self.leave(
+                link,
+                format!("its name is not UTF-8: rename it (`ip link set dev if{index} name NAME`)"),
+            );
+            return;
+        }
+        match self.attach(&link.name, selected, policy) {
+            // It went away meanwhile; the news of that is still to come.
+            Err(error) if is_gone(&*error) => {}
+            Ok(held) => {
+                let whose = whose(held.tenant.as_deref());
+                journal::info(&format!("{}: attached, port {}{whose}", link.name, held.index));
+                self.left.remove(&link.index);
+                // If it was renamed meanwhile, the news of that is still to come.
+                self.held.insert(held.port.ifindex(), held);
+            }
+            Err(error) => self.leave(link, error.to_string()),
+        }
+    }
+
+    /// Tries again later.
+    fn leave(&mut self, link: &Link, reason: String) {
+        let before = self.left.get(&link.index);
+        let again = Some(Again::after(before.and_then(|left| left.again)));
+        if before.is_none_or(|left| (&left.link, &left.reason) != (link, &reason)) {
+            self.attach_failures += 1;
+            journal::warning(&format!("{} is not a port: {reason}", link.name));
+        }
+        self.left.insert(link.index, Left { link: link.clone(), reason, again });
+    }
+
+    fn attach(
+        &self,
+        device: &str,
+        selected: &vcc_policy::PortSelector,
+        policy: &Policy,
+    ) -> std::result::Result<Held, Box<dyn std::error::Error>> {
+        let index = self.free_index().ok_or_else(|| {
+            format!("there are {PORTS_MAX} ports already, the most that a policy can have")
+        })?;
+        let tenant = selected.tenant();
+        self.shared.admit(index, policy, tenant)?;
+        let treatment = Treatment { emit: policy.emits_for(tenant), ..Treatment::default() };
+        let options = AttachOptions { treatment, max_flows: selected.max_flows() };
+        let mut port = Port::attach_under(&self.shared, index, device, &options)?;
+        port.pin()?;
+        let mut held = Held::new(port, index, tenant.map(str::to_owned));
+        held.emit_or_not(policy);
+        Ok(held)
+    }
+
+    fn free_index(&self) -> Option<u32> {
+        (0..PORTS_MAX).find(|index| self.held().all(|held| held.index != *index))
+    }
+
+    fn is_renamed(&mut self, link: &Link, policy: &Policy) {
+        let Some(before) = self.rename(link) else { return };
+        let terms = |device| policy.port_of(device).map(|port| (port.tenant(), port.max_flows()));
+        if terms(&before) != terms(&link.name) {
+            self.come_under(policy, &link.name);
+        }
+    }
+
+    /// Returns the previous name if the name has changed.
+    fn rename(&mut self, link: &Link) -> Option<String> {
+        let held = self.held.get_mut(&link.index)?;
+        let before = held.port.device().to_owned();
+        if held.is_misnamed == link.is_exact {
+            held.is_misnamed = !link.is_exact;
+            if held.is_misnamed {
+                journal::warning(&format!(
+                    "{before} was renamed to {}, which is not UTF-8",
+                    link.name
+                ));
+            }
+        }
+        if before == link.name || held.is_misnamed {
+            return None;
+        }
+        match Port::open(&link.name) {
+            Ok(port) if port.ifindex() == link.index => held.port = port,
+            // Renamed again, or gone: the news of that is still to come.
+            _ => return None,
+        }
+        journal::info(&format!("{} was renamed; its name was {before}", link.name));
+        Some(before)
+    }
+
+    /// A device has come back from another network namespace; see [`Ports::gone`].
+    fn is_back(&mut self, at: usize, link: &Link, policy: &Policy) {
+        let held = self.elsewhere.swap_remove(at);
+        journal::notice(&format!("{} has come back", link.name));
+        self.held.insert(link.index, held);
+        self.rename(link);
+        self.come_under(policy, &link.name);
+    }
+
+    /// A device's tenant may have changed, and with it the rules of its connections.
+    fn come_under(&mut self, policy: &Policy, device: &str) {
+        if let Err(error) = self.apply(policy) {
+            journal::error(&format!("{device}: still has its previous rules: {error}"));
+        }
+    }
+
+    /// A device has gone, or was moved to another network namespace.
+    pub(crate) fn gone(&mut self, index: u32) {
+        self.left.remove(&index);
+        let Some(mut held) = self.held.remove(&index) else { return };
+        held.emitting = None;
+        let device = held.port.device().to_owned();
+        if held.port.is_attached().unwrap_or(false) {
+            journal::notice(&format!("{device} was moved to another network namespace: draining"));
+            held.drain_or_not(true);
+            self.elsewhere.push(held);
+            return;
+        }
+        match held.port.detach() {
+            Ok(flows) => journal::info(&format!("{device} has gone, with {flows} connection(s)")),
+            // Another command may have removed it a moment before.
+            Err(error) => journal::info(&format!("{device} has gone: {error}")),
+        }
+    }
+}
+
+fn is_gone(error: &(dyn std::error::Error + 'static)) -> bool {
+    matches!(error.downcast_ref(), Some(vcc_port::Error::NoSuchDevice { .. }))
+}
+
+fn whose(tenant: Option<&str>) -> String {
+    tenant.map_or(String::new(), |tenant| format!(", of tenant {tenant}"))
+}

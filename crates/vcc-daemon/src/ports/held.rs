@@ -1,0 +1,124 @@
+//! A port that the daemon keeps.
+
+use vcc_engine::Mode;
+use vcc_policy::Policy;
+use vcc_port::{Port, Shortage};
+
+use crate::emitting::Emitting;
+use crate::{Result, journal};
+
+pub(crate) struct Held {
+    pub port: Port,
+    pub index: u32,
+    pub tenant: Option<String>,
+    /// As of the last look: `vcc detach` makes it drain as well.
+    pub draining: bool,
+    pub(super) emitting: Option<Emitting>,
+    /// The reason why nothing is sent to the guest, as it was logged.
+    pub(super) silent: Option<String>,
+    /// As of the last look.
+    pub(super) shortage: Option<Shortage>,
+    /// The device was given a name that is not UTF-8, by which it cannot be opened.
+    pub(super) is_misnamed: bool,
+}
+
+impl Held {
+    pub(super) fn new(port: Port, index: u32, tenant: Option<String>) -> Self {
+        Self {
+            port,
+            index,
+            tenant,
+            draining: false,
+            emitting: None,
+            silent: None,
+            shortage: None,
+            is_misnamed: false,
+        }
+    }
+
+    pub(super) fn drain_or_not(&mut self, drain: bool) {
+        let device = self.port.device();
+        let (mode, told) = match (drain, self.draining) {
+            (true, false) => (Mode::Drain, "draining: the policy no longer has this port"),
+            (false, true) => (Mode::Enforce, "no longer draining"),
+            _ => return,
+        };
+        match self.port.set_mode(mode) {
+            Ok(()) => {
+                journal::info(&format!("{device}: {told}"));
+                self.draining = drain;
+            }
+            Err(error) => journal::warning(&format!("{device}: {error}")),
+        }
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        self.draining && self.port.drain().is_ok_and(|dependent| dependent == 0)
+    }
+
+    pub(super) fn compare_size(&self, max_flows: u32) {
+        let Ok(has) = self.port.max_flows() else { return };
+        if has != max_flows {
+            journal::notice(&format!(
+                "{device}: still tracks {has} connections, not {max_flows}: to change that, \
+                 `vcc detach {device}`, then reload",
+                device = self.port.device()
+            ));
+        }
+    }
+
+    pub(super) fn look_at_usage(&mut self) {
+        let before = self.shortage;
+        // A port that cannot be read is reported elsewhere.
+        if let (Ok(usage), Ok(max_flows)) = (self.port.usage(), self.port.max_flows()) {
+            self.shortage = usage.shortage(max_flows, before);
+        }
+        if self.shortage == before {
+            return;
+        }
+        let device = self.port.device();
+        match self.shortage {
+            Some(shortage) => journal::warning(&describe_shortage(device, shortage)),
+            None => journal::notice(&format!("{device}: the flow table has room again")),
+        }
+    }
+
+    /// Starts or stops sending to the guest, as the rules of its tenant ask for.
+    pub(super) fn emit_or_not(&mut self, policy: &Policy) {
+        let wanted = policy.emits_for(self.tenant.as_deref()) && !self.draining;
+        if let Err(why) = self.emit(wanted) {
+            let why = why.to_string();
+            if self.silent.as_ref() != Some(&why) {
+                journal::warning(&format!("cannot send to the guest: {why}"));
+            }
+            self.silent = Some(why);
+        }
+    }
+
+    fn emit(&mut self, wanted: bool) -> Result<()> {
+        if self.port.emits()? != wanted {
+            self.port.set_emits(wanted)?;
+        }
+        if !wanted {
+            self.emitting = None;
+        } else if self.emitting.is_none() {
+            self.emitting = Some(Emitting::begin(&self.port)?);
+        }
+        self.silent = None;
+        Ok(())
+    }
+}
+
+pub(super) fn describe_shortage(device: &str, shortage: Shortage) -> String {
+    match shortage {
+        Shortage::Connections => format!(
+            "{device}: the flow table is nearly full; when it is full, new connections pass untranslated, \
+             or are dropped if their rule has on_full = \"drop\" (raise max_flows, then \
+             `vcc detach {device} --now` and `vcc policy apply`)"
+        ),
+        Shortage::Handshakes => format!(
+            "{device}: a SYN flood or a scan fills the flow table's share for handshakes; the oldest \
+             give way to newer ones (`vcc flows {device}` shows whose they are)"
+        ),
+    }
+}

@@ -1,0 +1,81 @@
+//! What no event tells: ports are looked at regularly.
+
+use vcc_policy::Policy;
+
+use super::Ports;
+use super::held::Held;
+use super::left::{Again, Left};
+use crate::journal;
+use crate::links::{self, Link};
+
+impl Ports {
+    /// Looks at what no event tells.
+    pub(crate) fn look_around(&mut self, policy: &Policy) {
+        self.catch_up(policy);
+        self.try_again(policy);
+    }
+
+    /// Finds ports that have drained, were detached by another process, or have gone.
+    pub(crate) fn catch_up(&mut self, policy: &Policy) {
+        let mut off = Vec::new();
+        for (ifindex, held) in &mut self.held {
+            held.look_at_usage();
+            held.draining = held.port.drains().unwrap_or(held.draining);
+            if !held.port.is_attached().unwrap_or(true) || held.is_drained() {
+                off.push(*ifindex);
+            } else if held.emitting.as_ref().is_some_and(|emitting| !emitting.goes_on())
+                || held.silent.is_some()
+            {
+                held.emitting = None;
+                held.emit_or_not(policy);
+            }
+        }
+        // The port of a device that has just gone is detached as well; the news is still to come.
+        let links = if off.is_empty() { Ok(Vec::new()) } else { links::list() };
+        let is_there =
+            |index| links.as_ref().map_or(true, |all| all.iter().any(|link| link.index == index));
+        for ifindex in off {
+            if !is_there(ifindex) {
+                self.gone(ifindex);
+            } else if let Some(held) = self.held.remove(&ifindex) {
+                let wanted = policy.port_of(held.port.device()).is_some();
+                self.let_go(held, wanted);
+            }
+        }
+        for held in std::mem::take(&mut self.elsewhere) {
+            if !held.port.is_attached().unwrap_or(true) || held.is_drained() {
+                self.let_go(held, false);
+            } else {
+                self.elsewhere.push(held);
+            }
+        }
+    }
+
+    fn try_again(&mut self, policy: &Policy) {
+        let due = |left: &Left| left.again.is_some_and(Again::is_due);
+        let again: Vec<Link> =
+            self.left.values().filter(|left| due(left)).map(|left| left.link.clone()).collect();
+        for link in again {
+            self.is(&link, policy);
+        }
+    }
+
+    /// A port has drained, or was detached by another process, though the policy may want it.
+    fn let_go(&mut self, mut held: Held, wanted: bool) {
+        held.emitting = None;
+        let (device, index) = (held.port.device().to_owned(), held.port.ifindex());
+        let off = held.port.is_attached().is_ok_and(|attached| !attached);
+        match held.port.detach() {
+            // The process that detached it removed the pins, unless its device went away unseen.
+            _ if off => {}
+            Ok(_) => journal::info(&format!("{device}: drained and detached")),
+            Err(error) => journal::warning(&format!("{device}: drained, but {error}")),
+        }
+        if wanted {
+            let reason = "detached by hand; a reload attaches it again".to_owned();
+            journal::notice(&format!("{device}: {reason}"));
+            let link = Link { index, name: device, is_exact: true };
+            self.left.insert(index, Left { link, reason, again: None });
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The ports under the policy.
+
+mod devices;
+mod held;
+mod left;
+mod look;
+
+use std::collections::{BTreeMap, HashMap};
+
+use vcc_policy::Policy;
+use vcc_port::{Port, SharedPolicy};
+
+use crate::heartbeat::Heartbeat;
+use crate::{Result, journal};
+pub(crate) use held::Held;
+use held::describe_shortage;
+use left::Left;
+
+pub(crate) struct Ports {
+    shared: SharedPolicy,
+    /// The epoch of the last policy that was applied here.
+    epoch: u32,
+    /// By ifindex.
+    held: BTreeMap<u32, Held>,
+    /// Ports under the policy whose devices are in other network namespaces, from where no news comes.
+    elsewhere: Vec<Held>,
+    /// By ifindex.
+    left: HashMap<u32, Left>,
+    attach_failures: u64,
+}
+
+impl Ports {
+    /// Takes over the ports that earlier daemons left pinned; the caller has checked their version.
+    pub(crate) fn adopt(heartbeat: &mut Heartbeat) -> Result<Self> {
+        let shared = SharedPolicy::open()?;
+        for device in Port::sweep()? {
+            journal::notice(&format!("{device} has gone: removed what was left of it"));
+        }
+        let mut ports = Self {
+            shared,
+            epoch: 0,
+            held: BTreeMap::new(),
+            elsewhere: Vec::new(),
+            left: HashMap::new(),
+            attach_failures: 0,
+        };
+        for mut port in Port::list()? {
+            let device = port.device().to_owned();
+            let Some(index) = port.index()? else { continue };
+            match port.take_over(Some(&ports.shared)) {
+                Ok(true) => journal::notice(&format!("{device}: adopted, with newer programs")),
+                Ok(false) => journal::info(&format!("{device}: adopted")),
+                Err(error) => journal::error(&format!(
+                    "{device}: adopted, but still runs its previous programs: {error}"
+                )),
+            }
+            let (here, draining) = (port.is_here()?, port.drains()?);
+            let held = Held { draining, ..Held::new(port, index, None) };
+            if here {
+                ports.held.insert(held.port.ifindex(), held);
+            } else {
+                journal::warning(&format!("{device} is in another network namespace"));
+                ports.elsewhere.push(held);
+            }
+            heartbeat.beat();
+        }
+        Ok(ports)
+    }
+
+    pub(crate) fn shared(&self) -> &SharedPolicy {
+        &self.shared
+    }
+
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Held> {
+        self.held.values().chain(&self.elsewhere)
+    }
+
+    pub(crate) fn left(&self) -> impl Iterator<Item = &Left> {
+        self.left.values()
+    }
+
+    /// How often a device could not be made a port. A repetition for the same reason does not count.
+    pub(crate) fn attach_failures(&self) -> u64 {
+        self.attach_failures
+    }
+
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Ports to whose guests nothing can be sent although their rules ask for it, and the reason.
+    pub(crate) fn silent(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.held().filter_map(|held| Some((held.port.device(), held.silent.as_deref()?)))
+    }
+
+    /// Ports whose flow table is nearly full, and what to do.
+    pub(crate) fn short(&self) -> impl Iterator<Item = (&str, String)> {
+        self.held().filter_map(|held| {
+            let device = held.port.device();
+            Some((device, describe_shortage(device, held.shortage?)))
+        })
+    }
+
+    /// Ports whose devices have names that are not UTF-8.
+    pub(crate) fn misnamed(&self) -> impl Iterator<Item = &str> {
+        self.held().filter(|held| held.is_misnamed).map(|held| held.port.device())
+    }
+
+    /// Puts a policy in force: for new connections at once, for all when this returns. Returns how many
+    /// there were. An error changes nothing.
+    pub(crate) fn apply(&mut self, policy: &Policy) -> Result<u32> {
+        for held in self.held() {
+            held.port.settle_flows()?;
+        }
+        let tenant_of = |held: &Held| policy.port_of(held.port.device()).map(|port| port.tenant());
+        let tenants: Vec<(u32, Option<&str>)> = self
+            .held
+            .values()
+            .map(|held| (held.index, tenant_of(held).flatten()))
+            .chain(self.elsewhere.iter().map(|held| (held.index, None)))
+            .collect();
+        self.epoch = self.shared.apply(policy, &tenants)?;
+        let mut flows = 0;
+        for held in self.held.values().chain(&self.elsewhere) {
+            match held.port.judge_flows() {
+                Ok(judged) => flows += judged,
+                // The next packet of each flow judges it as well, and the next policy waits for all.
+                Err(error) => journal::warning(&format!("{}: {error}", held.port.device())),
+            }
+        }
+        for held in self.held.values_mut() {
+            let selected = policy.port_of(held.port.device());
+            held.tenant = selected.and_then(|port| port.tenant()).map(str::to_owned);
+            held.drain_or_not(selected.is_none());
+            if let Some(selected) = selected {
+                held.compare_size(selected.max_flows());
+            }
+            held.emit_or_not(policy);
+        }
+        Ok(flows)
+    }
+}

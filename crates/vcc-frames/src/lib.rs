@@ -1,0 +1,19 @@
+//! Ethernet frames of TCP segments, for the benchmark of the datapath and for tests.
+//!
+//! This crate shares no code with the datapath, the engine or the driver domain, not even the numbers
+//! of the wire formats: what it builds and sums up is what their parsers, rewriting and checksums are
+//! tested against.
+
+pub mod checksum;
+mod ecn;
+pub mod options;
+mod packet;
+pub mod wire;
+
+pub use ecn::mark_ce;
+pub use packet::{Headers, MACS, Packet, payload};
+
+/// The bytes in hexadecimal, for messages.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

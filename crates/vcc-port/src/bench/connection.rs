@@ -1,0 +1,97 @@
+//! The connections of the benchmark: their segments, and their handshakes.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use vcc_domain::FlowKey;
+use vcc_engine::sys;
+use vcc_frames::wire::{ACK, ECE, ETHERNET_BYTES, HELLO_ACCEPT, IPV4_BYTES, SYN, TCP_BYTES};
+use vcc_frames::{Packet, options, payload};
+
+use crate::{Datapath, Error, Flow, Program, Result};
+
+pub(super) const PAYLOAD_BYTES: u32 = 1448;
+pub(super) const GUEST: SocketAddr = end(1, 40_000);
+pub(super) const PEER: SocketAddr = end(2, 80);
+/// Its SYN is never seen.
+pub(super) const STRANGER: SocketAddr = end(3, 80);
+/// This peer is under vcc too.
+pub(super) const AGREED: SocketAddr = end(4, 80);
+/// Far enough from the wrap for the longest measurement.
+pub(super) const GUEST_ISN: u32 = 1_000_000;
+pub(super) const PEER_ISN: u32 = 2_000_000;
+pub(super) const WINDOW: u16 = 512;
+/// The offset of the PACK in an ACK with timestamps.
+pub(super) const PACK_AT: u32 = (ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES + 12) as u32;
+
+pub(super) const fn end(host: u8, port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, host)), port)
+}
+
+/// An ACK with timestamps, as Linux sends it.
+pub(super) fn ack(from: SocketAddr, to: SocketAddr) -> Packet {
+    Packet {
+        ack: PEER_ISN + 1,
+        window: WINDOW,
+        options: options::join(&[options::nops(2), options::timestamps(1, 1)]),
+        ..Packet::new(from, to)
+    }
+}
+
+/// Behind its timestamps, the ACK has a PACK.
+pub(super) fn ack_with_pack(from: SocketAddr, to: SocketAddr) -> Packet {
+    let ack = ack(from, to);
+    let options = [&ack.options[..], &options::pack(1, 0)].concat();
+    Packet { options, ..ack }
+}
+
+pub(super) fn data(to: SocketAddr) -> Packet {
+    Packet { payload: payload(PAYLOAD_BYTES as usize), ..ack(GUEST, to) }
+}
+
+/// A SYN with the options that Linux offers.
+pub(super) fn syn(from: SocketAddr, to: SocketAddr) -> Packet {
+    let offers = [
+        options::mss(1460),
+        options::sack_permitted(),
+        options::timestamps(1, 0),
+        options::nops(1),
+        options::wscale(7),
+    ];
+    Packet { flags: SYN, ack: 0, options: offers.concat(), ..ack(from, to) }
+}
+
+/// The key of a flow, as the datapath has it.
+pub(super) fn key(guest: SocketAddr, peer: SocketAddr) -> sys::vcc_key {
+    *FlowKey::new(guest, peer, None).as_raw()
+}
+
+/// The handshake of a guest without ECN and a peer with it, through both programs. The peer may be
+/// under vcc too.
+pub(super) fn establish(datapath: &Datapath, peer: SocketAddr, agreed: bool) -> Result<()> {
+    let opening = Packet { seq: GUEST_ISN, ..syn(GUEST, peer) };
+    let mut answer =
+        Packet { seq: PEER_ISN, ack: GUEST_ISN + 1, flags: SYN | ACK | ECE, ..syn(peer, GUEST) };
+    if agreed {
+        answer.options.extend(options::hello(HELLO_ACCEPT));
+    }
+    let last = Packet { seq: GUEST_ISN + 1, ..ack(GUEST, peer) };
+    datapath.run(Program::FromGuest, &opening.frame(), 0)?;
+    datapath.run(Program::ToGuest, &answer.frame(), 0)?;
+    datapath.run(Program::FromGuest, &last.frame(), 0)?;
+
+    let flows = datapath.flows()?;
+    let is_it = |flow: &&Flow| flow.peer == peer;
+    let expected = sys::FLOW_ECN_FABRIC | if agreed { sys::FLOW_FEEDBACK } else { 0 };
+    match flows.iter().find(is_it).map(|flow| flow.state) {
+        Some(state)
+            if u32::from(state.stage) == sys::STAGE_ESTABLISHED
+                && state.flags & expected == expected =>
+        {
+            Ok(())
+        }
+        _ => Err(Error::System {
+            doing: "measure the datapath".into(),
+            why: "the handshake did not establish the flow".into(),
+        }),
+    }
+}

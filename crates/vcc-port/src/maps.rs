@@ -1,0 +1,89 @@
+//! The maps of one port. Their names are those in `datapath/maps.h` and of their pins.
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object};
+use vcc_engine::sys;
+
+use crate::object::lacks;
+use crate::plain::from_bytes;
+use crate::{Error, Result};
+
+/// Declares [`Maps`] and all that is done with each of them.
+macro_rules! maps {
+    ($($name:ident,)*) => {
+        pub(crate) struct Maps {
+            $(pub $name: MapHandle,)*
+        }
+
+        impl Maps {
+            /// Opens each map by its name.
+            pub(crate) fn open(open: impl Fn(&str) -> Result<MapHandle>) -> Result<Self> {
+                Ok(Self { $($name: open(stringify!($name))?,)* })
+            }
+
+            pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &MapHandle)> {
+                [$((stringify!($name), &self.$name),)*].into_iter()
+            }
+
+            pub(crate) fn all_mut(
+                &mut self,
+            ) -> impl Iterator<Item = (&'static str, &mut MapHandle)> {
+                [$((stringify!($name), &mut self.$name),)*].into_iter()
+            }
+        }
+    };
+}
+
+maps! {
+    flows,
+    usage,
+    due,
+    half_open,
+    queue_ends,
+    wheel,
+    params,
+    counters,
+    events,
+    traces,
+    traced,
+    neighbours,
+    constants,
+}
+
+/// libbpf creates this map from a section, whose name it has in an object.
+pub(crate) const CONSTANTS: &str = "constants";
+pub(crate) const CONSTANTS_SECTION: &str = ".rodata.port";
+
+impl Maps {
+    /// The maps of a loaded object.
+    pub(crate) fn of(object: &Object) -> Result<Self> {
+        Self::open(|name| find(object, if name == CONSTANTS { CONSTANTS_SECTION } else { name }))
+    }
+
+    /// Whether the maps have the layout of this version of vcc.
+    pub(crate) fn are_understood(&self) -> bool {
+        let sizes = |map: &MapHandle| (map.key_size() as usize, map.value_size() as usize);
+        sizes(&self.flows) == (size_of::<sys::vcc_key>(), size_of::<sys::vcc_entry>())
+            && sizes(&self.params).1 == size_of::<sys::vcc_params>()
+            && self.counters.max_entries() == sys::COUNT_MAX
+            && sizes(&self.traced).1 == size_of::<sys::vcc_key>()
+            && sizes(&self.neighbours)
+                == (size_of::<sys::vcc_neighbour_key>(), size_of::<sys::vcc_neighbour>())
+            && self.constants().is_some_and(|constants| constants.layout == sys::LAYOUT_VERSION)
+    }
+
+    /// The constants with which the port was attached; None if their layout is another version's.
+    pub(crate) fn constants(&self) -> Option<sys::vcc_port_constants> {
+        from_bytes(&self.constants.lookup(&[0; 4], MapFlags::ANY).ok()??)
+    }
+}
+
+/// A map of a loaded object.
+pub(crate) fn find(object: &Object, name: &str) -> Result<MapHandle> {
+    let map = object.maps().find(|map| map.name() == name).ok_or_else(|| lacks(name))?;
+    MapHandle::try_from(&map).map_err(|e| Error::system(format!("keep the map `{name}`"), e))
+}
+
+/// Another handle of the same map.
+pub(crate) fn keep(map: &MapHandle) -> Result<MapHandle> {
+    MapHandle::try_from(map).map_err(|e| Error::system("keep a map", e))
+}

@@ -1,0 +1,36 @@
+//! The programs of the datapath.
+
+use crate::tcx::Hook;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    FromGuest,
+    ToGuest,
+    /// Parses a frame and leaves it alone: the yardstick for [`Self::FromGuest`].
+    ParseFromGuest,
+    /// The yardstick for [`Self::ToGuest`].
+    ParseToGuest,
+    /// Visits all flows, or starts the port's timer. It ignores the frame that it runs on.
+    Sweep,
+}
+
+impl Program {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::FromGuest => Hook::FromGuest.program_name(),
+            Self::ToGuest => Hook::ToGuest.program_name(),
+            Self::ParseFromGuest => "parse_from_guest",
+            Self::ParseToGuest => "parse_to_guest",
+            Self::Sweep => "sweep",
+        }
+    }
+}
+
+impl From<Hook> for Program {
+    fn from(hook: Hook) -> Self {
+        match hook {
+            Hook::FromGuest => Self::FromGuest,
+            Hook::ToGuest => Self::ToGuest,
+        }
+    }
+}

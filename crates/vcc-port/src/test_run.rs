@@ -1,0 +1,64 @@
+//! BPF_PROG_TEST_RUN: running a program once on a frame, without a device.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use libbpf_rs::libbpf_sys;
+
+/// Programs may lengthen a frame by as much.
+const ROOM_TO_GROW_BYTES: usize = 256;
+
+/// What a program returned for a frame, and the frame as it left it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunOutput {
+    pub return_value: i32,
+    pub frame: Vec<u8>,
+}
+
+/// The fields of struct __sk_buff (linux/bpf.h) that a run may set.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Context {
+    pub mark: u32,
+    /// The segment size of a super-segment, or 0.
+    pub gso_size: u32,
+}
+
+impl Context {
+    const BYTES: usize = 192;
+    const MARK_AT: usize = 8;
+    const GSO_SIZE_AT: usize = 176;
+
+    fn bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[Self::MARK_AT..][..4].copy_from_slice(&self.mark.to_ne_bytes());
+        bytes[Self::GSO_SIZE_AT..][..4].copy_from_slice(&self.gso_size.to_ne_bytes());
+        bytes
+    }
+}
+
+pub(crate) fn run(
+    program: BorrowedFd<'_>,
+    frame: &[u8],
+    context: Context,
+) -> io::Result<RunOutput> {
+    let context = context.bytes();
+    let mut out = vec![0; frame.len() + ROOM_TO_GROW_BYTES];
+    let mut options = libbpf_sys::bpf_test_run_opts {
+        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
+        data_in: frame.as_ptr().cast(),
+        data_size_in: frame.len() as u32,
+        data_out: out.as_mut_ptr().cast(),
+        data_size_out: out.len() as u32,
+        ctx_in: context.as_ptr().cast(),
+        ctx_size_in: context.len() as u32,
+        ..Default::default()
+    };
+    // SAFETY: an open descriptor; frame, context and `out` have the lengths given and outlive the call,
+    // which only writes to `out`.
+    let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) };
+    if status < 0 {
+        return Err(io::Error::from_raw_os_error(-status));
+    }
+    out.truncate(options.data_size_out as usize);
+    Ok(RunOutput { return_value: options.retval as i32, frame: out })
+}

@@ -1,0 +1,23 @@
+//! How most tests attach, and the clock of the datapath.
+
+use vcc_engine::Treatment;
+use vcc_port::AttachOptions;
+
+/// The defaults, but with a small table, because it is read after every frame.
+pub fn usual() -> AttachOptions {
+    AttachOptions { max_flows: 1024, ..AttachOptions::default() }
+}
+
+/// The same with another treatment.
+pub fn usually(treatment: Treatment) -> AttachOptions {
+    AttachOptions { treatment, ..usual() }
+}
+
+/// The clock of bpf_ktime_get_ns.
+pub fn now_us() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call fills in a live timespec.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    assert_eq!(status, 0);
+    now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000
+}

@@ -1,0 +1,14 @@
+//! What the tests of several crates need. Only dev-dependencies name this crate.
+//!
+//! In the unit tests of `vcc-port`, which this crate depends on, [`Netns`] is another type than
+//! `crate::Netns`: Rust compiles that crate twice, once for its tests and once for us.
+
+mod host;
+mod skip;
+pub mod tun;
+mod wait;
+
+pub use host::{guest, ip, isolated, on_a_host};
+pub use skip::{can_attach, skip};
+pub use vcc_port::Netns;
+pub use wait::eventually;

@@ -1,0 +1,16 @@
+//! Waiting for what the kernel finishes after the call that asked for it.
+
+use std::thread;
+use std::time::Duration;
+
+/// Waits until `holds`, for ten seconds at most.
+#[track_caller]
+pub fn eventually(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if holds() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("not after ten seconds: {what}");
+}

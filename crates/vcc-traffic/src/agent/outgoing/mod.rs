@@ -1,0 +1,64 @@
+//! The flows that this guest sends. What all kinds of them have in common is [`Outgoing`].
+
+mod connecting;
+mod introduction;
+mod sending;
+mod transferring;
+
+use crate::poll::Poll;
+use sending::Sending;
+use std::net::IpAddr;
+use transferring::Transferring;
+use vcc_traffic::plan::FlowToSend;
+use vcc_traffic::report::SenderHalf;
+use vcc_traffic::{Error, Pattern, Result};
+
+pub trait Outgoing {
+    /// Called at the time when the flow connects.
+    fn connect(&mut self, _: &Poll) -> Result<()> {
+        Ok(())
+    }
+
+    /// Sends and receives until the socket would block.
+    fn advance(&mut self, poll: &Poll, scratch: &mut [u8]) -> Result<()>;
+    fn join(&mut self, poll: &Poll, scratch: &mut [u8]) -> Result<()>;
+    fn leave(&mut self) -> Result<()>;
+
+    /// Called at the time of the next transfer.
+    fn let_transfer(&mut self, _: &Poll) -> Result<()> {
+        Ok(())
+    }
+
+    /// The window of measurement begins.
+    fn start_measuring(&mut self, _start_ns: u64) -> Result<()> {
+        Ok(())
+    }
+
+    /// Queues a message of a worker; only flows of messages take one.
+    fn post(&mut self, worker: usize, _bytes: u64) -> Result<()> {
+        Err(Error::Plan(format!("has worker {worker} send over a flow that takes no messages")))
+    }
+
+    /// The workers whose messages have been answered since this was last called.
+    fn take_answered(&mut self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn sample(&mut self, _at_us: u64) -> Result<()> {
+        Ok(())
+    }
+
+    /// The window of measurement ends.
+    fn finish(&mut self) -> Result<()>;
+    fn into_half(self: Box<Self>) -> Result<SenderHalf>;
+}
+
+/// The flow at this position of the plan; `from` is the guest's own address.
+pub fn outgoing(plan: &FlowToSend, from: IpAddr, number: usize) -> Box<dyn Outgoing + '_> {
+    match plan.pattern {
+        Pattern::Bulk | Pattern::PingPong | Pattern::Messages(_) | Pattern::Idle => {
+            Box::new(Sending::new(plan, from, number))
+        }
+        Pattern::Transfers(transfers) => Box::new(Transferring::new(plan, transfers, from, number)),
+    }
+}

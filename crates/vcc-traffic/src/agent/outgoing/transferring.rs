@@ -1,0 +1,99 @@
+//! A flow of transfers, each over a connection of its own.
+
+use super::Outgoing;
+use super::connecting::{connect, is_connected};
+use crate::poll::Poll;
+use socket2::Socket;
+use std::net::IpAddr;
+use vcc_traffic::flow::TransferSender;
+use vcc_traffic::plan::FlowToSend;
+use vcc_traffic::report::SenderHalf;
+use vcc_traffic::{Result, Transfers};
+
+/// The kernel chooses a port for each connection. The receiver knows the flow by its listener's port.
+const ANY_PORT: u16 = 0;
+
+pub struct Transferring<'a> {
+    plan: &'a FlowToSend,
+    from: IpAddr,
+    /// The flow's position in the plan.
+    number: usize,
+    sender: TransferSender,
+    /// Its handshake has not ended.
+    connecting: Option<Socket>,
+    is_under_way: bool,
+    /// How many more transfers may begin now.
+    let_transfers: u32,
+    has_left: bool,
+}
+
+impl<'a> Transferring<'a> {
+    pub fn new(plan: &'a FlowToSend, transfers: Transfers, from: IpAddr, number: usize) -> Self {
+        let sender = TransferSender::new(transfers, plan.flow, plan.seed);
+        Self {
+            plan,
+            from,
+            number,
+            sender,
+            connecting: None,
+            is_under_way: false,
+            // The first begins when the flow joins.
+            let_transfers: transfers.every_ms.map_or(transfers.count.get(), |_| 1),
+            has_left: false,
+        }
+    }
+
+    /// Begins the next transfer, if there may be one.
+    fn begin(&mut self, poll: &Poll) -> Result<()> {
+        if self.is_under_way || self.let_transfers == 0 || self.has_left || self.sender.was_last() {
+            return Ok(());
+        }
+        self.is_under_way = true;
+        self.let_transfers -= 1;
+        self.sender.begin();
+        self.connecting = Some(connect(self.plan, self.from, ANY_PORT, poll, self.number)?);
+        Ok(())
+    }
+}
+
+impl Outgoing for Transferring<'_> {
+    fn advance(&mut self, poll: &Poll, scratch: &mut [u8]) -> Result<()> {
+        if let Some(socket) = &self.connecting {
+            if !is_connected(socket, self.plan)? {
+                return Ok(());
+            }
+        }
+        if let Some(socket) = self.connecting.take() {
+            self.sender.connected(socket)?;
+        }
+        if self.sender.advance(scratch)? {
+            self.is_under_way = false;
+            self.begin(poll)?;
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, poll: &Poll, _: &mut [u8]) -> Result<()> {
+        self.begin(poll)
+    }
+
+    fn let_transfer(&mut self, poll: &Poll) -> Result<()> {
+        self.let_transfers += 1;
+        self.begin(poll)
+    }
+
+    /// A transfer that is under way is completed.
+    fn leave(&mut self) -> Result<()> {
+        self.has_left = true;
+        Ok(())
+    }
+
+    /// A transfer that is under way at the end of the window does not count.
+    fn finish(&mut self) -> Result<()> {
+        self.leave()
+    }
+
+    fn into_half(self: Box<Self>) -> Result<SenderHalf> {
+        self.sender.into_half()
+    }
+}
