@@ -1,8 +1,6 @@
 //! What an end would throw away changes nothing here (RFC 9293, 3.10.7.4; RFC 5961).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{FlowState, Params, sys};
 
 /// What the guest offers in [`Conn::guest_acks`] and [`Conn::data`], at its own scale.

@@ -1,8 +1,6 @@
 //! The operator's ceiling on a window (AC/DC, 3.4): in bytes, and by rate.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::sys;
 
 /// The largest window that a guest is shown which sends all that it may, and its final cwnd.

@@ -1,8 +1,6 @@
 //! The end of a flow: FIN, RST, silence.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{Params, sys};
 
 fn stage(conn: &Conn) -> u32 {

@@ -1,8 +1,6 @@
 //! CUBIC (RFC 9438): the integers of the engine against the formulas of the RFC in floating point.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{Params, sys};
 
 const C: f64 = 0.4;

@@ -1,9 +1,7 @@
 //! DCTCP (RFC 8257) and DCTCP with priorities (AC/DC, equation 1), against a model of their own.
 
-mod common;
-
-use common::sim::Rng;
-use common::*;
+use crate::common::sim::Rng;
+use crate::common::*;
 use vcc_engine::{Params, sys};
 
 const COUNTER_MASK: u32 = 0xff_ffff;

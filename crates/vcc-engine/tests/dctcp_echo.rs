@@ -1,10 +1,8 @@
 //! The receiver half for a native DCTCP sender (RFC 8257, 3.2; vCC, appendix A.7): it takes all
 //! that an ACK acknowledges for marked if the ACK says ECE, so the sums have to be right.
 
-mod common;
-
-use common::sim::Rng;
-use common::*;
+use crate::common::sim::Rng;
+use crate::common::*;
 use vcc_engine::{Params, sys};
 
 /// A connection with a peer that is DCTCP: it sends its SYNs as ECT (RFC 8257, 3.5). Both roles.

@@ -1,9 +1,7 @@
 //! ECN: what the fabric sees, what the guest sees (RFC 3168; law 5), and one reduction a window
 //! (law 6).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{GuestEcn, Params, sys};
 
 const ECN_BITS: u32 = sys::TCP_AE | sys::TCP_CWR | sys::TCP_ECE;

@@ -1,9 +1,7 @@
 //! Segments that the engine asks its shell to make for the guest: duplicate ACKs for one whose
 //! timeout is far off, and window updates (AC/DC, 3.3).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{Action, Mode, Params, sys};
 
 const AFTER_US: u64 = 10_000;

@@ -1,10 +1,8 @@
 //! The sender half reading reports: what is lost, repeated or overtaken does no harm, what cannot
 //! be is not believed, and who falls silent is taken for a classic receiver, or for none.
 
-mod common;
-
-use common::sim::Rng;
-use common::*;
+use crate::common::sim::Rng;
+use crate::common::*;
 use vcc_engine::{Action, Params, sys};
 
 const COUNTER_MASK: u32 = 0xff_ffff;

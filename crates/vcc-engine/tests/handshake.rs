@@ -1,8 +1,6 @@
 //! The handshake: what was negotiated, in both roles (RFC 9293, 3.5).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{Mode, Params, sys};
 
 const ECN_BITS: u32 = sys::TCP_AE | sys::TCP_CWR | sys::TCP_ECE;

@@ -1,9 +1,7 @@
 //! How two vcc ends find out about each other in the handshake, and that whoever is none, and
 //! whatever a middlebox does to options, leaves plain ECN as it was.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{Action, GuestEcn, Mode, Params, sys};
 
 const ECN_SETUP: u32 = sys::TCP_ECE | sys::TCP_CWR;

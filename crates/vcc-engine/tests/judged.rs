@@ -1,9 +1,7 @@
 //! A live flow comes under another treatment: what its handshake settled stays, the rest changes.
 
-mod common;
-
-use common::sim::Rng;
-use common::*;
+use crate::common::sim::Rng;
+use crate::common::*;
 use vcc_engine::{Mode, Params, Underlay, sys};
 
 const RELEASED: u32 = sys::FLOW_RELEASED;

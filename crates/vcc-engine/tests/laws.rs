@@ -1,11 +1,9 @@
 //! Generated traffic through the engine, with every law of the design checked after each call.
 
-mod common;
-
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use common::params;
-use common::sim::{Counts, HostConfig, PathConfig, Rng, Runts, Scenario, Sim};
+use crate::common::params;
+use crate::common::sim::{Counts, HostConfig, PathConfig, Rng, Runts, Scenario, Sim};
 use vcc_engine::{GuestEcn, Mode, Params, Underlay, sys};
 
 const ALL_OPTIONS: u16 =

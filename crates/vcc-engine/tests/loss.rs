@@ -1,8 +1,6 @@
 //! Losses, timeouts and idleness, as inferred (RFC 5681, RFC 6582, RFC 6298).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{Params, sys};
 
 fn state(conn: &Conn) -> u32 {

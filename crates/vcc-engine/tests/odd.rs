@@ -1,10 +1,8 @@
 //! Segments that no honest host sends. Nothing may break: no law inside the engine (they are
 //! checked in debug builds), no arithmetic, and a flow that is not ours stays untouched.
 
-mod common;
-
-use common::sim::Rng;
-use common::*;
+use crate::common::sim::Rng;
+use crate::common::*;
 use vcc_engine::{FlowState, Mode, Params, Segment, Underlay, sys};
 
 const NUMBERS: [u32; 8] = [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ff00, u32::MAX - 1, u32::MAX, 5];

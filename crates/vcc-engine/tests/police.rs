@@ -1,12 +1,10 @@
 //! Policing (AC/DC, 3.3): who keeps to the windows that he is shown never notices, and who does not
 //! gains nothing. The property of the former is checked by laws.rs over generated traffic as well.
 
-mod common;
-
 use std::collections::VecDeque;
 
-use common::sim::Rng;
-use common::*;
+use crate::common::sim::Rng;
+use crate::common::*;
 use vcc_engine::{Action, GuestEcn, Mode, Params, sys};
 
 fn policing(change: impl FnOnce(&mut sys::vcc_params)) -> Params {

@@ -1,9 +1,7 @@
 //! Flows share a window: what each was shown and has not used up is counted, and adds up.
 
-mod common;
-
-use common::sim::Rng;
-use common::*;
+use crate::common::sim::Rng;
+use crate::common::*;
 use vcc_engine::{Mode, Params, Pool, sys};
 
 const TOTAL_BYTES: u32 = 200 << 10;

@@ -1,9 +1,7 @@
 //! Proportional Rate Reduction against a transcription of Linux's `tcp_cwnd_reduction`, which
 //! counts whole segments (RFC 6937, 3, with the reduction bound that has slow start).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{Params, sys};
 
 /// `tcp_init_cwnd_reduction` and `tcp_cwnd_reduction` of Linux, for a NewReno sender.

@@ -1,8 +1,6 @@
 //! PSH where a sender with the underlay's cwnd would set it.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{Params, sys};
 
 /// A flow whose bursts are `burst_segs` long: half of cwnd, at least one.

@@ -1,10 +1,8 @@
 //! The receiver half under vcc at both ends: what came for the guest is counted in bytes, reported
 //! in a PACK or a FACK, and no mark reaches the guest.
 
-mod common;
-
-use common::sim::Rng;
-use common::*;
+use crate::common::sim::Rng;
+use crate::common::*;
 use vcc_engine::{Action, GuestEcn, Params, sys};
 
 const COUNTER_MASK: u32 = 0xff_ffff;

@@ -1,8 +1,6 @@
 //! SYNs and SYN-ACKs that come twice, late, or into a live connection.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{Mode, Params, sys};
 
 const ECN_SETUP: u32 = sys::TCP_ECE | sys::TCP_CWR;

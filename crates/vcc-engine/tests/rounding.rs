@@ -2,10 +2,8 @@
 //! answers as it likes to the MSS and the scale that it was told (law 12). Whatever their size, it
 //! gets what a native ECN sender with segments of that size gets on that path.
 
-mod common;
-
-use common::sim::{HostConfig, PathConfig, Runts, Scenario, Sim};
-use common::*;
+use crate::common::sim::{HostConfig, PathConfig, Runts, Scenario, Sim};
+use crate::common::*;
 use vcc_engine::sys;
 
 const OPTIONS: u16 = (sys::OPT_MSS | sys::OPT_WSCALE) as u16;

@@ -1,8 +1,6 @@
 //! Round-trip time and retransmission timeout (RFC 6298).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{Params, sys};
 
 /// RFC 6298, 2.2 and 2.3, in real numbers.

@@ -1,8 +1,6 @@
 //! Shadow mode: everything is computed, nothing is changed (law 11).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{Mode, Params, sys};
 
 fn shadow() -> Params {

@@ -1,10 +1,8 @@
 //! Several guests behind vcc share a link that marks by threshold: what DCTCP is for (RFC 8257, 1;
 //! AC/DC, 5). Fair shares, and a queue that stays where the threshold is.
 
-mod common;
-
-use common::sim::{HostConfig, PathConfig, Runts, Scenario, Sim};
-use common::*;
+use crate::common::sim::{HostConfig, PathConfig, Runts, Scenario, Sim};
+use crate::common::*;
 use vcc_engine::sys;
 
 /// 1 Gbit/s in segments of 1500 bytes.

@@ -1,8 +1,6 @@
 //! What was sent and acknowledged (RFC 9293, 3.4; RFC 5681, 2).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{Params, sys};
 
 #[test]

@@ -1,10 +1,8 @@
 //! Reductions for losses that were none (RFC 3708; RFC 4015, 3.2).
 
-mod common;
-
 use std::ops::Range;
 
-use common::*;
+use crate::common::*;
 use vcc_engine::{Params, sys};
 
 fn state(conn: &Conn) -> u32 {

@@ -1,8 +1,6 @@
 //! The window that the guest is shown: laws 1 to 4 and 12.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use vcc_engine::{Params, Underlay, sys};
 
 fn window_max(bytes: u32) -> Params {

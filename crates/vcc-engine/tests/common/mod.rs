@@ -1,5 +1,4 @@
 //! What the engine's tests share: a builder of segments, and a connection seen from the port.
-#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 
 mod conn;
 mod seg;

@@ -89,7 +89,13 @@ impl Pty {
 
     /// The exit code; the terminal is as it was.
     #[track_caller]
-    pub fn end(mut self) -> i32 {
+    pub fn end(self) -> i32 {
+        self.end_with_text().0
+    }
+
+    /// The exit code, and what is on the screen.
+    #[track_caller]
+    pub fn end_with_text(mut self) -> (i32, String) {
         let until = Instant::now() + Duration::from_secs(10);
         let status = loop {
             // A command that cannot write does not end.
@@ -107,7 +113,7 @@ impl Pty {
         let after = attributes(&self.terminal);
         let modes = |it: &libc::termios| (it.c_iflag, it.c_oflag, it.c_cflag, it.c_lflag);
         assert_eq!(modes(&after), modes(&self.before), "the terminal's modes");
-        status.code().expect("an exit code")
+        (status.code().expect("an exit code"), text)
     }
 }
 

@@ -46,7 +46,6 @@ impl Offer {
 struct Shown {
     received: u16,
     field: u16,
-    edge: i64,
 }
 
 /// Where an ACK stands among those before it.
@@ -605,7 +604,7 @@ impl Laws {
 
         let pure = segment.payload_bytes == 0 && segment.flags & FIN == 0;
         let repeats = self.last.is_some_and(|_| !is_old && acked_bytes == 0 && pure && in_flight);
-        let last = self.last.unwrap_or(Shown { received: 0, field: 0, edge: 0 });
+        let last = self.last.unwrap_or(Shown { received: 0, field: 0 });
         let duplicate = repeats && segment.window == last.received;
         let has_sack = segment.options & sys::OPT_SACK as u16 != 0;
         let by_blocks = has_sack && self.guest.sacks && self.peer.sacks;
@@ -667,7 +666,7 @@ impl Laws {
             );
         }
         self.furthest_edge = self.furthest_edge.max(edge);
-        self.last = Some(Shown { received: segment.window, field: action.window, edge });
+        self.last = Some(Shown { received: segment.window, field: action.window });
     }
 
     pub fn finish(&self) -> Counts {

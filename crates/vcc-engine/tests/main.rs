@@ -1,0 +1,34 @@
+//! The engine under its laws, one module per concern. One binary, since linking each takes seconds.
+
+mod common;
+
+mod accept;
+mod cap;
+mod closing;
+mod cubic;
+mod dctcp;
+mod dctcp_echo;
+mod ecn;
+mod emit;
+mod feedback;
+mod handshake;
+mod hello;
+mod judged;
+mod laws;
+mod loss;
+mod odd;
+mod police;
+mod pools;
+mod promise;
+mod prr;
+mod push;
+mod reports;
+mod restart;
+mod rounding;
+mod rtt;
+mod shadow;
+mod sharing;
+mod tracking;
+mod underlays;
+mod undo;
+mod window;

@@ -1,0 +1,57 @@
+//! Lines of the documentation that take too long, or change the machine.
+
+/// Lines that are not run here, each as it stands in a page, and the test that runs it, or why none can.
+/// An entry that no page has any more fails a test.
+pub const ELSEWHERE: &[(&str, &str)] = &[
+    ("make demo", "minutes: `vcc lab run` of it is run short by lab.rs"),
+    ("make test", "this is it"),
+    ("make fmt", "scripts/test.sh checks the format"),
+    ("make guest-kernel", "scripts/test.sh runs guest/kernel/build.sh"),
+    ("make build", "scripts/test.sh builds"),
+    ("make deb", "scripts/test/deb.sh makes it of a binary that is there"),
+    ("apt-get install ./vcc_*.deb", "scripts/test/deb.sh installs it by dpkg"),
+    ("apt-get purge vcc", "scripts/test/deb.sh purges it by dpkg"),
+    ("make install PREFIX=/usr/local", "scripts/test/install.sh, below a directory"),
+    ("make uninstall PREFIX=/usr/local", "scripts/test/install.sh, below a directory"),
+    ("docker build -f packaging/container/Dockerfile -t vcc:0.1.0 .", NO_DOCKER),
+    (
+        "docker run --detach --name vcc --network host --read-only --cap-drop ALL --cap-add BPF \
+         --cap-add NET_ADMIN --cap-add PERFMON --cap-add NET_RAW --security-opt apparmor=unconfined \
+         --volume /sys/fs/bpf:/sys/fs/bpf --volume /run/vcc:/run/vcc --volume /etc/vcc:/etc/vcc:ro \
+         vcc:0.1.0",
+        NO_DOCKER,
+    ),
+    ("docker exec vcc vcc ports", NO_DOCKER),
+    ("kubectl apply -f packaging/kubernetes/daemonset.yaml", NO_CLUSTER),
+    ("kubectl --namespace vcc rollout status daemonset/vcc", NO_CLUSTER),
+    ("kubectl --namespace vcc exec daemonset/vcc -- /usr/bin/vcc ports", NO_CLUSTER),
+    (
+        "install -D -m 755 packaging/libvirt/qemu /etc/libvirt/hooks/qemu",
+        "libvirt.rs runs the hook",
+    ),
+    ("systemctl restart libvirtd", "libvirt.rs runs the hook"),
+    ("make install", "scripts/test/install.sh, below a directory"),
+    (
+        "vcc lab run overlay-guess --runs 1 --json a.json",
+        "minutes: its parts are tested in vcc-lab",
+    ),
+    (
+        "vcc lab run overlay-guess-fast --runs 1 --json b.json",
+        "minutes: its parts are tested in vcc-lab",
+    ),
+    (
+        "jq -r '.cases[] | .name as $case | .runs[].vcc[].overlay | [$case, .congestion_control, .class] | \
+         @tsv' a.json b.json",
+        "reads what those two wrote",
+    ),
+    ("vcc lab run vcc-fig11", "minutes: run short by lab.rs"),
+    ("vcc lab run vcc-fig11 --backend virtual", "minutes: run short by virtual_time.rs"),
+    ("vcc lab run vcc-fig11 --backend virtual --quick", "run by virtual_time.rs"),
+    ("vcc lab report results/", "reads what others wrote: page.rs"),
+    ("vcc bench datapath", "minutes: run short by measuring.rs"),
+    ("vcc bench virtual", "minutes: run short by measuring.rs"),
+];
+
+const NO_DOCKER: &str =
+    "needs a Docker daemon, and downloads; docs/packaging.md lists what was tested";
+const NO_CLUSTER: &str = "needs a cluster; scripts/test/kubernetes.sh checks what it is given";

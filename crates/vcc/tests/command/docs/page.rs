@@ -1,0 +1,67 @@
+//! The pages, and the lines that they tell a reader to type.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub struct Page {
+    pub name: String,
+    pub lines: Vec<String>,
+}
+
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the sources")
+}
+
+impl Page {
+    /// By its path below the root.
+    pub fn read(name: &str) -> Self {
+        let text = fs::read_to_string(root().join(name)).expect("UTF-8");
+        Self { name: name.to_owned(), lines: lines(name, &text) }
+    }
+
+    pub fn all() -> Vec<Self> {
+        names().iter().map(|name| Self::read(name)).collect()
+    }
+}
+
+/// README.md, docs/*.md and experiments/README.md, sorted.
+pub fn names() -> Vec<String> {
+    let root = root();
+    let mut paths = vec![root.join("README.md"), root.join("experiments/README.md")];
+    for entry in fs::read_dir(root.join("docs")).expect("docs") {
+        paths.push(entry.expect("an entry").path());
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let name =
+        |path: PathBuf| path.strip_prefix(&root).expect("a path below it").display().to_string();
+    let mut names: Vec<String> = paths.into_iter().map(name).collect();
+    names.sort();
+    names
+}
+
+/// The lines of all ```` ```sh ```` blocks, without their comments.
+pub fn lines(name: &str, text: &str) -> Vec<String> {
+    let (mut lines, mut fence, mut begun) = (Vec::new(), None, String::new());
+    for line in text.lines() {
+        match (line.trim().strip_prefix("```"), fence) {
+            (Some(language), None) => {
+                let known = ["", "sh", "toml", "c", "json", "rust", "xml", "yaml"];
+                assert!(known.contains(&language), "{name}: a block of {language}: sh is tested");
+                fence = Some(language);
+            }
+            (Some(_), Some(_)) => fence = None,
+            (None, Some("sh")) => {
+                let line = line.split_once(" #").map_or(line, |(line, _)| line).trim();
+                if let Some(part) = line.strip_suffix('\\') {
+                    begun += part.trim_end();
+                    begun += " ";
+                } else if !line.is_empty() && !line.starts_with('#') {
+                    lines.push(std::mem::take(&mut begun) + line);
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(fence.is_none() && begun.is_empty(), "{name}: a block without an end");
+    lines
+}
