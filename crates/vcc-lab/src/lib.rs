@@ -2,34 +2,23 @@
 //!
 //! An experiment file says which guests send through which network, where vcc is on, and what a
 //! paper measured there. [`run`] builds it from network namespaces without names and an emulator
-//! that queues in virtual time, and reports what came of it.
+//! that queues in virtual time, or from guest kernels in virtual time, and reports the results.
+//!
+//! Modules, each of which uses only those below it: `study` (catalogue, runs, benchmarks), `wire`
+//! (experiments that measure CPU), `backend` (live, virtual time), `experiment` (files, resolved),
+//! `options`, `scenario` (what is to be run, as plain data), `base`. Measures, verdicts and reports
+//! are the crate vcc-results, the emulated network is vcc-fabric.
 
-mod catalogue;
-mod emulator;
-mod error;
+mod backend;
+mod base;
 mod experiment;
-mod fabric;
-mod hosts;
-mod interrupt;
-mod measure;
-mod overlay;
-mod pools;
-mod report;
-mod run;
-mod system;
-mod tracking;
-mod traffic;
-mod translate;
-mod virtual_time;
+mod options;
+mod scenario;
+mod study;
 mod wire;
 
-pub use catalogue::{Experiment, Summary, experiments, load, run};
-pub use error::{Error, Result};
-pub use experiment::Stack;
-pub use report::{
-    CaseReport, FORMAT_VERSION, Figure, FlowReport, Judgement, Machine, MetricReport, Outcome,
-    Report, ResultFile, Results, RunReport, Series, Verdict, read_results, render_page, render_svg,
-    render_table,
-};
-pub use run::{Backend, Event, Progress, RunOptions, VirtualTime};
-pub use virtual_time::{TimeTaken, bench};
+pub use backend::virtual_time::TimeTaken;
+pub use base::error::{Error, Result};
+pub use base::progress::{Event, Progress, VirtualTime};
+pub use options::RunOptions;
+pub use study::{Experiment, Summary, bench, experiments, load, run};

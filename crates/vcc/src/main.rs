@@ -10,6 +10,7 @@ mod seen;
 mod table;
 mod terminal;
 mod units;
+mod version;
 
 use std::process::ExitCode;
 

@@ -1,10 +1,10 @@
 //! What has to hold of a file beyond the bounds of its single values.
 
 use super::Case;
-use super::file::{File, MetricSpec};
+use super::file::File;
 use super::locate::{Problem, Step, field};
-use crate::measure;
-use crate::traffic::Pattern;
+use vcc_results::measure::{self, MetricSpec};
+use vcc_traffic::Pattern;
 
 type Checked = Result<(), Problem>;
 

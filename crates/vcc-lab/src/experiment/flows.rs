@@ -1,10 +1,10 @@
 //! From groups of flows to the flows themselves: which host sends to which.
 
 use super::file::{FlowGroup, FlowPattern, Group};
-use crate::fabric::HostId;
-use crate::run::Flow;
-use crate::traffic::Pattern;
+use crate::scenario::Flow;
 use std::ops::Range;
+use vcc_fabric::HostId;
+use vcc_traffic::Pattern;
 
 /// The field that is wrong, and what it may be.
 type Refusal = (&'static str, String);

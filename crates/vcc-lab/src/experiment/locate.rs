@@ -1,6 +1,6 @@
 //! Where in a file a field stands, so that an error can name its line.
 
-use crate::error::Error;
+use crate::base::error::Error;
 use toml::de::{DeTable, DeValue};
 
 /// One step from a table or an array to what is in it.

@@ -4,30 +4,29 @@ mod change;
 mod check;
 mod file;
 mod flows;
-pub(crate) mod locate;
+pub mod locate;
 mod resolve;
+mod translation;
 
-#[cfg(test)]
-pub use file::Bounds;
-pub(crate) use file::{Bytes, Ms, PoolWeight};
-pub use file::{Expectation, InShort, MetricSpec, PlotKind, Seen, Stack, Vcc, VccMode};
+pub use file::{Bytes, Ms, Vcc};
 pub use resolve::Case;
+pub use translation::translation;
 
-use crate::error::Result;
-use crate::fabric::Watch;
-use crate::hosts::{self, Family, HostForm, Limits, Share};
-use crate::run::{Backend, Guest, Receivers, Scenario};
-use crate::translate::Translation;
-use file::{Background, Core, File, Group, IntervalUs, ModerationUs, Percent, SchedulerKind, Vcpu};
+use crate::base::error::Result;
+use crate::scenario::{
+    self, Family, Guest, HostForm, Limits, Receivers, Scenario, Scheduler, Share,
+};
+use file::{
+    Background, Core, File, Group, IntervalUs, ModerationUs, Percent, SchedulerKind, VccMode, Vcpu,
+};
 use locate::{Problem, Step, field};
-use serde::{Deserialize, Serialize};
-use vcc_uml::SchedulerSpec;
+use vcc_fabric::Watch;
+use vcc_results::measure::MetricSpec;
+use vcc_results::report::{InShort, Placed, Plot};
+use vcc_results::result::{Backend, Schedule, Stack};
 
 const NS_PER_US: u64 = 1000;
 const NS_PER_MS: u64 = 1_000_000;
-
-/// The files of the directory `experiments`: name and text.
-pub(crate) const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
 /// One artefact of a paper: how to measure it, and what the paper measured.
 #[derive(Debug, Clone)]
@@ -39,40 +38,7 @@ pub struct Experiment {
     cases: Vec<Case>,
 }
 
-/// Fewer runs than this are no sample, whatever a file says.
-const LEAST_RUNS: u32 = 3;
-
-/// How long one run takes, and how often it is repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Schedule {
-    pub warm_up_s: f64,
-    pub measured_s: f64,
-    pub runs: u32,
-}
-
-impl Schedule {
-    /// What a verdict takes, of an experiment with this as its full schedule.
-    pub(crate) fn for_verdict(self) -> Self {
-        Self { runs: self.runs.max(LEAST_RUNS), ..self }
-    }
-
-    /// Whether these runs are as long and as many.
-    pub(crate) fn is_enough_for(&self, needed: &Self) -> bool {
-        self.runs >= needed.runs
-            && self.warm_up_s >= needed.warm_up_s
-            && self.measured_s >= needed.measured_s
-    }
-}
-
-/// How a figure of the experiment is drawn.
-#[derive(Debug, Clone)]
-pub struct Plot {
-    pub kind: PlotKind,
-    pub metric: Option<String>,
-    pub x: Option<String>,
-}
-
-pub(crate) fn parse(name: &str, source: &str) -> Result<Experiment> {
+pub fn parse(name: &str, source: &str) -> Result<Experiment> {
     let read = || -> std::result::Result<_, Problem> {
         let file: File = toml::from_str(source)?;
         check::check(&file)?;
@@ -117,12 +83,20 @@ impl Experiment {
         &self.file.metrics
     }
 
-    pub fn plot(&self) -> Plot {
-        let plot = self.file.plot.clone();
-        Plot { kind: plot.kind, metric: plot.metric, x: plot.x }
+    pub fn plot(&self) -> &Plot {
+        &self.file.plot
     }
 
-    pub(crate) fn in_short(&self) -> Option<&InShort> {
+    /// Where a case stands in the figure.
+    pub fn placed(&self, case: &Case) -> Placed {
+        let senders = self.file.flow_groups().enumerate().map(|(number, group)| {
+            let own = case.flows.iter().filter(|flow| flow.group == number);
+            (group.to_owned(), own.map(|flow| flow.sender).collect())
+        });
+        Placed { x: case.x, series: case.series.clone(), senders: senders.collect() }
+    }
+
+    pub fn in_short(&self) -> Option<&InShort> {
         self.file.in_short.as_ref()
     }
 
@@ -140,10 +114,9 @@ impl Experiment {
         Schedule { warm_up_s, measured_s, runs }
     }
 
-    /// What vcc itself knows better than this lab, it is asked here: whether it has the underlay
-    /// and the options that the case wants. `kernel_name` is what this machine calls a congestion
-    /// control.
-    pub(crate) fn scenario(
+    /// Fails where vcc does not have the underlay or the options that the case wants. `kernel_name`
+    /// is what this machine calls a congestion control.
+    pub fn scenario(
         &self,
         case: &Case,
         schedule: &Schedule,
@@ -222,25 +195,29 @@ impl Experiment {
         Err(Problem::new(place, text).at(&self.place, &self.source))
     }
 
-    fn translation(&self, vcc: &Vcc, mut place: Vec<Step>) -> Result<Option<Translation>> {
-        Translation::new(vcc, &self.file.pools).map_err(|(field, text)| {
+    fn translation(
+        &self,
+        vcc: &Vcc,
+        mut place: Vec<Step>,
+    ) -> Result<Option<scenario::Translation>> {
+        translation(vcc, &self.file.pools).map_err(|(field, text)| {
             place.push(field.into());
             Problem::new(place, text).at(&self.place, &self.source)
         })
     }
 }
 
-fn core(core: &Core) -> hosts::Core {
+fn core(core: &Core) -> scenario::Core {
     let slice_ns = u64::from(core.slice_ms.get()) * NS_PER_MS;
     let background = core.background.iter().flat_map(|background: &Background| {
         let share = share(background.load_percent, background.load_period_ms);
         (0..background.count.get()).map(move |_| share)
     });
-    hosts::Core {
+    scenario::Core {
         scheduler: match core.scheduler {
-            SchedulerKind::RoundRobin => SchedulerSpec::RoundRobin { slice_ns },
+            SchedulerKind::RoundRobin => Scheduler::RoundRobin { slice_ns },
             SchedulerKind::Credit => {
-                SchedulerSpec::Credit { slice_ns, spare_cores: core.spare_cores.get() }
+                Scheduler::Credit { slice_ns, spare_cores: core.spare_cores.get() }
             }
         },
         background: background.collect(),
@@ -249,10 +226,10 @@ fn core(core: &Core) -> hosts::Core {
     }
 }
 
-fn vcpu(case: &Case, vcpu: Option<&Vcpu>) -> Option<hosts::Vcpu> {
+fn vcpu(case: &Case, vcpu: Option<&Vcpu>) -> Option<scenario::Vcpu> {
     let vcpu = vcpu?;
     let core = case.cores.keys().position(|name| *name == vcpu.core)?;
-    Some(hosts::Vcpu { core, load: share(vcpu.load_percent, vcpu.load_period_ms) })
+    Some(scenario::Vcpu { core, load: share(vcpu.load_percent, vcpu.load_period_ms) })
 }
 
 fn interrupt_every_ns(interval: Option<ModerationUs>) -> Option<u64> {

@@ -2,15 +2,15 @@
 
 use super::change;
 use super::file::{
-    Core, Count, Expectation, File, FlowGroup, Group, Network, Receivers, SchedulerKind, Setup,
-    Vcc, VccMode, Vcpu,
+    Core, Count, File, FlowGroup, Group, Network, Receivers, SchedulerKind, Setup, Vcc, VccMode,
+    Vcpu,
 };
 use super::flows::{self, Hosts};
 use super::locate::{Problem, Step, field};
-use crate::fabric::{MemorySpec, NetworkSpec, QueueSpec, Tiers};
-use crate::hosts::HostForm;
-use crate::run::Flow;
-use std::collections::BTreeMap;
+use crate::scenario::{Flow, HostForm};
+use std::collections::{BTreeMap, BTreeSet};
+use vcc_fabric::{MemorySpec, NetworkSpec, QueueSpec, Tiers};
+use vcc_results::report::Expectation;
 
 type Checked<T> = Result<T, Problem>;
 
@@ -21,20 +21,28 @@ const MOST_GUESTS: u32 = 250;
 #[derive(Debug, Clone)]
 pub struct Case {
     pub name: String,
-    pub(crate) network: NetworkSpec,
+    pub network: NetworkSpec,
     /// In the order of the file, with as many guests as the case has of each.
-    pub(crate) groups: Vec<Group>,
-    pub(crate) flows: Vec<Flow>,
-    pub(crate) receivers: Receivers,
+    pub groups: Vec<Group>,
+    pub flows: Vec<Flow>,
+    pub receivers: Receivers,
     /// By their names, in whose order they have numbers.
-    pub(crate) cores: BTreeMap<String, Core>,
-    pub(crate) goodput_floor: f64,
-    pub(crate) expect: BTreeMap<String, Expectation>,
-    pub(crate) x: f64,
-    pub(crate) series: String,
+    pub cores: BTreeMap<String, Core>,
+    pub goodput_floor: f64,
+    pub expect: BTreeMap<String, Expectation>,
+    pub x: f64,
+    pub series: String,
     /// The entry of the file that it comes from, and what its mix added to the name.
     pub(super) spec: usize,
     suffix: String,
+}
+
+impl Case {
+    /// Those that its guests run.
+    pub fn congestion_controls(&self) -> BTreeSet<&str> {
+        let present = self.groups.iter().filter(|group| group.count.get() > 0);
+        present.map(|group| group.congestion_control.as_str()).collect()
+    }
 }
 
 pub(super) fn cases(file: &File, source: &str) -> Checked<Vec<Case>> {

@@ -1,7 +1,6 @@
 use super::*;
-use crate::Error;
-use crate::catalogue::{experiments, load};
-use crate::wire;
+use crate::backend::live;
+use vcc_traffic::Pattern;
 
 const SMALL: &str = r#"
 id = "small"
@@ -59,44 +58,6 @@ fn refused(source: &str) -> String {
 }
 
 #[test]
-fn every_built_in_experiment_is_sound() {
-    for (name, source) in EMBEDDED.iter().filter(|(_, source)| !wire::is_wire(source)) {
-        let experiment = parse(name, source).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(format!("{}.toml", experiment.id()), *name);
-        assert!(!experiment.paper().trim().is_empty());
-        let judged = experiment.cases().iter().any(|case| !case.expect.is_empty());
-        assert!(judged, "{name} expects nothing, so it would always count as reproduced");
-    }
-    assert_eq!(experiments().len(), EMBEDDED.len());
-    assert!(EMBEDDED.len() >= 24);
-}
-
-/// No experiment asks of vcc what it does not have.
-#[test]
-fn what_experiments_ask_of_vcc_it_has() {
-    let (mut asked, name) = (0, |name: &str| name.to_owned());
-    for (file, source) in EMBEDDED.iter().filter(|(_, source)| !wire::is_wire(source)) {
-        let experiment = parse(file, source).unwrap();
-        let schedule = experiment.schedule(true);
-        for case in experiment.cases() {
-            let scenario = experiment.scenario(case, &schedule, Stack::Modern, &name);
-            let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-            asked += scenario.guests.iter().filter(|guest| guest.translation.is_some()).count();
-        }
-    }
-    assert!(asked > 0);
-}
-
-#[test]
-fn an_experiment_is_found_by_id_and_by_path() {
-    assert_eq!(load("vcc-fig11").unwrap().id(), "vcc-fig11");
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/vcc-fig11.toml");
-    assert_eq!(load(path).unwrap().id(), "vcc-fig11");
-    assert!(load("vcc-fig0").unwrap_err().to_string().contains("no experiment 'vcc-fig0'"));
-    assert!(matches!(load("missing.toml"), Err(Error::Read { .. })));
-}
-
-#[test]
 fn a_closing_sentence_is_of_what_there_is() {
     let closing = "[in_short]\nmetric = \"ratio\"\ntext = \"{problem} {cure}\"\n\
                    problem = { case = \"without\" }\ncure = { case = \"with\", min = 0.5 }\n";
@@ -110,29 +71,6 @@ fn a_closing_sentence_is_of_what_there_is() {
         let error = refused(&source.replace(old, new));
         assert!(error.contains(told), "{error}");
     }
-}
-
-/// The demo is the first that anybody sees of vcc.
-#[test]
-fn the_demo_ends_with_a_sentence_and_a_picture() {
-    let makefile = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Makefile");
-    let makefile = std::fs::read_to_string(makefile).unwrap();
-    let mut lines = makefile.lines().skip_while(|line| !line.starts_with("demo:"));
-    let line = lines.find(|line| line.contains("lab run")).unwrap();
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let after = |word: &str| {
-        let places = words.iter().enumerate().filter(|(_, it)| **it == word);
-        places.map(|(at, _)| words[at + 1]).collect::<Vec<_>>()
-    };
-    let crate::Experiment::Network(experiment) = load(after("run")[0]).unwrap() else {
-        panic!("it has a network")
-    };
-    let spec = experiment.in_short().unwrap();
-    assert_eq!(after("--case"), [&spec.problem.case, &spec.cure.case]);
-    assert_eq!(after("--plot").len(), 1);
-    let schedule = experiment.schedule(true);
-    let run_s = schedule.warm_up_s + schedule.measured_s;
-    assert!(2.0 * f64::from(schedule.runs) * run_s <= 90.0, "about two minutes with the rest");
 }
 
 #[test]
@@ -288,18 +226,18 @@ fn guests_and_receivers_share_cores_by_their_names() {
     let more = "cores.a = { scheduler = \"credit\", slice_ms = 10, spare_cores = 3, background.count = 2 }\n\
                 guests.legacy.vcpu = { core = \"b\", load_percent = 60 }\nreceivers.vcpu.core = \"a\"";
     let scenario = scenario(&parse("small.toml", &format!("{source}{more}\n")).unwrap());
-    let share = |percent| hosts::Share { percent, period_ns: 30_000_000 };
-    let credit = hosts::Core {
-        scheduler: SchedulerSpec::Credit { slice_ns: 10_000_000, spare_cores: 3 },
+    let share = |percent| Share { percent, period_ns: 30_000_000 };
+    let credit = scenario::Core {
+        scheduler: Scheduler::Credit { slice_ns: 10_000_000, spare_cores: 3 },
         background: vec![share(100); 2],
         wakeup_ns: 0,
         driver_ns: None,
     };
     assert_eq!(scenario.cores[0], credit);
-    assert_eq!(scenario.cores[1].scheduler, SchedulerSpec::RoundRobin { slice_ns: 30_000_000 });
+    assert_eq!(scenario.cores[1].scheduler, Scheduler::RoundRobin { slice_ns: 30_000_000 });
     let vcpus: Vec<_> = scenario.guests.iter().map(|guest| guest.vcpu).collect();
-    assert_eq!(vcpus, [None, None, Some(hosts::Vcpu { core: 1, load: share(60) })]);
-    assert_eq!(scenario.receivers.vcpu, Some(hosts::Vcpu { core: 0, load: share(0) }));
+    assert_eq!(vcpus, [None, None, Some(scenario::Vcpu { core: 1, load: share(60) })]);
+    assert_eq!(scenario.receivers.vcpu, Some(scenario::Vcpu { core: 0, load: share(0) }));
 }
 
 #[test]
@@ -311,9 +249,9 @@ fn interrupts_are_of_each_group_and_of_the_receivers_and_in_virtual_time_alone()
     assert_eq!(set.receivers.interrupt_every_ns, Some(3000));
     let hosts = set.hosts(&set.topology());
     assert_eq!(hosts.last().and_then(|receiver| receiver.interrupt_every_ns), Some(3000));
-    let refusal = set.check_live().unwrap_err().to_string();
+    let refusal = live::check(&set).unwrap_err().to_string();
     assert!(refusal.contains("interrupts"), "{refusal}");
-    assert!(scenario(&parse("small.toml", SMALL).unwrap()).check_live().is_ok());
+    assert!(live::check(&scenario(&parse("small.toml", SMALL).unwrap())).is_ok());
 }
 
 #[test]
@@ -387,7 +325,7 @@ fn a_case_changes_flows_and_hosts_know_their_peers() {
     let scenario = scenario(&experiment);
     let pairs: Vec<_> = scenario.flows.iter().map(|flow| (flow.sender, flow.receiver)).collect();
     assert_eq!(pairs, [(0, 2), (1, 0), (2, 1), (0, 3), (1, 3), (2, 3)]);
-    assert_eq!(scenario.flows[0].pattern, crate::traffic::Pattern::PingPong);
+    assert_eq!(scenario.flows[0].pattern, Pattern::PingPong);
     assert_eq!(scenario.network.busiest, 3, "three lead to it, and one to each of the others");
     let hosts = scenario.hosts(&scenario.topology());
     let peers: Vec<_> = hosts.into_iter().map(|host| host.peers).collect();

@@ -1,10 +1,10 @@
 //! Many connections from one guest to the other. Each end makes its own, on its own thread.
 
 use super::devices::Place;
-use crate::error::{Doing, Error, Result};
-use crate::interrupt;
-use crate::system::check;
-use crate::traffic::socket::{connect, listen};
+use crate::backend::live::traffic::socket::{connect, listen};
+use crate::base::error::{Doing, Error, Result};
+use crate::base::interrupt;
+use crate::base::system::check;
 use socket2::Socket;
 use std::io;
 use std::net::SocketAddr;

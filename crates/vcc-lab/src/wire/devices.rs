@@ -1,9 +1,10 @@
 //! Two guests of one hypervisor: veth, bridge, veth.
 
-use crate::error::Result;
-use crate::hosts::{
-    Limits, Netns, Proxy, ip_batch, quiet_ipv6, set_proxy, tc_batch, tcp_parameters,
+use crate::backend::live::hosts::{
+    Netns, Proxy, ip_batch, limits, quiet_ipv6, set_proxy, tc_batch,
 };
+use crate::base::error::Result;
+use crate::scenario::{Limits, tcp_parameters};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 const GUEST_DEVICE: &str = "eth0";
@@ -117,8 +118,8 @@ impl Wire {
 
     /// Holds back what leaves the sender's host, as long as the value lives.
     pub fn limit(&self, rate_bps: u64) -> Result<Limited<'_>> {
-        let limits = Limits { rate_bps: Some(rate_bps), ..Limits::default() };
-        self.hypervisor.inside(|| limits.set_on_uplink(UPLINK))?;
+        let own = Limits { rate_bps: Some(rate_bps), ..Limits::default() };
+        self.hypervisor.inside(|| limits::set_on_uplink(&own, UPLINK))?;
         Ok(Limited(self))
     }
 }

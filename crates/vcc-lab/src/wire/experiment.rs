@@ -1,17 +1,16 @@
 //! From a file to what can be run.
 
+use super::case::{Case, End, Treatment};
 use super::file::{self, File};
 use super::metrics;
-use super::pair::Times;
 use super::traffic::Demand;
-use crate::error::Error;
+use crate::base::error::Error;
 use crate::experiment::locate::{Problem, Step, field};
-use crate::experiment::{Expectation, Schedule};
-use crate::translate::Translation;
+use crate::experiment::translation;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use vcc_results::result::Schedule;
 
 type Checked<T> = Result<T, Problem>;
 
@@ -22,33 +21,8 @@ pub struct Experiment {
     cases: Vec<Case>,
 }
 
-#[derive(Debug, Clone)]
-pub(super) struct Case {
-    pub name: String,
-    pub flows: usize,
-    pub demand: Demand,
-    pub without: Treatment,
-    pub with: Treatment,
-    pub expect: BTreeMap<String, Expectation>,
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct Treatment {
-    pub sender: End,
-    pub receiver: End,
-    pub rate_limit_bps: Option<u64>,
-    /// The congestion control of a TCP proxy in the way.
-    pub proxy: Option<String>,
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct End {
-    pub ecn: bool,
-    pub translation: Option<Translation>,
-}
-
 /// Whether a file is one of this kind.
-pub(crate) fn is_wire(source: &str) -> bool {
+pub fn is_wire(source: &str) -> bool {
     #[derive(Deserialize)]
     struct Mark {
         #[serde(rename = "wire")]
@@ -57,7 +31,7 @@ pub(crate) fn is_wire(source: &str) -> bool {
     toml::from_str::<Mark>(source).is_ok()
 }
 
-pub(crate) fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
+pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
     let read = || -> Checked<Experiment> {
         let file: File = toml::from_str(source)?;
         check(&file)?;
@@ -124,10 +98,9 @@ fn case(file: &File, index: usize) -> Checked<Case> {
 
 fn treatment(treatment: &file::Treatment, place: Vec<Step>) -> Checked<Treatment> {
     let end = |end: &file::End, name: &str| {
-        let translation =
-            Translation::new(&end.vcc, &BTreeMap::new()).map_err(|(field, text)| {
-                Problem::new([place.clone(), field![name, "vcc", field]].concat(), text)
-            })?;
+        let translation = translation(&end.vcc, &BTreeMap::new()).map_err(|(field, text)| {
+            Problem::new([place.clone(), field![name, "vcc", field]].concat(), text)
+        })?;
         Ok::<_, Problem>(End { ecn: end.ecn, translation })
     };
     Ok(Treatment {
@@ -171,15 +144,6 @@ impl Experiment {
             false => (full.warm_up_s, full.measured_s, full.runs),
         };
         Schedule { warm_up_s, measured_s, runs }
-    }
-}
-
-impl From<&Schedule> for Times {
-    fn from(schedule: &Schedule) -> Self {
-        Self {
-            warm_up: Duration::from_secs_f64(schedule.warm_up_s),
-            measured: Duration::from_secs_f64(schedule.measured_s),
-        }
     }
 }
 

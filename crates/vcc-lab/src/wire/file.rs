@@ -1,8 +1,9 @@
 //! What the file of such an experiment says, as it says it.
 
-use crate::experiment::{Bytes, Expectation, Ms, Vcc};
+use crate::experiment::{Bytes, Ms, Vcc};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use vcc_results::report::Expectation;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,7 +1,7 @@
 //! How much CPU the machine uses, and how much of that is for others than this run.
 
-use crate::error::{Doing, Error, Result};
-use crate::system::{check, now_ns};
+use crate::base::error::{Doing, Error, Result};
+use crate::base::system::{check, now_ns};
 use std::fs;
 
 /// What /proc counts in (USER_HZ); fixed in Linux's interface on every architecture that has TCX.

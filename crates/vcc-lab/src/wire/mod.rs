@@ -4,6 +4,7 @@
 //! Every run is a pair: the same traffic without the treatment and with it, in turns, so that what
 //! the machine does beside it favours neither.
 
+mod case;
 mod connections;
 mod devices;
 mod experiment;
@@ -17,6 +18,5 @@ mod side;
 mod traffic;
 mod translated;
 
-pub use experiment::Experiment;
-pub(crate) use experiment::{is_wire, parse};
+pub use experiment::{Experiment, is_wire, parse};
 pub use run::run;

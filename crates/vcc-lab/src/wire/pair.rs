@@ -2,16 +2,17 @@
 //! there all the time, each over devices of its own, and now the one side sends, now the other. So
 //! both meet the same machine, whose speed drifts by more than what is to be measured.
 
+use super::case::Case;
 use super::devices::Wire;
-use super::experiment::Case;
 use super::half::Half;
 use super::metrics::Pair;
 use super::side::{Running, Side, StopOnDrop};
-use crate::error::{Error, Result};
-use crate::interrupt;
-use crate::system::now_ns;
+use crate::base::error::{Error, Result};
+use crate::base::interrupt;
+use crate::base::system::now_ns;
 use std::thread;
 use std::time::Duration;
+use vcc_results::result::Schedule;
 
 const TICK: Duration = Duration::from_millis(100);
 /// About so long is a turn.
@@ -26,6 +27,15 @@ pub struct Times {
     pub warm_up: Duration,
     /// Of each side, in all of its turns.
     pub measured: Duration,
+}
+
+impl From<&Schedule> for Times {
+    fn from(schedule: &Schedule) -> Self {
+        Self {
+            warm_up: Duration::from_secs_f64(schedule.warm_up_s),
+            measured: Duration::from_secs_f64(schedule.measured_s),
+        }
+    }
 }
 
 impl Times {

@@ -1,18 +1,17 @@
 //! Runs such an experiment: pairs, until enough of them count.
 
+use super::case::Case;
 use super::devices::Wire;
-use super::experiment::{Case, Experiment};
+use super::experiment::Experiment;
 use super::half::Half;
 use super::metrics::{METRICS, Pair};
 use super::pair::{self, Times};
-use crate::emulator::LatenessSummary;
-use crate::error::{Error, Result};
-use crate::experiment::Stack;
-use crate::report::{
-    CaseReport, FORMAT_VERSION, Figure, Machine, Outcome, Report, RunReport, origin, verdict,
-};
-use crate::run::{Backend, Event, Progress, RunOptions, chosen};
-use crate::{interrupt, system};
+use crate::base::error::{Error, Result};
+use crate::base::progress::{Event, Progress};
+use crate::base::{interrupt, system};
+use crate::options::RunOptions;
+use vcc_results::report::{CaseReport, Conditions, Figure, Report, RunReport, Study};
+use vcc_results::result::{Backend, LatenessSummary, Stack};
 
 /// Making devices and connections, for both sides.
 const OVERHEAD_S: f64 = 2.0;
@@ -24,7 +23,7 @@ pub fn run(
     progress: &mut dyn Progress,
 ) -> Result<Report> {
     system::require_root()?;
-    let cases = chosen(experiment.id(), experiment.cases(), |case| &case.name, &options.cases)?;
+    let cases = options.chosen(experiment.id(), experiment.cases(), |case| &case.name)?;
     let _watch = interrupt::Watch::start()?;
     let mut schedule = experiment.schedule(options.quick);
     // What has no emulated link has no paper's stack to be compared with.
@@ -45,39 +44,25 @@ pub fn run(
     for case in &cases {
         reports.push(runner.case(case)?);
     }
-    let verdict_takes = experiment.schedule(false).for_verdict();
-    let judged_by = schedule.is_enough_for(&verdict_takes).then_some(verdict_takes.runs);
-    let expected: Vec<_> = cases.iter().map(|case| &case.expect).collect();
-    let bench = verdict::Bench { metrics: &metric_names(), stack, runs: judged_by };
-    bench.judge(&mut reports, &expected);
-    let valid = reports.iter().all(|case| case.valid);
-    let complete = cases.len() == experiment.cases().len();
-    Ok(Report {
-        format_version: FORMAT_VERSION,
-        experiment: experiment.id().into(),
-        title: experiment.title().into(),
-        paper: experiment.paper().trim().into(),
-        scale: experiment.scale().map(Into::into),
-        stack,
-        backend: Backend::Live,
-        quick: options.quick,
-        seed: options.seed,
-        valid,
-        complete,
-        outcome: Outcome::of(&reports),
-        schedule,
-        verdict_takes,
+    let study = Study {
+        id: experiment.id(),
+        title: experiment.title(),
+        paper: experiment.paper(),
+        scale: experiment.scale(),
+        metrics: METRICS.iter().map(|(name, text, _)| (*name, *text)).collect(),
         in_short: None,
-        figure: Figure::by_case(&reports, experiment.plot()),
-        cases: reports,
-        machine: Machine::this(),
-        command: origin::this_command(),
-        finished_unix_s: origin::now_unix_s(),
-        definitions: METRICS
-            .iter()
-            .map(|(name, text, _)| ((*name).into(), (*text).into()))
-            .collect(),
-    })
+        conditions: Conditions {
+            stack,
+            backend: Backend::Live,
+            quick: options.quick,
+            seed: options.seed,
+            schedule,
+            full_schedule: experiment.schedule(false),
+        },
+        complete: cases.len() == experiment.cases().len(),
+    };
+    let expected: Vec<_> = cases.iter().map(|case| &case.expect).collect();
+    Ok(study.report(reports, &expected, |cases| Figure::by_case(cases, experiment.plot())))
 }
 
 fn metric_names() -> Vec<&'static str> {

@@ -1,15 +1,15 @@
 //! One of the two sides of a pair: a wire with its treatment, and the traffic over it.
 
+use super::case::{Case, Treatment};
 use super::connections::{OpenFiles, PORT, accept_all, connect_all, own_file_table};
 use super::devices::{Limited, Place, Wire};
-use super::experiment::{Case, Treatment};
 use super::half::{Half, Mark};
 use super::meter::Reading;
 use super::traffic::{self, Progress};
 use super::translated::{Attached, PassedBy};
-use crate::error::Result;
-use crate::hosts::Proxy;
-use crate::system::now_ns;
+use crate::backend::live::hosts::Proxy;
+use crate::base::error::Result;
+use crate::base::system::now_ns;
 use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::thread::{Scope, ScopedJoinHandle};

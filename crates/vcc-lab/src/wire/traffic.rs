@@ -1,8 +1,8 @@
 //! What goes through the connections: one thread sends, one receives.
 
 use super::file::Bursts;
-use crate::error::{Doing, Result};
-use crate::system::{Epoll, now_ns};
+use crate::base::error::{Doing, Result};
+use crate::base::system::{Epoll, now_ns};
 use socket2::Socket;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;

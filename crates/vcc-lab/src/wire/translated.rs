@@ -1,11 +1,11 @@
 //! vcc on the ports of the two guests, and whether it really translates their flows.
 
 use super::devices::{Place, Wire};
-use crate::error::{Error, Result};
-use crate::translate::Translation;
+use crate::base::error::{Error, Result};
+use crate::scenario::Translation;
 use std::fmt::Display;
 use vcc_engine::sys;
-use vcc_port::{Counter, Flow, Port, RunTime, RunTimes, counters};
+use vcc_port::{AttachOptions, Counter, Flow, Port, RunTime, RunTimes, counters};
 
 /// What must not happen to a segment of a flow that is to be translated.
 const PASSED_BY: [Counter; 3] = [counters::UNKNOWN, counters::TABLE_FULL, counters::REWRITE_FAILED];
@@ -24,7 +24,8 @@ impl Attached {
     pub fn attach(wire: &Wire, translations: [(Place, Option<&Translation>); 2]) -> Result<Self> {
         let wanted = translations.into_iter().filter_map(|(place, it)| Some((place, it?)));
         let attach = |(place, translation): (Place, &Translation)| {
-            let options = translation.for_many_flows();
+            // As much room for connections as vcc has by default: they are read seldom.
+            let options = AttachOptions::of(translation.treatment.clone());
             let port = wire.hypervisor().inside(|| {
                 Port::attach(place.port(), &options).map_err(|error| trouble(place, error))
             })?;

@@ -72,5 +72,10 @@ fn measure(arguments: &str) -> (String, Value) {
     let table = vcc(&format!("bench {arguments} --json {}", file.display())).well();
     let json = fs::read_to_string(&file).expect("the figures");
     fs::remove_file(&file).expect("removed");
-    (table, serde_json::from_str(&json).expect("JSON"))
+    let mut json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["bench"], name);
+    for origin in ["vcc_version", "command", "machine", "finished_unix_s"] {
+        assert!(!json[origin].is_null(), "{origin}: {json}");
+    }
+    (table, json["measurements"].take())
 }

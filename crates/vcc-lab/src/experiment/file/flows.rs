@@ -2,8 +2,8 @@
 
 use super::bounded::Workers;
 use super::group::Group;
-use crate::traffic::Pattern;
 use serde::Deserialize;
+use vcc_traffic::Pattern;
 
 /// Flows that are alike.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -3,8 +3,8 @@
 use super::bounded::{Count, IntervalUs, Mbps, ModerationUs, Ms, Segs};
 use super::vcc::Vcc;
 use super::vcpu::Vcpu;
-use crate::traffic::Pattern;
 use serde::Deserialize;
+use vcc_traffic::Pattern;
 
 /// Guests that are alike. Each has one flow where the file does not say who sends to whom.
 #[derive(Debug, Clone, Deserialize)]

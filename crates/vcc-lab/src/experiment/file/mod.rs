@@ -1,38 +1,27 @@
 //! What an experiment file says, as it says it.
 
 mod bounded;
-mod expectation;
 mod flows;
 mod group;
-mod in_short;
-mod metric;
-mod plot;
-mod stack;
 mod vcc;
 mod vcpu;
 
-pub(crate) use bounded::{Bytes, Ms, PoolWeight};
-pub(super) use bounded::{Count, IntervalUs, ModerationUs, Percent, Phases};
-#[cfg(test)]
-pub use expectation::Bounds;
-pub use expectation::Expectation;
+pub use bounded::{Bytes, Ms, PoolWeight};
+pub(super) use bounded::{Count, IntervalUs, ModerationUs, Percent};
 pub(super) use flows::{FlowGroup, FlowPattern};
 pub(super) use group::{Group, Receivers};
-pub use in_short::{InShort, Seen};
-pub use metric::MetricSpec;
-pub use plot::PlotKind;
-pub(super) use plot::PlotSpec;
-pub use stack::Stack;
 pub use vcc::{Vcc, VccMode};
 pub(super) use vcpu::{Background, Core, SchedulerKind, Vcpu};
 
-use crate::fabric::{AnyQueue, TopologyKind};
-use crate::hosts::{Family, HostForm};
-use crate::run::Backend;
-use bounded::{Alpha, DelayUs, Mbps, MtuBytes};
+use crate::scenario::{Family, HostForm};
+use bounded::{Alpha, DelayUs, Mbps, MtuBytes, Phases};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
+use vcc_fabric::{AnyQueue, TopologyKind};
+use vcc_results::measure::MetricSpec;
+use vcc_results::report::{Expectation, InShort, Plot};
+use vcc_results::result::{Backend, Stack};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -73,7 +62,7 @@ pub(super) struct File {
     pub flows: Vec<FlowGroup>,
     pub metrics: Vec<MetricSpec>,
     pub cases: Vec<CaseSpec>,
-    pub plot: PlotSpec,
+    pub plot: Plot,
     /// What a run of it ends with.
     #[serde(default)]
     pub in_short: Option<InShort>,

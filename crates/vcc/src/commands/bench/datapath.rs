@@ -2,7 +2,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use vcc_port::bench::{self, Measurement};
+use vcc_results::report::bench::{Cost, Measurements};
 
+use super::{spread, write};
 use crate::output;
 use crate::table::{Align, Table};
 
@@ -25,9 +27,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let measurements = bench::datapath(arguments.repeat)?;
     output::say(&table(&measurements));
     if let Some(path) = &arguments.json {
-        output::write_json(path, &measurements)?;
+        write(path, Measurements::Datapath(measurements.iter().map(cost).collect()))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn cost(measurement: &Measurement) -> Cost {
+    Cost {
+        name: measurement.name.into(),
+        what: measurement.what.into(),
+        gross_ns: spread(&measurement.gross_ns),
+        ns: spread(&measurement.ns),
+    }
 }
 
 fn table(measurements: &[Measurement]) -> String {

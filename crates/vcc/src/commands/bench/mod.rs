@@ -3,7 +3,15 @@ mod throughput;
 mod virtual_time;
 mod wire;
 
+use std::path::Path;
 use std::process::ExitCode;
+
+use vcc_port::bench::Spread;
+use vcc_results::report::BenchReport;
+use vcc_results::report::bench::{self, Measurements};
+
+use crate::output;
+use crate::version::version;
 
 /// Measure what vcc costs
 #[derive(clap::Args)]
@@ -25,4 +33,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         What::Throughput(arguments) => throughput::run(arguments),
         What::Virtual(arguments) => virtual_time::run(arguments),
     }
+}
+
+fn spread(spread: &Spread) -> bench::Spread {
+    let Spread { median, p10, p90, samples } = *spread;
+    bench::Spread { median, p10, p90, samples }
+}
+
+fn write(path: &Path, measurements: Measurements) -> anyhow::Result<()> {
+    output::write_json(path, &BenchReport::new(measurements, &version()))
 }

@@ -2,12 +2,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use serde::Serialize;
 use vcc_port::AttachOptions;
 use vcc_port::bench::Spread;
+use vcc_results::report::bench::{self, Measurements, Throughput};
 
 use super::super::treatment::Treatment;
 use super::wire::Wire;
+use super::{spread, write};
 use crate::output;
 
 const WARM_UP: Duration = Duration::from_millis(300);
@@ -29,18 +30,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     treatment: Treatment,
-}
-
-#[derive(Serialize)]
-struct Report {
-    attached_gbit_s: Spread,
-    /// With programs that parse each segment and no more: what any program costs.
-    parsed_gbit_s: Spread,
-    detached_gbit_s: Spread,
-    /// Attached over detached, round by round.
-    ratio: Spread,
-    /// Parsed over detached.
-    parsed_ratio: Spread,
 }
 
 #[derive(Clone, Copy)]
@@ -65,16 +54,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let [attached, parsed, detached] = gbit_s;
     let over_detached = |with: &[f64]| with.iter().zip(&detached).map(|(a, b)| a / b).collect();
-    let report = Report {
-        ratio: Spread::of(over_detached(&attached)),
-        parsed_ratio: Spread::of(over_detached(&parsed)),
-        attached_gbit_s: Spread::of(attached),
-        parsed_gbit_s: Spread::of(parsed),
-        detached_gbit_s: Spread::of(detached),
+    let of = |samples: Vec<f64>| spread(&Spread::of(samples));
+    let measured = Throughput {
+        ratio: of(over_detached(&attached)),
+        parsed_ratio: of(over_detached(&parsed)),
+        attached_gbit_s: of(attached),
+        parsed_gbit_s: of(parsed),
+        detached_gbit_s: of(detached),
     };
-    output::say(&text(&report));
+    output::say(&text(&measured));
     if let Some(path) = &arguments.json {
-        output::write_json(path, &report)?;
+        write(path, Measurements::Throughput(measured))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -97,9 +87,9 @@ fn transfer(wire: &Wire, way: Way, options: &AttachOptions) -> anyhow::Result<f6
     }
 }
 
-fn text(report: &Report) -> String {
-    let line = |name: &str, spread: &Spread, unit: &str| {
-        let Spread { median, p10, p90, .. } = spread;
+fn text(report: &Throughput) -> String {
+    let line = |name: &str, spread: &bench::Spread, unit: &str| {
+        let bench::Spread { median, p10, p90, .. } = spread;
         format!("{name:<22} {median:>7.3}{unit}  (p10 {p10:.3}, p90 {p90:.3})\n")
     };
     [

@@ -1,10 +1,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde::Serialize;
 use vcc_lab::bench::{Bench, LOADS, Load, Timing};
 use vcc_port::bench::Spread;
+use vcc_results::report::bench::{self, Measurements};
 
+use super::{spread, write};
 use crate::output;
 use crate::table::{Align, Table};
 
@@ -28,22 +29,6 @@ pub struct Arguments {
     json: Option<PathBuf>,
 }
 
-#[derive(Serialize)]
-struct Measurement {
-    name: &'static str,
-    what: &'static str,
-    virtual_s: f64,
-    goodput_gbit_s: f64,
-    wall_per_virtual: Spread,
-    boot_s: Spread,
-    /// Connections, warm-up.
-    begin_s: Spread,
-    measured_s: Spread,
-    end_s: Spread,
-    /// All of these.
-    wall_s: Spread,
-}
-
 fn named(name: &str) -> Result<Load, String> {
     let known = || LOADS.map(|load| load.name).join(", ");
     let load = LOADS.into_iter().find(|load| load.name == name);
@@ -59,20 +44,20 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             timings.push(bench.run(load)?);
         }
     }
-    let measurements: Vec<Measurement> =
+    let measurements: Vec<bench::Load> =
         loads.iter().zip(&timings).map(|(load, timings)| measurement(load, timings)).collect();
     output::say(&table(&measurements));
     if let Some(path) = &arguments.json {
-        output::write_json(path, &measurements)?;
+        write(path, Measurements::Virtual(measurements))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn measurement(load: &Load, timings: &[Timing]) -> Measurement {
-    let spread = |of: fn(&Timing) -> f64| Spread::of(timings.iter().map(of).collect());
-    Measurement {
-        name: load.name,
-        what: load.what,
+fn measurement(load: &Load, timings: &[Timing]) -> bench::Load {
+    let spread = |of: fn(&Timing) -> f64| spread(&Spread::of(timings.iter().map(of).collect()));
+    bench::Load {
+        name: load.name.into(),
+        what: load.what.into(),
         // The same in all runs, for all have one seed.
         virtual_s: timings[0].virtual_s,
         goodput_gbit_s: timings[0].goodput_bps / 1e9,
@@ -87,7 +72,7 @@ fn measurement(load: &Load, timings: &[Timing]) -> Measurement {
     }
 }
 
-fn table(measurements: &[Measurement]) -> String {
+fn table(measurements: &[bench::Load]) -> String {
     let mut table = Table::new([
         ("LOAD", Align::Left),
         ("GBIT/S", Align::Right),
@@ -101,9 +86,9 @@ fn table(measurements: &[Measurement]) -> String {
         ("WHAT", Align::Left),
     ]);
     for it in measurements {
-        let seconds = |spread: &Spread| format!("{:.2}", spread.median);
+        let seconds = |spread: &bench::Spread| format!("{:.2}", spread.median);
         table.row([
-            it.name.into(),
+            it.name.clone(),
             format!("{:.2}", it.goodput_gbit_s),
             seconds(&it.wall_per_virtual),
             format!("{:.2}-{:.2}", it.wall_per_virtual.p10, it.wall_per_virtual.p90),
@@ -112,7 +97,7 @@ fn table(measurements: &[Measurement]) -> String {
             seconds(&it.measured_s),
             seconds(&it.end_s),
             seconds(&it.wall_s),
-            it.what.into(),
+            it.what.clone(),
         ]);
     }
     table.render()

@@ -4,11 +4,14 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::value_parser;
-use vcc_lab::{Backend, Outcome, Report, RunOptions, Stack};
+use vcc_lab::RunOptions;
+use vcc_results::report::{Outcome, Report, render_svg, render_table};
+use vcc_results::result::{Backend, Stack};
 
 use super::progress::Terminal;
 use super::require_directory;
 use crate::output;
+use crate::version::version;
 
 /// Of the exit: valid, and by all runs not what was expected.
 const NOT_REPRODUCED: u8 = 3;
@@ -50,7 +53,7 @@ pub struct Arguments {
     #[arg(long = "case", value_name = "NAME")]
     cases: Vec<String>,
 
-    /// What all chance begins with
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = RunOptions::default().seed)]
     seed: u64,
 
@@ -84,8 +87,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut progress = Terminal::new(experiment.id());
     let report = vcc_lab::run(&experiment, &options, &mut progress);
     drop(progress);
-    let report = report?;
-    output::say(&vcc_lab::render_table(&report));
+    let mut report = report?;
+    report.vcc_version = Some(version());
+    output::say(&render_table(&report));
     write(arguments, &report)?;
     if let Some(text) = &report.in_short {
         output::say(&format!("\n{text}\n"));
@@ -105,7 +109,7 @@ fn write(arguments: &Arguments, report: &Report) -> anyhow::Result<()> {
     }
     if let Some(path) = &arguments.plot {
         let failed = || format!("cannot write {}", path.display());
-        fs::write(path, vcc_lab::render_svg(report)).with_context(failed)?;
+        fs::write(path, render_svg(report)).with_context(failed)?;
         output::say(&format!("plot: {}\n", path.display()));
     }
     Ok(())

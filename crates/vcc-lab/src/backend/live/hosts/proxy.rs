@@ -1,0 +1,149 @@
+//! A TCP proxy in the hypervisor, in the way of a guest: what an operator can do without vcc. It
+//! ends the guest's connections and makes its own, with ECN, in the guest's place.
+
+use super::Netns;
+use crate::base::error::{Doing, Error, Result};
+use crate::base::system::check;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use vcc_fabric::HostId;
+
+const PROGRAM: &str = "haproxy";
+const PORT: u16 = 5001;
+/// Of an idle connection; longer than any run.
+const TIMEOUT: &str = "24h";
+const STARTS_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// A listening socket in /proc/net/tcp.
+const LISTENING: &str = "0A";
+
+/// Between a guest and its proxy: who they are, and how long the network's prefix is.
+pub(super) const PREFIX_BITS: u32 = 30;
+
+pub(super) fn proxy_address(host: HostId) -> Ipv4Addr {
+    let [high, low] = (host as u16 * 4 + 1).to_be_bytes();
+    Ipv4Addr::new(10, 79, high, low)
+}
+
+pub(super) fn guest_address(host: HostId) -> Ipv4Addr {
+    let [high, low] = (host as u16 * 4 + 2).to_be_bytes();
+    Ipv4Addr::new(10, 79, high, low)
+}
+
+/// Where the proxy's own connections begin, if that is not the kernel's choice.
+pub(super) struct Outside<'a> {
+    pub address: IpAddr,
+    pub device: &'a str,
+}
+
+/// Where a proxy in a guest's way listens.
+pub(super) fn listens_at(host: HostId) -> SocketAddr {
+    SocketAddr::new(proxy_address(host).into(), PORT)
+}
+
+/// Runs until it is dropped, or until the thread that started it ends.
+pub struct Proxy {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Proxy {
+    /// Between who connects to `address` and `to`.
+    pub fn on_the_way(hypervisor: &Netns, address: SocketAddr, to: SocketAddr) -> Result<Self> {
+        Self::start(hypervisor, address, None, to)
+    }
+
+    pub(super) fn start(
+        hypervisor: &Netns,
+        address: SocketAddr,
+        outside: Option<&Outside>,
+        to: SocketAddr,
+    ) -> Result<Self> {
+        let namespace = hypervisor.path();
+        let namespace = File::open(&namespace).doing(|| format!("open {namespace}"))?;
+        let mut command = Command::new(PROGRAM);
+        command.args(["-db", "-q", "-f", "/dev/stdin"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let enter = move || {
+            // SAFETY: takes no pointers, and the descriptor is open.
+            check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
+            // SAFETY: takes no pointers. Not even kill -9 of the lab leaves a proxy behind.
+            check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
+        };
+        // SAFETY: between fork and exec, these are two system calls and nothing else.
+        unsafe { command.pre_exec(enter) };
+        let process = command.spawn().map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::Missing {
+                what: format!("the program '{PROGRAM}'"),
+                remedy: format!("install the package {PROGRAM}"),
+            },
+            _ => Error::System { action: format!("run {PROGRAM}"), source: error },
+        })?;
+        let mut proxy = Self { process, address };
+        let configuration = configuration(address, outside, to);
+        let stdin = proxy.process.stdin.take();
+        stdin
+            .map_or(Ok(()), |mut stdin| stdin.write_all(configuration.as_bytes()))
+            .doing(|| format!("pass its configuration to {PROGRAM}"))?;
+        proxy.wait(hypervisor)?;
+        Ok(proxy)
+    }
+
+    /// What the guest connects to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Until it listens.
+    fn wait(&mut self, hypervisor: &Netns) -> Result<()> {
+        let begun = Instant::now();
+        while !hypervisor.inside(|| is_listening(self.address))? {
+            let ended = self.process.try_wait().doing(|| format!("look after {PROGRAM}"))?;
+            if ended.is_some() || begun.elapsed() > STARTS_WITHIN {
+                return Err(Error::Program {
+                    program: PROGRAM.into(),
+                    place: "the hypervisor".into(),
+                    output: format!("it does not listen at {}", self.address),
+                });
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        // It may have ended before, and then there is nothing to do.
+        let _: [io::Result<()>; 2] = [self.process.kill(), self.process.wait().map(drop)];
+    }
+}
+
+fn configuration(address: SocketAddr, outside: Option<&Outside>, to: SocketAddr) -> String {
+    let source = outside.map_or(String::new(), |Outside { address, device }| {
+        format!("source {address} interface {device}")
+    });
+    format!(
+        "defaults\n mode tcp\n timeout connect {TIMEOUT}\n timeout client {TIMEOUT}\n \
+         timeout server {TIMEOUT}\n\
+         listen guest\n bind {address}\n server receiver {to} {source}\n"
+    )
+}
+
+/// In the namespace of the calling thread.
+fn is_listening(address: SocketAddr) -> Result<bool> {
+    let path = "/proc/thread-self/net/tcp";
+    let table = fs::read_to_string(path).doing(|| format!("read {path}"))?;
+    let IpAddr::V4(ip) = address.ip() else { return Ok(false) };
+    let local = format!("{:08X}:{:04X}", u32::from_ne_bytes(ip.octets()), address.port());
+    Ok(table.lines().any(|line| {
+        let fields: Vec<&str> = line.split_whitespace().take(4).collect();
+        matches!(fields[..], [_, here, _, LISTENING] if here == local)
+    }))
+}

@@ -1,0 +1,134 @@
+//! What the guests and the ports have to say when a run is over.
+
+use super::overlay;
+use crate::base::error::{Error, Result};
+use crate::scenario::Scenario;
+use vcc_domain::{FlowKey, Port, TracedAck};
+use vcc_fabric::{RttSample, Window};
+use vcc_results::result::{FlowResult, Observation, Pings, SenderState, Tracking};
+use vcc_traffic::report::{PREFIX, PingReport, Report};
+use vcc_uml::{World, last_lines};
+
+/// What the guests have printed, put together.
+pub(super) struct Collected {
+    pub flows: Vec<FlowResult>,
+    pub pings: Vec<Pings>,
+}
+
+/// Of the flows, both ends report.
+pub(super) fn reports(flows: usize, window: Window, consoles: &[String]) -> Result<Collected> {
+    let (mut senders, mut receivers) = (vec![None; flows], vec![None; flows]);
+    let mut pings = Vec::new();
+    for (host, console) in consoles.iter().enumerate() {
+        for report in of_host(host, console)? {
+            match report {
+                Report::Sender(half) => put(&mut senders, host, half.flow, half)?,
+                Report::Receiver(half) => put(&mut receivers, host, half.flow, half)?,
+                Report::Pings(report) => pings.push(since_start(&report, window)),
+                Report::Error { problem } => {
+                    return Err(Error::VirtualGuests(format!("host {}: {problem}", host + 1)));
+                }
+                Report::Whole { .. } => {}
+            }
+        }
+    }
+    let whole = senders.into_iter().zip(receivers).enumerate().map(|(flow, ends)| match ends {
+        (Some(sender), Some(receiver)) => Ok(FlowResult::of(sender, receiver)),
+        _ => Err(Error::VirtualGuests(format!("nobody reports of an end of flow {flow}"))),
+    });
+    Ok(Collected { flows: whole.collect::<Result<_>>()?, pings })
+}
+
+/// Pings have the numbers of their guests.
+fn since_start(report: &PingReport, window: Window) -> Pings {
+    let samples = report.answers.iter().map(|answer| RttSample {
+        at_us: answer.sent_at_ns.saturating_sub(window.start_ns) / 1000,
+        rtt_ns: answer.rtt_ns,
+    });
+    Pings { guest: report.number, sent: report.sent, samples: samples.collect() }
+}
+
+/// What a host reports of an end of this flow.
+fn put<T>(ends: &mut [Option<T>], host: usize, flow: usize, half: T) -> Result<()> {
+    let flows = ends.len();
+    let none = || format!("host {} reports of flow {flow} of {flows}", host + 1);
+    *ends.get_mut(flow).ok_or_else(|| Error::VirtualGuests(none()))? = Some(half);
+    Ok(())
+}
+
+/// All that a guest reports, if it is whole.
+fn of_host(host: usize, console: &str) -> Result<Vec<Report>> {
+    let failed = |why: String| {
+        let last = last_lines(console.lines().filter(|line| !line.starts_with(PREFIX)));
+        Error::VirtualGuests(format!("host {}: {why}; its console ends with:\n{last}", host + 1))
+    };
+    let reports = console.lines().filter_map(Report::from_line);
+    let reports: Vec<Report> = reports
+        .collect::<std::result::Result<_, _>>()
+        .map_err(|error| failed(format!("it reports what cannot be read: {error}")))?;
+    match reports.last() {
+        Some(Report::Whole { lines }) if *lines + 1 == reports.len() => Ok(reports),
+        Some(Report::Error { .. }) => Ok(reports),
+        _ => Err(failed("it ended without a whole report".into())),
+    }
+}
+
+/// What the ports of the guests know of their flows, one entry for each guest that has vcc.
+pub(super) fn observations(
+    scenario: &Scenario,
+    world: &World,
+    window: Window,
+    results: &[FlowResult],
+) -> Vec<Observation> {
+    let guests = 0..scenario.guests.len();
+    let flows = guests.filter_map(|guest| {
+        let port = world.port(guest)?;
+        let (key, flow) = port.flows().max_by_key(|(_, flow)| flow.last_seen_ms)?;
+        let result = &results[scenario.first_flow_of(guest)?];
+        Some(Observation {
+            guest,
+            marks: flow.marks,
+            reductions: flow.reductions,
+            guest_cwrs: flow.guest_cwrs,
+            retransmissions: flow.retransmissions,
+            drops: flow.drops.into(),
+            cwnd_errors: cwnd_errors(port, key, window),
+            tracking: tracking(port, key, window, result),
+            overlay: overlay::guess(&scenario.guests[guest], acks(port, key)),
+        })
+    });
+    flows.collect()
+}
+
+fn acks<'a>(port: &'a Port, key: &'a FlowKey) -> impl Iterator<Item = &'a TracedAck> {
+    port.traced().iter().filter(move |ack| ack.key == *key)
+}
+
+/// |cwnd - flight| / flight before each interrupt: until then the guest has sent what it may. Between
+/// the acknowledgements of one it sends nothing.
+fn cwnd_errors(port: &Port, key: &FlowKey, window: Window) -> Vec<f64> {
+    let mut last_ns = None;
+    let first = acks(port, key).filter(|ack| last_ns.replace(ack.at_ns) != Some(ack.at_ns));
+    let measured = first.filter(|ack| window.contains(ack.at_ns) && ack.before.flight_bytes > 0);
+    let error = |ack: &TracedAck| {
+        let flight_bytes = f64::from(ack.before.flight_bytes);
+        (ack.before.cwnd_bytes() as f64 - flight_bytes).abs() / flight_bytes
+    };
+    measured.map(error).collect()
+}
+
+/// What the port has made of each acknowledgement beside what the guest has said of itself.
+fn tracking(port: &Port, key: &FlowKey, window: Window, result: &FlowResult) -> Tracking {
+    // The first acknowledges the SYN.
+    let Some(first) = acks(port, key).next() else { return Tracking::default() };
+    let mut tracking = Tracking::since(first.after.snd_una.wrapping_sub(1));
+    for ack in acks(port, key).filter(|ack| window.contains(ack.at_ns)) {
+        let at_us = (ack.at_ns - window.start_ns) / 1000;
+        tracking.note_ours(at_us, ack.after.snd_una, ack.after.cwnd_segs);
+    }
+    for sample in &result.samples {
+        let state = SenderState { acked_bytes: sample.acked_bytes, cwnd_segs: sample.cwnd_segs };
+        tracking.note_native(sample.at_us, state);
+    }
+    tracking
+}

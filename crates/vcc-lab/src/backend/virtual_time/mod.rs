@@ -1,0 +1,158 @@
+//! The second backend: the same scenarios in virtual time, with real guest kernels.
+//!
+//! Each host is a User-Mode Linux whose clock is the calendar's (`vcc-uml`); the fabric is the one
+//! of the live lab; where the scenario has vcc, the port of a driver domain (`vcc-domain`) stands
+//! between a guest's card and the fabric. Nothing here depends on how fast or how busy the machine
+//! is: the same seed gives the same frames at the same times.
+
+mod collect;
+mod cores;
+mod network;
+mod overlay;
+mod pace;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod time_taken;
+
+pub use time_taken::TimeTaken;
+
+use crate::base::error::{Error, Result};
+use crate::base::interrupt;
+use crate::base::progress::VirtualTime;
+use crate::scenario::{MAX_FLOWS, Scenario, Translation};
+use cores::Loads;
+use network::LoggedFabric;
+use pace::Pace;
+use plan::Timeline;
+use std::time::{Duration, Instant};
+use vcc_domain::Port;
+use vcc_fabric::{Fabric, mac_of};
+use vcc_results::result::{EmulatorReport, Lateness, RunData};
+use vcc_traffic::random::mix;
+use vcc_uml::{CardSpec, GuestSpec, Kernel, Moment, Watch, World, WorldSpec};
+
+/// The program that each guest runs.
+const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc-agent"));
+/// Of each guest: what a kernel needs, and room for the sockets' buffers of a fast path.
+const GUEST_MEMORY_MIB: u32 = 64;
+/// As a host's card at 10 Gbit/s does: a burst of full frames takes so long.
+const INTERRUPT_EVERY_NS: u64 = 10_000;
+/// A guest does in a moment what takes a machine milliseconds, or seconds where it is very busy.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// A guest has nothing to wait for once it has reported.
+const OVERDUE_AFTER_NS: u64 = 5_000_000_000;
+
+/// Builds the guests' kernel where it is missing.
+pub fn prepare() -> Result<Kernel> {
+    Kernel::find_or_build().map_err(guests)
+}
+
+/// Whether a scenario can be run in virtual time, told before anything is built.
+pub fn check(scenario: &Scenario) -> Result<()> {
+    plan::refuse(scenario, &scenario.hosts(&scenario.topology()))
+}
+
+/// The port of a guest in its driver domain. A shadow's keeps what it is compared by.
+fn port(translation: &Translation) -> Port {
+    let mut port = Port::new(translation.treatment.params(), MAX_FLOWS as usize);
+    if translation.is_shadow() {
+        port.trace();
+    }
+    port
+}
+
+fn guests(error: vcc_uml::Error) -> Error {
+    match error {
+        vcc_uml::Error::Interrupted => Error::Interrupted,
+        error => Error::VirtualGuests(error.to_string()),
+    }
+}
+
+/// `tick` is told several times a second how far it is.
+pub fn run_once(
+    kernel: &Kernel,
+    scenario: &Scenario,
+    seed: u64,
+    tick: &mut dyn FnMut(VirtualTime),
+) -> Result<RunData> {
+    run_timed(kernel, scenario, seed, tick).map(|(data, _)| data)
+}
+
+/// The same, with the time that it took.
+pub fn run_timed(
+    kernel: &Kernel,
+    scenario: &Scenario,
+    seed: u64,
+    tick: &mut dyn FnMut(VirtualTime),
+) -> Result<(RunData, TimeTaken)> {
+    let topology = scenario.topology();
+    let bottleneck = topology.bottleneck;
+    let timeline = Timeline::of(scenario);
+    let plans = plan::plans(scenario, &topology, &timeline, seed);
+    let mut loads = Loads::new(&timeline, seed);
+    let cores = loads.cores(scenario);
+    let cards = topology.guest_rates_bps();
+    let hosts = scenario.hosts(&topology);
+    let specs = plans.iter().enumerate().map(|(host, plan)| {
+        Ok(GuestSpec {
+            memory_mib: GUEST_MEMORY_MIB,
+            plan: serde_json::to_string(plan).map_err(|e| Error::VirtualGuests(e.to_string()))?,
+            card: CardSpec {
+                mac: mac_of(host),
+                mtu_bytes: scenario.network.mtu_bytes,
+                rate_bps: plan::card_rate_bps(&hosts[host], cards[host]),
+                interrupt_every_ns: hosts[host].interrupt_every_ns.unwrap_or(INTERRUPT_EVERY_NS),
+                seed: mix(seed ^ mix(host as u64 + 1)),
+                port: None,
+            },
+            small_queues: hosts[host].small_queues,
+            vcpu: loads.vcpu(&hosts[host]),
+        })
+    });
+    let mut specs = specs.collect::<Result<Vec<_>>>()?;
+    for (host, translation) in scenario.translations(&topology) {
+        specs[host].card.port = Some(port(translation));
+    }
+    let fabric = Fabric::new(topology, seed, scenario.watch).map_err(Error::Queue)?;
+    let mut network = LoggedFabric::new(fabric, timeline.window);
+
+    let world = WorldSpec { guests: specs, cores };
+    let begin = Instant::now();
+    let watch = Watch {
+        interrupted: &interrupt::is_pending,
+        patience: PATIENCE,
+        ends_by_ns: timeline.end_ns + OVERDUE_AFTER_NS,
+    };
+    let mut world = World::boot(kernel, AGENT, world, &watch).map_err(guests)?;
+    let booted = Instant::now();
+    let mut pace = Pace::until(timeline.end_ns);
+    let mut tell = |moment: &Moment| tick(pace.at(begin.elapsed(), moment.virtual_ns));
+    world.run(&mut network, &watch, &mut tell).map_err(guests)?;
+    let consoles: Vec<String> = (0..hosts.len()).map(|host| world.console(host)).collect();
+    let collect::Collected { flows, pings } =
+        collect::reports(scenario.flows.len(), timeline.window, &consoles)?;
+    let translated = collect::observations(scenario, &world, timeline.window, &flows);
+    let lost_frames = world.missed_frames();
+    drop(world);
+    let (mut fabric, log, stopwatch) = network.into_parts();
+    let data = RunData {
+        flows,
+        emulator: EmulatorReport {
+            links: fabric.report(),
+            ack_gaps_us: fabric.take_ack_gaps(),
+            probes: fabric.take_probes(),
+            ect: fabric.take_ect(),
+            lateness: Lateness::default(),
+            failures: 0,
+            not_realtime: None,
+        },
+        bottleneck,
+        lost_frames,
+        pings,
+        translated,
+        pools: Vec::new(),
+        frame_log: Some(log),
+    };
+    Ok((data, stopwatch.time_taken(begin, booted)))
+}

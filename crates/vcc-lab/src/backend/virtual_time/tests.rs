@@ -1,0 +1,139 @@
+//! Whole runs with guests that share a core, or whose cards are told apart. They need what the guests' kernel is built with.
+
+use super::*;
+use crate::scenario::{Core, Scheduler, Share, Vcpu, made};
+use vcc_testing::can_attach;
+use vcc_traffic::{Pattern, Transfer, Transfers};
+
+const SLICE_NS: u64 = 30_000_000;
+const CREDIT: Scheduler = Scheduler::Credit { slice_ns: SLICE_NS, spare_cores: 1 };
+const ROUND_ROBIN: Scheduler = Scheduler::RoundRobin { slice_ns: SLICE_NS };
+
+fn share(percent: u32) -> Share {
+    Share { percent, period_ns: SLICE_NS }
+}
+
+/// A core with so many virtual machines beside a guest, which all compute so much.
+fn core(scheduler: Scheduler, others: usize, percent: u32) -> Core {
+    let background = vec![share(percent); others];
+    Core { scheduler, background, wakeup_ns: 0, driver_ns: None }
+}
+
+/// One guest and its receiver, 1 Gbit/s.
+fn scenario(pattern: Pattern, cores: Vec<Core>) -> Scenario {
+    let mut scenario = made::scenario();
+    scenario.network.rate_bps = 1_000_000_000;
+    scenario.network.edge_rate_bps = 1_000_000_000;
+    scenario.network.delay_ns = 25_000;
+    scenario.flows[0].pattern = pattern;
+    scenario.warm_up_ns = 300_000_000;
+    scenario.measured_ns = 1_500_000_000;
+    scenario.cores = cores;
+    scenario
+}
+
+fn run(scenario: &Scenario, seed: u64) -> RunData {
+    let kernel = prepare().unwrap_or_else(|error| panic!("{error}"));
+    run_once(&kernel, scenario, seed, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn hash(data: &RunData) -> &str {
+    &data.frame_log.as_ref().expect("a frame log").hash
+}
+
+/// PVTCP, equation 5: whoever asks a guest that computes, as N - 1 others of its core do, waits for up
+/// to N - 1 slices, and at times not at all.
+#[test]
+fn answers_of_a_guest_that_shares_its_core_wait_for_the_others_slices() {
+    if !can_attach() {
+        return;
+    }
+    for (scheduler, others) in [(CREDIT, 0), (CREDIT, 2), (ROUND_ROBIN, 1)] {
+        let mut scenario = scenario(Pattern::PingPong, vec![core(scheduler, others, 100)]);
+        scenario.receivers.vcpu = Some(Vcpu { core: 0, load: share(100) });
+        let data = run(&scenario, 1);
+        let took_ns = data.flows[0].responses.iter().map(|response| response.took_ns);
+        let (least_ns, most_ns) = (took_ns.clone().min(), took_ns.max());
+        let (least_ns, most_ns) = (least_ns.expect("answers"), most_ns.expect("answers"));
+        assert!((100_000..200_000).contains(&least_ns), "{least_ns}");
+        let bound_ns = others as u64 * SLICE_NS;
+        let most_expected_ns = bound_ns + least_ns + INTERRUPT_EVERY_NS;
+        let longest = bound_ns.saturating_sub(SLICE_NS / 3)..=most_expected_ns;
+        assert!(longest.contains(&most_ns), "{scheduler:?} {others}: {most_ns}");
+        assert_eq!(hash(&data), hash(&run(&scenario, 1)));
+        if others > 0 {
+            assert_ne!(hash(&data), hash(&run(&scenario, 2)));
+        }
+    }
+}
+
+/// Xen's boost: a guest that sleeps until it is asked need not wait for those that compute.
+#[test]
+fn a_guest_that_does_not_compute_is_boosted() {
+    if !can_attach() {
+        return;
+    }
+    let longest_ns = |scheduler| {
+        let mut scenario = scenario(Pattern::PingPong, vec![core(scheduler, 2, 100)]);
+        scenario.receivers.vcpu = Some(Vcpu { core: 0, load: share(0) });
+        let data = run(&scenario, 1);
+        let took_ns = data.flows[0].responses.iter().map(|response| response.took_ns);
+        took_ns.max().expect("answers")
+    };
+    assert!(longest_ns(CREDIT) < 1_000_000);
+    assert!(longest_ns(ROUND_ROBIN) > SLICE_NS);
+}
+
+/// vFlood, 2.1: an acknowledgement finds the sender waiting for its core, so that each round trip takes
+/// a turn of all others.
+#[test]
+fn transfers_of_a_sender_that_shares_its_core_take_many_times_as_long() {
+    if !can_attach() {
+        return;
+    }
+    let (bytes, count) = (102_400.try_into().unwrap(), 3.try_into().unwrap());
+    let pattern = Pattern::Transfers(Transfers { bytes, count, every_ms: None });
+    let undisturbed = run(&scenario(pattern, Vec::new()), 1);
+    let mut scenario = scenario(pattern, vec![core(ROUND_ROBIN, 2, 60)]);
+    scenario.guests[0].vcpu = Some(Vcpu { core: 0, load: share(0) });
+    let disturbed = run(&scenario, 1);
+    let took_ns = |data: &RunData| -> Vec<u64> {
+        assert!(data.flows[0].payload_ok);
+        data.flows[0].transfers.iter().map(|transfer: &Transfer| transfer.took_ns).collect()
+    };
+    let (fast_ns, slow_ns) = (took_ns(&undisturbed), took_ns(&disturbed));
+    assert_eq!((fast_ns.len(), slow_ns.len()), (3, 3));
+    scenario.guests[0].small_queues = false;
+    scenario.cores[0].wakeup_ns = 5_000;
+    let unheld = run(&scenario, 1);
+    let turns_ns = took_ns(&unheld);
+    // 71 full frames take 0.86 ms alone.
+    assert!(fast_ns.iter().all(|ns| (860_000..3_000_000).contains(ns)), "{fast_ns:?}");
+    // TCP small queues: two buffers of two segments leave in a turn, for a guest that sleeps hears
+    // in its next turn that they have left. 71 segments take 18 turns of 18 ms.
+    assert!(slow_ns.iter().all(|ns| *ns > 300_000_000), "{slow_ns:?}");
+    // Without, a turn for the handshake, and for 10, 20 and 40 segments.
+    assert!(turns_ns.iter().all(|ns| (54_000_000..=73_000_000).contains(ns)), "{turns_ns:?}");
+    assert_eq!(hash(&unheld), hash(&run(&scenario, 1)));
+}
+
+/// A bulk flow's frames come so close that a card asked to interrupt for each of them makes another run,
+/// and one asked for what is usual the same.
+#[test]
+fn a_card_interrupts_as_often_as_it_is_asked_to() {
+    if !can_attach() {
+        return;
+    }
+    let hash_at = |guests_ns, receivers_ns| {
+        let mut scenario = scenario(Pattern::Bulk, Vec::new());
+        scenario.warm_up_ns = 20_000_000;
+        scenario.measured_ns = 20_000_000;
+        scenario.guests[0].interrupt_every_ns = guests_ns;
+        scenario.receivers.interrupt_every_ns = receivers_ns;
+        hash(&run(&scenario, 1)).to_owned()
+    };
+    let (usual, usual_ns) = (hash_at(None, None), Some(INTERRUPT_EVERY_NS));
+    assert_eq!(usual, hash_at(usual_ns, usual_ns));
+    assert_ne!(usual, hash_at(Some(0), None));
+    assert_ne!(usual, hash_at(None, Some(0)));
+}

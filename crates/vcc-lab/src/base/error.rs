@@ -1,0 +1,78 @@
+//! What can go wrong, in words for the person who started the run.
+
+use std::io;
+use std::path::PathBuf;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{file}:{line}: {field}: {problem}")]
+    Experiment { file: String, line: usize, field: String, problem: String },
+
+    #[error(
+        "there is no experiment '{0}': name one that `vcc lab list` shows, or the path of a file"
+    )]
+    NoSuchExperiment(String),
+
+    #[error("{experiment} has no case '{case}': it has {known}")]
+    NoSuchCase { experiment: String, case: String, known: String },
+
+    #[error("cannot read {path}: {source}", path = path.display())]
+    Read { path: PathBuf, source: io::Error },
+
+    #[error(
+        "the lab makes network namespaces and real-time threads, which needs root: run it with sudo"
+    )]
+    NotRoot,
+
+    #[error("this machine lacks {what}, which the lab needs: {remedy}")]
+    Missing { what: String, remedy: String },
+
+    #[error("cannot {action}: {source}")]
+    System { action: String, source: io::Error },
+
+    #[error("{program} failed in {place}: {output}")]
+    Program { program: String, place: String, output: String },
+
+    #[error("a queue cannot be made: {0}")]
+    Queue(String),
+
+    #[error("flow {flow}: {problem}")]
+    Traffic { flow: usize, problem: String },
+
+    #[error("the virtual backend has no {what} yet: run it without --backend virtual")]
+    Backend { what: String },
+
+    #[error("{what} are to be had in virtual time alone: run it with --backend virtual")]
+    VirtualOnly { what: &'static str },
+
+    #[error(
+        "links of {rate_mbps} Mbit/s are beyond what is emulated in real time, which is \
+         {most_mbps}: run it with --backend virtual"
+    )]
+    TooFast { rate_mbps: u64, most_mbps: u64 },
+
+    #[error("the guests in virtual time: {0}")]
+    VirtualGuests(String),
+
+    #[error("the guests cannot have their congestion controls: {0}")]
+    Guests(String),
+
+    #[error("cannot attach vcc to the port of {host}: {problem}")]
+    Attach { host: String, problem: String },
+
+    #[error("interrupted: all that the run has made is gone")]
+    Interrupted,
+}
+
+/// Names what was being done when the system refused.
+pub trait Doing<T> {
+    fn doing(self, action: impl FnOnce() -> String) -> Result<T>;
+}
+
+impl<T> Doing<T> for io::Result<T> {
+    fn doing(self, action: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|source| Error::System { action: action(), source })
+    }
+}

@@ -1,0 +1,51 @@
+//! One host to be made.
+
+use super::vcpu::Vcpu;
+use serde::{Deserialize, Serialize};
+use vcc_fabric::HostId;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostForm {
+    #[default]
+    Veth,
+    Tap,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    #[default]
+    Ipv4,
+    Ipv6,
+}
+
+#[derive(Debug, Clone)]
+pub struct HostSpec {
+    pub ecn: bool,
+    pub sack: bool,
+    /// Whether the guest hands super-segments to its device, as Linux does by default.
+    pub tso: bool,
+    /// Whether its TCP waits for what it has sent to have left its device, as Linux does.
+    pub small_queues: bool,
+    pub limits: Limits,
+    /// The congestion control of the TCP proxy in its way, if there is one.
+    pub proxy: Option<String>,
+    /// Least time between two interrupts of its card, if not the usual one.
+    pub interrupt_every_ns: Option<u64>,
+    /// The core that it shares.
+    pub vcpu: Option<Vcpu>,
+    /// Hosts that it talks to.
+    pub peers: Vec<HostId>,
+}
+
+/// What holds a guest's TCP back beside its congestion control.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Limits {
+    /// Of all that leaves the guest's port, Ethernet headers included; the hypervisor's.
+    pub rate_bps: Option<u64>,
+    /// snd_cwnd_clamp; the guest's own.
+    pub cwnd_segs: Option<u32>,
+    /// The least RTO (RFC 6298, 2.4); the guest's own.
+    pub rto_min_ms: Option<u32>,
+}

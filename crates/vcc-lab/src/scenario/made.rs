@@ -1,0 +1,57 @@
+//! A small scenario, for tests.
+
+use super::{Family, Flow, Guest, HostForm, Limits, Receivers, Scenario};
+use vcc_fabric::{AnyQueue, NetworkSpec, Tiers, TopologyKind, Watch};
+use vcc_traffic::Pattern;
+
+pub fn guest() -> Guest {
+    Guest {
+        ecn: true,
+        tso: true,
+        small_queues: true,
+        congestion_control: "reno".into(),
+        limits: Limits::default(),
+        proxy: None,
+        ping_every_us: None,
+        interrupt_every_ns: None,
+        vcpu: None,
+        translation: None,
+    }
+}
+
+/// Of the first guest, to the receiver of a star of one.
+pub fn flow() -> Flow {
+    Flow { group: 0, sender: 0, receiver: 1, pattern: Pattern::Bulk, worker: 0, phases: 0..1 }
+}
+
+/// One guest with ECN for one second through 10 Mbit/s.
+pub fn scenario() -> Scenario {
+    Scenario {
+        network: NetworkSpec {
+            topology: TopologyKind::Star,
+            guests: 1,
+            rate_bps: 10_000_000,
+            edge_rate_bps: 10_000_000,
+            delay_ns: 0,
+            mtu_bytes: 1500,
+            queue: AnyQueue::edge(),
+            memory: None,
+            busiest: 0,
+            tiers: Tiers::default(),
+        },
+        form: HostForm::Veth,
+        family: Family::Ipv4,
+        sack: false,
+        guests: vec![guest()],
+        flows: vec![flow()],
+        cores: Vec::new(),
+        receivers: Receivers { ecn: true, interrupt_every_ns: None, vcpu: None, translation: None },
+        warm_up_ns: 0,
+        measured_ns: 1_000_000_000,
+        phases: 1,
+        window_every_us: None,
+        goodput_every_us: None,
+        watch: Watch::default(),
+        goodput_floor: 0.98,
+    }
+}

@@ -1,0 +1,256 @@
+//! One case of an experiment, resolved: everything that a run needs, as plain data.
+
+mod addresses;
+mod host;
+#[cfg(test)]
+pub mod made;
+mod parameters;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod translation;
+mod vcpu;
+
+pub use addresses::{address, ipv4_address, prefix_bits};
+pub use host::{Family, HostForm, HostSpec, Limits};
+pub use parameters::{BARE_IPV6, QUIET_IPV6, bare_ipv6, tcp as tcp_parameters};
+pub use plan::{FlowSpec, Plan};
+pub use translation::{MAX_FLOWS, PoolShare, Translation};
+pub use vcpu::{Core, Scheduler, Share, Vcpu};
+
+use std::ops::Range;
+use vcc_fabric::{HostId, NetworkSpec, PROBE_BYTES, Topology, Watch};
+use vcc_results::result::{Ecn, FlowFacts, RunFacts};
+use vcc_traffic::Pattern;
+
+/// A host with a guest.
+#[derive(Debug, Clone)]
+pub struct Guest {
+    pub ecn: bool,
+    pub tso: bool,
+    /// Its TCP waits for what it has sent to have left its card.
+    pub small_queues: bool,
+    /// By the kernel's name for it.
+    pub congestion_control: String,
+    pub limits: Limits,
+    /// The congestion control of the TCP proxy in its way, if there is one.
+    pub proxy: Option<String>,
+    /// How often it pings its receiver.
+    pub ping_every_us: Option<u64>,
+    /// How often its card interrupts it at the most, if not as often as others do.
+    pub interrupt_every_ns: Option<u64>,
+    /// The core that it shares.
+    pub vcpu: Option<Vcpu>,
+    pub translation: Option<Translation>,
+}
+
+impl Guest {
+    /// Whether the fabric sees ECN from it.
+    pub fn fabric_ecn(&self) -> bool {
+        self.ecn
+            || self.proxy.is_some()
+            || self.translation.as_ref().is_some_and(Translation::gives_ecn)
+    }
+}
+
+/// What one guest sends to another, or to a receiver.
+#[derive(Debug, Clone)]
+pub struct Flow {
+    pub group: usize,
+    pub sender: HostId,
+    pub receiver: HostId,
+    pub pattern: Pattern,
+    /// Of messages, which of the applications of the sender's group sends them; else 0.
+    pub worker: u32,
+    /// In which it is there; 0 is the first.
+    pub phases: Range<u32>,
+}
+
+/// The hosts without a guest; all are alike.
+#[derive(Debug, Clone)]
+pub struct Receivers {
+    /// Whether they take part in ECN where the other end asks for it.
+    pub ecn: bool,
+    /// As a guest's.
+    pub interrupt_every_ns: Option<u64>,
+    pub vcpu: Option<Vcpu>,
+    pub translation: Option<Translation>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    pub network: NetworkSpec,
+    pub form: HostForm,
+    pub family: Family,
+    pub sack: bool,
+    pub guests: Vec<Guest>,
+    pub flows: Vec<Flow>,
+    /// Those that virtual CPUs share.
+    pub cores: Vec<Core>,
+    pub receivers: Receivers,
+    pub warm_up_ns: u64,
+    pub measured_ns: u64,
+    /// Equal parts of the measured time.
+    pub phases: u32,
+    pub window_every_us: Option<u64>,
+    pub goodput_every_us: Option<u64>,
+    pub watch: Watch,
+    /// Share of what the bottleneck can carry that a valid run reaches; 0 asks for nothing.
+    pub goodput_floor: f64,
+}
+
+const ETHERNET_HEADER_BYTES: u64 = 14;
+
+impl Scenario {
+    pub fn measured_s(&self) -> f64 {
+        self.measured_ns as f64 / 1e9
+    }
+
+    /// The most payload that full frames can bring through the bottleneck beside the probes.
+    /// Headers are Ethernet (without preamble, which the emulated links do not send), IP, and TCP
+    /// with timestamps.
+    pub fn goodput_ceiling_bps(&self) -> f64 {
+        let header_bytes = match self.family {
+            Family::Ipv4 => 20 + 32,
+            Family::Ipv6 => 40 + 32,
+        };
+        let mtu_bytes = u64::from(self.network.mtu_bytes);
+        let frame_bytes = ETHERNET_HEADER_BYTES + mtu_bytes;
+        let payload = (mtu_bytes - header_bytes) as f64 / frame_bytes as f64;
+        let probes_bps = self
+            .watch
+            .probe_every_us
+            .map_or(0.0, |every_us| PROBE_BYTES as f64 * 8.0 * 1e6 / every_us as f64);
+        (self.network.rate_bps as f64 - probes_bps) * payload
+    }
+
+    /// What results of this are measured and judged by. `groups` are the names of the groups of
+    /// flows, in the order of their numbers.
+    pub fn facts(&self, groups: &[&str]) -> RunFacts {
+        let topology = self.topology();
+        let flows = self.flows.iter().map(|flow| {
+            let guest = &self.guests[flow.sender];
+            let vcc_answers = self.translation_of(flow.receiver).is_some_and(Translation::enforces);
+            FlowFacts {
+                group: groups[flow.group].into(),
+                sender: flow.sender,
+                is_bulk: flow.pattern == Pattern::Bulk,
+                phases: flow.phases.clone(),
+                crosses_bottleneck: topology.crosses_bottleneck(flow.sender, flow.receiver),
+                ecn: Ecn {
+                    guest: guest.ecn,
+                    peer: (!vcc_answers).then(|| guest.fabric_ecn() && self.ecn_of(flow.receiver)),
+                    fabric: guest.fabric_ecn(),
+                },
+            }
+        });
+        RunFacts {
+            measured_s: self.measured_s(),
+            phases: self.phases,
+            goodput_ceiling_bps: self.goodput_ceiling_bps(),
+            goodput_floor: self.goodput_floor,
+            flows: flows.collect(),
+        }
+    }
+
+    pub fn topology(&self) -> Topology {
+        match self.watch.probe_every_us {
+            Some(_) => self.network.build_probed(),
+            None => self.network.build(),
+        }
+    }
+
+    /// Whether a host takes part in ECN where the other end asks for it.
+    pub fn ecn_of(&self, host: HostId) -> bool {
+        self.guests.get(host).map_or(self.receivers.ecn, |guest| guest.ecn)
+    }
+
+    pub fn translation_of(&self, host: HostId) -> Option<&Translation> {
+        let guest = self.guests.get(host).map(|guest| &guest.translation);
+        guest.unwrap_or(&self.receivers.translation).as_ref()
+    }
+
+    /// The first flow that the host sends.
+    pub fn first_flow_of(&self, host: HostId) -> Option<usize> {
+        self.flows.iter().position(|flow| flow.sender == host)
+    }
+
+    /// The hosts with vcc on their ports.
+    pub fn translations(&self, topology: &Topology) -> Vec<(HostId, &Translation)> {
+        let hosts = 0..topology.receivers.end;
+        hosts.filter_map(|host| Some((host, self.translation_of(host)?))).collect()
+    }
+
+    pub fn hosts(&self, topology: &Topology) -> Vec<HostSpec> {
+        let senders = self.guests.iter().enumerate().map(|(host, guest)| HostSpec {
+            ecn: guest.ecn,
+            sack: self.sack,
+            tso: guest.tso,
+            small_queues: guest.small_queues,
+            limits: guest.limits.clone(),
+            proxy: guest.proxy.clone(),
+            interrupt_every_ns: guest.interrupt_every_ns,
+            vcpu: guest.vcpu,
+            peers: self.peers_of(host),
+        });
+        let receivers = topology.receivers.clone().map(|receiver| HostSpec {
+            ecn: self.receivers.ecn,
+            sack: self.sack,
+            tso: true,
+            small_queues: true,
+            limits: Limits::default(),
+            proxy: None,
+            interrupt_every_ns: self.receivers.interrupt_every_ns,
+            vcpu: self.receivers.vcpu,
+            peers: self.peers_of(receiver),
+        });
+        senders.chain(receivers).collect()
+    }
+
+    fn peers_of(&self, host: HostId) -> Vec<HostId> {
+        let mut peers: Vec<HostId> = Vec::new();
+        for flow in &self.flows {
+            let peer = match host {
+                _ if host == flow.sender => flow.receiver,
+                _ if host == flow.receiver => flow.sender,
+                _ => continue,
+            };
+            if !peers.contains(&peer) {
+                peers.push(peer);
+            }
+        }
+        peers
+    }
+
+    pub fn plan(&self, seed: u64) -> Plan {
+        let mut plan = Plan {
+            flows: Vec::new(),
+            warm_up_ns: self.warm_up_ns,
+            measured_ns: self.measured_ns,
+            phases: self.phases,
+            windows_every_us: self.window_every_us,
+            received_every_us: self.goodput_every_us,
+            seed,
+        };
+        let flows = self.flows.iter().map(|flow| {
+            let guest = &self.guests[flow.sender];
+            FlowSpec {
+                sender: flow.sender,
+                receiver: flow.receiver,
+                pattern: flow.pattern,
+                congestion_control: guest.congestion_control.clone(),
+                is_proxied: guest.proxy.is_some(),
+                has_route_cwnd: guest.limits.cwnd_segs.is_some(),
+                joins_at_ns: bound_ns(&plan, flow.phases.start, 0),
+                leaves_at_ns: bound_ns(&plan, flow.phases.end, self.phases),
+            }
+        });
+        plan.flows = flows.collect();
+        plan
+    }
+}
+
+/// None at the bound where all flows are.
+fn bound_ns(plan: &Plan, bound: u32, usual: u32) -> Option<u64> {
+    (bound != usual).then(|| plan.bound_ns(bound.into()))
+}

@@ -1,0 +1,123 @@
+//! The flows of a run and their times.
+
+use vcc_fabric::HostId;
+use vcc_traffic::Pattern;
+use vcc_traffic::agenda::{Act, Presence, agenda};
+use vcc_traffic::plan::Measure;
+
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub flows: Vec<FlowSpec>,
+    pub warm_up_ns: u64,
+    pub measured_ns: u64,
+    /// Equal parts of the measured time.
+    pub phases: u32,
+    /// How often the senders' windows are read.
+    pub windows_every_us: Option<u64>,
+    /// How often it is noted what has been received.
+    pub received_every_us: Option<u64>,
+    pub seed: u64,
+}
+
+/// One flow to be made. Times are since the start of the window of measurement.
+#[derive(Debug, Clone)]
+pub struct FlowSpec {
+    pub sender: HostId,
+    pub receiver: HostId,
+    pub pattern: Pattern,
+    pub congestion_control: String,
+    /// A TCP proxy stands in its way.
+    pub is_proxied: bool,
+    /// The sender's route says how large cwnd may become.
+    pub has_route_cwnd: bool,
+    /// With the others, before the window, if left out.
+    pub joins_at_ns: Option<u64>,
+    pub leaves_at_ns: Option<u64>,
+}
+
+/// Of the first listener of a receiver; each further one has the next.
+const PORT: u16 = 5001;
+
+impl Plan {
+    /// Where each flow's receiver listens for it. A receiver listens once for each congestion
+    /// control: some, such as DCTCP, acknowledge in their own way, and what the receiver's end of a
+    /// connection runs is what its listener runs. Transfers have a listener for themselves: by it the
+    /// receiver knows the flow, for each comes from another port.
+    pub fn ports(&self) -> Vec<u16> {
+        let mut known: Vec<(HostId, &str, Option<usize>)> = Vec::new();
+        let mut ports = Vec::new();
+        for (number, flow) in self.flows.iter().enumerate() {
+            let own = matches!(flow.pattern, Pattern::Transfers(_)).then_some(number);
+            let place = (flow.receiver, flow.congestion_control.as_str(), own);
+            if !known.contains(&place) {
+                known.push(place);
+            }
+            let mut listeners = known.iter().filter(|(host, ..)| *host == flow.receiver);
+            let number = listeners.position(|listener| *listener == place).unwrap_or(0);
+            ports.push(PORT + number as u16);
+        }
+        ports
+    }
+
+    /// When so many phases have passed, since the start of the window.
+    pub fn bound_ns(&self, phases: u64) -> u64 {
+        self.measure().bound_ns(phases)
+    }
+
+    /// With times since the traffic began.
+    pub fn agenda(&self) -> Vec<(u64, Act)> {
+        let since_begin_ns = |at_ns| self.warm_up_ns + at_ns;
+        let presences = self.flows.iter().map(|flow| Presence {
+            joins_at_ns: flow.joins_at_ns.map_or(0, since_begin_ns),
+            leaves_at_ns: flow.leaves_at_ns.map(since_begin_ns),
+        });
+        agenda(&self.measure(), presences)
+    }
+
+    fn measure(&self) -> Measure {
+        Measure {
+            start_ns: self.warm_up_ns,
+            end_ns: self.warm_up_ns + self.measured_ns,
+            phases: self.phases,
+            windows_every_us: self.windows_every_us,
+            received_every_us: self.received_every_us,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(joins_at_ns: Option<u64>, leaves_at_ns: Option<u64>) -> FlowSpec {
+        FlowSpec {
+            sender: 0,
+            receiver: 1,
+            pattern: Pattern::Bulk,
+            congestion_control: "reno".into(),
+            is_proxied: false,
+            has_route_cwnd: false,
+            joins_at_ns,
+            leaves_at_ns,
+        }
+    }
+
+    #[test]
+    fn flows_join_at_once_unless_they_join_within_the_window() {
+        let plan = Plan {
+            flows: vec![flow(None, None), flow(Some(10), Some(20))],
+            warm_up_ns: 5,
+            measured_ns: 30,
+            phases: 3,
+            windows_every_us: None,
+            received_every_us: None,
+            seed: 1,
+        };
+        let mut agenda = plan.agenda();
+        agenda.retain(|(_, act)| matches!(act, Act::Join(_) | Act::Leave(_) | Act::Finish));
+        let expected =
+            [(0, Act::Join(0)), (15, Act::Join(1)), (25, Act::Leave(1)), (35, Act::Finish)];
+        assert_eq!(agenda, expected);
+        assert_eq!(plan.bound_ns(2), 20);
+    }
+}

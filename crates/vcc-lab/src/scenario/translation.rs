@@ -1,0 +1,78 @@
+//! How vcc treats one guest.
+
+use vcc_engine::{FlowState, Mode, Params, Segment, Treatment, sys};
+
+/// Connections that a port tracks. Flows are read many times a second, and the kernel goes through
+/// the whole table for that.
+pub const MAX_FLOWS: u32 = 1024;
+
+/// The underlay that computes no window.
+const TRANSPARENT: &str = "transparent";
+
+#[derive(Debug, Clone)]
+pub struct Translation {
+    pub treatment: Treatment,
+    /// Where it shares a window with others.
+    pub share: Option<PoolShare>,
+}
+
+/// A host's part in a pool of shared window.
+#[derive(Debug, Clone)]
+pub struct PoolShare {
+    pub pool: String,
+    pub window_bytes: u32,
+    pub weight: u16,
+}
+
+impl Translation {
+    /// Whether it shares a window, which takes the datapath's ledger.
+    pub fn is_pooled(&self) -> bool {
+        self.share.is_some()
+    }
+
+    /// Whether it computes everything and changes nothing.
+    pub fn is_shadow(&self) -> bool {
+        self.treatment.mode == Mode::Shadow
+    }
+
+    /// Whether it computes a window that is compared with its host's own.
+    pub fn is_compared(&self) -> bool {
+        self.is_shadow() && self.treatment.underlay.name() != TRANSPARENT
+    }
+
+    /// Whether it changes what its host sends and receives.
+    pub fn enforces(&self) -> bool {
+        self.treatment.mode == Mode::Enforce
+    }
+
+    /// Whether it makes a guest without ECN an ECN one to the fabric. The engine is asked: does
+    /// a plain SYN leave it as an ECN-setup SYN (RFC 3168, 6.1.1)?
+    pub fn gives_ecn(&self) -> bool {
+        let mut params = Params::default();
+        params.0.underlay = self.treatment.underlay.number();
+        params.0.mode = self.treatment.mode.number();
+        let syn = Segment { now_us: 1, flags: sys::TCP_SYN as u16, ..Segment::default() };
+        let action = FlowState::default().from_guest(&params, &syn);
+        let ecn_setup = (sys::TCP_ECE | sys::TCP_CWR) as u16;
+        action.flags & ecn_setup == ecn_setup
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gives_ecn(mode: Mode, underlay: &str) -> bool {
+        let underlay = underlay.parse().expect("an underlay");
+        let treatment = Treatment { mode, underlay, ..Treatment::default() };
+        Translation { treatment, share: None }.gives_ecn()
+    }
+
+    #[test]
+    fn the_engine_says_who_gets_ecn() {
+        assert!(gives_ecn(Mode::Enforce, "reno-ecn"));
+        assert!(!gives_ecn(Mode::Enforce, "reno"));
+        assert!(!gives_ecn(Mode::Enforce, "transparent"));
+        assert!(!gives_ecn(Mode::Shadow, "reno-ecn"));
+    }
+}

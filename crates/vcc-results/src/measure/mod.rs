@@ -1,0 +1,209 @@
+//! Measures reduce a run's data to numbers. Each is a function in one of these files and a line in
+//! [`MEASURES`]; an experiment file gives it a name and groups of flows.
+
+mod ack_gaps;
+mod goodput;
+mod metric;
+mod overlay;
+mod pings;
+mod pools;
+mod queue;
+mod response;
+mod retransmission;
+mod rtt;
+mod shadow;
+mod transfers;
+mod validity;
+mod window;
+
+pub use metric::MetricSpec;
+pub use validity::{Validity, validate};
+
+use crate::result::{FlowFacts, FlowResult, RunData, RunFacts};
+use std::ops::Range;
+use vcc_fabric::HostId;
+
+const MEASURES: &[Measure] = &[
+    goodput::RATIO,
+    goodput::JAIN,
+    goodput::TOTAL_MBPS,
+    goodput::MEAN_MBPS,
+    goodput::SHARE,
+    retransmission::SEGMENTS,
+    retransmission::SHARE,
+    window::MEAN_SEGS,
+    window::PERIOD_S,
+    window::PEER_LIMITS,
+    queue::MEAN_BYTES,
+    queue::MARKS,
+    queue::DROPS,
+    queue::DROPS_ECT,
+    queue::DROP_SHARE,
+    queue::DROPS_EVERYWHERE,
+    queue::DROP_SHARE_EVERYWHERE,
+    rtt::P50_US,
+    rtt::P99_US,
+    rtt::P999_US,
+    rtt::LOST,
+    response::MIN_US,
+    response::P50_US,
+    response::P99_US,
+    response::P999_US,
+    response::MAX_US,
+    transfers::COUNT,
+    transfers::FCT_P10_US,
+    transfers::FCT_P50_US,
+    transfers::FCT_P90_US,
+    transfers::FCT_P99_US,
+    transfers::FCT_P999_US,
+    transfers::P50_MBPS,
+    pings::MIN_US,
+    pings::P50_US,
+    pings::P99_US,
+    pings::P999_US,
+    pings::MAX_US,
+    pings::LOST,
+    pools::MOST_HELD_SHARE,
+    pools::OVERDRAWN,
+    ack_gaps::COUNT,
+    shadow::REDUCTIONS_OVER_CWRS,
+    shadow::CWND_ERROR,
+    shadow::TRACKING_ERROR,
+    shadow::TRACKING_ERROR_100_MS,
+    overlay::RIGHT,
+    overlay::WRONG,
+    overlay::UNKNOWN,
+];
+
+pub(crate) struct Measure {
+    name: &'static str,
+    needs: Needs,
+    /// Whether it can be had for one phase alone.
+    by_phase: bool,
+    /// None where the run has nothing to measure it by.
+    compute: fn(&View) -> Option<f64>,
+}
+
+#[derive(PartialEq)]
+enum Needs {
+    Nothing,
+    /// One group, for it is not about bulk flows.
+    Of,
+    /// Two groups.
+    Over,
+    /// A range of lengths of gaps.
+    Gaps,
+}
+
+impl Measure {
+    /// Of the whole measured time, for whichever guests.
+    const fn plain(name: &'static str, compute: fn(&View) -> Option<f64>) -> Self {
+        Self { name, needs: Needs::Nothing, by_phase: false, compute }
+    }
+
+    const fn by_phase(self) -> Self {
+        Self { by_phase: true, ..self }
+    }
+
+    const fn needing(self, needs: Needs) -> Self {
+        Self { needs, ..self }
+    }
+}
+
+/// The part of a run that a metric is about.
+pub(crate) struct View<'a> {
+    data: &'a RunData,
+    facts: &'a RunFacts,
+    of: Vec<usize>,
+    over: Vec<usize>,
+    gaps_ms: Range<u32>,
+    /// Of transfers and messages: larger ones do not count.
+    most_bytes: u64,
+    phases: Range<u32>,
+}
+
+impl View<'_> {
+    fn flows<'a>(&'a self, numbers: &'a [usize]) -> impl Iterator<Item = &'a FlowResult> {
+        numbers.iter().map(|&number| &self.data.flows[number])
+    }
+
+    /// The host that sends a flow.
+    fn sender(&self, flow: usize) -> HostId {
+        self.facts.flows[flow].sender
+    }
+
+    /// Whether a host sends one of the flows that it is about.
+    fn is_of(&self, host: HostId) -> bool {
+        self.of.iter().any(|&flow| self.sender(flow) == host)
+    }
+
+    fn seconds(&self) -> f64 {
+        self.phases.len() as f64 * self.facts.phase_s()
+    }
+
+    fn contains(&self, at_us: u64) -> bool {
+        let at_s = at_us as f64 / 1e6;
+        let phase = (at_s / self.facts.phase_s()) as u32;
+        self.phases.contains(&phase)
+    }
+}
+
+/// `Err` names the field that is wrong or missing.
+pub fn check(metric: &MetricSpec) -> Result<(), (&'static str, String)> {
+    let Some(measure) = find(&metric.measure) else {
+        let known: Vec<&str> = MEASURES.iter().map(|measure| measure.name).collect();
+        let text =
+            format!("there is no measure '{}': there are {}", metric.measure, known.join(", "));
+        return Err(("measure", text));
+    };
+    if measure.needs == Needs::Over && (metric.of.is_none() || metric.over.is_none()) {
+        return Err(("measure", format!("'{}' needs 'of' and 'over'", measure.name)));
+    }
+    if measure.needs == Needs::Of && metric.of.is_none() {
+        return Err(("measure", format!("'{}' needs 'of'", measure.name)));
+    }
+    if metric.phase.is_some() && !measure.by_phase {
+        return Err(("phase", format!("'{}' is of the whole measured time only", measure.name)));
+    }
+    match (metric.gap_from_ms, metric.gap_to_ms) {
+        (Some(from), Some(to)) if from >= to => {
+            Err(("gap_to_ms", format!("{to} is not above {from}")))
+        }
+        (Some(_), Some(_)) => Ok(()),
+        _ if measure.needs == Needs::Gaps => {
+            let text = format!("'{}' needs 'gap_from_ms' and 'gap_to_ms'", measure.name);
+            Err(("measure", text))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The metric's value in one run; none where the case has no flows of its groups. Without a group
+/// it is about all bulk flows; of one phase, only about those that are there in it.
+pub fn value(metric: &MetricSpec, facts: &RunFacts, data: &RunData) -> Option<f64> {
+    let phases = metric.phase.map_or(0..facts.phases, |phase| phase - 1..phase);
+    let members = |name: &Option<String>| -> Vec<usize> {
+        let counts = |flow: &FlowFacts| {
+            name.as_deref().map_or(flow.is_bulk, |name| flow.group == name)
+                && flow.phases.start < phases.end
+                && flow.phases.end > phases.start
+        };
+        (0..facts.flows.len()).filter(|&i| counts(&facts.flows[i])).collect()
+    };
+    let of = members(&metric.of);
+    let over = if metric.over.is_some() { members(&metric.over) } else { Vec::new() };
+    if of.is_empty() || metric.over.is_some() && over.is_empty() {
+        return None;
+    }
+    let gaps_ms = metric.gap_from_ms.unwrap_or(0)..metric.gap_to_ms.unwrap_or(u32::MAX);
+    let most_bytes = metric.most_bytes.unwrap_or(u64::MAX);
+    let view = View { data, facts, of, over, gaps_ms, most_bytes, phases };
+    (find(&metric.measure)?.compute)(&view).filter(|value| value.is_finite())
+}
+
+fn find(name: &str) -> Option<&'static Measure> {
+    MEASURES.iter().find(|measure| measure.name == name)
+}
+
+#[cfg(test)]
+mod tests;

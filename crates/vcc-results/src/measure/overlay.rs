@@ -1,0 +1,38 @@
+//! How well guests' congestion control is guessed: see `overlay.rs`.
+
+use super::{Measure, View};
+use crate::result::Guessed;
+use vcc_overlay::Class;
+
+/// Right guesses as a share of those that were dared.
+pub(super) const RIGHT: Measure = Measure::plain("overlay_right", |view| {
+    let dared = of(view).filter(|seen| is_dared(seen));
+    share(dared, |seen| seen.truth.as_deref() == Some(&seen.class))
+});
+
+/// Wrong guesses as a share of all flows.
+pub(super) const WRONG: Measure = Measure::plain("overlay_wrong", |view| {
+    share(of(view), |seen| is_dared(seen) && seen.truth.as_deref() != Some(&seen.class))
+});
+
+/// Flows of which nothing is said.
+pub(super) const UNKNOWN: Measure =
+    Measure::plain("overlay_unknown", |view| share(of(view), |seen| !is_dared(seen)));
+
+fn of<'a>(view: &'a View) -> impl Iterator<Item = &'a Guessed> {
+    let own = view.data.translated.iter().filter(|seen| view.is_of(seen.guest));
+    own.filter_map(|seen| seen.overlay.as_ref())
+}
+
+fn is_dared(seen: &Guessed) -> bool {
+    seen.class != Class::Unknown.name()
+}
+
+fn share<'a>(
+    flows: impl Iterator<Item = &'a Guessed>,
+    holds: impl Fn(&Guessed) -> bool,
+) -> Option<f64> {
+    let (held, all) =
+        flows.fold((0, 0), |(held, all), seen| (held + i32::from(holds(seen)), all + 1));
+    (all > 0).then(|| f64::from(held) / f64::from(all))
+}

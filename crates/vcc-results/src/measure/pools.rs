@@ -1,0 +1,23 @@
+//! What pools have given out of their windows.
+
+use super::{Measure, View};
+
+/// The most that a pool's flows ever held together, over its window.
+pub(super) const MOST_HELD_SHARE: Measure = Measure::plain("pool_most_held_share", most_held);
+
+/// How often the least window of a flow was more than its pool had left.
+pub(super) const OVERDRAWN: Measure = Measure::plain("pool_overdrawn", overdrawn);
+
+fn most_held(view: &View) -> Option<f64> {
+    let shares = view
+        .data
+        .pools
+        .iter()
+        .map(|pool| f64::from(pool.most_held_bytes) / f64::from(pool.window_bytes));
+    shares.reduce(f64::max)
+}
+
+fn overdrawn(view: &View) -> Option<f64> {
+    let times = view.data.pools.iter().map(|pool| f64::from(pool.overdrawn));
+    times.reduce(|a, b| a + b)
+}

@@ -1,0 +1,66 @@
+//! The queue at the bottleneck, and what all queues lost.
+
+use super::{Measure, View};
+use vcc_fabric::LinkReport;
+
+/// Weighted by time.
+pub(super) const MEAN_BYTES: Measure = Measure::plain("queue_mean_bytes", mean_bytes);
+
+pub(super) const MARKS: Measure = Measure::plain("marks", marks);
+
+pub(super) const DROPS: Measure = Measure::plain("drops", drops);
+
+/// Of frames that could have been marked.
+pub(super) const DROPS_ECT: Measure = Measure::plain("drops_ect", drops_ect);
+
+/// Of all frames that came to the bottleneck.
+pub(super) const DROP_SHARE: Measure = Measure::plain("drop_share", drop_share);
+
+/// By all queues of the network.
+pub(super) const DROPS_EVERYWHERE: Measure = Measure::plain("drops_everywhere", drops_everywhere);
+
+/// Of all frames that came to a queue.
+pub(super) const DROP_SHARE_EVERYWHERE: Measure =
+    Measure::plain("drop_share_everywhere", drop_share_everywhere);
+
+fn bottleneck<'a>(view: &View<'a>) -> &'a LinkReport {
+    &view.data.emulator.links[view.data.bottleneck]
+}
+
+fn mean_bytes(view: &View) -> Option<f64> {
+    Some(bottleneck(view).queue_mean_bytes)
+}
+
+fn marks(view: &View) -> Option<f64> {
+    Some(bottleneck(view).counters.marks as f64)
+}
+
+fn drops(view: &View) -> Option<f64> {
+    Some(bottleneck(view).counters.drops() as f64)
+}
+
+fn drops_ect(view: &View) -> Option<f64> {
+    Some(bottleneck(view).counters.drops_ect as f64)
+}
+
+fn drop_share(view: &View) -> Option<f64> {
+    Some(share_of(std::slice::from_ref(bottleneck(view))))
+}
+
+fn drops_everywhere(view: &View) -> Option<f64> {
+    Some(drops_of(&view.data.emulator.links))
+}
+
+fn drop_share_everywhere(view: &View) -> Option<f64> {
+    Some(share_of(&view.data.emulator.links))
+}
+
+fn drops_of(links: &[LinkReport]) -> f64 {
+    links.iter().map(|link| link.counters.drops()).sum::<u64>() as f64
+}
+
+fn share_of(links: &[LinkReport]) -> f64 {
+    let passed: u64 = links.iter().map(|link| link.counters.packets).sum();
+    let drops = drops_of(links);
+    drops / (drops + passed as f64)
+}

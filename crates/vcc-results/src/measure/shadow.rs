@@ -1,0 +1,44 @@
+//! Shadow mode: what vcc would have done beside a sender that does it itself.
+
+use super::{Measure, View};
+use crate::result::statistics::{mean, median};
+use crate::result::{Observation, averaged};
+
+/// Window reductions that vcc counted over the CWRs that the guest itself sent; 1 is exact.
+pub(super) const REDUCTIONS_OVER_CWRS: Measure =
+    Measure::plain("reductions_over_cwrs", reductions_over_cwrs);
+
+/// Median of |cwnd - flight| / flight: the guest's flight is its window while it has data.
+pub(super) const CWND_ERROR: Measure = Measure::plain("cwnd_error", cwnd_error);
+
+/// Median of |cwnd - cwnd'| / cwnd' after the same acknowledgement, with cwnd' the guest's own as
+/// its kernel says it.
+pub(super) const TRACKING_ERROR: Measure = Measure::plain("tracking_error", tracking_error);
+
+/// The same of averages over 100 ms (AC/DC, figure 9b).
+pub(super) const TRACKING_ERROR_100_MS: Measure =
+    Measure::plain("tracking_error_100ms", tracking_error_100_ms);
+
+fn observations<'a>(view: &'a View) -> impl Iterator<Item = &'a Observation> {
+    view.data.translated.iter().filter(|seen| view.is_of(seen.guest))
+}
+
+fn reductions_over_cwrs(view: &View) -> Option<f64> {
+    let with_cwrs = observations(view).filter(|seen| seen.guest_cwrs > 0);
+    mean(with_cwrs.map(|seen| f64::from(seen.reductions) / f64::from(seen.guest_cwrs)))
+}
+
+fn cwnd_error(view: &View) -> Option<f64> {
+    let errors: Vec<f64> = observations(view).flat_map(|seen| seen.cwnd_errors.clone()).collect();
+    median(&errors)
+}
+
+fn tracking_error(view: &View) -> Option<f64> {
+    let pairs = observations(view).flat_map(|seen| seen.tracking.pairs());
+    median(&pairs.map(|pair| pair.error()).collect::<Vec<_>>())
+}
+
+fn tracking_error_100_ms(view: &View) -> Option<f64> {
+    let averages = observations(view).flat_map(|seen| averaged(&seen.tracking.pairs(), 100_000));
+    median(&averages.map(|pair| pair.error()).collect::<Vec<_>>())
+}

@@ -1,0 +1,34 @@
+//! Transfers over connections of their own: how long each took, from asking for the connection to
+//! the last byte at the receiver. Papers call it the flow completion time.
+
+use super::{Measure, View};
+use crate::result::statistics::percentile_of;
+use vcc_traffic::Transfer;
+
+pub(super) const COUNT: Measure =
+    Measure::plain("transfers", |view| Some(transfers(view).count() as f64));
+
+pub(super) const FCT_P10_US: Measure = Measure::plain("fct_p10_us", |view| fct_us(view, 0.1));
+
+pub(super) const FCT_P50_US: Measure = Measure::plain("fct_p50_us", |view| fct_us(view, 0.5));
+
+pub(super) const FCT_P90_US: Measure = Measure::plain("fct_p90_us", |view| fct_us(view, 0.9));
+
+pub(super) const FCT_P99_US: Measure = Measure::plain("fct_p99_us", |view| fct_us(view, 0.99));
+
+/// Of less than 1000 transfers it is their maximum.
+pub(super) const FCT_P999_US: Measure = Measure::plain("fct_p999_us", |view| fct_us(view, 0.999));
+
+/// Median of each transfer's own throughput.
+pub(super) const P50_MBPS: Measure = Measure::plain("transfer_p50_mbps", |view| {
+    percentile_of(transfers(view).map(Transfer::mbps), 0.5)
+});
+
+fn transfers<'a>(view: &'a View) -> impl Iterator<Item = &'a Transfer> {
+    let all = view.flows(&view.of).flat_map(|flow| &flow.transfers);
+    all.filter(|transfer| transfer.bytes <= view.most_bytes)
+}
+
+fn fct_us(view: &View, share: f64) -> Option<f64> {
+    percentile_of(transfers(view).map(|transfer| transfer.took_ns as f64 / 1e3), share)
+}

@@ -1,0 +1,101 @@
+//! What `vcc bench ... --json` writes.
+
+use super::{Machine, origin};
+use serde::{Deserialize, Serialize};
+
+/// Version of the JSON: it grows by one with each change that breaks a reader.
+pub const BENCH_FORMAT_VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BenchReport {
+    pub format_version: u32,
+    #[serde(flatten)]
+    pub measurements: Measurements,
+    pub vcc_version: Option<String>,
+    pub machine: Machine,
+    pub command: String,
+    /// Seconds since 1970, by the machine's clock.
+    pub finished_unix_s: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "bench", content = "measurements", rename_all = "kebab-case")]
+pub enum Measurements {
+    Datapath(Vec<Cost>),
+    Throughput(Throughput),
+    Virtual(Vec<Load>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    pub median: f64,
+    /// A tenth of the samples lies below, a tenth above.
+    pub p10: f64,
+    pub p90: f64,
+    pub samples: usize,
+}
+
+/// Nanoseconds per run of a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    pub name: String,
+    pub what: String,
+    /// With what repeating and advancing the frame costs.
+    pub gross_ns: Spread,
+    pub ns: Spread,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Throughput {
+    pub attached_gbit_s: Spread,
+    /// With programs that parse each segment and no more: what any program costs.
+    pub parsed_gbit_s: Spread,
+    pub detached_gbit_s: Spread,
+    /// Attached over detached, round by round.
+    pub ratio: Spread,
+    /// Parsed over detached.
+    pub parsed_ratio: Spread,
+}
+
+/// Seconds on the wall for some load in virtual time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    pub name: String,
+    pub what: String,
+    pub virtual_s: f64,
+    pub goodput_gbit_s: f64,
+    pub wall_per_virtual: Spread,
+    pub boot_s: Spread,
+    /// Connections, warm-up.
+    pub begin_s: Spread,
+    pub measured_s: Spread,
+    pub end_s: Spread,
+    /// All of these.
+    pub wall_s: Spread,
+}
+
+impl BenchReport {
+    /// What was just measured on this machine, by this process.
+    pub fn new(measurements: Measurements, vcc_version: &str) -> Self {
+        Self {
+            format_version: BENCH_FORMAT_VERSION,
+            measurements,
+            vcc_version: Some(vcc_version.into()),
+            machine: Machine::this(),
+            command: origin::this_command(),
+            finished_unix_s: origin::now_unix_s(),
+        }
+    }
+
+    /// `vcc bench NAME`
+    pub fn name(&self) -> &'static str {
+        match self.measurements {
+            Measurements::Datapath(_) => "datapath",
+            Measurements::Throughput(_) => "throughput",
+            Measurements::Virtual(_) => "virtual",
+        }
+    }
+}
+
+/// Names of all benchmarks.
+pub const BENCHES: [&str; 3] = ["datapath", "throughput", "virtual"];

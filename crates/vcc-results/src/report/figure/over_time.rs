@@ -1,0 +1,82 @@
+//! What one run of each case recorded, over time.
+
+use super::{CaseReport, Figure, Line, LinePanel, Scale, Series};
+use crate::result::{Pair, averaged};
+use std::collections::BTreeMap;
+
+const AVERAGED_US: u64 = 100_000;
+
+type AllSeries = BTreeMap<String, Series>;
+type Points = Vec<(f64, f64)>;
+type NamedPoints = Vec<(String, Points)>;
+
+pub(super) fn goodput(cases: &[CaseReport], series: &AllSeries) -> Figure {
+    over_time("goodput (Mbit/s)", cases, series, |series| by_flow(&series.goodput_mbps))
+}
+
+/// What may be in flight.
+pub(super) fn windows(cases: &[CaseReport], series: &AllSeries) -> Figure {
+    over_time("send window (segments)", cases, series, |series| by_flow(&series.windows_segs))
+}
+
+/// Of the first flow: the window that is its own, and what may be in flight.
+pub(super) fn both_windows(cases: &[CaseReport], series: &AllSeries) -> Figure {
+    over_time("window (segments)", cases, series, |series| {
+        let lines = [("the guest's cwnd", &series.cwnds_segs), ("in force", &series.windows_segs)];
+        let first = lines.map(|(name, flows)| Some((name.into(), flows.first()?.clone())));
+        first.into_iter().flatten().collect()
+    })
+}
+
+/// Of the first flow that vcc watches, as AC/DC's figure 9 has it: acknowledgement by
+/// acknowledgement for a short time, and as averages for all of it.
+pub(super) fn tracking(cases: &[CaseReport], series: &AllSeries) -> Figure {
+    let mut panels = Vec::new();
+    for case in cases {
+        let Some(Series { tracking, .. }) = series.get(&case.name) else { continue };
+        let begin: Vec<Pair> =
+            tracking.iter().copied().take_while(|pair| pair.at_us < AVERAGED_US).collect();
+        for (what, pairs) in
+            [("at first", begin), ("100 ms means", averaged(tracking, AVERAGED_US))]
+        {
+            let points = |segs: fn(&Pair) -> f64| {
+                pairs.iter().map(|pair| (pair.at_us as f64 / 1e6, segs(pair))).collect()
+            };
+            let lines = vec![
+                Line { name: "the guest's".into(), points: points(|pair| pair.native_segs) },
+                Line { name: "vcc's".into(), points: points(|pair| pair.ours_segs) },
+            ];
+            panels.push(LinePanel { title: format!("{}: {what}", case.name), lines });
+        }
+    }
+    figure("cwnd (segments)", panels)
+}
+
+pub(super) fn queue(cases: &[CaseReport], series: &AllSeries) -> Figure {
+    over_time("queue (bytes)", cases, series, |series| {
+        vec![("bottleneck".into(), series.queue_bytes.clone())]
+    })
+}
+
+fn by_flow(flows: &[Points]) -> NamedPoints {
+    let flows = flows.iter().enumerate();
+    flows.map(|(i, points)| (format!("flow {}", i + 1), points.clone())).collect()
+}
+
+fn over_time(
+    y: &str,
+    cases: &[CaseReport],
+    series: &AllSeries,
+    lines: impl Fn(&Series) -> NamedPoints,
+) -> Figure {
+    let panels = cases.iter().filter_map(|case| {
+        let lines = lines(series.get(&case.name)?).into_iter();
+        let lines = lines.map(|(name, points)| Line { name, points }).collect();
+        Some(LinePanel { title: case.name.clone(), lines })
+    });
+    figure(y, panels.collect())
+}
+
+fn figure(y: &str, panels: Vec<LinePanel>) -> Figure {
+    Figure::Lines { x: "time (s)".into(), x_scale: Scale::Linear, y: y.into(), panels }
+}

@@ -1,0 +1,60 @@
+//! The block of a benchmark.
+
+use super::origin::{build, command, machine, time};
+use super::text::{line, table};
+use crate::report::BenchReport;
+use crate::report::bench::{Measurements, Spread};
+
+pub fn block(report: &BenchReport) -> String {
+    let (table, samples) = match &report.measurements {
+        Measurements::Datapath(costs) => {
+            let row = |cost: &crate::report::bench::Cost| {
+                vec![line(&cost.what), spread(&cost.ns, 0), spread(&cost.gross_ns, 0)]
+            };
+            let rows: Vec<_> = costs.iter().map(row).collect();
+            let head = ["program", "ns, without the harness", "ns, with the harness"];
+            let samples = costs.first().map_or(0, |cost| cost.ns.samples);
+            (table(&head, &rows), format!("{samples} turns of 10,000 runs each"))
+        }
+        Measurements::Throughput(it) => {
+            let rows = [
+                ("with vcc attached, Gbit/s", &it.attached_gbit_s),
+                ("with programs attached that only parse, Gbit/s", &it.parsed_gbit_s),
+                ("without any program, Gbit/s", &it.detached_gbit_s),
+                ("attached over detached", &it.ratio),
+                ("parsed over detached", &it.parsed_ratio),
+            ];
+            let rows: Vec<_> =
+                rows.map(|(what, it)| vec![what.to_owned(), spread(it, 3)]).into_iter().collect();
+            let head = ["bulk transfer between two namespaces", "median"];
+            (table(&head, &rows), format!("{} rounds", it.ratio.samples))
+        }
+        Measurements::Virtual(loads) => {
+            let row = |load: &crate::report::bench::Load| {
+                vec![
+                    line(&load.what),
+                    format!("{:.2}", load.goodput_gbit_s),
+                    spread(&load.wall_per_virtual, 2),
+                    format!("{:.2}", load.wall_s.median),
+                ]
+            };
+            let rows: Vec<_> = loads.iter().map(row).collect();
+            let head = ["load", "Gbit/s", "wall seconds per virtual second", "wall seconds in all"];
+            let samples = loads.first().map_or(0, |load| load.wall_s.samples);
+            (table(&head, &rows), format!("{samples} runs of each load"))
+        }
+    };
+    format!(
+        "\n{table}\nMedians, with the 10th and the 90th percentile, of {samples}. Measured on {} with \
+         {}; {}. {}\n\n",
+        time(report.finished_unix_s),
+        build(report.vcc_version.as_deref()),
+        machine(&report.machine),
+        command(&report.command),
+    )
+}
+
+fn spread(spread: &Spread, decimals: usize) -> String {
+    let Spread { median, p10, p90, .. } = spread;
+    format!("{median:.decimals$} ({p10:.decimals$} to {p90:.decimals$})")
+}

@@ -1,0 +1,30 @@
+//! Writes measured figures into Markdown files, between markers that such a file has:
+//!
+//! - `<!-- measured: experiment ID [live|virtual] [newreno|modern] -->`: the table of an experiment;
+//! - `<!-- measured: experiments PATTERN... -->`: the tables of all experiments that match, each
+//!   between markers of its own, which are added in the order of the experiments' names;
+//! - `<!-- measured: table ... -->`: rows of several experiments, named in the marker itself;
+//! - `<!-- measured: bench NAME -->`: what `vcc bench NAME` measured.
+//!
+//! `<!-- /measured -->` ends each of them. Everything outside the markers is kept, and so is every
+//! block for which there is no result.
+
+mod bench;
+mod document;
+mod experiment;
+mod fill;
+mod origin;
+mod rows;
+mod text;
+
+pub use fill::{Filled, fill_markdown};
+
+/// What is wrong with a file, and in which line.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub line: usize,
+    pub text: String,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! Where figures come from: build, time, machine, command.
+
+use super::text::{code, line};
+use crate::report::{Machine, when};
+
+/// `vcc 0.1.0 (2b0d7f4)`; files of older builds do not say.
+pub fn build(version: Option<&str>) -> String {
+    version.map_or_else(|| "an unrecorded build of vcc".into(), |it| line(&format!("vcc {it}")))
+}
+
+pub fn time(unix_s: u64) -> String {
+    when::utc(unix_s).unwrap_or_else(|| "an unknown day".into())
+}
+
+/// The day alone.
+pub fn day(unix_s: u64) -> String {
+    let time = time(unix_s);
+    time.split(' ').next().filter(|day| day.contains('-')).map_or(time.clone(), str::to_owned)
+}
+
+pub fn machine(machine: &Machine) -> String {
+    let cpus = if machine.cpus == 1 { "CPU" } else { "CPUs" };
+    line(&format!("Linux {}, {} {cpus}", machine.kernel, machine.cpus))
+}
+
+/// The command that measures it again: the recorded one, without where it wrote its files.
+pub fn command(recorded: &str) -> String {
+    const WRITES: [&str; 2] = ["--json", "--plot"];
+    let words = words(recorded);
+    let mut kept = vec!["vcc".to_owned()];
+    let mut arguments = words.iter().skip(1);
+    while let Some(word) = arguments.next() {
+        if WRITES.contains(&word.as_str()) {
+            arguments.next();
+        } else if !WRITES.iter().any(|option| word.starts_with(&format!("{option}="))) {
+            // A file is at another place elsewhere.
+            let name = word.rsplit('/').next().unwrap_or_default();
+            kept.push(if word.contains('/') { name.to_owned() } else { word.clone() });
+        }
+    }
+    code(&kept.join(" "))
+}
+
+/// Words as a shell reads them, of what [`Machine`]'s neighbour wrote with single quotes.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut word, mut quoted, mut escaped) = (Vec::new(), String::new(), false, false);
+    for c in command.chars() {
+        match c {
+            _ if escaped => {
+                word.push(c);
+                escaped = false;
+            }
+            '\'' => quoted = !quoted,
+            '\\' if !quoted => escaped = true,
+            ' ' if !quoted => words.push(std::mem::take(&mut word)),
+            c => word.push(c),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_told_without_places_of_the_machine() {
+        let recorded =
+            r"/opt/build/vcc lab run vcc-fig11 --runs 9 --json '/a b/c.json' --plot=x.svg";
+        assert_eq!(command(recorded), "`vcc lab run vcc-fig11 --runs 9`");
+        assert_eq!(command("./vcc lab run tmp/it.toml --series"), "`vcc lab run it.toml --series`");
+        assert_eq!(words(r"a 'it'\''s' ''"), ["a", "it's"]);
+    }
+
+    #[test]
+    fn a_clock_that_was_not_set_has_no_day() {
+        assert_eq!(day(1_709_164_800), "2024-02-29");
+        assert_eq!(day(0), "an unknown day");
+    }
+}

@@ -1,0 +1,221 @@
+use super::{Filled, Problem, fill_markdown};
+use crate::report::bench::{Cost, Measurements, Spread, Throughput};
+use crate::report::tests::report;
+use crate::report::{BenchReport, Machine, Report, ResultFile, Results};
+use crate::result::{Backend, Stack};
+
+fn results(reports: Vec<Report>) -> Results {
+    let files = reports.into_iter().enumerate();
+    let files = files.map(|(n, report)| ResultFile { path: format!("{n}.json").into(), report });
+    Results { files: files.collect(), ..Results::default() }
+}
+
+fn of(experiment: &str) -> Report {
+    let definitions = [("ratio".to_owned(), "one over the other".to_owned())].into();
+    Report { experiment: experiment.into(), definitions, ..report(true, true) }
+}
+
+fn fill(text: &str, results: &Results) -> Result<Filled, Problem> {
+    fill_markdown(text, results, &|id| ["vcc-fig2", "vcc-fig11", "acdc-fig15"].contains(&id))
+}
+
+#[track_caller]
+fn filled(text: &str, results: &Results) -> String {
+    let Filled { text: once, .. } = fill(text, results).unwrap_or_else(|it| panic!("{it:?}"));
+    let again = fill(&once, results).unwrap_or_else(|it| panic!("{it:?}"));
+    assert_eq!(again.text, once, "a second time changes nothing");
+    once
+}
+
+const ONE: &str =
+    "before\n\n<!-- measured: experiment vcc-fig11 -->\nstale\n<!-- /measured -->\nafter\n";
+
+#[test]
+fn a_block_has_figures_bounds_verdicts_and_where_they_come_from() {
+    let mut full = of("vcc-fig11");
+    full.scale = Some("a tenth\nof it".into());
+    full.definitions.insert("ratio".into(), "one | over the other".into());
+    full.command = "/home/somebody/vcc lab run vcc-fig11 --json /tmp/x.json".into();
+    let text = filled(ONE, &results(vec![full]));
+    assert!(text.starts_with("before\n\n<!-- measured: experiment vcc-fig11 -->\n"), "{text}");
+    assert!(text.ends_with("\n<!-- /measured -->\nafter\n") && !text.contains("stale"), "{text}");
+    for part in [
+        "### `vcc-fig11`: starvation\n\nReproduced.\n",
+        "| `ratio` | `without` | 0.09400 (0.09000 to 0.100) | 3 | 0.142 | at most 0.2 | holds, 75 % |",
+        "`ratio`: one \\| over the other.",
+        "Scale: a tenth of it",
+        "Measured on 2024-02-29 00:00 UTC with vcc 0.1.0 (2b0d7f4): 3 runs of 30 s a case, live, stack \
+         newreno, seed 1; Linux 6.18, 2 CPUs. `vcc lab run vcc-fig11`\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("somebody") && !text.contains("/tmp"), "{text}");
+}
+
+#[test]
+fn what_was_not_measured_stays() {
+    let both = format!("{ONE}<!-- measured: experiment acdc-fig15 -->\nkept\n<!-- /measured -->\n");
+    let Filled { text, written } = fill(&both, &results(vec![of("vcc-fig11")])).unwrap();
+    assert!(text.contains("-->\nkept\n<!-- /measured -->\n"), "{text}");
+    assert_eq!(written, ["vcc-fig11"]);
+    let quick = Report { quick: true, ..of("vcc-fig11") };
+    assert_eq!(filled(ONE, &results(vec![quick])), ONE, "a look is no figure to be cited");
+    assert_eq!(filled("no marker\n", &results(vec![of("vcc-fig11")])), "no marker\n");
+    let code = "```\n<!-- measured: nothing -->\n```\n";
+    assert_eq!(filled(code, &results(vec![])), code, "an example is no marker");
+}
+
+#[test]
+fn the_newest_result_counts_and_conditions_are_told_apart() {
+    let at = |finished_unix_s, seed| Report { finished_unix_s, seed, ..of("vcc-fig11") };
+    let text = filled(ONE, &results(vec![at(1, 1), at(100, 2), at(50, 3)]));
+    assert!(text.contains("seed 2;"), "{text}");
+    let modern = || Report { stack: Stack::Modern, seed: 9, ..of("vcc-fig11") };
+    let problem = fill(ONE, &results(vec![of("vcc-fig11"), modern()])).unwrap_err();
+    assert_eq!(problem.line, 3);
+    assert!(problem.text.contains("'vcc-fig11 live modern'"), "{}", problem.text);
+    let marked = ONE.replace("vcc-fig11 ", "vcc-fig11 modern ");
+    let text = filled(&marked, &results(vec![of("vcc-fig11"), modern()]));
+    assert!(text.contains("stack modern, seed 9;"), "{text}");
+}
+
+/// A new experiment gets its place by itself: figure 2 before figure 11.
+#[test]
+fn a_section_has_all_experiments_that_match_in_their_order() {
+    let section = "# vCC\n\n<!-- measured: experiments vcc-* peers-x -->\nby hand\n<!-- /measured -->\n\
+                   end\n";
+    let all = ["vcc-fig11", "acdc-fig15", "vcc-fig2"].map(of).into();
+    let text = filled(section, &results(all));
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    assert!(at("by hand") < at("<!-- measured: experiment vcc-fig2 live newreno -->"));
+    assert!(at("### `vcc-fig2`") < at("<!-- measured: experiment vcc-fig11 live newreno -->"));
+    assert!(at("### `vcc-fig11`") < at("<!-- /measured -->\nend\n"));
+    assert!(!text.contains("acdc"), "{text}");
+    let mut newer = of("vcc-fig2");
+    (newer.title, newer.finished_unix_s) = ("another title".into(), 2_000_000_000);
+    let again = filled(&text, &results(vec![newer]));
+    assert!(again.contains("another title") && again.contains("### `vcc-fig11`"), "{again}");
+    assert_eq!(again.matches("<!-- measured: experiment vcc-fig2 ").count(), 1);
+    let elsewhere = format!("{section}{ONE}");
+    let text = filled(&elsewhere, &results(vec![of("vcc-fig11")]));
+    assert_eq!(text.matches("### `vcc-fig11`").count(), 1, "it has a block of its own: {text}");
+}
+
+const TABLE: &str = "<!-- measured: table\n\
+    columns: what | without vcc | with vcc\n\
+    A legacy flow | vcc-fig11 | ratio | without | -\n\
+    Two at once | acdc-fig15 live | ratio | - | without\n\
+    -->\n<!-- /measured -->\n";
+
+#[test]
+fn a_table_has_rows_of_several_experiments() {
+    let text = filled(TABLE, &results(vec![of("acdc-fig15")]));
+    let row = "| Two at once |  | 0.09400 (0.09000 to 0.100) | 0.142 | at most 0.2 | holds, 75 % | \
+               `vcc lab run acdc-fig15`, 2024-02-29, vcc 0.1.0 (2b0d7f4), Linux 6.18 |\n";
+    assert!(text.contains(row), "{text}");
+    assert!(text.contains("| what | without vcc | with vcc | paper | required |"), "{text}");
+    let both = filled(&text, &results(vec![of("vcc-fig11")]));
+    assert!(both.contains(row), "a row that was not measured anew is kept: {both}");
+    let legacy = both.find("| A legacy flow | 0.09400 (").expect("the other row");
+    assert!(legacy < both.find(row).unwrap(), "rows are in the marker's order: {both}");
+    let part = Report { complete: false, cases: Vec::new(), ..of("vcc-fig11") };
+    assert_eq!(filled(&both, &results(vec![part])), both, "it has no such case");
+}
+
+#[test]
+fn benchmarks_have_blocks_of_their_own() {
+    let spread = |median| Spread { median, p10: median - 1.0, p90: median + 1.0, samples: 10 };
+    let bench = |measurements| BenchReport {
+        format_version: 1,
+        measurements,
+        vcc_version: None,
+        machine: Machine { kernel: "6.18".into(), cpu: "x".into(), cpus: 1 },
+        command: "vcc bench datapath --json b.json".into(),
+        finished_unix_s: 1_709_164_800,
+    };
+    let cost = Cost {
+        name: "n".into(),
+        what: "data from a guest".into(),
+        gross_ns: spread(150.0),
+        ns: spread(120.0),
+    };
+    let throughput = Throughput {
+        attached_gbit_s: spread(38.0),
+        parsed_gbit_s: spread(39.0),
+        detached_gbit_s: spread(40.0),
+        ratio: spread(0.95),
+        parsed_ratio: spread(0.99),
+    };
+    let costs = vec![
+        bench(Measurements::Datapath(vec![cost])),
+        bench(Measurements::Throughput(throughput)),
+    ];
+    let results = Results { benches: costs, ..Results::default() };
+    let json = serde_json::to_string(&results.benches).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<BenchReport>>(&json).unwrap(), results.benches);
+    let text = filled(
+        "<!-- measured: bench datapath -->\n<!-- /measured -->\n<!-- measured: bench throughput -->\n\
+         <!-- /measured -->\n<!-- measured: bench virtual -->\nnone\n<!-- /measured -->\n",
+        &results,
+    );
+    for part in [
+        "| data from a guest | 120 (119 to 121) | 150 (149 to 151) |",
+        "of 10 turns of 10,000 runs each. Measured on 2024-02-29 00:00 UTC with an unrecorded build of \
+         vcc; Linux 6.18, 1 CPU. `vcc bench datapath`",
+        "| attached over detached | 0.950 (-0.050 to 1.950) |",
+        "<!-- measured: bench virtual -->\nnone\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_understood_is_refused_with_its_line() {
+    let results = results(vec![of("vcc-fig11")]);
+    for (text, line, told) in [
+        (
+            "a\n<!-- measured: experiment vcc-fig11 -->\nb\n",
+            2,
+            "has no '<!-- /measured -->' after it",
+        ),
+        ("a\n<!-- /measured -->\n", 2, "ends nothing"),
+        (&ONE.replace("/measured -->\n", "/measured\n"), 3, "has no '<!-- /measured -->'"),
+        (
+            &format!("<!-- measured: experiment vcc-fig2 -->\n{ONE}"),
+            1,
+            "has no '<!-- /measured -->'",
+        ),
+        ("<!-- measured: table\n", 1, "the comment has no '-->'"),
+        (&ONE.replace("vcc-fig11", "vcc-fig0"), 3, "there is no experiment 'vcc-fig0'"),
+        (&ONE.replace("vcc-fig11", "vcc-fig11 fast"), 3, "'fast' is neither a backend nor a stack"),
+        (&ONE.replace("experiment vcc-fig11", "experiment"), 3, "names no experiment"),
+        (&ONE.replace("experiment vcc-fig11", "figure"), 3, "is none of 'experiment ID'"),
+        (&ONE.replace("experiment vcc-fig11", "bench disk"), 3, "there is no benchmark 'disk'"),
+        (&ONE.replace(" -->\nstale", " --> b\nstale"), 3, "has its lines for itself"),
+        (&TABLE.replace("columns: what | without vcc | with vcc\n", ""), 1, "needs 'columns:"),
+        (
+            &TABLE.replace("| without | -", "| without"),
+            3,
+            "names 1 cases, and the columns are of 2",
+        ),
+        (&TABLE.replace("A legacy flow | vcc-fig11 | ratio | without | -", "A | b"), 3, "a row is"),
+        (&TABLE.replace("vcc-fig11 | ratio", "vcc-fig11 | jane"), 3, "has no metric 'jane'"),
+        (&TABLE.replace("ratio | without", "ratio | wihtout"), 3, "has no case 'wihtout'"),
+        (&TABLE.replace("acdc-fig15", "acdc-fig0"), 4, "there is no experiment 'acdc-fig0'"),
+    ] {
+        let problem = fill(text, &results).expect_err(text);
+        assert!(problem.text.contains(told), "{}: {text}", problem.text);
+        assert_eq!(problem.line, line, "{}: {text}", problem.text);
+    }
+}
+
+#[test]
+fn conditions_are_in_the_marker() {
+    let section = "<!-- measured: experiments vcc-* -->\n<!-- /measured -->\n";
+    let mut virtual_time = of("vcc-fig11");
+    virtual_time.backend = Backend::Virtual;
+    let text = filled(section, &results(vec![virtual_time, of("vcc-fig11")]));
+    for marker in ["vcc-fig11 live newreno -->", "vcc-fig11 virtual newreno -->"] {
+        assert!(text.contains(marker), "{text}");
+    }
+}

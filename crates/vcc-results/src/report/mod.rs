@@ -1,0 +1,215 @@
+//! What an experiment came to: JSON for programs; a table, a figure and a page for people.
+
+pub mod bench;
+mod expectation;
+mod figure;
+mod in_short;
+mod markdown;
+mod numbers;
+mod order;
+mod origin;
+mod outcome;
+mod page;
+mod read;
+mod series;
+mod study;
+mod svg;
+mod table;
+mod verdict;
+mod when;
+
+pub use bench::BenchReport;
+pub use expectation::{Bounds, Expectation};
+pub use figure::{Figure, Placed, Plot, PlotKind};
+pub use in_short::{InShort, Seen};
+pub use markdown::{Filled, fill_markdown};
+pub use origin::Machine;
+pub use outcome::Outcome;
+pub use page::render_page;
+pub use read::{ResultFile, Results, read_results};
+pub use series::Series;
+pub use study::{Conditions, Study};
+pub use svg::render_svg;
+pub use table::render_table;
+pub use verdict::{Judgement, Verdict};
+
+use crate::measure::Validity;
+use crate::result::statistics::median;
+use crate::result::{
+    Backend, FrameLog, LatenessSummary, Observation, Reach, RunData, RunFacts, Schedule, Stack,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use vcc_fabric::LinkReport;
+
+/// Version of the JSON: it grows by one with each change that breaks a reader.
+pub const FORMAT_VERSION: u32 = 2;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Report {
+    pub format_version: u32,
+    /// The experiment's id.
+    pub experiment: String,
+    pub title: String,
+    pub paper: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<String>,
+    pub stack: Stack,
+    pub backend: Backend,
+    pub quick: bool,
+    pub seed: u64,
+    /// Every case has as many valid runs as were asked for.
+    pub valid: bool,
+    /// All cases of the experiment were run.
+    pub complete: bool,
+    /// Of the cases that were run.
+    pub outcome: Outcome,
+    /// What was asked for, and what a verdict takes.
+    pub schedule: Schedule,
+    pub verdict_takes: Schedule,
+    /// What it shows, for those who read nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_short: Option<String>,
+    pub cases: Vec<CaseReport>,
+    pub figure: Figure,
+    pub machine: Machine,
+    /// Version and, where it is known, commit of the vcc that ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vcc_version: Option<String>,
+    pub command: String,
+    /// Seconds since 1970, by the machine's clock.
+    pub finished_unix_s: u64,
+    /// What each metric is.
+    pub definitions: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CaseReport {
+    pub name: String,
+    pub valid: bool,
+    pub metrics: BTreeMap<String, MetricReport>,
+    pub verdicts: Vec<Verdict>,
+    pub runs: Vec<RunReport>,
+}
+
+/// A metric over the valid runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MetricReport {
+    pub median: f64,
+    pub min: f64,
+    pub max: f64,
+    /// Of them: those that have it.
+    pub runs: u32,
+    /// Where the median of all possible runs lies.
+    pub reach: Reach,
+    /// The paper's figure, where it gives one.
+    pub paper: Option<f64>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RunReport {
+    pub seed: u64,
+    pub valid: bool,
+    /// Why it is not valid.
+    pub reasons: Vec<String>,
+    pub warnings: Vec<String>,
+    pub metrics: BTreeMap<String, f64>,
+    pub flows: Vec<FlowReport>,
+    pub links: Vec<LinkReport>,
+    pub lateness: LatenessSummary,
+    /// In virtual time: equal runs have equal ones.
+    #[serde(flatten)]
+    pub frame_log: Option<FrameLog>,
+    pub vcc: Vec<Observation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<Series>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FlowReport {
+    pub group: String,
+    pub goodput_bps: f64,
+    pub retransmitted_segs: u64,
+    pub sent_segs: u64,
+    pub ecn: bool,
+    pub payload_ok: bool,
+}
+
+impl RunReport {
+    pub fn of(
+        facts: &RunFacts,
+        data: RunData,
+        seed: u64,
+        validity: Validity,
+        metrics: BTreeMap<String, f64>,
+    ) -> Self {
+        let flows = facts.flows.iter().zip(&data.flows).map(|(flow, result)| FlowReport {
+            group: flow.group.clone(),
+            goodput_bps: result.received_bytes() as f64 * 8.0 / facts.active_s(flow),
+            retransmitted_segs: result.retransmitted_segs,
+            sent_segs: result.sent_segs,
+            ecn: result.guest_has_ecn,
+            payload_ok: result.payload_ok,
+        });
+        Self {
+            seed,
+            valid: validity.reasons.is_empty(),
+            reasons: validity.reasons,
+            warnings: validity.warnings,
+            metrics,
+            flows: flows.collect(),
+            lateness: data.emulator.lateness.summary(),
+            links: data.emulator.links,
+            vcc: data.translated,
+            frame_log: data.frame_log,
+            series: None,
+        }
+    }
+}
+
+impl MetricReport {
+    /// Over the runs that count; none without any.
+    pub fn over(values: &[f64], paper: Option<f64>) -> Option<Self> {
+        Some(Self {
+            median: median(values)?,
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            runs: values.len() as u32,
+            reach: Reach::of(values)?,
+            paper,
+        })
+    }
+}
+
+impl CaseReport {
+    /// Valid with `wanted` valid runs; not judged yet.
+    pub fn of(
+        name: &str,
+        wanted: u32,
+        runs: Vec<RunReport>,
+        metrics: &[&str],
+        expect: &BTreeMap<String, Expectation>,
+    ) -> Self {
+        let counted = || runs.iter().filter(|run| run.valid);
+        let figures = metrics.iter().filter_map(|metric| {
+            let values: Vec<f64> =
+                counted().filter_map(|run| run.metrics.get(*metric).copied()).collect();
+            let paper = expect.get(*metric).and_then(|expectation| expectation.paper);
+            Some(((*metric).to_owned(), MetricReport::over(&values, paper)?))
+        });
+        Self {
+            name: name.into(),
+            valid: counted().count() >= wanted as usize,
+            metrics: figures.collect(),
+            verdicts: Vec::new(),
+            runs,
+        }
+    }
+
+    pub fn valid_runs(&self) -> impl Iterator<Item = &RunReport> {
+        self.runs.iter().filter(|run| run.valid)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! A result as the page names it.
+
+use crate::report::{Outcome, Report, ResultFile, order};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+pub struct Entry<'a> {
+    pub path: &'a Path,
+    pub report: &'a Report,
+    /// No other part of the page has it.
+    pub anchor: String,
+    /// What tells it from other results of this experiment, if there are any.
+    told_by: Option<String>,
+}
+
+impl<'a> Entry<'a> {
+    pub fn all(results: &'a [ResultFile]) -> Vec<Self> {
+        let mut ordered: Vec<&ResultFile> = results.iter().collect();
+        ordered.sort_by_cached_key(|file| order::key(file));
+        let mut taken = BTreeSet::from(["top".to_owned(), "results".to_owned()]);
+        let entries = ordered.iter().map(|file| {
+            let report = &file.report;
+            Self {
+                path: &file.path,
+                report,
+                anchor: anchor(&report.experiment, &mut taken),
+                told_by: told_by(file, &ordered),
+            }
+        });
+        entries.collect()
+    }
+
+    /// With how it was run, where the experiment alone does not tell it from others.
+    pub fn name(&self) -> String {
+        let id = &self.report.experiment;
+        self.told_by.as_ref().map_or_else(|| id.clone(), |by| format!("{id} ({by})"))
+    }
+
+    /// What was chosen when it was run.
+    pub fn how(&self) -> String {
+        how(self.report)
+    }
+
+    /// Of some of its cases it is said that it is of them alone.
+    pub fn verdict(&self) -> &'static str {
+        match (self.report.outcome, self.report.complete) {
+            (Outcome::Reproduced, true) => "Reproduced",
+            (Outcome::Reproduced, false) => "Selected cases reproduced",
+            (Outcome::NotReproduced, true) => "Not reproduced",
+            (Outcome::NotReproduced, false) => "Selected cases not reproduced",
+            (Outcome::Undecided, true) => "Undecided",
+            (Outcome::Undecided, false) => "Selected cases undecided",
+            (Outcome::FiguresOnly, _) => "Figures only",
+            (Outcome::NotValid, _) => "Not valid",
+        }
+    }
+
+    pub fn mark(&self) -> &'static str {
+        match self.report.outcome {
+            Outcome::Reproduced => "✓",
+            Outcome::NotReproduced => "✗",
+            Outcome::Undecided => "?",
+            Outcome::NotValid => "!",
+            Outcome::FiguresOnly => "–",
+        }
+    }
+
+    /// The class of what shows the verdict.
+    pub fn tone(&self) -> &'static str {
+        match self.report.outcome {
+            Outcome::Reproduced => "good",
+            Outcome::NotReproduced => "bad",
+            Outcome::Undecided | Outcome::NotValid => "doubtful",
+            Outcome::FiguresOnly => "part",
+        }
+    }
+
+    pub fn valid_runs(&self) -> usize {
+        self.report.cases.iter().map(|case| case.valid_runs().count()).sum()
+    }
+
+    pub fn all_runs(&self) -> usize {
+        self.report.cases.iter().map(|case| case.runs.len()).sum()
+    }
+}
+
+fn how(report: &Report) -> String {
+    let quick = if report.quick { ", quick" } else { "" };
+    format!("{}, {}{quick}", report.backend, report.stack)
+}
+
+/// How it was run, or else the file's name.
+fn told_by(file: &ResultFile, all: &[&ResultFile]) -> Option<String> {
+    let siblings = all.iter().filter(|it| it.report.experiment == file.report.experiment);
+    let siblings: Vec<String> = siblings.map(|it| how(&it.report)).collect();
+    let how = how(&file.report);
+    match (siblings.len(), siblings.iter().filter(|other| **other == how).count()) {
+        (1, _) => None,
+        (_, 1) => Some(how),
+        _ => Some(file.path.file_name()?.to_string_lossy().into_owned()),
+    }
+}
+
+/// Made of what needs no escaping.
+fn anchor(id: &str, taken: &mut BTreeSet<String>) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let base: String = id.chars().map(plain).collect();
+    let base = if base.is_empty() { "result".into() } else { base };
+    let mut name = base.clone();
+    let mut number = 1;
+    while !taken.insert(name.clone()) {
+        number += 1;
+        name = format!("{base}-{number}");
+    }
+    name
+}

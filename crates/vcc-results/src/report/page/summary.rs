@@ -1,0 +1,115 @@
+//! The table at the top: every result in a line.
+
+use super::entry::Entry;
+use crate::report::outcome::verdicts;
+use crate::report::{Judgement, Outcome, when};
+use maud::{Markup, html};
+
+pub const TITLE: &str = "vcc: experiments and what they showed";
+
+pub fn show(entries: &[Entry]) -> Markup {
+    html! {
+        header id="top" {
+            h1 { (TITLE) }
+            p.lead { (counted(entries)) }
+        }
+        table.summary {
+            thead {
+                tr {
+                    th scope="col" { "Experiment" }
+                    th scope="col" { "Verdict" }
+                    th scope="col" { "Backend" }
+                    th.number scope="col" { "Expectations that hold" }
+                    th.number scope="col" { "Valid runs" }
+                    th scope="col" { "When and where" }
+                }
+            }
+            tbody { @for entry in entries { (row(entry)) } }
+        }
+        dl.terms {
+            div {
+                dt { "Reproduced" }
+                dd { "Every case has as many valid runs of full length as a verdict takes, and they \
+                      place the median of all possible runs within the experiment's bounds, by the \
+                      certainty that is given. " em { "Not reproduced" } ": beyond one of them." }
+            }
+            div {
+                dt { "Undecided" }
+                dd { "The runs do not tell on which side of a bound that median is. More of them do." }
+            }
+            div {
+                dt { "Figures only" }
+                dd { "The runs were quick or few, or nothing is expected of them: what they \
+                      measured is given, and no verdict." }
+            }
+            div {
+                dt { "Not valid" }
+                dd { "Too many runs were doubtful: frames late or lost outside the emulated \
+                      queues, too little sent, a busy machine. They are left out of all figures." }
+            }
+            div {
+                dt { "Selected cases" }
+                dd { "Only some of the experiment's cases were run." }
+            }
+            div {
+                dt { "Live, virtual" }
+                dd { "The hosts are network namespaces in real time, or kernels of their own in \
+                      virtual time. " em { "Quick" } " runs are fewer and shorter: a look, not a \
+                      figure to be cited." }
+            }
+        }
+    }
+}
+
+fn row(entry: &Entry) -> Markup {
+    let report = entry.report;
+    let judged = || verdicts(&report.cases).filter(|it| it.judgement != Judgement::NotJudged);
+    let holding = judged().filter(|verdict| verdict.judgement == Judgement::Holds).count();
+    let machine = format!("Linux {}, {} CPUs", report.machine.kernel, report.machine.cpus);
+    html! {
+        tr {
+            th scope="row" {
+                a href={ "#" (entry.anchor) } { (report.experiment) }
+                span.title { (report.title) }
+            }
+            td { (badge(entry)) }
+            td data-name="Backend" { (entry.how()) }
+            td.number data-name="Expectations that hold" {
+                @if judged().next().is_none() { "none judged" } @else { (holding) " of " (judged().count()) }
+            }
+            td.number data-name="Valid runs" { (entry.valid_runs()) " of " (entry.all_runs()) }
+            td.origin data-name="When and where" {
+                @if let Some(time) = when::utc(report.finished_unix_s) { (time) br; }
+                (machine)
+            }
+        }
+    }
+}
+
+/// The verdict in a word, a mark and a colour.
+pub fn badge(entry: &Entry) -> Markup {
+    html! {
+        span class={ "badge " (entry.tone()) } {
+            span aria-hidden="true" { (entry.mark()) " " }
+            (entry.verdict())
+        }
+    }
+}
+
+fn counted(entries: &[Entry]) -> String {
+    let results = match entries.len() {
+        1 => "1 result".to_owned(),
+        count => format!("{count} results"),
+    };
+    let of = |wanted| entries.iter().filter(|it| it.report.outcome == wanted).count();
+    let kinds = [
+        (of(Outcome::Reproduced), "reproduced"),
+        (of(Outcome::NotReproduced), "not reproduced"),
+        (of(Outcome::Undecided), "undecided"),
+        (of(Outcome::FiguresOnly), "with figures only"),
+        (of(Outcome::NotValid), "not valid"),
+    ];
+    let kinds = kinds.into_iter().filter(|(count, _)| *count > 0);
+    let kinds: Vec<String> = kinds.map(|(count, what)| format!("{count} {what}")).collect();
+    format!("{results}: {}.", kinds.join(", "))
+}

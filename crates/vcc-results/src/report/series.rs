@@ -1,0 +1,67 @@
+//! What a run recorded over time, in the units of figures.
+
+use crate::result::{FlowResult, Pair, RunData};
+use serde::{Deserialize, Serialize};
+use vcc_traffic::{Received, Sample, Transfer};
+
+/// What a run recorded over time.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Series {
+    /// By flow: (seconds, segments).
+    pub windows_segs: Vec<Vec<(f64, f64)>>,
+    /// By flow: (seconds, segments), of the guest's own window alone.
+    pub cwnds_segs: Vec<Vec<(f64, f64)>>,
+    /// By flow: (seconds, Mbit/s since the point before).
+    pub goodput_mbps: Vec<Vec<(f64, f64)>>,
+    /// Of the first flow that vcc watches.
+    pub tracking: Vec<Pair>,
+    /// Of the probes, in their order.
+    pub rtts_us: Vec<f64>,
+    /// Of each transfer.
+    pub transfers_mbps: Vec<f64>,
+    /// (seconds, bytes).
+    pub queue_bytes: Vec<(f64, f64)>,
+    /// By flow.
+    pub ack_gaps_us: Vec<Vec<u32>>,
+}
+
+impl Series {
+    pub fn of(data: &RunData) -> Self {
+        let queue = &data.emulator.links[data.bottleneck].queue_series;
+        let pairs = data.translated.iter().map(|seen| seen.tracking.pairs());
+        let pairs = pairs.into_iter().find(|pairs| !pairs.is_empty()).unwrap_or_default();
+        let transfers = data.flows.iter().flat_map(|flow| &flow.transfers);
+        let rtts_us = data.emulator.probes.samples.iter().map(|probe| probe.rtt_ns as f64 / 1e3);
+        Self {
+            windows_segs: sampled(data, Sample::send_window_segs),
+            cwnds_segs: sampled(data, |sample| f64::from(sample.cwnd_segs)),
+            goodput_mbps: data.flows.iter().map(|flow| rates(&flow.received_over_time)).collect(),
+            tracking: pairs,
+            rtts_us: rtts_us.collect(),
+            transfers_mbps: transfers.map(Transfer::mbps).collect(),
+            queue_bytes: queue.iter().map(|&(us, bytes)| (seconds(us), bytes as f64)).collect(),
+            ack_gaps_us: data.emulator.ack_gaps_us.clone(),
+        }
+    }
+}
+
+fn seconds(us: u64) -> f64 {
+    us as f64 / 1e6
+}
+
+fn sampled(data: &RunData, value: fn(&Sample) -> f64) -> Vec<Vec<(f64, f64)>> {
+    let points = |flow: &FlowResult| {
+        flow.samples.iter().map(|sample| (seconds(sample.at_us), value(sample))).collect()
+    };
+    data.flows.iter().map(points).collect()
+}
+
+fn rates(received: &[Received]) -> Vec<(f64, f64)> {
+    let pairs = received.windows(2).filter(|pair| pair[0].at_us < pair[1].at_us);
+    pairs
+        .map(|pair| {
+            let (us, bytes) = (pair[1].at_us - pair[0].at_us, pair[1].bytes - pair[0].bytes);
+            (seconds(pair[1].at_us), bytes as f64 * 8.0 / us as f64)
+        })
+        .collect()
+}

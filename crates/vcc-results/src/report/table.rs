@@ -1,0 +1,139 @@
+//! The report as text for a terminal.
+
+use super::numbers::{certainty, number};
+use super::outcome::{Outcome, verdicts, why_figures_only};
+use super::{CaseReport, Judgement, Report, Verdict};
+use crate::result::Backend;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+const HEADINGS: [&str; 7] = ["case", "metric", "median", "min", "max", "paper", "verdict"];
+
+pub fn render_table(report: &Report) -> String {
+    let mut text = format!("{}: {}\n", report.experiment, report.title);
+    let quick = if report.quick { ", quick" } else { "" };
+    let time = if report.backend == Backend::Virtual { ", virtual time" } else { "" };
+    let _ = writeln!(text, "stack {}, seed {}{quick}{time}\n", report.stack, report.seed);
+    let mut rows = vec![HEADINGS.map(str::to_owned).to_vec()];
+    report.cases.iter().for_each(|case| rows.extend(case_rows(case)));
+    text.push_str(&aligned(&rows));
+    text.push('\n');
+    for case in &report.cases {
+        text.push_str(&remarks(case));
+    }
+    if let Some(scale) = &report.scale {
+        let _ = writeln!(text, "Scale: {scale}");
+    }
+    text.push_str(&how_sure(report));
+    let _ = writeln!(text, "{}: {}", report.experiment, conclusion(report));
+    text
+}
+
+/// What percentages beside verdicts mean, and what makes them more.
+fn how_sure(report: &Report) -> String {
+    let is = |wanted| verdicts(&report.cases).any(|verdict| verdict.judgement == wanted);
+    if !is(Judgement::Holds) && !is(Judgement::Fails) && !is(Judgement::Undecided) {
+        return String::new();
+    }
+    let runs = report.schedule.runs;
+    let mut text = format!(
+        "Percentages: how sure it is at least, by {runs} runs, that the median of all possible runs is \
+         there.\n"
+    );
+    if is(Judgement::Undecided) {
+        let more = 2 * runs + 1;
+        let _ = writeln!(
+            text,
+            "Undecided: it may be within the bounds or not; --runs {more} tells more."
+        );
+    }
+    text
+}
+
+fn conclusion(report: &Report) -> String {
+    let which = if report.complete { "" } else { "selected cases " };
+    match report.outcome {
+        Outcome::NotValid => "NOT valid, so there is no verdict".into(),
+        Outcome::FiguresOnly => {
+            format!("valid, figures only: {}", why_figures_only(report))
+        }
+        Outcome::Reproduced => format!("valid, {which}reproduced"),
+        Outcome::NotReproduced => format!("valid, {which}NOT reproduced"),
+        Outcome::Undecided => format!("valid, {which}undecided"),
+    }
+}
+
+fn case_rows(case: &CaseReport) -> Vec<Vec<String>> {
+    if case.metrics.is_empty() {
+        let dashes = [case.name.as_str(), "(no valid run)", "", "", "", "", "NOT valid"];
+        return vec![dashes.map(str::to_owned).to_vec()];
+    }
+    let rows = case.metrics.iter().enumerate().map(|(index, (name, metric))| {
+        let verdict = case.verdicts.iter().find(|verdict| verdict.metric == *name);
+        vec![
+            if index == 0 { case.name.clone() } else { String::new() },
+            name.clone(),
+            number(metric.median),
+            number(metric.min),
+            number(metric.max),
+            metric.paper.map(number).unwrap_or_default(),
+            verdict.map(judgement).unwrap_or_default(),
+        ]
+    });
+    rows.collect()
+}
+
+fn judgement(verdict: &Verdict) -> String {
+    let word = match verdict.judgement {
+        Judgement::Holds => "holds",
+        Judgement::Fails => "FAILS",
+        Judgement::Undecided => return "undecided".into(),
+        Judgement::NotJudged => return String::new(),
+    };
+    verdict.reach.map_or_else(|| word.into(), |reach| format!("{word}, {}", certainty(&reach)))
+}
+
+/// What a reader has to know about a case beside its numbers.
+fn remarks(case: &CaseReport) -> String {
+    let mut text = String::new();
+    let is_open = |it: &&Verdict| matches!(it.judgement, Judgement::Fails | Judgement::Undecided);
+    for verdict in case.verdicts.iter().filter(is_open) {
+        let _ = writeln!(text, "{}: {verdict}", case.name);
+    }
+    let (all, valid) = (case.runs.len(), case.valid_runs().count());
+    if valid < all {
+        let reasons: BTreeSet<&String> = case.runs.iter().flat_map(|run| &run.reasons).collect();
+        let reasons: Vec<&str> = reasons.into_iter().map(String::as_str).collect();
+        let _ = writeln!(
+            text,
+            "{}: {} of {all} runs not valid: {}",
+            case.name,
+            all - valid,
+            reasons.join("; ")
+        );
+    }
+    let warnings: BTreeSet<&String> = case.runs.iter().flat_map(|run| &run.warnings).collect();
+    for warning in warnings {
+        let _ = writeln!(text, "{}: {warning}", case.name);
+    }
+    text
+}
+
+fn aligned(rows: &[Vec<String>]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..HEADINGS.len()).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let is_number = (2..6).contains(&column);
+            let _ = match is_number {
+                true => write!(line, "{cell:>width$}  "),
+                false => write!(line, "{cell:<width$}  "),
+            };
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}

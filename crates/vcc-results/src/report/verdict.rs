@@ -1,0 +1,154 @@
+//! Whether a metric is what the experiment file says that it has to be, as far as the runs tell.
+
+use super::numbers::{number, reach};
+use super::{CaseReport, Expectation, MetricReport};
+use crate::result::{Reach, Stack};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Verdict {
+    pub metric: String,
+    pub judgement: Judgement,
+    /// The median, or its quotient with that of another case; none if there is nothing to judge.
+    pub value: Option<f64>,
+    /// Where it lies if all possible runs are meant, and how sure that is.
+    pub reach: Option<Reach>,
+    pub min: Option<f64>,
+    pub max: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relative_to: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judgement {
+    /// All of the reach is within the bounds.
+    Holds,
+    /// All of it is beyond one of them, or no run that counts has the metric.
+    Fails,
+    /// A bound is within the reach: more runs can tell.
+    Undecided,
+    /// The runs are too short or too few to be judged by, or the case to compare with was not run.
+    NotJudged,
+}
+
+/// What is judged by: all cases, as expectations may compare them.
+pub(super) struct Bench<'a> {
+    /// In whose order verdicts are given.
+    pub metrics: &'a [&'a str],
+    pub stack: Stack,
+    /// Runs of each case that a verdict takes; none where those that were made are too few or too
+    /// short for one.
+    pub runs: Option<u32>,
+}
+
+impl Bench<'_> {
+    /// `expected` has the expectations of each case.
+    pub fn judge(&self, cases: &mut [CaseReport], expected: &[&BTreeMap<String, Expectation>]) {
+        let judged: Vec<Vec<Verdict>> = cases
+            .iter()
+            .zip(expected)
+            .map(|(case, expected)| {
+                let named = self.metrics.iter().filter_map(|name| expected.get_key_value(*name));
+                named.filter_map(|(name, it)| self.verdict(name, it, case, cases)).collect()
+            })
+            .collect();
+        for (case, verdicts) in cases.iter_mut().zip(judged) {
+            case.verdicts = verdicts;
+        }
+    }
+
+    /// None where the file gives the paper's figure and asks for nothing.
+    fn verdict(
+        &self,
+        metric: &str,
+        expectation: &Expectation,
+        case: &CaseReport,
+        all: &[CaseReport],
+    ) -> Option<Verdict> {
+        let (min, max) = match (self.stack, expectation.modern) {
+            (Stack::Modern, Some(modern)) => (modern.min, modern.max),
+            _ => (expectation.min, expectation.max),
+        };
+        if min.is_none() && max.is_none() {
+            return None;
+        }
+        let relative_to = expectation.relative_to.clone();
+        let base = relative_to.as_ref().map(|name| all.iter().find(|case| case.name == *name));
+        let own = case.metrics.get(metric);
+        let (value, reach) = match &base {
+            None => (own.map(|own| own.median), own.map(|own| own.reach)),
+            Some(base) => {
+                let both = own.zip(base.and_then(|base| base.metrics.get(metric)));
+                let value = both.map(|(own, base)| own.median / base.median);
+                (value, both.and_then(|(own, base)| own.reach.over(base.reach)))
+            }
+        };
+        let is_compared = base.is_none_or(|base| base.is_some_and(|base| base.valid));
+        let judgement = match self.runs.filter(|_| case.valid && is_compared) {
+            None => Judgement::NotJudged,
+            Some(runs) => judgement(own, reach.filter(|_| is_whole(own, runs)), min, max),
+        };
+        let value = value.filter(|value| value.is_finite());
+        Some(Verdict { metric: metric.into(), judgement, value, reach, min, max, relative_to })
+    }
+}
+
+/// Whether as many runs have the metric as a verdict takes: of some it may not be had.
+fn is_whole(metric: Option<&MetricReport>, runs: u32) -> bool {
+    metric.is_some_and(|metric| metric.runs >= runs)
+}
+
+fn judgement(
+    own: Option<&MetricReport>,
+    reach: Option<Reach>,
+    min: Option<f64>,
+    max: Option<f64>,
+) -> Judgement {
+    let Some(reach) = reach else {
+        return if own.is_none() { Judgement::Fails } else { Judgement::Undecided };
+    };
+    let is_beyond =
+        |of: f64, above: f64| min.is_some_and(|min| above < min) || max.is_some_and(|max| of > max);
+    if is_beyond(reach.low, reach.high) {
+        Judgement::Fails
+    } else if is_beyond(reach.high, reach.low) {
+        Judgement::Undecided
+    } else {
+        Judgement::Holds
+    }
+}
+
+impl Verdict {
+    /// The bounds in words.
+    pub(super) fn wanted(&self) -> String {
+        match (self.min, self.max) {
+            (Some(min), Some(max)) => format!("{min} to {max}"),
+            (Some(min), None) => format!("at least {min}"),
+            (None, Some(max)) => format!("at most {max}"),
+            (None, None) => "anything".into(),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        write!(out, "{}", self.metric)?;
+        if let Some(other) = &self.relative_to {
+            write!(out, " over that of {other}")?;
+        }
+        match self.value {
+            Some(value) => write!(out, " = {}", number(value))?,
+            None => write!(out, " unknown")?,
+        }
+        if let Some(interval) = &self.reach {
+            write!(out, ", of all possible runs {}", reach(interval))?;
+        }
+        write!(out, ", wanted {}", self.wanted())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! What a port knows of its guest's flow when the run is over.
+
+use super::Tracking;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Observation {
+    /// Number of the guest.
+    pub guest: usize,
+    pub marks: u32,
+    pub reductions: u32,
+    pub guest_cwrs: u16,
+    pub retransmissions: u32,
+    pub drops: u32,
+    /// |cwnd - flight| / flight, one for each look at the flow within the window of measurement.
+    #[serde(skip)]
+    pub cwnd_errors: Vec<f64>,
+    /// In shadow mode: the windows of vcc and of the guest itself, beside each other.
+    #[serde(skip)]
+    pub tracking: Tracking,
+    /// In virtual time, in shadow mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlay: Option<Guessed>,
+}
+
+/// The class of the guest's congestion control as its port infers it, beside what the guest runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Guessed {
+    /// What the guest runs.
+    pub congestion_control: String,
+    /// The class that this belongs to; none of a congestion control that has no known class.
+    pub truth: Option<String>,
+    pub class: String,
+    pub confidence: f64,
+    pub reasons: Vec<String>,
+}
+
+/// A pool of shared window after a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolSeen {
+    pub window_bytes: u32,
+    /// The most that its flows ever held together.
+    pub most_held_bytes: u32,
+    /// How often they held more than the pool has.
+    pub overdrawn: u32,
+}

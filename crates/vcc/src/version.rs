@@ -1,0 +1,10 @@
+//! Which vcc this is, for the files in which it leaves what it has measured.
+
+/// The version and, where the build was told by `VCC_COMMIT`, the commit.
+pub fn version() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    match option_env!("VCC_COMMIT") {
+        Some(commit) if !commit.is_empty() => format!("{version} ({commit})"),
+        _ => version.into(),
+    }
+}
