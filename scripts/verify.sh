@@ -27,7 +27,7 @@ run() {
 	found=$([ ! -e "$RESULTS/$name.json" ] || outcome "$RESULTS/$name.json")
 	case $found in
 	reproduced) ;;
-	undecided) found="undecided: \`vcc lab run $* --runs N\` with more runs tells more" ;;
+	undecided) found="undecided: \`vcc lab run $* --runs N\` with more runs may decide" ;;
 	not-reproduced) found='NOT reproduced' ;;
 	not-valid) found='NOT valid' ;;
 	*) found='NOT run to its end' failed=1 ;;

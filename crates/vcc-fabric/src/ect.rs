@@ -1,4 +1,4 @@
-//! What the fabric sees of each host's ECN, whatever the host believes.
+//! The fabric's view of each host's ECN, independent of the host's own.
 
 use super::{HostId, frame};
 

@@ -1,4 +1,4 @@
-//! What the fabric reads in an Ethernet frame, and the one thing that it changes: the CE mark.
+//! The fields of an Ethernet frame that the fabric reads, and the CE mark, the only one it changes.
 
 use super::HostId;
 

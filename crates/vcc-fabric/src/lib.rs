@@ -45,7 +45,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Nothing counts before somebody says when.
+    /// No window has been set.
     pub const NEVER: Self = Self { start_ns: u64::MAX, end_ns: u64::MAX };
 
     pub fn contains(&self, now_ns: u64) -> bool {
@@ -53,7 +53,7 @@ impl Window {
     }
 }
 
-/// What a run wants to know about the fabric beyond the counters.
+/// Recordings beyond the counters.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Watch {
     /// Sample the bottleneck's queue this often.
@@ -83,7 +83,7 @@ struct Event {
 pub struct Fabric {
     topology: Topology,
     links: Vec<Link>,
-    /// Of each switch, if they are limited.
+    /// Memory of each switch, if it is limited.
     memories: Vec<Memory>,
     lookahead_ns: u64,
     events: BinaryHeap<Reverse<Event>>,
@@ -163,7 +163,7 @@ impl Fabric {
         self.forward(Node::Host(host), now_ns, frame);
     }
 
-    /// What a host sends is nowhere else for so long: the least that the first link takes.
+    /// A frame reaches no other node for this long: the least time that the first link takes.
     pub fn lookahead_ns(&self) -> u64 {
         self.lookahead_ns
     }
@@ -227,7 +227,7 @@ impl Fabric {
         }
     }
 
-    /// What a host receives; probes never come to one.
+    /// A frame that arrived at a host; probes end here.
     fn received(&mut self, host: HostId, now_ns: u64, frame: Vec<u8>) -> Option<Vec<u8>> {
         let Some(probes) = self.probes.as_mut().filter(|probes| probes.is_probe(&frame)) else {
             return Some(frame);
@@ -242,7 +242,7 @@ impl Fabric {
         self.probes.as_mut().map(Probes::report).unwrap_or_default()
     }
 
-    /// How the data of each host left it, by ECN.
+    /// ECN of each host's data frames.
     pub fn take_ect(&mut self) -> Vec<Ect> {
         self.ect.take()
     }

@@ -15,13 +15,13 @@ pub struct LinkCounters {
     pub packets: u64,
     pub bytes: u64,
     pub marks: u64,
-    /// Losses that the queue discipline chose, in place of marks.
+    /// Early drops by the queue discipline.
     pub drops_early: u64,
-    /// Losses for want of room.
+    /// Drops of a full queue.
     pub drops_full: u64,
-    /// Losses for want of room in the memory that the queues of a switch share.
+    /// Drops for lack of room in the switch's shared memory.
     pub drops_shared: u64,
-    /// Those of any kind that could have been marked: ECT or CE.
+    /// Losses of any kind of ECN-capable frames (ECT or CE).
     pub drops_ect: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct LinkReport {
 pub(super) struct Link {
     spec: LinkSpec,
     queue: Box<dyn Queue>,
-    /// When the transmitter will be done with all that it has accepted.
+    /// When the transmitter will have sent all accepted frames.
     busy_until_ns: u64,
     /// Frames that wait for the transmitter: when each will start, and its length.
     waiting: VecDeque<(u64, u64)>,

@@ -95,8 +95,8 @@ mod tests {
         }
     }
 
-    /// With alpha 1 a greedy queue leaves half, and the next one gets half of that; the first has more
-    /// than it may have by then, and gets nothing until it has come down.
+    /// With alpha 1 a greedy queue leaves half, and the next one gets half of that; the first then exceeds
+    /// its limit, and gets nothing until it has drained below it.
     #[test]
     fn a_second_congested_port_finds_room() {
         let mut memory = memory(90_000, 1.0);

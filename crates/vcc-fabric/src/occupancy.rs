@@ -1,4 +1,4 @@
-//! How full a queue was over the window: mean by time, maximum, samples.
+//! Occupancy of a queue over the window: time-weighted mean, maximum, samples.
 
 use super::Window;
 

@@ -19,13 +19,13 @@ use vcc_traffic::random::SplitMix64;
 /// The least that Ethernet sends.
 pub const PROBE_BYTES: usize = 60;
 const ECT_0: u8 = 0b10;
-/// Where the time of departure stands: behind the IPv4 header.
+/// Offset of the departure time: behind the IPv4 header.
 const STAMP: std::ops::Range<usize> = 34..42;
 
 /// One probe, or ping, that came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RttSample {
-    /// When it left, since the start of the window.
+    /// Departure time, since the start of the window.
     pub at_us: u64,
     pub rtt_ns: u64,
 }
@@ -43,7 +43,7 @@ pub(super) struct Probes {
     random: SplitMix64,
     window: Window,
     next_ns: u64,
-    /// Those that have arrived at the far end and not left it: when they are to, in this order.
+    /// Probes at the far end that have not left it, with their departure times, in order.
     turning: VecDeque<(u64, Vec<u8>)>,
     report: ProbeReport,
 }
@@ -66,7 +66,7 @@ impl Probes {
         self.next_ns = window.start_ns;
     }
 
-    /// When the next one leaves.
+    /// Departure time of the next probe.
     pub fn due_ns(&self) -> Option<u64> {
         (self.next_ns < self.window.end_ns).then_some(self.next_ns)
     }
@@ -104,7 +104,7 @@ impl Probes {
         Some(frame)
     }
 
-    /// When the first of those that are to turn round does so.
+    /// Departure time of the first probe at the far end.
     pub fn turns_ns(&self) -> Option<u64> {
         self.turning.front().map(|&(turns_ns, _)| turns_ns)
     }

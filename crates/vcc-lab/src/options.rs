@@ -1,11 +1,11 @@
-//! How an experiment is to be run.
+//! Options of a run.
 
 use crate::base::error::{Error, Result};
 use vcc_results::result::{Backend, Stack};
 
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// Valid runs of each case; what the experiment says if left out.
+    /// Valid runs of each case; the experiment's own number if left out.
     pub runs: Option<u32>,
     /// Shorter and fewer runs: figures, no verdict.
     pub quick: bool,
@@ -13,7 +13,7 @@ pub struct RunOptions {
     pub seed: u64,
     /// Only these cases; all if empty.
     pub cases: Vec<String>,
-    /// What carries hosts and time; what the experiment says if left out.
+    /// The experiment's own backend if left out.
     pub backend: Option<Backend>,
     /// Keep what was recorded over time in the report of each run.
     pub keep_series: bool,

@@ -1,4 +1,4 @@
-//! What shapes are drawn with: a colour of its own, and a class by which a page gives it others.
+//! Colours of shapes, and the classes by which a page overrides them.
 
 /// Colours that people with colour-blindness can tell apart (Okabe and Ito 2008).
 const SERIES: [&str; 7] =

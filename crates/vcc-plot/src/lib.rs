@@ -10,7 +10,7 @@ pub use canvas::Canvas;
 pub use ink::Ink;
 pub use lines::{Line, LinePanel};
 
-/// Where one panel's plot area lies.
+/// Position and size of a panel's plot area.
 #[derive(Debug, Clone, Copy)]
 pub struct Area {
     pub left: f64,

@@ -1,4 +1,4 @@
-//! What the lab's runs measured, and what is made of it.
+//! Results of the lab's runs: data, measures, verdicts and reports.
 //!
 //! [`result`] is what a run left, [`measure`] reduces it to numbers and decides whether the run is
 //! valid, [`report`] judges the numbers and renders them. Nothing here starts a guest or loads BPF,

@@ -1,4 +1,4 @@
-//! Queue disciplines: each is one file, and one line in [`queues!`] below.
+//! Queue disciplines. A further one is a file, with its `mod`, and a line in [`queues!`].
 
 mod red;
 mod red_parameters;
@@ -42,7 +42,7 @@ pub trait Queue: Send {
     fn admit(&mut self, arrival: &Arrival) -> Verdict;
 }
 
-/// What a queue on one link is made from.
+/// Parameters of a queue, from which one is built for each link.
 pub trait QueueSpec {
     /// `Err` says which parameter cannot be, and what would do.
     fn build(&self, rate_bps: u64, seed: u64) -> Result<Box<dyn Queue>, String>;

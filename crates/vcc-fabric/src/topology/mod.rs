@@ -1,5 +1,5 @@
-//! Networks as graphs of hosts, switches and links. A further topology is a file like [`star`]
-//! and a line in [`topologies!`].
+//! Networks as graphs of hosts, switches and links. A further topology is a file like [`star`],
+//! with its `mod`, and a line in [`topologies!`].
 
 mod dumbbell;
 mod mesh;
@@ -47,29 +47,29 @@ topologies! {
     TwoTier => two_tier,
 }
 
-/// What every topology is built from.
+/// Parameters of a topology.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetworkSpec {
     pub topology: TopologyKind,
     /// Hosts with a guest.
     pub guests: usize,
     pub rate_bps: u64,
-    /// Of the links that join hosts to switches, where they differ from the bottleneck.
+    /// Rate of the links between hosts and switches.
     pub edge_rate_bps: u64,
     pub delay_ns: u64,
-    /// Of the hosts' devices; switches carry whatever comes.
+    /// MTU of the hosts' devices; switches carry frames of any size.
     pub mtu_bytes: u16,
     /// At the head of the bottleneck, and of every other link that is meant to be congested.
     pub queue: AnyQueue,
-    /// Of each switch; without it a queue has all the room that it may take.
+    /// Memory of each switch; unlimited if left out.
     pub memory: Option<MemorySpec>,
-    /// Where every port is alike, the guest whose port is the bottleneck.
+    /// The guest whose port is the bottleneck, in topologies whose ports are all alike.
     pub busiest: HostId,
-    /// Of a two-tier network.
+    /// Switches of a two-tier network.
     pub tiers: Tiers,
 }
 
-/// How many switches a two-tier network has of each kind.
+/// Number of switches of a two-tier network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tiers {
     pub leaves: usize,
@@ -88,13 +88,13 @@ impl NetworkSpec {
                 ));
             }
             if !has_tiers && switches > 0 {
-                return Err((field, "only a two-tier network has them".into()));
+                return Err((field, "only valid for a two-tier network".into()));
             }
         }
         self.check_size()
     }
 
-    /// The same with two more hosts that belong to nobody, at the ends of [`Topology::probes`].
+    /// [`Self::build`] with two more hosts, at the ends of [`Topology::probes`].
     pub fn build_probed(&self) -> Topology {
         probes::add(self.build(), self)
     }
@@ -144,7 +144,7 @@ pub struct Topology {
     /// all hosts are guests.
     pub peers: Vec<HostId>,
     pub bottleneck: LinkId,
-    /// Where probes start and where they turn round, in a network that was built for them.
+    /// Ends of the probes' path, in a network that was built with probes.
     pub probes: Option<ProbeEnds>,
     /// The way that probes are to go: the bottleneck lies on it.
     probed: (Node, Node),
@@ -159,7 +159,7 @@ impl Topology {
         self.hosts
     }
 
-    /// Of the link on which each guest and each receiver sends.
+    /// Rate of the uplink of each guest and each receiver.
     pub fn guest_rates_bps(&self) -> Vec<u64> {
         let rate_bps = |host| {
             let uplink = self.links.iter().find(|link| link.from == Node::Host(host));
@@ -168,7 +168,7 @@ impl Topology {
         (0..self.receivers.end).map(rate_bps).collect()
     }
 
-    /// Of each switch, if it is limited.
+    /// Memory of each switch, if it is limited.
     pub(super) fn memories(&self) -> Vec<Memory> {
         self.memory.as_ref().map_or_else(Vec::new, |spec| spec.build(self.switches))
     }
@@ -231,7 +231,7 @@ impl<'a> Builder<'a> {
         self.links.extend(edge(self.spec, name, Node::Host(host), Node::Switch(switch)));
     }
 
-    /// The same with the network's queue at the switch's port, which is returned.
+    /// An edge with the network's queue at the switch's port, whose link is returned.
     fn port(&mut self, name: &str, host: HostId, switch: usize) -> LinkId {
         self.edge(name, host, switch);
         let port = self.links.len() - 1;
@@ -278,7 +278,7 @@ fn edge(spec: &NetworkSpec, name: &str, host: Node, switch: Node) -> [LinkSpec; 
     [link(format!("{name}, up"), host, switch), link(format!("{name}, down"), switch, host)]
 }
 
-/// Of a network of any size.
+/// Accepts networks of any size.
 fn any_size(_: &NetworkSpec) -> Result<(), Refusal> {
     Ok(())
 }

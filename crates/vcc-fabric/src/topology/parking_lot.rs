@@ -7,9 +7,7 @@ use crate::AnyQueue;
 
 pub(super) fn check(spec: &NetworkSpec) -> Result<(), Refusal> {
     match spec.guests {
-        0 | 1 => {
-            Err(("topology", "a parking lot has several bottlenecks only from 2 guests on".into()))
-        }
+        0 | 1 => Err(("topology", "a parking lot needs at least 2 guests".into())),
         _ => Ok(()),
     }
 }

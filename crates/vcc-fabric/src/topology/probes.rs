@@ -2,8 +2,8 @@
 
 use super::{NetworkSpec, Node, ProbeEnds, Topology, edge};
 
-/// Where their way leads to a host, probes turn round there; behind a switch, at a host of their own.
-/// They start at a host of their own, so that no sender's link delays them.
+/// If the path ends at a host, probes turn round there, else at a host of their own behind the last
+/// switch. They start at a host of their own, so that no sender's link delays them.
 pub(super) fn add(mut topology: Topology, spec: &NetworkSpec) -> Topology {
     let (before, after) = topology.probed;
     let mut host_at = |place: Node, name: &str| match place {

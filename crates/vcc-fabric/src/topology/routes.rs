@@ -61,7 +61,7 @@ impl Routes {
     }
 }
 
-/// How many links each node is away, found backwards; none where no way leads to the destination.
+/// Distance of each node to the destination in links; none without a path.
 fn distances(destination: HostId, hosts: usize, into: &[Vec<usize>]) -> Vec<Option<u32>> {
     let mut distances = vec![None; into.len()];
     distances[destination] = Some(0);

@@ -1,4 +1,4 @@
-//! What carries a run: this machine's kernel in real time, or guest kernels in virtual time.
+//! The backends of a run: this machine's kernel in real time, or guest kernels in virtual time.
 
 pub mod live;
 pub mod virtual_time;

@@ -1,4 +1,4 @@
-//! What can go wrong, in words for the person who started the run.
+//! Errors, in words for the person who started the run.
 
 use std::io;
 use std::path::PathBuf;
@@ -35,34 +35,34 @@ pub enum Error {
     #[error("{program} failed in {place}: {output}")]
     Program { program: String, place: String, output: String },
 
-    #[error("a queue cannot be made: {0}")]
+    #[error("cannot build a queue: {0}")]
     Queue(String),
 
     #[error("flow {flow}: {problem}")]
     Traffic { flow: usize, problem: String },
 
-    #[error("the virtual backend has no {what} yet: run it without --backend virtual")]
+    #[error("the virtual backend does not support {what}: run it without --backend virtual")]
     Backend { what: String },
 
-    #[error("{what} are to be had in virtual time alone: run it with --backend virtual")]
+    #[error("{what} need virtual time: run it with --backend virtual")]
     VirtualOnly { what: &'static str },
 
     #[error(
-        "links of {rate_mbps} Mbit/s are beyond what is emulated in real time, which is \
-         {most_mbps}: run it with --backend virtual"
+        "the live backend emulates links of up to {most_mbps} Mbit/s, not {rate_mbps}: run it with \
+         --backend virtual"
     )]
     TooFast { rate_mbps: u64, most_mbps: u64 },
 
-    #[error("the guests in virtual time: {0}")]
+    #[error("guests in virtual time: {0}")]
     VirtualGuests(String),
 
-    #[error("the guests cannot have their congestion controls: {0}")]
+    #[error("cannot load the guests' congestion controls: {0}")]
     Guests(String),
 
     #[error("cannot attach vcc to the port of {host}: {problem}")]
     Attach { host: String, problem: String },
 
-    #[error("interrupted: all that the run has made is gone")]
+    #[error("interrupted; everything that the run created has been removed")]
     Interrupted,
 }
 

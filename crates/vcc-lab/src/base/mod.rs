@@ -1,4 +1,4 @@
-//! What everything else stands on: errors, system calls, Ctrl-C, progress.
+//! Errors, system calls, Ctrl-C and progress, for all other modules.
 
 pub mod error;
 pub mod interrupt;

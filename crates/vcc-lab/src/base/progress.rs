@@ -1,4 +1,4 @@
-//! How a run tells how far it is.
+//! Progress of a run.
 
 use std::collections::BTreeMap;
 
@@ -20,25 +20,25 @@ pub enum Event<'a> {
         run: u32,
         runs: u32,
         valid: bool,
-        /// Why it does not count.
+        /// Why it is not valid.
         reasons: &'a [String],
         metrics: &'a BTreeMap<String, f64>,
     },
 }
 
-/// How far a run in virtual time has come.
+/// Progress of a run in virtual time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VirtualTime {
     pub now_s: f64,
     pub end_s: f64,
-    /// Since the run began, by the clock on the wall.
+    /// Wall-clock time since the run began.
     pub wall_s: f64,
-    /// Wall time that a virtual second takes at present.
+    /// Current wall-clock seconds per virtual second.
     pub wall_s_each: f64,
 }
 
 impl VirtualTime {
-    /// Of wall time.
+    /// Wall-clock seconds to go.
     pub fn left_s(&self) -> f64 {
         (self.end_s - self.now_s).max(0.0) * self.wall_s_each
     }
@@ -48,7 +48,7 @@ pub trait Progress {
     fn note(&mut self, event: &Event);
 }
 
-/// For those who do not want to know.
+/// Ignores all events.
 impl Progress for () {
     fn note(&mut self, _: &Event) {}
 }

@@ -11,8 +11,8 @@ pub fn require_root() -> Result<()> {
     if unsafe { libc::geteuid() } == 0 { Ok(()) } else { Err(Error::NotRoot) }
 }
 
-/// Puts the calling thread before all ordinary ones. A thread so must never spin: the kernel
-/// takes 50 ms of every second from one that does (sched(7), real-time throttling).
+/// Gives the calling thread real-time priority. It must not spin: the kernel throttles real-time
+/// threads to 95 % of each second (sched(7)).
 pub fn become_realtime(priority: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: `parameters` is valid; 0 is the calling thread.

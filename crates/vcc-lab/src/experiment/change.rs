@@ -6,7 +6,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue, Deserializer, Error};
 
-/// What the file says for one of its cases.
+/// The file's tables as one of its cases changes them.
 pub(super) fn setup(source: &str, case: usize) -> Result<Setup, Error> {
     let mut document = DeTable::parse(source)?.into_inner();
     let mut change = case_table(&mut document, case);

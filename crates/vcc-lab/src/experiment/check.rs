@@ -1,4 +1,4 @@
-//! What has to hold of a file beyond the bounds of its single values.
+//! Checks of a file beyond the bounds of its single values.
 
 use super::Case;
 use super::file::File;
@@ -28,7 +28,7 @@ pub(super) fn check(file: &File) -> Checked {
     }
 }
 
-/// After the cases, whose names may come from mixes.
+/// Runs after the cases are resolved, because mixes make names of cases.
 pub(super) fn check_in_short(file: &File, cases: &[Case]) -> Checked {
     let Some(spec) = &file.in_short else { return Ok(()) };
     if !file.metrics.iter().any(|metric| metric.name == spec.metric) {
@@ -59,7 +59,7 @@ fn check_duration(file: &File) -> Checked {
     wrong.map_or(Ok(()), |(at, _)| Err(Problem::new(at, "must be more than 0")))
 }
 
-/// A guest's own flow is not there beside others.
+/// `[[flows]]` replaces the guests' own flows.
 fn check_flows(file: &File) -> Checked {
     if file.flows.is_empty() {
         return Ok(());
@@ -74,7 +74,7 @@ fn check_flows(file: &File) -> Checked {
         let said =
             [("traffic", group.traffic != Pattern::default()), ("phases", group.phases.is_some())];
         if let Some((name, _)) = said.into_iter().find(|(_, is_said)| *is_said) {
-            let text = "is said in [[flows]] where there are any";
+            let text = "belongs in [[flows]] if there are any";
             return Err(Problem::new(field!["guests", index, name], text));
         }
     }

@@ -9,7 +9,7 @@ use vcc_traffic::Pattern;
 /// The field that is wrong, and what it may be.
 type Refusal = (&'static str, String);
 
-/// They connect one after the other before any of them sends.
+/// Limit, because flows connect one after the other before any of them sends.
 const MOST_FLOWS: usize = 5_000;
 
 /// The hosts of a case.
@@ -21,7 +21,7 @@ pub(super) struct Hosts<'a> {
 }
 
 impl Hosts<'_> {
-    /// Those of one group, which is the `number`th.
+    /// The flows of one group, whose number is `number`.
     pub fn flows_of(&self, number: usize, group: &FlowGroup) -> Result<Vec<Flow>, Refusal> {
         let phases = self.phases_of(group.phases)?;
         let pairs = self.pairs(group)?;
@@ -45,10 +45,10 @@ impl Hosts<'_> {
         let from = self.named("from", &group.from)?;
         let hosts = from.len();
         if group.pattern != FlowPattern::Stride && !group.steps.is_empty() {
-            return Err(("steps", "only a stride has them".into()));
+            return Err(("steps", "only valid for a stride".into()));
         }
         if group.pattern != FlowPattern::Incast && group.to.is_some() {
-            return Err(("to", "only an incast has it".into()));
+            return Err(("to", "only valid for an incast".into()));
         }
         match group.pattern {
             FlowPattern::Peers => self.to_peers(from),
@@ -70,7 +70,7 @@ impl Hosts<'_> {
                 };
                 let to = self.named("to", name)?;
                 if to == from {
-                    return Err(("to", format!("is '{name}' itself: 'all-to-all' is that")));
+                    return Err(("to", format!("is '{name}' itself: use 'all-to-all'")));
                 }
                 Ok(product(&from, &to))
             }
@@ -80,8 +80,7 @@ impl Hosts<'_> {
     fn to_peers(&self, from: Range<HostId>) -> Result<Vec<(HostId, HostId)>, Refusal> {
         let pair = |host: HostId| Some((host, *self.peers.get(host)?));
         from.map(pair).collect::<Option<_>>().ok_or_else(|| {
-            let text = "in this topology all hosts are guests: 'stride', 'all-to-all' and 'incast' \
-                        are the patterns for it";
+            let text = "this topology has no receivers: use 'stride', 'all-to-all' or 'incast'";
             ("pattern", text.into())
         })
     }
@@ -106,7 +105,7 @@ impl Hosts<'_> {
         let last = self.phases;
         match phases {
             Some([from, to]) if from < 1 || from > to || to > last => {
-                let text = format!("[{from}, {to}] must be two in order of the phases 1 to {last}");
+                let text = format!("[{from}, {to}] must be two phases in order, from 1 to {last}");
                 Err(("phases", text))
             }
             Some([from, to]) => Ok(from - 1..to),
@@ -136,14 +135,14 @@ fn product(from: &Range<HostId>, to: &Range<HostId>) -> Vec<(HostId, HostId)> {
     pairs.filter(|(sender, receiver)| sender != receiver).collect()
 }
 
-/// How many of them each sender has.
+/// The number of workers per sender.
 fn workers_of(group: &FlowGroup) -> Result<u32, Refusal> {
     let sends_messages = matches!(group.traffic, Pattern::Messages(_));
     if sends_messages && group.phases.is_some() {
-        return Err(("phases", "messages are sent in all of them".into()));
+        return Err(("phases", "messages are sent in all phases".into()));
     }
     match group.workers {
-        Some(_) if !sends_messages => Err(("workers", "only messages have them".into())),
+        Some(_) if !sends_messages => Err(("workers", "only valid for messages".into())),
         workers => Ok(workers.map_or(1, |workers| workers.get())),
     }
 }

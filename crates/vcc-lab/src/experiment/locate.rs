@@ -1,4 +1,4 @@
-//! Where in a file a field stands, so that an error can name its line.
+//! Locates a field in a file, so that an error can name its line.
 
 use crate::base::error::Error;
 use toml::de::{DeTable, DeValue};
@@ -34,12 +34,12 @@ macro_rules! field {
 }
 pub(crate) use field;
 
-/// Something that a file says and that cannot be.
+/// An error in a file.
 #[derive(Debug)]
 pub enum Problem {
-    /// What is at this path of a file that can be read is wrong.
+    /// The value at this path is wrong.
     At { path: Vec<Step>, text: String },
-    /// The reader itself complains.
+    /// The TOML parser's error.
     Syntax(toml::de::Error),
 }
 

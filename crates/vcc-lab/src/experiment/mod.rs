@@ -31,7 +31,7 @@ const NS_PER_MS: u64 = 1_000_000;
 /// One artefact of a paper: how to measure it, and what the paper measured.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// Where it was read from, and its text.
+    /// The file's name, and its text.
     place: String,
     source: String,
     file: File,
@@ -87,7 +87,7 @@ impl Experiment {
         &self.file.plot
     }
 
-    /// Where a case stands in the figure.
+    /// The case's place in the figure.
     pub fn placed(&self, case: &Case) -> Placed {
         let senders = self.file.flow_groups().enumerate().map(|(number, group)| {
             let own = case.flows.iter().filter(|flow| flow.group == number);
@@ -178,16 +178,14 @@ impl Experiment {
             None => return Ok(()),
             Some(_) if self.file.hosts != HostForm::Veth => "needs hosts of the form 'veth'",
             Some(_) if self.file.family != Family::Ipv4 => "needs IPv4",
-            Some(_) if group.vcc.mode != VccMode::Off => {
-                "stands where vcc would: choose one of them"
-            }
+            Some(_) if group.vcc.mode != VccMode::Off => "excludes vcc: choose one of them",
             Some(_) if group.cwnd_clamp_segs.is_some() || group.rto_min_ms.is_some() => {
-                "is the only hop of the guest's route: no cwnd_clamp_segs or rto_min_ms beside it"
+                "excludes cwnd_clamp_segs and rto_min_ms: the proxy is the only hop of the guest's route"
             }
             Some(name)
                 if case.groups.iter().any(|it| it.proxy.as_ref().is_some_and(|o| o != name)) =>
             {
-                "runs in the one hypervisor: all proxies have the same congestion control"
+                "must be the same for all proxies: they share one hypervisor"
             }
             Some(_) => return Ok(()),
         };

@@ -14,7 +14,7 @@ use vcc_results::report::Expectation;
 
 type Checked<T> = Result<T, Problem>;
 
-/// More hosts than this are not to be made on one machine.
+/// The most hosts that one machine carries.
 const MOST_GUESTS: u32 = 250;
 
 /// One case, ready to be run.
@@ -38,7 +38,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Those that its guests run.
+    /// The congestion controls that its guests run.
     pub fn congestion_controls(&self) -> BTreeSet<&str> {
         let present = self.groups.iter().filter(|group| group.count.get() > 0);
         present.map(|group| group.congestion_control.as_str()).collect()
@@ -141,7 +141,7 @@ fn case_flows(
     index: usize,
 ) -> Checked<Vec<Flow>> {
     if groups.is_empty() && hosts.peers.is_empty() {
-        let text = "all hosts of this topology are guests: say in [[flows]] who sends to whom";
+        let text = "all hosts of this topology are guests: describe the flows in [[flows]]";
         return Err(Problem::new(field!["network", "topology"], text));
     }
     let own: Vec<FlowGroup> = hosts.groups.iter().map(FlowGroup::of_guests).collect();
@@ -161,7 +161,7 @@ fn case_flows(
     Ok(flows)
 }
 
-/// What shadow mode compares with is the one flow that a guest sends.
+/// Shadow mode compares with the single flow that a guest sends.
 fn check_shadows(groups: &[Group], flows: &[Flow], at: &[Step]) -> Checked<()> {
     let mut first = 0;
     for group in groups {
@@ -181,7 +181,7 @@ fn check_cores(cores: &BTreeMap<String, Core>, at: &[Step]) -> Checked<()> {
     let is_wrong =
         |core: &Core| core.spare_cores.get() > 0 && core.scheduler != SchedulerKind::Credit;
     let Some((name, _)) = cores.iter().find(|(_, core)| is_wrong(core)) else { return Ok(()) };
-    let text = "only the credit scheduler shares out the time of other cores";
+    let text = "only valid for the credit scheduler";
     Err(Problem::new(under(at, &["cores".into(), name.into(), "spare_cores".into()]), text))
 }
 

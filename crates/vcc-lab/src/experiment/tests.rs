@@ -190,7 +190,10 @@ fn errors_say_where_and_what() {
         ("guests.ghost.count = 1", "cases[0].guests.ghost: there is no group"),
         ("guests.legacy.vcc.mode = \"on\"", "guests.legacy.vcc.mode: unknown variant `on`"),
         ("guests.legacy.vcc.beta = 1.5", "guests.legacy.vcc.beta: 1.5 is not within 0 and 1"),
-        ("guests.legacy.phases = [1, 2]", "guests.legacy.phases: [1, 2] must be two in order"),
+        (
+            "guests.legacy.phases = [1, 2]",
+            "guests.legacy.phases: [1, 2] must be two phases in order",
+        ),
         (
             "guests.legacy.vcpu.core = \"c1\"",
             "legacy.vcpu.core: there is no core 'c1': there are none",
@@ -201,7 +204,7 @@ fn errors_say_where_and_what() {
         ("cores.c0.scheduler = \"fifo\"", "cores.c0.scheduler: unknown variant `fifo`"),
         (
             "cores.c0 = { scheduler = \"round-robin\", spare_cores = 1 }",
-            "cores.c0.spare_cores: only the credit scheduler",
+            "cores.c0.spare_cores: only valid for the credit",
         ),
         ("receivers.vcc.mod = \"off\"", "receivers.vcc.mod: unknown field `mod`"),
         ("expect.jane = { min = 1 }", "cases[0].expect.jane: there is no metric 'jane'"),
@@ -347,17 +350,20 @@ fn flows_and_networks_that_cannot_be_are_refused() {
     let in_network = |text: &str| SMALL.replace("delay_us", &format!("{text}\ndelay_us"));
     let two_tier = |text: &str| in_network(text).replace("\"star\"", "\"two-tier\"");
     for (source, expected) in [
-        (mesh(""), "network.topology: all hosts of this topology are guests: say in [[flows]]"),
+        (mesh(""), "network.topology: all hosts of this topology are guests: describe the flows"),
         (changed("\"stride\"", "\"ring\""), "unknown variant `ring`, expected one of `peers`"),
-        (changed("\"stride\"\nsteps = [1]", "\"peers\""), "flows[0].pattern: in this topology"),
+        (
+            changed("\"stride\"\nsteps = [1]", "\"peers\""),
+            "flows[0].pattern: this topology has no receivers",
+        ),
         (changed("\"ecn\"", "\"ghost\""), "flows[0].from: there is no group of guests 'ghost'"),
         (changed("steps = [1]", ""), "flows[0].steps: a stride needs them"),
         (changed("[1]", "[1, 3]"), "flows[0].steps: 3 does not lead to another one of the 3 of"),
         (changed("[1]", "[1, 1]"), "flows[0].steps: has 1 twice"),
         (changed("\"ecn\"", "\"legacy\""), "flows[0].steps: 1 does not lead to another one"),
-        (changed("\"stride\"", "\"incast\""), "flows[0].steps: only a stride has them"),
+        (changed("\"stride\"", "\"incast\""), "flows[0].steps: only valid for a stride"),
         (changed("\"stride\"\nsteps = [1]", "\"incast\""), "flows[0].to: an incast needs the"),
-        (changed("steps", "to = \"ecn\"\nsteps"), "flows[0].to: only an incast has it"),
+        (changed("steps", "to = \"ecn\"\nsteps"), "flows[0].to: only valid for an incast"),
         (mesh(&format!("{stride}\n{stride}")), "flows[1].name: two groups of flows are called 's'"),
         (mesh(&format!("flows.t.steps = [2]\n{stride}")), "cases[0].flows.t: there is no group of"),
         (mesh(&format!("flows.s.steps = [4]\n{stride}")), "cases[0].flows.s.steps: 4 does not"),
@@ -367,9 +373,9 @@ fn flows_and_networks_that_cannot_be_are_refused() {
         ),
         (
             mesh(stride).replace("ecn = false", "ecn = false\ntraffic = \"ping-pong\""),
-            "guests[1].traffic: is said in [[flows]]",
+            "guests[1].traffic: belongs in [[flows]]",
         ),
-        (in_network("leaves = 2"), "network.leaves: only a two-tier network has them"),
+        (in_network("leaves = 2"), "network.leaves: only valid for a two-tier network"),
         (two_tier("spines = 2"), "network.leaves: a two-tier network needs 'leaves' and 'spines'"),
         (two_tier("leaves = 2"), "network.spines: a two-tier network needs"),
         (two_tier("leaves = 4\nspines = 1"), "network.leaves: 3 guests cannot fill 4 leaves"),

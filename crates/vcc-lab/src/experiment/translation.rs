@@ -24,7 +24,7 @@ pub fn translation(
     let share = pool_share(vcc.pool.as_ref(), vcc.weight, pools)?;
     let plain = Treatment { underlay: treatment.underlay, ..Treatment::default() };
     if share.is_some() && treatment != plain {
-        let text = "takes nothing beside it but 'mode = \"enforce\"', 'underlay' and 'weight'";
+        let text = "allows only 'mode = \"enforce\"', 'underlay' and 'weight' beside it";
         return Err(("pool", text.into()));
     }
     Ok(Some(Translation { treatment, share }))

@@ -11,7 +11,7 @@ pub fn address(family: Family, host: HostId) -> IpAddr {
     }
 }
 
-/// Of the network that all hosts are in.
+/// Prefix length of the network of all hosts.
 pub fn prefix_bits(family: Family) -> u8 {
     match family {
         Family::Ipv4 => 16,

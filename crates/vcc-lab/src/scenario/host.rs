@@ -39,10 +39,10 @@ pub struct HostSpec {
     pub peers: Vec<HostId>,
 }
 
-/// What holds a guest's TCP back beside its congestion control.
+/// Limits of a guest's TCP beside its congestion control.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Limits {
-    /// Of all that leaves the guest's port, Ethernet headers included; the hypervisor's.
+    /// Rate limit at the guest's port, Ethernet headers included; set by the hypervisor.
     pub rate_bps: Option<u64>,
     /// snd_cwnd_clamp; the guest's own.
     pub cwnd_segs: Option<u32>,

@@ -19,7 +19,7 @@ pub fn guest() -> Guest {
     }
 }
 
-/// Of the first guest, to the receiver of a star of one.
+/// A flow of the first guest to the receiver of a star of one.
 pub fn flow() -> Flow {
     Flow { group: 0, sender: 0, receiver: 1, pattern: Pattern::Bulk, worker: 0, phases: 0..1 }
 }

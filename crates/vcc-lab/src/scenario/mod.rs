@@ -28,16 +28,16 @@ use vcc_traffic::Pattern;
 pub struct Guest {
     pub ecn: bool,
     pub tso: bool,
-    /// Its TCP waits for what it has sent to have left its card.
+    /// TCP small queues.
     pub small_queues: bool,
     /// By the kernel's name for it.
     pub congestion_control: String,
     pub limits: Limits,
     /// The congestion control of the TCP proxy in its way, if there is one.
     pub proxy: Option<String>,
-    /// How often it pings its receiver.
+    /// Interval of its pings to its receiver.
     pub ping_every_us: Option<u64>,
-    /// How often its card interrupts it at the most, if not as often as others do.
+    /// Interrupt moderation of its card, if not the usual one.
     pub interrupt_every_ns: Option<u64>,
     /// The core that it shares.
     pub vcpu: Option<Vcpu>,
@@ -53,16 +53,16 @@ impl Guest {
     }
 }
 
-/// What one guest sends to another, or to a receiver.
+/// A flow from a guest to another, or to a receiver.
 #[derive(Debug, Clone)]
 pub struct Flow {
     pub group: usize,
     pub sender: HostId,
     pub receiver: HostId,
     pub pattern: Pattern,
-    /// Of messages, which of the applications of the sender's group sends them; else 0.
+    /// For messages: the number of the sender's application; else 0.
     pub worker: u32,
-    /// In which it is there; 0 is the first.
+    /// The phases in which it sends; 0 is the first.
     pub phases: Range<u32>,
 }
 
@@ -85,7 +85,7 @@ pub struct Scenario {
     pub sack: bool,
     pub guests: Vec<Guest>,
     pub flows: Vec<Flow>,
-    /// Those that virtual CPUs share.
+    /// Cores that virtual CPUs share.
     pub cores: Vec<Core>,
     pub receivers: Receivers,
     pub warm_up_ns: u64,
@@ -124,7 +124,7 @@ impl Scenario {
         (self.network.rate_bps as f64 - probes_bps) * payload
     }
 
-    /// What results of this are measured and judged by. `groups` are the names of the groups of
+    /// The facts by which results are measured and judged. `groups` are the names of the groups of
     /// flows, in the order of their numbers.
     pub fn facts(&self, groups: &[&str]) -> RunFacts {
         let topology = self.topology();

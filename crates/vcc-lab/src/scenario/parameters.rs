@@ -12,7 +12,7 @@ pub const BARE_IPV6: &[(&str, &str)] = &[
     ("ipv6/conf/default/router_solicitations", "0"),
 ];
 
-/// Of a guest with a kernel and a device of its own, which take nothing from the default.
+/// IPv6 parameters of a guest with a kernel of its own, whose device takes nothing from `default`.
 pub fn bare_ipv6(family: Family, device: &str) -> Vec<(String, &'static str)> {
     let (parameters, of) = match family {
         Family::Ipv4 => (QUIET_IPV6, "all"),
@@ -24,7 +24,7 @@ pub fn bare_ipv6(family: Family, device: &str) -> Vec<(String, &'static str)> {
         .collect()
 }
 
-/// Of TCP in every experiment.
+/// TCP parameters of every experiment.
 pub fn tcp(ecn: bool, sack: bool) -> [(&'static str, &'static str); 4] {
     let flag = |on: bool| if on { "1" } else { "0" };
     [

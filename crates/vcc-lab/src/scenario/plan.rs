@@ -12,9 +12,9 @@ pub struct Plan {
     pub measured_ns: u64,
     /// Equal parts of the measured time.
     pub phases: u32,
-    /// How often the senders' windows are read.
+    /// Sampling interval of the senders' windows.
     pub windows_every_us: Option<u64>,
-    /// How often it is noted what has been received.
+    /// Sampling interval of the received bytes.
     pub received_every_us: Option<u64>,
     pub seed: u64,
 }
@@ -30,12 +30,12 @@ pub struct FlowSpec {
     pub is_proxied: bool,
     /// The sender's route says how large cwnd may become.
     pub has_route_cwnd: bool,
-    /// With the others, before the window, if left out.
+    /// Before the window of measurement, with the others, if left out.
     pub joins_at_ns: Option<u64>,
     pub leaves_at_ns: Option<u64>,
 }
 
-/// Of the first listener of a receiver; each further one has the next.
+/// Port of a receiver's first listener; each further one has the next.
 const PORT: u16 = 5001;
 
 impl Plan {
@@ -59,12 +59,12 @@ impl Plan {
         ports
     }
 
-    /// When so many phases have passed, since the start of the window.
+    /// End of the `phases`th phase, since the start of the window.
     pub fn bound_ns(&self, phases: u64) -> u64 {
         self.measure().bound_ns(phases)
     }
 
-    /// With times since the traffic began.
+    /// The acts of a run, with times since the traffic began.
     pub fn agenda(&self) -> Vec<(u64, Act)> {
         let since_begin_ns = |at_ns| self.warm_up_ns + at_ns;
         let presences = self.flows.iter().map(|flow| Presence {

@@ -12,7 +12,7 @@ const TRANSPARENT: &str = "transparent";
 #[derive(Debug, Clone)]
 pub struct Translation {
     pub treatment: Treatment,
-    /// Where it shares a window with others.
+    /// Its share in a pool of window, if it has one.
     pub share: Option<PoolShare>,
 }
 

@@ -1,5 +1,5 @@
-//! Virtual CPUs that share a core. Only virtual time has such: this machine's cores are not ours to
-//! schedule.
+//! Virtual CPUs that share a core, which only virtual time has: this machine's cores are not ours
+//! to schedule.
 
 /// A core with all that is on it beside the guests.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,7 +11,7 @@ pub struct Core {
     pub driver_ns: Option<u64>,
 }
 
-/// How the virtual CPUs of a core take turns.
+/// Scheduler of a core's virtual CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheduler {
     /// Each in its turn, for a slice at the most.
@@ -21,7 +21,7 @@ pub enum Scheduler {
     Credit { slice_ns: u64, spare_cores: u32 },
 }
 
-/// What is computed of each period.
+/// A compute load, as a share of each period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     pub percent: u32,

@@ -1,4 +1,4 @@
-//! How fast virtual time passes: the time on the wall that some loads take.
+//! Wall-clock time per virtual second, for some loads.
 
 use crate::backend::virtual_time::{TimeTaken, prepare, run_timed};
 use crate::base::error::{Error, Result};
@@ -10,7 +10,7 @@ use vcc_uml::Kernel;
 
 const SOURCE: &str = include_str!("bench.toml");
 
-/// What is run: bulk flows of DCTCP to one receiver, at 10 Gbit/s.
+/// A load: bulk flows of DCTCP to one receiver, at 10 Gbit/s.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
     /// A case of the file.
@@ -32,11 +32,11 @@ pub const LOADS: [Load; 5] = [
     Load { is_short: true, ..load("incast-47", "47 senders begin at once, MTU 9000") },
 ];
 
-/// What a load took.
+/// The time that a load took.
 #[derive(Debug, Clone)]
 pub struct Timing {
     pub taken: TimeTaken,
-    /// Of the window of measurement.
+    /// Length of the window of measurement.
     pub virtual_s: f64,
     pub goodput_bps: f64,
 }

@@ -12,7 +12,7 @@ use vcc_results::measure;
 use vcc_results::report::{CaseReport, Conditions, Figure, Report, RunReport, Series, Study};
 use vcc_results::result::{RunFacts, Schedule};
 
-/// How often, beyond the runs asked for, a case may try again after one that is not valid.
+/// Attempts of a case beyond the runs asked for, in place of invalid ones.
 const SPARE_ATTEMPTS: u32 = 3;
 /// Making and removing the hosts of a run.
 const OVERHEAD_S: f64 = 1.5;
@@ -93,7 +93,7 @@ struct Runner<'a> {
     schedule: Schedule,
     progress: &'a mut dyn Progress,
     runs_left: u32,
-    /// Of the first valid run of each case, for the figure.
+    /// Recordings of the first valid run of each case, for the figure.
     series: BTreeMap<String, Series>,
 }
 

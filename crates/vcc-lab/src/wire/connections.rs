@@ -12,15 +12,15 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 pub const PORT: u16 = 5001;
-/// Of the guests: what the underlay is seen beside.
+/// The guests' congestion control.
 const CONGESTION_CONTROL: &str = "reno";
-/// Beside the sockets.
+/// Open files beside the sockets.
 const OTHER_FILES: usize = 256;
-/// How often somebody who waits looks whether there is still something to wait for.
+/// Interval at which a waiting thread checks whether to stop.
 const LOOK_UP: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the accepting end tells the connecting one: once that it listens, then of each connection.
+/// A message from the accepting end to the connecting one: it listens, or has accepted a connection.
 pub struct Ready;
 
 /// Connects one after the other, each when the one before has been accepted: no queue overflows.
@@ -38,7 +38,7 @@ pub fn connect_all(to: SocketAddr, flows: usize, ready: &Receiver<Ready>) -> Res
 }
 
 fn wait(ready: &Receiver<Ready>) -> Result<()> {
-    // Where the other end has failed, it says itself why; this is what is seen of it here.
+    // If the other end failed, its own error says why; this is its effect here.
     ready.recv().map(drop).map_err(|_| match interrupt::is_pending() {
         true => Error::Interrupted,
         false => Error::Traffic { flow: 0, problem: "the receiver takes no connections".into() },

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 const GUEST_DEVICE: &str = "eth0";
 const NETWORK_BITS: u32 = 24;
-/// Of the hypervisor itself: where a proxy listens, and where its own connections begin.
+/// The hypervisor's address: a proxy listens there, and its own connections begin there.
 const HYPERVISOR_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use vcc_results::result::Schedule;
 
 type Checked<T> = Result<T, Problem>;
 
-/// What the treatment of some traffic costs, and what a paper says of it.
+/// An experiment that measures the CPU cost of a treatment.
 #[derive(Debug, Clone)]
 pub struct Experiment {
     file: File,

@@ -1,4 +1,4 @@
-//! What the file of such an experiment says, as it says it.
+//! The format of experiment files with a `[wire]`.
 
 use crate::experiment::{Bytes, Ms, Vcc};
 use serde::Deserialize;
@@ -34,7 +34,7 @@ pub(super) struct Wire {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Duration {
-    /// Of each side, when every flow has had its first turn.
+    /// Warm-up of each side, after the first burst of every flow.
     pub warm_up_s: f64,
     pub measured_s: f64,
     pub runs: u32,
@@ -54,7 +54,7 @@ pub(super) struct Quick {
 pub(super) struct Case {
     pub name: String,
     pub flows: Flows,
-    /// Every flow sends so much so often; as much as goes if left out.
+    /// Bursts of each flow; bulk if left out.
     #[serde(default)]
     pub bursts: Option<Bursts>,
     #[serde(default)]
@@ -72,7 +72,7 @@ pub(super) struct Bursts {
     pub every_ms: Ms,
 }
 
-/// What is done to the flows, and what the guests are like.
+/// Treatment of the flows, and configuration of the guests.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Treatment {

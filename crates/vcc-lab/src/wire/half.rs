@@ -1,11 +1,11 @@
-//! One half of a pair: what the machine had to do for some traffic, in all of its turns together.
+//! One half of a pair: the CPU cost of some traffic, over all of its turns.
 
 use super::meter::{Reading, Usage};
 use vcc_port::RunTime;
 
-/// A run that brings less of what its flows want to send is one of a machine that is too slow.
+/// With a smaller share of the offered load the machine was too slow.
 const LEAST_SHARE: f64 = 0.98;
-/// Beyond, caches and run queues are theirs as well as ours.
+/// Beyond this share, other processes affect caches and run queues.
 const MOST_STRANGERS: f64 = 0.1;
 
 /// Counters at one time.
@@ -24,7 +24,7 @@ pub struct Half {
     pub received_bytes: u64,
     /// Of vcc's own programs.
     pub programs: RunTime,
-    /// Why it does not count.
+    /// Why it is not valid.
     pub doubts: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ impl Half {
         self.usage.seconds() * 1e9 / self.received_bytes as f64
     }
 
-    /// Why it does not count, where its flows want to send so much, if that has a bound.
+    /// Why it is not valid, given the offered load of its flows, if that is limited.
     pub fn doubts(&self, wanted_bytes_per_s: Option<f64>) -> Vec<String> {
         let mut doubts = Vec::new();
         let share = |wanted: f64| self.received_bytes as f64 / (wanted * self.seconds);
@@ -53,7 +53,7 @@ impl Half {
         if share < LEAST_SHARE {
             let percent = share * 100.0;
             doubts.push(format!(
-                "goodput is {percent:.1} % of what the flows want to send: the machine is too slow or too busy"
+                "goodput is {percent:.1} % of the offered load: the machine is too slow or too busy"
             ));
         }
         let strangers = self.usage.strangers_share();

@@ -1,10 +1,10 @@
-//! How much CPU the machine uses, and how much of that is for others than this run.
+//! CPU use of the machine, and the share of other processes in it.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::system::{check, now_ns};
 use std::fs;
 
-/// What /proc counts in (USER_HZ); fixed in Linux's interface on every architecture that has TCX.
+/// The unit of /proc (USER_HZ), the same on every architecture that has TCX.
 const TICK_NS: u64 = 10_000_000;
 /// The kernel's own threads are children of this one.
 const KTHREADD: u32 = 2;
@@ -23,14 +23,14 @@ pub struct Reading {
 /// Between two readings.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usage {
-    /// Of all CPUs together: what there was to be used.
+    /// CPU time available on all CPUs together.
     pub capacity_s: f64,
     /// Not idle: processes, kernel threads, interrupts. Without what the machine below us took.
     pub busy_s: f64,
     /// Of it: this process's own threads, with the softirqs that ran in them, and the kernel's
     /// softirq threads.
     pub own_s: f64,
-    /// Of it: other processes, which have nothing to do with this run.
+    /// The part of it used by processes other than this run.
     pub strangers_s: f64,
 }
 
@@ -136,7 +136,7 @@ struct Process {
     ticks: u64,
 }
 
-/// Those that end in the middle of this are not there.
+/// Processes that end in the meantime are left out.
 fn processes() -> Result<Vec<Process>> {
     let entries = fs::read_dir("/proc").doing(|| "list /proc".into())?;
     let is_process = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
@@ -157,7 +157,7 @@ fn parse_process(stat: &str) -> Option<Process> {
     Some(Process { id: id.parse().ok()?, parent, name: name.into(), ticks })
 }
 
-/// Neither of this process, nor of its children, nor of the kernel.
+/// Ticks of all processes but this one, its children and the kernel's threads.
 fn strangers_ticks(processes: &[Process], own_id: u32) -> u64 {
     let is_stranger = |process: &&Process| {
         let (id, parent) = (process.id, process.parent);
@@ -166,7 +166,7 @@ fn strangers_ticks(processes: &[Process], own_id: u32) -> u64 {
     processes.iter().filter(is_stranger).map(|process| process.ticks).sum()
 }
 
-/// Of all threads of this process, ended ones too; exact.
+/// CPU time of all threads of this process, ended ones included; exact.
 fn own_cpu_ns() -> Result<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writes.
@@ -175,7 +175,7 @@ fn own_cpu_ns() -> Result<u64> {
     Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Softirqs that are too many for whom they interrupt run in these.
+/// The ksoftirqd threads, which run softirqs under load.
 fn softirq_threads_ns(processes: &[Process]) -> u64 {
     let threads = processes
         .iter()
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!((usage.seconds(), usage.share()), (3.0, 0.15));
     }
 
-    /// What this test burns is its own, and is seen where it belongs.
+    /// CPU time that the test itself uses is attributed to it.
     #[test]
     fn work_of_this_process_is_found() {
         const WORK_NS: u64 = 200_000_000;

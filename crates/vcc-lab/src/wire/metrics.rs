@@ -1,9 +1,9 @@
-//! What a pair of halves comes down to.
+//! The metrics of a pair of halves.
 
 use super::half::Half;
 use std::collections::BTreeMap;
 
-/// The same traffic, without the treatment and with it.
+/// Equal traffic without the treatment and with it.
 pub struct Pair {
     pub without: Half,
     pub with: Half,
@@ -17,41 +17,51 @@ pub const METRICS: &[Metric] = &[
         "CPU of the whole machine, less that of other processes, without the treatment",
         |pair| pair.without.usage.share() * 100.0,
     ),
-    ("cpu_with_percent", "the same with the treatment", |pair| pair.with.usage.share() * 100.0),
-    ("cpu_added_points", "their difference, in percentage points", |pair| {
+    (
+        "cpu_with_percent",
+        "CPU of the whole machine, less that of other processes, with the treatment",
+        |pair| pair.with.usage.share() * 100.0,
+    ),
+    ("cpu_added_points", "CPU that the treatment adds, in percentage points", |pair| {
         (pair.with.usage.share() - pair.without.usage.share()) * 100.0
     }),
     (
         "own_added_points",
-        "the same of the CPU of the traffic's threads, with what the kernel does in them, alone",
+        "CPU that it adds in the traffic's own threads, kernel work included, in percentage points",
         |pair| (pair.with.usage.own_share() - pair.without.usage.own_share()) * 100.0,
     ),
     (
         "programs_percent",
-        "CPU of the machine that the kernel counts in vcc's own programs, with its counting",
+        "CPU of the machine in vcc's programs, by the kernel's accounting and including it",
         |pair| pair.with.programs.ns as f64 / 1e7 / pair.with.usage.capacity_s,
     ),
-    ("programs_us_per_mb", "the same by what was transferred, in us a megabyte", |pair| {
+    ("programs_us_per_mb", "CPU time in vcc's programs, in us per megabyte", |pair| {
         pair.with.programs.ns as f64 * 1e3 / pair.with.received_bytes as f64
     }),
-    ("program_runs_per_s", "how often they ran, which is segments at ports", |pair| {
-        pair.with.programs.runs as f64 / pair.with.seconds
-    }),
+    (
+        "program_runs_per_s",
+        "runs of vcc's programs per second, one for each segment at a port",
+        |pair| pair.with.programs.runs as f64 / pair.with.seconds,
+    ),
     ("strangers_percent", "CPU of other processes, in the busier half", |pair| {
         pair.halves().map(|half| half.usage.strangers_share() * 100.0).fold(0.0, f64::max)
     }),
     ("goodput_without_mbps", "goodput of all flows without the treatment", |pair| {
         pair.without.goodput_mbps()
     }),
-    ("goodput_with_mbps", "the same with the treatment", |pair| pair.with.goodput_mbps()),
-    ("goodput_ratio", "one over the other", |pair| {
+    ("goodput_with_mbps", "goodput of all flows with the treatment", |pair| {
+        pair.with.goodput_mbps()
+    }),
+    ("goodput_ratio", "goodput with the treatment over that without", |pair| {
         pair.with.goodput_mbps() / pair.without.goodput_mbps()
     }),
-    ("cpu_without_s_per_gb", "CPU seconds a gigabyte without the treatment", |pair| {
+    ("cpu_without_s_per_gb", "CPU seconds per gigabyte without the treatment", |pair| {
         pair.without.cpu_s_per_gb()
     }),
-    ("cpu_with_s_per_gb", "the same with the treatment", |pair| pair.with.cpu_s_per_gb()),
-    ("cpu_per_gb_ratio", "one over the other", |pair| {
+    ("cpu_with_s_per_gb", "CPU seconds per gigabyte with the treatment", |pair| {
+        pair.with.cpu_s_per_gb()
+    }),
+    ("cpu_per_gb_ratio", "CPU per gigabyte with the treatment over that without", |pair| {
         pair.with.cpu_s_per_gb() / pair.without.cpu_s_per_gb()
     }),
 ];
@@ -61,7 +71,7 @@ impl Pair {
         [&self.without, &self.with].into_iter()
     }
 
-    /// Those that can be had of this pair.
+    /// The metrics that this pair has.
     pub fn metrics(&self) -> BTreeMap<String, f64> {
         let values = METRICS.iter().map(|(name, _, of)| ((*name).to_owned(), of(self)));
         values.filter(|(_, value)| value.is_finite()).collect()

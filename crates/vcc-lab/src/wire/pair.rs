@@ -15,7 +15,7 @@ use std::time::Duration;
 use vcc_results::result::Schedule;
 
 const TICK: Duration = Duration::from_millis(100);
-/// About so long is a turn.
+/// Approximate length of a turn.
 const TURN: Duration = Duration::from_secs(2);
 /// Before it is measured: what the other side left on its way has arrived, and this side's is under
 /// way.
@@ -25,7 +25,7 @@ const SETTLE: Duration = Duration::from_millis(200);
 pub struct Times {
     /// After the first turn of every flow.
     pub warm_up: Duration,
-    /// Of each side, in all of its turns.
+    /// Measured time of each side, in all of its turns.
     pub measured: Duration,
 }
 
@@ -47,12 +47,12 @@ impl Times {
         self.measured / self.turns()
     }
 
-    /// Of one side of this case, until it is measured.
+    /// Time of one side of a case before its measurement.
     fn before(&self, case: &Case) -> Duration {
         case.demand.first_turns() + self.warm_up
     }
 
-    /// Of both sides of this case, once they are connected.
+    /// Time of both sides of a case, once they are connected.
     pub fn of_pair(&self, case: &Case) -> Duration {
         2 * (self.before(case) + self.turns() * SETTLE + self.measured)
     }

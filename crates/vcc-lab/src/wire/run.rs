@@ -1,4 +1,4 @@
-//! Runs such an experiment: pairs, until enough of them count.
+//! Runs a CPU experiment: pairs, until enough of them are valid.
 
 use super::case::Case;
 use super::devices::Wire;
@@ -26,7 +26,7 @@ pub fn run(
     let cases = options.chosen(experiment.id(), experiment.cases(), |case| &case.name)?;
     let _watch = interrupt::Watch::start()?;
     let mut schedule = experiment.schedule(options.quick);
-    // What has no emulated link has no paper's stack to be compared with.
+    // Without emulated links there is no paper's stack to compare with.
     let stack = options.stack.unwrap_or(Stack::Modern);
     schedule.runs = options.runs.unwrap_or(schedule.runs);
     let runs = schedule.runs;
@@ -77,14 +77,14 @@ struct Runner<'a> {
     times: Times,
     stack: Stack,
     runs: u32,
-    /// What the cases after this one take.
+    /// Time that the cases after this one take.
     later_s: f64,
     seed: u64,
     progress: &'a mut dyn Progress,
 }
 
 impl Runner<'_> {
-    /// Repeats a case until enough runs count, or as many again did not.
+    /// Repeats a case until enough runs are valid, or as many are not.
     fn case(&mut self, case: &Case) -> Result<CaseReport> {
         let wire = || Wire::create(self.stack == Stack::Modern);
         let wires = [wire()?, wire()?];
@@ -202,7 +202,7 @@ with = { proxy = "reno", receiver.ecn = true }
         Some((runs.remove(0), report))
     }
 
-    /// How busy the machine is, is not this test's affair.
+    /// Reasons that are not about a busy machine.
     fn doubts_of_translation(run: &RunReport) -> Vec<&String> {
         run.reasons.iter().filter(|reason| reason.contains("port")).collect()
     }

@@ -15,15 +15,15 @@ use std::sync::mpsc;
 use std::thread::{Scope, ScopedJoinHandle};
 use vcc_port::bench::pin_to_cpu;
 
-/// As on two hosts; which of them pays for a segment's way is not the scheduler's choice then.
+/// One CPU for each end, as on two hosts: the scheduler does not decide which end pays for a segment.
 const SENDER_CPU: usize = 0;
 const RECEIVER_CPU: usize = 1;
 
-/// What is set up before there are connections.
+/// A side before its connections are made.
 pub struct Side<'a> {
     wire: &'a Wire,
     case: &'a Case,
-    /// What the sender connects to.
+    /// The address that the sender connects to.
     to: SocketAddr,
     attached: Attached,
     progress: Progress,
@@ -100,7 +100,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// With its connections and the two threads that hold them.
+/// A side with its connections and the two threads that hold them.
 pub struct Running<'scope> {
     side: &'scope Side<'scope>,
     ends: [ScopedJoinHandle<'scope, Result<()>>; 2],
@@ -128,8 +128,8 @@ impl Running<'_> {
         })
     }
 
-    /// Why what it measured does not count, while its connections are still there: flows that have
-    /// ended are not managed any more.
+    /// Why its measurement is not valid. Call it while the connections exist: flows that have ended are
+    /// no longer managed.
     pub fn doubts(&self, half: &Half) -> Result<Vec<String>> {
         let case = self.side.case;
         let mut doubts = self.side.attached.doubts(case.flows, &self.passed_by_before)?;
@@ -138,7 +138,7 @@ impl Running<'_> {
     }
 
     pub fn join(self) -> Result<()> {
-        // Of an end that failed and one that therefore did, the first knows why.
+        // If both ends failed, the receiver's error is the cause.
         let [receiver, sender] = self.ends.map(join);
         receiver.and(sender)
     }

@@ -1,4 +1,4 @@
-//! What goes through the connections: one thread sends, one receives.
+//! The traffic: one thread sends, one receives.
 
 use super::file::Bursts;
 use crate::base::error::{Doing, Result};
@@ -16,9 +16,9 @@ const LONGEST_SLEEP_NS: u64 = 20_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Demand {
-    /// As much as goes.
+    /// Unlimited.
     Bulk,
-    /// Of every flow, so much so often. The flows take turns, evenly over the interval.
+    /// A burst per flow and interval. The flows take turns, evenly over the interval.
     Bursts { bytes: usize, every_ns: u64 },
 }
 
@@ -39,7 +39,7 @@ impl Demand {
         }
     }
 
-    /// Of all flows; none where it is without bounds.
+    /// Offered load of all flows; none if it is unlimited.
     pub fn bytes_per_s(self, flows: usize) -> Option<f64> {
         match self {
             Self::Bulk => None,
@@ -50,7 +50,7 @@ impl Demand {
     }
 }
 
-/// What the threads and whoever measures them tell each other.
+/// State shared between the traffic's threads and the measuring one.
 #[derive(Default)]
 pub struct Progress {
     stop: AtomicBool,
@@ -117,7 +117,7 @@ fn send_bulk(sockets: &[Socket], progress: &Progress) -> Result<()> {
 struct Sender<'a> {
     sockets: &'a [Socket],
     burst: Vec<u8>,
-    /// What each flow has not been able to write yet.
+    /// Bytes of each flow that its socket has not taken yet.
     unsent_bytes: Vec<usize>,
     epoll: Epoll,
     ready: Vec<usize>,
@@ -173,7 +173,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// When a burst is due, if `flows` take turns within each interval.
+/// Due time of a burst, where `flows` take turns within each interval.
 fn due_after_ns(burst: u64, flows: u64, every_ns: u64) -> u64 {
     (u128::from(burst) * u128::from(every_ns) / u128::from(flows)) as u64
 }
@@ -203,8 +203,8 @@ fn watch(sockets: &[Socket], interest: i32) -> Result<Epoll> {
     Ok(epoll)
 }
 
-/// As much as the socket takes; 0 if it is full, or if the receiver has ended first when both
-/// were told to.
+/// Writes as much as the socket takes; 0 if it is full, or if both ends were told to stop and the
+/// receiver did so first.
 fn write(mut socket: &Socket, bytes: &[u8], progress: &Progress) -> Result<usize> {
     match socket.write(bytes) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),

@@ -1,4 +1,4 @@
-//! vcc on the ports of the two guests, and whether it really translates their flows.
+//! vcc on the ports of the two guests, and the check that it translates their flows.
 
 use super::devices::{Place, Wire};
 use crate::base::error::{Error, Result};
@@ -7,7 +7,7 @@ use std::fmt::Display;
 use vcc_engine::sys;
 use vcc_port::{AttachOptions, Counter, Flow, Port, RunTime, RunTimes, counters};
 
-/// What must not happen to a segment of a flow that is to be translated.
+/// Counters of segments that were not translated.
 const PASSED_BY: [Counter; 3] = [counters::UNKNOWN, counters::TABLE_FULL, counters::REWRITE_FAILED];
 
 /// One number for each of them.
@@ -38,7 +38,7 @@ impl Attached {
         Ok(Self { ports, _counting: counting.transpose()? })
     }
 
-    /// Of vcc's own programs, at all ports.
+    /// Run time of vcc's programs at all ports.
     pub fn run_time(&self) -> Result<RunTime> {
         self.ports.iter().try_fold(RunTime::default(), |sum, (place, port)| {
             Ok(sum + port.run_time().map_err(|error| trouble(*place, error))?)

@@ -12,10 +12,10 @@ pub(super) const JAIN: Measure = Measure::plain("jain", jain).by_phase();
 
 pub(super) const TOTAL_MBPS: Measure = Measure::plain("goodput_mbps", total_mbps).by_phase();
 
-/// Of one flow on average.
+/// Mean goodput of a flow.
 pub(super) const MEAN_MBPS: Measure = Measure::plain("goodput_mean_mbps", mean_mbps).by_phase();
 
-/// Of all that full frames can bring through the bottleneck.
+/// Goodput as a share of what full frames can carry through the bottleneck.
 pub(super) const SHARE: Measure = Measure::plain("goodput_share", share).by_phase();
 
 fn bytes(view: &View, flows: &[usize]) -> Vec<f64> {

@@ -1,4 +1,4 @@
-//! What is measured.
+//! A metric as an experiment file describes it.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,15 +16,15 @@ pub struct MetricSpec {
     /// The group that it is compared with.
     #[serde(default)]
     pub over: Option<String>,
-    /// Of gaps between acknowledgements: their least length, and the length that they fall short of.
+    /// For gaps between acknowledgements: the range of their lengths, without the upper bound.
     #[serde(default)]
     pub gap_from_ms: Option<u32>,
     #[serde(default)]
     pub gap_to_ms: Option<u32>,
-    /// Of transfers and messages: larger ones do not count.
+    /// For transfers and messages: larger ones are left out.
     #[serde(default)]
     pub most_bytes: Option<u64>,
-    /// The part of the measured time that it is about, from 1 on; all of it if left out.
+    /// The phase that is measured, from 1 on; all of the measured time if left out.
     #[serde(default)]
     pub phase: Option<u32>,
 }

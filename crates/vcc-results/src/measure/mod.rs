@@ -96,7 +96,7 @@ enum Needs {
 }
 
 impl Measure {
-    /// Of the whole measured time, for whichever guests.
+    /// A measure of the whole measured time, for any guests.
     const fn plain(name: &'static str, compute: fn(&View) -> Option<f64>) -> Self {
         Self { name, needs: Needs::Nothing, by_phase: false, compute }
     }
@@ -117,7 +117,7 @@ pub(crate) struct View<'a> {
     of: Vec<usize>,
     over: Vec<usize>,
     gaps_ms: Range<u32>,
-    /// Of transfers and messages: larger ones do not count.
+    /// For transfers and messages: larger ones are left out.
     most_bytes: u64,
     phases: Range<u32>,
 }
@@ -163,7 +163,7 @@ pub fn check(metric: &MetricSpec) -> Result<(), (&'static str, String)> {
         return Err(("measure", format!("'{}' needs 'of'", measure.name)));
     }
     if metric.phase.is_some() && !measure.by_phase {
-        return Err(("phase", format!("'{}' is of the whole measured time only", measure.name)));
+        return Err(("phase", format!("'{}' cannot be restricted to a phase", measure.name)));
     }
     match (metric.gap_from_ms, metric.gap_to_ms) {
         (Some(from), Some(to)) if from >= to => {

@@ -1,21 +1,21 @@
-//! How well guests' congestion control is guessed: see `overlay.rs`.
+//! Accuracy of the inferred classes of guests' congestion control.
 
 use super::{Measure, View};
 use crate::result::Guessed;
 use vcc_overlay::Class;
 
-/// Right guesses as a share of those that were dared.
+/// Right inferences as a share of those made.
 pub(super) const RIGHT: Measure = Measure::plain("overlay_right", |view| {
     let dared = of(view).filter(|seen| is_dared(seen));
     share(dared, |seen| seen.truth.as_deref() == Some(&seen.class))
 });
 
-/// Wrong guesses as a share of all flows.
+/// Wrong inferences as a share of all flows.
 pub(super) const WRONG: Measure = Measure::plain("overlay_wrong", |view| {
     share(of(view), |seen| is_dared(seen) && seen.truth.as_deref() != Some(&seen.class))
 });
 
-/// Flows of which nothing is said.
+/// Flows without an inference.
 pub(super) const UNKNOWN: Measure =
     Measure::plain("overlay_unknown", |view| share(of(view), |seen| !is_dared(seen)));
 

@@ -14,7 +14,7 @@ pub(super) const P50_US: Measure = ping("ping_p50_us", |view| rtt_us(view, 0.5))
 
 pub(super) const P99_US: Measure = ping("ping_p99_us", |view| rtt_us(view, 0.99)).by_phase();
 
-/// Of less than 1000 pings it is their maximum.
+/// With fewer than 1000 pings this is their maximum.
 pub(super) const P999_US: Measure = ping("ping_p999_us", |view| rtt_us(view, 0.999)).by_phase();
 
 pub(super) const MAX_US: Measure = ping("ping_max_us", |view| rtt_us(view, 1.0)).by_phase();

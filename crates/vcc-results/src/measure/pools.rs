@@ -1,4 +1,4 @@
-//! What pools have given out of their windows.
+//! Use of the pools' windows.
 
 use super::{Measure, View};
 

@@ -1,4 +1,4 @@
-//! The queue at the bottleneck, and what all queues lost.
+//! The queue at the bottleneck, and the drops of all queues.
 
 use super::{Measure, View};
 use vcc_fabric::LinkReport;
@@ -10,16 +10,16 @@ pub(super) const MARKS: Measure = Measure::plain("marks", marks);
 
 pub(super) const DROPS: Measure = Measure::plain("drops", drops);
 
-/// Of frames that could have been marked.
+/// Drops of ECN-capable frames.
 pub(super) const DROPS_ECT: Measure = Measure::plain("drops_ect", drops_ect);
 
-/// Of all frames that came to the bottleneck.
+/// Dropped frames as a share of all that reached the bottleneck.
 pub(super) const DROP_SHARE: Measure = Measure::plain("drop_share", drop_share);
 
 /// By all queues of the network.
 pub(super) const DROPS_EVERYWHERE: Measure = Measure::plain("drops_everywhere", drops_everywhere);
 
-/// Of all frames that came to a queue.
+/// Dropped frames as a share of all that reached a queue.
 pub(super) const DROP_SHARE_EVERYWHERE: Measure =
     Measure::plain("drop_share_everywhere", drop_share_everywhere);
 

@@ -1,4 +1,4 @@
-//! What had to be sent again.
+//! Retransmissions.
 
 use super::{Measure, View};
 

@@ -9,7 +9,7 @@ pub(super) const P50_US: Measure =
 pub(super) const P99_US: Measure =
     Measure::plain("rtt_p99_us", |view| rtt_us(view, 0.99)).by_phase();
 
-/// Of less than 1000 probes it is their maximum.
+/// With fewer than 1000 probes this is their maximum.
 pub(super) const P999_US: Measure =
     Measure::plain("rtt_p999_us", |view| rtt_us(view, 0.999)).by_phase();
 

@@ -1,4 +1,4 @@
-//! Shadow mode: what vcc would have done beside a sender that does it itself.
+//! Shadow mode: vcc's computation beside a native sender of the same algorithm.
 
 use super::{Measure, View};
 use crate::result::statistics::{mean, median};
@@ -15,7 +15,7 @@ pub(super) const CWND_ERROR: Measure = Measure::plain("cwnd_error", cwnd_error);
 /// its kernel says it.
 pub(super) const TRACKING_ERROR: Measure = Measure::plain("tracking_error", tracking_error);
 
-/// The same of averages over 100 ms (AC/DC, figure 9b).
+/// The tracking error of averages over 100 ms (AC/DC, figure 9b).
 pub(super) const TRACKING_ERROR_100_MS: Measure =
     Measure::plain("tracking_error_100ms", tracking_error_100_ms);
 

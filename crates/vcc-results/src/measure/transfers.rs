@@ -16,7 +16,7 @@ pub(super) const FCT_P90_US: Measure = Measure::plain("fct_p90_us", |view| fct_u
 
 pub(super) const FCT_P99_US: Measure = Measure::plain("fct_p99_us", |view| fct_us(view, 0.99));
 
-/// Of less than 1000 transfers it is their maximum.
+/// With fewer than 1000 transfers this is their maximum.
 pub(super) const FCT_P999_US: Measure = Measure::plain("fct_p999_us", |view| fct_us(view, 0.999));
 
 /// Median of each transfer's own throughput.

@@ -9,7 +9,7 @@ const LATENESS_P99_US: u64 = 500;
 pub struct Validity {
     /// Why the run is not valid.
     pub reasons: Vec<String>,
-    /// What may have disturbed it all the same.
+    /// Conditions that may have disturbed a valid run.
     pub warnings: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What `vcc bench ... --json` writes.
+//! The JSON of `vcc bench`.
 
 use super::{Machine, origin};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
-//! What must come out.
+//! Expected values of a metric.
 
 use serde::{Deserialize, Serialize};
 
-/// Within what the median of a metric has to lie for the artefact to count as reproduced.
+/// The bounds within which the median of a metric must lie for the artefact to be reproduced.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {

@@ -1,4 +1,4 @@
-//! The closing sentence of an experiment that shows a problem and its cure: made of what was measured.
+//! The closing sentence of an experiment that shows a problem and its cure, with the measured figures.
 
 mod spec;
 
@@ -16,14 +16,14 @@ pub(super) fn sentence(spec: &InShort, cases: &[CaseReport]) -> Option<String> {
         [problem, cure].iter().filter_map(|case| doubt(case, &spec.metric)).collect();
     let [problem, cure] = [problem, cure].map(|case| figure(case, &spec.metric));
     let (Some(problem), Some(cure)) = (problem, cure) else {
-        return Some(format!("Nothing can be said: no run of a case has '{}'.", spec.metric));
+        return Some(format!("No summary: no run of a case has '{}'.", spec.metric));
     };
     let mut text =
         spec.text.replace("{problem}", &percent(problem)).replace("{cure}", &percent(cure));
     for (what, seen, value) in [("problem", &spec.problem, problem), ("cure", &spec.cure, cure)] {
         if !seen.is_shown_by(value) {
             text += &format!(
-                " The {what} did NOT show: '{}' was to be {}.",
+                " The {what} did NOT show: '{}' should be {}.",
                 seen.case,
                 bounds(seen.min, seen.max)
             );
@@ -31,21 +31,21 @@ pub(super) fn sentence(spec: &InShort, cases: &[CaseReport]) -> Option<String> {
     }
     if !doubts.is_empty() {
         text += &format!(
-            " But this is by runs that do NOT count ({}): run it again where less is to do.",
+            " But these runs are NOT valid ({}): run it again on a less busy machine.",
             doubts.join("; ")
         );
     }
     Some(text)
 }
 
-/// By the runs that count, or by all if none does.
+/// By the valid runs, or by all if none is.
 fn figure(case: &CaseReport, metric: &str) -> Option<f64> {
     let counted = case.metrics.get(metric).map(|it| it.median);
     let values = || case.runs.iter().filter_map(|run| run.metrics.get(metric).copied());
     counted.or_else(|| median(&values().collect::<Vec<_>>()))
 }
 
-/// Why no run of a case counts.
+/// Why no run of a case is valid.
 fn doubt(case: &CaseReport, metric: &str) -> Option<String> {
     let reason = case.runs.iter().flat_map(|run| &run.reasons).next()?;
     (!case.metrics.contains_key(metric)).then(|| format!("'{}': {reason}", case.name))
@@ -54,8 +54,8 @@ fn doubt(case: &CaseReport, metric: &str) -> Option<String> {
 fn bounds(min: Option<f64>, max: Option<f64>) -> String {
     match (min, max) {
         (Some(min), Some(max)) => format!("{} to {}", percent(min), percent(max)),
-        (Some(min), None) => format!("{} at least", percent(min)),
-        (None, Some(max)) => format!("{} at most", percent(max)),
+        (Some(min), None) => format!("at least {}", percent(min)),
+        (None, Some(max)) => format!("at most {}", percent(max)),
         (None, None) => "anything".into(),
     }
 }
@@ -106,10 +106,10 @@ mod tests {
     #[test]
     fn what_did_not_show_is_not_claimed() {
         let text =
-            "What was 9.5 % is now 12 %. The cure did NOT show: 'with' was to be 68 % to 132 %.";
+            "What was 9.5 % is now 12 %. The cure did NOT show: 'with' should be 68 % to 132 %.";
         assert_eq!(said(0.095, 0.12), text);
         let healthy = said(0.9, 1.0);
-        assert!(healthy.ends_with("The problem did NOT show: 'without' was to be 50 % at most."));
+        assert!(healthy.ends_with("The problem did NOT show: 'without' should be at most 50 %."));
     }
 
     /// The first that somebody sees of it must not be silent for a busy machine.
@@ -118,11 +118,11 @@ mod tests {
         let mut cases = [case("without", Some(0.1)), case("with", None)];
         cases[1].runs[0].metrics.insert("ratio".into(), 1.0);
         let text = sentence(&spec(), &cases).unwrap();
-        assert!(text.starts_with("What was 10 % is now 100 %. But this is by runs"), "{text}");
-        assert!(text.contains("do NOT count ('with': too late): run it again"), "{text}");
+        assert!(text.starts_with("What was 10 % is now 100 %. But these runs"), "{text}");
+        assert!(text.contains("are NOT valid ('with': too late): run it again"), "{text}");
         cases[1].runs[0].metrics.clear();
         let text = sentence(&spec(), &cases).unwrap();
-        assert_eq!(text, "Nothing can be said: no run of a case has 'ratio'.");
+        assert_eq!(text, "No summary: no run of a case has 'ratio'.");
         assert_eq!(sentence(&spec(), &cases[..1]), None, "it was not to be run");
     }
 }

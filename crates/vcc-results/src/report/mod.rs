@@ -1,4 +1,4 @@
-//! What an experiment came to: JSON for programs; a table, a figure and a page for people.
+//! Reports of an experiment: JSON for programs; a table, a figure and a page for people.
 
 pub mod bench;
 mod expectation;
@@ -64,10 +64,10 @@ pub struct Report {
     pub complete: bool,
     /// Of the cases that were run.
     pub outcome: Outcome,
-    /// What was asked for, and what a verdict takes.
+    /// The schedule that was asked for, and the one that a verdict needs.
     pub schedule: Schedule,
     pub verdict_takes: Schedule,
-    /// What it shows, for those who read nothing else.
+    /// The result in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_short: Option<String>,
     pub cases: Vec<CaseReport>,
@@ -79,7 +79,7 @@ pub struct Report {
     pub command: String,
     /// Seconds since 1970, by the machine's clock.
     pub finished_unix_s: u64,
-    /// What each metric is.
+    /// Definition of each metric.
     pub definitions: BTreeMap<String, String>,
 }
 
@@ -98,7 +98,7 @@ pub struct MetricReport {
     pub median: f64,
     pub min: f64,
     pub max: f64,
-    /// Of them: those that have it.
+    /// Number of valid runs that have it.
     pub runs: u32,
     /// Where the median of all possible runs lies.
     pub reach: Reach,

@@ -1,4 +1,4 @@
-//! What a report comes to, all cases together.
+//! The outcome of a report over all cases.
 
 use super::verdict::Judgement;
 use super::{CaseReport, Report, Verdict};
@@ -13,11 +13,11 @@ pub enum Outcome {
     NotValid,
     /// Valid, and nothing is judged: the runs are too few or too short, or nothing is expected.
     FiguresOnly,
-    /// What is expected holds, all of it.
+    /// All expectations hold.
     Reproduced,
-    /// Some of it does not.
+    /// An expectation fails.
     NotReproduced,
-    /// None of it fails, and for some the runs cannot tell.
+    /// No expectation fails, and some are undecided.
     Undecided,
 }
 
@@ -38,7 +38,7 @@ impl Outcome {
     }
 }
 
-/// Of all cases.
+/// The verdicts of all cases.
 pub(super) fn verdicts(cases: &[CaseReport]) -> impl Iterator<Item = &Verdict> {
     cases.iter().flat_map(|case| &case.verdicts)
 }
@@ -63,17 +63,17 @@ pub(super) fn expected_metrics(report: &Report) -> (Vec<&str>, Vec<&str>) {
 pub(super) fn why_figures_only(report: &Report) -> String {
     let (was, takes) = (&report.schedule, &report.verdict_takes);
     if was.is_enough_for(takes) {
-        return "nothing is expected of the cases that were run".into();
+        return "the cases that were run have no expectations".into();
     }
     let were = if was.runs == 1 { "there was" } else { "there were" };
     let is_shorter = was.measured_s < takes.measured_s || was.warm_up_s < takes.warm_up_s;
     let of = if is_shorter { format!(" of {} s", was.measured_s) } else { String::new() };
     let mut text = format!(
-        "a verdict takes {} runs of {} s a case, and {were} {}{of}",
+        "a verdict needs {} runs of {} s per case, and {were} {}{of}",
         takes.runs, takes.measured_s, was.runs
     );
     if report.backend == Backend::Virtual && was.runs == 1 {
-        text += "; one seed gives the same frames each time, so it is no sample of others";
+        text += "; a seed gives the same frames each time, so it is a single sample";
     }
     text
 }

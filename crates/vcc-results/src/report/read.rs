@@ -18,9 +18,9 @@ pub struct ResultFile {
 
 #[derive(Debug, Clone, Default)]
 pub struct Results {
-    /// The same experiment as often as it was run.
+    /// Several results of one experiment are all kept.
     pub files: Vec<ResultFile>,
-    /// What `vcc bench` measured.
+    /// Results of `vcc bench`.
     pub benches: Vec<BenchReport>,
     /// Files that are no part of it, each with its reason.
     pub left_out: Vec<String>,
@@ -28,8 +28,8 @@ pub struct Results {
 
 /// All results in these files, and in the files `*.json` of these directories.
 ///
-/// What a directory holds beside results is left out, and so is what has been read already. Any
-/// other file that cannot be read ends it: an experiment that is missing must not go unnoticed.
+/// Other files of a directory are left out, and so are copies of files that have been read. Any other
+/// file that cannot be read is an error, so that no experiment goes missing unnoticed.
 pub fn read_results(arguments: &[PathBuf]) -> Result<Results> {
     let mut results = Results::default();
     let mut seen = Seen::default();
@@ -84,7 +84,7 @@ fn in_it(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// What has been read, by name and by content.
+/// Files that have been read, by name and by content.
 #[derive(Default)]
 struct Seen {
     names: HashSet<PathBuf>,
@@ -109,17 +109,15 @@ impl Seen {
 
 #[derive(Debug, PartialEq, thiserror::Error)]
 enum Problem {
-    #[error("is empty: the run that was to write it did not end; run it again")]
+    #[error("is empty: the run that should have written it did not finish; run it again")]
     Empty,
-    #[error("breaks off in line {0}: it was not written to its end; run the experiment again")]
+    #[error("is truncated in line {0}: run the experiment again")]
     Truncated(usize),
     #[error("is not JSON: {0}")]
     Syntax(String),
     #[error("is not a result of `vcc lab run ID --json FILE` or `vcc bench NAME --json FILE`")]
     SomethingElse,
-    #[error(
-        "is a result without format_version, of a vcc older than that: run the experiment again"
-    )]
+    #[error("is a result without format_version, from an older vcc: run the experiment again")]
     Unversioned,
     #[error(
         "is a result of format_version {found}, and this vcc reads {read}: read it with the vcc that \
@@ -130,7 +128,7 @@ enum Problem {
     Damaged(String),
 }
 
-/// What tells a result from other JSON, whatever its version.
+/// The fields by which a result of any version is recognised.
 #[derive(Deserialize)]
 struct Marks {
     experiment: Option<serde_json::Value>,

@@ -1,10 +1,10 @@
-//! What a run recorded over time, in the units of figures.
+//! Recordings of a run over time, in the units of figures.
 
 use crate::result::{FlowResult, Pair, RunData};
 use serde::{Deserialize, Serialize};
 use vcc_traffic::{Received, Sample, Transfer};
 
-/// What a run recorded over time.
+/// Recordings of a run over time.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Series {
     /// By flow: (seconds, segments).

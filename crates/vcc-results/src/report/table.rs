@@ -29,7 +29,7 @@ pub fn render_table(report: &Report) -> String {
     text
 }
 
-/// What percentages beside verdicts mean, and what makes them more.
+/// Explains the percentages beside verdicts.
 fn how_sure(report: &Report) -> String {
     let is = |wanted| verdicts(&report.cases).any(|verdict| verdict.judgement == wanted);
     if !is(Judgement::Holds) && !is(Judgement::Fails) && !is(Judgement::Undecided) {
@@ -37,14 +37,14 @@ fn how_sure(report: &Report) -> String {
     }
     let runs = report.schedule.runs;
     let mut text = format!(
-        "Percentages: how sure it is at least, by {runs} runs, that the median of all possible runs is \
-         there.\n"
+        "Percentages: confidence, by {runs} runs, that the median of all possible runs is where the \
+         verdict says.\n"
     );
     if is(Judgement::Undecided) {
         let more = 2 * runs + 1;
         let _ = writeln!(
             text,
-            "Undecided: it may be within the bounds or not; --runs {more} tells more."
+            "Undecided: the median may be on either side of a bound; --runs {more} may decide."
         );
     }
     text
@@ -93,7 +93,7 @@ fn judgement(verdict: &Verdict) -> String {
     verdict.reach.map_or_else(|| word.into(), |reach| format!("{word}, {}", certainty(&reach)))
 }
 
-/// What a reader has to know about a case beside its numbers.
+/// Open verdicts, invalid runs and warnings of a case.
 fn remarks(case: &CaseReport) -> String {
     let mut text = String::new();
     let is_open = |it: &&Verdict| matches!(it.judgement, Judgement::Fails | Judgement::Undecided);

@@ -136,7 +136,7 @@ fn the_table_ends_with_the_judgement() {
     assert!(good.ends_with("vcc-fig11: valid, reproduced\n"), "{good}");
     assert!(good.contains("holds, 75 %") && good.contains("by 3 runs"), "{good}");
     let bad = render_table(&report(true, false));
-    let told = "ratio = 0.09400, of all possible runs 0.09000 to 0.100 (75 %), wanted at most 0.2";
+    let told = "ratio = 0.09400, median of all possible runs 0.09000 to 0.100 (75 %), required at most 0.2";
     assert!(bad.contains("FAILS, 75 %") && bad.contains(told), "{bad}");
     assert!(bad.ends_with("vcc-fig11: valid, NOT reproduced\n"), "{bad}");
     let doubtful = render_table(&report(false, false));
@@ -154,7 +154,7 @@ fn the_table_claims_no_more_than_the_runs_tell() {
         report
     };
     let open = render_table(&judged(Judgement::Undecided, true));
-    assert!(open.contains("--runs 7 tells more"), "{open}");
+    assert!(open.contains("--runs 7 may decide"), "{open}");
     assert!(open.ends_with("vcc-fig11: valid, undecided\n"), "{open}");
     let part = render_table(&judged(Judgement::Holds, false));
     assert!(part.ends_with("vcc-fig11: valid, selected cases reproduced\n"), "{part}");
@@ -163,14 +163,14 @@ fn the_table_claims_no_more_than_the_runs_tell() {
     quick.schedule.runs = 1;
     let one = render_table(&quick);
     assert!(!one.contains("FAILS") && !one.contains("NOT") && !one.contains('%'), "{one}");
-    let end = "figures only: a verdict takes 3 runs of 30 s a case, and there was 1\n";
+    let end = "figures only: a verdict needs 3 runs of 30 s per case, and there was 1\n";
     assert!(one.ends_with(end), "{one}");
     (quick.schedule.measured_s, quick.backend) = (2.5, Backend::Virtual);
     let virtual_time = render_table(&quick);
-    assert!(virtual_time.contains("there was 1 of 2.5 s; one seed gives"), "{virtual_time}");
+    assert!(virtual_time.contains("there was 1 of 2.5 s; a seed gives"), "{virtual_time}");
     quick.schedule = quick.verdict_takes;
     let nothing = render_table(&quick);
-    assert!(nothing.ends_with("figures only: nothing is expected of the cases that were run\n"));
+    assert!(nothing.ends_with("figures only: the cases that were run have no expectations\n"));
 }
 
 #[test]

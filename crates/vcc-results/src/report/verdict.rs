@@ -1,4 +1,4 @@
-//! Whether a metric is what the experiment file says that it has to be, as far as the runs tell.
+//! Judges metrics by the bounds of the experiment file.
 
 use super::numbers::{number, reach};
 use super::{CaseReport, Expectation, MetricReport};
@@ -13,7 +13,7 @@ pub struct Verdict {
     pub judgement: Judgement,
     /// The median, or its quotient with that of another case; none if there is nothing to judge.
     pub value: Option<f64>,
-    /// Where it lies if all possible runs are meant, and how sure that is.
+    /// Confidence interval of the value over all possible runs.
     pub reach: Option<Reach>,
     pub min: Option<f64>,
     pub max: Option<f64>,
@@ -28,13 +28,13 @@ pub enum Judgement {
     Holds,
     /// All of it is beyond one of them, or no run that counts has the metric.
     Fails,
-    /// A bound is within the reach: more runs can tell.
+    /// A bound is within the reach: more runs can decide.
     Undecided,
     /// The runs are too short or too few to be judged by, or the case to compare with was not run.
     NotJudged,
 }
 
-/// What is judged by: all cases, as expectations may compare them.
+/// The context of judgements.
 pub(super) struct Bench<'a> {
     /// In whose order verdicts are given.
     pub metrics: &'a [&'a str],
@@ -144,9 +144,9 @@ impl fmt::Display for Verdict {
             None => write!(out, " unknown")?,
         }
         if let Some(interval) = &self.reach {
-            write!(out, ", of all possible runs {}", reach(interval))?;
+            write!(out, ", median of all possible runs {}", reach(interval))?;
         }
-        write!(out, ", wanted {}", self.wanted())
+        write!(out, ", required {}", self.wanted())
     }
 }
 

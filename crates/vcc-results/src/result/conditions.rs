@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What carries a run's hosts, and its time.
+/// The hosts and the clock of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backend {
@@ -71,7 +71,7 @@ impl fmt::Display for Stack {
 /// Fewer runs than this are no sample, whatever a file says.
 const LEAST_RUNS: u32 = 3;
 
-/// How long one run takes, and how often it is repeated.
+/// Length and number of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
     pub warm_up_s: f64,
@@ -80,7 +80,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// What a verdict takes, of an experiment with this as its full schedule.
+    /// The schedule that a verdict needs, if this is the experiment's full one.
     pub fn for_verdict(self) -> Self {
         Self { runs: self.runs.max(LEAST_RUNS), ..self }
     }

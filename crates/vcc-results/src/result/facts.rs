@@ -1,4 +1,4 @@
-//! What was run, as far as its results are measured and judged by it.
+//! The facts of a run by which its results are measured and judged.
 
 use std::ops::Range;
 use vcc_fabric::HostId;
@@ -29,7 +29,7 @@ pub struct FlowFacts {
     pub ecn: Ecn,
 }
 
-/// Who has to see ECN on a flow for its run to be valid.
+/// Expected ECN of a flow: the run is valid only if each sees what is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ecn {
     pub guest: bool,
@@ -43,7 +43,7 @@ impl RunFacts {
         self.measured_s / f64::from(self.phases)
     }
 
-    /// How much of the measured time a flow sends.
+    /// The part of the measured time in which a flow sends.
     pub fn active_s(&self, flow: &FlowFacts) -> f64 {
         flow.phases.len() as f64 * self.phase_s()
     }

@@ -1,4 +1,4 @@
-//! What is known of a flow when a run is over.
+//! Results of one flow.
 
 use std::ops::Range;
 use vcc_traffic::report::{ReceiverHalf, SenderHalf};
@@ -10,8 +10,8 @@ pub struct FlowResult {
     pub guest_has_ecn: bool,
     pub peer_has_ecn: bool,
     pub payload_ok: bool,
-    /// What had been received at the start of the window of measurement, at the end of each of its
-    /// phases, and in between as often as was asked for.
+    /// Received bytes at the start of the window of measurement and at the end of each phase, and
+    /// the samples in between.
     pub received_at_bounds_bytes: Vec<u64>,
     pub received_over_time: Vec<Received>,
     /// Within the window of measurement, as are the next two.
@@ -19,14 +19,14 @@ pub struct FlowResult {
     pub retransmitted_bytes: u64,
     pub sent_segs: u64,
     pub samples: Vec<Sample>,
-    /// Of a ping-pong: how long each answer took.
+    /// Response times of a ping-pong.
     pub responses: Vec<Response>,
-    /// Of transfers: those that have come to their end.
+    /// Completed transfers.
     pub transfers: Vec<Transfer>,
 }
 
 impl FlowResult {
-    /// Of what its two ends know.
+    /// Merges the reports of both ends.
     pub fn of(sender: SenderHalf, receiver: ReceiverHalf) -> Self {
         Self {
             transfers: Transfer::ended(&sender.transfers, &receiver.transfers_ended_at_ns),

@@ -1,4 +1,4 @@
-//! How long after its due time each frame was handed to the kernel.
+//! Delay between the due time of each frame and its delivery to the kernel.
 
 use serde::{Deserialize, Serialize};
 

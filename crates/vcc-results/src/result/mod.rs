@@ -1,4 +1,4 @@
-//! What a run left: pure data, and the statistics over it.
+//! The data of a run, and statistics over it.
 
 mod conditions;
 mod facts;

@@ -1,4 +1,4 @@
-//! What a port knows of its guest's flow when the run is over.
+//! A port's view of its guest's flow at the end of a run.
 
 use super::Tracking;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct Observation {
 /// The class of the guest's congestion control as its port infers it, beside what the guest runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Guessed {
-    /// What the guest runs.
+    /// The guest's congestion control.
     pub congestion_control: String,
     /// The class that this belongs to; none of a congestion control that has no known class.
     pub truth: Option<String>,

@@ -1,11 +1,11 @@
-//! How sure a median is: the runs that were made are a sample of all that there could be.
+//! Confidence interval of a median: runs are a sample of all possible runs.
 
 use serde::{Deserialize, Serialize};
 
-/// As sure as is wanted, where there are runs enough for it.
+/// Confidence aimed at, where there are enough runs for it.
 const WANTED_CERTAINTY: f64 = 0.9;
 
-/// Between which values the median of all possible runs lies, as far as some of them tell.
+/// The interval in which the median of all possible runs lies, by the runs that were made.
 ///
 /// Nothing is assumed of how runs are distributed: each lies above that median or below it, either
 /// by a chance of one half. So it lies between the kth least and the kth greatest run, but for the
@@ -21,7 +21,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// The narrowest that is as sure as is wanted, or else that of all runs; none without any.
+    /// The narrowest interval with the confidence aimed at, or else that of all runs; none without runs.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -46,7 +46,7 @@ impl Reach {
     }
 }
 
-/// Of what is left of `count` runs without so many at either end.
+/// Confidence of the interval that leaves out so many of `count` runs at either end.
 fn certainty(count: usize, left_out: usize) -> f64 {
     let mut term = 0.5_f64.powi(count as i32);
     let mut tail = 0.0;
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(Reach::of(&[]), None);
     }
 
-    /// What is claimed, tried: how often the interval of five has the median of what they are of.
+    /// How often the interval of a sample contains the median of its distribution.
     #[test]
     fn it_holds_as_often_as_it_says() {
         // A generator of equally distributed numbers (Knuth's MMIX), of which the median is known.

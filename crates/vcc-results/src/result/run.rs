@@ -13,14 +13,14 @@ pub struct RunData {
     pub lost_frames: u64,
     /// One entry for each guest that pings.
     pub pings: Vec<Pings>,
-    /// What vcc's ports have seen, one entry for each guest that has vcc.
+    /// The ports' view of their flows, one entry per guest with vcc.
     pub translated: Vec<Observation>,
     pub pools: Vec<PoolSeen>,
     /// In virtual time: a digest of all frames and their times.
     pub frame_log: Option<FrameLog>,
 }
 
-/// What the emulated network counted.
+/// Counters of the emulated network.
 pub struct EmulatorReport {
     pub links: Vec<LinkReport>,
     pub ack_gaps_us: Vec<Vec<u32>>,
@@ -40,7 +40,7 @@ pub struct Pings {
     /// Number of the guest.
     pub guest: usize,
     pub sent: u64,
-    /// Those that were answered.
+    /// Answered pings.
     pub samples: Vec<RttSample>,
 }
 

@@ -7,16 +7,16 @@ use std::collections::HashMap;
 
 #[derive(Debug, Clone, Default)]
 pub struct Tracking {
-    /// Of the guest's end, where it is known.
+    /// The guest's initial sequence number, if it is known.
     isn: Option<u32>,
     native: Vec<Native>,
     ours: Vec<Ours>,
 }
 
-/// What a sender has had acknowledged, and its window at that moment.
+/// A sender's acknowledged bytes, and its window at that moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SenderState {
-    /// Of the stream, with the SYN.
+    /// Bytes of the stream, SYN included.
     pub acked_bytes: u64,
     pub cwnd_segs: u32,
 }
@@ -51,7 +51,7 @@ impl Pair {
 }
 
 impl Tracking {
-    /// Of a connection whose initial sequence number is known.
+    /// For a connection whose initial sequence number is known.
     pub fn since(isn: u32) -> Self {
         Self { isn: Some(isn), ..Self::default() }
     }
@@ -104,7 +104,7 @@ impl Tracking {
     }
 }
 
-/// The same pairs as averages over times of this length.
+/// Averages of the pairs over intervals of this length.
 pub fn averaged(pairs: &[Pair], length_us: u64) -> Vec<Pair> {
     let bins = pairs.chunk_by(|a, b| a.at_us / length_us == b.at_us / length_us);
     bins.map(|bin| {

@@ -147,7 +147,7 @@ fn short_runs_give_figures_and_no_verdict() {
     }
     assert_eq!(said.code, 0, "{}", said.stdout);
     assert!(!said.stdout.contains("FAILS") && !said.stdout.contains("NOT"), "{}", said.stdout);
-    let end = "short: valid, figures only: a verdict takes 3 runs of 2 s a case, and there were 3 of 1 s\n";
+    let end = "short: valid, figures only: a verdict needs 3 runs of 2 s per case, and there were 3 of 1 s\n";
     assert!(said.stdout.ends_with(end), "{}", said.stdout);
 }
 
@@ -197,7 +197,7 @@ fn a_run_ends_with_what_it_shows_in_short() {
         .filter_map(|part| part.rsplit(' ').next().and_then(|word| word.parse().ok()))
         .collect();
     assert!((figures[0] - was).abs() < 0.6 && (figures[1] - is).abs() < 0.6, "{}", said.stdout);
-    let end = "The cure did NOT show: 'with' was to be 70000 % at least.";
+    let end = "The cure did NOT show: 'with' should be at least 70000 %.";
     assert!(last.starts_with("It was ") && last.ends_with(end), "{last}");
     let one = vcc(&format!("lab run {file} --quick --case with"));
     assert!(!one.stdout.contains("It was "), "{}", one.stdout);

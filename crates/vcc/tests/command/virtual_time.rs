@@ -99,7 +99,7 @@ fn what_a_backend_cannot_do_is_told_before_anything_runs() {
     let cores = "[cores.c]\nscheduler = \"credit\"\n[receivers]\nvcpu.core = \"c\"\n[duration]";
     let file = written(&folder, &EXPERIMENT.replace("[duration]", cores));
     let complaint = vcc(&format!("lab run {file}")).complaint(1);
-    assert!(complaint.contains("cores that guests share are to be had in virtual"), "{complaint}");
+    assert!(complaint.contains("cores that guests share need virtual time"), "{complaint}");
     let complaint = vcc("lab run acdc-fig11 --backend virtual").complaint(1);
     assert!(complaint.contains("wire without a network"), "{complaint}");
 }

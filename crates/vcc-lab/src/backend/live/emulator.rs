@@ -11,11 +11,11 @@ use vcc_results::result::{EmulatorReport, Lateness};
 /// Above the traffic generator: a late link would be a wrong link.
 const REALTIME_PRIORITY: i32 = 50;
 const LONGEST_SLEEP_NS: u64 = 20_000_000;
-/// How much is done of one kind before the other has its turn.
+/// Batch sizes of deliveries and of reads, which alternate.
 const DELIVERIES_AT_ONCE: usize = 256;
 const READS_AT_ONCE: usize = 64;
 
-/// What the emulator and the threads beside it tell each other.
+/// State shared between the emulator's thread and those of traffic and observer.
 pub struct Control {
     stop: AtomicBool,
     window_start_ns: AtomicU64,
@@ -31,7 +31,7 @@ impl Control {
         }
     }
 
-    /// Says when statistics count; in good time before it begins.
+    /// Sets the window of measurement; well before it begins.
     pub fn set_window(&self, window: Window) {
         self.window_end_ns.store(window.end_ns, Ordering::Relaxed);
         self.window_start_ns.store(window.start_ns, Ordering::Release);

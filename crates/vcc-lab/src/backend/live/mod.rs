@@ -25,9 +25,9 @@ use vcc_fabric::Fabric;
 use vcc_results::result::RunData;
 use vcc_traffic::Pattern;
 
-/// The emulator keeps up with no more in real time.
+/// The highest rate that the emulator can keep up with in real time.
 const MOST_BPS: u64 = 1_000_000_000;
-/// How often the waiting thread looks up.
+/// Interval at which the waiting thread reports progress.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Whether a scenario can be run in real time, told before anything is made.

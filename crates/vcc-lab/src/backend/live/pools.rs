@@ -15,7 +15,7 @@ pub struct Pools {
 }
 
 impl Pools {
-    /// Of each host, its part and its underlay.
+    /// `parts` are hosts with their share and their underlay.
     pub fn create(parts: &[(HostId, &PoolShare, &str)]) -> Result<Self, String> {
         let windows: BTreeMap<String, u32> =
             parts.iter().map(|(_, part, _)| (part.pool.clone(), part.window_bytes)).collect();

@@ -30,7 +30,7 @@ struct Watched {
     port: Port,
 }
 
-/// A shadow is compared with the guest all the time: a few times between acknowledgements.
+/// In shadow mode windows are compared continuously: a few times between acknowledgements.
 const IN_THE_SHADOW: Duration = Duration::from_micros(200);
 /// Counters are read for their last values only.
 const NOW_AND_THEN: Duration = Duration::from_millis(100);
@@ -66,7 +66,7 @@ impl Ports {
         Ok(Self { ports, pools, look_every })
     }
 
-    /// What the pools have given out until now.
+    /// The pools' current use.
     pub fn pools(&self) -> Result<Vec<PoolSeen>> {
         let failed = |problem| Error::Attach { host: "the pools".into(), problem };
         self.pools.as_ref().map_or_else(|| Ok(Vec::new()), |pools| pools.seen().map_err(failed))

@@ -62,7 +62,7 @@ fn scenario() -> Scenario {
     }
 }
 
-/// What must hold of every run, however slow or busy the machine is.
+/// Runs a scenario and asserts what holds on any machine, however busy.
 fn run_soundly(scenario: &Scenario) -> Option<RunData> {
     if let Err(error) = system::require_root() {
         skip(&error.to_string());
@@ -151,7 +151,7 @@ fn flows_join_and_leave() {
     assert!(bytes(1, 1) > 0);
 }
 
-/// What the hypervisor and the guest are told to hold back is held back.
+/// Rate limit and cwnd clamp take effect.
 #[test]
 fn a_guest_is_held_to_its_limits() {
     let mut scenario = scenario();

@@ -1,4 +1,4 @@
-//! What the guests and the ports have to say when a run is over.
+//! Collects the reports of guests and ports after a run.
 
 use super::overlay;
 use crate::base::error::{Error, Result};
@@ -9,13 +9,13 @@ use vcc_results::result::{FlowResult, Observation, Pings, SenderState, Tracking}
 use vcc_traffic::report::{PREFIX, PingReport, Report};
 use vcc_uml::{World, last_lines};
 
-/// What the guests have printed, put together.
+/// The guests' reports, merged.
 pub(super) struct Collected {
     pub flows: Vec<FlowResult>,
     pub pings: Vec<Pings>,
 }
 
-/// Of the flows, both ends report.
+/// Merges the reports of both ends of each flow.
 pub(super) fn reports(flows: usize, window: Window, consoles: &[String]) -> Result<Collected> {
     let (mut senders, mut receivers) = (vec![None; flows], vec![None; flows]);
     let mut pings = Vec::new();
@@ -34,7 +34,7 @@ pub(super) fn reports(flows: usize, window: Window, consoles: &[String]) -> Resu
     }
     let whole = senders.into_iter().zip(receivers).enumerate().map(|(flow, ends)| match ends {
         (Some(sender), Some(receiver)) => Ok(FlowResult::of(sender, receiver)),
-        _ => Err(Error::VirtualGuests(format!("nobody reports of an end of flow {flow}"))),
+        _ => Err(Error::VirtualGuests(format!("no guest reported an end of flow {flow}"))),
     });
     Ok(Collected { flows: whole.collect::<Result<_>>()?, pings })
 }
@@ -48,15 +48,15 @@ fn since_start(report: &PingReport, window: Window) -> Pings {
     Pings { guest: report.number, sent: report.sent, samples: samples.collect() }
 }
 
-/// What a host reports of an end of this flow.
+/// Stores a host's report of one end of a flow.
 fn put<T>(ends: &mut [Option<T>], host: usize, flow: usize, half: T) -> Result<()> {
     let flows = ends.len();
-    let none = || format!("host {} reports of flow {flow} of {flows}", host + 1);
+    let none = || format!("host {} reported flow {flow} of {flows}", host + 1);
     *ends.get_mut(flow).ok_or_else(|| Error::VirtualGuests(none()))? = Some(half);
     Ok(())
 }
 
-/// All that a guest reports, if it is whole.
+/// A guest's report, if it is complete.
 fn of_host(host: usize, console: &str) -> Result<Vec<Report>> {
     let failed = |why: String| {
         let last = last_lines(console.lines().filter(|line| !line.starts_with(PREFIX)));
@@ -65,15 +65,15 @@ fn of_host(host: usize, console: &str) -> Result<Vec<Report>> {
     let reports = console.lines().filter_map(Report::from_line);
     let reports: Vec<Report> = reports
         .collect::<std::result::Result<_, _>>()
-        .map_err(|error| failed(format!("it reports what cannot be read: {error}")))?;
+        .map_err(|error| failed(format!("its report cannot be parsed: {error}")))?;
     match reports.last() {
         Some(Report::Whole { lines }) if *lines + 1 == reports.len() => Ok(reports),
         Some(Report::Error { .. }) => Ok(reports),
-        _ => Err(failed("it ended without a whole report".into())),
+        _ => Err(failed("it ended without a complete report".into())),
     }
 }
 
-/// What the ports of the guests know of their flows, one entry for each guest that has vcc.
+/// The ports' view of their guests' flows, one entry per guest with vcc.
 pub(super) fn observations(
     scenario: &Scenario,
     world: &World,
@@ -117,7 +117,7 @@ fn cwnd_errors(port: &Port, key: &FlowKey, window: Window) -> Vec<f64> {
     measured.map(error).collect()
 }
 
-/// What the port has made of each acknowledgement beside what the guest has said of itself.
+/// The port's window after each acknowledgement, beside the guest's own samples.
 fn tracking(port: &Port, key: &FlowKey, window: Window, result: &FlowResult) -> Tracking {
     // The first acknowledges the SYN.
     let Some(first) = acks(port, key).next() else { return Tracking::default() };

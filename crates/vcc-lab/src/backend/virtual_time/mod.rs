@@ -34,11 +34,11 @@ use vcc_uml::{CardSpec, GuestSpec, Kernel, Moment, Watch, World, WorldSpec};
 
 /// The program that each guest runs.
 const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc-agent"));
-/// Of each guest: what a kernel needs, and room for the sockets' buffers of a fast path.
+/// Memory of a guest: its kernel, and socket buffers for a fast path.
 const GUEST_MEMORY_MIB: u32 = 64;
-/// As a host's card at 10 Gbit/s does: a burst of full frames takes so long.
+/// Usual interrupt moderation, as of a card at 10 Gbit/s: about the time of a burst of full frames.
 const INTERRUPT_EVERY_NS: u64 = 10_000;
-/// A guest does in a moment what takes a machine milliseconds, or seconds where it is very busy.
+/// Wall-clock limit for one step of a guest, which takes milliseconds, or seconds on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A guest has nothing to wait for once it has reported.
 const OVERDUE_AFTER_NS: u64 = 5_000_000_000;
@@ -79,7 +79,7 @@ pub fn run_once(
     run_timed(kernel, scenario, seed, tick).map(|(data, _)| data)
 }
 
-/// The same, with the time that it took.
+/// Runs one scenario once, and measures the wall-clock time.
 pub fn run_timed(
     kernel: &Kernel,
     scenario: &Scenario,

@@ -1,4 +1,4 @@
-//! What is guessed of a guest's congestion control by what its port has seen, beside what it is.
+//! Infers the class of a guest's congestion control from its port's recording.
 
 use crate::scenario::Guest;
 use vcc_domain::{Inferred, TracedAck};

@@ -1,15 +1,15 @@
-//! How fast virtual time passes.
+//! Wall-clock time per virtual second.
 
 use crate::base::progress::VirtualTime;
 use std::time::Duration;
 
-/// What is looked back at: long enough to be steady, and short enough to follow what guests do.
+/// Averaging interval: long enough to be steady, short enough to follow the guests.
 const LOOK_BACK: Duration = Duration::from_secs(2);
 
-/// Wall time of virtual time, as it was lately.
+/// Wall-clock time per virtual second, over the last interval.
 pub(super) struct Pace {
     end_ns: u64,
-    /// Where it was (wall, virtual ns) at the end of the look back before this one, and of this one.
+    /// (wall, virtual ns) at the end of the previous interval, and at that of the last one.
     before: (Duration, u64),
     last: (Duration, u64),
 }
@@ -19,7 +19,7 @@ impl Pace {
         Self { end_ns, before: (Duration::ZERO, 0), last: (Duration::ZERO, 0) }
     }
 
-    /// It is so late, by the clock on the wall and by the guests'.
+    /// The progress at this wall-clock and virtual time.
     pub fn at(&mut self, wall: Duration, now_ns: u64) -> VirtualTime {
         if wall - self.last.0 >= LOOK_BACK {
             self.before = std::mem::replace(&mut self.last, (wall, now_ns));

@@ -1,4 +1,4 @@
-//! What each guest of a scenario is to do.
+//! The plan of each guest of a scenario.
 
 use crate::base::error::{Error, Result};
 use crate::scenario::{
@@ -18,7 +18,7 @@ use vcc_traffic::random::{SplitMix64, mix};
 use vcc_traffic::workers::WorkerPlan;
 
 const DEVICE: &str = "eth0";
-/// Of the first flow, at its sender; by it the receiver knows the flow.
+/// Source port of the first flow. The receiver identifies a flow by its source port.
 const FROM_PORT: u16 = 20_000;
 /// Guests have booted long before this.
 const FIRST_CONNECT_NS: u64 = 300_000_000;
@@ -26,17 +26,17 @@ const FIRST_CONNECT_NS: u64 = 300_000_000;
 const CONNECT_EVERY_NS: u64 = 5_000_000;
 const CONNECT_ALL_WITHIN_NS: u64 = 500_000_000;
 
-/// How often a guest that has a shadow notes its window, which is then compared with the shadow's
-/// after the same acknowledgement.
+/// How often a guest in shadow mode samples its window, which is compared with vcc's after the same
+/// acknowledgement.
 const SHADOWED_EVERY_US: u64 = 100;
 
-/// How long the answers to the last pings are waited for.
+/// How long to wait for the answers to the last pings.
 const LAST_ANSWERS_NS: u64 = 100_000_000;
 
-/// How far apart flows begin at the most.
+/// Flows start within this time of each other.
 const BEGIN_WITHIN_NS: u64 = 10_000_000;
 
-/// When what happens, from the guests' start.
+/// Times of a run, from the guests' start.
 pub(super) struct Timeline {
     /// All flows are connected.
     pub begin_ns: u64,
@@ -57,7 +57,7 @@ impl Timeline {
     }
 }
 
-/// When one of so many flows connects.
+/// Connect time of one of `flows` flows.
 fn connects_at_ns(flow: usize, flows: usize) -> u64 {
     let every_ns = CONNECT_EVERY_NS.min(CONNECT_ALL_WITHIN_NS / flows.max(1) as u64);
     FIRST_CONNECT_NS + flow as u64 * every_ns
@@ -117,7 +117,7 @@ fn windows_every_us(scenario: &Scenario, host: HostId) -> Option<u64> {
     [scenario.window_every_us, shadowed].into_iter().flatten().min()
 }
 
-/// What the live lab can, and this cannot yet.
+/// Refuses features that only the live backend has.
 pub(super) fn refuse(scenario: &Scenario, hosts: &[HostSpec]) -> Result<()> {
     let cannot = |what: &str| Err(Error::Backend { what: what.into() });
     if scenario.family == Family::Ipv6
@@ -135,7 +135,7 @@ pub(super) fn refuse(scenario: &Scenario, hosts: &[HostSpec]) -> Result<()> {
     Ok(())
 }
 
-/// Where the hypervisor limits a guest, its card is that slow: like the live lab's token bucket it
+/// Where the hypervisor limits a guest, its card has that rate: like the live lab's token bucket it
 /// holds the guest's own queue back, but lets no burst go at once.
 pub(super) fn card_rate_bps(host: &HostSpec, link_bps: u64) -> u64 {
     host.limits.rate_bps.map_or(link_bps, |rate_bps| rate_bps.min(link_bps))
@@ -154,7 +154,7 @@ fn network(family: Family, host: HostId, spec: &HostSpec) -> Network {
     }
 }
 
-/// As the live lab's guests have them; buffers are those of a machine with more memory.
+/// The live lab's kernel parameters, with the socket buffers of a machine with more memory.
 fn sysctls(family: Family, spec: &HostSpec) -> Vec<Sysctl> {
     let tcp = tcp_parameters(spec.ecn, spec.sack)
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -219,7 +219,7 @@ fn add_flows(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, 
     }
 }
 
-/// Who sends messages: of each group of flows, each application of a sender over all of its own.
+/// The workers that send messages: one per sender, group of flows and application.
 fn add_workers(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, seed: u64) {
     type Whose = (HostId, usize, u32);
     let mut workers: BTreeMap<Whose, WorkerPlan> = BTreeMap::new();

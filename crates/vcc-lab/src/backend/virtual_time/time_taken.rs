@@ -1,9 +1,9 @@
-//! How much time on the wall a run took, part by part.
+//! Wall-clock time of a run, by phase.
 
 use std::time::Instant;
 use vcc_fabric::Window;
 
-/// In seconds on the wall.
+/// Wall-clock seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeTaken {
     /// Until all guests have booted.
@@ -15,7 +15,7 @@ pub struct TimeTaken {
     pub end_s: f64,
 }
 
-/// Looks at the clock on the wall when virtual time comes to something.
+/// Reads the wall clock when virtual time reaches the bounds of the window.
 pub(super) struct Stopwatch {
     window: Window,
     begun: Option<Instant>,
@@ -36,7 +36,7 @@ impl Stopwatch {
         }
     }
 
-    /// Of a run that began at `begin`, and is over now. What it did not come to took no time.
+    /// The times of a run that began at `begin` and is over now. A phase it did not reach took no time.
     pub fn time_taken(&self, begin: Instant, booted: Instant) -> TimeTaken {
         let over = Instant::now();
         let ended = self.ended.unwrap_or(over);

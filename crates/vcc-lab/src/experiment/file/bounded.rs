@@ -33,7 +33,7 @@ bounded! {
     /// From the least that IPv6 takes (RFC 8200, 5) to what switches for jumbo frames carry.
     MtuBytes: u16 = 1280 to 9216;
     DelayUs: u64 = 0 to 1_000_000;
-    /// More hosts than this are not to be made on one machine.
+    /// The most hosts that one machine carries.
     Count: u32 = 0 to 250;
     Share: f64 = 0.0 to 1.0;
     Workers: u32 = 1 to 64;
@@ -49,7 +49,7 @@ bounded! {
     Percent: u32 = 0 to 100;
     /// 0 is every frame; a card's driver takes no more than some hundred.
     ModerationUs: u64 = 0 to 1000;
-    /// What something takes of a core each time.
+    /// CPU time per event.
     CpuUs: u64 = 0 to 100_000;
 }
 

@@ -1,4 +1,4 @@
-//! Who sends to whom, where it is not each guest to its receiver.
+//! Senders and receivers, where it is not each guest to its receiver.
 
 use super::bounded::Workers;
 use super::group::Group;
@@ -14,15 +14,15 @@ pub struct FlowGroup {
     pub from: String,
     #[serde(default)]
     pub pattern: FlowPattern,
-    /// Of a stride: so many places after the sender each receiver stands.
+    /// For a stride: distances from the sender to its receivers.
     #[serde(default)]
     pub steps: Vec<u32>,
-    /// Of an incast: the group of guests that receive.
+    /// For an incast: the group of guests that receive.
     #[serde(default)]
     pub to: Option<String>,
     #[serde(default)]
     pub traffic: Pattern,
-    /// Of messages: so many applications of each guest send some, each over flows of its own.
+    /// For messages: how many applications of each guest send, each over flows of its own.
     #[serde(default)]
     pub workers: Option<Workers>,
     /// The first and the last phase in which they are there; all of them if left out.
@@ -31,7 +31,7 @@ pub struct FlowGroup {
 }
 
 impl FlowGroup {
-    /// What a group of guests sends where the file has no flows of its own.
+    /// The flows of a group of guests where the file has no `[[flows]]`.
     pub fn of_guests(group: &Group) -> Self {
         Self {
             name: group.name.clone(),

@@ -1,4 +1,4 @@
-//! Who sends, and who receives.
+//! Groups of guests, and the receivers.
 
 use super::bounded::{Count, IntervalUs, Mbps, ModerationUs, Ms, Segs};
 use super::vcc::Vcc;
@@ -19,8 +19,8 @@ pub struct Group {
     pub congestion_control: String,
     #[serde(default = "yes")]
     pub tso: bool,
-    /// Its TCP waits with more until what it has sent has left the card, as Linux has done since 3.6
-    /// (TCP small queues). Without, the card's driver calls all sent at once that it has taken.
+    /// TCP small queues, as in Linux since 3.6. Without them, the card's driver reports a buffer as
+    /// sent as soon as the card has taken it.
     #[serde(default = "yes")]
     pub small_queues: bool,
     /// The hypervisor lets no more than this leave the guest's port.
@@ -30,7 +30,7 @@ pub struct Group {
     /// this congestion control.
     #[serde(default)]
     pub proxy: Option<String>,
-    /// Its card interrupts it about this often at the most; as a card at 10 Gbit/s does if left out.
+    /// Interrupt moderation of its card; that of a card at 10 Gbit/s if left out.
     #[serde(default)]
     pub interrupt_us: Option<ModerationUs>,
     /// The guest lets its own window grow no larger.
@@ -39,8 +39,7 @@ pub struct Group {
     /// The guest's least retransmission timeout; Linux has 200 ms.
     #[serde(default)]
     pub rto_min_ms: Option<Ms>,
-    /// Beside its flow, and however long that sends, it pings its receiver about this often while the
-    /// run is measured.
+    /// In parallel with its flow, it pings its receiver about this often during the measurement.
     #[serde(default)]
     pub ping_every_us: Option<IntervalUs>,
     /// The first and the last phase in which it sends; all of them if left out.

@@ -1,4 +1,4 @@
-//! What an experiment file says, as it says it.
+//! The format of experiment files.
 
 mod bounded;
 mod flows;
@@ -40,11 +40,11 @@ pub(super) struct File {
     pub family: Family,
     #[serde(default)]
     pub stack: Stack,
-    /// What carries it, where a run does not say.
+    /// Its backend, unless a run chooses another.
     #[serde(default)]
     pub backend: Backend,
     pub queues: BTreeMap<String, AnyQueue>,
-    /// Read here to be checked; what a case makes of it counts.
+    /// Parsed here for its errors only; a case's merged tables are used.
     #[serde(default, rename = "cores")]
     pub _cores: BTreeMap<String, Core>,
     /// Windows that flows share, by their names.
@@ -63,13 +63,13 @@ pub(super) struct File {
     pub metrics: Vec<MetricSpec>,
     pub cases: Vec<CaseSpec>,
     pub plot: Plot,
-    /// What a run of it ends with.
+    /// The sentence that a run of it ends with.
     #[serde(default)]
     pub in_short: Option<InShort>,
 }
 
 impl File {
-    /// What metrics and reports call the flows.
+    /// Names of the groups of flows in metrics and reports.
     pub fn flow_groups(&self) -> impl Iterator<Item = &str> {
         let guests = self.guests.iter().filter(|_| self.flows.is_empty());
         let flows = self.flows.iter().map(|group| group.name.as_str());
@@ -81,23 +81,22 @@ impl File {
 #[serde(deny_unknown_fields)]
 pub(super) struct Network {
     pub topology: TopologyKind,
-    /// Of the bottleneck.
+    /// Rate of the bottleneck.
     pub rate_mbps: Mbps,
-    /// Of the links between hosts and switches; the bottleneck's rate if left out.
+    /// Rate of the links between hosts and switches; the bottleneck's if left out.
     #[serde(default)]
     pub edge_rate_mbps: Option<Mbps>,
-    /// Of each link, one way.
+    /// One-way delay of each link.
     pub delay_us: DelayUs,
-    /// Of every host's device.
+    /// MTU of every host's device.
     #[serde(default)]
     pub mtu_bytes: MtuBytes,
     /// At the bottleneck, and wherever else the topology has one: one of `queues`.
     pub queue: String,
-    /// What the queues of each switch share; without it each has its own room.
+    /// Memory that the queues of each switch share; without it each has its own room.
     #[serde(default)]
     pub switch_memory: Option<SwitchMemory>,
-    /// Of a two-tier network: how many switches at which there are hosts, and how many between
-    /// those.
+    /// For a two-tier network: the number of leaf and of spine switches.
     #[serde(default)]
     pub leaves: usize,
     #[serde(default)]
@@ -132,7 +131,7 @@ pub(super) struct QuickDuration {
     pub runs: u32,
 }
 
-/// What a case can change of a file.
+/// The tables of a file that a case can change.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Setup {
@@ -146,7 +145,7 @@ pub(super) struct Setup {
     pub flows: Vec<FlowGroup>,
 }
 
-/// What is recorded beside the counters.
+/// Sampling beside the counters.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Observe {
@@ -182,13 +181,13 @@ pub(super) struct CaseSpec {
     pub guests: BTreeMap<String, IgnoredAny>,
     #[serde(default)]
     pub flows: BTreeMap<String, IgnoredAny>,
-    /// Makes this one case for each row: how many guests of each group, in the file's order.
+    /// One case per row: the number of guests of each group, in the file's order.
     #[serde(default)]
     pub mixes: Vec<Vec<Count>>,
-    /// A run with less of what the bottleneck can carry is not valid.
+    /// A run with a smaller share of the bottleneck's capacity is not valid.
     #[serde(default = "usual_floor")]
     pub goodput_floor: f64,
-    /// Where the case stands in a curve, and in which.
+    /// The case's place on a curve, and the name of the curve.
     #[serde(default)]
     pub x: Option<f64>,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! How vcc treats a guest, by the names that vcc itself uses.
+//! The `vcc` table of a guest, in vcc's own names.
 
 use super::bounded::{Bytes, Mbps, PoolWeight, Segs, Share};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 pub struct Vcc {
     pub mode: VccMode,
     pub underlay: Option<String>,
-    /// What becomes of a guest that negotiates ECN itself.
+    /// Treatment of a guest that negotiates ECN itself.
     pub guest_ecn: Option<String>,
     /// Reduce the window by RFC 6937 instead of at once.
     pub prr: Option<bool>,

@@ -10,11 +10,11 @@ pub struct Core {
     pub scheduler: SchedulerKind,
     #[serde(default = "xens_slice")]
     pub slice_ms: Ms,
-    /// Of the credit scheduler: cores of the machine beside this one whose time is shared out as
-    /// credit, and which are hardly used, as the driver domain's.
+    /// For the credit scheduler: other cores of the machine that are hardly used, as the driver
+    /// domain's, and whose time is distributed as credit, too.
     #[serde(default = "none")]
     pub spare_cores: Count,
-    /// What a guest that slept takes of the core when it is woken.
+    /// What each wake-up of a guest takes of the core.
     #[serde(default = "no_time")]
     pub wakeup_us: CpuUs,
     /// What the driver domain takes of it each time that frames pass between it and a guest here;
@@ -44,13 +44,13 @@ pub struct Background {
     pub load_period_ms: Ms,
 }
 
-/// Of a guest that shares a core.
+/// A guest's virtual CPU on a shared core.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vcpu {
     /// One of the file's `cores`.
     pub core: String,
-    /// What it computes beside the network, of each period.
+    /// Its compute load, as a share of each period.
     #[serde(default = "no_load")]
     pub load_percent: Percent,
     #[serde(default = "xens_slice")]

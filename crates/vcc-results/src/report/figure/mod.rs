@@ -1,4 +1,4 @@
-//! What the experiment's figure shows, before it is drawn.
+//! The experiment's figure as data.
 
 mod ack_gaps;
 mod over_time;
@@ -64,7 +64,7 @@ impl Figure {
         }
     }
 
-    /// What its vertical axis shows.
+    /// Label of its vertical axis.
     pub(super) fn y(&self) -> &str {
         match self {
             Self::Bars { y, .. } | Self::Lines { y, .. } => y,

@@ -1,4 +1,4 @@
-//! What one run of each case recorded, over time.
+//! Recordings of one run of each case, over time.
 
 use super::{CaseReport, Figure, Line, LinePanel, Scale, Series};
 use crate::result::{Pair, averaged};
@@ -14,7 +14,7 @@ pub(super) fn goodput(cases: &[CaseReport], series: &AllSeries) -> Figure {
     over_time("goodput (Mbit/s)", cases, series, |series| by_flow(&series.goodput_mbps))
 }
 
-/// What may be in flight.
+/// Send windows.
 pub(super) fn windows(cases: &[CaseReport], series: &AllSeries) -> Figure {
     over_time("send window (segments)", cases, series, |series| by_flow(&series.windows_segs))
 }

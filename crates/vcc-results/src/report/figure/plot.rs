@@ -1,4 +1,4 @@
-//! How a figure is drawn.
+//! The figure as an experiment file describes it.
 
 use serde::Deserialize;
 use vcc_fabric::HostId;

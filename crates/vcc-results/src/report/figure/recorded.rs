@@ -1,4 +1,4 @@
-//! What a run recorded over time, where the report has kept it, beside the experiment's own figure.
+//! Figures of a run's recordings, where the report has kept them.
 
 use super::{Figure, over_time};
 use crate::report::{Report, Series};

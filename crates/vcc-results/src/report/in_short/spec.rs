@@ -1,4 +1,4 @@
-//! What an experiment shows, in a sentence.
+//! The closing sentence as an experiment file describes it.
 
 use serde::Deserialize;
 

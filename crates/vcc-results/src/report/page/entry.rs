@@ -9,7 +9,7 @@ pub struct Entry<'a> {
     pub report: &'a Report,
     /// No other part of the page has it.
     pub anchor: String,
-    /// What tells it from other results of this experiment, if there are any.
+    /// Distinguishes it from other results of this experiment, if there are any.
     told_by: Option<String>,
 }
 
@@ -30,18 +30,18 @@ impl<'a> Entry<'a> {
         entries.collect()
     }
 
-    /// With how it was run, where the experiment alone does not tell it from others.
+    /// The experiment, and the conditions where there are several results of it.
     pub fn name(&self) -> String {
         let id = &self.report.experiment;
         self.told_by.as_ref().map_or_else(|| id.clone(), |by| format!("{id} ({by})"))
     }
 
-    /// What was chosen when it was run.
+    /// The conditions of its runs.
     pub fn how(&self) -> String {
         how(self.report)
     }
 
-    /// Of some of its cases it is said that it is of them alone.
+    /// The outcome; a result of selected cases is named so.
     pub fn verdict(&self) -> &'static str {
         match (self.report.outcome, self.report.complete) {
             (Outcome::Reproduced, true) => "Reproduced",
@@ -89,7 +89,7 @@ fn how(report: &Report) -> String {
     format!("{}, {}{quick}", report.backend, report.stack)
 }
 
-/// How it was run, or else the file's name.
+/// The conditions of its runs, or else the file's name.
 fn told_by(file: &ResultFile, all: &[&ResultFile]) -> Option<String> {
     let siblings = all.iter().filter(|it| it.report.experiment == file.report.experiment);
     let siblings: Vec<String> = siblings.map(|it| how(&it.report)).collect();

@@ -39,7 +39,7 @@ pub fn is_empty(figure: &Figure) -> bool {
     }
 }
 
-/// How it is to be read.
+/// Explains a figure.
 pub fn caption(figure: &Figure) -> &'static str {
     match figure {
         Figure::Bars { .. } => {

@@ -1,4 +1,4 @@
-//! What was measured: each metric in all cases, beside what the paper has and what is expected.
+//! Each metric in all cases, beside the paper's figure and the required bounds.
 
 use crate::report::numbers::{number, reach};
 use crate::report::outcome::expected_metrics;
@@ -117,7 +117,7 @@ fn judgement(verdict: Option<&Verdict>) -> Markup {
     }
 }
 
-/// As far as the runs tell; one tells nothing.
+/// The confidence interval, which a single run does not have.
 fn of_all_runs(metric: &MetricReport) -> Markup {
     html! {
         @if metric.runs < 2 { "one run" }
@@ -129,7 +129,7 @@ fn word(verdict: &Verdict) -> Markup {
     html! {
         @match verdict.judgement {
             Judgement::Holds => span.verdict.good { "✓ holds" },
-            Judgement::Fails if verdict.value.is_none() => span.verdict.bad { "✗ not to be had" },
+            Judgement::Fails if verdict.value.is_none() => span.verdict.bad { "✗ no value" },
             Judgement::Fails => span.verdict.bad { "✗ fails" },
             Judgement::Undecided => span.verdict.doubtful { "? undecided" },
             Judgement::NotJudged => span.verdict.part { "– not judged" },

@@ -1,16 +1,16 @@
-//! Every run: whether it counts, and in virtual time which frames there were.
+//! Every run: its validity, and in virtual time its frame log's hash.
 
 use crate::report::{CaseReport, Report, RunReport};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 
-/// What a reader has to know before the figures.
+/// Invalid runs and warnings.
 pub fn doubts(report: &Report) -> Markup {
     let doubtful: Vec<_> = report.cases.iter().filter(|case| !said_of(case).is_empty()).collect();
     html! {
         @if !doubtful.is_empty() {
             aside.doubts {
-                h3 { "Doubts" }
+                h3 { "Invalid runs and warnings" }
                 ul {
                     @for case in doubtful {
                         @for text in said_of(case) { li { strong { (case.name) } ": " (text) } }
@@ -25,10 +25,10 @@ fn said_of(case: &CaseReport) -> Vec<String> {
     let (all, valid) = (case.runs.len(), case.valid_runs().count());
     let mut said = Vec::new();
     if !case.valid {
-        said.push(format!("has {valid} valid runs of {all}, fewer than were asked for"));
+        said.push(format!("has {valid} valid runs of {all}, fewer than requested"));
     }
     let reasons = case.runs.iter().flat_map(|run| &run.reasons);
-    said.extend(alike(reasons).map(|(text, count)| format!("{} not counted: {text}", runs(count))));
+    said.extend(alike(reasons).map(|(text, count)| format!("{} not valid: {text}", runs(count))));
     let warnings = case.runs.iter().flat_map(|run| &run.warnings);
     said.extend(alike(warnings).map(|(text, count)| format!("{}: {text}", runs(count))));
     said
@@ -65,8 +65,8 @@ pub fn all(report: &Report) -> Markup {
                     (count) ")"
                 }
                 @if has_frames {
-                    p.note { "A frame log's hash is over every frame that left or reached a guest, \
-                              with its time: the command below gives the same ones again." }
+                    p.note { "A frame log's hash covers every frame that left or reached a guest, \
+                              with its time; the command below reproduces it." }
                 }
                 div.scroll tabindex="0" role="region" aria-label="Every run" {
                     table.runs {
@@ -74,7 +74,7 @@ pub fn all(report: &Report) -> Markup {
                             tr {
                                 th scope="col" { "Case" }
                                 th.number scope="col" { "Seed" }
-                                th scope="col" { "Counts" }
+                                th scope="col" { "Valid" }
                                 @if has_frames {
                                     th.number scope="col" { "Frames" }
                                     th scope="col" { "Frame log's hash" }

@@ -36,7 +36,7 @@ pub fn show(entry: &Entry) -> Markup {
                     (figure::show(&report.figure, figure::caption(&report.figure)))
                 }
                 div.words {
-                    h3 { "What the paper showed" }
+                    h3 { "The paper" }
                     (prose(&report.paper))
                     @if let Some(scale) = &report.scale {
                         h3 { "Scale of this run" }
@@ -72,7 +72,7 @@ fn prose(text: &str) -> Markup {
 fn origin(entry: &Entry) -> Markup {
     let (report, machine) = (entry.report, &entry.report.machine);
     html! {
-        h3 { "How it was made" }
+        h3 { "Origin" }
         pre.command tabindex="0" { code { (report.command) } }
         dl.origin {
             div { dt { "Machine" } dd {

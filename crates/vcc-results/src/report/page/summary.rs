@@ -5,7 +5,7 @@ use crate::report::outcome::verdicts;
 use crate::report::{Judgement, Outcome, when};
 use maud::{Markup, html};
 
-pub const TITLE: &str = "vcc: experiments and what they showed";
+pub const TITLE: &str = "vcc: results of the experiments";
 
 pub fn show(entries: &[Entry]) -> Markup {
     html! {
@@ -29,23 +29,23 @@ pub fn show(entries: &[Entry]) -> Markup {
         dl.terms {
             div {
                 dt { "Reproduced" }
-                dd { "Every case has as many valid runs of full length as a verdict takes, and they \
-                      place the median of all possible runs within the experiment's bounds, by the \
-                      certainty that is given. " em { "Not reproduced" } ": beyond one of them." }
+                dd { "Every case has enough valid runs of full length, and the median of all possible \
+                      runs is within the experiment's bounds, with the stated confidence. "
+                      em { "Not reproduced" } ": it is outside one of them." }
             }
             div {
                 dt { "Undecided" }
-                dd { "The runs do not tell on which side of a bound that median is. More of them do." }
+                dd { "The runs do not decide on which side of a bound that median is; more runs do." }
             }
             div {
                 dt { "Figures only" }
-                dd { "The runs were quick or few, or nothing is expected of them: what they \
-                      measured is given, and no verdict." }
+                dd { "The runs were short or few, or the experiment has no expectations: figures \
+                      without a verdict." }
             }
             div {
                 dt { "Not valid" }
-                dd { "Too many runs were doubtful: frames late or lost outside the emulated \
-                      queues, too little sent, a busy machine. They are left out of all figures." }
+                dd { "Too many runs are invalid: frames late or lost outside the emulated queues, \
+                      too little goodput, a busy machine. Figures leave them out." }
             }
             div {
                 dt { "Selected cases" }
@@ -54,8 +54,7 @@ pub fn show(entries: &[Entry]) -> Markup {
             div {
                 dt { "Live, virtual" }
                 dd { "The hosts are network namespaces in real time, or kernels of their own in \
-                      virtual time. " em { "Quick" } " runs are fewer and shorter: a look, not a \
-                      figure to be cited." }
+                      virtual time. " em { "Quick" } " runs are fewer and shorter, for a first look." }
             }
         }
     }

@@ -43,7 +43,7 @@ fn what_cannot_be_read_is_named_with_what_to_do() {
     let whole = json(1);
     let cut = &whole[..whole.len() / 2];
     let line = cut.lines().count();
-    let truncated = format!("breaks off in line {line}");
+    let truncated = format!("is truncated in line {line}");
     let version = format!("\"format_version\": {FORMAT_VERSION}");
     for (text, told) in [
         ("", "is empty"),
@@ -79,7 +79,7 @@ fn a_directory_is_all_results_in_it() {
     // A result that is there and cannot be read is missed by somebody.
     folder.file("c.json", &json(3)[..100]);
     let error = read_results(from_ref(&folder.0)).unwrap_err().to_string();
-    assert!(error.contains("c.json breaks off"), "{error}");
+    assert!(error.contains("c.json is truncated"), "{error}");
 }
 
 #[test]

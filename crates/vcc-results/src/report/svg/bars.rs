@@ -3,7 +3,7 @@
 use crate::report::figure::{Bar, BarPanel};
 use vcc_plot::{Area, Axis, Canvas, Ink, distinct, furnish, index_of};
 
-/// Of a label's characters, about.
+/// Approximate width of a label's character.
 const CHARACTER_WIDTH: f64 = 6.0;
 const SLANT_DEGREES: i32 = -40;
 

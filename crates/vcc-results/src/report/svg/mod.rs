@@ -82,7 +82,7 @@ fn names(figure: &Figure) -> Vec<String> {
     }
 }
 
-/// What a panel leaves to its plot, beside title and labels.
+/// The area of a panel without its title and labels.
 fn plot_area(left: f64, top: f64, width: f64) -> Area {
     Area { left: left + 62.0, top: top + 24.0, width: width - 82.0, height: PANEL_HEIGHT - 72.0 }
 }

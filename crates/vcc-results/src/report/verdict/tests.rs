@@ -74,7 +74,7 @@ fn runs_that_are_too_few_or_too_short_are_not_judged() {
     assert_eq!(verdicts[0].judgement, Judgement::NotJudged);
 }
 
-/// Of a transfer that never ended no time can be had: silence is no success.
+/// A transfer that never ended has no completion time: a missing metric must not hold.
 #[test]
 fn a_metric_that_runs_do_not_have_does_not_hold() {
     let bounds = within(0.9, 1.1);

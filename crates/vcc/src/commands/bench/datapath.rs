@@ -8,10 +8,10 @@ use super::{spread, write};
 use crate::output;
 use crate::table::{Align, Table};
 
-/// Nanoseconds a packet costs in each program, under BPF_PROG_RUN
+/// Nanoseconds per packet in each program, under BPF_PROG_RUN
 ///
 /// The cases take turns of 10,000 runs each. Data is new and in order, ACKs acknowledge it. NS is
-/// the median without what the measuring itself costs, GROSS the median with it.
+/// the median net of the harness, GROSS the median with it.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Also write the figures to FILE, as JSON

@@ -13,7 +13,7 @@ use vcc_results::report::bench::{self, Measurements};
 use crate::output;
 use crate::version::version;
 
-/// Measure what vcc costs
+/// Measure the cost of vcc
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]

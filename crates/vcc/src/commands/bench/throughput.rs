@@ -14,10 +14,10 @@ use crate::output;
 const WARM_UP: Duration = Duration::from_millis(300);
 const MEASURED: Duration = Duration::from_millis(1000);
 
-/// What vcc costs a bulk transfer between two namespaces
+/// Throughput of a bulk transfer between two namespaces, with vcc and without
 ///
-/// A guest sends over a veth pair, super-segments and all, in turns with vcc attached, with programs
-/// attached that only look at each segment, and without any; neighbours give a ratio.
+/// A guest sends super-segments over a veth pair, in turns with vcc attached, with programs attached
+/// that only parse each segment, and without any; ratios are of neighbouring turns.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Rounds of transfers
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let options = arguments.treatment.options();
     let mut gbit_s = WAYS.map(|_| Vec::new());
     for round in 0..arguments.runs as usize {
-        // Each round begins with another: a machine that slows down favours none.
+        // Each round begins with another way, so that a machine that slows down favours none.
         for turn in 0..WAYS.len() {
             let way = WAYS[(round + turn) % WAYS.len()];
             gbit_s[way as usize].push(transfer(&wire, way, &options)?);

@@ -9,11 +9,11 @@ use super::{spread, write};
 use crate::output;
 use crate::table::{Align, Table};
 
-/// Seconds on the wall that a second of virtual time takes
+/// Wall-clock seconds per virtual second
 ///
 /// Bulk flows of DCTCP to one receiver, in guests with kernels of their own, over links of 10 Gbit/s
 /// and 25 us. WALL/VIRT is the median over the window of measurement, SPREAD its 10th and 90th
-/// percentile; the other columns are seconds on the wall before, in and after that window.
+/// percentile; the other columns are wall-clock seconds before, in and after that window.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Runs of each load, which take turns
@@ -58,7 +58,7 @@ fn measurement(load: &Load, timings: &[Timing]) -> bench::Load {
     bench::Load {
         name: load.name.into(),
         what: load.what.into(),
-        // The same in all runs, for all have one seed.
+        // Equal in all runs, because they have one seed.
         virtual_s: timings[0].virtual_s,
         goodput_gbit_s: timings[0].goodput_bps / 1e9,
         wall_per_virtual: spread(|it| it.taken.measured_s / it.virtual_s),

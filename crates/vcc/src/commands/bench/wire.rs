@@ -17,7 +17,7 @@ const GUEST_ADDRESS: &str = "192.0.2.1/24";
 const HOST_ADDRESS: &str = "192.0.2.2/24";
 const LISTEN: &str = "192.0.2.2:0";
 const BUFFER_BYTES: usize = 256 << 10;
-/// One each, where there are two: else the scheduler's moods are what is measured.
+/// One CPU each, where there are two, so that the scheduler does not affect the measurement.
 const SENDER_CPU: usize = 0;
 const RECEIVER_CPU: usize = 1;
 
@@ -40,7 +40,7 @@ impl Wire {
             ip(&format!("link set {PORT} up"))
         })??;
         wire.guest.inside(|| {
-            // Whatever the machine's default paces or probes is not to be measured.
+            // The machine's default congestion control may pace or probe.
             let path = "/proc/sys/net/ipv4/tcp_congestion_control";
             fs::write(path, "reno").with_context(|| format!("cannot write {path}"))?;
             ip(&format!("address add {GUEST_ADDRESS} dev guest"))?;

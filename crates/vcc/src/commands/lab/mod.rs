@@ -44,7 +44,7 @@ fn list() {
     output::say(&table.render());
 }
 
-/// Told before the work and not after it.
+/// Checked before the work, so that no result is lost.
 fn require_directory(file: &Path) -> anyhow::Result<()> {
     let directory = match file.parent() {
         Some(parent) if parent != Path::new("") => parent,

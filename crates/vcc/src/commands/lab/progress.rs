@@ -1,4 +1,4 @@
-//! How far a run is, on stderr: one line that changes on a terminal, one line a run elsewhere.
+//! Progress on stderr: one line that changes on a terminal, one line per run elsewhere.
 
 use std::io::{IsTerminal, Write, stderr};
 
@@ -19,7 +19,7 @@ impl Terminal {
         Self { experiment, is_terminal: stderr().is_terminal() }
     }
 
-    /// Nobody reading it is no reason to stop.
+    /// A closed stderr does not stop the run.
     fn show(&self, text: &str) {
         let mut stderr = stderr().lock();
         let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
@@ -47,7 +47,7 @@ impl Progress for Terminal {
                     let figures = metrics.iter().map(|(name, value)| format!("{name} {value:.3}"));
                     figures.collect::<Vec<_>>().join(", ")
                 } else {
-                    format!("does not count: {}", reasons.join("; "))
+                    format!("not valid: {}", reasons.join("; "))
                 };
                 self.show(&format!("{erase}{} {case} {run}/{runs}: {said}\n", self.experiment));
             }
@@ -55,7 +55,7 @@ impl Progress for Terminal {
     }
 }
 
-/// What was begun on the line does not stay there.
+/// Erases an unfinished line.
 impl Drop for Terminal {
     fn drop(&mut self) {
         if self.is_terminal {
@@ -64,7 +64,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Of a run in virtual time.
+/// Progress of a run in virtual time.
 fn far(time: &VirtualTime) -> String {
     let VirtualTime { now_s, end_s, wall_s, wall_s_each } = time;
     format!("{now_s:.2} of {end_s:.2} virtual s in {wall_s:.0} s, {wall_s_each:.1} s each, ")

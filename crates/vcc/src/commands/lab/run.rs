@@ -13,18 +13,19 @@ use super::require_directory;
 use crate::output;
 use crate::version::version;
 
-/// Of the exit: valid, and by all runs not what was expected.
+/// Exit status: the runs are valid, and an expectation fails.
 const NOT_REPRODUCED: u8 = 3;
 
-/// Run one experiment, and say whether it shows what the paper showed
+/// Run one experiment and compare it with its paper
 ///
-/// Real TCP in network namespaces of its own, over emulated links. A verdict takes as many valid
-/// runs of full length as the experiment says, three at least, and says how sure it is: reproduced
-/// or not where all that the median of all possible runs may be is on one side of the bounds,
-/// undecided where it is not; more --runs then tell more. Shorter or fewer runs give figures only.
+/// Real TCP in network namespaces of its own, over emulated links. A verdict needs as many valid
+/// runs of full length as the experiment says, at least three, and states its confidence: an
+/// expectation holds or fails if the whole confidence interval of the median is on one side of the
+/// bounds, and is undecided otherwise; more --runs then decide. Shorter or fewer runs give figures
+/// only.
 ///
-/// Exits with 0 if the runs are valid, with 3 if what was expected is not reproduced, with 1 if it
-/// could not be run or too few runs are valid.
+/// Exit status: 0 if the runs are valid, 3 if an expectation fails, 1 if the experiment could not be
+/// run or too few runs are valid.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// One that `vcc lab list` shows, or the path of an experiment file
@@ -35,7 +36,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     runs: Option<u32>,
 
-    /// Few and short runs: for a look, without a verdict
+    /// Fewer and shorter runs, without a verdict
     #[arg(long)]
     quick: bool,
 
@@ -44,8 +45,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     stack: Option<Stack>,
 
-    /// What carries hosts and time: live, network namespaces in real time, or virtual, kernels of
-    /// their own in virtual time [default: as the experiment says]
+    /// live: network namespaces in real time; virtual: guest kernels in virtual time
+    /// [default: as the experiment says]
     #[arg(long, value_name = "NAME")]
     backend: Option<Backend>,
 

@@ -4,11 +4,11 @@ use super::program::{ip_batch, tc_batch};
 use crate::base::error::Result;
 use crate::scenario::Limits;
 
-/// What may leave at once while the rate is kept on average: some full frames. Less than a
+/// Burst of the token bucket: some full frames. Less than a
 /// super-segment is no less: HTB lets one go once it has any credit at all.
 const BURST_BYTES: u32 = 16 * 1024;
 
-/// As attributes of the guest's only route, which came with its address; runs inside the guest.
+/// Sets attributes of the guest's only route, that of its address; runs inside the guest.
 pub fn set_in_guest(limits: &Limits, place: &str, route: &str) -> Result<()> {
     let cwnd = limits.cwnd_segs.map(|segs| format!(" cwnd lock {segs}"));
     let rto = limits.rto_min_ms.map(|ms| format!(" rto_min {ms}ms"));

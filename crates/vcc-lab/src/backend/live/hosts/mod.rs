@@ -158,7 +158,7 @@ fn wire_veths(
              link set {port} mtu {mtu_bytes}\n\
              link set {uplink} mtu {mtu_bytes} txqueuelen {UPLINK_QUEUE_FRAMES}"
         );
-        // What a proxy stands between is not joined.
+        // Port and uplink of a proxied guest are not bridged.
         if spec.proxy.is_some() {
             continue;
         }

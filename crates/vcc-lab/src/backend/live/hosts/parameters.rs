@@ -5,18 +5,18 @@ use crate::base::error::Result;
 use crate::scenario::{BARE_IPV6, Family, HostSpec, QUIET_IPV6, tcp_parameters};
 use std::path::Path;
 
-/// Those that this kernel has: it may be built without IPv6.
+/// The parameters that this kernel has: it may be built without IPv6.
 fn existing<'a>(parameters: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let exists = |name: &str| Path::new("/proc/sys/net").join(name).exists();
     parameters.iter().copied().filter(|(name, _)| exists(name)).collect()
 }
 
-/// Of a namespace that is to have no IPv6.
+/// Turns IPv6 off in a namespace.
 pub fn quiet_ipv6(namespace: &Netns) -> Result<()> {
     namespace.set(&existing(QUIET_IPV6))
 }
 
-/// Of the hypervisor, whose own TCP a proxy uses; as the guests', but with ECN.
+/// Sets the hypervisor's TCP for a proxy: the guests' parameters, with ECN.
 pub fn set_proxy(hypervisor: &Netns, sack: bool, congestion_control: &str) -> Result<()> {
     hypervisor.set(&[("ipv4/tcp_congestion_control", congestion_control)])?;
     set_tcp(hypervisor, true, sack)

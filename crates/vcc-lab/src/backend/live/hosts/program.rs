@@ -4,12 +4,12 @@ use crate::base::error::{Doing, Error, Result};
 use std::io::{ErrorKind, Write};
 use std::process::{Command, Output, Stdio};
 
-/// Runs `ip` once over many commands, one a line.
+/// Runs `ip` once over many commands, one per line.
 pub fn ip_batch(place: &str, commands: &str) -> Result<()> {
     batch("ip", place, commands)
 }
 
-/// The same for `tc`.
+/// Runs `tc` once over many commands, one per line.
 pub fn tc_batch(place: &str, commands: &str) -> Result<()> {
     batch("tc", place, commands)
 }

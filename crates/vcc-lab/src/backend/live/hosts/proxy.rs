@@ -16,14 +16,14 @@ use vcc_fabric::HostId;
 
 const PROGRAM: &str = "haproxy";
 const PORT: u16 = 5001;
-/// Of an idle connection; longer than any run.
+/// Timeout of an idle connection; longer than any run.
 const TIMEOUT: &str = "24h";
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// A listening socket in /proc/net/tcp.
 const LISTENING: &str = "0A";
 
-/// Between a guest and its proxy: who they are, and how long the network's prefix is.
+/// Prefix length of the network between a guest and its proxy.
 pub(super) const PREFIX_BITS: u32 = 30;
 
 pub(super) fn proxy_address(host: HostId) -> Ipv4Addr {
@@ -36,13 +36,13 @@ pub(super) fn guest_address(host: HostId) -> Ipv4Addr {
     Ipv4Addr::new(10, 79, high, low)
 }
 
-/// Where the proxy's own connections begin, if that is not the kernel's choice.
+/// Source address and device of the proxy's own connections, unless the kernel chooses.
 pub(super) struct Outside<'a> {
     pub address: IpAddr,
     pub device: &'a str,
 }
 
-/// Where a proxy in a guest's way listens.
+/// The address at which a guest's proxy listens.
 pub(super) fn listens_at(host: HostId) -> SocketAddr {
     SocketAddr::new(proxy_address(host).into(), PORT)
 }
@@ -54,7 +54,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Between who connects to `address` and `to`.
+    /// A proxy that listens at `address` and connects to `to`.
     pub fn on_the_way(hypervisor: &Netns, address: SocketAddr, to: SocketAddr) -> Result<Self> {
         Self::start(hypervisor, address, None, to)
     }
@@ -95,7 +95,7 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// What the guest connects to.
+    /// The address that the guest connects to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

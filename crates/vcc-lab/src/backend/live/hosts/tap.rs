@@ -12,7 +12,7 @@ const ETHERNET_HEADER_BYTES: usize = 14;
 
 pub struct Tap {
     file: File,
-    /// Of a full frame, with room to notice a longer one.
+    /// Buffer size: a full frame, and room to detect a longer one.
     frame_room_bytes: usize,
 }
 

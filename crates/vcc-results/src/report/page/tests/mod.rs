@@ -79,7 +79,7 @@ fn what_a_result_says_is_on_the_page() {
         "at most 0.2",
         "✗ fails",
         "0.09000 to 0.100 (75 %)",
-        "1 run not counted: frames were late",
+        "1 run not valid: frames were late",
         "not in real time",
         "c0ffee",
         "4711",
@@ -128,7 +128,7 @@ fn a_case_without_a_valid_run_is_not_silent() {
     let page = page(vec![report]);
     check(&page);
     assert!(page.contains("no valid run"));
-    assert!(page.contains("has 0 valid runs of 1, fewer than were asked for"));
+    assert!(page.contains("has 0 valid runs of 1, fewer than requested"));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn doubts_that_differ_in_figures_alone_are_one() {
     case.runs[0].reasons = vec!["96.1 % were late".into()];
     case.runs[1].reasons = vec!["7.3 % were late".into(), "3 frames were lost".into()];
     let page = page(vec![report]);
-    for text in ["2 runs not counted: such as 96.1 % were late", "1 run not counted: 3 frames"] {
+    for text in ["2 runs not valid: such as 96.1 % were late", "1 run not valid: 3 frames"] {
         assert!(page.contains(text), "{text}");
     }
 }
