@@ -1,4 +1,4 @@
-# What a developer or a curious user types. Cargo does the building; this adds what lies around it.
+# Entry points for users and developers. Cargo builds; this adds dependencies, tests and packaging.
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -8,17 +8,18 @@ VCC := $(TARGET_DIR)/release/vcc
 .PHONY: help deps build guest-kernel test demo verify bench deb install uninstall fmt clean
 
 help:
-	@echo 'make demo     the problem and the cure on live TCP, in about two minutes (root)'
-	@echo 'make build    the command: $(VCC)'
-	@echo 'make guest-kernel  the kernel of guests in virtual time, where it is missing (root, 4 minutes)'
-	@echo 'make test     all checks and tests; those that need root are skipped without it'
-	@echo 'make verify   all experiments of the papers, at full length, and a page of them (root, hours)'
-	@echo 'make bench    what the datapath costs, and how fast virtual time passes (root)'
-	@echo 'make deb      the Debian package'
-	@echo 'make install  the command and all that goes with it, below PREFIX=$(PREFIX); make uninstall'
-	@echo 'make deps     what is missing of the packages that all this needs (root)'
-	@echo 'make fmt      formats Rust and C'
-	@echo 'make clean    removes what was built'
+	@echo 'make demo     show the problem and the cure on live TCP, in about two minutes (root)'
+	@echo 'make build    build the command $(VCC)'
+	@echo 'make guest-kernel  build the guest kernel for virtual time if missing (root, 4 minutes)'
+	@echo 'make test     run all checks and tests; without root, those that need it are skipped'
+	@echo 'make verify   run all experiments of the papers at full length, with a report (root, hours)'
+	@echo 'make bench    measure the cost of the datapath and the speed of virtual time (root)'
+	@echo 'make deb      build the Debian package'
+	@echo 'make install  install the command, its pages and its unit below PREFIX=$(PREFIX)'
+	@echo 'make uninstall  remove what `make install` installed'
+	@echo 'make deps     install missing packages that building and testing need (root)'
+	@echo 'make fmt      format Rust and C'
+	@echo 'make clean    remove build artifacts'
 
 deps:
 	@scripts/install-deps.sh
@@ -50,7 +51,7 @@ bench: build
 deb: build
 	@scripts/package-deb.sh $(VCC)
 
-# Where it is built already, no cargo is needed: `sudo make install` after `make build`.
+# An existing binary is installed without cargo: `make build`, then `sudo make install`.
 install: $(if $(wildcard $(VCC)),,build)
 	@VCC='$(VCC)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install.sh install
 

@@ -12,9 +12,9 @@ struct dctcp {
 	uint32_t delivered_segs;
 	uint32_t delivered_ce_segs;
 	uint32_t undo_cwnd_segs;
-	uint32_t ce;		/* DCTCP.CE: whether the last data that arrived was marked */
-	uint32_t prior_rcv_nxt; /* the end of that data */
-	uint32_t segs_out;	/* tcp_sock's, when it arrived */
+	uint32_t ce;		/* DCTCP.CE: was the last data received marked? */
+	uint32_t prior_rcv_nxt; /* end of that data */
+	uint32_t segs_out;	/* tcp_sock's counter when it arrived */
 };
 
 _Static_assert(sizeof(struct dctcp) <= CA_PRIV_WORDS * sizeof(uint64_t), "too large for ca_priv");
@@ -34,23 +34,25 @@ SEC("struct_ops") void BPF_PROG(dctcp_init, struct sock *sk)
 	struct dctcp *ca = ca_priv(sk);
 
 	/*
-	 * Without ECN there is nothing to react to but loss. This also ends what the kernel began
-	 * for the handshake's sake: that every segment is sent as ECT(0).
+	 * Without ECN, only losses remain to react to. Changing to Reno also stops the kernel from
+	 * sending every segment as ECT(0), which it does since the handshake.
 	 */
 	if (!(tp->ecn_flags & TCP_ECN_OK)) {
 		bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, (void *)reno, sizeof(reno));
 		return;
 	}
-	/* RFC 8257, 4.2: the first reduction is a halving, until there is an estimate. */
+	/*
+	 * The first reduction halves the window, because there is no estimate yet (RFC 8257, 4.2).
+	 */
 	ca->alpha = DCTCP_ALPHA_ONE;
 	ca->undo_cwnd_segs = 0;
 	ca->ce = 0;
 	ca->prior_rcv_nxt = tp->rcv_nxt;
-	ca->segs_out = tp->segs_out - 1; /* there is nothing to acknowledge yet */
+	ca->segs_out = tp->segs_out - 1; /* no data to acknowledge yet */
 	start_window(tp, ca);
 }
 
-/* Asked once a window of data that met marks or loss; the kernel sends CWR (RFC 3168, 6.1.2). */
+/* Called once per window with marks or losses; the kernel sends CWR (RFC 3168, 6.1.2). */
 SEC("struct_ops") uint32_t BPF_PROG(dctcp_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -60,7 +62,7 @@ SEC("struct_ops") uint32_t BPF_PROG(dctcp_ssthresh, struct sock *sk)
 	return dctcp_reduced_segs(tp->snd_cwnd, ca->alpha);
 }
 
-/* RFC 8257, 3.3: alpha is updated once in an observation window. */
+/* Updates alpha once per observation window (RFC 8257, 3.3). */
 SEC("struct_ops") void BPF_PROG(dctcp_in_ack_event, struct sock *sk, uint32_t flags)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -81,12 +83,12 @@ static __always_inline void react_to_loss(struct tcp_sock *tp, struct dctcp *ca)
 
 SEC("struct_ops") void BPF_PROG(dctcp_set_state, struct sock *sk, uint8_t new_state)
 {
-	/* The kernel has asked for ssthresh, which knows no loss, just before. */
+	/* The kernel has just called ssthresh, which does not distinguish losses from marks. */
 	if (new_state == TCP_CA_Recovery && ca_state(sk) != TCP_CA_Recovery)
 		react_to_loss(tcp_sk(sk), ca_priv(sk));
 }
 
-/* From now on every ACK says ECE, or none does: not until a CWR, as RFC 3168 would have it. */
+/* Sets ECE on all further ACKs or on none, independent of CWR, unlike RFC 3168. */
 static __always_inline void echo(struct tcp_sock *tp, bool ce)
 {
 	if (ce)
@@ -96,13 +98,13 @@ static __always_inline void echo(struct tcp_sock *tp, bool ce)
 }
 
 /*
- * RFC 8257, 3.2: when DCTCP.CE changes, what has arrived before is acknowledged at once and with
- * the old value. Delayed ACKs then never cover marked and unmarked data together, and the sender
- * can tell exactly how much was marked.
+ * When DCTCP.CE changes, data received before is acknowledged at once with the old value (RFC 8257,
+ * 3.2). A delayed ACK then never covers both marked and unmarked data, so the sender knows exactly
+ * how much was marked.
  *
- * Whatever leaves acknowledges; so what arrived before is unacknowledged if nothing has left since.
- * To look for a delayed ACK's timer would not do: while the kernel works off the segments that
- * arrived during a system call, it puts off ACKs without one.
+ * Every segment sent acknowledges, so earlier data is unacknowledged if no segment has left since.
+ * The delayed-ACK timer is no indication: while the kernel processes its backlog, it delays ACKs
+ * without a timer.
  */
 static __always_inline void ce_arrived(struct tcp_sock *tp, struct dctcp *ca, bool ce)
 {
@@ -114,7 +116,7 @@ static __always_inline void ce_arrived(struct tcp_sock *tp, struct dctcp *ca, bo
 		tp->inet_conn.icsk_ack.pending |= ICSK_ACK_NOW;
 		ca->ce = ce;
 	}
-	/* The kernel counts the data that it tells of as received already. */
+	/* rcv_nxt already includes the data of this event. */
 	ca->prior_rcv_nxt = tp->rcv_nxt;
 	ca->segs_out = tp->segs_out;
 	echo(tp, ce);
@@ -140,7 +142,7 @@ SEC("struct_ops") void BPF_PROG(dctcp_cwnd_event, struct sock *sk, enum tcp_ca_e
 	}
 }
 
-/* RFC 8257, 3.4: it grows as any TCP does. */
+/* DCTCP grows like Reno (RFC 8257, 3.4). */
 SEC("struct_ops") void BPF_PROG(dctcp_cong_avoid, struct sock *sk, uint32_t ack, uint32_t acked)
 {
 	tcp_reno_cong_avoid(sk, ack, acked);

@@ -4,14 +4,14 @@
 #include "highspeed.h"
 
 struct highspeed {
-	uint32_t row; /* in which the window was when it last grew in congestion avoidance */
+	uint32_t row; /* the window's row when it last grew in congestion avoidance */
 };
 
 SEC("struct_ops") void BPF_PROG(highspeed_init, struct sock *sk)
 {
 	struct highspeed *ca = ca_priv(sk);
 
-	/* Until congestion avoidance begins, congestion halves, as it does for Standard TCP. */
+	/* Until congestion avoidance, congestion halves the window as in Standard TCP. */
 	ca->row = 0;
 }
 
@@ -29,7 +29,7 @@ SEC("struct_ops") void BPF_PROG(highspeed_cong_avoid, struct sock *sk, uint32_t 
 	ca->row = highspeed_row(tp->snd_cwnd);
 	if (tp->snd_cwnd >= tp->snd_cwnd_clamp)
 		return;
-	/* By the ACK, not by what it acknowledges: section 5, and Linux. */
+	/* Per ACK, not per acknowledged segment (section 5; Linux). */
 	tp->snd_cwnd_cnt += highspeed_a_segs(ca->row);
 	if (tp->snd_cwnd_cnt >= tp->snd_cwnd) {
 		tp->snd_cwnd_cnt -= tp->snd_cwnd;

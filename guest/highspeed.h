@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* HighSpeed TCP's response function (RFC 3649), the same in the kernel and in its tests. */
+/* HighSpeed TCP's response function (RFC 3649), shared by the kernel and the tests. */
 #ifndef VCC_GUEST_HIGHSPEED_H
 #define VCC_GUEST_HIGHSPEED_H
 
 #include <stdint.h>
 
 #define HIGHSPEED_ROWS 72u
-/* RFC 5681, 3.1: a reduction leaves two segments. */
+/* Minimum of ssthresh (RFC 5681, 3.1). */
 #define HIGHSPEED_MIN_CWND_SEGS 2u
 
 struct highspeed_row {
@@ -15,9 +15,9 @@ struct highspeed_row {
 };
 
 /*
- * RFC 3649, appendix B. In row i, from 1, a(w) is i; b(w) is by section 5 and in 256ths, which the
- * appendix rounds to two decimals. The first row is Standard TCP's response (Low_Window, section
- * 5).
+ * RFC 3649, appendix B. In row i, counted from 1, a(w) is i. b(w) is computed by section 5 in
+ * 256ths; the appendix rounds it to two decimals. The first row is Standard TCP's response
+ * (Low_Window, section 5).
  */
 static const struct highspeed_row highspeed_table[HIGHSPEED_ROWS] = {
 	/* clang-format off */
@@ -42,7 +42,7 @@ static const struct highspeed_row highspeed_table[HIGHSPEED_ROWS] = {
 	/* clang-format on */
 };
 
-/* The index of the row that a window is in: the first whose window is not smaller, or the last. */
+/* The index of a window's row: the first whose window is not smaller, or the last. */
 static inline uint32_t highspeed_row(uint32_t cwnd_segs)
 {
 	uint32_t row = 0;
@@ -52,13 +52,13 @@ static inline uint32_t highspeed_row(uint32_t cwnd_segs)
 	return row;
 }
 
-/* RFC 3649, 5: w = w + a(w) / w on an ACK. */
+/* w = w + a(w) / w on an ACK (RFC 3649, 5). */
 static inline uint32_t highspeed_a_segs(uint32_t row)
 {
 	return row + 1;
 }
 
-/* RFC 3649, 5: w = (1 - b(w)) * w on congestion. */
+/* w = (1 - b(w)) * w on congestion (RFC 3649, 5). */
 static inline uint32_t highspeed_reduced_segs(uint32_t cwnd_segs, uint32_t row)
 {
 	uint32_t left_segs;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* TCP-Illinois (Liu, Basar, Srikant 2008): loss says when the window shrinks, delay by how much. */
+/* TCP-Illinois (Liu, Basar, Srikant 2008): loss triggers a reduction, delay sets its size. */
 #include "tcp.h"
 #include "illinois.h"
 
 struct connection {
 	struct illinois law;
 	uint32_t round_end_seq;
-	uint32_t acked_segs; /* by the ACK at hand */
+	uint32_t acked_segs; /* acknowledged by the current ACK */
 };
 
 _Static_assert(sizeof(struct connection) <= CA_PRIV_WORDS * sizeof(uint64_t), "too large");
@@ -26,7 +26,7 @@ void BPF_PROG(illinois_pkts_acked, struct sock *sk, const struct ack_sample *sam
 	struct connection *ca = ca_priv(sk);
 
 	ca->acked_segs = sample->pkts_acked;
-	/* Negative where the segment was retransmitted (RFC 6298, 3). */
+	/* Negative if the segment was retransmitted (RFC 6298, 3). */
 	if (sample->rtt_us >= 0)
 		illinois_sample(&ca->law, sample->rtt_us);
 }
@@ -47,7 +47,7 @@ SEC("struct_ops") void BPF_PROG(illinois_cong_avoid, struct sock *sk, uint32_t a
 		return;
 	}
 	tp->snd_cwnd_cnt += ca->acked_segs;
-	/* Until the kernel tells of more: not every ACK comes with a sample. */
+	/* The default: not every ACK comes with a sample. */
 	ca->acked_segs = 1;
 
 	uint32_t growth_segs = illinois_growth_segs(&ca->law, tp->snd_cwnd, tp->snd_cwnd_cnt);
@@ -65,7 +65,7 @@ SEC("struct_ops") uint32_t BPF_PROG(illinois_ssthresh, struct sock *sk)
 	return illinois_reduced_segs(&ca->law, tcp_sk(sk)->snd_cwnd);
 }
 
-/* After a timeout nothing is known of the path: it begins as Reno. */
+/* After a timeout, delays are unknown: restart with Reno's parameters. */
 SEC("struct_ops") void BPF_PROG(illinois_set_state, struct sock *sk, uint8_t new_state)
 {
 	struct connection *ca = ca_priv(sk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TCP-Illinois' choice of alpha and beta by delay (Liu, Basar, Srikant: TCP-Illinois, Performance
- * Evaluation 65, 2008), the same in the kernel and in its tests. The parameters are Linux's.
+ * TCP-Illinois' alpha and beta as functions of delay (Liu, Basar, Srikant: TCP-Illinois,
+ * Performance Evaluation 65, 2008), shared by the kernel and the tests. The parameters are Linux's.
  */
 #ifndef VCC_GUEST_ILLINOIS_H
 #define VCC_GUEST_ILLINOIS_H
@@ -9,34 +9,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* alpha, the segments that a window grows by in a round trip, is a fixed-point number. */
+/* alpha, the growth in segments per round trip, is a fixed-point number. */
 #define ILLINOIS_ALPHA_SHIFT 7
 #define ILLINOIS_ALPHA_ONE   (1u << ILLINOIS_ALPHA_SHIFT)
 #define ILLINOIS_ALPHA_MIN   (3 * ILLINOIS_ALPHA_ONE / 10)
 #define ILLINOIS_ALPHA_MAX   (10 * ILLINOIS_ALPHA_ONE)
-/* beta, the share of the window that a loss takes, as well. */
+/* beta, the fraction of the window that a loss removes, is a fixed-point number. */
 #define ILLINOIS_BETA_SHIFT 6
 #define ILLINOIS_BETA_ONE   (1u << ILLINOIS_BETA_SHIFT)
 #define ILLINOIS_BETA_MIN   (ILLINOIS_BETA_ONE / 8)
 #define ILLINOIS_BETA_MAX   (ILLINOIS_BETA_ONE / 2)
 
-/* Smaller windows behave as Reno's: W_thresh. */
+/* W_thresh: smaller windows behave like Reno's. */
 #define ILLINOIS_WINDOW_THRESHOLD_SEGS 15u
-/* Round trips with a small delay before alpha is the largest again: theta. */
+/* theta: round trips with a small delay until alpha returns to its maximum. */
 #define ILLINOIS_THETA 5u
-/* RFC 5681, 3.1: a reduction leaves two segments. */
+/* Minimum of ssthresh (RFC 5681, 3.1). */
 #define ILLINOIS_MIN_CWND_SEGS 2u
 #define ILLINOIS_NO_RTT_US     0x7fffffffu
 
 struct illinois {
 	uint32_t alpha;
 	uint32_t beta;
-	uint32_t base_rtt_us; /* the smallest ever */
-	uint32_t max_rtt_us;  /* the largest ever */
-	uint64_t sum_rtt_us;  /* of this round trip's samples */
-	uint32_t samples;
-	uint32_t rounds_low; /* round trips in a row with a small delay after a large one */
-	bool was_large;	     /* the delay, since alpha was last the largest */
+	uint32_t base_rtt_us; /* minimum of all samples */
+	uint32_t max_rtt_us;  /* maximum of all samples */
+	uint64_t sum_rtt_us;  /* sum of this round trip's samples */
+	uint32_t samples;     /* number of this round trip's samples */
+	uint32_t rounds_low;  /* consecutive round trips with a small delay after a large one */
+	bool was_large;	      /* the delay was large since alpha was last at its maximum */
 };
 
 static inline void illinois_start_round(struct illinois *ca)
@@ -74,9 +74,9 @@ static inline void illinois_sample(struct illinois *ca, uint32_t rtt_us)
 }
 
 /*
- * f1 of the paper: alpha_max up to a delay d1, from there k1 / (k2 + delay), which is alpha_min at
- * the largest delay. Coming back to alpha_max takes theta round trips, lest one lucky sample does
- * it.
+ * f1 of the paper: alpha_max up to a delay d1, then k1 / (k2 + delay), which reaches alpha_min at
+ * the largest delay. alpha returns to alpha_max after theta round trips, so that a single small
+ * sample does not suffice.
  */
 static inline uint32_t illinois_alpha(struct illinois *ca, uint32_t delay_us, uint32_t max_delay_us)
 {
@@ -100,7 +100,7 @@ static inline uint32_t illinois_alpha(struct illinois *ca, uint32_t delay_us, ui
 	return range_us * ILLINOIS_ALPHA_MAX / (range_us + above_us * slope / ILLINOIS_ALPHA_MIN);
 }
 
-/* f2 of the paper: beta_min up to a delay d2, beta_max from d3 on, and a line between them. */
+/* f2 of the paper: beta_min up to a delay d2, beta_max from d3 on, linear in between. */
 static inline uint32_t illinois_beta(uint32_t delay_us, uint32_t max_delay_us)
 {
 	uint64_t d2_us = max_delay_us / 10;
@@ -114,7 +114,7 @@ static inline uint32_t illinois_beta(uint32_t delay_us, uint32_t max_delay_us)
 	       (d3_us - d2_us);
 }
 
-/* Once a round trip. */
+/* Called once per round trip. */
 static inline void illinois_end_round(struct illinois *ca, uint32_t cwnd_segs)
 {
 	if (cwnd_segs < ILLINOIS_WINDOW_THRESHOLD_SEGS) {
@@ -129,7 +129,7 @@ static inline void illinois_end_round(struct illinois *ca, uint32_t cwnd_segs)
 	illinois_start_round(ca);
 }
 
-/* By how much a window grows when that many segments were acknowledged since it last grew. */
+/* The window's growth for the segments acknowledged since it last grew. */
 static inline uint32_t illinois_growth_segs(const struct illinois *ca, uint32_t cwnd_segs,
 					    uint32_t acked_segs)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a congestion control sees of the kernel's TCP. The structures have only the members that
- * the files here use; the loader finds where the running kernel keeps them (CO-RE).
+ * The kernel's TCP as a congestion control sees it. The structures declare only the members used
+ * here; the loader relocates them to the running kernel's layout (CO-RE).
  */
 #ifndef VCC_GUEST_TCP_H
 #define VCC_GUEST_TCP_H
@@ -14,21 +14,21 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-/* BPF_PROG makes a parameter `ctx` of its own; and hooks get more than each of them needs. */
+/* BPF_PROG adds a parameter `ctx`, and not every hook uses all of its parameters. */
 #pragma clang diagnostic ignored "-Wunused-parameter"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define CA_PRIV_WORDS 13
 
-/* Of tcp_sock.ecn_flags. */
+/* tcp_sock.ecn_flags */
 #define TCP_ECN_OK	   1
 #define TCP_ECN_DEMAND_CWR 4
 
-/* Of inet_connection_sock.icsk_ack.pending. */
+/* inet_connection_sock.icsk_ack.pending */
 #define ICSK_ACK_NOW 16
 
-/* Of tcp_congestion_ops.flags. */
+/* tcp_congestion_ops.flags */
 #define TCP_CONG_NON_RESTRICTED 1
 #define TCP_CONG_NEEDS_ECN	2
 
@@ -84,8 +84,8 @@ struct ack_sample {
 #pragma clang attribute pop
 
 /*
- * The name is first here, wherever the kernel has it: before the load, the loader writes one over
- * it that no other process uses.
+ * The name is the first member here, wherever the kernel has it: before loading, the loader
+ * overwrites it with one that no other process uses.
  */
 struct tcp_congestion_ops {
 	char name[16];
@@ -100,7 +100,7 @@ struct tcp_congestion_ops {
 	uint32_t (*undo_cwnd)(struct sock *sk);
 };
 
-/* Of the kernel. */
+/* The kernel's functions. */
 extern uint32_t tcp_reno_ssthresh(struct sock *sk) __ksym;
 extern void tcp_reno_cong_avoid(struct sock *sk, uint32_t ack, uint32_t acked) __ksym;
 extern uint32_t tcp_reno_undo_cwnd(struct sock *sk) __ksym;
@@ -111,7 +111,7 @@ static __always_inline struct tcp_sock *tcp_sk(struct sock *sk)
 	return (struct tcp_sock *)sk;
 }
 
-/* A congestion control's own bytes of the connection. */
+/* The congestion control's private state of the connection. */
 static __always_inline void *ca_priv(struct sock *sk)
 {
 	return tcp_sk(sk)->inet_conn.icsk_ca_priv;
@@ -127,7 +127,7 @@ static __always_inline bool in_slow_start(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh;
 }
 
-/* Whether the window was used at all (RFC 7661); in slow start, at least half of it. */
+/* Linux's tcp_is_cwnd_limited(): is the window in use (RFC 7661)? In slow start, at least half. */
 static __always_inline bool is_cwnd_limited(const struct tcp_sock *tp)
 {
 	if (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
@@ -140,7 +140,7 @@ static __always_inline uint32_t at_most(uint32_t value, uint32_t limit)
 	return value < limit ? value : limit;
 }
 
-/* Linux lets slow start go up to three quarters of the window, outside of a reduction. */
+/* Linux's tcp_current_ssthresh(): at least 3/4 of the window, outside of a reduction. */
 static __always_inline uint32_t current_ssthresh(struct tcp_sock *tp)
 {
 	uint32_t three_quarters_segs = tp->snd_cwnd / 2 + tp->snd_cwnd / 4;

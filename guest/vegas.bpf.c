@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* TCP Vegas (Brakmo, Peterson 1995): it keeps between alpha and beta segments of its own queued. */
+/* TCP Vegas (Brakmo, Peterson 1995): keeps between alpha and beta of its segments queued. */
 #include "tcp.h"
 #include "vegas.h"
 
 struct connection {
 	struct vegas law;
 	uint32_t round_end_seq;
-	uint32_t enabled; /* not while TCP recovers: RTTs then say nothing of queues */
+	uint32_t enabled; /* false during recovery, when RTTs do not reflect queues */
 };
 
 _Static_assert(sizeof(struct connection) <= CA_PRIV_WORDS * sizeof(uint64_t), "too large");
@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct connection) <= CA_PRIV_WORDS * sizeof(uint64_t), "t
 static __always_inline void enable(struct tcp_sock *tp, struct connection *ca)
 {
 	ca->enabled = true;
-	/* The first samples of a round trip may be of what was sent before. */
+	/* Samples before this point may be of segments sent earlier. */
 	ca->round_end_seq = tp->snd_nxt;
 	vegas_start_round(&ca->law);
 }
@@ -32,7 +32,7 @@ void BPF_PROG(vegas_pkts_acked, struct sock *sk, const struct ack_sample *sample
 {
 	struct connection *ca = ca_priv(sk);
 
-	/* Negative where the segment was retransmitted (RFC 6298, 3). */
+	/* Negative if the segment was retransmitted (RFC 6298, 3). */
 	if (sample->rtt_us >= 0)
 		vegas_sample(&ca->law, sample->rtt_us);
 }
@@ -47,7 +47,7 @@ SEC("struct_ops") void BPF_PROG(vegas_set_state, struct sock *sk, uint8_t new_st
 		ca->enabled = false;
 }
 
-/* After a pause the RTTs of before are no measure. */
+/* After an idle period, earlier RTTs are outdated. */
 SEC("struct_ops") void BPF_PROG(vegas_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 {
 	struct connection *ca = ca_priv(sk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TCP Vegas' decision of once a round trip (Brakmo, Peterson: TCP Vegas, IEEE JSAC 13(8), 1995),
- * the same in the kernel and in its tests. The parameters are Linux's.
+ * TCP Vegas' decision per round trip (Brakmo, Peterson: TCP Vegas, IEEE JSAC 13(8), 1995), shared
+ * by the kernel and the tests. The parameters are Linux's.
  */
 #ifndef VCC_GUEST_VEGAS_H
 #define VCC_GUEST_VEGAS_H
@@ -9,23 +9,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Segments of our own in the queues: grow below alpha, shrink above beta (section 3.2)... */
+/* The flow's queued segments: grow below alpha, shrink above beta (section 3.2). */
 #define VEGAS_ALPHA_SEGS 2u
 #define VEGAS_BETA_SEGS	 4u
-/* ...and end slow start above gamma (section 3.3). */
+/* End slow start above gamma queued segments (section 3.3). */
 #define VEGAS_GAMMA_SEGS 1u
-/* Samples of a round trip that could all be of delayed ACKs tell too little. */
+/* So few samples per round trip may all be of delayed ACKs, and are ignored. */
 #define VEGAS_FEW_SAMPLES   2u
 #define VEGAS_MIN_CWND_SEGS 2u
 #define VEGAS_NO_RTT_US	    0x7fffffffu
 
 struct vegas {
-	uint32_t base_rtt_us; /* BaseRTT: the smallest ever */
-	uint32_t min_rtt_us;  /* the smallest of this round trip, which delayed ACKs spoil least */
-	uint32_t samples;     /* of this round trip */
+	uint32_t base_rtt_us; /* BaseRTT: minimum of all samples */
+	uint32_t min_rtt_us;  /* minimum of this round trip, least affected by delayed ACKs */
+	uint32_t samples;     /* number of this round trip's samples */
 };
 
-/* What it decides about. */
+/* The state that Vegas changes. */
 struct vegas_window {
 	uint32_t cwnd_segs;
 	uint32_t ssthresh_segs;
@@ -39,7 +39,7 @@ static inline void vegas_start_round(struct vegas *v)
 
 static inline void vegas_sample(struct vegas *v, uint32_t rtt_us)
 {
-	/* Never 0, by which is divided. */
+	/* Never 0, because it is a divisor. */
 	rtt_us++;
 	if (rtt_us < v->base_rtt_us)
 		v->base_rtt_us = rtt_us;
@@ -49,16 +49,16 @@ static inline void vegas_sample(struct vegas *v, uint32_t rtt_us)
 }
 
 /*
- * Diff (section 3.2) in segments: (Expected - Actual) * RTT, as Linux has it. The paper multiplies
- * by BaseRTT instead, which gives the segments queued; Linux' Diff is larger by the share that the
- * queue has of the path, so it queues less on a short one.
+ * Diff (section 3.2) in segments: (Expected - Actual) * RTT, as in Linux. The paper multiplies by
+ * BaseRTT, which gives the queued segments. Linux's Diff is larger by the factor RTT / BaseRTT, so
+ * Linux queues less on a short path.
  */
 static inline uint32_t vegas_diff_segs(const struct vegas *v, uint32_t cwnd_segs)
 {
 	return (uint64_t)cwnd_segs * (v->min_rtt_us - v->base_rtt_us) / v->base_rtt_us;
 }
 
-/* Leaves slow start, and stays out of it: ssthresh below the window. */
+/* Ends slow start for good: sets ssthresh below the window. */
 static inline void vegas_end_slow_start(struct vegas_window *w)
 {
 	if (w->ssthresh_segs >= w->cwnd_segs)
@@ -66,8 +66,8 @@ static inline void vegas_end_slow_start(struct vegas_window *w)
 }
 
 /*
- * The decision in congestion avoidance (section 3.2), or whether slow start ends (3.3). Returns
- * whether it goes on.
+ * Decides in congestion avoidance (section 3.2) or whether to end slow start (3.3). Returns true if
+ * slow start continues.
  */
 static inline bool vegas_decide(const struct vegas *v, struct vegas_window *w)
 {
@@ -76,7 +76,7 @@ static inline bool vegas_decide(const struct vegas *v, struct vegas_window *w)
 	if (w->cwnd_segs < w->ssthresh_segs) {
 		if (diff_segs <= VEGAS_GAMMA_SEGS)
 			return true;
-		/* To what the path carries without a queue, and one more for what rounding took. */
+		/* The window that needs no queue, plus 1 for rounding. */
 		uint32_t carried_segs = (uint64_t)w->cwnd_segs * v->base_rtt_us / v->min_rtt_us + 1;
 
 		if (carried_segs < w->cwnd_segs)

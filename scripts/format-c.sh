@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs clang-format over all C; the options are its own (-i, or --dry-run -Werror).
+# Runs clang-format on all C files, with clang-format's options (-i, or --dry-run -Werror).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,5 +10,5 @@ for formatter in clang-format-16 clang-format; do
 		exit
 	fi
 done
-echo 'format-c: no clang-format (make deps installs it)' >&2
+echo 'format-c: clang-format is missing: make deps' >&2
 exit 1

@@ -1,12 +1,11 @@
 #!/bin/sh
-# Installs what is missing of the packages that building and testing vcc need. Does nothing, in
-# no time, where all are there. With `test`, also what tests alone use; with `verify`, what
-# scripts/verify.sh does.
+# Installs missing packages that building vcc needs; returns at once if none is missing. With `test`,
+# also the packages that only tests use; with `verify`, those of scripts/verify.sh.
 set -eu
 
-# clang compiles the kernel's part and llvm-strip makes it small; libclang reads the engine's
-# headers; libbpf-dev and linux-libc-dev have the BPF headers; libelf and zlib are for the loader.
-# haproxy is what the lab compares with.
+# clang compiles the BPF programs and llvm-strip strips them; libclang is for bindgen; libbpf-dev and
+# linux-libc-dev provide the BPF headers; libelf and zlib are the loader's. The lab compares vcc with
+# haproxy.
 packages='clang-16 llvm-16 clang-format-16 libclang1-16 libbpf-dev libelf-dev zlib1g-dev
 linux-libc-dev pkg-config iproute2 ethtool haproxy'
 
@@ -19,7 +18,7 @@ is_installed() {
 	dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed
 }
 
-# Debian 12's own is too old for the 2024 edition. Tests want more: smoltcp is one of their guests.
+# Debian 12's Rust is too old for the 2024 edition. The tests need 1.91 for smoltcp.
 rust=1.88
 [ -z "${1-}" ] || rust=1.91
 command -v cargo >/dev/null ||
@@ -31,18 +30,18 @@ oldest=$(printf '%s.0\n%s\n' "$rust" "$version" | sort -V | head -n 1)
 	fail "cargo $version is too old: install Rust $rust or newer (https://rustup.rs)"
 command -v cc >/dev/null || packages="gcc libc6-dev $packages"
 
-# Nice to have: without them `make test` skips what they check.
+# Optional: without them, `make test` skips their checks.
 for tool in rustfmt clippy; do
 	name=$tool
 	[ "$tool" != rustfmt ] || name=fmt
 	if ! cargo "$name" --version >/dev/null 2>&1 && command -v rustup >/dev/null; then
-		rustup component add "$tool" || echo "install-deps: goes on without $tool" >&2
+		rustup component add "$tool" || echo "install-deps: continuing without $tool" >&2
 	fi
 done
 
-# Elsewhere the packages have other names; the build says what it misses.
+# Other distributions have other package names; the build reports what is missing.
 if ! command -v apt-get >/dev/null; then
-	echo "install-deps: no apt-get here; see to it that these are there: $packages" >&2
+	echo "install-deps: no apt-get: install the equivalents of these Debian packages: $packages" >&2
 	exit 0
 fi
 
@@ -50,20 +49,20 @@ missing=
 for package in $packages; do
 	is_installed "$package" || missing="$missing $package"
 done
-# What tests alone look with: a browser at the live page and at that of the lab's results, linters and readers at what
-# is packaged. Without one, the tests that need it are skipped.
+# Used by tests only: a browser for the live page and the lab's report, linters for scripts and
+# package, readers for man pages and completions. Tests whose tool is missing are skipped.
 wanted=
 if [ "${1-}" = test ]; then
 	for package in chromium shellcheck lintian dpkg-dev binutils man-db groff-base zsh fish \
 		python3-venv; do
 		is_installed "$package" || wanted="$wanted $package"
 	done
-	# A browser from elsewhere will do.
+	# Any chromium in PATH will do.
 	if command -v chromium >/dev/null; then
 		wanted=$(echo "$wanted" | sed 's/ chromium//')
 	fi
 fi
-# A guest that is not Linux. Another is built by Go, whose release in Debian 12 is too old for it.
+# lwIP, a guest that is not Linux. netstack, another one, needs a newer Go than Debian 12's.
 if [ "${1-}" = verify ]; then
 	is_installed liblwip-dev || wanted=liblwip-dev
 fi
@@ -73,7 +72,7 @@ as_root=
 if [ "$(id -u)" -ne 0 ]; then
 	if ! command -v sudo >/dev/null; then
 		[ -z "$missing" ] || fail "these packages are missing, install them as root:$missing"
-		echo "install-deps: goes on without$wanted" >&2
+		echo "install-deps: continuing without$wanted" >&2
 		exit 0
 	fi
 	as_root=sudo
@@ -86,13 +85,13 @@ install() {
 
 export DEBIAN_FRONTEND=noninteractive
 if [ -n "$missing" ]; then
-	$as_root apt-get update -qq || fail 'apt-get update failed: is there a network?'
+	$as_root apt-get update -qq || fail 'apt-get update failed: check the network'
 	# shellcheck disable=SC2086 # a list of words
 	install $missing || fail "apt-get could not install$missing"
 fi
 if [ -n "$wanted" ]; then
 	$as_root apt-get update -qq || true
 	for package in $wanted; do
-		install "$package" || echo "install-deps: goes on without $package" >&2
+		install "$package" || echo "install-deps: continuing without $package" >&2
 	done
 fi

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Puts vcc and all that goes with it into place, or takes it away: `install.sh install|uninstall`.
-# The Debian package is made of the same files.
+# Installs or removes vcc with its pages, unit and policy: `install.sh install|uninstall`.
+# The Debian package consists of the same files.
 #
 #   VCC      the binary to install
-#   PREFIX   /usr/local
-#   SYSCONFDIR  /etc
-#   DESTDIR  a root to install below, for packages
-#   ZSH_COMPLETIONS  PREFIX/share/zsh/site-functions
+#   PREFIX   default: /usr/local
+#   SYSCONFDIR  default: /etc
+#   DESTDIR  a root directory to install into, for packages
+#   ZSH_COMPLETIONS  default: PREFIX/share/zsh/site-functions
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -30,14 +30,14 @@ put() {
 	install -D -m "$1" "$2" "$DESTDIR$3" || fail "cannot write $DESTDIR$3 (as root?)"
 }
 
-# The default policy, which speaks of its schema and its reference where they are installed.
+# The default policy, with the installed paths of its schema and its reference.
 installed_policy() {
 	sed -e "1s|^#:schema .*|#:schema $share/vcc/policy.schema.json|" \
 		-e "s|docs/policy\.md|$doc/docs/policy.md|" packaging/policy.toml
 }
 
 install_all() {
-	[ -x "${VCC:-}" ] || fail "there is no binary '${VCC:-}': make build, then give it as VCC"
+	[ -x "${VCC:-}" ] || fail "VCC='${VCC:-}' is no binary: make build, then set VCC to its path"
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 
@@ -45,7 +45,7 @@ install_all() {
 
 	"$VCC" generate man "$work/man"
 	for page in "$work"/man/*.8; do
-		# -n: neither name nor time, so that the same page is the same file.
+		# -n: no name and no time, for reproducible files.
 		gzip -9n "$page"
 		put 644 "$page.gz" "$man/${page##*/}.gz"
 	done
@@ -54,7 +54,7 @@ install_all() {
 	put 644 "$work/completions/_vcc" "$zsh/_vcc"
 	put 644 "$work/completions/vcc.fish" "$share/fish/vendor_completions.d/vcc.fish"
 
-	# The unit, with the binary and the page that are installed here.
+	# The unit, with the installed paths of binary and documentation.
 	if [ -e packaging/vcc.service ]; then
 		sed -e "s|^ExecStart=[^ ]*/vcc |ExecStart=$PREFIX/bin/vcc |" \
 			-e "s|^Documentation=file:.*/|Documentation=file:$doc/docs/|" \
@@ -64,7 +64,7 @@ install_all() {
 
 	installed_policy >"$work/policy.toml"
 	if [ -e "$DESTDIR$policy" ]; then
-		echo "install: $DESTDIR$policy is there and stays as it is"
+		echo "install: $DESTDIR$policy exists and is kept"
 	else
 		put 644 "$work/policy.toml" "$policy"
 	fi
@@ -79,7 +79,7 @@ install_all() {
 	for page in docs/*.md; do
 		put 644 "$page" "$doc/$page"
 	done
-	# Where the pages' links lead, and what else there is to copy from.
+	# Files that the pages link to, and examples.
 	find packaging/container packaging/kubernetes packaging/libvirt -type f ! -name 'test*' |
 		LC_ALL=C sort | while read -r example; do
 		mode=644
@@ -101,13 +101,13 @@ uninstall_all() {
 		rm "$DESTDIR$policy"
 		rmdir --ignore-fail-on-non-empty "$DESTDIR$SYSCONFDIR/vcc"
 	elif [ -e "$DESTDIR$policy" ]; then
-		echo "uninstall: $DESTDIR$policy has been changed and stays"
+		echo "uninstall: $DESTDIR$policy has been changed and is kept"
 	fi
-	echo 'uninstall: guests that vcc is attached to stay so until /sys/fs/bpf/vcc is removed'
+	echo 'uninstall: vcc stays attached to guests until /sys/fs/bpf/vcc is removed'
 }
 
 case "${1:-}" in
 install) install_all ;;
 uninstall) uninstall_all ;;
-*) fail 'install or uninstall?' ;;
+*) fail "unknown action '${1:-}': usage: install.sh install|uninstall" ;;
 esac

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes the Debian package from a built binary: `package-deb.sh BINARY [DIRECTORY]`. Prints its name.
+# Builds the Debian package from a binary: `package-deb.sh BINARY [DIRECTORY]`. Prints its path.
 #
-# No debhelper: the files come from scripts/install.sh, and what is left is a page. Two runs over the
-# same sources and the same binary give the same bytes.
+# It does not use debhelper: scripts/install.sh provides the files, and little else is needed. The
+# build is reproducible: the same sources and binary give the same bytes.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -11,15 +11,15 @@ fail() {
 	exit 1
 }
 
-[ -x "${1:-}" ] || fail "there is no binary '${1:-}': make build first"
+[ -x "${1:-}" ] || fail "'${1:-}' is no binary: make build first"
 for tool in dpkg-deb dpkg-shlibdeps strip gzip; do
-	command -v "$tool" >/dev/null || fail "no $tool: apt-get install dpkg-dev binutils"
+	command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install dpkg-dev binutils"
 done
 binary=$(realpath "$1")
 output=${2:-.}
 mkdir -p "$output"
 
-# What is packed is as old as the sources' last change, in every place.
+# All timestamps are those of the sources' last change.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
 export SOURCE_DATE_EPOCH
 umask 022
@@ -27,7 +27,7 @@ umask 022
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml)
 [ "$("$binary" --version)" = "vcc $version" ] ||
 	fail "$1 is $("$binary" --version), Cargo.toml says $version: make build"
-# A version of the sources and one of the packaging, as Debian counts them.
+# Debian's version: upstream version and package revision.
 revision=$version-1
 architecture=$(dpkg --print-architecture)
 maintainer="${DEBFULLNAME:-vcc maintainers} <${DEBEMAIL:-vcc@localhost}>"
@@ -41,13 +41,13 @@ DESTDIR=$root PREFIX=/usr ZSH_COMPLETIONS=/usr/share/zsh/vendor-completions VCC=
 	scripts/install.sh install
 strip --strip-unneeded --remove-section=.comment --remove-section=.note "$root/usr/bin/vcc"
 
-# Debian has names of its own for some of it, and its tools look for them.
+# Debian's own file names.
 doc=$root/usr/share/doc/vcc
 mv "$doc/CHANGELOG.md" "$doc/changelog"
 cat >"$doc/changelog.Debian" <<END
 vcc ($revision) unstable; urgency=medium
 
-  * Version $version; what is new is in changelog.gz.
+  * Version $version; see changelog.gz for the changes.
 
  -- $maintainer  $(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")
 END
@@ -55,10 +55,10 @@ gzip -9n "$doc/changelog" "$doc/changelog.Debian"
 install -m 644 packaging/debian/copyright "$doc/copyright"
 install -D -m 644 packaging/debian/lintian-overrides "$root/usr/share/lintian/overrides/vcc"
 
-# The libraries that the binary was linked with, as the package's that have them.
+# Depends: the packages of the libraries that the binary is linked with.
 printf 'Source: vcc\n\nPackage: vcc\nArchitecture: any\n' >"$work/debian/control"
 libraries=$(cd "$work" && dpkg-shlibdeps -O debian/vcc/usr/bin/vcc 2>/dev/null) ||
-	fail "dpkg-shlibdeps knows no package for a library of $1"
+	fail "dpkg-shlibdeps found no package for a library of $1"
 size=$(du -k -s --apparent-size --exclude=DEBIAN "$root" | cut -f 1)
 sed -e "s|@VERSION@|$revision|" -e "s|@ARCHITECTURE@|$architecture|" \
 	-e "s|@MAINTAINER@|$maintainer|" -e "s|@SIZE@|$size|" \
@@ -71,7 +71,7 @@ done
 
 find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 package=$output/vcc_${revision}_$architecture.deb
-# dpkg-deb sorts the members and takes SOURCE_DATE_EPOCH for the archive itself; one thread, or the
-# compressed blocks depend on how many processors there are.
+# dpkg-deb sorts the members and uses SOURCE_DATE_EPOCH for the archive. One thread, because the
+# compressed blocks would depend on the number of CPUs.
 dpkg-deb --root-owner-group --threads-max=1 -Zxz --build "$root" "$package" >/dev/null
 echo "$package"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs every check and every test. The last line, alone, sums up:
+# Runs all checks and tests. The last line is the summary:
 #   N passed, N failed, N skipped
 # shellcheck disable=SC2086 # CARGO may be several words
 set -u
@@ -23,7 +23,7 @@ check() {
 	fi
 }
 
-# A script of its own, which ends with 77 where it cannot run, and says why in its last line.
+# Runs a test script. Exit code 77 means skipped, for the reason in its last line.
 check_or_skip() {
 	local name=$1 status=0
 	shift
@@ -48,13 +48,13 @@ skip() {
 	skipped=$((skipped + 1))
 }
 
-# The datapath's compiler sees the engine for BPF; this is the engine for everybody else.
+# Compiles the engine for user space; the datapath's build compiles it for BPF.
 compile_natively() {
 	"$1" -std=c11 -O2 -ffreestanding -Wall -Wextra -Werror -I engine -I datapath \
 		-c crates/vcc-engine/native.c -o /dev/null
 }
 
-# Adds up what cargo's test binaries say; a test that skipped itself looks passed to them.
+# Adds up the results of cargo's test binaries, which count a test that skipped itself as passed.
 count_tests() {
 	local ran broken ignored self_skipped
 	read -r ran broken ignored < <(sed -n 's/^test result: [^.]*\. //p' "$log" |
@@ -63,47 +63,47 @@ count_tests() {
 	passed=$((passed + ran - self_skipped))
 	failed=$((failed + broken))
 	skipped=$((skipped + ignored + self_skipped))
-	# It did not compile, or a test took its whole binary with it.
+	# A compile error, or a test that crashed its binary.
 	if [ "$1" -ne 0 ] && [ "$broken" -eq 0 ]; then
 		failed=$((failed + 1))
 	fi
 }
 
 if $CARGO fmt --version >/dev/null 2>&1; then
-	check 'Rust is formatted' $CARGO fmt --all --check
+	check 'rustfmt' $CARGO fmt --all --check
 else
-	skip 'Rust is formatted' 'no rustfmt'
+	skip 'rustfmt' 'rustfmt is not installed'
 fi
-check 'C is formatted' scripts/format-c.sh --dry-run -Werror
-check 'the engine compiles natively: cc' compile_natively cc
-check 'the engine compiles natively: clang' compile_natively "${CLANG:-clang-16}"
+check 'clang-format' scripts/format-c.sh --dry-run -Werror
+check 'native engine: cc' compile_natively cc
+check 'native engine: clang' compile_natively "${CLANG:-clang-16}"
 if command -v shellcheck >/dev/null; then
 	# shellcheck disable=SC2046 # their names are words
-	check 'scripts are sound' shellcheck $(grep -rlI '^#!/bin/\(ba\)\?sh$' scripts packaging guest .ci)
+	check 'shellcheck' shellcheck $(grep -rlI '^#!/bin/\(ba\)\?sh$' scripts packaging guest .ci)
 else
-	skip 'scripts are sound' 'no shellcheck'
+	skip 'shellcheck' 'shellcheck is not installed'
 fi
 if $CARGO clippy --version >/dev/null 2>&1; then
-	check 'clippy is content' $CARGO clippy --quiet --workspace --all-targets -- -D warnings
+	check 'clippy' $CARGO clippy --quiet --workspace --all-targets -- -D warnings
 else
-	skip 'clippy is content' 'no clippy'
+	skip 'clippy' 'clippy is not installed'
 fi
 
 if [ "$(id -u)" -eq 0 ]; then
-	check 'the guests of virtual time have a kernel' guest/kernel/build.sh
+	check 'guest kernel' guest/kernel/build.sh
 else
-	skip 'the guests of virtual time have a kernel' 'building it may install packages, which needs root'
+	skip 'guest kernel' 'building it may install packages, which needs root'
 fi
 
 echo '== tests'
 $CARGO test --workspace --no-fail-fast 2>&1 | tee "$log"
 count_tests "${PIPESTATUS[0]}"
 
-# With the binary that the tests were run with.
+# The binary that the tests have built.
 vcc=${CARGO_TARGET_DIR:-target}/debug/vcc
-check_or_skip 'it installs and uninstalls' scripts/test/install.sh "$vcc"
-check_or_skip 'the Debian package installs and purges' scripts/test/deb.sh "$vcc"
-check_or_skip 'Kubernetes knows what it is asked for' scripts/test/kubernetes.sh "$vcc"
+check_or_skip 'make install and uninstall' scripts/test/install.sh "$vcc"
+check_or_skip 'Debian package' scripts/test/deb.sh "$vcc"
+check_or_skip 'Kubernetes manifest' scripts/test/kubernetes.sh "$vcc"
 
 if [ -s "$VCC_SKIPPED_TESTS" ]; then
 	echo '== skipped'

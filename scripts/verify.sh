@@ -1,8 +1,8 @@
 #!/bin/bash
 # Runs every experiment at full length, figure 11 on both stacks, guests that are not Linux, ten
-# minutes of short connections, and what the datapath costs; says which experiment reproduced its
-# paper. The figures and plots are in results/, and all of them on one page in results/index.html.
-# Fails if an experiment is not valid or not reproduced; one that its runs leave undecided is told.
+# minutes of short connections, and the datapath's benchmarks. Prints each experiment's verdict and
+# writes figures and plots to results/, with a report in results/index.html. Fails if an experiment is
+# not valid or not reproduced; an undecided one is only reported.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -12,7 +12,7 @@ mkdir -p "$RESULTS"
 failed=0
 verdicts=
 
-# What the whole report says, not a case in it.
+# The outcome of the whole report, not of a case.
 outcome() {
 	sed -n 's/^  "outcome": "\(.*\)",$/\1/p' "$1"
 }
@@ -20,17 +20,17 @@ outcome() {
 run() {
 	local name=$1 found status=0
 	shift
-	# What an earlier run left is no verdict of this one.
+	# Remove the results of an earlier run.
 	rm -f "$RESULTS/$name.json"
 	"$VCC" lab run "$@" --json "$RESULTS/$name.json" --plot "$RESULTS/$name.svg" || status=$?
 	[ "$status" = 0 ] || failed=1
 	found=$([ ! -e "$RESULTS/$name.json" ] || outcome "$RESULTS/$name.json")
 	case $found in
 	reproduced) ;;
-	undecided) found="undecided: \`vcc lab run $* --runs N\` with more runs may decide" ;;
+	undecided) found="undecided: repeat with more runs: \`vcc lab run $* --runs N\`" ;;
 	not-reproduced) found='NOT reproduced' ;;
 	not-valid) found='NOT valid' ;;
-	*) found='NOT run to its end' failed=1 ;;
+	*) found='NOT completed' failed=1 ;;
 	esac
 	verdicts+="$name: $found"$'\n'
 }
@@ -46,7 +46,7 @@ done
 run vcc-fig11-modern vcc-fig11 --stack modern
 # shellcheck disable=SC2086 # CARGO may be several words
 ${CARGO:-cargo} test --package vcc-port --test foreign -- --ignored --nocapture || failed=1
-# Ten minutes of a thousand connections a second, and none of them left.
+# A thousand connections per second for ten minutes: none may be left.
 # shellcheck disable=SC2086 # CARGO may be several words
 VCC_EXPIRY_SECONDS=600 ${CARGO:-cargo} test --package vcc-port --lib expiry -- --nocapture || failed=1
 "$VCC" bench datapath --json "$RESULTS"/bench-datapath.json || failed=1

@@ -1,4 +1,4 @@
-//! Compiles the guests' congestion controls for the kernel, and their arithmetic for the tests.
+//! Compiles the guests' congestion controls to BPF, and their arithmetic natively for the tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ fn build() -> Result<(), String> {
     Ok(())
 }
 
-/// The congestion controls' arithmetic, for the tests alone.
+/// Compiles the congestion controls' arithmetic for the tests.
 fn compile_natively(source: &Path, include: &Path, out: &Path) {
     cc::Build::new()
         .file(source)

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Builds the kernel of the lab's guests, where it is missing, and prints its path.
+# Builds the lab's guest kernel unless it is cached, and prints its path.
 #
-#   build.sh [CACHE]    below CACHE; $XDG_CACHE_HOME/vcc or ~/.cache/vcc if left out
+#   build.sh [CACHE]    cache directory; default: $XDG_CACHE_HOME/vcc or ~/.cache/vcc
 #
-# Debian's kernel source, as User-Mode Linux, with `defconfig` and the patches that lie beside this
-# script. Whatever of these changes, another kernel is built. It takes 4 minutes on 2 CPUs, 2 GB of
-# disk while it is built, and 10 MB after that.
+# The kernel is Debian's source, built as User-Mode Linux with the `defconfig` and the patches beside
+# this script. A change of any of these builds another kernel. A build takes 4 minutes on 2 CPUs and
+# 2 GB of disk; the result takes 10 MB.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${1:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/vcc}
@@ -25,8 +25,8 @@ if [ -x "$kernel" ]; then
 	exit 0
 fi
 
-mkdir -p "$cache" || fail "cannot make $cache"
-# Who comes second waits for the first, and finds what that has built.
+mkdir -p "$cache" || fail "cannot create $cache"
+# A concurrent build waits here and then finds the first one's kernel.
 exec 9>"$cache/guest-kernel.lock"
 flock 9 || fail "cannot lock $cache/guest-kernel.lock"
 rm -rf "$cache"/guest-kernel-build.*
@@ -45,12 +45,12 @@ if [ -n "$missing" ]; then
 	[ "$(id -u)" -eq 0 ] || fail "these packages are missing, install them as root:$missing"
 	echo "guest kernel: installing$missing" >&2
 	export DEBIAN_FRONTEND=noninteractive
-	apt-get update -qq >&2 || fail 'apt-get update failed: is there a network?'
+	apt-get update -qq >&2 || fail 'apt-get update failed: check the network'
 	# shellcheck disable=SC2086 # a list of words
 	apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
 		fail "apt-get could not install$missing"
 fi
-[ -r "$archive" ] || fail "$archive is not there, though the package $source is installed"
+[ -r "$archive" ] || fail "the package $source is installed, but $archive is missing"
 
 work=$(mktemp -d "$cache/guest-kernel-build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -58,18 +58,18 @@ trap 'exit 1' HUP INT TERM
 log=$work/log
 echo "guest kernel: building $source, about 4 minutes" >&2
 
-# What no User-Mode Linux needs is most of the archive.
+# Most of the archive is not needed for User-Mode Linux.
 tar -xJf "$archive" -C "$work" --exclude='*/Documentation/*/*' \
 	--exclude='*/drivers/gpu/*.[ch]' --exclude='*/drivers/net/*/*.[ch]' --exclude='*/sound/*.[ch]' \
 	--exclude='*/tools/testing/*' --exclude='*/arch/*.dts*' || fail "cannot unpack $archive"
 cd "$work/$source"
 for change in "$here"/*.patch; do
 	patch -p1 --fuzz=0 <"$change" >>"$log" 2>&1 ||
-		fail "$(basename "$change") does not fit $source: $(tail -n 3 "$log")"
+		fail "$(basename "$change") does not apply to $source: $(tail -n 3 "$log")"
 done
 mkdir "$work/out"
 cp "$here/defconfig" "$work/out/.config"
-# Who builds it, where and when is no part of it.
+# Reproducible: no user, host or time in the binary.
 build() {
 	make ARCH=um O="$work/out" KBUILD_BUILD_TIMESTAMP='2000-01-01 00:00:00' KBUILD_BUILD_USER=vcc \
 		KBUILD_BUILD_HOST=lab KBUILD_BUILD_VERSION=1 "$@" >>"$log" 2>&1 ||

@@ -1,9 +1,9 @@
 #!/bin/bash
-# The Debian package of a built binary, from its making to its purging: `deb.sh BINARY`. Ends with 77
-# where it cannot run, and says why in its last line.
+# Tests the Debian package of a binary, from build to purge: `deb.sh BINARY`. Exit code 77 means
+# skipped, for the reason in the last line.
 #
-# It is installed by dpkg itself, on this machine's system with a layer over it that is gone in the
-# end, in namespaces with a BPF file system of their own.
+# dpkg installs the package on this machine's system under a temporary overlay, in namespaces with a
+# BPF file system of their own.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -17,13 +17,13 @@ skip() {
 	exit 77
 }
 
-binary=$(realpath "${1:?which binary?}")
+binary=$(realpath "${1:?no binary given: usage: deb.sh BINARY}")
 [ "$(id -u)" -eq 0 ] || skip 'overlays and chroots need root'
 for tool in dpkg-deb dpkg-shlibdeps unshare; do
-	command -v "$tool" >/dev/null || skip "no $tool"
+	command -v "$tool" >/dev/null || skip "$tool is not installed"
 done
 
-# Begun anew in namespaces of its own.
+# Restart in new namespaces.
 if [ "${VCC_IN_NAMESPACE-}" = '' ]; then
 	VCC_IN_NAMESPACE=yes exec unshare --mount --net --pid --fork --propagation private "$0" "$@"
 fi
@@ -38,25 +38,25 @@ leave() {
 }
 trap leave EXIT
 
-# No compression: it takes most of the time and shows nothing.
+# No compression: it would take most of the time.
 export DPKG_DEB_COMPRESSOR_LEVEL=0
 package=$(scripts/package-deb.sh "$binary" "$work/once")
-# Later, elsewhere, by somebody else with other defaults: the same bytes.
+# Reproducible: another time zone, locale and umask give the same bytes.
 again=$(TZ=Asia/Tokyo LC_ALL=C.UTF-8 bash -c 'umask 077; exec scripts/package-deb.sh "$@"' - "$binary" "$work/again")
 cmp "$package" "$again" || fail 'two runs give different packages'
 
 if command -v lintian >/dev/null; then
-	# As root it warns of being root; the package is ours.
+	# --allow-root: lintian warns when it runs as root.
 	found=$(lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$package" 2>&1) ||
 		fail "lintian: $found"
 	[ -z "$found" ] || fail "lintian: $found"
 else
-	echo 'deb: no lintian, goes on without'
+	echo 'deb: lintian is not installed, continuing without'
 fi
 
 root=$work/root
 mount -t overlay overlay -o "lowerdir=/,upperdir=$work/upper,workdir=$work/below" "$root" 2>/dev/null ||
-	skip 'no overlay file system here'
+	skip 'the overlay file system is not available'
 mount --rbind /dev "$root/dev"
 mount -t proc proc "$root/proc"
 mount -t sysfs sysfs "$root/sys"
@@ -82,41 +82,40 @@ installed() {
 expect_nothing() {
 	local left
 	left=$(installed)
-	[ -z "$left" ] || fail "$1 leaves: $left"
+	[ -z "$left" ] || fail "files left after $1: $left"
 }
 
-# What this machine may have of it is not what is tested.
+# Remove a vcc that is installed on this machine, and an empty /etc/vcc.
 inside dpkg --purge vcc >/dev/null 2>&1 || true
-# An empty directory is nothing that a package put there.
 inside rmdir /etc/vcc 2>/dev/null || true
-expect_nothing 'the machine as it was'
+expect_nothing 'removing the installed vcc'
 
 echo '-- install'
 inside dpkg --force-depends --install /tmp/vcc.deb >"$work/said" 2>&1 || fail "$(cat "$work/said")"
-! grep -i 'depends on' "$work/said" || fail "dependencies are missing: scripts/install-deps.sh test"
+! grep -i 'depends on' "$work/said" || fail 'dependencies are missing: scripts/install-deps.sh test'
 version=$(dpkg-deb --field "$package" Version)
 [ "$(inside vcc --version)" = "vcc ${version%-*}" ] || fail 'vcc --version'
 inside vcc policy check /etc/vcc/policy.toml
 inside vcc policy show /etc/vcc/policy.toml | grep -q shadow || fail 'the default policy enforces'
 schema=$(sed -n '1s/^#:schema //p' "$root/etc/vcc/policy.toml")
-[ -s "$root$schema" ] || fail "the policy's schema $schema is not there"
+[ -s "$root$schema" ] || fail "the policy's schema $schema is missing"
 page=$(grep -o '/usr/share/[^ ]*\.md' "$root/etc/vcc/policy.toml")
-[ -s "$root$page" ] || fail "the policy speaks of '$page'"
-inside dpkg --verify vcc | grep . && fail 'files are not as in the package'
+[ -s "$root$page" ] || fail "the policy refers to '$page', which is missing"
+inside dpkg --verify vcc | grep . && fail 'installed files differ from the package'
 if inside sh -c 'command -v man' >/dev/null; then
 	for page in "$root"/usr/share/man/man8/vcc*.8.gz; do
 		page=${page#"$root"}
 		warned=$(inside man --warnings -l "$page" 2>&1 >/dev/null)
 		[ -z "$warned" ] || fail "$page: $warned"
 	done
-	inside man -w vcc-attach >/dev/null || fail 'man does not find vcc-attach'
+	inside man -w vcc-attach >/dev/null || fail 'man cannot find vcc-attach'
 fi
 inside bash -c 'set -eu; . /usr/share/bash-completion/completions/vcc; complete -p vcc' >/dev/null
 unit=$root/usr/lib/systemd/system/vcc.service
 if [ -e "$unit" ]; then
 	[ -L "$root/etc/systemd/system/multi-user.target.wants/vcc.service" ] || fail 'the unit is not enabled'
 	if inside sh -c 'command -v systemd-analyze' >/dev/null; then
-		inside systemd-analyze verify vcc.service || fail 'the unit'
+		inside systemd-analyze verify vcc.service || fail 'systemd-analyze rejects the unit'
 	fi
 fi
 
@@ -128,37 +127,37 @@ if inside vcc doctor >/dev/null 2>&1 || [ -d "$root/sys/kernel/btf" ]; then
 	inside vcc attach veth-deb --shadow >/dev/null || fail 'vcc attach'
 fi
 echo '# changed' >>"$root/etc/vcc/policy.toml"
-inside dpkg --install /tmp/vcc.deb >"$work/said" 2>&1 || fail "again: $(cat "$work/said")"
-grep -q '# changed' "$root/etc/vcc/policy.toml" || fail 'an upgrade takes the policy'
+inside dpkg --install /tmp/vcc.deb >"$work/said" 2>&1 || fail "upgrade: $(cat "$work/said")"
+grep -q '# changed' "$root/etc/vcc/policy.toml" || fail 'an upgrade overwrites the policy'
 inside dpkg --remove vcc >"$work/said" 2>&1 || fail "$(cat "$work/said")"
-[ ! -e "$root/usr/bin/vcc" ] || fail 'the binary stays'
-grep -q '# changed' "$root/etc/vcc/policy.toml" || fail 'removing takes the policy'
+[ ! -e "$root/usr/bin/vcc" ] || fail 'remove leaves the binary'
+grep -q '# changed' "$root/etc/vcc/policy.toml" || fail 'remove deletes the policy'
 if [ "$can_attach" ]; then
-	[ -n "$(ls "$root/sys/fs/bpf/vcc")" ] || fail 'removing detaches'
-	grep -q 'stays' "$work/said" || fail "it does not say what stays: $(cat "$work/said")"
+	[ -n "$(ls "$root/sys/fs/bpf/vcc")" ] || fail 'remove detaches'
+	grep -q 'stays attached' "$work/said" || fail "remove does not report attached programs: $(cat "$work/said")"
 fi
 
 echo '-- purge'
 inside dpkg --purge vcc >"$work/said" 2>&1 || fail "$(cat "$work/said")"
-expect_nothing purging
-[ ! -e "$root/sys/fs/bpf/vcc" ] || fail 'purging leaves pins'
-[ ! -e "$root/run/vcc" ] || fail 'purging leaves /run/vcc'
+expect_nothing purge
+[ ! -e "$root/sys/fs/bpf/vcc" ] || fail 'purge leaves pins'
+[ ! -e "$root/run/vcc" ] || fail 'purge leaves /run/vcc'
 
 [ -x "$root/usr/bin/systemctl" ] || exit 0
 
-echo '-- under a manager of services'
-# This one has no services: it knows whether it has been told to have ours at work.
-at_work=$root/run/vcc-is-at-work
+echo '-- with systemd'
+# A fake systemctl that runs no services, but records whether vcc.service should be running.
+running=$root/run/vcc-is-running
 mkdir -p "$root/run/systemd/system"
 cat >"$work/systemctl" <<'END'
 #!/bin/sh
 case " $* " in
 *' is-enabled '*) [ -L /etc/systemd/system/multi-user.target.wants/vcc.service ] && echo enabled ;;
-*' is-active '*) [ -e /run/vcc-is-at-work ] ;;
-*' start '* | *' restart '*) echo "$*" >/run/vcc-is-at-work ;;
-*' try-restart '*) [ ! -e /run/vcc-is-at-work ] || echo "$*" >/run/vcc-is-at-work ;;
-*' stop '*) rm -f /run/vcc-is-at-work ;;
-# Links, which need nobody at work.
+*' is-active '*) [ -e /run/vcc-is-running ] ;;
+*' start '* | *' restart '*) echo "$*" >/run/vcc-is-running ;;
+*' try-restart '*) [ ! -e /run/vcc-is-running ] || echo "$*" >/run/vcc-is-running ;;
+*' stop '*) rm -f /run/vcc-is-running ;;
+# Links, which need no running systemd.
 *' preset '* | *' disable '*) SYSTEMD_OFFLINE=1 exec /usr/bin/systemctl.real "$@" ;;
 esac
 END
@@ -170,17 +169,17 @@ package() {
 	inside dpkg --force-depends "$@" >"$work/said" 2>&1 || fail "$(cat "$work/said")"
 }
 package --install /tmp/vcc.deb
-[ -e "$at_work" ] || fail 'installing does not start the daemon'
+[ -e "$running" ] || fail 'install does not start the daemon'
 package --install /tmp/vcc.deb
-grep -q restart "$at_work" || fail 'an upgrade does not start the daemon anew'
+grep -q restart "$running" || fail 'an upgrade does not restart the daemon'
 package --remove vcc
-[ ! -e "$at_work" ] || fail 'removing does not stop the daemon'
-# dpkg knows the version that was there before, as in an upgrade.
+[ ! -e "$running" ] || fail 'remove does not stop the daemon'
+# dpkg passes the version that was installed before, as in an upgrade.
 package --install /tmp/vcc.deb
-[ -e "$at_work" ] || fail 'the daemon is not started by installing what was removed'
+[ -e "$running" ] || fail 'installing a removed package does not start the daemon'
 inside systemctl disable vcc.service 2>"$work/said" || fail "$(cat "$work/said")"
 inside systemctl stop vcc.service
 package --install /tmp/vcc.deb
-[ ! -e "$at_work" ] || fail 'an upgrade starts a daemon that is disabled'
+[ ! -e "$running" ] || fail 'an upgrade starts a disabled daemon'
 package --purge vcc
-expect_nothing 'purging under a manager of services'
+expect_nothing 'purge with systemd'

@@ -1,5 +1,5 @@
 #!/bin/bash
-# `make install` and `make uninstall` of a built binary, below a directory: `install.sh BINARY`.
+# Tests `make install` and `make uninstall` of a binary in a directory: `install.sh BINARY`.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -8,7 +8,7 @@ fail() {
 	exit 1
 }
 
-VCC=$(realpath "${1:?which binary?}")
+VCC=$(realpath "${1:?no binary given: usage: install.sh BINARY}")
 DESTDIR=$(mktemp -d)
 PREFIX=/opt/vcc
 export VCC DESTDIR PREFIX
@@ -19,30 +19,30 @@ scripts/install.sh install
 for file in bin/vcc share/man/man8/vcc.8.gz share/man/man8/vcc-attach.8.gz share/vcc/policy.schema.json \
 	share/bash-completion/completions/vcc share/zsh/site-functions/_vcc \
 	share/fish/vendor_completions.d/vcc.fish share/doc/vcc/README.md share/doc/vcc/docs/policy.md; do
-	[ -s "$DESTDIR$PREFIX/$file" ] || fail "$file is not there"
+	[ -s "$DESTDIR$PREFIX/$file" ] || fail "$file is missing"
 done
 "$DESTDIR$PREFIX/bin/vcc" policy check "$policy"
-grep -q "^#:schema $PREFIX/share/vcc/policy.schema.json" "$policy" || fail 'the schema of the policy'
+grep -q "^#:schema $PREFIX/share/vcc/policy.schema.json" "$policy" || fail "the policy's schema has another path"
 unit=$DESTDIR$PREFIX/lib/systemd/system/vcc.service
 if [ -e packaging/vcc.service ]; then
 	grep -q "^ExecStart=$PREFIX/bin/vcc " "$unit" || fail 'the unit starts another vcc'
 	page=$(sed -n 's/^Documentation=file://p' "$unit")
-	[ -z "$page" ] || [ -s "$DESTDIR$page" ] || fail "the unit speaks of $page"
+	[ -z "$page" ] || [ -s "$DESTDIR$page" ] || fail "the unit refers to $page, which is missing"
 fi
 
 echo '# changed' >>"$policy"
 scripts/install.sh install
-tail -n 1 "$policy" | grep -q changed || fail 'installing again takes the policy'
+tail -n 1 "$policy" | grep -q changed || fail 'installing again overwrites the policy'
 scripts/install.sh uninstall
 left=$(cd "$DESTDIR" && find . -type f)
-[ "$left" = ./etc/vcc/policy.toml ] || fail "what uninstalling leaves: $left"
+[ "$left" = ./etc/vcc/policy.toml ] || fail "files left after uninstall: $left"
 
-# As it was installed, it goes too.
+# An unchanged policy is removed too.
 rm "$policy"
 scripts/install.sh install
 scripts/install.sh uninstall
 left=$(find "$DESTDIR" -type f)
-[ -z "$left" ] || fail "what uninstalling leaves: $left"
+[ -z "$left" ] || fail "files left after uninstall: $left"
 
-complaint=$(VCC=/nowhere scripts/install.sh install 2>&1) && fail 'installs nothing'
+complaint=$(VCC=/nowhere scripts/install.sh install 2>&1) && fail 'a missing binary is accepted'
 case $complaint in *'make build'*) ;; *) fail "$complaint" ;; esac

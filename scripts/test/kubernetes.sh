@@ -1,6 +1,6 @@
 #!/bin/bash
-# packaging/kubernetes against Kubernetes' own schemas, and the policy in it against vcc:
-# `kubernetes.sh BINARY`. Ends with 77 where it cannot run, and says why in its last line.
+# Validates packaging/kubernetes by Kubernetes' own schemas, and its policy by vcc: `kubernetes.sh
+# BINARY`. Exit code 77 means skipped, for the reason in the last line.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -14,17 +14,17 @@ skip() {
 	exit 77
 }
 
-vcc=$(realpath "${1:?which binary?}")
+vcc=$(realpath "${1:?no binary given: usage: kubernetes.sh BINARY}")
 manifest=packaging/kubernetes/daemonset.yaml
 
-# The schemas of all releases come with this; it is kept, for it is some 20 MB to get.
+# Contains the schemas of all releases. Cached, because it is a download of 20 MB.
 validator=kubernetes-validate==1.37.0
 place=${XDG_CACHE_HOME:-$HOME/.cache}/vcc/$validator
 if [ ! -e "$place/complete" ]; then
 	rm -rf "$place"
-	python3 -m venv "$place" >/dev/null 2>&1 || skip 'no python3 with venv'
+	python3 -m venv "$place" >/dev/null 2>&1 || skip 'python3-venv is not installed'
 	"$place/bin/pip" install --quiet --disable-pip-version-check "$validator" >/dev/null 2>&1 ||
-		skip "$validator cannot be installed: is there a network?"
+		skip "$validator cannot be installed: check the network"
 	touch "$place/complete"
 fi
 validate() {
@@ -34,15 +34,15 @@ validate() {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The oldest release that knows `appArmorProfile`, and the newest that the validator does.
+# The oldest release with `appArmorProfile`, and the validator's newest.
 for release in 1.30 1.37; do
-	said=$(validate "$release" "$manifest") || fail "not for Kubernetes $release: $said"
+	said=$(validate "$release" "$manifest") || fail "invalid for Kubernetes $release: $said"
 done
-# It would have found something.
+# The validator does find errors.
 sed 's/hostNetwork:/hostNetworks:/' "$manifest" >"$work/wrong.yaml"
-! validate 1.37 "$work/wrong.yaml" >/dev/null || fail 'the validator finds nothing'
+! validate 1.37 "$work/wrong.yaml" >/dev/null || fail 'the validator accepts an invalid manifest'
 
-# A policy is text to Kubernetes; whether it is one, vcc knows.
+# To Kubernetes the policy is text; vcc checks it.
 "$place/bin/python" - "$manifest" "$work/policy.toml" <<-'END'
 	import sys, yaml
 	with open(sys.argv[1]) as manifest:
@@ -55,10 +55,10 @@ END
 "$vcc" explain 10.0.0.1:40000 10.0.0.2:80 --device lxc0123 --file "$work/policy.toml" >"$work/said"
 grep -q 'nothing is changed' "$work/said" || fail "the default policy enforces: $(cat "$work/said")"
 
-# With what the manifest asks for instead of being privileged, vcc does its work.
+# vcc works with the capabilities of the manifest, without being privileged.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && "$vcc" doctor >/dev/null; then
 	capabilities=$(sed -n 's/^ *add: \[\(.*\)\]$/\1/p' "$manifest" | tr -d '" ' | tr '[:upper:]' '[:lower:]')
-	[ -n "$capabilities" ] || fail 'no capabilities are found'
+	[ -n "$capabilities" ] || fail 'the manifest adds no capabilities'
 	# shellcheck disable=SC2016 # for the shell within
 	unshare --mount --net --propagation private sh -euc '
 		mount -t sysfs sysfs /sys
@@ -72,9 +72,9 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && "$vcc" doctor >/dev/
 		limited "$@"
 	' sh "$vcc" "$capabilities" >"$work/said" 2>&1 || fail "with $capabilities: $(cat "$work/said")"
 else
-	echo 'kubernetes: attaching needs root, goes on without'
+	echo 'kubernetes: attaching needs root, continuing without'
 fi
 
 version=$("$vcc" --version)
-grep -q "image: vcc:${version#vcc }\$" "$manifest" || fail "the image is not of ${version#vcc }"
+grep -q "image: vcc:${version#vcc }\$" "$manifest" || fail "the manifest's image is not vcc:${version#vcc }"
 grep -q "vcc:${version#vcc } " packaging/container/Dockerfile || fail 'the Dockerfile names another version'

@@ -1,4 +1,4 @@
-//! Compiles C for the kernel, for the build scripts of the crates that embed BPF objects.
+//! Compiles C to BPF, for the build scripts of crates that embed BPF objects.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,14 +7,14 @@ use std::{env, fs};
 const CLANGS: [&str; 4] = ["clang-16", "clang-19", "clang-14", "clang"];
 const STRIPS: [&str; 4] = ["llvm-strip-16", "llvm-strip-19", "llvm-strip-14", "llvm-strip"];
 
-/// What makes BPF objects of C.
+/// The compiler and the strip program.
 pub struct Clang {
     clang: String,
     strip: Option<&'static str>,
 }
 
 impl Clang {
-    /// The one that $CLANG names, or else the first that runs.
+    /// Uses $CLANG if it is set, else the first clang that runs.
     pub fn find() -> Result<Self, String> {
         for name in ["CLANG", "PATH"] {
             println!("cargo::rerun-if-env-changed={name}");
@@ -29,15 +29,16 @@ impl Clang {
         for directory in includes {
             command.arg("-I").arg(directory);
         }
-        // <linux/types.h> wants <asm/types.h>, which Debian keeps in a directory per architecture.
+        // <linux/types.h> includes <asm/types.h>, which Debian keeps in a directory per
+        // architecture.
         let multiarch = format!("/usr/include/{}-linux-gnu", variable("CARGO_CFG_TARGET_ARCH")?);
         if Path::new(&multiarch).is_dir() {
             command.arg("-I").arg(multiarch);
         }
         run(command.arg("-c").arg(source).arg("-o").arg(object))?;
-        fs::metadata(object).map_err(|e| format!("{} was not made: {e}", object.display()))?;
+        fs::metadata(object).map_err(|e| format!("clang produced no {}: {e}", object.display()))?;
         if let Some(strip) = self.strip {
-            // Debug information goes, BTF stays: the loader needs it.
+            // Strip debug information but keep BTF, which the loader needs.
             run(Command::new(strip).arg("--strip-debug").arg(object))?;
         }
         Ok(())
@@ -49,7 +50,7 @@ fn clang() -> Result<String, String> {
         return if runs(&named) {
             Ok(named)
         } else {
-            Err(format!("$CLANG is `{named}`, which does not run"))
+            Err(format!("$CLANG is `{named}`, which cannot be run"))
         };
     }
     CLANGS.into_iter().find(|name| runs(name)).map(str::to_owned).ok_or_else(|| {
@@ -71,7 +72,7 @@ fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// What cargo tells a build script.
+/// An environment variable that cargo sets for build scripts.
 pub fn variable(name: &str) -> Result<String, String> {
     env::var(name).map_err(|e| format!("{name}: {e}"))
 }

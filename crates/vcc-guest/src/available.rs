@@ -1,4 +1,4 @@
-//! What the kernel offers.
+//! Congestion controls that the kernel offers.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use crate::{Error, Result, list, names};
 
 const PATH: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// The names that TCP_CONGESTION takes, of whichever origin.
+/// The names that TCP_CONGESTION accepts.
 pub(crate) struct Available(Vec<String>);
 
 impl Available {
@@ -19,7 +19,7 @@ impl Available {
         self.0.iter().any(|one| one == name)
     }
 
-    /// All that a person may ask for; without what other processes have registered for themselves.
+    /// The names for users, without those that other processes have registered for themselves.
     pub fn known(&self) -> String {
         let kernel = self.0.iter().map(String::as_str).filter(|name| !names::is_ours(name));
         let mut known: Vec<&str> = kernel.chain(list::names().iter().copied()).collect();

@@ -1,13 +1,13 @@
-//! What can go wrong: each says what happened, to what, and what to do.
+//! Errors: what failed, with which value, and the next step.
 
 use std::io;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("no congestion control `{name}`: known here are {known}")]
+    #[error("unknown congestion control `{name}`: available are {known}")]
     Unknown { name: String, known: String },
 
-    #[error("cannot read which congestion controls the kernel has ({source}): is /proc mounted?")]
+    #[error("cannot read the kernel's congestion controls: {source}: check that /proc is mounted")]
     Available { source: io::Error },
 
     #[error("cannot register the congestion control `{name}`: {why}")]

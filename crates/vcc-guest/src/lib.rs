@@ -1,13 +1,13 @@
-//! The congestion controls that guests may run beyond the kernel's own.
+//! Congestion controls for guests beyond the kernel's own.
 //!
-//! A guest of the lab is a network namespace, so it has the TCP of this machine's kernel, and that
-//! knows few congestion controls. `guest/` has more, as BPF struct_ops. Each is registered while
-//! somebody holds its [`CongestionControls`], under a name of its own: the kernel's names are global
-//! to the machine, and several labs may run at once.
+//! A lab guest is a network namespace, so it uses this machine's kernel TCP, which has few
+//! congestion controls. `guest/` has more, as BPF struct_ops. Each is registered while a
+//! [`CongestionControls`] holds it, under a unique name: the kernel's names are global to the
+//! machine, and several labs may run at once.
 //!
-//! Set one on a socket, by TCP_CONGESTION and the name that [`CongestionControls::kernel_name`]
-//! says; before it connects or listens, or ECN is not negotiated for one that needs it. Never make
-//! one a namespace's default: that would keep it, and its name, beyond the process.
+//! Set one on a socket by TCP_CONGESTION with [`CongestionControls::kernel_name`], before the
+//! socket connects or listens: otherwise ECN is not negotiated for one that needs it. Never make
+//! one a namespace's default: that would keep it registered beyond the process.
 
 mod available;
 mod error;
@@ -23,8 +23,8 @@ use registration::Registration;
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Congestion controls that sockets can use while this lives. When it is dropped, and when the
-/// process ends in whichever way, they are no longer to be had; a socket that uses one keeps it.
+/// Congestion controls that sockets can select while this value lives. They are unregistered on
+/// drop and at the end of the process; a socket that uses one keeps it.
 pub struct CongestionControls {
     registrations: Vec<Registration>,
 }
@@ -48,8 +48,8 @@ impl CongestionControls {
         Ok(Self { registrations })
     }
 
-    /// What the kernel calls it, for TCP_CONGESTION. A name that was not registered here is the
-    /// kernel's own.
+    /// The kernel's name of a congestion control, for TCP_CONGESTION. A name that was not
+    /// registered here is the kernel's own.
     pub fn kernel_name<'a>(&'a self, name: &'a str) -> &'a str {
         let found = self.registrations.iter().find(|registration| registration.name() == name);
         found.map_or(name, Registration::kernel_name)

@@ -1,4 +1,4 @@
-//! What `guest/` has.
+//! The congestion controls of `guest/`.
 
 /// A compiled congestion control.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ macro_rules! congestion_controls {
     };
 }
 
-// One line each: guest/NAME.bpf.c, which defines the struct tcp_congestion_ops NAME.
+// One line each: guest/NAME.bpf.c defines the struct tcp_congestion_ops NAME.
 congestion_controls! {
     "dctcp"
     "vegas"
@@ -31,7 +31,7 @@ congestion_controls! {
     "highspeed"
 }
 
-/// Those that `guest/` has.
+/// The names of the congestion controls of `guest/`.
 pub fn names() -> &'static [&'static str] {
     NAMES
 }

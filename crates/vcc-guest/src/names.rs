@@ -1,21 +1,21 @@
-//! Names that nobody else on the machine has.
+//! Names that are unique on the machine.
 
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::list;
 
-/// The most that the kernel takes (TCP_CA_NAME_MAX, less the NUL).
+/// The kernel's maximum (TCP_CA_NAME_MAX without the NUL).
 pub(crate) const MAX_BYTES: usize = 15;
 const SUFFIX_DIGITS: usize = 5;
 const RADIX: u32 = 36;
-/// How many a process may take before it runs into those of the next process id.
+/// Number of names per process before they collide with the next process ID's.
 const PER_PROCESS: u32 = RADIX * RADIX;
 
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
-/// `name` with a suffix that this call alone returns in this process, and other processes hardly
-/// ever: process ids may coincide between containers, and wrap around.
+/// `name` with a suffix unique in this process, and almost always among processes: process IDs may
+/// coincide between containers, and wrap.
 pub(crate) fn next(name: &str) -> String {
     let taken = TAKEN.fetch_add(1, Ordering::Relaxed);
     let mut number = process::id().wrapping_mul(PER_PROCESS).wrapping_add(taken);
@@ -28,7 +28,7 @@ pub(crate) fn next(name: &str) -> String {
     format!("{name}_{}", digits.collect::<String>())
 }
 
-/// Whether `next` makes such names.
+/// Does `next` produce such names?
 pub(crate) fn is_ours(kernel_name: &str) -> bool {
     let Some((name, suffix)) = kernel_name.rsplit_once('_') else { return false };
     list::find(name).is_some() && suffix.len() == SUFFIX_DIGITS

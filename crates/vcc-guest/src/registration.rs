@@ -1,4 +1,4 @@
-//! One congestion control in the kernel, under a name of its own.
+//! A congestion control registered in the kernel under a unique name.
 
 use libbpf_rs::{ErrorKind, Link, MapCore, MapType, OpenMapMut, OpenObject};
 use vcc_port::object;
@@ -6,13 +6,13 @@ use vcc_port::object;
 use crate::list::Known;
 use crate::{Error, Result, names};
 
-/// More than a handful means that something else is wrong.
+/// More than a handful of collisions indicate another problem.
 const ATTEMPTS: usize = 64;
 
 pub(crate) struct Registration {
     name: &'static str,
     kernel_name: String,
-    /// Held by its descriptor alone: it ends with it, however the process ends.
+    /// Registered through its descriptor only, so it ends with the process in any case.
     _link: Link,
 }
 
@@ -36,7 +36,7 @@ impl Registration {
     }
 }
 
-/// None where somebody else on the machine has that name.
+/// None if the name is taken.
 fn register(known: &Known, kernel_name: &str) -> Result<Option<Link>> {
     let what = format!("the congestion control `{}`", known.name);
     let mut open = object::open(known.object, &what)?;
@@ -53,7 +53,7 @@ fn register(known: &Known, kernel_name: &str) -> Result<Option<Link>> {
     }
 }
 
-/// struct tcp_congestion_ops of guest/tcp.h begins with the name.
+/// struct tcp_congestion_ops of guest/tcp.h starts with the name.
 fn rename(open: &mut OpenObject, known: &Known, kernel_name: &str) -> Result<()> {
     let is_operations = |map: &OpenMapMut<'_>| map.map_type() == MapType::StructOps;
     let mut map = open.maps_mut().find(is_operations).ok_or_else(|| no_operations(known))?;

@@ -1,4 +1,4 @@
-//! What is registered, and that nothing of it stays.
+//! Congestion controls are registered under unique names, and unregistered in any case.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use vcc_guest::{CongestionControls, Error, names};
 use vcc_testing::can_attach;
 
-/// All names that the kernel takes for TCP_CONGESTION just now, from whichever process.
+/// All names that the kernel currently accepts for TCP_CONGESTION, of any process.
 fn available() -> Vec<String> {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let line = fs::read_to_string(path).expect("the kernel's list");
@@ -31,7 +31,7 @@ fn assert_registered(kernel_names: &[String]) {
     }
 }
 
-/// In the end: a process that a test is just starting has copies of all files until it runs.
+/// Waits: a child process that is just starting holds copies of all files until it execs.
 fn assert_gone(kernel_names: &[String]) {
     let begun = Instant::now();
     while available().iter().any(|name| kernel_names.contains(name)) {
@@ -68,7 +68,7 @@ fn one_process_may_have_several() {
 }
 
 #[test]
-fn a_socket_keeps_what_it_uses() {
+fn a_socket_keeps_its_congestion_control() {
     if !can_attach() {
         return;
     }
@@ -83,13 +83,13 @@ fn a_socket_keeps_what_it_uses() {
 }
 
 #[test]
-fn the_kernels_own_are_left_as_they_are() {
+fn the_kernels_own_are_not_registered_again() {
     let controls = CongestionControls::load(&["reno"]).expect("nothing to register");
     assert_eq!(controls.kernel_name("reno"), "reno");
 }
 
 #[test]
-fn an_unknown_name_is_told_with_those_that_are_known() {
+fn an_unknown_name_is_reported_with_the_known_ones() {
     if !can_attach() {
         return;
     }
@@ -102,11 +102,11 @@ fn an_unknown_name_is_told_with_those_that_are_known() {
         assert!(said.contains(name), "{said}");
     }
     for name in kernel_names(&others) {
-        assert!(!said.contains(&name), "this is no one else's to ask for: {said}");
+        assert!(!said.contains(&name), "a registered name must not be offered: {said}");
     }
 }
 
-/// In the process that this names, `holds_until_it_ends` does so; elsewhere it does nothing.
+/// Set in the process that `holder` starts: `holds_until_it_ends` does nothing without it.
 const HOLDS: &str = "VCC_GUEST_TEST_HOLDS";
 const TELLS: &str = "registered as";
 
@@ -117,11 +117,11 @@ fn holds_until_it_ends() {
     }
     let controls = load();
     println!("{TELLS} {}", kernel_names(&controls).join(" "));
-    // Until the parent is gone, whoever ends whom.
+    // Until the parent is gone, whichever ends first.
     let _ = io::stdin().read(&mut [0]);
 }
 
-/// Another process that has them registered, and their names.
+/// A process that holds registrations, and their names.
 fn holder() -> (Child, Vec<String>) {
     let mut child = Command::new(env::current_exe().expect("this test"))
         .args(["--exact", "holds_until_it_ends", "--nocapture"])

@@ -1,30 +1,30 @@
-//! Pauses as BBR makes them: to see the path's own delay it has no more than four segments in flight
-//! for 200 ms, 10 s after the last time, whatever it sends else (draft-ietf-ccwg-bbr: ProbeRTT).
+//! BBR's pauses: to measure the path's propagation delay, BBR keeps at most four segments in flight
+//! for 200 ms, 10 s after the last time (draft-ietf-ccwg-bbr: ProbeRTT).
 
 use std::ops::RangeInclusive;
 
 use crate::rounds::Round;
 
-/// BBRMinPipeCwnd, and one for what is counted before an acknowledgement.
+/// BBRMinPipeCwnd, plus one segment counted before an acknowledgement.
 const DIP_SEGS: f64 = 5.0;
-/// A flight must be so large before, or the dip says nothing.
+/// Minimum flight before a dip; a dip from less is not significant.
 const ELSE_SEGS: f64 = 10.0;
-/// ProbeRTTDuration, and a few round trips.
+/// ProbeRTTDuration, plus a few round trips.
 const LENGTH_US: RangeInclusive<u64> = 150_000..=450_000;
-/// ProbeRTTInterval, likewise. An application that pauses does so when it likes.
+/// ProbeRTTInterval, plus a margin. An application's pauses have no fixed interval.
 const APART_US: RangeInclusive<u64> = 9_500_000..=12_000_000;
-/// Until the flight is as large again; what was idle begins with slow start.
+/// Round trips until the flight is restored; after an idle period it would slow-start.
 const BACK_ROUNDS: u32 = 3;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dips {
-    /// The last flight that was large.
+    /// The last large flight.
     before_segs: f64,
     since_us: Option<u64>,
-    /// After a dip: when it began, and how long the flight has not come back.
+    /// After a dip: its start, the round trips since, and the flight to be restored.
     over: Option<(u64, u32, f64)>,
     last_us: Option<u64>,
-    /// How many there were, and how many came when the one before was 10 s past.
+    /// Number of dips, and of those 10 s after the previous one.
     pub count: u32,
     pub in_time: u32,
 }
@@ -61,7 +61,7 @@ impl Dips {
         self.last_us = Some(since_us);
     }
 
-    /// A loss or a mark explains what comes.
+    /// A loss or a mark explains the following dip.
     pub fn reduced(&mut self) {
         (self.before_segs, self.since_us, self.over) = (0.0, None, None);
     }

@@ -1,9 +1,9 @@
-//! Congestion epochs: what a guest does after a loss or a mark, and how it grows until the next.
+//! Congestion epochs: a guest's reduction after a loss or a mark, and its growth until the next.
 
 use crate::look::{Look, is_after};
 use crate::rounds::Round;
 
-/// What made it reduce.
+/// Cause of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     Loss,
@@ -11,23 +11,23 @@ pub(crate) enum Cause {
     Mark,
 }
 
-/// From one reduction to the next.
+/// The time from one reduction to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Epoch {
     pub cause: Cause,
-    /// Windows as flights: when it began to reduce, once it had, and at the next reduction.
+    /// Windows, measured as flights: before the reduction, after it, and at the next reduction.
     pub before_segs: f64,
     pub after_segs: f64,
     pub end_segs: f64,
-    /// Of the growth, whole ones.
+    /// Complete round trips of growth.
     pub rounds: u32,
     pub seconds: f64,
-    /// Share of the growth that had come when half of its time was over; 0.5 is a straight line.
+    /// Fraction of the growth in the first half of its time; 0.5 is linear.
     pub early_share: f64,
 }
 
 impl Epoch {
-    /// What the reduction left.
+    /// The fraction of the window that the reduction kept.
     pub fn kept(&self) -> f64 {
         self.after_segs / self.before_segs
     }
@@ -36,36 +36,36 @@ impl Epoch {
         self.end_segs - self.after_segs
     }
 
-    /// The last one was broken off, somewhere.
+    /// Without the last round trip, which the next reduction cut short.
     pub fn growing_rounds(&self) -> f64 {
         f64::from(self.rounds) + 0.5
     }
 
-    /// A round trip.
+    /// Growth per round trip.
     pub fn growth_segs(&self) -> f64 {
         self.gain_segs() / self.growing_rounds()
     }
 }
 
-/// Of so many epochs, the last are remembered.
+/// Number of epochs remembered.
 pub(crate) const EPOCHS_MAX: usize = 32;
-/// Of a growth, so many windows; when there are more, every other is forgotten.
+/// Number of windows remembered per epoch; beyond that, every other one is dropped.
 const POINTS_MAX: usize = 64;
-/// A repair that takes longer was a timeout or more than one; what follows is slow start.
+/// A longer repair was a timeout or several repairs; slow start follows.
 const REPAIR_ROUNDS_MAX: u32 = 4;
 
 #[derive(Clone, Debug)]
 enum State {
     /// Before the first reduction, or after one that could not be followed.
     Lost,
-    /// Until what was in flight is acknowledged (RFC 6582, 3.2: recover).
+    /// Until the flight at the reduction is acknowledged (RFC 6582, 3.2: recover).
     Reducing {
         cause: Cause,
         recover: u32,
         before_segs: f64,
         rounds: u32,
     },
-    /// The first whole round trip with the new window.
+    /// The first complete round trip with the new window.
     Settling {
         cause: Cause,
         before_segs: f64,
@@ -88,13 +88,13 @@ struct Growth {
 pub(crate) struct Epochs {
     state: State,
     last: Option<Look>,
-    /// Of the last two round trips that ended outside of a reduction.
+    /// The last two round trips that ended outside of a reduction.
     peaks_segs: [f64; 2],
     done: Vec<Epoch>,
-    /// Reductions, however they went on.
+    /// Reductions, whether or not they could be followed.
     pub losses: u32,
     pub marks: u32,
-    /// Of these, so many whose repair took too long to tell what was kept.
+    /// Losses whose repair took too long to measure the reduction.
     pub timeouts: u32,
 }
 
@@ -113,9 +113,9 @@ impl Default for Epochs {
 }
 
 impl Epochs {
-    /// `round` is the one that ended with this look; `peak_segs` the most in flight in the one that
-    /// has not ended. Whether a reduction has come to its end, so that round trips are to be counted
-    /// from here on: in the one that was under way there is still some of the old window.
+    /// `round` is the round trip that ended with this look, `peak_segs` the largest flight of the
+    /// current one. Returns true if a reduction has completed, so that round trips must restart
+    /// here: the current one still contains the old window.
     pub fn note(&mut self, look: &Look, round: Option<&Round>, peak_segs: f64) -> bool {
         let Some(last) = self.last.replace(*look) else { return false };
         let cause = if look.retransmissions > last.retransmissions {
@@ -137,7 +137,7 @@ impl Epochs {
         was_reducing && matches!(self.state, State::Settling { .. })
     }
 
-    /// Those that ended, the oldest first.
+    /// Completed epochs, oldest first.
     pub fn done(&self) -> &[Epoch] {
         &self.done
     }

@@ -2,11 +2,11 @@
 
 use crate::rounds::Round;
 
-/// A guest with TSO keeps up to a third of its window back until the next acknowledgement (Linux:
-/// tcp_tso_should_defer), but hardly in each moment of a round trip.
+/// A guest with TSO defers up to a third of its window until the next acknowledgement (Linux:
+/// tcp_tso_should_defer), but rarely throughout a round trip.
 const FULL: f64 = 0.85;
 const ROUNDS_MIN: u32 = 30;
-/// A window that is smaller than the one before by so much has fallen.
+/// A window below this fraction of the previous one has fallen.
 const FALLEN: f64 = 0.8;
 
 #[derive(Clone, Debug, Default)]
@@ -14,8 +14,8 @@ pub(crate) struct Filling {
     rounds: u32,
     full: u32,
     last_shown_bytes: u32,
-    /// How often the window fell and was full again. Receivers do not take back what they have shown
-    /// (RFC 9293, 3.8.6); vcc's windows fall with its underlay's.
+    /// How often the window fell and was filled again. Receivers do not shrink the window (RFC
+    /// 9293, 3.8.6); vcc's windows fall with its underlay's.
     pub followed: u32,
 }
 
@@ -31,7 +31,7 @@ impl Filling {
         self.last_shown_bytes = round.shown_bytes;
     }
 
-    /// Of all round trips, once there are enough.
+    /// Fraction of all round trips, once there are enough.
     pub fn share(&self) -> Option<f64> {
         (self.rounds >= ROUNDS_MIN).then(|| f64::from(self.full) / f64::from(self.rounds))
     }

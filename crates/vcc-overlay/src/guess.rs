@@ -1,18 +1,18 @@
-//! What is made of a connection in the end.
+//! The guess about a connection.
 
 use std::fmt;
 
-/// What its congestion control is like; its name cannot be seen.
+/// The class of a congestion control; its name cannot be observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// Grows by segments a round trip and reduces by a factor: Reno, and with other constants DCTCP,
-    /// HighSpeed TCP, Illinois.
+    /// Grows by segments per round trip and reduces by a factor: Reno, and with other constants
+    /// DCTCP, HighSpeed TCP, Illinois.
     RenoLike,
-    /// Keeps 0.7 of its window, and grows by the clock (RFC 9438).
+    /// Keeps 0.7 of its window and grows by time (RFC 9438).
     CubicLike,
-    /// Keeps the queue short before anything is lost, or does not answer losses: Vegas, BBR.
+    /// Keeps the queue short without losses, or does not react to losses: Vegas, BBR.
     DelayBased,
-    /// Fills whatever window it is shown.
+    /// Fills any window that it is shown.
     Unlimited,
     Unknown,
 }
@@ -38,11 +38,11 @@ impl fmt::Display for Class {
     }
 }
 
-/// A class, how sure that is, and why.
+/// A class, its confidence and the reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guess {
     pub class: Class,
-    /// From 0 to 1; 0 of what is unknown.
+    /// From 0 to 1; 0 if unknown.
     pub confidence: f64,
     pub reasons: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! From what was seen to a guess. A connection of which too little was seen, or whose signs
-//! disagree, is unknown.
+//! Derives a guess from the observations. A connection with too few or contradictory signs is
+//! unknown.
 
 use crate::dips::Dips;
 use crate::epochs::Epochs;
@@ -8,17 +8,17 @@ use crate::guess::{Class, Guess};
 use crate::steady::{Kept, Steady};
 use crate::votes::{self, Count};
 
-/// Who fills its window in so many of its round trips shows no window of its own.
+/// A guest that fills its window in this fraction of its round trips shows no window of its own.
 const FILLS: f64 = 0.8;
-/// So many falls of its window it has to follow.
+/// Minimum number of window reductions that it must follow.
 const FOLLOWED_MIN: u32 = 3;
-/// Vegas keeps two to four segments of its own in the queue (Linux: alpha, beta), and its flight.
+/// Vegas keeps two to four of its segments queued (Linux: alpha, beta), and a steady flight.
 const QUEUE_SEGS: std::ops::RangeInclusive<f64> = 1.0..=5.0;
 const DRIFT: f64 = 0.03;
-/// A flight that falls below this share of its most waits for its application.
+/// A flight that falls below this fraction of its maximum is application-limited.
 const BUSY: f64 = 0.4;
 
-/// All that was seen of a connection.
+/// All observations of a connection.
 pub(crate) struct Seen<'a> {
     pub epochs: &'a Epochs,
     pub steady: &'a Steady,
@@ -35,15 +35,15 @@ pub(crate) fn judge(seen: &Seen) -> Guess {
         .unwrap_or_else(|| unknown(seen))
 }
 
-/// Says unknown, too: what else is seen then is somebody else's law.
+/// Also returns unknown: such a connection's behaviour is that of the window it is shown.
 fn by_filling(filling: &Filling) -> Option<Guess> {
     let share = filling.share().filter(|share| *share >= FILLS)?;
     let text =
-        format!("in {:.0} % of its round trips it filled the window it was shown", share * 100.0);
+        format!("it filled the window it was shown in {:.0} % of its round trips", share * 100.0);
     if filling.followed < FOLLOWED_MIN {
-        return Some(Guess::unknown(text + ", so that its own is not to be seen"));
+        return Some(Guess::unknown(text + ", which hides its own"));
     }
-    let text = format!("{text}, also when that had fallen, {} times", filling.followed);
+    let text = format!("{text}, and after {} reductions of that window", filling.followed);
     Some(Guess::new(Class::Unlimited, share * votes::confidence(filling.followed as usize), text))
 }
 
@@ -70,7 +70,7 @@ fn by_one_dip(dips: &Dips) -> Option<Guess> {
     (dips.count == 1).then(|| Guess::new(Class::DelayBased, 0.6, text))
 }
 
-/// Not of who pauses again and again: what it keeps in between may be its application's.
+/// Not for a connection with several pauses: its application may determine the flight in between.
 fn by_queue(seen: &Seen) -> Option<Guess> {
     let kept = seen.steady.kept().filter(|_| seen.dips.count == 0)?;
     let is_steady = kept.drift_segs.abs() <= (DRIFT * kept.flight_segs).max(1.0);
@@ -91,11 +91,11 @@ fn unknown(seen: &Seen) -> Guess {
     let Epochs { losses, marks, .. } = seen.epochs;
     let followed = seen.epochs.done().len();
     let text = match (losses + marks, seen.steady.kept()) {
-        (0, None) => "too little was seen: no loss, no mark, and few round trips".to_owned(),
+        (0, None) => "too few observations: no loss, no mark and few round trips".to_owned(),
         (0, Some(kept)) if kept.busy < BUSY => {
-            "it waits for its application: no loss, no mark".to_owned()
+            "it is application-limited: no loss, no mark".to_owned()
         }
-        (0, Some(_)) => "nothing made it reduce: no loss, no mark".to_owned(),
+        (0, Some(_)) => "it had no reason to reduce: no loss, no mark".to_owned(),
         _ => format!(
             "{losses} losses and {marks} marks, of which {followed} could be followed to the next: too few, \
              or they disagree"

@@ -1,9 +1,10 @@
-//! What congestion control a guest has, guessed from what one of its connections does.
+//! Guesses a guest's congestion control from the behaviour of its connections.
 //!
-//! A [`Watch`] is told of a connection again and again, best at each acknowledgement, and cuts it into round
-//! trips and congestion epochs. Each epoch has a vote: what a reduction kept of the window, and how the window
-//! grew until the next. A connection of which too little was seen, or whose signs disagree, is
-//! [`Class::Unknown`]; so is one that fills the window that it is shown, for then somebody else's law is seen.
+//! A [`Watch`] observes a connection repeatedly, ideally at each acknowledgement, and divides it
+//! into round trips and congestion epochs. Each epoch casts a vote by the fraction of the window
+//! that its reduction kept, and by the growth until the next. A connection with too few or
+//! contradictory signs is [`Class::Unknown`]; so is one that fills the window that it is shown,
+//! because its behaviour is then that of the window.
 //!
 //! No I/O, no clock, no BPF: the same looks give the same guess.
 

@@ -1,5 +1,5 @@
-//! A connection as a series of round trips: each begins with what is sent next and ends when that is
-//! acknowledged, whatever the clock says.
+//! Divides a connection into round trips: each starts with the next data sent and ends when that is
+//! acknowledged.
 
 use crate::look::{Look, is_after};
 
@@ -9,16 +9,16 @@ pub(crate) struct Round {
     /// When it ended.
     pub at_us: u64,
     pub length_us: u64,
-    /// The most in flight where something new was acknowledged: with duplicates flight grows by what
-    /// has left the network (RFC 5681, 3.2), and is no window any more.
+    /// Largest flight at acknowledgements of new data. During duplicates the flight grows by
+    /// segments that have left the network (RFC 5681, 3.2), so it is no window then.
     pub peak_segs: f64,
-    /// The least in flight after an acknowledgement.
+    /// Smallest flight after an acknowledgement.
     pub least_segs: f64,
-    /// What one acknowledgement covered on the average: as much as was sent, and queued, in one go.
+    /// Mean bytes per acknowledgement, in segments: the size of bursts, which queue as a whole.
     pub burst_segs: f64,
-    /// Shortest of its samples; the smoothed one where it had none.
+    /// The smallest of its samples, or SRTT if it has none.
     pub rtt_us: u32,
-    /// The most in flight over the window that was shown then, and that window.
+    /// The largest flight relative to the window shown at that time, and that window.
     pub filled: f64,
     pub shown_bytes: u32,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// The round trip that ended with this look.
+    /// Returns the round trip that ended with this look.
     pub fn note(&mut self, look: &Look) -> Option<Round> {
         let Some(last) = self.last.replace(*look) else {
             self.begin(look);
@@ -49,7 +49,7 @@ impl Rounds {
         now.peak_segs = now.peak_segs.max(segs(look.flight_bytes));
         now.least_segs = now.least_segs.min(segs(look.snd_nxt.wrapping_sub(look.snd_una)));
         if last.window_shown_bytes > 0 {
-            // The window that it had when it sent, before this acknowledgement showed another.
+            // The window in effect when the data was sent, before this acknowledgement changed it.
             let filled = f64::from(look.flight_bytes) / f64::from(last.window_shown_bytes);
             if filled > now.filled {
                 (now.filled, now.shown_bytes) = (filled, last.window_shown_bytes);
@@ -72,12 +72,12 @@ impl Rounds {
         Some(round)
     }
 
-    /// Begins another round trip with this look, whatever has become of the last one.
+    /// Starts a new round trip with this look and discards the current one.
     pub fn restart(&mut self, look: &Look) {
         self.begin(look);
     }
 
-    /// The most in flight since the last round trip ended.
+    /// The largest flight since the last round trip ended.
     pub fn peak_segs(&self) -> f64 {
         self.now.peak_segs
     }

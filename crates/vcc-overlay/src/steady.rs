@@ -1,17 +1,18 @@
-//! Round trips without a reduction: whoever steers by delay keeps its own queue as short as it is.
+//! Round trips without a reduction: a delay-based congestion control keeps its queue at a short,
+//! steady length.
 
 use std::collections::VecDeque;
 
 use crate::median::median;
 use crate::rounds::Round;
 
-/// Of the last round trips, so many are remembered.
+/// Number of round trips remembered.
 const ROUNDS_MAX: usize = 256;
-/// So many say whether something is kept steady: Reno would grow by as many segments meanwhile
-/// (RFC 5681, 3.1), CUBIC by half as many at the least (RFC 9438, 4.3).
+/// Round trips needed to call a flight steady: Reno would grow by as many segments meanwhile (RFC
+/// 5681, 3.1), CUBIC by at least half as many (RFC 9438, 4.3).
 const ROUNDS_MIN: usize = 64;
 
-/// The last round trips since the last reduction, and the shortest of all.
+/// The last round trips since the last reduction, and the smallest RTT of all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Steady {
     rounds: VecDeque<Round>,
@@ -23,13 +24,13 @@ pub(crate) struct Steady {
 pub(crate) struct Kept {
     pub rounds: usize,
     pub flight_segs: f64,
-    /// What of its flight does not fit into the path (Brakmo and Peterson's `diff`, SIGCOMM 1994).
+    /// The part of its flight that is queued (Brakmo and Peterson's `diff`, SIGCOMM 1994).
     pub queue_segs: f64,
-    /// Of these, so many may be what was sent in one go, and no queue that it keeps.
+    /// Upper bound of queued segments that are bursts, and not a standing queue.
     pub burst_segs: f64,
-    /// The least in flight over the most: a connection that waits for its application falls to 0.
+    /// Smallest over largest flight: near 0 if the connection is application-limited.
     pub busy: f64,
-    /// From the first half of the time to the second.
+    /// Change from the first to the second half of the time.
     pub drift_segs: f64,
 }
 
@@ -51,7 +52,7 @@ impl Steady {
         self.rounds.clear();
     }
 
-    /// Once there are enough of them.
+    /// None until there are enough round trips.
     pub fn kept(&self) -> Option<Kept> {
         let count = self.rounds.len();
         if count < ROUNDS_MIN {

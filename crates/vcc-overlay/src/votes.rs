@@ -1,4 +1,4 @@
-//! What speaks for a class are epochs, each of which has a vote.
+//! Each epoch votes for a class.
 
 use crate::cubic;
 use crate::epochs::{Cause, Epoch};
@@ -6,43 +6,46 @@ use crate::guess::Class;
 use crate::median::median;
 use std::ops::Range;
 
-/// Below so many segments what a reduction keeps cannot be told: of 7, both 0.5 and 0.7 are whole.
+/// In smaller windows, rounding hides the kept fraction: of 7 segments, 0.5 and 0.7 round to
+/// neighbours.
 const WINDOW_MIN_SEGS: f64 = 8.0;
-/// What Reno keeps is 0.5, CUBIC 0.7 (RFC 5681, 3.1; RFC 9438, 4.6), and between them lies the bound.
+/// Bounds of the kept fraction: Reno's 0.5 and CUBIC's 0.7 (RFC 5681, 3.1; RFC 9438, 4.6), divided
+/// in the middle.
 const HALF: Range<f64> = 0.38..0.62;
 const SEVEN_TENTHS: Range<f64> = 0.62..0.80;
-/// From here on it kept all of its window, but for what a flight is less by chance.
+/// From this fraction on, the whole window was kept, apart from noise in the flight.
 const ALL_OF_IT: f64 = 0.93;
-/// Its growth over what CUBIC's would be.
+/// Growth relative to CUBIC's.
 const AS_CUBIC: Range<f64> = 0.4..1.4;
-/// Growth in segments a round trip that is Reno's 1, with delayed acknowledgements or without, or that
-/// of its kind.
+/// Growth in segments per round trip: Reno's 1, with or without delayed acknowledgements, or that
+/// of a similar one.
 const AS_RENO: Range<f64> = 0.6..4.0;
-/// Of a growth that is even, or slows down, so much comes in the first half of its time at the least.
+/// Minimum fraction of a linear or slowing growth in the first half of its time.
 const EVEN: f64 = 0.3;
-/// A shorter growth says nothing of its law.
+/// A shorter growth does not reveal its law.
 const GROWTH_ROUNDS_MIN: u32 = 3;
-/// Votes without which nothing is said, and what share must agree.
+/// Minimum number of votes, and the fraction that must agree.
 const VOTES_MIN: usize = 3;
 const AGREEING: f64 = 0.7;
-/// Of cuts too small and too close to be told apart one by one: so many, with so long a growth in all.
+/// Minimum number of cuts, and of round trips in total, if cuts are too small and frequent to be
+/// judged one by one.
 const SMALL_CUTS_MIN: usize = 6;
 const SMALL_CUTS_ROUNDS_MIN: f64 = 8.0;
-/// Of Reno's own growth, a segment a round trip, counted between the marks.
+/// Reno's growth of one segment per round trip, counted between marks.
 const ONE_A_ROUND: Range<f64> = 0.5..1.6;
-/// No cut takes something away and leaves more; a flight may be a segment more by chance.
+/// Tolerance for noise: a flight may be larger after a cut by this much.
 const CHANCE_SEGS: f64 = 2.0;
 
-/// What one epoch speaks for.
+/// The vote of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Vote {
     Reno,
     Cubic,
-    /// It lost something and went on as before.
+    /// It had losses or marks and did not reduce.
     Unmoved,
 }
 
-/// The more that agree, the surer: 0.75 of three, 0.9 of nine.
+/// Confidence by the number of agreeing votes: 0.75 of three, 0.9 of nine.
 pub(crate) fn confidence(agreeing: usize) -> f64 {
     agreeing as f64 / (agreeing as f64 + 1.0)
 }
@@ -67,18 +70,18 @@ fn vote(epoch: &Epoch) -> Option<Vote> {
         if AS_CUBIC.contains(&over_cubic) {
             return Some(Vote::Cubic);
         }
-        // HighSpeed TCP keeps as much of a large window (RFC 3649, 5), Illinois of one without much delay,
-        // and both grow by more.
+        // HighSpeed TCP keeps as much of a large window (RFC 3649, 5), Illinois of one with little
+        // delay, and both grow faster.
         return (over_cubic >= AS_CUBIC.end).then_some(Vote::Reno);
     }
-    // DCTCP keeps 1 - alpha / 2 and grows as Reno does (RFC 8257, 3.3); Illinois up to 7/8. BBR's flight is as
-    // it was for most of its cycle, and then probes.
+    // DCTCP keeps 1 - alpha / 2 and grows like Reno (RFC 8257, 3.3); Illinois keeps up to 7/8.
+    // BBR's flight is constant for most of its cycle, and then probes.
     let is_cut = kept >= SEVEN_TENTHS.end && epoch.cause == Cause::Mark;
     (is_cut && grows_as_reno && epoch.early_share >= EVEN).then_some(Vote::Reno)
 }
 
-/// Marks that come nearly every round trip, each with a small cut: only of all together the growth can be
-/// told.
+/// Marks in nearly every round trip, each with a small cut: the growth is only visible over all of
+/// them together.
 fn small_cuts(epochs: &[Epoch]) -> Option<Winner> {
     let is_small = |epoch: &&Epoch| {
         epoch.cause == Cause::Mark
@@ -91,7 +94,7 @@ fn small_cuts(epochs: &[Epoch]) -> Option<Winner> {
     let enough = small.len() >= SMALL_CUTS_MIN
         && small.len() as f64 >= AGREEING * epochs.len() as f64
         && rounds >= SMALL_CUTS_ROUNDS_MIN;
-    // BBR is marked as often, but cuts nothing: its flight goes up and down with its probes.
+    // BBR is marked as often but does not cut: its flight follows its probes.
     let fits = |epoch: &&&Epoch| {
         let expected_segs = growth * epoch.growing_rounds();
         (epoch.gain_segs() - expected_segs).abs() <= CHANCE_SEGS
@@ -108,7 +111,7 @@ fn small_cuts(epochs: &[Epoch]) -> Option<Winner> {
          {growth:.2} segments a round trip, as DCTCP does",
         small.len()
     );
-    // They are not told apart one by one, so they do not count one by one.
+    // They cannot be judged one by one, so they do not count one by one.
     let confidence = confidence(small.len() / 2);
     Some(Winner { class: Class::RenoLike, confidence, reasons: vec![text] })
 }
@@ -169,8 +172,8 @@ impl<'a> Count<'a> {
         }
         let growth = median(own().map(Epoch::growth_segs));
         let shape = match median(own().map(|epoch| epoch.early_share)) {
-            share if share >= 0.65 => "more and more slowly, ",
-            share if share <= 0.35 => "faster and faster, ",
+            share if share >= 0.65 => "ever more slowly, ",
+            share if share <= 0.35 => "ever faster, ",
             _ => "",
         };
         format!(

@@ -1,4 +1,4 @@
-//! Watching one connection.
+//! Watches one connection.
 
 use crate::dips::Dips;
 use crate::epochs::Epochs;
@@ -9,7 +9,7 @@ use crate::look::Look;
 use crate::rounds::Rounds;
 use crate::steady::Steady;
 
-/// What is remembered of one connection; some 20 kB at the most, however long it lasts.
+/// State of one connection, at most some 20 kB however long it lasts.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     rounds: Rounds,
@@ -21,7 +21,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// In the order of time.
+    /// Looks must be in order of time.
     pub fn note(&mut self, look: &Look) {
         let round = self.rounds.note(look);
         if self.epochs.note(look, round.as_ref(), self.rounds.peak_segs()) {

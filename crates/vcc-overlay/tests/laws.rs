@@ -1,10 +1,10 @@
-//! Senders that follow a law to the letter, through a path with a queue, and what is made of them.
+//! Ideal senders through a path with a queue, and the guess about each.
 
 use vcc_overlay::{Class, Guess, Look, Watch};
 
 const MSS_BYTES: u32 = 1448;
 
-/// What happened in a round trip.
+/// Event of a round trip.
 #[derive(Clone, Copy, PartialEq)]
 enum Sign {
     Nothing,
@@ -12,7 +12,7 @@ enum Sign {
     Mark,
 }
 
-/// A window in segments: of the next round trip, by the last one and the time.
+/// The next round trip's window in segments, given the last one and the time.
 trait Law {
     fn next(&mut self, segs: f64, sign: Sign, at_s: f64) -> f64;
 }
@@ -25,10 +25,10 @@ impl<F: FnMut(f64, Sign, f64) -> f64> Law for F {
 
 struct Path {
     base_us: u64,
-    /// What fits into it without a queue, and with one.
+    /// Window without a queue, and with a full queue.
     bdp_segs: f64,
     room_segs: f64,
-    /// The queue marks, and drops nothing.
+    /// The queue marks and never drops.
     marks: bool,
     shown_segs: u32,
 }
@@ -36,7 +36,7 @@ struct Path {
 const PATH: Path =
     Path { base_us: 10_000, bdp_segs: 60.0, room_segs: 100.0, marks: false, shown_segs: 4000 };
 
-/// One look for each of ten parts of a round trip.
+/// Ten looks per round trip.
 fn guess(path: &Path, rounds: u32, mut law: impl Law) -> Guess {
     let mut watch = Watch::default();
     let (mut at_us, mut una) = (0, u32::MAX - 100_000);
@@ -97,42 +97,42 @@ fn is(guess: &Guess, class: Class) {
 }
 
 #[test]
-fn who_halves_is_reno_like() {
+fn halving_is_reno_like() {
     for marks in [false, true] {
         is(&guess(&Path { marks, ..PATH }, 400, aimd(1.0, 0.5)), Class::RenoLike);
     }
 }
 
 #[test]
-fn who_keeps_seven_tenths_and_goes_by_the_clock_is_cubic_like() {
+fn keeping_seven_tenths_and_growing_by_time_is_cubic_like() {
     let seen = guess(&PATH, 600, cubic());
     is(&seen, Class::CubicLike);
     assert!(seen.reasons[0].contains("losses it went to 0.7"), "{seen:?}");
-    // Far from Reno's growth: more than 6 s to come back to where it was.
+    // Far from Reno's growth: it takes more than 6 s to reach W_max again.
     let long = Path { base_us: 60_000, bdp_segs: 400.0, room_segs: 800.0, ..PATH };
     is(&guess(&long, 1500, cubic()), Class::CubicLike);
 }
 
 #[test]
-fn who_keeps_as_much_but_grows_faster_is_not() {
+fn keeping_seven_tenths_and_growing_faster_is_not_cubic_like() {
     is(&guess(&PATH, 400, aimd(2.0, 0.7)), Class::RenoLike);
 }
 
 #[test]
-fn who_is_cut_by_little_and_often_is_reno_like() {
+fn small_frequent_cuts_are_reno_like() {
     let marking = Path { marks: true, ..PATH };
     is(&guess(&marking, 400, aimd(1.0, 0.97)), Class::RenoLike);
     is(&guess(&marking, 400, aimd(1.0, 0.85)), Class::RenoLike);
 }
 
 #[test]
-fn who_keeps_a_short_queue_of_its_own_is_delay_based() {
+fn keeping_a_short_queue_is_delay_based() {
     let vegas = |segs: f64, _, _| if segs < PATH.bdp_segs + 3.0 { segs + 1.0 } else { segs };
     is(&guess(&PATH, 300, vegas), Class::DelayBased);
 }
 
 #[test]
-fn who_goes_on_after_losses_is_delay_based() {
+fn ignoring_losses_is_delay_based() {
     let mut round = 0;
     let model = |_: f64, _: Sign, _: f64| {
         round += 1;
@@ -142,28 +142,28 @@ fn who_goes_on_after_losses_is_delay_based() {
 }
 
 #[test]
-fn who_pauses_every_ten_seconds_is_delay_based() {
+fn pausing_every_ten_seconds_is_delay_based() {
     let bbr = |_: f64, _: Sign, at_s: f64| if at_s % 10.1 < 0.2 { 4.0 } else { 70.0 };
     is(&guess(&PATH, 2500, bbr), Class::DelayBased);
-    // An application that pauses when it likes.
+    // An application with pauses at other intervals.
     let app = |_: f64, _: Sign, at_s: f64| if at_s % 1.7 < 0.2 { 4.0 } else { 63.0 };
     assert_eq!(guess(&PATH, 2500, app).class, Class::Unknown);
 }
 
 #[test]
-fn what_is_not_seen_is_unknown() {
+fn too_few_signs_are_unknown() {
     let fixed = |_: f64, _: Sign, _: f64| 90.0;
     for seen in [
         guess(&PATH, 20, aimd(1.0, 0.5)),
         // Two epochs.
         guess(&PATH, 160, aimd(1.0, 0.5)),
-        // A send buffer's window, with a queue that nobody would keep on purpose.
+        // A fixed send buffer, with a queue that no congestion control would keep.
         guess(&PATH, 300, fixed),
-        // Its peer's.
+        // The peer's window.
         guess(&Path { shown_segs: 90, ..PATH }, 300, fixed),
-        // 4 segments: what is half of it, and what 0.7?
+        // 4 segments: 0.5 and 0.7 cannot be told apart.
         guess(&Path { bdp_segs: 3.0, room_segs: 5.0, ..PATH }, 300, aimd(1.0, 0.5)),
-        // It does not keep to anything.
+        // Inconsistent reductions.
         {
             let mut times = 0;
             guess(&PATH, 900, move |segs: f64, sign, _| {
@@ -180,7 +180,7 @@ fn what_is_not_seen_is_unknown() {
 
 /// Windows that rise and fall, as vcc's do.
 #[test]
-fn who_fills_what_it_is_shown_is_unlimited() {
+fn filling_every_window_is_unlimited() {
     let mut watch = Watch::default();
     let mut una = 0_u32;
     let shown = |round: u32| (30 + (round % 30)) * MSS_BYTES;
@@ -202,7 +202,7 @@ fn who_fills_what_it_is_shown_is_unlimited() {
     is(&watch.guess(), Class::Unlimited);
 }
 
-/// However long it lasts, however often it is looked at.
+/// However long it lasts and however often it is observed.
 #[test]
 fn the_same_looks_give_the_same_guess() {
     let seen = |()| guess(&PATH, 5000, cubic());

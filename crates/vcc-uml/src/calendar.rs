@@ -1,4 +1,4 @@
-//! All guests in one virtual time, through one network.
+//! The calendar: runs all guests in one virtual time, through one network.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -19,12 +19,12 @@ use crate::time_travel::{ClockLine, Message};
 use crate::vcpu::{Core, CoreSpec};
 use vcc_domain::Port;
 
-/// While fewer than two cards are up nothing can reach another guest.
+/// Window while fewer than two cards are up, when no frame can reach another guest.
 const BOOT_WINDOW_NS: u64 = 1_000_000;
 const LOOK_UP: Duration = Duration::from_millis(100);
 const DIRECTORIES: [&str; 5] = ["plan", "proc", "sys", "dev", "tmp"];
 
-/// A frame that arrives at a guest.
+/// A frame's arrival at a guest.
 #[derive(Debug)]
 pub struct Delivery {
     pub guest: usize,
@@ -32,19 +32,20 @@ pub struct Delivery {
     pub frame: Vec<u8>,
 }
 
-/// What joins the cards.
+/// The network between the cards.
 pub trait Network {
-    /// So much later than it left can a frame first meet another's, or arrive. Not 0.
+    /// Minimum delay from a frame's departure to its arrival, or to its first interaction with
+    /// another frame. Not 0.
     fn lookahead_ns(&self) -> u64;
-    /// A frame leaves a guest's card. Called in the order of the times.
+    /// A frame leaves a guest's card. Called in order of time.
     fn inject(&mut self, guest: usize, at_ns: u64, frame: Vec<u8>);
-    /// When something next happens in it.
+    /// Time of the network's next event.
     fn next_ns(&self) -> Option<u64>;
-    /// Moves frames on up to, not with, `end_ns`, and returns the first that arrives.
+    /// Advances the network to `end_ns`, exclusive, and returns the first delivery.
     fn next_delivery(&mut self, end_ns: u64) -> Option<Delivery>;
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Moment {
     pub virtual_ns: u64,
@@ -52,43 +53,43 @@ pub struct Moment {
     pub frames: u64,
 }
 
-/// What there is in a world.
+/// The guests of a world and the cores that they share.
 pub struct WorldSpec {
     pub guests: Vec<GuestSpec>,
-    /// Those that several virtual CPUs share.
+    /// Cores shared by several virtual CPUs.
     pub cores: Vec<CoreSpec>,
 }
 
 pub struct World {
     guests: Vec<Guest>,
-    /// The guests that have a core each.
+    /// Guests with a core of their own.
     alone: Vec<usize>,
     cores: Vec<SharedCore>,
-    /// Two cards have been up at a time.
+    /// Two cards have been up at once.
     have_met: bool,
-    /// One runs at a time, so there is nothing to win on two CPUs, and each turn would begin with
-    /// waking one up.
+    /// One guest runs at a time, so a second CPU would only add the cost of waking it up for each
+    /// turn.
     _cpu: OneCpu,
-    // After the guests, which run in it.
+    // Dropped after the guests, whose working directory it is.
     _directory: TempDir,
 }
 
 impl World {
-    /// Starts the guests from the program `init`, and waits until all of them have something to
-    /// wait for. They end when the calling thread does.
+    /// Starts the guests from the program `init` and waits until all of them are idle. They end
+    /// when the calling thread does.
     pub fn boot(kernel: &Kernel, init: &[u8], spec: WorldSpec, watch: &Watch) -> Result<Self> {
         let WorldSpec { guests: specs, cores } = spec;
         files::make_room(specs.len())?;
         let alone = (0..specs.len()).filter(|&guest| specs[guest].vcpu.is_none()).collect();
         let cores = cores.iter().enumerate().map(|(core, spec)| shared_core(core, spec, &specs));
         let cores = cores.collect();
-        let cpu = OneCpu::hold().doing(|| "stay on one CPU".into())?;
+        let cpu = OneCpu::hold().doing(|| "pin the process to one CPU".into())?;
         let directory = TempDir::create("vcc-guests")?;
         let path = directory.path();
         check_sockets(path, specs.len())?;
         make_root(path, init, &specs)?;
         let listener = UnixListener::bind(path.join(CLOCK_SOCKET))
-            .doing(|| format!("listen in {}", path.display()))?;
+            .doing(|| format!("listen on {}", path.display()))?;
         let started = specs.into_iter().enumerate();
         let mut started = started
             .map(|(guest, spec)| Started::start(kernel.path(), path, guest, spec))
@@ -103,7 +104,7 @@ impl World {
         Ok(Self { guests, alone, cores, have_met: false, _cpu: cpu, _directory: directory })
     }
 
-    /// Runs until every guest has ended. `tick` is told from time to time how far it is.
+    /// Runs until every guest has ended. `tick` is called with the progress from time to time.
     pub fn run(
         &mut self,
         network: &mut dyn Network,
@@ -126,10 +127,7 @@ impl World {
             moment.virtual_ns = next_ns;
             moment.windows += 1;
             while let Some(Delivery { guest, at_ns, frame }) = network.next_delivery(end_ns) {
-                debug_assert!(
-                    at_ns >= last_end_ns,
-                    "nothing arrives where guests have been already"
-                );
+                debug_assert!(at_ns >= last_end_ns, "a frame arrives in the past of its guest");
                 if let Some(card) = self.guests[guest].card_mut() {
                     card.arrive(at_ns, frame);
                     moment.frames += 1;
@@ -147,7 +145,7 @@ impl World {
                     sent.push((at_ns, number, frame));
                 }
             }
-            // Of one guest they are in order; those of several are merged by time, then by guest.
+            // A guest's frames are in order; those of several are merged by time, then by guest.
             sent.sort_by_key(|&(at_ns, guest, _)| (at_ns, guest));
             for (at_ns, guest, frame) in sent.drain(..) {
                 network.inject(guest, at_ns, frame);
@@ -169,7 +167,7 @@ impl World {
     }
 
     fn window_ns(&mut self, network: &dyn Network) -> u64 {
-        // For good: what guests have sent is on its way still when they have ended.
+        // Stays set: frames may still be in flight when a guest's card goes down.
         if !self.have_met {
             let is_up = |guest: &&Guest| guest.card().is_some_and(|card| card.is_up());
             self.have_met = self.guests.iter().filter(is_up).count() >= 2;
@@ -185,7 +183,7 @@ impl World {
         self.of_first_left(|guest, console| Error::Overdue { guest, virtual_ns, console })
     }
 
-    /// With the number of a guest that has not ended, and the end of its console.
+    /// Builds an error with the number of a guest that has not ended and the end of its console.
     fn of_first_left(&self, error: impl FnOnce(usize, String) -> Error) -> Error {
         match self.guests.iter().position(|guest| !guest.has_ended()) {
             Some(number) => error(number, self.guests[number].last_lines()),
@@ -193,23 +191,23 @@ impl World {
         }
     }
 
-    /// All that a guest has printed.
+    /// A guest's console output.
     pub fn console(&self, guest: usize) -> String {
         self.guests[guest].console()
     }
 
-    /// The port of the driver domain that a guest was given, once its card is there.
+    /// A guest's port of the driver domain, once its card is up.
     pub fn port(&self, guest: usize) -> Option<&Port> {
         self.guests[guest].card().and_then(|card| card.port())
     }
 
-    /// Frames that guests had no buffers for.
+    /// Frames dropped because a guest had no receive buffer.
     pub fn missed_frames(&self) -> u64 {
         self.guests.iter().filter_map(Guest::card).map(|card| card.missed_frames()).sum()
     }
 }
 
-/// The core of this number with its guests.
+/// A shared core with its guests.
 fn shared_core(core: usize, spec: &CoreSpec, specs: &[GuestSpec]) -> SharedCore {
     let vcpus = specs.iter().enumerate().filter_map(|(guest, spec)| Some((guest, spec.vcpu?)));
     let (guests, loads): (Vec<usize>, Vec<_>) =
@@ -217,7 +215,7 @@ fn shared_core(core: usize, spec: &CoreSpec, specs: &[GuestSpec]) -> SharedCore 
     SharedCore::new(Core::new(spec, loads), guests)
 }
 
-/// What the guests see as their files: a program, their plans, and places for the kernel's own.
+/// The guests' root file system: the program, their plans, and mount points for the kernel.
 fn make_root(directory: &Path, init: &[u8], specs: &[GuestSpec]) -> Result<()> {
     let make = || {
         let root = directory.join(ROOT);
@@ -230,11 +228,10 @@ fn make_root(directory: &Path, init: &[u8], specs: &[GuestSpec]) -> Result<()> {
         let mut plans = specs.iter().enumerate();
         plans.try_for_each(|(guest, spec)| fs::write(directory.join(plan_file(guest)), &spec.plan))
     };
-    make().doing(|| format!("make the guests' files in {}", directory.display()))
+    make().doing(|| format!("create the guests' files in {}", directory.display()))
 }
 
-/// The lines on which the guests have said that they start, in the order of their numbers. Patience
-/// is with each that is still to come.
+/// Waits for the guests' first messages, in order of their numbers. The patience applies to each.
 fn await_all(
     listener: &UnixListener,
     started: &mut [Started],

@@ -9,9 +9,9 @@ pub enum Error {
     System { doing: String, why: String },
     #[error("no kernel for the guests: {why}")]
     Kernel { why: String },
-    #[error("guest {guest} says on its clock or card what was not expected: {what}")]
+    #[error("guest {guest} violates the protocol of its clock or card: {what}")]
     Protocol { guest: usize, what: String },
-    #[error("a guest that has not said which one it is says on its clock: {what}")]
+    #[error("an unidentified guest violates the protocol of its clock: {what}")]
     Stranger { what: String },
     #[error(
         "the sockets of the guests would lie in {directory}, a path of {bytes} bytes, and no more than \
@@ -45,7 +45,7 @@ pub enum Error {
 }
 
 pub(crate) trait Doing<T> {
-    /// Says what was being done when it failed.
+    /// Adds the action that failed.
     fn doing(self, doing: impl FnOnce() -> String) -> Result<T>;
 }
 

@@ -1,17 +1,17 @@
-//! Room for the open files of many guests.
+//! Raises the limit of open files for many guests.
 
 use std::io;
 
 use crate::error::{Doing, Error, Result};
 use crate::system::check;
 
-/// Of each guest: its clock and the page that they share, its card's listener, line and calls, its
-/// memory, and one more while it starts.
+/// Files per guest: its clock and their shared page, its card's listener, connection and call
+/// descriptor, its memory, and one more during the start.
 const EACH: u64 = 8;
-/// This process's own.
+/// This process's own files.
 const OWN: u64 = 64;
 
-/// Raises the soft limit (RLIMIT_NOFILE) as far as so many guests need it and the hard one lets it.
+/// Raises the soft limit (RLIMIT_NOFILE) as needed, up to the hard limit.
 pub(crate) fn make_room(guests: usize) -> Result<()> {
     let needed = OWN + guests as u64 * EACH;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

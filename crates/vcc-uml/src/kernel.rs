@@ -1,4 +1,4 @@
-//! The kernel of the guests: built once, into a cache outside of any checkout.
+//! The guest kernel: built once, into a cache outside of any checkout.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::error::{Doing, Error, Result};
 use crate::temp_dir::TempDir;
 
-/// All that the kernel is built from, beside Debian's source package.
+/// The build's inputs besides Debian's source package.
 const RECIPE: [(&str, &str); 7] = [
     ("build.sh", include_str!("../../../guest/kernel/build.sh")),
     ("defconfig", include_str!("../../../guest/kernel/defconfig")),
@@ -27,7 +27,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Builds it where it is missing, which takes minutes and says so on standard error.
+    /// Builds the kernel if it is not cached. That takes minutes and is announced on standard
+    /// error.
     pub fn find_or_build() -> Result<Self> {
         let recipe = TempDir::create("vcc-guest-kernel")?;
         for (name, text) in RECIPE {
@@ -41,17 +42,17 @@ impl Kernel {
             .output()
             .doing(|| "run the guest kernel's build script".into())?;
         if !output.status.success() {
-            return Err(Error::Kernel { why: "its build failed, as said above".into() });
+            return Err(Error::Kernel { why: "its build failed; see the messages above".into() });
         }
         let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
         if !path.is_file() {
-            let why = format!("its build says that it is `{}`, where it is not", path.display());
+            let why = format!("its build reported `{}`, which does not exist", path.display());
             return Err(Error::Kernel { why });
         }
         Ok(Self { path })
     }
 
-    /// One that was built elsewhere, for User-Mode Linux and with the same patches.
+    /// A kernel built elsewhere, for User-Mode Linux and with the same patches.
     pub fn at(path: PathBuf) -> Self {
         Self { path }
     }

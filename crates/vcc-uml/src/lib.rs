@@ -1,16 +1,16 @@
 //! Guests that are real Linux kernels, in virtual time.
 //!
 //! A guest is a process: a kernel built as User-Mode Linux, started with `time-travel=ext:`. It
-//! asks for the times at which it wants to run, and runs until it has nothing more to do at that
-//! time; between two such times no time passes for it. Its network card is a vhost-user device of
-//! this process. So one process, this one, is the calendar of all guests, their cards, and the
-//! place where a hypervisor's driver domain stands.
+//! requests the times at which it wants to run, and runs until it is idle at such a time; its clock
+//! does not advance in between. Its network card is a vhost-user device of this process. This
+//! process is thus the calendar of all guests, their cards, and the driver domain of their
+//! hypervisor.
 //!
-//! [`World`] boots guests and runs them through a [`Network`] in conservative windows: nothing that
-//! one guest sends within a window can reach another before the window's end, so the order in which
-//! guests run within it does not matter, and the same input gives the same frames at the same times.
-//! Guests whose virtual CPUs share a core run within it in the order of time, as its scheduler lets
-//! them.
+//! [`World`] boots guests and runs them through a [`Network`] in conservative windows: no frame
+//! sent within a window can reach another guest before the window's end. The order of guests within
+//! a window therefore does not matter, and the same input gives the same frames at the same times.
+//! Guests whose virtual CPUs share a core run in order of time within a window, as the core's
+//! scheduler decides.
 
 mod calendar;
 mod card;

@@ -1,4 +1,4 @@
-//! Enumerations whose numbers are those of a protocol.
+//! Enumerations with a protocol's numbers.
 
 macro_rules! numbered {
     (
@@ -13,7 +13,7 @@ macro_rules! numbered {
         $visible enum $name { $($(#[$variant_doc])* $variant = $number),* }
 
         impl $name {
-            /// None for a number that is none of them.
+            /// None for an unknown number.
             fn of(number: u32) -> Option<Self> {
                 match number {
                     $($number => Some(Self::$variant),)*

@@ -1,5 +1,5 @@
-//! A guest as a process, in a PID namespace of its own: it ends with all that it has started, and
-//! with the thread that started it. However this process ends, no guest is left.
+//! A guest's process, in a PID namespace of its own: it ends with all its children, and with the
+//! thread that started it. However this process ends, no guest is left.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,9 +12,9 @@ use std::process::{Child, Command, Stdio};
 use crate::error::{Doing, Result};
 use crate::system::check;
 
-/// Where a guest's memory lies: a file system that is memory, and lets it be executed.
+/// Directory of a guest's memory: a tmpfs that permits execution.
 const MEMORY_DIRECTORY: &str = "/dev/shm";
-/// How much of a console is shown where something went wrong.
+/// Number of console lines shown with an error.
 const LAST_LINES: usize = 16;
 
 pub(crate) struct Process {
@@ -23,8 +23,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Runs in `directory`, to which the paths among the arguments are relative: what a guest sees
-    /// of them is part of what it makes of its randomness.
+    /// Runs in `directory`; paths in the arguments are relative to it, because the command line
+    /// contributes to the guest's entropy.
     pub fn start(
         kernel: &Path,
         arguments: &[String],
@@ -51,11 +51,11 @@ impl Process {
         Ok(Self { child, console })
     }
 
-    /// All that it has printed.
+    /// The console output.
     pub fn console(&self) -> String {
         match fs::read(&self.console) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) => format!("(cannot be read any more: {error})"),
+            Err(error) => format!("(unreadable: {error})"),
         }
     }
 
@@ -63,15 +63,15 @@ impl Process {
         last_lines(self.console().lines())
     }
 
-    /// Whether nothing of it runs any more.
+    /// Have all of its processes ended?
     pub fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 }
 
-/// The end of what a guest has printed, for the person who looks for what went wrong.
+/// The end of a console, for error messages.
 pub fn last_lines<'a>(console: impl Iterator<Item = &'a str>) -> String {
-    // Of a panic the words say more than the addresses behind them.
+    // A panic's backtrace is less useful than the lines before it.
     let lines: Vec<&str> = console.map(str::trim).filter(|line| !line.starts_with("[<")).collect();
     match lines.len() {
         0 => "(nothing)".into(),
@@ -81,26 +81,25 @@ pub fn last_lines<'a>(console: impl Iterator<Item = &'a str>) -> String {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself; and there is nothing to be done about one that cannot.
+        // It may have ended already, and a failure to kill it cannot be handled.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What `start` starts is the first process of a new PID namespace.
+/// The process that `start` starts is the first of a new PID namespace.
 fn in_pid_namespace<T>(start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let before = File::open("/proc/thread-self/ns/pid_for_children")?;
     // SAFETY: takes no pointers; only children of this thread are concerned.
     check(unsafe { libc::unshare(libc::CLONE_NEWPID) })?;
     let started = start();
-    // SAFETY: as above.
+    // SAFETY: takes no pointers; only children of this thread are concerned.
     check(unsafe { libc::setns(before.as_fd().as_raw_fd(), libc::CLONE_NEWPID) })?;
     started
 }
 
-/// Runs in the child. No randomness of the host's: addresses are the same each time, and a call
-/// that would bring random bytes is none that this kernel has. So a guest's own are drawn from what
-/// it can see, which is the same each time.
+/// Runs in the child. Removes the host's randomness: fixed addresses, and no getrandom(). A guest's
+/// random numbers then derive from its inputs, which are the same in every run.
 fn make_deterministic() -> io::Result<()> {
     // SAFETY: none of these takes pointers, but the last, to a filter that lives until it returns.
     unsafe {
@@ -119,18 +118,18 @@ fn make_deterministic() -> io::Result<()> {
     Ok(())
 }
 
-/// Runs in the child, the first process of its namespace, and goes on in a child of that: the
-/// kernel spares the first of a namespace the signals by which a kernel that panics ends itself.
-/// When the guest ends, the first does, and all that the guest has left behind.
+/// Runs in the child, the first process of its namespace, and continues in a child of that: the
+/// kernel spares a namespace's first process the signals by which a panicking kernel ends itself.
+/// When the guest ends, the first process ends, and with it all that the guest has left behind.
 fn leave_first_behind() -> io::Result<()> {
     // SAFETY: this process has one thread, and nothing but system calls follows in either.
     match check(unsafe { libc::fork() })? {
         0 => Ok(()),
         guest => {
-            // Whoever started this waits for the end of a pipe that is open here as well.
-            // SAFETY: nothing here uses a file any more.
+            // The parent waits for the end of a pipe that is open here too.
+            // SAFETY: no file is used after this.
             let closed = unsafe { libc::close_range(0, libc::c_uint::MAX, 0) };
-            // Orphans of the guest's come here too; nobody is left where there is an error.
+            // Orphans of the guest are reaped here too; an error means that none is left.
             // SAFETY: takes no pointers but the null one.
             let next = || unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) };
             while closed == 0 && ![guest, -1].contains(&next()) {}
@@ -140,7 +139,7 @@ fn leave_first_behind() -> io::Result<()> {
     }
 }
 
-/// getrandom: ENOSYS. All else: as ever.
+/// Seccomp filter: ENOSYS for getrandom, everything else is allowed.
 fn no_getrandom() -> [libc::sock_filter; 4] {
     const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     const JUMP: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;

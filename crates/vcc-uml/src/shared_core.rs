@@ -1,8 +1,8 @@
 //! Guests whose virtual CPUs share a core.
 //!
-//! A guest runs while it has the core, and then does all that it has to do at once, as ever. While
-//! it waits for the core its timers and interrupts wait with it; its card does not, for that is the
-//! driver domain's, and what arrives lies in the guest's ring when it runs again.
+//! A guest runs while it has the core, and then processes everything that is due at once. While it
+//! waits for the core, its timers and interrupts wait too. Its card does not: it belongs to the
+//! driver domain, and arriving frames are in the guest's ring when it runs again.
 
 use crate::error::Result;
 use crate::guest::{Guest, Watch};
@@ -10,7 +10,7 @@ use crate::vcpu::Core;
 
 pub(crate) struct SharedCore {
     core: Core,
-    /// By the numbers of their virtual CPUs.
+    /// Guests, indexed by the number of their virtual CPU.
     guests: Vec<usize>,
 }
 
@@ -19,7 +19,7 @@ impl SharedCore {
         Self { core, guests }
     }
 
-    /// When next something happens to a guest here. What only the background does is nothing.
+    /// Time of the next event of a guest here; the background's own events do not count.
     pub fn next_ns(&self, guests: &[Guest]) -> u64 {
         let members = self.guests.iter().enumerate();
         let times = members.map(|(vcpu, &guest)| self.next_of(vcpu, &guests[guest]));
@@ -33,7 +33,7 @@ impl SharedCore {
         }
     }
 
-    /// Runs them, as the core lets them, until nothing happens before `end_ns`.
+    /// Runs the guests by the core's schedule until no event is left before `end_ns`.
     pub fn run_until(&mut self, guests: &mut [Guest], end_ns: u64, watch: &Watch) -> Result<()> {
         loop {
             let now_ns = self.next_ns(guests);
@@ -48,7 +48,7 @@ impl SharedCore {
         }
     }
 
-    /// Their cards do what is due, and who has something to do by then wants to run.
+    /// Their cards do the work that is due, and guests with events due become runnable.
     fn wake(&mut self, guests: &mut [Guest], now_ns: u64) -> Result<()> {
         for (vcpu, &guest) in self.guests.iter().enumerate() {
             let guest = &mut guests[guest];
@@ -66,7 +66,7 @@ impl SharedCore {
         Ok(())
     }
 
-    /// The one that has the core does what it has to, and what comes up before anything else does.
+    /// Runs the guest that has the core until the next event of anyone else.
     fn run(&mut self, vcpu: usize, guests: &mut [Guest], end_ns: u64, watch: &Watch) -> Result<()> {
         let others = self.guests.iter().enumerate().filter(|&(other, _)| other != vcpu);
         let others_ns = others.map(|(other, &guest)| self.next_of(other, &guests[guest])).min();

@@ -1,4 +1,4 @@
-//! Small things of the operating system.
+//! Thin wrappers of system calls.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -9,13 +9,13 @@ pub(crate) fn check(status: libc::c_int) -> io::Result<libc::c_int> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
 }
 
-/// What a guest says or has is not what the protocol lets it.
+/// Error for a protocol violation by a guest.
 pub(crate) fn strange(what: impl ToString) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_string())
 }
 
-/// Keeps the calling thread, and what it starts from now on, on the CPU where it is. Until dropped,
-/// by the same thread.
+/// Pins the calling thread, and processes that it starts, to its current CPU. Until dropped, by the
+/// same thread.
 pub(crate) struct OneCpu {
     before: libc::cpu_set_t,
 }
@@ -28,7 +28,7 @@ impl OneCpu {
         check(unsafe { libc::sched_getaffinity(0, size_of_val(&before), &mut before) })?;
         // SAFETY: takes nothing.
         let cpu = check(unsafe { libc::sched_getcpu() })?;
-        // SAFETY: as above; CPU_SET ignores what lies beyond the set.
+        // SAFETY: an all-zero cpu_set_t is an empty set; CPU_SET ignores a CPU beyond the set.
         let one = unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             libc::CPU_SET(cpu as usize, &mut set);
@@ -46,12 +46,12 @@ fn set_affinity(set: &libc::cpu_set_t) -> io::Result<()> {
 
 impl Drop for OneCpu {
     fn drop(&mut self) {
-        // The CPUs that were allowed before are so still, or the kernel has taken them away.
+        // The former CPUs are still allowed, unless the kernel has removed them.
         let _ = set_affinity(&self.before);
     }
 }
 
-/// An anonymous file of so many zero bytes.
+/// An anonymous file of zeros.
 pub(crate) fn memory_file(name: &std::ffi::CStr, bytes: u64) -> io::Result<OwnedFd> {
     // SAFETY: a valid name.
     let fd = check(unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) })?;
@@ -62,7 +62,7 @@ pub(crate) fn memory_file(name: &std::ffi::CStr, bytes: u64) -> io::Result<Owned
     Ok(fd)
 }
 
-/// Which of these can be read, or have ended. None of them: the time is over, or a signal came.
+/// Which of these are readable or have ended. None on timeout or signal.
 pub(crate) fn readable<const N: usize>(
     fds: [BorrowedFd<'_>; N],
     patience: Duration,
@@ -79,15 +79,15 @@ pub(crate) fn readable<const N: usize>(
     }
 }
 
-/// The most descriptors that one message brings here.
+/// Maximum number of descriptors in a received message.
 const FDS_MAX: usize = 8;
 const CONTROL_BYTES: usize = 64;
 
-/// Room for control messages, aligned as they are.
+/// A buffer for control messages, with their alignment.
 #[repr(align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
-/// Reads once; also the descriptors that came along. 0 bytes: the other end is gone.
+/// Reads once, with descriptors. 0 bytes: the other end has closed.
 pub(crate) fn receive_with_fds(
     stream: &UnixStream,
     buffer: &mut [u8],
@@ -130,7 +130,7 @@ pub(crate) fn receive_with_fds(
     Ok((bytes, fds))
 }
 
-/// Writes all of it in one message with these descriptors.
+/// Writes everything in one message with these descriptors.
 pub(crate) fn send_with_fds(
     stream: &UnixStream,
     bytes: &[u8],

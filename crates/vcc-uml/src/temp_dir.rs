@@ -1,4 +1,4 @@
-//! Directories that go with the run that made them.
+//! Directories that are removed with the run that created them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -9,25 +9,25 @@ use std::path::{Path, PathBuf};
 use crate::error::{Doing, Result};
 use crate::system::check;
 
-/// A directory that goes with the value. If this process is killed before, the next that makes one
-/// with the same prefix removes it.
+/// A directory that is removed on drop. If the process is killed, the next one that creates a
+/// directory with the same prefix removes it.
 pub(crate) struct TempDir {
     path: PathBuf,
-    /// Says that somebody lives in it.
+    /// Marks the directory as in use.
     _lock: File,
 }
 
 impl TempDir {
     pub fn create(prefix: &str) -> Result<Self> {
         let parent = std::env::temp_dir();
-        let doing = || format!("make {}", parent.join(format!("{prefix}.XXXXXX")).display());
+        let doing = || format!("create {}", parent.join(format!("{prefix}.XXXXXX")).display());
         remove_abandoned(&parent, prefix);
         loop {
             let path = make_directory(&parent, prefix).doing(doing)?;
             if let Some(_lock) = lock(&path).doing(doing)? {
                 return Ok(Self { path, _lock });
             }
-            // Who was about to remove what nobody holds was faster.
+            // Another process was about to remove the directory as abandoned: try again.
         }
     }
 
@@ -38,7 +38,7 @@ impl TempDir {
 
 impl Drop for TempDir {
     fn drop(&mut self) {
-        // What a dying guest still writes there is not worth an error.
+        // A dying guest may still write there; that is no error.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
@@ -54,7 +54,7 @@ fn make_directory(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     Ok(PathBuf::from(String::from_utf8_lossy(&name).into_owned()))
 }
 
-/// None if somebody else holds it, or it is gone.
+/// None if another process holds it, or it is gone.
 fn lock(directory: &Path) -> io::Result<Option<File>> {
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(directory) {
@@ -73,7 +73,8 @@ fn lock(directory: &Path) -> io::Result<Option<File>> {
     Ok(is_there.then_some(file))
 }
 
-/// Those of runs that were killed. What cannot be removed is another's, and in nobody's way.
+/// Removes the directories of killed runs. Those that cannot be removed belong to another user and
+/// do no harm.
 fn remove_abandoned(parent: &Path, prefix: &str) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     let is_ours = |name: &str| {
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_killed_run_has_left_goes_with_the_next() {
+    fn a_killed_runs_directory_is_removed_by_the_next() {
         let prefix = format!("vcc-test-{}", std::process::id());
         let abandoned = make_directory(&std::env::temp_dir(), &prefix).expect("a directory");
         fs::write(abandoned.join("console"), "x").expect("written");
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_called_otherwise_is_left_alone() {
+    fn directories_of_another_prefix_are_kept() {
         let prefix = format!("vcc-test-other-{}", std::process::id());
         let other = make_directory(&std::env::temp_dir(), &format!("{prefix}-more")).expect("made");
         drop(TempDir::create(&prefix).expect("a directory"));

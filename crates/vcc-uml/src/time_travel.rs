@@ -1,5 +1,5 @@
 //! The protocol of `time-travel=ext:` (linux/um_timetravel.h): messages of 16 bytes over a socket,
-//! and a page of shared memory for what would else be most of them.
+//! and a page of shared memory that replaces most of them.
 
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
@@ -13,17 +13,17 @@ use crate::numbered::numbered;
 use crate::system::{memory_file, send_with_fds, strange};
 
 numbered! {
-    /// UM_TIMETRAVEL_*, those that are used.
+    /// UM_TIMETRAVEL_*, as far as used.
     pub(crate) enum Op {
         Ack = 0,
-        /// First of all; `time` is the guest's number.
+        /// The first message; `time` is the guest's number.
         Start = 1,
-        /// "I want to run at `time`."
+        /// The guest wants to run at `time`.
         Request = 2,
-        /// "I have nothing to do before the time that I requested."
+        /// The guest is idle until the requested time.
         Wait = 3,
         Get = 4,
-        /// "My time is now `time`."
+        /// The guest's time is now `time`.
         Update = 5,
         Run = 6,
         TimeOfDay = 8,
@@ -49,17 +49,17 @@ impl Message {
     }
 }
 
-/// What has come of waiting for a message.
+/// Result of waiting for a message.
 #[derive(Debug)]
 pub(crate) enum Heard {
     Message(Message),
-    /// The time was over.
+    /// The wait timed out.
     Nothing,
-    /// The guest is gone.
+    /// The guest has closed its clock.
     End,
 }
 
-/// The guest's end of its clock.
+/// The calendar's end of a guest's clock.
 pub(crate) struct ClockLine {
     stream: UnixStream,
     seq: u32,
@@ -74,7 +74,7 @@ impl ClockLine {
         self.stream.as_fd()
     }
 
-    /// From now on `receive` waits for so long at the most.
+    /// Sets the timeout of `receive`.
     pub fn look_up_every(&self, patience: Duration) -> io::Result<()> {
         self.stream.set_read_timeout(Some(patience))
     }
@@ -88,7 +88,7 @@ impl ClockLine {
             Err(error) if [UnexpectedEof, ConnectionReset].contains(&error.kind()) => {
                 return Ok(Heard::End);
             }
-            // Messages are written whole, so there is no part of one.
+            // Messages are written whole, so a partial one cannot occur.
             Err(error) if error.kind() == WouldBlock => return Ok(Heard::Nothing),
             Err(error) => return Err(error),
         }
@@ -103,7 +103,7 @@ impl ClockLine {
         self.send(&Message { op: Op::Ack, seq: message.seq, time_ns })
     }
 
-    /// The answer to Start: the shared page, and where to log, which is nowhere.
+    /// Answers Start with the shared page and the log file, which is /dev/null.
     pub fn accept(
         &mut self,
         start: &Message,
@@ -121,7 +121,7 @@ impl ClockLine {
 
     fn send(&mut self, message: &Message) -> io::Result<()> {
         match self.stream.write_all(&message.bytes()) {
-            // It will be seen to be gone when it is next read from.
+            // The next read will see that it is gone.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             result => result,
         }
@@ -134,16 +134,16 @@ const HEADER_BYTES: usize = 4096;
 const SLOT_BYTES: usize = 128;
 const SLOTS: usize = 2;
 const BYTES: usize = HEADER_BYTES + SLOTS * SLOT_BYTES;
-/// UM_TIMETRAVEL_SCHEDSHM_CAP_TIME_SHARE: who has it reads and writes times here.
+/// UM_TIMETRAVEL_SCHEDSHM_CAP_TIME_SHARE: the client reads and writes times in the page.
 const TIME_SHARE: u32 = 1;
-/// UM_TIMETRAVEL_SCHEDSHM_FLAGS_REQ_RUN: the slot's req_time is one.
+/// UM_TIMETRAVEL_SCHEDSHM_FLAGS_REQ_RUN: the slot's req_time is valid.
 const WANTS_TO_RUN: u32 = 1;
-/// What a guest requests that waits for an interrupt alone.
+/// The request of a guest that waits for an interrupt only.
 const FOREVER_NS: u64 = i64::MAX as u64;
 const CALENDAR_SLOT: usize = 0;
 const GUEST_SLOT: usize = 1;
 
-/// Where a field of struct um_timetravel_schedshm lies, and of a client in it.
+/// Offsets of the fields of struct um_timetravel_schedshm and its clients.
 mod at {
     pub const VERSION: usize = 0;
     pub const LENGTH: usize = 4;
@@ -155,12 +155,12 @@ mod at {
     pub const FLAGS: usize = 4;
     pub const REQ_TIME: usize = 8;
     pub const NAME: usize = 16;
-    /// Of the reserved bytes; ours (guest/kernel/05-shared-interrupts.patch).
+    /// In the reserved bytes; our extension (guest/kernel/05-shared-interrupts.patch).
     pub const INTERRUPTS: usize = 24;
 }
 
-/// The shared page of one guest and the calendar. Each guest has one of its own, so that each can
-/// be given its own leave to run.
+/// The page that a guest shares with the calendar. Each guest has its own page, so that each has
+/// its own free_until.
 pub(crate) struct Schedule {
     fd: OwnedFd,
     page: NonNull<u8>,
@@ -183,7 +183,7 @@ impl Schedule {
         }
         let page = NonNull::new(page.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let schedule = Self { fd, page };
-        // Before anything else: a guest trusts what else is there by these two.
+        // Written first: a guest checks these two before it uses the rest.
         schedule.word(at::VERSION).store(VERSION, Ordering::Release);
         schedule.word(at::LENGTH).store(BYTES as u32, Ordering::Release);
         schedule.half(at::MAX_CLIENTS).store(SLOTS as u16, Ordering::Release);
@@ -202,17 +202,17 @@ impl Schedule {
         self.long(at::CURRENT_TIME).store(now_ns, Ordering::Release);
     }
 
-    /// Up to, not with, this time the guest may go on without asking.
+    /// The guest may run without asking up to this time, exclusive.
     pub fn set_free_until_ns(&self, until_ns: u64) {
         self.long(at::FREE_UNTIL).store(until_ns, Ordering::Release);
     }
 
-    /// Interrupts for these rings of its card, which it takes when it is let run.
+    /// Raises interrupts of its card's rings, which it takes when it is run.
     pub fn interrupt(&self, rings: u32) {
         self.word(GUEST + at::INTERRUPTS).fetch_or(rings, Ordering::Release);
     }
 
-    /// When the guest that waits wants to run next; None: never, of itself.
+    /// When the waiting guest wants to run next. None: only on an interrupt.
     pub fn requested_ns(&self) -> Option<u64> {
         let wants = self.word(GUEST + at::FLAGS).load(Ordering::Acquire) & WANTS_TO_RUN != 0;
         let requested_ns = || self.long(GUEST + at::REQ_TIME).load(Ordering::Acquire);
@@ -225,17 +225,17 @@ impl Schedule {
     }
 
     fn half(&self, offset: usize) -> &AtomicU16 {
-        // SAFETY: as above.
+        // SAFETY: inside of the mapping, which lives as long as `self`, and aligned.
         unsafe { AtomicU16::from_ptr(self.page.as_ptr().add(offset).cast()) }
     }
 
     fn long(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: as above.
+        // SAFETY: inside of the mapping, which lives as long as `self`, and aligned.
         unsafe { AtomicU64::from_ptr(self.page.as_ptr().add(offset).cast()) }
     }
 }
 
-/// The guest's slot.
+/// Offset of the guest's slot.
 const GUEST: usize = HEADER_BYTES + GUEST_SLOT * SLOT_BYTES;
 
 impl Drop for Schedule {
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_says_what_a_guest_looks_for() {
+    fn the_page_has_the_protocols_layout() {
         let schedule = Schedule::create(7).expect("a page");
         assert_eq!(schedule.word(at::VERSION).load(Ordering::Relaxed), 2);
         assert_eq!(schedule.word(at::LENGTH).load(Ordering::Relaxed), 4352);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_longer_than_he_wants() {
+    fn receiving_times_out() {
         let (ours, _theirs) = UnixStream::pair().expect("a pair");
         let mut line = ClockLine::new(ours);
         line.look_up_every(Duration::from_millis(1)).expect("a timeout");
@@ -273,11 +273,11 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_is_gone_is_no_error() {
+    fn sending_to_an_ended_guest_is_no_error() {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         let mut line = ClockLine::new(ours);
         drop(theirs);
-        line.run(1).expect("nobody minds");
+        line.run(1).expect("no error");
         assert!(matches!(line.receive(), Ok(Heard::End)));
     }
 }

@@ -1,8 +1,8 @@
-//! The vhost-user protocol, as far as a network card of a User-Mode Linux speaks it: requests of
-//! the guest, in order, with answers.
+//! The vhost-user protocol, as far as a network card of User-Mode Linux uses it: the guest's
+//! requests, in order, with answers.
 //!
-//! Kicks are messages (in-band notifications), and answered when they have been worked on. Calls, the
-//! card's own messages, there are none: interrupts go by the guest's clock.
+//! Kicks are messages (in-band notifications), acknowledged when they have been processed. There
+//! are no calls, the device's own messages: interrupts go through the guest's clock.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,7 +12,7 @@ use crate::numbered::numbered;
 use crate::system::{receive_with_fds, strange};
 
 numbered! {
-    /// VHOST_USER_*: what the guest asks for.
+    /// VHOST_USER_*: the guest's requests.
     pub(crate) enum Request {
         GetFeatures = 1,
         SetFeatures = 2,
@@ -31,14 +31,13 @@ numbered! {
     }
 }
 
-/// VHOST_USER_F_PROTOCOL_FEATURES: the bit among the device's features that says there are more.
+/// VHOST_USER_F_PROTOCOL_FEATURES: announces PROTOCOL_FEATURES.
 pub(crate) const HAS_PROTOCOL_FEATURES: u64 = 1 << 30;
-/// VHOST_USER_PROTOCOL_F_*: answers on demand, a channel for our calls, the device's configuration,
-/// notifications as messages.
+/// VHOST_USER_PROTOCOL_F_*: REPLY_ACK, BACKEND_REQ, CONFIG, INBAND_NOTIFICATIONS.
 pub(crate) const PROTOCOL_FEATURES: u64 = 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
 
 const HEADER_BYTES: usize = 12;
-/// Of what a card is sent, the table of its guest's memory is the longest.
+/// The longest request is the memory table.
 const PAYLOAD_MAX_BYTES: usize = 512;
 const VERSION: u32 = 1;
 const IS_ANSWER: u32 = 1 << 2;
@@ -77,7 +76,7 @@ impl CardLine {
         self.stream.as_fd()
     }
 
-    /// None where the guest has given the card up.
+    /// None if the guest has closed the card.
     pub fn receive(&mut self) -> io::Result<Option<Asked>> {
         let mut header = [0; HEADER_BYTES];
         let Some(fds) = self.read(&mut header)? else { return Ok(None) };
@@ -95,7 +94,7 @@ impl CardLine {
         Ok(Some(Asked { request, payload, fds, wants_answer: flags & WANTS_ANSWER != 0 }))
     }
 
-    /// All of it; descriptors come with the first byte.
+    /// Reads all of it; descriptors come with the first byte.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<Vec<OwnedFd>>> {
         let mut all_fds = Vec::new();
         let mut done = 0;
@@ -122,7 +121,7 @@ impl CardLine {
         }
     }
 
-    /// To what needs no answer of its own: done, if the guest wants to know.
+    /// Acknowledges a request without a reply of its own, if the guest wants that.
     pub fn done(&mut self, asked: &Asked) -> io::Result<()> {
         if asked.wants_answer { self.answer(asked.request, &0_u64.to_ne_bytes()) } else { Ok(()) }
     }
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_an_error_and_an_end_is_none() {
+    fn an_unknown_request_is_an_error_and_an_end_is_none() {
         let (mut line, mut guest) = pair();
         guest.write_all(&message(&[99, 1, 0])).expect("written");
         let error = line.receive().expect_err("no such request");

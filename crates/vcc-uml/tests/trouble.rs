@@ -1,4 +1,4 @@
-//! Guests that do not do what a guest should.
+//! Guests that panic, spin, never end or cannot boot.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use vcc_testing::can_attach;
 use vcc_uml::{CardSpec, Delivery, Error, GuestSpec, Kernel, Network, Watch, World, WorldSpec};
 
-/// Joins nothing.
+/// A network that delivers no frames.
 struct Nothing;
 
 impl Network for Nothing {
@@ -26,7 +26,7 @@ impl Network for Nothing {
     }
 }
 
-/// Guests want a kernel, which wants Debian's packages to be built from.
+/// The guest kernel; building it needs Debian packages, hence root.
 fn kernel() -> Option<Kernel> {
     can_attach().then(|| Kernel::find_or_build().expect("a kernel"))
 }
@@ -48,7 +48,7 @@ fn spec() -> GuestSpec {
     }
 }
 
-/// Boots one guest with this program, and runs it to its end.
+/// Boots one guest with this program and runs it to its end.
 fn run(kernel: &Kernel, init: &[u8], watch: &Watch) -> Result<String, Error> {
     let spec = WorldSpec { guests: vec![spec()], cores: Vec::new() };
     let mut world = World::boot(kernel, init, spec, watch)?;
@@ -59,7 +59,7 @@ fn run(kernel: &Kernel, init: &[u8], watch: &Watch) -> Result<String, Error> {
 const NEVER: Watch =
     Watch { interrupted: &|| false, patience: Duration::from_secs(30), ends_by_ns: 60_000_000_000 };
 
-/// A program of these instructions of x86_64 alone.
+/// An ELF program of these x86_64 instructions only.
 fn program(code: &[u8]) -> Vec<u8> {
     const BASE: u64 = 0x40_0000;
     const HEADERS_BYTES: u64 = 64 + 56;
@@ -95,7 +95,7 @@ fn a_guest_that_spins_is_named_with_its_time() {
     assert!(matches!(error, Error::Spins { guest: 0, wall_s: 6, .. }), "{error}");
 }
 
-/// Time goes on for it, so it does not spin; but it never ends.
+/// Its time advances, so it does not spin, but it never ends.
 #[test]
 fn a_guest_that_sleeps_again_and_again_is_named_when_it_should_have_ended() {
     let Some(kernel) = kernel() else { return };
@@ -104,7 +104,7 @@ fn a_guest_that_sleeps_again_and_again_is_named_when_it_should_have_ended() {
             &[0xb8, 35, 0, 0, 0][..],        // mov $SYS_nanosleep, %eax
             &[0x48, 0x8d, 0x3d, 6, 0, 0, 0], // lea 6(%rip), %rdi
             &[0x31, 0xf6, 0x0f, 0x05],       // xor %esi, %esi; syscall
-            &[0xeb, 0xee],                   // jmp to the begin
+            &[0xeb, 0xee],                   // jmp to the start
             &1_u64.to_le_bytes(),
             &0_u64.to_le_bytes(),
         ]
@@ -129,7 +129,7 @@ fn a_run_can_be_interrupted_while_guests_boot() {
 }
 
 #[test]
-fn a_kernel_that_is_none_is_told() {
+fn an_invalid_kernel_is_reported() {
     let Some(_) = kernel() else { return };
     let kernel = Kernel::at(PathBuf::from("/bin/true"));
     let error = run(&kernel, &program(&[0xeb, 0xfe]), &NEVER).expect_err("no guest");

@@ -8,24 +8,24 @@ const LOW_WINDOW: f64 = 38.0;
 const HIGH_WINDOW: f64 = 83_000.0;
 const HIGH_DECREASE: f64 = 0.1;
 
-/// RFC 3649, 5, its b(w).
+/// b(w) of RFC 3649, 5.
 fn b(cwnd_segs: f64) -> f64 {
     let of_range = (cwnd_segs / LOW_WINDOW).ln() / (HIGH_WINDOW / LOW_WINDOW).ln();
     (HIGH_DECREASE - 0.5) * of_range + 0.5
 }
 
-/// RFC 3649, 5, its a(w), with p(w) = 0.078 / w^1.2.
+/// a(w) of RFC 3649, 5, with p(w) = 0.078 / w^1.2.
 fn a(cwnd_segs: f64) -> f64 {
     let loss_rate = 0.078 / cwnd_segs.powf(1.2);
     cwnd_segs.powi(2) * loss_rate * 2.0 * b(cwnd_segs) / (2.0 - b(cwnd_segs))
 }
 
 #[test]
-fn every_row_of_the_table_is_where_the_response_function_says() {
+fn every_row_of_the_table_follows_the_response_function() {
     for row in 0..HIGHSPEED_ROWS {
         let cwnd_segs = highspeed_row_cwnd_segs(row);
         let growth_segs = f64::from(highspeed_a_segs(row));
-        // The RFC's own table is off by as much.
+        // The RFC's own table has the same error.
         let error = (a(f64::from(cwnd_segs)) - growth_segs).abs();
         assert!(error < 0.05, "a({cwnd_segs}) is {growth_segs}: off by {error}");
         let left = f64::from(highspeed_reduced_segs(1 << 20, row)) / f64::from(1 << 20);
@@ -36,7 +36,7 @@ fn every_row_of_the_table_is_where_the_response_function_says() {
 
 /// RFC 3649, appendix B, as printed.
 #[test]
-fn rows_that_the_rfc_prints() {
+fn rows_printed_in_the_rfc() {
     for (cwnd_segs, growth_segs, percent) in [
         (38, 1, 50),
         (118, 2, 44),
@@ -57,7 +57,7 @@ fn rows_that_the_rfc_prints() {
 }
 
 #[test]
-fn between_rows_the_next_one_holds_and_small_windows_are_standard_tcp() {
+fn windows_between_rows_use_the_next_row_and_small_ones_are_standard_tcp() {
     assert_eq!([2, 38, 39, 118, 119].map(|cwnd_segs| highspeed_row(cwnd_segs)), [0, 0, 1, 1, 2]);
     assert_eq!([89_053, 89_054, u32::MAX].map(|cwnd_segs| highspeed_row(cwnd_segs)), [71, 71, 71]);
     assert_eq!(highspeed_reduced_segs(20, highspeed_row(20)), 10);

@@ -10,7 +10,7 @@ const THETA: usize = 5;
 const BASE_RTT_US: u32 = 10_000;
 const LARGE_WINDOW_SEGS: u32 = 100;
 
-/// One that has seen round trips of the base and of the largest delay, and nothing else.
+/// A state with one round trip of the base delay and one of the largest.
 fn with_range(max_delay_us: u32) -> IllinoisState {
     let mut state = IllinoisState::new();
     state.round(LARGE_WINDOW_SEGS, BASE_RTT_US);
@@ -46,13 +46,13 @@ fn alpha_and_beta_are_the_papers_functions_of_delay() {
     const MAX_DELAY_US: u32 = 20_000;
     for delay_us in (0..=MAX_DELAY_US).step_by(100) {
         let mut state = with_range(MAX_DELAY_US);
-        // Coming back from the largest delay takes theta round trips.
+        // Alpha returns from the largest delay after theta round trips.
         for _ in 0..THETA {
             state.round(LARGE_WINDOW_SEGS, BASE_RTT_US + delay_us);
         }
         let exact = alpha(f64::from(delay_us), f64::from(MAX_DELAY_US));
         let got = f64::from(state.alpha) / ALPHA_ONE;
-        // Linux rounds alpha_min down to 38 / 128, and then alpha.
+        // Linux rounds alpha_min down to 38/128, and then alpha.
         let allowed = exact * 0.015 + 1.0 / ALPHA_ONE;
         assert!((got - exact).abs() < allowed, "alpha({delay_us} us) is {got}, not {exact}");
         let exact = beta(f64::from(delay_us), f64::from(MAX_DELAY_US));
@@ -62,7 +62,7 @@ fn alpha_and_beta_are_the_papers_functions_of_delay() {
 }
 
 #[test]
-fn alpha_comes_back_to_its_maximum_after_theta_round_trips() {
+fn alpha_returns_to_its_maximum_after_theta_round_trips() {
     let mut state = with_range(20_000);
     let low = state.alpha;
     assert!(f64::from(low) < ALPHA_ONE);
@@ -96,7 +96,7 @@ fn a_window_grows_by_alpha_in_a_round_trip_and_shrinks_by_beta() {
     for _ in 0..THETA {
         state.round(LARGE_WINDOW_SEGS, BASE_RTT_US);
     }
-    // 10 a window of 100, an eighth less.
+    // Grows by 10 per window of 100; shrinks by 1/8.
     assert_eq!(state.growth_segs(100, 9), 0);
     assert_eq!(state.growth_segs(100, 10), 1);
     assert_eq!(state.growth_segs(100, 100), 10);
@@ -109,7 +109,7 @@ fn a_window_grows_by_alpha_in_a_round_trip_and_shrinks_by_beta() {
 }
 
 #[test]
-fn a_path_whose_delay_never_changes_is_without_queues() {
+fn a_path_of_constant_delay_has_no_queues() {
     let mut state = IllinoisState::new();
     for _ in 0..10 {
         state.round(LARGE_WINDOW_SEGS, BASE_RTT_US);

@@ -1,5 +1,5 @@
-//! Each congestion control's arithmetic against its RFC or paper, compiled from the lines that the
-//! kernel's programs inline.
+//! Each congestion control's arithmetic against its RFC or paper, compiled from the headers that
+//! the BPF programs inline.
 
 mod dctcp;
 mod highspeed;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The congestion controls' arithmetic compiled for user space: what the kernel's programs inline.
- */
+/* The congestion controls' arithmetic, compiled for user space. */
 #include "dctcp.h"
 #include "highspeed.h"
 #include "illinois.h"

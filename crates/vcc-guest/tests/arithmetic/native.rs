@@ -1,4 +1,4 @@
-//! native.c's functions, as Rust calls them.
+//! Bindings of native.c.
 
 /// `struct illinois` of guest/illinois.h.
 #[repr(C)]
@@ -83,7 +83,7 @@ impl IllinoisState {
         c::native_illinois_be_reno(self);
     }
 
-    /// A round trip at `cwnd_segs` in which every sample is the same.
+    /// A round trip at `cwnd_segs` with identical samples.
     pub fn round(&mut self, cwnd_segs: u32, rtt_us: u32) {
         for _ in 0..3 {
             c::native_illinois_sample(self, rtt_us);
@@ -105,7 +105,7 @@ impl VegasState {
         Self { base_rtt_us, min_rtt_us: u32::MAX, samples: 0 }
     }
 
-    /// What a round trip of these samples makes of the window. Says whether slow start goes on.
+    /// The window after a round trip of these samples. Returns true if slow start continues.
     pub fn round(&mut self, rtts_us: &[u32], window: &mut Window) -> bool {
         c::native_vegas_start_round(self);
         for &rtt_us in rtts_us {

@@ -1,10 +1,10 @@
 use crate::native::{VegasState, Window};
 
-/// One more than it is, as every sample.
+/// The base RTT plus 1, like every sample.
 const BASE_RTT_US: u32 = 20_001;
 const SSTHRESH_INFINITE_SEGS: u32 = 0x7fff_ffff;
 
-/// A path that carries a segment in `per_segment_us`, and what waits for it.
+/// A path that carries a segment per `per_segment_us`, and its queue.
 struct Path {
     per_segment_us: u32,
 }
@@ -41,7 +41,7 @@ fn in_congestion_avoidance_diff_stays_between_alpha_and_beta() {
 
 #[test]
 fn it_settles_with_alpha_to_beta_segments_queued() {
-    // On paths of 20 to 200 segments.
+    // Paths of 20 to 200 segments.
     for per_segment_us in [1_000, 400, 100] {
         let path = Path { per_segment_us };
         for cwnd_segs in [2, 50, 300] {
@@ -52,7 +52,7 @@ fn it_settles_with_alpha_to_beta_segments_queued() {
                 state.round(&[rtt_us; 3], &mut window);
             }
             let queued = path.queued_segs(window.cwnd_segs);
-            // Diff is the queue, and the share of it that the queue has of the path.
+            // Diff is the queue times RTT / BaseRTT.
             assert!((1.7..=5.0).contains(&queued), "{queued} segments after {cwnd_segs}");
             let settled = window;
             state.round(&[path.rtt_us(window.cwnd_segs); 3], &mut window);
@@ -69,7 +69,7 @@ fn slow_start_ends_above_gamma() {
     // Diff is below 2.
     assert!(state.round(&[20_999; 3], &mut window));
     assert_eq!(window, before);
-    // Diff is 20: of 40 segments the path carries 40 * 20 / 30.
+    // Diff is 20: the path carries 40 * 20 / 30 segments.
     assert!(!state.round(&[30_000; 3], &mut window));
     assert_eq!(window, Window { cwnd_segs: 27, ssthresh_segs: 26 });
 }

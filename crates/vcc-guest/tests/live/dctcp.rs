@@ -1,4 +1,4 @@
-//! RFC 8257, by section.
+//! DCTCP by sections of RFC 8257.
 
 use crate::wire::{
     ACK, CA_CWR, CA_LOSS, CA_RECOVERY, CWR, Connection, ECE, ECN_CE, ECN_ECT0, ECN_NEGOTIATED,
@@ -10,7 +10,7 @@ const G_SHIFT: u32 = 4;
 const MIN_CWND_SEGS: u32 = 2;
 
 impl State {
-    /// The first word that the sender's DCTCP keeps.
+    /// The first word of the sender's DCTCP state.
     fn alpha(&self) -> u32 {
         self.ca_priv[0]
     }
@@ -21,7 +21,7 @@ fn with_connection(sender: &str, receiver: &str, test: impl FnOnce(Wire, Connect
     crate::with_connection(sender, receiver, Link::default(), test);
 }
 
-/// All that the sender has sent, and what became of it.
+/// All segments from the sender, and their fate.
 fn sent(events: &[Event]) -> impl Iterator<Item = (&Segment, Fate)> {
     events.iter().filter_map(|event| match event {
         Event::Forth(segment, fate) => Some((segment, *fate)),
@@ -33,7 +33,7 @@ fn reduced(cwnd_segs: u32, alpha: u32) -> u32 {
     (cwnd_segs - cwnd_segs * alpha / (2 * ALPHA_ONE)).max(MIN_CWND_SEGS)
 }
 
-/// Checks every reduction that ECE caused, and says how many there were.
+/// Checks every reduction caused by ECE. Returns their number.
 fn check_reductions(states: &[State]) -> usize {
     let mut reductions = 0;
     for pair in states.windows(2) {
@@ -41,7 +41,7 @@ fn check_reductions(states: &[State]) -> usize {
         if after.ca_state != CA_CWR || after.ssthresh_segs == before.ssthresh_segs {
             continue;
         }
-        // One ACK may end a reduction, which leaves ssthresh as the window, and begin the next.
+        // One ACK may end a reduction, which sets cwnd to ssthresh, and start the next.
         let ends = before.ca_state == CA_CWR;
         let cwnd_segs = if ends { before.ssthresh_segs } else { before.cwnd_segs };
         assert_eq!(after.ssthresh_segs, reduced(cwnd_segs, after.alpha()), "{before:?}, {after:?}");
@@ -50,7 +50,7 @@ fn check_reductions(states: &[State]) -> usize {
     reductions
 }
 
-/// What each update of alpha added: the share of marks, of which g is 1 / 16, as RFC 8257 has it.
+/// The increase of alpha per update: the fraction of marks times g = 1/16 (RFC 8257).
 fn gains(states: &[State]) -> Vec<u32> {
     let changes = states.windows(2).filter(|pair| pair[0].alpha() != pair[1].alpha());
     let decayed = |alpha: u32| alpha - (alpha >> G_SHIFT);
@@ -62,7 +62,7 @@ fn the_handshake_negotiates_ecn_and_is_ect_itself() {
     with_connection("dctcp", "dctcp", |mut wire, mut connection| {
         wire.send(&mut connection, 100 * MSS_BYTES, |_, _| Fate::Passes);
         let events = wire.take_events();
-        // 3.6: SYN and SYN-ACK are ECT as well.
+        // SYN and SYN-ACK are ECT too (3.6).
         let Event::Forth(syn, _) = &events[0] else { panic!("{events:?}") };
         assert!(syn.is(SYN | ECE | CWR) && syn.ecn() == ECN_ECT0, "{syn:?}");
         let Event::Back(syn_ack, _) = &events[1] else { panic!("{events:?}") };
@@ -77,7 +77,7 @@ fn the_handshake_negotiates_ecn_and_is_ect_itself() {
 
 #[test]
 fn without_ecn_it_is_reno() {
-    // A receiver whose congestion control needs no ECN declines what an ECT SYN asks for.
+    // A receiver whose congestion control does not need ECN declines it on an ECT SYN.
     with_connection("dctcp", "reno", |mut wire, mut connection| {
         assert_eq!(congestion_control(&connection.sender), "reno");
         wire.send(&mut connection, 100 * MSS_BYTES, |_, _| Fate::Passes);
@@ -96,7 +96,7 @@ fn set_after_the_handshake_it_is_reno() {
     });
 }
 
-/// 3.2: what an ACK acknowledges was marked throughout, and the ACK says ECE; or not at all.
+/// 3.2: all bytes that an ACK acknowledges were marked, and it has ECE; or none were.
 #[test]
 fn the_receiver_echoes_exactly_what_was_marked() {
     const SEGMENTS: usize = 5_000;
@@ -132,7 +132,7 @@ fn the_receiver_echoes_exactly_what_was_marked() {
     });
 }
 
-/// 3.3: with every segment marked, alpha goes to 1, and the window halves once a window.
+/// 3.3: with every segment marked, alpha approaches 1 and the window halves once per window.
 #[test]
 fn with_all_marked_alpha_is_one_and_the_window_halves() {
     const MARKS_FROM: u32 = 300;
@@ -147,7 +147,7 @@ fn with_all_marked_alpha_is_one_and_the_window_halves() {
         let first = states.iter().position(reduces).expect("a reduction");
         let unmarked = gains(&states[..first]);
         assert!(unmarked.len() >= 3 && unmarked.iter().all(|&gain| gain == 0), "{unmarked:?}");
-        // The window in which the marks begin is marked in part only.
+        // The window in which the marks start is marked in part only.
         let floor = |state: &State| state.cwnd_segs == MIN_CWND_SEGS;
         let floor = first + states[first..].iter().position(floor).expect("the floor");
         let marked = gains(&states[floor..]);
@@ -160,7 +160,7 @@ fn with_all_marked_alpha_is_one_and_the_window_halves() {
     });
 }
 
-/// 3.3: M is the share that was marked; where a quarter is, alpha goes there.
+/// 3.3: M is the marked fraction; with a quarter marked, alpha approaches 1/4.
 #[test]
 fn with_a_quarter_marked_alpha_goes_to_a_quarter() {
     const MARKS_FROM: u32 = 3_000;
@@ -172,20 +172,20 @@ fn with_a_quarter_marked_alpha_goes_to_a_quarter() {
         });
         let states = states(&wire.take_events());
         assert!(check_reductions(&states) > 10);
-        // As long as a window has enough segments to tell a quarter from its neighbours.
+        // While a window has enough segments to distinguish a quarter.
         let reduces = |state: &&State| state.ca_state == CA_CWR && state.cwnd_segs >= 64;
         let reducing: Vec<State> = states.iter().filter(reduces).copied().collect();
         let gains = gains(&reducing);
         let quarter = (ALPHA_ONE / QUARTER_SEGS) >> G_SHIFT;
         assert!(gains.len() > 10, "{gains:?}");
-        // The marks begin within a window.
+        // The marks start within a window.
         assert!(gains[1..].iter().all(|&gain| gain.abs_diff(quarter) <= 1), "{gains:?}");
         let [first, last] = [reducing[0].alpha(), reducing[reducing.len() - 1].alpha()];
         assert!(ALPHA_ONE / 4 < last && last < first, "{first} {last}");
     });
 }
 
-/// 3.3: marks that come in bursts, as from a queue, leave it windows in which to grow.
+/// 3.3: bursts of marks, as from a queue, leave windows for growth in between.
 #[test]
 fn every_reduction_is_by_half_of_alpha() {
     with_connection("dctcp", "dctcp", |mut wire, mut connection| {
@@ -199,7 +199,7 @@ fn every_reduction_is_by_half_of_alpha() {
     });
 }
 
-/// 3.5: alpha has no say in what a loss does.
+/// 3.5: a loss halves the window, whatever alpha.
 #[track_caller]
 fn check_loss(segments: usize, is_lost: impl Fn(u32) -> bool + Sync, ca_state: u32) {
     const QUIET_SEGMENTS: u32 = 2_000;
@@ -224,6 +224,6 @@ fn a_lost_segment_halves() {
 
 #[test]
 fn a_timeout_halves() {
-    // All of a flight.
+    // A whole flight.
     check_loss(8, |number| number < 8, CA_LOSS);
 }

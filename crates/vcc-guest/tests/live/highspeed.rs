@@ -1,9 +1,9 @@
-//! RFC 3649. That the table is the RFC's is the arithmetic tests' matter; here is that it governs.
+//! RFC 3649: the kernel applies the table, which the arithmetic tests check.
 
 use crate::wire::{CA_OPEN, CA_RECOVERY, Fate, Link, MSS_BYTES, State, states};
 use crate::with_connection;
 
-/// Rows of appendix B: up to which window, a(w), b(w) in 256ths.
+/// Rows of appendix B: largest window, a(w), b(w) in 256ths.
 const ROWS: [(u32, u32, u32); 9] = [
     (38, 1, 128),
     (118, 2, 112),
@@ -26,7 +26,7 @@ fn in_congestion_avoidance(state: &State) -> bool {
     state.ca_state == CA_OPEN && state.cwnd_segs >= state.ssthresh_segs
 }
 
-/// Checks every ACK that let the window grow, and says how many there were of each a(w).
+/// Checks every ACK that grew the window. Returns their number per a(w).
 fn check_growth(states: &[State]) -> Vec<usize> {
     let mut acks = vec![0; ROWS.len() + 1];
     for pair in states.windows(2) {
@@ -48,14 +48,14 @@ fn check_growth(states: &[State]) -> Vec<usize> {
     acks
 }
 
-/// The window before each fast recovery, and what it is reduced to.
+/// The window before each fast recovery, and after its reduction.
 fn reductions(states: &[State]) -> Vec<(u32, u32)> {
     let recovers = |state: &State| state.ca_state == CA_RECOVERY;
     let begins = states.windows(2).filter(|pair| !recovers(&pair[0]) && recovers(&pair[1]));
     begins.map(|pair| (pair[0].cwnd_segs, pair[1].ssthresh_segs)).collect()
 }
 
-/// Losses at these segments of a transfer of that many.
+/// A transfer of `segments` with losses at these.
 #[track_caller]
 fn transfer(segments: usize, losses: &'static [u32]) -> Vec<State> {
     let mut seen = Vec::new();

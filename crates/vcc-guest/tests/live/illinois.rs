@@ -1,5 +1,5 @@
-//! TCP-Illinois. That alpha and beta are the paper's functions of delay is the arithmetic tests'
-//! matter; here is that the connection's own delays are what they are given, and that they govern.
+//! TCP-Illinois: alpha and beta follow the connection's own delays and determine growth and
+//! reduction. The arithmetic tests check the functions themselves.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ const BETA_MIN: u64 = 8;
 const BETA_MAX: u64 = 32;
 const WINDOW_THRESHOLD_SEGS: u32 = 15;
 
-/// 4 ms without queues, and 40 segments until there is one.
+/// 4 ms without queues, and 40 segments in flight before a queue builds.
 const LINK: Link =
     Link { delay: Duration::from_millis(4), per_segment: Duration::from_micros(100) };
 
-/// `struct illinois` of guest/illinois.h, which the connection's words begin with.
+/// `struct illinois` of guest/illinois.h, at the start of the connection's state.
 struct Law {
     alpha: u32,
     beta: u32,
@@ -40,7 +40,7 @@ fn law(state: &State) -> Law {
     }
 }
 
-/// f1 and f2 of the paper, beyond d1.
+/// f1 and f2 of the paper, above d1.
 fn alpha(delay_us: u64, max_delay_us: u64) -> u64 {
     let d1_us = max_delay_us / 100;
     let (above_us, range_us) = (delay_us - d1_us, max_delay_us - d1_us);
@@ -59,8 +59,8 @@ fn beta(delay_us: u64, max_delay_us: u64) -> u64 {
     }
 }
 
-/// Checks alpha and beta of the round that ended between the two. Its last sample is not known but
-/// for being one of those that there can be; most rounds have many.
+/// Checks alpha and beta of the round that ended between the two states. Its last sample is unknown
+/// except for its range; most rounds have many.
 fn check_round(before: &Law, after: &Law) -> bool {
     let max_delay_us = u64::from(after.max_rtt_us - after.base_rtt_us);
     let delay_us = |last_rtt_us: u32| {
@@ -69,7 +69,7 @@ fn check_round(before: &Law, after: &Law) -> bool {
     };
     let (least_us, most_us) = (delay_us(after.base_rtt_us), delay_us(after.max_rtt_us));
     if least_us <= max_delay_us / 100 {
-        return false; // The return to alpha_max may be put off.
+        return false; // The return to alpha_max may be delayed by theta.
     }
     let alphas = alpha(most_us, max_delay_us)..=alpha(least_us, max_delay_us);
     assert!(alphas.contains(&after.alpha.into()), "alpha {}, not {alphas:?}", after.alpha);

@@ -1,5 +1,5 @@
-//! Each congestion control on real TCP, over a wire that marks and drops by plan, with the kernel's
-//! variables after every ACK.
+//! Each congestion control on real TCP, over a wire that marks and drops by plan. The kernel's
+//! variables are read after every ACK.
 
 mod dctcp;
 mod highspeed;
@@ -15,8 +15,7 @@ use vcc_testing::{can_attach, isolated, skip, tun};
 
 use wire::{Connection, Link, Wire};
 
-/// Runs `test` with a connection over a wire of its own, of which both ends' congestion controls are
-/// told.
+/// Runs `test` with a connection over a wire of its own and the two ends' congestion controls.
 #[track_caller]
 fn with_connection(
     sender: &str,

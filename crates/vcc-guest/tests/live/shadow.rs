@@ -1,5 +1,5 @@
-//! The engine beside a real sender, in shadow mode (law 11): what it computes is what that sender
-//! has in mind.
+//! Law 11: in shadow mode beside a native sender of the same algorithm, the engine computes that
+//! sender's own alpha.
 
 use std::iter;
 
@@ -17,7 +17,7 @@ fn watching(underlay: &str) -> Params {
     params
 }
 
-/// The options of a segment, each with what it says.
+/// The options of a segment: kind and value.
 fn options(segment: &Segment) -> impl Iterator<Item = (u8, &[u8])> {
     let mut rest = segment.options();
     iter::from_fn(move || {
@@ -60,25 +60,25 @@ fn as_engine_sees(segment: &Segment, now_us: u64) -> vcc_engine::Segment {
     seen
 }
 
-/// What alpha did beside the engine's.
+/// Updates of Linux's alpha, compared with the engine's.
 #[derive(Default, Debug)]
 struct Moves {
-    /// With something delivered, by either's account.
+    /// With delivered bytes, by either's account.
     linuxs: u32,
     ours: u32,
-    /// With nothing delivered: Linux takes any ACK that finds nothing in flight for the end of a
-    /// window without marks, where RFC 8257, 3.3, step 2 ends none.
+    /// Without delivered bytes: Linux takes any ACK that finds nothing in flight for the end of an
+    /// unmarked window. RFC 8257, 3.3, step 2 ends none.
     idle: u32,
 }
 
-/// Runs the engine over what passed, and compares alpha after each segment that the sender got.
+/// Runs the engine over the segments and compares alpha after each one that the sender received.
 fn compare_alpha(passed: &[AtSender]) -> Moves {
     let params = watching("dctcp");
     let mut flow = FlowState::default();
     let mut moves = Moves::default();
     let mut alpha_before = ALPHA_ONE;
     for (number, event) in passed.iter().enumerate() {
-        // What takes no time here never times out.
+        // The clock advances by a microsecond per segment, so nothing times out.
         let now_us = 1_000_000 + number as u64;
         let (segment, state) = match event {
             AtSender::Sent(segment) => {
@@ -106,7 +106,7 @@ fn compare_alpha(passed: &[AtSender]) -> Moves {
     moves
 }
 
-/// Requests, each with a response of so many segments: DCTCP's own workload.
+/// Requests, each with a response of this many segments: DCTCP's typical workload.
 #[track_caller]
 fn exchange(response_segs: usize, marks: impl Fn(u32) -> bool + Sync + Send) -> Moves {
     const ROUNDS: usize = 60;
@@ -130,14 +130,14 @@ fn exchange(response_segs: usize, marks: impl Fn(u32) -> bool + Sync + Send) -> 
 }
 
 #[test]
-fn alpha_is_linuxs_where_nothing_comes_back() {
+fn alpha_is_linuxs_without_responses() {
     exchange(0, |_| true);
     let moves = exchange(0, |number| number % 50 < 9);
     assert!(moves.linuxs > 10 && moves.ours == moves.linuxs && moves.idle == 0, "{moves:?}");
 }
 
 #[test]
-fn alpha_is_linuxs_but_for_what_it_does_while_a_response_comes() {
+fn alpha_is_linuxs_except_during_a_response() {
     exchange(40, |_| true);
     exchange(40, |number| number % 7 == 3);
     let moves = exchange(40, |number| number % 50 < 9);

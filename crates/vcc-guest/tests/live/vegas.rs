@@ -1,5 +1,5 @@
-//! TCP Vegas. That it settles with alpha to beta segments queued is the arithmetic tests' matter; here
-//! is that the connection's own delays are what it decides by, and that it makes no loss.
+//! TCP Vegas: it decides by the connection's own delays and causes no loss. The arithmetic tests
+//! check that it settles with alpha to beta segments queued.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ const ALPHA_SEGS: u64 = 2;
 const BETA_SEGS: u64 = 4;
 const FEW_SAMPLES: u32 = 2;
 
-/// 10 ms without queues, and 20 segments until there is one.
+/// 10 ms without queues, and 20 segments in flight before a queue builds.
 const LINK: Link =
     Link { delay: Duration::from_millis(10), per_segment: Duration::from_micros(500) };
 
-/// `struct vegas` of guest/vegas.h, which the connection's words begin with.
+/// `struct vegas` of guest/vegas.h, at the start of the connection's state.
 struct Law {
     base_rtt_us: u32,
     min_rtt_us: u32,
@@ -26,7 +26,7 @@ fn law(state: &State) -> Law {
     Law { base_rtt_us: words[0], min_rtt_us: words[1], samples: words[2] }
 }
 
-/// What a round with that smallest sample does in congestion avoidance.
+/// Vegas' decision in congestion avoidance for a round with that smallest sample.
 fn decision(cwnd_segs: u32, rtt_us: u32, base_rtt_us: u32) -> i64 {
     let delay_us = u64::from(rtt_us - base_rtt_us);
     match u64::from(cwnd_segs) * delay_us / u64::from(base_rtt_us) {
@@ -50,15 +50,15 @@ fn delay_ends_slow_start_and_decides_from_there() {
             if !round_ended || before.cwnd_segs < before.ssthresh_segs {
                 continue;
             }
-            // The last sample is not known; it made the smallest smaller, or not.
+            // The last sample is unknown; it may or may not have been the smallest.
             let by = |rtt_us| decision(before.cwnd_segs, rtt_us, law_after.base_rtt_us);
             let (least, most) = (by(law_before.min_rtt_us), by(law_after.base_rtt_us));
             let change = i64::from(after.cwnd_segs) - i64::from(before.cwnd_segs);
             assert!((least..=most).contains(&change), "{change}: {before:?}, {after:?}");
             decisions += 1;
         }
-        // Slow start ended without a loss. How far the window has come since is the machine's
-        // matter: where it is late, ACKs come in bursts and rounds are few.
+        // Slow start ended without a loss. The window since then depends on the machine: a late one
+        // receives ACKs in bursts and has few rounds.
         assert!(decisions >= 20, "{decisions} decisions");
     });
 }

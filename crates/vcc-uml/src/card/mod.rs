@@ -1,10 +1,10 @@
-//! A guest's network card: virtio-net with the offloads that a host's has, a wire of a given rate,
-//! and between the two the port of the driver domain, if there is one.
+//! A guest's network card: virtio-net with a host NIC's offloads, a wire of a given rate, and
+//! between the two the port of the driver domain, if there is one.
 //!
-//! What the guest hands over counts as sent when its last bit has left, not before, so its TCP is
-//! held back as by a real card (Linux: TCP small queues, BQL). Interrupts are moderated as a card's
-//! are: one for frames that have arrived about every `interrupt_every_ns` at the most, one for frames
-//! that have left so long after the first of them.
+//! A frame counts as sent when its last bit has left, so the guest's TCP sees backpressure as from
+//! a real card (Linux: TCP small queues, BQL). Interrupts are moderated like a real card's: receive
+//! interrupts at most about every `interrupt_every_ns`, transmit completions that long after the
+//! first one.
 
 mod moderation;
 mod offload;
@@ -22,8 +22,9 @@ use moderation::Moderation;
 use rings::{RECEIVE, Rings, SEND};
 use transmitter::Transmitter;
 
-/// VIRTIO_NET_F_*, VIRTIO_F_*: checksums and segmentation for the guest in both families and with
-/// ECN, address and MTU by us; rings with indirect descriptors and event indices; virtio 1.
+/// VIRTIO_NET_F_*, VIRTIO_F_*: checksum and segmentation offload from the guest, for both families
+/// and with ECN; address and MTU from the device; rings with indirect descriptors and event
+/// indices; virtio 1.
 const FEATURES: u64 = 1 << 0 // CSUM
     | 1 << 1 // GUEST_CSUM
     | 1 << 3 // MTU
@@ -41,20 +42,20 @@ const EVENT_IDX: u64 = 1 << 29;
 const HEADER_BYTES: usize = 12;
 /// VIRTIO_NET_HDR_F_NEEDS_CSUM.
 const NEEDS_CHECKSUM: u8 = 1;
-/// struct virtio_net_config: address, status, pairs of rings, MTU.
+/// struct virtio_net_config: address, status, ring pairs, MTU.
 const CONFIG_BYTES: usize = 12;
 const CONFIG_STATUS: usize = 6;
 const CONFIG_MTU: usize = 10;
-/// VHOST_USER_GET_CONFIG: offset, size and flags stand before the bytes.
+/// VHOST_USER_GET_CONFIG: offset, size and flags precede the bytes.
 const CONFIG_HEADER_BYTES: usize = 12;
 
 pub struct CardSpec {
     pub mac: [u8; 6],
     pub mtu_bytes: u16,
-    /// Of the wire that it is on.
+    /// Rate of its wire.
     pub rate_bps: u64,
     pub interrupt_every_ns: u64,
-    /// Of what chance has a part in.
+    /// Seed of the interrupt moderation.
     pub seed: u64,
     pub port: Option<Port>,
 }
@@ -62,22 +63,22 @@ pub struct CardSpec {
 pub(crate) struct Card {
     spec: CardSpec,
     line: CardLine,
-    /// Where the guest would hear calls. There are none, but it minds if nobody could make any.
+    /// The guest's call descriptor. Unused, but the guest requires that it is taken.
     _calls: Option<OwnedFd>,
     features: u64,
     rings: Rings,
     transmitter: Transmitter,
-    /// What the guest will be given back, and when.
+    /// Frames to be completed to the guest, with the time of completion.
     sending: VecDeque<(u64, u16)>,
     arrivals: VecDeque<(u64, Vec<u8>)>,
-    /// Earliest time of the next interrupt for arrivals.
+    /// Earliest time of the next receive interrupt.
     quiet_until_ns: u64,
     moderation: Moderation,
-    /// Interrupts for its rings that the guest is still to get, a bit for each.
+    /// Pending interrupts, one bit per ring.
     owed: u32,
-    /// Frames have passed from or to the guest since it was last asked.
+    /// Frames have passed in either direction since the last query.
     has_passed_frames: bool,
-    /// Frames for which the guest had no buffer.
+    /// Frames dropped for lack of a receive buffer.
     missed_frames: u64,
     scratch: Vec<u8>,
 }
@@ -106,7 +107,7 @@ impl Card {
         self.line.fd()
     }
 
-    /// Whether its guest uses it.
+    /// Does the guest use the card?
     pub fn is_up(&self) -> bool {
         self.rings.is_up()
     }
@@ -119,7 +120,7 @@ impl Card {
         self.spec.port.as_ref()
     }
 
-    /// When there is next something to do; not before that.
+    /// Lower bound of the time of the next event.
     pub fn next_ns(&self) -> u64 {
         let arrival_ns = self.arrivals.front().map(|(at_ns, _)| (*at_ns).max(self.quiet_until_ns));
         let sent_ns = self.sending.front().map(|(at_ns, _)| at_ns + self.spec.interrupt_every_ns);
@@ -127,13 +128,13 @@ impl Card {
         [arrival_ns, sent_ns, port_ns].into_iter().flatten().min().unwrap_or(u64::MAX)
     }
 
-    /// A frame comes from the wire; in the order of their times.
+    /// A frame arrives from the wire, in order of time.
     pub fn arrive(&mut self, at_ns: u64, frame: Vec<u8>) {
         debug_assert!(self.arrivals.back().is_none_or(|(before_ns, _)| *before_ns <= at_ns));
         self.arrivals.push_back((at_ns, frame));
     }
 
-    /// The next frame that begins to leave before `end_ns`.
+    /// The next frame whose transmission starts before `end_ns`.
     pub fn next_sent(&mut self, end_ns: u64) -> Option<(u64, Vec<u8>)> {
         self.transmitter.next_before(end_ns)
     }
@@ -142,7 +143,7 @@ impl Card {
         self.transmitter.next_ns()
     }
 
-    /// Does all that is due, whether or not the guest runs.
+    /// Does all work that is due, whether or not the guest runs.
     pub fn work(&mut self, now_ns: u64) -> io::Result<()> {
         self.advance_port(now_ns)?;
         self.complete(now_ns)?;
@@ -153,13 +154,12 @@ impl Card {
         Ok(())
     }
 
-    /// Whether the guest is to be interrupted for what was done.
+    /// Is an interrupt pending?
     pub fn owes_interrupt(&self) -> bool {
         self.owed != 0
     }
 
-    /// The rings for which it is to be interrupted now, a bit for each, for all that was done since
-    /// it last was.
+    /// Takes the pending interrupts, one bit per ring.
     pub fn take_owed(&mut self) -> u32 {
         std::mem::take(&mut self.owed)
     }
@@ -197,7 +197,7 @@ impl Card {
             let Some((_, bytes)) = self.arrivals.pop_front() else { break };
             let mut frame = Frame { bytes, gso_size: 0, checksum: Checksum::Full };
             let verdict = match &mut self.spec.port {
-                // Its clock is the host's, who sees a frame with the interrupt.
+                // The driver domain's clock is the host's: it sees the frame with the interrupt.
                 Some(port) => port.to_guest(now_ns, &mut frame),
                 None => Verdict::Pass,
             };
@@ -208,10 +208,11 @@ impl Card {
         self.rings.want_no_kick(RECEIVE)
     }
 
-    /// The card says nothing of the checksum: the guest checks it, and so all that changed it.
+    /// The card does not vouch for the checksum, so the guest verifies it and every rewrite with
+    /// it.
     fn hand_over(&mut self, frame: &Frame) -> io::Result<()> {
         let mut header = [0; HEADER_BYTES];
-        header[10] = 1; // one buffer
+        header[10] = 1; // num_buffers
         self.has_passed_frames = true;
         if !self.rings.put_received(&header, &frame.bytes)? {
             self.missed_frames += 1;
@@ -219,7 +220,7 @@ impl Card {
         Ok(())
     }
 
-    /// Takes what the guest has put up to send by now.
+    /// Takes the frames that the guest has queued by now.
     pub fn take_sent(&mut self, now_ns: u64) -> io::Result<()> {
         let mut header = [0; HEADER_BYTES];
         while let Some(head) = self.rings.take_sent(&mut header, &mut self.scratch)? {
@@ -230,7 +231,7 @@ impl Card {
         self.rings.want_no_kick(SEND)
     }
 
-    /// Sends what is in `scratch`, and says when its last bit will have left.
+    /// Sends the frame in `scratch`. Returns the time when its last bit has left.
     fn send(&mut self, now_ns: u64, header: &[u8; HEADER_BYTES]) -> u64 {
         let [flags, gso_type] = [header[0], header[1]];
         let gso_size = u16::from_le_bytes([header[4], header[5]]);
@@ -245,18 +246,18 @@ impl Card {
             Some(port) => port.from_guest(now_ns, &mut frame, &mut also),
             None => Verdict::Pass,
         };
-        // A report follows what it goes beside, as the kernel's clone does.
+        // A FACK follows the segment beside it, as the kernel's clone does.
         let passed = (verdict == Verdict::Pass).then_some(&mut frame);
         let mut done_ns = now_ns;
         for frame in passed.into_iter().chain(&mut also) {
             offload::cut(frame, |frame| done_ns = self.transmitter.send(now_ns, frame));
         }
-        // What was cut up is used again.
+        // Reuse the buffer.
         self.scratch = frame.bytes;
         done_ns
     }
 
-    /// Serves one message of the guest, whose time is `now_ns`. False where it has given the card up.
+    /// Serves one request of the guest at its time `now_ns`. False if it has closed the card.
     pub fn serve(&mut self, now_ns: u64) -> io::Result<bool> {
         let Some(asked) = self.line.receive()? else {
             self.rings.disable_all();

@@ -1,8 +1,8 @@
-//! How long a card leaves its guest alone after an interrupt.
+//! Interrupt moderation with jitter.
 //!
-//! No two hosts have the same clock, and none keeps its time to the nanosecond. Where all do, flows
-//! fall into step with each other, and one that always comes first to a queue that marks above a
-//! threshold is marked less than the others for seconds.
+//! Real hosts have independent and imprecise clocks. With identical ones, flows synchronise, and a
+//! flow that always arrives first at a threshold-marking queue is marked less than the others for
+//! seconds.
 
 use vcc_traffic::random::SplitMix64;
 
@@ -16,7 +16,7 @@ impl Moderation {
         Self { every_ns, random: SplitMix64::new(seed) }
     }
 
-    /// `every_ns` on average, and half of it more or less.
+    /// `every_ns` on average, uniformly within half of it to either side.
     pub fn next_ns(&mut self) -> u64 {
         self.random.around(self.every_ns)
     }

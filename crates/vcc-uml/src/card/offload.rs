@@ -1,4 +1,4 @@
-//! What a card does for its guest: it cuts super-segments, and completes checksums.
+//! The card's offloads: cuts super-segments and completes checksums.
 
 use vcc_domain::{Checksum, Frame, Sum};
 
@@ -15,7 +15,7 @@ const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// Where the headers of a frame lie.
+/// Offsets of a frame's headers.
 #[derive(Clone, Copy)]
 struct Headers {
     ip: usize,
@@ -25,8 +25,8 @@ struct Headers {
 }
 
 impl Headers {
-    /// None for what is not IP, or not whole. Extension headers of IPv6 are none that a guest's
-    /// TCP sends.
+    /// None for a frame that is not IP, or truncated. A guest's TCP sends no IPv6 extension
+    /// headers.
     fn of(frame: &[u8]) -> Option<Self> {
         let has_tag = frame.get(12..14)? == ETHERTYPE_VLAN;
         let ip = ETHERNET_BYTES + if has_tag { VLAN_BYTES } else { 0 };
@@ -52,7 +52,7 @@ impl Headers {
         }
     }
 
-    /// Lengths and IPv4's checksum, for a frame that ends where it ends now.
+    /// Updates the lengths and IPv4's checksum to the frame's size.
     fn fit(&self, frame: &mut [u8]) {
         let bytes = frame.len();
         if self.is_ipv6 {
@@ -65,7 +65,7 @@ impl Headers {
         put(frame, self.ip + 10, sum.checksum());
     }
 
-    /// The whole checksum of TCP or UDP.
+    /// Computes the full checksum of TCP or UDP.
     fn complete(&self, frame: &mut [u8]) {
         let Some(at) = self.checksum_at().filter(|at| at + 2 <= frame.len()) else { return };
         put(frame, at, 0);
@@ -86,7 +86,7 @@ fn put(frame: &mut [u8], at: usize, value: u16) {
     frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Hands `out` the frames that go on the wire for one that the guest handed over.
+/// Passes to `out` the frames on the wire for one frame from the guest.
 pub(super) fn cut(frame: &mut Frame, mut out: impl FnMut(Vec<u8>)) {
     let bytes = &mut frame.bytes;
     let size = usize::from(frame.gso_size);
@@ -105,8 +105,8 @@ pub(super) fn cut(frame: &mut Frame, mut out: impl FnMut(Vec<u8>)) {
     out(std::mem::take(bytes));
 }
 
-/// As TCP would have sent them one by one (Linux: tcp_gso_segment): FIN and PSH belong to the last,
-/// CWR to the first (RFC 3168, 6.1.2), IPv4's identifications follow each other.
+/// Segments as TCP would have sent them one by one (Linux: tcp_gso_segment): FIN and PSH on the
+/// last, CWR on the first (RFC 3168, 6.1.2), consecutive IPv4 identifications.
 fn segments(
     frame: &[u8],
     headers: &Headers,

@@ -12,7 +12,7 @@ use crate::vhost_user::Asked;
 
 pub(super) const RECEIVE: usize = 0;
 pub(super) const SEND: usize = 1;
-/// Of each ring; what a User-Mode Linux asks for at the most.
+/// Size of each ring; User-Mode Linux requests at most this.
 const SIZE_MAX: u16 = 256;
 
 pub(super) struct Rings {
@@ -36,7 +36,7 @@ impl Rings {
         Ok(Self { memory: GuestMemoryMmap::new(), rings: [ring()?, ring()?] })
     }
 
-    /// SET_MEM_TABLE: regions of (address in the guest, bytes, address in its process, offset).
+    /// SET_MEM_TABLE: regions of (guest address, size, address in the guest's process, offset).
     pub fn map(&mut self, asked: &Asked, fds: Vec<OwnedFd>) -> io::Result<()> {
         let count = asked.word(0) as usize;
         let regions: Vec<[u64; 4]> =
@@ -48,7 +48,7 @@ impl Rings {
             let file = FileOffset::new(File::from(fd), offset);
             let region = MmapRegion::from_file(file, bytes as usize).map_err(strange)?;
             GuestRegionMmap::new(region, GuestAddress(address))
-                .ok_or_else(|| strange("a region past the end of memory"))
+                .ok_or_else(|| strange("a region beyond the end of memory"))
         });
         let mapped = mapped.collect::<io::Result<Vec<_>>>()?;
         self.memory = GuestMemoryMmap::from_regions(mapped).map_err(strange)?;
@@ -65,7 +65,7 @@ impl Rings {
         Ok(())
     }
 
-    /// Where the card goes on.
+    /// Sets the index at which the card continues.
     pub fn set_base(&mut self, ring: u32, next: u32) -> io::Result<()> {
         let queue = &mut self.ring(ring)?.queue;
         queue.set_next_avail(next as u16);
@@ -73,7 +73,7 @@ impl Rings {
         Ok(())
     }
 
-    /// SET_VRING_ADDR: addresses of descriptors, used and available, after ring and flags.
+    /// SET_VRING_ADDR: after ring and flags, the addresses of descriptors, used and available ring.
     pub fn set_addresses(&mut self, asked: &Asked) -> io::Result<()> {
         let queue = &mut self.ring(asked.word(0))?.queue;
         let halves = |address: u64| (Some(address as u32), Some((address >> 32) as u32));
@@ -94,9 +94,9 @@ impl Rings {
         if is_enabled { self.want_no_kick(number as usize) } else { Ok(()) }
     }
 
-    /// The guest need not say what it puts up from now on: it is looked for when the guest waits.
-    /// It would kick (virtio 1.2, 2.7.7.2) when it comes to the entry that has just been taken, for
-    /// which there is no room in the ring.
+    /// Suppresses kicks: the card polls the ring when the guest waits. By the event index, the
+    /// guest would kick (virtio 1.2, 2.7.7.2) when it reaches the entry that has just been taken,
+    /// for which the ring has no room.
     pub fn want_no_kick(&mut self, ring: usize) -> io::Result<()> {
         let queue = &self.rings[ring].queue;
         if !queue.event_idx_enabled() {
@@ -118,8 +118,8 @@ impl Rings {
         self.rings.iter().all(|ring| ring.is_enabled)
     }
 
-    /// What the guest has put up to send next, with the name by which it is given back: `header` is
-    /// filled, `frame` becomes the rest. None where there is nothing, or nothing whole.
+    /// Takes the next frame that the guest has queued: fills `header`, and `frame` with the rest.
+    /// Returns its descriptor for give_back(), or None if there is no complete frame.
     pub fn take_sent(&mut self, header: &mut [u8], frame: &mut Vec<u8>) -> io::Result<Option<u16>> {
         let Ring { queue, is_enabled } = &mut self.rings[SEND];
         if !*is_enabled {
@@ -142,12 +142,12 @@ impl Rings {
         Ok(Some(head))
     }
 
-    /// Gives back what was taken; it has been sent.
+    /// Completes a frame that has been sent.
     pub fn give_back(&mut self, head: u16) -> io::Result<()> {
         self.rings[SEND].queue.add_used(&self.memory, head, 0).map_err(strange)
     }
 
-    /// Puts a frame behind its header into the guest's next free buffer; false if there is none.
+    /// Puts header and frame into the guest's next free buffer. False if there is none.
     pub fn put_received(&mut self, header: &[u8], frame: &[u8]) -> io::Result<bool> {
         let Ring { queue, is_enabled } = &mut self.rings[RECEIVE];
         if !*is_enabled {
@@ -181,7 +181,7 @@ impl Rings {
         Ok(true)
     }
 
-    /// Whether the guest wants an interrupt for what it was given since it was last asked.
+    /// Does the guest want an interrupt for what it was given since the last call?
     pub fn wants_call(&mut self, ring: usize) -> io::Result<bool> {
         let Ring { queue, is_enabled } = &mut self.rings[ring];
         Ok(*is_enabled && queue.needs_notification(&self.memory).map_err(strange)?)
@@ -195,7 +195,7 @@ mod tests {
     const USED: u64 = 0x2000;
     const SIZE: u16 = SIZE_MAX;
 
-    /// vring_need_event() of linux/virtio_ring.h: what a guest asks itself before it kicks.
+    /// vring_need_event() of linux/virtio_ring.h: a guest's condition for a kick.
     fn would_kick(avail_event: u16, new: u16, old: u16) -> bool {
         new.wrapping_sub(avail_event).wrapping_sub(1) < new.wrapping_sub(old)
     }

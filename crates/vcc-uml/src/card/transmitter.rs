@@ -1,4 +1,4 @@
-//! The sending end of a wire: one frame after the other, at the wire's rate.
+//! The transmitter: sends one frame after the other at the wire's rate.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub(super) struct Transmitter {
     rate_bps: u64,
     busy_until_ns: u64,
-    /// Frames whose first bit has not left yet, and when it will.
+    /// Frames whose first bit has not left, with the time when it will.
     leaving: VecDeque<(u64, Vec<u8>)>,
 }
 
@@ -17,7 +17,7 @@ impl Transmitter {
         Self { rate_bps, busy_until_ns: 0, leaving: VecDeque::new() }
     }
 
-    /// Takes a frame, and says when its last bit will have left.
+    /// Queues a frame. Returns the time when its last bit has left.
     pub fn send(&mut self, now_ns: u64, frame: Vec<u8>) -> u64 {
         let start_ns = self.busy_until_ns.max(now_ns);
         let took_ns = (frame.len() as u64 * BITS_PER_BYTE * NS_PER_S).div_ceil(self.rate_bps);

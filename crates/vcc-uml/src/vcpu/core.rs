@@ -1,21 +1,20 @@
-//! One core: a scheduler, and what the virtual CPUs on it have to do.
+//! A core: a scheduler, and the work of its virtual CPUs.
 
 use super::{Load, Scheduler, SchedulerSpec};
 
 #[derive(Debug, Clone)]
 pub struct CoreSpec {
     pub scheduler: SchedulerSpec,
-    /// Virtual CPUs beside those of the guests, which burn and do nothing else.
+    /// Virtual CPUs without a guest, which only compute.
     pub background: Vec<Load>,
-    /// What a guest that slept takes of the core each time that it is woken.
+    /// CPU time of a guest for each wakeup from sleep.
     pub wakeup_ns: u64,
-    /// What the driver domain takes of this core for each time that frames pass between it and a
-    /// guest here. None where it has a core of its own.
+    /// CPU time of the driver domain on this core each time that frames pass between it and a guest
+    /// here. None: the driver domain has a core of its own.
     pub driver_ns: Option<u64>,
 }
 
-/// Virtual CPUs have the numbers of the guests first, then come those of the background, then the
-/// driver domain's.
+/// Virtual CPUs are numbered: guests first, then the background, then the driver domain.
 pub(crate) struct Core {
     scheduler: Box<dyn Scheduler>,
     vcpus: Vec<Vcpu>,
@@ -29,15 +28,15 @@ struct Driver {
     each_ns: u64,
 }
 
-/// It is runnable while its guest is due, or while it has to compute.
+/// Runnable while its guest has an event due or its load computes.
 #[derive(Debug, Clone)]
 struct Vcpu {
     load: Option<Load>,
-    /// When its load begins to compute again; None while it does.
+    /// When its load resumes computing; None while it computes.
     load_sleeps_until_ns: Option<u64>,
-    /// What is left to be computed; u64::MAX has no end.
+    /// Remaining work; u64::MAX is endless.
     work_ns: u64,
-    /// Its guest has something to do at once.
+    /// Its guest has an event due.
     is_due: bool,
 }
 
@@ -53,7 +52,7 @@ impl Vcpu {
 }
 
 impl Core {
-    /// `guests` are the loads of the guests' own virtual CPUs.
+    /// `guests` are the loads of the guests' virtual CPUs.
     pub fn new(spec: &CoreSpec, guests: impl IntoIterator<Item = Option<Load>>) -> Self {
         let background = spec.background.iter().copied().map(Some);
         let mut vcpus: Vec<Vcpu> = guests.into_iter().chain(background).map(Vcpu::new).collect();
@@ -76,12 +75,12 @@ impl Core {
         self.scheduler.running()
     }
 
-    /// Its guest has something to do, and does not run.
+    /// Has its guest an event due, without having the core?
     pub fn is_waiting(&self, vcpu: usize) -> bool {
         self.vcpus[vcpu].is_due && self.running() != Some(vcpu)
     }
 
-    /// When somebody else may come to run, if no guest becomes due and none rests before.
+    /// When another virtual CPU may get the core, if no guest wakes or rests before.
     pub fn next_ns(&self) -> u64 {
         let loads = self.vcpus.iter().filter_map(|vcpu| vcpu.load_sleeps_until_ns);
         let work = self.running().map(|vcpu| self.vcpus[vcpu].work_ns);
@@ -89,7 +88,7 @@ impl Core {
         loads.chain(work_ends_ns).chain([self.scheduler.next_ns()]).min().unwrap_or(u64::MAX)
     }
 
-    /// Lets time pass up to `to_ns`, with all that happens then.
+    /// Advances time to `to_ns`, with all events until then.
     pub fn advance(&mut self, to_ns: u64) {
         loop {
             let at_ns = self.next_ns();
@@ -104,7 +103,7 @@ impl Core {
         }
     }
 
-    /// Somebody computes until `to_ns`, and blocks if that was all.
+    /// The running one computes until `to_ns`, and blocks if its work is done.
     fn pass(&mut self, to_ns: u64) {
         let passed_ns = to_ns - self.now_ns;
         self.now_ns = to_ns;
@@ -135,7 +134,7 @@ impl Core {
         }
     }
 
-    /// It has so much more to compute.
+    /// Adds work.
     fn compute(&mut self, vcpu: usize, work_ns: u64) {
         let it = &mut self.vcpus[vcpu];
         let slept = !it.is_runnable();
@@ -145,7 +144,7 @@ impl Core {
         }
     }
 
-    /// A guest has something to do.
+    /// A guest has an event due.
     pub fn wake(&mut self, vcpu: usize) {
         let it = &mut self.vcpus[vcpu];
         let slept = !it.is_runnable();
@@ -156,16 +155,16 @@ impl Core {
         }
     }
 
-    /// The guest that runs has done all that it had to.
+    /// The running guest is idle.
     pub fn rest(&mut self, vcpu: usize) {
-        debug_assert_eq!(self.running(), Some(vcpu), "who does not run has not rested");
+        debug_assert_eq!(self.running(), Some(vcpu), "only the running guest can rest");
         self.vcpus[vcpu].is_due = false;
         if !self.vcpus[vcpu].is_runnable() {
             self.scheduler.block(self.now_ns);
         }
     }
 
-    /// The guest that runs has powered off.
+    /// The running guest has powered off.
     pub fn end(&mut self, vcpu: usize) {
         self.vcpus[vcpu] = Vcpu::new(None);
         self.rest(vcpu);
@@ -178,9 +177,9 @@ impl Core {
         }
     }
 
-    /// Up to here a guest that runs from now on may go on without a look at the others. One that
-    /// does not compute beside may rest at any moment, and one that hands frames to a driver domain
-    /// that shares its core may lose it at any moment.
+    /// The running guest may run up to this time without rescheduling. A guest without a load may
+    /// rest at any moment, and one that passes frames to a driver domain on its core may lose the
+    /// core at any moment.
     pub fn free_until_ns(&self, vcpu: usize) -> u64 {
         match self.vcpus[vcpu].work_ns > 0 && self.driver.is_none() {
             true => self.next_ns(),
@@ -201,8 +200,7 @@ mod tests {
         CoreSpec { scheduler, background: background.to_vec(), wakeup_ns: 0, driver_ns: None }
     }
 
-    /// How long the guest, of number 0, waits for each time that it is due, which it is every
-    /// `every_ns`; it needs no time.
+    /// Waiting times of guest 0, which needs no CPU time and becomes due every `every_ns`.
     fn waits_ms(core: &mut Core, every_ns: u64, times: u64) -> Vec<u64> {
         let mut waits = Vec::new();
         for time in 1..=times {
@@ -238,12 +236,12 @@ mod tests {
                 let most = waits.iter().copied().max().expect("waits");
                 let bound = others as u64 * 30;
                 assert!((bound - 10..=bound).contains(&most), "{scheduler:?} {others}: {most}");
-                assert!(waits.contains(&0), "at times it runs when it is asked");
+                assert!(waits.contains(&0), "sometimes it runs at once");
             }
         }
     }
 
-    /// One that sleeps is boosted by the credit scheduler, and waits for its turn otherwise.
+    /// The credit scheduler boosts a guest that sleeps; under round robin it waits for its turn.
     #[test]
     fn a_guest_that_sleeps_is_boosted() {
         let background = [Load::full(0), Load::full(0)];
@@ -255,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_has_its_share_where_nobody_else_wants_it() {
+    fn a_load_keeps_its_duty_cycle_on_an_idle_core() {
         let load = Load::percent(60, 30 * MS, 0);
         let mut core = Core::new(&spec(CREDIT, &[load]), []);
         let (mut busy_ns, mut last_ns) = (0, 0);
@@ -269,10 +267,10 @@ mod tests {
     }
 
     #[test]
-    fn waking_up_takes_its_time_of_the_core() {
+    fn a_wakeup_costs_cpu_time() {
         let spec = CoreSpec { wakeup_ns: 50_000, ..spec(CREDIT, &[Load::full(0)]) };
         let mut core = Core::new(&spec, [None]);
-        // Until the first tick the load is boosted itself.
+        // Until the first tick, the load itself is boosted.
         core.advance(15 * MS);
         core.wake(0);
         assert_eq!(core.running(), Some(0));
@@ -298,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_ended_wants_nothing() {
+    fn an_ended_guest_is_never_runnable() {
         let mut core = Core::new(&spec(ROUND_ROBIN, &[Load::full(0)]), [Some(Load::full(0))]);
         core.advance(1);
         core.end(0);

@@ -1,25 +1,25 @@
-//! The credit scheduler of Xen 4.1 (`xen/common/sched_credit.c`) on one core, all weights equal and
-//! none capped.
+//! The credit scheduler of Xen 4.1 (`xen/common/sched_credit.c`) on one core, with equal weights
+//! and no caps.
 //!
-//! Credit is time of a core: it is burnt by running, and each accounting period's is shared out
-//! among those that were found running. Whoever has some left is UNDER and goes before those that
-//! are OVER; within a priority each has its turn, for a slice. One that wakes while it is UNDER is
-//! raised to BOOST, and with that takes the core from whoever runs, until a tick finds it running.
-//! Time that is burnt is counted exactly, as it is since Xen 4.0; before that, each tick charged
-//! whoever it found for all of itself.
+//! Credit is CPU time. Running burns it, and each accounting period distributes that period's time
+//! among the active virtual CPUs. A virtual CPU with credit left is UNDER and has priority over
+//! those that are OVER; within a priority they run round robin, for a slice each. One that wakes
+//! while UNDER is raised to BOOST and preempts the running one, until a tick finds it running.
+//! Burnt time is accounted exactly, as since Xen 4.0; before that, each tick charged the running
+//! one for the whole tick.
 //!
-//! What is shared out is the time of all cores of the machine (`csched_acct`). Where one of them is
-//! hardly used, such as the driver domain's, nobody who computes on another ever lacks credit: all
-//! stay UNDER, and go round in their order. Where there is no such core, those that compute are
-//! UNDER and OVER by turns, and now and then one is overtaken: who runs with credit left when a
-//! period ends is put before those that were OVER until then, and have waited longer.
+//! The time distributed is that of all cores of the machine (`csched_acct`). If one of them is
+//! mostly idle, such as the driver domain's, those that compute on another never lack credit: all
+//! stay UNDER and run round robin. Without such a core, they alternate between UNDER and OVER, and
+//! one is sometimes overtaken: one that runs with credit left when a period ends is queued before
+//! those that were OVER and have waited longer.
 //!
-//! Accounting and ticks have timers of their own, which drift against each other in Xen. Here they
-//! meet, and the tick comes first: so the queue is put in order a tick later.
+//! In Xen, accounting and ticks have separate timers, which drift. Here they coincide and the tick
+//! comes first, so the queue is sorted a tick later.
 
 use super::Scheduler;
 
-/// A slice and an accounting period are as long as three ticks: 30 and 10 ms by default.
+/// A slice and an accounting period are three ticks: 30 and 10 ms by default.
 const TICKS: u64 = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,31 +33,31 @@ enum Priority {
 struct Account {
     credit_ns: i64,
     priority: Priority,
-    /// Takes part in the sharing out.
+    /// Takes part in the distribution.
     is_active: bool,
 }
 
 pub(super) struct Credit {
     slice_ns: u64,
-    /// Of a period, on all cores of the machine.
+    /// Credit distributed per period, over all cores of the machine.
     earned_ns: u64,
     accounts: Vec<Account>,
-    /// Without the one that runs; by priority, then by how long it has waited.
+    /// Without the running one; by priority, then by waiting time.
     queue: Vec<usize>,
     running: Option<usize>,
-    /// Up to here its time is burnt.
+    /// Time up to which the running one has been charged.
     burnt_ns: u64,
     slice_ends_ns: u64,
     next_tick_ns: u64,
     ticks: u64,
-    /// What all had together when it was last shared out.
+    /// Sum of all credit at the last distribution.
     balance_ns: i64,
-    /// Priorities have changed since the queue was put in order.
+    /// Priorities have changed since the queue was sorted.
     is_unsorted: bool,
 }
 
 impl Credit {
-    /// The machine has so many more cores, on which nobody burns what they earn.
+    /// `spare_cores` are the machine's other cores, whose time is distributed but not used.
     pub fn new(slice_ns: u64, spare_cores: u32, vcpus: usize) -> Self {
         let account = Account { credit_ns: 0, priority: Priority::Under, is_active: false };
         Self {
@@ -79,7 +79,7 @@ impl Credit {
         self.accounts[vcpu].priority
     }
 
-    /// Behind all that are no lower.
+    /// Queues it behind all of the same or a higher priority.
     fn insert(&mut self, vcpu: usize) {
         let is_lower = |&other: &usize| self.priority(other) < self.priority(vcpu);
         let at = self.queue.iter().position(is_lower).unwrap_or(self.queue.len());
@@ -93,7 +93,7 @@ impl Credit {
         self.burnt_ns = now_ns;
     }
 
-    /// Who runs goes back into the queue, and whoever is then first runs.
+    /// Requeues the running one and runs the first in the queue.
     fn reschedule(&mut self, now_ns: u64) {
         self.burn(now_ns);
         if let Some(vcpu) = self.running.take() {
@@ -107,7 +107,7 @@ impl Credit {
         self.burn(now_ns);
         if let Some(vcpu) = self.running {
             let account = &mut self.accounts[vcpu];
-            // What runs that much does not wait for events alone.
+            // One that runs at a tick does not only wait for events.
             account.priority = account.priority.min(Priority::Under);
             account.is_active = true;
         }
@@ -121,8 +121,7 @@ impl Credit {
         self.next_tick_ns = now_ns + self.slice_ns / TICKS;
     }
 
-    /// `csched_runq_sort`: those that are OVER go behind all others, which keep their places among
-    /// each other as they do.
+    /// `csched_runq_sort`: a stable sort that moves those that are OVER to the end.
     fn sort(&mut self) {
         let accounts = &self.accounts;
         self.queue.sort_by_key(|&vcpu| accounts[vcpu].priority == Priority::Over);
@@ -134,9 +133,9 @@ impl Credit {
         let active = self.accounts.iter_mut().filter(|account| account.is_active);
         let active: Vec<&mut Account> = active.collect();
         let count = active.len().max(1) as u64;
-        // What more has been burnt than there was comes back, so that not all stay OVER for ever.
+        // An overdraft is added to the distribution, so that not all stay OVER forever.
         let owed_ns = (-self.balance_ns).max(0) as u64;
-        // Nobody can use more than a core, but for its part of that.
+        // None can use more than one core, and its part of the overdraft.
         let most_ns = self.slice_ns + owed_ns.div_ceil(count);
         let fair_ns = (self.earned_ns + owed_ns).div_ceil(count).min(most_ns) as i64;
         self.balance_ns = 0;
@@ -144,8 +143,8 @@ impl Credit {
             account.credit_ns = (account.credit_ns + fair_ns).max(-slice_ns);
             account.priority = if account.credit_ns < 0 { Priority::Over } else { Priority::Under };
             if account.credit_ns > slice_ns {
-                // It does not use what it gets: it stops earning until a tick finds it running, and
-                // keeps half, so that it is ahead of the others then.
+                // It does not use its credit: it stops earning until a tick finds it running, and
+                // keeps half, so that it has priority then.
                 account.is_active = false;
                 account.credit_ns /= 2;
             }
@@ -198,7 +197,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Who ran, and until when.
+    /// The running virtual CPU, and until when.
     type Turn = (Option<usize>, u64);
 
     fn run_until(scheduler: &mut Credit, end_ns: u64) -> Vec<Turn> {
@@ -207,7 +206,7 @@ mod tests {
         turns
     }
 
-    /// Lets time pass.
+    /// Advances time.
     fn note_until(turns: &mut Vec<Turn>, scheduler: &mut Credit, end_ns: u64) {
         while scheduler.next_ns() < end_ns {
             let (running, until_ns) = (scheduler.running(), scheduler.next_ns());
@@ -219,7 +218,7 @@ mod tests {
         }
     }
 
-    /// How long each waits for its turn from 1 s on, where all compute from these times on.
+    /// Waiting times for a turn, from 1 s on, of virtual CPUs that compute from these times on.
     fn waits_ns(spare_cores: u32, begin_ns: &[u64]) -> Vec<u64> {
         let mut scheduler = Credit::new(30 * MS, spare_cores, begin_ns.len());
         let mut begins: Vec<(u64, usize)> = begin_ns.iter().copied().zip(0..).collect();
@@ -240,15 +239,15 @@ mod tests {
         waits_ns
     }
 
-    /// So many times to begin at, within 100 ms.
+    /// Start times within 100 ms.
     fn begin_ns(count: usize, seed: u64) -> Vec<u64> {
         let mut random = SplitMix64::new(seed);
         (0..count).map(|_| random.next_u64() % (100 * MS)).collect()
     }
 
-    /// PVTCP, equation 5 and figure 4, on machines whose driver domain had cores of its own.
+    /// PVTCP, equation 5 and figure 4, on machines whose driver domain had its own cores.
     #[test]
-    fn those_that_always_run_go_round_in_their_order_where_a_core_is_spare() {
+    fn with_a_spare_core_busy_ones_run_round_robin() {
         for (count, seed) in (2..=4).flat_map(|count| (0..50).map(move |seed| (count, seed))) {
             let begin_ns = begin_ns(count, seed);
             for spare_cores in [1, 7] {
@@ -260,10 +259,10 @@ mod tests {
         }
     }
 
-    /// Where all credit is of the core that they share, those that are UNDER overtake those that
-    /// are not: so does Xen, whose source promises no order.
+    /// If all credit comes from the shared core, those that are UNDER overtake those that are OVER.
+    /// Xen's source promises no order either.
     #[test]
-    fn those_that_always_run_overtake_each_other_where_no_core_is_spare() {
+    fn without_a_spare_core_busy_ones_overtake_each_other() {
         let longest_ns = |seed| waits_ns(0, &begin_ns(3, seed)).into_iter().max();
         let late = (0..50).filter(|&seed| longest_ns(seed) > Some(60 * MS)).count();
         assert!((1..50).contains(&late), "{late} of 50");
@@ -271,23 +270,23 @@ mod tests {
     }
 
     #[test]
-    fn those_that_always_run_have_equal_shares() {
+    fn busy_ones_have_equal_shares() {
         for spare_cores in [0, 1] {
             let mut scheduler = Credit::new(30 * MS, spare_cores, 3);
             (0..3).for_each(|vcpu| scheduler.wake(vcpu, 0));
             let mut ran_ns = [0; 3];
             let mut start_ns = 0;
             for (vcpu, end_ns) in run_until(&mut scheduler, 3000 * MS + 1) {
-                ran_ns[vcpu.expect("somebody always runs")] += end_ns - start_ns;
+                ran_ns[vcpu.expect("one always runs")] += end_ns - start_ns;
                 start_ns = end_ns;
             }
             assert!(ran_ns.iter().all(|ns| ns.abs_diff(1000 * MS) <= 60 * MS), "{ran_ns:?}");
         }
     }
 
-    /// Since Xen 4.1; before, it had none, and so came behind those that use all that they get.
+    /// Since Xen 4.1. Before, it kept none, and so came after those that use all of theirs.
     #[test]
-    fn who_uses_little_keeps_half_of_its_credit() {
+    fn an_inactive_one_keeps_half_of_its_credit() {
         let mut scheduler = Credit::new(30 * MS, 1, 1);
         scheduler.wake(0, 0);
         run_until(&mut scheduler, 11 * MS);
@@ -302,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wakes_with_credit_left_runs_at_once_until_a_tick_finds_it() {
+    fn one_that_wakes_under_is_boosted_until_a_tick_finds_it() {
         let mut scheduler = Credit::new(30 * MS, 0, 2);
         scheduler.wake(0, 0);
         run_until(&mut scheduler, 35 * MS);
@@ -312,15 +311,15 @@ mod tests {
         scheduler.block(36 * MS);
         assert_eq!(scheduler.running(), Some(0));
         scheduler.wake(1, 37 * MS);
-        assert_eq!(scheduler.running(), Some(1), "a short while costs it nothing");
+        assert_eq!(scheduler.running(), Some(1), "a short run does not end the boost");
         scheduler.expire(40 * MS);
         assert_eq!(scheduler.priority(1), Priority::Under);
     }
 
     #[test]
-    fn who_has_burnt_its_credit_waits_for_its_turn() {
+    fn one_that_wakes_over_is_not_boosted() {
         let mut scheduler = Credit::new(30 * MS, 0, 2);
-        // 0 sleeps 1 ms in each 30, so that 1 is there; both burn more than their half.
+        // 0 sleeps 1 ms of every 30, so that 1 is active; both burn more than their half.
         scheduler.wake(0, 0);
         run_until(&mut scheduler, 29 * MS);
         scheduler.wake(1, 29 * MS);
@@ -334,11 +333,11 @@ mod tests {
             scheduler.block(62 * MS);
             scheduler.wake(over, 63 * MS);
         }
-        assert_ne!(scheduler.running(), Some(over), "no boost for what is OVER");
+        assert_ne!(scheduler.running(), Some(over), "no boost while OVER");
     }
 
     #[test]
-    fn an_idle_core_gives_to_whoever_comes() {
+    fn an_idle_core_is_given_at_once() {
         let mut scheduler = Credit::new(30 * MS, 0, 2);
         assert_eq!(scheduler.running(), None);
         run_until(&mut scheduler, 100 * MS);

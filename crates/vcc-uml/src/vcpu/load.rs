@@ -1,14 +1,13 @@
-//! What burns a virtual CPU's time beside the network.
+//! CPU load of a virtual CPU beside the network.
 
-/// A program that computes for so long, sleeps for so long, and begins again: a load generator with
-/// a duty cycle (vFlood, 5). It computes for as long as it takes to have had that much of the core,
-/// so under contention its cycle gets longer.
+/// A load generator with a duty cycle (vFlood, 5): it computes for a time, sleeps for a time, and
+/// repeats. It computes until it has had that much CPU time, so contention lengthens its cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
     pub busy_ns: u64,
     /// 0: it never sleeps.
     pub idle_ns: u64,
-    /// When it first computes.
+    /// Start of its first computation.
     pub begins_at_ns: u64,
 }
 
@@ -18,7 +17,7 @@ impl Load {
         Self { busy_ns: u64::MAX, idle_ns: 0, begins_at_ns }
     }
 
-    /// Of each period this share, of 100. More than 99 never sleeps.
+    /// Computes for this percentage of each period. Above 99 it never sleeps.
     pub fn percent(percent: u32, period_ns: u64, begins_at_ns: u64) -> Self {
         let busy_ns = period_ns * u64::from(percent.min(100)) / 100;
         match period_ns - busy_ns {

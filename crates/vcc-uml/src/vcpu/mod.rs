@@ -1,6 +1,6 @@
-//! Virtual CPUs that share a core: who runs when.
+//! Scheduling of virtual CPUs that share a core.
 //!
-//! All is integers and virtual time: the same calls give the same order.
+//! Integers and virtual time only: the same calls give the same schedule.
 
 mod core;
 mod credit;
@@ -14,15 +14,15 @@ pub use load::Load;
 use credit::Credit;
 use round_robin::RoundRobin;
 
-/// Decides which of the virtual CPUs of one core runs. They have numbers from 0 on, and all sleep
-/// at first. Times that it is called with never go back.
+/// Decides which virtual CPU of a core runs. They are numbered from 0 and initially asleep. The
+/// times passed in never decrease.
 pub trait Scheduler {
-    /// One that slept has something to do.
+    /// A sleeping one becomes runnable.
     fn wake(&mut self, vcpu: usize, now_ns: u64);
-    /// The one that runs has nothing more to do.
+    /// The running one blocks.
     fn block(&mut self, now_ns: u64);
     fn running(&self) -> Option<usize>;
-    /// When it wants to be asked next, though nothing wakes or blocks.
+    /// When to call `expire` next, unless one wakes or blocks before.
     fn next_ns(&self) -> u64;
     /// That time has come.
     fn expire(&mut self, now_ns: u64);
@@ -30,10 +30,10 @@ pub trait Scheduler {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchedulerSpec {
-    /// Each in its turn, for a slice at the most.
+    /// Round robin.
     RoundRobin { slice_ns: u64 },
-    /// Xen's credit scheduler: see `credit.rs`. `spare_cores` are those of the machine beside this
-    /// one whose time is shared out as credit, and hardly used.
+    /// Xen's credit scheduler: see `credit.rs`. `spare_cores` are other cores of the machine whose
+    /// time is distributed as credit and hardly used.
     Credit { slice_ns: u64, spare_cores: u32 },
 }
 

@@ -1,4 +1,4 @@
-//! Each in its turn.
+//! Round robin.
 
 use std::collections::VecDeque;
 
@@ -68,14 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn who_blocks_leaves_the_rest_of_its_slice_and_whoever_wakes_is_last() {
+    fn blocking_forfeits_the_slice_and_waking_queues_last() {
         let mut scheduler = RoundRobin::new(30);
         assert_eq!((scheduler.running(), scheduler.next_ns()), (None, u64::MAX));
         (0..2).for_each(|vcpu| scheduler.wake(vcpu, 0));
         scheduler.block(10);
         assert_eq!((scheduler.running(), scheduler.next_ns()), (Some(1), 40));
         scheduler.wake(0, 15);
-        assert_eq!(scheduler.running(), Some(1), "nobody is preempted");
+        assert_eq!(scheduler.running(), Some(1), "no preemption");
         scheduler.expire(40);
         assert_eq!(scheduler.running(), Some(0));
         scheduler.block(41);

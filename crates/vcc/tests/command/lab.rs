@@ -229,11 +229,11 @@ fn verifying_tells_outcomes_apart() {
     };
     for (outcome, status, code, told) in [
         ("reproduced", 0, 0, "a-1: reproduced\n"),
-        ("undecided", 0, 0, "a-1: undecided: `vcc lab run a-1 --runs N`"),
+        ("undecided", 0, 0, "a-1: undecided: repeat with more runs: `vcc lab run a-1 --runs N`"),
         ("not-reproduced", 3, 1, "a-1: NOT reproduced\n"),
         ("not-valid", 1, 1, "a-1: NOT valid\n"),
-        ("", 1, 1, "a-1: NOT run to its end\n"),
-        ("", 0, 1, "a-1: NOT run to its end\n"),
+        ("", 1, 1, "a-1: NOT completed\n"),
+        ("", 0, 1, "a-1: NOT completed\n"),
     ] {
         let said = verify(outcome, status);
         assert_eq!(said.code, code, "{outcome}: {}{}", said.stdout, said.stderr);

@@ -1,4 +1,4 @@
-//! A host: a namespace whose one device ends in this process, at the wire.
+//! A host: a network namespace whose only device is a TUN end in this process.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -12,9 +12,9 @@ use vcc_testing::{ip, tun};
 use super::segment::Segment;
 
 const PACKET_ROOM_BYTES: usize = 2048;
-/// Enough not to be what limits a window.
+/// Large enough never to limit a window.
 const BUFFERS_BYTES: &str = "4096 8388608 8388608";
-/// Far beyond what any round trip here takes, on however busy a machine.
+/// Far above any round trip here, even on a busy machine.
 const RTO_MIN: &str = "1s";
 
 pub struct Host {
@@ -23,18 +23,18 @@ pub struct Host {
 }
 
 impl Host {
-    /// Makes one of the calling thread's namespace.
+    /// Sets the calling thread's namespace up as a host.
     pub fn create(address: Ipv4Addr) -> Self {
-        // Without offloads: the kernel hands over packets as they would be on a wire.
+        // Without offloads, so that the kernel delivers packets as on a wire.
         let tun = tun::create("wire", libc::IFF_TUN, libc::O_NONBLOCK);
-        // One segment a packet; and the wire alone decides what is lost.
+        // One segment per packet, and no loss but the wire's.
         ip("link set wire gso_max_segs 1 txqueuelen 100000 up");
         ip(&format!("address add {address}/32 dev wire"));
         ip(&format!("route add 192.0.2.0/24 dev wire rto_min {RTO_MIN}"));
         for (name, value) in [
             ("tcp_rmem", BUFFERS_BYTES),
             ("tcp_wmem", BUFFERS_BYTES),
-            // Tail loss probes come by the clock.
+            // No tail loss probes, which depend on time.
             ("tcp_early_retrans", "0"),
         ] {
             let path = format!("/proc/sys/net/ipv4/{name}");
@@ -43,7 +43,7 @@ impl Host {
         Self { tun, address }
     }
 
-    /// From the host's namespace.
+    /// Must be called in the host's namespace.
     pub fn listen(&self, congestion_control: &str) -> TcpListener {
         let listener = TcpListener::bind((self.address, 0)).expect("a listener");
         let socket = Socket::from(listener);
@@ -52,12 +52,12 @@ impl Host {
         TcpListener::from(socket)
     }
 
-    /// The next segment that the host has sent, if there is one.
+    /// The next segment that the host has sent, if any.
     pub fn sent(&self) -> Option<Segment> {
         let mut packet = [0; PACKET_ROOM_BYTES];
         loop {
             match (&self.tun).read(&mut packet) {
-                // What is no TCP (IPv6 looks for neighbours) gets lost.
+                // Other packets (IPv6 neighbour discovery) are dropped.
                 Ok(bytes) => match Segment::parse(&packet[..bytes]) {
                     Some(segment) => return Some(segment),
                     None => continue,
@@ -68,14 +68,14 @@ impl Host {
         }
     }
 
-    /// When this returns, the host's TCP has processed it.
+    /// The host's TCP has processed the segment when this returns.
     pub fn receive(&self, segment: &Segment) {
         let bytes = (&self.tun).write(segment.packet()).expect("the wire's end");
         assert_eq!(bytes, segment.packet().len());
     }
 }
 
-/// Sends a SYN from the calling thread's namespace, and returns without waiting for the answer.
+/// Sends a SYN from the calling thread's namespace and returns without waiting for an answer.
 pub fn start_to_connect(to: SocketAddrV4, congestion_control: &str) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).expect("a socket");
     set_congestion_control(&socket, congestion_control);
@@ -85,7 +85,7 @@ pub fn start_to_connect(to: SocketAddrV4, congestion_control: &str) -> TcpStream
     TcpStream::from(socket)
 }
 
-/// Returns when one of the hosts has sent something, or after that time.
+/// Waits until a host has sent something, or until the timeout.
 pub fn wait(hosts: [&Host; 2], at_most: Duration) {
     let poll = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let mut fds = hosts.map(|host| poll(host.tun.as_raw_fd()));

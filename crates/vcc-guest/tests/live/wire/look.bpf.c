@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What a connection's sender has in mind: the kernel's own variables, congestion control's too. */
+/* Reads a connection's state from the kernel, with the congestion control's private state. */
 #include <linux/pkt_cls.h>
 #include "tcp.h"
 

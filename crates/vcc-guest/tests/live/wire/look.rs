@@ -1,4 +1,4 @@
-//! What the sender has in mind, read from the kernel.
+//! Reads the sender's state from the kernel.
 
 use std::net::SocketAddrV4;
 
@@ -7,7 +7,7 @@ use vcc_port::object;
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/look.bpf.o"));
 const WHAT: &str = "the tests' view of a connection";
-/// BPF_PROG_RUN wants a frame, if only a header.
+/// BPF_PROG_RUN requires a frame of at least a header.
 const FRAME: [u8; 14] = [0; 14];
 const CA_PRIV_WORDS: usize = 26;
 
@@ -27,17 +27,17 @@ pub const CA_OPEN: u32 = 0;
 pub const CA_CWR: u32 = 2;
 pub const CA_RECOVERY: u32 = 3;
 pub const CA_LOSS: u32 = 4;
-/// Of tcp_sock.ecn_flags.
+/// tcp_sock.ecn_flags
 pub const ECN_NEGOTIATED: u32 = 1;
 
 pub struct Look(Object);
 
 impl Look {
-    /// At one connection.
+    /// Reads the state of one connection.
     pub fn at(local: SocketAddrV4, peer: SocketAddrV4) -> Self {
         let open = object::open(OBJECT, WHAT).expect("an object");
         let look = Self(object::load(open, WHAT).expect("loaded"));
-        // struct bpf_sock_tuple, which has room for IPv6: the peer comes first, in network order.
+        // struct bpf_sock_tuple, with room for IPv6: the peer first, in network byte order.
         let mut tuple = [peer.ip().octets(), local.ip().octets()].concat();
         tuple.extend([peer.port().to_be_bytes(), local.port().to_be_bytes()].concat());
         tuple.resize(look.map("asked").value_size() as usize, 0);
@@ -45,7 +45,7 @@ impl Look {
         look
     }
 
-    /// From the network namespace of the connection.
+    /// Must be called in the connection's network namespace.
     pub fn state(&self) -> State {
         let program = self.0.progs_mut().find(|one| one.name() == "look").expect("a program");
         let input = ProgramInput { data_in: Some(&FRAME), ..ProgramInput::default() };

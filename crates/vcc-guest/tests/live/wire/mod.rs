@@ -1,10 +1,10 @@
 //! Two hosts, and a wire between them that is this process.
 //!
-//! One thread carries every segment, one at a time: TCP does in its context what it does with a
-//! segment, and has done it when the thread goes on. So rounds need no clock, every ACK's effect is
-//! seen, and nothing depends on what else the machine does. It also keeps congestion controls out of
-//! interrupts of foreign processes, where a kernel may refuse to run BPF programs (some do while
-//! process 1 is the one interrupted, and whoever asked for ssthresh gets what the stack held).
+//! One thread carries every segment, one at a time. The receiving TCP processes a segment in this
+//! thread's context and is done when the write returns. Rounds therefore need no clock, the effect
+//! of every ACK is visible, and nothing depends on the machine's load. It also keeps congestion
+//! controls out of interrupts of other processes, in which a kernel may refuse to run BPF programs:
+//! some do while they interrupt process 1, and the caller of ssthresh then gets an undefined value.
 
 mod host;
 mod look;
@@ -25,14 +25,14 @@ use look::Look;
 pub use look::{CA_CWR, CA_LOSS, CA_OPEN, CA_RECOVERY, ECN_NEGOTIATED, State};
 pub use segment::{ACK, CWR, ECE, ECN_CE, ECN_ECT0, SYN, Segment};
 
-/// The kernel may have a timer to wait for, of a second at most. Longer means that it hangs.
+/// A kernel timer takes a second at most; a longer wait means a hang.
 const STALLED: Duration = Duration::from_secs(30);
 
 pub const MSS_BYTES: usize = 1448;
 const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
-/// What becomes of a segment on its way to the receiver.
+/// Fate of a segment on its way to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Passes,
@@ -40,32 +40,32 @@ pub enum Fate {
     IsLost,
 }
 
-/// The way to the receiver, and back to the sender.
+/// The link to the receiver and back.
 #[derive(Clone, Copy, Default)]
 pub struct Link {
-    /// Of a round trip in which nothing waits.
+    /// Round trip without queueing.
     pub delay: Duration,
-    /// How long a data segment occupies the link; others wait meanwhile.
+    /// Transmission time of a data segment; others queue meanwhile.
     pub per_segment: Duration,
 }
 
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// On the way to the receiver, with what became of it there.
+    /// A segment to the receiver, and its fate.
     Forth(Segment, Fate),
-    /// Has reached the sender, which then had this in mind.
+    /// A segment that reached the sender, and the sender's state then.
     Back(Segment, Option<State>),
 }
 
-/// What passed at the sender's end of the wire, in that order.
+/// A segment that passed the sender's end of the wire, in order.
 #[derive(Clone, Debug)]
 pub enum AtSender {
     Sent(Segment),
-    /// With what the sender had in mind then.
+    /// Received, with the sender's state then.
     Got(Segment, Option<State>),
 }
 
-/// The sender's state after each ACK that it got.
+/// The sender's state after each ACK that it received.
 pub fn states(events: &[Event]) -> Vec<State> {
     let state = |event: &Event| match event {
         Event::Back(_, state) => *state,
@@ -88,17 +88,17 @@ pub struct Wire<'a> {
     at_sender: Vec<AtSender>,
 }
 
-/// A connection's two ends.
+/// The two ends of a connection.
 pub struct Connection {
     pub sender: TcpStream,
     receiver: TcpStream,
     look: Look,
-    /// Data segments that the sender has sent, lost ones too.
+    /// Data segments sent by the sender, lost ones included.
     data_segments: u32,
 }
 
 impl Connection {
-    /// After it was opened with another.
+    /// Changes the congestion control after the handshake.
     pub fn set_congestion_control(&self, wire: &Wire<'_>, name: &str) {
         let socket = Socket::from(self.sender.try_clone().expect("a descriptor"));
         set_congestion_control(&socket, wire.controls.kernel_name(name));
@@ -106,7 +106,7 @@ impl Connection {
 }
 
 impl<'a> Wire<'a> {
-    /// The sender is the calling thread's namespace.
+    /// The sender is in the calling thread's namespace.
     pub fn create(controls: &'a CongestionControls, link: Link) -> Self {
         let receivers_netns = Netns::create().expect("a namespace");
         let receiver = receivers_netns.inside(|| Host::create(RECEIVER)).expect("inside");
@@ -150,8 +150,8 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// Sends that many bytes and waits until they have arrived. `fate` is asked about each data
-    /// segment with its number on this connection, from 0.
+    /// Sends that many bytes and waits for their arrival. `fate` is called for each data segment
+    /// with its number on this connection, from 0.
     pub fn send(
         &mut self,
         connection: &mut Connection,
@@ -179,7 +179,7 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// Sends that many bytes back, and waits until they have arrived.
+    /// Sends that many bytes back and waits for their arrival.
     pub fn answer(&mut self, connection: &mut Connection, bytes: usize) {
         let payload = vec![0; bytes];
         let mut unsent = &payload[..];
@@ -199,8 +199,7 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// Takes up what the hosts have sent, and hands over one segment at most; waits if there is
-    /// none.
+    /// Collects the hosts' segments and delivers one at most; waits if there is none.
     fn carry(
         &mut self,
         mut connection: Option<&mut Connection>,
@@ -228,7 +227,7 @@ impl<'a> Wire<'a> {
         let next_due = forth_due.into_iter().chain(back_due).min();
         match next_due {
             Some(due) if due <= now => {
-                // The older first; what goes back, if both are as old.
+                // The older one first; of two with the same time, the one to the sender.
                 if back_due == next_due {
                     let (_, segment) = self.back.pop_front().expect("the front");
                     self.sender.receive(&segment);
@@ -251,18 +250,18 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// What a port between the sender and the wire has seen since it was last asked for.
+    /// Takes the segments seen by a port between the sender and the wire.
     pub fn take_at_sender(&mut self) -> Vec<AtSender> {
         std::mem::take(&mut self.at_sender)
     }
 
-    /// What has happened since it was last asked for.
+    /// Takes the events since the last call.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }
 }
 
-/// How many bytes went; none if the socket has no room or nothing to read.
+/// The number of bytes transferred; 0 if the socket would block.
 fn while_possible(result: io::Result<usize>) -> usize {
     match result {
         Ok(bytes) => bytes,

@@ -18,7 +18,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// None for what is no TCP over IPv4 without IP options.
+    /// None unless it is TCP over IPv4 without IP options.
     pub fn parse(packet: &[u8]) -> Option<Self> {
         let is_tcp =
             packet.len() >= 2 * IP_BYTES && packet[0] == 0x45 && packet[9] == IP_PROTOCOL_TCP;
@@ -67,7 +67,7 @@ impl Segment {
         u16::from_be_bytes([self.packet[IP_BYTES + 14], self.packet[IP_BYTES + 15]])
     }
 
-    /// TCP's options, from the first.
+    /// The TCP options.
     pub fn options(&self) -> &[u8] {
         &self.packet[IP_BYTES + 20..IP_BYTES + self.header_bytes()]
     }
