@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the datapath and user space say to each other: keys, entries and counters of the maps. */
+/* The interface between datapath and user space: keys, values and counters of the maps. */
 #ifndef VCC_ABI_H
 #define VCC_ABI_H
 
 #include "pool.h"
 #include "vcc.h"
 
-/* Another number for each change of what the maps hold, also one that no size tells of. */
+/* Must change with every change of the maps' contents, even if no size changes. */
 #define LAYOUT_VERSION 4u
 
-/* A connection, seen from the port: the same key in both directions. */
+/* A connection as seen from the port; the key is the same in both directions. */
 struct vcc_key {
 	uint8_t guest_addr[16]; /* IPv4 as ::ffff:a.b.c.d (RFC 4291, 2.5.5.2) */
 	uint8_t peer_addr[16];
-	uint16_t guest_port; /* network order, as the addresses */
+	uint16_t guest_port; /* network byte order, like the addresses */
 	uint16_t peer_port;
-	uint16_t vlan; /* 802.1Q VLAN id, host order; 0 without a tag */
+	uint16_t vlan; /* 802.1Q VLAN ID, host byte order; 0 if untagged */
 	uint16_t reserved;
 };
 
-/* A place in a queue of flows: queues.h. */
+/* A position in a queue of flows (queues.h). */
 struct vcc_place {
 	uint32_t queue; /* enum vcc_queue */
 	uint32_t at;
 };
 
 /*
- * Where the queues of flows lie. A flow stands in one of the first two kinds, by when it is to be
- * looked at: by the millisecond within a second, else by FAR_MS. The last is for flows in their
- * handshake, the oldest first.
+ * The queues of flows. Each flow is in one of the timer wheel's slots, according to its deadline:
+ * near slots of a millisecond within a second, far slots of FAR_MS beyond. Half-open flows are also
+ * in QUEUE_HALF_OPEN, oldest first.
  */
 enum vcc_queue {
 	QUEUE_NEAR = 0,
-	NEAR_SLOTS = 1024, /* of a millisecond each */
+	NEAR_SLOTS = 1024, /* a millisecond each */
 	QUEUE_FAR = NEAR_SLOTS,
 	FAR_SLOTS = 256,
 	FAR_MS = 256,
@@ -41,89 +41,90 @@ enum vcc_queue {
 };
 
 /*
- * A value of the flow map. A copy taken while a segment is being worked on may hold some of its
- * changes.
+ * A value of the flow map. User space reads it without the lock, so a copy may hold part of a
+ * segment's changes.
  */
 struct vcc_entry {
 	uint32_t lock;	 /* enum lock_state */
-	uint32_t due_ms; /* the flow is looked at by then; CLOCK_MONOTONIC */
+	uint32_t due_ms; /* the flow's deadline; CLOCK_MONOTONIC */
 	/*
-	 * Of its key. The kernel may give the memory of a deleted entry to another flow at once: a
-	 * program that found this one before has to make sure that it still is the one.
+	 * A hash of the key. The kernel may reuse the memory of a deleted entry at once, so a
+	 * program that looked an entry up must check the tag after locking it.
 	 */
 	uint64_t tag;
 	struct vcc_flow flow;
-	struct vcc_place due;  /* where it is filed until then */
-	uint32_t half_open;    /* bool: it is counted among those in their handshake, */
-	uint32_t half_open_at; /* and stands there in their queue */
+	struct vcc_place due;  /* the flow's position in the timer wheel */
+	uint32_t half_open;    /* bool: usage.half_open and QUEUE_HALF_OPEN include the flow */
+	uint32_t half_open_at; /* its position in QUEUE_HALF_OPEN */
 };
 
-/* How full a port's table is. */
+/* The occupancy of a port's table. */
 struct vcc_usage {
 	uint32_t flows;
-	uint32_t half_open;	  /* of these, in their handshake */
-	uint32_t turn_longest_us; /* ever, of looking at flows whose time has come */
+	uint32_t half_open;	  /* half-open flows among them */
+	uint32_t turn_longest_us; /* longest run of the wheel's timer */
 };
 
 /*
- * skb->mark of the clone that becomes a FACK. No guest can set it: marks do not cross into a
- * namespace or out of a VM.
+ * skb->mark of the clone that becomes a FACK. A guest cannot set it: marks do not cross a namespace
+ * or leave a VM.
  */
 enum vcc_mark {
 	FACK_MARK = 0x76636661,
-	/* What `sweep` is asked for, beside judging: */
-	FORGET_MARK = 0x7663666f, /* to forget all flows, for the port is given up */
-	SETTLE_MARK = 0x76637365, /* to judge also those whose handshake goes on */
-	START_MARK = 0x76637374,  /* to start the port's timer, and nothing else */
+	/* Requests to the program `sweep`: */
+	FORGET_MARK = 0x7663666f, /* forget all flows, because the port is detached */
+	SETTLE_MARK = 0x76637365, /* judge half-open flows too */
+	START_MARK = 0x76637374,  /* only start the port's timer */
 };
 
-/* What a policy can hold. */
+/* Limits of a policy. */
 enum vcc_policy_limit {
 	RULES_MAX = 1024,
 	RULE_SET_WORDS = RULES_MAX / 64,
 	RULE_SETS_MAX = 16384,
 	PREFIXES_MAX = 16384,
 	POOLS_MAX = 256,
-	PORTS_MAX = 4096,	/* that have the same policy */
-	POLICY_NAME_BYTES = 64, /* of a rule or a pool, with its end */
+	PORTS_MAX = 4096,	/* ports that share a policy */
+	POLICY_NAME_BYTES = 64, /* name of a rule or pool, with the terminating zero */
 	PORT_NUMBERS = 65536,
 	VLAN_IDS = 4096,
-	EDITIONS = 2, /* the one that holds, and the one before or after it */
+	EDITIONS = 2, /* the current one, and its predecessor or successor */
 };
 
 /*
- * A policy lies in maps that its ports share, in two editions: what an edition has in a map of many
- * entries begins at (its epoch % 2) * half of them. Changing the epoch is what makes a new one
- * hold, all at once.
+ * Ports share their policy's maps, which hold two editions: in a map with an array per edition, an
+ * edition starts at (epoch % 2) * half of the entries. A new edition takes effect atomically when
+ * the epoch changes.
  *
- * Which rule is a connection's is found as in bit-vector classification: each of its properties
- * leads to a set of the rules that do not exclude it, and the first rule that is in all sets is it.
- * Once, at its SYN, and the same work for one rule and for a thousand.
+ * A connection's rule is found by bit-vector classification: each property of the connection
+ * selects a set of rules that do not exclude it, and the lowest rule in the intersection applies.
+ * This is done once, at the SYN, and costs the same for one rule and for a thousand.
  */
 struct vcc_policy {
 	uint32_t layout; /* LAYOUT_VERSION */
 	uint32_t epoch;
-	uint32_t any_prefix[EDITIONS]; /* sets, by their index: of a peer in no prefix */
-	uint32_t role[EDITIONS][2];    /* of a guest that opens, and one that is called */
-	uint32_t polices[EDITIONS];    /* of the rules that police */
+	/* Indices of rule sets: */
+	uint32_t any_prefix[EDITIONS]; /* for a peer that no prefix contains */
+	uint32_t role[EDITIONS][2];    /* for active and passive open by the guest */
+	uint32_t polices[EDITIONS];    /* the rules that police */
 };
 
-/* What a port is told for good, when its programs are loaded. */
+/* Constants of a port, set when its programs are loaded. */
 struct vcc_port_constants {
 	uint32_t layout;    /* LAYOUT_VERSION */
-	uint32_t by_policy; /* bool: else the port's own parameters are every flow's */
-	uint32_t index;	    /* which of the policy's ports it is */
-	uint32_t flows_max; /* so many flows have room */
+	uint32_t by_policy; /* bool: a policy selects the parameters; else `params` holds them */
+	uint32_t index;	    /* the port's index in the policy */
+	uint32_t flows_max; /* limit of flows */
 };
 
-/* Rules, the first in the lowest bit. */
+/* A bit per rule; the first rule is the lowest bit. */
 struct vcc_rule_set {
 	uint64_t words[RULE_SET_WORDS];
 };
 
-/* A peer's network; the longest that the peer is in counts. */
+/* A peer's prefix; the longest match applies. */
 struct vcc_prefix {
-	uint32_t length_bits;  /* with the edition's */
+	uint32_t length_bits;  /* prefix length plus PREFIX_EDITION_BITS */
 	uint8_t edition;       /* epoch % 2 */
 	uint8_t peer_addr[16]; /* as in struct vcc_key */
 	uint8_t reserved[3];
@@ -131,29 +132,29 @@ struct vcc_prefix {
 
 #define PREFIX_EDITION_BITS 8u
 
-/* By the number of a TCP port. */
+/* The rule sets of a TCP port number. */
 struct vcc_port_sets {
 	uint32_t as_guest_port;
 	uint32_t as_peer_port;
 };
 
-/* Of a rule in an edition; what its flows had counted when they ended. */
+/* Totals of a rule in an edition. A flow's counters are added when it ends. */
 struct vcc_rule_totals {
-	uint64_t connections; /* that came under it */
+	uint64_t connections; /* connections that the rule has matched */
 	uint64_t marks;
 	uint64_t reductions;
 	uint64_t retransmissions;
 	uint64_t drops;
 };
 
-/* Why an event was written. */
+/* The reason for an event. */
 enum vcc_event_kind {
 	EVENT_ACK = 1, /* an ACK of a traced flow passed to the guest */
-	EVENT_DUPACKS, /* so many duplicate ACKs are due to the guest (event.dupacks) */
-	EVENT_WINDOW,  /* a window update is due to the guest (flow.window_shown) */
+	EVENT_DUPACKS, /* event.dupacks duplicate ACKs are due to the guest */
+	EVENT_WINDOW,  /* a window update with flow.window_shown is due to the guest */
 };
 
-/* What the datapath tells user space by a ring: the flow after what happened. */
+/* An event in a ring buffer for user space, with the flow's state after it. */
 struct vcc_event {
 	uint64_t now_us; /* CLOCK_MONOTONIC */
 	uint32_t kind;	 /* enum vcc_event_kind */
@@ -162,45 +163,45 @@ struct vcc_event {
 	struct vcc_flow flow;
 };
 
-/* Which of the guest's addresses; it may have several behind one device. */
+/* One of the guest's addresses; a device may have several. */
 struct vcc_neighbour_key {
 	uint8_t guest_addr[16]; /* as in struct vcc_key */
 	uint16_t vlan;
 	uint16_t reserved;
 };
 
-/* The link layer of what the guest sent last from there. */
+/* The MAC addresses of the guest's last frame from that address. */
 struct vcc_neighbour {
 	uint8_t guest_mac[6];
 	uint8_t next_hop_mac[6];
 };
 
-/* Segments that the datapath did not translate, by reason; one u64 a CPU each. */
+/* Counters of segments that the datapath did not translate, by reason; a u64 per CPU. */
 enum vcc_count {
 	COUNT_NOT_IP, /* neither IPv4 nor IPv6, more than one VLAN tag, or 802.1ad */
 	COUNT_NOT_TCP,
-	COUNT_FRAGMENT,	      /* of IPv4 or IPv6: passed */
-	COUNT_MALFORMED,      /* truncated headers, lengths that contradict each other */
-	COUNT_BAD_OPTIONS,    /* of length 0 or 1, or past the end: what precedes it counts */
-	COUNT_SIGNED,	      /* of a signed connection (RFC 2385, RFC 5925): passed */
-	COUNT_BAD_FLAGS,      /* a combination of TCP flags that no TCP sends */
-	COUNT_UNKNOWN,	      /* TCP of a connection whose SYN did not pass here */
-	COUNT_TABLE_FULL,     /* a SYN for which the port has no room left */
-	COUNT_CONTENDED,      /* another CPU did not let go of the flow: passed as it was */
-	COUNT_DROPPED,	      /* by the engine's verdict */
-	COUNT_REWRITE_FAILED, /* the kernel refused a change: dropped, for it may be half changed */
-	COUNT_POLICED,	      /* data beyond the window that the guest was shown: dropped */
-	COUNT_FORGED,	      /* options of ours that were not agreed, or counters that cannot be */
-	COUNT_REPORT_LOST,    /* a FACK that the kernel refused to send */
-	COUNT_EVENT_LOST,     /* a segment due to the guest, for which `events` had no room */
-	COUNT_TRACE_LOST,     /* an ACK of a traced flow, for which `traces` had no room */
+	COUNT_FRAGMENT,	      /* an IPv4 or IPv6 fragment: passed */
+	COUNT_MALFORMED,      /* truncated headers or inconsistent lengths */
+	COUNT_BAD_OPTIONS,    /* a TCP option with an invalid length; options before it are used */
+	COUNT_SIGNED,	      /* a signed connection (RFC 2385, RFC 5925): passed */
+	COUNT_BAD_FLAGS,      /* an invalid combination of TCP flags */
+	COUNT_UNKNOWN,	      /* a connection whose SYN did not pass this port */
+	COUNT_TABLE_FULL,     /* a SYN when the flow table was full: passed */
+	COUNT_CONTENDED,      /* another CPU held the flow's lock for too long: passed unchanged */
+	COUNT_DROPPED,	      /* dropped by the engine's verdict */
+	COUNT_REWRITE_FAILED, /* a BPF helper failed during the rewrite: dropped */
+	COUNT_POLICED,	      /* data beyond the window shown to the guest: dropped */
+	COUNT_FORGED,	      /* our options without negotiation, or impossible counters */
+	COUNT_REPORT_LOST,    /* a FACK could not be sent */
+	COUNT_EVENT_LOST,     /* `events` was full: a segment due to the guest was not sent */
+	COUNT_TRACE_LOST,     /* `traces` was full: an ACK of a traced flow is missing */
 	COUNT_IGNORED,	      /* a SYN that the policy leaves alone */
-	COUNT_DEEP,	      /* behind more IPv6 headers than are followed */
-	COUNT_UNJUDGED,	      /* TCP that an end may take and we cannot judge: dropped */
-	COUNT_REFUSED,	      /* of those without room: dropped, as their rule wants it */
-	COUNT_GAVE_WAY,	      /* a flow in its handshake, forgotten to make room for a newer one */
-	COUNT_UNTIMED,	      /* a flow that could not be filed to be looked at: forgotten */
-	COUNT_TIMER_LATE,     /* the port's timer was late by seconds, and was started again */
+	COUNT_DEEP,	      /* TCP behind too many IPv6 extension headers */
+	COUNT_UNJUDGED,	      /* TCP that cannot be parsed where a rule polices: dropped */
+	COUNT_REFUSED,	      /* a SYN when the flow table was full: dropped by on_full */
+	COUNT_GAVE_WAY,	      /* a half-open flow, forgotten to make room for a newer one */
+	COUNT_UNTIMED,	      /* a flow that the timer wheel could not hold: forgotten */
+	COUNT_TIMER_LATE,     /* the port's timer was late by seconds and was restarted */
 	COUNT_MAX,
 };
 

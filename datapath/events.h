@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Telling user space what happened to a flow. */
+/* Events to user space through ring buffers. */
 #ifndef VCC_EVENTS_H
 #define VCC_EVENTS_H
 
@@ -22,7 +22,7 @@ static __always_inline bool is_traced(const struct vcc_key *key)
 	return !differ;
 }
 
-/* Call with the flow's lock held: the copy is of one moment. */
+/* Must be called with the flow's lock held, so that the copy is consistent. */
 static __always_inline void tell(uint32_t kind, const struct vcc_key *key,
 				 const struct vcc_flow *flow, uint64_t now_us, uint32_t dupacks)
 {

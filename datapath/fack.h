@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * FACKs: a clone of a segment that cannot take the option comes back to the port it came from,
- * marked, and is cut to its headers there.
+ * Sends FACKs. A segment without room for the option is cloned and redirected to its own port with
+ * FACK_MARK, where the program trims it to its headers.
  */
 #ifndef VCC_FACK_H
 #define VCC_FACK_H
@@ -9,10 +9,10 @@
 #include "wire.h"
 #include "engine.h"
 
-/* A TCP header without options, and our own. */
+/* A TCP header with the FACK option only. */
 #define FACK_TCP_BYTES (TCP_HEADER_BYTES + OPT_FACK_BYTES)
 
-/* First pass: send the clone on its round. */
+/* First pass: redirects a clone of the segment. */
 static __always_inline long fack_send(struct __sk_buff *skb)
 {
 	uint32_t mark = skb->mark;
@@ -24,10 +24,10 @@ static __always_inline long fack_send(struct __sk_buff *skb)
 	return err;
 }
 
-/* The addresses' part of the pseudo-header (RFC 9293, 3.1; RFC 8200, 8.1) with the lengths. */
+/* The sum of the pseudo-header (RFC 9293, 3.1; RFC 8200, 8.1). */
 static __always_inline int64_t sum_pseudo(const struct vcc_key *key, bool ipv6)
 {
-	/* IPv4's addresses stand behind words that are no part of the sum. */
+	/* Skip the prefix of an IPv4-mapped address. */
 	uint32_t skip = ipv6 ? 0 : 12, bytes = ipv6 ? 16 : 4;
 	int64_t sum = bpf_csum_diff(0, 0, (__be32 *)(key->guest_addr + skip), bytes, 0);
 
@@ -45,9 +45,9 @@ struct fack_header {
 _Static_assert(sizeof(struct fack_header) == FACK_TCP_BYTES, "a TCP header");
 
 /*
- * Second pass: what is left is an ACK of one byte less with the counters. The checksum is summed
- * anew, and given to the kernel as what it takes to get there from the one that stands there: it
- * knows whether that was full or partial. Returns 0, or an error: the frame is to be dropped.
+ * Second pass: turns the clone into an ACK of one byte less with the counters. The checksum is
+ * computed from scratch and applied as a difference from the present one, because only the kernel
+ * knows whether that is full or partial. Returns 0, or an error: the frame must be dropped.
  */
 static __always_inline long fack_finish(struct __sk_buff *skb, const struct frame *fr,
 					const struct vcc_key *key, const struct vcc_segment *s,
@@ -64,11 +64,11 @@ static __always_inline long fack_finish(struct __sk_buff *skb, const struct fram
 		.window = bpf_htons(s->window),
 		.option = option_fack(feedback),
 	};
-	/* Trims the payload first; the option may then need room again. */
+	/* Trim the payload first; then make room for the option. */
 	long err = bpf_skb_change_tail(skb, fr->l4_off + TCP_HEADER_BYTES, 0);
 
 	err |= bpf_skb_change_tail(skb, fr->l4_off + FACK_TCP_BYTES, 0);
-	/* All 32 bits of a length that BIG TCP may have (RFC 2675, 4). */
+	/* A 32-bit length, because of BIG TCP (RFC 2675, 4). */
 	err |= bpf_l4_csum_replace(skb, fr->l4_off + TCP_CHECK_OFF, bpf_htonl(tcp_bytes),
 				   bpf_htonl(length), BPF_F_PSEUDO_HDR | sizeof(tcp_bytes));
 	if (err)

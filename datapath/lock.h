@@ -2,10 +2,10 @@
 /*
  * The lock of a flow, held around the engine.
  *
- * The kernel's bpf_spin_lock turns interrupts off and on again, which costs as much as the engine
- * itself (40 of 150 ns a segment, measured). Nothing here needs that: TCX programs and timers run
- * with softirqs off, so a holder is never interrupted by another taker on its own CPU, and every
- * path from lock to unlock is straight.
+ * bpf_spin_lock disables and enables interrupts, which costs as much as the engine itself (40 of
+ * 150 ns per segment, measured). It is not needed: TCX programs and timers run with softirqs
+ * disabled, so no other user on the same CPU can interrupt a holder, and every path from lock to
+ * unlock is straight.
  */
 #ifndef VCC_LOCK_H
 #define VCC_LOCK_H
@@ -16,17 +16,16 @@
 #include "base.h"
 
 /*
- * A holder is done in 50 ns, or some hundred while it is traced; so many tries take half
- * a millisecond: longer than an interrupt does, or than a virtual CPU stays away that others want
- * too. Where even that is not enough (a kernel with PREEMPT_RT may put a holder aside), the segment
- * passes as it is.
+ * A lock is held for 50 ns, or some hundred ns with tracing. This many tries take half a
+ * millisecond: longer than an interrupt, or than a contended virtual CPU is descheduled. If that is
+ * not enough (PREEMPT_RT may preempt a holder), the segment passes unchanged.
  */
 #define LOCK_TRIES_MAX (1 << 14)
 
 enum lock_state {
 	LOCK_FREE = 0,
 	LOCK_HELD,
-	LOCK_GONE, /* the flow is on its way out of the map: nobody takes it again */
+	LOCK_GONE, /* the flow is being deleted: the lock cannot be taken again */
 };
 
 struct lock_wait {
@@ -34,7 +33,7 @@ struct lock_wait {
 	uint32_t found;
 };
 
-/* bpf_loop's callback: a loop in the program would be walked by the verifier try for try. */
+/* bpf_loop's callback. The verifier would unroll a plain loop. */
 static int lock_try(uint32_t index, struct lock_wait *wait)
 {
 	(void)index;
@@ -42,7 +41,7 @@ static int lock_try(uint32_t index, struct lock_wait *wait)
 	return wait->found != LOCK_HELD;
 }
 
-/* LOCK_FREE: it was, and is ours now. LOCK_GONE, or LOCK_HELD by another: it is not. */
+/* Returns the state found: LOCK_FREE means that the lock is taken now, any other that it is not. */
 VCC_INLINE enum lock_state flow_lock(uint32_t *lock)
 {
 	uint32_t found = __sync_val_compare_and_swap(lock, LOCK_FREE, LOCK_HELD);
@@ -55,13 +54,13 @@ VCC_INLINE enum lock_state flow_lock(uint32_t *lock)
 	return (enum lock_state)wait.found;
 }
 
-/* The same, where there is something else to do than to wait for it. */
+/* flow_lock() without waiting. */
 VCC_INLINE enum lock_state flow_try_lock(uint32_t *lock)
 {
 	return (enum lock_state)__sync_val_compare_and_swap(lock, LOCK_FREE, LOCK_HELD);
 }
 
-/* An exchange is a full barrier: what the holder wrote is there before the lock is seen free. */
+/* The exchange is a full barrier: the holder's writes are visible before the lock is free. */
 VCC_INLINE void flow_unlock(uint32_t *lock, bool gone)
 {
 	__sync_lock_test_and_set(lock, gone ? LOCK_GONE : LOCK_FREE);

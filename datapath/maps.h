@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The maps of one port. The object is loaded once a port, so no port's traffic can evict or
- * change another port's flows.
+ * The maps of one port. The object is loaded once per port, so no port's traffic can evict or
+ * change another port's flows (law 10).
  */
 #ifndef VCC_MAPS_H
 #define VCC_MAPS_H
@@ -11,35 +11,35 @@
 
 #include "abi.h"
 
-_Static_assert(sizeof(struct vcc_entry) <= 264, "state of a connection");
+_Static_assert(sizeof(struct vcc_entry) <= 264, "size of a flow's entry");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536); /* set anew before loading */
+	__uint(max_entries, 65536); /* overridden before loading */
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct vcc_key);
 	__type(value, struct vcc_entry);
 } flows SEC(".maps");
 
-/* The flows' keys, by when each is to be looked at: as many as there are flows. */
+/* The timer wheel's slots: the flows' keys by deadline. As many entries as flows. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536); /* set anew before loading */
+	__uint(max_entries, 65536); /* overridden before loading */
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct vcc_place);
 	__type(value, struct vcc_key);
 } due SEC(".maps");
 
-/* Those in their handshake, in the order in which they came. */
+/* The keys of half-open flows, oldest first. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384); /* set anew before loading */
+	__uint(max_entries, 16384); /* overridden before loading */
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct vcc_place);
 	__type(value, struct vcc_key);
 } half_open SEC(".maps");
 
-/* Of each queue: places below `taken` are empty, those from `put` on have not been used yet. */
+/* Head and tail of a queue: positions in [taken, put) may hold a flow. */
 struct vcc_ends {
 	uint32_t taken;
 	uint32_t put;
@@ -52,13 +52,13 @@ struct {
 	__type(value, struct vcc_ends);
 } queue_ends SEC(".maps");
 
-/* The port's one timer, and how far it has come. */
+/* The port's timer wheel (wheel.h). */
 struct vcc_wheel {
 	struct bpf_timer timer;
-	uint32_t near_ms;     /* slots before this one are done */
-	uint32_t near_end_ms; /* nothing is filed by the millisecond behind it */
-	uint32_t far_ms;      /* slots before this one are done; a multiple of FAR_MS */
-	uint32_t fires_ms;    /* when the timer goes off next */
+	uint32_t near_ms;     /* the near slots before this time are done */
+	uint32_t near_end_ms; /* no flow is in a near slot after this time */
+	uint32_t far_ms;      /* the far slots before this time are done; a multiple of FAR_MS */
+	uint32_t fires_ms;    /* the timer's next expiry */
 };
 
 struct {
@@ -89,7 +89,7 @@ struct {
 	__type(value, uint64_t);
 } counters SEC(".maps");
 
-/* EVENT_DUPACKS and EVENT_WINDOW. Apart from the traces: each ring has one reader of its own. */
+/* EVENT_DUPACKS and EVENT_WINDOW. Not in `traces`, because each ring has its own reader. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 << 10); /* bytes */
@@ -101,7 +101,7 @@ struct {
 	__uint(max_entries, 256 << 10); /* bytes */
 } traces SEC(".maps");
 
-/* Of which connection each ACK is told, where params.trace is set; all zeros: of every one. */
+/* The connection to trace if params.trace is set; all zeros: every connection. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -109,7 +109,7 @@ struct {
 	__type(value, struct vcc_key);
 } traced SEC(".maps");
 
-/* How what we make ourselves reaches the guest. Full, it learns no more. */
+/* MAC addresses for generated segments to the guest. When full, it learns no new addresses. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How frames reach the guest: learned from its own. */
+/* Learns the MAC addresses for generated segments from the guest's frames. */
 #ifndef VCC_NEIGHBOURS_H
 #define VCC_NEIGHBOURS_H
 
@@ -7,7 +7,7 @@
 
 #include "maps.h"
 
-/* A frame of the guest: whoever answers it turns its addresses round. */
+/* Learns from a frame of the guest: an answer has its addresses swapped. */
 static __noinline void neighbour_learn(struct __sk_buff *skb, const struct vcc_key *flow)
 {
 	struct vcc_neighbour_key key = { .vlan = flow->vlan };

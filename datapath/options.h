@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* TCP options and flags: which are there, where their values lie, and whether they make sense. */
+/* Parses TCP options: their values, their offsets, and whether they and the flags are valid. */
 #ifndef VCC_OPTIONS_H
 #define VCC_OPTIONS_H
 
@@ -26,20 +26,20 @@
 #define KIND_MD5	    19	/* RFC 2385 */
 #define KIND_AO		    29	/* RFC 5925 */
 #define KIND_MPTCP	    30	/* RFC 8684 */
-#define KIND_PACK	    172 /* AccECN0 (RFC 9768, 3.2.3); feedback.h says how it is used */
+#define KIND_PACK	    172 /* AccECN0 (RFC 9768, 3.2.3); see feedback.h */
 #define KIND_EXPERIMENT	    253 /* RFC 6994 */
 
-/* Ours among the experiments: "vc", then a version, then what it is. */
+/* Our experimental option: ExID "vc", version, type (RFC 6994). */
 #define EXPERIMENT_ID 0x7663
 #define OURS_VERSION  1
 #define OURS_FACK     3 /* beside enum vcc_hello */
 
-/* NOP NOP Timestamps 10: all the options of nearly every segment (RFC 7323, appendix A). */
+/* NOP NOP Timestamps 10: the only options of nearly every segment (RFC 7323, appendix A). */
 #define TIMESTAMPS_ONLY 0x0101080a
 
 /*
- * No TCP opens and resets at once, or sends outside of a handshake without ACK, and none takes it.
- * A SYN with FIN some take for a SYN: Linux in SYN-SENT, others in LISTEN.
+ * No TCP sends or accepts SYN with RST, or a segment without SYN, ACK and RST. SYN with FIN counts
+ * as sane, because some accept it as a SYN: Linux in SYN-SENT, others in LISTEN.
  */
 static __always_inline bool flags_sane(uint16_t flags)
 {
@@ -49,7 +49,7 @@ static __always_inline bool flags_sane(uint16_t flags)
 }
 
 struct option_walk {
-	uint8_t bytes[64]; /* the options, then zeros; an index masked by 63 stays inside */
+	uint8_t bytes[64]; /* the options, zero-padded; an index masked by 63 is in bounds */
 	uint32_t at;
 	uint32_t length;
 	uint16_t mss;
@@ -58,12 +58,12 @@ struct option_walk {
 	uint8_t mss_at;
 	uint8_t wscale_at;
 	uint8_t hello;
-	uint8_t end_at; /* of KIND_END, in the TCP header */
+	uint8_t end_at; /* offset of KIND_END in the TCP header */
 	bool malformed;
 	uint64_t ours;
 	uint64_t mptcp;
 	struct vcc_feedback feedback;
-	struct vcc_sack_block sack[2]; /* the first two: more say nothing of what came twice */
+	struct vcc_sack_block sack[2]; /* DSACK needs the first two (RFC 2883) */
 };
 
 static __always_inline uint32_t be24(const struct option_walk *w, uint32_t at)
@@ -80,13 +80,13 @@ static __always_inline struct vcc_sack_block sack_block(const struct option_walk
 	};
 }
 
-/* `length` bytes of the options from `at`, a bit each. */
+/* A mask of `length` bytes of the options from `at`, one bit per byte. */
 static __always_inline uint64_t option_bytes(uint32_t at, uint32_t length)
 {
 	return ((1ull << (length & 63)) - 1) << (at & 63);
 }
 
-/* An option that may be one of feedback.h. */
+/* Parses an option of our kinds (feedback.h). */
 static __always_inline void option_of_ours(struct option_walk *w, uint32_t at, uint8_t kind,
 					   uint8_t length)
 {
@@ -94,7 +94,7 @@ static __always_inline void option_of_ours(struct option_walk *w, uint32_t at, u
 	uint8_t version = w->bytes[(at + 4) & 63], what = w->bytes[(at + 5) & 63];
 
 	if (kind == KIND_EXPERIMENT && (length < 4 || id != EXPERIMENT_ID))
-		return; /* another's experiment */
+		return; /* another experiment's option */
 	w->ours |= option_bytes(at, length);
 	if (kind == KIND_PACK && length == OPT_PACK_BYTES) {
 		w->options |= OPT_PACK;
@@ -116,8 +116,8 @@ static __always_inline void option_of_ours(struct option_walk *w, uint32_t at, u
 }
 
 /*
- * One option of the walk: bpf_loop's callback. As Linux reads them (tcp_parse_options): what makes
- * no sense ends the walk, and what precedes it counts.
+ * bpf_loop's callback: parses one option. As in Linux (tcp_parse_options), an invalid option ends
+ * the walk, and the options before it are used.
  */
 static int option_step(uint32_t index, struct option_walk *w)
 {
@@ -172,16 +172,16 @@ static int option_step(uint32_t index, struct option_walk *w)
 	return 0;
 }
 
-/* Where values lie in a segment's options, from the TCP header; 0: they are not there. */
+/* Offsets of option values from the start of the TCP header; 0: not present. */
 struct option_places {
-	uint64_t ours; /* which bytes a strip takes away: bit 0 is that of the first */
+	uint64_t ours; /* mask of the option bytes to strip; bit 0 is the first byte */
 	uint8_t mss_off;
 	uint8_t wscale_off;
-	uint8_t end_off; /* of KIND_END: nobody looks behind it */
-	bool malformed;	 /* the walk ended early */
+	uint8_t end_off; /* offset of KIND_END; options after it are not read */
+	bool malformed;	 /* an invalid option ended the walk */
 } __attribute__((packed, aligned(4)));
 
-/* NOP NOP Timestamps 10, PACK 8: what a vcc end answers with. */
+/* NOP NOP Timestamps 10, PACK 8: the options of a vcc end's pure ACK. */
 struct pack_layout {
 	__be32 timestamps_head;
 	__be32 timestamps[2];
@@ -194,7 +194,7 @@ static __always_inline uint32_t read_be24(const uint8_t bytes[3])
 	return (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
 }
 
-/* The options of nearly every segment, without a walk. Returns whether it was one of those. */
+/* Fast path for the most common option layouts. Returns false if a walk is needed. */
 static __always_inline bool parse_usual_options(const void *options, const void *end,
 						uint32_t length, struct vcc_segment *s,
 						struct option_places *places)
@@ -219,8 +219,8 @@ static __always_inline bool parse_usual_options(const void *options, const void 
 }
 
 /*
- * Fill in what the options say, and where. Returns PARSED, or that they cannot be read. Apart, for
- * the walk's stack is then free for others.
+ * Parses the options into the segment and their offsets into `places`. Returns PARSED or
+ * COUNT_MALFORMED. Out of line, so that its stack is released before the engine runs.
  */
 VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t length,
 			    struct vcc_segment *s, struct option_places *places)
@@ -235,7 +235,7 @@ VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t len
 	    bpf_skb_load_bytes(skb, l4_off + TCP_HEADER_BYTES, w.bytes, length))
 		return COUNT_MALFORMED;
 	bpf_loop(OPTIONS_MAX_BYTES, option_step, &w, 0);
-	/* Who reads the options would not come to one of ours behind these. */
+	/* A receiver would not read an option that follows an invalid one. */
 	if (w.malformed)
 		s->option_room_bytes = 0;
 	s->options = w.options;
@@ -249,7 +249,7 @@ VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t len
 		places->mss_off = TCP_HEADER_BYTES + w.mss_at;
 	if (w.options & OPT_WSCALE)
 		places->wscale_off = TCP_HEADER_BYTES + w.wscale_at;
-	/* Behind the handshake MPTCP's options are the ends' business. */
+	/* MPTCP's options matter only on SYNs (mptcp.h). */
 	if (w.mptcp && (s->flags & TCP_SYN)) {
 		s->options |= OPT_MPTCP;
 		w.ours |= w.mptcp;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* From a frame to the engine's segment and the flow's key. Nothing here changes the frame. */
+/* Parses a frame into the engine's segment and the flow's key. Never modifies the frame. */
 #ifndef VCC_PARSE_H
 #define VCC_PARSE_H
 
@@ -14,27 +14,27 @@
 #include "options.h"
 
 #define VLAN_ID_MASK	    0x0fff
-#define IP_MF_OR_OFFSET	    0x3fff /* RFC 791: more fragments, and the fragment offset */
+#define IP_MF_OR_OFFSET	    0x3fff /* more fragments, and the fragment offset (RFC 791, 3.1) */
 #define IPV6_EXTENSIONS_MAX 4
-/* Ethernet, a VLAN tag, IPv6 and TCP: options are read without pulling them. */
+/* Ethernet, a VLAN tag, IPv6 and TCP. Options are not pulled, but copied. */
 #define HEADERS_MAX_BYTES (14 + 4 + 40 + 20)
-/* Where TCP may begin behind all extension headers, each of the largest size (RFC 8200, 4.2). */
+/* Largest offset of TCP: all extension headers have their maximum size (RFC 8200, 4.2). */
 #define L4_OFF_MAX (HEADERS_MAX_BYTES + IPV6_EXTENSIONS_MAX * 2048)
 
 enum direction { FROM_GUEST, TO_GUEST };
 
-/* Where things lie in the frame, for the rewrite. Dense: the BPF stack has no room to give away. */
+/* The frame's layout, for the rewrite. Packed tightly, because the BPF stack is scarce. */
 struct frame {
 	struct option_places options;
 	uint16_t l4_off;
-	uint16_t data_off_flags; /* bytes 12 and 13 of the TCP header, host order */
-	uint16_t ip_length; /* IPv4's total length or IPv6's payload length, as it stands there */
+	uint16_t data_off_flags; /* bytes 12 and 13 of the TCP header, host byte order */
+	uint16_t ip_length;	 /* IPv4's total length or IPv6's payload length */
 	uint8_t l3_off;
 	bool ipv6;
 	uint32_t ip_head[3]; /* IPv4's first 12 bytes, with the checksum, or IPv6's first word */
 };
 
-/* IPv4's TOS, or byte 1 of IPv6's header. */
+/* IPv4's TOS field, or byte 1 of IPv6's header. */
 static __always_inline uint8_t frame_tos(const struct frame *fr)
 {
 	return ((const uint8_t *)fr->ip_head)[1];
@@ -60,13 +60,13 @@ static __always_inline void key_v4(uint8_t addr[16], __be32 v4)
 	words[3] = v4;
 }
 
-/* The TCP payload's length by the IP header, not by the frame: short frames are padded. */
+/* TCP's length by the IP header, not by the frame, which may be padded. */
 static __always_inline int32_t l4_bytes(struct __sk_buff *skb, const struct frame *fr,
 					uint32_t ip_bytes, uint32_t ip_off)
 {
 	uint32_t room = skb->len - ip_off;
 
-	/* BIG TCP: a super-segment beyond 64 KiB says 0 (RFC 2675). */
+	/* BIG TCP: the length of a super-segment above 64 KiB is 0 (RFC 2675). */
 	if (!ip_bytes && skb->gso_size)
 		ip_bytes = room;
 	if (ip_bytes > room)
@@ -75,11 +75,11 @@ static __always_inline int32_t l4_bytes(struct __sk_buff *skb, const struct fram
 }
 
 /*
- * Where IPv4's TCP header ends, by the frame's first bytes, or the most that it may take.
+ * The offset of the TCP header's end for IPv4, by the frame's first bytes; else HEADERS_MAX_BYTES.
  *
- * Pulls no more than headers: a super-segment's linear part has nothing else, and pulling one
- * byte of payload copies the head of every segment of which the guest's TCP keeps a clone, for
- * 5 % of a bulk transfer's goodput (measured).
+ * Only headers are pulled: a super-segment's linear part holds nothing else, and pulling a byte of
+ * payload makes the kernel copy the head of every segment that the guest's TCP has cloned, at the
+ * cost of 5 % of a bulk transfer's goodput (measured).
  */
 static __always_inline uint32_t headers_bytes(struct __sk_buff *skb)
 {
@@ -92,7 +92,7 @@ static __always_inline uint32_t headers_bytes(struct __sk_buff *skb)
 	return sizeof(*eth) + ip->ihl * 4 + sizeof(struct tcphdr);
 }
 
-/* By the frame's first bytes. What stands behind others is pulled where it turns out to be. */
+/* Makes the usual headers linear. parse() pulls a TCP header that lies further back. */
 static __always_inline void pull_headers(struct __sk_buff *skb)
 {
 	uint32_t linear_bytes = skb->data_end - skb->data;
@@ -105,7 +105,7 @@ static __always_inline void pull_headers(struct __sk_buff *skb)
 		bpf_skb_pull_data(skb, want_bytes);
 }
 
-/* Returns PARSED, or what the frame is instead (enum vcc_count). */
+/* Returns PARSED, or the reason why the frame is not translated (enum vcc_count). */
 static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir, struct frame *fr,
 				      struct vcc_key *key, struct vcc_segment *s)
 {
@@ -121,7 +121,7 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 
 	key->vlan = 0;
 	key->reserved = 0;
-	if (skb->vlan_present) { /* the device took the tag out of the frame */
+	if (skb->vlan_present) { /* VLAN acceleration: the tag is in the skb, not in the frame */
 		if (skb->vlan_proto != bpf_htons(ETH_P_8021Q))
 			return COUNT_NOT_IP;
 		key->vlan = skb->vlan_tci & VLAN_ID_MASK;
@@ -199,15 +199,14 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 
 	uint32_t l4_off = fr->l4_off;
 
-	/* The verifier bounds the register that is compared: this one is added to the pointer too.
-	 */
+	/* Keep l4_off in one register: the verifier bounds the one compared, not the one added. */
 	asm volatile("" : "+r"(l4_off));
 	if (l4_off > L4_OFF_MAX)
 		return COUNT_MALFORMED;
 	struct tcphdr *tcp = data + l4_off;
 
 	if ((void *)(tcp + 1) > end) {
-		/* A guest may leave it out of what is linear. */
+		/* The TCP header of a guest's frame may be outside of the linear part. */
 		if (bpf_skb_pull_data(skb, l4_off + sizeof(*tcp)))
 			return COUNT_MALFORMED;
 		asm volatile("" : "+r"(l4_off));
@@ -235,8 +234,9 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 		return COUNT_BAD_FLAGS;
 	uint32_t options_bytes = header_bytes - sizeof(*tcp);
 
-	/* Options grow at the frame's end, so there is room only where no payload stands there: a
-	 * SYN may bring some (RFC 7413).
+	/*
+	 * Options are appended at the frame's end, so only a segment without payload has room. A
+	 * SYN may carry payload (RFC 7413).
 	 */
 	if (!s->payload_bytes)
 		s->option_room_bytes = (uint8_t)(OPTIONS_MAX_BYTES - options_bytes);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* By which rule of a policy a flow is treated: abi.h says how one is found. */
+/* Policy lookup: which rule treats a flow (abi.h, struct vcc_policy). */
 #ifndef VCC_POLICY_H
 #define VCC_POLICY_H
 
 #include "maps.h"
 #include "engine.h"
 
-/* Set anew before loading: what is never run is not even verified. */
+/* Overridden before loading: the verifier skips code that the constants make unreachable. */
 const volatile struct vcc_port_constants constants SEC(".rodata.port") = { .flows_max = 65536 };
 
 struct {
@@ -16,7 +16,7 @@ struct {
 	__type(value, struct vcc_policy);
 } policy SEC(".maps");
 
-/* How the flows of each rule are treated. */
+/* The parameters of each rule. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, EDITIONS *RULES_MAX);
@@ -38,7 +38,7 @@ struct {
 	__type(value, struct vcc_rule_set);
 } rule_sets SEC(".maps");
 
-/* To the index of a set. */
+/* Prefix to the index of a rule set. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(max_entries, EDITIONS *PREFIXES_MAX);
@@ -54,7 +54,7 @@ struct {
 	__type(value, struct vcc_port_sets);
 } port_numbers SEC(".maps");
 
-/* By the VLAN's id, to the index of a set; 0: no tag. */
+/* VLAN ID to the index of a rule set; 0: untagged. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, EDITIONS *VLAN_IDS);
@@ -62,7 +62,7 @@ struct {
 	__type(value, uint32_t);
 } vlans SEC(".maps");
 
-/* By the port's index, the set itself: the rules for its tenant. */
+/* Port index to the set of rules that apply to its tenant. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, EDITIONS *PORTS_MAX);
@@ -70,7 +70,7 @@ struct {
 	__type(value, struct vcc_rule_set);
 } tenants SEC(".maps");
 
-/* Their numbers are the same in all editions. */
+/* A pool has the same number in all editions. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, POOLS_MAX);
@@ -78,7 +78,7 @@ struct {
 	__type(value, struct vcc_pool);
 } pools SEC(".maps");
 
-/* The lowest 8 bits of the number of the edition that holds: what a flow remembers. */
+/* The low 8 bits of the current epoch, as recorded in a flow. */
 static __always_inline uint8_t current_epoch(void)
 {
 	uint32_t zero = 0;
@@ -87,7 +87,7 @@ static __always_inline uint8_t current_epoch(void)
 	return now ? (uint8_t)now->epoch : 0;
 }
 
-/* Where a rule stands in the maps of rules. */
+/* The index of a rule in `rules` and `rule_totals`. */
 static __always_inline uint32_t rule_at(uint8_t epoch, uint32_t rule)
 {
 	return (epoch % EDITIONS) * RULES_MAX + rule % RULES_MAX;
@@ -107,7 +107,7 @@ static __always_inline const struct vcc_rule_set *rule_set(uint32_t edition, uin
 	return bpf_map_lookup_elem(&rule_sets, &at);
 }
 
-/* Of a word that is not 0. BPF has no instruction for it, and its compilers no other way. */
+/* Count trailing zeros of a word that is not 0: BPF has no instruction for it. */
 static __always_inline int lowest_bit(uint64_t word)
 {
 	int at = 0;
@@ -121,7 +121,7 @@ static __always_inline int lowest_bit(uint64_t word)
 	return at;
 }
 
-/* The first rule in all sets; negative where there is none, which no policy leaves. */
+/* The first rule in all sets; negative if there is none, which a valid policy rules out. */
 int judge(const struct vcc_key *key, bool guest_opened, uint32_t epoch)
 {
 	uint32_t zero = 0, edition = epoch % EDITIONS;
@@ -147,7 +147,7 @@ int judge(const struct vcc_key *key, bool guest_opened, uint32_t epoch)
 	if (!of_guest_port || !of_peer_port || !by_vlan)
 		return -1;
 	const uint32_t *roles = now->role[edition & 1];
-	/* All that the verifier knows of an argument is that it is a number. */
+	/* The verifier knows no bounds of a global function's scalar argument. */
 	uint64_t by_role = vcc_opaque(!guest_opened);
 	const struct vcc_rule_set *a =
 	    rule_set(edition, by_prefix ? *by_prefix : now->any_prefix[edition & 1]);
@@ -201,7 +201,7 @@ static __always_inline void leave_pool(struct vcc_flow *f, const struct vcc_para
 		pool_leave(pool, f, pool_holds(f), p->pool_weight);
 }
 
-/* It ends, or is left alone from now on: neither its pool nor its rule sees more of it. */
+/* The flow ends or is left alone: removes it from its pool and adds its counters to its rule. */
 int leave_rule(struct vcc_flow *f)
 {
 	if (!f)
@@ -220,9 +220,9 @@ int leave_rule(struct vcc_flow *f)
 }
 
 /*
- * A flow of the edition before is judged by the one that holds. 0: its rule is settled; 1: nothing
- * is to be done with it any more. A handshake ends as it began, unless it is to be settled, for the
- * edition before is about to be written over.
+ * Judges a flow of an earlier edition by the current one. Returns 0 if the flow has a rule, 1 if it
+ * must be forgotten. A half-open flow keeps its rule until its handshake completes, unless `settle`
+ * demands a decision because the earlier edition is about to be overwritten.
  */
 int judge_anew(struct vcc_flow *f, const struct vcc_key *key, uint32_t epoch, bool settle)
 {
@@ -249,7 +249,7 @@ int judge_anew(struct vcc_flow *f, const struct vcc_key *key, uint32_t epoch, bo
 	return 0;
 }
 
-/* Before and behind the engine, where the flow shares a window. */
+/* Called before the engine for a flow with a pool; pool_exit() is called after it. */
 int pool_enter(struct vcc_flow *f, const struct vcc_params *p, struct vcc_segment *s, bool to_guest)
 {
 	if (!f || !p || !s)
@@ -261,7 +261,7 @@ int pool_enter(struct vcc_flow *f, const struct vcc_params *p, struct vcc_segmen
 	return 0;
 }
 
-/* Time has passed: 1 where the flow is still in its pool, and is to be looked at again. */
+/* Called on a deadline. Returns 1 if the flow is still in its pool and needs another deadline. */
 int pool_rest(struct vcc_flow *f, const struct vcc_params *p, uint32_t now_ms)
 {
 	if (!f || !p)

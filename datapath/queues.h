@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Queues of flows, by their keys: who is to be looked at when, and who gives way first. A queue is
- * a row of numbered places in a hash map; a flow remembers its place, and so can leave a queue from
- * its middle. No lock: places are given out by an atomic counter.
+ * Queues of flow keys: the timer wheel's slots, and the order in which half-open flows give way. A
+ * queue is a range of numbered positions in a hash map. A flow records its position, so it can
+ * leave the middle of a queue. Queues are lock-free: an atomic counter assigns positions.
  *
- * bpf_timer for each flow is no way: its memory comes from an allocator that runs dry after some
- * hundred timers made at once (Linux 6.18), and a flow without a timer would stay for ever.
+ * A bpf_timer per flow would not work: timers are allocated from a cache that runs empty after some
+ * hundred allocations in a row (Linux 6.18), and a flow without a timer would stay forever.
  */
 #ifndef VCC_QUEUES_H
 #define VCC_QUEUES_H
@@ -14,7 +14,7 @@
 
 #include "maps.h"
 
-/* So often a place is tried that the taker has just passed. */
+/* Attempts to get a position that the consumer has not passed yet. */
 #define PUT_TRIES_MAX 4
 
 static __always_inline struct vcc_ends *queue_ends_of(uint32_t queue)
@@ -29,9 +29,9 @@ static __always_inline uint32_t load_after_stores(uint32_t *value)
 }
 
 /*
- * Puts a flow at the end of a queue, and says where. A taker that finds no key at a place that was
- * given out goes on, and never comes back: so who was too late takes another. Returns 0, or the
- * map's error: the flow stands nowhere.
+ * Appends a flow to a queue and returns its position in `place`. A consumer skips a position that
+ * is assigned but still empty and never returns to it, so a producer that was too late takes
+ * another one. Returns 0 or an error; after an error the flow is in no queue.
  */
 static __always_inline long queue_put(void *map, const struct vcc_key *key, struct vcc_place *place)
 {
@@ -47,14 +47,14 @@ static __always_inline long queue_put(void *map, const struct vcc_key *key, stru
 			return err;
 		if ((int32_t)(load_after_stores(&ends->taken) - place->at) <= 0)
 			return 0;
-		/* If it is not there any more, the taker has found it after all. */
+		/* If the key is gone, the consumer found it in time. */
 		if (bpf_map_delete_elem(map, place))
 			return 0;
 	}
 	return -EAGAIN;
 }
 
-/* Nothing at this place: the queue begins behind it, if it begins there. */
+/* Skips an empty position at the queue's head. */
 static __always_inline void queue_skip(struct vcc_ends *ends, uint32_t at)
 {
 	__sync_val_compare_and_swap(&ends->taken, at, at + 1);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Carry an action out on the frame. Checksums by the kernel's helpers, which know whether the
- * checksum is full, still partial (the device will complete it) or taken over a super-segment.
+ * Applies an action to the frame. Checksums are updated by the kernel's helpers, which know whether
+ * a checksum is full, partial (CHECKSUM_PARTIAL) or of a super-segment.
  */
 #ifndef VCC_REWRITE_H
 #define VCC_REWRITE_H
 
 #include "wire.h"
 
-/* Replace a byte at any offset of the TCP header; gives back what its word adds to the sum. */
+/* Replaces a byte at any offset of the TCP header and adds the checksum difference to `diff`. */
 static __always_inline long replace_byte(struct __sk_buff *skb, uint32_t l4_off, uint32_t at,
 					 uint8_t to, uint64_t *diff)
 {
@@ -32,20 +32,20 @@ struct flags_window {
 };
 
 /*
- * Writing through the packet's pointer saves a helper call, but makes the kernel unshare every
- * cloned segment before the program starts, translated or not. What comes from a guest is cloned
- * as a rule (its TCP keeps a copy to send again); what goes to it is not.
+ * A direct packet write saves a helper call, but makes the kernel unclone every segment before the
+ * program starts, even if it is not translated. Segments from a guest usually are clones, because
+ * its TCP keeps the original for retransmission; segments to it are not.
  */
 static __always_inline long write_flags_window(struct __sk_buff *skb, enum direction dir,
 					       uint32_t off, struct flags_window now)
 {
 	if (dir == FROM_GUEST)
 		return bpf_skb_store_bytes(skb, off, &now, sizeof(now), 0);
-	/* The verifier has lost the bound that parse.h sets. */
+	/* The verifier no longer knows the bound from parse.h. */
 	asm volatile("" : "+r"(off));
 	if (off > L4_OFF_MAX + TCP_HEADER_BYTES)
 		return -1;
-	/* As one word, or clang makes two stores of it, one by a pointer that was not checked. */
+	/* One word: clang would split it into two stores, one through an unchecked pointer. */
 	uint32_t *field = (void *)(long)skb->data + off;
 	uint32_t word;
 
@@ -57,11 +57,11 @@ static __always_inline long write_flags_window(struct __sk_buff *skb, enum direc
 }
 
 struct blank {
-	uint8_t options[64]; /* then zeros; an index masked by 63 stays inside */
+	uint8_t options[64]; /* zero-padded; an index masked by 63 is in bounds */
 	uint64_t bytes;
 };
 
-/* bpf_loop's callback, one byte a call. */
+/* bpf_loop's callback: one byte per call. */
 static int blank_step(uint32_t index, struct blank *b)
 {
 	if (b->bytes >> (index & 63) & 1)
@@ -69,13 +69,13 @@ static int blank_step(uint32_t index, struct blank *b)
 	return 0;
 }
 
-/* How the TCP header changes, but for flags and window. */
+/* Changes of the TCP header except flags and window. */
 struct resize {
-	int32_t words; /* of 32 bits, by which it grows; below 0: shrinks */
-	uint64_t diff; /* what that adds to the checksum, but for length and data offset */
+	int32_t words; /* growth in 32-bit words; negative: it shrinks */
+	uint64_t diff; /* checksum difference, without length and data offset */
 };
 
-/* These bytes of the options turn into NOPs. */
+/* Replaces the masked bytes of the options by NOPs. */
 static __always_inline long blank_options(struct __sk_buff *skb, const struct frame *fr,
 					  uint64_t bytes, struct resize *resize)
 {
@@ -95,7 +95,7 @@ static __always_inline long blank_options(struct __sk_buff *skb, const struct fr
 	return bpf_skb_store_bytes(skb, options_off, b.options, options_bytes, 0);
 }
 
-/* Add the option that the action asks for, behind all others: the segment has no payload. */
+/* Appends the action's option after all others. The segment has no payload. */
 static __always_inline long append_option(struct __sk_buff *skb, const struct frame *fr,
 					  const struct vcc_action *a, struct resize *resize)
 {
@@ -110,7 +110,7 @@ static __always_inline long append_option(struct __sk_buff *skb, const struct fr
 	return bpf_skb_store_bytes(skb, end, option.words, OPT_PACK_BYTES, 0);
 }
 
-/* Is all that is ours the segment's last bytes, so that it can be cut off? */
+/* Is our only option at the end of the segment, so that the frame can be trimmed? */
 static __always_inline bool cuttable(const struct frame *fr, const struct vcc_segment *s)
 {
 	uint32_t at = tcp_header_bytes(fr) - TCP_HEADER_BYTES - OPT_PACK_BYTES;
@@ -131,7 +131,7 @@ static __always_inline long cut_option(struct __sk_buff *skb, const struct frame
 	return bpf_skb_change_tail(skb, fr->l4_off + tcp_header_bytes(fr) - OPT_PACK_BYTES, 0);
 }
 
-/* Options of ours come and go. */
+/* Removes and appends our options. */
 static __always_inline long change_options(struct __sk_buff *skb, enum direction dir,
 					   const struct frame *fr, const struct vcc_segment *s,
 					   const struct vcc_action *a, struct resize *resize)
@@ -144,7 +144,7 @@ static __always_inline long change_options(struct __sk_buff *skb, enum direction
 		err |= cut_option(skb, fr, s, resize);
 	else if (a->strip)
 		blank = fr->options.ours;
-	/* Some guests end their options by KIND_END. What comes behind would not be read. */
+	/* Receivers do not read options after KIND_END, which some guests send. */
 	if (append && fr->options.end_off)
 		blank |= option_bytes(fr->options.end_off - TCP_HEADER_BYTES,
 				      tcp_header_bytes(fr) - fr->options.end_off);
@@ -155,7 +155,7 @@ static __always_inline long change_options(struct __sk_buff *skb, enum direction
 	return err;
 }
 
-/* What SYNs say of segments' size and windows' scale. */
+/* Rewrites the values of MSS and Window Scale. */
 static __always_inline long change_values(struct __sk_buff *skb, const struct frame *fr,
 					  const struct vcc_segment *s, const struct vcc_action *a,
 					  struct resize *resize)
@@ -191,8 +191,8 @@ static __always_inline uint64_t flags_window_diff(const struct frame *fr,
 }
 
 /*
- * A segment whose options change, of which there are few next to the others. Apart, or the
- * verifier goes through all of this once for each way that leads here.
+ * Rewrites a segment whose options change, the rare case. Out of line, so that the verifier does
+ * not check it once per path that leads here.
  */
 VCC_APART int rewrite_with_options(struct __sk_buff *skb, const struct frame *fr,
 				   const struct vcc_segment *s, const struct vcc_action *a,

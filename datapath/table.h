@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The flow table of a port: finding a flow, holding it, making and forgetting one. Those that have
- * finished their handshake never give way. Those in it have a part of the table, in which the
- * oldest gives way to the newest, as in a listener's SYN queue: a handshake takes a round trip, and
- * a flood has to fill that part within one to hinder it.
+ * The flow table of a port: looking up, holding, creating and forgetting flows. Established flows
+ * never give way. Half-open flows are limited to a part of the table, in which the oldest gives way
+ * to the newest, as in a listener's SYN queue. A handshake takes a round trip, so a flood has to
+ * fill that part within a round trip to disturb it.
  */
 #ifndef VCC_TABLE_H
 #define VCC_TABLE_H
@@ -13,14 +13,14 @@
 #include "queues.h"
 #include "engine.h"
 
-/* So many places of the queue are looked at for one that can give way. */
+/* Positions of the queue that are searched for a flow that can give way. */
 #define GIVE_WAY_STEPS 64
-/* Places that flows have left from the middle are cleared as others come. */
+/* Empty positions at the queue's head that each new flow clears. */
 #define HALF_OPEN_SKIPS 2
 
 /*
- * bpf_map_update_elem wants a value; this is every flow's before its first segment. Whoever puts it
- * there holds it, or another CPU might judge what has no rule yet.
+ * The initial value of an entry for bpf_map_update_elem. Its lock is held by the creator, so that
+ * no other CPU sees a flow without a rule.
  */
 static const uint8_t fresh_entry[sizeof(struct vcc_entry)] = {
 	[__builtin_offsetof(struct vcc_entry, lock)] = LOCK_HELD,
@@ -33,7 +33,7 @@ static __always_inline struct vcc_usage *port_usage(void)
 	return bpf_map_lookup_elem(&usage, &zero);
 }
 
-/* Keys of the same tag are of the same ports at least (the multiplier is FNV's). */
+/* A hash of the key (FNV's multiplier). Keys that differ in their ports only never collide. */
 static __always_inline uint64_t key_tag(const struct vcc_key *key)
 {
 	const uint64_t *words = (const void *)key;
@@ -46,8 +46,8 @@ static __always_inline uint64_t key_tag(const struct vcc_key *key)
 }
 
 /*
- * Once it is held: is this still the flow that was looked up? Who was slow between look-up and lock
- * may hold what has become another's.
+ * With the lock held: is this still the flow that was looked up? The entry may have been reused
+ * between lookup and lock.
  */
 static __always_inline bool is_of(const struct vcc_entry *e, const struct vcc_key *key)
 {
@@ -55,8 +55,8 @@ static __always_inline bool is_of(const struct vcc_entry *e, const struct vcc_ke
 }
 
 /*
- * How the flow is treated. `port` without a policy; with one, by the flow's rule, which is found
- * anew where another edition holds by now. Null: it is no flow of ours any more.
+ * The parameters of the flow's treatment: the port's own without a policy, else its rule's. Judges
+ * the flow again if the policy's edition has changed. Null: the flow must be forgotten.
  */
 static __always_inline struct vcc_params *treatment(struct vcc_params *port, struct vcc_flow *f,
 						    const struct vcc_key *key, bool settle)
@@ -70,7 +70,7 @@ static __always_inline struct vcc_params *treatment(struct vcc_params *port, str
 	return rule_params(f->epoch, f->rule);
 }
 
-/* LOCK_FREE: the flow was, and is held now. Else it is another's, or has gone. */
+/* Locks a looked-up flow. LOCK_FREE: it is held now. LOCK_GONE: it was deleted or replaced. */
 static __always_inline enum lock_state hold(struct vcc_entry *e, const struct vcc_key *key)
 {
 	enum lock_state found = flow_lock(&e->lock);
@@ -81,7 +81,7 @@ static __always_inline enum lock_state hold(struct vcc_entry *e, const struct vc
 	return LOCK_GONE;
 }
 
-/* The same, and why not is counted. */
+/* hold() that counts a failure. */
 static __always_inline bool hold_counted(struct vcc_entry *e, const struct vcc_key *key)
 {
 	enum lock_state found = hold(e, key);
@@ -91,7 +91,7 @@ static __always_inline bool hold_counted(struct vcc_entry *e, const struct vcc_k
 	return found == LOCK_FREE;
 }
 
-/* The flow is held. Its handshake has ended, or it is forgotten. */
+/* A held flow whose handshake completed, or that is forgotten, is no longer half-open. */
 static __always_inline void half_open_leave(struct vcc_entry *e)
 {
 	struct vcc_usage *used = port_usage();
@@ -100,15 +100,15 @@ static __always_inline void half_open_leave(struct vcc_entry *e)
 	if (!e->half_open)
 		return;
 	e->half_open = false;
-	/* Not there: who makes room has it in hand, and will see that it is not half open. */
+	/* If the key is gone, give_way() has taken it and will see `half_open` cleared. */
 	bpf_map_delete_elem(&half_open, &place);
 	if (used)
 		__sync_fetch_and_add(&used->half_open, -1);
 }
 
 /*
- * The flow is held, and let go of here for good: it leaves rule, pool, queues and table. Where the
- * kernel does not delete it, it stays, and its time comes again.
+ * Deletes and releases a held flow: it leaves rule, pool, queues and table. If the kernel fails to
+ * delete it, it stays and its deadline expires again.
  */
 int flow_forget(struct vcc_entry *e, const struct vcc_key *key)
 {
@@ -126,7 +126,7 @@ int flow_forget(struct vcc_entry *e, const struct vcc_key *key)
 		flow_unlock(&e->lock, false);
 		return -1;
 	}
-	/* Not there: its time has come just now, and it will not be found. */
+	/* If the key is gone, the timer has just taken it and will not find the flow. */
 	bpf_map_delete_elem(&due, &due_at);
 	__sync_fetch_and_add(&used->flows, -1);
 	return 0;
@@ -136,12 +136,12 @@ struct making_room {
 	bool made;
 };
 
-/* bpf_loop's callback: the oldest of those in their handshake gives way. */
+/* bpf_loop's callback: forgets the oldest half-open flow. */
 static int give_way(uint32_t index, struct making_room *room)
 {
 	(void)index;
 	struct vcc_ends *ends = queue_ends_of(QUEUE_HALF_OPEN);
-	/* Compared as words where it is tagged. */
+	/* key_tag() reads it as words. */
 	struct vcc_key key __attribute__((aligned(8)));
 
 	if (!ends)
@@ -160,7 +160,7 @@ static int give_way(uint32_t index, struct making_room *room)
 	bpf_map_delete_elem(&half_open, &place);
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
 
-	/* One that another CPU works on is not idle, and goes on: its time will come. */
+	/* Spare a flow that another CPU is processing; its deadline remains. */
 	if (!e || flow_try_lock(&e->lock) != LOCK_FREE)
 		return 0;
 	if (!is_of(e, &key) || !e->half_open || e->half_open_at != place.at) {
@@ -182,7 +182,7 @@ static __always_inline bool make_room(void)
 	return room.made;
 }
 
-/* Counts a new flow; false: there is no room for it. */
+/* Counts a new flow; false if the table is full. */
 static __always_inline bool take_room(struct vcc_usage *used)
 {
 	if (__sync_fetch_and_add(&used->flows, 1) < constants.flows_max || make_room())
@@ -192,8 +192,8 @@ static __always_inline bool take_room(struct vcc_usage *used)
 }
 
 /*
- * The new flow stands among those in their handshake, the oldest of which may give way to it. Where
- * even that makes no room, many CPUs at once have taken it, and the flow is not made.
+ * Enters a new flow into the half-open queue; the oldest may give way to it. Fails if concurrent
+ * CPUs have taken all the room, and the flow must not be created.
  */
 static __always_inline bool half_open_enter(struct vcc_entry *e, const struct vcc_key *key,
 					    struct vcc_usage *used)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What parse.h cannot read, an end may yet take: fragments, headers behind many others, frames with
- * several tags. Where something polices at the port, such TCP does not pass, in either direction,
- * or who ignores his window would send all of it like that. Nothing tells the connection, and so
- * nothing the rule.
+ * TCP that parse.h cannot read but an end may accept: fragments, deep extension headers, frames
+ * with several VLAN tags. If any rule polices the port, such TCP is dropped in both directions,
+ * because a guest could send all its data that way to escape its window. The connection is unknown,
+ * so its own rule cannot decide.
  */
 #ifndef VCC_UNJUDGED_H
 #define VCC_UNJUDGED_H
@@ -11,13 +11,13 @@
 #include "parse.h"
 #include "policy.h"
 
-/* Behind so many nobody looks for the rest: what is there is taken for TCP. */
+/* Beyond these limits, the payload is assumed to be TCP. */
 #define TAGS_MAX	 4
 #define IPV6_HEADERS_MAX 16
 
 #define IPV6_FRAGMENT_OFFSET 0xfff8 /* RFC 8200, 4.5 */
 
-/* Behind IPv6's header: is it TCP, or the part of a packet that shows it? */
+/* Does an IPv6 packet hold TCP, or the fragment of a TCP segment? */
 static __always_inline bool ipv6_holds_tcp(struct __sk_buff *skb, uint32_t off)
 {
 	uint8_t next;
@@ -35,7 +35,7 @@ static __always_inline bool ipv6_holds_tcp(struct __sk_buff *skb, uint32_t off)
 			return false;
 		if (bpf_skb_load_bytes(skb, off, head, sizeof(head)))
 			return false;
-		/* A later fragment, which is worth nothing without the first. */
+		/* A later fragment of deeper TCP may pass: it is useless without the first. */
 		if (next == IPPROTO_FRAGMENT && ((head[2] << 8 | head[3]) & IPV6_FRAGMENT_OFFSET))
 			return head[0] == IPPROTO_TCP;
 		off += next == IPPROTO_FRAGMENT ? 8 : (head[1] + 1) * 8;
@@ -49,7 +49,7 @@ static __always_inline bool is_tag(__be16 proto)
 	return proto == bpf_htons(ETH_P_8021Q) || proto == bpf_htons(ETH_P_8021AD);
 }
 
-/* May the frame hold TCP, or a part of it? */
+/* May the frame hold TCP, or a fragment of it? */
 VCC_APART int holds_tcp(struct __sk_buff *skb)
 {
 	uint32_t off = __builtin_offsetof(struct ethhdr, h_proto);
@@ -79,7 +79,7 @@ static __always_inline bool polices(const struct vcc_params *p)
 	return p && p->police && mode_changes(p);
 }
 
-/* Does a rule that any of the port's connections may come under police? */
+/* Does any rule police that may match a connection of this port? */
 VCC_APART int port_polices(void)
 {
 	uint32_t zero = 0;
@@ -103,7 +103,7 @@ VCC_APART int port_polices(void)
 	return !!both;
 }
 
-/* No segment could be made of the frame, by the reason `what`. Does it pass? */
+/* Does a frame pass that could not be parsed, for the reason `what`? */
 static __always_inline bool passes_unread(struct __sk_buff *skb, uint32_t what)
 {
 	bool unjudged = what != COUNT_NOT_TCP && port_polices() && holds_tcp(skb);
@@ -112,7 +112,7 @@ static __always_inline bool passes_unread(struct __sk_buff *skb, uint32_t what)
 	return !unjudged;
 }
 
-/* A segment of a flow that another CPU does not let go of. Does it pass as it is? */
+/* Does a segment pass untranslated because another CPU held its flow's lock for too long? */
 static __noinline bool passes_contended(const struct vcc_entry *e)
 {
 	bool unjudged =

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The kernel shell of the engine: TCX programs on a guest's port. Parse, flow, engine, rewrite. */
-/*
- * Functions of their own are looked at by the verifier once, for all paths that lead to them,
- * instead of once for each.
- */
+/* The engine's kernel shell: TCX programs on a guest's port. Parse, look up, engine, rewrite. */
+/* The verifier checks a global function once, instead of at every call site. */
 #define VCC_APART __attribute__((noinline))
 
 #include "events.h"
@@ -17,7 +14,7 @@
 #include "wheel.h"
 #include "engine.h"
 
-/* TCX_NEXT and TCX_DROP of Linux 6.6; a passed segment goes on to foreign programs. */
+/* TCX_NEXT and TCX_DROP (Linux 6.6). TCX_NEXT lets other programs on the device run. */
 #define VERDICT_PASS (-1)
 #define VERDICT_DROP 2
 
@@ -42,8 +39,8 @@ VCC_APART int engine_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 }
 
 /*
- * There is no room for a new flow. Null: its SYN passes, and the connection stays untranslated,
- * unless its rule wants it dropped.
+ * The table is full: `drop` becomes the rule's on_full, and a SYN that passes stays untranslated.
+ * Returns null.
  */
 static __always_inline struct vcc_entry *flow_refuse(const struct vcc_params *p, bool *drop)
 {
@@ -53,8 +50,8 @@ static __always_inline struct vcc_entry *flow_refuse(const struct vcc_params *p,
 }
 
 /*
- * A SYN makes a flow, and holds it; null where the port has no room or takes no new ones, or the
- * policy wants none. `drop` says whether the SYN is not to pass.
+ * Creates and holds a flow for a SYN. Null if the table is full, the port drains, or the policy
+ * ignores the connection; `drop` then tells whether to drop the SYN.
  */
 static __noinline struct vcc_entry *flow_create(const struct vcc_key *key, enum direction dir,
 						const struct vcc_params *port, bool *drop)
@@ -85,7 +82,7 @@ static __noinline struct vcc_entry *flow_create(const struct vcc_key *key, enum 
 
 	if (err || !e) {
 		__sync_fetch_and_add(&used->flows, -1);
-		/* Another CPU was first with a copy of the same SYN. */
+		/* Another CPU has created the flow for a duplicate of the SYN. */
 		if (e)
 			return hold_counted(e, key) ? e : 0;
 		return flow_refuse(p, drop);
@@ -105,7 +102,7 @@ static __noinline struct vcc_entry *flow_create(const struct vcc_key *key, enum 
 	return e;
 }
 
-/* Another connection has the ports of one that has ended, of which nothing is kept any more. */
+/* Forgets a closed flow whose addresses and ports a new connection reuses. */
 static __noinline bool has_ended(struct vcc_entry *e, const struct vcc_key *key)
 {
 	if (e->flow.stage != STAGE_CLOSED || hold(e, key) != LOCK_FREE)
@@ -119,8 +116,8 @@ static __noinline bool has_ended(struct vcc_entry *e, const struct vcc_key *key)
 #define CACHE_LINE_BYTES 64
 
 /*
- * Asks for all of a flow at once. Of one among thousands nothing is in the cache, and the lock,
- * which no load overtakes, and then the engine would wait for one line after the other.
+ * Prefetches a flow. One among thousands is not cached, and without this the lock, which is a
+ * barrier, and then the engine would miss one cache line after the other.
  */
 static __always_inline void fetch(const struct vcc_entry *e)
 {
@@ -151,13 +148,13 @@ static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir,
 		count(COUNT_REWRITE_FAILED);
 		return VERDICT_DROP;
 	}
-	/* BIG TCP's jumbo option (RFC 2675) has no place in a FACK: the next report will do. */
+	/* A FACK cannot carry BIG TCP's jumbo option (RFC 2675); the next report replaces it. */
 	if (dir == FROM_GUEST && a->emit == EMIT_FACK && (!fr->ip_length || fack_send(skb)))
 		count(COUNT_REPORT_LOST);
 	return VERDICT_PASS;
 }
 
-/* The flow is held. What the engine makes of the segment. */
+/* Runs the engine on a held flow. */
 static __always_inline void decide(struct vcc_entry *e, const struct vcc_params *port,
 				   const struct vcc_params *p, enum direction dir,
 				   const struct vcc_key *key, struct vcc_segment *s,
@@ -179,8 +176,8 @@ static __always_inline void decide(struct vcc_entry *e, const struct vcc_params 
 }
 
 /*
- * The flow is held, and is let go of here: forgotten, or filed for an earlier look where the
- * segment has brought that nearer.
+ * Releases a held flow after a segment: forgets it, or reschedules it if the segment brought its
+ * deadline forward.
  */
 static __always_inline void settle(struct vcc_entry *e, const struct vcc_params *p,
 				   const struct vcc_key *key, uint32_t now_ms, bool forget)
@@ -199,7 +196,7 @@ static __always_inline void settle(struct vcc_entry *e, const struct vcc_params 
 		flow_unlock(&e->lock, false);
 }
 
-/* A SYN makes a flow; but of a peer that signs it, the connection is signed (signed.h). */
+/* Does the SYN create a flow? Not a signed SYN from the peer (signed.h). */
 static __always_inline bool opens_flow(const struct vcc_segment *s, enum direction dir)
 {
 	return (s->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN &&
@@ -208,7 +205,7 @@ static __always_inline bool opens_flow(const struct vcc_segment *s, enum directi
 
 static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 {
-	/* Compared as words where it is traced. */
+	/* key_tag() and is_traced() read it as words. */
 	struct vcc_key key __attribute__((aligned(8)));
 	struct vcc_segment s;
 	struct frame fr;
@@ -259,10 +256,10 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	return carry_out(skb, dir, &fr, &s, &a);
 }
 
-/* The clone of a segment beside which a report is due. It leaves as a FACK, or not at all. */
+/* Turns the clone of a segment into a FACK; drops it on failure. */
 static __noinline int make_fack(struct __sk_buff *skb)
 {
-	/* Compared as words where it is traced. */
+	/* key_tag() and is_traced() read it as words. */
 	struct vcc_key key __attribute__((aligned(8)));
 	struct vcc_segment s;
 	struct frame fr;
@@ -285,7 +282,7 @@ static __noinline int make_fack(struct __sk_buff *skb)
 	return VERDICT_PASS;
 }
 
-/* Apart from make_fack, for their stacks together would be too much. */
+/* Out of line: with make_fack() in one frame, it would exceed the BPF stack. */
 static __noinline int translate_from_guest(struct __sk_buff *skb)
 {
 	return translate(skb, FROM_GUEST);
@@ -307,7 +304,7 @@ struct sweep {
 	uint32_t judged;
 };
 
-/* bpf_for_each_map_elem's callback: goes on while it is 0. */
+/* bpf_for_each_map_elem's callback: 0 continues. */
 static long sweep_one(void *map, struct vcc_key *key, struct vcc_entry *e, struct sweep *sweep)
 {
 	struct vcc_params *port = port_params();
@@ -328,9 +325,10 @@ static long sweep_one(void *map, struct vcc_key *key, struct vcc_entry *e, struc
 }
 
 /*
- * Attached to nothing, run by user space on a frame of no matter what: every flow comes under the
- * edition that holds, or goes. One that a CPU has in hand is judged by that. Returns how many it
- * saw. Or starts the timer, and returns 0 or an error.
+ * Run by user space with BPF_PROG_TEST_RUN on an arbitrary frame, never attached. Judges every flow
+ * by the current edition and forgets those that it releases. A flow locked by a CPU is judged
+ * there. Returns the number of flows judged. With START_MARK, starts the timer and returns 0 or an
+ * error.
  */
 SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 {
@@ -345,10 +343,10 @@ SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 	return (int)sweep.judged;
 }
 
-/* The yardstick of `vcc bench`: what it costs to look at a frame and leave it alone. */
+/* Baseline of `vcc bench`: only parses the frame. */
 static __always_inline int look_only(struct __sk_buff *skb, enum direction dir)
 {
-	/* Compared as words where it is traced. */
+	/* key_tag() and is_traced() read it as words. */
 	struct vcc_key key __attribute__((aligned(8)));
 	struct vcc_segment s;
 	struct frame fr;
@@ -356,7 +354,7 @@ static __always_inline int look_only(struct __sk_buff *skb, enum direction dir)
 
 	if (what != PARSED)
 		count(what);
-	/* All that was parsed counts as used, as it is where an engine follows. */
+	/* Keep the compiler from removing the parsing as dead code. */
 	asm volatile("" : : "r"(&key), "r"(&s), "r"(&fr) : "memory");
 	return VERDICT_PASS;
 }

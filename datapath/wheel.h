@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * When flows are looked at. One timer a port goes round a wheel of two rings: slots of a
- * millisecond for what is due within a second, and of FAR_MS for the rest, where what is due beyond
- * the ring is filed again when its turn has come. A turn of the timer is bounded in flows and in
- * time, and the next one follows within a millisecond, so that no CPU is held for long (Varghese
- * and Lauck, SOSP 1987, scheme 7).
+ * The flows' deadlines: a hierarchical timer wheel (Varghese and Lauck, SOSP 1987, scheme 7) driven
+ * by one timer per port. Near slots of a millisecond hold deadlines within a second, far slots of
+ * FAR_MS the rest; a deadline beyond the far ring is rescheduled when its slot comes up. A run of
+ * the timer is bounded in flows and in time, and the next one follows within a millisecond, so that
+ * it does not hold a CPU for long.
  */
 #ifndef VCC_WHEEL_H
 #define VCC_WHEEL_H
@@ -13,20 +13,19 @@
 #include "table.h"
 
 #define NSEC_PER_MSEC 1000000ull
-/* At most so far ahead a flow is filed: a slot less would be the one that is being done. */
+/* The furthest deadline: one slot more could be the one being processed. */
 #define FAR_MAX_MS ((FAR_SLOTS - 2) * FAR_MS)
-_Static_assert(LOOK_MIN_MS < NEAR_SLOTS, "what is due to the millisecond is within the ring");
-/* The timer goes off so often where there is no flow. */
+_Static_assert(LOOK_MIN_MS < NEAR_SLOTS, "deadlines by the millisecond fit the near ring");
+/* The timer's period while the port has no flows. */
 #define WHEEL_REST_MS 1024u
-/* It has not gone off for so long: something is wrong with it. */
+/* A timer that is this late is restarted. */
 #define WHEEL_LATE_MS 3000u
-/* Steps at a time, most of which look at nothing; and flows looked at. */
+/* Limits per run: steps, most of which find an empty slot, and flows. */
 #define WHEEL_STEPS 1024
 #define WHEEL_LOOKS 128u
-/* A turn ends after the look that takes it past this: looks at flows whose state is in no cache
- * take several microseconds each. */
+/* A run ends after the flow that exceeds this time: a flow in no cache takes several us. */
 #define WHEEL_TURN_US 500u
-/* So far ahead the timer looks for what is due by the millisecond. */
+/* The timer searches this far ahead for the next near deadline. */
 #define WHEEL_AHEAD_MS 16
 
 static __always_inline uint64_t now_us(void)
@@ -61,16 +60,16 @@ static __always_inline long wheel_start(struct vcc_wheel *w, uint32_t now_ms, ui
 	w->fires_ms = now_ms + in_ms;
 	long err = bpf_timer_start(&w->timer, in_ms * NSEC_PER_MSEC, 0);
 
-	/* wheel_check() tries again. */
+	/* wheel_check() retries. */
 	if (err)
 		w->fires_ms = now_ms;
 	return err;
 }
 
 /*
- * The flow is held. It is looked at in `in_ms`, and no more when it was to be. What it leaves makes
- * room for what it takes, so that only a new flow may find none. Returns 0 or an error: it is not
- * filed at all.
+ * Schedules a held flow in `in_ms`, instead of at its old deadline. The old position is freed
+ * first, so only a new flow can fail for lack of room. Returns 0 or an error: the flow is not
+ * scheduled.
  */
 static __always_inline long file(struct vcc_entry *e, const struct vcc_key *key, uint32_t now_ms,
 				 uint32_t in_ms, bool is_new)
@@ -102,7 +101,7 @@ static __always_inline long file(struct vcc_entry *e, const struct vcc_key *key,
 	return 0;
 }
 
-/* The flow is held, and is let go of here: it is filed for its next look, or forgotten. */
+/* Releases a held flow: schedules its next deadline, or forgets it. */
 static __noinline void let_go(struct vcc_entry *e, const struct vcc_key *key, uint32_t now_ms,
 			      uint32_t in_ms, bool forget)
 {
@@ -117,27 +116,26 @@ static __noinline void let_go(struct vcc_entry *e, const struct vcc_key *key, ui
 }
 
 VCC_APART int engine_deadline(struct vcc_flow *f, const struct vcc_params *p, uint64_t now,
-			      struct vcc_action *a)
+			      bool crowded, struct vcc_action *a)
 {
 	if (!f || !p || !a)
 		return -1;
-	*a = vcc_deadline(f, p, now);
+	*a = vcc_deadline(f, p, now, crowded);
 	return 0;
 }
 
-/* The flow is held: what is due at it by now. */
+/* A held flow's deadline expired. */
 static __always_inline struct vcc_action look(struct vcc_params *p, const struct vcc_key *key,
 					      struct vcc_entry *e, uint64_t now)
 {
 	struct vcc_usage *used = port_usage();
 	struct vcc_action a = { .deadline_ms = LOOK_MIN_MS };
 
-	if (!p || !used ||
-	    gives_way(&e->flow, (uint32_t)(now / 1000), used->flows, constants.flows_max)) {
+	if (!p || !used) {
 		a.forget = true;
 		return a;
 	}
-	engine_deadline(&e->flow, p, now, &a);
+	engine_deadline(&e->flow, p, now, is_crowded(used->flows, constants.flows_max), &a);
 	if (a.dupacks)
 		tell(EVENT_DUPACKS, key, &e->flow, now, a.dupacks);
 	if (a.update)
@@ -148,10 +146,10 @@ static __always_inline struct vcc_action look(struct vcc_params *p, const struct
 	return a;
 }
 
-/* What the timer has found at a place. Returns 1 where it has to come back to it. */
+/* Processes the key at a position of the wheel. Returns 1 if it must be retried. */
 int look_at(const struct vcc_key *found, const struct vcc_place *place)
 {
-	/* Functions of their own may not be given the map's. */
+	/* A global function must not be passed a pointer into a map. */
 	struct vcc_key key __attribute__((aligned(8)));
 	struct vcc_params *port = port_params();
 
@@ -161,7 +159,7 @@ int look_at(const struct vcc_key *found, const struct vcc_place *place)
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
 	enum lock_state state = e ? flow_try_lock(&e->lock) : LOCK_GONE;
 
-	/* Its holder may have been put aside. */
+	/* Retry later: its holder may be preempted. */
 	if (state == LOCK_HELD)
 		return 1;
 	if (state == LOCK_FREE && is_of(e, &key) && e->due.queue == place->queue &&
@@ -174,7 +172,7 @@ int look_at(const struct vcc_key *found, const struct vcc_place *place)
 	}
 	if (state == LOCK_FREE)
 		flow_unlock(&e->lock, false);
-	/* A flow that has gone, or been filed elsewhere, while this was read. */
+	/* The flow was deleted or rescheduled meanwhile. */
 	bpf_map_delete_elem(&due, place);
 	return 0;
 }
@@ -186,7 +184,7 @@ struct turn {
 	bool all_done;
 };
 
-/* bpf_loop's callback: the first place of the first slot whose time has come. */
+/* bpf_loop's callback: processes the first position of the first expired slot. */
 static int wheel_step(uint32_t index, struct turn *turn)
 {
 	(void)index;
@@ -225,7 +223,7 @@ static int wheel_step(uint32_t index, struct turn *turn)
 	       now_us() - turn->begin_us >= WHEEL_TURN_US;
 }
 
-/* In how many ms the wheel is to turn next, when all that was due is done. */
+/* Time until the timer's next run, when all expired deadlines are processed. */
 static __always_inline uint32_t wheel_next_ms(struct vcc_wheel *w, uint32_t now_ms)
 {
 	struct vcc_usage *used = port_usage();
@@ -242,7 +240,7 @@ static __always_inline uint32_t wheel_next_ms(struct vcc_wheel *w, uint32_t now_
 	return vcc_max(vcc_min(rest_ms, WHEEL_AHEAD_MS), 1);
 }
 
-/* Slots further back than a turn of the ring are the same as those ahead. */
+/* Limits the backlog to one turn of each ring: older slots coincide with those ahead. */
 static __always_inline void wheel_catch_up(struct vcc_wheel *w, uint32_t now_ms)
 {
 	uint32_t far_first_ms = (now_ms & ~(uint32_t)(FAR_MS - 1)) - (FAR_SLOTS - 1) * FAR_MS;
@@ -251,7 +249,7 @@ static __always_inline void wheel_catch_up(struct vcc_wheel *w, uint32_t now_ms)
 		w->far_ms = far_first_ms;
 	if (is_before_ms(w->near_ms, now_ms - (NEAR_SLOTS - 1)) || is_before_ms(now_ms, w->near_ms))
 		w->near_ms = now_ms - (NEAR_SLOTS - 1);
-	/* Nothing is filed there: nor need it be looked through when something is. */
+	/* The near ring is empty: skip its slots up to now. */
 	if (is_before_ms(w->near_end_ms, w->near_ms))
 		w->near_ms = now_ms;
 }
@@ -265,7 +263,7 @@ static int wheel_turn(void *map, uint32_t *zero, struct vcc_wheel *w)
 
 	turn.now_ms = (uint32_t)(turn.begin_us / 1000);
 	wheel_catch_up(w, turn.now_ms);
-	/* From here on, who files something near starts the timer for it. */
+	/* From here on, file() restarts the timer for a nearer deadline. */
 	w->fires_ms = turn.now_ms + WHEEL_REST_MS;
 	bpf_loop(WHEEL_STEPS, wheel_step, &turn, 0);
 	uint32_t turn_us = (uint32_t)(now_us() - turn.begin_us);
@@ -276,7 +274,7 @@ static int wheel_turn(void *map, uint32_t *zero, struct vcc_wheel *w)
 	return 0;
 }
 
-/* Makes the timer, or gives the one that is there this version's callback, and starts it. */
+/* Initialises the timer, or gives an existing one this program's callback, and starts it. */
 static __always_inline long wheel_begin(void)
 {
 	struct vcc_wheel *w = port_wheel();
@@ -294,7 +292,7 @@ static __always_inline long wheel_begin(void)
 	return bpf_timer_start(&w->timer, NSEC_PER_MSEC, 0);
 }
 
-/* Does the wheel turn? Asked by who files a new flow, for there must be no doubt. */
+/* Restarts a timer that is late. Called for each new flow, so that the timer never stays dead. */
 static __always_inline void wheel_check(uint32_t now_ms)
 {
 	struct vcc_wheel *w = port_wheel();

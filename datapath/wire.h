@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Words, sums and headers as they stand in a frame: what rewrite.h and fack.h share. */
+/* Shared by rewrite.h and fack.h: checksum arithmetic, our options and the IP header. */
 #ifndef VCC_WIRE_H
 #define VCC_WIRE_H
 
@@ -7,13 +7,13 @@
 
 #define TCP_CHECK_OFF 16
 
-/* What replacing one 16-bit word adds to a one's complement sum (RFC 1624). */
+/* The difference that replacing a 16-bit word makes to a one's complement sum (RFC 1624). */
 static __always_inline uint64_t sum_diff(__be16 from, __be16 to)
 {
 	return (uint16_t)~from + (uint64_t)to;
 }
 
-/* A sum of words as the kernel's helpers take it. */
+/* Folds a sum of words to the 32 bits that the kernel's helpers take. */
 static __always_inline uint64_t sum_fold(uint64_t sum)
 {
 	return (sum & 0xffffffff) + (sum >> 32);
@@ -37,7 +37,7 @@ static __always_inline uint64_t sum_removed(const __be16 *words, uint32_t count)
 	return sum;
 }
 
-/* An option of ours, as feedback.h lays it out. */
+/* Our option in the layout of feedback.h. */
 struct our_option {
 	__be16 words[OPT_FACK_BYTES / 2];
 };
@@ -80,13 +80,12 @@ static __always_inline struct our_option option_fack(const struct vcc_feedback *
 	return option;
 }
 
-/* Give the IP header another ECN field and length. */
+/* Rewrites the IP header's ECN field and length. */
 static __always_inline long rewrite_ip(struct __sk_buff *skb, const struct frame *fr,
 				       uint8_t ip_ecn, uint16_t ip_length)
 {
 	if (fr->ipv6) {
-		/* Bits 4 and 5 of byte 1. No header checksum, but the device may have summed all.
-		 */
+		/* Bits 4 and 5 of byte 1. No header checksum, but CHECKSUM_COMPLETE covers it. */
 		uint8_t byte = (frame_tos(fr) & ~0x30) | ip_ecn << 4;
 		__be16 length = bpf_htons(ip_length);
 		long err = bpf_skb_store_bytes(skb, fr->l3_off + 1, &byte, 1, BPF_F_RECOMPUTE_CSUM);
@@ -96,7 +95,7 @@ static __always_inline long rewrite_ip(struct __sk_buff *skb, const struct frame
 						   BPF_F_RECOMPUTE_CSUM);
 		return err;
 	}
-	/* All in one store: each helper call costs as much as the arithmetic. */
+	/* A single store: a helper call costs as much as the arithmetic. */
 	struct {
 		__be16 version_tos, length;
 		uint8_t between[6];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What an end takes of a segment, and what it throws away (RFC 9293, 3.10.7.4; RFC 5961). What it
- * throws away says nothing about the connection: it may be forged, or have lain somewhere for long.
+ * Acceptability of segments (RFC 9293, 3.10.7.4; RFC 5961). A segment that its receiver discards
+ * may be forged or stale, so it must not change the flow's state (law 17).
  */
 #ifndef VCC_ACCEPT_H
 #define VCC_ACCEPT_H
@@ -13,7 +13,7 @@ VCC_INLINE void note_seen(struct vcc_flow *f, const struct vcc_segment *s)
 	f->last_seen_ms = (uint32_t)(s->now_us / 1000);
 }
 
-/* The guest acknowledges the peer's SYN, or all up to `ack`, and takes so much more. */
+/* The guest's receive window at the start: acknowledged up to `ack`, and `window_bytes` beyond. */
 VCC_INLINE void receive_from(struct vcc_flow *f, uint32_t ack, uint32_t window_bytes)
 {
 	f->rcv_wup = ack;
@@ -21,14 +21,14 @@ VCC_INLINE void receive_from(struct vcc_flow *f, uint32_t ack, uint32_t window_b
 }
 
 /*
- * From-guest: what it has of the peer's data, and up to where it takes more. It may have seen what
- * passed while its flow was held elsewhere, so its word counts, however far it goes.
+ * From-guest: the guest's acknowledgement and receive window. The guest may have received segments
+ * that passed untracked while another CPU held the flow, so its acknowledgement is authoritative.
  */
 VCC_INLINE void track_receiver(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	if (!(s->flags & TCP_ACK))
 		return;
-	/* The first one says which of the peer's SYN-ACKs has reached the guest. */
+	/* The first ACK tells which of the peer's SYN-ACKs the guest accepted. */
 	if (!f->settled || seq_plausible(f->rcv_wup, s->ack)) {
 		uint32_t edge = s->ack + ((uint32_t)s->window << f->wscale_guest);
 
@@ -40,8 +40,8 @@ VCC_INLINE void track_receiver(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * What the peer has sent up to now, so that a RST can be told from a forged one: the guest
- * believes only a RST at just the number that it expects (RFC 5961, 3.2), and so do we.
+ * To-guest: tracks rcv_nxt. Guest and engine accept a RST only at exactly that sequence number
+ * (RFC 5961, 3.2).
  */
 VCC_INLINE void track_peer(struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -52,9 +52,9 @@ VCC_INLINE void track_peer(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * To-guest: does it lie in the guest's window (RFC 9293, 3.10.7.4)? Judged as in Linux's
- * tcp_sequence: from what the guest has acknowledged, for the peer knows of no more, and up to the
- * edge itself, for an ACK is taken there also where the window is closed.
+ * To-guest: is the segment in the guest's receive window (RFC 9293, 3.10.7.4)? As Linux's
+ * tcp_sequence: from the last acknowledgement, the latest that the peer can know, to the window's
+ * edge inclusive, where an ACK is acceptable even if the window is closed.
  */
 VCC_INLINE bool in_guests_window(const struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -62,8 +62,8 @@ VCC_INLINE bool in_guests_window(const struct vcc_flow *f, const struct vcc_segm
 }
 
 /*
- * To-guest: RFC 5961, 5.2. Not of what was never sent, nor older than any window; the guest has
- * seen none larger than the field can say.
+ * To-guest: is the acknowledgement acceptable (RFC 5961, 5.2)? It may neither exceed snd_nxt nor
+ * lie more than the largest window that the field can express below snd_una.
  */
 VCC_INLINE bool ack_acceptable(const struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -72,13 +72,13 @@ VCC_INLINE bool ack_acceptable(const struct vcc_flow *f, const struct vcc_segmen
 	return (s->flags & TCP_ACK) && s->ack - oldest <= f->snd_nxt - oldest;
 }
 
-/* Does the guest take this segment? */
+/* To-guest: does the guest accept this segment? */
 VCC_INLINE bool guest_accepts(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	return in_guests_window(f, s) && ack_acceptable(f, s);
 }
 
-/* The furthest that the peer has offered to take, or that the guest has sent. */
+/* The highest right edge that the peer has offered, or snd_nxt if that is higher. */
 VCC_INLINE uint32_t offered_edge(const struct vcc_flow *f)
 {
 	uint32_t offered = f->snd_una + ((uint32_t)f->window_received << f->wscale_peer);
@@ -86,13 +86,13 @@ VCC_INLINE uint32_t offered_edge(const struct vcc_flow *f)
 	return seq_max(seq_max(f->right_edge, f->snd_nxt), offered);
 }
 
-/* From-guest: may the peer take it (RFC 9293, 3.10.7.4)? */
+/* From-guest: may the peer accept this segment (RFC 9293, 3.10.7.4)? */
 VCC_INLINE bool peer_accepts(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	return !seq_before(segment_end(s), f->snd_una) && !seq_after(s->seq, offered_edge(f));
 }
 
-/* Both FINs: what still comes are retransmissions. */
+/* Tracks FINs. After both, only retransmissions follow. */
 VCC_INLINE void note_fin(struct vcc_flow *f, uint16_t flags, uint32_t whose)
 {
 	const uint32_t both = FLOW_FIN_GUEST | FLOW_FIN_PEER;
@@ -104,9 +104,9 @@ VCC_INLINE void note_fin(struct vcc_flow *f, uint16_t flags, uint32_t whose)
 }
 
 /*
- * A RST of the guest. One that answers a stray segment ends nothing: it has that segment's ACK for
- * its number, and the guest goes on (RFC 9293, 3.10.7.2 to 3.10.7.4). In SYN-SENT it sends no
- * other; a listening guest that refuses names the SYN (3.10.7.1).
+ * A RST from the guest. A RST that answers a stray segment does not close the connection: its
+ * sequence number is that segment's acknowledgement (RFC 9293, 3.10.7.2 to 3.10.7.4). In SYN-SENT
+ * the guest sends no other kind; a guest that refuses a SYN acknowledges it (3.10.7.1).
  */
 VCC_INLINE void rst_from_guest(struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -125,8 +125,9 @@ VCC_INLINE void rst_from_guest(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * A RST from the peer. In answer to a SYN it must acknowledge it (RFC 9293, 3.10.7.3). What the
- * guest expects is what has passed, or, where that was lost behind us, what it says itself.
+ * A RST from the peer. One that answers a SYN must acknowledge it (RFC 9293, 3.10.7.3). Otherwise
+ * it must be at rcv_nxt, or at the guest's last acknowledgement if later data was lost between port
+ * and guest.
  */
 VCC_INLINE void rst_to_guest(struct vcc_flow *f, const struct vcc_segment *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the engine needs of its compiler: fixed-width integers, inlining, assertions. */
+/* Compiler basics for freestanding code: fixed-width integers, inlining, assertions, minima. */
 #ifndef VCC_BASE_H
 #define VCC_BASE_H
 
@@ -7,23 +7,23 @@
 #include <stdint.h>
 
 /*
- * The engine is always inlined: the BPF stack is 512 bytes for all frames together, and the
- * compiler sees through a whole call of the engine.
+ * Always inline: BPF limits all frames of a call chain to 512 bytes of stack together, and inlining
+ * lets the compiler optimise a whole call of the engine.
  */
 #define VCC_INLINE static inline __attribute__((always_inline))
 
 /*
- * A function that a shell may want compiled on its own, because what checks its code goes through
- * every path of it at every call. Such functions take pointers that may be null as far as their
- * checker knows, and return an int.
+ * A function that a shell may compile out of line. The BPF verifier checks a global function once
+ * instead of at every call site. It assumes that pointer arguments may be null and that the result
+ * is a scalar, so such a function checks its pointers and returns an int.
  */
 #ifndef VCC_APART
 #define VCC_APART VCC_INLINE
 #endif
 
 /*
- * A law of the design, stated where the state changes. Natively a broken law ends the process
- * (the tests run with it on); in the kernel the verifier would only see dead branches.
+ * Asserts one of the engine's laws (vcc.h) where the state changes. Native debug builds check it;
+ * in BPF it is empty, because the verifier would only see dead branches.
  */
 #if defined(VCC_CHECK_LAWS)
 void vcc_law_broken(const char *law, const char *file, int line);
@@ -46,13 +46,13 @@ VCC_INLINE uint32_t vcc_max(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* a - b, or 0 where that would be negative. */
+/* Saturating subtraction: a - b, or 0 if b > a. */
 VCC_INLINE uint32_t vcc_sub_floor0(uint32_t a, uint32_t b)
 {
 	return a > b ? a - b : 0;
 }
 
-/* The same value; the compiler does not know that, and makes no branch of how it came about. */
+/* Hides the origin of a value from the compiler, which could otherwise turn it into a branch. */
 VCC_INLINE uint64_t vcc_opaque(uint64_t value)
 {
 	__asm__ volatile("" : "+r"(value));

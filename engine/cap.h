@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A ceiling on a flow's window, as snd_cwnd_clamp is in Linux (AC/DC, 3.4). */
+/* Window cap: an upper limit, as Linux's snd_cwnd_clamp (AC/DC, 3.4). */
 #ifndef VCC_CAP_H
 #define VCC_CAP_H
 
 #include "window.h"
 
-/* `granted_segs`, or what the operator's ceiling leaves of it; one at least. */
+/* `granted_segs`, limited by the cap; at least 1. */
 VCC_INLINE uint32_t cap_segs(const struct vcc_flow *f, const struct vcc_params *p,
 			     uint32_t granted_segs)
 {

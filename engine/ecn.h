@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ECN on data and ACKs (RFC 3168, 6.1.2 and 6.1.3), for a guest that does none itself. */
+/* ECN on data and ACKs (RFC 3168, 6.1.2 and 6.1.3), on behalf of the guest. */
 #ifndef VCC_ECN_H
 #define VCC_ECN_H
 
 #include "track.h"
 #include "treat.h"
 
-/* Is the ECN that the fabric sees ours alone, the guest knowing nothing of it? */
+/* Did vcc negotiate the flow's ECN, without the guest's knowledge? */
 VCC_INLINE bool ecn_is_ours(const struct vcc_flow *f)
 {
 	return (f->flags & FLOW_ECN_FABRIC) && !(f->flags & FLOW_ECN_GUEST);
 }
 
-/* Does this segment of the guest go out ECN-capable? */
+/* Does this segment from the guest leave as ECT? */
 VCC_INLINE bool ecn_capable(const struct vcc_flow *f, enum vcc_sent sent,
 			    const struct vcc_segment *s)
 {
 	/*
-	 * RFC 3168, 6.1.1: who has sent a SYN without ECN must not send ECT. Nor shall who is not
-	 * told of marks, or whose window nobody reduces for them.
+	 * A host that sent a SYN without ECN must not send ECT (RFC 3168, 6.1.1). Nor may a flow
+	 * whose marks are not reported, or whose window is not reduced for them.
 	 */
 	if (f->flags & (FLOW_ECN_FELL_BACK | FLOW_UNHEARD | FLOW_RELEASED))
 		return false;
-	/* A switch that marks by threshold drops what is not ECT, so DCTCP marks all (RFC 8311). */
+	/* Threshold-marking switches drop Not-ECT packets, so DCTCP sends all as ECT (RFC 8311). */
 	if (cc_traits(f->underlay) & CC_ECT_ALL)
 		return true;
-	/* Else new data only (RFC 3168, 6.1.2, 6.1.4 and 6.1.5). */
+	/* Classic ECN: new data only (RFC 3168, 6.1.2, 6.1.4 and 6.1.5). */
 	return sent == SENT_NEW && s->payload_bytes;
 }
 
@@ -35,14 +35,14 @@ VCC_INLINE void ecn_mark(struct vcc_flow *f, enum vcc_sent sent, const struct vc
 {
 	if (!(f->flags & FLOW_ECN_FABRIC))
 		return;
-	/* What a guest without ECN says in these bits was agreed with nobody. */
+	/* A guest without ECN has negotiated none of these bits with the peer. */
 	if (ecn_is_ours(f) || (f->flags & FLOW_FEEDBACK)) {
 		a->ip_ecn = IP_ECN_NOT_ECT;
 		a->flags &= (uint16_t)~TCP_ECN_BITS;
 	}
 	if (ecn_capable(f, sent, s))
 		a->ip_ecn = IP_ECN_ECT_0;
-	/* Also by who sends no ECT any more: else the peer repeats its ECE for ever (6.1.1). */
+	/* Send CWR even if ECT has stopped, or the peer repeats its ECE forever (6.1.1). */
 	if ((f->flags & (FLOW_CWR_DUE | FLOW_ECN_FELL_BACK)) == FLOW_CWR_DUE && sent == SENT_NEW &&
 	    s->payload_bytes) {
 		f->flags &= ~(uint32_t)FLOW_CWR_DUE;
@@ -50,7 +50,10 @@ VCC_INLINE void ecn_mark(struct vcc_flow *f, enum vcc_sent sent, const struct vc
 	}
 }
 
-/* Receiver half, to-guest: CE latches, CWR releases (in that segment's order: RFC 3168, 6.1.3). */
+/*
+ * Receiver half, to-guest: CWR releases ECE, CE latches it. A segment with both latches it (RFC
+ * 3168, 6.1.3).
+ */
 VCC_INLINE void ecn_latch(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	if (s->flags & TCP_CWR)
@@ -59,26 +62,25 @@ VCC_INLINE void ecn_latch(struct vcc_flow *f, const struct vcc_segment *s)
 		f->flags |= FLOW_ECE_LATCHED;
 }
 
-/* Receiver half, from-guest: ECE on every ACK until CWR came. */
+/* Receiver half, from-guest: ECE on every ACK until CWR arrives. */
 VCC_INLINE void ecn_echo(const struct vcc_flow *f, struct vcc_action *a)
 {
 	if ((f->flags & FLOW_ECE_LATCHED) && (a->flags & TCP_ACK) && !(a->flags & TCP_RST))
 		a->flags |= TCP_ECE;
 }
 
-/* To-guest: nothing that the guest did not negotiate may reach it, and no mark of our making. */
+/* To-guest: hides ECN that the guest did not negotiate, and marks on ECT that vcc set (law 5). */
 VCC_INLINE void ecn_hide(const struct vcc_flow *f, struct vcc_action *a)
 {
 	if (!(f->flags & FLOW_ECN_FABRIC))
 		return;
-	/* The sender half answers ECE in the guest's stead, also for one whose ECN is overridden.
-	 */
+	/* The sender half answers ECE, also for a guest whose own ECN is overridden. */
 	a->flags &= (uint16_t)~TCP_ECE;
 	if (ecn_is_ours(f)) {
 		a->flags &= (uint16_t) ~(TCP_CWR | TCP_AE);
 		a->ip_ecn = IP_ECN_NOT_ECT;
 	} else if (f->flags & FLOW_FEEDBACK) {
-		/* Its marks are reported by us. It may see that the path is ECN's. */
+		/* vcc reports the marks to the sender. The guest may see ECT, as it negotiated. */
 		a->flags &= (uint16_t)~TCP_CWR;
 		if (a->ip_ecn == IP_ECN_CE)
 			a->ip_ecn = IP_ECN_ECT_0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Segments that the shell sends to the guest on its own (AC/DC, 3.3), by the operator's choice:
- * duplicate ACKs for a guest whose own timeout is far off, and window updates when the window has
- * grown without an ACK to say so. Both repeat the last acknowledgement: nothing is acknowledged
- * that the peer has not.
+ * Segments that the shell generates for the guest (AC/DC, 3.3), if the operator enables it:
+ * duplicate ACKs, to trigger a fast retransmit long before the guest's RTO, and window updates when
+ * the window grew without an ACK to carry it. Both repeat the last acknowledgement, so they
+ * acknowledge nothing that the peer has not (law 9).
  */
 #ifndef VCC_EMIT_H
 #define VCC_EMIT_H
@@ -11,13 +11,13 @@
 #include "cap.h"
 #include "window.h"
 
-/* So many segments in flight can make a receiver send three duplicate ACKs: one is missing. */
+/* The smallest flight that can cause three duplicate ACKs: a lost segment and three behind it. */
 #define PROD_FLIGHT_SEGS (DUPACK_THRESHOLD + 1)
 
 /*
- * Will duplicate ACKs make this guest retransmit? Not one with SACK, which believes only blocks,
- * and blocks would be a lie. Nor more of them than its flight can cause: Linux takes those for a
- * sign of reordering.
+ * Do duplicate ACKs make this guest retransmit? Not a guest with SACK: it needs blocks, and vcc
+ * cannot claim what the peer holds. The flight must be large enough to cause them: Linux takes
+ * excess duplicates for reordering.
  */
 VCC_INLINE bool prods(const struct vcc_flow *f, const struct vcc_params *p)
 {
@@ -27,15 +27,15 @@ VCC_INLINE bool prods(const struct vcc_flow *f, const struct vcc_params *p)
 }
 
 /*
- * Without progress for so long, what is in flight must be lost: the RTO of RFC 6298, 2.3, with the
- * operator's margin for its minimum. Never before a path's round trip is known.
+ * Time without progress after which the flight counts as lost: the RTO of RFC 6298, 2.3, with
+ * emit_after_us as the minimum of its variance term. Requires an RTT sample.
  */
 VCC_INLINE uint32_t prod_after_us(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	return (f->srtt_us8 >> 3) + vcc_max(f->rttvar_us4, p->emit_after_us);
 }
 
-/* Deadline: nothing was acknowledged for so long that the last segments must be lost. */
+/* Deadline: requests duplicate ACKs if the flight made no progress for prod_after_us(). */
 VCC_INLINE void prod(struct vcc_flow *f, const struct vcc_params *p, uint32_t since_us,
 		     struct vcc_action *a)
 {
@@ -49,14 +49,14 @@ VCC_INLINE void prod(struct vcc_flow *f, const struct vcc_params *p, uint32_t si
 	a->deadline_ms = vcc_min(a->deadline_ms, (prod_after_us(f, p) - since_us) / 1000 + 1);
 }
 
-/* Deadline: may the guest send more than it was told with the last ACK, and does it wait? */
+/* Deadline: requests a window update if the guest is window-limited and its window has grown. */
 VCC_INLINE void update_window(struct vcc_flow *f, const struct vcc_params *p, struct vcc_action *a)
 {
 	uint32_t left_bytes = seq_distance(f->snd_nxt, f->right_edge);
 
 	/*
-	 * While the guest counts duplicates, ours or the peer's, its window does not change. What a
-	 * pool leaves is not known here.
+	 * The window must not change while the guest counts duplicate ACKs (law 4). A pool's limit
+	 * is not known here, so a pool's flows get no updates.
 	 */
 	if (!p->emit || p->pool_weight || f->ca_state != CA_OPEN || f->dupacks ||
 	    (f->flags & FLOW_PRODDED) || left_bytes >= f->mss_bytes ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How long a flow is kept after its last segment, and by when a shell has to look at it
- * (vcc_deadline). A segment can bring that time forward: a connection closes, or one that was idle
- * has data in flight again. So the shell asks after each segment, not only when it looks.
+ * Idle timeouts, and the deadline by which a shell must call vcc_deadline(). A segment can bring
+ * the deadline forward: a connection closes, or an idle one has data in flight again. The shell
+ * therefore asks look_within_ms() after each segment.
  */
 #ifndef VCC_EXPIRY_H
 #define VCC_EXPIRY_H
@@ -10,13 +10,13 @@
 #include "treat.h"
 #include "track.h"
 
-/* A SYN that the guest does not answer, as in a flood, holds no place for long. */
+/* Timeout of a peer's SYN that the guest does not answer, as in a SYN flood. */
 #define UNANSWERED_SYN_MS 10000u
-/* What has closed makes room the sooner where the table is more than half full. */
+/* Timeout of a closed flow in a crowded table. */
 #define CROWDED_CLOSED_MS 1000u
 /*
- * A flow is not looked at more often than this: it is for its end, and for timeouts that nothing
- * else tells of. But segments that are made for the guest are due to the millisecond.
+ * Minimum interval between two calls of vcc_deadline() for a flow. Expiry and retransmission
+ * timeouts tolerate a second; segments emitted to the guest (emit.h) are due to the millisecond.
  */
 #define LOOK_MIN_MS	 1000u
 #define EMIT_LOOK_MIN_MS 1u
@@ -30,22 +30,21 @@ VCC_INLINE uint32_t idle_limit_ms(const struct vcc_flow *f, const struct vcc_par
 	return f->stage == STAGE_CLOSED ? p->closed_idle_ms : p->handshake_idle_ms;
 }
 
-/* Does the flow give way to a newer one where there is no room? */
+/* Is the flow half-open, so that it gives way to a newer one in a full table? */
 VCC_INLINE bool is_half_open(const struct vcc_flow *f)
 {
 	return f->stage < STAGE_ESTABLISHED;
 }
 
-/* In how many ms to look, where something is due in `due_ms`. */
+/* Time until the next call of vcc_deadline() for an event due in `due_ms`. */
 VCC_INLINE uint32_t look_in_ms(const struct vcc_params *p, uint32_t due_ms)
 {
 	return vcc_max(due_ms, p->emit ? EMIT_LOOK_MIN_MS : LOOK_MIN_MS);
 }
 
 /*
- * After a segment: no later than in so many ms the flow has to be looked at. One that would be
- * looked at later than in look_in_ms() of that is to be filed anew; nearer ones are worth no
- * filing.
+ * After a segment: vcc_deadline() is due within this time. The shell reschedules a flow only if its
+ * current deadline is later than look_in_ms() of the result.
  */
 VCC_INLINE uint32_t look_within_ms(const struct vcc_flow *f, const struct vcc_params *p)
 {
@@ -58,15 +57,19 @@ VCC_INLINE uint32_t look_within_ms(const struct vcc_flow *f, const struct vcc_pa
 	return within_ms;
 }
 
-/* Is a flow that has closed forgotten before its time, because others need its place? */
-VCC_INLINE bool gives_way(const struct vcc_flow *f, uint32_t now_ms, uint32_t flows,
-			  uint32_t flows_max)
+/* Is the table so full that closed flows give way early? */
+VCC_INLINE bool is_crowded(uint32_t flows, uint32_t flows_max)
 {
-	return f->stage == STAGE_CLOSED && flows > flows_max / 2 &&
-	       (int32_t)(now_ms - f->last_seen_ms) >= (int32_t)CROWDED_CLOSED_MS;
+	return flows > flows_max / 2;
 }
 
-/* So many flows in their handshake fit a table; the rest of it is for who has finished his. */
+/* Does a closed flow give way to others in a crowded table? */
+VCC_INLINE bool gives_way(const struct vcc_flow *f, uint32_t idle_ms)
+{
+	return f->stage == STAGE_CLOSED && idle_ms >= CROWDED_CLOSED_MS;
+}
+
+/* Limit of half-open flows in a table; the rest is reserved for established ones. */
 VCC_INLINE uint32_t half_open_max(uint32_t flows_max)
 {
 	return vcc_max(flows_max / 4, 1);

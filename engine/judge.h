@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A live flow comes under another treatment. What its handshake has settled stays to its end: the
- * guest reads windows at the scale that it was told, and the peer expects the ECN and the reports
- * that it was promised. The rest is the new treatment's.
+ * Changes a live flow's treatment. The results of its handshake stay to its end: the guest reads
+ * windows at the scale it was shown, and the peer expects the ECN and the reports it was promised.
+ * Everything else follows the new treatment.
  */
 #ifndef VCC_JUDGE_H
 #define VCC_JUDGE_H
@@ -10,15 +10,15 @@
 #include "ecn.h"
 #include "undo.h"
 
-/* Did vcc have a part in the handshake, so that the connection would not do well without it? */
+/* Did vcc change the handshake, so that an established connection depends on it? */
 VCC_INLINE bool is_bound(const struct vcc_flow *f)
 {
 	return ecn_is_ours(f) || (f->flags & FLOW_FEEDBACK) || f->wscale_shown != f->wscale_peer;
 }
 
 /*
- * The new underlay goes on with the window of the old one. Where none was computed it begins with
- * what the guest has in flight: that is what the path bears.
+ * The new underlay inherits the old one's window. If none was computed, it starts from the guest's
+ * flight, which the path is known to carry.
  */
 VCC_INLINE void change_underlay(struct vcc_flow *f, const struct vcc_params *p, bool computed)
 {
@@ -38,7 +38,7 @@ VCC_INLINE void change_underlay(struct vcc_flow *f, const struct vcc_params *p, 
 	VCC_LAW(f->cc.cwnd_segs >= 1);
 }
 
-/* The same in the middle of the handshake: does a side expect what vcc has promised it? */
+/* Did vcc change the handshake so far, so that one side expects what vcc promised? */
 VCC_INLINE bool is_promised(const struct vcc_flow *f)
 {
 	bool asked_for_guest = (f->flags & (FLOW_ECN_ASKED | FLOW_ECN_GUEST)) == FLOW_ECN_ASKED;
@@ -47,15 +47,15 @@ VCC_INLINE bool is_promised(const struct vcc_flow *f)
 	       f->wscale_shown != f->wscale_peer;
 }
 
-/* Is a flow kept though `p` leaves it alone, for it would not do well without vcc? */
+/* Does the flow depend on vcc, so that it must be kept even if its treatment leaves it alone? */
 VCC_INLINE bool is_kept(const struct vcc_flow *f)
 {
 	return f->stage < STAGE_ESTABLISHED ? is_promised(f) : is_bound(f);
 }
 
 /*
- * From the next segment on, the flow is treated by `p`. In the middle of its handshake the underlay
- * that made promises stays the flow's, or what was promised would not be kept.
+ * Treats the flow by `p` from its next segment on. During the handshake, an underlay that has made
+ * promises stays, because another one might not keep them.
  */
 VCC_INLINE void vcc_judge_anew(struct vcc_flow *f, const struct vcc_params *p)
 {

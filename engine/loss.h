@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Losses, inferred from what the guest and the peer do about them. */
+/* Losses, inferred from the guest's retransmissions and the peer's duplicate ACKs. */
 #ifndef VCC_LOSS_H
 #define VCC_LOSS_H
 
 #include "mss.h"
 #include "prr.h"
 
-/* A guest that probes a closed window tells nothing about the path (RFC 9293, 3.8.6.1). */
+/* A zero-window probe says nothing about the path (RFC 9293, 3.8.6.1). */
 VCC_INLINE bool peer_closed_window(const struct vcc_flow *f)
 {
 	return (f->flags & FLOW_WINDOW_SHOWN) && !f->window_received;
 }
 
-/* Has the retransmission timer of a sender in our place run out? */
+/* Has the retransmission timer of the modelled sender expired? */
 VCC_INLINE bool rto_passed(const struct vcc_flow *f, const struct vcc_params *p, uint32_t now_us)
 {
 	return flight_bytes(f) && !peer_closed_window(f) &&
 	       elapsed_us(f->progress_us, now_us) >= rto_us(f, p->rto_min_us);
 }
 
-/* Why the guest sent this again, its peer's answer will tell. */
+/* Records a retransmission whose reason the peer's answer will reveal. */
 VCC_INLINE void resent_note(struct vcc_flow *f, const struct vcc_segment *s, enum vcc_resent why)
 {
 	f->resent = why;
@@ -27,7 +27,7 @@ VCC_INLINE void resent_note(struct vcc_flow *f, const struct vcc_segment *s, enu
 	f->resent_bytes = segment_end(s) - s->seq;
 }
 
-/* The path's MTU has become smaller: what is in flight is sent again, cut anew. */
+/* The path MTU shrank: the guest retransmits its flight in smaller segments. */
 VCC_INLINE void resent_smaller(struct vcc_flow *f, uint32_t mss_bytes)
 {
 	f->resent = RESENT_SMALLER;
@@ -36,9 +36,9 @@ VCC_INLINE void resent_smaller(struct vcc_flow *f, uint32_t mss_bytes)
 }
 
 /*
- * Is it sent again because it was too long for the path? Then nothing was lost to congestion, and
- * nothing asked for it: no duplicate, no block (RFC 8201, 5.4; Linux: tcp_simple_retransmit). A
- * shorter head by itself may as well be the end of a write that was lost: what comes next tells.
+ * Is this retransmission due to a smaller path MTU? Then nothing was lost to congestion, and no
+ * duplicate ACK or SACK block asked for it (RFC 8201, 5.4; Linux: tcp_simple_retransmit). A single
+ * shorter head may also be the lost end of an application write: the next segment tells.
  */
 VCC_INLINE bool resent_for_mtu(struct vcc_flow *f, enum vcc_sent sent, const struct vcc_segment *s)
 {
@@ -64,13 +64,13 @@ VCC_INLINE bool resent_for_mtu(struct vcc_flow *f, enum vcc_sent sent, const str
 	return true;
 }
 
-/* The guest sent something again: which of its mechanisms was it? */
+/* The guest retransmitted: determines by which mechanism, and starts the sender half's reaction. */
 VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, enum vcc_sent sent,
 				const struct vcc_segment *s)
 {
 	bool told = f->dupacks >= DUPACK_THRESHOLD;
 
-	/* The missing segment may be the head of something new. */
+	/* A fast retransmission may carry new data behind the missing segment. */
 	if (sent == SENT_NOTHING || sent == SENT_NEW || (sent == SENT_PARTLY_NEW && !told) ||
 	    peer_closed_window(f))
 		return;
@@ -82,9 +82,9 @@ VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, 
 	if (!told && resent_for_mtu(f, sent, s))
 		return;
 	/*
-	 * A guest that its window holds back cannot probe with new data and sends its tail again
-	 * (RFC 8985, 7.3). Whether that was lost, duplicates, a timeout, or the probe's own ACK
-	 * will tell.
+	 * A window-limited guest cannot probe with new data, so its tail loss probe retransmits the
+	 * last segment (RFC 8985, 7.3). Duplicates, a timeout or the probe's own ACK tell whether
+	 * that segment was lost.
 	 */
 	if (sent == SENT_TAIL_AGAIN && !told) {
 		bool answered = f->ca_state != CA_OPEN && !seq_after(f->snd_nxt, f->recover);
@@ -102,7 +102,7 @@ VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, 
 	}
 }
 
-/* Does the peer say that it had what the probe brought (RFC 8985, 7.4.2)? No loss, then. */
+/* A DSACK of the tail loss probe: the original arrived, nothing was lost (RFC 8985, 7.4.2). */
 VCC_INLINE void probe_by_dsack(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	uint32_t end = s->dsack_seq + s->dsack_bytes;
@@ -113,8 +113,8 @@ VCC_INLINE void probe_by_dsack(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * What was sent again is acknowledged, and nobody said that it came twice: it was lost. Of a probe
- * that is known when an ACK goes beyond it (RFC 8985, 7.4.2; Linux: tcp_process_tlp_ack).
+ * A retransmission acknowledged without a DSACK repaired a loss. For a tail loss probe that holds
+ * once an ACK goes beyond it (RFC 8985, 7.4.2; Linux: tcp_process_tlp_ack).
  */
 VCC_INLINE void loss_from_resent(struct vcc_flow *f, const struct vcc_params *p,
 				 const struct vcc_segment *s, const struct ack_news *news)
@@ -128,7 +128,7 @@ VCC_INLINE void loss_from_resent(struct vcc_flow *f, const struct vcc_params *p,
 	if (seq_before(f->snd_una, f->resent_end))
 		return;
 	if (f->resent == RESENT_PROBE && f->snd_una == f->resent_end) {
-		/* A duplicate: both the segment and the probe came. */
+		/* A duplicate ACK: both the segment and the probe arrived. */
 		if (!news->acked_bytes && !(s->options & OPT_SACK) && !s->payload_bytes &&
 		    s->window == f->window_received)
 			f->resent = RESENT_NOTHING;
@@ -137,15 +137,15 @@ VCC_INLINE void loss_from_resent(struct vcc_flow *f, const struct vcc_params *p,
 	bool lost = f->resent != RESENT_SMALLER;
 
 	f->resent = RESENT_NOTHING;
-	/* A reduction that is under way answers it as well. */
+	/* An ongoing reduction also answers this loss. */
 	if (lost && f->ca_state == CA_OPEN)
 		reduction_begin(f, p, CONGESTION_LOSS);
 }
 
 /*
- * RFC 5681, 3.2: the third duplicate ACK. A guest with SACK knows better (RFC 6675; RFC 8985, which
- * learns how far segments overtake each other): what it takes for lost, it sends again, and until
- * then its window stays shut.
+ * The third duplicate ACK (RFC 5681, 3.2). A guest with SACK detects losses better than a count can
+ * (RFC 6675; RFC 8985 adapts to reordering), so the engine waits for its retransmission; until then
+ * the window admits no new data.
  */
 VCC_INLINE void loss_from_dupacks(struct vcc_flow *f, const struct vcc_params *p,
 				  const struct vcc_segment *s)

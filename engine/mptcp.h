@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * MPTCP (RFC 8684). The window field of a subflow is that of the whole connection (3.3.1), so the
- * window of an underlay cannot be shown on one: data that it does not admit here goes over another
- * subflow, and what limits one stalls them all. Left alone, the option would be a way around every
- * window. So the SYNs of a controlled flow go without it, and both ends fall back to TCP (3.7); one
- * that wanted to join a connection which began elsewhere closes its subflow (3.2).
+ * MPTCP (RFC 8684). A subflow's window field is the window of the whole connection (3.3.1), so an
+ * underlay's window cannot be shown on a subflow: limiting one stalls all of them, and data that
+ * one does not admit moves to another. Left alone, the option would bypass every window. vcc
+ * therefore removes it from the SYNs of a controlled flow, and both ends fall back to TCP (3.7). A
+ * subflow that wanted to join an existing connection is closed by its initiator (3.2).
  */
 #ifndef VCC_MPTCP_H
 #define VCC_MPTCP_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The size of the guest's full segments, in which windows count. The guest knows the path MTU, so
- * its own cut is the truth, as far as the handshake allows. What its window is worth in bytes is
- * not its to choose: with another segment size, all that counts in segments is counted anew.
+ * The size of the guest's full segments, the unit of windows. The guest knows the path MTU, so its
+ * own segmentation is authoritative, within the bound that the handshake sets. A new segment size
+ * must not change a window's value in bytes, so every count of segments is converted.
  */
 #ifndef VCC_MSS_H
 #define VCC_MSS_H
@@ -10,28 +10,28 @@
 #include "cc/cc.h"
 #include "track.h"
 
-/* RFC 9293, 3.1: more than that a segment's options do not take. */
+/* The largest size of TCP options (RFC 9293, 3.1). */
 #define TCP_OPTIONS_BYTES 40u
 
-/* Payload of each full segment of it; of one that is no super-segment, all. */
+/* Payload of a super-segment's full segments, or of a single segment. */
 VCC_INLINE uint32_t cut_bytes(const struct vcc_segment *s)
 {
 	return s->seg_bytes ? s->seg_bytes : s->payload_bytes;
 }
 
-/* What the guest's own SACK blocks may take of this segment (RFC 6691, 3). */
+/* Upper bound of what the guest's SACK blocks take from this segment's payload (RFC 6691, 3). */
 VCC_INLINE uint32_t blocks_bytes(const struct vcc_segment *s)
 {
 	return (s->options & OPT_SACK) ? TCP_OPTIONS_BYTES : 0;
 }
 
-/* Is this segment cut shorter than a full one has been? */
+/* Is this segment shorter than a full one? */
 VCC_INLINE bool is_cut_shorter(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	return cut_bytes(s) + blocks_bytes(s) < f->mss_bytes;
 }
 
-/* A window of `segs` segments, in segments of another size: not a byte more, and one at least. */
+/* Converts a window to another segment size, rounded down, at least 1. */
 VCC_INLINE uint32_t segs_of(uint32_t segs, uint32_t from_bytes, uint32_t to_bytes)
 {
 	uint64_t count = (uint64_t)segs * from_bytes / to_bytes;
@@ -57,8 +57,8 @@ VCC_INLINE void mss_change(struct vcc_flow *f, uint32_t to_bytes)
 }
 
 /*
- * The guest sent data. A segment that is longer than a full one was, or the cut of a super-segment,
- * tells of another size; one by itself that is shorter ends what was written.
+ * The guest sent data. A longer segment than before, or a super-segment's gso_size, reveals a new
+ * segment size. A shorter single segment does not: it ends an application write.
  */
 VCC_INLINE void mss_from_guest(struct vcc_flow *f, const struct vcc_segment *s)
 {

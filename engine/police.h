@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Policing (AC/DC, 3.3): data beyond the window that the guest was shown is dropped, so that who
- * ignores his window gains nothing.
+ * Policing (AC/DC, 3.3): data beyond the window shown to the guest is dropped, so a guest that
+ * ignores its window gains nothing.
  *
- * A super-segment cannot be cut here, so one that begins inside the window passes whole, if what it
- * takes beyond can be withheld from the window that follows: on average, nobody has more than his
- * window.
+ * A super-segment cannot be split here. One that starts inside the window passes whole if its
+ * excess can be withheld from the next window, so that the average stays within the window.
  */
 #ifndef VCC_POLICE_H
 #define VCC_POLICE_H
@@ -14,9 +13,9 @@
 #include "treat.h"
 
 /*
- * Where an overdraft stands. It is owed until the flight that it was part of is acknowledged, and
- * until a window without it has been sent and acknowledged as well. While nothing is owed,
- * overdraft_until is the edge of the SYN-ACK's window, or behind.
+ * Advances an overdraft. It is owed until its flight is acknowledged, and then until a window
+ * reduced by it has been sent and acknowledged as well. While nothing is owed, overdraft_until is
+ * at or below the right edge of the SYN-ACK's window.
  */
 VCC_INLINE void police_repay(struct vcc_flow *f)
 {
@@ -24,14 +23,15 @@ VCC_INLINE void police_repay(struct vcc_flow *f)
 		return;
 	if (f->overdraft_bytes && !(f->flags & FLOW_WITHHOLDING)) {
 		f->flags |= FLOW_WITHHOLDING;
-		/* If the window has become so small, by a segment. */
+		/* A window smaller than the overdraft is withheld down to one segment. */
 		f->overdraft_until =
 		    seq_max(f->right_edge - f->overdraft_bytes, f->snd_una + f->mss_bytes);
 		return;
 	}
 	f->flags &= ~(uint32_t)FLOW_WITHHOLDING;
 	f->overdraft_bytes = 0;
-	f->overdraft_until = f->snd_una; /* stays near, or it would mean the future one day */
+	f->overdraft_until =
+	    f->snd_una; /* must follow snd_una, or it would be ahead after a wrap */
 }
 
 VCC_INLINE void count_policed(struct vcc_flow *f)
@@ -47,8 +47,8 @@ VCC_INLINE void drop_policed(struct vcc_action *a)
 }
 
 /*
- * The same before the handshake has ended. Data without SYN is then a server's that does not wait
- * (RFC 7413, 4.2), and no more than the window of the peer's SYN, to which no scale applies.
+ * Policing before the handshake completes. Data is then sent by a server after TCP Fast Open
+ * (RFC 7413, 4.2), limited by the unscaled window of the peer's SYN.
  */
 VCC_INLINE bool police_handshake(struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -63,36 +63,35 @@ VCC_INLINE bool police_handshake(struct vcc_flow *f, const struct vcc_segment *s
 	return true;
 }
 
-/* Is what this flow's rule cannot allow, or cannot judge, dropped? */
+/* Is the flow policed? */
 VCC_INLINE bool is_policed(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	return p->police && is_controlled(f) && imposes(f, p);
 }
 
-/* Is this segment of the guest beyond what it may send? Call before it is tracked. */
+/* Does this segment from the guest exceed its window? Must be called before it is tracked. */
 VCC_INLINE bool police(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	uint32_t end = s->seq + s->payload_bytes;
 
-	/* Retransmissions are the guest's right. */
+	/* Retransmissions are within the window. */
 	if (!s->payload_bytes || !seq_after(end, f->snd_nxt))
 		return false;
 	police_repay(f);
 	uint32_t edge = f->right_edge - f->overdraft_bytes;
 
-	/* The guest has seen the window of the SYN-ACK too, though it was not ours to limit. */
+	/* The SYN-ACK's window, which vcc does not limit, counts too. */
 	if (!f->overdraft_bytes)
 		edge = seq_max(edge, f->overdraft_until);
 	if (!seq_after(end, edge))
 		return false;
-	/* A probe of a closed window is a byte, perhaps with a segment's rest (RFC 9293, 3.8.6.1).
-	 */
+	/* A zero-window probe of up to a segment (RFC 9293, 3.8.6.1). */
 	if (!flight_bytes(f) && s->seq == f->snd_nxt && s->payload_bytes <= f->mss_bytes)
 		return false;
 	uint32_t beyond_bytes = end - edge;
 	uint32_t window_bytes = seq_distance(f->snd_una, f->right_edge);
 
-	/* Of the window that it is withheld from, a segment must be left. */
+	/* The window that the overdraft is withheld from must keep at least one segment. */
 	if (f->overdraft_bytes || !seq_before(s->seq, edge) || beyond_bytes > UINT16_MAX ||
 	    beyond_bytes + f->mss_bytes > window_bytes) {
 		count_policed(f);
@@ -104,8 +103,8 @@ VCC_INLINE bool police(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * A FIN alone takes a number too. Beyond the window it would make all before it look like what was
- * sent already.
+ * A FIN without payload occupies a sequence number too. Beyond the window it would advance snd_nxt,
+ * and data below it would then pass as a retransmission.
  */
 VCC_INLINE bool police_fin(struct vcc_flow *f, const struct vcc_segment *s)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Flows that share a window (vCC, section 4): what the flows of a pool may have outstanding is one
- * constant, divided among the active ones by their weights. Who becomes active takes the others'
- * share as ACKs bring it in, for no window is ever taken back (law 2); so what a flow holds, the
- * window that it was shown and has not used up, is counted in a ledger, and nobody is shown more
- * than the ledger has left, from its SYN-ACK on. It is shared by flows on several CPUs: each change
- * of it is atomic, and what is to be shown is taken out before it is.
+ * Pools: flows that share a window (vCC, section 4). The outstanding data of a pool's flows is
+ * limited to a constant, divided among the active flows by weight. A shown window is never taken
+ * back (law 2), so a new active flow gains its share as ACKs shrink the others' windows. The pool
+ * accounts for each flow's held bytes, its flight plus the unused rest of its window, and no flow
+ * is shown more than the pool has left, from its SYN-ACK on. Flows on several CPUs share the pool:
+ * changes are atomic, and bytes are taken before they are shown.
  *
- * A flow that falls idle may still send what it was shown last. A part of the window is kept free
- * for that, and no more than a part, or idle flows would come to hold all of it: so they can
- * overdraw the pool where very many wake up at once.
+ * An idle flow may still send the window it was shown last. A reserve is kept free for idle flows,
+ * limited so that they cannot occupy the whole pool. The pool can therefore be overdrawn when many
+ * idle flows resume at once.
  */
 #ifndef VCC_POOL_H
 #define VCC_POOL_H
@@ -17,20 +17,20 @@
 #include "treat.h"
 #include "window.h"
 
-/* With nothing in flight and no segment for so long, a flow is idle. */
+/* A flow without data in flight is idle after this time without a segment. */
 #define POOL_IDLE_MS 500u
-/* So is one whose guest has given up: Linux never waits longer than 120 s to send again. */
+/* A flow with data in flight is idle after this time: Linux's RTO is at most 120 s. */
 #define POOL_SILENT_MS 150000u
-/* An eighth of the window at most is kept free for idle flows. */
+/* The reserve for idle flows is at most 1/8 of the pool. */
 #define POOL_RESERVE_SHIFT 3
 
-/* What a pool has given out. */
+/* A pool's account. */
 struct vcc_pool {
 	uint32_t held_bytes;
-	uint32_t idle_bytes;	  /* what idle flows may still send */
-	uint32_t weight;	  /* of its active flows together */
-	uint32_t most_held_bytes; /* ever, for the person who looks */
-	/* How often held_bytes was more than it may be: by a least window, or one who woke up. */
+	uint32_t idle_bytes;	  /* windows that idle flows still hold */
+	uint32_t weight;	  /* sum of the active flows' weights */
+	uint32_t most_held_bytes; /* maximum of held_bytes, as a statistic */
+	/* How often held_bytes exceeded the pool: by a minimum window, or a flow that resumed. */
 	uint32_t overdrawn;
 };
 
@@ -40,7 +40,7 @@ VCC_INLINE bool pool_has(const struct vcc_flow *f, const struct vcc_params *p)
 	       is_controlled(f) && imposes(f, p);
 }
 
-/* What a flow has in flight, and may still send. */
+/* The flow's flight plus the unused rest of its window. */
 VCC_INLINE uint32_t pool_holds(const struct vcc_flow *f)
 {
 	if (f->stage != STAGE_ESTABLISHED)
@@ -48,7 +48,7 @@ VCC_INLINE uint32_t pool_holds(const struct vcc_flow *f)
 	return seq_distance(f->snd_una, seq_max(f->right_edge, f->snd_nxt));
 }
 
-/* What there is to share out. */
+/* The pool's size without the reserve for idle flows. */
 VCC_INLINE uint32_t pool_room(const struct vcc_pool *pool, const struct vcc_params *p)
 {
 	uint32_t idle_bytes = *(const volatile uint32_t *)&pool->idle_bytes;
@@ -61,18 +61,18 @@ VCC_INLINE uint32_t pool_share(const struct vcc_pool *pool, const struct vcc_flo
 {
 	uint32_t weight = *(const volatile uint32_t *)&pool->weight;
 
-	/* Who has not sent yet begins beside the active ones; who does not send gets no more. */
+	/* A flow in its handshake counts as active; an inactive established one has no share. */
 	if (!(f->shell & SHELL_POOL_ACTIVE)) {
 		if (f->stage == STAGE_ESTABLISHED)
 			return 0;
 		weight += p->pool_weight;
 	}
-	/* Another flow may be about to add its own. */
+	/* Another CPU may not have added this flow's weight yet. */
 	weight = vcc_max(weight, p->pool_weight);
 	return (uint32_t)((uint64_t)pool_room(pool, p) * p->pool_weight / weight);
 }
 
-/* Takes up to `wanted_bytes` out of what is left; returns how much that was. */
+/* Takes up to `wanted_bytes` from the pool's free bytes. Returns the bytes taken. */
 VCC_INLINE uint32_t pool_take(struct vcc_pool *pool, const struct vcc_params *p,
 			      uint32_t wanted_bytes)
 {
@@ -85,7 +85,7 @@ VCC_INLINE uint32_t pool_take(struct vcc_pool *pool, const struct vcc_params *p,
 	return left;
 }
 
-/* The ledger counts more for a flow than before. */
+/* Charges the pool with more held bytes, even beyond its size. */
 VCC_INLINE void pool_charge(struct vcc_pool *pool, uint32_t total_bytes, uint32_t more_bytes)
 {
 	uint32_t before = __sync_fetch_and_add(&pool->held_bytes, more_bytes);
@@ -94,8 +94,7 @@ VCC_INLINE void pool_charge(struct vcc_pool *pool, uint32_t total_bytes, uint32_
 		__sync_fetch_and_add(&pool->overdrawn, 1);
 }
 
-/* The flow is no member any more: it is idle, ends, is judged anew, or its window is not imposed.
- */
+/* Removes the flow from the pool's account: idle, closed, or under another treatment. */
 VCC_INLINE void pool_leave(struct vcc_pool *pool, struct vcc_flow *f, uint32_t held_bytes,
 			   uint16_t weight)
 {
@@ -125,8 +124,8 @@ VCC_INLINE void pool_join(struct vcc_pool *pool, struct vcc_flow *f, const struc
 }
 
 /*
- * Before the engine: says in the segment what the pool leaves this flow. A flow holds the more the
- * more it is shown, and that happens on its way to the guest only.
+ * Called before the engine: writes the flow's limit into the segment. Only a segment to the guest
+ * can enlarge the window, so only there bytes are taken from the pool.
  */
 VCC_INLINE void pool_begin(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
 			   bool to_guest, struct vcc_segment *s)
@@ -145,7 +144,7 @@ VCC_INLINE void pool_begin(struct vcc_pool *pool, struct vcc_flow *f, const stru
 	s->pool_bytes = vcc_max(vcc_min(share, s->pool_taken_bytes), 1);
 }
 
-/* After it: the ledger has what the flow holds now. */
+/* Called after the engine: settles the pool's account with the flow's held bytes. */
 VCC_INLINE void pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
 			 const struct vcc_segment *s)
 {
@@ -161,14 +160,14 @@ VCC_INLINE void pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct
 		pool_charge(pool, p->pool_bytes, holds - s->pool_taken_bytes);
 	else if (holds < s->pool_taken_bytes)
 		__sync_fetch_and_add(&pool->held_bytes, holds - s->pool_taken_bytes);
-	/* Two CPUs may miss each other's maximum by a segment's worth: it is for people. */
+	/* A statistic: not atomic, so concurrent CPUs may miss a maximum by a segment. */
 	uint32_t held = *(const volatile uint32_t *)&pool->held_bytes;
 
 	if (held > pool->most_held_bytes)
 		pool->most_held_bytes = held;
 }
 
-/* Time has passed: who sends nothing is idle. */
+/* Called on a deadline: marks a silent flow as idle. */
 VCC_INLINE void pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
 			  uint32_t now_ms)
 {
@@ -182,14 +181,14 @@ VCC_INLINE void pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struc
 	__sync_fetch_and_add(&pool->idle_bytes, pool_holds(f));
 }
 
-/* So much of its share a flow may be shown without having asked for it, and two segments. */
+/* A flow may be shown 1/16 of its share, or two segments, beyond its use. */
 #define POOL_SLACK_SHIFT 4
 
 /*
- * In the engine: what the pool leaves of a window of `granted_bytes`. A flow is shown what it uses,
- * what was just delivered, and a little: who has something to send is at its share after some ACKs,
- * also when its virtual CPU was away and its flight is gone; and who has not keeps a sixteenth of
- * it at most, for what was shown cannot be taken back.
+ * Called in the engine: limits a window of `granted_bytes` to the pool's. A flow is shown its
+ * flight, the bytes just delivered, and a little more. A flow with data to send reaches its share
+ * within a few ACKs, even after its virtual CPU was descheduled and its flight has drained. A flow
+ * without keeps at most 1/16 of its share, because a shown window cannot be taken back.
  */
 VCC_INLINE uint32_t pool_limit(const struct vcc_flow *f, const struct vcc_segment *s,
 			       uint32_t delivered_bytes, uint32_t granted_bytes)
@@ -204,7 +203,7 @@ VCC_INLINE uint32_t pool_limit(const struct vcc_flow *f, const struct vcc_segmen
 	return vcc_min(granted_bytes, segs_within(f, limit_bytes) * f->mss_bytes);
 }
 
-/* On a SYN-ACK to the guest: its first flight is the pool's as well. No scale counts yet. */
+/* Called for a SYN-ACK to the guest, whose window is unscaled: limits the first flight too. */
 VCC_INLINE void pool_first_window(struct vcc_flow *f, const struct vcc_params *p,
 				  const struct vcc_segment *s, struct vcc_action *a)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A window reduction, from its cause to its end: Proportional Rate Reduction (RFC 6937) with the
- * reduction bound, in the arithmetic of Linux's tcp_cwnd_reduction, because the native senders
- * beside us count that way and a share is lost or won by a segment a round trip.
+ * Window reductions: Proportional Rate Reduction (RFC 6937) with the slow start reduction bound, in
+ * the arithmetic of Linux's tcp_cwnd_reduction. Competing native senders use it, and one segment
+ * per round trip decides about a fair share.
  */
 #ifndef VCC_PRR_H
 #define VCC_PRR_H
@@ -12,8 +12,8 @@
 #include "validate.h"
 
 /*
- * Begin a reduction. One a window of data (RFC 3168, 6.1.2): the next may begin only when
- * something sent after this moment has been acknowledged.
+ * Starts a reduction. Law 6: one per window of data (RFC 3168, 6.1.2). The next may start only when
+ * data sent after this moment has been acknowledged.
  */
 VCC_INLINE void reduction_begin(struct vcc_flow *f, const struct vcc_params *p,
 				enum vcc_congestion cause)
@@ -32,24 +32,24 @@ VCC_INLINE void reduction_begin(struct vcc_flow *f, const struct vcc_params *p,
 	cc_on_congestion(f->underlay, &f->cc, cause, p);
 	if (!p->prr)
 		f->cc.cwnd_segs = vcc_min(f->cc.cwnd_segs, f->cc.ssthresh_segs);
-	/* RFC 3168, 6.1.2: CWR tells of a reduction for whatever reason. */
+	/* CWR announces a reduction for any reason (RFC 3168, 6.1.2). */
 	if (f->flags & FLOW_ECN_FABRIC)
 		f->flags |= FLOW_CWR_DUE;
 }
 
-/* A loss inside a reduction extends it to what is now in flight, without a second one. */
+/* A loss during a reduction extends it to the current flight, without a second reduction. */
 VCC_INLINE void reduction_to_recovery(struct vcc_flow *f)
 {
 	f->ca_state = CA_RECOVERY;
 	f->recover = f->snd_nxt;
 }
 
-/* The retransmission timer of a sender in our place went off (RFC 5681, 3.1; RFC 6298, 5.5). */
+/* The retransmission timer of the modelled sender expired (RFC 5681, 3.1; RFC 6298, 5.5). */
 VCC_INLINE void timeout_begin(struct vcc_flow *f, uint32_t now_us)
 {
 	/*
-	 * ssthresh was cut for this window already if a reduction is under way, and stays where
-	 * it is when a retransmission is lost too (RFC 5681, 3.1).
+	 * During a reduction, ssthresh has been reduced for this window already. It must not be
+	 * reduced again when a retransmission is lost (RFC 5681, 3.1).
 	 */
 	uint32_t ssthresh_segs = f->cc.ssthresh_segs;
 
@@ -74,8 +74,8 @@ VCC_INLINE void timeout_begin(struct vcc_flow *f, uint32_t now_us)
 }
 
 /*
- * End a reduction once something beyond `recover` is acknowledged. Strictly beyond: the CWR went
- * on what was sent first after the reduction, and until the peer has it, its ECE is stale.
+ * Ends a reduction once data beyond `recover` is acknowledged. Strictly beyond: the first data
+ * after the reduction carried CWR, and until the peer has received it, its ECE is stale.
  */
 VCC_INLINE void reduction_end(struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -91,9 +91,9 @@ VCC_INLINE void reduction_end(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * How much of what an ACK acknowledges was delivered just now, and may let cwnd grow. During a
- * recovery duplicates have told of the rest before. After a timeout nobody has, but what came just
- * now was sent since: else one ACK for the hole would restore a whole window (RFC 3465, 2.3).
+ * The acknowledged bytes that were delivered just now and may grow cwnd. During recovery, duplicate
+ * ACKs have counted the rest. After a timeout, only bytes sent since count: otherwise one ACK that
+ * fills the hole would restore a whole window (RFC 3465, 2.3).
  */
 VCC_INLINE uint32_t growth_bytes(struct vcc_flow *f, const struct ack_news *news,
 				 enum vcc_ca_state before)
@@ -109,7 +109,7 @@ VCC_INLINE uint32_t growth_bytes(struct vcc_flow *f, const struct ack_news *news
 	return due_bytes;
 }
 
-/* RFC 6937, 3: how many segments the guest may send on this ACK. Sets cwnd to match. */
+/* The segments that the guest may send on this ACK (RFC 6937, 3). Sets cwnd to match. */
 VCC_INLINE uint32_t prr_segs(struct vcc_flow *f, const struct ack_news *news)
 {
 	uint32_t pipe_segs = bytes_to_segs_ceil(f, flight_bytes(f) - sacked_bytes(f));
@@ -127,7 +127,7 @@ VCC_INLINE uint32_t prr_segs(struct vcc_flow *f, const struct ack_news *news)
 
 		send_segs = vcc_sub_floor0((uint32_t)due, out_segs);
 	} else {
-		/* The slow start part of the reduction bound. */
+		/* Slow start reduction bound (RFC 6937, 3). */
 		uint32_t newly_segs = bytes_to_segs_ceil(f, news->delivered_bytes);
 
 		send_segs = vcc_max(vcc_sub_floor0(delivered_segs, out_segs), newly_segs);
@@ -135,7 +135,7 @@ VCC_INLINE uint32_t prr_segs(struct vcc_flow *f, const struct ack_news *news)
 			send_segs++;
 		send_segs = vcc_min(send_segs, ssthresh_segs - pipe_segs);
 	}
-	/* At least one on the first ACK: a retransmission must be able to leave. */
+	/* At least one on the first ACK, for the fast retransmission. */
 	if (!f->prr_out_bytes)
 		send_segs = vcc_max(send_segs, 1);
 	f->cc.cwnd_segs = vcc_min(vcc_max(pipe_segs + send_segs, 1), CWND_MAX_SEGS);

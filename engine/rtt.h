@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Round-trip time and retransmission timeout (RFC 6298), by timing one segment at a time. */
+/* RTT and RTO (RFC 6298). One segment is timed at a time. */
 #ifndef VCC_RTT_H
 #define VCC_RTT_H
 
 #include "seq.h"
 #include "vcc.h"
 
-/* RFC 6298, 2.1: before the first sample. */
+/* RTO before the first sample (RFC 6298, 2.1). */
 #define RTO_INITIAL_US	1000000u
 #define RTO_MAX_US	60000000u
 #define RTO_BACKOFF_MAX 6u
-/* A sample beyond this comes from a clock that jumped, not from a path. */
+/* A larger sample is caused by a clock jump, not by the path. */
 #define RTT_MAX_US	  30000000u
 #define CLOCK_SKEW_MAX_US 1000000u
 
-/* From `since_us` to `now_us`; 0 where another CPU's clock was read a little behind this one's. */
+/* Time from `since_us` to `now_us`; 0 if `since_us` is ahead by the skew between CPU clocks. */
 VCC_INLINE uint32_t elapsed_us(uint32_t since_us, uint32_t now_us)
 {
 	return since_us - now_us < CLOCK_SKEW_MAX_US ? 0 : now_us - since_us;
 }
 
-/* Begin to time a segment that ends at `end`, unless one is being timed. */
+/* Starts timing a segment that ends at `end`, unless another one is being timed. */
 VCC_INLINE void rtt_start(struct vcc_flow *f, uint32_t end, uint32_t now_us)
 {
 	if (f->flags & FLOW_RTT_TIMING)
@@ -30,13 +30,13 @@ VCC_INLINE void rtt_start(struct vcc_flow *f, uint32_t end, uint32_t now_us)
 	f->rtt_sent_us = now_us;
 }
 
-/* Karn's algorithm (RFC 6298, 3): a retransmitted segment gives no sample. */
+/* Karn's algorithm (RFC 6298, 3): no sample from a retransmitted segment. */
 VCC_INLINE void rtt_cancel(struct vcc_flow *f)
 {
 	f->flags &= ~(uint32_t)FLOW_RTT_TIMING;
 }
 
-/* Take the sample if `ack` covers the timed segment. Returns it in us, or 0. */
+/* Takes a sample if `ack` covers the timed segment. Returns it in us, or 0. */
 VCC_INLINE uint32_t rtt_sample(struct vcc_flow *f, uint32_t ack, uint32_t now_us)
 {
 	if (!(f->flags & FLOW_RTT_TIMING) || seq_before(ack, f->rtt_seq))
@@ -61,8 +61,8 @@ VCC_INLINE uint32_t rtt_sample(struct vcc_flow *f, uint32_t ack, uint32_t now_us
 }
 
 /*
- * The timeout of a sender in our place. The floor applies to the variance term, as in Linux,
- * so that a path of stable delay keeps a margin above its round trip.
+ * The modelled sender's RTO. As in Linux, the minimum applies to the variance term, so that a path
+ * of stable delay keeps a margin above its RTT.
  */
 VCC_INLINE uint32_t rto_us(const struct vcc_flow *f, uint32_t rto_min_us)
 {

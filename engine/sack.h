@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What of a SACK option (RFC 2018) tells of data that came twice (RFC 2883). */
+/* DSACK: duplicate data reported in a SACK option (RFC 2883). */
 #ifndef VCC_SACK_H
 #define VCC_SACK_H
 
 #include "seq.h"
 
-/* A range of sequence numbers that the peer has, `right` being one past it (RFC 2018, 3). */
+/* A SACK block (RFC 2018, 3): [left, right). */
 struct vcc_sack_block {
 	uint32_t left;
 	uint32_t right;
 };
 
 /*
- * RFC 2883, 4: a first block of what `ack` acknowledges, or of what lies within the second block,
- * is of data that came twice. So many bytes; 0 if it is not. A second block that is not there is
- * empty.
+ * The length of the DSACK block, or 0 if there is none. RFC 2883, 4: the first block reports a
+ * duplicate if it lies below `ack` or within the second block. A missing second block is empty.
  */
 VCC_INLINE uint32_t dsack_bytes(uint32_t ack, struct vcc_sack_block first,
 				struct vcc_sack_block second)

@@ -25,16 +25,19 @@ VCC_INLINE uint32_t seq_min(uint32_t a, uint32_t b)
 	return seq_before(a, b) ? a : b;
 }
 
-/* RFC 7323, 2.3: no window reaches further. */
+/* The largest window (RFC 7323, 2.3). */
 #define SEQ_WINDOW_MAX (1u << 30)
 
-/* Can `seq` be of a connection that stands at `at`? Further off, before and after lose meaning. */
+/*
+ * Is `seq` within the largest window of `at`? Beyond that distance, modular comparison is
+ * meaningless.
+ */
 VCC_INLINE bool seq_plausible(uint32_t at, uint32_t seq)
 {
 	return seq - at + SEQ_WINDOW_MAX <= 2 * SEQ_WINDOW_MAX;
 }
 
-/* Bytes from `from` up to `to`; 0 where `to` lies before `from`. */
+/* Bytes from `from` to `to`; 0 if `to` is before `from`. */
 VCC_INLINE uint32_t seq_distance(uint32_t from, uint32_t to)
 {
 	return seq_before(to, from) ? 0 : to - from;

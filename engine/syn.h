@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * SYNs: what one side offers and asks for, and what becomes of it (RFC 9293, 3.5 and 3.7.1;
- * RFC 7323; RFC 2018; RFC 3168, 6.1.1). What the last SYN said is kept apart from what holds, so
- * that it can be settled by whichever answer comes, and a live connection goes on until one does.
+ * Offers and requests of SYNs (RFC 9293, 3.5 and 3.7.1; RFC 7323; RFC 2018; RFC 3168, 6.1.1). The
+ * content of the last SYN is kept apart from the flow's own flags: the answer settles it, and a
+ * live connection continues until one arrives.
  */
 #ifndef VCC_SYN_H
 #define VCC_SYN_H
@@ -11,36 +11,35 @@
 #include "feedback.h"
 #include "window.h"
 
-/* RFC 9293, 3.7.1: the MSS of a peer that names none. */
+/* The default MSS (RFC 9293, 3.7.1). */
 #define MSS_DEFAULT_BYTES 536u
-/* No timer sends a SYN again so soon (RFC 6298, 2.1): it is a copy. */
+/* No retransmission timer is this short (RFC 6298, 2.1): an earlier SYN is a network duplicate. */
 #define SYN_COPY_US 100000u
 
-/* What is agreed on by SYN and SYN-ACK. */
+/* Options in effect only if both SYN and SYN-ACK carry them. */
 #define FLOW_OFFERS (FLOW_SACK | FLOW_TIMESTAMPS | FLOW_WSCALE)
-/* All that a SYN says, as it stands in syn_flags, and in the flow's own flags until it is answered.
- */
+/* The content of a SYN: in syn_flags, and in the flow's own flags until the SYN is answered. */
 #define FLOW_SYN_SAYS                                                                              \
 	(FLOW_OFFERS | FLOW_ECN_ASKED | FLOW_ECN_GUEST | FLOW_ACCECN_GUEST | FLOW_ECN_FELL_BACK |  \
 	 FLOW_HELLO_OFFERED)
 _Static_assert((FLOW_SYN_SAYS | FLOW_GUEST_OPENED | FLOW_SYN_SEEN_PEER) <= UINT16_MAX,
 	       "what a SYN says fits syn_flags");
-/* And what its answer settles. */
+/* The flags that the answer to a SYN sets. */
 #define FLOW_ANSWER_SAYS (FLOW_ECN_FABRIC | FLOW_FEEDBACK | FLOW_LEFT_ALONE | FLOW_PEER_DCTCP)
 
-/* ECN-setup SYN: ECE and CWR; AE as well is a request for AccECN (RFC 9768, 3.1.1). */
+/* ECN-setup SYN (RFC 3168, 6.1.1): ECE and CWR. With AE it requests AccECN (RFC 9768, 3.1.1). */
 VCC_INLINE bool asks_ecn(uint16_t flags)
 {
 	return (flags & (TCP_ECE | TCP_CWR)) == (TCP_ECE | TCP_CWR);
 }
 
-/* ECN-setup SYN-ACK (RFC 3168, 6.1.1): ECE alone. Both bits come from a reflecting middlebox. */
+/* ECN-setup SYN-ACK (RFC 3168, 6.1.1): ECE alone. ECE and CWR come from a reflecting middlebox. */
 VCC_INLINE bool accepts_ecn(uint16_t flags)
 {
 	return (flags & TCP_ECN_BITS) == TCP_ECE;
 }
 
-/* A SYN-ACK that accepts AccECN (RFC 9768, 3.1.2, table 2): neither classic ECN nor none. */
+/* A SYN-ACK that accepts AccECN (RFC 9768, 3.1.2, table 2). */
 VCC_INLINE bool accepts_accecn(uint16_t flags)
 {
 	uint16_t bits = flags & TCP_ECN_BITS;
@@ -48,7 +47,7 @@ VCC_INLINE bool accepts_accecn(uint16_t flags)
 	return bits && bits != TCP_ECE && bits != TCP_ECN_BITS;
 }
 
-/* What the last SYN said stays: it may be what begins this. */
+/* Initialises a flow. The recorded SYN is kept: it may be the one that starts this connection. */
 VCC_INLINE void flow_init(struct vcc_flow *f, const struct vcc_params *p, enum vcc_stage stage)
 {
 	*f = (struct vcc_flow){
@@ -67,7 +66,28 @@ VCC_INLINE void flow_init(struct vcc_flow *f, const struct vcc_params *p, enum v
 	cc_init(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
 }
 
-/* The guest's sequence numbers begin at `iss`; what its SYN or SYN-ACK occupies ends at `end`. */
+/* Applies the recorded SYN to the flow, until its answer settles it. */
+VCC_INLINE void go_by_syn(struct vcc_flow *f)
+{
+	f->flags &= ~(uint32_t)(FLOW_SYN_SAYS | FLOW_ANSWER_SAYS);
+	f->flags |= f->syn_flags & FLOW_SYN_SAYS;
+}
+
+/* A new connection replaces a live one and keeps its treatment. */
+VCC_INLINE void begin_anew(struct vcc_flow *f, const struct vcc_params *p, enum vcc_stage stage)
+{
+	uint32_t released = f->flags & FLOW_RELEASED;
+	uint8_t underlay = f->underlay;
+
+	flow_init(f, p, stage);
+	if (released) {
+		f->flags |= FLOW_RELEASED;
+		f->underlay = underlay;
+		cc_init(underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
+	}
+}
+
+/* Starts the guest's sequence numbers. Its SYN or SYN-ACK with payload occupies `iss` to `end`. */
 VCC_INLINE void start_sequence(struct vcc_flow *f, uint32_t iss, uint32_t end, uint64_t now_us)
 {
 	f->iss = iss;
@@ -85,8 +105,8 @@ VCC_INLINE void start_sequence(struct vcc_flow *f, uint32_t iss, uint32_t end, u
 }
 
 /*
- * The peer's. Data on a SYN (RFC 7413) is not counted: the guest may refuse it. What the guest's
- * own SYN has offered to take, unscaled, is not more than this.
+ * Starts the peer's sequence numbers. Data on a SYN (RFC 7413) is not counted: the guest may refuse
+ * it. The guest's SYN offers an unscaled window, so UINT16_MAX is its upper bound.
  */
 VCC_INLINE void start_peer_sequence(struct vcc_flow *f, uint32_t irs)
 {
@@ -95,14 +115,14 @@ VCC_INLINE void start_peer_sequence(struct vcc_flow *f, uint32_t irs)
 	receive_from(f, irs + 1, UINT16_MAX);
 }
 
-/* RFC 8257, 3.5: DCTCP sends its SYNs as ECT, but so may others their SYN-ACKs (RFC 5562). */
+/* DCTCP sends its SYNs as ECT (RFC 8257, 3.5). Others may send ECT SYN-ACKs too (RFC 5562). */
 VCC_INLINE void note_peer_dctcp(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	if (s->ip_ecn != IP_ECN_NOT_ECT)
 		f->flags |= FLOW_PEER_DCTCP;
 }
 
-/* DCTCP sends all as ECT (Linux: tcp_ecn_send); others no pure ACK (RFC 3168, 6.1.4). */
+/* DCTCP sends pure ACKs as ECT (Linux: tcp_ecn_send); classic ECN does not (RFC 3168, 6.1.4). */
 VCC_INLINE void note_peer_classic(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	if (s->ip_ecn == IP_ECN_NOT_ECT && !s->payload_bytes && !(s->flags & TCP_FIN))
@@ -128,7 +148,7 @@ VCC_INLINE uint8_t syn_scale(const struct vcc_segment *s)
 	return (s->options & OPT_WSCALE) ? (uint8_t)vcc_min(s->wscale, WSCALE_MAX) : 0;
 }
 
-/* Remember a SYN; `says` is who sent it, and what of it is more than options. */
+/* Records a SYN. `says` holds its sender and its requests; options are read from the segment. */
 VCC_INLINE void note_syn(struct vcc_flow *f, const struct vcc_segment *s, uint32_t says)
 {
 	f->syn_seq = s->seq;
@@ -137,7 +157,7 @@ VCC_INLINE void note_syn(struct vcc_flow *f, const struct vcc_segment *s, uint32
 	f->syn_wscale = syn_scale(s);
 }
 
-/* Is this window ours to decide? */
+/* Does vcc choose the scale and MSS that the guest is shown? */
 VCC_INLINE bool shows_windows(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	return translates(f, p) && is_controlled(f);
@@ -149,9 +169,9 @@ VCC_INLINE uint32_t timestamps_bytes(const struct vcc_flow *f)
 }
 
 /*
- * Each side's MSS limits what the other sends, and not what it sends itself (RFC 9293, 3.7.1). Of
- * that it only tells how large the guest's link seems to be: a first guess, and rather too small,
- * for the first full segment puts it right.
+ * A side's MSS option limits the other side's segments, not its own (RFC 9293, 3.7.1). The guest's
+ * option still hints at its link's MTU: it is the first estimate, on the low side, until the first
+ * full segment corrects it.
  */
 VCC_INLINE void expect_mss(struct vcc_flow *f, uint16_t guest_mss_bytes)
 {
@@ -159,13 +179,13 @@ VCC_INLINE void expect_mss(struct vcc_flow *f, uint16_t guest_mss_bytes)
 }
 
 /*
- * A SYN or SYN-ACK on its way to the guest: choose the scale at which windows are exact, and an
- * MSS of whole units.
+ * A SYN or SYN-ACK to the guest: chooses the scale at which windows are exact, and an MSS that is a
+ * multiple of its unit (law 12).
  */
 VCC_INLINE void show_exact_scale(struct vcc_flow *f, const struct vcc_params *p,
 				 const struct vcc_segment *s, struct vcc_action *a)
 {
-	/* Of a guest that has not answered yet, the peer's offer is all there is to go by. */
+	/* Before the guest's answer, only the peer's offer of timestamps is known. */
 	bool opened = f->flags & FLOW_GUEST_OPENED;
 	uint32_t offered_bytes = (s->options & OPT_TIMESTAMPS) ? TIMESTAMPS_BYTES : 0;
 	uint32_t overhead_bytes = opened ? timestamps_bytes(f) : offered_bytes;
@@ -190,20 +210,19 @@ VCC_INLINE void establish(struct vcc_flow *f, uint64_t now_us)
 	f->mss_bytes -= (uint16_t)timestamps_bytes(f);
 	if (!(f->flags & FLOW_WSCALE))
 		f->wscale_peer = f->wscale_shown = 0;
-	/* What was sent on a SYN was not timed, and how long that took says nothing of a timeout.
-	 */
+	/* Data on a SYN is not timed, and the handshake's duration is no timeout. */
 	f->progress_us = (uint32_t)now_us;
 	f->stage = STAGE_ESTABLISHED;
 }
 
-/* Must an AccECN guest or its peer be kept to classic ECN, so that ours can take it over? */
+/* Must AccECN be reduced to classic ECN, so that the underlay can take it over? */
 VCC_INLINE bool strips_accecn(const struct vcc_flow *f, const struct vcc_params *p, uint16_t flags)
 {
 	return shows_windows(f, p) && p->guest_ecn == GUEST_ECN_OVERRIDE && asks_ecn(flags) &&
 	       (flags & TCP_AE);
 }
 
-/* Who asks for ECN with this SYN, and for which? Returns that as flags. */
+/* The ECN request of this SYN, as flow flags. */
 VCC_INLINE uint32_t note_ecn_asked(const struct vcc_flow *f, const struct vcc_params *p,
 				   const struct vcc_segment *s, struct vcc_action *a)
 {
@@ -217,8 +236,8 @@ VCC_INLINE uint32_t note_ecn_asked(const struct vcc_flow *f, const struct vcc_pa
 }
 
 /*
- * An overridden DCTCP guest sends its SYNs as ECT (RFC 8257, 3.5), which a plain listener takes for
- * broken and declines: the underlay's SYNs are as RFC 3168, 6.1.1 wants them.
+ * A DCTCP guest sends its SYNs as ECT (RFC 8257, 3.5), and a classic listener declines ECN in
+ * response. When the guest's ECN is overridden, its SYNs leave as Not-ECT (RFC 3168, 6.1.1).
  */
 VCC_INLINE void syn_without_ect(const struct vcc_flow *f, const struct vcc_params *p,
 				struct vcc_action *a)
@@ -227,8 +246,7 @@ VCC_INLINE void syn_without_ect(const struct vcc_flow *f, const struct vcc_param
 		a->ip_ecn = IP_ECN_NOT_ECT;
 }
 
-/* A guest that did not ask for ECN sees none, not even in the IP header of a DCTCP peer's answer.
- */
+/* Hides ECN from a guest that did not request it, also in the IP header of a DCTCP peer. */
 VCC_INLINE void without_ecn(struct vcc_action *a)
 {
 	a->flags &= (uint16_t)~TCP_ECN_BITS;
@@ -236,9 +254,8 @@ VCC_INLINE void without_ecn(struct vcc_action *a)
 }
 
 /*
- * Is a peer's request for ECN kept from the guest? An underlay that is led by loss answers no
- * mark, and a guest that accepted (Linux does, by default) would take the connection out of its
- * control.
+ * Is the peer's ECN request hidden from the guest? A loss-based underlay answers no marks, and a
+ * guest that accepted (Linux does by default) would escape its control.
  */
 VCC_INLINE bool hides_request(const struct vcc_flow *f, const struct vcc_params *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the guest has sent and what the peer has acknowledged (RFC 9293, 3.3.1; RFC 5681, 2). */
+/* Sequence tracking: the guest's data and the peer's acknowledgements (RFC 9293, 3.3.1). */
 #ifndef VCC_TRACK_H
 #define VCC_TRACK_H
 
@@ -7,7 +7,7 @@
 #include "seq.h"
 #include "vcc.h"
 
-/* RFC 5681, 3.2: so many duplicate ACKs tell of a loss. */
+/* Duplicate ACKs that signal a loss (RFC 5681, 3.2). */
 #define DUPACK_THRESHOLD 3u
 
 VCC_INLINE uint32_t flight_bytes(const struct vcc_flow *f)
@@ -29,9 +29,9 @@ VCC_INLINE uint32_t bytes_to_segs_ceil(const struct vcc_flow *f, uint32_t bytes)
 #define RUNT_SHIFT 3
 
 /*
- * The flight, its last segment as if it were full. What a guest has sent into the rounding of its
- * window stays a runt, or each ACK of a reduction would make a segment of it, and the guest would
- * reduce nothing.
+ * The flight, with a short last segment counted as full. A runt, which a guest sends into the
+ * rounding of its window, is not: otherwise each ACK of a reduction would grant a segment for it,
+ * and the guest would not reduce.
  */
 VCC_INLINE uint32_t flight_filled_bytes(const struct vcc_flow *f)
 {
@@ -44,8 +44,8 @@ VCC_INLINE uint32_t flight_filled_bytes(const struct vcc_flow *f)
 }
 
 /*
- * Bytes that have left the network above snd_una, as far as duplicate ACKs tell: one segment
- * each, never more than the flight (RFC 6582, 3.2 step 2, and Linux for a peer without SACK).
+ * Bytes above snd_una that have left the network, inferred as one segment per duplicate ACK and at
+ * most the flight (RFC 6582, 3.2 step 2; Linux for a peer without SACK).
  */
 VCC_INLINE uint32_t sacked_bytes(const struct vcc_flow *f)
 {
@@ -58,16 +58,17 @@ VCC_INLINE uint32_t segment_end(const struct vcc_segment *s)
 	return s->seq + s->payload_bytes + !!(s->flags & TCP_SYN) + !!(s->flags & TCP_FIN);
 }
 
-/* How a data segment of the guest relates to what it sent before. */
+/* A segment's place among the sequence numbers that the guest has sent. */
 enum vcc_sent {
 	SENT_NOTHING, /* occupies no sequence space */
 	SENT_NEW,
-	SENT_PARTLY_NEW, /* begins with what was sent before: not to be timed or marked */
-	SENT_TAIL_AGAIN, /* a retransmission that ends at snd_nxt: perhaps a probe (RFC 8985, 7) */
+	SENT_PARTLY_NEW, /* retransmits data and extends it: neither timed nor ECT */
+	SENT_TAIL_AGAIN, /* a retransmission up to snd_nxt: perhaps a tail loss probe (RFC 8985, 7)
+			  */
 	SENT_AGAIN,
 };
 
-/* Take note of a segment from the guest. */
+/* Tracks a segment from the guest. */
 VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	uint32_t end = segment_end(s);
@@ -92,7 +93,7 @@ VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment
 	}
 	rtt_cancel(f);
 	if (!seq_after(end, f->snd_una))
-		return SENT_NOTHING; /* old news: a keep-alive, or a copy that crossed its ACK */
+		return SENT_NOTHING; /* a keep-alive, or a retransmission that crossed its ACK */
 	f->retransmissions++;
 	if (f->ca_state != CA_OPEN)
 		f->prr_out_bytes += end - s->seq;
@@ -101,18 +102,18 @@ VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment
 	return SENT_AGAIN;
 }
 
-/* What one ACK from the peer says. */
+/* News in one ACK from the peer. */
 struct ack_news {
-	uint32_t acked_bytes;	  /* by which snd_una moved */
+	uint32_t acked_bytes;	  /* advance of snd_una */
 	uint32_t delivered_bytes; /* acknowledged or inferred to have left the network */
 	uint32_t rtt_us;	  /* a sample, or 0 */
-	bool duplicate;		  /* by RFC 5681, 2 */
-	bool same_ack;		  /* acknowledges just what was acknowledged, but is no duplicate */
+	bool duplicate;		  /* a duplicate ACK (RFC 5681, 2) */
+	bool same_ack;		  /* repeats snd_una but is no duplicate: a window update */
 };
 
 /*
- * New data is acknowledged after duplicates: the first segment closes the hole, the others were
- * counted by the duplicates. Returns the bytes not counted yet (Linux: tcp_remove_reno_sacks).
+ * An ACK of new data after duplicates: the first segment fills the hole, the duplicates have
+ * counted the others. Returns the bytes that were not counted yet (Linux: tcp_remove_reno_sacks).
  */
 VCC_INLINE uint32_t close_hole(struct vcc_flow *f, uint32_t acked_bytes)
 {
@@ -126,7 +127,7 @@ VCC_INLINE uint32_t close_hole(struct vcc_flow *f, uint32_t acked_bytes)
 	return uncounted_segs * f->mss_bytes;
 }
 
-/* Take note of an ACK on its way to the guest. An ACK of data never sent changes nothing. */
+/* Tracks an ACK to the guest. An ACK beyond snd_nxt changes nothing. */
 VCC_INLINE struct ack_news track_acked(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	struct ack_news news = {};
@@ -145,12 +146,12 @@ VCC_INLINE struct ack_news track_acked(struct vcc_flow *f, const struct vcc_segm
 	} else if (s->ack == f->snd_una && !s->payload_bytes && !(s->flags & TCP_FIN) &&
 		   flight_bytes(f) && (f->flags & FLOW_WINDOW_SHOWN)) {
 		/*
-		 * A receiver with SACK says by its blocks that a segment arrived out of order; its
-		 * window may move with it, which RFC 5681 would not count as a duplicate.
+		 * SACK blocks identify a duplicate ACK even if the window moved with it, which
+		 * RFC 5681 would not count.
 		 */
 		if (s->window == f->window_received || (s->options & OPT_SACK)) {
 			news.duplicate = true;
-			/* What came twice has left the network before. */
+			/* A DSACK reports a segment that had left the network before. */
 			if (!s->dsack_bytes) {
 				news.delivered_bytes = f->mss_bytes;
 				f->dupacks += f->dupacks < UINT16_MAX;

@@ -1,65 +1,79 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is done with a flow at all, by its port's parameters and its underlay's traits. */
+/* The treatment of a flow, by its parameters and its underlay's traits. */
 #ifndef VCC_TREAT_H
 #define VCC_TREAT_H
 
 #include "cc/cc.h"
 
+/* Does the mode change segments? */
 VCC_INLINE bool mode_changes(const struct vcc_params *p)
 {
 	return p->mode == MODE_ENFORCE || p->mode == MODE_DRAIN;
 }
 
-/* Is the flow's window ours to impose, as far as its treatment goes? */
+/* Does the treatment impose the underlay's window? */
 VCC_INLINE bool imposes(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	return mode_changes(p) && !(f->flags & FLOW_RELEASED);
 }
 
-/* Are its ECN, scales and options translated? Of a flow that was released, to its end. */
+/* Are ECN, scales and options translated? A released flow is translated to its end. */
 VCC_INLINE bool translates(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	return mode_changes(p) || (f->flags & FLOW_RELEASED);
 }
 
-/* Is the flow under an underlay's control, and not left to itself? */
+/* Does the underlay control the flow? */
 VCC_INLINE bool is_controlled(const struct vcc_flow *f)
 {
 	return (cc_traits(f->underlay) & CC_CONTROLS) && !(f->flags & FLOW_LEFT_ALONE);
 }
 
-/* Is the underlay's law computed for this flow? */
+/* Does the engine compute the underlay's window for this flow? */
 VCC_INLINE bool is_managed(const struct vcc_flow *f)
 {
 	return f->stage >= STAGE_ESTABLISHED && is_controlled(f);
 }
 
-/* Does the guest negotiate ECN itself, and may it keep that? */
+/* Does the guest use ECN itself, and does the policy leave it? */
 VCC_INLINE bool keeps_own_ecn(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	return (f->flags & FLOW_ECN_GUEST) && p->guest_ecn == GUEST_ECN_LEAVE;
 }
 
-/* Does vcc, on this flow, ask for ECN where the guest did not? */
+/* Does vcc negotiate ECN on behalf of a guest without? */
 VCC_INLINE bool brings_ecn(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	return translates(f, p) && (cc_traits(f->underlay) & CC_ECN);
 }
 
 /*
- * Whose ECN is it? A guest's own is left alone, unless the operator overrides it. AccECN's
- * counters mean nothing to a classic sender half: never taken over.
+ * Is a flow with the guest's own ECN left alone? Classic ECN is, unless the operator overrides it.
+ * AccECN always is, because a classic sender half cannot use its counters.
  */
 VCC_INLINE bool leaves_alone(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	return mode_changes(p) && ((f->flags & FLOW_ACCECN_GUEST) || keeps_own_ecn(f, p));
 }
 
-/* Both sides have said what ECN they want. */
+/* Called when both SYNs have passed. */
 VCC_INLINE void settle_ecn(struct vcc_flow *f, const struct vcc_params *p)
 {
 	if (leaves_alone(f, p))
 		f->flags |= FLOW_LEFT_ALONE;
+}
+
+/* The action that passes a segment unchanged. */
+VCC_INLINE struct vcc_action action_pass(const struct vcc_segment *s)
+{
+	return (struct vcc_action){
+		.verdict = VCC_PASS,
+		.ip_ecn = s->ip_ecn,
+		.flags = s->flags,
+		.window = s->window,
+		.mss = s->mss,
+		.wscale = s->wscale,
+	};
 }
 
 #endif

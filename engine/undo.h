@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Undo of a reduction for a loss that was none: segments arrived in another order, the guest sent
- * some again, and the peer says that it has those twice (RFC 2883, RFC 3708). Once that was said of
- * all that was sent again, the window is what it was, as Linux's tcp_try_undo_dsack has it. Without
- * this, hosts that hand packets over on several CPUs keep a window small for ever.
+ * Undo of spurious reductions. After reordering, the guest retransmits segments that were not lost,
+ * and the peer reports the duplicates by DSACK (RFC 2883, RFC 3708). Once every retransmitted byte
+ * has been reported, the window is restored, as by Linux's tcp_try_undo_dsack. Without this, hosts
+ * that process packets on several CPUs, and so reorder them, would keep the window small forever.
  *
- * All that is sent again counts, probes and keep-alives too: the peer says of them, too, that they
- * came twice, and must not be taken to speak of others. Reductions for marks are never undone: a
- * mark is no guess.
+ * All retransmissions count, probes and keep-alives included: the peer reports those by DSACK too,
+ * and their reports must not be taken for others'. A reduction for marks is never undone, because a
+ * mark is certain.
  */
 #ifndef VCC_UNDO_H
 #define VCC_UNDO_H
 
 #include "track.h"
 
-/* A mark or a timeout: the reduction stands, whatever was sent again in vain. */
+/* A mark or a timeout makes the reduction final. */
 VCC_INLINE void undo_forbid(struct vcc_flow *f)
 {
 	f->undo_prior_segs = 0;
 }
 
 /*
- * A reduction for a loss begins. Where segments overtake each other, the next may begin before it
- * is known that the last was in vain: then both are undone together, or not at all.
+ * A reduction for a loss starts. With reordering, another may start before the first is known to be
+ * spurious; both are then undone together or not at all.
  */
 VCC_INLINE void undo_begin(struct vcc_flow *f)
 {
@@ -30,7 +30,7 @@ VCC_INLINE void undo_begin(struct vcc_flow *f)
 		f->undo_prior_segs = (uint16_t)vcc_min(f->cc.cwnd_segs, UINT16_MAX);
 }
 
-/* From-guest, before it is tracked: of this segment, so much was sent before. */
+/* From-guest: counts retransmitted bytes. Must be called before the segment is tracked. */
 VCC_INLINE void undo_sent_again(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	uint32_t bytes = vcc_min(segment_end(s) - s->seq, seq_distance(s->seq, f->snd_nxt));
@@ -40,12 +40,12 @@ VCC_INLINE void undo_sent_again(struct vcc_flow *f, const struct vcc_segment *s)
 	f->undo_from = f->undo_bytes ? seq_min(f->undo_from, s->seq) : s->seq;
 	f->undo_to = f->undo_bytes ? seq_max(f->undo_to, s->seq + bytes) : s->seq + bytes;
 	f->undo_bytes = vcc_min(f->undo_bytes + bytes, SEQ_WINDOW_MAX);
-	/* So long it may take until its copy is told of: see undo_expire(). */
+	/* The DSACK may arrive up to a window after this point; see undo_expire(). */
 	if (f->ca_state == CA_OPEN)
 		f->recover = f->snd_nxt;
 }
 
-/* To-guest: a window beyond it nothing more will be told of what was sent again: it was lost. */
+/* To-guest: a window after the retransmission no DSACK can follow, so the original was lost. */
 VCC_INLINE void undo_expire(struct vcc_flow *f)
 {
 	if (f->ca_state != CA_OPEN ||
@@ -56,8 +56,8 @@ VCC_INLINE void undo_expire(struct vcc_flow *f)
 }
 
 /*
- * Is the block of bytes that were sent again? Copies that the network made are none, nor is what a
- * receiver makes up that has not looked (Linux: tcp_dsack_seen).
+ * Does the DSACK block report retransmitted bytes? Network duplicates and implausible blocks are
+ * ignored (Linux: tcp_dsack_seen).
  */
 VCC_INLINE bool undo_speaks_of(const struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -66,7 +66,7 @@ VCC_INLINE bool undo_speaks_of(const struct vcc_flow *f, const struct vcc_segmen
 	       !seq_after(s->dsack_seq + s->dsack_bytes, f->undo_to);
 }
 
-/* To-guest: the peer had some of it already. The last of that undoes the reduction. */
+/* To-guest: a DSACK block. The one that covers the last retransmitted byte undoes the reduction. */
 VCC_INLINE void undo_by_dsack(struct vcc_flow *f, const struct vcc_params *p,
 			      const struct vcc_segment *s)
 {
@@ -82,7 +82,7 @@ VCC_INLINE void undo_by_dsack(struct vcc_flow *f, const struct vcc_params *p,
 		f->ca_state = CA_OPEN;
 		f->dupacks = 0;
 	}
-	/* What is taken back need not be told (RFC 3168, 6.1.2). */
+	/* CWR must not announce an undone reduction (RFC 3168, 6.1.2). */
 	f->flags &= ~(uint32_t)FLOW_CWR_DUE;
 	undo_forbid(f);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Congestion window validation (RFC 7661), as Linux does it: a window that the guest does not use
- * says nothing of the path any more. It does not grow, and after each RTO of that it comes half way
- * down to what is used. What the guest was shown before, it keeps: no right edge moves left.
+ * Congestion window validation (RFC 7661), as in Linux. A window that the guest does not use says
+ * nothing about the path: it does not grow, and after each such RTO it drops halfway to its use.
+ * The window already shown stays, because the right edge never moves left (law 2).
  */
 #ifndef VCC_VALIDATE_H
 #define VCC_VALIDATE_H
@@ -10,14 +10,13 @@
 #include "track.h"
 
 #define TSO_WIN_DIVISOR 3u
-/* A whole super-segment is never held back. */
+/* TSO deferral never holds back a whole super-segment. */
 #define GSO_MAX_BYTES 65536u
 
 /*
- * Does the guest use all of its window? A sender with TSO keeps a room of less than a third back
- * until the next ACK (Linux: tcp_tso_should_defer with tcp_tso_win_divisor), and counts as limited
- * by then. Else a small window could stay small for ever: 3 segments of 4 would be all that it ever
- * sees.
+ * Does the guest fill its window? A sender with TSO defers less than a third of the window until
+ * the next ACK (Linux: tcp_tso_should_defer, tcp_tso_win_divisor) and counts as window-limited
+ * then. Otherwise a small window could never grow: a guest would only ever use 3 segments of 4.
  */
 VCC_INLINE bool window_full(const struct vcc_flow *f, bool tso)
 {
@@ -28,22 +27,22 @@ VCC_INLINE bool window_full(const struct vcc_flow *f, bool tso)
 }
 
 /*
- * Did the guest use the window that it was given during the last round trip? A window that it
- * does not use must not grow (RFC 7661; Linux: tcp_is_cwnd_limited).
+ * Was the guest window-limited during the last round trip? An unused window must not grow (RFC
+ * 7661; Linux: tcp_is_cwnd_limited).
  */
 VCC_INLINE bool window_limited(const struct vcc_flow *f)
 {
 	if (f->flags & FLOW_WINDOW_LIMITED)
 		return true;
-	/* Slow start may grow to twice of what is used. */
+	/* In slow start, the window may grow to twice the largest flight. */
 	return f->cc.cwnd_segs < f->cc.ssthresh_segs &&
 	       f->cc.cwnd_segs * f->mss_bytes < 2 * f->flight_max_bytes;
 }
 
-/* What is sent within so long is one burst. */
+/* Segments within this time are one burst. */
 #define BURST_US 1000u
 
-/* The window as it is now is what the path was last known to bear. */
+/* Records that the guest uses the current window in full. */
 VCC_INLINE void cwnd_validated(struct vcc_flow *f, uint32_t now_us)
 {
 	f->used_max_bytes = 0;
@@ -51,8 +50,8 @@ VCC_INLINE void cwnd_validated(struct vcc_flow *f, uint32_t now_us)
 }
 
 /*
- * The guest has sent what it would (it waits for an ACK, or for its application): was less than the
- * window used for an RTO? Linux: tcp_cwnd_application_limited, and tcp_current_ssthresh.
+ * The guest waits for an ACK or for its application. Reduces a window that has not been used for an
+ * RTO (Linux: tcp_cwnd_application_limited, tcp_current_ssthresh).
  */
 VCC_INLINE void application_limited(struct vcc_flow *f, const struct vcc_params *p)
 {
@@ -71,9 +70,9 @@ VCC_INLINE void application_limited(struct vcc_flow *f, const struct vcc_params 
 }
 
 /*
- * How much of its window the guest uses, judged where it sends and remembered for a round trip, as
- * Linux does (tcp_cwnd_validate): ACKs that come in a batch shrink the flight without telling
- * anything about what the guest would use.
+ * Records how much of its window the guest uses, when it sends and for a round trip, as Linux's
+ * tcp_cwnd_validate. The flight at an ACK would mislead: a batch of ACKs shrinks it, although the
+ * guest would use more.
  */
 VCC_INLINE void cwnd_validate(struct vcc_flow *f, const struct vcc_params *p, uint32_t now_us,
 			      bool tso)

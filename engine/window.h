@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Enforcement: the window field of what the guest receives (RFC 9293, 3.8.6; AC/DC, 3.3).
- * Scales: the peer's windows count in wscale_peer, what the guest sees in wscale_shown, which is
- * never the larger one, so that every window of the peer can be said to the guest.
+ * Enforcement: the window field of segments to the guest (RFC 9293, 3.8.6; AC/DC, 3.3).
+ * The peer's windows are scaled by wscale_peer, the guest's view by wscale_shown. wscale_shown is
+ * never larger, so every window of the peer can be expressed to the guest.
  */
 #ifndef VCC_WINDOW_H
 #define VCC_WINDOW_H
 
 #include "track.h"
 
-/* RFC 7323, 2.2. */
+/* The largest scale (RFC 7323, 2.2). */
 #define WSCALE_MAX 14u
-/* RFC 7323, appendix A: the timestamps option with its padding. */
+/* The timestamps option with its padding (RFC 7323, appendix A). */
 #define TIMESTAMPS_BYTES 12u
-/* An exact window may cost so much of a segment: an eighth. */
+/* Exact windows may cost at most 1/8 of the MSS. */
 #define EXACT_MSS_COST_SHIFT 3
 
-/* The smallest scale at which a window of max_bytes fits the 16-bit field, but for one unit. */
+/* The smallest scale at which a window of max_bytes, less one unit, fits the 16-bit field. */
 VCC_INLINE uint8_t wscale_for(uint32_t max_bytes)
 {
 	uint8_t scale = 0;
@@ -26,7 +26,7 @@ VCC_INLINE uint8_t wscale_for(uint32_t max_bytes)
 	return scale;
 }
 
-/* An MSS whose windows are exact at `scale`, whole units for whole segments, if that is cheap. */
+/* The MSS rounded down to a multiple of the scale's unit, unless that costs too much. */
 VCC_INLINE uint32_t mss_exact(uint32_t mss_bytes, uint8_t scale)
 {
 	uint32_t exact = mss_bytes & ~((1u << scale) - 1);
@@ -34,7 +34,7 @@ VCC_INLINE uint32_t mss_exact(uint32_t mss_bytes, uint8_t scale)
 	return mss_bytes - exact > mss_bytes >> EXACT_MSS_COST_SHIFT ? mss_bytes : exact;
 }
 
-/* The peer's window as the guest would read it, were it not limited by us. */
+/* The peer's window field converted to the scale shown to the guest. */
 VCC_INLINE uint16_t window_translate(const struct vcc_flow *f, uint16_t window)
 {
 	uint32_t shift = f->wscale_peer - f->wscale_shown;
@@ -43,45 +43,48 @@ VCC_INLINE uint16_t window_translate(const struct vcc_flow *f, uint16_t window)
 }
 
 /*
- * `bytes` in units of the scale that the guest was told, rounded up. Rounded down, a window of N
- * segments has room for N - 1 where the guest sends whole ones only (RFC 9293, 3.8.6.2.1), and who
- * never fills his window is never limited by it: it would shrink for ever. What is too much is less
- * than a unit, and stays below a segment.
+ * Converts bytes to units of the shown scale, rounded up. Rounded down, a window of N segments
+ * would have room for N - 1 whole ones, and a guest that sends only whole segments (RFC
+ * 9293, 3.8.6.2.1) would never be window-limited, so its window would keep shrinking. The excess is
+ * less than a unit, and stays below a segment.
  */
 VCC_INLINE uint32_t window_units(const struct vcc_flow *f, uint32_t bytes)
 {
 	return (bytes + (1u << f->wscale_shown) - 1) >> f->wscale_shown;
 }
 
-/* Whole segments whose window, rounded up, is within `bytes`. */
+/* The largest number of segments whose window, rounded up to a unit, is at most `bytes`. */
 VCC_INLINE uint32_t segs_within(const struct vcc_flow *f, uint32_t bytes)
 {
 	return (bytes >> f->wscale_shown << f->wscale_shown) / f->mss_bytes;
 }
 
-/* From an ACK to the right edge that the guest has seen, or to the end of its flight. */
+/* Bytes from an ACK to the right edge shown to the guest, or to snd_nxt if that is higher. */
 VCC_INLINE uint32_t held_bytes(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	return seq_distance(s->ack, seq_max(f->right_edge, f->snd_nxt));
 }
 
-/* How the guest is told of that; never 0. */
+/* held_bytes() as a window field; never 0. */
 VCC_INLINE uint32_t window_held(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	return vcc_max(window_units(f, held_bytes(f, s)), 1);
 }
 
-/* The same on an old ACK: to who has missed the newer ones it is news, and must not be more. */
+/*
+ * held_bytes() as the window field of an old ACK, rounded down: if the guest missed the newer ACKs,
+ * this one must not move its right edge further. Never 0.
+ */
 VCC_INLINE uint32_t window_old(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	return vcc_max(held_bytes(f, s) >> f->wscale_shown, 1);
 }
 
 /*
- * The field to show for a window of `granted_bytes` beyond snd_una. Laws, strongest first:
- * never more than the receiver offers (1); to a guest without SACK a duplicate ACK repeats the
- * window before it (4); never less than what was shown or is in flight (2); never below the floor
- * (3).
+ * The window field for `granted_bytes` beyond snd_una. Laws in order of precedence: never advertise
+ * more than the receiver did (law 1); to a guest without SACK, a duplicate ACK repeats the window
+ * of the ACK before it (law 4); the right edge never moves left (law 2); the window is never below
+ * the floor (law 3).
  */
 VCC_INLINE uint16_t window_field(const struct vcc_flow *f, const struct vcc_params *p,
 				 const struct vcc_segment *s, const struct ack_news *news,
@@ -89,16 +92,15 @@ VCC_INLINE uint16_t window_field(const struct vcc_flow *f, const struct vcc_para
 {
 	uint16_t offered = window_translate(f, s->window);
 	/*
-	 * Linux cuts its segments to half of the largest window that it has seen
-	 * (tcp_bound_to_half_wnd), so the first is of two at the least.
+	 * Linux limits its segments to half the largest window it has seen
+	 * (tcp_bound_to_half_wnd), so the first window has at least two segments.
 	 */
 	uint32_t least_segs = (f->flags & FLOW_WINDOW_SHOWN) ? 1 : 2;
 	uint32_t floor_bytes = vcc_max(p->window_floor_segs, least_segs) * f->mss_bytes;
 	uint32_t grant = window_units(f, vcc_max(granted_bytes, floor_bytes));
 	uint32_t field = vcc_max(grant, window_held(f, s));
 
-	/* A guest with SACK counts by the blocks: it is shown what PRR or limited transmit grants.
-	 */
+	/* Law 4: a guest with SACK is shown what PRR or limited transmit grants. */
 	bool by_blocks = (f->flags & FLOW_SACK) && (s->options & OPT_SACK);
 
 	if (news->duplicate && f->window_shown && !by_blocks)
@@ -106,7 +108,7 @@ VCC_INLINE uint16_t window_field(const struct vcc_flow *f, const struct vcc_para
 	return (uint16_t)vcc_min(field, offered);
 }
 
-/* Remember what the guest was given. */
+/* Records the window shown to the guest. */
 VCC_INLINE void window_note(struct vcc_flow *f, const struct vcc_segment *s, uint16_t field)
 {
 	f->right_edge = seq_max(f->right_edge, s->ack + ((uint32_t)field << f->wscale_shown));

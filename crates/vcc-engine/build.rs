@@ -1,4 +1,4 @@
-//! Compiles the engine natively and generates the Rust side of its types.
+//! Compiles the engine natively and generates its Rust bindings.
 
 use std::path::PathBuf;
 use std::{env, fs};
@@ -23,7 +23,7 @@ fn main() {
         .std("c11")
         // A broken law panics in Rust and unwinds through the engine to its caller.
         .flags(["-ffreestanding", "-fexceptions", "-Wall", "-Wextra", "-Werror"]);
-    // The laws are checked wherever Rust's own assertions are.
+    // Check the laws if debug assertions are on.
     if env::var_os("CARGO_CFG_DEBUG_ASSERTIONS").is_some() {
         build.define("VCC_CHECK_LAWS", None);
     }
@@ -46,9 +46,7 @@ fn main() {
         .layout_tests(false)
         .generate()
         .unwrap_or_else(|error| {
-            panic!(
-                "no bindings of the engine (is libclang there? `make deps` installs it): {error}"
-            )
+            panic!("cannot generate the engine's bindings: {error}: `make deps` installs libclang")
         });
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap()).join("bindings.rs");
     bindings.write_to_file(out).expect("writing the bindings");

@@ -16,9 +16,9 @@ struct vcc_action vcc_native_to_guest(struct vcc_flow *f, const struct vcc_param
 }
 
 struct vcc_action vcc_native_deadline(struct vcc_flow *f, const struct vcc_params *p,
-				      uint64_t now_us)
+				      uint64_t now_us, bool crowded)
 {
-	return vcc_deadline(f, p, now_us);
+	return vcc_deadline(f, p, now_us, crowded);
 }
 
 void vcc_native_judge_anew(struct vcc_flow *f, const struct vcc_params *p)
@@ -46,10 +46,9 @@ uint32_t vcc_native_look_within_ms(const struct vcc_flow *f, const struct vcc_pa
 	return look_within_ms(f, p);
 }
 
-bool vcc_native_gives_way(const struct vcc_flow *f, uint32_t now_ms, uint32_t flows,
-			  uint32_t flows_max)
+bool vcc_native_is_crowded(uint32_t flows, uint32_t flows_max)
 {
-	return gives_way(f, now_ms, flows, flows_max);
+	return is_crowded(flows, flows_max);
 }
 
 uint32_t vcc_native_half_open_max(uint32_t flows_max)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From an underlay's number to its hooks. Each reading of list.h expands the VCC_CC line at the
- * end of every algorithm's file to what that reading is for; the first also defines the hooks.
- * There are no function pointers: BPF has none that it could inline.
+ * Dispatch from an underlay's number to its hooks. list.h is included once per table: each
+ * inclusion expands the VCC_CC line at the end of every algorithm's file, and the first also
+ * defines the hooks. There are no function pointers, because BPF could not inline through them.
  */
 #ifndef VCC_CC_H
 #define VCC_CC_H
@@ -20,7 +20,7 @@ enum vcc_underlay {
 	UNDERLAY_COUNT
 };
 
-/* The name by which a person calls the underlay; null for a number that is none. */
+/* The underlay's name in policies and commands; null for an unknown number. */
 VCC_INLINE const char *cc_name(uint32_t underlay)
 {
 	switch (underlay) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CUBIC (RFC 9438) that answers to loss, for paths on which nobody marks. Its slow start is that
- * of RFC 5681, without HyStart. Windows are kept in 1/4096 of a segment, times in ms.
+ * CUBIC (RFC 9438), loss-based, for paths without ECN marking. Slow start is RFC 5681's, without
+ * HyStart. Windows are in 1/4096 of a segment, times in ms.
  */
 #ifndef VCC_CC_CUBIC_H
 #define VCC_CC_CUBIC_H
@@ -9,32 +9,32 @@
 #include "../rtt.h"
 #include "reno.h"
 
-#define CUBIC_UNIT 4096u /* of a segment */
-/* Reno's estimate grows by so little an ACK that it is kept in 1/16 of that. */
+#define CUBIC_UNIT 4096u /* units per segment */
+/* W_est grows by small amounts per ACK, so it is kept in 1/16 of CUBIC_UNIT. */
 #define CUBIC_EST_UNIT	65536ull
 #define CUBIC_EST_SHIFT 4
-/* RFC 9438, 4.6: beta is 0.7; 4.7: fast convergence keeps (1 + beta) / 2; of 1024. */
+/* In 1/1024: beta is 0.7 (RFC 9438, 4.6); fast convergence scales by (1 + beta) / 2 (4.7). */
 #define CUBIC_BETA_1024	       717u
 #define CUBIC_CONVERGENCE_1024 870u
-/* RFC 9438, 4.3: alpha is 3 (1 - beta) / (1 + beta) = 0.53 until Reno's estimate is back. */
+/* RFC 9438, 4.3: alpha is 3 (1 - beta) / (1 + beta) = 0.53 until W_est reaches cwnd_prior. */
 #define CUBIC_ALPHA_1024 542u
-/* RFC 9438, 4.2: C is 0.4 segments / s^3; here in CUBIC_UNIT / ms^3, times 10^10. */
+/* C is 0.4 segments / s^3 (RFC 9438, 4.2); here in CUBIC_UNIT / ms^3, times 10^10. */
 #define CUBIC_C_E10 16384ull
 #define CUBIC_E10   10000000000ull
 /* 1 / C, in ms^3 / CUBIC_UNIT. */
 #define CUBIC_INVERSE_C 610352ull
-/* Beyond this the cube would not fit 64 bits; a window so old knows nothing. */
+/* Beyond this age the cube would overflow 64 bits, and the window is meaningless anyway. */
 #define CUBIC_AGE_MAX_MS 100000u
 
-/* What is private to CUBIC, by its place in cc->own (RFC 9438, 4.1). */
+/* CUBIC's state, as indices of cc->own (RFC 9438, 4.1). */
 enum cubic_own {
-	CUBIC_W_MAX,	/* the window just before the last reduction */
-	CUBIC_EPOCH_US, /* when this congestion avoidance began; 0 before */
-	CUBIC_K_MS,	/* from there until the window is at w_max again */
-	CUBIC_W_EST,	/* what Reno would have (RFC 9438, 4.3); in CUBIC_EST_UNIT */
+	CUBIC_W_MAX,	/* W_max: the window before the last reduction */
+	CUBIC_EPOCH_US, /* start of this congestion avoidance; 0: not started */
+	CUBIC_K_MS,	/* K: time from there until the window reaches W_max */
+	CUBIC_W_EST,	/* W_est: Reno's window (RFC 9438, 4.3); in CUBIC_EST_UNIT */
 };
 
-/* The largest root whose cube is not above `value` (below 2^63); roots below 2^17. */
+/* The cube root of `value` (below 2^63), rounded down; the root is below 2^17. */
 VCC_APART int cubic_root(uint64_t value)
 {
 	uint64_t root = 0;
@@ -43,7 +43,7 @@ VCC_APART int cubic_root(uint64_t value)
 		uint64_t more = root | 1ull << bit;
 		uint64_t too_much = vcc_opaque((value - more * more * more) >> 63);
 
-		/* Without a branch: a checker that walks every path would walk 2^17. */
+		/* Branch-free: the BPF verifier would explore 2^17 paths. */
 		root |= (too_much - 1) & (1ull << bit);
 	}
 	return (int)root;
@@ -88,10 +88,10 @@ VCC_INLINE uint32_t cubic_window(const struct vcc_cc_state *cc, uint32_t age_ms)
 	return age_ms > k_ms ? w_max + (uint32_t)off : vcc_sub_floor0(w_max, (uint32_t)off);
 }
 
-/* RFC 9438, 4.3: Reno's estimate after this ACK, in CUBIC_UNIT. */
+/* W_est after this ACK, in CUBIC_UNIT (RFC 9438, 4.3). */
 VCC_INLINE uint32_t cubic_estimate(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
 {
-	/* Slower than Reno until it is where the loss was, of which ssthresh is beta. */
+	/* alpha < 1 until W_est reaches cwnd_prior, which is ssthresh / beta. */
 	uint64_t prior = cc->ssthresh_segs * CUBIC_EST_UNIT * 1024 / CUBIC_BETA_1024;
 	uint64_t alpha_1024 = cc->own[CUBIC_W_EST] < prior ? CUBIC_ALPHA_1024 : 1024;
 	uint64_t window_bytes = (uint64_t)cc->cwnd_segs * ack->mss_bytes;
@@ -105,7 +105,7 @@ VCC_INLINE uint32_t cubic_estimate(struct vcc_cc_state *cc, const struct vcc_cc_
 VCC_INLINE void cubic_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
 {
 	if (!ack->window_limited) {
-		/* RFC 9438, 5.8: time in which the window was not used does not let it grow. */
+		/* RFC 9438, 5.8: application-limited time must not let the window grow. */
 		cc->own[CUBIC_EPOCH_US] = 0;
 		return;
 	}
@@ -118,17 +118,16 @@ VCC_INLINE void cubic_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *a
 
 	uint32_t cwnd = cc->cwnd_segs * CUBIC_UNIT;
 	uint32_t age_ms = elapsed_us(cc->own[CUBIC_EPOCH_US], ack->now_us) / 1000;
-	/* RFC 9438, 4.2: where the window shall be a round trip from now, at most half as much
-	 * more. */
+	/* The target one RTT from now, between cwnd and 1.5 * cwnd (RFC 9438, 4.2). */
 	uint32_t target = cubic_window(cc, age_ms + ack->srtt_us / 1000);
 	uint32_t reno = cubic_estimate(cc, ack);
 
 	target = vcc_min(vcc_max(target, cwnd), cwnd + cwnd / 2);
-	/* RFC 9438, 4.3: never slower than Reno. */
+	/* The Reno-friendly region (RFC 9438, 4.3). */
 	if (cubic_window(cc, age_ms) < reno)
 		target = vcc_max(target, reno);
 
-	/* RFC 9438, 4.4: (target - cwnd) / cwnd of each segment acknowledged. */
+	/* Grow by (target - cwnd) / cwnd per acknowledged segment (RFC 9438, 4.4). */
 	cc->credit_bytes += (uint32_t)((uint64_t)ack->acked_bytes * (target - cwnd) / cwnd);
 	uint32_t grow_segs = cc->credit_bytes / ack->mss_bytes;
 
@@ -136,7 +135,7 @@ VCC_INLINE void cubic_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *a
 	cc->cwnd_segs += grow_segs;
 }
 
-/* RFC 9438, 4.6 and 4.7. */
+/* Multiplicative decrease and fast convergence (RFC 9438, 4.6 and 4.7). */
 VCC_INLINE void cubic_reduce(struct vcc_cc_state *cc)
 {
 	uint32_t cwnd = cc->cwnd_segs * CUBIC_UNIT;
@@ -161,7 +160,7 @@ VCC_INLINE void cubic_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion
 VCC_INLINE void cubic_on_timeout(struct vcc_cc_state *cc)
 {
 	cubic_reduce(cc);
-	/* RFC 9438, 4.8: what comes after slow start begins where that ends. */
+	/* After slow start, K is 0 and W_max is cwnd (RFC 9438, 4.8). */
 	cc->own[CUBIC_W_MAX] = 0;
 	cc->cwnd_segs = 1;
 }
@@ -172,7 +171,7 @@ VCC_INLINE void cubic_on_idle(struct vcc_cc_state *cc, uint32_t initial_window_s
 	cc->own[CUBIC_EPOCH_US] = 0;
 }
 
-/* From here on another curve leads to the same bytes. */
+/* Converts W_max and restarts the epoch: the curve in segments changes with their size. */
 VCC_INLINE void cubic_on_mss(struct vcc_cc_state *cc, uint32_t from_bytes, uint32_t to_bytes)
 {
 	uint64_t w_max = (uint64_t)cc->own[CUBIC_W_MAX] * from_bytes / to_bytes;

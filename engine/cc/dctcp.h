@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * DCTCP (RFC 8257), with the choices of Linux where the RFC leaves some: alpha starts at 1, one
- * update a window, a loss halves. Fractions count in 1/1024.
+ * DCTCP (RFC 8257), with Linux's choices where the RFC leaves some: alpha starts at 1, one update
+ * per window, a loss halves the window. Fractions are in 1/1024.
  */
 #ifndef VCC_CC_DCTCP_H
 #define VCC_CC_DCTCP_H
@@ -10,33 +10,33 @@
 #include "reno.h"
 
 #define DCTCP_ALPHA_ONE 1024u
-/* RFC 8257, 4.2: g = 1/16. */
+/* g = 1/16 (RFC 8257, 4.2). */
 #define DCTCP_G_SHIFT 4
 
-/* What is private to DCTCP, by its place in cc->own (RFC 8257, 3.3). */
+/* DCTCP's state, as indices of cc->own (RFC 8257, 3.3). */
 enum dctcp_own {
-	DCTCP_ALPHA,	  /* of DCTCP_ALPHA_ONE */
-	DCTCP_REPORTED,	  /* bytes reported in this window */
-	DCTCP_MARKED,	  /* of these, marked */
-	DCTCP_WINDOW_END, /* the window is over when this is acknowledged */
+	DCTCP_ALPHA,	  /* alpha, in 1/DCTCP_ALPHA_ONE */
+	DCTCP_REPORTED,	  /* bytes reported in this observation window */
+	DCTCP_MARKED,	  /* marked bytes among them */
+	DCTCP_WINDOW_END, /* the observation window ends when this is acknowledged */
 };
 
 VCC_INLINE void dctcp_init(struct vcc_cc_state *cc, uint32_t initial_window_segs)
 {
 	reno_init(cc, initial_window_segs);
-	/* RFC 8257, 3.3: a first mark meets the caution of RFC 3168. */
+	/* alpha starts at 1, so the first mark halves the window as in RFC 3168 (RFC 8257, 3.3). */
 	cc->own[DCTCP_ALPHA] = DCTCP_ALPHA_ONE;
 	cc->own[DCTCP_REPORTED] = 0;
 	cc->own[DCTCP_MARKED] = 0;
 	cc->own[DCTCP_WINDOW_END] = 0;
 }
 
-/* RFC 8257, 3.3, step 6: alpha moves towards the window's fraction by g. Something was reported. */
+/* alpha = (1 - g) * alpha + g * M (RFC 8257, 3.3, step 6). `reported_bytes` must not be 0. */
 VCC_INLINE uint32_t dctcp_alpha(uint32_t alpha, uint32_t marked_bytes, uint32_t reported_bytes)
 {
 	uint32_t decay = alpha >> DCTCP_G_SHIFT;
 
-	/* Linux: what the shift would keep for ever goes at once. */
+	/* As Linux: an alpha below 1/g would never decay by the shift, so it drops to 0. */
 	alpha -= decay ? decay : alpha;
 	uint64_t gain = ((uint64_t)marked_bytes << (10 - DCTCP_G_SHIFT)) / reported_bytes;
 
@@ -47,11 +47,11 @@ VCC_INLINE uint32_t dctcp_alpha(uint32_t alpha, uint32_t marked_bytes, uint32_t 
 VCC_INLINE void dctcp_on_feedback(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
 {
 	cc->own[DCTCP_REPORTED] += ack->reported_bytes;
-	/* An ECE that acknowledges nothing is congestion all the same, but of no bytes. */
+	/* ECE on an ACK of no new data signals congestion, but marks no bytes. */
 	cc->own[DCTCP_MARKED] += vcc_min(ack->marked_bytes, ack->reported_bytes);
 	/*
-	 * A window in which nothing was delivered is none (RFC 8257, 3.3, step 2). Linux takes the
-	 * segments of a response for such, now and then: its alpha decays while it sends nothing.
+	 * A window without delivered bytes does not count (RFC 8257, 3.3, step 2). Linux sometimes
+	 * counts one while it only receives: its alpha decays although it sends nothing.
 	 */
 	if (!cc->own[DCTCP_REPORTED] ||
 	    (seq_before(ack->snd_una, cc->own[DCTCP_WINDOW_END]) && cc->own[DCTCP_WINDOW_END]))
@@ -64,9 +64,8 @@ VCC_INLINE void dctcp_on_feedback(struct vcc_cc_state *cc, const struct vcc_cc_a
 }
 
 /*
- * Segments to take from a window of which `share`, of 2^21, is to go. Rounded down as in Linux,
- * whose window ends at 2, but to the nearest from there: else only a window of which everything was
- * marked would ever come to 1.
+ * The reduction of a window by `share` / 2^21. Rounded down as in Linux, whose minimum is 2
+ * segments; from 2 on rounded to nearest, or only a fully marked window would ever reach 1.
  */
 VCC_INLINE uint32_t dctcp_cut_segs(uint32_t cwnd_segs, uint64_t share)
 {
@@ -76,9 +75,9 @@ VCC_INLINE uint32_t dctcp_cut_segs(uint32_t cwnd_segs, uint64_t share)
 }
 
 /*
- * RFC 8257, 3.3, step 9: by alpha / 2 for marks; 3.4 and RFC 3168: to half where there is no
- * telling how much was marked. The floor is the operator's, and may lie below the 2 segments of
- * Linux (AC/DC, 5.2, incast).
+ * Reduces by alpha / 2 for marks (RFC 8257, 3.3, step 9), and to half for a loss or an ECE that
+ * does not say how much was marked (3.4; RFC 3168). The floor is the operator's and may be below
+ * Linux's 2 segments (AC/DC, 5.2, incast).
  */
 VCC_INLINE void dctcp_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion cause,
 				    const struct vcc_params *p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * DCTCP with a priority beta from 0 to 1 (AC/DC, 3.4, equation 1): a mark cuts the window to
- * cwnd * (1 - (alpha - alpha * beta / 2)). With beta 1 that is DCTCP.
+ * DCTCP with a priority beta from 0 to 1 (AC/DC, 3.4, equation 1): a mark reduces the window to
+ * cwnd * (1 - (alpha - alpha * beta / 2)). A beta of 1 is DCTCP.
  */
 #ifndef VCC_CC_DCTCP_PRIORITY_H
 #define VCC_CC_DCTCP_PRIORITY_H
@@ -14,7 +14,7 @@ VCC_INLINE void dctcp_priority_on_congestion(struct vcc_cc_state *cc, enum vcc_c
 	dctcp_on_congestion(cc, cause, p);
 	if (cause != CONGESTION_ECN)
 		return;
-	/* In one product, so that a beta of 1 rounds as DCTCP does. */
+	/* A single product, so that a beta of 1 rounds like DCTCP. */
 	uint64_t share = cc->own[DCTCP_ALPHA] * (2 * BETA_ONE - vcc_min(p->beta_1024, BETA_ONE));
 	uint32_t cut_segs = dctcp_cut_segs(cc->cwnd_segs, share);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The underlays: one line each. Their order is their number in struct vcc_flow, so append.
- * Read several times on purpose, see cc.h; hence no guard.
+ * The underlays, one line each. The order gives their number in struct vcc_flow, so append.
+ * cc.h includes this file several times; hence no include guard.
  */
 #include "transparent.h"
 #include "reno.h"

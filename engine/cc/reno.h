@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* NewReno that answers to loss alone (RFC 5681, RFC 6582). */
+/* NewReno, loss-based (RFC 5681, RFC 6582). */
 #ifndef VCC_CC_RENO_H
 #define VCC_CC_RENO_H
 
 #include "hooks.h"
 
-/* RFC 5681, 3.1: ssthresh is at least two segments. */
+/* Minimum of ssthresh (RFC 5681, 3.1). */
 #define RENO_MIN_SSTHRESH_SEGS 2u
 
 VCC_INLINE void reno_init(struct vcc_cc_state *cc, uint32_t initial_window_segs)
@@ -15,7 +15,7 @@ VCC_INLINE void reno_init(struct vcc_cc_state *cc, uint32_t initial_window_segs)
 	cc->credit_bytes = 0;
 }
 
-/* To Reno it is all the same how much of a window was marked. */
+/* Reno does not use the number of marked bytes. */
 VCC_INLINE void reno_on_feedback(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
 {
 	(void)cc;
@@ -28,8 +28,8 @@ VCC_INLINE void reno_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *ac
 		return;
 	if (cc->cwnd_segs < cc->ssthresh_segs) {
 		/*
-		 * Slow start by acknowledged bytes (RFC 3465), up to ssthresh. What congestion
-		 * avoidance has saved up, but for a segment's part, is for that alone.
+		 * Slow start by acknowledged bytes (RFC 3465), up to ssthresh. Of the credit from
+		 * congestion avoidance, only the fraction of a segment counts here.
 		 */
 		uint32_t part_bytes = cc->credit_bytes % ack->mss_bytes;
 		uint32_t grow_segs = (part_bytes + ack->acked_bytes) / ack->mss_bytes;
@@ -43,7 +43,7 @@ VCC_INLINE void reno_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *ac
 	} else {
 		cc->credit_bytes += ack->acked_bytes;
 	}
-	/* Congestion avoidance: one segment for each window acknowledged. */
+	/* Congestion avoidance: one segment per acknowledged window (RFC 5681, 3.1). */
 	uint32_t window_bytes = cc->cwnd_segs * ack->mss_bytes;
 
 	if (cc->credit_bytes >= window_bytes) {

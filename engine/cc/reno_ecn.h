@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * NewReno with ECN (RFC 3168, 6.1.2): what vCC calls virtual-ECN. A mark halves as a loss does,
- * so the hooks are Reno's; what differs is that ECN is on between us and the peer.
+ * NewReno with ECN (RFC 3168, 6.1.2), which vCC calls virtual-ECN. A mark halves the window like a
+ * loss, so the hooks are Reno's; the trait CC_ECN turns ECN on between vcc and the peer.
  */
 #ifndef VCC_CC_RENO_ECN_H
 #define VCC_CC_RENO_ECN_H

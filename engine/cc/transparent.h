@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* No underlay: flows are seen and counted, nothing is changed. */
+/* No underlay: flows are tracked and counted, nothing is changed. */
 #ifndef VCC_CC_TRANSPARENT_H
 #define VCC_CC_TRANSPARENT_H
 

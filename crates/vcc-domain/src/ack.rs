@@ -1,4 +1,4 @@
-//! An acknowledgement without data, as the peer might have sent it.
+//! Builds a pure ACK as the peer might have sent it.
 
 use std::net::IpAddr;
 
@@ -13,9 +13,9 @@ const HOP_LIMIT: u8 = 64;
 const IPV4_DONT_FRAGMENT: u16 = 0x4000;
 const IPV4_CHECK_AT: usize = 10;
 
-/// The frame of an ACK that says what the guest of this flow was told last. It has no options: without
-/// timestamps, a guest that negotiated them cannot hold their age against it as Linux has it
-/// (RFC 7323, 3.2 would drop them).
+/// The frame of an ACK that repeats the last acknowledgement and window shown to the guest. It has
+/// no options: Linux accepts a segment without timestamps from a peer that negotiated them (RFC
+/// 7323, 3.2 would drop it), and stale ones would fail PAWS.
 pub fn ack_to_guest(key: &FlowKey, flow: &FlowState, neighbour: &sys::vcc_neighbour) -> Frame {
     let mut bytes = [neighbour.guest_mac, neighbour.next_hop_mac].concat();
     if let Some(vlan) = key.vlan() {
@@ -92,7 +92,7 @@ mod tests {
         ack_to_guest(&FlowKey::new(guest, peer, vlan), &flow, &neighbour).bytes
     }
 
-    /// The bytes that `vcc emit` sends; the sums come from another implementation of RFC 1071.
+    /// The bytes that `vcc emit` sends; the checksums come from another implementation of RFC 1071.
     #[test]
     fn over_ipv4_in_a_vlan() {
         let expected = [
@@ -115,7 +115,7 @@ mod tests {
         let head = [0, 80, 0x9c, 0x40, 1, 2, 3, 4, 0xa0, 0xa1, 0xa2, 0xa3, 0x50, 0x10, 0x12, 0x34];
         assert_eq!(frame[54..70], head);
         assert_eq!(frame.len(), 74);
-        // Addresses, then protocol and length, then the segment without its sum.
+        // Addresses, protocol and length, and the segment without its checksum.
         let sum: u32 = 2 * (0x2001 + 0x0db8)
             + 3
             + (6 + 20)

@@ -1,15 +1,15 @@
-//! Internet checksums: brought up to date by what changed (RFC 1624), or summed up (RFC 1071).
+//! Internet checksums: updated incrementally (RFC 1624) or computed from scratch (RFC 1071).
 
 use crate::frame::Checksum;
 use crate::wire::{PROTOCOL_TCP, TCP_CHECK_AT, read_u16, write_u16};
 
-/// A one's complement sum of 16-bit words, not folded yet.
+/// A one's complement sum of 16-bit words, not yet folded.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// -0. What begins here never becomes +0, which is how the kernel's sums come out too: the two
-    /// are equal as numbers and different as bytes.
+    /// -0. A sum that starts here never becomes +0, like the kernel's sums. The two are equal as
+    /// numbers, but not as bytes.
     pub const MINUS_ZERO: Sum = Sum(0xffff);
 
     #[must_use]
@@ -17,11 +17,11 @@ impl Sum {
         Sum(self.0 + u64::from(word))
     }
 
-    /// Of an odd number of bytes, as if a zero followed (RFC 1071, 1).
+    /// An odd number of bytes is padded with a zero (RFC 1071, 1).
     #[must_use]
     pub fn with_words(self, bytes: &[u8]) -> Self {
         let mut rows = bytes.chunks_exact(4);
-        // In the machine's own order, which is turned round once (RFC 1071, 2 (B)).
+        // Sum in native byte order and swap once (RFC 1071, 2 (B)).
         let own_u32 = |row: &[u8]| u32::from_ne_bytes([row[0], row[1], row[2], row[3]]);
         let own = rows.by_ref().fold(0, |sum, row| sum + u64::from(own_u32(row)));
         let word = |word: &[u8]| u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)]);
@@ -29,7 +29,7 @@ impl Sum {
         rest.with(u16::from_be(Sum(own).fold()))
     }
 
-    /// What stands in a header for it.
+    /// The value of a header's checksum field.
     #[must_use]
     pub fn checksum(self) -> u16 {
         !self.fold()
@@ -49,37 +49,37 @@ impl Sum {
     }
 }
 
-/// The checksum of what said `before` and now says `after` (RFC 1624, 3: ~(~HC + ~m + m')). Either
-/// may be longer: zeros change no sum.
+/// The checksum after data changed from `before` to `after` (RFC 1624, 3: ~(~HC + ~m + m')). Their
+/// lengths may differ: zeros do not change a sum.
 pub(crate) fn updated(check: u16, before: &[u8], after: &[u8]) -> u16 {
     Sum::MINUS_ZERO.with(!check).without_words(before).with_words(after).checksum()
 }
 
-/// The checksum of all this.
+/// The checksum of the parts, concatenated.
 pub(crate) fn of(parts: &[&[u8]]) -> u16 {
     parts.iter().fold(Sum::MINUS_ZERO, |sum, part| sum.with_words(part)).checksum()
 }
 
-/// TCP's checksum over its pseudo-header (RFC 9293, 3.1; RFC 8200, 8.1) and `tcp`, in which the
-/// checksum is 0 and all is there. Addresses may be IPv4's as `::ffff:a.b.c.d` (RFC 4291, 2.5.5.2):
-/// that adds -0.
+/// TCP's checksum over the pseudo-header (RFC 9293, 3.1; RFC 8200, 8.1) and the complete `tcp`,
+/// whose checksum field is 0. IPv4 addresses may be mapped (`::ffff:a.b.c.d`, RFC 4291, 2.5.5.2):
+/// the prefix adds -0.
 pub(crate) fn of_tcp(source: &[u8; 16], destination: &[u8; 16], tcp: &[u8]) -> u16 {
     let length = (tcp.len() as u32).to_be_bytes();
     of(&[source, destination, &[0, PROTOCOL_TCP], &length, tcp])
 }
 
-/// Brings TCP's checksum up to date with its header, which was `before`. A partial one has nothing
-/// of that yet.
+/// Updates TCP's checksum for a change of its header from `before`. A partial checksum does not
+/// cover the header.
 pub(crate) fn tcp_header_changed(kind: Checksum, before: &[u8], now: &mut [u8]) {
     if kind == Checksum::Full {
-        // The field itself is the same in both, which adds -0.
+        // The checksum field is the same in both, which adds -0.
         let check = updated(read_u16(now, TCP_CHECK_AT), before, now);
         write_u16(now, TCP_CHECK_AT, check);
     }
 }
 
-/// Brings TCP's checksum up to date with the length in the pseudo-header, of 32 bits as BIG TCP has
-/// it (RFC 2675, 4).
+/// Updates TCP's checksum for a change of the pseudo-header's length, which has 32 bits for BIG TCP
+/// (RFC 2675, 4).
 pub(crate) fn tcp_length_changed(
     kind: Checksum,
     header: &mut [u8],
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_the_same_however_long_the_words() {
+    fn sums_do_not_depend_on_the_word_size() {
         let bytes: Vec<u8> = (0..=255).cycle().take(1461).map(|byte: u8| byte ^ 0xa5).collect();
         for length in [0, 1, 2, 3, 4, 5, 6, 7, 8, 1460, 1461] {
             let bytes = &bytes[..length];
@@ -118,15 +118,15 @@ mod tests {
         assert_eq!(Sum::MINUS_ZERO.with_words(&all_ones).checksum(), 0);
     }
 
-    /// RFC 1624, 4: where RFC 1141's way gives the other zero.
+    /// RFC 1624, 4: the example where RFC 1141's formula gives the other zero.
     #[test]
     fn updates_as_the_example_of_rfc_1624() {
         assert_eq!(updated(0xdd2f, &[0x55, 0x55], &[0x32, 0x85]), 0x0000);
     }
 
-    /// As the kernel's sums: of nothing but zeros too, +0 is never what is left.
+    /// As with the kernel's sums, the result is never +0, even of zeros only.
     #[test]
-    fn the_other_zero_never_comes_about() {
+    fn sums_are_never_plus_zero() {
         assert_eq!(updated(0xffff, &[0xff, 0xff], &[0, 0]), 0);
         assert_eq!(updated(0xffff, &[], &[]), 0);
         assert_eq!(of(&[&[0, 0]]), 0);
@@ -145,15 +145,15 @@ mod tests {
     }
 
     #[test]
-    fn words_come_and_go() {
+    fn updates_may_change_the_length() {
         let (long, short) = ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4]);
         assert_eq!(updated(of(&[&long]), &long, &short), of(&[&short]));
         assert_eq!(updated(of(&[&short]), &short, &long), of(&[&long]));
     }
 
-    /// Only the length is in a partial sum, and it is not complemented.
+    /// A partial checksum covers only the pseudo-header with its length, and is not complemented.
     #[test]
-    fn a_partial_sum_knows_the_length_alone() {
+    fn a_partial_checksum_covers_only_the_length() {
         let mut header = [0; 20];
         write_u16(&mut header, TCP_CHECK_AT, 0x1000);
         let mut changed = header;

@@ -1,10 +1,9 @@
-//! What was not translated, by reason.
+//! Counters of segments that were not translated, by reason.
 
 use vcc_engine::sys;
 
-/// One of `enum vcc_count` (`datapath/abi.h`), which [`vcc_engine::sys`] has as `COUNT_...`. Those
-/// that only a kernel can have stay 0: `COUNT_CONTENDED`, `COUNT_REWRITE_FAILED`,
-/// `COUNT_TRACE_LOST`.
+/// A value of `enum vcc_count` (`datapath/abi.h`), which [`vcc_engine::sys`] has as `COUNT_...`.
+/// Those of the kernel shell stay 0: `COUNT_CONTENDED`, `COUNT_REWRITE_FAILED`, `COUNT_TRACE_LOST`.
 pub type Reason = sys::vcc_count;
 
 /// Segments by reason.

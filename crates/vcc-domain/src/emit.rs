@@ -1,4 +1,4 @@
-//! Segments of our own for the guest: the engine decides (`engine/emit.h`), here they are made.
+//! Generates segments to the guest, which the engine requests (`engine/emit.h`).
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use crate::frame::Frame;
 use crate::key::FlowKey;
 use crate::neighbours::Neighbours;
 
-/// A guest that counts duplicate ACKs has sent again by then.
+/// By then, a guest that counts duplicate ACKs has retransmitted.
 const SECOND_LOOK_NS: u64 = 10_000_000;
 
-/// A guest to which duplicate ACKs went a moment ago, and how its flow stood.
+/// A guest to which duplicate ACKs were sent, and the state of its flow then.
 #[derive(Clone)]
 struct Prodded {
     look_ns: u64,
@@ -23,7 +23,7 @@ struct Prodded {
 }
 
 impl Prodded {
-    /// Has nothing come since?
+    /// Has nothing happened since?
     fn is_due(&self, flow: &FlowState) -> bool {
         flow.snd_una == self.snd_una
             && u32::from(flow.stage) == sys::STAGE_ESTABLISHED
@@ -33,7 +33,7 @@ impl Prodded {
     }
 }
 
-/// What could not be sent, for no SYN told where the guest is.
+/// True if segments could not be sent, because no SYN revealed the guest's MAC address.
 #[must_use]
 pub(crate) struct Unsent(pub bool);
 
@@ -45,7 +45,7 @@ pub(crate) struct Emitter {
 }
 
 impl Emitter {
-    /// The engine's deadline has passed and it asks for segments to the guest, or not.
+    /// Sends the segments that the engine requests at a deadline.
     pub(crate) fn carry_out(
         &mut self,
         now_ns: u64,
@@ -66,7 +66,7 @@ impl Emitter {
             unsent |= self.send(key, flow, action.dupacks, to_guest).0;
         }
         if action.update != 0 {
-            debug_assert!(action.window == flow.window_shown, "told is what was decided");
+            debug_assert!(action.window == flow.window_shown, "the flow's window is the action's");
             unsent |= self.send(key, flow, 1, to_guest).0;
         }
         Unsent(unsent)
@@ -76,9 +76,9 @@ impl Emitter {
         self.prodded.front().map(|prodded| prodded.look_ns)
     }
 
-    /// The guest may have taken the first duplicate for news of its window: Linux does if the peer
-    /// has sent data since it last said one (tcp_may_update_window). Then one is missing. To be
-    /// called until it returns none.
+    /// The guest may have taken the first duplicate for a window update: Linux does if the peer has
+    /// sent data since its last one (tcp_may_update_window). Then one more is needed. Must be
+    /// called until it returns None.
     pub(crate) fn look_again<'flow>(
         &mut self,
         now_ns: u64,

@@ -1,4 +1,4 @@
-//! FACKs: the header of a segment that cannot take the option, sent beside it.
+//! Builds FACKs: a segment's header with the FACK option, sent beside the segment.
 
 use vcc_engine::{FlowState, Params, Segment, sys};
 
@@ -8,11 +8,10 @@ use crate::ours::{self, FACK_BYTES};
 use crate::parse::Parsed;
 use crate::wire::*;
 
-/// A TCP header without options, and our own.
+/// A TCP header with the FACK option only.
 const FACK_TCP_BYTES: usize = TCP_BYTES + FACK_BYTES;
 
-/// With which ECN field does a FACK of this flow leave? With that of an empty ACK, which it is: the
-/// engine is asked what it would make of one.
+/// The ECN field of a FACK. A FACK is a pure ACK, so the engine is asked for the ECN field of one.
 pub(crate) fn ip_ecn(flow: &FlowState, params: &Params, beside: &Segment) -> u8 {
     let empty_ack = Segment {
         payload_bytes: 0,
@@ -26,8 +25,8 @@ pub(crate) fn ip_ecn(flow: &FlowState, params: &Params, beside: &Segment) -> u8 
     copy.from_guest(params, &empty_ack).ip_ecn
 }
 
-/// The FACK beside `frame`, which is rewritten already: an ACK of one byte less, with the counters.
-/// Where a checksum is full it is summed anew.
+/// Builds the FACK beside `frame`, which has been rewritten: an ACK of one byte less, with the
+/// counters. A full checksum is computed from scratch.
 pub(crate) fn fack(
     frame: &Frame,
     parsed: &Parsed,
@@ -35,7 +34,7 @@ pub(crate) fn fack(
     ip_ecn: u8,
 ) -> Frame {
     let tcp_at = parsed.ip.tcp_at;
-    debug_assert!(parsed.ip.length != 0, "BIG TCP's jumbo option (RFC 2675) has no place in it");
+    debug_assert!(parsed.ip.length != 0, "a FACK cannot carry BIG TCP's jumbo option (RFC 2675)");
     let mut fack =
         Frame { bytes: frame.bytes[..tcp_at + TCP_BYTES].to_vec(), gso_size: 0, ..*frame };
     fack.bytes.extend(ours::fack(feedback));

@@ -1,51 +1,51 @@
-//! What crosses the port.
+//! Frames that pass the port.
 
-/// How far a frame's TCP checksum is done.
+/// State of a frame's TCP checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// As it must be on a wire.
+    /// Complete, as on a wire.
     Full,
-    /// The next device completes it (VIRTIO_NET_HDR_F_NEEDS_CSUM): the field holds the sum of the
-    /// pseudo-header alone, not complemented.
+    /// To be completed by the next device (VIRTIO_NET_HDR_F_NEEDS_CSUM): the field holds the sum of
+    /// the pseudo-header, not complemented.
     Partial,
 }
 
-/// A frame between a guest's card and the fabric, as virtio-net describes it.
+/// A frame between a guest's card and the fabric, described as by virtio-net.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// From the Ethernet header on; an 802.1Q tag stands in it.
+    /// Starts with the Ethernet header and contains the 802.1Q tag, if any.
     pub bytes: Vec<u8>,
-    /// Payload in bytes of each full segment of a super-segment; 0: a single segment. Whoever cuts
-    /// it leaves CWR, where the header has it, to the first segment (RFC 3168, 6.1.2).
+    /// Payload of each full segment of a super-segment; 0: a single segment. Segmentation keeps CWR
+    /// on the first segment only (RFC 3168, 6.1.2).
     pub gso_size: u16,
-    /// Of TCP; frames of other protocols pass as they are.
+    /// For TCP; frames of other protocols pass unchanged.
     pub checksum: Checksum,
 }
 
 impl Frame {
-    /// A single segment whose checksum is full.
+    /// A single segment with a full checksum.
     pub fn full(bytes: Vec<u8>) -> Self {
         Frame { bytes, gso_size: 0, checksum: Checksum::Full }
     }
 
-    /// Cuts the frame off, or makes room. As in the kernel it is no super-segment from then on.
+    /// Trims or extends the frame. As in the kernel, it is no super-segment afterwards.
     pub(crate) fn resize(&mut self, bytes: usize) {
         self.bytes.resize(bytes, 0);
         self.gso_size = 0;
     }
 }
 
-/// What becomes of a frame.
+/// The fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
-    /// It goes on, as it stands now.
+    /// Forward it as rewritten.
     Pass,
-    /// It ends here, and stands as it came.
+    /// Drop it; it is unchanged.
     Drop,
 }
 
-/// Which way a frame goes.
+/// The direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     FromGuest,

@@ -1,4 +1,4 @@
-//! IPv4 and IPv6: what stands around TCP, and its ECN field and length changed.
+//! IPv4 and IPv6: parsing up to TCP, and rewriting of ECN field and length.
 
 use std::net::Ipv4Addr;
 
@@ -13,26 +13,25 @@ use crate::wire::*;
 const IPV4_LENGTH_AT: usize = 2;
 const IPV4_CHECK_AT: usize = 10;
 const IPV6_LENGTH_AT: usize = 4;
-/// More fragments, and the fragment's offset (RFC 791, 3.1).
+/// More fragments, and the fragment offset (RFC 791, 3.1).
 const IPV4_FRAGMENT_MASK: u16 = 0x3fff;
 
 pub(crate) const PROTOCOL_HOP_BY_HOP: u8 = 0;
 pub(crate) const PROTOCOL_ROUTING: u8 = 43;
 pub(crate) const PROTOCOL_FRAGMENT: u8 = 44;
 pub(crate) const PROTOCOL_DESTINATION: u8 = 60;
-/// The datapath follows no more of them.
+/// Maximum number of extension headers, as in the datapath.
 const IPV6_EXTENSIONS_MAX: usize = 4;
 
-/// A packet that holds TCP and is no fragment. Offsets are from the frame's start.
+/// An unfragmented packet with TCP. Offsets are from the frame's start.
 #[derive(Clone, Debug)]
 pub(crate) struct Ip {
     pub ipv6: bool,
     pub at: usize,
     pub tcp_at: usize,
-    /// IPv4's total length or IPv6's payload length, as it stands there: 0 of a super-segment
-    /// beyond 64 KiB (RFC 2675).
+    /// IPv4's total length or IPv6's payload length; 0 for a super-segment above 64 KiB (RFC 2675).
     pub length: u16,
-    /// Of TCP with its payload: by the IP header, not by the frame, for short frames are padded.
+    /// Size of TCP with its payload, by the IP header, not by the frame, which may be padded.
     pub tcp_bytes: usize,
     /// `enum vcc_ip_ecn`.
     pub ecn: u8,
@@ -42,7 +41,7 @@ pub(crate) struct Ip {
 }
 
 /// # Errors
-/// What the packet is instead.
+/// The reason why the packet is not translated.
 pub(crate) fn parse(frame: &Frame, link: &Link) -> Result<Ip, Reason> {
     match link.ethertype {
         ETHERTYPE_IPV4 => parse_v4(frame, link.l3_at),
@@ -102,7 +101,7 @@ fn parse_v6(frame: &Frame, at: usize) -> Result<Ip, Reason> {
     })
 }
 
-/// How many bytes of headers stand before TCP (RFC 8200, 4).
+/// Size of the headers before TCP (RFC 8200, 4).
 fn tcp_behind_extensions(ip: &[u8]) -> Result<usize, Reason> {
     let mut next = ip[6];
     let mut bytes = IPV6_BYTES;
@@ -122,7 +121,7 @@ fn tcp_behind_extensions(ip: &[u8]) -> Result<usize, Reason> {
     if next == PROTOCOL_TCP { Ok(bytes) } else { Err(sys::COUNT_DEEP) }
 }
 
-/// What is left for TCP of an IP packet at `at` that says to have `ip_bytes`.
+/// The size of TCP in an IP packet of `ip_bytes` at `at`.
 fn tcp_bytes(
     frame: &Frame,
     at: usize,
@@ -130,7 +129,7 @@ fn tcp_bytes(
     header_bytes: usize,
 ) -> Result<usize, Reason> {
     let room_bytes = frame.bytes.len() - at;
-    // BIG TCP: a super-segment beyond 64 KiB says 0 (RFC 2675).
+    // BIG TCP: the length of a super-segment above 64 KiB is 0 (RFC 2675).
     let ip_bytes = if ip_bytes == 0 && frame.gso_size > 0 { room_bytes } else { ip_bytes };
     if ip_bytes > room_bytes {
         return Err(sys::COUNT_MALFORMED);
@@ -139,12 +138,12 @@ fn tcp_bytes(
 }
 
 impl Ip {
-    /// Gives the header in `bytes`, the frame's, another ECN field and length.
+    /// Rewrites ECN field and length of the IP header in the frame's `bytes`.
     pub(crate) fn rewrite(&self, bytes: &mut [u8], ecn: u8, length: u16) {
         debug_assert!(ecn <= 3, "two bits (RFC 3168, 5)");
         let ip = &mut bytes[self.at..];
         if self.ipv6 {
-            // Bits 4 and 5 of byte 1. There is no checksum of the header.
+            // Bits 4 and 5 of byte 1. IPv6 has no header checksum.
             ip[1] = ip[1] & !0x30 | ecn << 4;
             write_u16(ip, IPV6_LENGTH_AT, length);
             return;
@@ -157,7 +156,7 @@ impl Ip {
         write_u16(ip, IPV4_CHECK_AT, check);
     }
 
-    /// What the length field says of `tcp_bytes` of TCP behind these headers.
+    /// The value of the length field for `tcp_bytes` of TCP.
     pub(crate) fn length_of(&self, tcp_bytes: usize) -> u16 {
         let counted_from = if self.ipv6 { self.at + IPV6_BYTES } else { self.at };
         (self.tcp_at - counted_from + tcp_bytes) as u16
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_says_where_tcp_is_and_ends() {
+    fn the_header_locates_tcp() {
         let mut frame = v4();
         frame.bytes.extend([0xa5; 6]);
         let ip = parsed(&frame).expect("TCP");
@@ -194,7 +193,7 @@ mod tests {
         assert_eq!(ip.destination[..2], [0xfd, 0]);
     }
 
-    /// Each edit at an offset from the IP header's start.
+    /// Edits bytes at offsets from the IP header's start.
     fn refused(mut frame: Frame, edits: &[(usize, u8)]) -> Option<Reason> {
         for (at, byte) in edits {
             frame.bytes[ETHERNET_BYTES + at] = *byte;
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_tcp_is_named() {
+    fn other_packets_are_refused_with_their_reason() {
         assert_eq!(refused(v4(), &[(0, 0x44)]), Some(sys::COUNT_MALFORMED));
         assert_eq!(refused(v4(), &[(0, 0x65)]), Some(sys::COUNT_MALFORMED));
         assert_eq!(refused(v4(), &[(9, 17), (6, 0x20)]), Some(sys::COUNT_NOT_TCP));
@@ -214,13 +213,13 @@ mod tests {
         assert_eq!(refused(v6(), &[(6, 17)]), Some(sys::COUNT_NOT_TCP));
         assert_eq!(refused(v6(), &[(6, PROTOCOL_FRAGMENT)]), Some(sys::COUNT_FRAGMENT));
         assert_eq!(refused(v6(), &[(5, 0)]), Some(sys::COUNT_MALFORMED));
-        // What follows is read as a header of 255 units, and lies beyond the frame.
+        // The next header is read with a length of 255 units, beyond the frame.
         let beyond = [(6, PROTOCOL_DESTINATION), (40, PROTOCOL_ROUTING), (41, 255)];
         assert_eq!(refused(v6(), &beyond), Some(sys::COUNT_MALFORMED));
     }
 
     #[test]
-    fn big_tcp_has_no_length() {
+    fn big_tcp_has_length_0() {
         for (mut frame, at) in [(v4(), 2), (v6(), 4)] {
             write_u16(&mut frame.bytes, ETHERNET_BYTES + at, 0);
             assert_eq!(parsed(&frame).err(), Some(sys::COUNT_MALFORMED));
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn ecn_and_length_change_and_all_else_stays() {
+    fn only_ecn_and_length_change() {
         for mut frame in [v4(), v6()] {
             let before = frame.clone();
             let ip = parsed(&frame).expect("TCP");

@@ -1,4 +1,4 @@
-//! Which connection of a port.
+//! The key of a connection at a port.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,19 +6,20 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use vcc_engine::sys;
 
-/// A connection, seen from the port: the same key in both directions, as in the kernel's table.
+/// A connection as seen from the port. The key is the same in both directions, as in the kernel's
+/// table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowKey(sys::vcc_key);
 
 impl FlowKey {
-    /// `vlan` is the id of the 802.1Q VLAN in which the connection runs; 0 is none.
+    /// `vlan` is the connection's 802.1Q VLAN ID; 0 means none.
     pub fn new(guest: SocketAddr, peer: SocketAddr, vlan: Option<u16>) -> Self {
         let [guest_addr, peer_addr] = [guest, peer].map(|end| address_bytes(end.ip()));
         let vlan = vlan.unwrap_or(0);
         Self::from_parts((guest_addr, guest.port()), (peer_addr, peer.port()), vlan)
     }
 
-    /// Addresses as in `struct vcc_key`, ports in host order; `vlan` is 0 without a tag.
+    /// Addresses as in `struct vcc_key`, ports in host byte order; `vlan` is 0 if untagged.
     pub(crate) fn from_parts(guest: ([u8; 16], u16), peer: ([u8; 16], u16), vlan: u16) -> Self {
         FlowKey(sys::vcc_key {
             guest_addr: guest.0,
@@ -30,32 +31,32 @@ impl FlowKey {
         })
     }
 
-    /// Of the kernel's table.
+    /// From the kernel's table.
     pub fn from_raw(key: sys::vcc_key) -> Self {
         FlowKey(key)
     }
 
-    /// The guest's end. IPv6's form of an IPv4 address is that IPv4 address.
+    /// The guest's address and port. An IPv4-mapped address is returned as IPv4.
     pub fn guest(&self) -> SocketAddr {
         SocketAddr::new(address(self.0.guest_addr), u16::from_be(self.0.guest_port))
     }
 
-    /// The other end, likewise.
+    /// The peer's address and port, likewise.
     pub fn peer(&self) -> SocketAddr {
         SocketAddr::new(address(self.0.peer_addr), u16::from_be(self.0.peer_port))
     }
 
-    /// The id of the 802.1Q VLAN.
+    /// The 802.1Q VLAN ID.
     pub fn vlan(&self) -> Option<u16> {
         (self.0.vlan != 0).then_some(self.0.vlan)
     }
 
-    /// Its bytes in the kernel's table.
+    /// As in the kernel's table.
     pub fn as_raw(&self) -> &sys::vcc_key {
         &self.0
     }
 
-    /// What the order goes by: the same on every machine.
+    /// The sort key, the same on every machine.
     fn sort_key(&self) -> ([u8; 16], [u8; 16], u16, u16, u16) {
         let sys::vcc_key { guest_addr, peer_addr, guest_port, peer_port, vlan, .. } = self.0;
         (guest_addr, peer_addr, u16::from_be(guest_port), u16::from_be(peer_port), vlan)
@@ -81,7 +82,7 @@ impl fmt::Display for FlowKey {
     }
 }
 
-/// An address as `struct vcc_key` has it: IPv4's as `::ffff:a.b.c.d` (RFC 4291, 2.5.5.2).
+/// An address as in `struct vcc_key`: IPv4 is mapped (`::ffff:a.b.c.d`, RFC 4291, 2.5.5.2).
 fn address_bytes(address: IpAddr) -> [u8; 16] {
     match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn both_families_come_back() {
+    fn both_families_survive_a_round_trip() {
         for (guest, peer) in [("10.0.0.2:40000", "10.0.0.9:80"), ("[fd00::2]:1", "[fd00::9]:2")] {
             let key = key(guest, peer, Some(7));
             assert_eq!(key.guest().to_string(), guest);
@@ -112,7 +113,7 @@ mod tests {
         assert_eq!(key("10.0.0.2:1", "10.0.0.9:2", Some(0)).vlan(), None);
     }
 
-    /// Every part of it tells connections apart; all 128 bits of the addresses too.
+    /// All parts of the key are compared, including all 128 bits of the addresses.
     #[test]
     fn the_order_has_every_part() {
         let ordered = [

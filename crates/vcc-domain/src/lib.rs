@@ -1,14 +1,14 @@
 //! The driver domain: a shell around the engine in user space, between a guest's virtio-net card
 //! and a fabric.
 //!
-//! A [`Port`] does to each Ethernet frame what the datapath in the kernel does to it, byte for
-//! byte: parse, find the flow, ask the engine, rewrite with checksums right. It does no I/O, reads
-//! no clock and starts no thread, and everything about it is deterministic: the same frames at the
-//! same times give the same frames, in the same order.
+//! A [`Port`] processes each Ethernet frame exactly like the kernel's datapath, byte for byte:
+//! parse, look up the flow, run the engine, rewrite and update checksums. It does no I/O, reads no
+//! clock and starts no thread. It is deterministic: the same frames at the same times give the same
+//! frames in the same order.
 //!
-//! What differs from the kernel: a VLAN tag stands in the frame and nowhere else, nothing is
-//! contended, ACKs are traced in memory, and what is due to the guest alone ([`Port::advance`]) is made
-//! here, not by another process.
+//! Differences from the kernel: a VLAN tag is always in the frame, there is no contention, ACKs are
+//! traced in memory, and segments due to the guest are generated here ([`Port::advance`]), not by
+//! another process.
 
 mod ack;
 mod checksum;

@@ -1,21 +1,21 @@
-//! Ethernet, and one 802.1Q tag.
+//! Ethernet and one 802.1Q tag.
 
 use vcc_engine::sys;
 
 use crate::counters::Reason;
 use crate::wire::*;
 
-/// What the link layer says.
+/// The parsed link layer.
 pub(crate) struct Link {
-    /// VLAN id; 0 without a tag.
+    /// VLAN ID; 0 if untagged.
     pub vlan: u16,
     pub ethertype: u16,
-    /// Where the network layer begins, in bytes from the frame's start.
+    /// Offset of the network layer from the frame's start.
     pub l3_at: usize,
 }
 
 /// # Errors
-/// The frame is too short for what it says to be.
+/// The frame is truncated.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Link, Reason> {
     if bytes.len() < ETHERNET_BYTES {
         return Err(sys::COUNT_NOT_IP);
@@ -46,12 +46,12 @@ mod tests {
         write_u16(&mut bytes, 14, 0xe007);
         write_u16(&mut bytes, 16, ETHERTYPE_VLAN);
         let link = parse(&bytes).expect("whole");
-        // A second one is no protocol that we know.
+        // A second tag is an unknown ethertype.
         assert_eq!((link.vlan, link.ethertype, link.l3_at), (7, ETHERTYPE_VLAN, 18));
     }
 
     #[test]
-    fn what_is_cut_short_is_nothing() {
+    fn truncated_headers_are_refused() {
         let mut bytes = vec![0; ETHERNET_BYTES + VLAN_TAG_BYTES - 1];
         write_u16(&mut bytes, 12, ETHERTYPE_VLAN);
         for length in [0, ETHERNET_BYTES - 1, bytes.len()] {

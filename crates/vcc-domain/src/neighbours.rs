@@ -1,4 +1,4 @@
-//! How frames reach the guest: learned from its own.
+//! Learns the MAC addresses for generated segments from the guest's frames.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use vcc_engine::sys;
 use crate::key::FlowKey;
 use crate::wire::MAC_BYTES;
 
-/// Full, it learns no more: the datapath's `neighbours` map.
+/// The limit of the datapath's `neighbours` map. When full, no new addresses are learned.
 const NEIGHBOURS_MAX: usize = 1024;
 
-/// Address and VLAN id: a guest may have several addresses behind one card.
+/// Address and VLAN ID: a guest may have several addresses behind one card.
 type Place = ([u8; 16], u16);
 
 #[derive(Clone, Default)]
 pub(crate) struct Neighbours(BTreeMap<Place, sys::vcc_neighbour>);
 
 impl Neighbours {
-    /// A frame of the guest, at least an Ethernet header: whoever answers it turns its addresses
-    /// round.
+    /// Learns from a frame of the guest, which has at least an Ethernet header: an answer has its
+    /// addresses swapped.
     pub(crate) fn learn(&mut self, flow: &FlowKey, frame: &[u8]) {
         let place = place(flow);
         if self.0.len() >= NEIGHBOURS_MAX && !self.0.contains_key(&place) {
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_list_learns_no_more_but_what_it_knows_anew() {
+    fn a_full_list_only_updates_known_addresses() {
         let guest = |number: usize| {
             let address = [10, 0, (number >> 8) as u8, number as u8];
             FlowKey::new((address, 1).into(), ([10, 9, 9, 9], 2).into(), Some(3))

@@ -1,4 +1,4 @@
-//! TCP options: which are there, where their values lie, and whether they make sense.
+//! Parses TCP options: their values, their offsets, and whether they are valid.
 
 use vcc_engine::sys;
 
@@ -19,21 +19,22 @@ const KIND_AO: u8 = 29;
 /// RFC 8684.
 const KIND_MPTCP: u8 = 30;
 
-/// Where values lie.
+/// Offsets of option values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places {
-    /// Which bytes of the options a strip takes away: bit 0 is that of the first.
+    /// Mask of the option bytes to strip; bit 0 is the first byte.
     pub ours: u64,
-    /// From the TCP header's start.
+    /// From the start of the TCP header.
     pub mss_at: Option<usize>,
     pub wscale_at: Option<usize>,
-    /// Of the end of the list: nobody looks behind it.
+    /// Offset of KIND_END; options after it are not read.
     pub end_at: Option<usize>,
-    /// One makes no sense, and what stands behind it is not read.
+    /// An invalid option ended the list.
     pub malformed: bool,
 }
 
-/// What they say, as in `struct vcc_segment`. Of several of a kind the last one counts.
+/// The values of the options, as in `struct vcc_segment`. Of several of a kind, the last one
+/// counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     /// `enum vcc_option`.
@@ -45,18 +46,18 @@ pub(crate) struct Options {
     pub dsack_bytes: u32,
     pub dsack_seq: u32,
     pub places: Places,
-    /// Which bytes are of options of MPTCP.
+    /// Mask of the bytes of MPTCP options.
     mptcp: u64,
 }
 
-/// `length` bytes of the options from `at`, a bit each.
+/// A mask of `length` bytes of the options from `at`, one bit per byte.
 pub(crate) fn byte_mask(at: usize, length: usize) -> u64 {
     debug_assert!(at + length <= TCP_OPTIONS_MAX_BYTES);
     ((1 << length) - 1) << at
 }
 
-/// Reads the options of a segment that acknowledges `ack`, as Linux does (`tcp_parse_options`): one
-/// whose length makes no sense ends the list, and what precedes it counts.
+/// Reads the options of a segment that acknowledges `ack`, as Linux does (`tcp_parse_options`): an
+/// invalid length ends the list, and the options before it are used.
 pub(crate) fn read(options: &[u8], ack: u32) -> Options {
     let mut read = Options::default();
     let mut at = 0;
@@ -80,14 +81,15 @@ pub(crate) fn read(options: &[u8], ack: u32) -> Options {
     read
 }
 
-/// The option with which `rest` begins, kind and length included; none if it does not fit.
+/// The option at the start of `rest`, kind and length included; None if it does not fit.
 fn whole_option(rest: &[u8]) -> Option<&[u8]> {
     let length = usize::from(*rest.get(1)?);
     rest.get(..length).filter(|option| option.len() >= 2)
 }
 
 impl Options {
-    /// The same, of a SYN: behind the handshake MPTCP's options are the ends' business.
+    /// Adds MPTCP's options to the mask, for a SYN. They do not matter on other segments
+    /// (`engine/mptcp.h`).
     pub(crate) fn of_syn(mut self) -> Self {
         if self.mptcp != 0 {
             self.present |= sys::OPT_MPTCP as u16;
@@ -126,7 +128,7 @@ impl Options {
         self.present |= said as u16;
     }
 
-    /// An option of a kind of ours; what else it may be is said by its length and version.
+    /// Reads an option of our kinds; its length and version decide which one it is.
     fn take_ours(&mut self, option: &[u8], at: usize) -> u32 {
         self.places.ours |= byte_mask(at, option.len());
         match (option[0], option.len(), option.get(4..6)) {
@@ -157,14 +159,13 @@ fn read_counters(bytes: &[u8]) -> sys::vcc_feedback {
     sys::vcc_feedback { ect0_bytes: read_u24(bytes, 0), ce_bytes: read_u24(bytes, 3) }
 }
 
-/// RFC 2883, 4, as `engine/sack.h` has it: a first block of what `ack` acknowledges, or of what
-/// lies within the second, is of data that came twice. Where it begins, and so many bytes; 0 if it is
-/// not.
+/// DSACK (RFC 2883, 4), as in `engine/sack.h`: the first block reports a duplicate if it lies below
+/// `ack` or within the second block. Returns its left edge and length; length 0 if there is none.
 fn dsack(blocks: &[u8], ack: u32) -> (u32, u32) {
     let not_after = |a: u32, b: u32| b.wrapping_sub(a) as i32 >= 0;
     let mut blocks = blocks.chunks_exact(8).map(|block| (read_u32(block, 0), read_u32(block, 4)));
     let Some((left, right)) = blocks.next() else { return (0, 0) };
-    // A second block that is not there is empty, and lies at 0.
+    // A missing second block is empty, at 0.
     let second = blocks.next().unwrap_or_default();
     let is_inside = not_after(second.0, left) && not_after(right, second.1);
     let came_twice = not_after(right, ack) || is_inside;
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_a_syn_are_found_where_they_stand() {
+    fn options_of_a_syn_are_located() {
         let syn = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
         let read = read(&syn, 0);
         let all = sys::OPT_MSS | sys::OPT_SACK_PERMITTED | sys::OPT_TIMESTAMPS | sys::OPT_WSCALE;
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_quite_ours_is_bad_and_anothers_is_nothing() {
+    fn malformed_options_of_ours_are_bad_and_other_experiments_are_ignored() {
         let bad: [&[u8]; 6] = [
             &[172, 2],
             &[172, 6, 0, 0, 0, 0],
@@ -230,19 +231,19 @@ mod tests {
     }
 
     #[test]
-    fn one_whose_length_makes_no_sense_ends_the_list() {
+    fn an_invalid_length_ends_the_list() {
         for rest in [&[3][..], &[1, 1, 3], &[3, 0], &[3, 1], &[3, 3], &[254, 0, 3, 3, 9]] {
             let read = read(&[&[2, 4, 5, 0xb4][..], rest].concat(), 0);
             assert_eq!((u32::from(read.present), read.mss), (sys::OPT_MSS, 1460), "{rest:?}");
             assert!(read.places.malformed, "{rest:?}");
         }
-        // Behind the end of the list nobody looks.
+        // Options after KIND_END are not read.
         let ended = read(&[1, 0, 19, 0], 0);
         assert_eq!(ended.places, Places { end_at: Some(21), ..Places::default() });
     }
 
     #[test]
-    fn what_linux_ignores_is_not_there() {
+    fn options_that_linux_ignores_are_ignored() {
         for option in [
             &[2, 4, 0, 0][..],
             &[5, 2],
@@ -256,14 +257,14 @@ mod tests {
     }
 
     #[test]
-    fn signatures_are_told() {
+    fn signatures_are_recognised() {
         for option in [&[19, 2][..], &[29, 4, 0, 0]] {
             assert_eq!(u32::from(read(option, 0).present), sys::OPT_SIGNED, "{option:?}");
         }
     }
 
     #[test]
-    fn blocks_of_what_came_twice() {
+    fn dsack_blocks() {
         let twice = |blocks: &[(u32, u32)], ack| {
             let options = read(&sack(blocks), ack);
             (options.dsack_seq, options.dsack_bytes)

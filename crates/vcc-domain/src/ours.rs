@@ -1,17 +1,17 @@
-//! Options that only two vcc ends say to each other; `engine/feedback.h` has their layout.
+//! Options that only two vcc ends exchange; `engine/feedback.h` has their layout.
 
 use vcc_engine::sys;
 
-/// That of AccECN0 (RFC 9768, 3.2.3).
+/// The kind of AccECN0 (RFC 9768, 3.2.3).
 pub(crate) const KIND_PACK: u8 = 172;
-/// RFC 6994.
+/// The kind of experimental options (RFC 6994).
 pub(crate) const KIND_EXPERIMENT: u8 = 253;
 pub(crate) const EXPERIMENT_NAME: [u8; 2] = *b"vc";
 pub(crate) const VERSION: u8 = 1;
-/// Beside `enum vcc_hello`.
+/// The type of a FACK, beside `enum vcc_hello`.
 pub(crate) const WHAT_FACK: u8 = 3;
 
-/// Those that a segment is given, or has cut off: a Hello or a PACK.
+/// Size of an appended or trimmed option: a Hello or a PACK.
 pub(crate) const APPENDED_BYTES: usize = 8;
 pub(crate) const FACK_BYTES: usize = 12;
 
@@ -34,7 +34,7 @@ pub(crate) fn fack(feedback: &sys::vcc_feedback) -> [u8; FACK_BYTES] {
     option
 }
 
-/// 24 bits each.
+/// Two counters of 24 bits each.
 fn counters(feedback: &sys::vcc_feedback) -> [u8; 6] {
     let [_, a, b, c] = feedback.ect0_bytes.to_be_bytes();
     let [_, d, e, f] = feedback.ce_bytes.to_be_bytes();
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn byte_for_byte_as_feedback_h_has_them() {
+    fn options_have_the_layout_of_feedback_h() {
         let feedback = sys::vcc_feedback { ect0_bytes: 0x01_0203, ce_bytes: 0xf4_f5f6 };
         assert_eq!(pack(&feedback), [172, 8, 1, 2, 3, 0xf4, 0xf5, 0xf6]);
         assert_eq!(fack(&feedback), [253, 12, 0x76, 0x63, 1, 3, 1, 2, 3, 0xf4, 0xf5, 0xf6]);

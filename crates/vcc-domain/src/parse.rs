@@ -1,4 +1,4 @@
-//! From a frame to the engine's segment and the flow's key. Nothing here changes the frame.
+//! Parses a frame into the engine's segment and the flow's key. Never modifies the frame.
 
 use vcc_engine::{Segment, sys};
 
@@ -15,21 +15,21 @@ use crate::wire::*;
 pub(crate) struct Parsed {
     pub key: FlowKey,
     pub ip: Ip,
-    /// As the engine takes it, but for the time.
+    /// The engine's segment, without the time.
     pub segment: Segment,
     pub header_bytes: usize,
     pub places: Places,
 }
 
 impl Parsed {
-    /// Where the TCP header ends, in bytes from the frame's start.
+    /// Offset of the TCP header's end from the frame's start.
     pub(crate) fn header_end(&self) -> usize {
         self.ip.tcp_at + self.header_bytes
     }
 }
 
 /// # Errors
-/// What the frame is instead.
+/// The reason why the frame is not translated.
 pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reason> {
     let link = link::parse(&frame.bytes)?;
     let ip = ip::parse(frame, &link)?;
@@ -52,8 +52,9 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
     let Options { present, mss, wscale, hello, feedback, dsack_bytes, dsack_seq, places, .. } =
         options;
     let payload_bytes = ip.tcp_bytes - header_bytes;
-    // Options grow at the frame's end, so there is room only where no payload stands there: a SYN
-    // may bring some (RFC 7413). Nor would who reads come to one behind what makes no sense.
+    // Options are appended at the frame's end, so only a segment without payload has room; a SYN
+    // may carry payload (RFC 7413). A receiver would not read an option that follows an invalid
+    // one.
     let option_room_bytes = match payload_bytes {
         0 if !places.malformed => TCP_BYTES + TCP_OPTIONS_MAX_BYTES - header_bytes,
         _ => 0,
@@ -87,12 +88,12 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
     Ok(Parsed { key, ip, segment, header_bytes, places })
 }
 
-/// What fills just one segment is no super-segment, whatever the device was told.
+/// A payload of a single segment is no super-segment, whatever gso_size.
 fn seg_bytes(payload_bytes: usize, gso_size: u16) -> u32 {
     if payload_bytes > usize::from(gso_size) { gso_size.into() } else { 0 }
 }
 
-/// No TCP opens and resets at once, or sends outside of a handshake without ACK, and none takes it.
+/// No TCP sends or accepts SYN with RST, or a segment without SYN, ACK and RST.
 fn flags_sane(flags: u16) -> bool {
     let has = |of: u32| u32::from(flags) & of != 0;
     match has(sys::TCP_SYN) {
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_segment_is_as_the_header_says() {
+    fn the_segment_has_the_headers_values() {
         let tcp = Packet {
             window: 77,
             options: vec![1, 1, 3, 3, 9, 1, 1, 1],
@@ -135,12 +136,12 @@ mod tests {
             let frame = Frame { gso_size, ..framed(&data) };
             let Parsed { segment, .. } = parse(&frame, Direction::FromGuest).expect("TCP");
             assert_eq!((segment.payload_bytes, segment.seg_bytes), (200, seg_bytes));
-            assert_eq!(segment.option_room_bytes, 0, "payload stands there");
+            assert_eq!(segment.option_room_bytes, 0, "no room before payload");
         }
     }
 
     #[test]
-    fn only_flags_that_a_tcp_sends() {
+    fn insane_flags_are_refused() {
         for flags in 0..=TCP_FLAGS_MASK {
             let [syn, rst, ack] = [1, 2, 4].map(|bit| flags >> bit & 1 == 1);
             let sane = if syn { !rst } else { ack || rst };
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_is_not_all_there() {
+    fn truncated_headers_are_refused() {
         let whole = framed(&Packet { options: vec![1; 8], ..Talk::v4().segment(true) });
         let refused = |frame: &Frame| parse(frame, Direction::FromGuest).err();
         assert_eq!(refused(&whole), None);

@@ -1,6 +1,6 @@
-//! A port: parse, flow, engine, rewrite.
+//! A port: parse, look up, engine, rewrite.
 
-use vcc_engine::{Action, FlowState, Mode, Params, Segment, sys};
+use vcc_engine::{Action, FlowState, Mode, Params, Segment, is_crowded, sys};
 
 use crate::counters::{Counters, Reason};
 use crate::emit::{Emitter, Unsent};
@@ -15,24 +15,23 @@ use crate::trace::{Inferred, TracedAck};
 use crate::unjudged;
 
 const NS_PER_US: u64 = 1000;
-const NS_PER_MS: u64 = 1_000_000;
 
-/// The host's side of one guest's card.
+/// The host side of one guest's card.
 ///
-/// Time is in ns of any clock that does not run back; it may stand still.
+/// Time is in ns of any monotonic clock; it may stand still.
 #[derive(Clone)]
 pub struct Port {
     params: Params,
     table: Table,
     emitter: Emitter,
     counters: Counters,
-    /// None where nobody has asked for it.
+    /// None unless tracing is on.
     traced: Option<Vec<TracedAck>>,
     now_ns: u64,
 }
 
 impl Port {
-    /// Connections beyond `max_flows` pass untouched, or are dropped where `params` ask for that.
+    /// New connections beyond `max_flows` pass untranslated, or are dropped if `params` demand it.
     pub fn new(params: Params, max_flows: usize) -> Self {
         Port {
             params,
@@ -44,18 +43,17 @@ impl Port {
         }
     }
 
-    /// From now on, keeps what the engine infers from each ACK.
+    /// Starts recording the engine's state at each ACK.
     pub fn trace(&mut self) {
         self.traced.get_or_insert_default();
     }
 
-    /// All ACKs to the guest since [`Port::trace`], in their order.
+    /// All ACKs to the guest since [`Port::trace`], in order.
     pub fn traced(&self) -> &[TracedAck] {
         self.traced.as_deref().unwrap_or_default()
     }
 
-    /// A frame that the guest sent, on its way to the fabric. `also` receives what goes the same
-    /// way right behind it: a FACK.
+    /// A frame from the guest to the fabric. `also` receives frames that follow it: a FACK.
     pub fn from_guest(&mut self, now_ns: u64, frame: &mut Frame, also: &mut Vec<Frame>) -> Verdict {
         let (parsed, action) = match self.decide(now_ns, Direction::FromGuest, frame) {
             Ok(decided) => decided,
@@ -68,7 +66,7 @@ impl Port {
         verdict
     }
 
-    /// A frame from the fabric, on its way to the guest.
+    /// A frame from the fabric to the guest.
     pub fn to_guest(&mut self, now_ns: u64, frame: &mut Frame) -> Verdict {
         match self.decide(now_ns, Direction::ToGuest, frame) {
             Ok((parsed, action)) => self.carry_out(Direction::ToGuest, frame, &parsed, &action),
@@ -76,16 +74,16 @@ impl Port {
         }
     }
 
-    /// When [`Port::advance`] wants to be called next; none while there is no flow. A frame that
-    /// passes, and `advance` itself, may change it.
+    /// The next deadline for [`Port::advance`]; None without flows. Frames and `advance` may change
+    /// it.
     pub fn next_deadline_ns(&self) -> Option<u64> {
         [self.table.next_look_ns(), self.emitter.next_look_ns()].into_iter().flatten().min()
     }
 
-    /// Time has passed: flows time out and expire. `to_guest` receives what is due to the guest
-    /// where the parameters ask for emission, duplicate ACKs and window updates; it is not to go
-    /// through [`Port::to_guest`] again. Called late, all that is due happens now; called early,
-    /// nothing does.
+    /// Processes deadlines: flows time out and expire. With emission enabled, `to_guest` receives
+    /// duplicate ACKs and window updates for the guest; they must not pass through
+    /// [`Port::to_guest`] again. A late call processes everything that is due at once; an early one
+    /// does nothing.
     pub fn advance(&mut self, now_ns: u64, to_guest: &mut Vec<Frame>) {
         self.note_time(now_ns);
         let table = &self.table;
@@ -98,27 +96,27 @@ impl Port {
         debug_assert!(self.next_deadline_ns().is_none_or(|next_ns| next_ns > now_ns));
     }
 
-    /// The flows, in the order of their keys.
+    /// The flows, in order of their keys.
     pub fn flows(&self) -> impl Iterator<Item = (&FlowKey, &FlowState)> {
         self.table.iter()
     }
 
-    /// One of them; none if the port does not know it.
+    /// A flow; None if the port does not know it.
     pub fn flow(&self, key: &FlowKey) -> Option<&FlowState> {
         self.table.get(key)
     }
 
-    /// What was not translated, by reason.
+    /// Segments that were not translated, by reason.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// How the flows are treated.
+    /// The parameters of the flows' treatment.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// From the next segment on, flows are treated like this.
+    /// Changes the parameters, from the flows' next segments on.
     pub fn set_params(&mut self, params: Params) {
         self.params = params;
     }
@@ -128,10 +126,10 @@ impl Port {
         self.now_ns = now_ns;
     }
 
-    /// What the engine makes of the frame.
+    /// Runs the engine on the frame.
     ///
     /// # Errors
-    /// It is not its business, which is counted: what becomes of the frame as it is.
+    /// The frame is not translated, which is counted: the verdict for it.
     fn decide(
         &mut self,
         now_ns: u64,
@@ -155,7 +153,7 @@ impl Port {
         Ok((parsed, action.ok_or(Verdict::Pass)?))
     }
 
-    /// No segment could be made of the frame.
+    /// The verdict for a frame that could not be parsed.
     fn unread(&mut self, frame: &Frame, reason: Reason) -> Verdict {
         let unjudged = reason != sys::COUNT_NOT_TCP
             && unjudged::polices(&self.params)
@@ -164,11 +162,11 @@ impl Port {
         if unjudged { Verdict::Drop } else { Verdict::Pass }
     }
 
-    /// Only a SYN makes a flow, if the port has room and takes new ones; but of a peer that signs
-    /// it, the connection is signed (`engine/signed.h`).
+    /// Creates a flow for a SYN if the port has room and takes new ones. A signed SYN from the peer
+    /// creates none (`engine/signed.h`).
     ///
     /// # Errors
-    /// It makes none: what becomes of the segment as it is.
+    /// There is no flow: the verdict for the segment.
     fn create(
         &mut self,
         now_ns: u64,
@@ -231,7 +229,7 @@ impl Port {
         Some(action)
     }
 
-    /// What a segment has changed of when the flow is looked at, and whether it gives way.
+    /// Updates deadline and half-open state after a segment.
     fn settle(&mut self, now_ns: u64, key: &FlowKey) {
         let (Some(flow), Some(look_ns)) = (self.table.get(key), self.table.look_ns(key)) else {
             return;
@@ -270,14 +268,14 @@ impl Port {
                 self.counters.count(if policed { sys::COUNT_POLICED } else { sys::COUNT_DROPPED });
                 Verdict::Drop
             }
-            // A FACK, for us alone.
+            // A FACK, addressed to vcc.
             _ => Verdict::Drop,
         }
     }
 
-    /// The report that goes beside the frame, which is rewritten already.
+    /// The FACK beside the frame, which has been rewritten.
     fn fack(&mut self, frame: &Frame, parsed: &Parsed, action: &Action) -> Option<Frame> {
-        // BIG TCP's jumbo option (RFC 2675) has no place in a FACK: the next report will do.
+        // A FACK cannot carry BIG TCP's jumbo option (RFC 2675); the next report replaces it.
         if parsed.ip.length == 0 {
             self.counters.count(sys::COUNT_REPORT_LOST);
             return None;
@@ -288,15 +286,11 @@ impl Port {
         Some(fack::fack(frame, parsed, &action.feedback, ip_ecn))
     }
 
-    /// The flow's time has come.
+    /// The flow's deadline expired.
     fn look(&mut self, now_ns: u64, key: &FlowKey, to_guest: &mut Vec<Frame>) {
-        let (flows, max_flows) = (self.table.len() as u32, self.table.max_flows() as u32);
+        let crowded = is_crowded(self.table.len() as u32, self.table.max_flows() as u32);
         let Some(flow) = self.table.get_mut(key) else { return };
-        if flow.gives_way((now_ns / NS_PER_MS) as u32, flows, max_flows) {
-            self.table.remove(key);
-            return;
-        }
-        let action = flow.deadline(&self.params, now_ns / NS_PER_US);
+        let action = flow.deadline(&self.params, now_ns / NS_PER_US, crowded);
         if action.forget != 0 {
             self.table.remove(key);
             return;
@@ -316,10 +310,10 @@ impl Counters {
     }
 }
 
-/// Does the frame say what the action wants? The same segment of the same flow, but for that.
+/// Is the rewritten frame the same segment of the same flow, with the action's values?
 fn says(frame: &Frame, direction: Direction, before: &Parsed, action: &Action) -> bool {
     let Ok(now) = parse(frame, direction) else {
-        // A super-segment that says 0 and has no payload is one no more: it contradicts itself.
+        // Without payload, a segment with BIG TCP's length 0 is malformed once gso_size is cleared.
         return before.ip.length == 0;
     };
     let (then, segment) = (&before.segment, &now.segment);

@@ -1,4 +1,4 @@
-//! Carries an action out on the frame.
+//! Applies an action to the frame.
 
 use vcc_engine::{Action, sys};
 
@@ -11,7 +11,7 @@ use crate::wire::*;
 
 const OPTIONS_OF_OURS: u32 = sys::OPT_HELLO | sys::OPT_PACK | sys::OPT_FACK | sys::OPT_OURS_BAD;
 
-/// Makes of the frame that was parsed what the action says. A checksum that was wrong stays wrong.
+/// Rewrites the parsed frame by the action. A wrong checksum stays wrong.
 pub(crate) fn rewrite(frame: &mut Frame, direction: Direction, parsed: &Parsed, action: &Action) {
     let segment = &parsed.segment;
     if changes_options(parsed, action) {
@@ -36,7 +36,7 @@ fn changes_options(parsed: &Parsed, action: &Action) -> bool {
         || new_wscale(parsed, action).is_some()
 }
 
-/// The option that the action adds.
+/// The option that the action appends.
 fn appended(action: &Action) -> Option<[u8; APPENDED_BYTES]> {
     match u32::from(action.emit) {
         sys::EMIT_HELLO => Some(ours::hello(action.hello)),
@@ -45,7 +45,7 @@ fn appended(action: &Action) -> Option<[u8; APPENDED_BYTES]> {
     }
 }
 
-/// Where the MSS shall change, from the TCP header's start.
+/// The MSS option to change, as an offset from the start of the TCP header.
 fn new_mss(parsed: &Parsed, action: &Action) -> Option<usize> {
     parsed.places.mss_at.filter(|_| action.mss != parsed.segment.mss)
 }
@@ -70,13 +70,14 @@ fn rewrite_with_options(frame: &mut Frame, direction: Direction, parsed: &Parsed
     let (before_bytes, now_bytes) = (parsed.header_bytes as u16, header_bytes as u16);
     let header = &mut frame.bytes[tcp_at..tcp_at + header_bytes];
     checksum::tcp_length_changed(frame.checksum, header, before_bytes.into(), now_bytes.into());
-    // Modular: a super-segment that says 0 and loses its options' bytes has none to lose.
+    // Modular: the length 0 of a BIG TCP super-segment must not underflow when its option bytes are
+    // trimmed.
     let length = parsed.ip.length.wrapping_add(now_bytes).wrapping_sub(before_bytes);
     parsed.ip.rewrite(&mut frame.bytes, action.ip_ecn, length);
 }
 
-/// Lets `change` work on the frame and brings the checksum up to date with what it did to the TCP
-/// header, of which it returns the new size in bytes. So does this.
+/// Runs `change` on the frame and updates the checksum for its changes of the TCP header. Both
+/// return the header's new size.
 fn rewrite_header(
     frame: &mut Frame,
     parsed: &Parsed,
@@ -100,7 +101,7 @@ fn set_flags_window(frame: &mut Frame, parsed: &Parsed, header_bytes: usize, act
     write_u16(tcp, TCP_WINDOW_AT, action.window);
 }
 
-/// Options of ours come and go. Returns the size of the TCP header from now on.
+/// Removes and appends our options. Returns the new size of the TCP header.
 fn change_options(
     frame: &mut Frame,
     direction: Direction,
@@ -119,19 +120,19 @@ fn change_options(
         blank_options(frame, parsed, blank);
         return parsed.header_bytes;
     };
-    debug_assert!(parsed.segment.payload_bytes == 0, "payload stands where the option would");
-    // Some guests end their options by KIND_END. What comes behind would not be read.
+    debug_assert!(parsed.segment.payload_bytes == 0, "an option cannot be appended to payload");
+    // Receivers do not read options after KIND_END, which some guests send.
     if let Some(end_at) = parsed.places.end_at {
         blank |= byte_mask(end_at - TCP_BYTES, parsed.header_bytes - end_at);
     }
     blank_options(frame, parsed, blank);
-    // The option takes the place of Ethernet's padding.
+    // The option replaces Ethernet's padding.
     frame.resize(parsed.header_end() + APPENDED_BYTES);
     frame.bytes[parsed.header_end()..].copy_from_slice(&option);
     parsed.header_bytes + APPENDED_BYTES
 }
 
-/// Is all that is ours the segment's last bytes, so that it can be cut off?
+/// Is our only option at the end of the segment, so that the frame can be trimmed?
 fn is_cuttable(parsed: &Parsed) -> bool {
     let options_bytes = parsed.header_bytes - TCP_BYTES;
     let ours = u32::from(parsed.segment.options) & OPTIONS_OF_OURS;
@@ -140,7 +141,7 @@ fn is_cuttable(parsed: &Parsed) -> bool {
         && parsed.places.ours == byte_mask(options_bytes - APPENDED_BYTES, APPENDED_BYTES)
 }
 
-/// These bytes of the options turn into NOPs.
+/// Replaces the masked bytes of the options by NOPs.
 fn blank_options(frame: &mut Frame, parsed: &Parsed, blank: u64) {
     let options = &mut frame.bytes[parsed.ip.tcp_at + TCP_BYTES..parsed.header_end()];
     for (at, byte) in options.iter_mut().enumerate() {
@@ -173,7 +174,7 @@ mod tests {
         }
     }
 
-    /// What becomes of an empty ACK with these options; its options by then.
+    /// Rewrites a pure ACK with these options. Returns the frame and its new options.
     fn rewritten(
         from_guest: bool,
         options: &[u8],
@@ -202,10 +203,10 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_is_not_touched() {
+    fn unchanged_fields_are_not_written() {
         let (frame, _) = rewritten(true, &[], |_| {});
         assert!(frame.bytes.ends_with(&[0xa5; 4]), "padding stays");
-        // Not even a zero that could be the other one.
+        // Not even +0 is normalised to -0.
         let mut zero = framed(&Talk::v4().segment(true));
         write_u16(&mut zero.bytes, 34 + TCP_CHECK_AT, 0xffff);
         let parsed = parse(&zero, Direction::FromGuest).expect("TCP");
@@ -226,18 +227,18 @@ mod tests {
     }
 
     #[test]
-    fn a_report_goes_to_the_end_in_the_paddings_place() {
+    fn a_report_replaces_the_padding() {
         let (frame, options) = rewritten(true, &[], report);
         assert_eq!(options, ours::pack(&COUNTED));
         assert!(frame.bytes.ends_with(&options));
         let (_, options) = rewritten(true, &[2, 4, 5, 0xb4, 0, 9, 9, 9], report);
         let expected = [&[2, 4, 5, 0xb4, 1, 1, 1, 1][..], &ours::pack(&COUNTED)].concat();
-        assert_eq!(options, expected, "nobody looks behind the end of a list");
+        assert_eq!(options, expected, "NOPs replace KIND_END");
     }
 
-    /// As the kernel has it: whose length changes is one segment from then on.
+    /// As in the kernel, a segment whose length changes is a single segment.
     #[test]
-    fn a_super_segment_without_payload_is_none() {
+    fn a_resized_frame_is_no_super_segment() {
         let mut frame = Frame { gso_size: 100, ..framed(&Talk::v4().segment(true)) };
         let parsed = parse(&frame, Direction::FromGuest).expect("TCP");
         let mut action = keep(&parsed.segment);
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_cut_off_at_the_end_and_blanked_elsewhere() {
+    fn our_option_is_trimmed_at_the_end_and_blanked_elsewhere() {
         let pack = ours::pack(&COUNTED);
         let last = [&[1, 1, 1, 1][..], &pack].concat();
         let (frame, options) = rewritten(false, &last, strip);
@@ -265,9 +266,9 @@ mod tests {
         assert_eq!(rewritten(false, &ours::fack(&COUNTED), strip).1, [1; 12]);
     }
 
-    /// Wherever they stand, also across words.
+    /// At any offset, also across words.
     #[test]
-    fn values_of_syns_change() {
+    fn values_of_syns_are_rewritten() {
         for nops in 0..4 {
             let syn = [vec![1; nops], vec![2, 4, 5, 0xb4, 3, 3, 7], vec![1; 5 - nops]].concat();
             let (_, options) = rewritten(false, &syn, |action| {

@@ -1,5 +1,5 @@
-//! The port's flows, when each wants to be looked at, and who gives way where there is no room: the
-//! datapath's rules (datapath/table.h).
+//! The port's flow table and deadlines, with the datapath's rules for a full table
+//! (datapath/table.h).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,27 +11,27 @@ use crate::key::FlowKey;
 struct Entry {
     state: FlowState,
     look_ns: u64,
-    /// The number of its handshake, while that goes on.
+    /// The number of its handshake while it is half-open.
     half_open: Option<u64>,
 }
 
-/// At most so many flows, in an order that does not depend on how they came.
+/// The flows, limited in number, in an order that does not depend on arrival.
 #[derive(Clone)]
 pub(crate) struct Table {
     max_flows: usize,
     entries: BTreeMap<FlowKey, Entry>,
-    /// The same keys by time.
+    /// The keys in order of their deadlines.
     looks: BTreeSet<(u64, FlowKey)>,
-    /// Those of flows in their handshake, the oldest first.
+    /// The keys of half-open flows, oldest first.
     half_open: BTreeMap<u64, FlowKey>,
     handshakes: u64,
 }
 
-/// What a new flow found.
+/// Room for a new flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
     Free,
-    /// The oldest handshake gave way to it.
+    /// The oldest half-open flow was forgotten for it.
     Made,
     None,
 }
@@ -67,7 +67,7 @@ impl Table {
         self.entries.iter().map(|(key, entry)| (key, &entry.state))
     }
 
-    /// A flow before its first segment, to be looked at by `look_ns`.
+    /// Inserts a flow before its first segment, with a deadline.
     pub(crate) fn insert(&mut self, key: FlowKey, look_ns: u64) -> Room {
         let half_open_max = half_open_max(u32::try_from(self.max_flows).unwrap_or(u32::MAX));
         let is_full = self.entries.len() >= self.max_flows;
@@ -81,7 +81,7 @@ impl Table {
         let half_open = Some(self.handshakes);
         let entry = Entry { state: FlowState::default(), look_ns, half_open };
         let old = self.entries.insert(key, entry);
-        debug_assert!(old.is_none(), "no flow takes another's place");
+        debug_assert!(old.is_none(), "no flow replaces another");
         self.looks.insert((look_ns, key));
         self.half_open.insert(self.handshakes, key);
         self.handshakes += 1;
@@ -97,7 +97,7 @@ impl Table {
         self.assert_laws();
     }
 
-    /// It does not give way any more.
+    /// The flow is no longer half-open, so it cannot give way.
     pub(crate) fn end_handshake(&mut self, key: &FlowKey) {
         let number = self.entries.get_mut(key).and_then(|entry| entry.half_open.take());
         if let Some(number) = number {
@@ -105,12 +105,12 @@ impl Table {
         }
     }
 
-    /// When the flow is looked at.
+    /// The flow's deadline.
     pub(crate) fn look_ns(&self, key: &FlowKey) -> Option<u64> {
         self.entries.get(key).map(|entry| entry.look_ns)
     }
 
-    /// Looks at the flow by `look_ns`, and no more when it was to be.
+    /// Replaces the flow's deadline.
     pub(crate) fn set_look(&mut self, key: &FlowKey, look_ns: u64) {
         if let Some(entry) = self.entries.get_mut(key) {
             self.looks.remove(&(entry.look_ns, *key));
@@ -124,15 +124,15 @@ impl Table {
         self.looks.first().map(|(look_ns, _)| *look_ns)
     }
 
-    /// The flow whose time came first, of those whose time has come.
+    /// The flow with the earliest expired deadline.
     pub(crate) fn due(&self, now_ns: u64) -> Option<FlowKey> {
         self.looks.first().filter(|(look_ns, _)| *look_ns <= now_ns).map(|(_, key)| *key)
     }
 
     fn assert_laws(&self) {
-        debug_assert!(self.entries.len() <= self.max_flows, "a port's room is its limit");
-        debug_assert!(self.entries.len() == self.looks.len(), "every flow is looked at one day");
-        debug_assert!(self.half_open.len() <= self.entries.len(), "a handshake is a flow's");
+        debug_assert!(self.entries.len() <= self.max_flows, "the number of flows is limited");
+        debug_assert!(self.entries.len() == self.looks.len(), "every flow has a deadline");
+        debug_assert!(self.half_open.len() <= self.entries.len(), "half-open flows are flows");
     }
 }
 
@@ -163,13 +163,17 @@ mod tests {
     }
 
     #[test]
-    fn handshakes_give_way_to_newer_ones_and_nothing_else_does() {
+    fn only_half_open_flows_give_way_to_newer_ones() {
         let mut table = Table::new(8);
         let ports = |table: &Table| -> Vec<u16> {
             table.iter().map(|(key, _)| key.guest().port()).collect()
         };
         assert_eq!([1, 2].map(|port| table.insert(key(port), 0)), [Room::Free; 2]);
-        assert_eq!(table.insert(key(3), 0), Room::Made, "a quarter is for handshakes");
+        assert_eq!(
+            table.insert(key(3), 0),
+            Room::Made,
+            "a quarter of the table is for half-open flows"
+        );
         assert_eq!(ports(&table), [2, 3]);
         for port in [2, 3, 4, 5, 6, 7, 8, 9] {
             let _ = table.get(&key(port)).is_some() || table.insert(key(port), 0) == Room::Free;

@@ -1,23 +1,22 @@
-//! When a flow is looked at: the datapath's rules (datapath/wheel.h).
+//! Deadlines of flows, by the datapath's rules (datapath/wheel.h).
 
 use vcc_engine::{FlowState, Params, sys};
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// Where nothing has to reach the guest in time, a flow is not looked at more often.
+/// Minimum interval between two deadlines of a flow without emission.
 pub(crate) const LOOK_MIN_MS: u32 = sys::LOOK_MIN_MS;
 
 pub(crate) fn after_ms(now_ns: u64, ms: u32) -> u64 {
     now_ns.saturating_add(u64::from(ms) * NS_PER_MS)
 }
 
-/// The flow was looked at, and the engine wants that again in `deadline_ms`. In how many ms it is.
+/// Time until the flow's next deadline, if the engine asks for `deadline_ms`.
 pub(crate) fn next_look_ms(params: &Params, deadline_ms: u32) -> u32 {
     deadline_ms.max(if params.0.emit != 0 { sys::EMIT_LOOK_MIN_MS } else { LOOK_MIN_MS })
 }
 
-/// A segment has passed, and the flow is to be looked at at `look_ns`. Where that is too late now,
-/// when it is to be instead.
+/// After a segment: a new deadline if the flow's current one, `look_ns`, is too late now.
 pub(crate) fn sooner_ns(
     flow: &FlowState,
     params: &Params,
@@ -44,14 +43,14 @@ mod tests {
     }
 
     #[test]
-    fn seldom_without_emission_and_in_time_with_it() {
+    fn deadlines_are_exact_only_with_emission() {
         let next = |emit| [0, 7, 5000].map(|ms| next_look_ms(&params(emit), ms));
         assert_eq!(next(false), [1000, 1000, 5000]);
         assert_eq!(next(true), [1, 7, 5000]);
     }
 
     #[test]
-    fn data_in_flight_and_a_close_bring_the_next_look_near() {
+    fn data_in_flight_and_a_close_bring_the_deadline_forward() {
         let far_ns = after_ms(0, 100_000_000);
         let sooner = |flow: FlowState, emit| sooner_ns(&flow, &params(emit), 0, far_ns);
         let idle = flow(sys::STAGE_ESTABLISHED, 0);
@@ -61,7 +60,7 @@ mod tests {
         assert_eq!(sooner(sending, false), Some(after_ms(0, 1000)));
         assert_eq!(sooner(sending, true), Some(after_ms(0, 11)));
         assert_eq!(sooner(closed, false), Some(after_ms(0, 10_000)));
-        // What is near already stays where it is.
+        // A deadline that is near enough is kept.
         assert_eq!(sooner_ns(&sending, &params(false), 0, after_ms(0, 1000)), None);
         assert_eq!(sooner_ns(&sending, &params(true), 0, after_ms(0, 11)), None);
     }

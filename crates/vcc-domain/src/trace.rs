@@ -1,10 +1,10 @@
-//! Recording what the engine infers, ACK by ACK.
+//! Records the engine's inferred state at each ACK.
 
 use vcc_engine::FlowState;
 
 use crate::key::FlowKey;
 
-/// A flow right before and right after an ACK passed to the guest.
+/// A flow's state just before and after an ACK to the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedAck {
     pub at_ns: u64,
@@ -13,20 +13,20 @@ pub struct TracedAck {
     pub after: Inferred,
 }
 
-/// What the engine takes the guest's sender to be at.
+/// The inferred state of the guest's sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inferred {
     pub snd_una: u32,
     pub flight_bytes: u32,
-    /// The underlay's.
+    /// The underlay's cwnd.
     pub cwnd_segs: u32,
     pub mss_bytes: u32,
     pub srtt_us8: u32,
-    /// Segments that the guest sent again.
+    /// Segments that the guest retransmitted.
     pub retransmissions: u32,
     /// Segments on which the guest set CWR itself.
     pub guest_cwrs: u16,
-    /// The last window that the guest was shown.
+    /// The last window shown to the guest.
     pub window_shown_bytes: u32,
 }
 

@@ -1,12 +1,12 @@
-//! What [`crate::parse`] cannot read and an end may yet take: where the port polices, such TCP does not
-//! pass (`datapath/unjudged.h`).
+//! TCP that [`crate::parse`] cannot read but an end may accept: dropped if the port polices
+//! (`datapath/unjudged.h`).
 
 use vcc_engine::{Mode, Params};
 
 use crate::ip::{PROTOCOL_DESTINATION, PROTOCOL_FRAGMENT, PROTOCOL_HOP_BY_HOP, PROTOCOL_ROUTING};
 use crate::wire::*;
 
-/// Behind so many nobody looks for the rest: what is there is taken for TCP.
+/// Beyond these limits, the payload is assumed to be TCP.
 const TAGS_MAX: usize = 4;
 const IPV6_HEADERS_MAX: usize = 16;
 
@@ -19,7 +19,7 @@ pub(crate) fn polices(params: &Params) -> bool {
     params.0.police != 0 && changes
 }
 
-/// May the frame hold TCP, or a part of it?
+/// May the frame hold TCP, or a fragment of it?
 pub(crate) fn holds_tcp(frame: &[u8]) -> bool {
     let is_tag = |ethertype| [ETHERTYPE_VLAN, ETHERTYPE_QINQ].contains(&ethertype);
     let ethertype_at = |at: usize| frame.get(at..at + 2).map(|bytes| read_u16(bytes, 0));
@@ -37,7 +37,7 @@ pub(crate) fn holds_tcp(frame: &[u8]) -> bool {
     true
 }
 
-/// Is it TCP, or the part of a packet that shows it?
+/// Does an IPv6 packet hold TCP, or the fragment of a TCP segment?
 fn ipv6_holds_tcp(ip: &[u8]) -> bool {
     let Some(&(mut next)) = ip.get(6) else { return false };
     let mut at = IPV6_BYTES;
@@ -52,7 +52,7 @@ fn ipv6_holds_tcp(ip: &[u8]) -> bool {
             return false;
         }
         let Some(head) = ip.get(at..at + 4) else { return false };
-        // A later fragment, which is worth nothing without the first.
+        // A later fragment of deeper TCP may pass: it is useless without the first.
         if is_fragment && read_u16(head, 2) & IPV6_FRAGMENT_OFFSET_MASK != 0 {
             return head[0] == PROTOCOL_TCP;
         }

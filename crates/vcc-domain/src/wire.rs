@@ -1,4 +1,4 @@
-//! Integers as they stand in frames, in network order, and numbers of the wire formats.
+//! Integers in network byte order, and numbers of the wire formats.
 
 pub(crate) const ETHERTYPE_IPV4: u16 = 0x0800;
 pub(crate) const ETHERTYPE_VLAN: u16 = 0x8100;
@@ -13,7 +13,7 @@ pub(crate) const VLAN_ID_MASK: u16 = 0x0fff;
 pub(crate) const IPV4_BYTES: usize = 20;
 pub(crate) const IPV6_BYTES: usize = 40;
 
-/// A TCP header without options (RFC 9293, 3.1), and where its fields stand in it.
+/// A TCP header without options (RFC 9293, 3.1), and the offsets of its fields.
 pub(crate) const TCP_BYTES: usize = 20;
 pub(crate) const TCP_SEQ_AT: usize = 4;
 pub(crate) const TCP_ACK_AT: usize = 8;
@@ -22,13 +22,13 @@ pub(crate) const TCP_WINDOW_AT: usize = 14;
 pub(crate) const TCP_CHECK_AT: usize = 16;
 pub(crate) const TCP_URGENT_AT: usize = 18;
 pub(crate) const TCP_OPTIONS_MAX_BYTES: usize = 40;
-/// Of the word at [`TCP_OFFSET_FLAGS_AT`]: the flags, AE included (RFC 9768, 3.1).
+/// The flags in the word at [`TCP_OFFSET_FLAGS_AT`], AE included (RFC 9768, 3.1).
 pub(crate) const TCP_FLAGS_MASK: u16 = 0x1ff;
-/// Likewise: bits that nobody has a meaning for, and that stay as they are.
+/// Its reserved bits, which stay unchanged.
 pub(crate) const TCP_RESERVED_MASK: u16 = 0x0e00;
 
 /// # Panics
-/// Here and below: past the end of `bytes`. Whoever reads or writes has looked.
+/// This function and those below panic past the end of `bytes`; callers have checked.
 pub(crate) fn read_u16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
@@ -49,7 +49,7 @@ pub(crate) fn write_u32(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
 }
 
-/// The word with TCP's data offset: a header of so many bytes, and these flags.
+/// The word with TCP's data offset and flags.
 pub(crate) fn tcp_offset_flags(header_bytes: usize, flags: u16) -> u16 {
     (header_bytes as u16 / 4) << 12 | flags
 }

@@ -1,4 +1,4 @@
-//! A window that flows share, on its own: in the datapath it is called beside the engine.
+//! A pool, called around the engine as in the datapath.
 
 use crate::{Action, FlowState, Params, Segment, sys};
 
@@ -24,7 +24,7 @@ unsafe extern "C-unwind" {
     );
 }
 
-/// What a pool has given out: the same bytes as in the kernel's map.
+/// A pool's account, with the layout of the kernel's map.
 #[derive(Clone, Copy, Default, Debug)]
 #[repr(transparent)]
 pub struct Pool(pub sys::vcc_pool);
@@ -53,12 +53,12 @@ impl Pool {
             vcc_native_pool_begin(&mut self.0, &mut flow.0, &params.0, to_guest, &mut segment);
         }
         let action = engine(flow, params, &segment);
-        // SAFETY: as above.
+        // SAFETY: all four point to live values of the C types for the length of the call.
         unsafe { vcc_native_pool_end(&mut self.0, &mut flow.0, &params.0, &segment) };
         action
     }
 
-    /// Time has passed; `now_ms` of the segments' clock.
+    /// A deadline expired; `now_ms` is on the segments' clock.
     pub fn idle(&mut self, flow: &mut FlowState, params: &Params, now_ms: u32) {
         // SAFETY: all three point to live values of the C types for the length of the call.
         unsafe { vcc_native_pool_idle(&mut self.0, &mut flow.0, &params.0, now_ms) };

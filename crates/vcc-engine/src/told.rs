@@ -1,8 +1,8 @@
-//! What a flow's state says, in the words and units in which it is told everywhere.
+//! A flow's state in the terms and units in which vcc shows it.
 
 use crate::{Feedback, FlowState, sys};
 
-/// How far a connection is, as far as the port has seen it.
+/// The stage of a connection as seen from the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     New,
@@ -48,7 +48,7 @@ impl FlowState {
         }
     }
 
-    /// The ECN that the guest negotiated, as far as it knows.
+    /// The ECN that the guest negotiated, from its view.
     pub fn ecn_guest(&self) -> &'static str {
         if self.has(sys::FLOW_ACCECN_GUEST) {
             "accurate"
@@ -59,25 +59,25 @@ impl FlowState {
         }
     }
 
-    /// Does what the guest sends go out with ECN? Not where a SYN that asked for it went unanswered,
-    /// though the peer may have taken it for agreed (RFC 3168, 6.1.1).
+    /// Does the guest's data leave as ECT? Not after a fallback, although the peer may have
+    /// accepted ECN (RFC 3168, 6.1.1).
     pub fn ecn_fabric(&self) -> &'static str {
         let agreed = self.has(sys::FLOW_ECN_FABRIC) && !self.has(sys::FLOW_ECN_FELL_BACK);
         if agreed { "yes" } else { "no" }
     }
 
-    /// The underlay's window, where it is computed.
+    /// The underlay's cwnd, if it is computed.
     pub fn cwnd_segs(&self) -> Option<u32> {
         self.is_managed().then_some(self.cc.cwnd_segs)
     }
 
-    /// None: not computed, or not yet found.
+    /// None if it is not computed, or before the first congestion.
     pub fn ssthresh_segs(&self) -> Option<u32> {
         let ssthresh_segs = self.cc.ssthresh_segs;
         (self.is_managed() && ssthresh_segs < sys::SSTHRESH_INFINITE).then_some(ssthresh_segs)
     }
 
-    /// The smoothed round trip between port and peer, once there was one.
+    /// SRTT between port and peer, after the first sample.
     pub fn srtt_us(&self) -> Option<u32> {
         (self.srtt_us8 != 0).then_some(self.srtt_us8 / 8)
     }

@@ -1,4 +1,4 @@
-//! The underlays, by the names that the engine's own list gives them.
+//! The underlays, by their names in the engine's list.
 
 use std::ffi::{CStr, c_char};
 use std::fmt;
@@ -11,7 +11,7 @@ unsafe extern "C" {
     safe fn vcc_native_underlay_controls(underlay: u32) -> bool;
 }
 
-/// A congestion control that the fabric may see.
+/// A congestion control that the fabric sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Underlay(u8);
 
@@ -21,7 +21,7 @@ impl Underlay {
         (0..=u8::MAX).map(Underlay).take_while(|underlay| underlay.lookup().is_some())
     }
 
-    /// The underlay that a flow's state names; an unknown number comes from another version.
+    /// The underlay of a number in a flow's state. An unknown number is of another version.
     pub fn from_number(number: u8) -> Option<Underlay> {
         Underlay(number).lookup().map(|_| Underlay(number))
     }
@@ -31,7 +31,7 @@ impl Underlay {
         self.0
     }
 
-    /// The name by which a person calls it.
+    /// Its name in policies and commands.
     pub fn name(self) -> &'static str {
         self.lookup().expect("every constructor has looked it up")
     }

@@ -1,16 +1,16 @@
-//! What an end would throw away changes nothing here (RFC 9293, 3.10.7.4; RFC 5961).
+//! Law 17: a segment that its receiver discards changes nothing (RFC 9293, 3.10.7.4; RFC 5961).
 
 use crate::common::*;
 use vcc_engine::{FlowState, Params, sys};
 
-/// What the guest offers in [`Conn::guest_acks`] and [`Conn::data`], at its own scale.
+/// The guest's window field in [`Conn::guest_acks`] and [`Conn::data`], at its own scale.
 const GUEST_WINDOW_BYTES: u32 = 500 << 10;
 
 fn stage(conn: &Conn) -> u32 {
     conn.flow.stage.into()
 }
 
-/// Carries the segment to the guest, and fails if the port has learned anything from it.
+/// Passes the segment to the guest, and checks that the flow is unchanged.
 #[track_caller]
 fn assert_learns_nothing(conn: &mut Conn, segment: Seg, what: &str) {
     let before = conn.flow;
@@ -20,8 +20,8 @@ fn assert_learns_nothing(conn: &mut Conn, segment: Seg, what: &str) {
         state.last_seen_ms = 0;
         state
     };
-    assert!(seen(&before) == seen(&conn.flow), "{what} has changed the flow");
-    assert!(!is_dropped(&action), "{what} was dropped: the guest may owe an answer to it");
+    assert!(seen(&before) == seen(&conn.flow), "{what} changed the flow");
+    assert!(!is_dropped(&action), "{what} was dropped, but the guest must answer it");
     let edge = segment.0.ack.wrapping_add(conn.shown_bytes(&action));
     let beyond_bytes = edge.wrapping_sub(before.right_edge) as i32;
     assert!(beyond_bytes <= 0, "{what} shows the guest {beyond_bytes} bytes more");
@@ -48,12 +48,12 @@ fn a_keepalive_or_window_probe_of_the_peer_is_no_duplicate_ack() {
         }
         assert_eq!((conn.flow.dupacks, conn.flow.reductions, conn.flow.drops), (0, 0, 0));
         conn.guest_gets(conn.ack(4 * acked).seq(conn.peer_seq(1000)));
-        assert_eq!(conn.flow.flight_bytes(), 0, "what is acceptable still counts");
+        assert_eq!(conn.flow.flight_bytes(), 0, "an acceptable ACK still counts");
     }
 }
 
 #[test]
-fn what_lies_outside_of_the_guests_window_changes_nothing() {
+fn a_segment_outside_of_the_guests_window_changes_nothing() {
     for isn in ISNS {
         let mut conn = busy(isn);
         let mss = conn.mss();
@@ -71,15 +71,15 @@ fn what_lies_outside_of_the_guests_window_changes_nothing() {
             assert_learns_nothing(&mut conn, forged.fin(), "a FIN");
         }
         assert_eq!(conn.flow.snd_una, conn.seq(mss));
-        // Just at the edge it is the guest's (Linux: tcp_sequence).
+        // At the edge, the guest accepts it (Linux: tcp_sequence).
         conn.guest_gets(conn.ack(4 * mss).seq(conn.peer_seq(1000 + GUEST_WINDOW_BYTES)));
         assert_eq!(conn.flow.flight_bytes(), 0);
     }
 }
 
 #[test]
-fn an_ack_of_what_was_never_sent_takes_its_segment_with_it() {
-    // RFC 9293, 3.10.7.4, and RFC 5961, 5.2: the guest drops all of such a segment.
+fn a_segment_with_an_ack_beyond_snd_nxt_changes_nothing() {
+    // The guest drops such a segment with its data (RFC 9293, 3.10.7.4; RFC 5961, 5.2).
     let mut conn = busy(5);
     let sent = 4 * conn.mss();
     for wrong in [sent + 1, sent + 70_000, 1 << 30] {
@@ -93,7 +93,7 @@ fn an_ack_of_what_was_never_sent_takes_its_segment_with_it() {
 }
 
 #[test]
-fn an_ack_older_than_any_window_takes_its_segment_with_it() {
+fn a_segment_with_an_ack_older_than_any_window_changes_nothing() {
     let mut conn = Conn::established(Params::default(), 5);
     for segs in 0..2000 {
         conn.send_segs(segs, segs + 1);
@@ -121,7 +121,7 @@ fn a_forged_fin_closes_nothing() {
     conn.guest_gets(conn.ack(conn.mss()).seq(conn.peer_seq(1000)).fin());
     assert_eq!(stage(&conn), sys::STAGE_CLOSED);
 
-    // Nor does one of the guest that the peer would throw away.
+    // A FIN of the guest that the peer discards closes nothing either.
     let mut conn = busy(5);
     conn.guest_gets(conn.ack(conn.mss()).seq(conn.peer_seq(1000)).fin());
     for wrong in [1 << 30, 1 << 31, u32::MAX] {
@@ -137,7 +137,7 @@ fn a_closed_window_takes_acks_but_no_data() {
     let mut conn = busy(5);
     let mss = conn.mss();
     conn.guest_sends(seg().seq(conn.flow.snd_nxt).ack(conn.peer_seq(GUEST_WINDOW_BYTES)).win(0));
-    // What was offered is used up: an ACK at the edge counts (RFC 9293, 3.10.7.4).
+    // The window is used up: an ACK at its edge is acceptable (RFC 9293, 3.10.7.4).
     let edge = conn.peer_seq(1000 + GUEST_WINDOW_BYTES);
     conn.guest_gets(conn.ack(3 * mss).seq(edge));
     assert_eq!(conn.flow.snd_una, conn.seq(3 * mss));
@@ -147,7 +147,7 @@ fn a_closed_window_takes_acks_but_no_data() {
 
 #[test]
 fn the_guests_window_counts_at_its_own_scale() {
-    // RFC 7323, 2.2: unscaled in SYNs, and where one side does not scale.
+    // SYNs are unscaled, and so is a side that does not scale (RFC 7323, 2.2).
     for (guest, peer, reach_bytes) in [
         (linux_syn().wscale(0), linux_syn(), 500),
         (linux_syn().wscale(3), linux_syn(), 500 << 3),
@@ -158,7 +158,7 @@ fn the_guests_window_counts_at_its_own_scale() {
         let opened = Conn::opened(Params::default(), 5, guest.win(100), peer);
         let accepted = Conn::accepted(Params::default(), 5, peer, guest.win(100));
         for mut conn in [opened, accepted] {
-            // Beyond what the SYN may have offered.
+            // Beyond the largest window that a SYN can offer.
             for offset in [0, 65_535, 131_070] {
                 conn.guest_acks(offset);
             }
@@ -186,8 +186,8 @@ fn the_ack_that_ends_a_handshake_must_be_of_its_connection() {
 }
 
 #[test]
-fn a_guest_that_opens_resets_what_is_stray_and_goes_on() {
-    // RFC 9293, 3.10.7.3: in SYN-SENT, a segment with another ACK is answered by a RST.
+fn a_rst_for_a_stray_segment_in_syn_sent_closes_nothing() {
+    // In SYN-SENT, the guest answers a segment with another ACK by a RST (RFC 9293, 3.10.7.3).
     for isn in ISNS {
         let mut conn = Conn::new(Params::default(), isn);
         conn.guest_syn(linux_syn());
@@ -204,21 +204,21 @@ fn a_guest_that_opens_resets_what_is_stray_and_goes_on() {
 }
 
 #[test]
-fn the_same_where_the_answer_has_passed_and_was_lost_behind_the_port() {
+fn a_rst_for_a_stray_segment_after_a_lost_synack_closes_nothing() {
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(linux_syn());
     conn.peer_synack(linux_syn().ece());
     conn.guest_sends(seg().seq(conn.seq(4000)).rst());
     conn.guest_sends(seg().seq(conn.seq(u32::MAX)).rst());
     assert_eq!(stage(&conn), sys::STAGE_ESTABLISHED);
-    // This one answers the peer's answer: the guest wants it no more.
+    // This RST answers the peer's SYN-ACK: the guest aborts the connection.
     conn.guest_sends(seg().seq(conn.seq(0)).rst());
     assert_eq!(stage(&conn), sys::STAGE_CLOSED);
 }
 
 #[test]
-fn a_listening_guest_resets_what_is_stray_and_goes_on() {
-    // RFC 9293, 3.10.7.2 and 3.10.7.4: LISTEN and SYN-RECEIVED.
+fn a_rst_for_a_stray_segment_in_syn_received_closes_nothing() {
+    // LISTEN and SYN-RECEIVED (RFC 9293, 3.10.7.2 and 3.10.7.4).
     let mut conn = Conn::new(Params::default(), 5);
     conn.peer_syn(linux_syn().asking_ecn());
     conn.guest_sends(seg().seq(123_456).rst());
@@ -228,7 +228,7 @@ fn a_listening_guest_resets_what_is_stray_and_goes_on() {
     assert_eq!(stage(&conn), sys::STAGE_SYN_RECEIVED);
     conn.peer_ack(0);
     assert!(conn.flow.is_managed());
-    // A refusal names the SYN that it refuses.
+    // A RST that refuses the SYN acknowledges it.
     let mut conn = Conn::new(Params::default(), 5);
     conn.peer_syn(linux_syn());
     conn.guest_sends(seg().seq(0).rst().ack(conn.peer_seq(9 << 20)));
@@ -238,7 +238,7 @@ fn a_listening_guest_resets_what_is_stray_and_goes_on() {
 }
 
 #[test]
-fn a_rst_that_the_peer_would_throw_away_ends_nothing() {
+fn a_rst_that_the_peer_discards_closes_nothing() {
     let mut conn = busy(5);
     for wrong in [1 << 30, 1 << 31, u32::MAX] {
         conn.guest_sends(conn.data(wrong, 0).rst());
@@ -252,8 +252,8 @@ fn a_rst_that_the_peer_would_throw_away_ends_nothing() {
 }
 
 #[test]
-fn a_rst_at_what_the_guest_has_acknowledged_is_believed() {
-    // What came since was lost behind the port, so the guest does not expect what follows it.
+fn a_rst_at_the_guests_acknowledgement_closes() {
+    // Later data was lost between port and guest, so the guest still expects this number.
     let mut conn = busy(5);
     conn.guest_gets(conn.ack(conn.mss()).seq(conn.peer_seq(1000)).len(1000));
     conn.guest_gets(seg().seq(conn.peer_seq(1000)).rst());

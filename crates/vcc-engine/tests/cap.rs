@@ -1,9 +1,9 @@
-//! The operator's ceiling on a window (AC/DC, 3.4): in bytes, and by rate.
+//! Window caps (AC/DC, 3.4): in bytes, and by rate.
 
 use crate::common::*;
 use vcc_engine::sys;
 
-/// The largest window that a guest is shown which sends all that it may, and its final cwnd.
+/// The largest window shown to a greedy guest, and its connection at the end.
 fn run(change: impl FnOnce(&mut sys::vcc_params), rtt_us: u64, rounds: u32) -> (u32, Conn) {
     let mut conn = Conn::established(params(change), 5);
     let mss_bytes = conn.mss();
@@ -20,7 +20,7 @@ fn run(change: impl FnOnce(&mut sys::vcc_params), rtt_us: u64, rounds: u32) -> (
             let shown = conn.peer_ack_segs(acked);
             assert_eq!(conn.shown_bytes(&shown) % mss_bytes, 0, "whole segments");
             window = conn.shown_bytes(&shown) / mss_bytes;
-            // Before the first sample a rate says nothing.
+            // Before the first RTT sample, a rate limits nothing.
             if round > 0 {
                 largest = largest.max(conn.shown_bytes(&shown));
             }
@@ -44,13 +44,13 @@ fn a_cap_in_bytes_is_kept_in_whole_segments() {
         let (largest, conn) = run(|p| p.cap_bytes = cap_bytes, 1000, 60);
         assert_eq!(largest, segs.max(1) * mss_bytes, "a cap of {cap_bytes} bytes");
         assert!(largest <= cap_bytes.max(mss_bytes));
-        // What is not used does not grow, but by what one ACK acknowledges.
+        // An unused cwnd does not grow, except by the bytes of one ACK.
         assert!(conn.cwnd() <= segs.max(10) + 1, "cwnd {} for {segs}", conn.cwnd());
     }
 }
 
 #[test]
-fn without_a_cap_there_is_none() {
+fn without_a_cap_the_window_is_unlimited() {
     let (largest, conn) = run(|_| (), 1000, 8);
     assert_eq!(largest, conn.cwnd() * conn.mss());
     assert!(largest > 500_000);
@@ -58,7 +58,7 @@ fn without_a_cap_there_is_none() {
 
 #[test]
 fn a_cap_by_rate_follows_the_rtt() {
-    // 1250 bytes a ms are 10 Mbit/s.
+    // 1250 bytes/ms are 10 Mbit/s.
     for (rate, rtt_us) in [(1250, 20_000), (1250, 100_000), (12_500, 4000), (125_000, 1000)] {
         let (largest, conn) = run(|p| p.cap_bytes_per_ms = rate, rtt_us, 60);
         let by_rate = u64::from(rate) * rtt_us / 1000;
@@ -92,8 +92,8 @@ fn the_smaller_cap_decides() {
 }
 
 #[test]
-fn a_cap_that_comes_later_takes_nothing_back() {
-    // Law 2: the edge that the guest has seen stays; the window shrinks as ACKs come.
+fn a_later_cap_does_not_move_the_right_edge() {
+    // Law 2: the right edge stays, and the window shrinks as ACKs arrive.
     let mut conn = Conn::established(params(|_| ()), 5);
     let mss_bytes = conn.mss();
     conn.send_segs(0, 10);
@@ -114,7 +114,8 @@ fn a_cap_that_comes_later_takes_nothing_back() {
 
 #[test]
 fn a_cap_is_kept_by_windows_that_are_rounded_up() {
-    // A listener with an MTU of 1450 and without timestamps: not whole units of its scale.
+    // A listener with an MTU of 1450 and without timestamps: its segments are no multiple of the
+    // unit.
     let answer = linux_syn().mss(1410).without(sys::OPT_TIMESTAMPS);
     for cap_bytes in (1410..60_000).step_by(7) {
         let params = params(|p| {
@@ -128,7 +129,7 @@ fn a_cap_is_kept_by_windows_that_are_rounded_up() {
         let shown = conn.peer_ack_segs(1);
         let shown_bytes = conn.shown_bytes(&shown);
         assert_eq!(conn.flow.wscale_shown, 5);
-        // A segment is always allowed.
+        // One segment is always allowed.
         assert!(shown_bytes <= cap_bytes.max(mss_bytes + 31), "{shown_bytes} of {cap_bytes}");
         assert!(shown_bytes + mss_bytes + 32 > cap_bytes, "{shown_bytes} of {cap_bytes}");
     }

@@ -1,4 +1,4 @@
-//! The end of a flow: FIN, RST, silence.
+//! The end of a flow: FIN, RST and idle timeouts.
 
 use crate::common::*;
 use vcc_engine::{Params, sys};
@@ -21,7 +21,7 @@ fn both_fins_close() {
                 }
             }
             assert_eq!(stage(&conn), sys::STAGE_CLOSED);
-            // The last ACKs and repeated FINs do not bring it back.
+            // Further ACKs and retransmitted FINs do not reopen it.
             conn.peer_ack(1);
             conn.guest_acks(1);
             conn.guest_sends(conn.data(0, 0).fin());
@@ -41,7 +41,7 @@ fn a_half_closed_flow_is_still_controlled() {
 }
 
 #[test]
-fn what_was_in_flight_at_the_end_is_still_translated() {
+fn segments_in_flight_at_the_end_are_still_translated() {
     let mut conn = Conn::established(Params::default(), 5);
     conn.send_segs(0, 5);
     conn.guest_sends(conn.data(5 * conn.mss(), 0).fin());
@@ -89,7 +89,7 @@ fn a_refused_connection_closes() {
 
 #[test]
 fn a_forged_rst_ends_nothing() {
-    // RFC 5961, 3.2: the guest answers one beside the expected number with a challenge ACK.
+    // The guest answers a RST beside the expected number by a challenge ACK (RFC 5961, 3.2).
     let mut conn = Conn::established(Params::default(), 5);
     conn.send_segs(0, 5);
     for wrong in [1, 77, 1 << 20, u32::MAX] {
@@ -107,7 +107,7 @@ fn a_forged_rst_ends_nothing() {
 }
 
 #[test]
-fn a_guest_that_goes_on_after_a_rst_brings_the_flow_back() {
+fn a_guest_that_sends_after_a_rst_reopens_the_flow() {
     let mut conn = Conn::established(Params::default(), 5);
     conn.guest_gets(conn.ack(0).rst());
     conn.send(0, 100);
@@ -115,7 +115,7 @@ fn a_guest_that_goes_on_after_a_rst_brings_the_flow_back() {
     assert!(conn.flow.is_managed());
 }
 
-/// Waits as the deadline says until the flow is to be forgotten. Returns the time in ms.
+/// Follows the deadlines until the flow is to be forgotten. Returns the time in ms.
 fn forgotten_after_ms(conn: &mut Conn) -> u64 {
     let start_us = conn.now_us;
     for _ in 0..10_000 {
@@ -130,7 +130,7 @@ fn forgotten_after_ms(conn: &mut Conn) -> u64 {
 }
 
 #[test]
-fn silence_ends_a_flow_by_its_stage() {
+fn idle_timeouts_depend_on_the_stage() {
     let limits = Params::default().0;
     let handshake_ms = u64::from(limits.handshake_idle_ms);
 
@@ -140,7 +140,7 @@ fn silence_ends_a_flow_by_its_stage() {
 
     let mut conn = Conn::new(Params::default(), 5);
     conn.peer_syn(linux_syn());
-    assert_eq!(forgotten_after_ms(&mut conn), 10_000, "it may be one of a flood");
+    assert_eq!(forgotten_after_ms(&mut conn), 10_000, "as in a SYN flood");
 
     let mut conn = Conn::new(Params::default(), 5);
     conn.peer_syn(linux_syn());
@@ -156,6 +156,23 @@ fn silence_ends_a_flow_by_its_stage() {
 }
 
 #[test]
+fn closed_flows_give_way_in_a_crowded_table() {
+    assert!(!vcc_engine::is_crowded(50, 100) && vcc_engine::is_crowded(51, 100));
+
+    let forgotten = |conn: &mut Conn, idle_us, crowded| {
+        conn.flow.deadline(&conn.params, conn.now_us + idle_us, crowded).forget != 0
+    };
+    let mut closed = Conn::established(Params::default(), 5);
+    closed.guest_sends(closed.data(0, 0).rst());
+    assert!(!forgotten(&mut closed, 999_000, true));
+    assert!(!forgotten(&mut closed, 1_000_000, false));
+    assert!(forgotten(&mut closed, 1_000_000, true));
+
+    let mut open = Conn::established(Params::default(), 5);
+    assert!(!forgotten(&mut open, 1_000_000, true), "an established flow never gives way");
+}
+
+#[test]
 fn timeouts_do_not_keep_a_silent_flow() {
     let mut conn = Conn::established(params(|p| p.established_idle_ms = 600_000), 5);
     conn.send_segs(0, 3);
@@ -164,7 +181,7 @@ fn timeouts_do_not_keep_a_silent_flow() {
 }
 
 #[test]
-fn a_segment_puts_the_end_off() {
+fn a_segment_restarts_the_idle_timeout() {
     let mut conn = Conn::established(params(|p| p.established_idle_ms = 1000), 5);
     for _ in 0..10 {
         conn.wait_us(900_000).guest_acks(0);

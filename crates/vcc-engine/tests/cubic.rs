@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438): the integers of the engine against the formulas of the RFC in floating point.
+//! CUBIC (RFC 9438): the engine's integers against the RFC's formulas in floating point.
 
 use crate::common::*;
 use vcc_engine::{Params, sys};
@@ -26,13 +26,13 @@ fn w_cubic(w_max: f64, cwnd_epoch: f64, t_s: f64) -> f64 {
     C * (t_s - k_s(w_max, cwnd_epoch)).powi(3) + w_max
 }
 
-/// The RFC's sender, ACK by ACK.
+/// The RFC's sender, per ACK.
 struct Model {
     cwnd: f64,
     w_max: f64,
-    /// Before the last reduction.
+    /// cwnd before the last reduction.
     prior: f64,
-    /// When this congestion avoidance began, and from where.
+    /// Start of this congestion avoidance, and cwnd then.
     epoch: Option<(f64, f64)>,
     w_est: f64,
 }
@@ -52,7 +52,7 @@ impl Model {
         let (since_s, from) = self.epoch.unwrap();
         let t_s = now_s - since_s;
         let w_at = |t_s| w_cubic(self.w_max, from, t_s);
-        // RFC 9438, 4.3: slower than Reno, until it is back where the loss was.
+        // RFC 9438, 4.3: alpha is below 1 until W_est reaches cwnd_prior.
         let alpha = if self.w_est < self.prior { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };
         self.w_est += alpha * acked / self.cwnd;
         if w_at(t_s) < self.w_est {
@@ -64,7 +64,7 @@ impl Model {
     }
 }
 
-/// A guest that keeps its window full over a path of `rtt_us`, with an ACK for every two segments.
+/// A guest that keeps its window full over a path of `rtt_us`, with an ACK per two segments.
 struct Stream {
     conn: Conn,
     rtt_us: f64,
@@ -98,7 +98,7 @@ impl Stream {
         self.conn.now_us = self.clock_us as u64;
     }
 
-    /// One ACK more, in its time. Returns how many segments it acknowledges.
+    /// The next ACK, at its time. Returns the segments that it acknowledges.
     fn ack(&mut self) -> u32 {
         self.fill();
         let flight = self.sent - self.acked;
@@ -109,7 +109,7 @@ impl Stream {
         segs
     }
 
-    /// Three duplicates, and all that was in flight repaired.
+    /// Three duplicate ACKs, then the whole flight is acknowledged.
     fn lose(&mut self) {
         self.fill();
         let reductions = self.conn.flow.reductions;
@@ -120,13 +120,13 @@ impl Stream {
         self.advance(self.rtt_us);
         self.acked = self.sent;
         self.conn.peer_ack_segs(self.acked);
-        // Something beyond: the reduction is over.
+        // Data beyond `recover` ends the reduction.
         self.conn.send_segs(self.sent, self.sent + 1);
         self.sent += 1;
     }
 }
 
-/// Within 2 percent, or a segment and what the integer cuts off.
+/// Within 2 percent, or a segment plus the integers' truncation.
 fn close(cwnd: u32, wanted: f64) -> bool {
     let error = (f64::from(cwnd) - wanted).abs();
     error <= (0.02 * wanted).max(2.0)
@@ -136,12 +136,13 @@ fn close(cwnd: u32, wanted: f64) -> bool {
 fn the_curve_is_that_of_the_rfc() {
     for w_max in [20u32, 60, 100, 400, 1000] {
         for rtt_us in [1_000.0, 10_000.0, 50_000.0, 100_000.0] {
-            // Too many ACKs to be worth their time; no curve depends on so short a round trip.
+            // These combinations take too many ACKs, and the curve does not depend on so short an
+            // RTT.
             if w_max > 100 && rtt_us < 10_000.0 {
                 continue;
             }
             let mut stream = Stream::new(cubic(w_max), rtt_us);
-            // RTT samples, before anything is lost.
+            // RTT samples before the loss.
             stream.conn.flow.0.cc.ssthresh_segs = 2;
             stream.lose();
             let mut model = Model::after_loss(w_max.into(), 0.0);
@@ -160,14 +161,14 @@ fn the_curve_is_that_of_the_rfc() {
                     model.cwnd
                 );
             }
-            assert!(stream.conn.cwnd() >= w_max || lasts_s < two_k_s, "after two K it is beyond");
+            assert!(stream.conn.cwnd() >= w_max || lasts_s < two_k_s, "above W_max after two K");
         }
     }
 }
 
 #[test]
 fn at_k_the_window_is_back() {
-    // In the cubic region: at a long RTT Reno is far behind.
+    // In the cubic region: at a long RTT, Reno is far below.
     for w_max in [200u32, 500, 1000] {
         let mut stream = Stream::new(cubic(w_max), 100_000.0);
         stream.lose();
@@ -190,8 +191,8 @@ fn at_k_the_window_is_back() {
 }
 
 #[test]
-fn it_is_never_slower_than_reno() {
-    // RFC 9438, 4.3: at a datacenter's RTT the cubic curve stands still.
+fn it_is_never_below_reno() {
+    // RFC 9438, 4.3: at a datacenter's RTT, the cubic curve is flat.
     for w_max in [10u32, 30, 100] {
         let mut stream = Stream::new(cubic(w_max), 500.0);
         stream.lose();
@@ -226,8 +227,8 @@ fn a_loss_leaves_seven_tenths() {
 }
 
 #[test]
-fn who_falls_behind_makes_room() {
-    // RFC 9438, 4.7: fast convergence.
+fn a_window_below_w_max_converges_fast() {
+    // Fast convergence (RFC 9438, 4.7).
     let mut stream = Stream::new(cubic(1000), 20_000.0);
     stream.lose();
     assert_eq!(own(&stream.conn, sys::CUBIC_W_MAX), 1000 * sys::CUBIC_UNIT);
@@ -239,7 +240,7 @@ fn who_falls_behind_makes_room() {
     stream.lose();
     let w_max = f64::from(own(&stream.conn, sys::CUBIC_W_MAX)) / f64::from(sys::CUBIC_UNIT);
     assert!((w_max / (f64::from(cwnd) * (1.0 + BETA) / 2.0) - 1.0).abs() < 0.002, "{w_max}");
-    // Beyond the last maximum it is taken as it is.
+    // Above the last W_max, cwnd becomes W_max.
     stream.conn.flow.0.cc.cwnd_segs = 2000;
     stream.sent = stream.acked + 1;
     stream.ack();
@@ -249,8 +250,8 @@ fn who_falls_behind_makes_room() {
 }
 
 #[test]
-fn reno_slows_down_until_where_the_loss_was() {
-    // RFC 9438, 4.3: not only until where fast convergence aims.
+fn w_est_grows_slowly_up_to_cwnd_prior() {
+    // RFC 9438, 4.3: up to cwnd_prior, not only up to W_max of fast convergence.
     let mut stream = Stream::new(cubic(100), 200.0);
     stream.lose();
     stream.ack();
@@ -267,8 +268,8 @@ fn reno_slows_down_until_where_the_loss_was() {
 }
 
 #[test]
-fn after_a_timeout_nothing_is_remembered() {
-    // RFC 9438, 4.8: slow start to 0.7, and from there convex, with K of 0.
+fn a_timeout_resets_w_max() {
+    // RFC 9438, 4.8: slow start to 0.7, then the convex region with a K of 0.
     let mut stream = Stream::new(cubic(1000), 100_000.0);
     stream.fill();
     stream.advance(2e6);
@@ -297,7 +298,7 @@ fn slow_start_doubles() {
 }
 
 #[test]
-fn a_window_that_is_not_used_does_not_grow() {
+fn an_unused_window_does_not_grow() {
     let mut conn = Conn::established(cubic(100), 5);
     conn.flow.0.cc.ssthresh_segs = 2;
     let mss_bytes = conn.mss();
@@ -307,7 +308,7 @@ fn a_window_that_is_not_used_does_not_grow() {
         conn.peer_ack_segs(number + 1);
         assert_eq!(conn.cwnd(), 100);
     }
-    // Nor does the time in which it stood still count afterwards.
+    // The unused time does not count afterwards either.
     let mut stream = Stream::new(cubic(1000), 10_000.0);
     stream.lose();
     for _ in 0..100 {
@@ -334,7 +335,7 @@ fn a_window_that_is_not_used_does_not_grow() {
 
 #[test]
 fn the_first_ack_of_an_epoch_is_no_leap() {
-    // Clocks are read by several CPUs, and in whole microseconds.
+    // CPU clocks differ, and time is in whole microseconds.
     for skew_us in [0u64, 1, 2, 500] {
         for odd in [0, 1] {
             let mut stream = Stream::new(cubic(1000), 100_000.0);
@@ -347,7 +348,7 @@ fn the_first_ack_of_an_epoch_is_no_leap() {
                 stream.conn.peer_ack_segs(stream.acked);
                 stream.conn.now_us -= skew_us;
             }
-            // 40 of 700 acknowledged, of a target a few segments away.
+            // 40 of 700 segments acknowledged, with a target a few segments away.
             let cwnd = stream.conn.cwnd();
             assert!(cwnd <= 701, "{cwnd} at a skew of {skew_us} us");
         }
@@ -356,7 +357,7 @@ fn the_first_ack_of_an_epoch_is_no_leap() {
 
 #[test]
 fn extremes_overflow_nothing() {
-    // The laws are on: a window beyond its limits would end this.
+    // Laws are checked: a window beyond its limits would panic.
     let most = sys::CWND_MAX_SEGS;
     for cwnd in [1u32, 2, most - 1, most] {
         for w_max in [0u32, 1, 1000, most] {
@@ -370,7 +371,7 @@ fn extremes_overflow_nothing() {
                     conn.flow.0.srtt_us8 = 8 * 30_000_000;
                     let mut before = cwnd;
                     for _ in 0..50 {
-                        // A guest that uses all of it, and ACKs as large as they come.
+                        // A guest that uses its whole window, with ACKs of any size.
                         let flight = conn.flow.cc.cwnd_segs * mss;
                         conn.flow.0.snd_nxt = conn.flow.snd_una.wrapping_add(flight.min(1 << 30));
                         conn.flow.0.flags |= sys::FLOW_WINDOW_LIMITED;

@@ -1,11 +1,11 @@
-//! The receiver half for a native DCTCP sender (RFC 8257, 3.2; vCC, appendix A.7): it takes all
-//! that an ACK acknowledges for marked if the ACK says ECE, so the sums have to be right.
+//! The receiver half for a native DCTCP sender (RFC 8257, 3.2; vCC, appendix A.7). The sender
+//! counts all bytes of an ACK with ECE as marked, so the sums must match.
 
 use crate::common::sim::Rng;
 use crate::common::*;
 use vcc_engine::{Params, sys};
 
-/// A connection with a peer that is DCTCP: it sends its SYNs as ECT (RFC 8257, 3.5). Both roles.
+/// A connection with a DCTCP peer, which sends its SYNs as ECT (RFC 8257, 3.5), in both roles.
 fn ends() -> [Conn; 2] {
     let opened = Conn::opened(Params::default(), 5, linux_syn(), linux_syn().ect0());
     let mut accepted = Conn::new(Params::default(), 5);
@@ -15,7 +15,7 @@ fn ends() -> [Conn; 2] {
     [opened, accepted]
 }
 
-/// The peer's stream and the guest's ACKs of it, with what they said.
+/// The peer's stream, and the bytes that the guest's ACKs echoed.
 struct Stream {
     conn: Conn,
     arrived_bytes: u32,
@@ -37,7 +37,7 @@ impl Stream {
         self.marked_bytes += u64::from(marked) * u64::from(payload_bytes);
     }
 
-    /// The guest acknowledges all that has come; did the ACK say ECE?
+    /// The guest acknowledges everything. Returns true if the ACK has ECE.
     fn acks(&mut self) -> bool {
         let action = self.conn.guest_acks(self.arrived_bytes);
         let echoes = has_flags(&action, sys::TCP_ECE);
@@ -49,7 +49,7 @@ impl Stream {
 }
 
 #[test]
-fn as_much_is_echoed_as_was_marked() {
+fn the_echoed_bytes_match_the_marked_bytes() {
     const SEG_BYTES: u32 = 1448;
     for conn in ends() {
         for seed in 0..100 {
@@ -60,14 +60,14 @@ fn as_much_is_echoed_as_was_marked() {
                 if step % 500 == 0 {
                     mark_permille = rng.pick(&[0, 10, 100, 300, 500, 700, 900, 1000]);
                 }
-                // Delayed ACKs, and now and then a GRO train or a single segment.
+                // Delayed ACKs, and sometimes a GRO train or a single segment.
                 let segs = rng.pick(&[2, 2, 2, 2, 1, 5]);
                 for _ in 0..segs {
                     stream.arrives(SEG_BYTES, rng.chance(mark_permille));
                 }
                 stream.acks();
                 let off = stream.echoed_bytes.abs_diff(stream.marked_bytes);
-                // Half of the largest ACK: no choice could have come closer.
+                // Within half of the largest ACK: no choice could be closer.
                 assert!(2 * off <= 5 * u64::from(SEG_BYTES), "seed {seed}, step {step}: {off}");
             }
             assert!(stream.marked_bytes > 1 << 20);
@@ -77,7 +77,7 @@ fn as_much_is_echoed_as_was_marked() {
 
 #[test]
 fn a_half_is_a_half() {
-    // One of the two that each ACK acknowledges.
+    // One of the two segments per ACK is marked.
     for conn in ends() {
         let mut stream = Stream::new(conn);
         let mut echoes = 0;
@@ -105,8 +105,8 @@ fn all_is_all_and_nothing_is_nothing() {
 }
 
 #[test]
-fn it_ends_when_marks_end() {
-    // No latch: the peer would go on reducing (RFC 8257, 3.2).
+fn the_echo_ends_with_the_marks() {
+    // No latch: the peer would keep reducing (RFC 8257, 3.2).
     let [conn, _] = ends();
     let mut stream = Stream::new(conn);
     stream.arrives(1448, true);
@@ -118,8 +118,8 @@ fn it_ends_when_marks_end() {
 }
 
 #[test]
-fn an_ack_of_nothing_new_says_nothing() {
-    // What it said would be a mark without bytes, and Linux reduces for that.
+fn an_ack_of_no_new_data_echoes_nothing() {
+    // It would be a mark without bytes, for which Linux reduces.
     let [conn, _] = ends();
     let mut stream = Stream::new(conn);
     stream.arrives(1000, true);
@@ -135,14 +135,14 @@ fn an_ack_of_nothing_new_says_nothing() {
 }
 
 #[test]
-fn what_the_guest_says_itself_does_not_count() {
+fn the_guests_own_ece_is_ignored() {
     let [mut conn, _] = ends();
     let ack = seg().seq(conn.flow.snd_nxt).ack(conn.peer_seq(0)).win(500);
     assert!(lacks_flags(&conn.guest_sends(ack.ece()), sys::TCP_ECE));
 }
 
 #[test]
-fn others_get_the_latch() {
+fn classic_senders_get_the_latch() {
     let classic = Conn::established(Params::default(), 5);
     let vcc = Conn::opened(
         Params::default(),
@@ -161,8 +161,8 @@ fn others_get_the_latch() {
 }
 
 #[test]
-fn who_sends_only_control_packets_as_ect_is_no_dctcp() {
-    // RFC 5562: a classic peer may send its SYN-ACK as ECT; its pure ACKs are not (RFC 3168, 6.1.4).
+fn a_peer_that_only_sends_control_packets_as_ect_is_no_dctcp() {
+    // A classic peer may send an ECT SYN-ACK (RFC 5562), but no ECT pure ACKs (RFC 3168, 6.1.4).
     for mut conn in ends() {
         conn.guest_gets(conn.ack(0));
         conn.guest_gets(conn.ack(0).len(1000).ce());

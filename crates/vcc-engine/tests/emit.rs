@@ -1,5 +1,5 @@
-//! Segments that the engine asks its shell to make for the guest: duplicate ACKs for one whose
-//! timeout is far off, and window updates (AC/DC, 3.3).
+//! Segments that the engine requests for the guest (AC/DC, 3.3): duplicate ACKs for a guest whose
+//! own timeout is far off, and window updates.
 
 use crate::common::*;
 use vcc_engine::{Action, Mode, Params, sys};
@@ -14,7 +14,7 @@ fn emitting(change: impl FnOnce(&mut sys::vcc_params)) -> Params {
     })
 }
 
-/// A guest without SACK that has `segs` segments in flight, the first ACK behind it.
+/// A guest without SACK with `segs` segments in flight, after the first ACK.
 fn waiting(params: Params, segs: u32) -> Conn {
     let syn = linux_syn().without(sys::OPT_SACK_PERMITTED);
     waiting_with(params, segs, syn)
@@ -32,7 +32,7 @@ fn quiet(action: &Action) -> bool {
     action.dupacks == 0 && action.update == 0
 }
 
-/// Lets time pass from deadline to deadline. What the engine asked for, and after how long.
+/// Follows the deadlines. Returns the engine's requests and their times.
 fn watch(conn: &mut Conn, lasts_us: u64) -> Vec<(u64, Action)> {
     let start_us = conn.now_us;
     let mut asked = Vec::new();
@@ -63,12 +63,12 @@ fn duplicates_go_out_in_time_and_once() {
 }
 
 #[test]
-fn nobody_asked_for_duplicates() {
+fn no_duplicates_without_reason() {
     let none = |mut conn: Conn| watch(&mut conn, 150_000).iter().all(|(_, a)| a.dupacks == 0);
     assert!(!none(waiting(emitting(|_| ()), 4)));
-    assert!(none(waiting(Params::default(), 4)), "by choice only");
+    assert!(none(waiting(Params::default(), 4)), "only if enabled");
     assert!(none(waiting(emitting(|p| p.mode = Mode::Shadow.number()), 4)), "shadow");
-    assert!(none(waiting_with(emitting(|_| ()), 4, linux_syn())), "SACK believes only blocks");
+    assert!(none(waiting_with(emitting(|_| ()), 4, linux_syn())), "a guest with SACK ignores them");
     assert!(none(waiting(emitting(|_| ()), 3)), "three segments cannot cause three duplicates");
     let mut fewer = waiting(emitting(|_| ()), 4);
     fewer.peer_ack(fewer.mss() + fewer.mss());
@@ -80,7 +80,7 @@ fn nobody_asked_for_duplicates() {
     assert!(none(waiting(transparent, 4)));
     let mut duplicated = waiting(emitting(|_| ()), 6);
     duplicated.peer_ack_segs(1);
-    assert!(none(duplicated), "the peer's own are on their way");
+    assert!(none(duplicated), "the peer sends its own");
     let mut closed = waiting(emitting(|_| ()), 4);
     closed.guest_gets(closed.ack(closed.mss()).win(0));
     assert!(none(closed), "the peer's window is closed");
@@ -99,7 +99,7 @@ fn progress_allows_the_next() {
     assert_eq!(watch(&mut conn, 30_000).len(), 1);
     conn.peer_ack_segs(3);
     let asked = watch(&mut conn, 30_000);
-    assert_eq!(asked.len(), 1, "six are left, and again nothing comes");
+    assert_eq!(asked.len(), 1, "six are left without progress");
     assert_eq!(asked[0].1.dupacks, 3);
     // Old ACKs and data are no progress.
     conn.peer_ack_segs(2);
@@ -108,7 +108,7 @@ fn progress_allows_the_next() {
 }
 
 #[test]
-fn what_the_guest_then_sends_again_is_one_loss() {
+fn the_fast_retransmit_counts_as_one_loss() {
     let mut conn = waiting(emitting(|_| ()), 8);
     watch(&mut conn, 15_000);
     let mss_bytes = conn.mss();
@@ -120,13 +120,13 @@ fn what_the_guest_then_sends_again_is_one_loss() {
 }
 
 #[test]
-fn a_timeout_comes_before_or_instead() {
+fn no_duplicates_after_a_timeout() {
     let mut conn = waiting(emitting(|p| p.emit_after_us = 10_000_000), 8);
     assert!(watch(&mut conn, 5_000_000).is_empty());
     assert_eq!(u32::from(conn.flow.ca_state), sys::CA_LOSS);
 }
 
-/// A guest that waits with `flight` segments in flight, shown just as much, while cwnd is larger.
+/// A guest whose window is full with `flight` segments, while cwnd is larger.
 fn held_back(params: Params, flight: u32) -> Conn {
     let mut conn = waiting(params, 0);
     let mss_bytes = conn.mss();
@@ -141,9 +141,9 @@ fn held_back(params: Params, flight: u32) -> Conn {
 }
 
 #[test]
-fn a_window_that_grew_is_told() {
+fn a_grown_window_is_shown() {
     let mut conn = held_back(emitting(|_| ()), 3);
-    assert!(quiet(&conn.deadline()), "it knows its window");
+    assert!(quiet(&conn.deadline()), "the window is shown already");
     conn.flow.0.cc.cwnd_segs = 7;
     let action = conn.deadline();
     assert_eq!((action.update, action.dupacks), (1, 0));
@@ -151,7 +151,7 @@ fn a_window_that_grew_is_told() {
     assert_eq!(conn.flow.window_shown, action.window);
     assert_eq!(conn.flow.right_edge, conn.flow.snd_una + 7 * conn.mss());
     assert!(quiet(&conn.deadline()), "once");
-    // A duplicate ACK repeats it (law 4), and the edge stays where it was shown (law 2).
+    // A duplicate ACK repeats the window (law 4), and the right edge stays (law 2).
     let mss_bytes = conn.mss();
     let duplicate = conn.peer_ack(2 * mss_bytes);
     assert_eq!((duplicate.window, is_dropped(&duplicate)), (action.window, false));
@@ -168,12 +168,12 @@ fn an_update_is_never_above_the_receivers_window() {
     assert_eq!(action.update, 1);
     let said_bytes = (u32::from(PEER_WINDOW) << PEER_WSCALE).min(65535 << conn.flow.wscale_shown);
     assert_eq!(conn.shown_bytes(&action), said_bytes);
-    // Nor above the operator's.
+    // Nor above the cap.
     let mut conn = held_back(emitting(|p| p.cap_bytes = 8000), 3);
     conn.flow.0.cc.cwnd_segs = 600;
     let action = conn.deadline();
     assert_eq!((action.update, conn.shown_bytes(&action)), (1, 8000 / conn.mss() * conn.mss()));
-    // A receiver that offers just what was shown leaves nothing to tell.
+    // The receiver offers exactly the shown window, so there is no update.
     let mut conn = waiting(emitting(|_| ()), 0);
     conn.flow.0.right_edge = conn.flow.snd_una;
     conn.send_segs(1, 3);
@@ -183,7 +183,7 @@ fn an_update_is_never_above_the_receivers_window() {
 }
 
 #[test]
-fn nobody_waits_for_an_update() {
+fn no_updates_without_reason() {
     let quiet_after = |change: &dyn Fn(&mut Conn)| {
         let mut conn = held_back(emitting(|_| ()), 3);
         conn.flow.0.cc.cwnd_segs = 7;
@@ -191,7 +191,7 @@ fn nobody_waits_for_an_update() {
         quiet(&conn.deadline())
     };
     assert!(!quiet_after(&|_| ()));
-    assert!(quiet_after(&|conn| conn.params.0.emit = 0), "by choice only");
+    assert!(quiet_after(&|conn| conn.params.0.emit = 0), "only if enabled");
     assert!(quiet_after(&|conn| conn.params.0.mode = Mode::Shadow.number()), "shadow");
     assert!(quiet_after(&|conn| conn.flow.0.cc.cwnd_segs = 3), "it is no larger");
     assert!(quiet_after(&|conn| conn.flow.0.cc.cwnd_segs = 2), "it is smaller");
@@ -200,7 +200,7 @@ fn nobody_waits_for_an_update() {
         quiet_after(&|conn| {
             conn.guest_gets(conn.ack(2 * conn.mss()).win(0));
         }),
-        "never from zero: the peer will say so itself"
+        "never from zero: the peer sends that update"
     );
     assert!(quiet_after(&|conn| conn.flow.0.dupacks = 1), "law 4");
     assert!(quiet_after(&|conn| conn.flow.0.ca_state = sys::CA_CWR as u8), "PRR decides");
@@ -210,18 +210,18 @@ fn nobody_waits_for_an_update() {
     let mut idle = held_back(emitting(|_| ()), 3);
     idle.peer_ack_segs(5);
     idle.flow.0.cc.cwnd_segs = 50;
-    assert!(quiet(&idle.deadline()), "nothing is in flight: the last ACK said it all");
+    assert!(quiet(&idle.deadline()), "nothing in flight: the last ACK showed the window");
 }
 
 #[test]
-fn duplicates_and_an_update_do_not_mix() {
-    // A changed window between them, and they would not count (RFC 5681, 2).
+fn no_update_between_duplicates() {
+    // A changed window would keep the guest from counting them (RFC 5681, 2).
     let mut conn = held_back(emitting(|_| ()), 6);
     conn.flow.0.cc.cwnd_segs = 9;
     conn.wait_us(AFTER_US + 1000);
     let action = conn.deadline();
     assert_eq!((action.dupacks, action.update), (3, 0));
-    assert!(quiet(&conn.deadline()), "the guest may be counting still");
+    assert!(quiet(&conn.deadline()), "the guest may still count");
     conn.peer_ack_segs(3);
     conn.flow.0.right_edge = conn.flow.snd_nxt;
     conn.flow.0.window_shown = 1;

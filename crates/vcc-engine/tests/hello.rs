@@ -1,5 +1,5 @@
-//! How two vcc ends find out about each other in the handshake, and that whoever is none, and
-//! whatever a middlebox does to options, leaves plain ECN as it was.
+//! Negotiation of feedback between two vcc ends. A plain peer, and a middlebox that alters options,
+//! leave plain ECN as it was.
 
 use crate::common::*;
 use vcc_engine::{Action, GuestEcn, Mode, Params, sys};
@@ -33,14 +33,14 @@ fn the_first_syn_offers() {
             let mut conn = Conn::new(underlay(name), isn);
             let syn = conn.guest_syn(roomy_syn());
             assert!(offers(&syn) && has_flags(&syn, ECN_SETUP), "{name}");
-            assert!(!agreed(&conn), "an offer is no agreement");
+            assert!(!agreed(&conn), "offered, not negotiated");
         }
     }
 }
 
 #[test]
-fn a_syn_that_is_sent_again_does_not_offer() {
-    // A middlebox may drop segments for an option that it does not know.
+fn a_retransmitted_syn_does_not_offer() {
+    // A middlebox may drop segments with an unknown option.
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(roomy_syn());
     for _ in 0..3 {
@@ -48,14 +48,14 @@ fn a_syn_that_is_sent_again_does_not_offer() {
         assert!(emits(&again, sys::EMIT_NOTHING));
         assert!(lacks_flags(&again, ECN_SETUP));
     }
-    // The first one may have arrived all the same, its answer lost or late.
+    // The first SYN may have arrived, with its answer lost or late.
     conn.peer_synack(linux_syn().ece().accept());
     assert!(agreed(&conn));
-    assert!(is_not_ect(&conn.send(0, 1000)), "RFC 3168, 6.1.1.1: it fell back");
+    assert!(is_not_ect(&conn.send(0, 1000)), "fallback: RFC 3168, 6.1.1.1");
 }
 
 #[test]
-fn no_offer_where_none_is_meant() {
+fn no_offer_without_its_conditions() {
     let offers_with = |params: Params, syn: Seg| {
         let mut conn = Conn::new(params, 5);
         let action = conn.guest_syn(syn);
@@ -64,7 +64,7 @@ fn no_offer_where_none_is_meant() {
     let default = Params::default();
     assert!(offers_with(default, roomy_syn().room(8)));
     assert!(!offers_with(default, roomy_syn().room(7)), "no room");
-    assert!(!offers_with(params(|p| p.feedback = 0), roomy_syn()), "not wanted");
+    assert!(!offers_with(params(|p| p.feedback = 0), roomy_syn()), "disabled");
     assert!(!offers_with(params(|p| p.mode = Mode::Shadow.number()), roomy_syn()), "shadow");
     assert!(!offers_with(params(|p| p.mode = Mode::Drain.number()), roomy_syn()), "drain");
     for name in ["transparent", "reno", "cubic"] {
@@ -73,11 +73,11 @@ fn no_offer_where_none_is_meant() {
     assert!(!offers_with(default, roomy_syn().asking_ecn()), "its ECN is its own");
     assert!(!offers_with(default, roomy_syn().asking_accecn()), "AccECN");
     assert!(offers_with(overrides(), roomy_syn().asking_ecn()));
-    assert!(offers_with(overrides(), roomy_syn().asking_accecn()), "kept to classic ECN");
+    assert!(offers_with(overrides(), roomy_syn().asking_accecn()), "reduced to classic ECN");
 }
 
 #[test]
-fn only_an_acceptance_is_agreement() {
+fn only_an_acceptance_counts() {
     let agreed_after = |answer: Seg| {
         let conn = Conn::opened(Params::default(), 5, roomy_syn(), answer);
         assert!(conn.flow.has(sys::FLOW_ECN_FABRIC), "plain ECN works as before");
@@ -96,26 +96,26 @@ fn only_an_acceptance_is_agreement() {
 }
 
 #[test]
-fn nobody_accepts_what_was_not_offered() {
-    // No room in the SYN: what then comes back was asked for by nobody.
+fn an_acceptance_without_an_offer_is_ignored() {
+    // The SYN had no room for an offer, so the acceptance is forged.
     let conn = Conn::opened(Params::default(), 5, linux_syn(), linux_syn().accept());
     assert!(!agreed(&conn));
     assert_eq!(conn.flow.forged, 1);
 }
 
 #[test]
-fn agreement_takes_ecn() {
+fn feedback_needs_ecn() {
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(roomy_syn());
     conn.peer_synack(linux_syn().accept()); // without ECE: the peer has no ECN
     assert!(!agreed(&conn));
     assert!(is_not_ect(&conn.send(0, 1000)));
-    // A reflecting middlebox sends both bits back.
+    // A reflecting middlebox returns both bits.
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(roomy_syn());
     conn.peer_synack(linux_syn().asking_ecn().accept());
     assert!(!agreed(&conn));
-    // Loss is still answered.
+    // Losses are still answered.
     conn.send_segs(0, 10);
     conn.peer_ack_segs(1);
     for _ in 0..3 {
@@ -149,7 +149,10 @@ fn a_listener_accepts_only_an_offer_with_ecn_and_room() {
     let (default, asking) = (Params::default(), linux_syn().asking_ecn());
     assert!(accepts_after(default, asking.offer(), roomy_syn()));
     assert!(!accepts_after(default, asking, roomy_syn()), "no offer");
-    assert!(!accepts_after(default, asking.accept(), roomy_syn()), "an answer without a question");
+    assert!(
+        !accepts_after(default, asking.accept(), roomy_syn()),
+        "an acceptance without an offer"
+    );
     assert!(!accepts_after(default, asking.ours_bad(), roomy_syn()), "another version");
     assert!(!accepts_after(default, linux_syn().offer(), roomy_syn()), "no ECN");
     assert!(!accepts_after(default, asking.offer(), roomy_syn().room(7)), "no room");
@@ -160,17 +163,18 @@ fn a_listener_accepts_only_an_offer_with_ecn_and_room() {
     assert!(accepts_after(overrides(), asking.offer(), roomy_syn().ece()));
     let accecn = linux_syn().asking_accecn().offer();
     assert!(!accepts_after(default, accecn, roomy_syn().cwr()), "the guest's own AccECN");
-    assert!(accepts_after(default, accecn, roomy_syn()), "a guest without ECN is ours");
+    assert!(accepts_after(default, accecn, roomy_syn()), "a guest without ECN");
 }
 
 #[test]
-fn a_repeated_synack_looks_the_same() {
+fn a_retransmitted_synack_is_the_same() {
     let mut conn = Conn::new(Params::default(), 5);
     conn.peer_syn(linux_syn().asking_ecn().offer());
     let first = conn.guest_synack(roomy_syn());
     conn.peer_syn(linux_syn().asking_ecn().offer());
     assert_eq!(conn.guest_synack(roomy_syn()), first);
-    // A peer that gave up on ECN and options: RFC 3168 has the answer follow the first SYN.
+    // The peer's SYN fell back, without ECN and options: the answer still follows the first SYN
+    // (RFC 3168).
     conn.peer_syn(linux_syn());
     assert_eq!(conn.guest_synack(roomy_syn()), first);
     conn.peer_ack(0);
@@ -182,11 +186,11 @@ fn a_repeated_synack_looks_the_same() {
     plain.peer_ack(0);
     let again = plain.guest_synack(roomy_syn());
     assert!(emits(&first, sys::EMIT_NOTHING) && emits(&again, sys::EMIT_NOTHING));
-    assert!(!agreed(&plain), "what was not agreed at first is not agreed later");
+    assert!(!agreed(&plain), "not accepted later either");
 }
 
 #[test]
-fn a_peers_repeated_syn_and_synack_stay_hidden() {
+fn offers_on_retransmissions_are_hidden() {
     let mut conn = Conn::from_vcc(Params::default(), 5);
     let late = conn.peer_syn(linux_syn().asking_ecn().offer());
     assert_eq!((late.strip, late.forged), (1, 0), "a copy of the SYN");
@@ -198,7 +202,7 @@ fn a_peers_repeated_syn_and_synack_stay_hidden() {
 }
 
 #[test]
-fn a_peers_first_answer_stays_hidden_whatever_it_says() {
+fn options_on_a_synack_are_hidden_whatever_they_are() {
     for answer in [linux_syn().accept(), linux_syn().offer(), linux_syn().ours_bad()] {
         let mut conn = Conn::new(Params::default(), 5);
         conn.guest_syn(roomy_syn());
@@ -211,19 +215,19 @@ fn a_peers_first_answer_stays_hidden_whatever_it_says() {
 }
 
 #[test]
-fn a_guest_cannot_speak_for_vcc() {
-    // In a SYN: its offer goes, ours comes.
+fn a_guest_cannot_forge_our_options() {
+    // On a SYN: its offer is replaced by ours.
     for forged in [roomy_syn().offer(), roomy_syn().accept(), roomy_syn().ours_bad()] {
         let mut conn = Conn::new(Params::default(), 5);
         let syn = conn.guest_syn(forged);
         assert_eq!((syn.strip, syn.forged, conn.flow.forged), (1, 1, 1));
         assert!(offers(&syn));
-        // Also where we have nothing to say ourselves.
+        // Also if vcc offers nothing.
         let mut conn = Conn::new(params(|p| p.feedback = 0), 5);
         let syn = conn.guest_syn(forged);
         assert_eq!((syn.strip, syn.forged, syn.emit), (1, 1, 0));
     }
-    // In a SYN-ACK: it accepts nothing on our behalf.
+    // On a SYN-ACK: it cannot accept on our behalf.
     let mut conn = Conn::new(Params::default(), 5);
     conn.peer_syn(linux_syn().asking_ecn());
     let answer = conn.guest_synack(roomy_syn().accept());
@@ -246,7 +250,7 @@ fn a_guest_cannot_speak_for_vcc() {
 }
 
 #[test]
-fn the_count_of_forgeries_stays_at_its_maximum() {
+fn the_count_of_forgeries_saturates() {
     let mut conn = Conn::established(Params::default(), 5);
     conn.flow.0.forged = u8::MAX - 1;
     for _ in 0..3 {
@@ -257,7 +261,7 @@ fn the_count_of_forgeries_stays_at_its_maximum() {
 }
 
 #[test]
-fn who_is_left_alone_keeps_its_options() {
+fn a_flow_left_alone_keeps_its_options() {
     // Kind 172 is AccECN's own option.
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(linux_syn().asking_accecn());
@@ -268,7 +272,7 @@ fn who_is_left_alone_keeps_its_options() {
     let ack = conn.ack(100).pack(1, 0);
     let action = conn.guest_gets(ack);
     assert_eq!((action.strip, action.forged), (0, 0));
-    // In shadow mode everybody does.
+    // In shadow mode, all flows do.
     let shadow = params(|p| p.mode = Mode::Shadow.number());
     let mut conn = Conn::established(shadow, 5);
     let ack = conn.ack(0).fack(1, 0);
@@ -279,8 +283,9 @@ fn who_is_left_alone_keeps_its_options() {
 }
 
 #[test]
-fn simultaneous_open_agrees_on_nothing() {
-    // Neither SYN answers the other's offer, and ECN is off (RFC 3168 does not provide for it).
+fn simultaneous_open_negotiates_no_feedback() {
+    // Neither SYN answers the other's offer, and ECN is off (RFC 3168 does not cover simultaneous
+    // open).
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(roomy_syn());
     let syn = conn.peer_syn(linux_syn().asking_ecn().offer());
@@ -295,8 +300,8 @@ fn simultaneous_open_agrees_on_nothing() {
 }
 
 #[test]
-fn a_syn_that_crosses_the_peers_offers_no_more() {
-    // The guest's timer ran out before the peer's SYN reached it: the open stays simultaneous.
+fn a_syn_that_crosses_the_peers_offers_nothing() {
+    // The guest's timer expired before the peer's SYN arrived: the open remains simultaneous.
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(roomy_syn());
     conn.peer_syn(linux_syn().asking_ecn().offer());
@@ -331,8 +336,8 @@ fn a_reused_port_starts_anew() {
 }
 
 #[test]
-fn an_operator_who_changes_his_mind_breaks_no_handshake() {
-    // Feedback is switched on between the SYN and a repeated SYN-ACK, or off.
+fn changed_parameters_break_no_handshake() {
+    // Feedback is enabled or disabled between the SYN and a retransmitted SYN-ACK.
     let mut conn = Conn::new(params(|p| p.feedback = 0), 5);
     conn.peer_syn(linux_syn().asking_ecn().offer());
     conn.params = Params::default();

@@ -1,4 +1,4 @@
-//! A live flow comes under another treatment: what its handshake settled stays, the rest changes.
+//! A live flow's treatment changes: the results of its handshake stay, everything else changes.
 
 use crate::common::sim::Rng;
 use crate::common::*;
@@ -20,22 +20,18 @@ fn judge(conn: &mut Conn, params: Params) {
 }
 
 #[test]
-fn a_new_underlay_goes_on_with_the_window_of_the_old() {
+fn a_new_underlay_inherits_the_window() {
     let mut conn = Conn::established(treatment(Mode::Enforce, "reno-ecn"), 5);
     conn.flow.0.cc.cwnd_segs = 77;
     conn.flow.0.cc.ssthresh_segs = 60;
     judge(&mut conn, treatment(Mode::Enforce, "dctcp"));
     let cc = conn.flow.cc;
     assert_eq!((cc.cwnd_segs, cc.ssthresh_segs), (77, 60));
-    assert_eq!(
-        conn.flow.alpha(),
-        Some(1.0),
-        "RFC 8257, 3.3: it begins with the most careful guess"
-    );
+    assert_eq!(conn.flow.alpha(), Some(1.0), "RFC 8257, 3.3: alpha starts at 1");
 }
 
 #[test]
-fn where_none_was_computed_the_flight_is_what_the_path_bears() {
+fn without_a_computed_window_cwnd_starts_from_the_flight() {
     let mut conn = Conn::established(treatment(Mode::Enforce, "transparent"), 5);
     conn.send_segs(0, 40);
     assert!(!conn.flow.is_bound());
@@ -47,21 +43,21 @@ fn where_none_was_computed_the_flight_is_what_the_path_bears() {
 }
 
 #[test]
-fn what_was_promised_in_a_handshake_is_kept_and_the_release_from_it_ends() {
+fn promises_of_the_handshake_are_kept() {
     let mut conn = Conn::new(treatment(Mode::Enforce, "reno-ecn"), 5);
     conn.guest_syn(linux_syn());
     judge(&mut conn, treatment(Mode::Shadow, "cubic"));
-    assert_ne!(conn.flow.flags & RELEASED, 0, "the peer was asked for ECN");
+    assert_ne!(conn.flow.flags & RELEASED, 0, "an ECN-setup SYN was sent");
     judge(&mut conn, treatment(Mode::Enforce, "dctcp"));
     assert_eq!(conn.flow.flags & RELEASED, 0);
     let promised: Underlay = "reno-ecn".parse().expect("an underlay");
     assert_eq!(conn.flow.underlay, promised.number());
     let answer = conn.peer_synack(linux_syn().ece());
-    assert!(lacks_flags(&answer, sys::TCP_ECE), "the guest did not ask");
+    assert!(lacks_flags(&answer, sys::TCP_ECE), "the guest requested no ECN");
 }
 
 #[test]
-fn the_edge_that_a_transparent_flow_has_seen_stays() {
+fn the_right_edge_of_a_transparent_flow_stays() {
     let mut conn = Conn::established(treatment(Mode::Enforce, "transparent"), 5);
     conn.send_segs(0, 4);
     let before = conn.peer_ack_segs(2);
@@ -83,7 +79,7 @@ fn only_a_flow_that_depends_on_vcc_is_released() {
         let underlay = bound.flow.underlay;
         judge(&mut bound, to);
         assert_ne!(bound.flow.flags & RELEASED, 0);
-        assert_eq!(bound.flow.underlay, underlay, "whose ECN it was promised");
+        assert_eq!(bound.flow.underlay, underlay, "the underlay of its handshake stays");
         judge(&mut bound, treatment(Mode::Enforce, "dctcp"));
         assert_eq!(bound.flow.flags & RELEASED, 0);
 
@@ -93,19 +89,19 @@ fn only_a_flow_that_depends_on_vcc_is_released() {
     }
 }
 
-/// What the outside of a connection may expect, whatever the treatment is at the moment.
+/// What the connection's ends may rely on, whatever the current treatment.
 struct Outside {
     conn: Conn,
     sent: u32,
     acked: u32,
-    /// Furthest edge that the guest was shown, from its first byte.
+    /// Highest right edge shown, from the guest's first byte.
     edge: u32,
     received: u32,
     latched: bool,
     wanted: u32,
 }
 
-/// The peer's window field; more than any flow here uses.
+/// The peer's window field; larger than any flow here uses.
 const OFFERED: u16 = 500;
 const OFFERED_BYTES: u32 = (OFFERED as u32) << PEER_WSCALE;
 
@@ -125,12 +121,12 @@ impl Outside {
         self.check_from_guest(&action);
     }
 
-    /// The fabric sees the ECN that was negotiated for the guest, and every mark is answered.
+    /// The fabric sees the negotiated ECN, and every mark is answered.
     fn check_from_guest(&mut self, action: &vcc_engine::Action) {
         let released = self.conn.flow.flags & RELEASED != 0;
         let fabric = self.conn.flow.has(sys::FLOW_ECN_FABRIC);
         if is_ect0(action) {
-            assert!(fabric && !released, "nobody would answer its marks");
+            assert!(fabric && !released, "a released flow must not send ECT");
         }
         if fabric {
             assert_eq!(has_flags(action, sys::TCP_ECE), self.latched, "RFC 3168, 6.1.3");
@@ -155,7 +151,7 @@ impl Outside {
         assert!(shown_bytes > 0, "law 3");
         assert!(shown_bytes <= OFFERED_BYTES, "law 1");
         let edge = self.acked + shown_bytes;
-        // A field counts in units, and a window is cut to whole ones.
+        // The field has a unit, and the window is rounded to it.
         assert!(
             edge + (1 << self.conn.flow.wscale_shown) > self.edge,
             "law 2: {edge} {}",
@@ -184,7 +180,7 @@ impl Outside {
     }
 }
 
-/// Traffic in both directions, and a treatment that changes when it likes.
+/// Traffic in both directions, with the treatment changed at random.
 #[test]
 fn the_laws_hold_through_every_change_of_treatment() {
     let names = ["reno-ecn", "dctcp", "cubic", "reno", "transparent"];

@@ -1,4 +1,4 @@
-//! Generated traffic through the engine, with every law of the design checked after each call.
+//! Generated traffic through the engine, with every law of `engine/vcc.h` checked after each call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -8,7 +8,7 @@ use vcc_engine::{GuestEcn, Mode, Params, Underlay, sys};
 
 const ALL_OPTIONS: u16 =
     (sys::OPT_MSS | sys::OPT_WSCALE | sys::OPT_SACK_PERMITTED | sys::OPT_TIMESTAMPS) as u16;
-/// Runs in which a law broke are repeated with this seed alone.
+/// Repeats a run in which a law broke, by its seed.
 const SEED_VARIABLE: &str = "VCC_SEED";
 
 fn host(rng: &mut Rng) -> HostConfig {
@@ -59,7 +59,7 @@ fn path(rng: &mut Rng) -> PathConfig {
     }
 }
 
-/// A guest without ECN under an enforced underlay, with everything that may go wrong.
+/// A guest without ECN under an enforced underlay, with every impairment.
 fn enforced(seed: u64) -> Scenario {
     let mut rng = Rng::new(seed);
     let underlay: Underlay =
@@ -69,7 +69,7 @@ fn enforced(seed: u64) -> Scenario {
     peer.ecn = rng.chance(850);
     guest.opens = rng.chance(500);
     peer.opens = !guest.opens;
-    // The overlay has to be the larger one, or there is nothing to hold back.
+    // The overlay's cwnd must exceed the underlay's, or the window limits nothing.
     guest.initial_cwnd_segs = rng.pick(&[10, 40, 200, 1000]);
     guest.gso_segs = rng.pick(&[1, 1, 4, 16]);
     guest.runts = rng.pick(&[Runts::Never, Runts::One, Runts::Always]);
@@ -115,7 +115,7 @@ fn enforced(seed: u64) -> Scenario {
     }
 }
 
-/// The same for a guest that has ECN itself, and is left alone or overridden.
+/// A guest that has ECN itself, left alone or overridden.
 fn ecn_guest(seed: u64) -> Scenario {
     let mut scenario = enforced(seed);
     scenario.guest.ecn = true;
@@ -124,7 +124,7 @@ fn ecn_guest(seed: u64) -> Scenario {
     scenario
 }
 
-/// Two guests, each behind a vcc of its own, with a link between them that marks by threshold.
+/// Two guests, each behind its own vcc, with a threshold-marking link between them.
 fn two_ends(seed: u64) -> Scenario {
     let mut scenario = enforced(seed);
     let mut rng = Rng::new(seed ^ 0x5eed);
@@ -145,7 +145,7 @@ fn two_ends(seed: u64) -> Scenario {
         path.mark_permille = rng.pick(&[0, 0, 0, 50]);
         path.mark_above_us = rng.pick(&[1, 5, 20, 65]) * path.spacing_us;
     }
-    // Their counters wrap in the middle of it.
+    // The counters wrap during the transfer.
     let near_the_wrap = [100_000, 20_000].map(|bytes| 0xff_ffff - rng.range(0, bytes) as u32);
     scenario.counted_before = sys::vcc_feedback {
         ect0_bytes: rng.pick(&[0, near_the_wrap[0]]),
@@ -154,7 +154,7 @@ fn two_ends(seed: u64) -> Scenario {
     scenario
 }
 
-/// A native ECN sender, watched: no losses, so that its cwnd is known to the segment.
+/// A native ECN sender in shadow mode, without losses, so that its cwnd is known exactly.
 fn watched(seed: u64) -> Scenario {
     let mut rng = Rng::new(seed);
     let mut guest = host(&mut rng);
@@ -171,7 +171,7 @@ fn watched(seed: u64) -> Scenario {
     peer.opens = !guest.opens;
     let mss_bytes = i64::from(guest.mss_option.min(peer.mss_option)) - 12;
     guest.total_bytes = mss_bytes * rng.range(100, 1500) as i64;
-    // Every third application pauses between writes, each time for less than a timeout.
+    // Every third application pauses between writes, each time for less than an RTO.
     if rng.chance(333) {
         guest.burst_bytes = mss_bytes * rng.range(1, 60) as i64;
         guest.pause_us = rng.range(2_000, 150_000);
@@ -199,7 +199,7 @@ fn watched(seed: u64) -> Scenario {
     }
 }
 
-/// Runs one seed; where a law breaks, says which seed and at which step.
+/// Runs one seed. A broken law is reported with seed and step.
 fn run(seed: u64, scenario: fn(u64) -> Scenario) -> Sim {
     run_with(seed, scenario, |_| ())
 }
@@ -209,8 +209,8 @@ fn run_with(seed: u64, scenario: fn(u64) -> Scenario, change: fn(&mut Sim)) -> S
     change(&mut sim);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         sim.run();
-        let far_leaks: &[_] = if sim.far_laws().is_some() { &sim.peer.leaks } else { &[] };
-        let leak = sim.guest.leaks.iter().chain(far_leaks).next();
+        let far_leaks: &[_] = if sim.far_laws().is_some() { &sim.peer.receiver.leaks } else { &[] };
+        let leak = sim.guest.receiver.leaks.iter().chain(far_leaks).next();
         assert!(leak.is_none(), "law 5: the guest saw {}", leak.unwrap_or(&""));
     }));
     if let Err(broken) = outcome {
@@ -257,15 +257,15 @@ fn every_law_holds_and_every_transfer_ends() {
     for seed in seeds(5_000) {
         let sim = run(seed, enforced);
         add(&mut total, sim.laws().finish());
-        latched += sim.peer.latches;
-        released += sim.peer.releases;
+        latched += sim.peer.receiver.latches;
+        released += sim.peer.receiver.releases;
     }
     if std::env::var(SEED_VARIABLE).is_err() {
         assert!(
             released * 10 >= latched * 8,
             "law 6: of {latched} latches of classic receivers {released} were released"
         );
-        // Traffic that never meets a law does not test it.
+        // The traffic must meet every law.
         let met = [
             total.duplicates,
             total.grants,
@@ -285,7 +285,7 @@ fn every_law_holds_and_every_transfer_ends() {
 }
 
 #[test]
-fn what_the_guest_throws_away_changes_nothing() {
+fn segments_that_the_guest_discards_change_nothing() {
     let (mut total, mut forged) = (Counts::default(), 0);
     for seed in seeds(2_000) {
         let sim = run_with(seed, enforced, |sim| sim.forged_permille = 300);
@@ -326,7 +326,7 @@ fn every_law_holds_between_two_ends() {
     }
     if std::env::var(SEED_VARIABLE).is_err() {
         assert!(agreements > 3_000, "{agreements}");
-        // An end whose request for ECN was lost sends no ECT, and hears of no mark.
+        // An end whose ECN request was lost sends no ECT and receives no marks.
         assert!(silent * 20 < agreements, "{silent} of {agreements}");
         let met = [total.packs, total.facks, total.marks_reported, total.reductions, total.echoes];
         assert!(met.iter().all(|&count| count >= 1000), "{total:?}");
@@ -344,21 +344,21 @@ fn the_same_seed_gives_the_same_actions() {
 }
 
 #[test]
-fn the_law_is_the_native_senders() {
+fn shadow_mode_computes_the_native_senders_window() {
     for seed in seeds(1_000) {
         let sim = run(seed, watched);
-        let native = sim.guest.native.as_ref().expect("a native sender");
+        let native = sim.guest.sender.native.as_ref().expect("a native sender");
         let flow = sim.flow();
         assert_eq!(flow.reductions, native.reductions, "seed {seed}: reductions");
-        assert_eq!(u32::from(flow.guest_cwrs), sim.guest.cwrs_sent, "seed {seed}: CWRs");
-        assert!(native.reductions.abs_diff(sim.guest.cwrs_sent) <= 1, "seed {seed}");
-        // The law allows for one segment; without losses there is no reason for any.
+        assert_eq!(u32::from(flow.guest_cwrs), sim.guest.sender.cwrs_sent, "seed {seed}: CWRs");
+        assert!(native.reductions.abs_diff(sim.guest.sender.cwrs_sent) <= 1, "seed {seed}");
+        // Law 11 leaves room for a segment; without losses there is no reason for any difference.
         assert_eq!(sim.largest_cwnd_error_segs, 0, "seed {seed}: cwnd");
     }
 }
 
 #[test]
-fn the_default_parameters_are_used_somewhere() {
+fn the_default_parameters_are_covered() {
     let mut scenario = enforced(7);
     scenario.params = Params::default();
     let mut sim = Sim::new(scenario);

@@ -1,5 +1,5 @@
-//! Segments that no honest host sends. Nothing may break: no law inside the engine (they are
-//! checked in debug builds), no arithmetic, and a flow that is not ours stays untouched.
+//! Segments that no TCP sends. No law may break (they are checked in debug builds), nothing may
+//! overflow, and a foreign flow stays untouched.
 
 use crate::common::sim::Rng;
 use crate::common::*;
@@ -7,7 +7,7 @@ use vcc_engine::{FlowState, Mode, Params, Segment, Underlay, sys};
 
 const NUMBERS: [u32; 8] = [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ff00, u32::MAX - 1, u32::MAX, 5];
 
-/// Near something that the flow knows, so that random segments mean something.
+/// A number near one that the flow knows, so that random segments are meaningful.
 fn number(rng: &mut Rng, flow: &FlowState) -> u32 {
     let known =
         [flow.snd_una, flow.snd_nxt, flow.right_edge, flow.recover, flow.rcv_nxt, flow.round_end];
@@ -135,7 +135,7 @@ fn random_segments_break_nothing() {
 
 #[test]
 fn a_flow_that_was_never_opened_stays_untouched() {
-    // Law 8, with every combination of the flags but SYN.
+    // Law 8, with every combination of flags without SYN.
     for flags in 0..0x200 {
         if flags & sys::TCP_SYN as u16 != 0 {
             continue;
@@ -151,7 +151,7 @@ fn a_flow_that_was_never_opened_stays_untouched() {
 
 #[test]
 fn impossible_flags_on_a_live_flow_do_not_end_it() {
-    // All ones, SYN with FIN, SYN with RST: the guest throws them away.
+    // All flags, SYN with FIN, SYN with RST: the guest discards them.
     let base = sys::TCP_SYN | sys::TCP_ACK;
     for extra in [sys::TCP_FIN, sys::TCP_RST, 0x1ff, sys::TCP_FIN | sys::TCP_RST] {
         for with_ack in [true, false] {

@@ -1,5 +1,5 @@
-//! Policing (AC/DC, 3.3): who keeps to the windows that he is shown never notices, and who does not
-//! gains nothing. The property of the former is checked by laws.rs over generated traffic as well.
+//! Policing (AC/DC, 3.3): a guest that keeps to its windows is never policed, and one that does not
+//! gains nothing. laws.rs checks the former over generated traffic too.
 
 use std::collections::VecDeque;
 
@@ -14,21 +14,21 @@ fn policing(change: impl FnOnce(&mut sys::vcc_params)) -> Params {
     })
 }
 
-/// A window of `segs` segments, all of it still to be used.
+/// A window of `segs` segments, unused.
 fn open(mut params: Params, isn: u32, segs: u32) -> Conn {
     params.0.initial_window_segs = 1000;
     let mut conn = Conn::opened(params, isn, linux_syn(), linux_syn().win(3000));
     conn.params.0.cap_bytes = segs * conn.mss();
     conn.send_segs(0, 2);
     conn.peer_ack_segs(1);
-    // The first window shown is of two segments at least.
+    // The first window has at least two segments.
     conn.peer_ack_segs(2);
     conn.send_segs(2, 3);
     conn.peer_ack_segs(3);
     conn.send_segs(3, 4);
     let shown = conn.peer_ack_segs(4);
     assert_eq!(conn.shown_bytes(&shown), segs * conn.mss());
-    // Count from here.
+    // Start counting here.
     conn.guest_iss = conn.flow.snd_una.wrapping_sub(1 + 2 * conn.mss());
     conn
 }
@@ -39,7 +39,7 @@ fn is_policed(action: &Action) -> bool {
 }
 
 #[test]
-fn up_to_the_edge_all_passes_and_beyond_it_nothing() {
+fn data_passes_up_to_the_right_edge() {
     for isn in ISNS {
         let mut conn = open(policing(|_| ()), isn, 4);
         let mss_bytes = conn.mss();
@@ -51,10 +51,10 @@ fn up_to_the_edge_all_passes_and_beyond_it_nothing() {
         assert!(is_policed(&conn.send(6 * mss_bytes, mss_bytes)));
         assert!(is_policed(&conn.guest_sends(conn.data(6 * mss_bytes, 9000).cut(1000))));
         assert_eq!((conn.flow.policed, conn.flow.drops), (3, before.drops + 3));
-        assert_eq!(conn.flow.snd_nxt, before.snd_nxt, "it was never sent");
+        assert_eq!(conn.flow.snd_nxt, before.snd_nxt, "not tracked");
         assert_eq!(conn.flow.mss_bytes, before.mss_bytes);
         assert_eq!(conn.flow.unreported_bytes, before.unreported_bytes);
-        // With the next ACK there is room again.
+        // The next ACK makes room.
         conn.peer_ack_segs(3);
         assert!(!is_policed(&conn.send(6 * mss_bytes, mss_bytes)));
         assert!(is_policed(&conn.send(7 * mss_bytes, mss_bytes)));
@@ -62,7 +62,7 @@ fn up_to_the_edge_all_passes_and_beyond_it_nothing() {
 }
 
 #[test]
-fn only_where_it_is_asked_for() {
+fn only_if_enabled() {
     let passes = |mut conn: Conn| {
         let mss_bytes = conn.mss();
         conn.send_segs(0, 2);
@@ -82,7 +82,7 @@ fn only_where_it_is_asked_for() {
 }
 
 #[test]
-fn retransmissions_acks_and_the_end_always_pass() {
+fn retransmissions_acks_and_fins_always_pass() {
     let mut conn = open(policing(|_| ()), 5, 4);
     let mss_bytes = conn.mss();
     conn.send_segs(2, 6);
@@ -98,7 +98,7 @@ fn retransmissions_acks_and_the_end_always_pass() {
 
 #[test]
 fn a_probe_of_a_closed_window_passes() {
-    // RFC 9293, 3.8.6.1: a byte, or what a segment takes.
+    // RFC 9293, 3.8.6.1: a byte, or up to a segment.
     for probe_bytes in [1, 1440] {
         let mut conn = open(policing(|_| ()), 5, 4);
         let mss_bytes = conn.mss();
@@ -107,22 +107,22 @@ fn a_probe_of_a_closed_window_passes() {
         for _ in 0..5 {
             assert!(!is_policed(&conn.send(6 * mss_bytes, probe_bytes)), "also when repeated");
         }
-        // One, and not a stream of them.
+        // One probe, not a stream of them.
         assert!(is_policed(&conn.send(6 * mss_bytes + probe_bytes, mss_bytes)));
-        // The peer took it and is still closed.
+        // The peer accepted it, and its window is still closed.
         conn.guest_gets(conn.ack(6 * mss_bytes + probe_bytes).win(0));
         assert!(!is_policed(&conn.send(6 * mss_bytes + probe_bytes, probe_bytes)));
     }
 }
 
 #[test]
-fn a_fresh_flow_may_use_the_window_of_the_syn_ack() {
-    // It is unscaled, and not ours to limit: the guest has seen it.
+fn a_new_flow_may_use_the_window_of_the_syn_ack() {
+    // The SYN-ACK's window is unscaled, and vcc does not limit it.
     for isn in ISNS {
         let mut conn = Conn::opened(policing(|_| ()), isn, linux_syn(), linux_syn().win(60_000));
         let mss_bytes = conn.mss();
         assert!(!is_policed(&conn.send(0, mss_bytes)));
-        // The first ACK has a smaller one, but it may be lost between port and guest.
+        // The first ACK shows a smaller window, but may be lost between port and guest.
         let shown = conn.peer_ack_segs(1);
         assert!(conn.shown_edge(mss_bytes, &shown) < 20_000);
         let most = 60_000 / mss_bytes;
@@ -131,7 +131,7 @@ fn a_fresh_flow_may_use_the_window_of_the_syn_ack() {
         }
         conn.send(most * mss_bytes, 60_000 % mss_bytes);
         assert!(is_policed(&conn.send(60_000, mss_bytes)));
-        // Long after, with sequence numbers at the other end of their circle, it says nothing.
+        // Long after, half a sequence space away, the SYN-ACK's window is void.
         conn.params.0.cap_bytes = 10 * mss_bytes;
         let mut offset = 60_000;
         conn.peer_ack(offset);
@@ -155,7 +155,7 @@ fn before_the_first_ack_a_greedy_guest_has_the_syn_acks_window() {
     let mss_bytes = conn.mss();
     let passed = (0..100).filter(|n| !is_policed(&conn.send(n * mss_bytes, mss_bytes))).count();
     assert!(passed as u32 <= 30_000 / mss_bytes + 1, "{passed} segments");
-    // Who listens has been shown a window with the ACK that ended the handshake.
+    // A passive opener was shown a window with the handshake's last ACK.
     let mut conn = Conn::accepted(policing(|_| ()), 5, linux_syn(), linux_syn());
     let passed = (0..100).filter(|n| !is_policed(&conn.send(n * mss_bytes, mss_bytes))).count();
     assert!(passed <= 11, "{passed} segments");
@@ -163,7 +163,7 @@ fn before_the_first_ack_a_greedy_guest_has_the_syn_acks_window() {
 
 #[test]
 fn a_guest_that_missed_an_ack_may_use_an_older_one() {
-    // What it is shown with an old ACK is rounded up to its scale.
+    // An old ACK's window is rounded up to the scale's unit.
     let mut conn = open(policing(|_| ()), 5, 4);
     let mss_bytes = conn.mss();
     conn.send(2 * mss_bytes, 1001);
@@ -178,11 +178,11 @@ fn a_guest_that_missed_an_ack_may_use_an_older_one() {
         offset += bytes;
     }
     conn.peer_ack(offset - 100);
-    assert!(!is_policed(&conn.send(offset, mss_bytes)), "nothing was held against it");
+    assert!(!is_policed(&conn.send(offset, mss_bytes)), "no overdraft");
 }
 
 #[test]
-fn a_super_segment_that_begins_inside_passes_whole_once() {
+fn a_super_segment_that_starts_inside_passes_whole_once() {
     let mut conn = open(policing(|_| ()), 5, 10);
     let mss_bytes = conn.mss();
     let big = |conn: &Conn, from: u32, segs: u32| {
@@ -191,7 +191,7 @@ fn a_super_segment_that_begins_inside_passes_whole_once() {
     conn.send_segs(2, 9); // 7 of 10
     assert!(!is_policed(&conn.guest_sends(big(&conn, 9, 6))), "3 inside, 3 beyond");
     assert!(is_policed(&conn.guest_sends(big(&conn, 15, 6))));
-    // While it is owed, the edge is by so much nearer.
+    // While the overdraft is owed, the edge is that much lower.
     conn.peer_ack_segs(8);
     assert!(is_policed(&conn.send(15 * mss_bytes, mss_bytes)), "15 of 18 - 3");
     conn.peer_ack_segs(9);
@@ -200,30 +200,30 @@ fn a_super_segment_that_begins_inside_passes_whole_once() {
 }
 
 #[test]
-fn no_more_can_be_borrowed_than_given_back() {
-    // Within a round trip a window can be withheld, and not more.
+fn an_overdraft_is_limited() {
+    // At most a window can be withheld within a round trip.
     let mut conn = open(policing(|_| ()), 5, 10);
     let mss_bytes = conn.mss();
     let big = conn.data(2 * mss_bytes, 44 * mss_bytes).cut(mss_bytes);
     assert!(is_policed(&conn.guest_sends(big)));
-    // Nor more than the state can hold.
+    // At most what the state can hold.
     let mut conn = open(policing(|_| ()), 5, 100);
     conn.send_segs(2, 60);
     let big = conn.data(60 * mss_bytes, 90 * mss_bytes).cut(mss_bytes);
     assert!(is_policed(&conn.guest_sends(big)), "{} bytes beyond", 48 * mss_bytes);
 }
 
-/// How ACKs come back from the path.
+/// How the path returns ACKs.
 #[derive(Clone, Copy, Debug)]
 enum Acks {
     EachSegment,
-    /// One for all that arrived in a round trip.
+    /// One ACK for all arrivals of a round trip.
     Batched,
     Random,
 }
 
-/// A guest that ignores its window of `window_segs` and sends super-segments of `most_segs` at most
-/// whenever it can. Returns the bytes that passed in `rounds` round trips.
+/// A guest that ignores its window of `window_segs` and sends super-segments of up to `most_segs`
+/// at every opportunity. Returns the bytes that passed in `rounds` round trips.
 fn greedy(seed: u64, window_segs: u32, most_segs: u32, acks: Acks, rounds: u64) -> u64 {
     const RTT_US: u64 = 10_000;
     let mut rng = Rng::new(seed);
@@ -235,7 +235,7 @@ fn greedy(seed: u64, window_segs: u32, most_segs: u32, acks: Acks, rounds: u64) 
     let start_us = conn.now_us;
     let mut stalled = 0;
     while conn.now_us < start_us + rounds * RTT_US {
-        // It tries until it is stopped, with whatever size might slip through.
+        // It sends until it is stopped, with every size.
         let mut refusals = 0;
         while refusals < 3 {
             let segs = rng.range(1, u64::from(most_segs) + 1) as u32;
@@ -266,7 +266,7 @@ fn greedy(seed: u64, window_segs: u32, most_segs: u32, acks: Acks, rounds: u64) 
             acked = under_way.pop_front().unwrap().1;
         }
         if matches!(acks, Acks::EachSegment) {
-            // Spread over what it acknowledges.
+            // Spread over the acknowledged bytes.
             let mut offset = conn.flow.snd_una.wrapping_sub(conn.seq(0));
             while offset < acked {
                 offset += mss_bytes;
@@ -277,12 +277,12 @@ fn greedy(seed: u64, window_segs: u32, most_segs: u32, acks: Acks, rounds: u64) 
             conn.peer_ack(acked);
         }
     }
-    assert!(stalled < rounds, "what is within the window does pass");
+    assert!(stalled < rounds, "data within the window passes");
     u64::from(next - start)
 }
 
 #[test]
-fn who_ignores_his_window_gains_nothing() {
+fn ignoring_the_window_gains_nothing() {
     for acks in [Acks::EachSegment, Acks::Batched, Acks::Random] {
         for window_segs in [1, 2, 3, 10, 30, 100] {
             for most_segs in [1, 2, 10, 44] {
@@ -304,7 +304,7 @@ fn who_ignores_his_window_gains_nothing() {
 }
 
 #[test]
-fn the_count_stays_at_its_maximum() {
+fn the_count_saturates() {
     let mut conn = open(policing(|_| ()), 5, 2);
     conn.flow.0.policed = u16::MAX - 1;
     let offset = 50 * conn.mss();
@@ -314,10 +314,10 @@ fn the_count_stays_at_its_maximum() {
     assert_eq!(conn.flow.policed, u16::MAX);
 }
 
-/// Who has not been answered yet sends no data, whatever vcc has made of what passed; but for a server,
-/// that need not wait for its handshake's end (RFC 7413), within a window that no scale applies to.
+/// A guest sends no data before it has been answered. A server may send before its handshake
+/// completes (RFC 7413), within the unscaled window of the SYN.
 #[test]
-fn data_before_the_handshake_has_ended() {
+fn data_before_the_handshake_completes() {
     for isn in ISNS {
         let mut client = Conn::new(policing(|_| ()), isn);
         client.guest_syn(linux_syn());
@@ -333,7 +333,7 @@ fn data_before_the_handshake_has_ended() {
             assert!(!is_policed(&server.send(offset, 1448)), "at {offset}");
         }
         assert!(is_policed(&server.send(65_535 - 1447, 1448)));
-        assert!(is_policed(&server.send(0_u32.wrapping_sub(2000), 1448)), "nothing was there");
+        assert!(is_policed(&server.send(0_u32.wrapping_sub(2000), 1448)), "never sent");
         server.peer_ack(0);
         assert_eq!(u32::from(server.flow.stage), sys::STAGE_ESTABLISHED);
     }

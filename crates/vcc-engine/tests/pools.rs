@@ -1,4 +1,4 @@
-//! Flows share a window: what each was shown and has not used up is counted, and adds up.
+//! Pools: flows share a window, and the pool's account is exact.
 
 use crate::common::sim::Rng;
 use crate::common::*;
@@ -13,7 +13,7 @@ fn pooled(weight: u16) -> Params {
     })
 }
 
-/// Connections of one pool.
+/// The connections of a pool.
 struct Flows {
     pool: Pool,
     conns: Vec<Conn>,
@@ -39,7 +39,7 @@ impl Flows {
         action
     }
 
-    /// The guest opens one; returns its place.
+    /// Active open by the guest; returns its index.
     fn open(&mut self, params: Params) -> usize {
         let which = self.conns.len();
         self.conns.push(Conn::new(params, 5));
@@ -50,12 +50,12 @@ impl Flows {
         which
     }
 
-    /// A peer opens one.
+    /// Passive open.
     fn accept(&mut self, params: Params) -> usize {
         self.accept_with(params, linux_syn())
     }
 
-    /// The guest answers with these options.
+    /// Passive open, answered with these options.
     fn accept_with(&mut self, params: Params, answer: Seg) -> usize {
         let which = self.conns.len();
         self.conns.push(Conn::new(params, 5));
@@ -71,13 +71,13 @@ impl Flows {
         conn.flow.snd_nxt.wrapping_sub(conn.seq(0))
     }
 
-    /// What it still may send of what it was shown.
+    /// The unused rest of the shown window.
     fn may_send(&self, which: usize) -> u32 {
         let flow = &self.conns[which].flow;
         (flow.right_edge.wrapping_sub(flow.snd_nxt) as i32).max(0) as u32
     }
 
-    /// All that it may, in full segments.
+    /// Sends as much as it may, in full segments.
     fn send_all(&mut self, which: usize) {
         let mss_bytes = self.conns[which].mss();
         for _ in 0..self.may_send(which) / mss_bytes {
@@ -110,7 +110,7 @@ impl Flows {
         if counts { edge.wrapping_sub(flow.snd_una) } else { 0 }
     }
 
-    /// The ledger is the sum of what its members hold, and the weight that of the active ones.
+    /// The account: the members' held bytes, and the active members' weight.
     #[track_caller]
     fn check(&self) {
         let has = |which: usize, flag: u32| u32::from(self.conns[which].flow.shell) & flag != 0;
@@ -127,7 +127,7 @@ impl Flows {
 }
 
 #[test]
-fn a_flow_has_its_first_window_of_the_pool() {
+fn the_pool_limits_the_first_window() {
     let mut flows = Flows::new();
     for number in 0..90 {
         let which = if number % 2 == 0 { flows.open(pooled(1)) } else { flows.accept(pooled(1)) };
@@ -136,7 +136,7 @@ fn a_flow_has_its_first_window_of_the_pool() {
     // Two segments each, when nothing is left.
     let least = 90 * 2 * flows.conns[0].mss();
     assert!(flows.pool.0.held_bytes <= TOTAL_BYTES + least, "{:?}", flows.pool.0);
-    assert!(flows.pool.0.overdrawn > 0, "who got two where there were none is counted");
+    assert!(flows.pool.0.overdrawn > 0, "an overdraft is counted");
     let mut alone = Flows::new();
     let first = alone.open(pooled(1));
     let sixteenth = TOTAL_BYTES / 16;
@@ -169,12 +169,12 @@ fn idle_flows_keep_an_eighth_at_most() {
     for which in 0..40 {
         flows.send_all(which);
     }
-    assert!(flows.pool.0.overdrawn > 0, "all at once they have more than that");
+    assert!(flows.pool.0.overdrawn > 0, "all at once they exceed the reserve");
 }
 
-/// What two idle flows may send is kept free for them.
+/// The windows of two idle flows are kept free.
 #[test]
-fn few_that_wake_up_do_not_overdraw() {
+fn few_resuming_flows_do_not_overdraw() {
     let mut flows = Flows::new();
     let (first, second) = (flows.open(pooled(3)), flows.accept(pooled(3)));
     let busy: Vec<usize> = (0..3).map(|_| flows.open(pooled(1))).collect();
@@ -197,8 +197,8 @@ fn few_that_wake_up_do_not_overdraw() {
     assert!(flows.pool.0.most_held_bytes <= TOTAL_BYTES);
 }
 
-/// Windows are rounded up where segments are not whole units; the pool has that to give, or the
-/// window is a segment smaller.
+/// Windows of segments that are no multiple of the unit are rounded up: the pool provides for that,
+/// or the window is a segment smaller.
 #[test]
 fn windows_that_are_rounded_up_do_not_overdraw() {
     let mut flows = Flows::new();
@@ -219,7 +219,7 @@ fn windows_that_are_rounded_up_do_not_overdraw() {
 }
 
 #[test]
-fn who_only_receives_is_not_counted_for_long() {
+fn a_flow_that_only_receives_becomes_inactive() {
     let mut flows = Flows::new();
     for _ in 0..20 {
         let which = flows.accept(pooled(1));
@@ -232,20 +232,20 @@ fn who_only_receives_is_not_counted_for_long() {
 }
 
 #[test]
-fn a_peer_that_has_vanished_keeps_no_share() {
+fn a_vanished_peer_keeps_no_share() {
     let mut flows = Flows::new();
     let which = flows.open(pooled(3));
     flows.send_all(which);
     flows.wait_ms(120_000);
-    assert_eq!(flows.pool.0.weight, 3, "its guest may still wait to send again");
+    assert_eq!(flows.pool.0.weight, 3, "its guest may still retransmit");
     flows.wait_ms(60_000);
     assert_eq!((flows.pool.0.held_bytes, flows.pool.0.weight), (0, 0));
-    assert!(flows.pool.0.idle_bytes > 0, "it may still come back");
+    assert!(flows.pool.0.idle_bytes > 0, "it may resume");
 }
 
-/// Nothing that happens to flows makes the ledger wrong: each step checks it.
+/// The account stays exact under random events; each step checks it.
 #[test]
-fn the_ledger_adds_up() {
+fn the_account_is_exact() {
     for seed in 0..60 {
         let mut rng = Rng::new(seed);
         let mut flows = Flows::new();
@@ -265,7 +265,7 @@ fn the_ledger_adds_up() {
                 0..4 => flows.send_all(which),
                 4..7 => flows.acknowledge(which),
                 7 => {
-                    // More than it was shown.
+                    // Beyond its window.
                     let data = flows.conns[which].data(flows.sent(which), mss_bytes);
                     flows.guest_sends(which, data);
                 }

@@ -1,4 +1,4 @@
-//! "One file and one line": the example of docs/congestion-control.md, added just so.
+//! "One file and one line": adds the example of docs/congestion-control.md as documented.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,7 +24,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The C blocks of the page, in order.
+/// The page's C blocks, in order.
 fn blocks(page: &str) -> Vec<&str> {
     page.split("```c\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
 }

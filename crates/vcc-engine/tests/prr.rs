@@ -1,5 +1,5 @@
 //! Proportional Rate Reduction against a transcription of Linux's `tcp_cwnd_reduction`, which
-//! counts whole segments (RFC 6937, 3, with the reduction bound that has slow start).
+//! counts whole segments (RFC 6937, 3, with the slow start reduction bound).
 
 use crate::common::*;
 use vcc_engine::{Params, sys};
@@ -10,7 +10,7 @@ struct LinuxPrr {
     ssthresh: i64,
     delivered: i64,
     out: i64,
-    /// Set by each reduction step: what may be in the network.
+    /// Set by each reduction step: the limit of segments in the network.
     cwnd: i64,
 }
 
@@ -26,7 +26,7 @@ impl LinuxPrr {
         }
     }
 
-    /// Returns sndcnt; none where Linux returns early.
+    /// Returns sndcnt; None if Linux returns early.
     fn reduce(&mut self, newly_delivered: i64, in_flight: i64, una_advanced: bool) -> Option<i64> {
         if newly_delivered <= 0 {
             return None;
@@ -45,7 +45,7 @@ impl LinuxPrr {
     }
 }
 
-/// A sender that obeys the window it is shown, in whole segments, beside the oracle.
+/// A sender that obeys its window, in whole segments, compared with the oracle.
 struct Sender {
     conn: Conn,
     acked: u32,
@@ -54,7 +54,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// `cwnd` segments in flight, the first of which was acknowledged with ECE.
+    /// `cwnd` segments in flight, of which the first was acknowledged with ECE.
     fn marked(isn: u32, cwnd: u32) -> Self {
         let mut conn = Conn::established(params(|p| p.initial_window_segs = cwnd), isn);
         conn.send_segs(0, cwnd);
@@ -74,7 +74,7 @@ impl Sender {
         i64::from(self.sent - self.acked)
     }
 
-    /// The engine's cwnd is the oracle's, and the window admits what Linux would send now.
+    /// The engine's cwnd is the oracle's, and the window admits what Linux would send.
     #[track_caller]
     fn check(&self, shown: &vcc_engine::Action, sndcnt: Option<i64>) {
         assert_eq!(i64::from(self.conn.cwnd()), self.oracle.cwnd.max(1), "cwnd");
@@ -84,7 +84,7 @@ impl Sender {
         assert_eq!(room_bytes, sndcnt.max(0) * i64::from(self.conn.mss()), "room");
     }
 
-    /// The guest sends all that it may.
+    /// The guest sends as much as it may.
     fn fill(&mut self, shown: &vcc_engine::Action) {
         let until = self.acked + self.conn.shown_bytes(shown) / self.conn.mss();
         self.oracle.out += i64::from(until - self.sent);
@@ -105,7 +105,7 @@ impl Sender {
 fn an_ecn_reduction_is_linuxs() {
     for isn in ISNS {
         for cwnd in 4..60 {
-            // ACKs of one, of two (delayed), and of many (GRO or ACK compression).
+            // ACKs of one segment, of two (delayed), and of many (GRO or ACK compression).
             for stride in [1, 2, 5] {
                 let mut sender = Sender::marked(isn, cwnd);
                 while sender.acked + stride <= cwnd {
@@ -131,8 +131,8 @@ fn a_reduction_ends_at_ssthresh() {
 }
 
 #[test]
-fn an_ack_without_news_changes_nothing() {
-    // The peer's own data, with an acknowledgement known before: Linux returns early.
+fn an_ack_of_no_new_data_changes_nothing() {
+    // The peer's data with a known acknowledgement: Linux returns early.
     for cwnd in [8, 20] {
         let mut sender = Sender::marked(5, cwnd);
         for step in 0..cwnd - 2 {
@@ -144,14 +144,14 @@ fn an_ack_without_news_changes_nothing() {
             assert_eq!(
                 sender.conn.shown_bytes(&data),
                 (sender.sent - sender.acked) * sender.conn.mss(),
-                "nothing left the network, nothing may enter"
+                "nothing left the network"
             );
         }
     }
 }
 
-/// A guest with SACK does not count duplicates by the window, so it is shown what PRR lets it send on
-/// each of them, not all of it at the end (RFC 6937, 1).
+/// A guest with SACK does not count duplicates by the window, so PRR's grants are shown on each
+/// duplicate instead of at the end (RFC 6937, 1).
 #[test]
 fn a_guest_with_sack_is_shown_the_grants_on_duplicates() {
     for isn in ISNS {
@@ -162,7 +162,8 @@ fn a_guest_with_sack_is_shown_the_grants_on_duplicates() {
             conn.send_segs(0, cwnd);
             let mut sent = cwnd;
             let mut oracle = LinuxPrr::enter(cwnd);
-            // The first is lost. Limited transmit (RFC 3042): each of two duplicates lets one go.
+            // The first segment is lost. Limited transmit (RFC 3042): each of two duplicates
+            // releases one.
             for number in 1..=2 {
                 let shown = conn.guest_gets(conn.ack(0).sack());
                 assert_eq!(conn.shown_bytes(&shown), (cwnd + number) * conn.mss());
@@ -173,7 +174,7 @@ fn a_guest_with_sack_is_shown_the_grants_on_duplicates() {
             let window_before = conn.flow.right_edge.wrapping_sub(conn.flow.snd_una) / conn.mss();
             conn.send_segs(0, 1);
             assert_eq!(u32::from(conn.flow.ca_state), sys::CA_RECOVERY);
-            // The guest may be granted one that it does not use any more.
+            // The last grant may remain unused.
             sent = window_before.max(sent);
             conn.send_segs(cwnd + 2, sent);
             oracle.prior_cwnd = cwnd.into();
@@ -191,7 +192,7 @@ fn a_guest_with_sack_is_shown_the_grants_on_duplicates() {
                 oracle.out += i64::from(may_send);
                 granted += may_send;
             }
-            assert!(granted >= cwnd / 2 - 2, "{granted} of {cwnd}: spread over the recovery");
+            assert!(granted >= cwnd / 2 - 2, "{granted} of {cwnd} during the recovery");
         }
     }
 }
@@ -204,12 +205,12 @@ fn a_guest_without_sack_sees_no_grant_on_duplicates() {
     let shown = conn.guest_gets(conn.ack(0));
     for _ in 0..8 {
         assert_eq!(conn.guest_gets(conn.ack(0)).window, shown.window);
-        // Nor if a peer sends blocks that were never agreed on.
+        // Nor if the peer sends SACK blocks that were not negotiated.
         assert_eq!(conn.guest_gets(conn.ack(0).sack()).window, shown.window);
     }
 }
 
-/// One loss of a flight of `cwnd`: `before` segments delivered after it, then partial ACKs.
+/// One loss in a flight of `cwnd`: `before` segments delivered after it, then partial ACKs.
 #[test]
 fn a_recovery_counts_each_delivery_once() {
     // Linux: tcp_add_reno_sack, tcp_remove_reno_sacks.
@@ -221,7 +222,7 @@ fn a_recovery_counts_each_delivery_once() {
             let cwnd = conn.cwnd();
             conn.send_segs(1, 1 + cwnd);
             let mut oracle = LinuxPrr::enter(cwnd);
-            // The first segment and the one in the middle are lost.
+            // The first and the middle segment are lost.
             let middle = cwnd / 2;
             let duplicates = cwnd - 2;
             for number in 1..=duplicates {
@@ -248,8 +249,8 @@ fn a_recovery_counts_each_delivery_once() {
 }
 
 #[test]
-fn the_first_ack_lets_one_segment_go() {
-    // So that a retransmission can leave at all.
+fn the_first_ack_releases_one_segment() {
+    // For the fast retransmission.
     let mut conn = Conn::established(params(|p| p.initial_window_segs = 40), 5);
     conn.send_segs(0, 40);
     let shown = conn.guest_gets(conn.ack(conn.mss()).ece());
@@ -258,7 +259,7 @@ fn the_first_ack_lets_one_segment_go() {
 
 #[test]
 fn the_smallest_windows_reduce() {
-    // RFC 5681, 3.1: ssthresh is at least two segments, whatever cwnd was.
+    // ssthresh is at least two segments, whatever cwnd was (RFC 5681, 3.1).
     for cwnd in 1..4 {
         let mut conn = Conn::established(params(|p| p.initial_window_segs = cwnd), 5);
         conn.send_segs(0, cwnd);

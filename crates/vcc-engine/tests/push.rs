@@ -3,7 +3,7 @@
 use crate::common::*;
 use vcc_engine::{Params, sys};
 
-/// A flow whose bursts are `burst_segs` long: half of cwnd, at least one.
+/// A flow with bursts of `burst_segs`: half of cwnd, at least one.
 fn with_burst(burst_segs: u32) -> Conn {
     let mut conn =
         Conn::established(params(|p| p.initial_window_segs = (2 * burst_segs).max(1)), 5);
@@ -11,7 +11,7 @@ fn with_burst(burst_segs: u32) -> Conn {
     conn
 }
 
-/// What becomes of PSH on a guest's full segments, each given as set or not.
+/// PSH on the guest's full segments after translation, given whether the guest sets it.
 fn pushes(conn: &mut Conn, given: &[bool]) -> Vec<bool> {
     let mss_bytes = conn.mss();
     given
@@ -25,8 +25,8 @@ fn pushes(conn: &mut Conn, given: &[bool]) -> Vec<bool> {
         .collect()
 }
 
-/// The rule as measured: position in the burst, from the segment's index since the last ACK. The
-/// window is two bursts; only at its end PSH may be the window's doing.
+/// The rule: position in the burst, by the segment's index since the last ACK. The window is two
+/// bursts; only PSH at its end may be due to the window.
 fn rule(index: usize, burst_segs: usize, given: bool) -> bool {
     let place = (index - 1) % burst_segs + 1;
     if burst_segs >= 2 && place == burst_segs {
@@ -39,14 +39,14 @@ fn rule(index: usize, burst_segs: usize, given: bool) -> bool {
 }
 
 #[test]
-fn the_table() {
-    // h = 1: all but the first of a burst lose it.
+fn bursts_of_one_to_three_segments() {
+    // h = 1: all but the first of a burst lose PSH.
     assert_eq!(pushes(&mut with_burst(1), &[true; 4]), [true, false, false, false]);
     assert_eq!(pushes(&mut with_burst(1), &[false; 4]), [false; 4]);
-    // h = 2: each second has it.
+    // h = 2: every second one has it.
     assert_eq!(pushes(&mut with_burst(2), &[false; 5]), [false, true, false, true, false]);
     assert_eq!(pushes(&mut with_burst(2), &[true; 5]), [true, true, true, true, false]);
-    // h = 3: each third has it, the one beyond the window has not, the others keep what they have.
+    // h = 3: every third one has it, the one beyond the window loses it, the others keep theirs.
     assert_eq!(
         pushes(&mut with_burst(3), &[false; 7]),
         [false, false, true, false, false, true, false]
@@ -55,7 +55,7 @@ fn the_table() {
 }
 
 #[test]
-fn the_rule_for_every_burst() {
+fn the_rule_for_bursts_of_any_size() {
     for burst_segs in 1..20 {
         let mut bits: u64 = 0x9e37_79b9_7f4a_7c15;
         let given: Vec<bool> = (0..64)
@@ -81,8 +81,8 @@ fn an_ack_starts_the_count_again() {
 }
 
 #[test]
-fn a_super_segment_speaks_for_its_last_segment() {
-    // (segments in it, PSH given, PSH that leaves), for bursts of three
+fn psh_of_a_super_segment_applies_to_its_last_segment() {
+    // (segments in it, PSH from the guest, PSH after translation), for bursts of three
     for (segs, given, expected) in [
         (2, false, false),
         (2, true, true),
@@ -126,8 +126,8 @@ fn the_parameter_turns_it_off() {
     assert_eq!(pushes(&mut conn, &[false; 12]), [false; 12]);
 }
 
-/// RFC 9293, 3.9.1 (MUST-61). Of a guest that could send another segment, and does not, PSH says that
-/// there is no more.
+/// RFC 9293, 3.9.1 (MUST-61): PSH of a guest that could send another segment and does not marks the
+/// end of its data.
 #[test]
 fn the_end_of_a_write_of_whole_segments_is_pushed() {
     for burst_segs in 2..10 {
@@ -144,10 +144,10 @@ fn the_end_of_a_write_of_whole_segments_is_pushed() {
     }
 }
 
-/// At the window's end it is the burst's, and a sender with our cwnd would not have set it. The
-/// guest's own SACK blocks make its segments no shorter.
+/// At the window's end, PSH is due to the burst, and a native sender would not have set it. The
+/// guest's own SACK blocks do not make its segments shorter.
 #[test]
-fn at_the_windows_end_it_is_the_bursts() {
+fn psh_at_the_windows_end_is_due_to_the_burst() {
     for blocks in [false, true] {
         let mut conn = with_burst(1);
         let bytes = if blocks { conn.mss() - 12 } else { conn.mss() };
@@ -160,7 +160,7 @@ fn at_the_windows_end_it_is_the_bursts() {
 
 #[test]
 fn the_end_of_a_write_is_pushed_as_the_guest_pushes_it() {
-    // A request of one full segment and a bit: the receiver shall not wait for more.
+    // A request of one full segment and a bit: the receiver must not wait for more.
     let mut conn = with_burst(1);
     let mss_bytes = conn.mss();
     conn.guest_sends(conn.data(0, mss_bytes));

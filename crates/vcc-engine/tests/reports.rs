@@ -1,5 +1,5 @@
-//! The receiver half under vcc at both ends: what came for the guest is counted in bytes, reported
-//! in a PACK or a FACK, and no mark reaches the guest.
+//! The receiver half with vcc at both ends: received payload is counted in bytes and reported in a
+//! PACK or FACK, and no mark reaches the guest.
 
 use crate::common::sim::Rng;
 use crate::common::*;
@@ -49,12 +49,12 @@ fn a_super_segment_counts_all_its_bytes() {
 }
 
 #[test]
-fn what_is_not_ecn_capable_is_not_counted() {
-    // A retransmission of a sender with RFC 3168, or what a bleaching router left.
+fn payload_that_is_not_ect_is_not_counted() {
+    // A retransmission by RFC 3168, or a segment bleached on the path.
     let mut conn = Conn::to_vcc(Params::default(), 5);
     conn.guest_gets(payload(&conn, 0, 1000));
     assert!(emits(&conn.guest_sends(guest_ack(&conn, 1000)), sys::EMIT_NOTHING));
-    // Nor are marks on what carries no payload: DCTCP's ACKs are ECT.
+    // Nor are marks on segments without payload: DCTCP's ACKs are ECT.
     conn.guest_gets(conn.ack(0).ce());
     conn.guest_gets(payload(&conn, 1000, 0).fin().ce());
     let ack = conn.guest_sends(guest_ack(&conn, 1001));
@@ -87,7 +87,7 @@ fn counters_wrap_at_24_bits() {
 }
 
 #[test]
-fn a_pure_ack_reports_only_what_is_new() {
+fn a_pure_ack_reports_only_news() {
     let mut conn = Conn::to_vcc(Params::default(), 5);
     assert!(emits(&conn.guest_sends(guest_ack(&conn, 0)), sys::EMIT_NOTHING), "nothing came");
     conn.guest_gets(payload(&conn, 0, 1).ect0());
@@ -95,13 +95,13 @@ fn a_pure_ack_reports_only_what_is_new() {
     for _ in 0..3 {
         assert!(emits(&conn.guest_sends(guest_ack(&conn, 1)), sys::EMIT_NOTHING), "once");
     }
-    // What came again is news for who counts what it sent.
+    // Duplicated payload is news to the sender, which counts what it sent.
     conn.guest_gets(payload(&conn, 0, 1).ect0());
     assert!(emits(&conn.guest_sends(guest_ack(&conn, 1)), sys::EMIT_PACK));
 }
 
 #[test]
-fn where_there_is_no_room_a_fack_goes_beside() {
+fn without_option_space_a_fack_is_sent() {
     let mut conn = Conn::to_vcc(Params::default(), 5);
     conn.guest_gets(payload(&conn, 0, 1000).ect0());
     let ack = conn.guest_sends(guest_ack(&conn, 1000).room(7));
@@ -112,7 +112,7 @@ fn where_there_is_no_room_a_fack_goes_beside() {
 }
 
 #[test]
-fn beside_data_a_report_waits_for_two_segments() {
+fn a_report_beside_data_waits_for_two_segments() {
     for mut conn in ends() {
         let mss_bytes = conn.mss();
         conn.guest_gets(payload(&conn, 0, mss_bytes).ect0());
@@ -128,7 +128,7 @@ fn beside_data_a_report_waits_for_two_segments() {
 }
 
 #[test]
-fn beside_data_a_mark_is_reported_at_once() {
+fn a_mark_beside_data_is_reported_at_once() {
     let mut conn = Conn::to_vcc(Params::default(), 5);
     conn.guest_gets(payload(&conn, 0, 1).ce());
     let data = conn.send(0, 100);
@@ -136,12 +136,12 @@ fn beside_data_a_mark_is_reported_at_once() {
     assert_eq!(told(&data), (1, 1));
     conn.guest_gets(payload(&conn, 1, 1).ect0());
     assert!(emits(&conn.send(100, 100), sys::EMIT_NOTHING), "the mark was reported");
-    // What waited goes on the next pure ACK.
+    // The pending bytes are reported on the next pure ACK.
     assert_eq!(told(&conn.guest_sends(guest_ack(&conn, 2))), (2, 1));
 }
 
 #[test]
-fn a_fin_is_no_pure_ack_and_a_rst_says_nothing() {
+fn a_fin_is_no_pure_ack_and_a_rst_reports_nothing() {
     let mut conn = Conn::to_vcc(Params::default(), 5);
     conn.guest_gets(payload(&conn, 0, 100).ce());
     let rst = conn.guest_sends(guest_ack(&conn, 100).rst());
@@ -153,7 +153,7 @@ fn a_fin_is_no_pure_ack_and_a_rst_says_nothing() {
 
 #[test]
 fn marks_are_echoed_by_ece_as_well() {
-    // Who reads no reports, whatever was agreed, is told as RFC 3168 has it.
+    // A far end that ignores reports, whatever was negotiated, receives ECE (RFC 3168).
     for mut conn in ends() {
         conn.guest_gets(payload(&conn, 0, 1000).ce());
         for _ in 0..3 {
@@ -175,7 +175,7 @@ fn no_mark_reaches_the_guest() {
 
 #[test]
 fn a_guest_whose_ecn_is_overridden_sees_ect_but_no_mark() {
-    // Else it would answer, and the peer be told twice.
+    // Otherwise the guest would echo it too, and the peer would count it twice.
     let overrides = params(|p| p.guest_ecn = GuestEcn::Override.number());
     let syn = linux_syn().room(ROOM_BYTES);
     let opened = Conn::opened(overrides, 5, syn.asking_ecn(), linux_syn().accept());
@@ -190,8 +190,8 @@ fn a_guest_whose_ecn_is_overridden_sees_ect_but_no_mark() {
         assert!(is_not_ect(&conn.guest_gets(payload(&conn, 2000, 1000))));
         let ack = conn.guest_sends(guest_ack(&conn, 3000));
         assert_eq!(told(&ack), (1001, 1000));
-        assert!(has_flags(&ack, sys::TCP_ECE), "echoed for it");
-        // What it says itself of ECN is not passed on: it was told nothing.
+        assert!(has_flags(&ack, sys::TCP_ECE), "echoed on its behalf");
+        // The guest's own ECE is removed: it has seen no mark.
         conn.guest_gets(payload(&conn, 3000, 1000).ect0().cwr());
         let data = conn.guest_sends(conn.data(0, 100).ece().cwr().ce());
         assert!(lacks_flags(&data, sys::TCP_ECN_BITS));
@@ -221,7 +221,7 @@ fn options_of_ours_never_reach_the_guest() {
 }
 
 #[test]
-fn without_agreement_nothing_is_reported() {
+fn without_negotiation_nothing_is_reported() {
     let mut conn = Conn::established(Params::default(), 5);
     conn.guest_gets(payload(&conn, 0, 5000).ce());
     let ack = conn.guest_sends(guest_ack(&conn, 5000));

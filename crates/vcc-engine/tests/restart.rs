@@ -1,4 +1,4 @@
-//! SYNs and SYN-ACKs that come twice, late, or into a live connection.
+//! SYNs and SYN-ACKs that are duplicated, late, or sent into a live connection.
 
 use crate::common::*;
 use vcc_engine::{Mode, Params, sys};
@@ -13,7 +13,7 @@ fn policing() -> Params {
     params(|p| p.police = 1)
 }
 
-/// Marks that reach the guest's side are echoed, those on its data are answered.
+/// CE to the guest is echoed, and ECE on its data is answered.
 #[track_caller]
 fn assert_translated(conn: &mut Conn, peer_offset: u32, guest_offset: u32) {
     assert!(conn.flow.is_managed() && conn.flow.has(sys::FLOW_ECN_FABRIC));
@@ -27,13 +27,13 @@ fn assert_translated(conn: &mut Conn, peer_offset: u32, guest_offset: u32) {
 }
 
 #[test]
-fn a_fast_open_client_whose_answer_was_lost_behind_the_port() {
+fn a_fast_open_client_after_a_lost_synack() {
     for isn in ISNS {
         let mut conn = Conn::new(Params::default(), isn);
         conn.guest_syn(linux_syn().len(500));
         let accepts = linux_syn().seq(PEER_ISS).ack(conn.seq(500)).ece();
         conn.guest_gets(accepts);
-        // Without data this time, as Linux does it.
+        // This time without data, as Linux does.
         let again = conn.wait_us(1_000_000).guest_syn(linux_syn());
         assert!(lacks_flags(&again, ECN_SETUP), "RFC 3168, 6.1.1.1");
         conn.guest_gets(accepts);
@@ -47,7 +47,7 @@ fn a_fast_open_client_whose_answer_was_lost_behind_the_port() {
 }
 
 #[test]
-fn a_fast_open_server_whose_last_ack_was_lost_behind_the_port() {
+fn a_fast_open_server_after_a_lost_last_ack() {
     for isn in ISNS {
         let mut conn = Conn::new(Params::default(), isn);
         conn.peer_syn(linux_syn().asking_ecn());
@@ -56,7 +56,7 @@ fn a_fast_open_server_whose_last_ack_was_lost_behind_the_port() {
         conn.peer_ack(1000);
         let again = conn.wait_us(1_000_000).guest_synack(linux_syn());
         assert_eq!(again.forget, 0, "the guest reads windows at a rewritten scale");
-        assert!(has_flags(&again, sys::TCP_ECE), "as the first was");
+        assert!(has_flags(&again, sys::TCP_ECE), "as the first");
         assert_eq!(conn.flow.snd_una, conn.seq(1000));
         conn.guest_acks(0);
         assert_translated(&mut conn, 0, 1000);
@@ -64,8 +64,8 @@ fn a_fast_open_server_whose_last_ack_was_lost_behind_the_port() {
 }
 
 #[test]
-fn the_last_answer_before_the_guests_first_ack_holds() {
-    // The first was lost behind the port, and the peer has forgotten it (SYN cookies, a restart).
+fn the_last_synack_before_the_guests_first_ack_holds() {
+    // The first SYN-ACK was lost behind the port, and the peer forgot it (SYN cookies, a restart).
     for isn in ISNS {
         let mut conn = Conn::new(Params::default(), isn);
         conn.guest_syn(linux_syn().room(ROOM_BYTES));
@@ -82,18 +82,18 @@ fn the_last_answer_before_the_guests_first_ack_holds() {
             sys::FLOW_ECN_FABRIC,
             sys::FLOW_FEEDBACK,
         ] {
-            assert!(!conn.flow.has(gone), "flag {gone:#x} is the first answer's");
+            assert!(!conn.flow.has(gone), "flag {gone:#x} of the first SYN-ACK");
         }
         assert_eq!((conn.flow.wscale_peer, conn.flow.wscale_shown), (0, 0));
         assert_eq!(conn.mss(), 536);
-        // And the other way round: the second has more.
+        // In the other order: the second has more options.
         let answer = linux_syn().ece().seq(PEER_ISS).ack(conn.seq(0));
         let shown = conn.guest_gets(answer);
         assert_eq!(shown.wscale, conn.flow.wscale_shown);
         assert_eq!(conn.flow.wscale_peer, PEER_WSCALE);
         assert!(conn.flow.has(sys::FLOW_SACK) && conn.flow.has(sys::FLOW_TIMESTAMPS));
         conn.guest_acks(0);
-        // From now on the guest ignores what a SYN-ACK says.
+        // From now on, the guest ignores SYN-ACKs.
         let before = conn.flow.0;
         conn.guest_gets(bare.seq(PEER_ISS).ack(conn.seq(0)));
         assert_eq!(before.wscale_peer, conn.flow.wscale_peer);
@@ -103,7 +103,7 @@ fn the_last_answer_before_the_guests_first_ack_holds() {
 }
 
 #[test]
-fn a_syn_that_offers_less_the_second_time() {
+fn a_retransmitted_syn_with_fewer_options() {
     // As FreeBSD does after some retransmissions.
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(linux_syn());
@@ -115,8 +115,8 @@ fn a_syn_that_offers_less_the_second_time() {
 }
 
 #[test]
-fn a_listening_guest_that_answers_anew() {
-    // It gave the first answer up, and the peer sent its SYN again.
+fn a_listening_guest_with_a_new_answer() {
+    // The guest timed out, and the peer retransmitted its SYN.
     let mut conn = Conn::new(Params::default(), 5);
     conn.peer_syn(linux_syn().asking_ecn());
     conn.guest_synack(linux_syn());
@@ -138,7 +138,7 @@ fn a_lost_fast_open_syn_is_no_timeout_of_data() {
         conn.guest_syn(linux_syn().len(1000));
         conn.wait_us(1_000_000).guest_syn(linux_syn());
         conn.wait_us(500).peer_synack(linux_syn());
-        assert_eq!(conn.flow.flight_bytes(), 0, "it was not taken (RFC 7413, 4.1.3)");
+        assert_eq!(conn.flow.flight_bytes(), 0, "not accepted (RFC 7413, 4.1.3)");
         conn.deadline();
         conn.send(0, 1000);
         conn.peer_ack(1000);
@@ -161,7 +161,7 @@ fn an_answered_fast_open_syn_is_no_timeout_either() {
 }
 
 #[test]
-fn a_syn_sent_twice_at_once_was_not_left_unanswered() {
+fn a_network_duplicate_of_a_syn_is_no_timeout() {
     let mut conn = Conn::new(Params::default(), 5);
     let first = conn.guest_syn(linux_syn());
     let copy = conn.wait_us(100).guest_syn(linux_syn());
@@ -170,36 +170,36 @@ fn a_syn_sent_twice_at_once_was_not_left_unanswered() {
     conn.peer_synack(linux_syn().ece());
     assert!(is_ect0(&conn.send(0, 1000)));
     assert_eq!(conn.flow.ecn_fabric(), "yes");
-    // RFC 3168, 6.1.1.1: one that a timer has sent again was.
+    // A retransmission by the timer is one (RFC 3168, 6.1.1.1).
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(linux_syn());
     assert!(lacks_flags(&conn.wait_us(1_000_000).guest_syn(linux_syn()), ECN_SETUP));
     conn.peer_synack(linux_syn().ece());
     assert!(is_not_ect(&conn.send(0, 1000)));
-    assert_eq!(conn.flow.ecn_fabric(), "no", "what the guest sends goes without");
+    assert_eq!(conn.flow.ecn_fabric(), "no", "no ECT");
 }
 
 #[test]
-fn a_syn_of_the_guest_into_a_live_connection_waits_for_its_answer() {
+fn a_syn_of_the_guest_into_a_live_connection_needs_an_answer() {
     for params in [Params::default(), policing()] {
         let mut conn = Conn::established(params, 5);
         conn.send_segs(0, 3);
         let live = conn.clone();
-        // The peer knows the connection, and answers with an ACK (RFC 5961, 4).
+        // The peer still has the connection, and answers with an ACK (RFC 5961, 4).
         conn.guest_sends(linux_syn().seq(0x8000_0000));
         conn.peer_ack_segs(3);
         assert_eq!(stage(&conn), sys::STAGE_ESTABLISHED);
         assert_eq!(conn.flow.snd_una, live.flow.snd_nxt);
         assert_translated(&mut conn, 0, 3 * live.mss());
-        // An answer to another SYN is none to this one.
+        // An answer to another SYN does not count.
         conn.guest_gets(linux_syn().seq(9).ack(0x9000_0000));
         assert_eq!(conn.flow.snd_una, conn.flow.snd_nxt);
     }
 }
 
 #[test]
-fn both_ends_begin_anew() {
-    // The guest and the peer have lost the connection, and the port has not seen it end.
+fn both_ends_restart() {
+    // Guest and peer have lost the connection, unseen by the port.
     for isn in ISNS {
         let mut conn = Conn::established(Params::default(), isn);
         conn.send_segs(0, 3);
@@ -214,7 +214,7 @@ fn both_ends_begin_anew() {
         assert_eq!((conn.flow.retransmissions, conn.cwnd()), (0, 10));
         assert!(conn.flow.is_managed());
 
-        // And the peer opens.
+        // The peer opens.
         let mut conn = Conn::established(Params::default(), isn);
         conn.send_segs(0, 3);
         let syn = linux_syn().seq(0x3000_0000).wscale(4);
@@ -231,7 +231,7 @@ fn both_ends_begin_anew() {
 }
 
 #[test]
-fn draining_does_not_take_a_connection_that_begins_anew() {
+fn draining_takes_no_restarted_connection() {
     let mut conn = Conn::established(Params::default(), 5);
     conn.params.0.mode = Mode::Drain.number();
     conn.guest_iss = 0x8000_0000;
@@ -263,7 +263,7 @@ fn a_synack_of_the_guest_into_a_live_connection_changes_nothing() {
                 assert_eq!(action.forget, 0, "the flow was forgotten");
                 assert_eq!(before.snd_nxt, conn.flow.snd_nxt);
                 assert_eq!((stage(&conn), before.flags), (sys::STAGE_ESTABLISHED, conn.flow.flags));
-                assert_eq!(is_dropped(&action), params.0.police != 0, "it cannot be judged");
+                assert_eq!(is_dropped(&action), params.0.police != 0, "policed: unknown options");
             }
             conn.peer_ack_segs(3);
             let sent = 3 * conn.mss();
@@ -272,7 +272,7 @@ fn a_synack_of_the_guest_into_a_live_connection_changes_nothing() {
     }
 }
 
-/// Full segments beyond the window: how many pass.
+/// Sends full segments beyond the window. Returns how many pass.
 fn passes_beyond_the_window(conn: &mut Conn, from: u32) -> u32 {
     let mss = conn.mss();
     let mut passed = 0;
@@ -299,7 +299,7 @@ fn no_syn_of_the_guest_ends_policing() {
         ("a FIN far ahead", |conn| {
             conn.guest_sends(conn.data(1 << 20, 0).fin());
         }),
-        ("a RST that nobody believes", |conn| {
+        ("an unacceptable RST", |conn| {
             conn.guest_sends(conn.data(1 << 30, 0).rst());
         }),
     ];
@@ -319,8 +319,8 @@ fn no_syn_of_the_guest_ends_policing() {
 }
 
 #[test]
-fn before_a_connection_is_established_there_is_not_much_to_send() {
-    // RFC 7413, 4.2.2: a server may answer data on a SYN at once.
+fn data_before_the_handshake_completes_is_limited() {
+    // A server may answer data on a SYN at once (RFC 7413, 4.2.2).
     let mut conn = Conn::new(policing(), 5);
     conn.guest_syn(linux_syn());
     assert!(is_dropped(&conn.send(0, 1000)), "SYN-SENT");
@@ -330,7 +330,7 @@ fn before_a_connection_is_established_there_is_not_much_to_send() {
     conn.guest_synack(linux_syn());
     let passed = (0..500).filter(|n| !is_dropped(&conn.send(n * 1000, 1000))).count();
     assert!((10..=65).contains(&passed), "SYN-RECEIVED: {passed} of 500 passed");
-    // Whom nobody polices may.
+    // Without policing, it may.
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(linux_syn());
     assert!(!is_dropped(&conn.send(0, 1000)));

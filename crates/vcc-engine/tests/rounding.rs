@@ -1,6 +1,6 @@
-//! Windows are told in units of 1 << scale, and a guest's segments need not be whole ones: a listener
-//! answers as it likes to the MSS and the scale that it was told (law 12). Whatever their size, it
-//! gets what a native ECN sender with segments of that size gets on that path.
+//! Windows have the unit 1 << scale, and a guest's segments need not be a multiple of it: a
+//! listener answers as it likes to the MSS and scale it was shown. Whatever its segment size, it
+//! gets what a native ECN sender with such segments gets on that path (law 12).
 
 use crate::common::sim::{HostConfig, PathConfig, Runts, Scenario, Sim};
 use crate::common::*;
@@ -12,15 +12,15 @@ const SACK: u16 = sys::OPT_SACK_PERMITTED as u16;
 const TRANSFER_MARKS: i64 = 2000;
 const ETHERNET_SEG_BYTES: u32 = 1460;
 
-/// Who sends, and which of its packets are marked.
+/// The sender, and the rate of marks.
 #[derive(Clone, Copy, Debug)]
 struct Sender {
     opens: bool,
     options: u16,
-    /// That its own path to the host has room for.
+    /// The MTU of its own path to the host, as an MSS.
     mss_option: u16,
     runts: Runts,
-    /// One mark in so many full segments.
+    /// Full segments per mark.
     mark_each_segs: u32,
 }
 
@@ -49,7 +49,7 @@ fn host(sender: &Sender) -> HostConfig {
     }
 }
 
-/// Segments of data a second that arrive at the peer.
+/// Data segments per second that arrive at the peer.
 fn segs_per_s(guest: HostConfig, mark_each_segs: u32, params: vcc_engine::Params) -> (f64, Sim) {
     let peer = HostConfig {
         opens: !guest.opens,
@@ -74,18 +74,19 @@ fn segs_per_s(guest: HostConfig, mark_each_segs: u32, params: vcc_engine::Params
     });
     sim.open();
     let begun_us = sim.now_us;
-    while sim.guest.mss_bytes == 536
-        || sim.peer.rcv_nxt < i64::from(mark_each_segs) * TRANSFER_MARKS * sim.guest.mss_bytes
+    while sim.guest.negotiated.mss_bytes == 536
+        || sim.peer.receiver.rcv_nxt
+            < i64::from(mark_each_segs) * TRANSFER_MARKS * sim.guest.negotiated.mss_bytes
     {
         sim.advance();
     }
     let seconds = (sim.now_us - begun_us) as f64 / 1e6;
-    let segs = sim.peer.rcv_nxt as f64 / sim.guest.mss_bytes as f64;
-    assert_eq!(sim.guest.retransmissions, 0, "nothing is lost here");
+    let segs = sim.peer.receiver.rcv_nxt as f64 / sim.guest.negotiated.mss_bytes as f64;
+    assert_eq!(sim.guest.sender.retransmissions, 0, "nothing is lost here");
     (segs / seconds, sim)
 }
 
-/// Of what a native sender would get, with segments just as large.
+/// Share relative to a native sender with segments of the same size.
 fn share(sender: &Sender) -> f64 {
     let (translated, sim) = segs_per_s(host(sender), sender.mark_each_segs, params(|_| ()));
     assert!(sim.flow().reductions > 10);
@@ -94,16 +95,16 @@ fn share(sender: &Sender) -> f64 {
         ecn: true,
         native: true,
         initial_cwnd_segs: 10,
-        mss_option: (sim.guest.mss_bytes + overhead_bytes) as u16,
+        mss_option: (sim.guest.negotiated.mss_bytes + overhead_bytes) as u16,
         ..host(sender)
     };
     let mode = vcc_engine::Mode::Shadow.number();
     let (own, watched) = segs_per_s(native, sender.mark_each_segs, params(|p| p.mode = mode));
-    assert_eq!(watched.guest.mss_bytes, sim.guest.mss_bytes);
+    assert_eq!(watched.guest.negotiated.mss_bytes, sim.guest.negotiated.mss_bytes);
     translated / own
 }
 
-/// The sizes of segments are their own MTU's affair; one of these is whole units in itself.
+/// Segment sizes of different MTUs; one is a multiple of the unit.
 const MSS_OPTIONS: [u16; 5] = [1360, 1373, 1410, 1427, 1460];
 
 fn senders(opens: bool, runts: Runts, mark_each_segs: u32) -> impl Iterator<Item = Sender> {
@@ -113,7 +114,7 @@ fn senders(opens: bool, runts: Runts, mark_each_segs: u32) -> impl Iterator<Item
 }
 
 #[test]
-fn a_guest_that_sends_whole_segments_has_its_share_whatever_their_size() {
+fn whole_segments_of_any_size_get_their_share() {
     for opens in [false, true] {
         for mark_each_segs in [4, 20] {
             for sender in senders(opens, Runts::Never, mark_each_segs) {
@@ -124,12 +125,11 @@ fn a_guest_that_sends_whole_segments_has_its_share_whatever_their_size() {
     }
 }
 
-/// One that fills its window to the byte sends a runt a window where it is rounded up. A runt makes
-/// the receiver acknowledge sooner or later than a native sender's segments would, which at windows
-/// of two and three segments is worth something to one size and costs another; over the sizes
-/// nothing is left of it.
+/// A guest that fills its window to the byte sends a runt per rounded-up window. A runt makes the
+/// receiver acknowledge earlier or later than full segments would. With windows of two or three
+/// segments, that helps one segment size and hurts another; over all sizes it cancels out.
 #[test]
-fn a_guest_that_sends_runts_gains_nothing_by_them() {
+fn runts_gain_nothing() {
     for runts in [Runts::One, Runts::Always] {
         for mark_each_segs in [4, 20] {
             let shares = |opens| {
@@ -138,7 +138,8 @@ fn a_guest_that_sends_runts_gains_nothing_by_them() {
                 assert!(shares.iter().all(|share| (0.8..1.2).contains(share)), "{shares:?}");
                 shares.iter().sum::<f64>() / shares.len() as f64
             };
-            // An opener is told an MSS of whole units: its windows are exact.
+            // An active opener is shown an MSS that is a multiple of the unit, so its windows are
+            // exact.
             let (rounded, exact) = (shares(false), shares(true));
             let told = format!("{rounded:.3} with windows rounded up, {exact:.3} with exact ones");
             assert!((0.9..1.05).contains(&(rounded / exact)), "{runts:?}: {told}");

@@ -1,4 +1,4 @@
-//! Round-trip time and retransmission timeout (RFC 6298).
+//! RTT and RTO (RFC 6298).
 
 use crate::common::*;
 use vcc_engine::{Params, sys};
@@ -38,7 +38,7 @@ fn the_estimator_is_rfc_6298s() {
             oracle.sample(rtt_us as f64);
             let srtt_us = f64::from(conn.flow.srtt_us8) / 8.0;
             let rttvar_us = f64::from(conn.flow.rttvar_us4) / 4.0;
-            // Truncation costs at most a unit of each a sample.
+            // Truncation costs at most a unit of each per sample.
             assert!((srtt_us - oracle.srtt_us).abs() < 10.0, "srtt {srtt_us}");
             assert!((rttvar_us - oracle.rttvar_us).abs() < 10.0, "rttvar {rttvar_us}");
         }
@@ -73,7 +73,7 @@ fn a_partly_retransmitted_segment_gives_no_sample() {
     assert_eq!(conn.flow.srtt_us8, 0);
 }
 
-/// The time after which the deadline first takes the flight for lost.
+/// The first deadline at which the flight counts as lost.
 fn measured_rto_us(conn: &Conn) -> u64 {
     let (mut low_us, mut high_us) = (0, 100_000_000);
     while high_us - low_us > 1 {
@@ -90,7 +90,7 @@ fn measured_rto_us(conn: &Conn) -> u64 {
 }
 
 #[test]
-fn before_a_sample_the_timeout_is_a_second() {
+fn the_initial_rto_is_a_second() {
     // RFC 6298, 2.1.
     let mut conn = Conn::established(Params::default(), 5);
     conn.send_segs(0, 1);
@@ -98,8 +98,8 @@ fn before_a_sample_the_timeout_is_a_second() {
 }
 
 #[test]
-fn the_timeout_has_linuxs_floor() {
-    // srtt + max(4 * rttvar, the minimum).
+fn the_rto_has_linuxs_minimum() {
+    // SRTT + max(4 * RTTVAR, minimum).
     let mut conn = Conn::established(Params::default(), 5);
     for number in 0..100 {
         round_trip(&mut conn, number, 60_000);
@@ -115,7 +115,7 @@ fn the_timeout_has_linuxs_floor() {
 }
 
 #[test]
-fn the_timeout_doubles_until_progress() {
+fn the_rto_doubles_until_progress() {
     // RFC 6298, 5.5 and 2.5.
     let mut conn = Conn::established(Params::default(), 5);
     conn.send_segs(0, 1);
@@ -136,7 +136,7 @@ fn the_timeout_doubles_until_progress() {
 }
 
 #[test]
-fn an_ack_restarts_the_timer() {
+fn an_ack_restarts_the_retransmission_timer() {
     // RFC 6298, 5.3.
     let mut conn = Conn::established(Params::default(), 5);
     round_trip(&mut conn, 0, 1000);
@@ -147,7 +147,7 @@ fn an_ack_restarts_the_timer() {
 }
 
 #[test]
-fn a_clock_that_jumps_is_no_sample() {
+fn a_clock_jump_is_no_sample() {
     let mut conn = Conn::established(Params::default(), 5);
     round_trip(&mut conn, 0, 1000);
     let srtt_us8 = conn.flow.srtt_us8;

@@ -8,7 +8,7 @@ fn shadow() -> Params {
 }
 
 #[test]
-fn handshakes_stay_as_they_are() {
+fn handshakes_are_unchanged() {
     let kinds = [
         linux_syn(),
         linux_syn().asking_ecn(),
@@ -27,7 +27,7 @@ fn handshakes_stay_as_they_are() {
     for syn in kinds {
         for answer in answers {
             let mut conn = Conn::new(shadow(), 5);
-            // Everything twice: repetitions are not changed either.
+            // Everything twice: retransmissions are unchanged too.
             for _ in 0..2 {
                 assert_untouched(&conn.guest_syn(syn), &syn.0);
             }
@@ -46,7 +46,7 @@ fn handshakes_stay_as_they_are() {
 }
 
 #[test]
-fn data_and_acks_stay_as_they_are() {
+fn data_and_acks_are_unchanged() {
     let mut conn = Conn::opened(shadow(), 5, linux_syn().asking_ecn(), linux_syn());
     let mss_bytes = conn.mss();
     for number in 0..12 {
@@ -57,7 +57,7 @@ fn data_and_acks_stay_as_they_are() {
         let ack = conn.ack(segs * mss_bytes).ece();
         assert_untouched(&conn.guest_gets(ack), &ack.0);
     }
-    // A window update under a flight, which enforcement would drop.
+    // A window update below the flight, which enforcement would drop.
     let update = conn.ack(3 * mss_bytes).win(PEER_WINDOW + 9);
     assert_untouched(&conn.guest_gets(update), &update.0);
     let old = conn.ack(mss_bytes).ece().ce();
@@ -84,7 +84,7 @@ fn reductions_are_computed_for_a_native_ecn_sender() {
 }
 
 #[test]
-fn a_guest_without_ecn_is_given_none() {
+fn a_guest_without_ecn_gets_none() {
     let mut conn = Conn::new(shadow(), 5);
     let syn = conn.guest_syn(linux_syn());
     assert!(lacks_flags(&syn, sys::TCP_ECE | sys::TCP_CWR));

@@ -1,5 +1,5 @@
-//! Several guests behind vcc share a link that marks by threshold: what DCTCP is for (RFC 8257, 1;
-//! AC/DC, 5). Fair shares, and a queue that stays where the threshold is.
+//! Several guests behind vcc share a threshold-marking link, DCTCP's use case (RFC 8257, 1; AC/DC,
+//! 5): fair shares, and a queue at the threshold.
 
 use crate::common::sim::{HostConfig, PathConfig, Runts, Scenario, Sim};
 use crate::common::*;
@@ -40,14 +40,14 @@ fn host(opens: bool, number: u32, total_bytes: i64) -> HostConfig {
 
 struct Shares {
     jain: f64,
-    /// Of the link's rate.
+    /// Relative to the link's rate.
     used: f64,
     queue_segs: f64,
     longest_queue_segs: f64,
     reductions: u32,
 }
 
-/// `count` flows with the underlay, from hosts of their own to hosts of their own.
+/// `count` flows under the underlay, between separate hosts.
 fn share(name: &str, count: u32) -> Shares {
     let mut sims: Vec<Sim> = Vec::new();
     for number in 0..count {
@@ -66,7 +66,7 @@ fn share(name: &str, count: u32) -> Shares {
             to_guest: PathConfig {
                 delay_us: 100,
                 spacing_us: 1,
-                // Or they would march in step, and the marks would hit the same one for ever.
+                // Otherwise the flows synchronise, and marks always hit the same one.
                 jitter_us: 40,
                 ..PathConfig::default()
             },
@@ -89,7 +89,7 @@ fn share(name: &str, count: u32) -> Shares {
         let now_us = sims[next].now_us;
         if now_us > start_us + WARM_UP_US {
             if before.is_empty() {
-                before = sims.iter().map(|sim| sim.peer.rcv_nxt).collect();
+                before = sims.iter().map(|sim| sim.peer.receiver.rcv_nxt).collect();
             }
             let queue_us = sims[next].queue_us();
             queues_us += queue_us;
@@ -100,13 +100,16 @@ fn share(name: &str, count: u32) -> Shares {
             break;
         }
     }
-    let bytes: Vec<f64> =
-        sims.iter().zip(before).map(|(sim, before)| (sim.peer.rcv_nxt - before) as f64).collect();
+    let bytes: Vec<f64> = sims
+        .iter()
+        .zip(before)
+        .map(|(sim, before)| (sim.peer.receiver.rcv_nxt - before) as f64)
+        .collect();
     let sum: f64 = bytes.iter().sum();
     let squares: f64 = bytes.iter().map(|bytes| bytes * bytes).sum();
     for sim in &sims {
         assert!(sim.laws().agreed());
-        assert_eq!((sim.guest.retransmissions, sim.flow().forged), (0, 0));
+        assert_eq!((sim.guest.sender.retransmissions, sim.flow().forged), (0, 0));
     }
     let segs = |us: f64| us / SEGMENT_US as f64;
     Shares {
@@ -131,7 +134,7 @@ fn dctcp_shares_fairly_and_keeps_the_queue_at_its_threshold() {
         assert!(used > 0.95, "{told}");
         let threshold = THRESHOLD_SEGS as f64;
         assert!(queue_segs < 1.5 * threshold, "{told}");
-        // RFC 8257, 3.3: the fraction, not the fact.
+        // RFC 8257, 3.3: reacts to the extent of congestion.
         let reno = share("reno-ecn", count);
         assert!(used > reno.used - 0.01, "{told}; reno-ecn uses {:.3}", reno.used);
         assert!(longest_queue_segs < 6.0 * threshold, "{told}");
@@ -139,8 +142,8 @@ fn dctcp_shares_fairly_and_keeps_the_queue_at_its_threshold() {
 }
 
 #[test]
-fn incast_gets_along_with_a_window_of_one_segment() {
-    // AC/DC, 5.2: more flows than the path holds segments of two each.
+fn incast_with_windows_of_one_segment() {
+    // AC/DC, 5.2: more flows than the path has room for windows of two segments.
     let shares = share("dctcp", 40);
     assert!(shares.jain > 0.9, "Jain {}", shares.jain);
     assert!(shares.used > 0.95);

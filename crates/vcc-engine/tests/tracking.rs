@@ -1,4 +1,4 @@
-//! What was sent and acknowledged (RFC 9293, 3.4; RFC 5681, 2).
+//! Sequence tracking: sent and acknowledged data (RFC 9293, 3.4; RFC 5681, 2).
 
 use crate::common::*;
 use vcc_engine::{Params, sys};
@@ -32,7 +32,7 @@ fn retransmissions_are_counted_and_move_nothing() {
 
 #[test]
 fn a_keep_alive_is_no_retransmission() {
-    // RFC 9293, 3.8.4: the byte before snd_una, or none.
+    // RFC 9293, 3.8.4: the byte before snd_una, or no payload.
     for isn in ISNS {
         let mut conn = Conn::established(Params::default(), isn);
         conn.send(0, 1000);
@@ -47,7 +47,7 @@ fn a_keep_alive_is_no_retransmission() {
 }
 
 #[test]
-fn fin_takes_a_sequence_number() {
+fn a_fin_occupies_a_sequence_number() {
     for isn in ISNS {
         let mut conn = Conn::established(Params::default(), isn);
         conn.guest_sends(conn.data(0, 100).fin());
@@ -58,7 +58,7 @@ fn fin_takes_a_sequence_number() {
 }
 
 #[test]
-fn an_ack_of_data_never_sent_is_the_guests_to_judge() {
+fn an_ack_beyond_snd_nxt_changes_nothing() {
     for isn in ISNS {
         let mut conn = Conn::established(Params::default(), isn);
         conn.send(0, 1000);
@@ -87,7 +87,7 @@ fn duplicate_acks_by_rfc_5681() {
         conn.guest_gets(conn.ack(0).win(PEER_WINDOW + 1));
         assert_eq!(conn.flow.dupacks, 2);
         conn.guest_gets(conn.ack(0).win(PEER_WINDOW).sack());
-        assert_eq!(conn.flow.dupacks, 3, "SACK blocks tell whatever the window does");
+        assert_eq!(conn.flow.dupacks, 3, "SACK blocks count whatever the window");
     }
 }
 
@@ -105,8 +105,8 @@ fn an_ack_that_moves_clears_the_duplicates() {
 
 #[test]
 fn an_old_ack_does_not_disturb_the_duplicates() {
-    // The guest takes no window from an ACK before snd_una (RFC 9293, 3.10.7.4), so what came
-    // before a duplicate is the last current ACK.
+    // The guest takes no window from an ACK below snd_una (RFC 9293, 3.10.7.4), so a duplicate
+    // repeats the last current ACK.
     for isn in ISNS {
         let mut conn = Conn::established(Params::default(), isn);
         conn.send_segs(0, 8);
@@ -134,9 +134,9 @@ fn an_old_ack_moves_nothing() {
 }
 
 #[test]
-fn the_guests_own_cut_is_its_segment_size() {
+fn the_guests_segmentation_sets_the_segment_size() {
     let mut conn = Conn::established(Params::default(), 5);
-    // A path MTU that shrank.
+    // The path MTU shrank.
     conn.guest_sends(conn.data(0, 10_000).cut(1000));
     assert_eq!(conn.flow.mss_bytes, 1000);
     conn.guest_sends(conn.data(10_000, 300));
@@ -145,10 +145,9 @@ fn the_guests_own_cut_is_its_segment_size() {
     assert_eq!(conn.flow.mss_bytes, 1400, "a longer one does");
 }
 
-/// Windows count in segments, and the guest cuts those as it likes: what its window is worth in bytes
-/// is not its to choose.
+/// Windows count segments, and the guest chooses their size, but not its window in bytes.
 #[test]
-fn a_window_keeps_its_worth_whatever_the_segments() {
+fn a_window_keeps_its_bytes_at_any_segment_size() {
     for name in ["reno", "reno-ecn", "dctcp", "cubic"] {
         for isn in ISNS {
             let mut conn = Conn::established(underlay(name), isn);
@@ -168,7 +167,7 @@ fn a_window_keeps_its_worth_whatever_the_segments() {
 }
 
 #[test]
-fn no_change_of_segments_gains() {
+fn changing_the_segment_size_gains_nothing() {
     for name in ["reno-ecn", "dctcp", "cubic"] {
         let mut rng = sim::Rng::new(7);
         let mut conn = Conn::established(underlay(name), 5);
@@ -192,23 +191,23 @@ fn no_change_of_segments_gains() {
             conn.guest_sends(conn.data(sent, 2 * cut).cut(cut));
             assert_eq!(conn.mss(), cut);
             for (before, after) in before.into_iter().zip(worths(&conn)) {
-                // One segment is the least.
+                // The minimum is one segment.
                 assert!(after <= before.max(cut.into()), "{name}, {cut}: {before} to {after}");
             }
         }
     }
 }
 
-/// A guest's own SACK blocks take some of its segments (RFC 6691, 3): those are full all the same.
+/// A guest's own SACK blocks shorten its segments (RFC 6691, 3), which are full nevertheless.
 #[test]
-fn what_blocks_take_is_no_other_segment_size() {
+fn sack_blocks_do_not_change_the_segment_size() {
     let mut conn = Conn::established(Params::default(), 5);
     for (blocks, left_bytes) in [(1, 1428), (2, 1420), (3, 1412)] {
         let sent = conn.flow.snd_nxt.wrapping_sub(conn.seq(0));
         conn.guest_sends(conn.data(sent, 3 * left_bytes).cut(left_bytes).sack());
         assert_eq!((conn.mss(), conn.cwnd()), (1440, 10), "{blocks} blocks");
     }
-    // Without, it is another path; and so is what no blocks can take.
+    // Without blocks, or beyond what blocks can take, the segment size has changed.
     let sent = conn.flow.snd_nxt.wrapping_sub(conn.seq(0));
     conn.guest_sends(conn.data(sent, 3000).cut(1390).sack());
     assert_eq!(conn.mss(), 1390);

@@ -1,4 +1,4 @@
-//! Names: of underlays, modes and treatments.
+//! Names of underlays, modes and treatments.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ fn underlays_have_unique_names_and_numbers() {
     for (number, underlay) in all.iter().enumerate() {
         assert_eq!(usize::from(underlay.number()), number);
         assert_eq!(Underlay::from_number(number as u8), Some(*underlay));
-        // People type these.
+        // Users type these.
         assert!(underlay.name().bytes().all(|b| b.is_ascii_lowercase() || b == b'-'));
         assert!(!underlay.name().is_empty());
     }
@@ -22,7 +22,7 @@ fn underlays_have_unique_names_and_numbers() {
 }
 
 #[test]
-fn underlays_are_found_by_the_names_they_show() {
+fn underlays_parse_from_their_names() {
     for underlay in Underlay::all() {
         assert_eq!(underlay.to_string().parse(), Ok(underlay));
     }
@@ -33,15 +33,15 @@ fn underlays_are_found_by_the_names_they_show() {
 }
 
 #[test]
-fn numbers_do_not_move() {
-    // They are in the state of live flows: the list may only be appended to.
+fn numbers_are_stable() {
+    // They are in the state of live flows: the list is append-only.
     let names = ["transparent", "reno", "reno-ecn", "dctcp", "dctcp-priority", "cubic"];
     let numbers = names.map(|name| name.parse::<Underlay>().unwrap().number());
     assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_the_known_ones() {
+fn an_unknown_name_is_refused_with_the_known_ones() {
     for name in ["dctcp-of-tomorrow", "", "Reno", "reno-ecn "] {
         let error = name.parse::<Underlay>().unwrap_err().to_string();
         assert!(error.starts_with(&format!("unknown underlay '{name}': known are ")), "{error}");
@@ -81,7 +81,7 @@ fn names_can_be_padded() {
 }
 
 #[test]
-fn the_defaults_are_those_of_the_trial() {
+fn the_defaults() {
     let defaults = Params::default().0;
     assert_eq!(defaults.underlay, Underlay::default().number());
     assert_eq!(defaults.mode, Mode::Enforce.number());
@@ -93,7 +93,7 @@ fn the_defaults_are_those_of_the_trial() {
 
 #[test]
 fn the_state_is_small() {
-    // A map entry a connection; five cache lines hold it with its key.
+    // A map entry per connection; five cache lines hold it with its key.
     let bytes = size_of::<vcc_engine::FlowState>();
     assert!(bytes <= 232, "{bytes} bytes");
 }

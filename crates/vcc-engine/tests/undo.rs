@@ -1,4 +1,4 @@
-//! Reductions for losses that were none (RFC 3708; RFC 4015, 3.2).
+//! Undo of spurious reductions (RFC 3708; RFC 4015, 3.2).
 
 use std::ops::Range;
 
@@ -19,8 +19,8 @@ fn flying(change: impl Fn(&mut sys::vcc_params), isn: u32) -> Conn {
     conn
 }
 
-/// An ACK for the first `ack_segs`, which says that those of `twice` came twice (RFC 2883).
-fn said_twice(conn: &Conn, ack_segs: u32, twice: Range<u32>) -> Seg {
+/// An ACK for the first `ack_segs`, with a DSACK block of segments `twice` (RFC 2883).
+fn with_dsack(conn: &Conn, ack_segs: u32, twice: Range<u32>) -> Seg {
     let mut segment = conn.ack(ack_segs * conn.mss()).sack();
     segment.0.dsack_seq = conn.seq(twice.start * conn.mss());
     segment.0.dsack_bytes = (twice.end - twice.start) * conn.mss();
@@ -32,7 +32,7 @@ fn windows(conn: &Conn) -> (u32, u32) {
 }
 
 #[test]
-fn a_guest_with_sack_says_itself_what_is_lost() {
+fn a_guest_with_sack_detects_losses_itself() {
     for isn in ISNS {
         let mut conn = flying(|_| (), isn);
         for _ in 0..10 {
@@ -44,7 +44,7 @@ fn a_guest_with_sack_says_itself_what_is_lost() {
     }
 }
 
-/// After duplicates it is no probe (RFC 8985, 7), even if it is the last in flight.
+/// After duplicates, a retransmitted tail is no probe (RFC 8985, 7).
 #[test]
 fn a_tail_sent_again_after_duplicates_is_a_loss() {
     let mut conn = flying(|_| (), 5);
@@ -56,18 +56,18 @@ fn a_tail_sent_again_after_duplicates_is_a_loss() {
 }
 
 #[test]
-fn what_was_sent_again_in_vain_is_undone() {
+fn spurious_retransmissions_are_undone() {
     for isn in ISNS {
-        // While it is still being repaired.
+        // During the recovery.
         let mut conn = flying(|_| (), isn);
         conn.send_segs(0, 2);
         assert_eq!(windows(&conn).1, 10);
-        conn.guest_gets(said_twice(&conn, 10, 0..1));
+        conn.guest_gets(with_dsack(&conn, 10, 0..1));
         assert_eq!(state(&conn), sys::CA_RECOVERY, "one of two");
-        conn.guest_gets(said_twice(&conn, 12, 1..2));
+        conn.guest_gets(with_dsack(&conn, 12, 1..2));
         assert_eq!((state(&conn), windows(&conn)), (sys::CA_OPEN, (20, 20)));
 
-        // After it has ended.
+        // After the recovery.
         let mut conn = flying(|_| (), isn);
         conn.send_segs(0, 2);
         conn.send_segs(20, 25);
@@ -75,41 +75,41 @@ fn what_was_sent_again_in_vain_is_undone() {
         assert_eq!(state(&conn), sys::CA_OPEN);
         assert!(conn.cwnd() < 12);
         conn.send_segs(25, 26);
-        conn.guest_gets(said_twice(&conn, 26, 0..2));
+        conn.guest_gets(with_dsack(&conn, 26, 0..2));
         assert_eq!(windows(&conn), (20, 20));
-        // Once: what comes twice later is no news.
+        // Once: later DSACKs do nothing.
         conn.flow.0.cc.cwnd_segs = 7;
-        conn.guest_gets(said_twice(&conn, 26, 0..2));
+        conn.guest_gets(with_dsack(&conn, 26, 0..2));
         assert_eq!(conn.cwnd(), 7);
     }
 }
 
 #[test]
-fn what_was_lost_is_not() {
+fn real_losses_are_not_undone() {
     let lossy = |conn: &mut Conn| {
         conn.send_segs(0, 2);
         conn.send_segs(20, 25);
         conn.peer_ack_segs(25);
-        conn.guest_gets(said_twice(conn, 25, 0..1));
+        conn.guest_gets(with_dsack(conn, 25, 0..1));
         windows(conn)
     };
     assert_eq!(lossy(&mut flying(|_| (), 5)).1, 10, "one of two was missing");
     let mut off = flying(|p| p.undo = 0, 5);
     lossy(&mut off);
-    off.guest_gets(said_twice(&off, 25, 1..2));
-    assert_eq!(windows(&off).1, 10, "not wanted");
+    off.guest_gets(with_dsack(&off, 25, 1..2));
+    assert_eq!(windows(&off).1, 10, "disabled");
 }
 
 #[test]
-fn a_mark_is_no_guess() {
+fn a_mark_is_not_undone() {
     let mut conn = flying(|_| (), 5);
     conn.guest_gets(conn.ack(conn.mss()).ece());
     assert_eq!(state(&conn), sys::CA_CWR);
-    // A loss within extends it.
+    // A loss during the reduction extends it.
     conn.send_segs(1, 2);
     assert_eq!(state(&conn), sys::CA_RECOVERY);
     let ssthresh_segs = windows(&conn).1;
-    conn.guest_gets(said_twice(&conn, 5, 1..2));
+    conn.guest_gets(with_dsack(&conn, 5, 1..2));
     assert_eq!((state(&conn), windows(&conn).1), (sys::CA_RECOVERY, ssthresh_segs));
 }
 
@@ -120,12 +120,12 @@ fn a_timeout_is_not_undone() {
     conn.wait_us(3_000_000).deadline();
     conn.send_segs(0, 1);
     assert_eq!(state(&conn), sys::CA_LOSS);
-    conn.guest_gets(said_twice(&conn, 1, 0..1));
+    conn.guest_gets(with_dsack(&conn, 1, 0..1));
     assert_eq!(state(&conn), sys::CA_LOSS);
     assert!(conn.cwnd() <= 2);
 }
 
-/// Segments that overtake each other cause one reduction after the other before the first DSACK.
+/// Reordering causes several reductions before the first DSACK.
 #[test]
 fn two_in_a_window_are_undone_together() {
     let mut conn = flying(|_| (), 5);
@@ -136,15 +136,15 @@ fn two_in_a_window_are_undone_together() {
     conn.send_segs(24, 30);
     conn.send_segs(24, 25);
     assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_RECOVERY, 2));
-    conn.guest_gets(said_twice(&conn, 25, 0..2));
+    conn.guest_gets(with_dsack(&conn, 25, 0..2));
     assert!(conn.cwnd() < 12);
-    conn.guest_gets(said_twice(&conn, 26, 24..25));
+    conn.guest_gets(with_dsack(&conn, 26, 24..25));
     assert_eq!((state(&conn), windows(&conn)), (sys::CA_OPEN, (20, 20)));
 }
 
-/// A real loss, long ago, does not keep later ones from being undone, nor lend them its window.
+/// An old real loss neither keeps later reductions from being undone, nor restores its window.
 #[test]
-fn what_is_long_ago_is_forgotten() {
+fn old_retransmissions_expire() {
     let mut conn = flying(|_| (), 5);
     conn.send_segs(0, 1);
     conn.send_segs(20, 24);
@@ -158,13 +158,13 @@ fn what_is_long_ago_is_forgotten() {
     conn.send_segs(74, 84);
     conn.send_segs(74, 75);
     assert_eq!(state(&conn), sys::CA_RECOVERY);
-    conn.guest_gets(said_twice(&conn, 80, 74..75));
+    conn.guest_gets(with_dsack(&conn, 80, 74..75));
     assert_eq!((state(&conn), windows(&conn)), (sys::CA_OPEN, (before, before)));
 }
 
-/// RFC 8985, 7: the probe came twice, and the peer says so; the hole was a hole.
+/// RFC 8985, 7: a DSACK of the probe says nothing about the hole.
 #[test]
-fn a_probe_that_came_twice_does_not_speak_for_the_hole() {
+fn a_dsack_of_a_probe_undoes_nothing() {
     for isn in ISNS {
         let mut conn = flying(|_| (), isn);
         conn.send_segs(19, 20);
@@ -174,40 +174,40 @@ fn a_probe_that_came_twice_does_not_speak_for_the_hole() {
         }
         conn.send_segs(0, 1);
         assert_eq!(state(&conn), sys::CA_RECOVERY);
-        conn.guest_gets(said_twice(&conn, 0, 19..20));
+        conn.guest_gets(with_dsack(&conn, 0, 19..20));
         conn.send_segs(20, 22);
         conn.guest_gets(conn.ack(20 * conn.mss()));
         assert_eq!(windows(&conn).1, 10, "one of two was missing");
     }
 }
 
-/// A keep-alive, or old data, is answered by DSACK as well.
+/// Keepalives and old data are answered by DSACK too.
 #[test]
-fn old_data_does_not_speak_for_the_hole() {
+fn a_dsack_of_old_data_undoes_nothing() {
     let mut conn = flying(|_| (), 5);
     conn.send_segs(0, 1);
     conn.send_segs(20, 24);
     conn.peer_ack_segs(24);
     for _ in 0..3 {
         conn.send_segs(10, 12);
-        conn.guest_gets(said_twice(&conn, 24, 10..12));
+        conn.guest_gets(with_dsack(&conn, 24, 10..12));
     }
     assert_eq!(windows(&conn).1, 10);
 }
 
-/// A mark within a recovery is answered by its reduction, which therefore stands.
+/// A reduction also answers a mark during the recovery, so it stands.
 #[test]
-fn a_mark_within_a_recovery_keeps_it() {
+fn a_mark_during_a_recovery_makes_it_final() {
     let mut conn = flying(|_| (), 5);
     conn.send_segs(0, 1);
     conn.guest_gets(conn.ack(2 * conn.mss()).ece());
-    conn.guest_gets(said_twice(&conn, 5, 0..1));
+    conn.guest_gets(with_dsack(&conn, 5, 0..1));
     assert_eq!((state(&conn), windows(&conn).1), (sys::CA_RECOVERY, 10));
 }
 
-/// The hole may come as the head of something new.
+/// The retransmission may extend the hole with new data.
 #[test]
-fn a_loss_cannot_be_repaired_unseen() {
+fn a_retransmission_with_new_data_is_seen() {
     let mut conn = flying(|_| (), 5);
     for _ in 0..4 {
         conn.guest_gets(conn.ack(0).sack());
@@ -217,9 +217,9 @@ fn a_loss_cannot_be_repaired_unseen() {
     assert_eq!(state(&conn), sys::CA_RECOVERY);
 }
 
-/// Gigabytes later sequence numbers have come round; what was left over then is long forgotten.
+/// Gigabytes later, sequence numbers have wrapped; old retransmissions have expired.
 #[test]
-fn nothing_is_left_over_after_a_wrap() {
+fn nothing_is_left_after_a_wrap() {
     let mut conn = flying(|_| (), 5);
     conn.send_segs(0, 1);
     conn.send_segs(20, 24);
@@ -237,21 +237,22 @@ fn nothing_is_left_over_after_a_wrap() {
     assert_eq!((conn.flow.undo_bytes, u32::from(conn.flow.undo_prior_segs)), (mss_bytes, before));
 }
 
-/// It is told once, even if its ACK is overtaken.
+/// A DSACK is sent once; a reordered ACK counts.
 #[test]
-fn an_overtaken_ack_tells_of_it_too() {
+fn a_dsack_on_a_reordered_ack_counts() {
     let mut conn = flying(|_| (), 5);
     conn.send_segs(0, 1);
     conn.peer_ack_segs(10);
-    conn.guest_gets(said_twice(&conn, 9, 0..1));
+    conn.guest_gets(with_dsack(&conn, 9, 0..1));
     assert_eq!((state(&conn), windows(&conn)), (sys::CA_OPEN, (20, 20)));
 }
 
-/// What the peer says is compared with what was sent again (Linux: tcp_dsack_seen).
+/// A DSACK is compared with the retransmissions (Linux: tcp_dsack_seen).
 #[test]
-fn a_block_of_what_was_not_sent_again_says_nothing() {
+fn a_dsack_of_other_data_is_ignored() {
     for isn in ISNS {
-        // Over all of it; of more than was sent again; beside it; of a copy that the network made.
+        // Blocks of everything, of more than was retransmitted, of other data, and of a network
+        // duplicate.
         for twice in [0..25, 3..8, 2..4, 7..9, 15..16] {
             let mut conn = flying(|_| (), isn);
             conn.send_segs(3, 4);
@@ -259,12 +260,12 @@ fn a_block_of_what_was_not_sent_again_says_nothing() {
             conn.send_segs(20, 25);
             conn.peer_ack_segs(25);
             for _ in 0..3 {
-                conn.guest_gets(said_twice(&conn, 25, twice.clone()));
+                conn.guest_gets(with_dsack(&conn, 25, twice.clone()));
             }
             assert_eq!(windows(&conn).1, 10, "{twice:?}");
-            conn.guest_gets(said_twice(&conn, 25, 3..4));
+            conn.guest_gets(with_dsack(&conn, 25, 3..4));
             assert_eq!(windows(&conn).1, 10, "one of two");
-            conn.guest_gets(said_twice(&conn, 25, 7..8));
+            conn.guest_gets(with_dsack(&conn, 25, 7..8));
             assert_eq!(windows(&conn), (20, 20));
         }
     }

@@ -1,4 +1,4 @@
-//! The window that the guest is shown: laws 1 to 4 and 12.
+//! The window shown to the guest: laws 1 to 4 and 12.
 
 use crate::common::*;
 use vcc_engine::{Params, Underlay, sys};
@@ -8,7 +8,7 @@ fn window_max(bytes: u32) -> Params {
 }
 
 #[test]
-fn never_more_than_the_receiver_offers() {
+fn never_more_than_the_receiver_advertised() {
     for isn in ISNS {
         let mut conn = Conn::established(Params::default(), isn);
         conn.send_segs(0, 3);
@@ -20,7 +20,7 @@ fn never_more_than_the_receiver_offers() {
 }
 
 #[test]
-fn a_window_that_the_field_cannot_say_is_the_largest_it_can() {
+fn a_window_beyond_the_field_is_the_largest_possible() {
     let mut conn = Conn::opened(
         params(|p| p.initial_window_segs = 60_000),
         5,
@@ -89,7 +89,7 @@ fn the_receivers_own_shrinking_is_passed_on() {
 
 #[test]
 fn non_zero_never_becomes_zero() {
-    // Ancestors' defect: `rwnd >> wscale` reached 0.
+    // Regression: `rwnd >> wscale` reached 0.
     for (mss_bytes, wscale) in [(1460, 14), (536, 14), (88, 14), (1460, 0)] {
         let peer = linux_syn().mss(mss_bytes).wscale(wscale);
         let tiny = params(|p| {
@@ -113,7 +113,7 @@ fn zero_stays_zero() {
     conn.send_segs(0, 1);
     assert_eq!(conn.guest_gets(conn.ack(conn.mss()).win(0)).window, 0);
     let opened = conn.peer_ack_segs(1);
-    assert!(!is_dropped(&opened), "the update that ends a stall");
+    assert!(!is_dropped(&opened), "the update that opens the window");
     assert!(opened.window > 0);
 }
 
@@ -139,8 +139,8 @@ fn the_floor_is_a_parameter() {
 }
 
 #[test]
-fn a_duplicate_keeps_the_window() {
-    // RFC 5681, 2: or a guest without SACK does not count it.
+fn a_duplicate_repeats_the_window() {
+    // Otherwise a guest without SACK does not count it (RFC 5681, 2).
     for isn in ISNS {
         let mut conn = Conn::established(Params::default(), isn);
         conn.send_segs(0, 10);
@@ -159,7 +159,7 @@ fn a_duplicate_keeps_the_window() {
 }
 
 #[test]
-fn a_duplicate_with_sack_never_exceeds_what_is_offered_now() {
+fn a_duplicate_with_sack_never_exceeds_the_current_offer() {
     let mut conn = Conn::established(Params::default(), 5);
     conn.send_segs(0, 10);
     conn.peer_ack_segs(1);
@@ -198,7 +198,7 @@ fn an_update_that_looks_like_a_duplicate_is_dropped() {
 }
 
 #[test]
-fn what_is_no_duplicate_is_not_dropped() {
+fn other_acks_are_not_dropped() {
     let mut conn = Conn::established(Params::default(), 5);
     conn.send_segs(0, 4);
     conn.peer_ack_segs(1);
@@ -212,7 +212,7 @@ fn what_is_no_duplicate_is_not_dropped() {
 }
 
 #[test]
-fn an_old_ack_shows_no_more_than_the_guest_knows() {
+fn an_old_ack_does_not_move_the_right_edge() {
     for isn in ISNS {
         let mut conn = Conn::established(Params::default(), isn);
         conn.send_segs(0, 8);
@@ -260,10 +260,10 @@ fn mss_clamp_exactness() {
     }
 }
 
-/// A listener may answer without timestamps or with a smaller MTU: its segments are not whole units of
-/// the scale that it was told. A window has room for each segment that is granted, and for no more.
+/// A listener may answer without timestamps or with a smaller MTU, so its segments are no multiple
+/// of the unit. A window has room for each granted segment and for no more.
 #[test]
-fn a_window_has_room_for_all_of_its_segments_whatever_their_size() {
+fn a_window_has_room_for_segments_of_any_size() {
     for mss_option in 1360..=1460 {
         for without in [0, sys::OPT_TIMESTAMPS, sys::OPT_SACK_PERMITTED] {
             let answer = linux_syn().mss(mss_option).without(without);
@@ -288,7 +288,7 @@ fn a_window_has_room_for_all_of_its_segments_whatever_their_size() {
 
 #[test]
 fn the_guests_own_syn_is_not_clamped() {
-    // What it can receive is between it and the peer.
+    // Its receive limits concern only guest and peer.
     let mut conn = Conn::new(Params::default(), 5);
     let syn = conn.guest_syn(linux_syn());
     assert_eq!((syn.mss, syn.wscale), (1460, 10));
@@ -324,7 +324,7 @@ fn a_smaller_scale_of_the_peer_is_kept() {
 }
 
 #[test]
-fn a_guest_that_declines_scaling_sees_the_plain_field() {
+fn a_guest_without_scaling_sees_unscaled_windows() {
     let plain = linux_syn().without(sys::OPT_WSCALE);
     for (guest, peer) in [(plain, linux_syn()), (linux_syn(), plain), (plain, plain)] {
         let opened = Conn::opened(Params::default(), 5, guest, peer);
@@ -347,20 +347,21 @@ fn the_transparent_underlay_shows_the_peers_own_window() {
     let ack = conn.ack(conn.mss()).ece();
     assert_untouched(&conn.guest_gets(ack), &ack.0);
     assert_eq!(conn.flow.reductions, 0);
-    assert_eq!(conn.flow.snd_una, conn.seq(conn.mss()), "tracked all the same");
+    assert_eq!(conn.flow.snd_una, conn.seq(conn.mss()), "tracked nevertheless");
 }
 
 #[test]
 fn a_mode_that_changes_under_a_flow_keeps_its_scale() {
-    // The guest goes on reading windows at the scale that it was told.
+    // The guest keeps reading windows at the scale it was shown.
     let mut conn = Conn::established(Params::default(), 5);
     conn.params = params(|p| p.mode = sys::MODE_SHADOW as u8);
     let shown = conn.peer_ack(0);
     assert_eq!(conn.shown_bytes(&shown), (u32::from(PEER_WINDOW) << PEER_WSCALE).min(65535 << 5));
 }
 
-/// Linux keeps less than a third of a window back until the next ACK (tcp_tso_should_defer): three of
-/// four segments, or 64 KiB of a large window, are all of it. Without super-segments they are not.
+/// Linux defers less than a third of a window until the next ACK (tcp_tso_should_defer), so three
+/// of four segments, or all but 64 KiB of a large window, count as full. Without super-segments
+/// they do not.
 #[test]
 fn a_guest_with_tso_need_not_fill_its_window() {
     let grows = |cwnd_segs: u32, sent_segs: u32, tso: bool| {
@@ -382,5 +383,5 @@ fn a_guest_with_tso_need_not_fill_its_window() {
     assert!(!grows(30, 19, true));
     assert!(!grows(30, 21, false));
     assert!(grows(30, 30, false));
-    assert!(!grows(300, 230, true), "a super-segment more would have fitted");
+    assert!(!grows(300, 230, true), "another super-segment would have fit");
 }

@@ -16,7 +16,7 @@ fn emitting() -> Params {
     Params(sys::vcc_params { emit: 1, ..Params::default().0 })
 }
 
-/// A flow whose far end is under vcc as well, and told of marks: a report is due.
+/// A flow with feedback that has received marked data: a report is due.
 fn with_a_report_due(params: Params) -> Talk {
     let mut talk = Talk::new(params);
     talk.open(&ours::hello(sys::HELLO_ACCEPT as u8));
@@ -28,7 +28,7 @@ fn with_a_report_due(params: Params) -> Talk {
 }
 
 #[test]
-fn a_new_flow_is_looked_at_within_a_second_and_forgotten_in_the_end() {
+fn a_new_flow_has_a_deadline_within_a_second_and_is_forgotten() {
     let mut talk = Talk::v4();
     assert_eq!(talk.port.next_deadline_ns(), None);
     talk.now_ns = 5 * NS_PER_MS;
@@ -48,9 +48,9 @@ fn a_new_flow_is_looked_at_within_a_second_and_forgotten_in_the_end() {
     assert_eq!(talk.port.flows().count(), 0);
 }
 
-/// What the engine makes of a timeout is the same by the port as by itself.
+/// The port's timeout equals the engine's own.
 #[test]
-fn a_timeout_is_told_to_the_engine() {
+fn a_timeout_reaches_the_engine() {
     let mut talk = Talk::v4();
     talk.open(&[]);
     talk.data_from_guest();
@@ -58,7 +58,7 @@ fn a_timeout_is_told_to_the_engine() {
     let now_ns = talk.port.next_deadline_ns().expect("a flow");
     talk.now_ns = now_ns;
     talk.advance();
-    let action = alone.deadline(talk.port.params(), now_ns / NS_PER_US);
+    let action = alone.deadline(talk.port.params(), now_ns / NS_PER_US, false);
     assert_eq!(alone.0, talk.flow().0);
     assert_eq!(u32::from(alone.ca_state), sys::CA_LOSS);
     let next_ns = talk.port.next_deadline_ns().expect("a flow");
@@ -66,9 +66,9 @@ fn a_timeout_is_told_to_the_engine() {
     assert_eq!(next_ns, now_ns + u64::from(action.deadline_ms) * NS_PER_MS);
 }
 
-/// All that a card would complete, it completes to what the port makes of the whole.
+/// Completing a partial checksum gives the port's full one.
 #[test]
-fn partial_checksums_become_what_full_ones_are() {
+fn partial_checksums_complete_to_full_ones() {
     for v6 in [false, true] {
         let [mut full, mut partial, talk] =
             [(); 3].map(|()| if v6 { Talk::v6() } else { Talk::v4() });
@@ -109,9 +109,9 @@ fn partial_checksums_become_what_full_ones_are() {
     }
 }
 
-/// With the ECN field of what the underlay sends without payload.
+/// A FACK has the ECN field of a pure ACK under the underlay.
 #[test]
-fn a_fack_goes_right_behind_data() {
+fn a_fack_follows_its_data() {
     for (underlay, ecn) in [("reno-ecn", 0), ("dctcp", ECT_0), ("dctcp-priority", ECT_0)] {
         let underlay = underlay.parse::<Underlay>().expect("an underlay").number();
         let mut talk =
@@ -130,9 +130,9 @@ fn a_fack_goes_right_behind_data() {
     }
 }
 
-/// Its length is 0, which a FACK's cannot be.
+/// A BIG TCP super-segment has length 0, which a FACK cannot have.
 #[test]
-fn no_fack_goes_beside_what_has_no_length() {
+fn no_fack_beside_big_tcp() {
     let mut talk = with_a_report_due(Params::default());
     let data = Packet { payload: payload(2 * MSS_BYTES), ..talk.segment(true) };
     let mut frame = Frame { gso_size: MSS_BYTES as u16, ..framed(&data) };
@@ -144,7 +144,7 @@ fn no_fack_goes_beside_what_has_no_length() {
 }
 
 #[test]
-fn what_is_dropped_stands_as_it_came() {
+fn a_dropped_frame_is_unchanged() {
     let mut talk = Talk::v4();
     talk.open(&[]);
     for _ in 0..4 {
@@ -152,16 +152,16 @@ fn what_is_dropped_stands_as_it_came() {
     }
     let ack = Packet { ack: talk.guest_next - MSS_BYTES as u32, ..talk.segment(false) };
     talk.pass(false, &ack);
-    // An update that the clamp hides would be a duplicate to this guest (RFC 5681, 2).
+    // With the clamped window, the update would be a duplicate ACK to this guest (RFC 5681, 2).
     let update = framed(&Packet { window: 61_000, ..ack });
     let (verdict, frame, _) = talk.send(false, update.clone());
     assert_eq!((verdict, frame), (Verdict::Drop, update));
     assert_eq!(talk.port.counters().get(sys::COUNT_DROPPED), 1);
 }
 
-/// A port that drains takes no new flows, and lacks no room for them.
+/// A draining port takes no new flows, which is no lack of room.
 #[test]
-fn room_is_counted_where_it_is_wanted() {
+fn only_a_full_table_counts_as_lack_of_room() {
     for (mode, table_full) in [(Mode::Enforce, 1), (Mode::Drain, 0)] {
         let params = sys::vcc_params { mode: mode.number(), ..Params::default().0 };
         let mut talk = Talk { port: Port::new(Params(params), 0), ..Talk::v4() };
@@ -172,7 +172,7 @@ fn room_is_counted_where_it_is_wanted() {
     }
 }
 
-/// Three, and one more a moment later if the guest still says nothing (AC/DC, 3.3).
+/// Three, and one more shortly after if the guest does not react (AC/DC, 3.3).
 #[test]
 fn duplicate_acks_for_a_guest_that_waits() {
     let mut talk = a_flight(emitting());
@@ -201,11 +201,11 @@ fn duplicate_acks_for_a_guest_that_waits() {
 }
 
 #[test]
-fn who_goes_on_gets_no_more_duplicate_acks() {
+fn a_guest_that_reacts_gets_no_more_duplicate_acks() {
     let mut talk = a_flight(emitting());
     talk.wait(15 * NS_PER_MS);
     assert_eq!(talk.advance().len(), 3);
-    // The guest sends again what it takes for lost.
+    // The guest fast-retransmits.
     let again =
         Packet { seq: talk.flow().snd_una, payload: payload(MSS_BYTES), ..talk.segment(true) };
     talk.pass(true, &again);
@@ -222,9 +222,9 @@ fn nothing_is_emitted_unasked() {
     }
 }
 
-/// The window has grown without an ACK to say so: a limit was lifted.
+/// A cap was lifted, so the window grew without an ACK.
 #[test]
-fn a_window_update_for_a_guest_that_is_held_back() {
+fn a_window_update_for_a_window_limited_guest() {
     let capped = sys::vcc_params { cap_bytes: 2 * MSS_BYTES as u32, ..emitting().0 };
     let mut talk = Talk::new(Params(capped));
     talk.open(&[]);
@@ -243,19 +243,19 @@ fn a_window_update_for_a_guest_that_is_held_back() {
     assert_eq!(window, talk.flow().window_shown);
 }
 
-/// Where the guest is, its SYNs tell. Emission was not asked for by then.
+/// MAC addresses are learned from SYNs only with emission enabled.
 #[test]
-fn what_cannot_be_sent_is_counted() {
+fn segments_that_cannot_be_sent_are_counted() {
     let mut talk = a_flight(Params::default());
     talk.port.set_params(emitting());
     talk.data_from_guest();
     talk.wait(15 * NS_PER_MS);
     assert_eq!(talk.advance(), []);
-    assert!(talk.flow().has(sys::FLOW_PRODDED), "it was decided");
+    assert!(talk.flow().has(sys::FLOW_PRODDED), "requested by the engine");
     assert_eq!(talk.port.counters().get(sys::COUNT_EVENT_LOST), 1);
 }
 
-/// The round trip is known, and six segments are in flight.
+/// An RTT sample, and six segments in flight.
 fn a_flight(params: Params) -> Talk {
     let mut talk = Talk::new(params);
     talk.open(&[]);
@@ -269,9 +269,9 @@ fn a_flight(params: Params) -> Talk {
     talk
 }
 
-/// The same frames at the same times: the same frames come out, whatever the flows' order.
+/// The same frames at the same times give the same output, whatever the order of flows.
 #[test]
-fn runs_do_not_differ() {
+fn runs_are_deterministic() {
     let run = || {
         let mut talk = a_flight(emitting());
         let mut out = Vec::new();
@@ -293,7 +293,7 @@ fn runs_do_not_differ() {
 }
 
 #[test]
-fn each_ack_to_the_guest_is_traced_once_asked_for() {
+fn each_ack_to_the_guest_is_traced_if_enabled() {
     let mut talk = Talk::v4();
     talk.open(&[]);
     assert!(talk.port.traced().is_empty());

@@ -3,14 +3,14 @@ use vcc_engine::{Action, FlowState, Params, sys};
 use super::{Seg, linux_syn, seg};
 
 pub const PEER_ISS: u32 = 0xffff_fff0;
-/// The window field that the peer shows unless a test says otherwise: 2 MB at its scale.
+/// The peer's window field unless a test says otherwise: 2 MB at its scale.
 pub const PEER_WINDOW: u16 = 2048;
 pub const PEER_WSCALE: u8 = 10;
-/// What a SYN with a Linux host's options has left of 40 bytes.
+/// Free option space in a SYN with Linux's options.
 pub const ROOM_BYTES: u8 = 20;
 
-/// One connection as its port sees it, with a clock. Data is addressed by offsets from the first
-/// byte that each side sends.
+/// A connection as seen from its port, with a clock. Data is addressed by offsets from the first
+/// byte of each side.
 #[derive(Clone)]
 pub struct Conn {
     pub params: Params,
@@ -20,18 +20,18 @@ pub struct Conn {
 }
 
 impl Conn {
-    /// Nothing has been seen yet.
+    /// Before the first SYN.
     pub fn new(params: Params, guest_iss: u32) -> Self {
-        // The clock starts just before its 32-bit microseconds wrap.
+        // Shortly before the 32-bit microsecond clock wraps.
         Conn { params, flow: FlowState::default(), now_us: u64::from(u32::MAX) - 50_000, guest_iss }
     }
 
-    /// Between two Linux hosts; the guest opens, the peer accepts ECN if it is asked.
+    /// Between two Linux hosts; the guest opens, the peer accepts ECN if requested.
     pub fn established(params: Params, guest_iss: u32) -> Self {
         Self::opened(params, guest_iss, linux_syn(), linux_syn())
     }
 
-    /// The guest opens with `syn`; the peer answers with the options of `answer`.
+    /// Active open: the guest sends `syn`; the peer answers with the options of `answer`.
     pub fn opened(params: Params, guest_iss: u32, syn: Seg, answer: Seg) -> Self {
         let mut conn = Self::new(params, guest_iss);
         let sent = conn.guest_syn(syn);
@@ -41,7 +41,7 @@ impl Conn {
         conn
     }
 
-    /// The peer opens with `syn`; the guest answers with the options of `answer`.
+    /// Passive open: the peer sends `syn`; the guest answers with the options of `answer`.
     pub fn accepted(params: Params, guest_iss: u32, syn: Seg, answer: Seg) -> Self {
         let mut conn = Self::new(params, guest_iss);
         conn.peer_syn(syn);
@@ -50,7 +50,7 @@ impl Conn {
         conn
     }
 
-    /// The guest opens; the far end is vcc too.
+    /// Active open; the far end is under vcc too.
     pub fn to_vcc(params: Params, guest_iss: u32) -> Self {
         let answer = linux_syn().accept();
         let conn = Self::opened(params, guest_iss, linux_syn().room(ROOM_BYTES), answer);
@@ -58,7 +58,7 @@ impl Conn {
         conn
     }
 
-    /// The peer opens; the far end is vcc too.
+    /// Passive open; the far end is under vcc too.
     pub fn from_vcc(params: Params, guest_iss: u32) -> Self {
         let syn = linux_syn().asking_ecn().offer();
         let conn = Self::accepted(params, guest_iss, syn, linux_syn().room(ROOM_BYTES));
@@ -66,18 +66,18 @@ impl Conn {
         conn
     }
 
-    /// Carries one segment of the guest through the port.
+    /// Passes a segment from the guest through the port.
     pub fn guest_sends(&mut self, segment: Seg) -> Action {
         self.flow.from_guest(&self.params, &segment.at_us(self.now_us).0)
     }
 
-    /// Carries one segment for the guest through the port.
+    /// Passes a segment to the guest through the port.
     pub fn guest_gets(&mut self, segment: Seg) -> Action {
         self.flow.to_guest(&self.params, &segment.at_us(self.now_us).0)
     }
 
     pub fn deadline(&mut self) -> Action {
-        self.flow.deadline(&self.params, self.now_us)
+        self.flow.deadline(&self.params, self.now_us, false)
     }
 
     pub fn wait_us(&mut self, us: u64) -> &mut Self {
@@ -111,7 +111,7 @@ impl Conn {
         PEER_ISS.wrapping_add(1).wrapping_add(offset)
     }
 
-    /// A data segment of the guest, to be altered and sent.
+    /// A data segment of the guest, to be modified and sent.
     pub fn data(&self, offset: u32, payload_bytes: u32) -> Seg {
         seg().seq(self.seq(offset)).ack(self.peer_seq(0)).len(payload_bytes).win(500)
     }
@@ -121,7 +121,7 @@ impl Conn {
         self.guest_sends(seg().seq(self.flow.snd_nxt).ack(self.peer_seq(offset)).win(500))
     }
 
-    /// A pure ACK of the peer for all before `offset`, to be altered and sent.
+    /// A pure ACK of the peer for everything before `offset`, to be modified and sent.
     pub fn ack(&self, offset: u32) -> Seg {
         seg().seq(self.peer_seq(0)).ack(self.seq(offset)).win(PEER_WINDOW)
     }
@@ -130,7 +130,7 @@ impl Conn {
         self.guest_sends(self.data(offset, payload_bytes))
     }
 
-    /// The guest sends its segments number `from` to `to - 1`, each full.
+    /// The guest sends its full segments number `from` to `to - 1`.
     pub fn send_segs(&mut self, from: u32, to: u32) {
         let mss_bytes = self.mss();
         for number in from..to {
@@ -155,12 +155,12 @@ impl Conn {
         self.flow.cc.cwnd_segs
     }
 
-    /// Bytes of the window in `action`, at the scale that the guest was told.
+    /// The window in `action` in bytes, at the scale shown to the guest.
     pub fn shown_bytes(&self, action: &Action) -> u32 {
         u32::from(action.window) << self.flow.wscale_shown
     }
 
-    /// Bytes that `action` lets the guest have beyond its first byte.
+    /// The right edge that `action` shows, from the guest's first byte.
     pub fn shown_edge(&self, ack_offset: u32, action: &Action) -> u32 {
         ack_offset + self.shown_bytes(action)
     }

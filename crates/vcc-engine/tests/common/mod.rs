@@ -1,4 +1,4 @@
-//! What the engine's tests share: a builder of segments, and a connection seen from the port.
+//! Shared by the engine's tests: segments, a connection seen from the port, and a simulation.
 
 mod conn;
 mod seg;
@@ -12,7 +12,7 @@ use vcc_engine::{Action, Params, Segment};
 /// Initial sequence numbers whose data crosses nothing, the sign bit, and the wrap.
 pub const ISNS: [u32; 3] = [0, 0x7fff_ffff, 0xffff_ff00];
 
-/// The default parameters with one thing changed.
+/// The default parameters with a change.
 pub fn params(change: impl FnOnce(&mut vcc_engine::sys::vcc_params)) -> Params {
     let mut params = Params::default();
     change(&mut params.0);
@@ -24,12 +24,12 @@ pub fn underlay(name: &str) -> Params {
     params(|p| p.underlay = name.parse::<vcc_engine::Underlay>().unwrap().number())
 }
 
-/// What the shell is to add or to send beside: one of `enum vcc_emit`.
+/// Does the action request this of `enum vcc_emit`?
 pub fn emits(action: &Action, emit: vcc_engine::sys::vcc_emit) -> bool {
     u32::from(action.emit) == emit
 }
 
-/// Did the segment leave as it came?
+/// The segment leaves unchanged.
 #[track_caller]
 pub fn assert_untouched(action: &Action, segment: &Segment) {
     assert_eq!(action.verdict, vcc_engine::sys::VCC_PASS as u8, "verdict");

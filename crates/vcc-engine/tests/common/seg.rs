@@ -109,7 +109,7 @@ impl Seg {
         self
     }
 
-    /// How many bytes of options the header can still take.
+    /// Sets the free option space of the header.
     pub fn room(mut self, bytes: u8) -> Self {
         self.0.option_room_bytes = bytes;
         self

@@ -1,8 +1,12 @@
 //! A connection in virtual time: a guest, its port with the engine, a path, a peer.
 
+mod forge;
 mod host;
 mod laws;
 mod native;
+mod packet;
+mod path;
+mod port;
 mod ranges;
 mod rng;
 
@@ -13,38 +17,23 @@ use std::rc::Rc;
 
 pub use host::{Host, HostConfig, Packet, Runts, Stage};
 pub use laws::{Counts, Laws};
+pub use path::PathConfig;
 pub use rng::Rng;
-use vcc_engine::{Action, FlowState, Params, Segment, sys};
+use vcc_engine::{Action, FlowState, Params, sys};
 
-/// The clock starts just before its 32-bit microseconds wrap.
+use packet::{fack_beside, rewrite, segmented};
+use port::Port;
+
+/// Shortly before the 32-bit microsecond clock wraps.
 const START_US: u64 = u32::MAX as u64 - 200_000;
-/// Long enough for every transfer here, with all its timeouts.
+/// Limit of virtual time, enough for every transfer with all its timeouts.
 const LONGEST_US: u64 = 3_600_000_000;
-/// A transfer that needs more is stuck in a loop.
+/// Limit of steps: more indicate an endless loop.
 const STEPS_MAX: u64 = 400_000;
 
-/// What only two vcc ends say to each other.
+/// Options that only two vcc ends exchange.
 pub const OPT_OURS: u16 =
     (sys::OPT_HELLO | sys::OPT_PACK | sys::OPT_FACK | sys::OPT_OURS_BAD) as u16;
-
-/// One direction of the path.
-#[derive(Clone, Copy, Default)]
-pub struct PathConfig {
-    pub delay_us: u64,
-    /// Time on the wire of one segment: what spaces ACKs out.
-    pub spacing_us: u64,
-    pub loss_permille: u32,
-    pub duplicate_permille: u32,
-    pub reorder_permille: u32,
-    pub mark_permille: u32,
-    /// One mark in so many bytes of payload, at random, so that runts take no more of them than
-    /// their bytes' worth; 0: none.
-    pub mark_each_bytes: u32,
-    /// A queue in which a segment would wait for longer marks it; 0: it marks none.
-    pub mark_above_us: u64,
-    /// Up to so much more delay, at random.
-    pub jitter_us: u64,
-}
 
 pub struct Scenario {
     pub seed: u64,
@@ -53,11 +42,11 @@ pub struct Scenario {
     pub peer: HostConfig,
     pub to_peer: PathConfig,
     pub to_guest: PathConfig,
-    /// Lost between the port and the guest, whose queue is full.
+    /// Losses between port and guest, as by a full queue of the tap.
     pub tap_loss_permille: u32,
-    /// The peer is a guest too, of a host with vcc.
+    /// The peer's port, if the peer is a guest under vcc too.
     pub far: Option<Params>,
-    /// What the counters of reports begin at, beyond what they begin at by themselves.
+    /// Added to the initial counters of reports.
     pub counted_before: sys::vcc_feedback,
 }
 
@@ -76,43 +65,6 @@ impl Side {
     }
 }
 
-/// The port of one host, with the engine's state and the laws that it is watched by.
-struct Port {
-    params: Params,
-    flow: Option<FlowState>,
-    deadline_at: u64,
-    laws: Laws,
-}
-
-impl Port {
-    fn new(params: Params, opens: bool) -> Self {
-        Port { params, flow: None, deadline_at: u64::MAX, laws: Laws::new(params, opens) }
-    }
-
-    fn flow(&self) -> FlowState {
-        self.flow.unwrap_or_default()
-    }
-
-    /// Keeps the state. As a shell's timer would be, the deadline is set after each segment anew.
-    fn after_call(&mut self, now_us: u64, flow: FlowState, action: &Action) {
-        // No shell makes a flow of what is no SYN.
-        let begun = u32::from(flow.stage) != sys::STAGE_NONE;
-        self.flow = (action.forget == 0 && begun).then_some(flow);
-        let mut probe = flow;
-        let wait = probe.deadline(&self.params, now_us);
-        self.deadline_at = now_us + u64::from(wait.deadline_ms) * 1000;
-    }
-
-    fn deadline(&mut self, now_us: u64) {
-        let Some(before) = self.flow else { return };
-        let mut flow = before;
-        let action = flow.deadline(&self.params, now_us);
-        self.laws.time_passed(&before, &flow, &action);
-        self.flow = (action.forget == 0).then_some(flow);
-        self.deadline_at = now_us + u64::from(action.deadline_ms.max(1)) * 1000;
-    }
-}
-
 pub struct Sim {
     pub now_us: u64,
     pub steps: u64,
@@ -124,15 +76,15 @@ pub struct Sim {
     pub peer: Host,
     paths: [PathConfig; 2],
     tap_loss_permille: u32,
-    /// As many of a thousand segments for the guest bring a forged one with them.
+    /// Segments to the guest that are preceded by a forged one, per thousand.
     pub forged_permille: u32,
     pub forged: u64,
-    /// When the link has sent all that waits; one direction of it may be several connections'.
+    /// When the link is free, per direction; connections may share a link.
     free_at: [Rc<Cell<u64>>; 2],
-    /// (arrival, order, where, index into `packets`)
+    /// (arrival, order, destination, index into `packets`)
     arrivals: BinaryHeap<Reverse<(u64, u64, Side, usize)>>,
     packets: Vec<Packet>,
-    /// FNV-1a over all actions: the same seed must give the same.
+    /// FNV-1a over all actions; the same seed must give the same digest.
     pub digest: u64,
     pub largest_cwnd_error_segs: i64,
 }
@@ -164,7 +116,7 @@ impl Sim {
         self.near.flow()
     }
 
-    /// The state at the peer's port, where there is one.
+    /// The flow at the peer's port, if there is one.
     pub fn far_flow(&self) -> FlowState {
         self.far.as_ref().map(Port::flow).unwrap_or_default()
     }
@@ -184,12 +136,12 @@ impl Sim {
         }
     }
 
-    /// Lets what goes to the peer queue behind that of `other`.
+    /// Shares the link to the peer with `other`.
     pub fn share_link(&mut self, other: &Sim) {
         self.free_at[Side::Peer as usize] = Rc::clone(&other.free_at[Side::Peer as usize]);
     }
 
-    /// How long what is sent to the peer now waits for its turn.
+    /// Current queueing delay to the peer.
     pub fn queue_us(&self) -> u64 {
         self.free_at[Side::Peer as usize].get().saturating_sub(self.now_us)
     }
@@ -208,15 +160,15 @@ impl Sim {
         }
     }
 
-    /// To what happens next.
+    /// Advances to the next event.
     pub fn advance(&mut self) {
         self.steps += 1;
-        assert!(self.steps < STEPS_MAX, "no end after {STEPS_MAX} steps");
+        assert!(self.steps < STEPS_MAX, "no end within {STEPS_MAX} steps");
         let Some(next_us) = self.next_event() else {
-            panic!("stalled: nothing is under way and no timer runs");
+            panic!("stalled: no packet in flight and no timer");
         };
         self.now_us = next_us.max(self.now_us);
-        assert!(self.now_us < START_US + LONGEST_US, "stalled: an hour has passed");
+        assert!(self.now_us < START_US + LONGEST_US, "stalled: no end within an hour");
         self.step();
     }
 
@@ -264,7 +216,7 @@ impl Sim {
         self.drain();
     }
 
-    /// Carries what the hosts have sent into the path.
+    /// Passes the hosts' packets into the path.
     fn drain(&mut self) {
         for packet in std::mem::take(&mut self.guest.out) {
             self.host_sends(Side::Guest, packet);
@@ -274,7 +226,7 @@ impl Sim {
         }
     }
 
-    /// Through the host's port, if it has one, into the path.
+    /// A host sends: through its port, if it has one, into the path.
     fn host_sends(&mut self, side: Side, mut packet: Packet) {
         let now_us = self.now_us;
         packet.segment.now_us = now_us;
@@ -288,7 +240,7 @@ impl Sim {
         self.after_call(side, flow, &action);
         let fack = fack_beside(&packet, &action);
         rewrite(&mut packet, &action);
-        // A shell may make it before or after.
+        // A shell may send the FACK before or after the segment.
         let first = fack.filter(|_| self.rng.chance(500));
         for piece in first.into_iter().chain(segmented(packet)) {
             self.enter(side.other(), piece);
@@ -298,50 +250,7 @@ impl Sim {
         }
     }
 
-    /// What somebody sends who knows addresses and ports, or a peer that only wants an answer: the
-    /// guest takes none of it.
-    fn forge(&mut self, packet: Packet) -> Packet {
-        let has_ecn = self.flow().has(sys::FLOW_ECN_FABRIC);
-        let mut forged = Packet { sack: (0, 0), ..packet };
-        let segment = &mut forged.segment;
-        segment.flags = sys::TCP_ACK as u16;
-        segment.options &= !OPT_OURS & !(sys::OPT_SACK as u16);
-        segment.payload_bytes = 0;
-        segment.window = self.rng.next() as u16;
-        let (far, marks) = (self.rng.range(1 << 28, 1 << 30) as u32, self.rng.chance(500));
-        // A SYN behind both FINs is a new connection's, whoever sends it.
-        let kinds = if u32::from(self.flow().stage) == sys::STAGE_CLOSED { 6 } else { 7 };
-        match self.rng.range(0, kinds) {
-            // RFC 9293, 3.8.4: a keepalive; the guest has acknowledged what it repeats.
-            0 => segment.seq = self.guest.acknowledged_number().wrapping_sub(1),
-            1 => segment.seq = segment.seq.wrapping_add(far),
-            2 => segment.seq = segment.seq.wrapping_sub(far),
-            3 => segment.ack = segment.ack.wrapping_add(far),
-            4 => (segment.seq, segment.payload_bytes) = (segment.seq.wrapping_sub(far), 1000),
-            5 => {
-                segment.flags = sys::TCP_RST as u16;
-                segment.seq = segment.seq.wrapping_add(far);
-            }
-            _ => {
-                segment.flags = sys::TCP_SYN as u16;
-                segment.seq = segment.seq.wrapping_add(far);
-            }
-        }
-        if u32::from(segment.flags) == sys::TCP_ACK && marks {
-            segment.flags |= sys::TCP_FIN as u16;
-            if has_ecn {
-                segment.ip_ecn = sys::IP_ECN_CE as u8;
-                segment.flags |= (sys::TCP_ECE | sys::TCP_CWR) as u16;
-            }
-        }
-        if u32::from(segment.flags) & sys::TCP_FIN != 0 && segment.payload_bytes == 0 {
-            // So that a keepalive's FIN is as old as the rest of it.
-            segment.seq = segment.seq.wrapping_sub(1);
-        }
-        forged
-    }
-
-    /// Through the host's port, if it has one, to the host.
+    /// A host receives: through its port, if it has one.
     fn host_gets(&mut self, side: Side, mut packet: Packet) {
         let now_us = self.now_us;
         packet.segment.now_us = now_us;
@@ -361,10 +270,10 @@ impl Sim {
             Side::Guest => self.guest.receive(now_us, &packet),
             Side::Peer => self.peer.receive(now_us, &packet),
         }
-        // A FIN of its own is a segment to Linux, and one byte to the engine.
-        let native = self.guest.native.as_ref().filter(|_| !self.guest.sent_fin());
+        // A FIN without payload is a segment to Linux and a byte to the engine.
+        let native = self.guest.sender.native.as_ref().filter(|_| !self.guest.sent_fin());
         if let (Some(native), Side::Guest) = (native, side) {
-            // The host has sent already; its cwnd is as it was after the ACK.
+            // The host has sent already, which does not change cwnd.
             let error_segs = (native.cwnd - i64::from(self.flow().cc.cwnd_segs)).abs();
             self.largest_cwnd_error_segs = self.largest_cwnd_error_segs.max(error_segs);
         }
@@ -397,101 +306,4 @@ impl Sim {
         }
         port.after_call(now_us, flow, action);
     }
-
-    fn enter(&mut self, to: Side, mut packet: Packet) {
-        let path = self.paths[to as usize];
-        if self.rng.chance(path.loss_permille) {
-            return;
-        }
-        let markable = packet.segment.ip_ecn != 0;
-        let free_at = &self.free_at[to as usize];
-        let leaves_us = self.now_us.max(free_at.get()) + path.spacing_us;
-        let is_long = path.mark_above_us > 0 && leaves_us - self.now_us > path.mark_above_us;
-        let by_bytes = path.mark_each_bytes > 0
-            && self.rng.range(0, path.mark_each_bytes.into()) < packet.segment.payload_bytes.into();
-        if markable && (is_long || by_bytes || self.rng.chance(path.mark_permille)) {
-            packet.segment.ip_ecn = sys::IP_ECN_CE as u8;
-        }
-        free_at.set(leaves_us);
-        let copies = 1 + u64::from(self.rng.chance(path.duplicate_permille));
-        for _ in 0..copies {
-            let mut arrives_us = leaves_us + path.delay_us;
-            if path.jitter_us > 0 {
-                arrives_us += self.rng.range(0, path.jitter_us);
-            }
-            if self.rng.chance(path.reorder_permille) {
-                arrives_us += self.rng.range(100, 6000);
-            }
-            let order = self.packets.len();
-            self.packets.push(packet);
-            self.arrivals.push(Reverse((arrives_us, order as u64, to, order)));
-        }
-    }
-}
-
-/// Carries out what the engine decided about a packet's header.
-fn rewrite(packet: &mut Packet, action: &Action) {
-    let segment = &mut packet.segment;
-    segment.flags = action.flags;
-    segment.ip_ecn = action.ip_ecn;
-    segment.mss = action.mss;
-    segment.wscale = action.wscale;
-    if action.strip != 0 {
-        segment.options &= !OPT_OURS;
-    }
-    match u32::from(action.emit) {
-        sys::EMIT_HELLO => {
-            segment.options |= sys::OPT_HELLO as u16;
-            segment.hello = action.hello;
-        }
-        sys::EMIT_PACK => {
-            segment.options |= sys::OPT_PACK as u16;
-            segment.feedback = action.feedback;
-        }
-        _ => {}
-    }
-}
-
-/// The FACK that goes beside a packet: its header alone, acknowledging a byte less.
-fn fack_beside(packet: &Packet, action: &Action) -> Option<Packet> {
-    let whole = packet.segment;
-    let segment = Segment {
-        now_us: whole.now_us,
-        seq: whole.seq,
-        ack: whole.ack.wrapping_sub(1),
-        window: whole.window,
-        flags: sys::TCP_ACK as u16,
-        options: sys::OPT_FACK as u16,
-        feedback: action.feedback,
-        ip_ecn: action.ip_ecn,
-        ..Segment::default()
-    };
-    let wanted = u32::from(action.emit) == sys::EMIT_FACK;
-    wanted.then_some(Packet { segment, sack: (0, 0) })
-}
-
-/// Cuts a super-segment as TSO does: CWR on the first, FIN and PSH on the last.
-fn segmented(packet: Packet) -> Vec<Packet> {
-    let whole = packet.segment;
-    if whole.seg_bytes == 0 {
-        return vec![packet];
-    }
-    let mut pieces = Vec::new();
-    let mut offset = 0;
-    while offset < whole.payload_bytes {
-        let mut piece = packet;
-        let bytes = whole.seg_bytes.min(whole.payload_bytes - offset);
-        piece.segment.seq = whole.seq.wrapping_add(offset);
-        piece.segment.payload_bytes = bytes;
-        piece.segment.seg_bytes = 0;
-        if offset > 0 {
-            piece.segment.flags &= !(sys::TCP_CWR as u16);
-        }
-        if offset + bytes < whole.payload_bytes {
-            piece.segment.flags &= !((sys::TCP_FIN | sys::TCP_PSH) as u16);
-        }
-        offset += bytes;
-        pieces.push(piece);
-    }
-    pieces
 }

@@ -1,5 +1,5 @@
-/// The sending half of a Linux host whose congestion control is NewReno with ECN, in whole
-/// segments: what the engine has to compute in such a host's place (law 11).
+/// The sender of a Linux host with NewReno and ECN, in whole segments: the engine must compute its
+/// window in shadow mode (law 11).
 #[derive(Default)]
 pub struct Native {
     pub cwnd: i64,
@@ -52,8 +52,7 @@ impl Native {
         }
     }
 
-    /// `tcp_ack` in the order of Linux: the end of CWR, its begin, then cwnd.
-    /// Returns whether CWR is due.
+    /// `tcp_ack` in Linux's order: end of CWR, start of CWR, then cwnd. Returns whether CWR is due.
     pub fn on_ack(
         &mut self,
         now_us: u64,
@@ -119,11 +118,11 @@ impl Native {
         self.is_cwnd_limited || (self.cwnd < self.ssthresh && self.cwnd < 2 * self.max_packets_out)
     }
 
-    /// `tcp_cwnd_validate`, after as much as possible was sent.
+    /// `tcp_cwnd_validate`, after sending as much as possible.
     pub fn on_sent(&mut self, now_us: u64, sent_segs: i64, una: i64, nxt: i64, in_flight: i64) {
         self.prr_out += if self.in_cwr { sent_segs } else { 0 };
         let limited = in_flight >= self.cwnd;
-        // tcp_write_xmit: only if something was sent, or would have been.
+        // tcp_write_xmit: only if something was or would have been sent.
         if sent_segs == 0 && !limited {
             return;
         }

@@ -19,7 +19,7 @@ impl Ranges {
         self.0 = merged;
     }
 
-    /// Forgets everything below `floor`.
+    /// Removes everything below `floor`.
     pub fn trim(&mut self, floor: i64) {
         self.0.retain(|range| range.1 > floor);
         if let Some(first) = self.0.first_mut() {
@@ -27,13 +27,13 @@ impl Ranges {
         }
     }
 
-    /// The end of the range that begins at or before `offset`, or `offset` where there is none.
+    /// The end of the range that starts at or before `offset`, or `offset` if there is none.
     pub fn end_from(&self, offset: i64) -> i64 {
         let inside = self.0.iter().find(|range| range.0 <= offset && offset < range.1);
         inside.map_or(offset, |range| range.1)
     }
 
-    /// The start of the first range beyond `offset`.
+    /// The start of the first range after `offset`.
     pub fn next_start(&self, offset: i64) -> Option<i64> {
         self.0.iter().map(|range| range.0).find(|&start| start > offset)
     }

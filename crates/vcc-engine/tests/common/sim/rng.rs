@@ -1,4 +1,4 @@
-/// SplitMix64: small, seeded, the same on every machine.
+/// SplitMix64: seeded, the same on every machine.
 pub struct Rng(u64);
 
 impl Rng {
@@ -14,7 +14,7 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// From `low` up to, and without, `high`.
+    /// From `low` to `high`, exclusive.
     pub fn range(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low)
     }

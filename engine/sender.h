@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The sender half on ACKs and reports: runs the underlay and yields the window to show. */
+#ifndef VCC_SENDER_H
+#define VCC_SENDER_H
+
+#include "cap.h"
+#include "feedback.h"
+#include "loss.h"
+#include "pool.h"
+
+VCC_INLINE struct vcc_cc_ack cc_ack(const struct vcc_flow *f, const struct vcc_params *p,
+				    const struct vcc_segment *s, const struct ack_news *news,
+				    const struct mark_news *marks)
+{
+	bool capped = f->cc.cwnd_segs >= cap_segs(f, p, CWND_MAX_SEGS);
+
+	return (struct vcc_cc_ack){
+		.acked_bytes = news->acked_bytes,
+		.reported_bytes = marks->reported_bytes,
+		.marked_bytes = marks->marked_bytes,
+		.srtt_us = f->srtt_us8 >> 3,
+		.mss_bytes = f->mss_bytes,
+		.now_us = (uint32_t)s->now_us,
+		.snd_una = f->snd_una,
+		.snd_nxt = f->snd_nxt,
+		.window_limited = !capped && window_limited(f),
+	};
+}
+
+/* Passes marks to the underlay. */
+VCC_INLINE void sender_on_marks(struct vcc_flow *f, const struct vcc_params *p,
+				const struct vcc_cc_ack *ack, const struct mark_news *marks)
+{
+	cc_on_feedback(f->underlay, &f->cc, ack);
+	f->marks += !!marks->marked_bytes;
+	if (!marks->marked_bytes)
+		return;
+	/* An ongoing reduction also answers the mark, so it must not be undone. */
+	undo_forbid(f);
+	if (f->ca_state == CA_OPEN)
+		reduction_begin(f, p, marks->precise ? CONGESTION_ECN : CONGESTION_ECHO);
+}
+
+/*
+ * Runs the underlay on an ACK. Returns the bytes beyond snd_una that the guest may have in flight.
+ */
+VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p,
+				  const struct vcc_segment *s, const struct ack_news *news,
+				  const struct mark_news *marks)
+{
+	enum vcc_ca_state before = f->ca_state;
+
+	reduction_end(f, s);
+	undo_expire(f);
+	loss_from_resent(f, p, s, news);
+	struct vcc_cc_ack ack = cc_ack(f, p, s, news, marks);
+
+	sender_on_marks(f, p, &ack, marks);
+	loss_from_dupacks(f, p, s);
+
+	uint64_t granted_bytes;
+
+	if (p->prr && (f->ca_state == CA_CWR || f->ca_state == CA_RECOVERY)) {
+		/* PRR grants nothing without a delivery: the window stays as shown. */
+		granted_bytes = 0;
+		if (news->delivered_bytes)
+			granted_bytes =
+			    flight_filled_bytes(f) + (uint64_t)prr_segs(f, news) * f->mss_bytes;
+	} else {
+		if (news->acked_bytes && (f->ca_state == CA_OPEN || f->ca_state == CA_LOSS)) {
+			ack.acked_bytes = growth_bytes(f, news, before);
+			cc_on_ack(f->underlay, &f->cc, &ack);
+		}
+		/* Limited transmit (RFC 3042): segments that left the network make room. */
+		uint64_t granted_segs = f->cc.cwnd_segs;
+
+		if (f->dupacks)
+			granted_segs += bytes_to_segs_ceil(f, sacked_bytes(f));
+		granted_bytes = granted_segs * f->mss_bytes;
+	}
+	/* A window reduced to the flight size is full too, though the guest cannot send. */
+	if (window_full(f, false))
+		cwnd_validate(f, p, (uint32_t)s->now_us, false);
+	uint32_t capped_bytes = cap_segs(f, p, CWND_MAX_SEGS) * f->mss_bytes;
+
+	if (granted_bytes < capped_bytes)
+		capped_bytes = (uint32_t)granted_bytes;
+	return pool_limit(f, s, news->delivered_bytes, capped_bytes);
+}
+
+#endif

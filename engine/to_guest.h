@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A segment to the guest, through the engine's concerns in order. */
+#ifndef VCC_TO_GUEST_H
+#define VCC_TO_GUEST_H
+
+#include "accept.h"
+#include "handshake.h"
+#include "sender.h"
+#include "window.h"
+
+/* Shows the guest its window. Drops a window update that would look like a duplicate ACK. */
+VCC_INLINE void enforce(struct vcc_flow *f, const struct vcc_params *p, const struct vcc_segment *s,
+			const struct ack_news *news, uint32_t granted_bytes, struct vcc_action *a)
+{
+	uint16_t before = f->window_shown;
+
+	a->window = window_field(f, p, s, news, granted_bytes);
+	/* Law 1: never advertise more than the receiver did. */
+	VCC_LAW(a->window <= window_translate(f, s->window));
+	/* Law 3: a non-zero window never becomes zero. */
+	VCC_LAW(a->window || !s->window);
+	/* An unchanged window turns an update into a duplicate ACK for a guest without SACK. */
+	if (news->same_ack && a->window == before && !(s->flags & TCP_RST)) {
+		a->verdict = VCC_DROP;
+		count_drop(f);
+	}
+	window_note(f, s, a->window);
+}
+
+/* An ACK at the highest acknowledgement seen: its window and marks are current. */
+VCC_INLINE void to_guest_current(struct vcc_flow *f, const struct vcc_params *p,
+				 const struct vcc_segment *s, const struct ack_news *news,
+				 struct vcc_action *a)
+{
+	struct mark_news marks;
+
+	feedback_from_peer(f, s, news->acked_bytes, a, &marks);
+	uint32_t granted_bytes = sender_on_ack(f, p, s, news, &marks);
+
+	if (imposes(f, p))
+		enforce(f, p, s, news, granted_bytes, a);
+	else
+		window_note(f, s, a->window);
+	f->segs_since_ack = 0;
+}
+
+/* A FACK carries only the report. It may arrive before the segment beside it. */
+VCC_INLINE void fack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+			      const struct vcc_segment *s, struct vcc_action *a)
+{
+	struct ack_news nothing = {};
+	struct mark_news marks;
+
+	a->verdict = VCC_CONSUME;
+	if (!fack_plausible(f, s))
+		return;
+	note_seen(f, s);
+	feedback_from_peer(f, s, 0, a, &marks);
+	if (!marks.marked_bytes && !marks.reported_bytes)
+		return;
+	reduction_end(f, s);
+	struct vcc_cc_ack ack = cc_ack(f, p, s, &nothing, &marks);
+
+	sender_on_marks(f, p, &ack, &marks);
+}
+
+/*
+ * A segment that the guest should discard (RFC 9293, 3.10.7.4) teaches the engine nothing (law 17).
+ * Some TCPs accept it nevertheless, so it must show neither a larger window nor foreign ECN. An ACK
+ * beyond snd_nxt may acknowledge a segment that passed untracked while another CPU held the flow.
+ */
+VCC_INLINE void refused_to_guest(const struct vcc_flow *f, const struct vcc_params *p,
+				 const struct vcc_segment *s, struct vcc_action *a)
+{
+	if (!is_managed(f))
+		return;
+	if (imposes(f, p)) {
+		uint32_t held = window_old(f, s);
+
+		if (seq_after(s->ack, f->snd_nxt))
+			held = vcc_max(f->window_shown, held);
+		a->window = (uint16_t)vcc_min(held, a->window);
+	}
+	if (translates(f, p))
+		ecn_hide(f, a);
+}
+
+VCC_INLINE void segment_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+				 const struct vcc_segment *s, struct vcc_action *a)
+{
+	*a = action_pass(s);
+	if (s->flags & TCP_SYN) {
+		syns_to_guest(f, p, s, a);
+		return;
+	}
+	if (f->stage == STAGE_NONE)
+		return;
+	if (s->flags & TCP_RST) {
+		rst_to_guest(f, s);
+		return;
+	}
+	if (s->flags & TCP_ACK)
+		handshake_ack_to_guest(f, p, s);
+	if (f->stage < STAGE_ESTABLISHED)
+		return;
+	if (is_fack(f, p, s)) {
+		fack_to_guest(f, p, s, a);
+		return;
+	}
+	strip_ours(f, p, f->flags & FLOW_FEEDBACK, s, a);
+	/* The guest always reads the window field at the scale it was shown. */
+	const uint16_t offered = window_translate(f, s->window);
+
+	a->window = offered;
+	if (!guest_accepts(f, s)) {
+		refused_to_guest(f, p, s, a);
+		return;
+	}
+	note_seen(f, s);
+	note_peer_classic(f, s);
+	track_peer(f, s);
+	note_fin(f, s->flags, FLOW_FIN_PEER);
+	application_limited(f, p);
+	struct ack_news news = track_acked(f, s);
+
+	if (!is_managed(f)) {
+		/* The flow may get an underlay later; law 2 holds for it from now on. */
+		window_note(f, s, offered);
+		return;
+	}
+	/* A DSACK block is sent once, perhaps on a reordered ACK. */
+	if (!seq_after(s->ack, f->snd_una)) {
+		undo_by_dsack(f, p, s);
+		probe_by_dsack(f, s);
+	}
+	if (s->ack == f->snd_una)
+		to_guest_current(f, p, s, &news, a);
+	else
+		a->window = (uint16_t)vcc_min(window_old(f, s), offered);
+	if (!imposes(f, p))
+		a->window = offered;
+	if (!translates(f, p))
+		return;
+	if ((f->flags & FLOW_FEEDBACK) || echoes_dctcp(f))
+		feedback_count(f, s);
+	if (receives_for_guest(f))
+		ecn_latch(f, s);
+	ecn_hide(f, a);
+}
+
+#endif
