@@ -31,8 +31,8 @@ pub struct Options {
 /// How often ports are looked at, and the watchdog is notified.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Keeps the ports until SIGTERM. Nothing is changed before the policy has been checked, and the version
-/// of all that is pinned.
+/// Keeps the ports until SIGTERM. Nothing is changed before the policy has been checked, and the
+/// version of all that is pinned.
 pub fn run(options: Options) -> Result<()> {
     let source = Source::read(&options.config)?;
     let Some(_governor) = Governor::become_it()? else { return Err(Error::SecondDaemon) };

@@ -43,8 +43,8 @@ impl Heartbeat {
     }
 }
 
-/// Beats come between steps of work, which may take long, so the watchdog is notified more often than
-/// required.
+/// Beats come between steps of work, which may take long, so the watchdog is notified more often
+/// than required.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Errors are ignored: without notifications, the service manager's watchdog acts.

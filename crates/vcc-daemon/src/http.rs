@@ -1,5 +1,5 @@
-//! The daemon as the web server sees it. Ports and flows are read from the pinned maps on the web server's
-//! thread, so the deciding thread never waits for it.
+//! The daemon as the web server sees it. Ports and flows are read from the pinned maps on the web
+//! server's thread, so the deciding thread never waits for it.
 
 use std::collections::VecDeque;
 use std::error;

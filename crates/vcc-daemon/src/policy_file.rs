@@ -12,8 +12,8 @@ use crate::{Error, Result};
 /// Four times the size of a policy with the most rules and networks that are allowed.
 pub(crate) const LONGEST_BYTES: usize = 4 << 20;
 
-/// Reads the text of a policy. A text that is too long is an error, never cut off. A pipe is read to its
-/// end, however long that takes.
+/// Reads the text of a policy. A text that is too long is an error, never cut off. A pipe is read
+/// to its end, however long that takes.
 pub fn read_policy(path: &Path) -> io::Result<String> {
     read(File::open(path)?)
 }

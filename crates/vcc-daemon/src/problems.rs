@@ -1,5 +1,5 @@
-//! Problems that the operator has to solve. `vcc status`, the health page, the metrics and the page's events
-//! show them. Each kind of problem is a function in [`KINDS`].
+//! Problems that the operator has to solve. `vcc status`, the health page, the metrics and the
+//! page's events show them. Each kind of problem is a function in [`KINDS`].
 
 use vcc_web::snapshot::Problem;
 

@@ -1,7 +1,8 @@
 //! Internet checksums from scratch (RFC 1071).
 //!
-//! The product updates checksums incrementally (RFC 1624) or sums in wider words: `datapath/` in C and
-//! `vcc-domain` in Rust. This word-by-word routine is the oracle for both, so it stays apart from them.
+//! The product updates checksums incrementally (RFC 1624) or sums in wider words: `datapath/` in C
+//! and `vcc-domain` in Rust. This word-by-word routine is the oracle for both, so it stays apart
+//! from them.
 
 use crate::packet::Headers;
 use crate::wire::*;

@@ -1,8 +1,8 @@
 //! Ethernet frames of TCP segments, for the benchmark of the datapath and for tests.
 //!
-//! This crate shares no code with the datapath, the engine or the driver domain, not even the numbers
-//! of the wire formats: what it builds and sums up is what their parsers, rewriting and checksums are
-//! tested against.
+//! This crate shares no code with the datapath, the engine or the driver domain, not even the
+//! numbers of the wire formats: what it builds and sums up is what their parsers, rewriting and
+//! checksums are tested against.
 
 pub mod checksum;
 mod ecn;

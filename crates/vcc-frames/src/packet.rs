@@ -28,8 +28,8 @@ pub struct Packet {
     pub ipv4_id: u16,
     /// IPv4 only; a multiple of four bytes.
     pub ip_options: Vec<u8>,
-    /// Extension headers between IPv6 and TCP: type, and all bytes but the first, which is the type of
-    /// the next header.
+    /// Extension headers between IPv6 and TCP: type, and all bytes but the first, which is the type
+    /// of the next header.
     pub extensions: Vec<(u8, Vec<u8>)>,
     pub seq: u32,
     pub ack: u32,

@@ -54,8 +54,8 @@ pub const OPTION_TIMESTAMPS: u8 = 8;
 /// RFC 8684.
 pub const OPTION_MPTCP: u8 = 30;
 
-/// The options of vcc: the PACK has the kind and layout of an AccECN option (RFC 9768, 3.2.3); Hello
-/// and FACK are an experiment (RFC 6994) whose identifier is "vc".
+/// The options of vcc: the PACK has the kind and layout of an AccECN option (RFC 9768, 3.2.3);
+/// Hello and FACK are an experiment (RFC 6994) whose identifier is "vc".
 pub const OPTION_PACK: u8 = 172;
 pub const OPTION_EXPERIMENT: u8 = 253;
 pub const EXPERIMENT_NAME: [u8; 2] = *b"vc";

@@ -1,5 +1,5 @@
-//! BPF_MAP_LOOKUP_BATCH: reading all entries of a map, many per system call. The iterator of libbpf-rs takes
-//! most errors for the end of the map.
+//! BPF_MAP_LOOKUP_BATCH: reading all entries of a map, many per system call. The iterator of
+//! libbpf-rs takes most errors for the end of the map.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -57,7 +57,8 @@ impl<'map> Batches<'map> {
                 0 => self.position = Position::At(next),
                 libc::ENOENT => self.position = Position::End,
                 libc::ENOSPC => {
-                    // One bucket has more entries than the buffers hold. Nothing was read, so nothing is lost.
+                    // One bucket has more entries than the buffers hold. Nothing was read, so
+                    // nothing is lost.
                     self.make_room(self.room * 2);
                     continue;
                 }

@@ -41,8 +41,8 @@ pub(crate) fn require() -> Result<()> {
     Ok(())
 }
 
-/// Whether there is a [`HOME`]. A directory that other users may write to is an error: its content cannot be
-/// trusted.
+/// Whether there is a [`HOME`]. A directory that other users may write to is an error: its content
+/// cannot be trusted.
 pub(crate) fn has_home() -> Result<bool> {
     match look_at_home() {
         Ok(()) => Ok(true),

@@ -15,86 +15,43 @@ pub struct Counter {
     pub meaning: &'static str,
 }
 
-const fn counter(index: u32, name: &'static str, meaning: &'static str) -> Counter {
-    Counter { index, name, meaning }
+/// Declares each counter: its name here, its number in the datapath, its name in JSON and metrics,
+/// and its description. The order is that of their numbers.
+macro_rules! counters {
+    ($($constant:ident: $number:ident, $name:literal, $meaning:literal;)*) => {
+        $(pub const $constant: Counter =
+            Counter { index: sys::$number, name: $name, meaning: $meaning };)*
+
+        pub const ALL: [Counter; sys::COUNT_MAX as usize] = [$($constant,)*];
+    };
 }
 
-pub const NOT_IP: Counter = counter(sys::COUNT_NOT_IP, "not_ip", "passed: not IP, or tagged twice");
-pub const NOT_TCP: Counter = counter(sys::COUNT_NOT_TCP, "not_tcp", "passed: not TCP");
-pub const FRAGMENT: Counter = counter(sys::COUNT_FRAGMENT, "fragment", "passed: an IP fragment");
-pub const MALFORMED: Counter =
-    counter(sys::COUNT_MALFORMED, "malformed", "passed: headers cut short or contradictory");
-pub const BAD_OPTIONS: Counter =
-    counter(sys::COUNT_BAD_OPTIONS, "bad_options", "read so far: malformed TCP options");
-pub const SIGNED: Counter =
-    counter(sys::COUNT_SIGNED, "signed", "passed: of a signed connection, as BGP's often is");
-pub const BAD_FLAGS: Counter =
-    counter(sys::COUNT_BAD_FLAGS, "bad_flags", "passed: TCP flags that no TCP sends");
-pub const UNKNOWN: Counter =
-    counter(sys::COUNT_UNKNOWN, "unknown", "passed: of a connection older than the attachment");
-pub const TABLE_FULL: Counter =
-    counter(sys::COUNT_TABLE_FULL, "table_full", "passed: no room for another connection");
-pub const CONTENDED: Counter =
-    counter(sys::COUNT_CONTENDED, "contended", "passed: another CPU held the connection too long");
-pub const DROPPED: Counter =
-    counter(sys::COUNT_DROPPED, "dropped", "dropped: the guest would misread it");
-pub const REWRITE_FAILED: Counter =
-    counter(sys::COUNT_REWRITE_FAILED, "rewrite_failed", "dropped: the kernel refused a change");
-pub const POLICED: Counter =
-    counter(sys::COUNT_POLICED, "policed", "dropped: beyond the window that the guest was shown");
-pub const FORGED: Counter =
-    counter(sys::COUNT_FORGED, "forged", "not believed: feedback not agreed on, or impossible");
-pub const REPORT_LOST: Counter =
-    counter(sys::COUNT_REPORT_LOST, "report_lost", "not sent: feedback beside data");
-pub const EVENT_LOST: Counter =
-    counter(sys::COUNT_EVENT_LOST, "event_lost", "not sent to the guest: no `vcc emit` took it");
-pub const TRACE_LOST: Counter =
-    counter(sys::COUNT_TRACE_LOST, "trace_lost", "not recorded: `vcc trace` was too slow");
-pub const IGNORED: Counter =
-    counter(sys::COUNT_IGNORED, "ignored", "passed: a connection that the policy leaves alone");
-pub const REFUSED: Counter =
-    counter(sys::COUNT_REFUSED, "refused", "dropped: no room for another connection");
-pub const GAVE_WAY: Counter =
-    counter(sys::COUNT_GAVE_WAY, "gave_way", "forgotten: a handshake that made room for another");
-pub const UNTIMED: Counter =
-    counter(sys::COUNT_UNTIMED, "untimed", "forgotten: its end could not be timed");
-pub const TIMER_LATE: Counter =
-    counter(sys::COUNT_TIMER_LATE, "timer_late", "started again: the timer of connections' ends");
-
-pub const DEEP: Counter =
-    counter(sys::COUNT_DEEP, "deep", "passed: behind more IPv6 headers than vcc follows");
-pub const UNJUDGED: Counter = counter(
-    sys::COUNT_UNJUDGED,
-    "unjudged",
-    "dropped under `police`: TCP that vcc cannot judge, as in fragments",
-);
-
-pub const ALL: [Counter; sys::COUNT_MAX as usize] = [
-    NOT_IP,
-    NOT_TCP,
-    FRAGMENT,
-    MALFORMED,
-    BAD_OPTIONS,
-    SIGNED,
-    BAD_FLAGS,
-    UNKNOWN,
-    TABLE_FULL,
-    CONTENDED,
-    DROPPED,
-    REWRITE_FAILED,
-    POLICED,
-    FORGED,
-    REPORT_LOST,
-    EVENT_LOST,
-    TRACE_LOST,
-    IGNORED,
-    DEEP,
-    UNJUDGED,
-    REFUSED,
-    GAVE_WAY,
-    UNTIMED,
-    TIMER_LATE,
-];
+counters! {
+    NOT_IP: COUNT_NOT_IP, "not_ip", "passed: not IP, or tagged twice";
+    NOT_TCP: COUNT_NOT_TCP, "not_tcp", "passed: not TCP";
+    FRAGMENT: COUNT_FRAGMENT, "fragment", "passed: an IP fragment";
+    MALFORMED: COUNT_MALFORMED, "malformed", "passed: headers cut short or contradictory";
+    BAD_OPTIONS: COUNT_BAD_OPTIONS, "bad_options", "translated: malformed TCP options, read up to the error";
+    SIGNED: COUNT_SIGNED, "signed", "passed: signed by TCP-MD5 or TCP-AO, as for BGP";
+    BAD_FLAGS: COUNT_BAD_FLAGS, "bad_flags", "passed: TCP flags that no TCP sends";
+    UNKNOWN: COUNT_UNKNOWN, "unknown", "passed: the connection is older than the attachment";
+    TABLE_FULL: COUNT_TABLE_FULL, "table_full", "passed: no room for another connection";
+    CONTENDED: COUNT_CONTENDED, "contended", "passed: another CPU held the connection too long";
+    DROPPED: COUNT_DROPPED, "dropped", "dropped: a window update that the guest would misread";
+    REWRITE_FAILED: COUNT_REWRITE_FAILED, "rewrite_failed", "dropped: the kernel refused a change";
+    POLICED: COUNT_POLICED, "policed", "dropped: beyond the window that the guest was shown";
+    FORGED: COUNT_FORGED, "forged", "ignored: feedback that was not negotiated, or is impossible";
+    REPORT_LOST: COUNT_REPORT_LOST, "report_lost", "not sent: feedback beside data";
+    EVENT_LOST: COUNT_EVENT_LOST, "event_lost", "not sent to the guest: no `vcc emit` took it";
+    TRACE_LOST: COUNT_TRACE_LOST, "trace_lost", "not recorded: `vcc trace` was too slow";
+    IGNORED: COUNT_IGNORED, "ignored", "passed: a connection whose rule ignores it";
+    DEEP: COUNT_DEEP, "deep", "passed: behind more IPv6 extension headers than vcc follows";
+    UNJUDGED: COUNT_UNJUDGED, "unjudged", "dropped under `police`: TCP that vcc cannot judge, such as fragments";
+    REFUSED: COUNT_REFUSED, "refused", "dropped: no room for another connection";
+    GAVE_WAY: COUNT_GAVE_WAY, "gave_way", "forgotten: a handshake that gave way to a newer one";
+    UNTIMED: COUNT_UNTIMED, "untimed", "forgotten: the expiry could not be scheduled";
+    TIMER_LATE: COUNT_TIMER_LATE, "timer_late", "restarted: the expiry timer of connections";
+}
 
 /// Segments by reason, summed over all CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,14 +30,15 @@ impl Datapath {
         Self::load_without_timer(options)?.with_timer()
     }
 
-    /// Like [`Self::load`], but no timer ever changes a flow: for tests that compare states byte for
-    /// byte.
+    /// Like [`Self::load`], but no timer ever changes a flow: for tests that compare states byte
+    /// for byte.
     #[doc(hidden)]
     pub fn load_without_timer(options: &AttachOptions) -> Result<Self> {
         Self::load_opened(open(None)?, options, None)
     }
 
-    /// Each connection has the treatment of its rule. `index` is the port's among those of the policy.
+    /// Each connection has the treatment of its rule. `index` is the port's among those of the
+    /// policy.
     pub fn load_under(policy: &SharedPolicy, index: u32, options: &AttachOptions) -> Result<Self> {
         Self::load_opened(open(Some(policy))?, options, Some(index))?.with_timer()
     }
@@ -107,7 +108,8 @@ impl Datapath {
         })
     }
 
-    /// Brings every flow under the edition of the policy that is in force. Returns how many there are.
+    /// Brings every flow under the edition of the policy that is in force. Returns how many there
+    /// are.
     pub fn judge_flows(&self) -> Result<u32> {
         self.sweep(Sweep::Judge)
     }

@@ -1,8 +1,8 @@
 //! A port: the host side of a guest's network device, with vcc attached to it.
 //!
-//! This crate compiles the datapath, loads and attaches it, and reads its maps; no other crate knows its
-//! programs. Every port has programs and maps of its own, so that one guest cannot affect another guest's
-//! flows.
+//! This crate compiles the datapath, loads and attaches it, and reads its maps; no other crate
+//! knows its programs. Every port has programs and maps of its own, so that one guest cannot affect
+//! another guest's flows.
 
 mod batch;
 pub mod bench;

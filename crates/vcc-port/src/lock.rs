@@ -1,5 +1,5 @@
-//! Locks that end with the process that holds them: flock(2) on directories, because other files cannot be
-//! created in the BPF file system.
+//! Locks that end with the process that holds them: flock(2) on directories, because other files
+//! cannot be created in the BPF file system.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,8 +18,8 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Waits until the lock is free, but not forever: its holder may be stopped. Creates the directory, but
-    /// not its parents.
+    /// Waits until the lock is free, but not forever: its holder may be stopped. Creates the
+    /// directory, but not its parents.
     pub(crate) fn wait_for(path: &Path) -> io::Result<Self> {
         // Work under a lock may take as long as the verifier needs for a port's programs.
         Self::wait_up_to(path, Duration::from_secs(20))

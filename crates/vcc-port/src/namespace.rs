@@ -5,7 +5,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::thread;
 
-/// A network namespace. It exists while this process holds it, and ends with the process at the latest.
+/// A network namespace. It exists while this process holds it, and ends with the process at the
+/// latest.
 pub struct Netns {
     file: File,
 }
@@ -23,8 +24,8 @@ impl Netns {
         Ok(Self { file: File::open("/proc/thread-self/ns/net")? })
     }
 
-    /// Runs `work` inside, on a thread of its own. Sockets that `work` creates stay inside, and commands that
-    /// it starts run inside.
+    /// Runs `work` inside, on a thread of its own. Sockets that `work` creates stay inside, and
+    /// commands that it starts run inside.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         on_own_thread(|| {
             self.enter()?;

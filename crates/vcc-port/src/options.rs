@@ -5,8 +5,8 @@ use vcc_policy::PortSelector;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttachOptions {
-    /// The treatment of all connections. Under a policy, their rules take its place. `emit` requires an
-    /// [`crate::Emitter`].
+    /// The treatment of all connections. Under a policy, their rules take its place. `emit`
+    /// requires an [`crate::Emitter`].
     pub treatment: Treatment,
     /// How many connections the port tracks at a time; more pass untouched.
     pub max_flows: u32,

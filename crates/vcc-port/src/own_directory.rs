@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Opens a directory. It is an error if it is a symbolic link, or belongs to another user than root and ours.
+/// Opens a directory. It is an error if it is a symbolic link, or belongs to another user than root
+/// and ours.
 pub fn open_own_directory(path: &Path) -> io::Result<File> {
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let directory =

@@ -22,8 +22,8 @@ pub(crate) fn write(map: &MapHandle, params: &Params) -> Result<()> {
         .map_err(|e| Error::system("write the port's parameters", e))
 }
 
-/// Changes parameters. Those of a pinned port are changed under a lock, so that the changes of another
-/// process are not lost.
+/// Changes parameters. Those of a pinned port are changed under a lock, so that the changes of
+/// another process are not lost.
 pub(crate) fn change(
     map: &MapHandle,
     pinned: bool,

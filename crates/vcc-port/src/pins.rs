@@ -1,7 +1,7 @@
 //! Links, maps and a program pinned in the BPF file system, where they outlive the command.
 //!
-//! The links alone do not suffice: the kernel cancels the timers of a map when user space no longer holds
-//! it, although programs still use it.
+//! The links alone do not suffice: the kernel cancels the timers of a map when user space no longer
+//! holds it, although programs still use it.
 
 use std::cell::Cell;
 use std::fs;
@@ -167,7 +167,8 @@ impl Pin {
         Error::system(format!("open what is pinned for `{}`", self.device.name), error)
     }
 
-    /// False while the pin is being created or removed, and if the process that did so died half way.
+    /// False while the pin is being created or removed, and if the process that did so died half
+    /// way.
     pub(crate) fn is_complete(&self) -> bool {
         self.complete_path().exists()
     }
@@ -240,7 +241,8 @@ pub(crate) fn is_attached(device: &Device) -> Result<bool> {
     Ok(pin.is_complete() && !pin.is_stale()?)
 }
 
-/// Removes the pins of devices that have gone, each after a call of `last`; returns the devices' names.
+/// Removes the pins of devices that have gone, each after a call of `last`; returns the devices'
+/// names.
 pub(crate) fn sweep(last: impl Fn(&Pin)) -> Result<Vec<String>> {
     if all()?.is_empty() {
         return Ok(Vec::new());

@@ -9,7 +9,8 @@ use vcc_engine::sys;
 use crate::plain::from_bytes;
 use crate::{Error, Result};
 
-/// One of a port's ring buffers. There must be one reader only, because the kernel keeps one position.
+/// One of a port's ring buffers. There must be one reader only, because the kernel keeps one
+/// position.
 pub(crate) struct Ring {
     ring: RingBuffer<'static>,
     received: Receiver<sys::vcc_event>,

@@ -7,8 +7,8 @@ use libbpf_rs::libbpf_sys;
 
 use crate::{Error, Result, tcx};
 
-/// While this exists, the kernel counts the run time of every program on the machine, which costs two reads of
-/// the clock per run.
+/// While this exists, the kernel counts the run time of every program on the machine, which costs
+/// two reads of the clock per run.
 pub struct RunTimes {
     _fd: OwnedFd,
 }

@@ -1,5 +1,5 @@
-//! Running the program `sweep` of the datapath: it visits all flows of a port, or starts the timer that visits
-//! each flow when it is due.
+//! Running the program `sweep` of the datapath: it visits all flows of a port, or starts the timer
+//! that visits each flow when it is due.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -53,8 +53,8 @@ const TIMER_PAUSES: [Duration; 6] = [
     Duration::from_secs(2),
 ];
 
-/// Starts the port's timer, or makes a running one call this version's program. Without the timer no flow
-/// would ever be removed.
+/// Starts the port's timer, or makes a running one call this version's program. Without the timer
+/// no flow would ever be removed.
 pub(crate) fn start_timer(program: &OwnedFd) -> Result<()> {
     let start = || match run_marked(program, sys::START_MARK)? as i32 {
         0 => Ok(()),

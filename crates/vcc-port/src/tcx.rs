@@ -67,8 +67,8 @@ pub(crate) fn attached(ifindex: u32, hook: Hook) -> io::Result<Attached> {
     Ok(Attached { program_ids, revision: options.revision })
 }
 
-/// Attaches behind the existing programs. With a `hook_revision` other than 0, the kernel returns ESTALE if the
-/// hook has changed since.
+/// Attaches behind the existing programs. With a `hook_revision` other than 0, the kernel returns
+/// ESTALE if the hook has changed since.
 pub(crate) fn attach(
     program: &ProgramMut<'_>,
     ifindex: u32,
@@ -103,16 +103,16 @@ pub(crate) fn program_name(program_id: u32) -> Option<String> {
     String::from_utf8(name).ok()
 }
 
-/// The kernel's digest of a program's instructions as loaded, without its maps: programs with the same tag do
-/// the same.
+/// The kernel's digest of a program's instructions as loaded, without its maps: programs with the
+/// same tag do the same.
 pub(crate) type Tag = [u8; 8];
 
 pub(crate) fn program_tag(program: BorrowedFd<'_>) -> io::Result<Tag> {
     Ok(program_info(program)?.tag)
 }
 
-/// The tag of a link's program. Opening the program by its ID would require CAP_SYS_ADMIN; reading fdinfo requires
-/// no capability.
+/// The tag of a link's program. Opening the program by its ID would require CAP_SYS_ADMIN; reading
+/// fdinfo requires no capability.
 pub(crate) fn attached_tag(link: &Link) -> io::Result<Tag> {
     let path = format!("/proc/self/fdinfo/{}", link.as_fd().as_raw_fd());
     let text = fs::read_to_string(&path)?;

@@ -29,8 +29,8 @@ fn unshare_mounts() -> io::Result<()> {
     Ok(())
 }
 
-/// Runs a test's `work` [`isolated`] if vcc can attach on this machine; otherwise the test is counted
-/// as skipped.
+/// Runs a test's `work` [`isolated`] if vcc can attach on this machine; otherwise the test is
+/// counted as skipped.
 #[track_caller]
 pub fn on_a_host(work: impl FnOnce() + Send) {
     if can_attach() {

@@ -21,8 +21,8 @@ pub struct Presence {
     pub leaves_at_ns: Option<u64>,
 }
 
-/// The acts of these flows in order, with times on the clock of `measure`. At the same time, flows are counted
-/// before they leave, and leave before others join.
+/// The acts of these flows in order, with times on the clock of `measure`. At the same time, flows
+/// are counted before they leave, and leave before others join.
 pub fn agenda(measure: &Measure, flows: impl IntoIterator<Item = Presence>) -> Vec<(u64, Act)> {
     let &Measure { start_ns, end_ns, .. } = measure;
     let mut acts = vec![(start_ns, Act::StartMeasuring), (end_ns, Act::Finish)];

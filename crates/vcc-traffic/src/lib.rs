@@ -1,5 +1,5 @@
-//! The traffic of the lab's guests: flows whose bytes are all checked, the records of them, and the plan and the
-//! report of a guest with a kernel of its own.
+//! The traffic of the lab's guests: flows whose bytes are all checked, the records of them, and the
+//! plan and the report of a guest with a kernel of its own.
 
 pub mod agenda;
 mod error;

@@ -61,8 +61,8 @@ pub enum Pace {
     AtOnce(NonZeroU32),
 }
 
-/// A transfer begins when the receiver has closed the connection of the previous one, and not before its time if
-/// `every_ms` is set.
+/// A transfer begins when the receiver has closed the connection of the previous one, and not
+/// before its time if `every_ms` is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfers {

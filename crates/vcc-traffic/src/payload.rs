@@ -1,9 +1,9 @@
-//! A pseudo-random byte stream for each flow. The receiver compares every byte, so that every run shows that
-//! payload arrived unchanged and in order.
+//! A pseudo-random byte stream for each flow. The receiver compares every byte, so that every run
+//! shows that payload arrived unchanged and in order.
 //!
-//! All streams repeat one block of random bytes, each from its own offset. The length of the block is a prime, so
-//! lost, duplicated or reordered segments are detected unless their number is a multiple of it. Nothing is computed
-//! per byte at either end.
+//! All streams repeat one block of random bytes, each from its own offset. The length of the block
+//! is a prime, so lost, duplicated or reordered segments are detected unless their number is a
+//! multiple of it. Nothing is computed per byte at either end.
 
 use crate::random::{GOLDEN, mix, nth};
 use std::sync::OnceLock;

@@ -1,5 +1,5 @@
-//! The report of a guest at the end of its plan: lines of JSON, with a prefix that distinguishes them from the
-//! kernel's messages on the same console.
+//! The report of a guest at the end of its plan: lines of JSON, with a prefix that distinguishes
+//! them from the kernel's messages on the same console.
 
 use crate::samples::{Begun, Received, Response, Sample};
 use serde::{Deserialize, Serialize};

@@ -21,8 +21,8 @@ pub fn listen(address: SocketAddr, congestion_control: &str) -> Result<Socket> {
     Ok(listener)
 }
 
-/// A socket for a connection to this address. The congestion control is set before the handshake, because it may
-/// ask for ECN there.
+/// A socket for a connection to this address. The congestion control is set before the handshake,
+/// because it may ask for ECN there.
 ///
 /// # Errors
 /// The kernel has no such congestion control, or cannot create a socket.

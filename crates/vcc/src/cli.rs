@@ -11,8 +11,8 @@ use crate::commands::{
 };
 use crate::output;
 
-/// Lets the operator choose the congestion control of guests: vcc sits on the host side of a guest's
-/// network device and rewrites the ECN bits, windows and options of its TCP connections.
+/// Lets the operator choose the congestion control of guests: vcc sits on the host side of a
+/// guest's network device and rewrites the ECN bits, windows and options of its TCP connections.
 #[derive(Parser)]
 #[command(name = "vcc", version, propagate_version = true, subcommand_required = true)]
 pub struct Cli<Commands: Subcommand = Any> {
@@ -20,8 +20,8 @@ pub struct Cli<Commands: Subcommand = Any> {
     pub command: Commands,
 }
 
-/// The commands, and a hidden one for packaging. It is not a [`Command`], because shell completions, unlike
-/// `--help`, show hidden commands.
+/// The commands, and a hidden one for packaging. It is not a [`Command`], because shell
+/// completions, unlike `--help`, show hidden commands.
 #[derive(Subcommand)]
 pub enum Any {
     #[command(flatten)]

@@ -1,6 +1,6 @@
-//! The output of the command: results on stdout, errors on stderr in one line each, except those that quote
-//! a file. Control characters are escaped, because names of devices and files may contain any. Cells of
-//! tables on a terminal are made with [`printable_line`].
+//! The output of the command: results on stdout, errors on stderr in one line each, except those
+//! that quote a file. Control characters are escaped, because names of devices and files may
+//! contain any. Cells of tables on a terminal are made with [`printable_line`].
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,8 +16,8 @@ pub use vcc_policy::text::printable_line;
 /// The first error of writing to stdout, other than EPIPE.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
-/// Writes to stdout. A reader that has gone (`| head`) is not an error. Other errors are reported at the
-/// [`end`], so that the command completes its work.
+/// Writes to stdout. A reader that has gone (`| head`) is not an error. Other errors are reported
+/// at the [`end`], so that the command completes its work.
 pub fn say(text: &str) {
     still_heard(text);
 }

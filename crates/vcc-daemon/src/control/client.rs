@@ -60,8 +60,8 @@ impl Client {
         }
     }
 
-    /// Applies a policy: its text with the name of its file, or else the file that the daemon was started
-    /// with.
+    /// Applies a policy: its text with the name of its file, or else the file that the daemon was
+    /// started with.
     pub fn apply(&self, policy: Option<(String, String)>) -> Result<Applied, ClientError> {
         let policy = policy.map(|(text, file_name)| PolicyText { text, file_name });
         match self.ask(&Request::Apply { policy })? {

@@ -23,7 +23,8 @@ const MODE: u32 = 0o660;
 /// Connections at a time.
 const MOST_CONNECTIONS: usize = 16;
 
-/// How the daemon is asked: with a request, and where its answer goes. False if the daemon is ending.
+/// How the daemon is asked: with a request, and where its answer goes. False if the daemon is
+/// ending.
 type Ask = dyn Fn(Request, Sender<Answer>) -> bool + Send + Sync;
 
 /// Counts rejected requests.

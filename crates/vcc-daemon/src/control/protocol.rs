@@ -1,5 +1,5 @@
-//! The protocol of the control socket: one JSON object per line, a request and its answer. Spaces may
-//! precede the answer: a busy daemon sends them as signs of life.
+//! The protocol of the control socket: one JSON object per line, a request and its answer. Spaces
+//! may precede the answer: a busy daemon sends them as signs of life.
 
 use std::time::Duration;
 

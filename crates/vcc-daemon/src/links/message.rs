@@ -1,5 +1,5 @@
-//! rtnetlink(7), as far as it tells of devices. Of a message only what is needed is read, so that no
-//! attribute that is new, or odd, hides a device.
+//! rtnetlink(7), as far as it tells of devices. Of a message only what is needed is read, so that
+//! no attribute that is new, or odd, hides a device.
 
 use std::io;
 

@@ -22,7 +22,8 @@ pub(crate) struct Ports {
     epoch: u32,
     /// By ifindex.
     held: BTreeMap<u32, Held>,
-    /// Ports under the policy whose devices are in other network namespaces, from where no news comes.
+    /// Ports under the policy whose devices are in other network namespaces, from where no news
+    /// comes.
     elsewhere: Vec<Held>,
     /// By ifindex.
     left: HashMap<u32, Left>,
@@ -79,7 +80,8 @@ impl Ports {
         self.left.values()
     }
 
-    /// How often a device could not be made a port. A repetition for the same reason does not count.
+    /// How often a device could not be made a port. A repetition for the same reason does not
+    /// count.
     pub(crate) fn attach_failures(&self) -> u64 {
         self.attach_failures
     }
@@ -106,8 +108,8 @@ impl Ports {
         self.held().filter(|held| held.is_misnamed).map(|held| held.port.device())
     }
 
-    /// Puts a policy in force: for new connections at once, for all when this returns. Returns how many
-    /// there were. An error changes nothing.
+    /// Puts a policy in force: for new connections at once, for all when this returns. Returns how
+    /// many there were. An error changes nothing.
     pub(crate) fn apply(&mut self, policy: &Policy) -> Result<u32> {
         for held in self.held() {
             held.port.settle_flows()?;
@@ -124,7 +126,8 @@ impl Ports {
         for held in self.held.values().chain(&self.elsewhere) {
             match held.port.judge_flows() {
                 Ok(judged) => flows += judged,
-                // The next packet of each flow judges it as well, and the next policy waits for all.
+                // The next packet of each flow judges it as well, and the next policy waits for
+                // all.
                 Err(error) => journal::warning(&format!("{}: {error}", held.port.device())),
             }
         }

@@ -7,8 +7,8 @@ use crate::Program;
 use crate::plain::to_bytes;
 
 const TEMPLATE_MAX_BYTES: usize = 80;
-/// Runs of one case in a row. Then the other cases have their turn, so that a disturbance of the machine
-/// hits all alike.
+/// Runs of one case in a row. Then the other cases have their turn, so that a disturbance of the
+/// machine hits all alike.
 pub(super) const RUNS_PER_ROUND: u32 = 10_000;
 
 pub(super) struct Case {
@@ -79,8 +79,8 @@ impl Cursor {
     }
 }
 
-/// What to restore before each run, if the datapath changes the length of the frame or acts on the state of the
-/// flow; see `struct restored` of advance.bpf.c.
+/// What to restore before each run, if the datapath changes the length of the frame or acts on the
+/// state of the flow; see `struct restored` of advance.bpf.c.
 #[derive(Clone, Copy)]
 pub(super) struct Restore {
     pub key: sys::vcc_key,

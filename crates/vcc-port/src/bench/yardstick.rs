@@ -1,4 +1,5 @@
-//! Programs on a device that parse each segment and leave it alone: the cost of having any program at all.
+//! Programs on a device that parse each segment and leave it alone: the cost of having any program
+//! at all.
 
 use libbpf_rs::Link;
 

@@ -1,5 +1,5 @@
-//! Segments that vcc sends to the guest. The datapath decides, but BPF programs run only when a segment
-//! passes, so user space builds and sends them.
+//! Segments that vcc sends to the guest. The datapath decides, but BPF programs run only when a
+//! segment passes, so user space builds and sends them.
 
 mod socket;
 
@@ -92,8 +92,8 @@ impl Emitter {
         Ok(())
     }
 
-    /// The guest may have taken the first duplicate for a window update, as Linux does if the peer has sent
-    /// data since its last ACK (tcp_may_update_window()). Then one more is needed.
+    /// The guest may have taken the first duplicate for a window update, as Linux does if the peer
+    /// has sent data since its last ACK (tcp_may_update_window()). Then one more is needed.
     fn look_again(&mut self) -> Result<()> {
         let until_us = now_us().saturating_sub(SECOND_LOOK.as_micros() as u64);
         while self.prodded.front().is_some_and(|prodded| prodded.at_us <= until_us) {

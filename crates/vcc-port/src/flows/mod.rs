@@ -61,8 +61,8 @@ impl Flow {
         FlowId { guest: self.guest, peer: self.peer, vlan: self.vlan }
     }
 
-    /// Whether guest and peer use different window scales, or may do so when the handshake ends. Without vcc
-    /// such a connection would be very slow.
+    /// Whether guest and peer use different window scales, or may do so when the handshake ends.
+    /// Without vcc such a connection would be very slow.
     pub fn depends_on_translation(&self) -> bool {
         match self.state.stage.into() {
             sys::STAGE_SYN_SENT | sys::STAGE_SYN_RECEIVED => true,

@@ -10,8 +10,8 @@ use super::prefixes;
 use crate::plain::{Dense, Plain, from_bytes, to_bytes};
 use crate::{Error, Result};
 
-/// Writes an edition, except its fields in `struct vcc_policy`. `pools` are the numbers of the policy's pools in
-/// the datapath.
+/// Writes an edition, except its fields in `struct vcc_policy`. `pools` are the numbers of the
+/// policy's pools in the datapath.
 pub(super) fn write(
     maps: &PolicyMaps,
     edition: u32,

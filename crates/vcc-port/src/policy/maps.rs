@@ -1,4 +1,5 @@
-//! The maps of a policy. All ports under the policy share them, so they are created apart from the datapath.
+//! The maps of a policy. All ports under the policy share them, so they are created apart from the
+//! datapath.
 
 use std::fs;
 use std::io;
@@ -42,8 +43,8 @@ impl Shape {
     }
 }
 
-/// Declares [`PolicyMaps`] and all that is done with each of them: the maps of the datapath, and those that
-/// only user space reads.
+/// Declares [`PolicyMaps`] and all that is done with each of them: the maps of the datapath, and
+/// those that only user space reads.
 macro_rules! maps {
     (datapath { $($name:ident: $shape:expr,)* } user_space { $($more:ident: $its:expr,)* }) => {
         pub(crate) struct PolicyMaps {

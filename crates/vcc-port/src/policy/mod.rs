@@ -1,4 +1,5 @@
-//! A policy in the kernel: maps that all ports under it share. `datapath/abi.h` describes their layout.
+//! A policy in the kernel: maps that all ports under it share. `datapath/abi.h` describes their
+//! layout.
 
 mod edition;
 mod maps;
@@ -24,8 +25,8 @@ const PLACE: &str = "/sys/fs/bpf/vcc/policy";
 /// The most ports that a policy can have; their indices are below.
 pub const PORTS_MAX: u32 = sys::PORTS_MAX;
 
-/// The policy of this host's ports. An edition that was applied stays in force until the next one, even while
-/// no process has the policy open.
+/// The policy of this host's ports. An edition that was applied stays in force until the next one,
+/// even while no process has the policy open.
 pub struct SharedPolicy {
     maps: PolicyMaps,
     pinned: bool,
@@ -94,10 +95,10 @@ impl SharedPolicy {
         Ok(self.head()?.epoch)
     }
 
-    /// Puts `policy` in force, atomically, for the ports with these indices; returns its epoch. The caller
-    /// then brings live flows under it with [`crate::Port::judge_flows`]; a flow whose next packet comes
-    /// first is judged by that packet. Before this call, all flows must be under the edition in force:
-    /// [`crate::Port::settle_flows`].
+    /// Puts `policy` in force, atomically, for the ports with these indices; returns its epoch. The
+    /// caller then brings live flows under it with [`crate::Port::judge_flows`]; a flow whose next
+    /// packet comes first is judged by that packet. Before this call, all flows must be under the
+    /// edition in force: [`crate::Port::settle_flows`].
     pub fn apply(&self, policy: &Policy, tenants: &[(u32, Option<&str>)]) -> Result<u32> {
         let _lock = self.pinned.then(lock::pins).transpose()?;
         let mut head = self.head()?;
@@ -113,8 +114,8 @@ impl SharedPolicy {
         head.role[slot] = compiled.roles;
         head.polices[slot] = compiled.polices;
         head.layout = sys::LAYOUT_VERSION;
-        // The entry holds fields of the edition and the epoch, and a reader may see it half written: so the
-        // fields are written before the epoch.
+        // The entry holds fields of the edition and the epoch, and a reader may see it half
+        // written: so the fields are written before the epoch.
         let epoch = std::mem::replace(&mut head.epoch, next);
         let before = sys::vcc_policy { epoch, ..head };
         self.set_head(&before)?;

@@ -21,13 +21,13 @@ pub struct PoolUse {
     pub weight: u32,
     /// The maximum of `held_bytes`.
     pub most_held_bytes: u32,
-    /// How often more was held than the pool has: because each flow keeps a least window, or because very many
-    /// flows became active at once.
+    /// How often more was held than the pool has: because each flow keeps a least window, or
+    /// because very many flows became active at once.
     pub overdrawn: u32,
 }
 
-/// Numbers a policy's pools. A name that exists keeps its number, and what its flows hold; a new one gets a
-/// number that is unused and of which no flow holds anything.
+/// Numbers a policy's pools. A name that exists keeps its number, and what its flows hold; a new
+/// one gets a number that is unused and of which no flow holds anything.
 pub(super) fn number(maps: &PolicyMaps, pools: &[Pool]) -> Result<Vec<u16>> {
     let places: Vec<(String, sys::vcc_pool)> =
         (0..sys::POOLS_MAX).map(|at| place(maps, at)).collect::<Result<_>>()?;

@@ -1,5 +1,5 @@
-//! The networks of an edition. They are the most expensive entries to write, and most policies change few of
-//! them, so unchanged ones stay.
+//! The networks of an edition. They are the most expensive entries to write, and most policies
+//! change few of them, so unchanged ones stay.
 
 use std::collections::HashMap;
 

@@ -14,8 +14,8 @@ pub struct RuleInForce {
     pub params: Params,
 }
 
-/// The rules of both editions: the one in force, and the previous one, under which flows may still be that have
-/// not sent since.
+/// The rules of both editions: the one in force, and the previous one, under which flows may still
+/// be that have not sent since.
 #[derive(Clone, Default)]
 pub struct Rules {
     in_force: usize,

@@ -10,15 +10,15 @@ use crate::tcx::{self, Hook};
 use crate::{AttachOptions, Datapath, Error, Program, Result, SharedPolicy, kernel, pins, sweep};
 
 impl Port {
-    /// Attaches to a device of the calling thread's network namespace, in both directions or not at all.
-    /// Programs that are attached already stay, and run first.
+    /// Attaches to a device of the calling thread's network namespace, in both directions or not at
+    /// all. Programs that are attached already stay, and run first.
     pub fn attach(device: &str, options: &AttachOptions) -> Result<Self> {
         Self::attach_with(device, || Datapath::load(options))
     }
 
     /// Attaches so that each connection has the treatment of its rule. `index` is below
-    /// [`crate::PORTS_MAX`], and no other port of this policy has it. Only the size of the table and `emit`
-    /// of `options` are used.
+    /// [`crate::PORTS_MAX`], and no other port of this policy has it. Only the size of the table
+    /// and `emit` of `options` are used.
     pub fn attach_under(
         policy: &SharedPolicy,
         index: u32,

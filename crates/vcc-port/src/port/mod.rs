@@ -72,8 +72,8 @@ impl Port {
         Ok(self.device.netns_inode == device::netns_inode()?)
     }
 
-    /// Whether the device has come back to the calling thread's network namespace. Its ifindex alone does
-    /// not tell: another device may have got it meanwhile.
+    /// Whether the device has come back to the calling thread's network namespace. Its ifindex
+    /// alone does not tell: another device may have got it meanwhile.
     pub fn is_back(&self) -> Result<bool> {
         let failed = |e| Error::system("read what is attached", e);
         let ours = self.links[0].info().map_err(|e| Error::system("read an attachment", e))?;
@@ -111,14 +111,14 @@ impl Port {
         Ok((constants.by_policy != 0).then_some(constants.index))
     }
 
-    /// Brings every flow under the edition of the policy that is in force. Flows in their handshake follow
-    /// when it has ended. Returns how many flows there are.
+    /// Brings every flow under the edition of the policy that is in force. Flows in their handshake
+    /// follow when it has ended. Returns how many flows there are.
     pub fn judge_flows(&self) -> Result<u32> {
         sweep::run(self.sweeper()?, Sweep::Judge)
     }
 
-    /// Like [`Self::judge_flows`], but for flows in their handshake too. Required before another edition
-    /// overwrites the previous one: see [`crate::SharedPolicy::apply`].
+    /// Like [`Self::judge_flows`], but for flows in their handshake too. Required before another
+    /// edition overwrites the previous one: see [`crate::SharedPolicy::apply`].
     pub fn settle_flows(&self) -> Result<u32> {
         sweep::run(self.sweeper()?, Sweep::Settle)
     }
@@ -142,8 +142,8 @@ fn other_version(device: &Device) -> Error {
 }
 
 impl Drop for Port {
-    /// Detaches explicitly, because closing our descriptor may not be enough: a child process that is being
-    /// forked holds another until it executes its program.
+    /// Detaches explicitly, because closing our descriptor may not be enough: a child process that
+    /// is being forked holds another until it executes its program.
     fn drop(&mut self) {
         if self.pin.is_none() {
             for link in &self.links {

@@ -42,8 +42,8 @@ impl Port {
         Self::from_pin(pin.ok_or(Error::NotAttached { device: device.name })?)
     }
 
-    /// All pinned attachments, also those of other network namespaces, except those that are being created
-    /// or removed at this moment.
+    /// All pinned attachments, also those of other network namespaces, except those that are being
+    /// created or removed at this moment.
     pub fn list() -> Result<Vec<Self>> {
         let mut ports = Vec::new();
         for pin in pins::all()?.into_iter().filter(Pin::is_complete) {
@@ -66,8 +66,8 @@ impl Port {
         Ok(())
     }
 
-    /// Removes the pins of devices that have gone, and returns what their flows held of pools. Returns the
-    /// devices' names. Also ends the traces of processes that were killed.
+    /// Removes the pins of devices that have gone, and returns what their flows held of pools.
+    /// Returns the devices' names. Also ends the traces of processes that were killed.
     pub fn sweep() -> Result<Vec<String>> {
         let gone = pins::sweep(|pin| {
             // A port that cannot be opened has no flows to forget.

@@ -10,9 +10,9 @@ use crate::tcx::{self, Hook, Tag};
 use crate::{Datapath, Error, Program, Result, SharedPolicy, lock};
 
 impl Port {
-    /// Replaces the programs unless they are those of this version of vcc; the flows stay. `policy` is the
-    /// one that the port was attached under, if any. An error before the first program was replaced changes
-    /// nothing. Returns whether programs were replaced.
+    /// Replaces the programs unless they are those of this version of vcc; the flows stay. `policy`
+    /// is the one that the port was attached under, if any. An error before the first program was
+    /// replaced changes nothing. Returns whether programs were replaced.
     pub fn take_over(&mut self, policy: Option<&SharedPolicy>) -> Result<bool> {
         self.take_over_if(policy, |running, ours| running != Some(ours))
     }
@@ -58,7 +58,8 @@ impl Port {
             return Ok(false);
         }
         let [from_guest, to_guest, sweep] = &programs;
-        // In this order, a process that is killed in between does the least harm; the next one goes on.
+        // In this order, a process that is killed in between does the least harm; the next one goes
+        // on.
         let sweep = sweep::keep(sweep)?;
         if let Some(pin) = &self.pin {
             pin.replace_sweep(&sweep)?;

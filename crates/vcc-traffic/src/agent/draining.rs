@@ -1,8 +1,9 @@
-//! The receiving half of a bulk flow: a thread that waits in the kernel for a large piece at a time.
+//! The receiving half of a bulk flow: a thread that waits in the kernel for a large piece at a
+//! time.
 //!
-//! A return from the kernel costs a guest more than a frame does, and the data of a fast flow arrives in
-//! small parts. With MSG_WAITALL, tcp_recvmsg() still takes each part from the queue when it arrives, so
-//! the windows and ACKs are those of a receiver that reads at once.
+//! A return from the kernel costs a guest more than a frame does, and the data of a fast flow
+//! arrives in small parts. With MSG_WAITALL, tcp_recvmsg() still takes each part from the queue
+//! when it arrives, so the windows and ACKs are those of a receiver that reads at once.
 
 use socket2::Socket;
 use std::io;

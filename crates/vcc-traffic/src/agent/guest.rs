@@ -72,8 +72,8 @@ impl<'a> Guest<'a> {
         })
     }
 
-    /// Moves data until then. It does not read the clock, which in a guest costs as much as reading from a
-    /// socket.
+    /// Moves data until then. It does not read the clock, which in a guest costs as much as reading
+    /// from a socket.
     fn until(&mut self, at_ns: u64) -> Result<()> {
         if at_ns > self.reached_ns {
             self.poll.set_timer(at_ns)?;

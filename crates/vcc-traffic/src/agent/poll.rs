@@ -18,8 +18,8 @@ pub enum Source {
 const EVENTS: usize = 64;
 const KIND_BITS: u32 = 3;
 
-/// An epoll instance. The timer is a descriptor in the set, because a timeout of epoll_wait() may be late by a
-/// thousandth of its length (select_estimate_accuracy() in fs/select.c).
+/// An epoll instance. The timer is a descriptor in the set, because a timeout of epoll_wait() may
+/// be late by a thousandth of its length (select_estimate_accuracy() in fs/select.c).
 pub struct Poll {
     epoll: OwnedFd,
     timer: OwnedFd,
@@ -57,7 +57,8 @@ impl Poll {
         check(result).map(drop).doing(|| "stop watching a descriptor".into())
     }
 
-    /// Sets the time of CLOCK_MONOTONIC, other than 0, at which the timer expires; at once if it has passed.
+    /// Sets the time of CLOCK_MONOTONIC, other than 0, at which the timer expires; at once if it
+    /// has passed.
     pub fn set_timer(&self, at_ns: u64) -> Result<()> {
         let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let at = libc::timespec {

@@ -1,8 +1,8 @@
-//! Messages of given sizes over one connection, each answered when all of it was received: requests with data, or
-//! copies of files.
+//! Messages of given sizes over one connection, each answered when all of it was received: requests
+//! with data, or copies of files.
 //!
-//! On the wire, a message is its size in 8 bytes, little-endian, then as many bytes of the flow's stream. The
-//! answer is one byte.
+//! On the wire, a message is its size in 8 bytes, little-endian, then as many bytes of the flow's
+//! stream. The answer is one byte.
 
 use crate::payload::{PIECE_MOST_BYTES, Stream};
 use socket2::Socket;
@@ -110,7 +110,8 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Receives and answers messages. Returns whether their bytes were right, and how many were completed.
+    /// Receives and answers messages. Returns whether their bytes were right, and how many were
+    /// completed.
     pub fn take(
         &mut self,
         mut socket: &Socket,

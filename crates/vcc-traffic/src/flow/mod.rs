@@ -1,5 +1,5 @@
-//! The two halves of a flow, each with a connected, non-blocking socket. Their owner calls them when the socket
-//! is ready.
+//! The two halves of a flow, each with a connected, non-blocking socket. Their owner calls them
+//! when the socket is ready.
 
 mod messages;
 mod ping_pong;

@@ -1,5 +1,6 @@
-//! A message, its echo, the next message: the response time that an application sees, including both hosts' TCP
-//! and loss recovery. AC/DC measured its RTTs this way, with sockperf (5, "Experiment details").
+//! A message, its echo, the next message: the response time that an application sees, including
+//! both hosts' TCP and loss recovery. AC/DC measured its RTTs this way, with sockperf (5,
+//! "Experiment details").
 
 use crate::payload::Stream;
 use crate::system::now_ns;

@@ -15,8 +15,8 @@ use socket2::Socket;
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 
-/// The most unsent bytes in the socket of a sender that will leave. A full socket buffer would keep it sending
-/// for seconds after the last write.
+/// The most unsent bytes in the socket of a sender that will leave. A full socket buffer would keep
+/// it sending for seconds after the last write.
 const UNSENT_BYTES: u32 = 16 * 1024;
 
 #[derive(Debug)]

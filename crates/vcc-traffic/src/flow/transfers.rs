@@ -1,5 +1,5 @@
-//! Transfers, one after the other, each over a connection of its own. Their durations are the flow completion
-//! times that papers measure, including handshake and slow start.
+//! Transfers, one after the other, each over a connection of its own. Their durations are the flow
+//! completion times that papers measure, including handshake and slow start.
 
 use super::{broken, end_has_come, tcp_info};
 use crate::error::{Doing, Result};
@@ -51,8 +51,8 @@ impl TransferSender {
         Ok(())
     }
 
-    /// Writes until the socket would block, and checks for the receiver's FIN; true when it was received and
-    /// the transfer has ended.
+    /// Writes until the socket would block, and checks for the receiver's FIN; true when it was
+    /// received and the transfer has ended.
     ///
     /// # Errors
     /// The connection is gone, or delivered unexpected data.

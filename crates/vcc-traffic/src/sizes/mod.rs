@@ -1,5 +1,5 @@
-//! Distributions of message sizes in datacenters. To add a trace, add a file like [`web_search`] and a line to
-//! [`Trace`].
+//! Distributions of message sizes in datacenters. To add a trace, add a file like [`web_search`]
+//! and a line to [`Trace`].
 
 mod data_mining;
 mod web_search;

@@ -10,9 +10,9 @@ use crate::output;
 
 /// Detach vcc from devices without harming their connections
 ///
-/// vcc shows guests windows at a scale of its own. Without vcc, the guest reads its peer's windows at the
-/// wrong scale, and the connection becomes very slow. So a port is drained first: it takes no new
-/// connections, and is detached when no connection depends on vcc any more.
+/// vcc shows guests windows at a scale of its own. Without vcc, the guest reads its peer's windows
+/// at the wrong scale, and the connection becomes very slow. So a port is drained first: it takes
+/// no new connections, and is detached when no connection depends on vcc any more.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The devices to detach from

@@ -10,9 +10,9 @@ use crate::{interrupt, output};
 
 /// Send duplicate ACKs to guests without SACK, to spare them retransmission timeouts
 ///
-/// For ports that were attached with --emit: three duplicate ACKs make a guest retransmit that would wait
-/// for its timeout, and a window update shows it a window that grew without an ACK. Runs until Ctrl-C, or
-/// until all of the ports are detached.
+/// For ports that were attached with --emit: three duplicate ACKs make a guest retransmit that
+/// would wait for its timeout, and a window update shows it a window that grew without an ACK. Runs
+/// until Ctrl-C, or until all of the ports are detached.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Ports to serve [default: those of this network namespace that were attached with --emit]

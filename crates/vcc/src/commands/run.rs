@@ -10,21 +10,22 @@ use super::policy;
 
 /// Run the daemon: keep this host's ports under a policy
 ///
-/// Attaches to every device that the policy makes a port, now and as devices appear, and adopts the ports of
-/// an earlier daemon. SIGHUP reads the policy again. However the daemon ends, everything stays attached and
-/// connections go on: `vcc detach --all` removes vcc.
+/// Attaches to every device that the policy makes a port, now and as devices appear, and adopts the
+/// ports of an earlier daemon. SIGHUP reads the policy again. However the daemon ends, everything
+/// stays attached and connections go on: `vcc detach --all` removes vcc.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// File of the policy
     #[arg(long, value_name = "FILE", default_value = "/etc/vcc/policy.toml")]
     config: PathBuf,
 
-    /// Address on which to serve metrics, health and a web page of ports and flows, or `off`; whoever can
-    /// reach it sees all connections
+    /// Address on which to serve metrics, health and a web page of ports and flows, or `off`;
+    /// whoever can reach it sees all connections
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = Listen(Some(vcc_web::DEFAULT_LISTEN)))]
     listen: Listen,
 
-    /// A host name under which the page may be requested, besides addresses and `localhost`; may be repeated
+    /// A host name under which the page may be requested, besides addresses and `localhost`; may be
+    /// repeated
     #[arg(long, value_name = "NAME")]
     host_name: Vec<String>,
 }

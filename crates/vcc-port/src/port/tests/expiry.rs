@@ -58,7 +58,8 @@ fn a_connection_that_was_idle_for_long_is_forgotten_once_it_closes() {
     });
 }
 
-/// As many as the table has places: some stay, the others gave way to them, and in the end none is left.
+/// As many as the table has places: some stay, the others gave way to them, and in the end none is
+/// left.
 #[test]
 fn a_flood_of_syns_is_forgotten() {
     if !can_attach() {

@@ -7,7 +7,8 @@ use std::os::fd::AsRawFd;
 use vcc_traffic::plan::FlowToSend;
 use vcc_traffic::{Doing, Result, socket};
 
-/// Begins to connect; `number` is the flow's position in the plan, by which `poll` reports the socket.
+/// Begins to connect; `number` is the flow's position in the plan, by which `poll` reports the
+/// socket.
 pub fn connect(
     plan: &FlowToSend,
     from: IpAddr,

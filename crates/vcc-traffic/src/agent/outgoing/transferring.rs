@@ -10,7 +10,8 @@ use vcc_traffic::plan::FlowToSend;
 use vcc_traffic::report::SenderHalf;
 use vcc_traffic::{Result, Transfers};
 
-/// The kernel chooses a port for each connection. The receiver knows the flow by its listener's port.
+/// The kernel chooses a port for each connection. The receiver knows the flow by its listener's
+/// port.
 const ANY_PORT: u16 = 0;
 
 pub struct Transferring<'a> {

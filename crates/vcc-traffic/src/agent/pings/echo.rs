@@ -1,4 +1,5 @@
-//! Echo messages (RFC 792). Their data holds the number of the request, because the sequence number wraps.
+//! Echo messages (RFC 792). Their data holds the number of the request, because the sequence number
+//! wraps.
 
 use std::net::Ipv4Addr;
 use vcc_frames::checksum::checksum;
@@ -33,7 +34,8 @@ impl Echo {
         message
     }
 
-    /// Parses an IPv4 packet: the sender and the echo reply. None if it is not a reply to this program.
+    /// Parses an IPv4 packet: the sender and the echo reply. None if it is not a reply to this
+    /// program.
     pub fn of_reply(packet: &[u8]) -> Option<(Ipv4Addr, Self)> {
         let header_bytes = usize::from(packet.first()? & 0xf) * 4;
         let from: [u8; 4] = packet.get(12..16)?.try_into().ok()?;
