@@ -1,5 +1,5 @@
-//! What is not for us, or no TCP that makes sense: passed byte for byte and counted, even where
-//! its addresses and ports are those of a flow that is being translated.
+//! Frames that are not TCP, or not valid TCP: passed byte for byte and counted, even if their
+//! addresses and ports are those of a translated flow.
 
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, options, payload};
@@ -11,7 +11,7 @@ use crate::dual::DualRun;
 use crate::layout::fill_checksums;
 use crate::setup::usual;
 
-/// Something done to a frame whose IP header begins at `l3` and whose TCP header at `l4`.
+/// An edit of a frame whose IP header begins at `l3`, and whose TCP header begins at `l4`.
 struct Harm {
     what: &'static str,
     counter: Counter,
@@ -26,7 +26,7 @@ const fn harm(
     Harm { what, counter, edit }
 }
 
-/// Sets one of the bytes 12 to 15 of TCP's header that stand for data offset and flags.
+/// Sets the flags, and keeps the data offset.
 fn set_flags(frame: &mut [u8], l4: usize, flags: u16) {
     let offset = read_u16(frame, l4 + 12) & !ALL_FLAGS;
     write_u16(frame, l4 + 12, offset | flags);
@@ -160,7 +160,7 @@ const IPV6: &[Harm] = &[
 /// Too few for a TCP header of the largest size to end within them.
 const PAYLOAD_BYTES: usize = 16;
 
-/// A segment of a live flow, to be harmed: data, or a SYN of a connection that is yet unknown.
+/// Segments to edit: data of a live flow, and the SYN of an unknown connection.
 fn victims(c: &Connection, from: Direction) -> [Packet; 2] {
     let mut data = c.packet(from);
     data.options = options::join(&[options::nops(8), options::timestamps(1, 2)]);
@@ -175,8 +175,8 @@ fn count(run: &DualRun, counter: Counter) -> u64 {
     run.datapath.counters().expect("counters").get(counter)
 }
 
-/// Recent kernels run no frame without a tag that is shorter than its IP header. The same frames
-/// with a tag are run.
+/// BPF_PROG_RUN of recent kernels refuses frames that are shorter than their IP header, unless they
+/// have a VLAN tag.
 fn refused_by_the_kernel(frame: &[u8], l4: usize) -> bool {
     let ethertype = read_u16(frame, ETHERNET_BYTES - 2);
     [ETHERTYPE_IPV4, ETHERTYPE_IPV6].contains(&ethertype) && frame.len() < l4
@@ -210,7 +210,7 @@ fn pass_untouched(of_family: &[Harm], ipv6: bool) {
             }
         }
     }
-    // No flow was made, none was changed, and each frame was counted once.
+    // No flow was created or changed, and each frame was counted once.
     run.assert_all();
 }
 
@@ -224,7 +224,7 @@ fn bad_frames_over_ipv6() {
     pass_untouched(IPV6, true);
 }
 
-/// The kernel's limit, not ours: a device never delivers such a frame.
+/// BPF_PROG_RUN refuses these. No device delivers such a frame.
 #[test]
 fn less_than_ethernet_is_refused_by_the_kernel() {
     if !vcc_testing::can_attach() {
@@ -236,7 +236,7 @@ fn less_than_ethernet_is_refused_by_the_kernel() {
     }
 }
 
-/// Every length of a frame that is cut short, and every single option length.
+/// Frames truncated to every length, and options with every length.
 #[test]
 fn nothing_is_read_past_the_end() {
     if !vcc_testing::can_attach() {

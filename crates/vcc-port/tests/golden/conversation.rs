@@ -1,4 +1,4 @@
-//! A TCP connection as its two ends keep it, and scripts of what they say.
+//! Both ends of a TCP connection, and scripts of their segments.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -13,7 +13,7 @@ use crate::dual::{DualRun, Outcome};
 /// Payload of a full segment.
 pub const MSS_BYTES: usize = 1448;
 
-/// On what a connection runs, and who opens it.
+/// Address family, VLAN and opener of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub ipv6: bool,
@@ -49,7 +49,7 @@ impl Shape {
     }
 }
 
-/// What the two ends put into their SYNs.
+/// The options of both ends' SYNs.
 #[derive(Clone, Debug)]
 pub struct Offers {
     pub mss_bytes: Option<u16>,
@@ -59,7 +59,7 @@ pub struct Offers {
 }
 
 impl Default for Offers {
-    /// As Linux does.
+    /// The options of Linux.
     fn default() -> Self {
         Offers { mss_bytes: Some(1460), wscale: Some(7), sack: true, timestamps: true }
     }
@@ -84,7 +84,7 @@ pub struct Connection {
     pub offers: Offers,
     guest: SocketAddr,
     peer: SocketAddr,
-    /// What each will send next.
+    /// The next sequence number of each end.
     pub guest_next: u32,
     pub peer_next: u32,
 }
@@ -112,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// An ACK of all that the other end has sent.
+    /// An ACK of all data that the other end has sent.
     pub fn packet(&self, from: Direction) -> Packet {
         let (sender, receiver, seq, ack) = match from {
             FromGuest => (self.guest, self.peer, self.guest_next, self.peer_next),
@@ -142,7 +142,7 @@ impl Connection {
         packet
     }
 
-    /// Takes note of what an end has sent.
+    /// Records that an end has sent a packet.
     pub fn sent(&mut self, from: Direction, packet: &Packet) {
         let marks = u32::from(packet.flags & SYN != 0) + u32::from(packet.flags & FIN != 0);
         let end = packet.seq.wrapping_add(packet.payload.len() as u32 + marks);
@@ -153,7 +153,7 @@ impl Connection {
     }
 }
 
-/// A connection's script, played to a datapath.
+/// A connection whose segments go through a datapath.
 pub struct Conversation<'run> {
     pub run: &'run mut DualRun,
     pub connection: Connection,
@@ -215,21 +215,21 @@ impl<'run> Conversation<'run> {
         self.send_packet(self.opener().other(), 0, &packet)
     }
 
-    /// A handshake in which the listener takes the ECN that it is offered, if it is.
+    /// A handshake in which the listener accepts ECN if it is offered.
     pub fn open(&mut self) {
         let syn = self.syn(0);
         self.syn_ack(syn.flags() & ECE);
         self.ack(self.opener());
     }
 
-    /// A handshake of an opener that asks for ECN.
+    /// A handshake in which the opener offers ECN.
     pub fn open_with_ecn(&mut self) {
         self.syn(ECE | CWR);
         self.syn_ack(ECE);
         self.ack(self.opener());
     }
 
-    /// Sends segments of the guest's earlier data again: from `back_bytes` before its end.
+    /// Retransmits data of the guest, from `back_bytes` before its end.
     pub fn again(&mut self, back_bytes: u32, bytes: usize) -> Outcome {
         let seq = self.connection.guest_next.wrapping_sub(back_bytes);
         self.send(FromGuest, |p| (p.seq, p.payload) = (seq, payload(bytes)))

@@ -1,4 +1,4 @@
-//! Which way a frame goes, and what becomes of it.
+//! Directions and verdicts.
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,5 @@
-//! The driver domain beside the datapath: the same frames at the same time, and all that comes out
-//! must be equal, also where the card would complete a checksum.
+//! The driver domain beside the datapath: for the same frames at the same times, its output must be
+//! equal, also with partial checksums.
 
 use std::collections::BTreeSet;
 
@@ -14,16 +14,16 @@ use crate::layout::Layout;
 use crate::state;
 use vcc_frames::hex;
 
-/// Two ports of the driver domain: one is given each frame as it comes, the other as a card gives
-/// it that leaves the checksum to the next device.
+/// Two ports of the driver domain: one gets frames with full checksums, the other the same frames
+/// with partial checksums.
 pub struct Domain {
     full: Port,
     partial: Port,
-    /// Time has come so far.
+    /// The current time.
     now_us: u64,
 }
 
-/// What the driver domain makes of a frame.
+/// The driver domain's output for a frame.
 pub struct Output {
     pub verdict: Verdict,
     pub frame: Vec<u8>,
@@ -36,7 +36,8 @@ impl Domain {
         Domain { full: port.clone(), partial: port, now_us: 0 }
     }
 
-    /// A frame at a time of the kernel's clock. `place` says where the test is.
+    /// Sends a frame at a time of the kernel's clock. `place` is the step of the test, for
+    /// messages.
     pub fn send(
         &mut self,
         place: &str,
@@ -53,7 +54,8 @@ impl Domain {
         let mut frames = vec![(&out.frame, &partial.frame)];
         frames.extend(out.also.iter().zip(&partial.also));
         for (full, partial) in frames {
-            // What came with a wrong sum leaves with one, and cannot be told from a right half.
+            // A frame that came with a wrong checksum leaves with one, which may look like a
+            // partial one.
             if let Some(completed) = complete(partial, gso_size).filter(|_| is_right(&came)) {
                 assert_eq!(hex(&completed), hex(&full.bytes), "{place}, completed");
             }
@@ -63,7 +65,7 @@ impl Domain {
         Output { verdict: out.verdict, frame: out.frame.bytes, also: out.also }
     }
 
-    /// Lets all happen that is due by then. Returns what is due to the guest.
+    /// Runs the timers that are due by then. Returns the frames for the guest.
     fn advance(&mut self, now_us: u64) -> Vec<Frame> {
         self.now_us = now_us;
         let advance = |port: &mut Port| {
@@ -76,8 +78,8 @@ impl Domain {
         to_guest
     }
 
-    /// As a live port would: at the moments that it names, up to this one; late where a frame was
-    /// sent meanwhile.
+    /// Runs the timers as a live port would: at the times that the port asks for, up to this one,
+    /// or later if a frame was sent meanwhile.
     pub fn advance_until(&mut self, now_us: u64) -> Vec<Frame> {
         let mut to_guest = Vec::new();
         while let Some(next_us) = self.next_deadline_us().filter(|next_us| *next_us <= now_us) {
@@ -95,7 +97,7 @@ impl Domain {
         self.full.flow(&flow_key(key))
     }
 
-    /// Does the port know the flow as the kernel does, byte for byte?
+    /// The port's state of the flow equals the kernel's, byte for byte.
     pub fn assert_state(&self, place: &str, key: &Key, expected: Option<&FlowState>) {
         let key = flow_key(key);
         for port in [&self.full, &self.partial] {
@@ -110,7 +112,7 @@ impl Domain {
         }
     }
 
-    /// The same flows, and the same counted.
+    /// The flows and the counters are equal.
     pub fn assert_all(&self, flows: &BTreeSet<Key>, counted: &Counters) {
         let expected: BTreeSet<FlowKey> = flows.iter().map(flow_key).collect();
         for port in [&self.full, &self.partial] {
@@ -119,7 +121,7 @@ impl Domain {
         self.assert_counted(counted);
     }
 
-    /// As many frames for each reason. Of FACKs, BPF_PROG_RUN loses some by itself.
+    /// The counters are equal, except that of lost reports: BPF_PROG_RUN loses some FACKs.
     pub fn assert_counted(&self, counted: &Counters) {
         for port in [&self.full, &self.partial] {
             for ((counter, kernel), (_, here)) in counted.iter().zip(port.counters().iter()) {
@@ -132,8 +134,8 @@ impl Domain {
 }
 
 impl Output {
-    /// Is it what the kernel makes of the frame? A FACK of a frame without a length is never sent
-    /// there, only made by a test.
+    /// The output equals the kernel's. The FACK of a frame without a length is not sent, only built
+    /// by a test.
     pub fn assert_equals(&self, place: &str, kernel: &RunOutput, fack: Option<&[u8]>) {
         let verdict = if self.verdict == Verdict::Pass { NEXT } else { DROP };
         assert_eq!(verdict, kernel.return_value, "{place}, in the domain");
@@ -164,7 +166,7 @@ fn flow_key(&(guest, peer, vlan): &Key) -> FlowKey {
     FlowKey::new(guest, peer, vlan)
 }
 
-/// Is it TCP, whole, and its sum right?
+/// Whether the frame is a whole TCP segment with right checksums.
 fn is_right(frame: &Frame) -> bool {
     let at = Layout::of(&frame.bytes, frame.gso_size.into());
     at.is_ok_and(|at| checksum::verify(&frame.bytes, &at))
@@ -178,8 +180,8 @@ fn partial(frame: &Frame) -> Frame {
     partial
 }
 
-/// What the next device makes of it, if it is TCP. `gso_size` is that of the frame that came: what
-/// was a super-segment is still read as one.
+/// Completes the partial checksum of a TCP segment. `gso_size` is that of the original frame,
+/// because a super-segment is still parsed as one.
 fn complete(frame: &Frame, gso_size: u16) -> Option<Vec<u8>> {
     let mut whole = frame.bytes.clone();
     let at = Layout::of(&whole, gso_size.into()).ok()?;

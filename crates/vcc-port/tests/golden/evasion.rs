@@ -1,5 +1,5 @@
-//! What a TCP sends to be looked at by vcc as little as can be: an end takes such segments, so they
-//! are translated like all others.
+//! Segments of a guest that tries to evade vcc. Receivers accept them, so they are translated like
+//! all others.
 
 use std::num::NonZeroU32;
 
@@ -13,7 +13,7 @@ use crate::direction::Direction::{self, FromGuest, ToGuest};
 use crate::dual::DualRun;
 use crate::setup::{usual, usually};
 
-/// Options that end the list where they stand, each whole words. What stands behind is not read.
+/// Malformed options, padded to four bytes. A receiver reads nothing behind them.
 fn malformed() -> Vec<Vec<u8>> {
     let hidden = [vec![254, 0], options::wscale(9), options::mss(99), vec![1, 1, 1]].concat();
     vec![
@@ -58,7 +58,7 @@ fn a_malformed_option_hides_no_connection() {
     run.assert_all();
 }
 
-/// `WS, 0xfe` is no more than `WS`, and `0xfe 0, WS` is nothing.
+/// A window scale before a malformed option counts, one behind it does not.
 #[test]
 fn the_scale_is_the_one_that_an_end_reads() {
     if !vcc_testing::can_attach() {
@@ -85,7 +85,7 @@ fn the_scale_is_the_one_that_an_end_reads() {
 /// Less than a segment, more than half of one.
 const HALF_BYTES: usize = 1000;
 
-/// A connection whose guest has used the window of the SYN-ACK up, and whose window is a segment.
+/// A connection whose guest has used up the window of the SYN-ACK, and whose window is one segment.
 fn policed(run: &mut DualRun, guest_port: u16) -> Conversation<'_> {
     let mut c = Conversation::new(run, Shape::plain(FromGuest), guest_port);
     let mut syn_ack = c.connection.syn_ack();
@@ -105,7 +105,7 @@ fn policing() -> Treatment {
     Treatment { police: true, cap_bytes: NonZeroU32::new(MSS_BYTES as u32), ..Treatment::default() }
 }
 
-/// Options that vcc once took for a reason to look away, on data and on ACKs.
+/// Options that must not take a segment out of control, on data and on ACKs.
 fn disguises() -> Vec<Vec<u8>> {
     let signatures = [
         [vec![19, 18], vec![7; 16], vec![1; 2]].concat(),
@@ -155,8 +155,8 @@ fn an_ack_lifts_no_window_in_any_disguise() {
     run.assert_all();
 }
 
-/// An option that both ends must know of takes no connection out of control by itself: only where
-/// the peer's answer is signed as well, the connection is.
+/// A signature on the SYN does not take a connection out of control; only a SYN-ACK that is signed
+/// as well does.
 #[test]
 fn a_connection_is_signed_by_both_ends() {
     if !vcc_testing::can_attach() {
@@ -175,7 +175,7 @@ fn a_connection_is_signed_by_both_ends() {
             assert_eq!(out.frame, syn.frame(), "it would be signed no more");
         }
         assert_eq!(c.state().has(sys::FLOW_ECN_ASKED), ecn != 0);
-        // Of another connection, and so of none.
+        // This answers another connection's SYN.
         let mut stray = c.connection.syn_ack();
         stray.ack = stray.ack.wrapping_add(9);
         stray.options.extend(signature());
@@ -190,7 +190,7 @@ fn a_connection_is_signed_by_both_ends() {
         assert_eq!(signed, out.frame == answer.frame() && out.action.forget != 0);
         if signed {
             assert!(c.run.state(&c.connection.key()).is_none());
-            // What follows is nobody's.
+            // Segments that follow belong to no flow.
             for (from, flags) in [(FromGuest, ACK), (ToGuest, ACK), (ToGuest, SYN | ACK)] {
                 let mut packet = c.connection.packet(from);
                 packet.flags = flags;
@@ -199,7 +199,7 @@ fn a_connection_is_signed_by_both_ends() {
             }
         }
     }
-    // A peer does not sign what it has no key for.
+    // A signed SYN of the peer creates no flow.
     let mut c = Conversation::new(&mut run, Shape::plain(ToGuest), 20_009);
     let mut syn = c.connection.syn();
     syn.options.extend(signature());
@@ -212,15 +212,15 @@ fn a_connection_is_signed_by_both_ends() {
     run.assert_all();
 }
 
-/// The segment with more flags. No end counts a FIN beside a SYN: neither who sends it, nor who takes
-/// it for no more than that. Returns the flags that arrive.
+/// Sends the segment with more flags. Neither end counts a FIN beside a SYN. Returns the flags that
+/// arrive.
 fn disguised(c: &mut Conversation, from: Direction, packet: Packet, flags: u16) -> u16 {
     c.connection.sent(from, &packet);
     let packet = Packet { flags: packet.flags | flags, ..packet };
     c.run.send(from, &packet.frame(), 0).expect("a segment of a flow").flags()
 }
 
-/// Linux in SYN-SENT takes a SYN-ACK with FIN, and others in LISTEN such a SYN.
+/// Linux in SYN-SENT accepts a SYN-ACK with FIN, and other stacks in LISTEN accept a SYN with FIN.
 #[test]
 fn a_fin_hides_no_syn() {
     if !vcc_testing::can_attach() {

@@ -1,4 +1,4 @@
-//! Kernel and driver domain where a port has no room for another connection.
+//! Kernel and driver domain when a port's flow table is full.
 
 use vcc_domain::Verdict;
 use vcc_engine::{OnFull, Treatment};
@@ -20,13 +20,13 @@ fn connection(opener: Direction, guest_port: u16) -> Connection {
     Connection::new(Shape { opener, ..Shape::plain(FromGuest) }, guest_port)
 }
 
-/// What leaves; the same on both sides.
+/// The verdict and the frame, which are the same in both.
 fn send(shells: &mut Shells, from: Direction, packet: &Packet) -> (Verdict, Vec<u8>) {
     let output = shells.send("full", from, &packet.frame(), 0).expect("it runs");
     (output.verdict, output.frame)
 }
 
-/// Data of the guest, which leaves as ECT(0) if the connection is translated.
+/// Sends data of the guest, which leaves as ECT(0) if the connection is translated.
 fn is_translated(shells: &mut Shells, connection: &Connection) -> bool {
     let data = Packet { payload: payload(100), ..connection.packet(FromGuest) };
     let (_, frame) = send(shells, FromGuest, &data);
@@ -41,7 +41,7 @@ fn count(shells: &Shells, counter: Counter) -> u64 {
     shells.datapath.counters().expect("counters").get(counter)
 }
 
-/// Who is policed must not escape by filling the table.
+/// A guest must not evade policing by filling the table.
 #[test]
 fn a_rule_may_refuse_what_finds_no_room() {
     if !vcc_testing::can_attach() {
@@ -65,8 +65,8 @@ fn a_rule_may_refuse_what_finds_no_room() {
     }
 }
 
-/// A flood of SYNs, from either side, keeps to its part of the table: newer handshakes find room
-/// there, and connections that have finished theirs keep what they have.
+/// A SYN flood, from either side, is confined to its share of the table: newer handshakes find room
+/// there, and established connections keep their entries.
 #[test]
 fn a_flood_hinders_nobody() {
     if !vcc_testing::can_attach() {
@@ -95,8 +95,7 @@ fn a_flood_hinders_nobody() {
     shells.assert_counted();
 }
 
-/// Connections that have finished their handshake have room to the last place, and what is in its
-/// handshake gives it to them.
+/// Established connections may fill the whole table, and take the entries of handshakes.
 #[test]
 fn handshakes_give_their_places_to_connections() {
     if !vcc_testing::can_attach() {

@@ -1,4 +1,4 @@
-//! What stands around the TCP header, and must be read but not disturbed.
+//! Headers around the TCP header, which are parsed and must not change.
 
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, checksum, payload};
@@ -9,7 +9,8 @@ use crate::dual::DualRun;
 use crate::layout::fill_checksums;
 use crate::setup::usual;
 
-/// An established flow of each family, ECN on at the fabric, given to `test`.
+/// Runs `test` with an established flow of each family, with and without VLAN, that uses ECN in the
+/// fabric.
 fn with_flows(test: impl Fn(&mut Conversation)) {
     let mut run = DualRun::new(&usual());
     for (ipv6, vlan) in [(false, None), (true, None), (false, Some(9)), (true, Some(9))] {
@@ -47,7 +48,7 @@ fn traffic_class_and_flow_label_are_kept() {
     });
 }
 
-/// Ethernet fills short frames up to 60 bytes. That is no payload.
+/// Ethernet pads short frames to 60 bytes. The padding is not payload.
 #[test]
 fn padding_is_kept_and_not_counted() {
     if !vcc_testing::can_attach() {
@@ -80,7 +81,7 @@ fn ip_options_and_extension_headers_are_followed() {
     if !vcc_testing::can_attach() {
         return;
     }
-    // PadN (RFC 8200, 4.2) fills each up to whole units of eight bytes.
+    // PadN (RFC 8200, 4.2) pads each to a multiple of eight bytes.
     let short = vec![0, 1, 4, 0, 0, 0, 0];
     let long = [vec![2, 1, 20], vec![0; 20]].concat();
     let chains = [
@@ -92,7 +93,7 @@ fn ip_options_and_extension_headers_are_followed() {
     with_flows(|c| {
         for (ip_options, extensions) in [4, 8, 20, 40].into_iter().zip(&chains) {
             let put = |p: &mut Packet| {
-                // Router alert (RFC 2113), then the end of the list.
+                // Router alert (RFC 2113), then the end of the options.
                 p.ip_options = [vec![148, 4], vec![0; ip_options - 2]].concat();
                 p.extensions = extensions.clone();
             };
@@ -112,7 +113,7 @@ fn ip_options_and_extension_headers_are_followed() {
     });
 }
 
-/// Priority and drop eligibility of a tag do not tell flows apart, and VLAN 0 is none.
+/// The priority and drop eligibility of a tag do not identify a flow, and VLAN 0 means no VLAN.
 #[test]
 fn tags_are_kept_and_their_priority_is_not_the_flow() {
     if !vcc_testing::can_attach() {
@@ -127,7 +128,7 @@ fn tags_are_kept_and_their_priority_is_not_the_flow() {
             assert_eq!(read_u16(&out.frame, ETHERNET_BYTES), tag.1);
         }
     });
-    // Another VLAN is another network: the same addresses and ports there are another flow.
+    // The same addresses and ports in another VLAN are another flow.
     let mut run = DualRun::new(&usual());
     for vlan in [None, Some(1), Some(4094)] {
         let shape = Shape { vlan, ..Shape::plain(FromGuest) };
@@ -150,7 +151,7 @@ fn super_segments_are_known_by_their_segment_size() {
         assert_eq!(out.ecn(), ECT_0);
         assert_eq!(c.state().mss_bytes, SEG_BYTES, "the guest's own cut");
         assert_eq!(c.state().segs_since_ack, 5);
-        // What fills just one segment is none, whatever the device was told.
+        // Payload of one segment is not a super-segment, whatever its segment size.
         c.send_gso(FromGuest, 400, |p| p.payload = payload(400));
         assert_eq!(c.state().mss_bytes, SEG_BYTES);
         assert_eq!(c.state().segs_since_ack, 6);
@@ -177,12 +178,12 @@ fn big_super_segments_have_no_length() {
         let out = c.run.send(FromGuest, &frame, MSS_BYTES as u32).expect("a segment");
         assert_eq!(out.ecn(), ECT_0);
         assert_eq!(c.state().flight_bytes(), 2 * MSS_BYTES as u32);
-        // One that is no super-segment contradicts itself.
+        // Without a segment size, the length 0 is a contradiction.
         assert!(c.run.send(FromGuest, &frame, 0).is_none());
     });
 }
 
-/// A checksum that is wrong when it comes must be wrong when it leaves, or the end is deceived.
+/// A wrong checksum must stay wrong, so that the receiver detects it.
 #[test]
 fn a_wrong_checksum_is_not_repaired() {
     if !vcc_testing::can_attach() {

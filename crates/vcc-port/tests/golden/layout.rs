@@ -1,4 +1,4 @@
-//! Where things lie in a frame, or why the datapath leaves it alone.
+//! Where the headers of a frame are, or why the datapath does not parse it.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Deref;
@@ -8,9 +8,9 @@ use vcc_frames::{Headers, checksum};
 use vcc_port::Counter;
 use vcc_port::counters;
 
-/// The datapath follows so many extension headers.
+/// The most extension headers that the datapath follows.
 const EXTENSIONS_MAX: usize = 4;
-/// More fragments, and the fragment's offset (RFC 791, 3.1).
+/// The flag MF and the fragment offset (RFC 791, 3.1).
 const IPV4_FRAGMENT: u16 = 0x3fff;
 
 /// A segment's headers and payload, by their offsets from the start of the frame.
@@ -57,13 +57,13 @@ impl Layout {
         Ok(Layout { vlan, headers, payload })
     }
 
-    /// Of the sender and of the receiver.
+    /// The sender and the receiver.
     pub fn addresses(&self, frame: &[u8]) -> [SocketAddr; 2] {
         let ip = |index: usize| match self.ipv6 {
             true => {
                 let at = self.l3 + 8 + 16 * index;
                 let octets: [u8; 16] = frame[at..at + 16].try_into().unwrap();
-                // The datapath's table keeps IPv4 in this form, and cannot tell them apart.
+                // The flow table has IPv4 addresses in this form, so the two are equal there.
                 Ipv6Addr::from(octets).to_canonical()
             }
             false => Ipv4Addr::from(read_u32(frame, self.l3 + 12 + 4 * index)).into(),
@@ -90,7 +90,7 @@ impl Layout {
         self.traffic_class(frame) & ECN_MASK
     }
 
-    /// The TCP header, and the packet around it, by so many bytes longer or shorter.
+    /// Makes the TCP header and the packet longer or shorter.
     pub fn add_header_bytes(&self, frame: &mut [u8], bytes: i32) {
         let length_at = self.l3 + if self.ipv6 { 4 } else { 2 };
         let length = i32::from(read_u16(frame, length_at)) + bytes;
@@ -113,8 +113,8 @@ impl Layout {
     }
 }
 
-/// May it hold TCP, whatever else is wrong with it? Up to four tags and sixteen headers are looked
-/// behind; beyond, it may.
+/// Whether a receiver may find TCP in the frame. Up to four tags and sixteen extension headers are
+/// skipped; behind more, anything may follow.
 pub fn may_hold_tcp(frame: &[u8]) -> bool {
     fn ipv6(next: u8, rest: &[u8], headers_left: usize) -> bool {
         match (next, headers_left, rest) {
@@ -166,7 +166,7 @@ fn ethernet(frame: &[u8]) -> Result<(u16, u16, usize), Counter> {
     Ok((read_u16(frame, ETHERNET_BYTES) & 0x0fff, read_u16(frame, l3 - 2), l3))
 }
 
-/// The end of an IP packet of so many bytes. A super-segment of more than 64 KiB says 0.
+/// The end of an IP packet. The length of a super-segment above 64 KiB is 0.
 fn packet_end(frame: &[u8], l3: usize, ip_bytes: usize, gso_size: u32) -> Result<usize, Counter> {
     match ip_bytes {
         0 if gso_size > 0 => Ok(frame.len()),

@@ -1,4 +1,4 @@
-//! TCP options in every place where they may stand.
+//! TCP options in every order and alignment.
 
 use vcc_frames::options;
 use vcc_frames::wire::*;
@@ -9,8 +9,8 @@ use crate::dual::{DualRun, Outcome};
 use crate::segment::Parsed;
 use crate::setup::usual;
 
-/// What the peer offers, and what the guest is shown of it: the scale at which 2 MiB fit a window,
-/// and an MSS of whole units of that scale.
+/// The peer's options, and those that the guest is shown: the scale at which 2 MiB fit into a
+/// window, and an MSS that is a multiple of its unit.
 const MSS: u16 = 1460;
 const WSCALE: u8 = 7;
 const MSS_SHOWN: u16 = 1440;
@@ -34,7 +34,8 @@ fn layouts(parts: &[Vec<u8>]) -> Vec<Vec<u8>> {
     all
 }
 
-/// A handshake whose SYN-ACK to the guest has these options. What the guest gets.
+/// A handshake whose SYN-ACK to the guest has these options; returns the SYN-ACK that the guest
+/// gets.
 fn handshake(run: &mut DualRun, shape: Shape, guest_port: u16, syn_ack: Vec<u8>) -> Outcome {
     let mut c = Conversation::new(run, shape, guest_port);
     c.connection.offers.timestamps = false;
@@ -77,7 +78,7 @@ fn other_options_do_not_mislead() {
     let mut run = DualRun::new(&usual());
     let both = [options::mss(MSS), options::wscale(WSCALE)].concat();
     let cases: [(&str, Vec<u8>, Vec<u8>); 6] = [
-        // (what, before both, after both)
+        // (description, options before both, options after both)
         ("an experiment (RFC 6994)", vec![254, 6, 0xf9, 0x89, 3, 3], vec![]),
         ("a Fast Open cookie (RFC 7413)", vec![34, 10, 2, 4, 1, 1, 3, 3, 9, 9], vec![]),
         ("what follows the end", vec![], vec![OPTION_END, 3, 3, 9]),

@@ -1,12 +1,12 @@
-//! Golden packets: what the kernel's datapath makes of frames, byte for byte.
+//! Golden packets: the output of the kernel's datapath, byte for byte.
 //!
-//! Frames go through the BPF programs by BPF_PROG_RUN, which needs no device. What comes out is
-//! compared with fixed bytes, with the natively compiled engine whose action is applied here with
-//! checksums from scratch, or, where the datapath has no business, with what went in. The driver
-//! domain (`vcc-domain`) gets every frame as well, and must make the same of it.
+//! Frames go through the BPF programs by BPF_PROG_RUN, which needs no device. The output is
+//! compared with fixed bytes, with the action of the natively compiled engine, applied here with
+//! checksums from scratch, or, if the datapath must not change the frame, with the input. The
+//! driver domain (`vcc-domain`) gets every frame as well, and its output must be the same.
 //!
-//! BPF_PROG_RUN knows no partial checksums and no VLAN tags that a device took out of the frame:
-//! for these there are TAP devices.
+//! BPF_PROG_RUN supports neither partial checksums nor VLAN tags that a device took out of the
+//! frame: TAP devices are used for these.
 
 mod bad;
 mod conversation;

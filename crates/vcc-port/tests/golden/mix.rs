@@ -1,4 +1,4 @@
-//! Generated traffic of several connections at once: mostly plausible, now and then absurd.
+//! Generated traffic of several connections at once: mostly plausible, sometimes absurd.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::setup::usually;
 
 const CONNECTIONS: u16 = 8;
 const STEPS: usize = 1500;
-/// Beyond what a round trip takes here and within what a test can wait for.
+/// Longer than a round trip here, and short enough to wait for.
 const RTO_MIN_US: u32 = 1_000;
 const LONGER_THAN_RTO: Duration = Duration::from_millis(4);
 
@@ -51,7 +51,7 @@ impl Mix {
         self.run.send(from, &frame, gso_size);
     }
 
-    /// Changes a byte of the headers to anything.
+    /// Overwrites a random byte of the headers.
     fn harm(&mut self, frame: &mut [u8]) {
         let Ok(at) = Layout::of(frame, 0) else { return };
         let victim = self.random.below(at.payload as u32) as usize;
@@ -59,7 +59,7 @@ impl Mix {
         fill_checksums(frame);
     }
 
-    /// A handshake of any kind, from which any segment may be missing.
+    /// A random handshake, of which any segment may be missing.
     fn open(&mut self, index: usize) {
         let near_the_wrap = 0u32.wrapping_sub(self.random.below(100_000));
         let anywhere = self.random.next() as u32;
@@ -141,7 +141,8 @@ impl Mix {
         self.send(index, FromGuest, 0, &packet);
     }
 
-    /// Of all, of a part, of what it acknowledged before; with blocks, marks and windows.
+    /// ACKs of all data, of a part, or of what was acknowledged before, with random SACK blocks,
+    /// marks and windows.
     fn ack_from_peer(&mut self, index: usize) {
         let mut packet = self.connections[index].packet(ToGuest);
         let missing_bytes = self.random.pick(&[0, 0, 1, 2, 3, 5]) * MSS_BYTES as u32;
@@ -150,7 +151,7 @@ impl Mix {
         packet.window = self.random.pick(&[502, 502, 502, 502, 0, 1, 65_535, any]);
         packet.flags |= self.random.pick(&[0, 0, 0, ECE]);
         if missing_bytes > 0 && self.random.percent(30) {
-            // Above what is acknowledged, or a segment that came twice.
+            // SACK above the acknowledgement, or D-SACK.
             let at = packet.ack.wrapping_add(MSS_BYTES as u32);
             let back_bytes = self.random.pick(&[0, 0, 2, 3]) * MSS_BYTES as u32;
             let left = at.wrapping_sub(back_bytes);
@@ -166,7 +167,7 @@ impl Mix {
         }
     }
 
-    /// What the far end may say next by what it has said: a little more, sometimes too much.
+    /// The next report of the peer: a little more than the last, sometimes too much.
     fn report(&mut self, index: usize) -> Vec<u8> {
         let state = self.run.state(&self.connections[index].key());
         let heard = state.map(|state| state.heard).unwrap_or_default();
@@ -202,7 +203,7 @@ impl Mix {
         self.send(index, from, 0, &packet);
     }
 
-    /// Numbers and flags from nowhere, but of a known connection.
+    /// Random numbers and flags on a known connection.
     fn anything(&mut self, index: usize) {
         let from = self.random.pick(&Direction::BOTH);
         let mut packet = self.connections[index].packet(from);
@@ -226,12 +227,12 @@ impl Mix {
             _ => Vec::new(),
         };
         add_option(&mut packet, option);
-        // Not noted as sent: what follows goes on from where the connection was.
+        // Not recorded as sent, so the connection continues from where it was.
         self.run.send(from, &packet.frame(), 0);
     }
 }
 
-/// Where it still fits.
+/// Adds an option if it fits.
 fn add_option(packet: &mut Packet, option: Vec<u8>) {
     if packet.options.len() + option.len() <= 40 {
         packet.options = options::join(&[packet.options.clone(), option]);
@@ -261,7 +262,7 @@ fn mixed_traffic(underlay: &str, mode: Mode) {
     };
     let overriding = Treatment { guest_ecn: GuestEcn::Override, police: true, ..usual.clone() };
     let timing_out = Treatment { rto_min_us: RTO_MIN_US, ..usual.clone() };
-    // Where less can change, less can go wrong.
+    // Fewer runs if the datapath changes less.
     let runs = match (underlay, mode) {
         ("transparent", _) => vec![usual, overriding],
         (_, Mode::Shadow) => vec![unusual, timing_out],

@@ -1,4 +1,4 @@
-//! Connections that would be subflows of MPTCP's (RFC 8684), whose window is none of their own.
+//! SYNs with MPTCP options (RFC 8684): subflows of MPTCP share a window, which vcc cannot control.
 
 use vcc_engine::{Mode, Treatment};
 use vcc_frames::options;
@@ -13,7 +13,7 @@ use crate::setup::{usual, usually};
 const MP_CAPABLE: [u8; 4] = [OPTION_MPTCP, 4, 0x01, 0x81];
 const MP_JOIN: [u8; 12] = [OPTION_MPTCP, 12, 0x10, 1, 1, 2, 3, 4, 5, 6, 7, 8];
 
-/// The options of a SYN of `opener` as they leave, and of the answer that takes the offer.
+/// Opens a connection; returns the options of the SYN and of the SYN-ACK as they leave.
 fn open(run: &mut DualRun, opener: Direction, offer: &[u8], port: u16) -> [Vec<u8>; 2] {
     let mut c = Conversation::new(run, Shape::plain(opener), port);
     let with = |own: Vec<u8>| options::join(&[options::mss(1460), offer.to_vec(), own]);

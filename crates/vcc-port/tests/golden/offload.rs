@@ -1,6 +1,5 @@
-//! What devices leave undone or do ahead: partial checksums, super-segments, VLAN tags taken out
-//! of the frame. Two TAP devices under one bridge: the guest's, with the datapath on it, and the
-//! fabric's.
+//! Offloads: partial checksums, super-segments, and VLAN tags taken out of the frame. Two TAP
+//! devices are joined by a bridge: the guest's, with the datapath attached, and the fabric's.
 
 use std::path::Path;
 
@@ -17,16 +16,17 @@ use crate::setup::usually;
 use crate::tap::{DATA_VALID, GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, Tap, VnetHeader};
 
 const SEG_BYTES: usize = 1440;
-/// What the peer offers at scale 7. The underlay grants less, although it is said at scale 5.
+/// The window of the peer, at scale 7. The underlay's window is smaller, although it is shown at
+/// scale 5.
 const OFFERED: u16 = 502;
 
-/// How the checksum of a frame comes that a device hands to the kernel.
+/// The state of a checksum when a device delivers a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sum {
-    /// The sum of the pseudo-header only: the rest is the next device's business.
+    /// The sum of the pseudo-header only; the next device completes it.
     Partial,
     Full,
-    /// And checked by the device already.
+    /// Full, and verified by the device.
     Verified,
 }
 
@@ -76,7 +76,7 @@ impl Wire {
         self.ends(from).0.send(header, &frame);
     }
 
-    /// Where a direction begins and ends.
+    /// The devices at which a direction begins and ends.
     fn ends(&self, from: Direction) -> (&Tap, &Tap) {
         match from {
             FromGuest => (&self.guest, &self.fabric),
@@ -84,7 +84,7 @@ impl Wire {
         }
     }
 
-    /// The next frame at the other end, with its checksum as whoever gets it would complete it.
+    /// Receives the next frame at the other end, and completes its checksum.
     fn receive(&self, from: Direction) -> (VnetHeader, Vec<u8>, Layout) {
         let guest_port = self.connection.key().0.port();
         let ours = |frame: &[u8]| {
@@ -128,7 +128,7 @@ impl Wire {
         packet
     }
 
-    /// The peer's ACK with ECE; the guest's next data will tell of the reduction.
+    /// Sends the peer's ACK with ECE; the guest's next data will carry CWR.
     fn echo(&mut self, sum: Sum) {
         let mut ack = self.connection.packet(ToGuest);
         (ack.flags, ack.window) = (ACK | ECE, OFFERED);
@@ -146,7 +146,7 @@ fn options() -> AttachOptions {
     })
 }
 
-/// A connection of each family, with a tag and without, one after the other over one wire.
+/// Runs `test` with a connection of each family, with and without a tag, one after the other.
 fn every_shape(offloads: bool, test: impl Fn(&mut Wire) + Sync) {
     if !can_attach() {
         return;
@@ -180,12 +180,12 @@ fn partial_and_full_checksums_stay_right() {
             assert_eq!(at.ecn(&frame), 0);
             let (frame, at) = wire.pass(FromGuest, sum, &wire.connection.packet(FromGuest));
             assert_eq!(at.flags(&frame), ACK | ECE);
-            // The next round is another connection of the same ports.
+            // The next round is another connection with the same ports.
             wire.connection.guest_next = wire.connection.guest_next.wrapping_add(1_000_000);
         }
         let flows = wire.port.flows().expect("flows");
         let key = wire.connection.key();
-        // Also where the device took the tag out of the frame.
+        // Also if the device took the tag out of the frame.
         assert!(flows.iter().any(|flow| (flow.guest, flow.peer, flow.vlan) == key));
     });
 }
@@ -214,8 +214,9 @@ fn super_segments_stay_whole() {
     });
 }
 
-/// Where the fabric's device cannot, the kernel cuts a super-segment after we have seen it: what
-/// was written into its header must hold for each part, CWR for the first (RFC 3168, 6.1.2).
+/// Without offloads in the fabric's device, the kernel segments a super-segment behind the
+/// datapath: the rewritten header must be right for each segment, with CWR on the first one only
+/// (RFC 3168, 6.1.2).
 #[test]
 fn super_segments_are_cut_after_the_rewrite() {
     every_shape(false, |wire| {
@@ -236,7 +237,7 @@ fn super_segments_are_cut_after_the_rewrite() {
     });
 }
 
-/// By the time we see it, the device has taken the outer tag out of the frame.
+/// The device has taken the outer tag out of the frame before the datapath sees it.
 #[test]
 fn frames_with_two_tags_are_left_alone() {
     every_shape(true, |wire| {

@@ -15,7 +15,7 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// From 0, without `bound`.
+    /// From 0 to `bound` - 1.
     pub fn below(&mut self, bound: u32) -> u32 {
         (self.next() % u64::from(bound)) as u32
     }

@@ -1,4 +1,4 @@
-//! From a frame to the engine's segment, and back to a frame with the engine's action applied.
+//! Parses a frame into the engine's segment, and applies the engine's action to the frame.
 
 use std::ops::Range;
 
@@ -10,17 +10,17 @@ use vcc_port::{Counter, counters};
 use crate::direction::Direction::{self, ToGuest};
 use crate::layout::{Layout, fill_checksums};
 
-/// A frame as the native engine shall see it.
+/// A parsed frame, for the native engine.
 pub struct Parsed {
     pub at: Layout,
     pub segment: Segment,
     mss_value: Option<Range<usize>>,
     wscale_value: Option<usize>,
-    /// Options that only two vcc ends say to each other, in the frame, and MPTCP's of a SYN.
+    /// The places of the options that are removed: those of vcc, and those of MPTCP in a SYN.
     ours: Vec<Range<usize>>,
-    /// Where the list of options ends before the header does.
+    /// The place of an end-of-options byte.
     end: Option<usize>,
-    /// An option's length makes no sense (RFC 9293, 3.1).
+    /// An option has an invalid length (RFC 9293, 3.1).
     pub malformed: bool,
 }
 
@@ -58,7 +58,7 @@ impl Parsed {
             malformed: false,
         };
         parsed.take_options(frame);
-        // Options are added at the end of the frame, where they must be read.
+        // Options are added at the end of the frame, so all others must be well-formed.
         if payload_bytes == 0 && !parsed.malformed {
             let options_bytes = parsed.at.payload - parsed.at.l4 - TCP_BYTES;
             parsed.segment.option_room_bytes = (OPTIONS_MAX_BYTES - options_bytes) as u8;
@@ -74,7 +74,7 @@ impl Parsed {
         u32::from(self.segment.options) & sys::OPT_SIGNED != 0
     }
 
-    /// Up to the first whose length makes no sense.
+    /// Reads options up to the first one with an invalid length.
     fn take_options(&mut self, frame: &[u8]) {
         let mut here = self.at.l4 + TCP_BYTES;
         while here < self.at.payload {
@@ -132,7 +132,7 @@ impl Parsed {
         self.segment.options |= said as u16;
     }
 
-    /// RFC 2883, 4: the first block is of what is acknowledged, or of what is in the second.
+    /// A D-SACK block is below the acknowledgement or within the second block (RFC 2883, 4).
     fn dsack_bytes(&self, blocks: &[u8]) -> u32 {
         let not_after = |a: u32, b: u32| b.wrapping_sub(a) as i32 >= 0;
         let mut blocks = blocks.chunks_exact(8).map(|it| [read_u32(it, 0), read_u32(it, 4)]);
@@ -144,7 +144,7 @@ impl Parsed {
         if is_dsack && !not_after(right, left) { right.wrapping_sub(left) } else { 0 }
     }
 
-    /// The last one of several counts.
+    /// Of several options, the last one counts.
     fn take_ours(&mut self, option: &[u8], here: usize) -> u32 {
         self.ours.push(here..here + option.len());
         let mut counters = |at: usize| {
@@ -170,7 +170,7 @@ impl Parsed {
         }
     }
 
-    /// The frame as it shall leave, checksums computed from scratch.
+    /// The expected frame, with checksums from scratch.
     pub fn apply(&self, from: Direction, action: &Action, frame: &[u8]) -> Vec<u8> {
         let mut out = frame.to_vec();
         self.at.set_ecn(&mut out, action.ip_ecn);
@@ -197,7 +197,8 @@ impl Parsed {
         out
     }
 
-    /// To the guest, what stands at the very end is cut off. All else turns into NOPs.
+    /// Toward the guest, an option at the very end is cut off. All others are overwritten with
+    /// NOPs.
     fn strip(&self, from: Direction, out: &mut Vec<u8>) {
         let options = u32::from(self.segment.options) & OPT_OURS;
         let whole = [sys::OPT_PACK, sys::OPT_HELLO].contains(&options);
@@ -212,7 +213,7 @@ impl Parsed {
         }
     }
 
-    /// Behind all others, so none of them may end the list.
+    /// Appends an option; an end-of-options byte before it becomes a NOP.
     fn append(&self, out: &mut Vec<u8>, option: &[u8]) {
         assert_eq!(self.segment.payload_bytes, 0, "an option on data");
         if let Some(end) = self.end {
@@ -223,7 +224,7 @@ impl Parsed {
         out.extend(option);
     }
 
-    /// The segment's header as a FACK of these counters, beside it.
+    /// The FACK with these counters for the segment.
     pub fn fack(&self, feedback: &sys::vcc_feedback, capable: bool, frame: &[u8]) -> Vec<u8> {
         let option = options::fack(feedback.ect0_bytes, feedback.ce_bytes);
         let mut out = frame[..self.at.l4 + TCP_BYTES].to_vec();
@@ -234,14 +235,14 @@ impl Parsed {
         write_u16(&mut out, length_at, (ip_bytes + header_bytes) as u16);
         out[self.at.l4 + 8..][..4].copy_from_slice(&self.segment.ack.wrapping_sub(1).to_be_bytes());
         write_u16(&mut out, self.at.l4 + 12, ((header_bytes / 4) as u16) << 12 | ACK);
-        // No urgent pointer without URG.
+        // A FACK has no URG, so no urgent pointer.
         write_u16(&mut out, self.at.l4 + 18, 0);
         self.at.set_ecn(&mut out, if capable { ECT_0 } else { 0 });
         fill_checksums(&mut out);
         out
     }
 
-    /// The frame without all that the datapath may ever change: the rest must stay as it was.
+    /// The frame with all fields cleared that the datapath may change.
     pub fn fixed_part(&self, frame: &[u8]) -> Vec<u8> {
         let mut fixed = frame.to_vec();
         self.at.set_ecn(&mut fixed, 0);
@@ -255,21 +256,21 @@ impl Parsed {
         fixed
     }
 
-    /// The same of a frame whose options change.
+    /// The same for a frame whose options change.
     pub fn fixed_part_without_options(&self, frame: &[u8]) -> Vec<u8> {
         let mut fixed = frame[..self.at.end].to_vec();
         self.at.set_ecn(&mut fixed, 0);
         let length_at = self.at.l3 + if self.at.ipv6 { 4 } else { 2 };
         write_u16(&mut fixed, length_at, 0);
         checksum::clear(&mut fixed, &self.at);
-        // Data offset, flags and window are what may change.
+        // Data offset, flags and window may change.
         fixed[self.at.l4 + 12..][..4].fill(0);
         fixed.drain(self.at.l4 + TCP_BYTES..self.at.payload);
         fixed
     }
 }
 
-/// No TCP opens and resets at once, or sends outside of a handshake without ACK.
+/// No TCP sends SYN with RST, or a segment without ACK after the handshake.
 fn plausible(flags: u16) -> bool {
     match flags & SYN {
         0 => flags & (ACK | RST) != 0,

@@ -1,5 +1,5 @@
-//! Kernel and driver domain alone, without the engine between: frames of which nobody says what
-//! shall become of them, but that it be the same in both. And their timers.
+//! Kernel and driver domain without the native engine: any frame must have the same result in both.
+//! And their timers.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Shells {
         Shells { datapath, domain: Domain::new(options), born_us: now_us() }
     }
 
-    /// None where the kernel does not run such a frame.
+    /// None if BPF_PROG_RUN refuses the frame.
     pub fn send(
         &mut self,
         place: &str,
@@ -80,7 +80,7 @@ impl Shells {
         self.pass(opener, &connection.packet(opener));
     }
 
-    /// But for FACKs, which BPF_PROG_RUN loses by itself.
+    /// The counters are equal, except that of lost FACKs, of which BPF_PROG_RUN loses some.
     pub fn assert_counted(&self) {
         let kernel = self.datapath.counters().expect("counters");
         self.domain.assert_counted(&kernel);
@@ -91,7 +91,7 @@ fn count(shells: &Shells, counter: Counter) -> u64 {
     shells.datapath.counters().expect("counters").get(counter)
 }
 
-/// Frames of a connection both of whose ends are under vcc, in the order of its life.
+/// The segments of a connection with vcc at both ends, in order.
 fn life(shape: Shape, guest_port: u16) -> Vec<(Direction, Packet)> {
     let mut c = Connection::new(shape, guest_port);
     let (opener, listener) = (shape.opener, shape.opener.other());
@@ -123,7 +123,8 @@ fn life(shape: Shape, guest_port: u16) -> Vec<(Direction, Packet)> {
     frames
 }
 
-/// Any bytes of the headers become anything, the checksum is right no more, lengths do not fit.
+/// Overwrites bytes of the headers, which makes checksums and lengths wrong, and changes the
+/// length.
 fn harm(random: &mut Random, frame: &mut Vec<u8>) {
     let headers = frame.len().min(ETHERNET_BYTES + TAG_BYTES + IPV6_BYTES + 60) as u32;
     for _ in 0..random.pick(&[0, 1, 1, 1, 2, 4]) {
@@ -155,16 +156,16 @@ fn whatever_comes_the_two_do_not_differ() {
             Shells::new(&usually(Treatment { underlay, police, ..Treatment::default() }));
         for at in 0..LIVES * SHAPES {
             let shape = Shape::all().nth(at % SHAPES).expect("a shape");
-            // Later lives are of the same connections.
+            // Later lives use the same ports.
             let guest_port = 50_000 + (at % SHAPES) as u16;
             for (step, (from, packet)) in life(shape, guest_port).into_iter().enumerate() {
-                // Where a timer may fire, time would tell the two apart.
+                // When a timer fires, the two may differ.
                 if now_us() - shells.born_us > TIMER_QUIET_US {
                     break;
                 }
                 let place = format!("seed {seed}, life {at}, step {step}, {shape:?}, {from:?}");
                 let mut frame = packet.frame();
-                // A first life in peace, so that there are flows to disturb.
+                // The first lives are not disturbed, so that there are flows.
                 if at >= SHAPES {
                     harm(&mut random, &mut frame);
                 }
@@ -179,7 +180,7 @@ fn whatever_comes_the_two_do_not_differ() {
     assert!(untouched > 500 && changed > 500, "{compared:?}");
 }
 
-/// TCP behind an extension header of nearly every size: of these, one page holds no larger.
+/// TCP behind an extension header of nearly every size that fits into a page.
 #[test]
 fn tcp_far_into_a_frame() {
     if !vcc_testing::can_attach() {
@@ -191,7 +192,7 @@ fn tcp_far_into_a_frame() {
         for (units, guest_port) in (1..=255).zip(20_000..) {
             let mut syn = Connection::new(shape, guest_port).syn();
             let fill = vec![0; 8 * units - 4];
-            // What its options say, nobody here reads.
+            // The content of its options does not matter.
             let rest = [vec![units as u8 - 1, 1, fill.len() as u8], fill].concat();
             syn.extensions = vec![(PROTOCOL_DESTINATION, rest)];
             let frame = syn.frame();
@@ -204,7 +205,7 @@ fn tcp_far_into_a_frame() {
     shells.assert_counted();
 }
 
-/// A field of 0xffff is the other zero (RFC 1624, 3). What is written gets the same of both.
+/// A checksum of 0xffff is the other zero (RFC 1624, 3). Both must be updated in the same way.
 #[test]
 fn either_zero_in_a_checksum() {
     if !vcc_testing::can_attach() {
@@ -229,8 +230,8 @@ fn either_zero_in_a_checksum() {
     }
 }
 
-/// A retransmission timeout that no segment shows is found by the timer's first and second look at the flow,
-/// a second apart, in the kernel's time and in ours.
+/// A retransmission timeout that no segment shows is found by the timer's first and second look at
+/// the flow, a second apart, in the kernel's time and in ours.
 #[test]
 fn timers_look_as_often() {
     if !vcc_testing::can_attach() {
@@ -266,13 +267,14 @@ fn timers_look_as_often() {
     assert!(shells.domain.state(&unanswered).is_none(), "forgotten");
 }
 
-/// Without progress duplicate ACKs are due to a guest without SACK, long before its own timeout.
+/// Without progress, a guest without SACK gets duplicate ACKs long before its retransmission
+/// timeout.
 #[test]
 fn emission_is_decided_alike() {
     if !vcc_testing::can_attach() {
         return;
     }
-    // Long before, however busy the machine.
+    // Far away, however busy the machine is.
     const RTO_MIN_US: u32 = 60_000_000;
     let treatment = Treatment { emit: true, rto_min_us: RTO_MIN_US, ..Treatment::default() };
     let mut shells = Shells::new(&usually(treatment));
@@ -294,14 +296,15 @@ fn emission_is_decided_alike() {
     }
     sleep(Duration::from_millis(60));
     let kernel = shells.kernel_state(&c.key()).expect("the flow is there");
-    // Three, and another a little later: the kernel leaves them to who reads its events.
+    // Three, and another one a little later. In the kernel they are events, which user space
+    // carries out.
     assert_eq!(shells.domain.advance_until(now_us()).len(), 4);
     assert!(kernel.has(sys::FLOW_PRODDED));
     let ours = shells.domain.state(&c.key()).expect("the flow is there");
     assert_same_but_for_time(&kernel, ours);
 }
 
-/// When things happened, and what is made of that, is each one's own business.
+/// Compares all fields that do not depend on the time.
 fn assert_same_but_for_time(kernel: &FlowState, ours: &FlowState) {
     let timeless = |state: &FlowState| {
         FlowState(sys::vcc_flow {

@@ -2,7 +2,7 @@
 
 use vcc_engine::FlowState;
 
-/// The state byte for byte: two of them are equal only if their bytes are.
+/// The bytes of a state, for comparison.
 pub fn bytes(state: &FlowState) -> &[u8] {
     // SAFETY: pointer and length are those of the value, a C struct of integers without padding.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(state).cast(), size_of_val(state)) }
@@ -85,7 +85,7 @@ fn fields(state: &FlowState) -> Vec<(&'static str, u64)> {
     )
 }
 
-/// The fields in which two states differ, for whoever reads a failed test.
+/// The fields in which two states differ, for messages.
 pub fn differences(kernel: &FlowState, native: &FlowState) -> String {
     let differing: Vec<String> = fields(kernel)
         .into_iter()

@@ -1,4 +1,4 @@
-//! Which segments have a flow: the unknown, the full table, and ports apart from each other.
+//! The flow table: unknown connections, a full table, and several ports.
 
 use vcc_engine::{Mode, Treatment};
 use vcc_frames::payload;
@@ -15,7 +15,7 @@ fn count(run: &DualRun, counter: vcc_port::Counter) -> u64 {
     run.datapath.counters().expect("counters").get(counter)
 }
 
-/// Its scale is not known, so nothing can be said to the guest about its window.
+/// Its window scale is unknown, so its window cannot be translated.
 #[test]
 fn a_connection_older_than_the_attachment_passes() {
     if !vcc_testing::can_attach() {
@@ -39,7 +39,8 @@ fn a_connection_older_than_the_attachment_passes() {
     run.assert_all();
 }
 
-/// One connection too many, opened by either side, is not ours; those that are there go on.
+/// A connection that finds no room, opened by either side, passes untranslated; the others are not
+/// affected.
 #[test]
 fn a_full_table_takes_nothing_from_those_inside() {
     if !vcc_testing::can_attach() {
@@ -61,7 +62,7 @@ fn a_full_table_takes_nothing_from_those_inside() {
             let syn = outside.syn();
             assert!(run.send(opener, &syn.frame(), 0).is_none());
         }
-        // Its other segments are of an unknown connection.
+        // Its other segments belong to an unknown connection.
         let syn_ack = outside.syn_ack();
         assert!(run.send(opener.other(), &syn_ack.frame(), 0).is_none());
         outside.sent(opener, &syn_ack);
@@ -77,7 +78,7 @@ fn a_full_table_takes_nothing_from_those_inside() {
     run.assert_all();
 }
 
-/// Drained, a port takes no new connections and keeps those that it has.
+/// A draining port takes no new connections and keeps those that it has.
 #[test]
 fn a_draining_port_takes_none() {
     if !vcc_testing::can_attach() {
@@ -93,7 +94,7 @@ fn a_draining_port_takes_none() {
     run.assert_all();
 }
 
-/// The same connection at two ports, as where both ends are guests of one host.
+/// The same connection at two ports, as between two guests of one host.
 #[test]
 fn ports_share_nothing() {
     if !vcc_testing::can_attach() {
@@ -105,7 +106,7 @@ fn ports_share_nothing() {
     let shape = Shape::plain(FromGuest);
     Conversation::new(&mut one, shape, 50_000).open();
     assert_eq!(other.datapath.flows().expect("flows").len(), 0);
-    // Unknown there, and room for it although the first port is full.
+    // It is unknown at the second port, which has room although the first one is full.
     let connection = Connection::new(shape, 50_000);
     assert!(other.send(FromGuest, &connection.packet(FromGuest).frame(), 0).is_none());
     assert_eq!(count(&other, counters::UNKNOWN), 1);
@@ -117,13 +118,13 @@ fn ports_share_nothing() {
     c.send(ToGuest, |p| p.flags |= ECE);
     c.connection.guest_next = 1_000;
     c.syn(0);
-    // Each is what its own segments made of it.
+    // Each state depends on its own port's segments only.
     one.assert_all();
     other.assert_all();
     assert_eq!(one.datapath.flows().expect("flows").len(), 1);
 }
 
-/// The yardstick of the benchmark reads and counts, and leaves no trace.
+/// The yardstick of the benchmark parses and counts, and changes nothing else.
 #[test]
 fn parsing_alone_changes_nothing() {
     if !vcc_testing::can_attach() {

@@ -1,4 +1,4 @@
-//! TAP devices as a hypervisor uses them: frames with the header of virtio-net before each.
+//! TAP devices as a hypervisor uses them: each frame has a virtio-net header.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -6,17 +6,17 @@ use std::os::fd::AsRawFd;
 
 use vcc_testing::tun;
 
-/// linux/virtio_net.h.
+/// From linux/virtio_net.h.
 const NEEDS_CSUM: u8 = 1;
 pub const DATA_VALID: u8 = 2;
 pub const GSO_NONE: u8 = 0;
 pub const GSO_TCPV4: u8 = 1;
 pub const GSO_TCPV6: u8 = 4;
-/// Beside the type: the super-segment carries CWR.
+/// A flag beside the type: the super-segment carries CWR.
 pub const GSO_ECN: u8 = 0x80;
 const VNET_HEADER_BYTES: usize = 10;
 
-/// linux/if_tun.h: what the reader of the device can take.
+/// From linux/if_tun.h: the offloads that the reader of the device supports.
 const TUN_F_CSUM: libc::c_ulong = 1;
 const TUN_F_TSO4: libc::c_ulong = 2;
 const TUN_F_TSO6: libc::c_ulong = 4;
@@ -36,7 +36,7 @@ pub struct VnetHeader {
 }
 
 impl VnetHeader {
-    /// The device shall sum up from `start` and put the result `offset` bytes after it.
+    /// The device has to sum from `start` on, and store the checksum `offset` bytes behind it.
     pub fn partial(start: usize, offset: usize) -> Self {
         VnetHeader {
             flags: NEEDS_CSUM,
@@ -51,7 +51,7 @@ impl VnetHeader {
     }
 
     fn bytes(&self) -> Vec<u8> {
-        // With a super-segment, all up to the payload; the kernel looks for itself.
+        // For a super-segment, the bytes up to the payload; the kernel determines them itself.
         let header_bytes = self.csum_start;
         let words = [header_bytes, self.gso_size, self.csum_start, self.csum_offset];
         let words = words.into_iter().flat_map(u16::to_ne_bytes);
@@ -79,7 +79,7 @@ impl Tap {
         Tap { file: tun::create(name, libc::IFF_TAP | libc::IFF_VNET_HDR, 0) }
     }
 
-    /// Whether its reader takes partial checksums and super-segments.
+    /// Sets whether the reader supports partial checksums and super-segments.
     pub fn set_offloads(&self, on: bool) {
         let all = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
         let offloads = if on { all } else { 0 };
@@ -89,13 +89,13 @@ impl Tap {
         assert!(status >= 0, "TUNSETOFFLOAD: {}", io::Error::last_os_error());
     }
 
-    /// As the guest, or the fabric, behind the device.
+    /// Sends as the guest or the fabric behind the device.
     pub fn send(&self, header: VnetHeader, frame: &[u8]) {
         let bytes = [header.bytes(), frame.to_vec()].concat();
         (&self.file).write_all(&bytes).expect("the device takes the frame");
     }
 
-    /// The next frame for which `ours` holds: the kernel says things of its own on a device.
+    /// The next frame for which `ours` holds; the kernel sends frames of its own, too.
     pub fn receive(&self, ours: impl Fn(&[u8]) -> bool) -> (VnetHeader, Vec<u8>) {
         loop {
             self.wait();

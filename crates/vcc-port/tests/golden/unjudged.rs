@@ -1,5 +1,5 @@
-//! TCP that the datapath cannot read and an end may take: where it polices it drops that, both ways;
-//! elsewhere it passes. What is no TCP passes everywhere.
+//! TCP that the datapath cannot parse and a receiver may accept. It is dropped in both directions
+//! if the port polices, and passes otherwise. Other protocols always pass.
 
 use vcc_engine::{Mode, Treatment};
 use vcc_frames::wire::*;
@@ -13,7 +13,7 @@ use crate::direction::{DROP, NEXT};
 use crate::domain::Domain;
 use crate::setup::{now_us, usually};
 
-/// What the headers around a segment are made to say, and whether an end might find TCP there.
+/// A frame, and whether a receiver might find TCP in it.
 struct Case {
     what: &'static str,
     holds_tcp: bool,
@@ -39,7 +39,7 @@ fn v4(edit: impl FnOnce(&mut [u8])) -> Vec<u8> {
     frame
 }
 
-/// Each header by its type and what follows the byte that names the next one.
+/// Each header by its type and all bytes but the first.
 fn v6(headers: &[(u8, &[u8])], last: u8) -> Vec<u8> {
     let mut frame = segment(true, |p| {
         p.extensions = headers.iter().map(|(kind, rest)| (*kind, rest.to_vec())).collect();
@@ -134,7 +134,7 @@ fn count(datapath: &Datapath, counter: Counter) -> u64 {
     datapath.counters().expect("counters").get(counter)
 }
 
-/// Each frame, both ways: what becomes of it, and that it is counted once.
+/// Checks the verdict of each frame in both directions, and that it is counted once.
 fn assert_cases(datapath: &Datapath, mut domain: Option<Domain>, polices: bool) {
     for Case { what, holds_tcp, counter, frame } in tags().into_iter().chain(packets()) {
         for from in Direction::BOTH {
@@ -173,7 +173,8 @@ fn what_cannot_be_judged_does_not_pass_where_something_polices() {
     }
 }
 
-/// Nothing tells the connection, so it is enough that one of the rules for the port's tenant polices.
+/// The connection of such a frame is unknown, so it is dropped if any rule for the port's tenant
+/// polices.
 #[test]
 fn a_rule_that_polices_counts_for_its_tenants_ports() {
     if !vcc_testing::can_attach() {

@@ -8,7 +8,7 @@ use crate::direction::Direction;
 use crate::segment::Parsed;
 
 impl DualRun {
-    /// Does this port leave every frame as it is?
+    /// Whether the port never changes a frame.
     pub fn changes_nothing(&self) -> bool {
         self.options.treatment.mode == Mode::Shadow
             || self.options.treatment.underlay.name() == "transparent"

@@ -49,8 +49,8 @@ impl DualRun {
         }
     }
 
-    /// Runs one frame through both and compares what they make of it. None where the frame is
-    /// not the engine's business: it then passed untouched and was counted.
+    /// Runs one frame through all and compares their outputs. None if the engine does not see the
+    /// frame: it was then left untouched and counted.
     pub fn send(&mut self, from: Direction, frame: &[u8], gso_size: u32) -> Option<Outcome> {
         self.frames += 1;
         let parsed = match Parsed::of(frame, gso_size) {
@@ -125,8 +125,8 @@ impl DualRun {
         }
     }
 
-    /// BPF_PROG_RUN sees only the segment, whose clone goes to the loopback device that it stands
-    /// on. What becomes of the clone is looked at apart.
+    /// BPF_PROG_RUN returns only the segment; its clone goes to the loopback device. The clone's
+    /// second pass is run apart.
     fn second_pass(
         &mut self,
         frame: &[u8],
@@ -134,7 +134,7 @@ impl DualRun {
         action: &Action,
         state: &FlowState,
     ) -> Vec<u8> {
-        // Its super-segments have no type, and recent kernels clone none such.
+        // Super-segments of BPF_PROG_RUN have no GSO type, and recent kernels do not clone those.
         if !loopback_is_up() || gso_size > 0 && self.lost_one_more() {
             self.count(counters::REPORT_LOST);
         }
@@ -149,8 +149,8 @@ impl DualRun {
         output.frame
     }
 
-    /// The native engine's answer at that microsecond of the run at which it leaves the state
-    /// that the kernel has: then also what is derived from time is equal.
+    /// The native engine's action at the microsecond of the run at which its state equals the
+    /// kernel's, including all that depends on time.
     fn native(
         &self,
         from: Direction,
@@ -251,7 +251,7 @@ impl DualRun {
     }
 }
 
-/// BPF_PROG_RUN stands its frames on the loopback device of the calling thread's namespace.
+/// BPF_PROG_RUN uses the loopback device of the calling thread's namespace.
 fn loopback_is_up() -> bool {
     const IFF_UP: u32 = 1;
     let flags = fs::read_to_string("/sys/class/net/lo/flags").expect("the loopback device");

@@ -1,4 +1,4 @@
-//! What the kernel and the engine agreed on.
+//! The output for a frame, which was the same of all.
 
 use vcc_engine::Action;
 use vcc_frames::wire::TCP_BYTES;

@@ -1,4 +1,4 @@
-//! Frames that the datapath leaves as they are, and why.
+//! Frames that the datapath does not change, and why.
 
 use vcc_engine::{Mode, Treatment};
 use vcc_frames::wire::{ACK, SYN};
@@ -11,7 +11,7 @@ use crate::segment::Parsed;
 use crate::setup::now_us;
 
 impl DualRun {
-    /// Under what a TCP segment is counted that has no flow and gets none.
+    /// The counter of a TCP segment that has no flow and creates none.
     pub(super) fn refusal(&self, from: Direction, parsed: &Parsed) -> Option<Counter> {
         match opens(from, parsed) {
             false if parsed.is_signed() => Some(counters::SIGNED),
@@ -21,7 +21,7 @@ impl DualRun {
         }
     }
 
-    /// What becomes of a frame of which no segment can be made, for this reason.
+    /// The verdict and the counter of a frame that cannot be parsed, for this reason.
     pub(super) fn unread(&self, frame: &[u8], counter: Counter) -> (i32, Option<Counter>) {
         let Treatment { police, mode, .. } = self.options.treatment;
         let polices = police && matches!(mode, Mode::Enforce | Mode::Drain);

@@ -16,7 +16,7 @@ fn syn(from: SocketAddr, to: SocketAddr, vlan: Option<u16>) -> Packet {
     packet
 }
 
-/// One of few, so that rules and connections meet.
+/// One of few addresses, so that rules match connections.
 fn address(rng: &mut Random) -> IpAddr {
     let low = rng.below(4) as u8;
     match rng.below(3) {
@@ -71,8 +71,8 @@ fn random_policy(rng: &mut Random) -> String {
     text + "[default]\nunderlay = \"dctcp\"\n"
 }
 
-/// The kernel's look-ups against one rule after the other, over policies and connections of which
-/// many lie on the edges of each other.
+/// Compares the kernel's lookups with a linear search, over random policies and connections, many
+/// of them at the edges of networks and ranges.
 #[test]
 fn the_datapath_finds_the_rule_that_the_file_says() {
     if !vcc_testing::can_attach() {

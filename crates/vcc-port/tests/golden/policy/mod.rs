@@ -56,7 +56,7 @@ fn parse(text: &str) -> Policy {
     Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}\n{text}")).policy
 }
 
-/// Ends of a connection whose frames go through a ruled datapath.
+/// A connection through a datapath under a policy.
 struct Ruling<'run> {
     ruled: &'run Ruled,
     ends: Ends,

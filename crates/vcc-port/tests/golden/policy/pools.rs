@@ -1,4 +1,4 @@
-//! Pools.
+//! Pools: their shares, and idle flows.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::*;
 use crate::conversation::MSS_BYTES;
 use crate::direction::Direction::{FromGuest, ToGuest};
 
-/// A machine that is slow must not look like a path that loses.
+/// With an RTO that no slow machine reaches.
 const POOLED: &str = r#"
 [[pools]]
 name = "p"
@@ -26,7 +26,7 @@ pool = "p"
 rto_min = "60s"
 "#;
 
-/// Half a second of silence is idle; it is looked for every second.
+/// A flow is idle after half a second, which is checked every second.
 const IDLE: Duration = Duration::from_millis(2600);
 
 /// Two segments of what the guest has sent.
