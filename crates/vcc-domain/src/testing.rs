@@ -10,7 +10,7 @@ use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::port::Port;
 
-/// Of frames from the guest.
+/// The MAC addresses of frames from the guest.
 pub(crate) const NEXT_HOP_MAC: [u8; 6] = MACS[0];
 pub(crate) const GUEST_MAC: [u8; 6] = MACS[1];
 
@@ -23,7 +23,7 @@ pub(crate) fn framed(segment: &Packet) -> Frame {
     Frame::full(segment.frame())
 }
 
-/// Payload of a full segment, which is what [`Talk`]'s ends agree on.
+/// The MSS of both ends of a [`Talk`].
 pub(crate) const MSS_BYTES: usize = 1000;
 
 /// A connection of a guest without SACK, through a port.
@@ -37,7 +37,7 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// Of each family, with the usual parameters.
+    /// Over IPv4, with default parameters.
     pub(crate) fn v4() -> Self {
         Self::new(Params::default())
     }
@@ -67,7 +67,7 @@ impl Talk {
         self.port.flow(&self.key()).expect("the flow is there")
     }
 
-    /// An empty ACK of all that the other end has sent.
+    /// An empty ACK of all data that the other end has sent.
     pub(crate) fn segment(&self, from_guest: bool) -> Packet {
         let ends = [(self.guest, self.guest_next), (self.peer, self.peer_next)];
         let [(from, seq), (to, ack)] = if from_guest { ends } else { [ends[1], ends[0]] };
@@ -83,14 +83,14 @@ impl Talk {
         (verdict, frame, also)
     }
 
-    /// What leaves, which must be one frame.
+    /// Sends a segment that must pass as one frame; returns that.
     pub(crate) fn pass(&mut self, from_guest: bool, segment: &Packet) -> Frame {
         let (verdict, frame, also) = self.send(from_guest, framed(segment));
         assert_eq!((verdict, also.len()), (Verdict::Pass, 0));
         frame
     }
 
-    /// The guest opens; options of the peer's answer come behind the MSS.
+    /// A handshake that the guest opens; `answer` are the options of the SYN-ACK behind the MSS.
     pub(crate) fn open(&mut self, answer: &[u8]) {
         let mss = [&[2, 4][..], &(MSS_BYTES as u16).to_be_bytes()].concat();
         let syn = Packet { flags: SYN, ack: 0, options: mss.clone(), ..self.segment(true) };
@@ -113,7 +113,7 @@ impl Talk {
         self.now_ns += ns;
     }
 
-    /// Lets the port act on what is due by now.
+    /// Runs the timers that are due.
     pub(crate) fn advance(&mut self) -> Vec<Frame> {
         let mut to_guest = Vec::new();
         self.port.advance(self.now_ns, &mut to_guest);

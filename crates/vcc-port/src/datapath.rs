@@ -172,7 +172,8 @@ mod tests {
 
     use super::*;
 
-    /// A window at the wrong scale, or data that nobody has counted: neither passes a policed flow.
+    /// A segment that cannot be translated must not pass a policed flow: its window would have the
+    /// wrong scale, or its data would not be counted.
     #[test]
     fn a_flow_that_another_cpu_holds() {
         if !can_attach() {

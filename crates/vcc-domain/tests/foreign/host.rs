@@ -1,4 +1,4 @@
-//! smoltcp with one connection, and a card that is two queues of frames.
+//! smoltcp with one connection, and a network device made of two queues of frames.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ const ETHERNET_BYTES: usize = 14;
 const BUFFER_BYTES: usize = 1 << 20;
 const PORT: u16 = 5001;
 
-/// Frames that have come, and such that are to go.
+/// Received frames, and frames to send.
 struct Card {
     ip_mtu: usize,
     received: VecDeque<Vec<u8>>,
@@ -61,13 +61,13 @@ impl Device for Card {
     }
 }
 
-/// What a stack can be told.
+/// The options of a stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     pub ip_mtu: usize,
-    /// An opener offers them, a listener takes an offer (RFC 7323).
+    /// Timestamps: an opener offers them, a listener accepts them (RFC 7323).
     pub timestamps: bool,
-    /// Without it, it sends whatever its window has room for.
+    /// Nagle's algorithm. Without it, the stack sends whatever fits into its window.
     pub nagle: bool,
 }
 
@@ -95,7 +95,7 @@ impl Host {
         });
         let buffer = || tcp::SocketBuffer::new(vec![0; BUFFER_BYTES]);
         let mut connection = tcp::Socket::new(buffer(), buffer());
-        // Each segment is acknowledged at once, as the yardstick's receiver does.
+        // No delayed ACKs, as in the yardstick's receiver.
         connection.set_ack_delay(None);
         connection.set_nagle_enabled(nagle);
         connection.set_tsval_generator(timestamps.then_some(|| 1));
@@ -118,7 +118,7 @@ impl Host {
         socket.connect(self.interface.context(), peer, PORT + 1).expect("it is closed");
     }
 
-    /// From now on, sends without end.
+    /// Starts to send endlessly.
     pub fn send(&mut self) {
         self.sends = true;
     }
@@ -127,7 +127,7 @@ impl Host {
         self.card.received.push_back(frame);
     }
 
-    /// Lets the stack and its application work; returns the frames that they sent.
+    /// Polls the stack and its application; returns the frames that they sent.
     pub fn work(&mut self, now_us: u64) -> VecDeque<Vec<u8>> {
         let now = Instant::from_micros(now_us as i64);
         self.serve_application();
@@ -138,7 +138,7 @@ impl Host {
         std::mem::take(&mut self.card.sent)
     }
 
-    /// Reads what has come, writes what there is room for; tells whether there was any.
+    /// Reads and writes until the socket would block; returns whether any data moved.
     fn serve_application(&mut self) -> bool {
         static CHUNK: [u8; 1 << 16] = [b'x'; 1 << 16];
         let sends = self.sends;
@@ -155,7 +155,7 @@ impl Host {
         read_bytes + written_bytes > 0
     }
 
-    /// When the stack wants to work again without anything having come.
+    /// When the stack has to be polled again if no frame arrives.
     pub fn next_work_us(&mut self, now_us: u64) -> Option<u64> {
         let now = Instant::from_micros(now_us as i64);
         let at = self.interface.poll_at(now, &self.sockets)?;

@@ -1,8 +1,8 @@
-//! A TCP/IP stack that is not Linux (smoltcp) behind a port, in virtual time: what it gets with
-//! segments of any size is what a native ECN sender with such segments gets on the same path.
+//! Another TCP/IP stack than Linux (smoltcp) behind a port, in virtual time: with segments of any
+//! size, its throughput is that of a native ECN sender with the same segment size on the same path.
 //!
-//! With Nagle's algorithm smoltcp sends no partial segment while anything is in flight, and by
-//! default it answers a SYN that offers timestamps without.
+//! With Nagle's algorithm smoltcp sends no partial segment while data is in flight. By default it
+//! does not accept timestamps.
 
 mod host;
 mod native;
@@ -15,7 +15,7 @@ use path::{Network, Side};
 use vcc_engine::Params;
 
 const US_PER_S: u64 = 1_000_000;
-/// Slow start and the first reductions lie before.
+/// The measurement begins after slow start and the first reductions.
 const WARM_UP_US: u64 = 3 * US_PER_S;
 const RUN_US: u64 = 20 * US_PER_S;
 const ETHERNET_MTU: usize = 1500;
@@ -26,11 +26,11 @@ struct Trial {
     peer: Setup,
     opens: bool,
     sends: bool,
-    /// One mark in so many segments.
+    /// One in this many segments is marked.
     mark_every: u32,
 }
 
-/// What arrived in a second, in segments of the sender's size, and that size.
+/// The throughput in segments of the sender's size per second, and that size.
 fn translated(trial: &Trial) -> (f64, usize) {
     let hosts = [Host::new(Side::Guest, trial.guest), Host::new(Side::Peer, trial.peer)];
     let mut network = Network::new(hosts, trial.mark_every, Params::default());
@@ -46,7 +46,7 @@ fn translated(trial: &Trial) -> (f64, usize) {
     (segs / (RUN_US / US_PER_S) as f64, segment_bytes)
 }
 
-/// What the sender gets, beside a native one with as many marks.
+/// The throughput relative to a native sender with the same marking probability.
 fn check(trials: impl Iterator<Item = Trial>, allowed: Range<f64>) {
     let mut wrong = Vec::new();
     for trial in trials {
@@ -59,7 +59,7 @@ fn check(trials: impl Iterator<Item = Trial>, allowed: Range<f64>) {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Those that tunnels leave, and some between.
+/// The MTUs of tunnels, and some in between.
 fn mtus() -> impl Iterator<Item = usize> {
     (1400..=ETHERNET_MTU).step_by(19).chain([1420, 1450, 1492, ETHERNET_MTU])
 }
@@ -77,7 +77,7 @@ fn whatever_its_mtu_a_guest_that_sends_has_its_share() {
             BOTH.into_iter().flat_map(move |timestamps| {
                 [4, 25].map(|mark_every| Trial {
                     guest: setup(mtu, timestamps),
-                    // It offers timestamps in any case.
+                    // As an opener, it always offers timestamps.
                     peer: setup(ETHERNET_MTU, true),
                     opens,
                     sends: true,
@@ -103,8 +103,8 @@ fn whatever_the_receivers_mtu_the_sender_has_its_share() {
     check(trials, 0.95..1.05);
 }
 
-/// It cuts its own stream into runts, exact windows or not, and each takes a mark as a segment does:
-/// that is its loss, and no gain.
+/// Without Nagle's algorithm it sends small segments, each as likely to be marked as a full one: it
+/// loses throughput and gains nothing.
 #[test]
 fn a_guest_that_fills_its_window_to_the_byte_gains_nothing() {
     let trials = mtus().flat_map(|mtu| {

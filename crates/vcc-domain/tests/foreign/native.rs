@@ -1,6 +1,5 @@
-//! The yardstick: the engine's own model of a native Linux sender with NewReno and ECN, on the path
-//! of [`crate::path`]. It counts in segments, of whatever size, so that what it gets is what a
-//! stack's own segment size admits there.
+//! The yardstick: the engine's model of a native Linux sender with NewReno and ECN, on the path of
+//! [`crate::path`]. It counts in segments of any size.
 
 #[allow(dead_code, reason = "what always uses its window is never validated")]
 #[path = "../../../vcc-engine/tests/common/sim/native.rs"]
@@ -22,8 +21,8 @@ struct Sent {
     cwr: bool,
 }
 
-/// Segments that arrive in a second where one in `mark_every` is marked. The receiver acknowledges
-/// each at once, and repeats ECE until CWR (RFC 3168, 6.1.3).
+/// The throughput in segments per second if one in `mark_every` is marked. The receiver
+/// acknowledges each segment at once, and repeats ECE until CWR (RFC 3168, 6.1.3).
 pub fn segs_per_s(mark_every: u32) -> f64 {
     let mut native = Native::new(INITIAL_CWND_SEGS, 0);
     let mut marker = Marker::new(mark_every);

@@ -1,4 +1,4 @@
-//! Two hosts, each behind a port, and between them a path with delay that marks.
+//! Two hosts, each behind a port, and a path between them that delays and marks.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,9 +10,9 @@ use vcc_frames::wire::{ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES};
 
 use crate::host::Host;
 
-/// One way.
+/// The one-way delay.
 pub const DELAY_US: u64 = 10_000;
-/// A segment's time on the wire.
+/// The serialisation delay of a segment.
 pub const SPACING_US: u64 = 12;
 const FLOWS_MAX: usize = 4;
 const NS_PER_US: u64 = 1000;
@@ -31,8 +31,8 @@ impl Side {
     }
 }
 
-/// Marks one in `every`: strictly each, and windows of that size would march in step with the marks.
-/// So the next is half to one and a half times as far, by a generator that is always the same.
+/// Marks one in `every` segments. The distance between marks is randomised, with a fixed seed, from
+/// half to one and a half times the mean, or windows would synchronise with them.
 pub struct Marker {
     every: u32,
     left: u32,
@@ -44,7 +44,7 @@ impl Marker {
         Marker { every, left: every, state: 1 }
     }
 
-    /// Is the next one marked?
+    /// Whether the next segment is marked.
     pub fn next(&mut self) -> bool {
         self.left -= 1;
         if self.left > 0 {
@@ -59,15 +59,15 @@ impl Marker {
     }
 }
 
-/// When, in which order, where, and the frame.
+/// The time, the order among frames of the same time, the destination and the frame.
 type Arrival = (u64, u64, Side, Vec<u8>);
 
 pub struct Network {
     now_us: u64,
     hosts: [Host; 2],
     ports: [Port; 2],
-    /// Of each host: the marks on its way, until when its wire is taken, and the payload of its
-    /// largest segment.
+    /// For each host: the marker of its direction, the time when its wire is free, and the payload
+    /// of its largest segment.
     markers: [Marker; 2],
     wire_free_us: [u64; 2],
     largest_bytes: [usize; 2],
@@ -77,7 +77,7 @@ pub struct Network {
 
 impl Network {
     pub fn new(hosts: [Host; 2], mark_every: u32, params: Params) -> Self {
-        // The peer's port gives it ECN; reports would be more than a plain peer has to say.
+        // The peer's port gives it ECN, without reports, so that it is like a plain peer.
         let plain = Params(sys::vcc_params { feedback: 0, ..params.0 });
         Network {
             now_us: 0,
@@ -136,7 +136,7 @@ impl Network {
         works_us.chain(ports_us).chain(arrival_us).min().expect("somebody waits for something")
     }
 
-    /// Out of a host, through its port, onto the wire.
+    /// Sends a frame of a host through its port onto the wire.
     fn leave(&mut self, side: Side, bytes: Vec<u8>) {
         let largest_bytes = &mut self.largest_bytes[side as usize];
         *largest_bytes = tcp_payload_bytes(&bytes).max(*largest_bytes);
@@ -163,7 +163,7 @@ impl Network {
         }
     }
 
-    /// What is ECN-capable may be marked.
+    /// Marks the frame if it is ECN-capable and its turn.
     fn mark(&mut self, from: Side, bytes: &mut [u8]) {
         let Some(ip) = ipv4_header(bytes) else { return };
         if u32::from(ip[1] & 3) != sys::IP_ECN_ECT_0 {

@@ -45,7 +45,7 @@ fn every_flow_is_read_once_whatever_the_batch() {
         assert_eq!((flow.peer.port(), flow.vlan), (80, Some(5)));
     }
 
-    // Room for one: every bucket with two makes the kernel ask for more.
+    // With room for one entry, every bucket with two needs larger buffers.
     let mut batches = Batches::new(&datapath.maps.flows, 1);
     let mut count = 0;
     while let Some(entries) = batches.next().expect("a batch") {
@@ -55,8 +55,8 @@ fn every_flow_is_read_once_whatever_the_batch() {
     assert_eq!(count, FLOWS as usize);
 }
 
-/// The kernel may give the memory of a deleted entry to another flow at once. Who found it before
-/// sees by its tag that it is not the one any more, and leaves it alone.
+/// The kernel may reuse the memory of a deleted entry for another flow at once. A program that had
+/// found the old entry detects this by its tag, and leaves the entry alone.
 #[test]
 fn an_entry_that_has_become_anothers_is_left_alone() {
     if !can_attach() {

@@ -1,5 +1,5 @@
-//! A host with two guests, a stack that is not Linux behind vcc and a Linux with ECN of its own
-//! without, and a Linux peer that both talk to over the same path.
+//! A host with two guests, another stack with vcc and a Linux with ECN without vcc, and a Linux
+//! peer of both over the same path.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -18,11 +18,11 @@ pub const GUEST: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 pub const NATIVE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 pub const PEER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
-/// The guest's connection; the native's is the next.
+/// The port of the guest's connection.
 pub const PORT: u16 = 5001;
 const NATIVE_PORT: u16 = 5002;
 
-/// Who does not connect by then does not work.
+/// How long to wait for a connection.
 const PATIENCE: Duration = Duration::from_secs(20);
 const TRY_AGAIN: Duration = Duration::from_millis(20);
 const CHUNK_BYTES: usize = 1 << 16;
@@ -31,13 +31,13 @@ const CHUNK_BYTES: usize = 1 << 16;
 pub struct Trial {
     pub stack: Stack,
     pub role: Role,
-    /// What the peer is told to have.
+    /// The options of the peer.
     pub timestamps: bool,
     pub sack: bool,
     pub mark_every: u32,
 }
 
-/// What was sent by the guest, or to it, and by or to the native one in the same time.
+/// The transfers of the guest and of the native sender in the same time, in the trial's direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     pub guest: Sent,
@@ -45,7 +45,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Of what the native sender has, in segments of each one's own size.
+    /// The guest's throughput divided by the native sender's, in segments of each one's own size.
     pub fn share(&self) -> f64 {
         self.guest.full_segs() / self.native.full_segs()
     }
@@ -69,11 +69,11 @@ fn without_offloads(device: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A Linux end that answers marks as RFC 3168 has it.
+/// Configures a Linux end for classic ECN (RFC 3168).
 fn set_native() {
     set("tcp_ecn", "1");
     set("tcp_congestion_control", "reno");
-    // What an earlier connection has learnt is not what is measured.
+    // Metrics of earlier connections must not influence later ones.
     set("tcp_no_metrics_save", "1");
 }
 
@@ -110,7 +110,7 @@ pub fn run(trial: &Trial, warm_up: Duration, measured: Duration) -> Outcome {
         });
         let _port = Port::attach("port", &AttachOptions::default()).expect("attached");
         let path = Path::new(trial.mark_every);
-        // Before the guest knocks: who is refused may not come again.
+        // Before the guest connects, which may not try again after a refusal.
         let listen = |port| TcpListener::bind((PEER, port)).expect("a listener");
         let listeners = inside(&peer, || [PORT, NATIVE_PORT].map(listen));
         thread::scope(|scope| {

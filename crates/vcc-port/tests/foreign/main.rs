@@ -1,12 +1,12 @@
-//! Stacks that are not Linux as guests, live, and a Linux peer.
+//! Other stacks than Linux as guests, live, with a Linux peer.
 //!
-//! The yardstick is a Linux sender with ECN of its own (NewReno, RFC 3168) that talks to the same peer
-//! over the same path in the same seconds, and has as many of its segments marked. No link is full, so
-//! neither takes anything from the other; what a window of so many segments gives is counted in
-//! segments of each one's own size. Where the guest receives, the peer is the sender of both.
+//! The yardstick is a Linux sender with ECN (NewReno, RFC 3168) to the same peer, over the same
+//! path, at the same time, with the same marking probability. No link is full, so the two do not
+//! compete. Throughput is counted in segments of each sender's own size. If the guest receives, the
+//! peer sends to both.
 //!
-//! A short form runs with the other tests: smoltcp. `make verify` runs the whole matrix, with gVisor's
-//! netstack and lwIP as well, where Go and Debian's liblwip-dev are there.
+//! A short form with smoltcp runs with the other tests. `make verify` runs the whole matrix, also
+//! with gVisor's netstack and lwIP if Go and Debian's liblwip-dev are installed.
 
 mod bed;
 mod path;
@@ -23,16 +23,16 @@ use vcc_testing::{can_attach, skip};
 
 const WARM_UP: Duration = Duration::from_secs(1);
 const MEASURED: Duration = Duration::from_secs(4);
-/// Few seconds hold few marks, and where each hits is chance: a trial says little, all of a stack's
-/// more. What they leave room for is the stack's own: how soon it acknowledges, how long it takes to
-/// answer an ACK, and what it reserves of each segment for options.
+/// A trial has few marks at random places, so its bounds are wide, and those of the mean are
+/// narrower. They also allow for differences between stacks: delays of ACKs and of sending, and
+/// bytes reserved for options.
 const ONE: Range<f64> = 0.6..1.5;
 const MEAN: Range<f64> = 0.85..1.15;
 const AT_A_TIME: usize = 4;
 
 const BOTH: [bool; 2] = [true, false];
 
-/// Each trial's share of what the native sender gets.
+/// The share of each trial.
 fn shares(trials: &[Trial]) -> Vec<f64> {
     let next = Mutex::new(0..trials.len());
     let shares = Mutex::new(vec![0.0; trials.len()]);

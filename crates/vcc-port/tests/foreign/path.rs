@@ -1,4 +1,4 @@
-//! The path between a host and its peer: delay, and marks on what each sender sends.
+//! The path between a host and its peer: it delays frames, and marks those of each sender.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -13,17 +13,17 @@ use vcc_engine::sys;
 use vcc_frames::mark_ce;
 use vcc_frames::wire::*;
 
-/// One way.
+/// The one-way delay.
 const DELAY: Duration = Duration::from_millis(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const FRAME_MAX_BYTES: usize = 2048;
 
 const TCP_AT: usize = ETHERNET_BYTES + IPV4_BYTES;
 
-/// What one address has sent another.
+/// The data that one address has sent to another.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sent {
-    /// Sequence space, without what was sent again.
+    /// New sequence space, without retransmissions.
     pub bytes: u64,
     pub segs: u64,
     pub runts: u64,
@@ -35,7 +35,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// What came since.
+    /// The difference to an earlier value.
     pub fn since(&self, before: &Sent) -> Self {
         Sent {
             bytes: self.bytes - before.bytes,
@@ -46,7 +46,7 @@ impl Sent {
         }
     }
 
-    /// Full segments' worth.
+    /// The bytes in full segments.
     pub fn full_segs(&self) -> f64 {
         self.bytes as f64 / self.segment_bytes.max(1) as f64
     }
@@ -54,7 +54,7 @@ impl Sent {
 
 type Flow = (Ipv4Addr, Ipv4Addr);
 
-/// What runs beside a test ends with it, also where it panics.
+/// Ends what runs beside a test, also if it panics.
 pub struct EndOnDrop<'a>(pub &'a AtomicBool);
 
 impl Drop for EndOnDrop<'_> {
@@ -70,7 +70,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// Marks one in `mark_every` segments of data of each sender that says it understands marks.
+    /// Marks one in `mark_every` ECN-capable data segments of each sender.
     pub fn new(mark_every: u32) -> Self {
         Path { mark_every, flows: Mutex::default(), ended: AtomicBool::new(false) }
     }
@@ -80,14 +80,14 @@ impl Path {
         flows.get(&(from, to)).copied().unwrap_or_default()
     }
 
-    /// It carries nothing any more once this is gone.
+    /// [`Self::carry`] ends when this is dropped.
     pub fn end_on_drop(&self) -> EndOnDrop<'_> {
         EndOnDrop(&self.ended)
     }
 
     /// Carries frames between the two until the end.
     pub fn carry(&self, ends: [&File; 2]) {
-        // The delay is the same for all: what came first is due first.
+        // All frames have the same delay, so they leave in order.
         let mut under_way: VecDeque<(Instant, usize, Vec<u8>)> = VecDeque::new();
         let mut bytes = [0; FRAME_MAX_BYTES];
         while !self.ended.load(Ordering::Relaxed) {
@@ -95,7 +95,7 @@ impl Path {
             while under_way.front().is_some_and(|next| next.0 <= now) {
                 let Some((_, to, frame)) = under_way.pop_front() else { break };
                 let mut end = ends[to];
-                // The kernel drops it where a queue is full, as any device would.
+                // The kernel drops the frame if a queue is full.
                 let _ = end.write(&frame);
             }
             let patience = under_way.front().map_or(LOOK_AGAIN, |next| next.0 - now);
@@ -124,8 +124,8 @@ impl Path {
             return;
         }
         if sent.until_mark == 0 {
-            // Strictly each, and windows of that size would march in step with the marks: the next is
-            // half to one and a half times as far.
+            // The distance between marks is randomised from half to one and a half times the mean,
+            // or windows would synchronise with them.
             let spread = (sent.segs as u32).wrapping_mul(2_654_435_761) >> 16;
             sent.until_mark = (self.mark_every / 2 + spread % (self.mark_every + 1)).max(1);
         }
@@ -137,7 +137,7 @@ impl Path {
     }
 }
 
-/// Which of them have a frame, after waiting for so long at the most.
+/// The ends that have a frame, after waiting for `patience` at most.
 fn readable(ends: [&File; 2], patience: Duration) -> Vec<usize> {
     let mut polled =
         ends.map(|end| libc::pollfd { fd: end.as_raw_fd(), events: libc::POLLIN, revents: 0 });
@@ -150,7 +150,7 @@ fn readable(ends: [&File; 2], patience: Duration) -> Vec<usize> {
     (0..2).filter(|&end| polled[end].revents & libc::POLLIN != 0).collect()
 }
 
-/// Whose data it is: its sequence number and length.
+/// The flow, sequence number and length of a data segment.
 fn data(frame: &[u8]) -> Option<(Flow, u32, usize)> {
     let is_ipv4 = frame.get(12..ETHERNET_BYTES)? == ETHERTYPE_IPV4.to_be_bytes();
     let (ip, tcp) = (frame.get(ETHERNET_BYTES..TCP_AT)?, frame.get(TCP_AT..TCP_AT + TCP_BYTES)?);

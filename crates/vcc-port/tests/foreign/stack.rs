@@ -1,4 +1,4 @@
-//! The stacks that are guests: each behind a TAP device, at 192.0.2.1.
+//! The stacks of guests, each at 192.0.2.1 behind a TAP device.
 
 use std::env;
 use std::fs::File;
@@ -18,14 +18,14 @@ use smoltcp::wire::{EthernetAddress, IpAddress, IpCidr, Ipv4Address};
 use crate::bed::{GATEWAY, GUEST, PEER, PORT};
 use crate::path::EndOnDrop;
 
-/// Which one. The programs are told all by their arguments.
+/// A stack. Programs get their role as arguments.
 #[derive(Clone, Debug)]
 pub enum Stack {
     Smoltcp,
     Program(PathBuf),
 }
 
-/// What the guest does.
+/// The role of the guest.
 #[derive(Clone, Copy, Debug)]
 pub struct Role {
     pub mtu: usize,
@@ -33,7 +33,7 @@ pub struct Role {
     pub sends: bool,
 }
 
-/// Lets the stack run for as long as `work` does.
+/// Runs the stack during `work`.
 pub fn beside<T>(stack: &Stack, role: Role, device: &File, work: impl FnOnce() -> T) -> T {
     match stack {
         Stack::Smoltcp => {
@@ -65,7 +65,7 @@ fn smoltcp(role: Role, device: RawFd, ended: &AtomicBool) {
     const BUFFER_BYTES: usize = 1 << 20;
     const LOOK_AGAIN: Duration = Duration::from_millis(20);
     static CHUNK: [u8; 1 << 16] = [b'x'; 1 << 16];
-    // It closes what it is given.
+    // The interface closes its descriptor.
     // SAFETY: `device` is an open descriptor.
     let device = unsafe { libc::fcntl(device, libc::F_DUPFD_CLOEXEC, 0) };
     assert!(device >= 0, "a second descriptor: {}", io::Error::last_os_error());
@@ -143,7 +143,7 @@ fn built(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// gVisor's, built from its module; an error says why it cannot be.
+/// gVisor's netstack, built from its module; an error if it cannot be built.
 pub fn netstack() -> Result<Stack, String> {
     let program = built("netstack");
     let mut go = Command::new("go");
@@ -152,7 +152,7 @@ pub fn netstack() -> Result<Stack, String> {
     Ok(Stack::Program(program))
 }
 
-/// Debian's lwIP; an error says why it cannot be built.
+/// Debian's lwIP; an error if it cannot be built.
 pub fn lwip() -> Result<Stack, String> {
     let program = built("lwip");
     let mut cc = Command::new("cc");

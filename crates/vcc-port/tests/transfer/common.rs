@@ -1,4 +1,4 @@
-//! Addresses, offloads, and what goes over a connection.
+//! Addresses, offloads and transfers.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use vcc_port::Netns;
 use vcc_testing::ip;
 
-/// A transfer that takes so long has stalled.
+/// A transfer that takes this long has stalled.
 pub const STALLED: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
@@ -24,7 +24,7 @@ pub fn configure(device: &str, host: u8) {
     ip(&format!("link set {device} up"));
 }
 
-/// 0: neither asks for ECN nor accepts it; 1: does both.
+/// Sets net.ipv4.tcp_ecn: 0 neither requests nor accepts ECN, 1 does both.
 pub fn set_ecn(value: &str) {
     fs::write("/proc/sys/net/ipv4/tcp_ecn", value).expect("net.ipv4.tcp_ecn");
 }
@@ -39,7 +39,7 @@ pub fn ethtool(device: &str, offloads: &str) {
     assert!(output.status.success(), "ethtool -K {device} {offloads}: {told}");
 }
 
-/// An end of connections: a namespace, or the calling thread's.
+/// An end of connections, in a namespace, or in that of the calling thread.
 pub struct End<'a> {
     pub netns: Option<&'a Netns>,
     pub host: u8,
@@ -63,7 +63,7 @@ impl End<'_> {
     }
 }
 
-/// So many bytes, in which one out of place shows.
+/// Payload in which a misplaced byte shows.
 pub fn payload(bytes: usize) -> Vec<u8> {
     let words = (0..bytes as u32 / 4).flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes());
     words.collect()
@@ -80,7 +80,7 @@ pub fn receive(mut stream: &TcpStream, payload: &[u8]) {
     assert!(arrived == payload, "what arrived is not what was sent");
 }
 
-/// The payload goes both ways at once and arrives as it was sent.
+/// Transfers the payload in both directions at once, and compares what arrives.
 pub fn exchange(one: &TcpStream, other: &TcpStream, payload: &[u8]) {
     thread::scope(|scope| {
         scope.spawn(|| send(one, payload));
@@ -90,7 +90,7 @@ pub fn exchange(one: &TcpStream, other: &TcpStream, payload: &[u8]) {
     });
 }
 
-/// Waits for what the last segments on their way bring about.
+/// Waits for the effect of segments that are still on their way.
 pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
     let begun = Instant::now();
     loop {

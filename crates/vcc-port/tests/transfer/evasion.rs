@@ -1,5 +1,5 @@
-//! A guest that sends far more than its window shows, in every disguise, to a Linux that knows nothing of
-//! vcc: what that would take without policing must not reach it with it.
+//! A guest sends far more than its window, disguised in every way, to a Linux without vcc. The
+//! receiver accepts the excess without policing, and must not get it with policing.
 
 use std::io::{ErrorKind, Read};
 use std::net::{TcpListener, TcpStream};
@@ -15,11 +15,11 @@ use vcc_testing::{ip, on_a_host};
 use crate::common::{STALLED, address, configure, eventually};
 use crate::forger::{Forger, Segment, mac_text};
 
-/// An address that no kernel answers for: its packets are ours to make, behind the guest's device.
+/// The address of no kernel: the test forges its packets behind the guest's device.
 const FORGED_HOST: u8 = 77;
 const PEER_HOST: u8 = 2;
 const WINDOW_BYTES: u32 = 6000;
-/// More than the window of a SYN-ACK, which no rule limits.
+/// More data than the window of a SYN-ACK, which no rule limits.
 const HONEST_ROUNDS: usize = 30;
 const MSS: [u8; 4] = [2, 4, 5, 0x78];
 const SEG_BYTES: usize = 1400;
@@ -30,9 +30,9 @@ type Disguise = fn(&Forger, &Segment) -> Vec<Vec<u8>>;
 struct Attack {
     what: &'static str,
     v6: bool,
-    /// Behind the MSS in the guest's SYN.
+    /// Options behind the MSS in the guest's SYN.
     syn_options: &'static [u8],
-    /// Of its SYN-ACK, if it is the peer that opens.
+    /// More flags of the guest's SYN-ACK, if the peer opens.
     answer_flags: Option<u16>,
     disguise: Disguise,
     seg_bytes: usize,
@@ -97,7 +97,7 @@ const ATTACKS: &[Attack] = &[
         what: "a long extension header",
         v6: true,
         disguise: |forger, segment| {
-            // An option that nobody knows and who does not know it skips (RFC 8200, 4.2).
+            // An unknown option of a type to be skipped (RFC 8200, 4.2).
             let unknown = [&[24, 0x1e, 196][..], &[0; 196]].concat();
             vec![forger.behind(segment, &[(60, unknown)])]
         },
@@ -122,10 +122,10 @@ const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// The forged end of a connection, and the true one.
+/// A connection between a forged end and a real one.
 struct Talk<'a> {
     forger: &'a Forger,
-    /// What goes next, from the forged end; options and payload are each segment's own.
+    /// The next segment of the forged end, without payload.
     next: Segment,
     peer: TcpStream,
     delivered_bytes: usize,
@@ -182,7 +182,7 @@ impl<'a> Talk<'a> {
         segment
     }
 
-    /// Within any window, and not faster than the peer acknowledges.
+    /// Sends within any window, and no faster than the peer acknowledges.
     fn send_honestly(&mut self) {
         for _ in 0..HONEST_ROUNDS {
             for _ in 0..2 {
@@ -206,7 +206,8 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// All at once, into the peer's window and far beyond the guest's. Returns how much the peer takes.
+    /// Sends all at once, into the peer's window and far beyond the guest's. Returns how many bytes
+    /// the peer receives.
     fn flood(&mut self, attack: &Attack, flood_bytes: usize, wait_for_all: bool) -> usize {
         self.delivered_bytes = 0;
         for _ in 0..flood_bytes / attack.seg_bytes {
@@ -223,7 +224,7 @@ impl<'a> Talk<'a> {
                 (self.delivered_bytes == all).then_some(()).ok_or_else(short)
             });
         } else {
-            // A device's frames are worked on as they are sent, or nearly so.
+            // Frames are processed when they are sent, or soon after.
             thread::sleep(Duration::from_millis(100));
             self.drain();
         }
@@ -233,7 +234,7 @@ impl<'a> Talk<'a> {
 
 const FLOOD_BYTES: usize = 40_000;
 
-/// A guest in a namespace of its own behind `port`, and frames that it forges.
+/// A guest in a namespace of its own behind `port`, and a forger of its frames.
 fn wire() -> (Netns, Forger) {
     let guest = Netns::create().expect("a namespace");
     ip(&format!(
@@ -275,7 +276,8 @@ fn a_flood_in_any_disguise_stays_within_the_window() {
                 let mut talk = Talk::open(&forger, attack, forged_port);
                 talk.send_honestly();
                 let taken_bytes = talk.flood(attack, FLOOD_BYTES, !police);
-                // Perhaps a segment of the size that the peer admits, and the rest of another.
+                // The excess may be a segment of the largest size that the peer allows, and a part
+                // of another.
                 let most_bytes = WINDOW_BYTES as usize + 2 * 8960;
                 if police && taken_bytes > most_bytes {
                     escaped.push((attack.what, taken_bytes));

@@ -2,7 +2,7 @@
 //!
 //!    guest a - port_a - bridge_a - fabric_a - fabric_b - bridge_b - port_b - guest b
 //!
-//! What the switch marked is what both ends counted, and no guest sees anything of it.
+//! Both ends count exactly the marks of the switch, and no guest sees any.
 
 use std::net::TcpStream;
 use std::thread;
@@ -19,7 +19,7 @@ use crate::watch::{Seen, Watch};
 const ON: &str = "tx on tso on gso on gro on";
 const OFF: &str = "tx off tso off gso off gro off";
 const MARK_ONE_OF: u32 = 5;
-/// The counters are of 24 bits (RFC 9768, 3.2.1), and that of ECT(0) starts at 1.
+/// The counters have 24 bits, and that of ECT(0) starts at 1 (RFC 9768, 3.2.1).
 const COUNTER_MASK: u64 = 0xff_ffff;
 const ECT0_INITIAL: u64 = 1;
 const PAYLOAD_BYTES: usize = 1 << 19;
@@ -28,9 +28,9 @@ struct Side {
     guest: Netns,
     host: u8,
     port: Option<Port>,
-    /// What comes to the fabric's device of this side: from the other.
+    /// Segments that arrive at this side's device of the fabric, from the other side.
     fabric: Watch,
-    /// What comes to this guest.
+    /// Segments that arrive at this guest.
     inside: Watch,
 }
 
@@ -43,7 +43,7 @@ impl Side {
         self.port.as_ref().expect("attached")
     }
 
-    /// The flow whose end this is.
+    /// The flow of this end.
     fn flow(&self, here: &TcpStream) -> FlowState {
         let ends = (here.local_addr().expect("an address"), here.peer_addr().expect("an address"));
         let flows = self.port().flows().expect("flows");
@@ -59,7 +59,7 @@ struct Wire {
 struct Plan {
     guests: &'static str,
     fabric: &'static str,
-    /// Which of the two is under vcc.
+    /// Whether each side is under vcc.
     vcc: [bool; 2],
     /// net.ipv4.tcp_ecn of the guests.
     ecn: [&'static str; 2],
@@ -83,7 +83,8 @@ impl Wire {
             ip(&format!("link add {bridge} type bridge mcast_snooping 0"));
             for device in [&port, &fabric] {
                 ip(&format!("link set {device} master {bridge} up"));
-                // Segments and sums that are left to the fabric's device show at its far end.
+                // Segmentation and checksums that are left to the fabric's device are visible at
+                // its far end.
                 ethtool(device, if *device == fabric { plan.fabric } else { plan.guests });
             }
             ip(&format!("link set {bridge} up"));
@@ -119,7 +120,7 @@ impl Wire {
         if opener == 0 { [one, other] } else { [other, one] }
     }
 
-    /// Sides under vcc have translated all that came, and believed it.
+    /// Sides under vcc have translated all segments, and accepted all reports.
     fn assert_counters(&self) {
         for side in self.sides.iter().filter(|side| side.port.is_some()) {
             let counted = side.port().counters().expect("counters");
@@ -154,10 +155,11 @@ fn on_wire(plan: &Plan, test: impl FnOnce(&mut Wire) + Send) {
     }
 }
 
-/// What the switch saw towards `receiver`, its port counted, and the other end heard, is the same.
+/// The counts of the switch toward `receiver`, of its port, and of the other end's reports are
+/// equal.
 fn assert_reported(wire: &Wire, ends: &[TcpStream; 2], receiver: usize) {
     let sender = 1 - receiver;
-    // Beside data a report may wait for more. What is answered with a pure ACK brings it.
+    // A report beside data may be delayed. A pure ACK carries it.
     send(&ends[sender], b"?");
     receive(&ends[receiver], b"?");
     eventually("the last report", || {
@@ -198,7 +200,7 @@ fn bulk_both_ways(plan: &Plan) {
         for (v6, opener) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
             wire.reset();
             let ends = wire.connect(v6, opener);
-            // Until data has really met data.
+            // Until data was in flight in both directions at once.
             eventually("marks and FACKs both ways", || {
                 exchange(&ends[0], &ends[1], &payload);
                 let seen = [0, 1].map(|receiver| wire.sides[receiver].fabric.seen());
@@ -225,7 +227,7 @@ fn two_ends_tell_each_other_of_marks() {
     bulk_both_ways(&BOTH);
 }
 
-/// Super-segments are cut, and sums completed, behind the port.
+/// Segmentation and checksums are done behind the port.
 #[test]
 fn two_ends_without_offloads_in_the_fabric() {
     bulk_both_ways(&Plan { fabric: OFF, ..BOTH });
@@ -263,7 +265,7 @@ fn one_way_reports_go_on_acks() {
     });
 }
 
-/// A peer that does classic ECN gets an offer that it ignores, and its ECE is answered.
+/// A peer with classic ECN ignores the offer, and its ECE is answered.
 #[test]
 fn a_peer_with_plain_ecn() {
     let plan = Plan { vcc: [true, false], ecn: ["0", "1"], ..BOTH };
@@ -305,7 +307,8 @@ fn a_peer_without_ecn() {
     });
 }
 
-/// The connection outlives one end's vcc, and the other end no longer waits for its reports.
+/// The connection continues after one end was detached, and the other end no longer expects
+/// reports.
 #[test]
 fn one_end_is_detached() {
     on_wire(&BOTH, |wire| {

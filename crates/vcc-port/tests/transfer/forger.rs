@@ -1,4 +1,4 @@
-//! TCP segments made by hand, and put on a device as a virtual machine puts them there.
+//! Forged TCP segments, sent on a device as a virtual machine sends them.
 
 use std::ffi::CString;
 use std::io;
@@ -11,14 +11,13 @@ use vcc_frames::{Packet, checksum};
 use crate::common::{STALLED, address};
 
 const IPV6_FRAGMENT_BYTES: usize = 8;
-/// `struct virtio_net_hdr`: of what follows, no more than Ethernet's header is linear in the kernel, if
-/// it fills a page.
+/// `struct virtio_net_hdr`: in the kernel, only the Ethernet header of a large frame is linear.
 const VNET_HEADER: [u8; 10] = [0, 0, ETHERNET_BYTES as u8, 0, 0, 0, 0, 0, 0, 0];
 const PACKET_VNET_HDR: libc::c_int = 15;
-/// Where a packet that has to go in two is cut: whole units of eight bytes.
+/// The length of the first fragment, a multiple of eight bytes.
 const CUT_BYTES: usize = 512;
 
-/// Of a connection between a forged end and a true one, seen from the forged one.
+/// A segment of a connection, as seen from the forged end.
 #[derive(Clone, Debug)]
 pub struct Segment {
     pub v6: bool,
@@ -27,7 +26,7 @@ pub struct Segment {
     pub seq: u32,
     pub ack: u32,
     pub flags: u16,
-    /// Whole words.
+    /// A multiple of four bytes.
     pub options: Vec<u8>,
     pub payload: Vec<u8>,
 }
@@ -39,7 +38,7 @@ impl Segment {
         Segment { v6, forged_port, peer_port, seq, ack, flags: ACK, options, payload }
     }
 
-    /// The handshake's next segment behind `came`, without more to say.
+    /// Becomes the ACK of `came`, without options.
     pub fn follow(&mut self, came: &Segment) {
         self.seq = came.ack;
         self.ack = came.seq.wrapping_add(u32::from(came.flags & SYN != 0));
@@ -54,7 +53,7 @@ pub struct Forger {
     peer_host: u8,
 }
 
-/// Of the device of a host, as its number says.
+/// The MAC address of a host.
 fn mac(host: u8) -> [u8; 6] {
     [2, 0, 0, 0, 0, host]
 }
@@ -69,7 +68,7 @@ fn checked(status: libc::c_int, what: &str) -> libc::c_int {
 }
 
 impl Forger {
-    /// In the namespace of the calling thread, for the device there.
+    /// For a device in the calling thread's network namespace.
     pub fn new(device: &str, forged_host: u8, peer_host: u8) -> Self {
         let all = (libc::ETH_P_ALL as u16).to_be();
         // SAFETY: no pointers; the descriptor is nobody else's.
@@ -117,7 +116,7 @@ impl Forger {
         assert_eq!(sent, bytes.len() as isize, "send: {}", io::Error::last_os_error());
     }
 
-    /// The next segment of the connection that the peer sends; of any, where no port of its is known.
+    /// The next segment of the peer on this connection; if its port is 0, of any port.
     pub fn receive(&self, of: &Segment) -> Segment {
         let mut bytes = vec![0; 1 << 16];
         loop {
@@ -137,7 +136,7 @@ impl Forger {
         }
     }
 
-    /// Of a segment to the forged end; none where it is something else.
+    /// Parses a segment to the forged end; None for other frames.
     fn parse(&self, frame: &[u8]) -> Option<Segment> {
         let ip = frame.get(ETHERNET_BYTES..)?;
         let v6 = match read_u16(frame, ETHERNET_BYTES - 2) {

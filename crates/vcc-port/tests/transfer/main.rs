@@ -1,7 +1,6 @@
-//! Live TCP through ports, between kernels that know nothing of vcc.
+//! Live TCP through ports, between kernels without vcc.
 //!
-//! VLAN tags, in the frame and taken out of it, are the golden packets' matter: not every kernel has
-//! VLAN devices.
+//! VLAN tags are tested by the golden packets, because not every kernel has VLAN devices.
 
 mod common;
 mod evasion;

@@ -1,5 +1,5 @@
-//! Every way in which a kernel may leave checksums and segments for later. A wrong checksum, which
-//! veth hides as long as it is offloaded, would stall a transfer.
+//! All combinations of offloads. A wrong checksum would stall a transfer, except where veth hides
+//! it by offloading.
 
 use vcc_engine::sys;
 use vcc_port::{AttachOptions, Netns, Port, counters};
@@ -7,7 +7,7 @@ use vcc_testing::{ip, on_a_host};
 
 use crate::common::{End, configure, ethtool, exchange, payload, set_ecn};
 
-/// From all that the device can do to nothing: what ethtool -K is told.
+/// Arguments of ethtool -K, from all offloads to none.
 const OFFLOADS: [&str; 4] = [
     "tx on tso on gso on gro on",
     "tx on tso off gso on gro on",

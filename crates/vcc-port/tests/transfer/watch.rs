@@ -1,4 +1,4 @@
-//! Counts, and where it shall, marks what passes a device.
+//! A classifier that counts the segments at a device, and marks them if asked to.
 
 use std::ffi::CString;
 
@@ -32,14 +32,14 @@ pub struct Seen {
 const WORDS: usize = size_of::<Seen>() / size_of::<u64>();
 
 pub struct Watch {
-    /// Holds the program.
+    /// Keeps the program loaded.
     _object: Object,
     seen: MapHandle,
 }
 
 impl Watch {
-    /// On what comes in by a device of the calling thread's namespace. Marks one of so many
-    /// ECN-capable data segments, none where 0.
+    /// Watches a device of the calling thread's namespace at ingress. Marks one of `mark_one_of`
+    /// ECN-capable data segments; none if it is 0.
     pub fn attach(device: &str, mark_one_of: u32, verify_sums: bool) -> Self {
         let mut open = ObjectBuilder::default().open_memory(OBJECT).expect("the object opens");
         let constants =
@@ -74,7 +74,7 @@ impl Watch {
     }
 }
 
-/// The classifier stays until the device goes, with its namespace.
+/// The classifier stays attached until the device goes away with its namespace.
 fn hook(program: std::os::fd::BorrowedFd, device: &str) -> TcHook {
     let name = CString::new(device).expect("a name");
     // SAFETY: the name is a C string.

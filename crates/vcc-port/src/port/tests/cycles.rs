@@ -1,4 +1,4 @@
-//! Attaching and detaching again and again, while the guest talks.
+//! Attaching and detaching repeatedly under traffic.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use vcc_testing::{Netns, guest};
 
 use super::*;
 
-/// How often, where something else than the short form is wanted.
+/// The number of cycles, if not the default.
 const CYCLES: &str = "VCC_ATTACH_CYCLES";
 const SHORT_CYCLES: usize = 30;
 static PIECE: [u8; 20_000] = [7; 20_000];
@@ -24,7 +24,7 @@ fn connect(netns: &Netns, listener: &TcpListener) -> (TcpStream, TcpStream) {
     (guest, host)
 }
 
-/// Both ways, every byte.
+/// Transfers in both directions, and compares every byte.
 fn exchange((guest, host): &mut (TcpStream, TcpStream)) {
     let mut received = [0; PIECE.len()];
     guest.write_all(&PIECE).expect("sent");

@@ -19,7 +19,7 @@ struct Wire {
 }
 
 impl Wire {
-    /// The guest's own timeout is so far off that it plays no part, if `patient`.
+    /// If `patient`, the guest's own retransmission timeout is too long to matter.
     fn create(v6: bool, patient: bool) -> Self {
         let guest = guest();
         let (own, peer, bits): (_, IpAddr, _) = if v6 {
@@ -44,7 +44,7 @@ impl Wire {
         wire
     }
 
-    /// Without its address the peer takes no notice of what comes for it.
+    /// Without its address, the peer ignores all packets.
     fn set_reachable(&self, reachable: bool) {
         let verb = if reachable { "add" } else { "delete" };
         match self.peer {
@@ -66,7 +66,7 @@ impl Wire {
         (here, there)
     }
 
-    /// One of the guest's own counters.
+    /// A TCP counter of the guest (TcpExt).
     fn counted(&self, name: &str) -> u64 {
         let read = || fs::read_to_string("/proc/thread-self/net/netstat").expect("counters");
         let text = self.guest.inside(read).expect("inside");
@@ -77,7 +77,7 @@ impl Wire {
         value.parse().expect("a number")
     }
 
-    /// The guest sends a flight of which nothing arrives, and the peer can be reached again.
+    /// The guest sends a flight that is lost entirely; then the peer is reachable again.
     fn lose_a_flight(&self, port: &Port, here: &mut TcpStream) {
         eventually("nothing is in flight", || flow(port).flight_bytes() == 0);
         self.set_reachable(false);
@@ -98,7 +98,7 @@ fn flow(port: &Port) -> vcc_engine::FlowState {
     flow.state
 }
 
-/// Until the lost flight has arrived after all.
+/// Returns when the lost flight was retransmitted and received.
 fn serve_until_received(emitter: &mut Emitter, mut there: &TcpStream) {
     thread::scope(|scope| {
         let arrival = scope.spawn(move || {
@@ -129,7 +129,7 @@ fn duplicate_acks_spare_a_guest_without_sack_its_timeout() {
             assert_eq!((wire.counted("TCPRenoRecovery"), wire.counted("TCPTimeouts")), (1, 0));
             let Emitted { duplicate_acks, unsent, .. } = emitter.emitted();
             assert_eq!((duplicate_acks, unsent), (3, 0));
-            // The engine saw the retransmission and answered it as a loss.
+            // The engine saw the retransmission, and reduced its window.
             assert_eq!(flow(&port).reductions, 1);
         });
     }
@@ -148,7 +148,7 @@ fn a_guest_that_answers_a_request_is_spared_its_timeout_too() {
         wire.lose_a_flight(&port, &mut here);
         serve_until_received(&mut emitter, &there);
         assert_eq!((wire.counted("TCPRenoRecovery"), wire.counted("TCPTimeouts")), (1, 0));
-        // The first was news of the window, for the peer had sent data since it last told of it.
+        // The guest took the first one for a window update, because the peer had sent data.
         assert_eq!(emitter.emitted().duplicate_acks, 4);
     });
 }
@@ -163,7 +163,7 @@ fn without_an_emitter_the_guest_waits_for_its_timeout() {
         there.read_exact(&mut [0; FLIGHT.len()]).expect("received");
         assert_eq!(wire.counted("TCPFastRetrans"), 0);
         assert!(wire.counted("TCPTimeouts") >= 1);
-        // What was due then is not sent now.
+        // Events from before are discarded.
         let mut late = port.emitter().expect("an emitter");
         late.serve(Duration::from_millis(20)).expect("served");
         assert_eq!(late.emitted(), Emitted::default());
@@ -210,7 +210,7 @@ fn who_may_emit() {
         let emitter = port.emitter().expect("an emitter");
         let said = port.emitter().err().expect("a refusal").to_string();
         assert!(said.starts_with("another `vcc emit` is running at `port`"), "{said}");
-        // Whoever looks on reads another ring.
+        // A trace reads another ring buffer.
         drop(port.trace(None).expect("a trace"));
         drop(emitter);
         port.emitter().expect("an emitter");

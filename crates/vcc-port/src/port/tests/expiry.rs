@@ -29,13 +29,13 @@ fn the_kernel_forgets_flows_that_fell_silent() {
         drop(listener.accept().expect("accepted"));
         eventually("the closed connection is forgotten", || count() == 1);
         eventually("the idle connection is forgotten", || count() == 0);
-        // It goes on all the same, unknown.
+        // The connection continues, untranslated.
         idle.write_all(b"still here").expect("sent");
         assert_eq!(count(), 0);
     });
 }
 
-/// Its end was far off when it was last looked at, and comes near when it closes.
+/// Closing a connection brings its expiry forward, which was far away before.
 #[test]
 fn a_connection_that_was_idle_for_long_is_forgotten_once_it_closes() {
     on_a_host(|| {
@@ -46,7 +46,7 @@ fn a_connection_that_was_idle_for_long_is_forgotten_once_it_closes() {
         let to = listener.local_addr().expect("an address");
         let opened = guest.inside(|| TcpStream::connect(to)).expect("inside").expect("connected");
         let accepted = listener.accept().expect("accepted");
-        // The second look is the one that finds it idle and plans the next for days later.
+        // The timer's second look finds it idle, and schedules the next one days later.
         thread::sleep(Duration::from_millis(2500));
         assert_eq!(port.usage().expect("usage").flows, 1);
         drop(accepted);
@@ -58,8 +58,8 @@ fn a_connection_that_was_idle_for_long_is_forgotten_once_it_closes() {
     });
 }
 
-/// As many as the table has places: some stay, the others gave way to them, and in the end none is
-/// left.
+/// As many SYNs as the table has entries: some stay, the others give way to them, and in the end
+/// all expire.
 #[test]
 fn a_flood_of_syns_is_forgotten() {
     if !can_attach() {
@@ -83,11 +83,11 @@ fn a_flood_of_syns_is_forgotten() {
     assert!(datapath.flows().expect("flows").is_empty());
 }
 
-/// For so many seconds connections are opened and closed: `make verify` asks for minutes.
+/// How many seconds connections are opened and closed. `make verify` sets minutes.
 const SECONDS: &str = "VCC_EXPIRY_SECONDS";
 const CONNECTIONS_A_SECOND: u32 = 1000;
 
-/// More than the kernel makes timers for, at a rate at which nothing that stays would go unnoticed.
+/// A rate at which leftover flows would be noticed.
 #[test]
 fn connections_at_a_high_rate_are_all_forgotten() {
     on_a_host(|| open_and_close(false));
@@ -122,7 +122,7 @@ fn open_and_close(emit: bool) {
         thread::sleep(Duration::from_secs(second + 1).saturating_sub(begin.elapsed()));
     }
     let took = begin.elapsed();
-    // An idle limit, and five seconds at most.
+    // The idle limit, and five seconds.
     let closed_ms = u64::from(Treatment::default().closed_idle_ms);
     let deadline = Instant::now() + Duration::from_millis(closed_ms + 5000);
     while usage().flows > 0 && Instant::now() < deadline {

@@ -3,7 +3,8 @@ use std::net::UdpSocket;
 use super::*;
 use crate::{Program, counters};
 
-/// Programs of somebody else: the yardstick program and the other direction's, which count too.
+/// Programs of another application: here, the yardstick and a program of the datapath, because they
+/// count.
 struct Foreign {
     datapath: Datapath,
     _link: Link,
@@ -29,7 +30,7 @@ fn seen(port: &Port) -> u64 {
     port.counters().expect("counters").get(counters::NOT_TCP)
 }
 
-/// A UDP datagram out of `device`.
+/// Sends a UDP datagram out of `device`.
 fn send_from(device: &str) {
     ip(&format!("address replace 192.0.2.1/24 dev {device}"));
     ip(&format!("neighbour replace 192.0.2.2 lladdr 02:00:00:00:00:02 dev {device}"));

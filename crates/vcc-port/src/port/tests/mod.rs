@@ -52,7 +52,7 @@ fn program_ids(device: &str) -> Vec<u32> {
     [ids(Hook::FromGuest), ids(Hook::ToGuest)].concat()
 }
 
-/// What an attachment has in the kernel.
+/// The kernel objects of an attachment.
 struct Objects {
     program_ids: Vec<u32>,
     map_ids: Vec<u32>,

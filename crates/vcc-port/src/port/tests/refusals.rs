@@ -62,7 +62,8 @@ fn half_an_attachment_is_none() {
         assert!(said.contains("no room for another program"), "{said}");
         assert_eq!(program_ids(PORT).len(), links.len());
         drop(links);
-        // A command that another test is starting just now holds copies until it runs.
+        // A child process that another test is forking holds copies of the descriptors until it
+        // executes.
         eventually("the device is free", || program_ids(PORT).is_empty());
     });
 }
@@ -89,7 +90,7 @@ fn isolated_if_root(work: impl FnOnce() + Send) {
     }
 }
 
-/// Attaches programs that do nothing until the hook takes no more.
+/// Attaches programs that do nothing until the hook is full.
 fn fill(hook: Hook) -> Vec<OwnedFd> {
     let ifindex = Device::named(PORT).expect("a device").ifindex;
     let attach = || {
@@ -99,7 +100,7 @@ fn fill(hook: Hook) -> Vec<OwnedFd> {
     std::iter::from_fn(|| attach().ok()).collect()
 }
 
-/// Of the calling thread alone.
+/// Drops all capabilities of the calling thread.
 fn drop_capabilities() {
     #[repr(C)]
     struct Header {

@@ -1,4 +1,4 @@
-//! Ports under a policy: it outlives processes, as they do, and so does every connection.
+//! Ports under a policy. Policy, ports and connections outlive processes.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ fn policy(text: &str) -> Policy {
     Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}")).policy
 }
 
-/// A connection between the guest and the host, and whether bytes get through.
+/// A connection between the guest and the host.
 struct Talk {
     guest: TcpStream,
     host: TcpStream,
@@ -107,7 +107,7 @@ fn programs_are_replaced_under_a_connection_that_depends_on_them() {
         talk.goes_on();
         assert_eq!(Port::open(PORT).expect("open").judge_flows().expect("judged"), 1);
         drop(port);
-        // Not even the timers of flows that were there keep the old ones.
+        // The timers of existing flows do not keep the old programs either.
         let gone = || before.iter().all(|id| libbpf_rs::Program::fd_from_id(*id).is_err());
         eventually("the old programs are gone", gone);
         talk.goes_on();
@@ -117,7 +117,7 @@ fn programs_are_replaced_under_a_connection_that_depends_on_them() {
     });
 }
 
-/// Attaches under a policy with one pool, to which a connection belongs.
+/// Attaches under a policy with one pool, and opens a connection that belongs to it.
 fn pooled() -> (SharedPolicy, Port, Netns, Talk) {
     let netns = guest();
     let shared = SharedPolicy::open().expect("a policy");
@@ -131,7 +131,7 @@ fn pooled() -> (SharedPolicy, Port, Netns, Talk) {
     (shared, port, netns, talk)
 }
 
-/// What its flows held of a pool is given back, though no program of the device runs any more.
+/// What the flows held of a pool is returned, although no program of the device runs any more.
 #[test]
 fn a_device_that_vanishes_leaves_nothing_in_a_pool() {
     on_a_host(|| {

@@ -21,7 +21,7 @@ fn id(guests_end: &TcpStream) -> FlowId {
     FlowId { guest, peer: guests_end.peer_addr().expect("an address"), vlan: None }
 }
 
-/// The guest sends so many bytes, and the peer has read them.
+/// Sends bytes from the guest to the peer.
 fn transfer((here, there): &mut (TcpStream, TcpStream), bytes: usize) {
     thread::scope(|scope| {
         scope.spawn(|| here.write_all(&vec![1; bytes]).expect("sent"));
@@ -29,7 +29,7 @@ fn transfer((here, there): &mut (TcpStream, TcpStream), bytes: usize) {
     });
 }
 
-/// Up to the first ACK after which `done`.
+/// Records up to the first event for which `done` holds.
 fn record(trace: &mut Trace, done: impl Fn(&TraceEvent) -> bool) -> Vec<TraceEvent> {
     let mut events = Vec::new();
     loop {
@@ -64,7 +64,7 @@ fn a_trace_follows_one_connection_to_its_last_ack() {
         assert!(events.iter().all(|event| event.flow.id() == id(&traced.0)));
         assert!(events.is_sorted_by_key(|event| (event.at_us, acked(event))));
         assert_eq!(trace.lost().expect("a counter"), 0);
-        // What was told last is what the port itself has.
+        // The last event has the state of the flow.
         eventually("the last event is the flow's state", || {
             let now = port.flow(&id(&traced.0)).expect("a look").expect("a flow").state;
             let last = &events.last().expect("an event").flow.state;
@@ -90,7 +90,7 @@ fn a_trace_of_the_port_tells_of_every_connection_and_none_after_its_end() {
         transfer(&mut one, 1000);
         assert!(trace.next(Duration::ZERO).expect("a trace").is_none());
         drop(trace);
-        // What was told while nobody listened is not told to the next.
+        // Events from before a trace are discarded.
         port.change_params(|params| params.0.trace = 1).expect("changed");
         transfer(&mut one, 1000);
         port.change_params(|params| params.0.trace = 0).expect("changed");
@@ -108,7 +108,7 @@ fn what_nobody_takes_is_counted() {
         let port = attach();
         let trace = port.trace(None).expect("a trace");
         let mut connection = connect(&guest);
-        // Each byte is acknowledged; the ring has room for about a thousand.
+        // Each byte is acknowledged, and the ring buffer has room for about a thousand events.
         connection.0.set_nodelay(true).expect("no delay");
         while trace.lost().expect("a counter") == 0 {
             transfer(&mut connection, 1);
