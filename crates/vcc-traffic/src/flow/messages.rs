@@ -38,10 +38,11 @@ struct Posted {
 pub struct Outbox {
     /// The unanswered messages, oldest first.
     posted: VecDeque<Posted>,
-    /// So many of those have been written whole; of the next, so many bytes with its header.
+    /// How many of these were written completely, and how many bytes of the next one, with its
+    /// header.
     written: usize,
     written_of_next_bytes: u64,
-    /// Of the stream, so many bytes have been written.
+    /// The bytes of the stream that were written.
     stream_bytes: u64,
     sent_bytes: u64,
 }
@@ -155,7 +156,7 @@ mod tests {
         (sender, receiver)
     }
 
-    /// Reads so many bytes at a time until nothing is there.
+    /// Reads pieces of this size until the socket would block.
     fn receive(inbox: &mut Inbox, receiver: &Socket, stream: &Stream, at_a_time: usize) -> bool {
         let mut data = vec![0; at_a_time];
         let mut is_right = true;

@@ -81,9 +81,9 @@ pub struct FlowToSend {
     /// Of the payload: the same at both ends.
     pub seed: u64,
     pub connects_at_ns: u64,
-    /// Starts to send; if it is not connected by then, as soon as it is.
+    /// Starts to send at this time, or when it is connected, if that is later.
     pub joins_at_ns: u64,
-    /// Writes no more, and ends the connection when all that was written has been sent.
+    /// Stops writing at this time, and closes the connection when all data has been sent.
     pub leaves_at_ns: Option<u64>,
 }
 
@@ -152,7 +152,7 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// When so many phases have passed, since the start of the window.
+    /// The end of the n-th phase, since the start of the window.
     pub fn bound_ns(&self, phases: u64) -> u64 {
         (self.end_ns - self.start_ns) * phases / u64::from(self.phases)
     }

@@ -6,10 +6,10 @@ mod web_search;
 
 use serde::{Deserialize, Serialize};
 
-/// Up to so many bytes, and what share of all messages is that small, in percent.
+/// A size in bytes, and the percentage of messages that are not larger.
 type Point = (u64, u64);
 
-/// How many words there are.
+/// The number of different words.
 const WORDS: u128 = 1 << 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
