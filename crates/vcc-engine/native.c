@@ -56,6 +56,12 @@ uint32_t vcc_native_half_open_max(uint32_t flows_max)
 	return half_open_max(flows_max);
 }
 
+uint32_t vcc_native_cap_segs(const struct vcc_flow *f, const struct vcc_params *p,
+			     uint32_t granted_segs)
+{
+	return cap_segs(f, p, granted_segs);
+}
+
 const char *vcc_native_underlay_name(uint32_t underlay)
 {
 	return cc_name(underlay);

@@ -4,6 +4,7 @@
 //! out the returned [`Action`]. It calls [`FlowState::deadline`] when a deadline expires. The
 //! engine does no I/O and reads no clock.
 
+mod limit;
 mod params;
 mod pool;
 mod told;
@@ -17,6 +18,7 @@ pub mod sys {
     include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
 }
 
+pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
 pub use params::{GuestEcn, Mode, OnFull, Params, ParseNameError};
 pub use pool::Pool;
 pub use told::Stage;

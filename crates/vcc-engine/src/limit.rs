@@ -1,0 +1,278 @@
+//! What limits a flow's rate at present, decided from the flow's state alone.
+
+use crate::{FlowState, Mode, Params, sys};
+
+unsafe extern "C-unwind" {
+    fn vcc_native_cap_segs(
+        flow: *const sys::vcc_flow,
+        params: *const sys::vcc_params,
+        granted_segs: u32,
+    ) -> u32;
+}
+
+/// A flow without anything in flight is idle after this time, and after so many round trips.
+const IDLE_US: u64 = 100_000;
+const IDLE_ROUND_TRIPS: u64 = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    Handshake(Awaited),
+    Closed,
+    /// vcc computes no window for the flow.
+    Untranslated(Untranslated),
+    /// Nothing is in flight.
+    Idle {
+        idle_us: u64,
+    },
+    Loss(Repair),
+    /// The receiver's window; 0 if it is closed.
+    Receiver {
+        window_bytes: u32,
+    },
+    /// The largest window that the scale shown to the guest can express.
+    WindowMax {
+        window_bytes: u32,
+    },
+    Policing {
+        window_bytes: u32,
+    },
+    Cap {
+        cap_bytes: u64,
+        cwnd_bytes: u64,
+    },
+    Pool {
+        share_bytes: u32,
+        pool_bytes: u32,
+        weight: u16,
+    },
+    Underlay {
+        cwnd_segs: u32,
+        cwnd_bytes: u64,
+        phase: Phase,
+    },
+    /// The guest uses less than it may.
+    Guest(Unused),
+}
+
+/// What a handshake waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    Syn,
+    /// The peer's answer to the guest's SYN.
+    SynAck,
+    /// The guest's answer to the peer's SYN.
+    GuestSynAck,
+    /// The ACK of the guest's SYN-ACK.
+    Ack,
+}
+
+/// Why no window is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untranslated {
+    /// Its rule leaves it to the guest; only what the handshake promised is kept.
+    Released,
+    GuestEcn,
+    Underlay,
+}
+
+/// How a loss is repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    FastRecovery,
+    /// Slow start after this many timeouts, if nothing was acknowledged since the first; else 0.
+    Timeout {
+        backoff: u8,
+    },
+}
+
+/// The underlay's phase (RFC 5681, 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    SlowStart,
+    CongestionAvoidance,
+    /// Within the round trip of a reduction for a mark.
+    Reduced,
+}
+
+/// Why the guest's window is not used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unused {
+    NoWindowShown,
+    /// In shadow mode vcc limits nothing.
+    Shadow,
+    Window {
+        used_bytes: u32,
+        window_bytes: u32,
+    },
+}
+
+impl Limit {
+    /// In the order in which they are decided.
+    pub const NAMES: [&str; 12] = [
+        "handshake",
+        "closed",
+        "untranslated",
+        "idle",
+        "loss",
+        "receiver",
+        "guest",
+        "window-max",
+        "policing",
+        "cap",
+        "pool",
+        "underlay",
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Handshake(_) => "handshake",
+            Self::Closed => "closed",
+            Self::Untranslated(_) => "untranslated",
+            Self::Idle { .. } => "idle",
+            Self::Loss(_) => "loss",
+            Self::Receiver { .. } => "receiver",
+            Self::WindowMax { .. } => "window-max",
+            Self::Policing { .. } => "policing",
+            Self::Cap { .. } => "cap",
+            Self::Pool { .. } => "pool",
+            Self::Underlay { .. } => "underlay",
+            Self::Guest(_) => "guest",
+        }
+    }
+}
+
+impl FlowState {
+    /// `now_us` is of the segments' clock.
+    pub fn limited_by(&self, params: &Params, now_us: u64) -> Limit {
+        self.limited_by_stage()
+            .or_else(|| self.limited_by_closed_window())
+            .or_else(|| self.limited_by_idle_guest(now_us))
+            .or_else(|| self.limited_by_loss())
+            .unwrap_or_else(|| self.limited_by_window(params))
+    }
+
+    fn limited_by_stage(&self) -> Option<Limit> {
+        let awaited = match self.stage.into() {
+            sys::STAGE_NONE => Awaited::Syn,
+            sys::STAGE_SYN_SENT => Awaited::SynAck,
+            sys::STAGE_SYN_RECEIVED if self.has(sys::FLOW_SYN_SEEN_GUEST) => Awaited::Ack,
+            sys::STAGE_SYN_RECEIVED => Awaited::GuestSynAck,
+            sys::STAGE_CLOSED => return Some(Limit::Closed),
+            _ if self.flags & sys::FLOW_RELEASED != 0 => {
+                return Some(Limit::Untranslated(Untranslated::Released));
+            }
+            _ if self.is_managed() => return None,
+            _ if self.has(sys::FLOW_LEFT_ALONE) => {
+                return Some(Limit::Untranslated(Untranslated::GuestEcn));
+            }
+            _ => return Some(Limit::Untranslated(Untranslated::Underlay)),
+        };
+        Some(Limit::Handshake(awaited))
+    }
+
+    /// Before [`Self::limited_by_idle_guest`]: a guest that may send nothing is not idle.
+    fn limited_by_closed_window(&self) -> Option<Limit> {
+        let is_closed = self.has(sys::FLOW_WINDOW_SHOWN) && self.window_received == 0;
+        is_closed.then_some(Limit::Receiver { window_bytes: 0 })
+    }
+
+    fn limited_by_idle_guest(&self, now_us: u64) -> Option<Limit> {
+        if self.flight_bytes() != 0 {
+            return None;
+        }
+        // Both clocks wrap, the finer one within the hour. Another CPU's may be slightly ahead.
+        let since = |then: u32, now: u64| {
+            u64::try_from((now as u32).wrapping_sub(then) as i32).unwrap_or(0)
+        };
+        let seen_us = since(self.last_seen_ms, now_us / 1000) * 1000;
+        let idle_us = since(self.progress_us, now_us).max(seen_us);
+        let srtt_us = u64::from(self.srtt_us().unwrap_or(0));
+        (idle_us > IDLE_US.max(IDLE_ROUND_TRIPS * srtt_us)).then_some(Limit::Idle { idle_us })
+    }
+
+    fn limited_by_loss(&self) -> Option<Limit> {
+        match self.ca_state.into() {
+            sys::CA_LOSS => Some(Limit::Loss(Repair::Timeout { backoff: self.rto_backoff })),
+            sys::CA_RECOVERY => Some(Limit::Loss(Repair::FastRecovery)),
+            _ => None,
+        }
+    }
+
+    /// Of a flow that has been sending within its last round trip.
+    fn limited_by_window(&self, params: &Params) -> Limit {
+        if !self.has(sys::FLOW_WINDOW_SHOWN) {
+            return Limit::Guest(Unused::NoWindowShown);
+        }
+        let window_bytes = self.window_shown_bytes();
+        let by_receiver = u64::from(window_bytes) >= self.window_received_bytes();
+        if !by_receiver && params.0.mode == Mode::Shadow.number() {
+            return Limit::Guest(Unused::Shadow);
+        }
+        let cap_segs = self.cap_segs(params);
+        let by_underlay = !by_receiver && self.window_shown != u16::MAX && cap_segs.is_none();
+        let used_bytes = self.flight_bytes().max(self.flight_max_bytes);
+        if !self.fills(window_bytes, used_bytes, by_underlay) {
+            return Limit::Guest(Unused::Window { used_bytes, window_bytes });
+        }
+        if by_receiver {
+            return Limit::Receiver { window_bytes };
+        }
+        if self.window_shown == u16::MAX {
+            return Limit::WindowMax { window_bytes };
+        }
+        if self.has(sys::FLOW_WITHHOLDING) {
+            return Limit::Policing { window_bytes };
+        }
+        let mss_bytes = u64::from(self.mss_bytes);
+        let cwnd_segs = self.cc.cwnd_segs;
+        let cwnd_bytes = u64::from(cwnd_segs) * mss_bytes;
+        if let Some(cap_segs) = cap_segs {
+            return Limit::Cap { cap_bytes: u64::from(cap_segs) * mss_bytes, cwnd_bytes };
+        }
+        let is_pools = params.0.pool_weight != 0;
+        if is_pools && u64::from(window_bytes) + mss_bytes < cwnd_bytes {
+            let (pool_bytes, weight) = (params.0.pool_bytes, params.0.pool_weight);
+            return Limit::Pool { share_bytes: window_bytes, pool_bytes, weight };
+        }
+        let phase = if u32::from(self.ca_state) == sys::CA_CWR {
+            Phase::Reduced
+        } else if cwnd_segs < self.cc.ssthresh_segs {
+            Phase::SlowStart
+        } else {
+            Phase::CongestionAvoidance
+        };
+        Limit::Underlay { cwnd_segs, cwnd_bytes, phase }
+    }
+
+    /// Does the guest use all of a window? Of the underlay's the engine remembers it, since it sees
+    /// whether super-segments come; with another window, a guest may hold back what `window_full()`
+    /// of engine/validate.h allows to one with TSO.
+    fn fills(&self, window_bytes: u32, used_bytes: u32, by_underlay: bool) -> bool {
+        let held_back_bytes = if by_underlay {
+            0
+        } else {
+            (window_bytes / sys::TSO_WIN_DIVISOR).min(sys::GSO_MAX_BYTES)
+        };
+        let room_bytes = held_back_bytes.max(self.mss_bytes.into());
+        used_bytes.saturating_add(room_bytes) > window_bytes || self.has(sys::FLOW_WINDOW_LIMITED)
+    }
+
+    /// The operator's cap, where it grants less than the underlay.
+    fn cap_segs(&self, params: &Params) -> Option<u32> {
+        let cwnd_segs = self.cc.cwnd_segs;
+        if self.mss_bytes == 0 {
+            return None;
+        }
+        // SAFETY: both point to live values of the C types for the length of the call.
+        let cap_segs = unsafe { vcc_native_cap_segs(&self.0, &params.0, cwnd_segs) };
+        (cap_segs < cwnd_segs).then_some(cap_segs)
+    }
+
+    /// The last window of the peer, in bytes.
+    pub fn window_received_bytes(&self) -> u64 {
+        u64::from(self.window_received) << self.wscale_peer
+    }
+}
+
+#[cfg(test)]
+mod tests;
