@@ -1,16 +1,16 @@
 "use strict";
-/* Names of devices, tenants, rules and pools come from whoever makes guests: all text goes into the
- * page as text, never as markup. */
+/* Whoever makes guests chooses names of devices, tenants, rules and pools: all text goes into the page
+ * as text, never as markup. */
 
 const POLL_MS = 2000;
 const KEPT_MS = 10 * 60 * 1000;
-/** A flow is not kept in mind by the daemon: there is as much as this page has seen. */
+/** The daemon keeps no history of a flow: a chart has what this page has seen. */
 const FLOW_MS = 2 * 60 * 1000;
-/** No line is drawn over a longer silence than this. */
+/** A longer gap between two points is not drawn over. */
 const GAP_MS = 30 * 1000;
-/** Rates are means over so long: marks come in bursts. */
+/** Rates are means over this time: marks come in bursts. */
 const RATE_MS = 10 * 1000;
-/** What is known of each port and rule at each point. */
+/** The values of each port and rule at each point. */
 const SUMS = ["flows", "window_bytes", "acked_bytes", "marks", "reductions", "retransmissions", "drops"];
 const LINES = 6;
 const ROWS = 100;
@@ -42,7 +42,7 @@ function svg(name, attributes = {}, ...children) {
   return element;
 }
 
-/** Touches the page only where something has changed, so that nothing flickers or loses a selection. */
+/** Changes the page only where the text differs: nothing flickers or loses its selection. */
 function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -52,7 +52,7 @@ function tell(element, name, value) {
   else if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
-/** One child for each item, by its key: kept, moved, made or removed. Of equal keys, by their order. */
+/** One child per item, by its key: kept, moved, made or removed. Equal keys are told apart by order. */
 function keyed(parent, items, keyOf, make, update) {
   const old = new Map([...parent.children].map((child) => [child.dataset.key, child]));
   const times = new Map();
@@ -77,25 +77,47 @@ function keyed(parent, items, keyOf, make, update) {
   if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
 }
 
-/* ---- numbers as people read them ---- */
+/* ---- units: the same as in crates/vcc-view/src/units.rs ---- */
 
-function scaled(value, base, units) {
-  let at = 0;
-  while (Math.abs(value) >= base && at < units.length - 1) {
-    value /= base;
-    at += 1;
-  }
-  const digits = at === 0 && Number.isInteger(value) || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
-  return [value.toFixed(digits), units[at]];
+const none = (value) => value === null || value === undefined;
+
+function digits(value) {
+  if (value === 0) return "0";
+  return value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 }
 
-const joined = (parts) => parts.filter((part) => part !== "").join("\u00a0");
-const none = (value) => value === null || value === undefined;
-const bytes = (value) => (none(value) ? "–" : joined(scaled(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB"])));
-const bits = (value) => (none(value) ? "–" : joined(scaled(value * 8, 1000, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"])));
+function scaled(value, step, units) {
+  let at = 0;
+  // A value that would be rounded up to a whole step has the next unit.
+  while (value >= step - 0.5 && at < units.length - 1) {
+    value /= step;
+    at += 1;
+  }
+  return [at === 0 && Number.isInteger(value) ? String(value) : digits(value), units[at]];
+}
+
+const withUnit = (step, units) => (value) => (none(value) ? "–" : scaled(value, step, units).join("\u00a0"));
+const bytes = withUnit(1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
+const bits = withUnit(1000, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"]);
+const micros = withUnit(1000, ["us", "ms", "s"]);
+const perS = (value) => (none(value) ? "–" : `${digits(value)}/s`);
+/** Of many: exact below a thousand. */
 const count = (value) => (none(value) ? "–" : scaled(value, 1000, ["", "k", "M", "G", "T"]).join(""));
+/** Of an axis, which says what it is per second. */
 const rate = (value) => (none(value) ? "–" : value === 0 ? "0" : value < 10 ? String(+value.toFixed(value < 1 ? 2 : 1)) : count(Math.round(value)));
-const micros = (value) => (none(value) ? "–" : joined(scaled(value, 1000, ["µs", "ms", "s"])));
+const plain = (value) => (none(value) ? "–" : String(value));
+
+/** How a value of a column is written, by the unit's name in the list of columns. */
+const FORMATS = {
+  text: plain, number: plain, count, segs: plain, bytes, bits_per_s: bits, per_s: perS, us: micros,
+  fraction: (value) => (none(value) ? "–" : value.toFixed(3)),
+};
+const written = (column, flow) => FORMATS[column.unit](flow[column.key]);
+/** Where no heading tells that segments are counted. */
+const alone = (column, flow) => {
+  const value = written(column, flow);
+  return column.unit === "segs" && value !== "–" ? `${value} ${value === "1" ? "segment" : "segments"}` : value;
+};
 const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 
 function lasting(seconds) {
@@ -109,6 +131,8 @@ function lasting(seconds) {
 
 /* ---- what was seen ---- */
 
+/** What a flow shows, from the daemon: { name, key, unit, help, sort, in_table, in_detail }. */
+let columns = [];
 /** Points of { at, all, ports: { name: level }, rules: { name: level } }. */
 let points = [];
 /** For each flow: points of { at, window, cwnd, marks }. */
@@ -123,7 +147,7 @@ function recall() {
   for (const key of Object.keys(asked)) {
     if (wanted.has(key)) asked[key] = wanted.get(key);
   }
-  if (!COLUMNS.some(({ sort }) => sort === asked.sort)) asked.sort = "rate";
+  if (!columns.some(({ sort }) => sort && sort === asked.sort)) asked.sort = "rate";
   if (asked.order !== "asc") asked.order = "desc";
   if (asked.kind !== "rules") asked.kind = "ports";
   if (![...$("top").options].some(({ value }) => value === asked.top)) asked.top = "50";
@@ -135,7 +159,7 @@ function remember() {
   history.replaceState(null, "", changed.length ? `#${new URLSearchParams(changed)}` : location.pathname);
 }
 
-/** Added up where several have the name: devices of several network namespaces may. */
+/** Those of one name are summed: devices of several network namespaces may have one name. */
 function byName(levels, name) {
   // Names are keys here, and one may be called __proto__.
   const found = Object.create(null);
@@ -149,7 +173,7 @@ function byName(levels, name) {
 function note() {
   const at = snapshot.at_unix_ms;
   if (points.length && points.at(-1).at >= at) return;
-  points.push({ at, all: snapshot.all, ports: byName(snapshot.ports, "device"), rules: byName(snapshot.rules, "name") });
+  points.push({ at, all: snapshot.all, ports: byName(snapshot.ports, "port"), rules: byName(snapshot.rules, "name") });
   points = points.filter((point) => point.at > at - KEPT_MS);
 }
 
@@ -166,10 +190,10 @@ function noteFlows() {
   for (const [id, kept] of flowPoints) if (kept.at(-1).at < at - FLOW_MS) flowPoints.delete(id);
 }
 
-/** [at, value] of what a function finds in each point. */
+/** [at, value] for each point. */
 const levels = (kept, value) => kept.map((point) => [point.at, value(point) ?? null]);
 
-/** How fast a sum grows, at each point over the seconds before; nothing where it began anew. */
+/** The growth per second of a sum, over the seconds before each point; null where it was reset. */
 function growth(kept, value) {
   const rates = [];
   let first = 0;
@@ -198,7 +222,7 @@ function ticks(max) {
   return Array.from({ length: Math.ceil(max / step - 1e-9) + 1 || 2 }, (_, at) => at * step);
 }
 
-/** Of bytes: powers of two, whose names are short. */
+/** For bytes: powers of two, whose labels are short. */
 function byteTicks(max) {
   const step = 2 ** Math.ceil(Math.log2(Math.max(max, 4) / 4));
   return Array.from({ length: Math.ceil(max / step) + 1 }, (_, at) => at * step);
@@ -241,7 +265,7 @@ class Chart {
     });
   }
 
-  /** Lines of { name, index, under, points: [[at, value]] }; one that is under others is broad. */
+  /** Lines of { name, index, under, points: [[at, value]] }; one under the others is broad. */
   show(lines, now) {
     Object.assign(this, { lines, now });
     this.draw();
@@ -296,7 +320,7 @@ class Chart {
     }
     if (!values.length) {
       const middle = { x: (this.left + this.right) / 2, y: (upper + lower) / 2, "text-anchor": "middle" };
-      parts.push(svg("text", middle, "nothing to show yet"));
+      parts.push(svg("text", middle, "no data yet"));
     }
     this.read(parts, x, upper, lower, width);
     put(this.root, parts);
@@ -340,14 +364,16 @@ const sparkRoot = (width, height, name) =>
 
 /* ---- the parts of the page ---- */
 
+const inBits = (bytesPerS) => (none(bytesPerS) ? null : bytesPerS * 8);
+
 const TILES = [
   ["Flows", (now) => [count(now.flows)], (kept) => levels(kept, (point) => point.all.flows)],
-  ["Acknowledged", () => bits(lately((point) => point.all.acked_bytes)).split("\u00a0"), (kept) => growth(kept, (point) => point.all.acked_bytes)],
+  ["Acknowledged", () => bits(inBits(lately((point) => point.all.acked_bytes))).split("\u00a0"), (kept) => growth(kept, (point) => point.all.acked_bytes)],
   ["Windows shown", (now) => bytes(now.window_bytes).split("\u00a0"), (kept) => levels(kept, (point) => point.all.window_bytes)],
-  ["Marks", () => [rate(lately((point) => point.all.marks)), "a second"], (kept) => growth(kept, (point) => point.all.marks)],
-  ["Reductions", () => [rate(lately((point) => point.all.reductions)), "a second"], (kept) => growth(kept, (point) => point.all.reductions)],
-  ["Sent again", () => [rate(lately((point) => point.all.retransmissions)), "a second"], (kept) => growth(kept, (point) => point.all.retransmissions)],
-  ["Dropped by vcc", () => [rate(lately((point) => point.all.drops)), "a second"], (kept) => growth(kept, (point) => point.all.drops)],
+  ["Marks", () => [rate(lately((point) => point.all.marks)), "per second"], (kept) => growth(kept, (point) => point.all.marks)],
+  ["Reductions", () => [rate(lately((point) => point.all.reductions)), "per second"], (kept) => growth(kept, (point) => point.all.reductions)],
+  ["Retransmissions", () => [rate(lately((point) => point.all.retransmissions)), "per second"], (kept) => growth(kept, (point) => point.all.retransmissions)],
+  ["Dropped by vcc", () => [rate(lately((point) => point.all.drops)), "per second"], (kept) => growth(kept, (point) => point.all.drops)],
 ];
 
 function showTiles() {
@@ -378,7 +404,7 @@ function showCharts() {
     ({ name, index }) => el("li", { class: `series-${index}` }, el("i", { class: "swatch" }), name), () => {});
 }
 
-/** Says on which side there is more than fits; what can be scrolled can be reached by the keyboard. */
+/** Marks the sides on which columns are cut off. What can be scrolled can be reached by the keyboard. */
 function hintAt(scroll) {
   const left = scroll.scrollLeft > 1;
   const right = scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 1;
@@ -386,18 +412,17 @@ function hintAt(scroll) {
   tell(scroll, "tabindex", left || right ? "0" : null);
 }
 
-/** A table whose cells are made once and then only filled; `columns` of { name, class, fill }. */
-function table(id, columns, items, keyOf, change = () => {}) {
+/** A table whose cells are made once and then only filled, from { name, key, kind, fill }. */
+function table(id, cells, items, keyOf, change = () => {}) {
   const [head, body] = $(id).children;
   if (!head.firstElementChild) {
-    head.append(el("tr", {}, ...columns.map(({ name, kind = "", unseen }) =>
-      el("th", { scope: "col", class: kind }, unseen ? el("span", { class: "unseen" }, name) : name))));
+    head.append(el("tr", {}, ...cells.map(({ name, kind = "" }) => el("th", { scope: "col", class: kind }, name))));
   }
   keyed(body, items, keyOf,
-    () => el("tr", {}, ...columns.map(({ name, kind = "" }, at) =>
-      (at ? el("td", { class: kind, "data-name": name }) : el("th", { scope: "row", class: kind })))),
+    () => el("tr", {}, ...cells.map(({ name, key = "", kind = "" }, at) =>
+      (at ? el("td", { class: kind, "data-name": name, "data-key": key }) : el("th", { scope: "row", class: kind })))),
     (row, item) => {
-      columns.forEach(({ fill }, at) => fill(row.children[at], item));
+      cells.forEach(({ fill }, at) => fill(row.children[at], item));
       change(row, item);
     });
   $(id).hidden = !items.length;
@@ -441,11 +466,11 @@ function fillReasons(cell, port) {
 const perSecond = (kind, name, what) => rate(lately((point) => point[kind][name]?.[what]));
 
 const PORT_COLUMNS = [
-  { name: "Port", fill: two((port) => port.device, (port) => (none(port.tenant) ? "" : `tenant ${port.tenant}`)) },
+  { name: "Port", fill: two((port) => port.port, (port) => (none(port.tenant) ? "" : `tenant ${port.tenant}`)) },
   { name: "Flows", fill: fillUse },
-  { name: "Acknowledged", kind: "number", fill: text((port) => (port.failure ? "–" : bits(lately((point) => point.ports[port.device]?.acked_bytes)))) },
+  { name: "Acknowledged", kind: "number", fill: text((port) => (port.failure ? "–" : bits(inBits(lately((point) => point.ports[port.port]?.acked_bytes))))) },
   { name: "Window", kind: "number", fill: text((port) => bytes(port.failure ? null : port.window_bytes)) },
-  { name: "Marks/s", kind: "number", fill: text((port) => (port.failure ? "–" : perSecond("ports", port.device, "marks"))) },
+  { name: "Marks/s", kind: "number", fill: text((port) => (port.failure ? "–" : perSecond("ports", port.port, "marks"))) },
   { name: "Untranslated", kind: "full", fill: fillReasons },
 ];
 
@@ -464,17 +489,17 @@ const RULE_COLUMNS = [
   { name: "Rule", fill: text((rule) => rule.name) },
   { name: "Treatment", fill: fillMode },
   { name: "Live", kind: "number", fill: text((rule) => count(rule.flows)) },
-  { name: "New", kind: "number", fill: total("connections") },
+  { name: "Connections", kind: "number", fill: total("connections") },
   { name: "Marks/s", kind: "number", fill: text((rule) => perSecond("rules", rule.name, "marks")) },
   { name: "Marks", kind: "number", fill: total("marks") },
   { name: "Reductions", kind: "number", fill: total("reductions") },
-  { name: "Sent again", kind: "number", fill: total("retransmissions") },
+  { name: "Retrans", kind: "number", fill: total("retransmissions") },
   { name: "Drops", kind: "number", fill: total("drops") },
 ];
 
 function showPorts() {
   const ports = [...snapshot.ports].sort((a, b) => !!b.failure - !!a.failure || (snapshot.ports.length > ROWS ? b.flows - a.flows : 0));
-  table("ports", PORT_COLUMNS, ports.slice(0, ROWS), (port) => `${port.device} ${port.index}`, (row, port) =>
+  table("ports", PORT_COLUMNS, ports.slice(0, ROWS), (port) => `${port.port} ${port.index}`, (row, port) =>
     row.classList.toggle("failed", !none(port.failure)));
   say($("ports-title"), ports.length > ROWS ? `Ports: ${ROWS} of ${ports.length}` : "Ports");
 }
@@ -491,11 +516,11 @@ function showPools() {
       const most = Math.max(all, pool.most_held_bytes, pool.held_bytes, 1);
       const badge = title.lastElementChild;
       tell(badge, "class", `badge ${none(pool.window_bytes) ? "part" : share > 1 ? "doubtful" : "good"}`);
-      say(badge, none(pool.window_bytes) ? "no longer used" : `${Math.round(share * 100)} %`);
+      say(badge, none(pool.window_bytes) ? "out of use" : `${Math.round(share * 100)} %`);
       meter.classList.toggle("high", share > 1);
       meter.firstElementChild.style.width = `${(pool.held_bytes / most) * 100}%`;
       meter.lastElementChild.style.left = `calc(${(pool.most_held_bytes / most) * 100}% - 2px)`;
-      say(first, `${bytes(pool.held_bytes)} held${none(pool.window_bytes) ? "" : ` of ${bytes(pool.window_bytes)}`}, at most ${bytes(pool.most_held_bytes)} ever`);
+      say(first, `${bytes(pool.held_bytes)} held${none(pool.window_bytes) ? "" : ` of ${bytes(pool.window_bytes)}`}, at most ${bytes(pool.most_held_bytes)} so far`);
       say(second, `weight ${pool.weight} · overdrawn ${pool.overdrawn === 1 ? "once" : `${count(pool.overdrawn)} times`}`);
     });
 }
@@ -515,32 +540,27 @@ function fillEnds(cell, flow) {
   tell(cell.firstElementChild, "aria-label", `${flow.guest} to ${flow.peer}`);
 }
 
-const COLUMNS = [
-  { name: "Guest, peer", sort: "guest", fill: fillEnds },
-  { name: "Port", sort: "port", kind: "broad", fill: text((flow) => flow.port) },
-  { name: "Rule", sort: "rule", kind: "full", fill: text((flow) => flow.rule ?? "–") },
-  { name: "Stage", sort: "stage", fill: text((flow) => flow.stage) },
-  { name: "Underlay", sort: "underlay", fill: text((flow) => flow.underlay) },
-  { name: "Rate", sort: "rate", kind: "number", fill: text((flow) => bits(flow.acked_bytes_per_s)) },
-  { name: "cwnd", sort: "cwnd", kind: "number", fill: text((flow) => (none(flow.cwnd_segs) ? "–" : String(flow.cwnd_segs)), () => "segments") },
-  { name: "Window", sort: "window", kind: "number", fill: text((flow) => bytes(flow.window_shown_bytes)) },
-  { name: "Two minutes", fill: fillSpark },
-  { name: "RTT", sort: "srtt", kind: "number", fill: text((flow) => micros(flow.srtt_us)) },
-  { name: "α", sort: "alpha", kind: "number", fill: text((flow) => (none(flow.alpha) ? "–" : flow.alpha.toFixed(3)), () => "DCTCP's mean fraction of marked bytes") },
-  { name: "Marks", sort: "marks", kind: "number", fill: text((flow) => count(flow.marks)) },
-  { name: "Reductions", sort: "reductions", kind: "number", fill: text((flow) => count(flow.reductions)) },
-  { name: "Sent again", sort: "retransmissions", kind: "number", fill: text((flow) => count(flow.retransmissions)) },
-  { name: "Drops", sort: "drops", kind: "number", fill: text((flow) => count(flow.drops)) },
-];
-const TEXTS = new Set(["guest", "port", "rule", "stage", "underlay"]);
-// A card for each flow makes a long page.
+/** The cells of a flow: its ends, the columns of the table, and the curve of its window beside it. */
+let flowCells = [];
+
+function makeCells() {
+  const cell = (column) => ({
+    ...column, kind: column.unit === "text" ? "" : "number", fill: text((flow) => written(column, flow)),
+  });
+  const shown = columns.filter(({ in_table }) => in_table).map(cell);
+  const after = shown.findIndex(({ key }) => key === "window_shown_bytes") + 1;
+  shown.splice(after, 0, { name: "Two minutes", help: "the window over the last two minutes", fill: fillSpark });
+  flowCells = [{ name: "Guest, peer", sort: "guest", help: "the two ends", fill: fillEnds }, ...shown];
+}
+
+// One card per flow makes a long page.
 if (matchMedia("(max-width: 47.4rem)").matches) asked.top = "25";
 const defaults = { ...asked };
 
 function makeHead() {
   const head = $("flows").tHead;
-  head.append(el("tr", {}, ...COLUMNS.map(({ name, sort, kind = "" }) => {
-    const cell = el("th", { scope: "col", class: kind }, sort ? el("button", { type: "button" }, name) : name);
+  head.append(el("tr", {}, ...flowCells.map(({ name, sort, help, kind = "" }) => {
+    const cell = el("th", { scope: "col", class: kind, title: help }, sort ? el("button", { type: "button" }, name) : name);
     if (sort) {
       cell.dataset.sort = sort;
       cell.firstElementChild.addEventListener("click", () => sortBy(sort));
@@ -551,12 +571,13 @@ function makeHead() {
 }
 
 function sortBy(sort) {
+  const isText = columns.some((column) => column.sort === sort && column.unit === "text");
   if (asked.sort === sort) asked.order = asked.order === "asc" ? "desc" : "asc";
-  else Object.assign(asked, { sort, order: TEXTS.has(sort) ? "asc" : "desc" });
+  else Object.assign(asked, { sort, order: isText ? "asc" : "desc" });
   settle();
 }
 
-/** Shows what is asked for, and asks for it. */
+/** Shows the settings, and asks for the flows that they select. */
 function settle() {
   for (const cell of $("flows").tHead.rows[0].cells) {
     const order = asked.order === "asc" ? "ascending" : "descending";
@@ -587,30 +608,9 @@ function steady(list) {
 function showFlows() {
   const shown = flows.flows.length;
   say($("matching"), asked.filter ? `${shown} of ${flows.matching} that match, of ${flows.total}` : `${shown} of ${flows.total}`);
-  table("flows", COLUMNS, steady(flows.flows), (flow) => flow.id, (row, flow) => row.classList.toggle("on", flow.id === asked.flow));
+  table("flows", flowCells, steady(flows.flows), (flow) => flow.id, (row, flow) => row.classList.toggle("on", flow.id === asked.flow));
   showSelected();
 }
-
-const FACTS = [
-  ["Port", (flow) => flow.port],
-  ["Tenant", (flow) => flow.tenant ?? "–"],
-  ["Rule", (flow) => flow.rule ?? "–"],
-  ["Stage", (flow) => flow.stage],
-  ["Underlay", (flow) => flow.underlay],
-  ["Rate", (flow) => bits(flow.acked_bytes_per_s)],
-  ["cwnd", (flow) => (none(flow.cwnd_segs) ? "–" : `${flow.cwnd_segs} × ${flow.mss_bytes} B`)],
-  ["ssthresh", (flow) => (none(flow.ssthresh_segs) ? "not found yet" : `${flow.ssthresh_segs} segments`)],
-  ["Window shown", (flow) => bytes(flow.window_shown_bytes)],
-  ["RTT", (flow) => micros(flow.srtt_us)],
-  ["α", (flow) => (none(flow.alpha) ? "–" : flow.alpha.toFixed(3))],
-  ["ECN of the guest", (flow) => flow.ecn_guest],
-  ["ECN of the fabric", (flow) => flow.ecn_fabric],
-  ["Feedback", (flow) => flow.feedback],
-  ["Marks", (flow) => count(flow.marks)],
-  ["Reductions", (flow) => count(flow.reductions)],
-  ["Sent again", (flow) => count(flow.retransmissions)],
-  ["Drops", (flow) => count(flow.drops)],
-];
 
 let lastSelected = null;
 
@@ -621,8 +621,9 @@ function showSelected() {
   $("selected").hidden = !known;
   if (!known) return;
   say($("selected-title"), `${known.guest} → ${known.peer}${flow ? "" : ": has ended"}`);
-  keyed($("facts"), FACTS, ([name]) => name, ([name]) => el("div", {}, el("dt", {}, name), el("dd")),
-    (item, [, value]) => say(item.lastElementChild, value(known)));
+  keyed($("facts"), columns.filter(({ in_detail }) => in_detail), ({ key }) => key,
+    ({ name, key, help }) => el("div", { title: help, "data-fact": key }, el("dt", {}, name), el("dd")),
+    (item, column) => say(item.lastElementChild, alone(column, known)));
   const kept = flowPoints.get(known.id) ?? [];
   flowChart.show([
     { name: "shown", index: 0, under: true, points: levels(kept, (point) => point.window) },
@@ -653,7 +654,7 @@ function showHead() {
   $("problems").hidden = !problems.length;
   keyed($("problems").lastElementChild, problems, ({ about, what }) => `${about}\n${what}`,
     ({ about, what }) => el("li", {}, el("b", {}, about), what), () => {});
-  state(problems.length ? "doubtful" : "good", problems.length ? `${problems.length} to mend` : "healthy");
+  state(problems.length ? "doubtful" : "good", problems.length ? `${problems.length} problem${problems.length > 1 ? "s" : ""}` : "healthy");
   const edition = snapshot.epoch ? `edition ${snapshot.epoch} of the policy` : "no policy";
   say($("about"), `${edition} · up ${lasting(snapshot.uptime_s)} · version ${snapshot.version}`);
   $("events-part").hidden = !snapshot.events.length;
@@ -686,7 +687,7 @@ function answered() {
 
 function silent(why) {
   silentSince ??= Date.now();
-  say($("silence"), `vcc has not answered since ${clock(silentSince)}: ${why}. What is shown is older; asking again.`);
+  say($("silence"), `vcc has not answered since ${clock(silentSince)}: ${why}. The page shows older values and tries again.`);
   $("silence").hidden = false;
   document.body.classList.add("stale");
   state("bad", "no answer");
@@ -697,7 +698,7 @@ async function ask(path) {
   try {
     response = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(10_000) });
   } catch {
-    throw new Error("nobody listens there; is the daemon running?");
+    throw new Error("it does not listen; check that the daemon is running");
   }
   if (!response.ok) throw new Error((await response.text()).trim() || `status ${response.status}`);
   return response.json();
@@ -712,7 +713,7 @@ async function askFlows() {
   const wanted = new URLSearchParams({ top, sort, order, filter, ...(flow && { flow }) });
   try {
     const answer = await ask(`/api/flows.json?${wanted}`);
-    // A later question has been asked meanwhile.
+    // A later request is under way.
     if (mine !== asking) return;
     flows = answer;
     noteFlows();
@@ -763,13 +764,13 @@ function listen() {
   $("pause").addEventListener("click", () => {
     paused = !paused;
     tell($("pause"), "aria-pressed", String(paused));
-    say($("pause"), paused ? "Go on" : "Pause");
+    say($("pause"), paused ? "Resume" : "Pause");
     if (paused) state("part", "paused");
   });
   $("close").addEventListener("click", unselect);
   $("flows").tBodies[0].addEventListener("click", (event) => {
     const row = event.target.closest("tr");
-    // Whoever marks an address to copy it does not mean to open the flow.
+    // Marking an address to copy it does not open the flow.
     if (row && getSelection().isCollapsed) select(row.dataset.key);
   });
   document.addEventListener("keydown", (event) => {
@@ -795,16 +796,28 @@ function listen() {
 }
 
 const windowChart = new Chart($("chart-window"), "Windows shown to guests", bytes, byteTicks, KEPT_MS);
-const marksChart = new Chart($("chart-marks"), "Marks a second", rate, ticks, KEPT_MS);
+const marksChart = new Chart($("chart-marks"), "Marks per second", rate, ticks, KEPT_MS);
 const flowChart = new Chart($("chart-flow"), "Window", bytes, byteTicks, FLOW_MS);
-const flowMarksChart = new Chart($("chart-flow-marks"), "Marks a second", rate, ticks, FLOW_MS);
+const flowMarksChart = new Chart($("chart-flow-marks"), "Marks per second", rate, ticks, FLOW_MS);
 
 for (const scroll of document.querySelectorAll(".scroll")) {
   scroll.addEventListener("scroll", () => hintAt(scroll), { passive: true });
   new ResizeObserver(() => hintAt(scroll)).observe(scroll);
 }
-makeHead();
-recall();
-listen();
-settle();
-round();
+async function begin() {
+  try {
+    columns = await ask("/api/columns.json");
+  } catch (error) {
+    silent(error.message.replace(/[.;]?$/, ""));
+    setTimeout(begin, POLL_MS);
+    return;
+  }
+  makeCells();
+  makeHead();
+  recall();
+  listen();
+  settle();
+  round();
+}
+
+begin();

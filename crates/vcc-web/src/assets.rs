@@ -1,4 +1,4 @@
-//! The page, as it is served: nothing of it comes from elsewhere.
+//! The files of the page; it loads nothing from elsewhere.
 
 pub const PAGE: &str = include_str!("../page/index.html");
 pub const STYLE: &str = include_str!("../page/style.css");

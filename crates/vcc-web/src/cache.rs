@@ -1,4 +1,6 @@
-//! One reading of the kernel's maps for everybody who asks within a second.
+//! One reading of the kernel's maps for all requests within [`Limits::fresh_for`].
+//!
+//! [`Limits::fresh_for`]: crate::Limits::fresh_for
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,17 +14,17 @@ use crate::history::{History, Levels, Point};
 use crate::ledger::{Activity, Ledger};
 use crate::{Snapshot, Source};
 
-/// A snapshot, and what has come since the one before.
+/// A snapshot, and what changed since the previous one.
 pub struct Taken {
     pub snapshot: Snapshot,
     pub activity: Activity,
     pub levels: Levels,
-    /// How long it took.
+    /// The duration of the reading.
     pub took: Duration,
     pub at: Instant,
 }
 
-/// Why there is none.
+/// Why a reading failed.
 pub type Failure = Arc<str>;
 
 pub struct Cache {
@@ -50,15 +52,15 @@ impl Cache {
         Arc::new(Self { source, fresh_for, state, failures })
     }
 
-    /// How often there was none.
+    /// How many readings failed.
     pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// The latest, or a new one where that is too old.
+    /// The latest, or a new one if that is too old.
     pub async fn get(self: &Arc<Self>) -> Result<Arc<Taken>, Failure> {
-        // On a task of its own, which goes on if whoever asked goes away: else those who come and go
-        // would have the maps read once for each of them.
+        // On a task of its own, which survives a client that disconnects: otherwise clients that
+        // connect and disconnect would have the maps read once each.
         let this = self.clone();
         let got = task::spawn(async move { this.get_here().await }).await;
         got.unwrap_or_else(|e| Err(e.to_string().into()))
@@ -80,7 +82,7 @@ impl Cache {
         let mut books = std::mem::take(&mut state.books);
         let read = task::spawn_blocking(move || {
             let taken = catch_unwind(AssertUnwindSafe(|| take(&*source, &mut books)));
-            let why = "reading the ports panicked; please report what the daemon wrote";
+            let why = "reading the ports panicked; please report the message in the daemon's log";
             (taken.unwrap_or_else(|_| Err(why.into())), books)
         });
         let taken = match read.await {
@@ -100,9 +102,9 @@ impl Cache {
 
 fn take(source: &dyn Source, books: &mut Books) -> Result<Arc<Taken>, Failure> {
     let begun = Instant::now();
-    let snapshot = source.snapshot().map_err(|e| Failure::from(e.to_string()))?;
+    let mut snapshot = source.snapshot().map_err(|e| Failure::from(e.to_string()))?;
     let at = Instant::now();
-    let activity = books.ledger.enter(&snapshot, at);
+    let activity = books.ledger.enter(&mut snapshot, at);
     let levels = Levels::of(&snapshot, &activity);
     books.history.enter(&snapshot, &levels, at);
     Ok(Arc::new(Taken { snapshot, activity, levels, took: begun.elapsed(), at }))
@@ -112,12 +114,12 @@ fn take(source: &dyn Source, books: &mut Books) -> Result<Arc<Taken>, Failure> {
 pub mod tests {
     use super::*;
 
-    /// As if it had just been read, with the ones before.
+    /// The last of several snapshots that were read a second apart.
     pub fn taken(snapshots: impl IntoIterator<Item = Snapshot>) -> Taken {
         let (mut ledger, begin) = (Ledger::default(), Instant::now());
-        let entered = snapshots.into_iter().zip(0..).map(|(snapshot, second)| {
+        let entered = snapshots.into_iter().zip(0..).map(|(mut snapshot, second)| {
             let at = begin + Duration::from_secs(second);
-            let activity = ledger.enter(&snapshot, at);
+            let activity = ledger.enter(&mut snapshot, at);
             let levels = Levels::of(&snapshot, &activity);
             Taken { snapshot, activity, levels, took: Duration::from_millis(3), at }
         });

@@ -1,4 +1,4 @@
-//! Whether there is something that the operator has to mend.
+//! Problems that the operator has to solve.
 
 use serde::Serialize;
 
@@ -28,13 +28,13 @@ impl Health {
         let last_reload = snapshot.daemon.last_reload.as_ref();
         let reload_failure = last_reload.and_then(|reload| reload.failure.as_deref());
         if let Some(failure) = reload_failure {
-            say("policy", &format!("the last policy was refused: {failure}"));
+            say("policy", &format!("the last reload of the policy failed: {failure}"));
         }
         let mut ports_failed = 0;
         for port in &snapshot.ports {
             if let Some(failure) = &port.failure {
                 ports_failed += 1;
-                say(&port.device, failure);
+                say(&port.port, failure);
             }
         }
         Self {

@@ -1,19 +1,19 @@
-//! The last ten minutes, so that a page that was just opened has something to show.
+//! The last ten minutes, for a page that was just opened.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use vcc_view::Counts;
 
 use crate::Snapshot;
-use crate::api::unix_ms;
 use crate::ledger::Activity;
-use crate::snapshot::Counts;
+use crate::time::unix_ms;
 
-pub const STEP: Duration = Duration::from_secs(5);
+const STEP: Duration = Duration::from_secs(5);
 const POINTS_MAX: usize = 120;
-/// Lines of a kind that a point has; those with the largest windows.
+/// How many ports and how many rules a point has: those with the largest windows.
 const LINES_MAX: usize = 32;
 
 #[derive(Default)]
@@ -30,7 +30,7 @@ pub struct Point {
     rules: BTreeMap<String, Level>,
 }
 
-/// Sums over connections; all but the first two never run back.
+/// Sums over connections; all but the first two never decrease.
 #[derive(Clone, Copy, Default, Serialize)]
 pub struct Level {
     pub flows: u64,
@@ -74,9 +74,9 @@ impl Levels {
         for flow in &snapshot.flows {
             let rule = flow.rule.as_deref().and_then(|name| by_name.get(name));
             let of_rule = rule.map(|at| &mut rules[*at]);
-            for level in [&mut all, &mut ports[flow.port]].into_iter().chain(of_rule) {
+            for level in [&mut all, &mut ports[flow.port_index]].into_iter().chain(of_rule) {
                 level.flows += 1;
-                level.window_bytes += u64::from(flow.window_shown_bytes.unwrap_or(0));
+                level.window_bytes += u64::from(flow.window_shown_bytes().unwrap_or(0));
             }
         }
         Self { all, ports, rules }
@@ -84,9 +84,9 @@ impl Levels {
 }
 
 impl History {
-    /// Adds a point, unless the last is too young.
+    /// Adds a point once per [`STEP`].
     pub fn enter(&mut self, snapshot: &Snapshot, levels: &Levels, now: Instant) {
-        // A little early is on time: whoever asks does so by a clock of his own.
+        // Slightly early is on time: readings are not taken exactly on the step.
         let due = |last: Instant| now.duration_since(last) >= STEP * 9 / 10;
         if !self.last.is_none_or(due) {
             return;
@@ -95,7 +95,7 @@ impl History {
         if self.points.len() == POINTS_MAX {
             self.points.pop_front();
         }
-        let ports = snapshot.ports.iter().map(|port| port.device.as_str());
+        let ports = snapshot.ports.iter().map(|port| port.port.as_str());
         let rules = snapshot.rules.iter().map(|rule| &*rule.name);
         self.points.push_back(Point {
             at_unix_ms: unix_ms(snapshot.at),
@@ -110,7 +110,7 @@ impl History {
     }
 }
 
-/// Those of one name are added up: devices of several network namespaces may have the same.
+/// Ports of one name, which are in different network namespaces, are summed.
 fn largest<'a>(levels: impl Iterator<Item = (&'a str, &'a Level)>) -> BTreeMap<String, Level> {
     let mut by_name: BTreeMap<&str, Level> = BTreeMap::new();
     for (name, level) in levels {
@@ -134,8 +134,9 @@ mod tests {
         let begin = Instant::now();
         for second in 0..3600 {
             let now = begin + Duration::from_secs(second);
-            let snapshot = snapshot(second);
-            let levels = Levels::of(&snapshot, &ledger.enter(&snapshot, now));
+            let mut snapshot = snapshot(second);
+            let activity = ledger.enter(&mut snapshot, now);
+            let levels = Levels::of(&snapshot, &activity);
             history.enter(&snapshot, &levels, now);
         }
         let points = history.points();
@@ -153,10 +154,11 @@ mod tests {
             let mut snapshot = snapshot(second);
             if second == 3604 {
                 snapshot.ports.truncate(1);
-                snapshot.flows.retain(|flow| flow.port == 0);
+                snapshot.flows.retain(|flow| flow.port_index == 0);
             }
             let now = begin + Duration::from_secs(second);
-            Levels::of(&snapshot, &ledger.enter(&snapshot, now)).all.acked_bytes
+            let activity = ledger.enter(&mut snapshot, now);
+            Levels::of(&snapshot, &activity).all.acked_bytes
         });
         assert!(acked_bytes[1] > 0);
         assert!(acked_bytes.is_sorted(), "{acked_bytes:?}");

@@ -1,8 +1,8 @@
-//! What vcc does at this moment, over HTTP: metrics for Prometheus, whether all is well, and a page
-//! that shows ports, rules, pools and flows while they change.
+//! What vcc does at present, over HTTP: metrics for Prometheus, health, and a live page of ports,
+//! rules, pools and flows.
 //!
-//! [`serve`] asks a [`Source`] for a [`Snapshot`] at most once a second, however many ask it. It
-//! changes nothing, and the datapath does not notice it: all is read from maps.
+//! [`serve`] asks a [`Source`] for a [`Snapshot`] at most twice a second, whatever the number of
+//! requests. It changes nothing and does not load the datapath: everything is read from maps.
 
 mod api;
 mod assets;
@@ -15,8 +15,10 @@ mod metrics;
 mod quantile;
 mod server;
 pub mod snapshot;
-#[doc(hidden)]
+mod tally;
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod time;
 
 use std::error;
 
@@ -25,8 +27,8 @@ pub use metrics::{Kind, METRICS, Metric};
 pub use server::{DEFAULT_LISTEN, Error, Limits, Options, Server, serve, serve_with};
 pub use snapshot::Snapshot;
 
-/// Where snapshots come from.
+/// Takes snapshots.
 pub trait Source: Send + Sync {
-    /// Everything as it is now. Called on a thread that may block, never twice at a time.
+    /// Called on a thread that may block, and never concurrently.
     fn snapshot(&self) -> Result<Snapshot, Box<dyn error::Error + Send + Sync>>;
 }

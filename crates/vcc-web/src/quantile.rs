@@ -1,6 +1,6 @@
-//! What a share of many values does not exceed.
+//! Quantiles.
 
-/// Sorts; None where there are no values. `share` is from 0 to 1.
+/// The values that the shares, from 0 to 1, of all values do not exceed. None without values.
 pub fn quantiles<const N: usize>(mut values: Vec<f64>, shares: [f64; N]) -> Option<[f64; N]> {
     values.sort_unstable_by(f64::total_cmp);
     let last = values.len().checked_sub(1)?;

@@ -5,11 +5,11 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use vcc_engine::{FlowState, Mode, Params, Underlay, sys};
+use vcc_view::{AppliedRule, Counter, Counts, FlowView, Place, PortView, RuleView, Totals};
+
 use crate::Source;
-use crate::snapshot::{
-    Counter, Counts, Daemon, Event, Flow, Pool, Port, Problem, Reload, Rule, Snapshot, Stage,
-    Totals,
-};
+use crate::snapshot::{Daemon, Event, Pool, Problem, Reload, Snapshot};
 
 pub const HOSTILE: &str = "<script>window.bad=1</script>";
 const HOSTILE_DEVICE: &str = "<img src=x>&\"";
@@ -71,8 +71,12 @@ fn crowded(second: u64, rules: usize, characters: usize) -> Snapshot {
         rules.iter().map(|(name, (mode, underlay))| (name.as_str(), *mode, *underlay)).collect();
     let mut snapshot = of_rules(second, &rules);
     for (at, port) in snapshot.ports.iter_mut().enumerate() {
-        port.device = name('d', at).chars().take(15).collect();
-        port.tenant = Some(name('t', at));
+        port.port = name('d', at).chars().take(15).collect();
+        port.tenant = Some(name('t', at).into());
+    }
+    for flow in &mut snapshot.flows {
+        let port = &snapshot.ports[flow.port_index];
+        (flow.port, flow.tenant) = (port.port.as_str().into(), port.tenant.clone());
     }
     for (at, pool) in snapshot.pools.iter_mut().enumerate() {
         pool.name = name('p', at);
@@ -95,10 +99,10 @@ pub fn snapshot(second: u64) -> Snapshot {
 }
 
 fn of_rules(second: u64, rules: &[(&str, &str, &str)]) -> Snapshot {
-    let rules: Vec<Rule> = rules
+    let rules: Vec<RuleView> = rules
         .iter()
         .zip(1..)
-        .map(|((name, mode, underlay), weight)| Rule {
+        .map(|((name, mode, underlay), weight)| RuleView {
             name: (*name).into(),
             mode: (*mode).into(),
             underlay: (*underlay).into(),
@@ -118,16 +122,16 @@ fn of_rules(second: u64, rules: &[(&str, &str, &str)]) -> Snapshot {
         port("vnet-acme-1", Some("acme"), 1, second),
         port("tap7", None, 2, second),
         port(HOSTILE_DEVICE, Some(HOSTILE), 3, second),
-        Port {
+        PortView {
             failure: Some("vcc was attached to `veth-old` by another version".into()),
             counters: Vec::new(),
             ..port("veth-old", None, 4, second)
         },
         // Attached by hand in two network namespaces.
-        Port { index: None, ..port("veth0", None, 5, second) },
-        Port { index: None, ..port("veth0", None, 6, second) },
+        PortView { index: None, ..port("veth0", None, 5, second) },
+        PortView { index: None, ..port("veth0", None, 6, second) },
     ];
-    let flows = (0..FLOWS).map(|number| flow(number, second, &rules)).collect();
+    let flows = (0..FLOWS).map(|number| flow(number, second, &ports, &rules)).collect();
     Snapshot {
         at: BEGIN + Duration::from_secs(1_700_000_000 + second),
         daemon: daemon(second),
@@ -162,16 +166,19 @@ fn daemon(second: u64) -> Daemon {
     }
 }
 
-fn port(device: &str, tenant: Option<&str>, index: u32, second: u64) -> Port {
+fn port(device: &str, tenant: Option<&str>, index: u32, second: u64) -> PortView {
     let counters = vcc_port::counters::ALL.into_iter().zip(0u64..).map(|(counter, at)| Counter {
         name: counter.name,
         meaning: counter.meaning,
         value: if at % 3 == u64::from(index) % 3 { second * (at + 1) } else { 0 },
     });
-    Port {
-        device: device.into(),
+    PortView {
+        port: device.into(),
         tenant: tenant.map(Into::into),
         index: Some(index),
+        underlay: "by rule".into(),
+        mode: "by rule".into(),
+        flows: FLOWS as usize / 4,
         max_flows: if index == 1 { 96 } else { 65_536 },
         counters: counters.collect(),
         failure: None,
@@ -201,57 +208,81 @@ fn wave(phase: f64) -> f64 {
     phase.sin() * 0.7 + (phase * 3.7).sin() * 0.3
 }
 
-fn flow(number: u64, second: u64, rules: &[Rule]) -> Flow {
+fn flow(number: u64, second: u64, ports: &[PortView], rules: &[RuleView]) -> FlowView {
     let rule = &rules[number as usize % rules.len()];
+    let index = number as usize % 4;
     let is_six = number % 11 == 3;
     let address = |net: u8, host: u64| match is_six {
         true => IpAddr::V6(Ipv6Addr::new(0xfd00, net.into(), 0, 0, 0, 0, 0, host as u16)),
         false => IpAddr::from([10, net, (host / 250) as u8, (host % 250 + 1) as u8]),
     };
-    let stage = match number % 40 {
-        7 => Stage::SynSent,
-        19 => Stage::Closed,
-        _ => Stage::Established,
+    let flow = vcc_port::Flow {
+        guest: SocketAddr::new(address(1, number % 4), 40_000 + number as u16),
+        peer: SocketAddr::new(address(2, number % 17), [80, 443, 873, 5001][index]),
+        vlan: (number % 9 == 4).then_some(12),
+        state: state(number, second, rule),
     };
-    let is_managed = rule.mode.as_str() != "ignore" && stage == Stage::Established;
+    let port = &ports[index];
+    let name: std::sync::Arc<str> = port.port.as_str().into();
+    let place = Place { index, key: name.clone(), port: name, tenant: port.tenant.clone() };
+    let mut params = Params::default();
+    params.0.mode = rule.mode.parse().unwrap_or(Mode::Enforce).number();
+    let rule = AppliedRule { name: rule.name.clone(), is_current: true, params: &params };
+    FlowView::new(&place, &flow, Some(rule), &params, second * 1_000_000)
+}
+
+fn state(number: u64, second: u64, rule: &RuleView) -> FlowState {
+    let stage = match number % 40 {
+        7 => sys::STAGE_SYN_SENT,
+        19 => sys::STAGE_CLOSED,
+        _ => sys::STAGE_ESTABLISHED,
+    };
+    let is_managed = rule.mode.as_str() != "ignore" && stage == sys::STAGE_ESTABLISHED;
     let size = 60.0 / (1.0 + number as f64 / 6.0) + 2.0;
     // A sawtooth, each connection with its own period.
     let period = 9 + number % 13;
     let phase = (second + number * 5) % period;
-    let cwnd = (size * (1.0 + phase as f64 / period as f64)) as u32;
-    let rounds = (second + number * 5) / period;
+    let cwnd_segs = (size * (1.0 + phase as f64 / period as f64)) as u32;
+    let rounds = ((second + number * 5) / period) as u32;
     let srtt_us = 90 + (number * 37 % 400) as u32 + phase as u32 * 12;
     let rate = size * 1440.0 * 400.0;
-    Flow {
-        port: number as usize % 4,
-        rule: Some(rule.name.clone()),
-        is_current: true,
-        guest: SocketAddr::new(address(1, number % 4), 40_000 + number as u16),
-        peer: SocketAddr::new(address(2, number % 17), [80, 443, 873, 5001][number as usize % 4]),
-        vlan: (number % 9 == 4).then_some(12),
-        stage,
-        underlay: match rule.underlay.as_str() {
-            "dctcp" => "dctcp",
-            "dctcp-priority" => "dctcp-priority",
-            "cubic" => "cubic",
-            _ => "reno-ecn",
-        },
-        ecn_guest: if number % 10 == 4 { "yes" } else { "no" },
-        ecn_fabric: if number % 7 == 2 { "no" } else { "yes" },
-        feedback: ["none", "agreed", "agreed", "lost"][number as usize % 4],
-        snd_una: (rate * second as f64) as u64 as u32,
-        cwnd_segs: is_managed.then_some(cwnd),
-        ssthresh_segs: (is_managed && number % 5 > 0).then_some(cwnd / 2 + 2),
-        window_shown_bytes: is_managed.then_some(cwnd * 1440),
-        mss_bytes: 1440,
-        srtt_us: (stage != Stage::SynSent).then_some(srtt_us),
-        alpha: (is_managed && rule.underlay.starts_with("dctcp"))
-            .then(|| 0.05 + phase as f64 / period as f64 / 4.0),
-        counts: Counts {
-            marks: if is_managed { rounds * 4 } else { 0 },
-            reductions: if is_managed { rounds } else { 0 },
-            retransmissions: rounds / 12,
-            drops: rounds / 90,
-        },
+    let underlay: Underlay = rule.underlay.parse().expect("an underlay");
+    let mut flags = if is_managed { sys::FLOW_WINDOW_SHOWN } else { sys::FLOW_LEFT_ALONE };
+    for (flag, is_set) in [
+        (sys::FLOW_ECN_GUEST, number % 10 == 4),
+        (sys::FLOW_ECN_FABRIC, number % 7 != 2),
+        (sys::FLOW_FEEDBACK, number % 4 > 0),
+        (sys::FLOW_FEEDBACK_LOST, number % 4 == 3),
+    ] {
+        flags |= if is_set { flag } else { 0 };
     }
+    let mut cc = sys::vcc_cc_state { cwnd_segs, ..Default::default() };
+    cc.ssthresh_segs = if number % 5 > 0 { cwnd_segs / 2 + 2 } else { sys::SSTHRESH_INFINITE };
+    let alpha = 0.05 + phase as f64 / period as f64 / 4.0;
+    cc.own[sys::DCTCP_ALPHA as usize] = (alpha * f64::from(sys::DCTCP_ALPHA_ONE)) as u32;
+    let window_bytes = cwnd_segs * 1440;
+    let snd_una = (rate * second as f64) as u64 as u32;
+    let flight_bytes = if number % 3 == 0 { window_bytes / 4 } else { window_bytes };
+    let now_us = second * 1_000_000;
+    FlowState(sys::vcc_flow {
+        flags,
+        stage: stage as u8,
+        underlay: underlay.number(),
+        snd_una,
+        snd_nxt: snd_una.wrapping_add(if is_managed { flight_bytes } else { 0 }),
+        mss_bytes: 1440,
+        progress_us: now_us as u32,
+        last_seen_ms: (now_us / 1000) as u32,
+        srtt_us8: if stage == sys::STAGE_SYN_SENT { 0 } else { srtt_us * 8 },
+        window_shown: (window_bytes >> 5) as u16,
+        wscale_shown: 5,
+        window_received: if number % 7 == 5 { (window_bytes >> 7) as u16 } else { u16::MAX },
+        wscale_peer: 7,
+        cc,
+        marks: if is_managed { rounds * 4 } else { 0 },
+        reductions: if is_managed { rounds } else { 0 },
+        retransmissions: rounds / 12,
+        drops: (rounds / 90) as u16,
+        ..Default::default()
+    })
 }

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use vcc_policy::Policy;
 use vcc_port::{AttachOptions, Port, SharedPolicy};
 use vcc_testing::{guest, on_a_host};
-use vcc_web::snapshot::{Daemon, Stage};
+use vcc_web::snapshot::Daemon;
 use vcc_web::{Snapshot, collect};
 
 const DEVICE: &str = "port";
@@ -64,7 +64,7 @@ fn ports_rules_pools_and_flows_are_what_the_kernel_has() {
         assert_eq!(snapshot.epoch, 1);
         let seen = &snapshot.ports[0];
         assert_eq!(
-            (&*seen.device, seen.tenant.as_deref(), seen.index),
+            (&*seen.port, seen.tenant.as_deref(), seen.index),
             (DEVICE, Some("acme"), Some(3))
         );
         assert_eq!(seen.failure, None);
@@ -77,10 +77,12 @@ fn ports_rules_pools_and_flows_are_what_the_kernel_has() {
         let pools: Vec<_> =
             snapshot.pools.iter().map(|pool| (&*pool.name, pool.window_bytes)).collect();
         assert!(pools.contains(&("gold", Some(2 << 20))), "{pools:?}");
-        let [flow] = &snapshot.flows[..] else { panic!("{:?}", snapshot.flows) };
+        let [flow] = &snapshot.flows[..] else { panic!("{}", snapshot.flows.len()) };
         assert_eq!((flow.rule.as_deref(), flow.is_current), (Some("web"), true));
-        assert_eq!((flow.stage, flow.underlay, flow.port), (Stage::Established, "dctcp", 0));
-        assert!(flow.cwnd_segs > Some(0) && flow.srtt_us.is_some());
+        assert_eq!(flow.state.stage(), vcc_engine::Stage::Established);
+        assert_eq!((flow.underlay(), flow.port_index), ("dctcp", 0));
+        assert!(flow.state.cwnd_segs() > Some(0) && flow.state.srtt_us().is_some());
+        assert_eq!(flow.tenant.as_deref(), Some("acme"));
 
         // Nobody has brought the flow under the next edition yet; then somebody does.
         let second = policy(&POLICY.replace("\"web\"", "\"sites\""));

@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use browser::{Browser, Screen};
 use serde_json::{Value, json};
+use vcc_engine::Limit;
+use vcc_view::{COLUMNS, Page, units};
 use vcc_web::testing::{Fake, HOSTILE};
 use vcc_web::{Server, serve};
 
-/// So often is looked for what has to come; the browser's own limit ends what never does.
+/// How often a condition is checked; the browser's own limit ends the wait.
 const LOOKS: usize = 1200;
 
 const DESK: Screen = Screen { width: 1600, height: 1000, is_phone: false };
@@ -111,7 +113,7 @@ impl Visit {
         self.browser.evaluate(expression).as_array().expect("a list").clone()
     }
 
-    /// All of the page, for whoever wants to look at it.
+    /// A picture of the whole page, for people.
     fn picture(&mut self, name: &str) {
         let asked = json!({"format": "png", "captureBeyondViewport": true});
         let answer = self.browser.call("Page.captureScreenshot", asked);
@@ -121,10 +123,10 @@ impl Visit {
         fs::write(folder.join(format!("{name}.png")), bytes).expect("written");
     }
 
-    /// What stands in a column of the flows.
-    fn column(&mut self, cell: usize) -> Vec<String> {
+    /// The cells of a column of the flows.
+    fn column(&mut self, key: &str) -> Vec<String> {
         let asked = format!(
-            "[...document.querySelectorAll('#flows tbody tr')].map(row => row.children[{cell}].textContent)"
+            "[...document.querySelectorAll('#flows tbody [data-key={key}]')].map(cell => cell.textContent)"
         );
         let values = self.browser.evaluate(&asked);
         let values = values.as_array().expect("a column").iter();
@@ -227,7 +229,7 @@ const CUT: &str = "[...document.querySelectorAll('main *')].filter(it => {
         const said = getComputedStyle(hint, '::after').content;
         return height > 10 && left >= 0 && right <= view && said.includes('More columns');
     });
-}).map(it => it.id || it.className || it.tagName)";
+}).map(it => it.id || it.className + (it.querySelector('[id]')?.id ?? '') || it.tagName)";
 
 /// Scrolled to their end, tables show their last column, and say where the others are.
 const UNREACHED: &str = "[...document.querySelectorAll('.scroll')].filter(it => {
@@ -304,8 +306,8 @@ fn the_keyboard_is_enough() {
     visit.wait("document.activeElement.id === 'filter'");
     visit.browser.call("Input.insertText", json!({"text": "TAP7 backup"}));
     visit.wait("document.querySelector('#matching').textContent.includes('that match')");
-    assert!(visit.column(1).iter().all(|port| port == "tap7"));
-    assert!(visit.column(2).iter().all(|rule| rule == "backup"));
+    assert!(visit.column("port").iter().all(|port| port == "tap7"));
+    assert!(visit.column("rule").iter().all(|rule| rule == "backup"));
     assert!(visit.is("location.hash.includes('filter=TAP7')"));
     visit.press("Escape");
     visit.wait("document.querySelector('#filter').value === ''");
@@ -320,9 +322,9 @@ fn the_keyboard_is_enough() {
     visit.wait(
         "document.querySelector('#flows tbody tr').children[1].textContent === 'vnet-acme-1'",
     );
-    let mut sorted = visit.column(1);
+    let mut sorted = visit.column("port");
     sorted.sort_by(|a, b| b.cmp(a));
-    assert_eq!(visit.column(1), sorted);
+    assert_eq!(visit.column("port"), sorted);
 
     visit.browser.evaluate("document.querySelector('#flows tbody button').focus()");
     visit.press("ArrowDown");
@@ -334,6 +336,61 @@ fn the_keyboard_is_enough() {
     visit.press("Escape");
     visit.wait("document.querySelector('#selected').hidden");
     visit.assert_quiet();
+}
+
+/// Every column of the list is in the table, in the detail, or in neither, as the list says.
+#[test]
+fn the_list_of_columns_makes_the_table_and_the_detail() {
+    let Some(mut visit) = visit("columns") else { return };
+    visit.open(&DESK, "light");
+    visit.browser.evaluate("document.querySelector('#flows tbody button').click()");
+    visit.wait("document.querySelectorAll('#facts dd').length > 0");
+    let shown = "[...document.querySelectorAll('#flows tbody tr:first-child td')].map(it => it.dataset.key).filter(key => key)";
+    let in_table: Vec<Value> = visit.list(shown);
+    let in_detail =
+        visit.list("[...document.querySelectorAll('#facts > div')].map(it => it.dataset.fact)");
+    let keys = |places: [Page; 2]| -> Vec<Value> {
+        let columns = COLUMNS.iter().filter(|column| places.contains(&column.page));
+        columns.map(|column| column.key.into()).collect()
+    };
+    assert_eq!(in_table, keys([Page::Table, Page::TableAlone]));
+    assert_eq!(in_detail, keys([Page::Table, Page::Detail]));
+
+    let limits = visit.column("limited_by");
+    assert!(limits.iter().all(|limit| Limit::NAMES.contains(&limit.as_str())), "{limits:?}");
+    assert!(limits.iter().any(|limit| limit == "underlay"), "{limits:?}");
+    let words = visit.text("[data-fact=limited_by_text] dd");
+    assert!(words.len() > "underlay".len(), "{words}");
+    visit.browser.evaluate("document.querySelector('[data-sort=limited-by] button').click()");
+    visit.wait("document.querySelector('#flows [data-key=limited_by]').textContent === 'closed'");
+    let mut sorted = visit.column("limited_by");
+    sorted.sort();
+    assert_eq!(visit.column("limited_by"), sorted);
+    visit.assert_quiet();
+}
+
+type Format = fn(f64) -> String;
+
+#[test]
+fn the_page_writes_numbers_as_the_command_does() {
+    let Some(mut visit) = visit("units") else { return };
+    visit.open(&DESK, "light");
+    let values = [0.0, 0.4, 1.0, 999.0, 1000.0, 1023.6, 1024.0, 9.996, 99.96, 14_400.0, 608_000.0]
+        .into_iter()
+        .chain([999_600.0, 1_048_000.0, 9_412_000.0, 3.2e9, 4.7e12, 3e15]);
+    let formats: [(&str, Format); 4] = [
+        ("bytes", units::bytes),
+        ("bits", units::bit_rate),
+        ("micros", units::duration),
+        ("perS", units::per_s),
+    ];
+    for value in values {
+        for (function, format) in &formats {
+            let written = visit.browser.evaluate(&format!("{function}({value})"));
+            let written = written.as_str().expect("text").replace('\u{a0}', " ");
+            assert_eq!(written, format(value), "{function}({value})");
+        }
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The server as whoever connects finds it: many, slow, wrong, or malicious.
+//! The server against clients that are many, slow, wrong, or malicious.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use vcc_web::testing::Fake;
 use vcc_web::{Limits, METRICS, Options, Server, Snapshot, Source, serve_with};
 
 const LONG: Duration = Duration::from_secs(3600);
-/// So often is something tried that has to succeed at last.
+/// How often something is tried that has to succeed at last.
 const TRIES: usize = 2000;
 
 fn limits() -> Limits {
@@ -32,7 +32,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     TcpStream::connect(address).expect("a connection")
 }
 
-/// Everything that comes back; a connection that is cut off ends like any other.
+/// Everything that comes back, also of a connection that is reset.
 fn talk(address: SocketAddr, said: &[u8]) -> String {
     let mut stream = connect(address);
     let _ = stream.write_all(said);
@@ -90,7 +90,7 @@ fn those_beyond_the_limit_are_told_and_the_others_served_again_later() {
     let idle: Vec<TcpStream> = (0..4).map(|_| connect(address)).collect();
     let answer = get(address, "/healthz");
     assert_status(&answer, 503);
-    assert_eq!(body(&answer), "Too many connections at a time; try it again\n");
+    assert_eq!(body(&answer), "Too many connections at a time; try again later\n");
     drop(idle);
     let served = (0..TRIES).any(|_| {
         thread::sleep(Duration::from_millis(5));

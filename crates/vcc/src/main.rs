@@ -2,14 +2,11 @@
 
 mod cli;
 mod commands;
-mod end;
 mod interrupt;
 mod open_files;
 mod output;
-mod seen;
 mod table;
 mod terminal;
-mod units;
 mod version;
 
 use std::process::ExitCode;

@@ -21,7 +21,7 @@ impl Table {
     }
 
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        // Here, where it is known how wide they become.
+        // Escapes make a cell wider: they are made before the widths are computed.
         let row: Vec<String> =
             cells.into_iter().map(|cell| printable_line(&cell).into_owned()).collect();
         assert_eq!(row.len(), self.aligns.len(), "a cell for each column");

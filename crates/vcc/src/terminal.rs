@@ -1,4 +1,4 @@
-//! A terminal that is taken over, and given back as it was.
+//! Takes over the terminal and restores it.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use ratatui::crossterm::event::{self, Event};
 
 use crate::interrupt;
 
-/// The whole screen, until this is dropped; a panic gives it back before it tells of itself.
+/// The whole screen until this is dropped. A panic restores the terminal before it prints.
 pub struct Screen {
     pub terminal: DefaultTerminal,
 }
 
 impl Screen {
-    /// `instead` is what to do without a terminal.
+    /// `instead` says what to do without a terminal.
     pub fn take(instead: &str) -> anyhow::Result<Self> {
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             bail!("this needs a terminal; without one, {instead}");
@@ -28,13 +28,13 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // A terminal that has gone needs nothing given back.
+        // A terminal that is gone cannot be restored.
         let _ = self.terminal.show_cursor();
         let _ = ratatui::try_restore();
     }
 }
 
-/// The next event, waiting so long for one at most, and noticing a signal within a moment.
+/// The next event within `timeout`, or None if there is none or a signal arrives.
 pub fn next_event(timeout: Duration) -> anyhow::Result<Option<Event>> {
     const LOOK: Duration = Duration::from_millis(100);
     match event::poll(timeout.min(LOOK)) {
@@ -84,7 +84,7 @@ mod tests {
         drop(theirs);
         let mut told = Vec::new();
         let mut bytes = [0; 4096];
-        // The read fails when nobody holds the other side any more.
+        // The read fails once the other side is closed.
         while let Ok(count @ 1..) = ours.read(&mut bytes) {
             told.extend_from_slice(&bytes[..count]);
         }

@@ -1,14 +1,16 @@
-//! Everything but the flows.
+//! Everything except the flows.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use vcc_engine::Stage;
+use vcc_view::Counter;
 
-use super::unix_ms;
 use crate::cache::Taken;
 use crate::health::Health;
 use crate::history::Level;
-use crate::snapshot::{Counter, Pool, Problem, Stage};
+use crate::snapshot::{Pool, Problem};
+use crate::time::unix_ms;
 
 #[derive(Serialize)]
 pub struct SnapshotView<'a> {
@@ -33,12 +35,12 @@ struct EventView<'a> {
 
 #[derive(Serialize)]
 struct PortView<'a> {
-    device: &'a str,
+    port: &'a str,
     tenant: Option<&'a str>,
     index: Option<u32>,
     max_flows: u32,
     failure: Option<&'a str>,
-    /// Those that are not zero.
+    /// Those above zero.
     counters: Vec<&'a Counter>,
     #[serde(flatten)]
     level: Level,
@@ -60,10 +62,10 @@ impl<'a> SnapshotView<'a> {
         let daemon = &snapshot.daemon;
         let mut stages: BTreeMap<_, _> = Stage::ALL.map(|stage| (stage.name(), 0)).into();
         for flow in &snapshot.flows {
-            *stages.entry(flow.stage.name()).or_default() += 1;
+            *stages.entry(flow.state.stage().name()).or_default() += 1;
         }
         let ports = snapshot.ports.iter().zip(&taken.levels.ports).map(|(port, level)| PortView {
-            device: &port.device,
+            port: &port.port,
             tenant: port.tenant.as_deref(),
             index: port.index,
             max_flows: port.max_flows,

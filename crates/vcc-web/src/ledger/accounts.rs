@@ -1,19 +1,21 @@
-//! A rule's totals over editions of the policy and ends of connections.
+//! Totals of rules, over editions of the policy and ends of connections.
 //!
-//! The kernel adds a connection's counts to its rule when it ends, and begins at zero with each
-//! edition; a connection that goes on under the next edition takes what it has counted with it. So
-//! a rule's total is what has ended and what lives, and less what the latter brought along.
+//! The kernel adds the counts of a connection to its rule when the connection ends, and its sums
+//! begin at zero with each edition. A connection that continues under the next edition keeps its
+//! counts. The total of a rule is therefore the kernel's sum plus the counts of live connections,
+//! less the counts that these had when they came under the edition.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use vcc_view::{Counts, FlowView, RuleView, Totals};
+
 use super::Seen;
 use crate::Snapshot;
-use crate::snapshot::{Counts, Flow, Totals};
 
 #[derive(Default)]
 pub struct Accounts {
-    /// None: nothing was seen yet.
+    /// None before the first snapshot.
     epoch: Option<u32>,
     rules: HashMap<Arc<str>, Account>,
 }
@@ -23,7 +25,7 @@ type Sums = [i64; 5];
 
 #[derive(Clone, Copy, Default)]
 struct Account {
-    /// What the kernel's sums of this edition are added to.
+    /// The kernel's sums of this edition are added to it.
     floor: Sums,
     live: Counts,
     shown: Sums,
@@ -44,11 +46,11 @@ impl Accounts {
         self.rules = next;
     }
 
-    /// Returns what is to be remembered of the flow.
+    /// Returns the edition and the counts to remember of the flow.
     pub fn count(
         &mut self,
         epoch: u32,
-        flow: &Flow,
+        flow: &FlowView,
         before: Option<&Seen>,
     ) -> Option<(u32, Counts)> {
         let accounted = before.and_then(|before| before.accounted);
@@ -56,18 +58,19 @@ impl Accounts {
         let Some(account) = account.and_then(|rule| self.rules.get_mut(rule)) else {
             return accounted;
         };
-        account.live += flow.counts;
+        let counts = Counts::of(&flow.state);
+        account.live += counts;
         if let Some((_, brought)) = accounted.filter(|(edition, _)| *edition != epoch) {
             account.floor = zip(account.floor, sums(1, brought), |floor, brought| floor - brought);
         }
-        Some((epoch, flow.counts))
+        Some((epoch, counts))
     }
 
     /// Parallel to the snapshot's rules.
     pub fn close(&mut self, snapshot: &Snapshot) -> Vec<Totals> {
         let is_first = self.epoch.is_none();
         self.epoch = Some(snapshot.epoch);
-        let total = |rule: &crate::snapshot::Rule| {
+        let total = |rule: &RuleView| {
             let account = self.rules.get_mut(&rule.name)?;
             let mut counts = rule.ended.counts;
             counts += account.live;
@@ -76,7 +79,7 @@ impl Accounts {
                 account.floor = kernel.map(|sum| -sum);
             }
             let now = zip(account.floor, kernel, |floor, sum| floor + sum);
-            // A connection that ends while they are read may be in neither sum for a moment.
+            // A connection that ends during the reading may be missing from both sums.
             account.shown = zip(account.shown, now, i64::max);
             Some(totals(account.shown))
         };

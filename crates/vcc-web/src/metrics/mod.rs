@@ -1,4 +1,4 @@
-//! The metrics: which there are, and their values in Prometheus' text format.
+//! The metrics, in Prometheus' text format.
 
 mod definitions;
 mod render;
@@ -7,7 +7,7 @@ mod text;
 pub use definitions::METRICS;
 pub use render::{CONTENT_TYPE, render};
 
-/// One family of metrics.
+/// A family of metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
     pub name: &'static str,

@@ -3,21 +3,24 @@
 use std::collections::HashMap;
 use std::time::UNIX_EPOCH;
 
+use vcc_engine::Stage;
+use vcc_view::{FlowView, PortView, Totals};
+
 use super::Metric;
 use super::definitions as m;
 use super::text::Text;
 use crate::cache::{Failure, Taken};
 use crate::health::Health;
 use crate::quantile::quantiles;
-use crate::server::Tally;
-use crate::snapshot::{Flow, Pool, Port, Stage, Totals};
+use crate::snapshot::Pool;
+use crate::tally::Tally;
 
 pub use super::text::CONTENT_TYPE;
 
 const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
 const SHARE_NAMES: [&str; 3] = ["0.5", "0.9", "0.99"];
 
-/// A metric, and where its values are.
+/// A metric, and its value of a `T`.
 type Column<T> = (&'static Metric, fn(&T) -> u64);
 
 pub fn render(
@@ -70,7 +73,7 @@ fn daemon(text: &mut Text, taken: &Taken) {
 
 fn ports(text: &mut Text, taken: &Taken) {
     let ports = &taken.snapshot.ports;
-    let tenant = |port: &Port| port.tenant.clone().unwrap_or_default();
+    let tenant = |port: &PortView| port.tenant.as_deref().unwrap_or_default().to_owned();
     text.family(&m::PORTS, |samples| {
         let failed = ports.iter().filter(|port| port.failure.is_some()).count();
         samples.add(["attached"], (ports.len() - failed) as f64);
@@ -78,9 +81,9 @@ fn ports(text: &mut Text, taken: &Taken) {
     });
     let mut stages: HashMap<(usize, Stage), u64> = HashMap::new();
     for flow in &taken.snapshot.flows {
-        *stages.entry((flow.port, flow.stage)).or_default() += 1;
+        *stages.entry((flow.port_index, flow.state.stage())).or_default() += 1;
     }
-    // Of a port that could not be read nothing is said: it has not lost its connections.
+    // A port that cannot be read has no samples: 0 would say that its connections ended.
     let readable = || {
         ports.iter().zip(&taken.levels.ports).enumerate().filter(|(_, (p, _))| p.failure.is_none())
     };
@@ -88,29 +91,29 @@ fn ports(text: &mut Text, taken: &Taken) {
         for (at, (port, _)) in readable() {
             for stage in Stage::ALL {
                 let flows = stages.get(&(at, stage)).copied().unwrap_or(0);
-                samples.add([&port.device, &tenant(port), stage.name()], flows as f64);
+                samples.add([&port.port, &tenant(port), stage.name()], flows as f64);
             }
         }
     });
     text.family(&m::PORT_FLOWS_MAX, |samples| {
         for (_, (port, _)) in readable() {
-            samples.add([&port.device, &tenant(port)], port.max_flows.into());
+            samples.add([&port.port, &tenant(port)], port.max_flows.into());
         }
     });
     text.family(&m::PORT_WINDOW, |samples| {
         for (_, (port, level)) in readable() {
-            samples.add([&port.device, &tenant(port)], level.window_bytes as f64);
+            samples.add([&port.port, &tenant(port)], level.window_bytes as f64);
         }
     });
     text.family(&m::PORT_ACKED, |samples| {
         for (_, (port, level)) in readable() {
-            samples.add([&port.device, &tenant(port)], level.acked_bytes as f64);
+            samples.add([&port.port, &tenant(port)], level.acked_bytes as f64);
         }
     });
     text.family(&m::PORT_UNTRANSLATED, |samples| {
         for (_, (port, _)) in readable() {
             for counter in &port.counters {
-                let labels = [&*port.device, &tenant(port), counter.name];
+                let labels = [&*port.port, &tenant(port), counter.name];
                 samples.add(labels, counter.value as f64);
             }
         }
@@ -145,10 +148,8 @@ fn rules(text: &mut Text, taken: &Taken) {
     text.family(&m::RULE_WINDOW, |samples| {
         levels().for_each(|(rule, level)| samples.add([&rule.name], level.window_bytes as f64));
     });
-    spread(text, &m::RULE_CWND, taken, |flow| {
-        Some(f64::from(flow.cwnd_segs?) * f64::from(flow.mss_bytes))
-    });
-    spread(text, &m::RULE_SRTT, taken, |flow| Some(f64::from(flow.srtt_us?) / 1e6));
+    spread(text, &m::RULE_CWND, taken, |flow| Some(flow.cwnd_bytes()? as f64));
+    spread(text, &m::RULE_SRTT, taken, |flow| Some(f64::from(flow.state.srtt_us()?) / 1e6));
 }
 
 /// Quantiles over each rule's established connections.
@@ -156,10 +157,11 @@ fn spread(
     text: &mut Text,
     metric: &'static Metric,
     taken: &Taken,
-    value: fn(&Flow) -> Option<f64>,
+    value: fn(&FlowView) -> Option<f64>,
 ) {
     let mut of_rule: HashMap<&str, Vec<f64>> = HashMap::new();
-    for flow in taken.snapshot.flows.iter().filter(|flow| flow.stage == Stage::Established) {
+    for flow in taken.snapshot.flows.iter().filter(|flow| flow.state.stage() == Stage::Established)
+    {
         if let (Some(rule), Some(value)) = (flow.rule.as_deref(), value(flow)) {
             of_rule.entry(rule).or_default().push(value);
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::cache::tests::taken;
-use crate::server::Tally;
+use crate::tally::Tally;
 use crate::testing::{HOSTILE, snapshot};
 
 /// What a scraper makes of the text; it refuses what Prometheus would.
@@ -124,8 +124,8 @@ fn values_are_the_snapshots() {
     let snapshot = snapshot(3600);
     let parsed = parsed([snapshot.clone()]);
     let established = [("device", "tap7"), ("tenant", ""), ("stage", "established")];
-    let expected = snapshot.flows.iter().filter(|flow| flow.port == 2);
-    let expected = expected.filter(|flow| flow.stage == crate::snapshot::Stage::Established);
+    let expected = snapshot.flows.iter().filter(|flow| flow.port_index == 2);
+    let expected = expected.filter(|flow| flow.state.stage() == vcc_engine::Stage::Established);
     assert_eq!(value(&parsed, "vcc_port_flows", &established), expected.count() as f64);
     assert_eq!(value(&parsed, "vcc_pool_window_bytes", &[("pool", "gold")]), f64::from(2 << 20));
     assert_eq!(value(&parsed, "vcc_policy_reloads_total", &[("result", "failed")]), 1.0);
@@ -150,7 +150,7 @@ fn the_daemons_start_stays_where_it_was() {
 fn names_come_back_as_they_were() {
     let mut snapshot = snapshot(10);
     let name = "a \"b\" \\ c\nd {e=\"f\"} #";
-    snapshot.ports[0].device = name.into();
+    snapshot.ports[0].port = name.into();
     let parsed = parsed([snapshot]);
     let room = value(&parsed, "vcc_port_flows_max", &[("device", name), ("tenant", "acme")]);
     assert_eq!(room, 65_536.0);
@@ -161,7 +161,7 @@ fn names_come_back_as_they_were() {
 fn ports_of_one_name_are_one_sample() {
     let snapshots = [snapshot(10), snapshot(12)];
     let alike = snapshots.clone().map(|mut snapshot| {
-        snapshot.ports[1].device = snapshot.ports[0].device.clone();
+        snapshot.ports[1].port = snapshot.ports[0].port.clone();
         snapshot
     });
     let (apart, alike) = (parsed(snapshots), parsed(alike));

@@ -11,8 +11,8 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[derive(Default)]
 pub struct Text(String);
 
-/// The samples of a family. Those with the same labels are added up, for Prometheus refuses all of a
-/// scrape where two are alike: devices in two network namespaces can have one name.
+/// The samples of a family. Those with the same labels are summed, because Prometheus refuses a
+/// scrape with two of them: devices in two network namespaces can have one name.
 pub struct Samples {
     metric: &'static Metric,
     lines: Vec<(String, f64)>,
@@ -45,7 +45,7 @@ impl Text {
 }
 
 impl Samples {
-    /// With the values of the metric's labels, in their order.
+    /// `labels` are the values of the metric's labels, in their order.
     pub fn add<const N: usize>(&mut self, labels: [&str; N], value: f64) {
         assert_eq!(self.metric.labels.len(), N, "labels of {}", self.metric.name);
         let pairs = self.metric.labels.iter().zip(labels);

@@ -1,4 +1,4 @@
-//! Connections: how many, how long, and what becomes of those beyond.
+//! Connections: their number and duration, and the refusal of those above the limit.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -11,28 +11,29 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::{task, time};
+use vcc_view::READ_EVERY;
 
 use super::guard::Guard;
 use super::route::Site;
-use super::tally::{Refusal, Tally};
 use super::{Limits, Options};
 use crate::cache::Cache;
-use crate::history;
+use crate::tally::{Refusal, Tally};
 
-/// Of those beyond the limit so many are told; the others are cut off.
+/// How many connections above the limit get an answer at a time; the others are closed at once.
 const TOLD_AT_A_TIME: usize = 16;
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
-    content-length: 45\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
-    Too many connections at a time; try it again\n";
+    content-length: 48\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
+    Too many connections at a time; try again later\n";
 
-/// Where the process or the host has no more descriptors, trying again at once does not help.
+/// Without free file descriptors the next attempt would fail as well.
 const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(100);
+const AFTER_FAILED_READING: Duration = Duration::from_secs(5);
 
-/// Reading the ports for the history takes no larger part of a CPU than one in so many.
-const HISTORY_SHARE: u32 = 50;
+/// Readings without a request take at most one part in so many of a CPU.
+const READING_SHARE: u32 = 50;
 
-/// What all connections have in common.
+/// Shared by all connections.
 struct Shared {
     site: Site,
     guard: Guard,
@@ -50,7 +51,7 @@ pub async fn until(
         Ok(listener) => listener,
         Err(error) => return eprintln!("vcc: the web server cannot listen: {error}"),
     };
-    task::spawn(keep_history(cache.clone()));
+    task::spawn(keep_reading(cache.clone()));
     let tally = Arc::<Tally>::default();
     let shared = Arc::new(Shared {
         site: Site::new(cache, tally.clone()),
@@ -59,15 +60,16 @@ pub async fn until(
         tally,
     });
     task::spawn(accept(listener, shared));
-    // Dropped is as good as told.
+    // A dropped sender ends the wait as well.
     let _ = stopped.await;
 }
 
-async fn keep_history(cache: Arc<Cache>) {
+/// Reads for the history, and so often that sequence numbers do not wrap unnoticed.
+async fn keep_reading(cache: Arc<Cache>) {
     loop {
         let pause = match cache.get().await {
-            Ok(taken) => (taken.took * HISTORY_SHARE).max(history::STEP),
-            Err(_) => history::STEP,
+            Ok(taken) => (taken.took * READING_SHARE).max(READ_EVERY),
+            Err(_) => AFTER_FAILED_READING,
         };
         time::sleep(pause).await;
     }
@@ -92,8 +94,8 @@ async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// One request a connection: then the time for the connection is the time for the request, and
-/// nobody holds a place without using it.
+/// Serves one request: the time limit of the connection is then that of the request, and no idle
+/// connection counts against the limit.
 async fn converse(stream: TcpStream, shared: Arc<Shared>, _place: OwnedSemaphorePermit) {
     let _open = shared.tally.open();
     let Ok(reached_at) = stream.local_addr() else { return };
@@ -107,7 +109,7 @@ async fn converse(stream: TcpStream, shared: Arc<Shared>, _place: OwnedSemaphore
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(shared.limits.header_within)
-        // What is a little too large is told so by the guard, in words.
+        // The guard refuses headers above the limit; only far larger ones are cut off here.
         .max_buf_size((shared.limits.header_bytes * 4).max(8192))
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
@@ -117,7 +119,7 @@ async fn converse(stream: TcpStream, shared: Arc<Shared>, _place: OwnedSemaphore
         Ok(Err(error)) if error.is_timeout() => Refusal::Time,
         Ok(Err(error)) if error.is_parse_too_large() => Refusal::HeaderSize,
         Ok(Err(error)) if error.is_parse() => Refusal::Malformed,
-        // Whoever asked went away.
+        // The client disconnected.
         Ok(Err(_)) => return,
     };
     shared.tally.refuse(reason);
@@ -127,12 +129,12 @@ async fn turn_away(mut stream: TcpStream, _place: OwnedSemaphorePermit) {
     let tell = async {
         stream.write_all(TOO_MANY).await?;
         stream.shutdown().await?;
-        // Closed with something unread, a socket takes back what it has said.
+        // A socket that is closed with unread data discards what it has sent.
         let mut rest = [0; 1024];
         while stream.read(&mut rest).await? > 0 {}
         std::io::Result::Ok(())
     };
-    // Whoever does not listen is not told.
+    // A client that does not read gets no answer.
     let _ = time::timeout(TOLD_WITHIN, tell).await;
 }
 

@@ -1,5 +1,5 @@
-//! Who may ask at all. A page from elsewhere can have a name of its own point to this host, and then
-//! read what its browser gets from here; so the name in the request has to be one of ours.
+//! Which requests are admitted. A foreign page can have its own name resolve to this host and then
+//! read the answers (DNS rebinding): the Host of a request has to be one of ours.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use hyper::http::uri::Authority;
 use hyper::{Method, Request, StatusCode};
 
 use super::reply::Refused;
-use super::tally::Refusal;
+use crate::tally::Refusal;
 
 pub struct Guard {
     host_names: Vec<String>,
@@ -20,7 +20,7 @@ impl Guard {
         Self { host_names, header_bytes }
     }
 
-    /// `reached_at` is the address of ours to which the connection came.
+    /// `reached_at` is the local address of the connection.
     pub fn admit<B>(&self, request: &Request<B>, reached_at: IpAddr) -> Result<(), Refused> {
         if self.is_too_large(request) {
             return Err(Refused::new(
@@ -45,14 +45,14 @@ impl Guard {
             return Err(Refused::new(
                 StatusCode::MISDIRECTED_REQUEST,
                 Refusal::Host,
-                "This is not the host that was asked for: ask by its address or by localhost",
+                "This host has another name: ask by its address or by localhost",
             ));
         }
         if ![Method::GET, Method::HEAD].contains(request.method()) {
             return Err(Refused::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 Refusal::Method,
-                "There is nothing to change here: only GET and HEAD are answered",
+                "Only GET and HEAD are answered",
             ));
         }
         Ok(())

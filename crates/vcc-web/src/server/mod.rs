@@ -1,13 +1,12 @@
-//! The server: a thread of its own, and as little as it takes to be safe from whoever connects.
+//! The server, on a thread of its own.
 //!
-//! There are bounds on connections, on the size of a request and on the time for it, so that nobody
-//! who is slow or many keeps others out for long. Reading the maps happens on a second thread.
+//! The number of connections, the size of a request and its time are limited, so that slow or many
+//! clients do not keep others out for long. The maps are read on a second thread.
 
 mod accept;
 mod guard;
 mod reply;
 mod route;
-mod tally;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -16,16 +15,16 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use vcc_view::READ_EVERY;
 
 use crate::Source;
 use crate::cache::Cache;
-pub use tally::Tally;
 
-/// Where it listens if nothing else is said: for this host alone.
+/// The default address, for this host alone.
 pub const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9644);
 
-/// What is under way when it is told to stop gets so long.
+/// The time that a reading under way has when the server is stopped.
 const STOP_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug, thiserror::Error)]
@@ -40,22 +39,22 @@ pub enum Error {
 #[derive(Clone, Debug)]
 pub struct Options {
     pub listen: SocketAddr,
-    /// Names by which others may ask for it, beside addresses where it is reached and `localhost`.
+    /// Names that requests may give this host, beside `localhost` and its addresses.
     pub host_names: Vec<String>,
     pub limits: Limits,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// At a time; those beyond are refused.
+    /// At a time; further ones are refused.
     pub connections: usize,
-    /// Of a request's header, the first line included.
+    /// The size of a request's header, the request line included.
     pub header_bytes: usize,
-    /// For a request's header to come.
+    /// The time for a request's header.
     pub header_within: Duration,
-    /// For everything, from the connection's begin to the end of the answer.
+    /// The time from the begin of the connection to the end of the answer.
     pub all_within: Duration,
-    /// One reading of the ports serves all who ask in this time.
+    /// One reading of the ports serves all requests within this time.
     pub fresh_for: Duration,
 }
 
@@ -66,7 +65,7 @@ impl Default for Limits {
             header_bytes: 8 * 1024,
             header_within: Duration::from_secs(5),
             all_within: Duration::from_secs(20),
-            fresh_for: Duration::from_secs(1),
+            fresh_for: READ_EVERY,
         }
     }
 }
@@ -77,7 +76,7 @@ impl Default for Options {
     }
 }
 
-/// A server at work. Dropped, it stops.
+/// A running server; it stops when it is dropped.
 pub struct Server {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
@@ -114,23 +113,23 @@ pub fn serve_with(options: Options, source: Arc<dyn Source>) -> Result<Server, E
 }
 
 impl Server {
-    /// With the port that was found where none was asked for.
+    /// With the port that was chosen if 0 was given.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns when nobody listens any more.
+    /// Returns when it listens no longer.
     pub fn stop(mut self) {
         self.end();
     }
 
     fn end(&mut self) {
         if let Some(stop) = self.stop.take() {
-            // It has ended if nobody hears.
+            // The receiver is gone if the thread has ended.
             let _ = stop.send(());
         }
         if let Some(thread) = self.thread.take() {
-            // A panic of its thread has been told there.
+            // A panic of the thread was printed there.
             let _ = thread.join();
         }
     }

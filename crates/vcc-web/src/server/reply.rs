@@ -1,4 +1,4 @@
-//! Answers, and what each of them tells the browser not to do.
+//! Answers, with the headers that restrict the browser.
 
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -8,18 +8,18 @@ use hyper::header::{
 };
 use hyper::{Response, StatusCode};
 
-use super::tally::Refusal;
+use crate::tally::Refusal;
 
 pub type Reply = Response<Full<Bytes>>;
 
 pub const TEXT: &str = "text/plain; charset=utf-8";
 pub const JSON: &str = "application/json";
 
-/// Nothing but what comes from here, and no markup's own scripts or styles.
+/// Only content from here, and neither inline scripts nor inline styles.
 const MAY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// A request that is not answered as asked, and why.
+/// A refused request, and why.
 pub struct Refused {
     pub status: StatusCode,
     pub reason: Refusal,

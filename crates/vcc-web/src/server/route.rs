@@ -1,4 +1,4 @@
-//! What there is to ask for.
+//! The paths.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use hyper::{Request, StatusCode};
 use serde::Serialize;
 
 use super::reply::{JSON, Refused, Reply, reply};
-use super::tally::{Refusal, Tally};
-use crate::api::{FlowsView, Query, SnapshotView};
+use crate::api::{FlowsView, Query, SnapshotView, columns};
 use crate::assets;
 use crate::cache::{Cache, Failure, Taken};
 use crate::health::Health;
 use crate::metrics;
+use crate::tally::{Refusal, Tally};
 
 pub struct Site {
     cache: Arc<Cache>,
@@ -69,19 +69,20 @@ impl Site {
                 let taken = self.taken().await?;
                 ok(JSON, json(&FlowsView::of(&taken, &query)))
             }
+            "/api/columns.json" => ok(JSON, json(&columns())),
             "/api/history.json" => ok(JSON, json(&self.cache.history().await)),
             _ => Err(Refused::new(
                 StatusCode::NOT_FOUND,
                 Refusal::Path,
-                "There is nothing of that name: /, /metrics, /healthz, /api/snapshot.json, \
-                 /api/flows.json, /api/history.json",
+                "No such path; there are /, /metrics, /healthz, /api/snapshot.json, \
+                 /api/flows.json, /api/columns.json, /api/history.json",
             )),
         }
     }
 
     async fn taken(&self) -> Result<Arc<Taken>, Refused> {
         self.cache.get().await.map_err(|failure: Failure| {
-            let text = format!("The ports cannot be read: {failure}");
+            let text = format!("cannot read the ports: {failure}");
             Refused::new(StatusCode::SERVICE_UNAVAILABLE, Refusal::Unavailable, text)
         })
     }

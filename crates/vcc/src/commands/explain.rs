@@ -6,30 +6,35 @@ use anyhow::Context;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use vcc_policy::{Connection, Policy};
+use vcc_port::{Port, SharedPolicy};
+use vcc_view::{FlowView, Place, RulesInForce, keys, read_flows, rows};
 
 use super::policy;
 use crate::output;
 
-/// Say which rule of a policy a connection falls under, and why not another
+/// Explain which rule of a policy applies to a connection
+///
+/// Names the rules before it, and the conditions of each that the connection does not meet. Of a
+/// connection that is live at a port here, prints what the page shows of it too.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The end that opens the connection; IPv6 as [ADDRESS]:PORT
     #[arg(value_name = "SRC:PORT")]
     source: SocketAddr,
 
-    /// The end that it is opened to
+    /// The end that it is opened toward
     #[arg(value_name = "DST:PORT")]
     destination: SocketAddr,
 
-    /// The policy [default: what the daemon has in force]
+    /// The policy [default: the one that the daemon has in force]
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Which end the guest is: the one that opens (client), or the other
+    /// Whether the guest opens the connection (client) or its peer does (server)
     #[arg(long, value_enum, default_value_t = Role::Client)]
     role: Role,
 
-    /// The guest's port, which tells the tenant
+    /// The guest's port, from which the tenant follows
     #[arg(long, value_name = "DEV")]
     device: Option<String>,
 
@@ -52,7 +57,41 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let policy = policy::read_or_ask(arguments.file.as_deref())?;
     let connection = connection(arguments, &policy)?;
     output::say(&policy.explain(&connection).to_string());
+    // The rule can be explained without the right to read ports.
+    let live = live(&connection, arguments.device.as_deref()).unwrap_or_default();
+    live.iter().for_each(|flow| output::say(&detail(flow)));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The connection at the ports here; devices of several network namespaces may have the same name.
+fn live(connection: &Connection, device: Option<&str>) -> Result<Vec<FlowView>, vcc_port::Error> {
+    let ports = Port::list()?;
+    let rules = RulesInForce::read(SharedPolicy::find()?.as_ref())?;
+    let mut found = Vec::new();
+    for (index, (key, port)) in
+        keys(ports.iter().map(Port::device)).into_iter().zip(&ports).enumerate()
+    {
+        if device.is_some_and(|device| device != port.device()) {
+            continue;
+        }
+        let place = Place { index, key, port: port.device().into(), tenant: None };
+        let flows = read_flows(port, &place, &rules)?;
+        let vlan = connection.vlan.filter(|vlan| *vlan != 0);
+        let ends = (connection.guest, connection.peer, vlan);
+        found.extend(flows.into_iter().filter(|flow| {
+            let id = flow.id();
+            (id.guest, id.peer, id.vlan) == ends
+        }));
+    }
+    Ok(found)
+}
+
+fn detail(flow: &FlowView) -> String {
+    let rows = rows(flow);
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let row = |(name, value): &(&str, String)| format!("  {name:<width$}  {value}\n");
+    let lines: String = rows.iter().map(row).collect();
+    format!("live at {}:\n{lines}", flow.port)
 }
 
 fn connection(arguments: &Arguments, policy: &Policy) -> anyhow::Result<Connection> {

@@ -14,6 +14,7 @@ pub mod policy;
 pub mod ports;
 pub mod run;
 mod seconds;
+mod selection;
 pub mod status;
 pub mod top;
 pub mod trace;

@@ -1,12 +1,14 @@
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use serde::Serialize;
 use vcc_port::Port;
+use vcc_view::PortView;
 
 use super::ports_of;
 use crate::output;
-use crate::seen::PortView;
 
-/// List the ports with vcc on them, and what passed there untouched
+/// List the ports that vcc is attached to, and what passed them untranslated
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Print the ports as JSON
@@ -14,10 +16,21 @@ pub struct Arguments {
     json: bool,
 }
 
+#[derive(Serialize)]
+struct Document<'a> {
+    port: &'a str,
+    underlay: &'a str,
+    mode: &'a str,
+    flows: usize,
+    max_flows: u32,
+    counters: BTreeMap<&'static str, u64>,
+}
+
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let ports: Vec<PortView> = ports_of(&[])?.iter().map(view).collect::<Result<_, _>>()?;
     if arguments.json {
-        output::say_json(&ports)?;
+        let documents: Vec<Document> = ports.iter().map(Document::new).collect();
+        output::say_json(&documents)?;
     } else {
         output::say(&report(&ports));
     }
@@ -25,16 +38,23 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn view(port: &Port) -> Result<PortView, vcc_port::Error> {
-    let ruled = port.index()?.is_some();
-    PortView::new(port, &port.params()?, ruled, port.flows()?.len())
+    PortView::read(port, port.flows()?.len())
+}
+
+impl<'a> Document<'a> {
+    fn new(view: &'a PortView) -> Self {
+        let PortView { port, underlay, mode, flows, max_flows, counters, .. } = view;
+        let counters = counters.iter().map(|counter| (counter.name, counter.value)).collect();
+        Self { port, underlay, mode, flows: *flows, max_flows: *max_flows, counters }
+    }
 }
 
 fn report(ports: &[PortView]) -> String {
     let mut text = String::new();
-    for PortView { port, underlay, mode, flows, max_flows, meanings, .. } in ports {
+    for PortView { port, underlay, mode, flows, max_flows, counters, .. } in ports {
         text += &format!("{port}: {underlay}, {mode}, {flows} of {max_flows} connections\n");
-        for (count, meaning) in meanings {
-            text += &format!("{count:>12}  {meaning}\n");
+        for counter in counters.iter().filter(|counter| counter.value > 0) {
+            text += &format!("{:>12}  {}\n", counter.value, counter.meaning);
         }
     }
     if ports.is_empty() {

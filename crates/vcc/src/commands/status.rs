@@ -8,10 +8,10 @@ use super::policy::daemon;
 use crate::output;
 use crate::table::{Align, Table};
 
-/// Say how the daemon is: its policy, its ports, what went wrong
+/// Show the state of the daemon: its policy, its ports and problems
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// As JSON, for programs
+    /// Print it as JSON
     #[arg(long)]
     json: bool,
 }

@@ -176,7 +176,7 @@ fn what_limits_a_connection_under_a_policy_is_what_its_rule_says() {
         let [end, _] = ends(&here);
         while_sending(&mut here, &mut there, || {
             let mut live = Pty::run(&format!("trace {end} --live"), (120, 24));
-            live.eventually("its cap", |text| text.contains("the port's cap of "));
+            live.eventually("its cap", |text| text.contains("limited by the cap of "));
             live.press("q");
             assert_eq!(live.end(), 0);
         });
@@ -224,7 +224,7 @@ fn a_recording_is_drawn() {
         assert_eq!(said, format!("50 ACKs drawn: {}\n", file.display()));
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
         assert!(svg.contains(&format!("{end}-{peer} at port")), "{svg}");
-        for name in ["window shown", "flight", "cwnd", "srtt (ms)", "In the end limited by "] {
+        for name in ["window shown", "flight", "cwnd", "srtt (ms)", "Last limited by "] {
             assert!(svg.contains(name), "{name}");
         }
         let complaint = vcc("trace --device port --plot /nowhere/at/all.svg").complaint(2);

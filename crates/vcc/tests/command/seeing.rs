@@ -1,13 +1,14 @@
-//! `vcc flows`: which, in which order, how often.
+//! `vcc flows` and `vcc explain`: which flows are shown, in which order, how often.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::Stdio;
-use std::thread;
 use std::time::Duration;
+use std::{env, fs, process, thread};
 
 use serde_json::Value;
 use vcc_testing::{guest, on_a_host};
+use vcc_view::Page;
 
 use crate::wire::{connect, ends, exchange};
 use crate::{command, vcc};
@@ -45,6 +46,7 @@ fn filters_and_orders_compose() {
         // Only one of them has sent anything, and so grown.
         assert_eq!(guests("--sort cwnd --top 1"), one_alone);
         assert_eq!(guests("--sort srtt").len(), 2);
+        assert_eq!(guests("--sort guest --reverse"), reversed);
         let table = vcc("flows --sort rate").well();
         assert!(table.starts_with("PORT") && table.contains("RATE"), "{table}");
         let wide = vcc("flows --wide").well();
@@ -53,6 +55,7 @@ fn filters_and_orders_compose() {
             ("--peer 10.0.0.0/33", "may be a network ADDRESS/BITS"),
             ("--stage open", "established"),
             ("--sort speed", "retransmissions"),
+            ("--sort limit", "limited-by"),
             ("--limited-by fate", "receiver"),
             ("--top 0", "a number from 1 on"),
             ("--watch 0", "a number of seconds"),
@@ -76,6 +79,9 @@ fn what_limits_a_flow_is_told() {
         assert_eq!(flow["limited_by"], "idle", "{flow}");
         let text = flow["limited_by_text"].as_str().expect("words");
         assert!(text.starts_with("idle: the guest has sent nothing for"), "{text}");
+        for column in vcc_view::COLUMNS {
+            assert!(flow.get(column.key).is_some(), "{}: {flow}", column.key);
+        }
         // A receiver that does not read.
         let mut sender = here.try_clone().expect("the same connection");
         thread::spawn(move || std::io::Write::write_all(&mut sender, &vec![1; 64 << 20]));
@@ -90,6 +96,31 @@ fn what_limits_a_flow_is_told() {
         }
         assert_eq!(seen["limited_by"], "receiver", "{seen}");
         here.shutdown(std::net::Shutdown::Both).expect("shut down");
+    });
+}
+
+#[test]
+fn a_live_connection_is_explained_with_what_the_page_shows_of_it() {
+    on_a_host(|| {
+        let guest = guest();
+        vcc("attach port --underlay dctcp").well();
+        let (mut here, mut there) = connect(&guest);
+        exchange(&mut here, &mut there);
+        let [guests_end, peer] = ends(&here);
+        let file = env::temp_dir().join(format!("vcc-live-{}.toml", process::id()));
+        fs::write(&file, "[[rules]]\nname = \"web\"\nunderlay = \"dctcp\"\n").expect("a file");
+        // Warnings about the policy are on stderr.
+        let explain = |ends: &str| vcc(&format!("explain {ends} --file {}", file.display())).stdout;
+        let text = explain(&format!("{guests_end} {peer}"));
+        assert!(text.contains("\nlive at port:\n"), "{text}");
+        let in_detail = vcc_view::COLUMNS.iter().filter(|it| it.page != Page::Nowhere);
+        for column in in_detail {
+            assert!(text.contains(&format!("\n  {} ", column.name)), "{}: {text}", column.name);
+        }
+        assert!(text.contains("  dctcp\n"), "{text}");
+        let other = explain(&format!("{peer} {guests_end}"));
+        assert!(!other.contains("live"), "its guest would be at the other end: {other}");
+        fs::remove_file(&file).expect("removed");
     });
 }
 

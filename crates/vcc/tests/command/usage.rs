@@ -83,7 +83,7 @@ fn values_out_of_range() {
         ("bench virtual --load nothing", "there are flow-1500, flow-9000"),
         ("flows --jsno", "--jsno"),
         ("trace", "<FLOW>"),
-        ("trace 80", "ADDRESS:PORT, ADDRESS or :PORT, not '80'"),
+        ("trace 80", "'80' is not an end of a connection"),
         ("trace :80 --count 0", "0 is not in"),
         ("policy check", "<FILE>"),
         ("explain 192.0.2.1 192.0.2.2:2 --file p.toml", "invalid socket address syntax"),

@@ -17,7 +17,7 @@ fn flows(answer: &Value) -> &Vec<Value> {
 #[test]
 fn the_top_is_the_top_of_all() {
     for sort in
-        ["marks", "cwnd", "rate", "window", "srtt", "alpha", "port", "rule", "guest", "peer"]
+        ["marks", "cwnd", "rate", "window", "srtt", "alpha", "port", "rule", "limited-by", "peer"]
     {
         for order in ["asc", "desc"] {
             let all = ask(&format!("top=1000&sort={sort}&order={order}"));
@@ -50,17 +50,17 @@ fn every_word_of_a_filter_has_to_be_there() {
 #[test]
 fn one_flow_is_found_by_its_id() {
     let taken = taken([snapshot(100)]);
-    let id = taken.activity.flows[17].id;
+    let id = taken.activity.flow_ids[17];
     let query = Query::parse(&format!("top=1&filter=nobody&flow={id:x}")).expect("a query");
     let answer = serde_json::to_value(FlowsView::of(&taken, &query)).expect("JSON");
-    assert_eq!(answer["selected"]["guest"], taken.snapshot.flows[17].guest.to_string());
+    assert_eq!(answer["selected"]["guest"], taken.snapshot.flows[17].id().guest.to_string());
 }
 
 #[test]
 fn what_cannot_be_asked_is_told() {
-    let wrong = |query| Query::parse(query).expect_err(query).to_string();
-    assert_eq!(wrong("top=0"), "`top` is 0: a number from 1 to 1000");
-    assert!(wrong("sort=size").starts_with("cannot sort by `size`: port, rule"));
+    let wrong = |query| Query::parse(query).err().expect(query).to_string();
+    assert_eq!(wrong("top=0"), "`top` is 0: it must be a number from 1 to 1000");
+    assert!(wrong("sort=size").starts_with("cannot sort by `size`: place, port"));
     assert!(wrong("order=up").contains("asc or desc"));
     assert!(wrong("flow=xyz").contains("an id"));
     assert!(wrong("colour=red").contains("`colour`"));

@@ -1,59 +1,54 @@
+mod table;
 mod watch;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
+use vcc_view::{READ_EVERY, Sampler, Snapshot};
 
+use super::selection::{FilterArguments, SortBy, sort_parser};
 use super::{seconds, swept};
-use crate::seen::filter::Filter;
-use crate::seen::sort::{Sort, SortKey};
-use crate::seen::{Sampler, Snapshot, columns};
 use crate::{interrupt, output};
 
 /// Show the connections at ports
 ///
-/// CWND is the underlay's window in segments, WINDOW the one that the guest was shown last, FLIGHT
-/// what it has sent beyond what was acknowledged. Where the guest's ECN is its own, nothing is
-/// computed. ALPHA is DCTCP's mean of marks. LIMITED-BY says what keeps the rate from growing. Policed
-/// segments were dropped for they were beyond the window, forged feedback was not believed.
-/// docs/seeing.md explains every column; the JSON has more.
+/// Most columns are of the underlay's sender: it computes nothing for a connection whose guest uses
+/// ECN itself. JSON has more than the table: docs/seeing.md lists its keys.
 #[derive(clap::Args)]
+#[command(after_long_help = table::help())]
 pub struct Arguments {
     /// Ports to look at [default: all]
     #[arg(value_name = "DEV")]
     devices: Vec<String>,
 
     #[command(flatten)]
-    filter: Filter,
+    filter: Box<FilterArguments>,
 
-    /// In this order: the most first, names from A to Z [default: place]
-    #[arg(long, value_name = "KEY", help_heading = "How they are shown")]
-    sort: Option<SortKey>,
+    /// In this order: the largest number first, names from A to Z
+    #[arg(long, value_name = "KEY", default_value = "place", value_parser = sort_parser(), help_heading = "How they are shown")]
+    sort: SortBy,
 
     /// In the opposite order
     #[arg(long, help_heading = "How they are shown")]
     reverse: bool,
 
-    /// No more than the first N
+    /// At most the first N
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "How they are shown")]
     top: Option<usize>,
 
-    /// Show all columns, also those that rarely matter
+    /// Show all columns
     #[arg(long, conflicts_with = "json", help_heading = "How they are shown")]
     wide: bool,
 
-    /// Show them again every SECONDS, with rates, until Ctrl-C
+    /// Show them every SECONDS, with rates, until Ctrl-C
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds::from_a_tenth, help_heading = "How they are shown")]
     watch: Option<Duration>,
 
-    /// Print the connections as JSON; with --watch a line each time
+    /// Print the connections as JSON; with --watch one line per read
     #[arg(long, help_heading = "How they are shown")]
     json: bool,
 }
-
-/// A rate takes two reads, this far apart where nobody said how often.
-const BETWEEN_READS: Duration = Duration::from_millis(500);
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut sampler = Sampler::new(&arguments.devices);
@@ -61,10 +56,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         watch::run(arguments, &mut sampler, interval)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if arguments.sort == Some(SortKey::Rate) {
+    if arguments.sort.0.is_some_and(|column| column.unit.is_rate()) {
         interrupt::listen()?;
         sampler.note()?;
-        if !interrupt::wait(BETWEEN_READS) {
+        if !interrupt::wait(READ_EVERY) {
             bail!("interrupted between the two reads that a rate takes");
         }
     }
@@ -72,17 +67,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         output::say_json(&snapshot.flows)?;
     } else {
-        output::say(&columns::table(&snapshot.flows, arguments.wide));
+        output::say(&table::table(&snapshot.flows, arguments.wide));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Those that were asked for, in their order.
+/// The flows that the arguments select, in their order.
 fn chosen(arguments: &Arguments, mut snapshot: Snapshot) -> Snapshot {
     snapshot.gone.iter().for_each(|device| output::complain(&swept(device)));
-    snapshot.flows.retain(|flow| arguments.filter.admits(flow));
-    let key = arguments.sort.unwrap_or(SortKey::Place);
-    Sort { key, reverse: arguments.reverse }.apply(&mut snapshot.flows);
+    let filter = arguments.filter.filter();
+    snapshot.flows.retain(|flow| filter.admits(flow));
+    let sort = arguments.sort.sort();
+    let sort = if arguments.reverse { sort.reversed() } else { sort };
+    sort.apply(&mut snapshot.flows);
     snapshot.flows.truncate(arguments.top.unwrap_or(usize::MAX));
     snapshot
 }

@@ -1,13 +1,14 @@
-//! The table again and again: in its place on a terminal, one after the other elsewhere.
+//! The table repeatedly: redrawn in place on a terminal, one after another elsewhere.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::terminal;
 use serde::Serialize;
+use vcc_view::{FlowView, READ_EVERY, Sampler, Snapshot};
 
+use super::table::table;
 use super::{Arguments, chosen};
-use crate::seen::{FlowView, Sampler, Snapshot, columns};
 use crate::{interrupt, output};
 
 #[derive(Serialize)]
@@ -23,9 +24,9 @@ pub fn run(arguments: &Arguments, sampler: &mut Sampler, interval: Duration) -> 
     let mut screen = Screen::default();
     let mut is_first = true;
     let mut next = Instant::now();
-    // The first rates are there at once, or nearly so.
+    // The first table has rates, too.
     sampler.note()?;
-    let mut pause = interval.min(super::BETWEEN_READS);
+    let mut pause = interval.min(READ_EVERY);
     loop {
         next += pause;
         if !wait(sampler, next)? {
@@ -35,24 +36,22 @@ pub fn run(arguments: &Arguments, sampler: &mut Sampler, interval: Duration) -> 
         let is_heard = if arguments.json {
             output::still_heard(&document(&snapshot)?)
         } else if is_terminal {
-            output::draw(&screen.redraw(&columns::table(&snapshot.flows, arguments.wide)))
+            output::draw(&screen.redraw(&table(&snapshot.flows, arguments.wide)))
         } else {
             let between = if is_first { "" } else { "\n" };
-            output::still_heard(
-                &(between.to_owned() + &columns::table(&snapshot.flows, arguments.wide)),
-            )
+            output::still_heard(&(between.to_owned() + &table(&snapshot.flows, arguments.wide)))
         };
         if !is_heard {
             return Ok(());
         }
         is_first = false;
         pause = interval;
-        // Who could not keep up does not try to make up for it.
+        // Missed intervals are not made up for.
         next = next.max(Instant::now().checked_sub(interval).unwrap_or(next));
     }
 }
 
-/// Until then, reading as often as the rates need it; false: something came to end it all.
+/// Waits, and reads as often as the rates need it. False after an interrupt.
 fn wait(sampler: &mut Sampler, until: Instant) -> anyhow::Result<bool> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -71,7 +70,7 @@ fn document(snapshot: &Snapshot) -> anyhow::Result<String> {
     Ok(serde_json::to_string(&document)? + "\n")
 }
 
-/// A part of the terminal that is drawn over and over.
+/// The part of the terminal that is redrawn.
 #[derive(Default)]
 struct Screen {
     drawn_lines: usize,
@@ -82,10 +81,10 @@ impl Screen {
     fn redraw(&mut self, text: &str) -> String {
         let size = terminal::size().unwrap_or((80, 24));
         let (columns, rows) = (usize::from(size.0).max(1), usize::from(size.1).max(2));
-        // All in one write, and each line cleared behind its end: nothing flickers.
+        // One write, with each line cleared behind its end, does not flicker.
         let mut drawn = String::new();
         if self.size.is_some_and(|before| before != size) {
-            // A terminal that became narrower has broken our lines, and where they are, who knows.
+            // A narrower terminal has wrapped our lines: their places are unknown.
             drawn.push_str("\x1b[2J\x1b[H");
         } else if self.drawn_lines > 0 {
             drawn.push_str(&format!("\x1b[{}F", self.drawn_lines));
@@ -101,7 +100,7 @@ impl Screen {
     }
 }
 
-/// What has room; the last line tells of those that have none.
+/// The lines that fit; the last one counts those that do not.
 fn fitting(text: &str, columns: usize, rows: usize) -> Vec<String> {
     let cut = |line: &str| line.chars().take(columns).collect::<String>();
     let lines: Vec<String> = text.lines().map(cut).collect();
@@ -109,7 +108,7 @@ fn fitting(text: &str, columns: usize, rows: usize) -> Vec<String> {
         return lines;
     }
     let kept = rows.saturating_sub(1);
-    let more = format!("... and {} more: --top, a filter, or `vcc top`", lines.len() - kept);
+    let more = format!("... and {} more: use --top, a filter, or `vcc top`", lines.len() - kept);
     lines.into_iter().take(kept).chain([cut(&more)]).collect()
 }
 

@@ -3,25 +3,26 @@ mod watching;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use vcc_view::guests::{self, GuestView};
+
 use super::{ports_of, seconds};
-use crate::seen::guests::{self, GuestView};
 use crate::table::{Align, Table};
 use crate::{interrupt, output};
 use watching::Watching;
 
-/// Tell what congestion control and ECN guests have
+/// Identify the guests' own congestion control and ECN
 ///
-/// Watches the connections at ports for a while and guesses from what each does after losses and marks,
-/// and how it grows, what its own congestion control is like. Where vcc enforces windows, the guest's own
-/// is not to be seen: attach new ones in shadow mode first. docs/guests.md has what the classes mean, and
-/// how often the guesses are right.
+/// Watches the connections at ports for a while, and infers the class of the guest's congestion control
+/// from its response to losses and marks and from its growth. Where vcc enforces windows, the guest's
+/// own congestion control is not visible: attach new guests in shadow mode first. docs/guests.md explains
+/// the classes, and how often the guesses are right.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Ports to look at [default: all]
     #[arg(value_name = "DEV")]
     devices: Vec<String>,
 
-    /// Watch for so long; Ctrl-C ends it sooner
+    /// Watch for this time; Ctrl-C ends it sooner
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds::from_a_tenth)]
     seconds: Duration,
 
@@ -37,13 +38,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let seen = watching.end()?;
     if seen.lost > 0 {
         output::complain(&format!(
-            "{} ACKs came faster than they could be recorded: guesses know less",
+            "{} ACKs were lost because the recording was full: the guesses are based on less",
             seen.lost
         ));
     }
     if seen.unwatched > 0 {
         output::complain(&format!(
-            "{} connections more than can be watched at a time are unknown",
+            "{} connections were not watched: there is room for 1000 per port",
             seen.unwatched
         ));
     }

@@ -1,4 +1,4 @@
-//! Connections of ports, watched for a while.
+//! Watches the connections of ports.
 
 use std::collections::HashMap;
 use std::thread;
@@ -6,20 +6,17 @@ use std::time::{Duration, Instant};
 
 use vcc_engine::{FlowState, sys};
 use vcc_overlay::Watch;
-use vcc_port::{FlowId, Port, Trace};
+use vcc_port::{FlowId, Port, SharedPolicy, Trace};
+use vcc_view::guests::{Connection, GuestEcn, look};
+use vcc_view::{Counted, RulesInForce, monotonic};
 
 use crate::interrupt;
-use crate::seen::guest_ecn::GuestEcn;
-use crate::seen::guests::Connection;
-use crate::seen::look::{goes_on, look};
-use crate::seen::rule;
-use crate::seen::sampler::monotonic;
 
-/// So often what was recorded is taken, or flow tables are read. The ring has room for some thousand ACKs.
+/// The interval at which recordings or flow tables are read. The ring has room for about a thousand ACKs.
 const EVERY: Duration = Duration::from_millis(5);
-/// Large tables take long to read: this is a fifth of a CPU at the most.
+/// After reading a large table, pause so many times as long: a fifth of a CPU at most.
 const REST: u32 = 4;
-/// Of each port no more connections are watched; each takes some 20 kB.
+/// Per port; each connection takes about 20 KiB.
 const FLOWS_MAX: usize = 1000;
 
 pub struct Watching {
@@ -28,7 +25,7 @@ pub struct Watching {
 
 struct Watched {
     port: Port,
-    /// None: somebody else records here, and only one can. The flow table is read instead.
+    /// None if the port has another recording: then the flow table is read instead.
     trace: Option<Trace>,
     lost: u64,
     flows: HashMap<FlowId, Flow>,
@@ -37,7 +34,7 @@ struct Watched {
 struct Flow {
     watch: Watch,
     last: FlowState,
-    /// Whether nothing came between `last` and what comes next.
+    /// Whether no ACK was lost since `last`.
     is_whole: bool,
 }
 
@@ -70,7 +67,7 @@ impl Watching {
         Ok(())
     }
 
-    /// With those connections of which nothing came.
+    /// Includes the connections without any ACK.
     pub fn end(mut self) -> anyhow::Result<Seen> {
         let mut seen = Seen { connections: Vec::new(), lost: 0, unwatched: 0 };
         for watched in &mut self.ports {
@@ -103,7 +100,8 @@ impl Watched {
     }
 
     fn end(&mut self, seen: &mut Seen) -> anyhow::Result<()> {
-        let (params, rules) = (self.port.params()?, rule::read()?.0);
+        let params = self.port.params()?;
+        let rules = RulesInForce::read(SharedPolicy::find()?.as_ref())?;
         let ruled = self.port.index()?.is_some();
         for flow in self.port.flows()? {
             if self.flows.contains_key(&flow.id()) || is_closed(&flow.state) {
@@ -115,7 +113,7 @@ impl Watched {
         }
         for (id, flow) in &self.flows {
             let rule = rules.of(&flow.last).filter(|_| ruled);
-            let params = rule.map_or(&params, |rule| &rule.params);
+            let params = rule.as_ref().map_or(&params, |rule| rule.params);
             seen.connections.push(Connection {
                 port: self.port.device().to_owned(),
                 id: *id,
@@ -135,7 +133,8 @@ fn note(
     is_each: bool,
 ) {
     let has_room = flows.len() < FLOWS_MAX || flows.contains_key(&id);
-    match flows.get_mut(&id).filter(|flow| goes_on(&flow.last, state)) {
+    let continues = |last: &FlowState| Counted::of(state).continues(&Counted::of(last));
+    match flows.get_mut(&id).filter(|flow| continues(&flow.last)) {
         Some(flow) => {
             let before = Some(&flow.last).filter(|_| is_each && flow.is_whole);
             flow.watch.note(&look(at_us, before, state));

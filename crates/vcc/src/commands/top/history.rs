@@ -1,10 +1,10 @@
-//! How a connection came to where it is.
+//! The recent history of a connection.
 
 use std::collections::VecDeque;
 
-use crate::seen::FlowView;
+use vcc_view::FlowView;
 
-/// As wide as a terminal may reasonably be.
+/// The width of a very wide terminal.
 const POINTS: usize = 240;
 
 #[derive(Default)]
@@ -25,14 +25,15 @@ impl History {
         if self.points.len() == POINTS {
             self.points.pop_front();
         }
+        let rates = flow.rates.unwrap_or_default();
         self.points.push_back(Point {
-            goodput_bits_per_s: flow.goodput_bits_per_s.unwrap_or_default() as f32,
-            window_shown_bytes: flow.window_shown_bytes.unwrap_or_default(),
-            marks_per_s: flow.marks_per_s.unwrap_or_default() as f32,
+            goodput_bits_per_s: rates.goodput_bits_per_s as f32,
+            window_shown_bytes: flow.window_shown_bytes().unwrap_or_default(),
+            marks_per_s: rates.marks_per_s as f32,
         });
     }
 
-    /// The last so many, the oldest first.
+    /// The last points, the oldest first.
     pub fn last(&self, count: usize) -> impl Iterator<Item = Point> + '_ {
         self.points.iter().skip(self.points.len().saturating_sub(count)).copied()
     }

@@ -1,27 +1,20 @@
-//! What keys do.
+//! The keys.
 
-use clap::ValueEnum;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use vcc_view::{COLUMNS, Sort};
 
 use super::model::Model;
-use crate::seen::sort::SortKey;
 
 const PAGE: usize = 10;
 
-/// The keys that choose an order.
-pub const ORDERS: [(char, SortKey); 11] = [
-    ('r', SortKey::Rate),
-    ('c', SortKey::Cwnd),
-    ('w', SortKey::Window),
-    ('f', SortKey::Flight),
-    ('s', SortKey::Srtt),
-    ('a', SortKey::Alpha),
-    ('m', SortKey::Marks),
-    ('d', SortKey::Reductions),
-    ('t', SortKey::Retransmissions),
-    ('l', SortKey::Limit),
-    ('n', SortKey::Place),
-];
+/// The keys that choose an order: those of the columns, and one for the place.
+pub fn orders() -> Vec<(char, Sort)> {
+    let of_column = COLUMNS.iter().filter_map(|column| {
+        let key = column.top?.key?;
+        Some((key, Sort::natural(Some(column))))
+    });
+    of_column.chain([('n', Sort::natural(None))]).collect()
+}
 
 impl Model {
     pub fn press(&mut self, key: KeyEvent) {
@@ -57,28 +50,30 @@ impl Model {
             KeyCode::Char('?' | 'h') => self.has_help = true,
             KeyCode::Char('/') => self.is_typing = true,
             KeyCode::Char('p' | ' ') => self.pause_or_go_on(),
-            KeyCode::Char('i') => self.sort.reverse = !self.sort.reverse,
+            KeyCode::Char('i') => self.sort = self.sort.reversed(),
             KeyCode::Char('<') => self.next_order(-1),
             KeyCode::Char('>') => self.next_order(1),
             KeyCode::Enter => self.has_detail = !self.has_detail,
             KeyCode::Esc => self.typed.clear(),
-            KeyCode::Char(letter) => {
-                let order = ORDERS.iter().find(|(key, _)| *key == letter);
-                match order {
-                    Some((_, key)) => self.sort.key = *key,
-                    None => return self.go(code),
-                }
-            }
+            KeyCode::Char(letter) => match orders().into_iter().find(|(key, _)| *key == letter) {
+                Some((_, sort)) => self.order_by(sort),
+                None => return self.go(code),
+            },
             code => return self.go(code),
         }
         self.arrange();
     }
 
     fn next_order(&mut self, step: isize) {
-        let orders = SortKey::value_variants();
-        let at = orders.iter().position(|key| *key == self.sort.key).unwrap_or(0);
+        let orders = orders();
+        let at = orders.iter().position(|(_, sort)| sort.name() == self.sort.name()).unwrap_or(0);
         let next = (at as isize + step).rem_euclid(orders.len() as isize);
-        self.sort.key = orders[next as usize];
+        self.order_by(orders[next as usize].1);
+    }
+
+    /// An inverted order stays inverted.
+    fn order_by(&mut self, sort: Sort) {
+        self.sort = if self.sort.is_reversed() { sort.reversed() } else { sort };
     }
 
     fn go(&mut self, code: KeyCode) {
@@ -98,15 +93,14 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
+    use vcc_view::testing::flow;
+    use vcc_view::{Filter, FlowView, Rates, Snapshot, key_of};
+
     use super::*;
-    use crate::seen::filter::Filter;
-    use crate::seen::sort::Sort;
-    use crate::seen::testing::flow;
-    use crate::seen::{FlowView, Snapshot};
 
     fn with_rate(guest: &str, rate: f64) -> FlowView {
         let mut flow = flow(guest, "203.0.113.9:80");
-        flow.goodput_bits_per_s = Some(rate);
+        flow.rates = Some(Rates { goodput_bits_per_s: rate, ..Default::default() });
         flow
     }
 
@@ -120,7 +114,7 @@ mod tests {
     }
 
     fn model() -> Model {
-        let mut model = Model::new(Filter::default(), Sort { key: SortKey::Rate, reverse: false });
+        let mut model = Model::new(Filter::default(), Sort::natural(key_of("goodput_bits_per_s")));
         model.update(snapshot());
         model
     }
@@ -130,15 +124,15 @@ mod tests {
     }
 
     fn guests(model: &Model) -> Vec<u16> {
-        model.flows.iter().map(|flow| flow.key.1.guest.port()).collect()
+        model.flows.iter().map(|flow| flow.id().guest.port()).collect()
     }
 
     fn selected(model: &Model) -> Option<u16> {
-        model.selected().map(|(flow, _)| flow.key.1.guest.port())
+        model.selected().map(|(flow, _)| flow.id().guest.port())
     }
 
     #[test]
-    fn orders() {
+    fn keys_choose_orders() {
         let mut model = model();
         assert_eq!(guests(&model), [1002, 1003, 1001]);
         press(&mut model, "n");
@@ -146,9 +140,9 @@ mod tests {
         press(&mut model, "i");
         assert_eq!(guests(&model), [1003, 1002, 1001]);
         press(&mut model, ">");
-        assert_eq!(model.sort.key, SortKey::Rate);
+        assert_eq!(model.sort.name(), "rate", "after the last order comes the first");
         press(&mut model, "<<");
-        assert_eq!(model.sort.key, SortKey::Limit, "round");
+        assert_eq!(model.sort.name(), "retransmissions-rate");
     }
 
     #[test]
@@ -184,7 +178,7 @@ mod tests {
         }
         model.press(KeyCode::Enter.into());
         assert!(!model.is_typing);
-        // A letter is a command again.
+        // Letters are commands again.
         press(&mut model, "n");
         assert_eq!(guests(&model), [1001, 1002]);
         model.press(KeyCode::Esc.into());

@@ -7,19 +7,18 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{Event, KeyEventKind};
+use vcc_view::Sampler;
 
+use super::selection::{FilterArguments, SortBy, sort_parser};
 use super::{seconds, swept};
 use crate::interrupt;
-use crate::seen::Sampler;
-use crate::seen::filter::Filter;
-use crate::seen::sort::{Sort, SortKey};
 use crate::terminal::{self, Screen};
 use model::Model;
 
 /// Watch ports and connections on the whole terminal
 ///
-/// Shows rates, windows and what limits each connection, and of one of them how it came to that.
-/// The keys are told at the bottom; `?` explains all of them.
+/// Shows rates, windows and limits of all connections, and the history of one. The bottom line lists
+/// keys; `?` explains all of them.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Ports to look at [default: all]
@@ -27,26 +26,25 @@ pub struct Arguments {
     devices: Vec<String>,
 
     #[command(flatten)]
-    filter: Filter,
+    filter: Box<FilterArguments>,
 
-    /// In this order at first: the most first, names from A to Z
-    #[arg(long, value_name = "KEY", default_value = "rate", help_heading = "How they are shown")]
-    sort: SortKey,
+    /// In this order at first: the largest number first, names from A to Z
+    #[arg(long, value_name = "KEY", default_value = "rate", value_parser = sort_parser(), help_heading = "How they are shown")]
+    sort: SortBy,
 
-    /// Read anew every SECONDS
+    /// Read every SECONDS
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds::up_to_a_minute, help_heading = "How they are shown")]
     interval: Duration,
 }
 
 const INSTEAD: &str = "`vcc flows --watch` prints the same, table after table";
-/// The first rates shall not take longer.
+/// The time until the first rates.
 const FIRST: Duration = Duration::from_millis(300);
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut sampler = Sampler::new(&arguments.devices);
-    let sort = Sort { key: arguments.sort, reverse: false };
-    let mut model = Model::new(arguments.filter.clone(), sort);
-    // What cannot work at all is told before the screen is taken.
+    let mut model = Model::new(arguments.filter.filter(), arguments.sort.sort());
+    // What cannot work at all fails before the screen is taken.
     model.update(sampler.snapshot()?);
     let mut screen = Screen::take(INSTEAD)?;
     let mut next = Instant::now() + FIRST.min(arguments.interval);
@@ -77,10 +75,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What goes wrong may pass: a port is detached, and attached again.
+/// Errors are shown, and may be temporary: a port may be detached and attached again.
 fn sample(sampler: &mut Sampler, model: &mut Model) {
     if model.is_paused() {
-        // The rates after the pause shall be right.
+        // Rates after the pause need reads during it.
         model.tell(sampler.note().err().map(|error| format!("{error:#}")));
         return;
     }

@@ -1,32 +1,29 @@
-//! What is shown and how, apart from the drawing and from the reading.
+//! What is shown and how: neither drawn nor read here.
 
 use std::collections::HashMap;
 
+use vcc_view::{Filter, FlowKey, FlowView, PortView, Rates, RuleView, Snapshot, Sort, Words};
+
 use super::history::History;
-use crate::end::End;
-use crate::seen::filter::Filter;
-use crate::seen::flow::FlowKey;
-use crate::seen::sort::Sort;
-use crate::seen::{FlowView, PortView, RuleView, Snapshot};
 
 pub struct Model {
     pub ports: Vec<PortView>,
     pub rules: Vec<RuleView>,
-    /// Those that the filters admit, in their order.
+    /// The flows that all filters admit, in their order.
     pub flows: Vec<FlowView>,
-    /// How many there are beside the filter that was typed.
+    /// The number of flows before the typed filter.
     pub flow_count: usize,
     pub sort: Sort,
-    /// What was typed to choose flows.
+    /// The typed filter.
     pub typed: String,
     pub is_typing: bool,
     pub has_detail: bool,
     pub has_help: bool,
-    /// What went wrong last, or is worth a word.
+    /// The last error or notice.
     pub note: Option<String>,
     filter: Filter,
     all: Vec<FlowView>,
-    /// None: whichever is the first.
+    /// None: the first one.
     selected: Option<FlowKey>,
     histories: HashMap<FlowKey, History>,
     round: u64,
@@ -72,11 +69,11 @@ impl Model {
         self.arrange();
     }
 
-    /// After each change of what is shown, and in which order.
+    /// Call it after each change of the filter or the order.
     pub(super) fn arrange(&mut self) {
         self.sort.apply(&mut self.all);
-        let terms: Vec<Term> = self.typed.split_whitespace().map(Term::of).collect();
-        let is_meant = |flow: &&FlowView| terms.iter().all(|term| term.is_in(flow));
+        let words = Words::new(&self.typed);
+        let is_meant = |flow: &&FlowView| words.are_in(flow);
         self.flows = self.all.iter().filter(is_meant).cloned().collect();
         self.flow_count = self.all.len();
         if self.selected_index().is_none() {
@@ -84,7 +81,7 @@ impl Model {
         }
     }
 
-    /// Where the selected flow stands among those that are shown.
+    /// The index of the selected flow among those shown.
     pub fn selected_index(&self) -> Option<usize> {
         match &self.selected {
             Some(selected) => self.flows.iter().position(|flow| flow.key == *selected),
@@ -102,17 +99,25 @@ impl Model {
         self.selected = self.flows.get(index.min(last)).map(|flow| flow.key.clone());
     }
 
-    /// Of all flows at a port, whatever is shown of them.
-    pub fn port_sum(&self, port: &str, of: fn(&FlowView) -> Option<f64>) -> f64 {
-        self.all.iter().filter(|flow| flow.port == port).filter_map(of).sum()
+    /// The sums of the rates of all flows at a port, shown or not. `index` is among the ports.
+    pub fn port_rates(&self, index: usize) -> Rates {
+        sum(self.all.iter().filter(|flow| flow.port_index == index))
     }
 
-    pub fn rule_sum(&self, rule: &str, of: fn(&FlowView) -> Option<f64>) -> f64 {
-        self.all.iter().filter(|flow| flow.rule.as_deref() == Some(rule)).filter_map(of).sum()
+    pub fn rule_rates(&self, rule: &str) -> Rates {
+        sum(self.of_rule(rule))
     }
 
-    pub fn sum(&self, of: fn(&FlowView) -> Option<f64>) -> f64 {
-        self.all.iter().filter_map(of).sum()
+    pub fn rule_flows(&self, rule: &str) -> usize {
+        self.of_rule(rule).count()
+    }
+
+    pub fn rates(&self) -> Rates {
+        sum(self.all.iter())
+    }
+
+    fn of_rule(&self, rule: &str) -> impl Iterator<Item = &FlowView> {
+        self.all.iter().filter(move |flow| flow.rule.as_deref() == Some(rule))
     }
 
     pub fn tell(&mut self, note: Option<String>) {
@@ -136,31 +141,13 @@ impl Model {
     }
 }
 
-/// A word of what was typed: one end of a connection, or a part of what its line says.
-enum Term {
-    End(End),
-    Part(String),
-}
-
-impl Term {
-    fn of(word: &str) -> Self {
-        word.parse().map_or_else(|_| Self::Part(word.to_lowercase()), Self::End)
+fn sum<'a>(flows: impl Iterator<Item = &'a FlowView>) -> Rates {
+    let mut sum = Rates::default();
+    for rates in flows.filter_map(|flow| flow.rates) {
+        sum.goodput_bits_per_s += rates.goodput_bits_per_s;
+        sum.marks_per_s += rates.marks_per_s;
+        sum.reductions_per_s += rates.reductions_per_s;
+        sum.retransmissions_per_s += rates.retransmissions_per_s;
     }
-
-    fn is_in(&self, flow: &FlowView) -> bool {
-        match self {
-            Self::End(end) => end.is(flow.key.1.guest) || end.is(flow.key.1.peer),
-            Self::Part(part) => {
-                let words: [&str; 6] = [
-                    &flow.port,
-                    &flow.guest,
-                    &flow.peer,
-                    flow.stage,
-                    &flow.underlay,
-                    flow.limited_by,
-                ];
-                words.iter().any(|word| word.contains(part.as_str()))
-            }
-        }
-    }
+    sum
 }

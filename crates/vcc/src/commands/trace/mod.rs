@@ -11,31 +11,29 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use vcc_engine::{Params, sys};
-use vcc_port::{FlowId, Port, Trace, TraceEvent};
+use vcc_engine::{Limit, Params, sys};
+use vcc_port::{FlowId, Port, SharedPolicy, Trace, TraceEvent};
+use vcc_view::{End, RulesInForce, limit};
 
 use super::ports_of;
-use crate::end::End;
-use crate::seen::limit::{self, Limit};
-use crate::seen::rule;
 use crate::{interrupt, output};
 use series::Series;
 use table::Csv;
 use wanted::Wanted;
 
-/// Record what vcc infers of a connection, ACK by ACK
+/// Record the inferred state of a connection, ACK by ACK
 ///
-/// Prints comma-separated values: a line for each ACK that passes to the guest, with the state right
-/// after it; with --plot it draws them, with --live it shows them as they come. Ends with the connection, with the port, by Ctrl-C, or when --count or --duration say
-/// so. One recording a port at a time.
+/// Prints comma-separated values: a line per ACK that passes to the guest, with the state right after
+/// it; --plot draws them, --live shows them as they come. It ends with the connection, with the port,
+/// by Ctrl-C, or by --count or --duration. A port has one recording at a time.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The connection: GUEST-PEER, or one end of it, each as `vcc flows` prints it; an address or
-    /// :PORT will do where it is not ambiguous
+    /// The connection: GUEST-PEER, or one end of it, as `vcc flows` prints them; an address or :PORT
+    /// is enough if only one connection has it
     #[arg(required_unless_present = "device")]
     flow: Option<Wanted>,
 
-    /// The peer's end, where FLOW is the guest's alone
+    /// The peer's end, if FLOW is the guest's end alone
     peer: Option<End>,
 
     /// The port; without FLOW, all of its connections are recorded
@@ -46,7 +44,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Draw windows, flight, marks, reductions and round trips over time to FILE, as SVG
+    /// Draw windows, flight, marks, reductions and round-trip times to FILE, as SVG
     #[arg(long, value_name = "FILE", requires = "flow", conflicts_with = "live")]
     plot: Option<PathBuf>,
 
@@ -58,12 +56,12 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
-    /// End after so many seconds
+    /// End after SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = duration)]
     duration: Option<Duration>,
 }
 
-/// How often it is looked whether the connection has gone without an ACK to say so.
+/// The interval at which the end of the connection is noticed without an ACK.
 const LOOK: Duration = Duration::from_millis(500);
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -79,7 +77,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
     let mut trace = port.trace(flow)?;
     match record(&port, &mut trace, &mut sinks, arguments) {
-        // A reader that has gone (`| head`) is no failure.
+        // A closed pipe (`| head`) is no failure.
         Err(e) if is_broken_pipe(&e) && arguments.output.is_none() => {}
         result => {
             result?;
@@ -97,7 +95,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match trace.lost()? {
         0 => {}
         lost => output::complain(&format!(
-            "{lost} ACKs came faster than they could be recorded, and are missing"
+            "{lost} ACKs are missing: they came faster than they could be recorded"
         )),
     }
     Ok(ExitCode::SUCCESS)
@@ -107,7 +105,7 @@ fn until(arguments: &Arguments) -> Option<Instant> {
     arguments.duration.and_then(|duration| Instant::now().checked_add(duration))
 }
 
-/// What becomes of a recording.
+/// Where a recording goes.
 struct Sinks {
     to: Option<Box<dyn Write>>,
     csv: Option<Csv<BufWriter<Box<dyn Write>>>>,
@@ -119,7 +117,7 @@ struct Sinks {
 }
 
 impl Sinks {
-    /// Before anything is recorded it is found out whether it can be kept.
+    /// Files are created before the recording begins, so that errors come first.
     fn open(arguments: &Arguments) -> anyhow::Result<Self> {
         let create = |path: &PathBuf| {
             File::create(path).with_context(|| format!("cannot write {}", path.display()))
@@ -131,11 +129,11 @@ impl Sinks {
             (None, None) => Some(Box::new(io::stdout())),
         };
         let series = arguments.plot.is_some().then(Series::complete);
-        let limited = "what is not known: no ACK came".to_owned();
+        let limited = "an unknown limit: no ACK was recorded".to_owned();
         Ok(Self { to, csv: None, series, params: None, limited, acks: 0 })
     }
 
-    /// When the recording has begun.
+    /// Called when the recording has begun.
     fn begin(&mut self, params: Params) -> io::Result<()> {
         self.params = Some(params);
         if let Some(to) = self.to.take() {
@@ -148,10 +146,10 @@ impl Sinks {
         self.acks += 1;
         if let (Some(series), Some(params)) = (&mut self.series, &self.params) {
             series.note(event);
-            let limited = limit::limited(&event.flow.state, params, event.at_us);
-            // That it has ended says nothing of what came before.
-            if limited.by != Limit::Closed {
-                self.limited = limited.text;
+            let limited = event.flow.state.limited_by(params, event.at_us);
+            // The limit before the end is of interest.
+            if limited != Limit::Closed {
+                self.limited = limit::text(limited);
             }
         }
         self.csv.as_mut().map_or(Ok(()), |csv| csv.line(event))
@@ -162,7 +160,7 @@ impl Sinks {
     }
 }
 
-/// The port, and its one connection that is meant; None: all of them.
+/// The port and the one connection that the arguments name; None: all connections.
 fn choose(ports: Vec<Port>, arguments: &Arguments) -> anyhow::Result<(Port, Option<FlowId>)> {
     let Some(wanted) = wanted(arguments)? else {
         let port = ports.into_iter().next().context("vcc is attached nowhere")?;
@@ -181,15 +179,15 @@ fn choose(ports: Vec<Port>, arguments: &Arguments) -> anyhow::Result<(Port, Opti
             let port = ports.into_iter().find(|port| port.device() == device && knows(port, id));
             Ok((port.context("the connection has ended")?, Some(*id)))
         }
-        [] => bail!("no connection {wanted} at a port (`vcc flows` lists those there are)"),
-        several => bail!("{wanted} is not one connection but {}", list(several)),
+        [] => bail!("no connection {wanted} at a port (`vcc flows` lists all)"),
+        several => bail!("{wanted} matches several connections: {}", list(several)),
     }
 }
 
 fn wanted(arguments: &Arguments) -> anyhow::Result<Option<Wanted>> {
     Ok(match (arguments.flow, arguments.peer) {
         (Some(Wanted::End(guest)), Some(peer)) => Some(Wanted::Both(guest, peer)),
-        (Some(both), Some(peer)) => bail!("{both} names both ends already: what is {peer}?"),
+        (Some(both), Some(peer)) => bail!("{both} names both ends: leave out {peer}"),
         (wanted, _) => wanted,
     })
 }
@@ -209,12 +207,12 @@ fn list(found: &[(String, FlowId)]) -> String {
     }
 }
 
-/// How the port treats the connection, or the most of them.
+/// The parameters of the connection; those of the port for all connections.
 fn treatment(port: &Port, flow: Option<FlowId>) -> anyhow::Result<Params> {
     let flow = flow.and_then(|id| port.flow(&id).transpose()).transpose()?;
     let (Some(flow), Some(_)) = (flow, port.index()?) else { return Ok(port.params()?) };
-    let (rules, _) = rule::read()?;
-    Ok(rules.of(&flow.state).map_or(port.params()?, |rule| rule.params))
+    let rules = RulesInForce::read(SharedPolicy::find()?.as_ref())?;
+    Ok(rules.of(&flow.state).map_or(port.params()?, |rule| *rule.params))
 }
 
 /// Until something ends it.
@@ -224,14 +222,14 @@ fn record(
     sinks: &mut Sinks,
     arguments: &Arguments,
 ) -> anyhow::Result<()> {
-    const FAILED: &str = "cannot write what was recorded";
+    const FAILED: &str = "cannot write the recording";
     let until = until(arguments);
     sinks.begin(treatment(port, trace.flow())?).context(FAILED)?;
     while !interrupt::came() && arguments.count.is_none_or(|count| sinks.acks < count) {
         let left = until.map_or(LOOK, |until| until.saturating_duration_since(Instant::now()));
         let mut event = trace.next(Duration::ZERO)?;
         if event.is_none() {
-            // Whoever reads along has all that there is before the next is waited for.
+            // Flushed before waiting: a reader of the output has all ACKs so far.
             sinks.flush().context(FAILED)?;
             event = trace.next(left.min(LOOK))?;
         }
@@ -272,12 +270,12 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok()
         .filter(|seconds| *seconds > 0.0)
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| "must be a number of seconds, more than 0".to_owned())
+        .ok_or_else(|| "must be a number of seconds above 0".to_owned())
 }
 
 fn span(text: &str) -> Result<Duration, String> {
     duration(text)
         .ok()
         .filter(|span| (1..=600).contains(&span.as_secs()))
-        .ok_or_else(|| "must be a number of seconds, 1 to 600".to_owned())
+        .ok_or_else(|| "must be a number of seconds from 1 to 600".to_owned())
 }

@@ -1,4 +1,4 @@
-//! A recording as a picture: windows above, what happened to them, and the round trip below.
+//! A recording as a picture: windows, below them marks and reductions, below these the round-trip time.
 
 use vcc_plot::lines::Width;
 use vcc_plot::{Area, Axis, Canvas, Ink, Line, LinePanel, Scale, furnish_below, legend, lines};
@@ -16,7 +16,7 @@ const SRTT_TOP: f64 = TICKS_TOP + 2.0 * TICK_HEIGHT + 40.0;
 const SRTT_HEIGHT: f64 = 130.0;
 const HEIGHT: f64 = SRTT_TOP + SRTT_HEIGHT + 64.0;
 
-/// What in the windows' panel has which name.
+/// The curves of the upper panel, by name.
 const CURVES: [(&str, Value); 4] = [
     ("window shown", |point| point.window_bytes),
     ("flight", |point| Some(point.flight_bytes)),
@@ -25,13 +25,13 @@ const CURVES: [(&str, Value); 4] = [
 ];
 const SRTT: &str = "srtt";
 
-/// `title` names the connection, `limited` says what limited it in the end.
+/// `title` names the connection; `limited` says what limited it last.
 pub fn svg(title: &str, limited: &str, series: &Series) -> String {
     let mut canvas = Canvas::file(WIDTH, HEIGHT);
     canvas.bold((16.0, 28.0), 17.0, title);
     let lines: Vec<Line> = CURVES
         .iter()
-        .map(|(name, of)| Line { name: (*name).into(), points: in_kb(series.curve(*of)) })
+        .map(|(name, of)| Line { name: (*name).into(), points: in_kib(series.curve(*of)) })
         .collect();
     let mut names: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
     names.push(SRTT.into());
@@ -41,8 +41,8 @@ pub fn svg(title: &str, limited: &str, series: &Series) -> String {
     let x = Axis::spanning("time (s)", Scale::Linear, times);
     let windows = LinePanel { title: String::new(), lines };
     let area = Area { left: LEFT, top: WINDOWS_TOP, width: PLOT_WIDTH, height: WINDOWS_HEIGHT };
-    let y = lines::axis("kB", std::slice::from_ref(&windows));
-    // The window is mostly the cwnd, and shall be seen behind it.
+    let y = lines::axis("KiB", std::slice::from_ref(&windows));
+    // The window often equals the cwnd, and has to be visible behind it.
     lines::draw_over(&mut canvas, area, (&x, &y), &windows, &names, Width::Wide);
 
     ticks(&mut canvas, TICKS_TOP, "marks", &series.marks_s, &x);
@@ -61,16 +61,16 @@ pub fn svg(title: &str, limited: &str, series: &Series) -> String {
         11.0,
         "start",
         Ink::Label,
-        &format!("In the end limited by {limited}"),
+        &format!("Last limited by {limited}"),
     );
     canvas.finish()
 }
 
-fn in_kb(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    points.into_iter().map(|(time_s, bytes)| (time_s, bytes / 1e3)).collect()
+fn in_kib(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    points.into_iter().map(|(time_s, bytes)| (time_s, bytes / 1024.0)).collect()
 }
 
-/// A line each, but no two at the same place of the picture.
+/// One line each, but at most one per pixel.
 fn ticks(canvas: &mut Canvas, top: f64, name: &str, at_s: &[f64], x: &Axis) {
     let bottom = top + TICK_HEIGHT - 6.0;
     canvas.text((LEFT - 6.0, bottom), 11.0, "end", Ink::Label, name);

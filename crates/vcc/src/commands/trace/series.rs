@@ -3,7 +3,7 @@
 use vcc_engine::sys;
 use vcc_port::{Flow, TraceEvent};
 
-/// Right after an ACK.
+/// The state right after an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
     pub time_s: f64,
@@ -14,16 +14,16 @@ pub struct Point {
     pub srtt_us: Option<f64>,
 }
 
-/// One of a point's values, where it is known.
+/// A value of a point, if it is known.
 pub type Value = fn(&Point) -> Option<f64>;
 
 #[derive(Default)]
 pub struct Series {
     pub points: Vec<Point>,
-    /// When the counters went up.
+    /// When the counter increased.
     pub marks_s: Vec<f64>,
     pub reductions_s: Vec<f64>,
-    /// Points are this far apart at least.
+    /// The least distance of points.
     step_s: f64,
     began_us: Option<u64>,
     counted: Option<(u32, u32)>,
@@ -51,16 +51,16 @@ impl Series {
         Self::default()
     }
 
-    /// Time counts from `began_us`; of points that come faster than this, the last one stays.
+    /// Time counts from `began_us`; of points closer than `step_s` the last one is kept.
     pub fn thinned(began_us: u64, step_s: f64) -> Self {
         Self { began_us: Some(began_us), step_s, ..Default::default() }
     }
 
     pub fn note(&mut self, event: &TraceEvent) {
         let began_us = *self.began_us.get_or_insert(event.at_us);
-        // Events of two CPUs may be a little out of order.
+        // Events of two CPUs may be slightly out of order.
         let time_s = event.at_us.saturating_sub(began_us) as f64 / 1e6;
-        // The last point moves on until it is far enough from the one before.
+        // The last point is replaced until it is far enough from its predecessor.
         if let [.., before, last] = &self.points[..]
             && last.time_s - before.time_s < self.step_s
         {
@@ -78,10 +78,10 @@ impl Series {
         }
     }
 
-    /// Keeps what came at this time and later.
+    /// Drops everything before this time, except for the last point.
     pub fn forget_before(&mut self, time_s: f64) {
         let keep = self.points.partition_point(|point| point.time_s < time_s);
-        // The last one before says where the curves come from.
+        // Curves begin at the last point before.
         self.points.drain(..keep.saturating_sub(1));
         self.marks_s.retain(|at_s| *at_s >= time_s);
         self.reductions_s.retain(|at_s| *at_s >= time_s);

@@ -1,4 +1,4 @@
-//! A trace as comma-separated values: a line an ACK. An empty cell: not known, or none.
+//! A trace as comma-separated values, a line per ACK. An empty cell: unknown, or none.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -41,7 +41,7 @@ pub struct Csv<W> {
     flows: HashMap<FlowId, Progress>,
 }
 
-/// How much of a connection was acknowledged since it was first seen, beyond the wrap.
+/// The bytes that were acknowledged since the first event, across wraps of the sequence number.
 struct Progress {
     snd_una: u32,
     acked_bytes: u64,
@@ -56,7 +56,7 @@ impl<W: Write> Csv<W> {
 
     pub fn line(&mut self, event: &TraceEvent) -> io::Result<()> {
         let began_us = *self.began_us.get_or_insert(event.at_us);
-        // Events of two CPUs may be a little out of order.
+        // Events of two CPUs may be slightly out of order.
         let time_s = event.at_us.saturating_sub(began_us) as f64 / 1e6;
         let acked_bytes = self.acked_bytes(event);
         let cells = cells(event, &self.params);
@@ -73,7 +73,7 @@ impl<W: Write> Csv<W> {
         let progress =
             self.flows.entry(event.flow.id()).or_insert(Progress { snd_una, acked_bytes: 0 });
         let step = snd_una.wrapping_sub(progress.snd_una);
-        // Only forward: a connection may begin anew between the same ends.
+        // Only forward: a new connection may begin between the same ends.
         if step < 1 << 31 {
             progress.acked_bytes += u64::from(step);
         }

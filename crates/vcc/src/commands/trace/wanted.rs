@@ -1,13 +1,12 @@
-//! Which connection a person means.
+//! The connection that an argument names.
 
 use std::fmt;
 use std::str::FromStr;
 
 use vcc_port::FlowId;
+use vcc_view::End;
 
-use crate::end::End;
-
-/// One end, whichever it is, or the guest's and the peer's.
+/// Either end, or the guest's and the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     End(End),

@@ -78,7 +78,7 @@ fn metrics_health_and_page_are_of_the_ports_that_there_are() {
             panic!("one thing is wrong: {health}")
         };
         assert_eq!(problem["about"], "policy");
-        assert!(problem["what"].as_str().expect("text").contains("refused"), "{health}");
+        assert!(problem["what"].as_str().expect("text").contains("failed"), "{health}");
         let (_, metrics) = get(address, "/metrics");
         assert_eq!(metric(&metrics, "vcc_problems "), 1.0);
         assert_eq!(metric(&metrics, "vcc_policy_epoch "), 1.0);

@@ -1,4 +1,4 @@
-//! The last line, and what the keys do.
+//! The last line, and the explanation of the keys.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
 use super::Section;
-use crate::commands::top::keys::ORDERS;
+use crate::commands::top::keys::orders;
 use crate::commands::top::model::Model;
 use crate::output::printable_line;
 
@@ -25,7 +25,7 @@ const KEYS: [(&str, &str); 7] = [
 
 fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     let line = if model.is_typing {
-        let hint = "  (a word, ADDRESS, :PORT, ADDRESS/BITS; Enter keeps it, Esc shows all)";
+        let hint = "  (words, ADDRESS, :PORT, ADDRESS/BITS; Enter keeps it, Esc shows all)";
         Line::from(vec!["/".bold(), model.typed.clone().into(), "_".into(), hint.dim()])
     } else if let Some(note) = &model.note {
         Line::styled(printable_line(note), Style::new().reversed())
@@ -43,24 +43,24 @@ fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     frame.render_widget(line, area);
 }
 
-/// Over everything else.
+/// A box over everything else.
 pub(super) fn explain(frame: &mut Frame) {
     let key = |key: &str, what: &str| {
         Line::from(vec![format!(" {key:<11}").bold(), what.to_owned().into()])
     };
     let mut lines = vec![
         key("q, Ctrl-C", "quit"),
-        key("/", "show only flows of which every word typed is an end or a part"),
-        key("Esc", "show all of them"),
-        key("p, Space", "pause, go on"),
-        key("Enter", "the selected flow in detail, or not"),
-        key("arrows", "select; Page and Home, End as well"),
-        key("< >", "another order; i inverts it"),
+        key("/", "show the flows that match every word: an end, or part of a text"),
+        key("Esc", "show all flows"),
+        key("p, Space", "pause, resume"),
+        key("Enter", "show or hide the detail of the selected flow"),
+        key("arrows", "select a flow; Page Up, Page Down, Home, End too"),
+        key("< >", "change the order; i inverts it"),
     ];
-    for orders in ORDERS.chunks(4) {
-        let told: Vec<String> =
-            orders.iter().map(|(key, order)| format!("{key} {}", order.name())).collect();
-        lines.push(key("", &told.join("   ")));
+    for orders in orders().chunks(3) {
+        let orders: Vec<String> =
+            orders.iter().map(|(key, sort)| format!("{key} {}", sort.name())).collect();
+        lines.push(key("", &orders.join("   ")));
     }
     lines.push(Line::from(" docs/seeing.md explains the columns"));
     let all = frame.area();

@@ -1,5 +1,5 @@
-//! The screen as a function of the model. A further table is a file with a [`Section`], and a line
-//! in [`SECTIONS`].
+//! Draws the model. A new part of the screen is a file with a [`Section`], and a line in
+//! [`SECTIONS`].
 
 mod detail;
 mod flows;
@@ -15,9 +15,9 @@ use ratatui::layout::{Constraint, Layout, Rect};
 
 use super::model::Model;
 
-/// A part of the screen, from its left to its right.
+/// A part of the screen, over its whole width.
 struct Section {
-    /// How many of so many lines it takes.
+    /// Its height on a screen of so many lines.
     height: fn(&Model, u16) -> Constraint,
     draw: fn(&Model, &mut Frame, Rect),
 }

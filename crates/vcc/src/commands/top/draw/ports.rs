@@ -2,24 +2,23 @@
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
+use vcc_view::units;
 
 use super::Section;
-use super::grid::Column;
-use super::summary::{self, Row, column};
+use super::summary::{self, Row, Spec};
 use crate::commands::top::model::Model;
-use crate::units;
 
 pub(super) const SECTION: Section = Section { height, draw };
 
-const COLUMNS: &[Column<Row>] = &[
-    column("PORT", false, 15, 0, |row| row[0].clone()),
-    column("UNDERLAY", false, 8, 3, |row| row[1].clone()),
-    column("MODE", false, 7, 7, |row| row[2].clone()),
-    column("FLOWS", true, 6, 2, |row| row[3].clone()),
-    column("RATE", true, 11, 1, |row| row[4].clone()),
-    column("MARKS", true, 6, 4, |row| row[5].clone()),
-    column("REDUC", true, 6, 6, |row| row[6].clone()),
-    column("RETR", true, 6, 5, |row| row[7].clone()),
+const HEADINGS: [Spec; 8] = [
+    ("PORT", false, 15, 0),
+    ("UNDERLAY", false, 8, 3),
+    ("MODE", false, 7, 7),
+    ("FLOWS", true, 5, 2),
+    ("RATE", true, 11, 1),
+    ("MARKS/S", true, 6, 4),
+    ("REDUC/S", true, 6, 6),
+    ("RETR/S", true, 6, 5),
 ];
 
 fn height(model: &Model, of: u16) -> Constraint {
@@ -27,20 +26,20 @@ fn height(model: &Model, of: u16) -> Constraint {
 }
 
 fn draw(model: &Model, frame: &mut Frame, area: Rect) {
-    let ports = model.ports.iter().take(summary::room(area));
-    let rows: Vec<Row> = ports
-        .map(|port| {
-            [
-                port.port.clone(),
-                port.underlay.clone(),
-                port.mode.clone(),
-                port.flows.to_string(),
-                units::bit_rate(model.port_sum(&port.port, |flow| flow.goodput_bits_per_s)),
-                units::per_s(model.port_sum(&port.port, |flow| flow.marks_per_s)),
-                units::per_s(model.port_sum(&port.port, |flow| flow.reductions_per_s)),
-                units::per_s(model.port_sum(&port.port, |flow| flow.retransmissions_per_s)),
-            ]
-        })
-        .collect();
-    summary::draw(frame, area, COLUMNS, &rows, model.ports.len(), "vcc ports");
+    let row = |(index, port): (usize, &vcc_view::PortView)| -> Row {
+        let rates = model.port_rates(index);
+        [
+            port.port.clone(),
+            port.underlay.clone(),
+            port.mode.clone(),
+            port.flows.to_string(),
+            units::bit_rate(rates.goodput_bits_per_s),
+            units::per_s(rates.marks_per_s),
+            units::per_s(rates.reductions_per_s),
+            units::per_s(rates.retransmissions_per_s),
+        ]
+    };
+    let ports = model.ports.iter().enumerate().take(summary::room(area));
+    let rows: Vec<Row> = ports.map(row).collect();
+    summary::draw(frame, area, &HEADINGS, &rows, model.ports.len(), "vcc ports");
 }

@@ -1,13 +1,13 @@
-//! The first line: how much there is in all, and how it is shown.
+//! The first line: totals, and the order.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use vcc_view::units;
 
 use super::Section;
 use crate::commands::top::model::Model;
-use crate::units;
 
 pub(super) const SECTION: Section = Section { height: |_, _| Constraint::Length(1), draw };
 
@@ -16,12 +16,12 @@ fn draw(model: &Model, frame: &mut Frame, area: Rect) {
         (shown, all) if shown == all => told(all, "flow"),
         (shown, all) => format!("{shown} of {}", told(all, "flow")),
     };
-    let rate = units::bit_rate(model.sum(|flow| flow.goodput_bits_per_s));
-    let direction = if model.sort.reverse { ", inverted" } else { "" };
+    let rate = units::bit_rate(model.rates().goodput_bits_per_s);
+    let direction = if model.sort.is_reversed() { ", inverted" } else { "" };
     let mut spans = vec![
         Span::styled("vcc top", Style::new().bold()),
         format!("  {}", told(model.ports.len(), "port")).into(),
-        format!("  {count}  {rate}  by {}{direction}", model.sort.key.name()).into(),
+        format!("  {count}  {rate}  by {}{direction}", model.sort.name()).into(),
     ];
     if model.is_paused() {
         spans.push("  ".into());

@@ -1,27 +1,20 @@
-//! Tables above the flows, which are what the screen is for: a few lines each.
+//! Short tables above the flows.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::text::Line;
 
-use super::grid::{self, Column};
+use super::grid::{self, Heading};
 
 const MOST_LINES: usize = 6;
 
-/// The cells, in the order of the columns.
+/// One cell per heading.
 pub(super) type Row = [String; 8];
 
-pub(super) const fn column(
-    name: &'static str,
-    is_number: bool,
-    width: usize,
-    rank: u8,
-    cell: fn(&Row) -> String,
-) -> Column<Row> {
-    Column { name, is_number, width, rank, cell }
-}
+/// A name, whether it heads numbers, the least width, and the rank: see [`Heading`].
+pub(super) type Spec = (&'static str, bool, usize, u8);
 
-/// For so many rows, where no more than `most` lines can be spared.
+/// The height for so many rows, of `most` lines at most.
 pub(super) fn height(rows: usize, most: u16) -> Constraint {
     let most = MOST_LINES.min(usize::from(most)).max(2);
     // A line for the header, and one between this and what follows.
@@ -33,19 +26,25 @@ pub(super) fn room(area: Rect) -> usize {
     usize::from(area.height).saturating_sub(2)
 }
 
-/// `rows` are the first of `count`. Where those are more, the last line names the `command` that lists
-/// them.
+/// `rows` are the first of `count`. Where those are more, the last line names the `command` that
+/// lists them.
 pub(super) fn draw(
     frame: &mut Frame,
     area: Rect,
-    columns: &[Column<Row>],
+    specs: &[Spec; 8],
     rows: &[Row],
     count: usize,
     command: &str,
 ) {
     let room = room(area);
     let area = Rect { height: area.height.saturating_sub(1), ..area };
-    grid::draw(frame, area, columns, rows, None);
+    let heading = |(name, is_number, width, rank): Spec| Heading {
+        name: name.into(),
+        is_number,
+        width,
+        rank,
+    };
+    grid::draw(frame, area, &specs.map(heading), rows, |row| row.to_vec(), None);
     if count <= room || room == 0 {
         return;
     }

@@ -3,33 +3,36 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyCode;
 
 use super::*;
-use crate::seen::filter::Filter;
-use crate::seen::sort::{Sort, SortKey};
-use crate::seen::testing::flow;
-use crate::seen::{FlowView, PortView, RuleView, Snapshot};
+use vcc_view::testing::flow;
+use vcc_view::{Filter, FlowView, PortView, Rates, RuleView, Snapshot, Sort, Totals, key_of};
 
 fn busy(number: u16) -> FlowView {
     let mut flow = flow(&format!("192.0.2.1:{}", 40_000 + number), "198.51.100.9:5001");
-    flow.goodput_bits_per_s = Some(1e6 * f64::from(number));
-    (flow.marks_per_s, flow.reductions_per_s) = (Some(12.0), Some(0.5));
-    flow.retransmissions_per_s = Some(0.0);
+    flow.rates = Some(Rates {
+        goodput_bits_per_s: 1e6 * f64::from(number),
+        marks_per_s: 12.0,
+        reductions_per_s: 0.5,
+        retransmissions_per_s: 0.0,
+    });
     flow
 }
 
 fn port(name: &str) -> PortView {
     PortView {
         port: name.into(),
+        tenant: None,
+        index: None,
         underlay: "dctcp".into(),
         mode: "enforce".into(),
         flows: 3,
         max_flows: 65_536,
-        counters: Default::default(),
-        meanings: Vec::new(),
+        counters: Vec::new(),
+        failure: None,
     }
 }
 
 fn model(ports: usize, flows: u16) -> Model {
-    let mut model = Model::new(Filter::default(), Sort { key: SortKey::Rate, reverse: false });
+    let mut model = Model::new(Filter::default(), Sort::natural(key_of("goodput_bits_per_s")));
     for _ in 0..3 {
         model.update(Snapshot {
             ports: (0..ports).map(|number| port(&format!("veth{}", 3 + number))).collect(),
@@ -70,34 +73,36 @@ fn eighty_by_twenty_four() {
     assert_eq!(
         &lines[1..3],
         [
-            "PORT             UNDERLAY  MODE      FLOWS         RATE   MARKS   REDUC    RETR",
-            "veth3            dctcp     enforce       3  6.00 Mbit/s  36.0/s  1.50/s     0/s",
+            "PORT             UNDERLAY  MODE     FLOWS         RATE  MARKS/S  REDUC/S  RETR/S",
+            "veth3            dctcp     enforce      3  6.00 Mbit/s   36.0/s   1.50/s     0/s",
         ],
         "{text}"
     );
     assert_eq!(
         &lines[4..6],
         [
-            "GUEST            PEER                      RATE  CWND   WINDOW  LIMITED-BY",
-            "192.0.2.1:40003  198.51.100.9:5001  3.00 Mbit/s    10  14.4 kB  underlay",
+            "GUEST            PEER                      RATE  LIMITED-BY  CWND    WINDOW",
+            "192.0.2.1:40003  198.51.100.9:5001  3.00 Mbit/s  underlay      10  14.1 KiB",
         ],
         "{text}"
     );
     assert!(text.contains("192.0.2.1:40003 - 198.51.100.9:5001 at veth3"), "{text}");
-    let limited = "limited by the underlay's window, 10 segments, 14.4 kB: congestion avoidance";
+    let limited = "limited by the underlay's window, 10 segments, 14.1 KiB: congestion avoidance";
     assert!(text.contains(limited), "{text}");
-    assert!(text.contains("cwnd 10 x 1440 B  ssthresh 8  window 14.4 kB of 8.39 MB"), "{text}");
-    assert!(text.contains("window 14.4 kB        ███"), "{text}");
+    assert!(text.contains("cwnd 10 x 1.41 KiB  ssthresh 8  window 14.1 KiB of 8.00 MiB"), "{text}");
+    assert!(text.contains("window 14.1 KiB       ███"), "{text}");
     assert!(lines[23].starts_with("q quit  / filter"), "{text}");
 }
 
 #[test]
 fn a_wide_terminal_has_all_columns() {
     let text = screen(&model(1, 1), 200, 50).join("\n");
-    for name in ["PORT", "UNDERLAY", "STAGE", "FLIGHT", "SRTT", "ALPHA", "MARKS", "REDUC", "RETR"] {
+    for name in
+        ["PORT", "UNDERLAY", "STAGE", "FLIGHT", "SRTT", "ALPHA", "MARKS/S", "REDUC/S", "RETR/S"]
+    {
         assert!(text.contains(name), "{name}: {text}");
     }
-    assert!(text.contains("12.0/s  0.50/s     0/s  underlay"), "{text}");
+    assert!(text.contains(" 12.0/s   0.50/s     0/s"), "{text}");
 }
 
 #[test]
@@ -149,7 +154,7 @@ fn what_there_is_to_say() {
     assert!(lines[23].starts_with("vcc is not attached"), "{lines:?}");
     model.press(KeyCode::Char('?').into());
     let text = screen(&model, 80, 24).join("\n");
-    assert!(text.contains("Keys") && text.contains("l limit"), "{text}");
+    assert!(text.contains("Keys") && text.contains("l limited-by"), "{text}");
 }
 
 #[test]
@@ -157,12 +162,12 @@ fn rules_are_there_where_there_is_a_policy() {
     let plain = screen(&model(1, 3), 100, 30).join("\n");
     assert!(!plain.contains("RULE"), "{plain}");
 
-    let mut model = Model::new(Filter::default(), Sort { key: SortKey::Rate, reverse: false });
+    let mut model = Model::new(Filter::default(), Sort::natural(key_of("goodput_bits_per_s")));
     let rule = |number: u32| RuleView {
-        rule: format!("rule-{number}"),
+        name: format!("rule-{number}").into(),
         underlay: "dctcp".into(),
         mode: "enforce".into(),
-        connections: u64::from(number) * 10,
+        ended: Totals { connections: u64::from(number) * 10, ..Default::default() },
     };
     let mut flows: Vec<FlowView> = (1..=3).map(busy).collect();
     flows[0].rule = Some("rule-8".into());

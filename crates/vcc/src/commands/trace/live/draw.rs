@@ -1,4 +1,4 @@
-//! The picture as a function of what was recorded.
+//! Draws a recording.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -6,11 +6,10 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType};
+use vcc_view::{FlowView, cell, limit, units};
 
 use crate::commands::trace::series::{Series, Value};
 use crate::output::printable_line;
-use crate::seen::FlowView;
-use crate::units;
 
 pub struct View<'a> {
     pub flow: &'a FlowView,
@@ -42,39 +41,38 @@ pub fn draw(view: &View, frame: &mut Frame) {
     .areas(frame.area());
     let flow = view.flow;
     let width = usize::from(title.width);
-    let name = format!("{} - {} at {}  {}", flow.guest, flow.peer, flow.port, flow.underlay);
+    let (id, port) = (flow.id(), &flow.port);
+    let name = format!("{} - {} at {port}  {}", id.guest, id.peer, flow.underlay());
     let name = printable_line(&name);
     frame.render_widget(Line::from(format!("{name:<width$}").reversed()), title);
-    let text = vec![Span::from("limited by "), flow.limited_by_text.clone().bold()];
+    let text = vec![Span::from("limited by "), limit::text(flow.limit).bold()];
     frame.render_widget(Line::from(text), limited);
     frame.render_widget(told(flow), legend);
     plot_windows(view, frame, windows);
     let srtt = curve(view, |point| point.srtt_us);
     let srtt = Curve { points: &srtt, colour: Color::Magenta, is_line: true };
-    plot(view, frame, round_trip, &[srtt], units::duration);
+    plot(view, frame, round_trip, &[srtt], Scale { round_up: round_up_us, label: units::duration });
     let paused = if view.is_paused { "  PAUSED" } else { "" };
     let help = format!("q quit  + - zoom  p pause   the last {} s{paused}", view.span_s);
     frame.render_widget(Line::from(help), keys);
 }
 
-/// The curves' names in their colours, with their present values.
+/// The names of the curves in their colours, with the present values.
 fn told(flow: &FlowView) -> Line<'static> {
-    let bytes = |bytes: Option<f64>| bytes.map_or("-".to_owned(), units::bytes);
-    let cwnd = flow.cwnd_segs.map(|segs| f64::from(segs) * f64::from(flow.mss_bytes));
-    let values = [
-        bytes(flow.window_shown_bytes.map(f64::from)),
-        bytes(cwnd),
-        bytes(Some(flow.flight_bytes.into())),
-    ];
+    let cwnd = flow.cwnd_bytes().map_or("-".to_owned(), |bytes| units::bytes(bytes as f64));
+    let values = [cell(flow, "window_shown_bytes"), cwnd, cell(flow, "flight_bytes")];
     let mut spans: Vec<Span> = Vec::new();
     for ((name, colour, _), value) in CURVES.iter().zip(values) {
         spans.push(Span::styled(format!("{name} {value}  "), Style::new().fg(*colour)));
     }
-    let srtt = flow.srtt_us.map_or("-".to_owned(), |us| units::duration(us.into()));
+    let srtt = cell(flow, "srtt_us");
     spans.push(Span::styled(format!("srtt {srtt}  "), Style::new().fg(Color::Magenta)));
-    let reductions = format!("{} reductions  ", flow.reductions);
+    let reductions = format!("{} reductions  ", flow.state.reductions);
     spans.push(Span::styled(reductions, Style::new().fg(REDUCTION)));
-    spans.push(format!("{} marks  {} sent again", flow.marks, flow.retransmissions).into());
+    spans.push(
+        format!("{} marks  {} retransmissions", flow.state.marks, flow.state.retransmissions)
+            .into(),
+    );
     Line::from(spans)
 }
 
@@ -93,23 +91,29 @@ fn plot_windows(view: &View, frame: &mut Frame, area: Rect) {
         .map(|(points, colour)| Curve { points, colour: *colour, is_line: true })
         .collect();
     curves.push(Curve { points: &reductions, colour: REDUCTION, is_line: false });
-    plot(view, frame, area, &curves, units::bytes);
+    plot(view, frame, area, &curves, Scale { round_up: round_up_bytes, label: units::bytes });
+}
+
+#[derive(Clone, Copy)]
+struct Scale {
+    round_up: fn(f64) -> f64,
+    label: fn(f64) -> String,
 }
 
 struct Curve<'a> {
     points: &'a [(f64, f64)],
     colour: Color,
-    /// Else a sign at each of them.
+    /// Otherwise a triangle at each point.
     is_line: bool,
 }
 
-fn plot(view: &View, frame: &mut Frame, area: Rect, curves: &[Curve], label: fn(f64) -> String) {
+fn plot(view: &View, frame: &mut Frame, area: Rect, curves: &[Curve], scale: Scale) {
     if area.height < 3 || area.width < 20 {
         return;
     }
     let highest = curves.iter().flat_map(|curve| curve.points).map(|point| point.1);
-    let top = round_up(highest.fold(0.0, f64::max));
-    let labels = [0.0, top / 2.0, top].map(|value| format!("{:>8}", label(value)));
+    let top = (scale.round_up)(highest.fold(0.0, f64::max));
+    let labels = [0.0, top / 2.0, top].map(|value| format!("{:>8}", (scale.label)(value)));
     let datasets = curves
         .iter()
         .map(|curve| {
@@ -129,7 +133,7 @@ fn plot(view: &View, frame: &mut Frame, area: Rect, curves: &[Curve], label: fn(
     frame.render_widget(chart, area);
 }
 
-/// The curve within the span; it goes on to the present as it last stood.
+/// The curve within the span; its last value extends to the present.
 fn curve(view: &View, of: Value) -> Points {
     let from_s = view.now_s - view.span_s;
     let points = &view.series.points;
@@ -149,24 +153,31 @@ fn curve(view: &View, of: Value) -> Points {
     drawn
 }
 
-/// So that the axis does not move with each ACK.
-fn round_up(value: f64) -> f64 {
+/// The top of an axis: a round number, so that it does not move with each ACK.
+fn round_up(value: f64, base: f64, steps: &[f64]) -> f64 {
     if value <= 0.0 {
         return 1.0;
     }
-    let power = 10.0_f64.powf(value.log10().floor());
-    let steps = [1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0];
-    steps.into_iter().find(|step| step * power >= value).unwrap_or(10.0) * power
+    let power = base.powf(value.log(base).floor());
+    steps.iter().map(|step| step * power).find(|top| *top >= value).unwrap_or(base * power)
+}
+
+fn round_up_bytes(bytes: f64) -> f64 {
+    round_up(bytes, 2.0, &[1.0, 1.5, 2.0])
+}
+
+fn round_up_us(us: f64) -> f64 {
+    round_up(us, 10.0, &[1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0])
 }
 
 #[cfg(test)]
 mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
+    use vcc_view::testing::flow;
 
     use super::*;
     use crate::commands::trace::series::tests::event;
-    use crate::seen::testing::flow;
 
     fn screen(series: &Series, now_s: f64, (width, height): (u16, u16)) -> String {
         let flow = flow("192.0.2.1:40000", "192.0.2.2:5001");
@@ -189,10 +200,10 @@ mod tests {
         let text = screen(&series, 10.0, (80, 24));
         for told in [
             "192.0.2.1:40000 - 192.0.2.2:5001 at veth3  dctcp",
-            "limited by the underlay's window, 10 segments, 14.4 kB",
-            "window 14.4 kB  cwnd 14.4 kB  flight 14.4 kB  srtt 1.25 ms",
+            "limited by the underlay's window, 10 segments, 14.1 KiB",
+            "window 14.1 KiB  cwnd 14.1 KiB  flight 14.1 KiB  srtt 1.25 ms",
             "-10 s",
-            "15.0 kB",
+            "16.0 KiB",
             "1.50 ms",
             "now",
         ] {

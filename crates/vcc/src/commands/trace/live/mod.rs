@@ -2,26 +2,27 @@
 
 mod draw;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
 use vcc_port::{Flow, FlowId, Port, Trace};
+use vcc_view::{FlowView, Place, limit, monotonic};
 
 use super::series::Series;
 use crate::interrupt;
-use crate::seen::FlowView;
-use crate::seen::sampler::monotonic;
 use crate::terminal::{self, Screen};
 use draw::View;
 
 pub const INSTEAD: &str = "--plot draws to a file, and `vcc trace FLOW` prints values";
-/// A person sees no more pictures than this, and a machine shall not draw for nobody.
+/// More frequent pictures would not be seen.
 const REDRAW: Duration = Duration::from_millis(100);
-/// No terminal has dots for more.
+/// Terminals have no finer resolution.
 const STEP_S: f64 = 0.005;
 const SPANS_S: std::ops::RangeInclusive<f64> = 1.0..=600.0;
 
-/// Until the connection or the port goes, somebody ends it, or `until`; returns how it stood last.
+/// Runs until the connection or the port is gone, the user quits, or `until`. Returns what limited the
+/// connection last.
 pub fn run(
     port: &Port,
     trace: &mut Trace,
@@ -50,7 +51,7 @@ pub fn run(
             let now = monotonic()?;
             let time_s = now.saturating_sub(began).as_secs_f64();
             let flow = if port.is_attached()? { port.flow(&id)? } else { None };
-            let Some(flow) = flow else { break "it has gone" };
+            let Some(flow) = flow else { break "it has ended" };
             if !is_paused {
                 last_time_s = time_s;
                 view = Some(seen(port, &flow, &params, now));
@@ -64,7 +65,7 @@ pub fn run(
         if interrupt::came() || until.is_some_and(|until| Instant::now() >= until) {
             break "";
         }
-        // ACKs are taken often enough that none is lost.
+        // A quarter of the interval, so that the ring of ACKs does not overflow.
         let Some(event) = terminal::next_event(REDRAW / 4)? else { continue };
         let Event::Key(key) = event else { continue };
         if key.kind == KeyEventKind::Release {
@@ -81,7 +82,8 @@ pub fn run(
         }
     };
     drop(screen);
-    let limited = view.map_or(String::new(), |flow| format!("limited by {}", flow.limited_by_text));
+    let limited =
+        view.map_or(String::new(), |flow| format!("limited by {}", limit::text(flow.limit)));
     Ok(match ended {
         "" => format!("{id}: {limited}\n"),
         ended => format!("{id}: {ended}; at last {limited}\n"),
@@ -89,6 +91,7 @@ pub fn run(
 }
 
 fn seen(port: &Port, flow: &Flow, params: &vcc_engine::Params, now: Duration) -> FlowView {
-    let key = (port.device().into(), flow.id());
-    FlowView::new(port.device(), key, flow, params, now.as_micros() as u64)
+    let name: Arc<str> = port.device().into();
+    let place = Place { index: 0, key: name.clone(), port: name, tenant: None };
+    FlowView::new(&place, flow, None, params, now.as_micros() as u64)
 }

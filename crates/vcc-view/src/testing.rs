@@ -1,14 +1,14 @@
-//! Flows for tests of what shows them.
+//! A flow for tests of what shows flows.
 
 use vcc_engine::{FlowState, Params, Underlay, sys};
 use vcc_port::Flow;
 
-use super::FlowView;
+use crate::flow::{FlowView, Place};
 
-/// An established connection that fills its window of 10 segments.
-pub fn flow(guest: &str, peer: &str) -> FlowView {
+/// The state of an established connection that fills its window of 10 segments.
+pub fn state() -> FlowState {
     let dctcp: Underlay = "dctcp".parse().expect("an underlay");
-    let state = sys::vcc_flow {
+    FlowState(sys::vcc_flow {
         flags: sys::FLOW_WINDOW_SHOWN | sys::FLOW_ECN_FABRIC,
         stage: sys::STAGE_ESTABLISHED as u8,
         underlay: dctcp.number(),
@@ -21,8 +21,17 @@ pub fn flow(guest: &str, peer: &str) -> FlowView {
         wscale_peer: 7,
         cc: sys::vcc_cc_state { cwnd_segs: 10, ssthresh_segs: 8, ..Default::default() },
         ..Default::default()
-    };
+    })
+}
+
+/// With that state, at the port `veth3`.
+pub fn flow(guest: &str, peer: &str) -> FlowView {
+    flow_of(guest, peer, state())
+}
+
+pub fn flow_of(guest: &str, peer: &str, state: FlowState) -> FlowView {
     let [guest, peer] = [guest, peer].map(|end| end.parse().expect("an end"));
-    let flow = Flow { guest, peer, vlan: None, state: FlowState(state) };
-    FlowView::new("veth3", ("veth3".into(), flow.id()), &flow, &Params::default(), 0)
+    let place = Place { index: 0, key: "veth3".into(), port: "veth3".into(), tenant: None };
+    let flow = Flow { guest, peer, vlan: None, state };
+    FlowView::new(&place, &flow, None, &Params::default(), 0)
 }

@@ -1,4 +1,4 @@
-//! What ECN a guest has on a connection.
+//! The ECN of a guest on a connection.
 
 use serde::Serialize;
 use vcc_engine::{FlowState, Mode, Params, sys};
@@ -6,9 +6,9 @@ use vcc_engine::{FlowState, Mode, Params, sys};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuestEcn {
-    /// It does not ask for it, or declines it.
+    /// It neither asks for ECN nor accepts it.
     None,
-    /// It asked, and its peer has none.
+    /// It asked, and its peer declined.
     Refused,
     /// RFC 3168.
     Classic,
@@ -17,12 +17,12 @@ pub enum GuestEcn {
 }
 
 impl GuestEcn {
-    /// None before both have said what they want.
+    /// None before the handshake is complete.
     pub fn of(state: &FlowState, params: &Params) -> Option<Self> {
         if u32::from(state.stage) < sys::STAGE_ESTABLISHED {
             return None;
         }
-        // Where vcc changes handshakes it may have been vcc who asked.
+        // Where vcc changes handshakes, vcc may have asked.
         let changes = [Mode::Enforce, Mode::Drain].map(Mode::number).contains(&params.0.mode);
         let asked = state.has(sys::FLOW_GUEST_OPENED) && state.has(sys::FLOW_ECN_ASKED);
         Some(if state.has(sys::FLOW_ACCECN_GUEST) {

@@ -1,4 +1,8 @@
-//! Guests, by what was seen of all their connections.
+//! Guests, by their connections.
+
+mod ecn;
+mod look;
+mod need;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,15 +11,16 @@ use serde::Serialize;
 use vcc_overlay::{Class, Guess};
 use vcc_port::FlowId;
 
-use super::guest_ecn::GuestEcn;
-use super::need::{Need, need};
+pub use ecn::GuestEcn;
+pub use look::look;
+pub use need::{Need, need};
 
-/// One connection, as far as it was seen.
+/// A watched connection.
 #[derive(Clone)]
 pub struct Connection {
     pub port: String,
     pub id: FlowId,
-    /// None: its handshake has not ended.
+    /// None before the handshake is complete.
     pub ecn: Option<GuestEcn>,
     pub guess: Guess,
 }
@@ -24,13 +29,13 @@ pub struct Connection {
 pub struct GuestView {
     pub port: String,
     pub guest: IpAddr,
-    /// How many were seen.
+    /// The number of watched connections.
     pub connections: usize,
-    /// Of any of them.
+    /// Of any connection.
     pub ecn: Vec<GuestEcn>,
     pub overlay: &'static str,
     pub confidence: f64,
-    /// How many connections speak for that.
+    /// The number of connections of this class.
     pub agreeing: usize,
     pub reasons: Vec<String>,
     pub translate: Need,
@@ -49,7 +54,7 @@ pub struct ConnectionView {
     pub reasons: Vec<String>,
 }
 
-/// In the order of ports and addresses.
+/// Ordered by port and address.
 pub fn guests(connections: &[Connection]) -> Vec<GuestView> {
     let mut guests: BTreeMap<(&str, IpAddr), Vec<&Connection>> = BTreeMap::new();
     for connection in connections {
@@ -101,8 +106,8 @@ struct Overlay {
     agreeing: usize,
 }
 
-/// That for which most is known. What speaks against it makes it less sure, for a guest may choose for each
-/// connection anew.
+/// The class with the largest sum of confidences. Other classes reduce the confidence, since a guest
+/// may choose a congestion control per connection.
 fn overlay(connections: &[&Connection]) -> Overlay {
     let weight = |class: Class| -> f64 {
         let own = connections.iter().filter(|it| it.guess.class == class);
@@ -112,8 +117,9 @@ fn overlay(connections: &[&Connection]) -> Overlay {
     let best = dared.clone().max_by(|one, other| weight(*one).total_cmp(&weight(*other)));
     let class = best.filter(|class| weight(*class) > 0.0).unwrap_or(Class::Unknown);
     let own = || connections.iter().filter(|it| it.guess.class == class);
-    let surest = own().max_by(|one, other| one.guess.confidence.total_cmp(&other.guess.confidence));
-    let mut guess = surest.map_or_else(
+    let best_guess =
+        own().max_by(|one, other| one.guess.confidence.total_cmp(&other.guess.confidence));
+    let mut guess = best_guess.map_or_else(
         || Guess { class: Class::Unknown, confidence: 0.0, reasons: Vec::new() },
         |connection| connection.guess.clone(),
     );
@@ -159,7 +165,7 @@ mod tests {
         assert_eq!(told, expected.map(|(guest, class, count)| (guest.to_owned(), class, count)));
         let [one, two, three] = &guests[..] else { panic!("{}", guests.len()) };
         assert_eq!((one.connections, &one.ecn[..]), (4, &[GuestEcn::None, GuestEcn::Refused][..]));
-        // The surest says 0.9; of what is known, 1.6 of 2.2 agree.
+        // The largest confidence is 0.9; of the sum of 2.2, 1.6 agree.
         assert!((one.confidence - 0.9 * 1.6 / 2.2).abs() < 1e-9, "{}", one.confidence);
         assert_eq!(one.reasons, ["cubic-like 0.9"]);
         assert_eq!(one.flows[1].overlay, "cubic-like");

@@ -1,8 +1,8 @@
-//! What was asked and refused, for the metrics.
+//! Counters of requests, for the metrics.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Why somebody was refused.
+/// Why a request or a connection was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     Connections,
@@ -37,7 +37,7 @@ pub struct Tally {
     connections: AtomicUsize,
 }
 
-/// A connection that counts as open.
+/// An open connection, until it is dropped.
 pub struct Open<'a>(&'a Tally);
 
 impl Tally {

@@ -1,10 +1,10 @@
-//! A flow's state as `vcc-overlay` wants to see it.
+//! The part of a flow's state that `vcc-overlay` judges.
 
 use vcc_engine::{FlowState, sys};
 use vcc_overlay::{Look, rtt_between};
 
-/// Of a flow right after an acknowledgement, with the one before it; without that, or where the state was
-/// read at any other time, the flight is what it is now.
+/// `before` and `after` are the states right after two consecutive ACKs. Without `before`, as where the
+/// state was read at any other time, the flight is the present one.
 pub fn look(at_us: u64, before: Option<&FlowState>, after: &FlowState) -> Look {
     let acked_from = before.map_or(after.snd_una, |before| before.snd_una);
     Look {
@@ -23,13 +23,6 @@ pub fn look(at_us: u64, before: Option<&FlowState>, after: &FlowState) -> Look {
             0
         },
     }
-}
-
-/// Whether it is the same connection that has gone on, and not another one between the same ends.
-pub fn goes_on(before: &FlowState, after: &FlowState) -> bool {
-    // Half of the sequence numbers lie behind, and no connection goes there.
-    after.snd_una.wrapping_sub(before.snd_una) < 1 << 31
-        && after.retransmissions >= before.retransmissions
 }
 
 #[cfg(test)]
@@ -53,17 +46,5 @@ mod tests {
         assert_eq!((looked.flight_bytes, looked.rtt_us), (2500, Some(500)));
         assert_eq!(look(5, None, &after).flight_bytes, 1500);
         assert_eq!((looked.window_shown_bytes, looked.srtt_us), (0, 937));
-    }
-
-    #[test]
-    fn a_new_connection_is_told_from_the_old() {
-        let mut again = state(700, 700, 0);
-        assert!(goes_on(&state(u32::MAX, 700, 0), &again));
-        assert!(!goes_on(&state(701, 900, 0), &again));
-        let mut worn = state(600, 700, 0);
-        worn.0.retransmissions = 1;
-        assert!(!goes_on(&worn, &again));
-        again.0.retransmissions = 1;
-        assert!(goes_on(&worn, &again));
     }
 }

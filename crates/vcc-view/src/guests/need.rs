@@ -1,16 +1,16 @@
-//! Whether a guest is one of those that translation is for.
+//! Whether a guest needs translation.
 
 use serde::Serialize;
 use vcc_overlay::Class;
 
-use super::guest_ecn::GuestEcn;
+use super::ecn::GuestEcn;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Need {
     Yes,
     No,
-    /// It depends on what is not known, or on the operator.
+    /// It depends on something unknown, or on the operator.
     Perhaps,
 }
 
@@ -24,26 +24,26 @@ impl Need {
     }
 }
 
-/// By what a guest has on any of its connections.
+/// By the ECN and the class of all connections of a guest.
 pub fn need(ecn: &[GuestEcn], class: Class) -> (Need, &'static str) {
     if ecn.is_empty() {
         return (Need::Perhaps, "no handshake was seen");
     }
     if class == Class::Unlimited {
-        return (Need::Yes, "it reduces for nothing: only the window that it is shown limits it");
+        return (Need::Yes, "it never reduces its window: only the receive window limits it");
     }
     if ecn.contains(&GuestEcn::None) {
-        return (Need::Yes, "it has no ECN, and is dropped where others are marked");
+        return (Need::Yes, "it has no ECN: its packets are dropped where others are marked");
     }
     if ecn.contains(&GuestEcn::Refused) {
-        return (Need::Perhaps, "its peer refused ECN: vcc, too, could go by losses alone");
+        return (Need::Perhaps, "its peer declined ECN: vcc would have to rely on losses, too");
     }
     match class {
         Class::DelayBased => {
-            (Need::Perhaps, "it has ECN, but goes by delay: it may not answer marks")
+            (Need::Perhaps, "it has ECN, but responds to delay: it may not respond to marks")
         }
-        Class::Unknown => (Need::Perhaps, "it has ECN; whether it answers marks was not seen"),
-        _ => (Need::No, "it has ECN and answers for itself"),
+        Class::Unknown => (Need::Perhaps, "it has ECN; no response to marks was seen"),
+        _ => (Need::No, "it has ECN and responds to marks itself"),
     }
 }
 

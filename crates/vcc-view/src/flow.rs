@@ -1,0 +1,89 @@
+//! One connection at one port, with what is derived of its state.
+
+use std::sync::Arc;
+
+use vcc_engine::{FlowState, Limit, Params, Underlay, sys};
+use vcc_port::{Flow, FlowId};
+
+use crate::names::FlowKey;
+use crate::rates::Rates;
+use crate::rule::AppliedRule;
+
+/// The port of a flow.
+#[derive(Clone)]
+pub struct Place {
+    /// Its index among the ports that were read.
+    pub index: usize,
+    /// From [`crate::keys`].
+    pub key: Arc<str>,
+    /// The name of the device.
+    pub port: Arc<str>,
+    pub tenant: Option<Arc<str>>,
+}
+
+#[derive(Clone)]
+pub struct FlowView {
+    pub key: FlowKey,
+    /// The index of its port among those that were read.
+    pub port_index: usize,
+    pub port: Arc<str>,
+    pub tenant: Option<Arc<str>>,
+    pub rule: Option<Arc<str>>,
+    /// Whether that rule is of the edition in force.
+    pub is_current: bool,
+    pub state: FlowState,
+    pub limit: Limit,
+    /// Since the read before; None at the first.
+    pub rates: Option<Rates>,
+}
+
+impl FlowView {
+    /// `params` are the port's; a rule has its own.
+    pub fn new(
+        place: &Place,
+        flow: &Flow,
+        rule: Option<AppliedRule>,
+        params: &Params,
+        now_us: u64,
+    ) -> Self {
+        let params = rule.as_ref().map_or(params, |rule| rule.params);
+        Self {
+            key: (place.key.clone(), flow.id()),
+            port_index: place.index,
+            port: place.port.clone(),
+            tenant: place.tenant.clone(),
+            limit: flow.state.limited_by(params, now_us),
+            is_current: rule.as_ref().is_some_and(|rule| rule.is_current),
+            rule: rule.map(|rule| rule.name),
+            state: flow.state,
+            rates: None,
+        }
+    }
+
+    pub fn id(&self) -> &FlowId {
+        &self.key.1
+    }
+
+    /// A number that this version does not know comes from another one.
+    pub fn underlay(&self) -> &'static str {
+        Underlay::from_number(self.state.underlay).map_or("unknown", Underlay::name)
+    }
+
+    pub fn window_shown_bytes(&self) -> Option<u32> {
+        self.state.has(sys::FLOW_WINDOW_SHOWN).then(|| self.state.window_shown_bytes())
+    }
+
+    pub fn cwnd_bytes(&self) -> Option<u64> {
+        Some(u64::from(self.state.cwnd_segs()?) * u64::from(self.state.mss_bytes))
+    }
+
+    /// What the peer reported of the guest's data.
+    pub fn heard(&self) -> Option<sys::vcc_feedback> {
+        self.state.has(sys::FLOW_FEEDBACK_HEARD).then_some(self.state.heard)
+    }
+
+    /// What is reported to the peer of its data.
+    pub fn counted(&self) -> Option<sys::vcc_feedback> {
+        self.state.has(sys::FLOW_FEEDBACK).then_some(self.state.counted)
+    }
+}

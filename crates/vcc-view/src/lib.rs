@@ -1,0 +1,42 @@
+//! What is seen of ports and their flows: read, compared with what was read before, filtered,
+//! ordered, named, and given its unit. The command and the page print it.
+//!
+//! [`COLUMNS`] is the one list of what a flow shows. From it are made the tables and the JSON of
+//! `vcc flows`, `vcc top` and `vcc explain`, `/api/flows.json`, the table of the page, the names
+//! that `--sort` and `--with` take, and the table in docs/seeing.md.
+
+mod clock;
+mod column;
+mod columns;
+mod end;
+mod filter;
+mod flow;
+pub mod guests;
+mod json;
+pub mod limit;
+mod names;
+mod port;
+mod rates;
+mod rule;
+mod sampler;
+mod sort;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod units;
+mod value;
+mod words;
+
+pub use clock::monotonic;
+pub use column::{Column, Page, Shown};
+pub use columns::{COLUMNS, cell, counters, key_of, rows, sortable};
+pub use end::End;
+pub use filter::{EcnOwner, Filter};
+pub use flow::{FlowView, Place};
+pub use names::{FlowKey, keys, numbered};
+pub use port::{Counter, PortView, read_flows};
+pub use rates::{Counted, Counts, Growth, Progress, READ_EVERY, Rates};
+pub use rule::{AppliedRule, RuleView, RulesInForce, Totals};
+pub use sampler::{Sampler, Snapshot};
+pub use sort::Sort;
+pub use value::{Unit, Value};
+pub use words::Words;

@@ -1,0 +1,181 @@
+//! What limits a flow, in words; the engine decides it.
+
+use vcc_engine::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
+
+use crate::units;
+
+pub fn text(limit: Limit) -> String {
+    match limit {
+        Limit::Handshake(awaited) => format!("handshake: {}", awaited_text(awaited)),
+        Limit::Closed => "the connection is closed".into(),
+        Limit::Untranslated(why) => format!("not by vcc: {}", untranslated_text(why)),
+        Limit::Idle { idle_us } => {
+            let time = units::duration(idle_us as f64);
+            format!("idle: the guest has sent nothing for {time}")
+        }
+        Limit::Loss(repair) => format!("loss: {}", repair_text(repair)),
+        Limit::Receiver { window_bytes: 0 } => "the receiver: its window is closed".into(),
+        Limit::Receiver { window_bytes } => {
+            format!("the receiver's window of {}", bytes(window_bytes))
+        }
+        Limit::WindowMax { window_bytes } => {
+            let window = bytes(window_bytes);
+            format!("the largest window that the port shows, {window} (window_max)")
+        }
+        Limit::Policing { window_bytes } => {
+            let window = bytes(window_bytes);
+            format!("policing: an overdraft is withheld from the window of {window}")
+        }
+        Limit::Cap { cap_bytes, cwnd_bytes } => {
+            let [cap, cwnd] = [cap_bytes, cwnd_bytes].map(bytes);
+            format!("the cap of {cap}; the underlay would grant {cwnd}")
+        }
+        Limit::Pool { share_bytes, pool_bytes, weight } => {
+            let [share, pool] = [share_bytes, pool_bytes].map(bytes);
+            format!("its pool: a share of {share} of {pool}, at weight {weight}")
+        }
+        Limit::Underlay { cwnd_segs, cwnd_bytes, phase } => {
+            let segments = if cwnd_segs == 1 { "segment" } else { "segments" };
+            let (size, phase) = (bytes(cwnd_bytes), phase_text(phase));
+            format!("the underlay's window, {cwnd_segs} {segments}, {size}: {phase}")
+        }
+        Limit::Guest(unused) => format!("the guest itself: {}", unused_text(unused)),
+    }
+}
+
+fn awaited_text(awaited: Awaited) -> &'static str {
+    match awaited {
+        Awaited::Syn => "it has not begun",
+        Awaited::SynAck => "the peer has not answered the guest's SYN",
+        Awaited::GuestSynAck => "the guest has not answered the peer's SYN",
+        Awaited::Ack => "the guest's SYN-ACK is not acknowledged",
+    }
+}
+
+fn untranslated_text(why: Untranslated) -> &'static str {
+    match why {
+        Untranslated::Released => {
+            "its rule leaves it to the guest; only what its handshake promised is kept"
+        }
+        Untranslated::GuestEcn => "the guest uses ECN itself and is left alone",
+        Untranslated::Underlay => "its underlay leaves it to the guest",
+    }
+}
+
+fn repair_text(repair: Repair) -> String {
+    match repair {
+        Repair::FastRecovery => "fast recovery".into(),
+        Repair::Timeout { backoff: 0 } => "slow start after a timeout".into(),
+        Repair::Timeout { backoff: 1 } => "a timeout, and nothing acknowledged since".into(),
+        Repair::Timeout { backoff } => {
+            format!("{backoff} timeouts, and nothing acknowledged since the first")
+        }
+    }
+}
+
+fn phase_text(phase: Phase) -> &'static str {
+    match phase {
+        Phase::SlowStart => "slow start",
+        Phase::CongestionAvoidance => "congestion avoidance",
+        Phase::Reduced => "reduced after a mark",
+    }
+}
+
+fn unused_text(unused: Unused) -> String {
+    match unused {
+        Unused::NoWindowShown => "no window has been shown to it yet".into(),
+        Unused::Shadow => "vcc limits nothing in shadow mode".into(),
+        Unused::Window { used_bytes, window_bytes } => {
+            let [used, window] = [used_bytes, window_bytes].map(bytes);
+            format!("it has {used} in flight and may have {window}")
+        }
+    }
+}
+
+fn bytes(bytes: impl Into<u64>) -> String {
+    units::bytes(bytes.into() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_has_its_words() {
+        let cwnd = |cwnd_segs: u32, phase| {
+            let cwnd_bytes = u64::from(cwnd_segs) * 1440;
+            Limit::Underlay { cwnd_segs, cwnd_bytes, phase }
+        };
+        let timeout = |backoff| Limit::Loss(Repair::Timeout { backoff });
+        let window_bytes = 14_400;
+        let unused = Unused::Window { used_bytes: 2000, window_bytes };
+        for (limit, expected) in [
+            (Limit::Handshake(Awaited::Syn), "handshake: it has not begun"),
+            (
+                Limit::Handshake(Awaited::SynAck),
+                "handshake: the peer has not answered the guest's SYN",
+            ),
+            (
+                Limit::Handshake(Awaited::GuestSynAck),
+                "handshake: the guest has not answered the peer's SYN",
+            ),
+            (Limit::Handshake(Awaited::Ack), "handshake: the guest's SYN-ACK is not acknowledged"),
+            (Limit::Closed, "the connection is closed"),
+            (
+                Limit::Untranslated(Untranslated::Released),
+                "not by vcc: its rule leaves it to the guest; only what its handshake promised is kept",
+            ),
+            (
+                Limit::Untranslated(Untranslated::GuestEcn),
+                "not by vcc: the guest uses ECN itself and is left alone",
+            ),
+            (
+                Limit::Untranslated(Untranslated::Underlay),
+                "not by vcc: its underlay leaves it to the guest",
+            ),
+            (Limit::Idle { idle_us: 3_200_000 }, "idle: the guest has sent nothing for 3.20 s"),
+            (Limit::Loss(Repair::FastRecovery), "loss: fast recovery"),
+            (timeout(0), "loss: slow start after a timeout"),
+            (timeout(1), "loss: a timeout, and nothing acknowledged since"),
+            (timeout(3), "loss: 3 timeouts, and nothing acknowledged since the first"),
+            (Limit::Receiver { window_bytes: 0 }, "the receiver: its window is closed"),
+            (Limit::Receiver { window_bytes }, "the receiver's window of 14.1 KiB"),
+            (
+                Limit::WindowMax { window_bytes: 65_535 << 5 },
+                "the largest window that the port shows, 2.00 MiB (window_max)",
+            ),
+            (
+                Limit::Policing { window_bytes },
+                "policing: an overdraft is withheld from the window of 14.1 KiB",
+            ),
+            (
+                Limit::Cap { cap_bytes: 14_400, cwnd_bytes: 28_800 },
+                "the cap of 14.1 KiB; the underlay would grant 28.1 KiB",
+            ),
+            (
+                Limit::Pool { share_bytes: 14_400, pool_bytes: 1 << 20, weight: 3 },
+                "its pool: a share of 14.1 KiB of 1.00 MiB, at weight 3",
+            ),
+            (
+                cwnd(10, Phase::CongestionAvoidance),
+                "the underlay's window, 10 segments, 14.1 KiB: congestion avoidance",
+            ),
+            (cwnd(1, Phase::SlowStart), "the underlay's window, 1 segment, 1.41 KiB: slow start"),
+            (
+                cwnd(10, Phase::Reduced),
+                "the underlay's window, 10 segments, 14.1 KiB: reduced after a mark",
+            ),
+            (
+                Limit::Guest(Unused::NoWindowShown),
+                "the guest itself: no window has been shown to it yet",
+            ),
+            (Limit::Guest(Unused::Shadow), "the guest itself: vcc limits nothing in shadow mode"),
+            (
+                Limit::Guest(unused),
+                "the guest itself: it has 1.95 KiB in flight and may have 14.1 KiB",
+            ),
+        ] {
+            assert_eq!(text(limit), expected);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! One port, and its flows.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use vcc_engine::Mode;
+use vcc_port::{Error, Port};
+
+use crate::clock::monotonic;
+use crate::flow::{FlowView, Place};
+use crate::rule::{RulesInForce, mode_name, underlay_name};
+
+/// In place of what differs among the flows of a port.
+const BY_RULE: &str = "by rule";
+
+/// Segments that were not translated, for one reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct Counter {
+    pub name: &'static str,
+    pub meaning: &'static str,
+    pub value: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct PortView {
+    /// The device.
+    pub port: String,
+    pub tenant: Option<Arc<str>>,
+    /// Among the policy's ports; None at a port that was attached by hand.
+    pub index: Option<u32>,
+    pub underlay: String,
+    pub mode: String,
+    pub flows: usize,
+    pub max_flows: u32,
+    pub counters: Vec<Counter>,
+    /// Why it could not be read: then the rest is empty.
+    pub failure: Option<String>,
+}
+
+impl PortView {
+    pub fn read(port: &Port, flows: usize) -> Result<Self, Error> {
+        let params = port.params()?.0;
+        let index = port.index()?;
+        let is_ruled = index.is_some();
+        let is_draining = params.mode == Mode::Drain.number();
+        let counters = port.counters()?;
+        let counter = |(counter, value): (vcc_port::Counter, u64)| Counter {
+            name: counter.name,
+            meaning: counter.meaning,
+            value,
+        };
+        Ok(Self {
+            port: port.device().to_owned(),
+            tenant: None,
+            index,
+            underlay: if is_ruled { BY_RULE.into() } else { underlay_name(params.underlay) },
+            mode: if is_ruled && !is_draining { BY_RULE.into() } else { mode_name(params.mode) },
+            flows,
+            max_flows: port.max_flows()?,
+            counters: counters.iter().map(counter).collect(),
+            failure: None,
+        })
+    }
+
+    pub fn unreadable(port: &Port, failure: &Error) -> Self {
+        Self {
+            port: port.device().to_owned(),
+            tenant: None,
+            index: None,
+            underlay: String::new(),
+            mode: String::new(),
+            flows: 0,
+            max_flows: 0,
+            counters: Vec::new(),
+            failure: Some(failure.to_string()),
+        }
+    }
+}
+
+/// The flows of a port, without rates.
+pub fn read_flows(
+    port: &Port,
+    place: &Place,
+    rules: &RulesInForce,
+) -> Result<Vec<FlowView>, Error> {
+    let params = port.params()?;
+    let is_ruled = port.index()?.is_some();
+    let flows = port.flows()?;
+    let now_us = monotonic().map_or(0, |now| now.as_micros() as u64);
+    let view = |flow: &vcc_port::Flow| {
+        let rule = rules.of(&flow.state).filter(|_| is_ruled);
+        FlowView::new(place, flow, rule, &params, now_us)
+    };
+    Ok(flows.iter().map(view).collect())
+}

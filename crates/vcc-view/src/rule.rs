@@ -1,0 +1,109 @@
+//! The rules of the host's policy, and the one that applies to a flow.
+
+use std::sync::Arc;
+
+use vcc_engine::{FlowState, Mode, Params, Underlay};
+use vcc_port::{Error, RuleInForce, RuleTotals, Rules, SharedPolicy};
+
+use crate::rates::Counts;
+
+/// What the kernel has added up for a rule since its edition came into force.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    /// Connections that came under it, live ones included.
+    pub connections: u64,
+    /// Of the connections that have ended.
+    pub counts: Counts,
+}
+
+impl From<RuleTotals> for Totals {
+    fn from(totals: RuleTotals) -> Self {
+        let RuleTotals { connections, marks, reductions, retransmissions, drops } = totals;
+        Self { connections, counts: Counts { marks, reductions, retransmissions, drops } }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct RuleView {
+    pub name: Arc<str>,
+    pub mode: String,
+    pub underlay: String,
+    pub ended: Totals,
+}
+
+/// The rule of a flow.
+pub struct AppliedRule<'a> {
+    pub name: Arc<str>,
+    /// Whether it is of the edition in force, and not of the one before.
+    pub is_current: bool,
+    pub params: &'a Params,
+}
+
+/// The rules of the edition in force, and of the one before.
+#[derive(Default)]
+pub struct RulesInForce {
+    epoch: u32,
+    rules: Rules,
+    names: Vec<Arc<str>>,
+}
+
+impl RulesInForce {
+    /// None: the host has no policy.
+    pub fn read(shared: Option<&SharedPolicy>) -> Result<Self, Error> {
+        let Some(shared) = shared else { return Ok(Self::default()) };
+        let mut epoch = shared.epoch()?;
+        let rules = loop {
+            let rules = shared.rules()?;
+            let epoch_before = std::mem::replace(&mut epoch, shared.epoch()?);
+            if epoch == epoch_before {
+                break rules;
+            }
+        };
+        let names = rules.in_force().iter().map(|rule| rule.name.as_str().into()).collect();
+        Ok(Self { epoch, rules, names })
+    }
+
+    /// 0: none.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// None if the edition of its rule is gone.
+    pub fn of(&self, flow: &FlowState) -> Option<AppliedRule<'_>> {
+        let rule = self.rules.of(flow)?;
+        let (name, is_current) = match (self.epoch as u8).wrapping_sub(flow.epoch) {
+            0 => (self.names.get(usize::from(flow.rule))?.clone(), true),
+            1 => (rule.name.as_str().into(), false),
+            _ => return None,
+        };
+        Some(AppliedRule { name, is_current, params: &rule.params })
+    }
+
+    /// In the policy's order, the default last. A policy that was applied since has no totals yet.
+    pub fn views(&self, shared: Option<&SharedPolicy>) -> Result<Vec<RuleView>, Error> {
+        let totals = shared.map_or(Ok(Vec::new()), SharedPolicy::rule_totals)?;
+        let totals = totals.into_iter().chain(std::iter::repeat(RuleTotals::default()));
+        let rules = self.names.iter().zip(self.rules.in_force()).zip(totals);
+        Ok(rules.map(|((name, rule), totals)| view(name, rule, totals)).collect())
+    }
+}
+
+fn view(name: &Arc<str>, rule: &RuleInForce, totals: RuleTotals) -> RuleView {
+    RuleView {
+        name: name.clone(),
+        mode: mode_name(rule.params.0.mode),
+        underlay: underlay_name(rule.params.0.underlay),
+        ended: totals.into(),
+    }
+}
+
+/// A number that this version does not know comes from another one.
+const UNKNOWN: &str = "unknown";
+
+pub(crate) fn mode_name(number: u8) -> String {
+    Mode::from_number(number).map_or(UNKNOWN.into(), |mode| mode.to_string())
+}
+
+pub(crate) fn underlay_name(number: u8) -> String {
+    Underlay::from_number(number).map_or(UNKNOWN.into(), |underlay| underlay.to_string())
+}

@@ -1,0 +1,168 @@
+//! A value and its unit, and how both are printed.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::net::SocketAddr;
+
+use crate::units;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// Not known, or there is none.
+    Unknown,
+    Text(Cow<'a, str>),
+    End(SocketAddr),
+    Integer(u64),
+    Real(f64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Text,
+    /// A number that counts nothing, such as a sequence number.
+    Number,
+    /// How often something happened to the connection.
+    Count,
+    Segs,
+    Bytes,
+    BitsPerS,
+    PerS,
+    Us,
+    Fraction,
+}
+
+impl Unit {
+    /// As the page is told.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Number => "number",
+            Self::Count => "count",
+            Self::Segs => "segs",
+            Self::Bytes => "bytes",
+            Self::BitsPerS => "bits_per_s",
+            Self::PerS => "per_s",
+            Self::Us => "us",
+            Self::Fraction => "fraction",
+        }
+    }
+
+    /// Numbers are aligned at the right and sorted from the largest; text is sorted from A to Z.
+    pub fn is_text(self) -> bool {
+        self == Self::Text
+    }
+
+    /// Whether a value is known only after two reads.
+    pub fn is_rate(self) -> bool {
+        matches!(self, Self::BitsPerS | Self::PerS)
+    }
+
+    /// The width of a column whose numbers do not move it as they change.
+    pub fn width_chars(self) -> usize {
+        match self {
+            Self::Text | Self::Number | Self::Count => 0,
+            Self::Segs => 4,
+            Self::Fraction => 5,
+            Self::PerS => 6,
+            Self::Us => 7,
+            Self::Bytes => 8,
+            Self::BitsPerS => 11,
+        }
+    }
+
+    /// A cell below a heading.
+    pub fn cell(self, value: &Value) -> String {
+        let number = match value {
+            Value::Unknown => return "-".to_owned(),
+            Value::Text(text) => return text.clone().into_owned(),
+            Value::End(end) => return end.to_string(),
+            Value::Integer(number) => *number as f64,
+            Value::Real(number) => *number,
+        };
+        match self {
+            Self::Text | Self::Number | Self::Count | Self::Segs => format!("{number:.0}"),
+            Self::Bytes => units::bytes(number),
+            Self::BitsPerS => units::bit_rate(number),
+            Self::PerS => units::per_s(number),
+            Self::Us => units::duration(number),
+            Self::Fraction => format!("{number:.3}"),
+        }
+    }
+
+    /// A value that stands alone.
+    pub fn alone(self, value: &Value) -> String {
+        let cell = self.cell(value);
+        match (self, value) {
+            (_, Value::Unknown) => cell,
+            (Self::Segs, Value::Integer(1)) => format!("{cell} segment"),
+            (Self::Segs, _) => format!("{cell} segments"),
+            _ => cell,
+        }
+    }
+}
+
+impl Value<'_> {
+    pub fn is_known(&self) -> bool {
+        *self != Self::Unknown
+    }
+
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Integer(number) => Some(*number as f64),
+            Self::Real(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Of two known values of one column.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::End(a), Self::End(b)) => a.cmp(b),
+            (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
+            _ => self.number().unwrap_or(0.0).total_cmp(&other.number().unwrap_or(0.0)),
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Value<'_> {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<SocketAddr> for Value<'_> {
+    fn from(end: SocketAddr) -> Self {
+        Self::End(end)
+    }
+}
+
+impl From<f64> for Value<'_> {
+    fn from(number: f64) -> Self {
+        Self::Real(number)
+    }
+}
+
+macro_rules! from_integers {
+    ($($type:ty),*) => {$(
+        impl From<$type> for Value<'_> {
+            fn from(number: $type) -> Self {
+                Self::Integer(number.into())
+            }
+        }
+    )*};
+}
+
+from_integers!(u8, u16, u32, u64);
+
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Unknown, Into::into)
+    }
+}

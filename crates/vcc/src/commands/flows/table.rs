@@ -1,0 +1,63 @@
+//! The flows as a table.
+
+use vcc_view::{COLUMNS, Column, FlowView, Shown};
+
+use crate::table::{Align, Table};
+
+pub fn table(flows: &[FlowView], is_wide: bool) -> String {
+    let is_shown = |column: &&Column| match column.shown {
+        Shown::Always => true,
+        Shown::Where(says_something) => is_wide || flows.iter().any(says_something),
+        Shown::Wide => is_wide,
+        Shown::Json => false,
+    };
+    let columns: Vec<&Column> = COLUMNS.iter().filter(is_shown).collect();
+    let align = |column: &Column| if column.unit.is_text() { Align::Left } else { Align::Right };
+    let headings: Vec<String> = columns.iter().map(|column| column.heading()).collect();
+    let aligned = headings.iter().zip(&columns);
+    let mut table = Table::new(aligned.map(|(heading, column)| (heading.as_str(), align(column))));
+    for flow in flows {
+        table.row(columns.iter().map(|column| column.cell(flow)));
+    }
+    table.render()
+}
+
+/// What `--help` says about the columns.
+pub fn help() -> String {
+    let shown = COLUMNS.iter().filter(|column| !matches!(column.shown, Shown::Json));
+    let rows: Vec<(String, String)> =
+        shown.map(|column| (column.heading(), column.plain_help())).collect();
+    let width = rows.iter().map(|(heading, _)| heading.chars().count()).max().unwrap_or(0);
+    let line = |(heading, help): &(String, String)| format!("  {heading:<width$}  {help}\n");
+    let lines: String = rows.iter().map(line).collect();
+    format!("Columns:\n{lines}\ndocs/seeing.md explains what LIMITED-BY says.")
+}
+
+#[cfg(test)]
+mod tests {
+    use vcc_view::Rates;
+    use vcc_view::testing::flow;
+
+    use super::*;
+
+    #[test]
+    fn columns_are_shown_where_they_say_something() {
+        let plain = flow("192.0.2.1:40000", "192.0.2.2:80");
+        let text = table(std::slice::from_ref(&plain), false);
+        let [header, line] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+        assert!(!header.contains("RATE") && !header.contains("POLICED"), "{text}");
+        for word in ["192.0.2.1:40000", "14.1 KiB", "1.25 ms", "underlay"] {
+            assert!(line.contains(word), "{word}: {text}");
+        }
+        let mut policed = plain.clone();
+        policed.state.0.policed = 7;
+        policed.rates = Some(Rates { goodput_bits_per_s: 9.41e6, ..Default::default() });
+        let text = table(&[plain.clone(), policed], false);
+        assert!(text.contains("POLICED") && text.contains("9.41 Mbit/s"), "{text}");
+        let wide = table(&[plain], true);
+        let in_table = COLUMNS.iter().filter(|column| !matches!(column.shown, Shown::Json));
+        for column in in_table {
+            assert!(wide.contains(&column.heading()) && help().contains(&column.heading()));
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Which flows are shown, and in which order, on the command line.
+
+use std::iter;
+
+use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use vcc_engine::{Limit, Stage, Underlay};
+use vcc_view::{Column, EcnOwner, End, Filter, Sort, counters, sortable};
+
+/// Alternatives are separated by commas; a connection has to match all options
+#[derive(clap::Args, Clone)]
+#[command(next_help_heading = "Which connections")]
+pub struct FilterArguments {
+    /// Guests at ADDRESS, ADDRESS:PORT, :PORT, or in the network ADDRESS/BITS
+    #[arg(long, value_name = "END", value_delimiter = ',')]
+    guest: Vec<End>,
+
+    /// Peers, likewise
+    #[arg(long, value_name = "END", value_delimiter = ',')]
+    peer: Vec<End>,
+
+    /// The state of the connection
+    #[arg(long, value_name = "STAGE", value_delimiter = ',', value_parser = PossibleValuesParser::new(Stage::ALL.map(Stage::name)))]
+    stage: Vec<String>,
+
+    /// The congestion control that the fabric sees
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    underlay: Vec<Underlay>,
+
+    /// Who has ECN: vcc toward the fabric, the guest, or neither
+    #[arg(long, value_name = "OWNER", value_delimiter = ',')]
+    ecn: Vec<Ecn>,
+
+    /// What limits the rate at present
+    #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = PossibleValuesParser::new(Limit::NAMES))]
+    limited_by: Vec<String>,
+
+    /// With any of these counters above 0
+    #[arg(long, value_name = "COUNTER", value_delimiter = ',', value_parser = counter_parser())]
+    with: Vec<Counter>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Ecn {
+    Fabric,
+    Guest,
+    None,
+}
+
+#[derive(Clone, Copy)]
+struct Counter(&'static Column);
+
+/// None: by place.
+#[derive(Clone, Copy)]
+pub struct SortBy(pub Option<&'static Column>);
+
+impl FilterArguments {
+    pub fn filter(&self) -> Filter {
+        let owner = |ecn: &Ecn| match ecn {
+            Ecn::Fabric => EcnOwner::Fabric,
+            Ecn::Guest => EcnOwner::Guest,
+            Ecn::None => EcnOwner::Nobody,
+        };
+        Filter {
+            guest: self.guest.clone(),
+            peer: self.peer.clone(),
+            stage: self.stage.clone(),
+            underlay: self.underlay.clone(),
+            ecn: self.ecn.iter().map(owner).collect(),
+            limited_by: self.limited_by.clone(),
+            with: self.with.iter().map(|counter| counter.0).collect(),
+        }
+    }
+}
+
+impl SortBy {
+    pub fn sort(self) -> Sort {
+        Sort::natural(self.0)
+    }
+}
+
+fn counter_parser() -> impl TypedValueParser<Value = Counter> {
+    let names = counters().map(|(name, column)| value(name, column));
+    PossibleValuesParser::new(names).try_map(|name| column(&name).map(Counter).ok_or("no counter"))
+}
+
+pub fn sort_parser() -> impl TypedValueParser<Value = SortBy> {
+    let place = PossibleValue::new(Sort::PLACE).help("by port, guest and peer");
+    let names = sortable().map(|(name, column)| value(name, column));
+    PossibleValuesParser::new(iter::once(place).chain(names)).map(|name| SortBy(column(&name)))
+}
+
+fn value(name: &'static str, column: &Column) -> PossibleValue {
+    PossibleValue::new(name).help(column.plain_help())
+}
+
+fn column(name: &str) -> Option<&'static Column> {
+    sortable().find(|(sort, _)| *sort == name).map(|(_, column)| column)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use vcc_view::testing::flow;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        filter: FilterArguments,
+        #[arg(long, default_value = "place", value_parser = sort_parser())]
+        sort: SortBy,
+    }
+
+    fn parsed(line: &str) -> Result<Line, clap::Error> {
+        Line::try_parse_from(std::iter::once("vcc").chain(line.split_whitespace()))
+    }
+
+    #[test]
+    fn options_are_combined_and_their_alternatives_are_not() {
+        let mut flow = flow("10.1.0.1:5001", "192.0.2.9:80");
+        flow.state.0.marks = 3;
+        for (line, is_admitted) in [
+            ("", true),
+            ("--guest :5002,10.0.0.0/8", true),
+            ("--guest 10.0.0.0/8:5001 --peer 192.0.2.9", true),
+            ("--guest 10.0.0.0/8 --peer 192.0.2.10", false),
+            ("--stage established,closed", true),
+            ("--underlay cubic", false),
+            ("--ecn fabric", true),
+            ("--ecn guest,none", false),
+            ("--limited-by underlay", true),
+            ("--with reductions", false),
+            ("--with reductions,marks", true),
+        ] {
+            let filter = parsed(line).unwrap_or_else(|e| panic!("{line}: {e}")).filter.filter();
+            assert_eq!(filter.admits(&flow), is_admitted, "{line}");
+        }
+        for bad in [
+            "--stage open",
+            "--underlay vegas",
+            "--limited-by fate",
+            "--guest 10",
+            "--with snd-una",
+            "--sort speed",
+        ] {
+            assert!(parsed(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn flows_are_sorted_by_columns_or_by_place() {
+        let sort = |line| parsed(line).unwrap_or_else(|e| panic!("{line}: {e}")).sort.sort();
+        assert_eq!(sort("").name(), "place");
+        assert_eq!(sort("--sort limited-by").by.map(|column| column.key), Some("limited_by"));
+        assert_eq!(sort("--sort rate").by.map(|column| column.key), Some("goodput_bits_per_s"));
+    }
+}
