@@ -9,12 +9,12 @@
 VCC_INLINE uint32_t cap_segs(const struct vcc_flow *f, const struct vcc_params *p,
 			     uint32_t granted_segs)
 {
-	if (!p->cap_bytes && !p->cap_bytes_per_ms)
+	if (!p->window_cap_bytes && !p->rate_cap_bytes_per_ms)
 		return granted_segs;
-	uint64_t cap_bytes = p->cap_bytes ? p->cap_bytes : UINT32_MAX;
+	uint64_t cap_bytes = p->window_cap_bytes ? p->window_cap_bytes : UINT32_MAX;
 
-	if (p->cap_bytes_per_ms && f->srtt_us8) {
-		uint64_t by_rate = (uint64_t)p->cap_bytes_per_ms * (f->srtt_us8 >> 3) / 1000;
+	if (p->rate_cap_bytes_per_ms && f->srtt_us8) {
+		uint64_t by_rate = (uint64_t)p->rate_cap_bytes_per_ms * (f->srtt_us8 >> 3) / 1000;
 
 		cap_bytes = by_rate < cap_bytes ? by_rate : cap_bytes;
 	}

@@ -24,10 +24,10 @@
 VCC_INLINE uint32_t idle_limit_ms(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	if (f->stage == STAGE_ESTABLISHED)
-		return p->established_idle_ms;
+		return p->idle_established_ms;
 	if (f->stage == STAGE_SYN_RECEIVED && !(f->flags & FLOW_SYN_SEEN_GUEST))
-		return vcc_min(p->handshake_idle_ms, UNANSWERED_SYN_MS);
-	return f->stage == STAGE_CLOSED ? p->closed_idle_ms : p->handshake_idle_ms;
+		return vcc_min(p->idle_handshake_ms, UNANSWERED_SYN_MS);
+	return f->stage == STAGE_CLOSED ? p->idle_closed_ms : p->idle_handshake_ms;
 }
 
 /* Is the flow half-open, so that it gives way to a newer one in a full table? */

@@ -361,21 +361,49 @@ struct vcc_params {
 	uint16_t beta_1024; /* priority of dctcp-priority (AC/DC, equation 1): 0 to BETA_ONE */
 	uint8_t emit;	    /* bool: send duplicate ACKs and window updates to the guest (emit.h) */
 	uint8_t undo;	    /* bool: undo a reduction that DSACK proves spurious */
-	uint32_t window_floor_segs;   /* minimum of a shown window; at least 1 */
-	uint32_t initial_window_segs; /* RFC 6928 */
-	uint32_t window_max_bytes;    /* largest window that is shown exactly */
-	uint32_t cap_bytes;	      /* maximum of a window; 0: none */
-	uint32_t cap_bytes_per_ms;    /* maximum of window / RTT; 0: none */
+	uint32_t window_floor_segs;	/* minimum of a shown window; at least 1 */
+	uint32_t initial_window_segs;	/* RFC 6928 */
+	uint32_t window_max_bytes;	/* largest window that is shown exactly */
+	uint32_t window_cap_bytes;	/* maximum of a window; 0: none */
+	uint32_t rate_cap_bytes_per_ms; /* maximum of window / RTT; 0: none */
 	uint32_t rto_min_us;
 	uint32_t emit_after_us;	      /* time without progress until duplicate ACKs are sent */
-	uint32_t established_idle_ms; /* idle time until an established flow is forgotten */
-	uint32_t handshake_idle_ms;
-	uint32_t closed_idle_ms;
+	uint32_t idle_established_ms; /* idle time until an established flow is forgotten */
+	uint32_t idle_handshake_ms;
+	uint32_t idle_closed_ms;
 	/* The flow's pool: flows that share a window (vCC, section 4). */
 	uint16_t pool;	      /* the shell's number for it */
 	uint16_t pool_weight; /* the flow's weight in it; 0: no pool */
 	uint32_t pool_bytes;  /* the pool's size: all its flows' windows together */
 	uint32_t on_full;     /* enum vcc_on_full; for the shell */
 };
+
+/* clang-format off */
+/* The defaults; a parameter that is not listed is 0. */
+#define VCC_PARAMS_DEFAULT							\
+	{									\
+		.underlay = UNDERLAY_reno_ecn, /* vCC's */			\
+		.mode = MODE_ENFORCE,						\
+		.guest_ecn = GUEST_ECN_LEAVE,					\
+		.on_full = ON_FULL_PASS,					\
+		.prr = 1,							\
+		.undo = 1,							\
+		.pace_push = 1,							\
+		.feedback = 1,							\
+		.beta_1024 = BETA_ONE,						\
+		.window_floor_segs = 1,						\
+		.initial_window_segs = 10,					\
+		/* Scale 5: 10 Gbit/s at 1.6 ms, for 8 of 1448 bytes of MSS. */	\
+		.window_max_bytes = 2 << 20,					\
+		.rto_min_us = 200000,						\
+		/* AC/DC, section 5: the RTO_min of its hosts. */		\
+		.emit_after_us = 10000,						\
+		/* A forgotten flow whose scale was rewritten would crawl. */	\
+		.idle_established_ms = 5 * 24 * 3600 * 1000,			\
+		/* Longer than Linux retries: 127 s a SYN, 63 s a SYN-ACK. */	\
+		.idle_handshake_ms = 130 * 1000,				\
+		.idle_closed_ms = 10 * 1000,					\
+	}
+/* clang-format on */
 
 #endif

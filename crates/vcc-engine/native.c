@@ -67,9 +67,19 @@ const char *vcc_native_underlay_name(uint32_t underlay)
 	return cc_name(underlay);
 }
 
-bool vcc_native_underlay_controls(uint32_t underlay)
+const char *vcc_native_underlay_about(uint32_t underlay)
 {
-	return cc_traits(underlay) & CC_CONTROLS;
+	return cc_about(underlay);
+}
+
+uint32_t vcc_native_underlay_traits(uint32_t underlay)
+{
+	return cc_traits(underlay);
+}
+
+void vcc_native_params_default(struct vcc_params *p)
+{
+	*p = (struct vcc_params)VCC_PARAMS_DEFAULT;
 }
 
 void vcc_native_pool_begin(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,

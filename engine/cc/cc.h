@@ -9,12 +9,12 @@
 
 #include "hooks.h"
 
-#define VCC_CC(id, name, traits, hooks)
+#define VCC_CC(id, name, about, traits, hooks)
 #include "list.h"
 #undef VCC_CC
 
 enum vcc_underlay {
-#define VCC_CC(id, name, traits, hooks) UNDERLAY_##id,
+#define VCC_CC(id, name, about, traits, hooks) UNDERLAY_##id,
 #include "list.h"
 #undef VCC_CC
 	UNDERLAY_COUNT
@@ -24,9 +24,23 @@ enum vcc_underlay {
 VCC_INLINE const char *cc_name(uint32_t underlay)
 {
 	switch (underlay) {
-#define VCC_CC(id, name, traits, hooks)                                                            \
+#define VCC_CC(id, name, about, traits, hooks)                                                     \
 	case UNDERLAY_##id:                                                                        \
 		return name;
+#include "list.h"
+#undef VCC_CC
+	default:
+		return (const char *)0;
+	}
+}
+
+/* One line on it for the documentation; likewise. */
+VCC_INLINE const char *cc_about(uint32_t underlay)
+{
+	switch (underlay) {
+#define VCC_CC(id, name, about, traits, hooks)                                                     \
+	case UNDERLAY_##id:                                                                        \
+		return about;
 #include "list.h"
 #undef VCC_CC
 	default:
@@ -37,7 +51,7 @@ VCC_INLINE const char *cc_name(uint32_t underlay)
 VCC_INLINE uint32_t cc_traits(uint32_t underlay)
 {
 	switch (underlay) {
-#define VCC_CC(id, name, traits, hooks)                                                            \
+#define VCC_CC(id, name, about, traits, hooks)                                                     \
 	case UNDERLAY_##id:                                                                        \
 		return traits;
 #include "list.h"
@@ -55,7 +69,8 @@ VCC_INLINE uint32_t cc_traits(uint32_t underlay)
 VCC_INLINE void cc_init(uint32_t underlay, struct vcc_cc_state *cc, uint32_t initial_window_segs)
 {
 	switch (underlay) {
-#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _init(cc, initial_window_segs))
+#define VCC_CC(id, name, about, traits, hooks)                                                     \
+	CC_DISPATCH(hooks, id, _init(cc, initial_window_segs))
 #include "list.h"
 #undef VCC_CC
 	}
@@ -68,7 +83,7 @@ VCC_APART int cc_on_feedback(uint32_t underlay, struct vcc_cc_state *cc,
 	if (!cc || !ack)
 		return -1;
 	switch (underlay) {
-#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_feedback(cc, ack))
+#define VCC_CC(id, name, about, traits, hooks) CC_DISPATCH(hooks, id, _on_feedback(cc, ack))
 #include "list.h"
 #undef VCC_CC
 	}
@@ -80,7 +95,7 @@ VCC_APART int cc_on_ack(uint32_t underlay, struct vcc_cc_state *cc, const struct
 	if (!cc || !ack)
 		return -1;
 	switch (underlay) {
-#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_ack(cc, ack))
+#define VCC_CC(id, name, about, traits, hooks) CC_DISPATCH(hooks, id, _on_ack(cc, ack))
 #include "list.h"
 #undef VCC_CC
 	}
@@ -95,7 +110,7 @@ VCC_APART int cc_on_congestion(uint32_t underlay, struct vcc_cc_state *cc,
 	if (!cc || !p)
 		return -1;
 	switch (underlay) {
-#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_congestion(cc, cause, p))
+#define VCC_CC(id, name, about, traits, hooks) CC_DISPATCH(hooks, id, _on_congestion(cc, cause, p))
 #include "list.h"
 #undef VCC_CC
 	}
@@ -108,7 +123,7 @@ VCC_APART int cc_on_timeout(uint32_t underlay, struct vcc_cc_state *cc)
 	if (!cc)
 		return -1;
 	switch (underlay) {
-#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_timeout(cc))
+#define VCC_CC(id, name, about, traits, hooks) CC_DISPATCH(hooks, id, _on_timeout(cc))
 #include "list.h"
 #undef VCC_CC
 	}
@@ -119,7 +134,8 @@ VCC_APART int cc_on_timeout(uint32_t underlay, struct vcc_cc_state *cc)
 VCC_INLINE void cc_on_idle(uint32_t underlay, struct vcc_cc_state *cc, uint32_t initial_window_segs)
 {
 	switch (underlay) {
-#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_idle(cc, initial_window_segs))
+#define VCC_CC(id, name, about, traits, hooks)                                                     \
+	CC_DISPATCH(hooks, id, _on_idle(cc, initial_window_segs))
 #include "list.h"
 #undef VCC_CC
 	}
@@ -130,7 +146,8 @@ VCC_INLINE void cc_on_mss(uint32_t underlay, struct vcc_cc_state *cc, uint32_t f
 			  uint32_t to_bytes)
 {
 	switch (underlay) {
-#define VCC_CC(id, name, traits, hooks) CC_DISPATCH(hooks, id, _on_mss(cc, from_bytes, to_bytes))
+#define VCC_CC(id, name, about, traits, hooks)                                                     \
+	CC_DISPATCH(hooks, id, _on_mss(cc, from_bytes, to_bytes))
 #include "list.h"
 #undef VCC_CC
 	}

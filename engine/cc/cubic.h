@@ -182,4 +182,4 @@ VCC_INLINE void cubic_on_mss(struct vcc_cc_state *cc, uint32_t from_bytes, uint3
 }
 
 #endif
-VCC_CC(cubic, "cubic", CC_CONTROLS, cubic)
+VCC_CC(cubic, "cubic", "CUBIC, led by loss (RFC 9438)", CC_CONTROLS, cubic)

@@ -9,16 +9,16 @@
 #include "../seq.h"
 #include "reno.h"
 
-#define DCTCP_ALPHA_ONE 1024u
+#define DCTCP_ALPHA_ONE CC_ALPHA_ONE
 /* g = 1/16 (RFC 8257, 4.2). */
 #define DCTCP_G_SHIFT 4
 
 /* DCTCP's state, as indices of cc->own (RFC 8257, 3.3). */
 enum dctcp_own {
-	DCTCP_ALPHA,	  /* alpha, in 1/DCTCP_ALPHA_ONE */
-	DCTCP_REPORTED,	  /* bytes reported in this observation window */
-	DCTCP_MARKED,	  /* marked bytes among them */
-	DCTCP_WINDOW_END, /* the observation window ends when this is acknowledged */
+	DCTCP_ALPHA = CC_OWN_ALPHA, /* alpha, in 1/DCTCP_ALPHA_ONE */
+	DCTCP_REPORTED,		    /* bytes reported in this observation window */
+	DCTCP_MARKED,		    /* marked bytes among them */
+	DCTCP_WINDOW_END,	    /* the observation window ends when this is acknowledged */
 };
 
 VCC_INLINE void dctcp_init(struct vcc_cc_state *cc, uint32_t initial_window_segs)
@@ -98,4 +98,4 @@ VCC_INLINE void dctcp_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion
 #define dctcp_on_mss	 reno_on_mss
 
 #endif
-VCC_CC(dctcp, "dctcp", CC_CONTROLS | CC_ECN | CC_ECT_ALL, dctcp)
+VCC_CC(dctcp, "dctcp", "DCTCP (RFC 8257)", CC_CONTROLS | CC_ECN | CC_ECT_ALL | CC_ALPHA, dctcp)

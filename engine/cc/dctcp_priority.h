@@ -29,4 +29,5 @@ VCC_INLINE void dctcp_priority_on_congestion(struct vcc_cc_state *cc, enum vcc_c
 #define dctcp_priority_on_mss	   dctcp_on_mss
 
 #endif
-VCC_CC(dctcp_priority, "dctcp-priority", CC_CONTROLS | CC_ECN | CC_ECT_ALL, dctcp_priority)
+VCC_CC(dctcp_priority, "dctcp-priority", "DCTCP with a priority (AC/DC, 3.4)",
+       CC_CONTROLS | CC_ECN | CC_ECT_ALL | CC_ALPHA | CC_PRIORITY, dctcp_priority)

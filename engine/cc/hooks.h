@@ -12,7 +12,8 @@
  *	P_on_mss(cc, from_bytes, to_bytes)	the segment size changed; cwnd and ssthresh are
  *				converted already, private counts of segments are not
  *
- * and ends, outside of its include guard, with VCC_CC(id, "name", traits, P).
+ * and ends, outside of its include guard, with VCC_CC(id, "name", "about", traits, P): its name in
+ * policies and commands, one line for the documentation, and all that the rest of vcc knows of it.
  * cwnd_segs must stay at least 1. Integers only, and no unbounded loops.
  */
 #ifndef VCC_CC_HOOKS_H
@@ -31,7 +32,13 @@ enum vcc_cc_trait {
 	CC_CONTROLS = 1, /* its window is enforced on the guest */
 	CC_ECN = 2,	 /* it negotiates ECN on the fabric */
 	CC_ECT_ALL = 4,	 /* it sends retransmissions and ACKs as ECT too (RFC 8311, 4.3) */
+	CC_PRIORITY = 8, /* it heeds beta_1024 (AC/DC, 3.4) */
+	CC_ALPHA = 16,	 /* own[CC_OWN_ALPHA] is DCTCP's alpha (RFC 8257, 3.3) */
 };
+
+/* With CC_ALPHA: the index in vcc_cc_state.own, and an alpha of 1. */
+#define CC_OWN_ALPHA 0
+#define CC_ALPHA_ONE 1024u
 
 enum vcc_congestion {
 	CONGESTION_ECN,	 /* marks with a byte count */

@@ -82,4 +82,4 @@ VCC_INLINE void reno_on_mss(struct vcc_cc_state *cc, uint32_t from_bytes, uint32
 }
 
 #endif
-VCC_CC(reno, "reno", CC_CONTROLS, reno)
+VCC_CC(reno, "reno", "NewReno, led by loss (RFC 5681, RFC 6582)", CC_CONTROLS, reno)

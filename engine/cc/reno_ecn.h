@@ -9,4 +9,5 @@
 #include "reno.h"
 
 #endif
-VCC_CC(reno_ecn, "reno-ecn", CC_CONTROLS | CC_ECN, reno)
+VCC_CC(reno_ecn, "reno-ecn", "NewReno with ECN (RFC 3168), vCC's virtual-ECN", CC_CONTROLS | CC_ECN,
+       reno)

@@ -50,4 +50,5 @@ VCC_INLINE void transparent_on_mss(struct vcc_cc_state *cc, uint32_t from_bytes,
 }
 
 #endif
-VCC_CC(transparent, "transparent", 0, transparent)
+VCC_CC(transparent, "transparent", "no congestion control: connections are counted and not changed",
+       0, transparent)

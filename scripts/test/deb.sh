@@ -124,7 +124,7 @@ can_attach=
 if inside vcc doctor >/dev/null 2>&1 || [ -d "$root/sys/kernel/btf" ]; then
 	can_attach=yes
 	ip link add veth-deb type veth peer name veth-guest
-	inside vcc attach veth-deb --shadow >/dev/null || fail 'vcc attach'
+	inside vcc attach veth-deb --mode shadow >/dev/null || fail 'vcc attach'
 fi
 echo '# changed' >>"$root/etc/vcc/policy.toml"
 inside dpkg --install /tmp/vcc.deb >"$work/said" 2>&1 || fail "upgrade: $(cat "$work/said")"

@@ -8,7 +8,6 @@ mod limit;
 mod params;
 mod pool;
 mod told;
-mod treatment;
 mod underlay;
 
 pub mod sys {
@@ -22,7 +21,6 @@ pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
 pub use params::{GuestEcn, Mode, OnFull, Params, ParseNameError};
 pub use pool::Pool;
 pub use told::Stage;
-pub use treatment::{PoolShare, Treatment};
 pub use underlay::Underlay;
 
 /// A parsed segment.
@@ -147,12 +145,11 @@ impl FlowState {
         unsafe { vcc_native_rto_us(&self.0, params.0.rto_min_us) }
     }
 
-    /// DCTCP's alpha, if the underlay is DCTCP or derived from it.
+    /// DCTCP's alpha, if the underlay keeps one.
     pub fn alpha(&self) -> Option<f64> {
-        let underlay = Underlay::from_number(self.underlay)?;
-        let has_alpha = ["dctcp", "dctcp-priority"].contains(&underlay.name());
-        let alpha = f64::from(self.cc.own[sys::DCTCP_ALPHA as usize]);
-        (has_alpha && self.is_managed()).then(|| alpha / f64::from(sys::DCTCP_ALPHA_ONE))
+        let has_alpha = Underlay::from_number(self.underlay)?.has_alpha();
+        let alpha = f64::from(self.cc.own[sys::CC_OWN_ALPHA as usize]);
+        (has_alpha && self.is_managed()).then(|| alpha / f64::from(sys::CC_ALPHA_ONE))
     }
 
     /// Is the far end under vcc, and does it report marked bytes?

@@ -1,4 +1,4 @@
-//! How one port's flows are treated.
+//! How connections are treated: the engine's parameters.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::{Underlay, sys};
 
-/// A name that stands for nothing here.
+/// A name that is none of the known ones.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("unknown {what} '{name}': known are {known}")]
 pub struct ParseNameError {
@@ -29,6 +29,12 @@ macro_rules! named {
         pub enum $type { $($(#[$vdoc])* $variant,)* }
 
         impl $type {
+            pub const ALL: &[Self] = &[$($type::$variant,)*];
+
+            pub fn name(self) -> &'static str {
+                match self { $($type::$variant => $name,)* }
+            }
+
             /// Its number in the engine's structs.
             pub fn number(self) -> u8 {
                 match self { $($type::$variant => $value as u8,)* }
@@ -36,13 +42,13 @@ macro_rules! named {
 
             /// The value that a number in the engine's structs stands for.
             pub fn from_number(number: u8) -> Option<Self> {
-                [$($type::$variant,)*].into_iter().find(|value| value.number() == number)
+                Self::ALL.iter().copied().find(|value| value.number() == number)
             }
         }
 
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(match self { $($type::$variant => $name,)* })
+                f.pad(self.name())
             }
         }
 
@@ -50,25 +56,23 @@ macro_rules! named {
             type Err = ParseNameError;
 
             fn from_str(name: &str) -> Result<Self, ParseNameError> {
-                match name {
-                    $($name => Ok($type::$variant),)*
-                    _ => Err(ParseNameError::new($what, name, &[$($name,)*])),
-                }
+                let found = Self::ALL.iter().copied().find(|value| value.name() == name);
+                found.ok_or_else(|| ParseNameError::new($what, name, &[$($name,)*]))
             }
         }
     };
 }
 
 named!(
-    /// Whether a port's flows are changed.
+    /// Whether connections are changed.
     Mode, "mode", {
         /// The underlay is enforced.
         Enforce = sys::MODE_ENFORCE, "enforce";
         /// Everything is computed, nothing changed.
         Shadow = sys::MODE_SHADOW, "shadow";
-        /// The flows that are there are enforced to their end; new ones are left alone.
+        /// Existing flows are enforced to their end; new ones are left alone.
         Drain = sys::MODE_DRAIN, "drain";
-        /// New flows are left alone, and those that do not depend on vcc are let go.
+        /// New flows are left alone, and those that do not depend on vcc are released.
         Ignore = sys::MODE_IGNORE, "ignore";
     }
 );
@@ -78,59 +82,53 @@ named!(
     GuestEcn, "treatment of a guest's ECN", {
         /// Its flows are tracked and not changed.
         Leave = sys::GUEST_ECN_LEAVE, "leave";
-        /// The underlay answers its marks in its stead.
+        /// The underlay answers the marks instead of the guest.
         Override = sys::GUEST_ECN_OVERRIDE, "override";
     }
 );
 
 named!(
-    /// What becomes of a new connection where the port has no room for it.
+    /// Treatment of a new connection for which the port's table has no room.
     OnFull, "answer to a full table", {
-        /// It goes on untranslated.
+        /// It passes untranslated.
         Pass = sys::ON_FULL_PASS, "pass";
         /// Its SYN is dropped.
         Drop = sys::ON_FULL_DROP, "drop";
     }
 );
 
-/// The engine's parameters; see `struct vcc_params` for units.
+unsafe extern "C" {
+    safe fn vcc_native_params_default(params: &mut sys::vcc_params);
+}
+
+/// The engine's parameters: how connections are treated. `struct vcc_params` says what each field
+/// means; an operator sets them by the keys of a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct Params(pub sys::vcc_params);
 
+impl Params {
+    /// The defaults with some of them changed.
+    pub fn with(change: impl FnOnce(&mut sys::vcc_params)) -> Self {
+        let mut params = Self::default();
+        change(&mut params.0);
+        params
+    }
+
+    /// None where the number is that of another version's mode; likewise below.
+    pub fn mode(&self) -> Option<Mode> {
+        Mode::from_number(self.0.mode)
+    }
+
+    pub fn underlay(&self) -> Option<Underlay> {
+        Underlay::from_number(self.0.underlay)
+    }
+}
+
 impl Default for Params {
     fn default() -> Self {
-        const MINUTE_MS: u32 = 60_000;
-        Params(sys::vcc_params {
-            underlay: Underlay::default().number(),
-            mode: Mode::Enforce.number(),
-            guest_ecn: GuestEcn::Leave.number(),
-            prr: 1,
-            undo: 1,
-            pace_push: 1,
-            feedback: 1,
-            police: 0,
-            trace: 0,
-            beta_1024: sys::BETA_ONE as u16,
-            emit: 0,
-            window_floor_segs: 1,
-            initial_window_segs: 10,
-            // Scale 5: 10 Gbit/s at 1.6 ms, for 8 of 1448 bytes of MSS.
-            window_max_bytes: 2 << 20,
-            cap_bytes: 0,
-            cap_bytes_per_ms: 0,
-            rto_min_us: 200_000,
-            // AC/DC, 5: what its hosts have for RTO_min.
-            emit_after_us: 10_000,
-            // A forgotten flow whose scale was rewritten would crawl, so a silent one is kept long.
-            established_idle_ms: 5 * 24 * 60 * MINUTE_MS,
-            // Longer than Linux keeps trying: 127 s for a SYN, 63 s for a SYN-ACK.
-            handshake_idle_ms: 130_000,
-            closed_idle_ms: 10_000,
-            pool: 0,
-            pool_weight: 0,
-            pool_bytes: 0,
-            on_full: OnFull::Pass.number().into(),
-        })
+        let mut params = sys::vcc_params::default();
+        vcc_native_params_default(&mut params);
+        Self(params)
     }
 }

@@ -4,11 +4,12 @@ use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::str::FromStr;
 
-use crate::ParseNameError;
+use crate::{Params, ParseNameError, sys};
 
 unsafe extern "C" {
     safe fn vcc_native_underlay_name(underlay: u32) -> *const c_char;
-    safe fn vcc_native_underlay_controls(underlay: u32) -> bool;
+    safe fn vcc_native_underlay_about(underlay: u32) -> *const c_char;
+    safe fn vcc_native_underlay_traits(underlay: u32) -> u32;
 }
 
 /// A congestion control that the fabric sees.
@@ -36,22 +37,53 @@ impl Underlay {
         self.lookup().expect("every constructor has looked it up")
     }
 
+    /// One line for documentation.
+    pub fn about(self) -> &'static str {
+        text(vcc_native_underlay_about(self.0.into())).expect("every underlay says what it is")
+    }
+
     /// Is its window enforced on the guest?
     pub fn controls(self) -> bool {
-        vcc_native_underlay_controls(self.0.into())
+        self.has(sys::CC_CONTROLS)
+    }
+
+    /// Does it use ECN on the fabric? One that does not is led by loss.
+    pub fn wants_ecn(self) -> bool {
+        self.has(sys::CC_ECN)
+    }
+
+    /// Does it send all segments ECT, retransmissions and pure ACKs included (RFC 8311, 4.3)?
+    pub fn sends_all_ect(self) -> bool {
+        self.has(sys::CC_ECT_ALL)
+    }
+
+    /// Does it know connections of different priority (AC/DC, 3.4)?
+    pub fn heeds_priority(self) -> bool {
+        self.has(sys::CC_PRIORITY)
+    }
+
+    /// Does it keep DCTCP's alpha (RFC 8257, 3.3)?
+    pub fn has_alpha(self) -> bool {
+        self.has(sys::CC_ALPHA)
+    }
+
+    fn has(self, trait_: sys::vcc_cc_trait) -> bool {
+        vcc_native_underlay_traits(self.0.into()) & trait_ != 0
     }
 
     fn lookup(self) -> Option<&'static str> {
-        let name = vcc_native_underlay_name(self.0.into());
-        // SAFETY: the engine returns null or a string literal.
-        (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_str().expect("ASCII"))
+        text(vcc_native_underlay_name(self.0.into()))
     }
 }
 
+fn text(literal: *const c_char) -> Option<&'static str> {
+    // SAFETY: the engine returns null or a string literal.
+    (!literal.is_null()).then(|| unsafe { CStr::from_ptr(literal) }.to_str().expect("UTF-8"))
+}
+
 impl Default for Underlay {
-    /// vCC's: NewReno with ECN.
     fn default() -> Self {
-        "reno-ecn".parse().expect("the engine has reno-ecn")
+        Params::default().underlay().expect("the engine's default is an underlay")
     }
 }
 

@@ -41,7 +41,7 @@ fn a_cap_in_bytes_is_kept_in_whole_segments() {
         (20 * mss_bytes + 77, 20),
         (100_000, 100_000 / mss_bytes),
     ] {
-        let (largest, conn) = run(|p| p.cap_bytes = cap_bytes, 1000, 60);
+        let (largest, conn) = run(|p| p.window_cap_bytes = cap_bytes, 1000, 60);
         assert_eq!(largest, segs.max(1) * mss_bytes, "a cap of {cap_bytes} bytes");
         assert!(largest <= cap_bytes.max(mss_bytes));
         // An unused cwnd does not grow, except by the bytes of one ACK.
@@ -60,12 +60,12 @@ fn without_a_cap_the_window_is_unlimited() {
 fn a_cap_by_rate_follows_the_rtt() {
     // 1250 bytes/ms are 10 Mbit/s.
     for (rate, rtt_us) in [(1250, 20_000), (1250, 100_000), (12_500, 4000), (125_000, 1000)] {
-        let (largest, conn) = run(|p| p.cap_bytes_per_ms = rate, rtt_us, 60);
+        let (largest, conn) = run(|p| p.rate_cap_bytes_per_ms = rate, rtt_us, 60);
         let by_rate = u64::from(rate) * rtt_us / 1000;
         let wanted = by_rate as u32 / conn.mss() * conn.mss();
         assert_eq!(largest, wanted.max(conn.mss()), "{rate} bytes/ms at {rtt_us} us");
     }
-    let (largest, conn) = run(|p| p.cap_bytes_per_ms = 1, 100, 20);
+    let (largest, conn) = run(|p| p.rate_cap_bytes_per_ms = 1, 100, 20);
     assert_eq!(largest, conn.mss(), "one segment is always allowed");
 }
 
@@ -73,8 +73,8 @@ fn a_cap_by_rate_follows_the_rtt() {
 fn the_smaller_cap_decides() {
     let (largest, conn) = run(
         |p| {
-            p.cap_bytes = 30_000;
-            p.cap_bytes_per_ms = 1250;
+            p.window_cap_bytes = 30_000;
+            p.rate_cap_bytes_per_ms = 1250;
         },
         20_000,
         40,
@@ -82,8 +82,8 @@ fn the_smaller_cap_decides() {
     assert_eq!(largest, 25_000 / conn.mss() * conn.mss());
     let (largest, conn) = run(
         |p| {
-            p.cap_bytes = 30_000;
-            p.cap_bytes_per_ms = u32::MAX;
+            p.window_cap_bytes = 30_000;
+            p.rate_cap_bytes_per_ms = u32::MAX;
         },
         20_000,
         40,
@@ -99,7 +99,7 @@ fn a_later_cap_does_not_move_the_right_edge() {
     conn.send_segs(0, 10);
     let shown = conn.peer_ack_segs(4);
     let edge = conn.shown_edge(4 * mss_bytes, &shown);
-    conn.params.0.cap_bytes = 2 * mss_bytes;
+    conn.params.0.window_cap_bytes = 2 * mss_bytes;
     for segs in 5..=10 {
         let shown = conn.peer_ack_segs(segs);
         assert_eq!(conn.shown_edge(segs * mss_bytes, &shown), edge);
@@ -119,7 +119,7 @@ fn a_cap_is_kept_by_windows_that_are_rounded_up() {
     let answer = linux_syn().mss(1410).without(sys::OPT_TIMESTAMPS);
     for cap_bytes in (1410..60_000).step_by(7) {
         let params = params(|p| {
-            p.cap_bytes = cap_bytes;
+            p.window_cap_bytes = cap_bytes;
             p.initial_window_segs = 100;
         });
         let mut conn = Conn::accepted(params, 5, linux_syn(), answer);

@@ -132,7 +132,7 @@ fn forgotten_after_ms(conn: &mut Conn) -> u64 {
 #[test]
 fn idle_timeouts_depend_on_the_stage() {
     let limits = Params::default().0;
-    let handshake_ms = u64::from(limits.handshake_idle_ms);
+    let handshake_ms = u64::from(limits.idle_handshake_ms);
 
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(linux_syn());
@@ -148,11 +148,11 @@ fn idle_timeouts_depend_on_the_stage() {
     assert_eq!(forgotten_after_ms(&mut conn), handshake_ms);
 
     let mut conn = Conn::established(Params::default(), 5);
-    assert_eq!(forgotten_after_ms(&mut conn), u64::from(limits.established_idle_ms));
+    assert_eq!(forgotten_after_ms(&mut conn), u64::from(limits.idle_established_ms));
 
     let mut conn = Conn::established(Params::default(), 5);
     conn.guest_sends(conn.data(0, 0).rst());
-    assert_eq!(forgotten_after_ms(&mut conn), u64::from(limits.closed_idle_ms));
+    assert_eq!(forgotten_after_ms(&mut conn), u64::from(limits.idle_closed_ms));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn closed_flows_give_way_in_a_crowded_table() {
 
 #[test]
 fn timeouts_do_not_keep_a_silent_flow() {
-    let mut conn = Conn::established(params(|p| p.established_idle_ms = 600_000), 5);
+    let mut conn = Conn::established(params(|p| p.idle_established_ms = 600_000), 5);
     conn.send_segs(0, 3);
     assert_eq!(forgotten_after_ms(&mut conn), 600_000);
     assert_eq!((conn.flow.reductions, conn.cwnd()), (1, 1));
@@ -182,7 +182,7 @@ fn timeouts_do_not_keep_a_silent_flow() {
 
 #[test]
 fn a_segment_restarts_the_idle_timeout() {
-    let mut conn = Conn::established(params(|p| p.established_idle_ms = 1000), 5);
+    let mut conn = Conn::established(params(|p| p.idle_established_ms = 1000), 5);
     for _ in 0..10 {
         conn.wait_us(900_000).guest_acks(0);
         assert_eq!(conn.deadline().forget, 0);

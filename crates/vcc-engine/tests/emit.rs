@@ -169,7 +169,7 @@ fn an_update_is_never_above_the_receivers_window() {
     let said_bytes = (u32::from(PEER_WINDOW) << PEER_WSCALE).min(65535 << conn.flow.wscale_shown);
     assert_eq!(conn.shown_bytes(&action), said_bytes);
     // Nor above the cap.
-    let mut conn = held_back(emitting(|p| p.cap_bytes = 8000), 3);
+    let mut conn = held_back(emitting(|p| p.window_cap_bytes = 8000), 3);
     conn.flow.0.cc.cwnd_segs = 600;
     let action = conn.deadline();
     assert_eq!((action.update, conn.shown_bytes(&action)), (1, 8000 / conn.mss() * conn.mss()));

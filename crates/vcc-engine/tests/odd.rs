@@ -71,8 +71,8 @@ fn random_params(rng: &mut Rng) -> Params {
         p.police = rng.range(0, 2) as u8;
         p.emit = rng.range(0, 2) as u8;
         p.beta_1024 = rng.pick(&[0, 512, 1024, u16::MAX]);
-        p.cap_bytes = rng.pick(&[0, 1, 20_000, u32::MAX]);
-        p.cap_bytes_per_ms = rng.pick(&[0, 1, 12_500, u32::MAX]);
+        p.window_cap_bytes = rng.pick(&[0, 1, 20_000, u32::MAX]);
+        p.rate_cap_bytes_per_ms = rng.pick(&[0, 1, 12_500, u32::MAX]);
         p.emit_after_us = rng.pick(&[0, 10_000, u32::MAX]);
         p.rto_min_us = rng.pick(&[0, 1000, 200_000, u32::MAX]);
     })

@@ -18,7 +18,7 @@ fn policing(change: impl FnOnce(&mut sys::vcc_params)) -> Params {
 fn open(mut params: Params, isn: u32, segs: u32) -> Conn {
     params.0.initial_window_segs = 1000;
     let mut conn = Conn::opened(params, isn, linux_syn(), linux_syn().win(3000));
-    conn.params.0.cap_bytes = segs * conn.mss();
+    conn.params.0.window_cap_bytes = segs * conn.mss();
     conn.send_segs(0, 2);
     conn.peer_ack_segs(1);
     // The first window has at least two segments.
@@ -132,7 +132,7 @@ fn a_new_flow_may_use_the_window_of_the_syn_ack() {
         conn.send(most * mss_bytes, 60_000 % mss_bytes);
         assert!(is_policed(&conn.send(60_000, mss_bytes)));
         // Long after, half a sequence space away, the SYN-ACK's window is void.
-        conn.params.0.cap_bytes = 10 * mss_bytes;
+        conn.params.0.window_cap_bytes = 10 * mss_bytes;
         let mut offset = 60_000;
         conn.peer_ack(offset);
         while offset < u32::MAX - 10_000_000 {

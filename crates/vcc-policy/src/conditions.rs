@@ -1,4 +1,4 @@
-//! What a connection has to be like for a rule to match.
+//! The conditions of a rule on connections.
 
 use std::fmt::{self, Display};
 use std::net::IpAddr;
@@ -7,7 +7,6 @@ use ipnet::IpNet;
 
 use crate::connection::{Connection, Role};
 use crate::listing::listing;
-use crate::ranges::Ranges;
 
 /// TCP ports, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +31,11 @@ impl Display for PortRange {
     }
 }
 
-/// What is not there is not asked; of a list one value has to hold.
+/// A condition that is absent holds for any connection; of a list, one value has to match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     pub tenants: Option<Vec<String>>,
-    /// Where the peer's address lies. A network of IPv6 holds no IPv4 address.
+    /// Networks of the peer's address. An IPv6 network contains no IPv4 address.
     pub peers: Option<Vec<IpNet>>,
     pub guest_ports: Option<Vec<PortRange>>,
     pub peer_ports: Option<Vec<PortRange>>,
@@ -65,15 +64,15 @@ impl Conditions {
         self.peers.as_ref().is_none_or(|nets| nets.iter().any(|net| net.contains(&address)))
     }
 
-    /// Each condition that the connection does not meet: what it is, and what was wanted.
+    /// Each condition that the connection does not meet, with its own value and those that match.
     pub(crate) fn failures(&self, c: &Connection) -> Vec<String> {
         let mut failures = Vec::new();
         let mut failed = |what: &str, is: &dyn Display, wanted: String| {
-            failures.push(format!("{what} is {is}, wanted {wanted}"));
+            failures.push(format!("{what} is {is}, not {wanted}"));
         };
         let tenant = c.tenant.as_deref();
         if let Some(tenants) = self.tenants.as_ref().filter(|_| !self.admits_tenant(tenant)) {
-            failed("tenant", &tenant.unwrap_or("not known"), any_of(tenants));
+            failed("tenant", &tenant.unwrap_or("unknown"), any_of(tenants));
         }
         let peer = c.peer_address();
         if let Some(nets) = self.peers.as_ref().filter(|_| !self.admits_peer(peer)) {
@@ -88,7 +87,7 @@ impl Conditions {
             }
         }
         if let Some(role) = self.role.filter(|role| *role != c.role) {
-            failed("the guest", &c.role, role.to_string());
+            failed("role", &c.role, role.to_string());
         }
         let vlan = c.vlan_id();
         if let Some(vlans) = self.vlans.as_ref().filter(|vlans| !vlans.contains(&vlan)) {
@@ -102,20 +101,12 @@ fn admits_port(ranges: &Option<Vec<PortRange>>, port: u16) -> bool {
     ranges.as_ref().is_none_or(|ranges| ranges.iter().any(|range| range.contains(port)))
 }
 
-/// The numbers that a condition on ports admits.
-pub(crate) fn port_numbers(ranges: &Option<Vec<PortRange>>) -> Ranges {
-    match ranges {
-        None => Ranges::all(),
-        Some(ranges) => Ranges::new(ranges.iter().map(|r| (r.first.into(), r.last.into()))),
-    }
-}
-
 fn any_of<T: Display>(values: &[T]) -> String {
     listing(values, " or ")
 }
 
 fn vlan_name(vlan: u16) -> String {
-    if vlan == 0 { "none".to_owned() } else { vlan.to_string() }
+    if vlan == 0 { "untagged".to_owned() } else { vlan.to_string() }
 }
 
 fn vlan_names(vlans: &[u16]) -> Vec<String> {
@@ -138,7 +129,7 @@ impl Display for Conditions {
             parts.push(format!("peer port {}", any_of(ports)));
         }
         if let Some(role) = self.role {
-            parts.push(format!("guest is {role}"));
+            parts.push(format!("role {role}"));
         }
         if let Some(vlans) = &self.vlans {
             parts.push(format!("VLAN {}", any_of(&vlan_names(vlans))));

@@ -1,9 +1,9 @@
-//! What rules are asked about.
+//! The connections that rules are applied to.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// Which end of the connection the guest is.
+/// The guest's end of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The guest opens it.
@@ -11,28 +11,36 @@ pub enum Role {
     Server,
 }
 
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Role {
+    pub const ALL: [Self; 2] = [Self::Client, Self::Server];
+
+    pub fn name(self) -> &'static str {
+        match self {
             Role::Client => "client",
             Role::Server => "server",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// Whose the port is, where that is known.
+    /// The tenant of the port, where it is known.
     pub tenant: Option<String>,
     pub guest: SocketAddr,
     pub peer: SocketAddr,
-    /// The tag's number; a frame without tag has none, and 0 is the same.
+    /// None and 0 are both untagged.
     pub vlan: Option<u16>,
     pub role: Role,
 }
 
 impl Connection {
-    /// An IPv4 address that came in IPv6's notation is IPv4.
+    /// An IPv4-mapped IPv6 address is IPv4.
     pub(crate) fn peer_address(&self) -> IpAddr {
         self.peer.ip().to_canonical()
     }

@@ -1,19 +1,21 @@
-//! Why a connection falls under a rule.
+//! Why a rule is that of a connection.
 
 use std::fmt;
 
-use vcc_engine::{Mode, Treatment};
+use vcc_engine::Mode;
 
 use crate::connection::Connection;
+use crate::keys::Surface;
 use crate::policy::Policy;
-use crate::settings::settings;
-use crate::units::{BytesPerMs, duration, size};
+use crate::pool::Pool;
+use crate::treatment::Treatment;
+use crate::units::size;
 
 /// A rule that came before the one that matched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Miss {
     pub name: String,
-    /// The conditions that did not hold: what the connection is, and what was wanted.
+    /// The conditions that the connection does not meet.
     pub reasons: Vec<String>,
 }
 
@@ -24,7 +26,7 @@ pub struct Explanation {
     pub rule: usize,
     pub name: String,
     pub conditions: String,
-    /// What it does to the connection, in words.
+    /// The rule's treatment, in words.
     pub effects: Vec<String>,
 }
 
@@ -46,9 +48,8 @@ impl Policy {
     }
 
     fn effects(&self, treatment: &Treatment) -> Vec<String> {
-        let mut effects = Vec::new();
-        let underlay = treatment.underlay;
-        effects.push(match treatment.mode {
+        let underlay = treatment.underlay();
+        let mut effects = vec![match treatment.mode() {
             Mode::Ignore | Mode::Drain => {
                 return vec!["it passes untouched, and is not tracked".to_owned()];
             }
@@ -56,36 +57,27 @@ impl Policy {
             Mode::Enforce if underlay.controls() => {
                 format!("the fabric sees {underlay}, whatever the guest's own congestion control")
             }
-            Mode::Enforce => format!("{underlay}: no window is imposed on it"),
-        });
-        if let Some(share) = treatment.pool {
-            let pool = &self.pools[share.pool];
+            Mode::Enforce => format!("{underlay}: its window is not changed"),
+        }];
+        if let Some(pool) = treatment.pool {
+            let Pool { name, window_bytes } = &self.pools[pool];
             effects.push(format!(
-                "its window is a share, of weight {}, of the {} of pool `{}`",
-                share.weight,
-                size::display(pool.window_bytes),
-                pool.name
+                "its window is a share of the {} of pool `{name}`, with weight {}",
+                size::display(*window_bytes),
+                treatment.weight
             ));
         }
-        if let Some(bytes) = treatment.cap_bytes {
-            effects.push(format!("its window is at most {}", size::display(bytes.get())));
-        }
-        if let Some(rate) = treatment.cap_bytes_per_ms {
-            let rate = BytesPerMs::from(rate);
-            effects.push(format!("its window is at most what {rate}bit/s fill in a round trip"));
-        }
-        if treatment.police {
-            effects.push("what the guest sends beyond its window is dropped".to_owned());
-        }
-        if treatment.emit {
-            let after = duration::display(treatment.emit_after_us.into());
-            effects.push(format!("after {after} without an ACK it gets duplicate ACKs"));
-        }
-        const SAID: [&str; 5] = ["window_cap", "rate_cap", "police", "emit", "emit_after"];
-        let unsaid = settings(treatment).into_iter().filter(|(key, _)| !SAID.contains(key));
-        let settings: Vec<String> = unsaid.map(|(key, value)| format!("{key} = {value}")).collect();
+        let said = ["mode", "underlay", "weight"];
+        let changes = treatment.changes().filter(|(key, _)| !said.contains(&key.name));
+        let (with_effect, others): (Vec<_>, Vec<_>) =
+            changes.partition(|(key, number)| key.effect(*number).is_some());
+        effects.extend(with_effect.into_iter().filter_map(|(key, number)| key.effect(number)));
+        let settings: Vec<String> = others
+            .into_iter()
+            .map(|(key, number)| Surface::File.setting(key.name, &key.kind.toml(number)))
+            .collect();
         if !settings.is_empty() {
-            effects.push(format!("other than by default: {}", settings.join(", ")));
+            effects.push(format!("settings that are not the default: {}", settings.join(", ")));
         }
         effects
     }

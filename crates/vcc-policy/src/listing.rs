@@ -1,4 +1,4 @@
-//! Lists in messages, which are for reading: of a thousand values the first few are enough.
+//! Lists in messages: only the first few of many values.
 
 use std::fmt::Display;
 

@@ -1,6 +1,8 @@
-//! The known name that a misspelt one was probably meant to be.
+//! The known name that is most like an unknown one.
 
-/// None where nothing is near enough for a slip of the hand.
+use crate::listing::listing;
+
+/// None where nothing is near enough for a typing error.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Comparing takes the product of the lengths, and no name is so long.
     const LONGEST_BYTES: usize = 100;
@@ -16,13 +18,13 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, known)| known)
 }
 
-/// What follows a complaint about a name: the one that was meant, else all that there are.
+/// What follows a message about an unknown name: the one that was probably meant, else all.
 pub(crate) fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match nearest(name, known.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None if known.is_empty() => "there is none".to_owned(),
-        None => format!("there are {}", crate::listing::listing(&known, ", ")),
+        Some(meant) => format!("the nearest is `{meant}`"),
+        None if known.is_empty() => "there are none".to_owned(),
+        None => format!("known: {}", listing(&known, ", ")),
     }
 }
 
@@ -31,13 +33,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_is_recognised_and_another_word_is_not() {
+    fn a_typing_error_is_recognised_and_another_word_is_not() {
         let known = ["reno-ecn", "dctcp", "cubic", "reno"];
         for (name, meant) in
             [("dtcp", Some("dctcp")), ("cubci", Some("cubic")), ("vegas", None), ("", None)]
         {
             assert_eq!(nearest(name, known), meant, "{name}");
         }
-        assert_eq!(suggestion("vegas", ["reno", "cubic"]), "there are reno, cubic");
+        assert_eq!(suggestion("vegas", ["reno", "cubic"]), "known: reno, cubic");
     }
 }

@@ -4,13 +4,10 @@ use std::fmt;
 
 use vcc_engine::Mode;
 
-use crate::compile::{self, RuleSet};
 use crate::connection::Connection;
 use crate::pool::Pool;
 use crate::port::PortSelector;
-use crate::problem::{Findings, Problem, Problems};
 use crate::rule::Rule;
-use crate::{check, file};
 
 /// There is at least one rule: the default, which is the last and matches everything.
 #[derive(Clone, Debug)]
@@ -21,12 +18,12 @@ pub struct Policy {
     pub(crate) has_default: bool,
 }
 
-/// How many rules there are, as people count them.
+/// The number of rules, as an operator counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleCount {
-    /// The default not counted.
+    /// Without the default.
     pub rules: usize,
-    /// Whether somebody wrote one.
+    /// Whether the file has one.
     pub has_default: bool,
 }
 
@@ -38,57 +35,31 @@ impl fmt::Display for RuleCount {
     }
 }
 
-/// A policy that can be used, and what should be said about it all the same.
-#[derive(Clone, Debug)]
-pub struct Checked {
-    pub policy: Policy,
-    pub warnings: Vec<Problem>,
-}
-
 impl Policy {
-    /// Reads and checks the text of a policy file. All that is wrong is reported at once, under
-    /// the file's name.
-    pub fn parse(text: &str, file_name: &str) -> Result<Checked, Problems> {
-        let mut findings = Findings::of(text);
-        let read = file::read(text, &mut findings);
-        let policy = check::policy(&read, &mut findings);
-        let (errors, problems) = findings.settle(file_name);
-        if errors > 0 {
-            return Err(Problems { problems, errors });
-        }
-        Ok(Checked { policy, warnings: problems })
-    }
-
-    /// In the file's order, which decides.
+    /// In the order of the file; the first that matches counts.
     pub fn ports(&self) -> &[PortSelector] {
         &self.ports
     }
 
-    /// The first that matches. A device that none matches is no port.
+    /// The first that matches. A device that none matches is not a port.
     pub fn port_of(&self, device: &str) -> Option<&PortSelector> {
         self.ports.iter().find(|port| port.matches(device))
     }
 
-    /// The rules that do not exclude a tenant, as [`crate::Compiled::tenant_set`] has them.
-    pub fn tenant_set(&self, tenant: Option<&str>) -> RuleSet {
-        compile::rules_for(&self.rules, tenant)
-    }
-
-    /// Whether any connection of a tenant's guests may need segments made for it.
+    /// Whether any connection of a tenant's guests may need emitted segments.
     pub fn emits_for(&self, tenant: Option<&str>) -> bool {
         let emits = |rule: &Rule| {
-            let treatment = &rule.treatment;
-            treatment.emit && treatment.mode == Mode::Enforce
+            rule.treatment.params.0.emit != 0 && rule.treatment.mode() == Mode::Enforce
         };
         self.rules.iter().any(|rule| emits(rule) && rule.conditions.admits_tenant(tenant))
     }
 
-    /// In the file's order, which decides; the default is the last.
+    /// In the order of the file; the first that matches counts. The default is the last.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// Whether it says itself what becomes of connections that no rule matches.
+    /// Whether the file says how connections are treated that no rule matches.
     pub fn has_default(&self) -> bool {
         self.has_default
     }
@@ -101,7 +72,8 @@ impl Policy {
         &self.pools
     }
 
-    /// The index of the first rule that matches: one after the other, for reference.
+    /// The index of the first rule that matches, found one after the other: the reference for
+    /// [`crate::Compiled::judge`].
     pub fn judge(&self, c: &Connection) -> usize {
         self.rules.iter().position(|rule| rule.conditions.admit(c)).unwrap_or(self.last())
     }

@@ -4,6 +4,6 @@
 pub struct Pool {
     /// Unique among the policy's pools.
     pub name: String,
-    /// What the windows of its connections add up to, however many there are.
+    /// The sum of the windows of all its connections.
     pub window_bytes: u32,
 }

@@ -1,6 +1,11 @@
-//! Which of the host's devices are ports, and whose.
+//! The host's devices that are ports, and their tenants.
 
 use glob::Pattern;
+
+use crate::keys::Kind;
+
+/// What `max_flows` may be.
+pub const MAX_FLOWS: Kind = Kind::Count { min: 1, max: 1 << 24 };
 
 #[derive(Clone, Debug)]
 pub struct PortSelector {
@@ -10,7 +15,6 @@ pub struct PortSelector {
 }
 
 impl PortSelector {
-    /// Of a port that is attached by hand too.
     pub const DEFAULT_MAX_FLOWS: u32 = 65_536;
 
     pub fn matches(&self, device: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What is wrong with a policy file, and where.
+//! The problems of a policy file, each with its place.
 
 use std::fmt;
 use std::ops::Range;
@@ -23,12 +23,12 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One thing that is wrong. Displayed with the line that it is about.
+/// One problem. Displayed with the line that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub severity: Severity,
     pub file_name: String,
-    /// Both count from 1; columns are characters.
+    /// Line and column count from 1; columns are characters.
     pub line: usize,
     pub column: usize,
     pub message: String,
@@ -38,7 +38,7 @@ pub struct Problem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Excerpt {
     line: String,
-    /// Under the part of the line that is meant.
+    /// Under the part of the line that the problem is about.
     carets: String,
 }
 
@@ -62,7 +62,7 @@ impl Problem {
     }
 }
 
-/// The last one up to `at`.
+/// The last character boundary up to `at`.
 fn char_boundary(text: &str, at: usize) -> usize {
     let boundary = |at: &usize| text.is_char_boundary(*at);
     (0..=at.min(text.len())).rev().find(boundary).unwrap_or(0)
@@ -70,7 +70,7 @@ fn char_boundary(text: &str, at: usize) -> usize {
 
 impl Excerpt {
     fn new(line: &str, before: &str, meant: &str) -> Option<Self> {
-        // A longer one would be wrapped, and the carets would point at nothing.
+        // A terminal would wrap a longer line, and the carets would point at nothing.
         const LONGEST_CHARS: usize = 120;
         if line.trim().is_empty() || line.chars().nth(LONGEST_CHARS).is_some() {
             return None;
@@ -78,7 +78,7 @@ impl Excerpt {
         let indent: String = before.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let meant = meant.lines().next().unwrap_or_default().trim_end();
         let carets = "^".repeat(meant.chars().count().max(1));
-        // Escaped it would move what the carets point at.
+        // Escapes would move the text that the carets point at.
         let shown = |c: char| if is_obeyed(c) && c != '\t' { '\u{fffd}' } else { c };
         Some(Self { line: line.chars().map(shown).collect(), carets: indent + &carets })
     }
@@ -96,8 +96,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why a policy cannot be used: at least one error, and the warnings beside, in the file's order. Of
-/// very many some, and in the end how many there are.
+/// Why a policy cannot be used: at least one error, and the warnings, in the order of the file. Of
+/// very many only some, followed by their number.
 #[derive(Clone, Debug, Error)]
 pub struct Problems {
     pub problems: Vec<Problem>,
@@ -105,7 +105,7 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// All that there are.
+    /// The number of errors, shown or not.
     pub fn errors(&self) -> usize {
         self.errors
     }
@@ -132,7 +132,7 @@ struct Finding {
     message: String,
 }
 
-/// Where the lines of a text begin.
+/// A text and the offsets of its lines.
 #[derive(Debug)]
 struct Lines<'a> {
     text: &'a str,
@@ -151,17 +151,17 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What has been found in a text while reading and checking it.
+/// The problems that were found while a text was read and checked.
 #[derive(Debug)]
 pub(crate) struct Findings<'a> {
     lines: Lines<'a>,
-    /// Of either severity the first ones.
+    /// The first of each severity.
     found: Vec<Finding>,
     errors: usize,
     warnings: usize,
 }
 
-/// More help nobody, and what a policy may cost grows with them.
+/// Bounds the memory that a file may cost.
 pub(crate) const MOST_SHOWN: usize = 100;
 
 impl<'a> Findings<'a> {
@@ -169,12 +169,12 @@ impl<'a> Findings<'a> {
         Self { lines: Lines::new(text), found: Vec::new(), errors: 0, warnings: 0 }
     }
 
-    /// The number of a place's line, for messages about another place.
+    /// The line of a place, for messages about another place.
     pub fn line(&self, span: &Span) -> usize {
         self.lines.number_at(span.start)
     }
 
-    /// Where there is nothing to point at, for something is missing.
+    /// The place of something that is missing.
     pub fn end(&self) -> Span {
         let end = self.lines.text.len();
         end..end
@@ -184,7 +184,7 @@ impl<'a> Findings<'a> {
         self.add(Severity::Error, span, || message.into());
     }
 
-    /// Whose message takes a while to make, which is done for those that are shown.
+    /// For messages that are costly: made only for those that are shown.
     pub fn error_with(&mut self, span: &Span, message: impl FnOnce() -> String) {
         self.add(Severity::Error, span, message);
     }
@@ -198,7 +198,7 @@ impl<'a> Findings<'a> {
         self.add(Severity::Warning, span, message);
     }
 
-    fn add(&mut self, severity: Severity, span: &Span, message: impl FnOnce() -> String) {
+    pub fn add(&mut self, severity: Severity, span: &Span, message: impl FnOnce() -> String) {
         let count = match severity {
             Severity::Error => &mut self.errors,
             Severity::Warning => &mut self.warnings,
@@ -213,8 +213,8 @@ impl<'a> Findings<'a> {
         self.errors
     }
 
-    /// How many of them are errors? And all of them, in the text's order; of very many some, errors
-    /// before warnings, and in the end how many there are.
+    /// The number of errors, and all problems in the order of the text; of very many only some, errors
+    /// before warnings, followed by their number.
     pub fn settle(mut self, file_name: &str) -> (usize, Vec<Problem>) {
         self.found.sort_by_key(|finding| finding.span.start);
         let mut room_for_warnings = MOST_SHOWN.saturating_sub(self.errors);
@@ -226,7 +226,7 @@ impl<'a> Findings<'a> {
         let more = (all > self.found.len()).then(|| self.more());
         let problem = |finding| Problem::new(finding, &self.lines, file_name);
         let mut problems: Vec<Problem> = self.found.into_iter().map(problem).collect();
-        // It is about no line.
+        // This one is about no line.
         problems.extend(more.map(|more| Problem { excerpt: None, ..problem(more) }));
         (self.errors, problems)
     }
@@ -234,7 +234,7 @@ impl<'a> Findings<'a> {
     fn more(&self) -> Finding {
         let severity = if self.errors > MOST_SHOWN { Severity::Error } else { Severity::Warning };
         let message = format!(
-            "there may be more: errors: {}, warnings: {}; no more than {MOST_SHOWN} are shown",
+            "errors: {}, warnings: {}; only {MOST_SHOWN} are shown",
             self.errors, self.warnings
         );
         Finding { severity, span: self.end(), message }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_some_errors_first() {
+    fn of_very_many_only_some_are_shown_errors_first() {
         let text = "x = 1\n".repeat(100);
         let settled = |errors: usize, warnings: usize| {
             let mut findings = Findings::of(&text);
@@ -276,8 +276,8 @@ mod tests {
         };
         let last = |severity: &str, errors: usize, warnings: usize| {
             format!(
-                "a.toml:101:1: {severity}: there may be more: errors: {errors}, warnings: \
-                 {warnings}; no more than 100 are shown"
+                "a.toml:101:1: {severity}: errors: {errors}, warnings: {warnings}; only 100 are \
+                 shown"
             )
         };
         assert_eq!((settled(60, 40).0, settled(60, 40).1), (60, 40));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn any_place_will_do() {
+    fn any_place_can_be_shown() {
         for text in ["", "\n", "é\u{1b}[31m\r\n", "\u{feff}a"] {
             for start in 0..text.len() + 2 {
                 for end in 0..text.len() + 2 {

@@ -1,4 +1,4 @@
-//! Sets of numbers as ranges: what a condition admits, in whichever dimension.
+//! Sets of numbers as ranges.
 
 /// Inclusive ranges in ascending order, neither overlapping nor touching.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,10 +28,10 @@ impl Ranges {
         self.0.iter().copied()
     }
 
-    /// Is everything of `other` in here as well?
+    /// Does it contain all of `other`?
     pub fn covers(&self, other: &Ranges) -> bool {
         other.0.iter().all(|(first, last)| {
-            // Of ranges that do not touch, only one can hold all of a range.
+            // Ranges do not touch, so only one can contain all of another.
             let after = self.0.partition_point(|range| range.0 <= *first);
             after.checked_sub(1).is_some_and(|at| *last <= self.0[at].1)
         })

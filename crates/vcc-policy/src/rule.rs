@@ -1,12 +1,11 @@
-//! One rule: what it matches, and what becomes of that.
+//! One rule: its conditions, and the treatment of connections that meet them.
 
 use std::fmt;
 
-use vcc_engine::Treatment;
-
 use crate::conditions::Conditions;
+use crate::treatment::Treatment;
 
-/// The name by which metrics and messages know what no rule matched.
+/// The name of the default in metrics and messages.
 pub const DEFAULT_RULE_NAME: &str = "default";
 
 #[derive(Clone, Debug)]

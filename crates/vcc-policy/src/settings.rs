@@ -1,61 +1,181 @@
-//! The way back: from a treatment to lines of a file.
+//! Keys with their values, as somebody wrote them, and what they come to.
 
-use vcc_engine::Treatment;
+use vcc_engine::{Mode, Underlay};
 
-use crate::units::{BytesPerMs, duration, size};
+use crate::keys::{KEYS, Key, Kind, Need, Surface, Value};
+use crate::listing::listing;
+use crate::problem::Severity;
+use crate::treatment::Treatment;
+use crate::units::size;
 
-/// Keys and values of what differs from the defaults, as the file would say it; mode, underlay
-/// and pool left out.
-pub fn settings(treatment: &Treatment) -> Vec<(&'static str, String)> {
-    let default = Treatment::default();
-    let mut settings = Vec::new();
-    let mut say = |differs: bool, key: &'static str, value: String| {
-        if differs {
-            settings.push((key, value));
+/// Each key at most once, in the order of the list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings(Vec<(&'static Key, Value)>);
+
+/// Something that is wrong with the value of a key, or may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    pub key: &'static Key,
+    pub severity: Severity,
+    pub message: String,
+}
+
+impl Treatment {
+    /// The way back: the keys whose values are not the defaults, with these values.
+    pub fn changes(&self) -> impl Iterator<Item = (&'static Key, u32)> {
+        KEYS.iter().filter_map(|key| {
+            let number = key.get(self)?;
+            (key.default() != Some(number)).then_some((key, number))
+        })
+    }
+}
+
+impl Settings {
+    pub fn set(&mut self, key: &'static Key, value: Value) {
+        self.0.retain(|(other, _)| *other != key);
+        self.0.push((key, value));
+        self.0.sort_by_key(|(key, _)| KEYS.iter().position(|it| it == *key));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(key, _)| key.name == name).map(|(_, value)| value)
+    }
+
+    pub fn number(&self, name: &str) -> Option<u32> {
+        self.get(name)?.number()
+    }
+
+    pub fn pool(&self) -> Option<&str> {
+        self.0.iter().find_map(|(_, value)| match value {
+            Value::Pool(name) => Some(name.as_str()),
+            Value::Number(_) => None,
+        })
+    }
+
+    /// What the keys come to, without the pool. A key that needs `mode = "enforce"` has its
+    /// default in other modes: a rule on trial says what it will do, and does not do it.
+    pub fn treatment(&self) -> Treatment {
+        let mut treatment = Treatment::default();
+        for (key, value) in &self.0 {
+            if let Some(number) = value.number() {
+                key.set(&mut treatment, number);
+            }
         }
-    };
-    say(
-        treatment.guest_ecn != default.guest_ecn,
-        "guest_ecn",
-        format!("\"{}\"", treatment.guest_ecn),
-    );
-    say(treatment.on_full != default.on_full, "on_full", format!("\"{}\"", treatment.on_full));
-    for (key, value, default) in [
-        ("prr", treatment.prr, default.prr),
-        ("undo", treatment.undo, default.undo),
-        ("pace_push", treatment.pace_push, default.pace_push),
-        ("feedback", treatment.feedback, default.feedback),
-        ("police", treatment.police, default.police),
-        ("emit", treatment.emit, default.emit),
-    ] {
-        say(value != default, key, value.to_string());
+        if treatment.mode() != Mode::Enforce {
+            for key in KEYS.iter().filter(|key| key.needs_enforcement()) {
+                if let Some(default) = key.default() {
+                    key.set(&mut treatment, default);
+                }
+            }
+        }
+        treatment
     }
-    let priority = treatment.priority().unwrap_or(1.0);
-    say(treatment.beta_1024 != default.beta_1024, "priority", format!("{priority}"));
-    if let Some(bytes) = treatment.cap_bytes {
-        say(true, "window_cap", format!("\"{}\"", size::display(bytes.get())));
+
+    /// What is wrong with the keys beside each other; `pool_window_bytes` is the window of their
+    /// pool.
+    pub fn complaints(&self, surface: Surface, pool_window_bytes: Option<u32>) -> Vec<Complaint> {
+        let treatment = self.treatment();
+        if treatment.mode() == Mode::Ignore {
+            return self.without_effect(surface).into_iter().collect();
+        }
+        let mut complaints = Vec::new();
+        for (key, _) in self.asked_for() {
+            let unmet =
+                key.needs().iter().filter_map(|it| self.unmet(key, it, surface, &treatment));
+            complaints.extend(unmet);
+        }
+        complaints.extend(self.below_the_floor(surface, pool_window_bytes));
+        complaints
     }
-    if let Some(rate) = treatment.cap_bytes_per_ms {
-        say(true, "rate_cap", format!("\"{}\"", BytesPerMs::from(rate)));
+
+    /// The keys that ask for something: a flag or a name may as well be set to its default.
+    fn asked_for(&self) -> impl Iterator<Item = (&'static Key, &Value)> {
+        self.0.iter().filter_map(|(key, value)| {
+            let is_default = value.number().is_some_and(|number| key.default() == Some(number));
+            let is_idle = is_default && matches!(key.kind, Kind::Flag | Kind::Name { .. });
+            (!is_idle).then_some((*key, value))
+        })
     }
-    for (key, value, default) in [
-        ("window_floor_segments", treatment.window_floor_segs, default.window_floor_segs),
-        ("initial_window_segments", treatment.initial_window_segs, default.initial_window_segs),
-    ] {
-        say(value != default, key, value.to_string());
+
+    fn unmet(
+        &self,
+        key: &'static Key,
+        need: &Need,
+        surface: Surface,
+        treatment: &Treatment,
+    ) -> Option<Complaint> {
+        let spelt = surface.key(key.name);
+        let (severity, message) = match need {
+            Need::Underlay { has, .. } if has(treatment.underlay()) => return None,
+            Need::Underlay { has, what, severity } => {
+                let known: Vec<Underlay> = Underlay::all().filter(|it| has(*it)).collect();
+                let underlay = treatment.underlay();
+                let message = format!(
+                    "{spelt} needs an underlay that {what} ({}), not {underlay}",
+                    listing(&known, ", ")
+                );
+                (*severity, message)
+            }
+            Need::Key(needed) if self.asked_for().any(|(key, _)| key.name == *needed) => {
+                return None;
+            }
+            Need::Key(needed) => {
+                let is_flag = Key::named(needed).is_some_and(|it| matches!(it.kind, Kind::Flag));
+                let needed =
+                    if is_flag { surface.setting(needed, "true") } else { surface.key(needed) };
+                (Severity::Error, format!("{spelt} has no effect without {needed}"))
+            }
+            Need::Enforce if treatment.mode() == Mode::Enforce => return None,
+            Need::Enforce => {
+                let enforce = surface.setting("mode", "\"enforce\"");
+                let mode = treatment.mode();
+                let message =
+                    format!("{spelt} takes effect only with {enforce}; the mode is {mode}");
+                (Severity::Warning, message)
+            }
+        };
+        Some(Complaint { key, severity, message })
     }
-    let window_max = size::display(treatment.window_max_bytes);
-    let differs = treatment.window_max_bytes != default.window_max_bytes;
-    say(differs, "window_max", format!("\"{window_max}\""));
-    for (key, value, default, unit_us) in [
-        ("emit_after", treatment.emit_after_us, default.emit_after_us, 1),
-        ("rto_min", treatment.rto_min_us, default.rto_min_us, 1),
-        ("idle_established", treatment.established_idle_ms, default.established_idle_ms, 1000),
-        ("idle_handshake", treatment.handshake_idle_ms, default.handshake_idle_ms, 1000),
-        ("idle_closed", treatment.closed_idle_ms, default.closed_idle_ms, 1000),
-    ] {
-        let time = duration::display(u64::from(value) * unit_us);
-        say(value != default, key, format!("\"{time}\""));
+
+    /// Under `mode = "ignore"`.
+    fn without_effect(&self, surface: Surface) -> Option<Complaint> {
+        let keys = self.0.iter().map(|(key, _)| *key);
+        let idle: Vec<&'static Key> = keys.filter(|key| key.name != "mode").collect();
+        let key = *idle.first()?;
+        let names: Vec<String> = idle.iter().map(|key| surface.key(key.name)).collect();
+        let verb = if names.len() == 1 { "has" } else { "have" };
+        let ignore = surface.setting("mode", "\"ignore\"");
+        let names = listing(&names, ", ");
+        let message = format!("{ignore} leaves connections alone: {names} {verb} no effect");
+        Some(Complaint { key, severity: Severity::Warning, message })
     }
-    settings
+
+    /// Limits that never hold because the floor takes precedence.
+    fn below_the_floor(
+        &self,
+        surface: Surface,
+        pool_window_bytes: Option<u32>,
+    ) -> impl Iterator<Item = Complaint> {
+        /// What any host can receive (RFC 9293, 3.7.1); segments are hardly ever smaller.
+        const SMALLEST_SEGMENT_BYTES: u32 = 536;
+        const FLOOR: &str = "window_floor_segments";
+        let floor_segs = self.number(FLOOR).unwrap_or(0);
+        let floor_bytes = floor_segs.saturating_mul(SMALLEST_SEGMENT_BYTES);
+        let cap = self.number("window_cap").map(|bytes| {
+            (surface.setting("window_cap", &format!("\"{}\"", size::display(bytes))), bytes)
+        });
+        let pool = pool_window_bytes
+            .map(|bytes| (format!("the pool's window of {}", size::display(bytes)), bytes));
+        let limits = [cap, pool].into_iter().flatten();
+        let never_hold = limits.filter(move |(_, bytes)| *bytes < floor_bytes);
+        never_hold.filter_map(move |(limit, _)| {
+            let floor = surface.setting(FLOOR, &floor_segs.to_string());
+            let message = format!("{floor}, at least {floor_bytes} bytes, exceeds {limit}");
+            Some(Complaint { key: Key::named(FLOOR)?, severity: Severity::Error, message })
+        })
+    }
 }

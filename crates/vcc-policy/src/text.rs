@@ -1,25 +1,25 @@
-//! What somebody else chose, in what people read: no terminal obeys it, and it is no longer than helps.
+//! Text from elsewhere in messages: without control characters, and not too long.
 
 use std::borrow::Cow;
 
-/// A text of several lines: line feeds and tabs are as they were.
+/// A text of several lines: line feeds and tabs stay.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_obeyed(c) && !matches!(c, '\n' | '\t'))
 }
 
-/// One line, whatever was in it.
+/// A text that becomes one line.
 pub fn printable_line(text: &str) -> Cow<'_, str> {
     escaped(text, is_obeyed)
 }
 
-/// Control characters, and those that change the direction of what follows.
+/// Control characters, and those that change the direction of text.
 pub(crate) fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}')
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Escaped as in JSON, in whose strings such characters may stand too: what was a document stays one.
+/// Escaped as in JSON: a JSON document stays one.
 fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&is_escaped) {
         return text.into();
@@ -35,10 +35,10 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     escaped.into()
 }
 
-/// Enough to see which value is meant.
+/// Enough to recognise a value.
 const LONGEST_CHARS: usize = 64;
 
-/// A value in a message: of a long one the beginning.
+/// A value in a message; only the beginning of a long one.
 pub fn shortened(value: &str) -> Cow<'_, str> {
     match value.char_indices().nth(LONGEST_CHARS) {
         None => value.into(),
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_told_instead() {
+    fn control_characters_are_escaped() {
         for (text, lines, line) in [
             ("é\ta\n", "é\ta\n", "é\\u0009a\\u000a"),
             ("\x1b[31mred\r", "\\u001b[31mred\\u000d", "\\u001b[31mred\\u000d"),
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_value_the_beginning() {
+    fn a_long_value_is_cut() {
         let long = "é".repeat(65);
         assert_eq!(shortened(&long[2..]), long[2..]);
         assert_eq!(shortened(&long), format!("{}...", "é".repeat(64)));

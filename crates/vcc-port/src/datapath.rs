@@ -81,7 +81,7 @@ impl Datapath {
         set_constants(&mut open, &constants)?;
         let object = object::load(open, WHAT)?;
         let maps = Maps::of(&object)?;
-        params::write(&maps.params, &options.treatment.params())?;
+        params::write(&maps.params, &options.params)?;
         Ok(Self { object, maps })
     }
 
@@ -166,7 +166,7 @@ fn set_constants(open: &mut OpenObject, constants: &sys::vcc_port_constants) -> 
 #[cfg(test)]
 mod tests {
     use libbpf_rs::{MapCore, MapFlags, ProgramType};
-    use vcc_engine::Treatment;
+    use vcc_engine::Params;
     use vcc_frames::Packet;
     use vcc_testing::can_attach;
 
@@ -185,8 +185,8 @@ mod tests {
         for (police, verdict, counter) in
             [(false, -1, counters::CONTENDED), (true, 2, counters::UNJUDGED)]
         {
-            let treatment = Treatment { police, ..Treatment::default() };
-            let options = AttachOptions { treatment, ..AttachOptions::default() };
+            let params = Params::with(|p| p.police = police.into());
+            let options = AttachOptions { params, ..AttachOptions::default() };
             let datapath = Datapath::load(&options).expect("it loads");
             let syn = Packet::syn(guest, peer).frame();
             datapath.run(Program::FromGuest, &syn, 0).expect("it runs");

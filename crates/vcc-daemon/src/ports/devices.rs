@@ -1,6 +1,6 @@
 //! What devices do: they come, go, are renamed, and move between network namespaces.
 
-use vcc_engine::Treatment;
+use vcc_engine::Params;
 use vcc_policy::Policy;
 use vcc_port::{AttachOptions, PORTS_MAX, Port};
 
@@ -98,8 +98,8 @@ impl Ports {
         })?;
         let tenant = selected.tenant();
         self.shared.admit(index, policy, tenant)?;
-        let treatment = Treatment { emit: policy.emits_for(tenant), ..Treatment::default() };
-        let options = AttachOptions { treatment, max_flows: selected.max_flows() };
+        let params = Params::with(|p| p.emit = policy.emits_for(tenant).into());
+        let options = AttachOptions { params, max_flows: selected.max_flows() };
         let mut port = Port::attach_under(&self.shared, index, device, &options)?;
         port.pin()?;
         let mut held = Held::new(port, index, tenant.map(str::to_owned));

@@ -40,7 +40,7 @@ fn a_new_flow_has_a_deadline_within_a_second_and_is_forgotten() {
     assert_eq!(talk.port.next_deadline_ns(), Some(1005 * NS_PER_MS), "too early");
     talk.now_ns = 1005 * NS_PER_MS;
     talk.advance();
-    let idle_ms = u64::from(talk.port.params().0.handshake_idle_ms);
+    let idle_ms = u64::from(talk.port.params().0.idle_handshake_ms);
     assert_eq!(talk.port.next_deadline_ns(), Some((5 + idle_ms) * NS_PER_MS));
     talk.now_ns = (5 + idle_ms) * NS_PER_MS;
     talk.advance();
@@ -225,7 +225,7 @@ fn nothing_is_emitted_unasked() {
 /// A cap was lifted, so the window grew without an ACK.
 #[test]
 fn a_window_update_for_a_window_limited_guest() {
-    let capped = sys::vcc_params { cap_bytes: 2 * MSS_BYTES as u32, ..emitting().0 };
+    let capped = sys::vcc_params { window_cap_bytes: 2 * MSS_BYTES as u32, ..emitting().0 };
     let mut talk = Talk::new(Params(capped));
     talk.open(&[]);
     talk.data_from_guest();

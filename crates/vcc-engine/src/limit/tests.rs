@@ -111,7 +111,7 @@ fn the_largest_window() {
 #[test]
 fn caps_pools_policing_and_shadow_mode() {
     let mut params = Params::default();
-    params.0.cap_bytes = 14_400;
+    params.0.window_cap_bytes = 14_400;
     let mut state = busy();
     // A cap of the window's size takes nothing away.
     assert_eq!(limit_with(state, params).name(), "underlay");
@@ -119,7 +119,7 @@ fn caps_pools_policing_and_shadow_mode() {
     let cap = Limit::Cap { cap_bytes: 14_400, cwnd_bytes: 28_800 };
     assert_eq!(limit_with(state, params), cap);
     // 14.4 MB/s over 1 ms.
-    (params.0.cap_bytes, params.0.cap_bytes_per_ms) = (0, 14_400);
+    (params.0.window_cap_bytes, params.0.rate_cap_bytes_per_ms) = (0, 14_400);
     assert_eq!(limit_with(state, params), cap);
     state.flags |= sys::FLOW_WITHHOLDING;
     assert_eq!(limit_with(state, params), Limit::Policing { window_bytes: 14_400 });

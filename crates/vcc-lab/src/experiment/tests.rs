@@ -93,12 +93,8 @@ fn a_table_in_a_case_is_laid_over_that_of_the_file() {
     let more = "guests.legacy.vcc = { mode = \"enforce\", prr = true }\nreceivers.ecn = false";
     let experiment = parse("small.toml", &format!("{source}{more}\n")).unwrap();
     let case = &experiment.cases()[0];
-    let expected = Vcc {
-        mode: VccMode::Enforce,
-        underlay: Some("reno".into()),
-        prr: Some(true),
-        ..Vcc::default()
-    };
+    let expected: Vcc =
+        toml::from_str("mode = \"enforce\"\nunderlay = \"reno\"\nprr = true").unwrap();
     assert_eq!(case.groups[1].vcc, expected);
     assert_eq!(case.groups[0].vcc, Vcc::default());
     assert!(!case.receivers.ecn && case.receivers.vcc == Vcc::default());
@@ -189,7 +185,15 @@ fn errors_say_where_and_what() {
     for (more, expected) in [
         ("guests.ghost.count = 1", "cases[0].guests.ghost: there is no group"),
         ("guests.legacy.vcc.mode = \"on\"", "guests.legacy.vcc.mode: unknown variant `on`"),
-        ("guests.legacy.vcc.beta = 1.5", "guests.legacy.vcc.beta: 1.5 is not within 0 and 1"),
+        (
+            "guests.legacy.vcc.priority = 1.5",
+            "guests.legacy.vcc.priority: must be a number from 0 to 1",
+        ),
+        ("guests.legacy.vcc.rate_cap = 5", "guests.legacy.vcc.rate_cap: must be 8K to 34000G"),
+        ("guests.legacy.vcc.beta = 0.5", "unknown field `beta`: `beta` is now `priority`"),
+        ("guests.legacy.vcc.cap_bytes = 5000", "`cap_bytes` is now `window_cap`"),
+        ("guests.legacy.vcc.cap_mbps = 50", "`cap_mbps` is now `rate_cap`"),
+        ("guests.legacy.vcc.floor_segs = 2", "`floor_segs` is now `window_floor_segments`"),
         (
             "guests.legacy.phases = [1, 2]",
             "guests.legacy.phases: [1, 2] must be two phases in order",

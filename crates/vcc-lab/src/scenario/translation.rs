@@ -1,17 +1,14 @@
 //! How vcc treats one guest.
 
-use vcc_engine::{FlowState, Mode, Params, Segment, Treatment, sys};
+use vcc_engine::{FlowState, Mode, Params, Segment, Underlay, sys};
 
 /// Connections that a port tracks. Flows are read many times a second, and the kernel goes through
 /// the whole table for that.
 pub const MAX_FLOWS: u32 = 1024;
 
-/// The underlay that computes no window.
-const TRANSPARENT: &str = "transparent";
-
 #[derive(Debug, Clone)]
 pub struct Translation {
-    pub treatment: Treatment,
+    pub params: Params,
     /// Its share in a pool of window, if it has one.
     pub share: Option<PoolShare>,
 }
@@ -25,6 +22,10 @@ pub struct PoolShare {
 }
 
 impl Translation {
+    pub fn underlay(&self) -> Underlay {
+        self.params.underlay().expect("set by its name")
+    }
+
     /// Whether it shares a window, which takes the datapath's ledger.
     pub fn is_pooled(&self) -> bool {
         self.share.is_some()
@@ -32,25 +33,25 @@ impl Translation {
 
     /// Whether it computes everything and changes nothing.
     pub fn is_shadow(&self) -> bool {
-        self.treatment.mode == Mode::Shadow
+        self.params.mode() == Some(Mode::Shadow)
     }
 
     /// Whether it computes a window that is compared with its host's own.
     pub fn is_compared(&self) -> bool {
-        self.is_shadow() && self.treatment.underlay.name() != TRANSPARENT
+        self.is_shadow() && self.underlay().controls()
     }
 
     /// Whether it changes what its host sends and receives.
     pub fn enforces(&self) -> bool {
-        self.treatment.mode == Mode::Enforce
+        self.params.mode() == Some(Mode::Enforce)
     }
 
     /// Whether it makes a guest without ECN an ECN one to the fabric. The engine is asked: does
     /// a plain SYN leave it as an ECN-setup SYN (RFC 3168, 6.1.1)?
     pub fn gives_ecn(&self) -> bool {
         let mut params = Params::default();
-        params.0.underlay = self.treatment.underlay.number();
-        params.0.mode = self.treatment.mode.number();
+        params.0.underlay = self.params.0.underlay;
+        params.0.mode = self.params.0.mode;
         let syn = Segment { now_us: 1, flags: sys::TCP_SYN as u16, ..Segment::default() };
         let action = FlowState::default().from_guest(&params, &syn);
         let ecn_setup = (sys::TCP_ECE | sys::TCP_CWR) as u16;
@@ -63,9 +64,10 @@ mod tests {
     use super::*;
 
     fn gives_ecn(mode: Mode, underlay: &str) -> bool {
-        let underlay = underlay.parse().expect("an underlay");
-        let treatment = Treatment { mode, underlay, ..Treatment::default() };
-        Translation { treatment, share: None }.gives_ecn()
+        let underlay: Underlay = underlay.parse().expect("an underlay");
+        let mut params = Params::default();
+        (params.0.mode, params.0.underlay) = (mode.number(), underlay.number());
+        Translation { params, share: None }.gives_ecn()
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl Attached {
         let wanted = translations.into_iter().filter_map(|(place, it)| Some((place, it?)));
         let attach = |(place, translation): (Place, &Translation)| {
             // As much room for connections as vcc has by default: they are read seldom.
-            let options = AttachOptions::of(translation.treatment.clone());
+            let options = AttachOptions::of(translation.params);
             let port = wire.hypervisor().inside(|| {
                 Port::attach(place.port(), &options).map_err(|error| trouble(place, error))
             })?;

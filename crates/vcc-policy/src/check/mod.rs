@@ -1,4 +1,5 @@
-//! From what was read to a policy: what only shows where several values meet.
+//! From a file's text to a policy, with all findings: those of the reader, and those that only show
+//! where several values meet.
 
 mod pools;
 mod ports;
@@ -7,19 +8,41 @@ mod rules;
 mod size;
 mod treatment;
 
-use crate::file::PolicyFile;
+use crate::file::{self, PolicyFile};
 use crate::policy::Policy;
-use crate::problem::Findings;
+use crate::problem::{Findings, Problem, Problems};
 
-/// As good a policy as can be made of the file, with whatever is wrong with it found.
-pub(crate) fn policy(file: &PolicyFile, findings: &mut Findings<'_>) -> Policy {
+/// A policy that can be used, and warnings about it.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    pub policy: Policy,
+    pub warnings: Vec<Problem>,
+}
+
+impl Policy {
+    /// Reads and checks the text of a policy file. All problems are reported at once, under the
+    /// file's name.
+    pub fn parse(text: &str, file_name: &str) -> Result<Checked, Problems> {
+        let mut findings = Findings::of(text);
+        let read = file::read(text, &mut findings);
+        let policy = policy(&read, &mut findings);
+        let (errors, problems) = findings.settle(file_name);
+        if errors > 0 {
+            return Err(Problems { problems, errors });
+        }
+        Ok(Checked { policy, warnings: problems })
+    }
+}
+
+/// As much of a policy as can be made of the file; the rest goes to the findings.
+fn policy(file: &PolicyFile, findings: &mut Findings<'_>) -> Policy {
     let ports = ports::check(file, findings);
     let pools = pools::check(file, findings);
     let rules = rules::check(file, &pools, findings);
     pools::check_use(file, findings);
     let policy =
         Policy { ports, pools: pools.into_pools(), rules, has_default: file.default.is_some() };
-    // The rest costs time by the size of the policy, so its bounds come first.
+    // The cost of the rest grows with the policy, so its bounds are checked first.
     if size::check(file, &policy, findings) {
         reach::check(file, &policy, findings);
     }

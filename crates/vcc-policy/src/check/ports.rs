@@ -1,4 +1,4 @@
-//! Which devices are ports.
+//! The devices that are ports.
 
 use glob::Pattern;
 
@@ -9,12 +9,11 @@ use crate::problem::Findings;
 use crate::text::shortened;
 
 pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortSelector> {
-    // What could not be read may have been ports.
+    // What could not be read may have been a port.
     if file.ports.as_ref().is_none_or(|ports| ports.value.is_empty()) && findings.errors() == 0 {
         findings.warning(
             &findings.end(),
-            "there are no [[ports]], so no device is a port: with this policy a daemon lets go of \
-             all that it has",
+            "there are no [[ports]]: with this policy a daemon detaches from all devices",
         );
     }
     let ports = || file.ports.iter().flat_map(|ports| &ports.value);
@@ -22,7 +21,7 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
         let count = ports().count();
         findings.error(
             &first_too_many.span,
-            format!("too many [[ports]]: there can be {MAX_SELECTORS}, and here are {count}"),
+            format!("too many [[ports]]: {count}; at most {MAX_SELECTORS} are possible"),
         );
         return Vec::new();
     }
@@ -32,7 +31,7 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
         let PortTable { device, tenant, max_flows } = &port.value;
         let Some(device) = device else {
             if port.is_sound {
-                findings.error(&port.span, "which devices? `device` is missing");
+                findings.error(&port.span, "`device` is missing, like device = \"vnet*\"");
             }
             continue;
         };
@@ -41,7 +40,7 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
             findings.warning(
                 &device.span,
                 format!(
-                    "never reached: `{}` in line {line} matches all of these devices",
+                    "never reached: `{}` in line {line} matches all of these devices first",
                     shortened(wider.as_str())
                 ),
             );
@@ -56,10 +55,10 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
     selectors
 }
 
-/// Does every device that matches `narrow` match `wide`? Only said where it is plain to see.
+/// Does every device that matches `narrow` match `wide`? Only where it is plain to see.
 fn covers(wide: &Pattern, narrow: &Pattern) -> bool {
     let is_plain = |pattern: &str| !pattern.contains(['*', '?', '[']);
-    // A prefix with `*` behind it matches whatever begins with a longer literal one.
+    // A prefix with `*` matches all names that begin with a longer literal prefix.
     let prefix = wide.as_str().strip_suffix('*').filter(|prefix| is_plain(prefix));
     wide == narrow
         || (is_plain(narrow.as_str()) && wide.matches(narrow.as_str()))

@@ -1,19 +1,20 @@
-//! Rules that no connection ever gets to.
+//! Rules that no connection ever reaches.
 //!
-//! A rule's conditions make a box: in each dimension a set of values. It is out of reach where an
-//! earlier rule's box holds its own; or where several do together, which is looked for where they
-//! cover it in all dimensions but one, and in that one between them. More is not tried: what is
-//! reported here is always so, and what is not may be out of reach all the same.
+//! A rule's conditions make a box: in each dimension a set of values. The rule is never reached if
+//! the box of an earlier rule contains its own, or if several earlier boxes do together. Of the
+//! latter, only those are found that cover it in all dimensions but one each, and in that one
+//! together: a rule that is reported is never reached; one that is not reported may be.
 
 use std::collections::HashMap;
 
-use crate::conditions::{Conditions, port_numbers};
+use crate::admitted::{addresses, port_numbers, vlan_numbers};
+use crate::conditions::Conditions;
 use crate::connection::Role;
 use crate::file::PolicyFile;
+use crate::listing::listing;
 use crate::policy::Policy;
 use crate::problem::{Findings, Span};
 use crate::ranges::Ranges;
-use crate::{compile, listing};
 
 const DIMENSIONS: usize = 6;
 
@@ -31,7 +32,7 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
     let mut candidates: Vec<Candidate<'_>> = Vec::new();
     let tables = file.rules.iter().flat_map(|rules| &rules.value);
     for (rule, table) in policy.rules.iter().zip(tables) {
-        // What could not be read may have been a condition.
+        // A value that could not be read may have been a condition.
         if let Some(name) = table.value.name.as_ref().filter(|_| table.is_sound) {
             candidates.push(Candidate {
                 name: rule.name(),
@@ -60,19 +61,12 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
             1 => ("rule", "matches"),
             _ => ("rules", "together match"),
         };
-        let names = listing::listing(&names, ", ");
+        let names = listing(&names, ", ");
         let message = format!(
-            "`{}` is never reached: {noun} {names} {verb} all that it would, and come first",
+            "`{}` is never reached: {noun} {names} {verb} all of its connections first",
             rule.name
         );
-        findings.warning(
-            rule.span,
-            if coverers.len() == 1 {
-                message.replace("and come first", "and comes first")
-            } else {
-                message
-            },
-        );
+        findings.warning(rule.span, message);
     }
 }
 
@@ -87,21 +81,21 @@ fn region<'a>(conditions: &'a Conditions, tenants: &mut HashMap<&'a str, u128>) 
             };
             numbers(names.iter().map(|name| number(name)).collect())
         }),
-        conditions.peers.as_ref().map_or_else(any, |peers| compile::addresses(peers)),
+        addresses(&conditions.peers),
         port_numbers(&conditions.guest_ports),
         port_numbers(&conditions.peer_ports),
-        // Either of the two is all that there is.
+        // These two are all roles.
         conditions.role.map_or_else(
             || numbers(vec![0, 1]),
             |role| numbers(vec![u128::from(role == Role::Server)]),
         ),
-        compile::vlan_numbers(&conditions.vlans),
+        vlan_numbers(&conditions.vlans),
     ]
 }
 
 /// The earlier rules that leave nothing of a region; one, if one is enough.
 fn coverers<'a>(region: &Region, earlier: &'a [Candidate<'a>]) -> Option<Vec<&'a Candidate<'a>>> {
-    // By the only dimension in which an earlier rule does not cover the region.
+    // By the one dimension in which an earlier rule does not cover the region.
     let mut all_but: [Vec<&Candidate<'_>>; DIMENSIONS] = Default::default();
     for candidate in earlier {
         let mut missing = (0..DIMENSIONS).filter(|&d| !candidate.region[d].covers(&region[d]));
@@ -114,7 +108,7 @@ fn coverers<'a>(region: &Region, earlier: &'a [Candidate<'a>]) -> Option<Vec<&'a
     (0..DIMENSIONS).find_map(|d| {
         let parts = std::mem::take(&mut all_but[d]);
         let union = Ranges::union(parts.iter().map(|part| &part.region[d]));
-        // Those that have nothing to do with it are not to be named.
+        // Those that have nothing in common with it are not named.
         let has_part = |part: &&Candidate<'_>| part.region[d].meets(&region[d]);
         union.covers(&region[d]).then(|| parts.into_iter().filter(has_part).collect())
     })

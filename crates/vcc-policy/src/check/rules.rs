@@ -1,8 +1,8 @@
-//! Rules: their names, and what they ask for.
+//! Rules: their names, conditions and treatments.
 
 use std::collections::HashMap;
 
-use vcc_engine::{Mode, Treatment};
+use vcc_engine::{Mode, Params};
 
 use super::pools::Pools;
 use super::treatment;
@@ -12,8 +12,9 @@ use crate::file::{Located, Name, OneOrMany, PolicyFile, RuleTable};
 use crate::nearest::suggestion;
 use crate::problem::Findings;
 use crate::rule::{DEFAULT_RULE_NAME, Rule};
+use crate::treatment::Treatment;
 
-/// One for each of the file's, in its order, and the default.
+/// The file's rules in their order, and the default.
 pub(super) fn check(
     file: &PolicyFile,
     pools: &Pools<'_>,
@@ -27,7 +28,7 @@ pub(super) fn check(
         match &table.name {
             Some(name) => check_name(name, &mut lines, findings),
             None if rule.is_sound => {
-                findings.error(&rule.span, "a rule needs a `name`: metrics and messages carry it");
+                findings.error(&rule.span, "`name` is missing: metrics and messages carry it");
             }
             None => {}
         }
@@ -44,7 +45,10 @@ pub(super) fn check(
         Some(default) => {
             treatment::check(&default.value.treatment, default.is_sound, pools, findings)
         }
-        None => Treatment { mode: Mode::Ignore, ..Treatment::default() },
+        None => {
+            let params = Params::with(|params| params.mode = Mode::Ignore.number());
+            Treatment { params, ..Treatment::default() }
+        }
     };
     let conditions = Conditions::default();
     rules.push(Rule { name: DEFAULT_RULE_NAME.to_owned(), conditions, treatment });
@@ -70,10 +74,10 @@ fn check_name<'a>(
     if text == DEFAULT_RULE_NAME {
         findings.error(
             &name.span,
-            format!("`{text}` is what connections fall under that no rule matches: [{text}]"),
+            format!("the name `{text}` is that of [{text}], for connections that no rule matches"),
         );
     } else if let Some(line) = lines.get(text) {
-        findings.error(&name.span, format!("the rule in line {line} is called `{text}` too"));
+        findings.error(&name.span, format!("the rule in line {line} has the name `{text}` too"));
     } else {
         lines.insert(text, findings.line(&name.span));
     }
@@ -85,7 +89,7 @@ fn check_tenants(wanted: &OneOrMany<Name>, known: &[&str], findings: &mut Findin
         if known.binary_search(&name).is_err() {
             findings.warning_with(&tenant.span, || {
                 let meant = suggestion(name, known.iter().copied());
-                format!("no port is of a tenant `{name}`: {meant}")
+                format!("no port has the tenant `{name}`; {meant}")
             });
         }
     }
@@ -104,7 +108,7 @@ fn conditions(table: &RuleTable) -> Conditions {
         peers: all(&table.peer, |network| network.0),
         guest_ports: all(&table.guest_port, |range| *range),
         peer_ports: all(&table.peer_port, |range| *range),
-        role: table.role.as_ref().map(|role| role.value.0),
+        role: table.role.as_ref().map(|role| role.value),
         vlans: all(&table.vlan, |vlan| vlan.0),
     }
 }

@@ -1,4 +1,4 @@
-//! What the datapath's tables can hold.
+//! The capacity of the datapath's tables.
 
 use crate::file::PolicyFile;
 use crate::policy::Policy;
@@ -13,9 +13,9 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
         findings.error(
             &first_too_many.span,
             format!(
-                "too many rules: there can be {}, and here are {}",
-                MAX_RULES - 1,
-                rules.value.len()
+                "too many rules: {}; at most {} are possible",
+                rules.value.len(),
+                MAX_RULES - 1
             ),
         );
         return false;
@@ -28,7 +28,8 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
     ] {
         if count > max {
             fits = false;
-            let message = format!("too many {what} in all rules: there can be {max}, not {count}");
+            let message =
+                format!("too many {what} in all rules: {count}; at most {max} are possible");
             findings.error(&rules.span, message);
         }
     }

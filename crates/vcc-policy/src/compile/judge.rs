@@ -1,12 +1,12 @@
-//! The look-ups, as the datapath makes them.
+//! The look-ups that the datapath makes.
 
-use super::prefixes::{address_bits, masked};
 use super::sets::{first_in_all, insert};
 use super::{Compiled, RuleSet, sets::EMPTY};
 use crate::connection::{Connection, Role};
+use crate::network::{address_bits, masked};
 
 impl Compiled {
-    /// The rules that do not exclude a tenant: the same for all connections of a port.
+    /// The rules that do not exclude a tenant, which are the same for all connections of a port.
     pub fn tenant_set(&self, tenant: Option<&str>) -> RuleSet {
         let mut set = EMPTY;
         for (place, wanted) in self.tenants.iter().enumerate() {

@@ -2,7 +2,7 @@
 //!
 //! In each dimension (tenant, peer, the two ports, role, VLAN) a connection's value leads to the
 //! set of the rules that it does not exclude. The intersection of these sets holds the rules that
-//! match, and its lowest bit the first of them. The datapath does so once a connection, at its SYN.
+//! match, and its lowest bit the first of them. The datapath does so once per connection, at its SYN.
 
 mod judge;
 mod numbers;
@@ -12,17 +12,15 @@ mod sets;
 use vcc_engine::{Mode, sys};
 
 use crate::MAX_RULES;
-use crate::conditions::port_numbers;
+use crate::admitted::{port_numbers, vlan_numbers};
 use crate::connection::Role;
 use crate::policy::Policy;
-use crate::ranges::Ranges;
 use crate::rule::Rule;
 use numbers::by_number;
 pub use prefixes::Prefix;
-pub(crate) use prefixes::addresses;
 use sets::Sets;
 
-/// A bit a rule: rule i is bit i % 64 of word i / 64.
+/// One bit per rule: rule i is bit i % 64 of word i / 64.
 pub type RuleSet = [u64; MAX_RULES / 64];
 
 #[derive(Clone, Debug)]
@@ -42,7 +40,7 @@ pub struct Compiled {
     pub roles: [u32; 2],
     /// The rules that police.
     pub polices: u32,
-    /// What each rule asks of the tenant.
+    /// The tenants that each rule admits.
     tenants: Vec<Option<Vec<String>>>,
 }
 
@@ -50,6 +48,11 @@ const PORT_NUMBERS: usize = sys::PORT_NUMBERS as usize;
 const VLANS: usize = sys::VLAN_IDS as usize;
 
 impl Policy {
+    /// The rules that do not exclude a tenant, as [`Compiled::tenant_set`] has them.
+    pub fn tenant_set(&self, tenant: Option<&str>) -> RuleSet {
+        sets::of_rules(&self.rules, |rule| rule.conditions.admits_tenant(tenant))
+    }
+
     pub fn compile(&self) -> Compiled {
         let rules = &self.rules;
         let mut sets = Sets::default();
@@ -78,18 +81,6 @@ impl Policy {
 }
 
 fn polices(rule: &Rule) -> bool {
-    rule.treatment.police && matches!(rule.treatment.mode, Mode::Enforce | Mode::Drain)
-}
-
-/// The rules that do not exclude a tenant.
-pub(crate) fn rules_for(rules: &[Rule], tenant: Option<&str>) -> RuleSet {
-    sets::of_rules(rules, |rule| rule.conditions.admits_tenant(tenant))
-}
-
-/// The numbers that a condition on VLANs admits.
-pub(crate) fn vlan_numbers(vlans: &Option<Vec<u16>>) -> Ranges {
-    match vlans {
-        None => Ranges::all(),
-        Some(vlans) => Ranges::new(vlans.iter().map(|vlan| (u128::from(*vlan), (*vlan).into()))),
-    }
+    rule.treatment.params.0.police != 0
+        && matches!(rule.treatment.mode(), Mode::Enforce | Mode::Drain)
 }

@@ -1,12 +1,10 @@
 //! The peers' networks, for a longest-prefix match.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use ipnet::IpNet;
 
 use super::sets::{self, Sets, insert, unite};
 use super::{RuleSet, sets::EMPTY};
-use crate::ranges::Ranges;
+use crate::network::{IPV4, Network};
 use crate::rule::Rule;
 
 /// A network of either family in IPv6's bits: IPv4 is ::ffff:a.b.c.d.
@@ -17,65 +15,6 @@ pub struct Prefix {
     pub length: u8,
     /// Index into the sets.
     pub set: u32,
-}
-
-/// All of IPv4 lies here. It is no part of any network of IPv6, however short its prefix.
-const IPV4: Network = Network { addr: 0xffff_0000_0000, length: 96 };
-
-/// In this order a network comes right before all that lie within it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Network {
-    pub addr: u128,
-    pub length: u8,
-}
-
-impl Network {
-    pub fn new(net: &IpNet) -> Self {
-        let length = match net {
-            IpNet::V4(net) => IPV4.length + net.prefix_len(),
-            IpNet::V6(net) => net.prefix_len(),
-        };
-        Self { addr: address_bits(net.network()), length }
-    }
-
-    pub fn contains(self, other: Network) -> bool {
-        self.length <= other.length && masked(other.addr, self.length) == self.addr
-    }
-}
-
-pub(super) fn masked(addr: u128, length: u8) -> u128 {
-    let host_bits = 128 - u32::from(length);
-    u128::MAX.checked_shl(host_bits).unwrap_or(0) & addr
-}
-
-pub(super) fn address_bits(addr: IpAddr) -> u128 {
-    let mapped = |addr: Ipv4Addr| addr.to_ipv6_mapped();
-    match addr {
-        IpAddr::V4(addr) => mapped(addr).to_bits(),
-        IpAddr::V6(addr) => addr.to_bits(),
-    }
-}
-
-/// The addresses in some networks, in the order of their bits.
-pub(crate) fn addresses(nets: &[IpNet]) -> Ranges {
-    let bounds = |net: &IpNet| {
-        let Network { addr, length } = Network::new(net);
-        (addr, addr | u128::MAX.checked_shr(length.into()).unwrap_or(0))
-    };
-    let (ipv4_first, ipv4_last) = (IPV4.addr, IPV4.addr | 0xffff_ffff);
-    Ranges::new(nets.iter().flat_map(|net| {
-        let (first, last) = bounds(net);
-        if matches!(net, IpNet::V6(_)) && first <= ipv4_first && ipv4_last <= last {
-            // Either part may be empty, which a range cannot be.
-            let before = (first < ipv4_first).then(|| (first, ipv4_first - 1));
-            let after = (ipv4_last < last).then(|| (ipv4_last + 1, last));
-            [before, after]
-        } else {
-            [Some((first, last)), None]
-        }
-        .into_iter()
-        .flatten()
-    }))
 }
 
 /// The networks, and the set for addresses in none.

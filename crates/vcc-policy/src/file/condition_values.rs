@@ -1,4 +1,4 @@
-//! What conditions compare with: names, patterns, networks, ports, VLANs.
+//! The values of conditions: names, patterns, networks, ports, VLANs.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -9,11 +9,32 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::number_values::inline_schema;
 use super::reader::{Located, Value, checked, integer, text, wrong_type};
 use crate::conditions::PortRange;
+use crate::connection::Role;
+use crate::name;
+use crate::nearest::suggestion;
 use crate::problem::Findings;
 use crate::text::shortened;
+
+/// A schema that stands where it is used.
+macro_rules! inline_schema {
+    ($type:ty, $schema:expr) => {
+        impl JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                $schema
+            }
+        }
+    };
+}
 
 /// One value, or a list of them.
 #[derive(Clone, Debug)]
@@ -25,12 +46,12 @@ impl<T: Value> Value for OneOrMany<T> {
             DeValue::Array(values) if values.is_empty() => {
                 findings.error(
                     &value.span(),
-                    "an empty list holds for nothing; to have it hold for any, leave the key out",
+                    "an empty list matches nothing; leave the key out to match anything",
                 );
                 None
             }
             DeValue::Array(values) => {
-                // The values that are right are still of use for finding what else is wrong.
+                // Those that are right still help to find what else is wrong.
                 let values: Vec<_> =
                     values.iter().filter_map(|value| Located::read(value, findings)).collect();
                 (!values.is_empty()).then_some(Self(values))
@@ -55,35 +76,40 @@ impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
     }
 }
 
-/// What people call something.
+/// The name of a rule, a pool or a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name(pub String);
-
-impl Name {
-    /// What maps have room for: longer names would be the same there.
-    const LONGEST_BYTES: usize = vcc_engine::sys::POLICY_NAME_BYTES as usize - 1;
-}
 
 impl Value for Name {
     fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
         let name = text(value, "a name, as a string", findings)?;
-        let wrong = if name.trim().is_empty() {
-            Some("a name is not empty".to_owned())
-        } else if name.len() > Self::LONGEST_BYTES {
-            Some(format!("a name has at most {} bytes", Self::LONGEST_BYTES))
-        } else if name.contains(char::is_control) {
-            Some("a name has no control characters, nor line breaks".to_owned())
-        } else {
-            None
-        };
-        checked(wrong.map_or(Ok(()), Err), &value.span(), findings)?;
+        checked(name::check(name), &value.span(), findings)?;
         Some(Self(name.to_owned()))
     }
 }
 
-inline_schema!([] Name, json_schema!({
-    "type": "string", "minLength": 1, "maxLength": Name::LONGEST_BYTES
-}));
+inline_schema!(
+    Name,
+    json_schema!({
+        "type": "string", "minLength": 1, "maxLength": name::LONGEST_BYTES
+    })
+);
+
+impl Value for Role {
+    fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
+        let name = text(value, "the name of a role", findings)?;
+        let found = Role::ALL.into_iter().find(|role| role.name() == name);
+        if found.is_none() {
+            findings.error_with(&value.span(), || {
+                let known = suggestion(name, Role::ALL.map(Role::name));
+                format!("`{}` is not a role; {known}", shortened(name))
+            });
+        }
+        found
+    }
+}
+
+inline_schema!(Role, json_schema!({ "enum": Role::ALL.map(Role::name) }));
 
 /// A pattern of device names.
 #[derive(Clone, Debug)]
@@ -95,28 +121,28 @@ impl DeviceGlob {
 
     fn parse(text: &str) -> Result<Pattern, String> {
         if text.is_empty() {
-            return Err("no device has an empty name; `*` stands for all".to_owned());
+            return Err("a device name is not empty; `*` matches all".to_owned());
         }
         // As the kernel has it (dev_valid_name).
         let is_never = |c: &char| matches!(c, '/' | ':' | '\0') || c.is_whitespace();
         if let Some(never) = text.chars().find(is_never) {
-            return Err(format!("the name of a device never has {never:?} in it"));
+            return Err(format!("a device name never contains {never:?}"));
         }
         let pattern = Pattern::new(text).map_err(|_| {
             let single = Self::with_single_stars(text);
             if single == text {
-                "no such pattern: the `[` has no `]` behind it, with letters in between".to_owned()
+                "invalid pattern: `[` needs letters and a `]` after it".to_owned()
             } else {
-                format!("`*` stands for any letters by itself: write `{}`", shortened(&single))
+                format!("a single `*` matches any letters; write `{}`", shortened(&single))
             }
         })?;
         if Self::shortest_match(text) > Self::LONGEST_NAME {
-            return Err(format!("names of devices have at most {} bytes", Self::LONGEST_NAME));
+            return Err(format!("a device name has at most {} bytes", Self::LONGEST_NAME));
         }
         Ok(pattern)
     }
 
-    /// The same, but for stars that are next to each other. Within brackets they are letters.
+    /// Adjacent stars become one. Within brackets they are letters.
     fn with_single_stars(pattern: &str) -> String {
         let mut single = String::new();
         let mut is_set = false;
@@ -149,9 +175,9 @@ impl Value for DeviceGlob {
     }
 }
 
-inline_schema!([] DeviceGlob, json_schema!({ "type": "string", "pattern": "^[^/\\s]+$" }));
+inline_schema!(DeviceGlob, json_schema!({ "type": "string", "pattern": "^[^/\\s]+$" }));
 
-/// A network, or an address, which is a network of one.
+/// A network; an address is a network of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Network(pub IpNet);
 
@@ -162,13 +188,13 @@ impl Network {
             Err(_) => text.parse().map_err(|_| {
                 Self::too_long(text).unwrap_or_else(|| {
                     let text = shortened(text);
-                    format!("`{text}` is no network, like 10.0.0.0/8 or fd00::/8, and no address")
+                    format!("`{text}` is not a network, like 10.0.0.0/8 or fd00::/8, or an address")
                 })
             })?,
         };
         if net.trunc() != net {
             return Err(format!(
-                "{net} has bits beyond its length: the network is {}, the address alone {}",
+                "{net} has bits set beyond its prefix; the network is {}, the address {}",
                 net.trunc(),
                 net.addr()
             ));
@@ -177,13 +203,15 @@ impl Network {
             let mapped = v6.addr().to_ipv4_mapped().filter(|_| v6.prefix_len() >= 96);
             if let Some(v4) = mapped {
                 let length = v6.prefix_len() - 96;
-                return Err(format!("this is IPv4 in IPv6's notation: write {v4}/{length}"));
+                return Err(format!(
+                    "this is an IPv4 network in IPv6 notation; write {v4}/{length}"
+                ));
             }
         }
         Ok(net)
     }
 
-    /// Why, where the length is all that is wrong.
+    /// The error where only the prefix is too long.
     fn too_long(text: &str) -> Option<String> {
         let (address, length) = text.split_once('/')?;
         let (family, most) = match address.parse().ok()? {
@@ -191,7 +219,7 @@ impl Network {
             IpAddr::V6(_) => ("IPv6", 128),
         };
         let length = length.parse::<u64>().ok().filter(|length| *length > most)?;
-        Some(format!("a network of {family} has at most {most} bits, not {length}"))
+        Some(format!("the prefix of an {family} network has at most {most} bits, not {length}"))
     }
 }
 
@@ -202,19 +230,22 @@ impl Value for Network {
     }
 }
 
-inline_schema!([] Network, json_schema!({ "type": "string", "pattern": "^[0-9A-Fa-f.:]+(/[0-9]+)?$" }));
+inline_schema!(
+    Network,
+    json_schema!({ "type": "string", "pattern": "^[0-9A-Fa-f.:]+(/[0-9]+)?$" })
+);
 
 impl PortRange {
     fn parse(text: &str) -> Result<Self, String> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let wrong = || {
             let text = shortened(text);
-            format!("`{text}` is no port, like 80, and no range, like \"8000-8100\"")
+            format!("`{text}` is not a port, like 80, or a range, like \"8000-8100\"")
         };
         let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
         let (first, last) = (port(number(first)?)?, port(number(last)?)?);
         if first > last {
-            return Err(format!("the range is reversed: write \"{last}-{first}\""));
+            return Err(format!("the range is reversed; write \"{last}-{first}\""));
         }
         Ok(Self { first, last })
     }
@@ -222,11 +253,11 @@ impl PortRange {
 
 fn port(number: u64) -> Result<u16, String> {
     let port = u16::try_from(number).ok().filter(|port| *port != 0);
-    port.ok_or_else(|| no_port(&number.to_string()))
+    port.ok_or_else(|| not_a_port(&number.to_string()))
 }
 
-fn no_port(number: &str) -> String {
-    format!("ports are 1 to 65535, not {}", shortened(number))
+fn not_a_port(number: &str) -> String {
+    format!("must be a port from 1 to 65535, not {}", shortened(number))
 }
 
 impl Value for PortRange {
@@ -235,7 +266,7 @@ impl Value for PortRange {
             DeValue::String(text) => Self::parse(text),
             DeValue::Integer(number) => integer(value.get_ref())
                 .and_then(|number| u64::try_from(number).ok())
-                .ok_or_else(|| no_port(&number.to_string()))
+                .ok_or_else(|| not_a_port(&number.to_string()))
                 .and_then(port)
                 .map(|port| Self { first: port, last: port }),
             other => {
@@ -247,12 +278,15 @@ impl Value for PortRange {
     }
 }
 
-inline_schema!([] PortRange, json_schema!({
-    "anyOf": [
-        { "type": "integer", "minimum": 1, "maximum": 65_535 },
-        { "type": "string", "pattern": "^ *[0-9]+ *(- *[0-9]+ *)?$" },
-    ]
-}));
+inline_schema!(
+    PortRange,
+    json_schema!({
+        "anyOf": [
+            { "type": "integer", "minimum": 1, "maximum": 65_535 },
+            { "type": "string", "pattern": "^ *[0-9]+ *(- *[0-9]+ *)?$" },
+        ]
+    })
+);
 
 /// 0 stands for untagged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,16 +300,20 @@ impl VlanId {
 impl Value for VlanId {
     fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
         let DeValue::Integer(number) = value.get_ref() else {
-            wrong_type(&value.span(), value.get_ref(), "a VLAN's number", findings);
+            wrong_type(&value.span(), value.get_ref(), "a VLAN number", findings);
             return None;
         };
         let id = integer(value.get_ref()).and_then(|id| u16::try_from(id).ok());
         let id = id.filter(|id| *id <= Self::LAST).ok_or_else(|| {
             let number = number.to_string();
-            format!("VLANs are 1 to {}, and 0 is untagged; not {}", Self::LAST, shortened(&number))
+            format!(
+                "must be a VLAN from 1 to {}, or 0 for untagged, not {}",
+                Self::LAST,
+                shortened(&number)
+            )
         });
         checked(id, &value.span(), findings).map(Self)
     }
 }
 
-inline_schema!([] VlanId, json_schema!({ "type": "integer", "minimum": 0, "maximum": VlanId::LAST }));
+inline_schema!(VlanId, json_schema!({ "type": "integer", "minimum": 0, "maximum": VlanId::LAST }));

@@ -1,4 +1,4 @@
-//! From TOML's values to ours.
+//! From TOML's values to those of a policy.
 
 use std::borrow::Cow;
 
@@ -6,17 +6,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::tables;
+use crate::keys::{Scalar, Surface};
 use crate::nearest::suggestion;
 use crate::problem::{Findings, Span};
 use crate::text::shortened;
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Located<T> {
     pub value: T,
     pub span: Span,
-    /// Nothing in it was wrong: what is not there was not said.
+    /// Nothing in it was wrong, so what it does not hold was not written.
     pub is_sound: bool,
 }
 
@@ -29,7 +29,7 @@ impl<T: Value> Located<T> {
     }
 }
 
-/// Its place is nothing that an editor has to know of.
+/// The place is no part of the schema.
 impl<T: JsonSchema> JsonSchema for Located<T> {
     fn inline_schema() -> bool {
         T::inline_schema()
@@ -44,21 +44,24 @@ impl<T: JsonSchema> JsonSchema for Located<T> {
     }
 }
 
-/// What can stand behind a key.
+/// A value of a key.
 pub(crate) trait Value: Sized {
-    /// None where it is wrong, which then has been said.
+    /// None where it is wrong, and then the findings say why.
     fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self>;
 }
 
 /// Keys with values, made by `table!`.
 pub(crate) trait Table: Sized {
-    /// As it is written.
+    /// As it is written in a file.
     const HEADING: &'static str;
 
     fn keys(into: &mut Vec<&'static str>);
     fn fields(table: &DeTable<'_>, findings: &mut Findings<'_>) -> Self;
-    /// The keys that are there, with the places of their values.
-    fn written(&self) -> Vec<(&'static str, &Span)>;
+
+    /// Where an unknown key belongs, if anywhere.
+    fn home_of(_key: &str) -> Option<String> {
+        None
+    }
 }
 
 pub(super) fn read_table<T: Table>(table: &DeTable<'_>, findings: &mut Findings<'_>) -> T {
@@ -67,11 +70,12 @@ pub(super) fn read_table<T: Table>(table: &DeTable<'_>, findings: &mut Findings<
     for key in table.keys().filter(|key| !keys.contains(&key.get_ref().as_ref())) {
         let name = key.get_ref();
         findings.error_with(&key.span(), || {
-            let told = match tables::home_of(name) {
-                Some(home) => format!("`{name}` belongs {home}"),
-                None => suggestion(name, keys.iter().copied()),
+            let hint = match (T::home_of(name), Surface::File.renamed(name)) {
+                (Some(home), _) => format!("`{name}` belongs {home}"),
+                (None, Some(renamed)) => renamed,
+                (None, None) => suggestion(name, keys.iter().copied()),
             };
-            format!("unknown key `{}`: {told}", shortened(name))
+            format!("unknown key `{}`; {hint}", shortened(name))
         });
     }
     T::fields(table, findings)
@@ -92,10 +96,7 @@ impl<T: Table> Value for T {
             DeValue::Array(tables) if tables.iter().all(|it| it.get_ref().is_table()) => {
                 findings.error(
                     &value.span(),
-                    format!(
-                        "there is one of these, so the heading has single brackets: {}",
-                        T::HEADING
-                    ),
+                    format!("there is only one such table; write {} once", T::HEADING),
                 );
                 None
             }
@@ -117,10 +118,7 @@ impl<T: Table> Value for Vec<Located<T>> {
             DeValue::Table(_) => {
                 findings.error(
                     &value.span(),
-                    format!(
-                        "there can be several of these, so the heading has double brackets: {}",
-                        T::HEADING
-                    ),
+                    format!("the heading of a list needs double brackets: {}", T::HEADING),
                 );
                 None
             }
@@ -132,19 +130,7 @@ impl<T: Table> Value for Vec<Located<T>> {
     }
 }
 
-impl Value for bool {
-    fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
-        match value.get_ref() {
-            DeValue::Boolean(value) => Some(*value),
-            other => {
-                wrong_type(&value.span(), other, "true or false", findings);
-                None
-            }
-        }
-    }
-}
-
-/// The text of a string; any other type is wrong.
+/// The text of a string; any other type is an error.
 pub(super) fn text<'a>(
     value: &'a Spanned<DeValue<'_>>,
     wanted: &str,
@@ -160,19 +146,22 @@ pub(super) fn text<'a>(
 }
 
 pub(super) fn wrong_type(span: &Span, is: &DeValue<'_>, wanted: &str, findings: &mut Findings<'_>) {
-    let is = match is {
-        DeValue::String(_) => "a string",
-        DeValue::Integer(_) => "an integer",
-        DeValue::Float(_) => "a float",
-        DeValue::Boolean(_) => "true or false",
-        DeValue::Datetime(_) => "a date or time",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
-    };
-    findings.error(span, format!("this is {is}, but has to be {wanted}"));
+    findings.error(span, format!("must be {wanted}, not {}", scalar(is).type_name()));
 }
 
-/// Where the reason is all that there is to say.
+pub(super) fn scalar<'a>(value: &'a DeValue<'_>) -> Scalar<'a> {
+    match value {
+        DeValue::Boolean(flag) => Scalar::Flag(*flag),
+        DeValue::Integer(_) => Scalar::Integer(integer(value)),
+        DeValue::Float(number) => Scalar::Float(number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::String(text) => Scalar::Text(text),
+        DeValue::Datetime(_) => Scalar::Other("a date or time"),
+        DeValue::Array(_) => Scalar::Other("a list"),
+        DeValue::Table(_) => Scalar::Other("a table"),
+    }
+}
+
+/// The value, or the error at its place.
 pub(super) fn checked<T>(
     result: Result<T, String>,
     span: &Span,
@@ -181,13 +170,14 @@ pub(super) fn checked<T>(
     result.map_err(|wrong| findings.error(span, wrong)).ok()
 }
 
-/// An integer of TOML, of any radix, unless it is larger than any that is wanted here.
+/// An integer of TOML, of any radix. None where it does not fit.
 pub(super) fn integer(value: &DeValue<'_>) -> Option<i64> {
     value.as_integer().and_then(|value| i64::from_str_radix(value.as_str(), value.radix()).ok())
 }
 
-/// A table with its keys: what is read, and what the schema says of it. All values may be
-/// missing; `..name: Type` takes over the keys of another table.
+/// A table with its keys: how it is read, and its schema. All values may be missing;
+/// `..name: Type` takes over the keys of another table. `home_of` is that of the place where it is
+/// used.
 macro_rules! table {
     (
         $(#[$doc:meta])*
@@ -219,11 +209,8 @@ macro_rules! table {
                 }
             }
 
-            fn written(&self) -> Vec<(&'static str, &Span)> {
-                let own: &[(&'static str, Option<&Span>)] =
-                    &[$((stringify!($key), self.$key.as_ref().map(|it| &it.span)),)*];
-                let own = own.iter().filter_map(|(key, span)| Some((*key, (*span)?)));
-                own$(.chain(self.$more.written()))?.collect()
+            fn home_of(key: &str) -> Option<String> {
+                home_of(key)
             }
         }
     };

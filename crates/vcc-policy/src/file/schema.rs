@@ -1,4 +1,4 @@
-//! The file's JSON schema, for editors.
+//! The JSON schema of the whole file, for editors.
 
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use super::tables::PolicyFile;
 
-/// In the draft that TOML's editors know.
+/// In the draft that editors for TOML know.
 pub fn schema() -> String {
     let settings = SchemaSettings::draft07().with_transform(AsToml);
     let schema = settings.into_generator().into_root_schema_for::<PolicyFile>();
     serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n"
 }
 
-/// A key of TOML may be missing, but is never null; and help is one paragraph, not the lines of a
-/// comment.
+/// A key of TOML may be missing, but is never null; and a description is one paragraph, not the
+/// lines of a comment.
 #[derive(Clone)]
 struct AsToml;
 
@@ -35,7 +35,7 @@ impl Transform for AsToml {
     }
 }
 
-/// One alternative alone is none.
+/// A single alternative is no alternative.
 fn collapse(schema: &mut Schema) {
     let only = |schema: &Schema, list: &str| match schema.get(list) {
         Some(Value::Array(alternatives)) if alternatives.len() == 1 => {

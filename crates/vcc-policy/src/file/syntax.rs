@@ -1,4 +1,4 @@
-//! From text to TOML, as far as it is some.
+//! From text to TOML.
 
 use toml::de::DeTable;
 use toml_parser::decoder::Encoding;
@@ -7,17 +7,16 @@ use toml_parser::{ErrorSink, ParseError, Raw, Source, Span};
 
 use crate::problem::{Findings, MOST_SHOWN};
 
-/// A policy with all the rules, keys, networks and ports that there can be has two thirds of it. Each may
-/// cost some 100 bytes of memory, whatever the text says.
+/// The largest possible policy has two thirds of this. Each token may cost some 100 bytes of memory.
 const MOST_TOKENS: usize = 500_000;
 
-/// As in the crate `toml`; deeper ones it does not read.
+/// The limit of the crate `toml`.
 const DEEPEST: u32 = 80;
 
-/// What can be read; what cannot is found wrong.
+/// What can be read; the rest goes to the findings.
 pub(super) fn parse<'a>(text: &'a str, findings: &mut Findings<'_>) -> DeTable<'a> {
     if let Some(at) = text.find('\0') {
-        let what = "a NUL byte, which no text has: write the file as UTF-8, not as UTF-16";
+        let what = "a NUL byte: save the file as UTF-8, not as UTF-16";
         findings.error(&(at..at + 1), what);
         return DeTable::new();
     }
@@ -26,7 +25,7 @@ pub(super) fn parse<'a>(text: &'a str, findings: &mut Findings<'_>) -> DeTable<'
         let at = token.span().start();
         findings.error(
             &(at..at),
-            format!("no policy is so long: here {MOST_TOKENS} words, values and signs have passed"),
+            format!("the file is too long: more than {MOST_TOKENS} words, values and signs"),
         );
         return DeTable::new();
     }
@@ -41,7 +40,7 @@ pub(super) fn parse<'a>(text: &'a str, findings: &mut Findings<'_>) -> DeTable<'
     document.into_inner()
 }
 
-/// Where more is wrong than is shown, that is all that is found: the crate `toml` would keep each.
+/// False where there are more errors than are shown: the crate `toml` would keep all of them.
 fn is_worth_reading(source: Source<'_>, findings: &mut Findings<'_>) -> bool {
     let mut errors: Vec<ParseError> = Vec::new();
     let mut count = 0;
@@ -60,7 +59,7 @@ fn is_worth_reading(source: Source<'_>, findings: &mut Findings<'_>) -> bool {
     }
     let mut errors = errors.into_iter();
     for _ in 0..count {
-        // Of those that are not shown only the number is told.
+        // The rest is only counted.
         let error = errors.next();
         let span = error.as_ref().and_then(ParseError::unexpected);
         let span = span.map_or(0..0, |span| span.start()..span.end());
@@ -72,7 +71,7 @@ fn is_worth_reading(source: Source<'_>, findings: &mut Findings<'_>) -> bool {
     false
 }
 
-/// Looks into keys and values, in which most can be wrong.
+/// Checks keys and values, where most errors are.
 struct Values<'a>(Source<'a>);
 
 impl<'a> Values<'a> {
@@ -88,7 +87,7 @@ impl EventReceiver for Values<'_> {
     }
 
     fn scalar(&mut self, span: Span, encoding: Option<Encoding>, errors: &mut dyn ErrorSink) {
-        // What kind of value it is, the crate `toml` finds out again.
+        // The crate `toml` decodes the value again.
         let _ = self.raw(span, encoding).decode_scalar(&mut (), errors);
     }
 }

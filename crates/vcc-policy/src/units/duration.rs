@@ -1,4 +1,4 @@
-//! Times, as people write them.
+//! Durations, as operators write them.
 
 use super::decimal::{self, Wrong};
 
@@ -11,15 +11,15 @@ const UNITS: [(&str, u64); 6] = [
     ("d", 86_400_000_000),
 ];
 
-/// Accepts a number with us, ms, s, min, h or d behind it; in microseconds.
+/// Accepts a number with the suffix us, ms, s, min, h or d; returns microseconds.
 pub fn parse(text: &str) -> Result<u64, String> {
-    let wrong = || "a time is a number with us, ms, s, min, h or d behind it".to_owned();
+    let wrong = || "a time is a number with a unit: us, ms, s, min, h or d".to_owned();
     let unit_at = text.find(char::is_alphabetic).ok_or_else(wrong)?;
     let (number, unit) = text.split_at(unit_at);
     let (_, us) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
     decimal::times(number, *us).map_err(|why| match why {
         Wrong::NoNumber => wrong(),
-        Wrong::TooLarge => "is longer than can be counted".to_owned(),
+        Wrong::TooLarge => "is too long".to_owned(),
     })
 }
 

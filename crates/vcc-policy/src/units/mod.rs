@@ -1,11 +1,7 @@
-//! Numbers with their units, as people write them.
+//! Numbers with their units, as operators write them.
 
-mod beta;
-mod bytes_per_ms;
 mod decimal;
 pub mod duration;
+pub mod fraction;
 pub mod rate;
 pub mod size;
-
-pub use beta::Beta;
-pub use bytes_per_ms::BytesPerMs;

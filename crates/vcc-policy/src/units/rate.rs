@@ -1,8 +1,8 @@
-//! Rates in bits a second, as people write them.
+//! Rates in bit/s, as operators write them, and in the engine's bytes per millisecond.
 
 use super::decimal::{self, Wrong};
 
-/// Accepts a number of bit/s, or of kbit/s, Mbit/s or Gbit/s with K, M or G behind it.
+/// Accepts a number of bit/s, or of kbit/s, Mbit/s or Gbit/s with the suffix K, M or G.
 pub fn parse(text: &str) -> Result<u64, String> {
     let (digits, unit) = match text.char_indices().last() {
         Some((at, 'K' | 'k')) => (&text[..at], 1_000),
@@ -12,9 +12,11 @@ pub fn parse(text: &str) -> Result<u64, String> {
     };
     match decimal::times(digits, unit) {
         Err(Wrong::NoNumber) => {
-            Err("a rate is a number of bits a second, with K, M or G behind it".to_owned())
+            Err("a rate is a number of bits per second, with K, M or G for thousands, millions or \
+                 billions"
+                .to_owned())
         }
-        // More than is admitted anywhere.
+        // Out of bounds everywhere.
         Err(Wrong::TooLarge) => Ok(u64::MAX),
         Ok(bits_per_s) => Ok(bits_per_s),
     }
@@ -31,9 +33,32 @@ pub fn display(bits_per_s: u64) -> String {
     }
 }
 
+const BITS_PER_S: u64 = 8 * 1000;
+
+/// As the engine counts: at least one byte per millisecond, at most what 32 bits hold.
+pub fn to_bytes_per_ms(bits_per_s: u64) -> Result<u32, String> {
+    let rate = u32::try_from(bits_per_s / BITS_PER_S).ok().filter(|rate| *rate > 0);
+    rate.ok_or_else(|| "must be 8K to 34000G".to_owned())
+}
+
+pub fn of_bytes_per_ms(bytes_per_ms: u32) -> u64 {
+    u64::from(bytes_per_ms) * BITS_PER_S
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn from_one_byte_per_millisecond_to_what_32_bits_hold() {
+        let bytes = |text: &str| to_bytes_per_ms(parse(text)?);
+        assert_eq!(bytes("8K"), Ok(1));
+        assert_eq!(bytes("100M"), Ok(12_500));
+        for bad in ["0", "7999", "35000G"] {
+            assert_eq!(bytes(bad), Err("must be 8K to 34000G".to_owned()), "{bad}");
+        }
+        assert_eq!(display(of_bytes_per_ms(12_500)), "100M");
+    }
 
     #[test]
     fn rates_are_shown_as_they_are_read() {

@@ -1,8 +1,8 @@
-//! Sizes in bytes, as people write them.
+//! Sizes in bytes, as operators write them.
 
 use super::decimal::{self, Wrong};
 
-/// Accepts a number of bytes, or of KiB, MiB or GiB with K, M or G behind it.
+/// Accepts a number of bytes, or of KiB, MiB or GiB with the suffix K, M or G.
 pub fn parse(text: &str) -> Result<u32, String> {
     let (digits, shift) = match text.char_indices().last() {
         Some((at, 'K' | 'k')) => (&text[..at], 10),
@@ -12,7 +12,7 @@ pub fn parse(text: &str) -> Result<u32, String> {
     };
     let bytes = decimal::times(digits, 1 << shift);
     if bytes == Err(Wrong::NoNumber) {
-        return Err("a size is a number, with K, M or G behind it".to_owned());
+        return Err("a size is a number of bytes, with K, M or G for KiB, MiB or GiB".to_owned());
     }
     let bytes = bytes.ok().and_then(|bytes| u32::try_from(bytes).ok());
     bytes.ok_or_else(|| "must be less than 4G".to_owned())

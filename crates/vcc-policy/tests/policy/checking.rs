@@ -1,9 +1,8 @@
-//! What is said of what is wrong.
+//! The messages about what is wrong.
 
-use vcc_engine::OnFull;
 use vcc_policy::{Policy, Severity};
 
-/// All that is said of a policy, a line each; but not that it has no ports.
+/// All messages about a policy, without the one about missing ports.
 fn said(text: &str) -> Vec<String> {
     said_of_file(&format!("{text}\n[[ports]]\ndevice = \"x\"\n"))
 }
@@ -22,7 +21,7 @@ fn says(text: &str, expected: &str) {
     assert!(said.iter().any(|line| line.contains(expected)), "{text}\n{said:#?}");
 }
 
-/// Of a rule with these lines.
+/// The same of a rule with these lines.
 #[track_caller]
 fn of_rule(lines: &str, expected: &str) {
     says(&format!("[[rules]]\nname = \"x\"\n{lines}\n"), expected);
@@ -42,17 +41,17 @@ x = [1,
 ";
     let wrong = Policy::parse(text, "p.toml").expect_err("much is wrong");
     let expected = "\
-p.toml:3:12: error: `dtcp` is no underlay: did you mean `dctcp`?
+p.toml:3:12: error: `dtcp` is not an underlay; the nearest is `dctcp`
  3 | underlay = \"dtcp\"
    |            ^^^^^^
-p.toml:4:9: error: 10.0.0.1/8 has bits beyond its length: the network is 10.0.0.0/8, the address \
-alone 10.0.0.1
+p.toml:4:9: error: 10.0.0.1/8 has bits set beyond its prefix; the network is 10.0.0.0/8, the \
+address 10.0.0.1
  4 | peer = [\"10.0.0.1/8\", \"fd00::/8\"]
    |         ^^^^^^^^^^^^
-p.toml:5:1: error: unknown key `guest_prt`: did you mean `guest_port`?
+p.toml:5:1: error: unknown key `guest_prt`; the nearest is `guest_port`
  5 | guest_prt = 80
    | ^^^^^^^^^
-p.toml:7:8: error: the rule in line 2 is called `web` too
+p.toml:7:8: error: the rule in line 2 has the name `web` too
  7 | name = \"web\"
    |        ^^^^^";
     assert!(wrong.to_string().starts_with(expected), "{wrong}");
@@ -60,29 +59,32 @@ p.toml:7:8: error: the rule in line 2 is called `web` too
 }
 
 #[test]
-fn values_that_cannot_be() {
+fn invalid_values() {
     for (line, expected) in [
-        ("underlay = \"vegas\"", "`vegas` is no underlay: there are transparent, reno, reno-ecn"),
-        ("underlay = 3", "this is an integer, but has to be the name of an underlay"),
-        ("mode = \"enforced\"", "did you mean `enforce`?"),
-        ("role = \"both\"", "there are client, server"),
-        ("peer = \"10.0.0.0/33\"", "a network of IPv4 has at most 32 bits, not 33"),
-        ("peer = \"fd00::/129\"", "a network of IPv6 has at most 128 bits, not 129"),
+        ("underlay = \"vegas\"", "`vegas` is not an underlay; known: transparent, reno, reno-ecn"),
+        ("underlay = 3", "must be the name of an underlay, not an integer"),
+        ("mode = \"enforced\"", "`enforced` is not a mode; the nearest is `enforce`"),
+        ("role = \"both\"", "`both` is not a role; known: client, server"),
+        ("peer = \"10.0.0.0/33\"", "the prefix of an IPv4 network has at most 32 bits, not 33"),
+        ("peer = \"fd00::/129\"", "the prefix of an IPv6 network has at most 128 bits, not 129"),
         (
             "peer = \"10.0.0.0/99999999999999999999\"",
-            "`10.0.0.0/99999999999999999999` is no network",
+            "`10.0.0.0/99999999999999999999` is not a network",
         ),
-        ("peer = \"10.0.0.0/255.0.0.0\"", "`10.0.0.0/255.0.0.0` is no network"),
+        ("peer = \"10.0.0.0/255.0.0.0\"", "`10.0.0.0/255.0.0.0` is not a network"),
         ("peer = \"fd00::1/8\"", "the network is fd00::/8"),
-        ("peer = \"::ffff:10.0.0.0/104\"", "this is IPv4 in IPv6's notation: write 10.0.0.0/8"),
-        ("peer = []", "an empty list holds for nothing"),
-        ("guest_port = 0", "ports are 1 to 65535, not 0"),
-        ("guest_port = 65536", "ports are 1 to 65535, not 65536"),
-        ("guest_port = -1", "ports are 1 to 65535, not -1"),
-        ("peer_port = \"90-80\"", "the range is reversed: write \"80-90\""),
-        ("peer_port = \"http\"", "`http` is no port"),
-        ("vlan = 4095", "VLANs are 1 to 4094, and 0 is untagged; not 4095"),
-        ("window_cap = 0", "must be more than 0; for no limit leave the key out"),
+        (
+            "peer = \"::ffff:10.0.0.0/104\"",
+            "this is an IPv4 network in IPv6 notation; write 10.0.0.0/8",
+        ),
+        ("peer = []", "an empty list matches nothing"),
+        ("guest_port = 0", "must be a port from 1 to 65535, not 0"),
+        ("guest_port = 65536", "must be a port from 1 to 65535, not 65536"),
+        ("guest_port = -1", "must be a port from 1 to 65535, not -1"),
+        ("peer_port = \"90-80\"", "the range is reversed; write \"80-90\""),
+        ("peer_port = \"http\"", "`http` is not a port"),
+        ("vlan = 4095", "must be a VLAN from 1 to 4094, or 0 for untagged, not 4095"),
+        ("window_cap = 0", "must be 1 to 4294967295, not 0; leave the key out for no limit"),
         ("window_cap = \"2MB\"", "a size is a number"),
         ("window_cap = -1", "must be 1 to 4294967295"),
         ("window_cap = 0x1_0000_0000", "must be 1 to 4294967295"),
@@ -92,11 +94,11 @@ fn values_that_cannot_be() {
         ("rate_cap = \"1K\"", "must be 8K to 34000G"),
         ("window_max = \"1K\"", "must be 64K to 1G"),
         ("window_floor_segments = 0", "must be a number from 1 to 1000, not 0"),
-        ("rto_min = 200", "this is an integer, but has to be a time with its unit"),
+        ("rto_min = 200", "must be a time with its unit, like \"10ms\", not an integer"),
         ("rto_min = \"2h\"", "must be 1ms to 1min"),
         ("idle_established = \"25d\"", "must be 1min to 24d"),
-        ("prr = \"yes\"", "this is a string, but has to be true or false"),
-        ("tenant = \"\"", "a name is not empty"),
+        ("prr = \"yes\"", "must be true or false, not a string"),
+        ("tenant = \"\"", "a name must not be empty"),
         ("underlay = \"dctcp-priority\"\npriority = 1.5", "must be a number from 0 to 1"),
     ] {
         of_rule(line, expected);
@@ -105,21 +107,21 @@ fn values_that_cannot_be() {
     assert_eq!(said(&format!("[[rules]]\nname = \"{name}\"")), [""; 0]);
     says(&format!("[[rules]]\nname = \"{name}x\""), "a name has at most 63 bytes");
     for (window, expected) in [
-        ("0", "must be more than 0; a pool needs a window"),
+        ("0", "must be 1 to 1G, not 0"),
         ("\"1025M\"", "must be 1 to 1G"),
         ("-1", "must be 1 to 1G"),
     ] {
         says(&format!("[[pools]]\nname = \"x\"\nwindow = {window}"), expected);
     }
-    says("[rules]\nname = \"x\"", "the heading has double brackets");
+    says("[rules]\nname = \"x\"", "the heading of a list needs double brackets: [[rules]]");
     says("[default]\nmode = \"shadow\"\n[[default]]", "this is not TOML");
-    says("[[default]]\nmode = \"shadow\"", "the heading has single brackets: [default]");
-    says("[[ports]]\ndevice = \"a[b\"", "no such pattern: the `[` has no `]` behind it");
-    says("[[ports]]\ndevice = \"a[b*\"", "no such pattern: the `[` has no `]` behind it");
-    says("[[ports]]\ndevice = \"****b\"", "`*` stands for any letters by itself: write `*b`");
-    says("[[ports]]\ndevice = \"a**[**]b\"", "by itself: write `a*[**]b`");
-    says("[[ports]]\ndevice = \"a\\u0000\"", "the name of a device never has '\\0' in it");
-    says("[[ports]]\ndevice = \"a/b\"", "never has '/' in it");
+    says("[[default]]\nmode = \"shadow\"", "there is only one such table; write [default] once");
+    says("[[ports]]\ndevice = \"a[b\"", "invalid pattern: `[` needs letters and a `]` after it");
+    says("[[ports]]\ndevice = \"a[b*\"", "invalid pattern: `[` needs letters and a `]` after it");
+    says("[[ports]]\ndevice = \"****b\"", "a single `*` matches any letters; write `*b`");
+    says("[[ports]]\ndevice = \"a**[**]b\"", "any letters; write `a*[**]b`");
+    says("[[ports]]\ndevice = \"a\\u0000\"", "a device name never contains '\\0'");
+    says("[[ports]]\ndevice = \"a/b\"", "never contains '/'");
     says("[[ports]]\ndevice = \"a-name-of-16-byt\"", "at most 15 bytes");
     says("[[ports]]\nmax_flows = 0\ndevice = \"a\"", "a number from 1 to 16777216, not 0");
 }
@@ -137,12 +139,13 @@ fn fractions_are_numbers_too() {
     ] {
         let text = format!("[[ports]]\ndevice = \"x\"\n[default]\n{line}\n");
         let checked = Policy::parse(&text, "p.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
-        let said = vcc_policy::settings(checked.policy.rules()[0].treatment());
-        let said = said.iter().find(|(name, _)| *name == key).map(|(_, value)| value.as_str());
-        assert_eq!(said, value, "{line}");
+        let mut changes = checked.policy.rules()[0].treatment().changes();
+        let change = changes.find(|(changed, _)| changed.name == key);
+        let shown = change.map(|(changed, number)| changed.kind.toml(number));
+        assert_eq!(shown.as_deref(), value, "{line}");
     }
-    of_rule("rto_min = \"0.2\"", "a time is a number with us, ms, s, min, h or d behind it");
-    of_rule("window_cap = \"1,5M\"", "a size is a number, with K, M or G behind it");
+    of_rule("rto_min = \"0.2\"", "a time is a number with a unit: us, ms, s, min, h or d");
+    of_rule("window_cap = \"1,5M\"", "a size is a number of bytes, with K, M or G");
 }
 
 #[test]
@@ -162,17 +165,26 @@ fn a_key_that_belongs_elsewhere() {
 }
 
 #[test]
-fn what_is_no_text() {
+fn former_names_are_refused_with_the_new_one() {
+    for key in vcc_policy::KEYS {
+        for (former, _) in key.formerly() {
+            let now = format!("unknown key `{former}`; `{former}` is now `{}", key.name);
+            of_rule(&format!("{former} = 1"), &now);
+        }
+    }
+}
+
+#[test]
+fn not_a_text() {
     let text = "[default]\nmode = \"shadow\"\n";
     let wide: String = text.chars().flat_map(|c| [c, '\0']).collect();
     for text in [wide, format!("{text}\0\0\0\n"), "\0".into()] {
         let said = said_of_file(&text);
         let [line] = &said[..] else { panic!("{said:#?}") };
-        assert!(line.contains("a NUL byte, which no text has: write the file as UTF-8"), "{line}");
+        assert!(line.contains("a NUL byte: save the file as UTF-8"), "{line}");
     }
 }
 
-/// Of what is long, a message has the beginning.
 #[test]
 fn long_values_are_shortened() {
     let long = "x".repeat(5000);
@@ -213,31 +225,37 @@ fn long_values_are_shortened() {
 }
 
 #[test]
-fn what_is_missing() {
+fn missing_keys() {
     says("[[ports]]\ntenant = \"a\"", "`device` is missing");
-    says("[[pools]]\nname = \"a\"", "a pool needs a `window`");
-    says("[[pools]]\nwindow = \"2M\"", "a pool needs a `name`");
-    says("[[rules]]\nvlan = 3", "a rule needs a `name`");
-    of_rule("pool = \"gold\"", "no pool is called `gold`: there is none");
+    says("[[pools]]\nname = \"a\"", "`window` is missing");
+    says("[[pools]]\nwindow = \"2M\"", "`name` is missing: rules refer to a pool by it");
+    says("[[rules]]\nvlan = 3", "`name` is missing: metrics");
+    of_rule("pool = \"gold\"", "no pool has the name `gold`; there are none");
     says(
         "[[pools]]\nname = \"gold\"\nwindow = \"2M\"\n[default]\npool = \"gld\"",
-        "no pool is called `gld`: did you mean `gold`?",
+        "no pool has the name `gld`; the nearest is `gold`",
     );
 }
 
 #[test]
-fn what_contradicts_itself() {
+fn contradictions() {
     of_rule(
         "priority = 0.5",
-        "`priority` is for underlay = \"dctcp-priority\"; reno-ecn knows none",
+        "`priority` needs an underlay that knows priorities (dctcp-priority), not reno-ecn",
     );
-    of_rule("emit_after = \"20ms\"", "`emit_after` means nothing without `emit = true`");
-    of_rule("weight = 3", "`weight` means nothing without `pool`");
-    of_rule("underlay = \"transparent\"\npool = \"a\"", "`pool` needs a window to act on");
-    of_rule("underlay = \"transparent\"\npolice = true", "`police` needs a window to act on");
-    says("[[rules]]\nname = \"default\"", "that no rule matches: [default]");
+    of_rule("emit_after = \"20ms\"", "`emit_after` has no effect without `emit = true`");
+    of_rule("weight = 3", "`weight` has no effect without `pool`");
+    of_rule(
+        "underlay = \"transparent\"\npool = \"a\"",
+        "`pool` needs an underlay that controls the window (reno, reno-ecn",
+    );
+    of_rule(
+        "underlay = \"transparent\"\npolice = true",
+        "`police` needs an underlay that controls the window (reno, reno-ecn",
+    );
+    says("[[rules]]\nname = \"default\"", "the name `default` is that of [default]");
     let pool = "[[pools]]\nname = \"gold\"\nwindow = \"2M\"\n";
-    says(&(pool.to_owned() + pool), "the pool in line 2 is called `gold` too");
+    says(&(pool.to_owned() + pool), "the pool in line 2 has the name `gold` too");
 }
 
 #[test]
@@ -247,20 +265,20 @@ fn a_floor_above_a_limit() {
         format!("{pool}[[rules]]\nname = \"x\"\nvlan = 3\n{lines}\n[default]\npool = \"gold\"")
     };
     let cap = "window_cap = \"64K\"\nwindow_floor_segments";
-    let expected = ":8:25: error: this floor wins over the `window_cap` of 64K: no window is smaller than \
-        123 segments, which are 65928 bytes even of the smallest";
+    let expected = ":8:25: error: `window_floor_segments = 123`, at least 65928 bytes, exceeds \
+        `window_cap = \"64K\"`";
     says(&rule(&format!("{cap} = 123")), expected);
     assert_eq!(said(&rule(&format!("{cap} = 122"))), [""; 0]);
     let pool = "pool = \"gold\"\nwindow_floor_segments";
     for mode in ["enforce", "shadow"] {
-        let expected = "wins over all of the pool's window of 128K";
+        let expected = "exceeds the pool's window of 128K";
         says(&rule(&format!("mode = \"{mode}\"\n{pool} = 245")), expected);
     }
     assert_eq!(said(&rule(&format!("{pool} = 244"))), [""; 0]);
 }
 
 #[test]
-fn one_mistake_is_said_once() {
+fn one_mistake_is_reported_once() {
     assert_eq!(said("[[rules]]\nname = \"x\"\nunderlay = \"dctcpp\"\npriority = 0.5").len(), 1);
     assert_eq!(said("[[rules]]\nname = 3").len(), 1);
     // The condition that could not be read is not taken for none.
@@ -268,22 +286,25 @@ fn one_mistake_is_said_once() {
 }
 
 #[test]
-fn what_can_be_used_but_may_not_be_meant() {
+fn warnings_of_what_may_not_be_meant() {
     let pool = "[[pools]]\nname = \"gold\"\nwindow = \"8K\"\n";
     says(pool, "no rule uses the pool `gold`");
-    says(pool, "a pool of 8K holds fewer than 10 segments");
+    says(pool, "a window of 8K holds fewer than 10 segments");
     let port = "[[ports]]\ndevice = \"vnet*\"\ntenant = \"acme\"\n";
     says(
         &format!("{port}[[rules]]\nname = \"x\"\ntenant = \"acm\""),
-        "no port is of a tenant `acm`: did you mean `acme`?",
+        "no port has the tenant `acm`; the nearest is `acme`",
     );
     says(&format!("{port}[[ports]]\ndevice = \"vnet-a*\""), "`vnet*` in line 2 matches all");
     for line in ["police = true", "emit = true"] {
-        of_rule(&format!("mode = \"shadow\"\n{line}"), "not before mode is \"enforce\"");
+        of_rule(
+            &format!("mode = \"shadow\"\n{line}"),
+            "takes effect only with `mode = \"enforce\"`; the mode is shadow",
+        );
     }
     of_rule(
         "underlay = \"transparent\"\nrate_cap = \"1M\"",
-        "`rate_cap` limits a window, and transparent imposes none",
+        "`rate_cap` needs an underlay that controls the window",
     );
     let rule = "[[rules]]\nname = \"x\"\nmode = \"shadow\"\npool = \"gold\"\n";
     let checked = Policy::parse(&format!("{pool}{rule}"), "p.toml").expect("a policy");
@@ -292,26 +313,27 @@ fn what_can_be_used_but_may_not_be_meant() {
 }
 
 #[test]
-fn what_means_nothing_where_connections_are_left_alone() {
-    let expected = "connections are left alone by mode \"ignore\": `underlay` means nothing here";
+fn keys_without_effect_where_connections_are_left_alone() {
+    let expected = "`mode = \"ignore\"` leaves connections alone: `underlay` has no effect";
     of_rule("mode = \"ignore\"\nunderlay = \"dctcp\"", expected);
     let lines = "underlay = \"dctcp\"\nmode = \"ignore\"\nwindow_cap = 5000\npolice = true";
     let rule = format!("[[rules]]\nname = \"x\"\nvlan = 1\n{lines}");
-    let expected = "p.toml:4:12: warning: connections are left alone by mode \"ignore\": `underlay`, \
-        `police`, `window_cap` mean nothing here";
+    let expected = "p.toml:4:12: warning: `mode = \"ignore\"` leaves connections alone: `underlay`, \
+        `window_cap`, `police` have no effect";
     assert_eq!(said(&rule), [expected]);
     assert_eq!(said("[[rules]]\nname = \"x\"\nvlan = 1\nmode = \"ignore\""), [""; 0]);
     let idle = "mode = \"ignore\"\npolice = true\nemit = true\non_full = \"drop\"\n";
     let checked = Policy::parse(&format!("[default]\n{idle}"), "p.toml").expect("a policy");
     let treatment = checked.policy.rules()[0].treatment();
-    assert!(!treatment.police && !treatment.emit && treatment.on_full != OnFull::Drop);
+    let params = treatment.params.0;
+    assert_eq!((params.police, params.emit, params.on_full), (0, 0, 0));
 }
 
 #[test]
 fn without_ports() {
     let rule = "[[rules]]\nname = \"x\"\n";
-    let expected = "p.toml:3:1: warning: there are no [[ports]], so no device is a port: with this \
-        policy a daemon lets go of all that it has";
+    let expected = "p.toml:3:1: warning: there are no [[ports]]: with this policy a daemon detaches \
+        from all devices";
     assert_eq!(said_of_file(rule), [expected]);
     assert_eq!(said_of_file("").len(), 1);
     assert_eq!(said_of_file("ports = []").len(), 1);

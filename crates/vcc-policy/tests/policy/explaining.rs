@@ -40,16 +40,16 @@ fn why_not_and_why() {
     };
     let expected = "\
 rule 1 `web` does not match:
-    tenant is not known, wanted acme or other
-    peer is 198.51.100.9, wanted 10.0.0.0/8
-    guest port is 40000, wanted 80 or 8000-8100
-    the guest is client, wanted server
-    VLAN is 7, wanted none
+    tenant is unknown, not acme or other
+    peer is 198.51.100.9, not 10.0.0.0/8
+    guest port is 40000, not 80 or 8000-8100
+    role is client, not server
+    VLAN is 7, not untagged
 rule 2 `shared` matches (peer port 443):
     the fabric sees dctcp, whatever the guest's own congestion control
-    its window is a share, of weight 3, of the 2M of pool `gold`
+    its window is a share of the 2M of pool `gold`, with weight 3
     its window is at most what 100Mbit/s fill in a round trip
-    other than by default: rto_min = \"10ms\"
+    settings that are not the default: `rto_min = \"10ms\"`
 ";
     assert_eq!(checked.policy.explain(&c).to_string(), expected);
 }

@@ -3,15 +3,27 @@
 use std::collections::BTreeSet;
 
 use vcc_engine::Mode;
-use vcc_policy::Policy;
+use vcc_policy::{Policy, docs};
+
+const WRITE: &str = "is stale; write it with `cargo run -p vcc-policy --example docs`";
 
 #[test]
 fn the_schema_is_the_generated_one() {
     let kept = include_str!("../../../../docs/policy.schema.json");
-    assert!(
-        kept == vcc_policy::schema(),
-        "docs/policy.schema.json: write it anew with `vcc policy schema`"
-    );
+    assert!(kept == vcc_policy::schema(), "docs/policy.schema.json {WRITE}");
+}
+
+#[test]
+fn the_tables_of_the_documentation_are_the_generated_ones() {
+    let policy = include_str!("../../../../docs/policy.md");
+    let underlays = include_str!("../../../../docs/congestion-control.md");
+    for (file, page, name, part) in [
+        ("docs/policy.md", policy, "keys", docs::keys()),
+        ("docs/congestion-control.md", underlays, "underlays", docs::underlays()),
+    ] {
+        let generated = docs::replaced(page, name, &part);
+        assert!(generated.as_deref() == Some(page), "the table of {name} in {file} {WRITE}");
+    }
 }
 
 #[test]
@@ -20,7 +32,7 @@ fn the_packaged_policy_enforces_nothing() {
     let checked = Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_eq!(checked.warnings, []);
     for rule in checked.policy.rules() {
-        assert_ne!(rule.treatment().mode, Mode::Enforce, "{}", rule.name());
+        assert_ne!(rule.treatment().mode(), Mode::Enforce, "{}", rule.name());
     }
 }
 

@@ -102,14 +102,13 @@ fn ports_and_treatments_are_as_written() {
     assert!(policy.port_of("eth0").is_none());
 
     let treatment = policy.rules()[0].treatment();
-    assert_eq!(treatment.underlay.name(), "dctcp");
-    assert!(treatment.police);
-    let share = treatment.pool.expect("a share");
-    assert_eq!((share.pool, share.weight), (0, 3));
+    assert_eq!(treatment.underlay().name(), "dctcp");
+    assert_eq!(treatment.params.0.police, 1);
+    assert_eq!((treatment.pool, treatment.weight), (Some(0), 3));
     assert_eq!(policy.pools()[0].window_bytes, 2 << 20);
-    assert_eq!(policy.rules()[1].treatment().mode, Mode::Ignore);
+    assert_eq!(policy.rules()[1].treatment().mode(), Mode::Ignore);
     assert_eq!(policy.rules()[3].name(), "default");
-    assert_eq!(policy.rules()[3].treatment().mode, Mode::Enforce);
+    assert_eq!(policy.rules()[3].treatment().mode(), Mode::Enforce);
 }
 
 #[test]
@@ -117,7 +116,7 @@ fn without_a_default_the_rest_is_ignored() {
     let policy = Policy::parse("", "policy.toml").expect("a policy").policy;
     assert_eq!(policy.rules().len(), 1);
     assert_eq!(policy.judge(&connection()), 0);
-    assert_eq!(policy.rules()[0].treatment().mode, Mode::Ignore);
+    assert_eq!(policy.rules()[0].treatment().mode(), Mode::Ignore);
 }
 
 #[test]
@@ -126,7 +125,7 @@ fn the_engine_hears_what_was_written() {
         guest_ecn = \"override\"\nprr = false\nwindow_cap = \"64K\"\nrate_cap = \"8M\"\n\
         emit = true\nemit_after = \"20ms\"\nidle_closed = \"30s\"\nwindow_floor_segments = 2\n";
     let policy = Policy::parse(text, "policy.toml").expect("a policy").policy;
-    let params = |rule: usize| policy.rules()[rule].treatment().params().0;
+    let params = |rule: usize| policy.rules()[rule].treatment().params.0;
     let expected = vcc_engine::Params::default().0;
     let ignore = Mode::Ignore.number();
     assert_eq!(params(0), vcc_engine::sys::vcc_params { mode: ignore, ..expected });
@@ -134,11 +133,11 @@ fn the_engine_hears_what_was_written() {
         underlay: "cubic".parse::<vcc_engine::Underlay>().unwrap().number(),
         guest_ecn: vcc_engine::GuestEcn::Override.number(),
         prr: 0,
-        cap_bytes: 65_536,
-        cap_bytes_per_ms: 1000,
+        window_cap_bytes: 65_536,
+        rate_cap_bytes_per_ms: 1000,
         emit: 1,
         emit_after_us: 20_000,
-        closed_idle_ms: 30_000,
+        idle_closed_ms: 30_000,
         window_floor_segs: 2,
         ..expected
     };
@@ -151,8 +150,11 @@ fn integers_of_any_radix() {
         underlay = \"dctcp-priority\"\npriority = 0b1\nwindow_cap = 0x1_0000\n\
         rate_cap = 0x7A_1200\ninitial_window_segments = 0x10\n";
     let policy = Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
-    let params = policy.policy.rules()[0].treatment().params().0;
+    let params = policy.policy.rules()[0].treatment().params.0;
     assert_eq!(policy.policy.pools()[0].window_bytes, 1 << 17);
-    assert_eq!((params.beta_1024, params.cap_bytes, params.cap_bytes_per_ms), (1024, 65_536, 1000));
+    assert_eq!(
+        (params.beta_1024, params.window_cap_bytes, params.rate_cap_bytes_per_ms),
+        (1024, 65_536, 1000)
+    );
     assert_eq!(params.initial_window_segs, 16);
 }

@@ -1,8 +1,8 @@
 //! Writing one of the two editions of a policy, while the other is in force.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use vcc_engine::{Treatment, sys};
-use vcc_policy::{Compiled, Policy, RuleSet};
+use vcc_engine::sys;
+use vcc_policy::{Compiled, Policy, RuleSet, Treatment};
 
 use super::RuleTotals;
 use super::maps::{NAME_BYTES, PolicyMaps};
@@ -54,11 +54,11 @@ pub(super) fn write_tenant(
 }
 
 fn params(treatment: &Treatment, policy: &Policy, pools: &[u16]) -> sys::vcc_params {
-    let mut params = treatment.params().0;
-    if let Some(share) = treatment.pool {
-        params.pool = pools[share.pool];
-        params.pool_weight = share.weight;
-        params.pool_bytes = policy.pools()[share.pool].window_bytes;
+    let mut params = treatment.params.0;
+    if let Some(pool) = treatment.pool {
+        params.pool = pools[pool];
+        params.pool_weight = treatment.weight;
+        params.pool_bytes = policy.pools()[pool].window_bytes;
     }
     params
 }

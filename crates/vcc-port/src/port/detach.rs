@@ -48,7 +48,7 @@ impl Port {
     pub fn resume(&self, options: &AttachOptions) -> Result<()> {
         self.change_params(|params| {
             let trace = params.0.trace;
-            *params = options.treatment.params();
+            *params = options.params;
             params.0.trace = trace;
         })
     }

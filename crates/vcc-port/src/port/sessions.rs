@@ -17,7 +17,7 @@ impl Port {
     }
 
     /// Sends to the guest what the engine decides. The port must have been attached with
-    /// [`vcc_engine::Treatment::emit`], and its device be in the calling thread's network
+    /// `emit`, and its device be in the calling thread's network
     /// namespace. There can be one emitter at a time.
     pub fn emitter(&self) -> Result<Emitter> {
         let device = || self.device.name.clone();

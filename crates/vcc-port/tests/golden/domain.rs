@@ -32,7 +32,7 @@ pub struct Output {
 
 impl Domain {
     pub fn new(options: &AttachOptions) -> Self {
-        let port = Port::new(options.treatment.params(), options.max_flows as usize);
+        let port = Port::new(options.params, options.max_flows as usize);
         Domain { full: port.clone(), partial: port, now_us: 0 }
     }
 

@@ -1,9 +1,7 @@
 //! Segments of a guest that tries to evade vcc. Receivers accept them, so they are translated like
 //! all others.
 
-use std::num::NonZeroU32;
-
-use vcc_engine::{Treatment, sys};
+use vcc_engine::{Params, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, options, payload};
 use vcc_port::counters;
@@ -101,8 +99,11 @@ fn policed(run: &mut DualRun, guest_port: u16) -> Conversation<'_> {
     c
 }
 
-fn policing() -> Treatment {
-    Treatment { police: true, cap_bytes: NonZeroU32::new(MSS_BYTES as u32), ..Treatment::default() }
+fn policing() -> Params {
+    Params::with(|p| {
+        p.police = 1;
+        p.window_cap_bytes = MSS_BYTES as u32;
+    })
 }
 
 /// Options that must not take a segment out of control, on data and on ACKs.
@@ -141,9 +142,8 @@ fn an_ack_lifts_no_window_in_any_disguise() {
     if !vcc_testing::can_attach() {
         return;
     }
-    let treatment =
-        Treatment { cap_bytes: NonZeroU32::new(2 * MSS_BYTES as u32), ..Treatment::default() };
-    let mut run = DualRun::new(&usually(treatment));
+    let params = Params::with(|p| p.window_cap_bytes = 2 * MSS_BYTES as u32);
+    let mut run = DualRun::new(&usually(params));
     for (disguise, guest_port) in disguises().into_iter().zip(20_000..) {
         run.doing = format!("{disguise:02x?}");
         let mut c = policed(&mut run, guest_port);

@@ -1,19 +1,19 @@
 //! Kernel and driver domain when a port's flow table is full.
 
 use vcc_domain::Verdict;
-use vcc_engine::{OnFull, Treatment};
+use vcc_engine::{OnFull, Params};
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, payload};
 use vcc_port::{AttachOptions, Counter, Usage, counters};
 
 use crate::conversation::{Connection, Shape};
 use crate::direction::Direction::{self, FromGuest, ToGuest};
-use crate::setup::{usual, usually};
+use crate::setup::usually;
 use crate::shells::Shells;
 
 fn shells(max_flows: u32, on_full: OnFull) -> Shells {
-    let treatment = Treatment { on_full, ..Treatment::default() };
-    Shells::new(&AttachOptions { max_flows, ..usually(treatment) })
+    let params = Params::with(|p| p.on_full = on_full.number().into());
+    Shells::new(&AttachOptions { max_flows, ..usually(params) })
 }
 
 fn connection(opener: Direction, guest_port: u16) -> Connection {
@@ -75,7 +75,7 @@ fn a_flood_hinders_nobody() {
     const MAX_FLOWS: u32 = 64;
     const HALF_OPEN_MAX: u32 = MAX_FLOWS / 4;
     const FLOOD: u16 = 500;
-    let mut shells = shells(MAX_FLOWS, usual().treatment.on_full);
+    let mut shells = shells(MAX_FLOWS, OnFull::Pass);
     let mut old = connection(FromGuest, 1);
     shells.open(&mut old);
     for number in 0..FLOOD {

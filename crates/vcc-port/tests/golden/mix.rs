@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use vcc_engine::{GuestEcn, Mode, Treatment};
+use vcc_engine::{GuestEcn, Mode, Params, Underlay, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, options, payload};
 use vcc_port::AttachOptions;
@@ -243,33 +243,33 @@ fn mixed_traffic(underlay: &str, mode: Mode) {
     if !vcc_testing::can_attach() {
         return;
     }
-    let usual = Treatment {
-        underlay: underlay.parse().expect("an underlay of the engine"),
-        mode,
-        ..Treatment::default()
-    };
-    let unusual = Treatment {
-        guest_ecn: GuestEcn::Override,
-        prr: false,
-        undo: true,
-        pace_push: false,
-        feedback: false,
+    let usual = Params::with(|p| {
+        p.underlay = underlay.parse::<Underlay>().expect("an underlay of the engine").number();
+        p.mode = mode.number();
+    });
+    let unusual = Params(sys::vcc_params {
+        guest_ecn: GuestEcn::Override.number(),
+        prr: 0,
+        undo: 1,
+        pace_push: 0,
+        feedback: 0,
         window_max_bytes: 64 << 10,
         window_floor_segs: 2,
         initial_window_segs: 3,
         rto_min_us: RTO_MIN_US,
-        ..usual.clone()
-    };
-    let overriding = Treatment { guest_ecn: GuestEcn::Override, police: true, ..usual.clone() };
-    let timing_out = Treatment { rto_min_us: RTO_MIN_US, ..usual.clone() };
+        ..usual.0
+    });
+    let overriding =
+        Params(sys::vcc_params { guest_ecn: GuestEcn::Override.number(), police: 1, ..usual.0 });
+    let timing_out = Params(sys::vcc_params { rto_min_us: RTO_MIN_US, ..usual.0 });
     // Fewer runs if the datapath changes less.
     let runs = match (underlay, mode) {
         ("transparent", _) => vec![usual, overriding],
         (_, Mode::Shadow) => vec![unusual, timing_out],
         _ => vec![usual, unusual, overriding, timing_out],
     };
-    for (treatment, seed) in runs.into_iter().zip(1..) {
-        let mut mix = Mix::new(&usually(treatment), seed);
+    for (params, seed) in runs.into_iter().zip(1..) {
+        let mut mix = Mix::new(&usually(params), seed);
         for step in 0..STEPS {
             mix.run.doing = format!("seed {seed}, step {step}");
             mix.step();

@@ -1,6 +1,6 @@
 //! SYNs with MPTCP options (RFC 8684): subflows of MPTCP share a window, which vcc cannot control.
 
-use vcc_engine::{Mode, Treatment};
+use vcc_engine::{Mode, Params, Underlay};
 use vcc_frames::options;
 use vcc_frames::wire::*;
 
@@ -53,11 +53,11 @@ fn it_stays_where_nothing_is_changed() {
     if !vcc_testing::can_attach() {
         return;
     }
-    let shadow = Treatment { mode: Mode::Shadow, ..Treatment::default() };
+    let shadow = Params::with(|p| p.mode = Mode::Shadow.number());
     let transparent =
-        Treatment { underlay: "transparent".parse().expect("a name"), ..Treatment::default() };
-    for treatment in [shadow, transparent] {
-        let mut run = DualRun::new(&usually(treatment));
+        Params::with(|p| p.underlay = "transparent".parse::<Underlay>().expect("a name").number());
+    for params in [shadow, transparent] {
+        let mut run = DualRun::new(&usually(params));
         for (opener, port) in Direction::BOTH.into_iter().zip(20_000..) {
             for left in open(&mut run, opener, &MP_CAPABLE, port) {
                 assert_eq!(left[4..8], MP_CAPABLE, "{opener:?}");

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use vcc_engine::Treatment;
+use vcc_engine::Params;
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, checksum, payload};
 use vcc_port::{AttachOptions, Port, counters};
@@ -139,11 +139,10 @@ impl Wire {
 }
 
 fn options() -> AttachOptions {
-    usually(Treatment {
-        initial_window_segs: 10,
-        window_max_bytes: 2 << 20,
-        ..Treatment::default()
-    })
+    usually(Params::with(|p| {
+        p.initial_window_segs = 10;
+        p.window_max_bytes = 2 << 20;
+    }))
 }
 
 /// Runs `test` with a connection of each family, with and without a tag, one after the other.

@@ -1,6 +1,6 @@
 //! How most tests attach, and the clock of the datapath.
 
-use vcc_engine::Treatment;
+use vcc_engine::Params;
 use vcc_port::AttachOptions;
 
 /// The defaults, but with a small table, because it is read after every frame.
@@ -8,9 +8,9 @@ pub fn usual() -> AttachOptions {
     AttachOptions { max_flows: 1024, ..AttachOptions::default() }
 }
 
-/// The same with another treatment.
-pub fn usually(treatment: Treatment) -> AttachOptions {
-    AttachOptions { treatment, ..usual() }
+/// The same with other parameters.
+pub fn usually(params: Params) -> AttachOptions {
+    AttachOptions { params, ..usual() }
 }
 
 /// The clock of bpf_ktime_get_ns.

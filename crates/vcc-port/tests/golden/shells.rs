@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use vcc_domain::Verdict;
-use vcc_engine::{FlowState, Treatment, sys};
+use vcc_engine::{FlowState, Params, Underlay, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, options, payload};
 use vcc_port::{AttachOptions, Counter, Datapath, Flow, counters};
@@ -150,10 +150,12 @@ fn whatever_comes_the_two_do_not_differ() {
     let mut compared = [0, 0];
     for seed in 1..=SEEDS {
         let mut random = Random::new(seed);
-        let underlay = random.pick(&["reno-ecn", "dctcp"]).parse().expect("an underlay");
+        let underlay: Underlay = random.pick(&["reno-ecn", "dctcp"]).parse().expect("an underlay");
         let police = random.percent(50);
-        let mut shells =
-            Shells::new(&usually(Treatment { underlay, police, ..Treatment::default() }));
+        let mut shells = Shells::new(&usually(Params::with(|p| {
+            p.underlay = underlay.number();
+            p.police = police.into();
+        })));
         for at in 0..LIVES * SHAPES {
             let shape = Shape::all().nth(at % SHAPES).expect("a shape");
             // Later lives use the same ports.
@@ -238,8 +240,8 @@ fn timers_look_as_often() {
         return;
     }
     const TWO_LOOKS_US: u64 = 2_500_000;
-    let treatment = Treatment { handshake_idle_ms: 300, ..Treatment::default() };
-    let mut shells = Shells::new(&usually(treatment));
+    let params = Params::with(|p| p.idle_handshake_ms = 300);
+    let mut shells = Shells::new(&usually(params));
     let begin_us = now_us();
     let mut waiting = Connection::new(Shape::plain(FromGuest), 20_000);
     shells.open(&mut waiting);
@@ -276,8 +278,11 @@ fn emission_is_decided_alike() {
     }
     // Far away, however busy the machine is.
     const RTO_MIN_US: u32 = 60_000_000;
-    let treatment = Treatment { emit: true, rto_min_us: RTO_MIN_US, ..Treatment::default() };
-    let mut shells = Shells::new(&usually(treatment));
+    let params = Params::with(|p| {
+        p.emit = 1;
+        p.rto_min_us = RTO_MIN_US;
+    });
+    let mut shells = Shells::new(&usually(params));
     let mut c = Connection::new(Shape::plain(FromGuest), 20_000);
     c.offers.sack = false;
     let mut send = |from: Direction, packet: Packet, c: &mut Connection| {

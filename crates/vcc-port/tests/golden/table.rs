@@ -1,6 +1,6 @@
 //! The flow table: unknown connections, a full table, and several ports.
 
-use vcc_engine::{Mode, Treatment};
+use vcc_engine::{Mode, Params};
 use vcc_frames::payload;
 use vcc_frames::wire::*;
 use vcc_port::{AttachOptions, Program, counters};
@@ -84,7 +84,7 @@ fn a_draining_port_takes_none() {
     if !vcc_testing::can_attach() {
         return;
     }
-    let options = usually(Treatment { mode: Mode::Drain, ..Treatment::default() });
+    let options = usually(Params::with(|p| p.mode = Mode::Drain.number()));
     let mut run = DualRun::new(&options);
     for shape in Shape::all() {
         let connection = Connection::new(shape, 40_000);

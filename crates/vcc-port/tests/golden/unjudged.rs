@@ -1,7 +1,7 @@
 //! TCP that the datapath cannot parse and a receiver may accept. It is dropped in both directions
 //! if the port polices, and passes otherwise. Other protocols always pass.
 
-use vcc_engine::{Mode, Treatment};
+use vcc_engine::{Mode, Params};
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, payload};
 use vcc_policy::Policy;
@@ -167,7 +167,10 @@ fn what_cannot_be_judged_does_not_pass_where_something_polices() {
     for (mode, police, polices) in
         [(enforce, true, true), (drain, true, true), (enforce, false, false), (shadow, true, false)]
     {
-        let options = usually(Treatment { mode, police, ..Treatment::default() });
+        let options = usually(Params::with(|p| {
+            p.mode = mode.number();
+            p.police = police.into();
+        }));
         let datapath = Datapath::load(&options).expect("the datapath loads");
         assert_cases(&datapath, Some(Domain::new(&options)), polices);
     }

@@ -3,11 +3,10 @@
 
 use std::io::{ErrorKind, Read};
 use std::net::{TcpListener, TcpStream};
-use std::num::NonZeroU32;
 use std::thread;
 use std::time::Duration;
 
-use vcc_engine::Treatment;
+use vcc_engine::Params;
 use vcc_frames::wire::{ACK, FIN, PSH, SYN};
 use vcc_port::{AttachOptions, Netns, Port, counters};
 use vcc_testing::{ip, on_a_host};
@@ -257,10 +256,11 @@ fn wire() -> (Netns, Forger) {
 }
 
 fn attach(police: bool) -> Port {
-    let cap_bytes = NonZeroU32::new(WINDOW_BYTES);
-    let treatment = Treatment { police, cap_bytes, ..Treatment::default() };
-    Port::attach("port", &AttachOptions { treatment, ..AttachOptions::default() })
-        .expect("attached")
+    let params = Params::with(|p| {
+        p.police = police.into();
+        p.window_cap_bytes = WINDOW_BYTES;
+    });
+    Port::attach("port", &AttachOptions { params, ..AttachOptions::default() }).expect("attached")
 }
 
 #[test]

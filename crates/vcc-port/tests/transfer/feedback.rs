@@ -7,7 +7,7 @@
 use std::net::TcpStream;
 use std::thread;
 
-use vcc_engine::{FlowState, Treatment, sys};
+use vcc_engine::{FlowState, Params, Underlay, sys};
 use vcc_port::{AttachOptions, Netns, Port, counters};
 use vcc_testing::{can_attach, ip, isolated};
 
@@ -68,8 +68,8 @@ struct Plan {
 const BOTH: Plan = Plan { guests: ON, fabric: ON, vcc: [true; 2], ecn: ["0"; 2] };
 
 fn options() -> AttachOptions {
-    let underlay = "dctcp".parse().expect("an underlay");
-    AttachOptions::of(Treatment { underlay, ..Treatment::default() })
+    let underlay: Underlay = "dctcp".parse().expect("an underlay");
+    AttachOptions::of(Params::with(|p| p.underlay = underlay.number()))
 }
 
 impl Wire {

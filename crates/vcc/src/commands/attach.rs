@@ -1,5 +1,6 @@
 use std::process::ExitCode;
 
+use vcc_engine::Mode;
 use vcc_port::Port;
 
 use super::sweep;
@@ -8,9 +9,9 @@ use crate::output;
 
 /// Put vcc on the host side of guests' network devices
 ///
-/// Connections that begin from now on are translated; those that exist pass untouched. The
-/// attachment lives on when this command ends, until `vcc detach` or the end of the device. A
-/// port that drains takes new connections again.
+/// Connections that begin from now on are translated; existing ones pass untouched. The attachment
+/// outlives this command, until `vcc detach` or the end of the device. A draining port takes new
+/// connections again.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The host side of a guest's device: a VM's tap, a container's veth
@@ -21,7 +22,7 @@ pub struct Arguments {
     treatment: Treatment,
 }
 
-/// All of the devices, or none: whatever is not pinned in the end goes with this function.
+/// All of the devices, or none: an attachment that is not pinned ends with this function.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     sweep()?;
     let options = arguments.treatment.options();
@@ -36,20 +37,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     Port::pin_all(&mut fresh)?;
-    let how = if arguments.treatment.is_shadow() { ", in shadow mode" } else { "" };
+    let underlay = options.params.underlay().expect("set by its name");
+    let how = match arguments.treatment.mode() {
+        Mode::Enforce => underlay.to_string(),
+        mode => format!("{underlay}, in {mode} mode"),
+    };
     for port in &fresh {
-        output::say(&format!(
-            "attached to {}: {}{how}\n",
-            port.device(),
-            options.treatment.underlay
-        ));
+        output::say(&format!("attached to {}: {how}\n", port.device()));
     }
     for port in &draining {
         port.resume(&options)?;
-        let device = port.device();
-        output::say(&format!("{device} drains no more: {}{how}\n", options.treatment.underlay));
+        output::say(&format!("{} is no longer draining: {how}\n", port.device()));
     }
-    if options.treatment.emit {
+    if options.params.0.emit != 0 {
         output::say("duplicate ACKs and window updates are sent while `vcc emit` runs\n");
     }
     Ok(ExitCode::SUCCESS)

@@ -62,7 +62,7 @@ fn live_guests_are_named_or_unknown() {
     on_a_host(|| {
         let guest = guest();
         let other = neighbour();
-        vcc("attach port --shadow").well();
+        vcc("attach port --mode shadow").well();
         narrow(&guest);
         // The neighbour declines ECN, then it takes it.
         set_ecn(&guest, "1");

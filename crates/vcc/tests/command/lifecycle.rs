@@ -1,7 +1,7 @@
 use std::process::Command;
 
 use serde_json::Value;
-use vcc_engine::Params;
+use vcc_engine::{GuestEcn, Params};
 use vcc_port::Port;
 use vcc_testing::{guest, ip, on_a_host};
 
@@ -113,7 +113,7 @@ fn attaching_again_ends_the_draining() {
         vcc("attach port").well();
         let (mut from_guest, mut to_guest) = connect(&guest);
         assert!(vcc("detach port").well().contains("draining: 1 connection"));
-        assert_eq!(vcc("attach port").well(), "port drains no more: reno-ecn\n");
+        assert_eq!(vcc("attach port").well(), "port is no longer draining: reno-ecn\n");
         assert!(vcc("attach port").complaint(1).contains("already attached"));
 
         let (mut new_guest, mut new_host) = connect(&guest);
@@ -135,15 +135,20 @@ fn what_is_asked_for_reaches_the_port() {
         };
         let default = params("");
         assert_eq!((default.feedback, default.police, default.emit), (1, 0, 0));
-        assert_eq!((default.cap_bytes, default.cap_bytes_per_ms), (0, 0));
+        assert_eq!((default.window_cap_bytes, default.rate_cap_bytes_per_ms), (0, 0));
         assert_eq!(default, Params::default().0);
 
-        let set = params("--no-feedback --police --cap 100K --cap-rate 1G --floor 2");
+        let set = params(
+            "--feedback=false --police --window-cap 100K --rate-cap 1G --window-floor-segments 2",
+        );
         assert_eq!((set.feedback, set.police), (0, 1));
-        assert_eq!((set.cap_bytes, set.cap_bytes_per_ms), (102_400, 125_000));
+        assert_eq!((set.window_cap_bytes, set.rate_cap_bytes_per_ms), (102_400, 125_000));
         assert_eq!(set.window_floor_segs, 2);
-        let set = params("--emit --emit-after 25 --underlay dctcp-priority --beta 0.25");
+        let set = params("--emit --emit-after 25ms --underlay dctcp-priority --priority 0.25");
         assert_eq!((set.emit, set.emit_after_us, set.beta_1024), (1, 25_000, 256));
+        let set = params("--police=false --rto-min 10ms --idle-closed 30s --guest-ecn override");
+        assert_eq!((set.police, set.guest_ecn), (0, GuestEcn::Override.number()));
+        assert_eq!((set.rto_min_us, set.idle_closed_ms), (10_000, 30_000));
     });
 }
 
@@ -151,7 +156,7 @@ fn what_is_asked_for_reaches_the_port() {
 fn shadow_mode_changes_nothing() {
     on_a_host(|| {
         let guest = guest();
-        vcc("attach --shadow port").well();
+        vcc("attach --mode shadow port").well();
         let (mut from_guest, mut to_guest) = connect(&guest);
         exchange(&mut from_guest, &mut to_guest);
         let [flow] = &flows()[..] else { panic!("one connection") };

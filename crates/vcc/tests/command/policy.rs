@@ -78,9 +78,9 @@ fn all_that_is_wrong_with_a_bad_one() {
         assert_eq!((said.code, said.stdout.as_str()), (1, ""), "{command}");
         let name = file.name();
         let expected = format!(
-            "{name}:3:12: error: `dtcp` is no underlay: did you mean `dctcp`?\n \
+            "{name}:3:12: error: `dtcp` is not an underlay; the nearest is `dctcp`\n \
              3 | underlay = \"dtcp\"\n   |            ^^^^^^\n\
-             {name}:4:8: error: VLANs are 1 to 4094, and 0 is untagged; not 5000\n \
+             {name}:4:8: error: must be a VLAN from 1 to 4094, or 0 for untagged, not 5000\n \
              4 | vlan = 5000\n   |        ^^^^\n\
              vcc: {name} cannot be used: 2 errors\n"
         );
@@ -116,11 +116,12 @@ fn shown_with_defaults() {
         "POOL WINDOW",
         "gold 2M",
         "",
-        "# RULE MODE UNDERLAY POOL CAP RATE-CAP WINDOW-MAX GUEST-ECN POLICE EMIT OTHER MATCHES",
-        "1 web enforce dctcp gold x3 - - 2M leave no no rto_min=\"10ms\" tenant acme, guest port 80 \
-         or 8000-8100",
+        "# RULE MODE UNDERLAY POOL WINDOW-CAP RATE-CAP POLICE GUEST-ECN EMIT WINDOW-MAX OTHER \
+         MATCHES",
+        "1 web enforce dctcp gold - - no leave no 2M weight=3 rto_min=\"10ms\" tenant acme, guest \
+         port 80 or 8000-8100",
         "2 beyond ignore - - - - - - - - - peer 10.0.0.0/8",
-        "3 default shadow reno-ecn - - - 2M leave no no - any",
+        "3 default shadow reno-ecn - - - no leave no 2M - any",
     ];
     assert_eq!(lines, expected);
 }
@@ -130,12 +131,12 @@ fn explained_from_either_end() {
     let file = File::new("explained", POLICY);
     let client = "explain 192.0.2.1:4000 198.51.100.9:80 --file FILE --device vnet-a1";
     let said = file.vcc(client).well();
-    assert!(said.contains("`web` does not match:\n    guest port is 4000, wanted 80"), "{said}");
+    assert!(said.contains("`web` does not match:\n    guest port is 4000, not 80"), "{said}");
     assert!(said.contains("rule 3 `default` matches (any):"), "{said}");
     let said = file.vcc(&format!("{client} --role server")).well();
     assert!(said.starts_with("rule 1 `web` matches (tenant acme, guest port 80"), "{said}");
     let said = file.vcc("explain [fd00::1]:80 [fd00::2]:1 --file FILE --tenant other").well();
-    assert!(said.contains("tenant is other, wanted acme"), "{said}");
+    assert!(said.contains("tenant is other, not acme"), "{said}");
     let complaint = file.vcc("explain 1.1.1.1:1 1.1.1.2:2 --file FILE --device eth0").complaint(1);
     assert!(complaint.contains("`eth0` is no port"), "{complaint}");
 }

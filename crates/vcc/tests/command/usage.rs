@@ -61,19 +61,33 @@ fn values_out_of_range() {
         ("attach", "<DEV>"),
         ("attach nowhere0 --window-max 1K", "64K to 1G"),
         ("attach nowhere0 --window-max lots", "a size is a number"),
-        ("attach nowhere0 --max-flows 0", "0 is not in 1..=16777216"),
-        ("attach nowhere0 --cap 0", "more than 0"),
-        ("attach nowhere0 --cap-rate fast", "a rate is a number of bits a second"),
-        ("attach nowhere0 --cap-rate 1K", "8K to"),
-        ("attach nowhere0 --floor 0", "0 is not in"),
-        ("attach nowhere0 --floor 100 --cap 50K", "--floor wins over --cap"),
-        ("attach nowhere0 --emit-after 5", "--emit"),
-        ("attach nowhere0 --emit --emit-after 0", "0 is not in"),
-        ("attach nowhere0 --shadow --police", "cannot be used with"),
-        ("attach nowhere0 --shadow --emit", "cannot be used with"),
-        ("attach nowhere0 --underlay dctcp-priority --beta 2", "a number from 0 to 1"),
-        ("attach nowhere0 --beta 0.5", "`--underlay dctcp-priority`; reno-ecn knows no priorities"),
-        ("attach nowhere0 --underlay dctcp --beta 0.5", "dctcp knows no priorities"),
+        ("attach nowhere0 --max-flows 0", "a number from 1 to 16777216, not 0"),
+        ("attach nowhere0 --window-cap 0", "must be 1 to 4294967295, not 0"),
+        ("attach nowhere0 --rate-cap fast", "a rate is a number of bits per second"),
+        ("attach nowhere0 --rate-cap 1K", "8K to"),
+        ("attach nowhere0 --window-floor-segments 0", "a number from 1 to 1000, not 0"),
+        (
+            "attach nowhere0 --window-floor-segments 100 --window-cap 50K",
+            "--window-floor-segments 100, at least 53600 bytes, exceeds --window-cap 50K",
+        ),
+        ("attach nowhere0 --emit-after 5ms", "--emit-after has no effect without --emit"),
+        ("attach nowhere0 --emit --emit-after 5", "a time is a number with a unit"),
+        ("attach nowhere0 --emit --emit-after 0ms", "must be 1ms to 1min, not 0ms"),
+        (
+            "attach nowhere0 --mode shadow --police",
+            "--police takes effect only with --mode enforce",
+        ),
+        ("attach nowhere0 --mode shadow --emit", "--emit takes effect only with --mode enforce"),
+        ("attach nowhere0 --mode ignore --police", "--police has no effect"),
+        ("attach nowhere0 --prr=no", "true or false"),
+        ("attach nowhere0 --underlay transparent --police", "an underlay that controls the window"),
+        ("attach nowhere0 --underlay dctcp-priority --priority 2", "a number from 0 to 1"),
+        (
+            "attach nowhere0 --priority 0.5",
+            "--priority needs an underlay that knows priorities (dctcp-priority), not reno-ecn",
+        ),
+        ("attach nowhere0 --underlay dctcp --priority 0.5", "(dctcp-priority), not dctcp"),
+        ("attach nowhere0 --pool gold", "--pool"),
         ("detach", "<DEV>"),
         ("detach nowhere0 --all", "cannot be used with"),
         ("detach nowhere0 --timeout 5", "--wait"),
@@ -92,6 +106,28 @@ fn values_out_of_range() {
     ] {
         let complaint = vcc(arguments).complaint(2);
         assert!(complaint.contains(expected), "{arguments}: {complaint}");
+    }
+}
+
+#[test]
+fn former_options_are_refused_with_the_new_name() {
+    for (former, now) in [
+        ("--shadow", "--mode shadow"),
+        ("--beta 0.5", "--priority"),
+        ("--cap 50K", "--window-cap"),
+        ("--cap-rate 1G", "--rate-cap"),
+        ("--floor 2", "--window-floor-segments"),
+        ("--override-guest-ecn", "--guest-ecn override"),
+        ("--no-prr", "--prr=false"),
+        ("--no-undo", "--undo=false"),
+        ("--no-pace-push", "--pace-push=false"),
+        ("--no-feedback", "--feedback=false"),
+    ] {
+        let complaint = vcc(&format!("attach {former} nowhere0")).complaint(2);
+        let option = former.split(' ').next().expect("an option");
+        assert_eq!(complaint, format!("{option} is now {now}"));
+        let help = vcc("attach --help").well();
+        assert!(!help.contains(&format!("{option} ")), "{option} in {help}");
     }
 }
 

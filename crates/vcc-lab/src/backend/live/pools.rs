@@ -75,9 +75,9 @@ mod tests {
         let checked = Policy::parse(&policy(&parts, &windows), "it").unwrap();
         assert!(checked.warnings.is_empty(), "{:?}", checked.warnings);
         let rules = checked.policy.rules();
-        let share = |rule: usize| rules[rule].treatment().pool.expect("a share").weight;
+        let share = |rule: usize| rules[rule].treatment().weight;
         assert_eq!((share(0), share(1)), (1, 3));
-        assert_eq!(rules[1].treatment().underlay.name(), "reno-ecn");
+        assert_eq!(rules[1].treatment().underlay().name(), "reno-ecn");
         assert_eq!(checked.policy.pools()[0].window_bytes, 200_000);
     }
 }

@@ -50,8 +50,8 @@ impl Ports {
                 .port(host)
                 .ok_or_else(|| trouble(host, "it has no port: use hosts = \"veth\""))?;
             let port = namespace.inside(|| {
-                let treatment = translation.treatment.clone();
-                let options = &AttachOptions { treatment, max_flows: MAX_FLOWS };
+                let params = translation.params;
+                let options = &AttachOptions { params, max_flows: MAX_FLOWS };
                 let port = match &pools {
                     Some(pools) if translation.is_pooled() => {
                         Port::attach_under(&pools.shared, host as u32, &device, options)
@@ -107,7 +107,7 @@ fn pools_of(translations: &[(HostId, &Translation)]) -> Result<Option<Pools>> {
     let shares: Vec<_> = translations
         .iter()
         .filter_map(|(host, translation)| {
-            Some((*host, translation.share.as_ref()?, translation.treatment.underlay.name()))
+            Some((*host, translation.share.as_ref()?, translation.underlay().name()))
         })
         .collect();
     if shares.is_empty() {

@@ -5,7 +5,7 @@ use crate::base::system;
 use crate::scenario::{Family, Flow, Guest, HostForm, Limits, Receivers, Translation};
 use std::path::Path;
 use std::process::Command;
-use vcc_engine::Treatment;
+use vcc_engine::Params;
 use vcc_fabric::{AnyQueue, NetworkSpec, Tiers, TopologyKind, Watch};
 use vcc_testing::{can_attach, skip};
 
@@ -128,8 +128,8 @@ fn vcc_makes_the_legacy_guest_an_ecn_one() {
         return;
     }
     let mut scenario = scenario();
-    let treatment = Treatment::default();
-    scenario.guests[1].translation = Some(Translation { treatment, share: None });
+    let params = Params::default();
+    scenario.guests[1].translation = Some(Translation { params, share: None });
     let Some(data) = run_soundly(&scenario) else { return };
     assert_eq!(data.translated.len(), 1);
     assert_eq!(data.translated[0].guest, 1);

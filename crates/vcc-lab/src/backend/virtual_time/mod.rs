@@ -55,7 +55,7 @@ pub fn check(scenario: &Scenario) -> Result<()> {
 
 /// The port of a guest in its driver domain. A shadow's keeps what it is compared by.
 fn port(translation: &Translation) -> Port {
-    let mut port = Port::new(translation.treatment.params(), MAX_FLOWS as usize);
+    let mut port = Port::new(translation.params, MAX_FLOWS as usize);
     if translation.is_shadow() {
         port.trace();
     }

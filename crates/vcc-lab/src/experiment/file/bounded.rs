@@ -35,13 +35,11 @@ bounded! {
     DelayUs: u64 = 0 to 1_000_000;
     /// The most hosts that one machine carries.
     Count: u32 = 0 to 250;
-    Share: f64 = 0.0 to 1.0;
     Workers: u32 = 1 to 64;
     /// Switches have powers of two from 1/128 to 8.
     Alpha: f64 = 0.001 to 1000.0;
     Segs: u32 = 1 to 65_535;
     Bytes: u32 = 1 to 1_073_741_824;
-    PoolWeight: u16 = 1 to 1000;
     Ms: u32 = 1 to 60_000;
     /// Sampling more often would take more time than the traffic.
     IntervalUs: u64 = 100 to 60_000_000;

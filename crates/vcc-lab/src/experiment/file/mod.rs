@@ -6,7 +6,7 @@ mod group;
 mod vcc;
 mod vcpu;
 
-pub use bounded::{Bytes, Ms, PoolWeight};
+pub use bounded::{Bytes, Ms};
 pub(super) use bounded::{Count, IntervalUs, ModerationUs, Percent};
 pub(super) use flows::{FlowGroup, FlowPattern};
 pub(super) use group::{Group, Receivers};

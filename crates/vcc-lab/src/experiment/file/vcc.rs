@@ -1,37 +1,16 @@
-//! The `vcc` table of a guest, in vcc's own names.
+//! The `vcc` table of a guest: `mode`, and the keys of a policy.
 
-use super::bounded::{Bytes, Mbps, PoolWeight, Segs, Share};
-use serde::Deserialize;
+use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use vcc_engine::Mode;
+use vcc_policy::{KEYS, Key, Scalar, Settings, Surface, Value};
 
-/// What is left out is as vcc has it by default. Which underlays there are, and which of these they
-/// take, only vcc knows: it is asked when the experiment is run.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+/// A key that is left out has vcc's default.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vcc {
     pub mode: VccMode,
-    pub underlay: Option<String>,
-    /// Treatment of a guest that negotiates ECN itself.
-    pub guest_ecn: Option<String>,
-    /// Reduce the window by RFC 6937 instead of at once.
-    pub prr: Option<bool>,
-    /// Take a reduction back where DSACK says that nothing was lost.
-    pub undo: Option<bool>,
-    /// Set PSH as a native sender of the underlay's bursts would.
-    pub pace_push: Option<bool>,
-    /// Priority of the flow: 1 is the highest (AC/DC, 3.4).
-    pub beta: Option<Share>,
-    /// The window, and with it the throughput, is to be no more than this.
-    pub cap_bytes: Option<Bytes>,
-    pub cap_mbps: Option<Mbps>,
-    /// Drop what exceeds the window (AC/DC, 3.3).
-    pub police: Option<bool>,
-    /// No window that the guest is shown is smaller.
-    pub floor_segs: Option<Segs>,
-    /// Tell the other end's vcc which bytes arrived marked (AC/DC, 3.2).
-    pub feedback: Option<bool>,
-    /// The pool in which it shares a window (vCC, 4), and how much it gets beside others.
-    pub pool: Option<String>,
-    pub weight: Option<PoolWeight>,
+    pub settings: Settings,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -41,4 +20,118 @@ pub enum VccMode {
     Off,
     Enforce,
     Shadow,
+}
+
+impl VccMode {
+    /// None where vcc is off.
+    fn of_engine(self) -> Option<Mode> {
+        match self {
+            VccMode::Off => None,
+            VccMode::Enforce => Some(Mode::Enforce),
+            VccMode::Shadow => Some(Mode::Shadow),
+        }
+    }
+}
+
+const MODE: &str = "mode";
+
+/// The keys of the table. The lab runs no `vcc emit`.
+fn keys() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| !["emit", "emit_after"].contains(&key.name))
+}
+
+impl<'de> Deserialize<'de> for Vcc {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(Table)
+    }
+}
+
+struct Table;
+
+impl<'de> Visitor<'de> for Table {
+    type Value = Vcc;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table of vcc's keys")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vcc, A::Error> {
+        let mut vcc = Vcc::default();
+        while let Some(name) = map.next_key()? {
+            match name {
+                Name::Mode => vcc.mode = map.next_value()?,
+                Name::Key(key) => vcc.settings.set(key, map.next_value_seed(ValueOf(key))?),
+            }
+        }
+        if let (Some(mode), Some(key)) = (vcc.mode.of_engine(), Key::named(MODE)) {
+            vcc.settings.set(key, Value::Number(mode.number().into()));
+        }
+        Ok(vcc)
+    }
+}
+
+enum Name {
+    Mode,
+    Key(&'static Key),
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
+        if name == MODE {
+            return Ok(Self::Mode);
+        }
+        keys().find(|key| key.name == name).map(Self::Key).ok_or_else(|| {
+            let hint = Surface::File.renamed(&name).unwrap_or_else(|| {
+                let names: Vec<&str> = keys().map(|key| key.name).collect();
+                format!("expected one of {}", names.join(", "))
+            });
+            D::Error::custom(format!("unknown field `{name}`: {hint}"))
+        })
+    }
+}
+
+/// The value of a key, as a policy has it.
+struct ValueOf(&'static Key);
+
+impl ValueOf {
+    fn read<E: Error>(&self, scalar: Scalar<'_>) -> Result<Value, E> {
+        self.0.kind.read(scalar).map_err(E::custom)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for ValueOf {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl Visitor<'_> for ValueOf {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.kind.wanted())
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<Value, E> {
+        self.read(Scalar::Flag(flag))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Value, E> {
+        self.read(Scalar::Integer(Some(number)))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Value, E> {
+        self.read(Scalar::Integer(i64::try_from(number).ok()))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Value, E> {
+        self.read(Scalar::Float(number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        self.read(Scalar::Text(text))
+    }
 }

@@ -53,8 +53,11 @@ fn ports_are_isolated() {
 fn options_reach_the_datapath() {
     on_a_host(|| {
         veth();
-        let treatment = Treatment { prr: false, window_max_bytes: 123_456, ..Treatment::default() };
-        let options = AttachOptions { treatment, max_flows: 77 };
+        let params = Params::with(|p| {
+            p.prr = 0;
+            p.window_max_bytes = 123_456;
+        });
+        let options = AttachOptions { params, max_flows: 77 };
         let port = Port::attach(PORT, &options).expect("an attachment");
         let params = port.params().expect("parameters").0;
         assert_eq!((params.prr, params.pace_push, params.window_max_bytes), (0, 1, 123_456));

@@ -1,7 +1,6 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::num::NonZeroU32;
 
 use vcc_testing::{Netns, guest};
 
@@ -88,7 +87,7 @@ impl Wire {
 }
 
 fn attach_to_emit() -> Port {
-    let options = AttachOptions::of(Treatment { emit: true, ..Treatment::default() });
+    let options = AttachOptions::of(Params::with(|p| p.emit = 1));
     Port::attach(PORT, &options).expect("an attachment")
 }
 
@@ -175,13 +174,12 @@ fn a_window_that_grew_without_an_ack_is_told() {
     on_a_host(|| {
         const MINUTE_US: u32 = 60_000_000;
         let wire = Wire::create(false, true);
-        let free = Treatment {
-            emit: true,
-            emit_after_us: 2_000_000,
-            rto_min_us: MINUTE_US,
-            ..Treatment::default()
-        };
-        let capped = Treatment { cap_bytes: NonZeroU32::new(3000), ..free.clone() };
+        let free = Params::with(|p| {
+            p.emit = 1;
+            p.emit_after_us = 2_000_000;
+            p.rto_min_us = MINUTE_US;
+        });
+        let capped = Params(sys::vcc_params { window_cap_bytes: 3000, ..free.0 });
         let port = Port::attach(PORT, &AttachOptions::of(capped)).expect("an attachment");
         let mut emitter = port.emitter().expect("an emitter");
         let (mut here, _there) = wire.connect();

@@ -3,7 +3,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use vcc_engine::Treatment;
+use vcc_engine::Params;
 use vcc_frames::Packet;
 use vcc_testing::{can_attach, guest, on_a_host};
 
@@ -14,9 +14,11 @@ use crate::{AttachOptions, Datapath, Port, Program, counters};
 fn the_kernel_forgets_flows_that_fell_silent() {
     on_a_host(|| {
         let guest = guest();
-        let treatment =
-            Treatment { closed_idle_ms: 500, established_idle_ms: 2000, ..Treatment::default() };
-        let port = Port::attach("port", &AttachOptions::of(treatment)).expect("attached");
+        let params = Params::with(|p| {
+            p.idle_closed_ms = 500;
+            p.idle_established_ms = 2000;
+        });
+        let port = Port::attach("port", &AttachOptions::of(params)).expect("attached");
         let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
         let to = listener.local_addr().expect("an address");
         let connect =
@@ -40,8 +42,8 @@ fn the_kernel_forgets_flows_that_fell_silent() {
 fn a_connection_that_was_idle_for_long_is_forgotten_once_it_closes() {
     on_a_host(|| {
         let guest = guest();
-        let treatment = Treatment { closed_idle_ms: 1000, ..Treatment::default() };
-        let port = Port::attach("port", &AttachOptions::of(treatment)).expect("attached");
+        let params = Params::with(|p| p.idle_closed_ms = 1000);
+        let port = Port::attach("port", &AttachOptions::of(params)).expect("attached");
         let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
         let to = listener.local_addr().expect("an address");
         let opened = guest.inside(|| TcpStream::connect(to)).expect("inside").expect("connected");
@@ -100,8 +102,8 @@ fn so_are_those_of_a_port_that_emits() {
 
 fn open_and_close(emit: bool) {
     let guest = guest();
-    let treatment = Treatment { emit, ..Treatment::default() };
-    let port = Port::attach("port", &AttachOptions::of(treatment)).expect("attached");
+    let params = Params::with(|p| p.emit = emit.into());
+    let port = Port::attach("port", &AttachOptions::of(params)).expect("attached");
     let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
     let to = listener.local_addr().expect("an address");
     let usage = || port.usage().expect("usage");
@@ -123,7 +125,7 @@ fn open_and_close(emit: bool) {
     }
     let took = begin.elapsed();
     // The idle limit, and five seconds.
-    let closed_ms = u64::from(Treatment::default().closed_idle_ms);
+    let closed_ms = u64::from(Params::default().0.idle_closed_ms);
     let deadline = Instant::now() + Duration::from_millis(closed_ms + 5000);
     while usage().flows > 0 && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(50));

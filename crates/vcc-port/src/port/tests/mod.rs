@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use libbpf_rs::MapHandle;
-use vcc_engine::{Treatment, sys};
+use vcc_engine::{Params, sys};
 use vcc_testing::{can_attach, eventually, ip, isolated, on_a_host};
 
 use super::*;

@@ -175,7 +175,7 @@ fn resuming_keeps_a_trace() {
         veth();
         let port = attach();
         let _trace = port.trace(None).expect("a trace");
-        let at_once = Treatment { prr: false, ..Treatment::default() };
+        let at_once = Params::with(|p| p.prr = 0);
         port.resume(&AttachOptions::of(at_once)).expect("resumed");
         assert_eq!(port.params().expect("parameters").0.prr, 0);
         assert!(is_tracing(&port));

@@ -10,8 +10,7 @@ use crate::segment::Parsed;
 impl DualRun {
     /// Whether the port never changes a frame.
     pub fn changes_nothing(&self) -> bool {
-        self.options.treatment.mode == Mode::Shadow
-            || self.options.treatment.underlay.name() == "transparent"
+        self.mode() == Mode::Shadow || !self.underlay().controls()
     }
 
     /// Checksums stay right or wrong, and only the fields change that the datapath may change.

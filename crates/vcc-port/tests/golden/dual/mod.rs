@@ -8,7 +8,7 @@ mod untouched;
 use std::collections::HashMap;
 use std::fs;
 
-use vcc_engine::{Action, FlowState, Mode, Params, Segment, Treatment, sys};
+use vcc_engine::{Action, FlowState, Mode, Params, Segment, Underlay, sys};
 use vcc_frames::hex;
 use vcc_port::{AttachOptions, Counter, Datapath, counters};
 
@@ -41,12 +41,20 @@ impl DualRun {
             datapath: Datapath::load_without_timer(options).expect("the datapath loads"),
             domain: Domain::new(options),
             options: options.clone(),
-            params: options.treatment.params(),
+            params: options.params,
             flows: HashMap::new(),
             counted: HashMap::new(),
             frames: 0,
             doing: String::new(),
         }
+    }
+
+    fn mode(&self) -> Mode {
+        self.options.params.mode().expect("a mode")
+    }
+
+    fn underlay(&self) -> Underlay {
+        self.options.params.underlay().expect("an underlay")
     }
 
     /// Runs one frame through all and compares their outputs. None if the engine does not see the
@@ -141,7 +149,7 @@ impl DualRun {
         let output = self.datapath.run_clone(frame, gso_size).expect("it runs");
         assert_eq!(output.return_value, NEXT, "{}", self.doing);
         let parsed = Parsed::of(frame, gso_size).unwrap_or_else(|counter| panic!("{counter:?}"));
-        let capable = self.options.treatment.underlay.name().starts_with("dctcp")
+        let capable = self.underlay().sends_all_ect()
             && !state.has(sys::FLOW_ECN_FELL_BACK)
             && !state.has(sys::FLOW_UNHEARD);
         let expected = parsed.fack(&action.feedback, capable, frame);
@@ -206,8 +214,7 @@ impl DualRun {
             return Some(*state);
         }
         let room = self.flows.len() < self.options.max_flows as usize;
-        (opens(from, parsed) && room && self.options.treatment.mode != Mode::Drain)
-            .then(FlowState::default)
+        (opens(from, parsed) && room && self.mode() != Mode::Drain).then(FlowState::default)
     }
 
     /// Every flow and every counter of the kernel and of the domain is as expected.
@@ -246,7 +253,7 @@ impl DualRun {
     }
 
     fn place(&self, from: Direction) -> String {
-        let Treatment { underlay, mode, .. } = &self.options.treatment;
+        let (underlay, mode) = (self.underlay(), self.mode());
         format!("{}: frame {}, {from:?}, {underlay}, {mode}", self.doing, self.frames)
     }
 }

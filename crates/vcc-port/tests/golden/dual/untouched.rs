@@ -1,6 +1,6 @@
 //! Frames that the datapath does not change, and why.
 
-use vcc_engine::{Mode, Treatment};
+use vcc_engine::Mode;
 use vcc_frames::wire::{ACK, SYN};
 use vcc_port::{Counter, counters};
 
@@ -16,15 +16,15 @@ impl DualRun {
         match opens(from, parsed) {
             false if parsed.is_signed() => Some(counters::SIGNED),
             false => Some(counters::UNKNOWN),
-            true if self.options.treatment.mode == Mode::Drain => None,
+            true if self.mode() == Mode::Drain => None,
             true => Some(counters::TABLE_FULL),
         }
     }
 
     /// The verdict and the counter of a frame that cannot be parsed, for this reason.
     pub(super) fn unread(&self, frame: &[u8], counter: Counter) -> (i32, Option<Counter>) {
-        let Treatment { police, mode, .. } = self.options.treatment;
-        let polices = police && matches!(mode, Mode::Enforce | Mode::Drain);
+        let police = self.options.params.0.police != 0;
+        let polices = police && matches!(self.mode(), Mode::Enforce | Mode::Drain);
         match polices && counter != counters::NOT_TCP && may_hold_tcp(frame) {
             true => (DROP, Some(counters::UNJUDGED)),
             false => (NEXT, Some(counter)),

@@ -1,6 +1,6 @@
 //! Feedback that was not agreed on, or cannot be true.
 
-use vcc_engine::{Treatment, sys};
+use vcc_engine::{Params, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, options, payload};
 
@@ -62,7 +62,7 @@ fn a_peer_that_did_not_agree_is_not_heard() {
         return;
     }
     for feedback in [false, true] {
-        let mut run = DualRun::new(&usually(Treatment { feedback, ..Treatment::default() }));
+        let mut run = DualRun::new(&usually(Params::with(|p| p.feedback = feedback.into())));
         for (shape, guest_port) in Shape::all().zip(10_000..) {
             run.doing = format!("{shape:?}");
             let mut c = Conversation::new(&mut run, shape, guest_port);

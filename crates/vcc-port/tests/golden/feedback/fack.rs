@@ -1,6 +1,6 @@
 //! FACKs beside data.
 
-use vcc_engine::{Treatment, sys};
+use vcc_engine::{Params, Underlay, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{checksum, options, payload};
 
@@ -17,8 +17,8 @@ const FACK_BYTES: usize = TCP_BYTES + 12;
 /// Beside data, also of super-segments: an ACK of one byte less, header and option alone.
 #[test]
 fn a_fack_goes_beside_data() {
-    let underlay = "dctcp".parse().expect("one");
-    with_agreed(&usually(Treatment { underlay, ..Treatment::default() }), |c| {
+    let underlay: Underlay = "dctcp".parse().expect("one");
+    with_agreed(&usually(Params::with(|p| p.underlay = underlay.number())), |c| {
         for (bytes, gso_size) in [(1, 0), (MSS_BYTES, 0), (3000, 1448), (3000, 1000)] {
             for flags in [ACK, ACK | PSH, ACK | FIN, ACK | URG, ACK | ECE | CWR] {
                 make_due(c, 500, CE);

@@ -18,7 +18,7 @@ fn load() -> Object {
     let mut open = ObjectBuilder::default().open_memory(OBJECT).expect("the object opens");
     open.maps_mut().find(|map| map.name() == "flows").unwrap().set_max_entries(16).unwrap();
     let object = open.load().expect("the datapath loads");
-    let params = options(Mode::Enforce, false).treatment.params();
+    let params = options(Mode::Enforce, false).params;
     // SAFETY: pointer and length are those of the value, a C struct of integers without padding.
     let value = unsafe {
         std::slice::from_raw_parts(std::ptr::from_ref(&params).cast(), size_of_val(&params))

@@ -10,7 +10,7 @@ mod ipv4;
 mod ipv6;
 
 use vcc_domain::Verdict;
-use vcc_engine::{GuestEcn, Mode, Treatment};
+use vcc_engine::{GuestEcn, Mode, Params, Underlay};
 use vcc_port::{AttachOptions, Datapath};
 
 use crate::direction::{Direction, NEXT};
@@ -31,19 +31,18 @@ fn bytes(hex: &str) -> Vec<u8> {
 
 /// All that the expected bytes depend on, whatever the defaults may become.
 fn options(mode: Mode, feedback: bool) -> AttachOptions {
-    AttachOptions::of(Treatment {
-        underlay: "reno-ecn".parse().expect("an underlay of the engine"),
-        mode,
-        guest_ecn: GuestEcn::Leave,
-        prr: true,
-        undo: true,
-        pace_push: true,
-        feedback,
-        window_max_bytes: 2 << 20,
-        initial_window_segs: 10,
-        window_floor_segs: 1,
-        ..Treatment::default()
-    })
+    AttachOptions::of(Params::with(|p| {
+        p.underlay = "reno-ecn".parse::<Underlay>().expect("an underlay of the engine").number();
+        p.mode = mode.number();
+        p.guest_ecn = GuestEcn::Leave.number();
+        p.prr = 1;
+        p.undo = 1;
+        p.pace_push = 1;
+        p.feedback = feedback.into();
+        p.window_max_bytes = 2 << 20;
+        p.initial_window_segs = 10;
+        p.window_floor_segs = 1;
+    }))
 }
 
 fn play(steps: &[Step], mode: Mode) {

@@ -109,7 +109,7 @@ fn the_datapath_finds_the_rule_that_the_file_says() {
             let after = ruled.datapath.counters().expect("counters").get(counters::IGNORED);
             match ruled.rule() {
                 Some(name) => assert_eq!(name, expected.name(), "{connection:?}"),
-                None => assert_eq!(expected.treatment().mode.to_string(), "ignore"),
+                None => assert_eq!(expected.treatment().mode().to_string(), "ignore"),
             }
             assert_eq!(after - before, u64::from(ruled.rule().is_none()));
             ignored += after - before;

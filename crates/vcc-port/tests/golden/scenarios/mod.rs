@@ -6,7 +6,7 @@ mod loss;
 mod resets;
 mod transfer;
 
-use vcc_engine::{Mode, Treatment};
+use vcc_engine::{Mode, Params, Underlay};
 
 use crate::conversation::{Conversation, MSS_BYTES, Shape};
 use crate::dual::DualRun;
@@ -52,13 +52,12 @@ const SCENARIOS: &[(&str, Scenario)] = named![
 ];
 
 fn run(underlay: &str, mode: Mode, feedback: bool) {
-    let treatment = Treatment {
-        underlay: underlay.parse().expect("an underlay of the engine"),
-        mode,
-        feedback,
-        ..Treatment::default()
-    };
-    let mut run = DualRun::new(&usually(treatment));
+    let params = Params::with(|p| {
+        p.underlay = underlay.parse::<Underlay>().expect("an underlay of the engine").number();
+        p.mode = mode.number();
+        p.feedback = feedback.into();
+    });
+    let mut run = DualRun::new(&usually(params));
     let mut guest_port = 10_000;
     for (name, scenario) in SCENARIOS {
         for shape in Shape::all() {

@@ -1,19 +1,18 @@
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use vcc_engine::Mode;
-use vcc_policy::units::{BytesPerMs, size};
-use vcc_policy::{Policy, settings};
+use vcc_policy::units::size;
+use vcc_policy::{KEYS, Key, Kind, Policy, Rule, dashed};
 
 use super::read_or_ask;
 use crate::output;
 use crate::table::{Align, Table};
 
-/// Print a policy as it is understood, with what the file leaves to defaults
+/// Print a policy with all defaults
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The policy [default: what the daemon has in force]
+    /// The policy [default: the one that the daemon has in force]
     file: Option<PathBuf>,
 }
 
@@ -25,16 +24,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn or_dash(value: Option<String>) -> String {
-    value.unwrap_or_else(|| "-".to_owned())
-}
+const NOTHING: &str = "-";
 
 fn ports(policy: &Policy) -> Option<Table> {
     use Align::{Left, Right};
     let mut table = Table::new([("PORTS", Left), ("TENANT", Left), ("MAX-FLOWS", Right)]);
     for port in policy.ports() {
-        let tenant = or_dash(port.tenant().map(str::to_owned));
-        table.row([port.device().to_owned(), tenant, port.max_flows().to_string()]);
+        let tenant = port.tenant().unwrap_or(NOTHING);
+        table.row([port.device().to_owned(), tenant.to_owned(), port.max_flows().to_string()]);
     }
     (!policy.ports().is_empty()).then_some(table)
 }
@@ -47,73 +44,47 @@ fn pools(policy: &Policy) -> Option<Table> {
     (!policy.pools().is_empty()).then_some(table)
 }
 
-/// What has a column of its own is not said again under OTHER.
-const COLUMNS: [&str; 7] =
-    ["guest_ecn", "police", "emit", "window_cap", "rate_cap", "window_max", "priority"];
+/// Keys with a column; the others are under OTHER where they are not the default.
+fn columns() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| key.has_column())
+}
 
 fn rules(policy: &Policy) -> Table {
-    use Align::{Left, Right};
-    let mut table = Table::new([
-        ("#", Right),
-        ("RULE", Left),
-        ("MODE", Left),
-        ("UNDERLAY", Left),
-        ("POOL", Left),
-        ("CAP", Right),
-        ("RATE-CAP", Right),
-        ("WINDOW-MAX", Right),
-        ("GUEST-ECN", Left),
-        ("POLICE", Left),
-        ("EMIT", Left),
-        ("OTHER", Left),
-        ("MATCHES", Left),
-    ]);
-    let yes_or_no = |flag| if flag { "yes" } else { "no" }.to_owned();
+    let names: Vec<(String, Align)> = columns()
+        .map(|key| {
+            let align = if key.kind.is_number() { Align::Right } else { Align::Left };
+            (dashed(key.name).to_uppercase(), align)
+        })
+        .collect();
+    let columns = names.iter().map(|(name, align)| (name.as_str(), *align));
+    let before = [("#", Align::Right), ("RULE", Align::Left)];
+    let after = [("OTHER", Align::Left), ("MATCHES", Align::Left)];
+    let mut table = Table::new(before.into_iter().chain(columns).chain(after));
     for (place, rule) in policy.rules().iter().enumerate() {
-        let treatment = rule.treatment();
-        let share = treatment.pool.map(|share| (&policy.pools()[share.pool], share.weight));
-        let own = |(key, _): &(&str, String)| !COLUMNS.contains(key);
-        let others = settings(treatment).into_iter().filter(own);
-        let others: Vec<String> = others.map(|(key, value)| format!("{key}={value}")).collect();
-        let underlay = match treatment.priority() {
-            Some(priority) => format!("{}({priority})", treatment.underlay),
-            None => treatment.underlay.to_string(),
-        };
-        let row = [
-            (place + 1).to_string(),
-            rule.name().to_owned(),
-            treatment.mode.to_string(),
-            underlay,
-            or_dash(share.map(|(pool, weight)| format!("{} x{weight}", pool.name))),
-            or_dash(treatment.cap_bytes.map(|bytes| size::display(bytes.get()))),
-            or_dash(
-                treatment
-                    .cap_bytes_per_ms
-                    .map(|rate: NonZeroU32| BytesPerMs::from(rate).to_string()),
-            ),
-            size::display(treatment.window_max_bytes),
-            treatment.guest_ecn.to_string(),
-            yes_or_no(treatment.police),
-            yes_or_no(treatment.emit),
-            or_dash((!others.is_empty()).then(|| others.join(" "))),
-            rule.to_string(),
-        ];
-        table.row(match treatment.mode {
-            Mode::Ignore => untreated(row),
-            _ => row,
-        });
+        let mut row = vec![(place + 1).to_string(), rule.name().to_owned()];
+        row.extend(treatment(policy, rule));
+        row.push(rule.to_string());
+        table.row(row);
     }
     table
 }
 
-/// Of connections that are left alone the rest says nothing.
-fn untreated(row: [String; 13]) -> [String; 13] {
-    const UNDERLAY: usize = 3;
-    const MATCHES: usize = 12;
-    let mut place = 0;
-    row.map(|cell| {
-        let is_said = !(UNDERLAY..MATCHES).contains(&place);
-        place += 1;
-        if is_said { cell } else { "-".to_owned() }
-    })
+/// The columns of keys, and OTHER.
+fn treatment(policy: &Policy, rule: &Rule) -> Vec<String> {
+    let treatment = rule.treatment();
+    let is_ignored = treatment.mode() == Mode::Ignore;
+    let cell = |key: &'static Key| match (key.get(treatment), key.kind) {
+        _ if is_ignored && key.name != "mode" => NOTHING.to_owned(),
+        (None, _) => treatment.pool.map_or(NOTHING.into(), |it| policy.pools()[it].name.clone()),
+        (Some(number), kind) if kind.is_none(number) => NOTHING.to_owned(),
+        (Some(flag), Kind::Flag) => if flag != 0 { "yes" } else { "no" }.to_owned(),
+        (Some(number), kind) => kind.show(number),
+    };
+    let others: Vec<String> = treatment
+        .changes()
+        .filter(|(key, _)| !key.has_column())
+        .map(|(key, number)| format!("{}={}", key.name, key.kind.toml(number)))
+        .collect();
+    let others = if others.is_empty() || is_ignored { NOTHING.into() } else { others.join(" ") };
+    columns().map(cell).chain([others]).collect()
 }

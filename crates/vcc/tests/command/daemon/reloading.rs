@@ -42,7 +42,7 @@ fn a_good_policy_replaces_another_and_a_bad_one_does_not() {
         for _ in 0..2 {
             daemon.signal(libc::SIGHUP);
             daemon.says("the policy in force stays");
-            daemon.says("did you mean `dctcp`");
+            daemon.says("the nearest is `dctcp`");
         }
         let said = place.vcc("policy apply");
         assert_eq!((said.code, said.stdout.as_str()), (1, ""));

@@ -1,0 +1,311 @@
+//! The list of keys, in the order of documentation and help.
+
+use vcc_engine::{GuestEcn, Mode, OnFull, Underlay};
+
+use super::{Field, Key, Kind, Need};
+use crate::problem::Severity;
+
+const MS_US: u64 = 1_000;
+const SECOND_US: u64 = 1_000 * MS_US;
+const MINUTE_US: u64 = 60 * SECOND_US;
+const DAY_US: u64 = 24 * 60 * MINUTE_US;
+/// The engine takes a silence of 2^31 ms, which is 24.8 days, for a segment from the future: such a
+/// connection would never be forgotten.
+const LONGEST_IDLE_US: u64 = 24 * DAY_US;
+
+/// A field of the engine's parameters.
+macro_rules! engine {
+    ($field:ident) => {
+        Some(Field {
+            get: |treatment| treatment.params.0.$field.into(),
+            set: |treatment, number| {
+                treatment.params.0.$field = number.try_into().expect("within the key's bounds");
+            },
+        })
+    };
+}
+
+const WEIGHT: Option<Field> = Some(Field {
+    get: |treatment| treatment.weight.into(),
+    set: |treatment, number| {
+        treatment.weight = number.try_into().expect("within the key's bounds");
+    },
+});
+
+const fn key(name: &'static str, kind: Kind, field: Option<Field>, help: &'static str) -> Key {
+    Key {
+        name,
+        kind,
+        help,
+        field,
+        needs: &[],
+        effect: None,
+        has_column: false,
+        is_for_policies: false,
+        formerly: &[],
+    }
+}
+
+/// The underlay's window is enforced.
+const fn window(severity: Severity) -> Need {
+    Need::Underlay { has: Underlay::controls, what: "controls the window", severity }
+}
+
+const PRIORITY: Need = Need::Underlay {
+    has: Underlay::heeds_priority,
+    what: "knows priorities",
+    severity: Severity::Error,
+};
+
+const UNDERLAYS: Kind = Kind::Name {
+    noun: "an underlay",
+    values: || Underlay::all().map(|it| (it.name(), it.number().into())).collect(),
+};
+
+/// Without `drain`: rules do not drain, ports do.
+const MODES: Kind = Kind::Name {
+    noun: "a mode",
+    values: || {
+        let modes = [Mode::Enforce, Mode::Shadow, Mode::Ignore];
+        modes.iter().map(|it| (it.name(), it.number().into())).collect()
+    },
+};
+
+const GUEST_ECN: Kind = Kind::Name {
+    noun: "a treatment of a guest's ECN",
+    values: || GuestEcn::ALL.iter().map(|it| (it.name(), it.number().into())).collect(),
+};
+
+const ON_FULL: Kind = Kind::Name {
+    noun: "a treatment of connections beyond a full table",
+    values: || OnFull::ALL.iter().map(|it| (it.name(), it.number().into())).collect(),
+};
+
+const CAP: Kind = Kind::Size { min: 1, max: u32::MAX };
+const SEGMENTS: Kind = Kind::Count { min: 1, max: 1000 };
+
+/// A time that the engine counts in microseconds.
+const fn us(min_us: u64, max_us: u64) -> Kind {
+    Kind::Time { unit_us: 1, min_us, max_us }
+}
+
+/// A time that the engine counts in milliseconds.
+const fn ms(min_us: u64, max_us: u64) -> Kind {
+    Kind::Time { unit_us: MS_US, min_us, max_us }
+}
+
+pub static KEYS: &[Key] = &[
+    Key {
+        has_column: true,
+        formerly: &[("shadow", "\"shadow\"")],
+        ..key(
+            "mode",
+            MODES,
+            engine!(mode),
+            "Enforce the underlay (enforce); compute it and change nothing (shadow); leave \
+             connections alone (ignore).",
+        )
+    },
+    Key {
+        has_column: true,
+        ..key(
+            "underlay",
+            UNDERLAYS,
+            engine!(underlay),
+            "The [congestion control](congestion-control.md) that the fabric sees.",
+        )
+    },
+    Key {
+        needs: &[window(Severity::Error), Need::Enforce],
+        has_column: true,
+        is_for_policies: true,
+        ..key("pool", Kind::Pool, None, "The [pool](#pools-pools) whose window connections share.")
+    },
+    Key {
+        needs: &[Need::Key("pool")],
+        is_for_policies: true,
+        ..key(
+            "weight",
+            SEGMENTS,
+            WEIGHT,
+            "With `pool`: the weight of each connection beside the others of the pool.",
+        )
+    },
+    Key {
+        needs: &[window(Severity::Warning)],
+        effect: Some("its window is at most {}"),
+        has_column: true,
+        formerly: &[("cap", ""), ("cap_bytes", "")],
+        ..key(
+            "window_cap",
+            CAP,
+            engine!(window_cap_bytes),
+            "The largest [window](enforcement.md) of a connection.",
+        )
+    },
+    Key {
+        needs: &[window(Severity::Warning)],
+        effect: Some("its window is at most what {}bit/s fill in a round trip"),
+        has_column: true,
+        formerly: &[("cap_rate", ""), ("cap_mbps", "")],
+        ..key(
+            "rate_cap",
+            Kind::Rate,
+            engine!(rate_cap_bytes_per_ms),
+            "The largest window of a connection, as a rate in bit/s: what it fills in a round \
+             trip.",
+        )
+    },
+    Key {
+        needs: &[window(Severity::Error), Need::Enforce],
+        effect: Some("data that the guest sends beyond its window is dropped"),
+        has_column: true,
+        ..key(
+            "police",
+            Kind::Flag,
+            engine!(police),
+            "[Drop](enforcement.md) data that a guest sends beyond the window that it \
+             was shown.",
+        )
+    },
+    Key {
+        needs: &[PRIORITY],
+        formerly: &[("beta", "")],
+        ..key(
+            "priority",
+            Kind::Fraction,
+            engine!(beta_1024),
+            "With an underlay that knows [priorities](enforcement.md): the smaller, \
+             the more a connection yields to others; at 1 it is as DCTCP.",
+        )
+    },
+    Key {
+        has_column: true,
+        formerly: &[("override_guest_ecn", "\"override\"")],
+        ..key(
+            "guest_ecn",
+            GUEST_ECN,
+            engine!(guest_ecn),
+            "A guest that negotiates ECN itself: leave its connections alone (leave), or answer \
+             marks for it (override).",
+        )
+    },
+    Key {
+        formerly: &[("no_feedback", "false")],
+        ..key(
+            "feedback",
+            Kind::Flag,
+            engine!(feedback),
+            "Offer and accept [feedback](feedback.md) of marked bytes with a peer that is under \
+             vcc too.",
+        )
+    },
+    Key {
+        needs: &[Need::Enforce],
+        effect: Some("a guest without SACK gets duplicate ACKs and window updates"),
+        has_column: true,
+        ..key(
+            "emit",
+            Kind::Flag,
+            engine!(emit),
+            "Send [duplicate ACKs and window updates](enforcement.md) to \
+             guests without SACK that would wait for their retransmission timeout.",
+        )
+    },
+    Key {
+        needs: &[Need::Key("emit")],
+        ..key(
+            "emit_after",
+            us(MS_US, MINUTE_US),
+            engine!(emit_after_us),
+            "With `emit`: the time without an ACK, beyond the round-trip time, after which \
+             duplicate ACKs are due.",
+        )
+    },
+    Key {
+        formerly: &[("no_prr", "false")],
+        ..key(
+            "prr",
+            Kind::Flag,
+            engine!(prr),
+            "Reduce windows by PRR (RFC 6937) instead of at once.",
+        )
+    },
+    Key {
+        formerly: &[("no_undo", "false")],
+        ..key(
+            "undo",
+            Kind::Flag,
+            engine!(undo),
+            "Undo a reduction when DSACK (RFC 2883) shows that it was spurious.",
+        )
+    },
+    Key {
+        formerly: &[("no_pace_push", "false")],
+        ..key(
+            "pace_push",
+            Kind::Flag,
+            engine!(pace_push),
+            "Set PSH where a native sender with the underlay's window would.",
+        )
+    },
+    Key {
+        has_column: true,
+        ..key(
+            "window_max",
+            Kind::Size { min: 1 << 16, max: 1 << 30 },
+            engine!(window_max_bytes),
+            "The largest window that can be shown in whole segments.",
+        )
+    },
+    Key {
+        formerly: &[("floor", ""), ("floor_segs", "")],
+        ..key(
+            "window_floor_segments",
+            SEGMENTS,
+            engine!(window_floor_segs),
+            "The smallest window that a guest is shown, in segments, where the receiver offers as \
+             much. It takes precedence over caps and the pool.",
+        )
+    },
+    key(
+        "initial_window_segments",
+        SEGMENTS,
+        engine!(initial_window_segs),
+        "The initial window, in segments (RFC 6928).",
+    ),
+    key(
+        "rto_min",
+        us(MS_US, MINUTE_US),
+        engine!(rto_min_us),
+        "The minimum retransmission timeout that is assumed of guests.",
+    ),
+    key(
+        "idle_established",
+        ms(MINUTE_US, LONGEST_IDLE_US),
+        engine!(idle_established_ms),
+        "The time without a segment after which an established connection is forgotten.",
+    ),
+    key(
+        "idle_handshake",
+        ms(SECOND_US, DAY_US),
+        engine!(idle_handshake_ms),
+        "The time without a segment after which a handshake is forgotten.",
+    ),
+    key(
+        "idle_closed",
+        ms(SECOND_US, DAY_US),
+        engine!(idle_closed_ms),
+        "The time without a segment after which a closed connection is forgotten.",
+    ),
+    Key {
+        needs: &[Need::Enforce],
+        ..key(
+            "on_full",
+            ON_FULL,
+            engine!(on_full),
+            "A new connection for which the port's [table](enforcement.md) has no \
+             room: it passes untranslated (pass), or its SYN is dropped (drop).",
+        )
+    },
+];
