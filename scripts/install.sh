@@ -76,7 +76,7 @@ install_all() {
 
 	put 644 README.md "$doc/README.md"
 	put 644 CHANGELOG.md "$doc/CHANGELOG.md"
-	for page in docs/*.md; do
+	for page in docs/*.md docs/images/*; do
 		put 644 "$page" "$doc/$page"
 	done
 	# Files that the pages link to, and examples.

@@ -11,11 +11,14 @@ log=$(mktemp) VCC_SKIPPED_TESTS=$(mktemp)
 export VCC_SKIPPED_TESTS
 trap 'rm -f "$log" "$VCC_SKIPPED_TESTS"' EXIT
 
+# What each part took.
+TIMEFORMAT='-- %0lR, CPU %0U + %0S s'
+
 check() {
 	local name=$1
 	shift
 	printf '== %s\n' "$name"
-	if "$@"; then
+	if time "$@"; then
 		passed=$((passed + 1))
 	else
 		printf 'FAILED: %s\n' "$name"
@@ -28,8 +31,8 @@ check_or_skip() {
 	local name=$1 status=0
 	shift
 	printf '== %s\n' "$name"
-	"$@" 2>&1 | tee "$log"
-	status=${PIPESTATUS[0]}
+	time "$@" >"$log" 2>&1 || status=$?
+	cat "$log"
 	case $status in
 	0) passed=$((passed + 1)) ;;
 	77)
@@ -84,7 +87,8 @@ else
 	skip 'shellcheck' 'shellcheck is not installed'
 fi
 if $CARGO clippy --version >/dev/null 2>&1; then
-	check 'clippy' $CARGO clippy --quiet --workspace --all-targets -- -D warnings
+	# The tests' profile, so that both run the build scripts once.
+	check 'clippy' $CARGO clippy --quiet --workspace --all-targets --profile test -- -D warnings
 else
 	skip 'clippy' 'clippy is not installed'
 fi
@@ -95,8 +99,11 @@ else
 	skip 'guest kernel' 'building it may install packages, which needs root'
 fi
 
+# No crate has documentation tests: the lines of the documentation are tests of the command.
+tests='--workspace --lib --bins --tests'
+check 'tests compile' $CARGO test $tests --no-run --quiet
 echo '== tests'
-$CARGO test --workspace --no-fail-fast 2>&1 | tee "$log"
+time $CARGO test $tests --no-fail-fast 2>&1 | tee "$log"
 count_tests "${PIPESTATUS[0]}"
 
 # The binary that the tests have built.

@@ -51,8 +51,10 @@ ${CARGO:-cargo} test --package vcc-port --test foreign -- --ignored --nocapture 
 VCC_EXPIRY_SECONDS=600 ${CARGO:-cargo} test --package vcc-port --lib expiry -- --nocapture || failed=1
 "$VCC" bench datapath --json "$RESULTS"/bench-datapath.json || failed=1
 "$VCC" bench throughput --json "$RESULTS"/bench-throughput.json || failed=1
+"$VCC" bench virtual --json "$RESULTS"/bench-virtual.json || failed=1
 
-"$VCC" lab report "$RESULTS" --output "$RESULTS"/index.html || failed=1
+"$VCC" lab report "$RESULTS" --output "$RESULTS"/index.html --markdown README.md \
+	--markdown docs/results.md --markdown docs/performance.md || failed=1
 
 printf '\n%s' "$verdicts"
 exit "$failed"

@@ -14,6 +14,7 @@
 //! - a daemon that runs although none of the lines starts it: to `BESIDE`;
 //! - a line that takes too long, or that changes the machine: to [`ELSEWHERE`].
 
+mod architecture;
 mod elsewhere;
 mod host;
 mod links;
