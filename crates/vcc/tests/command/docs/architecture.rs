@@ -1,4 +1,4 @@
-//! docs/architecture.md says which crate may use which.
+//! docs/architecture.md says which crate may use which, docs/translation.md what each file of the engine does.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -41,4 +41,15 @@ fn every_crate_is_in_the_table_above_those_that_it_uses() {
         }
     }
     assert!(arrows > 20, "dependencies are found: {arrows}");
+}
+
+#[test]
+fn every_file_of_the_engine_is_in_the_table_of_translation() {
+    let page = fs::read_to_string(root().join("docs/translation.md")).expect("UTF-8");
+    let entries = fs::read_dir(root().join("engine")).expect("the engine");
+    for entry in entries {
+        let name = entry.expect("an entry").file_name().into_string().expect("UTF-8");
+        let cell = if name.ends_with(".h") { format!("`{name}`") } else { format!("`{name}/`") };
+        assert!(page.contains(&cell), "docs/translation.md has no row for engine/{name}");
+    }
 }
