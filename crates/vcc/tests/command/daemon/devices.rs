@@ -114,7 +114,7 @@ fn a_device_that_is_renamed_may_change_hands() {
         daemon.says("blue1 was renamed; its name was port1");
         assert_eq!(tenant().as_deref(), Some("blue"));
         ip("link set blue1 name other1");
-        daemon.says("other1 was blue1");
+        daemon.says("other1 was renamed; its name was blue1");
         daemon.says("other1: drained and detached");
         assert_eq!(place.ports(), []);
     });

@@ -135,7 +135,7 @@ fn a_name_that_is_no_text_is_told() {
         ip_with("link set port1 name", odd, "");
         daemon.says("port1 was renamed to port\u{fffd}, which is not UTF-8");
         let said = place.vcc("status").well();
-        assert!(said.contains("problem: port1 has got a name that is not UTF-8"), "{said}");
+        assert!(said.contains("problem: port1 was given a name that is not UTF-8"), "{said}");
         ip_with("link set", odd, "name port2");
         daemon.says("port2 was renamed; its name was port1");
         assert_eq!(place.ports(), [("port2".to_owned(), 0)]);

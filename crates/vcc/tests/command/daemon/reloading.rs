@@ -116,7 +116,7 @@ fn segments_are_sent_where_a_rule_wants_it() {
         let daemon = place.run();
         daemon.is_ready();
         let complaint = place.vcc("emit port").complaint(1);
-        assert!(complaint.starts_with("another `vcc emit` is at work"), "{complaint}");
+        assert!(complaint.starts_with("another `vcc emit` is running"), "{complaint}");
         place.write(POLICY);
         place.vcc("policy apply").well();
         let complaint = place.vcc("emit port").complaint(1);
