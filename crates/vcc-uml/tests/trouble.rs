@@ -79,14 +79,14 @@ fn program(code: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_guest_that_panics_ends_and_says_why() {
+fn a_panic_ends_a_guest_and_is_on_its_console() {
     let Some(kernel) = kernel() else { return };
     let console = run(&kernel, b"no program", &NEVER).expect("an end");
     assert!(console.contains("Kernel panic"), "{console}");
 }
 
 #[test]
-fn a_guest_that_spins_is_named_with_its_time() {
+fn a_spinning_guest_is_reported_with_its_time() {
     let Some(kernel) = kernel() else { return };
     let patience = Duration::from_secs(6);
     let jump_to_itself = program(&[0xeb, 0xfe]);
@@ -97,9 +97,9 @@ fn a_guest_that_spins_is_named_with_its_time() {
 
 /// Its time advances, so it does not spin, but it never ends.
 #[test]
-fn a_guest_that_sleeps_again_and_again_is_named_when_it_should_have_ended() {
+fn a_guest_that_never_ends_is_reported() {
     let Some(kernel) = kernel() else { return };
-    let nanosleep_1s_for_ever = program(
+    let nanosleep_1s_forever = program(
         &[
             &[0xb8, 35, 0, 0, 0][..],        // mov $SYS_nanosleep, %eax
             &[0x48, 0x8d, 0x3d, 6, 0, 0, 0], // lea 6(%rip), %rdi
@@ -110,7 +110,7 @@ fn a_guest_that_sleeps_again_and_again_is_named_when_it_should_have_ended() {
         ]
         .concat(),
     );
-    let error = run(&kernel, &nanosleep_1s_for_ever, &NEVER).expect_err("no end");
+    let error = run(&kernel, &nanosleep_1s_forever, &NEVER).expect_err("no end");
     let Error::Overdue { guest: 0, virtual_ns, .. } = error else { panic!("{error}") };
     assert!((60_000_000_000..62_000_000_000).contains(&virtual_ns), "{virtual_ns}");
 }
