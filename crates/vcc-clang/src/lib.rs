@@ -54,7 +54,7 @@ fn clang() -> Result<String, String> {
         };
     }
     CLANGS.into_iter().find(|name| runs(name)).map(str::to_owned).ok_or_else(|| {
-        "no clang, which compiles the kernel's part of vcc: `make deps`, \
+        "clang is missing, which compiles vcc's BPF programs: `make deps`, \
          or apt-get install clang-16 libbpf-dev"
             .to_owned()
     })

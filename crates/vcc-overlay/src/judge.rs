@@ -53,8 +53,8 @@ fn by_regular_dips(dips: &Dips) -> Option<Guess> {
         return None;
     }
     let text = format!(
-        "{count} times, 10 s apart, it had no more than 4 segments in flight for 200 ms, without a loss: \
-         as BBR looks for the path's own delay"
+        "{count} times, 10 s apart, it had at most 4 segments in flight for 200 ms, without a loss: \
+         BBR's ProbeRTT does that"
     );
     Some(Guess::new(Class::DelayBased, votes::confidence(1 + 2 * in_time as usize), text))
 }
@@ -65,8 +65,8 @@ fn by_votes(epochs: &Epochs) -> Option<Guess> {
 }
 
 fn by_one_dip(dips: &Dips) -> Option<Guess> {
-    let text = "once it had no more than 4 segments in flight for 200 ms, without a loss, and all of its \
-                flight right after: as BBR looks for the path's own delay";
+    let text = "once it had at most 4 segments in flight for 200 ms, without a loss, and its full \
+                flight right after: BBR's ProbeRTT does that";
     (dips.count == 1).then(|| Guess::new(Class::DelayBased, 0.6, text))
 }
 
@@ -80,9 +80,8 @@ fn by_queue(seen: &Seen) -> Option<Guess> {
     }
     let Kept { rounds, flight_segs, queue_segs, .. } = kept;
     let text = format!(
-        "for {rounds} round trips, without a loss or a mark, it kept {flight_segs:.0} segments in flight, of \
-         which {queue_segs:.0} did not fit into the path, as Vegas does; a send buffer can have that size by \
-         chance"
+        "for {rounds} round trips, without a loss or a mark, it kept {flight_segs:.0} segments in flight \
+         and {queue_segs:.0} of them queued, as Vegas does; a send buffer may have that size by chance"
     );
     Some(Guess::new(Class::DelayBased, 0.6, text))
 }
@@ -97,8 +96,8 @@ fn unknown(seen: &Seen) -> Guess {
         }
         (0, Some(_)) => "it had no reason to reduce: no loss, no mark".to_owned(),
         _ => format!(
-            "{losses} losses and {marks} marks, of which {followed} could be followed to the next: too few, \
-             or they disagree"
+            "of {losses} losses and {marks} marks, {followed} could be followed to the next: too few or \
+             contradictory"
         ),
     };
     Guess::unknown(text)

@@ -108,7 +108,7 @@ fn small_cuts(epochs: &[Epoch]) -> Option<Winner> {
     let kept = median(small.iter().map(|epoch| epoch.kept()));
     let text = format!(
         "{} marks each took a little of its window, which kept {kept:.2}; between them it grew by \
-         {growth:.2} segments a round trip, as DCTCP does",
+         {growth:.2} segments per round trip, as DCTCP does",
         small.len()
     );
     // They cannot be judged one by one, so they do not count one by one.
@@ -166,8 +166,8 @@ impl<'a> Count<'a> {
         };
         if party == Vote::Unmoved {
             return format!(
-                "after {what} it still had {kept:.2} of its flight, and did not fill its window either: as \
-                 BBR goes by a model of the path"
+                "after {what} it still had {kept:.2} of its flight, without filling its window: BBR, \
+                 which follows a model of the path, does that"
             );
         }
         let growth = median(own().map(Epoch::growth_segs));
@@ -177,8 +177,8 @@ impl<'a> Count<'a> {
             _ => "",
         };
         format!(
-            "after {what} it went to {kept:.2} of its flight, then grew {shape}by {growth:.2} segments a \
-             round trip"
+            "after {what} it went to {kept:.2} of its flight, then grew {shape}by {growth:.2} segments \
+             per round trip"
         )
     }
 }
