@@ -24,6 +24,8 @@ help:
 deps:
 	@scripts/install-deps.sh
 
+# Results say which commit measured them.
+build: export VCC_COMMIT = $(shell git describe --always --dirty 2>/dev/null)
 build: deps
 	$(CARGO) build --release --package vcc
 

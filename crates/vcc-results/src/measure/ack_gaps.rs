@@ -4,7 +4,12 @@
 use super::{Measure, Needs, View};
 
 /// Gaps within the range, for each flow and minute.
-pub(super) const COUNT: Measure = Measure::plain("ack_gaps", count).needing(Needs::Gaps);
+pub(super) const COUNT: Measure = Measure::plain(
+    "ack_gaps",
+    "times between acknowledgements from `gap_from_ms` to `gap_to_ms`, per flow and minute",
+    count,
+)
+.needing(Needs::Gaps);
 
 fn count(view: &View) -> Option<f64> {
     let range_us = view.gaps_ms.start * 1000..view.gaps_ms.end.saturating_mul(1000);

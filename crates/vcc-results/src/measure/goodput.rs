@@ -5,18 +5,28 @@ use crate::result::statistics::mean;
 
 /// Mean goodput of one group over that of another.
 pub(super) const RATIO: Measure =
-    Measure::plain("goodput_ratio", ratio).needing(Needs::Over).by_phase();
+    Measure::plain("goodput_ratio", "mean goodput of `of` over that of `over`", ratio)
+        .needing(Needs::Over)
+        .by_phase();
 
 /// Jain's fairness index of the goodputs: 1 when all are equal, 1/n when one has all.
-pub(super) const JAIN: Measure = Measure::plain("jain", jain).by_phase();
+pub(super) const JAIN: Measure =
+    Measure::plain("jain", "Jain's index of the goodputs", jain).by_phase();
 
-pub(super) const TOTAL_MBPS: Measure = Measure::plain("goodput_mbps", total_mbps).by_phase();
+pub(super) const TOTAL_MBPS: Measure =
+    Measure::plain("goodput_mbps", "sum of the goodputs", total_mbps).by_phase();
 
 /// Mean goodput of a flow.
-pub(super) const MEAN_MBPS: Measure = Measure::plain("goodput_mean_mbps", mean_mbps).by_phase();
+pub(super) const MEAN_MBPS: Measure =
+    Measure::plain("goodput_mean_mbps", "mean of the goodputs", mean_mbps).by_phase();
 
 /// Goodput as a share of what full frames can carry through the bottleneck.
-pub(super) const SHARE: Measure = Measure::plain("goodput_share", share).by_phase();
+pub(super) const SHARE: Measure = Measure::plain(
+    "goodput_share",
+    "sum of the goodputs as a share of what full frames can carry through the bottleneck",
+    share,
+)
+.by_phase();
 
 fn bytes(view: &View, flows: &[usize]) -> Vec<f64> {
     view.flows(flows).map(|flow| flow.received_bytes_in(&view.phases) as f64).collect()

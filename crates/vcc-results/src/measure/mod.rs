@@ -77,6 +77,8 @@ const MEASURES: &[Measure] = &[
 
 pub(crate) struct Measure {
     name: &'static str,
+    /// Its definition, for experiments/README.md.
+    text: &'static str,
     needs: Needs,
     /// Whether it can be had for one phase alone.
     by_phase: bool,
@@ -97,8 +99,12 @@ enum Needs {
 
 impl Measure {
     /// A measure of the whole measured time, for any guests.
-    const fn plain(name: &'static str, compute: fn(&View) -> Option<f64>) -> Self {
-        Self { name, needs: Needs::Nothing, by_phase: false, compute }
+    const fn plain(
+        name: &'static str,
+        text: &'static str,
+        compute: fn(&View) -> Option<f64>,
+    ) -> Self {
+        Self { name, text, needs: Needs::Nothing, by_phase: false, compute }
     }
 
     const fn by_phase(self) -> Self {

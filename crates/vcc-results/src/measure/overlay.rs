@@ -5,19 +5,28 @@ use crate::result::Guessed;
 use vcc_overlay::Class;
 
 /// Right inferences as a share of those made.
-pub(super) const RIGHT: Measure = Measure::plain("overlay_right", |view| {
-    let dared = of(view).filter(|seen| is_dared(seen));
-    share(dared, |seen| seen.truth.as_deref() == Some(&seen.class))
-});
+pub(super) const RIGHT: Measure = Measure::plain(
+    "overlay_right",
+    "shadow mode in virtual time: right inferences of the senders' congestion control, as a share of those made",
+    |view| {
+        let dared = of(view).filter(|seen| is_dared(seen));
+        share(dared, |seen| seen.truth.as_deref() == Some(&seen.class))
+    },
+);
 
 /// Wrong inferences as a share of all flows.
-pub(super) const WRONG: Measure = Measure::plain("overlay_wrong", |view| {
-    share(of(view), |seen| is_dared(seen) && seen.truth.as_deref() != Some(&seen.class))
-});
+pub(super) const WRONG: Measure = Measure::plain(
+    "overlay_wrong",
+    "shadow mode in virtual time: wrong inferences, as a share of all flows",
+    |view| share(of(view), |seen| is_dared(seen) && seen.truth.as_deref() != Some(&seen.class)),
+);
 
 /// Flows without an inference.
-pub(super) const UNKNOWN: Measure =
-    Measure::plain("overlay_unknown", |view| share(of(view), |seen| !is_dared(seen)));
+pub(super) const UNKNOWN: Measure = Measure::plain(
+    "overlay_unknown",
+    "shadow mode in virtual time: flows without an inference, as a share of all",
+    |view| share(of(view), |seen| !is_dared(seen)),
+);
 
 fn of<'a>(view: &'a View) -> impl Iterator<Item = &'a Guessed> {
     let own = view.data.translated.iter().filter(|seen| view.is_of(seen.guest));

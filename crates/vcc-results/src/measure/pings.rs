@@ -4,23 +4,45 @@ use super::{Measure, Needs, View};
 use crate::result::Pings;
 use crate::result::statistics::percentile_of;
 
-const fn ping(name: &'static str, compute: fn(&View) -> Option<f64>) -> Measure {
-    Measure::plain(name, compute).needing(Needs::Of)
+const fn ping(
+    name: &'static str,
+    text: &'static str,
+    compute: fn(&View) -> Option<f64>,
+) -> Measure {
+    Measure::plain(name, text, compute).needing(Needs::Of)
 }
 
-pub(super) const MIN_US: Measure = ping("ping_min_us", |view| rtt_us(view, 0.0)).by_phase();
+pub(super) const MIN_US: Measure = ping(
+    "ping_min_us",
+    "round-trip time of the guests' pings, both hosts' stacks included: minimum",
+    |view| rtt_us(view, 0.0),
+)
+.by_phase();
 
-pub(super) const P50_US: Measure = ping("ping_p50_us", |view| rtt_us(view, 0.5)).by_phase();
+pub(super) const P50_US: Measure =
+    ping("ping_p50_us", "round-trip time of the guests' pings: median", |view| rtt_us(view, 0.5))
+        .by_phase();
 
-pub(super) const P99_US: Measure = ping("ping_p99_us", |view| rtt_us(view, 0.99)).by_phase();
+pub(super) const P99_US: Measure =
+    ping("ping_p99_us", "round-trip time of the guests' pings: 99th percentile", |view| {
+        rtt_us(view, 0.99)
+    })
+    .by_phase();
 
 /// With fewer than 1000 pings this is their maximum.
-pub(super) const P999_US: Measure = ping("ping_p999_us", |view| rtt_us(view, 0.999)).by_phase();
+pub(super) const P999_US: Measure =
+    ping("ping_p999_us", "round-trip time of the guests' pings: 99.9th percentile", |view| {
+        rtt_us(view, 0.999)
+    })
+    .by_phase();
 
-pub(super) const MAX_US: Measure = ping("ping_max_us", |view| rtt_us(view, 1.0)).by_phase();
+pub(super) const MAX_US: Measure =
+    ping("ping_max_us", "round-trip time of the guests' pings: maximum", |view| rtt_us(view, 1.0))
+        .by_phase();
 
 /// Requests without an answer, as a share of all.
-pub(super) const LOST: Measure = ping("pings_lost", lost);
+pub(super) const LOST: Measure =
+    ping("pings_lost", "pings without an answer, as a share of all", lost);
 
 fn pings<'a>(view: &'a View) -> impl Iterator<Item = &'a Pings> {
     view.data.pings.iter().filter(|pings| view.is_of(pings.guest))

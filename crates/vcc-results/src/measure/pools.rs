@@ -3,10 +3,18 @@
 use super::{Measure, View};
 
 /// The most that a pool's flows ever held together, over its window.
-pub(super) const MOST_HELD_SHARE: Measure = Measure::plain("pool_most_held_share", most_held);
+pub(super) const MOST_HELD_SHARE: Measure = Measure::plain(
+    "pool_most_held_share",
+    "the most that the flows of a pool ever held, over its window",
+    most_held,
+);
 
 /// How often the least window of a flow was more than its pool had left.
-pub(super) const OVERDRAWN: Measure = Measure::plain("pool_overdrawn", overdrawn);
+pub(super) const OVERDRAWN: Measure = Measure::plain(
+    "pool_overdrawn",
+    "how often the flows of a pool held more than its window",
+    overdrawn,
+);
 
 fn most_held(view: &View) -> Option<f64> {
     let shares = view

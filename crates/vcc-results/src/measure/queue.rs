@@ -4,24 +4,36 @@ use super::{Measure, View};
 use vcc_fabric::LinkReport;
 
 /// Weighted by time.
-pub(super) const MEAN_BYTES: Measure = Measure::plain("queue_mean_bytes", mean_bytes);
+pub(super) const MEAN_BYTES: Measure =
+    Measure::plain("queue_mean_bytes", "the bottleneck's queue: time-weighted mean", mean_bytes);
 
-pub(super) const MARKS: Measure = Measure::plain("marks", marks);
+pub(super) const MARKS: Measure =
+    Measure::plain("marks", "frames that the bottleneck marked", marks);
 
-pub(super) const DROPS: Measure = Measure::plain("drops", drops);
+pub(super) const DROPS: Measure =
+    Measure::plain("drops", "frames that the bottleneck dropped", drops);
 
 /// Drops of ECN-capable frames.
-pub(super) const DROPS_ECT: Measure = Measure::plain("drops_ect", drops_ect);
+pub(super) const DROPS_ECT: Measure =
+    Measure::plain("drops_ect", "ECN-capable frames that the bottleneck dropped", drops_ect);
 
 /// Dropped frames as a share of all that reached the bottleneck.
-pub(super) const DROP_SHARE: Measure = Measure::plain("drop_share", drop_share);
+pub(super) const DROP_SHARE: Measure = Measure::plain(
+    "drop_share",
+    "frames that the bottleneck dropped, as a share of all that reached it",
+    drop_share,
+);
 
 /// By all queues of the network.
-pub(super) const DROPS_EVERYWHERE: Measure = Measure::plain("drops_everywhere", drops_everywhere);
+pub(super) const DROPS_EVERYWHERE: Measure =
+    Measure::plain("drops_everywhere", "frames that all queues dropped", drops_everywhere);
 
 /// Dropped frames as a share of all that reached a queue.
-pub(super) const DROP_SHARE_EVERYWHERE: Measure =
-    Measure::plain("drop_share_everywhere", drop_share_everywhere);
+pub(super) const DROP_SHARE_EVERYWHERE: Measure = Measure::plain(
+    "drop_share_everywhere",
+    "frames that all queues dropped, as a share of all that reached one",
+    drop_share_everywhere,
+);
 
 fn bottleneck<'a>(view: &View<'a>) -> &'a LinkReport {
     &view.data.emulator.links[view.data.bottleneck]

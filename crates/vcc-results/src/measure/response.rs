@@ -3,19 +3,32 @@
 use super::{Measure, View};
 use crate::result::statistics::percentile_of;
 
-const fn response(name: &'static str, compute: fn(&View) -> Option<f64>) -> Measure {
-    Measure::plain(name, compute).by_phase()
+const fn response(
+    name: &'static str,
+    text: &'static str,
+    compute: fn(&View) -> Option<f64>,
+) -> Measure {
+    Measure::plain(name, text, compute).by_phase()
 }
 
-pub(super) const MIN_US: Measure = response("response_min_us", |view| us(view, 0.0));
+pub(super) const MIN_US: Measure =
+    response("response_min_us", "response time of ping-pongs: minimum", |view| us(view, 0.0));
 
-pub(super) const P50_US: Measure = response("response_p50_us", |view| us(view, 0.5));
+pub(super) const P50_US: Measure =
+    response("response_p50_us", "response time of ping-pongs: median", |view| us(view, 0.5));
 
-pub(super) const P99_US: Measure = response("response_p99_us", |view| us(view, 0.99));
+pub(super) const P99_US: Measure =
+    response("response_p99_us", "response time of ping-pongs: 99th percentile", |view| {
+        us(view, 0.99)
+    });
 
-pub(super) const P999_US: Measure = response("response_p999_us", |view| us(view, 0.999));
+pub(super) const P999_US: Measure =
+    response("response_p999_us", "response time of ping-pongs: 99.9th percentile", |view| {
+        us(view, 0.999)
+    });
 
-pub(super) const MAX_US: Measure = response("response_max_us", |view| us(view, 1.0));
+pub(super) const MAX_US: Measure =
+    response("response_max_us", "response time of ping-pongs: maximum", |view| us(view, 1.0));
 
 fn us(view: &View, share: f64) -> Option<f64> {
     let responses = view.flows(&view.of).flat_map(|flow| &flow.responses);

@@ -2,10 +2,15 @@
 
 use super::{Measure, View};
 
-pub(super) const SEGMENTS: Measure = Measure::plain("retransmitted_segs", segments);
+pub(super) const SEGMENTS: Measure =
+    Measure::plain("retransmitted_segs", "retransmitted segments", segments);
 
 /// Retransmitted payload as a share of what the bottleneck can carry (vCC, 3.2).
-pub(super) const SHARE: Measure = Measure::plain("retransmitted_share", share);
+pub(super) const SHARE: Measure = Measure::plain(
+    "retransmitted_share",
+    "retransmitted payload as a share of the bottleneck's capacity",
+    share,
+);
 
 fn segments(view: &View) -> Option<f64> {
     Some(view.flows(&view.of).map(|flow| flow.retransmitted_segs as f64).sum())

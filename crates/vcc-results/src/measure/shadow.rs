@@ -5,19 +5,30 @@ use crate::result::statistics::{mean, median};
 use crate::result::{Observation, averaged};
 
 /// Window reductions that vcc counted over the CWRs that the guest itself sent; 1 is exact.
-pub(super) const REDUCTIONS_OVER_CWRS: Measure =
-    Measure::plain("reductions_over_cwrs", reductions_over_cwrs);
+pub(super) const REDUCTIONS_OVER_CWRS: Measure = Measure::plain(
+    "reductions_over_cwrs",
+    "shadow mode: vcc's window reductions over the guest's own CWRs",
+    reductions_over_cwrs,
+);
 
 /// Median of |cwnd - flight| / flight: the guest's flight is its window while it has data.
-pub(super) const CWND_ERROR: Measure = Measure::plain("cwnd_error", cwnd_error);
+pub(super) const CWND_ERROR: Measure =
+    Measure::plain("cwnd_error", "shadow mode: median of abs(cwnd - flight) / flight", cwnd_error);
 
 /// Median of |cwnd - cwnd'| / cwnd' after the same acknowledgement, with cwnd' the guest's own as
 /// its kernel says it.
-pub(super) const TRACKING_ERROR: Measure = Measure::plain("tracking_error", tracking_error);
+pub(super) const TRACKING_ERROR: Measure = Measure::plain(
+    "tracking_error",
+    "shadow mode: median of abs(cwnd - cwnd') / cwnd' after the same acknowledgement, with cwnd' the guest's own",
+    tracking_error,
+);
 
 /// The tracking error of averages over 100 ms (AC/DC, figure 9b).
-pub(super) const TRACKING_ERROR_100_MS: Measure =
-    Measure::plain("tracking_error_100ms", tracking_error_100_ms);
+pub(super) const TRACKING_ERROR_100_MS: Measure = Measure::plain(
+    "tracking_error_100ms",
+    "shadow mode: the tracking error of averages over 100 ms",
+    tracking_error_100_ms,
+);
 
 fn observations<'a>(view: &'a View) -> impl Iterator<Item = &'a Observation> {
     view.data.translated.iter().filter(|seen| view.is_of(seen.guest))

@@ -155,3 +155,29 @@ fn the_window_that_is_no_larger_limits() {
     let metric = metric("peer_window_limits");
     assert_eq!(value(&metric, &facts, &data), Some(0.5));
 }
+
+/// The rows of the table, a measure each.
+fn rows() -> String {
+    let row = |measure: &Measure| {
+        let phase = if measure.by_phase { "*" } else { "" };
+        format!("| `{}`{phase} | {} |\n", measure.name, measure.text)
+    };
+    MEASURES.iter().map(row).collect()
+}
+
+/// `VCC_WRITE_DOCS=1` writes it.
+#[test]
+fn the_documented_table_is_that_of_the_list() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/README.md");
+    let text = std::fs::read_to_string(path).expect("the page");
+    let begin =
+        "<!-- measures: written by `VCC_WRITE_DOCS=1 cargo test -p vcc-results measure` -->\n";
+    let (before, rest) = text.split_once(begin).expect("a marker where it begins");
+    let (_, after) = rest.split_once("<!-- measures: end -->").expect("a marker where it ends");
+    let table = format!("| measure | definition, per run |\n|---|---|\n{}", rows());
+    let written = format!("{before}{begin}{table}<!-- measures: end -->{after}");
+    if std::env::var_os("VCC_WRITE_DOCS").is_some() {
+        return std::fs::write(path, &written).expect("written");
+    }
+    assert!(text == written, "experiments/README.md: {begin}");
+}

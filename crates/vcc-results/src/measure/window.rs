@@ -4,14 +4,23 @@ use super::{Measure, View};
 use crate::result::statistics::mean;
 use vcc_traffic::Sample;
 
-pub(super) const MEAN_SEGS: Measure = Measure::plain("window_mean_segs", mean_segs);
+pub(super) const MEAN_SEGS: Measure = Measure::plain(
+    "window_mean_segs",
+    "mean send window: the lesser of cwnd and the peer's",
+    mean_segs,
+);
 
 /// Of the sawtooth.
-pub(super) const PERIOD_S: Measure = Measure::plain("window_period_s", period_s);
+pub(super) const PERIOD_S: Measure =
+    Measure::plain("window_period_s", "period of the send window's sawtooth", period_s);
 
 /// Share of the samples in which the peer's window, not the guest's own, is the one that limits; as
 /// vcc shows the guest that window, this says how often vcc does (AC/DC, figure 10).
-pub(super) const PEER_LIMITS: Measure = Measure::plain("peer_window_limits", peer_limits);
+pub(super) const PEER_LIMITS: Measure = Measure::plain(
+    "peer_window_limits",
+    "share of the window samples in which cwnd is no smaller than the window that the guest is shown",
+    peer_limits,
+);
 
 /// How far from the mean, as a share of the range, a window must go before it counts as having
 /// crossed it: less than this is the wiggle of single acknowledgements.

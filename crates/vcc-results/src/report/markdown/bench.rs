@@ -1,7 +1,7 @@
 //! The block of a benchmark.
 
 use super::origin::{build, command, machine, time};
-use super::text::{line, table};
+use super::text::{line, table, wrapped};
 use crate::report::BenchReport;
 use crate::report::bench::{Measurements, Spread};
 
@@ -44,14 +44,14 @@ pub fn block(report: &BenchReport) -> String {
             (table(&head, &rows), format!("{samples} runs of each load"))
         }
     };
-    format!(
-        "\n{table}\nMedians, with the 10th and the 90th percentile, of {samples}. Measured on {} with \
-         {}; {}. {}\n\n",
+    let origin = format!(
+        "Medians, with the 10th and the 90th percentile, of {samples}. Measured on {} with {}; {}. {}",
         time(report.finished_unix_s),
         build(report.vcc_version.as_deref()),
         machine(&report.machine),
         command(&report.command),
-    )
+    );
+    format!("\n{table}\n{}\n\n", wrapped(&origin))
 }
 
 fn spread(spread: &Spread, decimals: usize) -> String {

@@ -1,7 +1,7 @@
 //! The block of one experiment.
 
 use super::origin::{build, command, machine, time};
-use super::text::{code, line, paragraphs, table};
+use super::text::{code, line, paragraphs, table, wrapped};
 use crate::report::numbers::{certainty, number};
 use crate::report::outcome::{expected_metrics, why_figures_only};
 use crate::report::{CaseReport, Judgement, MetricReport, Outcome, Report, Verdict};
@@ -22,9 +22,17 @@ pub fn block(report: &Report) -> String {
         table(&HEAD, &rows).trim_end().to_owned(),
         definitions(report, &metrics),
     ];
-    parts.extend(report.scale.as_deref().map(|scale| format!("Scale: {}", paragraphs(scale))));
-    parts.push(origin(report));
+    let notes = [("Paper", Some(report.paper.as_str())), ("Scale", report.scale.as_deref())];
+    for (title, text) in notes {
+        let text = text.map(paragraphs).filter(|text| !text.is_empty());
+        parts.extend(text.map(|text| wrapped_paragraphs(&format!("*{title}:* {text}"))));
+    }
+    parts.push(wrapped(&origin(report)));
     format!("\n{}\n\n", parts.join("\n\n"))
+}
+
+fn wrapped_paragraphs(text: &str) -> String {
+    text.split("\n\n").map(wrapped).collect::<Vec<_>>().join("\n\n")
 }
 
 /// None for a case that neither has the metric nor should have it.
@@ -93,13 +101,13 @@ fn definitions(report: &Report, metrics: &[&str]) -> String {
         let text = report.definitions.get(*name)?;
         Some(format!("{}: {}", code(name), line(text)))
     });
-    defined.collect::<Vec<_>>().join("; ") + "."
+    wrapped(&(defined.collect::<Vec<_>>().join("; ") + "."))
 }
 
 fn origin(report: &Report) -> String {
     let schedule = &report.schedule;
     format!(
-        "Measured on {} with {}: {} runs of {} s a case, {}, stack {}, seed {}; {}. {}",
+        "Measured on {} with {}: {} runs of {} s per case, {}, stack {}, seed {}; {}. {}",
         time(report.finished_unix_s),
         build(report.vcc_version.as_deref()),
         schedule.runs,

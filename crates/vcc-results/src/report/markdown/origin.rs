@@ -18,9 +18,16 @@ pub fn day(unix_s: u64) -> String {
     time.split(' ').next().filter(|day| day.contains('-')).map_or(time.clone(), str::to_owned)
 }
 
+/// `Linux 6.18.5, 2 CPUs`
 pub fn machine(machine: &Machine) -> String {
     let cpus = if machine.cpus == 1 { "CPU" } else { "CPUs" };
-    line(&format!("Linux {}, {} {cpus}", machine.kernel, machine.cpus))
+    format!("{}, {} {cpus}", kernel(machine), machine.cpus)
+}
+
+/// Without the distributor's suffix.
+pub fn kernel(machine: &Machine) -> String {
+    let version = machine.kernel.split(['-', '+']).next().unwrap_or_default();
+    line(&format!("Linux {version}"))
 }
 
 /// The command that measures it again: the recorded one, without where it wrote its files.
@@ -41,7 +48,7 @@ pub fn command(recorded: &str) -> String {
     code(&kept.join(" "))
 }
 
-/// Words as a shell reads them, of what [`Machine`]'s neighbour wrote with single quotes.
+/// Words of a command line that was written for a shell, with single quotes.
 fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted, mut escaped) = (Vec::new(), String::new(), false, false);
     for c in command.chars() {
