@@ -1,10 +1,10 @@
-//! The memory of a switch, which all its queues share. None may have more than `alpha` times what is
-//! free (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
-//! 1998): one congested port alone comes to `alpha / (1 + alpha)` of all, and leaves the rest to
-//! those that are congested next.
+//! The memory of a switch, which all its queues share. None may have more than `alpha` times what
+//! is free (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet
+//! Switches", 1998): one congested port alone comes to `alpha / (1 + alpha)` of all, and leaves the
+//! rest to those that are congested next.
 //!
-//! A discipline still decides about marks and early losses. As in its backlog, the frame that is being
-//! sent is not in memory.
+//! A discipline still decides about marks and early losses. As in its backlog, the frame that is
+//! being sent is not in memory.
 
 use super::queue::Arrival;
 use std::cmp::Reverse;
@@ -32,8 +32,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Room for a frame that arrives at one of the queues and waits there until `start_ns`; false if
-    /// there is none.
+    /// Room for a frame that arrives at one of the queues and waits there until `start_ns`; false
+    /// if there is none.
     pub fn take(&mut self, arrival: &Arrival, start_ns: u64) -> bool {
         self.free_what_started(arrival.now_ns);
         let free_bytes = self.spec.bytes - self.used_bytes;
@@ -95,8 +95,8 @@ mod tests {
         }
     }
 
-    /// With alpha 1 a greedy queue leaves half, and the next one gets half of that; the first then exceeds
-    /// its limit, and gets nothing until it has drained below it.
+    /// With alpha 1 a greedy queue leaves half, and the next one gets half of that; the first then
+    /// exceeds its limit, and gets nothing until it has drained below it.
     #[test]
     fn a_second_congested_port_finds_room() {
         let mut memory = memory(90_000, 1.0);

@@ -2,9 +2,9 @@
 //!
 //! A small frame goes the data's way, through the queue like any other, and straight back the way
 //! of the acknowledgements. Both ends are the fabric's own, so the time has links and queues in it
-//! and nothing of how busy this machine is. What AC/DC measured was a ping-pong over TCP (sockperf),
-//! which has two hosts' stacks in it as well and, where the queue drops, retransmission timeouts.
-//! Probes are ECT(0), so that a queue that marks does not drop them.
+//! and nothing of how busy this machine is. What AC/DC measured was a ping-pong over TCP
+//! (sockperf), which has two hosts' stacks in it as well and, where the queue drops, retransmission
+//! timeouts. Probes are ECT(0), so that a queue that marks does not drop them.
 //!
 //! The host where a probe turns round may have frames of its own for the same link, and the fabric
 //! learns of these later than the probe arrives. So it waits until all of them are known that come

@@ -180,8 +180,8 @@ fn a_probe_waits_behind_what_is_queued_at_the_bottleneck() {
     assert_eq!(samples[0].rtt_ns - idle_ns, 12_112 + 10 * 1_211_200 - 1_000_480);
 }
 
-/// In virtual time what a host sends is known after the fabric has moved on: still a probe that turns
-/// round at a receiver keeps to the order of time on the receiver's link.
+/// In virtual time what a host sends is known after the fabric has moved on: still a probe that
+/// turns round at a receiver keeps to the order of time on the receiver's link.
 #[test]
 fn a_probe_turns_round_in_its_turn() {
     // At the receiver it is after two links, at the switch after three, back after four.

@@ -1,6 +1,6 @@
 //! One threshold on the instantaneous queue (Alizadeh et al., "Data Center TCP", 3.1): at or
-//! above it a frame that can be marked is marked, and one that cannot is dropped. So do switches with
-//! WRED/ECN and one threshold for both, and it is what starves flows without ECN (AC/DC, 5.1).
+//! above it a frame that can be marked is marked, and one that cannot is dropped. So do switches
+//! with WRED/ECN and one threshold for both, and it is what starves flows without ECN (AC/DC, 5.1).
 
 use super::{Arrival, Queue, QueueSpec, Verdict, has_room};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
-//! Which link a frame takes next: the fewest links to its destination. Where several ways are equally
-//! short, a hash of the two hosts chooses (RFC 2992), so that the frames of a flow stay in order, and
-//! go back the way that they came.
+//! Which link a frame takes next: the fewest links to its destination. Where several ways are
+//! equally short, a hash of the two hosts chooses (RFC 2992), so that the frames of a flow stay in
+//! order, and go back the way that they came.
 
 use crate::{HostId, LinkId};
 use std::collections::VecDeque;

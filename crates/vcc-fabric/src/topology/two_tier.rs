@@ -1,6 +1,6 @@
 //! Guests at leaf switches, each leaf joined to every spine. The guests fill the leaves in their
-//! order, as many at each. Every port has the network's queue; the bottleneck is that of the busiest
-//! guest, and probes come to it from the leaf after its own.
+//! order, as many at each. Every port has the network's queue; the bottleneck is that of the
+//! busiest guest, and probes come to it from the leaf after its own.
 
 use super::{Builder, NetworkSpec, Node, Refusal, Topology};
 

@@ -41,8 +41,8 @@ const PORT: u16 = 5001;
 impl Plan {
     /// Where each flow's receiver listens for it. A receiver listens once for each congestion
     /// control: some, such as DCTCP, acknowledge in their own way, and what the receiver's end of a
-    /// connection runs is what its listener runs. Transfers have a listener for themselves: by it the
-    /// receiver knows the flow, for each comes from another port.
+    /// connection runs is what its listener runs. Transfers have a listener for themselves: by it
+    /// the receiver knows the flow, for each comes from another port.
     pub fn ports(&self) -> Vec<u16> {
         let mut known: Vec<(HostId, &str, Option<usize>)> = Vec::new();
         let mut ports = Vec::new();

@@ -16,8 +16,8 @@ pub struct Core {
 pub enum Scheduler {
     /// Each in its turn, for a slice at the most.
     RoundRobin { slice_ns: u64 },
-    /// Xen's credit scheduler. `spare_cores` are other cores of the machine whose time is shared out
-    /// as credit, and hardly used.
+    /// Xen's credit scheduler. `spare_cores` are other cores of the machine whose time is shared
+    /// out as credit, and hardly used.
     Credit { slice_ns: u64, spare_cores: u32 },
 }
 

@@ -20,7 +20,8 @@ const OTHER_FILES: usize = 256;
 const LOOK_UP: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A message from the accepting end to the connecting one: it listens, or has accepted a connection.
+/// A message from the accepting end to the connecting one: it listens, or has accepted a
+/// connection.
 pub struct Ready;
 
 /// Connects one after the other, each when the one before has been accepted: no queue overflows.

@@ -15,7 +15,8 @@ use std::sync::mpsc;
 use std::thread::{Scope, ScopedJoinHandle};
 use vcc_port::bench::pin_to_cpu;
 
-/// One CPU for each end, as on two hosts: the scheduler does not decide which end pays for a segment.
+/// One CPU for each end, as on two hosts: the scheduler does not decide which end pays for a
+/// segment.
 const SENDER_CPU: usize = 0;
 const RECEIVER_CPU: usize = 1;
 
@@ -128,8 +129,8 @@ impl Running<'_> {
         })
     }
 
-    /// Why its measurement is not valid. Call it while the connections exist: flows that have ended are
-    /// no longer managed.
+    /// Why its measurement is not valid. Call it while the connections exist: flows that have ended
+    /// are no longer managed.
     pub fn doubts(&self, half: &Half) -> Result<Vec<String>> {
         let case = self.side.case;
         let mut doubts = self.side.attached.doubts(case.flows, &self.passed_by_before)?;

@@ -154,6 +154,11 @@ impl View<'_> {
     }
 }
 
+/// Name and definition of every measure, and whether it can be had for one phase.
+pub fn definitions() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+    MEASURES.iter().map(|measure| (measure.name, measure.text, measure.by_phase))
+}
+
 /// `Err` names the field that is wrong or missing.
 pub fn check(metric: &MetricSpec) -> Result<(), (&'static str, String)> {
     let Some(measure) = find(&metric.measure) else {

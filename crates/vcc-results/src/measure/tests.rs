@@ -31,8 +31,8 @@ fn a_metric_must_say_what_its_measure_needs() {
     assert_eq!(check(&phased("drops")).unwrap_err().0, "phase");
 }
 
-/// Two phases of half a second: the first flow is there in both, the second in the second, the third
-/// is a ping-pong.
+/// Two phases of half a second: the first flow is there in both, the second in the second, the
+/// third is a ping-pong.
 fn run() -> (RunFacts, RunData) {
     let (mut facts, mut data) = (made::facts(), made::data());
     facts.phases = 2;
@@ -158,11 +158,11 @@ fn the_window_that_is_no_larger_limits() {
 
 /// The rows of the table, a measure each.
 fn rows() -> String {
-    let row = |measure: &Measure| {
-        let phase = if measure.by_phase { "*" } else { "" };
-        format!("| `{}`{phase} | {} |\n", measure.name, measure.text)
+    let row = |(name, text, by_phase): (&str, &str, bool)| {
+        let phase = if by_phase { "*" } else { "" };
+        format!("| `{name}`{phase} | {text} |\n")
     };
-    MEASURES.iter().map(row).collect()
+    definitions().map(row).collect()
 }
 
 /// `VCC_WRITE_DOCS=1` writes it.

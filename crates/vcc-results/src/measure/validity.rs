@@ -1,4 +1,5 @@
-//! Whether a run is valid. One that is not is reported with its reasons and left out of all figures.
+//! Whether a run is valid. One that is not is reported with its reasons and left out of all
+//! figures.
 
 use crate::result::{FlowFacts, FlowResult, RunData, RunFacts};
 use vcc_fabric::Ect;

@@ -1,4 +1,5 @@
-//! The closing sentence of an experiment that shows a problem and its cure, with the measured figures.
+//! The closing sentence of an experiment that shows a problem and its cure, with the measured
+//! figures.
 
 mod spec;
 

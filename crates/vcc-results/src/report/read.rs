@@ -28,8 +28,8 @@ pub struct Results {
 
 /// All results in these files, and in the files `*.json` of these directories.
 ///
-/// Other files of a directory are left out, and so are copies of files that have been read. Any other
-/// file that cannot be read is an error, so that no experiment goes missing unnoticed.
+/// Other files of a directory are left out, and so are copies of files that have been read. Any
+/// other file that cannot be read is an error, so that no experiment goes missing unnoticed.
 pub fn read_results(arguments: &[PathBuf]) -> Result<Results> {
     let mut results = Results::default();
     let mut seen = Seen::default();

@@ -33,7 +33,8 @@ pub struct FlowFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ecn {
     pub guest: bool,
-    /// None where vcc translates ECN at the receiver: what its own TCP believes is vcc's choice then.
+    /// None where vcc translates ECN at the receiver: what its own TCP believes is vcc's choice
+    /// then.
     pub peer: Option<bool>,
     pub fabric: bool,
 }

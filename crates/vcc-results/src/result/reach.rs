@@ -10,8 +10,8 @@ const WANTED_CERTAINTY: f64 = 0.9;
 /// Nothing is assumed of how runs are distributed: each lies above that median or below it, either
 /// by a chance of one half. So it lies between the kth least and the kth greatest run, but for the
 /// chance that fewer than k runs lie on one side of it (the sign test's interval). The least and
-/// the greatest of three runs have it between them by 75 %, of five by 93.75 %; with eleven the third
-/// least and the third greatest do.
+/// the greatest of three runs have it between them by 75 %, of five by 93.75 %; with eleven the
+/// third least and the third greatest do.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Reach {
     pub low: f64,
@@ -21,7 +21,8 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// The narrowest interval with the confidence aimed at, or else that of all runs; none without runs.
+    /// The narrowest interval with the confidence aimed at, or else that of all runs; none without
+    /// runs.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);

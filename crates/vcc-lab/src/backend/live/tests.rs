@@ -175,7 +175,8 @@ fn a_proxy_stands_in_a_guests_way() {
     assert!(data.emulator.ect[1].is_capable());
 }
 
-/// A ping-pong beside a flow that fills the queue waits in it; each answer takes a base RTT at least.
+/// A ping-pong beside a flow that fills the queue waits in it; each answer takes a base RTT at
+/// least.
 #[test]
 fn a_ping_pong_is_answered() {
     let mut scenario = scenario();

@@ -104,8 +104,8 @@ fn acks<'a>(port: &'a Port, key: &'a FlowKey) -> impl Iterator<Item = &'a Traced
     port.traced().iter().filter(move |ack| ack.key == *key)
 }
 
-/// |cwnd - flight| / flight before each interrupt: until then the guest has sent what it may. Between
-/// the acknowledgements of one it sends nothing.
+/// |cwnd - flight| / flight before each interrupt: until then the guest has sent what it may.
+/// Between the acknowledgements of one it sends nothing.
 fn cwnd_errors(port: &Port, key: &FlowKey, window: Window) -> Vec<f64> {
     let mut last_ns = None;
     let first = acks(port, key).filter(|ack| last_ns.replace(ack.at_ns) != Some(ack.at_ns));

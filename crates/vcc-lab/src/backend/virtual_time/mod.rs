@@ -38,7 +38,8 @@ const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc-agent"));
 const GUEST_MEMORY_MIB: u32 = 64;
 /// Usual interrupt moderation, as of a card at 10 Gbit/s: about the time of a burst of full frames.
 const INTERRUPT_EVERY_NS: u64 = 10_000;
-/// Wall-clock limit for one step of a guest, which takes milliseconds, or seconds on a busy machine.
+/// Wall-clock limit for one step of a guest, which takes milliseconds, or seconds on a busy
+/// machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A guest has nothing to wait for once it has reported.
 const OVERDUE_AFTER_NS: u64 = 5_000_000_000;

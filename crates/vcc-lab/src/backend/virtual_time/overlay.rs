@@ -23,7 +23,8 @@ pub fn guess<'a>(guest: &Guest, acks: impl Iterator<Item = &'a TracedAck>) -> Op
     })
 }
 
-/// HighSpeed TCP and Illinois are Reno with other constants, DCTCP is Reno but for its answer to marks.
+/// HighSpeed TCP and Illinois are Reno with other constants, DCTCP is Reno but for its answer to
+/// marks.
 fn class_of(congestion_control: &str) -> Option<Class> {
     match congestion_control {
         "reno" | "dctcp" | "highspeed" | "illinois" => Some(Class::RenoLike),

@@ -1,4 +1,5 @@
-//! Whole runs with guests that share a core, or whose cards are told apart. They need what the guests' kernel is built with.
+//! Whole runs with guests that share a core, or whose cards are told apart. They need what the
+//! guests' kernel is built with.
 
 use super::*;
 use crate::scenario::{Core, Scheduler, Share, Vcpu, made};
@@ -41,8 +42,8 @@ fn hash(data: &RunData) -> &str {
     &data.frame_log.as_ref().expect("a frame log").hash
 }
 
-/// PVTCP, equation 5: whoever asks a guest that computes, as N - 1 others of its core do, waits for up
-/// to N - 1 slices, and at times not at all.
+/// PVTCP, equation 5: whoever asks a guest that computes, as N - 1 others of its core do, waits for
+/// up to N - 1 slices, and at times not at all.
 #[test]
 fn answers_of_a_guest_that_shares_its_core_wait_for_the_others_slices() {
     if !can_attach() {
@@ -84,8 +85,8 @@ fn a_guest_that_does_not_compute_is_boosted() {
     assert!(longest_ns(ROUND_ROBIN) > SLICE_NS);
 }
 
-/// vFlood, 2.1: an acknowledgement finds the sender waiting for its core, so that each round trip takes
-/// a turn of all others.
+/// vFlood, 2.1: an acknowledgement finds the sender waiting for its core, so that each round trip
+/// takes a turn of all others.
 #[test]
 fn transfers_of_a_sender_that_shares_its_core_take_many_times_as_long() {
     if !can_attach() {
@@ -117,8 +118,8 @@ fn transfers_of_a_sender_that_shares_its_core_take_many_times_as_long() {
     assert_eq!(hash(&unheld), hash(&run(&scenario, 1)));
 }
 
-/// A bulk flow's frames come so close that a card asked to interrupt for each of them makes another run,
-/// and one asked for what is usual the same.
+/// A bulk flow's frames come so close that a card asked to interrupt for each of them makes another
+/// run, and one asked for what is usual the same.
 #[test]
 fn a_card_interrupts_as_often_as_it_is_asked_to() {
     if !can_attach() {

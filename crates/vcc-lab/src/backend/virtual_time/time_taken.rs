@@ -36,7 +36,8 @@ impl Stopwatch {
         }
     }
 
-    /// The times of a run that began at `begin` and is over now. A phase it did not reach took no time.
+    /// The times of a run that began at `begin` and is over now. A phase it did not reach took no
+    /// time.
     pub fn time_taken(&self, begin: Instant, booted: Instant) -> TimeTaken {
         let over = Instant::now();
         let ended = self.ended.unwrap_or(over);

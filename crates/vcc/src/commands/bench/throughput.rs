@@ -16,8 +16,8 @@ const MEASURED: Duration = Duration::from_millis(1000);
 
 /// Throughput of a bulk transfer between two namespaces, with vcc and without
 ///
-/// A guest sends super-segments over a veth pair, in turns with vcc attached, with programs attached
-/// that only parse each segment, and without any; ratios are of neighbouring turns.
+/// A guest sends super-segments over a veth pair, in turns with vcc attached, with programs
+/// attached that only parse each segment, and without any; ratios are of neighbouring turns.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Rounds of transfers

@@ -11,9 +11,9 @@ use crate::table::{Align, Table};
 
 /// Wall-clock seconds per virtual second
 ///
-/// Bulk flows of DCTCP to one receiver, in guests with kernels of their own, over links of 10 Gbit/s
-/// and 25 us. WALL/VIRT is the median over the window of measurement, SPREAD its 10th and 90th
-/// percentile; the other columns are wall-clock seconds before, in and after that window.
+/// Bulk flows of DCTCP to one receiver, in guests with kernels of their own, over links of 10
+/// Gbit/s and 25 us. WALL/VIRT is the median over the window of measurement, SPREAD its 10th and
+/// 90th percentile; the other columns are wall-clock seconds before, in and after that window.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Runs of each load, which take turns

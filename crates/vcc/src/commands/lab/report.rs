@@ -16,13 +16,13 @@ use crate::output;
 /// out with a message; any other file that cannot be read is an error.
 ///
 /// A Markdown file says by markers where figures go: `<!-- measured: experiment ID -->`, `<!--
-/// measured: experiments PATTERN... -->`, `<!-- measured: bench NAME -->`, or a table whose rows the
-/// marker names (experiments/README.md); each up to `<!-- /measured -->`. Blocks for which there is
-/// no result stay as they are, and so does all text outside the markers.
+/// measured: experiments PATTERN... -->`, `<!-- measured: bench NAME -->`, or a table whose rows
+/// the marker names (experiments/README.md); each up to `<!-- /measured -->`. Blocks for which
+/// there is no result stay as they are, and so does all text outside the markers.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Files that `vcc lab run ID --json FILE` or `vcc bench NAME --json FILE` wrote, or directories
-    /// of them
+    /// Files that `vcc lab run ID --json FILE` or `vcc bench NAME --json FILE` wrote, or
+    /// directories of them
     #[arg(required = true, value_name = "RESULT")]
     results: Vec<PathBuf>,
 

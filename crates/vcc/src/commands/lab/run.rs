@@ -24,8 +24,8 @@ const NOT_REPRODUCED: u8 = 3;
 /// bounds, and is undecided otherwise; more --runs then decide. Shorter or fewer runs give figures
 /// only.
 ///
-/// Exit status: 0 if the runs are valid, 3 if an expectation fails, 1 if the experiment could not be
-/// run or too few runs are valid.
+/// Exit status: 0 if the runs are valid, 3 if an expectation fails, 1 if the experiment could not
+/// be run or too few runs are valid.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// One that `vcc lab list` shows, or the path of an experiment file

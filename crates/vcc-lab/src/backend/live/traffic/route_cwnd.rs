@@ -1,8 +1,8 @@
 //! Making the kernel heed a route's locked cwnd (`ip route ... cwnd lock N`).
 //!
 //! Linux takes snd_cwnd_clamp from the route by way of its TCP metrics alone (tcp_init_metrics() of
-//! net/ipv4/tcp_metrics.c), and those know nothing of a peer before a connection to it has ended. So
-//! one is made and ended.
+//! net/ipv4/tcp_metrics.c), and those know nothing of a peer before a connection to it has ended.
+//! So one is made and ended.
 
 use super::socket::{accept, connect};
 use crate::backend::live::hosts::Netns;
