@@ -1,11 +1,11 @@
 //! Writes measured figures into Markdown files, between markers that such a file has:
 //!
-//! - `<!-- measured: experiment ID [live|virtual] [newreno|modern] -->`: the table of an
-//! experiment;
+//! - `<!-- measured: experiment ID [live|virtual] [newreno|modern] -->`: the table of one
+//!   experiment;
 //! - `<!-- measured: experiments PATTERN... -->`: the tables of all experiments that match, each
 //!   between markers of its own, which are added in the order of the experiments' names;
 //! - `<!-- measured: table ... -->`: rows of several experiments, named in the marker itself;
-//! - `<!-- measured: bench NAME -->`: what `vcc bench NAME` measured.
+//! - `<!-- measured: bench NAME -->`: figures of `vcc bench NAME`.
 //!
 //! `<!-- /measured -->` ends each of them. Everything outside the markers is kept, and so is every
 //! block for which there is no result.
