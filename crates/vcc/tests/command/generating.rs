@@ -112,7 +112,7 @@ fn bash_completes() {
     for (line, expected) in [
         ("vcc att", "attach"),
         ("vcc policy ch", "check"),
-        ("vcc attach veth3 --und", "--underlay"),
+        ("vcc attach veth3 --under", "--underlay"),
         ("vcc attach veth3 --underlay dctcp-", "dctcp-priority"),
     ] {
         // As bash calls it: the words, and where the cursor is.
