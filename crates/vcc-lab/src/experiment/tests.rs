@@ -106,16 +106,14 @@ fn shadow_mode_gives_no_ecn() {
     assert!(!scenario(&experiment).guests[2].fabric_ecn());
 }
 
-/// Which underlays there are is vcc's to say, when the case is to be run; the line is the file's.
+/// vcc's list of keys says which underlays there are.
 #[test]
-fn an_underlay_that_vcc_does_not_have_is_refused_before_the_run() {
+fn an_underlay_that_vcc_does_not_have_is_refused_with_its_line() {
     let source =
         format!("{SMALL}guests.legacy.vcc = {{ mode = \"enforce\", underlay = \"best\" }}\n");
-    let experiment = parse("small.toml", &source).unwrap();
-    let error = try_scenario(&experiment).unwrap_err().to_string();
+    let error = refused(&source);
     let line = source.lines().count();
-    let expected =
-        format!("small.toml:{line}: cases[0].guests.legacy.vcc.underlay: unknown underlay 'best'");
+    let expected = format!("small.toml:{line}: guests.legacy.vcc: `best` is not an underlay");
     assert!(error.starts_with(&expected), "{error}");
 }
 

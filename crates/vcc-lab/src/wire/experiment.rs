@@ -195,7 +195,7 @@ with = { rate_limit_mbps = 2000 }
     fn what_is_wrong_is_named_with_its_line() {
         let wrong = [
             ("flows = 10\n", "flows = 0\n", "small.toml:16: flows: 0 is not within"),
-            ("\"enforce\"", "\"enforce\", sender.vcc.underlay = \"x\"", "unknown underlay 'x'"),
+            ("\"enforce\"", "\"enforce\", sender.vcc.underlay = \"x\"", "`x` is not an underlay"),
             ("cpu_added_points", "cpu", "small.toml:11: wire.plot: there is no metric 'cpu'"),
             ("runs = 2", "runs = 0", "small.toml:8: duration.runs: must be more than 0"),
             ("\"limit\"", "\"with-10\"", "two cases are called 'with-10'"),
