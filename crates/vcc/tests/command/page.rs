@@ -131,7 +131,7 @@ fn what_is_no_result_is_told_and_no_page_is_made() {
     fs::write(&short, "{\"experiment\": ").expect("written");
     let (folder, page) = (folder.display(), page.display());
     let complaint = vcc(&format!("lab report {folder} --output {page}")).complaint(1);
-    assert!(complaint.contains("short.json breaks off in line 1"), "{complaint}");
+    assert!(complaint.contains("short.json is truncated in line 1"), "{complaint}");
     assert!(!Path::new(&page.to_string()).exists());
     let complaint = vcc(&format!("lab report {folder}/none.json")).complaint(1);
     assert!(complaint.contains("none.json"), "{complaint}");

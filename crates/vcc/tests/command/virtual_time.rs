@@ -92,7 +92,7 @@ fn what_a_backend_cannot_do_is_told_before_anything_runs() {
     let proxied = EXPERIMENT.replace("guests.legacy.vcc.mode", "guests.legacy.proxy = \"reno\"\n#");
     let file = written(&folder, &proxied);
     let complaint = vcc(&format!("lab run {file} --backend virtual")).complaint(1);
-    assert!(complaint.contains("virtual backend has no TCP proxies"), "{complaint}");
+    assert!(complaint.contains("virtual backend does not support TCP proxies"), "{complaint}");
     let file = written(&folder, &EXPERIMENT.replace("rate_mbps = 20", "rate_mbps = 10000"));
     let complaint = vcc(&format!("lab run {file}")).complaint(1);
     assert!(complaint.contains("run it with --backend virtual"), "{complaint}");
