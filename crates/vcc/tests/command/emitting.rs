@@ -46,7 +46,10 @@ fn ports_are_served_until_ctrl_c() {
         ip("link add other type veth peer name unused");
         vcc("attach other").well();
         let complaint = vcc("emit").complaint(1);
-        assert!(complaint.starts_with("no port in this network namespace was attached with --emit"), "{complaint}");
+        assert!(
+            complaint.starts_with("no port in this network namespace was attached with --emit"),
+            "{complaint}"
+        );
         let complaint = vcc("emit other").complaint(1);
         assert!(complaint.starts_with("`other` was attached without --emit"), "{complaint}");
 
