@@ -15,6 +15,7 @@ use vcc_results::result::Backend;
 pub(super) const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a process has one or a few of them")]
 pub enum Experiment {
     Network(experiment::Experiment),
     Wire(wire::Experiment),
