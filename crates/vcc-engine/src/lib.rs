@@ -5,6 +5,7 @@
 //! engine does no I/O and reads no clock.
 
 mod limit;
+mod name;
 mod params;
 mod pool;
 mod told;
@@ -18,7 +19,8 @@ pub mod sys {
 }
 
 pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
-pub use params::{GuestEcn, Mode, OnFull, Params, ParseNameError};
+pub use name::ParseNameError;
+pub use params::{GuestEcn, Mode, OnFull, Params};
 pub use pool::Pool;
 pub use told::Stage;
 pub use underlay::Underlay;

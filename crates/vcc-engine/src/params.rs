@@ -3,24 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use thiserror::Error;
-
-use crate::{Underlay, sys};
-
-/// A name that is none of the known ones.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[error("unknown {what} '{name}': known are {known}")]
-pub struct ParseNameError {
-    what: &'static str,
-    name: String,
-    known: String,
-}
-
-impl ParseNameError {
-    pub(crate) fn new(what: &'static str, name: &str, known: &[&str]) -> Self {
-        ParseNameError { what, name: name.into(), known: known.join(", ") }
-    }
-}
+use crate::{ParseNameError, Underlay, sys};
 
 macro_rules! named {
     ($(#[$doc:meta])* $type:ident, $what:literal, { $($(#[$vdoc:meta])* $variant:ident = $value:path, $name:literal;)* }) => {
@@ -130,5 +113,11 @@ impl Default for Params {
         let mut params = sys::vcc_params::default();
         vcc_native_params_default(&mut params);
         Self(params)
+    }
+}
+
+impl Default for Underlay {
+    fn default() -> Self {
+        Params::default().underlay().expect("the engine's default is an underlay")
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Params, ParseNameError, sys};
+use crate::{ParseNameError, sys};
 
 unsafe extern "C" {
     safe fn vcc_native_underlay_name(underlay: u32) -> *const c_char;
@@ -79,12 +79,6 @@ impl Underlay {
 fn text(literal: *const c_char) -> Option<&'static str> {
     // SAFETY: the engine returns null or a string literal.
     (!literal.is_null()).then(|| unsafe { CStr::from_ptr(literal) }.to_str().expect("UTF-8"))
-}
-
-impl Default for Underlay {
-    fn default() -> Self {
-        Params::default().underlay().expect("the engine's default is an underlay")
-    }
 }
 
 impl fmt::Display for Underlay {

@@ -4,7 +4,7 @@
 //! and `vcc-domain` in Rust. This word-by-word routine is the oracle for both, so it stays apart
 //! from them.
 
-use crate::packet::Headers;
+use crate::headers::Headers;
 use crate::wire::*;
 
 /// The one's complement sum of 16-bit words. A part of odd length is padded with a zero.

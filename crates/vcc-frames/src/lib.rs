@@ -6,12 +6,14 @@
 
 pub mod checksum;
 mod ecn;
+mod headers;
 pub mod options;
 mod packet;
 pub mod wire;
 
 pub use ecn::mark_ce;
-pub use packet::{Headers, MACS, Packet, payload};
+pub use headers::Headers;
+pub use packet::{MACS, Packet, payload};
 
 /// The bytes in hexadecimal, for messages.
 pub fn hex(bytes: &[u8]) -> String {

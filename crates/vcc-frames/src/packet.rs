@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use crate::checksum;
+use crate::headers::Headers;
 use crate::wire::*;
 
 /// Destination and source, both locally administered.
@@ -40,16 +41,6 @@ pub struct Packet {
     pub payload: Vec<u8>,
     /// Ethernet's padding behind a packet that is shorter than the least frame.
     pub padding: Vec<u8>,
-}
-
-/// Offsets of the headers from the start of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Headers {
-    pub ipv6: bool,
-    pub l3: usize,
-    pub l4: usize,
-    /// The end of the IP packet, where Ethernet's padding begins.
-    pub end: usize,
 }
 
 impl Packet {
