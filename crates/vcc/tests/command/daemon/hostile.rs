@@ -239,11 +239,11 @@ fn a_broken_policy_costs_little_memory() {
         let place = Place::new("broken", POLICY);
         let daemon = place.run();
         daemon.is_ready();
-        // Of nothing that JSON would make longer.
+        // Brackets: JSON escapes none of them.
         place.write(&"]".repeat(3_900_000));
         let said = place.vcc("policy apply FILE");
         assert_eq!((said.code, said.stdout.as_str()), (1, ""));
-        assert!(said.stderr.contains("policy.toml:1:500001: error: no policy is so long"));
+        assert!(said.stderr.contains("policy.toml:1:500001: error: the file is too long"));
         let status = fs::read_to_string(format!("/proc/{}/status", daemon.child.id()));
         let status = status.expect("its status");
         let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line");

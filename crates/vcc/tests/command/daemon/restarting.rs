@@ -102,7 +102,7 @@ fn a_bad_policy_touches_nothing() {
         let said = place.vcc("run --config FILE");
         assert_eq!((said.code, said.stdout.as_str()), (1, ""));
         assert!(said.stderr.contains("policy.toml:3:12: error: `dtcp`"), "{}", said.stderr);
-        assert!(said.stderr.contains("policy.toml:4:8: error: VLANs"), "{}", said.stderr);
+        assert!(said.stderr.contains("policy.toml:4:8: error: must be a VLAN"), "{}", said.stderr);
         assert!(said.stderr.ends_with("cannot be used: 2 errors\n"), "{}", said.stderr);
         assert!(!place.socket().exists());
         assert!(!std::path::Path::new("/sys/fs/bpf/vcc").exists());
