@@ -35,7 +35,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         output::complain_at_length(warning);
     }
     output::say(&format!(
-        "{} is in force{}: epoch {}, {} at {}, {} judged anew in {:.1} ms\n",
+        "{} is in force{}: epoch {}, {} at {}, {} judged again in {:.1} ms\n",
         applied.file_name,
         if temporary { " until the next reload" } else { "" },
         applied.epoch,
