@@ -25,7 +25,7 @@ pub fn machine(machine: &Machine) -> String {
 }
 
 /// Without the distributor's suffix.
-pub fn kernel(machine: &Machine) -> String {
+fn kernel(machine: &Machine) -> String {
     let version = machine.kernel.split(['-', '+']).next().unwrap_or_default();
     line(&format!("Linux {version}"))
 }

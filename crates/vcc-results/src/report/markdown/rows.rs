@@ -2,7 +2,7 @@
 
 use super::document::{Row, Table};
 use super::experiment::{figure, judgement, required};
-use super::origin::{build, day, kernel};
+use super::origin::{build, day};
 use super::text::{code, line, row, table};
 use crate::report::numbers::number;
 use crate::report::{CaseReport, Report};
@@ -72,11 +72,10 @@ pub fn cells(spec: &Row, report: &Report) -> Result<Option<Vec<String>>, String>
     cells.push(verdict.map(required).unwrap_or_default());
     cells.push(verdict.map(judgement).unwrap_or_default());
     cells.push(format!(
-        "{}, {}, {}, {}",
-        code(&format!("vcc lab run {}", report.experiment)),
+        "{}, {}, {}",
+        code(&report.experiment),
         day(report.finished_unix_s),
         build(report.vcc_version.as_deref()),
-        kernel(&report.machine),
     ));
     Ok(Some(cells))
 }

@@ -114,7 +114,7 @@ const TABLE: &str = "<!-- measured: table\n\
 fn a_table_has_rows_of_several_experiments() {
     let text = filled(TABLE, &results(vec![of("acdc-fig15")]));
     let row = "| Two at once |  | 0.09400 (0.09000 to 0.100) | 0.142 | at most 0.2 | holds, 75 % | \
-               `vcc lab run acdc-fig15`, 2024-02-29, vcc 0.1.0 (2b0d7f4), Linux 6.18 |\n";
+               `acdc-fig15`, 2024-02-29, vcc 0.1.0 (2b0d7f4) |\n";
     assert!(text.contains(row), "{text}");
     assert!(text.contains("| what | without vcc | with vcc | paper | required |"), "{text}");
     let both = filled(&text, &results(vec![of("vcc-fig11")]));
