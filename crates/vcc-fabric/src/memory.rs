@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(memory.used_bytes, 2_000);
     }
 
-    /// Whatever is taken whenever: what is used is what waits, and is never more than there is.
+    /// For random arrivals, used bytes equal queued bytes and never exceed the memory.
     #[test]
     fn bytes_are_conserved() {
         let mut memory = memory(15_000, 2.0);

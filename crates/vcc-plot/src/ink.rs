@@ -10,7 +10,7 @@ pub enum Ink {
     Label,
     Axis,
     Grid,
-    /// Of so many: their colours come again, and then their lines are dashed.
+    /// Index of a series; colours repeat, then dashed.
     Series(usize),
 }
 

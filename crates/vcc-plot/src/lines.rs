@@ -41,7 +41,7 @@ pub fn draw(
     let points = panel.lines.iter().flat_map(|line| &line.points);
     let x = Axis::spanning(x, scale, points.map(|point| point.0));
     furnish_below(canvas, area, &x);
-    // Of two, the first is seen behind the second also where they are the same.
+    // The first of two lines is wide, so that it stays visible where they coincide.
     let first = if panel.lines.len() == 2 { Width::Wide } else { Width::Fine };
     draw_over(canvas, area, (&x, y), panel, names, first);
 }
@@ -52,7 +52,7 @@ pub enum Width {
     Wide,
 }
 
-/// Over a horizontal axis that several panels share.
+/// Draws a panel over a horizontal axis that several panels share.
 pub fn draw_over(
     canvas: &mut Canvas,
     area: Area,
@@ -77,7 +77,7 @@ pub fn draw_over(
     }
 }
 
-/// The same line to the eye: of points in one column the first, the extremes and the last.
+/// Keeps the first, last, minimum and maximum of each pixel column.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let column = |point: &(f64, f64)| (point.0 / COLUMN_WIDTH).floor();
     let mut kept = Vec::new();

@@ -19,7 +19,7 @@ pub enum Error {
 /// Adds what was being done when a system call failed.
 pub trait Doing<T> {
     /// # Errors
-    /// The same error, with the action before it.
+    /// Returns the error with the action that failed before it.
     fn doing(self, action: impl FnOnce() -> String) -> Result<T>;
 }
 

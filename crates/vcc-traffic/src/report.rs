@@ -27,24 +27,24 @@ pub enum Report {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderHalf {
     pub flow: usize,
-    /// When the handshake had ended.
+    /// The time at which the handshake completed.
     pub connected_at_ns: u64,
     /// ECN was negotiated, according to the sender.
     pub has_ecn: bool,
-    /// Of a ping-pong: the echoes were what had been sent.
+    /// The echoes of a ping-pong equal the messages sent.
     pub payload_ok: bool,
-    /// All that was written, up to the end of the measurement window.
+    /// Bytes written up to the end of the measurement window.
     pub sent_bytes: u64,
     /// Within the measurement window, as are the next two.
     pub retransmitted_segs: u64,
     pub retransmitted_bytes: u64,
     pub sent_segs: u64,
     pub samples: Vec<Sample>,
-    /// Of a ping-pong, whose message left within the measurement window.
+    /// The responses of a ping-pong to messages sent within the measurement window.
     pub responses: Vec<Response>,
     pub transfers: Vec<Begun>,
-    /// When the receiver's end of the connection was there in answer to the sender's own, if the
-    /// flow left and it came within the measurement window.
+    /// The time at which the sender, having closed the connection, received the receiver's FIN, if
+    /// that was within the measurement window.
     pub finished_at_ns: Option<u64>,
 }
 
@@ -55,25 +55,24 @@ pub struct ReceiverHalf {
     /// ECN was negotiated, according to the receiver.
     pub has_ecn: bool,
     pub payload_ok: bool,
-    /// All that was received, up to the end of the measurement window.
+    /// Bytes received up to the end of the measurement window.
     pub received_bytes: u64,
-    /// What had been received at the start of the measurement window, and at the end of each of
-    /// its phases.
+    /// Bytes received by the start of the measurement window and by the end of each of its phases.
     pub received_at_bounds_bytes: Vec<u64>,
     pub received_over_time: Vec<Received>,
-    /// Of transfers: when the last byte of each had come.
+    /// The arrival time of the last byte of each transfer.
     pub transfers_ended_at_ns: Vec<u64>,
-    /// When the last byte and the sender's end of the connection had come, if they have.
+    /// The arrival time of the last byte and the sender's FIN, if both arrived.
     pub finished_at_ns: Option<u64>,
 }
 
 /// Echo requests to one host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PingReport {
-    /// As in the plan.
+    /// The number of these pings in the plan.
     pub number: usize,
     pub sent: u64,
-    /// In the order in which they came; what is missing was lost, or still on its way.
+    /// Replies in the order of arrival; a missing one was lost or still in flight.
     pub answers: Vec<PingAnswer>,
 }
 

@@ -1,4 +1,4 @@
-//! What is recorded of a flow while it runs.
+//! Samples of a flow while it runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Sample {
     /// Since the start of the measurement window.
     pub at_us: u64,
-    /// Of the stream, with the SYN.
+    /// Acknowledged bytes of the stream, the SYN included.
     pub acked_bytes: u64,
     pub cwnd_segs: u32,
     /// The peer's window as the guest received it.
@@ -61,8 +61,8 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Of those that a sender has begun, those whose last byte had come at the receiver at these
-    /// times; both in their order.
+    /// Pairs the transfers that the sender began with the arrival times of their last bytes, both in
+    /// order. A transfer without an arrival time is omitted.
     pub fn ended(begun: &[Begun], ended_at_ns: &[u64]) -> Vec<Self> {
         let both = begun.iter().zip(ended_at_ns);
         let of = |(begun, ended_at_ns): (&Begun, &u64)| Self {

@@ -86,7 +86,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// What random numbers decide; each has a sequence of its own.
+/// Random choices; each has a random sequence of its own.
 #[derive(Clone, Copy)]
 enum Question {
     Size = 1,

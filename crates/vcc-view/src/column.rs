@@ -1,4 +1,4 @@
-//! What a column is; [`crate::COLUMNS`] lists them.
+//! The definition of a column; [`crate::COLUMNS`] lists all columns.
 
 use crate::flow::FlowView;
 use crate::value::{Unit, Value};
@@ -41,7 +41,7 @@ pub struct Top {
     pub key: Option<char>,
 }
 
-/// Where the page has it.
+/// The place of a column on the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Page {
     /// In the table of flows, and in the detail of one.
@@ -91,7 +91,7 @@ impl Column {
         Self { page, ..self }
     }
 
-    /// As tables of text head it.
+    /// The heading of the column in text tables.
     pub fn heading(&self) -> String {
         self.name.to_uppercase().replace(' ', "-")
     }

@@ -7,12 +7,12 @@ use vcc_port::{Error, RuleInForce, RuleTotals, Rules, SharedPolicy};
 
 use crate::rates::Counts;
 
-/// What the kernel has added up for a rule since its edition came into force.
+/// The kernel's totals of a rule since its edition came into force.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
-    /// Connections that came under it, live ones included.
+    /// Connections under the rule, live ones included.
     pub connections: u64,
-    /// Of the connections that have ended.
+    /// Totals of the connections that have ended.
     pub counts: Counts,
 }
 
@@ -34,12 +34,12 @@ pub struct RuleView {
 /// The rule of a flow.
 pub struct AppliedRule<'a> {
     pub name: Arc<str>,
-    /// Whether it is of the edition in force, and not of the one before.
+    /// Whether the rule is of the edition in force rather than the previous one.
     pub is_current: bool,
     pub params: &'a Params,
 }
 
-/// The rules of the edition in force, and of the one before.
+/// The rules of the edition in force and of the previous one.
 #[derive(Default)]
 pub struct RulesInForce {
     epoch: u32,
@@ -97,7 +97,7 @@ fn view(name: &Arc<str>, rule: &RuleInForce, totals: RuleTotals) -> RuleView {
     }
 }
 
-/// A number that this version does not know comes from another one.
+/// A mode or underlay number that only another version of vcc defines.
 const UNKNOWN: &str = "unknown";
 
 pub(crate) fn mode_name(number: u8) -> String {

@@ -14,7 +14,7 @@ use crate::rule::{RuleView, RulesInForce};
 pub struct Sampler {
     devices: Vec<String>,
     progress: Progress,
-    /// When flows were read last, or should have been.
+    /// The time of the last attempt to read flows.
     read: Option<Instant>,
 }
 
@@ -23,7 +23,7 @@ pub struct Sampler {
 pub struct Snapshot {
     pub unix_time_s: f64,
     pub ports: Vec<PortView>,
-    /// Of the host's policy; empty without one.
+    /// The rules of the host's policy; empty without a policy.
     pub rules: Vec<RuleView>,
     pub flows: Vec<FlowView>,
     /// Devices that are gone, and whose pins were removed.
@@ -31,24 +31,24 @@ pub struct Snapshot {
 }
 
 impl Sampler {
-    /// Of these devices; of all ports if there are none.
+    /// Samples the ports of these devices, or all ports if `devices` is empty.
     pub fn new(devices: &[String]) -> Self {
         Self { devices: devices.into(), progress: Progress::default(), read: None }
     }
 
-    /// How much of the time that is `left` may pass before [`Self::keep_up`], however rarely
-    /// snapshots are taken.
+    /// The part of `left` that may pass before [`Self::keep_up`], whatever the interval of
+    /// snapshots.
     pub fn pause(&self, left: Duration) -> Duration {
         let passed = self.read.map_or(READ_EVERY, |read| read.elapsed());
         left.min(READ_EVERY.saturating_sub(passed))
     }
 
-    /// Reads for the rates alone, if that is due.
+    /// Reads flows for the rates alone, if that is due.
     pub fn keep_up(&mut self) -> Result<(), Error> {
         if self.pause(Duration::MAX).is_zero() { self.note() } else { Ok(()) }
     }
 
-    /// Reads for the rates alone.
+    /// Reads flows for the rates alone.
     pub fn note(&mut self) -> Result<(), Error> {
         self.read = Some(Instant::now());
         let ports = self.open()?;
@@ -63,7 +63,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Rates are of the time since the last snapshot.
+    /// Reads all ports and flows. Rates cover the time since the last snapshot.
     pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
         self.read = Some(Instant::now());
         let gone = Port::sweep()?;
@@ -98,7 +98,7 @@ impl Sampler {
     }
 }
 
-/// This clock cannot fail: vcc runs on Linux alone.
+/// CLOCK_MONOTONIC cannot fail on Linux.
 fn now() -> Duration {
     monotonic().unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use crate::units;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// Not known, or there is none.
+    /// Unknown or absent.
     Unknown,
     Text(Cow<'a, str>),
     End(SocketAddr),
@@ -21,7 +21,7 @@ pub enum Unit {
     Text,
     /// A number that counts nothing, such as a sequence number.
     Number,
-    /// How often something happened to the connection.
+    /// The number of times that an event happened to the connection.
     Count,
     Segs,
     Bytes,
@@ -32,7 +32,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As the page is told.
+    /// The unit's name in the page's list of columns.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -114,7 +114,7 @@ impl Value<'_> {
         }
     }
 
-    /// Of two known values of one column.
+    /// Orders two known values of one column.
     pub fn compare(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Text(a), Self::Text(b)) => a.cmp(b),

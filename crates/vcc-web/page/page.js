@@ -101,19 +101,19 @@ const bytes = withUnit(1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
 const bits = withUnit(1000, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"]);
 const micros = withUnit(1000, ["us", "ms", "s"]);
 const perS = (value) => (none(value) ? "–" : `${digits(value)}/s`);
-/** Of many: exact below a thousand. */
+/** Formats a count: exact below a thousand. */
 const count = (value) => (none(value) ? "–" : scaled(value, 1000, ["", "k", "M", "G", "T"]).join(""));
-/** Of an axis, which says what it is per second. */
+/** Formats a rate for an axis whose title has the unit. */
 const rate = (value) => (none(value) ? "–" : value === 0 ? "0" : value < 10 ? String(+value.toFixed(value < 1 ? 2 : 1)) : count(Math.round(value)));
 const plain = (value) => (none(value) ? "–" : String(value));
 
-/** How a value of a column is written, by the unit's name in the list of columns. */
+/** The format of a column's value, by the unit's name in the list of columns. */
 const FORMATS = {
   text: plain, number: plain, count, segs: plain, bytes, bits_per_s: bits, per_s: perS, us: micros,
   fraction: (value) => (none(value) ? "–" : value.toFixed(3)),
 };
 const written = (column, flow) => FORMATS[column.unit](flow[column.key]);
-/** Where no heading tells that segments are counted. */
+/** Formats a value without a heading: names the unit of segments. */
 const alone = (column, flow) => {
   const value = written(column, flow);
   return column.unit === "segs" && value !== "–" ? `${value} ${value === "1" ? "segment" : "segments"}` : value;
@@ -131,7 +131,7 @@ function lasting(seconds) {
 
 /* ---- what was seen ---- */
 
-/** What a flow shows, from the daemon: { name, key, unit, help, sort, in_table, in_detail }. */
+/** The columns of a flow, from the daemon: { name, key, unit, help, sort, in_table, in_detail }. */
 let columns = [];
 /** Points of { at, all, ports: { name: level }, rules: { name: level } }. */
 let points = [];

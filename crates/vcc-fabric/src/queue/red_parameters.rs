@@ -23,7 +23,7 @@ pub struct RedParameters {
     pub max_p_delta: u32,
 }
 
-/// As given to `tc qdisc add ... red`.
+/// The parameters of `tc qdisc add ... red`.
 #[derive(Debug, Clone, Copy)]
 pub struct Given {
     pub min_bytes: u32,

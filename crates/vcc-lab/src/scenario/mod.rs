@@ -71,7 +71,7 @@ pub struct Flow {
 pub struct Receivers {
     /// Whether they take part in ECN where the other end asks for it.
     pub ecn: bool,
-    /// As a guest's.
+    /// Interrupt moderation of the receivers' cards.
     pub interrupt_every_ns: Option<u64>,
     pub vcpu: Option<Vcpu>,
     pub translation: Option<Translation>,

@@ -24,7 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// connection.
 pub struct Ready;
 
-/// Connects one after the other, each when the one before has been accepted: no queue overflows.
+/// Makes connections one by one, each after the previous one was accepted, so that the accept queue
+/// does not overflow.
 pub fn connect_all(to: SocketAddr, flows: usize, ready: &Receiver<Ready>) -> Result<Vec<Socket>> {
     let mut sockets = Vec::with_capacity(flows);
     wait(ready)?;
@@ -46,7 +47,7 @@ fn wait(ready: &Receiver<Ready>) -> Result<()> {
     })
 }
 
-/// Runs where the receiver is. Ends early if there is nobody any more who would connect.
+/// Accepts connections in the receiver's guest. Returns early if the connecting end has stopped.
 pub fn accept_all(
     flows: usize,
     ready: &Sender<Ready>,
@@ -56,7 +57,7 @@ pub fn accept_all(
     let listener = listen(address, CONGESTION_CONTROL)?;
     listener.set_read_timeout(Some(LOOK_UP)).doing(|| "set a timeout".into())?;
     let mut sockets = Vec::with_capacity(flows);
-    // The other end may be gone already, and then there is nothing to accept either.
+    // Sending fails only if the other end has stopped; then the loop ends by `is_over`.
     let _ = ready.send(Ready);
     let mut waited = Duration::ZERO;
     while sockets.len() < flows && !is_over() {
@@ -79,20 +80,20 @@ pub fn accept_all(
     Ok(sockets)
 }
 
-/// Gives the calling thread a table of open files of its own, which ends with it: how many files
-/// are open at a time is limited table by table, and not everybody may raise that limit. Of the
-/// files of others only the standard three are copied: a copy of a socket would keep it open.
+/// Gives the calling thread a file descriptor table of its own, because RLIMIT_NOFILE applies per
+/// table and raising the hard limit needs privileges. Copies only the three standard descriptors:
+/// a copy of a socket would keep it open.
 pub fn own_file_table() -> Result<()> {
     const FIRST: libc::c_uint = libc::STDERR_FILENO as libc::c_uint + 1;
     let flags = libc::CLOSE_RANGE_UNSHARE as libc::c_int;
-    // SAFETY: takes no pointers; what it closes is open still in the table of the other threads,
-    // which own it.
+    // SAFETY: takes no pointers; the descriptors that it closes stay open in the table of the other
+    // threads, which own them.
     check(unsafe { libc::close_range(FIRST, libc::c_uint::MAX, flags) })
         .map(drop)
         .doing(|| "give the receiver a table of files of its own".into())
 }
 
-/// Lets one table of this process have so many sockets, and others; as before when dropped.
+/// Raises RLIMIT_NOFILE; restored on drop.
 pub struct OpenFiles {
     before: libc::rlimit,
 }
@@ -120,7 +121,7 @@ fn set(limit: &libc::rlimit) -> io::Result<()> {
 
 impl Drop for OpenFiles {
     fn drop(&mut self) {
-        // A limit that stays too high harms nobody.
+        // A limit that stays too high is harmless.
         let _ = set(&self.before);
     }
 }

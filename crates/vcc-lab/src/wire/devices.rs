@@ -101,12 +101,12 @@ impl Wire {
         }
     }
 
-    /// From the next connection on.
+    /// Sets `net.ipv4.tcp_ecn` for new connections.
     pub fn set_ecn(&self, place: Place, on: bool) -> Result<()> {
         self.guest(place).set(&[("ipv4/tcp_ecn", if on { "1" } else { "0" })])
     }
 
-    /// A proxy in the way from the sender to the receiver: it is what the sender has to connect to.
+    /// Starts a proxy between sender and receiver; the sender has to connect to the proxy.
     pub fn proxy(&self, congestion_control: &str, to: SocketAddr) -> Result<Proxy> {
         set_proxy(&self.hypervisor, self.sack, congestion_control)?;
         Proxy::on_the_way(
@@ -116,7 +116,7 @@ impl Wire {
         )
     }
 
-    /// Holds back what leaves the sender's host, as long as the value lives.
+    /// Limits the rate of the sender's host until the value is dropped.
     pub fn limit(&self, rate_bps: u64) -> Result<Limited<'_>> {
         let own = Limits { rate_bps: Some(rate_bps), ..Limits::default() };
         self.hypervisor.inside(|| limits::set_on_uplink(&own, UPLINK))?;
@@ -124,14 +124,14 @@ impl Wire {
     }
 }
 
-/// The way from the sender's host to the receiver.
+/// The device from the sender's host to the receiver.
 const UPLINK: &str = Place::port(Place::Receiver);
 
 pub struct Limited<'a>(&'a Wire);
 
 impl Drop for Limited<'_> {
     fn drop(&mut self) {
-        // The next half makes its own, or fails by finding this one.
+        // The next half replaces the qdisc, or fails if it still exists.
         let remove = || tc_batch("the hypervisor", &format!("qdisc del dev {UPLINK} root\n"));
         let _ = self.0.hypervisor.inside(remove);
     }

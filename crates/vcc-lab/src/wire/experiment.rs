@@ -1,4 +1,4 @@
-//! From a file to what can be run.
+//! Resolves an experiment file into cases to run.
 
 use super::case::{Case, End, Treatment};
 use super::file::{self, File};

@@ -11,7 +11,7 @@ const MOST_STRANGERS: f64 = 0.1;
 /// Counters at one time.
 pub struct Mark {
     pub at_ns: u64,
-    /// Of vcc's own programs.
+    /// The run time of vcc's BPF programs.
     pub programs: RunTime,
     pub received_bytes: u64,
     pub reading: Reading,
@@ -22,9 +22,9 @@ pub struct Half {
     pub usage: Usage,
     pub seconds: f64,
     pub received_bytes: u64,
-    /// Of vcc's own programs.
+    /// The run time of vcc's BPF programs.
     pub programs: RunTime,
-    /// Why it is not valid.
+    /// The reasons why the half is not valid.
     pub doubts: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
-//! What a treatment of the guests' traffic costs in CPU: two guests of one hypervisor, without an
-//! emulated network between them, which would cost more than what is to be measured.
+//! The CPU cost of a treatment of the guests' traffic, measured between two guests of one
+//! hypervisor. An emulated network between them would cost more than the treatment.
 //!
-//! Every run is a pair: the same traffic without the treatment and with it, in turns, so that what
-//! the machine does beside it favours neither.
+//! Every run is a pair: equal traffic without the treatment and with it, in turns, so that other
+//! load on the machine affects both alike.
 
 mod case;
 mod connections;

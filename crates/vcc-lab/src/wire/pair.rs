@@ -1,6 +1,6 @@
-//! The same traffic without a treatment and with it, in turns: all connections of both sides are
-//! there all the time, each over devices of its own, and now the one side sends, now the other. So
-//! both meet the same machine, whose speed drifts by more than what is to be measured.
+//! Runs equal traffic without a treatment and with it, in turns. The connections of both sides stay
+//! open throughout, each side over devices of its own, and the sides send alternately, because the
+//! machine's speed drifts by more than the cost of a treatment.
 
 use super::case::Case;
 use super::devices::Wire;
@@ -17,8 +17,8 @@ use vcc_results::result::Schedule;
 const TICK: Duration = Duration::from_millis(100);
 /// Approximate length of a turn.
 const TURN: Duration = Duration::from_secs(2);
-/// Before it is measured: what the other side left on its way has arrived, and this side's is under
-/// way.
+/// Pause before a turn is measured: the other side's segments have arrived, and this side has
+/// started to send.
 const SETTLE: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +71,7 @@ pub fn run(
     let sides = [Side::treat(first, case, &case.without)?, Side::treat(second, case, &case.with)?];
     thread::scope(|scope| {
         let stop = StopOnDrop(&sides);
-        // One after the other: connections are made with all CPUs.
+        // One side after the other: connecting uses all CPUs.
         let running = [sides[0].start(scope)?, sides[1].start(scope)?];
         let mut clock = Clock { left: times.of_pair(case), running: &running, tick };
         let pair = take_turns(&running, case, times, number, &mut clock);
@@ -79,7 +79,7 @@ pub fn run(
         let [without, with] = running.map(Running::join);
         without?;
         with?;
-        // A thread that ends without a word has been told to.
+        // A thread that ends without an error was interrupted.
         pair?.ok_or(Error::Interrupted)
     })
 }
@@ -101,7 +101,7 @@ fn take_turns(
     }
     let mut halves = [Half::default(), Half::default()];
     for turn in 0..times.turns() {
-        // Every other time the other way round: a machine that slows down favours neither.
+        // The order alternates, so that a machine that slows down affects both sides alike.
         let first = ((turn + number) % 2) as usize;
         for index in [first, 1 - first] {
             let side = &running[index];
@@ -124,7 +124,7 @@ fn take_turns(
     Ok(Some(Pair { without, with }))
 }
 
-/// Waits, and tells how long it will still have to.
+/// Waits, and reports the remaining time.
 struct Clock<'a> {
     left: Duration,
     running: &'a [Running<'a>; 2],
@@ -132,7 +132,7 @@ struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    /// False, and at once, if a thread has ended: it says why when it is joined.
+    /// Returns false at once if a thread has ended; joining the thread returns its error.
     fn wait(&mut self, time: Duration) -> Result<bool> {
         self.left = self.left.saturating_sub(time);
         let end_ns = now_ns() + time.as_nanos() as u64;

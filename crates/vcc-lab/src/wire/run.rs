@@ -16,7 +16,7 @@ use vcc_results::result::{Backend, LatenessSummary, Stack};
 /// Making devices and connections, for both sides.
 const OVERHEAD_S: f64 = 2.0;
 
-/// Everything that it makes is gone when this returns, also after Ctrl-C.
+/// All namespaces and devices are removed on return, also after Ctrl-C.
 pub fn run(
     experiment: &Experiment,
     options: &RunOptions,
@@ -115,7 +115,7 @@ impl Runner<'_> {
             let left_s = left_s + later_s;
             progress.note(&Event::Tick { case: name, run, runs, left_s, virtual_time: None });
         });
-        // Ctrl-C also ends the programs that a run starts; their complaints are no news.
+        // Ctrl-C also ends the programs that a run starts; their errors are not reported.
         let pair = if interrupt::is_pending() { Err(Error::Interrupted) } else { pair }?;
         let report = report(&pair, self.seed);
         self.progress.note(&Event::Done {
@@ -216,7 +216,7 @@ with = { proxy = "reno", receiver.ecn = true }
         assert!(!report.complete);
     }
 
-    /// The receiver refuses ECN, so what is measured is not the cost of the underlay.
+    /// The receiver refuses ECN, so the run does not measure the cost of the underlay.
     #[test]
     fn a_run_without_ecn_does_not_count() {
         let Some((run, report)) = run_case("without-peer") else { return };
@@ -225,7 +225,7 @@ with = { proxy = "reno", receiver.ecn = true }
         assert!(!run.valid && !report.valid);
     }
 
-    /// All that is sent passes it, and ends with the half.
+    /// A proxy forwards all bytes, and stops at the end of the half.
     #[test]
     fn a_proxy_passes_everything_on() {
         if std::process::Command::new("haproxy").arg("-v").output().is_err() {

@@ -24,7 +24,7 @@ impl Attached {
     pub fn attach(wire: &Wire, translations: [(Place, Option<&Translation>); 2]) -> Result<Self> {
         let wanted = translations.into_iter().filter_map(|(place, it)| Some((place, it?)));
         let attach = |(place, translation): (Place, &Translation)| {
-            // As much room for connections as vcc has by default: they are read seldom.
+            // The default `max_flows` is large enough, since flows are read seldom.
             let options = AttachOptions::of(translation.params);
             let port = wire.hypervisor().inside(|| {
                 Port::attach(place.port(), &options).map_err(|error| trouble(place, error))

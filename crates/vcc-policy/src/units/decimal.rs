@@ -1,4 +1,4 @@
-//! Numbers with a fraction, in units of which there are whole ones.
+//! Decimal numbers, converted to whole multiples of a smallest unit.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrong {
@@ -6,10 +6,9 @@ pub(super) enum Wrong {
     TooLarge,
 }
 
-/// `number` times `unit`; what is less than one is left out. Of digits, with a point between them or
-/// without: not what floats have beside that, like inf, 1e9 and -0.
+/// `number` times `unit`, truncated; digits with an optional fraction, no sign or exponent.
 pub(super) fn times(number: &str, unit: u64) -> Result<u64, Wrong> {
-    /// Beyond which no digit counts: 10 to this power is what 64 bits hold.
+    /// Further fraction digits are ignored: the largest power of ten in 64 bits has this exponent.
     const MOST_DIGITS: usize = 19;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());

@@ -10,12 +10,12 @@ pub(super) const MEAN_SEGS: Measure = Measure::plain(
     mean_segs,
 );
 
-/// Of the sawtooth.
+/// The period of the send window's sawtooth.
 pub(super) const PERIOD_S: Measure =
     Measure::plain("window_period_s", "period of the send window's sawtooth", period_s);
 
-/// Share of the samples in which the peer's window, not the guest's own, is the one that limits; as
-/// vcc shows the guest that window, this says how often vcc does (AC/DC, figure 10).
+/// Share of the samples in which the receive window, not cwnd, limits the guest. vcc rewrites that
+/// window, so this is the share in which vcc limits the guest (AC/DC, figure 10).
 pub(super) const PEER_LIMITS: Measure = Measure::plain(
     "peer_window_limits",
     "share of the window samples in which cwnd is no smaller than the window that the guest is shown",

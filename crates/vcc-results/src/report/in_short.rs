@@ -8,8 +8,7 @@ pub use spec::{InShort, Seen};
 use super::CaseReport;
 use crate::result::statistics::median;
 
-/// None where one of the two cases was not to be run. Runs that do not count are all that there is
-/// where a machine is too busy: what they show is said, and that they do not count.
+/// None if a case was not run. If no run is valid, uses the invalid ones and says so.
 pub(super) fn sentence(spec: &InShort, cases: &[CaseReport]) -> Option<String> {
     let find = |seen: &Seen| cases.iter().find(|case| case.name == seen.case);
     let (problem, cure) = (find(&spec.problem)?, find(&spec.cure)?);

@@ -62,7 +62,7 @@ pub struct Report {
     pub valid: bool,
     /// All cases of the experiment were run.
     pub complete: bool,
-    /// Of the cases that were run.
+    /// The outcome of the cases that were run.
     pub outcome: Outcome,
     /// The schedule that was asked for, and the one that a verdict needs.
     pub schedule: Schedule,

@@ -7,21 +7,21 @@ use vcc_traffic::{Received, Sample, Transfer};
 /// Recordings of a run over time.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Series {
-    /// By flow: (seconds, segments).
+    /// The send window of each flow: (seconds, segments).
     pub windows_segs: Vec<Vec<(f64, f64)>>,
-    /// By flow: (seconds, segments), of the guest's own window alone.
+    /// The guest's cwnd of each flow: (seconds, segments).
     pub cwnds_segs: Vec<Vec<(f64, f64)>>,
-    /// By flow: (seconds, Mbit/s since the point before).
+    /// The goodput of each flow: (seconds, Mbit/s since the previous point).
     pub goodput_mbps: Vec<Vec<(f64, f64)>>,
-    /// Of the first flow that vcc watches.
+    /// The cwnd of the guest beside vcc's, for the first flow that vcc watches.
     pub tracking: Vec<Pair>,
-    /// Of the probes, in their order.
+    /// The round-trip times of the probes, in order.
     pub rtts_us: Vec<f64>,
-    /// Of each transfer.
+    /// The throughput of each transfer.
     pub transfers_mbps: Vec<f64>,
-    /// (seconds, bytes).
+    /// The bottleneck's queue: (seconds, bytes).
     pub queue_bytes: Vec<(f64, f64)>,
-    /// By flow.
+    /// The times between two ACKs, per flow.
     pub ack_gaps_us: Vec<Vec<u32>>,
 }
 

@@ -19,7 +19,7 @@ pub(super) fn run(valid: bool) -> RunReport {
     }
 }
 
-/// Of three runs, of which one is shown.
+/// A report of three runs, one of which is included.
 pub(super) fn report(valid: bool, reproduced: bool) -> Report {
     let reach = Reach { low: 0.09, high: 0.1, certainty: 0.75 };
     let metric =

@@ -12,8 +12,8 @@ pub fn utc(unix_s: u64) -> Option<String> {
     Some(format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", minutes / 60, minutes % 60))
 }
 
-/// Of the day so many after 1970-01-01, in a calendar whose years begin in March, so that leap days
-/// come last: https://howardhinnant.github.io/date_algorithms.html#civil_from_days
+/// Civil date of a day number since 1970-01-01. Years are counted from March, so that a leap day
+/// comes last: https://howardhinnant.github.io/date_algorithms.html#civil_from_days
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -43,7 +43,7 @@ pub enum Stack {
     /// Without SACK: as near as Linux comes to the NewReno of the papers.
     #[default]
     NewReno,
-    /// As the kernel is by default.
+    /// The kernel's defaults.
     Modern,
 }
 

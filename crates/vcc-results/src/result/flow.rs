@@ -6,7 +6,7 @@ use vcc_traffic::{Received, Response, Sample, Transfer};
 
 #[derive(Debug, Clone, Default)]
 pub struct FlowResult {
-    /// As the guest itself sees it, and as its peer does.
+    /// ECN was negotiated, according to the guest; [`Self::peer_has_ecn`] is the peer's view.
     pub guest_has_ecn: bool,
     pub peer_has_ecn: bool,
     pub payload_ok: bool,

@@ -36,8 +36,8 @@ impl Reach {
         })
     }
 
-    /// Of the quotient of two medians. Their runs are independent, so both lie where they are said
-    /// to by the product of the certainties at least. None where the base may be 0.
+    /// The range of the quotient of two medians. Their runs are independent, so the certainty is at
+    /// least the product of both certainties. None if the base may be 0.
     pub fn over(self, base: Self) -> Option<Self> {
         (self.low >= 0.0 && base.low > 0.0).then(|| Self {
             low: self.low / base.high,

@@ -1,9 +1,9 @@
 //! The program inside a guest with a kernel of its own: it carries out its plan, reports, and
 //! powers the guest off.
 //!
-//! As process 1 it takes the path of the plan from the environment variable `plan`, where the
-//! kernel puts an unknown `plan=` of its command line. Otherwise the path is its only argument, and
-//! it neither mounts file systems nor powers off.
+//! Process 1 takes the path of the plan from the environment variable `plan`, where the kernel puts
+//! an unknown `plan=` of its command line. Any other process takes the path as its only argument,
+//! and neither mounts file systems nor powers off.
 
 mod draining;
 mod guest;

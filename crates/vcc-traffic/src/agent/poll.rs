@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use vcc_traffic::system::check;
 use vcc_traffic::{Doing, Result};
 
-/// What is ready; numbers are positions in the plan.
+/// Sockets that are ready; numbers are positions in the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     Timer,

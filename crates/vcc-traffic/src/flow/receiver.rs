@@ -17,9 +17,9 @@ pub struct Receiver {
     stream: Stream,
     socket: Socket,
     echoes: bool,
-    /// Where messages come.
+    /// Receives messages; none for other patterns.
     inbox: Option<Inbox>,
-    /// Of each transfer, where it is those that come.
+    /// The size of each transfer; none for other patterns.
     transfer_bytes: Option<u64>,
     half: ReceiverHalf,
 }

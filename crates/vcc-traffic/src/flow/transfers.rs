@@ -28,7 +28,7 @@ impl TransferSender {
         Self { transfers, stream: Stream::new(seed, flow), connection: None, half }
     }
 
-    /// Whether all have begun.
+    /// Whether all transfers have begun.
     pub fn was_last(&self) -> bool {
         self.half.transfers.len() as u64 >= u64::from(self.transfers.count.get())
     }
@@ -38,7 +38,7 @@ impl TransferSender {
         self.half.transfers.push(Begun { at_ns: now_ns(), bytes: self.transfers.bytes.get() });
     }
 
-    /// That connection is established.
+    /// Notes that the connection is established.
     ///
     /// # Errors
     /// The socket is not a TCP socket.

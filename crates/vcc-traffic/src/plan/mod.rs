@@ -23,7 +23,7 @@ pub struct GuestPlan {
     pub receives: Vec<FlowToReceive>,
     pub pings: Vec<Pings>,
     pub measure: Measure,
-    /// When to report and power off: not before the end of the measurement window.
+    /// The time to report and power off, at or after the end of the measurement window.
     pub ends_at_ns: u64,
 }
 
@@ -61,24 +61,24 @@ pub struct Sysctl {
 #[serde(deny_unknown_fields)]
 pub struct Listener {
     pub port: u16,
-    /// What the receiving ends of its connections run, by the kernel's name for it.
+    /// The congestion control of accepted connections, by the kernel's name for it.
     pub congestion_control: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowToSend {
-    /// Of the run: the same at both ends.
+    /// The flow's number in the run, the same at both ends.
     pub flow: usize,
     pub to: SocketAddr,
-    /// The own port, by which the receiver knows the flow.
+    /// The sender's source port, by which the receiver identifies the flow.
     pub from_port: u16,
-    /// By the kernel's name for it; set before the handshake.
+    /// The kernel's name of the congestion control, set before the handshake.
     pub congestion_control: String,
     pub pattern: Pattern,
     /// Its cwnd grows no larger (snd_cwnd_clamp), nor does that of others to the same host.
     pub cwnd_clamp_segs: Option<u32>,
-    /// Of the payload: the same at both ends.
+    /// The random seed of the payload, the same at both ends.
     pub seed: u64,
     pub connects_at_ns: u64,
     /// Starts to send at this time, or when it is connected, if that is later.
@@ -90,20 +90,21 @@ pub struct FlowToSend {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowToReceive {
-    /// Of the run: the same at both ends.
+    /// The flow's number in the run, the same at both ends.
     pub flow: usize,
-    /// Of one of the listeners.
+    /// The port of one of the listeners.
     pub port: u16,
-    /// The sender's own port.
+    /// The sender's source port.
     pub from_port: u16,
-    /// Another connection comes before it, from [`introduction_port`], and is ended at once.
+    /// A connection from [`introduction_port`] precedes it and is closed at once.
     pub is_introduced: bool,
     pub pattern: Pattern,
-    /// Of the payload: the same at both ends.
+    /// The random seed of the payload, the same at both ends.
     pub seed: u64,
 }
 
-/// From where the connection comes that makes the kernel know the route of the flow from this port.
+/// The source port of a connection that fills the kernel's route cache before the flow from
+/// `from_port` connects.
 pub fn introduction_port(from_port: u16) -> u16 {
     from_port + 20_000
 }
@@ -112,7 +113,7 @@ pub fn introduction_port(from_port: u16) -> u16 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pings {
-    /// Of the run; comes back in the report.
+    /// The number of these pings in the run; the report repeats it.
     pub number: usize,
     pub to: Ipv4Addr,
     pub times: PingTimes,
@@ -137,7 +138,7 @@ impl PingTimes {
     }
 }
 
-/// The window of measurement, with what is noted in it.
+/// The measurement window and its sampling intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
@@ -145,9 +146,9 @@ pub struct Measure {
     pub end_ns: u64,
     /// Equal parts of the window; at least one.
     pub phases: u32,
-    /// How often the senders' windows are read.
+    /// The interval between two samples of the senders' windows.
     pub windows_every_us: Option<u64>,
-    /// How often it is noted what has been received.
+    /// The interval between two samples of the received bytes.
     pub received_every_us: Option<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! Of a cluster that mines data (Greenberg and others, VL2, SIGCOMM 2009, figure 2), as simulators
-//! commonly have it.
+//! Flow sizes of a data-mining cluster (Greenberg et al., VL2, SIGCOMM 2009, figure 2), with the
+//! points that simulators commonly use.
 
 use super::Point;
 

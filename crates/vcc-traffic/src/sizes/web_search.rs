@@ -1,5 +1,5 @@
-//! Of a cluster that answers searches (Alizadeh and others, DCTCP, SIGCOMM 2010, figure 4), as
-//! simulators commonly have it.
+//! Flow sizes of a web-search cluster (Alizadeh et al., DCTCP, SIGCOMM 2010, figure 4), with the
+//! points that simulators commonly use.
 
 use super::Point;
 

@@ -1,4 +1,4 @@
-//! What goes wrong is reported, in words for a person.
+//! Failures are reported in words for a person.
 
 use crate::world::{ADDRESSES, AGENT, idle_alone, namespace, reports, start_agent};
 use std::process::{Child, Command, Stdio};
@@ -19,7 +19,8 @@ fn problem(child: Child) -> String {
     }
 }
 
-/// Of a guest whose window begins in a second, with this changed in its plan.
+/// The problem that a guest reports whose plan `change` has altered; its measurement window begins
+/// in a second.
 #[track_caller]
 fn problem_with(change: impl FnOnce(&mut GuestPlan)) -> Option<String> {
     let guest = namespace()?;

@@ -14,7 +14,7 @@ const PREFIX_BITS: u8 = 16;
 /// So that no run is about how fast this machine is; takes all that [`BUFFERS`] let out.
 const WIRE: &str = "tbf rate 200mbit burst 64kb limit 2mb";
 
-/// Of a flow: so little that the wire loses nothing.
+/// A flow's send buffer, so small that the wire drops nothing.
 pub const BUFFERS: (&str, &str) = ("net/ipv4/tcp_wmem", "4096 65536 262144");
 
 /// A namespace, unless this user may not make one: then the calling test is skipped.
@@ -45,7 +45,7 @@ pub fn joined(guests: [&Netns; 2]) {
     }
 }
 
-/// What a program says; it must succeed.
+/// The output of a program, which must succeed.
 pub fn tell(program: &str, arguments: &str) -> String {
     let output = Command::new(program).args(arguments.split_whitespace()).output().unwrap();
     assert!(output.status.success(), "{program} {arguments}: {output:?}");
@@ -83,7 +83,7 @@ pub fn idle(guest: usize, start_ns: u64, end_ns: u64) -> GuestPlan {
     }
 }
 
-/// The same without a wire: all that it sends comes back.
+/// [`idle`] over the loopback device, which returns every frame.
 pub fn idle_alone(start_ns: u64, end_ns: u64) -> GuestPlan {
     let mut plan = idle(0, start_ns, end_ns);
     plan.network.device = "lo".into();
@@ -104,7 +104,7 @@ pub fn start_agent(guest: &Netns, plan: &GuestPlan) -> Child {
     start(guest, Command::new(AGENT).arg("/dev/stdin"), plan)
 }
 
-/// What it has reported in the end. Nothing else may have been printed.
+/// The exit status and the reports of the agent, which may print nothing else.
 pub fn reports(child: Child) -> (ExitStatus, Vec<Report>) {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

@@ -31,7 +31,7 @@ pub struct GuestView {
     pub guest: IpAddr,
     /// The number of watched connections.
     pub connections: usize,
-    /// Of any connection.
+    /// The kinds of ECN support seen on any connection.
     pub ecn: Vec<GuestEcn>,
     pub overlay: &'static str,
     pub confidence: f64,

@@ -65,9 +65,9 @@ fn yes() -> bool {
 pub struct Receivers {
     /// Take part in ECN where the sender asks for it.
     pub ecn: bool,
-    /// As a guest's.
+    /// Interrupt moderation of the receivers' cards.
     pub interrupt_us: Option<ModerationUs>,
-    /// As a guest's.
+    /// The core that receivers share; each has a core of its own if left out.
     pub vcpu: Option<Vcpu>,
     pub vcc: Vcc,
 }

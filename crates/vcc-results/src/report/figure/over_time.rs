@@ -19,7 +19,7 @@ pub(super) fn windows(cases: &[CaseReport], series: &AllSeries) -> Figure {
     over_time("send window (segments)", cases, series, |series| by_flow(&series.windows_segs))
 }
 
-/// Of the first flow: the window that is its own, and what may be in flight.
+/// Plots the guest's cwnd and the send window in force, for the first flow.
 pub(super) fn both_windows(cases: &[CaseReport], series: &AllSeries) -> Figure {
     over_time("window (segments)", cases, series, |series| {
         let lines = [("the guest's cwnd", &series.cwnds_segs), ("in force", &series.windows_segs)];
@@ -28,8 +28,8 @@ pub(super) fn both_windows(cases: &[CaseReport], series: &AllSeries) -> Figure {
     })
 }
 
-/// Of the first flow that vcc watches, as AC/DC's figure 9 has it: acknowledgement by
-/// acknowledgement for a short time, and as averages for all of it.
+/// Plots the guest's cwnd and vcc's for the first flow that vcc watches (AC/DC, figure 9): ACK by
+/// ACK at first, then as averages over the whole run.
 pub(super) fn tracking(cases: &[CaseReport], series: &AllSeries) -> Figure {
     let mut panels = Vec::new();
     for case in cases {

@@ -7,10 +7,10 @@ use vcc_fabric::HostId;
 #[serde(deny_unknown_fields)]
 pub struct Plot {
     pub kind: PlotKind,
-    /// Of a curve: the metric on the vertical axis.
+    /// The metric on the vertical axis of a curve.
     #[serde(default)]
     pub metric: Option<String>,
-    /// Of a curve: what the horizontal axis shows.
+    /// The quantity on the horizontal axis of a curve.
     #[serde(default)]
     pub x: Option<String>,
 }
@@ -24,13 +24,13 @@ pub enum PlotKind {
     Metric,
     /// A metric over `x`, one line per series.
     Curve,
-    /// By flow and time.
+    /// Goodput over time, one line per flow.
     GoodputOverTime,
     /// Send windows over time.
     Windows,
-    /// A guest's own window over time, and that which is in force.
+    /// A guest's cwnd and the send window in force, over time.
     BothWindows,
-    /// A guest's own window over time, and that which vcc computes beside it.
+    /// A guest's cwnd and the one that vcc computes beside it, over time.
     Tracking,
     /// Round-trip times of probes, one line per case.
     Rtt,
@@ -42,10 +42,10 @@ pub enum PlotKind {
     AckGaps,
 }
 
-/// Where a case stands in a figure of several.
+/// The place of a case in a figure of several cases.
 #[derive(Debug, Clone)]
 pub struct Placed {
-    /// On a curve: its place, and the name of the line.
+    /// The horizontal position of the case on a curve.
     pub x: f64,
     pub series: String,
     /// The hosts that send the flows of each group, in the order of the groups.

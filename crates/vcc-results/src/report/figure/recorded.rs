@@ -4,7 +4,7 @@ use super::{Figure, over_time};
 use crate::report::{Report, Series};
 use std::collections::BTreeMap;
 
-/// Of the first valid run of each case; figures in which there is nothing are left out.
+/// Figures of the first valid run of each case; figures without points are omitted.
 pub(in crate::report) fn recorded(report: &Report) -> Vec<Figure> {
     let kept = report.cases.iter().filter_map(|case| {
         let series = case.valid_runs().find_map(|run| run.series.clone())?;

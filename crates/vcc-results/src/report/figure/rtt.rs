@@ -21,7 +21,7 @@ pub(super) fn distribution(cases: &[CaseReport], series: &BTreeMap<String, Serie
     }
 }
 
-/// Of a line: values, and the share of all that does not exceed each.
+/// Points of a cumulative distribution: a value, and the share of all values that are not larger.
 pub(super) fn points(values: &[f64]) -> Vec<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

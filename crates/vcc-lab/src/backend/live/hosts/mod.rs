@@ -1,6 +1,6 @@
 //! Hosts: a guest in a network namespace, its device, and the host side of that device.
 //!
-//! As on a KVM or container host, the guest's `eth0` is one end of a veth pair. The other end,
+//! The guest's `eth0` is one end of a veth pair, like on a KVM or container host. The other end,
 //! the **port**, lies with a bridge and an uplink in a namespace that stands for all hypervisors;
 //! vcc attaches to the port. With [`HostForm::Tap`] the guest's device is the uplink itself.
 

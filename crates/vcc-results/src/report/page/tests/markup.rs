@@ -35,7 +35,7 @@ impl Markup {
         self.elements.iter().map(|(name, _)| name.as_str()).collect()
     }
 
-    /// Of an attribute, wherever it is.
+    /// The values of an attribute in all elements.
     pub fn values(&self, attribute: &str) -> Vec<String> {
         let attributes = self.elements.iter().flat_map(|(_, attributes)| attributes);
         attributes.filter(|(name, _)| name == attribute).map(|(_, value)| value.clone()).collect()
