@@ -8,7 +8,7 @@ use signal_hook::iterator::Signals;
 
 use crate::{Error, Result};
 
-/// What a signal asks for.
+/// The request that a signal makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     Reload,

@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(updated(0xdd2f, &[0x55, 0x55], &[0x32, 0x85]), 0x0000);
     }
 
-    /// As with the kernel's sums, the result is never +0, even of zeros only.
+    /// The result is never +0, even for zeros only, like the kernel's sums.
     #[test]
     fn sums_are_never_plus_zero() {
         assert_eq!(updated(0xffff, &[0xff, 0xff], &[0, 0]), 0);

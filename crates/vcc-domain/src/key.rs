@@ -51,7 +51,7 @@ impl FlowKey {
         (self.0.vlan != 0).then_some(self.0.vlan)
     }
 
-    /// As in the kernel's table.
+    /// The key in the kernel's flow table.
     pub fn as_raw(&self) -> &sys::vcc_key {
         &self.0
     }

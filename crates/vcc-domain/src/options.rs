@@ -33,7 +33,7 @@ pub(crate) struct Places {
     pub malformed: bool,
 }
 
-/// The values of the options, as in `struct vcc_segment`. Of several of a kind, the last one
+/// The values of the options, as in `struct vcc_segment`. If an option is repeated, the last one
 /// counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {

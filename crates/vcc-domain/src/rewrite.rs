@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(options, expected, "NOPs replace KIND_END");
     }
 
-    /// As in the kernel, a segment whose length changes is a single segment.
+    /// A super-segment whose length changes becomes a single segment, like in the kernel.
     #[test]
     fn a_resized_frame_is_no_super_segment() {
         let mut frame = Frame { gso_size: 100, ..framed(&Talk::v4().segment(true)) };

@@ -121,7 +121,7 @@ impl Talk {
     }
 }
 
-/// The same frame with the partial checksum of a sender with checksum offload.
+/// Gives a frame the partial checksum of a sender with checksum offload.
 pub(crate) fn make_partial(mut frame: Frame) -> Frame {
     let at = headers(&frame);
     checksum::make_partial(&mut frame.bytes, &at);

@@ -104,7 +104,7 @@ fn the_last_synack_before_the_guests_first_ack_holds() {
 
 #[test]
 fn a_retransmitted_syn_with_fewer_options() {
-    // As FreeBSD does after some retransmissions.
+    // FreeBSD drops options from the SYN after some retransmissions.
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(linux_syn());
     conn.peer_synack(linux_syn().ece());

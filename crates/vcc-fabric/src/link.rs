@@ -74,8 +74,8 @@ impl Link {
         self.occupancy.set_window(window);
     }
 
-    /// A frame for this link: when it will arrive at the far end, or the frame, dropped. What waits
-    /// does so in `memory`, if that is limited.
+    /// Enqueues a frame. Returns its arrival time at the far end, or the frame if it is dropped.
+    /// Queued frames take up `memory`, if that is limited.
     pub fn offer(
         &mut self,
         now_ns: u64,

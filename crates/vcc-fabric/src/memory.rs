@@ -3,8 +3,8 @@
 //! Switches", 1998): one congested port alone comes to `alpha / (1 + alpha)` of all, and leaves the
 //! rest to those that are congested next.
 //!
-//! A discipline still decides about marks and early losses. As in its backlog, the frame that is
-//! being sent is not in memory.
+//! A discipline still decides about marks and early drops. The frame that is being sent is not in
+//! memory, nor in the discipline's backlog.
 
 use super::queue::Arrival;
 use std::cmp::Reverse;

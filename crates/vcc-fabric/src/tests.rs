@@ -236,8 +236,8 @@ fn data_is_told_by_ecn_and_by_host() {
     assert_eq!([ect[0].is_capable(), ect[1].is_capable()], [false, true]);
 }
 
-/// Hosts 1 and 2 of a mesh are sent more than their ports can carry, by two others each. What one
-/// port holds is no longer there for the other.
+/// Two senders each overload the ports of hosts 1 and 2 of a mesh. Memory that one port holds is
+/// not available to the other.
 #[test]
 fn two_congested_ports_share_their_switchs_memory() {
     let memory = Some(MemorySpec { bytes: 90_000, alpha: 1.0 });

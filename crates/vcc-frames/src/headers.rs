@@ -1,4 +1,4 @@
-//! Where the headers of a frame are.
+//! Offsets of a frame's headers.
 
 /// Offsets of the headers from the start of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

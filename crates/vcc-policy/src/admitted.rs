@@ -1,4 +1,4 @@
-//! What conditions admit, as ranges of numbers.
+//! Values that conditions admit, as ranges of numbers.
 
 use ipnet::IpNet;
 

@@ -45,7 +45,7 @@ impl Connection {
         self.peer.ip().to_canonical()
     }
 
-    /// As a frame carries it, in 12 bits.
+    /// The 12-bit VLAN identifier of a frame; 0 without a VLAN.
     pub(crate) fn vlan_id(&self) -> u16 {
         self.vlan.unwrap_or(0) & 0xfff
     }

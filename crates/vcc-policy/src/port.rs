@@ -4,7 +4,7 @@ use glob::Pattern;
 
 use crate::keys::Kind;
 
-/// What `max_flows` may be.
+/// The range of `max_flows`.
 pub const MAX_FLOWS: Kind = Kind::Count { min: 1, max: 1 << 24 };
 
 #[derive(Clone, Debug)]

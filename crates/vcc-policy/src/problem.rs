@@ -184,7 +184,7 @@ impl<'a> Findings<'a> {
         self.add(Severity::Error, span, || message.into());
     }
 
-    /// For messages that are costly: made only for those that are shown.
+    /// Adds an error; builds the message only if it is shown.
     pub fn error_with(&mut self, span: &Span, message: impl FnOnce() -> String) {
         self.add(Severity::Error, span, message);
     }
@@ -193,7 +193,7 @@ impl<'a> Findings<'a> {
         self.add(Severity::Warning, span, || message.into());
     }
 
-    /// As [`Self::error_with`].
+    /// Adds a warning; builds the message only if it is shown.
     pub fn warning_with(&mut self, span: &Span, message: impl FnOnce() -> String) {
         self.add(Severity::Warning, span, message);
     }

@@ -56,8 +56,8 @@ impl Settings {
         })
     }
 
-    /// What the keys come to, without the pool. A key that needs `mode = "enforce"` has its
-    /// default in other modes: a rule on trial says what it will do, and does not do it.
+    /// The treatment that the keys set, without the pool. A key that needs `mode = "enforce"` has
+    /// its default in other modes, so a rule in shadow mode can have it without effect.
     pub fn treatment(&self) -> Treatment {
         let mut treatment = Treatment::default();
         for (key, value) in &self.0 {
@@ -75,8 +75,7 @@ impl Settings {
         treatment
     }
 
-    /// What is wrong with the keys beside each other; `pool_window_bytes` is the window of their
-    /// pool.
+    /// Conflicts between the keys; `pool_window_bytes` is the window of their pool.
     pub fn complaints(&self, surface: Surface, pool_window_bytes: Option<u32>) -> Vec<Complaint> {
         let treatment = self.treatment();
         if treatment.mode() == Mode::Ignore {
@@ -160,7 +159,8 @@ impl Settings {
         surface: Surface,
         pool_window_bytes: Option<u32>,
     ) -> impl Iterator<Item = Complaint> {
-        /// What any host can receive (RFC 9293, 3.7.1); segments are hardly ever smaller.
+        /// The default MSS for IPv4 (RFC 9293, 3.7.1), which every host can receive; segments are
+        /// hardly ever smaller.
         const SMALLEST_SEGMENT_BYTES: u32 = 536;
         const FLOOR: &str = "window_floor_segments";
         let floor_segs = self.number(FLOOR).unwrap_or(0);

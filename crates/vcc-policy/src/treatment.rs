@@ -7,7 +7,7 @@ pub struct Treatment {
     pub params: Params,
     /// An index into the policy's pools. Only where enforced.
     pub pool: Option<usize>,
-    /// Of each connection in the pool, beside the others'.
+    /// The weight of each connection relative to the others in the pool.
     pub weight: u16,
 }
 

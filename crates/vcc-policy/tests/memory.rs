@@ -45,7 +45,7 @@ fn cost_bytes(text: &str) -> usize {
 #[test]
 fn no_text_takes_more_than_the_largest_policy_may() {
     const BYTES: usize = 4_000_000;
-    /// Of which there are not too many to be read.
+    /// A number of pieces that is small enough to be parsed.
     const PIECES: usize = 120_000;
     const MOST_BYTES: usize = 60 << 20;
     for (begin, piece, end) in [

@@ -16,7 +16,7 @@ pub(crate) struct Batches<'map> {
     position: Position,
 }
 
-/// Where the iteration continues. The kernel defines the bytes: a bucket of a hash map, or a key.
+/// The position in the iteration. The kernel defines the bytes: a hash bucket, or a key.
 #[derive(Clone)]
 enum Position {
     Start,

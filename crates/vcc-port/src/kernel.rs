@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 pub(crate) const OLDEST: (u32, u32) = (6, 6);
 
-/// As `uname -r` prints it.
+/// The kernel release, which `uname -r` prints.
 pub(crate) fn release() -> String {
     // SAFETY: all-zero bytes are a valid utsname.
     let mut names: libc::utsname = unsafe { std::mem::zeroed() };

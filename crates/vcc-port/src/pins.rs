@@ -20,7 +20,7 @@ use crate::{Error, Result, bpffs, sweep};
 
 const SWEEP: &str = "sweep";
 
-/// What only one process at a time may do with a port.
+/// An activity at a port that only one process at a time may have.
 #[derive(Clone, Copy)]
 pub(crate) enum Role {
     Tracing,

@@ -32,7 +32,7 @@ pub(crate) fn pin(program: &OwnedFd, path: &Path) -> libbpf_rs::Result<()> {
     Ok(())
 }
 
-/// What is done with every flow.
+/// The operation on every flow.
 #[derive(Clone, Copy)]
 pub(crate) enum Sweep {
     /// Bring it under the edition of the policy in force, unless it is in its handshake.

@@ -8,7 +8,7 @@ use libbpf_rs::libbpf_sys;
 /// Programs may lengthen a frame by as much.
 const ROOM_TO_GROW_BYTES: usize = 256;
 
-/// What a program returned for a frame, and the frame as it left it.
+/// The return value of a program, and the frame as the program left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunOutput {
     pub return_value: i32,

@@ -1,4 +1,4 @@
-//! What the tests of several crates need. Only dev-dependencies name this crate.
+//! Helpers for the tests of several crates. Only dev-dependencies name this crate.
 //!
 //! In the unit tests of `vcc-port`, which this crate depends on, [`Netns`] is another type than
 //! `crate::Netns`: Rust compiles that crate twice, once for its tests and once for us.

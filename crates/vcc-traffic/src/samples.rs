@@ -61,8 +61,8 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Pairs the transfers that the sender began with the arrival times of their last bytes, both in
-    /// order. A transfer without an arrival time is omitted.
+    /// Pairs the transfers that the sender began with the arrival times of their last bytes, both
+    /// in order. A transfer without an arrival time is omitted.
     pub fn ended(begun: &[Begun], ended_at_ns: &[u64]) -> Vec<Self> {
         let both = begun.iter().zip(ended_at_ns);
         let of = |(begun, ended_at_ns): (&Begun, &u64)| Self {

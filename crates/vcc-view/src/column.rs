@@ -11,7 +11,7 @@ pub struct Column {
     pub key: &'static str,
     pub unit: Unit,
     pub value: fn(&FlowView) -> Value<'_>,
-    /// What it means: for docs/seeing.md, and without backticks for `--help` and the page.
+    /// The description: for docs/seeing.md, and without backticks for `--help` and the page.
     pub help: &'static str,
     pub shown: Shown,
     /// The name for `--sort`, and for `--with` if it is a counter.

@@ -344,7 +344,7 @@ pub fn key_of(key: &str) -> Option<&'static Column> {
     COLUMNS.iter().find(|column| column.key == key)
 }
 
-/// What the page and `vcc explain` show of one flow: names and values.
+/// The names and values of one flow that the page and `vcc explain` show.
 pub fn rows(flow: &FlowView) -> Vec<(&'static str, String)> {
     let columns = COLUMNS.iter().filter(|it| [Page::Table, Page::Detail].contains(&it.page));
     columns.map(|column| (column.name, column.unit.alone(&(column.value)(flow)))).collect()

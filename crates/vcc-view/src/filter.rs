@@ -1,4 +1,4 @@
-//! Which flows are shown.
+//! Filters of flows.
 
 use vcc_engine::Underlay;
 
@@ -21,7 +21,7 @@ pub struct Filter {
     pub with: Vec<&'static Column>,
 }
 
-/// Who has ECN on a connection.
+/// The user of ECN on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnOwner {
     /// vcc, toward the peer.

@@ -29,7 +29,7 @@ pub struct FlowView {
     pub port: Arc<str>,
     pub tenant: Option<Arc<str>>,
     pub rule: Option<Arc<str>>,
-    /// Whether that rule is of the edition in force.
+    /// Whether the flow's rule is of the edition in force.
     pub is_current: bool,
     pub state: FlowState,
     pub limit: Limit,
@@ -64,7 +64,7 @@ impl FlowView {
         &self.key.1
     }
 
-    /// A number that this version does not know comes from another one.
+    /// The name of the underlay; "unknown" if only another version of vcc defines it.
     pub fn underlay(&self) -> &'static str {
         Underlay::from_number(self.state.underlay).map_or("unknown", Underlay::name)
     }
@@ -77,12 +77,12 @@ impl FlowView {
         Some(u64::from(self.state.cwnd_segs()?) * u64::from(self.state.mss_bytes))
     }
 
-    /// What the peer reported of the guest's data.
+    /// The peer's feedback on the guest's data.
     pub fn heard(&self) -> Option<sys::vcc_feedback> {
         self.state.has(sys::FLOW_FEEDBACK_HEARD).then_some(self.state.heard)
     }
 
-    /// What is reported to the peer of its data.
+    /// The feedback to the peer on its data.
     pub fn counted(&self) -> Option<sys::vcc_feedback> {
         self.state.has(sys::FLOW_FEEDBACK).then_some(self.state.counted)
     }

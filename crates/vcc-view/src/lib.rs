@@ -1,7 +1,7 @@
-//! What is seen of ports and their flows: read, compared with what was read before, filtered,
-//! ordered, named, and given its unit. The command and the page print it.
+//! The view of ports and flows that the command and the page print: reads them, computes rates,
+//! filters, sorts, and formats values with their units.
 //!
-//! [`COLUMNS`] is the one list of what a flow shows. From it are made the tables and the JSON of
+//! [`COLUMNS`] is the one list of a flow's columns. It defines the tables and the JSON of
 //! `vcc flows`, `vcc top` and `vcc explain`, `/api/flows.json`, the table of the page, the names
 //! that `--sort` and `--with` take, and the table in docs/seeing.md.
 

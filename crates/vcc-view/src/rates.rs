@@ -1,4 +1,4 @@
-//! What a connection acknowledged and counted between two reads.
+//! Rates of a connection between two reads.
 
 use std::collections::HashMap;
 use std::ops::AddAssign;
@@ -52,7 +52,7 @@ impl AddAssign for Counts {
     }
 }
 
-/// What one read says of a connection's progress.
+/// A connection's progress at one read.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted {
     is_established: bool,
@@ -88,9 +88,9 @@ impl Counted {
         }
     }
 
-    /// Whether it is of the same connection as an earlier read, and not of another one between the
-    /// same ends. The earlier connection would have counted more, or would be ahead in its sequence
-    /// numbers, half of which are ahead of any number.
+    /// Whether both reads are of one connection rather than of two between the same ends. An
+    /// earlier connection would have larger counters, or sequence numbers ahead of this one's; half
+    /// of all sequence numbers are ahead of any.
     pub fn continues(&self, earlier: &Self) -> bool {
         let is_ahead = self.acked_since(earlier) <= i32::MAX as u32;
         self.counts.since(earlier.counts).is_some() && (is_ahead || !earlier.is_established)

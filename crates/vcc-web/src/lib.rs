@@ -1,5 +1,5 @@
-//! What vcc does at present, over HTTP: metrics for Prometheus, health, and a live page of ports,
-//! rules, pools and flows.
+//! The state of vcc over HTTP: metrics for Prometheus, health, and a live page of ports, rules,
+//! pools and flows.
 //!
 //! [`serve`] asks a [`Source`] for a [`Snapshot`] at most twice a second, whatever the number of
 //! requests. It changes nothing and does not load the datapath: everything is read from maps.

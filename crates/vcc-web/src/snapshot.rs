@@ -49,7 +49,7 @@ pub struct Reload {
 pub struct Problem {
     /// A device, `policy`, or another subject.
     pub about: String,
-    /// What happened, and what to do.
+    /// The problem and its remedy.
     pub what: String,
 }
 

@@ -84,7 +84,7 @@ fn crowded(second: u64, rules: usize, characters: usize) -> Snapshot {
     snapshot
 }
 
-/// The same for the same second.
+/// A snapshot that depends on the second alone.
 pub fn snapshot(second: u64) -> Snapshot {
     of_rules(
         second,

@@ -1,4 +1,4 @@
-//! What is written about the metrics, held to the code.
+//! The documentation of the metrics agrees with the code.
 
 mod written;
 

@@ -100,7 +100,7 @@ impl Visit {
         self.browser.call("Emulation.setDeviceMetricsOverride", metrics);
         let feature = json!({"name": "prefers-color-scheme", "value": scheme});
         self.browser.call("Emulation.setEmulatedMedia", json!({"features": [feature]}));
-        // What watches sizes is told after the layout, before the next frame but one.
+        // ResizeObserver callbacks run after the layout, before the next frame but one.
         self.browser.evaluate(
             "window.drawn = false; \
              requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = true; }))",
@@ -219,7 +219,7 @@ const SPILT: &str = "[...document.querySelectorAll('table :is(th, td)')].flatMap
         return right > cell.getBoundingClientRect().right + 1;
     }).map(text => `${cell.closest('table').id}: ${text.data}`))";
 
-/// What is cut off, and nothing on the screen says so.
+/// Content that is cut off without a sign of it on the screen.
 const CUT: &str = "[...document.querySelectorAll('main *')].filter(it => {
     if (it.scrollWidth <= it.clientWidth + 1 || !it.clientWidth) return false;
     if (getComputedStyle(it).overflowX === 'visible' || it.closest('.unseen, .switch')) return false;

@@ -11,7 +11,7 @@ use vcc_web::testing::Fake;
 use vcc_web::{Limits, METRICS, Options, Server, Snapshot, Source, serve_with};
 
 const LONG: Duration = Duration::from_secs(3600);
-/// How often something is tried that has to succeed at last.
+/// The number of attempts at something that has to succeed at last.
 const TRIES: usize = 2000;
 
 fn limits() -> Limits {

@@ -26,8 +26,8 @@ fn parse_and_run() -> ExitCode {
     };
     // Programs that the lab starts size their tables by the limit that they inherit.
     if !matches!(command, Any::Shown(Command::Lab(_))) {
-        // Where this is not permitted, as in a sandbox, the default suffices for a few ports; with
-        // many, the first one that cannot be opened is reported.
+        // If raising the limit is not permitted, as in a sandbox, the default suffices for a few
+        // ports; with many, the first one that cannot be opened is reported.
         let _ = open_files::allow_most();
     }
     let result = match command {

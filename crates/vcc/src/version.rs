@@ -1,4 +1,4 @@
-//! Which vcc this is, for the files in which it leaves what it has measured.
+//! The version of vcc, for files with measurements.
 
 /// The version and, where the build was told by `VCC_COMMIT`, the commit.
 pub fn version() -> String {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// How often a daemon that is working on an answer sends a space.
+/// Interval at which a daemon that is working on an answer sends a space.
 pub(crate) const SIGN_OF_LIFE_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +75,7 @@ pub struct Applied {
     /// From the first write until the last connection was judged.
     pub took_us: u64,
     pub warnings: Vec<String>,
-    /// Where the ports differ from what this policy asks for.
+    /// Differences between the ports and the policy.
     #[serde(default)]
     pub problems: Vec<String>,
 }
@@ -94,7 +94,7 @@ pub struct Status {
     pub since_unix_s: u64,
     /// The file that a reload reads.
     pub config: String,
-    /// Where the policy in force came from.
+    /// The source of the policy in force.
     pub policy: String,
     pub epoch: u32,
     /// Including the default, which exists even if the policy has no `[default]`.

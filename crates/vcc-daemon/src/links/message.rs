@@ -1,5 +1,5 @@
-//! rtnetlink(7), as far as it tells of devices. Of a message only what is needed is read, so that
-//! no attribute that is new, or odd, hides a device.
+//! Parser of rtnetlink(7) messages about devices. It reads only the attributes that it needs, so
+//! that no new or malformed attribute hides a device.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What devices do: they come, go, are renamed, and move between network namespaces.
+//! Changes of devices: they appear, disappear, are renamed, and move between network namespaces.
 
 use vcc_engine::Params;
 use vcc_policy::Policy;

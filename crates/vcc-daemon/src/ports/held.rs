@@ -11,12 +11,12 @@ pub(crate) struct Held {
     pub port: Port,
     pub index: u32,
     pub tenant: Option<String>,
-    /// As of the last look: `vcc detach` makes it drain as well.
+    /// Whether the port drained at the last check; `vcc detach` also makes a port drain.
     pub draining: bool,
     pub(super) emitting: Option<Emitting>,
     /// The reason why nothing is sent to the guest, as it was logged.
     pub(super) silent: Option<String>,
-    /// As of the last look.
+    /// The shortage found at the last check.
     pub(super) shortage: Option<Shortage>,
     /// The device was given a name that is not UTF-8, by which it cannot be opened.
     pub(super) is_misnamed: bool,

@@ -1,4 +1,4 @@
-//! What no event tells: ports are looked at regularly.
+//! Regular checks of ports, for changes that no event announces.
 
 use vcc_policy::Policy;
 

@@ -269,7 +269,7 @@ fn a_flight(params: Params) -> Talk {
     talk
 }
 
-/// The same frames at the same times give the same output, whatever the order of flows.
+/// Equal frames at equal times give equal output, whatever the order of flows.
 #[test]
 fn runs_are_deterministic() {
     let run = || {

@@ -77,7 +77,7 @@ fn whatever_its_mtu_a_guest_that_sends_has_its_share() {
             BOTH.into_iter().flat_map(move |timestamps| {
                 [4, 25].map(|mark_every| Trial {
                     guest: setup(mtu, timestamps),
-                    // As an opener, it always offers timestamps.
+                    // An opener always offers timestamps.
                     peer: setup(ETHERNET_MTU, true),
                     opens,
                     sends: true,

@@ -8,7 +8,7 @@ fn override_guest() -> Params {
 
 #[test]
 fn an_ecn_guest_is_left_alone() {
-    // As active and as passive opener.
+    // The guest is the active opener, then the passive one.
     let opened = Conn::opened(Params::default(), 5, linux_syn().asking_ecn(), linux_syn());
     let accepted =
         Conn::accepted(Params::default(), 5, linux_syn().asking_ecn(), linux_syn().ece());

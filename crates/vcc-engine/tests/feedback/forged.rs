@@ -103,8 +103,8 @@ fn malformed_options_are_stripped_and_counted() {
     assert_eq!((conn.flow.forged, conn.flow.marks), (3, 0));
 }
 
-/// The same traffic through a flow and through a `reno-ecn` twin without feedback: a far end whose
-/// reports are ignored must not gain over classic ECN.
+/// A far end whose reports are ignored must not gain over classic ECN. Equal traffic passes a flow
+/// and a `reno-ecn` twin without feedback.
 #[test]
 fn ignored_reports_never_gain_over_classic_ecn() {
     for name in ["reno-ecn", "dctcp", "dctcp-priority"] {

@@ -73,8 +73,8 @@ fn after_a_timeout_slow_start_up_to_ssthresh() {
     }
 }
 
-/// Of the bytes acknowledged after a timeout, only those sent since can just have been delivered
-/// (RFC 3465, 2.3: otherwise one ACK would release a whole window at once).
+/// A cumulative ACK after a timeout credits only bytes sent since the timeout, because earlier ones
+/// may have been delivered before (RFC 3465, 2.3: one ACK would release a whole window at once).
 #[test]
 fn after_a_timeout_one_cumulative_ack_does_not_restore_the_window() {
     for by_deadline in [true, false] {

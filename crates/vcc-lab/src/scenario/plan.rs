@@ -39,10 +39,10 @@ pub struct FlowSpec {
 const PORT: u16 = 5001;
 
 impl Plan {
-    /// Where each flow's receiver listens for it. A receiver listens once for each congestion
-    /// control: some, such as DCTCP, acknowledge in their own way, and what the receiver's end of a
-    /// connection runs is what its listener runs. Transfers have a listener for themselves: by it
-    /// the receiver knows the flow, for each comes from another port.
+    /// The port on which each flow's receiver listens. A receiver has one listener per congestion
+    /// control, because accepted connections inherit the listener's, and some, such as DCTCP,
+    /// acknowledge differently. Each flow of transfers has a listener of its own, which identifies
+    /// the flow, because every transfer has another source port.
     pub fn ports(&self) -> Vec<u16> {
         let mut known: Vec<(HostId, &str, Option<usize>)> = Vec::new();
         let mut ports = Vec::new();

@@ -57,7 +57,7 @@ pub fn accept_all(
     let listener = listen(address, CONGESTION_CONTROL)?;
     listener.set_read_timeout(Some(LOOK_UP)).doing(|| "set a timeout".into())?;
     let mut sockets = Vec::with_capacity(flows);
-    // Sending fails only if the other end has stopped; then the loop ends by `is_over`.
+    // Sending fails if the other end has stopped; the loop below then ends.
     let _ = ready.send(Ready);
     let mut waited = Duration::ZERO;
     while sockets.len() < flows && !is_over() {

@@ -131,7 +131,7 @@ pub struct Limited<'a>(&'a Wire);
 
 impl Drop for Limited<'_> {
     fn drop(&mut self) {
-        // The next half replaces the qdisc, or fails if it still exists.
+        // A failure is reported by the next half, which cannot add its own qdisc.
         let remove = || tc_batch("the hypervisor", &format!("qdisc del dev {UPLINK} root\n"));
         let _ = self.0.hypervisor.inside(remove);
     }

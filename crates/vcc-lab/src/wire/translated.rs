@@ -16,7 +16,7 @@ pub type PassedBy = [u64; PASSED_BY.len()];
 /// The ports that vcc is attached to; dropping them detaches it.
 pub struct Attached {
     ports: Vec<(Place, Port)>,
-    /// Not without vcc: what is compared with it shall not pay for it.
+    /// None without vcc: counting run times would add to the cost of the other treatment.
     _counting: Option<RunTimes>,
 }
 

@@ -34,7 +34,7 @@ impl Policy {
     }
 }
 
-/// As much of a policy as can be made of the file; the rest goes to the findings.
+/// Builds the policy from the valid parts of the file and adds the errors to the findings.
 fn policy(file: &PolicyFile, findings: &mut Findings<'_>) -> Policy {
     let ports = ports::check(file, findings);
     let pools = pools::check(file, findings);

@@ -9,7 +9,7 @@ use crate::problem::Findings;
 use crate::text::shortened;
 
 pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortSelector> {
-    // What could not be read may have been a port.
+    // After an error, an unreadable part of the file may have been a port.
     if file.ports.as_ref().is_none_or(|ports| ports.value.is_empty()) && findings.errors() == 0 {
         findings.warning(
             &findings.end(),

@@ -1,9 +1,9 @@
 //! Rules that no connection ever reaches.
 //!
 //! A rule's conditions make a box: in each dimension a set of values. The rule is never reached if
-//! the box of an earlier rule contains its own, or if several earlier boxes do together. Of the
-//! latter, only those are found that cover it in all dimensions but one each, and in that one
-//! together: a rule that is reported is never reached; one that is not reported may be.
+//! the box of an earlier rule contains its own, or if several earlier boxes do together. The check
+//! finds several boxes only if each covers it in all dimensions but one, and they cover that one
+//! together. A reported rule is never reached; one that is not reported may be unreachable too.
 
 use std::collections::HashMap;
 

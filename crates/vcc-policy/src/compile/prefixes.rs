@@ -11,7 +11,7 @@ use crate::rule::Rule;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Prefix {
     pub addr: [u8; 16],
-    /// Of 128 bits.
+    /// Length of the prefix in the 128-bit address.
     pub length: u8,
     /// Index into the sets.
     pub set: u32,

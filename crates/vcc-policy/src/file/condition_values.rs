@@ -123,7 +123,7 @@ impl DeviceGlob {
         if text.is_empty() {
             return Err("a device name is not empty; `*` matches all".to_owned());
         }
-        // As the kernel has it (dev_valid_name).
+        // The kernel's rule for names is dev_valid_name().
         let is_never = |c: &char| matches!(c, '/' | ':' | '\0') || c.is_whitespace();
         if let Some(never) = text.chars().find(is_never) {
             return Err(format!("a device name never contains {never:?}"));

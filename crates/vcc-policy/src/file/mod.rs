@@ -20,7 +20,7 @@ pub(crate) use treatment_keys::TreatmentKeys;
 
 use crate::problem::Findings;
 
-/// What can be read of the text; the rest goes to the findings.
+/// Reads the valid parts of the text and adds the errors to the findings.
 pub(crate) fn read(text: &str, findings: &mut Findings<'_>) -> PolicyFile {
     let document = syntax::parse(text, findings);
     reader::read_table(&document, findings)

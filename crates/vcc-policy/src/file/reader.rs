@@ -52,13 +52,13 @@ pub(crate) trait Value: Sized {
 
 /// Keys with values, made by `table!`.
 pub(crate) trait Table: Sized {
-    /// As it is written in a file.
+    /// The heading of the table in a file.
     const HEADING: &'static str;
 
     fn keys(into: &mut Vec<&'static str>);
     fn fields(table: &DeTable<'_>, findings: &mut Findings<'_>) -> Self;
 
-    /// Where an unknown key belongs, if anywhere.
+    /// The heading under which an unknown key belongs, if there is one.
     fn home_of(_key: &str) -> Option<String> {
         None
     }

@@ -13,7 +13,7 @@ const MOST_TOKENS: usize = 500_000;
 /// The limit of the crate `toml`.
 const DEEPEST: u32 = 80;
 
-/// What can be read; the rest goes to the findings.
+/// Parses the valid parts of the text and adds the errors to the findings.
 pub(super) fn parse<'a>(text: &'a str, findings: &mut Findings<'_>) -> DeTable<'a> {
     if let Some(at) = text.find('\0') {
         let what = "a NUL byte: save the file as UTF-8, not as UTF-16";

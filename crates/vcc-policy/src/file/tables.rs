@@ -81,7 +81,7 @@ table!(
     }
 );
 
-/// Where a key can stand, if anywhere.
+/// The headings under which a key is valid, if there are any.
 fn home_of(key: &str) -> Option<String> {
     fn heading<T: Table>(key: &str) -> Option<&'static str> {
         let mut keys = Vec::new();

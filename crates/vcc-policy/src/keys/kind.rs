@@ -147,7 +147,7 @@ impl Kind {
         })
     }
 
-    /// As it is shown to operators and read from the command line.
+    /// Formats a value for operators; the command line reads this format.
     pub fn show(&self, number: u32) -> String {
         match self {
             _ if self.is_none(number) => "none".to_owned(),
@@ -164,7 +164,7 @@ impl Kind {
         }
     }
 
-    /// As it stands in a file.
+    /// Formats a value as TOML.
     pub fn toml(&self, number: u32) -> String {
         match self {
             Kind::Flag | Kind::Count { .. } | Kind::Fraction => self.show(number),
@@ -181,7 +181,7 @@ impl Kind {
         !matches!(self, Kind::Flag | Kind::Name { .. } | Kind::Pool)
     }
 
-    /// What stands for the value in help.
+    /// The placeholder of the value in help.
     pub fn placeholder(&self) -> &'static str {
         match self {
             Kind::Flag => "BOOL",

@@ -18,12 +18,12 @@ pub use list::KEYS;
 pub struct Key {
     pub name: &'static str,
     pub kind: Kind,
-    /// What it does, as one or more sentences. Links are for documentation.
+    /// The help of the key, as one or more sentences. Links are for documentation.
     help: &'static str,
     /// None for the pool, which the policy knows and not the engine.
     field: Option<Field>,
     needs: &'static [Need],
-    /// What it does to a connection, with `{}` for the value.
+    /// The effect on a connection, with `{}` for the value.
     effect: Option<&'static str>,
     /// Has a column of its own in `vcc policy show`.
     has_column: bool,
@@ -33,13 +33,13 @@ pub struct Key {
     formerly: &'static [(&'static str, &'static str)],
 }
 
-/// Where a value lands.
+/// Access to the key's field in a treatment.
 struct Field {
     get: fn(&Treatment) -> u32,
     set: fn(&mut Treatment, u32),
 }
 
-/// What else there has to be for a key to have an effect.
+/// A precondition for a key to have an effect.
 pub(crate) enum Need {
     /// An underlay with a trait.
     Underlay { has: fn(Underlay) -> bool, what: &'static str, severity: Severity },
@@ -49,7 +49,7 @@ pub(crate) enum Need {
     Enforce,
 }
 
-/// Where keys are written, which is how messages spell them.
+/// The place where keys are written; it decides how messages spell them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Surface {
     File,
@@ -75,8 +75,8 @@ impl Surface {
         }
     }
 
-    /// What to write instead of a name that a key had, or `None` if none had it. The name is as
-    /// in a file.
+    /// A message that replaces a former name of a key by its present one, or `None` if no key had
+    /// the name. The name is spelled as in a file.
     pub fn renamed(self, name: &str) -> Option<String> {
         let key = |key: &&'static Key| {
             Some((*key, *key.formerly.iter().find(|(former, _)| *former == name)?))
@@ -90,7 +90,7 @@ impl Surface {
     }
 }
 
-/// As the command line writes a name.
+/// Spells a name for the command line.
 pub fn dashed(name: &str) -> String {
     name.replace('_', "-")
 }
@@ -100,7 +100,7 @@ impl Key {
         KEYS.iter().find(|key| key.name == name)
     }
 
-    /// What it does, without markup.
+    /// The help of the key, without markup.
     pub fn help(&self) -> String {
         without_links(self.help)
     }
@@ -132,7 +132,7 @@ impl Key {
         self.needs.iter().any(|need| matches!(need, Need::Enforce))
     }
 
-    /// What it does to a connection.
+    /// The effect of a value on a connection.
     pub(crate) fn effect(&self, number: u32) -> Option<String> {
         self.effect.map(|effect| effect.replace("{}", &self.kind.show(number)))
     }

@@ -35,7 +35,7 @@ pub fn display(bits_per_s: u64) -> String {
 
 const BITS_PER_S: u64 = 8 * 1000;
 
-/// As the engine counts: at least one byte per millisecond, at most what 32 bits hold.
+/// Converts a rate to the engine's unit: at least one byte per millisecond, at most 32 bits.
 pub fn to_bytes_per_ms(bits_per_s: u64) -> Result<u32, String> {
     let rate = u32::try_from(bits_per_s / BITS_PER_S).ok().filter(|rate| *rate > 0);
     rate.ok_or_else(|| "must be 8K to 34000G".to_owned())

@@ -21,7 +21,7 @@ fn says(text: &str, expected: &str) {
     assert!(said.iter().any(|line| line.contains(expected)), "{text}\n{said:#?}");
 }
 
-/// The same of a rule with these lines.
+/// Asserts that a rule with these lines leads to the `expected` finding.
 #[track_caller]
 fn of_rule(lines: &str, expected: &str) {
     says(&format!("[[rules]]\nname = \"x\"\n{lines}\n"), expected);

@@ -71,7 +71,7 @@ fn a_large_file_full_of_mistakes_is_read_soon() {
     let tenants = |count: usize| {
         (0..count).map(|n| format!("[[ports]]\ndevice='v{n}'\ntenant='{n}'\n")).collect::<String>()
     };
-    // As many as there can be.
+    // The counts are close to the maximum for a file.
     for (what, begin, piece, count) in [
         ("ports", String::new(), "[[ports]]\ndevice='v9*'\n", 48_000),
         ("errors in a long line", "[[rules]]\nname='x'\nvlan=[".to_owned(), "-9,", 240_000),

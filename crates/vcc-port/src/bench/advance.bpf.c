@@ -18,7 +18,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* TCX_NEXT of Linux 6.6. */
 #define VERDICT_PASS (-1)
 
-/* What the next segment carries; the program before it may have rewritten all of this. */
+/* Fields of the next segment; the program before it may have rewritten all of them. */
 struct cursor {
 	uint32_t seq;
 	uint32_t ack;
@@ -35,7 +35,7 @@ struct {
 	__type(value, struct cursor);
 } cursor SEC(".maps");
 
-/* What comes behind the harness, as `Next` of harness.rs. */
+/* The program after the harness; mirrors `Next` of case.rs. */
 enum next {
 	NEXT_NONE = 0, /* the harness is measured alone */
 	NEXT_TRANSLATE,

@@ -46,7 +46,7 @@ impl Case {
     }
 }
 
-/// What the harness calls.
+/// The program that the harness calls; mirrors `enum next` of advance.bpf.c.
 #[derive(Clone, Copy)]
 pub(super) enum Next {
     None = 0,
@@ -56,7 +56,7 @@ pub(super) enum Next {
     Clone,
 }
 
-/// As `struct cursor` of advance.bpf.c.
+/// Mirrors `struct cursor` of advance.bpf.c.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor {
     pub seq: u32,
@@ -79,7 +79,7 @@ impl Cursor {
     }
 }
 
-/// What to restore before each run, if the datapath changes the length of the frame or acts on the
+/// State to restore before each run, if the datapath changes the length of the frame or acts on the
 /// state of the flow; see `struct restored` of advance.bpf.c.
 #[derive(Clone, Copy)]
 pub(super) struct Restore {

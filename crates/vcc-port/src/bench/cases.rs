@@ -1,4 +1,4 @@
-//! What is measured of a datapath without a policy.
+//! The cases for a datapath without a policy.
 
 use vcc_engine::sys;
 use vcc_frames::{Packet, payload};

@@ -25,7 +25,7 @@ pub use yardstick::Yardstick;
 pub struct Measurement {
     pub name: &'static str,
     pub what: &'static str,
-    /// As measured, including the cost of the harness.
+    /// The measured time, including the cost of the harness.
     pub gross_ns: Spread,
     /// Without the cost of the harness, which was measured just before.
     pub ns: Spread,

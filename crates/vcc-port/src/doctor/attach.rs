@@ -1,4 +1,4 @@
-//! What attaching requires.
+//! Requirements of attaching.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(super) fn checks() -> Vec<Check> {
     checks
 }
 
-/// What has to be there before the datapath can be loaded.
+/// Requirements of loading the datapath.
 pub(super) fn of_the_kernel() -> Vec<Check> {
     vec![
         check("kernel", kernel()),

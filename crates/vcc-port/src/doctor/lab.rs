@@ -1,4 +1,4 @@
-//! What the lab requires beyond attaching.
+//! Requirements of the lab beyond attaching.
 
 use std::fs::{self, OpenOptions};
 use std::{env, io};

@@ -25,7 +25,7 @@ pub struct Check {
     pub ok: bool,
     /// The result, for people.
     pub found: String,
-    /// What to do if the check failed.
+    /// The next step if the check failed.
     pub remedy: Option<&'static str>,
 }
 

@@ -13,9 +13,9 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolUse {
     pub name: String,
-    /// What its flows have in flight or may still send.
+    /// Bytes that its flows have in flight or may still send.
     pub held_bytes: u32,
-    /// What its idle flows may still send.
+    /// Bytes that its idle flows may still send.
     pub idle_bytes: u32,
     /// The sum of the weights of its active flows.
     pub weight: u32,

@@ -11,7 +11,7 @@ use crate::batch::Batches;
 use crate::plain::{from_bytes, to_bytes};
 use crate::{Error, Result};
 
-/// Of `struct vcc_prefix`.
+/// Width of the edition in `struct vcc_prefix`.
 const EDITION_BITS: u32 = sys::PREFIX_EDITION_BITS;
 /// Entries per system call.
 const ROOM: usize = 4096;

@@ -1,4 +1,4 @@
-//! What one process at a time does with a port: recording its ACKs, and sending to its guest.
+//! Activities at a port of one process at a time: recording ACKs, and sending to the guest.
 
 use super::Port;
 use crate::pins::Role;

@@ -128,7 +128,7 @@ fn tags_are_kept_and_their_priority_is_not_the_flow() {
             assert_eq!(read_u16(&out.frame, ETHERNET_BYTES), tag.1);
         }
     });
-    // The same addresses and ports in another VLAN are another flow.
+    // Equal addresses and ports in another VLAN are another flow.
     let mut run = DualRun::new(&usual());
     for vlan in [None, Some(1), Some(4094)] {
         let shape = Shape { vlan, ..Shape::plain(FromGuest) };

@@ -144,7 +144,7 @@ impl Parsed {
         if is_dsack && !not_after(right, left) { right.wrapping_sub(left) } else { 0 }
     }
 
-    /// Of several options, the last one counts.
+    /// Parses a feedback option; the last of several counts.
     fn take_ours(&mut self, option: &[u8], here: usize) -> u32 {
         self.ours.push(here..here + option.len());
         let mut counters = |at: usize| {
@@ -256,7 +256,7 @@ impl Parsed {
         fixed
     }
 
-    /// The same for a frame whose options change.
+    /// The frame with all fields cleared that the datapath may change, without its options.
     pub fn fixed_part_without_options(&self, frame: &[u8]) -> Vec<u8> {
         let mut fixed = frame[..self.at.end].to_vec();
         self.at.set_ecn(&mut fixed, 0);

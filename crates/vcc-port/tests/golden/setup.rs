@@ -8,7 +8,7 @@ pub fn usual() -> AttachOptions {
     AttachOptions { max_flows: 1024, ..AttachOptions::default() }
 }
 
-/// The same with other parameters.
+/// The options of [`usual`] with other parameters.
 pub fn usually(params: Params) -> AttachOptions {
     AttachOptions { params, ..usual() }
 }

@@ -94,7 +94,7 @@ fn a_draining_port_takes_none() {
     run.assert_all();
 }
 
-/// The same connection at two ports, as between two guests of one host.
+/// A connection between two guests of one host passes two ports, which share no state.
 #[test]
 fn ports_share_nothing() {
     if !vcc_testing::can_attach() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What passes a device, for the tests of live transfers: a switch that marks, and a witness of what
- * the fabric and the guests get to see. All is parsed anew: the datapath's own headers are what is
- * tested.
+ * Observes a device in the tests of live transfers: a switch that marks, and counters of what the
+ * fabric and the guests see. It has a parser of its own, because the datapath's headers are under
+ * test.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define TCP_BYTES	  20
 #define TCP_CHECK_OFF	  16
 
-/* As `Seen` of watch.rs. */
+/* Mirrors `Seen` of watch.rs. */
 struct seen {
 	uint64_t segments; /* of TCP */
 	uint64_t payload_bytes;

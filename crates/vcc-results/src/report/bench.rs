@@ -75,7 +75,7 @@ pub struct Load {
 }
 
 impl BenchReport {
-    /// What was just measured on this machine, by this process.
+    /// A report of measurements that this process made on this machine.
     pub fn new(measurements: Measurements, vcc_version: &str) -> Self {
         Self {
             format_version: BENCH_FORMAT_VERSION,

@@ -100,7 +100,7 @@ pub struct MetricReport {
     pub max: f64,
     /// Number of valid runs that have it.
     pub runs: u32,
-    /// Where the median of all possible runs lies.
+    /// Confidence interval of the median of all possible runs.
     pub reach: Reach,
     /// The paper's figure, where it gives one.
     pub paper: Option<f64>,

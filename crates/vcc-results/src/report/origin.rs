@@ -1,4 +1,4 @@
-//! Where a report comes from: machine, command, time.
+//! The origin of a report: machine, command, time.
 
 use serde::{Deserialize, Serialize};
 use std::thread::available_parallelism;

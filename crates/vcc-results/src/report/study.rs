@@ -27,7 +27,7 @@ pub struct Conditions {
     pub backend: Backend,
     pub quick: bool,
     pub seed: u64,
-    /// What was asked for, and the experiment's full schedule.
+    /// The requested schedule; `full_schedule` is the experiment's own.
     pub schedule: Schedule,
     pub full_schedule: Schedule,
 }

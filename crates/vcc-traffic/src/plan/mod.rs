@@ -76,7 +76,7 @@ pub struct FlowToSend {
     /// The kernel's name of the congestion control, set before the handshake.
     pub congestion_control: String,
     pub pattern: Pattern,
-    /// Its cwnd grows no larger (snd_cwnd_clamp), nor does that of others to the same host.
+    /// Upper bound of cwnd (snd_cwnd_clamp), which applies to all flows to the same host.
     pub cwnd_clamp_segs: Option<u32>,
     /// The random seed of the payload, the same at both ends.
     pub seed: u64,
@@ -103,8 +103,8 @@ pub struct FlowToReceive {
     pub seed: u64,
 }
 
-/// The source port of a connection that fills the kernel's route cache before the flow from
-/// `from_port` connects.
+/// The source port of the connection that creates TCP metrics before the flow from `from_port`
+/// connects.
 pub fn introduction_port(from_port: u16) -> u16 {
     from_port + 20_000
 }

@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    /// As the guest hands it over, with a partial checksum.
+    /// The frame that the guest hands over, with a partial checksum.
     fn partial(packet: &Packet) -> Vec<u8> {
         let mut frame = packet.frame();
         checksum::make_partial(&mut frame, &packet.headers());

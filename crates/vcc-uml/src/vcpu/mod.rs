@@ -22,9 +22,9 @@ pub trait Scheduler {
     /// The running one blocks.
     fn block(&mut self, now_ns: u64);
     fn running(&self) -> Option<usize>;
-    /// When to call `expire` next, unless one wakes or blocks before.
+    /// The time to call `expire` next, unless a vCPU wakes or blocks before.
     fn next_ns(&self) -> u64;
-    /// That time has come.
+    /// Reschedules at the time of `next_ns`.
     fn expire(&mut self, now_ns: u64);
 }
 

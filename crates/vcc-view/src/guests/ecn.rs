@@ -22,7 +22,7 @@ impl GuestEcn {
         if u32::from(state.stage) < sys::STAGE_ESTABLISHED {
             return None;
         }
-        // Where vcc changes handshakes, vcc may have asked.
+        // If vcc changes handshakes, vcc may have asked for ECN instead of the guest.
         let changes = [Mode::Enforce, Mode::Drain].map(Mode::number).contains(&params.0.mode);
         let asked = state.has(sys::FLOW_GUEST_OPENED) && state.has(sys::FLOW_ECN_ASKED);
         Some(if state.has(sys::FLOW_ACCECN_GUEST) {

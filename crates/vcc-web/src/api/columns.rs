@@ -1,4 +1,4 @@
-//! What a flow shows: the page makes its table and its detail of this.
+//! The columns of a flow, from which the page makes its table and its detail.
 
 use serde::Serialize;
 use vcc_view::{COLUMNS, Page};

@@ -19,7 +19,7 @@ pub struct Ledger {
     flows: HashMap<u64, Seen>,
     /// By name: several network namespaces may have a port of one name.
     ports: HashMap<String, Vec<Growth>>,
-    /// Of all ports, those that are gone included.
+    /// The growth of all ports, removed ones included.
     all: Growth,
     accounts: Accounts,
     entered: Option<Instant>,
@@ -42,9 +42,9 @@ struct Seen {
 /// The vectors are parallel to the snapshot's flows, ports and rules. Where several ports have one
 /// name, the sums of those that are gone are with the first.
 pub struct Activity {
-    /// Of all ports since the first snapshot.
+    /// The growth of all ports since the first snapshot.
     pub all: Growth,
-    /// They identify connections for the life of the process.
+    /// Identifiers of connections, unique for the life of the process.
     pub flow_ids: Vec<u64>,
     pub ports: Vec<Growth>,
     pub rules: Vec<Totals>,

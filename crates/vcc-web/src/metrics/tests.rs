@@ -7,7 +7,7 @@ use crate::cache::tests::taken;
 use crate::tally::Tally;
 use crate::testing::{HOSTILE, snapshot};
 
-/// What a scraper makes of the text; it refuses what Prometheus would.
+/// A scraper's parse of the text; it rejects what Prometheus would reject.
 #[derive(Debug, Default)]
 struct Parsed {
     kinds: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! Which flows are shown, and in which order, on the command line.
+//! Options that filter and sort flows.
 
 use std::iter;
 

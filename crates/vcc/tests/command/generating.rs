@@ -115,7 +115,7 @@ fn bash_completes() {
         ("vcc attach veth3 --under", "--underlay"),
         ("vcc attach veth3 --underlay dctcp-", "dctcp-priority"),
     ] {
-        // As bash calls it: the words, and where the cursor is.
+        // bash passes the words and the position of the cursor.
         let ask = r#"source "$1"; COMP_LINE=$2; read -ra COMP_WORDS <<<"$2"
             COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMP_POINT=${#2}; COMP_TYPE=9
             _vcc vcc "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"

@@ -15,7 +15,7 @@ use vcc_testing::{guest, ip, on_a_host};
 use crate::vcc;
 use crate::wire::{connect_to, ends, neighbour};
 
-/// Of connections from now on.
+/// Sets `net.ipv4.tcp_ecn` for new connections.
 fn set_ecn(host: &Netns, value: &str) {
     let written = host.inside(|| fs::write("/proc/sys/net/ipv4/tcp_ecn", value));
     written.expect("inside").expect("net.ipv4.tcp_ecn");

@@ -23,7 +23,7 @@ mod wire;
 
 use std::process::{Command, Output};
 
-/// What one run of the command said.
+/// The output of one run of the command.
 struct Said {
     code: i32,
     stdout: String,
@@ -41,14 +41,14 @@ impl From<Output> for Said {
 }
 
 impl Said {
-    /// What it printed, where it succeeded without complaint.
+    /// The standard output of a run that succeeded without warnings.
     #[track_caller]
     fn well(self) -> String {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""), "{}", self.stdout);
         self.stdout
     }
 
-    /// What it complained of in one line, where it ended with `code`.
+    /// The one-line error of a run that ended with `code`.
     #[track_caller]
     fn complaint(self, code: i32) -> String {
         assert_eq!((self.code, self.stdout.as_str()), (code, ""), "{}", self.stderr);

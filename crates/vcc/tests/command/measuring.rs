@@ -15,7 +15,7 @@ fn doctor_reports_each_check() {
     for name in ["kernel", "capabilities", "tcx", "tun"] {
         assert!(checks.iter().any(|check| check["name"] == name), "{name}");
     }
-    // Whoever is told that something is missing is told what to do.
+    // A message about something missing names the next step.
     assert!(checks.iter().all(|check| check["ok"] == true || check["remedy"].is_string()));
 }
 
@@ -65,7 +65,7 @@ fn virtual_time_is_measured_part_by_part() {
     assert!((9.0..10.0).contains(&goodput_gbit_s), "it fills the link: {load}");
 }
 
-/// What `vcc bench` prints, and what it writes.
+/// The output of `vcc bench` and the file that it writes.
 fn measure(arguments: &str) -> (String, Value) {
     let name = arguments.split(' ').next().unwrap_or_default();
     let file = std::env::temp_dir().join(format!("vcc-{name}-{}.json", std::process::id()));

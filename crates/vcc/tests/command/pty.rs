@@ -63,7 +63,7 @@ impl Pty {
         self.screen.screen_mut().set_size(rows, columns);
     }
 
-    /// What is on the screen now.
+    /// The present content of the screen.
     pub fn text(&mut self) -> String {
         let mut bytes = [0; 16_384];
         loop {
@@ -119,7 +119,7 @@ impl Pty {
 
 impl Drop for Pty {
     fn drop(&mut self) {
-        // Where a test failed, the command still runs.
+        // The command still runs if a test failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! What takes over a terminal, driven in one.
+//! Full-screen commands, driven in a terminal.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -151,7 +151,7 @@ fn a_watch_prints_rates_again_and_again() {
         }
         // A mebibyte at least, within a second at most.
         assert!(goodput > 1e6, "{goodput}");
-        // Whoever reads no more ends it.
+        // A reader that closes the pipe ends the command.
         drop(lines);
         assert!(watch.wait().expect("its end").success());
 

@@ -62,7 +62,7 @@ fn guests_of_ipv6_with_jumbo_frames_send_as_those_of_ipv4() {
     assert!(bytes.zip(packets).is_some_and(|(bytes, packets)| bytes / packets > 8000.0));
 }
 
-/// As in the live lab: by the hypervisor, and by the guest's own route.
+/// The hypervisor limits one guest, and its own route another, like in the live lab.
 #[test]
 fn guests_are_held_to_their_limits() {
     if !can_attach() {

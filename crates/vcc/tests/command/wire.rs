@@ -27,7 +27,7 @@ fn connect_with(guest: &Netns, listener: TcpListener) -> (TcpStream, TcpStream) 
     (connected.expect("a connection"), listener.accept().expect("a connection").0)
 }
 
-/// As `vcc flows` prints them: the guest's end and the peer's.
+/// The guest's end and the peer's, in the format of `vcc flows`.
 pub fn ends(guests_end: &TcpStream) -> [String; 2] {
     [guests_end.local_addr(), guests_end.peer_addr()].map(|end| end.expect("an end").to_string())
 }

@@ -135,8 +135,8 @@ pub(super) fn refuse(scenario: &Scenario, hosts: &[HostSpec]) -> Result<()> {
     Ok(())
 }
 
-/// Where the hypervisor limits a guest, its card has that rate: like the live lab's token bucket it
-/// holds the guest's own queue back, but lets no burst go at once.
+/// The rate of a guest's card: the hypervisor's limit, if there is one. Like the live lab's token
+/// bucket it backpressures the guest's queue, but it passes no burst.
 pub(super) fn card_rate_bps(host: &HostSpec, link_bps: u64) -> u64 {
     host.limits.rate_bps.map_or(link_bps, |rate_bps| rate_bps.min(link_bps))
 }

@@ -67,7 +67,7 @@ pub struct Receivers {
     pub ecn: bool,
     /// Interrupt moderation of the receivers' cards.
     pub interrupt_us: Option<ModerationUs>,
-    /// The core that receivers share; each has a core of its own if left out.
+    /// The shared core of a receiver, which has a core of its own if left out.
     pub vcpu: Option<Vcpu>,
     pub vcc: Vcc,
 }

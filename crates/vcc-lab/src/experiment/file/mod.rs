@@ -28,9 +28,9 @@ use vcc_results::result::{Backend, Stack};
 pub(super) struct File {
     pub id: String,
     pub title: String,
-    /// What the paper did and measured.
+    /// The paper's experiment and its measurement.
     pub paper: String,
-    /// Where this differs from the paper.
+    /// Differences from the paper.
     #[serde(default)]
     pub scale: Option<String>,
     pub network: Network,

@@ -14,11 +14,11 @@ pub struct Core {
     /// domain's, and whose time is distributed as credit, too.
     #[serde(default = "none")]
     pub spare_cores: Count,
-    /// What each wake-up of a guest takes of the core.
+    /// The core's time that each wake-up of a guest takes.
     #[serde(default = "no_time")]
     pub wakeup_us: CpuUs,
-    /// What the driver domain takes of it each time that frames pass between it and a guest here;
-    /// it has a core of its own if left out.
+    /// The core's time that the driver domain takes each time frames pass between it and a guest
+    /// here; the driver domain has a core of its own if left out.
     #[serde(default)]
     pub driver_us: Option<CpuUs>,
     #[serde(default)]

@@ -60,8 +60,7 @@ fn a_connection_that_was_idle_for_long_is_forgotten_once_it_closes() {
     });
 }
 
-/// As many SYNs as the table has entries: some stay, the others give way to them, and in the end
-/// all expire.
+/// In a flood of as many SYNs as the table has entries, most are evicted and the others expire.
 #[test]
 fn a_flood_of_syns_is_forgotten() {
     if !can_attach() {

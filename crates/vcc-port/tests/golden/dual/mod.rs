@@ -1,5 +1,5 @@
-//! The same frames through the BPF programs, through the natively compiled engine, and through the
-//! driver domain.
+//! Passes equal frames through the BPF programs, the natively compiled engine, and the driver
+//! domain.
 
 mod laws;
 mod outcome;

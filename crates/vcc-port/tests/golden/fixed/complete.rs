@@ -1,8 +1,8 @@
-//! The same frames as a device delivers them that has summed up all of a frame
-//! (CHECKSUM_COMPLETE): what the programs change must leave the kernel's sum right, or it takes
-//! the frame for damaged. BPF_PROG_RUN checks that itself. It also checks a sum that is no longer
-//! in force: a frame whose length changes has none any more (bpf_skb_change_tail makes it
-//! CHECKSUM_NONE), so here no option is added or cut off.
+//! Frames from a device that has summed up the whole frame (CHECKSUM_COMPLETE). The programs'
+//! changes must keep the kernel's sum right, or the kernel drops the frame as corrupted.
+//! BPF_PROG_RUN checks the sum itself. It also checks one that is no longer valid: a frame whose
+//! length changes has no sum (bpf_skb_change_tail makes it CHECKSUM_NONE), so no option is added
+//! or cut off here.
 
 use libbpf_rs::libbpf_sys::BPF_F_TEST_SKB_CHECKSUM_COMPLETE;
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};

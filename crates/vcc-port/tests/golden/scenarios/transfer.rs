@@ -49,7 +49,7 @@ pub(super) fn windows(c: &mut Conversation) {
     }
 }
 
-/// Of bytes that were never sent, of old ones, and none at all.
+/// ACKs of bytes that were never sent, old ACKs, and an ACK of nothing new.
 pub(super) fn odd_acknowledgements(c: &mut Conversation) {
     c.open();
     for _ in 0..3 {

@@ -13,8 +13,8 @@ use vcc_traffic::{Doing, Result, TcpInfo};
 const SAVES_NO_METRICS: &str = "/proc/sys/net/ipv4/tcp_no_metrics_save";
 const TCP_CLOSE: u8 = 7;
 
-/// That connection. The receiver closes it at once: the end that closes last saves its metrics
-/// without a wait in TIME-WAIT.
+/// The connection before the flow's own. The receiver closes it at once: the end that closes last
+/// saves its metrics without a wait in TIME-WAIT.
 pub struct Introduction {
     socket: Socket,
     has_answered: bool,

@@ -1,4 +1,4 @@
-//! The flows that this guest sends. What all kinds of them have in common is [`Outgoing`].
+//! The flows that this guest sends. [`Outgoing`] is common to all kinds of them.
 
 mod connecting;
 mod introduction;

@@ -22,7 +22,7 @@ pub fn table(flows: &[FlowView], is_wide: bool) -> String {
     table.render()
 }
 
-/// What `--help` says about the columns.
+/// The help of the columns in `--help`.
 pub fn help() -> String {
     let shown = COLUMNS.iter().filter(|column| !matches!(column.shown, Shown::Json));
     let rows: Vec<(String, String)> =

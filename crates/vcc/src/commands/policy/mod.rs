@@ -57,7 +57,7 @@ pub fn daemon() -> Client {
     Client::new(&RuntimeDir::of_environment())
 }
 
-/// The policy in a file. What is wrong with it goes to stderr, each with its place.
+/// Reads the policy in a file. Prints its problems to stderr, each with its place.
 pub fn read(path: &Path) -> anyhow::Result<Policy> {
     let name = path.display().to_string();
     let text = read_policy(path).with_context(|| format!("cannot read {name}"))?;

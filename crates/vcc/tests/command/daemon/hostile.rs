@@ -1,4 +1,4 @@
-//! What is in its way, by mistake or on purpose.
+//! Obstacles to the daemon, by mistake or on purpose.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ fn ip_with(before: &str, device: &OsStr, behind: &str) {
     assert!(ip.status().expect("ip").success());
 }
 
-/// The same, but killed where it does not end.
+/// Runs a command, and kills it if it does not end within 60 s.
 fn in_time(place: &Place, arguments: &str) -> Said {
     let vcc = place.command();
     let mut timeout = Command::new("timeout");
@@ -61,7 +61,7 @@ fn a_daemon_that_has_more_to_do_is_waited_for() {
         let place = Place::new("busy", POLICY);
         let daemon = place.run();
         daemon.is_ready();
-        // As somebody has it who attaches to something.
+        // A process that attaches holds this lock.
         let pinned = File::open("/sys/fs/bpf/vcc").expect("a directory");
         // SAFETY: the call takes no pointers, and the descriptor is open.
         assert_eq!(unsafe { libc::flock(pinned.as_raw_fd(), libc::LOCK_EX) }, 0);

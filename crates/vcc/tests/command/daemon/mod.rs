@@ -24,7 +24,7 @@ use crate::{Said, command};
 const POLICY: &str = "[[ports]]\ndevice = \"port*\"\ntenant = \"acme\"\n\
                       [default]\nunderlay = \"dctcp\"\n";
 
-/// Where a daemon has its policy and its socket: gone with the test.
+/// The directory of a daemon's policy and socket, removed with the test.
 struct Place(PathBuf);
 
 impl Place {
@@ -152,7 +152,7 @@ impl Daemon {
         self.child.wait().expect("its end");
     }
 
-    /// How it ended by itself.
+    /// The exit of a daemon that ended by itself.
     fn end(mut self) -> i32 {
         self.child.wait().expect("its end").code().expect("a code")
     }

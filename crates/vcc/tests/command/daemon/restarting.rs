@@ -109,7 +109,7 @@ fn a_bad_policy_touches_nothing() {
     });
 }
 
-/// The same command with what packaging/vcc.service grants.
+/// Runs a command with the capabilities that packaging/vcc.service grants.
 fn bounded(command: &Command) -> Command {
     let mut bounded = Command::new("setpriv");
     bounded
@@ -140,7 +140,7 @@ fn the_doctor_finds_nothing_missing_with_them() {
     });
 }
 
-/// What packaging/vcc.service grants is what it takes.
+/// The capabilities that packaging/vcc.service grants suffice.
 #[test]
 fn four_capabilities_are_enough() {
     on_a_host(|| {

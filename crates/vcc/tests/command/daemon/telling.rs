@@ -1,4 +1,4 @@
-//! What the service manager is told, by the protocol of sd_notify(3).
+//! Notifications to the service manager, by the protocol of sd_notify(3).
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;

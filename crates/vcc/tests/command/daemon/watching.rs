@@ -23,7 +23,7 @@ fn get(address: &str, path: &str) -> (String, String) {
     (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
 }
 
-/// What is answered may be a second old.
+/// Answers may be a second old.
 fn eventually(
     address: &str,
     path: &str,
@@ -68,7 +68,7 @@ fn metrics_health_and_page_are_of_the_ports_that_there_are() {
             "{status}"
         );
 
-        // What is wrong with a policy is seen, and the one in force stays.
+        // The error of a policy is shown, and the policy in force stays.
         place.write("[[rules]]\nname = \"x\"\nunderlay = \"dctpc\"\n");
         daemon.signal(libc::SIGHUP);
         daemon.says("dctpc");

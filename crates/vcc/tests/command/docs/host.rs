@@ -22,10 +22,10 @@ use crate::{command, vcc};
 /// something, and to end with 0 after Ctrl-C.
 const ENDLESS: &[&str] = &["vcc top", "vcc trace", "vcc emit", "vcc guests"];
 
-/// The same by an option.
+/// An option that makes a command run until Ctrl-C.
 const ENDLESS_WITH: &str = " --watch";
 
-/// And those of them that end by themselves.
+/// Options with which these commands end by themselves.
 const ENDS_WITH: &[&str] = &[" --count "];
 
 /// How long such a line may record before it has printed anything.
@@ -55,13 +55,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Host {
     directory: PathBuf,
     guest: Netns,
-    /// Where the guest connects to: a web server's port and iperf's.
+    /// The ports that the guest connects to: a web server's and iperf's.
     servers: [TcpListener; 2],
     connections: Mutex<Vec<(TcpStream, TcpStream)>>,
     daemon: Mutex<Option<Child>>,
 }
 
-/// Where the guest's connections go: the host, at an address that the pages name.
+/// The peer of the guest's connections: the host, at an address that the pages name.
 const PEER: &str = "198.51.100.9";
 
 impl Host {
@@ -143,7 +143,7 @@ impl Host {
         shell.arg("-c").arg(line).current_dir(&self.directory);
         shell.env("PATH", format!("{}:{path}", self.directory.display()));
         shell.env("RUNTIME_DIRECTORY", self.directory.join("run"));
-        // What the shell starts ends with it, should it have to be ended.
+        // A signal to the process group also ends the programs that the shell starts.
         shell.process_group(0);
         shell
     }

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::page::{names, root};
 
-/// As GitHub makes them of headings: lower case, spaces to hyphens, without other punctuation.
+/// The anchor that GitHub makes of a heading: lower case, hyphens for spaces, no other punctuation.
 fn anchor(heading: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || ['-', '_', ' '].contains(c);
     heading.to_lowercase().chars().filter(kept).map(|c| if c == ' ' { '-' } else { c }).collect()
@@ -15,7 +15,7 @@ fn anchors(text: &str) -> Vec<String> {
     headings.map(|line| anchor(line.trim_start_matches('#').trim())).collect()
 }
 
-/// What a page links to, but for other sites.
+/// The link targets of a page, those at other sites excepted.
 fn targets(text: &str) -> impl Iterator<Item = &str> {
     let links = text.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0));
     links.filter(|target| !target.contains("://"))

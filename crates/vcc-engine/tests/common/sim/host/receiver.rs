@@ -69,7 +69,7 @@ impl Host {
             let base = self.negotiated.peer_iss.wrapping_add(1);
             packet.sack = (base.wrapping_add(start as u32), base.wrapping_add(end as u32));
             packet.segment.options |= sys::OPT_SACK as u16;
-            // As if it carried the maximum number of blocks.
+            // The option room is that of a segment with the maximum number of SACK blocks.
             packet.segment.option_room_bytes = 4;
         }
         self.out.push(packet);

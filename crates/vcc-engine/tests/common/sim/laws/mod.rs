@@ -1,5 +1,5 @@
 //! The laws of `engine/vcc.h`, checked from outside by the segments that enter and leave the port.
-//! Of the engine's state, only its counts of reductions and its cwnd are read.
+//! They read only the reduction counters and the cwnd of the engine's state.
 
 mod ecn;
 mod feedback;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use vcc_results::result::SenderState;
 use vcc_traffic::TcpInfo;
 
-/// One sender's socket. Whoever has it does not read or write.
+/// One sender's socket, only to observe it: its owner neither reads nor writes.
 pub struct SenderView(Socket);
 
 impl SenderView {

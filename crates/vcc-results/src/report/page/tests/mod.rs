@@ -172,7 +172,7 @@ fn doubts_that_differ_in_figures_alone_are_one() {
     }
 }
 
-/// The same report has the same elements and attributes, whatever its words are.
+/// A report's elements and attributes do not depend on its words.
 #[test]
 fn no_word_of_a_result_becomes_markup() {
     const HOSTILE: &str = "</title></style></svg>\"' onload='x'><script>alert(1)</script>&amp;<!--";
