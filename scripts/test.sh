@@ -11,7 +11,7 @@ log=$(mktemp) VCC_SKIPPED_TESTS=$(mktemp)
 export VCC_SKIPPED_TESTS
 trap 'rm -f "$log" "$VCC_SKIPPED_TESTS"' EXIT
 
-# What each part took.
+# The time of each part.
 TIMEFORMAT='-- %0lR, CPU %0U + %0S s'
 
 check() {

@@ -28,7 +28,7 @@ pub struct Options {
     pub web: Option<vcc_web::Options>,
 }
 
-/// How often ports are looked at, and the watchdog is notified.
+/// Interval at which ports are checked and the watchdog is notified.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Keeps the ports until SIGTERM. Nothing is changed before the policy has been checked, and the

@@ -9,7 +9,7 @@ use vcc_port::{Emitter, Port};
 
 use crate::{Error, Result, journal};
 
-/// How long it may take to end the thread.
+/// Maximum time to end the thread.
 const LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) struct Emitting {

@@ -13,7 +13,7 @@ use vcc_web::{Snapshot, collect};
 
 use crate::control::Abuse;
 
-/// How many recent events are kept.
+/// The number of recent events that are kept.
 const MOST_EVENTS: usize = 50;
 
 /// Written by the deciding thread, read by the web server's.

@@ -89,7 +89,7 @@ fn only_a_flow_that_depends_on_vcc_is_released() {
     }
 }
 
-/// What the connection's ends may rely on, whatever the current treatment.
+/// Guarantees to both ends of a connection, whatever the current treatment.
 struct Outside {
     conn: Conn,
     sent: u32,

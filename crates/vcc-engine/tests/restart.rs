@@ -33,7 +33,7 @@ fn a_fast_open_client_after_a_lost_synack() {
         conn.guest_syn(linux_syn().len(500));
         let accepts = linux_syn().seq(PEER_ISS).ack(conn.seq(500)).ece();
         conn.guest_gets(accepts);
-        // This time without data, as Linux does.
+        // The retransmitted SYN has no data, as in Linux.
         let again = conn.wait_us(1_000_000).guest_syn(linux_syn());
         assert!(lacks_flags(&again, ECN_SETUP), "RFC 3168, 6.1.1.1");
         conn.guest_gets(accepts);

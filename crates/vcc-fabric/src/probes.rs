@@ -1,14 +1,13 @@
 //! Round-trip times through the bottleneck's queue, in virtual time.
 //!
-//! A small frame goes the data's way, through the queue like any other, and straight back the way
-//! of the acknowledgements. Both ends are the fabric's own, so the time has links and queues in it
-//! and nothing of how busy this machine is. What AC/DC measured was a ping-pong over TCP
-//! (sockperf), which has two hosts' stacks in it as well and, where the queue drops, retransmission
-//! timeouts. Probes are ECT(0), so that a queue that marks does not drop them.
+//! A small frame takes the data's path, through the queue like any other, and returns on the path
+//! of the ACKs. Both ends belong to the fabric, so the time includes links and queues but does not
+//! depend on the machine's load. AC/DC measured a ping-pong over TCP (sockperf), which includes two
+//! hosts' stacks as well and, where the queue drops, retransmission timeouts. Probes are ECT(0), so
+//! that a queue that marks does not drop them.
 //!
-//! The host where a probe turns round may have frames of its own for the same link, and the fabric
-//! learns of these later than the probe arrives. So it waits until all of them are known that come
-//! before it.
+//! The host that returns a probe may send frames over the same link, and the fabric learns of them
+//! after the probe arrives. The probe therefore waits until all earlier frames are known.
 
 use super::frame;
 use super::topology::ProbeEnds;
@@ -81,7 +80,7 @@ impl Probes {
         near
     }
 
-    /// The host where they start is nobody else's.
+    /// The host where probes start is used by nothing else.
     pub fn is_probe(&self, frame: &[u8]) -> bool {
         let ends = [frame::source(frame), frame::destination(frame)];
         ends.contains(&Some(self.ends.near))

@@ -1,4 +1,4 @@
-//! How often a guest fills the window that it is shown.
+//! Counts how often a guest fills the window that it is shown.
 
 use crate::rounds::Round;
 

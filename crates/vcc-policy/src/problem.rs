@@ -226,7 +226,7 @@ impl<'a> Findings<'a> {
         let more = (all > self.found.len()).then(|| self.more());
         let problem = |finding| Problem::new(finding, &self.lines, file_name);
         let mut problems: Vec<Problem> = self.found.into_iter().map(problem).collect();
-        // This one is about no line.
+        // This problem has no line.
         problems.extend(more.map(|more| Problem { excerpt: None, ..problem(more) }));
         (self.errors, problems)
     }

@@ -30,7 +30,7 @@ impl Rule {
     }
 }
 
-/// Its conditions.
+/// The conditions of a rule.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.conditions.fmt(f)

@@ -1,4 +1,4 @@
-//! Keys with their values, as somebody wrote them, and what they come to.
+//! Keys with their values as written, and the treatment that they set.
 
 use vcc_engine::{Mode, Underlay};
 

@@ -1,5 +1,5 @@
-//! What a text may cost, whatever is in it: a daemon reads what it is sent. By an allocator that counts,
-//! and therefore in a process of its own.
+//! Parsing any text takes bounded memory, because a daemon parses text from clients. A counting
+//! allocator measures it, therefore this test is a process of its own.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -11,7 +11,7 @@ pub(crate) struct Batches<'map> {
     map: &'map MapHandle,
     keys: Vec<u8>,
     values: Vec<u8>,
-    /// How many entries the buffers hold.
+    /// The number of entries that the buffers hold.
     pub(crate) room: usize,
     position: Position,
 }

@@ -124,7 +124,7 @@ impl Datapath {
         self.sweep(Sweep::Forget)
     }
 
-    /// How many flows there are, without reading them.
+    /// The number of flows, without reading them.
     pub fn usage(&self) -> Result<Usage> {
         usage::read(&self.maps.usage)
     }

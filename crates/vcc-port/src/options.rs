@@ -8,7 +8,7 @@ pub struct AttachOptions {
     /// The treatment of all connections. Under a policy, their rules take its place. `emit`
     /// requires an [`crate::Emitter`].
     pub params: Params,
-    /// How many connections the port tracks at a time; more pass untouched.
+    /// The number of connections that the port tracks at a time; others pass untouched.
     pub max_flows: u32,
 }
 

@@ -26,7 +26,7 @@ impl RunTimes {
     }
 }
 
-/// How often and how long a port's programs ran while it was counted.
+/// The runs and the run time of a port's programs while both were counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunTime {
     pub runs: u64,

@@ -70,7 +70,7 @@ impl Trace {
         self.switch.set(false)
     }
 
-    /// How many ACKs could not be recorded because the ring buffer was full.
+    /// The number of ACKs that were not recorded because the ring buffer was full.
     pub fn lost(&self) -> Result<u64> {
         Ok(counters::read(&self.counters)?.get(counters::TRACE_LOST) - self.lost_before)
     }

@@ -6,7 +6,7 @@ use vcc_engine::{half_open_max, sys};
 use crate::plain::from_bytes;
 use crate::{Error, Result};
 
-/// How many flows a port has.
+/// The number of flows at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub flows: u32,

@@ -73,7 +73,7 @@ impl Transfer {
         both.map(of).collect()
     }
 
-    /// Its throughput.
+    /// The throughput of the transfer.
     pub fn mbps(&self) -> f64 {
         self.bytes as f64 * 8e3 / self.took_ns as f64
     }

@@ -404,7 +404,7 @@ function showCharts() {
     ({ name, index }) => el("li", { class: `series-${index}` }, el("i", { class: "swatch" }), name), () => {});
 }
 
-/** Marks the sides on which columns are cut off. What can be scrolled can be reached by the keyboard. */
+/** Marks the sides on which columns are cut off. A table that scrolls takes the keyboard focus. */
 function hintAt(scroll) {
   const left = scroll.scrollLeft > 1;
   const right = scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 1;

@@ -52,7 +52,7 @@ impl Cache {
         Arc::new(Self { source, fresh_for, state, failures })
     }
 
-    /// How many readings failed.
+    /// The number of failed reads.
     pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }

@@ -10,7 +10,7 @@ use vcc_view::{FlowView, Place, PortView, RulesInForce, keys, read_flows};
 use crate::Snapshot;
 use crate::snapshot::{Daemon, Pool};
 
-/// How often all is read again if another edition comes into force meanwhile.
+/// The number of attempts to read all, each repeated if another edition came into force meanwhile.
 const TRIES: usize = 3;
 
 /// Reads the ports, and the policy that they share. `policy` is the one that was applied last. A

@@ -13,7 +13,7 @@ use crate::time::unix_ms;
 
 const STEP: Duration = Duration::from_secs(5);
 const POINTS_MAX: usize = 120;
-/// How many ports and how many rules a point has: those with the largest windows.
+/// The number of ports, and of rules, in a point: those with the largest windows.
 const LINES_MAX: usize = 32;
 
 #[derive(Default)]

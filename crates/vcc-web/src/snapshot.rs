@@ -28,7 +28,7 @@ pub struct Daemon {
     pub reloads_ok: u64,
     pub reloads_failed: u64,
     pub last_reload: Option<Reload>,
-    /// How often attaching to a device failed.
+    /// The number of failed attempts to attach to a device.
     pub attach_failures: u64,
     /// Refused requests on the control socket.
     pub control_refused: u64,

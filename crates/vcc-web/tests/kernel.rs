@@ -84,7 +84,7 @@ fn ports_rules_pools_and_flows_are_what_the_kernel_has() {
         assert!(flow.state.cwnd_segs() > Some(0) && flow.state.srtt_us().is_some());
         assert_eq!(flow.tenant.as_deref(), Some("acme"));
 
-        // Nobody has brought the flow under the next edition yet; then somebody does.
+        // The flow is not yet under the next edition; then it is brought under it.
         let second = policy(&POLICY.replace("\"web\"", "\"sites\""));
         shared.apply(&second, &[(3, Some("acme"))]).expect("applied");
         let flow = taken(&shared, &port, &second).flows[0].clone();

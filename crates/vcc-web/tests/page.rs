@@ -16,7 +16,7 @@ use vcc_view::{COLUMNS, Page, units};
 use vcc_web::testing::{Fake, HOSTILE};
 use vcc_web::{Server, serve};
 
-/// How often a condition is checked; the browser's own limit ends the wait.
+/// Interval at which a condition is checked; the browser's own limit ends the wait.
 const LOOKS: usize = 1200;
 
 const DESK: Screen = Screen { width: 1600, height: 1000, is_phone: false };

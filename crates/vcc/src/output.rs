@@ -22,7 +22,7 @@ pub fn say(text: &str) {
     still_heard(text);
 }
 
-/// Like [`say`]; false if nobody reads stdout any longer.
+/// Prints like [`say`]; false if stdout has been closed.
 pub fn still_heard(text: &str) -> bool {
     draw(&printable(text))
 }

@@ -39,7 +39,7 @@ pub(super) enum Content {
     Else,
 }
 
-/// Those of a datagram; one that says that it is longer than the datagram ends them.
+/// The messages of a datagram, up to one that claims to be longer than the datagram.
 pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
     let mut rest = datagram;
     std::iter::from_fn(move || {

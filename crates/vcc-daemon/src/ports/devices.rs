@@ -12,7 +12,7 @@ use crate::links::Link;
 use crate::{journal, signals};
 
 impl Ports {
-    /// These are all devices. `anew`: those that were detached by hand are attached again.
+    /// Takes the list of all devices. `anew`: attaches again to devices that were detached by hand.
     pub(crate) fn are(
         &mut self,
         links: &[Link],
@@ -63,7 +63,7 @@ impl Ports {
             return;
         }
         match self.attach(&link.name, selected, policy) {
-            // It went away meanwhile; the news of that is still to come.
+            // The device disappeared meanwhile; its event follows.
             Err(error) if is_gone(&*error) => {}
             Ok(held) => {
                 let whose = whose(held.tenant.as_deref());

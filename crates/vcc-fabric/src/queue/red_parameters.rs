@@ -143,7 +143,7 @@ mod tests {
         rate_bps: 10_000_000,
     };
 
-    /// Where the damping table steps: the first index of each further halving.
+    /// The steps of the damping table: the first index of each further halving.
     fn steps(stab: &[u8; STAB_CELLS]) -> Vec<usize> {
         (1..STAB_CELLS - 1).filter(|&i| stab[i] > stab[i - 1]).collect()
     }

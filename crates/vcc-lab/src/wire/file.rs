@@ -14,7 +14,7 @@ pub(super) struct File {
     #[serde(default)]
     pub scale: Option<String>,
     pub duration: Duration,
-    /// Its presence is what makes a file one of this kind.
+    /// The presence of this table marks an experiment of the CPU cost.
     pub wire: Wire,
     pub cases: Vec<Case>,
 }
@@ -78,7 +78,7 @@ pub(super) struct Bursts {
 pub(super) struct Treatment {
     pub sender: End,
     pub receiver: End,
-    /// A token bucket of this rate on what leaves the sender's host.
+    /// The rate of a token bucket at the uplink of the sender's host.
     pub rate_limit_mbps: Option<LimitMbps>,
     /// A TCP proxy in the hypervisor with this congestion control and ECN.
     pub proxy: Option<String>,
@@ -92,8 +92,8 @@ pub(super) struct End {
     pub vcc: Vcc,
 }
 
-/// Each flow is a connection between the same two addresses, so a port of the sender is what it
-/// takes; Linux has about 28,000 for that.
+/// All flows connect the same two addresses, so each takes a source port; Linux has about 28,000
+/// ephemeral ports.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "u32")]
 pub(super) struct Flows(u32);
@@ -116,7 +116,7 @@ impl TryFrom<u32> for Flows {
     }
 }
 
-/// No emulator bounds what these devices carry.
+/// A rate limit; no emulator bounds the rate of these devices.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]
 pub(super) struct LimitMbps(f64);

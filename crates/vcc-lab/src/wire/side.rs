@@ -68,7 +68,8 @@ impl<'a> Side<'a> {
         scope: &'scope Scope<'scope, '_>,
     ) -> Result<Running<'scope>> {
         let (case, to, progress) = (self.case, self.to, &self.progress);
-        // Each is moved to the end that speaks, so that whoever listens notices when it has failed.
+        // Each end of a channel is moved into the thread that uses it, so that the other thread
+        // notices when that thread has failed.
         let (ready, is_ready) = mpsc::channel();
         let (connected, is_connected) = mpsc::channel();
         let receive = move || {
@@ -81,7 +82,7 @@ impl<'a> Side<'a> {
             own_file_table()?;
             let _ = pin_to_cpu(SENDER_CPU);
             let sockets = connect_all(to, case.flows, &is_ready)?;
-            // Nobody waits for it any more only where this run has failed.
+            // Sending fails only if this run has failed.
             let _ = connected.send(());
             traffic::send(&sockets, case.demand, progress)
         };
@@ -115,7 +116,7 @@ impl Running<'_> {
         !self.is_whole || self.ends.iter().any(ScopedJoinHandle::is_finished)
     }
 
-    /// Its turn begins, or is over: what is on its way still arrives.
+    /// Begins or ends the side's turn. Segments in flight still arrive.
     pub fn set_turn(&self, is_on: bool) {
         self.side.progress.set_turn(is_on);
     }

@@ -185,7 +185,7 @@ pub fn receive(sockets: &[Socket], progress: &Progress) -> Result<()> {
         for number in epoll.wait(LONGEST_SLEEP_NS)? {
             let bytes = match (&sockets[number]).read(&mut chunk) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
-                // Both ends are told at once; the other was faster, and has ended its connections.
+                // Both ends are stopped together; the other one has already closed its connections.
                 Err(_) if progress.is_stopped() => return Ok(()),
                 read => read.doing(|| format!("receive on flow {}", number + 1))?,
             };

@@ -108,7 +108,7 @@ fn coverers<'a>(region: &Region, earlier: &'a [Candidate<'a>]) -> Option<Vec<&'a
     (0..DIMENSIONS).find_map(|d| {
         let parts = std::mem::take(&mut all_but[d]);
         let union = Ranges::union(parts.iter().map(|part| &part.region[d]));
-        // Those that have nothing in common with it are not named.
+        // Rules that do not overlap with it in this dimension are not named.
         let has_part = |part: &&Candidate<'_>| part.region[d].meets(&region[d]);
         union.covers(&region[d]).then(|| parts.into_iter().filter(has_part).collect())
     })

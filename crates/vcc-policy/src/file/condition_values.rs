@@ -51,7 +51,7 @@ impl<T: Value> Value for OneOrMany<T> {
                 None
             }
             DeValue::Array(values) => {
-                // Those that are right still help to find what else is wrong.
+                // Valid values are kept, so that later checks find further errors.
                 let values: Vec<_> =
                     values.iter().filter_map(|value| Located::read(value, findings)).collect();
                 (!values.is_empty()).then_some(Self(values))

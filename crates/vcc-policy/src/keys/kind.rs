@@ -1,4 +1,4 @@
-//! What a key's value is: how it is written, within which bounds, and how it is shown.
+//! The kind of a key's value: syntax, bounds and output format.
 
 use crate::name;
 use crate::nearest::suggestion;

@@ -1,4 +1,4 @@
-//! What must hold of every policy, over policies by chance.
+//! Properties of every policy, tested on random policies.
 
 use std::collections::HashSet;
 

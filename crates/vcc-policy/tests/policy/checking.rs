@@ -337,7 +337,7 @@ fn without_ports() {
     assert_eq!(said_of_file(rule), [expected]);
     assert_eq!(said_of_file("").len(), 1);
     assert_eq!(said_of_file("ports = []").len(), 1);
-    // Those that could not be read are not missing.
+    // Ports that could not be parsed are not reported as missing.
     assert_eq!(said_of_file("[ports]\ndevice = \"x\"").len(), 1);
     assert_eq!(said_of_file("[[port]]\ndevice = \"x\"").len(), 1);
 }

@@ -37,7 +37,7 @@ pub struct SharedPolicy {
 pub struct RuleTotals {
     /// All that came under the rule, including live ones.
     pub connections: u64,
-    /// This and the following: of connections that have ended.
+    /// This field and the following ones count connections that have ended.
     pub marks: u64,
     pub reductions: u64,
     pub retransmissions: u64,

@@ -47,7 +47,7 @@ impl Port {
         self.device.ifindex
     }
 
-    /// How many connections this port tracks at a time.
+    /// The number of connections that this port tracks at a time.
     pub fn max_flows(&self) -> Result<u32> {
         Ok(self.maps()?.flows.max_entries())
     }

@@ -1,4 +1,4 @@
-//! Where the headers of a frame are, or why the datapath does not parse it.
+//! Offsets of a frame's headers, or the reason why the datapath does not parse it.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Deref;

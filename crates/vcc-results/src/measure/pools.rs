@@ -9,7 +9,7 @@ pub(super) const MOST_HELD_SHARE: Measure = Measure::plain(
     most_held,
 );
 
-/// How often the least window of a flow was more than its pool had left.
+/// The number of times that the minimum window of a flow exceeded the rest of its pool.
 pub(super) const OVERDRAWN: Measure = Measure::plain(
     "pool_overdrawn",
     "how often the flows of a pool held more than its window",

@@ -41,6 +41,6 @@ pub struct PoolSeen {
     pub window_bytes: u32,
     /// The most that its flows ever held together.
     pub most_held_bytes: u32,
-    /// How often they held more than the pool has.
+    /// The number of times that the flows held more than the pool has.
     pub overdrawn: u32,
 }

@@ -29,7 +29,7 @@ fn it_mounts_reports_and_powers_off() {
         panic!("{reports:?}")
     };
     assert_eq!(pings.answers.len(), 1);
-    // What reboot(2) says of a namespace whose process 1 powers off.
+    // A PID namespace whose process 1 powers off ends with SIGINT (reboot(2)).
     assert_eq!(status.signal(), Some(libc::SIGINT));
 }
 

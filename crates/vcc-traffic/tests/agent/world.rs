@@ -11,7 +11,8 @@ pub const AGENT: &str = env!("CARGO_BIN_EXE_vcc-agent");
 pub const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
 const MACS: [&str; 2] = ["02:00:00:00:00:01", "02:00:00:00:00:02"];
 const PREFIX_BITS: u8 = 16;
-/// So that no run is about how fast this machine is; takes all that [`BUFFERS`] let out.
+/// The rate is limited, so that results do not depend on the machine's speed; the queue holds all
+/// that [`BUFFERS`] admit.
 const WIRE: &str = "tbf rate 200mbit burst 64kb limit 2mb";
 
 /// A flow's send buffer, so small that the wire drops nothing.

@@ -19,7 +19,7 @@ use super::{Limits, Options};
 use crate::cache::Cache;
 use crate::tally::{Refusal, Tally};
 
-/// How many connections above the limit get an answer at a time; the others are closed at once.
+/// The number of connections above the limit that are answered at a time; others are closed.
 const TOLD_AT_A_TIME: usize = 16;
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\

@@ -1,4 +1,4 @@
-//! Which requests are admitted. A foreign page can have its own name resolve to this host and then
+//! Admission of requests. A foreign page can have its own name resolve to this host and then
 //! read the answers (DNS rebinding): the Host of a request has to be one of ours.
 
 use std::net::IpAddr;

@@ -20,7 +20,7 @@ pub struct Arguments {
     devices: Vec<String>,
 }
 
-/// How often to check whether the port is still attached.
+/// Interval at which to check whether the port is still attached.
 const LOOK: Duration = Duration::from_millis(500);
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {

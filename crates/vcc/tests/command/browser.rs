@@ -21,11 +21,11 @@ pub struct Browser {
     said: BufReader<ChildStdout>,
     session: Option<String>,
     last_id: u64,
-    /// What has happened since the last page.
+    /// The events since the last page was opened.
     events: Vec<Value>,
 }
 
-/// How wide and how high, and whether it is held in a hand.
+/// The size of a screen, and whether it is a phone's.
 pub struct Screen {
     pub width: u32,
     pub height: u32,
@@ -93,7 +93,7 @@ impl Browser {
         requests.filter_map(|event| event["params"]["request"]["url"].as_str()).collect()
     }
 
-    /// What the browser or the page complained of.
+    /// Errors and warnings of the browser and the page.
     pub fn complaints(&self) -> Vec<&Value> {
         let methods = ["Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown"];
         self.events_of(&methods).collect()

@@ -279,7 +279,7 @@ fn an_interrupted_run_ends_and_leaves_nothing() {
     let said = Said::from(child.wait_with_output().expect("ended"));
     assert_eq!(said.code, 1, "{}", said.stderr);
     assert!(said.stderr.contains("interrupted"), "{}", said.stderr);
-    // Its namespaces, and all in them, were held by nobody but itself.
+    // The namespaces end with this process, which alone held them.
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
 }
 

@@ -56,7 +56,7 @@ fn hook(operation: &str, options: Option<&str>) -> Said {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the hook");
-    // Where it does not read, it may have ended before it is told.
+    // A hook that does not read its input may end before the input is written.
     let _ = child.stdin.take().expect("its stdin").write_all(DOMAIN.as_bytes());
     child.wait_with_output().expect("its end").into()
 }
@@ -67,7 +67,7 @@ fn taps_of_a_domain_that_starts_are_attached() {
         for tap in ["tap-acme-1", "vnet3", "macvtap0"] {
             ip(&format!("link add {tap} type veth peer name {tap}-g"));
         }
-        // What is printed there would take the place of the domain's XML.
+        // libvirt would take the hook's output as the domain's XML.
         for operation in ["prepare begin -", "start begin -", "migrate begin -", "restore begin -"]
         {
             assert_eq!(hook(operation, None).well(), "", "{operation}");

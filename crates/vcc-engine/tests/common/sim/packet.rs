@@ -1,4 +1,4 @@
-//! What a shell does with a packet: rewriting, FACKs and segmentation.
+//! A shell's work on a packet: rewriting, FACKs and segmentation.
 
 use vcc_engine::{Action, Segment, sys};
 

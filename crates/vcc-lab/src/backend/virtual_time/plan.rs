@@ -30,7 +30,7 @@ const CONNECT_ALL_WITHIN_NS: u64 = 500_000_000;
 /// acknowledgement.
 const SHADOWED_EVERY_US: u64 = 100;
 
-/// How long to wait for the answers to the last pings.
+/// Maximum time to wait for the answers to the last pings.
 const LAST_ANSWERS_NS: u64 = 100_000_000;
 
 /// Flows start within this time of each other.

@@ -131,7 +131,7 @@ fn pooled() -> (SharedPolicy, Port, Netns, Talk) {
     (shared, port, netns, talk)
 }
 
-/// What the flows held of a pool is returned, although no program of the device runs any more.
+/// The flows' share of a pool is returned, although no program of the device runs any more.
 #[test]
 fn a_device_that_vanishes_leaves_nothing_in_a_pool() {
     on_a_host(|| {

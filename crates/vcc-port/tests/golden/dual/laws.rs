@@ -1,4 +1,4 @@
-//! What holds for every frame, whatever the engine decided.
+//! Invariants of every frame, whatever the engine decides.
 
 use vcc_engine::Mode;
 use vcc_frames::checksum;

@@ -10,7 +10,7 @@ use crate::direction::Direction::{FromGuest, ToGuest};
 use crate::dual::DualRun;
 use crate::setup::{usual, usually};
 
-/// Whatever the guest says in these options was agreed with nobody. Its own report is ours.
+/// Options of the guest in vcc's format do not count as vcc's; the report on the wire is vcc's.
 #[test]
 fn a_guest_cannot_speak_for_vcc() {
     with_agreed(&usual(), |c| {
@@ -90,7 +90,7 @@ fn a_peer_that_did_not_agree_is_not_heard() {
     }
 }
 
-/// What a far end makes of its counters, ECT(0) and CE.
+/// A far end's falsification of its counters, ECT(0) and CE.
 type Lie = fn(u32, u32) -> (u32, u32);
 
 /// Counters that run back, or count what was never sent: not believed, now or later.

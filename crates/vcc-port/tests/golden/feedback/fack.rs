@@ -11,7 +11,7 @@ use crate::dual::DualRun;
 use crate::layout::{Layout, fill_checksums};
 use crate::setup::{usual, usually};
 
-/// What a FACK is from its TCP header on.
+/// The length of a FACK from its TCP header on.
 const FACK_BYTES: usize = TCP_BYTES + 12;
 
 /// Beside data, also of super-segments: an ACK of one byte less, header and option alone.

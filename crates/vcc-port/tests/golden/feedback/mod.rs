@@ -15,7 +15,7 @@ use crate::conversation::{Conversation, MSS_BYTES, Shape};
 use crate::direction::Direction::{FromGuest, ToGuest};
 use crate::dual::{DualRun, Outcome};
 
-/// So many ECN-capable bytes are reported as this: the counter starts at 1 (RFC 9768, 3.2.1).
+/// The initial value of the counter of ECT(0) bytes (RFC 9768, 3.2.1).
 const ECT0_INITIAL: u32 = 1;
 
 /// A handshake in which both ends are under vcc.

@@ -104,7 +104,7 @@ fn what_is_not_quite_ours_leaves_too() {
     });
 }
 
-/// Malformed options are nobody's: they are neither believed nor removed.
+/// Malformed options are neither trusted nor removed.
 #[test]
 fn options_of_ours_past_the_end_are_not_read() {
     with_agreed(&usual(), |c| {

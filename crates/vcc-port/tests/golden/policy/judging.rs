@@ -1,4 +1,4 @@
-//! What another policy does to live connections.
+//! The effect of a new policy on live connections.
 
 use vcc_engine::{Underlay, sys};
 use vcc_frames::payload;

@@ -76,7 +76,7 @@ fn a_directory_is_all_results_in_it() {
     assert_eq!(seeds(&results), [1, 2]);
     let [left_out] = &results.left_out[..] else { panic!("{:?}", results.left_out) };
     assert!(left_out.contains("bench.json: left out: is not a result"), "{left_out}");
-    // A result that is there and cannot be read is missed by somebody.
+    // An existing result that cannot be read is an error.
     folder.file("c.json", &json(3)[..100]);
     let error = read_results(from_ref(&folder.0)).unwrap_err().to_string();
     assert!(error.contains("c.json is truncated"), "{error}");

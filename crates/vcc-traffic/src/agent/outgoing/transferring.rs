@@ -23,7 +23,7 @@ pub struct Transferring<'a> {
     /// Its handshake has not ended.
     connecting: Option<Socket>,
     is_under_way: bool,
-    /// How many more transfers may begin now.
+    /// The number of further transfers that may begin now.
     let_transfers: u32,
     has_left: bool,
 }

@@ -55,7 +55,7 @@ fn too_much_is_too_much() {
         let daemon = place.run();
         daemon.is_ready();
         let mut stream = place.connect();
-        // It closes before all has been sent.
+        // The daemon closes the connection before the client has sent the whole request.
         let chunk = vec![b'x'; 1 << 20];
         for _ in 0..8 {
             let _ = stream.write_all(&chunk);
@@ -66,7 +66,7 @@ fn too_much_is_too_much() {
         let said = answer(place.connect());
         assert!(said.contains("too many connections"), "{said}");
         drop(idle);
-        // Those that closed give their places back as soon as that is noticed.
+        // Closed connections free their places as soon as the daemon notices.
         while place.vcc("status").code != 0 {
             thread::yield_now();
         }

@@ -141,7 +141,7 @@ fn a_device_that_goes_into_another_namespace_keeps_who_needs_vcc() {
             ip("link set port up");
         });
         moved.expect("inside");
-        // Where it is now, nobody knows the host's end of the connection: the guest's is reset.
+        // The device's new place has no host end of the connection, so the guest's end is reset.
         drop(one);
         drop(other);
         daemon.says("port: drained and detached");

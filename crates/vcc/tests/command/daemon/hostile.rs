@@ -66,7 +66,7 @@ fn a_daemon_that_has_more_to_do_is_waited_for() {
         // SAFETY: the call takes no pointers, and the descriptor is open.
         assert_eq!(unsafe { libc::flock(pinned.as_raw_fd(), libc::LOCK_EX) }, 0);
         let release = thread::spawn(move || {
-            // Longer than somebody is waited for who says nothing.
+            // This is longer than the client waits for a silent daemon.
             thread::sleep(Duration::from_secs(8));
             drop(pinned);
         });

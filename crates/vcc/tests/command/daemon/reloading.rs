@@ -127,7 +127,7 @@ fn segments_are_sent_where_a_rule_wants_it() {
     });
 }
 
-/// So that what the pair of devices does with two CPUs, overtaking, is not taken for a loss.
+/// Keeps the pair of devices from reordering on two CPUs, which would be taken for a loss.
 fn stay_on_one_cpu() {
     // SAFETY: all-zero bytes are a valid set of CPUs.
     let mut cpus: libc::cpu_set_t = unsafe { std::mem::zeroed() };

@@ -103,7 +103,8 @@ fn an_address_that_is_taken_is_told_before_anything_is_touched() {
     });
 }
 
-/// Who fills a table escapes what the policy wants of new connections: that is told everywhere.
+/// A nearly full table is reported everywhere, because new connections escape the policy when it is
+/// full.
 #[test]
 fn a_table_that_is_nearly_full_is_told() {
     on_a_host(|| {

@@ -28,7 +28,7 @@ const ENDLESS_WITH: &str = " --watch";
 /// Options with which these commands end by themselves.
 const ENDS_WITH: &[&str] = &[" --count "];
 
-/// How long such a line may record before it has printed anything.
+/// Maximum time that such a line records before it prints anything.
 const RECORDS: Duration = Duration::from_secs(1);
 
 /// Words that stand for the reader's own.

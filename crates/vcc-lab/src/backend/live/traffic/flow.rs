@@ -105,7 +105,7 @@ impl Flow {
         self.sender.finish().map_err(told)
     }
 
-    /// The sender's socket for whoever wants to look at its state.
+    /// The sender's socket, for observers of its state.
     pub fn view(&self) -> Result<SenderView> {
         SenderView::of(self.sender.socket())
     }
