@@ -33,7 +33,7 @@ pub(super) fn histogram(
             }
         }
         panels.push(BarPanel {
-            title: format!("{}: from so many ms on (0 is left out)", report.name),
+            title: format!("{}: gaps by length in ms (shortest omitted)", report.name),
             bars,
         });
     }

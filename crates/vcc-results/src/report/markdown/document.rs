@@ -71,7 +71,7 @@ pub fn parse(text: &str) -> Result<Vec<Part>, Problem> {
         }
         if !in_code && trimmed == END {
             let Some(block) = open.pop() else {
-                return Err(problem(number, format!("'{END}' ends nothing")));
+                return Err(problem(number, format!("unmatched '{END}': no block is open")));
             };
             let into = open.last_mut().map_or(&mut parts, |outer| &mut outer.body);
             into.push(Part::Block(block));
@@ -115,7 +115,7 @@ fn problem(line: usize, text: impl Into<String>) -> Problem {
 fn kind(line: usize, marker: &str) -> Result<Kind, Problem> {
     let inner = marker.trim().strip_prefix(BEGIN).unwrap_or_default();
     let Some((inner, "")) = inner.split_once(COMMENT_END) else {
-        return Err(problem(line, "a marker has its lines for itself"));
+        return Err(problem(line, "a marker must be alone on its line"));
     };
     let (first, rest) = inner.split_once('\n').unwrap_or((inner, ""));
     let words: Vec<&str> = first.split_whitespace().collect();

@@ -181,7 +181,7 @@ fn what_cannot_be_understood_is_refused_with_its_line() {
             2,
             "has no '<!-- /measured -->' after it",
         ),
-        ("a\n<!-- /measured -->\n", 2, "ends nothing"),
+        ("a\n<!-- /measured -->\n", 2, "unmatched '<!-- /measured -->': no block is open"),
         (&ONE.replace("/measured -->\n", "/measured\n"), 3, "has no '<!-- /measured -->'"),
         (
             &format!("<!-- measured: experiment vcc-fig2 -->\n{ONE}"),
@@ -194,7 +194,7 @@ fn what_cannot_be_understood_is_refused_with_its_line() {
         (&ONE.replace("experiment vcc-fig11", "experiment"), 3, "names no experiment"),
         (&ONE.replace("experiment vcc-fig11", "figure"), 3, "is none of 'experiment ID'"),
         (&ONE.replace("experiment vcc-fig11", "bench disk"), 3, "there is no benchmark 'disk'"),
-        (&ONE.replace(" -->\nstale", " --> b\nstale"), 3, "has its lines for itself"),
+        (&ONE.replace(" -->\nstale", " --> b\nstale"), 3, "a marker must be alone on its line"),
         (&TABLE.replace("columns: what | without vcc | with vcc\n", ""), 1, "needs 'columns:"),
         (
             &TABLE.replace("| without | -", "| without"),
