@@ -145,7 +145,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         needs: &[window(Severity::Warning)],
-        effect: Some("its window is at most what {}bit/s fill in a round trip"),
+        effect: Some("its window is at most {}bit/s times its RTT"),
         has_column: true,
         formerly: &[("cap_rate", ""), ("cap_mbps", "")],
         ..key(

@@ -48,7 +48,7 @@ rule 1 `web` does not match:
 rule 2 `shared` matches (peer port 443):
     the fabric sees dctcp, whatever the guest's own congestion control
     its window is a share of the 2M of pool `gold`, with weight 3
-    its window is at most what 100Mbit/s fill in a round trip
+    its window is at most 100Mbit/s times its RTT
     settings that are not the default: `rto_min = \"10ms\"`
 ";
     assert_eq!(checked.policy.explain(&c).to_string(), expected);
