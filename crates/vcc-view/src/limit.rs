@@ -55,7 +55,7 @@ fn awaited_text(awaited: Awaited) -> &'static str {
 fn untranslated_text(why: Untranslated) -> &'static str {
     match why {
         Untranslated::Released => {
-            "its rule leaves it to the guest; only what its handshake promised is kept"
+            "its rule no longer controls it; only what the handshake negotiated is still translated"
         }
         Untranslated::GuestEcn => "the guest uses ECN itself and is left alone",
         Untranslated::Underlay => "its underlay leaves it to the guest",
@@ -123,7 +123,7 @@ mod tests {
             (Limit::Closed, "the connection is closed"),
             (
                 Limit::Untranslated(Untranslated::Released),
-                "not by vcc: its rule leaves it to the guest; only what its handshake promised is kept",
+                "not by vcc: its rule no longer controls it; only what the handshake negotiated is still translated",
             ),
             (
                 Limit::Untranslated(Untranslated::GuestEcn),
