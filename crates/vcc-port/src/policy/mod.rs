@@ -85,11 +85,6 @@ impl SharedPolicy {
         &self.maps
     }
 
-    /// Whether ports under it may be pinned.
-    pub fn is_pinned(&self) -> bool {
-        self.pinned
-    }
-
     /// The epoch of the edition in force; 0 if none was applied yet.
     pub fn epoch(&self) -> Result<u32> {
         Ok(self.head()?.epoch)
