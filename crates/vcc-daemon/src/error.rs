@@ -25,7 +25,9 @@ pub enum Error {
     #[error("{0}")]
     Web(#[from] vcc_web::Error),
 
-    #[error("{what}; start the daemon again: everything is still attached, and connections go on")]
+    #[error(
+        "{what}; start the daemon again: everything is still attached, and connections continue"
+    )]
     Lost { what: String },
 
     #[error("cannot {doing}: {source}")]

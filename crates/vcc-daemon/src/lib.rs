@@ -2,7 +2,7 @@
 //!
 //! It attaches to devices as they appear, adopts the ports of an earlier daemon, replaces the
 //! policy without interrupting anything, and answers requests at a socket. Packets do not depend on
-//! it: programs and maps are pinned in the kernel, so connections go on however the daemon ends.
+//! it: programs and maps are pinned in the kernel, so connections continue however the daemon ends.
 
 mod control;
 mod daemon;
