@@ -69,7 +69,7 @@ pub enum Awaited {
 /// Why no window is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untranslated {
-    /// Its rule leaves it to the guest; only what the handshake promised is kept.
+    /// Its rule no longer controls it; only what the handshake negotiated is still translated.
     Released,
     GuestEcn,
     Underlay,
@@ -106,39 +106,34 @@ pub enum Unused {
     },
 }
 
-impl Limit {
-    /// In the order in which they are decided.
-    pub const NAMES: [&str; 12] = [
-        "handshake",
-        "closed",
-        "untranslated",
-        "idle",
-        "loss",
-        "receiver",
-        "guest",
-        "window-max",
-        "policing",
-        "cap",
-        "pool",
-        "underlay",
-    ];
+macro_rules! names {
+    ($($variant:ident: $name:literal,)*) => {
+        impl Limit {
+            /// In the order in which they are decided.
+            pub const NAMES: &[&str] = &[$($name),*];
 
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Handshake(_) => "handshake",
-            Self::Closed => "closed",
-            Self::Untranslated(_) => "untranslated",
-            Self::Idle { .. } => "idle",
-            Self::Loss(_) => "loss",
-            Self::Receiver { .. } => "receiver",
-            Self::WindowMax { .. } => "window-max",
-            Self::Policing { .. } => "policing",
-            Self::Cap { .. } => "cap",
-            Self::Pool { .. } => "pool",
-            Self::Underlay { .. } => "underlay",
-            Self::Guest(_) => "guest",
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $name,)*
+                }
+            }
         }
-    }
+    };
+}
+
+names! {
+    Handshake: "handshake",
+    Closed: "closed",
+    Untranslated: "untranslated",
+    Idle: "idle",
+    Loss: "loss",
+    Receiver: "receiver",
+    Guest: "guest",
+    WindowMax: "window-max",
+    Policing: "policing",
+    Cap: "cap",
+    Pool: "pool",
+    Underlay: "underlay",
 }
 
 impl FlowState {

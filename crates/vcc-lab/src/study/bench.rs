@@ -65,7 +65,9 @@ impl Bench {
         let scenario = self.scenario(load, &schedule)?;
         let (data, taken) = run_timed(&self.kernel, &scenario, 1, &mut |_| {})?;
         if let Some(flow) = data.flows.iter().position(|flow| !flow.payload_ok) {
-            return Err(Error::VirtualGuests(format!("flow {flow} received what was not sent")));
+            return Err(Error::VirtualGuests(format!(
+                "flow {flow}: received payload differs from what was sent"
+            )));
         }
         let virtual_s = scenario.measured_s();
         let bytes: u64 = data.flows.iter().map(|flow| flow.received_bytes()).sum();

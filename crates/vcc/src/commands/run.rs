@@ -12,7 +12,7 @@ use super::policy;
 ///
 /// Attaches to every device that the policy makes a port, now and as devices appear, and adopts the
 /// ports of an earlier daemon. SIGHUP reads the policy again. However the daemon ends, everything
-/// stays attached and connections go on: `vcc detach --all` removes vcc.
+/// stays attached and connections continue: `vcc detach --all` removes vcc.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// File of the policy

@@ -99,7 +99,7 @@ fn cells(event: &TraceEvent, params: &Params) -> [String; 19] {
         or_nothing(state.ssthresh_segs()),
         or_nothing(state.alpha().map(|alpha| format!("{alpha:.4}"))),
         or_nothing(shown.then(|| state.window_shown_bytes())),
-        or_nothing(shown.then(|| u64::from(state.window_received) << state.wscale_peer)),
+        or_nothing(shown.then(|| state.window_received_bytes())),
         or_nothing(state.srtt_us()),
         or_nothing(state.srtt_us().map(|_| state.rttvar_us4 / 4)),
         state.rto_us(params).to_string(),

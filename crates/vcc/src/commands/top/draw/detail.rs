@@ -88,14 +88,15 @@ fn sizes(flow: &FlowView) -> String {
 }
 
 fn counts(flow: &FlowView) -> String {
-    let alpha = flow.state.alpha().map_or(String::new(), |alpha| format!("  alpha {alpha:.3}"));
+    let alpha =
+        flow.state.alpha().map_or(String::new(), |_| format!("  alpha {}", cell(flow, "alpha")));
     format!(
         "srtt {}{alpha}  ECN {}/{}  {} marks  {} reductions  {} retransmissions",
         cell(flow, "srtt_us"),
-        flow.state.ecn_guest(),
-        flow.state.ecn_fabric(),
-        flow.state.marks,
-        flow.state.reductions,
-        flow.state.retransmissions,
+        cell(flow, "ecn_guest"),
+        cell(flow, "ecn_fabric"),
+        cell(flow, "marks"),
+        cell(flow, "reductions"),
+        cell(flow, "retransmissions"),
     )
 }
