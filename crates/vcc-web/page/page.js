@@ -1,6 +1,6 @@
 "use strict";
 /* Names of devices, tenants, rules and pools are not trusted: all text goes into the page as text,
-* never as markup. */
+ * never as markup. */
 
 const POLL_MS = 2000;
 const KEPT_MS = 10 * 60 * 1000;

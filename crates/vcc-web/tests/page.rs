@@ -5,7 +5,7 @@ mod browser;
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -21,10 +21,14 @@ const LOOKS: usize = 1200;
 
 const DESK: Screen = Screen { width: 1600, height: 1000, is_phone: false };
 
+/// A browser that shares the CPUs with others may draw no frame for as long as a test waits.
+static ONE_BROWSER: Mutex<()> = Mutex::new(());
+
 struct Visit {
     server: Option<Server>,
     browser: Browser,
     url: String,
+    _alone: MutexGuard<'static, ()>,
 }
 
 /// None where there is no browser.
@@ -35,12 +39,14 @@ fn visit(name: &str) -> Option<Visit> {
 
 #[track_caller]
 fn visit_to(name: &str, host: Fake) -> Option<Visit> {
+    // A test that failed leaves nothing behind the lock.
+    let alone = ONE_BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
     let profile = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let browser = Browser::start(&profile)?;
     let listen = "127.0.0.1:0".parse().expect("an address");
     let server = serve(listen, Arc::new(host)).expect("a server");
     let url = format!("http://{}/", server.address());
-    Some(Visit { server: Some(server), browser, url })
+    Some(Visit { server: Some(server), browser, url, _alone: alone })
 }
 
 impl Visit {
