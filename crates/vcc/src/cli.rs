@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
+use vcc_policy::Surface;
 
 use crate::commands::{
     attach, bench, detach, doctor, emit, explain, flows, generate, guests, lab, policy, ports, run,
@@ -73,8 +74,18 @@ pub fn explain(error: &clap::Error) -> ExitCode {
             let text = text.strip_prefix("error: ").unwrap_or(&text);
             let what = text.split("\n\nUsage:").next().unwrap_or_default();
             let what = what.split("\n\nFor more information").next().unwrap_or_default();
-            output::complain(what);
+            output::complain(renamed(error).as_deref().unwrap_or(what));
         }
     }
     ExitCode::from(USAGE)
+}
+
+/// The message about an option of `vcc attach` by a name that it had. Such names are no arguments:
+/// shell completions, unlike `--help`, show hidden ones.
+fn renamed(error: &clap::Error) -> Option<String> {
+    let context = |kind| error.get(kind).map(ToString::to_string);
+    let argument = context(ContextKind::InvalidArg)?;
+    let is_of_attach = context(ContextKind::Usage)?.starts_with("Usage: vcc attach ");
+    let name = argument.strip_prefix("--").filter(|_| is_of_attach)?;
+    Surface::CommandLine.renamed(&name.replace('-', "_"))
 }

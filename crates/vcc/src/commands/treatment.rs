@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
+use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use vcc_engine::Mode;
 use vcc_policy::{KEYS, Key, Kind, MAX_FLOWS, PortSelector, Settings, Surface, Value, dashed};
 use vcc_port::AttachOptions;
@@ -60,22 +60,7 @@ fn max_flows() -> Arg {
         .value_parser(ValueParser::new(|text: &str| MAX_FLOWS.parse(text)))
 }
 
-/// Names that options had, to refuse them with the new one.
-fn former() -> impl Iterator<Item = Arg> {
-    keys().flat_map(Key::formerly).map(|(name, value)| {
-        // A name that stood for a value took none.
-        let action = if value.is_empty() { ArgAction::Set } else { ArgAction::SetTrue };
-        Arg::new(*name).long(dashed(name)).hide(true).action(action)
-    })
-}
-
 fn options(matches: &ArgMatches) -> Result<AttachOptions, String> {
-    use clap::parser::ValueSource::CommandLine;
-    for (name, _) in keys().flat_map(Key::formerly) {
-        if matches.value_source(name) == Some(CommandLine) {
-            return Err(Surface::CommandLine.renamed(name).expect("a former name"));
-        }
-    }
     let mut settings = Settings::default();
     for key in keys() {
         if let Some(number) = matches.get_one::<u32>(key.name) {
@@ -106,7 +91,7 @@ impl FromArgMatches for Treatment {
 
 impl clap::Args for Treatment {
     fn augment_args(command: Command) -> Command {
-        command.args(keys().map(option)).arg(max_flows()).args(former())
+        command.args(keys().map(option)).arg(max_flows())
     }
 
     fn augment_args_for_update(command: Command) -> Command {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use vcc_policy::{KEYS, Key, dashed};
 use vcc_testing::skip;
 
 use crate::vcc;
@@ -101,6 +102,26 @@ fn what_packages_are_made_with_is_not_shown() {
     assert!(!vcc("--help").well().contains("generate"));
     let complaint = vcc("generate man /proc/nowhere").complaint(1);
     assert!(complaint.starts_with("cannot create the directory /proc/nowhere:"), "{complaint}");
+}
+
+#[test]
+fn former_options_are_not_completed() {
+    let completions = Generated::new("completions");
+    for name in completions.names() {
+        let text = fs::read_to_string(completions.file(&name)).expect("a script");
+        let is_offered = |key: &str| {
+            let option = dashed(key);
+            // fish has the second form.
+            [format!("--{option}"), format!("-l {option}")].iter().any(|form| {
+                let mut after = text.match_indices(form).map(|(at, _)| &text[at + form.len()..]);
+                after.any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-'))
+            })
+        };
+        assert!(is_offered("window_cap"), "{name}");
+        for (former, _) in KEYS.iter().flat_map(Key::formerly) {
+            assert!(!is_offered(former), "{former} in {name}");
+        }
+    }
 }
 
 #[test]

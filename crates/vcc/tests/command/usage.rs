@@ -129,6 +129,11 @@ fn former_options_are_refused_with_the_new_name() {
         let help = vcc("attach --help").well();
         assert!(!help.contains(&format!("{option} ")), "{option} in {help}");
     }
+    assert_eq!(vcc("attach nowhere0 --beta=0.5").complaint(2), "--beta is now --priority");
+    for unknown in ["attach --mod", "flows --beta"] {
+        let complaint = vcc(unknown).complaint(2);
+        assert!(complaint.starts_with("unexpected argument '--"), "{complaint}");
+    }
 }
 
 #[test]
