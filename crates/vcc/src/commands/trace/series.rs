@@ -95,30 +95,17 @@ impl Series {
 
 #[cfg(test)]
 pub mod tests {
-    use vcc_engine::{FlowState, Underlay};
+    use vcc_view::testing;
 
     use super::*;
 
     /// An ACK in a connection of 10 segments' window.
     pub fn event(at_us: u64, marks: u32, reductions: u32) -> TraceEvent {
-        let dctcp: Underlay = "dctcp".parse().expect("an underlay");
-        let state = sys::vcc_flow {
-            flags: sys::FLOW_WINDOW_SHOWN,
-            stage: sys::STAGE_ESTABLISHED as u8,
-            underlay: dctcp.number(),
-            snd_nxt: 14_400,
-            mss_bytes: 1440,
-            srtt_us8: 8 * 1250,
-            window_shown: 14_400 >> 5,
-            wscale_shown: 5,
-            cc: sys::vcc_cc_state { cwnd_segs: 10, ssthresh_segs: 8, ..Default::default() },
-            marks,
-            reductions,
-            ..Default::default()
-        };
+        let mut state = testing::state();
+        (state.0.marks, state.0.reductions) = (marks, reductions);
         let end = |text: &str| text.parse().expect("an end");
         let (guest, peer) = (end("192.0.2.1:40000"), end("192.0.2.2:5001"));
-        TraceEvent { at_us, flow: Flow { guest, peer, vlan: None, state: FlowState(state) } }
+        TraceEvent { at_us, flow: Flow { guest, peer, vlan: None, state } }
     }
 
     #[test]
