@@ -2,63 +2,38 @@
 
 use super::*;
 use crate::base::system;
-use crate::scenario::{Family, Flow, Guest, HostForm, Limits, Receivers, Translation};
+use crate::scenario::{Family, Flow, Guest, HostForm, Translation, made};
 use std::path::Path;
 use std::process::Command;
 use vcc_engine::Params;
-use vcc_fabric::{AnyQueue, NetworkSpec, Tiers, TopologyKind, Watch};
+use vcc_fabric::{AnyQueue, NetworkSpec, TopologyKind, Watch};
 use vcc_testing::{can_attach, skip};
 
 /// Two guests, the first with ECN, and a queue that marks and drops.
 fn scenario() -> Scenario {
-    let guest = |ecn: bool| Guest {
-        ecn,
-        tso: ecn,
-        small_queues: true,
-        congestion_control: "reno".into(),
-        limits: Limits::default(),
-        proxy: None,
-        ping_every_us: None,
-        interrupt_every_ns: None,
-        vcpu: None,
-        translation: None,
-    };
-    let flow = |sender| Flow {
-        group: sender,
-        sender,
-        receiver: 2,
-        pattern: Pattern::Bulk,
-        worker: 0,
-        phases: 0..2,
-    };
+    let guest = |ecn: bool| Guest { ecn, tso: ecn, ..made::guest() };
+    let flow = |sender| Flow { group: sender, sender, receiver: 2, phases: 0..2, ..made::flow() };
     let queue = "kind = \"threshold\"\nthreshold_bytes = 30000\nlimit_bytes = 200000";
+    let scenario = made::scenario();
     Scenario {
         network: NetworkSpec {
-            topology: TopologyKind::Star,
             guests: 2,
             rate_bps: 20_000_000,
             edge_rate_bps: 50_000_000,
             delay_ns: 100_000,
-            mtu_bytes: 1500,
             queue: toml::from_str::<AnyQueue>(queue).unwrap(),
-            memory: None,
-            busiest: 0,
-            tiers: Tiers::default(),
+            ..scenario.network
         },
-        form: HostForm::Veth,
-        family: Family::Ipv4,
         sack: true,
         guests: vec![guest(true), guest(false)],
         flows: vec![flow(0), flow(1)],
-        cores: Vec::new(),
-        receivers: Receivers { ecn: true, interrupt_every_ns: None, vcpu: None, translation: None },
         warm_up_ns: 200_000_000,
         measured_ns: 800_000_000,
         phases: 2,
         window_every_us: Some(10_000),
         goodput_every_us: Some(100_000),
         watch: Watch { queue_every_us: Some(10_000), probe_every_us: Some(5_000), ack_gaps: true },
-        goodput_floor: 0.98,
+        ..scenario
     }
 }
 
