@@ -9,6 +9,7 @@ use vcc_frames::{Packet, options, payload};
 use crate::direction::Direction::{self, FromGuest, ToGuest};
 use crate::direction::Key;
 use crate::dual::{DualRun, Outcome};
+use crate::layout::fill_checksums;
 
 /// Payload of a full segment.
 pub const MSS_BYTES: usize = 1448;
@@ -140,6 +141,17 @@ impl Connection {
         (packet.flags, packet.window) = (SYN | ACK, 65_160);
         packet.options = self.offers.options();
         packet
+    }
+
+    /// A super-segment beyond 64 KiB, two full segments of it: its IP header has length 0 (RFC 2675).
+    pub fn big_super_segment(&self, from: Direction) -> Vec<u8> {
+        let mut packet = self.packet(from);
+        packet.payload = payload(2 * MSS_BYTES);
+        let mut frame = packet.frame();
+        let length = if self.shape.ipv6 { 4 } else { 2 };
+        write_u16(&mut frame, ETHERNET_BYTES + 4 * packet.tags.len() + length, 0);
+        fill_checksums(&mut frame);
+        frame
     }
 
     /// Records that an end has sent a packet.

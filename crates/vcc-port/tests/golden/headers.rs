@@ -6,7 +6,6 @@ use vcc_frames::{Packet, checksum, payload};
 use crate::conversation::{Conversation, MSS_BYTES, Shape};
 use crate::direction::Direction::{FromGuest, ToGuest};
 use crate::dual::DualRun;
-use crate::layout::fill_checksums;
 use crate::setup::usual;
 
 /// Runs `test` with an established flow of each family, with and without VLAN, that uses ECN in the
@@ -169,12 +168,7 @@ fn big_super_segments_have_no_length() {
         return;
     }
     with_flows(|c| {
-        let mut packet = c.connection.packet(FromGuest);
-        packet.payload = payload(2 * MSS_BYTES);
-        let mut frame = packet.frame();
-        let ip = if packet.tags.is_empty() { 14 } else { 18 };
-        write_u16(&mut frame, if c.connection.shape.ipv6 { ip + 4 } else { ip + 2 }, 0);
-        fill_checksums(&mut frame);
+        let frame = c.connection.big_super_segment(FromGuest);
         let out = c.run.send(FromGuest, &frame, MSS_BYTES as u32).expect("a segment");
         assert_eq!(out.ecn(), ECT_0);
         assert_eq!(c.state().flight_bytes(), 2 * MSS_BYTES as u32);

@@ -8,7 +8,7 @@ use super::*;
 use crate::conversation::{MSS_BYTES, Shape};
 use crate::direction::Direction::{FromGuest, ToGuest};
 use crate::dual::DualRun;
-use crate::layout::{Layout, fill_checksums};
+use crate::layout::Layout;
 use crate::setup::{usual, usually};
 
 /// The length of a FACK from its TCP header on.
@@ -69,12 +69,7 @@ fn a_fack_follows_ip_headers() {
 fn a_fack_beside_a_big_super_segment() {
     with_agreed(&usual(), |c| {
         make_due(c, 500, CE);
-        let mut packet = c.connection.packet(FromGuest);
-        packet.payload = payload(2 * MSS_BYTES);
-        let mut frame = packet.frame();
-        let ip = if packet.tags.is_empty() { 14 } else { 18 };
-        write_u16(&mut frame, if c.connection.shape.ipv6 { ip + 4 } else { ip + 2 }, 0);
-        fill_checksums(&mut frame);
+        let frame = c.connection.big_super_segment(FromGuest);
         let out = c.run.send(FromGuest, &frame, MSS_BYTES as u32).expect("a segment");
         let fack = out.fack.expect("a FACK");
         assert!(checksum::verify(&fack, &Layout::of(&fack, 0).expect("whole")));
