@@ -26,7 +26,7 @@ pub struct Inferred {
     pub retransmissions: u32,
     /// Segments on which the guest set CWR itself.
     pub guest_cwrs: u16,
-    /// The last window shown to the guest.
+    /// The last window shown to the guest; 0 before the first.
     pub window_shown_bytes: u32,
 }
 
@@ -40,7 +40,7 @@ impl Inferred {
             srtt_us8: flow.srtt_us8,
             retransmissions: flow.retransmissions,
             guest_cwrs: flow.guest_cwrs,
-            window_shown_bytes: flow.window_shown_bytes(),
+            window_shown_bytes: flow.window_shown_bytes().unwrap_or(0),
         }
     }
 

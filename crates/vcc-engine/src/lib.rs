@@ -174,11 +174,6 @@ impl FlowState {
     pub fn flight_bytes(&self) -> u32 {
         self.snd_nxt.wrapping_sub(self.snd_una)
     }
-
-    /// The last window shown to the guest, in bytes.
-    pub fn window_shown_bytes(&self) -> u32 {
-        u32::from(self.window_shown) << self.wscale_shown
-    }
 }
 
 /// Called by the engine when a law is broken, in builds with debug assertions only.

@@ -167,7 +167,7 @@ impl FlowState {
 
     /// Before [`Self::limited_by_idle_guest`]: a guest that may send nothing is not idle.
     fn limited_by_closed_window(&self) -> Option<Limit> {
-        let is_closed = self.has(sys::FLOW_WINDOW_SHOWN) && self.window_received == 0;
+        let is_closed = self.window_received_bytes() == Some(0);
         is_closed.then_some(Limit::Receiver { window_bytes: 0 })
     }
 
@@ -195,11 +195,12 @@ impl FlowState {
 
     /// Of a flow that has been sending within its last round trip.
     fn limited_by_window(&self, params: &Params) -> Limit {
-        if !self.has(sys::FLOW_WINDOW_SHOWN) {
+        let (Some(window_bytes), Some(received_bytes)) =
+            (self.window_shown_bytes(), self.window_received_bytes())
+        else {
             return Limit::Guest(Unused::NoWindowShown);
-        }
-        let window_bytes = self.window_shown_bytes();
-        let by_receiver = u64::from(window_bytes) >= self.window_received_bytes();
+        };
+        let by_receiver = u64::from(window_bytes) >= received_bytes;
         if !by_receiver && params.0.mode == Mode::Shadow.number() {
             return Limit::Guest(Unused::Shadow);
         }
@@ -261,11 +262,6 @@ impl FlowState {
         // SAFETY: both point to live values of the C types for the length of the call.
         let cap_segs = unsafe { vcc_native_cap_segs(&self.0, &params.0, cwnd_segs) };
         (cap_segs < cwnd_segs).then_some(cap_segs)
-    }
-
-    /// The last window of the peer, in bytes.
-    pub fn window_received_bytes(&self) -> u64 {
-        u64::from(self.window_received) << self.wscale_peer
     }
 }
 

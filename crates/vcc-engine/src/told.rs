@@ -77,8 +77,42 @@ impl FlowState {
         (self.is_managed() && ssthresh_segs < sys::SSTHRESH_INFINITE).then_some(ssthresh_segs)
     }
 
+    /// The last window shown to the guest.
+    pub fn window_shown_bytes(&self) -> Option<u32> {
+        let window_bytes = u32::from(self.window_shown) << self.wscale_shown;
+        self.has(sys::FLOW_WINDOW_SHOWN).then_some(window_bytes)
+    }
+
+    /// The window that the peer offered then.
+    pub fn window_received_bytes(&self) -> Option<u64> {
+        let window_bytes = u64::from(self.window_received) << self.wscale_peer;
+        self.has(sys::FLOW_WINDOW_SHOWN).then_some(window_bytes)
+    }
+
     /// SRTT between port and peer, after the first sample.
     pub fn srtt_us(&self) -> Option<u32> {
         (self.srtt_us8 != 0).then_some(self.srtt_us8 / 8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_known_once_one_was_shown() {
+        let mut flow = FlowState(sys::vcc_flow {
+            window_shown: 3,
+            wscale_shown: 5,
+            window_received: 2,
+            wscale_peer: 7,
+            ..Default::default()
+        });
+        assert_eq!((flow.window_shown_bytes(), flow.window_received_bytes()), (None, None));
+        flow.0.flags = sys::FLOW_WINDOW_SHOWN;
+        assert_eq!(
+            (flow.window_shown_bytes(), flow.window_received_bytes()),
+            (Some(96), Some(256))
+        );
     }
 }

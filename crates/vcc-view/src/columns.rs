@@ -152,7 +152,7 @@ pub static COLUMNS: &[Column] = &[
         "Window",
         "window_shown_bytes",
         Bytes,
-        |flow| flow.window_shown_bytes().into(),
+        |flow| flow.state.window_shown_bytes().into(),
         "the last window that the guest was shown",
     )
     .always()
@@ -163,7 +163,7 @@ pub static COLUMNS: &[Column] = &[
         "Window of the peer",
         "window_received_bytes",
         Bytes,
-        |flow| flow.window_shown_bytes().map(|_| flow.state.window_received_bytes()).into(),
+        |flow| flow.state.window_received_bytes().into(),
         "the window of the peer that it replaced",
     )
     .page(Page::Detail),

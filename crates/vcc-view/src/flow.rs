@@ -69,10 +69,6 @@ impl FlowView {
         Underlay::from_number(self.state.underlay).map_or("unknown", Underlay::name)
     }
 
-    pub fn window_shown_bytes(&self) -> Option<u32> {
-        self.state.has(sys::FLOW_WINDOW_SHOWN).then(|| self.state.window_shown_bytes())
-    }
-
     pub fn cwnd_bytes(&self) -> Option<u64> {
         Some(u64::from(self.state.cwnd_segs()?) * u64::from(self.state.mss_bytes))
     }

@@ -78,11 +78,10 @@ impl AddAssign for Growth {
 
 impl Counted {
     pub fn of(state: &FlowState) -> Self {
-        let shown = state.has(sys::FLOW_WINDOW_SHOWN);
         Self {
             is_established: u32::from(state.stage) == sys::STAGE_ESTABLISHED,
             snd_una: state.snd_una,
-            window_shown_bytes: shown.then(|| state.window_shown_bytes()),
+            window_shown_bytes: state.window_shown_bytes(),
             srtt_us: state.srtt_us(),
             counts: Counts::of(state),
         }

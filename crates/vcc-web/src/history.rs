@@ -76,7 +76,7 @@ impl Levels {
             let of_rule = rule.map(|at| &mut rules[*at]);
             for level in [&mut all, &mut ports[flow.port_index]].into_iter().chain(of_rule) {
                 level.flows += 1;
-                level.window_bytes += u64::from(flow.window_shown_bytes().unwrap_or(0));
+                level.window_bytes += u64::from(flow.state.window_shown_bytes().unwrap_or(0));
             }
         }
         Self { all, ports, rules }

@@ -1,6 +1,6 @@
 //! The part of a flow's state that `vcc-overlay` judges.
 
-use vcc_engine::{FlowState, sys};
+use vcc_engine::FlowState;
 use vcc_overlay::{Look, rtt_between};
 
 /// `before` and `after` are the states right after two consecutive ACKs. Without `before`, as where the
@@ -17,16 +17,14 @@ pub fn look(at_us: u64, before: Option<&FlowState>, after: &FlowState) -> Look {
         srtt_us: after.srtt_us8 / 8,
         retransmissions: after.retransmissions,
         cwrs: after.guest_cwrs.into(),
-        window_shown_bytes: if after.has(sys::FLOW_WINDOW_SHOWN) {
-            after.window_shown_bytes()
-        } else {
-            0
-        },
+        window_shown_bytes: after.window_shown_bytes().unwrap_or(0),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use vcc_engine::sys;
+
     use super::*;
 
     fn state(snd_una: u32, snd_nxt: u32, srtt_us8: u32) -> FlowState {

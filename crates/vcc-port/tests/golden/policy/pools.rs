@@ -58,7 +58,7 @@ fn round(flows: &mut [Ruling<'_>], acknowledged: &mut [u32]) {
 }
 
 fn shown_bytes(flow: &Ruling<'_>) -> u32 {
-    flow.state().expect("a flow").window_shown_bytes()
+    flow.state().expect("a flow").window_shown_bytes().expect("a window")
 }
 
 #[test]

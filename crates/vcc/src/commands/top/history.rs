@@ -28,7 +28,7 @@ impl History {
         let rates = flow.rates.unwrap_or_default();
         self.points.push_back(Point {
             goodput_bits_per_s: rates.goodput_bits_per_s as f32,
-            window_shown_bytes: flow.window_shown_bytes().unwrap_or_default(),
+            window_shown_bytes: flow.state.window_shown_bytes().unwrap_or_default(),
             marks_per_s: rates.marks_per_s as f32,
         });
     }

@@ -1,6 +1,5 @@
 //! A recording as curves over time.
 
-use vcc_engine::sys;
 use vcc_port::{Flow, TraceEvent};
 
 /// The state right after an ACK.
@@ -33,12 +32,11 @@ impl Point {
     fn of(time_s: f64, flow: &Flow) -> Self {
         let state = &flow.state;
         let bytes = |segs: u32| f64::from(segs) * f64::from(state.mss_bytes);
-        let shown = state.has(sys::FLOW_WINDOW_SHOWN);
         Self {
             time_s,
             cwnd_bytes: state.cwnd_segs().map(bytes),
             ssthresh_bytes: state.ssthresh_segs().map(bytes),
-            window_bytes: shown.then(|| f64::from(state.window_shown_bytes())),
+            window_bytes: state.window_shown_bytes().map(f64::from),
             flight_bytes: f64::from(state.flight_bytes()),
             srtt_us: (state.srtt_us8 != 0).then(|| f64::from(state.srtt_us8) / 8.0),
         }

@@ -89,7 +89,6 @@ fn place(event: &TraceEvent) -> String {
 
 fn cells(event: &TraceEvent, params: &Params) -> [String; 19] {
     let state = &event.flow.state;
-    let shown = state.has(sys::FLOW_WINDOW_SHOWN);
     [
         state.snd_una.to_string(),
         state.snd_nxt.to_string(),
@@ -98,8 +97,8 @@ fn cells(event: &TraceEvent, params: &Params) -> [String; 19] {
         or_nothing(state.cwnd_segs()),
         or_nothing(state.ssthresh_segs()),
         or_nothing(state.alpha().map(|alpha| format!("{alpha:.4}"))),
-        or_nothing(shown.then(|| state.window_shown_bytes())),
-        or_nothing(shown.then(|| state.window_received_bytes())),
+        or_nothing(state.window_shown_bytes()),
+        or_nothing(state.window_received_bytes()),
         or_nothing(state.srtt_us()),
         or_nothing(state.srtt_us().map(|_| state.rttvar_us4 / 4)),
         state.rto_us(params).to_string(),
