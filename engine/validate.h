@@ -14,16 +14,23 @@
 #define GSO_MAX_BYTES 65536u
 
 /*
- * Does the guest fill its window? A sender with TSO defers less than a third of the window until
- * the next ACK (Linux: tcp_tso_should_defer, tcp_tso_win_divisor) and counts as window-limited
- * then. Otherwise a small window could never grow: a guest would only ever use 3 segments of 4.
+ * Does a flight of used_bytes fill a window? A sender with TSO defers less than a third of the
+ * window until the next ACK (Linux: tcp_tso_should_defer, tcp_tso_win_divisor) and counts as
+ * window-limited then. Otherwise a small window could never grow: a guest would only ever use 3
+ * segments of 4.
  */
+VCC_INLINE bool fills_window(const struct vcc_flow *f, uint32_t window_bytes, uint32_t used_bytes,
+			     bool tso)
+{
+	uint32_t held_back_bytes = tso ? vcc_min(window_bytes / TSO_WIN_DIVISOR, GSO_MAX_BYTES) : 0;
+
+	return used_bytes + vcc_max(held_back_bytes, f->mss_bytes) > window_bytes;
+}
+
+/* Does the guest fill the underlay's window? */
 VCC_INLINE bool window_full(const struct vcc_flow *f, bool tso)
 {
-	uint32_t cwnd_bytes = f->cc.cwnd_segs * f->mss_bytes;
-	uint32_t held_back_bytes = tso ? vcc_min(cwnd_bytes / TSO_WIN_DIVISOR, GSO_MAX_BYTES) : 0;
-
-	return flight_bytes(f) + vcc_max(held_back_bytes, f->mss_bytes) > cwnd_bytes;
+	return fills_window(f, f->cc.cwnd_segs * f->mss_bytes, flight_bytes(f), tso);
 }
 
 /*

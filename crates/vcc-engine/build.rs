@@ -38,7 +38,7 @@ fn main() {
         .allowlist_var("SSTHRESH_INFINITE")
         .allowlist_var("BETA_ONE|FLOW_RELEASED|LAYOUT_VERSION|PREFIX_EDITION_BITS")
         .allowlist_var("(CUBIC|DCTCP)_.*")
-        .allowlist_var("CWND_MAX_SEGS|(EMIT_)?LOOK_MIN_MS|TSO_WIN_DIVISOR|GSO_MAX_BYTES")
+        .allowlist_var("CWND_MAX_SEGS|(EMIT_)?LOOK_MIN_MS")
         .allowlist_var("CC_OWN_ALPHA|CC_ALPHA_ONE")
         .prepend_enum_name(false)
         .default_enum_style(bindgen::EnumVariation::Consts)

@@ -62,6 +62,12 @@ uint32_t vcc_native_cap_segs(const struct vcc_flow *f, const struct vcc_params *
 	return cap_segs(f, p, granted_segs);
 }
 
+bool vcc_native_fills_window(const struct vcc_flow *f, uint32_t window_bytes, uint32_t used_bytes,
+			     bool tso)
+{
+	return fills_window(f, window_bytes, used_bytes, tso);
+}
+
 const char *vcc_native_underlay_name(uint32_t underlay)
 {
 	return cc_name(underlay);

@@ -8,6 +8,12 @@ unsafe extern "C-unwind" {
         params: *const sys::vcc_params,
         granted_segs: u32,
     ) -> u32;
+    fn vcc_native_fills_window(
+        flow: *const sys::vcc_flow,
+        window_bytes: u32,
+        used_bytes: u32,
+        tso: bool,
+    ) -> bool;
 }
 
 /// A flow without anything in flight is idle after this time, and after so many round trips.
@@ -241,16 +247,13 @@ impl FlowState {
     }
 
     /// Does the guest use all of a window? Of the underlay's the engine remembers it, since it sees
-    /// whether super-segments come; with another window, a guest may hold back what `window_full()`
-    /// of engine/validate.h allows to one with TSO.
+    /// whether super-segments come; with another window, a guest may hold back what one with TSO
+    /// may.
     fn fills(&self, window_bytes: u32, used_bytes: u32, by_underlay: bool) -> bool {
-        let held_back_bytes = if by_underlay {
-            0
-        } else {
-            (window_bytes / sys::TSO_WIN_DIVISOR).min(sys::GSO_MAX_BYTES)
-        };
-        let room_bytes = held_back_bytes.max(self.mss_bytes.into());
-        used_bytes.saturating_add(room_bytes) > window_bytes || self.has(sys::FLOW_WINDOW_LIMITED)
+        // SAFETY: it points to a live value of the C type for the length of the call.
+        let fills =
+            unsafe { vcc_native_fills_window(&self.0, window_bytes, used_bytes, !by_underlay) };
+        fills || self.has(sys::FLOW_WINDOW_LIMITED)
     }
 
     /// The operator's cap, where it grants less than the underlay.
