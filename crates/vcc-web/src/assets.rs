@@ -2,4 +2,21 @@
 
 pub const PAGE: &str = include_str!("../page/index.html");
 pub const STYLE: &str = include_str!("../page/style.css");
-pub const SCRIPT: &str = include_str!("../page/page.js");
+
+macro_rules! joined {
+    ($($file:literal),* $(,)?) => { concat!($(include_str!(concat!("../page/", $file))),*) };
+}
+
+/// One script of all files. What a file evaluates while it is loaded is in itself or above it.
+pub const SCRIPT: &str = joined!(
+    "elements.js",
+    "units.js",
+    "settings.js",
+    "seen.js",
+    "chart.js",
+    "table.js",
+    "overview.js",
+    "ports_and_rules.js",
+    "flows.js",
+    "main.js",
+);

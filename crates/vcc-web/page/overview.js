@@ -1,0 +1,86 @@
+/* Above the tables: the state, problems, totals and the charts. Below them: pools and events. */
+
+const LINES = 6;
+
+const inBits = (bytesPerS) => (none(bytesPerS) ? null : bytesPerS * 8);
+
+const TILES = [
+  ["Flows", (now) => [count(now.flows)], (kept) => levels(kept, (point) => point.all.flows)],
+  ["Acknowledged", () => bits(inBits(lately((point) => point.all.acked_bytes))).split("\u00a0"), (kept) => growth(kept, (point) => point.all.acked_bytes)],
+  ["Windows shown", (now) => bytes(now.window_bytes).split("\u00a0"), (kept) => levels(kept, (point) => point.all.window_bytes)],
+  ["Marks", () => [rate(lately((point) => point.all.marks)), "per second"], (kept) => growth(kept, (point) => point.all.marks)],
+  ["Reductions", () => [rate(lately((point) => point.all.reductions)), "per second"], (kept) => growth(kept, (point) => point.all.reductions)],
+  ["Retransmissions", () => [rate(lately((point) => point.all.retransmissions)), "per second"], (kept) => growth(kept, (point) => point.all.retransmissions)],
+  ["Dropped by vcc", () => [rate(lately((point) => point.all.drops)), "per second"], (kept) => growth(kept, (point) => point.all.drops)],
+];
+
+function showTiles() {
+  keyed($("tiles"), TILES, ([name]) => name,
+    ([name]) => el("div", { class: "series-0" }, el("dt", {}, name), el("dd", {}, el("span"), el("span", { class: "unit" })), sparkRoot(200, 28)),
+    (tile, [, value, series]) => {
+      const [number, unit = ""] = value(snapshot.all);
+      const [first, second] = tile.querySelectorAll("dd span");
+      say(first, number);
+      say(second, unit);
+      spark(tile.lastElementChild, series(points), KEPT_MS, points.at(-1).at, 200, 28);
+    });
+}
+
+function showCharts() {
+  const now = points.at(-1).at;
+  const largest = new Map();
+  for (const point of points) {
+    for (const [name, level] of Object.entries(point[asked.kind])) {
+      largest.set(name, Math.max(largest.get(name) ?? 0, level.window_bytes, level.flows ? 1 : 0));
+    }
+  }
+  const names = [...largest].filter(([, most]) => most > 0).sort(([, a], [, b]) => b - a).slice(0, LINES).map(([name]) => name).sort();
+  const line = (series) => names.map((name, index) => ({ name, index, points: series((point) => point[asked.kind][name]) }));
+  windowChart.show(line((of) => levels(points, (point) => of(point)?.window_bytes)), now);
+  marksChart.show(line((of) => growth(points, (point) => of(point)?.marks)), now);
+  keyed($("legend"), names.map((name, index) => ({ name, index })), ({ name, index }) => `${index} ${name}`,
+    ({ name, index }) => el("li", { class: `series-${index}` }, el("i", { class: "swatch" }), name), () => {});
+}
+
+function showPools() {
+  $("pools-part").hidden = !snapshot.pools.length;
+  keyed($("pools"), snapshot.pools, (pool) => pool.name,
+    (pool) => el("li", {}, el("h3", {}, el("span", {}, pool.name), el("span", { class: "badge" })),
+      el("div", { class: "meter", "aria-hidden": "true" }, el("i"), el("b")), el("p"), el("p")),
+    (item, pool) => {
+      const [title, meter, first, second] = item.children;
+      const all = pool.window_bytes ?? pool.most_held_bytes;
+      const share = all ? pool.held_bytes / all : 0;
+      const most = Math.max(all, pool.most_held_bytes, pool.held_bytes, 1);
+      const badge = title.lastElementChild;
+      tell(badge, "class", `badge ${none(pool.window_bytes) ? "part" : share > 1 ? "doubtful" : "good"}`);
+      say(badge, none(pool.window_bytes) ? "out of use" : `${Math.round(share * 100)} %`);
+      meter.classList.toggle("high", share > 1);
+      meter.firstElementChild.style.width = `${(pool.held_bytes / most) * 100}%`;
+      meter.lastElementChild.style.left = `calc(${(pool.most_held_bytes / most) * 100}% - 2px)`;
+      say(first, `${bytes(pool.held_bytes)} held${none(pool.window_bytes) ? "" : ` of ${bytes(pool.window_bytes)}`}, at most ${bytes(pool.most_held_bytes)} so far`);
+      say(second, `weight ${pool.weight} · overdrawn ${pool.overdrawn === 1 ? "once" : `${count(pool.overdrawn)} times`}`);
+    });
+}
+
+function showHead() {
+  const problems = snapshot.problems;
+  $("problems").hidden = !problems.length;
+  keyed($("problems").lastElementChild, problems, ({ about, what }) => `${about}\n${what}`,
+    ({ about, what }) => el("li", {}, el("b", {}, about), what), () => {});
+  state(problems.length ? "doubtful" : "good", problems.length ? `${problems.length} problem${problems.length > 1 ? "s" : ""}` : "healthy");
+  const edition = snapshot.epoch ? `edition ${snapshot.epoch} of the policy` : "no policy";
+  say($("about"), `${edition} · up ${lasting(snapshot.uptime_s)} · version ${snapshot.version}`);
+  $("events-part").hidden = !snapshot.events.length;
+  const events = snapshot.events.map((event, at) => ({ ...event, at })).reverse();
+  keyed($("events"), events, ({ at_unix_ms, what, at }) => `${at_unix_ms} ${what} ${at}`,
+    ({ at_unix_ms, what }) => el("li", {}, el("time", { datetime: new Date(at_unix_ms).toISOString() }, clock(at_unix_ms)), el("span", {}, what)), () => {});
+}
+
+function state(tone, words) {
+  tell($("state"), "class", `badge ${tone}`);
+  say($("state"), words);
+}
+
+const windowChart = new Chart($("chart-window"), "Windows shown to guests", bytes, byteTicks, KEPT_MS);
+const marksChart = new Chart($("chart-marks"), "Marks per second", rate, ticks, KEPT_MS);

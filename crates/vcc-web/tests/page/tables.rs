@@ -1,0 +1,62 @@
+//! The tables are those of vcc-view, with its units.
+
+use serde_json::Value;
+use vcc_engine::Limit;
+use vcc_view::{COLUMNS, Page, units};
+
+use crate::visit::{DESK, visit};
+
+/// Every column of the list is in the table, in the detail, or in neither, as the list says.
+#[test]
+fn the_list_of_columns_makes_the_table_and_the_detail() {
+    let Some(mut visit) = visit("columns") else { return };
+    visit.open(&DESK, "light");
+    visit.browser.evaluate("document.querySelector('#flows tbody button').click()");
+    visit.wait("document.querySelectorAll('#facts dd').length > 0");
+    let shown = "[...document.querySelectorAll('#flows tbody tr:first-child td')].map(it => it.dataset.key).filter(key => key)";
+    let in_table: Vec<Value> = visit.list(shown);
+    let in_detail =
+        visit.list("[...document.querySelectorAll('#facts > div')].map(it => it.dataset.fact)");
+    let keys = |places: [Page; 2]| -> Vec<Value> {
+        let columns = COLUMNS.iter().filter(|column| places.contains(&column.page));
+        columns.map(|column| column.key.into()).collect()
+    };
+    assert_eq!(in_table, keys([Page::Table, Page::TableAlone]));
+    assert_eq!(in_detail, keys([Page::Table, Page::Detail]));
+
+    let limits = visit.column("limited_by");
+    assert!(limits.iter().all(|limit| Limit::NAMES.contains(&limit.as_str())), "{limits:?}");
+    assert!(limits.iter().any(|limit| limit == "underlay"), "{limits:?}");
+    let words = visit.text("[data-fact=limited_by_text] dd");
+    assert!(words.len() > "underlay".len(), "{words}");
+    visit.browser.evaluate("document.querySelector('[data-sort=limited-by] button').click()");
+    visit.wait("document.querySelector('#flows [data-key=limited_by]').textContent === 'closed'");
+    let mut sorted = visit.column("limited_by");
+    sorted.sort();
+    assert_eq!(visit.column("limited_by"), sorted);
+    visit.assert_quiet();
+}
+
+type Format = fn(f64) -> String;
+
+#[test]
+fn the_page_writes_numbers_as_the_command_does() {
+    let Some(mut visit) = visit("units") else { return };
+    visit.open(&DESK, "light");
+    let values = [0.0, 0.4, 1.0, 999.0, 1000.0, 1023.6, 1024.0, 9.996, 99.96, 14_400.0, 608_000.0]
+        .into_iter()
+        .chain([999_600.0, 1_048_000.0, 9_412_000.0, 3.2e9, 4.7e12, 3e15]);
+    let formats: [(&str, Format); 4] = [
+        ("bytes", units::bytes),
+        ("bits", units::bit_rate),
+        ("micros", units::duration),
+        ("perS", units::per_s),
+    ];
+    for value in values {
+        for (function, format) in &formats {
+            let written = visit.browser.evaluate(&format!("{function}({value})"));
+            let written = written.as_str().expect("text").replace('\u{a0}', " ");
+            assert_eq!(written, format(value), "{function}({value})");
+        }
+    }
+}
