@@ -24,6 +24,10 @@
 /* The reserve for idle flows is at most 1/8 of the pool. */
 #define POOL_RESERVE_SHIFT 3
 
+/* Without padding, as struct vcc_params. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+
 /* A pool's account. */
 struct vcc_pool {
 	uint32_t held_bytes;
@@ -33,6 +37,8 @@ struct vcc_pool {
 	/* How often held_bytes exceeded the pool: by a minimum window, or a flow that resumed. */
 	uint32_t overdrawn;
 };
+
+#pragma GCC diagnostic pop
 
 VCC_INLINE bool pool_has(const struct vcc_flow *f, const struct vcc_params *p)
 {

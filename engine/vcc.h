@@ -348,6 +348,10 @@ enum vcc_on_full {
 	ON_FULL_DROP,	  /* drop its SYN */
 };
 
+/* User space copies this struct byte by byte into a map; padding would be uninitialised. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+
 /* The parameters of a flow's treatment; never written by the engine. */
 struct vcc_params {
 	uint8_t underlay;   /* enum vcc_underlay: for new flows */
@@ -377,6 +381,8 @@ struct vcc_params {
 	uint32_t pool_bytes;  /* the pool's size: all its flows' windows together */
 	uint32_t on_full;     /* enum vcc_on_full; for the shell */
 };
+
+#pragma GCC diagnostic pop
 
 /* clang-format off */
 /* The defaults; a parameter that is not listed is 0. */

@@ -40,10 +40,10 @@ unsafe impl Plain for u32 {}
 unsafe impl<const BYTES: usize> Plain for [u8; BYTES] {}
 
 /// # Safety
-/// The type must have no padding.
+/// The type must have no padding. C headers have it refused by `#pragma GCC diagnostic error "-Wpadded"`.
 pub(crate) unsafe trait Dense: Plain {}
 
-// SAFETY: its bytes stand in fours before the words: there is no hole.
+// SAFETY: its header refuses padding.
 unsafe impl Dense for sys::vcc_params {}
 // SAFETY: as above.
 unsafe impl Dense for sys::vcc_key {}
