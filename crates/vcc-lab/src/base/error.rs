@@ -29,6 +29,12 @@ pub enum Error {
     #[error("this machine lacks {what}, which the lab needs: {remedy}")]
     Missing { what: String, remedy: String },
 
+    #[error(
+        "cannot measure how busy the machine is: /proc/stat has no line `cpu` with its idle, iowait \
+         and steal times (proc_stat(5)): run the lab where the kernel's own /proc is mounted"
+    )]
+    CpuTimes,
+
     #[error("cannot {action}: {source}")]
     System { action: String, source: io::Error },
 
