@@ -54,6 +54,10 @@ impl Visit {
         // Rates need two snapshots.
         self.wait("document.querySelectorAll('#rules tbody tr').length > 0");
         self.wait("!document.querySelector('#tiles').textContent.includes('–')");
+        // The fastest flow is the first one as soon as flows have rates.
+        self.wait(
+            "document.querySelector('#flows [data-key=goodput_bits_per_s]').textContent !== '–'",
+        );
     }
 
     #[track_caller]
