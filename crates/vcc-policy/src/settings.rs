@@ -1,6 +1,6 @@
 //! Keys with their values as written, and the treatment that they set.
 
-use vcc_engine::{Mode, Underlay};
+use vcc_engine::{GuestEcn, Mode, Underlay};
 
 use crate::keys::{KEYS, Key, Kind, Need, Surface, Value};
 use crate::listing::listing;
@@ -138,6 +138,28 @@ impl Settings {
             }
         };
         Some(Complaint { key, severity, message })
+    }
+
+    /// A warning about limits from which a guest escapes by negotiating ECN itself: the engine leaves
+    /// its connections alone (`leaves_alone` in engine/treat.h).
+    pub fn escape(&self, surface: Surface) -> Option<Complaint> {
+        let treatment = self.treatment();
+        let binds = treatment.mode() == Mode::Enforce && treatment.underlay().controls();
+        if !binds || treatment.params.0.guest_ecn != GuestEcn::Leave.number() {
+            return None;
+        }
+        let limits = self.asked_for().map(|(key, _)| key).filter(|key| key.is_limit());
+        let limits: Vec<&'static Key> = limits.collect();
+        let key = *limits.first()?;
+        let names: Vec<String> = limits.iter().map(|key| surface.key(key.name)).collect();
+        let verb = if names.len() == 1 { "does" } else { "do" };
+        let names = listing(&names, ", ");
+        let bound = surface.setting("guest_ecn", "\"override\"");
+        let message = format!(
+            "{names} {verb} not bind a guest that negotiates ECN itself: its connections are left \
+             alone without {bound}"
+        );
+        Some(Complaint { key, severity: Severity::Warning, message })
     }
 
     /// Under `mode = "ignore"`.

@@ -21,7 +21,8 @@ pub(super) fn check(
         return treatment;
     }
     let window_bytes = pool.map(|pool| pools.window_bytes(pool));
-    for complaint in keys.settings.complaints(Surface::File, window_bytes) {
+    let complaints = keys.settings.complaints(Surface::File, window_bytes);
+    for complaint in complaints.into_iter().chain(keys.settings.escape(Surface::File)) {
         if let Some(span) = keys.span(complaint.key) {
             findings.add(complaint.severity, span, || complaint.message);
         }

@@ -40,6 +40,7 @@ const fn key(name: &'static str, kind: Kind, field: Option<Field>, help: &'stati
         field,
         needs: &[],
         effect: None,
+        is_limit: false,
         has_column: false,
         is_for_policies: false,
         formerly: &[],
@@ -117,6 +118,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         needs: &[window(Severity::Error), Need::Enforce],
+        is_limit: true,
         has_column: true,
         is_for_policies: true,
         ..key("pool", Kind::Pool, None, "The [pool](#pools-pools) whose window connections share.")
@@ -134,6 +136,7 @@ pub static KEYS: &[Key] = &[
     Key {
         needs: &[window(Severity::Warning)],
         effect: Some("its window is at most {}"),
+        is_limit: true,
         has_column: true,
         formerly: &[("cap", ""), ("cap_bytes", "")],
         ..key(
@@ -146,6 +149,7 @@ pub static KEYS: &[Key] = &[
     Key {
         needs: &[window(Severity::Warning)],
         effect: Some("its window is at most {}bit/s times its RTT"),
+        is_limit: true,
         has_column: true,
         formerly: &[("cap_rate", ""), ("cap_mbps", "")],
         ..key(
@@ -159,6 +163,7 @@ pub static KEYS: &[Key] = &[
     Key {
         needs: &[window(Severity::Error), Need::Enforce],
         effect: Some("data that the guest sends beyond its window is dropped"),
+        is_limit: true,
         has_column: true,
         ..key(
             "police",

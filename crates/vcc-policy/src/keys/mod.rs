@@ -25,6 +25,8 @@ pub struct Key {
     needs: &'static [Need],
     /// The effect on a connection, with `{}` for the value.
     effect: Option<&'static str>,
+    /// Limits the guest, which has reason to escape it.
+    is_limit: bool,
     /// Has a column of its own in `vcc policy show`.
     has_column: bool,
     /// Only policies have it, not `vcc attach`.
@@ -126,6 +128,10 @@ impl Key {
 
     pub(crate) fn needs(&self) -> &'static [Need] {
         self.needs
+    }
+
+    pub(crate) fn is_limit(&self) -> bool {
+        self.is_limit
     }
 
     pub(crate) fn needs_enforcement(&self) -> bool {

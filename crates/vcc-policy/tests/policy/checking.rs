@@ -260,9 +260,13 @@ fn contradictions() {
 
 #[test]
 fn a_floor_above_a_limit() {
+    const OVERRIDE: &str = "guest_ecn = \"override\"\n";
     let rule = |lines: &str| {
         let pool = "[[pools]]\nname = \"gold\"\nwindow = \"128K\"\n";
-        format!("{pool}[[rules]]\nname = \"x\"\nvlan = 3\n{lines}\n[default]\npool = \"gold\"")
+        format!(
+            "{pool}[[rules]]\nname = \"x\"\nvlan = 3\n{lines}\n{OVERRIDE}[default]\n\
+             pool = \"gold\"\n{OVERRIDE}"
+        )
     };
     let cap = "window_cap = \"64K\"\nwindow_floor_segments";
     let expected = ":8:25: error: `window_floor_segments = 123`, at least 65928 bytes, exceeds \
@@ -310,6 +314,42 @@ fn warnings_of_what_may_not_be_meant() {
     let checked = Policy::parse(&format!("{pool}{rule}"), "p.toml").expect("a policy");
     assert_eq!(checked.policy.rules()[0].treatment().pool, None);
     assert!(checked.warnings.iter().all(|warning| warning.severity == Severity::Warning));
+}
+
+#[test]
+fn limits_that_a_guest_escapes_by_its_own_ecn() {
+    let pool = "[[pools]]\nname = \"gold\"\nwindow = \"2M\"\n";
+    let rule = |lines: &str| said(&format!("{pool}[default]\n{lines}\n"));
+    let escaped = |place: &str, keys: &str| {
+        format!(
+            "p.toml:{place}: warning: {keys} not bind a guest that negotiates ECN itself: its \
+             connections are left alone without `guest_ecn = \"override\"`"
+        )
+    };
+    let limits = ["police = true", "window_cap = \"64K\"", "rate_cap = \"1G\"", "pool = \"gold\""];
+    for limit in limits {
+        let (key, _) = limit.split_once(" = ").unwrap();
+        let place = format!("5:{}", key.len() + 4);
+        // Whether the underlay uses ECN or not.
+        for others in ["", "guest_ecn = \"leave\"", "underlay = \"cubic\""] {
+            let said = rule(&format!("{limit}\n{others}")).into_iter();
+            let said: Vec<String> = said.filter(|it| !it.contains("no rule uses")).collect();
+            assert_eq!(said, [escaped(&place, &format!("`{key}` does"))]);
+        }
+    }
+    let all = limits.join("\n");
+    // At the first of them as the keys are listed.
+    assert_eq!(rule(&all), [escaped("8:8", "`pool`, `window_cap`, `rate_cap`, `police` do")]);
+    assert_eq!(rule(&format!("{all}\nguest_ecn = \"override\"")), [""; 0]);
+    for lines in [
+        "police = false",
+        "emit = true",
+        "mode = \"shadow\"\nwindow_cap = \"64K\"",
+        "underlay = \"transparent\"\nwindow_cap = \"64K\"",
+    ] {
+        let said = rule(lines);
+        assert!(!said.iter().any(|it| it.contains("not bind")), "{said:#?}");
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ guest_port = [80, "8000-8100"]
 role = "server"
 mode = "enforce"
 underlay = "dctcp"
+guest_ecn = "override"
 police = true
 pool = "gold"
 weight = 3

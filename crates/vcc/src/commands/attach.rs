@@ -37,6 +37,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     Port::pin_all(&mut fresh)?;
+    if let Some(warning) = arguments.treatment.warning() {
+        output::complain(&format!("warning: {warning}"));
+    }
     let underlay = options.params.underlay().expect("set by its name");
     let how = match arguments.treatment.mode() {
         Mode::Enforce => underlay.to_string(),

@@ -10,11 +10,16 @@ use vcc_port::AttachOptions;
 /// The options together; it is an error if they contradict each other.
 pub struct Treatment {
     options: AttachOptions,
+    warning: Option<String>,
 }
 
 impl Treatment {
     pub fn options(&self) -> AttachOptions {
         self.options.clone()
+    }
+
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
     }
 
     pub fn mode(&self) -> Mode {
@@ -60,7 +65,7 @@ fn max_flows() -> Arg {
         .value_parser(ValueParser::new(|text: &str| MAX_FLOWS.parse(text)))
 }
 
-fn options(matches: &ArgMatches) -> Result<AttachOptions, String> {
+fn treatment(matches: &ArgMatches) -> Result<Treatment, String> {
     let mut settings = Settings::default();
     for key in keys() {
         if let Some(number) = matches.get_one::<u32>(key.name) {
@@ -71,16 +76,18 @@ fn options(matches: &ArgMatches) -> Result<AttachOptions, String> {
         return Err(complaint.message);
     }
     let max_flows = matches.get_one::<u32>(MAX_FLOWS_OPTION).copied();
-    Ok(AttachOptions {
+    let options = AttachOptions {
         params: settings.treatment().params,
         max_flows: max_flows.unwrap_or(PortSelector::DEFAULT_MAX_FLOWS),
-    })
+    };
+    let warning = settings.escape(Surface::CommandLine).map(|complaint| complaint.message);
+    Ok(Treatment { options, warning })
 }
 
 impl FromArgMatches for Treatment {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let refused = |why| clap::Error::raw(ErrorKind::ArgumentConflict, why);
-        Ok(Self { options: options(matches).map_err(refused)? })
+        treatment(matches).map_err(refused)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

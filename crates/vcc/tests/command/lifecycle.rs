@@ -139,7 +139,8 @@ fn what_is_asked_for_reaches_the_port() {
         assert_eq!(default, Params::default().0);
 
         let set = params(
-            "--feedback=false --police --window-cap 100K --rate-cap 1G --window-floor-segments 2",
+            "--feedback=false --police --window-cap 100K --rate-cap 1G --window-floor-segments 2 \
+             --guest-ecn override",
         );
         assert_eq!((set.feedback, set.police), (0, 1));
         assert_eq!((set.window_cap_bytes, set.rate_cap_bytes_per_ms), (102_400, 125_000));
@@ -149,6 +150,18 @@ fn what_is_asked_for_reaches_the_port() {
         let set = params("--police=false --rto-min 10ms --idle-closed 30s --guest-ecn override");
         assert_eq!((set.police, set.guest_ecn), (0, GuestEcn::Override.number()));
         assert_eq!((set.rto_min_us, set.idle_closed_ms), (10_000, 30_000));
+    });
+}
+
+#[test]
+fn limits_that_a_guest_escapes_are_warned_of() {
+    on_a_host(|| {
+        ip("link add port type veth peer name guest");
+        let said = vcc("attach port --police --window-cap 100K");
+        assert_eq!((said.code, said.stdout.as_str()), (0, "attached to port: reno-ecn\n"));
+        let expected = "vcc: warning: --window-cap, --police do not bind a guest that negotiates \
+            ECN itself: its connections are left alone without --guest-ecn override\n";
+        assert_eq!(said.stderr, expected);
     });
 }
 

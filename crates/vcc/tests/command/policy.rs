@@ -46,6 +46,7 @@ tenant = "acme"
 guest_port = [80, "8000-8100"]
 underlay = "dctcp"
 pool = "gold"
+guest_ecn = "override"
 weight = 3
 rto_min = "10ms"
 
@@ -118,7 +119,7 @@ fn shown_with_defaults() {
         "",
         "# RULE MODE UNDERLAY POOL WINDOW-CAP RATE-CAP POLICE GUEST-ECN EMIT WINDOW-MAX OTHER \
          MATCHES",
-        "1 web enforce dctcp gold - - no leave no 2M weight=3 rto_min=\"10ms\" tenant acme, guest \
+        "1 web enforce dctcp gold - - no override no 2M weight=3 rto_min=\"10ms\" tenant acme, guest \
          port 80 or 8000-8100",
         "2 beyond ignore - - - - - - - - - peer 10.0.0.0/8",
         "3 default shadow reno-ecn - - - no leave no 2M - any",

@@ -65,7 +65,8 @@ fn the_policy_in_force_can_be_asked_for() {
         let place = Place::new("in-force", POLICY);
         let daemon = place.run();
         daemon.is_ready();
-        let other = Place::new("in-force-other", &format!("{POLICY}window_cap = \"64K\"\n"));
+        let capped = format!("{POLICY}window_cap = \"64K\"\nguest_ecn = \"override\"\n");
+        let other = Place::new("in-force-other", &capped);
         let name = other.config();
         let said = place.vcc(&format!("policy apply {}", name.display())).well();
         assert!(said.contains("is in force until the next reload: epoch 2"), "{said}");
