@@ -1,11 +1,10 @@
 //! The documentation of the metrics agrees with the code.
 
-mod written;
-
 use std::collections::BTreeSet;
 
 use vcc_web::METRICS;
-use written::{names, read};
+
+use crate::written::{names, read};
 
 #[test]
 fn the_documentation_has_every_metric_and_no_other() {

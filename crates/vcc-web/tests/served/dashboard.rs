@@ -1,12 +1,11 @@
 //! The dashboard for Grafana, held to the metrics that there are.
 
-mod written;
-
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 use vcc_web::METRICS;
-use written::{names, read};
+
+use crate::written::{names, read};
 
 fn dashboard() -> Value {
     serde_json::from_str(&read("packaging/grafana/vcc.json")).expect("JSON")
