@@ -18,7 +18,10 @@ fn build_agent(package: &Path, out: &Path) -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", package.display());
     println!("cargo::rerun-if-changed={}", package.join("../../Cargo.lock").display());
     let target = env::var("TARGET").unwrap();
-    let directory = out.join("agent");
+    // OUT_DIR is `build/PACKAGE-HASH/out` below the profile's directory, and clippy and tests have
+    // one each. Cargo locks the profile's directory for a whole build, so its runs share this one in
+    // turn.
+    let directory = out.ancestors().nth(3).unwrap_or(out).join("guest-agent");
     let status = Command::new(env::var("CARGO").unwrap())
         .args(["build", "--quiet", "--release", "--bin", "vcc-agent", "--target", &target])
         .arg("--manifest-path")
