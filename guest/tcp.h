@@ -49,9 +49,11 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	unsigned long sk_pacing_rate;
 };
 
 struct inet_connection_sock {
+	uint32_t icsk_rto;
 	uint8_t icsk_ca_state : 5;
 	struct {
 		uint8_t pending;
@@ -69,9 +71,16 @@ struct tcp_sock {
 	uint32_t snd_nxt;
 	uint32_t rcv_nxt;
 	uint32_t segs_out;
+	uint32_t packets_out;
+	uint32_t retrans_out;
+	uint32_t sacked_out;
+	uint32_t lost_out;
 	uint32_t max_packets_out;
+	uint32_t prr_out;
 	uint32_t delivered;
 	uint32_t delivered_ce;
+	uint32_t lost;
+	uint32_t lsndtime;
 	uint8_t ecn_flags;
 	uint8_t is_cwnd_limited : 1;
 };
@@ -93,6 +102,8 @@ struct tcp_congestion_ops {
 	void (*init)(struct sock *sk);
 	uint32_t (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, uint32_t ack, uint32_t acked);
+	/* The kernel passes more, of which not every version has the same. */
+	void (*cong_control)(struct sock *sk);
 	void (*set_state)(struct sock *sk, uint8_t new_state);
 	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
 	void (*in_ack_event)(struct sock *sk, uint32_t flags);

@@ -29,6 +29,7 @@ congestion_controls! {
     "vegas"
     "illinois"
     "highspeed"
+    "flood"
 }
 
 /// The names of the congestion controls of `guest/`.

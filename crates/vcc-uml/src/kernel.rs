@@ -7,19 +7,26 @@ use std::process::{Command, Stdio};
 use crate::error::{Doing, Error, Result};
 use crate::temp_dir::TempDir;
 
-/// The build's inputs besides Debian's source package.
-const RECIPE: [(&str, &str); 7] = [
-    ("build.sh", include_str!("../../../guest/kernel/build.sh")),
-    ("defconfig", include_str!("../../../guest/kernel/defconfig")),
-    ("01-hz.patch", include_str!("../../../guest/kernel/01-hz.patch")),
-    ("02-free-until.patch", include_str!("../../../guest/kernel/02-free-until.patch")),
-    ("03-run-at-any-time.patch", include_str!("../../../guest/kernel/03-run-at-any-time.patch")),
-    ("04-still-clock.patch", include_str!("../../../guest/kernel/04-still-clock.patch")),
-    (
-        "05-shared-interrupts.patch",
-        include_str!("../../../guest/kernel/05-shared-interrupts.patch"),
-    ),
-];
+macro_rules! recipe {
+    ($($file:literal)*) => {
+        [$(($file, include_str!(concat!("../../../guest/", $file)))),*]
+    };
+}
+
+/// The build's inputs besides Debian's source package, below guest/.
+const RECIPE: [(&str, &str); 11] = recipe! {
+    "kernel/build.sh"
+    "kernel/defconfig"
+    "kernel/01-hz.patch"
+    "kernel/02-free-until.patch"
+    "kernel/03-run-at-any-time.patch"
+    "kernel/04-still-clock.patch"
+    "kernel/05-shared-interrupts.patch"
+    "kernel/06-flood.patch"
+    "kernel/tcp_flood.c"
+    "flood_tcp.h"
+    "flood.h"
+};
 
 #[derive(Debug, Clone)]
 pub struct Kernel {
@@ -31,12 +38,14 @@ impl Kernel {
     /// error.
     pub fn find_or_build() -> Result<Self> {
         let recipe = TempDir::create("vcc-guest-kernel")?;
+        let kernel = recipe.path().join("kernel");
+        fs::create_dir(&kernel).doing(|| format!("create {}", kernel.display()))?;
         for (name, text) in RECIPE {
             let path = recipe.path().join(name);
             fs::write(&path, text).doing(|| format!("write {}", path.display()))?;
         }
         let output = Command::new("sh")
-            .arg(recipe.path().join("build.sh"))
+            .arg(kernel.join("build.sh"))
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .output()
@@ -73,7 +82,8 @@ mod tests {
         let mut files: Vec<String> =
             files.map(|file| file.file_name().to_string_lossy().into_owned()).collect();
         files.sort();
-        let mut recipe = RECIPE.map(|(name, _)| name);
+        let mut recipe: Vec<_> =
+            RECIPE.iter().filter_map(|(name, _)| name.strip_prefix("kernel/")).collect();
         recipe.sort_unstable();
         assert_eq!(files, recipe);
     }

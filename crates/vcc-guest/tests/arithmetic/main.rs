@@ -2,6 +2,7 @@
 //! the BPF programs inline.
 
 mod dctcp;
+mod flood;
 mod highspeed;
 mod illinois;
 mod native;

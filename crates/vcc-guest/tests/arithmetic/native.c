@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The congestion controls' arithmetic, compiled for user space. */
 #include "dctcp.h"
+#include "flood.h"
 #include "highspeed.h"
 #include "illinois.h"
 #include "vegas.h"
@@ -13,6 +14,36 @@ uint32_t native_dctcp_next_alpha(uint32_t alpha, uint32_t delivered_segs, uint32
 uint32_t native_dctcp_reduced_segs(uint32_t cwnd_segs, uint32_t alpha)
 {
 	return dctcp_reduced_segs(cwnd_segs, alpha);
+}
+
+void native_flood_init(struct flood *f, uint32_t initial_segs)
+{
+	flood_init(f, initial_segs);
+}
+
+uint32_t native_flood_on_ack(struct flood *f, const struct flood_ack *ack)
+{
+	return flood_on_ack(f, ack);
+}
+
+uint32_t native_flood_reduce(struct flood *f)
+{
+	return flood_reduce(f);
+}
+
+uint32_t native_flood_undo(struct flood *f)
+{
+	return flood_undo(f);
+}
+
+uint32_t native_flood_set_state(struct flood *f, uint8_t state, uint32_t cwnd_segs)
+{
+	return flood_set_state(f, state, cwnd_segs);
+}
+
+void native_flood_restart(struct flood *f, uint32_t rtos)
+{
+	flood_restart(f, rtos);
 }
 
 uint32_t native_highspeed_row(uint32_t cwnd_segs)

@@ -1,5 +1,31 @@
 //! Bindings of native.c.
 
+/// `struct flood` of guest/flood.h.
+#[repr(C)]
+#[derive(Clone, Debug, Default)]
+pub struct FloodState {
+    pub cwnd_segs: u32,
+    acked_segs: u32,
+    pub ssthresh_segs: u32,
+    initial_segs: u32,
+    pub recover_fs_segs: u32,
+    prr_delivered_segs: u32,
+    undo_cwnd_segs: u32,
+    undo_ssthresh_segs: u32,
+    pub is_online: bool,
+}
+
+/// `struct flood_ack` of guest/flood.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FloodAck {
+    pub delivered_segs: u32,
+    pub in_flight_segs: u32,
+    pub prr_out_segs: u32,
+    pub most_out_segs: u32,
+    pub is_safe: bool,
+}
+
 /// `struct illinois` of guest/illinois.h.
 #[repr(C)]
 #[derive(Clone, Debug, Default)]
@@ -32,11 +58,17 @@ pub struct Window {
 }
 
 mod c {
-    use super::{IllinoisState, VegasState, Window};
+    use super::{FloodAck, FloodState, IllinoisState, VegasState, Window};
 
     unsafe extern "C" {
         pub safe fn native_dctcp_next_alpha(alpha: u32, delivered_segs: u32, ce_segs: u32) -> u32;
         pub safe fn native_dctcp_reduced_segs(cwnd_segs: u32, alpha: u32) -> u32;
+        pub safe fn native_flood_init(f: &mut FloodState, initial_segs: u32);
+        pub safe fn native_flood_on_ack(f: &mut FloodState, ack: &FloodAck) -> u32;
+        pub safe fn native_flood_reduce(f: &mut FloodState) -> u32;
+        pub safe fn native_flood_undo(f: &mut FloodState) -> u32;
+        pub safe fn native_flood_set_state(f: &mut FloodState, state: u8, cwnd_segs: u32) -> u32;
+        pub safe fn native_flood_restart(f: &mut FloodState, rtos: u32);
         pub safe fn native_highspeed_row(cwnd_segs: u32) -> u32;
         pub fn native_highspeed_row_cwnd_segs(row: u32) -> u32;
         pub safe fn native_highspeed_a_segs(row: u32) -> u32;
@@ -70,6 +102,38 @@ pub fn highspeed_row_cwnd_segs(row: u32) -> u32 {
     assert!(row < HIGHSPEED_ROWS);
     // SAFETY: the table has that row.
     unsafe { c::native_highspeed_row_cwnd_segs(row) }
+}
+
+impl FloodState {
+    pub fn new(initial_segs: u32) -> Self {
+        let mut state = Self::default();
+        c::native_flood_init(&mut state, initial_segs);
+        state
+    }
+
+    /// The window after an ACK.
+    pub fn on_ack(&mut self, ack: FloodAck) -> u32 {
+        c::native_flood_on_ack(self, &ack)
+    }
+
+    /// ssthresh after a loss or mark.
+    pub fn reduce(&mut self) -> u32 {
+        c::native_flood_reduce(self)
+    }
+
+    /// The window after a reduction is undone.
+    pub fn undo(&mut self) -> u32 {
+        c::native_flood_undo(self)
+    }
+
+    /// The window in the state that TCP enters.
+    pub fn set_state(&mut self, state: u8, cwnd_segs: u32) -> u32 {
+        c::native_flood_set_state(self, state, cwnd_segs)
+    }
+
+    pub fn restart(&mut self, rtos: u32) {
+        c::native_flood_restart(self, rtos);
+    }
 }
 
 impl IllinoisState {

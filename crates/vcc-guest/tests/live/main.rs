@@ -2,6 +2,7 @@
 //! variables are read after every ACK.
 
 mod dctcp;
+mod flood;
 mod highspeed;
 mod illinois;
 mod shadow;

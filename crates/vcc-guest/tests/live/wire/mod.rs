@@ -98,6 +98,11 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// The sender's state. Must be called in the sender's namespace.
+    pub fn state(&self) -> State {
+        self.look.state()
+    }
+
     /// Changes the congestion control after the handshake.
     pub fn set_congestion_control(&self, wire: &Wire<'_>, name: &str) {
         let socket = Socket::from(self.sender.try_clone().expect("a descriptor"));
@@ -195,6 +200,14 @@ impl<'a> Wire<'a> {
                 began = Instant::now();
             }
             assert!(began.elapsed() < STALLED, "stalled after {arrived_bytes} of {bytes} bytes");
+            self.carry(Some(connection), |_, _| Fate::Passes);
+        }
+    }
+
+    /// Sends nothing for that long; what the hosts send by themselves is carried.
+    pub fn idle(&mut self, connection: &mut Connection, time: Duration) {
+        let began = Instant::now();
+        while began.elapsed() < time {
             self.carry(Some(connection), |_, _| Fate::Passes);
         }
     }

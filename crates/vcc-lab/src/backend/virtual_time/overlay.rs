@@ -30,6 +30,8 @@ fn class_of(congestion_control: &str) -> Option<Class> {
         "reno" | "dctcp" | "highspeed" | "illinois" => Some(Class::RenoLike),
         "cubic" => Some(Class::CubicLike),
         "vegas" | "bbr" => Some(Class::DelayBased),
+        // Online.
+        "flood" => Some(Class::Unlimited),
         _ => None,
     }
 }

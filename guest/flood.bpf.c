@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* vFlood's guest (Gamage et al. 2011): see flood.h. */
+#include "tcp.h"
+#include "flood_tcp.h"
+
+_Static_assert(sizeof(struct flood_connection) <= CA_PRIV_WORDS * sizeof(uint64_t), "too large");
+
+SEC("struct_ops") void BPF_PROG(flood_on_init, struct sock *sk)
+{
+	flood_tcp_init(tcp_sk(sk), ca_priv(sk));
+	/* Small queues and segment sizes follow this rate, and the queue is the driver domain. */
+	sk->sk_pacing_rate = ~0ul;
+}
+
+SEC("struct_ops") void BPF_PROG(flood_cong_control, struct sock *sk)
+{
+	flood_tcp_ack(tcp_sk(sk), ca_priv(sk));
+}
+
+SEC("struct_ops") uint32_t BPF_PROG(flood_ssthresh, struct sock *sk)
+{
+	return flood_tcp_ssthresh(tcp_sk(sk), ca_priv(sk));
+}
+
+SEC("struct_ops") void BPF_PROG(flood_on_state, struct sock *sk, uint8_t new_state)
+{
+	flood_tcp_set_state(tcp_sk(sk), ca_priv(sk), new_state);
+}
+
+SEC("struct_ops") void BPF_PROG(flood_cwnd_event, struct sock *sk, enum tcp_ca_event event)
+{
+	if (event == CA_EVENT_TX_START)
+		flood_tcp_start(tcp_sk(sk), ca_priv(sk), bpf_jiffies64());
+}
+
+SEC("struct_ops") uint32_t BPF_PROG(flood_undo_cwnd, struct sock *sk)
+{
+	struct flood_connection *ca = ca_priv(sk);
+
+	return flood_undo(&ca->law);
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops flood = {
+	.name = "flood",
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.init = (void *)flood_on_init,
+	.ssthresh = (void *)flood_ssthresh,
+	.cong_control = (void *)flood_cong_control,
+	.set_state = (void *)flood_on_state,
+	.cwnd_event = (void *)flood_cwnd_event,
+	.undo_cwnd = (void *)flood_undo_cwnd,
+};
