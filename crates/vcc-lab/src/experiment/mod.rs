@@ -179,8 +179,9 @@ impl Experiment {
             Some(_) if self.file.hosts != HostForm::Veth => "needs hosts of the form 'veth'",
             Some(_) if self.file.family != Family::Ipv4 => "needs IPv4",
             Some(_) if group.vcc.mode != VccMode::Off => "excludes vcc: choose one of them",
-            Some(_) if group.cwnd_clamp_segs.is_some() || group.rto_min_ms.is_some() => {
-                "excludes cwnd_clamp_segs and rto_min_ms: the proxy is the only hop of the guest's route"
+            Some(_) if limits(group).has_route() || group.rto_min_ms.is_some() => {
+                "excludes cwnd_clamp_segs, initial_window_segs and rto_min_ms: the proxy is the only hop \
+                 of the guest's route"
             }
             Some(name)
                 if case.groups.iter().any(|it| it.proxy.as_ref().is_some_and(|o| o != name)) =>
@@ -242,6 +243,7 @@ fn limits(group: &Group) -> Limits {
     Limits {
         rate_bps: group.rate_limit_mbps.map(|rate| (rate.get() * 1e6) as u64),
         cwnd_segs: group.cwnd_clamp_segs.map(|segs| segs.get()),
+        initial_segs: group.initial_window_segs.map(|segs| segs.get()),
         rto_min_ms: group.rto_min_ms.map(|ms| ms.get()),
     }
 }

@@ -46,6 +46,15 @@ pub struct Limits {
     pub rate_bps: Option<u64>,
     /// snd_cwnd_clamp; the guest's own.
     pub cwnd_segs: Option<u32>,
+    /// The initial window; the guest's own.
+    pub initial_segs: Option<u32>,
     /// The least RTO (RFC 6298, 2.4); the guest's own.
     pub rto_min_ms: Option<u32>,
+}
+
+impl Limits {
+    /// Whether the guest's routes say how large its windows are.
+    pub fn has_route(&self) -> bool {
+        self.cwnd_segs.is_some() || self.initial_segs.is_some()
+    }
 }

@@ -129,6 +129,7 @@ mod tests {
                 congestion_control: "reno".into(),
                 pattern: Pattern::Bulk,
                 cwnd_clamp_segs: None,
+                initial_window_segs: None,
                 seed: 1,
                 connects_at_ns: 1,
                 joins_at_ns: 2,

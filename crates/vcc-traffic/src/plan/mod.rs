@@ -78,6 +78,9 @@ pub struct FlowToSend {
     pub pattern: Pattern,
     /// Upper bound of cwnd (snd_cwnd_clamp), which applies to all flows to the same host.
     pub cwnd_clamp_segs: Option<u32>,
+    /// The initial window, if not the kernel's, of all flows to the same host.
+    #[serde(default)]
+    pub initial_window_segs: Option<u32>,
     /// The random seed of the payload, the same at both ends.
     pub seed: u64,
     pub connects_at_ns: u64,

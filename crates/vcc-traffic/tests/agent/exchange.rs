@@ -25,6 +25,7 @@ const PHASES: u32 = 3;
 /// By its route, which is that of all flows; the first of them to connect makes it known.
 const CLAMPED: usize = BULK;
 const CLAMP_SEGS: u32 = 7;
+const INITIAL_SEGS: u32 = 3;
 
 /// The sender's and the receiver's.
 fn plans(begin_ns: u64) -> [GuestPlan; 2] {
@@ -53,6 +54,7 @@ fn plans(begin_ns: u64) -> [GuestPlan; 2] {
             congestion_control: "reno".into(),
             pattern,
             cwnd_clamp_segs: (flow == CLAMPED).then_some(CLAMP_SEGS),
+            initial_window_segs: Some(INITIAL_SEGS),
             seed: SEED,
             connects_at_ns: begin_ns + flow as u64 * MS,
             joins_at_ns: begin_ns + 100 * MS,
@@ -98,6 +100,11 @@ fn both_ends_report_flows_and_pings() {
             }
         }
     }
+    let routes = first.inside(|| tell("ip", "route")).unwrap();
+    assert!(
+        routes.contains(&format!("cwnd lock {CLAMP_SEGS} initcwnd {INITIAL_SEGS}")),
+        "{routes}"
+    );
     assert!(offloads(&first).contains("tx-tcp-segmentation: off"));
     assert!(offloads(&first).contains("generic-segmentation-offload: off"));
     assert!(offloads(&second).contains("tx-tcp-segmentation: on"));

@@ -198,6 +198,7 @@ fn add_flows(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, 
             congestion_control: spec.congestion_control,
             pattern: spec.pattern,
             cwnd_clamp_segs: scenario.guests[spec.sender].limits.cwnd_segs,
+            initial_window_segs: scenario.guests[spec.sender].limits.initial_segs,
             seed,
             connects_at_ns: connects_at_ns(flow, scenario.flows.len()),
             joins_at_ns: match (spec.joins_at_ns, spec.pattern) {

@@ -116,6 +116,38 @@ fn transfers_of_a_sender_that_shares_its_core_take_many_times_as_long() {
     // Without, a turn for the handshake, and for 10, 20 and 40 segments.
     assert!(turns_ns.iter().all(|ns| (54_000_000..=73_000_000).contains(ns)), "{turns_ns:?}");
     assert_eq!(hash(&unheld), hash(&run(&scenario, 1)));
+    // 3, 6, 12, 24 and 26 segments.
+    scenario.guests[0].limits.initial_segs = Some(3);
+    let small_ns = took_ns(&run(&scenario, 1));
+    assert!(small_ns.iter().all(|ns| (90_000_000..=109_000_000).contains(ns)), "{small_ns:?}");
+    // What the receiver's first window takes, and the rest.
+    scenario.guests[0].congestion_control = "flood".into();
+    let flood_ns = took_ns(&run(&scenario, 1));
+    assert!(flood_ns.iter().all(|ns| (18_000_000..=37_000_000).contains(ns)), "{flood_ns:?}");
+}
+
+/// vFlood, 3.1. On a path without loss the guest's window is always the one online.
+#[test]
+fn a_flooding_guest_has_a_window_of_512_segments() {
+    const FLOOD_CWND_SEGS: u32 = 512;
+    if !can_attach() {
+        return;
+    }
+    let mut scenario = scenario(Pattern::Bulk, Vec::new());
+    scenario.warm_up_ns = 20_000_000;
+    scenario.measured_ns = 20_000_000;
+    scenario.window_every_us = Some(1_000);
+    let windows = |scenario: &Scenario| -> Vec<u32> {
+        let data = run(scenario, 1);
+        assert!(data.flows[0].payload_ok);
+        data.flows[0].samples.iter().map(|sample| sample.cwnd_segs).collect()
+    };
+    scenario.guests[0].congestion_control = "flood".into();
+    let flood_segs = windows(&scenario);
+    assert_eq!(flood_segs, vec![FLOOD_CWND_SEGS; flood_segs.len()]);
+    assert!(flood_segs.len() > 10);
+    scenario.guests[0].limits.cwnd_segs = Some(100);
+    assert!(windows(&scenario).iter().all(|segs| *segs == 100));
 }
 
 /// A bulk flow's frames come so close that a card asked to interrupt for each of them makes another

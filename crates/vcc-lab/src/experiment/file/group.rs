@@ -36,6 +36,9 @@ pub struct Group {
     /// The guest lets its own window grow no larger.
     #[serde(default)]
     pub cwnd_clamp_segs: Option<Segs>,
+    /// The guest's initial window; Linux has had 10 segments since 2.6.39 (RFC 6928).
+    #[serde(default)]
+    pub initial_window_segs: Option<Segs>,
     /// The guest's least retransmission timeout; Linux has 200 ms.
     #[serde(default)]
     pub rto_min_ms: Option<Ms>,

@@ -5,7 +5,7 @@ mod netlink;
 mod offload;
 
 use device::Devices;
-use netlink::{Index, Netlink};
+use netlink::{Index, Netlink, Windows};
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::IpAddr;
@@ -31,9 +31,14 @@ pub fn set_up(plan: &GuestPlan) -> Result<()> {
     netlink.add_address(index, network.address, network.prefix_bits)?;
     devices.bring_up(device)?;
     network.neighbours.iter().try_for_each(|neighbour| netlink.add_neighbour(index, neighbour))?;
-    let clamped = plan.sends.iter().filter_map(|flow| Some((flow.to.ip(), flow.cwnd_clamp_segs?)));
-    let clamps: BTreeMap<IpAddr, u32> = clamped.collect();
-    clamps.into_iter().try_for_each(|(to, segs)| netlink.add_route(index, to, segs))
+    let mut routes: BTreeMap<IpAddr, Windows> = BTreeMap::new();
+    for flow in &plan.sends {
+        let windows = routes.entry(flow.to.ip()).or_default();
+        windows.clamp_segs = flow.cwnd_clamp_segs.or(windows.clamp_segs);
+        windows.initial_segs = flow.initial_window_segs.or(windows.initial_segs);
+    }
+    routes.retain(|_, windows| *windows != Windows::default());
+    routes.into_iter().try_for_each(|(to, windows)| netlink.add_route(index, to, windows))
 }
 
 fn write(sysctl: &Sysctl) -> Result<()> {

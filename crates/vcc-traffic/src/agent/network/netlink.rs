@@ -23,6 +23,14 @@ impl Index {
     }
 }
 
+/// What a route says about the windows of connections along it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Windows {
+    /// The locked cwnd.
+    pub clamp_segs: Option<u32>,
+    pub initial_segs: Option<u32>,
+}
+
 /// A connection to the kernel.
 pub struct Netlink(Socket);
 
@@ -70,8 +78,9 @@ impl Netlink {
             .doing(|| format!("add the neighbour {}", neighbour.address))
     }
 
-    /// Adds a route to a host on the link, with a locked cwnd (`ip route add ... cwnd lock N`).
-    pub fn add_route(&self, device: Index, to: IpAddr, cwnd_segs: u32) -> Result<()> {
+    /// Adds a route to a host on the link, with a locked cwnd and an initial one (`ip route add ...
+    /// cwnd lock N initcwnd N`).
+    pub fn add_route(&self, device: Index, to: IpAddr, windows: Windows) -> Result<()> {
         let octets = octets(to);
         // struct rtmsg.
         let head = [
@@ -88,8 +97,12 @@ impl Netlink {
             0,
             0,
         ];
-        let metrics =
-            [attribute(RTAX_LOCK, &word(1 << RTAX_CWND)), attribute(RTAX_CWND, &word(cwnd_segs))];
+        let clamp = windows.clamp_segs.map(|segs| {
+            [attribute(RTAX_LOCK, &word(1 << RTAX_CWND)), attribute(RTAX_CWND, &word(segs))]
+                .concat()
+        });
+        let initial = windows.initial_segs.map(|segs| attribute(RTAX_INITCWND, &word(segs)));
+        let metrics: Vec<Vec<u8>> = [clamp, initial].into_iter().flatten().collect();
         let body = [
             head.to_vec(),
             attribute(libc::RTA_DST, &octets),
@@ -97,7 +110,7 @@ impl Netlink {
             attribute(libc::RTA_METRICS, &metrics.concat()),
         ];
         self.ask(libc::RTM_NEWROUTE, &body.concat())
-            .doing(|| format!("route to {to} with a cwnd of {cwnd_segs}"))
+            .doing(|| format!("route to {to} with {windows:?}"))
     }
 
     /// Sends a request to create something, and waits for its acknowledgement.
@@ -127,6 +140,7 @@ impl Netlink {
 /// From linux/rtnetlink.h.
 const RTAX_LOCK: u16 = 1;
 const RTAX_CWND: u16 = 7;
+const RTAX_INITCWND: u16 = 11;
 
 /// The address of the kernel.
 fn kernel() -> SockAddr {

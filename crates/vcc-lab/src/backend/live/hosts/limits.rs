@@ -11,11 +11,12 @@ const BURST_BYTES: u32 = 16 * 1024;
 /// Sets attributes of the guest's only route, that of its address; runs inside the guest.
 pub fn set_in_guest(limits: &Limits, place: &str, route: &str) -> Result<()> {
     let cwnd = limits.cwnd_segs.map(|segs| format!(" cwnd lock {segs}"));
+    let initial = limits.initial_segs.map(|segs| format!(" initcwnd {segs}"));
     let rto = limits.rto_min_ms.map(|ms| format!(" rto_min {ms}ms"));
-    if cwnd.is_none() && rto.is_none() {
+    let attributes: String = [cwnd, initial, rto].into_iter().flatten().collect();
+    if attributes.is_empty() {
         return Ok(());
     }
-    let attributes: String = [cwnd, rto].into_iter().flatten().collect();
     ip_batch(place, &format!("route replace {route}{attributes}\n"))
 }
 
@@ -47,8 +48,12 @@ mod tests {
         if let Err(error) = crate::base::system::require_root() {
             return skip(&error.to_string());
         }
-        let limits =
-            Limits { rate_bps: Some(20_000_000), cwnd_segs: Some(12), rto_min_ms: Some(10) };
+        let limits = Limits {
+            rate_bps: Some(20_000_000),
+            cwnd_segs: Some(12),
+            initial_segs: Some(3),
+            rto_min_ms: Some(10),
+        };
         let namespace = Netns::create().unwrap();
         let (route, class) = namespace
             .inside(|| {
@@ -64,6 +69,7 @@ mod tests {
             .unwrap();
         assert_eq!(route.lines().count(), 1, "{route}");
         assert!(route.contains("cwnd lock 12") && route.contains("rto_min lock 10ms"), "{route}");
+        assert!(route.contains("initcwnd 3"), "{route}");
         assert!(class.contains("rate 20Mbit"), "{class}");
     }
 }
