@@ -3,6 +3,7 @@
 //! In the unit tests of `vcc-port`, which this crate depends on, [`Netns`] is another type than
 //! `crate::Netns`: Rust compiles that crate twice, once for its tests and once for us.
 
+pub mod documents;
 mod host;
 mod skip;
 pub mod tun;

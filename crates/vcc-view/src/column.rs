@@ -1,19 +1,18 @@
-//! The definition of a column; [`crate::COLUMNS`] lists all columns.
+//! The definition of a column of a table of `T`; [`crate::columns`] lists all columns.
 
 use crate::flow::FlowView;
 use crate::value::{Unit, Value};
 
-#[derive(Clone, Copy)]
-pub struct Column {
+pub struct Column<T: 'static = FlowView> {
     /// In words, as the page heads it.
     pub name: &'static str,
     /// In JSON, with the unit.
     pub key: &'static str,
     pub unit: Unit,
-    pub value: fn(&FlowView) -> Value<'_>,
+    pub value: fn(&T) -> Value<'_>,
     /// The description: for docs/seeing.md, and without backticks for `--help` and the page.
     pub help: &'static str,
-    pub shown: Shown,
+    pub shown: Shown<T>,
     /// The name for `--sort`, and for `--with` if it is a counter.
     pub sort: Option<&'static str>,
     pub top: Option<Top>,
@@ -21,11 +20,10 @@ pub struct Column {
 }
 
 /// When `vcc flows` has it.
-#[derive(Clone, Copy)]
-pub enum Shown {
+pub enum Shown<T: 'static = FlowView> {
     Always,
     /// If it says something about any of the flows.
-    Where(fn(&FlowView) -> bool),
+    Where(fn(&T) -> bool),
     /// With `--wide`.
     Wide,
     /// In JSON alone.
@@ -39,12 +37,14 @@ pub struct Top {
     pub rank: u8,
     /// Sorts by it.
     pub key: Option<char>,
+    /// The least width, so that changing cells do not move the columns.
+    pub width_chars: usize,
 }
 
 /// The place of a column on the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Page {
-    /// In the table of flows, and in the detail of one.
+    /// In the table, and in the detail of one row.
     Table,
     /// In the table alone.
     TableAlone,
@@ -53,13 +53,13 @@ pub enum Page {
     Nowhere,
 }
 
-impl Column {
+impl<T> Column<T> {
     /// In JSON alone, until the methods below place it elsewhere.
     pub const fn new(
         name: &'static str,
         key: &'static str,
         unit: Unit,
-        value: fn(&FlowView) -> Value<'_>,
+        value: fn(&T) -> Value<'_>,
         help: &'static str,
     ) -> Self {
         let (shown, sort, top, page) = (Shown::Json, None, None, Page::Nowhere);
@@ -75,7 +75,7 @@ impl Column {
     }
 
     /// Only if it says something about any of the flows.
-    pub const fn given(self, says_something: fn(&FlowView) -> bool) -> Self {
+    pub const fn given(self, says_something: fn(&T) -> bool) -> Self {
         Self { shown: Shown::Where(says_something), ..self }
     }
 
@@ -84,7 +84,13 @@ impl Column {
     }
 
     pub const fn top(self, rank: u8, key: Option<char>) -> Self {
-        Self { top: Some(Top { rank, key }), ..self }
+        let width_chars = self.unit.width_chars();
+        Self { top: Some(Top { rank, key, width_chars }), ..self }
+    }
+
+    /// In `vcc top`, where it sorts nothing and is at least so wide.
+    pub const fn top_wide(self, rank: u8, width_chars: usize) -> Self {
+        Self { top: Some(Top { rank, key: None, width_chars }), ..self }
     }
 
     pub const fn page(self, page: Page) -> Self {
@@ -100,8 +106,8 @@ impl Column {
         self.help.replace('`', "")
     }
 
-    pub fn cell(&self, flow: &FlowView) -> String {
-        self.unit.cell(&(self.value)(flow))
+    pub fn cell(&self, row: &T) -> String {
+        self.unit.cell(&(self.value)(row))
     }
 
     /// Whether a word that is looked for may be in it.

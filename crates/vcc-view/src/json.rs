@@ -1,20 +1,39 @@
-//! A flow in JSON: each column by its key, `null` for what is unknown.
+//! A row in JSON: each column by its key, `null` for what is unknown.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::columns::COLUMNS;
+use crate::column::Column;
+use crate::columns::{FLOW_COLUMNS, PORT_COLUMNS, RULE_COLUMNS, TOTAL_COLUMNS};
 use crate::flow::FlowView;
+use crate::port::PortView;
+use crate::rule::RuleView;
+use crate::sums::Sums;
 use crate::value::Value;
 
-impl Serialize for FlowView {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(COLUMNS.len()))?;
-        for column in COLUMNS {
-            map.serialize_entry(column.key, &(column.value)(self))?;
+macro_rules! rows {
+    ($($row:ty: $columns:expr;)*) => {$(
+        impl Serialize for $row {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                serialize(self, $columns, to)
+            }
         }
-        map.end()
+    )*};
+}
+
+rows! {
+    FlowView: FLOW_COLUMNS;
+    PortView: PORT_COLUMNS;
+    RuleView: RULE_COLUMNS;
+    Sums: TOTAL_COLUMNS;
+}
+
+fn serialize<T, S: Serializer>(row: &T, columns: &[Column<T>], to: S) -> Result<S::Ok, S::Error> {
+    let mut map = to.serialize_map(Some(columns.len()))?;
+    for column in columns {
+        map.serialize_entry(column.key, &(column.value)(row))?;
     }
+    map.end()
 }
 
 impl Serialize for Value<'_> {

@@ -1,9 +1,10 @@
 //! The view of ports and flows that the command and the page print: reads them, computes rates,
 //! filters, sorts, and formats values with their units.
 //!
-//! [`COLUMNS`] is the one list of a flow's columns. It defines the tables and the JSON of
-//! `vcc flows`, `vcc top` and `vcc explain`, `/api/flows.json`, the table of the page, the names
-//! that `--sort` and `--with` take, and the table in docs/seeing.md.
+//! [`FLOW_COLUMNS`], [`PORT_COLUMNS`] and [`RULE_COLUMNS`] are the lists of columns, and
+//! [`TOTAL_COLUMNS`] that of the sums. They define the tables and the JSON of `vcc flows`, `vcc ports`,
+//! `vcc top`, `vcc explain` and the page, the names that `--sort` and `--with` take, and the tables
+//! in docs/seeing.md.
 
 mod clock;
 mod column;
@@ -15,11 +16,13 @@ pub mod guests;
 mod json;
 pub mod limit;
 mod names;
+mod pace;
 mod port;
 mod rates;
 mod rule;
 mod sampler;
 mod sort;
+mod sums;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod units;
@@ -27,16 +30,20 @@ mod value;
 mod words;
 
 pub use clock::monotonic;
-pub use column::{Column, Page, Shown};
-pub use columns::{COLUMNS, cell, counters, key_of, rows, sortable};
+pub use column::{Column, Page, Shown, Top};
+pub use columns::{
+    FLOW_COLUMNS, PORT_COLUMNS, RULE_COLUMNS, TOTAL_COLUMNS, cell, counters, key_of, rows, sortable,
+};
 pub use end::End;
 pub use filter::{EcnOwner, Filter};
 pub use flow::{FlowView, Place};
 pub use names::{FlowKey, keys, numbered};
+pub use pace::{Group, Grown, Pace, sum_up};
 pub use port::{Counter, PortView, read_flows};
 pub use rates::{Counted, Counts, Growth, Progress, READ_EVERY, Rates};
 pub use rule::{AppliedRule, RuleView, RulesInForce, Totals};
 pub use sampler::{Sampler, Snapshot};
 pub use sort::Sort;
+pub use sums::Sums;
 pub use value::{Unit, Value};
 pub use words::Words;

@@ -8,7 +8,9 @@ use vcc_port::{Error, Port};
 
 use crate::clock::monotonic;
 use crate::flow::{FlowView, Place};
+use crate::rates::{Growth, Rates};
 use crate::rule::{RulesInForce, mode_name, underlay_name};
+use crate::sums::Sums;
 
 /// In place of what differs among the flows of a port.
 const BY_RULE: &str = "by rule";
@@ -28,17 +30,19 @@ pub struct PortView {
     pub tenant: Option<Arc<str>>,
     /// Among the policy's ports; None at a port that was attached by hand.
     pub index: Option<u32>,
-    pub underlay: String,
-    pub mode: String,
-    pub flows: usize,
-    pub max_flows: u32,
+    pub underlay: Option<String>,
+    pub mode: Option<String>,
+    pub max_flows: Option<u32>,
     pub counters: Vec<Counter>,
-    /// Why it could not be read: then the rest is empty.
+    /// Of its connections.
+    pub sums: Sums,
+    /// Why it could not be read: then the rest is unknown.
     pub failure: Option<String>,
 }
 
 impl PortView {
-    pub fn read(port: &Port, flows: usize) -> Result<Self, Error> {
+    /// Without sums.
+    pub fn read(port: &Port) -> Result<Self, Error> {
         let params = port.params()?.0;
         let index = port.index()?;
         let is_ruled = index.is_some();
@@ -53,11 +57,15 @@ impl PortView {
             port: port.device().to_owned(),
             tenant: None,
             index,
-            underlay: if is_ruled { BY_RULE.into() } else { underlay_name(params.underlay) },
-            mode: if is_ruled && !is_draining { BY_RULE.into() } else { mode_name(params.mode) },
-            flows,
-            max_flows: port.max_flows()?,
+            underlay: Some(if is_ruled { BY_RULE.into() } else { underlay_name(params.underlay) }),
+            mode: Some(if is_ruled && !is_draining {
+                BY_RULE.into()
+            } else {
+                mode_name(params.mode)
+            }),
+            max_flows: Some(port.max_flows()?),
             counters: counters.iter().map(counter).collect(),
+            sums: Sums::default(),
             failure: None,
         })
     }
@@ -67,13 +75,30 @@ impl PortView {
             port: port.device().to_owned(),
             tenant: None,
             index: None,
-            underlay: String::new(),
-            mode: String::new(),
-            flows: 0,
-            max_flows: 0,
+            underlay: None,
+            mode: None,
+            max_flows: None,
             counters: Vec::new(),
+            sums: Sums::default(),
             failure: Some(failure.to_string()),
         }
+    }
+
+    /// None if it could not be read: 0 would say that its connections ended.
+    pub fn sums(&self) -> Option<&Sums> {
+        self.failure.is_none().then_some(&self.sums)
+    }
+
+    pub fn rates(&self) -> Option<Rates> {
+        self.sums()?.rates
+    }
+
+    pub fn growth(&self) -> Option<Growth> {
+        self.sums()?.growth
+    }
+
+    pub fn untranslated_segments(&self) -> Option<u64> {
+        self.failure.is_none().then(|| self.counters.iter().map(|counter| counter.value).sum())
     }
 }
 

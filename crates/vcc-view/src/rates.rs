@@ -76,6 +76,14 @@ impl AddAssign for Growth {
     }
 }
 
+impl Growth {
+    /// None if any of it has decreased.
+    pub fn since(self, before: Self) -> Option<Self> {
+        let acked_bytes = self.acked_bytes.checked_sub(before.acked_bytes)?;
+        Some(Self { acked_bytes, counts: self.counts.since(before.counts)? })
+    }
+}
+
 impl Counted {
     pub fn of(state: &FlowState) -> Self {
         Self {
@@ -125,6 +133,17 @@ pub struct Rates {
     pub marks_per_s: f64,
     pub reductions_per_s: f64,
     pub retransmissions_per_s: f64,
+    pub drops_per_s: f64,
+}
+
+impl AddAssign for Rates {
+    fn add_assign(&mut self, other: Self) {
+        self.goodput_bits_per_s += other.goodput_bits_per_s;
+        self.marks_per_s += other.marks_per_s;
+        self.reductions_per_s += other.reductions_per_s;
+        self.retransmissions_per_s += other.retransmissions_per_s;
+        self.drops_per_s += other.drops_per_s;
+    }
 }
 
 impl Rates {
@@ -137,6 +156,7 @@ impl Rates {
             marks_per_s: per_s(growth.counts.marks),
             reductions_per_s: per_s(growth.counts.reductions),
             retransmissions_per_s: per_s(growth.counts.retransmissions),
+            drops_per_s: per_s(growth.counts.drops),
         })
     }
 }
@@ -159,21 +179,26 @@ struct Noted {
 }
 
 impl Progress {
-    /// A read at `at`, of any clock. Call [`Self::forget`] after each read of all flows.
-    pub fn note(&mut self, at: Duration, key: FlowKey, counted: Counted) {
+    /// A read at `at`, of any clock. Call [`Self::forget`] after each read of all flows. Returns the
+    /// growth since the read before.
+    pub fn note(&mut self, at: Duration, key: FlowKey, counted: Counted) -> Growth {
         let round = self.round;
         let first = Noted { last: counted, last_at: at, sum: None, since: at, round };
         let Some(known) = self.flows.get_mut(&key) else {
             self.flows.insert(key, first);
-            return;
+            return Growth::default();
         };
         let elapsed = at.saturating_sub(known.last_at);
         match counted.since(&known.last, elapsed).filter(|_| known.last.is_established) {
             Some(growth) => {
                 *known.sum.get_or_insert_default() += growth;
                 (known.last, known.last_at, known.round) = (counted, at, round);
+                growth
             }
-            None => *known = first,
+            None => {
+                *known = first;
+                Growth::default()
+            }
         }
     }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use vcc_engine::{FlowState, Mode, Params, Underlay};
 use vcc_port::{Error, RuleInForce, RuleTotals, Rules, SharedPolicy};
 
-use crate::rates::Counts;
+use crate::rates::{Counts, Growth, Rates};
+use crate::sums::Sums;
 
 /// The kernel's totals of a rule since its edition came into force.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,6 +30,20 @@ pub struct RuleView {
     pub mode: String,
     pub underlay: String,
     pub ended: Totals,
+    /// The connections that came under it: those of the kernel, or since the daemon started.
+    pub connections: u64,
+    /// Of its connections.
+    pub sums: Sums,
+}
+
+impl RuleView {
+    pub fn rates(&self) -> Option<Rates> {
+        self.sums.rates
+    }
+
+    pub fn growth(&self) -> Option<Growth> {
+        self.sums.growth
+    }
 }
 
 /// The rule of a flow.
@@ -94,6 +109,8 @@ fn view(name: &Arc<str>, rule: &RuleInForce, totals: RuleTotals) -> RuleView {
         mode: mode_name(rule.params.0.mode),
         underlay: underlay_name(rule.params.0.underlay),
         ended: totals.into(),
+        connections: totals.connections,
+        sums: Sums::default(),
     }
 }
 

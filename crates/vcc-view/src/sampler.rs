@@ -7,6 +7,7 @@ use vcc_port::{Error, Port, SharedPolicy};
 use crate::clock::monotonic;
 use crate::flow::{FlowView, Place};
 use crate::names::keys;
+use crate::pace::{Group, Grown, Pace, sum_up};
 use crate::port::{PortView, read_flows};
 use crate::rates::{Counted, Progress, READ_EVERY};
 use crate::rule::{RuleView, RulesInForce};
@@ -14,8 +15,19 @@ use crate::rule::{RuleView, RulesInForce};
 pub struct Sampler {
     devices: Vec<String>,
     progress: Progress,
+    /// Since it began.
+    grown: Grown,
+    /// From one snapshot to the next.
+    pace: Pace,
     /// The time of the last attempt to read flows.
     read: Option<Instant>,
+}
+
+struct Reading {
+    at: Duration,
+    ports: Vec<Port>,
+    rules: Vec<RuleView>,
+    flows: Vec<FlowView>,
 }
 
 /// One read.
@@ -33,7 +45,9 @@ pub struct Snapshot {
 impl Sampler {
     /// Samples the ports of these devices, or all ports if `devices` is empty.
     pub fn new(devices: &[String]) -> Self {
-        Self { devices: devices.into(), progress: Progress::default(), read: None }
+        let (progress, grown) = (Progress::default(), Grown::new());
+        let pace = Pace::over(Duration::ZERO);
+        Self { devices: devices.into(), progress, grown, pace, read: None }
     }
 
     /// The part of `left` that may pass before [`Self::keep_up`], whatever the interval of
@@ -50,44 +64,50 @@ impl Sampler {
 
     /// Reads flows for the rates alone.
     pub fn note(&mut self) -> Result<(), Error> {
-        self.read = Some(Instant::now());
-        let ports = self.open()?;
-        for (key, port) in keys(ports.iter().map(Port::device)).iter().zip(&ports) {
-            let flows = port.flows()?;
-            let at = now();
-            for flow in flows {
-                self.progress.note(at, (key.clone(), flow.id()), Counted::of(&flow.state));
-            }
-        }
-        self.progress.forget();
-        Ok(())
+        self.read().map(drop)
     }
 
     /// Reads all ports and flows. Rates cover the time since the last snapshot.
     pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
-        self.read = Some(Instant::now());
         let gone = Port::sweep()?;
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut snapshot =
-            Snapshot { unix_time_s: since_1970.as_secs_f64(), gone, ..Default::default() };
+        let Reading { at, ports, mut rules, mut flows } = self.read()?;
+        for flow in &mut flows {
+            flow.rates = self.progress.take(at, &flow.key);
+        }
+        let mut ports = ports.iter().map(PortView::read).collect::<Result<Vec<_>, _>>()?;
+        self.pace.note(at, self.grown.clone());
+        sum_up(&mut ports, &mut rules, &flows, None, &self.pace);
+        Ok(Snapshot { unix_time_s: since_1970.as_secs_f64(), ports, rules, flows, gone })
+    }
+
+    fn read(&mut self) -> Result<Reading, Error> {
+        self.read = Some(Instant::now());
         let ports = self.open()?;
         let shared = SharedPolicy::find()?;
-        let rules = RulesInForce::read(shared.as_ref())?;
-        snapshot.rules = rules.views(shared.as_ref())?;
+        let in_force = RulesInForce::read(shared.as_ref())?;
+        let rules = in_force.views(shared.as_ref())?;
         let keys = keys(ports.iter().map(Port::device));
+        let groups = keys.iter().cloned().map(Group::Port);
+        let groups = groups.chain(rules.iter().map(|rule| Group::Rule(rule.name.clone())));
+        for group in groups.chain([Group::All]) {
+            self.grown.entry(group).or_default();
+        }
+        let mut flows = Vec::new();
         for (index, (key, port)) in keys.into_iter().zip(&ports).enumerate() {
             let place = Place { index, key, port: port.device().into(), tenant: None };
-            let mut flows = read_flows(port, &place, &rules)?;
-            let at = now();
-            for flow in &mut flows {
-                self.progress.note(at, flow.key.clone(), Counted::of(&flow.state));
-                flow.rates = self.progress.take(at, &flow.key);
+            flows.append(&mut read_flows(port, &place, &in_force)?);
+        }
+        let at = now();
+        for flow in &flows {
+            let growth = self.progress.note(at, flow.key.clone(), Counted::of(&flow.state));
+            let rule = flow.rule.clone().map(Group::Rule);
+            for group in [Group::All, Group::Port(flow.key.0.clone())].into_iter().chain(rule) {
+                *self.grown.entry(group).or_default() += growth;
             }
-            snapshot.ports.push(PortView::read(port, flows.len())?);
-            snapshot.flows.append(&mut flows);
         }
         self.progress.forget();
-        Ok(snapshot)
+        Ok(Reading { at, ports, rules, flows })
     }
 
     fn open(&self) -> Result<Vec<Port>, Error> {

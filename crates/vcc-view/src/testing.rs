@@ -1,9 +1,12 @@
-//! A flow for tests of what shows flows.
+//! A flow, a port and a rule for tests of what shows them.
 
 use vcc_engine::{FlowState, Params, Underlay, sys};
 use vcc_port::Flow;
 
 use crate::flow::{FlowView, Place};
+use crate::port::PortView;
+use crate::rule::{RuleView, Totals};
+use crate::sums::Sums;
 
 /// The state of an established connection that fills its window of 10 segments.
 pub fn state() -> FlowState {
@@ -34,4 +37,30 @@ pub fn flow_of(guest: &str, peer: &str, state: FlowState) -> FlowView {
     let place = Place { index: 0, key: "veth3".into(), port: "veth3".into(), tenant: None };
     let flow = Flow { guest, peer, vlan: None, state };
     FlowView::new(&place, &flow, None, &Params::default(), 0)
+}
+
+/// A port that was attached by hand.
+pub fn port(name: &str) -> PortView {
+    PortView {
+        port: name.into(),
+        tenant: None,
+        index: None,
+        underlay: Some("dctcp".into()),
+        mode: Some("enforce".into()),
+        max_flows: Some(65_536),
+        counters: Vec::new(),
+        sums: Sums::default(),
+        failure: None,
+    }
+}
+
+pub fn rule(name: &str) -> RuleView {
+    RuleView {
+        name: name.into(),
+        mode: "enforce".into(),
+        underlay: "dctcp".into(),
+        ended: Totals::default(),
+        connections: 0,
+        sums: Sums::default(),
+    }
 }

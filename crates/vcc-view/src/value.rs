@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::net::SocketAddr;
 
-use crate::units;
+use crate::units::{self, Notation};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
@@ -21,7 +21,7 @@ pub enum Unit {
     Text,
     /// A number that counts nothing, such as a sequence number.
     Number,
-    /// The number of times that an event happened to the connection.
+    /// A number of events, segments or connections.
     Count,
     Segs,
     Bytes,
@@ -32,6 +32,18 @@ pub enum Unit {
 }
 
 impl Unit {
+    pub const ALL: [Self; 9] = [
+        Self::Text,
+        Self::Number,
+        Self::Count,
+        Self::Segs,
+        Self::Bytes,
+        Self::BitsPerS,
+        Self::PerS,
+        Self::Us,
+        Self::Fraction,
+    ];
+
     /// The unit's name in the page's list of columns.
     pub fn name(self) -> &'static str {
         match self {
@@ -58,7 +70,7 @@ impl Unit {
     }
 
     /// The width of a column whose numbers do not move it as they change.
-    pub fn width_chars(self) -> usize {
+    pub const fn width_chars(self) -> usize {
         match self {
             Self::Text | Self::Number | Self::Count => 0,
             Self::Segs => 4,
@@ -70,33 +82,42 @@ impl Unit {
         }
     }
 
+    /// How its numbers are written; None for text.
+    pub fn notation(self) -> Option<&'static Notation> {
+        match self {
+            Self::Text => None,
+            Self::Number | Self::Count => Some(&units::WHOLE),
+            Self::Segs => Some(&units::SEGS),
+            Self::Bytes => Some(&units::BYTES),
+            Self::BitsPerS => Some(&units::BITS_PER_S),
+            Self::PerS => Some(&units::PER_S),
+            Self::Us => Some(&units::US),
+            Self::Fraction => Some(&units::FRACTION),
+        }
+    }
+
+    /// How the page writes its numbers.
+    pub fn short_notation(self) -> Option<&'static Notation> {
+        if self == Self::Count { Some(&units::SHORT) } else { self.notation() }
+    }
+
     /// A cell below a heading.
     pub fn cell(self, value: &Value) -> String {
-        let number = match value {
-            Value::Unknown => return "-".to_owned(),
-            Value::Text(text) => return text.clone().into_owned(),
-            Value::End(end) => return end.to_string(),
-            Value::Integer(number) => *number as f64,
-            Value::Real(number) => *number,
-        };
-        match self {
-            Self::Text | Self::Number | Self::Count | Self::Segs => format!("{number:.0}"),
-            Self::Bytes => units::bytes(number),
-            Self::BitsPerS => units::bit_rate(number),
-            Self::PerS => units::per_s(number),
-            Self::Us => units::duration(number),
-            Self::Fraction => format!("{number:.3}"),
-        }
+        self.write(value, Notation::write)
     }
 
     /// A value that stands alone.
     pub fn alone(self, value: &Value) -> String {
-        let cell = self.cell(value);
-        match (self, value) {
-            (_, Value::Unknown) => cell,
-            (Self::Segs, Value::Integer(1)) => format!("{cell} segment"),
-            (Self::Segs, _) => format!("{cell} segments"),
-            _ => cell,
+        self.write(value, Notation::write_alone)
+    }
+
+    fn write(self, value: &Value, write: fn(&Notation, f64) -> String) -> String {
+        match (value, value.number(), self.notation()) {
+            (Value::Unknown, ..) => "-".to_owned(),
+            (Value::Text(text), ..) => text.clone().into_owned(),
+            (Value::End(end), ..) => end.to_string(),
+            (_, Some(number), Some(notation)) => write(notation, number),
+            (_, number, _) => number.unwrap_or_default().to_string(),
         }
     }
 }

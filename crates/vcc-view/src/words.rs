@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::columns::COLUMNS;
+use crate::columns::FLOW_COLUMNS;
 use crate::end::End;
 use crate::flow::FlowView;
 
@@ -44,7 +44,7 @@ impl Words {
 
 fn searched(flow: &FlowView) -> String {
     let mut text = String::new();
-    for column in COLUMNS.iter().filter(|column| column.is_searched()) {
+    for column in FLOW_COLUMNS.iter().filter(|column| column.is_searched()) {
         let value = (column.value)(flow);
         if value.is_known() {
             // A String takes whatever is written to it.

@@ -1,23 +1,22 @@
-//! The table of columns in docs/seeing.md, which is generated from them.
+//! The tables of columns in docs/seeing.md, which are generated from them.
 
 use std::fmt::Debug;
-use std::{env, fs};
 
 use vcc_engine::Limit;
-use vcc_view::{COLUMNS, Column, Shown, counters};
+use vcc_testing::documents::Document;
+use vcc_view::{
+    Column, FLOW_COLUMNS, PORT_COLUMNS, Page, RULE_COLUMNS, Shown, TOTAL_COLUMNS, counters,
+};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/seeing.md");
-const BEGIN: &str = "<!-- columns: generated -->\n";
-const END: &str = "<!-- end of columns -->\n";
-/// Set, it has the table written anew.
-const WRITE: &str = "VCC_WRITE_DOCS";
-
-fn table() -> String {
-    let rows: String = COLUMNS.iter().map(row).collect();
-    format!("\n| column | JSON | sort | meaning |\n|---|---|---|---|\n{rows}\n")
+fn page() -> Document {
+    Document::new("docs/seeing.md", "cargo test -p vcc-view --test documents")
 }
 
-fn row(column: &Column) -> String {
+fn cell(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" {text}") }
+}
+
+fn row_of_flows(column: &Column) -> String {
     let heading = column.heading();
     let heading = match column.shown {
         Shown::Always => heading,
@@ -25,31 +24,35 @@ fn row(column: &Column) -> String {
         Shown::Wide => format!("({heading})"),
         Shown::Json => String::new(),
     };
-    let sort = column.sort.map_or(String::new(), |sort| format!(" `{sort}`"));
-    let heading = if heading.is_empty() { heading } else { format!(" {heading}") };
+    let sort = column.sort.map_or(String::new(), |sort| format!("`{sort}`"));
+    let (heading, sort) = (cell(&heading), cell(&sort));
     format!("|{heading} | `{}` |{sort} | {} |\n", column.key, column.help)
 }
 
+/// Of ports or rules.
+fn table<T>(columns: &[Column<T>]) -> String {
+    let row = |column: &Column<T>| {
+        let top = if column.top.is_some() { column.heading() } else { String::new() };
+        let page = if column.page == Page::Nowhere { "" } else { column.name };
+        let (top, page) = (cell(&top), cell(page));
+        format!("|{top} |{page} | `{}` | {} |\n", column.key, column.help)
+    };
+    let rows: String = columns.iter().map(row).collect();
+    format!("\n| `vcc top` | page | JSON | meaning |\n|---|---|---|---|\n{rows}\n")
+}
+
 #[test]
-fn the_table_of_columns_is_the_one_in_the_documentation() {
-    let text = fs::read_to_string(PAGE).expect("the page");
-    let (before, rest) = text.split_once(BEGIN).expect("the begin of the table");
-    let (written, after) = rest.split_once(END).expect("the end of the table");
-    if written == table() {
-        return;
-    }
-    if env::var_os(WRITE).is_some() {
-        let text = format!("{before}{BEGIN}{}{END}{after}", table());
-        return fs::write(PAGE, text).expect("written");
-    }
-    panic!(
-        "docs/seeing.md is stale: `{WRITE}=1 cargo test -p vcc-view --test documents` writes it"
-    );
+fn the_tables_of_columns_are_those_in_the_documentation() {
+    let rows: String = FLOW_COLUMNS.iter().map(row_of_flows).collect();
+    let flows = format!("\n| column | JSON | sort | meaning |\n|---|---|---|---|\n{rows}\n");
+    page().assert_generated("columns", &flows);
+    page().assert_generated("columns of ports", &table(PORT_COLUMNS));
+    page().assert_generated("columns of rules", &table(RULE_COLUMNS));
 }
 
 #[test]
 fn every_limit_and_counter_is_explained() {
-    let text = fs::read_to_string(PAGE).expect("the page");
+    let text = page().text();
     let (_, limits) = text.split_once("\n## limited_by\n").expect("its section");
     let (limits, _) = limits.split_once("\n## ").expect("the next one");
     for limit in Limit::NAMES {
@@ -71,10 +74,13 @@ fn assert_unique<T: Ord + Debug>(values: impl Iterator<Item = T>) {
 
 #[test]
 fn keys_and_headings_are_unique() {
-    let in_tables = COLUMNS.iter().filter(|it| !matches!(it.shown, Shown::Json));
-    assert_unique(COLUMNS.iter().map(|column| column.key));
+    let in_tables = FLOW_COLUMNS.iter().filter(|it| !matches!(it.shown, Shown::Json));
+    assert_unique(FLOW_COLUMNS.iter().map(|column| column.key));
+    assert_unique(PORT_COLUMNS.iter().map(|column| column.key));
+    assert_unique(RULE_COLUMNS.iter().map(|column| column.key));
+    assert_unique(TOTAL_COLUMNS.iter().map(|column| column.key));
     assert_unique(in_tables.map(Column::heading));
     // `n` sorts by place.
-    let top_keys = COLUMNS.iter().filter_map(|column| column.top?.key);
+    let top_keys = FLOW_COLUMNS.iter().filter_map(|column| column.top?.key);
     assert_unique(top_keys.chain("nhijkpq?/<> ".chars()));
 }

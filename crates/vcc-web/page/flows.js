@@ -17,10 +17,7 @@ function fillEnds(cell, flow) {
 let flowCells = [];
 
 function makeCells() {
-  const cell = (column) => ({
-    ...column, kind: column.unit === "text" ? "" : "number", fill: text((flow) => written(column, flow)),
-  });
-  const shown = columns.filter(({ in_table }) => in_table).map(cell);
+  const shown = cellsOf(columns.flows);
   const after = shown.findIndex(({ key }) => key === "window_shown_bytes") + 1;
   shown.splice(after, 0, { name: "Two minutes", help: "the window over the last two minutes", fill: fillSpark });
   flowCells = [{ name: "Guest, peer", sort: "guest", help: "the two ends", fill: fillEnds }, ...shown];
@@ -40,7 +37,7 @@ function makeHead() {
 }
 
 function sortBy(sort) {
-  const isText = columns.some((column) => column.sort === sort && column.unit === "text");
+  const isText = columns.flows.some((column) => column.sort === sort && column.unit === "text");
   if (asked.sort === sort) asked.order = asked.order === "asc" ? "desc" : "asc";
   else Object.assign(asked, { sort, order: isText ? "asc" : "desc" });
   settle();
@@ -90,9 +87,9 @@ function showSelected() {
   $("selected").hidden = !known;
   if (!known) return;
   say($("selected-title"), `${known.guest} → ${known.peer}${flow ? "" : ": has ended"}`);
-  keyed($("facts"), columns.filter(({ in_detail }) => in_detail), ({ key }) => key,
+  keyed($("facts"), columns.flows.filter(({ in_detail }) => in_detail), ({ key }) => key,
     ({ name, key, help }) => el("div", { title: help, "data-fact": key }, el("dt", {}, name), el("dd")),
-    (item, column) => say(item.lastElementChild, alone(column, known)));
+    (item, { unit, key }) => say(item.lastElementChild, writeAlone(unit, known[key])));
   const kept = flowPoints.get(known.id) ?? [];
   flowChart.show([
     { name: "shown", index: 0, under: true, points: levels(kept, (point) => point.window) },

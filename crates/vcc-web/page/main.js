@@ -8,7 +8,7 @@ function show() {
   showTiles();
   showCharts();
   showPorts();
-  table("rules", RULE_COLUMNS, snapshot.rules.slice(0, ROWS), (rule) => rule.name);
+  showRules();
   showPools();
 }
 
@@ -63,7 +63,7 @@ async function round() {
     try {
       if (!points.length) {
         const past = await ask("/api/history.json");
-        points = past.map(({ at_unix_ms: at, ...levels }) => ({ at, ...levels }));
+        points = past.map(pointOf);
       }
       snapshot = await ask("/api/snapshot.json");
       answered();
@@ -136,7 +136,7 @@ for (const scroll of document.querySelectorAll(".scroll")) {
 }
 async function begin() {
   try {
-    columns = await ask("/api/columns.json");
+    ({ units, ...columns } = await ask("/api/columns.json"));
   } catch (error) {
     silent(error.message.replace(/[.;]?$/, ""));
     setTimeout(begin, POLL_MS);

@@ -2,27 +2,15 @@
 
 const LINES = 6;
 
-const inBits = (bytesPerS) => (none(bytesPerS) ? null : bytesPerS * 8);
-
-const TILES = [
-  ["Flows", (now) => [count(now.flows)], (kept) => levels(kept, (point) => point.all.flows)],
-  ["Acknowledged", () => bits(inBits(lately((point) => point.all.acked_bytes))).split("\u00a0"), (kept) => growth(kept, (point) => point.all.acked_bytes)],
-  ["Windows shown", (now) => bytes(now.window_bytes).split("\u00a0"), (kept) => levels(kept, (point) => point.all.window_bytes)],
-  ["Marks", () => [rate(lately((point) => point.all.marks)), "per second"], (kept) => growth(kept, (point) => point.all.marks)],
-  ["Reductions", () => [rate(lately((point) => point.all.reductions)), "per second"], (kept) => growth(kept, (point) => point.all.reductions)],
-  ["Retransmissions", () => [rate(lately((point) => point.all.retransmissions)), "per second"], (kept) => growth(kept, (point) => point.all.retransmissions)],
-  ["Dropped by vcc", () => [rate(lately((point) => point.all.drops)), "per second"], (kept) => growth(kept, (point) => point.all.drops)],
-];
-
 function showTiles() {
-  keyed($("tiles"), TILES, ([name]) => name,
-    ([name]) => el("div", { class: "series-0" }, el("dt", {}, name), el("dd", {}, el("span"), el("span", { class: "unit" })), sparkRoot(200, 28)),
-    (tile, [, value, series]) => {
-      const [number, unit = ""] = value(snapshot.all);
+  keyed($("tiles"), columns.totals.filter(({ in_table }) => in_table), ({ key }) => key,
+    ({ name, help }) => el("div", { class: "series-0", title: help }, el("dt", {}, name), el("dd", {}, el("span"), el("span", { class: "unit" })), sparkRoot(200, 28)),
+    (tile, { key, unit }) => {
+      const [number, of] = parts(unit, snapshot.all[key]);
       const [first, second] = tile.querySelectorAll("dd span");
       say(first, number);
-      say(second, unit);
-      spark(tile.lastElementChild, series(points), KEPT_MS, points.at(-1).at, 200, 28);
+      say(second, of);
+      spark(tile.lastElementChild, levels(points, (point) => point.all[key]), KEPT_MS, points.at(-1).at, 200, 28);
     });
 }
 
@@ -30,14 +18,14 @@ function showCharts() {
   const now = points.at(-1).at;
   const largest = new Map();
   for (const point of points) {
-    for (const [name, level] of Object.entries(point[asked.kind])) {
-      largest.set(name, Math.max(largest.get(name) ?? 0, level.window_bytes, level.flows ? 1 : 0));
+    for (const [name, sums] of Object.entries(point[asked.kind])) {
+      largest.set(name, Math.max(largest.get(name) ?? 0, sums.window_bytes, sums.flows ? 1 : 0));
     }
   }
   const names = [...largest].filter(([, most]) => most > 0).sort(([, a], [, b]) => b - a).slice(0, LINES).map(([name]) => name).sort();
   const line = (series) => names.map((name, index) => ({ name, index, points: series((point) => point[asked.kind][name]) }));
   windowChart.show(line((of) => levels(points, (point) => of(point)?.window_bytes)), now);
-  marksChart.show(line((of) => growth(points, (point) => of(point)?.marks)), now);
+  marksChart.show(line((of) => levels(points, (point) => of(point)?.marks_per_s)), now);
   keyed($("legend"), names.map((name, index) => ({ name, index })), ({ name, index }) => `${index} ${name}`,
     ({ name, index }) => el("li", { class: `series-${index}` }, el("i", { class: "swatch" }), name), () => {});
 }

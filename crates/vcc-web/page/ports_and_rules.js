@@ -6,7 +6,7 @@ function fillUse(cell, port) {
   if (!cell.firstElementChild) cell.append(el("span"), el("div", { class: "meter" }, el("i")));
   const share = port.max_flows ? port.flows / port.max_flows : 0;
   cell.lastElementChild.hidden = !none(port.failure);
-  say(cell.firstElementChild, port.failure ? "–" : `${count(port.flows)} of ${count(port.max_flows)}`);
+  say(cell.firstElementChild, none(port.flows) ? "–" : `${count(port.flows)} of ${count(port.max_flows)}`);
   cell.lastElementChild.firstElementChild.style.width = `${Math.min(100, share * 100)}%`;
   cell.lastElementChild.classList.toggle("high", share > 0.8);
 }
@@ -17,22 +17,11 @@ function fillReasons(cell, port) {
   plain.hidden = !port.failure && port.counters.length > 0;
   details.hidden = !plain.hidden;
   say(plain, port.failure ?? "nothing");
-  say(details.firstElementChild, count(port.counters.reduce((sum, { value }) => sum + value, 0)));
+  say(details.firstElementChild, count(port.untranslated_segments));
   keyed(details.lastElementChild, port.counters, ({ name }) => name,
     (counter) => el("li", {}, el("b"), el("span", {}, counter.meaning)),
     (item, { value }) => say(item.firstElementChild, count(value)));
 }
-
-const perSecond = (kind, name, what) => rate(lately((point) => point[kind][name]?.[what]));
-
-const PORT_COLUMNS = [
-  { name: "Port", fill: two((port) => port.port, (port) => (none(port.tenant) ? "" : `tenant ${port.tenant}`)) },
-  { name: "Flows", fill: fillUse },
-  { name: "Acknowledged", kind: "number", fill: text((port) => (port.failure ? "–" : bits(inBits(lately((point) => point.ports[port.port]?.acked_bytes))))) },
-  { name: "Window", kind: "number", fill: text((port) => bytes(port.failure ? null : port.window_bytes)) },
-  { name: "Marks/s", kind: "number", fill: text((port) => (port.failure ? "–" : perSecond("ports", port.port, "marks"))) },
-  { name: "Untranslated", kind: "full", fill: fillReasons },
-];
 
 function fillMode(cell, rule) {
   if (!cell.firstElementChild) cell.append(el("span"), el("small"));
@@ -43,23 +32,21 @@ function fillMode(cell, rule) {
   say(underlay, rule.mode === "ignore" ? "" : rule.underlay);
 }
 
-const total = (what) => text((rule) => count(rule[what]), (rule) => `${rule[what].toLocaleString()} since the daemon started`);
+const PORT_CELLS = {
+  port: { fill: two((port) => port.port, (port) => (none(port.tenant) ? "" : `tenant ${port.tenant}`)) },
+  flows: { kind: "", fill: fillUse },
+  untranslated_segments: { kind: "full", fill: fillReasons },
+};
 
-const RULE_COLUMNS = [
-  { name: "Rule", fill: text((rule) => rule.name) },
-  { name: "Treatment", fill: fillMode },
-  { name: "Live", kind: "number", fill: text((rule) => count(rule.flows)) },
-  { name: "Connections", kind: "number", fill: total("connections") },
-  { name: "Marks/s", kind: "number", fill: text((rule) => perSecond("rules", rule.name, "marks")) },
-  { name: "Marks", kind: "number", fill: total("marks") },
-  { name: "Reductions", kind: "number", fill: total("reductions") },
-  { name: "Retrans", kind: "number", fill: total("retransmissions") },
-  { name: "Drops", kind: "number", fill: total("drops") },
-];
+const RULE_CELLS = { mode: { fill: fillMode } };
 
 function showPorts() {
   const ports = [...snapshot.ports].sort((a, b) => !!b.failure - !!a.failure || (snapshot.ports.length > ROWS ? b.flows - a.flows : 0));
-  table("ports", PORT_COLUMNS, ports.slice(0, ROWS), (port) => `${port.port} ${port.index}`, (row, port) =>
+  table("ports", cellsOf(columns.ports, PORT_CELLS), ports.slice(0, ROWS), (port) => `${port.port} ${port.index}`, (row, port) =>
     row.classList.toggle("failed", !none(port.failure)));
   say($("ports-title"), ports.length > ROWS ? `Ports: ${ROWS} of ${ports.length}` : "Ports");
+}
+
+function showRules() {
+  table("rules", cellsOf(columns.rules, RULE_CELLS), snapshot.rules.slice(0, ROWS), (rule) => rule.name);
 }

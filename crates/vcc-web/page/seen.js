@@ -5,36 +5,25 @@ const KEPT_MS = 10 * 60 * 1000;
 const FLOW_MS = 2 * 60 * 1000;
 /** A longer gap between two points is not drawn over. */
 const GAP_MS = 30 * 1000;
-/** Rates are means over this time: marks come in bursts. */
+/** Marks per second of a flow are means over this time: marks come in bursts. */
 const RATE_MS = 10 * 1000;
-/** The values of each port and rule at each point. */
-const SUMS = ["flows", "window_bytes", "acked_bytes", "marks", "reductions", "retransmissions", "drops"];
 
-/** The columns of a flow, from the daemon: { name, key, unit, help, sort, in_table, in_detail }. */
-let columns = [];
-/** Points of { at, all, ports: { name: level }, rules: { name: level } }. */
+/** The columns of flows, ports, rules and totals: { name, key, unit, help, sort, in_table, in_detail }. */
+let columns = { totals: [], ports: [], rules: [], flows: [] };
+/** Points of { at, all, ports: { name: sums }, rules: { name: sums } }; sums have the keys of totals. */
 let points = [];
 /** For each flow: points of { at, window, cwnd, marks }. */
 const flowPoints = new Map();
 let snapshot = null;
 let flows = null;
 
-/** Those of one name are summed: devices of several network namespaces may have one name. */
-function byName(levels, name) {
-  // Names are keys here, and one may be called __proto__.
-  const found = Object.create(null);
-  for (const level of levels) {
-    const sum = (found[level[name]] ??= Object.fromEntries(SUMS.map((key) => [key, 0])));
-    for (const key of SUMS) sum[key] += level[key];
-  }
-  return found;
-}
+const pointOf = ({ at_unix_ms: at, ...sums }) => ({ at, ...sums });
 
 function note() {
-  const at = snapshot.at_unix_ms;
-  if (points.length && points.at(-1).at >= at) return;
-  points.push({ at, all: snapshot.all, ports: byName(snapshot.ports, "port"), rules: byName(snapshot.rules, "name") });
-  points = points.filter((point) => point.at > at - KEPT_MS);
+  const point = pointOf(snapshot.point);
+  if (points.length && points.at(-1).at >= point.at) return;
+  points.push(point);
+  points = points.filter(({ at }) => at > point.at - KEPT_MS);
 }
 
 function noteFlows() {
@@ -65,10 +54,4 @@ function growth(kept, value) {
     rates.push([kept[at].at, unknown ? null : ((now - before) * 1000) / ms]);
   }
   return rates;
-}
-
-/** The last of them. */
-function lately(value) {
-  const near = points.slice(-points.filter((point) => point.at >= points.at(-1).at - RATE_MS).length);
-  return growth(near, value).at(-1)?.[1] ?? null;
 }

@@ -10,7 +10,7 @@ function recall() {
   for (const key of Object.keys(asked)) {
     if (wanted.has(key)) asked[key] = wanted.get(key);
   }
-  if (!columns.some(({ sort }) => sort && sort === asked.sort)) asked.sort = "rate";
+  if (!columns.flows.some(({ sort }) => sort && sort === asked.sort)) asked.sort = "rate";
   if (asked.order !== "asc") asked.order = "desc";
   if (asked.kind !== "rules") asked.kind = "ports";
   if (![...$("top").options].some(({ value }) => value === asked.top)) asked.top = "50";

@@ -8,11 +8,22 @@ function hintAt(scroll) {
   tell(scroll, "tabindex", left || right ? "0" : null);
 }
 
-/** A table whose cells are made once and then only filled, from { name, key, kind, fill }. */
+/** Of the columns in a table. `own` has what differs, by key: another kind, or another way to fill it. */
+const cellsOf = (listed, own = {}) => listed.filter(({ in_table }) => in_table).map((column) => ({
+  ...column, kind: column.unit === "text" ? "" : "number", fill: (cell, item) => fillValue(cell, column, item[column.key]), ...own[column.key],
+}));
+
+/** What is written short is whole in the title. */
+function fillValue(cell, { unit }, value) {
+  say(cell, write(unit, value));
+  tell(cell, "title", unit === "count" && value >= 1000 ? value.toLocaleString() : null);
+}
+
+/** A table whose cells are made once and then only filled, from { name, key, kind, help, fill }. */
 function table(id, cells, items, keyOf, change = () => {}) {
   const [head, body] = $(id).children;
   if (!head.firstElementChild) {
-    head.append(el("tr", {}, ...cells.map(({ name, kind = "" }) => el("th", { scope: "col", class: kind }, name))));
+    head.append(el("tr", {}, ...cells.map(({ name, kind, help }) => el("th", { scope: "col", class: kind, title: help }, name))));
   }
   keyed(body, items, keyOf,
     () => el("tr", {}, ...cells.map(({ name, key = "", kind = "" }, at) =>
@@ -25,11 +36,6 @@ function table(id, cells, items, keyOf, change = () => {}) {
   $(id).closest(".card").lastElementChild.hidden = items.length > 0;
   hintAt($(id).parentElement);
 }
-
-const text = (value, title) => (cell, item) => {
-  say(cell, value(item));
-  if (title) tell(cell, "title", title(item));
-};
 
 /** Some text, and smaller text below. */
 const two = (first, second) => (cell, item) => {

@@ -1,44 +1,47 @@
-/* Units: the same as in crates/vcc-view/src/units.rs. */
+/* Numbers in units, and times. */
+
+/** By name: { units, step, separator, decimals, has_whole, nouns }, as vcc-view has them. */
+let units = {};
 
 const none = (value) => value === null || value === undefined;
 
+/** Three significant digits. */
 function digits(value) {
   if (value === 0) return "0";
   return value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 }
 
-function scaled(value, step, units) {
+/** A number and its unit. */
+function parts(name, value) {
+  if (none(value)) return ["–", ""];
+  const unit = units[name];
+  if (!unit) return [String(value), ""];
   let at = 0;
   // A value that would be rounded up to a whole step has the next unit.
-  while (value >= step - 0.5 && at < units.length - 1) {
-    value /= step;
+  while (value >= unit.step - 0.5 && at < unit.units.length - 1) {
+    value /= unit.step;
     at += 1;
   }
-  return [at === 0 && Number.isInteger(value) ? String(value) : digits(value), units[at]];
+  const isWhole = unit.has_whole && at === 0 && Number.isInteger(value);
+  const number = none(unit.decimals) ? (isWhole ? String(value) : digits(value)) : value.toFixed(unit.decimals);
+  return [number, unit.units[at]];
 }
 
-const withUnit = (step, units) => (value) => (none(value) ? "–" : scaled(value, step, units).join("\u00a0"));
-const bytes = withUnit(1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
-const bits = withUnit(1000, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"]);
-const micros = withUnit(1000, ["us", "ms", "s"]);
-const perS = (value) => (none(value) ? "–" : `${digits(value)}/s`);
-/** Formats a count: exact below a thousand. */
-const count = (value) => (none(value) ? "–" : scaled(value, 1000, ["", "k", "M", "G", "T"]).join(""));
-/** Formats a rate for an axis whose title has the unit. */
-const rate = (value) => (none(value) ? "–" : value === 0 ? "0" : value < 10 ? String(+value.toFixed(value < 1 ? 2 : 1)) : count(Math.round(value)));
-const plain = (value) => (none(value) ? "–" : String(value));
+function write(name, value) {
+  const [number, unit] = parts(name, value);
+  return unit ? `${number}${units[name].separator.replace(" ", "\u00a0")}${unit}` : number;
+}
 
-/** The format of a column's value, by the unit's name in the list of columns. */
-const FORMATS = {
-  text: plain, number: plain, count, segs: plain, bytes, bits_per_s: bits, per_s: perS, us: micros,
-  fraction: (value) => (none(value) ? "–" : value.toFixed(3)),
-};
-const written = (column, flow) => FORMATS[column.unit](flow[column.key]);
-/** Formats a value without a heading: names the unit of segments. */
-const alone = (column, flow) => {
-  const value = written(column, flow);
-  return column.unit === "segs" && value !== "–" ? `${value} ${value === "1" ? "segment" : "segments"}` : value;
-};
+/** Writes a value that has no heading. */
+function writeAlone(name, value) {
+  const nouns = units[name]?.nouns;
+  return nouns && !none(value) ? `${write(name, value)} ${nouns[value === 1 ? 0 : 1]}` : write(name, value);
+}
+
+const bytes = (value) => write("bytes", value);
+const count = (value) => write("count", value);
+/** Writes a rate for an axis whose title has the unit. */
+const rate = (value) => (none(value) ? "–" : value === 0 ? "0" : value < 10 ? String(+value.toFixed(value < 1 ? 2 : 1)) : count(Math.round(value)));
 const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 
 function lasting(seconds) {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio::task;
 
-use crate::history::{History, Levels, Point};
+use crate::history::{History, Point};
 use crate::ledger::{Activity, Ledger};
 use crate::{Snapshot, Source};
 
@@ -18,7 +18,6 @@ use crate::{Snapshot, Source};
 pub struct Taken {
     pub snapshot: Snapshot,
     pub activity: Activity,
-    pub levels: Levels,
     /// The duration of the reading.
     pub took: Duration,
     pub at: Instant,
@@ -105,9 +104,8 @@ fn take(source: &dyn Source, books: &mut Books) -> Result<Arc<Taken>, Failure> {
     let mut snapshot = source.snapshot().map_err(|e| Failure::from(e.to_string()))?;
     let at = Instant::now();
     let activity = books.ledger.enter(&mut snapshot, at);
-    let levels = Levels::of(&snapshot, &activity);
-    books.history.enter(&snapshot, &levels, at);
-    Ok(Arc::new(Taken { snapshot, activity, levels, took: begun.elapsed(), at }))
+    books.history.enter(&snapshot, activity.all, at);
+    Ok(Arc::new(Taken { snapshot, activity, took: begun.elapsed(), at }))
 }
 
 #[cfg(test)]
@@ -120,8 +118,7 @@ pub mod tests {
         let entered = snapshots.into_iter().zip(0..).map(|(mut snapshot, second)| {
             let at = begin + Duration::from_secs(second);
             let activity = ledger.enter(&mut snapshot, at);
-            let levels = Levels::of(&snapshot, &activity);
-            Taken { snapshot, activity, levels, took: Duration::from_millis(3), at }
+            Taken { snapshot, activity, took: Duration::from_millis(3), at }
         });
         entered.last().expect("a snapshot")
     }

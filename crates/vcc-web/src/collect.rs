@@ -52,8 +52,7 @@ fn read_port(
     rules: &RulesInForce,
     flows: &mut Vec<FlowView>,
 ) -> PortView {
-    let read =
-        read_flows(port, &place, rules).and_then(|own| Ok((PortView::read(port, own.len())?, own)));
+    let read = read_flows(port, &place, rules).and_then(|own| Ok((PortView::read(port)?, own)));
     let view = match read {
         Ok((view, mut own)) => {
             flows.append(&mut own);

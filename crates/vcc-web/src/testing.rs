@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use vcc_engine::{FlowState, Mode, Params, Underlay, sys};
-use vcc_view::{AppliedRule, Counter, Counts, FlowView, Place, PortView, RuleView, Totals};
+use vcc_view::{AppliedRule, Counter, Counts, FlowView, Place, PortView, RuleView, Sums, Totals};
 
 use crate::Source;
 use crate::snapshot::{Daemon, Event, Pool, Problem, Reload, Snapshot};
@@ -115,6 +115,8 @@ fn of_rules(second: u64, rules: &[(&str, &str, &str)]) -> Snapshot {
                     drops: second / 60 / weight,
                 },
             },
+            connections: 0,
+            sums: Sums::default(),
         })
         .collect();
     let ports = vec![
@@ -124,8 +126,7 @@ fn of_rules(second: u64, rules: &[(&str, &str, &str)]) -> Snapshot {
         port(HOSTILE_DEVICE, Some(HOSTILE), 3, second),
         PortView {
             failure: Some("vcc was attached to `veth-old` by another version".into()),
-            counters: Vec::new(),
-            ..port("veth-old", None, 4, second)
+            ..vcc_view::testing::port("veth-old")
         },
         // Attached by hand in two network namespaces.
         PortView { index: None, ..port("veth0", None, 5, second) },
@@ -173,15 +174,13 @@ fn port(device: &str, tenant: Option<&str>, index: u32, second: u64) -> PortView
         value: if at % 3 == u64::from(index) % 3 { second * (at + 1) } else { 0 },
     });
     PortView {
-        port: device.into(),
         tenant: tenant.map(Into::into),
         index: Some(index),
-        underlay: "by rule".into(),
-        mode: "by rule".into(),
-        flows: FLOWS as usize / 4,
-        max_flows: if index == 1 { 96 } else { 65_536 },
+        underlay: Some("by rule".into()),
+        mode: Some("by rule".into()),
+        max_flows: Some(if index == 1 { 96 } else { 65_536 }),
         counters: counters.collect(),
-        failure: None,
+        ..vcc_view::testing::port(device)
     }
 }
 

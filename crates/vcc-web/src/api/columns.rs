@@ -1,12 +1,26 @@
-//! The columns of a flow, from which the page makes its table and its detail.
+//! The columns of flows, ports, rules and totals with their units, from which the page makes its
+//! tables.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
-use vcc_view::{COLUMNS, Page};
+use vcc_view::units::Notation;
+use vcc_view::{Column, FLOW_COLUMNS, PORT_COLUMNS, Page, RULE_COLUMNS, TOTAL_COLUMNS, Unit};
 
 #[derive(Serialize)]
-pub struct ColumnView {
+pub struct ColumnsView {
+    /// By name; text has none.
+    units: BTreeMap<&'static str, &'static Notation>,
+    totals: Vec<ColumnView>,
+    ports: Vec<ColumnView>,
+    rules: Vec<ColumnView>,
+    flows: Vec<ColumnView>,
+}
+
+#[derive(Serialize)]
+struct ColumnView {
     name: &'static str,
-    /// In a flow of `/api/flows.json`.
+    /// In a flow of `/api/flows.json`, or in `/api/snapshot.json`.
     key: &'static str,
     unit: &'static str,
     help: String,
@@ -16,8 +30,19 @@ pub struct ColumnView {
     in_detail: bool,
 }
 
-pub fn columns() -> Vec<ColumnView> {
-    let view = |column: &vcc_view::Column| ColumnView {
+pub fn columns() -> ColumnsView {
+    let notation = |unit: Unit| Some((unit.name(), unit.short_notation()?));
+    ColumnsView {
+        units: Unit::ALL.into_iter().filter_map(notation).collect(),
+        totals: views(TOTAL_COLUMNS),
+        ports: views(PORT_COLUMNS),
+        rules: views(RULE_COLUMNS),
+        flows: views(FLOW_COLUMNS),
+    }
+}
+
+fn views<T>(columns: &[Column<T>]) -> Vec<ColumnView> {
+    let view = |column: &Column<T>| ColumnView {
         name: column.name,
         key: column.key,
         unit: column.unit.name(),
@@ -26,5 +51,5 @@ pub fn columns() -> Vec<ColumnView> {
         in_table: [Page::Table, Page::TableAlone].contains(&column.page),
         in_detail: [Page::Table, Page::Detail].contains(&column.page),
     };
-    COLUMNS.iter().map(view).collect()
+    columns.iter().map(view).collect()
 }

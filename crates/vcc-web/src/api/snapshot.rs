@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use vcc_engine::Stage;
-use vcc_view::Counter;
+use vcc_view::{Counter, PortView, RuleView, Sums};
 
 use crate::cache::Taken;
 use crate::health::Health;
-use crate::history::Level;
+use crate::history::Point;
 use crate::snapshot::{Pool, Problem};
 use crate::time::unix_ms;
 
@@ -21,10 +21,12 @@ pub struct SnapshotView<'a> {
     problems: Vec<Problem>,
     events: Vec<EventView<'a>>,
     stages: BTreeMap<&'static str, usize>,
-    all: Level,
-    ports: Vec<PortView<'a>>,
-    rules: Vec<RuleView<'a>>,
+    all: Sums,
+    ports: Vec<Port<'a>>,
+    rules: &'a [RuleView],
     pools: &'a [Pool],
+    /// For the page's charts, as those of `/api/history.json`.
+    point: Point,
 }
 
 #[derive(Serialize)]
@@ -34,26 +36,11 @@ struct EventView<'a> {
 }
 
 #[derive(Serialize)]
-struct PortView<'a> {
-    port: &'a str,
-    tenant: Option<&'a str>,
-    index: Option<u32>,
-    max_flows: u32,
-    failure: Option<&'a str>,
+struct Port<'a> {
+    #[serde(flatten)]
+    port: &'a PortView,
     /// Those above zero.
     counters: Vec<&'a Counter>,
-    #[serde(flatten)]
-    level: Level,
-}
-
-#[derive(Serialize)]
-struct RuleView<'a> {
-    name: &'a str,
-    mode: &'a str,
-    underlay: &'a str,
-    connections: u64,
-    #[serde(flatten)]
-    level: Level,
 }
 
 impl<'a> SnapshotView<'a> {
@@ -64,22 +51,9 @@ impl<'a> SnapshotView<'a> {
         for flow in &snapshot.flows {
             *stages.entry(flow.state.stage().name()).or_default() += 1;
         }
-        let ports = snapshot.ports.iter().zip(&taken.levels.ports).map(|(port, level)| PortView {
-            port: &port.port,
-            tenant: port.tenant.as_deref(),
-            index: port.index,
-            max_flows: port.max_flows,
-            failure: port.failure.as_deref(),
+        let ports = snapshot.ports.iter().map(|port| Port {
+            port,
             counters: port.counters.iter().filter(|counter| counter.value > 0).collect(),
-            level: *level,
-        });
-        let totals = taken.levels.rules.iter().zip(&taken.activity.rules);
-        let rules = snapshot.rules.iter().zip(totals).map(|(rule, (level, totals))| RuleView {
-            name: &rule.name,
-            mode: &rule.mode,
-            underlay: &rule.underlay,
-            connections: totals.connections,
-            level: *level,
         });
         Self {
             at_unix_ms: unix_ms(snapshot.at),
@@ -93,10 +67,11 @@ impl<'a> SnapshotView<'a> {
                 .map(|event| EventView { at_unix_ms: unix_ms(event.at), what: &event.what })
                 .collect(),
             stages,
-            all: taken.levels.all,
+            all: taken.activity.all,
             ports: ports.collect(),
-            rules: rules.collect(),
+            rules: &snapshot.rules,
             pools: &snapshot.pools,
+            point: Point::of(snapshot, taken.activity.all),
         }
     }
 }

@@ -4,15 +4,15 @@ mod accounts;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use vcc_view::{Counted, Counts, Growth, Rates, Totals, numbered};
+use vcc_view::{Counted, Counts, Group, Grown, Growth, Pace, Rates, Sums, keys, numbered, sum_up};
 
 use crate::Snapshot;
 use accounts::Accounts;
 
 /// Since the first snapshot.
-#[derive(Default)]
 pub struct Ledger {
     /// Guests choose the ends of connections: a keyed hash lets them find no collisions.
     hasher: RandomState,
@@ -21,12 +21,19 @@ pub struct Ledger {
     ports: HashMap<String, Vec<Growth>>,
     /// The growth of all ports, removed ones included.
     all: Growth,
+    /// What connections had acknowledged, by their rule.
+    acked_bytes: HashMap<Arc<str>, u64>,
     accounts: Accounts,
-    entered: Option<Instant>,
+    pace: Pace,
+    /// The first snapshot, and the last one.
+    entered: Option<(Instant, Instant)>,
 }
 
 /// Rates are over this time at least: over less, they would be those of single bursts.
 const RATES_OVER: Duration = Duration::from_secs(1);
+
+/// Rates of ports and rules are over this time: marks come in bursts.
+const SUMS_OVER: Duration = Duration::from_secs(10);
 
 /// A connection in the last snapshot.
 struct Seen {
@@ -39,22 +46,36 @@ struct Seen {
     accounted: Option<(u32, Counts)>,
 }
 
-/// The vectors are parallel to the snapshot's flows, ports and rules. Where several ports have one
-/// name, the sums of those that are gone are with the first.
 pub struct Activity {
-    /// The growth of all ports since the first snapshot.
-    pub all: Growth,
-    /// Identifiers of connections, unique for the life of the process.
+    /// Of all connections.
+    pub all: Sums,
+    /// Identifiers of connections, unique for the life of the process; parallel to the snapshot's
+    /// flows.
     pub flow_ids: Vec<u64>,
-    pub ports: Vec<Growth>,
-    pub rules: Vec<Totals>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            hasher: RandomState::new(),
+            flows: HashMap::new(),
+            ports: HashMap::new(),
+            all: Growth::default(),
+            acked_bytes: HashMap::new(),
+            accounts: Accounts::default(),
+            pace: Pace::over(SUMS_OVER),
+            entered: None,
+        }
+    }
 }
 
 impl Ledger {
-    /// Gives the flows their rates, too.
+    /// Gives the flows their rates, and ports and rules their sums. Where several ports have one name,
+    /// the sums of those that are gone are with the first.
     pub fn enter(&mut self, snapshot: &mut Snapshot, now: Instant) -> Activity {
-        let elapsed = self.entered.map_or(Duration::ZERO, |before| now.duration_since(before));
-        self.entered = Some(now);
+        let (first, before) = self.entered.unwrap_or((now, now));
+        self.entered = Some((first, now));
+        let elapsed = now.duration_since(before);
         self.accounts.open(snapshot);
         let mut next = HashMap::with_capacity(snapshot.flows.len());
         let mut increments = vec![Growth::default(); snapshot.ports.len()];
@@ -71,6 +92,9 @@ impl Ledger {
                 && let Some(growth) = counted.since(&before.counted, elapsed)
             {
                 increments[flow.port_index] += growth;
+                if let Some(rule) = &flow.rule {
+                    *self.acked_bytes.entry(rule.clone()).or_default() += growth.acked_bytes;
+                }
                 seen.grow(before, growth, now);
             }
             flow.rates = seen.rates;
@@ -79,8 +103,28 @@ impl Ledger {
         }
         self.flows = next;
         increments.iter().for_each(|increment| self.all += *increment);
-        let ports = self.add(snapshot, &increments);
-        Activity { all: self.all, flow_ids, ports, rules: self.accounts.close(snapshot) }
+        let grown = self.grown(snapshot, &increments);
+        self.pace.note(now.duration_since(first), grown.clone());
+        let Snapshot { ports, rules, flows, .. } = snapshot;
+        let all = sum_up(ports, rules, flows, Some(&grown), &self.pace);
+        Activity { all, flow_ids }
+    }
+
+    /// The growth since the first snapshot. Rules get the number of their connections.
+    fn grown(&mut self, snapshot: &mut Snapshot, increments: &[Growth]) -> Grown {
+        let keys = keys(names(snapshot)).into_iter().map(Group::Port);
+        let mut grown: Grown = keys.zip(self.add(snapshot, increments)).collect();
+        let totals = self.accounts.close(snapshot);
+        let mut acked_bytes = std::mem::take(&mut self.acked_bytes);
+        for (rule, totals) in snapshot.rules.iter_mut().zip(totals) {
+            rule.connections = totals.connections;
+            let acked_bytes = acked_bytes.remove(&rule.name).unwrap_or(0);
+            self.acked_bytes.insert(rule.name.clone(), acked_bytes);
+            let growth = Growth { acked_bytes, counts: totals.counts };
+            grown.insert(Group::Rule(rule.name.clone()), growth);
+        }
+        grown.insert(Group::All, self.all);
+        grown
     }
 
     fn add(&mut self, snapshot: &Snapshot, increments: &[Growth]) -> Vec<Growth> {

@@ -1,5 +1,5 @@
 use vcc_engine::{FlowState, sys};
-use vcc_view::{FlowView, PortView, RuleView, testing};
+use vcc_view::{FlowView, PortView, Totals, testing};
 
 use super::*;
 use crate::snapshot::Daemon;
@@ -15,23 +15,8 @@ struct Host {
 
 impl Host {
     fn new() -> Self {
-        let port = PortView {
-            port: "tap0".into(),
-            tenant: None,
-            index: Some(0),
-            underlay: "by rule".into(),
-            mode: "by rule".into(),
-            flows: 0,
-            max_flows: 10,
-            counters: Vec::new(),
-            failure: None,
-        };
-        let rule = RuleView {
-            name: "web".into(),
-            mode: "enforce".into(),
-            underlay: "dctcp".into(),
-            ended: Totals::default(),
-        };
+        let port = PortView { index: Some(0), ..testing::port("tap0") };
+        let rule = testing::rule("web");
         let snapshot = Snapshot {
             at: std::time::SystemTime::UNIX_EPOCH,
             daemon: Daemon::default(),
@@ -83,8 +68,16 @@ impl Host {
     }
 
     fn totals(&mut self) -> (u64, u64) {
-        let totals = self.enter().rules[0];
-        (totals.connections, totals.counts.marks)
+        self.enter();
+        let rule = &self.snapshot.rules[0];
+        (rule.connections, rule.growth().expect("counted").counts.marks)
+    }
+
+    /// What each port's connections had acknowledged since the first snapshot.
+    fn acked_bytes(&mut self) -> Vec<u64> {
+        self.enter();
+        let growth = self.snapshot.ports.iter().map(|port| port.growth().expect("counted"));
+        growth.map(|growth| growth.acked_bytes).collect()
     }
 }
 
@@ -173,9 +166,14 @@ fn acknowledged_bytes_are_counted_over_the_wrap() {
     let rates = host.snapshot.flows[0].rates.expect("rates");
     assert_eq!(rates.goodput_bits_per_s, 40_000.0);
     assert_eq!(after.flow_ids, before.flow_ids);
-    assert_eq!(after.ports[0].acked_bytes, 5000);
+    let [port, rule] = [&host.snapshot.ports[0].sums, &host.snapshot.rules[0].sums];
+    for sums in [port, rule, &after.all] {
+        assert_eq!(sums.growth.map(|growth| growth.acked_bytes), Some(5000));
+        assert_eq!(sums.rates.map(|rates| rates.goodput_bits_per_s), Some(40_000.0));
+    }
     host.end(0);
-    assert_eq!(host.enter().ports[0].acked_bytes, 5000);
+    assert_eq!(host.acked_bytes(), [5000]);
+    assert_eq!(host.snapshot.ports[0].rates().map(|it| it.goodput_bits_per_s), Some(20_000.0));
 }
 
 #[test]
@@ -185,20 +183,14 @@ fn another_connection_with_the_same_ends_is_not_taken_for_it() {
     host.enter();
     host.state(0).marks = 1;
     host.state(0).snd_una = 1_000_000_000;
-    let activity = host.enter();
+    assert_eq!(host.acked_bytes(), [0]);
     assert_eq!(host.snapshot.flows[0].rates, None);
-    assert_eq!(activity.ports[0].acked_bytes, 0);
     host.state(0).snd_una = 2_000_000_000;
     (host.state(0).window_shown, host.state(0).wscale_shown) = (1440, 0);
     host.state(0).srtt_us8 = 100_000 * 8;
     host.enter();
     host.state(0).snd_una = 3_000_000_000;
-    assert_eq!(host.enter().ports[0].acked_bytes, 0, "no window of a segment admits that");
-}
-
-/// Acknowledged bytes of each port.
-fn acked_bytes(host: &mut Host) -> Vec<u64> {
-    host.enter().ports.iter().map(|port| port.acked_bytes).collect()
+    assert_eq!(host.acked_bytes(), [0], "no window of a segment admits that");
 }
 
 #[test]
@@ -213,12 +205,12 @@ fn ports_of_one_name_are_not_taken_for_each_other() {
     assert_ne!(ids[0], ids[1]);
     host.state(0).snd_una += 1000;
     host.state(1).snd_una += 20;
-    assert_eq!(acked_bytes(&mut host), [1000, 20]);
-    assert_eq!(acked_bytes(&mut host), [1000, 20]);
+    assert_eq!(host.acked_bytes(), [1000, 20]);
+    assert_eq!(host.acked_bytes(), [1000, 20]);
     // One goes, and the sum is what it was.
     host.snapshot.ports.remove(0);
     host.end(0);
     let left = &mut host.snapshot.flows[0];
     (left.port_index, left.key.0) = (0, "tap0".into());
-    assert_eq!(acked_bytes(&mut host), [1020]);
+    assert_eq!(host.acked_bytes(), [1020]);
 }

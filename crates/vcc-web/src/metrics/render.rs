@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::UNIX_EPOCH;
 
 use vcc_engine::Stage;
-use vcc_view::{FlowView, PortView, Totals};
+use vcc_view::{Counts, FlowView, PortView, RuleView};
 
 use super::Metric;
 use super::definitions as m;
@@ -84,11 +84,9 @@ fn ports(text: &mut Text, taken: &Taken) {
         *stages.entry((flow.port_index, flow.state.stage())).or_default() += 1;
     }
     // A port that cannot be read has no samples: 0 would say that its connections ended.
-    let readable = || {
-        ports.iter().zip(&taken.levels.ports).enumerate().filter(|(_, (p, _))| p.failure.is_none())
-    };
+    let readable = || ports.iter().enumerate().filter(|(_, port)| port.failure.is_none());
     text.family(&m::PORT_FLOWS, |samples| {
-        for (at, (port, _)) in readable() {
+        for (at, port) in readable() {
             for stage in Stage::ALL {
                 let flows = stages.get(&(at, stage)).copied().unwrap_or(0);
                 samples.add([&port.port, &tenant(port), stage.name()], flows as f64);
@@ -96,22 +94,24 @@ fn ports(text: &mut Text, taken: &Taken) {
         }
     });
     text.family(&m::PORT_FLOWS_MAX, |samples| {
-        for (_, (port, _)) in readable() {
-            samples.add([&port.port, &tenant(port)], port.max_flows.into());
+        for (_, port) in readable() {
+            let max_flows = port.max_flows.unwrap_or_default();
+            samples.add([&port.port, &tenant(port)], max_flows.into());
         }
     });
     text.family(&m::PORT_WINDOW, |samples| {
-        for (_, (port, level)) in readable() {
-            samples.add([&port.port, &tenant(port)], level.window_bytes as f64);
+        for (_, port) in readable() {
+            samples.add([&port.port, &tenant(port)], port.sums.window_bytes as f64);
         }
     });
     text.family(&m::PORT_ACKED, |samples| {
-        for (_, (port, level)) in readable() {
-            samples.add([&port.port, &tenant(port)], level.acked_bytes as f64);
+        for (_, port) in readable() {
+            let acked_bytes = port.growth().unwrap_or_default().acked_bytes;
+            samples.add([&port.port, &tenant(port)], acked_bytes as f64);
         }
     });
     text.family(&m::PORT_UNTRANSLATED, |samples| {
-        for (_, (port, _)) in readable() {
+        for (_, port) in readable() {
             for counter in &port.counters {
                 let labels = [&*port.port, &tenant(port), counter.name];
                 samples.add(labels, counter.value as f64);
@@ -127,29 +127,26 @@ fn rules(text: &mut Text, taken: &Taken) {
             samples.add([&rule.name, &rule.mode, &rule.underlay], 1.0);
         }
     });
-    let levels = || rules.iter().zip(&taken.levels.rules);
-    text.family(&m::RULE_FLOWS, |samples| {
-        levels().for_each(|(rule, level)| samples.add([&rule.name], level.flows as f64));
-    });
-    let of_totals: [Column<Totals>; 5] = [
-        (&m::RULE_CONNECTIONS, |totals| totals.connections),
-        (&m::RULE_MARKS, |totals| totals.counts.marks),
-        (&m::RULE_REDUCTIONS, |totals| totals.counts.reductions),
-        (&m::RULE_RETRANSMISSIONS, |totals| totals.counts.retransmissions),
-        (&m::RULE_DROPS, |totals| totals.counts.drops),
+    let of_rule: [Column<RuleView>; 7] = [
+        (&m::RULE_FLOWS, |rule| rule.sums.flows),
+        (&m::RULE_CONNECTIONS, |rule| rule.connections),
+        (&m::RULE_MARKS, |rule| counts(rule).marks),
+        (&m::RULE_REDUCTIONS, |rule| counts(rule).reductions),
+        (&m::RULE_RETRANSMISSIONS, |rule| counts(rule).retransmissions),
+        (&m::RULE_DROPS, |rule| counts(rule).drops),
+        (&m::RULE_WINDOW, |rule| rule.sums.window_bytes),
     ];
-    for (metric, value) in of_totals {
+    for (metric, value) in of_rule {
         text.family(metric, |samples| {
-            for (rule, totals) in rules.iter().zip(&taken.activity.rules) {
-                samples.add([&rule.name], value(totals) as f64);
-            }
+            rules.iter().for_each(|rule| samples.add([&rule.name], value(rule) as f64));
         });
     }
-    text.family(&m::RULE_WINDOW, |samples| {
-        levels().for_each(|(rule, level)| samples.add([&rule.name], level.window_bytes as f64));
-    });
     spread(text, &m::RULE_CWND, taken, |flow| Some(flow.cwnd_bytes()? as f64));
     spread(text, &m::RULE_SRTT, taken, |flow| Some(f64::from(flow.state.srtt_us()?) / 1e6));
+}
+
+fn counts(rule: &RuleView) -> Counts {
+    rule.growth().unwrap_or_default().counts
 }
 
 /// Quantiles over each rule's established connections.

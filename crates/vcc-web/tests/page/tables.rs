@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use vcc_engine::Limit;
-use vcc_view::{COLUMNS, Page, units};
+use vcc_view::{Column, FLOW_COLUMNS, PORT_COLUMNS, Page, RULE_COLUMNS, TOTAL_COLUMNS, Unit};
 
 use crate::visit::{DESK, visit};
 
@@ -17,12 +17,8 @@ fn the_list_of_columns_makes_the_table_and_the_detail() {
     let in_table: Vec<Value> = visit.list(shown);
     let in_detail =
         visit.list("[...document.querySelectorAll('#facts > div')].map(it => it.dataset.fact)");
-    let keys = |places: [Page; 2]| -> Vec<Value> {
-        let columns = COLUMNS.iter().filter(|column| places.contains(&column.page));
-        columns.map(|column| column.key.into()).collect()
-    };
-    assert_eq!(in_table, keys([Page::Table, Page::TableAlone]));
-    assert_eq!(in_detail, keys([Page::Table, Page::Detail]));
+    assert_eq!(in_table, keys(FLOW_COLUMNS, [Page::Table, Page::TableAlone]));
+    assert_eq!(in_detail, keys(FLOW_COLUMNS, [Page::Table, Page::Detail]));
 
     let limits = visit.column("limited_by");
     assert!(limits.iter().all(|limit| Limit::NAMES.contains(&limit.as_str())), "{limits:?}");
@@ -37,26 +33,55 @@ fn the_list_of_columns_makes_the_table_and_the_detail() {
     visit.assert_quiet();
 }
 
-type Format = fn(f64) -> String;
+fn keys<T>(columns: &[Column<T>], places: [Page; 2]) -> Vec<Value> {
+    let columns = columns.iter().filter(|column| places.contains(&column.page));
+    columns.map(|column| column.key.into()).collect()
+}
+
+#[test]
+fn the_lists_of_columns_make_the_tables_of_ports_and_rules_and_the_tiles() {
+    let Some(mut visit) = visit("summaries") else { return };
+    visit.open(&DESK, "light");
+    let in_table = [Page::Table, Page::TableAlone];
+    for (table, expected) in
+        [("ports", keys(PORT_COLUMNS, in_table)), ("rules", keys(RULE_COLUMNS, in_table))]
+    {
+        // The first cell is the row's heading. Ports that cannot be read come first.
+        let cells = format!("document.querySelector('#{table} tbody tr:last-child').children");
+        let shown = visit.list(&format!("[...{cells}].slice(1).map(it => it.dataset.key)"));
+        assert_eq!(shown, expected[1..]);
+        let unknown = format!("[...{cells}].filter(it => it.textContent.includes('–')).length");
+        visit.wait(&format!("{unknown} === 0"));
+    }
+    let tiles =
+        visit.list("[...document.querySelectorAll('#tiles > div')].map(it => it.dataset.key)");
+    assert_eq!(tiles, keys(TOTAL_COLUMNS, in_table));
+    visit.assert_quiet();
+}
 
 #[test]
 fn the_page_writes_numbers_as_the_command_does() {
     let Some(mut visit) = visit("units") else { return };
     visit.open(&DESK, "light");
-    let values = [0.0, 0.4, 1.0, 999.0, 1000.0, 1023.6, 1024.0, 9.996, 99.96, 14_400.0, 608_000.0]
-        .into_iter()
-        .chain([999_600.0, 1_048_000.0, 9_412_000.0, 3.2e9, 4.7e12, 3e15]);
-    let formats: [(&str, Format); 4] = [
-        ("bytes", units::bytes),
-        ("bits", units::bit_rate),
-        ("micros", units::duration),
-        ("perS", units::per_s),
-    ];
+    let values =
+        [0.0_f64, 0.4, 1.0, 999.0, 1000.0, 1023.6, 1024.0, 9.996, 99.96, 14_400.0, 608_000.0]
+            .into_iter()
+            .chain([999_600.0, 1_048_000.0, 9_412_000.0, 3.2e9, 4.7e12, 3e15]);
     for value in values {
-        for (function, format) in &formats {
-            let written = visit.browser.evaluate(&format!("{function}({value})"));
-            let written = written.as_str().expect("text").replace('\u{a0}', " ");
-            assert_eq!(written, format(value), "{function}({value})");
+        for unit in Unit::ALL {
+            let Some(notation) = unit.short_notation() else { continue };
+            if notation.is_of_integers() && value.fract() != 0.0 {
+                continue;
+            }
+            for (function, expected) in
+                [("write", notation.write(value)), ("writeAlone", notation.write_alone(value))]
+            {
+                let asked = format!("{function}({:?}, {value})", unit.name());
+                let written = visit.browser.evaluate(&asked);
+                let written = written.as_str().expect("text").replace('\u{a0}', " ");
+                assert_eq!(written, expected, "{asked}");
+            }
         }
     }
+    visit.assert_quiet();
 }

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use vcc_port::Port;
-use vcc_view::PortView;
+use vcc_view::{PORT_COLUMNS, PortView, cell};
 
 use super::ports_of;
 use crate::output;
@@ -18,11 +18,8 @@ pub struct Arguments {
 
 #[derive(Serialize)]
 struct Document<'a> {
-    port: &'a str,
-    underlay: &'a str,
-    mode: &'a str,
-    flows: usize,
-    max_flows: u32,
+    #[serde(flatten)]
+    port: &'a PortView,
     counters: BTreeMap<&'static str, u64>,
 }
 
@@ -38,22 +35,31 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn view(port: &Port) -> Result<PortView, vcc_port::Error> {
-    PortView::read(port, port.flows()?.len())
+    let mut view = PortView::read(port)?;
+    port.flows()?.iter().for_each(|flow| view.sums.count(&flow.state));
+    Ok(view)
 }
 
 impl<'a> Document<'a> {
-    fn new(view: &'a PortView) -> Self {
-        let PortView { port, underlay, mode, flows, max_flows, counters, .. } = view;
-        let counters = counters.iter().map(|counter| (counter.name, counter.value)).collect();
-        Self { port, underlay, mode, flows: *flows, max_flows: *max_flows, counters }
+    fn new(port: &'a PortView) -> Self {
+        let counters = port.counters.iter().map(|counter| (counter.name, counter.value));
+        Self { port, counters: counters.collect() }
     }
 }
 
 fn report(ports: &[PortView]) -> String {
     let mut text = String::new();
-    for PortView { port, underlay, mode, flows, max_flows, counters, .. } in ports {
-        text += &format!("{port}: {underlay}, {mode}, {flows} of {max_flows} connections\n");
-        for counter in counters.iter().filter(|counter| counter.value > 0) {
+    for port in ports {
+        let cell = |key| cell(PORT_COLUMNS, port, key);
+        text += &format!(
+            "{}: {}, {}, {} of {} connections\n",
+            cell("port"),
+            cell("underlay"),
+            cell("mode"),
+            cell("flows"),
+            cell("max_flows")
+        );
+        for counter in port.counters.iter().filter(|counter| counter.value > 0) {
             text += &format!("{:>12}  {}\n", counter.value, counter.meaning);
         }
     }

@@ -79,7 +79,7 @@ fn what_limits_a_flow_is_told() {
         assert_eq!(flow["limited_by"], "idle", "{flow}");
         let text = flow["limited_by_text"].as_str().expect("words");
         assert!(text.starts_with("idle: the guest has sent nothing for"), "{text}");
-        for column in vcc_view::COLUMNS {
+        for column in vcc_view::FLOW_COLUMNS {
             assert!(flow.get(column.key).is_some(), "{}: {flow}", column.key);
         }
         // A receiver that does not read.
@@ -113,7 +113,7 @@ fn a_live_connection_is_explained_with_what_the_page_shows_of_it() {
         let explain = |ends: &str| vcc(&format!("explain {ends} --file {}", file.display())).stdout;
         let text = explain(&format!("{guests_end} {peer}"));
         assert!(text.contains("\nlive at port:\n"), "{text}");
-        let in_detail = vcc_view::COLUMNS.iter().filter(|it| it.page != Page::Nowhere);
+        let in_detail = vcc_view::FLOW_COLUMNS.iter().filter(|it| it.page != Page::Nowhere);
         for column in in_detail {
             assert!(text.contains(&format!("\n  {} ", column.name)), "{}: {text}", column.name);
         }

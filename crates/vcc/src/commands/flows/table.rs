@@ -1,6 +1,6 @@
 //! The flows as a table.
 
-use vcc_view::{COLUMNS, Column, FlowView, Shown};
+use vcc_view::{Column, FLOW_COLUMNS, FlowView, Shown};
 
 use crate::table::{Align, Table};
 
@@ -11,7 +11,7 @@ pub fn table(flows: &[FlowView], is_wide: bool) -> String {
         Shown::Wide => is_wide,
         Shown::Json => false,
     };
-    let columns: Vec<&Column> = COLUMNS.iter().filter(is_shown).collect();
+    let columns: Vec<&Column> = FLOW_COLUMNS.iter().filter(is_shown).collect();
     let align = |column: &Column| if column.unit.is_text() { Align::Left } else { Align::Right };
     let headings: Vec<String> = columns.iter().map(|column| column.heading()).collect();
     let aligned = headings.iter().zip(&columns);
@@ -24,7 +24,7 @@ pub fn table(flows: &[FlowView], is_wide: bool) -> String {
 
 /// The help of the columns in `--help`.
 pub fn help() -> String {
-    let shown = COLUMNS.iter().filter(|column| !matches!(column.shown, Shown::Json));
+    let shown = FLOW_COLUMNS.iter().filter(|column| !matches!(column.shown, Shown::Json));
     let rows: Vec<(String, String)> =
         shown.map(|column| (column.heading(), column.plain_help())).collect();
     let width = rows.iter().map(|(heading, _)| heading.chars().count()).max().unwrap_or(0);
@@ -55,7 +55,7 @@ mod tests {
         let text = table(&[plain.clone(), policed], false);
         assert!(text.contains("POLICED") && text.contains("9.41 Mbit/s"), "{text}");
         let wide = table(&[plain], true);
-        let in_table = COLUMNS.iter().filter(|column| !matches!(column.shown, Shown::Json));
+        let in_table = FLOW_COLUMNS.iter().filter(|column| !matches!(column.shown, Shown::Json));
         for column in in_table {
             assert!(wide.contains(&column.heading()) && help().contains(&column.heading()));
         }

@@ -1,7 +1,7 @@
 //! The keys.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use vcc_view::{COLUMNS, Sort};
+use vcc_view::{FLOW_COLUMNS, Sort};
 
 use super::model::Model;
 
@@ -9,7 +9,7 @@ const PAGE: usize = 10;
 
 /// The keys that choose an order: those of the columns, and one for the place.
 pub fn orders() -> Vec<(char, Sort)> {
-    let of_column = COLUMNS.iter().filter_map(|column| {
+    let of_column = FLOW_COLUMNS.iter().filter_map(|column| {
         let key = column.top?.key?;
         Some((key, Sort::natural(Some(column))))
     });

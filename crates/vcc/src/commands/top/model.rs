@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use vcc_view::{Filter, FlowKey, FlowView, PortView, Rates, RuleView, Snapshot, Sort, Words};
+use vcc_view::{Filter, FlowKey, FlowView, PortView, RuleView, Snapshot, Sort, Words};
 
 use super::history::History;
 
@@ -99,25 +99,9 @@ impl Model {
         self.selected = self.flows.get(index.min(last)).map(|flow| flow.key.clone());
     }
 
-    /// The sums of the rates of all flows at a port, shown or not. `index` is among the ports.
-    pub fn port_rates(&self, index: usize) -> Rates {
-        sum(self.all.iter().filter(|flow| flow.port_index == index))
-    }
-
-    pub fn rule_rates(&self, rule: &str) -> Rates {
-        sum(self.of_rule(rule))
-    }
-
-    pub fn rule_flows(&self, rule: &str) -> usize {
-        self.of_rule(rule).count()
-    }
-
-    pub fn rates(&self) -> Rates {
-        sum(self.all.iter())
-    }
-
-    fn of_rule(&self, rule: &str) -> impl Iterator<Item = &FlowView> {
-        self.all.iter().filter(move |flow| flow.rule.as_deref() == Some(rule))
+    /// Of all flows that the command line admits, whatever was typed.
+    pub fn goodput_bits_per_s(&self) -> f64 {
+        self.all.iter().filter_map(|flow| flow.rates).map(|rates| rates.goodput_bits_per_s).sum()
     }
 
     pub fn tell(&mut self, note: Option<String>) {
@@ -139,15 +123,4 @@ impl Model {
     pub(super) fn end(&mut self) {
         self.is_over = true;
     }
-}
-
-fn sum<'a>(flows: impl Iterator<Item = &'a FlowView>) -> Rates {
-    let mut sum = Rates::default();
-    for rates in flows.filter_map(|flow| flow.rates) {
-        sum.goodput_bits_per_s += rates.goodput_bits_per_s;
-        sum.marks_per_s += rates.marks_per_s;
-        sum.reductions_per_s += rates.reductions_per_s;
-        sum.retransmissions_per_s += rates.retransmissions_per_s;
-    }
-    sum
 }

@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Rect};
 use ratatui::style::{Style, Stylize};
 use ratatui::text::Line;
 use ratatui::widgets::Sparkline;
-use vcc_view::{FlowView, cell, limit, units};
+use vcc_view::{FLOW_COLUMNS, FlowView, cell, limit, units};
 
 use super::Section;
 use crate::commands::top::history::Point;
@@ -51,7 +51,7 @@ fn draw(model: &Model, frame: &mut Frame, area: Rect) {
             points.iter().map(|point| point.goodput_bits_per_s as u64).collect(),
         ),
         (
-            format!("window {}", cell(flow, "window_shown_bytes")),
+            format!("window {}", cell(FLOW_COLUMNS, flow, "window_shown_bytes")),
             points.iter().map(|point| point.window_shown_bytes.into()).collect(),
         ),
         (
@@ -78,25 +78,27 @@ fn draw(model: &Model, frame: &mut Frame, area: Rect) {
 fn sizes(flow: &FlowView) -> String {
     format!(
         "cwnd {} x {}  ssthresh {}  window {} of {}  flight {}",
-        cell(flow, "cwnd_segs"),
-        cell(flow, "mss_bytes"),
-        cell(flow, "ssthresh_segs"),
-        cell(flow, "window_shown_bytes"),
-        cell(flow, "window_received_bytes"),
-        cell(flow, "flight_bytes"),
+        cell(FLOW_COLUMNS, flow, "cwnd_segs"),
+        cell(FLOW_COLUMNS, flow, "mss_bytes"),
+        cell(FLOW_COLUMNS, flow, "ssthresh_segs"),
+        cell(FLOW_COLUMNS, flow, "window_shown_bytes"),
+        cell(FLOW_COLUMNS, flow, "window_received_bytes"),
+        cell(FLOW_COLUMNS, flow, "flight_bytes"),
     )
 }
 
 fn counts(flow: &FlowView) -> String {
-    let alpha =
-        flow.state.alpha().map_or(String::new(), |_| format!("  alpha {}", cell(flow, "alpha")));
+    let alpha = flow
+        .state
+        .alpha()
+        .map_or(String::new(), |_| format!("  alpha {}", cell(FLOW_COLUMNS, flow, "alpha")));
     format!(
         "srtt {}{alpha}  ECN {}/{}  {} marks  {} reductions  {} retransmissions",
-        cell(flow, "srtt_us"),
-        cell(flow, "ecn_guest"),
-        cell(flow, "ecn_fabric"),
-        cell(flow, "marks"),
-        cell(flow, "reductions"),
-        cell(flow, "retransmissions"),
+        cell(FLOW_COLUMNS, flow, "srtt_us"),
+        cell(FLOW_COLUMNS, flow, "ecn_guest"),
+        cell(FLOW_COLUMNS, flow, "ecn_fabric"),
+        cell(FLOW_COLUMNS, flow, "marks"),
+        cell(FLOW_COLUMNS, flow, "reductions"),
+        cell(FLOW_COLUMNS, flow, "retransmissions"),
     )
 }

@@ -16,7 +16,7 @@ fn draw(model: &Model, frame: &mut Frame, area: Rect) {
         (shown, all) if shown == all => told(all, "flow"),
         (shown, all) => format!("{shown} of {}", told(all, "flow")),
     };
-    let rate = units::bit_rate(model.rates().goodput_bits_per_s);
+    let rate = units::bit_rate(model.goodput_bits_per_s());
     let direction = if model.sort.is_reversed() { ", inverted" } else { "" };
     let mut spans = vec![
         Span::styled("vcc top", Style::new().bold()),

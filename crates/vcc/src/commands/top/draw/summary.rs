@@ -3,16 +3,11 @@
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::text::Line;
+use vcc_view::Column;
 
-use super::grid::{self, Heading};
+use super::grid;
 
 const MOST_LINES: usize = 6;
-
-/// One cell per heading.
-pub(super) type Row = [String; 8];
-
-/// A name, whether it heads numbers, the least width, and the rank: see [`Heading`].
-pub(super) type Spec = (&'static str, bool, usize, u8);
 
 /// The height for so many rows, of `most` lines at most.
 pub(super) fn height(rows: usize, most: u16) -> Constraint {
@@ -28,23 +23,17 @@ pub(super) fn room(area: Rect) -> usize {
 
 /// `rows` are the first of `count`. Where those are more, the last line names the `command` that
 /// lists them.
-pub(super) fn draw(
+pub(super) fn draw<T>(
     frame: &mut Frame,
     area: Rect,
-    specs: &[Spec; 8],
-    rows: &[Row],
+    columns: &'static [Column<T>],
+    rows: &[&T],
     count: usize,
     command: &str,
 ) {
     let room = room(area);
     let area = Rect { height: area.height.saturating_sub(1), ..area };
-    let heading = |(name, is_number, width, rank): Spec| Heading {
-        name: name.into(),
-        is_number,
-        width,
-        rank,
-    };
-    grid::draw(frame, area, &specs.map(heading), rows, |row| row.to_vec(), None);
+    grid::draw(frame, area, &grid::shown(columns), rows, None);
     if count <= room || room == 0 {
         return;
     }

@@ -3,8 +3,8 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyCode;
 
 use super::*;
-use vcc_view::testing::flow;
-use vcc_view::{Filter, FlowView, PortView, Rates, RuleView, Snapshot, Sort, Totals, key_of};
+use vcc_view::testing::{self, flow};
+use vcc_view::{Filter, FlowView, PortView, Rates, RuleView, Snapshot, Sort, Sums, key_of};
 
 fn busy(number: u16) -> FlowView {
     let mut flow = flow(&format!("192.0.2.1:{}", 40_000 + number), "198.51.100.9:5001");
@@ -12,22 +12,21 @@ fn busy(number: u16) -> FlowView {
         goodput_bits_per_s: 1e6 * f64::from(number),
         marks_per_s: 12.0,
         reductions_per_s: 0.5,
-        retransmissions_per_s: 0.0,
+        ..Default::default()
     });
     flow
 }
 
 fn port(name: &str) -> PortView {
+    let rates = Rates {
+        goodput_bits_per_s: 6e6,
+        marks_per_s: 36.0,
+        reductions_per_s: 1.5,
+        ..Default::default()
+    };
     PortView {
-        port: name.into(),
-        tenant: None,
-        index: None,
-        underlay: "dctcp".into(),
-        mode: "enforce".into(),
-        flows: 3,
-        max_flows: 65_536,
-        counters: Vec::new(),
-        failure: None,
+        sums: Sums { flows: 3, rates: Some(rates), ..Default::default() },
+        ..testing::port(name)
     }
 }
 
@@ -164,15 +163,13 @@ fn rules_are_there_where_there_is_a_policy() {
 
     let mut model = Model::new(Filter::default(), Sort::natural(key_of("goodput_bits_per_s")));
     let rule = |number: u32| RuleView {
-        name: format!("rule-{number}").into(),
-        underlay: "dctcp".into(),
-        mode: "enforce".into(),
-        ended: Totals { connections: u64::from(number) * 10, ..Default::default() },
+        connections: u64::from(number) * 10,
+        ..testing::rule(&format!("rule-{number}"))
     };
-    let mut flows: Vec<FlowView> = (1..=3).map(busy).collect();
-    flows[0].rule = Some("rule-8".into());
-    flows[2].rule = Some("rule-8".into());
-    let rules = (0..9).map(rule).collect();
+    let flows: Vec<FlowView> = (1..=3).map(busy).collect();
+    let mut rules: Vec<RuleView> = (0..9).map(rule).collect();
+    let rates = Rates { goodput_bits_per_s: 4e6, marks_per_s: 24.0, ..Default::default() };
+    rules[8].sums = Sums { flows: 2, rates: Some(rates), ..Default::default() };
     model.update(Snapshot { ports: vec![port("veth3")], rules, flows, ..Default::default() });
     let lines = screen(&model, 100, 30);
     let text = lines.join("\n");

@@ -6,7 +6,7 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType};
-use vcc_view::{FlowView, cell, limit, units};
+use vcc_view::{FLOW_COLUMNS, FlowView, cell, limit, units};
 
 use crate::commands::trace::series::{Series, Value};
 use crate::output::printable_line;
@@ -60,12 +60,16 @@ pub fn draw(view: &View, frame: &mut Frame) {
 /// The names of the curves in their colours, with the present values.
 fn told(flow: &FlowView) -> Line<'static> {
     let cwnd = flow.cwnd_bytes().map_or("-".to_owned(), |bytes| units::bytes(bytes as f64));
-    let values = [cell(flow, "window_shown_bytes"), cwnd, cell(flow, "flight_bytes")];
+    let values = [
+        cell(FLOW_COLUMNS, flow, "window_shown_bytes"),
+        cwnd,
+        cell(FLOW_COLUMNS, flow, "flight_bytes"),
+    ];
     let mut spans: Vec<Span> = Vec::new();
     for ((name, colour, _), value) in CURVES.iter().zip(values) {
         spans.push(Span::styled(format!("{name} {value}  "), Style::new().fg(*colour)));
     }
-    let srtt = cell(flow, "srtt_us");
+    let srtt = cell(FLOW_COLUMNS, flow, "srtt_us");
     spans.push(Span::styled(format!("srtt {srtt}  "), Style::new().fg(Color::Magenta)));
     let reductions = format!("{} reductions  ", flow.state.reductions);
     spans.push(Span::styled(reductions, Style::new().fg(REDUCTION)));

@@ -1,13 +1,15 @@
-//! Every column. A new one is one entry here.
+//! Every column of flows. A new one is one entry here.
 
-use crate::column::{Column, Page};
+use crate::column::{self, Page};
 use crate::flow::FlowView;
 use crate::limit;
 use crate::value::Unit::{BitsPerS, Bytes, Count, Fraction, Number, PerS, Segs, Text, Us};
 
+type Column = column::Column<FlowView>;
+
 /// In the order in which they are shown. LIMITED-BY is far to the left: a narrow terminal cuts the
 /// right end off.
-pub static COLUMNS: &[Column] = &[
+pub static FLOW_COLUMNS: &[Column] = &[
     Column::new("Port", "port", Text, |flow| (&*flow.port).into(), "the device")
         .always()
         .sort("port")
@@ -331,7 +333,7 @@ pub static COLUMNS: &[Column] = &[
 
 /// The columns that flows can be sorted by, with their names.
 pub fn sortable() -> impl Iterator<Item = (&'static str, &'static Column)> {
-    COLUMNS.iter().filter_map(|column| Some((column.sort?, column)))
+    FLOW_COLUMNS.iter().filter_map(|column| Some((column.sort?, column)))
 }
 
 /// The counters of events, with their names.
@@ -341,16 +343,11 @@ pub fn counters() -> impl Iterator<Item = (&'static str, &'static Column)> {
 
 /// The column with a key in JSON.
 pub fn key_of(key: &str) -> Option<&'static Column> {
-    COLUMNS.iter().find(|column| column.key == key)
+    FLOW_COLUMNS.iter().find(|column| column.key == key)
 }
 
 /// The names and values of one flow that the page and `vcc explain` show.
 pub fn rows(flow: &FlowView) -> Vec<(&'static str, String)> {
-    let columns = COLUMNS.iter().filter(|it| [Page::Table, Page::Detail].contains(&it.page));
+    let columns = FLOW_COLUMNS.iter().filter(|it| [Page::Table, Page::Detail].contains(&it.page));
     columns.map(|column| (column.name, column.unit.alone(&(column.value)(flow)))).collect()
-}
-
-/// The cell of one column, by its key.
-pub fn cell(flow: &FlowView, key: &str) -> String {
-    key_of(key).map_or("-".into(), |column| column.cell(flow))
 }
