@@ -27,6 +27,7 @@ use wanted::Wanted;
 /// it; --plot draws them, --live shows them as they come. It ends with the connection, with the port,
 /// by Ctrl-C, or by --count or --duration. A port has one recording at a time.
 #[derive(clap::Args)]
+#[command(after_long_help = table::help())]
 pub struct Arguments {
     /// The connection: GUEST-PEER, or one end of it, as `vcc flows` prints them; an address or :PORT
     /// is enough if only one connection has it

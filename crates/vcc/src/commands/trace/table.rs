@@ -5,34 +5,85 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use vcc_engine::{FlowState, Params, sys};
-use vcc_port::{FlowId, TraceEvent};
+use vcc_port::{Flow, FlowId, TraceEvent};
 
-const COLUMNS: [&str; 24] = [
-    "time_s",
-    "guest",
-    "peer",
-    "vlan",
-    "acked_bytes",
-    "snd_una",
-    "snd_nxt",
-    "flight_bytes",
-    "mss_bytes",
-    "cwnd_segs",
-    "ssthresh_segs",
-    "alpha",
-    "window_shown_bytes",
-    "window_received_bytes",
-    "srtt_us",
-    "rttvar_us",
-    "rto_us",
-    "ca_state",
-    "dupacks",
-    "marks",
-    "reductions",
-    "retransmissions",
+struct Column {
+    name: &'static str,
+    /// For `--help` and docs/enforcement.md.
+    meaning: &'static str,
+    cell: fn(&Line) -> String,
+}
+
+/// What a line is made of.
+struct Line<'a> {
+    /// Since the first line.
+    time_s: f64,
+    flow: &'a Flow,
+    /// Since the first line of the connection.
+    acked_bytes: u64,
+    params: &'a Params,
+}
+
+macro_rules! columns {
+    ($($name:literal, $meaning:literal, $cell:expr;)*) => {
+        const COLUMNS: &[Column] =
+            &[$(Column { name: $name, meaning: $meaning, cell: $cell }),*];
+    };
+}
+
+columns! {
+    "time_s", "since the first line", |line| format!("{:.6}", line.time_s);
+    "guest", "the guest's end", |line| line.flow.guest.to_string();
+    "peer", "the peer's end", |line| line.flow.peer.to_string();
+    "vlan", "the 802.1Q tag", |line| or_nothing(line.flow.vlan);
+    "acked_bytes", "acknowledged since the connection's first line",
+        |line| line.acked_bytes.to_string();
+    "snd_una", "SND.UNA (RFC 9293): the first sequence number of the guest that is not acknowledged",
+        |line| line.flow.state.snd_una.to_string();
+    "snd_nxt", "SND.NXT: the next sequence number that the guest sends",
+        |line| line.flow.state.snd_nxt.to_string();
+    "flight_bytes", "sent by the guest and not yet acknowledged",
+        |line| line.flow.state.flight_bytes().to_string();
+    "mss_bytes", "the payload of a full segment", |line| line.flow.state.mss_bytes.to_string();
+    "cwnd_segs", "the congestion window of the underlay",
+        |line| or_nothing(line.flow.state.cwnd_segs());
+    "ssthresh_segs", "the slow start threshold of the underlay", |line| or_nothing(line.flow.state.ssthresh_segs());
+    "alpha", "of the DCTCP family: the estimate of the fraction of marked bytes (RFC 8257)",
+        |line| or_nothing(line.flow.state.alpha().map(|alpha| format!("{alpha:.4}")));
+    "window_shown_bytes", "the window shown to the guest",
+        |line| or_nothing(line.flow.state.window_shown_bytes());
+    "window_received_bytes", "the peer's own window, which it replaced",
+        |line| or_nothing(line.flow.state.window_received_bytes());
+    "srtt_us", "the smoothed round-trip time (RFC 6298)",
+        |line| or_nothing(line.flow.state.srtt_us());
+    "rttvar_us", "RTTVAR, the variation of the round-trip time (RFC 6298)",
+        |line| or_nothing(line.flow.state.srtt_us().map(|_| line.flow.state.rttvar_us4 / 4));
+    "rto_us", "the retransmission timeout (RFC 6298)", |line| line.flow.state.rto_us(line.params).to_string();
+    "ca_state", "`open`, `cwr` (reducing for marks), `recovery` (for a loss), `loss` (after a timeout)",
+        |line| ca_state(&line.flow.state).to_owned();
+    "dupacks", "duplicate ACKs in a row; lowered, not cleared, during a recovery",
+        |line| line.flow.state.dupacks.to_string();
+    "marks", "ACKs and reports so far that carried congestion marks",
+        |line| line.flow.state.marks.to_string();
+    "reductions", "reductions of the window so far", |line| line.flow.state.reductions.to_string();
+    "retransmissions", "segments that the guest retransmitted so far, probes included",
+        |line| line.flow.state.retransmissions.to_string();
     "heard_ect0_bytes",
-    "heard_ce_bytes",
-];
+        "the far end's counter of bytes that arrived as ECT(0), if it reports",
+        |line| heard(&line.flow.state, line.flow.state.heard.ect0_bytes);
+    "heard_ce_bytes", "the far end's counter of bytes that arrived as CE",
+        |line| heard(&line.flow.state, line.flow.state.heard.ce_bytes);
+}
+
+/// The help of the columns in `--help`.
+pub fn help() -> String {
+    let width = COLUMNS.iter().map(|column| column.name.len()).max().unwrap_or(0);
+    let line = |column: &Column| {
+        format!("  {:<width$}  {}\n", column.name, column.meaning.replace('`', ""))
+    };
+    let lines: String = COLUMNS.iter().map(line).collect();
+    format!("Columns, of which those that are unknown or do not apply are empty:\n{lines}")
+}
 
 pub struct Csv<W> {
     to: W,
@@ -49,7 +100,8 @@ struct Progress {
 
 impl<W: Write> Csv<W> {
     pub fn begin(mut to: W, params: Params) -> io::Result<Self> {
-        writeln!(to, "{}", COLUMNS.join(","))?;
+        let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+        writeln!(to, "{}", names.join(","))?;
         to.flush()?;
         Ok(Self { to, params, began_us: None, flows: HashMap::new() })
     }
@@ -59,8 +111,9 @@ impl<W: Write> Csv<W> {
         // Events of two CPUs may be slightly out of order.
         let time_s = event.at_us.saturating_sub(began_us) as f64 / 1e6;
         let acked_bytes = self.acked_bytes(event);
-        let cells = cells(event, &self.params);
-        writeln!(self.to, "{time_s:.6},{},{acked_bytes},{}", place(event), cells.join(","))?;
+        let line = Line { time_s, flow: &event.flow, acked_bytes, params: &self.params };
+        let cells: Vec<String> = COLUMNS.iter().map(|column| (column.cell)(&line)).collect();
+        writeln!(self.to, "{}", cells.join(","))?;
         Ok(())
     }
 
@@ -80,36 +133,6 @@ impl<W: Write> Csv<W> {
         progress.snd_una = snd_una;
         progress.acked_bytes
     }
-}
-
-fn place(event: &TraceEvent) -> String {
-    let flow = &event.flow;
-    format!("{},{},{}", flow.guest, flow.peer, or_nothing(flow.vlan))
-}
-
-fn cells(event: &TraceEvent, params: &Params) -> [String; 19] {
-    let state = &event.flow.state;
-    [
-        state.snd_una.to_string(),
-        state.snd_nxt.to_string(),
-        state.flight_bytes().to_string(),
-        state.mss_bytes.to_string(),
-        or_nothing(state.cwnd_segs()),
-        or_nothing(state.ssthresh_segs()),
-        or_nothing(state.alpha().map(|alpha| format!("{alpha:.4}"))),
-        or_nothing(state.window_shown_bytes()),
-        or_nothing(state.window_received_bytes()),
-        or_nothing(state.srtt_us()),
-        or_nothing(state.srtt_us().map(|_| state.rttvar_us4 / 4)),
-        state.rto_us(params).to_string(),
-        ca_state(state).to_owned(),
-        state.dupacks.to_string(),
-        state.marks.to_string(),
-        state.reductions.to_string(),
-        state.retransmissions.to_string(),
-        heard(state, state.heard.ect0_bytes),
-        heard(state, state.heard.ce_bytes),
-    ]
 }
 
 fn heard(state: &FlowState, bytes: u32) -> String {
@@ -133,7 +156,7 @@ fn or_nothing(value: Option<impl Display>) -> String {
 #[cfg(test)]
 mod tests {
     use vcc_engine::Underlay;
-    use vcc_port::Flow;
+    use vcc_testing::documents::Document;
 
     use super::*;
 
@@ -189,7 +212,7 @@ mod tests {
         let rows: Vec<HashMap<&str, &str>> = text
             .lines()
             .skip(1)
-            .map(|line| COLUMNS.into_iter().zip(line.split(',')).collect())
+            .map(|line| COLUMNS.iter().map(|it| it.name).zip(line.split(',')).collect())
             .collect();
         let counts = text.lines().map(|line| line.split(',').count());
         assert!(counts.eq([COLUMNS.len(); 3]), "{text}");
@@ -221,5 +244,16 @@ mod tests {
         ] {
             assert_eq!((rows[0][column], rows[1][column]), (first, second), "{column}");
         }
+    }
+
+    #[test]
+    fn the_table_in_the_documentation_is_the_list_of_columns() {
+        let page = Document::new("docs/enforcement.md", "cargo test -p vcc --bin vcc trace::table");
+        let row = |column: &Column| format!("| `{}` | {} |\n", column.name, column.meaning);
+        let rows: String = COLUMNS.iter().map(row).collect();
+        page.assert_generated(
+            "columns of a trace",
+            &format!("\n| column | |\n|---|---|\n{rows}\n"),
+        );
     }
 }
