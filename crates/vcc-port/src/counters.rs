@@ -11,7 +11,7 @@ pub struct Counter {
     index: u32,
     /// The key in JSON and metrics.
     pub name: &'static str,
-    /// A description for people.
+    /// A description for people, and for the table in docs/troubleshooting.md.
     pub meaning: &'static str,
 }
 
@@ -27,29 +27,29 @@ macro_rules! counters {
 }
 
 counters! {
-    NOT_IP: COUNT_NOT_IP, "not_ip", "passed: not IP, or tagged twice";
+    NOT_IP: COUNT_NOT_IP, "not_ip", "passed: not IP, or more than one VLAN tag";
     NOT_TCP: COUNT_NOT_TCP, "not_tcp", "passed: not TCP";
     FRAGMENT: COUNT_FRAGMENT, "fragment", "passed: an IP fragment";
     MALFORMED: COUNT_MALFORMED, "malformed", "passed: headers cut short or contradictory";
     BAD_OPTIONS: COUNT_BAD_OPTIONS, "bad_options", "translated: malformed TCP options, read up to the error";
     SIGNED: COUNT_SIGNED, "signed", "passed: signed by TCP-MD5 or TCP-AO, as for BGP";
     BAD_FLAGS: COUNT_BAD_FLAGS, "bad_flags", "passed: TCP flags that no TCP sends";
-    UNKNOWN: COUNT_UNKNOWN, "unknown", "passed: the connection is older than the attachment";
+    UNKNOWN: COUNT_UNKNOWN, "unknown", "passed: a connection whose SYN did not pass while vcc was attached";
     TABLE_FULL: COUNT_TABLE_FULL, "table_full", "passed: no room for another connection";
-    CONTENDED: COUNT_CONTENDED, "contended", "passed: another CPU held the connection too long";
-    DROPPED: COUNT_DROPPED, "dropped", "dropped: a window update that the guest would misread";
-    REWRITE_FAILED: COUNT_REWRITE_FAILED, "rewrite_failed", "dropped: the kernel refused a change";
+    CONTENDED: COUNT_CONTENDED, "contended", "passed: another CPU held the connection for half a millisecond";
+    DROPPED: COUNT_DROPPED, "dropped", "dropped: a window update that the guest would take for a duplicate ACK";
+    REWRITE_FAILED: COUNT_REWRITE_FAILED, "rewrite_failed", "dropped: the kernel refused to change the segment";
     POLICED: COUNT_POLICED, "policed", "dropped: beyond the window that the guest was shown";
     FORGED: COUNT_FORGED, "forged", "ignored: feedback that was not negotiated, or is impossible";
     REPORT_LOST: COUNT_REPORT_LOST, "report_lost", "not sent: feedback beside data";
     EVENT_LOST: COUNT_EVENT_LOST, "event_lost", "not sent to the guest: no `vcc emit` took it";
     TRACE_LOST: COUNT_TRACE_LOST, "trace_lost", "not recorded: `vcc trace` was too slow";
     IGNORED: COUNT_IGNORED, "ignored", "passed: a connection whose rule ignores it";
-    DEEP: COUNT_DEEP, "deep", "passed: behind more IPv6 extension headers than vcc follows";
+    DEEP: COUNT_DEEP, "deep", "passed: behind more than four IPv6 extension headers";
     UNJUDGED: COUNT_UNJUDGED, "unjudged", "dropped under `police`: TCP that vcc cannot judge, such as fragments";
     REFUSED: COUNT_REFUSED, "refused", "dropped: no room for another connection";
     GAVE_WAY: COUNT_GAVE_WAY, "gave_way", "forgotten: a handshake that gave way to a newer one";
-    UNTIMED: COUNT_UNTIMED, "untimed", "forgotten: the expiry could not be scheduled";
+    UNTIMED: COUNT_UNTIMED, "untimed", "forgotten: a new connection whose expiry could not be scheduled";
     TIMER_LATE: COUNT_TIMER_LATE, "timer_late", "restarted: the expiry timer of connections";
 }
 

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use vcc_web::METRICS;
 
-use crate::written::{names, read};
+use crate::written::names;
+
+const DASHBOARD: &str = include_str!("../../../../packaging/grafana/vcc.json");
 
 fn dashboard() -> Value {
-    serde_json::from_str(&read("packaging/grafana/vcc.json")).expect("JSON")
+    serde_json::from_str(DASHBOARD).expect("JSON")
 }
 
 fn panels(dashboard: &Value) -> impl Iterator<Item = &Value> {

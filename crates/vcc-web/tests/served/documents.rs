@@ -2,24 +2,33 @@
 
 use std::collections::BTreeSet;
 
-use vcc_web::METRICS;
+use vcc_testing::documents::{Document, Row};
+use vcc_web::{METRICS, Metric};
 
-use crate::written::{names, read};
+use crate::written::names;
+
+/// A sentence as a cell of a table.
+fn cell(help: &str) -> String {
+    let help = help.trim_end_matches('.');
+    let is_name = help.chars().nth(1).is_some_and(char::is_uppercase);
+    match help.chars().next() {
+        Some(first) if !is_name => first.to_lowercase().chain(help.chars().skip(1)).collect(),
+        _ => help.to_owned(),
+    }
+}
+
+fn row(metric: &Metric) -> Row {
+    let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+    let cells = vec![metric.kind.name().into(), labels.join(", "), cell(metric.help)];
+    Row { name: metric.name, cells }
+}
 
 #[test]
 fn the_documentation_has_every_metric_and_no_other() {
-    let text = read("docs/metrics.md");
+    let page = Document::new("docs/metrics.md", "cargo test -p vcc-web --test served documents");
+    let text = page.text();
     let known: BTreeSet<&str> = METRICS.iter().map(|metric| metric.name).collect();
     assert_eq!(names(&text), known);
-    for metric in METRICS {
-        let start = format!("| `{}` | {} |", metric.name, metric.kind.name());
-        let mut rows = text.lines().filter(|line| line.starts_with(&start));
-        let row = rows.next().unwrap_or_else(|| panic!("no row begins with {start}"));
-        assert_eq!(rows.next(), None, "{start}");
-        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let [_, _, _, labels, meaning, advice, _] = cells[..] else { panic!("{row}") };
-        let wanted: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
-        assert_eq!(labels, wanted.join(", "), "{}", metric.name);
-        assert!(!meaning.is_empty() && !advice.is_empty(), "{row}");
-    }
+    let rows: Vec<Row> = METRICS.iter().map(row).collect();
+    page.assert_rows(&rows, |name| name.starts_with("vcc_"));
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use vcc_port::counters;
+use vcc_testing::documents::{Document, Row};
 
 use super::page::root;
 use crate::vcc;
@@ -35,9 +36,16 @@ fn every_limit_has_its_row() {
 }
 
 #[test]
-fn every_counter_has_its_row() {
-    let names = counters::ALL.iter().map(|counter| counter.name);
-    assert_eq!(rows("Counters of `vcc ports`"), set(names));
+fn every_counter_has_its_row_and_means_there_what_the_command_says() {
+    let names = set(counters::ALL.iter().map(|counter| counter.name));
+    assert_eq!(rows("Counters of `vcc ports`"), names);
+    let row = |counter: &counters::Counter| Row {
+        name: counter.name,
+        cells: vec![counter.meaning.into()],
+    };
+    let wanted: Vec<Row> = counters::ALL.iter().map(row).collect();
+    let page = Document::new("docs/troubleshooting.md", "cargo test -p vcc --test command counter");
+    page.assert_rows(&wanted, |name| names.contains(name));
 }
 
 #[test]
