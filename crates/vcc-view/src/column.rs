@@ -66,6 +66,11 @@ impl<T> Column<T> {
         Self { name, key, unit, value, help, shown, sort, top, page }
     }
 
+    /// The same under another name.
+    pub const fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
     pub const fn always(self) -> Self {
         Self { shown: Shown::Always, ..self }
     }

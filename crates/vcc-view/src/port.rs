@@ -8,7 +8,6 @@ use vcc_port::{Error, Port};
 
 use crate::clock::monotonic;
 use crate::flow::{FlowView, Place};
-use crate::rates::{Growth, Rates};
 use crate::rule::{RulesInForce, mode_name, underlay_name};
 use crate::sums::Sums;
 
@@ -82,19 +81,6 @@ impl PortView {
             sums: Sums::default(),
             failure: Some(failure.to_string()),
         }
-    }
-
-    /// None if it could not be read: 0 would say that its connections ended.
-    pub fn sums(&self) -> Option<&Sums> {
-        self.failure.is_none().then_some(&self.sums)
-    }
-
-    pub fn rates(&self) -> Option<Rates> {
-        self.sums()?.rates
-    }
-
-    pub fn growth(&self) -> Option<Growth> {
-        self.sums()?.growth
     }
 
     pub fn untranslated_segments(&self) -> Option<u64> {

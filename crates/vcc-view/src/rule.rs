@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vcc_engine::{FlowState, Mode, Params, Underlay};
 use vcc_port::{Error, RuleInForce, RuleTotals, Rules, SharedPolicy};
 
-use crate::rates::{Counts, Growth, Rates};
+use crate::rates::Counts;
 use crate::sums::Sums;
 
 /// The kernel's totals of a rule since its edition came into force.
@@ -34,16 +34,6 @@ pub struct RuleView {
     pub connections: u64,
     /// Of its connections.
     pub sums: Sums,
-}
-
-impl RuleView {
-    pub fn rates(&self) -> Option<Rates> {
-        self.sums.rates
-    }
-
-    pub fn growth(&self) -> Option<Growth> {
-        self.sums.growth
-    }
 }
 
 /// The rule of a flow.

@@ -3,6 +3,7 @@
 mod flows;
 mod ports;
 mod rules;
+mod sums;
 mod totals;
 
 use crate::column::Column;

@@ -1,10 +1,19 @@
 //! Every column of ports. A new one is one entry here.
 
+use super::sums::{self, Summed};
 use crate::column::{self, Page};
 use crate::port::PortView;
-use crate::value::Unit::{BitsPerS, Bytes, Count, Number, PerS, Text};
+use crate::sums::Sums;
+use crate::value::Unit::{Count, Number, Text};
 
 type Column = column::Column<PortView>;
+
+impl Summed for PortView {
+    fn sums(&self) -> Option<&Sums> {
+        // 0 would say that its connections ended.
+        self.failure.is_none().then_some(&self.sums)
+    }
+}
 
 /// In the order in which they are shown.
 pub static PORT_COLUMNS: &[Column] = &[
@@ -41,15 +50,7 @@ pub static PORT_COLUMNS: &[Column] = &[
         "what vcc does with connections: `enforce`, `shadow`, `drain`, or `by rule`",
     )
     .top_wide(7, 7),
-    Column::new(
-        "Flows",
-        "flows",
-        Count,
-        |port| port.sums().map(|sums| sums.flows).into(),
-        "the connections in its table",
-    )
-    .top_wide(2, 5)
-    .page(Page::Table),
+    sums::flows().top_wide(2, 5).page(Page::Table),
     Column::new(
         "Max flows",
         "max_flows",
@@ -57,90 +58,17 @@ pub static PORT_COLUMNS: &[Column] = &[
         |port| port.max_flows.into(),
         "the size of its table",
     ),
-    Column::new(
-        "Rate",
-        "goodput_bits_per_s",
-        BitsPerS,
-        |port| port.rates().map(|rates| rates.goodput_bits_per_s).into(),
-        "acknowledged payload per second",
-    )
-    .top(1, None)
-    .page(Page::Table),
-    Column::new(
-        "Window",
-        "window_bytes",
-        Bytes,
-        |port| port.sums().map(|sums| sums.window_bytes).into(),
-        "the windows shown to the guest, summed over its connections",
-    )
-    .page(Page::Table),
-    Column::new(
-        "Marks/s",
-        "marks_per_s",
-        PerS,
-        |port| port.rates().map(|rates| rates.marks_per_s).into(),
-        "ACKs and reports per second that carried congestion marks",
-    )
-    .top(4, None)
-    .page(Page::Table),
-    Column::new(
-        "Reduc/s",
-        "reductions_per_s",
-        PerS,
-        |port| port.rates().map(|rates| rates.reductions_per_s).into(),
-        "reductions of windows per second, for marks or losses",
-    )
-    .top(6, None),
-    Column::new(
-        "Retr/s",
-        "retransmissions_per_s",
-        PerS,
-        |port| port.rates().map(|rates| rates.retransmissions_per_s).into(),
-        "segments per second that the guest retransmitted",
-    )
-    .top(5, None),
-    Column::new(
-        "Drops/s",
-        "drops_per_s",
-        PerS,
-        |port| port.rates().map(|rates| rates.drops_per_s).into(),
-        "segments per second that vcc dropped",
-    ),
-    Column::new(
-        "Acknowledged",
-        "acked_bytes",
-        Bytes,
-        |port| port.growth().map(|growth| growth.acked_bytes).into(),
-        "acknowledged payload since the daemon started",
-    ),
-    Column::new(
-        "Marks",
-        "marks",
-        Count,
-        |port| port.growth().map(|growth| growth.counts.marks).into(),
-        "ACKs and reports that carried congestion marks since the daemon started",
-    ),
-    Column::new(
-        "Reductions",
-        "reductions",
-        Count,
-        |port| port.growth().map(|growth| growth.counts.reductions).into(),
-        "reductions of windows since the daemon started",
-    ),
-    Column::new(
-        "Retrans",
-        "retransmissions",
-        Count,
-        |port| port.growth().map(|growth| growth.counts.retransmissions).into(),
-        "segments that the guest retransmitted since the daemon started",
-    ),
-    Column::new(
-        "Drops",
-        "drops",
-        Count,
-        |port| port.growth().map(|growth| growth.counts.drops).into(),
-        "segments that vcc dropped since the daemon started",
-    ),
+    sums::rate().top(1, None).page(Page::Table),
+    sums::window().page(Page::Table),
+    sums::marks_per_s().top(4, None).page(Page::Table),
+    sums::reductions_per_s().top(6, None),
+    sums::retransmissions_per_s().top(5, None),
+    sums::drops_per_s(),
+    sums::acked(),
+    sums::marks(),
+    sums::reductions(),
+    sums::retransmissions(),
+    sums::drops(),
     Column::new(
         "Untranslated",
         "untranslated_segments",

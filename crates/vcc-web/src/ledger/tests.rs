@@ -70,13 +70,13 @@ impl Host {
     fn totals(&mut self) -> (u64, u64) {
         self.enter();
         let rule = &self.snapshot.rules[0];
-        (rule.connections, rule.growth().expect("counted").counts.marks)
+        (rule.connections, rule.sums.growth.expect("counted").counts.marks)
     }
 
     /// What each port's connections had acknowledged since the first snapshot.
     fn acked_bytes(&mut self) -> Vec<u64> {
         self.enter();
-        let growth = self.snapshot.ports.iter().map(|port| port.growth().expect("counted"));
+        let growth = self.snapshot.ports.iter().map(|port| port.sums.growth.expect("counted"));
         growth.map(|growth| growth.acked_bytes).collect()
     }
 }
@@ -173,7 +173,7 @@ fn acknowledged_bytes_are_counted_over_the_wrap() {
     }
     host.end(0);
     assert_eq!(host.acked_bytes(), [5000]);
-    assert_eq!(host.snapshot.ports[0].rates().map(|it| it.goodput_bits_per_s), Some(20_000.0));
+    assert_eq!(host.snapshot.ports[0].sums.rates.map(|it| it.goodput_bits_per_s), Some(20_000.0));
 }
 
 #[test]

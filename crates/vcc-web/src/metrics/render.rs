@@ -106,7 +106,7 @@ fn ports(text: &mut Text, taken: &Taken) {
     });
     text.family(&m::PORT_ACKED, |samples| {
         for (_, port) in readable() {
-            let acked_bytes = port.growth().unwrap_or_default().acked_bytes;
+            let acked_bytes = port.sums.growth.unwrap_or_default().acked_bytes;
             samples.add([&port.port, &tenant(port)], acked_bytes as f64);
         }
     });
@@ -146,7 +146,7 @@ fn rules(text: &mut Text, taken: &Taken) {
 }
 
 fn counts(rule: &RuleView) -> Counts {
-    rule.growth().unwrap_or_default().counts
+    rule.sums.growth.unwrap_or_default().counts
 }
 
 /// Quantiles over each rule's established connections.
