@@ -16,14 +16,19 @@
 /* Exact windows may cost at most 1/8 of the MSS. */
 #define EXACT_MSS_COST_SHIFT 3
 
-/* The smallest scale at which a window of max_bytes, less one unit, fits the 16-bit field. */
+/*
+ * The smallest scale at which a window of max_bytes, less one unit, fits the 16-bit field. Counted
+ * without branches, or the verifier would follow each scale to the end of the handshake; and not
+ * unrolled, which would take more stack.
+ */
 VCC_INLINE uint8_t wscale_for(uint32_t max_bytes)
 {
-	uint8_t scale = 0;
+	uint64_t scale = 0;
 
-	while (scale < WSCALE_MAX && (1u << (16 + scale)) < max_bytes)
-		scale++;
-	return scale;
+#pragma GCC unroll 1
+	for (uint32_t less = 0; less < WSCALE_MAX; less++)
+		scale += vcc_opaque((1ull << (16 + less)) - max_bytes) >> 63;
+	return (uint8_t)scale;
 }
 
 /* The MSS rounded down to a multiple of the scale's unit, unless that costs too much. */

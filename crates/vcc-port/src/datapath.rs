@@ -171,6 +171,7 @@ mod tests {
     use vcc_testing::can_attach;
 
     use super::*;
+    use crate::tcx;
 
     /// A segment that cannot be translated must not pass a policed flow: its window would have the
     /// wrong scale, or its data would not be counted.
@@ -204,6 +205,22 @@ mod tests {
                 assert_eq!((output.return_value, output.frame), (verdict, frame));
             }
             assert_eq!(datapath.counters().expect("counters").get(counter), 2);
+        }
+    }
+
+    /// Loading is nearly all that attaching takes, and the tests attach some hundred times. Where the
+    /// verifier follows many constants separately, what comes after is verified once for each.
+    #[test]
+    fn the_verifier_does_not_take_long() {
+        if !can_attach() {
+            return;
+        }
+        const MAX_INSNS: u32 = 250_000;
+        let datapath = Datapath::load(&AttachOptions::default()).expect("it loads");
+        for program in [Program::FromGuest, Program::ToGuest, Program::Sweep] {
+            let loaded = datapath.program(program).expect("a program");
+            let insns = tcx::program_info(loaded.as_fd()).expect("its info").verified_insns;
+            assert!((1..MAX_INSNS).contains(&insns), "{}: {insns}", program.name());
         }
     }
 
