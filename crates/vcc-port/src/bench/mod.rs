@@ -41,7 +41,7 @@ struct Subject {
 impl Subject {
     /// One without a policy.
     fn plain() -> Result<Self> {
-        let datapath = Datapath::load(&AttachOptions::default())?;
+        let datapath = Datapath::load_with_yardsticks(None, &AttachOptions::default())?;
         establish(&datapath, PEER, false)?;
         establish(&datapath, AGREED, true)?;
         Ok(Self { harness: Harness::load(&datapath)?, datapath, cases: cases::cases() })

@@ -70,7 +70,8 @@ pub(super) fn subject(size: Size) -> Result<Subject> {
     let policy = Policy::parse(&text(&size), "policy").map_err(|e| wrong(e.to_string()))?.policy;
     let shared = SharedPolicy::unpinned()?;
     shared.apply(&policy, &[(INDEX, None)])?;
-    let datapath = Datapath::load_under(&shared, INDEX, &AttachOptions::default())?;
+    let options = AttachOptions::default();
+    let datapath = Datapath::load_with_yardsticks(Some((&shared, INDEX)), &options)?;
     establish(&datapath, PEER, false)?;
     let harness = Harness::load(&datapath)?;
     let Size { names, what, .. } = size;

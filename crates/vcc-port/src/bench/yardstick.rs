@@ -15,7 +15,7 @@ impl Yardstick {
     /// Attaches to a device of the calling thread's network namespace, in both directions.
     pub fn attach(device: &str) -> Result<Self> {
         let device = Device::named(device)?;
-        let datapath = Datapath::load(&AttachOptions::default())?;
+        let datapath = Datapath::load_with_yardsticks(None, &AttachOptions::default())?;
         let attach = |program| {
             tcx::attach(&datapath.program(program)?, device.ifindex, 0)
                 .map_err(|e| Error::system(format!("attach to `{}`", device.name), e))

@@ -3,7 +3,7 @@
 use vcc_engine::{Mode, Params};
 use vcc_frames::payload;
 use vcc_frames::wire::*;
-use vcc_port::{AttachOptions, Program, counters};
+use vcc_port::{AttachOptions, Datapath, Program, counters};
 
 use crate::conversation::{Connection, Conversation, MSS_BYTES, Shape};
 use crate::direction::Direction::{self, FromGuest, ToGuest};
@@ -130,15 +130,16 @@ fn parsing_alone_changes_nothing() {
     if !vcc_testing::can_attach() {
         return;
     }
-    let run = DualRun::new(&usual());
+    let datapath = Datapath::load_with_yardsticks(None, &usual()).expect("the datapath loads");
     let connection = Connection::new(Shape::plain(FromGuest), 50_000);
     let mut fragment = connection.syn().frame();
     fragment[ETHERNET_BYTES + 6] = 0x20;
     for frame in [connection.syn().frame(), connection.packet(FromGuest).frame(), fragment] {
-        let output = run.datapath.run(Program::ParseFromGuest, &frame, 0).expect("it runs");
+        let output = datapath.run(Program::ParseFromGuest, &frame, 0).expect("it runs");
         assert_eq!((output.return_value, output.frame), (NEXT, frame));
     }
-    assert!(run.datapath.flows().expect("flows").is_empty());
-    assert_eq!(count(&run, counters::FRAGMENT), 1);
-    assert_eq!(count(&run, counters::UNKNOWN), 0);
+    assert!(datapath.flows().expect("flows").is_empty());
+    let counters = datapath.counters().expect("counters");
+    assert_eq!(counters.get(counters::FRAGMENT), 1);
+    assert_eq!(counters.get(counters::UNKNOWN), 0);
 }

@@ -12,7 +12,8 @@ struct Foreign {
 
 impl Foreign {
     fn attach(program: Program) -> Self {
-        let datapath = Datapath::load(&AttachOptions::default()).expect("a datapath");
+        let datapath = Datapath::load_with_yardsticks(None, &AttachOptions::default());
+        let datapath = datapath.expect("a datapath");
         let ifindex = Device::named(PORT).expect("a device").ifindex;
         let link = {
             let program = datapath.program(program).expect("a program");
