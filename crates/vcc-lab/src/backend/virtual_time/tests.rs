@@ -2,7 +2,7 @@
 //! guests' kernel is built with.
 
 use super::*;
-use crate::scenario::{Core, Scheduler, Share, Vcpu, made};
+use crate::scenario::{Core, Limits, Scheduler, Share, Vcpu, made};
 use vcc_testing::can_attach;
 use vcc_traffic::{Pattern, Transfer, Transfers};
 
@@ -120,6 +120,11 @@ fn transfers_of_a_sender_that_shares_its_core_take_many_times_as_long() {
     scenario.guests[0].limits.initial_segs = Some(3);
     let small_ns = took_ns(&run(&scenario, 1));
     assert!(small_ns.iter().all(|ns| (90_000_000..=109_000_000).contains(ns)), "{small_ns:?}");
+    // 10 segments each time.
+    scenario.guests[0].limits = Limits { cwnd_segs: Some(10), ..Limits::default() };
+    let clamped_ns = took_ns(&run(&scenario, 1));
+    assert!(clamped_ns.iter().all(|ns| (126_000_000..=145_000_000).contains(ns)), "{clamped_ns:?}");
+    scenario.guests[0].limits = Limits::default();
     // What the receiver's first window takes, and the rest.
     scenario.guests[0].congestion_control = "flood".into();
     let flood_ns = took_ns(&run(&scenario, 1));

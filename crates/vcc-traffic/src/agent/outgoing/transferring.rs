@@ -2,11 +2,12 @@
 
 use super::Outgoing;
 use super::connecting::{connect, is_connected};
+use super::introduction::Introduction;
 use crate::poll::Poll;
 use socket2::Socket;
 use std::net::IpAddr;
 use vcc_traffic::flow::TransferSender;
-use vcc_traffic::plan::FlowToSend;
+use vcc_traffic::plan::{FlowToSend, introduction_port};
 use vcc_traffic::report::SenderHalf;
 use vcc_traffic::{Result, Transfers};
 
@@ -20,9 +21,12 @@ pub struct Transferring<'a> {
     /// The flow's position in the plan.
     number: usize,
     sender: TransferSender,
+    /// The first transfer waits for its end.
+    introduction: Option<Introduction>,
     /// Its handshake has not ended.
     connecting: Option<Socket>,
     is_under_way: bool,
+    has_joined: bool,
     /// The number of further transfers that may begin now.
     let_transfers: u32,
     has_left: bool,
@@ -36,8 +40,10 @@ impl<'a> Transferring<'a> {
             from,
             number,
             sender,
+            introduction: None,
             connecting: None,
             is_under_way: false,
+            has_joined: false,
             // The first begins when the flow joins.
             let_transfers: transfers.every_ms.map_or(transfers.count.get(), |_| 1),
             has_left: false,
@@ -46,7 +52,8 @@ impl<'a> Transferring<'a> {
 
     /// Begins the next transfer, if there may be one.
     fn begin(&mut self, poll: &Poll) -> Result<()> {
-        if self.is_under_way || self.let_transfers == 0 || self.has_left || self.sender.was_last() {
+        let is_waiting = self.is_under_way || self.introduction.is_some();
+        if is_waiting || self.let_transfers == 0 || self.has_left || self.sender.was_last() {
             return Ok(());
         }
         self.is_under_way = true;
@@ -58,7 +65,25 @@ impl<'a> Transferring<'a> {
 }
 
 impl Outgoing for Transferring<'_> {
+    fn connect(&mut self, poll: &Poll) -> Result<()> {
+        if self.plan.cwnd_clamp_segs.is_some() {
+            let port = introduction_port(self.plan.from_port);
+            let socket = connect(self.plan, self.from, port, poll, self.number)?;
+            self.introduction = Some(Introduction::begin(socket)?);
+        }
+        Ok(())
+    }
+
     fn advance(&mut self, poll: &Poll, scratch: &mut [u8]) -> Result<()> {
+        if let Some(introduction) = &mut self.introduction {
+            if introduction.advance()? {
+                self.introduction = None;
+                if self.has_joined {
+                    self.begin(poll)?;
+                }
+            }
+            return Ok(());
+        }
         if let Some(socket) = &self.connecting {
             if !is_connected(socket, self.plan)? {
                 return Ok(());
@@ -75,6 +100,7 @@ impl Outgoing for Transferring<'_> {
     }
 
     fn join(&mut self, poll: &Poll, _: &mut [u8]) -> Result<()> {
+        self.has_joined = true;
         self.begin(poll)
     }
 
