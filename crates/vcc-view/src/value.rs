@@ -32,18 +32,6 @@ pub enum Unit {
 }
 
 impl Unit {
-    pub const ALL: [Self; 9] = [
-        Self::Text,
-        Self::Number,
-        Self::Count,
-        Self::Segs,
-        Self::Bytes,
-        Self::BitsPerS,
-        Self::PerS,
-        Self::Us,
-        Self::Fraction,
-    ];
-
     /// The unit's name in the page's list of columns.
     pub fn name(self) -> &'static str {
         match self {

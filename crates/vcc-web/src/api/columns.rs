@@ -31,14 +31,20 @@ struct ColumnView {
 }
 
 pub fn columns() -> ColumnsView {
+    let units = units_of(TOTAL_COLUMNS).chain(units_of(PORT_COLUMNS));
+    let units = units.chain(units_of(RULE_COLUMNS)).chain(units_of(FLOW_COLUMNS));
     let notation = |unit: Unit| Some((unit.name(), unit.short_notation()?));
     ColumnsView {
-        units: Unit::ALL.into_iter().filter_map(notation).collect(),
+        units: units.filter_map(notation).collect(),
         totals: views(TOTAL_COLUMNS),
         ports: views(PORT_COLUMNS),
         rules: views(RULE_COLUMNS),
         flows: views(FLOW_COLUMNS),
     }
+}
+
+fn units_of<T>(columns: &'static [Column<T>]) -> impl Iterator<Item = Unit> {
+    columns.iter().map(|column| column.unit)
 }
 
 fn views<T>(columns: &[Column<T>]) -> Vec<ColumnView> {

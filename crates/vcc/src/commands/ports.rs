@@ -68,3 +68,39 @@ fn report(ports: &[PortView]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use vcc_view::{Counter, testing};
+
+    use super::*;
+
+    fn ports() -> [PortView; 1] {
+        let counter = |name, meaning, value| Counter { name, meaning, value };
+        let counters =
+            vec![counter("not_tcp", "passed: not TCP", 7), counter("deep", "passed: deep", 0)];
+        let mut port = PortView { counters, ..testing::port("veth3") };
+        port.sums.count(&testing::state());
+        [port]
+    }
+
+    #[test]
+    fn json_has_every_column_and_the_counters_by_name() {
+        let document = serde_json::to_value(Document::new(&ports()[0])).expect("JSON");
+        let keys = PORT_COLUMNS.iter().map(|column| column.key).chain(["counters"]);
+        for key in keys.clone() {
+            assert!(document.get(key).is_some(), "{key}: {document}");
+        }
+        assert_eq!(document.as_object().map(serde_json::Map::len), Some(keys.count()));
+        assert_eq!(document["counters"], serde_json::json!({"not_tcp": 7, "deep": 0}));
+        assert_eq!((&document["flows"], &document["window_bytes"]), (&1.into(), &14_400.into()));
+        assert!(document["marks_per_s"].is_null() && document["marks"].is_null(), "{document}");
+    }
+
+    #[test]
+    fn counters_above_zero_are_explained() {
+        let told = "veth3: dctcp, enforce, 1 of 65536 connections\n           7  passed: not TCP\n";
+        assert_eq!(report(&ports()), told);
+        assert_eq!(report(&[]), "vcc is attached nowhere\n");
+    }
+}
