@@ -57,7 +57,8 @@ VCC_INLINE struct vcc_action vcc_deadline(struct vcc_flow *f, const struct vcc_p
 		a.deadline_ms = vcc_min(a.deadline_ms, left_us / 1000 + 1);
 		if (imposes(f, p)) {
 			prod(f, p, since_us, &a);
-			update_window(f, p, &a);
+			if (acts_by_window(f, p))
+				update_window(f, p, &a);
 		}
 	}
 	return a;

@@ -66,7 +66,7 @@ VCC_INLINE bool police_handshake(struct vcc_flow *f, const struct vcc_segment *s
 /* Is the flow policed? */
 VCC_INLINE bool is_policed(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return p->police && is_controlled(f) && imposes(f, p);
+	return p->police && is_controlled(f) && acts_by_window(f, p);
 }
 
 /* Does this segment from the guest exceed its window? Must be called before it is tracked. */

@@ -8,6 +8,13 @@
 #include "sender.h"
 #include "window.h"
 
+/* The sender half's outcome of a segment to the guest, for a shell that holds segments (hold.h). */
+struct ack_outcome {
+	struct ack_news news;
+	uint32_t granted_bytes; /* with `current`: bytes beyond snd_una by the underlay's window */
+	bool current;		/* an ACK at the highest acknowledgement seen */
+};
+
 /* Shows the guest its window. Drops a window update that would look like a duplicate ACK. */
 VCC_INLINE void enforce(struct vcc_flow *f, const struct vcc_params *p, const struct vcc_segment *s,
 			const struct ack_news *news, uint32_t granted_bytes, struct vcc_action *a)
@@ -29,17 +36,18 @@ VCC_INLINE void enforce(struct vcc_flow *f, const struct vcc_params *p, const st
 
 /* An ACK at the highest acknowledgement seen: its window and marks are current. */
 VCC_INLINE void to_guest_current(struct vcc_flow *f, const struct vcc_params *p,
-				 const struct vcc_segment *s, const struct ack_news *news,
+				 const struct vcc_segment *s, struct ack_outcome *outcome,
 				 struct vcc_action *a)
 {
+	const struct ack_news *news = &outcome->news;
 	struct mark_news marks;
 
 	feedback_from_peer(f, s, news->acked_bytes, a, &marks);
-	uint32_t granted_bytes = sender_on_ack(f, p, s, news, &marks);
-
-	if (imposes(f, p))
-		enforce(f, p, s, news, granted_bytes, a);
-	else
+	outcome->current = true;
+	outcome->granted_bytes = sender_on_ack(f, p, s, news, &marks);
+	if (acts_by_window(f, p))
+		enforce(f, p, s, news, outcome->granted_bytes, a);
+	else if (!acts_by_hold(f, p))
 		window_note(f, s, a->window);
 	f->segs_since_ack = 0;
 }
@@ -79,16 +87,21 @@ VCC_INLINE void refused_to_guest(const struct vcc_flow *f, const struct vcc_para
 
 		if (seq_after(s->ack, f->snd_nxt))
 			held = vcc_max(f->window_shown, held);
-		a->window = (uint16_t)vcc_min(held, a->window);
+		/* Under `hold` the edge that the guest was shown may lie beyond the peer's. */
+		if (acts_by_window(f, p))
+			held = vcc_min(held, a->window);
+		a->window = (uint16_t)vcc_min(held, UINT16_MAX);
 	}
 	if (translates(f, p))
 		ecn_hide(f, a);
 }
 
-VCC_INLINE void segment_to_guest(struct vcc_flow *f, const struct vcc_params *p,
-				 const struct vcc_segment *s, struct vcc_action *a)
+VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_params *p,
+					 const struct vcc_segment *s, struct vcc_action *a,
+					 struct ack_outcome *outcome)
 {
 	*a = action_pass(s);
+	*outcome = (struct ack_outcome){};
 	if (s->flags & TCP_SYN) {
 		syns_to_guest(f, p, s, a);
 		return;
@@ -121,7 +134,7 @@ VCC_INLINE void segment_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	track_peer(f, s);
 	note_fin(f, s->flags, FLOW_FIN_PEER);
 	application_limited(f, p);
-	struct ack_news news = track_acked(f, s);
+	outcome->news = track_acked(f, s);
 
 	if (!is_managed(f)) {
 		/* The flow may get an underlay later; law 2 holds for it from now on. */
@@ -134,9 +147,10 @@ VCC_INLINE void segment_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 		probe_by_dsack(f, s);
 	}
 	if (s->ack == f->snd_una)
-		to_guest_current(f, p, s, &news, a);
+		to_guest_current(f, p, s, outcome, a);
 	else
-		a->window = (uint16_t)vcc_min(window_old(f, s), offered);
+		a->window =
+		    (uint16_t)vcc_min(window_old(f, s), acts_by_hold(f, p) ? UINT16_MAX : offered);
 	if (!imposes(f, p))
 		a->window = offered;
 	if (!translates(f, p))
@@ -146,6 +160,14 @@ VCC_INLINE void segment_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	if (receives_for_guest(f))
 		ecn_latch(f, s);
 	ecn_hide(f, a);
+}
+
+VCC_INLINE void segment_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+				 const struct vcc_segment *s, struct vcc_action *a)
+{
+	struct ack_outcome outcome;
+
+	segment_to_guest_outcome(f, p, s, a, &outcome);
 }
 
 #endif

@@ -17,6 +17,18 @@ VCC_INLINE bool imposes(const struct vcc_flow *f, const struct vcc_params *p)
 	return mode_changes(p) && !(f->flags & FLOW_RELEASED);
 }
 
+/* Does the shell hold the guest's segments until the window admits them (hold.h)? */
+VCC_INLINE bool acts_by_hold(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return imposes(f, p) && p->act == ACT_HOLD;
+}
+
+/* Is the guest shown the underlay's window (window.h)? */
+VCC_INLINE bool acts_by_window(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return imposes(f, p) && p->act == ACT_WINDOW;
+}
+
 /* Are ECN, scales and options translated? A released flow is translated to its end. */
 VCC_INLINE bool translates(const struct vcc_flow *f, const struct vcc_params *p)
 {

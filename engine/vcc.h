@@ -348,6 +348,12 @@ enum vcc_on_full {
 	ON_FULL_DROP,	  /* drop its SYN */
 };
 
+/* How the underlay's window acts on the guest. */
+enum vcc_act {
+	ACT_WINDOW = 0, /* the guest is shown it (window.h) */
+	ACT_HOLD,	/* the shell holds the guest's segments until it admits them (hold.h) */
+};
+
 /* User space copies this struct byte by byte into a map; padding would be uninitialised. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wpadded"
@@ -379,7 +385,8 @@ struct vcc_params {
 	uint16_t pool;	      /* the shell's number for it */
 	uint16_t pool_weight; /* the flow's weight in it; 0: no pool */
 	uint32_t pool_bytes;  /* the pool's size: all its flows' windows together */
-	uint32_t on_full;     /* enum vcc_on_full; for the shell */
+	uint16_t on_full;     /* enum vcc_on_full; for the shell */
+	uint16_t act;	      /* enum vcc_act */
 };
 
 #pragma GCC diagnostic pop

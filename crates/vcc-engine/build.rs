@@ -30,7 +30,7 @@ fn main() {
     build.compile("vcc_engine");
 
     let bindings = bindgen::Builder::default()
-        .header_contents("bindings.h", "#include \"abi.h\"\n#include \"engine.h\"\n")
+        .header_contents("bindings.h", "#include \"abi.h\"\n#include \"hold.h\"\n")
         .clang_args(["-ffreestanding".into(), format!("-I{}", engine.display())])
         .clang_arg(format!("-I{}", datapath.display()))
         .allowlist_type("vcc_.*")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The engine compiled for user space: the same source that the datapath inlines. */
 #include "abi.h"
-#include "engine.h"
+#include "hold.h"
 
 struct vcc_action vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 					const struct vcc_segment *s)
@@ -104,4 +104,57 @@ void vcc_native_pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struc
 			  uint32_t now_ms)
 {
 	pool_idle(pool, f, p, now_ms);
+}
+
+struct vcc_action vcc_native_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h,
+					   const struct vcc_buffer *b, const struct vcc_params *p,
+					   const struct vcc_segment *s)
+{
+	return vcc_hold_to_guest(f, h, b, p, s);
+}
+
+struct vcc_admission vcc_native_hold_admit(struct vcc_flow *f, const struct vcc_hold *h,
+					   const struct vcc_params *p, const struct vcc_segment *s)
+{
+	return hold_admit(f, h, p, s);
+}
+
+uint32_t vcc_native_hold_seq(const struct vcc_flow *f, const struct vcc_hold *h,
+			     const struct vcc_segment *s)
+{
+	return hold_seq(f, h, s);
+}
+
+bool vcc_native_hold_acks(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return hold_acks(f, s);
+}
+
+uint32_t vcc_native_hold_leaves_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
+				      const struct vcc_params *p, const struct vcc_segment *s)
+{
+	return hold_leaves_bytes(f, h, p, s);
+}
+
+void vcc_native_hold_kept(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
+			  uint32_t end, uint32_t bytes)
+{
+	hold_kept(f, h, b, end, bytes);
+}
+
+void vcc_native_hold_left(struct vcc_hold *h, struct vcc_buffer *b, uint32_t bytes)
+{
+	hold_left(h, b, bytes);
+}
+
+bool vcc_native_hold_opens(struct vcc_flow *f, const struct vcc_hold *h, const struct vcc_buffer *b,
+			   const struct vcc_params *p)
+{
+	return hold_opens(f, h, b, p);
+}
+
+bool vcc_native_is_holding(const struct vcc_flow *f, const struct vcc_hold *h,
+			   const struct vcc_params *p)
+{
+	return is_holding(f, h, p);
 }

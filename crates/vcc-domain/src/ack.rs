@@ -11,7 +11,6 @@ use crate::wire::*;
 
 const HOP_LIMIT: u8 = 64;
 const IPV4_DONT_FRAGMENT: u16 = 0x4000;
-const IPV4_CHECK_AT: usize = 10;
 
 /// The frame of an ACK that repeats the last acknowledgement and window shown to the guest. It has
 /// no options: Linux accepts a segment without timestamps from a peer that negotiated them (RFC

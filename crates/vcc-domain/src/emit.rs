@@ -72,6 +72,16 @@ impl Emitter {
         Unsent(unsent)
     }
 
+    /// Sends a window update.
+    pub(crate) fn update(
+        &self,
+        key: &FlowKey,
+        flow: &FlowState,
+        to_guest: &mut Vec<Frame>,
+    ) -> Unsent {
+        self.send(key, flow, 1, to_guest)
+    }
+
     pub(crate) fn next_look_ns(&self) -> Option<u64> {
         self.prodded.front().map(|prodded| prodded.look_ns)
     }

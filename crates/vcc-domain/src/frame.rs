@@ -43,6 +43,16 @@ pub enum Verdict {
     Pass,
     /// Drop it; it is unchanged.
     Drop,
+    /// The port has taken it, and forwards it later or in parts.
+    Held,
+}
+
+/// Frames to forward, in this order, after the frame that the call was about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Out {
+    pub to_fabric: Vec<Frame>,
+    /// They must not pass through the port again.
+    pub to_guest: Vec<Frame>,
 }
 
 /// The direction of a frame.

@@ -11,7 +11,6 @@ use crate::link::Link;
 use crate::wire::*;
 
 const IPV4_LENGTH_AT: usize = 2;
-const IPV4_CHECK_AT: usize = 10;
 const IPV6_LENGTH_AT: usize = 4;
 /// More fragments, and the fragment offset (RFC 791, 3.1).
 const IPV4_FRAGMENT_MASK: u16 = 0x3fff;

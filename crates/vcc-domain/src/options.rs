@@ -27,6 +27,8 @@ pub(crate) struct Places {
     /// From the start of the TCP header.
     pub mss_at: Option<usize>,
     pub wscale_at: Option<usize>,
+    /// TSval; TSecr follows it.
+    pub timestamps_at: Option<usize>,
     /// Offset of KIND_END; options after it are not read.
     pub end_at: Option<usize>,
     /// An invalid option ended the list.
@@ -111,7 +113,10 @@ impl Options {
                 sys::OPT_WSCALE
             }
             (KIND_SACK_PERMITTED, 2) => sys::OPT_SACK_PERMITTED,
-            (KIND_TIMESTAMPS, 10) => sys::OPT_TIMESTAMPS,
+            (KIND_TIMESTAMPS, 10) => {
+                self.places.timestamps_at = Some(TCP_BYTES + at + 2);
+                sys::OPT_TIMESTAMPS
+            }
             (KIND_SACK, 10 | 18 | 26 | 34) => {
                 (self.dsack_seq, self.dsack_bytes) = dsack(&option[2..], ack);
                 sys::OPT_SACK
@@ -192,7 +197,12 @@ mod tests {
         let all = sys::OPT_MSS | sys::OPT_SACK_PERMITTED | sys::OPT_TIMESTAMPS | sys::OPT_WSCALE;
         assert_eq!(u32::from(read.present), all);
         assert_eq!((read.mss, read.wscale), (1460, 7));
-        let places = Places { mss_at: Some(22), wscale_at: Some(39), ..Places::default() };
+        let places = Places {
+            mss_at: Some(22),
+            wscale_at: Some(39),
+            timestamps_at: Some(28),
+            ..Places::default()
+        };
         assert_eq!(read.places, places);
     }
 

@@ -1,11 +1,14 @@
 //! A port: parse, look up, engine, rewrite.
 
-use vcc_engine::{Action, FlowState, Mode, Params, Segment, is_crowded, sys};
+mod holding;
+
+use vcc_engine::{Action, Buffer, FlowState, Mode, Params, Segment, is_crowded, sys};
 
 use crate::counters::{Counters, Reason};
 use crate::emit::{Emitter, Unsent};
 use crate::fack;
-use crate::frame::{Direction, Frame, Verdict};
+use crate::frame::{Direction, Frame, Out, Verdict};
+use crate::hold::BufferSpec;
 use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite;
@@ -25,6 +28,9 @@ pub struct Port {
     table: Table,
     emitter: Emitter,
     counters: Counters,
+    buffer: Buffer,
+    /// Since when the buffer has been full without a segment leaving.
+    full_since_ns: Option<u64>,
     /// None unless tracing is on.
     traced: Option<Vec<TracedAck>>,
     now_ns: u64,
@@ -33,11 +39,18 @@ pub struct Port {
 impl Port {
     /// New connections beyond `max_flows` pass untranslated, or are dropped if `params` demand it.
     pub fn new(params: Params, max_flows: usize) -> Self {
+        Self::with_buffer(params, max_flows, BufferSpec::default())
+    }
+
+    /// With a buffer of this kind for what is held.
+    pub fn with_buffer(params: Params, max_flows: usize, buffer: BufferSpec) -> Self {
         Port {
             params,
             table: Table::new(max_flows),
             emitter: Emitter::default(),
             counters: Counters::default(),
+            buffer: buffer.empty(),
+            full_since_ns: None,
             traced: None,
             now_ns: 0,
         }
@@ -53,39 +66,50 @@ impl Port {
         self.traced.as_deref().unwrap_or_default()
     }
 
-    /// A frame from the guest to the fabric. `also` receives frames that follow it: a FACK.
-    pub fn from_guest(&mut self, now_ns: u64, frame: &mut Frame, also: &mut Vec<Frame>) -> Verdict {
-        let (parsed, action) = match self.decide(now_ns, Direction::FromGuest, frame) {
-            Ok(decided) => decided,
+    /// A frame from the guest to the fabric. `out` receives frames that follow it: a FACK, what was
+    /// held, a window update.
+    pub fn from_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
+        let parsed = match self.known(now_ns, Direction::FromGuest, frame) {
+            Ok(parsed) => parsed,
             Err(untouched) => return untouched,
         };
-        let verdict = self.carry_out(Direction::FromGuest, frame, &parsed, &action);
-        if verdict == Verdict::Pass && u32::from(action.emit) == sys::EMIT_FACK {
-            also.extend(self.fack(frame, &parsed, &action));
+        if self.is_holding(&parsed.key) {
+            return self.hold_from_guest(frame, parsed, out);
         }
-        verdict
+        self.leave(frame, &parsed, out)
     }
 
-    /// A frame from the fabric to the guest.
-    pub fn to_guest(&mut self, now_ns: u64, frame: &mut Frame) -> Verdict {
-        match self.decide(now_ns, Direction::ToGuest, frame) {
-            Ok((parsed, action)) => self.carry_out(Direction::ToGuest, frame, &parsed, &action),
-            Err(untouched) => untouched,
+    /// A frame from the fabric to the guest. `out` receives what it lets go.
+    pub fn to_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
+        let parsed = match self.known(now_ns, Direction::ToGuest, frame) {
+            Ok(parsed) => parsed,
+            Err(untouched) => return untouched,
+        };
+        let Some(action) = self.ask_engine(Direction::ToGuest, &parsed.key, &parsed.segment) else {
+            return Verdict::Pass;
+        };
+        let verdict = self.carry_out(Direction::ToGuest, frame, &parsed, &action);
+        if u32::from(parsed.segment.flags) & sys::TCP_SYN != 0 {
+            self.open(&parsed.key, out);
         }
+        self.release(&parsed.key, out);
+        verdict
     }
 
     /// The next deadline for [`Port::advance`]; None without flows. Frames and `advance` may change
     /// it.
     pub fn next_deadline_ns(&self) -> Option<u64> {
-        [self.table.next_look_ns(), self.emitter.next_look_ns()].into_iter().flatten().min()
+        let looks = [self.table.next_look_ns(), self.emitter.next_look_ns(), self.next_read_ns()];
+        looks.into_iter().flatten().min()
     }
 
     /// Processes deadlines: flows time out and expire. With emission enabled, `to_guest` receives
     /// duplicate ACKs and window updates for the guest; they must not pass through
     /// [`Port::to_guest`] again. A late call processes everything that is due at once; an early one
     /// does nothing.
-    pub fn advance(&mut self, now_ns: u64, to_guest: &mut Vec<Frame>) {
+    pub fn advance(&mut self, now_ns: u64, out: &mut Out) {
         self.note_time(now_ns);
+        let to_guest = &mut out.to_guest;
         let table = &self.table;
         while let Some(unsent) = self.emitter.look_again(now_ns, |key| table.get(key), to_guest) {
             self.counters.count_unsent(unsent);
@@ -126,31 +150,49 @@ impl Port {
         self.now_ns = now_ns;
     }
 
-    /// Runs the engine on the frame.
+    /// Parses the frame and finds or creates its flow.
     ///
     /// # Errors
     /// The frame is not translated, which is counted: the verdict for it.
-    fn decide(
+    fn known(
         &mut self,
         now_ns: u64,
         direction: Direction,
         frame: &Frame,
-    ) -> Result<(Parsed, Action), Verdict> {
+    ) -> Result<Parsed, Verdict> {
         self.note_time(now_ns);
-        let parsed = match parse(frame, direction) {
+        let mut parsed = match parse(frame, direction) {
             Ok(parsed) => parsed,
             Err(reason) => return Err(self.unread(frame, reason)),
         };
         let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
-        if self.params.0.emit != 0 && direction == Direction::FromGuest && is_syn {
+        if self.emits() && direction == Direction::FromGuest && is_syn {
             self.emitter.neighbours.learn(&parsed.key, &frame.bytes);
         }
         if self.table.get(&parsed.key).is_none() {
             self.create(now_ns, direction, &parsed)?;
         }
-        let segment = Segment { now_us: now_ns / NS_PER_US, ..parsed.segment };
-        let action = self.ask_engine(now_ns, direction, &parsed.key, &segment);
-        Ok((parsed, action.ok_or(Verdict::Pass)?))
+        parsed.segment.now_us = now_ns / NS_PER_US;
+        Ok(parsed)
+    }
+
+    /// Does the port send segments of its own to the guest?
+    fn emits(&self) -> bool {
+        self.params.0.emit != 0 || u32::from(self.params.0.act) == sys::ACT_HOLD
+    }
+
+    /// Runs the engine on a frame of the guest and sends it on its way. `out` receives the FACK that
+    /// follows it.
+    fn leave(&mut self, frame: &mut Frame, parsed: &Parsed, out: &mut Out) -> Verdict {
+        let Some(action) = self.ask_engine(Direction::FromGuest, &parsed.key, &parsed.segment)
+        else {
+            return Verdict::Pass;
+        };
+        let verdict = self.carry_out(Direction::FromGuest, frame, parsed, &action);
+        if verdict == Verdict::Pass && u32::from(action.emit) == sys::EMIT_FACK {
+            out.to_fabric.extend(self.fack(frame, parsed, &action));
+        }
+        verdict
     }
 
     /// The verdict for a frame that could not be parsed.
@@ -189,7 +231,7 @@ impl Port {
                 self.counters.count(sys::COUNT_GAVE_WAY);
                 Ok(())
             }
-            Room::None if self.params.0.on_full == sys::ON_FULL_DROP => {
+            Room::None if u32::from(self.params.0.on_full) == sys::ON_FULL_DROP => {
                 self.counters.count(sys::COUNT_REFUSED);
                 Err(Verdict::Drop)
             }
@@ -202,17 +244,18 @@ impl Port {
 
     fn ask_engine(
         &mut self,
-        now_ns: u64,
         direction: Direction,
         key: &FlowKey,
         segment: &Segment,
     ) -> Option<Action> {
-        let flow = self.table.get_mut(key)?;
+        let now_ns = self.now_ns;
+        let (flow, held) = self.table.holding(key)?;
         let action = match direction {
             Direction::FromGuest => flow.from_guest(&self.params, segment),
             Direction::ToGuest => {
                 let before = Inferred::of(flow);
-                let action = flow.to_guest(&self.params, segment);
+                let action =
+                    flow.hold_to_guest(&mut held.hold, &self.buffer, &self.params, segment);
                 let is_ack = u32::from(segment.flags) & sys::TCP_ACK != 0;
                 if let Some(traced) = self.traced.as_mut().filter(|_| is_ack) {
                     let after = Inferred::of(flow);
@@ -222,9 +265,10 @@ impl Port {
             }
         };
         if action.forget != 0 {
-            self.table.remove(key);
+            self.forget(key);
         } else {
             self.settle(now_ns, key);
+            self.settle_held(key, segment);
         }
         Some(action)
     }
@@ -292,7 +336,7 @@ impl Port {
         let Some(flow) = self.table.get_mut(key) else { return };
         let action = flow.deadline(&self.params, now_ns / NS_PER_US, crowded);
         if action.forget != 0 {
-            self.table.remove(key);
+            self.forget(key);
             return;
         }
         let next_ms = timer::next_look_ms(&self.params, action.deadline_ms);

@@ -78,7 +78,7 @@ fn rewrite_with_options(frame: &mut Frame, direction: Direction, parsed: &Parsed
 
 /// Runs `change` on the frame and updates the checksum for its changes of the TCP header. Both
 /// return the header's new size.
-fn rewrite_header(
+pub(crate) fn rewrite_header(
     frame: &mut Frame,
     parsed: &Parsed,
     change: impl FnOnce(&mut Frame) -> usize,

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vcc_engine::{FlowState, half_open_max};
 
+use crate::hold::Held;
 use crate::key::FlowKey;
 
 #[derive(Clone)]
 struct Entry {
     state: FlowState,
+    held: Held,
     look_ns: u64,
     /// The number of its handshake while it is half-open.
     half_open: Option<u64>,
@@ -63,6 +65,15 @@ impl Table {
         self.entries.get_mut(key).map(|entry| &mut entry.state)
     }
 
+    /// A flow, and what is held of it.
+    pub(crate) fn holding(&mut self, key: &FlowKey) -> Option<(&mut FlowState, &mut Held)> {
+        self.entries.get_mut(key).map(|entry| (&mut entry.state, &mut entry.held))
+    }
+
+    pub(crate) fn held(&self, key: &FlowKey) -> Option<&Held> {
+        self.entries.get(key).map(|entry| &entry.held)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&FlowKey, &FlowState)> {
         self.entries.iter().map(|(key, entry)| (key, &entry.state))
     }
@@ -79,7 +90,8 @@ impl Table {
             room = Room::Made;
         }
         let half_open = Some(self.handshakes);
-        let entry = Entry { state: FlowState::default(), look_ns, half_open };
+        let (state, held) = <(FlowState, Held)>::default();
+        let entry = Entry { state, held, look_ns, half_open };
         let old = self.entries.insert(key, entry);
         debug_assert!(old.is_none(), "no flow replaces another");
         self.looks.insert((look_ns, key));

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use vcc_engine::{FlowState, Params, sys};
 use vcc_frames::{Headers, MACS, Packet, checksum, payload};
 
-use crate::frame::{Checksum, Direction, Frame, Verdict};
+use crate::frame::{Checksum, Direction, Frame, Out, Verdict};
 use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::port::Port;
@@ -75,12 +75,19 @@ impl Talk {
     }
 
     pub(crate) fn send(&mut self, from_guest: bool, frame: Frame) -> (Verdict, Frame, Vec<Frame>) {
-        let (mut frame, mut also) = (frame, Vec::new());
+        let (verdict, frame, out) = self.cross(from_guest, frame);
+        assert_eq!(out.to_guest, []);
+        (verdict, frame, out.to_fabric)
+    }
+
+    /// Passes a frame through the port.
+    pub(crate) fn cross(&mut self, from_guest: bool, frame: Frame) -> (Verdict, Frame, Out) {
+        let (mut frame, mut out) = (frame, Out::default());
         let verdict = match from_guest {
-            true => self.port.from_guest(self.now_ns, &mut frame, &mut also),
-            false => self.port.to_guest(self.now_ns, &mut frame),
+            true => self.port.from_guest(self.now_ns, &mut frame, &mut out),
+            false => self.port.to_guest(self.now_ns, &mut frame, &mut out),
         };
-        (verdict, frame, also)
+        (verdict, frame, out)
     }
 
     /// Sends a segment that must pass as one frame; returns that.
@@ -115,9 +122,9 @@ impl Talk {
 
     /// Runs the timers that are due.
     pub(crate) fn advance(&mut self) -> Vec<Frame> {
-        let mut to_guest = Vec::new();
-        self.port.advance(self.now_ns, &mut to_guest);
-        to_guest
+        let mut out = Out::default();
+        self.port.advance(self.now_ns, &mut out);
+        out.to_guest
     }
 }
 

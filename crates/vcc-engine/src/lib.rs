@@ -4,6 +4,7 @@
 //! out the returned [`Action`]. It calls [`FlowState::deadline`] when a deadline expires. The
 //! engine does no I/O and reads no clock.
 
+mod hold;
 mod limit;
 mod name;
 mod params;
@@ -18,9 +19,10 @@ pub mod sys {
     include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
 }
 
+pub use hold::{Admission, Buffer, Hold};
 pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
 pub use name::ParseNameError;
-pub use params::{GuestEcn, Mode, OnFull, Params};
+pub use params::{Act, BufferPolicy, GuestEcn, Mode, OnFull, Params};
 pub use pool::Pool;
 pub use told::Stage;
 pub use underlay::Underlay;

@@ -80,6 +80,28 @@ named!(
     }
 );
 
+named!(
+    /// How the underlay's window acts on the guest.
+    Act, "way to act on the guest", {
+        /// The guest is shown it.
+        Window = sys::ACT_WINDOW, "window";
+        /// The guest's segments are held until it admits them.
+        Hold = sys::ACT_HOLD, "hold";
+    }
+);
+
+named!(
+    /// How the flows of a port share its buffer.
+    BufferPolicy, "policy for the buffer", {
+        /// First come, first served.
+        None = sys::BUFFER_NONE, "none";
+        /// Each flow has a threshold, which falls as the buffer fills.
+        Fair = sys::BUFFER_FAIR, "fair";
+        /// Flows with a short RTT have a higher threshold.
+        Prioritized = sys::BUFFER_PRIORITIZED, "prioritized";
+    }
+);
+
 unsafe extern "C" {
     safe fn vcc_native_params_default(params: &mut sys::vcc_params);
 }

@@ -13,6 +13,7 @@ mod emit;
 mod feedback;
 mod handshake;
 mod hello;
+mod hold;
 mod judged;
 mod laws;
 mod loss;

@@ -8,10 +8,12 @@ use smoltcp::socket::tcp;
 use smoltcp::time::Instant;
 use smoltcp::wire::{EthernetAddress, IpAddress, IpCidr};
 
+use crate::common::watch::pattern;
 use crate::path::Side;
 
 const ETHERNET_BYTES: usize = 14;
-const BUFFER_BYTES: usize = 1 << 20;
+/// Of either direction, unless a setup says otherwise.
+pub const BUFFER_BYTES: usize = 1 << 20;
 const PORT: u16 = 5001;
 
 /// Received frames, and frames to send.
@@ -69,6 +71,8 @@ pub struct Setup {
     pub timestamps: bool,
     /// Nagle's algorithm. Without it, the stack sends whatever fits into its window.
     pub nagle: bool,
+    /// The receive buffer, and so the largest window.
+    pub receive_bytes: usize,
 }
 
 pub struct Host {
@@ -77,7 +81,13 @@ pub struct Host {
     interface: Interface,
     sockets: SocketSet<'static>,
     socket: SocketHandle,
-    sends: bool,
+    /// Length of the stream to send, and how much of it the socket has taken.
+    stream_bytes: u64,
+    written_bytes: u64,
+    /// Does it close behind the stream?
+    closes: bool,
+    /// Does the application read what arrives?
+    pub reads: bool,
     pub received_bytes: u64,
 }
 
@@ -86,22 +96,33 @@ fn address(side: Side) -> IpAddress {
 }
 
 impl Host {
-    pub fn new(side: Side, Setup { ip_mtu, timestamps, nagle }: Setup) -> Self {
+    pub fn new(side: Side, Setup { ip_mtu, timestamps, nagle, receive_bytes }: Setup) -> Self {
         let mut card = Card { ip_mtu, received: VecDeque::new(), sent: VecDeque::new() };
         let mac = EthernetAddress([2, 0, 0, 0, 0, side as u8 + 1]);
         let mut interface = Interface::new(Config::new(mac.into()), &mut card, Instant::ZERO);
         interface.update_ip_addrs(|addresses| {
             addresses.push(IpCidr::new(address(side), 24)).expect("room for one address");
         });
-        let buffer = || tcp::SocketBuffer::new(vec![0; BUFFER_BYTES]);
-        let mut connection = tcp::Socket::new(buffer(), buffer());
+        let buffer = |bytes| tcp::SocketBuffer::new(vec![0; bytes]);
+        let mut connection = tcp::Socket::new(buffer(receive_bytes), buffer(BUFFER_BYTES));
         // No delayed ACKs, as in the yardstick's receiver.
         connection.set_ack_delay(None);
         connection.set_nagle_enabled(nagle);
         connection.set_tsval_generator(timestamps.then_some(|| 1));
         let mut sockets = SocketSet::new(Vec::new());
         let socket = sockets.add(connection);
-        Host { side, card, interface, sockets, socket, sends: false, received_bytes: 0 }
+        Host {
+            side,
+            card,
+            interface,
+            sockets,
+            socket,
+            stream_bytes: 0,
+            written_bytes: 0,
+            closes: false,
+            reads: true,
+            received_bytes: 0,
+        }
     }
 
     fn connection(&mut self) -> &mut tcp::Socket<'static> {
@@ -118,9 +139,29 @@ impl Host {
         socket.connect(self.interface.context(), peer, PORT + 1).expect("it is closed");
     }
 
-    /// Starts to send endlessly.
-    pub fn send(&mut self) {
-        self.sends = true;
+    /// Starts to send a stream.
+    pub fn send(&mut self, stream_bytes: u64) {
+        self.stream_bytes = stream_bytes;
+    }
+
+    /// Starts to send a stream, and closes behind it. smoltcp never gets rid of a FIN that arrives
+    /// before data does, so this is for paths that neither lose nor reorder.
+    pub fn send_and_close(&mut self, stream_bytes: u64) {
+        self.stream_bytes = stream_bytes;
+        self.closes = stream_bytes > 0;
+    }
+
+    /// Has the peer acknowledged the stream, and the FIN behind it?
+    pub fn has_sent(&mut self) -> bool {
+        let written = self.written_bytes == self.stream_bytes;
+        let closes = self.closes;
+        let connection = self.connection();
+        let closed = [tcp::State::FinWait2, tcp::State::TimeWait, tcp::State::Closed];
+        written && connection.send_queue() == 0 && (!closes || closed.contains(&connection.state()))
+    }
+
+    pub fn state(&mut self) -> tcp::State {
+        self.connection().state()
     }
 
     pub fn receive(&mut self, frame: Vec<u8>) {
@@ -138,21 +179,37 @@ impl Host {
         std::mem::take(&mut self.card.sent)
     }
 
-    /// Reads and writes until the socket would block; returns whether any data moved.
+    /// Reads and writes until the socket would block; returns whether any data moved. What is read
+    /// must be the peer's stream.
     fn serve_application(&mut self) -> bool {
-        static CHUNK: [u8; 1 << 16] = [b'x'; 1 << 16];
-        let sends = self.sends;
-        let connection = self.connection();
-        let mut read_bytes = 0;
-        while connection.can_recv() {
-            read_bytes += connection.recv(|data| (data.len(), data.len())).expect("data");
+        let (own, others) = (self.side.salt(), self.side.other().salt());
+        let Host { sockets, socket, reads, stream_bytes, closes, .. } = self;
+        let (received_bytes, written_bytes) = (&mut self.received_bytes, &mut self.written_bytes);
+        let connection = sockets.get_mut::<tcp::Socket>(*socket);
+        let before = (*received_bytes, *written_bytes);
+        while *reads && connection.can_recv() {
+            let read = connection.recv(|data| {
+                for (at, &byte) in (*received_bytes..).zip(&*data) {
+                    assert_eq!(byte, pattern(others, at), "a wrong byte at offset {at}");
+                }
+                (data.len(), data.len())
+            });
+            *received_bytes += read.expect("data") as u64;
         }
-        let mut written_bytes = 0;
-        while sends && connection.can_send() {
-            written_bytes += connection.send_slice(&CHUNK).expect("an open connection");
+        while *written_bytes < *stream_bytes && connection.can_send() {
+            let written = connection.send(|room| {
+                let bytes = (*stream_bytes - *written_bytes).min(room.len() as u64) as usize;
+                for (at, byte) in (*written_bytes..).zip(&mut room[..bytes]) {
+                    *byte = pattern(own, at);
+                }
+                (bytes, bytes)
+            });
+            *written_bytes += written.expect("an open connection") as u64;
+            if *closes && *written_bytes == *stream_bytes {
+                connection.close();
+            }
         }
-        self.received_bytes += read_bytes as u64;
-        read_bytes + written_bytes > 0
+        before != (*received_bytes, *written_bytes)
     }
 
     /// When the stack has to be polled again if no frame arrives.

@@ -4,13 +4,16 @@
 //! With Nagle's algorithm smoltcp sends no partial segment while data is in flight. By default it
 //! does not accept timestamps.
 
+#[path = "../common/mod.rs"]
+mod common;
+mod hold;
 mod host;
 mod native;
 mod path;
 
 use std::ops::Range;
 
-use host::{Host, Setup};
+use host::{BUFFER_BYTES, Host, Setup};
 use path::{Network, Side};
 use vcc_engine::Params;
 
@@ -31,12 +34,13 @@ struct Trial {
 }
 
 /// The throughput in segments of the sender's size per second, and that size.
-fn translated(trial: &Trial) -> (f64, usize) {
+fn translated(trial: &Trial, params: Params) -> (f64, usize) {
     let hosts = [Host::new(Side::Guest, trial.guest), Host::new(Side::Peer, trial.peer)];
-    let mut network = Network::new(hosts, trial.mark_every, Params::default());
+    let mut network = Network::new(hosts, trial.mark_every, params);
     let sender = if trial.sends { Side::Guest } else { Side::Peer };
     let opener = if trial.opens { Side::Guest } else { Side::Peer };
-    network.connect(opener, sender);
+    network.connect(opener);
+    network.host(sender).send(u64::MAX);
     network.run_until(WARM_UP_US);
     let before = network.received_bytes(sender.other());
     network.run_until(WARM_UP_US + RUN_US);
@@ -48,9 +52,13 @@ fn translated(trial: &Trial) -> (f64, usize) {
 
 /// The throughput relative to a native sender with the same marking probability.
 fn check(trials: impl Iterator<Item = Trial>, allowed: Range<f64>) {
+    check_with(trials, Params::default(), allowed);
+}
+
+fn check_with(trials: impl Iterator<Item = Trial>, params: Params, allowed: Range<f64>) {
     let mut wrong = Vec::new();
     for trial in trials {
-        let (segs_per_s, segment_bytes) = translated(&trial);
+        let (segs_per_s, segment_bytes) = translated(&trial, params);
         let share = segs_per_s / native::segs_per_s(trial.mark_every);
         if !allowed.contains(&share) {
             wrong.push(format!("{share:.3} in segments of {segment_bytes} bytes: {trial:?}"));
@@ -65,7 +73,7 @@ fn mtus() -> impl Iterator<Item = usize> {
 }
 
 fn setup(ip_mtu: usize, timestamps: bool) -> Setup {
-    Setup { ip_mtu, timestamps, nagle: true }
+    Setup { ip_mtu, timestamps, nagle: true, receive_bytes: BUFFER_BYTES }
 }
 
 const BOTH: [bool; 2] = [false, true];

@@ -1,13 +1,16 @@
-//! Two hosts, each behind a port, and a path between them that delays and marks.
+//! Two hosts, each behind a port, and a path between them that delays, marks and impairs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use vcc_domain::{Frame, Port, Verdict};
+use vcc_domain::{Frame, Out, Port, Verdict};
 use vcc_engine::{Params, sys};
 use vcc_frames::mark_ce;
 use vcc_frames::wire::{ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES};
 
+use crate::common::rng::Rng;
+use crate::common::segment::Segment;
+use crate::common::watch::Watch;
 use crate::host::Host;
 
 /// The one-way delay.
@@ -29,7 +32,23 @@ impl Side {
     pub fn other(self) -> Side {
         if self == Side::Guest { Side::Peer } else { Side::Guest }
     }
+
+    /// Of its stream ([`crate::common::watch::pattern`]).
+    pub fn salt(self) -> u8 {
+        self as u8 * 0x5a
+    }
 }
+
+/// What the path does to TCP segments, in either direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Impairments {
+    pub loss_permille: u32,
+    pub duplicate_permille: u32,
+    /// A reordered segment arrives up to `REORDER_MAX_US` late.
+    pub reorder_permille: u32,
+}
+
+const REORDER_MAX_US: u64 = 500;
 
 /// Marks one in `every` segments. The distance between marks is randomised, with a fixed seed, from
 /// half to one and a half times the mean, or windows would synchronise with them.
@@ -62,6 +81,9 @@ impl Marker {
 /// The time, the order among frames of the same time, the destination and the frame.
 type Arrival = (u64, u64, Side, Vec<u8>);
 
+/// Chooses segments.
+type Chosen = fn(&Segment) -> bool;
+
 pub struct Network {
     now_us: u64,
     hosts: [Host; 2],
@@ -73,12 +95,22 @@ pub struct Network {
     largest_bytes: [usize; 2],
     under_way: BinaryHeap<Reverse<Arrival>>,
     sent: u64,
+    pub impairments: Impairments,
+    rng: Rng,
+    /// Checks the laws at the guest's port, if that holds.
+    pub watch: Option<Watch>,
+    /// Of the guest's port.
+    pub held_max_bytes: u32,
+    /// The next frame from this side to meet the condition is lost.
+    pub loses_next: Option<(Side, Chosen)>,
 }
 
 impl Network {
     pub fn new(hosts: [Host; 2], mark_every: u32, params: Params) -> Self {
         // The peer's port gives it ECN, without reports, so that it is like a plain peer.
-        let plain = Params(sys::vcc_params { feedback: 0, ..params.0 });
+        let act = sys::ACT_WINDOW as u16;
+        let plain = Params(sys::vcc_params { feedback: 0, act, ..params.0 });
+        let holds = u32::from(params.0.act) == sys::ACT_HOLD;
         Network {
             now_us: 0,
             hosts,
@@ -88,13 +120,44 @@ impl Network {
             largest_bytes: [0; 2],
             under_way: BinaryHeap::new(),
             sent: 0,
+            impairments: Impairments::default(),
+            rng: Rng::new(0),
+            watch: holds.then(|| Watch::new(Side::Guest.salt())),
+            held_max_bytes: 0,
+            loses_next: None,
         }
     }
 
-    pub fn connect(&mut self, opener: Side, sender: Side) {
+    /// Impairs the path, by a seed.
+    pub fn impair(&mut self, seed: u64, impairments: Impairments) {
+        self.rng = Rng::new(seed);
+        self.impairments = impairments;
+    }
+
+    pub fn connect(&mut self, opener: Side) {
         self.hosts[opener.other() as usize].listen();
         self.hosts[opener as usize].open();
-        self.hosts[sender as usize].send();
+    }
+
+    pub fn host(&mut self, side: Side) -> &mut Host {
+        &mut self.hosts[side as usize]
+    }
+
+    /// The guest's port.
+    pub fn port(&mut self) -> &mut Port {
+        &mut self.ports[Side::Guest as usize]
+    }
+
+    /// Another port, which knows nothing, takes the place of the guest's.
+    pub fn replace_port(&mut self, params: Params) {
+        *self.port() = Port::new(params, FLOWS_MAX);
+        if let Some(watch) = &mut self.watch {
+            watch.windows = false;
+        }
+    }
+
+    pub fn now_us(&self) -> u64 {
+        self.now_us
     }
 
     pub fn received_bytes(&self, side: Side) -> u64 {
@@ -107,23 +170,36 @@ impl Network {
 
     pub fn run_until(&mut self, end_us: u64) {
         while self.now_us < end_us {
-            for side in Side::BOTH {
-                for frame in self.hosts[side as usize].work(self.now_us) {
-                    self.leave(side, frame);
-                }
+            self.step(end_us);
+        }
+    }
+
+    /// Runs until the condition is met, or the end; returns whether it was met.
+    pub fn run_until_met(&mut self, end_us: u64, mut met: impl FnMut(&mut Self) -> bool) -> bool {
+        while self.now_us < end_us {
+            if met(self) {
+                return true;
             }
-            self.now_us = self.next_us().clamp(self.now_us, end_us);
-            for side in Side::BOTH {
-                let mut to_guest = Vec::new();
-                self.ports[side as usize].advance(self.now_us * NS_PER_US, &mut to_guest);
-                for frame in to_guest {
-                    self.hosts[side as usize].receive(frame.bytes);
-                }
+            self.step(end_us);
+        }
+        met(self)
+    }
+
+    fn step(&mut self, end_us: u64) {
+        for side in Side::BOTH {
+            for frame in self.hosts[side as usize].work(self.now_us) {
+                self.leave(side, frame);
             }
-            while self.under_way.peek().is_some_and(|Reverse(next)| next.0 <= self.now_us) {
-                let Some(Reverse((_, _, side, bytes))) = self.under_way.pop() else { break };
-                self.arrive(side, bytes);
-            }
+        }
+        self.now_us = self.next_us().clamp(self.now_us, end_us);
+        for side in Side::BOTH {
+            let mut out = Out::default();
+            self.ports[side as usize].advance(self.now_us * NS_PER_US, &mut out);
+            self.forward(side, out);
+        }
+        while self.under_way.peek().is_some_and(|Reverse(next)| next.0 <= self.now_us) {
+            let Some(Reverse((_, _, side, bytes))) = self.under_way.pop() else { break };
+            self.arrive(side, bytes);
         }
     }
 
@@ -140,27 +216,77 @@ impl Network {
     fn leave(&mut self, side: Side, bytes: Vec<u8>) {
         let largest_bytes = &mut self.largest_bytes[side as usize];
         *largest_bytes = tcp_payload_bytes(&bytes).max(*largest_bytes);
-        let (mut frame, mut also) = (Frame::full(bytes), Vec::new());
-        let port = &mut self.ports[side as usize];
-        if port.from_guest(self.now_us * NS_PER_US, &mut frame, &mut also) == Verdict::Drop {
-            return;
+        if let Some(watch) = self.watch.as_mut().filter(|_| side == Side::Guest) {
+            watch.see_from_guest(&bytes);
         }
-        for mut frame in std::iter::once(frame).chain(also) {
-            self.mark(side, &mut frame.bytes);
-            let wire_free_us = &mut self.wire_free_us[side as usize];
-            *wire_free_us = self.now_us.max(*wire_free_us) + SPACING_US;
-            self.sent += 1;
-            let arrives_us = *wire_free_us + DELAY_US;
-            self.under_way.push(Reverse((arrives_us, self.sent, side.other(), frame.bytes)));
+        let (mut frame, mut out) = (Frame::full(bytes), Out::default());
+        let port = &mut self.ports[side as usize];
+        if port.from_guest(self.now_us * NS_PER_US, &mut frame, &mut out) == Verdict::Pass {
+            out.to_fabric.insert(0, frame);
+        }
+        self.forward(side, out);
+    }
+
+    /// Forwards the frames of a host's port.
+    fn forward(&mut self, side: Side, out: Out) {
+        if side == Side::Guest {
+            let port = &self.ports[side as usize];
+            self.held_max_bytes = self.held_max_bytes.max(port.held_bytes());
+            if let Some(watch) = &mut self.watch {
+                out.to_fabric.iter().for_each(|frame| watch.leaves(port, frame));
+                out.to_guest.iter().for_each(|frame| watch.see_to_guest(port, frame, false));
+            }
+        }
+        for frame in out.to_fabric {
+            self.transmit(side, frame.bytes);
+        }
+        for frame in out.to_guest {
+            self.hosts[side as usize].receive(frame.bytes);
         }
     }
 
+    /// Puts a frame onto a host's wire.
+    fn transmit(&mut self, side: Side, mut bytes: Vec<u8>) {
+        self.mark(side, &mut bytes);
+        let wire_free_us = &mut self.wire_free_us[side as usize];
+        *wire_free_us = self.now_us.max(*wire_free_us) + SPACING_US;
+        let mut arrives_us = *wire_free_us + DELAY_US;
+        if let Some(segment) = Segment::read(&bytes) {
+            if self.loses_next.is_some_and(|(from, lost)| from == side && lost(&segment)) {
+                self.loses_next = None;
+                return;
+            }
+            let Impairments { loss_permille, duplicate_permille, reorder_permille } =
+                self.impairments;
+            if self.rng.chance(loss_permille) {
+                return;
+            }
+            if self.rng.chance(reorder_permille) {
+                arrives_us += self.rng.range(0, REORDER_MAX_US);
+            }
+            if self.rng.chance(duplicate_permille) {
+                self.sent += 1;
+                let again_us = arrives_us + self.rng.range(0, REORDER_MAX_US);
+                self.under_way.push(Reverse((again_us, self.sent, side.other(), bytes.clone())));
+            }
+        }
+        self.sent += 1;
+        self.under_way.push(Reverse((arrives_us, self.sent, side.other(), bytes)));
+    }
+
     fn arrive(&mut self, side: Side, bytes: Vec<u8>) {
-        let mut frame = Frame::full(bytes);
+        if let Some(watch) = self.watch.as_mut().filter(|_| side == Side::Guest) {
+            watch.see_from_peer(&bytes);
+        }
+        let (mut frame, mut out) = (Frame::full(bytes), Out::default());
         let port = &mut self.ports[side as usize];
-        if port.to_guest(self.now_us * NS_PER_US, &mut frame) == Verdict::Pass {
+        if port.to_guest(self.now_us * NS_PER_US, &mut frame, &mut out) == Verdict::Pass {
+            if let Some(watch) = self.watch.as_mut().filter(|_| side == Side::Guest) {
+                watch.see_to_guest(port, &frame, false);
+            }
             self.hosts[side as usize].receive(frame.bytes);
         }
+        self.forward(side, out);
     }
 
     /// Marks the frame if it is ECN-capable and its turn.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use vcc_domain::{Checksum, FlowKey, Frame, Port, Verdict};
+use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, Verdict};
 use vcc_engine::FlowState;
 use vcc_frames::checksum;
 use vcc_port::{AttachOptions, Counters, RunOutput, counters};
@@ -69,9 +69,10 @@ impl Domain {
     fn advance(&mut self, now_us: u64) -> Vec<Frame> {
         self.now_us = now_us;
         let advance = |port: &mut Port| {
-            let mut to_guest = Vec::new();
-            port.advance(now_us * 1000, &mut to_guest);
-            to_guest
+            let mut out = Out::default();
+            port.advance(now_us * 1000, &mut out);
+            assert_eq!(out.to_fabric, [], "nothing is held");
+            out.to_guest
         };
         let [to_guest, same] = [&mut self.full, &mut self.partial].map(advance);
         assert_eq!(to_guest, same, "whoever made it, its checksums are full");
@@ -154,12 +155,13 @@ struct Passed {
 }
 
 fn pass(port: &mut Port, from: Direction, now_us: u64, mut frame: Frame) -> Passed {
-    let (now_ns, mut also) = (now_us * 1000, Vec::new());
+    let (now_ns, mut out) = (now_us * 1000, Out::default());
     let verdict = match from {
-        FromGuest => port.from_guest(now_ns, &mut frame, &mut also),
-        ToGuest => port.to_guest(now_ns, &mut frame),
+        FromGuest => port.from_guest(now_ns, &mut frame, &mut out),
+        ToGuest => port.to_guest(now_ns, &mut frame, &mut out),
     };
-    Passed { verdict, frame, also }
+    assert_eq!(out.to_guest, []);
+    Passed { verdict, frame, also: out.to_fabric }
 }
 
 fn flow_key(&(guest, peer, vlan): &Key) -> FlowKey {

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use vcc_domain::{Checksum, Frame, Port, Verdict};
+use vcc_domain::{Checksum, Frame, Out, Port, Verdict};
 
 use crate::vhost_user::{Asked, CardLine, HAS_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request};
 use moderation::Moderation;
@@ -173,9 +173,24 @@ impl Card {
         if port.next_deadline_ns().is_none_or(|due_ns| due_ns > now_ns) {
             return Ok(());
         }
-        let mut emitted = Vec::new();
-        port.advance(now_ns, &mut emitted);
-        emitted.into_iter().try_for_each(|frame| self.hand_over(&frame))
+        let mut out = Out::default();
+        port.advance(now_ns, &mut out);
+        self.forward(now_ns, out)
+    }
+
+    /// Forwards the frames that the port has let go.
+    fn forward(&mut self, now_ns: u64, out: Out) -> io::Result<()> {
+        for mut frame in out.to_fabric {
+            offload::cut(&mut frame, |frame| {
+                self.transmitter.send(now_ns, frame);
+            });
+        }
+        if out.to_guest.is_empty() {
+            return Ok(());
+        }
+        out.to_guest.iter().try_for_each(|frame| self.hand_over(frame))?;
+        self.owed |= u32::from(self.rings.wants_call(RECEIVE)?) << RECEIVE;
+        Ok(())
     }
 
     fn complete(&mut self, now_ns: u64) -> io::Result<()> {
@@ -196,14 +211,16 @@ impl Card {
         while self.arrivals.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
             let Some((_, bytes)) = self.arrivals.pop_front() else { break };
             let mut frame = Frame { bytes, gso_size: 0, checksum: Checksum::Full };
+            let mut out = Out::default();
             let verdict = match &mut self.spec.port {
                 // The driver domain's clock is the host's: it sees the frame with the interrupt.
-                Some(port) => port.to_guest(now_ns, &mut frame),
+                Some(port) => port.to_guest(now_ns, &mut frame, &mut out),
                 None => Verdict::Pass,
             };
             if verdict == Verdict::Pass {
                 self.hand_over(&frame)?;
             }
+            self.forward(now_ns, out)?;
         }
         self.rings.want_no_kick(RECEIVE)
     }
@@ -223,16 +240,18 @@ impl Card {
     /// Takes the frames that the guest has queued by now.
     pub fn take_sent(&mut self, now_ns: u64) -> io::Result<()> {
         let mut header = [0; HEADER_BYTES];
-        while let Some(head) = self.rings.take_sent(&mut header, &mut self.scratch)? {
-            let done_ns = self.send(now_ns, &header);
+        while self.spec.port.as_ref().is_none_or(Port::wants_frames) {
+            let Some(head) = self.rings.take_sent(&mut header, &mut self.scratch)? else { break };
+            let done_ns = self.send(now_ns, &header)?;
             self.sending.push_back((done_ns, head));
             self.has_passed_frames = true;
         }
         self.rings.want_no_kick(SEND)
     }
 
-    /// Sends the frame in `scratch`. Returns the time when its last bit has left.
-    fn send(&mut self, now_ns: u64, header: &[u8; HEADER_BYTES]) -> u64 {
+    /// Sends the frame in `scratch`. Returns the time when its last bit has left, or when the port
+    /// has it.
+    fn send(&mut self, now_ns: u64, header: &[u8; HEADER_BYTES]) -> io::Result<u64> {
         let [flags, gso_type] = [header[0], header[1]];
         let gso_size = u16::from_le_bytes([header[4], header[5]]);
         let is_partial = flags & NEEDS_CHECKSUM != 0;
@@ -241,20 +260,20 @@ impl Card {
             gso_size: if gso_type == 0 { 0 } else { gso_size },
             checksum: if is_partial { Checksum::Partial } else { Checksum::Full },
         };
-        let mut also = Vec::new();
+        let mut out = Out::default();
         let verdict = match &mut self.spec.port {
-            Some(port) => port.from_guest(now_ns, &mut frame, &mut also),
+            Some(port) => port.from_guest(now_ns, &mut frame, &mut out),
             None => Verdict::Pass,
         };
-        // A FACK follows the segment beside it, as the kernel's clone does.
-        let passed = (verdict == Verdict::Pass).then_some(&mut frame);
         let mut done_ns = now_ns;
-        for frame in passed.into_iter().chain(&mut also) {
-            offload::cut(frame, |frame| done_ns = self.transmitter.send(now_ns, frame));
+        if verdict == Verdict::Pass {
+            offload::cut(&mut frame, |frame| done_ns = self.transmitter.send(now_ns, frame));
         }
+        // A FACK follows the segment beside it, as the kernel's clone does.
+        self.forward(now_ns, out)?;
         // Reuse the buffer.
         self.scratch = frame.bytes;
-        done_ns
+        Ok(done_ns)
     }
 
     /// Serves one request of the guest at its time `now_ns`. False if it has closed the card.

@@ -1,0 +1,218 @@
+//! A port that holds the guest's segments until the underlay's window admits them
+//! (`engine/hold.h`).
+
+use vcc_engine::{Segment, sys};
+
+use super::Port;
+use crate::frame::{Direction, Frame, Out, Verdict};
+use crate::hold::{charge_bytes, cut, set_seq, without_payload};
+use crate::key::FlowKey;
+use crate::parse::{Parsed, parse};
+
+/// A buffer that nothing leaves for this long is full of segments to peers that do not take them.
+/// Reading goes on then, for the guest's other connections, and new data without room is dropped.
+const STALLED_NS: u64 = 200_000_000;
+
+impl Port {
+    /// Does the port take another frame from the guest? While its buffer is full, it does not, so
+    /// that the guest waits as at a full ring; ask again after each call, and at the next deadline.
+    pub fn wants_frames(&self) -> bool {
+        self.next_read_ns().is_none()
+    }
+
+    /// Bytes held for the guest, of the port's buffer.
+    pub fn held_bytes(&self) -> u32 {
+        self.buffer.used_bytes()
+    }
+
+    /// When a full port reads again though nothing leaves; None if it reads now.
+    pub(super) fn next_read_ns(&self) -> Option<u64> {
+        let read_ns = self.full_since_ns?.saturating_add(STALLED_NS);
+        (read_ns > self.now_ns).then_some(read_ns)
+    }
+
+    fn is_full(&self) -> bool {
+        self.buffer.used_bytes() >= self.buffer.size_bytes()
+    }
+
+    pub(super) fn is_holding(&self, key: &FlowKey) -> bool {
+        self.table.held(key).is_some_and(|held| held.hold.0.begun != 0)
+    }
+
+    /// A segment of the guest: it passes, is dropped or is held, perhaps in parts.
+    pub(super) fn hold_from_guest(
+        &mut self,
+        frame: &mut Frame,
+        mut parsed: Parsed,
+        out: &mut Out,
+    ) -> Verdict {
+        let Some((flow, held)) = self.table.holding(&parsed.key) else { return Verdict::Pass };
+        held.latest.note(frame, &parsed);
+        let fate = flow.hold_admit(&held.hold, &self.params, &parsed.segment);
+        if fate.whole {
+            let seq = flow.hold_seq(&held.hold, &parsed.segment);
+            if seq != parsed.segment.seq {
+                set_seq(frame, &mut parsed, seq);
+            }
+            return self.leave(frame, &parsed, out);
+        }
+        if fate.probe {
+            let seq = flow.snd_nxt.wrapping_sub(1);
+            self.leave_empty(without_payload(frame, &parsed), seq, out);
+            return Verdict::Held;
+        }
+        let mut rest = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
+        if fate.pass_bytes > 0 {
+            let first = cut(&mut rest, &parsed, fate.pass_bytes as usize);
+            let first_parsed = self.reparsed_now(&first);
+            self.leave_as(first, &first_parsed, out);
+            parsed = self.reparsed_now(&rest);
+        }
+        if fate.drop_bytes > 0 {
+            drop(cut(&mut rest, &parsed, fate.drop_bytes as usize));
+            parsed = self.reparsed_now(&rest);
+        }
+        if !fate.hold {
+            return Verdict::Held;
+        }
+        if out.to_fabric.is_empty() && self.leaves_at_once(&parsed) {
+            *frame = rest;
+            return self.leave(frame, &parsed, out);
+        }
+        if fate.gap || self.is_full() {
+            self.counters.count(sys::COUNT_DROPPED);
+            return Verdict::Held;
+        }
+        let acks = self.table.get(&parsed.key).is_some_and(|flow| flow.hold_acks(&parsed.segment));
+        let ack = acks.then(|| without_payload(&rest, &parsed));
+        self.keep(rest, &parsed);
+        self.release(&parsed.key, out);
+        self.acknowledge(ack, &parsed, out);
+        Verdict::Held
+    }
+
+    /// Sends the acknowledgement of a segment that is held, unless one that left has told it.
+    fn acknowledge(&mut self, ack: Option<Frame>, held: &Parsed, out: &mut Out) {
+        let Some(ack) = ack else { return };
+        let Some(flow) = self.table.get(&held.key) else { return };
+        if flow.hold_acks(&held.segment) {
+            self.leave_empty(ack, flow.snd_nxt, out);
+        }
+    }
+
+    /// Sends a frame without payload at another sequence number.
+    fn leave_empty(&mut self, mut frame: Frame, seq: u32, out: &mut Out) {
+        let mut parsed = self.reparsed_now(&frame);
+        set_seq(&mut frame, &mut parsed, seq);
+        self.leave_as(frame, &parsed, out);
+    }
+
+    /// Is nothing held before the segment, and may all of it leave?
+    fn leaves_at_once(&mut self, parsed: &Parsed) -> bool {
+        let Some((flow, held)) = self.table.holding(&parsed.key) else { return true };
+        let whole_bytes = sequence_bytes(parsed);
+        held.queue.is_empty()
+            && flow.hold_leaves_bytes(&held.hold, &self.params, &parsed.segment) >= whole_bytes
+    }
+
+    fn keep(&mut self, frame: Frame, parsed: &Parsed) {
+        let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
+        let end = parsed.segment.seq.wrapping_add(sequence_bytes(parsed));
+        flow.hold_kept(&mut held.hold, &mut self.buffer, end, charge_bytes(&frame));
+        held.queue.push(frame);
+        if self.is_full() {
+            self.full_since_ns.get_or_insert(self.now_ns);
+        }
+    }
+
+    /// Sends what the windows admit of what is held.
+    pub(super) fn release(&mut self, key: &FlowKey, out: &mut Out) {
+        loop {
+            let now_us = self.now_ns / super::NS_PER_US;
+            let Some((flow, held)) = self.table.holding(key) else { return };
+            let Some(front) = held.queue.front_mut() else { return };
+            let mut parsed = reparsed(front);
+            parsed.segment.now_us = now_us;
+            let leaves_bytes = flow.hold_leaves_bytes(&held.hold, &self.params, &parsed.segment);
+            if leaves_bytes == 0 {
+                return;
+            }
+            let before_bytes = charge_bytes(front);
+            let mut frame = if leaves_bytes < sequence_bytes(&parsed) {
+                let first = cut(front, &parsed, leaves_bytes as usize);
+                held.hold.left(&mut self.buffer, before_bytes - charge_bytes(front));
+                parsed = reparsed(&first);
+                parsed.segment.now_us = now_us;
+                first
+            } else {
+                let Some(frame) = held.queue.pop() else { return };
+                held.hold.left(&mut self.buffer, before_bytes);
+                frame
+            };
+            held.latest.renew(&mut frame, &mut parsed);
+            self.full_since_ns = self.is_full().then_some(self.now_ns);
+            self.leave_as(frame, &parsed, out);
+        }
+    }
+
+    /// Sends a frame of the port's own making; its FACK follows it.
+    fn leave_as(&mut self, mut frame: Frame, parsed: &Parsed, out: &mut Out) {
+        let place = out.to_fabric.len();
+        if self.leave(&mut frame, parsed, out) == Verdict::Pass {
+            out.to_fabric.insert(place, frame);
+        }
+    }
+
+    /// Shows the guest its first window of the buffer, behind a SYN-ACK.
+    pub(super) fn open(&mut self, key: &FlowKey, out: &mut Out) {
+        let Some((flow, held)) = self.table.holding(key) else { return };
+        if flow.hold_opens(&held.hold, &self.buffer, &self.params) {
+            let unsent = self.emitter.update(key, flow, &mut out.to_guest);
+            self.counters.count_unsent(unsent);
+        }
+    }
+
+    /// Discards what is held for a connection that has ended or begins anew.
+    pub(super) fn settle_held(&mut self, key: &FlowKey, segment: &Segment) {
+        let Some((flow, held)) = self.table.holding(key) else { return };
+        let begins_anew = u32::from(segment.flags) & sys::TCP_SYN != 0 && flow.settled == 0;
+        let stage = u32::from(flow.stage);
+        if stage == sys::STAGE_ESTABLISHED && !begins_anew {
+            return;
+        }
+        held.clear(&mut self.buffer);
+        if stage < sys::STAGE_ESTABLISHED {
+            held.hold = Default::default();
+        }
+        if !self.is_full() {
+            self.full_since_ns = None;
+        }
+    }
+
+    pub(super) fn forget(&mut self, key: &FlowKey) {
+        if let Some((_, held)) = self.table.holding(key) {
+            held.clear(&mut self.buffer);
+        }
+        if !self.is_full() {
+            self.full_since_ns = None;
+        }
+        self.table.remove(key);
+    }
+
+    fn reparsed_now(&self, frame: &Frame) -> Parsed {
+        let mut parsed = reparsed(frame);
+        parsed.segment.now_us = self.now_ns / super::NS_PER_US;
+        parsed
+    }
+}
+
+/// A frame that was parsed before, and has been cut since.
+fn reparsed(frame: &Frame) -> Parsed {
+    parse(frame, Direction::FromGuest).expect("a part of a segment is a segment")
+}
+
+/// The sequence numbers that the segment occupies.
+fn sequence_bytes(parsed: &Parsed) -> u32 {
+    let fin = u32::from(parsed.segment.flags) & sys::TCP_FIN != 0;
+    parsed.segment.payload_bytes + u32::from(fin)
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * `hold` (vFlood, section 3): the shell keeps the guest's segments in a FIFO in front of the engine
+ * and releases them when the underlay's window and the peer's admit them. A guest whose vCPU is not
+ * running then needs no turn to use an ACK.
+ *
+ * The engine sees a segment when it leaves, so the flow's snd_nxt is what the fabric has seen. The
+ * guest is shown a window that has room for the underlay's window and its share of the buffer. That
+ * may exceed the peer's window (law 1's exception), but nothing beyond the peer's right edge or the
+ * underlay's window leaves (law 14). Whatever is held is unacknowledged to the guest, so the end of
+ * the shell loses nothing (law 15).
+ */
+#ifndef VCC_HOLD_H
+#define VCC_HOLD_H
+
+#include "release.h"
+
+/*
+ * The right edge to show to the guest (equations 2 and 3): beyond what it has sent, what may leave
+ * at once and, online, what is left of its share of the buffer.
+ */
+VCC_INLINE uint32_t hold_shown_edge(const struct vcc_flow *f, const struct vcc_hold *h,
+				    const struct vcc_buffer *b, const struct vcc_params *p)
+{
+	uint32_t leaving_edge = seq_min(hold_underlay_edge(f, h, p), h->peer_edge);
+	uint32_t room_bytes = seq_distance(f->snd_nxt, leaving_edge);
+
+	if (h->state == HOLD_ACTIVE)
+		room_bytes += vcc_sub_floor0(hold_threshold_bytes(f, h, b), h->held_bytes);
+	else
+		room_bytes =
+		    vcc_sub_floor0(room_bytes, seq_distance(f->snd_nxt, hold_guest_nxt(f, h)));
+	return hold_guest_nxt(f, h) + vcc_min(room_bytes, SEQ_WINDOW_MAX);
+}
+
+/* The window field for an ACK. The right edge never moves left (law 2); never 0 (law 3). */
+VCC_INLINE uint16_t hold_field(const struct vcc_flow *f, const struct vcc_hold *h,
+			       const struct vcc_buffer *b, const struct vcc_params *p, uint32_t ack)
+{
+	uint32_t edge = seq_max(hold_shown_edge(f, h, b, p), seq_max(f->right_edge, f->snd_nxt));
+	uint32_t units = window_units(f, seq_distance(ack, edge));
+
+	return (uint16_t)vcc_min(vcc_max(units, 1), UINT16_MAX);
+}
+
+/* The handshake is complete for the guest: the first windows of both ends (RFC 9293, 3.8.6). */
+VCC_INLINE void hold_begin(const struct vcc_flow *f, struct vcc_hold *h, const struct vcc_params *p,
+			   uint32_t peer_window_bytes)
+{
+	*h = (struct vcc_hold){
+		.held_end = f->snd_nxt,
+		.held_bytes = h->held_bytes, /* the shell discards what a connection before left */
+		.grant_edge = f->snd_una + cap_segs(f, p, f->cc.cwnd_segs) * f->mss_bytes,
+		.peer_edge = f->snd_una + peer_window_bytes,
+		.begun = true,
+	};
+}
+
+/* The SYN-ACK that the guest will accept, after the engine has? Not a stray SYN (law 17). */
+VCC_INLINE bool is_first_synack(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return !f->settled && (s->flags & TCP_ACK) && s->ack == f->snd_una &&
+	       s->seq + 1 == f->rcv_wup;
+}
+
+/* An ACK: what its windows grant, and the window to show the guest in their place. */
+VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct vcc_buffer *b,
+			    const struct vcc_params *p, const struct vcc_segment *s,
+			    const struct ack_outcome *outcome, struct vcc_action *a)
+{
+	const struct ack_news *news = &outcome->news;
+	bool was_shown = f->flags & FLOW_WINDOW_SHOWN;
+	bool by_blocks = (f->flags & FLOW_SACK) && (s->options & OPT_SACK);
+	uint16_t before = f->window_shown;
+
+	h->begun = true;
+	h->peer_edge = s->ack + ((uint32_t)s->window << f->wscale_peer);
+	/* PRR grants nothing without a delivery. */
+	if (outcome->granted_bytes)
+		h->grant_edge = f->snd_una + outcome->granted_bytes;
+	else
+		h->grant_edge = seq_min(h->grant_edge, f->snd_nxt);
+	hold_transition(f, h, b);
+	a->window = hold_field(f, h, b, p, s->ack);
+	/* Law 2, as far as the field reaches. */
+	VCC_LAW(a->window == UINT16_MAX ||
+		!seq_before(s->ack + ((uint32_t)a->window << f->wscale_shown), f->right_edge));
+	/* Law 4 */
+	if (news->duplicate && was_shown && !by_blocks)
+		a->window = before;
+	/* An unchanged window turns an update into a duplicate ACK for a guest without SACK. */
+	if (news->same_ack && was_shown && a->window == before) {
+		a->verdict = VCC_DROP;
+		count_drop(f);
+	}
+	window_note(f, s, a->window);
+}
+
+/*
+ * An ACK while the treatment no longer holds. What is held of a released flow leaves by the peer's
+ * window alone, and the edge that the guest was shown stays (law 2).
+ */
+VCC_INLINE void hold_on_ack_released(struct vcc_flow *f, struct vcc_hold *h,
+				     const struct vcc_segment *s, struct vcc_action *a)
+{
+	h->peer_edge = s->ack + ((uint32_t)s->window << f->wscale_peer);
+	if (h->state != HOLD_DRAINING)
+		return;
+	a->window = (uint16_t)vcc_min(vcc_max(window_held(f, s), a->window), UINT16_MAX);
+	window_note(f, s, a->window);
+}
+
+/*
+ * An ACK of what has not left. The guest has sent it and would accept the ACK, so it is for the
+ * shell to discard it (RFC 9293, 3.10.7.4; law 15).
+ */
+VCC_INLINE bool hold_refuses(const struct vcc_flow *f, const struct vcc_hold *h,
+			     const struct vcc_params *p, const struct vcc_segment *s)
+{
+	return is_holding(f, h, p) && (s->flags & TCP_ACK) && !(s->flags & (TCP_SYN | TCP_RST)) &&
+	       seq_after(s->ack, f->snd_nxt) && seq_plausible(f->snd_nxt, s->ack);
+}
+
+/* vcc_to_guest() for a shell that holds segments. It may release some of them afterwards. */
+VCC_INLINE struct vcc_action vcc_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h,
+					       const struct vcc_buffer *b,
+					       const struct vcc_params *p,
+					       const struct vcc_segment *s)
+{
+	struct vcc_params by_hold = *p;
+	struct ack_outcome outcome;
+	struct vcc_action a;
+
+	if (hold_refuses(f, h, p, s)) {
+		a = action_pass(s);
+		a.verdict = VCC_DROP;
+		count_drop(f);
+		return a;
+	}
+	if (h->state == HOLD_DRAINING)
+		h->state = HOLD_ACTIVE;
+	if (is_holding(f, h, p) && !acts_by_hold(f, p)) {
+		h->state = HOLD_DRAINING;
+		by_hold.act = ACT_HOLD;
+	}
+	segment_to_guest_outcome(f, &by_hold, s, &a, &outcome);
+	if (!(is_managed(f) && acts_by_hold(f, &by_hold))) {
+		if (h->begun && outcome.current)
+			hold_on_ack_released(f, h, s, &a);
+		return a;
+	}
+	if (s->flags & TCP_SYN) {
+		/* The window of a SYN-ACK is unscaled. */
+		if (is_first_synack(f, s))
+			hold_begin(f, h, p, s->window);
+		return a;
+	}
+	/* A report beside data has begun a reduction: PRR grants at the next ACK. */
+	if (!outcome.current && f->ca_state == CA_CWR)
+		h->grant_edge = seq_min(h->grant_edge, f->snd_nxt);
+	if (outcome.current)
+		hold_on_ack(f, h, b, p, s, &outcome, &a);
+	return a;
+}
+
+/*
+ * After a SYN-ACK to the guest: must the shell send a window update behind it, with the flow's last
+ * acknowledgement and window? The SYN-ACK's window is unscaled and smaller than the guest's share
+ * of the buffer, and the next ACK may find the guest not running.
+ */
+VCC_INLINE bool hold_opens(struct vcc_flow *f, const struct vcc_hold *h, const struct vcc_buffer *b,
+			   const struct vcc_params *p)
+{
+	if (f->settled || (f->flags & FLOW_WINDOW_SHOWN) || !is_holding(f, h, p))
+		return false;
+	f->window_shown = hold_field(f, h, b, p, f->snd_una);
+	f->right_edge =
+	    seq_max(f->right_edge, f->snd_una + ((uint32_t)f->window_shown << f->wscale_shown));
+	return true;
+}
+
+#endif
