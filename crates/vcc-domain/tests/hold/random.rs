@@ -1,0 +1,427 @@
+//! Arbitrary segments of guests and peers, valid and not, with the laws checked at the port.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use vcc_domain::{BufferSpec, Frame};
+use vcc_engine::{BufferPolicy, Mode, Params, Underlay, sys};
+use vcc_frames::wire::*;
+use vcc_frames::{Packet, options};
+
+use crate::common::rng::Rng;
+use crate::ends::{Ends, Guest, MSS_BYTES, holding};
+
+/// Repeats a run in which a law broke, by its seed.
+const SEED_VARIABLE: &str = "VCC_SEED";
+const CONNECTIONS: u16 = 3;
+const STEPS: u32 = 400;
+/// As far as a guest's window reaches.
+const GUEST_WINDOW_BYTES: u32 = 60_000 << 7;
+
+struct Connection {
+    ends: Ends,
+    /// Bytes that the guest has sent, and the peer.
+    sent: u32,
+    peer_sent: u32,
+    finished: bool,
+    peer_finished: bool,
+    reset: bool,
+    window_bytes: u32,
+}
+
+struct Run {
+    rng: Rng,
+    guest: Guest,
+    connections: Vec<Connection>,
+    /// Does the guest send though its port does not read?
+    ignores_full: bool,
+    /// Do segments have whatever size? Else no single one exceeds the MSS.
+    any_sizes: bool,
+    size_bytes: u32,
+    largest_frame_bytes: u32,
+}
+
+fn params(rng: &mut Rng) -> Params {
+    let underlay: Underlay =
+        rng.pick(&["reno", "reno-ecn", "dctcp", "cubic"]).parse().expect("an underlay");
+    Params(sys::vcc_params {
+        underlay: underlay.number(),
+        prr: rng.range(0, 2) as u8,
+        pace_push: rng.range(0, 2) as u8,
+        emit: rng.range(0, 2) as u8,
+        undo: rng.range(0, 2) as u8,
+        police: rng.range(0, 2) as u8,
+        window_cap_bytes: rng.pick(&[0, 0, 5_000, 40_000]),
+        window_max_bytes: rng.pick(&[65_000, 500_000, 2 << 20]),
+        rto_min_us: rng.pick(&[5_000, 200_000]),
+        ..holding().0
+    })
+}
+
+impl Run {
+    fn new(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let size_bytes = rng.pick(&[20_000, 100_000, 4 << 20]);
+        let policy = rng.pick(&[BufferPolicy::None, BufferPolicy::Fair, BufferPolicy::Prioritized]);
+        let mut guest = Guest::with(params(&mut rng), BufferSpec { size_bytes, policy });
+        guest.watch.slack_bytes = MSS_BYTES as i64;
+        let mut run = Run {
+            ignores_full: rng.chance(300),
+            guest,
+            connections: Vec::new(),
+            any_sizes: false,
+            size_bytes,
+            largest_frame_bytes: 0,
+            rng,
+        };
+        for number in 0..CONNECTIONS {
+            run.connect(number);
+        }
+        run
+    }
+
+    fn connect(&mut self, number: u16) {
+        let rng = &mut self.rng;
+        let mut ends = Ends::new(number);
+        ends.iss = rng.next() as u32;
+        ends.irs = rng.next() as u32;
+        ends.scales = [7, rng.pick(&[0, 2, 7, 7, 14])];
+        ends.stamp = rng.chance(300).then_some(7);
+        ends.sack = rng.chance(500);
+        let window_bytes = rng.pick(&[0u32, 1_000, 30_000, 65_535]);
+        if rng.chance(500) {
+            let _ = self.guest.send(&ends.syn());
+            let mut answer = ends.syn_ack(window_bytes as u16);
+            if self.rng.chance(500) {
+                answer.flags |= ECE;
+            }
+            let _ = self.guest.receive(&answer);
+            if self.rng.chance(700) {
+                let _ = self.guest.send(&ends.guest_ack(0));
+            }
+        } else {
+            ends.accept(&mut self.guest, window_bytes);
+        }
+        self.connections.push(Connection {
+            ends,
+            sent: 0,
+            peer_sent: 0,
+            finished: false,
+            peer_finished: false,
+            reset: false,
+            window_bytes,
+        });
+    }
+
+    fn step(&mut self) {
+        let number = self.rng.range(0, CONNECTIONS.into()) as usize;
+        // A closed flow is forgotten soon.
+        if self.connections[number].reset || self.connections[number].is_closed() {
+            return;
+        }
+        match self.rng.range(0, 100) {
+            0..35 => self.new_data(number),
+            35..45 => self.old_data(number),
+            45..50 => self.guest_ack(number),
+            50..53 => self.stray_from_guest(number),
+            53..82 => self.peer_ack(number),
+            82..87 => self.peer_data(number),
+            87..92 => self.stray_from_peer(number),
+            92 => self.close(number),
+            93 => self.peer_closes(number),
+            94 if self.rng.chance(100) => self.reset(number),
+            _ => self.wait(),
+        }
+        let held_bytes = self.guest.port.held_bytes();
+        assert!(held_bytes <= self.size_bytes + self.largest_frame_bytes, "{held_bytes} held");
+    }
+
+    fn wait(&mut self) {
+        let ms = match self.rng.range(0, 4) {
+            0 => self.rng.range(0, 3),
+            1 | 2 => self.rng.range(1, 50),
+            _ => self.rng.range(100, 3000),
+        };
+        self.guest.wait_ms(ms);
+    }
+
+    fn send(&mut self, number: usize, offset: u32, bytes: u32, fin: bool) {
+        let Connection { ends, peer_sent, .. } = &self.connections[number];
+        let mut packet = ends.data(offset, bytes as usize);
+        packet.ack = packet.ack.wrapping_add(*peer_sent);
+        packet.flags |= if fin { FIN } else { 0 } | self.rng.pick(&[0, 0, PSH, CWR, ECE]);
+        self.largest_frame_bytes = self.largest_frame_bytes.max(packet.frame().len() as u32);
+        let other_size = if self.any_sizes { 300 } else { MSS_BYTES };
+        let gso_size = self.rng.pick(&[MSS_BYTES, MSS_BYTES, other_size]);
+        let segments = !self.any_sizes && bytes > MSS_BYTES as u32;
+        let _ = match segments || self.rng.chance(500) {
+            true => self.guest.send_super(&packet, gso_size),
+            false => self.guest.send(&packet),
+        };
+    }
+
+    fn new_data(&mut self, number: usize) {
+        if self.connections[number].finished
+            || !(self.guest.port.wants_frames() || self.ignores_full)
+        {
+            return;
+        }
+        let most_bytes = self.rng.pick(&[1, MSS_BYTES, MSS_BYTES, 5_000, 60_000]);
+        let bytes = match self.rng.chance(500) {
+            true => most_bytes as u32,
+            false => self.rng.range(0, most_bytes as u64) as u32 + 1,
+        };
+        let offset = self.connections[number].sent;
+        self.connections[number].sent += bytes;
+        // Sometimes the card loses it.
+        if !self.rng.chance(20) {
+            self.send(number, offset, bytes, false);
+        }
+    }
+
+    /// A retransmission, perhaps cut otherwise than before.
+    fn old_data(&mut self, number: usize) {
+        let Connection { ends, sent, finished, .. } = &self.connections[number];
+        let (una, sent, finished) = (ends.in_sequence, *sent, *finished);
+        let from = match self.rng.chance(700) {
+            true => una,
+            false => self.rng.range(una.saturating_sub(5000).into(), u64::from(sent) + 1) as u32,
+        };
+        let bytes = (self.rng.range(0, 4000) as u32).min(sent.saturating_sub(from));
+        let fin = finished && from + bytes == sent;
+        if bytes > 0 || fin {
+            self.send(number, from, bytes, fin);
+        }
+    }
+
+    fn guest_ack(&mut self, number: usize) {
+        let Connection { ends, sent, peer_sent, finished, .. } = &self.connections[number];
+        let packet = ends.guest_ack(sent + u32::from(*finished));
+        let ack = packet.ack.wrapping_add(*peer_sent);
+        let _ = self.guest.send(&Packet { ack, ..packet });
+    }
+
+    /// What no sane guest sends.
+    fn stray_from_guest(&mut self, number: usize) {
+        let offset = self.rng.next() as u32;
+        let bytes = self.rng.range(1, 3000) as u32;
+        // Beyond what may be held, so that it cannot become a part of the stream.
+        let beyond = offset.wrapping_sub(self.connections[number].sent);
+        if (1 << 28..3 << 30).contains(&beyond) {
+            let packet = self.connections[number].ends.data(offset, bytes as usize);
+            let _ = self.guest.send_stray(Frame::full(packet.frame()));
+        }
+    }
+
+    fn peer_ack(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        connection.ends.take(&mut self.guest);
+        let latest = connection.ends.in_sequence;
+        let ack = match self.rng.range(0, 10) {
+            0 => latest.saturating_sub(self.rng.range(0, 20_000) as u32),
+            _ => latest,
+        };
+        if self.rng.chance(300) {
+            let limit_bytes = u64::from(UINT16_MAX) << connection.ends.scales[1];
+            let most_bytes = self.rng.pick(&[1, 3_000, 100_000, 10_000_000]).min(limit_bytes);
+            connection.window_bytes = self.rng.range(0, most_bytes) as u32;
+        }
+        let fin = u32::from(connection.ends.finished && ack == latest);
+        let mut packet = connection.ends.peer_ack(ack + fin, connection.window_bytes);
+        packet.seq = packet.seq.wrapping_add(connection.peer_next());
+        if self.rng.chance(50) {
+            packet.flags |= ECE;
+        }
+        let hole = connection.ends.beyond_hole().filter(|_| connection.ends.sack);
+        if let Some(block) = hole.filter(|_| connection.ends.stamp.is_none()) {
+            packet.options = options::join(&[options::sack(&[block])]);
+        }
+        let copies = self.rng.pick(&[1, 1, 1, 2, 4]);
+        for _ in 0..copies {
+            let _ = self.guest.receive(&packet);
+        }
+    }
+
+    fn peer_data(&mut self, number: usize) {
+        let bytes = self.rng.range(1, 2000) as usize;
+        let connection = &mut self.connections[number];
+        if connection.peer_finished {
+            return;
+        }
+        connection.ends.take(&mut self.guest);
+        let ack = connection.ends.in_sequence + u32::from(connection.ends.finished);
+        let packet = connection.ends.peer_ack(ack, connection.window_bytes);
+        let seq = packet.seq.wrapping_add(connection.peer_sent);
+        connection.peer_sent += bytes as u32;
+        let _ = self.guest.receive(&Packet { seq, payload: vec![9; bytes], ..packet });
+    }
+
+    /// What the guest discards (law 17).
+    fn stray_from_peer(&mut self, number: usize) {
+        let connection = &self.connections[number];
+        let mut packet = connection.ends.peer_ack(connection.ends.in_sequence, 1 << 20);
+        packet.seq = packet.seq.wrapping_add(connection.peer_next());
+        let beyond = self.rng.range(0, 1 << 30) as u32;
+        match self.rng.range(0, 4) {
+            // Of what has not left, though it may be held.
+            0 => {
+                let key = connection.ends.key();
+                let Some(flow) = self.guest.port.flow(&key) else { return };
+                packet.ack = flow.snd_nxt.wrapping_add(1 + beyond);
+            }
+            1 => packet.seq = packet.seq.wrapping_add(GUEST_WINDOW_BYTES + 1 + beyond),
+            2 => {
+                packet.seq = packet.seq.wrapping_add(1 + beyond % GUEST_WINDOW_BYTES);
+                packet.flags = RST;
+            }
+            _ => {
+                packet.flags = SYN;
+                packet.seq = packet.seq.wrapping_add(beyond);
+            }
+        }
+        packet.payload =
+            vec![1; self.rng.range(0, 100) as usize * usize::from(packet.flags == ACK)];
+        let _ = self.guest.receive_forged(&packet);
+    }
+
+    fn close(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        if !connection.finished {
+            connection.finished = true;
+            let sent = connection.sent;
+            self.send(number, sent, 0, true);
+        }
+    }
+
+    fn peer_closes(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        connection.ends.take(&mut self.guest);
+        let ack = connection.ends.in_sequence + u32::from(connection.ends.finished);
+        let packet = connection.ends.peer_ack(ack, connection.window_bytes);
+        connection.peer_finished = true;
+        let seq = packet.seq.wrapping_add(connection.peer_sent);
+        let _ = self.guest.receive(&Packet { seq, flags: FIN | ACK, ..packet });
+    }
+
+    fn reset(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        connection.reset = true;
+        if self.rng.chance(500) {
+            let packet = connection.ends.guest_ack(connection.sent);
+            let _ = self.guest.send(&Packet { flags: RST | ACK, ..packet });
+        } else {
+            let packet = connection.ends.peer_ack(connection.ends.in_sequence, 0);
+            let seq = packet.seq.wrapping_add(connection.peer_next());
+            let _ = self.guest.receive(&Packet { seq, flags: RST | ACK, ..packet });
+        }
+        connection.ends.take(&mut self.guest);
+    }
+
+    /// The peers read all, and the guest's retransmission timers go off: every byte arrives.
+    fn finish(&mut self) {
+        for number in 0..self.connections.len() {
+            if self.connections[number].reset {
+                continue;
+            }
+            let mut rounds = 0;
+            loop {
+                let connection = &mut self.connections[number];
+                while connection.ends.take(&mut self.guest) {
+                    self.guest.wait_ms(1);
+                    connection.acknowledge(&mut self.guest);
+                }
+                let Connection { ends, sent, finished, .. } = &self.connections[number];
+                if ends.in_sequence == *sent && ends.finished == *finished {
+                    break;
+                }
+                rounds += 1;
+                assert!(rounds < 3000, "stuck at {} of {sent}", ends.in_sequence);
+                let (from, sent, finished) = (ends.in_sequence, *sent, *finished);
+                let bytes = (sent - from).min(MSS_BYTES as u32);
+                self.guest.wait_ms(500);
+                self.send(number, from, bytes, finished && from + bytes == sent);
+                self.connections[number].ends.take(&mut self.guest);
+                self.connections[number].acknowledge(&mut self.guest);
+            }
+        }
+        // What a reset connection held is gone at the latest when the flow is.
+        self.guest.wait_ms(30_000);
+        let left = self.connections.iter().any(|connection| connection.reset);
+        assert!(left || self.guest.port.held_bytes() == 0, "{}", self.guest.port.held_bytes());
+    }
+}
+
+impl Connection {
+    fn is_closed(&self) -> bool {
+        self.finished && self.peer_finished
+    }
+
+    fn peer_next(&self) -> u32 {
+        self.peer_sent + u32::from(self.peer_finished)
+    }
+
+    fn acknowledge(&self, guest: &mut Guest) {
+        let ack = self.ends.in_sequence + u32::from(self.ends.finished);
+        let packet = self.ends.peer_ack(ack, UINT16_MAX);
+        let seq = packet.seq.wrapping_add(self.peer_next());
+        let _ = guest.receive(&Packet { seq, ..packet });
+    }
+}
+
+const UINT16_MAX: u32 = u16::MAX as u32;
+
+fn seeds(count: u64) -> Box<dyn Iterator<Item = u64>> {
+    match std::env::var(SEED_VARIABLE) {
+        Ok(seed) => Box::new(std::iter::once(seed.parse().expect("a number"))),
+        Err(_) => Box::new(0..count),
+    }
+}
+
+fn run(seed: u64, drive: fn(&mut Run)) -> Run {
+    let mut run = Run::new(seed);
+    if let Err(broken) = catch_unwind(AssertUnwindSafe(|| drive(&mut run))) {
+        eprintln!("repeat with {SEED_VARIABLE}={seed}");
+        resume_unwind(broken);
+    }
+    run
+}
+
+#[test]
+fn every_law_holds_and_every_byte_arrives() {
+    let (mut left_bytes, mut checked_acks, mut resets) = (0, 0, 0);
+    for seed in seeds(300) {
+        let run = run(seed, |run| {
+            (0..STEPS).for_each(|_| run.step());
+            run.finish();
+        });
+        left_bytes += run.guest.watch.left_bytes;
+        checked_acks += run.guest.watch.checked_acks;
+        resets += run.connections.iter().filter(|connection| connection.reset).count();
+    }
+    if std::env::var(SEED_VARIABLE).is_err() {
+        assert!(left_bytes > 20_000_000 && checked_acks > 20_000 && resets > 20);
+    }
+}
+
+/// Windows are another treatment's then, but every byte arrives.
+#[test]
+fn every_byte_arrives_whatever_the_policy_becomes() {
+    for seed in seeds(120) {
+        run(seed, |run| {
+            run.guest.watch.windows = false;
+            run.any_sizes = true;
+            for _ in 0..STEPS {
+                if run.rng.chance(10) {
+                    let mut changed = params(&mut run.rng);
+                    changed.0.act = run.rng.pick(&[sys::ACT_HOLD, sys::ACT_WINDOW]) as u16;
+                    let modes =
+                        [Mode::Enforce, Mode::Enforce, Mode::Shadow, Mode::Drain, Mode::Ignore];
+                    changed.0.mode = run.rng.pick(&modes).number();
+                    changed.0.police = 0;
+                    run.guest.port.set_params(changed);
+                }
+                run.step();
+            }
+            run.finish();
+        });
+    }
+}
