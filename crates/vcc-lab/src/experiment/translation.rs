@@ -3,7 +3,8 @@
 use super::file::{Bytes, Vcc, VccMode};
 use crate::scenario::{PoolShare, Translation};
 use std::collections::BTreeMap;
-use vcc_engine::Params;
+use vcc_domain::BufferSpec;
+use vcc_engine::{Act, Params};
 use vcc_policy::{Settings, Surface};
 
 /// The field that is wrong, and what it may be.
@@ -21,13 +22,41 @@ pub fn translation(
     if let Some(complaint) = complaints.into_iter().next() {
         return Err((complaint.key.name, complaint.message));
     }
-    let params = vcc.settings.treatment().params;
+    let mut params = vcc.settings.treatment().params;
+    let buffer = buffer(vcc)?;
     let share = pool_share(&vcc.settings, pools)?;
     if share.is_some() && params != Params::with(|plain| plain.underlay = params.0.underlay) {
         let text = "allows only 'mode = \"enforce\"', 'underlay' and 'weight' beside it";
         return Err(("pool", text.into()));
     }
-    Ok(Some(Translation { params, share }))
+    if let Some(act) = vcc.act {
+        if share.is_some() && act != Act::Window {
+            return Err(("act", "'hold' is not possible in a pool".into()));
+        }
+        params.0.act = act.number().into();
+    }
+    Ok(Some(Translation { params, share, buffer }))
+}
+
+/// The buffer of a port that holds segments.
+fn buffer(vcc: &Vcc) -> Result<BufferSpec, Refusal> {
+    let default = BufferSpec::default();
+    let holds = vcc.mode == VccMode::Enforce && vcc.act == Some(Act::Hold);
+    let without = |key, is_set: bool| match is_set && !holds {
+        true => {
+            Err((key, "has an effect only with 'mode = \"enforce\"' and 'act = \"hold\"'".into()))
+        }
+        false => Ok(()),
+    };
+    without("buffer_kib", vcc.buffer_kib.is_some())?;
+    without("buffer_policy", vcc.buffer_policy.is_some())?;
+    if vcc.act == Some(Act::Hold) && !holds {
+        return Err(("act", "'hold' has an effect only with 'mode = \"enforce\"'".into()));
+    }
+    Ok(BufferSpec {
+        size_bytes: vcc.buffer_kib.map_or(default.size_bytes, |kib| kib.get() << 10),
+        policy: vcc.buffer_policy.unwrap_or(default.policy),
+    })
 }
 
 fn pool_share(

@@ -1,6 +1,7 @@
 //! How vcc treats one guest.
 
-use vcc_engine::{FlowState, Mode, Params, Segment, Underlay, sys};
+use vcc_domain::BufferSpec;
+use vcc_engine::{Act, FlowState, Mode, Params, Segment, Underlay, sys};
 
 /// Connections that a port tracks. Flows are read many times a second, and the kernel goes through
 /// the whole table for that.
@@ -11,6 +12,8 @@ pub struct Translation {
     pub params: Params,
     /// Its share in a pool of window, if it has one.
     pub share: Option<PoolShare>,
+    /// The buffer of its port, if the port holds segments.
+    pub buffer: BufferSpec,
 }
 
 /// A host's part in a pool of shared window.
@@ -29,6 +32,11 @@ impl Translation {
     /// Whether it shares a window, which takes the datapath's ledger.
     pub fn is_pooled(&self) -> bool {
         self.share.is_some()
+    }
+
+    /// Whether it holds its guest's segments, which takes a port that can.
+    pub fn holds(&self) -> bool {
+        self.params.0.act == u16::from(Act::Hold.number())
     }
 
     /// Whether it computes everything and changes nothing.
@@ -67,7 +75,7 @@ mod tests {
         let underlay: Underlay = underlay.parse().expect("an underlay");
         let mut params = Params::default();
         (params.0.mode, params.0.underlay) = (mode.number(), underlay.number());
-        Translation { params, share: None }.gives_ecn()
+        Translation { params, share: None, buffer: BufferSpec::default() }.gives_ecn()
     }
 
     #[test]

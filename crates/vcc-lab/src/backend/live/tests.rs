@@ -5,6 +5,7 @@ use crate::base::system;
 use crate::scenario::{Family, Flow, Guest, HostForm, Translation, made};
 use std::path::Path;
 use std::process::Command;
+use vcc_domain::BufferSpec;
 use vcc_engine::Params;
 use vcc_fabric::{AnyQueue, NetworkSpec, TopologyKind, Watch};
 use vcc_testing::{can_attach, skip};
@@ -104,7 +105,8 @@ fn vcc_makes_the_legacy_guest_an_ecn_one() {
     }
     let mut scenario = scenario();
     let params = Params::default();
-    scenario.guests[1].translation = Some(Translation { params, share: None });
+    scenario.guests[1].translation =
+        Some(Translation { params, share: None, buffer: BufferSpec::default() });
     let Some(data) = run_soundly(&scenario) else { return };
     assert_eq!(data.translated.len(), 1);
     assert_eq!(data.translated[0].guest, 1);

@@ -56,7 +56,8 @@ pub fn check(scenario: &Scenario) -> Result<()> {
 
 /// The port of a guest in its driver domain. A shadow's keeps what it is compared by.
 fn port(translation: &Translation) -> Port {
-    let mut port = Port::new(translation.params, MAX_FLOWS as usize);
+    let (params, buffer) = (translation.params, translation.buffer);
+    let mut port = Port::with_buffer(params, MAX_FLOWS as usize, buffer);
     if translation.is_shadow() {
         port.trace();
     }

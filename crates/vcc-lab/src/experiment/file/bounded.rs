@@ -40,6 +40,8 @@ bounded! {
     Alpha: f64 = 0.001 to 1000.0;
     Segs: u32 = 1 to 65_535;
     Bytes: u32 = 1 to 1_073_741_824;
+    /// A driver domain's buffer, which takes at least a few super-segments.
+    Kib: u32 = 256 to 1_048_576;
     Ms: u32 = 1 to 60_000;
     /// Sampling more often would take more time than the traffic.
     IntervalUs: u64 = 100 to 60_000_000;

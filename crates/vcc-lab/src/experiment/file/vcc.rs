@@ -1,15 +1,21 @@
-//! The `vcc` table of a guest: `mode`, and the keys of a policy.
+//! The `vcc` table of a guest: `mode`, `act` with its buffer, and the keys of a policy.
 
 use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
-use vcc_engine::Mode;
+use std::str::FromStr;
+
+use super::bounded::Kib;
+use vcc_engine::{Act, BufferPolicy, Mode};
 use vcc_policy::{KEYS, Key, Scalar, Settings, Surface, Value};
 
 /// A key that is left out has vcc's default.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vcc {
     pub mode: VccMode,
+    pub act: Option<Act>,
+    pub buffer_kib: Option<Kib>,
+    pub buffer_policy: Option<BufferPolicy>,
     pub settings: Settings,
 }
 
@@ -34,6 +40,18 @@ impl VccMode {
 }
 
 const MODE: &str = "mode";
+const ACT: &str = "act";
+const BUFFER_KIB: &str = "buffer_kib";
+const BUFFER_POLICY: &str = "buffer_policy";
+
+/// A value of the engine's by its name.
+struct Named<T>(T);
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map(Self).map_err(D::Error::custom)
+    }
+}
 
 /// The keys of the table. The lab runs no `vcc emit`.
 fn keys() -> impl Iterator<Item = &'static Key> {
@@ -60,6 +78,11 @@ impl<'de> Visitor<'de> for Table {
         while let Some(name) = map.next_key()? {
             match name {
                 Name::Mode => vcc.mode = map.next_value()?,
+                Name::Act => vcc.act = map.next_value::<Option<Named<_>>>()?.map(|it| it.0),
+                Name::BufferKib => vcc.buffer_kib = map.next_value()?,
+                Name::BufferPolicy => {
+                    vcc.buffer_policy = map.next_value::<Option<Named<_>>>()?.map(|it| it.0);
+                }
                 Name::Key(key) => vcc.settings.set(key, map.next_value_seed(ValueOf(key))?),
             }
         }
@@ -72,14 +95,21 @@ impl<'de> Visitor<'de> for Table {
 
 enum Name {
     Mode,
+    Act,
+    BufferKib,
+    BufferPolicy,
     Key(&'static Key),
 }
 
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let name = String::deserialize(from)?;
-        if name == MODE {
-            return Ok(Self::Mode);
+        match name.as_str() {
+            MODE => return Ok(Self::Mode),
+            ACT => return Ok(Self::Act),
+            BUFFER_KIB => return Ok(Self::BufferKib),
+            BUFFER_POLICY => return Ok(Self::BufferPolicy),
+            _ => {}
         }
         keys().find(|key| key.name == name).map(Self::Key).ok_or_else(|| {
             let hint = Surface::File.renamed(&name).unwrap_or_else(|| {
