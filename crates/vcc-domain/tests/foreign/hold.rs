@@ -4,7 +4,7 @@ use vcc_engine::{Mode, Params, Underlay, sys};
 
 use crate::host::{Host, Setup};
 use crate::path::{Impairments, Network, Side};
-use crate::{BOTH, ETHERNET_MTU, Trial, US_PER_S, check_with, setup};
+use crate::{BOTH, ETHERNET_MTU, Trial, US_PER_S, check_with, setup, translated};
 
 const UNDERLAYS: [&str; 4] = ["reno", "reno-ecn", "dctcp", "cubic"];
 
@@ -152,7 +152,13 @@ fn both_ends_send_at_once() {
     for seed in 0..12 {
         let stream_bytes = [MB, 2 * MB];
         let impairments = if seed % 3 == 0 { Impairments::default() } else { ALL };
-        Transfer { impairments, stream_bytes, ..Transfer::new(seed) }.run();
+        let transfer = Transfer { impairments, stream_bytes, ..Transfer::new(seed) };
+        let mut network = transfer.begin();
+        // Half of the peers are held by a port of their own.
+        if seed % 2 == 0 {
+            network.hold_peer();
+        }
+        transfer.finish(&mut network);
     }
 }
 
@@ -277,5 +283,26 @@ fn after_a_change_of_treatment_the_buffer_is_given_back() {
         assert!(network.port().held_bytes() < 2 * ETHERNET_MTU as u32, "{params:?}");
         assert!(room_bytes(&mut network) <= 600_000, "{params:?}: {}", room_bytes(&mut network));
         transfer.finish(&mut network);
+    }
+}
+
+/// Also of an underlay without a native model here.
+#[test]
+fn held_or_shown_the_window_an_underlay_has_the_same_throughput() {
+    for (underlay, mark_every) in [("dctcp", 10), ("dctcp", 50), ("reno-ecn", 25)] {
+        for mtu in MTUS {
+            let trial = Trial {
+                guest: setup(mtu, false),
+                peer: setup(ETHERNET_MTU, true),
+                opens: true,
+                sends: true,
+                mark_every,
+            };
+            let held = holding(underlay);
+            let shown = Params(sys::vcc_params { act: sys::ACT_WINDOW as u16, ..held.0 });
+            let [held, shown] = [held, shown].map(|params| translated(&trial, params).0);
+            let ratio = held / shown;
+            assert!((0.95..1.05).contains(&ratio), "{ratio:.3}: {underlay} {trial:?}");
+        }
     }
 }

@@ -148,6 +148,13 @@ impl Network {
         &mut self.ports[Side::Guest as usize]
     }
 
+    /// The peer's port holds, too.
+    pub fn hold_peer(&mut self) {
+        let port = &mut self.ports[Side::Peer as usize];
+        let act = sys::ACT_HOLD as u16;
+        port.set_params(Params(sys::vcc_params { act, ..port.params().0 }));
+    }
+
     /// Another port, which knows nothing, takes the place of the guest's.
     pub fn replace_port(&mut self, params: Params) {
         *self.port() = Port::new(params, FLOWS_MAX);

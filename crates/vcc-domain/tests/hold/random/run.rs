@@ -1,64 +1,44 @@
-//! Arbitrary segments of guests and peers, valid and not, with the laws checked at the port.
+//! What guests and peers do at random.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+mod peer;
 
 use vcc_domain::{BufferSpec, Frame};
-use vcc_engine::{BufferPolicy, Mode, Params, Underlay, sys};
+use vcc_engine::{BufferPolicy, Params};
+use vcc_frames::Packet;
 use vcc_frames::wire::*;
-use vcc_frames::{Packet, options};
 
 use crate::common::rng::Rng;
-use crate::ends::{Ends, Guest, MSS_BYTES, holding};
+use crate::ends::{Ends, Guest, MSS_BYTES};
 
-/// Repeats a run in which a law broke, by its seed.
-const SEED_VARIABLE: &str = "VCC_SEED";
 const CONNECTIONS: u16 = 3;
-const STEPS: u32 = 400;
 /// As far as a guest's window reaches.
 const GUEST_WINDOW_BYTES: u32 = 60_000 << 7;
 
-struct Connection {
+pub struct Connection {
     ends: Ends,
     /// Bytes that the guest has sent, and the peer.
     sent: u32,
     peer_sent: u32,
     finished: bool,
     peer_finished: bool,
-    reset: bool,
+    pub reset: bool,
     window_bytes: u32,
 }
 
-struct Run {
-    rng: Rng,
-    guest: Guest,
-    connections: Vec<Connection>,
+pub struct Run {
+    pub rng: Rng,
+    pub guest: Guest,
+    pub connections: Vec<Connection>,
     /// Does the guest send though its port does not read?
     ignores_full: bool,
     /// Do segments have whatever size? Else no single one exceeds the MSS.
-    any_sizes: bool,
+    pub any_sizes: bool,
     size_bytes: u32,
     largest_frame_bytes: u32,
 }
 
-fn params(rng: &mut Rng) -> Params {
-    let underlay: Underlay =
-        rng.pick(&["reno", "reno-ecn", "dctcp", "cubic"]).parse().expect("an underlay");
-    Params(sys::vcc_params {
-        underlay: underlay.number(),
-        prr: rng.range(0, 2) as u8,
-        pace_push: rng.range(0, 2) as u8,
-        emit: rng.range(0, 2) as u8,
-        undo: rng.range(0, 2) as u8,
-        police: rng.range(0, 2) as u8,
-        window_cap_bytes: rng.pick(&[0, 0, 5_000, 40_000]),
-        window_max_bytes: rng.pick(&[65_000, 500_000, 2 << 20]),
-        rto_min_us: rng.pick(&[5_000, 200_000]),
-        ..holding().0
-    })
-}
-
 impl Run {
-    fn new(seed: u64) -> Self {
+    pub fn new(seed: u64, params: fn(&mut Rng) -> Params) -> Self {
         let mut rng = Rng::new(seed);
         let size_bytes = rng.pick(&[20_000, 100_000, 4 << 20]);
         let policy = rng.pick(&[BufferPolicy::None, BufferPolicy::Fair, BufferPolicy::Prioritized]);
@@ -112,7 +92,7 @@ impl Run {
         });
     }
 
-    fn step(&mut self) {
+    pub fn step(&mut self) {
         let number = self.rng.range(0, CONNECTIONS.into()) as usize;
         // A closed flow is forgotten soon.
         if self.connections[number].reset || self.connections[number].is_closed() {
@@ -212,77 +192,6 @@ impl Run {
         }
     }
 
-    fn peer_ack(&mut self, number: usize) {
-        let connection = &mut self.connections[number];
-        connection.ends.take(&mut self.guest);
-        let latest = connection.ends.in_sequence;
-        let ack = match self.rng.range(0, 10) {
-            0 => latest.saturating_sub(self.rng.range(0, 20_000) as u32),
-            _ => latest,
-        };
-        if self.rng.chance(300) {
-            let limit_bytes = u64::from(UINT16_MAX) << connection.ends.scales[1];
-            let most_bytes = self.rng.pick(&[1, 3_000, 100_000, 10_000_000]).min(limit_bytes);
-            connection.window_bytes = self.rng.range(0, most_bytes) as u32;
-        }
-        let fin = u32::from(connection.ends.finished && ack == latest);
-        let mut packet = connection.ends.peer_ack(ack + fin, connection.window_bytes);
-        packet.seq = packet.seq.wrapping_add(connection.peer_next());
-        if self.rng.chance(50) {
-            packet.flags |= ECE;
-        }
-        let hole = connection.ends.beyond_hole().filter(|_| connection.ends.sack);
-        if let Some(block) = hole.filter(|_| connection.ends.stamp.is_none()) {
-            packet.options = options::join(&[options::sack(&[block])]);
-        }
-        let copies = self.rng.pick(&[1, 1, 1, 2, 4]);
-        for _ in 0..copies {
-            let _ = self.guest.receive(&packet);
-        }
-    }
-
-    fn peer_data(&mut self, number: usize) {
-        let bytes = self.rng.range(1, 2000) as usize;
-        let connection = &mut self.connections[number];
-        if connection.peer_finished {
-            return;
-        }
-        connection.ends.take(&mut self.guest);
-        let ack = connection.ends.in_sequence + u32::from(connection.ends.finished);
-        let packet = connection.ends.peer_ack(ack, connection.window_bytes);
-        let seq = packet.seq.wrapping_add(connection.peer_sent);
-        connection.peer_sent += bytes as u32;
-        let _ = self.guest.receive(&Packet { seq, payload: vec![9; bytes], ..packet });
-    }
-
-    /// What the guest discards (law 17).
-    fn stray_from_peer(&mut self, number: usize) {
-        let connection = &self.connections[number];
-        let mut packet = connection.ends.peer_ack(connection.ends.in_sequence, 1 << 20);
-        packet.seq = packet.seq.wrapping_add(connection.peer_next());
-        let beyond = self.rng.range(0, 1 << 30) as u32;
-        match self.rng.range(0, 4) {
-            // Of what has not left, though it may be held.
-            0 => {
-                let key = connection.ends.key();
-                let Some(flow) = self.guest.port.flow(&key) else { return };
-                packet.ack = flow.snd_nxt.wrapping_add(1 + beyond);
-            }
-            1 => packet.seq = packet.seq.wrapping_add(GUEST_WINDOW_BYTES + 1 + beyond),
-            2 => {
-                packet.seq = packet.seq.wrapping_add(1 + beyond % GUEST_WINDOW_BYTES);
-                packet.flags = RST;
-            }
-            _ => {
-                packet.flags = SYN;
-                packet.seq = packet.seq.wrapping_add(beyond);
-            }
-        }
-        packet.payload =
-            vec![1; self.rng.range(0, 100) as usize * usize::from(packet.flags == ACK)];
-        let _ = self.guest.receive_forged(&packet);
-    }
-
     fn close(&mut self, number: usize) {
         let connection = &mut self.connections[number];
         if !connection.finished {
@@ -290,16 +199,6 @@ impl Run {
             let sent = connection.sent;
             self.send(number, sent, 0, true);
         }
-    }
-
-    fn peer_closes(&mut self, number: usize) {
-        let connection = &mut self.connections[number];
-        connection.ends.take(&mut self.guest);
-        let ack = connection.ends.in_sequence + u32::from(connection.ends.finished);
-        let packet = connection.ends.peer_ack(ack, connection.window_bytes);
-        connection.peer_finished = true;
-        let seq = packet.seq.wrapping_add(connection.peer_sent);
-        let _ = self.guest.receive(&Packet { seq, flags: FIN | ACK, ..packet });
     }
 
     fn reset(&mut self, number: usize) {
@@ -317,7 +216,7 @@ impl Run {
     }
 
     /// The peers read all, and the guest's retransmission timers go off: every byte arrives.
-    fn finish(&mut self) {
+    pub fn finish(&mut self) {
         for number in 0..self.connections.len() {
             if self.connections[number].reset {
                 continue;
@@ -368,60 +267,3 @@ impl Connection {
 }
 
 const UINT16_MAX: u32 = u16::MAX as u32;
-
-fn seeds(count: u64) -> Box<dyn Iterator<Item = u64>> {
-    match std::env::var(SEED_VARIABLE) {
-        Ok(seed) => Box::new(std::iter::once(seed.parse().expect("a number"))),
-        Err(_) => Box::new(0..count),
-    }
-}
-
-fn run(seed: u64, drive: fn(&mut Run)) -> Run {
-    let mut run = Run::new(seed);
-    if let Err(broken) = catch_unwind(AssertUnwindSafe(|| drive(&mut run))) {
-        eprintln!("repeat with {SEED_VARIABLE}={seed}");
-        resume_unwind(broken);
-    }
-    run
-}
-
-#[test]
-fn every_law_holds_and_every_byte_arrives() {
-    let (mut left_bytes, mut checked_acks, mut resets) = (0, 0, 0);
-    for seed in seeds(300) {
-        let run = run(seed, |run| {
-            (0..STEPS).for_each(|_| run.step());
-            run.finish();
-        });
-        left_bytes += run.guest.watch.left_bytes;
-        checked_acks += run.guest.watch.checked_acks;
-        resets += run.connections.iter().filter(|connection| connection.reset).count();
-    }
-    if std::env::var(SEED_VARIABLE).is_err() {
-        assert!(left_bytes > 20_000_000 && checked_acks > 20_000 && resets > 20);
-    }
-}
-
-/// Windows are another treatment's then, but every byte arrives.
-#[test]
-fn every_byte_arrives_whatever_the_policy_becomes() {
-    for seed in seeds(120) {
-        run(seed, |run| {
-            run.guest.watch.windows = false;
-            run.any_sizes = true;
-            for _ in 0..STEPS {
-                if run.rng.chance(10) {
-                    let mut changed = params(&mut run.rng);
-                    changed.0.act = run.rng.pick(&[sys::ACT_HOLD, sys::ACT_WINDOW]) as u16;
-                    let modes =
-                        [Mode::Enforce, Mode::Enforce, Mode::Shadow, Mode::Drain, Mode::Ignore];
-                    changed.0.mode = run.rng.pick(&modes).number();
-                    changed.0.police = 0;
-                    run.guest.port.set_params(changed);
-                }
-                run.step();
-            }
-            run.finish();
-        });
-    }
-}

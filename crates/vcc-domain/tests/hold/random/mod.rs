@@ -1,0 +1,89 @@
+//! Arbitrary segments of guests and peers, valid and not, with the laws checked at the port.
+
+mod run;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use vcc_engine::{Mode, Params, Underlay, sys};
+
+use crate::common::rng::Rng;
+use crate::ends::holding;
+use run::Run;
+
+/// Repeats a run in which a law broke, by its seed.
+const SEED_VARIABLE: &str = "VCC_SEED";
+const STEPS: u32 = 400;
+
+fn params(rng: &mut Rng) -> Params {
+    let underlay: Underlay =
+        rng.pick(&["reno", "reno-ecn", "dctcp", "cubic"]).parse().expect("an underlay");
+    Params(sys::vcc_params {
+        underlay: underlay.number(),
+        prr: rng.range(0, 2) as u8,
+        pace_push: rng.range(0, 2) as u8,
+        emit: rng.range(0, 2) as u8,
+        undo: rng.range(0, 2) as u8,
+        police: rng.range(0, 2) as u8,
+        window_cap_bytes: rng.pick(&[0, 0, 5_000, 40_000]),
+        window_max_bytes: rng.pick(&[65_000, 500_000, 2 << 20]),
+        rto_min_us: rng.pick(&[5_000, 200_000]),
+        ..holding().0
+    })
+}
+
+fn seeds(count: u64) -> Box<dyn Iterator<Item = u64>> {
+    match std::env::var(SEED_VARIABLE) {
+        Ok(seed) => Box::new(std::iter::once(seed.parse().expect("a number"))),
+        Err(_) => Box::new(0..count),
+    }
+}
+
+fn run(seed: u64, drive: fn(&mut Run)) -> Run {
+    let mut run = Run::new(seed, params);
+    if let Err(broken) = catch_unwind(AssertUnwindSafe(|| drive(&mut run))) {
+        eprintln!("repeat with {SEED_VARIABLE}={seed}");
+        resume_unwind(broken);
+    }
+    run
+}
+
+#[test]
+fn every_law_holds_and_every_byte_arrives() {
+    let (mut left_bytes, mut checked_acks, mut resets) = (0, 0, 0);
+    for seed in seeds(300) {
+        let run = run(seed, |run| {
+            (0..STEPS).for_each(|_| run.step());
+            run.finish();
+        });
+        left_bytes += run.guest.watch.left_bytes;
+        checked_acks += run.guest.watch.checked_acks;
+        resets += run.connections.iter().filter(|connection| connection.reset).count();
+    }
+    if std::env::var(SEED_VARIABLE).is_err() {
+        assert!(left_bytes > 20_000_000 && checked_acks > 20_000 && resets > 20);
+    }
+}
+
+/// Windows are another treatment's then, but every byte arrives.
+#[test]
+fn every_byte_arrives_whatever_the_policy_becomes() {
+    for seed in seeds(120) {
+        run(seed, |run| {
+            run.guest.watch.windows = false;
+            run.any_sizes = true;
+            for _ in 0..STEPS {
+                if run.rng.chance(10) {
+                    let mut changed = params(&mut run.rng);
+                    changed.0.act = run.rng.pick(&[sys::ACT_HOLD, sys::ACT_WINDOW]) as u16;
+                    let modes =
+                        [Mode::Enforce, Mode::Enforce, Mode::Shadow, Mode::Drain, Mode::Ignore];
+                    changed.0.mode = run.rng.pick(&modes).number();
+                    changed.0.police = 0;
+                    run.guest.port.set_params(changed);
+                }
+                run.step();
+            }
+            run.finish();
+        });
+    }
+}
