@@ -274,3 +274,33 @@ fn a_super_segment_above_64_kib_leaves_in_parts() {
     ends.drain(&mut guest, WINDOW_BYTES);
     assert_eq!((ends.in_sequence, guest.port.held_bytes()), (BIG_BYTES as u32, 0));
 }
+
+/// The path MTU shrinks below what is held (RFC 1191): the guest sends it again in smaller segments,
+/// as those that leave are lost. None is held up for good.
+#[test]
+fn segments_held_above_the_path_mtu_are_sent_again_in_smaller_ones() {
+    const SMALL_BYTES: usize = 500;
+    let mut ends = Ends::new(0);
+    let mut guest = with_held(&mut ends);
+    let _ = guest.receive(&ends.peer_ack(10_000, WINDOW_BYTES));
+    let too_big = |frame: &Frame| {
+        Segment::read(&frame.bytes).is_some_and(|segment| segment.payload.len() > SMALL_BYTES)
+    };
+    let mut rounds = 0;
+    while ends.in_sequence < SENT {
+        guest.left.retain(|frame| !too_big(frame));
+        if ends.take(&mut guest) {
+            guest.wait_ms(1);
+            let _ = guest.receive(&ends.peer_ack(ends.in_sequence, WINDOW_BYTES));
+            continue;
+        }
+        // Its retransmission timer, or the ICMP message.
+        guest.wait_ms(300);
+        for offset in (ends.in_sequence..SENT).step_by(SMALL_BYTES).take(10) {
+            let _ = guest.send(&ends.data(offset, SMALL_BYTES));
+        }
+        rounds += 1;
+        assert!(rounds < 100, "stuck at {}", ends.in_sequence);
+    }
+    assert_eq!(guest.port.held_bytes(), 0);
+}
