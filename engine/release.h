@@ -26,8 +26,6 @@ struct vcc_admission {
 VCC_INLINE uint32_t hold_underlay_edge(const struct vcc_flow *f, const struct vcc_hold *h,
 				       const struct vcc_params *p)
 {
-	if (p->prr && (f->ca_state == CA_CWR || f->ca_state == CA_RECOVERY))
-		return h->grant_edge;
 	uint32_t granted_segs = cap_segs(f, p, f->cc.cwnd_segs);
 
 	if (f->dupacks)

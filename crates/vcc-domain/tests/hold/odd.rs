@@ -304,3 +304,29 @@ fn segments_held_above_the_path_mtu_are_sent_again_in_smaller_ones() {
     }
     assert_eq!(guest.port.held_bytes(), 0);
 }
+
+/// A window from before an idle time is no longer valid (RFC 5681, 4.1), nor when a loss follows.
+#[test]
+fn a_loss_after_an_idle_time_does_not_restore_the_window() {
+    let (mut guest, mut ends) = (Guest::new(), Ends::new(0));
+    ends.open(&mut guest, 60_000);
+    const BEFORE: u32 = 400_000;
+    let _ = guest.send_super(&ends.data(0, 60_000), MSS_BYTES);
+    for offset in (60_000..BEFORE).step_by(MSS_BYTES) {
+        let _ = guest.send(&ends.data(offset, MSS_BYTES));
+    }
+    ends.drain(&mut guest, 500_000);
+    assert_eq!(ends.in_sequence, BEFORE);
+    assert!(ends.flow(&guest).cc.cwnd_segs > 100);
+    guest.wait_ms(5000);
+    for offset in (BEFORE..BEFORE + 100_000).step_by(MSS_BYTES) {
+        let _ = guest.send(&ends.data(offset, MSS_BYTES));
+    }
+    assert_eq!(guest.left.len(), 10);
+    guest.left.clear();
+    // A fast retransmission, and an old ACK.
+    guest.wait_ms(1);
+    let _ = guest.send(&ends.data(BEFORE, MSS_BYTES));
+    let _ = guest.receive(&ends.peer_ack(BEFORE - 1000, 500_000));
+    assert_eq!(guest.left.len(), 1);
+}
