@@ -95,14 +95,14 @@ VCC_INLINE struct vcc_admission hold_admit(struct vcc_flow *f, const struct vcc_
 }
 
 /*
- * Does a segment that is held say more than the peer has been told? An acknowledgement or window
- * does not wait for the peer's window.
+ * Does a segment that does not pass say more than the peer has been told? Its acknowledgement and
+ * window do not wait for the peer's window.
  */
 VCC_INLINE bool hold_acks(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	uint32_t edge = s->ack + ((uint32_t)s->window << f->wscale_guest);
 
-	return (s->flags & TCP_ACK) &&
+	return (s->flags & TCP_ACK) && seq_plausible(f->snd_una, s->seq) &&
 	       (!f->settled || seq_after(s->ack, f->rcv_wup) || seq_after(edge, f->rcv_edge));
 }
 

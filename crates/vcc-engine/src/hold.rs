@@ -111,7 +111,7 @@ impl FlowState {
         unsafe { vcc_native_hold_seq(&self.0, &hold.0, segment) }
     }
 
-    /// Does a segment that is held acknowledge or offer more than the peer has been told?
+    /// Does a segment that does not pass acknowledge or offer more than the peer has been told?
     pub fn hold_acks(&self, segment: &Segment) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_hold_acks(&self.0, segment) }

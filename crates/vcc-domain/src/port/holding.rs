@@ -1,7 +1,7 @@
 //! A port that holds the guest's segments until the underlay's window admits them
 //! (`engine/hold.h`).
 
-use vcc_engine::{Segment, sys};
+use vcc_engine::{Admission, Segment, sys};
 
 use super::Port;
 use crate::frame::{Direction, Frame, Out, Verdict};
@@ -61,6 +61,26 @@ impl Port {
             self.leave_empty(without_payload(frame, &parsed), seq, out);
             return Verdict::Held;
         }
+        let (key, said) = (parsed.key, parsed.segment);
+        let ack = flow.hold_acks(&said).then(|| without_payload(frame, &parsed));
+        let verdict = self.hold_parts(frame, parsed, fate, out);
+        if let (Some(ack), Some(flow)) = (ack, self.table.get(&key)) {
+            // Perhaps what left has told it.
+            if flow.hold_acks(&said) {
+                self.leave_empty(ack, flow.snd_nxt, out);
+            }
+        }
+        verdict
+    }
+
+    /// Passes, drops and holds the parts of a segment.
+    fn hold_parts(
+        &mut self,
+        frame: &mut Frame,
+        mut parsed: Parsed,
+        fate: Admission,
+        out: &mut Out,
+    ) -> Verdict {
         let mut rest = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
         if fate.pass_bytes > 0 {
             let first = cut(&mut rest, &parsed, fate.pass_bytes as usize);
@@ -83,21 +103,9 @@ impl Port {
             self.counters.count(sys::COUNT_DROPPED);
             return Verdict::Held;
         }
-        let acks = self.table.get(&parsed.key).is_some_and(|flow| flow.hold_acks(&parsed.segment));
-        let ack = acks.then(|| without_payload(&rest, &parsed));
         self.keep(rest, &parsed);
         self.release(&parsed.key, out);
-        self.acknowledge(ack, &parsed, out);
         Verdict::Held
-    }
-
-    /// Sends the acknowledgement of a segment that is held, unless one that left has told it.
-    fn acknowledge(&mut self, ack: Option<Frame>, held: &Parsed, out: &mut Out) {
-        let Some(ack) = ack else { return };
-        let Some(flow) = self.table.get(&held.key) else { return };
-        if flow.hold_acks(&held.segment) {
-            self.leave_empty(ack, flow.snd_nxt, out);
-        }
     }
 
     /// Sends a frame without payload at another sequence number.

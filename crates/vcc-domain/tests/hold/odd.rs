@@ -158,6 +158,24 @@ fn what_a_held_segment_acknowledges_is_told_at_once() {
     }
 }
 
+/// Nor is it lost with data that is dropped, because it is held already or follows a gap.
+#[test]
+fn what_a_dropped_segment_acknowledges_is_told_at_once() {
+    let mut ends = Ends::new(0);
+    let mut guest = with_held(&mut ends);
+    for (number, offset) in (1..).zip([12_000, 20_500, SENT + 5000]) {
+        let data = Packet { payload: vec![7; 100], ..ends.peer_ack(9_000, 0) };
+        let seq = data.seq.wrapping_add((number - 1) * 100);
+        let _ = guest.receive(&Packet { seq, ..data });
+        let ack = ends.irs.wrapping_add(1 + number * 100);
+        let _ = guest.send(&Packet { ack, ..ends.data(offset, MSS_BYTES) });
+        let left = guest.left.pop().expect("an ACK");
+        let left = Segment::read(&left.bytes).expect("TCP");
+        assert_eq!((left.seq, left.ack, left.payload.len()), (ends.seq(10_000), ack, 0));
+        assert!(guest.left.is_empty());
+    }
+}
+
 /// The urgent pointer counts from the segment's sequence number (RFC 9293, 3.1).
 #[test]
 fn the_urgent_pointer_stays_where_it_points() {
