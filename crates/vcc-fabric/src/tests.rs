@@ -1,4 +1,5 @@
 use super::*;
+use std::collections::BTreeMap;
 use vcc_traffic::random::SplitMix64;
 
 const RATE_BPS: u64 = 10_000_000;
@@ -11,6 +12,7 @@ fn network(topology: TopologyKind, guests: usize) -> NetworkSpec {
         rate_bps: RATE_BPS,
         edge_rate_bps: RATE_BPS,
         delay_ns: DELAY_NS,
+        edge_delays_ns: BTreeMap::new(),
         mtu_bytes: 1500,
         queue: AnyQueue::edge(),
         memory: None,

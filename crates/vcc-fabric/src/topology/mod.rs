@@ -16,6 +16,7 @@ use super::queue::AnyQueue;
 use super::{HostId, LinkId};
 use routes::Routes;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The field that is wrong, and what it may be.
@@ -57,6 +58,8 @@ pub struct NetworkSpec {
     /// Rate of the links between hosts and switches.
     pub edge_rate_bps: u64,
     pub delay_ns: u64,
+    /// Delay of the links between guests and their switches, where it is not `delay_ns`.
+    pub edge_delays_ns: BTreeMap<HostId, u64>,
     /// MTU of the hosts' devices; switches carry frames of any size.
     pub mtu_bytes: u16,
     /// At the head of the bottleneck, and of every other link that is meant to be congested.
@@ -267,12 +270,16 @@ impl<'a> Builder<'a> {
 }
 
 fn edge(spec: &NetworkSpec, name: &str, host: Node, switch: Node) -> [LinkSpec; 2] {
+    let own_delay_ns = match host {
+        Node::Host(host) => spec.edge_delays_ns.get(&host),
+        Node::Switch(_) => None,
+    };
     let link = |name: String, from, to| LinkSpec {
         name,
         from,
         to,
         rate_bps: spec.edge_rate_bps,
-        delay_ns: spec.delay_ns,
+        delay_ns: *own_delay_ns.unwrap_or(&spec.delay_ns),
         queue: AnyQueue::edge(),
     };
     [link(format!("{name}, up"), host, switch), link(format!("{name}, down"), switch, host)]

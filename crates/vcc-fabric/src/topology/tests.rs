@@ -12,6 +12,7 @@ fn spec(topology: TopologyKind, guests: usize) -> NetworkSpec {
         rate_bps: 10_000_000_000,
         edge_rate_bps: 10_000_000_000,
         delay_ns: 5_000,
+        edge_delays_ns: BTreeMap::new(),
         mtu_bytes: 1500,
         queue: AnyQueue::edge(),
         memory: None,
@@ -104,6 +105,18 @@ fn guests_of_a_two_tier_network_meet_at_leaf_or_spine() {
         .map(|(from, to)| topology.index(topology.links[topology.path(from, to)[1]].to))
         .collect();
     assert_eq!(spines.len(), 2);
+}
+
+#[test]
+fn a_guest_may_be_further_away_than_others() {
+    for kind in ALL {
+        let edge_delays_ns = BTreeMap::from([(1, 700_000)]);
+        let topology = NetworkSpec { edge_delays_ns, ..spec(kind, 3) }.build_probed();
+        for link in &topology.links {
+            let is_own = [link.from, link.to].contains(&Node::Host(1));
+            assert_eq!(link.delay_ns, if is_own { 700_000 } else { 5_000 }, "{kind:?}");
+        }
+    }
 }
 
 #[test]

@@ -141,8 +141,9 @@ fn workers_of(group: &FlowGroup) -> Result<u32, Refusal> {
     if sends_messages && group.phases.is_some() {
         return Err(("phases", "messages are sent in all phases".into()));
     }
+    let has_workers = sends_messages || matches!(group.traffic, Pattern::Transfers(_));
     match group.workers {
-        Some(_) if !sends_messages => Err(("workers", "only valid for messages".into())),
+        Some(_) if !has_workers => Err(("workers", "only valid for messages and transfers".into())),
         workers => Ok(workers.map_or(1, |workers| workers.get())),
     }
 }

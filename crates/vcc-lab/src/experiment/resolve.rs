@@ -9,7 +9,7 @@ use super::flows::{self, Hosts};
 use super::locate::{Problem, Step, field};
 use crate::scenario::{Flow, HostForm};
 use std::collections::{BTreeMap, BTreeSet};
-use vcc_fabric::{MemorySpec, NetworkSpec, QueueSpec, Tiers};
+use vcc_fabric::{HostId, MemorySpec, NetworkSpec, QueueSpec, Tiers};
 use vcc_results::report::Expectation;
 
 type Checked<T> = Result<T, Problem>;
@@ -110,7 +110,7 @@ fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case>
         let text = format!("has {count} guests: it must have 1 to {MOST_GUESTS}");
         return Err(Problem::new(at, text));
     }
-    let mut network = build_network(file, &network, count as usize, &at)?;
+    let mut network = build_network(file, &network, &guests, &at)?;
     let peers = network.build().peers;
     let hosts = Hosts { groups: &guests, peers: &peers, phases: file.duration.phases.get() };
     let flows = case_flows(file, &hosts, &flow_groups, index)?;
@@ -204,7 +204,7 @@ fn check_form(file: &File, vcc: &Vcc, at: &[Step]) -> Checked<()> {
 fn build_network(
     file: &File,
     network: &Network,
-    guests: usize,
+    groups: &[Group],
     at: &[Step],
 ) -> Checked<NetworkSpec> {
     let Some(queue) = file.queues.get(&network.queue) else {
@@ -221,10 +221,11 @@ fn build_network(
         .map_err(|text| Problem::new(field!["queues", &network.queue], text))?;
     let spec = NetworkSpec {
         topology: network.topology,
-        guests,
+        guests: groups.iter().map(|group| group.count.get() as usize).sum(),
         rate_bps,
         edge_rate_bps: network.edge_rate_mbps.map_or(rate_bps, |rate| bps(rate.get())),
         delay_ns: network.delay_us.get() * 1000,
+        edge_delays_ns: edge_delays_ns(groups),
         mtu_bytes: network.mtu_bytes.get(),
         queue: queue.clone(),
         memory: network.switch_memory.map(|memory| MemorySpec {
@@ -242,6 +243,15 @@ fn build_network(
     };
     spec.check().map_err(refused)?;
     Ok(spec)
+}
+
+/// Guests are numbered group by group.
+fn edge_delays_ns(groups: &[Group]) -> BTreeMap<HostId, u64> {
+    let delays_ns = groups.iter().flat_map(|group| {
+        let delay_ns = group.edge_delay_us.map(|delay| delay.get() * 1000);
+        (0..group.count.get()).map(move |_| delay_ns)
+    });
+    delays_ns.enumerate().filter_map(|(host, delay_ns)| Some((host, delay_ns?))).collect()
 }
 
 /// Expectations name metrics and other cases: both must exist. A case that was made from a mix

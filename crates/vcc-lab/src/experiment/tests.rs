@@ -215,6 +215,7 @@ fn errors_say_where_and_what() {
         ("guests.ecn.count = 4000000000", "guests.ecn.count: 4000000000 is not within"),
         ("network.mtu_bytes = 576", "network.mtu_bytes: 576 is not within 1280 and 9216"),
         ("network.delay_us = 2000000", "network.delay_us: 2000000 is not within"),
+        ("guests.ecn.edge_delay_us = 2000000", "guests.ecn.edge_delay_us: 2000000 is not within"),
         ("expect.ratio = { min = 2, max = 1 }", "cases[0].expect.ratio: min 2 is above max 1"),
         ("expect.ratio.relative_to = \"x\"", "cases[0].expect.ratio: there is no case 'x'"),
     ] {
@@ -316,6 +317,25 @@ fn patterns_say_who_sends_to_whom() {
     assert_eq!(flows_of(&mesh(all)), named("a", &pairs));
     let both = format!("{all}\n{incast}");
     assert_eq!(flows_of(&mesh(&both)), [named("a", &pairs), incast_pairs].concat());
+}
+
+/// An application of a guest has flows of its own, of transfers as of messages.
+#[test]
+fn several_flows_of_transfers_lead_from_a_guest_to_another() {
+    let incast = "[[flows]]\nname = \"i\"\nfrom = \"legacy\"\npattern = \"incast\"\n\
+                  to = \"ecn\"\nworkers = 2\n";
+    let transfers = format!("{incast}traffic = {{ transfers = {{ bytes = 1000, count = 5 }} }}");
+    let once = [(3, 0), (3, 1), (3, 2)];
+    assert_eq!(flows_of(&mesh(&transfers)), named("i", &[once, once].concat()));
+    let error = refused(&mesh(incast));
+    assert!(error.contains("flows[0].workers: only valid for messages and transfers"), "{error}");
+}
+
+#[test]
+fn guests_of_a_group_may_be_further_away() {
+    let more = "guests.legacy.edge_delay_us = 30000";
+    let network = scenario(&with(more).unwrap()).network;
+    assert_eq!((network.delay_ns, network.edge_delays_ns), (250_000, [(2, 30_000_000)].into()));
 }
 
 /// A case may change a group of flows by its name; hosts know whom they talk to, both ways.

@@ -1,6 +1,7 @@
 //! A small scenario, for tests.
 
 use super::{Family, Flow, Guest, HostForm, Limits, Receivers, Scenario};
+use std::collections::BTreeMap;
 use vcc_fabric::{AnyQueue, NetworkSpec, Tiers, TopologyKind, Watch};
 use vcc_traffic::Pattern;
 
@@ -33,6 +34,7 @@ pub fn scenario() -> Scenario {
             rate_bps: 10_000_000,
             edge_rate_bps: 10_000_000,
             delay_ns: 0,
+            edge_delays_ns: BTreeMap::new(),
             mtu_bytes: 1500,
             queue: AnyQueue::edge(),
             memory: None,

@@ -60,7 +60,7 @@ pub struct Flow {
     pub sender: HostId,
     pub receiver: HostId,
     pub pattern: Pattern,
-    /// For messages: the number of the sender's application; else 0.
+    /// The number of the sender's application, of those that send messages or transfers.
     pub worker: u32,
     /// The phases in which it sends; 0 is the first.
     pub phases: Range<u32>,

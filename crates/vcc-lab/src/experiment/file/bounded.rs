@@ -35,7 +35,7 @@ bounded! {
     DelayUs: u64 = 0 to 1_000_000;
     /// The most hosts that one machine carries.
     Count: u32 = 0 to 250;
-    Workers: u32 = 1 to 64;
+    Workers: u32 = 1 to 128;
     /// Switches have powers of two from 1/128 to 8.
     Alpha: f64 = 0.001 to 1000.0;
     Segs: u32 = 1 to 65_535;

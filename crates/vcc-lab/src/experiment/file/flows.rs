@@ -22,7 +22,8 @@ pub struct FlowGroup {
     pub to: Option<String>,
     #[serde(default)]
     pub traffic: Pattern,
-    /// For messages: how many applications of each guest send, each over flows of its own.
+    /// For messages and transfers: how many applications of each guest send, each over flows of its
+    /// own.
     #[serde(default)]
     pub workers: Option<Workers>,
     /// The first and the last phase in which they are there; all of them if left out.

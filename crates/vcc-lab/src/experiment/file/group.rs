@@ -1,6 +1,6 @@
 //! Groups of guests, and the receivers.
 
-use super::bounded::{Count, IntervalUs, Mbps, ModerationUs, Ms, Segs};
+use super::bounded::{Count, DelayUs, IntervalUs, Mbps, ModerationUs, Ms, Segs};
 use super::vcc::Vcc;
 use super::vcpu::Vcpu;
 use serde::Deserialize;
@@ -15,6 +15,9 @@ pub struct Group {
     pub ecn: bool,
     #[serde(default)]
     pub traffic: Pattern,
+    /// One-way delay of the link between guest and switch; the network's if left out.
+    #[serde(default)]
+    pub edge_delay_us: Option<DelayUs>,
     #[serde(default = "reno")]
     pub congestion_control: String,
     #[serde(default = "yes")]
