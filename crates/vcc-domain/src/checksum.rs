@@ -37,7 +37,7 @@ impl Sum {
 
     fn without_words(self, bytes: &[u8]) -> Self {
         debug_assert!(bytes.len() % 2 == 0, "headers are whole words");
-        bytes.chunks_exact(2).fold(self, |sum, word| sum.with(!read_u16(word, 0)))
+        self.with(!Sum(0).with_words(bytes).fold())
     }
 
     fn fold(self) -> u16 {

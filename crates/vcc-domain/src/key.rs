@@ -57,9 +57,10 @@ impl FlowKey {
     }
 
     /// The sort key, the same on every machine.
-    fn sort_key(&self) -> ([u8; 16], [u8; 16], u16, u16, u16) {
+    fn sort_key(&self) -> (u128, u128, u16, u16, u16) {
         let sys::vcc_key { guest_addr, peer_addr, guest_port, peer_port, vlan, .. } = self.0;
-        (guest_addr, peer_addr, u16::from_be(guest_port), u16::from_be(peer_port), vlan)
+        let [guest, peer] = [guest_addr, peer_addr].map(u128::from_be_bytes);
+        (guest, peer, u16::from_be(guest_port), u16::from_be(peer_port), vlan)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod holding;
 
+use holding::ends_held;
 use vcc_engine::{Action, Buffer, FlowState, Mode, Params, Segment, is_crowded, sys};
 
 use crate::counters::{Counters, Reason};
@@ -12,7 +13,7 @@ use crate::hold::BufferSpec;
 use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite;
-use crate::table::{Room, Table};
+use crate::table::{Known, Room, Table};
 use crate::timer::{self, LOOK_MIN_MS};
 use crate::trace::{Inferred, TracedAck};
 use crate::unjudged;
@@ -249,7 +250,7 @@ impl Port {
         segment: &Segment,
     ) -> Option<Action> {
         let now_ns = self.now_ns;
-        let (flow, held) = self.table.holding(key)?;
+        let Known { state: flow, held, look_ns, in_handshake } = self.table.known(key)?;
         let action = match direction {
             Direction::FromGuest => flow.from_guest(&self.params, segment),
             Direction::ToGuest => {
@@ -266,26 +267,21 @@ impl Port {
         };
         if action.forget != 0 {
             self.forget(key);
-        } else {
-            self.settle(now_ns, key);
-            self.settle_held(key, segment);
+            return Some(action);
         }
-        Some(action)
-    }
-
-    /// Updates deadline and half-open state after a segment.
-    fn settle(&mut self, now_ns: u64, key: &FlowKey) {
-        let (Some(flow), Some(look_ns)) = (self.table.get(key), self.table.look_ns(key)) else {
-            return;
-        };
-        let half_open = flow.is_half_open();
+        // The flow is found once, because a look-up costs as much as a call of the engine.
+        let is_open = !flow.is_half_open();
         let sooner_ns = timer::sooner_ns(flow, &self.params, now_ns, look_ns);
-        if !half_open {
+        if ends_held(flow, segment) {
+            self.end_held(key);
+        }
+        if in_handshake && is_open {
             self.table.end_handshake(key);
         }
         if let Some(sooner_ns) = sooner_ns {
             self.table.set_look(key, sooner_ns);
         }
+        Some(action)
     }
 
     fn carry_out(

@@ -29,6 +29,16 @@ pub(crate) struct Table {
     handshakes: u64,
 }
 
+/// What the table has of a flow.
+pub(crate) struct Known<'table> {
+    pub state: &'table mut FlowState,
+    pub held: &'table mut Held,
+    /// Its deadline.
+    pub look_ns: u64,
+    /// It may give way to newer ones.
+    pub in_handshake: bool,
+}
+
 /// Room for a new flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
@@ -63,6 +73,12 @@ impl Table {
 
     pub(crate) fn get_mut(&mut self, key: &FlowKey) -> Option<&mut FlowState> {
         self.entries.get_mut(key).map(|entry| &mut entry.state)
+    }
+
+    /// All about a flow.
+    pub(crate) fn known(&mut self, key: &FlowKey) -> Option<Known<'_>> {
+        let Entry { state, held, look_ns, half_open } = self.entries.get_mut(key)?;
+        Some(Known { state, held, look_ns: *look_ns, in_handshake: half_open.is_some() })
     }
 
     /// A flow, and what is held of it.
@@ -117,11 +133,6 @@ impl Table {
         }
     }
 
-    /// The flow's deadline.
-    pub(crate) fn look_ns(&self, key: &FlowKey) -> Option<u64> {
-        self.entries.get(key).map(|entry| entry.look_ns)
-    }
-
     /// Replaces the flow's deadline.
     pub(crate) fn set_look(&mut self, key: &FlowKey, look_ns: u64) {
         if let Some(entry) = self.entries.get_mut(key) {
@@ -169,7 +180,8 @@ mod tests {
         table.remove(&key(2));
         table.set_look(&key(2), 1);
         assert_eq!(table.next_look_ns(), Some(30));
-        assert_eq!((table.look_ns(&key(1)), table.look_ns(&key(2))), (Some(40), None));
+        let looks_ns = [1, 2].map(|port| table.known(&key(port)).map(|known| known.look_ns));
+        assert_eq!(looks_ns, [Some(40), None]);
         let order: Vec<_> = table.iter().map(|(key, _)| key.guest().port()).collect();
         assert_eq!(order, [1, 3]);
     }

@@ -5,9 +5,10 @@ mod latest;
 
 use std::collections::VecDeque;
 
-use vcc_engine::{Buffer, BufferPolicy, Hold};
+use vcc_engine::{Buffer, BufferPolicy, Hold, Segment};
 
-use crate::frame::Frame;
+use crate::frame::{Direction, Frame};
+use crate::parse::{Parsed, parse};
 pub(crate) use cut::{cut, without_payload};
 pub(crate) use latest::{Latest, set_seq};
 
@@ -48,25 +49,48 @@ impl Held {
     }
 }
 
+/// A frame that is held.
+#[derive(Clone)]
+pub(crate) struct Waiting {
+    pub frame: Frame,
+    /// What it says, so that it need not be parsed to see whether it may leave.
+    pub segment: Segment,
+}
+
+impl Waiting {
+    /// Cuts off the first `payload_bytes` of its payload.
+    pub(crate) fn cut(&mut self, payload_bytes: usize) -> Frame {
+        let parsed = reparsed(&self.frame);
+        let first = cut(&mut self.frame, &parsed, payload_bytes);
+        self.segment = reparsed(&self.frame).segment;
+        first
+    }
+}
+
+/// Parses a frame that was parsed before, and may have been cut since.
+pub(crate) fn reparsed(frame: &Frame) -> Parsed {
+    parse(frame, Direction::FromGuest).expect("a part of a segment is a segment")
+}
+
 /// A flow's segments that wait for its window; an empty queue has no memory of its own.
 #[derive(Clone, Default)]
-pub(crate) struct Queue(VecDeque<Frame>);
+pub(crate) struct Queue(VecDeque<Waiting>);
 
 impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn front_mut(&mut self) -> Option<&mut Frame> {
+    pub(crate) fn front_mut(&mut self) -> Option<&mut Waiting> {
         self.0.front_mut()
     }
 
-    pub(crate) fn push(&mut self, frame: Frame) {
-        self.0.push_back(frame);
+    pub(crate) fn push(&mut self, waiting: Waiting) {
+        self.0.push_back(waiting);
     }
 
     pub(crate) fn pop(&mut self) -> Option<Frame> {
-        let frame = self.0.pop_front();
+        let frame = self.0.pop_front().map(|waiting| waiting.frame);
         if self.0.is_empty() {
             self.0 = VecDeque::new();
         }
@@ -77,4 +101,24 @@ impl Queue {
 /// The bytes of the buffer that a frame takes.
 pub(crate) fn charge_bytes(frame: &Frame) -> u32 {
     frame.bytes.len() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Talk, framed};
+
+    #[test]
+    fn an_empty_queue_has_no_memory() {
+        let mut queue = Queue::default();
+        assert_eq!(queue.0.capacity(), 0);
+        let frame = framed(&Talk::v4().segment(true));
+        for _ in 0..100 {
+            let segment = reparsed(&frame).segment;
+            queue.push(Waiting { frame: frame.clone(), segment });
+        }
+        while queue.pop().is_some() {}
+        assert!(queue.is_empty());
+        assert_eq!(queue.0.capacity(), 0);
+    }
 }

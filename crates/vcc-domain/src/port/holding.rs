@@ -1,13 +1,13 @@
 //! A port that holds the guest's segments until the underlay's window admits them
 //! (`engine/hold.h`).
 
-use vcc_engine::{Admission, Segment, sys};
+use vcc_engine::{Admission, FlowState, Segment, sys};
 
 use super::Port;
-use crate::frame::{Direction, Frame, Out, Verdict};
-use crate::hold::{charge_bytes, cut, set_seq, without_payload};
+use crate::frame::{Frame, Out, Verdict};
+use crate::hold::{Waiting, charge_bytes, cut, reparsed, set_seq, without_payload};
 use crate::key::FlowKey;
-use crate::parse::{Parsed, parse};
+use crate::parse::Parsed;
 
 /// A buffer that nothing leaves for this long is full of segments to peers that do not take them.
 /// Reading goes on then, for the guest's other connections, and new data without room is dropped.
@@ -118,16 +118,16 @@ impl Port {
     /// Is nothing held before the segment, and may all of it leave?
     fn leaves_at_once(&mut self, parsed: &Parsed) -> bool {
         let Some((flow, held)) = self.table.holding(&parsed.key) else { return true };
-        let whole_bytes = sequence_bytes(parsed);
+        let whole_bytes = sequence_bytes(&parsed.segment);
         held.queue.is_empty()
             && flow.hold_leaves_bytes(&held.hold, &self.params, &parsed.segment) >= whole_bytes
     }
 
     fn keep(&mut self, frame: Frame, parsed: &Parsed) {
         let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
-        let end = parsed.segment.seq.wrapping_add(sequence_bytes(parsed));
+        let end = parsed.segment.seq.wrapping_add(sequence_bytes(&parsed.segment));
         flow.hold_kept(&mut held.hold, &mut self.buffer, end, charge_bytes(&frame));
-        held.queue.push(frame);
+        held.queue.push(Waiting { frame, segment: parsed.segment });
         if self.is_full() {
             self.full_since_ns.get_or_insert(self.now_ns);
         }
@@ -139,24 +139,23 @@ impl Port {
             let now_us = self.now_ns / super::NS_PER_US;
             let Some((flow, held)) = self.table.holding(key) else { return };
             let Some(front) = held.queue.front_mut() else { return };
-            let mut parsed = reparsed(front);
-            parsed.segment.now_us = now_us;
-            let leaves_bytes = flow.hold_leaves_bytes(&held.hold, &self.params, &parsed.segment);
+            front.segment.now_us = now_us;
+            let leaves_bytes = flow.hold_leaves_bytes(&held.hold, &self.params, &front.segment);
             if leaves_bytes == 0 {
                 return;
             }
-            let before_bytes = charge_bytes(front);
-            let mut frame = if leaves_bytes < sequence_bytes(&parsed) {
-                let first = cut(front, &parsed, leaves_bytes as usize);
-                held.hold.left(&mut self.buffer, before_bytes - charge_bytes(front));
-                parsed = reparsed(&first);
-                parsed.segment.now_us = now_us;
+            let before_bytes = charge_bytes(&front.frame);
+            let mut frame = if leaves_bytes < sequence_bytes(&front.segment) {
+                let first = front.cut(leaves_bytes as usize);
+                held.hold.left(&mut self.buffer, before_bytes - charge_bytes(&front.frame));
                 first
             } else {
                 let Some(frame) = held.queue.pop() else { return };
                 held.hold.left(&mut self.buffer, before_bytes);
                 frame
             };
+            let mut parsed = reparsed(&frame);
+            parsed.segment.now_us = now_us;
             held.latest.renew(&mut frame, &mut parsed);
             self.full_since_ns = self.is_full().then_some(self.now_ns);
             self.leave_as(frame, &parsed, out);
@@ -181,15 +180,10 @@ impl Port {
     }
 
     /// Discards what is held for a connection that has ended or begins anew.
-    pub(super) fn settle_held(&mut self, key: &FlowKey, segment: &Segment) {
+    pub(super) fn end_held(&mut self, key: &FlowKey) {
         let Some((flow, held)) = self.table.holding(key) else { return };
-        let begins_anew = u32::from(segment.flags) & sys::TCP_SYN != 0 && flow.settled == 0;
-        let stage = u32::from(flow.stage);
-        if stage == sys::STAGE_ESTABLISHED && !begins_anew {
-            return;
-        }
         held.clear(&mut self.buffer);
-        if stage < sys::STAGE_ESTABLISHED {
+        if u32::from(flow.stage) < sys::STAGE_ESTABLISHED {
             held.hold = Default::default();
         }
         if !self.is_full() {
@@ -214,13 +208,14 @@ impl Port {
     }
 }
 
-/// A frame that was parsed before, and has been cut since.
-fn reparsed(frame: &Frame) -> Parsed {
-    parse(frame, Direction::FromGuest).expect("a part of a segment is a segment")
+/// After a segment: has the connection ended, or does it begin anew?
+pub(super) fn ends_held(flow: &FlowState, segment: &Segment) -> bool {
+    let begins_anew = u32::from(segment.flags) & sys::TCP_SYN != 0 && flow.settled == 0;
+    u32::from(flow.stage) != sys::STAGE_ESTABLISHED || begins_anew
 }
 
 /// The sequence numbers that the segment occupies.
-fn sequence_bytes(parsed: &Parsed) -> u32 {
-    let fin = u32::from(parsed.segment.flags) & sys::TCP_FIN != 0;
-    parsed.segment.payload_bytes + u32::from(fin)
+fn sequence_bytes(segment: &Segment) -> u32 {
+    let fin = u32::from(segment.flags) & sys::TCP_FIN != 0;
+    segment.payload_bytes + u32::from(fin)
 }

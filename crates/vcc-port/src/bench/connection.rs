@@ -65,16 +65,23 @@ pub(super) fn key(guest: SocketAddr, peer: SocketAddr) -> sys::vcc_key {
     *FlowKey::new(guest, peer, None).as_raw()
 }
 
-/// The handshake of a guest without ECN and a peer with it, through both programs. The peer may be
-/// under vcc too.
+/// The handshake of a guest without ECN and a peer with it: the guest's SYN, the peer's SYN-ACK, and
+/// the guest's ACK.
+pub(super) fn handshake(peer: SocketAddr) -> [Packet; 3] {
+    let flags = SYN | ACK | ECE;
+    [
+        Packet { seq: GUEST_ISN, ..syn(GUEST, peer) },
+        Packet { seq: PEER_ISN, ack: GUEST_ISN + 1, flags, ..syn(peer, GUEST) },
+        Packet { seq: GUEST_ISN + 1, ..ack(GUEST, peer) },
+    ]
+}
+
+/// The handshake through both programs. The peer may be under vcc too.
 pub(super) fn establish(datapath: &Datapath, peer: SocketAddr, agreed: bool) -> Result<()> {
-    let opening = Packet { seq: GUEST_ISN, ..syn(GUEST, peer) };
-    let mut answer =
-        Packet { seq: PEER_ISN, ack: GUEST_ISN + 1, flags: SYN | ACK | ECE, ..syn(peer, GUEST) };
+    let [opening, mut answer, last] = handshake(peer);
     if agreed {
         answer.options.extend(options::hello(HELLO_ACCEPT));
     }
-    let last = Packet { seq: GUEST_ISN + 1, ..ack(GUEST, peer) };
     datapath.run(Program::FromGuest, &opening.frame(), 0)?;
     datapath.run(Program::ToGuest, &answer.frame(), 0)?;
     datapath.run(Program::FromGuest, &last.frame(), 0)?;

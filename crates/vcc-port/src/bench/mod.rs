@@ -1,9 +1,11 @@
-//! The cost of the datapath: its programs under BPF_PROG_RUN, without the noise of devices.
+//! The cost of the datapath: its programs under BPF_PROG_RUN, without the noise of devices. And that
+//! of the port in user space, in memory.
 
 mod case;
 mod cases;
 mod connection;
 mod cpu;
+mod domain;
 mod harness;
 mod ruled;
 mod spread;
@@ -16,6 +18,7 @@ use crate::{AttachOptions, Datapath, Error, Result, counters};
 use case::{Case, RUNS_PER_ROUND};
 use connection::{AGREED, PEER, establish};
 pub use cpu::pin_to_cpu;
+pub use domain::{SegmentCost, domain};
 use harness::Harness;
 pub use spread::Spread;
 pub use yardstick::Yardstick;

@@ -1,0 +1,130 @@
+//! What is measured: the segments of each case's turn, and how many leave for the fabric by it.
+
+use vcc_engine::{Params, sys};
+
+use super::talk::Talk;
+use crate::Result;
+
+/// Payload of a segment: the MSS that the SYN-ACK offers the guest, which the port has rounded to the
+/// unit of the windows shown, less timestamps.
+pub(super) const SEG_BYTES: u32 = 1440;
+/// Segments of data, or ACKs where there is no data, in each turn of a case. Also the underlay's
+/// window.
+pub(super) const SEGS_PER_TURN: u32 = 88;
+/// Segments of a super-segment of nearly 64 KiB.
+const SUPER_SEGS: u32 = 44;
+
+/// An event at the port.
+#[derive(Clone, Copy)]
+pub(super) enum Event {
+    /// The guest sends this many segments as one frame.
+    Data { segs: u32 },
+    /// The peer acknowledges this many more segments.
+    Ack { segs: u32 },
+}
+
+pub(super) struct Case {
+    pub name: &'static str,
+    pub what: &'static str,
+    /// The turn is `times` of these.
+    pub events: &'static [Event],
+    pub times: u32,
+    /// Segments that leave for the fabric in a turn: the others are held.
+    pub leaving_segs: u32,
+    /// Data with its ACKs.
+    pub bulk: bool,
+}
+
+/// A connection, and the cases that take turns on it and leave it as it was.
+pub(super) struct Subject {
+    pub talk: Talk,
+    pub cases: &'static [Case],
+}
+
+const DATA: &[Event] = &[Event::Data { segs: 1 }];
+const ACK: &[Event] = &[Event::Ack { segs: 1 }];
+
+const fn one_way(
+    name: &'static str,
+    what: &'static str,
+    events: &'static [Event],
+    leaving_segs: u32,
+) -> Case {
+    Case { name, what, events, times: SEGS_PER_TURN, leaving_segs, bulk: false }
+}
+
+const fn bulk(
+    name: &'static str,
+    what: &'static str,
+    events: &'static [Event],
+    segs: u32,
+) -> Case {
+    let times = SEGS_PER_TURN / segs;
+    Case { name, what, events, times, leaving_segs: SEGS_PER_TURN, bulk: true }
+}
+
+const WINDOW: &[Case] = &[
+    one_way("pass", "new data under `act = \"window\"`", DATA, SEGS_PER_TURN),
+    one_way("pass_ack", "an ACK under `act = \"window\"`", ACK, 0),
+];
+const AT_ONCE: &[Case] = &[
+    one_way("at_once", "new data under `hold` that the windows admit", DATA, SEGS_PER_TURN),
+    one_way("ack", "an ACK under `hold` while nothing is held", ACK, 0),
+];
+const HOLD: &[Case] = &[
+    one_way("hold", "new data that is held", DATA, 0),
+    one_way("release", "an ACK, and the held segment that it releases", ACK, SEGS_PER_TURN),
+];
+const BULK: &[Case] = &[bulk(
+    "bulk",
+    "single segments, all held, and an ACK for every two",
+    &[Event::Data { segs: 1 }, Event::Data { segs: 1 }, Event::Ack { segs: 2 }],
+    2,
+)];
+/// The ACKs of one super-segment for a receiver without GRO.
+const SUPER_AND_ACKS: [Event; 1 + SUPER_SEGS as usize / 2] = {
+    let mut events = [Event::Ack { segs: 2 }; 1 + SUPER_SEGS as usize / 2];
+    events[0] = Event::Data { segs: SUPER_SEGS };
+    events
+};
+const BULK_TSO: &[Case] = &[bulk(
+    "bulk_tso",
+    "super-segments of 44, all held, and an ACK for every two segments",
+    &SUPER_AND_ACKS,
+    SUPER_SEGS,
+)];
+const BULK_TSO_GRO: &[Case] = &[bulk(
+    "bulk_tso_gro",
+    "super-segments of 44, all held, and an ACK for each",
+    &[Event::Data { segs: SUPER_SEGS }, Event::Ack { segs: SUPER_SEGS }],
+    SUPER_SEGS,
+)];
+
+pub(super) fn subjects() -> Result<Vec<Subject>> {
+    let single = Event::Data { segs: 1 };
+    let large = Event::Data { segs: SUPER_SEGS };
+    // What is sent before the first turn: nothing, the window, or as much again, which is held.
+    let plan: [(u32, &[Case], Event, u32); 6] = [
+        (sys::ACT_WINDOW, WINDOW, single, 0),
+        (sys::ACT_HOLD, AT_ONCE, single, 0),
+        (sys::ACT_HOLD, HOLD, single, 1),
+        (sys::ACT_HOLD, BULK, single, 2),
+        (sys::ACT_HOLD, BULK_TSO, large, 2),
+        (sys::ACT_HOLD, BULK_TSO_GRO, large, 2),
+    ];
+    plan.into_iter()
+        .map(|(act, cases, data, windows)| {
+            let mut talk = Talk::open(params(act), SEGS_PER_TURN)?;
+            talk.send_ahead(data, windows * SEGS_PER_TURN);
+            Ok(Subject { talk, cases })
+        })
+        .collect()
+}
+
+fn params(act: u32) -> Params {
+    Params::with(|params| {
+        params.act = act as u16;
+        // A window that stands still.
+        params.window_cap_bytes = SEGS_PER_TURN * SEG_BYTES;
+    })
+}

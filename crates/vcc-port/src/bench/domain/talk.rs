@@ -1,0 +1,173 @@
+//! A connection of a guest through the port in user space.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, Verdict};
+use vcc_engine::Params;
+use vcc_frames::wire::{ETHERNET_BYTES, IPV4_BYTES, TCP_BYTES, write_u32};
+use vcc_frames::{Packet, checksum, payload};
+
+use super::cases::{Case, Event, SEG_BYTES};
+use crate::bench::connection::*;
+use crate::{Error, Result};
+
+const MAX_FLOWS: usize = 16;
+const SEQ_AT: usize = ETHERNET_BYTES + IPV4_BYTES + 4;
+/// With timestamps.
+const HEADERS_BYTES: usize = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES + 12;
+/// Peer's window: 256 KiB by the scale that it offers.
+const PEER_WINDOW: u16 = 2048;
+/// From one turn to the next: about a round trip.
+const TURN_NS: u64 = 50_000;
+/// Slow start is over by then.
+const ROUND_TRIPS_OF_START: u32 = 20;
+
+pub(super) struct Talk {
+    port: Port,
+    now_ns: u64,
+    /// The guest's next new data, and the peer's next acknowledgement.
+    seq: u32,
+    acked: u32,
+    /// The last super-segment's or segment's frame, with sequence number 0.
+    template: Frame,
+    out: Out,
+}
+
+impl Talk {
+    /// An established connection whose congestion window has grown to `window_segs`.
+    pub(super) fn open(params: Params, window_segs: u32) -> Result<Self> {
+        let port = Port::new(params, MAX_FLOWS);
+        let (seq, template, out) = (GUEST_ISN + 1, data_frame(1), Out::default());
+        let mut talk = Talk { port, now_ns: 0, seq, acked: seq, template, out };
+        for packet in handshake(PEER) {
+            // Those of a SYN and a SYN-ACK are not scaled.
+            let packet = Packet { window: u16::MAX, ..packet };
+            let (from_guest, mut frame) = (packet.from == GUEST, Frame::full(packet.frame()));
+            let _ = talk.cross(from_guest, &mut frame);
+        }
+        for _ in 0..ROUND_TRIPS_OF_START {
+            talk.send_ahead(Event::Data { segs: 1 }, window_segs);
+            for _ in 0..window_segs {
+                talk.play(Event::Ack { segs: 1 });
+            }
+        }
+        let flow = talk.port.flow(&FlowKey::new(GUEST, PEER, None)).map(|flow| flow.0);
+        match flow {
+            Some(flow)
+                if flow.cc.cwnd_segs >= window_segs
+                    && (flow.snd_una, flow.snd_nxt) == (talk.seq, talk.seq) =>
+            {
+                Ok(talk)
+            }
+            _ => Err(wrong(format!("the connection did not get a window of {window_segs}"))),
+        }
+    }
+
+    /// The guest sends `segs` segments by this event, which are not measured.
+    pub(super) fn send_ahead(&mut self, data: Event, segs: u32) {
+        let each_segs = match data {
+            Event::Data { segs } | Event::Ack { segs } => segs,
+        };
+        for _ in 0..segs / each_segs {
+            self.play(data);
+        }
+    }
+
+    /// A turn of the case: how long the port took for it. The frames are made before.
+    pub(super) fn turn(&mut self, case: &Case) -> Result<Duration> {
+        let mut frames = Vec::new();
+        for _ in 0..case.times {
+            frames.extend(case.events.iter().map(|event| self.frame(*event)));
+        }
+        let dropped = self.dropped();
+        let begin = Instant::now();
+        let verdicts: Vec<_> = frames
+            .iter_mut()
+            .map(|(from_guest, frame)| black_box(self.cross(*from_guest, frame)))
+            .collect();
+        let taken = begin.elapsed();
+        let passed = frames.iter().zip(verdicts);
+        let passed = passed.filter(|((from_guest, _), verdict)| {
+            *from_guest && *verdict == Verdict::Pass
+        });
+        let passed = passed.map(|((_, frame), _)| frame).chain(&self.out.to_fabric);
+        let left_bytes: usize = passed.map(|frame| frame.bytes.len() - HEADERS_BYTES).sum();
+        let expected_bytes = (case.leaving_segs * SEG_BYTES) as usize;
+        if left_bytes != expected_bytes || self.dropped() != dropped {
+            let name = case.name;
+            let dropped = self.dropped() - dropped;
+            return Err(wrong(format!(
+                "{left_bytes} bytes left and {dropped} frames were dropped, not {expected_bytes} and 0, \
+                 in the case {name}"
+            )));
+        }
+        self.rest();
+        Ok(taken)
+    }
+
+    fn dropped(&self) -> u64 {
+        self.port.counters().iter().map(|(_, count)| count).sum()
+    }
+
+    fn play(&mut self, event: Event) {
+        let (from_guest, mut frame) = self.frame(event);
+        let _ = self.cross(from_guest, &mut frame);
+        self.rest();
+    }
+
+    /// Time passes, and what has left is gone.
+    fn rest(&mut self) {
+        self.out.to_fabric.clear();
+        self.out.to_guest.clear();
+        self.now_ns += TURN_NS;
+        self.port.advance(self.now_ns, &mut self.out);
+    }
+
+    fn cross(&mut self, from_guest: bool, frame: &mut Frame) -> Verdict {
+        match from_guest {
+            true => self.port.from_guest(self.now_ns, frame, &mut self.out),
+            false => self.port.to_guest(self.now_ns, frame, &mut self.out),
+        }
+    }
+
+    /// The event's frame, and whether it is the guest's.
+    fn frame(&mut self, event: Event) -> (bool, Frame) {
+        match event {
+            Event::Data { segs } => {
+                let bytes = segs * SEG_BYTES;
+                if self.template.bytes.len() != HEADERS_BYTES + bytes as usize {
+                    self.template = data_frame(segs);
+                }
+                let mut frame = self.template.clone();
+                // A partial checksum does not cover it.
+                write_u32(&mut frame.bytes, SEQ_AT, self.seq);
+                self.seq = self.seq.wrapping_add(bytes);
+                (true, frame)
+            }
+            Event::Ack { segs } => {
+                self.acked = self.acked.wrapping_add(segs * SEG_BYTES);
+                let packet = Packet {
+                    seq: PEER_ISN + 1,
+                    ack: self.acked,
+                    window: PEER_WINDOW,
+                    ..ack(PEER, GUEST)
+                };
+                (false, Frame::full(packet.frame()))
+            }
+        }
+    }
+}
+
+/// Data as a card with segmentation and checksum offload passes it on.
+fn data_frame(segs: u32) -> Frame {
+    let packet = Packet { payload: payload((segs * SEG_BYTES) as usize), ..data(PEER) };
+    let mut bytes = packet.frame();
+    checksum::make_partial(&mut bytes, &packet.headers());
+    let gso_size = if segs > 1 { SEG_BYTES as u16 } else { 0 };
+    Frame { bytes, gso_size, checksum: Checksum::Partial }
+}
+
+fn wrong(why: String) -> Error {
+    Error::System { doing: "measure the port in user space".into(), why }
+}
