@@ -50,6 +50,7 @@ ${CARGO:-cargo} test --package vcc-port --test foreign -- --ignored --nocapture 
 # shellcheck disable=SC2086 # CARGO may be several words
 VCC_EXPIRY_SECONDS=600 ${CARGO:-cargo} test --package vcc-port --lib expiry -- --nocapture || failed=1
 "$VCC" bench datapath --json "$RESULTS"/bench-datapath.json || failed=1
+"$VCC" bench domain --json "$RESULTS"/bench-domain.json || failed=1
 "$VCC" bench throughput --json "$RESULTS"/bench-throughput.json || failed=1
 "$VCC" bench virtual --json "$RESULTS"/bench-virtual.json || failed=1
 

@@ -22,6 +22,7 @@ pub struct BenchReport {
 #[serde(tag = "bench", content = "measurements", rename_all = "kebab-case")]
 pub enum Measurements {
     Datapath(Vec<Cost>),
+    Domain(Vec<SegmentCost>),
     Throughput(Throughput),
     Virtual(Vec<Load>),
 }
@@ -43,6 +44,17 @@ pub struct Cost {
     /// With what repeating and advancing the frame costs.
     pub gross_ns: Spread,
     pub ns: Spread,
+}
+
+/// Nanoseconds per segment at the driver domain's port.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SegmentCost {
+    pub name: String,
+    pub what: String,
+    /// For a segment of data, or for an ACK where the case has no data.
+    pub ns: Spread,
+    /// Payload, of a bulk transfer with its ACKs.
+    pub gbit_s: Option<Spread>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,6 +103,7 @@ impl BenchReport {
     pub fn name(&self) -> &'static str {
         match self.measurements {
             Measurements::Datapath(_) => "datapath",
+            Measurements::Domain(_) => "domain",
             Measurements::Throughput(_) => "throughput",
             Measurements::Virtual(_) => "virtual",
         }
@@ -98,4 +111,4 @@ impl BenchReport {
 }
 
 /// Names of all benchmarks.
-pub const BENCHES: [&str; 3] = ["datapath", "throughput", "virtual"];
+pub const BENCHES: [&str; 4] = ["datapath", "domain", "throughput", "virtual"];

@@ -34,6 +34,20 @@ fn the_datapath_is_measured_in_one_run() {
 }
 
 #[test]
+fn a_port_that_holds_segments_is_measured_in_memory() {
+    let (table, cases) = measure("domain --repeat 1");
+    let cases = cases.as_array().expect("an array");
+    assert_eq!(table.lines().count(), 1 + cases.len(), "{table}");
+    for name in ["pass", "hold", "release", "ack", "bulk", "bulk_tso"] {
+        let case = cases.iter().find(|case| case["name"] == name);
+        let case = case.unwrap_or_else(|| panic!("{name} in {cases:?}"));
+        assert!(table.contains(name), "{table}");
+        assert!(case["ns"]["median"].as_f64() > Some(0.0), "{case}");
+        assert_eq!(case["gbit_s"].is_object(), name.starts_with("bulk"), "{case}");
+    }
+}
+
+#[test]
 fn a_transfer_is_measured_with_and_without() {
     if !can_attach() {
         return;

@@ -53,12 +53,7 @@ const fn one_way(
     Case { name, what, events, times: SEGS_PER_TURN, leaving_segs, bulk: false }
 }
 
-const fn bulk(
-    name: &'static str,
-    what: &'static str,
-    events: &'static [Event],
-    segs: u32,
-) -> Case {
+const fn bulk(name: &'static str, what: &'static str, events: &'static [Event], segs: u32) -> Case {
     let times = SEGS_PER_TURN / segs;
     Case { name, what, events, times, leaving_segs: SEGS_PER_TURN, bulk: true }
 }

@@ -80,7 +80,7 @@ impl Talk {
         for _ in 0..case.times {
             frames.extend(case.events.iter().map(|event| self.frame(*event)));
         }
-        let dropped = self.dropped();
+        let untranslated = self.untranslated();
         let begin = Instant::now();
         let verdicts: Vec<_> = frames
             .iter_mut()
@@ -88,25 +88,25 @@ impl Talk {
             .collect();
         let taken = begin.elapsed();
         let passed = frames.iter().zip(verdicts);
-        let passed = passed.filter(|((from_guest, _), verdict)| {
-            *from_guest && *verdict == Verdict::Pass
-        });
+        let passed =
+            passed.filter(|((from_guest, _), verdict)| *from_guest && *verdict == Verdict::Pass);
         let passed = passed.map(|((_, frame), _)| frame).chain(&self.out.to_fabric);
         let left_bytes: usize = passed.map(|frame| frame.bytes.len() - HEADERS_BYTES).sum();
         let expected_bytes = (case.leaving_segs * SEG_BYTES) as usize;
-        if left_bytes != expected_bytes || self.dropped() != dropped {
-            let name = case.name;
-            let dropped = self.dropped() - dropped;
+        if left_bytes != expected_bytes || self.untranslated() != untranslated {
             return Err(wrong(format!(
-                "{left_bytes} bytes left and {dropped} frames were dropped, not {expected_bytes} and 0, \
-                 in the case {name}"
+                "in the case {}, {left_bytes} bytes left and {} frames were not translated, instead of \
+                 {expected_bytes} and none",
+                case.name,
+                self.untranslated() - untranslated,
             )));
         }
         self.rest();
         Ok(taken)
     }
 
-    fn dropped(&self) -> u64 {
+    /// Dropped frames included.
+    fn untranslated(&self) -> u64 {
         self.port.counters().iter().map(|(_, count)| count).sum()
     }
 

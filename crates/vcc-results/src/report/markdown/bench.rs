@@ -16,6 +16,15 @@ pub fn block(report: &BenchReport) -> String {
             let samples = costs.first().map_or(0, |cost| cost.ns.samples);
             (table(&head, &rows), format!("{samples} turns of 10,000 runs each"))
         }
+        Measurements::Domain(costs) => {
+            let row = |cost: &crate::report::bench::SegmentCost| {
+                let gbit_s = cost.gbit_s.as_ref().map(|it| spread(it, 1)).unwrap_or_default();
+                vec![line(&cost.what), spread(&cost.ns, 0), gbit_s]
+            };
+            let rows: Vec<_> = costs.iter().map(row).collect();
+            let samples = costs.first().map_or(0, |cost| cost.ns.samples);
+            (table(&["at the port", "ns", "Gbit/s"], &rows), format!("{samples} rounds"))
+        }
         Measurements::Throughput(it) => {
             let rows = [
                 ("with vcc attached, Gbit/s", &it.attached_gbit_s),

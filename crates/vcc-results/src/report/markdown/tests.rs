@@ -1,5 +1,5 @@
 use super::{Filled, Problem, fill_markdown};
-use crate::report::bench::{Cost, Measurements, Spread, Throughput};
+use crate::report::bench::{Cost, Measurements, SegmentCost, Spread, Throughput};
 use crate::report::tests::report;
 use crate::report::{BenchReport, Machine, Report, ResultFile, Results};
 use crate::result::{Backend, Stack};
@@ -142,6 +142,13 @@ fn benchmarks_have_blocks_of_their_own() {
         gross_ns: spread(150.0),
         ns: spread(120.0),
     };
+    let held = SegmentCost {
+        name: "n".into(),
+        what: "data that is held".into(),
+        ns: spread(130.0),
+        gbit_s: None,
+    };
+    let bulk = SegmentCost { what: "bulk".into(), gbit_s: Some(spread(34.0)), ..held.clone() };
     let throughput = Throughput {
         attached_gbit_s: spread(38.0),
         parsed_gbit_s: spread(39.0),
@@ -151,13 +158,15 @@ fn benchmarks_have_blocks_of_their_own() {
     };
     let costs = vec![
         bench(Measurements::Datapath(vec![cost])),
+        bench(Measurements::Domain(vec![held, bulk])),
         bench(Measurements::Throughput(throughput)),
     ];
     let results = Results { benches: costs, ..Results::default() };
     let json = serde_json::to_string(&results.benches).unwrap();
     assert_eq!(serde_json::from_str::<Vec<BenchReport>>(&json).unwrap(), results.benches);
     let text = filled(
-        "<!-- measured: bench datapath -->\n<!-- /measured -->\n<!-- measured: bench throughput -->\n\
+        "<!-- measured: bench datapath -->\n<!-- /measured -->\n<!-- measured: bench domain -->\n\
+         <!-- /measured -->\n<!-- measured: bench throughput -->\n\
          <!-- /measured -->\n<!-- measured: bench virtual -->\nnone\n<!-- /measured -->\n",
         &results,
     );
@@ -165,6 +174,7 @@ fn benchmarks_have_blocks_of_their_own() {
         "| data from a guest | 120 (119 to 121) | 150 (149 to 151) |",
         "of 10 turns of 10,000 runs each. Measured on 2024-02-29 00:00 UTC with an unrecorded build of \
          vcc; Linux 6.18, 1 CPU. `vcc bench datapath`",
+        "| data that is held | 130 (129 to 131) |  |\n| bulk | 130 (129 to 131) | 34.0 (33.0 to 35.0) |",
         "| attached over detached | 0.950 (-0.050 to 1.950) |",
         "<!-- measured: bench virtual -->\nnone\n",
     ] {

@@ -1,4 +1,5 @@
 mod datapath;
+mod domain;
 mod throughput;
 mod virtual_time;
 mod wire;
@@ -23,6 +24,7 @@ pub struct Arguments {
 #[derive(clap::Subcommand)]
 enum What {
     Datapath(datapath::Arguments),
+    Domain(domain::Arguments),
     Throughput(throughput::Arguments),
     Virtual(virtual_time::Arguments),
 }
@@ -30,6 +32,7 @@ enum What {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.what {
         What::Datapath(arguments) => datapath::run(arguments),
+        What::Domain(arguments) => domain::run(arguments),
         What::Throughput(arguments) => throughput::run(arguments),
         What::Virtual(arguments) => virtual_time::run(arguments),
     }

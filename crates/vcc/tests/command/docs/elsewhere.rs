@@ -49,6 +49,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("vcc lab run vcc-fig11 --backend virtual --quick", "run by virtual_time.rs"),
     ("vcc lab report results/", "reads what others wrote: page.rs"),
     ("vcc bench datapath", "minutes: run short by measuring.rs"),
+    ("vcc bench domain", "run short by measuring.rs"),
     ("vcc bench virtual", "minutes: run short by measuring.rs"),
 ];
 
