@@ -98,9 +98,9 @@ impl Queue {
     }
 }
 
-/// The bytes of the buffer that a frame takes.
+/// The bytes of the buffer that a frame takes: small ones cost more than their length.
 pub(crate) fn charge_bytes(frame: &Frame) -> u32 {
-    frame.bytes.len() as u32
+    (size_of::<Waiting>() + frame.bytes.len()) as u32
 }
 
 #[cfg(test)]
