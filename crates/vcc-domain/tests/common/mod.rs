@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test target uses a part")]
 
+/// The generator of the engine's tests.
+#[path = "../../../vcc-engine/tests/common/sim/rng.rs"]
 pub mod rng;
 pub mod segment;
 pub mod watch;

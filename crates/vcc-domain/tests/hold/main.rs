@@ -9,3 +9,6 @@ mod ends;
 mod flood;
 mod odd;
 mod random;
+
+/// At least what the port keeps of a frame beside its bytes.
+const BESIDE_A_FRAME_BYTES: u32 = 256;

@@ -7,11 +7,9 @@ use vcc_engine::{BufferPolicy, Params};
 use vcc_frames::Packet;
 use vcc_frames::wire::*;
 
+use crate::BESIDE_A_FRAME_BYTES;
 use crate::common::rng::Rng;
 use crate::ends::{Ends, Guest, MSS_BYTES};
-
-/// At least what the port keeps of a frame beside its bytes.
-const BESIDE_A_FRAME_BYTES: u32 = 256;
 
 const CONNECTIONS: u16 = 3;
 /// As far as a guest's window reaches.
