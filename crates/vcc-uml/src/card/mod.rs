@@ -185,12 +185,7 @@ impl Card {
                 self.transmitter.send(now_ns, frame);
             });
         }
-        if out.to_guest.is_empty() {
-            return Ok(());
-        }
-        out.to_guest.iter().try_for_each(|frame| self.hand_over(frame))?;
-        self.owed |= u32::from(self.rings.wants_call(RECEIVE)?) << RECEIVE;
-        Ok(())
+        out.to_guest.iter().try_for_each(|frame| self.hand_over(frame))
     }
 
     fn complete(&mut self, now_ns: u64) -> io::Result<()> {
