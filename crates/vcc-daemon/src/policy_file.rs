@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn the_longest_one_and_a_byte_more() {
-        let path = std::env::temp_dir().join(format!("vcc-longest-{}.toml", std::process::id()));
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("policy.toml");
         let read = |bytes: &[u8]| {
             std::fs::write(&path, bytes).expect("a file");
             Source::read(&path).map(|source| source.text.len()).map_err(|e| e.to_string())
@@ -83,6 +84,5 @@ mod tests {
         let why = "larger than 4 MiB, the limit of a policy";
         assert_eq!(read(&text), Err(format!("cannot read {name}: {why}")));
         assert_eq!(read(b"\xff"), Err(format!("cannot read {name}: not UTF-8")));
-        let _ = std::fs::remove_file(&path);
     }
 }

@@ -70,13 +70,13 @@ mod tests {
 
     #[test]
     fn waiting_for_a_lock_ends() {
-        let path = std::env::temp_dir().join(format!("vcc-lock-{}", std::process::id()));
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("lock");
         let wait = || Lock::wait_up_to(&path, Duration::from_millis(20));
         let first = wait().expect("it is free");
         let refused = wait().expect_err("it is taken");
         assert!(refused.to_string().contains("`lslocks`"), "{refused}");
         drop(first);
         wait().expect("it is free again");
-        fs::remove_dir(&path).expect("removed");
     }
 }

@@ -4,37 +4,33 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use tempfile::TempDir;
 use vcc_policy::{KEYS, Key, dashed};
 use vcc_testing::skip;
 
 use crate::vcc;
 
 /// Files that are gone with the value.
-struct Generated(PathBuf);
+struct Generated(TempDir);
 
 impl Generated {
     fn new(what: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("vcc-generate-{what}-{}", std::process::id()));
-        assert_eq!(vcc(&format!("generate {what} {}", path.display())).well(), "");
-        Self(path)
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().display();
+        assert_eq!(vcc(&format!("generate {what} {path}")).well(), "");
+        Self(directory)
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     fn names(&self) -> Vec<String> {
         let name = |entry: fs::DirEntry| entry.file_name().into_string().expect("UTF-8");
-        let entries = fs::read_dir(&self.0).expect("a directory");
+        let entries = fs::read_dir(self.0.path()).expect("a directory");
         let mut names: Vec<_> = entries.map(|entry| name(entry.expect("an entry"))).collect();
         names.sort();
         names
-    }
-}
-
-impl Drop for Generated {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -153,7 +149,8 @@ fn zsh_reads_its_completions() {
     let Some(checked) = shell("zsh", &["--no-rcs", "-n", utf8(&script)]) else { return };
     said(&checked);
     let ask = r#"fpath=($1 $fpath); autoload -Uz compinit; compinit -u -D; print $_comps[vcc]"#;
-    let answer = shell("zsh", &["--no-rcs", "-c", ask, "zsh", utf8(&completions.0)]).expect("zsh");
+    let answer =
+        shell("zsh", &["--no-rcs", "-c", ask, "zsh", utf8(completions.0.path())]).expect("zsh");
     assert_eq!(said(&answer), "_vcc\n");
 }
 

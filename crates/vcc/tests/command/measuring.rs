@@ -82,10 +82,10 @@ fn virtual_time_is_measured_part_by_part() {
 /// The output of `vcc bench` and the file that it writes.
 fn measure(arguments: &str) -> (String, Value) {
     let name = arguments.split(' ').next().unwrap_or_default();
-    let file = std::env::temp_dir().join(format!("vcc-{name}-{}.json", std::process::id()));
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("figures.json");
     let table = vcc(&format!("bench {arguments} --json {}", file.display())).well();
     let json = fs::read_to_string(&file).expect("the figures");
-    fs::remove_file(&file).expect("removed");
     let mut json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["bench"], name);
     for origin in ["vcc_version", "command", "machine", "finished_unix_s"] {

@@ -1,18 +1,19 @@
 //! `vcc policy` and `vcc explain`.
 
 use std::fs;
-use std::path::PathBuf;
+
+use tempfile::NamedTempFile;
 
 use crate::{Said, vcc};
 
 /// A policy file that goes with the test.
-struct File(PathBuf);
+struct File(NamedTempFile);
 
 impl File {
-    fn new(name: &str, text: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("vcc-{name}-{}.toml", std::process::id()));
-        fs::write(&path, text).expect("a file");
-        Self(path)
+    fn new(text: &str) -> Self {
+        let file = NamedTempFile::new().expect("a file");
+        fs::write(file.path(), text).expect("written");
+        Self(file)
     }
 
     /// A run of the command, with FILE in its arguments as this one.
@@ -21,13 +22,7 @@ impl File {
     }
 
     fn name(&self) -> &str {
-        self.0.to_str().expect("UTF-8")
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        self.0.path().to_str().expect("UTF-8")
     }
 }
 
@@ -61,7 +56,7 @@ mode = "shadow"
 
 #[test]
 fn a_good_policy() {
-    let file = File::new("good", POLICY);
+    let file = File::new(POLICY);
     let said = file.vcc("policy check FILE").well();
     assert_eq!(
         said,
@@ -71,7 +66,7 @@ fn a_good_policy() {
 
 #[test]
 fn all_that_is_wrong_with_a_bad_one() {
-    let file = File::new("bad", "[[rules]]\nname = \"x\"\nunderlay = \"dtcp\"\nvlan = 5000\n");
+    let file = File::new("[[rules]]\nname = \"x\"\nunderlay = \"dtcp\"\nvlan = 5000\n");
     for command in
         ["policy check FILE", "policy show FILE", "explain 1.1.1.1:1 1.1.1.2:2 --file FILE"]
     {
@@ -91,7 +86,7 @@ fn all_that_is_wrong_with_a_bad_one() {
 
 #[test]
 fn warnings_do_not_hinder() {
-    let file = File::new("warned", "[[rules]]\nname = \"x\"\n[[rules]]\nname = \"y\"\n");
+    let file = File::new("[[rules]]\nname = \"x\"\n[[rules]]\nname = \"y\"\n");
     let said = file.vcc("policy check FILE");
     assert_eq!(said.code, 0);
     assert!(said.stdout.contains("can be used: 2 rules, no default, "), "{}", said.stdout);
@@ -106,7 +101,7 @@ fn no_such_file() {
 
 #[test]
 fn shown_with_defaults() {
-    let shown = File::new("shown", POLICY).vcc("policy show FILE").well();
+    let shown = File::new(POLICY).vcc("policy show FILE").well();
     let words =
         |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = shown.lines().map(words).collect();
@@ -129,7 +124,7 @@ fn shown_with_defaults() {
 
 #[test]
 fn explained_from_either_end() {
-    let file = File::new("explained", POLICY);
+    let file = File::new(POLICY);
     let client = "explain 192.0.2.1:4000 198.51.100.9:80 --file FILE --device vnet-a1";
     let said = file.vcc(client).well();
     assert!(said.contains("`web` does not match:\n    guest port is 4000, not 80"), "{said}");

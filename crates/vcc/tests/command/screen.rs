@@ -210,7 +210,8 @@ fn a_recording_is_drawn() {
         vcc("attach port").well();
         let (mut here, mut there) = connect(&guest);
         let [end, peer] = ends(&here);
-        let file = std::env::temp_dir().join(format!("vcc-plot-{}.svg", std::process::id()));
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("plot.svg");
         let line = format!("trace {end} --count 50 --plot {}", file.display());
         let said = thread::scope(|scope| {
             let said = scope.spawn(|| vcc(&line).well());
@@ -220,7 +221,6 @@ fn a_recording_is_drawn() {
             said.join().expect("what it said")
         });
         let svg = fs::read_to_string(&file).expect("a picture");
-        fs::remove_file(&file).expect("removed");
         assert_eq!(said, format!("50 ACKs drawn: {}\n", file.display()));
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
         assert!(svg.contains(&format!("{end}-{peer} at port")), "{svg}");

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::Stdio;
 use std::time::Duration;
-use std::{env, fs, process, thread};
+use std::{fs, thread};
 
 use serde_json::Value;
 use vcc_testing::{guest, on_a_host};
@@ -107,8 +107,9 @@ fn a_live_connection_is_explained_with_what_the_page_shows_of_it() {
         let (mut here, mut there) = connect(&guest);
         exchange(&mut here, &mut there);
         let [guests_end, peer] = ends(&here);
-        let file = env::temp_dir().join(format!("vcc-live-{}.toml", process::id()));
-        fs::write(&file, "[[rules]]\nname = \"web\"\nunderlay = \"dctcp\"\n").expect("a file");
+        let policy = tempfile::NamedTempFile::new().expect("a file");
+        let file = policy.path();
+        fs::write(file, "[[rules]]\nname = \"web\"\nunderlay = \"dctcp\"\n").expect("a file");
         // Warnings about the policy are on stderr.
         let explain = |ends: &str| vcc(&format!("explain {ends} --file {}", file.display())).stdout;
         let text = explain(&format!("{guests_end} {peer}"));
@@ -120,7 +121,6 @@ fn a_live_connection_is_explained_with_what_the_page_shows_of_it() {
         assert!(text.contains("  dctcp\n"), "{text}");
         let other = explain(&format!("{peer} {guests_end}"));
         assert!(!other.contains("live"), "its guest would be at the other end: {other}");
-        fs::remove_file(&file).expect("removed");
     });
 }
 

@@ -1,9 +1,9 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
+use tempfile::TempDir;
 use vcc_port::Port;
 use vcc_testing::{eventually, guest, on_a_host};
 
@@ -15,33 +15,34 @@ const EXCHANGED_BYTES: &str = "1048576";
 
 type Row = HashMap<String, String>;
 
+const FILE: &str = "trace.csv";
+
 /// `vcc trace` in the background, from when it records.
 struct Running {
     child: Child,
-    file: PathBuf,
+    directory: TempDir,
 }
 
 impl Running {
-    fn begin(name: &str, arguments: &str) -> Self {
-        let file = std::env::temp_dir().join(format!("vcc-{name}-{}.csv", std::process::id()));
-        let _ = fs::remove_file(&file);
+    fn begin(arguments: &str) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
         let child = command()
             .arg("trace")
             .args(arguments.split_whitespace())
             .arg("--output")
-            .arg(&file)
+            .arg(directory.path().join(FILE))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the command");
-        let running = Self { child, file };
+        let running = Self { child, directory };
         // The header is written when the recording has begun.
         eventually("a header", || !running.rows_text().is_empty());
         running
     }
 
     fn rows_text(&self) -> String {
-        fs::read_to_string(&self.file).unwrap_or_default()
+        fs::read_to_string(self.directory.path().join(FILE)).unwrap_or_default()
     }
 
     fn signal(&self, signal: libc::c_int) {
@@ -52,8 +53,7 @@ impl Running {
 
     fn end(self) -> (String, Vec<Row>) {
         let said: Said = self.child.wait_with_output().expect("its end").into();
-        let text = fs::read_to_string(&self.file).expect("a trace");
-        fs::remove_file(&self.file).expect("removed");
+        let text = fs::read_to_string(self.directory.path().join(FILE)).expect("a trace");
         (said.well(), rows(&text))
     }
 }
@@ -81,7 +81,7 @@ fn a_connection_is_recorded_to_its_end() {
         let (mut here, mut there) = connect(&guest);
         let (mut other_here, mut other_there) = connect(&guest);
         let [guest_end, peer_end] = ends(&here);
-        let running = Running::begin("end", &format!("{guest_end}-{peer_end}"));
+        let running = Running::begin(&format!("{guest_end}-{peer_end}"));
         exchange(&mut other_here, &mut other_there);
         exchange(&mut here, &mut there);
         drop(here);
@@ -106,7 +106,7 @@ fn a_port_is_recorded_until_ctrl_c() {
     on_a_host(|| {
         let guest = guest();
         vcc("attach port --underlay dctcp").well();
-        let running = Running::begin("device", "--device port");
+        let running = Running::begin("--device port");
         let complaint = vcc("trace --device port").complaint(1);
         assert!(complaint.contains("another `vcc trace` is running at `port`"), "{complaint}");
         let mut connections = [connect(&guest), connect(&guest)];
@@ -170,15 +170,14 @@ fn a_killed_trace_is_forgotten() {
         let guest = guest();
         vcc("attach port").well();
         let (mut here, mut there) = connect(&guest);
-        let mut running = Running::begin("killed", "--device port");
+        let mut running = Running::begin("--device port");
         running.signal(libc::SIGKILL);
         running.child.wait().expect("its end");
-        fs::remove_file(&running.file).expect("removed");
         assert!(is_traced());
         vcc("ports").well();
         assert!(!is_traced());
         // Three ACKs, of which there are more.
-        let again = Running::begin("again", "--count 3 --device port");
+        let again = Running::begin("--count 3 --device port");
         exchange(&mut here, &mut there);
         assert_eq!(again.end().1.len(), 3);
     });
@@ -212,7 +211,7 @@ fn a_trace_ends_with_its_port() {
     on_a_host(|| {
         let _guest = guest();
         vcc("attach port").well();
-        let running = Running::begin("port", "--device port");
+        let running = Running::begin("--device port");
         vcc("detach port").well();
         assert_eq!(running.end().1, Vec::<Row>::new());
     });

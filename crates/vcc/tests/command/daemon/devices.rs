@@ -161,7 +161,7 @@ fn news_that_could_not_be_heard_is_made_up_for() {
         // More than fits into the daemon's socket.
         let lines: String =
             (0..10_000).map(|i| format!("link set other mtu {}\n", 1400 + i % 2)).collect();
-        let batch = place.0.join("batch");
+        let batch = place.path("batch");
         fs::write(&batch, lines).expect("a file");
         ip(&format!("-batch {}", batch.display()));
         ip("link delete port1");

@@ -108,7 +108,7 @@ fn a_policy_from_a_pipe_can_be_tried() {
         let vcc = place.command();
         let mut shell = Command::new("sh");
         shell.args(["-c", script, "sh"]).arg(vcc.get_program()).arg(place.config());
-        shell.env("RUNTIME_DIRECTORY", place.0.join("run"));
+        shell.env("RUNTIME_DIRECTORY", place.path("run"));
         let said: Said = shell.output().expect("a shell").into();
         assert!(said.well().starts_with("/dev/stdin is in force until the next reload"));
     });
@@ -188,12 +188,12 @@ fn no_name_is_obeyed_by_a_terminal() {
 fn a_directory_of_somebody_else_is_not_used() {
     on_a_host(|| {
         let place = Place::new("foreign", POLICY);
-        let run = place.0.join("run");
+        let run = place.path("run");
         chown(&run, Some(12_345), None).expect("given away");
         let complaint = in_time(&place, "run --config FILE").complaint(1);
         assert!(complaint.contains("/run: it belongs to user 12345"), "{complaint}");
         fs::remove_dir(&run).expect("removed");
-        let elsewhere = place.0.join("elsewhere");
+        let elsewhere = place.path("elsewhere");
         fs::create_dir(&elsewhere).expect("a directory");
         symlink(&elsewhere, &run).expect("a link");
         let complaint = in_time(&place, "run --config FILE").complaint(1);

@@ -8,8 +8,9 @@ mod restarting;
 mod telling;
 mod watching;
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -18,6 +19,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::{Said, command};
 
@@ -25,13 +27,15 @@ const POLICY: &str = "[[ports]]\ndevice = \"port*\"\ntenant = \"acme\"\n\
                       [default]\nunderlay = \"dctcp\"\n";
 
 /// The directory of a daemon's policy and socket, removed with the test.
-struct Place(PathBuf);
+struct Place(TempDir);
 
 impl Place {
     fn new(name: &str, policy: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("vcc-run-{name}-{}", std::process::id()));
-        fs::create_dir_all(path.join("run")).expect("a directory");
-        let place = Self(path);
+        let mut directory = tempfile::Builder::new();
+        // Other users must be refused by the daemon.
+        directory.prefix(name).permissions(Permissions::from_mode(0o755));
+        let place = Self(directory.tempdir().expect("a directory"));
+        fs::create_dir(place.path("run")).expect("a directory");
         place.write(policy);
         place
     }
@@ -40,18 +44,22 @@ impl Place {
         fs::write(self.config(), policy).expect("a file");
     }
 
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
     fn config(&self) -> PathBuf {
-        self.0.join("policy.toml")
+        self.path("policy.toml")
     }
 
     fn socket(&self) -> PathBuf {
-        self.0.join("run/control")
+        self.path("run/control")
     }
 
     /// Knows where the daemon is.
     fn command(&self) -> Command {
         let mut command = command();
-        command.env("RUNTIME_DIRECTORY", self.0.join("run")).env_remove("JOURNAL_STREAM");
+        command.env("RUNTIME_DIRECTORY", self.path("run")).env_remove("JOURNAL_STREAM");
         command
     }
 
@@ -106,12 +114,6 @@ impl Place {
 
     fn connect(&self) -> UnixStream {
         UnixStream::connect(self.socket()).expect("a connection")
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -13,7 +13,7 @@ struct Manager(UnixDatagram);
 
 impl Manager {
     fn at(place: &Place) -> Self {
-        let socket = UnixDatagram::bind(place.0.join("notify")).expect("a socket");
+        let socket = UnixDatagram::bind(place.path("notify")).expect("a socket");
         socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a limit");
         Self(socket)
     }
@@ -41,7 +41,7 @@ fn systemd_is_told_of_each_change() {
         let place = Place::new("telling", POLICY);
         let manager = Manager::at(&place);
         let mut command = place.command();
-        command.env("NOTIFY_SOCKET", place.0.join("notify")).env("WATCHDOG_USEC", "10000000");
+        command.env("NOTIFY_SOCKET", place.path("notify")).env("WATCHDOG_USEC", "10000000");
         let daemon = place.run_by(command);
 
         let ready = manager.hears_news();

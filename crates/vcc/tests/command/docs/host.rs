@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
 use vcc_port::Netns;
 use vcc_testing::{guest, ip};
 
@@ -53,7 +53,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A host with guests, as the pages assume it; all of it goes with the calling thread's namespaces.
 pub struct Host {
-    directory: PathBuf,
+    directory: TempDir,
     guest: Netns,
     /// The ports that the guest connects to: a web server's and iperf's.
     servers: [TcpListener; 2],
@@ -66,15 +66,14 @@ const PEER: &str = "198.51.100.9";
 
 impl Host {
     pub fn with(page: &Page) -> Self {
-        let name = page.name.replace('/', "-");
-        let directory = std::env::temp_dir().join(format!("vcc-{name}-{}", std::process::id()));
-        fs::create_dir_all(directory.join("run")).expect("a directory");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path();
+        fs::create_dir(path.join("run")).expect("a directory");
         for name in ["policy.toml", "trial.toml"] {
-            fs::copy(root().join("packaging/policy.toml"), directory.join(name)).expect("a copy");
+            fs::copy(root().join("packaging/policy.toml"), path.join(name)).expect("a copy");
         }
         // The command under its own name, for lines that a shell runs.
-        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_vcc"), directory.join("vcc"))
-            .expect("a link");
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_vcc"), path.join("vcc")).expect("a link");
 
         let guest = guest();
         ip("link set port down");
@@ -141,8 +140,8 @@ impl Host {
         let path = std::env::var("PATH").expect("PATH");
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(line).current_dir(&self.directory);
-        shell.env("PATH", format!("{}:{path}", self.directory.display()));
-        shell.env("RUNTIME_DIRECTORY", self.directory.join("run"));
+        shell.env("PATH", format!("{}:{path}", self.directory.path().display()));
+        shell.env("RUNTIME_DIRECTORY", self.directory.path().join("run"));
         // A signal to the process group also ends the programs that the shell starts.
         shell.process_group(0);
         shell
@@ -231,7 +230,7 @@ impl Host {
         assert_eq!(words.next(), Some("vcc"), "a shell would have to pass the signal on: {line}");
         let mut command = command();
         command.args(words).current_dir(&self.directory);
-        command.env("RUNTIME_DIRECTORY", self.directory.join("run"));
+        command.env("RUNTIME_DIRECTORY", self.directory.path().join("run"));
         let mut pty = Pty::start(command, (100, 30));
         let begun = Instant::now();
         let mut has_said = false;
@@ -273,7 +272,6 @@ impl Drop for Host {
         if self.daemon.lock().is_ok_and(|daemon| daemon.is_some()) {
             let _ = self.stop_daemon();
         }
-        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
