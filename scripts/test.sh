@@ -87,7 +87,7 @@ else
 	skip 'shellcheck' 'shellcheck is not installed'
 fi
 if $CARGO clippy --version >/dev/null 2>&1; then
-	# The tests' profile, so that both run the build scripts once.
+	# The tests' profile, so that the tests reuse most of the build scripts' output.
 	check 'clippy' $CARGO clippy --quiet --workspace --all-targets --profile test -- -D warnings
 else
 	skip 'clippy' 'clippy is not installed'
