@@ -13,6 +13,7 @@
 mod ack;
 mod checksum;
 mod counters;
+mod deadlines;
 mod emit;
 mod fack;
 mod frame;

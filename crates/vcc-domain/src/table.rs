@@ -1,10 +1,13 @@
 //! The port's flow table and deadlines, with the datapath's rules for a full table
 //! (datapath/table.h).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
 
+use slab::Slab;
 use vcc_engine::{FlowState, half_open_max};
 
+use crate::deadlines::Deadlines;
 use crate::hold::Held;
 use crate::key::FlowKey;
 
@@ -17,13 +20,16 @@ struct Entry {
     half_open: Option<u64>,
 }
 
-/// The flows, limited in number, in an order that does not depend on arrival.
+/// The flows, limited in number. What it does does not depend on the order of their arrival.
 #[derive(Clone)]
 pub(crate) struct Table {
     max_flows: usize,
-    entries: BTreeMap<FlowKey, Entry>,
-    /// The keys in order of their deadlines.
-    looks: BTreeSet<(u64, FlowKey)>,
+    /// Hashed with a secret, because guests and peers choose ports.
+    places: HashMap<FlowKey, usize>,
+    entries: Slab<Entry>,
+    /// The flow of the last look-up: a segment asks for its own several times.
+    last: Cell<Option<(FlowKey, usize)>>,
+    deadlines: Deadlines,
     /// The keys of half-open flows, oldest first.
     half_open: BTreeMap<u64, FlowKey>,
     handshakes: u64,
@@ -52,8 +58,10 @@ impl Table {
     pub(crate) fn new(max_flows: usize) -> Self {
         Table {
             max_flows,
-            entries: BTreeMap::new(),
-            looks: BTreeSet::new(),
+            places: HashMap::new(),
+            entries: Slab::new(),
+            last: Cell::new(None),
+            deadlines: Deadlines::default(),
             half_open: BTreeMap::new(),
             handshakes: 0,
         }
@@ -68,30 +76,33 @@ impl Table {
     }
 
     pub(crate) fn get(&self, key: &FlowKey) -> Option<&FlowState> {
-        self.entries.get(key).map(|entry| &entry.state)
+        self.entry(key).map(|entry| &entry.state)
     }
 
     pub(crate) fn get_mut(&mut self, key: &FlowKey) -> Option<&mut FlowState> {
-        self.entries.get_mut(key).map(|entry| &mut entry.state)
+        self.entry_mut(key).map(|entry| &mut entry.state)
     }
 
     /// All about a flow.
     pub(crate) fn known(&mut self, key: &FlowKey) -> Option<Known<'_>> {
-        let Entry { state, held, look_ns, half_open } = self.entries.get_mut(key)?;
+        let Entry { state, held, look_ns, half_open } = self.entry_mut(key)?;
         Some(Known { state, held, look_ns: *look_ns, in_handshake: half_open.is_some() })
     }
 
     /// A flow, and what is held of it.
     pub(crate) fn holding(&mut self, key: &FlowKey) -> Option<(&mut FlowState, &mut Held)> {
-        self.entries.get_mut(key).map(|entry| (&mut entry.state, &mut entry.held))
+        self.entry_mut(key).map(|entry| (&mut entry.state, &mut entry.held))
     }
 
     pub(crate) fn held(&self, key: &FlowKey) -> Option<&Held> {
-        self.entries.get(key).map(|entry| &entry.held)
+        self.entry(key).map(|entry| &entry.held)
     }
 
+    /// All flows, in order of their keys.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&FlowKey, &FlowState)> {
-        self.entries.iter().map(|(key, entry)| (key, &entry.state))
+        let mut places: Vec<_> = self.places.iter().collect();
+        places.sort_unstable();
+        places.into_iter().map(|(key, place)| (key, &self.entries[*place].state))
     }
 
     /// Inserts a flow before its first segment, with a deadline.
@@ -107,54 +118,93 @@ impl Table {
         }
         let half_open = Some(self.handshakes);
         let (state, held) = <(FlowState, Held)>::default();
-        let entry = Entry { state, held, look_ns, half_open };
-        let old = self.entries.insert(key, entry);
+        let place = self.entries.insert(Entry { state, held, look_ns, half_open });
+        let old = self.places.insert(key, place);
         debug_assert!(old.is_none(), "no flow replaces another");
-        self.looks.insert((look_ns, key));
         self.half_open.insert(self.handshakes, key);
         self.handshakes += 1;
+        self.deadlines.add(look_ns, key);
         self.assert_laws();
         room
     }
 
     pub(crate) fn remove(&mut self, key: &FlowKey) {
         self.end_handshake(key);
-        if let Some(entry) = self.entries.remove(key) {
-            self.looks.remove(&(entry.look_ns, *key));
+        if let Some(place) = self.places.remove(key) {
+            self.entries.remove(place);
+            self.last.set(None);
         }
-        self.assert_laws();
+        self.settle(key);
     }
 
     /// The flow is no longer half-open, so it cannot give way.
     pub(crate) fn end_handshake(&mut self, key: &FlowKey) {
-        let number = self.entries.get_mut(key).and_then(|entry| entry.half_open.take());
+        let number = self.entry_mut(key).and_then(|entry| entry.half_open.take());
         if let Some(number) = number {
             self.half_open.remove(&number);
         }
     }
 
     /// Replaces the flow's deadline.
-    pub(crate) fn set_look(&mut self, key: &FlowKey, look_ns: u64) {
-        if let Some(entry) = self.entries.get_mut(key) {
-            self.looks.remove(&(entry.look_ns, *key));
-            self.looks.insert((look_ns, *key));
-            entry.look_ns = look_ns;
-        }
-        self.assert_laws();
+    pub(crate) fn set_look(&mut self, key: &FlowKey, at_ns: u64) {
+        let Some(entry) = self.entry_mut(key) else { return };
+        entry.look_ns = at_ns;
+        self.deadlines.add(at_ns, *key);
+        self.settle(key);
     }
 
     pub(crate) fn next_look_ns(&self) -> Option<u64> {
-        self.looks.first().map(|(look_ns, _)| *look_ns)
+        self.deadlines.first().map(|(look_ns, _)| look_ns)
     }
 
     /// The flow with the earliest expired deadline.
     pub(crate) fn due(&self, now_ns: u64) -> Option<FlowKey> {
-        self.looks.first().filter(|(look_ns, _)| *look_ns <= now_ns).map(|(_, key)| *key)
+        self.deadlines.first().filter(|(look_ns, _)| *look_ns <= now_ns).map(|(_, key)| key)
+    }
+
+    fn place(&self, key: &FlowKey) -> Option<usize> {
+        if let Some((last, place)) = self.last.get().filter(|(last, _)| last == key) {
+            debug_assert_eq!(self.places.get(&last), Some(&place));
+            return Some(place);
+        }
+        let place = *self.places.get(key)?;
+        self.last.set(Some((*key, place)));
+        Some(place)
+    }
+
+    fn entry(&self, key: &FlowKey) -> Option<&Entry> {
+        self.entries.get(self.place(key)?)
+    }
+
+    fn entry_mut(&mut self, key: &FlowKey) -> Option<&mut Entry> {
+        let place = self.place(key)?;
+        self.entries.get_mut(place)
+    }
+
+    /// The flow's deadline has changed.
+    fn settle(&mut self, key: &FlowKey) {
+        let look_ns = |key: &FlowKey| {
+            let place = *self.places.get(key)?;
+            self.entries.get(place).map(|entry| entry.look_ns)
+        };
+        self.deadlines.settle(key, look_ns);
+        if self.deadlines.are_many_beside(self.entries.len()) {
+            self.deadlines = self
+                .places
+                .iter()
+                .map(|(key, place)| (self.entries[*place].look_ns, *key))
+                .collect();
+        }
+        self.assert_laws();
     }
 
     fn assert_laws(&self) {
         debug_assert!(self.entries.len() <= self.max_flows, "the number of flows is limited");
-        debug_assert!(self.entries.len() == self.looks.len(), "every flow has a deadline");
+        debug_assert!(self.entries.len() == self.places.len(), "every flow is found");
+        debug_assert!(
+            self.entries.is_empty() == self.next_look_ns().is_none(),
+            "every flow has a deadline"
+        );
         debug_assert!(self.half_open.len() <= self.entries.len(), "half-open flows are flows");
     }
 }
@@ -162,6 +212,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::rng::Rng;
 
     fn key(port: u16) -> FlowKey {
         FlowKey::new(([10, 0, 0, 2], port).into(), ([10, 0, 0, 9], 80).into(), None)
@@ -184,6 +235,37 @@ mod tests {
         assert_eq!(looks_ns, [Some(40), None]);
         let order: Vec<_> = table.iter().map(|(key, _)| key.guest().port()).collect();
         assert_eq!(order, [1, 3]);
+    }
+
+    /// Against an ordered set, through flows that come, go and move their deadlines.
+    #[test]
+    fn deadlines_are_in_order_however_often_they_move() {
+        let mut table = Table::new(200);
+        let mut model = BTreeMap::new();
+        let mut random = Rng::new(1);
+        for _ in 0..50_000 {
+            let (key, at_ns) = (key(random.range(0, 100) as u16), random.range(0, 40));
+            match (random.range(0, 10), model.contains_key(&key)) {
+                (0, true) => {
+                    table.remove(&key);
+                    model.remove(&key);
+                }
+                (_, true) => {
+                    table.set_look(&key, at_ns);
+                    model.insert(key, at_ns);
+                }
+                (_, false) => {
+                    assert_eq!(table.insert(key, at_ns), Room::Free);
+                    table.end_handshake(&key);
+                    model.insert(key, at_ns);
+                }
+            }
+            let first = model.iter().map(|(key, at_ns)| (*at_ns, *key)).min();
+            assert_eq!(table.deadlines.first(), first);
+        }
+        let expected: Vec<_> = model.keys().collect();
+        assert_eq!(table.iter().map(|(key, _)| key).collect::<Vec<_>>(), expected);
+        assert!(!table.deadlines.are_many_beside(table.len()), "obsolete ones are removed");
     }
 
     #[test]

@@ -10,6 +10,11 @@ use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::port::Port;
 
+/// The generator of the engine's tests.
+#[allow(dead_code, reason = "the unit tests use a part")]
+#[path = "../../vcc-engine/tests/common/sim/rng.rs"]
+pub(crate) mod rng;
+
 /// The MAC addresses of frames from the guest.
 pub(crate) const NEXT_HOP_MAC: [u8; 6] = MACS[0];
 pub(crate) const GUEST_MAC: [u8; 6] = MACS[1];
