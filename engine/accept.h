@@ -104,41 +104,44 @@ VCC_INLINE void note_fin(struct vcc_flow *f, uint16_t flags, uint32_t whose)
 }
 
 /*
- * A RST from the guest. A RST that answers a stray segment does not close the connection: its
- * sequence number is that segment's acknowledgement (RFC 9293, 3.10.7.2 to 3.10.7.4). In SYN-SENT
- * the guest sends no other kind; a guest that refuses a SYN acknowledges it (3.10.7.1).
+ * Does the peer believe a RST from the guest? A RST that answers a stray segment does not close the
+ * connection: its sequence number is that segment's acknowledgement (RFC 9293, 3.10.7.2 to
+ * 3.10.7.4). In SYN-SENT the guest sends no other kind; a guest that refuses a SYN acknowledges it
+ * (3.10.7.1).
  */
+VCC_INLINE bool is_guests_rst(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	if (f->stage == STAGE_SYN_SENT)
+		return false;
+	if (f->flags & FLOW_SYN_SEEN_GUEST)
+		return peer_accepts(f, s);
+	return (s->flags & TCP_ACK) && s->ack - f->rcv_nxt <= UINT16_MAX;
+}
+
 VCC_INLINE void rst_from_guest(struct vcc_flow *f, const struct vcc_segment *s)
 {
-	bool believed;
-
-	if (f->stage == STAGE_SYN_SENT)
-		believed = false;
-	else if (f->flags & FLOW_SYN_SEEN_GUEST)
-		believed = peer_accepts(f, s);
-	else
-		believed = (s->flags & TCP_ACK) && s->ack - f->rcv_nxt <= UINT16_MAX;
-	if (!believed)
+	if (!is_guests_rst(f, s))
 		return;
 	note_seen(f, s);
 	f->stage = STAGE_CLOSED;
 }
 
 /*
- * A RST from the peer. One that answers a SYN must acknowledge it (RFC 9293, 3.10.7.3). Otherwise
- * it must be at rcv_nxt, or at the guest's last acknowledgement if later data was lost between port
- * and guest.
+ * Does the guest believe a RST from the peer? One that answers a SYN must acknowledge it (RFC 9293,
+ * 3.10.7.3). Otherwise it must be at rcv_nxt, or at the guest's last acknowledgement if later data
+ * was lost between port and guest.
  */
+VCC_INLINE bool is_peers_rst(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	if (f->stage == STAGE_SYN_SENT)
+		return (s->flags & TCP_ACK) && !seq_before(s->ack, f->snd_una) &&
+		       !seq_after(s->ack, f->snd_nxt);
+	return s->seq == f->rcv_nxt || s->seq == f->rcv_wup;
+}
+
 VCC_INLINE void rst_to_guest(struct vcc_flow *f, const struct vcc_segment *s)
 {
-	bool believed;
-
-	if (f->stage == STAGE_SYN_SENT)
-		believed = (s->flags & TCP_ACK) && !seq_before(s->ack, f->snd_una) &&
-			   !seq_after(s->ack, f->snd_nxt);
-	else
-		believed = s->seq == f->rcv_nxt || s->seq == f->rcv_wup;
-	if (!believed)
+	if (!is_peers_rst(f, s))
 		return;
 	note_seen(f, s);
 	f->stage = STAGE_CLOSED;

@@ -6,8 +6,7 @@
 #ifndef VCC_BUFFER_H
 #define VCC_BUFFER_H
 
-#include "seq.h"
-#include "vcc.h"
+#include "track.h"
 
 /* Policies for a port's buffer (vFlood, 3.3). */
 enum vcc_buffer_policy {
@@ -39,7 +38,9 @@ struct vcc_hold {
 	uint32_t peer_edge;  /* right edge by the peer's window */
 	uint8_t state;	     /* enum vcc_hold_state */
 	uint8_t begun;	     /* bool: the edges are valid */
-	uint16_t reserved;
+	uint8_t retains;     /* bool: the shell retains what leaves (repair.h) */
+	uint8_t reserved;
+	uint32_t kept_from;   /* with `retains`: all that has left from here on is retained */
 	uint32_t no_buffer;   /* times that the flow went offline for want of buffer */
 	uint32_t packet_loss; /* and for a loss */
 };
@@ -59,6 +60,18 @@ VCC_INLINE bool is_held(const struct vcc_flow *f, const struct vcc_hold *h)
 VCC_INLINE uint32_t hold_guest_nxt(const struct vcc_flow *f, const struct vcc_hold *h)
 {
 	return is_held(f, h) ? h->held_end : f->snd_nxt;
+}
+
+/* Does the shell retain all that is in flight? */
+VCC_INLINE bool hold_covers(const struct vcc_flow *f, const struct vcc_hold *h)
+{
+	return h->retains && !seq_after(h->kept_from, f->snd_una);
+}
+
+/* Does the shell repair the flow's losses, so that the guest need not see one nor retransmit? */
+VCC_INLINE bool hold_repairs(const struct vcc_flow *f, const struct vcc_hold *h)
+{
+	return hold_covers(f, h) && flight_bytes(f);
 }
 
 /* The bytes of the buffer that the flow may use (equation 1; Choudhury and Hahne 1998). */
@@ -82,7 +95,8 @@ VCC_INLINE void hold_transition(const struct vcc_flow *f, struct vcc_hold *h,
 				const struct vcc_buffer *b)
 {
 	uint32_t threshold_bytes = hold_threshold_bytes(f, h, b);
-	bool lost = f->ca_state == CA_RECOVERY || f->ca_state == CA_LOSS;
+	bool losing = f->ca_state == CA_RECOVERY || f->ca_state == CA_LOSS;
+	bool lost = losing && !hold_repairs(f, h);
 	bool full = h->held_bytes && h->held_bytes >= threshold_bytes;
 	/* Back online at half the threshold, or the state would change with each segment. */
 	bool drained = h->held_bytes <= threshold_bytes / 2;

@@ -25,6 +25,9 @@ VCC_INLINE uint32_t hold_shown_edge(const struct vcc_flow *f, const struct vcc_h
 	uint32_t leaving_edge = seq_min(hold_underlay_edge(f, h, p), h->peer_edge);
 	uint32_t room_bytes = seq_distance(f->snd_nxt, leaving_edge);
 
+	/* What is retained in flight takes its part of the buffer, too. */
+	if (h->state == HOLD_ACTIVE && h->retains)
+		room_bytes = 0;
 	if (h->state == HOLD_ACTIVE)
 		room_bytes += vcc_sub_floor0(hold_threshold_bytes(f, h, b), h->held_bytes);
 	else
@@ -52,6 +55,7 @@ VCC_INLINE void hold_begin(const struct vcc_flow *f, struct vcc_hold *h, const s
 		.held_bytes = h->held_bytes, /* the shell discards what a connection before left */
 		.grant_edge = f->snd_una + cap_segs(f, p, f->cc.cwnd_segs) * f->mss_bytes,
 		.peer_edge = f->snd_una + peer_window_bytes,
+		.kept_from = f->snd_nxt,
 		.begun = true,
 	};
 }
@@ -90,6 +94,11 @@ VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct
 		a->window = before;
 	/* An unchanged window turns an update into a duplicate ACK for a guest without SACK. */
 	if (news->same_ack && was_shown && a->window == before) {
+		a->verdict = VCC_DROP;
+		count_drop(f);
+	}
+	/* The loss that it reports is repaired here. */
+	if (news->duplicate && was_shown && a->window == before && hold_repairs(f, h)) {
 		a->verdict = VCC_DROP;
 		count_drop(f);
 	}

@@ -46,6 +46,13 @@ VCC_INLINE bool is_holding(const struct vcc_flow *f, const struct vcc_hold *h,
 	       seq_after(f->right_edge, seq_max(h->peer_edge, f->snd_nxt));
 }
 
+/* Is this a retransmission of what the shell repairs? */
+VCC_INLINE bool is_repaired(const struct vcc_flow *f, const struct vcc_hold *h,
+			    const struct vcc_segment *s)
+{
+	return segment_end(s) != s->seq && hold_repairs(f, h);
+}
+
 /* From-guest: what becomes of the segment; called before the engine sees any of it. */
 VCC_INLINE struct vcc_admission hold_admit(struct vcc_flow *f, const struct vcc_hold *h,
 					   const struct vcc_params *p, const struct vcc_segment *s)
@@ -58,7 +65,7 @@ VCC_INLINE struct vcc_admission hold_admit(struct vcc_flow *f, const struct vcc_
 	if (f->stage == STAGE_CLOSED && acts_by_hold(f, p) && !(s->flags & (TCP_SYN | TCP_RST))) {
 		/* Nothing follows a FIN. */
 		if ((f->flags & fins) == fins)
-			return seq_after(end, f->snd_nxt) ? none : all;
+			return seq_after(end, f->snd_nxt) || is_repaired(f, h, s) ? none : all;
 		/* A guest that still sends did not accept the RST. */
 		f->stage = STAGE_ESTABLISHED;
 	}
@@ -69,7 +76,7 @@ VCC_INLINE struct vcc_admission hold_admit(struct vcc_flow *f, const struct vcc_
 	if (!seq_plausible(f->snd_una, end))
 		return none;
 	if (!seq_after(end, f->snd_nxt))
-		return all;
+		return is_repaired(f, h, s) ? none : all;
 	restart_after_idle(f, p, s);
 	struct vcc_admission parts = {
 		.pass_bytes = seq_distance(s->seq, f->snd_nxt),
@@ -86,6 +93,14 @@ VCC_INLINE struct vcc_admission hold_admit(struct vcc_flow *f, const struct vcc_
 		    seq_distance(seq_max(s->seq, f->snd_nxt), seq_min(end, guest_nxt));
 	parts.pass_bytes = vcc_min(parts.pass_bytes, s->payload_bytes);
 	parts.drop_bytes = vcc_min(parts.drop_bytes, s->payload_bytes - parts.pass_bytes);
+	if (h->retains) {
+		/* The shell retransmits and probes the window itself. */
+		if (hold_repairs(f, h)) {
+			parts.drop_bytes += parts.pass_bytes;
+			parts.pass_bytes = 0;
+		}
+		return parts;
+	}
 	/*
 	 * The guest retransmits what waits for the peer's window: its retransmission timer is the
 	 * persist timer (RFC 9293, 3.8.6.1). The probe has no data, so none exceeds the window.

@@ -385,7 +385,8 @@ struct vcc_params {
 	uint16_t pool;	      /* the shell's number for it */
 	uint16_t pool_weight; /* the flow's weight in it; 0: no pool */
 	uint32_t pool_bytes;  /* the pool's size: all its flows' windows together */
-	uint16_t on_full;     /* enum vcc_on_full; for the shell */
+	uint8_t on_full;      /* enum vcc_on_full; for the shell */
+	uint8_t retransmit;   /* bool, with ACT_HOLD: the shell repairs losses (repair.h) */
 	uint16_t act;	      /* enum vcc_act */
 };
 

@@ -2,6 +2,7 @@
 /* The engine compiled for user space: the same source that the datapath inlines. */
 #include "abi.h"
 #include "hold.h"
+#include "repair.h"
 
 struct vcc_action vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 					const struct vcc_segment *s)
@@ -157,4 +158,110 @@ bool vcc_native_is_holding(const struct vcc_flow *f, const struct vcc_hold *h,
 			   const struct vcc_params *p)
 {
 	return is_holding(f, h, p);
+}
+
+bool vcc_native_hold_covers(const struct vcc_flow *f, const struct vcc_hold *h)
+{
+	return hold_covers(f, h);
+}
+
+bool vcc_native_hears(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return (s->flags & TCP_ACK) && !(s->flags & (TCP_SYN | TCP_RST)) && guest_accepts(f, s);
+}
+
+bool vcc_native_is_reset(const struct vcc_flow *f, const struct vcc_segment *s, bool from_guest)
+{
+	return (s->flags & TCP_RST) && (from_guest ? is_guests_rst(f, s) : is_peers_rst(f, s));
+}
+
+bool vcc_native_repair_judge(const struct vcc_flow *f, struct vcc_hold *h,
+			     const struct vcc_params *p)
+{
+	return repair_judge(f, h, p);
+}
+
+void vcc_native_repair_charge(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
+			      uint32_t bytes)
+{
+	repair_charge(f, h, b, bytes);
+}
+
+void vcc_native_repair_sent(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_repair *r,
+			    const struct vcc_retained *t)
+{
+	repair_sent(f, h, r, t);
+}
+
+void vcc_native_repair_passes(struct vcc_hold *h, uint32_t end)
+{
+	repair_passes(h, end);
+}
+
+void vcc_native_repair_sacked(struct vcc_repair *r, struct vcc_retained *t, uint32_t now_us)
+{
+	repair_sacked(r, t, now_us);
+}
+
+void vcc_native_repair_acked(struct vcc_repair *r, const struct vcc_retained *t, uint32_t now_us)
+{
+	repair_acked(r, t, now_us);
+}
+
+void vcc_native_repair_lost(struct vcc_repair *r, struct vcc_retained *t)
+{
+	repair_lost(r, t);
+}
+
+void vcc_native_repair_on_ack(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_repair *r,
+			      const struct vcc_segment *s, uint32_t una_before,
+			      uint32_t state_before)
+{
+	repair_on_ack(f, h, r, s, una_before, state_before);
+}
+
+uint32_t vcc_native_repair_lost_in_us(const struct vcc_flow *f, const struct vcc_repair *r,
+				      const struct vcc_retained *t, uint32_t now_us)
+{
+	return repair_lost_in_us(f, r, t, now_us);
+}
+
+uint32_t vcc_native_repair_leaves_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
+					const struct vcc_repair *r, const struct vcc_params *p,
+					const struct vcc_retained *t, uint32_t unit_bytes)
+{
+	return repair_leaves_bytes(f, h, r, p, t, unit_bytes);
+}
+
+void vcc_native_repair_resent(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_repair *r,
+			      struct vcc_retained *t, uint32_t now_us, uint32_t before)
+{
+	repair_resent(f, h, r, t, now_us, before);
+}
+
+struct vcc_repair_due vcc_native_repair_due(const struct vcc_flow *f, const struct vcc_hold *h,
+					    const struct vcc_repair *r, const struct vcc_params *p,
+					    uint32_t now_us, bool waits)
+{
+	return repair_due(f, h, r, p, now_us, waits);
+}
+
+void vcc_native_repair_probed(const struct vcc_flow *f, struct vcc_repair *r)
+{
+	repair_probed(f, r);
+}
+
+void vcc_native_repair_timeout(struct vcc_flow *f, struct vcc_repair *r, uint32_t now_us)
+{
+	repair_timeout(f, r, now_us);
+}
+
+void vcc_native_repair_forget_sack(struct vcc_repair *r, struct vcc_retained *t)
+{
+	repair_forget_sack(r, t);
+}
+
+void vcc_native_repair_persisted(struct vcc_repair *r, uint32_t now_us)
+{
+	repair_persisted(r, now_us);
 }

@@ -29,6 +29,8 @@ pub(crate) struct Places {
     pub wscale_at: Option<usize>,
     /// TSval; TSecr follows it.
     pub timestamps_at: Option<usize>,
+    /// The SACK option, kind and length included.
+    pub sack_at: Option<(usize, usize)>,
     /// Offset of KIND_END; options after it are not read.
     pub end_at: Option<usize>,
     /// An invalid option ended the list.
@@ -119,6 +121,7 @@ impl Options {
             }
             (KIND_SACK, 10 | 18 | 26 | 34) => {
                 (self.dsack_seq, self.dsack_bytes) = dsack(&option[2..], ack);
+                self.places.sack_at = Some((TCP_BYTES + at, option.len()));
                 sys::OPT_SACK
             }
             (KIND_MD5 | KIND_AO, _) => sys::OPT_SIGNED,
@@ -162,6 +165,12 @@ fn is_hello(what: u8) -> bool {
 
 fn read_counters(bytes: &[u8]) -> sys::vcc_feedback {
     sys::vcc_feedback { ect0_bytes: read_u24(bytes, 0), ce_bytes: read_u24(bytes, 3) }
+}
+
+/// The blocks of a SACK option, kind and length included: left and right edges (RFC 2018, 3).
+pub(crate) fn sack_blocks(option: &[u8]) -> impl Iterator<Item = (u32, u32)> {
+    let blocks = option.get(2..).unwrap_or_default().chunks_exact(8);
+    blocks.map(|block| (read_u32(block, 0), read_u32(block, 4)))
 }
 
 /// DSACK (RFC 2883, 4), as in `engine/sack.h`: the first block reports a duplicate if it lies below

@@ -1,8 +1,10 @@
 //! A port: parse, look up, engine, rewrite.
 
 mod holding;
+mod repairing;
 
 use holding::ends_held;
+use repairing::RepairTimers;
 use vcc_engine::{Action, Buffer, FlowState, Mode, Params, Segment, is_crowded, sys};
 
 use crate::counters::{Counters, Reason};
@@ -32,6 +34,7 @@ pub struct Port {
     buffer: Buffer,
     /// Since when the buffer has been full without a segment leaving.
     full_since_ns: Option<u64>,
+    repairs: RepairTimers,
     /// None unless tracing is on.
     traced: Option<Vec<TracedAck>>,
     now_ns: u64,
@@ -52,6 +55,7 @@ impl Port {
             counters: Counters::default(),
             buffer: buffer.empty(),
             full_since_ns: None,
+            repairs: RepairTimers::new(),
             traced: None,
             now_ns: 0,
         }
@@ -82,17 +86,21 @@ impl Port {
 
     /// A frame from the fabric to the guest. `out` receives what it lets go.
     pub fn to_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
-        let parsed = match self.known(now_ns, Direction::ToGuest, frame) {
+        let mut parsed = match self.known(now_ns, Direction::ToGuest, frame) {
             Ok(parsed) => parsed,
             Err(untouched) => return untouched,
         };
+        let before = self.judge_repair(&parsed.key);
         let Some(action) = self.ask_engine(Direction::ToGuest, &parsed.key, &parsed.segment) else {
             return Verdict::Pass;
         };
+        let passes = u32::from(action.verdict) == sys::VCC_PASS;
+        self.repair_to_guest(frame, &mut parsed, before, passes);
         let verdict = self.carry_out(Direction::ToGuest, frame, &parsed, &action);
         if u32::from(parsed.segment.flags) & sys::TCP_SYN != 0 {
             self.open(&parsed.key, out);
         }
+        self.resend(&parsed.key, out);
         self.release(&parsed.key, out);
         verdict
     }
@@ -100,7 +108,12 @@ impl Port {
     /// The next deadline for [`Port::advance`]; None without flows. Frames and `advance` may change
     /// it.
     pub fn next_deadline_ns(&self) -> Option<u64> {
-        let looks = [self.table.next_look_ns(), self.emitter.next_look_ns(), self.next_read_ns()];
+        let looks = [
+            self.table.next_look_ns(),
+            self.emitter.next_look_ns(),
+            self.next_read_ns(),
+            self.next_repair_ns(),
+        ];
         looks.into_iter().flatten().min()
     }
 
@@ -110,6 +123,8 @@ impl Port {
     /// does nothing.
     pub fn advance(&mut self, now_ns: u64, out: &mut Out) {
         self.note_time(now_ns);
+        // Before the engine infers the timeouts of flows that are not repaired here.
+        self.advance_repairs(out);
         let to_guest = &mut out.to_guest;
         let table = &self.table;
         while let Some(unsent) = self.emitter.look_again(now_ns, |key| table.get(key), to_guest) {
@@ -272,7 +287,7 @@ impl Port {
         // The flow is found once, because a look-up costs as much as a call of the engine.
         let is_open = !flow.is_half_open();
         let sooner_ns = timer::sooner_ns(flow, &self.params, now_ns, look_ns);
-        if ends_held(flow, segment) {
+        if ends_held(flow, held, direction, segment) {
             self.end_held(key);
         }
         if in_handshake && is_open {
@@ -329,8 +344,13 @@ impl Port {
     /// The flow's deadline expired.
     fn look(&mut self, now_ns: u64, key: &FlowKey, to_guest: &mut Vec<Frame>) {
         let crowded = is_crowded(self.table.len() as u32, self.table.max_flows() as u32);
-        let Some(flow) = self.table.get_mut(key) else { return };
-        let action = flow.deadline(&self.params, now_ns / NS_PER_US, crowded);
+        let Some((flow, held)) = self.table.holding(key) else { return };
+        let mut params = self.params;
+        if held.hold.retains() {
+            // The guest is not to retransmit what is repaired here.
+            params.0.emit = 0;
+        }
+        let action = flow.deadline(&params, now_ns / NS_PER_US, crowded);
         if action.forget != 0 {
             self.forget(key);
             return;

@@ -79,10 +79,6 @@ impl Table {
         self.entry(key).map(|entry| &entry.state)
     }
 
-    pub(crate) fn get_mut(&mut self, key: &FlowKey) -> Option<&mut FlowState> {
-        self.entry_mut(key).map(|entry| &mut entry.state)
-    }
-
     /// All about a flow.
     pub(crate) fn known(&mut self, key: &FlowKey) -> Option<Known<'_>> {
         let Entry { state, held, look_ns, half_open } = self.entry_mut(key)?;

@@ -71,6 +71,10 @@ impl Buffer {
     pub fn used_bytes(&self) -> u32 {
         self.0.used_bytes
     }
+
+    pub(crate) fn raw_mut(&mut self) -> &mut sys::vcc_buffer {
+        &mut self.0
+    }
 }
 
 /// A flow's state beside [`FlowState`], in a shell that holds its segments.

@@ -9,6 +9,7 @@ mod limit;
 mod name;
 mod params;
 mod pool;
+mod repair;
 mod told;
 mod underlay;
 
@@ -24,6 +25,7 @@ pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
 pub use name::ParseNameError;
 pub use params::{Act, BufferPolicy, GuestEcn, Mode, OnFull, Params};
 pub use pool::Pool;
+pub use repair::{Recovery, RepairTimer, Retained};
 pub use told::Stage;
 pub use underlay::Underlay;
 

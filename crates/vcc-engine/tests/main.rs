@@ -23,6 +23,7 @@ mod pools;
 mod promise;
 mod prr;
 mod push;
+mod repair;
 mod reports;
 mod restart;
 mod rounding;

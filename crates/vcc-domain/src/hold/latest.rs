@@ -6,6 +6,7 @@
 use vcc_engine::{Segment, sys};
 
 use crate::frame::Frame;
+use crate::options::KIND_NOP;
 use crate::parse::Parsed;
 use crate::rewrite::rewrite_header;
 use crate::wire::*;
@@ -76,6 +77,19 @@ pub(crate) fn set_seq(frame: &mut Frame, parsed: &mut Parsed, seq: u32) {
     });
     parsed.segment.seq = seq;
     parsed.segment.flags &= !urg;
+}
+
+/// Removes the SACK blocks.
+pub(crate) fn strip_sack(frame: &mut Frame, parsed: &mut Parsed) {
+    let Some((at, bytes)) = parsed.places.sack_at.take() else { return };
+    let at = parsed.ip.tcp_at + at;
+    rewrite_header(frame, parsed, |frame| {
+        frame.bytes[at..at + bytes].fill(KIND_NOP);
+        parsed.header_bytes
+    });
+    let Segment { options, dsack_bytes, dsack_seq, .. } = &mut parsed.segment;
+    *options &= !(sys::OPT_SACK as u16);
+    (*dsack_bytes, *dsack_seq) = (0, 0);
 }
 
 #[cfg(test)]

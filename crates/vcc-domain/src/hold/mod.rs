@@ -2,6 +2,7 @@
 
 mod cut;
 mod latest;
+mod sent;
 
 use std::collections::VecDeque;
 
@@ -10,7 +11,8 @@ use vcc_engine::{Buffer, BufferPolicy, Hold, Segment};
 use crate::frame::{Direction, Frame};
 use crate::parse::{Parsed, parse};
 pub(crate) use cut::{cut, without_payload};
-pub(crate) use latest::{Latest, set_seq};
+pub(crate) use latest::{Latest, set_seq, strip_sack};
+pub(crate) use sent::{Kept, Sent, before};
 
 /// The size of a port's buffer, and how its flows share it (vFlood, 3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,14 +40,34 @@ pub(crate) struct Held {
     pub hold: Hold,
     pub latest: Latest,
     pub queue: Queue,
+    pub sent: Sent,
 }
 
 impl Held {
     /// Discards what is held.
     pub(crate) fn clear(&mut self, buffer: &mut Buffer) {
         self.queue = Queue::default();
+        self.sent = Sent::default();
         let held_bytes = self.hold.0.held_bytes;
         self.hold.left(buffer, held_bytes);
+    }
+
+    /// Discards what is retained of what has left; the guest has it, too.
+    pub(crate) fn discard_sent(&mut self, buffer: &mut Buffer) {
+        let free_bytes = self.sent.bytes();
+        self.sent = Sent::default();
+        self.hold.left(buffer, free_bytes);
+    }
+
+    /// Is there something to send that may not leave?
+    pub(crate) fn waits(&self) -> bool {
+        !self.queue.is_empty() || self.sent.has_lost()
+    }
+
+    /// A segment of the guest that is held or retained.
+    pub(crate) fn any_frame(&self) -> Option<&Frame> {
+        let retained = self.sent.get(0).map(|kept| &kept.frame);
+        retained.or_else(|| self.queue.front().map(|waiting| &waiting.frame))
     }
 }
 
@@ -79,6 +101,10 @@ pub(crate) struct Queue(VecDeque<Waiting>);
 impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub(crate) fn front(&self) -> Option<&Waiting> {
+        self.0.front()
     }
 
     pub(crate) fn front_mut(&mut self) -> Option<&mut Waiting> {

@@ -4,8 +4,8 @@
 use vcc_engine::{Admission, FlowState, Segment, sys};
 
 use super::Port;
-use crate::frame::{Frame, Out, Verdict};
-use crate::hold::{Waiting, charge_bytes, cut, reparsed, set_seq, without_payload};
+use crate::frame::{Direction, Frame, Out, Verdict};
+use crate::hold::{Held, Waiting, charge_bytes, cut, reparsed, set_seq, without_payload};
 use crate::key::FlowKey;
 use crate::parse::Parsed;
 
@@ -46,6 +46,7 @@ impl Port {
         mut parsed: Parsed,
         out: &mut Out,
     ) -> Verdict {
+        self.judge_repair(&parsed.key);
         let Some((flow, held)) = self.table.holding(&parsed.key) else { return Verdict::Pass };
         held.latest.note(frame, &parsed);
         let fate = flow.hold_admit(&held.hold, &self.params, &parsed.segment);
@@ -97,7 +98,13 @@ impl Port {
         }
         if out.to_fabric.is_empty() && self.leaves_at_once(&parsed) {
             *frame = rest;
-            return self.leave(frame, &parsed, out);
+            match self.is_full() {
+                true => self.pass_unretained(&parsed),
+                false => self.retain(frame, &parsed),
+            }
+            let verdict = self.leave(frame, &parsed, out);
+            self.arm(&parsed.key);
+            return verdict;
         }
         if fate.gap || self.is_full() {
             self.counters.count(sys::COUNT_DROPPED);
@@ -109,7 +116,7 @@ impl Port {
     }
 
     /// Sends a frame without payload at another sequence number.
-    fn leave_empty(&mut self, mut frame: Frame, seq: u32, out: &mut Out) {
+    pub(super) fn leave_empty(&mut self, mut frame: Frame, seq: u32, out: &mut Out) {
         let mut parsed = self.reparsed_now(&frame);
         set_seq(&mut frame, &mut parsed, seq);
         self.leave_as(frame, &parsed, out);
@@ -128,13 +135,25 @@ impl Port {
         let end = parsed.segment.seq.wrapping_add(sequence_bytes(&parsed.segment));
         flow.hold_kept(&mut held.hold, &mut self.buffer, end, charge_bytes(&frame));
         held.queue.push(Waiting { frame, segment: parsed.segment });
-        if self.is_full() {
+        self.note_full();
+    }
+
+    /// The buffer has become full, or has room again.
+    pub(super) fn note_full(&mut self) {
+        if !self.is_full() {
+            self.full_since_ns = None;
+        } else {
             self.full_since_ns.get_or_insert(self.now_ns);
         }
     }
 
     /// Sends what the windows admit of what is held.
     pub(super) fn release(&mut self, key: &FlowKey, out: &mut Out) {
+        self.release_held(key, out);
+        self.arm(key);
+    }
+
+    fn release_held(&mut self, key: &FlowKey, out: &mut Out) {
         loop {
             let now_us = self.now_ns / super::NS_PER_US;
             let Some((flow, held)) = self.table.holding(key) else { return };
@@ -157,13 +176,14 @@ impl Port {
             let mut parsed = reparsed(&frame);
             parsed.segment.now_us = now_us;
             held.latest.renew(&mut frame, &mut parsed);
+            self.retain(&frame, &parsed);
             self.full_since_ns = self.is_full().then_some(self.now_ns);
             self.leave_as(frame, &parsed, out);
         }
     }
 
     /// Sends a frame of the port's own making; its FACK follows it.
-    fn leave_as(&mut self, mut frame: Frame, parsed: &Parsed, out: &mut Out) {
+    pub(super) fn leave_as(&mut self, mut frame: Frame, parsed: &Parsed, out: &mut Out) {
         let place = out.to_fabric.len();
         if self.leave(&mut frame, parsed, out) == Verdict::Pass {
             out.to_fabric.insert(place, frame);
@@ -186,18 +206,14 @@ impl Port {
         if u32::from(flow.stage) < sys::STAGE_ESTABLISHED {
             held.hold = Default::default();
         }
-        if !self.is_full() {
-            self.full_since_ns = None;
-        }
+        self.note_full();
     }
 
     pub(super) fn forget(&mut self, key: &FlowKey) {
         if let Some((_, held)) = self.table.holding(key) {
             held.clear(&mut self.buffer);
         }
-        if !self.is_full() {
-            self.full_since_ns = None;
-        }
+        self.note_full();
         self.table.remove(key);
     }
 
@@ -208,14 +224,28 @@ impl Port {
     }
 }
 
-/// After a segment: has the connection ended, or does it begin anew?
-pub(super) fn ends_held(flow: &FlowState, segment: &Segment) -> bool {
+/// After a segment: has the connection ended, or does it begin anew? After both FINs, what is in
+/// flight may have to be repaired.
+pub(super) fn ends_held(
+    flow: &FlowState,
+    held: &Held,
+    direction: Direction,
+    segment: &Segment,
+) -> bool {
     let begins_anew = u32::from(segment.flags) & sys::TCP_SYN != 0 && flow.settled == 0;
-    u32::from(flow.stage) != sys::STAGE_ESTABLISHED || begins_anew
+    match u32::from(flow.stage) {
+        _ if begins_anew => true,
+        sys::STAGE_ESTABLISHED => false,
+        sys::STAGE_CLOSED => {
+            !(held.hold.retains() && flow.flight_bytes() > 0)
+                || flow.is_reset(segment, direction == Direction::FromGuest)
+        }
+        _ => true,
+    }
 }
 
 /// The sequence numbers that the segment occupies.
-fn sequence_bytes(segment: &Segment) -> u32 {
+pub(super) fn sequence_bytes(segment: &Segment) -> u32 {
     let fin = u32::from(segment.flags) & sys::TCP_FIN != 0;
     segment.payload_bytes + u32::from(fin)
 }

@@ -16,6 +16,7 @@ pub struct Segment<'frame> {
     /// Of a SYN.
     pub wscale: Option<u8>,
     pub payload: &'frame [u8],
+    options: &'frame [u8],
     at: Headers,
 }
 
@@ -44,8 +45,24 @@ impl<'frame> Segment<'frame> {
             urgent: read_u16(frame, tcp_at + 18),
             wscale: (flags & SYN != 0).then(|| wscale(options)).flatten(),
             payload: frame.get(payload_at..end)?,
+            options,
             at: Headers { ipv6: false, l3: ETHERNET_BYTES, l4: tcp_at, end },
         })
+    }
+
+    /// The kinds of its options.
+    pub fn options(&self) -> Vec<u8> {
+        let (mut kinds, mut rest) = (Vec::new(), self.options);
+        loop {
+            match *rest {
+                [OPTION_NOP, ref after @ ..] => rest = after,
+                [kind, length, ..] if kind != OPTION_END && length >= 2 => {
+                    kinds.push(kind);
+                    rest = rest.get(usize::from(length)..).unwrap_or_default();
+                }
+                _ => return kinds,
+            }
+        }
     }
 
     pub fn has(&self, flag: u16) -> bool {

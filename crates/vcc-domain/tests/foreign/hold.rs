@@ -1,23 +1,13 @@
 //! `hold`: smoltcp has no congestion control, so it floods like vFlood's guest.
 
-use vcc_engine::{Mode, Params, Underlay, sys};
+use vcc_engine::{Mode, Params, sys};
 
-use crate::host::{Host, Setup};
+use crate::host::Setup;
 use crate::path::{Impairments, Network, Side};
+use crate::transfer::{ALL, DUPLICATION, LOSS, MB, REORDERING, Transfer, holding};
 use crate::{BOTH, ETHERNET_MTU, Trial, US_PER_S, check_with, setup, translated};
 
-const UNDERLAYS: [&str; 4] = ["reno", "reno-ecn", "dctcp", "cubic"];
-
 const MTUS: [usize; 4] = [1400, 1433, 1450, ETHERNET_MTU];
-
-fn holding(underlay: &str) -> Params {
-    let underlay: Underlay = underlay.parse().expect("an underlay");
-    Params(sys::vcc_params {
-        underlay: underlay.number(),
-        act: sys::ACT_HOLD as u16,
-        ..Params::default().0
-    })
-}
 
 #[test]
 fn whatever_its_mtu_a_guest_that_floods_has_its_share() {
@@ -47,87 +37,6 @@ fn whatever_the_receivers_mtu_a_guest_that_floods_has_its_share() {
     });
     check_with(trials, holding("reno-ecn"), 0.95..1.05);
 }
-
-/// A transfer through a port that holds.
-#[derive(Clone, Copy, Debug)]
-struct Transfer {
-    seed: u64,
-    underlay: &'static str,
-    guest: Setup,
-    peer: Setup,
-    opener: Side,
-    /// The streams of guest and peer.
-    stream_bytes: [u64; 2],
-    mark_every: u32,
-    impairments: Impairments,
-}
-
-const MB: u64 = 1 << 20;
-
-impl Transfer {
-    fn new(seed: u64) -> Self {
-        Transfer {
-            seed,
-            underlay: UNDERLAYS[seed as usize % UNDERLAYS.len()],
-            guest: Setup { nagle: seed % 3 > 0, ..setup(ETHERNET_MTU, seed % 2 == 0) },
-            peer: setup([ETHERNET_MTU, 1400, 576][seed as usize % 3], true),
-            opener: Side::BOTH[(seed / 2) as usize % 2],
-            stream_bytes: [MB, 0],
-            mark_every: 200,
-            impairments: Impairments::default(),
-        }
-    }
-
-    fn begin(&self) -> Network {
-        let hosts = [Host::new(Side::Guest, self.guest), Host::new(Side::Peer, self.peer)];
-        let mut network = Network::new(hosts, self.mark_every, holding(self.underlay));
-        network.impair(self.seed, self.impairments);
-        network.connect(self.opener);
-        for side in Side::BOTH {
-            let stream_bytes = self.stream_bytes[side as usize];
-            match self.impairments {
-                Impairments { loss_permille: 0, reorder_permille: 0, .. } => {
-                    network.host(side).send_and_close(stream_bytes);
-                }
-                _ => network.host(side).send(stream_bytes),
-            }
-        }
-        network
-    }
-
-    fn run(&self) -> Network {
-        let mut network = self.begin();
-        self.finish(&mut network);
-        network
-    }
-
-    /// Both streams arrive and are acknowledged, within an hour: smoltcp waits up to a minute for
-    /// each of the losses of a large flight.
-    fn finish(&self, network: &mut Network) {
-        let end_us = network.now_us() + 3600 * US_PER_S;
-        let done = network.run_until_met(end_us, |network| self.is_done(network));
-        let state =
-            Side::BOTH.map(|side| (network.received_bytes(side), network.host(side).state()));
-        assert!(done, "received {state:?}, held {}: {self:?}", network.port().held_bytes());
-        assert_eq!(network.port().held_bytes(), 0, "{self:?}");
-    }
-
-    fn is_done(&self, network: &mut Network) -> bool {
-        Side::BOTH.into_iter().all(|side| {
-            network.received_bytes(side.other()) == self.stream_bytes[side as usize]
-                && network.host(side).has_sent()
-        })
-    }
-}
-
-const LOSS: Impairments =
-    Impairments { loss_permille: 10, duplicate_permille: 0, reorder_permille: 0 };
-const DUPLICATION: Impairments =
-    Impairments { loss_permille: 0, duplicate_permille: 20, reorder_permille: 0 };
-const REORDERING: Impairments =
-    Impairments { loss_permille: 0, duplicate_permille: 0, reorder_permille: 30 };
-const ALL: Impairments =
-    Impairments { loss_permille: 10, duplicate_permille: 20, reorder_permille: 30 };
 
 #[test]
 fn every_byte_arrives_over_an_impaired_path() {
@@ -217,7 +126,7 @@ fn no_byte_is_lost_with_the_domain() {
 /// A reload of the policy: from `hold` to another treatment and back, at seeded moments.
 #[test]
 fn the_treatment_changes_with_segments_held() {
-    let hold = |transfer: &Transfer| holding(transfer.underlay);
+    let hold = |transfer: &Transfer| transfer.params();
     let others: [fn(&mut sys::vcc_params); 5] = [
         |params| params.act = sys::ACT_WINDOW as u16,
         |params| params.mode = Mode::Ignore.number(),

@@ -10,6 +10,8 @@ mod hold;
 mod host;
 mod native;
 mod path;
+mod retransmit;
+mod transfer;
 
 use std::ops::Range;
 

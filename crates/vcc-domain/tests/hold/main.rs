@@ -9,6 +9,7 @@ mod ends;
 mod flood;
 mod odd;
 mod random;
+mod retransmit;
 
 /// At least what the port keeps of a frame beside its bytes.
 const BESIDE_A_FRAME_BYTES: u32 = 256;

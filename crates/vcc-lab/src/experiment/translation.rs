@@ -35,6 +35,7 @@ pub fn translation(
         }
         params.0.act = act.number().into();
     }
+    params.0.retransmit = vcc.retransmit.unwrap_or(false).into();
     Ok(Some(Translation { params, share, buffer }))
 }
 
@@ -48,6 +49,7 @@ fn buffer(vcc: &Vcc) -> Result<BufferSpec, Refusal> {
         }
         false => Ok(()),
     };
+    without("retransmit", vcc.retransmit.is_some())?;
     without("buffer_kib", vcc.buffer_kib.is_some())?;
     without("buffer_policy", vcc.buffer_policy.is_some())?;
     if vcc.act == Some(Act::Hold) && !holds {
@@ -86,6 +88,7 @@ mod tests {
         assert_eq!(refused("mode = \"enforce\"\npriority = 0.5").0, "priority");
         assert_eq!(refused("mode = \"shadow\"\npolice = true").0, "police");
         assert_eq!(refused("mode = \"enforce\"\nweight = 2").0, "weight");
+        assert_eq!(refused("mode = \"enforce\"\nretransmit = true").0, "retransmit");
         assert_eq!(refused("mode = \"enforce\"\npool = \"p\"").0, "pool");
         let off: Vcc = toml::from_str("mode = \"off\"\npriority = 0.5").expect("a table");
         assert!(translation(&off, &BTreeMap::new()).unwrap().is_none());

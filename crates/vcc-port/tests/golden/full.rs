@@ -12,7 +12,7 @@ use crate::setup::usually;
 use crate::shells::Shells;
 
 fn shells(max_flows: u32, on_full: OnFull) -> Shells {
-    let params = Params::with(|p| p.on_full = on_full.number().into());
+    let params = Params::with(|p| p.on_full = on_full.number());
     Shells::new(&AttachOptions { max_flows, ..usually(params) })
 }
 

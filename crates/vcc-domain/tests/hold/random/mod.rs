@@ -27,6 +27,7 @@ fn params(rng: &mut Rng) -> Params {
         window_cap_bytes: rng.pick(&[0, 0, 5_000, 40_000]),
         window_max_bytes: rng.pick(&[65_000, 500_000, 2 << 20]),
         rto_min_us: rng.pick(&[5_000, 200_000]),
+        retransmit: rng.range(0, 2) as u8,
         ..holding().0
     })
 }

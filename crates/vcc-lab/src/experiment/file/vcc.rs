@@ -14,6 +14,7 @@ use vcc_policy::{KEYS, Key, Scalar, Settings, Surface, Value};
 pub struct Vcc {
     pub mode: VccMode,
     pub act: Option<Act>,
+    pub retransmit: Option<bool>,
     pub buffer_kib: Option<Kib>,
     pub buffer_policy: Option<BufferPolicy>,
     pub settings: Settings,
@@ -41,6 +42,7 @@ impl VccMode {
 
 const MODE: &str = "mode";
 const ACT: &str = "act";
+const RETRANSMIT: &str = "retransmit";
 const BUFFER_KIB: &str = "buffer_kib";
 const BUFFER_POLICY: &str = "buffer_policy";
 
@@ -79,6 +81,7 @@ impl<'de> Visitor<'de> for Table {
             match name {
                 Name::Mode => vcc.mode = map.next_value()?,
                 Name::Act => vcc.act = map.next_value::<Option<Named<_>>>()?.map(|it| it.0),
+                Name::Retransmit => vcc.retransmit = map.next_value()?,
                 Name::BufferKib => vcc.buffer_kib = map.next_value()?,
                 Name::BufferPolicy => {
                     vcc.buffer_policy = map.next_value::<Option<Named<_>>>()?.map(|it| it.0);
@@ -96,6 +99,7 @@ impl<'de> Visitor<'de> for Table {
 enum Name {
     Mode,
     Act,
+    Retransmit,
     BufferKib,
     BufferPolicy,
     Key(&'static Key),
@@ -107,6 +111,7 @@ impl<'de> Deserialize<'de> for Name {
         match name.as_str() {
             MODE => return Ok(Self::Mode),
             ACT => return Ok(Self::Act),
+            RETRANSMIT => return Ok(Self::Retransmit),
             BUFFER_KIB => return Ok(Self::BufferKib),
             BUFFER_POLICY => return Ok(Self::BufferPolicy),
             _ => {}

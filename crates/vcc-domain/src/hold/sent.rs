@@ -1,0 +1,201 @@
+//! The segments that have left and are retained until they are acknowledged: a scoreboard
+//! (RFC 8985, 5.1; RFC 6675, 3). What their fate is, the engine decides.
+
+use std::collections::VecDeque;
+
+use vcc_engine::{FlowState, Recovery, Retained, Segment};
+
+use super::{charge_bytes, cut, reparsed};
+use crate::frame::Frame;
+
+#[derive(Clone)]
+pub(crate) struct Kept {
+    /// As the guest sent it.
+    pub frame: Frame,
+    pub segment: Segment,
+    pub facts: Retained,
+}
+
+impl Kept {
+    /// The payload of its segments, if it is a super-segment.
+    fn unit_bytes(&self) -> Option<u32> {
+        Some(self.segment.seg_bytes).filter(|&bytes| bytes > 0)
+    }
+
+    /// Cuts off the first `payload_bytes` of its payload.
+    fn cut(&mut self, payload_bytes: u32) -> Kept {
+        let parsed = reparsed(&self.frame);
+        let frame = cut(&mut self.frame, &parsed, payload_bytes as usize);
+        self.segment = reparsed(&self.frame).segment;
+        let segment = reparsed(&frame).segment;
+        let end = self.facts.seq.wrapping_add(payload_bytes);
+        let first = Kept { frame, segment, facts: Retained { end, fin: 0, ..self.facts } };
+        self.facts.seq = end;
+        first
+    }
+}
+
+/// In order of their sequence numbers; an empty one has no memory of its own.
+#[derive(Clone, Default)]
+pub(crate) struct Sent {
+    pub recovery: Recovery,
+    queue: VecDeque<Kept>,
+    /// When the flow's timer is set to go off, at the latest.
+    pub armed_ns: Option<u64>,
+    /// When RACK's reordering timer expires (RFC 8985, 6.2, step 5).
+    reorder_due_us: Option<u64>,
+}
+
+/// `a` is before `b`, in modular arithmetic.
+pub(crate) fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+impl Sent {
+    pub(crate) fn push(&mut self, kept: Kept) {
+        debug_assert!(self.queue.back().is_none_or(|last| !before(kept.facts.seq, last.facts.end)));
+        self.queue.push_back(kept);
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<&Kept> {
+        self.queue.get(at)
+    }
+
+    /// A segment with the flow's recovery.
+    pub(crate) fn with_recovery(&mut self, at: usize) -> Option<(&mut Kept, &mut Recovery)> {
+        self.queue.get_mut(at).map(|kept| (kept, &mut self.recovery))
+    }
+
+    pub(crate) fn has_lost(&self) -> bool {
+        self.first_lost().is_some()
+    }
+
+    /// The bytes of the buffer that they take.
+    pub(crate) fn bytes(&self) -> u32 {
+        self.queue.iter().map(|kept| charge_bytes(&kept.frame)).sum()
+    }
+
+    /// The first segment that is to be sent again.
+    pub(crate) fn first_lost(&self) -> Option<usize> {
+        self.queue.iter().position(|kept| kept.facts.lost != 0)
+    }
+
+    /// The last segment, for a probe: of a super-segment its last one. Returns its place, and the
+    /// bytes of the buffer that a cut takes.
+    pub(crate) fn last(&mut self) -> Option<(usize, u32)> {
+        let at = self.queue.len().checked_sub(1)?;
+        let kept = &self.queue[at];
+        let payload_bytes = kept.segment.payload_bytes;
+        let cut_bytes =
+            kept.unit_bytes().map_or(0, |unit_bytes| (payload_bytes - 1) / unit_bytes * unit_bytes);
+        match cut_bytes {
+            0 => Some((at, 0)),
+            _ => Some((at + 1, self.cut(at, cut_bytes))),
+        }
+    }
+
+    /// Cuts a segment in two; returns the bytes of the buffer that this takes.
+    pub(crate) fn cut(&mut self, at: usize, payload_bytes: u32) -> u32 {
+        let kept = &mut self.queue[at];
+        let before_bytes = charge_bytes(&kept.frame);
+        let first = kept.cut(payload_bytes);
+        let after_bytes = charge_bytes(&first.frame) + charge_bytes(&kept.frame);
+        self.queue.insert(at, first);
+        after_bytes - before_bytes
+    }
+
+    /// Lets go what is acknowledged; returns the bytes of the buffer that are free again.
+    pub(crate) fn acked(&mut self, una: u32, now_us: u32) -> u32 {
+        let mut free_bytes = 0;
+        while self.queue.front().is_some_and(|kept| !before(una, kept.facts.end)) {
+            let Some(kept) = self.queue.pop_front() else { break };
+            self.recovery.acked(&kept.facts, now_us);
+            free_bytes += charge_bytes(&kept.frame);
+        }
+        if self.queue.is_empty() {
+            self.queue = VecDeque::new();
+            self.reorder_due_us = None;
+        }
+        free_bytes
+    }
+
+    /// Drops the acknowledged segments at the start of a super-segment; returns the bytes of the
+    /// buffer that are free again.
+    pub(crate) fn trim(&mut self, at: usize, una: u32, now_us: u32) -> u32 {
+        let kept = &mut self.queue[at];
+        let Some(unit_bytes) = kept.unit_bytes() else { return 0 };
+        if !before(kept.facts.seq, una) {
+            return 0;
+        }
+        let acked_bytes = una.wrapping_sub(kept.facts.seq) / unit_bytes * unit_bytes;
+        if acked_bytes == 0 || acked_bytes >= kept.segment.payload_bytes {
+            return 0;
+        }
+        let before_bytes = charge_bytes(&kept.frame);
+        let first = kept.cut(acked_bytes);
+        self.recovery.acked(&first.facts, now_us);
+        before_bytes - charge_bytes(&kept.frame)
+    }
+
+    /// A SACK block. Only whole segments count; returns the bytes of the buffer that cutting
+    /// super-segments takes.
+    pub(crate) fn sacked(&mut self, (left, right): (u32, u32), now_us: u32) -> u32 {
+        let mut taken_bytes = 0;
+        let mut at = self.queue.partition_point(|kept| !before(left, kept.facts.end));
+        while let Some(kept) = self.queue.get(at).filter(|kept| before(kept.facts.seq, right)) {
+            let Retained { seq, end, sacked, .. } = kept.facts;
+            let covers_start = !before(seq, left);
+            if sacked == 0 && (!covers_start || before(right, end)) {
+                let Some(unit_bytes) = kept.unit_bytes() else {
+                    at += 1;
+                    continue;
+                };
+                let payload_bytes = kept.segment.payload_bytes;
+                let skip_bytes = match covers_start {
+                    true => right.wrapping_sub(seq) / unit_bytes * unit_bytes,
+                    false => left.wrapping_sub(seq).div_ceil(unit_bytes) * unit_bytes,
+                };
+                if skip_bytes == 0 || skip_bytes >= payload_bytes {
+                    at += 1;
+                    continue;
+                }
+                taken_bytes += self.cut(at, skip_bytes);
+                if !covers_start {
+                    at += 1;
+                }
+                continue;
+            }
+            self.recovery.sacked(&mut self.queue[at].facts, now_us);
+            at += 1;
+        }
+        taken_bytes
+    }
+
+    /// Finds what is lost now (RFC 8985, 6.2, step 5).
+    pub(crate) fn detect(&mut self, flow: &FlowState, now_us: u64) {
+        self.reorder_due_us = None;
+        for kept in &mut self.queue {
+            match flow.repair_lost_in_us(&self.recovery, &kept.facts, now_us as u32) {
+                Some(0) => self.recovery.lost(&mut kept.facts),
+                Some(in_us) => {
+                    let due_us = now_us + u64::from(in_us);
+                    self.reorder_due_us =
+                        Some(self.reorder_due_us.map_or(due_us, |before| before.min(due_us)));
+                }
+                None => {}
+            }
+        }
+    }
+
+    pub(crate) fn reorder_due_us(&self) -> Option<u64> {
+        self.reorder_due_us
+    }
+
+    /// The retransmission timer expired: all counts as lost.
+    pub(crate) fn lose_all(&mut self) {
+        self.reorder_due_us = None;
+        for kept in &mut self.queue {
+            self.recovery.forget_sack(&mut kept.facts);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! A port that retains what has left until it is acknowledged, and repairs its losses
+//! (`engine/repair.h`).
+
+use std::collections::BTreeSet;
+
+use vcc_engine::{RepairTimer, Retained, Segment, sys};
+
+use super::holding::sequence_bytes;
+use super::{NS_PER_US, Port};
+use crate::frame::{Frame, Out};
+use crate::hold::{Kept, before, charge_bytes, reparsed, strip_sack, without_payload};
+use crate::key::FlowKey;
+use crate::options::sack_blocks;
+use crate::parse::Parsed;
+
+/// When a flow's timer goes off. A flow may have several entries; [`crate::hold::Sent`] knows which
+/// one is valid.
+pub(super) type RepairTimers = BTreeSet<(u64, FlowKey)>;
+
+/// What a flow was before an ACK.
+#[derive(Clone, Copy)]
+pub(super) struct Before {
+    una: u32,
+    ca_state: u8,
+}
+
+impl Port {
+    /// Begins or ends retaining what leaves, if the treatment has changed.
+    pub(super) fn judge_repair(&mut self, key: &FlowKey) -> Option<Before> {
+        let (flow, held) = self.table.holding(key)?;
+        if flow.repair_judge(&mut held.hold, &self.params) {
+            held.discard_sent(&mut self.buffer);
+        }
+        Some(Before { una: flow.snd_una, ca_state: flow.ca_state })
+    }
+
+    /// A segment is about to leave, and a full buffer has no room for it: its loss is the guest's to
+    /// repair.
+    pub(super) fn pass_unretained(&mut self, parsed: &Parsed) {
+        let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
+        if held.hold.retains() {
+            flow.repair_passes(&mut held.hold, sequence_end(&parsed.segment));
+        }
+    }
+
+    /// Retains a segment that is about to leave for the first time.
+    pub(super) fn retain(&mut self, frame: &Frame, parsed: &Parsed) {
+        let now_us = self.now_us();
+        let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
+        if !held.hold.retains() {
+            return;
+        }
+        let (seq, end) = (parsed.segment.seq, sequence_end(&parsed.segment));
+        let fin = u8::from(u32::from(parsed.segment.flags) & sys::TCP_FIN != 0);
+        let facts = Retained { seq, end, sent_us: now_us as u32, fin, ..Default::default() };
+        flow.repair_sent(&mut held.hold, &mut held.sent.recovery, &facts);
+        let mut frame = frame.clone();
+        let mut parsed = parsed.clone();
+        strip_sack(&mut frame, &mut parsed);
+        flow.repair_charge(&mut held.hold, &mut self.buffer, charge_bytes(&frame));
+        held.sent.push(Kept { frame, segment: parsed.segment, facts });
+        self.note_full();
+    }
+
+    /// After the engine has seen a segment to the guest: accounts for what it acknowledges, and
+    /// hides the losses that are repaired here.
+    pub(super) fn repair_to_guest(
+        &mut self,
+        frame: &mut Frame,
+        parsed: &mut Parsed,
+        before: Option<Before>,
+        passes: bool,
+    ) {
+        let now_us = self.now_us();
+        let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
+        let Some(before) = before.filter(|_| held.hold.retains()) else { return };
+        if flow.hears(&parsed.segment) {
+            let sent = &mut held.sent;
+            let is_sacked = parsed.places.sack_at.is_some();
+            let mut taken_bytes = 0;
+            let free_bytes = sent.acked(flow.snd_una, now_us as u32);
+            if let Some((at, bytes)) = parsed.places.sack_at {
+                let at = parsed.ip.tcp_at + at;
+                for (left, right) in sack_blocks(&frame.bytes[at..at + bytes]) {
+                    // A block of what is not in flight says nothing (RFC 2883: DSACK).
+                    let flight_bytes = flow.flight_bytes();
+                    let from = left.wrapping_sub(flow.snd_una);
+                    if from < flight_bytes && right.wrapping_sub(left) <= flight_bytes - from {
+                        taken_bytes += sent.sacked((left, right), now_us as u32);
+                    }
+                }
+            }
+            flow.repair_on_ack(
+                &mut held.hold,
+                &mut sent.recovery,
+                &parsed.segment,
+                before.una,
+                before.ca_state,
+            );
+            // In order and without losses, there is nothing to detect.
+            if is_sacked
+                || sent.recovery.0.sacked_bytes > 0
+                || u32::from(flow.ca_state) > sys::CA_CWR
+            {
+                sent.detect(flow, now_us);
+            }
+            held.hold.left(&mut self.buffer, free_bytes);
+            flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
+        }
+        if passes && flow.hold_covers(&held.hold) {
+            strip_sack(frame, parsed);
+        }
+        self.note_full();
+    }
+
+    /// Sends lost segments again, as far as the windows admit.
+    pub(super) fn resend(&mut self, key: &FlowKey, out: &mut Out) {
+        let now_us = self.now_us() as u32;
+        loop {
+            let Some((flow, held)) = self.table.holding(key) else { return };
+            if !held.hold.retains() {
+                return;
+            }
+            let Some(at) = held.sent.first_lost() else { break };
+            let free_bytes = held.sent.trim(at, flow.snd_una, now_us);
+            held.hold.left(&mut self.buffer, free_bytes);
+            let Some(kept) = held.sent.get(at) else { break };
+            let Segment { seg_bytes, payload_bytes, .. } = kept.segment;
+            let unit_bytes = if seg_bytes > 0 { seg_bytes } else { payload_bytes };
+            let whole_bytes = kept.facts.end.wrapping_sub(kept.facts.seq);
+            let leaves_bytes = flow.repair_leaves_bytes(
+                &held.hold,
+                &held.sent.recovery,
+                &self.params,
+                &kept.facts,
+                unit_bytes,
+            );
+            if leaves_bytes == 0 {
+                break;
+            }
+            if leaves_bytes < whole_bytes {
+                let taken_bytes = held.sent.cut(at, leaves_bytes);
+                flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
+            }
+            self.send_again(key, at, out);
+        }
+    }
+
+    /// Sends a segment again, with the guest's latest acknowledgement, window and timestamps.
+    fn send_again(&mut self, key: &FlowKey, at: usize, out: &mut Out) {
+        let now_us = self.now_us();
+        let Some((flow, held)) = self.table.holding(key) else { return };
+        let Some(kept) = held.sent.get(at) else { return };
+        let (mut frame, before) = (kept.frame.clone(), flow.ca_state);
+        let mut parsed = reparsed(&frame);
+        parsed.segment.now_us = now_us;
+        held.latest.renew(&mut frame, &mut parsed);
+        self.leave_as(frame, &parsed, out);
+        let Some((flow, held)) = self.table.holding(key) else { return };
+        let Some((kept, recovery)) = held.sent.with_recovery(at) else { return };
+        flow.repair_resent(&mut held.hold, recovery, &mut kept.facts, now_us as u32, before);
+    }
+
+    /// When the next timer of a flow goes off, at the earliest.
+    pub(super) fn next_repair_ns(&self) -> Option<u64> {
+        self.repairs.first().map(|(at_ns, _)| *at_ns)
+    }
+
+    /// Processes the timers that have expired.
+    pub(super) fn advance_repairs(&mut self, out: &mut Out) {
+        while let Some(&(at_ns, key)) = self.repairs.first() {
+            if at_ns > self.now_ns {
+                return;
+            }
+            self.repairs.pop_first();
+            let Some((_, held)) = self.table.holding(&key) else { continue };
+            if held.sent.armed_ns != Some(at_ns) {
+                continue;
+            }
+            held.sent.armed_ns = None;
+            self.judge_repair(&key);
+            self.expire(&key, out);
+            self.resend(&key, out);
+            self.release(&key, out);
+        }
+    }
+
+    /// Acts on the timer of a flow, if it has expired.
+    fn expire(&mut self, key: &FlowKey, out: &mut Out) {
+        let now_us = self.now_us();
+        let Some((flow, held)) = self.table.holding(key) else { return };
+        if held.sent.reorder_due_us().is_some_and(|due_us| due_us <= now_us) {
+            held.sent.detect(flow, now_us);
+        }
+        let waits = held.waits();
+        let due =
+            flow.repair_due(&held.hold, &held.sent.recovery, &self.params, now_us as u32, waits);
+        let Some((0, timer)) = due else { return };
+        match timer {
+            RepairTimer::Timeout => {
+                flow.repair_timeout(&mut held.sent.recovery, now_us as u32);
+                held.sent.lose_all();
+            }
+            RepairTimer::Probe => {
+                flow.repair_probed(&mut held.sent.recovery);
+                let Some((at, taken_bytes)) = held.sent.last() else { return };
+                flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
+                let facts = held.sent.get(at).map(|kept| kept.facts).unwrap_or_default();
+                // Law 14: the peer may have shrunk its window since.
+                if facts.sacked == 0 && !before(held.hold.0.peer_edge, facts.end) {
+                    self.send_again(key, at, out);
+                }
+            }
+            RepairTimer::Persist => {
+                held.sent.recovery.persisted(now_us as u32);
+                let seq = flow.snd_una.wrapping_sub(1);
+                if let Some(frame) = held.any_frame() {
+                    let mut empty = without_payload(frame, &reparsed(frame));
+                    let mut parsed = reparsed(&empty);
+                    held.latest.renew(&mut empty, &mut parsed);
+                    self.leave_empty(empty, seq, out);
+                }
+            }
+        }
+    }
+
+    /// Sets the flow's timer, if it must go off earlier than it is set to.
+    pub(super) fn arm(&mut self, key: &FlowKey) {
+        let now_us = self.now_us();
+        let Some((flow, held)) = self.table.holding(key) else { return };
+        if !held.hold.retains() {
+            return;
+        }
+        let waits = held.waits();
+        let due =
+            flow.repair_due(&held.hold, &held.sent.recovery, &self.params, now_us as u32, waits);
+        let dues = [due.map(|(in_us, _)| now_us + u64::from(in_us)), held.sent.reorder_due_us()];
+        let Some(due_us) = dues.into_iter().flatten().min() else { return };
+        let due_ns = (due_us * NS_PER_US).max(self.now_ns + 1);
+        if held.sent.armed_ns.is_none_or(|armed_ns| due_ns < armed_ns) {
+            if let Some(armed_ns) = held.sent.armed_ns.replace(due_ns) {
+                self.repairs.remove(&(armed_ns, *key));
+            }
+            self.repairs.insert((due_ns, *key));
+        }
+    }
+
+    fn now_us(&self) -> u64 {
+        self.now_ns / NS_PER_US
+    }
+}
+
+/// One past the last sequence number that the segment occupies.
+fn sequence_end(segment: &Segment) -> u32 {
+    segment.seq.wrapping_add(sequence_bytes(segment))
+}

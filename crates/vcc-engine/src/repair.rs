@@ -1,0 +1,291 @@
+//! Repairing the losses of a flow whose segments the shell retains (`engine/repair.h`).
+
+use crate::{Buffer, FlowState, Hold, Params, Segment, sys};
+
+unsafe extern "C-unwind" {
+    fn vcc_native_hold_covers(flow: *const sys::vcc_flow, hold: *const sys::vcc_hold) -> bool;
+    fn vcc_native_hears(flow: *const sys::vcc_flow, segment: *const Segment) -> bool;
+    fn vcc_native_is_reset(
+        flow: *const sys::vcc_flow,
+        segment: *const Segment,
+        from_guest: bool,
+    ) -> bool;
+    fn vcc_native_repair_judge(
+        flow: *const sys::vcc_flow,
+        hold: *mut sys::vcc_hold,
+        params: *const sys::vcc_params,
+    ) -> bool;
+    fn vcc_native_repair_charge(
+        flow: *const sys::vcc_flow,
+        hold: *mut sys::vcc_hold,
+        buffer: *mut sys::vcc_buffer,
+        bytes: u32,
+    );
+    fn vcc_native_repair_sent(
+        flow: *const sys::vcc_flow,
+        hold: *mut sys::vcc_hold,
+        repair: *mut sys::vcc_repair,
+        retained: *const Retained,
+    );
+    fn vcc_native_repair_passes(hold: *mut sys::vcc_hold, end: u32);
+    fn vcc_native_repair_sacked(repair: *mut sys::vcc_repair, retained: *mut Retained, now_us: u32);
+    fn vcc_native_repair_acked(
+        repair: *mut sys::vcc_repair,
+        retained: *const Retained,
+        now_us: u32,
+    );
+    fn vcc_native_repair_lost(repair: *mut sys::vcc_repair, retained: *mut Retained);
+    fn vcc_native_repair_on_ack(
+        flow: *const sys::vcc_flow,
+        hold: *mut sys::vcc_hold,
+        repair: *mut sys::vcc_repair,
+        segment: *const Segment,
+        una_before: u32,
+        state_before: u32,
+    );
+    fn vcc_native_repair_lost_in_us(
+        flow: *const sys::vcc_flow,
+        repair: *const sys::vcc_repair,
+        retained: *const Retained,
+        now_us: u32,
+    ) -> u32;
+    fn vcc_native_repair_leaves_bytes(
+        flow: *const sys::vcc_flow,
+        hold: *const sys::vcc_hold,
+        repair: *const sys::vcc_repair,
+        params: *const sys::vcc_params,
+        retained: *const Retained,
+        unit_bytes: u32,
+    ) -> u32;
+    fn vcc_native_repair_resent(
+        flow: *const sys::vcc_flow,
+        hold: *mut sys::vcc_hold,
+        repair: *mut sys::vcc_repair,
+        retained: *mut Retained,
+        now_us: u32,
+        before: u32,
+    );
+    fn vcc_native_repair_due(
+        flow: *const sys::vcc_flow,
+        hold: *const sys::vcc_hold,
+        repair: *const sys::vcc_repair,
+        params: *const sys::vcc_params,
+        now_us: u32,
+        waits: bool,
+    ) -> sys::vcc_repair_due;
+    fn vcc_native_repair_probed(flow: *const sys::vcc_flow, repair: *mut sys::vcc_repair);
+    fn vcc_native_repair_timeout(
+        flow: *mut sys::vcc_flow,
+        repair: *mut sys::vcc_repair,
+        now_us: u32,
+    );
+    fn vcc_native_repair_forget_sack(repair: *mut sys::vcc_repair, retained: *mut Retained);
+    fn vcc_native_repair_persisted(repair: *mut sys::vcc_repair, now_us: u32);
+}
+
+/// What is known of a segment that has left and is retained.
+pub type Retained = sys::vcc_retained;
+
+/// A timer of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepairTimer {
+    /// A tail loss probe is due: the last segment again.
+    Probe,
+    /// The retransmission timer: all that is retained counts as lost.
+    Timeout,
+    /// The persist timer: an empty segment asks for the peer's window.
+    Persist,
+}
+
+/// The state of a flow's repair beside [`Hold`], in a shell that retains what leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Recovery(pub sys::vcc_repair);
+
+impl Recovery {
+    /// A SACK block covers the segment.
+    pub fn sacked(&mut self, retained: &mut Retained, now_us: u32) {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_repair_sacked(&mut self.0, retained, now_us) }
+    }
+
+    /// The segment is acknowledged, and no longer retained.
+    pub fn acked(&mut self, retained: &Retained, now_us: u32) {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_repair_acked(&mut self.0, retained, now_us) }
+    }
+
+    /// The segment counts as lost.
+    pub fn lost(&mut self, retained: &mut Retained) {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_repair_lost(&mut self.0, retained) }
+    }
+
+    /// After a timeout: the segment counts as lost, whatever SACK blocks have said (RFC 2018, 8).
+    pub fn forget_sack(&mut self, retained: &mut Retained) {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_repair_forget_sack(&mut self.0, retained) }
+    }
+
+    /// The persist timer expired.
+    pub fn persisted(&mut self, now_us: u32) {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_repair_persisted(&mut self.0, now_us) }
+    }
+}
+
+impl Hold {
+    /// Does the shell retain what leaves?
+    pub fn retains(&self) -> bool {
+        self.0.retains != 0
+    }
+}
+
+impl FlowState {
+    /// Does the shell retain all that is in flight, so that it repairs the flow's losses?
+    pub fn hold_covers(&self, hold: &Hold) -> bool {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_hold_covers(&self.0, &hold.0) }
+    }
+
+    /// Is this an ACK that the guest would accept?
+    pub fn hears(&self, segment: &Segment) -> bool {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_hears(&self.0, segment) }
+    }
+
+    /// Is this a RST that its receiver believes?
+    pub fn is_reset(&self, segment: &Segment, from_guest: bool) -> bool {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_is_reset(&self.0, segment, from_guest) }
+    }
+
+    /// Begins or ends retaining what leaves, as the treatment demands. Returns whether what is
+    /// retained is to be discarded.
+    #[must_use]
+    pub fn repair_judge(&self, hold: &mut Hold, params: &Params) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_repair_judge(&self.0, &mut hold.0, &params.0) }
+    }
+
+    /// What has left takes `bytes` of the buffer.
+    pub fn repair_charge(&self, hold: &mut Hold, buffer: &mut Buffer, bytes: u32) {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_repair_charge(&self.0, &mut hold.0, buffer.raw_mut(), bytes) }
+    }
+
+    /// A segment is about to leave for the first time, and is retained.
+    pub fn repair_sent(&self, hold: &mut Hold, repair: &mut Recovery, retained: &Retained) {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_repair_sent(&self.0, &mut hold.0, &mut repair.0, retained) }
+    }
+
+    /// A segment up to `end` is about to leave, and is not retained.
+    pub fn repair_passes(&self, hold: &mut Hold, end: u32) {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_repair_passes(&mut hold.0, end) }
+    }
+
+    /// An ACK of the peer, after its segments have been accounted for; `una_before` and
+    /// `state_before` are the flow's before it.
+    pub fn repair_on_ack(
+        &self,
+        hold: &mut Hold,
+        repair: &mut Recovery,
+        segment: &Segment,
+        una_before: u32,
+        state_before: u8,
+    ) {
+        let state_before = state_before.into();
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe {
+            vcc_native_repair_on_ack(
+                &self.0,
+                &mut hold.0,
+                &mut repair.0,
+                segment,
+                una_before,
+                state_before,
+            );
+        }
+    }
+
+    /// Time until the segment counts as lost: 0 if it does, None if nothing says so.
+    pub fn repair_lost_in_us(
+        &self,
+        repair: &Recovery,
+        retained: &Retained,
+        now_us: u32,
+    ) -> Option<u32> {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        let in_us = unsafe { vcc_native_repair_lost_in_us(&self.0, &repair.0, retained, now_us) };
+        (in_us != sys::REPAIR_NEVER_US).then_some(in_us)
+    }
+
+    /// How much of a lost segment may be sent again now, in sequence numbers.
+    pub fn repair_leaves_bytes(
+        &self,
+        hold: &Hold,
+        repair: &Recovery,
+        params: &Params,
+        retained: &Retained,
+        unit_bytes: u32,
+    ) -> u32 {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe {
+            vcc_native_repair_leaves_bytes(
+                &self.0, &hold.0, &repair.0, &params.0, retained, unit_bytes,
+            )
+        }
+    }
+
+    /// A segment was sent again and has passed the engine, whose state was `before`.
+    pub fn repair_resent(
+        &self,
+        hold: &mut Hold,
+        repair: &mut Recovery,
+        retained: &mut Retained,
+        now_us: u32,
+        before: u8,
+    ) {
+        let before = before.into();
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe {
+            vcc_native_repair_resent(&self.0, &mut hold.0, &mut repair.0, retained, now_us, before);
+        }
+    }
+
+    /// The timer that expires next, and the time until then; `waits`: something is held, or lost,
+    /// that may not leave.
+    pub fn repair_due(
+        &self,
+        hold: &Hold,
+        repair: &Recovery,
+        params: &Params,
+        now_us: u32,
+        waits: bool,
+    ) -> Option<(u32, RepairTimer)> {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        let due =
+            unsafe { vcc_native_repair_due(&self.0, &hold.0, &repair.0, &params.0, now_us, waits) };
+        let timer = match due.timer {
+            sys::REPAIR_PROBE => RepairTimer::Probe,
+            sys::REPAIR_TIMEOUT => RepairTimer::Timeout,
+            sys::REPAIR_PERSIST => RepairTimer::Persist,
+            _ => return None,
+        };
+        Some((due.in_us, timer))
+    }
+
+    /// The last segment was sent again as a probe.
+    pub fn repair_probed(&self, repair: &mut Recovery) {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_repair_probed(&self.0, &mut repair.0) }
+    }
+
+    /// The retransmission timer expired.
+    pub fn repair_timeout(&mut self, repair: &mut Recovery, now_us: u32) {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_repair_timeout(&mut self.0, &mut repair.0, now_us) }
+    }
+}
