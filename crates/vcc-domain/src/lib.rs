@@ -28,6 +28,7 @@ mod parse;
 mod port;
 mod rewrite;
 mod table;
+mod tcp_header;
 #[cfg(test)]
 mod testing;
 mod timer;
@@ -42,4 +43,5 @@ pub use frame::{Checksum, Frame, Out, Verdict};
 pub use hold::BufferSpec;
 pub use key::FlowKey;
 pub use port::Port;
+pub use tcp_header::TcpHeader;
 pub use trace::{Inferred, TracedAck};

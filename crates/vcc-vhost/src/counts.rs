@@ -1,0 +1,19 @@
+//! What the card has dropped.
+
+/// Frames that the card has dropped, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CardCounts {
+    /// From the guest: descriptors out of range, a header that contradicts its frame or the features
+    /// that were negotiated, a frame too short or too long.
+    pub bad_from_guest: u64,
+    /// To the guest: longer than its buffers, or buffers out of range.
+    pub bad_buffer: u64,
+    /// To the guest: too many frames waited for its buffers.
+    pub no_buffer: u64,
+    /// To the guest: it needs an offload that the guest has not accepted, as just after a reboot.
+    pub not_negotiated: u64,
+    /// From the guest: the tap did not take it, as when it is down.
+    pub wire_refused: u64,
+    /// To the guest: the tap could not be read.
+    pub wire_failed: u64,
+}

@@ -1,0 +1,31 @@
+//! The driver domain in front of a live virtual machine.
+//!
+//! A [`Server`] is the network card of one guest: its virtual machine monitor connects by vhost-user
+//! and shares the guest's memory, and one worker carries frames between the guest's rings and a
+//! [`Wire`], such as a [`Tap`], through a [`vcc_domain::Port`]. Nothing blocks, and nothing that
+//! guest or front end write makes it fail or work without bounds. The worker keeps no descriptor of
+//! the guest's beyond a frame, so a process that begins anew goes on where the used index says.
+
+mod counts;
+mod device;
+mod event;
+mod features;
+mod header;
+mod memory;
+mod message;
+mod ring;
+mod rings;
+mod server;
+mod session;
+mod steering;
+mod tap;
+mod wake;
+mod watch;
+mod wire;
+
+pub use counts::CardCounts;
+pub use event::{Event, Tell};
+pub use header::HEADER_BYTES;
+pub use server::{Card, Error, Server};
+pub use tap::{Tap, TapError};
+pub use wire::{Offload, Wire};

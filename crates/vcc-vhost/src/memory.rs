@@ -1,0 +1,72 @@
+//! The guest's memory, as the front end shares it.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+
+use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
+
+use crate::message::{End, Message};
+
+/// Words of 64 bits: the number of regions, then four of each.
+const REGION_WORDS: usize = 4;
+
+/// The guest's memory, mapped.
+pub(crate) struct Memory {
+    pub guest: GuestMemoryMmap,
+    regions: Vec<Region>,
+}
+
+/// Where the front end has a region itself.
+struct Region {
+    guest_at: u64,
+    bytes: u64,
+    front_end_at: u64,
+}
+
+impl Memory {
+    pub(crate) fn none() -> Self {
+        Memory { guest: GuestMemoryMmap::new(), regions: Vec::new() }
+    }
+
+    /// VHOST_USER_SET_MEM_TABLE.
+    pub(crate) fn map(message: &Message, fds: Vec<OwnedFd>) -> Result<Self, End> {
+        let count = message.word(0)? as usize;
+        if count == 0 || count != fds.len() {
+            let fds = fds.len();
+            return Err(End::refused(format!("{count} memory regions with {fds} descriptors")));
+        }
+        let (mut mapped, mut regions) = (Vec::new(), Vec::new());
+        for (index, fd) in fds.into_iter().enumerate() {
+            let word = |at: usize| message.long(1 + REGION_WORDS * index + at);
+            let (guest_at, bytes, front_end_at, offset) = (word(0)?, word(1)?, word(2)?, word(3)?);
+            let refused = |why: String| {
+                End::refused(format!("memory of {bytes:#x} bytes at {guest_at:#x}: {why}"))
+            };
+            let ends = [guest_at, front_end_at, offset].map(|at| at.checked_add(bytes));
+            let size = usize::try_from(bytes).ok().filter(|_| ends.iter().all(Option::is_some));
+            let size = size.ok_or_else(|| refused("beyond the end of all memory".to_owned()))?;
+            let file = FileOffset::new(File::from(fd), offset);
+            let region =
+                MmapRegion::from_file(file, size).map_err(|error| refused(error.to_string()))?;
+            let region = GuestRegionMmap::new(region, GuestAddress(guest_at))
+                .ok_or_else(|| refused("beyond the end of all memory".to_owned()))?;
+            mapped.push(region);
+            regions.push(Region { guest_at, bytes, front_end_at });
+        }
+        mapped.sort_by_key(|region| vm_memory::GuestMemoryRegion::start_addr(region).0);
+        let guest = GuestMemoryMmap::from_regions(mapped)
+            .map_err(|error| End::refused(format!("memory: {error}")))?;
+        Ok(Memory { guest, regions })
+    }
+
+    /// The guest's address for one of the front end's.
+    pub(crate) fn guest_at(&self, front_end_at: u64) -> Result<GuestAddress, End> {
+        let within = |region: &&Region| {
+            front_end_at.checked_sub(region.front_end_at).is_some_and(|at| at < region.bytes)
+        };
+        let region = self.regions.iter().find(within);
+        let region = region
+            .ok_or_else(|| End::refused(format!("a ring at {front_end_at:#x}, in no memory")))?;
+        Ok(GuestAddress(region.guest_at + (front_end_at - region.front_end_at)))
+    }
+}

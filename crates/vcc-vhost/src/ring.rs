@@ -1,0 +1,128 @@
+//! A ring's set-up: where it lies, and the descriptors for kicks and interrupts.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::Ordering;
+
+use virtio_queue::{Queue, QueueT};
+use vm_memory::GuestMemoryMmap;
+
+use crate::memory::Memory;
+use crate::message::{End, Message};
+use crate::rings::RING_MAX;
+
+pub(crate) struct Ring {
+    pub queue: Queue,
+    kick: Option<File>,
+    call: Option<File>,
+    is_enabled: bool,
+}
+
+impl Ring {
+    pub(crate) fn new() -> Self {
+        let queue = Queue::new(RING_MAX).expect("a power of two");
+        Ring { queue, kick: None, call: None, is_enabled: false }
+    }
+
+    /// Does the guest use it?
+    pub(crate) fn is_up(&self) -> bool {
+        self.is_enabled && self.queue.ready()
+    }
+
+    pub(crate) fn enable(&mut self, is_enabled: bool) {
+        self.is_enabled = is_enabled;
+    }
+
+    pub(crate) fn set_event_idx(&mut self, event_idx: bool) {
+        self.queue.set_event_idx(event_idx);
+    }
+
+    /// VHOST_USER_SET_VRING_NUM.
+    pub(crate) fn set_size(&mut self, entries: u32) -> Result<(), End> {
+        let size = u16::try_from(entries).ok();
+        size.and_then(|size| self.queue.try_set_size(size).ok())
+            .ok_or_else(|| End::refused(format!("a ring of {entries} entries")))
+    }
+
+    /// VHOST_USER_SET_VRING_ADDR: index and flags, then descriptors, used and available ring.
+    pub(crate) fn set_addresses(&mut self, message: &Message, memory: &Memory) -> Result<(), End> {
+        let at = |place: usize| memory.guest_at(message.long(place)?);
+        let (descriptors, used, available) = (at(1)?, at(2)?, at(3)?);
+        let queue = &mut self.queue;
+        queue
+            .try_set_desc_table_address(descriptors)
+            .and_then(|()| queue.try_set_used_ring_address(used))
+            .and_then(|()| queue.try_set_avail_ring_address(available))
+            .map_err(|error| End::refused(format!("a ring: {error}")))
+    }
+
+    /// VHOST_USER_SET_VRING_BASE.
+    pub(crate) fn set_base(&mut self, next_avail: u32) {
+        self.queue.set_next_avail(next_avail as u16);
+    }
+
+    /// VHOST_USER_SET_VRING_KICK starts the ring. The guest's used index says where a process before
+    /// this one has ended.
+    pub(crate) fn start(
+        &mut self,
+        kick: OwnedFd,
+        memory: &GuestMemoryMmap,
+        event_idx: bool,
+    ) -> Result<(), End> {
+        nonblocking(&kick);
+        let used = self.queue.used_idx(memory, Ordering::Acquire);
+        let used = used.map_err(|error| End::refused(format!("a ring: {error}")))?;
+        self.queue.set_next_used(used.0);
+        self.queue.set_event_idx(event_idx);
+        self.queue.set_ready(true);
+        self.kick = Some(File::from(kick));
+        Ok(())
+    }
+
+    /// VHOST_USER_GET_VRING_BASE stops it. Returns where it goes on.
+    pub(crate) fn stop(&mut self) -> u32 {
+        self.queue.set_ready(false);
+        (self.kick, self.call) = (None, None);
+        self.queue.next_avail().into()
+    }
+
+    /// VHOST_USER_SET_VRING_CALL; None if the guest polls.
+    pub(crate) fn set_call(&mut self, call: Option<OwnedFd>) {
+        if let Some(call) = &call {
+            nonblocking(call);
+        }
+        self.call = call.map(File::from);
+    }
+
+    pub(crate) fn kick_fd(&self) -> Option<RawFd> {
+        self.kick.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Takes note of a kick. False if the descriptor can give none, so that it would wake us forever.
+    pub(crate) fn take_kick(&self) -> bool {
+        let Some(mut kick) = self.kick.as_ref() else { return true };
+        let mut count = [0; 8];
+        match kick.read(&mut count) {
+            Ok(bytes) => bytes == count.len(),
+            Err(error) => error.kind() == std::io::ErrorKind::WouldBlock,
+        }
+    }
+
+    /// Interrupts the guest. If its descriptor does not take that, it is the guest's loss.
+    pub(crate) fn call(&self) {
+        if let Some(mut call) = self.call.as_ref() {
+            let _ = call.write(&1_u64.to_ne_bytes());
+        }
+    }
+}
+
+/// A descriptor of the front end's must not make us wait.
+fn nonblocking(fd: &OwnedFd) {
+    // SAFETY: these calls take no pointers, and the descriptor is open. If one fails, the descriptor
+    // is none to wait for.
+    unsafe {
+        let flags = libc::fcntl(fd.as_raw_fd(), libc::F_GETFL);
+        libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK);
+    }
+}

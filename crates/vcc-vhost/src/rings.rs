@@ -1,0 +1,233 @@
+//! The guest's rings: frames out of descriptor chains, and into them (virtio 1.2, 2.7).
+//!
+//! The guest may write anything there at any time. What is read is bounded by a frame's length and
+//! by a ring's size.
+
+use std::ops::Deref;
+use std::sync::atomic::{Ordering, fence};
+
+use virtio_queue::desc::split::Descriptor;
+use virtio_queue::{DescriptorChain, Error, Queue, QueueOwnedT, QueueT};
+use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryMmap};
+
+use crate::header::{FRAME_MAX_BYTES, HEADER_BYTES, Header};
+
+/// The longest ring that the card takes, and so the longest chain.
+pub(crate) const RING_MAX: u16 = 1024;
+/// VRING_AVAIL_F_NO_INTERRUPT.
+const NO_INTERRUPT: u16 = 1;
+
+/// What the guest has queued next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    Nothing,
+    /// A frame, and the head of its descriptors, to be given back.
+    Frame(u16, Header),
+    /// No frame: descriptors out of range, too short, too long.
+    Bad(u16),
+}
+
+/// Takes the next frame that the guest has queued.
+///
+/// # Errors
+/// The ring itself is broken.
+pub(crate) fn take(
+    queue: &mut Queue,
+    memory: &GuestMemoryMmap,
+    frame: &mut Vec<u8>,
+) -> Result<Taken, Error> {
+    let Some(chain) = queue.iter(memory)?.next() else { return Ok(Taken::Nothing) };
+    let head = chain.head_index();
+    frame.clear();
+    Ok(match gather(chain, memory, frame) {
+        Some(header) => Taken::Frame(head, header),
+        None => Taken::Bad(head),
+    })
+}
+
+/// Gives descriptors back that were taken.
+pub(crate) fn give_back(
+    queue: &mut Queue,
+    memory: &GuestMemoryMmap,
+    head: u16,
+) -> Result<(), Error> {
+    queue.add_used(memory, head, 0)
+}
+
+/// Reads the chain: header, then frame.
+fn gather<M>(
+    chain: DescriptorChain<M>,
+    memory: &GuestMemoryMmap,
+    frame: &mut Vec<u8>,
+) -> Option<Header>
+where
+    M: Deref<Target = GuestMemoryMmap>,
+{
+    let mut header = [0; HEADER_BYTES];
+    let mut header_bytes = 0;
+    for part in parts(chain) {
+        if part.is_write_only() {
+            break;
+        }
+        let of_header = (part.len() as usize).min(HEADER_BYTES - header_bytes);
+        let place = &mut header[header_bytes..header_bytes + of_header];
+        memory.read_slice(place, part.addr()).ok()?;
+        header_bytes += of_header;
+        let (before, more) = (frame.len(), part.len() as usize - of_header);
+        if before + more > FRAME_MAX_BYTES {
+            return None;
+        }
+        frame.resize(before + more, 0);
+        let at = part.addr().checked_add(of_header as u64)?;
+        memory.read_slice(&mut frame[before..], at).ok()?;
+    }
+    (header_bytes == HEADER_BYTES).then(|| Header::read(&header))
+}
+
+fn parts<M>(chain: DescriptorChain<M>) -> impl Iterator<Item = Descriptor>
+where
+    M: Deref<Target = GuestMemoryMmap>,
+{
+    // A chain ends by itself after as many descriptors as its table has, which for an indirect one
+    // the guest decides.
+    chain.take(RING_MAX.into())
+}
+
+/// Descriptors that the card has used, and the bytes it has written there.
+struct Used {
+    head: u16,
+    bytes: u32,
+}
+
+/// What became of a frame for the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placed {
+    /// It lies in the guest's ring.
+    Yes,
+    /// The guest has no buffer free.
+    NoBuffer,
+    /// It is longer than all that the guest's buffers take, or they are out of range.
+    Bad,
+}
+
+/// Puts a frame into the guest's next buffers; several only if they are `mergeable`.
+///
+/// # Errors
+/// The ring itself is broken.
+pub(crate) fn place(
+    queue: &mut Queue,
+    memory: &GuestMemoryMmap,
+    mergeable: bool,
+    header: Header,
+    frame: &[u8],
+) -> Result<Placed, Error> {
+    let needed_bytes = HEADER_BYTES + frame.len();
+    let buffers_max = if mergeable { queue.size() } else { 1 };
+    let mut used: Vec<Used> = Vec::new();
+    let mut places: Vec<(GuestAddress, usize)> = Vec::new();
+    let mut room_bytes = 0;
+    let first = queue.next_avail();
+    let mut chains = queue.iter(memory)?;
+    while room_bytes < needed_bytes && used.len() < buffers_max.into() {
+        let Some(chain) = chains.next() else {
+            queue.set_next_avail(first);
+            return Ok(Placed::NoBuffer);
+        };
+        let head = chain.head_index();
+        let before_bytes = room_bytes;
+        for part in parts(chain).filter(Descriptor::is_write_only) {
+            let bytes = (part.len() as usize).min(needed_bytes - room_bytes);
+            places.push((part.addr(), bytes));
+            room_bytes += bytes;
+        }
+        used.push(Used { head, bytes: (room_bytes - before_bytes) as u32 });
+    }
+    let buffers = used.len() as u16;
+    let header = header.in_buffers(buffers).bytes();
+    let fits = room_bytes == needed_bytes && scatter(memory, &places, &header, frame);
+    if !fits {
+        used.iter_mut().for_each(|used| used.bytes = 0);
+    }
+    publish(queue, memory, &used)?;
+    Ok(if fits { Placed::Yes } else { Placed::Bad })
+}
+
+/// False if a place is out of range.
+fn scatter(
+    memory: &GuestMemoryMmap,
+    places: &[(GuestAddress, usize)],
+    header: &[u8],
+    frame: &[u8],
+) -> bool {
+    let mut rest = [header, frame];
+    for &(at, bytes) in places {
+        let mut at = at;
+        let mut room = bytes;
+        for part in &mut rest {
+            let (now, later) = part.split_at(part.len().min(room));
+            if now.is_empty() {
+                continue;
+            }
+            let Some(end) = at.checked_add(now.len() as u64) else { return false };
+            if memory.write_slice(now, at).is_err() {
+                return false;
+            }
+            (at, room, *part) = (end, room - now.len(), later);
+        }
+    }
+    true
+}
+
+/// Publishes used buffers together: a guest that saw some of a frame's would take it for broken.
+fn publish(queue: &mut Queue, memory: &GuestMemoryMmap, used: &[Used]) -> Result<(), Error> {
+    let Some((last, before)) = used.split_last() else { return Ok(()) };
+    let size = queue.size();
+    for Used { head, bytes } in before {
+        let slot = u64::from(queue.next_used() % size);
+        let at = GuestAddress(queue.used_ring()).checked_add(4 + 8 * slot);
+        let at = at.ok_or(Error::AddressOverflow)?;
+        let element = u64::from(*head) | u64::from(*bytes) << 32;
+        memory.write_obj(element.to_le(), at).map_err(Error::GuestMemory)?;
+        queue.set_next_used(queue.next_used().wrapping_add(1));
+    }
+    queue.add_used(memory, last.head, last.bytes)
+}
+
+/// Does the guest want an interrupt for what it was given since its used index was `before`?
+pub(crate) fn wants_call(
+    queue: &Queue,
+    memory: &GuestMemoryMmap,
+    before: u16,
+) -> Result<bool, Error> {
+    let now = queue.next_used();
+    if now == before {
+        return Ok(false);
+    }
+    // The used index is written before the guest's wish is read (virtio 1.2, 2.7.7.2).
+    fence(Ordering::SeqCst);
+    let avail = GuestAddress(queue.avail_ring());
+    let read = |offset: u64| -> Result<u16, Error> {
+        let at = avail.checked_add(offset).ok_or(Error::AddressOverflow)?;
+        memory.load(at, Ordering::Relaxed).map(u16::from_le).map_err(Error::GuestMemory)
+    };
+    if !queue.event_idx_enabled() {
+        return Ok(read(0)? & NO_INTERRUPT == 0);
+    }
+    let used_event = read(4 + 2 * u64::from(queue.size()))?;
+    Ok(now.wrapping_sub(used_event).wrapping_sub(1) < now.wrapping_sub(before))
+}
+
+/// Asks for a kick as soon as the guest queues more than it has by now. True if it just did, so that
+/// no kick comes.
+pub(crate) fn want_kick(queue: &Queue, memory: &GuestMemoryMmap) -> Result<bool, Error> {
+    let seen = queue.avail_idx(memory, Ordering::Relaxed)?;
+    if queue.event_idx_enabled() {
+        let offset = 4 + 8 * u64::from(queue.size());
+        let at = GuestAddress(queue.used_ring()).checked_add(offset);
+        let at = at.ok_or(Error::AddressOverflow)?;
+        memory.store(seen.0.to_le(), at, Ordering::Relaxed).map_err(Error::GuestMemory)?;
+    }
+    // The wish is written before the index is read again (virtio 1.2, 2.7.10.1).
+    fence(Ordering::SeqCst);
+    Ok(queue.avail_idx(memory, Ordering::Relaxed)? != seen)
+}

@@ -1,0 +1,170 @@
+//! Serves a guest's card on a socket, one front end after the other.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use vcc_domain::Port;
+
+use crate::counts::CardCounts;
+use crate::device::Device;
+use crate::event::{Event, Tell};
+use crate::memory::Memory;
+use crate::message::End;
+use crate::session::Session;
+use crate::wake::{Note, Timer};
+use crate::watch::{Source, Watch};
+use crate::wire::Wire;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot listen on {}: {error}", path.display())]
+    Listen { path: PathBuf, error: io::Error },
+    #[error("another process serves {}", .0.display())]
+    Served(PathBuf),
+    #[error("{} is no socket: remove it, or name another", .0.display())]
+    NoSocket(PathBuf),
+    #[error("cannot wait for the tap and the virtual machine: {0}")]
+    Watch(#[from] io::Error),
+}
+
+/// A guest's card behind a socket.
+pub struct Server {
+    listener: UnixListener,
+    watch: Watch,
+    timer: Timer,
+    /// More was left of a turn.
+    again: Note,
+    session: Option<Session>,
+    card: Card,
+}
+
+/// The card that a [`Server`] serves, for other threads.
+#[derive(Clone)]
+pub struct Card {
+    device: Arc<Mutex<Device>>,
+}
+
+impl Card {
+    /// What the card has dropped.
+    pub fn counts(&self) -> CardCounts {
+        self.lock().counts()
+    }
+
+    /// Looks at the port, which does nothing else meanwhile.
+    pub fn look<T>(&self, look: impl FnOnce(&Port) -> T) -> T {
+        look(self.lock().port())
+    }
+
+    /// Changes the port, likewise.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Port) -> T) -> T {
+        change(self.lock().port_mut())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Device> {
+        self.device.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Server {
+    /// Listens on `socket`, in place of a socket that a process has left.
+    ///
+    /// # Errors
+    /// Something else is there, or another process listens.
+    pub fn new(socket: &Path, port: Port, wire: Box<dyn Wire>, tell: Tell) -> Result<Self, Error> {
+        let listener = listen(socket)?;
+        let (watch, timer, again) = (Watch::new()?, Timer::new()?, Note::new()?);
+        watch.add(listener.as_raw_fd(), Source::Listener)?;
+        watch.add(wire.as_raw_fd(), Source::Wire)?;
+        watch.add(timer.as_raw_fd(), Source::Timer)?;
+        watch.add(again.as_raw_fd(), Source::Again)?;
+        let device = Arc::new(Mutex::new(Device::new(port, wire, tell)));
+        Ok(Server { listener, watch, timer, again, session: None, card: Card { device } })
+    }
+
+    pub fn card(&self) -> Card {
+        self.card.clone()
+    }
+
+    /// Serves for good. Nothing that a front end or its guest does ends this.
+    ///
+    /// # Errors
+    /// This host does not let us wait.
+    pub fn run(&mut self) -> Result<std::convert::Infallible, Error> {
+        loop {
+            self.step()?;
+        }
+    }
+
+    /// Waits for work, and does a batch of it.
+    fn step(&mut self) -> Result<(), Error> {
+        let sources = self.watch.wait()?;
+        let card = self.card.clone();
+        let mut device = card.lock();
+        for source in sources {
+            let served = match (source, &mut self.session) {
+                (Source::Listener, None) => self.accept(&mut device),
+                (Source::FrontEnd, Some(session)) => session.serve(&mut device, &self.watch),
+                (Source::Ring(ring), Some(session)) => session.kicked(ring),
+                (Source::Again, _) => {
+                    self.again.clear();
+                    Ok(())
+                }
+                _ => Ok(()),
+            };
+            if let Err(end) = served {
+                self.end(end, &mut device)?;
+            }
+        }
+        let more = match &mut self.session {
+            Some(Session { memory, rings, .. }) => device.turn(&memory.guest, rings),
+            None => device.turn(&Memory::none().guest, &mut []),
+        };
+        if more {
+            self.again.set();
+        }
+        Ok(self.timer.set(device.next_deadline_ns())?)
+    }
+
+    fn accept(&mut self, device: &mut Device) -> Result<(), End> {
+        let session =
+            self.listener.accept().and_then(|(stream, _)| Session::new(stream, &self.watch));
+        // It has gone already; or this host lacks descriptors, and it tries again.
+        let Ok(session) = session else { return Ok(()) };
+        self.session = Some(session);
+        // Others wait until it has gone.
+        self.watch.remove(self.listener.as_raw_fd());
+        device.tell(Event::Connected);
+        Ok(())
+    }
+
+    fn end(&mut self, end: End, device: &mut Device) -> io::Result<()> {
+        let Some(mut session) = self.session.take() else { return Ok(()) };
+        session.leave(&self.watch);
+        device.leave();
+        device.tell(match end {
+            End::Gone => Event::Gone,
+            End::Refused(why) => Event::Refused(why),
+        });
+        self.watch.add(self.listener.as_raw_fd(), Source::Listener)
+    }
+}
+
+fn listen(path: &Path) -> Result<UnixListener, Error> {
+    let cannot = |error| Error::Listen { path: path.to_owned(), error };
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(cannot(error)),
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err(Error::NoSocket(path.to_owned()));
+        }
+        Ok(_) if UnixStream::connect(path).is_ok() => return Err(Error::Served(path.to_owned())),
+        Ok(_) => std::fs::remove_file(path).map_err(cannot)?,
+    }
+    let listener = UnixListener::bind(path).map_err(cannot)?;
+    listener.set_nonblocking(true).map_err(cannot)?;
+    Ok(listener)
+}

@@ -1,0 +1,179 @@
+//! A front end's session: it shares the guest's memory and says where the rings are.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+
+use crate::device::{Device, PAIRS_MAX};
+use crate::event::Event;
+use crate::features::Features;
+use crate::memory::Memory;
+use crate::message::{End, Line, Message, Request};
+use crate::ring::Ring;
+use crate::watch::{Source, Watch};
+
+/// VHOST_USER_PROTOCOL_F_*: MQ, REPLY_ACK, RESET_DEVICE.
+const PROTOCOL_FEATURES: u64 = 1 << 0 | 1 << 3 | 1 << 13;
+/// A ring's message without a descriptor.
+const NO_FD: u64 = 1 << 8;
+const RING_MASK: u64 = 0xff;
+/// Messages between two turns of the card.
+const BATCH: usize = 64;
+
+pub(crate) struct Session {
+    line: Line,
+    features: Features,
+    pub memory: Memory,
+    pub rings: Vec<Ring>,
+}
+
+impl Session {
+    pub(crate) fn new(stream: UnixStream, watch: &Watch) -> io::Result<Self> {
+        let line = Line::new(stream)?;
+        watch.add(line.as_raw_fd(), Source::FrontEnd)?;
+        let rings = (0..2 * PAIRS_MAX).map(|_| Ring::new()).collect();
+        Ok(Session { line, features: Features::default(), memory: Memory::none(), rings })
+    }
+
+    /// Does what the front end asks.
+    ///
+    /// # Errors
+    /// The session has ended, or has to.
+    pub(crate) fn serve(&mut self, device: &mut Device, watch: &Watch) -> Result<(), End> {
+        for _ in 0..BATCH {
+            let Some(message) = self.line.next()? else { break };
+            self.obey(message, device, watch)?;
+        }
+        Ok(())
+    }
+
+    /// A kick has come.
+    pub(crate) fn kicked(&mut self, ring: usize) -> Result<(), End> {
+        let takes = self.rings.get(ring).is_none_or(Ring::take_kick);
+        let refused = || End::refused(format!("a kick of ring {ring} by no eventfd"));
+        if takes { Ok(()) } else { Err(refused()) }
+    }
+
+    fn obey(
+        &mut self,
+        mut message: Message,
+        device: &mut Device,
+        watch: &Watch,
+    ) -> Result<(), End> {
+        let mut fds = std::mem::take(&mut message.fds);
+        let answer = match message.request {
+            Request::GetFeatures => Some(Features::OFFERED.0),
+            Request::GetProtocolFeatures => Some(PROTOCOL_FEATURES),
+            Request::GetQueueNum => Some(PAIRS_MAX as u64),
+            _ => None,
+        };
+        if let Some(answer) = answer {
+            return self.line.answer(&message, &answer.to_ne_bytes());
+        }
+        match message.request {
+            Request::SetFeatures => self.accept(Features(message.long(0)?), device)?,
+            Request::ResetOwner | Request::ResetDevice => self.reset(watch),
+            Request::SetMemTable => self.memory = Memory::map(&message, fds)?,
+            Request::SetVringNum => self.ring(message.word(0)?)?.set_size(message.word(1)?)?,
+            Request::SetVringAddr => {
+                let ring = message.word(0)? as usize;
+                let ring = self.rings.get_mut(ring).ok_or_else(|| no_ring(ring))?;
+                ring.set_addresses(&message, &self.memory)?;
+            }
+            Request::SetVringBase => self.ring(message.word(0)?)?.set_base(message.word(1)?),
+            Request::GetVringBase => {
+                let number = message.word(0)?;
+                let ring = self.ring(number)?;
+                unwatch(ring, watch);
+                let state = [number, ring.stop()].map(u32::to_ne_bytes).concat();
+                return self.line.answer(&message, &state);
+            }
+            Request::SetVringEnable => {
+                self.ring(message.word(0)?)?.enable(message.word(1)? != 0);
+            }
+            Request::SetVringKick => self.start(&message, fds.pop(), watch)?,
+            Request::SetVringCall => {
+                let call = fds.pop();
+                self.ring((message.long(0)? & RING_MASK) as u32)?.set_call(call);
+            }
+            // Answered above, or nothing to do.
+            Request::GetFeatures
+            | Request::GetProtocolFeatures
+            | Request::GetQueueNum
+            | Request::SetProtocolFeatures
+            | Request::SetOwner
+            | Request::SetVringErr => {}
+        }
+        self.line.acknowledge(&message)
+    }
+
+    fn ring(&mut self, number: u32) -> Result<&mut Ring, End> {
+        let number = number as usize;
+        self.rings.get_mut(number).ok_or_else(|| no_ring(number))
+    }
+
+    fn accept(&mut self, features: Features, device: &mut Device) -> Result<(), End> {
+        if features.0 & !Features::OFFERED.0 != 0 {
+            let more = features.0 & !Features::OFFERED.0;
+            return Err(End::refused(format!("features {more:#x}, which were not offered")));
+        }
+        self.features = features;
+        for ring in &mut self.rings {
+            ring.set_event_idx(features.has(Features::EVENT_IDX));
+            // Without the protocol's features, there is no message that enables a ring.
+            if !features.has(Features::PROTOCOL_FEATURES) {
+                ring.enable(true);
+            }
+        }
+        if !features.has(Features::VERSION_1) {
+            device.tell(Event::Legacy);
+        }
+        device.accept(features);
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        message: &Message,
+        kick: Option<std::os::fd::OwnedFd>,
+        watch: &Watch,
+    ) -> Result<(), End> {
+        let said = message.long(0)?;
+        let number = (said & RING_MASK) as usize;
+        let kick = kick.filter(|_| said & NO_FD == 0);
+        let kick = kick.ok_or_else(|| End::refused(format!("ring {number} without kicks")))?;
+        let event_idx = self.features.has(Features::EVENT_IDX);
+        let ring = self.rings.get_mut(number).ok_or_else(|| no_ring(number))?;
+        unwatch(ring, watch);
+        ring.start(kick, &self.memory.guest, event_idx)?;
+        let fd = ring.kick_fd().expect("it has just been set");
+        watch.add(fd, Source::Ring(number)).map_err(|error| {
+            End::refused(format!("a descriptor for kicks of ring {number}: {error}"))
+        })
+    }
+
+    fn reset(&mut self, watch: &Watch) {
+        for ring in &mut self.rings {
+            unwatch(ring, watch);
+            ring.stop();
+            ring.enable(false);
+        }
+        self.features = Features::default();
+    }
+
+    /// Before its end: descriptors that the front end has, too, would go on to wake us.
+    pub(crate) fn leave(&mut self, watch: &Watch) {
+        self.reset(watch);
+        watch.remove(self.line.as_raw_fd());
+    }
+}
+
+fn no_ring(number: usize) -> End {
+    End::refused(format!("ring {number}, of {}", 2 * PAIRS_MAX))
+}
+
+fn unwatch(ring: &Ring, watch: &Watch) {
+    if let Some(fd) = ring.kick_fd() {
+        watch.remove(fd);
+    }
+}

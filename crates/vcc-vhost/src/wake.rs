@@ -1,0 +1,99 @@
+//! Descriptors that wake the worker: a timer, and a note to itself.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// ns of CLOCK_MONOTONIC.
+pub(crate) fn now_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes a timespec, which `now` is.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    assert_eq!(status, 0, "CLOCK_MONOTONIC is always there");
+    now.tv_sec as u64 * NS_PER_S + now.tv_nsec as u64
+}
+
+/// Readable from a time of CLOCK_MONOTONIC on, until it is set anew.
+pub(crate) struct Timer {
+    fd: OwnedFd,
+    due_ns: Option<u64>,
+}
+
+impl Timer {
+    pub(crate) fn new() -> io::Result<Self> {
+        let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
+        // SAFETY: the call takes no pointers.
+        let fd = owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) })?;
+        Ok(Timer { fd, due_ns: None })
+    }
+
+    /// None: never. A time that has passed is due at once.
+    pub(crate) fn set(&mut self, due_ns: Option<u64>) -> io::Result<()> {
+        if due_ns == self.due_ns {
+            return Ok(());
+        }
+        let ns = due_ns.map_or(0, |ns| ns.max(1));
+        let at = libc::timespec {
+            tv_sec: (ns / NS_PER_S) as libc::time_t,
+            tv_nsec: (ns % NS_PER_S) as libc::c_long,
+        };
+        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let new = libc::itimerspec { it_interval: zero, it_value: at };
+        let absolute = libc::TFD_TIMER_ABSTIME;
+        // SAFETY: the call reads an itimerspec, which `new` is, and writes no old one.
+        let status = unsafe {
+            libc::timerfd_settime(self.fd.as_raw_fd(), absolute, &new, std::ptr::null_mut())
+        };
+        if status < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.due_ns = due_ns;
+        Ok(())
+    }
+}
+
+impl AsRawFd for Timer {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// Readable once it was set, until it is cleared.
+pub(crate) struct Note {
+    fd: OwnedFd,
+}
+
+impl Note {
+    pub(crate) fn new() -> io::Result<Self> {
+        // SAFETY: the call takes no pointers.
+        let fd = owned(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) })?;
+        Ok(Note { fd })
+    }
+
+    pub(crate) fn set(&self) {
+        let one = 1_u64.to_ne_bytes();
+        // SAFETY: eight readable bytes. It fails only if the note is set more often than it counts.
+        unsafe { libc::write(self.fd.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+    }
+
+    pub(crate) fn clear(&self) {
+        let mut count = [0; 8];
+        // SAFETY: eight writable bytes. It fails only if the note is not set.
+        unsafe { libc::read(self.fd.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+    }
+}
+
+impl AsRawFd for Note {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+fn owned(fd: RawFd) -> io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

@@ -1,0 +1,63 @@
+//! What wakes the worker.
+
+use std::io;
+use std::os::fd::RawFd;
+
+use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Ring(usize),
+    Listener,
+    FrontEnd,
+    /// A frame waits; told once until the wire is empty, for the guest may have no room.
+    Wire,
+    Timer,
+    Again,
+}
+
+/// Numbers of sources that are no rings.
+const NAMED: [Source; 5] =
+    [Source::Listener, Source::FrontEnd, Source::Wire, Source::Timer, Source::Again];
+const RINGS_FROM: usize = NAMED.len();
+const EVENTS_MAX: usize = 32;
+
+pub(crate) struct Watch {
+    epoll: Epoll,
+}
+
+impl Watch {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Watch { epoll: Epoll::new()? })
+    }
+
+    pub(crate) fn add(&self, fd: RawFd, source: Source) -> io::Result<()> {
+        let number = match source {
+            Source::Ring(ring) => RINGS_FROM + ring,
+            named => NAMED.iter().position(|other| *other == named).expect("it has a number"),
+        };
+        let edge =
+            if source == Source::Wire { EventSet::EDGE_TRIGGERED } else { EventSet::empty() };
+        let event = EpollEvent::new(EventSet::IN | edge, number as u64);
+        self.epoll.ctl(ControlOperation::Add, fd, event)
+    }
+
+    pub(crate) fn remove(&self, fd: RawFd) {
+        // It fails only if it is not watched.
+        let _ = self.epoll.ctl(ControlOperation::Delete, fd, EpollEvent::default());
+    }
+
+    /// Waits until something wakes us.
+    pub(crate) fn wait(&self) -> io::Result<Vec<Source>> {
+        let mut events = [EpollEvent::default(); EVENTS_MAX];
+        let count = match self.epoll.wait(-1, &mut events) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            result => result?,
+        };
+        let source = |event: &EpollEvent| {
+            let number = event.data() as usize;
+            NAMED.get(number).copied().unwrap_or_else(|| Source::Ring(number - RINGS_FROM))
+        };
+        Ok(events[..count].iter().map(source).collect())
+    }
+}

@@ -1,0 +1,113 @@
+//! Frames both ways.
+
+use vcc_frames::{Packet, payload};
+
+use crate::guest::*;
+use crate::host::{Host, eventually};
+use crate::{frame, port};
+
+const PLAIN: [u8; 12] = [0; 12];
+const ONE_BUFFER: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+
+#[test]
+fn frames_cross_both_ways() {
+    for features in
+        [USUAL, USUAL | EVENT_IDX, (USUAL | EVENT_IDX) & !(MERGEABLE | PROTOCOL_FEATURES)]
+    {
+        let host = Host::with(port());
+        let mut guest = Guest::new(2);
+        let _front_end = FrontEnd::of(&guest, &host.socket, features);
+        // The ring is used more than once.
+        guest.offer_buffers(RECEIVE, 128, 2048);
+        for number in 0..600 {
+            guest.send(PLAIN, &frame(number));
+            assert_eq!(host.sent(), [&ONE_BUFFER[..], &frame(number)].concat(), "{number}");
+            host.wire.send(&[&PLAIN[..], &frame(number)].concat()).expect("sent");
+            eventually("received", || guest.used(RECEIVE) == number + 1);
+            assert_eq!(
+                guest.received(RECEIVE, number, 1),
+                [&ONE_BUFFER[..], &frame(number)].concat()
+            );
+            guest.offer_buffers(RECEIVE, 1, 2048);
+        }
+        eventually("given back", || guest.used(SEND) == 600);
+        assert_eq!(host.card.counts(), Default::default());
+        assert!(guest.was_called(RECEIVE) && guest.was_called(SEND));
+    }
+}
+
+/// A header and a super-segment of 60,000 bytes, which needs its checksum completed.
+fn super_segment() -> Vec<u8> {
+    let [from, to] = ["10.0.0.2:80", "10.0.0.1:1000"].map(|end| end.parse().expect("an end"));
+    let segment = Packet { payload: payload(60_000), ..Packet::new(from, to) };
+    let header = [1, 1, 54, 0, 0xa8, 5, 34, 0, 16, 0, 0, 0];
+    [&header[..], &segment.frame()].concat()
+}
+
+#[test]
+fn a_super_segment_takes_several_buffers() {
+    let host = Host::with(port());
+    let mut guest = Guest::new(2);
+    let _front_end = FrontEnd::of(&guest, &host.socket, USUAL | EVENT_IDX);
+    let whole = super_segment();
+    guest.offer_buffers(RECEIVE, 20, 1536);
+    host.wire.send(&whole).expect("sent");
+    // The guest adds to what is too little, and the card waits without work.
+    guest.offer_buffers(RECEIVE, 19, 1536);
+    assert_eq!(guest.used(RECEIVE), 0);
+    guest.offer_buffers(RECEIVE, 2, 1536);
+    let buffers = whole.len().div_ceil(1536) as u16;
+    eventually("received", || guest.used(RECEIVE) == buffers);
+    let received = guest.received(RECEIVE, 0, buffers);
+    assert_eq!((received.len(), &received[12..]), (whole.len(), &whole[12..]));
+    assert_eq!(received[..10], whole[..10]);
+    assert_eq!(received[10..12], buffers.to_le_bytes());
+}
+
+#[test]
+fn one_that_fits_no_buffer_is_dropped() {
+    let host = Host::with(port());
+    let mut guest = Guest::new(2);
+    let _front_end = FrontEnd::of(&guest, &host.socket, USUAL & !MERGEABLE);
+    guest.offer_buffers(RECEIVE, 2, 1536);
+    host.wire.send(&super_segment()).expect("sent");
+    host.wire.send(&[&PLAIN[..], &frame(1)].concat()).expect("sent");
+    eventually("received", || guest.used(RECEIVE) == 2);
+    assert_eq!(guest.used_entry(RECEIVE, 0).1, 0);
+    assert_eq!(guest.received(RECEIVE, 1, 1)[12..], frame(1));
+    assert_eq!(host.card.counts().bad_buffer, 1);
+}
+
+/// As just after a reboot into a kernel that takes no super-segments.
+#[test]
+fn a_guest_gets_no_offload_that_it_has_not_accepted() {
+    let host = Host::with(port());
+    let mut guest = Guest::new(2);
+    let _front_end = FrontEnd::of(&guest, &host.socket, USUAL & !(GUEST_TSO4 | GUEST_CSUM));
+    guest.offer_buffers(RECEIVE, 100, 1536);
+    host.wire.send(&super_segment()).expect("sent");
+    host.wire.send(&[&PLAIN[..], &frame(1)].concat()).expect("sent");
+    eventually("received", || guest.used(RECEIVE) == 1);
+    assert_eq!(host.card.counts().not_negotiated, 1);
+}
+
+#[test]
+fn a_connection_keeps_its_pair_of_rings() {
+    let host = Host::with(port());
+    let mut guest = Guest::new(4);
+    let _front_end = FrontEnd::of(&guest, &host.socket, USUAL | 1 << 22);
+    guest.offer_buffers(RECEIVE, 16, 2048);
+    guest.offer_buffers(RECEIVE + 2, 16, 2048);
+    for number in 0..8 {
+        let pair = usize::from(number % 2);
+        guest.send_on(SEND + 2 * pair, PLAIN, &frame(number));
+        host.sent();
+        let back = {
+            let end = |host: &str, port: u16| format!("{host}:{port}").parse().expect("an end");
+            Packet::new(end("10.0.0.2", 80), end("10.0.0.1", 1000 + number)).frame()
+        };
+        let before = guest.used(RECEIVE + 2 * pair);
+        host.wire.send(&[&PLAIN[..], &back].concat()).expect("sent");
+        eventually("on its pair", || guest.used(RECEIVE + 2 * pair) == before + 1);
+    }
+}

@@ -1,0 +1,187 @@
+//! Front ends that go, come back, or say what makes no sense.
+
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+
+use vcc_vhost::{Error, Server, Wire};
+
+use crate::guest::*;
+use crate::host::Host;
+use crate::{frame, port};
+
+const PLAIN: [u8; 12] = [0; 12];
+
+/// Frames go on where they were, whether the front end or the card's process begins anew.
+#[test]
+fn a_guest_goes_on_where_it_was() {
+    let mut host = Host::with(port());
+    let mut guest = Guest::new(2);
+    for round in 0..6 {
+        let front_end = FrontEnd::of(&guest, &host.socket, USUAL);
+        for number in 0..100 {
+            guest.send(PLAIN, &frame(number));
+            assert_eq!(host.sent()[12..], frame(number), "round {round}");
+        }
+        drop(front_end);
+        host.told("has gone");
+        // Frames that the guest queues while nobody serves it.
+        guest.send(PLAIN, &frame(1000 + round));
+        if round % 2 == 0 {
+            host = Host::with(port());
+        }
+        let _front_end = FrontEnd::of(&guest, &host.socket, USUAL);
+        assert_eq!(host.sent()[12..], frame(1000 + round));
+        drop(_front_end);
+        host.told("has gone");
+    }
+}
+
+#[test]
+fn messages_that_make_no_sense_end_the_connection() {
+    let host = Host::with(port());
+    let guest = Guest::new(2);
+    let pipe = UnixStream::pair().expect("a pair");
+    let file = std::fs::File::open("/proc/self/exe").expect("a file");
+    let far = longs(&[1, 0, 1 << 40, 0, 0]);
+    let wrapped = longs(&[1, u64::MAX - 4096, 8192, 0, 0]);
+    let nine = longs(&[9]);
+    type Say<'a> = &'a dyn Fn(&mut FrontEnd);
+    let bad: &[(&str, Say)] = &[
+        ("unknown request, 99", &|end| end.ask(99, &[], &[])),
+        ("unknown request, 0", &|end| end.write(&[0; 64])),
+        ("a message of 4294967295 bytes", &|end| end.write(&words(&[1, 1, u32::MAX]))),
+        ("another version", &|end| end.ask_with(1, 2, &[], &[])),
+        ("SetFeatures with 0 bytes", &|end| end.ask(2, &[], &[])),
+        ("not offered", &|end| end.ask(2, &[0xff; 8], &[])),
+        ("ring 200, of 16", &|end| end.ask(8, &words(&[200, 256]), &[])),
+        ("ring 4294967295, of 16", &|end| end.ask(10, &words(&[u32::MAX, 0]), &[])),
+        ("a ring of 0 entries", &|end| end.ask(8, &words(&[0, 0]), &[])),
+        ("a ring of 255 entries", &|end| end.ask(8, &words(&[0, 255]), &[])),
+        ("a ring of 65536 entries", &|end| end.ask(8, &words(&[0, 65_536]), &[])),
+        ("in no memory", &|end| end.ask(9, &longs(&[0, 1, 2, 3, 0]), &[])),
+        ("1 memory regions with 0 descriptors", &|end| end.ask(5, &far, &[])),
+        ("9 memory regions", &|end| end.ask(5, &nine, &[])),
+        ("memory of 0x10000000000 bytes", &|end| end.ask(5, &far, &[file.as_raw_fd()])),
+        ("beyond the end of all memory", &|end| end.ask(5, &wrapped, &[file.as_raw_fd()])),
+        ("0 memory regions", &|end| end.ask(5, &longs(&[0]), &[])),
+        ("ring 0 without kicks", &|end| end.ask(12, &longs(&[1 << 8]), &[])),
+        // Before there is memory, a ring lies nowhere.
+        ("a ring: ", &|end| end.ask(12, &longs(&[0]), &[pipe.0.as_raw_fd()])),
+        ("a descriptor for kicks", &|end| {
+            end.set_up(&guest, USUAL);
+            end.ask(12, &longs(&[0]), &[file.as_raw_fd()]);
+        }),
+        ("a kick of ring 1 by no eventfd", &|end| {
+            end.set_up(&guest, USUAL);
+            end.ask(12, &longs(&[1]), &[pipe.0.as_raw_fd()]);
+            std::io::Write::write_all(&mut &pipe.1, b"kick").expect("written");
+        }),
+    ];
+    for (what, say) in bad {
+        let mut front_end = FrontEnd::connect(&host.socket);
+        say(&mut front_end);
+        host.told(what);
+        assert!(front_end.sees_its_end(), "{what}");
+    }
+    // The next one is served.
+    let mut guest = Guest::new(2);
+    let mut front_end = FrontEnd::of(&guest, &host.socket, USUAL);
+    guest.send(PLAIN, &frame(7));
+    assert_eq!(host.sent()[12..], frame(7));
+    assert_eq!(front_end.stop(1), 1);
+}
+
+#[test]
+fn messages_may_come_in_pieces_and_end_anywhere() {
+    let host = Host::with(port());
+    let whole = [words(&[1, 1, 0]), words(&[18, 1, 8, 0, 1]), words(&[1, 1, 0])].concat();
+    for end in 0..whole.len() {
+        let mut front_end = FrontEnd::connect(&host.socket);
+        whole[..end].iter().for_each(|byte| front_end.write(&[*byte]));
+        drop(front_end);
+        host.told("has gone");
+    }
+    let mut front_end = FrontEnd::connect(&host.socket);
+    whole.iter().for_each(|byte| front_end.write(&[*byte]));
+    let answers = [front_end.answer(8), front_end.answer(8)];
+    assert_eq!(answers[0], answers[1]);
+}
+
+#[test]
+fn noise_on_the_socket_breaks_nothing() {
+    let host = Host::with(port());
+    let mut state = 1_u64;
+    for _ in 0..300 {
+        let mut front_end = FrontEnd::connect(&host.socket);
+        let mut noise = Vec::new();
+        for _ in 0..8 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let request = (state >> 33) as u32 % 40;
+            noise.extend(words(&[request, 1 | (state >> 40) as u32 & 8, 40]));
+            noise.extend((0..5).flat_map(|shift| (state >> (shift * 11)).to_ne_bytes()));
+        }
+        front_end.write(&noise);
+    }
+    let mut guest = Guest::new(2);
+    let _front_end = FrontEnd::of(&guest, &host.socket, USUAL);
+    guest.send(PLAIN, &frame(7));
+    assert_eq!(host.sent()[12..], frame(7));
+}
+
+/// A front end that reads no answers is not waited for.
+#[test]
+fn a_front_end_that_does_not_read_is_not_waited_for() {
+    let host = Host::with(port());
+    let mut front_end = FrontEnd::connect(&host.socket);
+    let question = words(&[1, 1, 0]);
+    for _ in 0..100_000 {
+        front_end.write(&question);
+    }
+    host.told("answers that it does not read");
+}
+
+#[test]
+fn a_legacy_driver_is_told_about() {
+    let host = Host::with(port());
+    let guest = Guest::new(2);
+    let _front_end = FrontEnd::of(&guest, &host.socket, USUAL & !VERSION_1);
+    host.told("disable-legacy=on");
+}
+
+struct NoWire(UnixStream);
+
+impl AsRawFd for NoWire {
+    fn as_raw_fd(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+}
+
+impl Wire for NoWire {
+    fn receive(&mut self, _frame: &mut [u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::WouldBlock.into())
+    }
+
+    fn send(&mut self, _header: &[u8; 12], _frame: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn set_offload(&mut self, _offload: vcc_vhost::Offload) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn only_a_socket_that_nobody_serves_is_replaced() {
+    let host = Host::with(port());
+    let server = |path: &std::path::Path| {
+        let wire = NoWire(UnixStream::pair().expect("a pair").0);
+        Server::new(path, port(), Box::new(wire), Box::new(|_| {}))
+    };
+    assert!(matches!(server(&host.socket), Err(Error::Served(_))));
+    let file = host.socket.with_extension("file");
+    std::fs::write(&file, "").expect("a file");
+    assert!(matches!(server(&file), Err(Error::NoSocket(_))));
+    std::fs::remove_file(&file).expect("removed");
+    drop(server(&file).expect("a new socket"));
+    server(&file).expect("a socket that was left");
+}

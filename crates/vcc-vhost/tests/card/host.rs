@@ -1,0 +1,97 @@
+//! A card that is served, with a wire whose other end the test has.
+
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use vcc_domain::Port;
+use vcc_vhost::{Card, HEADER_BYTES, Offload, Server, Wire};
+
+/// Long enough for any machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A datagram for each frame.
+struct Cable(UnixDatagram);
+
+impl AsRawFd for Cable {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+impl Wire for Cable {
+    fn receive(&mut self, frame: &mut [u8]) -> io::Result<usize> {
+        self.0.recv(frame)
+    }
+
+    fn send(&mut self, header: &[u8; HEADER_BYTES], frame: &[u8]) -> io::Result<()> {
+        self.0.send(&[&header[..], frame].concat()).map(drop)
+    }
+
+    fn set_offload(&mut self, _offload: Offload) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+pub struct Host {
+    _directory: TempDir,
+    pub socket: PathBuf,
+    pub card: Card,
+    /// The end of the wire that is the host's.
+    pub wire: UnixDatagram,
+    told: Receiver<String>,
+}
+
+impl Host {
+    pub fn with(port: Port) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let socket = directory.path().join("socket");
+        let (ours, theirs) = UnixDatagram::pair().expect("a wire");
+        theirs.set_nonblocking(true).expect("a wire that does not wait");
+        ours.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let (tell, told) = channel();
+        let tell = move |event: vcc_vhost::Event| drop(tell.send(event.to_string()));
+        let mut server =
+            Server::new(&socket, port, Box::new(Cable(theirs)), Box::new(tell)).expect("a server");
+        let card = server.card();
+        // It ends with the tests.
+        thread::spawn(move || server.run().map(|never| match never {}).expect("served"));
+        Host { _directory: directory, socket, card, wire: ours, told }
+    }
+
+    /// Waits for a line of the journal that contains this, and returns it.
+    #[track_caller]
+    pub fn told(&self, text: &str) -> String {
+        loop {
+            let line =
+                self.told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("not told: {text}"));
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    /// The next frame on the wire, behind its header.
+    #[track_caller]
+    pub fn sent(&self) -> Vec<u8> {
+        let mut frame = vec![0; 1 << 17];
+        let bytes = self.wire.recv(&mut frame).expect("a frame on the wire");
+        frame.truncate(bytes);
+        frame
+    }
+}
+
+/// Waits for what another thread does.
+#[track_caller]
+pub fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let until = std::time::Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(std::time::Instant::now() < until, "never: {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
