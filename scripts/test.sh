@@ -98,6 +98,11 @@ if [ "$(id -u)" -eq 0 ]; then
 else
 	skip 'guest kernel' 'building it may install packages, which needs root'
 fi
+if [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ]; then
+	check 'guest for QEMU' guest/live/build.sh
+else
+	skip 'guest for QEMU' 'it is made of packages of Debian on amd64'
+fi
 
 # No crate has documentation tests: the lines of the documentation are tests of the command.
 tests='--workspace --lib --bins --tests'

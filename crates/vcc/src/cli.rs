@@ -7,8 +7,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use vcc_policy::Surface;
 
 use crate::commands::{
-    attach, bench, detach, doctor, emit, explain, flows, generate, guests, lab, policy, ports, run,
-    status, top, trace,
+    attach, bench, detach, doctor, domain, emit, explain, flows, generate, guests, lab, policy,
+    ports, run, status, top, trace,
 };
 use crate::output;
 
@@ -44,6 +44,7 @@ pub enum Command {
     Ports(ports::Arguments),
     Trace(trace::Arguments),
     Emit(emit::Arguments),
+    Domain(domain::Arguments),
     Policy(policy::Arguments),
     Explain(explain::Arguments),
     Lab(lab::Arguments),

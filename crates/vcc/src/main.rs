@@ -56,6 +56,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Ports(arguments) => commands::ports::run(&arguments),
         Command::Trace(arguments) => commands::trace::run(&arguments),
         Command::Emit(arguments) => commands::emit::run(&arguments),
+        Command::Domain(arguments) => commands::domain::run(&arguments),
         Command::Policy(arguments) => commands::policy::run(&arguments),
         Command::Explain(arguments) => commands::explain::run(&arguments),
         Command::Lab(arguments) => commands::lab::run(&arguments),

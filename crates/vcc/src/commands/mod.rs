@@ -4,6 +4,7 @@ pub mod attach;
 pub mod bench;
 pub mod detach;
 pub mod doctor;
+pub mod domain;
 pub mod emit;
 pub mod explain;
 pub mod flows;

@@ -9,6 +9,7 @@ mod guests;
 mod lab;
 mod libvirt;
 mod lifecycle;
+mod live;
 mod measuring;
 mod page;
 mod policy;

@@ -48,6 +48,11 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("vcc lab run vcc-fig11 --backend virtual", "minutes: run short by virtual_time.rs"),
     ("vcc lab run vcc-fig11 --backend virtual --quick", "run by virtual_time.rs"),
     ("vcc lab report results/", "reads what others wrote: page.rs"),
+    ("vcc domain --socket PATH --tap tap1", "goes on until it is killed: run by live/"),
+    (
+        "vcc domain --socket /run/vcc-web.sock --tap tap1 --act hold --retransmit",
+        "goes on until it is killed: run by live/",
+    ),
     ("vcc bench datapath", "minutes: run short by measuring.rs"),
     ("vcc bench domain", "run short by measuring.rs"),
     ("vcc bench virtual", "minutes: run short by measuring.rs"),

@@ -1,0 +1,91 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use vcc_domain::{BufferSpec, Port};
+use vcc_engine::{Act, BufferPolicy, Mode, Params};
+use vcc_vhost::{Event, Server, Tap};
+
+use super::treatment::Treatment;
+use crate::output;
+
+/// Serve a virtual machine's network card, with a buffer for what the guest sends
+///
+/// The virtual machine monitor connects to the socket by vhost-user, and the tap leads to the host's
+/// bridge. This process is the guest's link: while it does not run, the guest has none. When it
+/// returns, so does the link, and connections continue. For most guests, `vcc attach` on a tap is
+/// the better choice: it needs no process beside the kernel.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Socket to which the virtual machine monitor connects
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+
+    /// Tap toward the host's bridge; it has to exist
+    #[arg(long, value_name = "DEV")]
+    tap: String,
+
+    /// What is done with the underlay's window: show it to the guest, or hold what the guest sends
+    /// and release it by the window
+    #[arg(long, default_value = "window", value_parser = acts())]
+    act: Act,
+
+    /// Repair losses of what was held from the buffer, so that they need no turn of the guest
+    #[arg(long)]
+    retransmit: bool,
+
+    /// Buffer for what is held of the guest, in KiB
+    #[arg(long, value_name = "KIB", default_value_t = 4096,
+        value_parser = clap::value_parser!(u32).range(64..=1 << 20))]
+    buffer_kib: u32,
+
+    /// How the guest's connections share the buffer
+    #[arg(long, default_value = "fair", value_parser = buffer_policies())]
+    buffer_policy: BufferPolicy,
+
+    #[command(flatten)]
+    treatment: Treatment,
+}
+
+fn acts() -> impl TypedValueParser<Value = Act> {
+    PossibleValuesParser::new(Act::ALL.iter().map(|act| act.name()))
+        .map(|name| name.parse().expect("one of the names"))
+}
+
+fn buffer_policies() -> impl TypedValueParser<Value = BufferPolicy> {
+    PossibleValuesParser::new(BufferPolicy::ALL.iter().map(|policy| policy.name()))
+        .map(|name| name.parse().expect("one of the names"))
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let options = arguments.treatment.options();
+    let mut params: Params = options.params;
+    params.0.act = arguments.act.number().into();
+    params.0.retransmit = arguments.retransmit.into();
+    if arguments.act == Act::Window && arguments.retransmit {
+        anyhow::bail!("--retransmit has an effect only with --act hold");
+    }
+    if arguments.act != Act::Window && params.mode() != Some(Mode::Enforce) {
+        anyhow::bail!("--act {} has an effect only with --mode enforce", arguments.act);
+    }
+    let buffer =
+        BufferSpec { size_bytes: arguments.buffer_kib << 10, policy: arguments.buffer_policy };
+    let tap = Tap::open(&arguments.tap)?;
+    let port = Port::with_buffer(params, options.max_flows as usize, buffer);
+    let tell = |event: Event| output::complain(&event.to_string());
+    let mut server = Server::new(&arguments.socket, port, Box::new(tap), Box::new(tell))?;
+    if let Some(warning) = arguments.treatment.warning() {
+        output::complain(&format!("warning: {warning}"));
+    }
+    let socket = arguments.socket.display();
+    output::say(&format!("serving {socket} on {}: {}\n", arguments.tap, how(&params)));
+    match server.run()? {}
+}
+
+fn how(params: &Params) -> String {
+    let underlay = params.underlay().expect("set by its name");
+    match params.mode().expect("set by its name") {
+        Mode::Enforce => underlay.to_string(),
+        mode => format!("{underlay}, in {mode} mode"),
+    }
+}

@@ -1,0 +1,152 @@
+//! A virtual machine behind `vcc domain`: what it sends and receives arrives whole.
+
+mod vm;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use vcc_testing::{can_attach, ip, isolated, skip};
+
+use crate::command;
+use vm::Vm;
+
+const TRANSFER_BYTES: usize = 12_000_000;
+/// Where a transfer is interrupted.
+const INTERRUPTED_AT: usize = TRANSFER_BYTES / 4;
+
+/// `vcc domain`, until it is dropped.
+struct Domain(Child);
+
+impl Domain {
+    fn start(socket: &Path, options: &str) -> Self {
+        let mut child = command()
+            .args(["domain", "--tap", "tap0", "--socket"])
+            .arg(socket)
+            .args(options.split_whitespace())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the command");
+        let mut line = String::new();
+        let output = child.stdout.take().expect("its output");
+        BufReader::new(output).read_line(&mut line).expect("a line");
+        assert!(line.starts_with("serving "), "{line}");
+        Domain(child)
+    }
+
+    /// SIGKILL, as a crash.
+    fn kill(&mut self) {
+        self.0.kill().expect("killed");
+        self.0.wait().expect("its end");
+    }
+}
+
+impl Drop for Domain {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let mut child = Command::new("sha256sum")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("sha256sum");
+    child.stdin.take().expect("its input").write_all(bytes).expect("written");
+    let output = child.wait_with_output().expect("its end").stdout;
+    String::from_utf8(output).expect("UTF-8").split_whitespace().next().expect("a sum").to_owned()
+}
+
+/// The guest sends a file of noise. `midway` is called once a part of it has come.
+fn from_guest(vm: &mut Vm, midway: &mut dyn FnMut()) {
+    let sum = vm.run("sha256sum /tmp/noise");
+    let listener = TcpListener::bind("192.0.2.2:5001").expect("an address");
+    vm.begin("nc 192.0.2.2 5001 </tmp/noise");
+    let (mut stream, _) = listener.accept().expect("a connection");
+    let mut bytes = vec![0; INTERRUPTED_AT];
+    stream.read_exact(&mut bytes).expect("the first part");
+    midway();
+    stream.read_to_end(&mut bytes).expect("the rest");
+    drop(stream);
+    vm.finish();
+    assert_eq!(bytes.len(), TRANSFER_BYTES);
+    assert!(sum.contains(&sha256(&bytes)), "not what the guest has sent: {sum}");
+}
+
+/// The guest receives noise, likewise.
+fn to_guest(vm: &mut Vm, midway: &mut dyn FnMut()) {
+    let mut noise = vec![0; TRANSFER_BYTES];
+    std::fs::File::open("/dev/urandom").expect("noise").read_exact(&mut noise).expect("noise");
+    vm.begin("nc -l -p 5002 | sha256sum");
+    let mut stream = loop {
+        // Until the guest listens.
+        match TcpStream::connect("192.0.2.1:5002") {
+            Ok(stream) => break stream,
+            Err(_) => std::thread::sleep(Duration::from_millis(50)),
+        }
+    };
+    stream.write_all(&noise[..INTERRUPTED_AT]).expect("the first part");
+    midway();
+    stream.write_all(&noise[INTERRUPTED_AT..]).expect("the rest");
+    stream.shutdown(Shutdown::Write).expect("an end");
+    let sum = vm.finish();
+    assert!(sum.contains(&sha256(&noise)), "not what the guest was sent: {sum}");
+}
+
+/// On a host with a tap, with all that a virtual machine needs; otherwise skipped.
+#[track_caller]
+fn on_a_host_with_a_tap(work: impl FnOnce(&Path) + Send) {
+    if !can_attach() {
+        return;
+    }
+    if !vm::has_qemu() {
+        return skip("QEMU is not installed");
+    }
+    let Some(image) = vm::image() else { return skip("guest/live/build.sh has not been run") };
+    isolated(|| {
+        ip("link set lo up");
+        ip("tuntap add dev tap0 mode tap");
+        ip("address add 192.0.2.2/24 dev tap0");
+        ip("link set tap0 up");
+        work(&image);
+    });
+}
+
+/// QEMU connects again when `vcc domain` is back.
+fn vhost_user(socket: &Path) -> [String; 4] {
+    let path = socket.display();
+    [
+        "-chardev".to_owned(),
+        format!("socket,id=socket,path={path},reconnect=1"),
+        "-netdev".to_owned(),
+        "vhost-user,id=net,chardev=socket".to_owned(),
+    ]
+}
+
+#[test]
+fn transfers_arrive_whole_with_each_act_and_through_a_crash() {
+    on_a_host_with_a_tap(|image| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let socket = directory.path().join("socket");
+        let mut domain = Domain::start(&socket, "--act window");
+        let mut vm = Vm::boot(image, &vhost_user(&socket));
+        vm.run("ifconfig eth0 192.0.2.1 netmask 255.255.255.0");
+        vm.run(&format!("head -c {TRANSFER_BYTES} /dev/urandom >/tmp/noise"));
+        from_guest(&mut vm, &mut || ());
+        to_guest(&mut vm, &mut || ());
+        domain.kill();
+        domain = Domain::start(&socket, "--act hold --buffer-kib 1024");
+        from_guest(&mut vm, &mut || ());
+        to_guest(&mut vm, &mut || ());
+        for transfer in [from_guest, to_guest] {
+            transfer(&mut vm, &mut || {
+                domain.kill();
+                domain = Domain::start(&socket, "--act hold");
+            });
+        }
+    });
+}

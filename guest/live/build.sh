@@ -1,0 +1,76 @@
+#!/bin/sh
+# Makes a guest for QEMU unless it is cached, and prints its directory: `vmlinuz` and `initrd`.
+#
+#   build.sh [--cached] [CACHE]    cache directory; default: $XDG_CACHE_HOME/vcc or ~/.cache/vcc
+#
+# With --cached, it fails unless the guest is there.
+#
+# The kernel is Debian's for virtual machines, with busybox and the `init` beside this script. The
+# packages are taken apart, not installed. It takes 13 MB.
+set -eu
+only_cached=
+if [ "${1-}" = --cached ]; then
+	only_cached=1
+	shift
+fi
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${1:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/vcc}
+kernel=linux-image-cloud-amd64
+# In the order of their dependencies.
+modules='virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci failover
+net_failover virtio_net'
+
+fail() {
+	echo "live guest: $*" >&2
+	exit 1
+}
+
+recipe=$(cat "$here/build.sh" "$here/init" | sha256sum | cut -c 1-12)
+guest=$cache/live-guest-$recipe
+if [ -d "$guest" ]; then
+	echo "$guest"
+	exit 0
+fi
+[ -z "$only_cached" ] || fail "it is not in $cache"
+[ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] || fail 'it needs Debian on amd64'
+
+mkdir -p "$cache" || fail "cannot create $cache"
+exec 9>"$cache/live-guest.lock"
+flock 9 || fail "cannot lock $cache/live-guest.lock"
+if [ -d "$guest" ]; then
+	echo "$guest"
+	exit 0
+fi
+rm -rf "$cache"/live-guest-build.*
+work=$(mktemp -d "$cache/live-guest-build.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+image=$(apt-cache depends "$kernel" | sed -n 's/^ *Depends: \(linux-image-\)/\1/p')
+if [ -z "$image" ]; then
+	apt-get update -qq >&2 || fail 'apt-get update failed: check the network'
+	image=$(apt-cache depends "$kernel" | sed -n 's/^ *Depends: \(linux-image-\)/\1/p')
+fi
+[ -n "$image" ] || fail "no package $kernel"
+# apt drops root to download; a directory that it cannot write makes it warn.
+(cd "$work" && apt-get download -qq "$image" busybox-static 2>"$work/log") ||
+	fail "cannot download $image and busybox-static: $(tail -n 3 "$work/log")"
+for package in "$work"/*.deb; do
+	dpkg-deb -x "$package" "$work/packages"
+done
+
+root=$work/root
+mkdir -p "$root/bin" "$root/lib" "$work/out"
+cp "$work/packages/bin/busybox" "$root/bin/"
+cp "$here/init" "$root/init"
+chmod 755 "$root/init"
+for module in $modules; do
+	find "$work/packages/lib/modules" -name "$module.ko" -exec cp {} "$root/lib/" \;
+	[ -e "$root/lib/$module.ko" ] || fail "$image has no module $module"
+	echo "$module" >>"$root/lib/modules"
+done
+(cd "$root" && find . | "$root/bin/busybox" cpio -o -H newc -R 0:0 2>/dev/null | gzip -n -9) \
+	>"$work/out/initrd" || fail 'cannot pack the initrd'
+cp "$work"/packages/boot/vmlinuz-* "$work/out/vmlinuz"
+mv "$work/out" "$guest"
+echo "$guest"
