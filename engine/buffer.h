@@ -32,14 +32,15 @@ enum vcc_hold_state {
 
 /* What a shell that holds segments keeps for each flow beside struct vcc_flow. */
 struct vcc_hold {
-	uint32_t held_end;   /* one past the last byte held, if any is */
-	uint32_t held_bytes; /* of the buffer */
-	uint32_t grant_edge; /* right edge by the underlay's window, at the last ACK */
-	uint32_t peer_edge;  /* right edge by the peer's window */
-	uint8_t state;	     /* enum vcc_hold_state */
-	uint8_t begun;	     /* bool: the edges are valid */
-	uint8_t retains;     /* bool: the shell retains what leaves (repair.h) */
-	uint8_t reserved;
+	uint32_t held_end;    /* one past the last byte held, if any is */
+	uint32_t held_bytes;  /* of the buffer */
+	uint32_t grant_edge;  /* right edge by the underlay's window, at the last ACK */
+	uint32_t peer_edge;   /* right edge by the peer's window */
+	uint8_t state;	      /* enum vcc_hold_state */
+	uint8_t begun;	      /* bool: the edges are valid */
+	uint8_t retains;      /* bool: the shell retains what leaves (repair.h) */
+	uint8_t promises;     /* bool: the shell has acknowledged in the peer's name (split.h) */
+	uint32_t promised;    /* with `promises`: the highest acknowledgement shown to the guest */
 	uint32_t kept_from;   /* with `retains`: all that has left from here on is retained */
 	uint32_t no_buffer;   /* times that the flow went offline for want of buffer */
 	uint32_t packet_loss; /* and for a loss */
@@ -60,6 +61,18 @@ VCC_INLINE bool is_held(const struct vcc_flow *f, const struct vcc_hold *h)
 VCC_INLINE uint32_t hold_guest_nxt(const struct vcc_flow *f, const struct vcc_hold *h)
 {
 	return is_held(f, h) ? h->held_end : f->snd_nxt;
+}
+
+/* Has the guest been shown an acknowledgement of bytes that the peer has not acknowledged? */
+VCC_INLINE bool split_owes(const struct vcc_flow *f, const struct vcc_hold *h)
+{
+	return h->promises && seq_after(h->promised, f->snd_una);
+}
+
+/* The acknowledgement to show to the guest in place of the peer's. */
+VCC_INLINE uint32_t split_ack(const struct vcc_hold *h, uint32_t ack)
+{
+	return h->promises ? seq_max(h->promised, ack) : ack;
 }
 
 /* Does the shell retain all that is in flight? */

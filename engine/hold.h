@@ -67,6 +67,24 @@ VCC_INLINE bool is_first_synack(const struct vcc_flow *f, const struct vcc_segme
 	       s->seq + 1 == f->rcv_wup;
 }
 
+/*
+ * Under `split` most ACKs of the peer say nothing that the guest has not been told. A window update
+ * is worth one if it doubles what the guest may send (Linux as receiver: __tcp_select_window,
+ * tcp_cleanup_rbuf).
+ */
+VCC_INLINE bool split_absorbs(const struct vcc_flow *f, const struct vcc_hold *h,
+			      const struct vcc_segment *shown, const struct ack_news *news,
+			      uint16_t field)
+{
+	uint32_t guest_nxt = hold_guest_nxt(f, h);
+	uint32_t edge = shown->ack + ((uint32_t)field << f->wscale_shown);
+	bool says_ack = news->acked_bytes || news->duplicate || news->same_ack;
+
+	return says_ack && !shown->payload_bytes && !(shown->flags & TCP_FIN) &&
+	       seq_distance(guest_nxt, edge) <
+		   2 * seq_distance(guest_nxt, f->right_edge) + f->mss_bytes;
+}
+
 /* An ACK: what its windows grant, and the window to show the guest in their place. */
 VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct vcc_buffer *b,
 			    const struct vcc_params *p, const struct vcc_segment *s,
@@ -75,22 +93,32 @@ VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct
 	const struct ack_news *news = &outcome->news;
 	bool was_shown = f->flags & FLOW_WINDOW_SHOWN;
 	bool by_blocks = (f->flags & FLOW_SACK) && (s->options & OPT_SACK);
+	bool told = h->promises && !seq_after(s->ack, h->promised);
 	uint16_t before = f->window_shown;
+	struct vcc_segment shown = *s;
 
 	h->begun = true;
 	h->peer_edge = s->ack + ((uint32_t)s->window << f->wscale_peer);
+	shown.ack = split_ack(h, s->ack);
+	h->promised = shown.ack;
 	/* PRR grants nothing without a delivery. */
 	if (outcome->granted_bytes)
 		h->grant_edge = f->snd_una + outcome->granted_bytes;
 	else
 		h->grant_edge = seq_min(h->grant_edge, f->snd_nxt);
 	hold_transition(f, h, b);
-	a->window = hold_field(f, h, b, p, s->ack);
+	a->window = hold_field(f, h, b, p, shown.ack);
 	/* Law 2, as far as the field reaches. */
 	VCC_LAW(a->window == UINT16_MAX ||
-		!seq_before(s->ack + ((uint32_t)a->window << f->wscale_shown), f->right_edge));
+		!seq_before(shown.ack + ((uint32_t)a->window << f->wscale_shown), f->right_edge));
+	if (told && split_absorbs(f, h, &shown, news, a->window)) {
+		a->verdict = VCC_CONSUME;
+		f->window_received = s->window;
+		f->flags |= FLOW_WINDOW_SHOWN;
+		return;
+	}
 	/* Law 4 */
-	if (news->duplicate && was_shown && !by_blocks)
+	if (news->duplicate && was_shown && !by_blocks && !told)
 		a->window = before;
 	/* An unchanged window turns an update into a duplicate ACK for a guest without SACK. */
 	if (news->same_ack && was_shown && a->window == before) {
@@ -102,7 +130,7 @@ VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct
 		a->verdict = VCC_DROP;
 		count_drop(f);
 	}
-	window_note(f, s, a->window);
+	window_note(f, &shown, a->window);
 }
 
 /*
@@ -112,11 +140,18 @@ VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct
 VCC_INLINE void hold_on_ack_released(struct vcc_flow *f, struct vcc_hold *h,
 				     const struct vcc_segment *s, struct vcc_action *a)
 {
+	struct vcc_segment shown = *s;
+
 	h->peer_edge = s->ack + ((uint32_t)s->window << f->wscale_peer);
+	shown.ack = split_ack(h, s->ack);
+	h->promised = shown.ack;
 	if (h->state != HOLD_DRAINING)
 		return;
-	a->window = (uint16_t)vcc_min(vcc_max(window_held(f, s), a->window), UINT16_MAX);
-	window_note(f, s, a->window);
+	/* The peer's window begins at its own acknowledgement. */
+	uint32_t offered = vcc_sub_floor0(a->window, window_units(f, shown.ack - s->ack));
+
+	a->window = (uint16_t)vcc_min(vcc_max(window_held(f, &shown), offered), UINT16_MAX);
+	window_note(f, &shown, a->window);
 }
 
 /*
@@ -139,6 +174,7 @@ VCC_INLINE struct vcc_action vcc_hold_to_guest(struct vcc_flow *f, struct vcc_ho
 	struct vcc_params by_hold = *p;
 	struct ack_outcome outcome;
 	struct vcc_action a;
+	bool accepted = guest_accepts(f, s) && !(s->flags & (TCP_SYN | TCP_RST));
 
 	if (hold_refuses(f, h, p, s)) {
 		a = action_pass(s);
@@ -153,6 +189,13 @@ VCC_INLINE struct vcc_action vcc_hold_to_guest(struct vcc_flow *f, struct vcc_ho
 		by_hold.act = ACT_HOLD;
 	}
 	segment_to_guest_outcome(f, &by_hold, s, &a, &outcome);
+	/* An old ACK: the guest is shown what it has been shown. */
+	if (accepted && !outcome.current && seq_after(split_ack(h, s->ack), s->ack)) {
+		struct vcc_segment shown = *s;
+
+		shown.ack = h->promised;
+		a.window = (uint16_t)vcc_min(window_old(f, &shown), UINT16_MAX);
+	}
 	if (!(is_managed(f) && acts_by_hold(f, &by_hold))) {
 		if (h->begun && outcome.current)
 			hold_on_ack_released(f, h, s, &a);

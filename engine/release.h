@@ -42,7 +42,7 @@ VCC_INLINE bool is_holding(const struct vcc_flow *f, const struct vcc_hold *h,
 {
 	if (!h->begun || f->stage != STAGE_ESTABLISHED)
 		return false;
-	return (is_managed(f) && acts_by_hold(f, p)) || is_held(f, h) ||
+	return (is_managed(f) && acts_by_hold(f, p)) || is_held(f, h) || split_owes(f, h) ||
 	       seq_after(f->right_edge, seq_max(h->peer_edge, f->snd_nxt));
 }
 

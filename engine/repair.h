@@ -30,6 +30,7 @@ struct vcc_repair {
 	uint32_t pipe_bytes;   /* in the network, as far as known (RFC 6675, 2) */
 	uint32_t sacked_bytes; /* reported by SACK blocks */
 	uint32_t timer_us;     /* the retransmission timer was last started (RFC 6298, 5) */
+	uint32_t unheard_us;   /* since when what awaits an answer has had none */
 	uint32_t probe_us;     /* the probe timer was last started (RFC 8985, 7.2) */
 	uint32_t probe_end;    /* TLP.end_seq */
 	/* RACK's variables (RFC 8985, 5.2): of the segment sent last among those delivered. */
@@ -55,6 +56,11 @@ struct vcc_repair {
 #define DELAYED_ACK_US 200000u
 /* Doublings of the RTO; its maximum is reached before. */
 #define TIMEOUTS_MAX 16u
+/*
+ * What was promised (split.h) is given up after this time without an answer, as a host would (R2 of
+ * RFC 9293, 3.8.3; Linux: tcp_retries2, 924.6 s).
+ */
+#define GIVE_UP_US (15u * 60 * 1000000)
 /* Never: no deadline. */
 #define REPAIR_NEVER_US 0xffffffffu
 
@@ -66,7 +72,7 @@ VCC_INLINE uint32_t retained_bytes(const struct vcc_retained *t)
 /* Is what leaves retained and repaired? */
 VCC_INLINE bool acts_by_repair(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return is_managed(f) && acts_by_hold(f, p) && p->retransmit;
+	return is_managed(f) && acts_by_hold(f, p) && (p->retransmit || acts_by_split(f, p));
 }
 
 /*
@@ -76,12 +82,14 @@ VCC_INLINE bool acts_by_repair(const struct vcc_flow *f, const struct vcc_params
 VCC_INLINE bool repair_judge(const struct vcc_flow *f, struct vcc_hold *h,
 			     const struct vcc_params *p)
 {
-	bool retains = h->begun && acts_by_repair(f, p);
+	bool retains = h->begun && (acts_by_repair(f, p) || split_owes(f, h));
 	bool discards = h->retains && !retains;
 
 	if (retains && !h->retains)
 		h->kept_from = f->snd_nxt;
 	h->retains = retains;
+	h->promises = h->promises && retains;
+	VCC_LAW(!discards || !split_owes(f, h)); /* law 16 */
 	return discards;
 }
 
@@ -103,11 +111,23 @@ VCC_INLINE void repair_sent(const struct vcc_flow *f, struct vcc_hold *h, struct
 	/* What was not retained before it is the guest's to retransmit. */
 	if (seq_after(t->seq, f->snd_nxt))
 		h->kept_from = t->seq;
-	if (!flight_bytes(f))
+	if (!flight_bytes(f)) {
 		r->timer_us = t->sent_us; /* RFC 6298, 5.1 */
+		r->unheard_us = t->sent_us;
+	}
 	r->probe_us = t->sent_us;
 	r->persists = 0;
 	r->pipe_bytes += retained_bytes(t);
+}
+
+/* A segment is about to be held, and may wait for the peer's window. */
+VCC_INLINE void repair_waits(const struct vcc_flow *f, const struct vcc_hold *h,
+			     struct vcc_repair *r, uint32_t now_us)
+{
+	if (flight_bytes(f) || is_held(f, h))
+		return;
+	r->timer_us = now_us;
+	r->unheard_us = now_us;
 }
 
 /* A segment up to `end` is about to leave, and is not retained: its loss is the guest's. */
@@ -191,6 +211,7 @@ VCC_INLINE void repair_on_ack(const struct vcc_flow *f, struct vcc_hold *h, stru
 	if (state_before >= CA_RECOVERY && f->ca_state == CA_OPEN && r->reo_persist &&
 	    !--r->reo_persist)
 		r->reo_mult = 0;
+	r->unheard_us = now_us;
 	if (seq_before(h->kept_from, f->snd_una))
 		h->kept_from = f->snd_una;
 	if (seq_after(f->snd_una, una_before)) {
@@ -311,6 +332,7 @@ enum vcc_repair_timer {
 	REPAIR_PROBE,	/* a tail loss probe (RFC 8985, 7) */
 	REPAIR_TIMEOUT, /* the retransmission timer (RFC 6298) */
 	REPAIR_PERSIST, /* the persist timer (RFC 9293, 3.8.6.1) */
+	REPAIR_GIVE_UP, /* a promise cannot be kept (law 16) */
 };
 
 /* The timer that runs, and the time until it expires. */
@@ -353,6 +375,8 @@ VCC_INLINE struct vcc_repair_due repair_due(const struct vcc_flow *f, const stru
 	due.timer = r->pipe_bytes || !waits ? REPAIR_TIMEOUT : REPAIR_PERSIST;
 	uint32_t doublings = due.timer == REPAIR_TIMEOUT ? r->timeouts : r->persists;
 
+	uint32_t give_up_in_us = vcc_sub_floor0(GIVE_UP_US, elapsed_us(r->unheard_us, now_us));
+
 	due.in_us = vcc_sub_floor0(repair_rto_us(f, p, doublings), elapsed_us(r->timer_us, now_us));
 	if (due.timer == REPAIR_TIMEOUT && f->ca_state == CA_OPEN && !r->probed && f->srtt_us8 &&
 	    (f->flags & FLOW_SACK)) {
@@ -362,6 +386,8 @@ VCC_INLINE struct vcc_repair_due repair_due(const struct vcc_flow *f, const stru
 		if (probe_in_us < due.in_us)
 			due = (struct vcc_repair_due){ probe_in_us, REPAIR_PROBE };
 	}
+	if (split_owes(f, h) && (give_up_in_us < due.in_us || !give_up_in_us))
+		due = (struct vcc_repair_due){ give_up_in_us, REPAIR_GIVE_UP };
 	return due;
 }
 

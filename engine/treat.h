@@ -20,7 +20,13 @@ VCC_INLINE bool imposes(const struct vcc_flow *f, const struct vcc_params *p)
 /* Does the shell hold the guest's segments until the window admits them (hold.h)? */
 VCC_INLINE bool acts_by_hold(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return imposes(f, p) && p->act == ACT_HOLD;
+	return imposes(f, p) && p->act >= ACT_HOLD;
+}
+
+/* Does the shell acknowledge what it holds (split.h)? */
+VCC_INLINE bool acts_by_split(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return imposes(f, p) && p->act == ACT_SPLIT;
 }
 
 /* Is the guest shown the underlay's window (window.h)? */

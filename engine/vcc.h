@@ -352,6 +352,7 @@ enum vcc_on_full {
 enum vcc_act {
 	ACT_WINDOW = 0, /* the guest is shown it (window.h) */
 	ACT_HOLD,	/* the shell holds the guest's segments until it admits them (hold.h) */
+	ACT_SPLIT,	/* and acknowledges them, and owns their delivery (split.h) */
 };
 
 /* User space copies this struct byte by byte into a map; padding would be uninitialised. */

@@ -2,7 +2,7 @@
 /* The engine compiled for user space: the same source that the datapath inlines. */
 #include "abi.h"
 #include "hold.h"
-#include "repair.h"
+#include "split.h"
 
 struct vcc_action vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 					const struct vcc_segment *s)
@@ -264,4 +264,27 @@ void vcc_native_repair_forget_sack(struct vcc_repair *r, struct vcc_retained *t)
 void vcc_native_repair_persisted(struct vcc_repair *r, uint32_t now_us)
 {
 	repair_persisted(r, now_us);
+}
+
+void vcc_native_repair_waits(const struct vcc_flow *f, const struct vcc_hold *h,
+			     struct vcc_repair *r, uint32_t now_us)
+{
+	repair_waits(f, h, r, now_us);
+}
+
+bool vcc_native_split_promises(struct vcc_flow *f, struct vcc_hold *h, const struct vcc_buffer *b,
+			       const struct vcc_params *p, const struct vcc_segment *s,
+			       uint32_t end)
+{
+	return split_promises(f, h, b, p, s, end);
+}
+
+bool vcc_native_split_owes(const struct vcc_flow *f, const struct vcc_hold *h)
+{
+	return split_owes(f, h);
+}
+
+uint32_t vcc_native_split_ack(const struct vcc_hold *h, uint32_t ack)
+{
+	return split_ack(h, ack);
 }

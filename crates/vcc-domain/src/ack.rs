@@ -1,77 +1,24 @@
 //! Builds a pure ACK as the peer might have sent it.
 
-use std::net::IpAddr;
-
 use vcc_engine::{FlowState, sys};
 
-use crate::checksum;
-use crate::frame::Frame;
+use crate::bare::Bare;
+use crate::frame::{Direction, Frame};
 use crate::key::FlowKey;
-use crate::wire::*;
-
-const HOP_LIMIT: u8 = 64;
-const IPV4_DONT_FRAGMENT: u16 = 0x4000;
 
 /// The frame of an ACK that repeats the last acknowledgement and window shown to the guest. It has
 /// no options: Linux accepts a segment without timestamps from a peer that negotiated them (RFC
 /// 7323, 3.2 would drop it), and stale ones would fail PAWS.
 pub fn ack_to_guest(key: &FlowKey, flow: &FlowState, neighbour: &sys::vcc_neighbour) -> Frame {
-    let mut bytes = [neighbour.guest_mac, neighbour.next_hop_mac].concat();
-    if let Some(vlan) = key.vlan() {
-        bytes.extend(ETHERTYPE_VLAN.to_be_bytes());
-        bytes.extend(vlan.to_be_bytes());
-    }
-    match (key.peer().ip(), key.guest().ip()) {
-        (IpAddr::V4(from), IpAddr::V4(to)) => {
-            bytes.extend(ETHERTYPE_IPV4.to_be_bytes());
-            bytes.extend(ipv4(from.octets(), to.octets()));
-        }
-        _ => {
-            bytes.extend(ETHERTYPE_IPV6.to_be_bytes());
-            bytes.extend(ipv6(key));
-        }
-    }
-    bytes.extend(tcp(key, flow));
-    Frame::full(bytes)
-}
-
-fn tcp(key: &FlowKey, flow: &FlowState) -> [u8; TCP_BYTES] {
-    let mut tcp = [0; TCP_BYTES];
-    write_u16(&mut tcp, 0, key.peer().port());
-    write_u16(&mut tcp, 2, key.guest().port());
-    write_u32(&mut tcp, TCP_SEQ_AT, flow.rcv_nxt);
-    write_u32(&mut tcp, TCP_ACK_AT, flow.snd_una);
-    let word = tcp_offset_flags(TCP_BYTES, sys::TCP_ACK as u16);
-    write_u16(&mut tcp, TCP_OFFSET_FLAGS_AT, word);
-    write_u16(&mut tcp, TCP_WINDOW_AT, flow.window_shown);
-    let check = checksum::of_tcp(&key.as_raw().peer_addr, &key.as_raw().guest_addr, &tcp);
-    write_u16(&mut tcp, TCP_CHECK_AT, check);
-    tcp
-}
-
-fn ipv4(from: [u8; 4], to: [u8; 4]) -> [u8; IPV4_BYTES] {
-    let mut ip = [0; IPV4_BYTES];
-    ip[0] = 0x45;
-    write_u16(&mut ip, 2, (IPV4_BYTES + TCP_BYTES) as u16);
-    write_u16(&mut ip, 6, IPV4_DONT_FRAGMENT);
-    ip[8] = HOP_LIMIT;
-    ip[9] = PROTOCOL_TCP;
-    ip[12..16].copy_from_slice(&from);
-    ip[16..20].copy_from_slice(&to);
-    let check = checksum::of(&[&ip]);
-    write_u16(&mut ip, IPV4_CHECK_AT, check);
-    ip
-}
-
-fn ipv6(key: &FlowKey) -> [u8; IPV6_BYTES] {
-    let mut ip = [0; IPV6_BYTES];
-    ip[0] = 0x60;
-    write_u16(&mut ip, 4, TCP_BYTES as u16);
-    ip[6] = PROTOCOL_TCP;
-    ip[7] = HOP_LIMIT;
-    ip[8..24].copy_from_slice(&key.as_raw().peer_addr);
-    ip[24..40].copy_from_slice(&key.as_raw().guest_addr);
-    ip
+    let ack = Bare {
+        direction: Direction::ToGuest,
+        seq: flow.rcv_nxt,
+        ack: flow.snd_una,
+        flags: sys::TCP_ACK,
+        window: flow.window_shown,
+        timestamps: None,
+    };
+    ack.frame(key, neighbour)
 }
 
 #[cfg(test)]

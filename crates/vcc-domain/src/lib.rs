@@ -11,6 +11,7 @@
 //! another process.
 
 mod ack;
+mod bare;
 mod checksum;
 mod counters;
 mod deadlines;
@@ -20,6 +21,7 @@ mod frame;
 mod hold;
 mod ip;
 mod key;
+mod ledger;
 mod link;
 mod neighbours;
 mod options;
@@ -42,6 +44,7 @@ pub use counters::{Counters, Reason};
 pub use frame::{Checksum, Frame, Out, Verdict};
 pub use hold::BufferSpec;
 pub use key::FlowKey;
+pub use ledger::{Ledger, Promise};
 pub use port::Port;
 pub use tcp_header::TcpHeader;
 pub use trace::{Inferred, TracedAck};

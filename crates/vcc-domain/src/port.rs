@@ -2,9 +2,11 @@
 
 mod holding;
 mod repairing;
+mod splitting;
 
 use holding::ends_held;
 use repairing::RepairTimers;
+use splitting::Promises;
 use vcc_engine::{Action, Buffer, FlowState, Mode, Params, Segment, is_crowded, sys};
 
 use crate::counters::{Counters, Reason};
@@ -35,6 +37,7 @@ pub struct Port {
     /// Since when the buffer has been full without a segment leaving.
     full_since_ns: Option<u64>,
     repairs: RepairTimers,
+    promises: Promises,
     /// None unless tracing is on.
     traced: Option<Vec<TracedAck>>,
     now_ns: u64,
@@ -56,6 +59,7 @@ impl Port {
             buffer: buffer.empty(),
             full_since_ns: None,
             repairs: RepairTimers::new(),
+            promises: Promises::default(),
             traced: None,
             now_ns: 0,
         }
@@ -74,18 +78,27 @@ impl Port {
     /// A frame from the guest to the fabric. `out` receives frames that follow it: a FACK, what was
     /// held, a window update.
     pub fn from_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
+        if let Some(refused) = self.refuse_ended(now_ns, Direction::FromGuest, frame, out) {
+            return refused;
+        }
         let parsed = match self.known(now_ns, Direction::FromGuest, frame) {
             Ok(parsed) => parsed,
             Err(untouched) => return untouched,
         };
         if self.is_holding(&parsed.key) {
-            return self.hold_from_guest(frame, parsed, out);
+            let (key, said) = (parsed.key, parsed.segment);
+            let verdict = self.hold_from_guest(frame, parsed, out);
+            self.promise(&key, &said, out);
+            return verdict;
         }
         self.leave(frame, &parsed, out)
     }
 
     /// A frame from the fabric to the guest. `out` receives what it lets go.
     pub fn to_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
+        if let Some(refused) = self.refuse_ended(now_ns, Direction::ToGuest, frame, out) {
+            return refused;
+        }
         let mut parsed = match self.known(now_ns, Direction::ToGuest, frame) {
             Ok(parsed) => parsed,
             Err(untouched) => return untouched,
@@ -95,6 +108,7 @@ impl Port {
             return Verdict::Pass;
         };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
+        self.note_stamp(frame, &parsed);
         self.repair_to_guest(frame, &mut parsed, before, passes);
         let verdict = self.carry_out(Direction::ToGuest, frame, &parsed, &action);
         if u32::from(parsed.segment.flags) & sys::TCP_SYN != 0 {
@@ -102,6 +116,7 @@ impl Port {
         }
         self.resend(&parsed.key, out);
         self.release(&parsed.key, out);
+        self.record(&parsed.key);
         verdict
     }
 
@@ -194,7 +209,7 @@ impl Port {
 
     /// Does the port send segments of its own to the guest?
     fn emits(&self) -> bool {
-        self.params.0.emit != 0 || u32::from(self.params.0.act) == sys::ACT_HOLD
+        self.params.0.emit != 0 || u32::from(self.params.0.act) != sys::ACT_WINDOW
     }
 
     /// Runs the engine on a frame of the guest and sends it on its way. `out` receives the FACK that
@@ -351,7 +366,7 @@ impl Port {
             params.0.emit = 0;
         }
         let action = flow.deadline(&params, now_ns / NS_PER_US, crowded);
-        if action.forget != 0 {
+        if action.forget != 0 && !flow.split_owes(&held.hold) {
             self.forget(key);
             return;
         }

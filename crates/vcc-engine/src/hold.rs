@@ -72,6 +72,10 @@ impl Buffer {
         self.0.used_bytes
     }
 
+    pub(crate) fn raw(&self) -> &sys::vcc_buffer {
+        &self.0
+    }
+
     pub(crate) fn raw_mut(&mut self) -> &mut sys::vcc_buffer {
         &mut self.0
     }

@@ -10,6 +10,7 @@ mod name;
 mod params;
 mod pool;
 mod repair;
+mod split;
 mod told;
 mod underlay;
 

@@ -87,6 +87,8 @@ named!(
         Window = sys::ACT_WINDOW, "window";
         /// The guest's segments are held until it admits them.
         Hold = sys::ACT_HOLD, "hold";
+        /// And they are acknowledged, and delivered whatever is lost.
+        Split = sys::ACT_SPLIT, "split";
     }
 );
 

@@ -27,6 +27,12 @@ unsafe extern "C-unwind" {
         repair: *mut sys::vcc_repair,
         retained: *const Retained,
     );
+    fn vcc_native_repair_waits(
+        flow: *const sys::vcc_flow,
+        hold: *const sys::vcc_hold,
+        repair: *mut sys::vcc_repair,
+        now_us: u32,
+    );
     fn vcc_native_repair_passes(hold: *mut sys::vcc_hold, end: u32);
     fn vcc_native_repair_sacked(repair: *mut sys::vcc_repair, retained: *mut Retained, now_us: u32);
     fn vcc_native_repair_acked(
@@ -93,6 +99,8 @@ pub enum RepairTimer {
     Probe,
     /// The retransmission timer: all that is retained counts as lost.
     Timeout,
+    /// What was promised to the guest cannot be delivered.
+    GiveUp,
     /// The persist timer: an empty segment asks for the peer's window.
     Persist,
 }
@@ -178,6 +186,12 @@ impl FlowState {
     pub fn repair_sent(&self, hold: &mut Hold, repair: &mut Recovery, retained: &Retained) {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_repair_sent(&self.0, &mut hold.0, &mut repair.0, retained) }
+    }
+
+    /// A segment is about to be held.
+    pub fn repair_waits(&self, hold: &Hold, repair: &mut Recovery, now_us: u32) {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_repair_waits(&self.0, &hold.0, &mut repair.0, now_us) }
     }
 
     /// A segment up to `end` is about to leave, and is not retained.
@@ -271,6 +285,7 @@ impl FlowState {
         let timer = match due.timer {
             sys::REPAIR_PROBE => RepairTimer::Probe,
             sys::REPAIR_TIMEOUT => RepairTimer::Timeout,
+            sys::REPAIR_GIVE_UP => RepairTimer::GiveUp,
             sys::REPAIR_PERSIST => RepairTimer::Persist,
             _ => return None,
         };

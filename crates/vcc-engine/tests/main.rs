@@ -30,6 +30,7 @@ mod rounding;
 mod rtt;
 mod shadow;
 mod sharing;
+mod split;
 mod tracking;
 mod underlays;
 mod undo;

@@ -11,7 +11,20 @@ use crate::parse::Parsed;
 use crate::rewrite::rewrite_header;
 use crate::wire::*;
 
-const TIMESTAMPS_BYTES: usize = 8;
+const STAMP_BYTES: usize = 4;
+const TIMESTAMPS_BYTES: usize = 2 * STAMP_BYTES;
+
+/// A TSval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp([u8; STAMP_BYTES]);
+
+impl Stamp {
+    /// Of a segment with timestamps.
+    pub(crate) fn of(frame: &Frame, parsed: &Parsed) -> Option<Self> {
+        let at = timestamps_at(parsed)?;
+        frame.bytes[at..at + STAMP_BYTES].try_into().ok().map(Stamp)
+    }
+}
 
 /// From the guest's last segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +49,15 @@ impl Latest {
             both.copy_from_slice(&frame.bytes[at..at + TIMESTAMPS_BYTES]);
             both
         });
+    }
+
+    /// TSval and TSecr of the peer's acknowledgement of that segment, at this time of the peer.
+    pub(crate) fn answered_by(&self, Stamp(peers): Stamp) -> Option<[u8; TIMESTAMPS_BYTES]> {
+        let guests = self.timestamps?;
+        let mut both = [0; TIMESTAMPS_BYTES];
+        both[..STAMP_BYTES].copy_from_slice(&peers);
+        both[STAMP_BYTES..].copy_from_slice(&guests[..STAMP_BYTES]);
+        Some(both)
     }
 
     /// Brings the frame up to date. SACK blocks belong to the acknowledgement that they came with:
@@ -77,6 +99,16 @@ pub(crate) fn set_seq(frame: &mut Frame, parsed: &mut Parsed, seq: u32) {
     });
     parsed.segment.seq = seq;
     parsed.segment.flags &= !urg;
+}
+
+/// Gives a frame to the guest another acknowledgement.
+pub(crate) fn set_ack(frame: &mut Frame, parsed: &mut Parsed, ack: u32) {
+    let tcp_at = parsed.ip.tcp_at;
+    rewrite_header(frame, parsed, |frame| {
+        write_u32(&mut frame.bytes, tcp_at + TCP_ACK_AT, ack);
+        parsed.header_bytes
+    });
+    parsed.segment.ack = ack;
 }
 
 /// Removes the SACK blocks.

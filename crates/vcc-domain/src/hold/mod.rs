@@ -11,7 +11,7 @@ use vcc_engine::{Buffer, BufferPolicy, Hold, Segment};
 use crate::frame::{Direction, Frame};
 use crate::parse::{Parsed, parse};
 pub(crate) use cut::{cut, without_payload};
-pub(crate) use latest::{Latest, set_seq, strip_sack};
+pub(crate) use latest::{Latest, Stamp, set_ack, set_seq, strip_sack};
 pub(crate) use sent::{Kept, Sent, before};
 
 /// The size of a port's buffer, and how its flows share it (vFlood, 3.3).
@@ -41,6 +41,10 @@ pub(crate) struct Held {
     pub latest: Latest,
     pub queue: Queue,
     pub sent: Sent,
+    /// The peer's last timestamp.
+    pub peer_stamp: Option<Stamp>,
+    /// In the ledger.
+    pub slot: Option<usize>,
 }
 
 impl Held {
@@ -101,6 +105,10 @@ pub(crate) struct Queue(VecDeque<Waiting>);
 impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub(crate) fn back(&self) -> Option<&Waiting> {
+        self.0.back()
     }
 
     pub(crate) fn front(&self) -> Option<&Waiting> {

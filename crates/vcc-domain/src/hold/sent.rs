@@ -44,7 +44,16 @@ pub(crate) struct Sent {
     pub armed_ns: Option<u64>,
     /// When RACK's reordering timer expires (RFC 8985, 6.2, step 5).
     reorder_due_us: Option<u64>,
+    /// The path does not carry the segments before this one: they leave in small ones.
+    small_until: Option<u32>,
 }
+
+/// Timeouts in a row after which segments may be too large for the path, and no ICMP message says so
+/// or it was the guest's, which has been acknowledged (RFC 8899, 4.3: black hole detection).
+const BLACK_HOLE_TIMEOUTS: u8 = 3;
+/// What any path carries: IPv4's default MSS and that of IPv6's least MTU (RFC 9293, 3.7.1).
+const SMALL_BYTES: u32 = 536;
+const SMALL_BYTES_IPV6: u32 = 1220;
 
 /// `a` is before `b`, in modular arithmetic.
 pub(crate) fn before(a: u32, b: u32) -> bool {
@@ -191,8 +200,21 @@ impl Sent {
         self.reorder_due_us
     }
 
-    /// The retransmission timer expired: all counts as lost.
-    pub(crate) fn lose_all(&mut self) {
+    /// The largest payload that a segment at `seq` may leave with.
+    pub(crate) fn limit_bytes(&self, seq: u32, ipv6: bool) -> u32 {
+        match self.small_until {
+            Some(until) if before(seq, until) && ipv6 => SMALL_BYTES_IPV6,
+            Some(until) if before(seq, until) => SMALL_BYTES,
+            _ => u32::MAX,
+        }
+    }
+
+    /// The retransmission timer expired: all counts as lost. `end` is one past the last byte that is
+    /// held.
+    pub(crate) fn lose_all(&mut self, end: u32) {
+        if self.recovery.0.timeouts >= BLACK_HOLE_TIMEOUTS {
+            self.small_until = Some(end);
+        }
         self.reorder_due_us = None;
         for kept in &mut self.queue {
             self.recovery.forget_sack(&mut kept.facts);

@@ -133,6 +133,8 @@ impl Port {
     fn keep(&mut self, frame: Frame, parsed: &Parsed) {
         let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
         let end = parsed.segment.seq.wrapping_add(sequence_bytes(&parsed.segment));
+        let now_us = (self.now_ns / super::NS_PER_US) as u32;
+        flow.repair_waits(&held.hold, &mut held.sent.recovery, now_us);
         flow.hold_kept(&mut held.hold, &mut self.buffer, end, charge_bytes(&frame));
         held.queue.push(Waiting { frame, segment: parsed.segment });
         self.note_full();
@@ -160,6 +162,9 @@ impl Port {
             let Some(front) = held.queue.front_mut() else { return };
             front.segment.now_us = now_us;
             let leaves_bytes = flow.hold_leaves_bytes(&held.hold, &self.params, &front.segment);
+            let limit_bytes = held.sent.limit_bytes(front.segment.seq, key.is_ipv6());
+            let is_small = front.segment.payload_bytes <= limit_bytes;
+            let leaves_bytes = if is_small { leaves_bytes } else { leaves_bytes.min(limit_bytes) };
             if leaves_bytes == 0 {
                 return;
             }
@@ -203,6 +208,8 @@ impl Port {
     pub(super) fn end_held(&mut self, key: &FlowKey) {
         let Some((flow, held)) = self.table.holding(key) else { return };
         held.clear(&mut self.buffer);
+        held.hold.0.promises = 0;
+        self.promises.clear(&mut held.slot);
         if u32::from(flow.stage) < sys::STAGE_ESTABLISHED {
             held.hold = Default::default();
         }
@@ -212,6 +219,7 @@ impl Port {
     pub(super) fn forget(&mut self, key: &FlowKey) {
         if let Some((_, held)) = self.table.holding(key) {
             held.clear(&mut self.buffer);
+            self.promises.clear(&mut held.slot);
         }
         self.note_full();
         self.table.remove(key);

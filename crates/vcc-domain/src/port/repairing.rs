@@ -8,7 +8,7 @@ use vcc_engine::{RepairTimer, Retained, Segment, sys};
 use super::holding::sequence_bytes;
 use super::{NS_PER_US, Port};
 use crate::frame::{Frame, Out};
-use crate::hold::{Kept, before, charge_bytes, reparsed, strip_sack, without_payload};
+use crate::hold::{Kept, before, charge_bytes, reparsed, set_ack, strip_sack, without_payload};
 use crate::key::FlowKey;
 use crate::options::sack_blocks;
 use crate::parse::Parsed;
@@ -74,7 +74,8 @@ impl Port {
         let now_us = self.now_us();
         let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
         let Some(before) = before.filter(|_| held.hold.retains()) else { return };
-        if flow.hears(&parsed.segment) {
+        let hears = flow.hears(&parsed.segment);
+        if hears {
             let sent = &mut held.sent;
             let is_sacked = parsed.places.sack_at.is_some();
             let mut taken_bytes = 0;
@@ -110,6 +111,10 @@ impl Port {
         if passes && flow.hold_covers(&held.hold) {
             strip_sack(frame, parsed);
         }
+        let ack = held.hold.split_ack(parsed.segment.ack);
+        if passes && hears && ack != parsed.segment.ack {
+            set_ack(frame, parsed, ack);
+        }
         self.note_full();
     }
 
@@ -125,7 +130,13 @@ impl Port {
             let free_bytes = held.sent.trim(at, flow.snd_una, now_us);
             held.hold.left(&mut self.buffer, free_bytes);
             let Some(kept) = held.sent.get(at) else { break };
-            let Segment { seg_bytes, payload_bytes, .. } = kept.segment;
+            let Segment { seg_bytes, payload_bytes, seq, .. } = kept.segment;
+            let limit_bytes = held.sent.limit_bytes(seq, key.is_ipv6());
+            if payload_bytes > limit_bytes {
+                let taken_bytes = held.sent.cut(at, limit_bytes);
+                flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
+                continue;
+            }
             let unit_bytes = if seg_bytes > 0 { seg_bytes } else { payload_bytes };
             let whole_bytes = kept.facts.end.wrapping_sub(kept.facts.seq);
             let leaves_bytes = flow.repair_leaves_bytes(
@@ -182,6 +193,7 @@ impl Port {
             self.expire(&key, out);
             self.resend(&key, out);
             self.release(&key, out);
+            self.record(&key);
         }
     }
 
@@ -197,9 +209,11 @@ impl Port {
             flow.repair_due(&held.hold, &held.sent.recovery, &self.params, now_us as u32, waits);
         let Some((0, timer)) = due else { return };
         match timer {
+            RepairTimer::GiveUp => self.break_promise(key, out),
             RepairTimer::Timeout => {
                 flow.repair_timeout(&mut held.sent.recovery, now_us as u32);
-                held.sent.lose_all();
+                let waits_until = held.queue.back().map(|last| sequence_end(&last.segment));
+                held.sent.lose_all(waits_until.unwrap_or(flow.snd_nxt));
             }
             RepairTimer::Probe => {
                 flow.repair_probed(&mut held.sent.recovery);

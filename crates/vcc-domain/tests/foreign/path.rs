@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use vcc_domain::{Frame, Out, Port, Verdict};
+use vcc_domain::{Frame, Out, Port, Promise, Verdict};
 use vcc_engine::{Params, sys};
 use vcc_frames::mark_ce;
 use vcc_frames::wire::{ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES};
@@ -108,9 +108,14 @@ pub struct Network {
 impl Network {
     pub fn new(hosts: [Host; 2], mark_every: u32, params: Params) -> Self {
         // The peer's port gives it ECN, without reports, so that it is like a plain peer.
-        let act = sys::ACT_WINDOW as u16;
-        let plain = Params(sys::vcc_params { feedback: 0, act, ..params.0 });
-        let holds = u32::from(params.0.act) == sys::ACT_HOLD;
+        let plain = sys::vcc_params { feedback: 0, act: sys::ACT_WINDOW as u16, ..params.0 };
+        let plain = Params(plain);
+        let act = u32::from(params.0.act);
+        let watch = || {
+            let mut watch = Watch::new(Side::Guest.salt());
+            watch.splits = act == sys::ACT_SPLIT;
+            watch
+        };
         Network {
             now_us: 0,
             hosts,
@@ -122,7 +127,7 @@ impl Network {
             sent: 0,
             impairments: Impairments::default(),
             rng: Rng::new(0),
-            watch: holds.then(|| Watch::new(Side::Guest.salt())),
+            watch: (act != sys::ACT_WINDOW).then(watch),
             held_max_bytes: 0,
             loses_next: None,
         }
@@ -157,10 +162,26 @@ impl Network {
 
     /// Another port, which knows nothing, takes the place of the guest's.
     pub fn replace_port(&mut self, params: Params) {
+        self.replace_port_of(params, Vec::new());
+    }
+
+    /// And ends what is left of the promises of the one before.
+    pub fn replace_port_of(&mut self, params: Params, promises: Vec<Promise>) {
+        let now_ns = self.now_us * NS_PER_US;
         *self.port() = Port::new(params, FLOWS_MAX);
+        let mut out = Out::default();
+        self.port().end_promises(now_ns, promises, &mut out);
+        self.forward(Side::Guest, out);
         if let Some(watch) = &mut self.watch {
             watch.windows = false;
         }
+    }
+
+    /// The guest's port ends in order.
+    pub fn end_port(&mut self) {
+        let (now_ns, mut out) = (self.now_us * NS_PER_US, Out::default());
+        self.port().end(now_ns, &mut out);
+        self.forward(Side::Guest, out);
     }
 
     pub fn now_us(&self) -> u64 {

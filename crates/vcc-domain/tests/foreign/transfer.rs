@@ -90,11 +90,13 @@ impl Transfer {
         assert_eq!(network.port().held_bytes(), 0, "{self:?}");
     }
 
-    fn is_done(&self, network: &mut Network) -> bool {
-        Side::BOTH.into_iter().all(|side| {
-            network.received_bytes(side.other()) == self.stream_bytes[side as usize]
-                && network.host(side).has_sent()
-        })
+    pub fn is_done(&self, network: &mut Network) -> bool {
+        let is_held = network.port().held_bytes() > 0;
+        !is_held
+            && Side::BOTH.into_iter().all(|side| {
+                network.received_bytes(side.other()) == self.stream_bytes[side as usize]
+                    && network.host(side).has_sent()
+            })
     }
 }
 

@@ -10,6 +10,7 @@ mod flood;
 mod odd;
 mod random;
 mod retransmit;
+mod split;
 
 /// At least what the port keeps of a frame beside its bytes.
 const BESIDE_A_FRAME_BYTES: u32 = 256;

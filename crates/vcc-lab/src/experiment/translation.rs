@@ -31,7 +31,7 @@ pub fn translation(
     }
     if let Some(act) = vcc.act {
         if share.is_some() && act != Act::Window {
-            return Err(("act", "'hold' is not possible in a pool".into()));
+            return Err(("act", format!("'{act}' is not possible in a pool")));
         }
         params.0.act = act.number().into();
     }
@@ -42,18 +42,23 @@ pub fn translation(
 /// The buffer of a port that holds segments.
 fn buffer(vcc: &Vcc) -> Result<BufferSpec, Refusal> {
     let default = BufferSpec::default();
-    let holds = vcc.mode == VccMode::Enforce && vcc.act == Some(Act::Hold);
+    let act = vcc.act.filter(|&act| act != Act::Window);
+    let holds = vcc.mode == VccMode::Enforce && act.is_some();
     let without = |key, is_set: bool| match is_set && !holds {
         true => {
-            Err((key, "has an effect only with 'mode = \"enforce\"' and 'act = \"hold\"'".into()))
+            let acts = "'act = \"hold\"' or 'act = \"split\"'";
+            Err((key, format!("has an effect only with 'mode = \"enforce\"' and {acts}")))
         }
         false => Ok(()),
     };
-    without("retransmit", vcc.retransmit.is_some())?;
+    if vcc.retransmit.is_some() && !(holds && act == Some(Act::Hold)) {
+        let text = "has an effect only with 'mode = \"enforce\"' and 'act = \"hold\"'";
+        return Err(("retransmit", text.into()));
+    }
     without("buffer_kib", vcc.buffer_kib.is_some())?;
     without("buffer_policy", vcc.buffer_policy.is_some())?;
-    if vcc.act == Some(Act::Hold) && !holds {
-        return Err(("act", "'hold' has an effect only with 'mode = \"enforce\"'".into()));
+    if let Some(act) = act.filter(|_| !holds) {
+        return Err(("act", format!("'{act}' has an effect only with 'mode = \"enforce\"'")));
     }
     Ok(BufferSpec {
         size_bytes: vcc.buffer_kib.map_or(default.size_bytes, |kib| kib.get() << 10),
@@ -89,6 +94,9 @@ mod tests {
         assert_eq!(refused("mode = \"shadow\"\npolice = true").0, "police");
         assert_eq!(refused("mode = \"enforce\"\nweight = 2").0, "weight");
         assert_eq!(refused("mode = \"enforce\"\nretransmit = true").0, "retransmit");
+        let split = "mode = \"enforce\"\nact = \"split\"\nretransmit = true";
+        assert_eq!(refused(split).0, "retransmit");
+        assert_eq!(refused("mode = \"shadow\"\nact = \"split\"").0, "act");
         assert_eq!(refused("mode = \"enforce\"\npool = \"p\"").0, "pool");
         let off: Vcc = toml::from_str("mode = \"off\"\npriority = 0.5").expect("a table");
         assert!(translation(&off, &BTreeMap::new()).unwrap().is_none());

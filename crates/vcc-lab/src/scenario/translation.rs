@@ -36,7 +36,7 @@ impl Translation {
 
     /// Whether it holds its guest's segments, which takes a port that can.
     pub fn holds(&self) -> bool {
-        self.params.0.act == u16::from(Act::Hold.number())
+        self.params.0.act != u16::from(Act::Window.number())
     }
 
     /// Whether it computes everything and changes nothing.

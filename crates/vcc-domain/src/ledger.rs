@@ -1,0 +1,53 @@
+//! What a port has acknowledged in its peers' names and not delivered yet, in memory that outlives
+//! the port's process, so that another port can end those connections (law 16).
+
+use vcc_engine::sys;
+
+use crate::bare::Bare;
+use crate::frame::{Direction, Out};
+use crate::key::FlowKey;
+
+/// A connection of which the guest has been promised more than the peer has acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promise {
+    pub key: FlowKey,
+    pub guest_mac: [u8; 6],
+    pub next_hop_mac: [u8; 6],
+    /// The acknowledgements of the peer and of the port, and what has left.
+    pub snd_una: u32,
+    pub snd_nxt: u32,
+    pub promised: u32,
+    /// What the guest has been sent.
+    pub rcv_nxt: u32,
+}
+
+/// Memory for a port's promises, one for each of its slots, of which there are as many as flows.
+///
+/// The port writes before it returns the acknowledgement that makes the promise. A reader must see a
+/// slot as before a write or as after it.
+pub trait Ledger: Send + Sync {
+    fn write(&self, slot: usize, promise: Option<&Promise>);
+}
+
+impl Promise {
+    /// Ends the connection at both ends. The peer may have received all that has left, or nothing of
+    /// it; a RST with another sequence number than the next is answered (RFC 5961, 3.2).
+    pub(crate) fn reset(&self, out: &mut Out) {
+        let neighbour =
+            sys::vcc_neighbour { guest_mac: self.guest_mac, next_hop_mac: self.next_hop_mac };
+        let reset = |direction, seq, ack| Bare {
+            direction,
+            seq,
+            ack,
+            flags: sys::TCP_RST | sys::TCP_ACK,
+            window: 0,
+            timestamps: None,
+        };
+        let frame = |bare: Bare| bare.frame(&self.key, &neighbour);
+        out.to_guest.push(frame(reset(Direction::ToGuest, self.rcv_nxt, self.promised)));
+        out.to_fabric.push(frame(reset(Direction::FromGuest, self.snd_nxt, self.rcv_nxt)));
+        if self.snd_una != self.snd_nxt {
+            out.to_fabric.push(frame(reset(Direction::FromGuest, self.snd_una, self.rcv_nxt)));
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! A port that acknowledges what it holds, and owns its delivery (`engine/split.h`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use vcc_engine::{Segment, sys};
+
+use super::Port;
+use crate::bare::Bare;
+use crate::frame::{Direction, Frame, Out, Verdict};
+use crate::hold::Stamp;
+use crate::key::FlowKey;
+use crate::ledger::{Ledger, Promise};
+use crate::parse::{Parsed, parse};
+use crate::wire::*;
+
+/// Segments of a connection that was ended are answered with a RST for this long: longer than an end
+/// that has not heard of it retransmits (RFC 9293, 3.8.3: R2).
+const ENDED_NS: u64 = 1000 * 1_000_000_000;
+
+/// The ledger, if there is one, and its free slots.
+#[derive(Clone, Default)]
+pub(super) struct Promises {
+    ledger: Option<Arc<dyn Ledger>>,
+    free: Vec<usize>,
+    slots: usize,
+    /// Connections that were ended because a promise could not be kept, until when they are.
+    ended: BTreeMap<FlowKey, u64>,
+}
+
+impl Promises {
+    fn write(&mut self, slot: &mut Option<usize>, promise: Option<&Promise>) {
+        let Some(ledger) = &self.ledger else { return };
+        if promise.is_some() && slot.is_none() {
+            *slot = self.free.pop().or_else(|| {
+                self.slots += 1;
+                Some(self.slots - 1)
+            });
+        }
+        let Some(place) = *slot else { return };
+        ledger.write(place, promise);
+        if promise.is_none() {
+            self.free.extend(slot.take());
+        }
+    }
+
+    /// The connection is gone.
+    pub(super) fn clear(&mut self, slot: &mut Option<usize>) {
+        self.write(slot, None);
+    }
+}
+
+impl Port {
+    /// From now on, the port keeps its promises in a ledger.
+    pub fn keep_ledger(&mut self, ledger: Arc<dyn Ledger>) {
+        self.promises.ledger = Some(ledger);
+    }
+
+    /// Ends the connections of another port's ledger, which did not end in order.
+    pub fn end_promises(
+        &mut self,
+        now_ns: u64,
+        promises: impl IntoIterator<Item = Promise>,
+        out: &mut Out,
+    ) {
+        self.note_time(now_ns);
+        for promise in promises {
+            self.end_promise(&promise, out);
+        }
+    }
+
+    /// Ends the connections whose promises will not be kept, because the port is about to end.
+    pub fn end(&mut self, now_ns: u64, out: &mut Out) {
+        self.note_time(now_ns);
+        let keys: Vec<_> = self.table.iter().map(|(key, _)| *key).collect();
+        for key in keys {
+            self.break_promise(&key, out);
+        }
+    }
+
+    /// Ends a connection of which the guest has been promised what cannot be delivered.
+    pub(super) fn break_promise(&mut self, key: &FlowKey, out: &mut Out) {
+        let Some(promise) = self.promise_of(key) else { return };
+        self.forget(key);
+        self.end_promise(&promise, out);
+    }
+
+    fn end_promise(&mut self, promise: &Promise, out: &mut Out) {
+        promise.reset(out);
+        self.promises.ended.insert(promise.key, self.now_ns.saturating_add(ENDED_NS));
+    }
+
+    fn promise_of(&mut self, key: &FlowKey) -> Option<Promise> {
+        let neighbour = *self.emitter.neighbours.of(key)?;
+        let (flow, held) = self.table.holding(key)?;
+        flow.split_owes(&held.hold).then(|| Promise {
+            key: *key,
+            guest_mac: neighbour.guest_mac,
+            next_hop_mac: neighbour.next_hop_mac,
+            snd_una: flow.snd_una,
+            snd_nxt: flow.snd_nxt,
+            promised: held.hold.0.promised,
+            rcv_nxt: flow.rcv_nxt,
+        })
+    }
+
+    /// Writes down what is promised on a connection.
+    pub(super) fn record(&mut self, key: &FlowKey) {
+        if self.promises.ledger.is_none() {
+            return;
+        }
+        let promise = self.promise_of(key);
+        if let Some((_, held)) = self.table.holding(key) {
+            self.promises.write(&mut held.slot, promise.as_ref());
+        }
+    }
+
+    /// Answers a segment of a connection that was ended; None for others.
+    pub(super) fn refuse_ended(
+        &mut self,
+        now_ns: u64,
+        direction: Direction,
+        frame: &Frame,
+        out: &mut Out,
+    ) -> Option<Verdict> {
+        if self.promises.ended.is_empty() {
+            return None;
+        }
+        self.promises.ended.retain(|_, until_ns| *until_ns > now_ns);
+        let Parsed { key, segment, .. } = parse(frame, direction).ok()?;
+        self.promises.ended.get(&key)?;
+        if u32::from(segment.flags) & (sys::TCP_SYN | sys::TCP_RST) != 0 {
+            // A new connection, or the end of this one.
+            if u32::from(segment.flags) & sys::TCP_SYN != 0 {
+                self.promises.ended.remove(&key);
+            }
+            return None;
+        }
+        // RFC 9293, 3.10.7.1.
+        let [to, from] = [0, MAC_BYTES].map(|at| {
+            let mut mac = [0; MAC_BYTES];
+            mac.copy_from_slice(&frame.bytes[at..at + MAC_BYTES]);
+            mac
+        });
+        let (answer, guest_mac, next_hop_mac, queue) = match direction {
+            Direction::FromGuest => (Direction::ToGuest, from, to, &mut out.to_guest),
+            Direction::ToGuest => (Direction::FromGuest, to, from, &mut out.to_fabric),
+        };
+        let reset = Bare {
+            direction: answer,
+            seq: segment.ack,
+            ack: 0,
+            flags: sys::TCP_RST,
+            window: 0,
+            timestamps: None,
+        };
+        queue.push(reset.frame(&key, &sys::vcc_neighbour { guest_mac, next_hop_mac }));
+        Some(Verdict::Drop)
+    }
+
+    /// After a segment of the guest: acknowledges what the port has of it.
+    pub(super) fn promise(&mut self, key: &FlowKey, said: &Segment, out: &mut Out) {
+        let Some(neighbour) = self.emitter.neighbours.of(key) else { return };
+        let Some((flow, held)) = self.table.holding(key) else { return };
+        let end = match held.queue.back() {
+            Some(last) => last.segment.seq.wrapping_add(last.segment.payload_bytes),
+            None => flow.snd_nxt.wrapping_sub(flow.has(sys::FLOW_FIN_GUEST).into()),
+        };
+        if flow.split_promises(&mut held.hold, &self.buffer, &self.params, said, end) {
+            let ack = Bare {
+                direction: Direction::ToGuest,
+                seq: flow.rcv_nxt,
+                ack: held.hold.0.promised,
+                flags: sys::TCP_ACK,
+                window: flow.window_shown,
+                timestamps: held.peer_stamp.and_then(|stamp| held.latest.answered_by(stamp)),
+            };
+            out.to_guest.push(ack.frame(key, neighbour));
+        }
+        self.record(key);
+    }
+
+    /// Notes the peer's timestamp, for acknowledgements in its name.
+    pub(super) fn note_stamp(&mut self, frame: &Frame, parsed: &Parsed) {
+        if u32::from(self.params.0.act) != sys::ACT_SPLIT {
+            return;
+        }
+        let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
+        let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
+        if is_syn || flow.hears(&parsed.segment) {
+            held.peer_stamp = Stamp::of(frame, parsed);
+        }
+    }
+}

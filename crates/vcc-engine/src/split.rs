@@ -1,0 +1,55 @@
+//! Acknowledging a guest's data in the peer's name (`engine/split.h`).
+
+use crate::{Buffer, FlowState, Hold, Params, Segment, sys};
+
+unsafe extern "C-unwind" {
+    fn vcc_native_split_promises(
+        flow: *mut sys::vcc_flow,
+        hold: *mut sys::vcc_hold,
+        buffer: *const sys::vcc_buffer,
+        params: *const sys::vcc_params,
+        segment: *const Segment,
+        end: u32,
+    ) -> bool;
+    fn vcc_native_split_owes(flow: *const sys::vcc_flow, hold: *const sys::vcc_hold) -> bool;
+    fn vcc_native_split_ack(hold: *const sys::vcc_hold, ack: u32) -> u32;
+}
+
+impl Hold {
+    /// The acknowledgement to show to the guest in place of the peer's.
+    pub fn split_ack(&self, ack: u32) -> u32 {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_split_ack(&self.0, ack) }
+    }
+}
+
+impl FlowState {
+    /// After a segment of the guest: is an acknowledgement due, with [`Hold`]'s `promised` and the
+    /// flow's window? `end` is one past the last byte that the shell has in sequence, without a FIN.
+    pub fn split_promises(
+        &mut self,
+        hold: &mut Hold,
+        buffer: &Buffer,
+        params: &Params,
+        segment: &Segment,
+        end: u32,
+    ) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe {
+            vcc_native_split_promises(
+                &mut self.0,
+                &mut hold.0,
+                buffer.raw(),
+                &params.0,
+                segment,
+                end,
+            )
+        }
+    }
+
+    /// Has the guest been shown an acknowledgement of bytes that the peer has not acknowledged?
+    pub fn split_owes(&self, hold: &Hold) -> bool {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_split_owes(&self.0, &hold.0) }
+    }
+}

@@ -1,0 +1,114 @@
+//! Acknowledgements in the peer's name: what is promised, and what the guest is shown of the peer's.
+
+use crate::common::*;
+use vcc_engine::{Action, Buffer, BufferPolicy, Hold, sys};
+
+struct Shell {
+    conn: Conn,
+    hold: Hold,
+    buffer: Buffer,
+}
+
+impl Shell {
+    fn new() -> Self {
+        let conn = Conn::new(params(|p| p.act = sys::ACT_SPLIT as u16), 5);
+        let buffer = Buffer::new(4 << 20, BufferPolicy::Fair);
+        let mut shell = Shell { conn, hold: Hold::default(), buffer };
+        shell.conn.guest_syn(linux_syn());
+        let answer = linux_syn().seq(PEER_ISS).ack(shell.conn.seq(0));
+        shell.gets(answer);
+        shell.conn.guest_acks(0);
+        assert!(!shell.conn.flow.repair_judge(&mut shell.hold, &shell.conn.params));
+        assert!(shell.hold.retains(), "split repairs");
+        shell
+    }
+
+    fn gets(&mut self, segment: Seg) -> Action {
+        let segment = segment.at_us(self.conn.now_us).0;
+        let Conn { flow, params, .. } = &mut self.conn;
+        flow.hold_to_guest(&mut self.hold, &self.buffer, params, &segment)
+    }
+
+    /// The guest's first `segs` segments are held.
+    fn keep(&mut self, segs: u32) {
+        let (end, mss_bytes) = (self.conn.seq(segs * self.conn.mss()), self.conn.mss());
+        self.conn.flow.hold_kept(&mut self.hold, &mut self.buffer, end, segs * mss_bytes);
+    }
+
+    /// After a segment of the guest, of which the shell has everything before `end` segments.
+    fn promises(&mut self, from: u32, end: u32) -> bool {
+        let mss_bytes = self.conn.mss();
+        let said = self.conn.data(from * mss_bytes, mss_bytes).0;
+        let end = self.conn.seq(end * mss_bytes);
+        let Conn { flow, params, .. } = &mut self.conn;
+        flow.split_promises(&mut self.hold, &self.buffer, params, &said, end)
+    }
+}
+
+#[test]
+fn a_promise_is_given_once_and_repeated_when_the_guest_repeats() {
+    let mut shell = Shell::new();
+    let mss_bytes = shell.conn.mss();
+    shell.keep(3);
+    shell.conn.send_segs(0, 1);
+    assert!(shell.promises(2, 3));
+    assert_eq!(shell.hold.0.promised, shell.conn.seq(3 * mss_bytes));
+    assert!(shell.conn.flow.split_owes(&shell.hold));
+    assert!(!shell.promises(3, 3), "nothing new");
+    assert!(shell.promises(0, 3), "a retransmission");
+}
+
+/// Before the shell retained, or without room for it.
+#[test]
+fn nothing_is_promised_behind_what_is_not_retained() {
+    let mut shell = Shell::new();
+    shell.conn.send_segs(0, 2);
+    shell.hold.0.kept_from = shell.conn.flow.snd_nxt;
+    shell.keep(3);
+    assert!(!shell.promises(2, 3));
+    shell.conn.wait_us(1000);
+    let ack = shell.conn.ack(2 * shell.conn.mss());
+    shell.gets(ack);
+    assert!(shell.promises(2, 3));
+}
+
+#[test]
+fn the_peers_acks_are_absorbed_until_the_window_has_doubled() {
+    let mut shell = Shell::new();
+    let mss_bytes = shell.conn.mss();
+    shell.keep(3);
+    shell.conn.send_segs(0, 3);
+    assert!(shell.promises(2, 3));
+    let before = shell.conn.flow.right_edge;
+    shell.conn.wait_us(1000);
+    let ack = shell.conn.ack(mss_bytes);
+    let action = shell.gets(ack);
+    assert_eq!(u32::from(action.verdict), sys::VCC_CONSUME);
+    assert_eq!(shell.conn.flow.right_edge, before, "not shown, so not noted");
+    // Beside data it is shown, at what was promised.
+    let data = shell.conn.ack(2 * mss_bytes).len(100);
+    let action = shell.gets(data);
+    assert_eq!(u32::from(action.verdict), sys::VCC_PASS);
+    let shown = shell.hold.split_ack(data.0.ack);
+    assert_eq!(shown, shell.conn.seq(3 * mss_bytes));
+    let edge = shown.wrapping_add(shell.conn.shown_bytes(&action));
+    assert!(edge.wrapping_sub(before) as i32 >= 0, "law 2");
+}
+
+#[test]
+fn a_promise_is_kept_when_the_treatment_changes() {
+    let mut shell = Shell::new();
+    shell.keep(3);
+    shell.conn.send_segs(0, 3);
+    assert!(shell.promises(2, 3));
+    shell.conn.params.0.act = sys::ACT_WINDOW as u16;
+    let Conn { flow, params, .. } = &shell.conn;
+    assert!(!flow.repair_judge(&mut shell.hold, params));
+    assert!(flow.is_holding(&shell.hold, params));
+    shell.conn.wait_us(1000);
+    let ack = shell.conn.ack(3 * shell.conn.mss());
+    shell.gets(ack);
+    let Conn { flow, params, .. } = &shell.conn;
+    assert!(flow.repair_judge(&mut shell.hold, params), "what is retained is no longer needed");
+    assert!(!shell.promises(2, 4));
+}

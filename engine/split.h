@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * `split`: the shell acknowledges what it holds (hold.h) and owns its delivery (repair.h). Nothing
+ * is asked of the guest. The acknowledgement is a promise: it is given only for bytes that the
+ * shell has, in sequence, and none is given for a FIN, which the peer acknowledges itself. A
+ * promise that cannot be kept ends the connection at both ends (law 16).
+ */
+#ifndef VCC_SPLIT_H
+#define VCC_SPLIT_H
+
+#include "hold.h"
+#include "repair.h"
+
+/*
+ * After a segment of the guest: is an acknowledgement due, with `promised` and the flow's window?
+ * `end` is one past the last byte that the shell has in sequence, without a FIN. The first segments
+ * may have passed without being retained; no promise is given until the peer has acknowledged them.
+ */
+VCC_INLINE bool split_promises(struct vcc_flow *f, struct vcc_hold *h, const struct vcc_buffer *b,
+			       const struct vcc_params *p, const struct vcc_segment *s,
+			       uint32_t end)
+{
+	bool repeats = h->promises && seq_before(s->seq, h->promised) && flight_bytes(f);
+
+	if (!h->retains || (s->flags & (TCP_SYN | TCP_RST)))
+		return false;
+	if (is_managed(f) && acts_by_split(f, p) && hold_covers(f, h)) {
+		if (!h->promises)
+			h->promised = f->snd_una;
+		h->promises = true;
+		repeats |= seq_after(end, h->promised);
+		h->promised = seq_max(h->promised, end);
+		VCC_LAW(!seq_after(h->promised, hold_guest_nxt(f, h))); /* law 16 */
+	}
+	if (!repeats)
+		return false;
+	f->window_shown = hold_field(f, h, b, p, h->promised);
+	f->right_edge =
+	    seq_max(f->right_edge, h->promised + ((uint32_t)f->window_shown << f->wscale_shown));
+	return true;
+}
+
+#endif
