@@ -118,7 +118,7 @@ fn are_reset(network: &mut Network) -> bool {
 #[test]
 fn killing_the_domain_ends_each_connection_or_loses_nothing() {
     let (mut ended, mut completed) = (0, 0);
-    for seed in 0..60 {
+    for seed in 0..40 {
         let impairments = if seed % 4 == 0 { Impairments::default() } else { ALL };
         let stream_bytes = [MB / 2, [0, MB / 2][seed as usize % 2]];
         let transfer = Transfer { impairments, stream_bytes, ..transfer(seed) };
@@ -145,7 +145,7 @@ fn killing_the_domain_ends_each_connection_or_loses_nothing() {
         completed += u32::from(!is_promised);
         assert!(!is_promised || are_reset(&mut network));
     }
-    assert!(ended > 30 && completed > 5, "{ended} ended, {completed} completed");
+    assert!(ended > 20 && completed > 3, "{ended} ended, {completed} completed");
 }
 
 /// Without a port afterwards that knows of it.
@@ -210,7 +210,7 @@ fn the_treatment_changes_with_promises_made() {
             params.police = 1;
         },
     ];
-    for seed in 0..42 {
+    for seed in 0..28 {
         let impairments = if seed % 4 == 0 { Impairments::default() } else { ALL };
         let stream_bytes = [3 * MB, [0, MB][seed as usize % 2]];
         let transfer = Transfer { impairments, stream_bytes, ..transfer(seed) };
