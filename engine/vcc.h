@@ -221,6 +221,13 @@ enum vcc_flow_flag {
  */
 #define FLOW_RELEASED (1u << 31)
 
+/*
+ * User space copies the structs that follow byte by byte, into a map or to another process; padding
+ * would be uninitialised.
+ */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+
 /* A congestion control's own state; it writes no other field of the flow. */
 struct vcc_cc_state {
 	uint32_t cwnd_segs;
@@ -354,10 +361,6 @@ enum vcc_act {
 	ACT_HOLD,	/* the shell holds the guest's segments until it admits them (hold.h) */
 	ACT_SPLIT,	/* and acknowledges them, and owns their delivery (split.h) */
 };
-
-/* User space copies this struct byte by byte into a map; padding would be uninitialised. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic error "-Wpadded"
 
 /* The parameters of a flow's treatment; never written by the engine. */
 struct vcc_params {

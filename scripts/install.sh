@@ -17,7 +17,7 @@ share=$PREFIX/share
 zsh=${ZSH_COMPLETIONS:-$share/zsh/site-functions}
 man=$share/man/man8
 doc=$share/doc/vcc
-unit=$PREFIX/lib/systemd/system/vcc.service
+units=$PREFIX/lib/systemd/system
 policy=$SYSCONFDIR/vcc/policy.toml
 
 fail() {
@@ -54,13 +54,14 @@ install_all() {
 	put 644 "$work/completions/_vcc" "$zsh/_vcc"
 	put 644 "$work/completions/vcc.fish" "$share/fish/vendor_completions.d/vcc.fish"
 
-	# The unit, with the installed paths of binary and documentation.
-	if [ -e packaging/vcc.service ]; then
+	# The units, with the installed paths of binary and documentation.
+	for unit in packaging/*.service; do
+		[ -e "$unit" ] || continue
 		sed -e "s|^ExecStart=[^ ]*/vcc |ExecStart=$PREFIX/bin/vcc |" \
 			-e "s|^Documentation=file:.*/|Documentation=file:$doc/docs/|" \
-			packaging/vcc.service >"$work/unit"
-		put 644 "$work/unit" "$unit"
-	fi
+			"$unit" >"$work/unit"
+		put 644 "$work/unit" "$units/${unit##*/}"
+	done
 
 	installed_policy >"$work/policy.toml"
 	if [ -e "$DESTDIR$policy" ]; then
@@ -93,7 +94,8 @@ uninstall_all() {
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	installed_policy >"$work/policy.toml"
-	rm -f "$DESTDIR$PREFIX/bin/vcc" "$DESTDIR$unit" "$DESTDIR$man/vcc.8.gz" "$DESTDIR$man"/vcc-*.8.gz \
+	rm -f "$DESTDIR$PREFIX/bin/vcc" "$DESTDIR$units/vcc.service" \
+		"$DESTDIR$units/vcc-domain@.service" "$DESTDIR$man/vcc.8.gz" "$DESTDIR$man"/vcc-*.8.gz \
 		"$DESTDIR$share/bash-completion/completions/vcc" "$DESTDIR$zsh/_vcc" \
 		"$DESTDIR$share/fish/vendor_completions.d/vcc.fish"
 	rm -rf "$DESTDIR$share/vcc" "$DESTDIR$doc"

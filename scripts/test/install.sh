@@ -23,12 +23,13 @@ for file in bin/vcc share/man/man8/vcc.8.gz share/man/man8/vcc-attach.8.gz share
 done
 "$DESTDIR$PREFIX/bin/vcc" policy check "$policy"
 grep -q "^#:schema $PREFIX/share/vcc/policy.schema.json" "$policy" || fail "the policy's schema has another path"
-unit=$DESTDIR$PREFIX/lib/systemd/system/vcc.service
-if [ -e packaging/vcc.service ]; then
+for unit in packaging/*.service; do
+	[ -e "$unit" ] || continue
+	unit=$DESTDIR$PREFIX/lib/systemd/system/${unit##*/}
 	grep -q "^ExecStart=$PREFIX/bin/vcc " "$unit" || fail 'the unit starts another vcc'
 	page=$(sed -n 's/^Documentation=file://p' "$unit")
 	[ -z "$page" ] || [ -s "$DESTDIR$page" ] || fail "the unit refers to $page, which is missing"
-fi
+done
 
 echo '# changed' >>"$policy"
 scripts/install.sh install

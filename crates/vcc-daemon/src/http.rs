@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use vcc_policy::Policy;
-use vcc_port::{Port, SharedPolicy};
+use vcc_port::SharedPolicy;
+use vcc_view::Source as Ports;
 use vcc_web::snapshot::{Daemon, Event, Problem, Reload};
 use vcc_web::{Snapshot, collect};
 
@@ -122,7 +123,7 @@ impl vcc_web::Source for Source {
             (notes.daemon(self.abuse.count()), notes.policy.clone())
         };
         let shared = SharedPolicy::find()?;
-        let ports = Port::list()?;
+        let ports = Ports::list()?;
         Ok(collect(shared.as_ref(), &ports, policy.as_deref(), daemon)?)
     }
 }

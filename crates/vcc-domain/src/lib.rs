@@ -29,6 +29,7 @@ mod ours;
 mod parse;
 mod port;
 mod rewrite;
+mod status;
 mod table;
 mod tcp_header;
 #[cfg(test)]
@@ -46,5 +47,6 @@ pub use hold::BufferSpec;
 pub use key::FlowKey;
 pub use ledger::{Ledger, Promise};
 pub use port::Port;
+pub use status::{BadStatus, Status};
 pub use tcp_header::TcpHeader;
 pub use trace::{Inferred, TracedAck};

@@ -156,6 +156,11 @@ impl Port {
         self.table.iter()
     }
 
+    /// The size of the flow table.
+    pub fn max_flows(&self) -> usize {
+        self.table.max_flows()
+    }
+
     /// A flow; None if the port does not know it.
     pub fn flow(&self, key: &FlowKey) -> Option<&FlowState> {
         self.table.get(key)

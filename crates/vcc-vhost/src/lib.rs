@@ -17,6 +17,7 @@ mod ring;
 mod rings;
 mod server;
 mod session;
+mod status;
 mod steering;
 mod tap;
 mod wake;

@@ -76,6 +76,8 @@ impl Server {
     /// Something else is there, or another process listens.
     pub fn new(socket: &Path, port: Port, wire: Box<dyn Wire>, tell: Tell) -> Result<Self, Error> {
         let listener = listen(socket)?;
+        let cannot = |error| Error::Listen { path: socket.to_owned(), error };
+        listener.set_nonblocking(true).map_err(cannot)?;
         let (watch, timer, again) = (Watch::new()?, Timer::new()?, Note::new()?);
         watch.add(listener.as_raw_fd(), Source::Listener)?;
         watch.add(wire.as_raw_fd(), Source::Wire)?;
@@ -153,7 +155,8 @@ impl Server {
     }
 }
 
-fn listen(path: &Path) -> Result<UnixListener, Error> {
+/// In place of a socket that a process has left.
+pub(crate) fn listen(path: &Path) -> Result<UnixListener, Error> {
     let cannot = |error| Error::Listen { path: path.to_owned(), error };
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -164,7 +167,5 @@ fn listen(path: &Path) -> Result<UnixListener, Error> {
         Ok(_) if UnixStream::connect(path).is_ok() => return Err(Error::Served(path.to_owned())),
         Ok(_) => std::fs::remove_file(path).map_err(cannot)?,
     }
-    let listener = UnixListener::bind(path).map_err(cannot)?;
-    listener.set_nonblocking(true).map_err(cannot)?;
-    Ok(listener)
+    UnixListener::bind(path).map_err(cannot)
 }

@@ -9,6 +9,7 @@
 mod clock;
 mod column;
 mod columns;
+mod domain;
 mod end;
 mod filter;
 mod flow;
@@ -22,6 +23,7 @@ mod rates;
 mod rule;
 mod sampler;
 mod sort;
+mod source;
 mod sums;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -34,6 +36,7 @@ pub use column::{Column, Page, Shown, Top};
 pub use columns::{
     FLOW_COLUMNS, PORT_COLUMNS, RULE_COLUMNS, TOTAL_COLUMNS, cell, counters, key_of, rows, sortable,
 };
+pub use domain::status_socket;
 pub use end::End;
 pub use filter::{EcnOwner, Filter};
 pub use flow::{FlowView, Place};
@@ -44,6 +47,7 @@ pub use rates::{Counted, Counts, Growth, Progress, READ_EVERY, Rates};
 pub use rule::{AppliedRule, RuleView, RulesInForce, Totals};
 pub use sampler::{Sampler, Snapshot};
 pub use sort::Sort;
+pub use source::Source;
 pub use sums::Sums;
 pub use value::{Unit, Value};
 pub use words::Words;

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use vcc_engine::Mode;
-use vcc_port::{Error, Port};
+use vcc_port::{Error, Port, counters};
 
 use crate::clock::monotonic;
+use crate::domain::DomainPort;
 use crate::flow::{FlowView, Place};
 use crate::rule::{RulesInForce, mode_name, underlay_name};
+use crate::source::Source;
 use crate::sums::Sums;
 
 /// In place of what differs among the flows of a port.
@@ -32,6 +34,8 @@ pub struct PortView {
     pub underlay: Option<String>,
     pub mode: Option<String>,
     pub max_flows: Option<u32>,
+    /// Waits in its buffer; None at a port in the kernel, which has none.
+    pub held_bytes: Option<u64>,
     pub counters: Vec<Counter>,
     /// Of its connections.
     pub sums: Sums,
@@ -41,20 +45,19 @@ pub struct PortView {
 
 impl PortView {
     /// Without sums.
-    pub fn read(port: &Port) -> Result<Self, Error> {
+    pub fn read(port: &Source) -> Result<Self, Error> {
+        match port {
+            Source::Kernel(port) => Self::of_kernel(port),
+            Source::Domain(port) => Ok(Self::of_domain(port)),
+        }
+    }
+
+    fn of_kernel(port: &Port) -> Result<Self, Error> {
         let params = port.params()?.0;
         let index = port.index()?;
         let is_ruled = index.is_some();
         let is_draining = params.mode == Mode::Drain.number();
-        let counters = port.counters()?;
-        let counter = |(counter, value): (vcc_port::Counter, u64)| Counter {
-            name: counter.name,
-            meaning: counter.meaning,
-            value,
-        };
         Ok(Self {
-            port: port.device().to_owned(),
-            tenant: None,
             index,
             underlay: Some(if is_ruled { BY_RULE.into() } else { underlay_name(params.underlay) }),
             mode: Some(if is_ruled && !is_draining {
@@ -63,23 +66,46 @@ impl PortView {
                 mode_name(params.mode)
             }),
             max_flows: Some(port.max_flows()?),
-            counters: counters.iter().map(counter).collect(),
-            sums: Sums::default(),
-            failure: None,
+            counters: port.counters()?.iter().map(counter).collect(),
+            ..Self::unknown(port.device())
         })
     }
 
-    pub fn unreadable(port: &Port, failure: &Error) -> Self {
+    fn of_domain(port: &DomainPort) -> Self {
+        let unknown = Self::unknown(&port.name);
+        match &port.status {
+            Err(failure) => Self { failure: Some(failure.clone()), ..unknown },
+            Ok(status) => Self {
+                underlay: Some(underlay_name(status.params.0.underlay)),
+                mode: Some(mode_name(status.params.0.mode)),
+                max_flows: Some(status.max_flows),
+                held_bytes: Some(status.held_bytes.into()),
+                counters: counters::ALL
+                    .into_iter()
+                    .zip(status.counts.clone())
+                    .map(counter)
+                    .collect(),
+                ..unknown
+            },
+        }
+    }
+
+    pub fn unreadable(port: &Source, failure: &Error) -> Self {
+        Self { failure: Some(failure.to_string()), ..Self::unknown(port.device()) }
+    }
+
+    fn unknown(port: &str) -> Self {
         Self {
-            port: port.device().to_owned(),
+            port: port.to_owned(),
             tenant: None,
             index: None,
             underlay: None,
             mode: None,
             max_flows: None,
+            held_bytes: None,
             counters: Vec::new(),
             sums: Sums::default(),
-            failure: Some(failure.to_string()),
+            failure: None,
         }
     }
 
@@ -88,14 +114,18 @@ impl PortView {
     }
 }
 
+fn counter((counter, value): (vcc_port::Counter, u64)) -> Counter {
+    Counter { name: counter.name, meaning: counter.meaning, value }
+}
+
 /// The flows of a port, without rates.
 pub fn read_flows(
-    port: &Port,
+    port: &Source,
     place: &Place,
     rules: &RulesInForce,
 ) -> Result<Vec<FlowView>, Error> {
     let params = port.params()?;
-    let is_ruled = port.index()?.is_some();
+    let is_ruled = port.is_ruled()?;
     let flows = port.flows()?;
     let now_us = monotonic().map_or(0, |now| now.as_micros() as u64);
     let view = |flow: &vcc_port::Flow| {

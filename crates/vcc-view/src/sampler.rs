@@ -11,6 +11,7 @@ use crate::pace::{Group, Grown, Pace, sum_up};
 use crate::port::{PortView, read_flows};
 use crate::rates::{Counted, Progress, READ_EVERY};
 use crate::rule::{RuleView, RulesInForce};
+use crate::source::Source;
 
 pub struct Sampler {
     devices: Vec<String>,
@@ -25,7 +26,7 @@ pub struct Sampler {
 
 struct Reading {
     at: Duration,
-    ports: Vec<Port>,
+    ports: Vec<Source>,
     rules: Vec<RuleView>,
     flows: Vec<FlowView>,
 }
@@ -83,11 +84,11 @@ impl Sampler {
 
     fn read(&mut self) -> Result<Reading, Error> {
         self.read = Some(Instant::now());
-        let ports = self.open()?;
+        let ports = Source::of(&self.devices)?;
         let shared = SharedPolicy::find()?;
         let in_force = RulesInForce::read(shared.as_ref())?;
         let rules = in_force.views(shared.as_ref())?;
-        let keys = keys(ports.iter().map(Port::device));
+        let keys = keys(ports.iter().map(Source::device));
         let groups = keys.iter().cloned().map(Group::Port);
         let groups = groups.chain(rules.iter().map(|rule| Group::Rule(rule.name.clone())));
         for group in groups.chain([Group::All]) {
@@ -108,13 +109,6 @@ impl Sampler {
         }
         self.progress.forget();
         Ok(Reading { at, ports, rules, flows })
-    }
-
-    fn open(&self) -> Result<Vec<Port>, Error> {
-        if self.devices.is_empty() {
-            return Port::list();
-        }
-        self.devices.iter().map(|device| Port::open(device)).collect()
     }
 }
 

@@ -48,6 +48,7 @@ pub fn port(name: &str) -> PortView {
         underlay: Some("dctcp".into()),
         mode: Some("enforce".into()),
         max_flows: Some(65_536),
+        held_bytes: None,
         counters: Vec::new(),
         sums: Sums::default(),
         failure: None,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use vcc_policy::Policy;
-use vcc_port::{Error, Port, SharedPolicy};
-use vcc_view::{FlowView, Place, PortView, RulesInForce, keys, read_flows};
+use vcc_port::{Error, SharedPolicy};
+use vcc_view::{FlowView, Place, PortView, RulesInForce, Source, keys, read_flows};
 
 use crate::Snapshot;
 use crate::snapshot::{Daemon, Pool};
@@ -17,7 +17,7 @@ const TRIES: usize = 3;
 /// port that cannot be read is in the snapshot with the reason, and does not affect the others.
 pub fn collect(
     shared: Option<&SharedPolicy>,
-    ports: &[Port],
+    ports: &[Source],
     policy: Option<&Policy>,
     daemon: Daemon,
 ) -> Result<Snapshot, Error> {
@@ -30,7 +30,7 @@ pub fn collect(
         let rules = in_force.views(shared)?;
         let pools = pools(shared, policy)?;
         let mut flows = Vec::new();
-        let keys = keys(ports.iter().map(Port::device)).into_iter();
+        let keys = keys(ports.iter().map(Source::device)).into_iter();
         let views = keys.zip(ports).enumerate().map(|(index, (key, port))| {
             let selector = policy.and_then(|policy| policy.port_of(port.device()));
             let tenant = selector.and_then(|selector| selector.tenant()).map(Arc::from);
@@ -47,7 +47,7 @@ pub fn collect(
 }
 
 fn read_port(
-    port: &Port,
+    port: &Source,
     place: Place,
     rules: &RulesInForce,
     flows: &mut Vec<FlowView>,

@@ -148,6 +148,26 @@ fn a_legacy_driver_is_told_about() {
     host.told("disable-legacy=on");
 }
 
+#[test]
+fn whoever_asks_is_told_the_ports_status() {
+    let host = Host::with(port());
+    let mut guest = Guest::new(2);
+    let _front_end = FrontEnd::of(&guest, &host.socket, USUAL);
+    guest.send(PLAIN, &frame(7));
+    host.sent();
+    let path = host.socket.with_extension("d").join("status");
+    host.card.tell_at(&path).expect("a socket");
+    for _ in 0..2 {
+        let mut bytes = Vec::new();
+        let mut stream = UnixStream::connect(&path).expect("connected");
+        std::io::Read::read_to_end(&mut stream, &mut bytes).expect("a status");
+        let status = vcc_domain::Status::from_bytes(&bytes).expect("a status");
+        // The frame was of a connection that the port does not know.
+        let unknown = status.counts[vcc_engine::sys::COUNT_UNKNOWN as usize];
+        assert_eq!((status.max_flows, unknown), (64, 1));
+    }
+}
+
 struct NoWire(UnixStream);
 
 impl AsRawFd for NoWire {

@@ -4,7 +4,7 @@ use super::sums::{self, Summed};
 use crate::column::{self, Page};
 use crate::port::PortView;
 use crate::sums::Sums;
-use crate::value::Unit::{Count, Number, Text};
+use crate::value::Unit::{Bytes, Count, Number, Text};
 
 type Column = column::Column<PortView>;
 
@@ -77,6 +77,13 @@ pub static PORT_COLUMNS: &[Column] = &[
         "segments passed untouched, dropped or not sent since the port was attached; `counters` has the reasons",
     )
     .page(Page::Table),
+    Column::new(
+        "Held",
+        "held_bytes",
+        Bytes,
+        |port| port.held_bytes.into(),
+        "waits in the buffer of `vcc domain`; none at a port in the kernel",
+    ),
     Column::new(
         "Failure",
         "failure",

@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use vcc_policy::Policy;
 use vcc_port::{AttachOptions, Port, SharedPolicy};
 use vcc_testing::{guest, on_a_host};
+use vcc_view::Source;
 use vcc_web::snapshot::Daemon;
 use vcc_web::{Snapshot, collect};
 
@@ -44,7 +45,7 @@ fn talk(guest: &vcc_port::Netns) -> (TcpStream, TcpStream) {
     (near, far)
 }
 
-fn taken(shared: &SharedPolicy, port: &Port, policy: &Policy) -> Snapshot {
+fn taken(shared: &SharedPolicy, port: &Source, policy: &Policy) -> Snapshot {
     collect(Some(shared), std::slice::from_ref(port), Some(policy), Daemon::default())
         .expect("a snapshot")
 }
@@ -57,7 +58,7 @@ fn ports_rules_pools_and_flows_are_what_the_kernel_has() {
         let first = policy(POLICY);
         shared.apply(&first, &[(3, Some("acme"))]).expect("applied");
         let port = Port::attach_under(&shared, 3, DEVICE, &AttachOptions::default());
-        let port = port.expect("attached");
+        let port = Source::from(port.expect("attached"));
         let talking = talk(&guest);
 
         let snapshot = taken(&shared, &port, &first);
@@ -89,7 +90,8 @@ fn ports_rules_pools_and_flows_are_what_the_kernel_has() {
         shared.apply(&second, &[(3, Some("acme"))]).expect("applied");
         let flow = taken(&shared, &port, &second).flows[0].clone();
         assert_eq!((flow.rule.as_deref(), flow.is_current), (Some("web"), false));
-        port.judge_flows().expect("judged");
+        let Source::Kernel(in_kernel) = &port else { panic!("a port in the kernel") };
+        in_kernel.judge_flows().expect("judged");
         let flow = taken(&shared, &port, &second).flows[0].clone();
         assert_eq!((flow.rule.as_deref(), flow.is_current), (Some("sites"), true));
         drop(talking);
@@ -102,7 +104,7 @@ fn ports_without_a_policy_have_no_rules() {
         let guest = guest();
         let port = Port::attach(DEVICE, &AttachOptions::default()).expect("attached");
         let _talking = talk(&guest);
-        let snapshot = collect(None, &[port], None, Daemon::default()).expect("a snapshot");
+        let snapshot = collect(None, &[port.into()], None, Daemon::default()).expect("a snapshot");
         assert!(snapshot.rules.is_empty() && snapshot.pools.is_empty() && snapshot.epoch == 0);
         assert_eq!((snapshot.ports[0].index, snapshot.flows[0].rule.as_deref()), (None, None));
     });

@@ -76,6 +76,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let port = Port::with_buffer(params, options.max_flows as usize, buffer);
     let tell = |event: Event| output::complain(&event.to_string());
     let mut server = Server::new(&arguments.socket, port, Box::new(tap), Box::new(tell))?;
+    server.card().tell_at(&vcc_view::status_socket(&arguments.tap))?;
     if let Some(warning) = arguments.treatment.warning() {
         output::complain(&format!("warning: {warning}"));
     }

@@ -6,8 +6,8 @@ use anyhow::Context;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use vcc_policy::{Connection, Policy};
-use vcc_port::{Port, SharedPolicy};
-use vcc_view::{FlowView, Place, RulesInForce, keys, read_flows, rows};
+use vcc_port::SharedPolicy;
+use vcc_view::{FlowView, Place, RulesInForce, Source, keys, read_flows, rows};
 
 use super::policy;
 use crate::output;
@@ -65,11 +65,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// The connection at the ports here; devices of several network namespaces may have the same name.
 fn live(connection: &Connection, device: Option<&str>) -> Result<Vec<FlowView>, vcc_port::Error> {
-    let ports = Port::list()?;
+    let ports = Source::list()?;
     let rules = RulesInForce::read(SharedPolicy::find()?.as_ref())?;
     let mut found = Vec::new();
     for (index, (key, port)) in
-        keys(ports.iter().map(Port::device)).into_iter().zip(&ports).enumerate()
+        keys(ports.iter().map(Source::device)).into_iter().zip(&ports).enumerate()
     {
         if device.is_some_and(|device| device != port.device()) {
             continue;

@@ -2,10 +2,9 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use vcc_port::Port;
-use vcc_view::{PORT_COLUMNS, PortView, cell};
+use vcc_view::{PORT_COLUMNS, PortView, Source, cell};
 
-use super::ports_of;
+use super::sweep;
 use crate::output;
 
 /// List the ports that vcc is attached to, and what passed them untranslated
@@ -24,7 +23,8 @@ struct Document<'a> {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let ports: Vec<PortView> = ports_of(&[])?.iter().map(view).collect::<Result<_, _>>()?;
+    sweep()?;
+    let ports: Vec<PortView> = Source::list()?.iter().map(view).collect::<Result<_, _>>()?;
     if arguments.json {
         let documents: Vec<Document> = ports.iter().map(Document::new).collect();
         output::say_json(&documents)?;
@@ -34,7 +34,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn view(port: &Port) -> Result<PortView, vcc_port::Error> {
+fn view(port: &Source) -> Result<PortView, vcc_port::Error> {
     let mut view = PortView::read(port)?;
     port.flows()?.iter().for_each(|flow| view.sums.count(&flow.state));
     Ok(view)

@@ -10,19 +10,41 @@ use std::time::Duration;
 
 use vcc_testing::{can_attach, ip, isolated, skip};
 
-use crate::command;
+use crate::{Said, command};
 use vm::Vm;
 
 const TRANSFER_BYTES: usize = 12_000_000;
 /// Where a transfer is interrupted.
 const INTERRUPTED_AT: usize = TRANSFER_BYTES / 4;
 
+/// The command, with the runtime directory beside the socket.
+fn at(socket: &Path) -> Command {
+    let mut command = command();
+    command.env("RUNTIME_DIRECTORY", socket.parent().expect("a directory"));
+    command
+}
+
+/// Its port and a connection to `peer_port` are seen like those in the kernel.
+fn assert_seen(socket: &Path, peer_port: u16) {
+    let seen = |arguments: &[&str]| -> serde_json::Value {
+        let said: Said = at(socket).args(arguments).output().expect("the command").into();
+        serde_json::from_str(&said.well()).expect("JSON")
+    };
+    let ports = seen(&["ports", "--json"]);
+    assert_eq!((&ports[0]["port"], &ports[0]["mode"]), (&"tap0".into(), &"enforce".into()));
+    assert!(ports[0]["held_bytes"].is_u64(), "{ports}");
+    assert!(ports[0]["flows"].as_u64() > Some(0), "{ports}");
+    let flows = seen(&["flows", "tap0", "--json", "--peer", &format!(":{peer_port}")]);
+    assert_eq!((&flows[0]["port"], &flows[0]["stage"]), (&"tap0".into(), &"established".into()));
+    assert!(flows[0]["cwnd_segs"].as_u64() > Some(0), "{flows}");
+}
+
 /// `vcc domain`, until it is dropped.
 struct Domain(Child);
 
 impl Domain {
     fn start(socket: &Path, options: &str) -> Self {
-        let mut child = command()
+        let mut child = at(socket)
             .args(["domain", "--tap", "tap0", "--socket"])
             .arg(socket)
             .args(options.split_whitespace())
@@ -140,7 +162,7 @@ fn transfers_arrive_whole_with_each_act_and_through_a_crash() {
         to_guest(&mut vm, &mut || ());
         domain.kill();
         domain = Domain::start(&socket, "--act hold --buffer-kib 1024");
-        from_guest(&mut vm, &mut || ());
+        from_guest(&mut vm, &mut || assert_seen(&socket, 5001));
         to_guest(&mut vm, &mut || ());
         for transfer in [from_guest, to_guest] {
             transfer(&mut vm, &mut || {

@@ -1,0 +1,75 @@
+//! Ports of `vcc domain`: each of these processes answers on a socket in the runtime directory.
+
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, fs};
+
+use vcc_domain::Status;
+use vcc_port::Flow;
+
+/// A process that does not answer for so long is reported.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Far more than the greatest table has.
+const STATUS_MAX_BYTES: u64 = 1 << 30;
+const RUNTIME_DIR: &str = "/run/vcc";
+
+/// The socket on which the process of this tap tells its status.
+pub fn status_socket(tap: &str) -> PathBuf {
+    directory().join(tap)
+}
+
+/// systemd tells a service its directories in $RUNTIME_DIRECTORY; vcc's is the first.
+fn directory() -> PathBuf {
+    let told = env::var("RUNTIME_DIRECTORY").unwrap_or_default();
+    let first = told.split(':').next().filter(|path| !path.is_empty());
+    Path::new(first.unwrap_or(RUNTIME_DIR)).join("domains")
+}
+
+/// A port in user space, as of the time when it was read.
+pub struct DomainPort {
+    pub name: String,
+    /// Or why it could not be read.
+    pub status: Result<Status, String>,
+}
+
+impl DomainPort {
+    /// All that answer, by name.
+    pub fn list() -> Vec<Self> {
+        let Ok(entries) = fs::read_dir(directory()) else { return Vec::new() };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut ports: Vec<Self> = names.filter_map(|name| Self::find(&name)).collect();
+        ports.sort_by(|one, other| one.name.cmp(&other.name));
+        ports
+    }
+
+    /// None if there is no process of this name.
+    pub fn find(name: &str) -> Option<Self> {
+        if name.contains('/') {
+            return None;
+        }
+        let stream = UnixStream::connect(status_socket(name)).ok()?;
+        let status = read(stream).map_err(|error| format!("cannot read its process: {error}"));
+        Some(Self { name: name.to_owned(), status })
+    }
+
+    pub fn flows(&self) -> Vec<Flow> {
+        let flows = self.status.as_ref().map_or(&[][..], |status| &status.flows);
+        let flow = |(key, state): &(vcc_domain::FlowKey, vcc_engine::FlowState)| Flow {
+            guest: key.guest(),
+            peer: key.peer(),
+            vlan: key.vlan(),
+            state: *state,
+        };
+        flows.iter().map(flow).collect()
+    }
+}
+
+fn read(stream: UnixStream) -> io::Result<Status> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut bytes = Vec::new();
+    stream.take(STATUS_MAX_BYTES).read_to_end(&mut bytes)?;
+    let foreign = |_| io::Error::other("it is of another version of vcc");
+    Status::from_bytes(&bytes).map_err(foreign)
+}
