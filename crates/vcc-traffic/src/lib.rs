@@ -2,6 +2,7 @@
 //! plan and the report of a guest with a kernel of its own.
 
 pub mod agenda;
+pub mod clients;
 mod error;
 pub mod flow;
 mod pattern;
@@ -9,14 +10,16 @@ pub mod payload;
 pub mod plan;
 pub mod random;
 pub mod report;
+pub mod requests;
 mod samples;
 pub mod sizes;
 pub mod socket;
 pub mod system;
 mod tcp_info;
+pub mod tier;
 pub mod workers;
 
 pub use error::{Doing, Error, Result};
-pub use pattern::{Messages, Order, Pace, Pattern, Size, Transfers};
+pub use pattern::{Connections, Messages, Order, Pace, Pattern, Requests, Size, Transfers};
 pub use samples::{Begun, Received, Response, Sample, Transfer};
 pub use tcp_info::TcpInfo;

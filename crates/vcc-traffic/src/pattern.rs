@@ -20,6 +20,8 @@ pub enum Pattern {
     Idle,
     /// Sends transfers one after the other, each over a connection of its own.
     Transfers(Transfers),
+    /// Asks for one response at a time, of a client or of a server that has to ask others.
+    Requests(Requests),
 }
 
 /// The messages of a worker over all of its flows.
@@ -72,6 +74,46 @@ pub struct Transfers {
     /// The mean interval between their starts, which is randomised by half of it either way.
     #[serde(default)]
     pub every_ms: Option<NonZeroU32>,
+}
+
+/// The connection of one request after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requests {
+    #[serde(default)]
+    pub connections: Connections,
+    /// Of a client: the mean of the exponentially distributed times between a response and the next
+    /// request.
+    #[serde(default)]
+    pub think_ms: u32,
+    /// A request that has waited longer for its response is an error of the run.
+    #[serde(default = "usual_timeout")]
+    pub timeout_ms: NonZeroU32,
+}
+
+fn usual_timeout() -> NonZeroU32 {
+    const { NonZeroU32::new(20_000).unwrap() }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connections {
+    /// One for all requests.
+    #[default]
+    Persistent,
+    /// One for each request, which the server closes after its response.
+    New,
+}
+
+impl Pattern {
+    /// Whether the flow has many connections, from ports that the kernel chooses.
+    pub fn has_many_connections(&self) -> bool {
+        match self {
+            Self::Transfers(_) => true,
+            Self::Requests(requests) => requests.connections == Connections::New,
+            Self::Bulk | Self::PingPong | Self::Messages(_) | Self::Idle => false,
+        }
+    }
 }
 
 impl Transfers {

@@ -40,8 +40,11 @@ pub struct SenderHalf {
     pub retransmitted_bytes: u64,
     pub sent_segs: u64,
     pub samples: Vec<Sample>,
-    /// The responses of a ping-pong to messages sent within the measurement window.
+    /// The responses of a ping-pong, or to requests, sent within the measurement window.
     pub responses: Vec<Response>,
+    /// Requests whose responses arrived within the measurement window.
+    #[serde(default)]
+    pub answered: u64,
     pub transfers: Vec<Begun>,
     /// The time at which the sender, having closed the connection, received the receiver's FIN, if
     /// that was within the measurement window.

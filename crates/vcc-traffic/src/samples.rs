@@ -27,10 +27,10 @@ impl Sample {
     }
 }
 
-/// The response time of a ping-pong.
+/// The response time of a ping-pong or a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
-    /// When the message was sent, since the start of the measurement window.
+    /// When the message or request was sent, since the start of the measurement window.
     pub at_us: u64,
     pub took_ns: u64,
 }

@@ -21,8 +21,13 @@ pub(super) struct Hosts<'a> {
 }
 
 impl Hosts<'_> {
-    /// The flows of one group, whose number is `number`.
-    pub fn flows_of(&self, number: usize, group: &FlowGroup) -> Result<Vec<Flow>, Refusal> {
+    /// The flows of one group, whose number is `number` and whose clients ask for this.
+    pub fn flows_of(
+        &self,
+        number: usize,
+        group: &FlowGroup,
+        asks: &[(usize, u32)],
+    ) -> Result<Vec<Flow>, Refusal> {
         let phases = self.phases_of(group.phases)?;
         let pairs = self.pairs(group)?;
         let workers = workers_of(group)?;
@@ -34,8 +39,8 @@ impl Hosts<'_> {
         let of_worker = |worker: u32| {
             let (phases, pattern) = (phases.clone(), group.traffic);
             pairs.iter().map(move |&(sender, receiver)| {
-                let phases = phases.clone();
-                Flow { group: number, sender, receiver, pattern, worker, phases }
+                let (phases, asks) = (phases.clone(), asks.to_vec());
+                Flow { group: number, sender, receiver, pattern, worker, asks, phases }
             })
         };
         Ok((0..workers).flat_map(of_worker).collect())
@@ -137,13 +142,15 @@ fn product(from: &Range<HostId>, to: &Range<HostId>) -> Vec<(HostId, HostId)> {
 
 /// The number of workers per sender.
 fn workers_of(group: &FlowGroup) -> Result<u32, Refusal> {
-    let sends_messages = matches!(group.traffic, Pattern::Messages(_));
-    if sends_messages && group.phases.is_some() {
-        return Err(("phases", "messages are sent in all phases".into()));
+    let in_all_phases = matches!(group.traffic, Pattern::Messages(_) | Pattern::Requests(_));
+    if in_all_phases && group.phases.is_some() {
+        return Err(("phases", "messages and requests are sent in all phases".into()));
     }
-    let has_workers = sends_messages || matches!(group.traffic, Pattern::Transfers(_));
+    let has_workers = in_all_phases || matches!(group.traffic, Pattern::Transfers(_));
     match group.workers {
-        Some(_) if !has_workers => Err(("workers", "only valid for messages and transfers".into())),
+        Some(_) if !has_workers => {
+            Err(("workers", "only valid for messages, transfers and requests".into()))
+        }
         workers => Ok(workers.map_or(1, |workers| workers.get())),
     }
 }

@@ -5,6 +5,7 @@ mod check;
 mod file;
 mod flows;
 pub mod locate;
+mod requests;
 mod resolve;
 mod translation;
 
@@ -138,6 +139,7 @@ impl Experiment {
                 proxy: group.proxy.as_deref().map(kernel_name),
                 ping_every_us: us(group.ping_every_us),
                 interrupt_every_ns: interrupt_every_ns(group.interrupt_us),
+                serves_at_once: group.serves_at_once.map(|most| most.get()),
                 vcpu: vcpu(case, group.vcpu.as_ref()),
                 translation: self.translation(&group.vcc, place)?,
             };
@@ -151,6 +153,7 @@ impl Experiment {
             sack: stack == Stack::Modern,
             guests,
             flows: case.flows.clone(),
+            requests: case.requests.clone(),
             cores: case.cores.values().map(core).collect(),
             receivers: Receivers {
                 ecn: case.receivers.ecn,

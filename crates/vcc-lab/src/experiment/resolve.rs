@@ -7,10 +7,12 @@ use super::file::{
 };
 use super::flows::{self, Hosts};
 use super::locate::{Problem, Step, field};
+use super::requests;
 use crate::scenario::{Flow, HostForm};
 use std::collections::{BTreeMap, BTreeSet};
 use vcc_fabric::{HostId, MemorySpec, NetworkSpec, QueueSpec, Tiers};
 use vcc_results::report::Expectation;
+use vcc_traffic::requests::Kind;
 
 type Checked<T> = Result<T, Problem>;
 
@@ -25,6 +27,8 @@ pub struct Case {
     /// In the order of the file, with as many guests as the case has of each.
     pub groups: Vec<Group>,
     pub flows: Vec<Flow>,
+    /// What flows of requests carry.
+    pub requests: Vec<Kind>,
     pub receivers: Receivers,
     /// By their names, in whose order they have numbers.
     pub cores: BTreeMap<String, Core>,
@@ -113,7 +117,12 @@ fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case>
     let mut network = build_network(file, &network, &guests, &at)?;
     let peers = network.build().peers;
     let hosts = Hosts { groups: &guests, peers: &peers, phases: file.duration.phases.get() };
+    let requests = requests::kinds(file, &flow_groups)?;
     let flows = case_flows(file, &hosts, &flow_groups, index)?;
+    requests::check_guests(&guests, &flow_groups).map_err(|group| {
+        let steps = ["guests".into(), (&group).into(), "cwnd_clamp_segs".into()];
+        Problem::new(under(&at, &steps), "not possible for flows of requests")
+    })?;
     network.busiest = flows::busiest(&flows, count as usize);
     check_shadows(&guests, &flows, &at)?;
     let suffix: String = mix.iter().map(|count| format!("-{}", count.get())).collect();
@@ -123,6 +132,7 @@ fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case>
         network,
         groups: guests,
         flows,
+        requests,
         receivers,
         cores,
         goodput_floor: spec.goodput_floor,
@@ -156,7 +166,8 @@ fn case_flows(
         };
         let refused =
             |(field, text): (&str, String)| Problem::new(under(&at, &[field.into()]), text);
-        flows.extend(hosts.flows_of(number, group).map_err(refused)?);
+        let asks = requests::asks(file, group).map_err(refused)?;
+        flows.extend(hosts.flows_of(number, group, &asks).map_err(refused)?);
     }
     Ok(flows)
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::backend::live;
 use vcc_traffic::Pattern;
+use vcc_traffic::requests::{Call, Kind};
 
 const SMALL: &str = r#"
 id = "small"
@@ -328,7 +329,93 @@ fn several_flows_of_transfers_lead_from_a_guest_to_another() {
     let once = [(3, 0), (3, 1), (3, 2)];
     assert_eq!(flows_of(&mesh(&transfers)), named("i", &[once, once].concat()));
     let error = refused(&mesh(incast));
-    assert!(error.contains("flows[0].workers: only valid for messages and transfers"), "{error}");
+    assert!(error.contains("flows[0].workers: only valid for messages, transfers and"), "{error}");
+}
+
+/// Clients of the group `ecn` ask the guest of the group `legacy`, which asks the first of `ecn`.
+fn tiers() -> String {
+    mesh(
+        "[requests.page]\nrequest_bytes = 100\nresponse_bytes = 50000\n\
+         calls = [{ flows = \"b\", request = \"row\", count = 3, at_once = 2 }]\n\
+         [requests.row]\nrequest_bytes = 10\nresponse_bytes = 2000\n\
+         [[flows]]\nname = \"a\"\nfrom = \"ecn\"\npattern = \"incast\"\nto = \"legacy\"\n\
+         traffic = { requests = { think_ms = 7 } }\nasks = { page = 2, row = 5 }\n\
+         [[flows]]\nname = \"b\"\nfrom = \"legacy\"\npattern = \"incast\"\nto = \"ecn\"\n\
+         workers = 4\ntraffic = { requests = { connections = \"new\" } }",
+    )
+}
+
+#[test]
+fn requests_are_of_clients_and_of_servers_that_ask_others() {
+    let more =
+        "guests.legacy = { serves_at_once = 9, congestion_control = \"flood\" }\n[requests.page]";
+    let source = tiers().replacen("[requests.page]", more, 1);
+    let set = scenario(&parse("small.toml", &source).unwrap());
+    let call = Call { kind: 1, group: 1, count: 3, at_once: 2 };
+    let page = Kind { request_bytes: 100, response_bytes: 50_000, calls: vec![call] };
+    let row = Kind { request_bytes: 10, response_bytes: 2000, calls: Vec::new() };
+    assert_eq!(set.requests, [page, row]);
+    assert_eq!(set.flows.len(), 3 + 4 * 3);
+    assert!(set.flows[..3].iter().all(|flow| flow.asks == [(0, 2), (1, 5)]));
+    assert!(set.flows[3..].iter().all(|flow| flow.asks.is_empty()));
+    assert_eq!(set.guests[3].serves_at_once, Some(9));
+    let plan = set.plan(1);
+    let ends = plan.flows.iter().map(|flow| {
+        (flow.congestion_control.as_str(), flow.congestion_control_at_receiver.as_str())
+    });
+    let expected = [vec![("reno", "flood"); 3], vec![("flood", "reno"); 12]].concat();
+    assert_eq!(ends.collect::<Vec<_>>(), expected, "responses are data of the receiver");
+    let ports = plan.ports();
+    assert_eq!(ports[..3], [5001; 3], "its source port says which flow it is");
+    assert_eq!(
+        ports[3..],
+        [5001, 5001, 5001, 5002, 5002, 5002, 5003, 5003, 5003, 5004, 5004, 5004]
+    );
+    let refusal = live::check(&set).unwrap_err().to_string();
+    assert!(refusal.contains("requests"), "{refusal}");
+}
+
+#[test]
+fn requests_that_cannot_be_are_refused() {
+    for (old, new, expected) in [
+        (
+            "request = \"row\"",
+            "request = \"x\"",
+            "requests.page.calls[0].request: there is no request",
+        ),
+        (
+            "flows = \"b\"",
+            "flows = \"x\"",
+            "requests.page.calls[0].flows: there is no group of flows",
+        ),
+        ("flows = \"b\"", "flows = \"a\"", "calls[0].flows: 'a' must be requests without 'asks'"),
+        ("request = \"row\"", "request = \"page\"", "requests.page.calls: its calls lead back"),
+        ("row = 5", "x = 5", "flows[0].asks: there is no request 'x'"),
+        ("row = 5", "row = 0", "0 is not within 1 and"),
+        ("count = 3, at", "count = 0, at", "0 is not within 1 and"),
+        (
+            "{ connections = \"new\" }",
+            "{ think_ms = 5 }",
+            "flows[1].traffic: 'think_ms' is of clients",
+        ),
+        ("{ requests = { think_ms = 7 } }", "\"bulk\"", "flows[0].asks: only valid for requests"),
+        (
+            "workers = 4",
+            "phases = [1, 1]",
+            "flows[1].phases: messages and requests are sent in all",
+        ),
+        ("ecn = false", "ecn = false\ncwnd_clamp_segs = 5", "legacy.cwnd_clamp_segs: not possible"),
+        (
+            "from = \"legacy\"\npattern = \"incast\"\nto = \"ecn\"",
+            "from = \"ecn\"\npattern = \"incast\"\nto = \"legacy\"",
+            "requests.page.calls[0].flows: 'b' begin at 'ecn', but over 'a' it is 'legacy' that responds",
+        ),
+    ] {
+        let source = tiers().replacen(old, new, 1);
+        assert_ne!(source, tiers(), "{old}");
+        let error = refused(&source);
+        assert!(error.starts_with("small.toml:") && error.contains(expected), "{error}");
+    }
 }
 
 #[test]

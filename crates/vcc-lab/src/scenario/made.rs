@@ -15,6 +15,7 @@ pub fn guest() -> Guest {
         proxy: None,
         ping_every_us: None,
         interrupt_every_ns: None,
+        serves_at_once: None,
         vcpu: None,
         translation: None,
     }
@@ -22,7 +23,15 @@ pub fn guest() -> Guest {
 
 /// A flow of the first guest to the receiver of a star of one.
 pub fn flow() -> Flow {
-    Flow { group: 0, sender: 0, receiver: 1, pattern: Pattern::Bulk, worker: 0, phases: 0..1 }
+    Flow {
+        group: 0,
+        sender: 0,
+        receiver: 1,
+        pattern: Pattern::Bulk,
+        worker: 0,
+        asks: Vec::new(),
+        phases: 0..1,
+    }
 }
 
 /// One guest with ECN for one second through 10 Mbit/s.
@@ -46,6 +55,7 @@ pub fn scenario() -> Scenario {
         sack: false,
         guests: vec![guest()],
         flows: vec![flow()],
+        requests: Vec::new(),
         cores: Vec::new(),
         receivers: Receivers { ecn: true, interrupt_every_ns: None, vcpu: None, translation: None },
         warm_up_ns: 0,

@@ -22,6 +22,7 @@ use std::ops::Range;
 use vcc_fabric::{HostId, NetworkSpec, PROBE_BYTES, Topology, Watch};
 use vcc_results::result::{Ecn, FlowFacts, RunFacts};
 use vcc_traffic::Pattern;
+use vcc_traffic::requests::Kind;
 
 /// A host with a guest.
 #[derive(Debug, Clone)]
@@ -39,6 +40,8 @@ pub struct Guest {
     pub ping_every_us: Option<u64>,
     /// Interrupt moderation of its card, if not the usual one.
     pub interrupt_every_ns: Option<u64>,
+    /// The most requests that it works on.
+    pub serves_at_once: Option<u32>,
     /// The core that it shares.
     pub vcpu: Option<Vcpu>,
     pub translation: Option<Translation>,
@@ -60,8 +63,10 @@ pub struct Flow {
     pub sender: HostId,
     pub receiver: HostId,
     pub pattern: Pattern,
-    /// The number of the sender's application, of those that send messages or transfers.
+    /// The number of the sender's application, of those that send messages, transfers or requests.
     pub worker: u32,
+    /// The requests that a client makes, and how often in proportion to the others.
+    pub asks: Vec<(usize, u32)>,
     /// The phases in which it sends; 0 is the first.
     pub phases: Range<u32>,
 }
@@ -85,6 +90,8 @@ pub struct Scenario {
     pub sack: bool,
     pub guests: Vec<Guest>,
     pub flows: Vec<Flow>,
+    /// What flows of requests carry.
+    pub requests: Vec<Kind>,
     /// Cores that virtual CPUs share.
     pub cores: Vec<Core>,
     pub receivers: Receivers,
@@ -234,11 +241,17 @@ impl Scenario {
         };
         let flows = self.flows.iter().map(|flow| {
             let guest = &self.guests[flow.sender];
+            // A response is data of the receiver's.
+            let at_receiver = match flow.pattern {
+                Pattern::Requests(_) => self.guests.get(flow.receiver).unwrap_or(guest),
+                _ => guest,
+            };
             FlowSpec {
                 sender: flow.sender,
                 receiver: flow.receiver,
                 pattern: flow.pattern,
                 congestion_control: guest.congestion_control.clone(),
+                congestion_control_at_receiver: at_receiver.congestion_control.clone(),
                 is_proxied: guest.proxy.is_some(),
                 has_route_cwnd: guest.limits.cwnd_segs.is_some(),
                 joins_at_ns: bound_ns(&plan, flow.phases.start, 0),

@@ -26,6 +26,8 @@ pub struct FlowSpec {
     pub receiver: HostId,
     pub pattern: Pattern,
     pub congestion_control: String,
+    /// That of the receiver's listener.
+    pub congestion_control_at_receiver: String,
     /// A TCP proxy stands in its way.
     pub is_proxied: bool,
     /// The sender's route says how large cwnd may become.
@@ -41,14 +43,14 @@ const PORT: u16 = 5001;
 impl Plan {
     /// The port on which each flow's receiver listens. A receiver has one listener per congestion
     /// control, because accepted connections inherit the listener's, and some, such as DCTCP,
-    /// acknowledge differently. Each flow of transfers has a listener of its own, which identifies
-    /// the flow, because every transfer has another source port.
+    /// acknowledge differently. A flow of many connections has a listener of its own, which
+    /// identifies the flow, because every connection has another source port.
     pub fn ports(&self) -> Vec<u16> {
         let mut known: Vec<(HostId, &str, Option<usize>)> = Vec::new();
         let mut ports = Vec::new();
         for (number, flow) in self.flows.iter().enumerate() {
-            let own = matches!(flow.pattern, Pattern::Transfers(_)).then_some(number);
-            let place = (flow.receiver, flow.congestion_control.as_str(), own);
+            let own = flow.pattern.has_many_connections().then_some(number);
+            let place = (flow.receiver, flow.congestion_control_at_receiver.as_str(), own);
             if !known.contains(&place) {
                 known.push(place);
             }
@@ -95,6 +97,7 @@ mod tests {
             receiver: 1,
             pattern: Pattern::Bulk,
             congestion_control: "reno".into(),
+            congestion_control_at_receiver: "reno".into(),
             is_proxied: false,
             has_route_cwnd: false,
             joins_at_ns,

@@ -1,4 +1,4 @@
-//! Response times of ping-pongs over TCP.
+//! Responses to ping-pongs and requests over TCP.
 
 use super::{Measure, View};
 use crate::result::statistics::percentile_of;
@@ -11,24 +11,44 @@ const fn response(
     Measure::plain(name, text, compute).by_phase()
 }
 
+pub(super) const PER_S: Measure =
+    Measure::plain("responses_per_s", "requests answered in a second", |view| {
+        let answered: u64 = view.flows(&view.of).map(|flow| flow.answered).sum();
+        Some(answered as f64 / view.seconds())
+    });
+
 pub(super) const MIN_US: Measure =
-    response("response_min_us", "response time of ping-pongs: minimum", |view| us(view, 0.0));
+    response("response_min_us", "response time of ping-pongs and requests: minimum", |view| {
+        us(view, 0.0)
+    });
 
 pub(super) const P50_US: Measure =
-    response("response_p50_us", "response time of ping-pongs: median", |view| us(view, 0.5));
-
-pub(super) const P99_US: Measure =
-    response("response_p99_us", "response time of ping-pongs: 99th percentile", |view| {
-        us(view, 0.99)
+    response("response_p50_us", "response time of ping-pongs and requests: median", |view| {
+        us(view, 0.5)
     });
 
-pub(super) const P999_US: Measure =
-    response("response_p999_us", "response time of ping-pongs: 99.9th percentile", |view| {
-        us(view, 0.999)
-    });
+pub(super) const P90_US: Measure = response(
+    "response_p90_us",
+    "response time of ping-pongs and requests: 90th percentile",
+    |view| us(view, 0.9),
+);
+
+pub(super) const P99_US: Measure = response(
+    "response_p99_us",
+    "response time of ping-pongs and requests: 99th percentile",
+    |view| us(view, 0.99),
+);
+
+pub(super) const P999_US: Measure = response(
+    "response_p999_us",
+    "response time of ping-pongs and requests: 99.9th percentile",
+    |view| us(view, 0.999),
+);
 
 pub(super) const MAX_US: Measure =
-    response("response_max_us", "response time of ping-pongs: maximum", |view| us(view, 1.0));
+    response("response_max_us", "response time of ping-pongs and requests: maximum", |view| {
+        us(view, 1.0)
+    });
 
 fn us(view: &View, share: f64) -> Option<f64> {
     let responses = view.flows(&view.of).flat_map(|flow| &flow.responses);

@@ -99,6 +99,14 @@ fn answers_of_a_ping_pong_by_phase() {
 }
 
 #[test]
+fn answered_requests_are_counted_by_the_second() {
+    let (facts, mut data) = run();
+    data.flows[2].answered = 40;
+    let metric = MetricSpec { of: Some("ping".into()), ..metric("responses_per_s") };
+    assert_eq!(value(&metric, &facts, &data), Some(40.0));
+}
+
+#[test]
 fn round_trips_by_phase_and_those_that_were_lost() {
     let (facts, mut data) = run();
     let sample = |i: u64| RttSample { at_us: i * 10_000, rtt_ns: i * 1_000_000 };

@@ -19,8 +19,10 @@ pub struct FlowResult {
     pub retransmitted_bytes: u64,
     pub sent_segs: u64,
     pub samples: Vec<Sample>,
-    /// Response times of a ping-pong.
+    /// Response times of a ping-pong or of requests.
     pub responses: Vec<Response>,
+    /// Requests that were answered within the window of measurement.
+    pub answered: u64,
     /// Completed transfers.
     pub transfers: Vec<Transfer>,
 }
@@ -40,6 +42,7 @@ impl FlowResult {
             sent_segs: sender.sent_segs,
             samples: sender.samples,
             responses: sender.responses,
+            answered: sender.answered,
         }
     }
 

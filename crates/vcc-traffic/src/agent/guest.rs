@@ -4,6 +4,7 @@ use crate::outgoing::{Outgoing, outgoing};
 use crate::pings::Pings;
 use crate::poll::{Poll, Source};
 use crate::receiving::Receiving;
+use crate::serving::{Ends, Serving};
 use crate::timeline::{Act, timeline};
 use vcc_traffic::agenda;
 use vcc_traffic::flow::CHUNK_BYTES;
@@ -43,6 +44,7 @@ struct Guest<'a> {
     sends: Vec<Box<dyn Outgoing + 'a>>,
     workers: Vec<Worker<'a>>,
     receiving: Receiving<'a>,
+    serving: Serving<'a>,
     pings: Option<Pings>,
     scratch: Vec<u8>,
     ready: Vec<Source>,
@@ -57,13 +59,14 @@ impl<'a> Guest<'a> {
         if let Some(pings) = &pings {
             pings.watch(&poll)?;
         }
-        let from = plan.network.address;
+        let (from, kinds) = (plan.network.address, plan.requests.kinds.as_slice());
         let sends = plan.sends.iter().enumerate();
         Ok(Self {
             plan,
-            sends: sends.map(|(number, flow)| outgoing(flow, from, number)).collect(),
+            sends: sends.map(|(number, flow)| outgoing(flow, kinds, from, number)).collect(),
             workers: plan.workers.iter().map(Worker::new).collect(),
             receiving: Receiving::open(plan, &poll)?,
+            serving: Serving::new(&plan.requests, &poll)?,
             pings,
             poll,
             scratch: vec![0; CHUNK_BYTES],
@@ -103,12 +106,32 @@ impl<'a> Guest<'a> {
                         self.post(worker)?;
                     }
                 }
+                if self.sends[number].take_response() {
+                    let (serving, mut ends) = self.serving();
+                    return serving.response(number, &mut ends);
+                }
                 Ok(())
             }
             Source::Receiver(number) => {
-                self.receiving.receive(number, &self.poll, &mut self.scratch)
+                let served = self.receiving.receive(number, &self.poll, &mut self.scratch)?;
+                let (serving, mut ends) = self.serving();
+                serving.served(number, served, &mut ends)
+            }
+            Source::Client(number) => {
+                let (serving, mut ends) = self.serving();
+                serving.thought(number, &mut ends)
             }
         }
+    }
+
+    fn serving(&mut self) -> (&mut Serving<'a>, Ends<'_, 'a>) {
+        let ends = Ends {
+            sends: &mut self.sends,
+            receiving: &mut self.receiving,
+            poll: &self.poll,
+            scratch: &mut self.scratch,
+        };
+        (&mut self.serving, ends)
     }
 
     fn act(&mut self, act: Act) -> Result<()> {

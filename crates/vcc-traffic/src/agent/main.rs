@@ -13,6 +13,7 @@ mod outgoing;
 mod pings;
 mod poll;
 mod receiving;
+mod serving;
 mod timeline;
 
 use std::any::Any;

@@ -13,6 +13,8 @@ pub enum Source {
     Listener(usize),
     Sender(usize),
     Receiver(usize),
+    /// A client that has thought.
+    Client(usize),
 }
 
 const EVENTS: usize = 64;
@@ -22,8 +24,37 @@ const KIND_BITS: u32 = 3;
 /// be late by a thousandth of its length (select_estimate_accuracy() in fs/select.c).
 pub struct Poll {
     epoll: OwnedFd,
-    timer: OwnedFd,
+    timer: Timer,
     events: Vec<libc::epoll_event>,
+}
+
+/// A timer of CLOCK_MONOTONIC.
+pub struct Timer(OwnedFd);
+
+impl Timer {
+    pub fn new() -> Result<Self> {
+        let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
+        // SAFETY: takes no pointers.
+        let timer = owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) });
+        timer.map(Self).doing(|| "create a timer (timerfd_create)".into())
+    }
+
+    /// Sets the time of CLOCK_MONOTONIC, other than 0, at which the timer expires; at once if it
+    /// has passed.
+    pub fn set(&self, at_ns: u64) -> Result<()> {
+        let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let at = libc::timespec {
+            tv_sec: (at_ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (at_ns % 1_000_000_000) as libc::c_long,
+        };
+        let timer = libc::itimerspec { it_interval: never, it_value: at };
+        let fd = self.0.as_raw_fd();
+        // SAFETY: `timer` is valid; a null pointer ignores the previous setting.
+        let result = unsafe {
+            libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &timer, std::ptr::null_mut())
+        };
+        check(result).map(drop).doing(|| "set a timer".into())
+    }
 }
 
 impl Poll {
@@ -31,14 +62,14 @@ impl Poll {
         // SAFETY: takes no pointers.
         let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
             .doing(|| "create an epoll instance".into())?;
-        let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
-        // SAFETY: takes no pointers.
-        let timer = owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) })
-            .doing(|| "create a timer (timerfd_create)".into())?;
-        let poll = Self { epoll, timer, events: vec![NO_EVENT; EVENTS] };
-        // Edge-triggered, so that expirations need not be read.
-        poll.add(poll.timer.as_raw_fd(), libc::EPOLLIN | libc::EPOLLET, Source::Timer)?;
+        let poll = Self { epoll, timer: Timer::new()?, events: vec![NO_EVENT; EVENTS] };
+        poll.add_timer(&poll.timer, Source::Timer)?;
         Ok(poll)
+    }
+
+    pub fn add_timer(&self, timer: &Timer, source: Source) -> Result<()> {
+        // Edge-triggered, so that expirations need not be read.
+        self.add(timer.0.as_raw_fd(), libc::EPOLLIN | libc::EPOLLET, source)
     }
 
     pub fn add(&self, fd: RawFd, interest: i32, source: Source) -> Result<()> {
@@ -57,21 +88,9 @@ impl Poll {
         check(result).map(drop).doing(|| "stop watching a descriptor".into())
     }
 
-    /// Sets the time of CLOCK_MONOTONIC, other than 0, at which the timer expires; at once if it
-    /// has passed.
+    /// Sets the time at which the timer of [`Source::Timer`] expires.
     pub fn set_timer(&self, at_ns: u64) -> Result<()> {
-        let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let at = libc::timespec {
-            tv_sec: (at_ns / 1_000_000_000) as libc::time_t,
-            tv_nsec: (at_ns % 1_000_000_000) as libc::c_long,
-        };
-        let timer = libc::itimerspec { it_interval: never, it_value: at };
-        let fd = self.timer.as_raw_fd();
-        // SAFETY: `timer` is valid; a null pointer ignores the previous setting.
-        let result = unsafe {
-            libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &timer, std::ptr::null_mut())
-        };
-        check(result).map(drop).doing(|| "set a timer".into())
+        self.timer.set(at_ns)
     }
 
     /// Sleeps until something is ready.
@@ -106,6 +125,7 @@ impl Source {
             Self::Listener(number) => (2, number),
             Self::Sender(number) => (3, number),
             Self::Receiver(number) => (4, number),
+            Self::Client(number) => (5, number),
         };
         (number as u64) << KIND_BITS | kind
     }
@@ -117,6 +137,7 @@ impl Source {
             2 => Self::Listener(number),
             3 => Self::Sender(number),
             4 => Self::Receiver(number),
+            5 => Self::Client(number),
             _ => Self::Timer,
         }
     }
@@ -132,7 +153,8 @@ mod tests {
     #[test]
     fn a_token_is_of_one_source() {
         let sources = [Source::Timer, Source::Pings, Source::Listener(1)];
-        for source in sources.into_iter().chain([Source::Sender(70_000), Source::Receiver(3)]) {
+        let flows = [Source::Sender(70_000), Source::Receiver(3), Source::Client(9)];
+        for source in sources.into_iter().chain(flows) {
             assert_eq!(Source::of_token(source.to_token()), source);
         }
     }

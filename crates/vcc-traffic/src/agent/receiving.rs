@@ -6,20 +6,23 @@ use socket2::Socket;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
-use vcc_traffic::flow::Receiver;
+use vcc_traffic::flow::{Answerer, Receiver, Served};
 use vcc_traffic::plan::{FlowToReceive, GuestPlan, introduction_port};
 use vcc_traffic::report::ReceiverHalf;
-use vcc_traffic::{Doing, Error, Pattern, Result, socket};
+use vcc_traffic::requests::Kind;
+use vcc_traffic::{Connections, Doing, Error, Pattern, Result, socket};
 
 pub struct Receiving<'a> {
     listeners: Vec<(u16, Socket)>,
+    kinds: &'a [Kind],
     /// None: its connection has not been accepted yet.
-    flows: Vec<(&'a FlowToReceive, Option<Half>)>,
+    flows: Vec<(&'a FlowToReceive, Option<Half<'a>>)>,
     noted_bounds: usize,
 }
 
-enum Half {
+enum Half<'a> {
     Bulk(Draining),
+    Requests(Answerer<'a>),
     /// All others, which answer messages or end several times.
     Other(Receiver),
 }
@@ -39,7 +42,7 @@ impl<'a> Receiving<'a> {
             listeners.push((spec.port, listener));
         }
         let flows = plan.receives.iter().map(|flow| (flow, None)).collect();
-        Ok(Self { listeners, flows, noted_bounds: 0 })
+        Ok(Self { listeners, kinds: &plan.requests.kinds, flows, noted_bounds: 0 })
     }
 
     /// Accepts all pending connections of a listener.
@@ -71,10 +74,10 @@ impl<'a> Receiving<'a> {
         if self.flows.iter().any(is_introduction) {
             return Ok(());
         }
-        let is_of = |flow: &FlowToReceive, is_new: bool| match flow.pattern {
+        let is_of = |flow: &FlowToReceive, is_new: bool| match flow.pattern.has_many_connections() {
             // No other flow uses their port.
-            Pattern::Transfers(_) => flow.port == port,
-            Pattern::Bulk | Pattern::PingPong | Pattern::Messages(_) | Pattern::Idle => {
+            true => flow.port == port,
+            false => {
                 let from_port = from.map(|from| from.port());
                 is_new && flow.port == port && Some(flow.from_port) == from_port
             }
@@ -93,6 +96,18 @@ impl<'a> Receiving<'a> {
             return Ok(());
         }
         socket.set_nonblocking(true).doing(|| "receive a flow".into())?;
+        if let Pattern::Requests(requests) = flow.pattern {
+            let interest = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET;
+            poll.add(socket.as_raw_fd(), interest, Source::Receiver(number))?;
+            if place.is_none() {
+                let closes = requests.connections == Connections::New;
+                let mut answerer = Answerer::new(self.kinds, flow.flow, flow.seed, closes);
+                (0..self.noted_bounds).for_each(|_| answerer.note_bound());
+                *place = Some(Half::Requests(answerer));
+            }
+            let Some(Half::Requests(answerer)) = place else { return Ok(()) };
+            return answerer.accepted(socket);
+        }
         poll.add(socket.as_raw_fd(), libc::EPOLLIN, Source::Receiver(number))?;
         if let Some(Half::Other(receiver)) = place {
             return receiver.next_transfer(socket);
@@ -104,20 +119,38 @@ impl<'a> Receiving<'a> {
         Ok(())
     }
 
-    pub fn receive(&mut self, number: usize, poll: &Poll, scratch: &mut [u8]) -> Result<()> {
-        let Some(Half::Other(receiver)) = &mut self.flows[number].1 else { return Ok(()) };
+    /// Receives what has come of a flow. Requests are left to be answered.
+    pub fn receive(&mut self, number: usize, poll: &Poll, scratch: &mut [u8]) -> Result<Served> {
+        let receiver = match &mut self.flows[number].1 {
+            Some(Half::Requests(answerer)) => return answerer.advance(scratch),
+            Some(Half::Other(receiver)) => receiver,
+            Some(Half::Bulk(_)) | None => return Ok(Served::default()),
+        };
         if !receiver.receive(scratch)? {
             // Otherwise its socket would stay ready.
             poll.remove(receiver.socket().as_raw_fd())?;
             receiver.answer_end()?;
         }
-        Ok(())
+        Ok(Served::default())
+    }
+
+    /// Responds to a request that has come over this flow.
+    pub fn respond(&mut self, number: usize, kind: usize, scratch: &mut [u8]) -> Result<Served> {
+        let Some(Half::Requests(answerer)) = &mut self.flows[number].1 else {
+            return Ok(Served::default());
+        };
+        answerer.respond(kind);
+        answerer.advance(scratch)
     }
 
     pub fn note_bound(&mut self) -> Result<()> {
         self.noted_bounds += 1;
         self.halves().try_for_each(|half| match half {
             Half::Bulk(draining) => draining.note_bound(),
+            Half::Requests(answerer) => {
+                answerer.note_bound();
+                Ok(())
+            }
             Half::Other(receiver) => {
                 receiver.note_bound();
                 Ok(())
@@ -128,6 +161,10 @@ impl<'a> Receiving<'a> {
     pub fn note_received(&mut self, at_us: u64) -> Result<()> {
         self.halves().try_for_each(|half| match half {
             Half::Bulk(draining) => draining.note_received(at_us),
+            Half::Requests(answerer) => {
+                answerer.note_received(at_us);
+                Ok(())
+            }
             Half::Other(receiver) => {
                 receiver.note_received(at_us);
                 Ok(())
@@ -139,17 +176,18 @@ impl<'a> Receiving<'a> {
     pub fn finish(&mut self) -> Result<()> {
         self.halves().try_for_each(|half| match half {
             Half::Bulk(draining) => draining.finish(),
-            Half::Other(_) => Ok(()),
+            Half::Requests(_) | Half::Other(_) => Ok(()),
         })
     }
 
-    fn halves(&mut self) -> impl Iterator<Item = &mut Half> {
+    fn halves(&mut self) -> impl Iterator<Item = &mut Half<'a>> {
         self.flows.iter_mut().filter_map(|(_, half)| half.as_mut())
     }
 
     pub fn into_halves(self) -> Result<Vec<ReceiverHalf>> {
         let half = |(flow, half): (&FlowToReceive, Option<Half>)| match half {
             Some(Half::Bulk(draining)) => Ok(draining.into_half()),
+            Some(Half::Requests(answerer)) => Ok(answerer.into_half()),
             Some(Half::Other(receiver)) => Ok(receiver.into_half()),
             None => {
                 let FlowToReceive { flow, port, from_port, .. } = *flow;

@@ -4,81 +4,39 @@
 //! On the wire, a message is its size in 8 bytes, little-endian, then as many bytes of the flow's
 //! stream. The answer is one byte.
 
-use crate::payload::{PIECE_MOST_BYTES, Stream};
+use super::framing::{Io, Reader, Taken, Writer, now_or_later};
+use crate::payload::Stream;
 use socket2::Socket;
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 
-const HEADER_BYTES: usize = 8;
 const ANSWER: u8 = 1;
-
-/// Reading and writing on a non-blocking socket.
-enum Io {
-    Bytes(usize),
-    NotNow,
-}
-
-fn now_or_later(result: io::Result<usize>) -> io::Result<Io> {
-    match result {
-        Ok(bytes) => Ok(Io::Bytes(bytes)),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Io::NotNow),
-        Err(error) => Err(error),
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Posted {
-    /// The worker that posted it.
-    worker: usize,
-    bytes: u64,
-}
 
 /// The side that sends messages.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// The unanswered messages, oldest first.
-    posted: VecDeque<Posted>,
-    /// How many of these were written completely, and how many bytes of the next one, with its
-    /// header.
+    writer: Writer,
+    /// The workers that posted the unanswered messages, oldest first.
+    posted: VecDeque<usize>,
+    /// How many of these were written completely.
     written: usize,
-    written_of_next_bytes: u64,
-    /// The bytes of the stream that were written.
-    stream_bytes: u64,
-    sent_bytes: u64,
 }
 
 impl Outbox {
     /// All that was written.
     pub fn sent_bytes(&self) -> u64 {
-        self.sent_bytes
+        self.writer.sent_bytes()
     }
 
     /// Queues a message behind others.
     pub fn post(&mut self, worker: usize, bytes: u64) {
-        self.posted.push_back(Posted { worker, bytes });
+        self.posted.push_back(worker);
+        self.writer.post(bytes, bytes);
     }
 
     /// Writes until the socket would block.
-    pub fn write(&mut self, mut socket: &Socket, stream: &Stream) -> io::Result<()> {
-        while let Some(next) = self.posted.get(self.written) {
-            let whole_bytes = HEADER_BYTES as u64 + next.bytes;
-            let from = self.written_of_next_bytes;
-            let header = &next.bytes.to_le_bytes()[(from as usize).min(HEADER_BYTES)..];
-            let left_bytes = whole_bytes - from - header.len() as u64;
-            let body =
-                stream.bytes(self.stream_bytes, left_bytes.min(PIECE_MOST_BYTES as u64) as usize);
-            let parts = [IoSlice::new(header), IoSlice::new(body)];
-            let Io::Bytes(bytes) = now_or_later(socket.write_vectored(&parts))? else {
-                return Ok(());
-            };
-            self.sent_bytes += bytes as u64;
-            self.stream_bytes += bytes.saturating_sub(header.len()) as u64;
-            self.written_of_next_bytes += bytes as u64;
-            if self.written_of_next_bytes == whole_bytes {
-                self.written += 1;
-                self.written_of_next_bytes = 0;
-            }
-        }
+    pub fn write(&mut self, socket: &Socket, stream: &Stream) -> io::Result<()> {
+        self.written += self.writer.write(socket, stream)?;
         Ok(())
     }
 
@@ -94,7 +52,7 @@ impl Outbox {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
             self.written -= bytes;
-            answered.extend(self.posted.drain(..bytes).map(|message| message.worker));
+            answered.extend(self.posted.drain(..bytes));
         }
         Ok(())
     }
@@ -102,13 +60,7 @@ impl Outbox {
 
 /// The side that answers.
 #[derive(Debug, Default)]
-pub struct Inbox {
-    header: [u8; HEADER_BYTES],
-    header_bytes: usize,
-    /// The bytes that are missing of the current message.
-    left_bytes: u64,
-    stream_bytes: u64,
-}
+pub struct Inbox(Reader);
 
 impl Inbox {
     /// Receives and answers messages. Returns whether their bytes were right, and how many were
@@ -119,28 +71,16 @@ impl Inbox {
         stream: &Stream,
         mut data: &[u8],
     ) -> io::Result<(bool, usize)> {
-        let (mut is_right, mut whole) = (true, 0);
+        let (mut all_right, mut completed) = (true, 0);
         while !data.is_empty() {
-            if self.header_bytes < HEADER_BYTES {
-                let bytes = data.len().min(HEADER_BYTES - self.header_bytes);
-                self.header[self.header_bytes..][..bytes].copy_from_slice(&data[..bytes]);
-                self.header_bytes += bytes;
-                data = &data[bytes..];
-                self.left_bytes = u64::from_le_bytes(self.header);
-            } else {
-                let bytes = (data.len() as u64).min(self.left_bytes) as usize;
-                is_right &= stream.matches(self.stream_bytes, &data[..bytes]);
-                self.stream_bytes += bytes as u64;
-                self.left_bytes -= bytes as u64;
-                data = &data[bytes..];
-            }
-            if self.header_bytes == HEADER_BYTES && self.left_bytes == 0 {
-                self.header_bytes = 0;
-                whole += 1;
+            let Taken { is_right, whole } = self.0.take(stream, &mut data, Some)?;
+            all_right &= is_right;
+            if whole.is_some() {
+                completed += 1;
                 socket.write_all(&[ANSWER])?;
             }
         }
-        Ok((is_right, whole))
+        Ok((all_right, completed))
     }
 }
 

@@ -1,19 +1,27 @@
 //! The two halves of a flow, each with a connected, non-blocking socket. Their owner calls them
 //! when the socket is ready.
 
+mod answering;
+mod asking;
+mod framing;
 mod messages;
 mod ping_pong;
 mod receiver;
+#[cfg(test)]
+mod requests_tests;
 mod sender;
 #[cfg(test)]
 mod tests;
 mod transfers;
 
+pub use answering::{Answerer, Served};
+pub use asking::Asker;
 pub use receiver::Receiver;
 pub use sender::Sender;
 pub use transfers::TransferSender;
 
 use crate::error::{Doing, Error, Result};
+use crate::payload::Stream;
 use crate::tcp_info::TcpInfo;
 use socket2::Socket;
 use std::io::{ErrorKind, Read};
@@ -27,6 +35,11 @@ fn tcp_info(socket: &Socket) -> Result<TcpInfo> {
 
 fn broken(flow: usize, end: &str, error: &std::io::Error) -> Error {
     Error::Flow { flow, problem: format!("{end}'s socket failed: {error}") }
+}
+
+/// The bytes of a flow in the other direction.
+fn answers(seed: u64, flow: usize) -> Stream {
+    Stream::new(!seed, flow)
 }
 
 /// Whether a sender that has stopped writing has received the receiver's FIN.

@@ -38,7 +38,11 @@ impl Receiver {
             inbox: matches!(pattern, Pattern::Messages(_)).then(Inbox::default),
             transfer_bytes: match pattern {
                 Pattern::Transfers(transfers) => Some(transfers.bytes.get()),
-                Pattern::Bulk | Pattern::PingPong | Pattern::Messages(_) | Pattern::Idle => None,
+                Pattern::Bulk
+                | Pattern::PingPong
+                | Pattern::Messages(_)
+                | Pattern::Idle
+                | Pattern::Requests(_) => None,
             },
             half: ReceiverHalf { flow, has_ecn, payload_ok: true, ..ReceiverHalf::default() },
         })

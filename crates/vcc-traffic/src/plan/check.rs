@@ -11,6 +11,9 @@ impl GuestPlan {
     pub fn check(&self) -> Result<()> {
         let problem = self.problem_of_times().or_else(|| self.problem_of_ports());
         let problem = problem.or_else(|| self.problem_of_workers());
+        let pattern = |flow: usize| self.sends.get(flow).map(|flow| flow.pattern);
+        let is_asking = |flow| matches!(pattern(flow), Some(Pattern::Requests(_)));
+        let problem = problem.or_else(|| self.requests.problem(is_asking));
         problem.map_or(Ok(()), |problem| Err(Error::Plan(problem)))
     }
 
@@ -106,6 +109,7 @@ mod tests {
     use super::*;
     use crate::pattern::Messages;
     use crate::pattern::{Order, Pace, Size};
+    use crate::requests::RequestsPlan;
     use crate::workers::WorkerPlan;
     use std::net::{Ipv4Addr, SocketAddr};
     use std::num::{NonZeroU32, NonZeroU64};
@@ -119,6 +123,7 @@ mod tests {
                 prefix_bits: 16,
                 neighbours: Vec::new(),
                 tso: false,
+                initial_window_segs: None,
             },
             sysctls: Vec::new(),
             listeners: vec![Listener { port: 5001, congestion_control: "reno".into() }],
@@ -129,13 +134,13 @@ mod tests {
                 congestion_control: "reno".into(),
                 pattern: Pattern::Bulk,
                 cwnd_clamp_segs: None,
-                initial_window_segs: None,
                 seed: 1,
                 connects_at_ns: 1,
                 joins_at_ns: 2,
                 leaves_at_ns: None,
             }],
             workers: Vec::new(),
+            requests: RequestsPlan::default(),
             receives: vec![FlowToReceive {
                 flow: 0,
                 port: 5001,

@@ -5,6 +5,7 @@
 mod check;
 
 use crate::pattern::Pattern;
+use crate::requests::RequestsPlan;
 use crate::workers::WorkerPlan;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -20,6 +21,9 @@ pub struct GuestPlan {
     /// The workers that send messages over flows of messages.
     #[serde(default)]
     pub workers: Vec<WorkerPlan>,
+    /// What it asks for and how it answers, where there are flows of requests.
+    #[serde(default)]
+    pub requests: RequestsPlan,
     pub receives: Vec<FlowToReceive>,
     pub pings: Vec<Pings>,
     pub measure: Measure,
@@ -38,6 +42,9 @@ pub struct Network {
     pub neighbours: Vec<Neighbour>,
     /// Whether the guest may hand super-segments to its device. If not, TSO and GSO are turned off.
     pub tso: bool,
+    /// The initial window of all of its connections, if not the kernel's.
+    #[serde(default)]
+    pub initial_window_segs: Option<u32>,
 }
 
 /// A permanent neighbour entry, which avoids ARP and neighbour solicitations (RFC 4861).
@@ -78,9 +85,6 @@ pub struct FlowToSend {
     pub pattern: Pattern,
     /// Upper bound of cwnd (snd_cwnd_clamp), which applies to all flows to the same host.
     pub cwnd_clamp_segs: Option<u32>,
-    /// The initial window, if not the kernel's, of all flows to the same host.
-    #[serde(default)]
-    pub initial_window_segs: Option<u32>,
     /// The random seed of the payload, the same at both ends.
     pub seed: u64,
     pub connects_at_ns: u64,

@@ -44,6 +44,7 @@ fn plans(begin_ns: u64) -> [GuestPlan; 2] {
         };
     }
     sender.network.tso = false;
+    sender.network.initial_window_segs = Some(INITIAL_SEGS);
     receiver.listeners = vec![Listener { port: PORT, congestion_control: "reno".into() }];
     for (flow, pattern) in PATTERNS.into_iter().enumerate() {
         let from_port = FIRST_FROM_PORT + flow as u16;
@@ -54,7 +55,6 @@ fn plans(begin_ns: u64) -> [GuestPlan; 2] {
             congestion_control: "reno".into(),
             pattern,
             cwnd_clamp_segs: (flow == CLAMPED).then_some(CLAMP_SEGS),
-            initial_window_segs: Some(INITIAL_SEGS),
             seed: SEED,
             connects_at_ns: begin_ns + flow as u64 * MS,
             joins_at_ns: begin_ns + 100 * MS,

@@ -38,7 +38,6 @@ fn flow_to_nobody(plan: &GuestPlan, congestion_control: &str) -> FlowToSend {
         congestion_control: congestion_control.into(),
         pattern: Pattern::Bulk,
         cwnd_clamp_segs: None,
-        initial_window_segs: None,
         seed: 1,
         connects_at_ns: plan.measure.start_ns,
         joins_at_ns: plan.measure.start_ns,

@@ -3,4 +3,5 @@
 mod exchange;
 mod failures;
 mod init;
+mod tiers;
 mod world;

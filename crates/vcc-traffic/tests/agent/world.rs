@@ -6,6 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use vcc_testing::{Netns, ip, skip};
 use vcc_traffic::plan::{GuestPlan, Measure, Neighbour, Network};
 use vcc_traffic::report::Report;
+use vcc_traffic::requests::RequestsPlan;
 
 pub const AGENT: &str = env!("CARGO_BIN_EXE_vcc-agent");
 pub const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
@@ -66,11 +67,13 @@ pub fn idle(guest: usize, start_ns: u64, end_ns: u64) -> GuestPlan {
             prefix_bits: PREFIX_BITS,
             neighbours: vec![neighbour],
             tso: true,
+            initial_window_segs: None,
         },
         sysctls: Vec::new(),
         listeners: Vec::new(),
         sends: Vec::new(),
         workers: Vec::new(),
+        requests: RequestsPlan::default(),
         receives: Vec::new(),
         pings: Vec::new(),
         measure: Measure {

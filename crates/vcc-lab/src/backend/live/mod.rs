@@ -63,6 +63,9 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     if scenario.flows.iter().any(|flow| matches!(flow.pattern, Pattern::Messages(_))) {
         return cannot("messages of workers");
     }
+    if scenario.flows.iter().any(|flow| matches!(flow.pattern, Pattern::Requests(_))) {
+        return cannot("requests and responses");
+    }
     Ok(())
 }
 

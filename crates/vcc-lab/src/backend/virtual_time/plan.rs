@@ -15,6 +15,7 @@ use vcc_traffic::plan::{
     Sysctl,
 };
 use vcc_traffic::random::{SplitMix64, mix};
+use vcc_traffic::requests::{ClientPlan, RequestsPlan};
 use vcc_traffic::workers::WorkerPlan;
 
 const DEVICE: &str = "eth0";
@@ -84,6 +85,7 @@ pub(super) fn plans(
         listeners: Vec::new(),
         sends: Vec::new(),
         workers: Vec::new(),
+        requests: RequestsPlan::default(),
         receives: Vec::new(),
         pings: pings(scenario, timeline, seed, host),
         measure: measure(host),
@@ -92,6 +94,7 @@ pub(super) fn plans(
     let mut plans: Vec<GuestPlan> = hosts.iter().enumerate().map(plan).collect();
     add_flows(&mut plans, scenario, timeline, seed);
     add_workers(&mut plans, scenario, timeline, seed);
+    add_requests(&mut plans, scenario, timeline, seed);
     plans
 }
 
@@ -151,6 +154,7 @@ fn network(family: Family, host: HostId, spec: &HostSpec) -> Network {
         prefix_bits: prefix_bits(family),
         neighbours: neighbours.collect(),
         tso: spec.tso,
+        initial_window_segs: spec.limits.initial_segs,
     }
 }
 
@@ -186,7 +190,7 @@ fn add_flows(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, 
     for (flow, (spec, port)) in plan.flows.into_iter().zip(ports).enumerate() {
         let listeners = &mut plans[spec.receiver].listeners;
         if listeners.iter().all(|listener| listener.port != port) {
-            let congestion_control = spec.congestion_control.clone();
+            let congestion_control = spec.congestion_control_at_receiver;
             listeners.push(Listener { port, congestion_control });
         }
         let from_port = FROM_PORT + flow as u16;
@@ -198,7 +202,6 @@ fn add_flows(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, 
             congestion_control: spec.congestion_control,
             pattern: spec.pattern,
             cwnd_clamp_segs: scenario.guests[spec.sender].limits.cwnd_segs,
-            initial_window_segs: scenario.guests[spec.sender].limits.initial_segs,
             seed,
             connects_at_ns: connects_at_ns(flow, scenario.flows.len()),
             joins_at_ns: match (spec.joins_at_ns, spec.pattern) {
@@ -239,5 +242,30 @@ fn add_workers(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline
     }
     for ((host, ..), worker) in workers {
         plans[host].workers.push(worker);
+    }
+}
+
+/// What hosts ask for and how they respond, where there are flows of requests.
+fn add_requests(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, seed: u64) {
+    for (number, flow) in scenario.flows.iter().enumerate() {
+        let Pattern::Requests(requests) = flow.pattern else { continue };
+        for host in [flow.sender, flow.receiver] {
+            let plan = &mut plans[host].requests;
+            plan.kinds.clone_from(&scenario.requests);
+            plan.serves_at_once = scenario.guests.get(host).and_then(|guest| guest.serves_at_once);
+        }
+        let GuestPlan { sends, requests: plan, .. } = &mut plans[flow.sender];
+        let Some(place) = sends.iter().position(|send| send.flow == number) else { continue };
+        if flow.asks.is_empty() {
+            plan.pools.entry(flow.group).or_default().push(place);
+            continue;
+        }
+        plan.clients.push(ClientPlan {
+            flow: place,
+            asks: flow.asks.clone(),
+            think_ms: requests.think_ms,
+            starts_at_ns: begin_ns(timeline, seed, number),
+            seed: mix(seed ^ mix(number as u64 + 1)),
+        });
     }
 }

@@ -2,9 +2,11 @@
 //! guests' kernel is built with.
 
 use super::*;
-use crate::scenario::{Core, Limits, Scheduler, Share, Vcpu, made};
+use crate::scenario::{Core, Flow, Limits, Scheduler, Share, Vcpu, made};
+use vcc_fabric::TopologyKind;
 use vcc_testing::can_attach;
-use vcc_traffic::{Pattern, Transfer, Transfers};
+use vcc_traffic::requests::{Call, Kind};
+use vcc_traffic::{Connections, Pattern, Requests, Transfer, Transfers};
 
 const SLICE_NS: u64 = 30_000_000;
 const CREDIT: Scheduler = Scheduler::Credit { slice_ns: SLICE_NS, spare_cores: 1 };
@@ -153,6 +155,46 @@ fn a_flooding_guest_has_a_window_of_512_segments() {
     assert!(flood_segs.len() > 10);
     scenario.guests[0].limits.cwnd_segs = Some(100);
     assert!(windows(&scenario).iter().all(|segs| *segs == 100));
+}
+
+/// A client asks for pages at a server whose file store shares its core. The client and the server
+/// have cores of their own.
+#[test]
+fn requests_wait_for_a_tier_that_shares_its_core() {
+    const IMAGES: u32 = 2;
+    if !can_attach() {
+        return;
+    }
+    let mut scenario = scenario(Pattern::Idle, vec![core(ROUND_ROBIN, 1, 30)]);
+    scenario.measured_ns = 500_000_000;
+    scenario.network.topology = TopologyKind::Mesh;
+    scenario.network.guests = 3;
+    scenario.guests = vec![made::guest(), made::guest(), made::guest()];
+    let kind = |response_bytes, calls| Kind { request_bytes: 200, response_bytes, calls };
+    let images = Call { kind: 1, group: 1, count: IMAGES, at_once: 1 };
+    scenario.requests = vec![kind(10_000, vec![images]), kind(20_000, Vec::new())];
+    let flow = |group, sender, connections, asks: &[(usize, u32)]| {
+        let timeout_ms = 100.try_into().unwrap();
+        let pattern = Pattern::Requests(Requests { connections, think_ms: 0, timeout_ms });
+        Flow { group, sender, receiver: sender + 1, pattern, asks: asks.to_vec(), ..made::flow() }
+    };
+    scenario.flows =
+        vec![flow(0, 0, Connections::Persistent, &[(0, 1)]), flow(1, 1, Connections::New, &[])];
+    let answered = |data: &RunData| {
+        assert!(data.flows.iter().all(|flow| flow.payload_ok));
+        let [pages, images] = [0, 1].map(|flow| data.flows[flow].answered);
+        assert!(images.abs_diff(pages * u64::from(IMAGES)) <= 2 * u64::from(IMAGES));
+        pages
+    };
+    let alone = answered(&run(&scenario, 1));
+    scenario.guests[2].vcpu = Some(Vcpu { core: 0, load: share(0) });
+    let data = run(&scenario, 1);
+    let shared = answered(&data);
+    // While the other computes, 30 % of the time, there are no images.
+    assert!((alone * 6 / 10..alone * 8 / 10).contains(&shared), "{alone} {shared}");
+    let longest_ns = data.flows[0].responses.iter().map(|response| response.took_ns).max();
+    assert!((9_000_000..11_000_000).contains(&longest_ns.unwrap()), "{longest_ns:?}");
+    assert_eq!(hash(&data), hash(&run(&scenario, 1)));
 }
 
 /// A bulk flow's frames come so close that a card asked to interrupt for each of them makes another

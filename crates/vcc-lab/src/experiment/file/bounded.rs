@@ -35,7 +35,11 @@ bounded! {
     DelayUs: u64 = 0 to 1_000_000;
     /// The most hosts that one machine carries.
     Count: u32 = 0 to 250;
-    Workers: u32 = 1 to 128;
+    Workers: u32 = 1 to 256;
+    /// Requests that a server makes of one kind.
+    Calls: u32 = 1 to 1_000;
+    /// A part of all, of whatever sum.
+    Share: u32 = 1 to 1_000_000;
     /// Switches have powers of two from 1/128 to 8.
     Alpha: f64 = 0.001 to 1000.0;
     Segs: u32 = 1 to 65_535;
@@ -67,6 +71,12 @@ impl Default for Phases {
 
 impl Count {
     pub(super) const NONE: Self = Self(0);
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self(1)
+    }
 }
 
 impl Ms {

@@ -1,8 +1,9 @@
 //! Senders and receivers, where it is not each guest to its receiver.
 
-use super::bounded::Workers;
+use super::bounded::{Share, Workers};
 use super::group::Group;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use vcc_traffic::Pattern;
 
 /// Flows that are alike.
@@ -22,10 +23,14 @@ pub struct FlowGroup {
     pub to: Option<String>,
     #[serde(default)]
     pub traffic: Pattern,
-    /// For messages and transfers: how many applications of each guest send, each over flows of its
-    /// own.
+    /// For messages, transfers and requests: how many applications of each guest send, each over
+    /// flows of its own.
     #[serde(default)]
     pub workers: Option<Workers>,
+    /// For requests of clients: which of the file's `requests` they make, and how often in
+    /// proportion to the others.
+    #[serde(default)]
+    pub asks: BTreeMap<String, Share>,
     /// The first and the last phase in which they are there; all of them if left out.
     #[serde(default)]
     pub phases: Option<[u32; 2]>,
@@ -42,6 +47,7 @@ impl FlowGroup {
             to: None,
             traffic: group.traffic,
             workers: None,
+            asks: BTreeMap::new(),
             phases: group.phases,
         }
     }

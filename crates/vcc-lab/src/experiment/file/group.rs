@@ -1,6 +1,6 @@
 //! Groups of guests, and the receivers.
 
-use super::bounded::{Count, DelayUs, IntervalUs, Mbps, ModerationUs, Ms, Segs};
+use super::bounded::{Count, DelayUs, IntervalUs, Mbps, ModerationUs, Ms, Segs, Workers};
 use super::vcc::Vcc;
 use super::vcpu::Vcpu;
 use serde::Deserialize;
@@ -51,6 +51,9 @@ pub struct Group {
     /// The first and the last phase in which it sends; all of them if left out.
     #[serde(default)]
     pub phases: Option<[u32; 2]>,
+    /// The most requests that it works on; others wait.
+    #[serde(default)]
+    pub serves_at_once: Option<Workers>,
     /// The core that it shares; it has one of its own if left out.
     #[serde(default)]
     pub vcpu: Option<Vcpu>,

@@ -3,13 +3,15 @@
 mod bounded;
 mod flows;
 mod group;
+mod requests;
 mod vcc;
 mod vcpu;
 
 pub use bounded::{Bytes, Ms};
-pub(super) use bounded::{Count, IntervalUs, ModerationUs, Percent};
+pub(super) use bounded::{Count, IntervalUs, ModerationUs, Percent, Share};
 pub(super) use flows::{FlowGroup, FlowPattern};
 pub(super) use group::{Group, Receivers};
+pub(super) use requests::Request;
 pub use vcc::{Vcc, VccMode};
 pub(super) use vcpu::{Background, Core, SchedulerKind, Vcpu};
 
@@ -60,6 +62,9 @@ pub(super) struct File {
     /// Each guest has one, to its receiver, if left out.
     #[serde(default)]
     pub flows: Vec<FlowGroup>,
+    /// What flows of requests carry, by their names.
+    #[serde(default)]
+    pub requests: BTreeMap<String, Request>,
     pub metrics: Vec<MetricSpec>,
     pub cases: Vec<CaseSpec>,
     pub plot: Plot,

@@ -32,10 +32,12 @@ pub fn set_up(plan: &GuestPlan) -> Result<()> {
     devices.bring_up(device)?;
     network.neighbours.iter().try_for_each(|neighbour| netlink.add_neighbour(index, neighbour))?;
     let mut routes: BTreeMap<IpAddr, Windows> = BTreeMap::new();
+    for neighbour in &network.neighbours {
+        routes.entry(neighbour.address).or_default().initial_segs = network.initial_window_segs;
+    }
     for flow in &plan.sends {
         let windows = routes.entry(flow.to.ip()).or_default();
         windows.clamp_segs = flow.cwnd_clamp_segs.or(windows.clamp_segs);
-        windows.initial_segs = flow.initial_window_segs.or(windows.initial_segs);
     }
     routes.retain(|_, windows| *windows != Windows::default());
     routes.into_iter().try_for_each(|(to, windows)| netlink.add_route(index, to, windows))

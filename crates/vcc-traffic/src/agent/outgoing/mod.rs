@@ -1,16 +1,19 @@
 //! The flows that this guest sends. [`Outgoing`] is common to all kinds of them.
 
+mod asking;
 mod connecting;
 mod introduction;
 mod sending;
 mod transferring;
 
 use crate::poll::Poll;
+use asking::Asking;
 use sending::Sending;
 use std::net::IpAddr;
 use transferring::Transferring;
 use vcc_traffic::plan::FlowToSend;
 use vcc_traffic::report::SenderHalf;
+use vcc_traffic::requests::Kind;
 use vcc_traffic::{Error, Pattern, Result};
 
 pub trait Outgoing {
@@ -44,6 +47,16 @@ pub trait Outgoing {
         Vec::new()
     }
 
+    /// Begins a request; only flows of requests can, and one at a time.
+    fn ask(&mut self, kind: usize, _: &Poll) -> Result<()> {
+        Err(Error::Plan(format!("asks for kind {kind} over a flow that takes no requests")))
+    }
+
+    /// Whether the response has come since this was last called.
+    fn take_response(&mut self) -> bool {
+        false
+    }
+
     fn sample(&mut self, _at_us: u64) -> Result<()> {
         Ok(())
     }
@@ -54,11 +67,17 @@ pub trait Outgoing {
 }
 
 /// The flow at this position of the plan; `from` is the guest's own address.
-pub fn outgoing(plan: &FlowToSend, from: IpAddr, number: usize) -> Box<dyn Outgoing + '_> {
+pub fn outgoing<'a>(
+    plan: &'a FlowToSend,
+    kinds: &'a [Kind],
+    from: IpAddr,
+    number: usize,
+) -> Box<dyn Outgoing + 'a> {
     match plan.pattern {
         Pattern::Bulk | Pattern::PingPong | Pattern::Messages(_) | Pattern::Idle => {
             Box::new(Sending::new(plan, from, number))
         }
+        Pattern::Requests(requests) => Box::new(Asking::new(plan, requests, kinds, from, number)),
         Pattern::Transfers(transfers) => Box::new(Transferring::new(plan, transfers, from, number)),
     }
 }
