@@ -94,17 +94,18 @@ fn check_places(file: &File, kinds: &[Kind], groups: &[FlowGroup]) -> Checked<()
     let called = kinds.iter().flat_map(|kind| &kind.calls).map(|call| (call.kind, call.group));
     for (kind, over) in asked.chain(called) {
         let server = answered_by(&groups[over]);
-        let calls = kinds[kind].calls.iter().enumerate();
-        for (index, call) in calls.filter(|(_, call)| Some(&*groups[call.group].from) != server) {
-            let name = file.requests.keys().nth(kind).map_or("", |name| name);
-            let (flows, from) = (&groups[call.group].name, &groups[call.group].from);
-            let server = server.map_or("guests of no group".into(), |name| format!("'{name}'"));
-            let text = format!(
-                "'{flows}' begin at '{from}', but over '{}' it is {server} that responds",
-                groups[over].name
-            );
-            return Err(Problem::new(field!["requests", name, "calls", index, "flows"], text));
-        }
+        let begins_at = |call: &Call| groups[call.group].from.as_str();
+        let elsewhere = |call: &Call| Some(begins_at(call)) != server;
+        let calls = &kinds[kind].calls;
+        let Some(index) = calls.iter().position(elsewhere) else { continue };
+        let (flows, from) = (&groups[calls[index].group].name, begins_at(&calls[index]));
+        let server = server.map_or("guests of no group".into(), |name| format!("'{name}'"));
+        let text = format!(
+            "'{flows}' begin at '{from}', but over '{}' it is {server} that responds",
+            groups[over].name
+        );
+        let name = file.requests.keys().nth(kind).map_or("", |name| name);
+        return Err(Problem::new(field!["requests", name, "calls", index, "flows"], text));
     }
     Ok(())
 }

@@ -116,7 +116,7 @@ fn a_client_tells_what_is_wrong_with_a_response() {
     };
     let closed = "flow 5: the server closed the connection before its response was complete";
     let half = answered_by(move |mut server| {
-        (&mut server).write_all(&response(0, 7)).unwrap();
+        server.write_all(&response(0, 7)).unwrap();
         server.shutdown(std::net::Shutdown::Write).unwrap();
     });
     assert_eq!(half, closed);
