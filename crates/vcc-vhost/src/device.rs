@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use vcc_domain::{Frame, Out, Port, Verdict};
+use vcc_domain::{Frame, Out, Port, Promise, Verdict};
 use virtio_queue::{Error as RingError, QueueT};
 use vm_memory::GuestMemoryMmap;
 
@@ -120,6 +120,26 @@ impl Device {
         more |= self.want_kicks(&mut rings);
         self.call(&used_before, &mut rings);
         more
+    }
+
+    /// Ends the connections of another process's ledger. A guest that is not there yet is told when
+    /// it is.
+    pub(crate) fn end_promises(&mut self, promises: Vec<Promise>) {
+        let mut out = Out::default();
+        self.port.end_promises(now_ns(), promises, &mut out);
+        let memory = GuestMemoryMmap::new();
+        self.forward(out, &mut Rings { memory: &memory, all: &mut [], speak_virtio_1: false });
+    }
+
+    /// Ends the connections whose promises will not be kept.
+    pub(crate) fn end(&mut self, memory: &GuestMemoryMmap, rings: &mut [Ring]) {
+        let used_before: Vec<u16> = rings.iter().map(|ring| ring.queue.next_used()).collect();
+        let speak_virtio_1 = self.features.has(Features::VERSION_1);
+        let mut rings = Rings { memory, all: rings, speak_virtio_1 };
+        let mut out = Out::default();
+        self.port.end(now_ns(), &mut out);
+        self.forward(out, &mut rings);
+        self.call(&used_before, &mut rings);
     }
 
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {

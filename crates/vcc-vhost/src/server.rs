@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vcc_domain::Port;
+use vcc_domain::{Port, Promise};
 
 use crate::counts::CardCounts;
 use crate::device::Device;
@@ -91,19 +91,33 @@ impl Server {
         self.card.clone()
     }
 
-    /// Serves for good. Nothing that a front end or its guest does ends this.
+    /// Ends connections to which a process before this one has promised what it did not deliver.
+    pub fn end_promises(&mut self, promises: Vec<Promise>) {
+        self.card.lock().end_promises(promises);
+    }
+
+    /// Serves until `stop` is readable, and then ends the connections whose promises are not kept
+    /// yet. Nothing that a front end or its guest does ends this.
     ///
     /// # Errors
     /// This host does not let us wait.
-    pub fn run(&mut self) -> Result<std::convert::Infallible, Error> {
-        loop {
-            self.step()?;
+    pub fn run(&mut self, stop: &impl AsRawFd) -> Result<(), Error> {
+        self.watch.add(stop.as_raw_fd(), Source::Stop)?;
+        while self.step()? {}
+        let card = self.card.clone();
+        match &mut self.session {
+            Some(Session { memory, rings, .. }) => card.lock().end(&memory.guest, rings),
+            None => card.lock().end(&Memory::none().guest, &mut []),
         }
+        Ok(())
     }
 
-    /// Waits for work, and does a batch of it.
-    fn step(&mut self) -> Result<(), Error> {
+    /// Waits for work, and does a batch of it. False if it is to stop.
+    fn step(&mut self) -> Result<bool, Error> {
         let sources = self.watch.wait()?;
+        if sources.contains(&Source::Stop) {
+            return Ok(false);
+        }
         let card = self.card.clone();
         let mut device = card.lock();
         for source in sources {
@@ -128,7 +142,8 @@ impl Server {
         if more {
             self.again.set();
         }
-        Ok(self.timer.set(device.next_deadline_ns())?)
+        self.timer.set(device.next_deadline_ns())?;
+        Ok(true)
     }
 
     fn accept(&mut self, device: &mut Device) -> Result<(), End> {

@@ -1,4 +1,4 @@
-//! Descriptors that wake the worker: a timer, and a note to itself.
+//! Descriptors that wake the worker: a timer, a note to itself, signals.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -85,6 +85,36 @@ impl Note {
 }
 
 impl AsRawFd for Note {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// Readable once SIGTERM or SIGINT has come, which then do nothing else.
+pub struct Signals {
+    fd: OwnedFd,
+}
+
+impl Signals {
+    /// For the calling thread and those that it starts.
+    ///
+    /// # Errors
+    /// The process has no descriptor left.
+    pub fn block() -> io::Result<Self> {
+        // SAFETY: the set is written by sigemptyset before it is read; the calls keep no pointer.
+        let fd = unsafe {
+            let mut set = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, libc::SIGTERM);
+            libc::sigaddset(&mut set, libc::SIGINT);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+            libc::signalfd(-1, &set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC)
+        };
+        Ok(Signals { fd: owned(fd)? })
+    }
+}
+
+impl AsRawFd for Signals {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }

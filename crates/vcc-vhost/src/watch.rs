@@ -14,11 +14,12 @@ pub(crate) enum Source {
     Wire,
     Timer,
     Again,
+    Stop,
 }
 
 /// Numbers of sources that are no rings.
-const NAMED: [Source; 5] =
-    [Source::Listener, Source::FrontEnd, Source::Wire, Source::Timer, Source::Again];
+const NAMED: [Source; 6] =
+    [Source::Listener, Source::FrontEnd, Source::Wire, Source::Timer, Source::Again, Source::Stop];
 const RINGS_FROM: usize = NAMED.len();
 const EVENTS_MAX: usize = 32;
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use vcc_domain::Port;
 use vcc_vhost::{Card, HEADER_BYTES, Offload, Server, Wire};
+use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 /// Long enough for any machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -60,7 +61,10 @@ impl Host {
             Server::new(&socket, port, Box::new(Cable(theirs)), Box::new(tell)).expect("a server");
         let card = server.card();
         // It ends with the tests.
-        thread::spawn(move || server.run().map(|never| match never {}).expect("served"));
+        thread::spawn(move || {
+            let never = EventFd::new(EFD_NONBLOCK).expect("an eventfd");
+            server.run(&never).expect("served");
+        });
         Host { _directory: directory, socket, card, wire: ours, told }
     }
 

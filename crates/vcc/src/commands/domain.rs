@@ -1,10 +1,15 @@
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use vcc_daemon::RuntimeDir;
 use vcc_domain::{BufferSpec, Port};
 use vcc_engine::{Act, BufferPolicy, Mode, Params};
-use vcc_vhost::{Event, Server, Tap};
+use vcc_vhost::{Event, FileLedger, Server, Signals, Tap};
 
 use super::treatment::Treatment;
 use crate::output;
@@ -25,8 +30,8 @@ pub struct Arguments {
     #[arg(long, value_name = "DEV")]
     tap: String,
 
-    /// What is done with the underlay's window: show it to the guest, or hold what the guest sends
-    /// and release it by the window
+    /// What is done with the underlay's window: show it to the guest; hold what the guest sends and
+    /// release it by the window; or acknowledge what the guest sends, and deliver it by the window
     #[arg(long, default_value = "window", value_parser = acts())]
     act: Act,
 
@@ -47,10 +52,8 @@ pub struct Arguments {
     treatment: Treatment,
 }
 
-/// Without a ledger that outlives the process, a killed one would break what it has promised.
 fn acts() -> impl TypedValueParser<Value = Act> {
-    let acts = Act::ALL.iter().filter(|&&act| act != Act::Split);
-    PossibleValuesParser::new(acts.map(|act| act.name()))
+    PossibleValuesParser::new(Act::ALL.iter().map(|act| act.name()))
         .map(|name| name.parse().expect("one of the names"))
 }
 
@@ -64,7 +67,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut params: Params = options.params;
     params.0.act = arguments.act.number().into();
     params.0.retransmit = arguments.retransmit.into();
-    if arguments.act == Act::Window && arguments.retransmit {
+    if arguments.act != Act::Hold && arguments.retransmit {
         anyhow::bail!("--retransmit has an effect only with --act hold");
     }
     if arguments.act != Act::Window && params.mode() != Some(Mode::Enforce) {
@@ -72,17 +75,40 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let buffer =
         BufferSpec { size_bytes: arguments.buffer_kib << 10, policy: arguments.buffer_policy };
+    let stop = Signals::block().context("cannot wait for signals")?;
     let tap = Tap::open(&arguments.tap)?;
     let port = Port::with_buffer(params, options.max_flows as usize, buffer);
     let tell = |event: Event| output::complain(&event.to_string());
     let mut server = Server::new(&arguments.socket, port, Box::new(tap), Box::new(tell))?;
+    keep_promises(arguments, options.max_flows, &mut server)?;
     server.card().tell_at(&vcc_view::status_socket(&arguments.tap))?;
     if let Some(warning) = arguments.treatment.warning() {
         output::complain(&format!("warning: {warning}"));
     }
     let socket = arguments.socket.display();
     output::say(&format!("serving {socket} on {}: {}\n", arguments.tap, how(&params)));
-    match server.run()? {}
+    server.run(&stop)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends what a process before this one has promised, and writes down what this one will.
+fn keep_promises(arguments: &Arguments, max_flows: u32, server: &mut Server) -> anyhow::Result<()> {
+    let directory = RuntimeDir::of_environment().path().join("ledgers");
+    let path = directory.join(&arguments.tap);
+    let cannot = |what: &str| format!("cannot {what} {}", path.display());
+    let left = FileLedger::left(&path).with_context(|| cannot("read the promises in"))?;
+    server.end_promises(left);
+    if arguments.act != Act::Split {
+        // What is left there has been ended.
+        let _ = fs::remove_file(&path);
+        return Ok(());
+    }
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o750).create(&directory).with_context(|| cannot("make"))?;
+    let ledger = FileLedger::create(&path, max_flows as usize);
+    let ledger = Arc::new(ledger.with_context(|| cannot("keep promises in"))?);
+    server.card().change(|port| port.keep_ledger(ledger));
+    Ok(())
 }
 
 fn how(params: &Params) -> String {

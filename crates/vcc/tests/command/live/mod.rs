@@ -2,13 +2,13 @@
 
 mod vm;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use vcc_testing::{can_attach, ip, isolated, skip};
+use vcc_testing::{can_attach, eventually, ip, isolated, skip};
 
 use crate::{Said, command};
 use vm::Vm;
@@ -59,6 +59,13 @@ impl Domain {
         Domain(child)
     }
 
+    /// SIGTERM, as systemd's.
+    fn stop(&mut self) {
+        // SAFETY: the call takes no pointers, and the process has not been waited for.
+        unsafe { libc::kill(self.0.id() as libc::pid_t, libc::SIGTERM) };
+        assert!(self.0.wait().expect("its end").success());
+    }
+
     /// SIGKILL, as a crash.
     fn kill(&mut self) {
         self.0.kill().expect("killed");
@@ -97,6 +104,25 @@ fn from_guest(vm: &mut Vm, midway: &mut dyn FnMut()) {
     vm.finish();
     assert_eq!(bytes.len(), TRANSFER_BYTES);
     assert!(sum.contains(&sha256(&bytes)), "not what the guest has sent: {sum}");
+}
+
+/// The guest sends to a peer that does not read on, until the port holds what it has promised; then
+/// `ends` ends the process. Both ends see that the connection has ended.
+fn broken_from_guest(vm: &mut Vm, socket: &Path, ends: &mut dyn FnMut()) {
+    let listener = TcpListener::bind("192.0.2.2:5003").expect("an address");
+    socket2::SockRef::from(&listener).set_recv_buffer_size(1 << 16).expect("a small buffer");
+    vm.begin("nc 192.0.2.2 5003 </tmp/noise");
+    let (mut stream, _) = listener.accept().expect("a connection");
+    eventually("promises are held", || {
+        let said: Said = at(socket).args(["ports", "--json"]).output().expect("the command").into();
+        let ports: serde_json::Value = serde_json::from_str(&said.well()).expect("JSON");
+        ports[0]["held_bytes"].as_u64() > Some(200_000)
+    });
+    ends();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    let end = stream.read_to_end(&mut Vec::new()).expect_err("not all has come");
+    assert_eq!(end.kind(), ErrorKind::ConnectionReset);
+    vm.finish();
 }
 
 /// The guest receives noise, likewise.
@@ -147,6 +173,28 @@ fn vhost_user(socket: &Path) -> [String; 4] {
         "-netdev".to_owned(),
         "vhost-user,id=net,chardev=socket".to_owned(),
     ]
+}
+
+/// Under `split`, the guest has been told that all is there.
+#[test]
+fn a_promise_is_kept_or_broken_at_both_ends() {
+    on_a_host_with_a_tap(|image| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let socket = directory.path().join("socket");
+        let mut domain = Domain::start(&socket, "--act split");
+        let mut vm = Vm::boot(image, &vhost_user(&socket));
+        vm.run("ifconfig eth0 192.0.2.1 netmask 255.255.255.0");
+        vm.run(&format!("head -c {TRANSFER_BYTES} /dev/urandom >/tmp/noise"));
+        from_guest(&mut vm, &mut || ());
+        to_guest(&mut vm, &mut || ());
+        for end in [Domain::kill, Domain::stop] {
+            broken_from_guest(&mut vm, &socket, &mut || {
+                end(&mut domain);
+                domain = Domain::start(&socket, "--act split");
+            });
+        }
+        from_guest(&mut vm, &mut || ());
+    });
 }
 
 #[test]

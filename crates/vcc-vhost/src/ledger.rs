@@ -1,0 +1,203 @@
+//! A port's promises in a file of the runtime directory, which is memory that outlives the process.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use vcc_domain::{FlowKey, Ledger, Promise};
+use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
+
+const MAGIC: u32 = u32::from_le_bytes(*b"vccl");
+const VERSION: u32 = 1;
+/// Magic and version.
+const HEAD_BYTES: usize = 8;
+const PROMISE_BYTES: usize = 68;
+/// Which of the two that follow is in force; 0: none.
+const SLOT_BYTES: usize = 4 + 2 * PROMISE_BYTES;
+const FILE_MODE: u32 = 0o600;
+
+/// The file, mapped.
+pub struct FileLedger {
+    memory: MmapRegion,
+}
+
+impl FileLedger {
+    /// The promises that a process has left behind; none if there is no file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is of another version.
+    pub fn left(path: &Path) -> io::Result<Vec<Promise>> {
+        let bytes = match std::fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            bytes => bytes?,
+        };
+        // Empty until its head is written.
+        let Some((head, slots)) = bytes.split_at_checked(HEAD_BYTES) else { return Ok(Vec::new()) };
+        match [word(head, 0), word(head, 4)] {
+            [MAGIC, VERSION] => Ok(slots.chunks_exact(SLOT_BYTES).filter_map(in_force).collect()),
+            [0, 0] => Ok(Vec::new()),
+            _ => Err(io::Error::other("it is of another version of vcc")),
+        }
+    }
+
+    /// An empty ledger with a slot for each flow, in place of what is there.
+    ///
+    /// # Errors
+    /// There cannot be such a file.
+    pub fn create(path: &Path, slots: usize) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(FILE_MODE)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(path)?;
+        let bytes = HEAD_BYTES + slots * SLOT_BYTES;
+        file.set_len(bytes as u64)?;
+        let memory = MmapRegion::from_file(FileOffset::new(file, 0), bytes);
+        let ledger = FileLedger { memory: memory.map_err(io::Error::other)? };
+        let head = [MAGIC, VERSION].map(u32::to_le_bytes).concat();
+        ledger.memory().write_slice(&head, 0).map_err(io::Error::other)?;
+        Ok(ledger)
+    }
+
+    fn memory(&self) -> VolatileSlice<'_> {
+        self.memory.as_volatile_slice()
+    }
+}
+
+impl Ledger for FileLedger {
+    fn write(&self, slot: usize, promise: Option<&Promise>) {
+        let (memory, at) = (self.memory(), HEAD_BYTES + slot * SLOT_BYTES);
+        let now: u32 = memory.load(at, Ordering::Relaxed).expect("as many slots as flows");
+        let next = promise.map_or(0_u32, |promise| {
+            // Beside the one in force, which stays whole until it is replaced at once.
+            let next = if u32::from_le(now) == 1 { 2 } else { 1 };
+            let place = at + 4 + (next as usize - 1) * PROMISE_BYTES;
+            memory.write_slice(&to_bytes(promise), place).expect("as many slots as flows");
+            next
+        });
+        memory.store(next.to_le(), at, Ordering::Release).expect("as many slots as flows");
+    }
+}
+
+fn in_force(slot: &[u8]) -> Option<Promise> {
+    let (which, promises) = slot.split_at(4);
+    let index = word(which, 0).checked_sub(1)?;
+    promises.chunks_exact(PROMISE_BYTES).nth(index as usize).map(of_bytes)
+}
+
+fn to_bytes(promise: &Promise) -> [u8; PROMISE_BYTES] {
+    let address = |end: SocketAddr| match end.ip() {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        IpAddr::V6(v6) => v6.octets(),
+    };
+    let (guest, peer) = (promise.key.guest(), promise.key.peer());
+    let vlan = promise.key.vlan().unwrap_or(0);
+    let ports = [guest.port(), peer.port(), vlan, 0].map(u16::to_le_bytes).concat();
+    let Promise { guest_mac, next_hop_mac, snd_una, snd_nxt, promised, rcv_nxt, .. } = *promise;
+    let numbers = [snd_una, snd_nxt, promised, rcv_nxt].map(u32::to_le_bytes).concat();
+    let parts: [&[u8]; 6] =
+        [&address(guest), &address(peer), &ports, &guest_mac, &next_hop_mac, &numbers];
+    parts.concat().try_into().expect("their lengths together")
+}
+
+fn of_bytes(bytes: &[u8]) -> Promise {
+    let end = |address_at: usize, port_at: usize| {
+        let octets: [u8; 16] = bytes[address_at..address_at + 16].try_into().expect("16 bytes");
+        SocketAddr::new(Ipv6Addr::from(octets).to_canonical(), half_word(bytes, port_at))
+    };
+    let mac = |at: usize| bytes[at..at + 6].try_into().expect("6 bytes");
+    Promise {
+        key: FlowKey::new(end(0, 32), end(16, 34), Some(half_word(bytes, 36))),
+        guest_mac: mac(40),
+        next_hop_mac: mac(46),
+        snd_una: word(bytes, 52),
+        snd_nxt: word(bytes, 56),
+        promised: word(bytes, 60),
+        rcv_nxt: word(bytes, 64),
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"))
+}
+
+fn half_word(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn promise(host: &str, number: u32) -> Promise {
+        let end = |host: &str, port: u32| format!("{host}:{port}").parse().expect("an end");
+        Promise {
+            key: FlowKey::new(end(host, 1000 + number), end(host, 80), Some(7)),
+            guest_mac: [2, 0, 0, 0, 0, 1],
+            next_hop_mac: [2, 0, 0, 0, 0, 2],
+            snd_una: number,
+            snd_nxt: number + 1,
+            promised: number + 2,
+            rcv_nxt: u32::MAX - number,
+        }
+    }
+
+    #[test]
+    fn what_was_promised_is_found() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("ledger");
+        assert_eq!(FileLedger::left(&path).expect("nothing"), []);
+        let ledger = FileLedger::create(&path, 3).expect("a ledger");
+        assert_eq!(FileLedger::left(&path).expect("an empty one"), []);
+        let [v4, v6] = [promise("10.0.0.1", 1), promise("[fd00::1]", 2)];
+        ledger.write(2, Some(&promise("10.0.0.9", 9)));
+        ledger.write(0, Some(&v6));
+        ledger.write(2, Some(&v4));
+        assert_eq!(FileLedger::left(&path).expect("promises"), [v6, v4]);
+        ledger.write(0, None);
+        let again = promise("10.0.0.1", 3);
+        ledger.write(2, Some(&again));
+        drop(ledger);
+        assert_eq!(FileLedger::left(&path).expect("promises"), [again]);
+        FileLedger::create(&path, 1).expect("a ledger");
+        assert_eq!(FileLedger::left(&path).expect("an empty one"), []);
+    }
+
+    /// The process may be killed between any two stores.
+    #[test]
+    fn a_write_that_was_not_finished_changes_nothing() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("ledger");
+        let ledger = FileLedger::create(&path, 1).expect("a ledger");
+        let first = promise("10.0.0.1", 1);
+        ledger.write(0, Some(&first));
+        let before = std::fs::read(&path).expect("a file");
+        ledger.write(0, Some(&promise("10.0.0.1", 2)));
+        let after = std::fs::read(&path).expect("a file");
+        let differ: Vec<usize> = (0..before.len()).filter(|at| before[*at] != after[*at]).collect();
+        assert!(differ.len() > 4, "{differ:?}");
+        // All but the word that says which is in force.
+        let mut torn = after;
+        torn[HEAD_BYTES..HEAD_BYTES + 4].copy_from_slice(&before[HEAD_BYTES..HEAD_BYTES + 4]);
+        std::fs::write(&path, torn).expect("written");
+        assert_eq!(FileLedger::left(&path).expect("promises"), [first]);
+    }
+
+    #[test]
+    fn another_version_is_refused() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("ledger");
+        let mut other = [MAGIC, VERSION + 1].map(u32::to_le_bytes).concat();
+        std::fs::write(&path, &other).expect("written");
+        assert!(FileLedger::left(&path).is_err());
+        other.truncate(5);
+        std::fs::write(&path, &other).expect("written");
+        assert_eq!(FileLedger::left(&path).expect("nothing was begun"), []);
+    }
+}
