@@ -17,3 +17,20 @@ pub struct CardCounts {
     /// To the guest: the tap could not be read.
     pub wire_failed: u64,
 }
+
+/// How many reasons there are to drop a frame.
+pub(crate) const REASONS: usize = 6;
+
+impl CardCounts {
+    /// Each count, and why frames are counted there.
+    pub fn reasons(&self) -> [(u64, &'static str); REASONS] {
+        [
+            (self.bad_from_guest, "from the guest, whose descriptors or headers make no sense"),
+            (self.bad_buffer, "to the guest, whose receive buffers are too small or out of range"),
+            (self.no_buffer, "to the guest, which takes none"),
+            (self.not_negotiated, "to the guest, which has not accepted their offloads"),
+            (self.wire_refused, "from the guest, which the tap did not take: is it up?"),
+            (self.wire_failed, "to the guest, because the tap could not be read"),
+        ]
+    }
+}

@@ -7,7 +7,7 @@ use vcc_domain::{Frame, Out, Port, Promise, Verdict};
 use virtio_queue::{Error as RingError, QueueT};
 use vm_memory::GuestMemoryMmap;
 
-use crate::counts::CardCounts;
+use crate::counts::{CardCounts, REASONS};
 use crate::event::{Event, Tell};
 use crate::features::Features;
 use crate::header::{FRAME_MAX_BYTES, HEADER_BYTES, Header};
@@ -33,6 +33,8 @@ pub(crate) struct Device {
     /// Frames for which the guest had no buffer.
     waiting: VecDeque<(Header, Vec<u8>)>,
     counts: CardCounts,
+    /// The counts up to which a person needs not be told of more.
+    told: [u64; REASONS],
     tell: Tell,
     /// Memory of the frame that is being carried.
     from_guest: Vec<u8>,
@@ -71,6 +73,7 @@ impl Device {
             steering: Steering::new(),
             waiting: VecDeque::new(),
             counts: CardCounts::default(),
+            told: [0; REASONS],
             tell,
             from_guest: Vec::new(),
             to_guest: Vec::new(),
@@ -105,6 +108,7 @@ impl Device {
     /// No guest uses the card any more.
     pub(crate) fn leave(&mut self) {
         self.waiting.clear();
+        self.told = self.counts.reasons().map(|(count, _)| count);
         self.accept(Features::default());
     }
 
@@ -119,7 +123,17 @@ impl Device {
         more |= self.send(&mut rings);
         more |= self.want_kicks(&mut rings);
         self.call(&used_before, &mut rings);
+        self.tell_of_drops();
         more
+    }
+
+    fn tell_of_drops(&mut self) {
+        for (index, (count, why)) in self.counts.reasons().into_iter().enumerate() {
+            if count > self.told[index] {
+                self.told[index] = u64::MAX;
+                self.tell(Event::Dropped(why));
+            }
+        }
     }
 
     /// Ends the connections of another process's ledger. A guest that is not there yet is told when

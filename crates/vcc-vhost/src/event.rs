@@ -18,6 +18,8 @@ pub enum Event {
         error: virtio_queue::Error,
     },
     OffloadFailed(io::Error),
+    /// Frames are dropped; told once for each reason and virtual machine.
+    Dropped(&'static str),
 }
 
 /// Takes events.
@@ -40,6 +42,7 @@ impl fmt::Display for Event {
                 "stopped ring {ring} until the guest's driver resets the card, because the guest has \
                  broken it: {error}"
             ),
+            Event::Dropped(why) => write!(f, "dropped a frame {why}; more are not reported"),
             Event::OffloadFailed(error) => {
                 write!(f, "cannot tell the tap what the guest takes: {error}")
             }

@@ -68,6 +68,8 @@ fn bad_descriptors_are_counted_and_given_back() {
     }
     guest.send(PLAIN, &frame(7));
     assert_eq!(host.sent()[12..], frame(7));
+    host.told("dropped a frame from the guest, whose descriptors or headers make no sense");
+    assert_eq!(host.told_more(), None, "one line for all of them");
 }
 
 #[test]

@@ -80,6 +80,11 @@ impl Host {
         }
     }
 
+    /// A line that has been told and not asked for.
+    pub fn told_more(&self) -> Option<String> {
+        self.told.try_recv().ok()
+    }
+
     /// The next frame on the wire, behind its header.
     #[track_caller]
     pub fn sent(&self) -> Vec<u8> {
