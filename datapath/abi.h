@@ -206,6 +206,7 @@ enum vcc_count {
 	COUNT_GAVE_WAY,	      /* a half-open flow, forgotten to make room for a newer one */
 	COUNT_UNTIMED,	      /* a flow that the timer wheel could not hold: forgotten */
 	COUNT_TIMER_LATE,     /* the port's timer was late by seconds and was restarted */
+	COUNT_PROMISE_BROKEN, /* a guest did not take what was acknowledged in its name: reset */
 	COUNT_MAX,
 };
 

@@ -33,7 +33,7 @@
  *super-segments. 17	A segment that its receiver discards (RFC 9293, 3.10.7.4; RFC 5961) changes
  *nothing.
  *
- * Laws 14 to 16 bind shells that buffer.
+ * Laws 14 to 16 bind shells that buffer (hold.h, snoop.h).
  */
 #ifndef VCC_H
 #define VCC_H
@@ -391,7 +391,8 @@ struct vcc_params {
 	uint32_t pool_bytes;  /* the pool's size: all its flows' windows together */
 	uint8_t on_full;      /* enum vcc_on_full; for the shell */
 	uint8_t retransmit;   /* bool, with ACT_HOLD: the shell repairs losses (repair.h) */
-	uint16_t act;	      /* enum vcc_act */
+	uint8_t act;	      /* enum vcc_act */
+	uint8_t snoop;	      /* bool: the shell acknowledges in the guest's name (snoop.h) */
 };
 
 #pragma GCC diagnostic pop

@@ -2,6 +2,7 @@
 /* The engine compiled for user space: the same source that the datapath inlines. */
 #include "abi.h"
 #include "hold.h"
+#include "snoop.h"
 #include "split.h"
 
 struct vcc_action vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
@@ -287,4 +288,79 @@ bool vcc_native_split_owes(const struct vcc_flow *f, const struct vcc_hold *h)
 uint32_t vcc_native_split_ack(const struct vcc_hold *h, uint32_t ack)
 {
 	return split_ack(h, ack);
+}
+
+void vcc_native_snoop_peer_syn(struct vcc_snoop *sn, const struct vcc_segment *s, uint32_t tsval,
+			       bool stripped)
+{
+	snoop_peer_syn(sn, s, tsval, stripped);
+}
+
+bool vcc_native_snoop_heard(const struct vcc_flow *f, struct vcc_snoop *sn,
+			    const struct vcc_segment *s)
+{
+	return snoop_heard(f, sn, s);
+}
+
+void vcc_native_snoop_sacked(struct vcc_snoop *sn, uint32_t from, uint32_t end)
+{
+	snoop_sacked(sn, from, end);
+}
+
+bool vcc_native_snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *sn,
+			      const struct vcc_params *p, const struct vcc_room *room,
+			      const struct vcc_segment *s)
+{
+	return snoop_absorbs(f, sn, p, room, s);
+}
+
+struct vcc_said vcc_native_snoop_says(const struct vcc_flow *f, const struct vcc_snoop *sn,
+				      const struct vcc_params *p, const struct vcc_room *room,
+				      const struct vcc_segment *s)
+{
+	return snoop_says(f, sn, p, room, s);
+}
+
+void vcc_native_snoop_told(const struct vcc_flow *f, struct vcc_snoop *sn,
+			   const struct vcc_said *said)
+{
+	snoop_told(f, sn, said);
+}
+
+struct vcc_placed vcc_native_snoop_placed(const struct vcc_flow *f, struct vcc_snoop *sn,
+					  const struct vcc_params *p, const struct vcc_segment *s,
+					  bool stamped, uint32_t tsval)
+{
+	return snoop_placed(f, sn, p, s, stamped, tsval);
+}
+
+bool vcc_native_is_promise_due(const struct vcc_snoop *sn)
+{
+	return is_promise_due(sn);
+}
+
+uint32_t vcc_native_snoop_judge_begin(struct vcc_flow *f, const struct vcc_snoop *sn)
+{
+	return snoop_judge_begin(f, sn);
+}
+
+void vcc_native_snoop_judge_end(struct vcc_flow *f, const struct vcc_snoop *sn, uint32_t told)
+{
+	snoop_judge_end(f, sn, told);
+}
+
+bool vcc_native_is_answer_due(const struct vcc_flow *f, const struct vcc_snoop *sn)
+{
+	return is_answer_due(f, sn);
+}
+
+bool vcc_native_snoop_has_room(const struct vcc_snoop *sn, const struct vcc_room *room)
+{
+	return snoop_has_room(sn, room);
+}
+
+bool vcc_native_snoop_opens(const struct vcc_flow *f, const struct vcc_snoop *sn,
+			    const struct vcc_params *p, const struct vcc_room *room)
+{
+	return snoop_opens(f, sn, p, room);
 }

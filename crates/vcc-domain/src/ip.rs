@@ -137,6 +137,11 @@ fn tcp_bytes(
 }
 
 impl Ip {
+    /// Is it without IP options and extension headers?
+    pub(crate) fn is_plain(&self) -> bool {
+        self.tcp_at - self.at == if self.ipv6 { IPV6_BYTES } else { IPV4_BYTES }
+    }
+
     /// Rewrites ECN field and length of the IP header in the frame's `bytes`.
     pub(crate) fn rewrite(&self, bytes: &mut [u8], ecn: u8, length: u16) {
         debug_assert!(ecn <= 3, "two bits (RFC 3168, 5)");

@@ -11,7 +11,7 @@ pub(crate) const KIND_NOP: u8 = 1;
 const KIND_MSS: u8 = 2;
 const KIND_WSCALE: u8 = 3;
 const KIND_SACK_PERMITTED: u8 = 4;
-const KIND_SACK: u8 = 5;
+pub(crate) const KIND_SACK: u8 = 5;
 pub(crate) const KIND_TIMESTAMPS: u8 = 8;
 /// RFC 2385 and RFC 5925.
 const KIND_MD5: u8 = 19;

@@ -26,6 +26,11 @@ impl Parsed {
     pub(crate) fn header_end(&self) -> usize {
         self.ip.tcp_at + self.header_bytes
     }
+
+    /// Offset of TSval from the frame's start; TSecr follows it.
+    pub(crate) fn timestamps_at(&self) -> Option<usize> {
+        self.places.timestamps_at.map(|at| self.ip.tcp_at + at)
+    }
 }
 
 /// # Errors

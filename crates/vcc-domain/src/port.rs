@@ -2,10 +2,12 @@
 
 mod holding;
 mod repairing;
+mod snooping;
 mod splitting;
 
 use holding::ends_held;
 use repairing::RepairTimers;
+use snooping::Snooping;
 use splitting::Promises;
 use vcc_engine::{Action, Buffer, FlowState, Mode, Params, Segment, is_crowded, sys};
 
@@ -38,6 +40,7 @@ pub struct Port {
     full_since_ns: Option<u64>,
     repairs: RepairTimers,
     promises: Promises,
+    snooping: Snooping,
     /// None unless tracing is on.
     traced: Option<Vec<TracedAck>>,
     now_ns: u64,
@@ -51,7 +54,7 @@ impl Port {
 
     /// With a buffer of this kind for what is held.
     pub fn with_buffer(params: Params, max_flows: usize, buffer: BufferSpec) -> Self {
-        Port {
+        let mut port = Port {
             params,
             table: Table::new(max_flows),
             emitter: Emitter::default(),
@@ -60,9 +63,12 @@ impl Port {
             full_since_ns: None,
             repairs: RepairTimers::new(),
             promises: Promises::default(),
+            snooping: Snooping::default(),
             traced: None,
             now_ns: 0,
-        }
+        };
+        port.note_snoop();
+        port
     }
 
     /// Starts recording the engine's state at each ACK.
@@ -85,6 +91,7 @@ impl Port {
             Ok(parsed) => parsed,
             Err(untouched) => return untouched,
         };
+        let Some(parsed) = self.snoop_from_guest(frame, parsed, out) else { return Verdict::Held };
         if self.is_holding(&parsed.key) {
             let (key, said) = (parsed.key, parsed.segment);
             let verdict = self.hold_from_guest(frame, parsed, out);
@@ -112,6 +119,7 @@ impl Port {
         self.repair_to_guest(frame, &mut parsed, before, passes);
         let verdict = self.carry_out(Direction::ToGuest, frame, &parsed, &action);
         if u32::from(parsed.segment.flags) & sys::TCP_SYN != 0 {
+            self.snoop_peer_syn(frame, &parsed, action.strip != 0);
             self.open(&parsed.key, out);
         }
         self.resend(&parsed.key, out);
@@ -128,6 +136,7 @@ impl Port {
             self.emitter.next_look_ns(),
             self.next_read_ns(),
             self.next_repair_ns(),
+            self.snooping.next_ns(),
         ];
         looks.into_iter().flatten().min()
     }
@@ -140,6 +149,7 @@ impl Port {
         self.note_time(now_ns);
         // Before the engine infers the timeouts of flows that are not repaired here.
         self.advance_repairs(out);
+        self.advance_snooping(out);
         let to_guest = &mut out.to_guest;
         let table = &self.table;
         while let Some(unsent) = self.emitter.look_again(now_ns, |key| table.get(key), to_guest) {
@@ -179,6 +189,7 @@ impl Port {
     /// Changes the parameters, from the flows' next segments on.
     pub fn set_params(&mut self, params: Params) {
         self.params = params;
+        self.note_snoop();
     }
 
     fn note_time(&mut self, now_ns: u64) {
@@ -220,6 +231,8 @@ impl Port {
     /// Runs the engine on a frame of the guest and sends it on its way. `out` receives the FACK that
     /// follows it.
     fn leave(&mut self, frame: &mut Frame, parsed: &Parsed, out: &mut Out) -> Verdict {
+        let raised = self.raised(frame, parsed);
+        let parsed = raised.as_ref().unwrap_or(parsed);
         let Some(action) = self.ask_engine(Direction::FromGuest, &parsed.key, &parsed.segment)
         else {
             return Verdict::Pass;
@@ -285,13 +298,14 @@ impl Port {
         segment: &Segment,
     ) -> Option<Action> {
         let now_ns = self.now_ns;
-        let Known { state: flow, held, look_ns, in_handshake } = self.table.known(key)?;
+        let Known { state: flow, held, snooped, look_ns, in_handshake } = self.table.known(key)?;
         let action = match direction {
             Direction::FromGuest => flow.from_guest(&self.params, segment),
             Direction::ToGuest => {
                 let before = Inferred::of(flow);
-                let action =
-                    flow.hold_to_guest(&mut held.hold, &self.buffer, &self.params, segment);
+                let action = flow.snoop_judge(&snooped.snoop, |flow| {
+                    flow.hold_to_guest(&mut held.hold, &self.buffer, &self.params, segment)
+                });
                 let is_ack = u32::from(segment.flags) & sys::TCP_ACK != 0;
                 if let Some(traced) = self.traced.as_mut().filter(|_| is_ack) {
                     let after = Inferred::of(flow);

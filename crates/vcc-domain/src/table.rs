@@ -10,11 +10,13 @@ use vcc_engine::{FlowState, half_open_max};
 use crate::deadlines::Deadlines;
 use crate::hold::Held;
 use crate::key::FlowKey;
+use crate::snoop::Snooped;
 
 #[derive(Clone)]
 struct Entry {
     state: FlowState,
     held: Held,
+    snooped: Snooped,
     look_ns: u64,
     /// The number of its handshake while it is half-open.
     half_open: Option<u64>,
@@ -39,6 +41,7 @@ pub(crate) struct Table {
 pub(crate) struct Known<'table> {
     pub state: &'table mut FlowState,
     pub held: &'table mut Held,
+    pub snooped: &'table mut Snooped,
     /// Its deadline.
     pub look_ns: u64,
     /// It may give way to newer ones.
@@ -81,13 +84,19 @@ impl Table {
 
     /// All about a flow.
     pub(crate) fn known(&mut self, key: &FlowKey) -> Option<Known<'_>> {
-        let Entry { state, held, look_ns, half_open } = self.entry_mut(key)?;
-        Some(Known { state, held, look_ns: *look_ns, in_handshake: half_open.is_some() })
+        let Entry { state, held, snooped, look_ns, half_open } = self.entry_mut(key)?;
+        let in_handshake = half_open.is_some();
+        Some(Known { state, held, snooped, look_ns: *look_ns, in_handshake })
     }
 
     /// A flow, and what is held of it.
     pub(crate) fn holding(&mut self, key: &FlowKey) -> Option<(&mut FlowState, &mut Held)> {
         self.entry_mut(key).map(|entry| (&mut entry.state, &mut entry.held))
+    }
+
+    /// A flow, and what was promised of it.
+    pub(crate) fn snooping(&mut self, key: &FlowKey) -> Option<(&mut FlowState, &mut Snooped)> {
+        self.entry_mut(key).map(|entry| (&mut entry.state, &mut entry.snooped))
     }
 
     pub(crate) fn held(&self, key: &FlowKey) -> Option<&Held> {
@@ -113,8 +122,8 @@ impl Table {
             room = Room::Made;
         }
         let half_open = Some(self.handshakes);
-        let (state, held) = <(FlowState, Held)>::default();
-        let place = self.entries.insert(Entry { state, held, look_ns, half_open });
+        let (state, held, snooped) = <(FlowState, Held, Snooped)>::default();
+        let place = self.entries.insert(Entry { state, held, snooped, look_ns, half_open });
         let old = self.places.insert(key, place);
         debug_assert!(old.is_none(), "no flow replaces another");
         self.half_open.insert(self.handshakes, key);

@@ -10,6 +10,7 @@ mod name;
 mod params;
 mod pool;
 mod repair;
+mod snoop;
 mod split;
 mod told;
 mod underlay;
@@ -27,6 +28,7 @@ pub use name::ParseNameError;
 pub use params::{Act, BufferPolicy, GuestEcn, Mode, OnFull, Params};
 pub use pool::Pool;
 pub use repair::{Recovery, RepairTimer, Retained};
+pub use snoop::{Placed, Room, Said, Snoop};
 pub use told::Stage;
 pub use underlay::Underlay;
 

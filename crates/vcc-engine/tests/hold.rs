@@ -15,7 +15,7 @@ struct Shell {
 }
 
 fn holding(p: &mut sys::vcc_params) {
-    p.act = sys::ACT_HOLD as u16;
+    p.act = sys::ACT_HOLD as u8;
     p.rto_min_us = 200_000;
 }
 
@@ -370,7 +370,7 @@ fn a_flow_is_held_until_the_peers_window_reaches_what_the_guest_was_shown() {
     shell.release();
     shell.conn.wait_us(1000);
     assert!(acked(&mut shell, 1));
-    shell.conn.params.0.act = sys::ACT_WINDOW as u16;
+    shell.conn.params.0.act = sys::ACT_WINDOW as u8;
     let mut segs = 1;
     while acked(&mut shell, segs) {
         segs += 1;
@@ -392,7 +392,7 @@ fn in_other_modes_nothing_is_held() {
     for mode in [sys::MODE_SHADOW, sys::MODE_IGNORE] {
         let mut conn = Conn::established(params(|_| ()), 5);
         conn.params.0.mode = mode as u8;
-        conn.params.0.act = sys::ACT_HOLD as u16;
+        conn.params.0.act = sys::ACT_HOLD as u8;
         let (mut hold, buffer) = (Hold::default(), Buffer::new(BUFFER_BYTES, BufferPolicy::Fair));
         let ack = conn.ack(0).at_us(conn.now_us).0;
         conn.flow.hold_to_guest(&mut hold, &buffer, &conn.params, &ack);

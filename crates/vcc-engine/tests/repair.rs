@@ -17,7 +17,7 @@ const RTT_US: u64 = 1000;
 impl Shell {
     fn new(answer: Seg) -> Self {
         let repairing = params(|p| {
-            p.act = sys::ACT_HOLD as u16;
+            p.act = sys::ACT_HOLD as u8;
             p.retransmit = 1;
         });
         let mut conn = Conn::new(repairing, 5);

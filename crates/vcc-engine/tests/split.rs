@@ -11,7 +11,7 @@ struct Shell {
 
 impl Shell {
     fn new() -> Self {
-        let conn = Conn::new(params(|p| p.act = sys::ACT_SPLIT as u16), 5);
+        let conn = Conn::new(params(|p| p.act = sys::ACT_SPLIT as u8), 5);
         let buffer = Buffer::new(4 << 20, BufferPolicy::Fair);
         let mut shell = Shell { conn, hold: Hold::default(), buffer };
         shell.conn.guest_syn(linux_syn());
@@ -101,7 +101,7 @@ fn a_promise_is_kept_when_the_treatment_changes() {
     shell.keep(3);
     shell.conn.send_segs(0, 3);
     assert!(shell.promises(2, 3));
-    shell.conn.params.0.act = sys::ACT_WINDOW as u16;
+    shell.conn.params.0.act = sys::ACT_WINDOW as u8;
     let Conn { flow, params, .. } = &shell.conn;
     assert!(!flow.repair_judge(&mut shell.hold, params));
     assert!(flow.is_holding(&shell.hold, params));

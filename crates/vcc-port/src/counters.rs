@@ -51,6 +51,7 @@ counters! {
     GAVE_WAY: COUNT_GAVE_WAY, "gave_way", "forgotten: a handshake that gave way to a newer one";
     UNTIMED: COUNT_UNTIMED, "untimed", "forgotten: a new connection whose expiry could not be scheduled";
     TIMER_LATE: COUNT_TIMER_LATE, "timer_late", "restarted: the expiry timer of connections";
+    PROMISE_BROKEN: COUNT_PROMISE_BROKEN, "promise_broken", "reset: a guest did not take what was acknowledged in its name";
 }
 
 /// Segments by reason, summed over all CPUs.

@@ -1,6 +1,7 @@
 //! The traffic of the lab's guests: flows whose bytes are all checked, the records of them, and the
 //! plan and the report of a guest with a kernel of its own.
 
+pub mod acknowledged;
 pub mod agenda;
 pub mod clients;
 mod error;
@@ -20,6 +21,6 @@ pub mod tier;
 pub mod workers;
 
 pub use error::{Doing, Error, Result};
-pub use pattern::{Connections, Messages, Order, Pace, Pattern, Requests, Size, Transfers};
+pub use pattern::{Connections, Messages, Order, Pace, Pattern, Requests, Size, Transfers, Until};
 pub use samples::{Begun, Received, Response, Sample, Transfer};
 pub use tcp_info::TcpInfo;

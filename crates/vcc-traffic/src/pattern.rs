@@ -74,6 +74,19 @@ pub struct Transfers {
     /// The mean interval between their starts, which is randomised by half of it either way.
     #[serde(default)]
     pub every_ms: Option<NonZeroU32>,
+    #[serde(default)]
+    pub until: Until,
+}
+
+/// The end of a transfer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Until {
+    /// The receiver has the last byte.
+    #[default]
+    Received,
+    /// The sender has the last byte's acknowledgement.
+    Acknowledged,
 }
 
 /// The connection of one request after the other.
@@ -133,7 +146,8 @@ mod tests {
     #[test]
     fn transfers_begin_about_as_far_apart_as_they_are_to() {
         let [bytes, count] = [1, 1000].map(|n| NonZeroU32::new(n).unwrap());
-        let mut transfers = Transfers { bytes: bytes.into(), count, every_ms: None };
+        let mut transfers =
+            Transfers { bytes: bytes.into(), count, every_ms: None, until: Until::Received };
         assert_eq!(transfers.later_ns(5, 1).count(), 0);
         transfers.every_ms = NonZeroU32::new(10);
         let at_ns: Vec<u64> = [5].into_iter().chain(transfers.later_ns(5, 1)).collect();

@@ -46,6 +46,9 @@ pub struct SenderHalf {
     #[serde(default)]
     pub answered: u64,
     pub transfers: Vec<Begun>,
+    /// When the last byte of each transfer was acknowledged, where that is its end.
+    #[serde(default)]
+    pub transfers_acknowledged_at_ns: Vec<u64>,
     /// The time at which the sender, having closed the connection, received the receiver's FIN, if
     /// that was within the measurement window.
     pub finished_at_ns: Option<u64>,

@@ -55,14 +55,14 @@ pub struct Begun {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
     pub began_at_ns: u64,
-    /// From then until the receiver had the last byte.
+    /// From then until the receiver had the last byte, or the sender its acknowledgement.
     pub took_ns: u64,
     pub bytes: u64,
 }
 
 impl Transfer {
-    /// Pairs the transfers that the sender began with the arrival times of their last bytes, both
-    /// in order. A transfer without an arrival time is omitted.
+    /// Pairs the transfers that the sender began with the times of their ends, both in order. A
+    /// transfer without an end is omitted.
     pub fn ended(begun: &[Begun], ended_at_ns: &[u64]) -> Vec<Self> {
         let both = begun.iter().zip(ended_at_ns);
         let of = |(begun, ended_at_ns): (&Begun, &u64)| Self {

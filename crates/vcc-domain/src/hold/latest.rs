@@ -21,7 +21,7 @@ pub(crate) struct Stamp([u8; STAMP_BYTES]);
 impl Stamp {
     /// Of a segment with timestamps.
     pub(crate) fn of(frame: &Frame, parsed: &Parsed) -> Option<Self> {
-        let at = timestamps_at(parsed)?;
+        let at = parsed.timestamps_at()?;
         frame.bytes[at..at + STAMP_BYTES].try_into().ok().map(Stamp)
     }
 }
@@ -44,7 +44,7 @@ impl Latest {
         }
         self.ack = parsed.segment.ack;
         self.window = parsed.segment.window;
-        self.timestamps = timestamps_at(parsed).map(|at| {
+        self.timestamps = parsed.timestamps_at().map(|at| {
             let mut both = [0; TIMESTAMPS_BYTES];
             both.copy_from_slice(&frame.bytes[at..at + TIMESTAMPS_BYTES]);
             both
@@ -71,7 +71,7 @@ impl Latest {
                 write_u32(&mut frame.bytes, tcp_at + TCP_ACK_AT, self.ack);
                 write_u16(&mut frame.bytes, tcp_at + TCP_WINDOW_AT, self.window);
             }
-            if let (Some(at), Some(both)) = (timestamps_at(parsed), self.timestamps) {
+            if let (Some(at), Some(both)) = (parsed.timestamps_at(), self.timestamps) {
                 frame.bytes[at..at + TIMESTAMPS_BYTES].copy_from_slice(&both);
             }
             parsed.header_bytes
@@ -79,11 +79,6 @@ impl Latest {
         (parsed.segment.ack, parsed.segment.window) =
             if keeps_ack { (ack, window) } else { (self.ack, self.window) };
     }
-}
-
-/// Offset of TSval from the frame's start.
-fn timestamps_at(parsed: &Parsed) -> Option<usize> {
-    parsed.places.timestamps_at.map(|at| parsed.ip.tcp_at + at)
 }
 
 /// Gives a frame without payload another sequence number. The urgent pointer would point elsewhere

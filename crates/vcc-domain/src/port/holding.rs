@@ -39,6 +39,13 @@ impl Port {
         self.table.held(key).is_some_and(|held| held.hold.0.begun != 0)
     }
 
+    /// Records a segment of the guest that goes no further.
+    pub(super) fn note_latest(&mut self, frame: &Frame, parsed: &Parsed) {
+        if let Some((_, held)) = self.table.holding(&parsed.key) {
+            held.latest.note(frame, parsed);
+        }
+    }
+
     /// A segment of the guest: it passes, is dropped or is held, perhaps in parts.
     pub(super) fn hold_from_guest(
         &mut self,
@@ -214,9 +221,11 @@ impl Port {
             held.hold = Default::default();
         }
         self.note_full();
+        self.end_snooped(key);
     }
 
     pub(super) fn forget(&mut self, key: &FlowKey) {
+        self.forget_snooped(key);
         if let Some((_, held)) = self.table.holding(key) {
             held.clear(&mut self.buffer);
             self.promises.clear(&mut held.slot);

@@ -128,12 +128,12 @@ fn no_byte_is_lost_with_the_domain() {
 fn the_treatment_changes_with_segments_held() {
     let hold = |transfer: &Transfer| transfer.params();
     let others: [fn(&mut sys::vcc_params); 5] = [
-        |params| params.act = sys::ACT_WINDOW as u16,
+        |params| params.act = sys::ACT_WINDOW as u8,
         |params| params.mode = Mode::Ignore.number(),
         |params| params.mode = Mode::Drain.number(),
         |params| params.mode = Mode::Shadow.number(),
         |params| {
-            params.act = sys::ACT_WINDOW as u16;
+            params.act = sys::ACT_WINDOW as u8;
             params.police = 1;
         },
     ];
@@ -168,7 +168,7 @@ fn the_treatment_changes_with_segments_held() {
 #[test]
 fn after_a_change_of_treatment_the_buffer_is_given_back() {
     let others: [fn(&mut sys::vcc_params); 3] = [
-        |params| params.act = sys::ACT_WINDOW as u16,
+        |params| params.act = sys::ACT_WINDOW as u8,
         |params| params.mode = Mode::Ignore.number(),
         |params| params.mode = Mode::Shadow.number(),
     ];
@@ -208,7 +208,7 @@ fn held_or_shown_the_window_an_underlay_has_the_same_throughput() {
                 mark_every,
             };
             let held = holding(underlay);
-            let shown = Params(sys::vcc_params { act: sys::ACT_WINDOW as u16, ..held.0 });
+            let shown = Params(sys::vcc_params { act: sys::ACT_WINDOW as u8, ..held.0 });
             let [held, shown] = [held, shown].map(|params| translated(&trial, params).0);
             let ratio = held / shown;
             assert!((0.95..1.05).contains(&ratio), "{ratio:.3}: {underlay} {trial:?}");

@@ -160,8 +160,20 @@ impl Host {
         written && connection.send_queue() == 0 && (!closes || closed.contains(&connection.state()))
     }
 
+    /// Has the peer acknowledged the stream?
+    pub fn has_sent_stream(&mut self) -> bool {
+        let written = self.written_bytes == self.stream_bytes;
+        // The queue has no place for a FIN.
+        written && self.connection().send_queue() == 0
+    }
+
     pub fn state(&mut self) -> tcp::State {
         self.connection().state()
+    }
+
+    /// Frames in its ring that it has not read.
+    pub fn unread_frames(&self) -> usize {
+        self.card.received.len()
     }
 
     pub fn receive(&mut self, frame: Vec<u8>) {

@@ -11,6 +11,7 @@ mod host;
 mod native;
 mod path;
 mod retransmit;
+mod snoop;
 mod split;
 mod transfer;
 

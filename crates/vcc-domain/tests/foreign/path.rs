@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use vcc_domain::{Frame, Out, Port, Promise, Verdict};
-use vcc_engine::{Params, sys};
+use vcc_engine::{Params, Room, sys};
 use vcc_frames::mark_ce;
 use vcc_frames::wire::{ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES};
 
+use crate::common::promises::Promises;
 use crate::common::rng::Rng;
 use crate::common::segment::Segment;
 use crate::common::watch::Watch;
@@ -78,6 +79,23 @@ impl Marker {
     }
 }
 
+/// The guest shares its core: it runs for a moment in each turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Turns {
+    pub every_us: u64,
+    pub runs_us: u64,
+}
+
+impl Turns {
+    /// The next time from `now_us` on at which it runs.
+    fn next_us(self, now_us: u64) -> u64 {
+        match now_us % self.every_us {
+            into_us if into_us < self.runs_us => now_us,
+            into_us => now_us - into_us + self.every_us,
+        }
+    }
+}
+
 /// The time, the order among frames of the same time, the destination and the frame.
 type Arrival = (u64, u64, Side, Vec<u8>);
 
@@ -101,6 +119,17 @@ pub struct Network {
     pub watch: Option<Watch>,
     /// Of the guest's port.
     pub held_max_bytes: u32,
+    /// Checks the laws at the guest's port, if that snoops.
+    pub promises: Option<Promises>,
+    pub turns: Option<Turns>,
+    /// The guest's receive ring.
+    pub ring_frames: usize,
+    /// Frames that it had no room for, and that the guest discards though they were in it.
+    pub missed_frames: u64,
+    pub discards_permille: u32,
+    pub discards: Option<Chosen>,
+    /// Those that lie in its ring.
+    discarded_frames: usize,
     /// The next frame from this side to meet the condition is lost.
     pub loses_next: Option<(Side, Chosen)>,
 }
@@ -108,7 +137,8 @@ pub struct Network {
 impl Network {
     pub fn new(hosts: [Host; 2], mark_every: u32, params: Params) -> Self {
         // The peer's port gives it ECN, without reports, so that it is like a plain peer.
-        let plain = sys::vcc_params { feedback: 0, act: sys::ACT_WINDOW as u16, ..params.0 };
+        let plain =
+            sys::vcc_params { feedback: 0, act: sys::ACT_WINDOW as u8, snoop: 0, ..params.0 };
         let plain = Params(plain);
         let act = u32::from(params.0.act);
         let watch = || {
@@ -129,6 +159,13 @@ impl Network {
             rng: Rng::new(0),
             watch: (act != sys::ACT_WINDOW).then(watch),
             held_max_bytes: 0,
+            promises: (params.0.snoop != 0).then(Promises::default),
+            turns: None,
+            ring_frames: if params.0.snoop != 0 { 256 } else { usize::MAX },
+            missed_frames: 0,
+            discards_permille: 0,
+            discards: None,
+            discarded_frames: 0,
             loses_next: None,
         }
     }
@@ -156,7 +193,7 @@ impl Network {
     /// The peer's port holds, too.
     pub fn hold_peer(&mut self) {
         let port = &mut self.ports[Side::Peer as usize];
-        let act = sys::ACT_HOLD as u16;
+        let act = sys::ACT_HOLD as u8;
         port.set_params(Params(sys::vcc_params { act, ..port.params().0 }));
     }
 
@@ -215,9 +252,16 @@ impl Network {
 
     fn step(&mut self, end_us: u64) {
         for side in Side::BOTH {
+            if !self.runs(side) {
+                continue;
+            }
             for frame in self.hosts[side as usize].work(self.now_us) {
                 self.leave(side, frame);
             }
+            if side == Side::Guest {
+                self.discarded_frames = 0;
+            }
+            self.tell_room(side);
         }
         self.now_us = self.next_us().clamp(self.now_us, end_us);
         for side in Side::BOTH {
@@ -231,10 +275,50 @@ impl Network {
         }
     }
 
+    fn runs(&self, side: Side) -> bool {
+        side == Side::Peer
+            || self.turns.is_none_or(|turns| turns.next_us(self.now_us) == self.now_us)
+    }
+
+    fn room(&self, side: Side) -> Room {
+        let unread_frames = self.hosts[side as usize].unread_frames() + self.discarded_frames;
+        let ring_segs = self.ring_frames.saturating_sub(unread_frames).min(1 << 16) as u32;
+        Room { ring_segs, backlog_bytes: 0 }
+    }
+
+    fn tell_room(&mut self, side: Side) {
+        let (room, mut out) = (self.room(side), Out::default());
+        self.ports[side as usize].set_room(self.now_us * NS_PER_US, room, &mut out);
+        self.forward(side, out);
+    }
+
+    /// Puts a frame into a host's ring, if that has room. Returns whether it has.
+    fn place(&mut self, side: Side, bytes: Vec<u8>) -> bool {
+        if side == Side::Guest && self.room(side).ring_segs == 0 {
+            self.missed_frames += 1;
+            return false;
+        }
+        let chosen = Segment::read(&bytes).zip(self.discards).is_some_and(|(it, of)| of(&it));
+        // Not drawn for others, whose seeds must not mean something else.
+        let may = side == Side::Guest && self.discards_permille > 0;
+        match side == Side::Guest && chosen || may && self.rng.chance(self.discards_permille) {
+            true => self.discarded_frames += 1,
+            false => self.hosts[side as usize].receive(bytes),
+        }
+        true
+    }
+
     fn next_us(&mut self) -> u64 {
         let now_us = self.now_us;
         let arrival_us = self.under_way.peek().map(|Reverse(next)| next.0);
-        let works_us = self.hosts.iter_mut().filter_map(|host| host.next_work_us(now_us));
+        let (turns, discarded_frames) = (self.turns, self.discarded_frames);
+        let works_us = self.hosts.iter_mut().zip(Side::BOTH).filter_map(|(host, side)| {
+            let works_us = host.next_work_us(now_us);
+            let Some(turns) = turns.filter(|_| side == Side::Guest) else { return works_us };
+            let reads_us = (host.unread_frames() + discarded_frames > 0).then_some(now_us);
+            let wants_us = reads_us.or(works_us)?;
+            Some(turns.next_us(wants_us.max(now_us + 1)))
+        });
         let ports_us = self.ports.iter().filter_map(Port::next_deadline_ns);
         let ports_us = ports_us.map(|at_ns| at_ns.div_ceil(NS_PER_US));
         works_us.chain(ports_us).chain(arrival_us).min().expect("somebody waits for something")
@@ -246,6 +330,9 @@ impl Network {
         *largest_bytes = tcp_payload_bytes(&bytes).max(*largest_bytes);
         if let Some(watch) = self.watch.as_mut().filter(|_| side == Side::Guest) {
             watch.see_from_guest(&bytes);
+        }
+        if let Some(promises) = self.promises.as_mut().filter(|_| side == Side::Guest) {
+            promises.see_from_guest(&bytes);
         }
         let (mut frame, mut out) = (Frame::full(bytes), Out::default());
         let port = &mut self.ports[side as usize];
@@ -264,12 +351,19 @@ impl Network {
                 out.to_fabric.iter().for_each(|frame| watch.leaves(port, frame));
                 out.to_guest.iter().for_each(|frame| watch.see_to_guest(port, frame, false));
             }
+            if let Some(promises) = &mut self.promises {
+                out.to_fabric.iter().for_each(|frame| promises.leaves(&frame.bytes, false));
+            }
         }
         for frame in out.to_fabric {
             self.transmit(side, frame.bytes);
         }
+        let told = !out.to_guest.is_empty();
         for frame in out.to_guest {
-            self.hosts[side as usize].receive(frame.bytes);
+            self.place(side, frame.bytes);
+        }
+        if told {
+            self.tell_room(side);
         }
     }
 
@@ -312,7 +406,14 @@ impl Network {
             if let Some(watch) = self.watch.as_mut().filter(|_| side == Side::Guest) {
                 watch.see_to_guest(port, &frame, false);
             }
-            self.hosts[side as usize].receive(frame.bytes);
+            if self.place(side, frame.bytes.clone()) {
+                if let Some(promises) = self.promises.as_mut().filter(|_| side == Side::Guest) {
+                    promises.see_placed(&frame.bytes);
+                }
+                self.tell_room(side);
+                let port = &mut self.ports[side as usize];
+                port.placed(self.now_us * NS_PER_US, frame, &mut out);
+            }
         }
         self.forward(side, out);
     }

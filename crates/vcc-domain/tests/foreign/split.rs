@@ -14,7 +14,7 @@ use crate::path::{Impairments, Network, Side};
 use crate::transfer::{ALL, DUPLICATION, LOSS, MB, REORDERING, Transfer};
 
 fn splitting(params: &mut sys::vcc_params) {
-    params.act = sys::ACT_SPLIT as u16;
+    params.act = sys::ACT_SPLIT as u8;
     params.rto_min_us = 20_000;
 }
 
@@ -196,17 +196,17 @@ fn a_promise_that_no_peer_answers_is_given_up() {
 #[test]
 fn the_treatment_changes_with_promises_made() {
     let others: [fn(&mut sys::vcc_params); 7] = [
-        |params| params.act = sys::ACT_WINDOW as u16,
-        |params| params.act = sys::ACT_HOLD as u16,
+        |params| params.act = sys::ACT_WINDOW as u8,
+        |params| params.act = sys::ACT_HOLD as u8,
         |params| {
-            params.act = sys::ACT_HOLD as u16;
+            params.act = sys::ACT_HOLD as u8;
             params.retransmit = 1;
         },
         |params| params.mode = Mode::Ignore.number(),
         |params| params.mode = Mode::Drain.number(),
         |params| params.mode = Mode::Shadow.number(),
         |params| {
-            params.act = sys::ACT_WINDOW as u16;
+            params.act = sys::ACT_WINDOW as u8;
             params.police = 1;
         },
     ];

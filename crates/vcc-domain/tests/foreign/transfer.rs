@@ -12,7 +12,7 @@ pub fn holding(underlay: &str) -> Params {
     let underlay: Underlay = underlay.parse().expect("an underlay");
     Params(sys::vcc_params {
         underlay: underlay.number(),
-        act: sys::ACT_HOLD as u16,
+        act: sys::ACT_HOLD as u8,
         ..Params::default().0
     })
 }

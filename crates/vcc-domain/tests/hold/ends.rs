@@ -20,7 +20,7 @@ pub const INITIAL_WINDOW_BYTES: u32 = 10 * MSS_BYTES as u32;
 const NS_PER_MS: u64 = 1_000_000;
 
 pub fn holding() -> Params {
-    let (act, window_max_bytes) = (sys::ACT_HOLD as u16, WINDOW_MAX_BYTES);
+    let (act, window_max_bytes) = (sys::ACT_HOLD as u8, WINDOW_MAX_BYTES);
     Params(sys::vcc_params { act, window_max_bytes, ..Params::default().0 })
 }
 

@@ -15,7 +15,7 @@ const MSS: u32 = MSS_BYTES as u32;
 const TIMESTAMPS: u8 = 8;
 
 fn splitting() -> Params {
-    let act = sys::ACT_SPLIT as u16;
+    let act = sys::ACT_SPLIT as u8;
     Params(sys::vcc_params { act, rto_min_us: 5_000, ..holding().0 })
 }
 
@@ -268,7 +268,7 @@ fn a_promise_outlives_a_change_of_the_treatment() {
     for number in 0..30 {
         let _ = guest.send(&ends.data(number * MSS, MSS_BYTES));
     }
-    let act = sys::ACT_WINDOW as u16;
+    let act = sys::ACT_WINDOW as u8;
     guest.port.set_params(Params(sys::vcc_params { act, ..splitting().0 }));
     guest.watch.windows = false;
     guest.shown.clear();

@@ -172,6 +172,7 @@ impl Experiment {
                 ack_gaps: observe.ack_gaps,
             },
             goodput_floor: case.goodput_floor,
+            ring_overflows: case.ring_overflows,
         })
     }
 

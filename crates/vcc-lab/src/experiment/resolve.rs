@@ -33,6 +33,7 @@ pub struct Case {
     /// By their names, in whose order they have numbers.
     pub cores: BTreeMap<String, Core>,
     pub goodput_floor: f64,
+    pub ring_overflows: bool,
     pub expect: BTreeMap<String, Expectation>,
     pub x: f64,
     pub series: String,
@@ -136,6 +137,7 @@ fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case>
         receivers,
         cores,
         goodput_floor: spec.goodput_floor,
+        ring_overflows: spec.ring_overflows,
         expect: spec.expect.clone(),
         x: spec.x.unwrap_or(f64::from(first_count)),
         series: spec.series.clone().unwrap_or_else(|| spec.name.clone()),

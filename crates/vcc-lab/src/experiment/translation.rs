@@ -33,7 +33,14 @@ pub fn translation(
         if share.is_some() && act != Act::Window {
             return Err(("act", format!("'{act}' is not possible in a pool")));
         }
-        params.0.act = act.number().into();
+        params.0.act = act.number();
+    }
+    if vcc.snoop {
+        if vcc.mode != VccMode::Enforce || share.is_some() {
+            let text = "has an effect only with 'mode = \"enforce\"', and not in a pool";
+            return Err(("snoop", text.into()));
+        }
+        params.0.snoop = 1;
     }
     params.0.retransmit = vcc.retransmit.unwrap_or(false).into();
     Ok(Some(Translation { params, share, buffer }))
@@ -98,6 +105,7 @@ mod tests {
         assert_eq!(refused(split).0, "retransmit");
         assert_eq!(refused("mode = \"shadow\"\nact = \"split\"").0, "act");
         assert_eq!(refused("mode = \"enforce\"\npool = \"p\"").0, "pool");
+        assert_eq!(refused("mode = \"shadow\"\nsnoop = true").0, "snoop");
         let off: Vcc = toml::from_str("mode = \"off\"\npriority = 0.5").expect("a table");
         assert!(translation(&off, &BTreeMap::new()).unwrap().is_none());
     }

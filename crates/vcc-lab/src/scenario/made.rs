@@ -65,5 +65,6 @@ pub fn scenario() -> Scenario {
         goodput_every_us: None,
         watch: Watch::default(),
         goodput_floor: 0.98,
+        ring_overflows: false,
     }
 }

@@ -104,6 +104,8 @@ pub struct Scenario {
     pub watch: Watch,
     /// Share of what the bottleneck can carry that a valid run reaches; 0 asks for nothing.
     pub goodput_floor: f64,
+    /// Frames for which a guest's ring has no room do not invalidate a run.
+    pub ring_overflows: bool,
 }
 
 const ETHERNET_HEADER_BYTES: u64 = 14;
@@ -156,6 +158,7 @@ impl Scenario {
             phases: self.phases,
             goodput_ceiling_bps: self.goodput_ceiling_bps(),
             goodput_floor: self.goodput_floor,
+            ring_overflows: self.ring_overflows,
             flows: flows.collect(),
         }
     }

@@ -34,9 +34,10 @@ impl Translation {
         self.share.is_some()
     }
 
-    /// Whether it holds its guest's segments, which takes a port that can.
-    pub fn holds(&self) -> bool {
-        self.params.0.act != u16::from(Act::Window.number())
+    /// Whether it takes a port that keeps frames: one that holds its guest's segments, or
+    /// acknowledges in its name.
+    pub fn keeps_frames(&self) -> bool {
+        self.params.0.act != Act::Window.number() || self.params.0.snoop != 0
     }
 
     /// Whether it computes everything and changes nothing.

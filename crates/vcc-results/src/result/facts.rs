@@ -12,6 +12,8 @@ pub struct RunFacts {
     pub goodput_ceiling_bps: f64,
     /// Share of the ceiling that a valid run reaches; 0 accepts any.
     pub goodput_floor: f64,
+    /// Frames for which a guest's ring has no room are a result of the run.
+    pub ring_overflows: bool,
     /// In the order of [`RunData::flows`](super::RunData).
     pub flows: Vec<FlowFacts>,
 }

@@ -30,8 +30,13 @@ pub struct FlowResult {
 impl FlowResult {
     /// Merges the reports of both ends.
     pub fn of(sender: SenderHalf, receiver: ReceiverHalf) -> Self {
+        // Only where that is the end of a transfer.
+        let ended_at_ns = match &sender.transfers_acknowledged_at_ns[..] {
+            [] => &receiver.transfers_ended_at_ns[..],
+            acknowledged_at_ns => acknowledged_at_ns,
+        };
         Self {
-            transfers: Transfer::ended(&sender.transfers, &receiver.transfers_ended_at_ns),
+            transfers: Transfer::ended(&sender.transfers, ended_at_ns),
             guest_has_ecn: sender.has_ecn,
             peer_has_ecn: receiver.has_ecn,
             payload_ok: sender.payload_ok && receiver.payload_ok,

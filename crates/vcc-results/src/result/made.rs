@@ -23,6 +23,7 @@ pub fn facts() -> RunFacts {
         phases: 1,
         goodput_ceiling_bps: 10_000_000.0 * 1448.0 / 1514.0,
         goodput_floor: 0.98,
+        ring_overflows: false,
         flows: vec![flow()],
     }
 }

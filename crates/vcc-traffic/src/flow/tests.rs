@@ -1,7 +1,7 @@
 //! Both halves of a flow, over this machine's loopback.
 
 use super::*;
-use crate::pattern::{Pattern, Transfers};
+use crate::pattern::{Pattern, Transfers, Until};
 use crate::samples::Transfer;
 use crate::socket;
 use socket2::SockAddr;
@@ -83,7 +83,7 @@ fn transfers_come_one_after_another_over_connections_of_their_own() {
     let listener = socket::listen(anywhere, "reno").unwrap();
     let to = listener.local_addr().unwrap();
     let (bytes, count) = (300_000.try_into().unwrap(), 3.try_into().unwrap());
-    let transfers = Transfers { bytes, count, every_ms: None };
+    let transfers = Transfers { bytes, count, every_ms: None, until: Until::Acknowledged };
     let mut sender = TransferSender::new(transfers, 0, SEED);
     let mut receiver: Option<Receiver> = None;
     let mut scratch = vec![0; CHUNK_BYTES];
@@ -112,11 +112,14 @@ fn transfers_come_one_after_another_over_connections_of_their_own() {
         receiver.answer_end().unwrap();
         while !sender.advance(&mut scratch).unwrap() {}
     }
-    let begun = sender.into_half().unwrap().transfers;
+    let half = sender.into_half().unwrap();
+    let (begun, acknowledged) = (half.transfers, half.transfers_acknowledged_at_ns);
     let ended = receiver.unwrap().into_half();
     assert_eq!((begun.len(), ended.transfers_ended_at_ns.len()), (3, 3));
     assert!(ended.payload_ok);
     assert_eq!(ended.received_bytes, 900_000);
+    assert_eq!(acknowledged.len(), 3);
+    assert!(begun.iter().zip(&acknowledged).all(|(begun, at_ns)| begun.at_ns < *at_ns));
     let ended = Transfer::ended(&begun, &ended.transfers_ended_at_ns);
     assert!(ended.windows(2).all(|pair| {
         pair[0].began_at_ns + pair[0].took_ns <= pair[1].began_at_ns && pair[0].took_ns > 0

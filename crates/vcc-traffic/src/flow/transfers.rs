@@ -2,8 +2,9 @@
 //! completion times that papers measure, including handshake and slow start.
 
 use super::{broken, end_has_come, tcp_info};
+use crate::acknowledged;
 use crate::error::{Doing, Result};
-use crate::pattern::Transfers;
+use crate::pattern::{Transfers, Until};
 use crate::payload::{PIECE_MOST_BYTES, Stream};
 use crate::report::SenderHalf;
 use crate::samples::Begun;
@@ -47,6 +48,9 @@ impl TransferSender {
             self.half.connected_at_ns = now_ns();
         }
         self.half.has_ecn = tcp_info(&socket)?.has_ecn();
+        if self.transfers.until == Until::Acknowledged {
+            acknowledged::tell(&socket)?;
+        }
         self.connection = Some(socket);
         Ok(())
     }
@@ -70,10 +74,21 @@ impl TransferSender {
                 socket.shutdown(Shutdown::Write).doing(|| "end a transfer".into())?;
             }
         }
+        if self.transfers.until == Until::Acknowledged && !self.is_acknowledged() {
+            if !acknowledged::is_all(socket)? {
+                return Ok(false);
+            }
+            self.half.transfers_acknowledged_at_ns.push(now_ns());
+        }
         if !end_has_come(socket, self.half.flow, scratch)? {
             return Ok(false);
         }
         self.finish()
+    }
+
+    /// Has the end of the current transfer been noted?
+    fn is_acknowledged(&self) -> bool {
+        self.half.transfers_acknowledged_at_ns.len() >= self.half.transfers.len()
     }
 
     fn finish(&mut self) -> Result<bool> {

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use vcc_domain::{Checksum, Frame, Out, Port, Verdict};
+use vcc_domain::{Checksum, Frame, Out, Port, Room, Verdict};
 
 use crate::vhost_user::{Asked, CardLine, HAS_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request};
 use moderation::Moderation;
@@ -185,7 +185,7 @@ impl Card {
                 self.transmitter.send(now_ns, frame);
             });
         }
-        out.to_guest.iter().try_for_each(|frame| self.hand_over(frame))
+        out.to_guest.iter().try_for_each(|frame| self.hand_over(frame).map(|_| ()))
     }
 
     fn complete(&mut self, now_ns: u64) -> io::Result<()> {
@@ -212,28 +212,43 @@ impl Card {
                 Some(port) => port.to_guest(now_ns, &mut frame, &mut out),
                 None => Verdict::Pass,
             };
-            if verdict == Verdict::Pass {
-                self.hand_over(&frame)?;
+            if verdict == Verdict::Pass && self.hand_over(&frame)? {
+                self.tell_room(now_ns, &mut out)?;
+                if let Some(port) = &mut self.spec.port {
+                    port.placed(now_ns, frame, &mut out);
+                }
             }
             self.forward(now_ns, out)?;
         }
         self.rings.want_no_kick(RECEIVE)
     }
 
-    /// The card does not vouch for the checksum, so the guest verifies it and every rewrite with
-    /// it.
-    fn hand_over(&mut self, frame: &Frame) -> io::Result<()> {
-        let mut header = [0; HEADER_BYTES];
-        header[10] = 1; // num_buffers
-        self.has_passed_frames = true;
-        if !self.rings.put_received(&header, &frame.bytes)? {
-            self.missed_frames += 1;
+    /// Tells the port how much room there is for what arrives.
+    fn tell_room(&mut self, now_ns: u64, out: &mut Out) -> io::Result<()> {
+        let ring_segs = self.rings.free_buffers()?.into();
+        if let Some(port) = &mut self.spec.port {
+            port.set_room(now_ns, Room { ring_segs, backlog_bytes: 0 }, out);
         }
         Ok(())
     }
 
+    /// Returns whether the guest's ring had room. The card does not vouch for the checksum, so the
+    /// guest verifies it and every rewrite with it.
+    fn hand_over(&mut self, frame: &Frame) -> io::Result<bool> {
+        let mut header = [0; HEADER_BYTES];
+        header[10] = 1; // num_buffers
+        self.has_passed_frames = true;
+        let has_room = self.rings.put_received(&header, &frame.bytes)?;
+        self.missed_frames += u64::from(!has_room);
+        Ok(has_room)
+    }
+
     /// Takes the frames that the guest has queued by now.
     pub fn take_sent(&mut self, now_ns: u64) -> io::Result<()> {
+        // The guest may have read its ring.
+        let mut out = Out::default();
+        self.tell_room(now_ns, &mut out)?;
+        self.forward(now_ns, out)?;
         let mut header = [0; HEADER_BYTES];
         while self.spec.port.as_ref().is_none_or(Port::wants_frames) {
             let Some(head) = self.rings.take_sent(&mut header, &mut self.scratch)? else { break };

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
 
 use virtio_queue::{Queue, QueueT};
 use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
@@ -179,6 +180,16 @@ impl Rings {
         let bytes = (header.len() + frame.len()) as u32;
         queue.add_used(&self.memory, head, bytes).map_err(strange)?;
         Ok(true)
+    }
+
+    /// The buffers that the guest has for frames.
+    pub fn free_buffers(&self) -> io::Result<u16> {
+        let Ring { queue, is_enabled } = &self.rings[RECEIVE];
+        if !*is_enabled {
+            return Ok(0);
+        }
+        let avail = queue.avail_idx(&self.memory, Ordering::Acquire).map_err(strange)?;
+        Ok(avail.0.wrapping_sub(queue.next_avail()))
     }
 
     /// Does the guest want an interrupt for what it was given since the last call?

@@ -65,7 +65,7 @@ fn buffer_policies() -> impl TypedValueParser<Value = BufferPolicy> {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let options = arguments.treatment.options();
     let mut params: Params = options.params;
-    params.0.act = arguments.act.number().into();
+    params.0.act = arguments.act.number();
     params.0.retransmit = arguments.retransmit.into();
     if arguments.act != Act::Hold && arguments.retransmit {
         anyhow::bail!("--retransmit has an effect only with --act hold");

@@ -27,7 +27,7 @@ fn params(rng: &mut Rng) -> Params {
         window_cap_bytes: rng.pick(&[0, 0, 5_000, 40_000]),
         window_max_bytes: rng.pick(&[65_000, 500_000, 2 << 20]),
         rto_min_us: rng.pick(&[5_000, 200_000]),
-        act: rng.pick(&[sys::ACT_HOLD, sys::ACT_HOLD, sys::ACT_SPLIT]) as u16,
+        act: rng.pick(&[sys::ACT_HOLD, sys::ACT_HOLD, sys::ACT_SPLIT]) as u8,
         retransmit: rng.range(0, 2) as u8,
         ..holding().0
     })
@@ -78,7 +78,7 @@ fn every_byte_arrives_whatever_the_policy_becomes() {
                 if run.rng.chance(10) {
                     let mut changed = params(&mut run.rng);
                     let acts = [sys::ACT_HOLD, sys::ACT_SPLIT, sys::ACT_WINDOW];
-                    changed.0.act = run.rng.pick(&acts) as u16;
+                    changed.0.act = run.rng.pick(&acts) as u8;
                     let modes =
                         [Mode::Enforce, Mode::Enforce, Mode::Shadow, Mode::Drain, Mode::Ignore];
                     changed.0.mode = run.rng.pick(&modes).number();

@@ -14,7 +14,7 @@ pub use controls::load as load_congestion_controls;
 use crate::base::error::{Doing, Error, Result};
 use crate::base::interrupt;
 use crate::base::system::{LockedMemory, now_ns};
-use crate::scenario::{Plan, Scenario, Translation};
+use crate::scenario::{Plan, Scenario};
 use emulator::Control;
 use hosts::Hosts;
 use ports::Ports;
@@ -45,8 +45,9 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     if hosts.iter().any(|host| host.vcpu.is_some()) {
         return cannot("cores that guests share");
     }
-    if scenario.guests.iter().filter_map(|it| it.translation.as_ref()).any(Translation::holds) {
-        return cannot("ports that hold their guest's segments");
+    let translations = scenario.translations(&scenario.topology());
+    if translations.iter().any(|(_, translation)| translation.keeps_frames()) {
+        return cannot("ports that hold their guest's segments or acknowledge in its name");
     }
     if hosts.iter().any(|host| host.interrupt_every_ns.is_some()) {
         return cannot("interrupts of guests' cards");

@@ -6,7 +6,7 @@ use crate::scenario::{Core, Flow, Limits, Scheduler, Share, Vcpu, made};
 use vcc_fabric::TopologyKind;
 use vcc_testing::can_attach;
 use vcc_traffic::requests::{Call, Kind};
-use vcc_traffic::{Connections, Pattern, Requests, Transfer, Transfers};
+use vcc_traffic::{Connections, Pattern, Requests, Transfer, Transfers, Until};
 
 const SLICE_NS: u64 = 30_000_000;
 const CREDIT: Scheduler = Scheduler::Credit { slice_ns: SLICE_NS, spare_cores: 1 };
@@ -95,7 +95,8 @@ fn transfers_of_a_sender_that_shares_its_core_take_many_times_as_long() {
         return;
     }
     let (bytes, count) = (102_400.try_into().unwrap(), 3.try_into().unwrap());
-    let pattern = Pattern::Transfers(Transfers { bytes, count, every_ms: None });
+    let pattern =
+        Pattern::Transfers(Transfers { bytes, count, every_ms: None, until: Until::Received });
     let undisturbed = run(&scenario(pattern, Vec::new()), 1);
     let mut scenario = scenario(pattern, vec![core(ROUND_ROBIN, 2, 60)]);
     scenario.guests[0].vcpu = Some(Vcpu { core: 0, load: share(0) });

@@ -192,6 +192,9 @@ pub(super) struct CaseSpec {
     /// A run with a smaller share of the bottleneck's capacity is not valid.
     #[serde(default = "usual_floor")]
     pub goodput_floor: f64,
+    /// Frames for which a guest's ring has no room are a result, and no fault of the run.
+    #[serde(default)]
+    pub ring_overflows: bool,
     /// The case's place on a curve, and the name of the curve.
     #[serde(default)]
     pub x: Option<f64>,

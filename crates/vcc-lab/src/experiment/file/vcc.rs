@@ -1,4 +1,4 @@
-//! The `vcc` table of a guest: `mode`, `act` with its buffer, and the keys of a policy.
+//! The `vcc` table of a guest: `mode`, `act` with its buffer, `snoop`, and the keys of a policy.
 
 use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -17,6 +17,7 @@ pub struct Vcc {
     pub retransmit: Option<bool>,
     pub buffer_kib: Option<Kib>,
     pub buffer_policy: Option<BufferPolicy>,
+    pub snoop: bool,
     pub settings: Settings,
 }
 
@@ -45,6 +46,7 @@ const ACT: &str = "act";
 const RETRANSMIT: &str = "retransmit";
 const BUFFER_KIB: &str = "buffer_kib";
 const BUFFER_POLICY: &str = "buffer_policy";
+const SNOOP: &str = "snoop";
 
 /// A value of the engine's by its name.
 struct Named<T>(T);
@@ -86,6 +88,7 @@ impl<'de> Visitor<'de> for Table {
                 Name::BufferPolicy => {
                     vcc.buffer_policy = map.next_value::<Option<Named<_>>>()?.map(|it| it.0);
                 }
+                Name::Snoop => vcc.snoop = map.next_value()?,
                 Name::Key(key) => vcc.settings.set(key, map.next_value_seed(ValueOf(key))?),
             }
         }
@@ -102,6 +105,7 @@ enum Name {
     Retransmit,
     BufferKib,
     BufferPolicy,
+    Snoop,
     Key(&'static Key),
 }
 
@@ -114,6 +118,7 @@ impl<'de> Deserialize<'de> for Name {
             RETRANSMIT => return Ok(Self::Retransmit),
             BUFFER_KIB => return Ok(Self::BufferKib),
             BUFFER_POLICY => return Ok(Self::BufferPolicy),
+            SNOOP => return Ok(Self::Snoop),
             _ => {}
         }
         keys().find(|key| key.name == name).map(Self::Key).ok_or_else(|| {

@@ -118,7 +118,7 @@ pub(super) fn subjects() -> Result<Vec<Subject>> {
 
 fn params(act: u32) -> Params {
     Params::with(|params| {
-        params.act = act as u16;
+        params.act = act as u8;
         // A window that stands still.
         params.window_cap_bytes = SEGS_PER_TURN * SEG_BYTES;
     })

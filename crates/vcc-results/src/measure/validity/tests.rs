@@ -27,6 +27,13 @@ fn each_fault_is_named() {
         data.frame_log = Some(FrameLog { frames: 1, hash: "0".into() });
     });
     assert!(ring.starts_with("2 frames found no room in the ring"), "{ring}");
+    let meant = RunFacts { ring_overflows: true, ..facts() };
+    let overflown = RunData {
+        lost_frames: 2,
+        frame_log: Some(FrameLog { frames: 1, hash: "0".into() }),
+        ..data()
+    };
+    assert!(validate(&meant, &overflown).reasons.is_empty());
     assert!(only_reason(|data| data.flows[0].payload_ok = false).contains("payload"));
     let ecn = only_reason(|data| data.flows[0].guest_has_ecn = false);
     assert_eq!(ecn, "flow 1: the guest runs without ECN, not with");

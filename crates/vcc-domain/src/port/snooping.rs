@@ -1,0 +1,339 @@
+//! A port that acknowledges in the guest's name what is in its receive ring (`engine/snoop.h`).
+
+use std::collections::BTreeSet;
+
+use vcc_engine::{Room, Segment, sys};
+
+use super::{NS_PER_US, Port};
+use crate::frame::{Direction, Frame, Out};
+use crate::hold::reparsed;
+use crate::key::FlowKey;
+use crate::parse::{Parsed, parse};
+use crate::rewrite::rewrite_header;
+use crate::snoop::{Answer, blocks, is_reset, is_sound, tsval, without_promised};
+use crate::wire::*;
+
+/// Linux: TCP_DELACK_MIN.
+const DELAYED_ACK_NS: u64 = 40_000_000;
+/// Limit of the copies of what the guests of a port have not acknowledged; without room nothing is
+/// promised.
+const COPIES_MAX_BYTES: u32 = 16 << 20;
+/// A guest that has refused promised data so often does not take it: by then, two minutes have
+/// passed (RFC 9293, 3.8.3: at least 100 s).
+const REFUSALS_MAX: u32 = 7;
+/// Frames that a guest is given again at once when it begins to take them.
+const AGAIN_AT_ONCE: usize = 4;
+
+/// What a port keeps to acknowledge in its guest's name.
+#[derive(Clone, Default)]
+pub(super) struct Snooping {
+    /// The treatment has had `snoop`.
+    is_on: bool,
+    room: Room,
+    copied_bytes: u32,
+    /// When the guest last sent a frame or read one.
+    heard_ns: u64,
+    timers: BTreeSet<(u64, FlowKey)>,
+    /// The flows whose acknowledgements or windows wait for room.
+    waiting: BTreeSet<FlowKey>,
+}
+
+impl Snooping {
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        self.timers.first().map(|(at_ns, _)| *at_ns)
+    }
+}
+
+impl Port {
+    /// The room for what arrives for the guest. To be told before each call with a frame, and when
+    /// the guest has made room.
+    pub fn set_room(&mut self, now_ns: u64, room: Room, out: &mut Out) {
+        self.note_time(now_ns);
+        if room.ring_segs > self.snooping.room.ring_segs {
+            // The guest reads its ring.
+            self.snooping.heard_ns = now_ns;
+        }
+        self.snooping.room = room;
+        if self.snooping.waiting.is_empty() {
+            return;
+        }
+        let mut opens = Vec::new();
+        for key in &self.snooping.waiting {
+            if let Some((flow, snooped)) = self.table.snooping(key) {
+                let answers = snooped.answer_waits && snooped.snoop.has_room(&room);
+                if answers || flow.snoop_opens(&snooped.snoop, &self.params, &room) {
+                    opens.push(*key);
+                }
+            }
+        }
+        for key in opens {
+            self.answer(&key, out);
+        }
+    }
+
+    /// The guest's receive ring has a frame that passed [`Port::to_guest`]: only now may it be
+    /// acknowledged. `out` receives the acknowledgement.
+    pub fn placed(&mut self, now_ns: u64, frame: Frame, out: &mut Out) {
+        self.note_time(now_ns);
+        if !self.snooping.is_on {
+            return;
+        }
+        let Ok(mut parsed) = parse(&frame, Direction::ToGuest) else { return };
+        parsed.segment.now_us = now_ns / NS_PER_US;
+        let Some((flow, snooped)) = self.table.snooping(&parsed.key) else { return };
+        let begun = snooped.snoop.0.begun != 0;
+        if !begun || self.snooping.copied_bytes >= COPIES_MAX_BYTES {
+            return;
+        }
+        if !is_sound(&frame, &parsed, &snooped.headers) {
+            return;
+        }
+        let stamp = tsval(&frame, &parsed);
+        let placed = flow.snoop_placed(&mut snooped.snoop, &self.params, &parsed.segment, stamp);
+        let key = parsed.key;
+        if placed.keep != 0 {
+            self.snooping.copied_bytes += snooped.copies.keep(now_ns, frame, &parsed);
+        }
+        match u32::from(placed.answer) {
+            sys::ANSWER_NOW => self.answer(&key, out),
+            sys::ANSWER_LATER => {
+                snooped.answer_ns.get_or_insert(now_ns + DELAYED_ACK_NS);
+            }
+            _ => {}
+        }
+        self.set_timer(&key);
+    }
+
+    /// Bytes of promised segments that the guest has not acknowledged itself.
+    pub fn promised_bytes(&self) -> u32 {
+        self.snooping.copied_bytes
+    }
+
+    pub(super) fn note_snoop(&mut self) {
+        self.snooping.is_on |= self.params.0.snoop != 0;
+    }
+
+    /// A SYN or SYN-ACK has passed to the guest; `stripped`: without MPTCP's options.
+    pub(super) fn snoop_peer_syn(&mut self, frame: &Frame, parsed: &Parsed, stripped: bool) {
+        if !self.snooping.is_on {
+            return;
+        }
+        if let Some((_, snooped)) = self.table.snooping(&parsed.key) {
+            let tsval = tsval(frame, parsed).unwrap_or(0);
+            snooped.snoop.peer_syn(&parsed.segment, tsval, stripped);
+        }
+    }
+
+    /// A segment of the guest. None if it says nothing that the peer does not know.
+    pub(super) fn snoop_from_guest(
+        &mut self,
+        frame: &mut Frame,
+        mut parsed: Parsed,
+        out: &mut Out,
+    ) -> Option<Parsed> {
+        if !self.snooping.is_on {
+            return Some(parsed);
+        }
+        let (now_ns, snooping) = (self.now_ns, &mut self.snooping);
+        snooping.heard_ns = now_ns;
+        let Some((flow, snooped)) = self.table.snooping(&parsed.key) else { return Some(parsed) };
+        let before = snooped.snoop.0.guest_ack;
+        if !flow.snoop_heard(&mut snooped.snoop, &parsed.segment) {
+            snooping.copied_bytes -= snooped.copies.clear();
+        }
+        snooped.note(frame, &parsed);
+        let ack = snooped.snoop.0.guest_ack;
+        snooping.copied_bytes -= snooped.copies.acknowledged(now_ns, ack);
+        // It takes what it was given again: more of it, at the pace of its acknowledgements.
+        if snooped.copies.is_repairing() && ack != before {
+            let ts_recent = snooped.snoop.0.ts_recent;
+            let again = snooped.copies.again(now_ns, AGAIN_AT_ONCE, flow, ts_recent);
+            out.to_guest.extend(again);
+        }
+        let has_blocks = u32::from(parsed.segment.options) & sys::OPT_SACK != 0;
+        if has_blocks {
+            for (from, end) in blocks(frame, &parsed) {
+                snooped.snoop.sacked(from, end);
+            }
+        }
+        if has_blocks && snooped.snoop.is_promise_due() {
+            parsed = without_promised(frame, parsed, snooped.snoop.0.ring_nxt);
+        }
+        let room = &snooping.room;
+        if flow.snoop_absorbs(&snooped.snoop, &self.params, room, &parsed.segment) {
+            // What is held must not leave with older timestamps than those of an answer.
+            self.note_latest(frame, &parsed);
+            return None;
+        }
+        Some(parsed)
+    }
+
+    /// What leaves for the peer acknowledges as much as was promised. None if it does already.
+    pub(super) fn raised(&mut self, frame: &mut Frame, parsed: &Parsed) -> Option<Parsed> {
+        if !self.snooping.is_on {
+            return None;
+        }
+        let (flow, snooped) = self.table.snooping(&parsed.key)?;
+        let segment = &parsed.segment;
+        let said = flow.snoop_says(&snooped.snoop, &self.params, &self.snooping.room, segment);
+        flow.snoop_told(&mut snooped.snoop, &said);
+        snooped.answer_waits = false;
+        let waits = is_after(snooped.snoop.0.guest_edge, snooped.snoop.0.told_edge);
+        if waits != snooped.waits {
+            snooped.waits = waits;
+            match waits {
+                true => self.snooping.waiting.insert(parsed.key),
+                false => self.snooping.waiting.remove(&parsed.key),
+            };
+        }
+        if (said.ack, said.window, said.flags) == (segment.ack, segment.window, segment.flags) {
+            return None;
+        }
+        let ts_recent = snooped.snoop.0.ts_recent;
+        let tcp_at = parsed.ip.tcp_at;
+        rewrite_header(frame, parsed, |frame| {
+            let bytes = &mut frame.bytes;
+            write_u32(bytes, tcp_at + TCP_ACK_AT, said.ack);
+            let word = read_u16(bytes, tcp_at + TCP_OFFSET_FLAGS_AT) & !TCP_FLAGS_MASK;
+            write_u16(bytes, tcp_at + TCP_OFFSET_FLAGS_AT, word | said.flags);
+            write_u16(bytes, tcp_at + TCP_WINDOW_AT, said.window);
+            // TSecr belongs to the acknowledgement (RFC 7323, 4.3).
+            if let Some(at) = parsed.timestamps_at().filter(|_| said.ack != segment.ack) {
+                write_u32(bytes, at + 4, ts_recent);
+            }
+            parsed.header_bytes
+        });
+        let segment = Segment { ack: said.ack, window: said.window, flags: said.flags, ..*segment };
+        Some(Parsed { segment, ..parsed.clone() })
+    }
+
+    /// Delayed ACKs, and what the guest is given again.
+    pub(super) fn advance_snooping(&mut self, out: &mut Out) {
+        while let Some(&(at_ns, key)) = self.snooping.timers.first() {
+            if at_ns > self.now_ns {
+                return;
+            }
+            self.snooping.timers.remove(&(at_ns, key));
+            let now_ns = self.now_ns;
+            let Some((flow, snooped)) = self.table.snooping(&key) else { continue };
+            snooped.timer_ns = None;
+            if snooped.answer_ns.is_some_and(|due_ns| due_ns <= now_ns) {
+                snooped.answer_ns = None;
+                if flow.is_answer_due(&snooped.snoop) {
+                    self.answer(&key, out);
+                }
+            }
+            self.give_again(&key, out);
+            self.set_timer(&key);
+        }
+    }
+
+    /// Acknowledges in the guest's name.
+    fn answer(&mut self, key: &FlowKey, out: &mut Out) {
+        let Some((flow, snooped)) = self.table.snooping(key) else { return };
+        snooped.answer_ns = None;
+        let has_room = snooped.snoop.has_room(&self.snooping.room);
+        if !has_room && flow.is_answer_due(&snooped.snoop) {
+            (snooped.answer_waits, snooped.waits) = (true, true);
+            self.snooping.waiting.insert(*key);
+            return;
+        }
+        let own = &snooped.snoop.0;
+        let window = own.guest_edge.wrapping_sub(own.guest_ack) >> flow.wscale_guest;
+        let own = Segment {
+            seq: flow.snd_nxt,
+            ack: own.guest_ack,
+            window: window.min(u16::MAX.into()) as u16,
+            flags: sys::TCP_ACK as u16,
+            ..Segment::default()
+        };
+        let said = flow.snoop_says(&snooped.snoop, &self.params, &self.snooping.room, &own);
+        let frame = Answer { key, flow, snooped, said }.frame();
+        let mut parsed = reparsed(&frame);
+        parsed.segment.now_us = self.now_ns / NS_PER_US;
+        self.leave_as(frame, &parsed, out);
+    }
+
+    /// The guest has not acknowledged what was promised for a while.
+    fn give_again(&mut self, key: &FlowKey, out: &mut Out) {
+        let now_ns = self.now_ns;
+        let heard_ns = self.snooping.heard_ns;
+        let Some((flow, snooped)) = self.table.snooping(key) else { return };
+        let owes = snooped.snoop.is_promise_due();
+        if !owes || snooped.copies.due_ns(heard_ns) > now_ns {
+            return;
+        }
+        let snoop = &snooped.snoop.0;
+        let takes = is_after(snoop.guest_edge, snoop.guest_ack);
+        let ts_recent = snoop.ts_recent;
+        snooped.copies.note_refusal(heard_ns, takes);
+        if snooped.copies.refusals() > REFUSALS_MAX {
+            self.give_up(key, out);
+            return;
+        }
+        out.to_guest.extend(snooped.copies.again(now_ns, 1, flow, ts_recent));
+    }
+
+    /// The guest does not take what was promised: neither end may believe that the connection goes
+    /// on (law 16).
+    fn give_up(&mut self, key: &FlowKey, out: &mut Out) {
+        let Some((flow, snooped)) = self.table.snooping(key) else { return };
+        out.to_guest.extend(snooped.copies.reset(snooped.snoop.0.guest_ack));
+        let said = vcc_engine::Said {
+            ack: snooped.snoop.0.ring_nxt,
+            edge: snooped.snoop.0.ring_nxt,
+            window: 0,
+            flags: (sys::TCP_RST | sys::TCP_ACK) as u16,
+        };
+        let frame = Answer { key, flow, snooped, said }.frame();
+        let mut parsed = reparsed(&frame);
+        parsed.segment.now_us = self.now_ns / NS_PER_US;
+        self.counters.count(sys::COUNT_PROMISE_BROKEN);
+        self.leave_as(frame, &parsed, out);
+        self.end_snooped(key);
+    }
+
+    /// Nothing more is promised of a connection that has ended by a RST, or is forgotten.
+    pub(super) fn end_snooped(&mut self, key: &FlowKey) {
+        if !self.snooping.is_on {
+            return;
+        }
+        let Some((flow, snooped)) = self.table.snooping(key) else { return };
+        if is_reset(flow) {
+            self.snooping.copied_bytes -= snooped.copies.clear();
+        }
+    }
+
+    pub(super) fn forget_snooped(&mut self, key: &FlowKey) {
+        let Some((_, snooped)) = self.table.snooping(key) else { return };
+        self.snooping.copied_bytes -= snooped.copies.clear();
+        if let Some(timer_ns) = snooped.timer_ns.take() {
+            self.snooping.timers.remove(&(timer_ns, *key));
+        }
+        if std::mem::take(&mut snooped.waits) {
+            self.snooping.waiting.remove(key);
+        }
+    }
+
+    /// Sets the flow's timer. One that is early expires for nothing, which costs less than to move
+    /// it with each segment.
+    fn set_timer(&mut self, key: &FlowKey) {
+        let Some((_, snooped)) = self.table.snooping(key) else { return };
+        let owes = snooped.snoop.is_promise_due();
+        let again_ns = owes.then_some(snooped.copies.due_ns(self.snooping.heard_ns));
+        let due_ns = [snooped.answer_ns, again_ns].into_iter().flatten().min();
+        let Some(due_ns) = due_ns else { return };
+        if let Some(timer_ns) = snooped.timer_ns {
+            if timer_ns <= due_ns {
+                return;
+            }
+            self.snooping.timers.remove(&(timer_ns, *key));
+        }
+        snooped.timer_ns = Some(due_ns);
+        self.snooping.timers.insert((due_ns, *key));
+    }
+}
+
+fn is_after(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b) as i32 > 0
+}

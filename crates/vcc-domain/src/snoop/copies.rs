@@ -1,0 +1,170 @@
+//! Copies of what was promised. A guest that discards what was in its ring, for want of memory or
+//! because it takes no more connections, is given it again.
+
+use std::collections::VecDeque;
+
+use vcc_engine::{FlowState, sys};
+
+use crate::frame::{Direction, Frame};
+use crate::hold::set_seq;
+use crate::parse::{Parsed, parse};
+use crate::rewrite::rewrite_header;
+use crate::wire::*;
+
+/// The first wait for an acknowledgement of the guest's own, which doubles (RFC 6298, 2.1 and 5.5).
+const WAIT_NS: u64 = 1_000_000_000;
+const WAIT_MAX_NS: u64 = 60 * WAIT_NS;
+/// What a copy costs beside its frame.
+const BESIDE_A_FRAME_BYTES: u32 = size_of::<Copied>() as u32;
+
+#[derive(Clone)]
+struct Copied {
+    seq: u32,
+    end: u32,
+    frame: Frame,
+}
+
+impl Copied {
+    fn charge_bytes(&self) -> u32 {
+        self.frame.bytes.len() as u32 + BESIDE_A_FRAME_BYTES
+    }
+}
+
+/// A flow's copies in sequence. Without any, they take no memory of their own.
+#[derive(Clone, Default)]
+pub(crate) struct Copies {
+    frames: VecDeque<Copied>,
+    /// When the guest last acknowledged some, or the first of them arrived.
+    progress_ns: u64,
+    /// When the guest was last given one again, if it was.
+    again_ns: Option<u64>,
+    /// How often since it last acknowledged any, and how often of these it has sent something since
+    /// and has not taken it.
+    times: u32,
+    refusals: u32,
+}
+
+fn is_after(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b) as i32 > 0
+}
+
+impl Copies {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Keeps a frame with data up to `end`. Returns its bytes of the port's limit.
+    pub(crate) fn keep(&mut self, now_ns: u64, frame: Frame, parsed: &Parsed) -> u32 {
+        let seq = parsed.segment.seq;
+        let copied = Copied { seq, end: seq.wrapping_add(parsed.segment.payload_bytes), frame };
+        if self.frames.is_empty() {
+            *self = Copies { progress_ns: now_ns, ..Copies::default() };
+        }
+        let place = self.frames.iter().rposition(|other| !is_after(other.seq, seq));
+        let charge_bytes = copied.charge_bytes();
+        self.frames.insert(place.map_or(0, |place| place + 1), copied);
+        charge_bytes
+    }
+
+    /// The guest has acknowledged what is before `ack`. Returns the bytes that are free again.
+    pub(crate) fn acknowledged(&mut self, now_ns: u64, ack: u32) -> u32 {
+        let mut freed_bytes = 0;
+        while self.frames.front().is_some_and(|copied| !is_after(copied.end, ack)) {
+            freed_bytes += self.frames.pop_front().map_or(0, |copied| copied.charge_bytes());
+            (self.progress_ns, self.times, self.refusals) = (now_ns, 0, 0);
+        }
+        if self.frames.is_empty() {
+            self.frames = VecDeque::new();
+        }
+        freed_bytes
+    }
+
+    pub(crate) fn clear(&mut self) -> u32 {
+        let bytes = self.frames.iter().map(Copied::charge_bytes).sum();
+        *self = Copies::default();
+        bytes
+    }
+
+    /// Is the guest being given what it has discarded?
+    pub(crate) fn is_repairing(&self) -> bool {
+        self.again_ns.is_some() && !self.is_empty()
+    }
+
+    /// How often the guest has not taken what it was given again.
+    pub(crate) fn refusals(&self) -> u32 {
+        self.refusals
+    }
+
+    /// When the guest, which last sent a frame at `heard_ns`, is to be given the first one again.
+    /// One that has not been heard since the last time has perhaps not run.
+    pub(crate) fn due_ns(&self, heard_ns: u64) -> u64 {
+        let since_ns = self.again_ns.unwrap_or(0).max(self.progress_ns);
+        let wait_ns = match self.times > 0 && heard_ns <= since_ns {
+            true => WAIT_MAX_NS,
+            false => (WAIT_NS << self.times.min(6)).min(WAIT_MAX_NS),
+        };
+        since_ns.saturating_add(wait_ns)
+    }
+
+    /// The guest has been heard since it was given the first one again, and `takes` data, but has
+    /// not taken that.
+    pub(crate) fn note_refusal(&mut self, heard_ns: u64, takes: bool) {
+        let since_heard = self.again_ns.is_some_and(|again_ns| heard_ns > again_ns);
+        self.refusals += u32::from(self.times > 0 && since_heard && takes);
+    }
+
+    /// The first `count`, for the guest to be given again.
+    pub(crate) fn again(
+        &mut self,
+        now_ns: u64,
+        count: usize,
+        flow: &FlowState,
+        ts_recent: u32,
+    ) -> impl Iterator<Item = Frame> {
+        self.times += 1;
+        self.again_ns = Some(now_ns);
+        let frames = self.frames.iter().take(count);
+        frames.map(move |copied| renewed(&copied.frame, flow, ts_recent))
+    }
+
+    /// A RST for the guest at its `seq`.
+    pub(crate) fn reset(&self, seq: u32) -> Option<Frame> {
+        let copied = self.frames.front()?;
+        let mut parsed = parse(&copied.frame, Direction::ToGuest).ok()?;
+        let mut frame = crate::hold::without_payload(&copied.frame, &parsed);
+        parsed = parse(&frame, Direction::ToGuest).ok()?;
+        set_seq(&mut frame, &mut parsed, seq);
+        let flags = (sys::TCP_RST | sys::TCP_ACK) as u16;
+        rewrite_header(&mut frame, &parsed, |frame| {
+            let word = tcp_offset_flags(parsed.header_bytes, flags);
+            write_u16(&mut frame.bytes, parsed.ip.tcp_at + TCP_OFFSET_FLAGS_AT, word);
+            parsed.header_bytes
+        });
+        Some(frame)
+    }
+}
+
+/// A copy with what its sender would say now, as for a retransmission: without CWR and CE, which the
+/// guest has perhaps seen (RFC 3168, 6.1.5), and with a TSval that passes PAWS.
+fn renewed(copy: &Frame, flow: &FlowState, ts_recent: u32) -> Frame {
+    let mut frame = copy.clone();
+    let Ok(parsed) = parse(copy, Direction::ToGuest) else { return frame };
+    let tcp_at = parsed.ip.tcp_at;
+    rewrite_header(&mut frame, &parsed, |frame| {
+        let bytes = &mut frame.bytes;
+        if flow.has(sys::FLOW_WINDOW_SHOWN) {
+            write_u32(bytes, tcp_at + TCP_ACK_AT, flow.snd_una);
+            write_u16(bytes, tcp_at + TCP_WINDOW_AT, flow.window_shown);
+        }
+        let word = read_u16(bytes, tcp_at + TCP_OFFSET_FLAGS_AT) & !(sys::TCP_CWR as u16);
+        write_u16(bytes, tcp_at + TCP_OFFSET_FLAGS_AT, word);
+        if let Some(at) = parsed.timestamps_at() {
+            write_u32(bytes, at, ts_recent);
+        }
+        parsed.header_bytes
+    });
+    if u32::from(parsed.ip.ecn) == sys::IP_ECN_CE {
+        parsed.ip.rewrite(&mut frame.bytes, sys::IP_ECN_ECT_0 as u8, parsed.ip.length);
+    }
+    frame
+}

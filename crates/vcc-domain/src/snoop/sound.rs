@@ -1,0 +1,22 @@
+//! Will the guest's stack read the frame? What the link or IP layer discards is not promised.
+
+use super::Headers;
+use crate::checksum;
+use crate::frame::{Checksum, Frame};
+use crate::parse::Parsed;
+use crate::wire::*;
+
+/// Is the frame addressed to the guest, without IP options that the guest may refuse, and are its
+/// checksums right? The device that completes a partial one vouches for it.
+pub(crate) fn is_sound(frame: &Frame, parsed: &Parsed, headers: &Headers) -> bool {
+    let ip = &parsed.ip;
+    let bytes = &frame.bytes[..];
+    bytes[..MAC_BYTES] == *headers.guest_mac()
+        && ip.is_plain()
+        && !parsed.places.malformed
+        && (ip.ipv6 || checksum::of(&[&bytes[ip.at..ip.tcp_at]]) == 0)
+        && (frame.checksum == Checksum::Partial || {
+            let tcp = &bytes[ip.tcp_at..ip.tcp_at + ip.tcp_bytes];
+            checksum::of_tcp(&ip.source, &ip.destination, tcp) == 0
+        })
+}

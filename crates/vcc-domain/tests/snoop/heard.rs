@@ -1,0 +1,163 @@
+//! What becomes of the guest's own segments after a promise.
+
+use vcc_frames::options;
+use vcc_frames::wire::*;
+use vcc_frames::{Packet, payload};
+
+use crate::guest::{FIRST_WINDOW, Guest, SEG_BYTES};
+
+const PROMISED: u32 = 4 * SEG_BYTES;
+
+/// A guest in whose name four segments were acknowledged.
+fn promised(guest: Guest) -> Guest {
+    let mut guest = guest.accept();
+    for offset in (0..PROMISED).step_by(SEG_BYTES as usize) {
+        guest.data(offset, SEG_BYTES);
+    }
+    assert!(guest.port.promised_bytes() > PROMISED);
+    guest
+}
+
+/// A window of the guest's that ends where its first one did.
+fn same_edge(ack: u32) -> u32 {
+    FIRST_WINDOW - ack
+}
+
+#[test]
+fn what_says_nothing_new_is_absorbed() {
+    let mut guest = promised(Guest::new());
+    for ack in [SEG_BYTES, 2 * SEG_BYTES, PROMISED] {
+        let sent = guest.acks(ack, same_edge(ack));
+        assert_eq!((sent.acks(), sent.passed), (vec![], false), "{ack}");
+    }
+    assert_eq!(guest.port.promised_bytes(), 0, "no copies are kept");
+}
+
+#[test]
+fn a_window_passes_with_what_was_promised() {
+    let mut guest = promised(Guest::new());
+    let sent = guest.acks(SEG_BYTES, FIRST_WINDOW);
+    let said = &sent.to_fabric[0];
+    assert_eq!((said.ack, said.flags), (PROMISED, ACK));
+    assert!((said.ack + said.window).abs_diff(SEG_BYTES + FIRST_WINDOW) < 128, "{said:?}");
+}
+
+#[test]
+fn data_passes_with_what_was_promised() {
+    let mut guest = promised(Guest { stamps: Some((700, 100)), ..Guest::new() });
+    guest.stamps = Some((710, 100));
+    let data = Packet { payload: payload(100), ..guest.guest_packet(SEG_BYTES, 59_000) };
+    let said = &guest.send(&data).to_fabric[0];
+    assert_eq!((said.seq, said.ack, said.payload_bytes), (0, PROMISED, 100));
+    assert_eq!(said.options, options::join(&[options::timestamps(710, 100)]));
+}
+
+/// What the guest sends acknowledges what waits for the delayed ACK.
+#[test]
+fn data_acknowledges_what_has_arrived() {
+    let mut guest = Guest::new().accept();
+    guest.data(0, SEG_BYTES);
+    let data = Packet { payload: payload(100), ..guest.guest_packet(0, FIRST_WINDOW) };
+    assert_eq!(guest.send(&data).acks(), [SEG_BYTES]);
+    assert_eq!(guest.wait_ms(100).acks(), []);
+}
+
+/// A real hole at the edge of what was promised: the peer counts duplicate ACKs (RFC 5681).
+#[test]
+fn duplicate_acks_pass() {
+    for sack in [false, true] {
+        let mut guest = promised(Guest { sack, ..Guest::new() });
+        assert_eq!(guest.acks(PROMISED, same_edge(PROMISED)).acks(), []);
+        for _ in 0..3 {
+            assert_eq!(guest.acks(PROMISED, same_edge(PROMISED)).acks(), [PROMISED]);
+        }
+    }
+}
+
+#[test]
+fn sack_blocks_pass_without_what_was_promised() {
+    let mut guest = promised(Guest::new());
+    let at = |bytes: u32| guest.guest_packet(bytes, 0).ack;
+    let known = (at(2 * SEG_BYTES), at(3 * SEG_BYTES));
+    let news = (at(6 * SEG_BYTES), at(7 * SEG_BYTES));
+    let with = |blocks: &[(u32, u32)]| Packet {
+        options: options::join(&[options::sack(blocks)]),
+        ..guest.guest_packet(SEG_BYTES, same_edge(SEG_BYTES))
+    };
+    let (both, nothing) = (with(&[known, news]), with(&[known]));
+    let said = guest.send(&both).to_fabric.remove(0);
+    assert_eq!(said.ack, PROMISED);
+    let one = options::sack(&[news]);
+    assert!(said.options.windows(one.len()).any(|option| option == one), "{:?}", said.options);
+    assert!(!said.options.windows(4).any(|bytes| bytes == known.0.to_be_bytes()));
+    assert_eq!(guest.send(&nothing).acks(), [], "no news is left");
+}
+
+/// What the guest reports behind a hole is complete once the hole is filled in its ring.
+#[test]
+fn a_hole_that_is_filled_is_acknowledged_up_to_what_the_guest_has() {
+    let mut guest = promised(Guest::new());
+    let at = |bytes: u32| guest.guest_packet(bytes, 0).ack;
+    let blocks = [(at(5 * SEG_BYTES), at(8 * SEG_BYTES))];
+    assert_eq!(guest.data(5 * SEG_BYTES, SEG_BYTES).acks(), [], "behind the hole");
+    let report = Packet {
+        options: options::join(&[options::sack(&blocks)]),
+        ..guest.guest_packet(PROMISED, same_edge(PROMISED))
+    };
+    assert_eq!(guest.send(&report).acks(), [PROMISED]);
+    assert_eq!(guest.data(PROMISED, SEG_BYTES).acks(), [8 * SEG_BYTES]);
+}
+
+#[test]
+fn a_guest_that_shrinks_its_window_says_so_and_is_given_its_data_again() {
+    let mut guest = promised(Guest::new());
+    let said = guest.acks(SEG_BYTES, 0).to_fabric.remove(0);
+    assert_eq!((said.ack, said.window), (PROMISED, 0));
+    let given: u32 = (0..600)
+        .map(|_| {
+            guest.wait_ms(1000).to_guest.iter().filter(|it| it.seq == SEG_BYTES).count() as u32
+        })
+        .sum();
+    assert!(given > 7, "{given}");
+    assert_eq!(guest.port.counters().get(vcc_engine::sys::COUNT_PROMISE_BROKEN), 0);
+    // It opens again, and takes one after the other.
+    let sent = guest.acks(SEG_BYTES, FIRST_WINDOW);
+    assert!(sent.to_fabric[0].window > 50_000);
+    let sent = guest.acks(2 * SEG_BYTES, FIRST_WINDOW);
+    assert_eq!(
+        sent.to_guest.iter().map(|it| it.seq).collect::<Vec<_>>(),
+        [2 * SEG_BYTES, 3 * SEG_BYTES]
+    );
+    guest.acks(PROMISED, FIRST_WINDOW);
+    assert_eq!(guest.port.promised_bytes(), 0);
+}
+
+#[test]
+fn a_reset_ends_the_promise() {
+    for by_guest in [false, true] {
+        let mut guest = promised(Guest::new());
+        if by_guest {
+            guest.send(&Packet { flags: RST | ACK, ..guest.guest_packet(0, 0) });
+        } else {
+            guest.receive(&Packet { flags: RST | ACK, ..guest.peer_packet(PROMISED, 0) });
+        }
+        assert_eq!(guest.port.promised_bytes(), 0);
+        assert!(guest.wait_ms(5000).to_guest.is_empty());
+    }
+}
+
+/// A listener that takes no more connections has discarded the last ACK of the handshake and the
+/// data behind it. It repeats its SYN-ACK, and is given the data again.
+#[test]
+fn a_syn_ack_again_does_not_begin_anew() {
+    let mut guest = promised(Guest::new());
+    let mut again = guest.guest_packet(0, 0);
+    again.seq = again.seq.wrapping_sub(1);
+    again.flags = SYN | ACK;
+    again.window = FIRST_WINDOW as u16;
+    guest.send(&again);
+    assert!(guest.port.promised_bytes() > PROMISED);
+    let sent = guest.wait_ms(2000);
+    assert_eq!(sent.to_guest.first().map(|it| it.seq), Some(0));
+    assert_eq!(guest.data(PROMISED, 0).acks(), []);
+}

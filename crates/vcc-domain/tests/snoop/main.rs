@@ -1,0 +1,10 @@
+//! `snoop` from outside, segment by segment: what is acknowledged in the guest's name and when, what
+//! never is, and what becomes of the guest's own acknowledgements.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod guest;
+mod heard;
+mod never;
+mod promised;

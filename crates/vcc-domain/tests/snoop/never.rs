@@ -1,0 +1,108 @@
+//! What is never acknowledged in the guest's name.
+
+use vcc_domain::Frame;
+use vcc_engine::{Mode, Params, sys};
+use vcc_frames::wire::*;
+use vcc_frames::{MACS, Packet, options};
+
+use crate::guest::{Guest, SEG_BYTES, snooping};
+
+type Change = fn(&mut Packet);
+
+/// Data that would be acknowledged at once but for one thing.
+fn pushed(guest: &Guest) -> Packet {
+    let mut packet = guest.peer_packet(0, SEG_BYTES);
+    packet.flags |= PSH;
+    packet
+}
+
+#[test]
+fn what_the_guest_may_discard() {
+    let changes: [(&str, Change); 8] = [
+        ("behind a hole", |packet| packet.seq = packet.seq.wrapping_add(SEG_BYTES)),
+        ("urgent", |packet| packet.flags |= URG),
+        ("an ACK of what was not sent", |packet| packet.ack = packet.ack.wrapping_add(1)),
+        ("an old ACK", |packet| packet.ack = packet.ack.wrapping_sub(100_000)),
+        ("no guest of ours", |packet| packet.macs[0] = [2, 0, 0, 0, 0, 9]),
+        ("IP options", |packet| packet.ip_options = vec![1, 1, 1, 1]),
+        ("a signature", |packet| packet.options = options::join(&[vec![29, 4, 0, 0]])),
+        ("malformed options", |packet| packet.options = vec![3, 77, 0, 0]),
+    ];
+    for (what, change) in changes {
+        let mut guest = Guest::new().accept();
+        let mut packet = pushed(&guest);
+        change(&mut packet);
+        assert_eq!(guest.receive(&packet).acks(), [], "{what}");
+        assert_eq!(guest.port.promised_bytes(), 0, "{what}");
+        assert_eq!(guest.receive(&pushed(&guest)).acks(), [SEG_BYTES], "without {what}");
+    }
+}
+
+#[test]
+fn a_wrong_checksum() {
+    for at in [14 + IPV4_CHECK_AT, 34 + TCP_CHECK_AT, 100] {
+        let mut guest = Guest::new().accept();
+        let mut bytes = pushed(&guest).frame();
+        bytes[at] ^= 0x10;
+        assert_eq!(guest.receive_frame(Frame::full(bytes)).acks(), [], "{at}");
+        assert_eq!(guest.receive(&pushed(&guest)).acks(), [SEG_BYTES]);
+    }
+}
+
+/// PAWS (RFC 7323, 5.3); without timestamps it may be dropped (3.2).
+#[test]
+fn timestamps_that_the_guest_would_not_accept() {
+    let mut guest = Guest { stamps: Some((700, 100)), ..Guest::new() }.accept();
+    guest.stamps = Some((700, 99));
+    assert_eq!(guest.receive(&pushed(&guest)).acks(), [], "older than the SYN's");
+    guest.stamps = Some((700, 101));
+    let bare = Packet { options: Vec::new(), ..pushed(&guest) };
+    assert_eq!(guest.receive(&bare).acks(), [], "none");
+    assert_eq!(guest.receive(&pushed(&guest)).acks(), [SEG_BYTES]);
+}
+
+#[test]
+fn connections_whose_acknowledgements_cannot_be_made() {
+    let transparent = Params(sys::vcc_params { underlay: 0, ..snooping().0 });
+    let mptcp = vec![30, 4, 0, 0];
+    let guests = [
+        ("AccECN", Guest { ecn: [AE | ECE | CWR, AE], ..Guest::new() }),
+        ("MPTCP", Guest { syn_options: mptcp, ..Guest::with(transparent) }),
+        (
+            "shadow",
+            Guest::with(Params(sys::vcc_params { mode: Mode::Shadow.number(), ..snooping().0 })),
+        ),
+        ("off", Guest::with(Params::default())),
+    ];
+    for (what, guest) in guests {
+        let mut guest = guest.accept();
+        assert_eq!(guest.receive(&pushed(&guest)).acks(), [], "{what}");
+    }
+    assert_eq!(Guest::with(transparent).accept_and_push(), [SEG_BYTES], "transparent otherwise");
+}
+
+#[test]
+fn data_after_the_guests_fin() {
+    let mut guest = Guest::new().accept();
+    let mut fin = guest.guest_packet(0, 64_000);
+    fin.flags |= FIN;
+    guest.send(&fin);
+    assert_eq!(guest.receive(&pushed(&guest)).acks(), []);
+}
+
+impl Guest {
+    fn accept_and_push(self) -> Vec<u32> {
+        let mut guest = self.accept();
+        guest.receive(&pushed(&guest)).acks()
+    }
+}
+
+/// What began before is not snooped: its timestamps are not known.
+#[test]
+fn a_connection_from_before() {
+    let mut guest = Guest::with(Params::default()).accept();
+    guest.port.set_params(snooping());
+    guest.acks(0, 64_000);
+    assert_eq!(guest.receive(&pushed(&guest)).acks(), []);
+    assert_eq!(pushed(&guest).macs, [MACS[1], MACS[0]]);
+}

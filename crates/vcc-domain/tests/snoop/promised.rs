@@ -1,0 +1,135 @@
+//! What is acknowledged in the guest's name, and when.
+
+use vcc_domain::{Checksum, Frame};
+use vcc_engine::sys;
+use vcc_frames::checksum;
+use vcc_frames::options;
+use vcc_frames::wire::*;
+
+use crate::guest::{FIRST_WINDOW, Guest, SEG_BYTES, snooping};
+
+#[test]
+fn every_second_segment_is_acknowledged_at_once_and_others_with_a_delay() {
+    for mut guest in [Guest::new().accept(), Guest::v6().accept()] {
+        assert_eq!(guest.data(0, SEG_BYTES).acks(), []);
+        let sent = guest.data(SEG_BYTES, SEG_BYTES);
+        assert_eq!(sent.acks(), [2 * SEG_BYTES]);
+        let said = &sent.to_fabric[0];
+        assert_eq!((said.seq, said.flags, said.payload_bytes), (0, ACK, 0));
+        let edge = said.ack + said.window;
+        assert!((FIRST_WINDOW..FIRST_WINDOW + 128).contains(&edge), "{edge}");
+        assert_eq!(guest.data(2 * SEG_BYTES, SEG_BYTES).acks(), []);
+        assert_eq!(guest.wait_ms(39).acks(), []);
+        assert_eq!(guest.wait_ms(1).acks(), [3 * SEG_BYTES]);
+        assert_eq!(guest.wait_ms(900).acks(), []);
+    }
+}
+
+#[test]
+fn a_push_is_acknowledged_at_once() {
+    let mut guest = Guest::new().accept();
+    let mut packet = guest.peer_packet(0, 100);
+    packet.flags |= PSH;
+    assert_eq!(guest.receive(&packet).acks(), [100]);
+}
+
+#[test]
+fn a_super_segment_whose_checksum_is_to_be_completed_is_acknowledged() {
+    let mut guest = Guest::new().accept();
+    let packet = guest.peer_packet(0, 10 * SEG_BYTES);
+    let mut bytes = packet.frame();
+    checksum::make_partial(&mut bytes, &packet.headers());
+    let frame = Frame { bytes, gso_size: SEG_BYTES as u16, checksum: Checksum::Partial };
+    assert_eq!(guest.receive_frame(frame).acks(), [10 * SEG_BYTES]);
+}
+
+/// A running guest would answer: a segment whose acknowledgement was lost, and a keep-alive.
+#[test]
+fn what_is_old_is_answered_again() {
+    let mut guest = Guest::new().accept();
+    guest.data(0, SEG_BYTES);
+    guest.data(SEG_BYTES, SEG_BYTES);
+    assert_eq!(guest.data(SEG_BYTES, SEG_BYTES).acks(), [2 * SEG_BYTES]);
+    assert_eq!(guest.data(2 * SEG_BYTES - 1, 0).acks(), [2 * SEG_BYTES], "a keep-alive");
+    assert_eq!(guest.data(2 * SEG_BYTES, 0).acks(), [], "an ACK is not answered");
+}
+
+#[test]
+fn the_payload_of_a_fin_is_acknowledged_and_the_fin_is_not() {
+    let mut guest = Guest::new().accept();
+    let mut packet = guest.peer_packet(0, 500);
+    packet.flags |= FIN;
+    assert_eq!(guest.receive(&packet).acks(), [500]);
+    assert_eq!(guest.data(500, 500).acks(), [], "nothing follows it");
+    assert_eq!(guest.acks(501, 64_000).acks(), [501], "the guest's own");
+}
+
+#[test]
+fn timestamps_are_those_that_a_running_guest_would_send() {
+    let mut guest = Guest { stamps: Some((700, 100)), ..Guest::new() }.accept();
+    guest.stamps = Some((700, 105));
+    guest.data(0, SEG_BYTES);
+    guest.stamps = Some((700, 109));
+    let sent = guest.data(SEG_BYTES, SEG_BYTES);
+    // TSecr is of the first of the two (RFC 7323, 4.3).
+    assert_eq!(sent.to_fabric[0].options, [vec![1, 1], options::timestamps(700, 105)].concat());
+}
+
+/// Classic ECN of the guest's own, which the policy leaves alone: the port echoes in its name.
+#[test]
+fn marks_are_echoed_until_cwr() {
+    let mut guest = Guest { ecn: [ECE | CWR, ECE], ..Guest::new() }.accept();
+    assert!(guest.flow().has(sys::FLOW_LEFT_ALONE));
+    let mut marked = guest.peer_packet(0, SEG_BYTES);
+    marked.traffic_class = CE;
+    guest.receive(&marked);
+    assert_eq!(guest.data(SEG_BYTES, SEG_BYTES).to_fabric[0].flags, ACK | ECE);
+    let mut reduced = guest.peer_packet(2 * SEG_BYTES, SEG_BYTES);
+    reduced.flags |= CWR | PSH;
+    assert_eq!(guest.receive(&reduced).to_fabric[0].flags, ACK);
+    // The guest has not read the CWR yet.
+    let mut own = guest.guest_packet(SEG_BYTES, FIRST_WINDOW + 20_000);
+    own.flags |= ECE;
+    let said = &guest.send(&own).to_fabric[0];
+    assert_eq!((said.ack, said.flags), (3 * SEG_BYTES, ACK));
+}
+
+#[test]
+fn the_window_ends_where_the_ring_does_and_opens_with_it() {
+    let mut guest = Guest::new().accept();
+    guest.acks(0, 500_000);
+    guest.ring_segs = 100;
+    guest.data(0, SEG_BYTES);
+    // What the peer was told stays: the room of 256 segments, eight of them kept for others.
+    let told = 248 * SEG_BYTES;
+    let edge = |sent: &crate::guest::Sent| sent.to_fabric.last().map(|it| it.ack + it.window);
+    let sent = guest.data(SEG_BYTES, SEG_BYTES);
+    assert!(edge(&sent).expect("an ACK").abs_diff(told) < 128, "{sent:?}");
+    assert_eq!(guest.reads(247).acks(), [], "a silly window");
+    let sent = guest.reads(300);
+    assert!(edge(&sent).expect("an update").abs_diff(294 * SEG_BYTES) < 128, "{sent:?}");
+    assert_eq!(guest.reads(300).acks(), []);
+}
+
+#[test]
+fn a_full_ring_does_not_shut_the_window() {
+    let mut guest = Guest { ring_segs: 0, ..Guest::new() }.accept();
+    guest.acks(0, 500_000);
+    for offset in (0..FIRST_WINDOW).step_by(SEG_BYTES as usize) {
+        assert_eq!(guest.data(offset, SEG_BYTES).acks(), [], "it waits");
+    }
+    let said = guest.reads(100).to_fabric.remove(0);
+    assert_eq!(said.ack, FIRST_WINDOW);
+    assert!(said.window.abs_diff(92 * SEG_BYTES) < 128, "{said:?}");
+}
+
+/// Without an own window or an underlay, a port still snoops.
+#[test]
+fn nothing_is_promised_beyond_the_guests_window() {
+    let mut guest = Guest::with(snooping()).accept();
+    let mut promised = 0;
+    for offset in (0..2 * FIRST_WINDOW).step_by(SEG_BYTES as usize) {
+        promised = guest.data(offset, SEG_BYTES).acks().last().copied().unwrap_or(promised);
+    }
+    assert_eq!(promised, FIRST_WINDOW);
+}

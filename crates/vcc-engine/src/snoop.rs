@@ -1,0 +1,174 @@
+//! Acknowledging in a guest's name what its receive ring has (`engine/snoop.h`).
+
+use crate::{FlowState, Params, Segment, sys};
+
+unsafe extern "C-unwind" {
+    fn vcc_native_snoop_peer_syn(
+        snoop: *mut sys::vcc_snoop,
+        segment: *const Segment,
+        tsval: u32,
+        stripped: bool,
+    );
+    fn vcc_native_snoop_heard(
+        flow: *const sys::vcc_flow,
+        snoop: *mut sys::vcc_snoop,
+        segment: *const Segment,
+    ) -> bool;
+    fn vcc_native_snoop_sacked(snoop: *mut sys::vcc_snoop, from: u32, end: u32);
+    fn vcc_native_snoop_absorbs(
+        flow: *const sys::vcc_flow,
+        snoop: *const sys::vcc_snoop,
+        params: *const sys::vcc_params,
+        room: *const Room,
+        segment: *const Segment,
+    ) -> bool;
+    fn vcc_native_snoop_says(
+        flow: *const sys::vcc_flow,
+        snoop: *const sys::vcc_snoop,
+        params: *const sys::vcc_params,
+        room: *const Room,
+        segment: *const Segment,
+    ) -> Said;
+    fn vcc_native_snoop_told(
+        flow: *const sys::vcc_flow,
+        snoop: *mut sys::vcc_snoop,
+        said: *const Said,
+    );
+    fn vcc_native_snoop_placed(
+        flow: *const sys::vcc_flow,
+        snoop: *mut sys::vcc_snoop,
+        params: *const sys::vcc_params,
+        segment: *const Segment,
+        stamped: bool,
+        tsval: u32,
+    ) -> Placed;
+    fn vcc_native_is_promise_due(snoop: *const sys::vcc_snoop) -> bool;
+    fn vcc_native_snoop_judge_begin(flow: *mut sys::vcc_flow, snoop: *const sys::vcc_snoop) -> u32;
+    fn vcc_native_snoop_judge_end(
+        flow: *mut sys::vcc_flow,
+        snoop: *const sys::vcc_snoop,
+        told: u32,
+    );
+    fn vcc_native_is_answer_due(flow: *const sys::vcc_flow, snoop: *const sys::vcc_snoop) -> bool;
+    fn vcc_native_snoop_has_room(snoop: *const sys::vcc_snoop, room: *const Room) -> bool;
+    fn vcc_native_snoop_opens(
+        flow: *const sys::vcc_flow,
+        snoop: *const sys::vcc_snoop,
+        params: *const sys::vcc_params,
+        room: *const Room,
+    ) -> bool;
+}
+
+/// Room for what arrives for a guest.
+pub type Room = sys::vcc_room;
+/// The acknowledgement, window and flags of a segment that leaves for the peer.
+pub type Said = sys::vcc_said;
+/// What is due for a segment that is in the guest's ring.
+pub type Placed = sys::vcc_placed;
+
+/// A flow's state beside [`FlowState`], in a shell that acknowledges in the guest's name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Snoop(pub sys::vcc_snoop);
+
+impl Snoop {
+    /// A SYN or SYN-ACK to the guest; `stripped`: it goes without MPTCP's options.
+    pub fn peer_syn(&mut self, segment: &Segment, tsval: u32, stripped: bool) {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_snoop_peer_syn(&mut self.0, segment, tsval, stripped) }
+    }
+
+    /// A SACK block of the guest.
+    pub fn sacked(&mut self, from: u32, end: u32) {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_snoop_sacked(&mut self.0, from, end) }
+    }
+
+    /// Has the ring room for what an acknowledgement lets the peer send?
+    pub fn has_room(&self, room: &Room) -> bool {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_snoop_has_room(&self.0, room) }
+    }
+
+    /// Has data been acknowledged that the guest has not acknowledged itself?
+    pub fn is_promise_due(&self) -> bool {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_is_promise_due(&self.0) }
+    }
+}
+
+impl FlowState {
+    /// A segment of the guest, before [`FlowState::from_guest`] sees it. False if a new connection
+    /// begins.
+    pub fn snoop_heard(&self, snoop: &mut Snoop, segment: &Segment) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_snoop_heard(&self.0, &mut snoop.0, segment) }
+    }
+
+    /// Does the guest's segment say nothing that the peer does not know?
+    pub fn snoop_absorbs(
+        &self,
+        snoop: &Snoop,
+        params: &Params,
+        room: &Room,
+        segment: &Segment,
+    ) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_snoop_absorbs(&self.0, &snoop.0, &params.0, room, segment) }
+    }
+
+    /// What a segment says that leaves for the peer.
+    pub fn snoop_says(
+        &self,
+        snoop: &Snoop,
+        params: &Params,
+        room: &Room,
+        segment: &Segment,
+    ) -> Said {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_snoop_says(&self.0, &snoop.0, &params.0, room, segment) }
+    }
+
+    /// The peer is told it.
+    pub fn snoop_told(&self, snoop: &mut Snoop, said: &Said) {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_snoop_told(&self.0, &mut snoop.0, said) }
+    }
+
+    /// The guest's ring has a segment, whose checksums are right.
+    pub fn snoop_placed(
+        &self,
+        snoop: &mut Snoop,
+        params: &Params,
+        segment: &Segment,
+        tsval: Option<u32>,
+    ) -> Placed {
+        let (stamped, tsval) = (tsval.is_some(), tsval.unwrap_or(0));
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe {
+            vcc_native_snoop_placed(&self.0, &mut snoop.0, &params.0, segment, stamped, tsval)
+        }
+    }
+
+    /// Runs `judge`, which is about a segment to the guest, by the guest's own acknowledgement.
+    pub fn snoop_judge<T>(&mut self, snoop: &Snoop, judge: impl FnOnce(&mut Self) -> T) -> T {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        let told = unsafe { vcc_native_snoop_judge_begin(&mut self.0, &snoop.0) };
+        let judged = judge(self);
+        // SAFETY: likewise.
+        unsafe { vcc_native_snoop_judge_end(&mut self.0, &snoop.0, told) }
+        judged
+    }
+
+    /// Is there an acknowledgement in the guest's name that the peer has not been told?
+    pub fn is_answer_due(&self, snoop: &Snoop) -> bool {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_is_answer_due(&self.0, &snoop.0) }
+    }
+
+    /// The room has changed: is a window update due?
+    pub fn snoop_opens(&self, snoop: &Snoop, params: &Params, room: &Room) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_snoop_opens(&self.0, &snoop.0, &params.0, room) }
+    }
+}
