@@ -95,7 +95,7 @@ impl Port {
         if self.is_holding(&parsed.key) {
             let (key, said) = (parsed.key, parsed.segment);
             let verdict = self.hold_from_guest(frame, parsed, out);
-            self.promise(&key, &said, out);
+            self.promise(&key, &said);
             return verdict;
         }
         self.leave(frame, &parsed, out)
@@ -137,6 +137,7 @@ impl Port {
             self.next_read_ns(),
             self.next_repair_ns(),
             self.snooping.next_ns(),
+            self.next_ack_ns(),
         ];
         looks.into_iter().flatten().min()
     }
@@ -150,6 +151,7 @@ impl Port {
         // Before the engine infers the timeouts of flows that are not repaired here.
         self.advance_repairs(out);
         self.advance_snooping(out);
+        self.send_acks(out);
         let to_guest = &mut out.to_guest;
         let table = &self.table;
         while let Some(unsent) = self.emitter.look_again(now_ns, |key| table.get(key), to_guest) {

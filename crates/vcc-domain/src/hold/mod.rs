@@ -43,6 +43,8 @@ pub(crate) struct Held {
     pub sent: Sent,
     /// The peer's last timestamp.
     pub peer_stamp: Option<Stamp>,
+    /// An acknowledgement of the port is due.
+    pub is_ack_due: bool,
     /// In the ledger.
     pub slot: Option<usize>,
 }

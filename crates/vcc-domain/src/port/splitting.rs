@@ -24,6 +24,8 @@ pub(super) struct Promises {
     ledger: Option<Arc<dyn Ledger>>,
     free: Vec<usize>,
     slots: usize,
+    /// Connections of which an acknowledgement is due.
+    due: Vec<FlowKey>,
     /// Connections that were ended because a promise could not be kept, until when they are.
     ended: BTreeMap<FlowKey, u64>,
 }
@@ -158,15 +160,37 @@ impl Port {
         Some(Verdict::Drop)
     }
 
-    /// After a segment of the guest: acknowledges what the port has of it.
-    pub(super) fn promise(&mut self, key: &FlowKey, said: &Segment, out: &mut Out) {
-        let Some(neighbour) = self.emitter.neighbours.of(key) else { return };
+    /// After a segment of the guest: promises what the port has of it. The acknowledgement is due at
+    /// once, in the next call of [`Port::advance`], so that one answers all that the guest has sent.
+    pub(super) fn promise(&mut self, key: &FlowKey, said: &Segment) {
+        if self.emitter.neighbours.of(key).is_none() {
+            return;
+        }
         let Some((flow, held)) = self.table.holding(key) else { return };
         let end = match held.queue.back() {
             Some(last) => last.segment.seq.wrapping_add(last.segment.payload_bytes),
             None => flow.snd_nxt.wrapping_sub(flow.has(sys::FLOW_FIN_GUEST).into()),
         };
-        if flow.split_promises(&mut held.hold, &self.buffer, &self.params, said, end) {
+        let is_due = flow.split_promises(&mut held.hold, &self.buffer, &self.params, said, end);
+        if is_due && !std::mem::replace(&mut held.is_ack_due, true) {
+            self.promises.due.push(*key);
+        }
+        self.record(key);
+    }
+
+    /// When an acknowledgement is due.
+    pub(super) fn next_ack_ns(&self) -> Option<u64> {
+        (!self.promises.due.is_empty()).then_some(self.now_ns)
+    }
+
+    /// Sends the acknowledgements that are due.
+    pub(super) fn send_acks(&mut self, out: &mut Out) {
+        for key in std::mem::take(&mut self.promises.due) {
+            let Some(neighbour) = self.emitter.neighbours.of(&key) else { continue };
+            let Some((flow, held)) = self.table.holding(&key) else { continue };
+            if !std::mem::take(&mut held.is_ack_due) || held.hold.0.promises == 0 {
+                continue;
+            }
             let ack = Bare {
                 direction: Direction::ToGuest,
                 seq: flow.rcv_nxt,
@@ -175,9 +199,8 @@ impl Port {
                 window: flow.window_shown,
                 timestamps: held.peer_stamp.and_then(|stamp| held.latest.answered_by(stamp)),
             };
-            out.to_guest.push(ack.frame(key, neighbour));
+            out.to_guest.push(ack.frame(&key, neighbour));
         }
-        self.record(key);
     }
 
     /// Notes the peer's timestamp, for acknowledgements in its name.

@@ -78,6 +78,9 @@ impl Guest {
             out.to_fabric.insert(0, frame);
         }
         self.carry(out);
+        if self.port.next_deadline_ns().is_some_and(|due_ns| due_ns <= self.now_ns) {
+            self.advance();
+        }
         verdict
     }
 
