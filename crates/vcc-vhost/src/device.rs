@@ -121,6 +121,10 @@ impl Device {
         let mut more = self.hand_over_waiting(&mut rings);
         more |= self.receive(&mut rings);
         more |= self.send(&mut rings);
+        // The port's acknowledgement of what the guest has sent, while the guest still runs.
+        if self.next_deadline_ns().is_some_and(|due_ns| due_ns <= now_ns()) {
+            self.advance(&mut rings);
+        }
         more |= self.want_kicks(&mut rings);
         self.call(&used_before, &mut rings);
         self.tell_of_drops();
