@@ -1,5 +1,6 @@
 //! A port: parse, look up, engine, rewrite.
 
+mod ended;
 mod holding;
 mod repairing;
 mod snooping;
@@ -84,10 +85,7 @@ impl Port {
     /// A frame from the guest to the fabric. `out` receives frames that follow it: a FACK, what was
     /// held, a window update.
     pub fn from_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
-        if let Some(refused) = self.refuse_ended(now_ns, Direction::FromGuest, frame, out) {
-            return refused;
-        }
-        let parsed = match self.known(now_ns, Direction::FromGuest, frame) {
+        let parsed = match self.known(now_ns, Direction::FromGuest, frame, out) {
             Ok(parsed) => parsed,
             Err(untouched) => return untouched,
         };
@@ -103,10 +101,7 @@ impl Port {
 
     /// A frame from the fabric to the guest. `out` receives what it lets go.
     pub fn to_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
-        if let Some(refused) = self.refuse_ended(now_ns, Direction::ToGuest, frame, out) {
-            return refused;
-        }
-        let mut parsed = match self.known(now_ns, Direction::ToGuest, frame) {
+        let mut parsed = match self.known(now_ns, Direction::ToGuest, frame, out) {
             Ok(parsed) => parsed,
             Err(untouched) => return untouched,
         };
@@ -208,6 +203,7 @@ impl Port {
         now_ns: u64,
         direction: Direction,
         frame: &Frame,
+        out: &mut Out,
     ) -> Result<Parsed, Verdict> {
         self.note_time(now_ns);
         let mut parsed = match parse(frame, direction) {
@@ -219,6 +215,7 @@ impl Port {
             self.emitter.neighbours.learn(&parsed.key, &frame.bytes);
         }
         if self.table.get(&parsed.key).is_none() {
+            self.refuse_ended(direction, frame, &parsed, out)?;
             self.create(now_ns, direction, &parsed)?;
         }
         parsed.segment.now_us = now_ns / NS_PER_US;

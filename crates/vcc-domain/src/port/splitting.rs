@@ -1,22 +1,18 @@
 //! A port that acknowledges what it holds, and owns its delivery (`engine/split.h`).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use vcc_engine::{Segment, sys};
 
 use super::Port;
+use super::ended::Ended;
 use crate::bare::Bare;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::hold::Stamp;
 use crate::key::FlowKey;
 use crate::ledger::{Ledger, Promise};
-use crate::parse::{Parsed, parse};
+use crate::parse::Parsed;
 use crate::wire::*;
-
-/// Segments of a connection that was ended are answered with a RST for this long: longer than an end
-/// that has not heard of it retransmits (RFC 9293, 3.8.3: R2).
-const ENDED_NS: u64 = 1000 * 1_000_000_000;
 
 /// The ledger, if there is one, and its free slots.
 #[derive(Clone, Default)]
@@ -26,8 +22,7 @@ pub(super) struct Promises {
     slots: usize,
     /// Connections of which an acknowledgement is due.
     due: Vec<FlowKey>,
-    /// Connections that were ended because a promise could not be kept, until when they are.
-    ended: BTreeMap<FlowKey, u64>,
+    ended: Ended,
 }
 
 impl Promises {
@@ -89,7 +84,7 @@ impl Port {
 
     fn end_promise(&mut self, promise: &Promise, out: &mut Out) {
         promise.reset(out);
-        self.promises.ended.insert(promise.key, self.now_ns.saturating_add(ENDED_NS));
+        self.promises.ended.add(self.now_ns, promise.key);
     }
 
     fn promise_of(&mut self, key: &FlowKey) -> Option<Promise> {
@@ -117,26 +112,24 @@ impl Port {
         }
     }
 
-    /// Answers a segment of a connection that was ended; None for others.
+    /// Answers a segment without a flow if its connection was ended.
+    ///
+    /// # Errors
+    /// It is answered with a RST: the verdict for it.
     pub(super) fn refuse_ended(
         &mut self,
-        now_ns: u64,
         direction: Direction,
         frame: &Frame,
+        parsed: &Parsed,
         out: &mut Out,
-    ) -> Option<Verdict> {
-        if self.promises.ended.is_empty() {
-            return None;
+    ) -> Result<(), Verdict> {
+        let Parsed { key, segment, .. } = parsed;
+        let flags = u32::from(segment.flags);
+        if flags & sys::TCP_SYN != 0 {
+            self.promises.ended.remove(key);
         }
-        self.promises.ended.retain(|_, until_ns| *until_ns > now_ns);
-        let Parsed { key, segment, .. } = parse(frame, direction).ok()?;
-        self.promises.ended.get(&key)?;
-        if u32::from(segment.flags) & (sys::TCP_SYN | sys::TCP_RST) != 0 {
-            // A new connection, or the end of this one.
-            if u32::from(segment.flags) & sys::TCP_SYN != 0 {
-                self.promises.ended.remove(&key);
-            }
-            return None;
+        if flags & sys::TCP_RST != 0 || !self.promises.ended.has(self.now_ns, key) {
+            return Ok(());
         }
         // RFC 9293, 3.10.7.1.
         let [to, from] = [0, MAC_BYTES].map(|at| {
@@ -156,8 +149,8 @@ impl Port {
             window: 0,
             timestamps: None,
         };
-        queue.push(reset.frame(&key, &sys::vcc_neighbour { guest_mac, next_hop_mac }));
-        Some(Verdict::Drop)
+        queue.push(reset.frame(key, &sys::vcc_neighbour { guest_mac, next_hop_mac }));
+        Err(Verdict::Drop)
     }
 
     /// After a segment of the guest: promises what the port has of it. The acknowledgement is due at
