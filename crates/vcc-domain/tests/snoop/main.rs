@@ -8,3 +8,4 @@ mod guest;
 mod heard;
 mod never;
 mod promised;
+mod random;

@@ -21,6 +21,8 @@ pub(super) enum Event {
     Data { segs: u32 },
     /// The peer acknowledges this many more segments.
     Ack { segs: u32 },
+    /// The peer sends a segment, which the guest's ring takes.
+    Received,
 }
 
 pub(super) struct Case {
@@ -58,6 +60,12 @@ const fn bulk(name: &'static str, what: &'static str, events: &'static [Event], 
     Case { name, what, events, times, leaving_segs: SEGS_PER_TURN, bulk: true }
 }
 
+const SNOOP: &[Case] = &[one_way(
+    "snoop",
+    "a segment to the guest under `snoop`, and half of an acknowledgement in its name",
+    &[Event::Received],
+    0,
+)];
 const WINDOW: &[Case] = &[
     one_way("pass", "new data under `act = \"window\"`", DATA, SEGS_PER_TURN),
     one_way("pass_ack", "an ACK under `act = \"window\"`", ACK, 0),
@@ -99,26 +107,29 @@ pub(super) fn subjects() -> Result<Vec<Subject>> {
     let single = Event::Data { segs: 1 };
     let large = Event::Data { segs: SUPER_SEGS };
     // What is sent before the first turn: nothing, the window, or as much again, which is held.
-    let plan: [(u32, &[Case], Event, u32); 6] = [
+    let plan: [(u32, &[Case], Event, u32); 7] = [
         (sys::ACT_WINDOW, WINDOW, single, 0),
         (sys::ACT_HOLD, AT_ONCE, single, 0),
         (sys::ACT_HOLD, HOLD, single, 1),
         (sys::ACT_HOLD, BULK, single, 2),
         (sys::ACT_HOLD, BULK_TSO, large, 2),
         (sys::ACT_HOLD, BULK_TSO_GRO, large, 2),
+        (sys::ACT_WINDOW, SNOOP, single, 0),
     ];
     plan.into_iter()
         .map(|(act, cases, data, windows)| {
-            let mut talk = Talk::open(params(act), SEGS_PER_TURN)?;
+            let snoops = std::ptr::eq(cases, SNOOP);
+            let mut talk = Talk::open(params(act, snoops), SEGS_PER_TURN)?;
             talk.send_ahead(data, windows * SEGS_PER_TURN);
             Ok(Subject { talk, cases })
         })
         .collect()
 }
 
-fn params(act: u32) -> Params {
+fn params(act: u32, snoops: bool) -> Params {
     Params::with(|params| {
         params.act = act as u8;
+        params.snoop = snoops.into();
         // A window that stands still.
         params.window_cap_bytes = SEGS_PER_TURN * SEG_BYTES;
     })

@@ -3,12 +3,12 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, Verdict};
+use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, Room, Verdict};
 use vcc_engine::Params;
 use vcc_frames::wire::{ETHERNET_BYTES, IPV4_BYTES, TCP_BYTES, write_u32};
-use vcc_frames::{Packet, checksum, payload};
+use vcc_frames::{MACS, Packet, checksum, payload};
 
-use super::cases::{Case, Event, SEG_BYTES};
+use super::cases::{Case, Event, SEG_BYTES, SEGS_PER_TURN};
 use crate::bench::connection::*;
 use crate::{Error, Result};
 
@@ -18,6 +18,8 @@ const SEQ_AT: usize = ETHERNET_BYTES + IPV4_BYTES + 4;
 const HEADERS_BYTES: usize = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES + 12;
 /// Peer's window: 256 KiB by the scale that it offers.
 const PEER_WINDOW: u16 = 2048;
+/// Of the guest's receive ring.
+const RING_SEGS: u32 = 1024;
 /// From one turn to the next: about a round trip.
 const TURN_NS: u64 = 50_000;
 /// Slow start is over by then.
@@ -25,10 +27,15 @@ const ROUND_TRIPS_OF_START: u32 = 20;
 
 pub(super) struct Talk {
     port: Port,
+    /// Does it acknowledge in the guest's name?
+    snoops: bool,
     now_ns: u64,
     /// The guest's next new data, and the peer's next acknowledgement.
     seq: u32,
     acked: u32,
+    /// The peer's next new data, and the guest's acknowledgement of it.
+    received: u32,
+    guest_acked: u32,
     /// The last super-segment's or segment's frame, with sequence number 0.
     template: Frame,
     out: Out,
@@ -37,9 +44,20 @@ pub(super) struct Talk {
 impl Talk {
     /// An established connection whose congestion window has grown to `window_segs`.
     pub(super) fn open(params: Params, window_segs: u32) -> Result<Self> {
-        let port = Port::new(params, MAX_FLOWS);
+        let (port, snoops) = (Port::new(params, MAX_FLOWS), params.0.snoop != 0);
         let (seq, template, out) = (GUEST_ISN + 1, data_frame(1), Out::default());
-        let mut talk = Talk { port, now_ns: 0, seq, acked: seq, template, out };
+        let received = PEER_ISN + 1;
+        let mut talk = Talk {
+            port,
+            snoops,
+            now_ns: 0,
+            seq,
+            acked: seq,
+            received,
+            guest_acked: received,
+            template,
+            out,
+        };
         for packet in handshake(PEER) {
             // Those of a SYN and a SYN-ACK are not scaled.
             let packet = Packet { window: u16::MAX, ..packet };
@@ -68,6 +86,7 @@ impl Talk {
     pub(super) fn send_ahead(&mut self, data: Event, segs: u32) {
         let each_segs = match data {
             Event::Data { segs } | Event::Ack { segs } => segs,
+            Event::Received => 1,
         };
         for _ in 0..segs / each_segs {
             self.play(data);
@@ -92,6 +111,12 @@ impl Talk {
             passed.filter(|((from_guest, _), verdict)| *from_guest && *verdict == Verdict::Pass);
         let passed = passed.map(|((_, frame), _)| frame).chain(&self.out.to_fabric);
         let left_bytes: usize = passed.map(|frame| frame.bytes.len() - HEADERS_BYTES).sum();
+        if self.snoops && self.port.promised_bytes() < SEGS_PER_TURN * SEG_BYTES {
+            return Err(wrong(format!(
+                "in the case {}, not every segment was promised",
+                case.name
+            )));
+        }
         let expected_bytes = (case.leaving_segs * SEG_BYTES) as usize;
         if left_bytes != expected_bytes || self.untranslated() != untranslated {
             return Err(wrong(format!(
@@ -118,6 +143,12 @@ impl Talk {
 
     /// Time passes, and what has left is gone.
     fn rest(&mut self) {
+        if self.guest_acked != self.received {
+            self.guest_acked = self.received;
+            let window = u16::MAX;
+            let ack = Packet { seq: self.seq, ack: self.received, window, ..ack(GUEST, PEER) };
+            let _ = self.port.from_guest(self.now_ns, &mut Frame::full(ack.frame()), &mut self.out);
+        }
         self.out.to_fabric.clear();
         self.out.to_guest.clear();
         self.now_ns += TURN_NS;
@@ -127,7 +158,16 @@ impl Talk {
     fn cross(&mut self, from_guest: bool, frame: &mut Frame) -> Verdict {
         match from_guest {
             true => self.port.from_guest(self.now_ns, frame, &mut self.out),
-            false => self.port.to_guest(self.now_ns, frame, &mut self.out),
+            false => {
+                let verdict = self.port.to_guest(self.now_ns, frame, &mut self.out);
+                if verdict == Verdict::Pass && self.snoops {
+                    let room = Room { ring_segs: RING_SEGS, backlog_bytes: 0 };
+                    self.port.set_room(self.now_ns, room, &mut self.out);
+                    let taken = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
+                    self.port.placed(self.now_ns, taken, &mut self.out);
+                }
+                verdict
+            }
         }
     }
 
@@ -144,6 +184,18 @@ impl Talk {
                 write_u32(&mut frame.bytes, SEQ_AT, self.seq);
                 self.seq = self.seq.wrapping_add(bytes);
                 (true, frame)
+            }
+            Event::Received => {
+                let packet = Packet {
+                    macs: [MACS[1], MACS[0]],
+                    seq: self.received,
+                    ack: self.acked,
+                    window: PEER_WINDOW,
+                    payload: payload(SEG_BYTES as usize),
+                    ..ack(PEER, GUEST)
+                };
+                self.received = self.received.wrapping_add(SEG_BYTES);
+                (false, Frame::full(packet.frame()))
             }
             Event::Ack { segs } => {
                 self.acked = self.acked.wrapping_add(segs * SEG_BYTES);
