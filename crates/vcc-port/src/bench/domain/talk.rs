@@ -70,6 +70,8 @@ impl Talk {
                 talk.play(Event::Ack { segs: 1 });
             }
         }
+        talk.acknowledge();
+        talk.rest();
         let flow = talk.port.flow(&FlowKey::new(GUEST, PEER, None)).map(|flow| flow.0);
         match flow {
             Some(flow)
@@ -141,13 +143,18 @@ impl Talk {
         self.rest();
     }
 
+    /// The guest acknowledges all that it has received, and has room for a turn.
+    fn acknowledge(&mut self) {
+        self.guest_acked = self.received;
+        let window = u16::MAX;
+        let ack = Packet { seq: self.seq, ack: self.received, window, ..ack(GUEST, PEER) };
+        let _ = self.port.from_guest(self.now_ns, &mut Frame::full(ack.frame()), &mut self.out);
+    }
+
     /// Time passes, and what has left is gone.
     fn rest(&mut self) {
         if self.guest_acked != self.received {
-            self.guest_acked = self.received;
-            let window = u16::MAX;
-            let ack = Packet { seq: self.seq, ack: self.received, window, ..ack(GUEST, PEER) };
-            let _ = self.port.from_guest(self.now_ns, &mut Frame::full(ack.frame()), &mut self.out);
+            self.acknowledge();
         }
         self.out.to_fabric.clear();
         self.out.to_guest.clear();
