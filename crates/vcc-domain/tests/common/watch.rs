@@ -30,6 +30,8 @@ struct Connection {
     /// The highest sequence number that the guest has sent, and that has left.
     sent: u32,
     left: u32,
+    /// The guest's highest acknowledgement.
+    received: Option<u32>,
     /// The scales on the SYNs of the guest, of the peer, and of the peer as the guest sees it.
     scale_guest: Option<u8>,
     scale_peer: Option<u8>,
@@ -95,6 +97,10 @@ impl Watch {
         }
         if distance(connection.sent, segment.end()) > 0 {
             connection.sent = segment.end();
+        }
+        let acks = segment.has(ACK) && !segment.has(RST);
+        if acks && connection.received.is_none_or(|before| distance(before, segment.ack) > 0) {
+            connection.received = Some(segment.ack);
         }
     }
 
@@ -182,8 +188,9 @@ impl Watch {
         }
         let scale = connection.scale(connection.scale_shown, &segment);
         let edge = segment.ack.wrapping_add(u32::from(segment.window) << scale);
-        // The guest discards an ACK of what it has not sent.
-        if distance(connection.sent, segment.ack) > 0 {
+        // The guest discards an ACK of what it has not sent, and a segment before its window.
+        let is_old = connection.received.is_some_and(|next| distance(segment.end(), next) > 0);
+        if is_old || distance(connection.sent, segment.ack) > 0 {
             return;
         }
         assert!(
