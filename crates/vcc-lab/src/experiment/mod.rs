@@ -158,6 +158,7 @@ impl Experiment {
             receivers: Receivers {
                 ecn: case.receivers.ecn,
                 interrupt_every_ns: interrupt_every_ns(case.receivers.interrupt_us),
+                receive_buffer_bytes: case.receivers.receive_buffer_kib.map(|kib| kib.get() << 10),
                 vcpu: vcpu(case, case.receivers.vcpu.as_ref()),
                 translation: self.translation(&case.receivers.vcc, place)?,
             },

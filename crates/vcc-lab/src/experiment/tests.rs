@@ -262,6 +262,17 @@ fn interrupts_are_of_each_group_and_of_the_receivers_and_in_virtual_time_alone()
 }
 
 #[test]
+fn receivers_have_receive_buffers_in_virtual_time_alone() {
+    let more = "receivers.receive_buffer_kib = 1024\n";
+    let set = scenario(&parse("small.toml", &format!("{SMALL}{more}")).unwrap());
+    let hosts = set.hosts(&set.topology());
+    assert_eq!(hosts.last().and_then(|host| host.receive_buffer_bytes), Some(1 << 20));
+    assert_eq!(hosts.first().and_then(|host| host.receive_buffer_bytes), None);
+    let refusal = live::check(&set).unwrap_err().to_string();
+    assert!(refusal.contains("receive buffers"), "{refusal}");
+}
+
+#[test]
 fn a_queue_that_cannot_be_is_found_before_the_run() {
     let red = "kind = \"red\"\nmin_bytes = 90000\nmax_bytes = 90001\nlimit_bytes = 1000000\n\
                average_packet_bytes = 1500\nburst_packets = 10\nprobability = 1.0\necn = true";

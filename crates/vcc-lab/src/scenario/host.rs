@@ -33,6 +33,7 @@ pub struct HostSpec {
     pub proxy: Option<String>,
     /// Least time between two interrupts of its card, if not the usual one.
     pub interrupt_every_ns: Option<u64>,
+    pub receive_buffer_bytes: Option<u32>,
     /// The core that it shares.
     pub vcpu: Option<Vcpu>,
     /// Hosts that it talks to.

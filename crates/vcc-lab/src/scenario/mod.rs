@@ -78,6 +78,8 @@ pub struct Receivers {
     pub ecn: bool,
     /// Interrupt moderation of the receivers' cards.
     pub interrupt_every_ns: Option<u64>,
+    /// What a socket's receive buffer begins with, if not Linux's.
+    pub receive_buffer_bytes: Option<u32>,
     pub vcpu: Option<Vcpu>,
     pub translation: Option<Translation>,
 }
@@ -200,6 +202,7 @@ impl Scenario {
             limits: guest.limits.clone(),
             proxy: guest.proxy.clone(),
             interrupt_every_ns: guest.interrupt_every_ns,
+            receive_buffer_bytes: None,
             vcpu: guest.vcpu,
             peers: self.peers_of(host),
         });
@@ -211,6 +214,7 @@ impl Scenario {
             limits: Limits::default(),
             proxy: None,
             interrupt_every_ns: self.receivers.interrupt_every_ns,
+            receive_buffer_bytes: self.receivers.receive_buffer_bytes,
             vcpu: self.receivers.vcpu,
             peers: self.peers_of(receiver),
         });

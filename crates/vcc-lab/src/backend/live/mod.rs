@@ -52,6 +52,9 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     if hosts.iter().any(|host| host.interrupt_every_ns.is_some()) {
         return cannot("interrupts of guests' cards");
     }
+    if hosts.iter().any(|host| host.receive_buffer_bytes.is_some()) {
+        return cannot("receive buffers of guests");
+    }
     if scenario.guests.iter().any(|guest| guest.ping_every_us.is_some()) {
         return cannot("pings of guests");
     }

@@ -164,7 +164,7 @@ fn sysctls(family: Family, spec: &HostSpec) -> Vec<Sysctl> {
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
     let ipv6 = bare_ipv6(family, DEVICE).into_iter().map(|(name, value)| (name, value.to_owned()));
     let buffers = [
-        ("ipv4/tcp_rmem", "4096 131072 6291456".to_owned()),
+        ("ipv4/tcp_rmem", receive_buffers(spec.receive_buffer_bytes)),
         ("ipv4/tcp_wmem", "4096 131072 4194304".to_owned()),
     ];
     let rto_min = spec
@@ -174,6 +174,12 @@ fn sysctls(family: Family, spec: &HostSpec) -> Vec<Sysctl> {
     let own = buffers.into_iter().chain(rto_min).map(|(name, value)| (name.to_owned(), value));
     let all = tcp.into_iter().chain(ipv6).chain(own);
     all.map(|(name, value)| Sysctl { path: format!("net/{name}"), value }).collect()
+}
+
+/// The least, the first and the greatest size of a socket's receive buffer.
+fn receive_buffers(first_bytes: Option<u32>) -> String {
+    let first_bytes = first_bytes.unwrap_or(131_072);
+    format!("4096 {first_bytes} {}", first_bytes.max(6_291_456))
 }
 
 /// Flows that begin together do so within a few round trips of each other, by chance, as they do

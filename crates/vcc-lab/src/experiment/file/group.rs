@@ -1,6 +1,6 @@
 //! Groups of guests, and the receivers.
 
-use super::bounded::{Count, DelayUs, IntervalUs, Mbps, ModerationUs, Ms, Segs, Workers};
+use super::bounded::{Count, DelayUs, IntervalUs, Kib, Mbps, ModerationUs, Ms, Segs, Workers};
 use super::vcc::Vcc;
 use super::vcpu::Vcpu;
 use serde::Deserialize;
@@ -76,6 +76,8 @@ pub struct Receivers {
     pub ecn: bool,
     /// Interrupt moderation of the receivers' cards.
     pub interrupt_us: Option<ModerationUs>,
+    /// What a socket's receive buffer begins with, from which its window grows.
+    pub receive_buffer_kib: Option<Kib>,
     /// The shared core of a receiver, which has a core of its own if left out.
     pub vcpu: Option<Vcpu>,
     pub vcc: Vcc,
@@ -83,6 +85,12 @@ pub struct Receivers {
 
 impl Default for Receivers {
     fn default() -> Self {
-        Self { ecn: true, interrupt_us: None, vcpu: None, vcc: Vcc::default() }
+        Self {
+            ecn: true,
+            interrupt_us: None,
+            receive_buffer_kib: None,
+            vcpu: None,
+            vcc: Vcc::default(),
+        }
     }
 }
