@@ -115,16 +115,20 @@ impl Device {
     /// Does all work that is due, at most a batch of each kind. True if more is left.
     pub(crate) fn turn(&mut self, memory: &GuestMemoryMmap, rings: &mut [Ring]) -> bool {
         let used_before: Vec<u16> = rings.iter().map(|ring| ring.queue.next_used()).collect();
+        rings.iter_mut().for_each(|ring| ring.look(memory));
         let speak_virtio_1 = self.features.has(Features::VERSION_1);
         let mut rings = Rings { memory, all: rings, speak_virtio_1 };
         self.advance(&mut rings);
         let mut more = self.hand_over_waiting(&mut rings);
         more |= self.receive(&mut rings);
         more |= self.send(&mut rings);
+        let was_full = !self.port.wants_frames();
         // The port's acknowledgement of what the guest has sent, while the guest still runs.
         if self.next_deadline_ns().is_some_and(|due_ns| due_ns <= now_ns()) {
             self.advance(&mut rings);
         }
+        // The rest of what the guest had queued.
+        more |= was_full && self.port.wants_frames();
         more |= self.want_kicks(&mut rings);
         self.call(&used_before, &mut rings);
         self.tell_of_drops();
@@ -152,6 +156,7 @@ impl Device {
     /// Ends the connections whose promises will not be kept.
     pub(crate) fn end(&mut self, memory: &GuestMemoryMmap, rings: &mut [Ring]) {
         let used_before: Vec<u16> = rings.iter().map(|ring| ring.queue.next_used()).collect();
+        rings.iter_mut().for_each(|ring| ring.look(memory));
         let speak_virtio_1 = self.features.has(Features::VERSION_1);
         let mut rings = Rings { memory, all: rings, speak_virtio_1 };
         let mut out = Out::default();
@@ -338,7 +343,8 @@ impl Device {
         let sending = rings.sending().filter(|_| self.port.wants_frames());
         let mut more = false;
         for ring in receiving.chain(sending).collect::<Vec<_>>() {
-            match rings::want_kick(&rings.all[ring].queue, rings.memory) {
+            let Ring { queue, seen, .. } = &rings.all[ring];
+            match rings::want_kick(queue, rings.memory, *seen) {
                 Ok(came) => more |= came,
                 Err(error) => more |= self.stop(ring, rings, error),
             }

@@ -14,6 +14,8 @@ use crate::rings::RING_MAX;
 
 pub(crate) struct Ring {
     pub queue: Queue,
+    /// The guest's available index before the turn's work.
+    pub seen: u16,
     kick: Option<File>,
     call: Option<File>,
     is_enabled: bool,
@@ -22,12 +24,23 @@ pub(crate) struct Ring {
 impl Ring {
     pub(crate) fn new() -> Self {
         let queue = Queue::new(RING_MAX).expect("a power of two");
-        Ring { queue, kick: None, call: None, is_enabled: false }
+        Ring { queue, seen: 0, kick: None, call: None, is_enabled: false }
     }
 
     /// Does the guest use it?
     pub(crate) fn is_up(&self) -> bool {
         self.is_enabled && self.queue.ready()
+    }
+
+    /// Notes how much the guest has queued by now. A ring that cannot be read is stopped by the work
+    /// on it.
+    pub(crate) fn look(&mut self, memory: &GuestMemoryMmap) {
+        if !self.is_up() {
+            return;
+        }
+        if let Ok(seen) = self.queue.avail_idx(memory, Ordering::Acquire) {
+            self.seen = seen.0;
+        }
     }
 
     pub(crate) fn enable(&mut self, is_enabled: bool) {
@@ -63,7 +76,7 @@ impl Ring {
     }
 
     /// VHOST_USER_SET_VRING_KICK starts the ring. The guest's used index says where a process before
-    /// this one has ended.
+    /// this one has ended, perhaps before it called: the guest is called once, whatever it wants.
     pub(crate) fn start(
         &mut self,
         kick: OwnedFd,
@@ -77,6 +90,7 @@ impl Ring {
         self.queue.set_event_idx(event_idx);
         self.queue.set_ready(true);
         self.kick = Some(File::from(kick));
+        self.call();
         Ok(())
     }
 
@@ -93,6 +107,9 @@ impl Ring {
             nonblocking(call);
         }
         self.call = call.map(File::from);
+        if self.queue.ready() {
+            self.call();
+        }
     }
 
     pub(crate) fn kick_fd(&self) -> Option<RawFd> {

@@ -217,17 +217,47 @@ pub(crate) fn wants_call(
     Ok(now.wrapping_sub(used_event).wrapping_sub(1) < now.wrapping_sub(before))
 }
 
-/// Asks for a kick as soon as the guest queues more than it has by now. True if it just did, so that
-/// no kick comes.
-pub(crate) fn want_kick(queue: &Queue, memory: &GuestMemoryMmap) -> Result<bool, Error> {
-    let seen = queue.avail_idx(memory, Ordering::Relaxed)?;
+/// Asks for a kick as soon as the guest queues more than it had at `seen`, an index from before the
+/// ring was worked on. True if it has since, so that no kick may come.
+pub(crate) fn want_kick(queue: &Queue, memory: &GuestMemoryMmap, seen: u16) -> Result<bool, Error> {
     if queue.event_idx_enabled() {
         let offset = 4 + 8 * u64::from(queue.size());
         let at = GuestAddress(queue.used_ring()).checked_add(offset);
         let at = at.ok_or(Error::AddressOverflow)?;
-        memory.store(seen.0.to_le(), at, Ordering::Relaxed).map_err(Error::GuestMemory)?;
+        memory.store(seen.to_le(), at, Ordering::Relaxed).map_err(Error::GuestMemory)?;
     }
     // The wish is written before the index is read again (virtio 1.2, 2.7.10.1).
     fence(Ordering::SeqCst);
-    Ok(queue.avail_idx(memory, Ordering::Relaxed)? != seen)
+    Ok(queue.avail_idx(memory, Ordering::Relaxed)?.0 != seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AVAILABLE: u64 = 0x2000;
+    const USED: u64 = 0x3000;
+    const SIZE: u16 = 16;
+
+    /// What comes between the work on a ring and the wish for a kick has no kick of its own.
+    #[test]
+    fn what_came_since_the_look_is_not_waited_for() {
+        let memory = GuestMemoryMmap::<()>::from_ranges(&[(GuestAddress(0), 0x4000)]);
+        let memory = memory.expect("memory");
+        let mut queue = Queue::new(RING_MAX).expect("a ring");
+        queue.set_size(SIZE);
+        queue.set_avail_ring_address(Some(AVAILABLE as u32), Some(0));
+        queue.set_used_ring_address(Some(USED as u32), Some(0));
+        queue.set_event_idx(true);
+        let queued = |index: u16| memory.write_obj(index.to_le(), GuestAddress(AVAILABLE + 2));
+        let wanted = || -> u16 {
+            let at = GuestAddress(USED + 4 + 8 * u64::from(SIZE));
+            u16::from_le(memory.read_obj(at).expect("in memory"))
+        };
+        queued(7).expect("in memory");
+        assert!(!want_kick(&queue, &memory, 7).expect("a ring"));
+        assert_eq!(wanted(), 7, "a kick for the next entry");
+        queued(8).expect("in memory");
+        assert!(want_kick(&queue, &memory, 7).expect("a ring"), "it came without a kick");
+    }
 }

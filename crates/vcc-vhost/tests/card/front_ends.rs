@@ -36,6 +36,28 @@ fn a_guest_goes_on_where_it_was() {
     }
 }
 
+/// A guest that kicks only if it is asked to is asked each time.
+#[test]
+fn no_frame_waits_for_another_ones_kick() {
+    let host = Host::with(port());
+    let mut guest = Guest::new(2);
+    let _front_end = FrontEnd::of(&guest, &host.socket, USUAL | EVENT_IDX);
+    for number in 0..3000 {
+        guest.send_quietly(PLAIN, &frame(number));
+        // The next one comes while the card still works on this one.
+        assert_eq!(host.sent()[12..], frame(number));
+    }
+}
+
+/// A process that was killed before it interrupted leaves that to the next.
+#[test]
+fn a_guest_is_called_when_its_rings_start() {
+    let host = Host::with(port());
+    let guest = Guest::new(2);
+    let _front_end = FrontEnd::of(&guest, &host.socket, USUAL | EVENT_IDX);
+    assert!((0..2).all(|ring| guest.was_called(ring)));
+}
+
 #[test]
 fn messages_that_make_no_sense_end_the_connection() {
     let host = Host::with(port());
