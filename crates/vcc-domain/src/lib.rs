@@ -29,6 +29,7 @@ mod ours;
 mod parse;
 mod port;
 mod rewrite;
+mod seq;
 mod snoop;
 mod status;
 mod table;

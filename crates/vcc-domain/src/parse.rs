@@ -31,6 +31,11 @@ impl Parsed {
     pub(crate) fn timestamps_at(&self) -> Option<usize> {
         self.places.timestamps_at.map(|at| self.ip.tcp_at + at)
     }
+
+    /// The TSval of the frame that was parsed.
+    pub(crate) fn tsval(&self, frame: &Frame) -> Option<u32> {
+        self.timestamps_at().map(|at| read_u32(&frame.bytes, at))
+    }
 }
 
 /// # Errors

@@ -189,6 +189,10 @@ impl Port {
         self.note_snoop();
     }
 
+    fn now_us(&self) -> u64 {
+        self.now_ns / NS_PER_US
+    }
+
     fn note_time(&mut self, now_ns: u64) {
         debug_assert!(now_ns >= self.now_ns, "time runs back");
         self.now_ns = now_ns;

@@ -11,20 +11,8 @@ use crate::parse::Parsed;
 use crate::rewrite::rewrite_header;
 use crate::wire::*;
 
-const STAMP_BYTES: usize = 4;
-const TIMESTAMPS_BYTES: usize = 2 * STAMP_BYTES;
-
-/// A TSval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp([u8; STAMP_BYTES]);
-
-impl Stamp {
-    /// Of a segment with timestamps.
-    pub(crate) fn of(frame: &Frame, parsed: &Parsed) -> Option<Self> {
-        let at = parsed.timestamps_at()?;
-        frame.bytes[at..at + STAMP_BYTES].try_into().ok().map(Stamp)
-    }
-}
+const TSVAL_BYTES: usize = 4;
+const TIMESTAMPS_BYTES: usize = 2 * TSVAL_BYTES;
 
 /// From the guest's last segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,11 +40,11 @@ impl Latest {
     }
 
     /// TSval and TSecr of the peer's acknowledgement of that segment, at this time of the peer.
-    pub(crate) fn answered_by(&self, Stamp(peers): Stamp) -> Option<[u8; TIMESTAMPS_BYTES]> {
+    pub(crate) fn answered_by(&self, peer_tsval: u32) -> Option<[u8; TIMESTAMPS_BYTES]> {
         let guests = self.timestamps?;
         let mut both = [0; TIMESTAMPS_BYTES];
-        both[..STAMP_BYTES].copy_from_slice(&peers);
-        both[STAMP_BYTES..].copy_from_slice(&guests[..STAMP_BYTES]);
+        write_u32(&mut both, 0, peer_tsval);
+        both[TSVAL_BYTES..].copy_from_slice(&guests[..TSVAL_BYTES]);
         Some(both)
     }
 

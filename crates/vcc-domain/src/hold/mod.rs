@@ -11,8 +11,8 @@ use vcc_engine::{Buffer, BufferPolicy, Hold, Segment};
 use crate::frame::{Direction, Frame};
 use crate::parse::{Parsed, parse};
 pub(crate) use cut::{cut, without_payload};
-pub(crate) use latest::{Latest, Stamp, set_ack, set_seq, strip_sack};
-pub(crate) use sent::{Kept, Sent, before};
+pub(crate) use latest::{Latest, set_ack, set_seq, strip_sack};
+pub(crate) use sent::{Kept, Sent};
 
 /// The size of a port's buffer, and how its flows share it (vFlood, 3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +41,8 @@ pub(crate) struct Held {
     pub latest: Latest,
     pub queue: Queue,
     pub sent: Sent,
-    /// The peer's last timestamp.
-    pub peer_stamp: Option<Stamp>,
+    /// The peer's last TSval.
+    pub peer_tsval: Option<u32>,
     /// An acknowledgement of the port is due.
     pub is_ack_due: bool,
     /// In the ledger.
@@ -95,9 +95,16 @@ impl Waiting {
     }
 }
 
-/// Parses a frame that was parsed before, and may have been cut since.
+/// Parses a frame that was parsed and may have been cut since.
 pub(crate) fn reparsed(frame: &Frame) -> Parsed {
     parse(frame, Direction::FromGuest).expect("a part of a segment is a segment")
+}
+
+/// The same, to leave at this time.
+pub(crate) fn reparsed_at(frame: &Frame, now_us: u64) -> Parsed {
+    let mut parsed = reparsed(frame);
+    parsed.segment.now_us = now_us;
+    parsed
 }
 
 /// A flow's segments that wait for its window; an empty queue has no memory of its own.

@@ -7,6 +7,7 @@ use vcc_engine::{FlowState, Recovery, Retained, Segment};
 
 use super::{charge_bytes, cut, reparsed};
 use crate::frame::Frame;
+use crate::seq::before;
 
 #[derive(Clone)]
 pub(crate) struct Kept {
@@ -54,11 +55,6 @@ const BLACK_HOLE_TIMEOUTS: u8 = 3;
 /// What any path carries: IPv4's default MSS and that of IPv6's least MTU (RFC 9293, 3.7.1).
 const SMALL_BYTES: u32 = 536;
 const SMALL_BYTES_IPV6: u32 = 1220;
-
-/// `a` is before `b`, in modular arithmetic.
-pub(crate) fn before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
-}
 
 impl Sent {
     pub(crate) fn push(&mut self, kept: Kept) {

@@ -5,7 +5,7 @@ use vcc_engine::{Admission, FlowState, Segment, sys};
 
 use super::Port;
 use crate::frame::{Direction, Frame, Out, Verdict};
-use crate::hold::{Held, Waiting, charge_bytes, cut, reparsed, set_seq, without_payload};
+use crate::hold::{Held, Waiting, charge_bytes, cut, reparsed_at, set_seq, without_payload};
 use crate::key::FlowKey;
 use crate::parse::Parsed;
 
@@ -92,13 +92,13 @@ impl Port {
         let mut rest = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
         if fate.pass_bytes > 0 {
             let first = cut(&mut rest, &parsed, fate.pass_bytes as usize);
-            let first_parsed = self.reparsed_now(&first);
+            let first_parsed = reparsed_at(&first, self.now_us());
             self.leave_as(first, &first_parsed, out);
-            parsed = self.reparsed_now(&rest);
+            parsed = reparsed_at(&rest, self.now_us());
         }
         if fate.drop_bytes > 0 {
             drop(cut(&mut rest, &parsed, fate.drop_bytes as usize));
-            parsed = self.reparsed_now(&rest);
+            parsed = reparsed_at(&rest, self.now_us());
         }
         if !fate.hold {
             return Verdict::Held;
@@ -124,7 +124,7 @@ impl Port {
 
     /// Sends a frame without payload at another sequence number.
     pub(super) fn leave_empty(&mut self, mut frame: Frame, seq: u32, out: &mut Out) {
-        let mut parsed = self.reparsed_now(&frame);
+        let mut parsed = reparsed_at(&frame, self.now_us());
         set_seq(&mut frame, &mut parsed, seq);
         self.leave_as(frame, &parsed, out);
     }
@@ -138,9 +138,9 @@ impl Port {
     }
 
     fn keep(&mut self, frame: Frame, parsed: &Parsed) {
+        let now_us = self.now_us() as u32;
         let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
         let end = parsed.segment.seq.wrapping_add(sequence_bytes(&parsed.segment));
-        let now_us = (self.now_ns / super::NS_PER_US) as u32;
         flow.repair_waits(&held.hold, &mut held.sent.recovery, now_us);
         flow.hold_kept(&mut held.hold, &mut self.buffer, end, charge_bytes(&frame));
         held.queue.push(Waiting { frame, segment: parsed.segment });
@@ -164,7 +164,7 @@ impl Port {
 
     fn release_held(&mut self, key: &FlowKey, out: &mut Out) {
         loop {
-            let now_us = self.now_ns / super::NS_PER_US;
+            let now_us = self.now_us();
             let Some((flow, held)) = self.table.holding(key) else { return };
             let Some(front) = held.queue.front_mut() else { return };
             front.segment.now_us = now_us;
@@ -185,8 +185,7 @@ impl Port {
                 held.hold.left(&mut self.buffer, before_bytes);
                 frame
             };
-            let mut parsed = reparsed(&frame);
-            parsed.segment.now_us = now_us;
+            let mut parsed = reparsed_at(&frame, now_us);
             held.latest.renew(&mut frame, &mut parsed);
             self.retain(&frame, &parsed);
             self.full_since_ns = self.is_full().then_some(self.now_ns);
@@ -232,12 +231,6 @@ impl Port {
         }
         self.note_full();
         self.table.remove(key);
-    }
-
-    fn reparsed_now(&self, frame: &Frame) -> Parsed {
-        let mut parsed = reparsed(frame);
-        parsed.segment.now_us = self.now_ns / super::NS_PER_US;
-        parsed
     }
 }
 

@@ -8,10 +8,13 @@ use vcc_engine::{RepairTimer, Retained, Segment, sys};
 use super::holding::sequence_bytes;
 use super::{NS_PER_US, Port};
 use crate::frame::{Frame, Out};
-use crate::hold::{Kept, before, charge_bytes, reparsed, set_ack, strip_sack, without_payload};
+use crate::hold::{
+    Kept, charge_bytes, reparsed, reparsed_at, set_ack, strip_sack, without_payload,
+};
 use crate::key::FlowKey;
 use crate::options::sack_blocks;
 use crate::parse::Parsed;
+use crate::seq::before;
 
 /// When a flow's timer goes off. A flow may have several entries; [`crate::hold::Sent`] knows which
 /// one is valid.
@@ -163,8 +166,7 @@ impl Port {
         let Some((flow, held)) = self.table.holding(key) else { return };
         let Some(kept) = held.sent.get(at) else { return };
         let (mut frame, before) = (kept.frame.clone(), flow.ca_state);
-        let mut parsed = reparsed(&frame);
-        parsed.segment.now_us = now_us;
+        let mut parsed = reparsed_at(&frame, now_us);
         held.latest.renew(&mut frame, &mut parsed);
         self.leave_as(frame, &parsed, out);
         let Some((flow, held)) = self.table.holding(key) else { return };
@@ -257,10 +259,6 @@ impl Port {
             }
             self.repairs.insert((due_ns, *key));
         }
-    }
-
-    fn now_us(&self) -> u64 {
-        self.now_ns / NS_PER_US
     }
 }
 

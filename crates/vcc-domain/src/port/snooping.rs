@@ -6,11 +6,12 @@ use vcc_engine::{Room, Segment, sys};
 
 use super::{NS_PER_US, Port};
 use crate::frame::{Direction, Frame, Out};
-use crate::hold::reparsed;
+use crate::hold::reparsed_at;
 use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite_header;
-use crate::snoop::{Answer, blocks, is_reset, is_sound, tsval, without_promised};
+use crate::seq::after;
+use crate::snoop::{Answer, blocks, is_reset, is_sound, without_promised};
 use crate::wire::*;
 
 /// Linux: TCP_DELACK_MIN.
@@ -88,7 +89,7 @@ impl Port {
         if !is_sound(&frame, &parsed, &snooped.headers) {
             return;
         }
-        let stamp = tsval(&frame, &parsed);
+        let stamp = parsed.tsval(&frame);
         let placed = flow.snoop_placed(&mut snooped.snoop, &self.params, &parsed.segment, stamp);
         let key = parsed.key;
         if placed.keep != 0 {
@@ -119,7 +120,7 @@ impl Port {
             return;
         }
         if let Some((_, snooped)) = self.table.snooping(&parsed.key) {
-            let tsval = tsval(frame, parsed).unwrap_or(0);
+            let tsval = parsed.tsval(frame).unwrap_or(0);
             snooped.snoop.peer_syn(&parsed.segment, tsval, stripped);
         }
     }
@@ -178,7 +179,7 @@ impl Port {
         let said = flow.snoop_says(&snooped.snoop, &self.params, &self.snooping.room, segment);
         flow.snoop_told(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
-        let waits = is_after(snooped.snoop.0.guest_edge, snooped.snoop.0.told_edge);
+        let waits = after(snooped.snoop.0.guest_edge, snooped.snoop.0.told_edge);
         if waits != snooped.waits {
             snooped.waits = waits;
             match waits {
@@ -249,8 +250,7 @@ impl Port {
         };
         let said = flow.snoop_says(&snooped.snoop, &self.params, &self.snooping.room, &own);
         let frame = Answer { key, flow, snooped, said }.frame();
-        let mut parsed = reparsed(&frame);
-        parsed.segment.now_us = self.now_ns / NS_PER_US;
+        let parsed = reparsed_at(&frame, self.now_us());
         self.leave_as(frame, &parsed, out);
     }
 
@@ -264,7 +264,7 @@ impl Port {
             return;
         }
         let snoop = &snooped.snoop.0;
-        let takes = is_after(snoop.guest_edge, snoop.guest_ack);
+        let takes = after(snoop.guest_edge, snoop.guest_ack);
         let ts_recent = snoop.ts_recent;
         snooped.copies.note_refusal(heard_ns, takes);
         if snooped.copies.refusals() > REFUSALS_MAX {
@@ -286,8 +286,7 @@ impl Port {
             flags: (sys::TCP_RST | sys::TCP_ACK) as u16,
         };
         let frame = Answer { key, flow, snooped, said }.frame();
-        let mut parsed = reparsed(&frame);
-        parsed.segment.now_us = self.now_ns / NS_PER_US;
+        let parsed = reparsed_at(&frame, self.now_us());
         self.counters.count(sys::COUNT_PROMISE_BROKEN);
         self.leave_as(frame, &parsed, out);
         self.end_snooped(key);
@@ -332,8 +331,4 @@ impl Port {
         snooped.timer_ns = Some(due_ns);
         self.snooping.timers.insert((due_ns, *key));
     }
-}
-
-fn is_after(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b) as i32 > 0
 }

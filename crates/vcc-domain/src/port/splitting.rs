@@ -8,7 +8,6 @@ use super::Port;
 use super::ended::Ended;
 use crate::bare::Bare;
 use crate::frame::{Direction, Frame, Out, Verdict};
-use crate::hold::Stamp;
 use crate::key::FlowKey;
 use crate::ledger::{Ledger, Promise};
 use crate::parse::Parsed;
@@ -190,7 +189,7 @@ impl Port {
                 ack: held.hold.0.promised,
                 flags: sys::TCP_ACK,
                 window: flow.window_shown,
-                timestamps: held.peer_stamp.and_then(|stamp| held.latest.answered_by(stamp)),
+                timestamps: held.peer_tsval.and_then(|tsval| held.latest.answered_by(tsval)),
             };
             out.to_guest.push(ack.frame(&key, neighbour));
         }
@@ -204,7 +203,7 @@ impl Port {
         let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
         let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
         if is_syn || flow.hears(&parsed.segment) {
-            held.peer_stamp = Stamp::of(frame, parsed);
+            held.peer_tsval = parsed.tsval(frame);
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::frame::{Direction, Frame};
 use crate::hold::set_seq;
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite_header;
+use crate::seq::after;
 use crate::wire::*;
 
 /// The first wait for an acknowledgement of the guest's own, which doubles (RFC 6298, 2.1 and 5.5).
@@ -44,10 +45,6 @@ pub(crate) struct Copies {
     refusals: u32,
 }
 
-fn is_after(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b) as i32 > 0
-}
-
 impl Copies {
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
@@ -60,7 +57,7 @@ impl Copies {
         if self.frames.is_empty() {
             *self = Copies { progress_ns: now_ns, ..Copies::default() };
         }
-        let place = self.frames.iter().rposition(|other| !is_after(other.seq, seq));
+        let place = self.frames.iter().rposition(|other| !after(other.seq, seq));
         let charge_bytes = copied.charge_bytes();
         self.frames.insert(place.map_or(0, |place| place + 1), copied);
         charge_bytes
@@ -69,7 +66,7 @@ impl Copies {
     /// The guest has acknowledged what is before `ack`. Returns the bytes that are free again.
     pub(crate) fn acknowledged(&mut self, now_ns: u64, ack: u32) -> u32 {
         let mut freed_bytes = 0;
-        while self.frames.front().is_some_and(|copied| !is_after(copied.end, ack)) {
+        while self.frames.front().is_some_and(|copied| !after(copied.end, ack)) {
             freed_bytes += self.frames.pop_front().map_or(0, |copied| copied.charge_bytes());
             (self.progress_ns, self.times, self.refusals) = (now_ns, 0, 0);
         }

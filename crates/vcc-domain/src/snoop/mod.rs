@@ -41,9 +41,7 @@ impl Snooped {
     /// Records a segment of the guest.
     pub(crate) fn note(&mut self, frame: &Frame, parsed: &Parsed) {
         self.headers.note(frame, parsed);
-        if let Some(at) = parsed.timestamps_at() {
-            self.tsval = read_u32(&frame.bytes, at);
-        }
+        self.tsval = parsed.tsval(frame).unwrap_or(self.tsval);
     }
 }
 
@@ -78,11 +76,6 @@ impl Headers {
     fn is_ipv6(&self) -> bool {
         self.tcp_at - self.ip_at == IPV6_BYTES as u8
     }
-}
-
-/// The TSval of a segment.
-pub(crate) fn tsval(frame: &Frame, parsed: &Parsed) -> Option<u32> {
-    parsed.timestamps_at().map(|at| read_u32(&frame.bytes, at))
 }
 
 /// Has the connection ended by a RST? After both FINs, data may still have to reach the guest.
