@@ -1,9 +1,12 @@
 //! The card: carries frames from the guest's rings through the port to the wire and back.
 
-use std::collections::VecDeque;
-use std::io;
+mod receiving;
+mod sending;
 
-use vcc_domain::{Frame, Out, Port, Promise, Verdict};
+use std::collections::VecDeque;
+
+use receiving::Arrival;
+use vcc_domain::{Frame, Out, Port, Promise};
 use virtio_queue::{Error as RingError, QueueT};
 use vm_memory::GuestMemoryMmap;
 
@@ -12,15 +15,13 @@ use crate::event::{Event, Tell};
 use crate::features::Features;
 use crate::header::{FRAME_MAX_BYTES, HEADER_BYTES, Header};
 use crate::ring::Ring;
-use crate::rings::{self, Placed, Taken};
+use crate::rings;
 use crate::steering::Steering;
 use crate::wake::now_ns;
 use crate::wire::{Offload, Wire};
 
 /// Frames of a ring or of the wire in a turn, so that each gets its own.
 const BATCH: usize = 64;
-/// Frames that wait for the guest's buffers. More wait in the wire's queue.
-const WAITING_MAX: usize = 1024;
 
 /// Pairs of rings that a guest may use.
 pub(crate) const PAIRS_MAX: usize = 8;
@@ -31,7 +32,7 @@ pub(crate) struct Device {
     features: Features,
     steering: Steering,
     /// Frames for which the guest had no buffer.
-    waiting: VecDeque<(Header, Vec<u8>)>,
+    waiting: VecDeque<Arrival>,
     counts: CardCounts,
     /// The counts up to which a person needs not be told of more.
     told: [u64; REASONS],
@@ -120,6 +121,7 @@ impl Device {
         let mut rings = Rings { memory, all: rings, speak_virtio_1 };
         self.advance(&mut rings);
         let mut more = self.hand_over_waiting(&mut rings);
+        self.tell_room(&mut rings);
         more |= self.receive(&mut rings);
         more |= self.send(&mut rings);
         let was_full = !self.port.wants_frames();
@@ -184,99 +186,10 @@ impl Device {
         }
         for frame in out.to_guest {
             if let Some(header) = Header::of(&frame) {
-                self.hand_over(header, &frame, rings);
+                // What the port has made, it does not acknowledge.
+                self.hand_over(Arrival::of_port(header, frame), rings, &mut Out::default());
             }
         }
-    }
-
-    /// From the wire to the guest. A guest without buffers leaves the frames where they are.
-    fn receive(&mut self, rings: &mut Rings) -> bool {
-        if rings.receiving().next().is_none() {
-            return false;
-        }
-        for _ in 0..BATCH {
-            if self.waiting.len() >= WAITING_MAX {
-                return false;
-            }
-            let bytes = match self.wire.receive(&mut self.read) {
-                Ok(bytes) => bytes,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-                Err(_) => {
-                    self.counts.wire_failed += 1;
-                    return false;
-                }
-            };
-            let Some((header, bytes)) = self.read[..bytes].split_first_chunk::<HEADER_BYTES>()
-            else {
-                self.counts.wire_failed += 1;
-                continue;
-            };
-            let header = Header::read(header);
-            let mut memory = std::mem::take(&mut self.to_guest);
-            memory.clear();
-            memory.extend_from_slice(bytes);
-            let mut frame = header.frame(memory);
-            let mut out = Out::default();
-            let verdict = self.port.to_guest(now_ns(), &mut frame, &mut out);
-            if verdict == Verdict::Pass {
-                self.hand_over(header.passed(&frame), &frame, rings);
-            }
-            self.forward(out, rings);
-            self.to_guest = frame.bytes;
-        }
-        true
-    }
-
-    /// From the guest to the wire, as long as the port takes frames.
-    fn send(&mut self, rings: &mut Rings) -> bool {
-        let mut more = false;
-        for ring in rings.sending().collect::<Vec<_>>() {
-            more |= self.send_of(ring, rings);
-        }
-        more
-    }
-
-    fn send_of(&mut self, ring: usize, rings: &mut Rings) -> bool {
-        for _ in 0..BATCH {
-            if !self.port.wants_frames() {
-                return false;
-            }
-            let memory = rings.memory;
-            let mut bytes = std::mem::take(&mut self.from_guest);
-            let taken = rings::take(&mut rings.all[ring].queue, memory, &mut bytes);
-            let (head, header) = match taken {
-                Ok(Taken::Nothing) => {
-                    self.from_guest = bytes;
-                    return false;
-                }
-                Ok(Taken::Frame(head, header)) => (head, Some(header)),
-                Ok(Taken::Bad(head)) => (head, None),
-                Err(error) => return self.stop(ring, rings, error),
-            };
-            // The frame is in our memory, so its descriptors are the guest's again.
-            if let Err(error) = rings::give_back(&mut rings.all[ring].queue, memory, head) {
-                return self.stop(ring, rings, error);
-            }
-            let features = self.features;
-            let header = header.filter(|header| header.check(bytes.len(), features).is_ok());
-            let Some(header) = header else {
-                self.counts.bad_from_guest += 1;
-                self.from_guest = bytes;
-                continue;
-            };
-            if rings.sending().nth(1).is_some() {
-                self.steering.note(&bytes, ring / 2);
-            }
-            let mut frame = header.frame(bytes);
-            let mut out = Out::default();
-            let verdict = self.port.from_guest(now_ns(), &mut frame, &mut out);
-            if verdict == Verdict::Pass {
-                self.put_on_wire(header.passed(&frame), &frame);
-            }
-            self.forward(out, rings);
-            self.from_guest = frame.bytes;
-        }
-        true
     }
 
     fn put_on_wire(&mut self, header: Header, frame: &Frame) {
@@ -285,61 +198,10 @@ impl Device {
         }
     }
 
-    /// Gives the guest a frame, or keeps it until the guest has room.
-    fn hand_over(&mut self, header: Header, frame: &Frame, rings: &mut Rings) {
-        if !header.within(Offload::of(self.features)) {
-            self.counts.not_negotiated += 1;
-            return;
-        }
-        if self.waiting.is_empty() && self.place(header, &frame.bytes, rings) {
-            return;
-        }
-        if self.waiting.len() >= 2 * WAITING_MAX {
-            self.counts.no_buffer += 1;
-            return;
-        }
-        self.waiting.push_back((header, frame.bytes.clone()));
-    }
-
-    fn hand_over_waiting(&mut self, rings: &mut Rings) -> bool {
-        for _ in 0..BATCH {
-            let Some((header, bytes)) = self.waiting.pop_front() else { return false };
-            if !self.place(header, &bytes, rings) {
-                self.waiting.push_front((header, bytes));
-                return false;
-            }
-        }
-        !self.waiting.is_empty()
-    }
-
-    /// Puts a frame into the receive ring of its connection. False if it has no room now.
-    fn place(&mut self, header: Header, bytes: &[u8], rings: &mut Rings) -> bool {
-        let pairs = rings.receiving().count();
-        if pairs == 0 {
-            return false;
-        }
-        let pair = if pairs > 1 { self.steering.pair(bytes) % pairs } else { 0 };
-        let Some(ring) = rings.receiving().nth(pair) else { return false };
-        let mergeable = self.features.has(Features::MRG_RXBUF);
-        let memory = rings.memory;
-        match rings::place(&mut rings.all[ring].queue, memory, mergeable, header, bytes) {
-            // From here on, the frame lies in the guest's memory, which outlives this process.
-            Ok(Placed::Yes) => true,
-            Ok(Placed::NoBuffer) => false,
-            Ok(Placed::Bad) => {
-                self.counts.bad_buffer += 1;
-                true
-            }
-            Err(error) => {
-                self.stop(ring, rings, error);
-                true
-            }
-        }
-    }
-
     /// Asks to be woken for what the turn has waited for in vain. True if it has come meanwhile.
     fn want_kicks(&mut self, rings: &mut Rings) -> bool {
-        let receiving = rings.receiving().filter(|_| !self.waiting.is_empty());
+        let waits = !self.waiting.is_empty() || self.port.waits_for_room();
+        let receiving = rings.receiving().filter(|_| waits);
         let sending = rings.sending().filter(|_| self.port.wants_frames());
         let mut more = false;
         for ring in receiving.chain(sending).collect::<Vec<_>>() {

@@ -193,6 +193,13 @@ fn publish(queue: &mut Queue, memory: &GuestMemoryMmap, used: &[Used]) -> Result
     queue.add_used(memory, last.head, last.bytes)
 }
 
+/// The buffers that the guest has added, and the card has not used. A broken ring has none.
+pub(crate) fn free_buffers(queue: &Queue, memory: &GuestMemoryMmap) -> Result<u16, Error> {
+    let avail = queue.avail_idx(memory, Ordering::Acquire)?;
+    let free = avail.0.wrapping_sub(queue.next_avail());
+    Ok(if free <= queue.size() { free } else { 0 })
+}
+
 /// Does the guest want an interrupt for what it was given since its used index was `before`?
 pub(crate) fn wants_call(
     queue: &Queue,

@@ -105,6 +105,16 @@ impl Port {
         self.set_timer(&key);
     }
 
+    /// Does the port have to be told of room, and of what lies in the guest's ring?
+    pub fn snoops(&self) -> bool {
+        self.snooping.is_on
+    }
+
+    /// Is there an acknowledgement or a window that leaves when the guest makes room?
+    pub fn waits_for_room(&self) -> bool {
+        !self.snooping.waiting.is_empty()
+    }
+
     /// Bytes of promised segments that the guest has not acknowledged itself.
     pub fn promised_bytes(&self) -> u32 {
         self.snooping.copied_bytes

@@ -141,22 +141,39 @@ impl Guest {
             std::thread::yield_now();
         }
         self.queue(SEND, header, frame);
+        self.kick_if_wanted(SEND, before);
+    }
+
+    /// Kicks if what was offered since `before` reaches the entry for which the card wants it.
+    fn kick_if_wanted(&self, ring: usize, before: u16) {
         fence(Ordering::SeqCst);
-        let wanted = self.read_u16(self.start(SEND) + USED_AT + 4 + 8 * u64::from(RING_ENTRIES));
-        if before.wrapping_sub(wanted) == 0 {
-            self.kick(SEND);
+        let wanted = self.read_u16(self.start(ring) + USED_AT + 4 + 8 * u64::from(RING_ENTRIES));
+        let now = self.rings[ring].available;
+        if now.wrapping_sub(wanted).wrapping_sub(1) < now.wrapping_sub(before) {
+            self.kick(ring);
         }
     }
 
     /// Offers receive buffers of this size, whose descriptors have the buffers' numbers.
     pub fn offer_buffers(&mut self, ring: usize, count: u16, bytes: u32) {
+        self.add_buffers(ring, count, bytes);
+        self.kick(ring);
+    }
+
+    /// Likewise, and kicks only if the card wants it.
+    pub fn offer_buffers_quietly(&mut self, ring: usize, count: u16, bytes: u32) {
+        let before = self.rings[ring].available;
+        self.add_buffers(ring, count, bytes);
+        self.kick_if_wanted(ring, before);
+    }
+
+    fn add_buffers(&mut self, ring: usize, count: u16, bytes: u32) {
         for _ in 0..count {
             let index = self.rings[ring].available % RING_ENTRIES;
             let at = BUFFERS_AT + 0x10_0000 + u64::from(index) * 0x1000;
             self.describe(ring, index, at, bytes, WRITE, 0);
             self.offer(ring, index);
         }
-        self.kick(ring);
     }
 
     pub fn used(&self, ring: usize) -> u16 {

@@ -93,6 +93,16 @@ impl Host {
         frame.truncate(bytes);
         frame
     }
+
+    /// A frame on the wire that has not been asked for.
+    pub fn sent_more(&self) -> Option<Vec<u8>> {
+        let mut frame = vec![0; 1 << 17];
+        self.wire.set_nonblocking(true).expect("a wire that does not wait");
+        let sent = self.wire.recv(&mut frame);
+        self.wire.set_nonblocking(false).expect("a wire that waits");
+        frame.truncate(sent.ok()?);
+        Some(frame)
+    }
 }
 
 /// Waits for what another thread does.

@@ -5,6 +5,7 @@ mod frames;
 mod front_ends;
 mod guest;
 mod host;
+mod snoop;
 
 use vcc_domain::Port;
 use vcc_engine::Params;

@@ -39,6 +39,10 @@ pub struct Arguments {
     #[arg(long)]
     retransmit: bool,
 
+    /// Acknowledge what lies in the guest's receive ring for a guest that is not running
+    #[arg(long)]
+    snoop: bool,
+
     /// Buffer for what is held of the guest, in KiB
     #[arg(long, value_name = "KIB", default_value_t = 4096,
         value_parser = clap::value_parser!(u32).range(64..=1 << 20))]
@@ -67,11 +71,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut params: Params = options.params;
     params.0.act = arguments.act.number();
     params.0.retransmit = arguments.retransmit.into();
+    params.0.snoop = arguments.snoop.into();
     if arguments.act != Act::Hold && arguments.retransmit {
         anyhow::bail!("--retransmit has an effect only with --act hold");
     }
-    if arguments.act != Act::Window && params.mode() != Some(Mode::Enforce) {
-        anyhow::bail!("--act {} has an effect only with --mode enforce", arguments.act);
+    if params.mode() != Some(Mode::Enforce) {
+        if arguments.act != Act::Window {
+            anyhow::bail!("--act {} has an effect only with --mode enforce", arguments.act);
+        }
+        if arguments.snoop {
+            anyhow::bail!("--snoop has an effect only with --mode enforce");
+        }
     }
     let buffer =
         BufferSpec { size_bytes: arguments.buffer_kib << 10, policy: arguments.buffer_policy };

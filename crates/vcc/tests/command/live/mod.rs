@@ -1,5 +1,6 @@
 //! A virtual machine behind `vcc domain`: what it sends and receives arrives whole.
 
+mod stopped;
 mod vm;
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -127,22 +128,37 @@ fn broken_from_guest(vm: &mut Vm, socket: &Path, ends: &mut dyn FnMut()) {
 
 /// The guest receives noise, likewise.
 fn to_guest(vm: &mut Vm, midway: &mut dyn FnMut()) {
-    let mut noise = vec![0; TRANSFER_BYTES];
-    std::fs::File::open("/dev/urandom").expect("noise").read_exact(&mut noise).expect("noise");
-    vm.begin("nc -l -p 5002 | sha256sum");
-    let mut stream = loop {
-        // Until the guest listens.
-        match TcpStream::connect("192.0.2.1:5002") {
-            Ok(stream) => break stream,
-            Err(_) => std::thread::sleep(Duration::from_millis(50)),
-        }
-    };
+    let noise = noise();
+    let mut stream = begin_to_guest(vm);
     stream.write_all(&noise[..INTERRUPTED_AT]).expect("the first part");
     midway();
-    stream.write_all(&noise[INTERRUPTED_AT..]).expect("the rest");
+    end_to_guest(vm, stream, &noise, INTERRUPTED_AT);
+}
+
+fn noise() -> Vec<u8> {
+    let mut noise = vec![0; TRANSFER_BYTES];
+    std::fs::File::open("/dev/urandom").expect("noise").read_exact(&mut noise).expect("noise");
+    noise
+}
+
+/// A connection to a guest that prints the sum of what it receives.
+fn begin_to_guest(vm: &mut Vm) -> TcpStream {
+    vm.begin("nc -l -p 5002 | sha256sum");
+    loop {
+        // Until the guest listens.
+        match TcpStream::connect("192.0.2.1:5002") {
+            Ok(stream) => return stream,
+            Err(_) => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
+/// Sends the rest of the noise. The guest has received all of it.
+fn end_to_guest(vm: &mut Vm, mut stream: TcpStream, noise: &[u8], sent_bytes: usize) {
+    stream.write_all(&noise[sent_bytes..]).expect("the rest");
     stream.shutdown(Shutdown::Write).expect("an end");
     let sum = vm.finish();
-    assert!(sum.contains(&sha256(&noise)), "not what the guest was sent: {sum}");
+    assert!(sum.contains(&sha256(noise)), "not what the guest was sent: {sum}");
 }
 
 /// On a host with a tap, with all that a virtual machine needs; otherwise skipped.

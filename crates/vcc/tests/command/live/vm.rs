@@ -89,6 +89,24 @@ impl Vm {
         self.until(&end)
     }
 
+    /// Takes all its CPUs from it, as other guests do on a busy host.
+    pub fn stop(&mut self) {
+        self.signal(libc::SIGSTOP);
+        let mut status = 0;
+        // SAFETY: the call writes an int, and the process is ours and has not been waited for.
+        unsafe { libc::waitpid(self.qemu.id() as libc::pid_t, &mut status, libc::WUNTRACED) };
+        assert!(libc::WIFSTOPPED(status), "{status:#x}");
+    }
+
+    pub fn go_on(&mut self) {
+        self.signal(libc::SIGCONT);
+    }
+
+    fn signal(&mut self, signal: libc::c_int) {
+        // SAFETY: the call takes no pointers, and the process has not been waited for.
+        assert_eq!(unsafe { libc::kill(self.qemu.id() as libc::pid_t, signal) }, 0);
+    }
+
     #[track_caller]
     fn until(&mut self, text: &str) -> String {
         let deadline = Instant::now() + PATIENCE;

@@ -1,0 +1,137 @@
+//! A card that acknowledges for its guest what lies in the guest's ring.
+
+use std::net::SocketAddr;
+
+use vcc_domain::Port;
+use vcc_engine::{Params, sys};
+use vcc_frames::{MACS, Packet, options, payload};
+
+use crate::guest::*;
+use crate::host::{Host, eventually};
+
+const PLAIN: [u8; 12] = [0; 12];
+const MSS_BYTES: u16 = 1000;
+/// The guest's first data and the peer's.
+const GUEST_SEQ: u32 = 1000;
+const PEER_SEQ: u32 = 5000;
+const WINDOW: u16 = 60_000;
+
+/// A guest with a connection, and receive buffers, of which the handshake takes one.
+struct Talk {
+    host: Host,
+    guest: Guest,
+    front_end: FrontEnd,
+}
+
+impl Talk {
+    fn open(buffers: u16) -> Self {
+        let host = Host::with(Port::new(Params::with(|params| params.snoop = 1), 64));
+        let mut guest = Guest::new(2);
+        let front_end = FrontEnd::of(&guest, &host.socket, USUAL | EVENT_IDX);
+        guest.offer_buffers(RECEIVE, buffers, 2048);
+        let syn = Packet { flags: sys::TCP_SYN as u16, seq: GUEST_SEQ - 1, ..from_guest() };
+        guest.send(PLAIN, &Packet { options: options::mss(MSS_BYTES), ack: 0, ..syn }.frame());
+        host.sent();
+        let flags = (sys::TCP_SYN | sys::TCP_ACK) as u16;
+        let syn_ack =
+            Packet { flags, seq: PEER_SEQ - 1, options: options::mss(MSS_BYTES), ..to_guest() };
+        host.wire.send(&[&PLAIN[..], &syn_ack.frame()].concat()).expect("sent");
+        eventually("the SYN-ACK", || guest.used(RECEIVE) == 1);
+        guest.send(PLAIN, &from_guest().frame());
+        host.sent();
+        Talk { host, guest, front_end }
+    }
+
+    /// The next acknowledgement on the wire, and its window.
+    fn acknowledged(&self) -> (u32, u16) {
+        let tcp = &self.host.sent()[12 + 14 + 20..];
+        let ack = tcp[8..12].try_into().map(u32::from_be_bytes).expect("a TCP header");
+        (ack - PEER_SEQ, u16::from_be_bytes([tcp[14], tcp[15]]))
+    }
+
+    /// All that has come so far has been worked on: messages are answered before a turn's work.
+    fn settle(&mut self) {
+        self.front_end.features();
+        self.front_end.features();
+    }
+}
+
+fn ends() -> [SocketAddr; 2] {
+    ["10.0.0.1:1000", "10.0.0.2:80"].map(|end| end.parse().expect("an end"))
+}
+
+fn from_guest() -> Packet {
+    let [guest, peer] = ends();
+    Packet { seq: GUEST_SEQ, ack: PEER_SEQ, window: WINDOW, ..Packet::new(guest, peer) }
+}
+
+fn to_guest() -> Packet {
+    let [guest, peer] = ends();
+    let packet = Packet::new(peer, guest);
+    Packet { macs: [MACS[1], MACS[0]], seq: PEER_SEQ, ack: GUEST_SEQ, window: WINDOW, ..packet }
+}
+
+/// Data of the peer, with its checksums.
+fn data(bytes: usize) -> Vec<u8> {
+    let flags = (sys::TCP_ACK | sys::TCP_PSH) as u16;
+    [&PLAIN[..], &Packet { flags, payload: payload(bytes), ..to_guest() }.frame()].concat()
+}
+
+#[test]
+fn what_lies_in_the_ring_is_acknowledged() {
+    let talk = Talk::open(128);
+    talk.host.wire.send(&data(1000)).expect("sent");
+    assert_eq!(talk.acknowledged(), (1000, WINDOW - 1000));
+    assert_eq!(talk.guest.used(RECEIVE), 2);
+}
+
+/// Longer than the MTU, in several buffers, its checksum to be completed by the guest's card.
+#[test]
+fn a_super_segment_is_acknowledged_whole() {
+    let talk = Talk::open(64);
+    let mut segment = data(30_000);
+    segment[..10].copy_from_slice(&[1, 1, 54, 0, 0xe8, 3, 34, 0, 16, 0]);
+    talk.host.wire.send(&segment).expect("sent");
+    // Behind it, 48 buffers are free, of which 8 are not for data.
+    assert_eq!(talk.acknowledged(), (30_000, WINDOW - 30_000));
+    assert!(talk.guest.received(RECEIVE, 1, 15).ends_with(&payload(30_000)));
+}
+
+/// What the guest would discard is its own to answer.
+#[test]
+fn a_wrong_checksum_is_not_acknowledged() {
+    let mut talk = Talk::open(64);
+    let mut segment = data(1000);
+    *segment.last_mut().expect("a payload") ^= 1;
+    talk.host.wire.send(&segment).expect("sent");
+    eventually("placed", || talk.guest.used(RECEIVE) == 2);
+    talk.settle();
+    assert_eq!(talk.host.sent_more(), None);
+}
+
+/// A guest that kicks only if it is asked to.
+#[test]
+fn an_acknowledgement_waits_for_room_in_the_ring() {
+    let mut talk = Talk::open(9);
+    talk.host.wire.send(&data(1000)).expect("sent");
+    eventually("placed", || talk.guest.used(RECEIVE) == 2);
+    talk.settle();
+    assert_eq!(talk.host.sent_more(), None);
+    talk.guest.offer_buffers_quietly(RECEIVE, 20, 2048);
+    // Of 27 buffers, 19 are for data.
+    assert_eq!(talk.acknowledged(), (1000, 19_000));
+}
+
+/// It has not come to the guest's memory, which is all that outlives this process.
+#[test]
+fn what_has_no_buffer_is_not_acknowledged() {
+    let mut talk = Talk::open(1);
+    talk.host.wire.send(&data(1000)).expect("sent");
+    talk.settle();
+    assert_eq!(talk.host.sent_more(), None);
+    talk.guest.offer_buffers_quietly(RECEIVE, 20, 2048);
+    // The window opens first.
+    assert_eq!(talk.acknowledged(), (0, 11_000));
+    assert_eq!(talk.acknowledged(), (1000, 11_000));
+    assert_eq!(talk.guest.used(RECEIVE), 2);
+}
