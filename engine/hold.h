@@ -188,7 +188,15 @@ VCC_INLINE struct vcc_action vcc_hold_to_guest(struct vcc_flow *f, struct vcc_ho
 		h->state = HOLD_DRAINING;
 		by_hold.act = ACT_HOLD;
 	}
+	/* A stray SYN does not end a connection whose last data is still to be delivered (law 16).
+	 */
+	bool live = (s->flags & TCP_SYN) && f->stage == STAGE_CLOSED && split_owes(f, h);
+
+	if (live)
+		f->stage = STAGE_ESTABLISHED;
 	segment_to_guest_outcome(f, &by_hold, s, &a, &outcome);
+	if (live && f->stage == STAGE_ESTABLISHED)
+		f->stage = STAGE_CLOSED;
 	/* An old ACK: the guest is shown what it has been shown. */
 	if (accepted && !outcome.current && seq_after(split_ack(h, s->ack), s->ack)) {
 		struct vcc_segment shown = *s;

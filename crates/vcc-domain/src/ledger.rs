@@ -21,7 +21,7 @@ pub struct Promise {
     pub rcv_nxt: u32,
 }
 
-/// Memory for a port's promises, one for each of its slots, of which there are as many as flows.
+/// Memory for a port's promises, one for each of [`Port::ledger_slots`](crate::Port::ledger_slots).
 ///
 /// The port writes before it returns the acknowledgement that makes the promise. A reader must see a
 /// slot as before a write or as after it.
@@ -30,9 +30,10 @@ pub trait Ledger: Send + Sync {
 }
 
 impl Promise {
-    /// Ends the connection at both ends. The peer may have received all that has left, or nothing of
-    /// it; a RST with another sequence number than the next is answered (RFC 5961, 3.2).
-    pub(crate) fn reset(&self, out: &mut Out) {
+    /// Ends the connection at both ends. The peer may have received all that has left, nothing of it,
+    /// or what is before one of `starts`; a RST with another sequence number than the next is answered
+    /// (RFC 5961, 3.2).
+    pub(crate) fn reset(&self, starts: impl IntoIterator<Item = u32>, out: &mut Out) {
         let neighbour =
             sys::vcc_neighbour { guest_mac: self.guest_mac, next_hop_mac: self.next_hop_mac };
         let reset = |direction, seq, ack| Bare {
@@ -45,9 +46,10 @@ impl Promise {
         };
         let frame = |bare: Bare| bare.frame(&self.key, &neighbour);
         out.to_guest.push(frame(reset(Direction::ToGuest, self.rcv_nxt, self.promised)));
-        out.to_fabric.push(frame(reset(Direction::FromGuest, self.snd_nxt, self.rcv_nxt)));
-        if self.snd_una != self.snd_nxt {
-            out.to_fabric.push(frame(reset(Direction::FromGuest, self.snd_una, self.rcv_nxt)));
+        let ends = [self.snd_nxt, self.snd_una];
+        let between = starts.into_iter().filter(|seq| !ends.contains(seq));
+        for seq in ends.into_iter().take(if ends[0] == ends[1] { 1 } else { 2 }).chain(between) {
+            out.to_fabric.push(frame(reset(Direction::FromGuest, seq, self.rcv_nxt)));
         }
     }
 }

@@ -17,22 +17,26 @@ type Place = ([u8; 16], u16);
 pub(crate) struct Neighbours(BTreeMap<Place, sys::vcc_neighbour>);
 
 impl Neighbours {
-    /// Learns from a frame of the guest, which has at least an Ethernet header: an answer has its
-    /// addresses swapped.
+    /// Learns from a frame of the guest, which has at least an Ethernet header.
     pub(crate) fn learn(&mut self, flow: &FlowKey, frame: &[u8]) {
         let place = place(flow);
         if self.0.len() >= NEIGHBOURS_MAX && !self.0.contains_key(&place) {
             return;
         }
-        let mut neighbour = sys::vcc_neighbour::default();
-        neighbour.next_hop_mac.copy_from_slice(&frame[..MAC_BYTES]);
-        neighbour.guest_mac.copy_from_slice(&frame[MAC_BYTES..2 * MAC_BYTES]);
-        self.0.insert(place, neighbour);
+        self.0.insert(place, beside(frame));
     }
 
     pub(crate) fn of(&self, flow: &FlowKey) -> Option<&sys::vcc_neighbour> {
         self.0.get(&place(flow))
     }
+}
+
+/// The addresses of a frame of the guest.
+pub(crate) fn beside(frame: &[u8]) -> sys::vcc_neighbour {
+    let mut neighbour = sys::vcc_neighbour::default();
+    neighbour.next_hop_mac.copy_from_slice(&frame[..MAC_BYTES]);
+    neighbour.guest_mac.copy_from_slice(&frame[MAC_BYTES..2 * MAC_BYTES]);
+    neighbour
 }
 
 fn place(flow: &FlowKey) -> Place {

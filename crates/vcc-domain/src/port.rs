@@ -106,9 +106,8 @@ impl Port {
             Err(untouched) => return untouched,
         };
         let before = self.judge_repair(&parsed.key);
-        let Some(action) = self.ask_engine(Direction::ToGuest, &parsed.key, &parsed.segment) else {
-            return Verdict::Pass;
-        };
+        let asked = self.ask_engine(Direction::ToGuest, &parsed.key, &parsed.segment, out);
+        let Some(action) = asked else { return Verdict::Pass };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
         self.note_stamp(frame, &parsed);
         self.repair_to_guest(frame, &mut parsed, before, passes);
@@ -236,10 +235,8 @@ impl Port {
     fn leave(&mut self, frame: &mut Frame, parsed: &Parsed, out: &mut Out) -> Verdict {
         let raised = self.raised(frame, parsed);
         let parsed = raised.as_ref().unwrap_or(parsed);
-        let Some(action) = self.ask_engine(Direction::FromGuest, &parsed.key, &parsed.segment)
-        else {
-            return Verdict::Pass;
-        };
+        let asked = self.ask_engine(Direction::FromGuest, &parsed.key, &parsed.segment, out);
+        let Some(action) = asked else { return Verdict::Pass };
         let verdict = self.carry_out(Direction::FromGuest, frame, parsed, &action);
         if verdict == Verdict::Pass && u32::from(action.emit) == sys::EMIT_FACK {
             out.to_fabric.extend(self.fack(frame, parsed, &action));
@@ -294,13 +291,17 @@ impl Port {
         }
     }
 
+    /// `out` receives RSTs if a connection with promises gives way to another one.
     fn ask_engine(
         &mut self,
         direction: Direction,
         key: &FlowKey,
         segment: &Segment,
+        out: &mut Out,
     ) -> Option<Action> {
         let now_ns = self.now_ns;
+        let is_syn = u32::from(segment.flags) & sys::TCP_SYN != 0;
+        let broken = if is_syn { self.breaking(key) } else { None };
         let Known { state: flow, held, snooped, look_ns, in_handshake } = self.table.known(key)?;
         let action = match direction {
             Direction::FromGuest => flow.from_guest(&self.params, segment),
@@ -319,6 +320,9 @@ impl Port {
         };
         if action.forget != 0 {
             self.forget(key);
+            if let Some(broken) = broken {
+                broken.reset(out);
+            }
             return Some(action);
         }
         // The flow is found once, because a look-up costs as much as a call of the engine.
@@ -326,6 +330,9 @@ impl Port {
         let sooner_ns = timer::sooner_ns(flow, &self.params, now_ns, look_ns);
         if ends_held(flow, held, direction, segment) {
             self.end_held(key);
+            if let Some(broken) = broken {
+                broken.reset(out);
+            }
         }
         if in_handshake && is_open {
             self.table.end_handshake(key);

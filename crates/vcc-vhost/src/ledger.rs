@@ -43,7 +43,7 @@ impl FileLedger {
         }
     }
 
-    /// An empty ledger with a slot for each flow, in place of what is there.
+    /// An empty ledger with so many slots, in place of what is there.
     ///
     /// # Errors
     /// There cannot be such a file.
@@ -73,15 +73,15 @@ impl FileLedger {
 impl Ledger for FileLedger {
     fn write(&self, slot: usize, promise: Option<&Promise>) {
         let (memory, at) = (self.memory(), HEAD_BYTES + slot * SLOT_BYTES);
-        let now: u32 = memory.load(at, Ordering::Relaxed).expect("as many slots as flows");
+        let now: u32 = memory.load(at, Ordering::Relaxed).expect("a slot of the ledger's");
         let next = promise.map_or(0_u32, |promise| {
             // Beside the one in force, which stays whole until it is replaced at once.
             let next = if u32::from_le(now) == 1 { 2 } else { 1 };
             let place = at + 4 + (next as usize - 1) * PROMISE_BYTES;
-            memory.write_slice(&to_bytes(promise), place).expect("as many slots as flows");
+            memory.write_slice(&to_bytes(promise), place).expect("a slot of the ledger's");
             next
         });
-        memory.store(next.to_le(), at, Ordering::Release).expect("as many slots as flows");
+        memory.store(next.to_le(), at, Ordering::Release).expect("a slot of the ledger's");
     }
 }
 

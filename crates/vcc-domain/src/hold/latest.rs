@@ -6,6 +6,7 @@
 use vcc_engine::{Segment, sys};
 
 use crate::frame::Frame;
+use crate::neighbours;
 use crate::options::KIND_NOP;
 use crate::parse::Parsed;
 use crate::rewrite::rewrite_header;
@@ -19,6 +20,7 @@ const TIMESTAMPS_BYTES: usize = 2 * TSVAL_BYTES;
 pub(crate) struct Latest {
     ack: u32,
     window: u16,
+    neighbour: Option<sys::vcc_neighbour>,
     /// TSval and TSecr.
     timestamps: Option<[u8; TIMESTAMPS_BYTES]>,
 }
@@ -32,11 +34,17 @@ impl Latest {
         }
         self.ack = parsed.segment.ack;
         self.window = parsed.segment.window;
+        self.neighbour = Some(neighbours::beside(&frame.bytes));
         self.timestamps = parsed.timestamps_at().map(|at| {
             let mut both = [0; TIMESTAMPS_BYTES];
             both.copy_from_slice(&frame.bytes[at..at + TIMESTAMPS_BYTES]);
             both
         });
+    }
+
+    /// The link addresses of the connection: a guest may have several ways to its peers.
+    pub(crate) fn neighbour(&self) -> Option<&sys::vcc_neighbour> {
+        self.neighbour.as_ref()
     }
 
     /// TSval and TSecr of the peer's acknowledgement of that segment, at this time of the peer.

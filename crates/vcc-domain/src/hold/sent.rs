@@ -71,6 +71,15 @@ impl Sent {
         self.queue.get_mut(at).map(|kept| (kept, &mut self.recovery))
     }
 
+    /// The sequence numbers at which the peer may lack something.
+    pub(crate) fn starts(&self) -> impl Iterator<Item = u32> {
+        self.queue.iter().filter(|kept| kept.facts.sacked == 0).flat_map(|kept| {
+            let step_bytes = kept.unit_bytes().unwrap_or(u32::MAX);
+            let bytes = kept.facts.end.wrapping_sub(kept.facts.seq);
+            (0..bytes).step_by(step_bytes as usize).map(|at| kept.facts.seq.wrapping_add(at))
+        })
+    }
+
     pub(crate) fn has_lost(&self) -> bool {
         self.first_lost().is_some()
     }

@@ -3,45 +3,62 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::key::FlowKey;
+use crate::ledger::Promise;
 
 /// What their ends still send is refused for this long: longer than an end that has not heard of it
 /// retransmits (RFC 9293, 3.8.3: R2).
 const REMEMBERED_NS: u64 = 1000 * 1_000_000_000;
 
+#[derive(Clone)]
+pub(super) struct Refused {
+    until_ns: u64,
+    pub promise: Promise,
+    /// In the ledger.
+    pub slot: Option<usize>,
+}
+
 #[derive(Clone, Default)]
 pub(super) struct Ended {
-    /// Until when each is remembered.
-    until_ns: HashMap<FlowKey, u64>,
+    refused: HashMap<FlowKey, Refused>,
     /// In order of time; those that were removed are here to their time.
     order: VecDeque<(u64, FlowKey)>,
 }
 
 impl Ended {
-    pub(super) fn add(&mut self, now_ns: u64, key: FlowKey) {
-        self.forget_old(now_ns);
+    pub(super) fn add(&mut self, now_ns: u64, promise: Promise, slot: Option<usize>) {
         let until_ns = now_ns.saturating_add(REMEMBERED_NS);
-        self.until_ns.insert(key, until_ns);
-        self.order.push_back((until_ns, key));
+        let old = self.refused.insert(promise.key, Refused { until_ns, promise, slot });
+        debug_assert!(old.is_none(), "no connection ends twice");
+        self.order.push_back((until_ns, promise.key));
     }
 
     /// A new connection has the key.
-    pub(super) fn remove(&mut self, key: &FlowKey) {
-        self.until_ns.remove(key);
+    pub(super) fn remove(&mut self, key: &FlowKey) -> Option<Refused> {
+        self.refused.remove(key)
     }
 
-    pub(super) fn has(&mut self, now_ns: u64, key: &FlowKey) -> bool {
-        self.forget_old(now_ns);
-        self.until_ns.contains_key(key)
+    pub(super) fn has(&self, key: &FlowKey) -> bool {
+        self.refused.contains_key(key)
     }
 
-    fn forget_old(&mut self, now_ns: u64) {
-        while let Some(&(until_ns, key)) = self.order.front().filter(|(at_ns, _)| *at_ns <= now_ns)
-        {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Refused> {
+        self.refused.values_mut()
+    }
+
+    /// Forgets one whose time is over, or the oldest one of more than `max`. To be called until it
+    /// returns None.
+    pub(super) fn forget(&mut self, now_ns: u64, max: usize) -> Option<Refused> {
+        while let Some(&(until_ns, key)) = self.order.front() {
+            let stands = self.refused.get(&key).is_some_and(|refused| refused.until_ns == until_ns);
+            if stands && until_ns > now_ns && self.refused.len() <= max {
+                return None;
+            }
             self.order.pop_front();
-            if self.until_ns.get(&key) == Some(&until_ns) {
-                self.until_ns.remove(&key);
+            if stands {
+                return self.refused.remove(&key);
             }
         }
+        None
     }
 }
 
@@ -49,20 +66,43 @@ impl Ended {
 mod tests {
     use super::*;
 
+    fn promise(port: u16) -> Promise {
+        let key = FlowKey::new(([10, 0, 0, 2], port).into(), ([10, 0, 0, 9], 80).into(), None);
+        let [guest_mac, next_hop_mac] = [[1; 6], [2; 6]];
+        let [snd_una, snd_nxt, promised, rcv_nxt] = [0; 4];
+        Promise { key, guest_mac, next_hop_mac, snd_una, snd_nxt, promised, rcv_nxt }
+    }
+
+    fn forgotten(ended: &mut Ended, now_ns: u64, max: usize) -> Vec<Option<usize>> {
+        std::iter::from_fn(|| ended.forget(now_ns, max).map(|refused| refused.slot)).collect()
+    }
+
     #[test]
     fn a_connection_is_remembered_for_its_time_and_until_it_begins_anew() {
-        let key =
-            |port| FlowKey::new(([10, 0, 0, 2], port).into(), ([10, 0, 0, 9], 80).into(), None);
         let mut ended = Ended::default();
         for port in 1..=3 {
-            ended.add(u64::from(port), key(port));
+            ended.add(port.into(), promise(port), Some(port.into()));
         }
-        ended.remove(&key(2));
-        assert_eq!([1, 2, 3].map(|port| ended.has(4, &key(port))), [true, false, true]);
-        ended.add(5, key(1));
-        let at_ns = REMEMBERED_NS + 3;
-        assert_eq!([1, 2, 3].map(|port| ended.has(at_ns, &key(port))), [true, false, false]);
-        assert!(!ended.has(REMEMBERED_NS + 5, &key(1)));
-        assert!(ended.until_ns.is_empty() && ended.order.is_empty());
+        assert_eq!(ended.remove(&promise(2).key).map(|refused| refused.slot), Some(Some(2)));
+        let has = |ended: &Ended| [1, 2, 3].map(|port| ended.has(&promise(port).key));
+        assert_eq!(has(&ended), [true, false, true]);
+        assert_eq!(forgotten(&mut ended, REMEMBERED_NS, 9), []);
+        let _ = ended.remove(&promise(1).key);
+        ended.add(5, promise(1), None);
+        assert_eq!(forgotten(&mut ended, REMEMBERED_NS + 3, 9), [Some(3)]);
+        assert_eq!(has(&ended), [true, false, false]);
+        assert_eq!(forgotten(&mut ended, REMEMBERED_NS + 5, 9), [None]);
+        assert!(ended.refused.is_empty() && ended.order.is_empty());
+    }
+
+    #[test]
+    fn their_number_is_limited() {
+        let mut ended = Ended::default();
+        for port in 1..=5 {
+            ended.add(0, promise(port), Some(port.into()));
+        }
+        let _ = ended.remove(&promise(1).key);
+        assert_eq!(forgotten(&mut ended, 0, 2), [Some(2), Some(3)]);
+        assert_eq!([4, 5].map(|port| ended.has(&promise(port).key)), [true; 2]);
     }
 }

@@ -10,8 +10,8 @@ use crate::bare::Bare;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::key::FlowKey;
 use crate::ledger::{Ledger, Promise};
+use crate::neighbours;
 use crate::parse::Parsed;
-use crate::wire::*;
 
 /// The ledger, if there is one, and its free slots.
 #[derive(Clone, Default)]
@@ -22,6 +22,18 @@ pub(super) struct Promises {
     /// Connections of which an acknowledgement is due.
     due: Vec<FlowKey>,
     ended: Ended,
+}
+
+/// A promise that is not kept.
+pub(super) struct Broken {
+    promise: Promise,
+    starts: Vec<u32>,
+}
+
+impl Broken {
+    pub(super) fn reset(&self, out: &mut Out) {
+        self.promise.reset(self.starts.iter().copied(), out);
+    }
 }
 
 impl Promises {
@@ -44,12 +56,47 @@ impl Promises {
     pub(super) fn clear(&mut self, slot: &mut Option<usize>) {
         self.write(slot, None);
     }
+
+    /// The connection was ended. The ledger has it as long as its ends may ask.
+    fn refuse(&mut self, now_ns: u64, max: usize, promise: Promise, mut slot: Option<usize>) {
+        self.let_go(&promise.key);
+        self.write(&mut slot, Some(&promise));
+        self.ended.add(now_ns, promise, slot);
+        self.forget_ended(now_ns, max);
+    }
+
+    /// A new connection has the key.
+    fn let_go(&mut self, key: &FlowKey) {
+        if let Some(mut refused) = self.ended.remove(key) {
+            self.clear(&mut refused.slot);
+        }
+    }
+
+    fn forget_ended(&mut self, now_ns: u64, max: usize) {
+        while let Some(mut refused) = self.ended.forget(now_ns, max) {
+            self.clear(&mut refused.slot);
+        }
+    }
+
+    fn keep_ledger(&mut self, ledger: Arc<dyn Ledger>) {
+        self.ledger = Some(ledger);
+        let mut ended = std::mem::take(&mut self.ended);
+        for refused in ended.iter_mut() {
+            self.write(&mut refused.slot, Some(&refused.promise));
+        }
+        self.ended = ended;
+    }
 }
 
 impl Port {
-    /// From now on, the port keeps its promises in a ledger.
+    /// From now on, the port keeps its promises in a ledger, which is empty.
     pub fn keep_ledger(&mut self, ledger: Arc<dyn Ledger>) {
-        self.promises.ledger = Some(ledger);
+        self.promises.keep_ledger(ledger);
+    }
+
+    /// The slots that a ledger has to have: for flows, and for as many that were ended.
+    pub fn ledger_slots(&self) -> usize {
+        2 * self.table.max_flows()
     }
 
     /// Ends the connections of another port's ledger, which did not end in order.
@@ -61,34 +108,45 @@ impl Port {
     ) {
         self.note_time(now_ns);
         for promise in promises {
-            self.end_promise(&promise, out);
+            promise.reset([], out);
+            self.refuse(promise, None);
         }
     }
 
-    /// Ends the connections whose promises will not be kept, because the port is about to end.
+    /// Ends the connections whose promises will not be kept, because the port is about to end. The
+    /// ledger has them to be refused by the next one.
     pub fn end(&mut self, now_ns: u64, out: &mut Out) {
         self.note_time(now_ns);
         let keys: Vec<_> = self.table.iter().map(|(key, _)| *key).collect();
         for key in keys {
             self.break_promise(&key, out);
         }
+        self.promises.forget_ended(now_ns, self.table.max_flows());
     }
 
     /// Ends a connection of which the guest has been promised what cannot be delivered.
     pub(super) fn break_promise(&mut self, key: &FlowKey, out: &mut Out) {
-        let Some(promise) = self.promise_of(key) else { return };
+        let Some(broken) = self.breaking(key) else { return };
+        let slot = self.table.holding(key).and_then(|(_, held)| held.slot.take());
         self.forget(key);
-        self.end_promise(&promise, out);
+        broken.reset(out);
+        self.refuse(broken.promise, slot);
     }
 
-    fn end_promise(&mut self, promise: &Promise, out: &mut Out) {
-        promise.reset(out);
-        self.promises.ended.add(self.now_ns, promise.key);
+    fn refuse(&mut self, promise: Promise, slot: Option<usize>) {
+        self.promises.refuse(self.now_ns, self.table.max_flows(), promise, slot);
+    }
+
+    /// What is to be told if the connection ends now. None if it is promised nothing.
+    pub(super) fn breaking(&mut self, key: &FlowKey) -> Option<Broken> {
+        let promise = self.promise_of(key)?;
+        let (_, held) = self.table.holding(key)?;
+        Some(Broken { promise, starts: held.sent.starts().collect() })
     }
 
     fn promise_of(&mut self, key: &FlowKey) -> Option<Promise> {
-        let neighbour = *self.emitter.neighbours.of(key)?;
         let (flow, held) = self.table.holding(key)?;
+        let neighbour = held.latest.neighbour()?;
         flow.split_owes(&held.hold).then(|| Promise {
             key: *key,
             guest_mac: neighbour.guest_mac,
@@ -124,21 +182,21 @@ impl Port {
     ) -> Result<(), Verdict> {
         let Parsed { key, segment, .. } = parsed;
         let flags = u32::from(segment.flags);
+        self.promises.forget_ended(self.now_ns, self.table.max_flows());
         if flags & sys::TCP_SYN != 0 {
-            self.promises.ended.remove(key);
+            self.promises.let_go(key);
         }
-        if flags & sys::TCP_RST != 0 || !self.promises.ended.has(self.now_ns, key) {
+        if flags & sys::TCP_RST != 0 || !self.promises.ended.has(key) {
             return Ok(());
         }
         // RFC 9293, 3.10.7.1.
-        let [to, from] = [0, MAC_BYTES].map(|at| {
-            let mut mac = [0; MAC_BYTES];
-            mac.copy_from_slice(&frame.bytes[at..at + MAC_BYTES]);
-            mac
-        });
-        let (answer, guest_mac, next_hop_mac, queue) = match direction {
-            Direction::FromGuest => (Direction::ToGuest, from, to, &mut out.to_guest),
-            Direction::ToGuest => (Direction::FromGuest, to, from, &mut out.to_fabric),
+        let mut neighbour = neighbours::beside(&frame.bytes);
+        let (answer, queue) = match direction {
+            Direction::FromGuest => (Direction::ToGuest, &mut out.to_guest),
+            Direction::ToGuest => {
+                std::mem::swap(&mut neighbour.guest_mac, &mut neighbour.next_hop_mac);
+                (Direction::FromGuest, &mut out.to_fabric)
+            }
         };
         let reset = Bare {
             direction: answer,
@@ -148,17 +206,17 @@ impl Port {
             window: 0,
             timestamps: None,
         };
-        queue.push(reset.frame(key, &sys::vcc_neighbour { guest_mac, next_hop_mac }));
+        queue.push(reset.frame(key, &neighbour));
         Err(Verdict::Drop)
     }
 
     /// After a segment of the guest: promises what the port has of it. The acknowledgement is due at
     /// once, in the next call of [`Port::advance`], so that one answers all that the guest has sent.
     pub(super) fn promise(&mut self, key: &FlowKey, said: &Segment) {
-        if self.emitter.neighbours.of(key).is_none() {
+        let Some((flow, held)) = self.table.holding(key) else { return };
+        if held.latest.neighbour().is_none() {
             return;
         }
-        let Some((flow, held)) = self.table.holding(key) else { return };
         let end = match held.queue.back() {
             Some(last) => last.segment.seq.wrapping_add(last.segment.payload_bytes),
             None => flow.snd_nxt.wrapping_sub(flow.has(sys::FLOW_FIN_GUEST).into()),
@@ -178,11 +236,11 @@ impl Port {
     /// Sends the acknowledgements that are due.
     pub(super) fn send_acks(&mut self, out: &mut Out) {
         for key in std::mem::take(&mut self.promises.due) {
-            let Some(neighbour) = self.emitter.neighbours.of(&key) else { continue };
             let Some((flow, held)) = self.table.holding(&key) else { continue };
             if !std::mem::take(&mut held.is_ack_due) || held.hold.0.promises == 0 {
                 continue;
             }
+            let Some(neighbour) = held.latest.neighbour() else { continue };
             let ack = Bare {
                 direction: Direction::ToGuest,
                 seq: flow.rcv_nxt,

@@ -162,7 +162,11 @@ fn an_end_in_order_ends_each_connection_that_is_promised_more() {
         reached(&mut network, seed * 11_000);
         let is_promised = !memory.promises().is_empty();
         network.end_port();
-        assert!(memory.promises().is_empty(), "the ledger is empty");
+        assert_eq!(
+            is_promised,
+            !memory.promises().is_empty(),
+            "for the next port, if there is one"
+        );
         let end_us = network.now_us() + 3600 * US_PER_S;
         let met = network.run_until_met(end_us, |network| {
             !is_promised && transfer.is_done(network) || are_reset(network)

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod broken;
 mod close;
 mod ends;
 mod flood;

@@ -1,8 +1,6 @@
 //! `split`: what the guest is told in the peer's name.
 
-use std::sync::{Arc, Mutex};
-
-use vcc_domain::{BufferSpec, Ledger, Out, Promise, Verdict};
+use vcc_domain::{BufferSpec, Verdict};
 use vcc_engine::{Params, sys};
 use vcc_frames::Packet;
 use vcc_frames::wire::*;
@@ -14,19 +12,19 @@ const WINDOW_BYTES: u32 = 60_000;
 const MSS: u32 = MSS_BYTES as u32;
 const TIMESTAMPS: u8 = 8;
 
-fn splitting() -> Params {
+pub fn splitting() -> Params {
     let act = sys::ACT_SPLIT as u8;
     Params(sys::vcc_params { act, rto_min_us: 5_000, ..holding().0 })
 }
 
-fn guest() -> Guest {
+pub fn guest() -> Guest {
     let mut guest = Guest::with(splitting(), BufferSpec::default());
     guest.watch.splits = true;
     guest
 }
 
 /// After a handshake, with nothing shown yet.
-fn begun(ends: &Ends) -> Guest {
+pub fn begun(ends: &Ends) -> Guest {
     let mut guest = guest();
     ends.open(&mut guest, 60_000);
     guest.shown.clear();
@@ -194,70 +192,6 @@ fn a_rst_with_a_wrong_sequence_number_ends_nothing() {
     let _ = guest.receive_forged(&rst);
     ends.drain(&mut guest, WINDOW_BYTES);
     assert_eq!((ends.in_sequence, guest.port.held_bytes()), (30 * MSS, 0));
-}
-
-#[derive(Default)]
-struct Last(Mutex<Option<Promise>>);
-
-impl Ledger for Last {
-    fn write(&self, slot: usize, promise: Option<&Promise>) {
-        assert_eq!(slot, 0, "one connection");
-        *self.0.lock().expect("one thread") = promise.copied();
-    }
-}
-
-/// Both ends get RSTs, and what they send later is answered with one that they believe.
-#[test]
-fn a_promise_that_is_not_kept_ends_the_connection_at_both_ends() {
-    for killed in [true, false] {
-        let mut ends = Ends::new(0);
-        let mut guest = begun(&ends);
-        let last = Arc::new(Last::default());
-        guest.port.keep_ledger(last.clone());
-        for number in 0..30 {
-            let _ = guest.send(&ends.data(number * MSS, MSS_BYTES));
-        }
-        let promise = last.0.lock().expect("one thread").expect("a promise");
-        assert_eq!(promise.promised, ends.seq(30 * MSS));
-        assert_eq!((promise.snd_una, promise.snd_nxt), (ends.seq(0), ends.seq(10 * MSS)));
-        let mut out = Out::default();
-        if killed {
-            guest.port = guest_without_flows().port;
-            guest.port.end_promises(guest.now_ns, [promise], &mut out);
-        } else {
-            guest.port.end(guest.now_ns, &mut out);
-            assert_eq!(*last.0.lock().expect("one thread"), None);
-        }
-        let resets = |frames: &[vcc_domain::Frame]| -> Vec<u32> {
-            frames
-                .iter()
-                .map(|frame| {
-                    let segment = Segment::read(&frame.bytes).expect("TCP");
-                    assert!(segment.has(RST) && segment.is_right(&frame.bytes, false));
-                    segment.seq
-                })
-                .collect()
-        };
-        assert_eq!(resets(&out.to_guest), [ends.irs.wrapping_add(1)]);
-        assert_eq!(resets(&out.to_fabric), [ends.seq(10 * MSS), ends.seq(0)]);
-        assert_eq!(guest.port.held_bytes(), 0);
-        (guest.shown, guest.left) = Default::default();
-        // A challenge ACK (RFC 5961, 3.2).
-        let _ = guest.receive(&ends.peer_ack(4 * MSS, WINDOW_BYTES));
-        assert_eq!(resets(&guest.left), [ends.seq(4 * MSS)]);
-        let _ = guest.send(&ends.data(30 * MSS, MSS_BYTES));
-        assert_eq!(resets(&guest.shown), [ends.irs.wrapping_add(1)]);
-        // A new connection between the same ports.
-        ends.iss = ends.iss.wrapping_add(1 << 20);
-        ends.open(&mut guest, 60_000);
-        let _ = guest.send(&ends.data(0, MSS_BYTES));
-        ends.take(&mut guest);
-        assert_eq!(ends.in_sequence, MSS);
-    }
-}
-
-fn guest_without_flows() -> Guest {
-    guest()
 }
 
 /// What is promised is kept whatever the treatment becomes.

@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let port = Port::with_buffer(params, options.max_flows as usize, buffer);
     let tell = |event: Event| output::complain(&event.to_string());
     let mut server = Server::new(&arguments.socket, port, Box::new(tap), Box::new(tell))?;
-    keep_promises(arguments, options.max_flows, &mut server)?;
+    keep_promises(arguments, &mut server)?;
     server.card().tell_at(&vcc_view::status_socket(&arguments.tap))?;
     if let Some(warning) = arguments.treatment.warning() {
         output::complain(&format!("warning: {warning}"));
@@ -102,20 +102,20 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Ends what a process before this one has promised, and writes down what this one will.
-fn keep_promises(arguments: &Arguments, max_flows: u32, server: &mut Server) -> anyhow::Result<()> {
+fn keep_promises(arguments: &Arguments, server: &mut Server) -> anyhow::Result<()> {
     let directory = RuntimeDir::of_environment().path().join("ledgers");
     let path = directory.join(&arguments.tap);
     let cannot = |what: &str| format!("cannot {what} {}", path.display());
     let left = FileLedger::left(&path).with_context(|| cannot("read the promises in"))?;
-    server.end_promises(left);
-    if arguments.act != Act::Split {
-        // What is left there has been ended.
+    if arguments.act != Act::Split && left.is_empty() {
         let _ = fs::remove_file(&path);
         return Ok(());
     }
+    server.end_promises(left);
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o750).create(&directory).with_context(|| cannot("make"))?;
-    let ledger = FileLedger::create(&path, max_flows as usize);
+    let slots = server.card().change(|port| port.ledger_slots());
+    let ledger = FileLedger::create(&path, slots);
     let ledger = Arc::new(ledger.with_context(|| cannot("keep promises in"))?);
     server.card().change(|port| port.keep_ledger(ledger));
     Ok(())
