@@ -30,6 +30,10 @@ for unit in packaging/*.service; do
 	page=$(sed -n 's/^Documentation=file://p' "$unit")
 	[ -z "$page" ] || [ -s "$DESTDIR$page" ] || fail "the unit refers to $page, which is missing"
 done
+# systemd gives a unit's group its runtime directories, and a group of virtual machine monitors may not have that
+# of the daemon's control socket.
+owners=$(grep -lE '^RuntimeDirectory=(.* )?vcc( |$)' packaging/*.service)
+[ "$owners" = packaging/vcc.service ] || fail "/run/vcc belongs to $owners"
 
 echo '# changed' >>"$policy"
 scripts/install.sh install
