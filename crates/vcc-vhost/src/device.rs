@@ -4,6 +4,7 @@ mod receiving;
 mod sending;
 
 use std::collections::VecDeque;
+use std::io;
 
 use receiving::Arrival;
 use vcc_domain::{Frame, Out, Port, Promise};
@@ -29,6 +30,7 @@ pub(crate) const PAIRS_MAX: usize = 8;
 pub(crate) struct Device {
     port: Port,
     wire: Box<dyn Wire>,
+    is_wire_gone: bool,
     features: Features,
     steering: Steering,
     /// Frames for which the guest had no buffer.
@@ -70,6 +72,7 @@ impl Device {
         Device {
             port,
             wire,
+            is_wire_gone: false,
             features: Features::default(),
             steering: Steering::new(),
             waiting: VecDeque::new(),
@@ -92,6 +95,11 @@ impl Device {
 
     pub(crate) fn counts(&self) -> CardCounts {
         self.counts
+    }
+
+    /// Has the host's side of the card been removed?
+    pub(crate) fn is_wire_gone(&self) -> bool {
+        self.is_wire_gone
     }
 
     pub(crate) fn tell(&mut self, event: Event) {
@@ -193,7 +201,8 @@ impl Device {
     }
 
     fn put_on_wire(&mut self, header: Header, frame: &Frame) {
-        if self.wire.send(&header.bytes(), &frame.bytes).is_err() {
+        if let Err(error) = self.wire.send(&header.bytes(), &frame.bytes) {
+            self.is_wire_gone |= error.kind() == io::ErrorKind::NotConnected;
             self.counts.wire_refused += 1;
         }
     }

@@ -27,6 +27,8 @@ pub enum Error {
     Served(PathBuf),
     #[error("{} is no socket: remove it, or name another", .0.display())]
     NoSocket(PathBuf),
+    #[error("the tap was deleted: create it again, and start this again")]
+    WireGone,
     #[error("cannot wait for the tap and the virtual machine: {0}")]
     Watch(#[from] io::Error),
 }
@@ -100,7 +102,7 @@ impl Server {
     /// yet. Nothing that a front end or its guest does ends this.
     ///
     /// # Errors
-    /// This host does not let us wait.
+    /// The wire was removed, or this host does not let us wait.
     pub fn run(&mut self, stop: &impl AsRawFd) -> Result<(), Error> {
         self.watch.add(stop.as_raw_fd(), Source::Stop)?;
         while self.step()? {}
@@ -139,6 +141,9 @@ impl Server {
             Some(Session { memory, rings, .. }) => device.turn(&memory.guest, rings),
             None => device.turn(&Memory::none().guest, &mut []),
         };
+        if device.is_wire_gone() {
+            return Err(Error::WireGone);
+        }
         if more {
             self.again.set();
         }

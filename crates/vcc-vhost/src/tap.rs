@@ -88,6 +88,14 @@ impl Tap {
     }
 }
 
+/// A tap that was deleted does not come back to those that had it open.
+fn told(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EBADFD) => io::ErrorKind::NotConnected.into(),
+        _ => error,
+    }
+}
+
 fn check(status: libc::c_int) -> io::Result<()> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -100,11 +108,14 @@ impl AsRawFd for Tap {
 
 impl Wire for Tap {
     fn receive(&mut self, frame: &mut [u8]) -> io::Result<usize> {
-        self.file.read(frame)
+        self.file.read(frame).map_err(told)
     }
 
     fn send(&mut self, header: &[u8; HEADER_BYTES], frame: &[u8]) -> io::Result<()> {
-        self.file.write_vectored(&[IoSlice::new(header), IoSlice::new(frame)]).map(drop)
+        self.file
+            .write_vectored(&[IoSlice::new(header), IoSlice::new(frame)])
+            .map(drop)
+            .map_err(told)
     }
 
     fn set_offload(&mut self, offload: Offload) -> io::Result<()> {

@@ -12,13 +12,14 @@ pub trait Wire: AsRawFd + Send + Sync {
     /// Reads a virtio-net header and a frame behind it. Returns the bytes of both.
     ///
     /// # Errors
-    /// `WouldBlock`: no frame waits.
+    /// `WouldBlock`: no frame waits. `NotConnected`: there is no wire any more. Others: this frame is
+    /// lost.
     fn receive(&mut self, frame: &mut [u8]) -> io::Result<usize>;
 
     /// Sends a frame with its virtio-net header.
     ///
     /// # Errors
-    /// The frame is not sent.
+    /// The frame is not sent. `NotConnected`: there is no wire any more.
     fn send(&mut self, header: &[u8; HEADER_BYTES], frame: &[u8]) -> io::Result<()>;
 
     /// What the guest takes from now on.

@@ -42,9 +42,13 @@ impl Device {
             let bytes = match self.wire.receive(&mut self.read) {
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+                Err(error) if error.kind() == io::ErrorKind::NotConnected => {
+                    self.is_wire_gone = true;
+                    return false;
+                }
                 Err(_) => {
                     self.counts.wire_failed += 1;
-                    return false;
+                    continue;
                 }
             };
             let Some((header, bytes)) = self.read[..bytes].split_first_chunk::<HEADER_BYTES>()

@@ -1,9 +1,11 @@
 //! Front ends that go, come back, or say what makes no sense.
 
+use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
 use vcc_vhost::{Error, Server, Wire};
+use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 use crate::guest::*;
 use crate::host::Host;
@@ -190,17 +192,30 @@ fn whoever_asks_is_told_the_ports_status() {
     }
 }
 
-struct NoWire(UnixStream);
+/// A wire of which nothing comes but errors, a few each time.
+struct NoWire {
+    stream: UnixStream,
+    errors: Vec<ErrorKind>,
+}
+
+impl NoWire {
+    fn new(errors: &[ErrorKind]) -> Box<Self> {
+        let (stream, other) = UnixStream::pair().expect("a pair");
+        // Its end is readable.
+        drop(other);
+        Box::new(NoWire { stream, errors: errors.to_vec() })
+    }
+}
 
 impl AsRawFd for NoWire {
     fn as_raw_fd(&self) -> i32 {
-        self.0.as_raw_fd()
+        self.stream.as_raw_fd()
     }
 }
 
 impl Wire for NoWire {
     fn receive(&mut self, _frame: &mut [u8]) -> std::io::Result<usize> {
-        Err(std::io::ErrorKind::WouldBlock.into())
+        Err(self.errors.pop().unwrap_or(ErrorKind::WouldBlock).into())
     }
 
     fn send(&mut self, _header: &[u8; 12], _frame: &[u8]) -> std::io::Result<()> {
@@ -215,10 +230,8 @@ impl Wire for NoWire {
 #[test]
 fn only_a_socket_that_nobody_serves_is_replaced() {
     let host = Host::with(port());
-    let server = |path: &std::path::Path| {
-        let wire = NoWire(UnixStream::pair().expect("a pair").0);
-        Server::new(path, port(), Box::new(wire), Box::new(|_| {}))
-    };
+    let server =
+        |path: &std::path::Path| Server::new(path, port(), NoWire::new(&[]), Box::new(|_| {}));
     assert!(matches!(server(&host.socket), Err(Error::Served(_))));
     let file = host.socket.with_extension("file");
     std::fs::write(&file, "").expect("a file");
@@ -226,4 +239,25 @@ fn only_a_socket_that_nobody_serves_is_replaced() {
     std::fs::remove_file(&file).expect("removed");
     drop(server(&file).expect("a new socket"));
     server(&file).expect("a socket that was left");
+}
+
+/// A frame that cannot be read is lost alone; a wire that was removed ends the service.
+#[test]
+fn the_end_of_the_wire_is_an_error() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let errors = [ErrorKind::NotConnected, ErrorKind::OutOfMemory, ErrorKind::OutOfMemory];
+    let path = directory.path().join("socket");
+    let server = Server::new(&path, port(), NoWire::new(&errors), Box::new(|_| {}));
+    let mut server = server.expect("a server");
+    let (guest, card) = (Guest::new(2), server.card());
+    let service = std::thread::spawn(move || {
+        let never = EventFd::new(EFD_NONBLOCK).expect("an eventfd");
+        server.run(&never)
+    });
+    let mut front_end = FrontEnd::connect(&path);
+    front_end.share(&guest, USUAL);
+    front_end.begin(&guest, RECEIVE);
+    let end = service.join().expect("its end").expect_err("no wire");
+    assert!(matches!(end, Error::WireGone), "{end}");
+    assert_eq!(card.counts().wire_failed, 2);
 }

@@ -238,18 +238,28 @@ impl FrontEnd {
     }
 
     pub fn set_up(&mut self, guest: &Guest, features: u64) {
+        self.share(guest, features);
+        for ring in 0..guest.rings.len() {
+            self.start(guest, ring);
+        }
+    }
+
+    pub fn share(&mut self, guest: &Guest, features: u64) {
         // Before the features, as QEMU does for a card with one pair of rings.
         self.ask(18, &words(&[0, 1]), &[]);
         self.ask(18, &words(&[1, 1]), &[]);
         self.ask(2, &features.to_ne_bytes(), &[]);
         let region = [1, 0, MEMORY_BYTES as u64, FRONT_END_AT, 0];
         self.ask(5, &longs(&region), &[guest.file.as_raw_fd()]);
-        for ring in 0..guest.rings.len() {
-            self.start(guest, ring);
-        }
     }
 
     pub fn start(&mut self, guest: &Guest, ring: usize) {
+        self.begin(guest, ring);
+        // All of it has been done when this is answered.
+        self.features();
+    }
+
+    pub fn begin(&mut self, guest: &Guest, ring: usize) {
         let number = ring as u32;
         let at = FRONT_END_AT + guest.start(ring);
         self.ask(8, &words(&[number, RING_ENTRIES.into()]), &[]);
@@ -260,8 +270,6 @@ impl FrontEnd {
         self.ask(13, &longs(&[number.into()]), &[side.call.as_raw_fd()]);
         self.ask(12, &longs(&[number.into()]), &[side.kick.as_raw_fd()]);
         self.ask(18, &words(&[number, 1]), &[]);
-        // All of it has been done when this is answered.
-        self.features();
     }
 
     /// VHOST_USER_GET_FEATURES.

@@ -1,6 +1,7 @@
 //! A virtual machine behind `vcc domain`: what it sends and receives arrives whole.
 
 mod stopped;
+mod tap;
 mod vm;
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
