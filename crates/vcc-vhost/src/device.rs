@@ -1,12 +1,12 @@
 //! The card: carries frames from the guest's rings through the port to the wire and back.
 
+mod backlog;
 mod receiving;
 mod sending;
 
-use std::collections::VecDeque;
 use std::io;
 
-use receiving::Arrival;
+use backlog::Backlog;
 use vcc_domain::{Frame, Out, Port, Promise};
 use virtio_queue::{Error as RingError, QueueT};
 use vm_memory::GuestMemoryMmap;
@@ -34,7 +34,9 @@ pub(crate) struct Device {
     features: Features,
     steering: Steering,
     /// Frames for which the guest had no buffer.
-    waiting: VecDeque<Arrival>,
+    backlog: Backlog,
+    /// The ring whose frames have last filled the port.
+    filled_by: usize,
     counts: CardCounts,
     /// The counts up to which a person needs not be told of more.
     told: [u64; REASONS],
@@ -58,8 +60,21 @@ impl Rings<'_> {
         self.speak_virtio_1 && self.all[ring].is_up()
     }
 
+    fn pairs(&self) -> usize {
+        self.all.len() / 2
+    }
+
+    fn receives(&self, pair: usize) -> bool {
+        self.is_up(2 * pair)
+    }
+
+    /// The pairs on which the guest receives.
     fn receiving(&self) -> impl Iterator<Item = usize> {
-        (0..self.all.len()).step_by(2).filter(|ring| self.is_up(*ring))
+        (0..self.pairs()).filter(|pair| self.receives(*pair))
+    }
+
+    fn receiving_pairs(&self) -> usize {
+        self.receiving().count()
     }
 
     fn sending(&self) -> impl Iterator<Item = usize> {
@@ -75,7 +90,8 @@ impl Device {
             is_wire_gone: false,
             features: Features::default(),
             steering: Steering::new(),
-            waiting: VecDeque::new(),
+            backlog: Backlog::default(),
+            filled_by: 0,
             counts: CardCounts::default(),
             told: [0; REASONS],
             tell,
@@ -114,11 +130,16 @@ impl Device {
         }
     }
 
+    /// The guest's driver begins anew.
+    pub(crate) fn reset(&mut self) {
+        self.backlog.clear();
+        self.accept(Features::default());
+    }
+
     /// No guest uses the card any more.
     pub(crate) fn leave(&mut self) {
-        self.waiting.clear();
+        self.reset();
         self.told = self.counts.reasons().map(|(count, _)| count);
-        self.accept(Features::default());
     }
 
     /// Does all work that is due, at most a batch of each kind. True if more is left.
@@ -193,10 +214,7 @@ impl Device {
             }
         }
         for frame in out.to_guest {
-            if let Some(header) = Header::of(&frame) {
-                // What the port has made, it does not acknowledge.
-                self.hand_over(Arrival::of_port(header, frame), rings, &mut Out::default());
-            }
+            self.hand_over_own(frame, rings);
         }
     }
 
@@ -209,8 +227,10 @@ impl Device {
 
     /// Asks to be woken for what the turn has waited for in vain. True if it has come meanwhile.
     fn want_kicks(&mut self, rings: &mut Rings) -> bool {
-        let waits = !self.waiting.is_empty() || self.port.waits_for_room();
-        let receiving = rings.receiving().filter(|_| waits);
+        let waits_for_room = self.port.waits_for_room();
+        let receiving = rings.receiving();
+        let receiving = receiving.filter(|pair| waits_for_room || !self.backlog.is_empty_at(*pair));
+        let receiving = receiving.map(|pair| 2 * pair);
         let sending = rings.sending().filter(|_| self.port.wants_frames());
         let mut more = false;
         for ring in receiving.chain(sending).collect::<Vec<_>>() {

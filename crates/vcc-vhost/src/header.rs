@@ -87,6 +87,14 @@ impl Header {
         segments && (!needs_checksum || offload.checksum)
     }
 
+    /// Without what a guest has not accepted and that may be left out: a verified checksum is there.
+    pub(crate) fn for_guest(self, offload: Offload) -> Self {
+        match offload.checksum {
+            true => self,
+            false => Header { flags: self.flags & !CHECKSUM_IS_VALID, ..self },
+        }
+    }
+
     /// Does it describe a frame of this length, by the features that the guest has accepted?
     ///
     /// # Errors

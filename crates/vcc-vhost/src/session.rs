@@ -72,7 +72,10 @@ impl Session {
         }
         match message.request {
             Request::SetFeatures => self.accept(Features(message.long(0)?), device)?,
-            Request::ResetOwner | Request::ResetDevice => self.reset(watch),
+            Request::ResetOwner | Request::ResetDevice => {
+                self.reset(watch);
+                device.reset();
+            }
             Request::SetMemTable => self.memory = Memory::map(&message, fds)?,
             Request::SetVringNum => self.ring(message.word(0)?)?.set_size(message.word(1)?)?,
             Request::SetVringAddr => {

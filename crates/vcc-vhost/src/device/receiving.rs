@@ -4,6 +4,7 @@ use std::io;
 
 use vcc_domain::{Frame, Out, Room, Verdict};
 
+use super::backlog::Arrival;
 use super::{BATCH, Device, Rings};
 use crate::features::Features;
 use crate::header::{HEADER_BYTES, Header};
@@ -11,32 +12,11 @@ use crate::rings::{self, Placed};
 use crate::wake::now_ns;
 use crate::wire::Offload;
 
-/// Frames that wait for the guest's buffers. More wait in the wire's queue.
-const WAITING_MAX: usize = 1024;
-
-/// A frame for the guest.
-pub(super) struct Arrival {
-    header: Header,
-    frame: Frame,
-    /// The port has passed it, and is told when it lies in the guest's ring.
-    is_from_fabric: bool,
-}
-
-impl Arrival {
-    /// One that the port has made.
-    pub(super) fn of_port(header: Header, frame: Frame) -> Self {
-        Arrival { header, frame, is_from_fabric: false }
-    }
-}
-
 impl Device {
     /// A guest without buffers leaves the frames where they are. True if more may wait.
     pub(super) fn receive(&mut self, rings: &mut Rings) -> bool {
-        if rings.receiving().next().is_none() {
-            return false;
-        }
         for _ in 0..BATCH {
-            if self.waiting.len() >= WAITING_MAX {
+            if self.is_backlog_full(rings) {
                 return false;
             }
             let bytes = match self.wire.receive(&mut self.read) {
@@ -75,44 +55,98 @@ impl Device {
         true
     }
 
-    /// Gives the guest a frame, or keeps it until the guest has room. `out` receives what the port
-    /// lets go when the frame lies in the guest's ring.
-    pub(super) fn hand_over(&mut self, arrival: Arrival, rings: &mut Rings, out: &mut Out) {
-        if !arrival.header.within(Offload::of(self.features)) {
-            self.counts.not_negotiated += 1;
-            return;
-        }
-        if self.waiting.is_empty() {
-            match self.place(&arrival, rings) {
-                Placed::Yes => return self.placed(arrival, rings, out),
-                Placed::Bad => return,
-                Placed::NoBuffer => {}
-            }
-        }
-        if self.waiting.len() >= 2 * WAITING_MAX {
-            self.counts.no_buffer += 1;
-            return;
-        }
-        self.waiting.push_back(arrival);
+    fn is_backlog_full(&self, rings: &Rings) -> bool {
+        let pairs = rings.receiving_pairs();
+        rings.receiving().all(|pair| self.backlog.is_full_at(pair, pairs))
     }
 
+    /// Gives the guest a frame that the port has made.
+    pub(super) fn hand_over_own(&mut self, frame: Frame, rings: &mut Rings) {
+        let Some(header) = Header::of(&frame) else { return };
+        let arrival = Arrival { header, frame, is_from_fabric: false };
+        self.hand_over(arrival, rings, &mut Out::default());
+    }
+
+    /// Gives the guest a frame, or keeps it until the guest has room. `out` receives what the port
+    /// lets go when the frame lies in the guest's ring.
+    fn hand_over(&mut self, arrival: Arrival, rings: &mut Rings, out: &mut Out) {
+        let pairs = rings.receiving_pairs();
+        let steered = if pairs > 1 { self.steering.pair(&arrival.frame.bytes) % pairs } else { 0 };
+        // Without rings it waits for the first ones.
+        let pair = rings.receiving().nth(steered).unwrap_or(0);
+        let unplaced = match self.backlog.is_empty_at(pair) {
+            true => self.place(pair, arrival, rings, out),
+            false => Some(arrival),
+        };
+        match unplaced {
+            None => {}
+            Some(arrival) if self.backlog.takes(pair, pairs.max(1), &arrival) => {
+                self.backlog.push_back(pair, arrival);
+            }
+            Some(_) => self.counts.no_buffer += 1,
+        }
+    }
+
+    /// True if some may have room now.
     pub(super) fn hand_over_waiting(&mut self, rings: &mut Rings) -> bool {
-        for _ in 0..BATCH {
-            let Some(arrival) = self.waiting.pop_front() else { return false };
-            match self.place(&arrival, rings) {
-                Placed::Yes => {
+        let mut more = false;
+        for pair in 0..rings.pairs() {
+            if rings.receives(pair) {
+                more |= self.hand_over_waiting_at(pair, rings);
+            } else if rings.receiving_pairs() > 0 {
+                // The guest uses this pair no more.
+                for arrival in self.backlog.take(pair) {
                     let mut out = Out::default();
-                    self.placed(arrival, rings, &mut out);
+                    self.hand_over(arrival, rings, &mut out);
                     self.forward(out, rings);
-                }
-                Placed::Bad => {}
-                Placed::NoBuffer => {
-                    self.waiting.push_front(arrival);
-                    return false;
                 }
             }
         }
-        !self.waiting.is_empty()
+        more
+    }
+
+    fn hand_over_waiting_at(&mut self, pair: usize, rings: &mut Rings) -> bool {
+        for _ in 0..BATCH {
+            let Some(arrival) = self.backlog.pop(pair) else { return false };
+            let mut out = Out::default();
+            let unplaced = self.place(pair, arrival, rings, &mut out);
+            self.forward(out, rings);
+            if let Some(arrival) = unplaced {
+                self.backlog.push_front(pair, arrival);
+                return false;
+            }
+        }
+        !self.backlog.is_empty_at(pair)
+    }
+
+    /// Puts a frame into a receive ring. Returns it if there is no buffer for it. One that makes no
+    /// sense to the guest or to the ring is dropped.
+    fn place(
+        &mut self,
+        pair: usize,
+        arrival: Arrival,
+        rings: &mut Rings,
+        out: &mut Out,
+    ) -> Option<Arrival> {
+        if !rings.receives(pair) {
+            return Some(arrival);
+        }
+        // The guest may have accepted other features since the frame came.
+        if !arrival.header.within(Offload::of(self.features)) {
+            self.counts.not_negotiated += 1;
+            return None;
+        }
+        let header = arrival.header.for_guest(Offload::of(self.features));
+        let mergeable = self.features.has(Features::MRG_RXBUF);
+        let (ring, memory) = (2 * pair, rings.memory);
+        let queue = &mut rings.all[ring].queue;
+        match rings::place(queue, memory, mergeable, header, &arrival.frame.bytes) {
+            Ok(Placed::Yes) => self.placed(arrival, rings, out),
+            Ok(Placed::NoBuffer) => return Some(arrival),
+            Ok(Placed::Bad) => self.counts.bad_buffer += 1,
+            Err(error) => drop(self.stop(ring, rings, error)),
+        }
+        None
     }
 
     /// The frame lies in the guest's memory, which outlives this process: the port may acknowledge
@@ -137,33 +171,11 @@ impl Device {
 
     /// The room of the fullest ring. What waits already has what comes next.
     fn room(&self, rings: &Rings) -> Room {
-        let free = rings.receiving().map(|ring| {
-            let queue = &rings.all[ring].queue;
-            rings::free_buffers(queue, rings.memory).unwrap_or(0)
+        let free = rings.receiving().map(|pair| {
+            let queue = &rings.all[2 * pair].queue;
+            let free = rings::free_buffers(queue, rings.memory).unwrap_or(0);
+            if self.backlog.is_empty_at(pair) { free } else { 0 }
         });
-        let ring_segs = free.min().filter(|_| self.waiting.is_empty()).unwrap_or(0);
-        Room { ring_segs: ring_segs.into(), backlog_bytes: 0 }
-    }
-
-    /// Puts a frame into the receive ring of its connection. One that makes no sense to the ring is
-    /// dropped.
-    fn place(&mut self, arrival: &Arrival, rings: &mut Rings) -> Placed {
-        let (header, bytes) = (arrival.header, &arrival.frame.bytes);
-        let pairs = rings.receiving().count();
-        let pair = if pairs > 1 { self.steering.pair(bytes) % pairs } else { 0 };
-        let Some(ring) = rings.receiving().nth(pair) else { return Placed::NoBuffer };
-        let mergeable = self.features.has(Features::MRG_RXBUF);
-        let memory = rings.memory;
-        match rings::place(&mut rings.all[ring].queue, memory, mergeable, header, bytes) {
-            Ok(Placed::Bad) => {
-                self.counts.bad_buffer += 1;
-                Placed::Bad
-            }
-            Ok(placed) => placed,
-            Err(error) => {
-                self.stop(ring, rings, error);
-                Placed::Bad
-            }
-        }
+        Room { ring_segs: free.min().unwrap_or(0).into(), backlog_bytes: 0 }
     }
 }

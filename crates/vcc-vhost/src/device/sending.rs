@@ -10,8 +10,18 @@ impl Device {
     /// From the guest to the wire, as long as the port takes frames.
     pub(super) fn send(&mut self, rings: &mut Rings) -> bool {
         let mut more = false;
-        for ring in rings.sending().collect::<Vec<_>>() {
+        let mut all: Vec<usize> = rings.sending().collect();
+        // The ring behind the one that has filled the port comes first.
+        let next = all.iter().position(|ring| *ring > self.filled_by).unwrap_or(0);
+        all.rotate_left(next);
+        for ring in all {
+            if !self.port.wants_frames() {
+                break;
+            }
             more |= self.send_of(ring, rings);
+            if !self.port.wants_frames() {
+                self.filled_by = ring;
+            }
         }
         more
     }

@@ -1,9 +1,11 @@
 //! What a guest may write into its rings: the frame is dropped and counted, or the ring is stopped;
 //! the card goes on.
 
+use std::net::SocketAddr;
+
 use vcc_domain::{BufferSpec, Port};
 use vcc_engine::{Params, sys};
-use vcc_frames::{Packet, payload};
+use vcc_frames::{MACS, Packet, options, payload};
 
 use crate::guest::*;
 use crate::host::{Host, eventually};
@@ -189,6 +191,32 @@ fn noise_in_the_guests_memory_breaks_nothing() {
     assert_eq!(host.sent()[12..], frame(7));
 }
 
+/// While the port takes no more than leaves it, each pair of rings has its turn.
+#[test]
+fn no_ring_takes_all_of_a_port_that_is_almost_full() {
+    let params = Params::with(|params| params.act = sys::ACT_HOLD as _);
+    let small = BufferSpec { size_bytes: 8000, ..BufferSpec::default() };
+    let host = Host::with(Port::with_buffer(params, 64, small));
+    let mut guest = Guest::new(4);
+    let _front_end = FrontEnd::of(&guest, &host.socket, USUAL | 1 << 22);
+    guest.offer_buffers(RECEIVE, 64, 2048);
+    open_with_a_small_window(&host, &mut guest);
+    for number in 0..40 {
+        guest.send(PLAIN, &data(number));
+    }
+    eventually("full", || !host.card.look(Port::wants_frames));
+    guest.send_on(SEND + 2, PLAIN, &frame(7));
+    // The window's segment, and the two that are acknowledged one after the other.
+    let mut sent = Vec::new();
+    for number in 0..3 {
+        sent.push(host.sent());
+        let ack = Packet { ack: 2000 + 1000 * number, ..from_peer() };
+        host.wire.send(&[&PLAIN[..], &ack.frame()].concat()).expect("sent");
+    }
+    sent.push(host.sent());
+    assert!(sent.iter().any(|bytes| bytes[12..] == frame(7)), "the other ring's");
+}
+
 /// A full port reads on after a while, and drops; the guest waits as at a full ring.
 #[test]
 fn a_port_that_is_full_is_not_sent_to() {
@@ -198,34 +226,42 @@ fn a_port_that_is_full_is_not_sent_to() {
     let mut guest = Guest::new(2);
     let _front_end = FrontEnd::of(&guest, &host.socket, USUAL);
     guest.offer_buffers(RECEIVE, 64, 2048);
-    let ends = ["10.0.0.1:1000", "10.0.0.2:80"].map(|end| end.parse().expect("an end"));
-    let syn = Packet { seq: 999, options: vec![2, 4, 5, 0xb4], ..Packet::syn(ends[0], ends[1]) };
-    guest.send(PLAIN, &syn.frame());
-    host.sent();
-    // The peer's window is one segment.
-    let syn_ack = Packet {
-        flags: (sys::TCP_SYN | sys::TCP_ACK) as u16,
-        seq: 4999,
-        ack: 1000,
-        window: 1000,
-        options: vec![2, 4, 5, 0xb4],
-        macs: [vcc_frames::MACS[1], vcc_frames::MACS[0]],
-        ..Packet::new(ends[1], ends[0])
-    };
-    host.wire.send(&[&PLAIN[..], &syn_ack.frame()].concat()).expect("sent");
-    eventually("the SYN-ACK", || guest.used(RECEIVE) >= 1);
+    open_with_a_small_window(&host, &mut guest);
     for number in 0..40 {
-        let data = Packet {
-            seq: 1000 + 1000 * number,
-            ack: 5000,
-            payload: payload(1000),
-            ..Packet::new(ends[0], ends[1])
-        };
-        guest.send(PLAIN, &data.frame());
+        guest.send(PLAIN, &data(number));
     }
     eventually("full", || !host.card.look(Port::wants_frames));
     assert!(guest.used(SEND) < 41, "the ring is not read on");
     // Nobody takes it, so the rest is read and dropped after a while.
     eventually("read on", || guest.used(SEND) == 41);
     assert!(host.card.look(Port::held_bytes) >= 8000);
+}
+
+fn ends() -> [SocketAddr; 2] {
+    ["10.0.0.1:1000", "10.0.0.2:80"].map(|end| end.parse().expect("an end"))
+}
+
+/// The guest connects to a peer whose window is one segment.
+fn open_with_a_small_window(host: &Host, guest: &mut Guest) {
+    let [one, other] = ends();
+    let syn = Packet { seq: 999, options: options::mss(1460), ..Packet::syn(one, other) };
+    guest.send(PLAIN, &syn.frame());
+    host.sent();
+    let flags = (sys::TCP_SYN | sys::TCP_ACK) as u16;
+    let syn_ack = Packet { flags, seq: 4999, options: options::mss(1460), ..from_peer() };
+    host.wire.send(&[&PLAIN[..], &syn_ack.frame()].concat()).expect("sent");
+    eventually("the SYN-ACK", || guest.used(RECEIVE) >= 1);
+}
+
+fn from_peer() -> Packet {
+    let [guest, peer] = ends();
+    let macs = [MACS[1], MACS[0]];
+    Packet { seq: 5000, ack: 1000, window: 1000, macs, ..Packet::new(peer, guest) }
+}
+
+/// The guest's segments, one after the other.
+fn data(number: u32) -> Vec<u8> {
+    let [guest, peer] = ends();
+    let (seq, payload) = (1000 + 1000 * number, payload(1000));
+    Packet { seq, ack: 5000, payload, ..Packet::new(guest, peer) }.frame()
 }

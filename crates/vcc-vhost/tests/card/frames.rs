@@ -36,6 +36,12 @@ fn frames_cross_both_ways() {
     }
 }
 
+/// The answer to [`frame`].
+fn to_guest(number: u16) -> Vec<u8> {
+    let end = |host: &str, port: u16| format!("{host}:{port}").parse().expect("an end");
+    Packet::new(end("10.0.0.2", 80), end("10.0.0.1", 1000 + number)).frame()
+}
+
 /// A header and a super-segment of 60,000 bytes, which needs its checksum completed.
 fn super_segment() -> Vec<u8> {
     let [from, to] = ["10.0.0.2:80", "10.0.0.1:1000"].map(|end| end.parse().expect("an end"));
@@ -91,6 +97,86 @@ fn a_guest_gets_no_offload_that_it_has_not_accepted() {
     assert_eq!(host.card.counts().not_negotiated, 1);
 }
 
+/// A super-segment that waits while the guest reboots into such a kernel.
+#[test]
+fn what_waits_is_not_given_to_a_guest_that_takes_it_no_more() {
+    let host = Host::with(port());
+    let mut guest = Guest::new(2);
+    let mut front_end = FrontEnd::of(&guest, &host.socket, USUAL);
+    guest.offer_buffers(RECEIVE, 2, 1536);
+    host.wire.send(&super_segment()).expect("sent");
+    front_end.settle();
+    for ring in [0, 1] {
+        front_end.stop(ring);
+    }
+    guest.forget();
+    front_end.set_up(&guest, USUAL & !(GUEST_TSO4 | GUEST_CSUM));
+    guest.offer_buffers(RECEIVE, 100, 1536);
+    host.wire.send(&[&PLAIN[..], &frame(1)].concat()).expect("sent");
+    eventually("received", || guest.used(RECEIVE) == 1);
+    assert_eq!(guest.received(RECEIVE, 0, 1)[12..], frame(1));
+    assert_eq!(host.card.counts().not_negotiated, 1);
+}
+
+/// What waits for a driver does not come to the next one.
+#[test]
+fn a_reset_discards_what_waits() {
+    let host = Host::with(port());
+    let mut guest = Guest::new(2);
+    let mut front_end = FrontEnd::of(&guest, &host.socket, USUAL);
+    host.wire.send(&[&PLAIN[..], &frame(1)].concat()).expect("sent");
+    front_end.settle();
+    // VHOST_USER_RESET_DEVICE
+    front_end.ask(34, &[], &[]);
+    guest.forget();
+    front_end.set_up(&guest, USUAL);
+    guest.offer_buffers(RECEIVE, 2, 1536);
+    host.wire.send(&[&PLAIN[..], &frame(2)].concat()).expect("sent");
+    eventually("received", || guest.used(RECEIVE) == 1);
+    assert_eq!(guest.received(RECEIVE, 0, 1)[12..], frame(2));
+}
+
+/// VIRTIO_NET_HDR_F_DATA_VALID is for guests that leave checksums to the host (virtio 1.2,
+/// 5.1.6.4.1).
+#[test]
+fn only_a_guest_that_leaves_checksums_is_told_that_one_is_valid() {
+    const VALID: u8 = 2;
+    for (features, flags) in [(USUAL, VALID), (USUAL & !(GUEST_TSO4 | GUEST_CSUM), 0)] {
+        let host = Host::with(port());
+        let mut guest = Guest::new(2);
+        let _front_end = FrontEnd::of(&guest, &host.socket, features);
+        guest.offer_buffers(RECEIVE, 2, 1536);
+        let header = [VALID, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        host.wire.send(&[&header[..], &frame(1)].concat()).expect("sent");
+        eventually("received", || guest.used(RECEIVE) == 1);
+        assert_eq!(guest.received(RECEIVE, 0, 1)[0], flags);
+    }
+}
+
+/// A guest that does not read one pair's ring gets what is for the other, and no more than a limit
+/// waits for it.
+#[test]
+fn a_full_ring_stops_no_other() {
+    let host = Host::with(port());
+    let mut guest = Guest::new(4);
+    let _front_end = FrontEnd::of(&guest, &host.socket, USUAL | 1 << 22);
+    guest.send_on(SEND + 2, PLAIN, &frame(1));
+    host.sent();
+    guest.offer_buffers(RECEIVE + 2, 2, 2048);
+    let segment = super_segment();
+    // More than waits.
+    for _ in 0..20 {
+        host.wire.send(&segment).expect("sent");
+    }
+    host.wire.send(&[&PLAIN[..], &to_guest(1)].concat()).expect("sent");
+    eventually("on the other pair", || guest.used(RECEIVE + 2) == 1);
+    assert_eq!(guest.used(RECEIVE), 0);
+    let dropped = host.card.counts().no_buffer;
+    assert!((1..20).contains(&dropped), "{dropped}");
+    // The limit is of bytes, of which there are half a MiB for each of two pairs.
+    assert_eq!(20 - dropped as usize, (1_usize << 19).div_ceil(segment.len()));
+}
+
 #[test]
 fn a_connection_keeps_its_pair_of_rings() {
     let host = Host::with(port());
@@ -102,12 +188,8 @@ fn a_connection_keeps_its_pair_of_rings() {
         let pair = usize::from(number % 2);
         guest.send_on(SEND + 2 * pair, PLAIN, &frame(number));
         host.sent();
-        let back = {
-            let end = |host: &str, port: u16| format!("{host}:{port}").parse().expect("an end");
-            Packet::new(end("10.0.0.2", 80), end("10.0.0.1", 1000 + number)).frame()
-        };
         let before = guest.used(RECEIVE + 2 * pair);
-        host.wire.send(&[&PLAIN[..], &back].concat()).expect("sent");
+        host.wire.send(&[&PLAIN[..], &to_guest(number)].concat()).expect("sent");
         eventually("on its pair", || guest.used(RECEIVE + 2 * pair) == before + 1);
     }
 }

@@ -278,6 +278,14 @@ impl FrontEnd {
         u64::from_ne_bytes(self.answer(8).try_into().expect("a long"))
     }
 
+    /// Returns when all that has come so far has been worked on: a turn comes after 64 messages at
+    /// most.
+    pub fn settle(&mut self) {
+        for _ in 0..=64 {
+            self.features();
+        }
+    }
+
     /// VHOST_USER_GET_VRING_BASE.
     pub fn stop(&mut self, ring: u32) -> u32 {
         self.ask(11, &words(&[ring, 0]), &[]);

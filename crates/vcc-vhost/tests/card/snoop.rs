@@ -48,12 +48,6 @@ impl Talk {
         let ack = tcp[8..12].try_into().map(u32::from_be_bytes).expect("a TCP header");
         (ack - PEER_SEQ, u16::from_be_bytes([tcp[14], tcp[15]]))
     }
-
-    /// All that has come so far has been worked on: messages are answered before a turn's work.
-    fn settle(&mut self) {
-        self.front_end.features();
-        self.front_end.features();
-    }
 }
 
 fn ends() -> [SocketAddr; 2] {
@@ -105,7 +99,7 @@ fn a_wrong_checksum_is_not_acknowledged() {
     *segment.last_mut().expect("a payload") ^= 1;
     talk.host.wire.send(&segment).expect("sent");
     eventually("placed", || talk.guest.used(RECEIVE) == 2);
-    talk.settle();
+    talk.front_end.settle();
     assert_eq!(talk.host.sent_more(), None);
 }
 
@@ -115,7 +109,7 @@ fn an_acknowledgement_waits_for_room_in_the_ring() {
     let mut talk = Talk::open(9);
     talk.host.wire.send(&data(1000)).expect("sent");
     eventually("placed", || talk.guest.used(RECEIVE) == 2);
-    talk.settle();
+    talk.front_end.settle();
     assert_eq!(talk.host.sent_more(), None);
     talk.guest.offer_buffers_quietly(RECEIVE, 20, 2048);
     // Of 27 buffers, 19 are for data.
@@ -127,7 +121,7 @@ fn an_acknowledgement_waits_for_room_in_the_ring() {
 fn what_has_no_buffer_is_not_acknowledged() {
     let mut talk = Talk::open(1);
     talk.host.wire.send(&data(1000)).expect("sent");
-    talk.settle();
+    talk.front_end.settle();
     assert_eq!(talk.host.sent_more(), None);
     talk.guest.offer_buffers_quietly(RECEIVE, 20, 2048);
     // The window opens first.

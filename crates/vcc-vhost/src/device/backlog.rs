@@ -1,0 +1,80 @@
+//! Frames that wait for the guest's buffers, by pair of rings. More wait in the wire's queue.
+
+use std::collections::VecDeque;
+
+use vcc_domain::Frame;
+
+use super::PAIRS_MAX;
+use crate::header::Header;
+
+/// All pairs together. Those in use share it.
+const LIMIT_BYTES: usize = 1 << 20;
+
+/// A frame for the guest.
+pub(super) struct Arrival {
+    pub header: Header,
+    pub frame: Frame,
+    /// The port has passed it, and is told when it lies in the guest's ring.
+    pub is_from_fabric: bool,
+}
+
+impl Arrival {
+    fn charge_bytes(&self) -> usize {
+        self.frame.bytes.len() + size_of::<Self>()
+    }
+}
+
+#[derive(Default)]
+struct Queue {
+    arrivals: VecDeque<Arrival>,
+    bytes: usize,
+}
+
+#[derive(Default)]
+pub(super) struct Backlog {
+    queues: [Queue; PAIRS_MAX],
+}
+
+impl Backlog {
+    pub(super) fn is_empty_at(&self, pair: usize) -> bool {
+        self.queues[pair].arrivals.is_empty()
+    }
+
+    /// Has a pair its share of the limit, as one of this many that the guest uses?
+    pub(super) fn is_full_at(&self, pair: usize, pairs: usize) -> bool {
+        self.queues[pair].bytes >= LIMIT_BYTES / pairs
+    }
+
+    /// What the port makes itself is little, and may exceed the limit by as much again.
+    pub(super) fn takes(&self, pair: usize, pairs: usize, arrival: &Arrival) -> bool {
+        match arrival.is_from_fabric {
+            true => !self.is_full_at(pair, pairs),
+            false => self.queues[pair].bytes < 2 * LIMIT_BYTES / pairs,
+        }
+    }
+
+    pub(super) fn push_back(&mut self, pair: usize, arrival: Arrival) {
+        self.queues[pair].bytes += arrival.charge_bytes();
+        self.queues[pair].arrivals.push_back(arrival);
+    }
+
+    pub(super) fn push_front(&mut self, pair: usize, arrival: Arrival) {
+        self.queues[pair].bytes += arrival.charge_bytes();
+        self.queues[pair].arrivals.push_front(arrival);
+    }
+
+    pub(super) fn pop(&mut self, pair: usize) -> Option<Arrival> {
+        let arrival = self.queues[pair].arrivals.pop_front()?;
+        self.queues[pair].bytes -= arrival.charge_bytes();
+        Some(arrival)
+    }
+
+    /// Takes all that waits for a pair.
+    pub(super) fn take(&mut self, pair: usize) -> VecDeque<Arrival> {
+        std::mem::take(&mut self.queues[pair]).arrivals
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Backlog::default();
+    }
+}
