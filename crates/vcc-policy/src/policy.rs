@@ -43,7 +43,12 @@ impl Policy {
 
     /// The first that matches. A device that none matches is not a port.
     pub fn port_of(&self, device: &str) -> Option<&PortSelector> {
-        self.ports.iter().find(|port| port.matches(device))
+        self.ports.iter().find(|port| port.matches_device(device))
+    }
+
+    /// The first that matches the path of a socket of `vcc domain`.
+    pub fn port_of_socket(&self, path: &str) -> Option<&PortSelector> {
+        self.ports.iter().find(|port| port.matches_socket(path))
     }
 
     /// Whether any connection of a tenant's guests may need emitted segments.

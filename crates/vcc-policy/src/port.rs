@@ -1,29 +1,65 @@
-//! The host's devices that are ports, and their tenants.
+//! The host's ports, and their tenants.
 
 use glob::Pattern;
+use vcc_engine::BufferPolicy;
 
 use crate::keys::Kind;
 
 /// The range of `max_flows`.
 pub const MAX_FLOWS: Kind = Kind::Count { min: 1, max: 1 << 24 };
+/// The range of `buffer`.
+pub const BUFFER: Kind = Kind::Size { min: 64 << 10, max: 1 << 30 };
+/// The values of `buffer_policy`.
+pub const BUFFER_POLICY: Kind = Kind::Name {
+    noun: "a policy for the buffer",
+    values: || BufferPolicy::ALL.iter().map(|it| (it.name(), it.number().into())).collect(),
+};
 
+/// Ports that a `[[ports]]` of the file names.
 #[derive(Clone, Debug)]
 pub struct PortSelector {
-    pub(crate) device: Pattern,
+    pub(crate) at: PortPattern,
     pub(crate) tenant: Option<String>,
     pub(crate) max_flows: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum PortPattern {
+    /// Names of devices: ports in the kernel.
+    Device(Pattern),
+    /// Paths of sockets: ports of `vcc domain`.
+    Socket(Pattern, PortBuffer),
+}
+
+/// The buffer of a port, and how its connections share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortBuffer {
+    pub size_bytes: u32,
+    pub policy: BufferPolicy,
+}
+
+impl Default for PortBuffer {
+    /// vFlood's buffer for each virtual machine (3.3).
+    fn default() -> Self {
+        Self { size_bytes: 4 << 20, policy: BufferPolicy::Fair }
+    }
 }
 
 impl PortSelector {
     pub const DEFAULT_MAX_FLOWS: u32 = 65_536;
 
-    pub fn matches(&self, device: &str) -> bool {
-        self.device.matches(device)
+    pub(crate) fn matches_device(&self, device: &str) -> bool {
+        matches!(&self.at, PortPattern::Device(pattern) if pattern.matches(device))
     }
 
-    /// The pattern of device names.
-    pub fn device(&self) -> &str {
-        self.device.as_str()
+    pub(crate) fn matches_socket(&self, path: &str) -> bool {
+        matches!(&self.at, PortPattern::Socket(pattern, _) if pattern.matches(path))
+    }
+
+    /// The pattern of devices or sockets.
+    pub fn pattern(&self) -> &str {
+        let (PortPattern::Device(pattern) | PortPattern::Socket(pattern, _)) = &self.at;
+        pattern.as_str()
     }
 
     pub fn tenant(&self) -> Option<&str> {
@@ -33,5 +69,13 @@ impl PortSelector {
     /// Connections that the port tracks at a time.
     pub fn max_flows(&self) -> u32 {
         self.max_flows
+    }
+
+    /// None at a port in the kernel, which has none.
+    pub fn buffer(&self) -> Option<PortBuffer> {
+        match self.at {
+            PortPattern::Device(_) => None,
+            PortPattern::Socket(_, buffer) => Some(buffer),
+        }
     }
 }

@@ -128,13 +128,21 @@ impl Settings {
                     if is_flag { surface.setting(needed, "true") } else { surface.key(needed) };
                 (Severity::Error, format!("{spelt} has no effect without {needed}"))
             }
-            Need::Enforce if treatment.mode() == Mode::Enforce => return None,
-            Need::Enforce => {
+            Need::Value { key: needed, value } => {
+                let needed = Key::named(needed).expect("a need names a key");
+                if needed.kind.parse(value).ok() == self.number(needed.name) {
+                    return None;
+                }
+                let setting = surface.setting(needed.name, &format!("\"{value}\""));
+                (Severity::Error, format!("{spelt} has no effect without {setting}"))
+            }
+            Need::Enforce(_) if treatment.mode() == Mode::Enforce => return None,
+            Need::Enforce(severity) => {
                 let enforce = surface.setting("mode", "\"enforce\"");
                 let mode = treatment.mode();
                 let message =
                     format!("{spelt} takes effect only with {enforce}; the mode is {mode}");
-                (Severity::Warning, message)
+                (*severity, message)
             }
         };
         Some(Complaint { key, severity, message })

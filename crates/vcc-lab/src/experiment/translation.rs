@@ -22,35 +22,20 @@ pub fn translation(
     if let Some(complaint) = complaints.into_iter().next() {
         return Err((complaint.key.name, complaint.message));
     }
-    let mut params = vcc.settings.treatment().params;
-    let buffer = buffer(vcc)?;
+    let params = vcc.settings.treatment().params;
+    let buffer = buffer(vcc, &params)?;
     let share = pool_share(&vcc.settings, pools)?;
     if share.is_some() && params != Params::with(|plain| plain.underlay = params.0.underlay) {
         let text = "allows only 'mode = \"enforce\"', 'underlay' and 'weight' beside it";
         return Err(("pool", text.into()));
     }
-    if let Some(act) = vcc.act {
-        if share.is_some() && act != Act::Window {
-            return Err(("act", format!("'{act}' is not possible in a pool")));
-        }
-        params.0.act = act.number();
-    }
-    if vcc.snoop {
-        if vcc.mode != VccMode::Enforce || share.is_some() {
-            let text = "has an effect only with 'mode = \"enforce\"', and not in a pool";
-            return Err(("snoop", text.into()));
-        }
-        params.0.snoop = 1;
-    }
-    params.0.retransmit = vcc.retransmit.unwrap_or(false).into();
     Ok(Some(Translation { params, share, buffer }))
 }
 
 /// The buffer of a port that holds segments.
-fn buffer(vcc: &Vcc) -> Result<BufferSpec, Refusal> {
+fn buffer(vcc: &Vcc, params: &Params) -> Result<BufferSpec, Refusal> {
     let default = BufferSpec::default();
-    let act = vcc.act.filter(|&act| act != Act::Window);
-    let holds = vcc.mode == VccMode::Enforce && act.is_some();
+    let holds = params.0.act != Act::Window.number();
     let without = |key, is_set: bool| match is_set && !holds {
         true => {
             let acts = "'act = \"hold\"' or 'act = \"split\"'";
@@ -58,15 +43,8 @@ fn buffer(vcc: &Vcc) -> Result<BufferSpec, Refusal> {
         }
         false => Ok(()),
     };
-    if vcc.retransmit.is_some() && !(holds && act == Some(Act::Hold)) {
-        let text = "has an effect only with 'mode = \"enforce\"' and 'act = \"hold\"'";
-        return Err(("retransmit", text.into()));
-    }
     without("buffer_kib", vcc.buffer_kib.is_some())?;
     without("buffer_policy", vcc.buffer_policy.is_some())?;
-    if let Some(act) = act.filter(|_| !holds) {
-        return Err(("act", format!("'{act}' has an effect only with 'mode = \"enforce\"'")));
-    }
     Ok(BufferSpec {
         size_bytes: vcc.buffer_kib.map_or(default.size_bytes, |kib| kib.get() << 10),
         policy: vcc.buffer_policy.unwrap_or(default.policy),

@@ -1,6 +1,7 @@
 //! From a file's text to a policy, with all findings: those of the reader, and those that only show
 //! where several values meet.
 
+mod abilities;
 mod pools;
 mod ports;
 mod reach;
@@ -42,6 +43,7 @@ fn policy(file: &PolicyFile, findings: &mut Findings<'_>) -> Policy {
     pools::check_use(file, findings);
     let policy =
         Policy { ports, pools: pools.into_pools(), rules, has_default: file.default.is_some() };
+    abilities::check(file, &policy, findings);
     // The cost of the rest grows with the policy, so its bounds are checked first.
     if size::check(file, &policy, findings) {
         reach::check(file, &policy, findings);

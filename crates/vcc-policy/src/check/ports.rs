@@ -1,11 +1,12 @@
-//! The devices that are ports.
+//! The host's ports.
 
 use glob::Pattern;
+use vcc_engine::BufferPolicy;
 
 use crate::MAX_SELECTORS;
-use crate::file::{PolicyFile, PortTable};
-use crate::port::PortSelector;
-use crate::problem::Findings;
+use crate::file::{Located, PolicyFile, PortTable};
+use crate::port::{PortBuffer, PortPattern, PortSelector};
+use crate::problem::{Findings, Span};
 use crate::text::shortened;
 
 pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortSelector> {
@@ -25,38 +26,97 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
         );
         return Vec::new();
     }
-    let mut before: Vec<(&Pattern, usize)> = Vec::new();
-    let mut selectors = Vec::new();
-    for port in ports() {
-        let PortTable { device, tenant, max_flows } = &port.value;
-        let Some(device) = device else {
-            if port.is_sound {
-                findings.error(&port.span, "`device` is missing, like device = \"vnet*\"");
-            }
-            continue;
-        };
-        let pattern = &device.value.0;
+    let mut before: Vec<(&PortPattern, usize)> = Vec::new();
+    let found: Vec<(&Located<PortTable>, PortPattern)> =
+        ports().filter_map(|port| Some((port, pattern(port, findings)?))).collect();
+    for (port, pattern) in &found {
+        let (_, span) = pattern_of(&port.value);
         if let Some((wider, line)) = before.iter().find(|(wider, _)| covers(wider, pattern)) {
+            let what =
+                if matches!(pattern, PortPattern::Device(_)) { "devices" } else { "sockets" };
+            let wider = shortened(glob(wider).as_str());
             findings.warning(
-                &device.span,
+                span,
                 format!(
-                    "never reached: `{}` in line {line} matches all of these devices first",
-                    shortened(wider.as_str())
+                    "never reached: `{wider}` in line {line} matches all of these {what} first"
                 ),
             );
         }
-        before.push((pattern, findings.line(&device.span)));
-        selectors.push(PortSelector {
-            device: pattern.clone(),
-            tenant: tenant.as_ref().map(|tenant| tenant.value.0.clone()),
-            max_flows: max_flows.as_ref().map_or(PortSelector::DEFAULT_MAX_FLOWS, |n| n.value.0),
-        });
+        before.push((pattern, findings.line(span)));
     }
-    selectors
+    let selector = |(port, at): (&Located<PortTable>, PortPattern)| PortSelector {
+        at,
+        tenant: port.value.tenant.as_ref().map(|tenant| tenant.value.0.clone()),
+        max_flows: port
+            .value
+            .max_flows
+            .as_ref()
+            .map_or(PortSelector::DEFAULT_MAX_FLOWS, |n| n.value.0),
+    };
+    found.into_iter().map(selector).collect()
 }
 
-/// Does every device that matches `narrow` match `wide`? Only where it is plain to see.
-fn covers(wide: &Pattern, narrow: &Pattern) -> bool {
+/// What a table's ports are. None if that is an error.
+fn pattern(port: &Located<PortTable>, findings: &mut Findings<'_>) -> Option<PortPattern> {
+    let PortTable { device, socket, buffer, buffer_policy, .. } = &port.value;
+    match (device, socket) {
+        (Some(device), None) => {
+            let buffer = buffer.as_ref().map(|it| ("buffer", &it.span));
+            let policy = buffer_policy.as_ref().map(|it| ("buffer_policy", &it.span));
+            for (key, span) in buffer.into_iter().chain(policy) {
+                findings.error(
+                    span,
+                    format!(
+                        "`{key}` is for a port with a `socket`: one in the kernel has no buffer"
+                    ),
+                );
+            }
+            Some(PortPattern::Device(device.value.0.clone()))
+        }
+        (None, Some(socket)) => {
+            let default = PortBuffer::default();
+            let policy = buffer_policy.as_ref().and_then(|policy| policy.value.0.try_into().ok());
+            let buffer = PortBuffer {
+                size_bytes: buffer.as_ref().map_or(default.size_bytes, |size| size.value.0),
+                policy: policy.and_then(BufferPolicy::from_number).unwrap_or(default.policy),
+            };
+            Some(PortPattern::Socket(socket.value.0.clone(), buffer))
+        }
+        (Some(_), Some(socket)) => {
+            findings.error(&socket.span, "a port has a `device` or a `socket`, not both");
+            None
+        }
+        (None, None) => {
+            if port.is_sound {
+                findings.error(
+                    &port.span,
+                    "`device` is missing, like device = \"vnet*\", or `socket`, like \
+                     socket = \"/run/vcc-domain-*/card\"",
+                );
+            }
+            None
+        }
+    }
+}
+
+/// The pattern of a port that has one, and its place.
+pub(super) fn pattern_of(port: &PortTable) -> (&str, &Span) {
+    let device = port.device.as_ref().map(|device| (device.value.0.as_str(), &device.span));
+    let socket = port.socket.as_ref().map(|socket| (socket.value.0.as_str(), &socket.span));
+    device.or(socket).expect("a port without a pattern is an error")
+}
+
+fn glob(pattern: &PortPattern) -> &Pattern {
+    let (PortPattern::Device(glob) | PortPattern::Socket(glob, _)) = pattern;
+    glob
+}
+
+/// Does every name that matches `narrow` match `wide`? Only where it is plain to see.
+fn covers(wide: &PortPattern, narrow: &PortPattern) -> bool {
+    if std::mem::discriminant(wide) != std::mem::discriminant(narrow) {
+        return false;
+    }
+    let (wide, narrow) = (glob(wide), glob(narrow));
     let is_plain = |pattern: &str| !pattern.contains(['*', '?', '[']);
     // A prefix with `*` matches all names that begin with a longer literal prefix.
     let prefix = wide.as_str().strip_suffix('*').filter(|prefix| is_plain(prefix));

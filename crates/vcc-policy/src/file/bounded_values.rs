@@ -1,4 +1,4 @@
-//! Numbers that stand outside of rules, each within bounds of its own.
+//! Values of one number that stand outside of rules, each within bounds of its own.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use toml::de::DeValue;
 use super::reader::{Value, checked, scalar};
 use super::value_schema;
 use crate::keys::Kind;
-use crate::port::MAX_FLOWS;
+use crate::port::{BUFFER, BUFFER_POLICY, MAX_FLOWS};
 use crate::problem::Findings;
 
 /// The kernel's ledger counts in 32 bits, and has to hold overdrafts beyond the window.
@@ -47,6 +47,10 @@ macro_rules! bounded {
 bounded! {
     /// Connections that a port tracks at a time.
     MaxFlows: MAX_FLOWS;
+    /// The buffer of a port.
+    BufferSize: BUFFER;
+    /// How the connections of a port share its buffer.
+    BufferSharing: BUFFER_POLICY;
     /// The window of a pool.
     PoolWindow: POOL_WINDOW;
 }

@@ -1,40 +1,21 @@
-//! The values of conditions: names, patterns, networks, ports, VLANs.
+//! The values of conditions: names, networks, ports, VLANs.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use glob::Pattern;
 use ipnet::IpNet;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use toml::Spanned;
 use toml::de::DeValue;
 
 use super::reader::{Located, Value, checked, integer, text, wrong_type};
+use super::value_schema::inline_schema;
 use crate::conditions::PortRange;
 use crate::connection::Role;
 use crate::name;
 use crate::nearest::suggestion;
 use crate::problem::Findings;
 use crate::text::shortened;
-
-/// A schema that stands where it is used.
-macro_rules! inline_schema {
-    ($type:ty, $schema:expr) => {
-        impl JsonSchema for $type {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($type).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                $schema
-            }
-        }
-    };
-}
 
 /// One value, or a list of them.
 #[derive(Clone, Debug)]
@@ -110,72 +91,6 @@ impl Value for Role {
 }
 
 inline_schema!(Role, json_schema!({ "enum": Role::ALL.map(Role::name) }));
-
-/// A pattern of device names.
-#[derive(Clone, Debug)]
-pub(crate) struct DeviceGlob(pub Pattern);
-
-impl DeviceGlob {
-    /// IFNAMSIZ, less its zero.
-    const LONGEST_NAME: usize = 15;
-
-    fn parse(text: &str) -> Result<Pattern, String> {
-        if text.is_empty() {
-            return Err("a device name is not empty; `*` matches all".to_owned());
-        }
-        // The kernel's rule for names is dev_valid_name().
-        let is_never = |c: &char| matches!(c, '/' | ':' | '\0') || c.is_whitespace();
-        if let Some(never) = text.chars().find(is_never) {
-            return Err(format!("a device name never contains {never:?}"));
-        }
-        let pattern = Pattern::new(text).map_err(|_| {
-            let single = Self::with_single_stars(text);
-            if single == text {
-                "invalid pattern: `[` needs letters and a `]` after it".to_owned()
-            } else {
-                format!("a single `*` matches any letters; write `{}`", shortened(&single))
-            }
-        })?;
-        if Self::shortest_match(text) > Self::LONGEST_NAME {
-            return Err(format!("a device name has at most {} bytes", Self::LONGEST_NAME));
-        }
-        Ok(pattern)
-    }
-
-    /// Adjacent stars become one. Within brackets they are letters.
-    fn with_single_stars(pattern: &str) -> String {
-        let mut single = String::new();
-        let mut is_set = false;
-        for letter in pattern.chars() {
-            is_set = if is_set { letter != ']' } else { letter == '[' };
-            if is_set || letter != '*' || !single.ends_with('*') {
-                single.push(letter);
-            }
-        }
-        single
-    }
-
-    fn shortest_match(pattern: &str) -> usize {
-        let mut length = 0;
-        let mut rest = pattern.chars();
-        while let Some(letter) = rest.next() {
-            if letter == '[' {
-                rest.by_ref().find(|letter| *letter == ']');
-            }
-            length += if letter == '*' { 0 } else { letter.len_utf8() };
-        }
-        length
-    }
-}
-
-impl Value for DeviceGlob {
-    fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
-        let text = text(value, "a pattern of device names, like \"vnet*\"", findings)?;
-        checked(Self::parse(text), &value.span(), findings).map(Self)
-    }
-}
-
-inline_schema!(DeviceGlob, json_schema!({ "type": "string", "pattern": "^[^/\\s]+$" }));
 
 /// A network; an address is a network of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 
 mod bounded_values;
 mod condition_values;
+mod port_patterns;
 mod reader;
 mod schema;
 mod syntax;

@@ -186,8 +186,8 @@ macro_rules! table {
             $(..$more:ident: $more_type:ty,)?
         }
     ) => {
-        $(#[$doc])*
         #[derive(Clone, Debug, schemars::JsonSchema)]
+        $(#[$doc])*
         #[schemars(deny_unknown_fields)]
         pub(crate) struct $name {
             $($(#[$field_doc])* pub $key: Option<Located<$type>>,)*

@@ -3,8 +3,9 @@
 
 use toml::de::DeTable;
 
-use super::bounded_values::{MaxFlows, PoolWindow};
-use super::condition_values::{DeviceGlob, Name, Network, OneOrMany, VlanId};
+use super::bounded_values::{BufferSharing, BufferSize, MaxFlows, PoolWindow};
+use super::condition_values::{Name, Network, OneOrMany, VlanId};
+use super::port_patterns::{DeviceGlob, SocketGlob};
 use super::reader::{Located, Table, read_field, table};
 use super::treatment_keys::TreatmentKeys;
 use crate::conditions::PortRange;
@@ -14,7 +15,7 @@ use crate::problem::Findings;
 table!(
     /// Which connections get which congestion control on the fabric.
     PolicyFile under "" {
-        /// The host's devices that are ports, and their tenants. The first that matches counts.
+        /// The host's ports, and their tenants. The first that matches counts.
         ports: Vec<Located<PortTable>>,
         /// Windows that connections share.
         pools: Vec<Located<PoolTable>>,
@@ -26,16 +27,23 @@ table!(
 );
 
 table!(
-    /// Devices that are ports.
+    /// Devices that are ports in the kernel, or sockets of `vcc domain`, which are ports with a
+    /// buffer.
+    #[schemars(extend("oneOf" = [{ "required": ["device"] }, { "required": ["socket"] }]))]
     PortTable under "[[ports]]" {
         /// The host side of guests' devices, as a pattern with `*`, `?` and `[...]`.
-        #[schemars(required)]
         device: DeviceGlob,
+        /// The sockets of `vcc domain`, as a pattern of paths.
+        socket: SocketGlob,
         /// The tenant of these ports; rules can ask for it.
         tenant: Name,
         /// Connections that each of these ports tracks at a time; `on_full` says how others are
         /// treated. By default 65536.
         max_flows: MaxFlows,
+        /// With `socket`: the buffer for what is held of the guest. By default 4M.
+        buffer: BufferSize,
+        /// With `socket`: how the guest's connections share the buffer. By default `"fair"`.
+        buffer_policy: BufferSharing,
     }
 );
 

@@ -32,3 +32,23 @@ pub(super) fn of(kind: &Kind) -> Schema {
         }),
     }
 }
+
+/// A schema that stands where it is used.
+macro_rules! inline_schema {
+    ($type:ty, $schema:expr) => {
+        impl JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                $schema
+            }
+        }
+    };
+}
+pub(super) use inline_schema;

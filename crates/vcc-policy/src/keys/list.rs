@@ -1,8 +1,8 @@
 //! The list of keys, in the order of documentation and help.
 
-use vcc_engine::{GuestEcn, Mode, OnFull, Underlay};
+use vcc_engine::{Act, GuestEcn, Mode, OnFull, Underlay};
 
-use super::{Field, Key, Kind, Need};
+use super::{Field, Key, Kind, Need, Scope};
 use crate::problem::Severity;
 
 const MS_US: u64 = 1_000;
@@ -42,7 +42,7 @@ const fn key(name: &'static str, kind: Kind, field: Option<Field>, help: &'stati
         effect: None,
         is_limit: false,
         has_column: false,
-        is_for_policies: false,
+        scope: Scope::Everywhere,
         formerly: &[],
     }
 }
@@ -51,6 +51,9 @@ const fn key(name: &'static str, kind: Kind, field: Option<Field>, help: &'stati
 const fn window(severity: Severity) -> Need {
     Need::Underlay { has: Underlay::controls, what: "controls the window", severity }
 }
+
+/// On trial in shadow mode, a rule may have it all the same.
+const ENFORCED: Need = Need::Enforce(Severity::Warning);
 
 const PRIORITY: Need = Need::Underlay {
     has: Underlay::heeds_priority,
@@ -80,6 +83,11 @@ const GUEST_ECN: Kind = Kind::Name {
 const ON_FULL: Kind = Kind::Name {
     noun: "a treatment of connections beyond a full table",
     values: || OnFull::ALL.iter().map(|it| (it.name(), it.number().into())).collect(),
+};
+
+const ACTS: Kind = Kind::Name {
+    noun: "a way to act on the guest",
+    values: || Act::ALL.iter().map(|it| (it.name(), it.number().into())).collect(),
 };
 
 const CAP: Kind = Kind::Size { min: 1, max: u32::MAX };
@@ -117,15 +125,53 @@ pub static KEYS: &[Key] = &[
         )
     },
     Key {
-        needs: &[window(Severity::Error), Need::Enforce],
+        needs: &[window(Severity::Error), Need::Enforce(Severity::Error)],
+        effect: Some("how the window acts on it: {}"),
+        has_column: true,
+        scope: Scope::Buffers,
+        ..key(
+            "act",
+            ACTS,
+            engine!(act),
+            "At a port with a [buffer](driver-domain.md): show the guest the underlay's window \
+             (window); hold what the guest sends and release it by the window (hold); or \
+             acknowledge what the guest sends, and deliver it by the window (split).",
+        )
+    },
+    Key {
+        needs: &[Need::Value { key: "act", value: "hold" }, Need::Enforce(Severity::Error)],
+        effect: Some("losses of what was held are repaired from the buffer"),
+        scope: Scope::Buffers,
+        ..key(
+            "retransmit",
+            Kind::Flag,
+            engine!(retransmit),
+            "With `act = \"hold\"`: [repair losses](driver-domain.md#retransmission) of what was \
+             held from the buffer, so that they need no turn of the guest.",
+        )
+    },
+    Key {
+        needs: &[Need::Enforce(Severity::Error)],
+        effect: Some("what arrives is acknowledged for a guest that is not running"),
+        scope: Scope::Buffers,
+        ..key(
+            "snoop",
+            Kind::Flag,
+            engine!(snoop),
+            "At a port with a buffer: [acknowledge](driver-domain.md#snoop) what arrives for a \
+             guest that is not running.",
+        )
+    },
+    Key {
+        needs: &[window(Severity::Error), ENFORCED],
         is_limit: true,
         has_column: true,
-        is_for_policies: true,
+        scope: Scope::Policies,
         ..key("pool", Kind::Pool, None, "The [pool](#pools-pools) whose window connections share.")
     },
     Key {
         needs: &[Need::Key("pool")],
-        is_for_policies: true,
+        scope: Scope::Policies,
         ..key(
             "weight",
             SEGMENTS,
@@ -161,7 +207,7 @@ pub static KEYS: &[Key] = &[
         )
     },
     Key {
-        needs: &[window(Severity::Error), Need::Enforce],
+        needs: &[window(Severity::Error), ENFORCED],
         effect: Some("data that the guest sends beyond its window is dropped"),
         is_limit: true,
         has_column: true,
@@ -206,7 +252,7 @@ pub static KEYS: &[Key] = &[
         )
     },
     Key {
-        needs: &[Need::Enforce],
+        needs: &[ENFORCED],
         effect: Some("a guest without SACK gets duplicate ACKs and window updates"),
         has_column: true,
         ..key(
@@ -304,7 +350,7 @@ pub static KEYS: &[Key] = &[
         "The time without a segment after which a closed connection is forgotten.",
     ),
     Key {
-        needs: &[Need::Enforce],
+        needs: &[ENFORCED],
         ..key(
             "on_full",
             ON_FULL,

@@ -29,8 +29,7 @@ pub struct Key {
     is_limit: bool,
     /// Has a column of its own in `vcc policy show`.
     has_column: bool,
-    /// Only policies have it, not `vcc attach`.
-    is_for_policies: bool,
+    scope: Scope,
     /// Names that it had, in whichever place, each with the value that the name alone stood for.
     formerly: &'static [(&'static str, &'static str)],
 }
@@ -47,8 +46,20 @@ pub(crate) enum Need {
     Underlay { has: fn(Underlay) -> bool, what: &'static str, severity: Severity },
     /// Another key.
     Key(&'static str),
+    /// Another key with this value.
+    Value { key: &'static str, value: &'static str },
     /// `mode = "enforce"`: in another mode the key has its default.
-    Enforce,
+    Enforce(Severity),
+}
+
+/// Where a key means something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    Everywhere,
+    /// Only in a policy.
+    Policies,
+    /// At ports with a buffer, which those in the kernel do not have.
+    Buffers,
 }
 
 /// The place where keys are written; it decides how messages spell them.
@@ -135,7 +146,7 @@ impl Key {
     }
 
     pub(crate) fn needs_enforcement(&self) -> bool {
-        self.needs.iter().any(|need| matches!(need, Need::Enforce))
+        self.needs.iter().any(|need| matches!(need, Need::Enforce(_)))
     }
 
     /// The effect of a value on a connection.
@@ -147,9 +158,8 @@ impl Key {
         self.has_column
     }
 
-    /// Does it mean nothing without a policy?
-    pub fn is_for_policies(&self) -> bool {
-        self.is_for_policies
+    pub fn scope(&self) -> Scope {
+        self.scope
     }
 
     /// Names that it had, each with the value that the name alone stood for, if any.
@@ -230,8 +240,13 @@ mod tests {
     fn what_a_key_needs_is_a_key() {
         for key in KEYS {
             for need in key.needs {
-                if let Need::Key(needed) = need {
-                    assert!(Key::named(needed).is_some(), "{needed}");
+                match need {
+                    Need::Key(needed) => assert!(Key::named(needed).is_some(), "{needed}"),
+                    Need::Value { key, value } => {
+                        let needed = Key::named(key).unwrap_or_else(|| panic!("{key}"));
+                        assert!(needed.kind.parse(value).is_ok(), "{value}");
+                    }
+                    _ => {}
                 }
             }
         }

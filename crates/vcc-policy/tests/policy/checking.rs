@@ -127,6 +127,143 @@ fn invalid_values() {
 }
 
 #[test]
+fn ports_that_are_sockets() {
+    let port = |lines: &str| said_of_file(&format!("[[ports]]\n{lines}\n"));
+    let socket = "socket = \"/run/vcc-*/card\"";
+    for lines in ["", "buffer = \"64K\"\nbuffer_policy = \"prioritized\"", "buffer = 1073741824"] {
+        assert_eq!(port(&format!("{socket}\n{lines}")), [""; 0]);
+    }
+    for (lines, place, expected) in [
+        (
+            format!("device = \"x\"\n{socket}"),
+            "3:10",
+            "a port has a `device` or a `socket`, not both",
+        ),
+        (
+            "device = \"x\"\nbuffer = \"8M\"".into(),
+            "3:10",
+            "`buffer` is for a port with a `socket`: one in the kernel has no buffer",
+        ),
+        (
+            "device = \"x\"\nbuffer_policy = \"none\"".into(),
+            "3:17",
+            "`buffer_policy` is for a port with a `socket`: one in the kernel has no buffer",
+        ),
+        (format!("{socket}\nbuffer = \"63K\""), "3:10", "must be 64K to 1G, not 64512"),
+        (format!("{socket}\nbuffer = \"2G\""), "3:10", "must be 64K to 1G, not 2147483648"),
+        (
+            format!("{socket}\nbuffer_policy = \"fare\""),
+            "3:17",
+            "`fare` is not a policy for the buffer; known: none, fair, prioritized",
+        ),
+        (
+            "socket = 1".into(),
+            "2:10",
+            "must be a pattern of paths, like \"/run/vcc-domain-*/card\", \
+            not an integer",
+        ),
+        ("socket = \"run/card\"".into(), "2:10", "the path of a socket begins with `/`"),
+        ("socket = \"/a\\u0000\"".into(), "2:10", "a path never contains '\\0'"),
+        (
+            format!("socket = \"/{}\"", "x".repeat(107)),
+            "2:10",
+            "the path of a socket has at most 107 bytes",
+        ),
+    ] {
+        assert_eq!(port(&lines), [format!("p.toml:{place}: error: {expected}")], "{lines}");
+    }
+    let hidden = port("socket = \"/run/*\"\n[[ports]]\nsocket = \"/run/vcc/a\"");
+    let warning = "never reached: `/run/*` in line 2 matches all of these sockets first";
+    assert_eq!(hidden, [format!("p.toml:4:10: warning: {warning}")]);
+    assert_eq!(port("device = \"*\"\n[[ports]]\nsocket = \"/run/a\""), [""; 0]);
+}
+
+#[test]
+fn what_a_port_cannot_do() {
+    const PORTS: &str = "[[ports]]\ndevice = \"x\"\ntenant = \"bare\"\n[[ports]]\ndevice = \"y\"\n\
+        [[ports]]\nsocket = \"/run/a\"\ntenant = \"deep\"\n[[pools]]\nname = \"gold\"\n\
+        window = \"2M\"\n";
+    let of = |ports: &str, lines: &str| {
+        let all = said_of_file(&format!("{ports}{lines}\nguest_ecn = \"override\"\n"));
+        all.into_iter().filter(|line| !line.contains("no rule uses")).collect::<Vec<_>>()
+    };
+    let rule = |lines: &str| of(PORTS, &format!("[[rules]]\nname = \"r\"\n{lines}"));
+    let in_kernel = |asked: &str, port: &str| {
+        format!(
+            "{asked}, and the ports {port} are in the kernel: ask in this rule for a `tenant` that \
+             only ports with a `socket` have"
+        )
+    };
+    let of_domain = "`pool` needs a port in the kernel, and the ports `/run/a` of line 7 are of `vcc \
+        domain`: ask in this rule for a `tenant` that only ports with a `device` have";
+    for (lines, place, expected) in [
+        ("act = \"hold\"", "14:7", in_kernel("`act` needs a buffer", "`x` of line 2")),
+        (
+            "act = \"split\"\nsnoop = true",
+            "14:7",
+            in_kernel("`act`, `snoop` need a buffer", "`x` of line 2"),
+        ),
+        (
+            "retransmit = true\nact = \"hold\"",
+            "15:7",
+            in_kernel("`act`, `retransmit` need a buffer", "`x` of line 2"),
+        ),
+        (
+            "snoop = true\ntenant = [\"deep\", \"bare\"]",
+            "14:9",
+            in_kernel("`snoop` needs a buffer", "`x` of line 2"),
+        ),
+        ("pool = \"gold\"", "14:8", of_domain.to_owned()),
+    ] {
+        assert_eq!(rule(lines), [format!("p.toml:{place}: error: {expected}")], "{lines}");
+    }
+    for fine in [
+        "act = \"split\"\nsnoop = true\ntenant = \"deep\"",
+        "act = \"window\"\nretransmit = false\nsnoop = false",
+        "pool = \"gold\"\ntenant = \"bare\"",
+    ] {
+        assert_eq!(rule(fine), [""; 0], "{fine}");
+    }
+    let default = of(PORTS, "[default]\nsnoop = true");
+    assert!(default[0].ends_with(
+        "are in the kernel: use it in a rule with a `tenant` that only ports with a `socket` have"
+    ));
+    assert_eq!(of("[[ports]]\nsocket = \"/run/a\"\n", "[default]\nact = \"hold\""), [""; 0]);
+    assert_eq!(of("", "[[ports]]\ndevice = 1\n[default]\nact = \"hold\"").len(), 1);
+}
+
+#[test]
+fn ways_to_act_that_have_no_effect() {
+    let rule =
+        |lines: &str| said_of_file(&format!("[[ports]]\nsocket = \"/a\"\n[default]\n{lines}\n"));
+    for (lines, expected) in [
+        ("retransmit = true", "`retransmit` has no effect without `act = \"hold\"`"),
+        (
+            "act = \"split\"\nretransmit = true",
+            "`retransmit` has no effect without `act = \"hold\"`",
+        ),
+        (
+            "mode = \"shadow\"\nact = \"split\"",
+            "`act` takes effect only with `mode = \"enforce\"`; the mode is shadow",
+        ),
+        (
+            "mode = \"shadow\"\nsnoop = true",
+            "`snoop` takes effect only with `mode = \"enforce\"`; the mode is shadow",
+        ),
+        (
+            "underlay = \"transparent\"\nact = \"hold\"",
+            "`act` needs an underlay that controls the window (reno, reno-ecn, dctcp, \
+             dctcp-priority, cubic), not transparent",
+        ),
+    ] {
+        let said = rule(lines);
+        let [said] = &said[..] else { panic!("{lines}: {said:#?}") };
+        assert!(said.ends_with(&format!("error: {expected}")), "{lines}: {said}");
+    }
+    assert_eq!(rule("act = \"hold\"\nretransmit = true\nsnoop = true"), [""; 0]);
+}
+
+#[test]
 fn fractions_are_numbers_too() {
     for (line, key, value) in [
         ("rto_min = \"0.2s\"", "rto_min", None),
@@ -226,7 +363,7 @@ fn long_values_are_shortened() {
 
 #[test]
 fn missing_keys() {
-    says("[[ports]]\ntenant = \"a\"", "`device` is missing");
+    says("[[ports]]\ntenant = \"a\"", "`device` is missing, like device = \"vnet*\", or `socket`");
     says("[[pools]]\nname = \"a\"", "`window` is missing");
     says("[[pools]]\nwindow = \"2M\"", "`name` is missing: rules refer to a pool by it");
     says("[[rules]]\nvlan = 3", "`name` is missing: metrics");

@@ -1,7 +1,7 @@
 //! Writing one of the two editions of a policy, while the other is in force.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use vcc_engine::sys;
+use vcc_engine::{Act, sys};
 use vcc_policy::{Compiled, Policy, RuleSet, Treatment};
 
 use super::RuleTotals;
@@ -55,6 +55,8 @@ pub(super) fn write_tenant(
 
 fn params(treatment: &Treatment, policy: &Policy, pools: &[u16]) -> sys::vcc_params {
     let mut params = treatment.params.0;
+    // A port that drains may have connections under a rule for ports with a buffer.
+    (params.act, params.retransmit, params.snoop) = (Act::Window.number(), 0, 0);
     if let Some(pool) = treatment.pool {
         params.pool = pools[pool];
         params.pool_weight = treatment.weight;

@@ -4,7 +4,7 @@ use vcc_engine::Mode;
 use vcc_port::Port;
 
 use super::sweep;
-use super::treatment::Treatment;
+use super::treatment::DeviceTreatment;
 use crate::output;
 
 /// Put vcc on the host side of guests' network devices
@@ -19,7 +19,7 @@ pub struct Arguments {
     devices: Vec<String>,
 
     #[command(flatten)]
-    treatment: Treatment,
+    treatment: DeviceTreatment,
 }
 
 /// All of the devices, or none: an attachment that is not pinned ends with this function.

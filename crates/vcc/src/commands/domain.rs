@@ -11,7 +11,7 @@ use vcc_domain::{BufferSpec, Port};
 use vcc_engine::{Act, BufferPolicy, Mode, Params};
 use vcc_vhost::{Event, FileLedger, Server, Signals, Tap};
 
-use super::treatment::Treatment;
+use super::treatment::BufferTreatment;
 use crate::output;
 
 /// Serve a virtual machine's network card, with a buffer for what the guest sends
@@ -30,19 +30,6 @@ pub struct Arguments {
     #[arg(long, value_name = "DEV")]
     tap: String,
 
-    /// What is done with the underlay's window: show it to the guest; hold what the guest sends and
-    /// release it by the window; or acknowledge what the guest sends, and deliver it by the window
-    #[arg(long, default_value = "window", value_parser = acts())]
-    act: Act,
-
-    /// Repair losses of what was held from the buffer, so that they need no turn of the guest
-    #[arg(long)]
-    retransmit: bool,
-
-    /// Acknowledge what lies in the guest's receive ring for a guest that is not running
-    #[arg(long)]
-    snoop: bool,
-
     /// Buffer for what is held of the guest, in KiB
     #[arg(long, value_name = "KIB", default_value_t = 4096,
         value_parser = clap::value_parser!(u32).range(64..=1 << 20))]
@@ -53,12 +40,7 @@ pub struct Arguments {
     buffer_policy: BufferPolicy,
 
     #[command(flatten)]
-    treatment: Treatment,
-}
-
-fn acts() -> impl TypedValueParser<Value = Act> {
-    PossibleValuesParser::new(Act::ALL.iter().map(|act| act.name()))
-        .map(|name| name.parse().expect("one of the names"))
+    treatment: BufferTreatment,
 }
 
 fn buffer_policies() -> impl TypedValueParser<Value = BufferPolicy> {
@@ -68,21 +50,7 @@ fn buffer_policies() -> impl TypedValueParser<Value = BufferPolicy> {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let options = arguments.treatment.options();
-    let mut params: Params = options.params;
-    params.0.act = arguments.act.number();
-    params.0.retransmit = arguments.retransmit.into();
-    params.0.snoop = arguments.snoop.into();
-    if arguments.act != Act::Hold && arguments.retransmit {
-        anyhow::bail!("--retransmit has an effect only with --act hold");
-    }
-    if params.mode() != Some(Mode::Enforce) {
-        if arguments.act != Act::Window {
-            anyhow::bail!("--act {} has an effect only with --mode enforce", arguments.act);
-        }
-        if arguments.snoop {
-            anyhow::bail!("--snoop has an effect only with --mode enforce");
-        }
-    }
+    let params: Params = options.params;
     let buffer =
         BufferSpec { size_bytes: arguments.buffer_kib << 10, policy: arguments.buffer_policy };
     let stop = Signals::block().context("cannot wait for signals")?;
@@ -107,7 +75,8 @@ fn keep_promises(arguments: &Arguments, server: &mut Server) -> anyhow::Result<(
     let path = directory.join(&arguments.tap);
     let cannot = |what: &str| format!("cannot {what} {}", path.display());
     let left = FileLedger::left(&path).with_context(|| cannot("read the promises in"))?;
-    if arguments.act != Act::Split && left.is_empty() {
+    let splits = arguments.treatment.options().params.0.act == Act::Split.number();
+    if !splits && left.is_empty() {
         let _ = fs::remove_file(&path);
         return Ok(());
     }

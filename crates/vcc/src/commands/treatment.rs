@@ -1,19 +1,27 @@
-//! The options that say how a port's connections are treated: one for each key of a policy.
+//! The options that say how a port's connections are treated: one for each key of a policy that the
+//! port knows.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use vcc_engine::Mode;
-use vcc_policy::{KEYS, Key, Kind, MAX_FLOWS, PortSelector, Settings, Surface, Value, dashed};
+use vcc_policy::{
+    KEYS, Key, Kind, MAX_FLOWS, PortSelector, Scope, Settings, Surface, Value, dashed,
+};
 use vcc_port::AttachOptions;
 
 /// The options together; it is an error if they contradict each other.
-pub struct Treatment {
+pub struct Treatment<const BUFFERS: bool> {
     options: AttachOptions,
     warning: Option<String>,
 }
 
-impl Treatment {
+/// For a port in the kernel.
+pub type DeviceTreatment = Treatment<false>;
+/// For a port with a buffer.
+pub type BufferTreatment = Treatment<true>;
+
+impl<const BUFFERS: bool> Treatment<BUFFERS> {
     pub fn options(&self) -> AttachOptions {
         self.options.clone()
     }
@@ -29,8 +37,12 @@ impl Treatment {
 
 const MAX_FLOWS_OPTION: &str = "max_flows";
 
-fn keys() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(|key| !key.is_for_policies())
+fn keys(buffers: bool) -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(move |key| match key.scope() {
+        Scope::Everywhere => true,
+        Scope::Policies => false,
+        Scope::Buffers => buffers,
+    })
 }
 
 fn option(key: &'static Key) -> Arg {
@@ -65,9 +77,9 @@ fn max_flows() -> Arg {
         .value_parser(ValueParser::new(|text: &str| MAX_FLOWS.parse(text)))
 }
 
-fn treatment(matches: &ArgMatches) -> Result<Treatment, String> {
+fn treatment<const BUFFERS: bool>(matches: &ArgMatches) -> Result<Treatment<BUFFERS>, String> {
     let mut settings = Settings::default();
-    for key in keys() {
+    for key in keys(BUFFERS) {
         if let Some(number) = matches.get_one::<u32>(key.name) {
             settings.set(key, Value::Number(*number));
         }
@@ -84,7 +96,7 @@ fn treatment(matches: &ArgMatches) -> Result<Treatment, String> {
     Ok(Treatment { options, warning })
 }
 
-impl FromArgMatches for Treatment {
+impl<const BUFFERS: bool> FromArgMatches for Treatment<BUFFERS> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let refused = |why| clap::Error::raw(ErrorKind::ArgumentConflict, why);
         treatment(matches).map_err(refused)
@@ -96,9 +108,9 @@ impl FromArgMatches for Treatment {
     }
 }
 
-impl clap::Args for Treatment {
+impl<const BUFFERS: bool> clap::Args for Treatment<BUFFERS> {
     fn augment_args(command: Command) -> Command {
-        command.args(keys().map(option)).arg(max_flows())
+        command.args(keys(BUFFERS).map(option)).arg(max_flows())
     }
 
     fn augment_args_for_update(command: Command) -> Command {

@@ -106,20 +106,35 @@ fn shown_with_defaults() {
         |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = shown.lines().map(words).collect();
     let expected = [
-        "PORTS TENANT MAX-FLOWS",
-        "vnet-a* acme 65536",
+        "PORTS TENANT MAX-FLOWS BUFFER BUFFER-POLICY",
+        "vnet-a* acme 65536 - -",
         "",
         "POOL WINDOW",
         "gold 2M",
         "",
-        "# RULE MODE UNDERLAY POOL WINDOW-CAP RATE-CAP POLICE GUEST-ECN EMIT WINDOW-MAX OTHER \
-         MATCHES",
-        "1 web enforce dctcp gold - - no override no 2M weight=3 rto_min=\"10ms\" tenant acme, guest \
+        "# RULE MODE UNDERLAY ACT POOL WINDOW-CAP RATE-CAP POLICE GUEST-ECN EMIT WINDOW-MAX \
+         OTHER MATCHES",
+        "1 web enforce dctcp window gold - - no override no 2M weight=3 rto_min=\"10ms\" tenant acme, guest \
          port 80 or 8000-8100",
-        "2 beyond ignore - - - - - - - - - peer 10.0.0.0/8",
-        "3 default shadow reno-ecn - - - no leave no 2M - any",
+        "2 beyond ignore - - - - - - - - - - peer 10.0.0.0/8",
+        "3 default shadow reno-ecn window - - - no leave no 2M - any",
     ];
     assert_eq!(lines, expected);
+}
+
+#[test]
+fn ports_with_a_buffer_are_shown_with_it() {
+    let port = "[[ports]]\nsocket = \"/run/vcc-*/card\"\nbuffer = \"8M\"\n";
+    let policy = format!("{port}[default]\nact = \"hold\"\nretransmit = true\n");
+    let file = File::new(&policy);
+    let shown = file.vcc("policy show FILE").well();
+    let shown: String = shown.split_whitespace().map(|word| format!("{word} ")).collect();
+    assert!(shown.contains("/run/vcc-*/card - 65536 8M fair"), "{shown}");
+    assert!(shown.contains("1 default enforce reno-ecn hold - - - no"), "{shown}");
+    assert!(shown.contains("retransmit=true"), "{shown}");
+    let said = file.vcc("explain 192.0.2.1:4000 198.51.100.9:80 --file FILE").well();
+    assert!(said.contains("    how the window acts on it: hold\n"), "{said}");
+    assert!(said.contains("    losses of what was held are repaired from the buffer\n"), "{said}");
 }
 
 #[test]

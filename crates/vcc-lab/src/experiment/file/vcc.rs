@@ -1,4 +1,4 @@
-//! The `vcc` table of a guest: `mode`, `act` with its buffer, `snoop`, and the keys of a policy.
+//! The `vcc` table of a guest: `mode`, the port's buffer, and the keys of a policy.
 
 use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -6,18 +6,15 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::bounded::Kib;
-use vcc_engine::{Act, BufferPolicy, Mode};
+use vcc_engine::{BufferPolicy, Mode};
 use vcc_policy::{KEYS, Key, Scalar, Settings, Surface, Value};
 
 /// A key that is left out has vcc's default.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vcc {
     pub mode: VccMode,
-    pub act: Option<Act>,
-    pub retransmit: Option<bool>,
     pub buffer_kib: Option<Kib>,
     pub buffer_policy: Option<BufferPolicy>,
-    pub snoop: bool,
     pub settings: Settings,
 }
 
@@ -42,11 +39,8 @@ impl VccMode {
 }
 
 const MODE: &str = "mode";
-const ACT: &str = "act";
-const RETRANSMIT: &str = "retransmit";
 const BUFFER_KIB: &str = "buffer_kib";
 const BUFFER_POLICY: &str = "buffer_policy";
-const SNOOP: &str = "snoop";
 
 /// A value of the engine's by its name.
 struct Named<T>(T);
@@ -82,13 +76,10 @@ impl<'de> Visitor<'de> for Table {
         while let Some(name) = map.next_key()? {
             match name {
                 Name::Mode => vcc.mode = map.next_value()?,
-                Name::Act => vcc.act = map.next_value::<Option<Named<_>>>()?.map(|it| it.0),
-                Name::Retransmit => vcc.retransmit = map.next_value()?,
                 Name::BufferKib => vcc.buffer_kib = map.next_value()?,
                 Name::BufferPolicy => {
                     vcc.buffer_policy = map.next_value::<Option<Named<_>>>()?.map(|it| it.0);
                 }
-                Name::Snoop => vcc.snoop = map.next_value()?,
                 Name::Key(key) => vcc.settings.set(key, map.next_value_seed(ValueOf(key))?),
             }
         }
@@ -101,11 +92,8 @@ impl<'de> Visitor<'de> for Table {
 
 enum Name {
     Mode,
-    Act,
-    Retransmit,
     BufferKib,
     BufferPolicy,
-    Snoop,
     Key(&'static Key),
 }
 
@@ -114,11 +102,8 @@ impl<'de> Deserialize<'de> for Name {
         let name = String::deserialize(from)?;
         match name.as_str() {
             MODE => return Ok(Self::Mode),
-            ACT => return Ok(Self::Act),
-            RETRANSMIT => return Ok(Self::Retransmit),
             BUFFER_KIB => return Ok(Self::BufferKib),
             BUFFER_POLICY => return Ok(Self::BufferPolicy),
-            SNOOP => return Ok(Self::Snoop),
             _ => {}
         }
         keys().find(|key| key.name == name).map(Self::Key).ok_or_else(|| {

@@ -6,7 +6,7 @@ use vcc_port::AttachOptions;
 use vcc_port::bench::Spread;
 use vcc_results::report::bench::{self, Measurements, Throughput};
 
-use super::super::treatment::Treatment;
+use super::super::treatment::DeviceTreatment;
 use super::wire::Wire;
 use super::{spread, write};
 use crate::output;
@@ -29,7 +29,7 @@ pub struct Arguments {
     json: Option<PathBuf>,
 
     #[command(flatten)]
-    treatment: Treatment,
+    treatment: DeviceTreatment,
 }
 
 #[derive(Clone, Copy)]

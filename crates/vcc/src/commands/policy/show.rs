@@ -28,10 +28,24 @@ const NOTHING: &str = "-";
 
 fn ports(policy: &Policy) -> Option<Table> {
     use Align::{Left, Right};
-    let mut table = Table::new([("PORTS", Left), ("TENANT", Left), ("MAX-FLOWS", Right)]);
+    let names = [
+        ("PORTS", Left),
+        ("TENANT", Left),
+        ("MAX-FLOWS", Right),
+        ("BUFFER", Right),
+        ("BUFFER-POLICY", Left),
+    ];
+    let mut table = Table::new(names);
     for port in policy.ports() {
-        let tenant = port.tenant().unwrap_or(NOTHING);
-        table.row([port.device().to_owned(), tenant.to_owned(), port.max_flows().to_string()]);
+        let buffer = port.buffer();
+        let shown = |value: Option<String>| value.unwrap_or(NOTHING.to_owned());
+        table.row([
+            port.pattern().to_owned(),
+            shown(port.tenant().map(str::to_owned)),
+            port.max_flows().to_string(),
+            shown(buffer.map(|buffer| size::display(buffer.size_bytes))),
+            shown(buffer.map(|buffer| buffer.policy.to_string())),
+        ]);
     }
     (!policy.ports().is_empty()).then_some(table)
 }
