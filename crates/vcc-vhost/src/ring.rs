@@ -1,7 +1,7 @@
 //! A ring's set-up: where it lies, and the descriptors for kicks and interrupts.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 
@@ -16,7 +16,7 @@ pub(crate) struct Ring {
     pub queue: Queue,
     /// The guest's available index before the turn's work.
     pub seen: u16,
-    kick: Option<File>,
+    kick: Option<OwnedFd>,
     call: Option<File>,
     is_enabled: bool,
 }
@@ -79,17 +79,18 @@ impl Ring {
     /// this one has ended, perhaps before it called: the guest is called once, whatever it wants.
     pub(crate) fn start(
         &mut self,
+        number: usize,
         kick: OwnedFd,
         memory: &GuestMemoryMmap,
         event_idx: bool,
     ) -> Result<(), End> {
-        nonblocking(&kick);
+        let kick = only_eventfd(kick, || format!("kicks of ring {number}"))?;
         let used = self.queue.used_idx(memory, Ordering::Acquire);
         let used = used.map_err(|error| End::refused(format!("a ring: {error}")))?;
         self.queue.set_next_used(used.0);
         self.queue.set_event_idx(event_idx);
         self.queue.set_ready(true);
-        self.kick = Some(File::from(kick));
+        self.kick = Some(kick);
         self.call();
         Ok(())
     }
@@ -102,44 +103,40 @@ impl Ring {
     }
 
     /// VHOST_USER_SET_VRING_CALL; None if the guest polls.
-    pub(crate) fn set_call(&mut self, call: Option<OwnedFd>) {
-        if let Some(call) = &call {
-            nonblocking(call);
-        }
-        self.call = call.map(File::from);
+    pub(crate) fn set_call(&mut self, number: u32, call: Option<OwnedFd>) -> Result<(), End> {
+        let what = || format!("interrupts of ring {number}");
+        self.call = call.map(|call| only_eventfd(call, what)).transpose()?.map(File::from);
         if self.queue.ready() {
             self.call();
         }
+        Ok(())
     }
 
     pub(crate) fn kick_fd(&self) -> Option<RawFd> {
         self.kick.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Takes note of a kick. False if the descriptor can give none, so that it would wake us forever.
-    pub(crate) fn take_kick(&self) -> bool {
-        let Some(mut kick) = self.kick.as_ref() else { return true };
-        let mut count = [0; 8];
-        match kick.read(&mut count) {
-            Ok(bytes) => bytes == count.len(),
-            Err(error) => error.kind() == std::io::ErrorKind::WouldBlock,
-        }
-    }
-
     /// Interrupts the guest. If its descriptor does not take that, it is the guest's loss.
     pub(crate) fn call(&self) {
-        if let Some(mut call) = self.call.as_ref() {
+        if let Some(mut call) = self.call.as_ref().filter(|call| takes_more(call.as_raw_fd())) {
             let _ = call.write(&1_u64.to_ne_bytes());
         }
     }
 }
 
-/// A descriptor of the front end's must not make us wait.
-fn nonblocking(fd: &OwnedFd) {
-    // SAFETY: these calls take no pointers, and the descriptor is open. If one fails, the descriptor
-    // is none to wait for.
-    unsafe {
-        let flags = libc::fcntl(fd.as_raw_fd(), libc::F_GETFL);
-        libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK);
+/// Only an eventfd wakes us once for each write without being read, and is written to without waiting
+/// unless it is full. The front end has it too, and could make it one that waits.
+fn only_eventfd(fd: OwnedFd, what: impl FnOnce() -> String) -> Result<OwnedFd, End> {
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
+    match link {
+        Ok(link) if link.as_os_str() == "anon_inode:[eventfd]" => Ok(fd),
+        _ => Err(End::refused(format!("{} by no eventfd", what()))),
     }
+}
+
+/// Can an eventfd be written to without waiting?
+fn takes_more(fd: RawFd) -> bool {
+    let mut poll = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: the call reads and writes one pollfd, which `poll` is.
+    unsafe { libc::poll(&mut poll, 1, 0) == 1 && poll.revents & libc::POLLOUT != 0 }
 }

@@ -6,7 +6,6 @@
 use std::ops::Deref;
 use std::sync::atomic::{Ordering, fence};
 
-use virtio_queue::desc::split::Descriptor;
 use virtio_queue::{DescriptorChain, Error, Queue, QueueOwnedT, QueueT};
 use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryMmap};
 
@@ -65,7 +64,7 @@ where
 {
     let mut header = [0; HEADER_BYTES];
     let mut header_bytes = 0;
-    for part in parts(chain) {
+    for part in chain.take(DESCRIPTORS_MAX) {
         if part.is_write_only() {
             break;
         }
@@ -84,14 +83,9 @@ where
     (header_bytes == HEADER_BYTES).then(|| Header::read(&header))
 }
 
-fn parts<M>(chain: DescriptorChain<M>) -> impl Iterator<Item = Descriptor>
-where
-    M: Deref<Target = GuestMemoryMmap>,
-{
-    // A chain ends by itself after as many descriptors as its table has, which for an indirect one
-    // the guest decides.
-    chain.take(RING_MAX.into())
-}
+/// Descriptors that are looked at for a frame. A chain ends by itself after as many as its table has,
+/// which for an indirect one the guest decides.
+const DESCRIPTORS_MAX: usize = RING_MAX as usize;
 
 /// Descriptors that the card has used, and the bytes it has written there.
 struct Used {
@@ -126,6 +120,7 @@ pub(crate) fn place(
     let mut used: Vec<Used> = Vec::new();
     let mut places: Vec<(GuestAddress, usize)> = Vec::new();
     let mut room_bytes = 0;
+    let mut descriptors_left = DESCRIPTORS_MAX;
     let first = queue.next_avail();
     let mut chains = queue.iter(memory)?;
     while room_bytes < needed_bytes && used.len() < buffers_max.into() {
@@ -135,12 +130,22 @@ pub(crate) fn place(
         };
         let head = chain.head_index();
         let before_bytes = room_bytes;
-        for part in parts(chain).filter(Descriptor::is_write_only) {
-            let bytes = (part.len() as usize).min(needed_bytes - room_bytes);
-            places.push((part.addr(), bytes));
-            room_bytes += bytes;
+        for part in chain.take(descriptors_left) {
+            descriptors_left -= 1;
+            if part.is_write_only() {
+                let bytes = (part.len() as usize).min(needed_bytes - room_bytes);
+                places.push((part.addr(), bytes));
+                room_bytes += bytes;
+            }
+            if room_bytes == needed_bytes {
+                break;
+            }
         }
         used.push(Used { head, bytes: (room_bytes - before_bytes) as u32 });
+        // More such buffers would have us look through all of the ring for each frame.
+        if room_bytes == before_bytes {
+            break;
+        }
     }
     let buffers = used.len() as u16;
     let header = header.in_buffers(buffers).bytes();

@@ -126,7 +126,6 @@ impl Server {
             let served = match (source, &mut self.session) {
                 (Source::Listener, None) => self.accept(&mut device),
                 (Source::FrontEnd, Some(session)) => session.serve(&mut device, &self.watch),
-                (Source::Ring(ring), Some(session)) => session.kicked(ring),
                 (Source::Again, _) => {
                     self.again.clear();
                     Ok(())

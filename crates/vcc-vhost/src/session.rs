@@ -47,13 +47,6 @@ impl Session {
         Ok(())
     }
 
-    /// A kick has come.
-    pub(crate) fn kicked(&mut self, ring: usize) -> Result<(), End> {
-        let takes = self.rings.get(ring).is_none_or(Ring::take_kick);
-        let refused = || End::refused(format!("a kick of ring {ring} by no eventfd"));
-        if takes { Ok(()) } else { Err(refused()) }
-    }
-
     fn obey(
         &mut self,
         mut message: Message,
@@ -96,8 +89,8 @@ impl Session {
             }
             Request::SetVringKick => self.start(&message, fds.pop(), watch)?,
             Request::SetVringCall => {
-                let call = fds.pop();
-                self.ring((message.long(0)? & RING_MASK) as u32)?.set_call(call);
+                let number = (message.long(0)? & RING_MASK) as u32;
+                self.ring(number)?.set_call(number, fds.pop())?;
             }
             // Answered above, or nothing to do.
             Request::GetFeatures
@@ -148,7 +141,7 @@ impl Session {
         let event_idx = self.features.has(Features::EVENT_IDX);
         let ring = self.rings.get_mut(number).ok_or_else(|| no_ring(number))?;
         unwatch(ring, watch);
-        ring.start(kick, &self.memory.guest, event_idx)?;
+        ring.start(number, kick, &self.memory.guest, event_idx)?;
         let fd = ring.kick_fd().expect("it has just been set");
         watch.add(fd, Source::Ring(number)).map_err(|error| {
             End::refused(format!("a descriptor for kicks of ring {number}: {error}"))

@@ -7,6 +7,7 @@ use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
+    /// A kick, which is told once and never read.
     Ring(usize),
     Listener,
     FrontEnd,
@@ -37,8 +38,10 @@ impl Watch {
             Source::Ring(ring) => RINGS_FROM + ring,
             named => NAMED.iter().position(|other| *other == named).expect("it has a number"),
         };
-        let edge =
-            if source == Source::Wire { EventSet::EDGE_TRIGGERED } else { EventSet::empty() };
+        let edge = match source {
+            Source::Wire | Source::Ring(_) => EventSet::EDGE_TRIGGERED,
+            _ => EventSet::empty(),
+        };
         let event = EpollEvent::new(EventSet::IN | edge, number as u64);
         self.epoll.ctl(ControlOperation::Add, fd, event)
     }

@@ -119,6 +119,32 @@ fn bad_receive_buffers_are_counted() {
     assert_eq!(guest.received(RECEIVE, 3, 1)[12..], frame(1));
 }
 
+/// However long the guest makes its chains, and however many of them a frame would take.
+#[test]
+fn a_frame_looks_at_as_many_descriptors_as_a_ring_has() {
+    // Bytes of the last descriptor of each chain, and the chains that a frame then takes.
+    for (last_bytes, chains) in [(0, 1), (16, 2)] {
+        let host = Host::with(port());
+        let mut guest = Guest::new(2);
+        let _front_end = FrontEnd::of(&guest, &host.socket, USUAL);
+        let (table, descriptors) = (BUFFERS_AT, 600);
+        for number in 0..descriptors {
+            let is_last = number + 1 == descriptors;
+            let bytes = if is_last { last_bytes } else { 0 };
+            let (flags, next) = if is_last { (WRITE, 0) } else { (WRITE | NEXT, number + 1) };
+            let place = table + 16 * u64::from(number);
+            guest.write_descriptor(place, BUFFERS_AT + 0x8000, bytes, flags, next);
+        }
+        guest.describe(RECEIVE, 0, table, 16 * u32::from(descriptors), INDIRECT, 0);
+        for _ in 0..100 {
+            guest.offer(RECEIVE, 0);
+        }
+        host.wire.send(&[&PLAIN[..], &frame(1)].concat()).expect("sent");
+        eventually("dropped", || host.card.counts().bad_buffer == 1);
+        assert_eq!(guest.used(RECEIVE), chains, "{last_bytes} bytes");
+    }
+}
+
 /// An index beyond the ring, and a head beyond the table: there is no telling what is meant.
 #[test]
 fn a_ring_that_makes_no_sense_is_stopped_until_it_is_set_up_again() {

@@ -8,7 +8,7 @@ use vcc_vhost::{Error, Server, Wire};
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 use crate::guest::*;
-use crate::host::Host;
+use crate::host::{Host, eventually};
 use crate::{frame, port};
 
 const PLAIN: [u8; 12] = [0; 12];
@@ -60,12 +60,34 @@ fn a_guest_is_called_when_its_rings_start() {
     assert!((0..2).all(|ring| guest.was_called(ring)));
 }
 
+/// The descriptors are the front end's as well.
+#[test]
+fn no_descriptor_of_the_front_end_makes_the_card_wait() {
+    let host = Host::with(port());
+    let mut guest = Guest::new(2);
+    let _front_end = FrontEnd::of(&guest, &host.socket, USUAL);
+    for ring in [RECEIVE, SEND] {
+        guest.make_descriptors_wait(ring);
+    }
+    guest.offer_buffers(RECEIVE, 20, 2048);
+    for number in 0..20 {
+        guest.send(PLAIN, &frame(number));
+        // A kick that has been taken is no kick.
+        guest.take_kicks(SEND);
+        guest.kick(SEND);
+        assert_eq!(host.sent()[12..], frame(number));
+        host.wire.send(&[&PLAIN[..], &frame(number)].concat()).expect("sent");
+        eventually("received", || guest.used(RECEIVE) == number + 1);
+    }
+}
+
 #[test]
 fn messages_that_make_no_sense_end_the_connection() {
     let host = Host::with(port());
     let guest = Guest::new(2);
     let pipe = UnixStream::pair().expect("a pair");
     let file = std::fs::File::open("/proc/self/exe").expect("a file");
+    let event = EventFd::new(EFD_NONBLOCK).expect("an eventfd");
     let far = longs(&[1, 0, 1 << 40, 0, 0]);
     let wrapped = longs(&[1, u64::MAX - 4096, 8192, 0, 0]);
     let nine = longs(&[9]);
@@ -90,15 +112,17 @@ fn messages_that_make_no_sense_end_the_connection() {
         ("0 memory regions", &|end| end.ask(5, &longs(&[0]), &[])),
         ("ring 0 without kicks", &|end| end.ask(12, &longs(&[1 << 8]), &[])),
         // Before there is memory, a ring lies nowhere.
-        ("a ring: ", &|end| end.ask(12, &longs(&[0]), &[pipe.0.as_raw_fd()])),
-        ("a descriptor for kicks", &|end| {
+        ("a ring: ", &|end| end.ask(12, &longs(&[0]), &[event.as_raw_fd()])),
+        ("kicks of ring 0 by no eventfd", &|end| {
             end.set_up(&guest, USUAL);
             end.ask(12, &longs(&[0]), &[file.as_raw_fd()]);
         }),
-        ("a kick of ring 1 by no eventfd", &|end| {
+        ("kicks of ring 1 by no eventfd", &|end| {
             end.set_up(&guest, USUAL);
             end.ask(12, &longs(&[1]), &[pipe.0.as_raw_fd()]);
-            std::io::Write::write_all(&mut &pipe.1, b"kick").expect("written");
+        }),
+        ("interrupts of ring 1 by no eventfd", &|end| {
+            end.ask(13, &longs(&[1]), &[pipe.0.as_raw_fd()]);
         }),
     ];
     for (what, say) in bad {

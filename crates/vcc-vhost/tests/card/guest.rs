@@ -109,6 +109,27 @@ impl Guest {
         self.rings[ring].kick.write(1).expect("a kick");
     }
 
+    /// Fills the descriptor for interrupts, and lets whoever reads or writes these two wait.
+    pub fn make_descriptors_wait(&self, ring: usize) {
+        let Side { kick, call, .. } = &self.rings[ring];
+        let _ = call.read();
+        call.write(u64::MAX - 1).expect("an eventfd that is full");
+        for event in [kick, call] {
+            // SAFETY: the call takes no pointers, and the descriptor is open.
+            assert_eq!(unsafe { libc::fcntl(event.as_raw_fd(), libc::F_SETFL, 0) }, 0);
+        }
+    }
+
+    /// Takes a kick away from the card, if there is one that it has not read.
+    pub fn take_kicks(&self, ring: usize) {
+        let fd = self.rings[ring].kick.as_raw_fd();
+        let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // SAFETY: the call reads and writes one pollfd, which `poll` is.
+        if unsafe { libc::poll(&mut poll, 1, 0) } == 1 {
+            self.rings[ring].kick.read().expect("a count");
+        }
+    }
+
     /// Has the card interrupted the guest since the last question?
     pub fn was_called(&self, ring: usize) -> bool {
         self.rings[ring].call.read().is_ok()
