@@ -60,6 +60,10 @@ impl Rings<'_> {
         self.speak_virtio_1 && self.all[ring].is_up()
     }
 
+    fn is_started(&self, ring: usize) -> bool {
+        self.speak_virtio_1 && self.all[ring].is_started()
+    }
+
     fn pairs(&self) -> usize {
         self.all.len() / 2
     }
@@ -77,8 +81,9 @@ impl Rings<'_> {
         self.receiving().count()
     }
 
+    /// The rings from which frames are taken.
     fn sending(&self) -> impl Iterator<Item = usize> {
-        (1..self.all.len()).step_by(2).filter(|ring| self.is_up(*ring))
+        (1..self.all.len()).step_by(2).filter(|ring| self.is_started(*ring))
     }
 }
 
@@ -246,7 +251,7 @@ impl Device {
     /// Interrupts the guest where it wants that.
     fn call(&mut self, used_before: &[u16], rings: &mut Rings) {
         for (ring, used_before) in used_before.iter().enumerate() {
-            if !rings.is_up(ring) {
+            if !rings.is_started(ring) {
                 continue;
             }
             match rings::wants_call(&rings.all[ring].queue, rings.memory, *used_before) {

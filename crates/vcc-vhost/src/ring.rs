@@ -29,13 +29,18 @@ impl Ring {
 
     /// Does the guest use it?
     pub(crate) fn is_up(&self) -> bool {
-        self.is_enabled && self.queue.ready()
+        self.is_enabled && self.is_started()
+    }
+
+    /// Has it been set up? One that is not enabled as well carries nothing.
+    pub(crate) fn is_started(&self) -> bool {
+        self.queue.ready()
     }
 
     /// Notes how much the guest has queued by now. A ring that cannot be read is stopped by the work
     /// on it.
     pub(crate) fn look(&mut self, memory: &GuestMemoryMmap) {
-        if !self.is_up() {
+        if !self.is_started() {
             return;
         }
         if let Ok(seen) = self.queue.avail_idx(memory, Ordering::Acquire) {

@@ -20,13 +20,13 @@ const NO_INTERRUPT: u16 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     Nothing,
-    /// A frame, and the head of its descriptors, to be given back.
-    Frame(u16, Header),
+    Frame(Header),
     /// No frame: descriptors out of range, too short, too long.
-    Bad(u16),
+    Bad,
 }
 
-/// Takes the next frame that the guest has queued.
+/// Takes the next frame that the guest has queued. It is in our memory then, and its descriptors are
+/// the guest's again.
 ///
 /// # Errors
 /// The ring itself is broken.
@@ -38,19 +38,9 @@ pub(crate) fn take(
     let Some(chain) = queue.iter(memory)?.next() else { return Ok(Taken::Nothing) };
     let head = chain.head_index();
     frame.clear();
-    Ok(match gather(chain, memory, frame) {
-        Some(header) => Taken::Frame(head, header),
-        None => Taken::Bad(head),
-    })
-}
-
-/// Gives descriptors back that were taken.
-pub(crate) fn give_back(
-    queue: &mut Queue,
-    memory: &GuestMemoryMmap,
-    head: u16,
-) -> Result<(), Error> {
-    queue.add_used(memory, head, 0)
+    let header = gather(chain, memory, frame);
+    queue.add_used(memory, head, 0)?;
+    Ok(header.map_or(Taken::Bad, Taken::Frame))
 }
 
 /// Reads the chain: header, then frame.

@@ -15,8 +15,12 @@ impl Device {
         let next = all.iter().position(|ring| *ring > self.filled_by).unwrap_or(0);
         all.rotate_left(next);
         for ring in all {
+            if !rings.is_up(ring) {
+                more |= self.discard(ring, rings);
+                continue;
+            }
             if !self.port.wants_frames() {
-                break;
+                continue;
             }
             more |= self.send_of(ring, rings);
             if !self.port.wants_frames() {
@@ -33,20 +37,15 @@ impl Device {
             }
             let memory = rings.memory;
             let mut bytes = std::mem::take(&mut self.from_guest);
-            let taken = rings::take(&mut rings.all[ring].queue, memory, &mut bytes);
-            let (head, header) = match taken {
+            let header = match rings::take(&mut rings.all[ring].queue, memory, &mut bytes) {
                 Ok(Taken::Nothing) => {
                     self.from_guest = bytes;
                     return false;
                 }
-                Ok(Taken::Frame(head, header)) => (head, Some(header)),
-                Ok(Taken::Bad(head)) => (head, None),
+                Ok(Taken::Frame(header)) => Some(header),
+                Ok(Taken::Bad) => None,
                 Err(error) => return self.stop(ring, rings, error),
             };
-            // The frame is in our memory, so its descriptors are the guest's again.
-            if let Err(error) = rings::give_back(&mut rings.all[ring].queue, memory, head) {
-                return self.stop(ring, rings, error);
-            }
             let features = self.features;
             let header = header.filter(|header| header.check(bytes.len(), features).is_ok());
             let Some(header) = header else {
@@ -54,7 +53,7 @@ impl Device {
                 self.from_guest = bytes;
                 continue;
             };
-            if rings.sending().nth(1).is_some() {
+            if rings.receiving_pairs() > 1 {
                 self.steering.note(&bytes, ring / 2);
             }
             let mut frame = header.frame(bytes);
@@ -65,6 +64,20 @@ impl Device {
             }
             self.forward(out, rings);
             self.from_guest = frame.bytes;
+        }
+        true
+    }
+
+    /// What a guest sends on a ring that is started and disabled comes to nothing (vhost-user, "Ring
+    /// states").
+    fn discard(&mut self, ring: usize, rings: &mut Rings) -> bool {
+        for _ in 0..BATCH {
+            let memory = rings.memory;
+            match rings::take(&mut rings.all[ring].queue, memory, &mut self.from_guest) {
+                Ok(Taken::Nothing) => return false,
+                Ok(Taken::Frame(_) | Taken::Bad) => {}
+                Err(error) => return self.stop(ring, rings, error),
+            }
         }
         true
     }

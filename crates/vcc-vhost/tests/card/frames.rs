@@ -177,6 +177,28 @@ fn a_full_ring_stops_no_other() {
     assert_eq!(20 - dropped as usize, (1_usize << 19).div_ceil(segment.len()));
 }
 
+/// As of a pair of rings that a guest with several does not use.
+#[test]
+fn what_a_guest_sends_on_a_disabled_ring_comes_to_nothing() {
+    let host = Host::with(port());
+    let mut guest = Guest::new(2);
+    let mut front_end = FrontEnd::of(&guest, &host.socket, USUAL);
+    let enable = |front_end: &mut FrontEnd, on: u32| {
+        front_end.ask(18, &words(&[SEND as u32, on]), &[]);
+        front_end.settle();
+    };
+    enable(&mut front_end, 0);
+    assert!(guest.was_called(SEND), "at its start");
+    guest.send(PLAIN, &frame(1));
+    eventually("given back", || guest.used(SEND) == 1);
+    front_end.settle();
+    assert!(guest.was_called(SEND));
+    enable(&mut front_end, 1);
+    guest.send(PLAIN, &frame(2));
+    assert_eq!(host.sent()[12..], frame(2));
+    assert_eq!(host.card.counts(), Default::default());
+}
+
 #[test]
 fn a_connection_keeps_its_pair_of_rings() {
     let host = Host::with(port());
