@@ -12,7 +12,7 @@ use virtio_queue::{Error as RingError, QueueT};
 use vm_memory::GuestMemoryMmap;
 
 use crate::counts::{CardCounts, REASONS};
-use crate::event::{Event, Tell};
+use crate::event::{Event, Journal, Tell};
 use crate::features::Features;
 use crate::header::{FRAME_MAX_BYTES, HEADER_BYTES, Header};
 use crate::ring::Ring;
@@ -32,6 +32,8 @@ pub(crate) struct Device {
     wire: Box<dyn Wire>,
     is_wire_gone: bool,
     features: Features,
+    /// What the wire has been told that the guest takes: nothing at first.
+    offload: Offload,
     steering: Steering,
     /// Frames for which the guest had no buffer.
     backlog: Backlog,
@@ -40,7 +42,7 @@ pub(crate) struct Device {
     counts: CardCounts,
     /// The counts up to which a person needs not be told of more.
     told: [u64; REASONS],
-    tell: Tell,
+    journal: Journal,
     /// Memory of the frame that is being carried.
     from_guest: Vec<u8>,
     to_guest: Vec<u8>,
@@ -94,12 +96,13 @@ impl Device {
             wire,
             is_wire_gone: false,
             features: Features::default(),
+            offload: Offload::default(),
             steering: Steering::new(),
             backlog: Backlog::default(),
             filled_by: 0,
             counts: CardCounts::default(),
             told: [0; REASONS],
-            tell,
+            journal: Journal::new(tell),
             from_guest: Vec::new(),
             to_guest: Vec::new(),
             read: vec![0; HEADER_BYTES + FRAME_MAX_BYTES].into(),
@@ -124,13 +127,23 @@ impl Device {
     }
 
     pub(crate) fn tell(&mut self, event: Event) {
-        (self.tell)(event);
+        self.journal.tell(now_ns(), event);
     }
 
     /// The guest's driver has accepted these features.
     pub(crate) fn accept(&mut self, features: Features) {
         self.features = features;
-        if let Err(error) = self.wire.set_offload(Offload::of(features)) {
+    }
+
+    /// Tells the wire what the guest takes that receives now. It takes a lock of all the host's
+    /// network devices, so not with each message that names features.
+    fn tell_wire(&mut self, rings: &Rings) {
+        let offload = Offload::of(self.features);
+        if offload == self.offload || rings.receiving().next().is_none() {
+            return;
+        }
+        self.offload = offload;
+        if let Err(error) = self.wire.set_offload(offload) {
             self.tell(Event::OffloadFailed(error));
         }
     }
@@ -154,6 +167,7 @@ impl Device {
         let speak_virtio_1 = self.features.has(Features::VERSION_1);
         let mut rings = Rings { memory, all: rings, speak_virtio_1 };
         self.advance(&mut rings);
+        self.tell_wire(&rings);
         let mut more = self.hand_over_waiting(&mut rings);
         self.tell_room(&mut rings);
         more |= self.receive(&mut rings);

@@ -20,10 +20,43 @@ pub enum Event {
     OffloadFailed(io::Error),
     /// Frames are dropped; told once for each reason and virtual machine.
     Dropped(&'static str),
+    /// So many more happened than a person is told of.
+    LeftOut(u64),
 }
 
 /// Takes events.
 pub type Tell = Box<dyn FnMut(Event) + Send + Sync>;
+
+const NS_PER_MINUTE: u64 = 60_000_000_000;
+/// Front ends decide how often something happens.
+const PER_MINUTE: u64 = 200;
+
+/// Tells a person as much as he may want to read.
+pub(crate) struct Journal {
+    tell: Tell,
+    since_ns: u64,
+    happened: u64,
+}
+
+impl Journal {
+    pub(crate) fn new(tell: Tell) -> Self {
+        Journal { tell, since_ns: 0, happened: 0 }
+    }
+
+    pub(crate) fn tell(&mut self, now_ns: u64, event: Event) {
+        if now_ns - self.since_ns >= NS_PER_MINUTE {
+            let happened = std::mem::take(&mut self.happened);
+            self.since_ns = now_ns;
+            if happened > PER_MINUTE {
+                (self.tell)(Event::LeftOut(happened - PER_MINUTE));
+            }
+        }
+        self.happened += 1;
+        if self.happened <= PER_MINUTE {
+            (self.tell)(event);
+        }
+    }
+}
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,9 +76,33 @@ impl fmt::Display for Event {
                  broken it: {error}"
             ),
             Event::Dropped(why) => write!(f, "dropped a frame {why}; more are not reported"),
+            Event::LeftOut(lines) => write!(f, "left out {lines} lines like the ones before"),
             Event::OffloadFailed(error) => {
                 write!(f, "cannot tell the tap what the guest takes: {error}")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_limited_and_the_rest_is_counted() {
+        let (tell, told) = channel();
+        let mut journal = Journal::new(Box::new(move |event| drop(tell.send(event.to_string()))));
+        for _ in 0..PER_MINUTE + 5 {
+            journal.tell(7 * NS_PER_MINUTE, Event::Connected);
+        }
+        assert_eq!(told.try_iter().count() as u64, PER_MINUTE);
+        for _ in 0..2 {
+            journal.tell(8 * NS_PER_MINUTE, Event::Connected);
+        }
+        let lines: Vec<String> = told.try_iter().collect();
+        assert_eq!(lines[0], "left out 5 lines like the ones before");
+        assert_eq!(lines.len(), 3, "{lines:?}");
     }
 }

@@ -22,7 +22,7 @@ pub trait Wire: AsRawFd + Send + Sync {
     /// The frame is not sent. `NotConnected`: there is no wire any more.
     fn send(&mut self, header: &[u8; HEADER_BYTES], frame: &[u8]) -> io::Result<()>;
 
-    /// What the guest takes from now on.
+    /// What the guest takes from now on; nothing before the first call.
     fn set_offload(&mut self, offload: Offload) -> io::Result<()>;
 }
 

@@ -188,6 +188,27 @@ fn a_front_end_that_does_not_read_is_not_waited_for() {
     host.told("answers that it does not read");
 }
 
+/// The host's network is not reconfigured for each message.
+#[test]
+fn features_are_told_to_the_wire_when_a_guest_receives() {
+    let host = Host::with(port());
+    let guest = Guest::new(2);
+    let mut front_end = FrontEnd::connect(&host.socket);
+    for number in 0..100 {
+        let features = if number % 2 == 0 { USUAL } else { USUAL & !(GUEST_CSUM | GUEST_TSO4) };
+        front_end.share(&guest, features);
+    }
+    front_end.settle();
+    assert_eq!(host.offloads(), 0);
+    front_end.set_up(&guest, USUAL);
+    front_end.settle();
+    assert_eq!(host.offloads(), 1);
+    drop(front_end);
+    let mut front_end = FrontEnd::of(&guest, &host.socket, USUAL);
+    front_end.settle();
+    assert_eq!(host.offloads(), 1, "the next one takes the same");
+}
+
 #[test]
 fn a_legacy_driver_is_told_about() {
     let host = Host::with(port());

@@ -4,6 +4,8 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -17,24 +19,28 @@ use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A datagram for each frame.
-struct Cable(UnixDatagram);
+struct Cable {
+    end: UnixDatagram,
+    offloads: Arc<AtomicUsize>,
+}
 
 impl AsRawFd for Cable {
     fn as_raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
+        self.end.as_raw_fd()
     }
 }
 
 impl Wire for Cable {
     fn receive(&mut self, frame: &mut [u8]) -> io::Result<usize> {
-        self.0.recv(frame)
+        self.end.recv(frame)
     }
 
     fn send(&mut self, header: &[u8; HEADER_BYTES], frame: &[u8]) -> io::Result<()> {
-        self.0.send(&[&header[..], frame].concat()).map(drop)
+        self.end.send(&[&header[..], frame].concat()).map(drop)
     }
 
     fn set_offload(&mut self, _offload: Offload) -> io::Result<()> {
+        self.offloads.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
 }
@@ -45,6 +51,8 @@ pub struct Host {
     pub card: Card,
     /// The end of the wire that is the host's.
     pub wire: UnixDatagram,
+    /// How often the card has changed its offloads.
+    offloads: Arc<AtomicUsize>,
     told: Receiver<String>,
 }
 
@@ -57,15 +65,17 @@ impl Host {
         ours.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let (tell, told) = channel();
         let tell = move |event: vcc_vhost::Event| drop(tell.send(event.to_string()));
-        let mut server =
-            Server::new(&socket, port, Box::new(Cable(theirs)), Box::new(tell)).expect("a server");
+        let offloads = Arc::<AtomicUsize>::default();
+        let cable = Cable { end: theirs, offloads: Arc::clone(&offloads) };
+        let server = Server::new(&socket, port, Box::new(cable), Box::new(tell));
+        let mut server = server.expect("a server");
         let card = server.card();
         // It ends with the tests.
         thread::spawn(move || {
             let never = EventFd::new(EFD_NONBLOCK).expect("an eventfd");
             server.run(&never).expect("served");
         });
-        Host { _directory: directory, socket, card, wire: ours, told }
+        Host { _directory: directory, socket, card, wire: ours, offloads, told }
     }
 
     /// Waits for a line of the journal that contains this, and returns it.
@@ -78,6 +88,10 @@ impl Host {
                 return line;
             }
         }
+    }
+
+    pub fn offloads(&self) -> usize {
+        self.offloads.load(Ordering::SeqCst)
     }
 
     /// A line that has been told and not asked for.
