@@ -12,14 +12,16 @@ pub struct CardCounts {
     pub no_buffer: u64,
     /// To the guest: it needs an offload that the guest has not accepted, as just after a reboot.
     pub not_negotiated: u64,
-    /// From the guest: the tap did not take it, as when it is down.
+    /// From the guest: the tap was down.
+    pub wire_down: u64,
+    /// From the guest: the tap did not take it, which found its header wrong or had no memory.
     pub wire_refused: u64,
     /// To the guest: the tap could not be read.
     pub wire_failed: u64,
 }
 
 /// How many reasons there are to drop a frame.
-pub(crate) const REASONS: usize = 6;
+pub(crate) const REASONS: usize = 7;
 
 impl CardCounts {
     /// Each count, and why frames are counted there.
@@ -29,7 +31,8 @@ impl CardCounts {
             (self.bad_buffer, "to the guest, whose receive buffers are too small or out of range"),
             (self.no_buffer, "to the guest, which takes none"),
             (self.not_negotiated, "to the guest, which has not accepted their offloads"),
-            (self.wire_refused, "from the guest, which the tap did not take: is it up?"),
+            (self.wire_down, "from the guest, because the tap is down"),
+            (self.wire_refused, "from the guest, which the tap did not take, as of a wrong header"),
             (self.wire_failed, "to the guest, because the tap could not be read"),
         ]
     }

@@ -239,8 +239,11 @@ impl Device {
 
     fn put_on_wire(&mut self, header: Header, frame: &Frame) {
         if let Err(error) = self.wire.send(&header.bytes(), &frame.bytes) {
-            self.is_wire_gone |= error.kind() == io::ErrorKind::NotConnected;
-            self.counts.wire_refused += 1;
+            match error.kind() {
+                io::ErrorKind::NotConnected => self.is_wire_gone = true,
+                io::ErrorKind::NetworkDown => self.counts.wire_down += 1,
+                _ => self.counts.wire_refused += 1,
+            }
         }
     }
 

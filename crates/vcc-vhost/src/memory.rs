@@ -59,14 +59,11 @@ impl Memory {
         Ok(Memory { guest, regions })
     }
 
-    /// The guest's address for one of the front end's.
-    pub(crate) fn guest_at(&self, front_end_at: u64) -> Result<GuestAddress, End> {
-        let within = |region: &&Region| {
-            front_end_at.checked_sub(region.front_end_at).is_some_and(|at| at < region.bytes)
-        };
-        let region = self.regions.iter().find(within);
-        let region = region
-            .ok_or_else(|| End::refused(format!("a ring at {front_end_at:#x}, in no memory")))?;
-        Ok(GuestAddress(region.guest_at + (front_end_at - region.front_end_at)))
+    /// The guest's address for one of the front end's; None if it is in no region.
+    pub(crate) fn guest_at(&self, front_end_at: u64) -> Option<GuestAddress> {
+        self.regions.iter().find_map(|region| {
+            let at = front_end_at.checked_sub(region.front_end_at)?;
+            (at < region.bytes).then(|| GuestAddress(region.guest_at + at))
+        })
     }
 }

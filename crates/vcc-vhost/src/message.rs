@@ -156,6 +156,10 @@ impl Line {
                 self.bytes.truncate(before);
                 return match error.errno() {
                     libc::EAGAIN | libc::EINTR => Ok(false),
+                    libc::ENOBUFS => Err(End::refused(format!(
+                        "more than {FDS_MAX} descriptors with a message, or more than this process may \
+                         have"
+                    ))),
                     _ => Err(End::Gone),
                 };
             }

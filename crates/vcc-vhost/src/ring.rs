@@ -57,22 +57,27 @@ impl Ring {
     }
 
     /// VHOST_USER_SET_VRING_NUM.
-    pub(crate) fn set_size(&mut self, entries: u32) -> Result<(), End> {
+    pub(crate) fn set_size(&mut self, number: u32, entries: u32) -> Result<(), End> {
         let size = u16::try_from(entries).ok();
         size.and_then(|size| self.queue.try_set_size(size).ok())
-            .ok_or_else(|| End::refused(format!("a ring of {entries} entries")))
+            .ok_or_else(|| End::refused(format!("ring {number} of {entries} entries")))
     }
 
     /// VHOST_USER_SET_VRING_ADDR: index and flags, then descriptors, used and available ring.
     pub(crate) fn set_addresses(&mut self, message: &Message, memory: &Memory) -> Result<(), End> {
-        let at = |place: usize| memory.guest_at(message.long(place)?);
+        let number = message.word(0)?;
+        let at = |place: usize| {
+            let front_end_at = message.long(place)?;
+            let outside = || format!("ring {number} at {front_end_at:#x}, in no memory");
+            memory.guest_at(front_end_at).ok_or_else(|| End::refused(outside()))
+        };
         let (descriptors, used, available) = (at(1)?, at(2)?, at(3)?);
         let queue = &mut self.queue;
         queue
             .try_set_desc_table_address(descriptors)
             .and_then(|()| queue.try_set_used_ring_address(used))
             .and_then(|()| queue.try_set_avail_ring_address(available))
-            .map_err(|error| End::refused(format!("a ring: {error}")))
+            .map_err(|error| End::refused(format!("ring {number}: {error}")))
     }
 
     /// VHOST_USER_SET_VRING_BASE.
@@ -91,7 +96,7 @@ impl Ring {
     ) -> Result<(), End> {
         let kick = only_eventfd(kick, || format!("kicks of ring {number}"))?;
         let used = self.queue.used_idx(memory, Ordering::Acquire);
-        let used = used.map_err(|error| End::refused(format!("a ring: {error}")))?;
+        let used = used.map_err(|error| End::refused(format!("ring {number}: {error}")))?;
         self.queue.set_next_used(used.0);
         self.queue.set_event_idx(event_idx);
         self.queue.set_ready(true);

@@ -70,7 +70,10 @@ impl Session {
                 device.reset();
             }
             Request::SetMemTable => self.memory = Memory::map(&message, fds)?,
-            Request::SetVringNum => self.ring(message.word(0)?)?.set_size(message.word(1)?)?,
+            Request::SetVringNum => {
+                let number = message.word(0)?;
+                self.ring(number)?.set_size(number, message.word(1)?)?;
+            }
             Request::SetVringAddr => {
                 let ring = message.word(0)? as usize;
                 let ring = self.rings.get_mut(ring).ok_or_else(|| no_ring(ring))?;
@@ -137,7 +140,9 @@ impl Session {
         let said = message.long(0)?;
         let number = (said & RING_MASK) as usize;
         let kick = kick.filter(|_| said & NO_FD == 0);
-        let kick = kick.ok_or_else(|| End::refused(format!("ring {number} without kicks")))?;
+        let without =
+            || format!("ring {number} without kicks: does QEMU's card have ioeventfd=on?");
+        let kick = kick.ok_or_else(|| End::refused(without()))?;
         let event_idx = self.features.has(Features::EVENT_IDX);
         let ring = self.rings.get_mut(number).ok_or_else(|| no_ring(number))?;
         unwatch(ring, watch);

@@ -92,6 +92,8 @@ impl Tap {
 fn told(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EBADFD) => io::ErrorKind::NotConnected.into(),
+        // Of a write.
+        Some(libc::EIO) => io::ErrorKind::NetworkDown.into(),
         _ => error,
     }
 }

@@ -19,7 +19,7 @@ pub trait Wire: AsRawFd + Send + Sync {
     /// Sends a frame with its virtio-net header.
     ///
     /// # Errors
-    /// The frame is not sent. `NotConnected`: there is no wire any more.
+    /// The frame is not sent. `NetworkDown`: none is now. `NotConnected`: there is no wire any more.
     fn send(&mut self, header: &[u8; HEADER_BYTES], frame: &[u8]) -> io::Result<()>;
 
     /// What the guest takes from now on; nothing before the first call.

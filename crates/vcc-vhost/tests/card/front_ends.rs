@@ -101,18 +101,21 @@ fn messages_that_make_no_sense_end_the_connection() {
         ("not offered", &|end| end.ask(2, &[0xff; 8], &[])),
         ("ring 200, of 16", &|end| end.ask(8, &words(&[200, 256]), &[])),
         ("ring 4294967295, of 16", &|end| end.ask(10, &words(&[u32::MAX, 0]), &[])),
-        ("a ring of 0 entries", &|end| end.ask(8, &words(&[0, 0]), &[])),
-        ("a ring of 255 entries", &|end| end.ask(8, &words(&[0, 255]), &[])),
-        ("a ring of 65536 entries", &|end| end.ask(8, &words(&[0, 65_536]), &[])),
-        ("in no memory", &|end| end.ask(9, &longs(&[0, 1, 2, 3, 0]), &[])),
+        ("ring 0 of 0 entries", &|end| end.ask(8, &words(&[0, 0]), &[])),
+        ("ring 0 of 255 entries", &|end| end.ask(8, &words(&[0, 255]), &[])),
+        ("ring 3 of 65536 entries", &|end| end.ask(8, &words(&[3, 65_536]), &[])),
+        ("ring 5 at 0x1, in no memory", &|end| end.ask(9, &longs(&[5, 1, 2, 3, 0]), &[])),
         ("1 memory regions with 0 descriptors", &|end| end.ask(5, &far, &[])),
         ("9 memory regions", &|end| end.ask(5, &nine, &[])),
         ("memory of 0x10000000000 bytes", &|end| end.ask(5, &far, &[file.as_raw_fd()])),
         ("beyond the end of all memory", &|end| end.ask(5, &wrapped, &[file.as_raw_fd()])),
         ("0 memory regions", &|end| end.ask(5, &longs(&[0]), &[])),
-        ("ring 0 without kicks", &|end| end.ask(12, &longs(&[1 << 8]), &[])),
+        ("more than 8 descriptors", &|end| end.ask(5, &nine, &[file.as_raw_fd(); 9])),
+        ("ring 0 without kicks: does QEMU's card have ioeventfd=on?", &|end| {
+            end.ask(12, &longs(&[1 << 8]), &[])
+        }),
         // Before there is memory, a ring lies nowhere.
-        ("a ring: ", &|end| end.ask(12, &longs(&[0]), &[event.as_raw_fd()])),
+        ("ring 0: ", &|end| end.ask(12, &longs(&[0]), &[event.as_raw_fd()])),
         ("kicks of ring 0 by no eventfd", &|end| {
             end.set_up(&guest, USUAL);
             end.ask(12, &longs(&[0]), &[file.as_raw_fd()]);

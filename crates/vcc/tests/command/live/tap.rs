@@ -7,6 +7,23 @@ use vcc_vhost::{HEADER_BYTES, Tap, Wire};
 
 const PLAIN: [u8; HEADER_BYTES] = [0; HEADER_BYTES];
 
+/// A super-segment whose checksum is beyond its end.
+const WRONG: [u8; HEADER_BYTES] = [1, 1, 0, 0, 100, 0, 255, 255, 0, 0, 0, 0];
+
+#[test]
+fn a_tap_that_is_down_is_no_wrong_frame() {
+    on_a_host(|| {
+        ip("tuntap add dev tap0 mode tap");
+        let mut tap = Tap::open("tap0").expect("a tap");
+        let down = tap.send(&PLAIN, &[0; 60]).expect_err("it is down");
+        assert_eq!(down.kind(), ErrorKind::NetworkDown);
+        ip("link set tap0 up");
+        let wrong = tap.send(&WRONG, &[0; 60]).expect_err("a wrong header");
+        assert_eq!(wrong.kind(), ErrorKind::InvalidInput);
+        tap.send(&PLAIN, &[0; 60]).expect("sent");
+    });
+}
+
 #[test]
 fn a_tap_that_was_deleted_is_no_wire_any_more() {
     on_a_host(|| {
