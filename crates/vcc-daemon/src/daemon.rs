@@ -43,7 +43,9 @@ pub fn run(options: Options) -> Result<()> {
     let tell = move |event| sender.send(event).is_ok();
     let signalled = tell.clone();
     signals::listen(move |asked| signalled(Event::Signal(asked)))?;
-    options.runtime_dir.create()?;
+    let path = options.runtime_dir.path();
+    let created = options.runtime_dir.create();
+    created.map_err(|e| Error::system(format!("use {}", path.display()), e))?;
     let changed = tell.clone();
     links::watch(move |news| changed(Event::Link(news)))?;
     let asked = move |request, answer| tell(Event::Asked { request, answer });

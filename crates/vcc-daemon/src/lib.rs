@@ -15,7 +15,6 @@ mod links;
 mod policy_file;
 mod ports;
 mod problems;
-mod runtime_dir;
 mod signals;
 
 pub use control::client::{Client, ClientError};
@@ -23,6 +22,6 @@ pub use control::protocol::{Answer, Applied, PolicyInForce, PortStatus, Request,
 pub use daemon::{Options, run};
 pub use error::{Error, counted};
 pub use policy_file::read_policy;
-pub use runtime_dir::RuntimeDir;
+pub use vcc_view::RuntimeDir;
 
 pub type Result<T> = std::result::Result<T, Error>;

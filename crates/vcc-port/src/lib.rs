@@ -8,6 +8,7 @@ mod batch;
 pub mod bench;
 mod bpffs;
 mod capabilities;
+mod clock;
 pub mod counters;
 mod datapath;
 mod device;
@@ -39,6 +40,7 @@ mod test_run;
 mod trace;
 mod usage;
 
+pub use clock::monotonic;
 pub use counters::{Counter, Counters};
 pub use datapath::Datapath;
 pub use emit::{Emitted, Emitter};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use vcc_engine::sys;
 
+use crate::clock::monotonic;
 use crate::plain::from_bytes;
 use crate::{Error, Result};
 
@@ -57,10 +58,6 @@ impl Ring {
     }
 }
 
-/// The clock of the datapath, CLOCK_MONOTONIC.
 pub(crate) fn now_us() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes to the structure that it is given; this clock always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000
+    monotonic().as_micros() as u64
 }

@@ -1,30 +1,24 @@
 //! Ports of `vcc domain`: each of these processes answers on a socket in the runtime directory.
 
+use std::fs;
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
-use std::{env, fs};
 
 use vcc_domain::Status;
 use vcc_port::Flow;
+
+use crate::runtime_dir::RuntimeDir;
 
 /// A process that does not answer for so long is reported.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Far more than the greatest table has.
 const STATUS_MAX_BYTES: u64 = 1 << 30;
-const RUNTIME_DIR: &str = "/run/vcc";
 
 /// The socket on which the process of this tap tells its status.
 pub fn status_socket(tap: &str) -> PathBuf {
-    directory().join(tap)
-}
-
-/// systemd tells a service its directories in $RUNTIME_DIRECTORY; vcc's is the first.
-fn directory() -> PathBuf {
-    let told = env::var("RUNTIME_DIRECTORY").unwrap_or_default();
-    let first = told.split(':').next().filter(|path| !path.is_empty());
-    Path::new(first.unwrap_or(RUNTIME_DIR)).join("domains")
+    RuntimeDir::of_environment().domains().join(tap)
 }
 
 /// A port in user space, as of the time when it was read.
@@ -37,7 +31,9 @@ pub struct DomainPort {
 impl DomainPort {
     /// All that answer, by name.
     pub fn list() -> Vec<Self> {
-        let Ok(entries) = fs::read_dir(directory()) else { return Vec::new() };
+        let Ok(entries) = fs::read_dir(RuntimeDir::of_environment().domains()) else {
+            return Vec::new();
+        };
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
         let mut ports: Vec<Self> = names.filter_map(|name| Self::find(&name)).collect();
         ports.sort_by(|one, other| one.name.cmp(&other.name));

@@ -6,7 +6,6 @@
 //! `vcc top`, `vcc explain` and the page, the names that `--sort` and `--with` take, and the tables
 //! in docs/seeing.md.
 
-mod clock;
 mod column;
 mod columns;
 mod domain;
@@ -21,6 +20,7 @@ mod pace;
 mod port;
 mod rates;
 mod rule;
+mod runtime_dir;
 mod sampler;
 mod sort;
 mod source;
@@ -31,7 +31,6 @@ pub mod units;
 mod value;
 mod words;
 
-pub use clock::monotonic;
 pub use column::{Column, Page, Shown, Top};
 pub use columns::{
     FLOW_COLUMNS, PORT_COLUMNS, RULE_COLUMNS, TOTAL_COLUMNS, cell, counters, key_of, rows, sortable,
@@ -45,6 +44,7 @@ pub use pace::{Group, Grown, Pace, sum_up};
 pub use port::{Counter, PortView, read_flows};
 pub use rates::{Counted, Counts, Growth, Progress, READ_EVERY, Rates};
 pub use rule::{AppliedRule, RuleView, RulesInForce, Totals};
+pub use runtime_dir::RuntimeDir;
 pub use sampler::{Sampler, Snapshot};
 pub use sort::Sort;
 pub use source::Source;

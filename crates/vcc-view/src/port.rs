@@ -6,7 +6,6 @@ use serde::Serialize;
 use vcc_engine::Mode;
 use vcc_port::{Error, Port, counters};
 
-use crate::clock::monotonic;
 use crate::domain::DomainPort;
 use crate::flow::{FlowView, Place};
 use crate::rule::{RulesInForce, mode_name, underlay_name};
@@ -127,7 +126,7 @@ pub fn read_flows(
     let params = port.params()?;
     let is_ruled = port.is_ruled()?;
     let flows = port.flows()?;
-    let now_us = monotonic().map_or(0, |now| now.as_micros() as u64);
+    let now_us = vcc_port::monotonic().as_micros() as u64;
     let view = |flow: &vcc_port::Flow| {
         let rule = rules.of(&flow.state).filter(|_| is_ruled);
         FlowView::new(place, flow, rule, &params, now_us)

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use vcc_port::{Error, Port, SharedPolicy};
 
-use crate::clock::monotonic;
 use crate::flow::{FlowView, Place};
 use crate::names::keys;
 use crate::pace::{Group, Grown, Pace, sum_up};
@@ -99,7 +98,7 @@ impl Sampler {
             let place = Place { index, key, port: port.device().into(), tenant: None };
             flows.append(&mut read_flows(port, &place, &in_force)?);
         }
-        let at = now();
+        let at = vcc_port::monotonic();
         for flow in &flows {
             let growth = self.progress.note(at, flow.key.clone(), Counted::of(&flow.state));
             let rule = flow.rule.clone().map(Group::Rule);
@@ -110,9 +109,4 @@ impl Sampler {
         self.progress.forget();
         Ok(Reading { at, ports, rules, flows })
     }
-}
-
-/// CLOCK_MONOTONIC cannot fail on Linux.
-fn now() -> Duration {
-    monotonic().unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use vcc_engine::{FlowState, sys};
 use vcc_overlay::Watch;
 use vcc_port::{FlowId, Port, SharedPolicy, Trace};
 use vcc_view::guests::{Connection, GuestEcn, look};
-use vcc_view::{Counted, RulesInForce, monotonic};
+use vcc_view::{Counted, RulesInForce};
 
 use crate::interrupt;
 
@@ -82,7 +82,7 @@ impl Watching {
 impl Watched {
     fn take(&mut self) -> anyhow::Result<()> {
         let Some(trace) = &mut self.trace else {
-            let at_us = monotonic()?.as_micros() as u64;
+            let at_us = vcc_port::monotonic().as_micros() as u64;
             for flow in self.port.flows()? {
                 note(&mut self.flows, flow.id(), at_us, &flow.state, false);
             }

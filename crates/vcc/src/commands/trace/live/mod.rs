@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
-use vcc_port::{Flow, FlowId, Port, Trace};
-use vcc_view::{FlowView, Place, limit, monotonic};
+use vcc_port::{Flow, FlowId, Port, Trace, monotonic};
+use vcc_view::{FlowView, Place, limit};
 
 use super::series::Series;
 use crate::interrupt;
@@ -31,7 +31,7 @@ pub fn run(
     until: Option<Instant>,
 ) -> anyhow::Result<String> {
     let params = super::treatment(port, Some(id))?;
-    let began = monotonic()?;
+    let began = monotonic();
     let mut series = Series::thinned(began.as_micros() as u64, STEP_S);
     let mut span_s = span.as_secs_f64();
     let mut is_paused = false;
@@ -48,7 +48,7 @@ pub fn run(
         }
         if Instant::now() >= next {
             next = Instant::now() + REDRAW;
-            let now = monotonic()?;
+            let now = monotonic();
             let time_s = now.saturating_sub(began).as_secs_f64();
             let flow = if port.is_attached()? { port.flow(&id)? } else { None };
             let Some(flow) = flow else { break "it has ended" };

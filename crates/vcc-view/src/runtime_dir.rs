@@ -1,4 +1,4 @@
-//! The directory of the control socket.
+//! The directory where processes of vcc on this host find each other.
 
 use std::env;
 use std::fs::{DirBuilder, Permissions};
@@ -7,8 +7,6 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use vcc_port::open_own_directory;
-
-use crate::{Error, Result};
 
 #[derive(Clone, Debug)]
 pub struct RuntimeDir(PathBuf);
@@ -28,19 +26,25 @@ impl RuntimeDir {
         &self.0
     }
 
+    /// The daemon's socket.
     pub fn control(&self) -> PathBuf {
         self.0.join("control")
     }
 
+    /// The directory of the sockets of `vcc domain`.
+    pub fn domains(&self) -> PathBuf {
+        self.0.join("domains")
+    }
+
     /// Creates the directory, or takes it over and restricts its mode.
-    pub(crate) fn create(&self) -> Result<()> {
-        let path = &self.0;
-        let failed = |e| Error::system(format!("use {}", path.display()), e);
-        match DirBuilder::new().mode(Self::MODE).create(path) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(failed(e)),
+    ///
+    /// # Errors
+    /// It is not the caller's own.
+    pub fn create(&self) -> io::Result<()> {
+        match DirBuilder::new().mode(Self::MODE).create(&self.0) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
             _ => {}
         }
-        let directory = open_own_directory(path).map_err(failed)?;
-        directory.set_permissions(Permissions::from_mode(Self::MODE)).map_err(failed)
+        open_own_directory(&self.0)?.set_permissions(Permissions::from_mode(Self::MODE))
     }
 }
