@@ -33,6 +33,11 @@ bool vcc_native_is_bound(const struct vcc_flow *f)
 	return is_bound(f);
 }
 
+bool vcc_native_is_kept(const struct vcc_flow *f)
+{
+	return is_kept(f);
+}
+
 bool vcc_native_is_managed(const struct vcc_flow *f)
 {
 	return is_managed(f);

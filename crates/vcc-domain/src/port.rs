@@ -2,6 +2,7 @@
 
 mod ended;
 mod holding;
+mod judging;
 mod repairing;
 mod snooping;
 mod splitting;
@@ -20,6 +21,7 @@ use crate::hold::BufferSpec;
 use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite;
+use crate::rules::Treatments;
 use crate::table::{Known, Room, Table};
 use crate::timer::{self, LOOK_MIN_MS};
 use crate::trace::{Inferred, TracedAck};
@@ -32,7 +34,7 @@ const NS_PER_US: u64 = 1000;
 /// Time is in ns of any monotonic clock; it may stand still.
 #[derive(Clone)]
 pub struct Port {
-    params: Params,
+    treatments: Treatments,
     table: Table,
     emitter: Emitter,
     counters: Counters,
@@ -56,7 +58,7 @@ impl Port {
     /// With a buffer of this kind for what is held.
     pub fn with_buffer(params: Params, max_flows: usize, buffer: BufferSpec) -> Self {
         let mut port = Port {
-            params,
+            treatments: Treatments::new(params),
             table: Table::new(max_flows),
             emitter: Emitter::default(),
             counters: Counters::default(),
@@ -177,14 +179,14 @@ impl Port {
         &self.counters
     }
 
-    /// The parameters of the flows' treatment.
+    /// The parameters of the flows' treatment, while there are no rules.
     pub fn params(&self) -> &Params {
-        &self.params
+        self.treatments.single()
     }
 
     /// Changes the parameters, from the flows' next segments on.
     pub fn set_params(&mut self, params: Params) {
-        self.params = params;
+        self.treatments.set_single(params);
         self.note_snoop();
     }
 
@@ -217,7 +219,8 @@ impl Port {
         if self.emits() && direction == Direction::FromGuest && is_syn {
             self.emitter.neighbours.learn(&parsed.key, &frame.bytes);
         }
-        if self.table.get(&parsed.key).is_none() {
+        self.end_before_syn(direction, &parsed);
+        if !self.settle_rule(&parsed.key) {
             self.refuse_ended(direction, frame, &parsed, out)?;
             self.create(now_ns, direction, &parsed)?;
         }
@@ -225,9 +228,11 @@ impl Port {
         Ok(parsed)
     }
 
-    /// Does the port send segments of its own to the guest?
+    /// Does the port send segments of its own to the guest? Under rules, others may follow.
     fn emits(&self) -> bool {
-        self.params.0.emit != 0 || u32::from(self.params.0.act) != sys::ACT_WINDOW
+        self.treatments.epoch() != 0
+            || self.params().0.emit != 0
+            || u32::from(self.params().0.act) != sys::ACT_WINDOW
     }
 
     /// Runs the engine on a frame of the guest and sends it on its way. `out` receives the FACK that
@@ -247,14 +252,14 @@ impl Port {
     /// The verdict for a frame that could not be parsed.
     fn unread(&mut self, frame: &Frame, reason: Reason) -> Verdict {
         let unjudged = reason != sys::COUNT_NOT_TCP
-            && unjudged::polices(&self.params)
+            && self.treatments.polices()
             && unjudged::holds_tcp(&frame.bytes);
         self.counters.count(if unjudged { sys::COUNT_UNJUDGED } else { reason });
         if unjudged { Verdict::Drop } else { Verdict::Pass }
     }
 
-    /// Creates a flow for a SYN if the port has room and takes new ones. A signed SYN from the peer
-    /// creates none (`engine/signed.h`).
+    /// Creates a flow for a SYN if the port has room and takes new ones, and the connection's rule
+    /// does not leave it alone.
     ///
     /// # Errors
     /// There is no flow: the verdict for the segment.
@@ -264,31 +269,37 @@ impl Port {
         direction: Direction,
         parsed: &Parsed,
     ) -> Result<(), Verdict> {
-        let flags = u32::from(parsed.segment.flags);
-        let is_signed = u32::from(parsed.segment.options) & sys::OPT_SIGNED != 0;
-        let is_syn = flags & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN;
-        if !is_syn || is_signed && direction == Direction::ToGuest {
+        if !judging::opens(direction, &parsed.segment) {
+            let is_signed = u32::from(parsed.segment.options) & sys::OPT_SIGNED != 0;
             self.counters.count(if is_signed { sys::COUNT_SIGNED } else { sys::COUNT_UNKNOWN });
             return Err(Verdict::Pass);
         }
-        if self.params.0.mode == Mode::Drain.number() {
+        if self.params().0.mode == Mode::Drain.number() {
             return Err(Verdict::Pass);
         }
+        let guest_opened = direction == Direction::FromGuest;
+        let (rule, params) = self.treatments.judge(&parsed.key, guest_opened);
+        if self.treatments.epoch() != 0 && params.0.mode == Mode::Ignore.number() {
+            self.counters.count(sys::COUNT_IGNORED);
+            return Err(Verdict::Pass);
+        }
+        let drops = u32::from(params.0.on_full) == sys::ON_FULL_DROP;
         match self.table.insert(parsed.key, timer::after_ms(now_ns, LOOK_MIN_MS)) {
-            Room::Free => Ok(()),
-            Room::Made => {
-                self.counters.count(sys::COUNT_GAVE_WAY);
-                Ok(())
-            }
-            Room::None if u32::from(self.params.0.on_full) == sys::ON_FULL_DROP => {
+            Room::Free => {}
+            Room::Made => self.counters.count(sys::COUNT_GAVE_WAY),
+            Room::None if drops => {
                 self.counters.count(sys::COUNT_REFUSED);
-                Err(Verdict::Drop)
+                return Err(Verdict::Drop);
             }
             Room::None => {
                 self.counters.count(sys::COUNT_TABLE_FULL);
-                Err(Verdict::Pass)
+                return Err(Verdict::Pass);
             }
         }
+        if let Some((flow, _)) = self.table.holding(&parsed.key) {
+            self.treatments.come_under(flow, rule);
+        }
+        Ok(())
     }
 
     /// `out` receives RSTs if a connection with promises gives way to another one.
@@ -304,11 +315,16 @@ impl Port {
         let broken = if is_syn { self.breaking(key) } else { None };
         let Known { state: flow, held, snooped, look_ns, in_handshake } = self.table.known(key)?;
         let action = match direction {
-            Direction::FromGuest => flow.from_guest(&self.params, segment),
+            Direction::FromGuest => flow.from_guest(self.treatments.of(flow), segment),
             Direction::ToGuest => {
                 let before = Inferred::of(flow);
                 let action = flow.snoop_judge(&snooped.snoop, |flow| {
-                    flow.hold_to_guest(&mut held.hold, &self.buffer, &self.params, segment)
+                    flow.hold_to_guest(
+                        &mut held.hold,
+                        &self.buffer,
+                        self.treatments.of(flow),
+                        segment,
+                    )
                 });
                 let is_ack = u32::from(segment.flags) & sys::TCP_ACK != 0;
                 if let Some(traced) = self.traced.as_mut().filter(|_| is_ack) {
@@ -327,7 +343,7 @@ impl Port {
         }
         // The flow is found once, because a look-up costs as much as a call of the engine.
         let is_open = !flow.is_half_open();
-        let sooner_ns = timer::sooner_ns(flow, &self.params, now_ns, look_ns);
+        let sooner_ns = timer::sooner_ns(flow, self.treatments.of(flow), now_ns, look_ns);
         if ends_held(flow, held, direction, segment) {
             self.end_held(key);
             if let Some(broken) = broken {
@@ -381,7 +397,7 @@ impl Port {
         }
         let flow = self.table.get(&parsed.key)?;
         debug_assert!(action.feedback == flow.counted, "a report says what was counted");
-        let ip_ecn = fack::ip_ecn(flow, &self.params, &parsed.segment);
+        let ip_ecn = fack::ip_ecn(flow, self.treatments.of(flow), &parsed.segment);
         Some(fack::fack(frame, parsed, &action.feedback, ip_ecn))
     }
 
@@ -389,7 +405,7 @@ impl Port {
     fn look(&mut self, now_ns: u64, key: &FlowKey, to_guest: &mut Vec<Frame>) {
         let crowded = is_crowded(self.table.len() as u32, self.table.max_flows() as u32);
         let Some((flow, held)) = self.table.holding(key) else { return };
-        let mut params = self.params;
+        let mut params = *self.treatments.of(flow);
         if held.hold.retains() {
             // The guest is not to retransmit what is repaired here.
             params.0.emit = 0;
@@ -399,7 +415,7 @@ impl Port {
             self.forget(key);
             return;
         }
-        let next_ms = timer::next_look_ms(&self.params, action.deadline_ms);
+        let next_ms = timer::next_look_ms(self.treatments.of(flow), action.deadline_ms);
         let unsent = self.emitter.carry_out(now_ns, key, flow, &action, to_guest);
         self.counters.count_unsent(unsent);
         self.table.set_look(key, timer::after_ms(now_ns, next_ms));

@@ -5,17 +5,39 @@ use vcc_engine::{FlowState, Params, sys};
 
 use crate::key::FlowKey;
 use crate::port::Port;
+use crate::rules::{Rule, RuleTotals};
 
 /// A port, as of the time when it was asked.
 #[derive(Clone)]
 pub struct Status {
+    /// The path of the socket of the guest's card.
+    pub socket: String,
+    /// The number of the process.
+    pub process: u32,
+    /// The treatment of all connections, unless there are rules.
     pub params: Params,
     pub max_flows: u32,
-    /// Bytes that wait in its buffer.
+    /// Bytes that its buffer keeps.
     pub held_bytes: u32,
     /// By reason, in the order of `enum vcc_count`.
     pub counts: Vec<u64>,
-    pub flows: Vec<(FlowKey, FlowState)>,
+    /// How often rules came into force; 0: there are none.
+    pub epoch: u32,
+    pub rules: Vec<(Rule, RuleTotals)>,
+    /// Of handshakes that began before.
+    pub last_rules: Vec<(Rule, RuleTotals)>,
+    pub flows: Vec<Seen>,
+}
+
+/// A flow, and what the port has of it.
+#[derive(Clone, Copy)]
+pub struct Seen {
+    pub key: FlowKey,
+    pub state: FlowState,
+    /// Of the port's buffer.
+    pub held_bytes: u32,
+    /// Acknowledged in another's name, and not yet by him.
+    pub promised_bytes: u32,
 }
 
 /// The bytes are of another version, or cut short.
@@ -42,6 +64,8 @@ unsafe impl Plain for sys::vcc_params {}
 unsafe impl Plain for sys::vcc_key {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_flow {}
+// SAFETY: as above.
+unsafe impl Plain for RuleTotals {}
 // SAFETY: an integer.
 unsafe impl Plain for u32 {}
 // SAFETY: an integer.
@@ -60,28 +84,72 @@ fn read<T: Plain>(bytes: &mut &[u8]) -> Result<T, BadStatus> {
     Ok(unsafe { value.as_ptr().cast::<T>().read_unaligned() })
 }
 
+fn write_text(text: &str, bytes: &mut Vec<u8>) {
+    write(&(text.len() as u32), bytes);
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+fn read_text(bytes: &mut &[u8]) -> Result<String, BadStatus> {
+    let length = read::<u32>(bytes)? as usize;
+    let (text, rest) = bytes.split_at_checked(length).ok_or(BadStatus)?;
+    *bytes = rest;
+    String::from_utf8(text.to_vec()).map_err(|_| BadStatus)
+}
+
+fn write_rules(rules: &[(Rule, RuleTotals)], bytes: &mut Vec<u8>) {
+    write(&(rules.len() as u32), bytes);
+    for (rule, totals) in rules {
+        write_text(&rule.name, bytes);
+        write(&rule.params.0, bytes);
+        write(totals, bytes);
+    }
+}
+
+fn read_rules(bytes: &mut &[u8]) -> Result<Vec<(Rule, RuleTotals)>, BadStatus> {
+    let count = read::<u32>(bytes)?;
+    let mut rule = || {
+        let (name, params) = (read_text(bytes)?, Params(read(bytes)?));
+        Ok((Rule { name, params }, read(bytes)?))
+    };
+    (0..count).map(|_| rule()).collect()
+}
+
 impl Status {
-    pub fn of(port: &Port) -> Self {
+    /// `socket`: the path of that of the guest's card; `process`: the process that serves it.
+    pub fn of(port: &Port, socket: &str, process: u32) -> Self {
+        let owned = |(rule, totals): (&Rule, &RuleTotals)| (rule.clone(), *totals);
         Status {
+            socket: socket.to_owned(),
+            process,
             params: *port.params(),
             max_flows: port.max_flows() as u32,
             held_bytes: port.held_bytes(),
             counts: port.counters().iter().map(|(_, count)| count).collect(),
-            flows: port.flows().map(|(key, flow)| (*key, *flow)).collect(),
+            epoch: port.epoch(),
+            rules: port.rules().map(owned).collect(),
+            last_rules: port.last_rules().map(owned).collect(),
+            flows: port.seen().collect(),
         }
     }
 
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         HEAD.iter().for_each(|word| write(word, &mut bytes));
+        write_text(&self.socket, &mut bytes);
+        write(&self.process, &mut bytes);
         write(&self.params.0, &mut bytes);
         write(&self.max_flows, &mut bytes);
         write(&self.held_bytes, &mut bytes);
         self.counts.iter().for_each(|count| write(count, &mut bytes));
+        write(&self.epoch, &mut bytes);
+        write_rules(&self.rules, &mut bytes);
+        write_rules(&self.last_rules, &mut bytes);
         write(&(self.flows.len() as u32), &mut bytes);
-        for (key, flow) in &self.flows {
+        for Seen { key, state, held_bytes, promised_bytes } in &self.flows {
             write(key.as_raw(), &mut bytes);
-            write(&flow.0, &mut bytes);
+            write(&state.0, &mut bytes);
+            write(held_bytes, &mut bytes);
+            write(promised_bytes, &mut bytes);
         }
         bytes
     }
@@ -95,22 +163,37 @@ impl Status {
                 return Err(BadStatus);
             }
         }
-        let params = Params(read(bytes)?);
-        let (max_flows, held_bytes) = (read(bytes)?, read(bytes)?);
-        let counts = (0..sys::COUNT_MAX).map(|_| read(bytes)).collect::<Result<_, _>>()?;
-        let flows = (0..read::<u32>(bytes)?)
-            .map(|_| Ok((FlowKey::from_raw(read(bytes)?), FlowState(read(bytes)?))))
-            .collect::<Result<_, _>>()?;
-        if !bytes.is_empty() {
-            return Err(BadStatus);
+        // In the order in which they are written.
+        let mut status = Status {
+            socket: read_text(bytes)?,
+            process: read(bytes)?,
+            params: Params(read(bytes)?),
+            max_flows: read(bytes)?,
+            held_bytes: read(bytes)?,
+            counts: (0..sys::COUNT_MAX).map(|_| read(bytes)).collect::<Result<_, _>>()?,
+            epoch: read(bytes)?,
+            rules: read_rules(bytes)?,
+            last_rules: read_rules(bytes)?,
+            flows: Vec::new(),
+        };
+        for _ in 0..read::<u32>(bytes)? {
+            status.flows.push(Seen {
+                key: FlowKey::from_raw(read(bytes)?),
+                state: FlowState(read(bytes)?),
+                held_bytes: read(bytes)?,
+                promised_bytes: read(bytes)?,
+            });
         }
-        Ok(Status { params, max_flows, held_bytes, counts, flows })
+        if bytes.is_empty() { Ok(status) } else { Err(BadStatus) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::rules::Rules;
     use crate::testing::Talk;
 
     #[test]
@@ -118,13 +201,20 @@ mod tests {
         let mut talk = Talk::v4();
         talk.open(&[]);
         talk.data_from_guest();
-        let status = Status::of(&talk.port);
+        let rule = Rule { name: "web".to_owned(), params: *talk.port.params() };
+        let judge = Arc::new(|_: &FlowKey, _| 0);
+        talk.port.set_rules(Rules { rules: vec![rule], judge, polices: false });
+        let status = Status::of(&talk.port, "/run/card", 7);
         let bytes = status.to_bytes();
         let read = Status::from_bytes(&bytes).expect("a status");
         assert_eq!((read.params, read.max_flows, read.held_bytes), (status.params, 16, 0));
+        assert_eq!((&*read.socket, read.process, read.epoch), ("/run/card", 7, 1));
         assert_eq!(read.counts, status.counts);
-        let [(key, flow)] = &read.flows[..] else { panic!("one flow") };
-        assert_eq!((*key, flow.0), (talk.key(), talk.flow().0));
+        let [(rule, totals)] = &read.rules[..] else { panic!("one rule") };
+        assert_eq!((&*rule.name, rule.params, totals.connections), ("web", status.params, 1));
+        assert!(read.last_rules.is_empty());
+        let [flow] = &read.flows[..] else { panic!("one flow") };
+        assert_eq!((flow.key, flow.state.0), (talk.key(), talk.flow().0));
         for end in 0..bytes.len() {
             assert_eq!(Status::from_bytes(&bytes[..end]).err(), Some(BadStatus), "{end} bytes");
         }

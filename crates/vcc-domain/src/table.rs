@@ -105,9 +105,17 @@ impl Table {
 
     /// All flows, in order of their keys.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&FlowKey, &FlowState)> {
+        self.all().map(|(key, state, ..)| (key, state))
+    }
+
+    /// The same, with what was held and promised of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&FlowKey, &FlowState, &Held, &Snooped)> {
         let mut places: Vec<_> = self.places.iter().collect();
         places.sort_unstable();
-        places.into_iter().map(|(key, place)| (key, &self.entries[*place].state))
+        places.into_iter().map(|(key, place)| {
+            let Entry { state, held, snooped, .. } = &self.entries[*place];
+            (key, state, held, snooped)
+        })
     }
 
     /// Inserts a flow before its first segment, with a deadline.

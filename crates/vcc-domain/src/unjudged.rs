@@ -1,8 +1,6 @@
 //! TCP that [`crate::parse`] cannot read but an end may accept: dropped if the port polices
 //! (`datapath/unjudged.h`).
 
-use vcc_engine::{Mode, Params};
-
 use crate::ip::{PROTOCOL_DESTINATION, PROTOCOL_FRAGMENT, PROTOCOL_HOP_BY_HOP, PROTOCOL_ROUTING};
 use crate::wire::*;
 
@@ -13,11 +11,6 @@ const IPV6_HEADERS_MAX: usize = 16;
 const ETHERTYPE_QINQ: u16 = 0x88a8;
 /// RFC 8200, 4.5.
 const IPV6_FRAGMENT_OFFSET_MASK: u16 = 0xfff8;
-
-pub(crate) fn polices(params: &Params) -> bool {
-    let changes = [Mode::Enforce, Mode::Drain].map(Mode::number).contains(&params.0.mode);
-    params.0.police != 0 && changes
-}
 
 /// May the frame hold TCP, or a fragment of it?
 pub(crate) fn holds_tcp(frame: &[u8]) -> bool {

@@ -64,6 +64,13 @@ impl Buffer {
         Buffer(sys::vcc_buffer { size_bytes, used_bytes: 0, policy })
     }
 
+    /// Changes its size and policy; what is in it stays.
+    pub fn change(&mut self, size_bytes: u32, policy: BufferPolicy) {
+        let used_bytes = self.0.used_bytes;
+        *self = Self::new(size_bytes, policy);
+        self.0.used_bytes = used_bytes;
+    }
+
     pub fn size_bytes(&self) -> u32 {
         self.0.size_bytes
     }

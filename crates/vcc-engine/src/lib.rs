@@ -56,6 +56,7 @@ unsafe extern "C-unwind" {
     ) -> Action;
     fn vcc_native_judge_anew(flow: *mut sys::vcc_flow, params: *const sys::vcc_params);
     fn vcc_native_is_bound(flow: *const sys::vcc_flow) -> bool;
+    fn vcc_native_is_kept(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_is_managed(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_rto_us(flow: *const sys::vcc_flow, rto_min_us: u32) -> u32;
     fn vcc_native_look_within_ms(flow: *const sys::vcc_flow, params: *const sys::vcc_params)
@@ -140,6 +141,12 @@ impl FlowState {
     pub fn is_bound(&self) -> bool {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_is_bound(&self.0) }
+    }
+
+    /// Does the connection, or its handshake so far, depend on vcc?
+    pub fn is_kept(&self) -> bool {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_is_kept(&self.0) }
     }
 
     /// Does the engine compute the underlay's window for this flow?

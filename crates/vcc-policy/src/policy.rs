@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use vcc_engine::Mode;
+use vcc_engine::{Mode, Params};
 
 use crate::connection::Connection;
 use crate::pool::Pool;
@@ -53,10 +53,18 @@ impl Policy {
 
     /// Whether any connection of a tenant's guests may need emitted segments.
     pub fn emits_for(&self, tenant: Option<&str>) -> bool {
-        let emits = |rule: &Rule| {
-            rule.treatment.params.0.emit != 0 && rule.treatment.mode() == Mode::Enforce
-        };
-        self.rules.iter().any(|rule| emits(rule) && rule.conditions.admits_tenant(tenant))
+        self.enforces_for(tenant, |params| params.0.emit != 0)
+    }
+
+    /// Whether any connection of a tenant's guests may be policed.
+    pub fn polices_for(&self, tenant: Option<&str>) -> bool {
+        self.enforces_for(tenant, |params| params.0.police != 0)
+    }
+
+    fn enforces_for(&self, tenant: Option<&str>, what: impl Fn(&Params) -> bool) -> bool {
+        let enforces =
+            |rule: &Rule| what(&rule.treatment.params) && rule.treatment.mode() == Mode::Enforce;
+        self.rules.iter().any(|rule| enforces(rule) && rule.conditions.admits_tenant(tenant))
     }
 
     /// In the order of the file; the first that matches counts. The default is the last.

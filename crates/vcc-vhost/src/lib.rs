@@ -31,5 +31,5 @@ pub use header::HEADER_BYTES;
 pub use ledger::FileLedger;
 pub use server::{Card, Error, Server};
 pub use tap::{Tap, TapError};
-pub use wake::Signals;
+pub use wake::{Hangups, Signals};
 pub use wire::{Offload, Wire};

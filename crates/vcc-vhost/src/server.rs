@@ -48,9 +48,15 @@ pub struct Server {
 #[derive(Clone)]
 pub struct Card {
     device: Arc<Mutex<Device>>,
+    socket: Arc<Path>,
 }
 
 impl Card {
+    /// The socket to which the virtual machine monitor connects.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     /// What the card has dropped.
     pub fn counts(&self) -> CardCounts {
         self.lock().counts()
@@ -86,7 +92,14 @@ impl Server {
         watch.add(timer.as_raw_fd(), Source::Timer)?;
         watch.add(again.as_raw_fd(), Source::Again)?;
         let device = Arc::new(Mutex::new(Device::new(port, wire, tell)));
-        Ok(Server { listener, watch, timer, again, session: None, card: Card { device } })
+        Ok(Server {
+            listener,
+            watch,
+            timer,
+            again,
+            session: None,
+            card: Card { device, socket: socket.into() },
+        })
     }
 
     pub fn card(&self) -> Card {

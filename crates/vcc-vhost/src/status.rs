@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::process;
 use std::thread;
 use std::time::Duration;
 
@@ -49,7 +50,8 @@ impl Card {
 
     fn tell(&self, mut reader: UnixStream) -> io::Result<()> {
         reader.set_write_timeout(Some(PATIENCE))?;
-        let status = self.look(Status::of);
+        let socket = self.socket().to_string_lossy();
+        let status = self.look(|port| Status::of(port, &socket, process::id()));
         reader.write_all(&status.to_bytes())
     }
 }

@@ -6,9 +6,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use vcc_domain::Status;
+use vcc_domain::{Seen, Status};
 use vcc_port::Flow;
 
+use crate::rule::RulesInForce;
 use crate::runtime_dir::RuntimeDir;
 
 /// A process that does not answer for so long is reported.
@@ -19,6 +20,23 @@ const STATUS_MAX_BYTES: u64 = 1 << 30;
 /// The socket on which the process of this tap tells its status.
 pub fn status_socket(tap: &str) -> PathBuf {
     RuntimeDir::of_environment().domains().join(tap)
+}
+
+/// The socket of the guest's card at this tap; None if no process serves it.
+pub fn socket_of(tap: &str) -> Option<String> {
+    DomainPort::find(tap)?.status.ok().map(|status| status.socket)
+}
+
+/// Tells each process of `vcc domain` that is under a policy to read it again, as SIGHUP does. Returns
+/// the names of those that were told.
+pub fn reload_all() -> Vec<String> {
+    let told = |port: &DomainPort| {
+        let status = port.status.as_ref().ok().filter(|status| status.epoch != 0);
+        let process = status.and_then(|status| libc::pid_t::try_from(status.process).ok());
+        // SAFETY: the call takes no pointers. Numbers that are not positive are no process.
+        process.is_some_and(|it| it > 0 && unsafe { libc::kill(it, libc::SIGHUP) } == 0)
+    };
+    DomainPort::list().into_iter().filter(told).map(|port| port.name).collect()
 }
 
 /// A port in user space, as of the time when it was read.
@@ -51,15 +69,23 @@ impl DomainPort {
     }
 
     pub fn flows(&self) -> Vec<Flow> {
-        let flows = self.status.as_ref().map_or(&[][..], |status| &status.flows);
-        let flow = |(key, state): &(vcc_domain::FlowKey, vcc_engine::FlowState)| Flow {
-            guest: key.guest(),
-            peer: key.peer(),
-            vlan: key.vlan(),
-            state: *state,
-        };
-        flows.iter().map(flow).collect()
+        self.seen().iter().map(flow).collect()
     }
+
+    /// With what the port has of them.
+    pub fn seen(&self) -> &[Seen] {
+        self.status.as_ref().map_or(&[], |status| &status.flows)
+    }
+
+    /// The rules of its policy; None without one.
+    pub fn rules(&self) -> Option<RulesInForce> {
+        self.status.as_ref().ok().filter(|status| status.epoch != 0).map(RulesInForce::of_domain)
+    }
+}
+
+pub(crate) fn flow(seen: &Seen) -> Flow {
+    let Seen { key, state, .. } = seen;
+    Flow { guest: key.guest(), peer: key.peer(), vlan: key.vlan(), state: *state }
 }
 
 fn read(stream: UnixStream) -> io::Result<Status> {

@@ -33,6 +33,10 @@ pub struct FlowView {
     pub is_current: bool,
     pub state: FlowState,
     pub limit: Limit,
+    /// Kept in the buffer of its port; None at a port in the kernel, which has none.
+    pub held_bytes: Option<u64>,
+    /// Acknowledged by its port in the name of the peer or the guest; None likewise.
+    pub promised_bytes: Option<u64>,
     /// Since the read before; None at the first.
     pub rates: Option<Rates>,
 }
@@ -56,6 +60,8 @@ impl FlowView {
             is_current: rule.as_ref().is_some_and(|rule| rule.is_current),
             rule: rule.map(|rule| rule.name),
             state: flow.state,
+            held_bytes: None,
+            promised_bytes: None,
             rates: None,
         }
     }

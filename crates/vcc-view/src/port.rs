@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use vcc_domain::{Seen, Status};
 use vcc_engine::Mode;
 use vcc_port::{Error, Port, counters};
 
-use crate::domain::DomainPort;
+use crate::domain::{self, DomainPort};
 use crate::flow::{FlowView, Place};
 use crate::rule::{RulesInForce, mode_name, underlay_name};
 use crate::source::Source;
@@ -33,8 +34,10 @@ pub struct PortView {
     pub underlay: Option<String>,
     pub mode: Option<String>,
     pub max_flows: Option<u32>,
-    /// Waits in its buffer; None at a port in the kernel, which has none.
+    /// Kept in its buffer; None at a port in the kernel, which has none.
     pub held_bytes: Option<u64>,
+    /// Acknowledged in the name of peers or the guest; None likewise.
+    pub promised_bytes: Option<u64>,
     pub counters: Vec<Counter>,
     /// Of its connections.
     pub sums: Sums,
@@ -75,10 +78,17 @@ impl PortView {
         match &port.status {
             Err(failure) => Self { failure: Some(failure.clone()), ..unknown },
             Ok(status) => Self {
-                underlay: Some(underlay_name(status.params.0.underlay)),
-                mode: Some(mode_name(status.params.0.mode)),
+                underlay: Some(match status.epoch {
+                    0 => underlay_name(status.params.0.underlay),
+                    _ => BY_RULE.into(),
+                }),
+                mode: Some(match status.epoch {
+                    0 => mode_name(status.params.0.mode),
+                    _ => BY_RULE.into(),
+                }),
                 max_flows: Some(status.max_flows),
                 held_bytes: Some(status.held_bytes.into()),
+                promised_bytes: Some(promised_bytes(status)),
                 counters: counters::ALL
                     .into_iter()
                     .zip(status.counts.clone())
@@ -102,6 +112,7 @@ impl PortView {
             mode: None,
             max_flows: None,
             held_bytes: None,
+            promised_bytes: None,
             counters: Vec::new(),
             sums: Sums::default(),
             failure: None,
@@ -113,11 +124,15 @@ impl PortView {
     }
 }
 
+fn promised_bytes(status: &Status) -> u64 {
+    status.flows.iter().map(|flow| u64::from(flow.promised_bytes)).sum()
+}
+
 fn counter((counter, value): (vcc_port::Counter, u64)) -> Counter {
     Counter { name: counter.name, meaning: counter.meaning, value }
 }
 
-/// The flows of a port, without rates.
+/// The flows of a port, without rates. `rules` are those in the kernel.
 pub fn read_flows(
     port: &Source,
     place: &Place,
@@ -125,11 +140,21 @@ pub fn read_flows(
 ) -> Result<Vec<FlowView>, Error> {
     let params = port.params()?;
     let is_ruled = port.is_ruled()?;
-    let flows = port.flows()?;
     let now_us = vcc_port::monotonic().as_micros() as u64;
-    let view = |flow: &vcc_port::Flow| {
+    let view = |flow: &vcc_port::Flow, rules: &RulesInForce| {
         let rule = rules.of(&flow.state).filter(|_| is_ruled);
         FlowView::new(place, flow, rule, &params, now_us)
     };
-    Ok(flows.iter().map(view).collect())
+    match port {
+        Source::Kernel(port) => Ok(port.flows()?.iter().map(|flow| view(flow, rules)).collect()),
+        Source::Domain(port) => {
+            let rules = port.rules().unwrap_or_default();
+            let view = |seen: &Seen| FlowView {
+                held_bytes: Some(seen.held_bytes.into()),
+                promised_bytes: Some(seen.promised_bytes.into()),
+                ..view(&domain::flow(seen), &rules)
+            };
+            Ok(port.seen().iter().map(view).collect())
+        }
+    }
 }

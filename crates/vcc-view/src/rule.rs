@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use vcc_engine::{FlowState, Mode, Params, Underlay};
+use vcc_domain::Status;
+use vcc_engine::{FlowState, Mode, Params, Underlay, sys};
 use vcc_port::{Error, RuleInForce, RuleTotals, Rules, SharedPolicy};
 
 use crate::rates::Counts;
@@ -64,8 +65,23 @@ impl RulesInForce {
                 break rules;
             }
         };
+        Ok(Self::of_rules(epoch, rules))
+    }
+
+    /// Those of a port of `vcc domain`, which has them in its own process.
+    pub fn of_domain(status: &Status) -> Self {
+        let rule = |(rule, _): &(vcc_domain::Rule, _)| RuleInForce {
+            name: rule.name.clone(),
+            params: rule.params,
+        };
+        let [in_force, last] =
+            [&status.rules, &status.last_rules].map(|rules| rules.iter().map(rule).collect());
+        Self::of_rules(status.epoch, Rules::new(status.epoch, in_force, last))
+    }
+
+    fn of_rules(epoch: u32, rules: Rules) -> Self {
         let names = rules.in_force().iter().map(|rule| rule.name.as_str().into()).collect();
-        Ok(Self { epoch, rules, names })
+        Self { epoch, rules, names }
     }
 
     /// 0: none.
@@ -101,6 +117,28 @@ fn view(name: &Arc<str>, rule: &RuleInForce, totals: RuleTotals) -> RuleView {
         ended: totals.into(),
         connections: totals.connections,
         sums: Sums::default(),
+    }
+}
+
+/// Adds the rules of a port of `vcc domain`. Its connections are those of the rule of that name.
+pub(crate) fn add_rules_of_domain(status: &Status, views: &mut Vec<RuleView>) {
+    for (rule, totals) in &status.rules {
+        let sys::vcc_rule_totals { connections, marks, reductions, retransmissions, drops } =
+            *totals;
+        let totals = RuleTotals { connections, marks, reductions, retransmissions, drops };
+        match views.iter_mut().find(|view| *view.name == *rule.name) {
+            Some(view) => {
+                let more = Totals::from(totals);
+                view.connections += more.connections;
+                view.ended.connections += more.connections;
+                view.ended.counts += more.counts;
+            }
+            None => {
+                let name = Arc::from(rule.name.as_str());
+                let rule = RuleInForce { name: rule.name.clone(), params: rule.params };
+                views.push(view(&name, &rule, totals));
+            }
+        }
     }
 }
 

@@ -86,7 +86,8 @@ impl Sampler {
         let ports = Source::of(&self.devices)?;
         let shared = SharedPolicy::find()?;
         let in_force = RulesInForce::read(shared.as_ref())?;
-        let rules = in_force.views(shared.as_ref())?;
+        let mut rules = in_force.views(shared.as_ref())?;
+        ports.iter().for_each(|port| port.add_rules(&mut rules));
         let keys = keys(ports.iter().map(Source::device));
         let groups = keys.iter().cloned().map(Group::Port);
         let groups = groups.chain(rules.iter().map(|rule| Group::Rule(rule.name.clone())));

@@ -49,6 +49,7 @@ pub fn port(name: &str) -> PortView {
         mode: Some("enforce".into()),
         max_flows: Some(65_536),
         held_bytes: None,
+        promised_bytes: None,
         counters: Vec::new(),
         sums: Sums::default(),
         failure: None,

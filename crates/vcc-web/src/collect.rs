@@ -27,12 +27,16 @@ pub fn collect(
         let epoch = in_force.epoch();
         // Before the flows: a connection that ends in between is missed for a moment, and not
         // counted twice.
-        let rules = in_force.views(shared)?;
+        let mut rules = in_force.views(shared)?;
+        ports.iter().for_each(|port| port.add_rules(&mut rules));
         let pools = pools(shared, policy)?;
         let mut flows = Vec::new();
         let keys = keys(ports.iter().map(Source::device)).into_iter();
         let views = keys.zip(ports).enumerate().map(|(index, (key, port))| {
-            let selector = policy.and_then(|policy| policy.port_of(port.device()));
+            let selector = policy.and_then(|policy| match port.socket() {
+                Some(socket) => policy.port_of_socket(socket),
+                None => policy.port_of(port.device()),
+            });
             let tenant = selector.and_then(|selector| selector.tenant()).map(Arc::from);
             let place = Place { index, key, port: port.device().into(), tenant };
             read_port(port, place, &in_force, &mut flows)

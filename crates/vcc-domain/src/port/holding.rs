@@ -5,7 +5,9 @@ use vcc_engine::{Admission, FlowState, Segment, sys};
 
 use super::Port;
 use crate::frame::{Direction, Frame, Out, Verdict};
-use crate::hold::{Held, Waiting, charge_bytes, cut, reparsed_at, set_seq, without_payload};
+use crate::hold::{
+    BufferSpec, Held, Waiting, charge_bytes, cut, reparsed_at, set_seq, without_payload,
+};
 use crate::key::FlowKey;
 use crate::parse::Parsed;
 
@@ -23,6 +25,13 @@ impl Port {
     /// Bytes held for the guest, of the port's buffer.
     pub fn held_bytes(&self) -> u32 {
         self.buffer.used_bytes()
+    }
+
+    /// Changes the size of the buffer and how flows share it. One that has more than its new size is
+    /// full until enough has left.
+    pub fn set_buffer(&mut self, buffer: BufferSpec) {
+        self.buffer.change(buffer.size_bytes, buffer.policy);
+        self.note_full();
     }
 
     /// When a full port reads again though nothing leaves; None if it reads now.
@@ -56,7 +65,7 @@ impl Port {
         self.judge_repair(&parsed.key);
         let Some((flow, held)) = self.table.holding(&parsed.key) else { return Verdict::Pass };
         held.latest.note(frame, &parsed);
-        let fate = flow.hold_admit(&held.hold, &self.params, &parsed.segment);
+        let fate = flow.hold_admit(&held.hold, self.treatments.of(flow), &parsed.segment);
         if fate.whole {
             let seq = flow.hold_seq(&held.hold, &parsed.segment);
             if seq != parsed.segment.seq {
@@ -134,7 +143,8 @@ impl Port {
         let Some((flow, held)) = self.table.holding(&parsed.key) else { return true };
         let whole_bytes = sequence_bytes(&parsed.segment);
         held.queue.is_empty()
-            && flow.hold_leaves_bytes(&held.hold, &self.params, &parsed.segment) >= whole_bytes
+            && flow.hold_leaves_bytes(&held.hold, self.treatments.of(flow), &parsed.segment)
+                >= whole_bytes
     }
 
     fn keep(&mut self, frame: Frame, parsed: &Parsed) {
@@ -168,7 +178,8 @@ impl Port {
             let Some((flow, held)) = self.table.holding(key) else { return };
             let Some(front) = held.queue.front_mut() else { return };
             front.segment.now_us = now_us;
-            let leaves_bytes = flow.hold_leaves_bytes(&held.hold, &self.params, &front.segment);
+            let leaves_bytes =
+                flow.hold_leaves_bytes(&held.hold, self.treatments.of(flow), &front.segment);
             let limit_bytes = held.sent.limit_bytes(front.segment.seq, key.is_ipv6());
             let is_small = front.segment.payload_bytes <= limit_bytes;
             let leaves_bytes = if is_small { leaves_bytes } else { leaves_bytes.min(limit_bytes) };
@@ -204,7 +215,7 @@ impl Port {
     /// Shows the guest its first window of the buffer, behind a SYN-ACK.
     pub(super) fn open(&mut self, key: &FlowKey, out: &mut Out) {
         let Some((flow, held)) = self.table.holding(key) else { return };
-        if flow.hold_opens(&held.hold, &self.buffer, &self.params) {
+        if flow.hold_opens(&held.hold, &self.buffer, self.treatments.of(flow)) {
             let unsent = self.emitter.update(key, flow, &mut out.to_guest);
             self.counters.count_unsent(unsent);
         }
@@ -225,7 +236,8 @@ impl Port {
 
     pub(super) fn forget(&mut self, key: &FlowKey) {
         self.forget_snooped(key);
-        if let Some((_, held)) = self.table.holding(key) {
+        if let Some((flow, held)) = self.table.holding(key) {
+            self.treatments.leave(flow);
             held.clear(&mut self.buffer);
             self.promises.clear(&mut held.slot);
         }

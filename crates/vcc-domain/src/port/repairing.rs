@@ -31,7 +31,7 @@ impl Port {
     /// Begins or ends retaining what leaves, if the treatment has changed.
     pub(super) fn judge_repair(&mut self, key: &FlowKey) -> Option<Before> {
         let (flow, held) = self.table.holding(key)?;
-        if flow.repair_judge(&mut held.hold, &self.params) {
+        if flow.repair_judge(&mut held.hold, self.treatments.of(flow)) {
             held.discard_sent(&mut self.buffer);
         }
         Some(Before { una: flow.snd_una, ca_state: flow.ca_state })
@@ -145,7 +145,7 @@ impl Port {
             let leaves_bytes = flow.repair_leaves_bytes(
                 &held.hold,
                 &held.sent.recovery,
-                &self.params,
+                self.treatments.of(flow),
                 &kept.facts,
                 unit_bytes,
             );
@@ -207,8 +207,13 @@ impl Port {
             held.sent.detect(flow, now_us);
         }
         let waits = held.waits();
-        let due =
-            flow.repair_due(&held.hold, &held.sent.recovery, &self.params, now_us as u32, waits);
+        let due = flow.repair_due(
+            &held.hold,
+            &held.sent.recovery,
+            self.treatments.of(flow),
+            now_us as u32,
+            waits,
+        );
         let Some((0, timer)) = due else { return };
         match timer {
             RepairTimer::GiveUp => self.break_promise(key, out),
@@ -248,8 +253,13 @@ impl Port {
             return;
         }
         let waits = held.waits();
-        let due =
-            flow.repair_due(&held.hold, &held.sent.recovery, &self.params, now_us as u32, waits);
+        let due = flow.repair_due(
+            &held.hold,
+            &held.sent.recovery,
+            self.treatments.of(flow),
+            now_us as u32,
+            waits,
+        );
         let dues = [due.map(|(in_us, _)| now_us + u64::from(in_us)), held.sent.reorder_due_us()];
         let Some(due_us) = dues.into_iter().flatten().min() else { return };
         let due_ns = (due_us * NS_PER_US).max(self.now_ns + 1);

@@ -62,7 +62,7 @@ impl Port {
         for key in &self.snooping.waiting {
             if let Some((flow, snooped)) = self.table.snooping(key) {
                 let answers = snooped.answer_waits && snooped.snoop.has_room(&room);
-                if answers || flow.snoop_opens(&snooped.snoop, &self.params, &room) {
+                if answers || flow.snoop_opens(&snooped.snoop, self.treatments.of(flow), &room) {
                     opens.push(*key);
                 }
             }
@@ -90,7 +90,8 @@ impl Port {
             return;
         }
         let stamp = parsed.tsval(&frame);
-        let placed = flow.snoop_placed(&mut snooped.snoop, &self.params, &parsed.segment, stamp);
+        let placed =
+            flow.snoop_placed(&mut snooped.snoop, self.treatments.of(flow), &parsed.segment, stamp);
         let key = parsed.key;
         if placed.keep != 0 {
             self.snooping.copied_bytes += snooped.copies.keep(now_ns, frame, &parsed);
@@ -121,7 +122,7 @@ impl Port {
     }
 
     pub(super) fn note_snoop(&mut self) {
-        self.snooping.is_on |= self.params.0.snoop != 0;
+        self.snooping.is_on |= self.treatments.any(|params| params.0.snoop != 0);
     }
 
     /// A SYN or SYN-ACK has passed to the guest; `stripped`: without MPTCP's options.
@@ -171,7 +172,7 @@ impl Port {
             parsed = without_promised(frame, parsed, snooped.snoop.0.ring_nxt);
         }
         let room = &snooping.room;
-        if flow.snoop_absorbs(&snooped.snoop, &self.params, room, &parsed.segment) {
+        if flow.snoop_absorbs(&snooped.snoop, self.treatments.of(flow), room, &parsed.segment) {
             // What is held must not leave with older timestamps than those of an answer.
             self.note_latest(frame, &parsed);
             return None;
@@ -186,7 +187,8 @@ impl Port {
         }
         let (flow, snooped) = self.table.snooping(&parsed.key)?;
         let segment = &parsed.segment;
-        let said = flow.snoop_says(&snooped.snoop, &self.params, &self.snooping.room, segment);
+        let said =
+            flow.snoop_says(&snooped.snoop, self.treatments.of(flow), &self.snooping.room, segment);
         flow.snoop_told(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
         let waits = after(snooped.snoop.0.guest_edge, snooped.snoop.0.told_edge);
@@ -258,7 +260,8 @@ impl Port {
             flags: sys::TCP_ACK as u16,
             ..Segment::default()
         };
-        let said = flow.snoop_says(&snooped.snoop, &self.params, &self.snooping.room, &own);
+        let said =
+            flow.snoop_says(&snooped.snoop, self.treatments.of(flow), &self.snooping.room, &own);
         let frame = Answer { key, flow, snooped, said }.frame();
         let parsed = reparsed_at(&frame, self.now_us());
         self.leave_as(frame, &parsed, out);

@@ -221,7 +221,8 @@ impl Port {
             Some(last) => last.segment.seq.wrapping_add(last.segment.payload_bytes),
             None => flow.snd_nxt.wrapping_sub(flow.has(sys::FLOW_FIN_GUEST).into()),
         };
-        let is_due = flow.split_promises(&mut held.hold, &self.buffer, &self.params, said, end);
+        let is_due =
+            flow.split_promises(&mut held.hold, &self.buffer, self.treatments.of(flow), said, end);
         if is_due && !std::mem::replace(&mut held.is_ack_due, true) {
             self.promises.due.push(*key);
         }
@@ -255,10 +256,10 @@ impl Port {
 
     /// Notes the peer's timestamp, for acknowledgements in its name.
     pub(super) fn note_stamp(&mut self, frame: &Frame, parsed: &Parsed) {
-        if u32::from(self.params.0.act) != sys::ACT_SPLIT {
+        let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
+        if u32::from(self.treatments.of(flow).0.act) != sys::ACT_SPLIT {
             return;
         }
-        let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
         let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
         if is_syn || flow.hears(&parsed.segment) {
             held.peer_tsval = parsed.tsval(frame);

@@ -6,5 +6,6 @@ pub mod promises;
 /// The generator of the engine's tests.
 #[path = "../../../vcc-engine/tests/common/sim/rng.rs"]
 pub mod rng;
+pub mod rules;
 pub mod segment;
 pub mod watch;

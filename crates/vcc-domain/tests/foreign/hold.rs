@@ -2,6 +2,7 @@
 
 use vcc_engine::{Mode, Params, sys};
 
+use crate::common::rules::by_guest_port;
 use crate::host::Setup;
 use crate::path::{Impairments, Network, Side};
 use crate::transfer::{ALL, DUPLICATION, LOSS, MB, REORDERING, Transfer, holding};
@@ -157,7 +158,11 @@ fn the_treatment_changes_with_segments_held() {
                 "stuck before {at} bytes, held {}: {other:?} {transfer:?}",
                 network.port().held_bytes()
             );
-            network.port().set_params(params);
+            // By a rule, the flow is judged anew; a policy has no rule that drains.
+            match seed % 2 == 0 && params.0.mode != Mode::Drain.number() {
+                true => network.port().set_rules(by_guest_port(&[params])),
+                false => network.port().set_params(params),
+            }
             at += 200_000 + seed * 7000;
         }
         transfer.finish(&mut network);

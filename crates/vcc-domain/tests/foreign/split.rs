@@ -9,6 +9,7 @@ use vcc_domain::{Ledger, Promise};
 use vcc_engine::{Mode, sys};
 
 use crate::US_PER_S;
+use crate::common::rules::by_guest_port;
 use crate::host::Setup;
 use crate::path::{Impairments, Network, Side};
 use crate::transfer::{ALL, DUPLICATION, LOSS, MB, REORDERING, Transfer};
@@ -228,7 +229,11 @@ fn the_treatment_changes_with_promises_made() {
             treatments.reverse();
         }
         for (number, params) in (1..).zip(treatments) {
-            network.port().set_params(params);
+            // By a rule, the flow is judged anew; a policy has no rule that drains.
+            match seed % 2 == 0 && params.0.mode != Mode::Drain.number() {
+                true => network.port().set_rules(by_guest_port(&[params])),
+                false => network.port().set_params(params),
+            }
             reached(&mut network, number * (400_000 + seed * 7000));
         }
         transfer.finish(&mut network);

@@ -23,6 +23,15 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Those of another place than the kernel: the rules of this epoch, and those before them.
+    pub fn new(epoch: u32, in_force: Vec<RuleInForce>, last: Vec<RuleInForce>) -> Self {
+        let in_force_at = (epoch % sys::EDITIONS) as usize;
+        let mut rules = Rules { in_force: in_force_at, ..Rules::default() };
+        rules.editions[in_force_at] = in_force;
+        rules.editions[(in_force_at + 1) % sys::EDITIONS as usize] = last;
+        rules
+    }
+
     /// The rules in force, in order; the default is the last.
     pub fn in_force(&self) -> &[RuleInForce] {
         &self.editions[self.in_force]

@@ -242,6 +242,26 @@ pub static FLOW_COLUMNS: &[Column] = &[
     .sort("retransmissions")
     .page(Page::Table),
     Column::new(
+        "Held",
+        "held_bytes",
+        Bytes,
+        |flow| flow.held_bytes.into(),
+        "kept of it in the buffer of `vcc domain`; none at a port in the kernel",
+    )
+    .given(|flow| flow.held_bytes.is_some_and(|bytes| bytes > 0))
+    .sort("held")
+    .page(Page::Detail),
+    Column::new(
+        "Promised",
+        "promised_bytes",
+        Bytes,
+        |flow| flow.promised_bytes.into(),
+        "acknowledged by `vcc domain`, and not yet by the end in whose name; none at a port in the kernel",
+    )
+    .given(|flow| flow.promised_bytes.is_some_and(|bytes| bytes > 0))
+    .sort("promised")
+    .page(Page::Detail),
+    Column::new(
         "Drops",
         "drops",
         Count,

@@ -82,7 +82,14 @@ pub static PORT_COLUMNS: &[Column] = &[
         "held_bytes",
         Bytes,
         |port| port.held_bytes.into(),
-        "waits in the buffer of `vcc domain`; none at a port in the kernel",
+        "kept in the buffer of `vcc domain`; none at a port in the kernel",
+    ),
+    Column::new(
+        "Promised",
+        "promised_bytes",
+        Bytes,
+        |port| port.promised_bytes.into(),
+        "acknowledged by `vcc domain`, and not yet by the end in whose name; none at a port in the kernel",
     ),
     Column::new(
         "Failure",

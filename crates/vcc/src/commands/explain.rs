@@ -97,9 +97,14 @@ fn detail(flow: &FlowView) -> String {
 fn connection(arguments: &Arguments, policy: &Policy) -> anyhow::Result<Connection> {
     let tenant = match &arguments.device {
         Some(device) => {
-            let port = policy.port_of(device).with_context(|| {
-                format!("`{device}` is no port: no [[ports]] of the policy match it")
-            })?;
+            let port = match vcc_view::socket_of(device) {
+                Some(socket) => policy.port_of_socket(&socket).with_context(|| {
+                    format!("no [[ports]] of the policy match {socket}, the socket of `{device}`")
+                })?,
+                None => policy.port_of(device).with_context(|| {
+                    format!("`{device}` is no port: no [[ports]] of the policy match it")
+                })?,
+            };
             port.tenant().map(str::to_owned)
         }
         None => arguments.tenant.clone(),

@@ -36,6 +36,8 @@ impl<const BUFFERS: bool> Treatment<BUFFERS> {
 }
 
 const MAX_FLOWS_OPTION: &str = "max_flows";
+/// The option that names a policy.
+const POLICY: &str = "policy";
 
 fn keys(buffers: bool) -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(move |key| match key.scope() {
@@ -110,7 +112,9 @@ impl<const BUFFERS: bool> FromArgMatches for Treatment<BUFFERS> {
 
 impl<const BUFFERS: bool> clap::Args for Treatment<BUFFERS> {
     fn augment_args(command: Command) -> Command {
-        command.args(keys(BUFFERS).map(option)).arg(max_flows())
+        let options = keys(BUFFERS).map(option).chain([max_flows()]);
+        // A port with a buffer may be under a policy instead.
+        command.args(options.map(|arg| if BUFFERS { arg.conflicts_with(POLICY) } else { arg }))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use vcc_engine::{Mode, Params, Underlay, sys};
 
 use crate::common::rng::Rng;
+use crate::common::rules::by_guest_port;
 use crate::ends::holding;
 use run::Run;
 
@@ -76,13 +77,9 @@ fn every_byte_arrives_whatever_the_policy_becomes() {
             run.any_sizes = true;
             for _ in 0..STEPS {
                 if run.rng.chance(10) {
-                    let mut changed = params(&mut run.rng);
-                    let acts = [sys::ACT_HOLD, sys::ACT_SPLIT, sys::ACT_WINDOW];
-                    changed.0.act = run.rng.pick(&acts) as u8;
                     let modes =
                         [Mode::Enforce, Mode::Enforce, Mode::Shadow, Mode::Drain, Mode::Ignore];
-                    changed.0.mode = run.rng.pick(&modes).number();
-                    changed.0.police = 0;
+                    let changed = changed(&mut run.rng, &modes);
                     run.guest.port.set_params(changed);
                 }
                 run.step();
@@ -90,4 +87,34 @@ fn every_byte_arrives_whatever_the_policy_becomes() {
             run.finish();
         });
     }
+}
+
+/// Each connection has a rule of its own then, which changes as well.
+#[test]
+fn every_byte_arrives_whatever_the_rules_become() {
+    for seed in seeds(120) {
+        run(seed, |run| {
+            run.guest.watch.windows = false;
+            run.guest.watch.splits = true;
+            run.any_sizes = true;
+            for _ in 0..STEPS {
+                if run.rng.chance(10) {
+                    let modes = [Mode::Enforce, Mode::Enforce, Mode::Shadow, Mode::Ignore];
+                    let params = [(); 3].map(|()| changed(&mut run.rng, &modes));
+                    run.guest.port.set_rules(by_guest_port(&params));
+                }
+                run.step();
+            }
+            run.finish();
+        });
+    }
+}
+
+fn changed(rng: &mut Rng, modes: &[Mode]) -> Params {
+    let mut changed = params(rng);
+    let acts = [sys::ACT_HOLD, sys::ACT_SPLIT, sys::ACT_WINDOW];
+    changed.0.act = rng.pick(&acts) as u8;
+    changed.0.mode = rng.pick(modes).number();
+    changed.0.police = 0;
+    changed
 }

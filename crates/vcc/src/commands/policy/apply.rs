@@ -10,7 +10,8 @@ use crate::output;
 
 /// Bring a policy into force, without a pause for any connection
 ///
-/// The daemon (`vcc run`) does it, or nothing of it: a policy with errors changes nothing.
+/// The daemon (`vcc run`) does it, or nothing of it: a policy with errors changes nothing. Without
+/// FILE, processes of `vcc domain` under a policy are told to read theirs again as well.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The policy, in force until the next reload or start [default: the daemon's own file, anew]
@@ -44,6 +45,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         counted(applied.flows as usize, "connection"),
         applied.took_us as f64 / 1e3,
     ));
+    // Each reads its own file, and tells in its journal what is wrong with it.
+    let reloading = if temporary { Vec::new() } else { vcc_view::reload_all() };
+    if !reloading.is_empty() {
+        output::say(&format!("told to read theirs again: {}\n", reloading.join(", ")));
+    }
     for problem in &applied.problems {
         output::say(&format!("problem: {problem}\n"));
     }

@@ -2,6 +2,7 @@
 
 mod asking;
 mod devices;
+mod domains;
 mod hostile;
 mod reloading;
 mod restarting;

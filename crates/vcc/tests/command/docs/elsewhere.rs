@@ -53,6 +53,10 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "vcc domain --socket /run/vcc-web.sock --tap tap1 --act hold --retransmit",
         "goes on until it is killed: run by live/",
     ),
+    (
+        "vcc domain --socket /run/vcc-web.sock --tap tap1 --policy /etc/vcc/policy.toml",
+        "goes on until it is killed: run by live/",
+    ),
     ("vcc bench datapath", "minutes: run short by measuring.rs"),
     ("vcc bench domain", "run short by measuring.rs"),
     ("vcc bench virtual", "minutes: run short by measuring.rs"),

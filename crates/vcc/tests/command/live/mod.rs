@@ -1,5 +1,6 @@
 //! A virtual machine behind `vcc domain`: what it sends and receives arrives whole.
 
+mod ruled;
 mod stopped;
 mod tap;
 mod vm;
@@ -61,10 +62,14 @@ impl Domain {
         Domain(child)
     }
 
+    fn signal(&self, signal: libc::c_int) {
+        // SAFETY: the call takes no pointers, and the process has not been waited for.
+        unsafe { libc::kill(self.0.id() as libc::pid_t, signal) };
+    }
+
     /// SIGTERM, as systemd's.
     fn stop(&mut self) {
-        // SAFETY: the call takes no pointers, and the process has not been waited for.
-        unsafe { libc::kill(self.0.id() as libc::pid_t, libc::SIGTERM) };
+        self.signal(libc::SIGTERM);
         assert!(self.0.wait().expect("its end").success());
     }
 

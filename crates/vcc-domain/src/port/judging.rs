@@ -1,0 +1,212 @@
+//! A port under rules: which of them treats a flow (`datapath/policy.h`).
+
+use vcc_engine::{Mode, Segment, sys};
+
+use super::Port;
+use crate::frame::Direction;
+use crate::key::FlowKey;
+use crate::parse::Parsed;
+use crate::rules::{Rule, RuleTotals, Rules};
+use crate::status::Seen;
+
+impl Port {
+    /// Puts rules in force: for new connections at once, and for all others but those in their
+    /// handshake, which end it as they began. A connection that is to be ignored and does not depend
+    /// on the port is forgotten, once nothing is held or promised of it.
+    pub fn set_rules(&mut self, rules: Rules) {
+        self.treatments.apply(rules);
+        self.note_snoop();
+        let keys: Vec<_> = self.table.iter().map(|(key, _)| *key).collect();
+        for key in keys {
+            self.settle_rule(&key);
+        }
+    }
+
+    /// How often rules came into force; 0: there are none.
+    pub fn epoch(&self) -> u32 {
+        self.treatments.epoch()
+    }
+
+    /// The rules in force, with the totals of connections that have ended.
+    pub fn rules(&self) -> impl Iterator<Item = (&Rule, &RuleTotals)> {
+        self.treatments.rules()
+    }
+
+    /// The rules before them, under which handshakes may be.
+    pub fn last_rules(&self) -> impl Iterator<Item = (&Rule, &RuleTotals)> {
+        self.treatments.last_rules()
+    }
+
+    /// The flows in order of their keys, with what the port has of them.
+    pub fn seen(&self) -> impl Iterator<Item = Seen> {
+        self.table.all().map(|(key, state, held, snooped)| {
+            let by_split = match state.split_owes(&held.hold) {
+                true => held.hold.0.promised.wrapping_sub(state.snd_una),
+                false => 0,
+            };
+            let snoop = &snooped.snoop;
+            let by_snoop = match snoop.is_promise_due() {
+                true => snoop.0.ring_nxt.wrapping_sub(snoop.0.guest_ack),
+                false => 0,
+            };
+            let (held_bytes, promised_bytes) = (held.hold.0.held_bytes, by_split + by_snoop);
+            Seen { key: *key, state: *state, held_bytes, promised_bytes }
+        })
+    }
+
+    /// A new connection between the ends of one that has ended is judged for itself.
+    pub(super) fn end_before_syn(&mut self, direction: Direction, parsed: &Parsed) {
+        if self.treatments.epoch() == 0 || !opens(direction, &parsed.segment) {
+            return;
+        }
+        let ended = self.table.holding(&parsed.key).is_some_and(|(flow, held)| {
+            u32::from(flow.stage) == sys::STAGE_CLOSED && !flow.split_owes(&held.hold)
+        });
+        if ended {
+            self.forget(&parsed.key);
+        }
+    }
+
+    /// Judges a flow again if its rule is no longer in force. One in its handshake ends that first.
+    /// False: there is no such flow, or no more.
+    pub(super) fn settle_rule(&mut self, key: &FlowKey) -> bool {
+        let Some(known) = self.table.known(key) else { return false };
+        let (flow, hold, snoop) = (known.state, &known.held.hold, &known.snooped.snoop);
+        if !self.treatments.is_outdated(flow)
+            || (flow.is_half_open() && self.treatments.is_of_last(flow))
+        {
+            return true;
+        }
+        let guest_opened = flow.has(sys::FLOW_GUEST_OPENED);
+        let (rule, params) = self.treatments.judge(key, guest_opened);
+        let params = *params;
+        let owes = flow.split_owes(hold) || hold.0.held_bytes > 0 || snoop.is_promise_due();
+        if params.0.mode == Mode::Ignore.number() && !flow.is_kept() && !owes {
+            self.forget(key);
+            return false;
+        }
+        self.treatments.come_under(flow, rule);
+        flow.judge_anew(&params);
+        true
+    }
+}
+
+/// Is it a SYN that begins a connection? A signed one of the peer begins none (`engine/signed.h`).
+pub(super) fn opens(direction: Direction, segment: &Segment) -> bool {
+    let is_signed = u32::from(segment.options) & sys::OPT_SIGNED != 0;
+    let flags = u32::from(segment.flags);
+    flags & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN
+        && !(is_signed && direction == Direction::ToGuest)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use vcc_engine::{Params, Underlay};
+    use vcc_frames::Packet;
+
+    use super::*;
+    use crate::testing::{ACK, SYN, Talk};
+
+    const IGNORED: usize = 0;
+    const FIRST: usize = 1;
+    const SECOND: usize = 2;
+
+    fn rules(judge: fn(&FlowKey, bool) -> usize) -> Rules {
+        let rule = |(name, params): (&str, _)| Rule { name: name.to_owned(), params };
+        let named = [
+            ("ignored", Params::with(|params| params.mode = Mode::Ignore.number())),
+            ("first", Params::with(|params| params.prr = 0)),
+            ("second", Params::default()),
+        ];
+        let rules = named.into_iter().map(rule).collect();
+        Rules { rules, judge: Arc::new(judge), polices: false }
+    }
+
+    fn ruled(judge: fn(&FlowKey, bool) -> usize) -> Talk {
+        let mut talk = Talk::v4();
+        talk.port.set_rules(rules(judge));
+        talk
+    }
+
+    fn connections(talk: &Talk) -> Vec<u64> {
+        talk.port.rules().map(|(_, totals)| totals.connections).collect()
+    }
+
+    fn rule_of(talk: &Talk) -> (u8, usize) {
+        (talk.flow().epoch, talk.flow().rule.into())
+    }
+
+    fn syn(talk: &mut Talk) {
+        let syn = Packet { flags: SYN, ack: 0, ..talk.segment(true) };
+        talk.pass(true, &syn);
+    }
+
+    #[test]
+    fn the_rule_is_that_of_the_syn() {
+        let mut talk = ruled(|key, guest_opened| match guest_opened {
+            true if key.peer().port() == 80 => FIRST,
+            _ => IGNORED,
+        });
+        talk.open(&[]);
+        assert_eq!((rule_of(&talk), connections(&talk)), ((1, FIRST), vec![0, 1, 0]));
+        assert_eq!(talk.port.treatments.of(talk.flow()).0.prr, 0);
+        talk.peer.set_port(81);
+        talk.open(&[]);
+        assert_eq!((talk.port.flows().count(), connections(&talk)), (1, vec![0, 1, 0]));
+        let counters = talk.port.counters();
+        assert_eq!([sys::COUNT_IGNORED, sys::COUNT_UNKNOWN].map(|it| counters.get(it)), [1, 2]);
+    }
+
+    #[test]
+    fn a_handshake_ends_as_it_began() {
+        let mut talk = ruled(|_, _| FIRST);
+        syn(&mut talk);
+        talk.port.set_rules(rules(|_, _| SECOND));
+        assert_eq!((rule_of(&talk), connections(&talk)), ((1, FIRST), vec![0, 1, 0]));
+        let mut other = Talk { port: talk.port.clone(), ..Talk::v4() };
+        // Its rule is about to be overwritten.
+        talk.port.set_rules(rules(|_, _| FIRST));
+        assert_eq!((rule_of(&talk), connections(&talk)), ((3, FIRST), vec![0, 2, 0]));
+        other.open(&[]);
+        assert_eq!((rule_of(&other), connections(&other)), ((2, SECOND), vec![0, 1, 1]));
+    }
+
+    #[test]
+    fn what_is_to_be_ignored_is_forgotten_unless_it_depends_on_the_port() {
+        const WSCALE: &[u8] = &[3, 3, 7, 1];
+        for (options, depends) in [(&[][..], false), (WSCALE, true)] {
+            let mut talk = Talk::v4();
+            let mut plain = rules(|_, _| SECOND);
+            // Neither ECN nor feedback, on which it would depend.
+            let reno: Underlay = "reno".parse().expect("an underlay");
+            plain.rules[SECOND].params.0.underlay = reno.number();
+            plain.rules[SECOND].params.0.feedback = 0;
+            talk.port.set_rules(plain);
+            let syn =
+                Packet { flags: SYN, ack: 0, options: options.to_vec(), ..talk.segment(true) };
+            talk.pass(true, &syn);
+            talk.guest_next += 1;
+            let answer =
+                Packet { flags: SYN | ACK, options: options.to_vec(), ..talk.segment(false) };
+            talk.pass(false, &answer);
+            talk.peer_next += 1;
+            talk.pass(true, &talk.segment(true));
+            assert_eq!(talk.flow().is_bound(), depends);
+            talk.port.set_rules(rules(|_, _| IGNORED));
+            assert_eq!(talk.port.flows().count(), usize::from(depends));
+            assert_eq!(talk.port.last_rules().map(|(_, it)| it.connections).sum::<u64>(), 1);
+        }
+    }
+
+    #[test]
+    fn a_new_connection_between_the_same_ends_is_judged_for_itself() {
+        let mut talk = ruled(|_, guest_opened| if guest_opened { FIRST } else { SECOND });
+        talk.open(&[]);
+        let rst = sys::TCP_RST as u16;
+        talk.pass(true, &Packet { flags: rst, ..talk.segment(true) });
+        talk.pass(false, &Packet { flags: SYN, ack: 0, ..talk.segment(false) });
+        assert_eq!((rule_of(&talk), connections(&talk)), ((1, SECOND), vec![0, 1, 1]));
+    }
+}

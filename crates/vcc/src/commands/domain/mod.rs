@@ -1,0 +1,119 @@
+mod promises;
+mod ruled;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread;
+
+use anyhow::Context;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use vcc_domain::{BufferSpec, Port};
+use vcc_engine::{Act, BufferPolicy, Mode, Params};
+use vcc_port::AttachOptions;
+use vcc_vhost::{Event, Hangups, Server, Signals, Tap};
+
+use super::treatment::BufferTreatment;
+use crate::output;
+use promises::Promises;
+use ruled::{Ruled, Terms};
+
+/// Serve a virtual machine's network card, with a buffer for what the guest sends
+///
+/// The virtual machine monitor connects to the socket by vhost-user, and the tap leads to the host's
+/// bridge. This process is the guest's link: while it does not run, the guest has none. When it
+/// returns, so does the link, and connections continue. For most guests, `vcc attach` on a tap is
+/// the better choice: it needs no process beside the kernel.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Socket to which the virtual machine monitor connects
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+
+    /// Tap toward the host's bridge; it has to exist
+    #[arg(long, value_name = "DEV")]
+    tap: String,
+
+    /// Policy with the rules for this guest's connections, of which a `[[ports]]` names the socket, in
+    /// place of all options below; SIGHUP reads it again
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+
+    /// Buffer for what is held of the guest, in KiB [default: 4096]
+    #[arg(long, value_name = "KIB", conflicts_with = "policy",
+        value_parser = clap::value_parser!(u32).range(64..=1 << 20))]
+    buffer_kib: Option<u32>,
+
+    /// How the guest's connections share the buffer [default: fair]
+    #[arg(long, conflicts_with = "policy", value_parser = buffer_policies())]
+    buffer_policy: Option<BufferPolicy>,
+
+    #[command(flatten)]
+    treatment: BufferTreatment,
+}
+
+fn buffer_policies() -> impl TypedValueParser<Value = BufferPolicy> {
+    PossibleValuesParser::new(BufferPolicy::ALL.iter().map(|policy| policy.name()))
+        .map(|name| name.parse().expect("one of the names"))
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let socket = &std::path::absolute(&arguments.socket)?;
+    let ruled = arguments.policy.as_ref().map(|file| Ruled::new(file, socket));
+    let terms = ruled.as_ref().map(Ruled::read).transpose()?;
+    let stop = Signals::block().context("cannot wait for signals")?;
+    let hangups = Hangups::block();
+    let tap = Tap::open(&arguments.tap)?;
+    let (port, splits, how) = port(arguments, terms);
+    let tell = |event: Event| output::complain(&event.to_string());
+    let mut server = Server::new(socket, port, Box::new(tap), Box::new(tell))?;
+    let mut promises = Promises::of(&arguments.tap);
+    promises.end_left(&mut server)?;
+    let card = server.card();
+    if splits {
+        promises.keep(&card)?;
+    }
+    card.tell_at(&vcc_view::status_socket(&arguments.tap))?;
+    if let Some(warning) = arguments.treatment.warning() {
+        output::complain(&format!("warning: {warning}"));
+    }
+    output::say(&format!("serving {} on {}: {how}\n", socket.display(), arguments.tap));
+    let reload = move || {
+        loop {
+            hangups.wait();
+            match &ruled {
+                Some(ruled) => ruled.reload(&card, &mut promises),
+                None => output::complain("nothing to read again: there is no --policy"),
+            }
+        }
+    };
+    thread::Builder::new().name("reload".to_owned()).spawn(reload)?;
+    server.run(&stop)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The port, whether it splits connections, and how it treats them in words.
+fn port(arguments: &Arguments, terms: Option<Terms>) -> (Port, bool, String) {
+    let Some(terms) = terms else {
+        let AttachOptions { params, max_flows } = arguments.treatment.options();
+        let default = BufferSpec::default();
+        let buffer = BufferSpec {
+            size_bytes: arguments.buffer_kib.map_or(default.size_bytes, |kib| kib << 10),
+            policy: arguments.buffer_policy.unwrap_or(default.policy),
+        };
+        let port = Port::with_buffer(params, max_flows as usize, buffer);
+        return (port, params.0.act == Act::Split.number(), how(&params));
+    };
+    let splits = terms.splits();
+    let Terms { rules, buffer, max_flows, told } = terms;
+    let mut port = Port::with_buffer(Params::default(), max_flows as usize, buffer);
+    port.set_rules(rules);
+    (port, splits, told)
+}
+
+fn how(params: &Params) -> String {
+    let underlay = params.underlay().expect("set by its name");
+    match params.mode().expect("set by its name") {
+        Mode::Enforce => underlay.to_string(),
+        mode => format!("{underlay}, in {mode} mode"),
+    }
+}
