@@ -20,6 +20,12 @@ VCC_INLINE void receive_from(struct vcc_flow *f, uint32_t ack, uint32_t window_b
 	f->rcv_edge = ack + window_bytes;
 }
 
+/* From-guest: the right edge of the window that a segment offers. */
+VCC_INLINE uint32_t guests_edge(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return s->ack + ((uint32_t)s->window << f->wscale_guest);
+}
+
 /*
  * From-guest: the guest's acknowledgement and receive window. The guest may have received segments
  * that passed untracked while another CPU held the flow, so its acknowledgement is authoritative.
@@ -30,11 +36,9 @@ VCC_INLINE void track_receiver(struct vcc_flow *f, const struct vcc_segment *s)
 		return;
 	/* The first ACK tells which of the peer's SYN-ACKs the guest accepted. */
 	if (!f->settled || seq_plausible(f->rcv_wup, s->ack)) {
-		uint32_t edge = s->ack + ((uint32_t)s->window << f->wscale_guest);
-
 		f->rcv_wup = f->settled ? seq_max(f->rcv_wup, s->ack) : s->ack;
 		f->rcv_nxt = seq_max(f->rcv_nxt, s->ack);
-		f->rcv_edge = seq_max(f->rcv_edge, edge);
+		f->rcv_edge = seq_max(f->rcv_edge, guests_edge(f, s));
 		f->settled = true;
 	}
 }

@@ -115,10 +115,9 @@ VCC_INLINE struct vcc_admission hold_admit(struct vcc_flow *f, const struct vcc_
  */
 VCC_INLINE bool hold_acks(const struct vcc_flow *f, const struct vcc_segment *s)
 {
-	uint32_t edge = s->ack + ((uint32_t)s->window << f->wscale_guest);
-
 	return (s->flags & TCP_ACK) && seq_plausible(f->snd_una, s->seq) &&
-	       (!f->settled || seq_after(s->ack, f->rcv_wup) || seq_after(edge, f->rcv_edge));
+	       (!f->settled || seq_after(s->ack, f->rcv_wup) ||
+		seq_after(guests_edge(f, s), f->rcv_edge));
 }
 
 /*

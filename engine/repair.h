@@ -29,6 +29,7 @@ struct vcc_retained {
 struct vcc_repair {
 	uint32_t pipe_bytes;   /* in the network, as far as known (RFC 6675, 2) */
 	uint32_t sacked_bytes; /* reported by SACK blocks */
+	uint32_t lost_bytes;   /* to be sent again */
 	uint32_t timer_us;     /* the retransmission timer was last started (RFC 6298, 5) */
 	uint32_t unheard_us;   /* since when what awaits an answer has had none */
 	uint32_t probe_us;     /* the probe timer was last started (RFC 8985, 7.2) */
@@ -47,7 +48,7 @@ struct vcc_repair {
 	uint8_t timeouts;     /* in a row: doublings of the RTO (RFC 6298, 5.5) */
 	uint8_t probed;	      /* bool: a tail loss probe is not answered yet (TLP.end_seq) */
 	uint8_t persists;     /* persist timeouts in a row (RFC 9293, 3.8.6.1) */
-	uint8_t reserved;
+	uint8_t dsacked;      /* bool: in the round trip up to dsack_round */
 };
 
 /* Recoveries for which a reordering window that DSACK has widened persists (RFC 8985, 6.2). */
@@ -75,18 +76,28 @@ VCC_INLINE bool acts_by_repair(const struct vcc_flow *f, const struct vcc_params
 	return is_managed(f) && acts_by_hold(f, p) && (p->retransmit || acts_by_split(f, p));
 }
 
+/* The retransmission timer starts (RFC 6298, 5.1). */
+VCC_INLINE void repair_starts(struct vcc_repair *r, uint32_t now_us)
+{
+	r->timer_us = now_us;
+	r->unheard_us = now_us;
+}
+
 /*
  * Begins or ends retaining what leaves, as the treatment demands. What left before is the guest's
  * to retransmit. Returns whether the shell must discard what it retains.
  */
-VCC_INLINE bool repair_judge(const struct vcc_flow *f, struct vcc_hold *h,
-			     const struct vcc_params *p)
+VCC_INLINE bool repair_judge(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_repair *r,
+			     const struct vcc_params *p, uint32_t now_us)
 {
 	bool retains = h->begun && (acts_by_repair(f, p) || split_owes(f, h));
 	bool discards = h->retains && !retains;
 
-	if (retains && !h->retains)
+	if (retains && !h->retains) {
 		h->kept_from = f->snd_nxt;
+		repair_starts(r, now_us);
+		r->probe_us = now_us;
+	}
 	h->retains = retains;
 	h->promises = h->promises && retains;
 	VCC_LAW(!discards || !split_owes(f, h)); /* law 16 */
@@ -104,6 +115,21 @@ VCC_INLINE void repair_charge(const struct vcc_flow *f, struct vcc_hold *h, stru
 	b->used_bytes += bytes;
 }
 
+/* A segment is about to leave for the first time: the timers that await its answer. */
+VCC_INLINE void repair_leaves(const struct vcc_flow *f, struct vcc_repair *r, uint32_t now_us)
+{
+	if (!flight_bytes(f)) {
+		repair_starts(r, now_us);
+		/*
+		 * What was delivered before says nothing about it, and after 36 minutes would seem
+		 * to have been sent later.
+		 */
+		r->delivered = false;
+	}
+	r->probe_us = now_us;
+	r->persists = 0;
+}
+
 /* A segment is about to leave for the first time, and is retained. */
 VCC_INLINE void repair_sent(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_repair *r,
 			    const struct vcc_retained *t)
@@ -111,12 +137,7 @@ VCC_INLINE void repair_sent(const struct vcc_flow *f, struct vcc_hold *h, struct
 	/* What was not retained before it is the guest's to retransmit. */
 	if (seq_after(t->seq, f->snd_nxt))
 		h->kept_from = t->seq;
-	if (!flight_bytes(f)) {
-		r->timer_us = t->sent_us; /* RFC 6298, 5.1 */
-		r->unheard_us = t->sent_us;
-	}
-	r->probe_us = t->sent_us;
-	r->persists = 0;
+	repair_leaves(f, r, t->sent_us);
 	r->pipe_bytes += retained_bytes(t);
 }
 
@@ -126,13 +147,14 @@ VCC_INLINE void repair_waits(const struct vcc_flow *f, const struct vcc_hold *h,
 {
 	if (flight_bytes(f) || is_held(f, h))
 		return;
-	r->timer_us = now_us;
-	r->unheard_us = now_us;
+	repair_starts(r, now_us);
 }
 
 /* A segment up to `end` is about to leave, and is not retained: its loss is the guest's. */
-VCC_INLINE void repair_passes(struct vcc_hold *h, uint32_t end)
+VCC_INLINE void repair_passes(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_repair *r,
+			      uint32_t end, uint32_t now_us)
 {
+	repair_leaves(f, r, now_us);
 	h->kept_from = end;
 }
 
@@ -172,12 +194,21 @@ VCC_INLINE void repair_leaves_pipe(struct vcc_repair *r, const struct vcc_retain
 		r->pipe_bytes -= retained_bytes(t);
 }
 
+/* The segment is not to be sent again, for now. */
+VCC_INLINE void repair_not_lost(struct vcc_repair *r, const struct vcc_retained *t)
+{
+	VCC_LAW(!t->lost || r->lost_bytes >= retained_bytes(t));
+	if (t->lost)
+		r->lost_bytes -= retained_bytes(t);
+}
+
 /* A SACK block covers the segment. */
 VCC_INLINE void repair_sacked(struct vcc_repair *r, struct vcc_retained *t, uint32_t now_us)
 {
 	if (t->sacked)
 		return;
 	repair_leaves_pipe(r, t);
+	repair_not_lost(r, t);
 	rack_delivered(r, t, now_us);
 	r->sacked_bytes += retained_bytes(t);
 	r->timer_us = now_us;
@@ -189,6 +220,7 @@ VCC_INLINE void repair_sacked(struct vcc_repair *r, struct vcc_retained *t, uint
 VCC_INLINE void repair_acked(struct vcc_repair *r, const struct vcc_retained *t, uint32_t now_us)
 {
 	repair_leaves_pipe(r, t);
+	repair_not_lost(r, t);
 	if (t->sacked)
 		r->sacked_bytes -= retained_bytes(t);
 	else
@@ -198,6 +230,8 @@ VCC_INLINE void repair_acked(struct vcc_repair *r, const struct vcc_retained *t,
 VCC_INLINE void repair_lost(struct vcc_repair *r, struct vcc_retained *t)
 {
 	repair_leaves_pipe(r, t);
+	repair_not_lost(r, t);
+	r->lost_bytes += retained_bytes(t);
 	t->lost = true;
 }
 
@@ -221,9 +255,12 @@ VCC_INLINE void repair_on_ack(const struct vcc_flow *f, struct vcc_hold *h, stru
 	}
 	if (r->probed && !seq_before(f->snd_una, r->probe_end))
 		r->probed = false;
+	if (r->dsacked && !seq_before(f->snd_una, r->dsack_round))
+		r->dsacked = false;
 	/* RFC 8985, 6.2, step 4: a retransmission was spurious, so reordering is wider than
 	 * thought. */
-	if (s->dsack_bytes && !seq_before(f->snd_una, r->dsack_round)) {
+	if (s->dsack_bytes && !r->dsacked) {
+		r->dsacked = true;
 		r->dsack_round = f->snd_nxt;
 		r->reo_mult += r->reo_mult < UINT8_MAX;
 		r->reo_persist = REO_WND_PERSIST;
@@ -315,6 +352,7 @@ VCC_INLINE void repair_resent(const struct vcc_flow *f, struct vcc_hold *h, stru
 
 	if (t->lost)
 		r->pipe_bytes += bytes;
+	repair_not_lost(r, t);
 	r->persists = 0;
 	t->lost = false;
 	t->again = true;
@@ -371,8 +409,11 @@ VCC_INLINE struct vcc_repair_due repair_due(const struct vcc_flow *f, const stru
 
 	if (!h->retains || (!flight_bytes(f) && !waits))
 		return due;
+	/* The peer's window admits nothing: neither what is new nor what is lost. */
+	bool shut = !flight_bytes(f) || !seq_before(f->snd_una, h->peer_edge);
+
 	/* What SACK blocks have reported and no ACK follows has been reneged on (RFC 2018, 8). */
-	due.timer = r->pipe_bytes || !waits ? REPAIR_TIMEOUT : REPAIR_PERSIST;
+	due.timer = r->pipe_bytes || !waits || !shut ? REPAIR_TIMEOUT : REPAIR_PERSIST;
 	uint32_t doublings = due.timer == REPAIR_TIMEOUT ? r->timeouts : r->persists;
 
 	uint32_t give_up_in_us = vcc_sub_floor0(GIVE_UP_US, elapsed_us(r->unheard_us, now_us));

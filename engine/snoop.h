@@ -146,7 +146,8 @@ VCC_INLINE void snoop_begin(struct vcc_snoop *sn, const struct vcc_segment *s, u
 /*
  * All data before `nxt` is in the ring or acknowledged. What the guest has reported behind it is in
  * its memory, so it is complete up to there. Data that is only in the ring behind a hole is not
- * promised: some guests keep no more than a few such ranges.
+ * promised: some guests keep no more than a few such ranges. A guest may discard what it has
+ * reported (RFC 2018, 8), so only what the shell has a copy of counts.
  */
 VCC_INLINE void snoop_advance(struct vcc_snoop *sn, uint32_t nxt)
 {
@@ -157,7 +158,10 @@ VCC_INLINE void snoop_advance(struct vcc_snoop *sn, uint32_t nxt)
 		sn->sacked_end = sn->ring_nxt;
 }
 
-/* From-guest: a SACK block (RFC 2018). The lowest one above the hole counts. */
+/*
+ * From-guest: a SACK block (RFC 2018), as far as the shell has copies of it. The lowest one above
+ * the hole counts.
+ */
 VCC_INLINE void snoop_sacked(struct vcc_snoop *sn, uint32_t from, uint32_t end)
 {
 	if (!sn->begun || !seq_after(from, sn->ring_nxt) || !seq_after(end, from) ||
@@ -194,7 +198,7 @@ VCC_INLINE bool snoop_heard(const struct vcc_flow *f, struct vcc_snoop *sn,
 	}
 	if (!(s->flags & TCP_ACK) || (s->flags & TCP_RST))
 		return true;
-	uint32_t edge = s->ack + ((uint32_t)s->window << f->wscale_guest);
+	uint32_t edge = guests_edge(f, s);
 
 	/* TS.Recent is unknown without the SYN. */
 	if (!sn->opening)
@@ -244,10 +248,7 @@ VCC_INLINE uint32_t snoop_edge(const struct vcc_flow *f, const struct vcc_snoop 
 /* The window field for a right edge, rounded up. */
 VCC_INLINE uint16_t snoop_field(const struct vcc_flow *f, uint32_t ack, uint32_t edge)
 {
-	uint32_t unit_bytes = 1u << f->wscale_guest;
-	uint32_t units = (seq_distance(ack, edge) + unit_bytes - 1) >> f->wscale_guest;
-
-	return (uint16_t)vcc_min(units, UINT16_MAX);
+	return (uint16_t)vcc_min(units_ceil(seq_distance(ack, edge), f->wscale_guest), UINT16_MAX);
 }
 
 /*
@@ -258,7 +259,7 @@ VCC_INLINE struct vcc_said snoop_says(const struct vcc_flow *f, const struct vcc
 				      const struct vcc_params *p, const struct vcc_room *room,
 				      const struct vcc_segment *s)
 {
-	uint32_t own_edge = s->ack + ((uint32_t)s->window << f->wscale_guest);
+	uint32_t own_edge = guests_edge(f, s);
 	struct vcc_said said = {
 		.ack = s->ack, .edge = own_edge, .window = s->window, .flags = s->flags
 	};
@@ -330,11 +331,13 @@ VCC_INLINE bool snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *
 }
 
 /*
- * Is the segment one that the guest accepts, whatever it has read of its ring by then? `stamped`:
- * it has timestamps, with `tsval`.
+ * Is the segment one that the guest accepts, whatever it has read of its ring by then? `sent`: the
+ * highest acknowledgement that the guest may be shown, under `split` of what has not left yet;
+ * `stamped`: it has timestamps, with `tsval`.
  */
 VCC_INLINE bool snoop_acceptable(const struct vcc_flow *f, const struct vcc_snoop *sn,
-				 const struct vcc_segment *s, bool stamped, uint32_t tsval)
+				 const struct vcc_segment *s, uint32_t sent, bool stamped,
+				 uint32_t tsval)
 {
 	const uint16_t odd = TCP_SYN | TCP_RST | TCP_URG;
 
@@ -344,7 +347,7 @@ VCC_INLINE bool snoop_acceptable(const struct vcc_flow *f, const struct vcc_snoo
 	 * An ACK of what was not sent is not acceptable, nor one too far below snd_una (RFC 5961,
 	 * 5.2). Some stacks discard any segment with an old acknowledgement.
 	 */
-	if (seq_after(s->ack, f->snd_nxt) || seq_before(s->ack, sn->peer_ack))
+	if (seq_after(s->ack, sent) || seq_before(s->ack, sn->peer_ack))
 		return false;
 	/* PAWS (RFC 7323, 5.3). A segment without timestamps may be dropped (3.2). */
 	if ((f->flags & FLOW_TIMESTAMPS) && (!stamped || seq_before(tsval, sn->ts_recent)))
@@ -366,13 +369,13 @@ VCC_INLINE void snoop_stamp(const struct vcc_flow *f, struct vcc_snoop *sn,
  */
 VCC_INLINE struct vcc_placed snoop_placed(const struct vcc_flow *f, struct vcc_snoop *sn,
 					  const struct vcc_params *p, const struct vcc_segment *s,
-					  bool stamped, uint32_t tsval)
+					  uint32_t sent, bool stamped, uint32_t tsval)
 {
 	struct vcc_placed nothing = {}, at_once = { .answer = ANSWER_NOW };
 	struct vcc_placed kept = { .keep = true };
 	uint32_t end = s->seq + s->payload_bytes;
 
-	if (!f->settled || !snoops(f, sn, p) || !snoop_acceptable(f, sn, s, stamped, tsval))
+	if (!f->settled || !snoops(f, sn, p) || !snoop_acceptable(f, sn, s, sent, stamped, tsval))
 		return nothing;
 	if (s->flags & TCP_CWR)
 		sn->latched = false;
@@ -393,8 +396,9 @@ VCC_INLINE struct vcc_placed snoop_placed(const struct vcc_flow *f, struct vcc_s
 	/* Nothing follows a FIN. */
 	if (seq_after(end, sn->guest_edge) || (sn->fin && seq_after(end, sn->fin_seq)))
 		return nothing;
+	/* Promised once the guest has reported it and the hole before it is filled. */
 	if (seq_after(s->seq, sn->ring_nxt))
-		return nothing;
+		return s->payload_bytes ? kept : nothing;
 	uint32_t seg_bytes = s->seg_bytes ? s->seg_bytes : s->payload_bytes;
 	bool fills = has_hole(sn);
 
@@ -445,21 +449,32 @@ VCC_INLINE bool is_answer_due(const struct vcc_flow *f, const struct vcc_snoop *
 	return is_promise_due(sn) && seq_after(sn->ring_nxt, f->rcv_wup);
 }
 
-/*
- * The room has changed: is a window update due? As a receiver that avoids the
- * silly window syndrome (RFC 9293, 3.8.6.2.2): for half of the guest's window or two segments.
- */
-VCC_INLINE bool snoop_opens(const struct vcc_flow *f, const struct vcc_snoop *sn,
-			    const struct vcc_params *p, const struct vcc_room *room)
-{
-	if (!snoops(f, sn, p) || !snoop_has_room(sn, room) ||
-	    !seq_after(sn->guest_edge, sn->told_edge))
-		return false;
-	uint32_t edge = snoop_edge(f, sn, p, room, sn->ring_nxt);
-	uint32_t worth_bytes =
-	    vcc_min(2u * sn->seg_bytes, seq_distance(sn->ring_nxt, sn->guest_edge) / 2);
+/* No room makes an answer due. */
+#define SNOOP_NEVER_SEGS 0xffffffffu
 
-	return seq_distance(sn->told_edge, edge) >= vcc_max(worth_bytes, 1u << f->wscale_guest);
+/*
+ * The free buffers in the ring from which the flow has something to say: an acknowledgement that
+ * `waits` for room, or a window update. As a receiver that avoids the silly window syndrome (RFC
+ * 9293, 3.8.6.2.2), the latter for half of the guest's window or two segments.
+ */
+VCC_INLINE uint32_t snoop_opens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn,
+					const struct vcc_params *p, uint32_t backlog_bytes,
+					bool waits)
+{
+	uint32_t least_bytes =
+	    vcc_max(vcc_min(2u * sn->seg_bytes, seq_distance(sn->ring_nxt, sn->guest_edge) / 2),
+		    1u << f->wscale_guest);
+	uint32_t seg_bytes = vcc_max(sn->seg_bytes, 1), needs_bytes = seg_bytes;
+
+	if (!waits) {
+		if (!snoops(f, sn, p) || seq_distance(sn->told_edge, sn->guest_edge) < least_bytes)
+			return SNOOP_NEVER_SEGS;
+		needs_bytes =
+		    vcc_max(needs_bytes, seq_distance(sn->ring_nxt, sn->told_edge + least_bytes));
+	}
+	if (needs_bytes <= backlog_bytes)
+		return 0;
+	return SNOOP_RESERVED_SEGS + (needs_bytes - backlog_bytes + seg_bytes - 1) / seg_bytes;
 }
 
 #endif

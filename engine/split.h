@@ -20,7 +20,8 @@ VCC_INLINE bool split_promises(struct vcc_flow *f, struct vcc_hold *h, const str
 			       const struct vcc_params *p, const struct vcc_segment *s,
 			       uint32_t end)
 {
-	bool repeats = h->promises && seq_before(s->seq, h->promised) && flight_bytes(f);
+	bool repeats =
+	    h->promises && seq_before(s->seq, h->promised) && (flight_bytes(f) || is_held(f, h));
 
 	if (!h->retains || (s->flags & (TCP_SYN | TCP_RST)))
 		return false;

@@ -47,6 +47,12 @@ VCC_INLINE uint16_t window_translate(const struct vcc_flow *f, uint16_t window)
 	return (uint16_t)vcc_min((uint32_t)window << shift, UINT16_MAX);
 }
 
+/* Bytes in units of a scale, rounded up. */
+VCC_INLINE uint32_t units_ceil(uint32_t bytes, uint8_t scale)
+{
+	return (bytes + (1u << scale) - 1) >> scale;
+}
+
 /*
  * Converts bytes to units of the shown scale, rounded up. Rounded down, a window of N segments
  * would have room for N - 1 whole ones, and a guest that sends only whole segments (RFC
@@ -55,7 +61,7 @@ VCC_INLINE uint16_t window_translate(const struct vcc_flow *f, uint16_t window)
  */
 VCC_INLINE uint32_t window_units(const struct vcc_flow *f, uint32_t bytes)
 {
-	return (bytes + (1u << f->wscale_shown) - 1) >> f->wscale_shown;
+	return units_ceil(bytes, f->wscale_shown);
 }
 
 /* The largest number of segments whose window, rounded up to a unit, is at most `bytes`. */

@@ -181,10 +181,10 @@ bool vcc_native_is_reset(const struct vcc_flow *f, const struct vcc_segment *s, 
 	return (s->flags & TCP_RST) && (from_guest ? is_guests_rst(f, s) : is_peers_rst(f, s));
 }
 
-bool vcc_native_repair_judge(const struct vcc_flow *f, struct vcc_hold *h,
-			     const struct vcc_params *p)
+bool vcc_native_repair_judge(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_repair *r,
+			     const struct vcc_params *p, uint32_t now_us)
 {
-	return repair_judge(f, h, p);
+	return repair_judge(f, h, r, p, now_us);
 }
 
 void vcc_native_repair_charge(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
@@ -199,9 +199,10 @@ void vcc_native_repair_sent(const struct vcc_flow *f, struct vcc_hold *h, struct
 	repair_sent(f, h, r, t);
 }
 
-void vcc_native_repair_passes(struct vcc_hold *h, uint32_t end)
+void vcc_native_repair_passes(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_repair *r,
+			      uint32_t end, uint32_t now_us)
 {
-	repair_passes(h, end);
+	repair_passes(f, h, r, end, now_us);
 }
 
 void vcc_native_repair_sacked(struct vcc_repair *r, struct vcc_retained *t, uint32_t now_us)
@@ -334,9 +335,9 @@ void vcc_native_snoop_told(const struct vcc_flow *f, struct vcc_snoop *sn,
 
 struct vcc_placed vcc_native_snoop_placed(const struct vcc_flow *f, struct vcc_snoop *sn,
 					  const struct vcc_params *p, const struct vcc_segment *s,
-					  bool stamped, uint32_t tsval)
+					  uint32_t sent, bool stamped, uint32_t tsval)
 {
-	return snoop_placed(f, sn, p, s, stamped, tsval);
+	return snoop_placed(f, sn, p, s, sent, stamped, tsval);
 }
 
 bool vcc_native_is_promise_due(const struct vcc_snoop *sn)
@@ -364,8 +365,9 @@ bool vcc_native_snoop_has_room(const struct vcc_snoop *sn, const struct vcc_room
 	return snoop_has_room(sn, room);
 }
 
-bool vcc_native_snoop_opens(const struct vcc_flow *f, const struct vcc_snoop *sn,
-			    const struct vcc_params *p, const struct vcc_room *room)
+uint32_t vcc_native_snoop_opens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn,
+					const struct vcc_params *p, uint32_t backlog_bytes,
+					bool waits)
 {
-	return snoop_opens(f, sn, p, room);
+	return snoop_opens_at_segs(f, sn, p, backlog_bytes, waits);
 }

@@ -1,6 +1,6 @@
 //! Builds segments without payload that neither end has sent.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use vcc_engine::sys;
 
@@ -11,7 +11,10 @@ use crate::options::{KIND_NOP, KIND_TIMESTAMPS};
 use crate::wire::*;
 
 const HOP_LIMIT: u8 = 64;
-const IPV4_DONT_FRAGMENT: u16 = 0x4000;
+/// Two NOPs before it align it (RFC 7323, appendix A).
+const TIMESTAMPS: [u8; 4] = [KIND_NOP, KIND_NOP, KIND_TIMESTAMPS, 10];
+/// The largest header that [`Bare::write_tcp`] writes.
+pub(crate) const BARE_TCP_MAX_BYTES: usize = TCP_BYTES + TIMESTAMPS.len() + 8;
 
 /// A segment without payload.
 #[derive(Clone, Copy, Debug)]
@@ -30,51 +33,62 @@ impl Bare {
     /// Its frame, as the sender might have sent it.
     pub(crate) fn frame(&self, key: &FlowKey, neighbour: &sys::vcc_neighbour) -> Frame {
         let raw = key.as_raw();
-        let (mut macs, mut ends) =
-            ([neighbour.guest_mac, neighbour.next_hop_mac], [key.peer(), key.guest()]);
+        let mut macs = [neighbour.guest_mac, neighbour.next_hop_mac];
         let mut addresses = [raw.peer_addr, raw.guest_addr];
         if self.direction == Direction::FromGuest {
             macs.reverse();
-            ends.reverse();
             addresses.reverse();
         }
+        let [from, to] = self.ends(key);
+        let mut tcp = [0; BARE_TCP_MAX_BYTES];
+        let tcp_bytes = self.write_tcp(key, &mut tcp);
         let mut bytes = macs.concat();
         if let Some(vlan) = key.vlan() {
             bytes.extend(ETHERTYPE_VLAN.to_be_bytes());
             bytes.extend(vlan.to_be_bytes());
         }
-        let [from, to] = ends;
-        let mut tcp = self.tcp(from.port(), to.port());
-        let check = checksum::of_tcp(&addresses[0], &addresses[1], &tcp);
-        write_u16(&mut tcp, TCP_CHECK_AT, check);
         match (from.ip(), to.ip()) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
                 bytes.extend(ETHERTYPE_IPV4.to_be_bytes());
-                bytes.extend(ipv4(from.octets(), to.octets(), tcp.len()));
+                bytes.extend(ipv4(from.octets(), to.octets(), tcp_bytes));
             }
             _ => {
                 bytes.extend(ETHERTYPE_IPV6.to_be_bytes());
-                bytes.extend(ipv6(addresses, tcp.len()));
+                bytes.extend(ipv6(addresses, tcp_bytes));
             }
         }
-        bytes.extend(tcp);
+        bytes.extend(&tcp[..tcp_bytes]);
         Frame::full(bytes)
     }
 
-    fn tcp(&self, from_port: u16, to_port: u16) -> Vec<u8> {
-        let mut tcp = vec![0; TCP_BYTES];
-        if let Some(both) = self.timestamps {
-            tcp.extend([KIND_NOP, KIND_NOP, KIND_TIMESTAMPS, 10]);
-            tcp.extend(both);
+    /// Its sender and its receiver.
+    fn ends(&self, key: &FlowKey) -> [SocketAddr; 2] {
+        match self.direction {
+            Direction::FromGuest => [key.guest(), key.peer()],
+            Direction::ToGuest => [key.peer(), key.guest()],
         }
-        write_u16(&mut tcp, 0, from_port);
-        write_u16(&mut tcp, 2, to_port);
-        write_u32(&mut tcp, TCP_SEQ_AT, self.seq);
-        write_u32(&mut tcp, TCP_ACK_AT, self.ack);
-        let word = tcp_offset_flags(tcp.len(), self.flags as u16);
-        write_u16(&mut tcp, TCP_OFFSET_FLAGS_AT, word);
-        write_u16(&mut tcp, TCP_WINDOW_AT, self.window);
-        tcp
+    }
+
+    /// Writes its TCP header with a full checksum into zeroes; returns the header's size.
+    pub(crate) fn write_tcp(&self, key: &FlowKey, tcp: &mut [u8; BARE_TCP_MAX_BYTES]) -> usize {
+        let [from, to] = self.ends(key);
+        let mut bytes = TCP_BYTES;
+        if let Some(both) = self.timestamps {
+            tcp[bytes..bytes + 4].copy_from_slice(&TIMESTAMPS);
+            tcp[bytes + 4..].copy_from_slice(&both);
+            bytes = BARE_TCP_MAX_BYTES;
+        }
+        write_u16(tcp, 0, from.port());
+        write_u16(tcp, 2, to.port());
+        write_u32(tcp, TCP_SEQ_AT, self.seq);
+        write_u32(tcp, TCP_ACK_AT, self.ack);
+        write_u16(tcp, TCP_OFFSET_FLAGS_AT, tcp_offset_flags(bytes, self.flags as u16));
+        write_u16(tcp, TCP_WINDOW_AT, self.window);
+        // The sum does not depend on the direction.
+        let raw = key.as_raw();
+        let check = checksum::of_tcp(&raw.guest_addr, &raw.peer_addr, &tcp[..bytes]);
+        write_u16(tcp, TCP_CHECK_AT, check);
+        bytes
     }
 }
 

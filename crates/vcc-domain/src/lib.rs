@@ -38,6 +38,7 @@ mod tcp_header;
 #[cfg(test)]
 mod testing;
 mod timer;
+mod timers;
 mod trace;
 mod unjudged;
 mod wire;

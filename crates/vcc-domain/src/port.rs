@@ -4,11 +4,11 @@ mod ended;
 mod holding;
 mod judging;
 mod repairing;
+mod resets;
 mod snooping;
 mod splitting;
 
 use holding::ends_held;
-use repairing::RepairTimers;
 use snooping::Snooping;
 use splitting::Promises;
 use vcc_engine::{Action, Buffer, FlowState, Mode, Params, Segment, is_crowded, sys};
@@ -24,6 +24,7 @@ use crate::rewrite::rewrite;
 use crate::rules::Treatments;
 use crate::table::{Known, Room, Table};
 use crate::timer::{self, LOOK_MIN_MS};
+use crate::timers::Timers;
 use crate::trace::{Inferred, TracedAck};
 use crate::unjudged;
 
@@ -41,12 +42,19 @@ pub struct Port {
     buffer: Buffer,
     /// Since when the buffer has been full without a segment leaving.
     full_since_ns: Option<u64>,
-    repairs: RepairTimers,
+    repairs: Timers,
     promises: Promises,
     snooping: Snooping,
     /// None unless tracing is on.
     traced: Option<Vec<TracedAck>>,
     now_ns: u64,
+}
+
+/// What the engine says of a segment.
+struct Judged {
+    action: Action,
+    /// It has an acknowledgement for the guest, which accepts it.
+    hears: bool,
 }
 
 impl Port {
@@ -64,7 +72,7 @@ impl Port {
             counters: Counters::default(),
             buffer: buffer.empty(),
             full_since_ns: None,
-            repairs: RepairTimers::new(),
+            repairs: Timers::default(),
             promises: Promises::default(),
             snooping: Snooping::default(),
             traced: None,
@@ -107,12 +115,15 @@ impl Port {
             Ok(parsed) => parsed,
             Err(untouched) => return untouched,
         };
+        if self.is_corrupt_reset(frame, &parsed) {
+            return Verdict::Pass;
+        }
         let before = self.judge_repair(&parsed.key);
         let asked = self.ask_engine(Direction::ToGuest, &parsed.key, &parsed.segment, out);
-        let Some(action) = asked else { return Verdict::Pass };
+        let Some(Judged { action, hears }) = asked else { return Verdict::Pass };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
-        self.note_stamp(frame, &parsed);
-        self.repair_to_guest(frame, &mut parsed, before, passes);
+        self.note_stamp(frame, &parsed, hears);
+        self.repair_to_guest(frame, &mut parsed, before, passes, hears);
         let verdict = self.carry_out(Direction::ToGuest, frame, &parsed, &action);
         if u32::from(parsed.segment.flags) & sys::TCP_SYN != 0 {
             self.snoop_peer_syn(frame, &parsed, action.strip != 0);
@@ -241,7 +252,7 @@ impl Port {
         let raised = self.raised(frame, parsed);
         let parsed = raised.as_ref().unwrap_or(parsed);
         let asked = self.ask_engine(Direction::FromGuest, &parsed.key, &parsed.segment, out);
-        let Some(action) = asked else { return Verdict::Pass };
+        let Some(Judged { action, .. }) = asked else { return Verdict::Pass };
         let verdict = self.carry_out(Direction::FromGuest, frame, parsed, &action);
         if verdict == Verdict::Pass && u32::from(action.emit) == sys::EMIT_FACK {
             out.to_fabric.extend(self.fack(frame, parsed, &action));
@@ -309,42 +320,44 @@ impl Port {
         key: &FlowKey,
         segment: &Segment,
         out: &mut Out,
-    ) -> Option<Action> {
+    ) -> Option<Judged> {
         let now_ns = self.now_ns;
         let is_syn = u32::from(segment.flags) & sys::TCP_SYN != 0;
         let broken = if is_syn { self.breaking(key) } else { None };
         let Known { state: flow, held, snooped, look_ns, in_handshake } = self.table.known(key)?;
-        let action = match direction {
-            Direction::FromGuest => flow.from_guest(self.treatments.of(flow), segment),
+        let (judged, is_reset) = match direction {
+            Direction::FromGuest => {
+                let action = flow.from_guest(self.treatments.of(flow), segment);
+                (Judged { action, hears: false }, flow.is_reset(segment, true))
+            }
             Direction::ToGuest => {
                 let before = Inferred::of(flow);
-                let action = flow.snoop_judge(&snooped.snoop, |flow| {
-                    flow.hold_to_guest(
-                        &mut held.hold,
-                        &self.buffer,
-                        self.treatments.of(flow),
-                        segment,
-                    )
+                let hold = &mut held.hold;
+                let judged = flow.snoop_judge(&snooped.snoop, |flow| {
+                    let params = self.treatments.of(flow);
+                    let action = flow.hold_to_guest(hold, &self.buffer, params, segment);
+                    let hears = flow.hears(segment);
+                    (Judged { action, hears }, flow.is_reset(segment, false))
                 });
                 let is_ack = u32::from(segment.flags) & sys::TCP_ACK != 0;
                 if let Some(traced) = self.traced.as_mut().filter(|_| is_ack) {
                     let after = Inferred::of(flow);
                     traced.push(TracedAck { at_ns: now_ns, key: *key, before, after });
                 }
-                action
+                judged
             }
         };
-        if action.forget != 0 {
+        if judged.action.forget != 0 {
             self.forget(key);
             if let Some(broken) = broken {
                 broken.reset(out);
             }
-            return Some(action);
+            return Some(judged);
         }
         // The flow is found once, because a look-up costs as much as a call of the engine.
         let is_open = !flow.is_half_open();
         let sooner_ns = timer::sooner_ns(flow, self.treatments.of(flow), now_ns, look_ns);
-        if ends_held(flow, held, direction, segment) {
+        if ends_held(flow, held, segment, is_reset) {
             self.end_held(key);
             if let Some(broken) = broken {
                 broken.reset(out);
@@ -356,7 +369,7 @@ impl Port {
         if let Some(sooner_ns) = sooner_ns {
             self.table.set_look(key, sooner_ns);
         }
-        Some(action)
+        Some(judged)
     }
 
     fn carry_out(

@@ -13,6 +13,7 @@ pub(crate) const VLAN_ID_MASK: u16 = 0x0fff;
 pub(crate) const IPV4_BYTES: usize = 20;
 /// Offset of the header checksum.
 pub(crate) const IPV4_CHECK_AT: usize = 10;
+pub(crate) const IPV4_DONT_FRAGMENT: u16 = 0x4000;
 pub(crate) const IPV6_BYTES: usize = 40;
 
 /// A TCP header without options (RFC 9293, 3.1), and the offsets of its fields.

@@ -13,7 +13,9 @@ unsafe extern "C-unwind" {
     fn vcc_native_repair_judge(
         flow: *const sys::vcc_flow,
         hold: *mut sys::vcc_hold,
+        repair: *mut sys::vcc_repair,
         params: *const sys::vcc_params,
+        now_us: u32,
     ) -> bool;
     fn vcc_native_repair_charge(
         flow: *const sys::vcc_flow,
@@ -33,7 +35,13 @@ unsafe extern "C-unwind" {
         repair: *mut sys::vcc_repair,
         now_us: u32,
     );
-    fn vcc_native_repair_passes(hold: *mut sys::vcc_hold, end: u32);
+    fn vcc_native_repair_passes(
+        flow: *const sys::vcc_flow,
+        hold: *mut sys::vcc_hold,
+        repair: *mut sys::vcc_repair,
+        end: u32,
+        now_us: u32,
+    );
     fn vcc_native_repair_sacked(repair: *mut sys::vcc_repair, retained: *mut Retained, now_us: u32);
     fn vcc_native_repair_acked(
         repair: *mut sys::vcc_repair,
@@ -171,9 +179,15 @@ impl FlowState {
     /// Begins or ends retaining what leaves, as the treatment demands. Returns whether what is
     /// retained is to be discarded.
     #[must_use]
-    pub fn repair_judge(&self, hold: &mut Hold, params: &Params) -> bool {
+    pub fn repair_judge(
+        &self,
+        hold: &mut Hold,
+        repair: &mut Recovery,
+        params: &Params,
+        now_us: u32,
+    ) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_repair_judge(&self.0, &mut hold.0, &params.0) }
+        unsafe { vcc_native_repair_judge(&self.0, &mut hold.0, &mut repair.0, &params.0, now_us) }
     }
 
     /// What has left takes `bytes` of the buffer.
@@ -195,9 +209,9 @@ impl FlowState {
     }
 
     /// A segment up to `end` is about to leave, and is not retained.
-    pub fn repair_passes(&self, hold: &mut Hold, end: u32) {
-        // SAFETY: a live value of the C type.
-        unsafe { vcc_native_repair_passes(&mut hold.0, end) }
+    pub fn repair_passes(&self, hold: &mut Hold, repair: &mut Recovery, end: u32, now_us: u32) {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_repair_passes(&self.0, &mut hold.0, &mut repair.0, end, now_us) }
     }
 
     /// An ACK of the peer, after its segments have been accounted for; `una_before` and

@@ -39,6 +39,7 @@ unsafe extern "C-unwind" {
         snoop: *mut sys::vcc_snoop,
         params: *const sys::vcc_params,
         segment: *const Segment,
+        sent: u32,
         stamped: bool,
         tsval: u32,
     ) -> Placed;
@@ -51,12 +52,13 @@ unsafe extern "C-unwind" {
     );
     fn vcc_native_is_answer_due(flow: *const sys::vcc_flow, snoop: *const sys::vcc_snoop) -> bool;
     fn vcc_native_snoop_has_room(snoop: *const sys::vcc_snoop, room: *const Room) -> bool;
-    fn vcc_native_snoop_opens(
+    fn vcc_native_snoop_opens_at_segs(
         flow: *const sys::vcc_flow,
         snoop: *const sys::vcc_snoop,
         params: *const sys::vcc_params,
-        room: *const Room,
-    ) -> bool;
+        backlog_bytes: u32,
+        waits: bool,
+    ) -> u32;
 }
 
 /// Room for what arrives for a guest.
@@ -135,18 +137,21 @@ impl FlowState {
         unsafe { vcc_native_snoop_told(&self.0, &mut snoop.0, said) }
     }
 
-    /// The guest's ring has a segment, whose checksums are right.
+    /// The guest's ring has a segment, whose checksums are right. `sent` is the highest
+    /// acknowledgement that the guest may be shown.
     pub fn snoop_placed(
         &self,
         snoop: &mut Snoop,
         params: &Params,
         segment: &Segment,
+        sent: u32,
         tsval: Option<u32>,
     ) -> Placed {
         let (stamped, tsval) = (tsval.is_some(), tsval.unwrap_or(0));
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe {
-            vcc_native_snoop_placed(&self.0, &mut snoop.0, &params.0, segment, stamped, tsval)
+            let (flow, snoop) = (&self.0, &mut snoop.0);
+            vcc_native_snoop_placed(flow, snoop, &params.0, segment, sent, stamped, tsval)
         }
     }
 
@@ -166,9 +171,19 @@ impl FlowState {
         unsafe { vcc_native_is_answer_due(&self.0, &snoop.0) }
     }
 
-    /// The room has changed: is a window update due?
-    pub fn snoop_opens(&self, snoop: &Snoop, params: &Params, room: &Room) -> bool {
+    /// The free buffers in the ring from which an acknowledgement that `waits` for room, or a window
+    /// update, is due; None: whatever the room.
+    pub fn snoop_opens_at_segs(
+        &self,
+        snoop: &Snoop,
+        params: &Params,
+        backlog_bytes: u32,
+        waits: bool,
+    ) -> Option<u32> {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoop_opens(&self.0, &snoop.0, &params.0, room) }
+        let segs = unsafe {
+            vcc_native_snoop_opens_at_segs(&self.0, &snoop.0, &params.0, backlog_bytes, waits)
+        };
+        (segs != sys::SNOOP_NEVER_SEGS).then_some(segs)
     }
 }

@@ -15,21 +15,27 @@ struct Shell {
 const RTT_US: u64 = 1000;
 
 impl Shell {
-    fn new(answer: Seg) -> Self {
+    fn new(answer: Seg, iss: u32) -> Self {
         let repairing = params(|p| {
             p.act = sys::ACT_HOLD as u8;
             p.retransmit = 1;
         });
-        let mut conn = Conn::new(repairing, 5);
+        let mut conn = Conn::new(repairing, iss);
         let mut hold = Hold::default();
         conn.guest_syn(linux_syn());
         let syn_ack = answer.seq(PEER_ISS).ack(conn.seq(0)).at_us(conn.now_us);
         let buffer = Buffer::new(4 << 20, BufferPolicy::Fair);
         conn.flow.hold_to_guest(&mut hold, &buffer, &conn.params, &syn_ack.0);
         conn.guest_acks(0);
-        assert!(!conn.flow.repair_judge(&mut hold, &conn.params));
+        let mut recovery = Recovery::default();
+        assert!(!conn.flow.repair_judge(
+            &mut hold,
+            &mut recovery,
+            &conn.params,
+            conn.now_us as u32
+        ));
         assert!(hold.retains());
-        Shell { conn, hold, recovery: Recovery::default(), sent: Vec::new() }
+        Shell { conn, hold, recovery, sent: Vec::new() }
     }
 
     fn now_us(&self) -> u32 {
@@ -89,6 +95,13 @@ impl Shell {
         flow.repair_due(&self.hold, &self.recovery, params, self.now_us(), false)
     }
 
+    /// The timer that runs while something is held.
+    fn due_waiting(&self) -> Option<RepairTimer> {
+        let Conn { flow, params, .. } = &self.conn;
+        let due = flow.repair_due(&self.hold, &self.recovery, params, self.now_us(), true);
+        due.map(|(_, timer)| timer)
+    }
+
     fn resend(&mut self, at: usize) {
         let (seq, mss_bytes, now_us) = (self.sent[at].seq, self.conn.mss(), self.now_us());
         let before = self.conn.flow.ca_state;
@@ -100,7 +113,11 @@ impl Shell {
 
 /// Ten in flight, after an RTT sample.
 fn flight(answer: Seg) -> Shell {
-    let mut shell = Shell::new(answer);
+    flight_from(answer, 5)
+}
+
+fn flight_from(answer: Seg, iss: u32) -> Shell {
+    let mut shell = Shell::new(answer, iss);
     shell.send();
     shell.conn.wait_us(RTT_US);
     shell.ack(1, |ack| ack);
@@ -124,7 +141,11 @@ fn a_segment_is_lost_a_reordering_window_after_one_sent_later_was_delivered() {
 
 #[test]
 fn reordering_that_was_seen_keeps_the_window() {
-    let mut shell = flight(linux_syn());
+    [5, 0x7fff_f000, 0x8000_0005, 0xffff_f000].into_iter().for_each(reordering_from);
+}
+
+fn reordering_from(iss: u32) {
+    let mut shell = flight_from(linux_syn(), iss);
     shell.conn.wait_us(RTT_US);
     shell.sacked(5..9);
     shell.sacked(2..3);
@@ -203,6 +224,46 @@ fn nothing_is_sent_again_beyond_the_peers_window() {
     assert_eq!(shell.leaves_bytes(1), 0);
     shell.ack(1, |ack| ack);
     assert_eq!(shell.leaves_bytes(1), shell.conn.mss());
+}
+
+/// The clock has wrapped since the last segment before was delivered.
+#[test]
+fn what_was_delivered_long_ago_is_no_evidence() {
+    let mut shell = flight(linux_syn());
+    shell.conn.wait_us(RTT_US);
+    shell.ack(11, |ack| ack);
+    shell.conn.wait_us(40 * 60 * 1_000_000);
+    shell.send();
+    shell.conn.wait_us(RTT_US / 2);
+    assert_eq!(shell.lost_in_us(11), None);
+}
+
+/// All in flight has been reported, so nothing is in the network; the window is open, and the peer
+/// may have reneged (RFC 2018, 8).
+#[test]
+fn the_persist_timer_is_for_a_shut_window() {
+    let mut shell = flight(linux_syn());
+    shell.conn.flow.repair_probed(&mut shell.recovery);
+    shell.sacked(1..11);
+    assert_eq!(shell.due_waiting(), Some(RepairTimer::Timeout));
+    shell.ack(1, |ack| ack.win(0));
+    assert_eq!(shell.due_waiting(), Some(RepairTimer::Persist));
+    shell.ack(11, |ack| ack);
+    assert_eq!(shell.due_waiting(), Some(RepairTimer::Persist), "nothing is in flight");
+}
+
+/// Its timers start when it does.
+#[test]
+fn what_is_not_retained_is_timed_as_well() {
+    let mut shell = flight(linux_syn());
+    shell.conn.wait_us(RTT_US);
+    shell.ack(11, |ack| ack);
+    shell.conn.wait_us(10_000_000);
+    let end = shell.conn.flow.snd_nxt.wrapping_add(shell.conn.mss());
+    let now_us = shell.now_us();
+    shell.conn.flow.repair_passes(&mut shell.hold, &mut shell.recovery, end, now_us);
+    shell.conn.send_segs(11, 12);
+    assert!(shell.due().is_some_and(|(in_us, _)| in_us > RTT_US as u32), "{:?}", shell.due());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Acknowledgements in the peer's name: what is promised, and what the guest is shown of the peer's.
 
 use crate::common::*;
-use vcc_engine::{Action, Buffer, BufferPolicy, Hold, sys};
+use vcc_engine::{Action, Buffer, BufferPolicy, Hold, Recovery, sys};
 
 struct Shell {
     conn: Conn,
@@ -18,9 +18,15 @@ impl Shell {
         let answer = linux_syn().seq(PEER_ISS).ack(shell.conn.seq(0));
         shell.gets(answer);
         shell.conn.guest_acks(0);
-        assert!(!shell.conn.flow.repair_judge(&mut shell.hold, &shell.conn.params));
+        assert!(!shell.judges());
         assert!(shell.hold.retains(), "split repairs");
         shell
+    }
+
+    /// Whether what is retained is to be discarded.
+    fn judges(&mut self) -> bool {
+        let (now_us, Conn { flow, params, .. }) = (self.conn.now_us as u32, &self.conn);
+        flow.repair_judge(&mut self.hold, &mut Recovery::default(), params, now_us)
     }
 
     fn gets(&mut self, segment: Seg) -> Action {
@@ -95,6 +101,39 @@ fn the_peers_acks_are_absorbed_until_the_window_has_doubled() {
     assert!(edge.wrapping_sub(before) as i32 >= 0, "law 2");
 }
 
+/// Keep-alives and retransmissions of a guest whose peer has shut its window (RFC 9293, 3.8.6.1).
+#[test]
+fn what_is_held_and_not_in_flight_is_acknowledged_again() {
+    let mut shell = Shell::new();
+    shell.keep(3);
+    assert!(shell.promises(2, 3));
+    assert!(shell.promises(0, 3), "a retransmission");
+}
+
+/// What has left without being retained can be lost, and only the guest can repair it.
+#[test]
+fn duplicate_acks_of_what_the_guest_repairs_are_shown() {
+    let mut shell = Shell::new();
+    let mss_bytes = shell.conn.mss();
+    shell.keep(3);
+    shell.conn.send_segs(0, 3);
+    assert!(shell.promises(2, 3));
+    shell.conn.wait_us(1000);
+    let ack = shell.conn.ack(3 * mss_bytes);
+    shell.gets(ack);
+    shell.conn.send_segs(3, 5);
+    shell.hold.0.kept_from = shell.conn.flow.snd_nxt;
+    shell.hold.0.held_bytes = 0;
+    let mut windows = Vec::new();
+    for _ in 0..3 {
+        let action = shell.gets(ack);
+        assert_eq!(u32::from(action.verdict), sys::VCC_PASS);
+        windows.push(action.window);
+    }
+    windows.dedup();
+    assert_eq!(windows, [shell.conn.flow.window_shown], "law 4");
+}
+
 #[test]
 fn a_promise_is_kept_when_the_treatment_changes() {
     let mut shell = Shell::new();
@@ -102,13 +141,12 @@ fn a_promise_is_kept_when_the_treatment_changes() {
     shell.conn.send_segs(0, 3);
     assert!(shell.promises(2, 3));
     shell.conn.params.0.act = sys::ACT_WINDOW as u8;
+    assert!(!shell.judges());
     let Conn { flow, params, .. } = &shell.conn;
-    assert!(!flow.repair_judge(&mut shell.hold, params));
     assert!(flow.is_holding(&shell.hold, params));
     shell.conn.wait_us(1000);
     let ack = shell.conn.ack(3 * shell.conn.mss());
     shell.gets(ack);
-    let Conn { flow, params, .. } = &shell.conn;
-    assert!(flow.repair_judge(&mut shell.hold, params), "what is retained is no longer needed");
+    assert!(shell.judges(), "what is retained is no longer needed");
     assert!(!shell.promises(2, 4));
 }

@@ -42,7 +42,7 @@ pub(crate) struct Sent {
     pub recovery: Recovery,
     queue: VecDeque<Kept>,
     /// When the flow's timer is set to go off, at the latest.
-    pub armed_ns: Option<u64>,
+    pub timer_ns: Option<u64>,
     /// When RACK's reordering timer expires (RFC 8985, 6.2, step 5).
     reorder_due_us: Option<u64>,
     /// The path does not carry the segments before this one: they leave in small ones.
@@ -81,7 +81,7 @@ impl Sent {
     }
 
     pub(crate) fn has_lost(&self) -> bool {
-        self.first_lost().is_some()
+        self.recovery.0.lost_bytes > 0
     }
 
     /// The bytes of the buffer that they take.
@@ -91,6 +91,10 @@ impl Sent {
 
     /// The first segment that is to be sent again.
     pub(crate) fn first_lost(&self) -> Option<usize> {
+        if !self.has_lost() {
+            debug_assert!(self.queue.iter().all(|kept| kept.facts.lost == 0));
+            return None;
+        }
         self.queue.iter().position(|kept| kept.facts.lost != 0)
     }
 
@@ -130,6 +134,8 @@ impl Sent {
             self.queue = VecDeque::new();
             self.reorder_due_us = None;
         }
+        // Sequence numbers wrap, and the path may have become another one.
+        self.small_until.take_if(|until| !before(una, *until));
         free_bytes
     }
 
@@ -224,5 +230,23 @@ impl Sent {
         for kept in &mut self.queue {
             self.recovery.forget_sack(&mut kept.facts);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_path_is_so_for_what_was_sent_then() {
+        let mut sent = Sent::default();
+        sent.recovery.0.timeouts = BLACK_HOLE_TIMEOUTS;
+        sent.lose_all(1000);
+        sent.acked(500, 0);
+        assert_eq!([999, 1000].map(|seq| sent.limit_bytes(seq, false)), [SMALL_BYTES, u32::MAX]);
+        sent.acked(1000, 0);
+        // After 2 GiB, sequence numbers before it come again.
+        let later = 1000_u32.wrapping_add((1 << 31) + 1);
+        assert_eq!(sent.limit_bytes(later, false), u32::MAX);
     }
 }

@@ -4,7 +4,7 @@
 use vcc_engine::{Admission, FlowState, Segment, sys};
 
 use super::Port;
-use crate::frame::{Direction, Frame, Out, Verdict};
+use crate::frame::{Frame, Out, Verdict};
 use crate::hold::{
     BufferSpec, Held, Waiting, charge_bytes, cut, reparsed_at, set_seq, without_payload,
 };
@@ -246,22 +246,15 @@ impl Port {
     }
 }
 
-/// After a segment: has the connection ended, or does it begin anew? After both FINs, what is in
+/// After a segment, perhaps a RST that its receiver believes: has the connection ended, or does it
+/// begin anew? After both FINs, what is in
 /// flight may have to be repaired.
-pub(super) fn ends_held(
-    flow: &FlowState,
-    held: &Held,
-    direction: Direction,
-    segment: &Segment,
-) -> bool {
+pub(super) fn ends_held(flow: &FlowState, held: &Held, segment: &Segment, is_reset: bool) -> bool {
     let begins_anew = u32::from(segment.flags) & sys::TCP_SYN != 0 && flow.settled == 0;
     match u32::from(flow.stage) {
         _ if begins_anew => true,
         sys::STAGE_ESTABLISHED => false,
-        sys::STAGE_CLOSED => {
-            !(held.hold.retains() && flow.flight_bytes() > 0)
-                || flow.is_reset(segment, direction == Direction::FromGuest)
-        }
+        sys::STAGE_CLOSED => !(held.hold.retains() && flow.flight_bytes() > 0) || is_reset,
         _ => true,
     }
 }

@@ -1,8 +1,6 @@
 //! A port that retains what has left until it is acknowledged, and repairs its losses
 //! (`engine/repair.h`).
 
-use std::collections::BTreeSet;
-
 use vcc_engine::{RepairTimer, Retained, Segment, sys};
 
 use super::holding::sequence_bytes;
@@ -16,10 +14,6 @@ use crate::options::sack_blocks;
 use crate::parse::Parsed;
 use crate::seq::before;
 
-/// When a flow's timer goes off. A flow may have several entries; [`crate::hold::Sent`] knows which
-/// one is valid.
-pub(super) type RepairTimers = BTreeSet<(u64, FlowKey)>;
-
 /// What a flow was before an ACK.
 #[derive(Clone, Copy)]
 pub(super) struct Before {
@@ -30,8 +24,10 @@ pub(super) struct Before {
 impl Port {
     /// Begins or ends retaining what leaves, if the treatment has changed.
     pub(super) fn judge_repair(&mut self, key: &FlowKey) -> Option<Before> {
+        let now_us = self.now_us() as u32;
         let (flow, held) = self.table.holding(key)?;
-        if flow.repair_judge(&mut held.hold, self.treatments.of(flow)) {
+        let recovery = &mut held.sent.recovery;
+        if flow.repair_judge(&mut held.hold, recovery, self.treatments.of(flow), now_us) {
             held.discard_sent(&mut self.buffer);
         }
         Some(Before { una: flow.snd_una, ca_state: flow.ca_state })
@@ -40,9 +36,10 @@ impl Port {
     /// A segment is about to leave, and a full buffer has no room for it: its loss is the guest's to
     /// repair.
     pub(super) fn pass_unretained(&mut self, parsed: &Parsed) {
+        let (now_us, end) = (self.now_us() as u32, sequence_end(&parsed.segment));
         let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
         if held.hold.retains() {
-            flow.repair_passes(&mut held.hold, sequence_end(&parsed.segment));
+            flow.repair_passes(&mut held.hold, &mut held.sent.recovery, end, now_us);
         }
     }
 
@@ -65,19 +62,19 @@ impl Port {
         self.note_full();
     }
 
-    /// After the engine has seen a segment to the guest: accounts for what it acknowledges, and
-    /// hides the losses that are repaired here.
+    /// After the engine has seen a segment to the guest: accounts for what it acknowledges, if the
+    /// guest `hears` it, and hides the losses that are repaired here.
     pub(super) fn repair_to_guest(
         &mut self,
         frame: &mut Frame,
         parsed: &mut Parsed,
         before: Option<Before>,
         passes: bool,
+        hears: bool,
     ) {
         let now_us = self.now_us();
         let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
         let Some(before) = before.filter(|_| held.hold.retains()) else { return };
-        let hears = flow.hears(&parsed.segment);
         if hears {
             let sent = &mut held.sent;
             let is_sacked = parsed.places.sack_at.is_some();
@@ -176,21 +173,17 @@ impl Port {
 
     /// When the next timer of a flow goes off, at the earliest.
     pub(super) fn next_repair_ns(&self) -> Option<u64> {
-        self.repairs.first().map(|(at_ns, _)| *at_ns)
+        self.repairs.next_ns()
     }
 
     /// Processes the timers that have expired.
     pub(super) fn advance_repairs(&mut self, out: &mut Out) {
-        while let Some(&(at_ns, key)) = self.repairs.first() {
-            if at_ns > self.now_ns {
-                return;
-            }
-            self.repairs.pop_first();
+        while let Some((at_ns, key)) = self.repairs.pop(self.now_ns) {
             let Some((_, held)) = self.table.holding(&key) else { continue };
-            if held.sent.armed_ns != Some(at_ns) {
+            if held.sent.timer_ns != Some(at_ns) {
                 continue;
             }
-            held.sent.armed_ns = None;
+            held.sent.timer_ns = None;
             self.judge_repair(&key);
             self.expire(&key, out);
             self.resend(&key, out);
@@ -263,12 +256,7 @@ impl Port {
         let dues = [due.map(|(in_us, _)| now_us + u64::from(in_us)), held.sent.reorder_due_us()];
         let Some(due_us) = dues.into_iter().flatten().min() else { return };
         let due_ns = (due_us * NS_PER_US).max(self.now_ns + 1);
-        if held.sent.armed_ns.is_none_or(|armed_ns| due_ns < armed_ns) {
-            if let Some(armed_ns) = held.sent.armed_ns.replace(due_ns) {
-                self.repairs.remove(&(armed_ns, *key));
-            }
-            self.repairs.insert((due_ns, *key));
-        }
+        self.repairs.set(&mut held.sent.timer_ns, due_ns, key);
     }
 }
 

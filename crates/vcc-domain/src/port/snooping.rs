@@ -5,13 +5,16 @@ use std::collections::BTreeSet;
 use vcc_engine::{Room, Segment, sys};
 
 use super::{NS_PER_US, Port};
+use crate::bare::Bare;
 use crate::frame::{Direction, Frame, Out};
 use crate::hold::reparsed_at;
 use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite_header;
 use crate::seq::after;
-use crate::snoop::{Answer, blocks, is_reset, is_sound, without_promised};
+use crate::snoop::{Answer, Current, blocks, is_reset, is_sound, without_promised};
+use crate::table::Known;
+use crate::timers::Timers;
 use crate::wire::*;
 
 /// Linux: TCP_DELACK_MIN.
@@ -34,14 +37,15 @@ pub(super) struct Snooping {
     copied_bytes: u32,
     /// When the guest last sent a frame or read one.
     heard_ns: u64,
-    timers: BTreeSet<(u64, FlowKey)>,
-    /// The flows whose acknowledgements or windows wait for room.
-    waiting: BTreeSet<FlowKey>,
+    timers: Timers,
+    /// The flows whose acknowledgements or windows wait for room, by the free buffers in the ring from
+    /// which they do no longer.
+    waiting: BTreeSet<(u32, FlowKey)>,
 }
 
 impl Snooping {
     pub(super) fn next_ns(&self) -> Option<u64> {
-        self.timers.first().map(|(at_ns, _)| *at_ns)
+        self.timers.next_ns()
     }
 }
 
@@ -54,22 +58,33 @@ impl Port {
             // The guest reads its ring.
             self.snooping.heard_ns = now_ns;
         }
-        self.snooping.room = room;
-        if self.snooping.waiting.is_empty() {
-            return;
+        let before = std::mem::replace(&mut self.snooping.room, room);
+        if room.backlog_bytes != before.backlog_bytes {
+            let waiting: Vec<_> = self.snooping.waiting.iter().map(|(_, key)| *key).collect();
+            waiting.iter().for_each(|key| self.note_waiting(key));
         }
-        let mut opens = Vec::new();
-        for key in &self.snooping.waiting {
-            if let Some((flow, snooped)) = self.table.snooping(key) {
-                let answers = snooped.answer_waits && snooped.snoop.has_room(&room);
-                if answers || flow.snoop_opens(&snooped.snoop, self.treatments.of(flow), &room) {
-                    opens.push(*key);
-                }
-            }
-        }
+        let opens = self.snooping.waiting.iter().take_while(|(segs, _)| *segs <= room.ring_segs);
+        let opens: Vec<_> = opens.map(|(_, key)| *key).collect();
         for key in opens {
             self.answer(&key, out);
         }
+    }
+
+    /// Finds out from which room on the flow has something to say; after each change of the flow.
+    fn note_waiting(&mut self, key: &FlowKey) {
+        let Snooping { room, waiting, .. } = &mut self.snooping;
+        let Some((flow, snooped)) = self.table.snooping(key) else { return };
+        let (snoop, waits) = (&snooped.snoop, snooped.answer_waits);
+        let segs =
+            flow.snoop_opens_at_segs(snoop, self.treatments.of(flow), room.backlog_bytes, waits);
+        if segs == snooped.opens_at_segs {
+            return;
+        }
+        let before = std::mem::replace(&mut snooped.opens_at_segs, segs);
+        if let Some(before) = before {
+            waiting.remove(&(before, *key));
+        }
+        waiting.extend(segs.map(|segs| (segs, *key)));
     }
 
     /// The guest's receive ring has a frame that passed [`Port::to_guest`]: only now may it be
@@ -81,7 +96,8 @@ impl Port {
         }
         let Ok(mut parsed) = parse(&frame, Direction::ToGuest) else { return };
         parsed.segment.now_us = now_ns / NS_PER_US;
-        let Some((flow, snooped)) = self.table.snooping(&parsed.key) else { return };
+        let Some(known) = self.table.known(&parsed.key) else { return };
+        let Known { state: flow, held, snooped, .. } = known;
         let begun = snooped.snoop.0.begun != 0;
         if !begun || self.snooping.copied_bytes >= COPIES_MAX_BYTES {
             return;
@@ -90,12 +106,15 @@ impl Port {
             return;
         }
         let stamp = parsed.tsval(&frame);
-        let placed =
-            flow.snoop_placed(&mut snooped.snoop, self.treatments.of(flow), &parsed.segment, stamp);
-        let key = parsed.key;
+        let (key, snoop, segment) = (parsed.key, &mut snooped.snoop, &parsed.segment);
+        let owed = snoop.is_promise_due();
+        let sent = held.hold.split_ack(flow.snd_nxt);
+        let placed = flow.snoop_placed(snoop, self.treatments.of(flow), segment, sent, stamp);
         if placed.keep != 0 {
-            self.snooping.copied_bytes += snooped.copies.keep(now_ns, frame, &parsed);
+            let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, &parsed);
+            self.snooping.copied_bytes = self.snooping.copied_bytes + kept_bytes - freed_bytes;
         }
+        snooped.note_promise(now_ns, owed);
         match u32::from(placed.answer) {
             sys::ANSWER_NOW => self.answer(&key, out),
             sys::ANSWER_LATER => {
@@ -104,6 +123,7 @@ impl Port {
             _ => {}
         }
         self.set_timer(&key);
+        self.note_waiting(&key);
     }
 
     /// Does the port have to be told of room, and of what lies in the guest's ring?
@@ -116,7 +136,8 @@ impl Port {
         !self.snooping.waiting.is_empty()
     }
 
-    /// Bytes of promised segments that the guest has not acknowledged itself.
+    /// Bytes of copies of what guests have not acknowledged themselves: what was promised, and what
+    /// lies behind a hole.
     pub fn promised_bytes(&self) -> u32 {
         self.snooping.copied_bytes
     }
@@ -148,24 +169,26 @@ impl Port {
         }
         let (now_ns, snooping) = (self.now_ns, &mut self.snooping);
         snooping.heard_ns = now_ns;
-        let Some((flow, snooped)) = self.table.snooping(&parsed.key) else { return Some(parsed) };
+        let Some(known) = self.table.known(&parsed.key) else { return Some(parsed) };
+        let Known { state: flow, held, snooped, .. } = known;
         let before = snooped.snoop.0.guest_ack;
+        let owed = snooped.snoop.is_promise_due();
         if !flow.snoop_heard(&mut snooped.snoop, &parsed.segment) {
             snooping.copied_bytes -= snooped.copies.clear();
         }
         snooped.note(frame, &parsed);
         let ack = snooped.snoop.0.guest_ack;
         snooping.copied_bytes -= snooped.copies.acknowledged(now_ns, ack);
+        snooped.note_promise(now_ns, owed);
         // It takes what it was given again: more of it, at the pace of its acknowledgements.
-        if snooped.copies.is_repairing() && ack != before {
-            let ts_recent = snooped.snoop.0.ts_recent;
-            let again = snooped.copies.again(now_ns, AGAIN_AT_ONCE, flow, ts_recent);
-            out.to_guest.extend(again);
+        if snooped.copies.is_repairing() && snooped.snoop.is_promise_due() && ack != before {
+            let current = Current::of(flow, &held.hold, snooped.snoop.0.ts_recent);
+            out.to_guest.extend(snooped.given_again(now_ns, AGAIN_AT_ONCE, current));
         }
         let has_blocks = u32::from(parsed.segment.options) & sys::OPT_SACK != 0;
         if has_blocks {
             for (from, end) in blocks(frame, &parsed) {
-                snooped.snoop.sacked(from, end);
+                snooped.note_block(from, end);
             }
         }
         if has_blocks && snooped.snoop.is_promise_due() {
@@ -175,6 +198,7 @@ impl Port {
         if flow.snoop_absorbs(&snooped.snoop, self.treatments.of(flow), room, &parsed.segment) {
             // What is held must not leave with older timestamps than those of an answer.
             self.note_latest(frame, &parsed);
+            self.note_waiting(&parsed.key);
             return None;
         }
         Some(parsed)
@@ -191,18 +215,11 @@ impl Port {
             flow.snoop_says(&snooped.snoop, self.treatments.of(flow), &self.snooping.room, segment);
         flow.snoop_told(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
-        let waits = after(snooped.snoop.0.guest_edge, snooped.snoop.0.told_edge);
-        if waits != snooped.waits {
-            snooped.waits = waits;
-            match waits {
-                true => self.snooping.waiting.insert(parsed.key),
-                false => self.snooping.waiting.remove(&parsed.key),
-            };
-        }
+        let ts_recent = snooped.snoop.0.ts_recent;
+        self.note_waiting(&parsed.key);
         if (said.ack, said.window, said.flags) == (segment.ack, segment.window, segment.flags) {
             return None;
         }
-        let ts_recent = snooped.snoop.0.ts_recent;
         let tcp_at = parsed.ip.tcp_at;
         rewrite_header(frame, parsed, |frame| {
             let bytes = &mut frame.bytes;
@@ -222,13 +239,12 @@ impl Port {
 
     /// Delayed ACKs, and what the guest is given again.
     pub(super) fn advance_snooping(&mut self, out: &mut Out) {
-        while let Some(&(at_ns, key)) = self.snooping.timers.first() {
-            if at_ns > self.now_ns {
-                return;
-            }
-            self.snooping.timers.remove(&(at_ns, key));
-            let now_ns = self.now_ns;
+        let now_ns = self.now_ns;
+        while let Some((at_ns, key)) = self.snooping.timers.pop(now_ns) {
             let Some((flow, snooped)) = self.table.snooping(&key) else { continue };
+            if snooped.timer_ns != Some(at_ns) {
+                continue;
+            }
             snooped.timer_ns = None;
             if snooped.answer_ns.is_some_and(|due_ns| due_ns <= now_ns) {
                 snooped.answer_ns = None;
@@ -247,8 +263,8 @@ impl Port {
         snooped.answer_ns = None;
         let has_room = snooped.snoop.has_room(&self.snooping.room);
         if !has_room && flow.is_answer_due(&snooped.snoop) {
-            (snooped.answer_waits, snooped.waits) = (true, true);
-            self.snooping.waiting.insert(*key);
+            snooped.answer_waits = true;
+            self.note_waiting(key);
             return;
         }
         let own = &snooped.snoop.0;
@@ -271,27 +287,34 @@ impl Port {
     fn give_again(&mut self, key: &FlowKey, out: &mut Out) {
         let now_ns = self.now_ns;
         let heard_ns = self.snooping.heard_ns;
-        let Some((flow, snooped)) = self.table.snooping(key) else { return };
-        let owes = snooped.snoop.is_promise_due();
-        if !owes || snooped.copies.due_ns(heard_ns) > now_ns {
+        let Some(Known { state: flow, held, snooped, .. }) = self.table.known(key) else { return };
+        if snooped.again_ns(flow, heard_ns).is_none_or(|due_ns| due_ns > now_ns) {
             return;
         }
         let snoop = &snooped.snoop.0;
         let takes = after(snoop.guest_edge, snoop.guest_ack);
-        let ts_recent = snoop.ts_recent;
+        let current = Current::of(flow, &held.hold, snoop.ts_recent);
         snooped.copies.note_refusal(heard_ns, takes);
         if snooped.copies.refusals() > REFUSALS_MAX {
             self.give_up(key, out);
             return;
         }
-        out.to_guest.extend(snooped.copies.again(now_ns, 1, flow, ts_recent));
+        out.to_guest.extend(snooped.given_again(now_ns, 1, current));
     }
 
     /// The guest does not take what was promised: neither end may believe that the connection goes
     /// on (law 16).
     fn give_up(&mut self, key: &FlowKey, out: &mut Out) {
-        let Some((flow, snooped)) = self.table.snooping(key) else { return };
-        out.to_guest.extend(snooped.copies.reset(snooped.snoop.0.guest_ack));
+        let Some(Known { state: flow, held, snooped, .. }) = self.table.known(key) else { return };
+        let reset = Bare {
+            direction: Direction::ToGuest,
+            seq: snooped.snoop.0.guest_ack,
+            ack: held.hold.split_ack(flow.snd_una),
+            flags: sys::TCP_RST | sys::TCP_ACK,
+            window: 0,
+            timestamps: None,
+        };
+        out.to_guest.push(reset.frame(key, &snooped.headers.neighbour()));
         let said = vcc_engine::Said {
             ack: snooped.snoop.0.ring_nxt,
             edge: snooped.snoop.0.ring_nxt,
@@ -319,29 +342,18 @@ impl Port {
     pub(super) fn forget_snooped(&mut self, key: &FlowKey) {
         let Some((_, snooped)) = self.table.snooping(key) else { return };
         self.snooping.copied_bytes -= snooped.copies.clear();
-        if let Some(timer_ns) = snooped.timer_ns.take() {
-            self.snooping.timers.remove(&(timer_ns, *key));
-        }
-        if std::mem::take(&mut snooped.waits) {
-            self.snooping.waiting.remove(key);
+        self.snooping.timers.clear(&mut snooped.timer_ns, key);
+        if let Some(segs) = snooped.opens_at_segs.take() {
+            self.snooping.waiting.remove(&(segs, *key));
         }
     }
 
-    /// Sets the flow's timer. One that is early expires for nothing, which costs less than to move
-    /// it with each segment.
     fn set_timer(&mut self, key: &FlowKey) {
-        let Some((_, snooped)) = self.table.snooping(key) else { return };
-        let owes = snooped.snoop.is_promise_due();
-        let again_ns = owes.then_some(snooped.copies.due_ns(self.snooping.heard_ns));
+        let Some((flow, snooped)) = self.table.snooping(key) else { return };
+        let again_ns = snooped.again_ns(flow, self.snooping.heard_ns);
         let due_ns = [snooped.answer_ns, again_ns].into_iter().flatten().min();
-        let Some(due_ns) = due_ns else { return };
-        if let Some(timer_ns) = snooped.timer_ns {
-            if timer_ns <= due_ns {
-                return;
-            }
-            self.snooping.timers.remove(&(timer_ns, *key));
+        if let Some(due_ns) = due_ns {
+            self.snooping.timers.set(&mut snooped.timer_ns, due_ns, key);
         }
-        snooped.timer_ns = Some(due_ns);
-        self.snooping.timers.insert((due_ns, *key));
     }
 }

@@ -12,6 +12,7 @@ use crate::key::FlowKey;
 use crate::ledger::{Ledger, Promise};
 use crate::neighbours;
 use crate::parse::Parsed;
+use crate::seq::after;
 
 /// The ledger, if there is one, and its free slots.
 #[derive(Clone, Default)]
@@ -254,15 +255,18 @@ impl Port {
         }
     }
 
-    /// Notes the peer's timestamp, for acknowledgements in its name.
-    pub(super) fn note_stamp(&mut self, frame: &Frame, parsed: &Parsed) {
+    /// Notes the peer's timestamp, for acknowledgements in its name: of a SYN with which a connection
+    /// begins, or the latest that the guest `hears` (PAWS; RFC 7323, 5).
+    pub(super) fn note_stamp(&mut self, frame: &Frame, parsed: &Parsed, hears: bool) {
         let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
-        if u32::from(self.treatments.of(flow).0.act) != sys::ACT_SPLIT {
-            return;
-        }
         let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
-        if is_syn || flow.hears(&parsed.segment) {
+        if is_syn && flow.settled == 0 {
             held.peer_tsval = parsed.tsval(frame);
+        } else if hears && let Some(tsval) = parsed.tsval(frame) {
+            let latest = held.peer_tsval.get_or_insert(tsval);
+            if after(tsval, *latest) {
+                *latest = tsval;
+            }
         }
     }
 }

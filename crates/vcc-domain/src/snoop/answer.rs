@@ -3,19 +3,16 @@
 use vcc_engine::{FlowState, Said, sys};
 
 use super::{Headers, Snooped};
+use crate::bare::{BARE_TCP_MAX_BYTES, Bare};
 use crate::checksum;
-use crate::frame::Frame;
+use crate::frame::{Direction, Frame};
 use crate::key::FlowKey;
 use crate::wire::*;
 
 const IPV4_LENGTH_AT: usize = 2;
 const IPV4_ID_AT: usize = 4;
 const IPV4_FLAGS_AT: usize = 6;
-const IPV4_DONT_FRAGMENT: u16 = 0x4000;
 const IPV6_LENGTH_AT: usize = 4;
-/// Two NOPs before it align it (RFC 7323, appendix A).
-const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
-const TIMESTAMPS_BYTES: usize = 12;
 
 /// An acknowledgement in the guest's name.
 pub(crate) struct Answer<'flow> {
@@ -27,32 +24,26 @@ pub(crate) struct Answer<'flow> {
 
 impl Answer<'_> {
     pub(crate) fn frame(&self) -> Frame {
-        let mut tcp = [0; TCP_BYTES + TIMESTAMPS_BYTES];
-        let tcp_bytes = self.write_tcp(&mut tcp);
+        let ts_recent = self.snooped.snoop.0.ts_recent;
+        let timestamps = self.flow.has(sys::FLOW_TIMESTAMPS).then(|| {
+            let mut both = [0; 8];
+            write_u32(&mut both, 0, self.snooped.tsval);
+            write_u32(&mut both, 4, ts_recent);
+            both
+        });
+        let bare = Bare {
+            direction: Direction::FromGuest,
+            seq: self.flow.snd_nxt,
+            ack: self.said.ack,
+            flags: self.said.flags.into(),
+            window: self.said.window,
+            timestamps,
+        };
+        let mut tcp = [0; BARE_TCP_MAX_BYTES];
+        let tcp_bytes = bare.write_tcp(self.key, &mut tcp);
         let mut bytes = headers(&self.snooped.headers, tcp_bytes);
         bytes.extend(&tcp[..tcp_bytes]);
         Frame::full(bytes)
-    }
-
-    /// Returns the size of the header.
-    fn write_tcp(&self, tcp: &mut [u8]) -> usize {
-        let mut bytes = TCP_BYTES;
-        if self.flow.has(sys::FLOW_TIMESTAMPS) {
-            tcp[bytes..bytes + 4].copy_from_slice(&TIMESTAMPS);
-            write_u32(tcp, bytes + 4, self.snooped.tsval);
-            write_u32(tcp, bytes + 8, self.snooped.snoop.0.ts_recent);
-            bytes += TIMESTAMPS_BYTES;
-        }
-        write_u16(tcp, 0, self.key.guest().port());
-        write_u16(tcp, 2, self.key.peer().port());
-        write_u32(tcp, TCP_SEQ_AT, self.flow.snd_nxt);
-        write_u32(tcp, TCP_ACK_AT, self.said.ack);
-        write_u16(tcp, TCP_OFFSET_FLAGS_AT, tcp_offset_flags(bytes, self.said.flags));
-        write_u16(tcp, TCP_WINDOW_AT, self.said.window);
-        let ends = self.key.as_raw();
-        let check = checksum::of_tcp(&ends.guest_addr, &ends.peer_addr, &tcp[..bytes]);
-        write_u16(tcp, TCP_CHECK_AT, check);
-        bytes
     }
 }
 

@@ -1,15 +1,14 @@
-//! Copies of what was promised. A guest that discards what was in its ring, for want of memory or
-//! because it takes no more connections, is given it again.
+//! Copies of what was promised, and of what lies behind a hole. A guest that discards what was in its
+//! ring, for want of memory or because it takes no more connections, is given it again.
 
 use std::collections::VecDeque;
 
-use vcc_engine::{FlowState, sys};
+use vcc_engine::{FlowState, Hold, sys};
 
 use crate::frame::{Direction, Frame};
-use crate::hold::set_seq;
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite_header;
-use crate::seq::after;
+use crate::seq::{after, before};
 use crate::wire::*;
 
 /// The first wait for an acknowledgement of the guest's own, which doubles (RFC 6298, 2.1 and 5.5).
@@ -34,8 +33,9 @@ impl Copied {
 /// A flow's copies in sequence. Without any, they take no memory of their own.
 #[derive(Clone, Default)]
 pub(crate) struct Copies {
+    /// None within another, so in order of their ends, too.
     frames: VecDeque<Copied>,
-    /// When the guest last acknowledged some, or the first of them arrived.
+    /// When the guest last acknowledged some, or the first of them was promised.
     progress_ns: u64,
     /// When the guest was last given one again, if it was.
     again_ns: Option<u64>,
@@ -50,17 +50,43 @@ impl Copies {
         self.frames.is_empty()
     }
 
-    /// Keeps a frame with data up to `end`. Returns its bytes of the port's limit.
-    pub(crate) fn keep(&mut self, now_ns: u64, frame: Frame, parsed: &Parsed) -> u32 {
+    /// Keeps a frame with data, unless all of it is there, in place of those that have no more. Returns
+    /// its bytes of the port's limit, and those that are free again.
+    pub(crate) fn keep(&mut self, frame: Frame, parsed: &Parsed) -> (u32, u32) {
         let seq = parsed.segment.seq;
-        let copied = Copied { seq, end: seq.wrapping_add(parsed.segment.payload_bytes), frame };
-        if self.frames.is_empty() {
-            *self = Copies { progress_ns: now_ns, ..Copies::default() };
+        let end = seq.wrapping_add(parsed.segment.payload_bytes);
+        if self.covered(seq, end) == end {
+            return (0, 0);
         }
-        let place = self.frames.iter().rposition(|other| !after(other.seq, seq));
-        let charge_bytes = copied.charge_bytes();
-        self.frames.insert(place.map_or(0, |place| place + 1), copied);
-        charge_bytes
+        let copied = Copied { seq, end, frame };
+        let kept_bytes = copied.charge_bytes();
+        let place = self.frames.partition_point(|other| before(other.seq, seq));
+        let nested = self.frames.range(place..).take_while(|other| !after(other.end, end)).count();
+        let freed_bytes =
+            self.frames.drain(place..place + nested).map(|copied| copied.charge_bytes()).sum();
+        self.frames.insert(place, copied);
+        (kept_bytes, freed_bytes)
+    }
+
+    /// How far there are copies without a gap behind `from`, at most up to `end`.
+    pub(crate) fn covered(&self, from: u32, end: u32) -> u32 {
+        let place = self.frames.partition_point(|copied| !after(copied.seq, from));
+        let mut covered = from;
+        for copied in self.frames.range(place.saturating_sub(1)..) {
+            if after(copied.seq, covered) || !after(end, covered) {
+                break;
+            }
+            if after(copied.end, covered) {
+                covered = copied.end;
+            }
+        }
+        if after(covered, end) { end } else { covered }
+    }
+
+    /// The first promise since the guest has acknowledged all of them.
+    pub(crate) fn begin(&mut self, now_ns: u64) {
+        (self.progress_ns, self.again_ns) = (now_ns, None);
+        (self.times, self.refusals) = (0, 0);
     }
 
     /// The guest has acknowledged what is before `ack`. Returns the bytes that are free again.
@@ -110,53 +136,52 @@ impl Copies {
         self.refusals += u32::from(self.times > 0 && since_heard && takes);
     }
 
-    /// The first `count`, for the guest to be given again.
+    /// The first `count` of those before `promised`, for the guest to be given again.
     pub(crate) fn again(
         &mut self,
         now_ns: u64,
         count: usize,
-        flow: &FlowState,
-        ts_recent: u32,
+        promised: u32,
+        current: Current,
     ) -> impl Iterator<Item = Frame> {
         self.times += 1;
         self.again_ns = Some(now_ns);
-        let frames = self.frames.iter().take(count);
-        frames.map(move |copied| renewed(&copied.frame, flow, ts_recent))
+        let due = self.frames.iter().take_while(move |copied| after(promised, copied.seq));
+        due.take(count).map(move |copied| renewed(&copied.frame, &current))
     }
+}
 
-    /// A RST for the guest at its `seq`.
-    pub(crate) fn reset(&self, seq: u32) -> Option<Frame> {
-        let copied = self.frames.front()?;
-        let mut parsed = parse(&copied.frame, Direction::ToGuest).ok()?;
-        let mut frame = crate::hold::without_payload(&copied.frame, &parsed);
-        parsed = parse(&frame, Direction::ToGuest).ok()?;
-        set_seq(&mut frame, &mut parsed, seq);
-        let flags = (sys::TCP_RST | sys::TCP_ACK) as u16;
-        rewrite_header(&mut frame, &parsed, |frame| {
-            let word = tcp_offset_flags(parsed.header_bytes, flags);
-            write_u16(&mut frame.bytes, parsed.ip.tcp_at + TCP_OFFSET_FLAGS_AT, word);
-            parsed.header_bytes
-        });
-        Some(frame)
+/// What the peer would say now.
+#[derive(Clone, Copy)]
+pub(crate) struct Current {
+    ack: Option<(u32, u16)>,
+    tsval: u32,
+}
+
+impl Current {
+    /// Its acknowledgement as the guest was shown it.
+    pub(crate) fn of(flow: &FlowState, hold: &Hold, ts_recent: u32) -> Self {
+        let ack = (hold.split_ack(flow.snd_una), flow.window_shown);
+        Current { ack: flow.has(sys::FLOW_WINDOW_SHOWN).then_some(ack), tsval: ts_recent }
     }
 }
 
 /// A copy with what its sender would say now, as for a retransmission: without CWR and CE, which the
 /// guest has perhaps seen (RFC 3168, 6.1.5), and with a TSval that passes PAWS.
-fn renewed(copy: &Frame, flow: &FlowState, ts_recent: u32) -> Frame {
+fn renewed(copy: &Frame, current: &Current) -> Frame {
     let mut frame = copy.clone();
     let Ok(parsed) = parse(copy, Direction::ToGuest) else { return frame };
     let tcp_at = parsed.ip.tcp_at;
     rewrite_header(&mut frame, &parsed, |frame| {
         let bytes = &mut frame.bytes;
-        if flow.has(sys::FLOW_WINDOW_SHOWN) {
-            write_u32(bytes, tcp_at + TCP_ACK_AT, flow.snd_una);
-            write_u16(bytes, tcp_at + TCP_WINDOW_AT, flow.window_shown);
+        if let Some((ack, window)) = current.ack {
+            write_u32(bytes, tcp_at + TCP_ACK_AT, ack);
+            write_u16(bytes, tcp_at + TCP_WINDOW_AT, window);
         }
         let word = read_u16(bytes, tcp_at + TCP_OFFSET_FLAGS_AT) & !(sys::TCP_CWR as u16);
         write_u16(bytes, tcp_at + TCP_OFFSET_FLAGS_AT, word);
         if let Some(at) = parsed.timestamps_at() {
-            write_u32(bytes, at, ts_recent);
+            write_u32(bytes, at, current.tsval);
         }
         parsed.header_bytes
     });

@@ -6,15 +6,17 @@ mod blocks;
 mod copies;
 mod sound;
 
-use vcc_engine::{Snoop, sys};
+use vcc_engine::{FlowState, Snoop, sys};
 
 use crate::frame::Frame;
+use crate::neighbours;
 use crate::parse::Parsed;
+use crate::seq::{after, before};
 use crate::wire::*;
 pub(crate) use answer::Answer;
 pub(crate) use blocks::{blocks, without_promised};
-pub(crate) use copies::Copies;
-pub(crate) use sound::is_sound;
+pub(crate) use copies::{Copies, Current};
+pub(crate) use sound::{has_right_sums, is_sound};
 
 /// Ethernet with a tag, and IPv6 without extension headers.
 const HEADERS_MAX_BYTES: usize = ETHERNET_BYTES + VLAN_TAG_BYTES + IPV6_BYTES;
@@ -33,8 +35,8 @@ pub(crate) struct Snooped {
     pub timer_ns: Option<u64>,
     /// An acknowledgement waits for room.
     pub answer_waits: bool,
-    /// So does it, or the peer has been told less than the guest's own window.
-    pub waits: bool,
+    /// The free buffers in the ring from which it, or a window update, is due.
+    pub opens_at_segs: Option<u32>,
 }
 
 impl Snooped {
@@ -42,6 +44,40 @@ impl Snooped {
     pub(crate) fn note(&mut self, frame: &Frame, parsed: &Parsed) {
         self.headers.note(frame, parsed);
         self.tsval = parsed.tsval(frame).unwrap_or(self.tsval);
+    }
+
+    /// After a change: has a promise been given, where none was `owed`?
+    pub(crate) fn note_promise(&mut self, now_ns: u64, owed: bool) {
+        if !owed && self.snoop.is_promise_due() {
+            self.copies.begin(now_ns);
+        }
+    }
+
+    /// A SACK block of the guest. It counts as far as there are copies.
+    pub(crate) fn note_block(&mut self, from: u32, end: u32) {
+        let snoop = &self.snoop.0;
+        let is_known = !before(from, snoop.sacked_from) && !after(from, snoop.sacked_end);
+        let known = if is_known && after(end, snoop.sacked_end) { snoop.sacked_end } else { from };
+        self.snoop.sacked(from, self.copies.covered(known, end));
+    }
+
+    /// When the guest is to be given what it was promised and has not acknowledged; a guest whose
+    /// connection has been reset is not.
+    pub(crate) fn again_ns(&self, flow: &FlowState, heard_ns: u64) -> Option<u64> {
+        let owes = self.snoop.is_promise_due() && !is_reset(flow);
+        owes.then(|| self.copies.due_ns(heard_ns))
+    }
+
+    /// The first promised segments, for the guest to be given again.
+    pub(crate) fn given_again(
+        &mut self,
+        now_ns: u64,
+        count: usize,
+        current: Current,
+    ) -> impl Iterator<Item = Frame> {
+        let Snoop(sys::vcc_snoop { guest_ack, ring_nxt, .. }) = self.snoop;
+        debug_assert_eq!(self.copies.covered(guest_ack, ring_nxt), ring_nxt, "law 16");
+        self.copies.again(now_ns, count, ring_nxt, current)
     }
 }
 
@@ -73,13 +109,17 @@ impl Headers {
         &self.bytes[MAC_BYTES..2 * MAC_BYTES]
     }
 
+    pub(crate) fn neighbour(&self) -> sys::vcc_neighbour {
+        neighbours::beside(&self.bytes)
+    }
+
     fn is_ipv6(&self) -> bool {
         self.tcp_at - self.ip_at == IPV6_BYTES as u8
     }
 }
 
 /// Has the connection ended by a RST? After both FINs, data may still have to reach the guest.
-pub(crate) fn is_reset(flow: &vcc_engine::FlowState) -> bool {
+pub(crate) fn is_reset(flow: &FlowState) -> bool {
     let fins = flow.has(sys::FLOW_FIN_GUEST) && flow.has(sys::FLOW_FIN_PEER);
     u32::from(flow.stage) == sys::STAGE_CLOSED && !fins
 }

@@ -7,14 +7,18 @@ use crate::parse::Parsed;
 use crate::wire::*;
 
 /// Is the frame addressed to the guest, without IP options that the guest may refuse, and are its
-/// checksums right? The device that completes a partial one vouches for it.
+/// checksums right?
 pub(crate) fn is_sound(frame: &Frame, parsed: &Parsed, headers: &Headers) -> bool {
-    let ip = &parsed.ip;
-    let bytes = &frame.bytes[..];
-    bytes[..MAC_BYTES] == *headers.guest_mac()
-        && ip.is_plain()
+    frame.bytes[..MAC_BYTES] == *headers.guest_mac()
+        && parsed.ip.is_plain()
         && !parsed.places.malformed
-        && (ip.ipv6 || checksum::of(&[&bytes[ip.at..ip.tcp_at]]) == 0)
+        && has_right_sums(frame, parsed)
+}
+
+/// Are the checksums right? The device that completes a partial one vouches for it.
+pub(crate) fn has_right_sums(frame: &Frame, parsed: &Parsed) -> bool {
+    let (ip, bytes) = (&parsed.ip, &frame.bytes[..]);
+    (ip.ipv6 || checksum::of(&[&bytes[ip.at..ip.tcp_at]]) == 0)
         && (frame.checksum == Checksum::Partial || {
             let tcp = &bytes[ip.tcp_at..ip.tcp_at + ip.tcp_bytes];
             checksum::of_tcp(&ip.source, &ip.destination, tcp) == 0

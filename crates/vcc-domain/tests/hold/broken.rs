@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use vcc_domain::{Frame, Ledger, Out, Promise};
+use vcc_domain::{Frame, Ledger, Out, Promise, Verdict};
 use vcc_engine::sys;
 use vcc_frames::wire::*;
 use vcc_frames::{MACS, Packet};
@@ -155,6 +155,20 @@ fn a_rst_takes_the_connections_own_way() {
     for frame in guest.shown.iter().chain(&out.to_guest) {
         assert_eq!(frame.bytes[..12], [MACS[1], MACS[0]].concat());
     }
+}
+
+/// The guest discards it.
+#[test]
+fn a_rst_with_a_wrong_checksum_ends_nothing() {
+    let mut ends = Ends::new(0);
+    let mut guest = promised(&ends);
+    let mut bytes = Packet { flags: RST | ACK, ..ends.peer_ack(0, 0) }.frame();
+    bytes[ETHERNET_BYTES + IPV4_BYTES + TCP_CHECK_AT] ^= 1;
+    let mut frame = Frame::full(bytes);
+    let verdict = guest.port.to_guest(guest.now_ns, &mut frame, &mut Out::default());
+    assert_eq!(verdict, Verdict::Pass);
+    ends.drain(&mut guest, WINDOW_BYTES);
+    assert_eq!((ends.in_sequence, guest.port.held_bytes()), (30 * MSS, 0));
 }
 
 /// Three segments and both FINs have passed, and the peer has none of the former.

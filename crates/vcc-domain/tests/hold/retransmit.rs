@@ -257,6 +257,27 @@ fn a_super_segment_is_repaired_in_parts() {
     assert_eq!(again, 1, "PRR grants the next one at the next ACK");
 }
 
+/// Its timers start then.
+#[test]
+fn repairing_that_begins_late_infers_no_timeout() {
+    let mut guest = Guest::with(holding(), BufferSpec::default());
+    let mut ends = sacking();
+    ends.open(&mut guest, 60_000);
+    let _ = guest.send(&ends.data(0, MSS_BYTES));
+    guest.wait_ms(1);
+    ends.take(&mut guest);
+    let _ = guest.receive(&ends.peer_ack(MSS, WINDOW_BYTES));
+    guest.wait_ms(10_000);
+    for number in 1..5 {
+        let _ = guest.send(&ends.data(number * MSS, MSS_BYTES));
+    }
+    guest.port.set_params(repairing());
+    let _ = guest.send(&ends.data(5 * MSS, MSS_BYTES));
+    guest.wait_ms(1);
+    assert_eq!(u32::from(ends.flow(&guest).ca_state), sys::CA_OPEN);
+    assert_eq!(ends.flow(&guest).reductions, 0);
+}
+
 #[test]
 fn a_change_of_the_treatment_gives_the_repair_back_to_the_guest() {
     let mut ends = sacking();

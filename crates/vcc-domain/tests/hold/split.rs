@@ -66,6 +66,40 @@ fn what_the_port_has_is_acknowledged_at_once() {
     assert_eq!((ends.in_sequence, guest.port.held_bytes()), (15 * MSS, 0));
 }
 
+/// An older TSval would fail PAWS at the guest (RFC 7323, 5.3).
+#[test]
+fn the_peers_timestamp_is_its_latest_whatever_overtakes() {
+    let mut ends = Ends::new(0);
+    ends.stamp = Some(77);
+    let mut guest = begun(&ends);
+    let earlier = ends.peer_ack(0, WINDOW_BYTES);
+    ends.stamp = Some(90);
+    let _ = guest.receive(&ends.peer_ack(0, WINDOW_BYTES - 2000));
+    let _ = guest.receive(&earlier);
+    // A blind SYN begins nothing.
+    ends.stamp = Some(1 << 30);
+    let _ = guest.receive_forged(&Packet { seq: ends.irs.wrapping_add(9999), ..ends.syn_ack(9) });
+    ends.stamp = Some(78);
+    let _ = guest.send(&ends.data(0, MSS_BYTES));
+    let frame = guest.shown.last().expect("an ACK");
+    assert!(frame.bytes.ends_with(&[0, 0, 0, 90, 0, 0, 0, 78]), "{:?}", &frame.bytes[54..]);
+}
+
+/// The treatment was another one when the peer last said its time.
+#[test]
+fn the_peers_timestamp_is_known_when_splitting_begins() {
+    let mut ends = Ends::new(0);
+    ends.stamp = Some(77);
+    let mut guest = Guest::with(holding(), BufferSpec::default());
+    guest.watch.splits = true;
+    ends.open(&mut guest, 60_000);
+    guest.port.set_params(splitting());
+    guest.shown.clear();
+    let _ = guest.send(&ends.data(0, MSS_BYTES));
+    let segment = Segment::read(&guest.shown[0].bytes).expect("TCP");
+    assert_eq!((segment.ack, segment.options()), (ends.seq(MSS), vec![TIMESTAMPS]));
+}
+
 #[test]
 fn data_of_the_peer_carries_what_was_promised() {
     let ends = Ends::new(0);

@@ -99,13 +99,70 @@ fn a_hole_that_is_filled_is_acknowledged_up_to_what_the_guest_has() {
     let mut guest = promised(Guest::new());
     let at = |bytes: u32| guest.guest_packet(bytes, 0).ack;
     let blocks = [(at(5 * SEG_BYTES), at(8 * SEG_BYTES))];
-    assert_eq!(guest.data(5 * SEG_BYTES, SEG_BYTES).acks(), [], "behind the hole");
+    for number in 5..8 {
+        assert_eq!(guest.data(number * SEG_BYTES, SEG_BYTES).acks(), [], "behind the hole");
+    }
     let report = Packet {
         options: options::join(&[options::sack(&blocks)]),
         ..guest.guest_packet(PROMISED, same_edge(PROMISED))
     };
     assert_eq!(guest.send(&report).acks(), [PROMISED]);
     assert_eq!(guest.data(PROMISED, SEG_BYTES).acks(), [8 * SEG_BYTES]);
+    // The guest has discarded what it had reported (RFC 2018, 8), and is given it again.
+    assert_eq!(guest.acks(5 * SEG_BYTES, same_edge(5 * SEG_BYTES)).acks(), []);
+    let given: Vec<u32> = guest.wait_ms(2000).to_guest.iter().map(|said| said.seq).collect();
+    assert_eq!(given[0], 5 * SEG_BYTES);
+    let sent = guest.acks(6 * SEG_BYTES, same_edge(6 * SEG_BYTES));
+    let given: Vec<u32> = sent.to_guest.iter().map(|said| said.seq).collect();
+    assert_eq!(given, [6 * SEG_BYTES, 7 * SEG_BYTES]);
+    guest.acks(8 * SEG_BYTES, same_edge(8 * SEG_BYTES));
+    assert_eq!(guest.port.promised_bytes(), 0);
+}
+
+/// What the guest has reported and the port has no copy of, it might not have after all.
+#[test]
+fn what_is_reported_counts_as_far_as_there_are_copies() {
+    let mut guest = promised(Guest::new());
+    let at = |bytes: u32| guest.guest_packet(bytes, 0).ack;
+    let blocks = [(at(5 * SEG_BYTES), at(8 * SEG_BYTES))];
+    // The same twice, and one that is in another.
+    for (offset, bytes) in [(5, 1000), (5, 1000), (5, 500), (7, 1000)] {
+        guest.data(offset * SEG_BYTES, bytes);
+    }
+    let report = Packet {
+        options: options::join(&[options::sack(&blocks)]),
+        ..guest.guest_packet(PROMISED, same_edge(PROMISED))
+    };
+    assert_eq!(guest.send(&report).acks(), [PROMISED]);
+    assert_eq!(guest.data(PROMISED, SEG_BYTES).acks(), [6 * SEG_BYTES]);
+}
+
+/// Neither end may believe that the connection goes on.
+#[test]
+fn a_guest_that_never_takes_what_it_has_reported_is_reset_as_its_peer_is() {
+    let mut guest = promised(Guest::new());
+    let at = |bytes: u32| guest.guest_packet(bytes, 0).ack;
+    let blocks = [(at(5 * SEG_BYTES), at(6 * SEG_BYTES))];
+    guest.data(5 * SEG_BYTES, SEG_BYTES);
+    let report = Packet {
+        options: options::join(&[options::sack(&blocks)]),
+        ..guest.guest_packet(PROMISED, same_edge(PROMISED))
+    };
+    guest.send(&report);
+    guest.data(PROMISED, SEG_BYTES);
+    let own_ack = 5 * SEG_BYTES;
+    let is_reset = (0..600).any(|_| {
+        guest.acks(own_ack, same_edge(own_ack));
+        let sent = guest.wait_ms(1000);
+        let [to_guest, to_peer] =
+            [&sent.to_guest, &sent.to_fabric].map(|all| all.iter().find(|it| it.flags & RST != 0));
+        if let (Some(to_guest), Some(to_peer)) = (to_guest, to_peer) {
+            assert_eq!((to_guest.seq, to_peer.ack), (own_ack, 6 * SEG_BYTES));
+        }
+        to_guest.is_some() && to_peer.is_some()
+    });
+    assert!(is_reset);
+    assert_eq!(guest.port.counters().get(vcc_engine::sys::COUNT_PROMISE_BROKEN), 1);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod both;
 mod guest;
 mod heard;
 mod never;

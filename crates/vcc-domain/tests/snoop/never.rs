@@ -33,7 +33,8 @@ fn what_the_guest_may_discard() {
         let mut packet = pushed(&guest);
         change(&mut packet);
         assert_eq!(guest.receive(&packet).acks(), [], "{what}");
-        assert_eq!(guest.port.promised_bytes(), 0, "{what}");
+        // What lies behind a hole may be promised later.
+        assert_eq!(guest.port.promised_bytes() > 0, what == "behind a hole", "{what}");
         assert_eq!(guest.receive(&pushed(&guest)).acks(), [SEG_BYTES], "without {what}");
     }
 }

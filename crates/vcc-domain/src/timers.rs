@@ -1,0 +1,61 @@
+//! Timers of flows, each of which knows when its own is set to go off.
+
+use std::collections::BTreeSet;
+
+use crate::key::FlowKey;
+
+/// In order of time, then of key. One that a flow no longer knows of goes off for nothing.
+#[derive(Clone, Default)]
+pub(crate) struct Timers(BTreeSet<(u64, FlowKey)>);
+
+impl Timers {
+    /// When the first one goes off.
+    pub(crate) fn next_ns(&self) -> Option<u64> {
+        self.0.first().map(|(at_ns, _)| *at_ns)
+    }
+
+    /// Sets the flow's timer, which is set to `own_ns`, if it must go off earlier. One that is early
+    /// goes off for nothing, which costs less than to move it with each segment.
+    pub(crate) fn set(&mut self, own_ns: &mut Option<u64>, due_ns: u64, key: &FlowKey) {
+        if own_ns.is_some_and(|at_ns| at_ns <= due_ns) {
+            return;
+        }
+        self.clear(own_ns, key);
+        *own_ns = Some(due_ns);
+        self.0.insert((due_ns, *key));
+    }
+
+    pub(crate) fn clear(&mut self, own_ns: &mut Option<u64>, key: &FlowKey) {
+        if let Some(at_ns) = own_ns.take() {
+            self.0.remove(&(at_ns, *key));
+        }
+    }
+
+    /// The first one that has gone off: when it was to, and its flow, which still has it if it is set
+    /// to that time.
+    pub(crate) fn pop(&mut self, now_ns: u64) -> Option<(u64, FlowKey)> {
+        let (at_ns, _) = self.0.first()?;
+        if *at_ns > now_ns { None } else { self.0.pop_first() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_only_moves_forward_until_it_goes_off() {
+        let key =
+            |port| FlowKey::new(([10, 0, 0, 2], port).into(), ([10, 0, 0, 9], 80).into(), None);
+        let (mut timers, mut own_ns) = (Timers::default(), [None; 3]);
+        for (flow, due_ns) in [(1, 50), (2, 40), (1, 30), (1, 60), (0, 70)] {
+            timers.set(&mut own_ns[flow], due_ns, &key(flow as u16));
+        }
+        assert_eq!(own_ns, [Some(70), Some(30), Some(40)]);
+        timers.clear(&mut own_ns[0], &key(0));
+        assert_eq!((own_ns[0], timers.next_ns()), (None, Some(30)));
+        assert_eq!(timers.pop(29), None);
+        assert_eq!([timers.pop(40), timers.pop(40)], [Some((30, key(1))), Some((40, key(2)))]);
+        assert_eq!((timers.pop(100), timers.next_ns()), (None, None));
+    }
+}
