@@ -5,6 +5,7 @@ mod holding;
 mod judging;
 mod repairing;
 mod resets;
+mod room;
 mod snooping;
 mod splitting;
 

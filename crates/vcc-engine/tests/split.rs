@@ -114,6 +114,7 @@ fn what_is_held_and_not_in_flight_is_acknowledged_again() {
 #[test]
 fn duplicate_acks_of_what_the_guest_repairs_are_shown() {
     let mut shell = Shell::new();
+    shell.buffer = Buffer::new(64 << 10, BufferPolicy::Fair);
     let mss_bytes = shell.conn.mss();
     shell.keep(3);
     shell.conn.send_segs(0, 3);
@@ -124,14 +125,12 @@ fn duplicate_acks_of_what_the_guest_repairs_are_shown() {
     shell.conn.send_segs(3, 5);
     shell.hold.0.kept_from = shell.conn.flow.snd_nxt;
     shell.hold.0.held_bytes = 0;
-    let mut windows = Vec::new();
+    let before = shell.conn.flow.window_shown;
     for _ in 0..3 {
         let action = shell.gets(ack);
         assert_eq!(u32::from(action.verdict), sys::VCC_PASS);
-        windows.push(action.window);
+        assert_eq!(action.window, before, "law 4, though the buffer has more room");
     }
-    windows.dedup();
-    assert_eq!(windows, [shell.conn.flow.window_shown], "law 4");
 }
 
 #[test]

@@ -33,14 +33,14 @@ const AGAIN_AT_ONCE: usize = 4;
 pub(super) struct Snooping {
     /// The treatment has had `snoop`.
     is_on: bool,
-    room: Room,
+    pub room: Room,
     copied_bytes: u32,
     /// When the guest last sent a frame or read one.
-    heard_ns: u64,
+    pub heard_ns: u64,
     timers: Timers,
     /// The flows whose acknowledgements or windows wait for room, by the free buffers in the ring from
     /// which they do no longer.
-    waiting: BTreeSet<(u32, FlowKey)>,
+    pub waiting: BTreeSet<(u32, FlowKey)>,
 }
 
 impl Snooping {
@@ -50,43 +50,6 @@ impl Snooping {
 }
 
 impl Port {
-    /// The room for what arrives for the guest. To be told before each call with a frame, and when
-    /// the guest has made room.
-    pub fn set_room(&mut self, now_ns: u64, room: Room, out: &mut Out) {
-        self.note_time(now_ns);
-        if room.ring_segs > self.snooping.room.ring_segs {
-            // The guest reads its ring.
-            self.snooping.heard_ns = now_ns;
-        }
-        let before = std::mem::replace(&mut self.snooping.room, room);
-        if room.backlog_bytes != before.backlog_bytes {
-            let waiting: Vec<_> = self.snooping.waiting.iter().map(|(_, key)| *key).collect();
-            waiting.iter().for_each(|key| self.note_waiting(key));
-        }
-        let opens = self.snooping.waiting.iter().take_while(|(segs, _)| *segs <= room.ring_segs);
-        let opens: Vec<_> = opens.map(|(_, key)| *key).collect();
-        for key in opens {
-            self.answer(&key, out);
-        }
-    }
-
-    /// Finds out from which room on the flow has something to say; after each change of the flow.
-    fn note_waiting(&mut self, key: &FlowKey) {
-        let Snooping { room, waiting, .. } = &mut self.snooping;
-        let Some((flow, snooped)) = self.table.snooping(key) else { return };
-        let (snoop, waits) = (&snooped.snoop, snooped.answer_waits);
-        let segs =
-            flow.snoop_opens_at_segs(snoop, self.treatments.of(flow), room.backlog_bytes, waits);
-        if segs == snooped.opens_at_segs {
-            return;
-        }
-        let before = std::mem::replace(&mut snooped.opens_at_segs, segs);
-        if let Some(before) = before {
-            waiting.remove(&(before, *key));
-        }
-        waiting.extend(segs.map(|segs| (segs, *key)));
-    }
-
     /// The guest's receive ring has a frame that passed [`Port::to_guest`]: only now may it be
     /// acknowledged. `out` receives the acknowledgement.
     pub fn placed(&mut self, now_ns: u64, frame: Frame, out: &mut Out) {
@@ -129,11 +92,6 @@ impl Port {
     /// Does the port have to be told of room, and of what lies in the guest's ring?
     pub fn snoops(&self) -> bool {
         self.snooping.is_on
-    }
-
-    /// Is there an acknowledgement or a window that leaves when the guest makes room?
-    pub fn waits_for_room(&self) -> bool {
-        !self.snooping.waiting.is_empty()
     }
 
     /// Bytes of copies of what guests have not acknowledged themselves: what was promised, and what
@@ -258,7 +216,7 @@ impl Port {
     }
 
     /// Acknowledges in the guest's name.
-    fn answer(&mut self, key: &FlowKey, out: &mut Out) {
+    pub(super) fn answer(&mut self, key: &FlowKey, out: &mut Out) {
         let Some((flow, snooped)) = self.table.snooping(key) else { return };
         snooped.answer_ns = None;
         let has_room = snooped.snoop.has_room(&self.snooping.room);

@@ -1,5 +1,6 @@
 //! What becomes of the guest's own segments after a promise.
 
+use vcc_engine::Params;
 use vcc_frames::options;
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, payload};
@@ -217,4 +218,20 @@ fn a_syn_ack_again_does_not_begin_anew() {
     let sent = guest.wait_ms(2000);
     assert_eq!(sent.to_guest.first().map(|it| it.seq), Some(0));
     assert_eq!(guest.data(PROMISED, 0).acks(), []);
+}
+
+/// The guest's own acknowledgement says what it has to.
+#[test]
+fn a_window_that_waits_for_room_does_not_open_once_snoop_is_off() {
+    for is_on in [true, false] {
+        let mut guest = Guest { ring_segs: 100, ..Guest::new() }.accept();
+        guest.acks(0, 500_000);
+        guest.data(0, SEG_BYTES);
+        guest.data(SEG_BYTES, SEG_BYTES);
+        guest.acks(2 * SEG_BYTES, 500_000);
+        if !is_on {
+            guest.port.set_params(Params::default());
+        }
+        assert_eq!(guest.reads(300).acks().len(), usize::from(is_on));
+    }
 }
