@@ -122,7 +122,12 @@ fn of_rules(second: u64, rules: &[(&str, &str, &str)]) -> Snapshot {
     let ports = vec![
         port("vnet-acme-0", Some("acme"), 0, second),
         port("vnet-acme-1", Some("acme"), 1, second),
-        port("tap7", None, 2, second),
+        // Of `vcc domain`.
+        PortView {
+            held_bytes: Some(300_000),
+            promised_bytes: Some(200_000),
+            ..port("tap7", None, 2, second)
+        },
         port(HOSTILE_DEVICE, Some(HOSTILE), 3, second),
         PortView {
             failure: Some("vcc was attached to `veth-old` by another version".into()),

@@ -38,6 +38,8 @@ metrics! {
     PORT_FLOWS = gauge("vcc_port_flows", ["device", "tenant", "stage"], "Connections in a port's table, by stage.");
     PORT_FLOWS_MAX = gauge("vcc_port_flows_max", ["device", "tenant"], "Size of a port's table of connections.");
     PORT_WINDOW = gauge("vcc_port_window_bytes", ["device", "tenant"], "Windows shown to a port's guest, summed over its connections.");
+    PORT_HELD = gauge("vcc_port_held_bytes", ["device", "tenant"], "Bytes that the buffer of a port of `vcc domain` keeps.");
+    PORT_PROMISED = gauge("vcc_port_promised_bytes", ["device", "tenant"], "Bytes that a port of `vcc domain` has acknowledged, and the end in whose name has not.");
     PORT_ACKED = counter("vcc_port_acked_bytes_total", ["device", "tenant"], "Acknowledged payload of a port's guest, between the first and the last reading of each connection; since the daemon started.");
     PORT_UNTRANSLATED = counter("vcc_port_untranslated_segments_total", ["device", "tenant", "reason"], "Segments that were passed untouched, dropped or not sent, by reason; since the port was attached.");
 

@@ -104,6 +104,16 @@ fn ports(text: &mut Text, taken: &Taken) {
             samples.add([&port.port, &tenant(port)], port.sums.window_bytes as f64);
         }
     });
+    // Ports in the kernel have no buffer.
+    let of_buffer: [(&'static Metric, fn(&PortView) -> Option<u64>); 2] =
+        [(&m::PORT_HELD, |port| port.held_bytes), (&m::PORT_PROMISED, |port| port.promised_bytes)];
+    for (metric, value) in of_buffer {
+        text.family(metric, |samples| {
+            for (port, bytes) in readable().filter_map(|(_, port)| Some((port, value(port)?))) {
+                samples.add([&port.port, &tenant(port)], bytes as f64);
+            }
+        });
+    }
     text.family(&m::PORT_ACKED, |samples| {
         for (_, port) in readable() {
             let acked_bytes = port.sums.growth.unwrap_or_default().acked_bytes;

@@ -154,6 +154,9 @@ fn names_come_back_as_they_were() {
     let parsed = parsed([snapshot]);
     let room = value(&parsed, "vcc_port_flows_max", &[("device", name), ("tenant", "acme")]);
     assert_eq!(room, 65_536.0);
+    let tap = [("device", "tap7"), ("tenant", "")];
+    assert_eq!(value(&parsed, "vcc_port_held_bytes", &tap), 300_000.0);
+    assert_eq!(value(&parsed, "vcc_port_promised_bytes", &tap), 200_000.0);
     assert_eq!(value(&parsed, "vcc_pool_held_bytes", &[("pool", HOSTILE)]), 560_000.0);
 }
 
