@@ -6,6 +6,7 @@ use vcc_engine::{FlowState, Params, sys};
 use crate::key::FlowKey;
 use crate::port::Port;
 use crate::rules::{Rule, RuleTotals};
+use crate::seen::Seen;
 
 /// A port, as of the time when it was asked.
 #[derive(Clone)]
@@ -27,17 +28,6 @@ pub struct Status {
     /// Of handshakes that began before.
     pub last_rules: Vec<(Rule, RuleTotals)>,
     pub flows: Vec<Seen>,
-}
-
-/// A flow, and what the port has of it.
-#[derive(Clone, Copy)]
-pub struct Seen {
-    pub key: FlowKey,
-    pub state: FlowState,
-    /// Of the port's buffer.
-    pub held_bytes: u32,
-    /// Acknowledged in another's name, and not yet by him.
-    pub promised_bytes: u32,
 }
 
 /// The bytes are of another version, or cut short.

@@ -7,7 +7,7 @@ use crate::frame::Direction;
 use crate::key::FlowKey;
 use crate::parse::Parsed;
 use crate::rules::{Rule, RuleTotals, Rules};
-use crate::status::Seen;
+use crate::seen::Seen;
 
 impl Port {
     /// Puts rules in force: for new connections at once, and for all others but those in their
