@@ -105,9 +105,9 @@ fn ports(text: &mut Text, taken: &Taken) {
         }
     });
     // Ports in the kernel have no buffer.
-    let of_buffer: [(&'static Metric, fn(&PortView) -> Option<u64>); 2] =
-        [(&m::PORT_HELD, |port| port.held_bytes), (&m::PORT_PROMISED, |port| port.promised_bytes)];
-    for (metric, value) in of_buffer {
+    let [held, promised]: [fn(&PortView) -> Option<u64>; 2] =
+        [|port| port.held_bytes, |port| port.promised_bytes];
+    for (metric, value) in [(&m::PORT_HELD, held), (&m::PORT_PROMISED, promised)] {
         text.family(metric, |samples| {
             for (port, bytes) in readable().filter_map(|(_, port)| Some((port, value(port)?))) {
                 samples.add([&port.port, &tenant(port)], bytes as f64);
