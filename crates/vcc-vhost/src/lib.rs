@@ -21,6 +21,7 @@ mod session;
 mod status;
 mod steering;
 mod tap;
+mod turns;
 mod wake;
 mod watch;
 mod wire;

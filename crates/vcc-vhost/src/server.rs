@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use vcc_domain::{Port, Promise};
 
@@ -15,6 +15,7 @@ use crate::event::{Event, Tell};
 use crate::memory::Memory;
 use crate::message::End;
 use crate::session::Session;
+use crate::turns::Turns;
 use crate::wake::{Note, Timer};
 use crate::watch::{Source, Watch};
 use crate::wire::Wire;
@@ -47,7 +48,7 @@ pub struct Server {
 /// The card that a [`Server`] serves, for other threads.
 #[derive(Clone)]
 pub struct Card {
-    device: Arc<Mutex<Device>>,
+    device: Arc<Turns<Device>>,
     socket: Arc<Path>,
 }
 
@@ -73,7 +74,7 @@ impl Card {
     }
 
     fn lock(&self) -> MutexGuard<'_, Device> {
-        self.device.lock().unwrap_or_else(PoisonError::into_inner)
+        self.device.lock()
     }
 }
 
@@ -91,7 +92,7 @@ impl Server {
         watch.add(wire.as_raw_fd(), Source::Wire)?;
         watch.add(timer.as_raw_fd(), Source::Timer)?;
         watch.add(again.as_raw_fd(), Source::Again)?;
-        let device = Arc::new(Mutex::new(Device::new(port, wire, tell)));
+        let device = Arc::new(Turns::new(Device::new(port, wire, tell)));
         Ok(Server {
             listener,
             watch,
