@@ -11,7 +11,9 @@
 //! another process.
 
 mod ack;
+mod ask;
 mod bare;
+mod bytes;
 mod checksum;
 mod counters;
 mod deadlines;
@@ -45,6 +47,8 @@ mod unjudged;
 mod wire;
 
 pub use ack::ack_to_guest;
+pub use ask::{Ask, Reloaded};
+pub use bytes::BadBytes;
 pub use checksum::Sum;
 pub use counters::{Counters, Reason};
 pub use frame::{Checksum, Frame, Out, Verdict};
@@ -54,7 +58,7 @@ pub use ledger::{Ledger, Promise};
 pub use port::Port;
 pub use rules::{Judge, Rule, RuleTotals, Rules};
 pub use seen::Seen;
-pub use status::{BadStatus, Status};
+pub use status::Status;
 pub use tcp_header::TcpHeader;
 pub use trace::{Inferred, TracedAck};
 pub use vcc_engine::Room;

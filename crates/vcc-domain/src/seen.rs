@@ -2,7 +2,9 @@
 
 use vcc_engine::FlowState;
 
+use crate::hold::Held;
 use crate::key::FlowKey;
+use crate::snoop::Snooped;
 
 /// A flow, and what the port has of it.
 #[derive(Clone, Copy)]
@@ -13,4 +15,20 @@ pub struct Seen {
     pub held_bytes: u32,
     /// Acknowledged in another's name, and not yet by him.
     pub promised_bytes: u32,
+}
+
+impl Seen {
+    pub(crate) fn of(key: &FlowKey, state: &FlowState, held: &Held, snooped: &Snooped) -> Self {
+        let by_split = match state.split_owes(&held.hold) {
+            true => held.hold.0.promised.wrapping_sub(state.snd_una),
+            false => 0,
+        };
+        let snoop = &snooped.snoop;
+        let by_snoop = match snoop.is_promise_due() {
+            true => snoop.0.ring_nxt.wrapping_sub(snoop.0.guest_ack),
+            false => 0,
+        };
+        let (held_bytes, promised_bytes) = (held.hold.0.held_bytes, by_split + by_snoop);
+        Seen { key: *key, state: *state, held_bytes, promised_bytes }
+    }
 }

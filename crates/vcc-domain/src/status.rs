@@ -3,6 +3,7 @@
 
 use vcc_engine::{FlowState, Params, sys};
 
+use crate::bytes::{self, BadBytes, read, read_text, write, write_text};
 use crate::key::FlowKey;
 use crate::port::Port;
 use crate::rules::{Rule, RuleTotals};
@@ -13,8 +14,8 @@ use crate::seen::Seen;
 pub struct Status {
     /// The path of the socket of the guest's card.
     pub socket: String,
-    /// The number of the process.
-    pub process: u32,
+    /// The path of its policy; empty without one.
+    pub policy: String,
     /// The treatment of all connections, unless there are rules.
     pub params: Params,
     pub max_flows: u32,
@@ -30,62 +31,6 @@ pub struct Status {
     pub flows: Vec<Seen>,
 }
 
-/// The bytes are of another version, or cut short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BadStatus;
-
-/// First: what must be equal in both processes.
-const HEAD: [u32; 6] = [
-    u32::from_le_bytes(*b"vcc\0"),
-    sys::LAYOUT_VERSION,
-    size_of::<sys::vcc_params>() as u32,
-    size_of::<sys::vcc_key>() as u32,
-    size_of::<sys::vcc_flow>() as u32,
-    sys::COUNT_MAX,
-];
-
-/// # Safety
-/// A type without padding, of which any bytes are a value.
-unsafe trait Plain: Copy + Default {}
-
-// SAFETY: structs of integers, whose header refuses padding.
-unsafe impl Plain for sys::vcc_params {}
-// SAFETY: as above.
-unsafe impl Plain for sys::vcc_key {}
-// SAFETY: as above.
-unsafe impl Plain for sys::vcc_flow {}
-// SAFETY: as above.
-unsafe impl Plain for RuleTotals {}
-// SAFETY: an integer.
-unsafe impl Plain for u32 {}
-// SAFETY: an integer.
-unsafe impl Plain for u64 {}
-
-fn write<T: Plain>(value: &T, bytes: &mut Vec<u8>) {
-    let start = std::ptr::from_ref(value).cast::<u8>();
-    // SAFETY: the bytes of a plain value, all of which are initialised.
-    bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(start, size_of::<T>()) });
-}
-
-fn read<T: Plain>(bytes: &mut &[u8]) -> Result<T, BadStatus> {
-    let (value, rest) = bytes.split_at_checked(size_of::<T>()).ok_or(BadStatus)?;
-    *bytes = rest;
-    // SAFETY: as many bytes as the type has, of which any are a value, at any address.
-    Ok(unsafe { value.as_ptr().cast::<T>().read_unaligned() })
-}
-
-fn write_text(text: &str, bytes: &mut Vec<u8>) {
-    write(&(text.len() as u32), bytes);
-    bytes.extend_from_slice(text.as_bytes());
-}
-
-fn read_text(bytes: &mut &[u8]) -> Result<String, BadStatus> {
-    let length = read::<u32>(bytes)? as usize;
-    let (text, rest) = bytes.split_at_checked(length).ok_or(BadStatus)?;
-    *bytes = rest;
-    String::from_utf8(text.to_vec()).map_err(|_| BadStatus)
-}
-
 fn write_rules(rules: &[(Rule, RuleTotals)], bytes: &mut Vec<u8>) {
     write(&(rules.len() as u32), bytes);
     for (rule, totals) in rules {
@@ -95,7 +40,7 @@ fn write_rules(rules: &[(Rule, RuleTotals)], bytes: &mut Vec<u8>) {
     }
 }
 
-fn read_rules(bytes: &mut &[u8]) -> Result<Vec<(Rule, RuleTotals)>, BadStatus> {
+fn read_rules(bytes: &mut &[u8]) -> Result<Vec<(Rule, RuleTotals)>, BadBytes> {
     let count = read::<u32>(bytes)?;
     let mut rule = || {
         let (name, params) = (read_text(bytes)?, Params(read(bytes)?));
@@ -105,12 +50,12 @@ fn read_rules(bytes: &mut &[u8]) -> Result<Vec<(Rule, RuleTotals)>, BadStatus> {
 }
 
 impl Status {
-    /// `socket`: the path of that of the guest's card; `process`: the process that serves it.
-    pub fn of(port: &Port, socket: &str, process: u32) -> Self {
+    /// With all flows, or this one. `socket` and `policy` are paths.
+    pub fn of(port: &Port, socket: &str, policy: &str, flow: Option<FlowKey>) -> Self {
         let owned = |(rule, totals): (&Rule, &RuleTotals)| (rule.clone(), *totals);
         Status {
             socket: socket.to_owned(),
-            process,
+            policy: policy.to_owned(),
             params: *port.params(),
             max_flows: port.max_flows() as u32,
             held_bytes: port.held_bytes(),
@@ -118,15 +63,17 @@ impl Status {
             epoch: port.epoch(),
             rules: port.rules().map(owned).collect(),
             last_rules: port.last_rules().map(owned).collect(),
-            flows: port.seen().collect(),
+            flows: match flow {
+                Some(key) => port.seen_of(&key).into_iter().collect(),
+                None => port.seen().collect(),
+            },
         }
     }
 
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        HEAD.iter().for_each(|word| write(word, &mut bytes));
+        let mut bytes = bytes::begin();
         write_text(&self.socket, &mut bytes);
-        write(&self.process, &mut bytes);
+        write_text(&self.policy, &mut bytes);
         write(&self.params.0, &mut bytes);
         write(&self.max_flows, &mut bytes);
         write(&self.held_bytes, &mut bytes);
@@ -146,17 +93,13 @@ impl Status {
 
     /// # Errors
     /// Another version of vcc wrote them, or they are not all there.
-    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, BadStatus> {
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, BadBytes> {
         let bytes = &mut bytes;
-        for word in HEAD {
-            if read::<u32>(bytes)? != word {
-                return Err(BadStatus);
-            }
-        }
+        bytes::read_head(bytes)?;
         // In the order in which they are written.
         let mut status = Status {
             socket: read_text(bytes)?,
-            process: read(bytes)?,
+            policy: read_text(bytes)?,
             params: Params(read(bytes)?),
             max_flows: read(bytes)?,
             held_bytes: read(bytes)?,
@@ -174,7 +117,7 @@ impl Status {
                 promised_bytes: read(bytes)?,
             });
         }
-        if bytes.is_empty() { Ok(status) } else { Err(BadStatus) }
+        bytes::at_end(bytes, status)
     }
 }
 
@@ -194,25 +137,27 @@ mod tests {
         let rule = Rule { name: "web".to_owned(), params: *talk.port.params() };
         let judge = Arc::new(|_: &FlowKey, _| 0);
         talk.port.set_rules(Rules { rules: vec![rule], judge, polices: false });
-        let status = Status::of(&talk.port, "/run/card", 7);
+        let status = Status::of(&talk.port, "/run/card", "/etc/policy", None);
         let bytes = status.to_bytes();
         let read = Status::from_bytes(&bytes).expect("a status");
         assert_eq!((read.params, read.max_flows, read.held_bytes), (status.params, 16, 0));
-        assert_eq!((&*read.socket, read.process, read.epoch), ("/run/card", 7, 1));
+        assert_eq!((&*read.socket, &*read.policy, read.epoch), ("/run/card", "/etc/policy", 1));
         assert_eq!(read.counts, status.counts);
         let [(rule, totals)] = &read.rules[..] else { panic!("one rule") };
         assert_eq!((&*rule.name, rule.params, totals.connections), ("web", status.params, 1));
         assert!(read.last_rules.is_empty());
         let [flow] = &read.flows[..] else { panic!("one flow") };
         assert_eq!((flow.key, flow.state.0), (talk.key(), talk.flow().0));
+        let of = |key| Status::of(&talk.port, "/run/card", "", Some(key)).flows.len();
+        assert_eq!((of(talk.key()), of(Talk::v6().key())), (1, 0));
         for end in 0..bytes.len() {
-            assert_eq!(Status::from_bytes(&bytes[..end]).err(), Some(BadStatus), "{end} bytes");
+            assert_eq!(Status::from_bytes(&bytes[..end]).err(), Some(BadBytes), "{end} bytes");
         }
-        assert_eq!(Status::from_bytes(&[&bytes[..], &[0]].concat()).err(), Some(BadStatus));
-        for at in 0..size_of_val(&HEAD) {
+        assert_eq!(Status::from_bytes(&[&bytes[..], &[0]].concat()).err(), Some(BadBytes));
+        for at in 0..size_of_val(&bytes::HEAD) {
             let mut other = bytes.clone();
             other[at] ^= 1;
-            assert_eq!(Status::from_bytes(&other).err(), Some(BadStatus), "byte {at}");
+            assert_eq!(Status::from_bytes(&other).err(), Some(BadBytes), "byte {at}");
         }
     }
 }

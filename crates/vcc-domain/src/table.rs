@@ -103,6 +103,11 @@ impl Table {
         self.entry(key).map(|entry| &entry.held)
     }
 
+    /// A flow, with what was held and promised of it.
+    pub(crate) fn whole(&self, key: &FlowKey) -> Option<(&FlowState, &Held, &Snooped)> {
+        self.entry(key).map(|Entry { state, held, snooped, .. }| (state, held, snooped))
+    }
+
     /// All flows, in order of their keys.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&FlowKey, &FlowState)> {
         self.all().map(|(key, state, ..)| (key, state))

@@ -6,6 +6,7 @@
 //! guest or front end write makes it fail or work without bounds. The worker keeps no descriptor of
 //! the guest's beyond a frame, so a process that begins anew goes on where the used index says.
 
+mod answer;
 mod counts;
 mod device;
 mod event;
@@ -18,7 +19,6 @@ mod ring;
 mod rings;
 mod server;
 mod session;
-mod status;
 mod steering;
 mod tap;
 mod turns;
@@ -26,6 +26,7 @@ mod wake;
 mod watch;
 mod wire;
 
+pub use answer::PolicyFile;
 pub use counts::CardCounts;
 pub use event::{Event, Tell};
 pub use header::HEADER_BYTES;

@@ -1,12 +1,12 @@
 //! Ports of `vcc domain`: each of these processes answers on a socket in the runtime directory.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use vcc_domain::{Seen, Status};
+use vcc_domain::{Ask, BadBytes, Reloaded, Seen, Status};
 use vcc_port::Flow;
 
 use crate::rule::RulesInForce;
@@ -14,8 +14,10 @@ use crate::runtime_dir::RuntimeDir;
 
 /// A process that does not answer for so long is reported.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// A reload judges all connections anew.
+const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
 /// Far more than the greatest table has.
-const STATUS_MAX_BYTES: u64 = 1 << 30;
+const ANSWER_MAX_BYTES: u64 = 1 << 30;
 
 /// The socket on which the process of this tap tells its status.
 pub fn status_socket(tap: &str) -> PathBuf {
@@ -25,18 +27,6 @@ pub fn status_socket(tap: &str) -> PathBuf {
 /// The socket of the guest's card at this tap; None if no process serves it.
 pub fn socket_of(tap: &str) -> Option<String> {
     DomainPort::find(tap)?.status.ok().map(|status| status.socket)
-}
-
-/// Tells each process of `vcc domain` that is under a policy to read it again, as SIGHUP does. Returns
-/// the names of those that were told.
-pub fn reload_all() -> Vec<String> {
-    let told = |port: &DomainPort| {
-        let status = port.status.as_ref().ok().filter(|status| status.epoch != 0);
-        let process = status.and_then(|status| libc::pid_t::try_from(status.process).ok());
-        // SAFETY: the call takes no pointers. Numbers that are not positive are no process.
-        process.is_some_and(|it| it > 0 && unsafe { libc::kill(it, libc::SIGHUP) } == 0)
-    };
-    DomainPort::list().into_iter().filter(told).map(|port| port.name).collect()
 }
 
 /// A port in user space, as of the time when it was read.
@@ -64,8 +54,27 @@ impl DomainPort {
             return None;
         }
         let stream = UnixStream::connect(status_socket(name)).ok()?;
-        let status = read(stream).map_err(|error| format!("cannot read its process: {error}"));
+        let bytes = ask(stream, Ask::Status(None), PATIENCE);
+        let status = bytes.and_then(|bytes| Status::from_bytes(&bytes).map_err(foreign));
+        let status = status.map_err(|error| format!("cannot read its process: {error}"));
         Some(Self { name: name.to_owned(), status })
+    }
+
+    /// The file of its policy; None without one.
+    pub fn policy(&self) -> Option<&str> {
+        let policy = self.status.as_ref().ok().map(|status| &*status.policy);
+        policy.filter(|path| !path.is_empty())
+    }
+
+    /// Has its process read its policy again. Returns what is in force then.
+    ///
+    /// # Errors
+    /// Why the policy before it stays, or why that is unknown.
+    pub fn reload(&self) -> Result<String, String> {
+        let stream = UnixStream::connect(status_socket(&self.name));
+        let bytes = stream.and_then(|stream| ask(stream, Ask::Reload, RELOAD_PATIENCE));
+        let reloaded = bytes.and_then(|bytes| Reloaded::from_bytes(&bytes).map_err(foreign));
+        reloaded.map_err(|error| format!("cannot ask its process: {error}"))?.0
     }
 
     pub fn flows(&self) -> Vec<Flow> {
@@ -88,10 +97,23 @@ pub(crate) fn flow(seen: &Seen) -> Flow {
     Flow { guest: key.guest(), peer: key.peer(), vlan: key.vlan(), state: *state }
 }
 
-fn read(stream: UnixStream) -> io::Result<Status> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+/// Waits for the answer for so long.
+fn ask(mut stream: UnixStream, ask: Ask, patience: Duration) -> io::Result<Vec<u8>> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(patience))?;
     let mut bytes = Vec::new();
-    stream.take(STATUS_MAX_BYTES).read_to_end(&mut bytes)?;
-    let foreign = |_| io::Error::other("it is of another version of vcc");
-    Status::from_bytes(&bytes).map_err(foreign)
+    let answer = stream
+        .write_all(&ask.to_bytes())
+        .and_then(|()| stream.take(ANSWER_MAX_BYTES).read_to_end(&mut bytes));
+    match answer {
+        Ok(_) => Ok(bytes),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Err(io::Error::other(format!("no answer within {} s", patience.as_secs())))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn foreign(_: BadBytes) -> io::Error {
+    io::Error::other("it is of another version of vcc")
 }

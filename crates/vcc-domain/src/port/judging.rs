@@ -39,19 +39,13 @@ impl Port {
 
     /// The flows in order of their keys, with what the port has of them.
     pub fn seen(&self) -> impl Iterator<Item = Seen> {
-        self.table.all().map(|(key, state, held, snooped)| {
-            let by_split = match state.split_owes(&held.hold) {
-                true => held.hold.0.promised.wrapping_sub(state.snd_una),
-                false => 0,
-            };
-            let snoop = &snooped.snoop;
-            let by_snoop = match snoop.is_promise_due() {
-                true => snoop.0.ring_nxt.wrapping_sub(snoop.0.guest_ack),
-                false => 0,
-            };
-            let (held_bytes, promised_bytes) = (held.hold.0.held_bytes, by_split + by_snoop);
-            Seen { key: *key, state: *state, held_bytes, promised_bytes }
-        })
+        self.table.all().map(|(key, state, held, snooped)| Seen::of(key, state, held, snooped))
+    }
+
+    /// A flow likewise; None if the port does not know it.
+    pub fn seen_of(&self, key: &FlowKey) -> Option<Seen> {
+        let (state, held, snooped) = self.table.whole(key)?;
+        Some(Seen::of(key, state, held, snooped))
     }
 
     /// A new connection between the ends of one that has ended is judged for itself.

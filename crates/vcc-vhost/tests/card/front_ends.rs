@@ -1,10 +1,12 @@
 //! Front ends that go, come back, or say what makes no sense.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
-use vcc_vhost::{Error, Server, Wire};
+use vcc_domain::{Ask, Reloaded, Status};
+use vcc_vhost::{Error, PolicyFile, Server, Wire};
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 use crate::guest::*;
@@ -221,22 +223,34 @@ fn a_legacy_driver_is_told_about() {
 }
 
 #[test]
-fn whoever_asks_is_told_the_ports_status() {
+fn whoever_asks_is_answered() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
     let _front_end = FrontEnd::of(&guest, &host.socket, USUAL);
     guest.send(PLAIN, &frame(7));
     host.sent();
     let path = host.socket.with_extension("d").join("status");
-    host.card.tell_at(&path).expect("a socket");
-    for _ in 0..2 {
+    let reload = || Err("no port".to_owned());
+    let policy = PolicyFile { path: "/etc/policy".to_owned(), reload: Arc::new(reload) };
+    host.card.answer_at(&path, Some(policy)).expect("a socket");
+    let answer = |question: &[u8]| {
         let mut bytes = Vec::new();
         let mut stream = UnixStream::connect(&path).expect("connected");
-        std::io::Read::read_to_end(&mut stream, &mut bytes).expect("a status");
-        let status = vcc_domain::Status::from_bytes(&bytes).expect("a status");
+        stream.write_all(question).expect("asked");
+        stream.read_to_end(&mut bytes).expect("an answer");
+        bytes
+    };
+    for _ in 0..2 {
+        let bytes = answer(&Ask::Status(None).to_bytes());
+        let status = Status::from_bytes(&bytes).expect("a status");
         // The frame was of a connection that the port does not know.
         let unknown = status.counts[vcc_engine::sys::COUNT_UNKNOWN as usize];
-        assert_eq!((status.max_flows, unknown), (64, 1));
+        assert_eq!((status.max_flows, unknown, &*status.policy), (64, 1, "/etc/policy"));
+        let reloaded = Reloaded::from_bytes(&answer(&Ask::Reload.to_bytes()));
+        assert_eq!(reloaded, Ok(Reloaded(reload())));
+        // Of another version, or of none.
+        assert_eq!(answer(&[0; Ask::BYTES]), [0; 0]);
+        drop(UnixStream::connect(&path).expect("connected"));
     }
 }
 

@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         limits: vcc_web::Limits::default(),
     });
     let options = Options {
-        config: arguments.config.clone(),
+        config: std::path::absolute(&arguments.config)?,
         runtime_dir: RuntimeDir::of_environment(),
         web,
     };

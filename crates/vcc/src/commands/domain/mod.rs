@@ -3,6 +3,7 @@ mod ruled;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Context;
@@ -10,7 +11,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use vcc_domain::{BufferSpec, Port};
 use vcc_engine::{Act, BufferPolicy, Mode, Params};
 use vcc_port::AttachOptions;
-use vcc_vhost::{Event, Hangups, Server, Signals, Tap};
+use vcc_vhost::{Card, Event, Hangups, PolicyFile, Server, Signals, Tap};
 
 use super::treatment::BufferTreatment;
 use crate::output;
@@ -34,7 +35,7 @@ pub struct Arguments {
     tap: String,
 
     /// Policy with the rules for this guest's connections, of which a `[[ports]]` names the socket, in
-    /// place of all options below; SIGHUP reads it again
+    /// place of all options below; SIGHUP and `vcc policy apply` read it again
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
 
@@ -58,7 +59,7 @@ fn buffer_policies() -> impl TypedValueParser<Value = BufferPolicy> {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let socket = &std::path::absolute(&arguments.socket)?;
-    let ruled = arguments.policy.as_ref().map(|file| Ruled::new(file, socket));
+    let ruled = arguments.policy.as_ref().map(|file| Ruled::new(file, socket)).transpose()?;
     let terms = ruled.as_ref().map(Ruled::read).transpose()?;
     let stop = Signals::block().context("cannot wait for signals")?;
     let hangups = Hangups::block();
@@ -72,7 +73,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if splits {
         promises.keep(&card)?;
     }
-    card.tell_at(&vcc_view::status_socket(&arguments.tap))?;
+    let policy = ruled.map(|ruled| policy_file(ruled, &card, promises));
+    card.answer_at(&vcc_view::status_socket(&arguments.tap), policy.clone())?;
     if let Some(warning) = arguments.treatment.warning() {
         output::complain(&format!("warning: {warning}"));
     }
@@ -80,8 +82,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let reload = move || {
         loop {
             hangups.wait();
-            match &ruled {
-                Some(ruled) => ruled.reload(&card, &mut promises),
+            match &policy {
+                // It has told its outcome.
+                Some(policy) => drop((policy.reload)()),
                 None => output::complain("nothing to read again: there is no --policy"),
             }
         }
@@ -89,6 +92,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     thread::Builder::new().name("reload".to_owned()).spawn(reload)?;
     server.run(&stop)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn policy_file(ruled: Ruled, card: &Card, promises: Promises) -> PolicyFile {
+    let path = ruled.path();
+    let (card, promises) = (card.clone(), Mutex::new(promises));
+    let reload = move || {
+        // A reload by SIGHUP and another one do not mix.
+        let mut promises = promises.lock().unwrap_or_else(PoisonError::into_inner);
+        ruled.reload(&card, &mut promises)
+    };
+    PolicyFile { path, reload: Arc::new(reload) }
 }
 
 /// The port, whether it splits connections, and how it treats them in words.

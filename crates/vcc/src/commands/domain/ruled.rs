@@ -29,8 +29,13 @@ pub struct Terms {
 }
 
 impl Ruled {
-    pub fn new(file: &Path, socket: &Path) -> Self {
-        Self { file: file.to_owned(), socket: socket.to_string_lossy().into_owned() }
+    pub fn new(file: &Path, socket: &Path) -> anyhow::Result<Self> {
+        let file = std::path::absolute(file)?;
+        Ok(Self { file, socket: socket.to_string_lossy().into_owned() })
+    }
+
+    pub fn path(&self) -> String {
+        self.file.to_string_lossy().into_owned()
     }
 
     /// Reads the file. What is wrong with it is printed, each with its place.
@@ -43,11 +48,19 @@ impl Ruled {
         Ok(terms(&policy, port, format!("{} of {file}", policy.count())))
     }
 
-    /// Reads the file again. If it cannot be used, the policy in force stays.
-    pub fn reload(&self, card: &Card, promises: &mut Promises) {
+    /// Reads the file again. If it cannot be used, the policy in force stays. Prints which of both, and
+    /// returns it.
+    pub fn reload(&self, card: &Card, promises: &mut Promises) -> Result<String, String> {
         match self.read().and_then(|terms| obey(terms, card, promises)) {
-            Ok(told) => output::say(&told),
-            Err(error) => output::complain(&format!("the policy in force stays: {error:#}")),
+            Ok(told) => {
+                output::say(&format!("{told}\n"));
+                Ok(told)
+            }
+            Err(error) => {
+                let told = format!("the policy in force stays: {error:#}");
+                output::complain(&told);
+                Err(told)
+            }
         }
     }
 }
@@ -73,7 +86,7 @@ fn obey(terms: Terms, card: &Card, promises: &mut Promises) -> anyhow::Result<St
         true => String::new(),
         false => format!("; still tracks {tracked} connections, not {max_flows}, until a restart"),
     };
-    Ok(format!("obeys {told}, with {connections} connections{still}\n"))
+    Ok(format!("obeys {told}, with {connections} connections{still}"))
 }
 
 fn terms(policy: &Policy, port: &PortSelector, told: String) -> Terms {

@@ -1,9 +1,11 @@
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use vcc_daemon::{ClientError, read_policy};
 use vcc_policy::RuleCount;
+use vcc_view::DomainPort;
 
 use super::{counted, daemon};
 use crate::output;
@@ -11,7 +13,7 @@ use crate::output;
 /// Bring a policy into force, without a pause for any connection
 ///
 /// The daemon (`vcc run`) does it, or nothing of it: a policy with errors changes nothing. Without
-/// FILE, processes of `vcc domain` under a policy are told to read theirs again as well.
+/// FILE, processes of `vcc domain` under the daemon's file read it again as well, and each answers.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The policy, in force until the next reload or start [default: the daemon's own file, anew]
@@ -45,13 +47,37 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         counted(applied.flows as usize, "connection"),
         applied.took_us as f64 / 1e3,
     ));
-    // Each reads its own file, and tells in its journal what is wrong with it.
-    let reloading = if temporary { Vec::new() } else { vcc_view::reload_all() };
-    if !reloading.is_empty() {
-        output::say(&format!("told to read theirs again: {}\n", reloading.join(", ")));
-    }
     for problem in &applied.problems {
         output::say(&format!("problem: {problem}\n"));
     }
-    Ok(ExitCode::SUCCESS)
+    let all_obey = temporary || reload_domains(&applied.file_name);
+    Ok(if all_obey { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Has the processes of `vcc domain` under this file read it again, and prints what each answers.
+/// Returns whether it is in force at all of them.
+fn reload_domains(file: &str) -> bool {
+    let mut all_obey = true;
+    for port in DomainPort::list() {
+        let name = &port.name;
+        let reloaded = match (port.policy(), &port.status) {
+            (Some(own), _) if is_same(own, file) => port.reload(),
+            (Some(own), _) => Ok(format!("is under {own}, which was not read again")),
+            (None, Ok(_)) => continue,
+            (None, Err(failure)) => Err(failure.clone()),
+        };
+        match reloaded {
+            Ok(told) => output::say(&format!("{name}: {told}\n")),
+            Err(told) => {
+                output::complain(&format!("{name}: {told}"));
+                all_obey = false;
+            }
+        }
+    }
+    all_obey
+}
+
+fn is_same(one: &str, other: &str) -> bool {
+    let whole = |path: &str| fs::canonicalize(path).ok();
+    one == other || whole(one).is_some_and(|one| Some(one) == whole(other))
 }

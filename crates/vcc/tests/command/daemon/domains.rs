@@ -1,6 +1,9 @@
 //! Ports of `vcc domain` under the daemon's file.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
 use vcc_testing::{ip, on_a_host};
@@ -14,9 +17,13 @@ struct Domain {
 
 impl Domain {
     fn start(place: &Place) -> Self {
+        Self::start_with(place, &place.config())
+    }
+
+    fn start_with(place: &Place, policy: &Path) -> Self {
         let mut command = place.command();
         command.args(["domain", "--tap", "tap0", "--socket"]).arg(place.path("card"));
-        command.arg("--policy").arg(place.config());
+        command.arg("--policy").arg(policy);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the command");
         let lines = BufReader::new(child.stdout.take().expect("its output"));
         Self { child, lines }
@@ -53,16 +60,45 @@ fn a_policy_that_is_applied_reaches_them() {
 
         place.write(&format!("{sockets}max_flows = 5\n{POLICY}{rule}"));
         let said = place.vcc("policy apply").well();
-        assert!(said.contains("told to read theirs again: tap0\n"), "{said}");
-        let said = domain.says();
-        assert!(said.contains("1 rule and a default of ") && said.contains("not 5"), "{said}");
+        let answer = said.lines().find(|line| line.starts_with("tap0: ")).expect("an answer");
+        assert!(answer.contains("obeys 1 rule and a default of "), "{said}");
+        assert!(answer.ends_with("not 5, until a restart"), "{said}");
+        assert_eq!(domain.says().trim_end(), &answer["tap0: ".len()..]);
         let said = place.vcc("policy apply FILE").well();
         assert!(!said.contains("tap0"), "a trial is the daemon's alone: {said}");
 
         place.write("[[ports]]\ndevice = \"port*\"\n");
-        let said = place.vcc("policy apply").well();
-        assert!(said.contains("told to read theirs again: tap0\n"), "{said}");
+        let said = place.vcc("policy apply");
+        assert_eq!((said.code, said.stdout.lines().count()), (1, 1), "{}", said.stdout);
+        let answer = said.stderr.trim_end();
+        assert!(answer.starts_with("vcc: tap0: the policy in force stays: "), "{answer}");
+        assert!(answer.ends_with("card: add one"), "{answer}");
         let ports = place.vcc("ports --json").well();
         assert!(ports.contains("\"by rule\""), "what was in force stays: {ports}");
+    });
+}
+
+/// Nothing but the socket says which process it is, so that no other one is disturbed.
+#[test]
+fn a_process_of_another_file_is_not_told_and_one_that_does_not_answer_is_reported() {
+    on_a_host(|| {
+        ip("tuntap add dev tap0 mode tap");
+        let place = Place::new("others", &format!("[[ports]]\nsocket = \"*/card\"\n{POLICY}"));
+        let own = place.path("own.toml");
+        fs::copy(place.config(), &own).expect("a copy");
+        let mut domain = Domain::start_with(&place, &own);
+        assert!(domain.says().starts_with("serving "));
+        let daemon = place.run();
+        daemon.is_ready();
+        let said = place.vcc("policy apply").well();
+        let expected = format!("tap0: is under {}, which was not read again\n", own.display());
+        assert!(said.ends_with(&expected), "{said}");
+
+        let silent = UnixListener::bind(place.path("run/domains/tap1")).expect("a socket");
+        let said = place.vcc("policy apply");
+        let expected = "vcc: tap1: cannot read its process: no answer within 2 s\n";
+        assert_eq!((said.code, &*said.stderr), (1, expected));
+        drop(silent);
+        place.vcc("policy apply").well();
     });
 }
