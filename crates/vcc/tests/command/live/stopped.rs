@@ -1,6 +1,6 @@
 //! Snoop: a peer that waits for no turn of the guest.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 
@@ -22,6 +22,13 @@ fn is_acknowledged(stream: &TcpStream) -> bool {
     left_bytes == 0
 }
 
+/// Returns when the guest has read what lies in its ring by now, behind which the SYN lies: what is
+/// acknowledged has perhaps not been read.
+fn let_it_read_its_ring() {
+    let error = TcpStream::connect("192.0.2.1:9").expect_err("a port that nobody listens at");
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+}
+
 /// The guest receives noise. A part of it is acknowledged while the guest cannot do so, and then
 /// comes `meanwhile`.
 fn to_stopped_guest(vm: &mut Vm, meanwhile: &mut dyn FnMut()) {
@@ -29,6 +36,7 @@ fn to_stopped_guest(vm: &mut Vm, meanwhile: &mut dyn FnMut()) {
     let mut stream = begin_to_guest(vm);
     stream.write_all(&noise[..BEFORE_BYTES]).expect("the first part");
     eventually("the first part is acknowledged", || is_acknowledged(&stream));
+    let_it_read_its_ring();
     vm.stop();
     let stopped_until = BEFORE_BYTES + STOPPED_BYTES;
     stream.write_all(&noise[BEFORE_BYTES..stopped_until]).expect("the second part");
