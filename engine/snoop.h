@@ -8,8 +8,7 @@
  * guest itself last offered, and acceptable (RFC 9293, 3.10.7.4; RFC 5961; RFC 7323, 5). The shell
  * keeps a copy until the guest has acknowledged it.
  *
- * All that leaves for the peer acknowledges as much as was promised. What the guest says later and
- * the peer knows already is absorbed.
+ * ring.h has the ring's room, said.h what the peer is told.
  */
 #ifndef VCC_SNOOP_H
 #define VCC_SNOOP_H
@@ -21,8 +20,9 @@ struct vcc_snoop {
 	uint32_t ring_nxt;    /* the guest's ring has all data before it */
 	uint32_t guest_ack;   /* the guest's own last acknowledgement */
 	uint32_t guest_edge;  /* ack + window of that acknowledgement */
-	uint32_t peer_ack;    /* the highest acknowledgement of the guest\'s data in its ring */
+	uint32_t peer_ack;    /* the highest acknowledgement of the guest's data in its ring */
 	uint32_t told_edge;   /* ack + window that the peer was told last */
+	uint32_t due_edge;    /* the peer may have sent data before it */
 	uint32_t sacked_from; /* what the guest has reported behind a hole, if after ring_nxt */
 	uint32_t sacked_end;
 	uint32_t ts_recent; /* TS.Recent as the guest will have it (RFC 7323, 4.3) */
@@ -36,12 +36,7 @@ struct vcc_snoop {
 	uint8_t latched;    /* bool: the guest would set ECE (RFC 3168, 6.1.3) */
 	uint8_t repeats;    /* bool: the guest's last segment repeated its acknowledgement */
 	uint8_t fin;	    /* bool: fin_seq is valid */
-};
-
-/* Room for what arrives: free in the guest's ring and in the shell's buffer behind it. */
-struct vcc_room {
-	uint32_t ring_segs;
-	uint32_t backlog_bytes;
+	uint8_t silent;	    /* bool: the peer is not expected to send */
 };
 
 /* When the shell answers a segment in the guest's name. */
@@ -56,17 +51,6 @@ struct vcc_placed {
 	uint8_t answer; /* enum vcc_answer */
 	uint8_t keep;	/* bool: keep a copy until the guest has acknowledged it */
 };
-
-/* The acknowledgement, window and flags of a segment that leaves for the peer. */
-struct vcc_said {
-	uint32_t ack;
-	uint32_t edge; /* the right edge that `window` is rounded up from */
-	uint16_t window;
-	uint16_t flags;
-};
-
-/* Buffers of the ring for what the peer's window does not count: empty and short segments. */
-#define SNOOP_RESERVED_SEGS 8u
 
 /* The MSS of a guest that does not announce one (RFC 9293, 3.7.1). */
 #define SNOOP_SEG_BYTES 536u
@@ -132,6 +116,8 @@ VCC_INLINE void snoop_begin(struct vcc_snoop *sn, const struct vcc_segment *s, u
 		.peer_ack = s->seq + !!(s->flags & TCP_SYN),
 		/* The window of a SYN-ACK is not changed. */
 		.told_edge = (s->flags & TCP_SYN) ? edge : s->ack,
+		/* The peer is not held back. */
+		.due_edge = s->ack - seg_bytes,
 		.sacked_end = s->ack,
 		.ts_recent = sn->syn_tsval,
 		.syn_tsval = sn->syn_tsval,
@@ -140,6 +126,7 @@ VCC_INLINE void snoop_begin(struct vcc_snoop *sn, const struct vcc_segment *s, u
 		.opening = true,
 		.begun = !!(s->flags & TCP_ACK),
 		.barred = sn->barred,
+		.silent = true,
 	};
 }
 
@@ -218,116 +205,6 @@ VCC_INLINE bool snoop_heard(const struct vcc_flow *f, struct vcc_snoop *sn,
 	if (!is_promise_due(sn))
 		sn->latched = !!(s->flags & TCP_ECE);
 	return true;
-}
-
-/* The payload that there is room for. */
-VCC_INLINE uint32_t snoop_room_bytes(const struct vcc_snoop *sn, const struct vcc_room *room)
-{
-	uint64_t segs = vcc_sub_floor0(room->ring_segs, SNOOP_RESERVED_SEGS);
-	uint64_t bytes = segs * sn->seg_bytes + room->backlog_bytes;
-
-	return bytes < SEQ_WINDOW_MAX ? (uint32_t)bytes : SEQ_WINDOW_MAX;
-}
-
-/*
- * The right edge to tell the peer behind `ack`: the guest's own, and no further than there is room.
- * The edge that the peer was told stays, unless the guest itself has moved it back.
- */
-VCC_INLINE uint32_t snoop_edge(const struct vcc_flow *f, const struct vcc_snoop *sn,
-			       const struct vcc_params *p, const struct vcc_room *room,
-			       uint32_t ack)
-{
-	if (!snoops(f, sn, p))
-		return sn->guest_edge;
-	/* The guest has not closed its window, so neither does the room (RFC 9293, 3.8.6). */
-	uint32_t room_edge = ack + vcc_max(snoop_room_bytes(sn, room), sn->seg_bytes);
-
-	return seq_min(sn->guest_edge, seq_max(room_edge, sn->told_edge));
-}
-
-/* The window field for a right edge, rounded up. */
-VCC_INLINE uint16_t snoop_field(const struct vcc_flow *f, uint32_t ack, uint32_t edge)
-{
-	return (uint16_t)vcc_min(units_ceil(seq_distance(ack, edge), f->wscale_guest), UINT16_MAX);
-}
-
-/*
- * From-guest: what a segment says that leaves. The window is rounded up, as in Linux
- * (__tcp_select_window), or its right edge would be before the guest's own.
- */
-VCC_INLINE struct vcc_said snoop_says(const struct vcc_flow *f, const struct vcc_snoop *sn,
-				      const struct vcc_params *p, const struct vcc_room *room,
-				      const struct vcc_segment *s)
-{
-	uint32_t own_edge = guests_edge(f, s);
-	struct vcc_said said = {
-		.ack = s->ack, .edge = own_edge, .window = s->window, .flags = s->flags
-	};
-	bool due = is_promise_due(sn);
-
-	if (!sn->begun || !(s->flags & TCP_ACK) || (s->flags & (TCP_SYN | TCP_RST)))
-		return said;
-	/* Reordered between guest and port: the peer ignores its window, too. */
-	if (!due && (!snoops(f, sn, p) || s->ack != sn->guest_ack))
-		return said;
-	said.ack = sn->ring_nxt;
-	uint32_t edge = snoop_edge(f, sn, p, room, said.ack);
-
-	said.edge = edge;
-	if (said.ack != s->ack || edge != own_edge)
-		said.window = snoop_field(f, said.ack, edge);
-	/* Law 3, toward the peer. */
-	VCC_LAW(said.window || !seq_after(sn->guest_edge, said.ack));
-	/* Classic ECN of the guest's own. */
-	if (due &&
-	    (f->flags & (FLOW_ECN_GUEST | FLOW_ECN_FABRIC)) == (FLOW_ECN_GUEST | FLOW_ECN_FABRIC)) {
-		said.flags &= (uint16_t)~TCP_ECE;
-		if (sn->latched)
-			said.flags |= TCP_ECE;
-	}
-	return said;
-}
-
-/* The peer is told it. */
-VCC_INLINE void snoop_told(const struct vcc_flow *f, struct vcc_snoop *sn,
-			   const struct vcc_said *said)
-{
-	if (!sn->begun || !(said->flags & TCP_ACK) || (said->flags & (TCP_SYN | TCP_RST)))
-		return;
-	/* Law 16: nothing is acknowledged that neither the guest has acknowledged nor its ring has.
-	 */
-	VCC_LAW(!seq_after(said->ack, sn->ring_nxt) || !seq_plausible(sn->ring_nxt, said->ack));
-	if (!seq_before(said->ack, f->rcv_wup))
-		sn->told_edge = said->edge;
-}
-
-/*
- * From-guest, after snoop_heard(): does the segment say nothing that the peer does not know? A
- * repeated acknowledgement at the edge of what was promised is a duplicate ACK, or the answer to a
- * keep-alive.
- */
-VCC_INLINE bool snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *sn,
-			      const struct vcc_params *p, const struct vcc_room *room,
-			      const struct vcc_segment *s)
-{
-	const uint16_t news = TCP_SYN | TCP_FIN | TCP_RST | TCP_URG | TCP_CWR;
-	bool told = f->settled && !seq_after(sn->ring_nxt, f->rcv_wup);
-
-	if (!sn->begun || sn->barred || !(s->flags & TCP_ACK) || (s->flags & news) ||
-	    s->payload_bytes || (s->options & OPT_SACK) || !told)
-		return false;
-	if (!snoops(f, sn, p) && !is_promise_due(sn))
-		return false;
-	/* A keep-alive is answered. */
-	if (seq_before(s->seq, f->snd_nxt) || seq_after(s->ack, f->rcv_wup))
-		return false;
-	if (s->ack == f->rcv_wup && sn->repeats)
-		return false;
-	struct vcc_said said = snoop_says(f, sn, p, room, s);
-
-	/* The guest may round its window down (RFC 7323, 2.4). */
-	return said.window <= snoop_field(f, said.ack, sn->told_edge) &&
-	       seq_distance(said.edge, sn->told_edge) <= 1u << f->wscale_guest;
 }
 
 /*
@@ -432,49 +309,6 @@ VCC_INLINE void snoop_judge_end(struct vcc_flow *f, const struct vcc_snoop *sn, 
 {
 	if (is_promise_due(sn) && f->rcv_wup == sn->guest_ack)
 		f->rcv_wup = told;
-}
-
-/*
- * Has the ring room for what an acknowledgement lets the peer send? Without, it waits: the window
- * could only be shut.
- */
-VCC_INLINE bool snoop_has_room(const struct vcc_snoop *sn, const struct vcc_room *room)
-{
-	return snoop_room_bytes(sn, room) >= sn->seg_bytes;
-}
-
-/* Is there an acknowledgement that the peer has not been told? */
-VCC_INLINE bool is_answer_due(const struct vcc_flow *f, const struct vcc_snoop *sn)
-{
-	return is_promise_due(sn) && seq_after(sn->ring_nxt, f->rcv_wup);
-}
-
-/* No room makes an answer due. */
-#define SNOOP_NEVER_SEGS 0xffffffffu
-
-/*
- * The free buffers in the ring from which the flow has something to say: an acknowledgement that
- * `waits` for room, or a window update. As a receiver that avoids the silly window syndrome (RFC
- * 9293, 3.8.6.2.2), the latter for half of the guest's window or two segments.
- */
-VCC_INLINE uint32_t snoop_opens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn,
-					const struct vcc_params *p, uint32_t backlog_bytes,
-					bool waits)
-{
-	uint32_t least_bytes =
-	    vcc_max(vcc_min(2u * sn->seg_bytes, seq_distance(sn->ring_nxt, sn->guest_edge) / 2),
-		    1u << f->wscale_guest);
-	uint32_t seg_bytes = vcc_max(sn->seg_bytes, 1), needs_bytes = seg_bytes;
-
-	if (!waits) {
-		if (!snoops(f, sn, p) || seq_distance(sn->told_edge, sn->guest_edge) < least_bytes)
-			return SNOOP_NEVER_SEGS;
-		needs_bytes =
-		    vcc_max(needs_bytes, seq_distance(sn->ring_nxt, sn->told_edge + least_bytes));
-	}
-	if (needs_bytes <= backlog_bytes)
-		return 0;
-	return SNOOP_RESERVED_SEGS + (needs_bytes - backlog_bytes + seg_bytes - 1) / seg_bytes;
 }
 
 #endif

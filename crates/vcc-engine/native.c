@@ -2,7 +2,7 @@
 /* The engine compiled for user space: the same source that the datapath inlines. */
 #include "abi.h"
 #include "hold.h"
-#include "snoop.h"
+#include "said.h"
 #include "split.h"
 
 struct vcc_action vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
@@ -360,14 +360,34 @@ bool vcc_native_is_answer_due(const struct vcc_flow *f, const struct vcc_snoop *
 	return is_answer_due(f, sn);
 }
 
-bool vcc_native_snoop_has_room(const struct vcc_snoop *sn, const struct vcc_room *room)
+bool vcc_native_snoop_has_room(const struct vcc_flow *f, const struct vcc_snoop *sn,
+			       const struct vcc_room *room)
 {
-	return snoop_has_room(sn, room);
+	return snoop_has_room(f, sn, room);
+}
+
+uint32_t vcc_native_snoop_due_segs(const struct vcc_snoop *sn)
+{
+	return snoop_due_segs(sn);
+}
+
+bool vcc_native_ends_message(const struct vcc_snoop *sn, const struct vcc_segment *s)
+{
+	return ends_message(sn, s);
+}
+
+void vcc_native_snoop_resumes(struct vcc_snoop *sn)
+{
+	snoop_resumes(sn);
+}
+
+void vcc_native_snoop_falls_silent(struct vcc_snoop *sn)
+{
+	snoop_falls_silent(sn);
 }
 
 uint32_t vcc_native_snoop_opens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn,
-					const struct vcc_params *p, uint32_t backlog_bytes,
-					bool waits)
+					const struct vcc_params *p, bool waits)
 {
-	return snoop_opens_at_segs(f, sn, p, backlog_bytes, waits);
+	return snoop_opens_at_segs(f, sn, p, waits);
 }

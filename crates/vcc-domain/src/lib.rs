@@ -61,4 +61,3 @@ pub use seen::Seen;
 pub use status::Status;
 pub use tcp_header::TcpHeader;
 pub use trace::{Inferred, TracedAck};
-pub use vcc_engine::Room;

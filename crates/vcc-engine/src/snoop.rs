@@ -51,17 +51,24 @@ unsafe extern "C-unwind" {
         told: u32,
     );
     fn vcc_native_is_answer_due(flow: *const sys::vcc_flow, snoop: *const sys::vcc_snoop) -> bool;
-    fn vcc_native_snoop_has_room(snoop: *const sys::vcc_snoop, room: *const Room) -> bool;
+    fn vcc_native_snoop_has_room(
+        flow: *const sys::vcc_flow,
+        snoop: *const sys::vcc_snoop,
+        room: *const Room,
+    ) -> bool;
+    fn vcc_native_snoop_due_segs(snoop: *const sys::vcc_snoop) -> u32;
+    fn vcc_native_ends_message(snoop: *const sys::vcc_snoop, segment: *const Segment) -> bool;
+    fn vcc_native_snoop_resumes(snoop: *mut sys::vcc_snoop);
+    fn vcc_native_snoop_falls_silent(snoop: *mut sys::vcc_snoop);
     fn vcc_native_snoop_opens_at_segs(
         flow: *const sys::vcc_flow,
         snoop: *const sys::vcc_snoop,
         params: *const sys::vcc_params,
-        backlog_bytes: u32,
         waits: bool,
     ) -> u32;
 }
 
-/// Room for what arrives for a guest.
+/// What a flow finds of the guest's receive ring.
 pub type Room = sys::vcc_room;
 /// The acknowledgement, window and flags of a segment that leaves for the peer.
 pub type Said = sys::vcc_said;
@@ -86,10 +93,28 @@ impl Snoop {
         unsafe { vcc_native_snoop_sacked(&mut self.0, from, end) }
     }
 
-    /// Has the ring room for what an acknowledgement lets the peer send?
-    pub fn has_room(&self, room: &Room) -> bool {
+    /// Buffers to set aside for what the peer may have sent.
+    pub fn due_segs(&self) -> u32 {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_snoop_due_segs(&self.0) }
+    }
+
+    /// Is the peer's segment the end of what it has to say for now?
+    pub fn ends_message(&self, segment: &Segment) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoop_has_room(&self.0, room) }
+        unsafe { vcc_native_ends_message(&self.0, segment) }
+    }
+
+    /// The peer has been silent, and sends again.
+    pub fn resumes(&mut self) {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_snoop_resumes(&mut self.0) }
+    }
+
+    /// The peer has sent nothing for a while, though it could, or has ended a message.
+    pub fn falls_silent(&mut self) {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_snoop_falls_silent(&mut self.0) }
     }
 
     /// Has data been acknowledged that the guest has not acknowledged itself?
@@ -171,19 +196,17 @@ impl FlowState {
         unsafe { vcc_native_is_answer_due(&self.0, &snoop.0) }
     }
 
-    /// The free buffers in the ring from which an acknowledgement that `waits` for room, or a window
-    /// update, is due; None: whatever the room.
-    pub fn snoop_opens_at_segs(
-        &self,
-        snoop: &Snoop,
-        params: &Params,
-        backlog_bytes: u32,
-        waits: bool,
-    ) -> Option<u32> {
+    /// Has the ring room for what an acknowledgement lets the peer send?
+    pub fn snoop_has_room(&self, snoop: &Snoop, room: &Room) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        let segs = unsafe {
-            vcc_native_snoop_opens_at_segs(&self.0, &snoop.0, &params.0, backlog_bytes, waits)
-        };
+        unsafe { vcc_native_snoop_has_room(&self.0, &snoop.0, room) }
+    }
+
+    /// The buffers, beside those set aside for it, from which an acknowledgement that `waits` for
+    /// room, or a window update, is due; None: never.
+    pub fn snoop_opens_at_segs(&self, snoop: &Snoop, params: &Params, waits: bool) -> Option<u32> {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        let segs = unsafe { vcc_native_snoop_opens_at_segs(&self.0, &snoop.0, &params.0, waits) };
         (segs != sys::SNOOP_NEVER_SEGS).then_some(segs)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vcc_engine::{Room, Segment, sys};
+use vcc_engine::{Segment, sys};
 
 use super::{NS_PER_US, Port};
 use crate::bare::Bare;
@@ -12,7 +12,7 @@ use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite_header;
 use crate::seq::after;
-use crate::snoop::{Answer, Current, blocks, is_reset, is_sound, without_promised};
+use crate::snoop::{Answer, Current, Sharing, blocks, is_reset, is_sound, without_promised};
 use crate::table::Known;
 use crate::timers::Timers;
 use crate::wire::*;
@@ -33,19 +33,20 @@ const AGAIN_AT_ONCE: usize = 4;
 pub(super) struct Snooping {
     /// The treatment has had `snoop`.
     is_on: bool,
-    pub room: Room,
+    pub sharing: Sharing,
     copied_bytes: u32,
     /// When the guest last sent a frame or read one.
     pub heard_ns: u64,
     timers: Timers,
-    /// The flows whose acknowledgements or windows wait for room, by the free buffers in the ring from
-    /// which they do no longer.
+    /// The flows whose acknowledgements or windows wait for room, by the buffers from which they do no
+    /// longer.
     pub waiting: BTreeSet<(u32, FlowKey)>,
 }
 
 impl Snooping {
     pub(super) fn next_ns(&self) -> Option<u64> {
-        self.timers.next_ns()
+        let share_ns = if self.waiting.is_empty() { None } else { self.sharing.next_ns() };
+        [self.timers.next_ns(), share_ns].into_iter().flatten().min()
     }
 }
 
@@ -76,6 +77,16 @@ impl Port {
         if placed.keep != 0 {
             let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, &parsed);
             self.snooping.copied_bytes = self.snooping.copied_bytes + kept_bytes - freed_bytes;
+            let (sharing, share) = (&mut self.snooping.sharing, &mut snooped.share);
+            if snoop.ends_message(segment) {
+                sharing.end(share);
+                snoop.falls_silent();
+            } else {
+                if share.is_silent() {
+                    snoop.resumes();
+                }
+                sharing.note(now_ns, &key, share, snoop.due_segs());
+            }
         }
         snooped.note_promise(now_ns, owed);
         match u32::from(placed.answer) {
@@ -87,6 +98,8 @@ impl Port {
         }
         self.set_timer(&key);
         self.note_waiting(&key);
+        // What was set aside for the flow may do for others.
+        self.tell_room(out);
     }
 
     /// Does the port have to be told of room, and of what lies in the guest's ring?
@@ -152,8 +165,8 @@ impl Port {
         if has_blocks && snooped.snoop.is_promise_due() {
             parsed = without_promised(frame, parsed, snooped.snoop.0.ring_nxt);
         }
-        let room = &snooping.room;
-        if flow.snoop_absorbs(&snooped.snoop, self.treatments.of(flow), room, &parsed.segment) {
+        let room = snooping.sharing.room(&snooped.share);
+        if flow.snoop_absorbs(&snooped.snoop, self.treatments.of(flow), &room, &parsed.segment) {
             // What is held must not leave with older timestamps than those of an answer.
             self.note_latest(frame, &parsed);
             self.note_waiting(&parsed.key);
@@ -169,8 +182,8 @@ impl Port {
         }
         let (flow, snooped) = self.table.snooping(&parsed.key)?;
         let segment = &parsed.segment;
-        let said =
-            flow.snoop_says(&snooped.snoop, self.treatments.of(flow), &self.snooping.room, segment);
+        let room = self.snooping.sharing.room(&snooped.share);
+        let said = flow.snoop_says(&snooped.snoop, self.treatments.of(flow), &room, segment);
         flow.snoop_told(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
         let ts_recent = snooped.snoop.0.ts_recent;
@@ -213,14 +226,16 @@ impl Port {
             self.give_again(&key, out);
             self.set_timer(&key);
         }
+        self.end_shares();
+        self.tell_room(out);
     }
 
     /// Acknowledges in the guest's name.
     pub(super) fn answer(&mut self, key: &FlowKey, out: &mut Out) {
         let Some((flow, snooped)) = self.table.snooping(key) else { return };
         snooped.answer_ns = None;
-        let has_room = snooped.snoop.has_room(&self.snooping.room);
-        if !has_room && flow.is_answer_due(&snooped.snoop) {
+        let room = self.snooping.sharing.room(&snooped.share);
+        if !flow.snoop_has_room(&snooped.snoop, &room) && flow.is_answer_due(&snooped.snoop) {
             snooped.answer_waits = true;
             self.note_waiting(key);
             return;
@@ -234,8 +249,7 @@ impl Port {
             flags: sys::TCP_ACK as u16,
             ..Segment::default()
         };
-        let said =
-            flow.snoop_says(&snooped.snoop, self.treatments.of(flow), &self.snooping.room, &own);
+        let said = flow.snoop_says(&snooped.snoop, self.treatments.of(flow), &room, &own);
         let frame = Answer { key, flow, snooped, said }.frame();
         let parsed = reparsed_at(&frame, self.now_us());
         self.leave_as(frame, &parsed, out);
@@ -294,6 +308,7 @@ impl Port {
         let Some((flow, snooped)) = self.table.snooping(key) else { return };
         if is_reset(flow) {
             self.snooping.copied_bytes -= snooped.copies.clear();
+            self.snooping.sharing.end(&mut snooped.share);
         }
     }
 
@@ -301,6 +316,7 @@ impl Port {
         let Some((_, snooped)) = self.table.snooping(key) else { return };
         self.snooping.copied_bytes -= snooped.copies.clear();
         self.snooping.timers.clear(&mut snooped.timer_ns, key);
+        self.snooping.sharing.end(&mut snooped.share);
         if let Some(segs) = snooped.opens_at_segs.take() {
             self.snooping.waiting.remove(&(segs, *key));
         }

@@ -4,6 +4,7 @@
 mod answer;
 mod blocks;
 mod copies;
+mod sharing;
 mod sound;
 
 use vcc_engine::{FlowState, Snoop, sys};
@@ -16,6 +17,7 @@ use crate::wire::*;
 pub(crate) use answer::Answer;
 pub(crate) use blocks::{blocks, without_promised};
 pub(crate) use copies::{Copies, Current};
+pub(crate) use sharing::{Share, Sharing};
 pub(crate) use sound::{has_right_sums, is_sound};
 
 /// Ethernet with a tag, and IPv6 without extension headers.
@@ -35,8 +37,9 @@ pub(crate) struct Snooped {
     pub timer_ns: Option<u64>,
     /// An acknowledgement waits for room.
     pub answer_waits: bool,
-    /// The free buffers in the ring from which it, or a window update, is due.
+    /// The buffers, beside those set aside for the flow, from which it, or a window update, is due.
     pub opens_at_segs: Option<u32>,
+    pub share: Share,
 }
 
 impl Snooped {

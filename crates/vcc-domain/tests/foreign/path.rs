@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use vcc_domain::{Frame, Out, Port, Promise, Verdict};
-use vcc_engine::{Params, Room, sys};
+use vcc_engine::{Params, sys};
 use vcc_frames::mark_ce;
 use vcc_frames::wire::{ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES};
 
@@ -280,21 +280,20 @@ impl Network {
             || self.turns.is_none_or(|turns| turns.next_us(self.now_us) == self.now_us)
     }
 
-    fn room(&self, side: Side) -> Room {
+    fn free_segs(&self, side: Side) -> u32 {
         let unread_frames = self.hosts[side as usize].unread_frames() + self.discarded_frames;
-        let ring_segs = self.ring_frames.saturating_sub(unread_frames).min(1 << 16) as u32;
-        Room { ring_segs, backlog_bytes: 0 }
+        self.ring_frames.saturating_sub(unread_frames).min(1 << 16) as u32
     }
 
     fn tell_room(&mut self, side: Side) {
-        let (room, mut out) = (self.room(side), Out::default());
-        self.ports[side as usize].set_room(self.now_us * NS_PER_US, room, &mut out);
+        let (free_segs, mut out) = (self.free_segs(side), Out::default());
+        self.ports[side as usize].set_room(self.now_us * NS_PER_US, free_segs, &mut out);
         self.forward(side, out);
     }
 
     /// Puts a frame into a host's ring, if that has room. Returns whether it has.
     fn place(&mut self, side: Side, bytes: Vec<u8>) -> bool {
-        if side == Side::Guest && self.room(side).ring_segs == 0 {
+        if side == Side::Guest && self.free_segs(side) == 0 {
             self.missed_frames += 1;
             return false;
         }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, Room, Verdict};
+use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, Verdict};
 use vcc_engine::{FlowState, Params, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{MACS, Packet, checksum, options};
@@ -47,6 +47,8 @@ pub struct Sent {
 /// A segment as its receiver reads it, relative to its connection's first data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
+    /// The peer's.
+    pub port: u16,
     pub seq: u32,
     pub ack: u32,
     pub flags: u16,
@@ -82,6 +84,17 @@ impl Guest {
 
     /// A connection that the peer opens.
     pub fn accept(mut self) -> Self {
+        self.open();
+        self
+    }
+
+    /// Turns to another connection of the peer's, which has it open.
+    pub fn at_peer(&mut self, port: u16) -> &mut Self {
+        self.peer.set_port(port);
+        self
+    }
+
+    pub fn open(&mut self) {
         let own =
             [options::mss(SEG_BYTES as u16), options::wscale(SCALE), options::sack_permitted()];
         let own = options::join(&own[..if self.sack { 3 } else { 2 }]);
@@ -93,7 +106,7 @@ impl Guest {
         let syn = Packet {
             seq: IRS,
             flags: SYN | self.ecn[0],
-            options: options(&self, theirs, 0),
+            options: options(self, theirs, 0),
             ..self.peer_packet(0, 0)
         };
         assert!(self.receive(&Packet { ack: 0, ..syn }).passed);
@@ -101,12 +114,11 @@ impl Guest {
             seq: ISS,
             flags: SYN | ACK | self.ecn[1],
             window: FIRST_WINDOW as u16,
-            options: options(&self, ours, theirs),
+            options: options(self, ours, theirs),
             ..self.guest_packet(0, 0)
         };
         assert!(self.send(&syn_ack).passed);
         assert!(self.receive(&self.peer_packet(0, 0)).passed);
-        self
     }
 
     pub fn flow(&self) -> &FlowState {
@@ -154,7 +166,9 @@ impl Guest {
         let (iss, irs) = if of_guest { (ISS, IRS) } else { (IRS, ISS) };
         let flags = read_u16(bytes, l4 + 12) & ALL_FLAGS;
         let scale = if flags & SYN == 0 && of_guest { SCALE } else { 0 };
+        let port = read_u16(bytes, if of_guest { l4 + 2 } else { l4 });
         Said {
+            port,
             seq: read_u32(bytes, l4 + 4).wrapping_sub(iss.wrapping_add(1)),
             ack: read_u32(bytes, l4 + 8).wrapping_sub(irs.wrapping_add(1)),
             flags,
@@ -193,8 +207,7 @@ impl Guest {
         let verdict = self.port.to_guest(self.now_ns, &mut frame, &mut out);
         assert_eq!(out, Out::default(), "not before the ring has it");
         if verdict == Verdict::Pass {
-            let room = Room { ring_segs: self.ring_segs, backlog_bytes: 0 };
-            self.port.set_room(self.now_ns, room, &mut out);
+            self.port.set_room(self.now_ns, self.ring_segs, &mut out);
             self.port.placed(self.now_ns, frame.clone(), &mut out);
         }
         self.sent((verdict == Verdict::Pass).then_some(&frame), false, &out)
@@ -209,7 +222,7 @@ impl Guest {
     pub fn reads(&mut self, ring_segs: u32) -> Sent {
         self.ring_segs = ring_segs;
         let mut out = Out::default();
-        self.port.set_room(self.now_ns, Room { ring_segs, backlog_bytes: 0 }, &mut out);
+        self.port.set_room(self.now_ns, ring_segs, &mut out);
         self.sent(None, true, &out)
     }
 

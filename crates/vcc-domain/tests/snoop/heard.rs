@@ -226,9 +226,12 @@ fn a_window_that_waits_for_room_does_not_open_once_snoop_is_off() {
     for is_on in [true, false] {
         let mut guest = Guest { ring_segs: 100, ..Guest::new() }.accept();
         guest.acks(0, 500_000);
-        guest.data(0, SEG_BYTES);
-        guest.data(SEG_BYTES, SEG_BYTES);
-        guest.acks(2 * SEG_BYTES, 500_000);
+        for number in 0..92 {
+            guest.ring_segs -= 1;
+            guest.data(number * SEG_BYTES, SEG_BYTES);
+        }
+        assert_eq!(guest.reads(9).acks(), [92 * SEG_BYTES], "with a window of one segment");
+        guest.acks(92 * SEG_BYTES, 500_000);
         if !is_on {
             guest.port.set_params(Params::default());
         }

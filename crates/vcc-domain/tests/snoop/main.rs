@@ -10,3 +10,4 @@ mod heard;
 mod never;
 mod promised;
 mod random;
+mod shared;

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use vcc_domain::{Checksum, Frame, Out, Port, Room, Verdict};
+use vcc_domain::{Checksum, Frame, Out, Port, Verdict};
 
 use crate::vhost_user::{Asked, CardLine, HAS_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request};
 use moderation::Moderation;
@@ -225,9 +225,9 @@ impl Card {
 
     /// Tells the port how much room there is for what arrives.
     fn tell_room(&mut self, now_ns: u64, out: &mut Out) -> io::Result<()> {
-        let ring_segs = self.rings.free_buffers()?.into();
+        let free_segs = self.rings.free_buffers()?.into();
         if let Some(port) = &mut self.spec.port {
-            port.set_room(now_ns, Room { ring_segs, backlog_bytes: 0 }, out);
+            port.set_room(now_ns, free_segs, out);
         }
         Ok(())
     }

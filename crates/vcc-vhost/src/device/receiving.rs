@@ -2,7 +2,7 @@
 
 use std::io;
 
-use vcc_domain::{Frame, Out, Room, Verdict};
+use vcc_domain::{Frame, Out, Verdict};
 
 use super::backlog::Arrival;
 use super::{BATCH, Device, Rings};
@@ -153,7 +153,7 @@ impl Device {
     /// it.
     fn placed(&mut self, arrival: Arrival, rings: &Rings, out: &mut Out) {
         if arrival.is_from_fabric && self.port.snoops() {
-            self.port.set_room(now_ns(), self.room(rings), out);
+            self.port.set_room(now_ns(), self.free_segs(rings), out);
             self.port.placed(now_ns(), arrival.frame, out);
         } else {
             self.to_guest = arrival.frame.bytes;
@@ -164,18 +164,18 @@ impl Device {
     pub(super) fn tell_room(&mut self, rings: &mut Rings) {
         if self.port.snoops() {
             let mut out = Out::default();
-            self.port.set_room(now_ns(), self.room(rings), &mut out);
+            self.port.set_room(now_ns(), self.free_segs(rings), &mut out);
             self.forward(out, rings);
         }
     }
 
-    /// The room of the fullest ring. What waits already has what comes next.
-    fn room(&self, rings: &Rings) -> Room {
+    /// Free buffers of the fullest ring. What waits already has what comes next.
+    fn free_segs(&self, rings: &Rings) -> u32 {
         let free = rings.receiving().map(|pair| {
             let queue = &rings.all[2 * pair].queue;
             let free = rings::free_buffers(queue, rings.memory).unwrap_or(0);
             if self.backlog.is_empty_at(pair) { free } else { 0 }
         });
-        Room { ring_segs: free.min().unwrap_or(0).into(), backlog_bytes: 0 }
+        free.min().unwrap_or(0).into()
     }
 }

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, Room, Verdict};
+use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, Verdict};
 use vcc_engine::Params;
 use vcc_frames::wire::{ETHERNET_BYTES, IPV4_BYTES, TCP_BYTES, write_u32};
 use vcc_frames::{MACS, Packet, checksum, payload};
@@ -168,8 +168,7 @@ impl Talk {
             false => {
                 let verdict = self.port.to_guest(self.now_ns, frame, &mut self.out);
                 if verdict == Verdict::Pass && self.snoops {
-                    let room = Room { ring_segs: RING_SEGS, backlog_bytes: 0 };
-                    self.port.set_room(self.now_ns, room, &mut self.out);
+                    self.port.set_room(self.now_ns, RING_SEGS, &mut self.out);
                     let taken = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
                     self.port.placed(self.now_ns, taken, &mut self.out);
                 }

@@ -1,0 +1,115 @@
+//! How the connections of a port share the guest's receive ring: what is set aside for each, and
+//! which of them count (`engine/ring.h`).
+
+use std::collections::VecDeque;
+
+use vcc_engine::{Room, sys};
+
+use crate::key::FlowKey;
+
+/// A peer from which nothing has come for so long, though nothing kept it, has no buffers set aside:
+/// longer than the round trip of a loaded fabric.
+const SILENT_NS: u64 = 20_000_000;
+
+/// The guest's receive ring.
+#[derive(Clone, Default)]
+pub(crate) struct Sharing {
+    /// Buffers without a frame.
+    pub free_segs: u32,
+    /// Buffers set aside, of all flows.
+    due_segs: u32,
+    /// Flows with a share.
+    flows: u32,
+    /// When each of them is to be looked at again. Entries of flows that have left stay until then.
+    listed: VecDeque<(u64, FlowKey)>,
+}
+
+/// What one flow has of it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Share {
+    /// Buffers set aside for what its peer may have sent.
+    pub due_segs: u32,
+    heard_ns: u64,
+    listed_ns: Option<u64>,
+}
+
+impl Share {
+    pub(crate) fn is_silent(&self) -> bool {
+        self.listed_ns.is_none()
+    }
+}
+
+impl Sharing {
+    /// What a flow with this share finds.
+    pub(crate) fn room(&self, share: &Share) -> Room {
+        Room {
+            free_segs: self.free_segs,
+            others_segs: self.due_segs - share.due_segs,
+            flows: self.flows + u32::from(share.is_silent()),
+        }
+    }
+
+    /// Buffers set aside.
+    pub(crate) fn due_segs(&self) -> u32 {
+        self.due_segs
+    }
+
+    /// Is there room for so many segments more?
+    pub(crate) fn is_open_for(&self, segs: u32) -> bool {
+        let taken_segs = u64::from(self.due_segs) + u64::from(sys::SNOOP_RESERVED_SEGS);
+        taken_segs + u64::from(segs) <= self.free_segs.into()
+    }
+
+    /// The peer has sent something, or has been told that it may.
+    pub(crate) fn note(&mut self, now_ns: u64, key: &FlowKey, share: &mut Share, due_segs: u32) {
+        share.heard_ns = now_ns;
+        self.due_segs = self.due_segs - share.due_segs + due_segs;
+        share.due_segs = due_segs;
+        if share.is_silent() {
+            self.flows += 1;
+            self.list(now_ns + SILENT_NS, key, share);
+        }
+    }
+
+    /// The flow has no share any more.
+    pub(crate) fn end(&mut self, share: &mut Share) {
+        self.due_segs -= share.due_segs;
+        self.flows -= u32::from(!share.is_silent());
+        *share = Share::default();
+    }
+
+    /// When the next flow is to be looked at.
+    pub(crate) fn next_ns(&self) -> Option<u64> {
+        self.listed.front().map(|(at_ns, _)| *at_ns)
+    }
+
+    /// A flow that was to be looked at by now.
+    pub(crate) fn pop(&mut self, now_ns: u64) -> Option<(u64, FlowKey)> {
+        self.next_ns().filter(|at_ns| *at_ns <= now_ns).and_then(|_| self.listed.pop_front())
+    }
+
+    /// Has the peer been silent, of the flow that was listed for `at_ns`? If not, or if it `waits`
+    /// for an acknowledgement, it is listed again.
+    pub(crate) fn is_over(
+        &mut self,
+        (now_ns, at_ns): (u64, u64),
+        key: &FlowKey,
+        share: &mut Share,
+        waits: bool,
+    ) -> bool {
+        if share.listed_ns != Some(at_ns) {
+            return false;
+        }
+        let since_ns = if waits { now_ns } else { share.heard_ns };
+        if since_ns + SILENT_NS > now_ns {
+            self.list(since_ns + SILENT_NS, key, share);
+            return false;
+        }
+        true
+    }
+
+    fn list(&mut self, at_ns: u64, key: &FlowKey, share: &mut Share) {
+        share.listed_ns = Some(at_ns);
+        self.listed.push_back((at_ns, *key));
+    }
+}

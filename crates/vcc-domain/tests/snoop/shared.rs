@@ -1,0 +1,145 @@
+//! Connections that share the guest's receive ring.
+
+use vcc_frames::Packet;
+use vcc_frames::wire::*;
+
+use crate::guest::{FIRST_WINDOW, Guest, SEG_BYTES};
+
+const RING_SEGS: u32 = 256;
+const GUESTS_WINDOW: u32 = 1 << 20;
+const INITIAL_WINDOW: u32 = 10 * SEG_BYTES;
+
+/// A peer in slow start whose segments all reach the ring, while the guest does not run.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    port: u16,
+    sent: u32,
+    acked: u32,
+    cwnd: u32,
+    edge: u32,
+}
+
+impl Peer {
+    fn open(guest: &mut Guest, port: u16, window: u32) -> Self {
+        guest.at_peer(port).open();
+        let mut peer = Peer { port, sent: 0, acked: 0, cwnd: INITIAL_WINDOW, edge: FIRST_WINDOW };
+        // With window scaling.
+        let said = guest.acks(0, window);
+        peer.hear(&said.to_fabric);
+        peer
+    }
+
+    fn hear(&mut self, said: &[crate::guest::Said]) {
+        for said in said.iter().filter(|said| said.port == self.port) {
+            self.cwnd += said.ack - self.acked;
+            self.acked = said.ack;
+            self.edge = self.edge.max(said.ack + said.window);
+        }
+    }
+
+    /// Sends what its windows allow, at most so many segments. Returns how many.
+    fn send(&mut self, guest: &mut Guest, most: u32) -> u32 {
+        let end = self.edge.min(self.acked + self.cwnd);
+        let segs = (end.saturating_sub(self.sent) / SEG_BYTES).min(most);
+        for _ in 0..segs {
+            assert!(guest.ring_segs > 0, "the ring overflows: {self:?}");
+            guest.ring_segs -= 1;
+            let said = guest.at_peer(self.port).data(self.sent, SEG_BYTES);
+            self.sent += SEG_BYTES;
+            self.hear(&said.to_fabric);
+        }
+        segs
+    }
+}
+
+fn peers<const N: usize>(guest: &mut Guest) -> [Peer; N] {
+    std::array::from_fn(|number| Peer::open(guest, 40_000 + number as u16, GUESTS_WINDOW))
+}
+
+/// In turns, until none may send more.
+fn all_send(guest: &mut Guest, peers: &mut [Peer]) {
+    while peers.iter_mut().map(|peer| peer.send(guest, 4)).sum::<u32>() > 0 {}
+}
+
+#[test]
+fn what_several_peers_are_told_fits_the_ring() {
+    let mut guest = Guest::new();
+    let mut all: [Peer; 3] = peers(&mut guest);
+    all_send(&mut guest, &mut all);
+    let taken = RING_SEGS - guest.ring_segs;
+    assert!(taken >= RING_SEGS * 9 / 10, "{taken} of the ring's buffers are used");
+    let [least, most] = [u32::min, u32::max]
+        .map(|of| all.iter().map(|peer| peer.sent).reduce(of).expect("three peers"));
+    assert!(most <= 2 * least, "{least} to {most} bytes");
+}
+
+#[test]
+fn bursts_of_all_at_once_fit_the_ring() {
+    let mut guest = Guest::new();
+    let mut all: [Peer; 4] = peers(&mut guest);
+    // Each sends all it may before another does.
+    loop {
+        let sent: u32 = all.iter_mut().map(|peer| peer.send(&mut guest, RING_SEGS)).sum();
+        if sent == 0 {
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_guest_that_reads_lets_all_go_on() {
+    let mut guest = Guest::new();
+    let window = 150 * SEG_BYTES;
+    let mut all = [1, 2, 3].map(|port| Peer::open(&mut guest, port, window));
+    let mut before = [0; 3];
+    for _ in 0..10 {
+        all_send(&mut guest, &mut all);
+        for (peer, before) in all.iter().zip(&mut before) {
+            assert!(peer.sent > *before, "{} stands still at {before}", peer.port);
+            *before = peer.sent;
+        }
+        guest.wait_ms(30);
+        let said = guest.reads(RING_SEGS);
+        all.iter_mut().for_each(|peer| peer.hear(&said.to_fabric));
+        for peer in &mut all {
+            let said = guest.at_peer(peer.port).acks(peer.sent, window);
+            peer.hear(&said.to_fabric);
+        }
+    }
+}
+
+#[test]
+fn what_does_not_come_gives_its_room_to_others() {
+    let mut guest = Guest::new();
+    let window = 150 * SEG_BYTES;
+    let [mut one, mut other] = [1, 2].map(|port| Peer::open(&mut guest, port, window));
+    // One could send the rest of its window, and does not.
+    while one.sent < 60 * SEG_BYTES {
+        one.send(&mut guest, 4);
+    }
+    while other.send(&mut guest, 4) > 0 {}
+    assert!(other.sent < 120 * SEG_BYTES, "{other:?}");
+    let said = guest.wait_ms(21);
+    other.hear(&said.to_fabric);
+    while other.send(&mut guest, 4) > 0 {}
+    assert_eq!(other.sent, window);
+}
+
+#[test]
+fn a_message_of_one_segment_keeps_nothing_from_others() {
+    let bulk_sent = |messages: u16| {
+        let mut guest = Guest::new();
+        let [mut bulk] = peers(&mut guest);
+        for number in 0..messages {
+            let peer = Peer::open(&mut guest, 50_000 + number, GUESTS_WINDOW);
+            let message = guest.at_peer(peer.port).peer_packet(0, 100);
+            guest.receive(&Packet { flags: ACK | PSH, ..message });
+        }
+        // They share the ring, but nothing is set aside for them.
+        bulk.send(&mut guest, RING_SEGS);
+        guest.wait_ms(21);
+        while bulk.send(&mut guest, 4) > 0 {}
+        bulk.sent
+    };
+    assert_eq!(bulk_sent(0), bulk_sent(5));
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What leaves for the peer under `snoop`: the acknowledgement, which is as high as what was
+ * promised, the window and ECE; and which of the guest's own segments say nothing new.
+ */
+#ifndef VCC_SAID_H
+#define VCC_SAID_H
+
+#include "ring.h"
+
+/* The acknowledgement, window and flags of a segment that leaves for the peer. */
+struct vcc_said {
+	uint32_t ack;
+	uint32_t edge; /* the right edge that `window` is rounded up from */
+	uint16_t window;
+	uint16_t flags;
+};
+
+/* The window field for a right edge, rounded up. */
+VCC_INLINE uint16_t snoop_field(const struct vcc_flow *f, uint32_t ack, uint32_t edge)
+{
+	return (uint16_t)vcc_min(units_ceil(seq_distance(ack, edge), f->wscale_guest), UINT16_MAX);
+}
+
+/*
+ * From-guest: what a segment says that leaves. The window is rounded up, as in Linux
+ * (__tcp_select_window), or its right edge would be before the guest's own.
+ */
+VCC_INLINE struct vcc_said snoop_says(const struct vcc_flow *f, const struct vcc_snoop *sn,
+				      const struct vcc_params *p, const struct vcc_room *room,
+				      const struct vcc_segment *s)
+{
+	uint32_t own_edge = guests_edge(f, s);
+	struct vcc_said said = {
+		.ack = s->ack, .edge = own_edge, .window = s->window, .flags = s->flags
+	};
+	bool due = is_promise_due(sn);
+
+	if (!sn->begun || !(s->flags & TCP_ACK) || (s->flags & (TCP_SYN | TCP_RST)))
+		return said;
+	/* Reordered between guest and port: the peer ignores its window, too. */
+	if (!due && (!snoops(f, sn, p) || s->ack != sn->guest_ack))
+		return said;
+	said.ack = sn->ring_nxt;
+	uint32_t edge = snoop_edge(f, sn, p, room, said.ack);
+
+	said.edge = edge;
+	if (said.ack != s->ack || edge != own_edge)
+		said.window = snoop_field(f, said.ack, edge);
+	/* Law 3, toward the peer. */
+	VCC_LAW(said.window || !seq_after(sn->guest_edge, said.ack));
+	/* Classic ECN of the guest's own. */
+	if (due &&
+	    (f->flags & (FLOW_ECN_GUEST | FLOW_ECN_FABRIC)) == (FLOW_ECN_GUEST | FLOW_ECN_FABRIC)) {
+		said.flags &= (uint16_t)~TCP_ECE;
+		if (sn->latched)
+			said.flags |= TCP_ECE;
+	}
+	return said;
+}
+
+/* The peer is told it. */
+VCC_INLINE void snoop_told(const struct vcc_flow *f, struct vcc_snoop *sn,
+			   const struct vcc_said *said)
+{
+	if (!sn->begun || !(said->flags & TCP_ACK) || (said->flags & (TCP_SYN | TCP_RST)))
+		return;
+	/* Law 16: nothing is acknowledged that neither the guest has acknowledged nor its ring has.
+	 */
+	VCC_LAW(!seq_after(said->ack, sn->ring_nxt) || !seq_plausible(sn->ring_nxt, said->ack));
+	if (seq_before(said->ack, f->rcv_wup))
+		return;
+	sn->due_edge = snoop_next_due_edge(f, sn, said->edge);
+	sn->told_edge = said->edge;
+}
+
+/*
+ * From-guest, after snoop_heard(): does the segment say nothing that the peer does not know? A
+ * repeated acknowledgement at the edge of what was promised is a duplicate ACK, or the answer to a
+ * keep-alive.
+ */
+VCC_INLINE bool snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *sn,
+			      const struct vcc_params *p, const struct vcc_room *room,
+			      const struct vcc_segment *s)
+{
+	const uint16_t news = TCP_SYN | TCP_FIN | TCP_RST | TCP_URG | TCP_CWR;
+	bool told = f->settled && !seq_after(sn->ring_nxt, f->rcv_wup);
+
+	if (!sn->begun || sn->barred || !(s->flags & TCP_ACK) || (s->flags & news) ||
+	    s->payload_bytes || (s->options & OPT_SACK) || !told)
+		return false;
+	if (!snoops(f, sn, p) && !is_promise_due(sn))
+		return false;
+	/* A keep-alive is answered. */
+	if (seq_before(s->seq, f->snd_nxt) || seq_after(s->ack, f->rcv_wup))
+		return false;
+	if (s->ack == f->rcv_wup && sn->repeats)
+		return false;
+	struct vcc_said said = snoop_says(f, sn, p, room, s);
+
+	/* The guest may round its window down (RFC 7323, 2.4). */
+	return said.window <= snoop_field(f, said.ack, sn->told_edge) &&
+	       seq_distance(said.edge, sn->told_edge) <= 1u << f->wscale_guest;
+}
+
+#endif
