@@ -11,10 +11,14 @@ pub enum Ask {
     Status(Option<FlowKey>),
     /// To read its policy again; the answer is [`Reloaded`].
     Reload,
+    /// To record all flows or this one, as long as the connection lasts. The answer is an [`Accepted`],
+    /// and [`crate::Recorded`] again and again.
+    Record(Option<FlowKey>),
 }
 
 const STATUS: u32 = 1;
 const RELOAD: u32 = 2;
+const RECORD: u32 = 3;
 
 impl Ask {
     pub const BYTES: usize = size_of_val(&HEAD) + size_of::<u32>() + size_of::<sys::vcc_key>();
@@ -23,6 +27,7 @@ impl Ask {
         let (kind, flow) = match self {
             Self::Status(flow) => (STATUS, *flow),
             Self::Reload => (RELOAD, None),
+            Self::Record(flow) => (RECORD, *flow),
         };
         let mut bytes = bytes::begin();
         bytes::write(&kind, &mut bytes);
@@ -41,6 +46,7 @@ impl Ask {
         let ask = match kind {
             STATUS => Self::Status(flow),
             RELOAD => Self::Reload,
+            RECORD => Self::Record(flow),
             _ => return Err(BadBytes),
         };
         bytes::at_end(rest, ask)
@@ -71,6 +77,29 @@ impl Reloaded {
     }
 }
 
+/// Whether a recording begins: there is one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted(pub bool);
+
+impl Accepted {
+    pub const BYTES: usize = size_of_val(&HEAD) + size_of::<u32>();
+
+    pub fn to_bytes(self) -> Vec<u8> {
+        let mut bytes = bytes::begin();
+        bytes::write(&u32::from(self.0), &mut bytes);
+        bytes
+    }
+
+    /// # Errors
+    /// Another version of vcc wrote them.
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, BadBytes> {
+        let rest = &mut bytes;
+        bytes::read_head(rest)?;
+        let accepted = Self(bytes::read::<u32>(rest)? != 0);
+        bytes::at_end(rest, accepted)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,7 +108,8 @@ mod tests {
     #[test]
     fn what_is_asked_is_read_and_nothing_else() {
         let key = Talk::v4().key();
-        for ask in [Ask::Status(None), Ask::Status(Some(key)), Ask::Reload] {
+        let asks = [Ask::Status(None), Ask::Status(Some(key)), Ask::Reload];
+        for ask in asks.into_iter().chain([None, Some(key)].map(Ask::Record)) {
             let bytes = ask.to_bytes();
             assert_eq!((bytes.len(), Ask::from_bytes(&bytes)), (Ask::BYTES, Ok(ask)));
             assert_eq!(Ask::from_bytes(&bytes[1..]), Err(BadBytes));
@@ -89,6 +119,11 @@ mod tests {
             let bytes = answer.to_bytes();
             assert_eq!(Reloaded::from_bytes(&bytes), Ok(answer));
             assert_eq!(Reloaded::from_bytes(&bytes[..bytes.len() - 1]), Err(BadBytes));
+        }
+        for answer in [true, false].map(Accepted) {
+            let bytes = answer.to_bytes();
+            assert_eq!((bytes.len(), Accepted::from_bytes(&bytes)), (Accepted::BYTES, Ok(answer)));
+            assert_eq!(Accepted::from_bytes(&bytes[1..]), Err(BadBytes));
         }
     }
 }

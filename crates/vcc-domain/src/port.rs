@@ -21,6 +21,7 @@ use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::hold::BufferSpec;
 use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
+use crate::recording::Recording;
 use crate::rewrite::rewrite;
 use crate::rules::Treatments;
 use crate::table::{Known, Room, Table};
@@ -48,6 +49,7 @@ pub struct Port {
     snooping: Snooping,
     /// None unless tracing is on.
     traced: Option<Vec<TracedAck>>,
+    pub(crate) recording: Option<Recording>,
     now_ns: u64,
 }
 
@@ -77,6 +79,7 @@ impl Port {
             promises: Promises::default(),
             snooping: Snooping::default(),
             traced: None,
+            recording: None,
             now_ns: 0,
         };
         port.note_snoop();
@@ -344,6 +347,11 @@ impl Port {
                 if let Some(traced) = self.traced.as_mut().filter(|_| is_ack) {
                     let after = Inferred::of(flow);
                     traced.push(TracedAck { at_ns: now_ns, key: *key, before, after });
+                }
+                let passes = u32::from(judged.0.action.verdict) == sys::VCC_PASS;
+                let recording = self.recording.as_mut().filter(|_| is_ack && passes);
+                if recording.is_some_and(|it| !it.note(now_ns / NS_PER_US, key, flow)) {
+                    self.counters.count(sys::COUNT_TRACE_LOST);
                 }
                 judged
             }

@@ -1,5 +1,5 @@
-//! Answers other processes that ask for what the port knows, or for a reload of its policy: a question
-//! on each connection.
+//! Answers other processes that ask for what the port knows, for a reload of its policy, or for a
+//! recording: a question on each connection.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, Read, Write};
@@ -74,6 +74,7 @@ impl Card {
                 let reloaded = policy.map_or_else(none, |policy| (policy.reload)());
                 asking.write_all(&Reloaded(reloaded).to_bytes())
             }
+            Ok(Ask::Record(flow)) => self.record(asking, flow),
             // Without an answer, it knows that this is another version.
             Err(_) => Ok(()),
         }

@@ -6,14 +6,15 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use vcc_domain::{Ask, BadBytes, Reloaded, Seen, Status};
-use vcc_port::Flow;
+use vcc_domain::{Ask, BadBytes, FlowKey, Reloaded, Seen, Status};
+use vcc_engine::FlowState;
+use vcc_port::{Error, Flow, FlowId};
 
 use crate::rule::RulesInForce;
 use crate::runtime_dir::RuntimeDir;
 
 /// A process that does not answer for so long is reported.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// A reload judges all connections anew.
 const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
 /// Far more than the greatest table has.
@@ -53,11 +54,35 @@ impl DomainPort {
         if name.contains('/') {
             return None;
         }
-        let stream = UnixStream::connect(status_socket(name)).ok()?;
-        let bytes = ask(stream, Ask::Status(None), PATIENCE);
-        let status = bytes.and_then(|bytes| Status::from_bytes(&bytes).map_err(foreign));
+        let status = status(connect(name).ok()?, None);
         let status = status.map_err(|error| format!("cannot read its process: {error}"));
         Some(Self { name: name.to_owned(), status })
+    }
+
+    /// Does its process run?
+    pub(crate) fn is_served(&self) -> bool {
+        connect(&self.name).is_ok()
+    }
+
+    /// Reads it again.
+    ///
+    /// # Errors
+    /// It is gone, or cannot be read.
+    pub(crate) fn read_again(&mut self) -> Result<(), Error> {
+        let gone = || Error::NotAttached { device: self.name.clone() };
+        let Self { status, name } = Self::find(&self.name).ok_or_else(gone)?;
+        let status =
+            status.map_err(|why| Error::System { doing: format!("read `{name}`"), why })?;
+        self.status = Ok(status);
+        Ok(())
+    }
+
+    /// One of its flows, as of now.
+    pub(crate) fn flow(&self, id: &FlowId) -> Result<Option<Flow>, Error> {
+        let Ok(stream) = connect(&self.name) else { return Ok(None) };
+        let status = status(stream, Some(key_of(id)));
+        let status = status.map_err(|error| failed("read", &self.name, &error))?;
+        Ok(status.flows.first().map(flow))
     }
 
     /// The file of its policy; None without one.
@@ -71,8 +96,8 @@ impl DomainPort {
     /// # Errors
     /// Why the policy before it stays, or why that is unknown.
     pub fn reload(&self) -> Result<String, String> {
-        let stream = UnixStream::connect(status_socket(&self.name));
-        let bytes = stream.and_then(|stream| ask(stream, Ask::Reload, RELOAD_PATIENCE));
+        let bytes =
+            connect(&self.name).and_then(|stream| ask(stream, Ask::Reload, RELOAD_PATIENCE));
         let reloaded = bytes.and_then(|bytes| Reloaded::from_bytes(&bytes).map_err(foreign));
         reloaded.map_err(|error| format!("cannot ask its process: {error}"))?.0
     }
@@ -93,8 +118,25 @@ impl DomainPort {
 }
 
 pub(crate) fn flow(seen: &Seen) -> Flow {
-    let Seen { key, state, .. } = seen;
-    Flow { guest: key.guest(), peer: key.peer(), vlan: key.vlan(), state: *state }
+    flow_of(&seen.key, seen.state)
+}
+
+pub(crate) fn flow_of(key: &FlowKey, state: FlowState) -> Flow {
+    Flow { guest: key.guest(), peer: key.peer(), vlan: key.vlan(), state }
+}
+
+pub(crate) fn key_of(id: &FlowId) -> FlowKey {
+    FlowKey::new(id.guest, id.peer, id.vlan)
+}
+
+pub(crate) fn connect(tap: &str) -> io::Result<UnixStream> {
+    UnixStream::connect(status_socket(tap))
+}
+
+/// With all flows, or this one.
+fn status(stream: UnixStream, flow: Option<FlowKey>) -> io::Result<Status> {
+    let bytes = ask(stream, Ask::Status(flow), PATIENCE)?;
+    Status::from_bytes(&bytes).map_err(foreign)
 }
 
 /// Waits for the answer for so long.
@@ -114,6 +156,10 @@ fn ask(mut stream: UnixStream, ask: Ask, patience: Duration) -> io::Result<Vec<u
     }
 }
 
-fn foreign(_: BadBytes) -> io::Error {
+pub(crate) fn foreign(_: BadBytes) -> io::Error {
     io::Error::other("it is of another version of vcc")
+}
+
+pub(crate) fn failed(doing: &str, tap: &str, error: &io::Error) -> Error {
+    Error::System { doing: format!("{doing} `{tap}`"), why: error.to_string() }
 }

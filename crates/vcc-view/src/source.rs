@@ -1,10 +1,11 @@
 //! Where ports are: in the kernel, or in a process of `vcc domain`.
 
 use vcc_engine::Params;
-use vcc_port::{Error, Flow, Port};
+use vcc_port::{Error, Flow, FlowId, Port, SharedPolicy};
 
 use crate::domain::DomainPort;
-use crate::rule::{RuleView, add_rules_of_domain};
+use crate::recording::{Recording, Stream};
+use crate::rule::{RuleView, RulesInForce, add_rules_of_domain};
 
 pub enum Source {
     Kernel(Box<Port>),
@@ -52,8 +53,19 @@ impl Source {
         }
     }
 
+    /// Why its process cannot be read.
+    pub fn failure(&self) -> Option<String> {
+        match self {
+            Self::Kernel(_) => None,
+            Self::Domain(port) => {
+                let failure = port.status.as_ref().err()?;
+                Some(format!("{}: {failure}", port.name))
+            }
+        }
+    }
+
     /// Of all its flows, unless a policy rules them.
-    pub(crate) fn params(&self) -> Result<Params, Error> {
+    pub fn params(&self) -> Result<Params, Error> {
         match self {
             Self::Kernel(port) => port.params(),
             Self::Domain(port) => {
@@ -83,6 +95,47 @@ impl Source {
         let Self::Domain(port) = self else { return };
         if let Ok(status) = &port.status {
             add_rules_of_domain(status, views);
+        }
+    }
+
+    /// The rules of its flows; none if no policy rules them.
+    pub fn rules(&self) -> Result<RulesInForce, Error> {
+        match self {
+            Self::Kernel(_) if !self.is_ruled()? => Ok(RulesInForce::default()),
+            Self::Kernel(_) => RulesInForce::read(SharedPolicy::find()?.as_ref()),
+            Self::Domain(port) => Ok(port.rules().unwrap_or_default()),
+        }
+    }
+
+    /// A process of `vcc domain` is as of the time when it was read: reads it again.
+    pub fn read_again(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Kernel(_) => Ok(()),
+            Self::Domain(port) => port.read_again(),
+        }
+    }
+
+    /// Is it there still?
+    pub fn is_attached(&self) -> Result<bool, Error> {
+        match self {
+            Self::Kernel(port) => port.is_attached(),
+            Self::Domain(port) => Ok(port.is_served()),
+        }
+    }
+
+    /// A flow as of now; None if the port does not know it.
+    pub fn flow(&self, id: &FlowId) -> Result<Option<Flow>, Error> {
+        match self {
+            Self::Kernel(port) => port.flow(id),
+            Self::Domain(port) => port.flow(id),
+        }
+    }
+
+    /// Records each ACK of one connection, or of all.
+    pub fn record(&self, flow: Option<FlowId>) -> Result<Recording, Error> {
+        match self {
+            Self::Kernel(port) => Ok(Recording::Kernel(Box::new(port.trace(flow)?))),
+            Self::Domain(port) => Stream::begin(&port.name, flow).map(Recording::Domain),
         }
     }
 

@@ -3,6 +3,7 @@
 mod ecn;
 mod look;
 mod need;
+mod visible;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,6 +15,7 @@ use vcc_port::FlowId;
 pub use ecn::GuestEcn;
 pub use look::look;
 pub use need::{Need, need};
+pub use visible::visible;
 
 /// A watched connection.
 #[derive(Clone)]

@@ -39,7 +39,7 @@ pub struct Arguments {
 const POLL: Duration = Duration::from_millis(200);
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut ports = ports_of(&arguments.devices)?;
+    let mut ports = ports_of(&arguments.devices, "end its process")?;
     if ports.is_empty() {
         output::say("vcc is attached nowhere\n");
     }

@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut served = Vec::new();
-    for port in ports_of(&arguments.devices)? {
+    for port in ports_of(&arguments.devices, "its process sends by itself")? {
         if !arguments.devices.is_empty() || (port.is_here()? && port.emits()?) {
             served.push((port.emitter()?, port));
         }

@@ -21,13 +21,32 @@ pub mod top;
 pub mod trace;
 mod treatment;
 
+use anyhow::bail;
 use vcc_port::Port;
+use vcc_view::{DomainPort, Source};
 
 use crate::output;
 
-/// The ports of the named devices; without names, all ports.
-fn ports_of(devices: &[String]) -> anyhow::Result<Vec<Port>> {
+/// The ports of the named devices; without names, all ports that can be read.
+fn sources_of(devices: &[String]) -> anyhow::Result<Vec<Source>> {
     sweep()?;
+    let mut ports = Source::of(devices)?;
+    let failures = ports.iter().filter_map(Source::failure);
+    match failures.reduce(|one, other| format!("{one}; {other}")) {
+        Some(failures) if !devices.is_empty() => bail!(failures),
+        Some(failures) => output::complain(&failures),
+        None => {}
+    }
+    ports.retain(|port| port.failure().is_none());
+    Ok(ports)
+}
+
+/// The same, of those in the kernel alone. `instead`: what to do at a port of `vcc domain`.
+fn ports_of(devices: &[String], instead: &str) -> anyhow::Result<Vec<Port>> {
+    sweep()?;
+    if let Some(device) = devices.iter().find(|device| DomainPort::find(device).is_some()) {
+        bail!("`{device}` is a port of `vcc domain`, not one in the kernel: {instead}");
+    }
     if devices.is_empty() {
         return Ok(Port::list()?);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use vcc_view::guests::{self, GuestView};
 
-use super::{ports_of, seconds};
+use super::{seconds, sources_of};
 use crate::table::{Align, Table};
 use crate::{interrupt, output};
 use watching::Watching;
@@ -33,7 +33,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
-    let mut watching = Watching::begin(ports_of(&arguments.devices)?)?;
+    let mut watching = Watching::begin(sources_of(&arguments.devices)?);
     watching.watch(arguments.seconds)?;
     let seen = watching.end()?;
     if seen.lost > 0 {

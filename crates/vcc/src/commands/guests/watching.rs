@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use vcc_engine::{FlowState, sys};
 use vcc_overlay::Watch;
-use vcc_port::{FlowId, Port, SharedPolicy, Trace};
-use vcc_view::guests::{Connection, GuestEcn, look};
-use vcc_view::{Counted, RulesInForce};
+use vcc_port::FlowId;
+use vcc_view::guests::{Connection, GuestEcn, look, visible};
+use vcc_view::{Counted, Recording, Source};
 
 use crate::interrupt;
 
@@ -24,9 +24,9 @@ pub struct Watching {
 }
 
 struct Watched {
-    port: Port,
+    port: Source,
     /// None if the port has another recording: then the flow table is read instead.
-    trace: Option<Trace>,
+    trace: Option<Recording>,
     lost: u64,
     flows: HashMap<FlowId, Flow>,
 }
@@ -45,12 +45,12 @@ pub struct Seen {
 }
 
 impl Watching {
-    pub fn begin(ports: Vec<Port>) -> anyhow::Result<Self> {
-        let watched = |port: Port| {
-            let trace = port.trace(None).ok();
+    pub fn begin(ports: Vec<Source>) -> Self {
+        let watched = |port: Source| {
+            let trace = port.record(None).ok();
             Watched { port, trace, lost: 0, flows: HashMap::new() }
         };
-        Ok(Self { ports: ports.into_iter().map(watched).collect() })
+        Self { ports: ports.into_iter().map(watched).collect() }
     }
 
     pub fn watch(&mut self, length: Duration) -> anyhow::Result<()> {
@@ -82,6 +82,7 @@ impl Watching {
 impl Watched {
     fn take(&mut self) -> anyhow::Result<()> {
         let Some(trace) = &mut self.trace else {
+            self.port.read_again()?;
             let at_us = vcc_port::monotonic().as_micros() as u64;
             for flow in self.port.flows()? {
                 note(&mut self.flows, flow.id(), at_us, &flow.state, false);
@@ -100,9 +101,8 @@ impl Watched {
     }
 
     fn end(&mut self, seen: &mut Seen) -> anyhow::Result<()> {
-        let params = self.port.params()?;
-        let rules = RulesInForce::read(SharedPolicy::find()?.as_ref())?;
-        let ruled = self.port.index()?.is_some();
+        self.port.read_again()?;
+        let (params, rules) = (self.port.params()?, self.port.rules()?);
         for flow in self.port.flows()? {
             if self.flows.contains_key(&flow.id()) || is_closed(&flow.state) {
                 continue;
@@ -112,13 +112,13 @@ impl Watched {
             self.flows.insert(flow.id(), fresh);
         }
         for (id, flow) in &self.flows {
-            let rule = rules.of(&flow.last).filter(|_| ruled);
+            let rule = rules.of(&flow.last);
             let params = rule.as_ref().map_or(&params, |rule| rule.params);
             seen.connections.push(Connection {
                 port: self.port.device().to_owned(),
                 id: *id,
                 ecn: GuestEcn::of(&flow.last, params),
-                guess: flow.watch.guess(),
+                guess: visible(&flow.last, params, || flow.watch.guess()),
             });
         }
         Ok(())

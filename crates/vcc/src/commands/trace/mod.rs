@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use vcc_engine::{Limit, Params, sys};
-use vcc_port::{FlowId, Port, SharedPolicy, Trace, TraceEvent};
-use vcc_view::{End, RulesInForce, limit};
+use vcc_port::{FlowId, TraceEvent};
+use vcc_view::{End, Recording, Source, limit};
 
-use super::ports_of;
+use super::sources_of;
 use crate::{interrupt, output};
 use series::Series;
 use table::Csv;
@@ -66,17 +66,17 @@ pub struct Arguments {
 const LOOK: Duration = Duration::from_millis(500);
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let ports = ports_of(arguments.device.as_slice())?;
+    let ports = sources_of(arguments.device.as_slice())?;
     let (port, flow) = choose(ports, arguments)?;
     if let (Some(span), Some(id)) = (arguments.live, flow) {
-        let mut trace = port.trace(flow)?;
+        let mut trace = port.record(flow)?;
         let told = live::run(&port, &mut trace, id, span, until(arguments))?;
         output::say(&told);
         return Ok(ExitCode::SUCCESS);
     }
     let mut sinks = Sinks::open(arguments)?;
     interrupt::listen()?;
-    let mut trace = port.trace(flow)?;
+    let mut trace = port.record(flow)?;
     match record(&port, &mut trace, &mut sinks, arguments) {
         // A closed pipe (`| head`) is no failure.
         Err(e) if is_broken_pipe(&e) && arguments.output.is_none() => {}
@@ -162,7 +162,7 @@ impl Sinks {
 }
 
 /// The port and the one connection that the arguments name; None: all connections.
-fn choose(ports: Vec<Port>, arguments: &Arguments) -> anyhow::Result<(Port, Option<FlowId>)> {
+fn choose(ports: Vec<Source>, arguments: &Arguments) -> anyhow::Result<(Source, Option<FlowId>)> {
     let Some(wanted) = wanted(arguments)? else {
         let port = ports.into_iter().next().context("vcc is attached nowhere")?;
         return Ok((port, None));
@@ -194,7 +194,7 @@ fn wanted(arguments: &Arguments) -> anyhow::Result<Option<Wanted>> {
 }
 
 /// Two devices in different network namespaces may have the same name.
-fn knows(port: &Port, id: &FlowId) -> bool {
+fn knows(port: &Source, id: &FlowId) -> bool {
     port.flow(id).is_ok_and(|flow| flow.is_some())
 }
 
@@ -209,17 +209,17 @@ fn list(found: &[(String, FlowId)]) -> String {
 }
 
 /// The parameters of the connection; those of the port for all connections.
-fn treatment(port: &Port, flow: Option<FlowId>) -> anyhow::Result<Params> {
-    let flow = flow.and_then(|id| port.flow(&id).transpose()).transpose()?;
-    let (Some(flow), Some(_)) = (flow, port.index()?) else { return Ok(port.params()?) };
-    let rules = RulesInForce::read(SharedPolicy::find()?.as_ref())?;
-    Ok(rules.of(&flow.state).map_or(port.params()?, |rule| *rule.params))
+fn treatment(port: &Source, flow: Option<FlowId>) -> anyhow::Result<Params> {
+    let params = port.params()?;
+    let Some(id) = flow else { return Ok(params) };
+    let Some(flow) = port.flow(&id)? else { return Ok(params) };
+    Ok(port.rules()?.of(&flow.state).map_or(params, |rule| *rule.params))
 }
 
 /// Until something ends it.
 fn record(
-    port: &Port,
-    trace: &mut Trace,
+    port: &Source,
+    trace: &mut Recording,
     sinks: &mut Sinks,
     arguments: &Arguments,
 ) -> anyhow::Result<()> {
@@ -249,8 +249,8 @@ fn record(
     Ok(())
 }
 
-fn has_ended(port: &Port, trace: &Trace) -> anyhow::Result<bool> {
-    if !port.is_attached()? {
+fn has_ended(port: &Source, trace: &Recording) -> anyhow::Result<bool> {
+    if trace.has_ended() || !port.is_attached()? {
         return Ok(true);
     }
     let Some(id) = trace.flow() else { return Ok(false) };

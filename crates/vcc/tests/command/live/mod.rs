@@ -1,5 +1,6 @@
 //! A virtual machine behind `vcc domain`: what it sends and receives arrives whole.
 
+mod recorded;
 mod ruled;
 mod stopped;
 mod tap;
@@ -40,6 +41,7 @@ fn assert_seen(socket: &Path, peer_port: u16) {
     let flows = seen(&["flows", "tap0", "--json", "--peer", &format!(":{peer_port}")]);
     assert_eq!((&flows[0]["port"], &flows[0]["stage"]), (&"tap0".into(), &"established".into()));
     assert!(flows[0]["cwnd_segs"].as_u64() > Some(0), "{flows}");
+    recorded::assert_recorded(socket, peer_port);
 }
 
 /// `vcc domain`, until it is dropped.

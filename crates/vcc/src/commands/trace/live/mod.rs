@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
-use vcc_port::{Flow, FlowId, Port, Trace, monotonic};
-use vcc_view::{FlowView, Place, limit};
+use vcc_port::{Flow, FlowId, monotonic};
+use vcc_view::{FlowView, Place, Recording, Source, limit};
 
 use super::series::Series;
 use crate::interrupt;
@@ -24,8 +24,8 @@ const SPANS_S: std::ops::RangeInclusive<f64> = 1.0..=600.0;
 /// Runs until the connection or the port is gone, the user quits, or `until`. Returns what limited the
 /// connection last.
 pub fn run(
-    port: &Port,
-    trace: &mut Trace,
+    port: &Source,
+    trace: &mut Recording,
     id: FlowId,
     span: Duration,
     until: Option<Instant>,
@@ -50,7 +50,8 @@ pub fn run(
             next = Instant::now() + REDRAW;
             let now = monotonic();
             let time_s = now.saturating_sub(began).as_secs_f64();
-            let flow = if port.is_attached()? { port.flow(&id)? } else { None };
+            let is_there = !trace.has_ended() && port.is_attached()?;
+            let flow = if is_there { port.flow(&id)? } else { None };
             let Some(flow) = flow else { break "it has ended" };
             if !is_paused {
                 last_time_s = time_s;
@@ -90,7 +91,7 @@ pub fn run(
     })
 }
 
-fn seen(port: &Port, flow: &Flow, params: &vcc_engine::Params, now: Duration) -> FlowView {
+fn seen(port: &Source, flow: &Flow, params: &vcc_engine::Params, now: Duration) -> FlowView {
     let name: Arc<str> = port.device().into();
     let place = Place { index: 0, key: name.clone(), port: name, tenant: None };
     FlowView::new(&place, flow, None, params, now.as_micros() as u64)
