@@ -10,6 +10,7 @@ mod hold;
 mod host;
 mod native;
 mod path;
+mod reload;
 mod retransmit;
 mod snoop;
 mod split;

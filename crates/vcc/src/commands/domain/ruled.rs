@@ -113,3 +113,69 @@ fn terms(policy: &Policy, port: &PortSelector, told: String) -> Terms {
         told,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use vcc_engine::{BufferPolicy, sys};
+
+    use super::*;
+
+    const POLICY: &str = r#"
+[[ports]]
+socket = "/run/*/card"
+tenant = "crowded"
+buffer = "8M"
+buffer_policy = "none"
+max_flows = 100
+
+[[rules]]
+name = "near"
+tenant = "crowded"
+role = "client"
+peer = "10.0.0.0/8"
+act = "hold"
+retransmit = true
+
+[[rules]]
+name = "served"
+tenant = "crowded"
+role = "server"
+guest_port = 80
+snoop = true
+
+[[rules]]
+name = "bulk"
+tenant = "crowded"
+role = "client"
+peer_port = 873
+act = "split"
+snoop = true
+
+[[rules]]
+name = "others"
+tenant = "other"
+act = "split"
+"#;
+
+    #[test]
+    fn each_connection_has_the_first_rule_that_matches_it() {
+        let policy = Policy::parse(POLICY, "p.toml").expect("a policy").policy;
+        let port = policy.port_of_socket("/run/a/card").expect("a port");
+        let terms = terms(&policy, port, String::new());
+        assert!(terms.splits());
+        assert_eq!((terms.buffer.size_bytes, terms.max_flows), (8 << 20, 100));
+        assert_eq!(terms.buffer.policy, BufferPolicy::None);
+        let of = |guest: &str, peer: &str, guest_opened| {
+            let [guest, peer] = [guest, peer].map(|end| end.parse().expect("an end"));
+            let rule = (terms.rules.judge)(&FlowKey::new(guest, peer, None), guest_opened);
+            let Rule { name, params } = &terms.rules.rules[rule];
+            (&**name, u32::from(params.0.act), params.0.retransmit != 0, params.0.snoop != 0)
+        };
+        let (ours, near, far) = ("192.0.2.1:40000", "10.1.2.3:873", "198.51.100.9:873");
+        assert_eq!(of(ours, near, true), ("near", sys::ACT_HOLD, true, false));
+        assert_eq!(of(ours, far, true), ("bulk", sys::ACT_SPLIT, false, true));
+        assert_eq!(of(ours, far, false), ("default", sys::ACT_WINDOW, false, false));
+        assert_eq!(of("192.0.2.1:80", near, false), ("served", sys::ACT_WINDOW, false, true));
+        assert_eq!(of("192.0.2.1:80", far, true), ("bulk", sys::ACT_SPLIT, false, true));
+    }
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 
 use vcc_testing::{ip, on_a_host};
 
@@ -13,6 +13,7 @@ use super::{POLICY, Place};
 struct Domain {
     child: Child,
     lines: BufReader<ChildStdout>,
+    complaints: BufReader<ChildStderr>,
 }
 
 impl Domain {
@@ -24,9 +25,27 @@ impl Domain {
         let mut command = place.command();
         command.args(["domain", "--tap", "tap0", "--socket"]).arg(place.path("card"));
         command.arg("--policy").arg(policy);
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("the command");
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the command");
         let lines = BufReader::new(child.stdout.take().expect("its output"));
-        Self { child, lines }
+        let complaints = BufReader::new(child.stderr.take().expect("its complaints"));
+        Self { child, lines, complaints }
+    }
+
+    /// Reads its policy again, as by `systemctl reload`.
+    fn hang_up(&self) {
+        // SAFETY: the call takes no pointers, and the process has not been waited for.
+        unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGHUP) };
+    }
+
+    /// Its complaints up to one with these words.
+    fn complains(&mut self, words: &str) -> String {
+        let mut complaints = String::new();
+        while !complaints.contains(words) {
+            let length = self.complaints.read_line(&mut complaints).expect("a line");
+            assert!(length > 0, "it has ended: {complaints}");
+        }
+        complaints
     }
 
     fn says(&mut self) -> String {
@@ -100,5 +119,32 @@ fn a_process_of_another_file_is_not_told_and_one_that_does_not_answer_is_reporte
         assert_eq!((said.code, &*said.stderr), (1, expected));
         drop(silent);
         place.vcc("policy apply").well();
+    });
+}
+
+#[test]
+fn a_file_that_cannot_be_used_changes_nothing_and_is_complained_about() {
+    on_a_host(|| {
+        ip("tuntap add dev tap0 mode tap");
+        let sockets = "[[ports]]\nsocket = \"*/card\"\n";
+        let place = Place::new("bad", &format!("{sockets}[default]\nact = \"hold\"\n"));
+        let mut domain = Domain::start(&place);
+        assert!(domain.says().starts_with("serving "));
+        for (bad, problem) in [
+            (format!("{sockets}[default]\nact = \"grip\"\n"), "policy.toml:4:7: error: "),
+            (
+                format!("{sockets}[[ports]]\ndevice = \"x\"\n[default]\nact = \"hold\"\n"),
+                "`act` needs a buffer, and the ports `x` of line 4 are in the kernel",
+            ),
+            ("[[ports]]\ndevice = \"x\"\n".to_owned(), "card: add one"),
+        ] {
+            place.write(&bad);
+            domain.hang_up();
+            let complaints = domain.complains("the policy in force stays: ");
+            assert!(complaints.contains(problem), "{bad}: {complaints}");
+        }
+        place.write(&format!("{sockets}[default]\nact = \"split\"\n"));
+        domain.hang_up();
+        assert!(domain.says().starts_with("obeys 0 rules and a default of "));
     });
 }

@@ -1,0 +1,108 @@
+//! A policy that is read again: from each way to act to each other, and back, with data held and
+//! promised.
+
+use vcc_engine::{Params, sys};
+
+use crate::common::promises::Promises;
+use crate::common::rules::by_guest_port;
+use crate::common::watch::Watch;
+use crate::host::Host;
+use crate::path::{Impairments, Network, Side, Turns};
+use crate::transfer::{ALL, MB};
+use crate::{BOTH, ETHERNET_MTU, US_PER_S, setup};
+
+const STREAM_BYTES: u64 = 2 * MB;
+const STEP_BYTES: u64 = MB / 4;
+/// Of the guest, which has a core with others.
+const TURNS: Turns = Turns { every_us: 60_000, runs_us: 1_000 };
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Way {
+    act: sys::vcc_act,
+    retransmit: bool,
+    snoop: bool,
+}
+
+fn ways() -> impl Iterator<Item = Way> + Clone {
+    const ACTS: [(sys::vcc_act, bool); 4] = [
+        (sys::ACT_WINDOW, false),
+        (sys::ACT_HOLD, false),
+        (sys::ACT_HOLD, true),
+        (sys::ACT_SPLIT, false),
+    ];
+    BOTH.into_iter().flat_map(|snoop| ACTS.map(|(act, retransmit)| Way { act, retransmit, snoop }))
+}
+
+impl Way {
+    fn params(self) -> Params {
+        Params::with(|params| {
+            params.act = self.act as u8;
+            params.retransmit = self.retransmit.into();
+            params.snoop = self.snoop.into();
+        })
+    }
+
+    /// Does the port have what a reload must not lose?
+    fn has_data(self, network: &mut Network) -> bool {
+        let has_begun = network.received_bytes(Side::Peer) > STEP_BYTES;
+        let port = network.port();
+        has_begun
+            && (self.act == sys::ACT_WINDOW || port.held_bytes() > 0)
+            && (!self.snoop || port.promised_bytes() > 0)
+    }
+}
+
+fn begin(seed: u64, way: Way) -> Network {
+    let guest = setup(ETHERNET_MTU, seed % 2 == 0);
+    let hosts = [Host::new(Side::Guest, guest), Host::new(Side::Peer, setup(ETHERNET_MTU, true))];
+    let mut network = Network::new(hosts, 200, way.params());
+    network.port().set_rules(by_guest_port(&[way.params()]));
+    network.impair(seed, if seed % 4 < 2 { Impairments::default() } else { ALL });
+    network.turns = Some(TURNS);
+    network.ring_frames = 256;
+    // Payload and checksums: windows are another treatment's after a reload.
+    let mut watch = Watch::new(Side::Guest.salt());
+    (watch.windows, watch.splits) = (false, true);
+    network.watch = Some(watch);
+    network.promises = Some(Promises::default());
+    network.connect(Side::BOTH[(seed / 2) as usize % 2]);
+    Side::BOTH.into_iter().for_each(|side| network.host(side).send(STREAM_BYTES));
+    network
+}
+
+fn until(network: &mut Network, what: &str, met: impl FnMut(&mut Network) -> bool) {
+    let end_us = network.now_us() + 3600 * US_PER_S;
+    let is_met = network.run_until_met(end_us, met);
+    let received = Side::BOTH.map(|side| network.received_bytes(side));
+    let port = network.port();
+    let has = (port.held_bytes(), port.promised_bytes());
+    assert!(is_met, "never {what}: received {received:?}, held and promised {has:?}");
+}
+
+fn has_arrived(network: &mut Network) -> bool {
+    Side::BOTH
+        .into_iter()
+        .all(|side| network.received_bytes(side) == STREAM_BYTES && network.host(side).has_sent())
+}
+
+/// The hosts compare each byte; a connection that was reset would not arrive.
+#[test]
+fn from_each_way_to_each_other_and_back_every_byte_arrives() {
+    let pairs = ways().flat_map(|from| ways().map(move |to| (from, to)));
+    for (seed, (from, to)) in (0..).zip(pairs.filter(|(from, to)| from != to)) {
+        let mut network = begin(seed, from);
+        let said = |what| format!("{what} of {from:?} to {to:?}, seed {seed}");
+        until(&mut network, &said("data held"), |network| from.has_data(network));
+        network.port().set_rules(by_guest_port(&[to.params()]));
+        let then = Side::BOTH.map(|side| network.received_bytes(side) + STEP_BYTES);
+        until(&mut network, &said("data after a reload"), |network| {
+            Side::BOTH.into_iter().zip(then).any(|(side, then)| network.received_bytes(side) > then)
+        });
+        network.port().set_rules(by_guest_port(&[from.params()]));
+        until(&mut network, &said("the end"), has_arrived);
+        until(&mut network, &said("an empty port"), |network| {
+            let port = network.port();
+            port.held_bytes() + port.promised_bytes() == 0
+        });
+    }
+}
