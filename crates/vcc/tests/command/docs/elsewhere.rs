@@ -54,7 +54,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "goes on until it is killed: run by live/",
     ),
     (
-        "vcc domain --socket /run/vcc-web.sock --tap tap1 --policy /etc/vcc/policy.toml",
+        "vcc domain --socket /run/vcc-domain-tap1/card --tap tap1 --policy /etc/vcc/policy.toml",
         "goes on until it is killed: run by live/",
     ),
     ("vcc bench datapath", "minutes: run short by measuring.rs"),

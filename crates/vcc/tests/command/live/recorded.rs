@@ -8,6 +8,7 @@ use serde_json::Value;
 use vcc_testing::{ip, on_a_host};
 
 use super::{Domain, Said, at};
+use crate::pty::Pty;
 
 fn vcc(socket: &Path, arguments: &str) -> Said {
     at(socket).args(arguments.split_whitespace()).output().expect("the command").into()
@@ -25,6 +26,14 @@ pub fn assert_recorded(socket: &Path, peer_port: u16) {
     let drawn = socket.with_extension("svg");
     let plot = format!("trace :{peer_port} --count 5 --plot {}", drawn.display());
     assert!(vcc(socket, &plot).well().starts_with("5 ACKs drawn"));
+
+    let mut live = at(socket);
+    live.args(["trace", &format!(":{peer_port}"), "--live"]);
+    let mut live = Pty::start(live, (120, 24));
+    let text = live.eventually("its limit", |text| text.contains("limited by "));
+    assert!(text.contains(&format!("192.0.2.2:{peer_port} at tap0")), "{text}");
+    live.press("q");
+    assert_eq!(live.end(), 0);
 
     let json = vcc(socket, "guests tap0 --seconds 0.5 --json").well();
     let guests: Vec<Value> = serde_json::from_str(&json).expect("an array");
