@@ -172,4 +172,20 @@ VCC_INLINE uint32_t snoop_opens_at_segs(const struct vcc_flow *f, const struct v
 	return vcc_sub_floor0(needs_segs, snoop_due_segs(sn));
 }
 
+/*
+ * The flow's share of the ring from which its peer, which is not held back, is told that its window
+ * is twice as large. So it does not begin with one that is small because the ring was full.
+ */
+VCC_INLINE uint32_t snoop_widens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn,
+					 const struct vcc_params *p)
+{
+	uint32_t told_bytes = seq_distance(sn->ring_nxt, sn->told_edge);
+	uint32_t more_bytes = vcc_max(told_bytes, snoop_update_bytes(f, sn));
+
+	if (!snoops(f, sn, p) || is_held_back(sn) ||
+	    seq_distance(sn->told_edge, sn->guest_edge) < more_bytes)
+		return SNOOP_NEVER_SEGS;
+	return segs_between(sn, sn->ring_nxt, sn->told_edge + more_bytes);
+}
+
 #endif

@@ -391,3 +391,9 @@ uint32_t vcc_native_snoop_opens_at_segs(const struct vcc_flow *f, const struct v
 {
 	return snoop_opens_at_segs(f, sn, p, waits);
 }
+
+uint32_t vcc_native_snoop_widens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn,
+					 const struct vcc_params *p)
+{
+	return snoop_widens_at_segs(f, sn, p);
+}

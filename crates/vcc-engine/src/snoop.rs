@@ -66,6 +66,11 @@ unsafe extern "C-unwind" {
         params: *const sys::vcc_params,
         waits: bool,
     ) -> u32;
+    fn vcc_native_snoop_widens_at_segs(
+        flow: *const sys::vcc_flow,
+        snoop: *const sys::vcc_snoop,
+        params: *const sys::vcc_params,
+    ) -> u32;
 }
 
 /// What a flow finds of the guest's receive ring.
@@ -207,6 +212,14 @@ impl FlowState {
     pub fn snoop_opens_at_segs(&self, snoop: &Snoop, params: &Params, waits: bool) -> Option<u32> {
         // SAFETY: all point to live values of the C types for the length of the call.
         let segs = unsafe { vcc_native_snoop_opens_at_segs(&self.0, &snoop.0, &params.0, waits) };
+        (segs != sys::SNOOP_NEVER_SEGS).then_some(segs)
+    }
+
+    /// The flow's share of the ring from which its peer, which is not held back, is told a window
+    /// twice as large; None: never.
+    pub fn snoop_widens_at_segs(&self, snoop: &Snoop, params: &Params) -> Option<u32> {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        let segs = unsafe { vcc_native_snoop_widens_at_segs(&self.0, &snoop.0, &params.0) };
         (segs != sys::SNOOP_NEVER_SEGS).then_some(segs)
     }
 }

@@ -1,5 +1,7 @@
 //! What waits for room in the guest's receive ring.
 
+use std::collections::BTreeSet;
+
 use super::Port;
 use super::snooping::Snooping;
 use crate::frame::Out;
@@ -21,7 +23,7 @@ impl Port {
 
     /// Is there an acknowledgement or a window that leaves when the guest makes room?
     pub fn waits_for_room(&self) -> bool {
-        !self.snooping.waiting.is_empty()
+        !(self.snooping.waiting.is_empty() && self.snooping.narrow.is_empty())
     }
 
     /// Peers that have fallen silent leave their buffers to the others.
@@ -40,39 +42,70 @@ impl Port {
 
     /// Sends what has waited for the room that there is.
     pub(super) fn tell_room(&mut self, out: &mut Out) {
-        while let Some(&(segs, key)) = self.snooping.waiting.first() {
-            if !self.snooping.sharing.is_open_for(segs) {
-                break;
-            }
+        let opens = |Snooping { sharing, waiting, .. }: &Snooping| {
+            waiting.first().filter(|(segs, _)| sharing.is_open_for(*segs)).copied()
+        };
+        while let Some(first) = opens(&self.snooping) {
             let before = self.snooping.sharing.due_segs();
-            // The treatment may have changed since.
-            if self.note_waiting(&key) == Some(segs) {
-                self.answer(&key, out);
-            }
-            let waits_still = self.snooping.waiting.first() == Some(&(segs, key));
+            self.tell_again(first, out);
+            let waits_still = self.snooping.waiting.first() == Some(&first);
             if waits_still && self.snooping.sharing.due_segs() == before {
-                debug_assert!(false, "there was room, and it waits still: {key:?}");
+                debug_assert!(false, "there was room, and it waits still: {first:?}");
                 break;
             }
+        }
+        let widens = |Snooping { sharing, narrow, .. }: &Snooping| {
+            narrow.first().filter(|(segs, _)| sharing.is_wide_for(*segs)).copied()
+        };
+        while let Some(first) = widens(&self.snooping) {
+            self.tell_again(first, out);
+            if self.snooping.narrow.first() == Some(&first) {
+                debug_assert!(false, "there was room, and its window is small: {first:?}");
+                break;
+            }
+        }
+    }
+
+    fn tell_again(&mut self, (segs, key): (u32, FlowKey), out: &mut Out) {
+        // The treatment may have changed since.
+        if self.note_waiting(&key) == Some(segs) {
+            self.answer(&key, out);
         }
     }
 
     /// After each change of the flow: what is set aside for its peer, and from how many buffers on
     /// it has something to say.
     pub(super) fn note_waiting(&mut self, key: &FlowKey) -> Option<u32> {
-        let Snooping { sharing, waiting, .. } = &mut self.snooping;
         let (flow, snooped) = self.table.snooping(key)?;
         let (snoop, waits) = (&snooped.snoop, snooped.answer_waits);
         let due_segs = snoop.due_segs();
         if due_segs != snooped.share.due_segs {
-            sharing.note(self.now_ns, key, &mut snooped.share, due_segs);
+            self.snooping.sharing.note(self.now_ns, key, &mut snooped.share, due_segs);
         }
-        let segs = flow.snoop_opens_at_segs(snoop, self.treatments.of(flow), waits);
-        if segs != snooped.opens_at_segs {
-            let before = std::mem::replace(&mut snooped.opens_at_segs, segs);
-            before.map(|before| waiting.remove(&(before, *key)));
-            waiting.extend(segs.map(|segs| (segs, *key)));
-        }
-        segs
+        let treatment = self.treatments.of(flow);
+        let opens_at = flow.snoop_opens_at_segs(snoop, treatment, waits);
+        let widens_at = match waits {
+            true => None,
+            false => flow.snoop_widens_at_segs(snoop, treatment),
+        };
+        move_to(&mut self.snooping.waiting, key, &mut snooped.opens_at_segs, opens_at);
+        move_to(&mut self.snooping.narrow, key, &mut snooped.widens_at_segs, widens_at);
+        opens_at.or(widens_at)
     }
+}
+
+/// Puts a flow into another place of an order.
+pub(super) fn move_to(
+    order: &mut BTreeSet<(u32, FlowKey)>,
+    key: &FlowKey,
+    place: &mut Option<u32>,
+    to: Option<u32>,
+) {
+    if *place == to {
+        return;
+    }
+    if let Some(before) = std::mem::replace(place, to) {
+        order.remove(&(before, *key));
+    }
+    order.extend(to.map(|segs| (segs, *key)));
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use vcc_engine::{Segment, sys};
 
+use super::room::move_to;
 use super::{NS_PER_US, Port};
 use crate::bare::Bare;
 use crate::frame::{Direction, Frame, Out};
@@ -41,11 +42,17 @@ pub(super) struct Snooping {
     /// The flows whose acknowledgements or windows wait for room, by the buffers from which they do no
     /// longer.
     pub waiting: BTreeSet<(u32, FlowKey)>,
+    /// The flows whose peers have a small window, by the share of the ring from which it is widened.
+    pub narrow: BTreeSet<(u32, FlowKey)>,
 }
 
 impl Snooping {
     pub(super) fn next_ns(&self) -> Option<u64> {
-        let share_ns = if self.waiting.is_empty() { None } else { self.sharing.next_ns() };
+        let share_ns = if self.waiting.is_empty() && self.narrow.is_empty() {
+            None
+        } else {
+            self.sharing.next_ns()
+        };
         [self.timers.next_ns(), share_ns].into_iter().flatten().min()
     }
 }
@@ -317,9 +324,8 @@ impl Port {
         self.snooping.copied_bytes -= snooped.copies.clear();
         self.snooping.timers.clear(&mut snooped.timer_ns, key);
         self.snooping.sharing.end(&mut snooped.share);
-        if let Some(segs) = snooped.opens_at_segs.take() {
-            self.snooping.waiting.remove(&(segs, *key));
-        }
+        move_to(&mut self.snooping.waiting, key, &mut snooped.opens_at_segs, None);
+        move_to(&mut self.snooping.narrow, key, &mut snooped.widens_at_segs, None);
     }
 
     fn set_timer(&mut self, key: &FlowKey) {

@@ -39,6 +39,8 @@ pub(crate) struct Snooped {
     pub answer_waits: bool,
     /// The buffers, beside those set aside for the flow, from which it, or a window update, is due.
     pub opens_at_segs: Option<u32>,
+    /// The share of the ring from which its peer's window is widened.
+    pub widens_at_segs: Option<u32>,
     pub share: Share,
 }
 

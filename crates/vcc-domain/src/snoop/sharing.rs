@@ -60,6 +60,12 @@ impl Sharing {
         taken_segs + u64::from(segs) <= self.free_segs.into()
     }
 
+    /// Has a flow more that is silent a share of so many segments?
+    pub(crate) fn is_wide_for(&self, segs: u32) -> bool {
+        let usable_segs = self.free_segs.saturating_sub(sys::SNOOP_RESERVED_SEGS);
+        segs <= usable_segs / (self.flows + 1) && self.is_open_for(segs)
+    }
+
     /// The peer has sent something, or has been told that it may.
     pub(crate) fn note(&mut self, now_ns: u64, key: &FlowKey, share: &mut Share, due_segs: u32) {
         share.heard_ns = now_ns;

@@ -108,6 +108,21 @@ fn a_guest_that_reads_lets_all_go_on() {
     }
 }
 
+/// A peer that says nothing more was told a window when the ring was nearly full.
+#[test]
+fn a_small_window_is_widened_when_the_guest_reads() {
+    let mut guest = Guest { ring_segs: 20, ..Guest::new() };
+    let mut peer = Peer::open(&mut guest, 1, 0);
+    peer.hear(&guest.acks(0, GUESTS_WINDOW).to_fabric);
+    assert_eq!(peer.edge, FIRST_WINDOW, "that of the SYN-ACK");
+    let message = guest.at_peer(peer.port).peer_packet(0, 100);
+    guest.receive(&Packet { flags: ACK | PSH, ..message });
+    let said = guest.reads(RING_SEGS).to_fabric;
+    assert_eq!(said.len(), 1, "one update: {said:?}");
+    assert!((said[0].ack + said[0].window).abs_diff(100 + 248 * SEG_BYTES) < 128, "{said:?}");
+    assert_eq!(guest.reads(RING_SEGS).to_fabric, []);
+}
+
 #[test]
 fn what_does_not_come_gives_its_room_to_others() {
     let mut guest = Guest::new();

@@ -124,6 +124,8 @@ fn what_has_no_buffer_is_not_acknowledged() {
     talk.front_end.settle();
     assert_eq!(talk.host.sent_more(), None);
     talk.guest.offer_buffers_quietly(RECEIVE, 20, 2048);
+    // The window opens first.
+    assert_eq!(talk.acknowledged(), (0, 11_000));
     assert_eq!(talk.acknowledged(), (1000, 11_000));
     assert_eq!(talk.guest.used(RECEIVE), 2);
 }

@@ -3,12 +3,12 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use vcc_port::{Port, counters};
 use vcc_testing::{guest, ip, on_a_host};
+use vcc_traffic::TcpInfo;
 
 use super::{POLICY, Place};
 use crate::vcc;
@@ -141,21 +141,7 @@ fn stay_on_one_cpu() {
 }
 
 fn retransmissions(stream: &TcpStream) -> u32 {
-    // SAFETY: all-zero bytes are a valid tcp_info.
-    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
-    let mut length = size_of_val(&info) as libc::socklen_t;
-    // SAFETY: pointer and length are those of the structure, which outlives the call.
-    let status = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            std::ptr::from_mut(&mut info).cast(),
-            &mut length,
-        )
-    };
-    assert_eq!(status, 0);
-    info.tcpi_total_retrans
+    TcpInfo::of(stream).expect("a TCP socket").total_retrans_segs
 }
 
 #[test]
