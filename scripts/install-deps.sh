@@ -62,9 +62,12 @@ if [ "${1-}" = test ]; then
 		wanted=$(echo "$wanted" | sed 's/ chromium//')
 	fi
 fi
-# lwIP, a guest that is not Linux. netstack, another one, needs a newer Go than Debian 12's.
+# lwIP, a guest that is not Linux. netstack, another one, needs a newer Go than Debian 12's. QEMU and
+# passt are for virtual machines (live-domain).
 if [ "${1-}" = verify ]; then
-	is_installed liblwip-dev || wanted=liblwip-dev
+	for package in liblwip-dev qemu-system-x86 passt; do
+		is_installed "$package" || wanted="$wanted $package"
+	done
 fi
 [ -n "$missing$wanted" ] || exit 0
 

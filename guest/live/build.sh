@@ -5,8 +5,8 @@
 #
 # With --cached, it fails unless the guest is there.
 #
-# The kernel is Debian's for virtual machines, with busybox and the `init` beside this script. The
-# packages are taken apart, not installed. It takes 13 MB.
+# The kernel is Debian's for virtual machines, with busybox, bpftool and the `init` beside this
+# script. The packages are taken apart, not installed. It takes 15 MB.
 set -eu
 only_cached=
 if [ "${1-}" = --cached ]; then
@@ -53,8 +53,10 @@ if [ -z "$image" ]; then
 fi
 [ -n "$image" ] || fail "no package $kernel"
 # apt drops root to download; a directory that it cannot write makes it warn.
-(cd "$work" && apt-get download -qq "$image" busybox-static 2>"$work/log") ||
-	fail "cannot download $image and busybox-static: $(tail -n 3 "$work/log")"
+programs="busybox-static $(apt-cache depends --recurse --important bpftool | grep '^[a-z]')"
+# shellcheck disable=SC2086 # a list of words
+(cd "$work" && apt-get download -qq "$image" $programs 2>"$work/log") ||
+	fail "cannot download $image and $programs: $(tail -n 3 "$work/log")"
 for package in "$work"/*.deb; do
 	dpkg-deb -x "$package" "$work/packages"
 done
@@ -63,6 +65,13 @@ root=$work/root
 mkdir -p "$root/bin" "$root/lib" "$work/out"
 cp "$work/packages/bin/busybox" "$root/bin/"
 cp "$here/init" "$root/init"
+# With the libraries that it loads.
+find "$work/packages" -path '*bin/bpftool' -exec cp {} "$root/bin/" \;
+find "$work/packages" \( -name 'libelf[.-]*' -o -name 'libz.*' -o -name 'libcap.*' -o -name libc.so.6 \) \
+	-name '*.so*' -exec cp -P {} "$root/lib/" \;
+mkdir "$root/lib64"
+find "$work/packages" -name 'ld-linux-x86-64.so.2' -exec cp -L {} "$root/lib64/" \;
+[ -x "$root/bin/bpftool" ] || fail 'bpftool has no program of that name'
 chmod 755 "$root/init"
 for module in $modules; do
 	find "$work/packages/lib/modules" -name "$module.ko" -exec cp {} "$root/lib/" \;

@@ -23,6 +23,23 @@ use registration::Registration;
 
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// The BPF object of a congestion control of `guest/`, for kernels and loaders of before Linux 6.4
+/// (libbpf 1.2), which register struct_ops without a link. The name of the section is all that
+/// differs.
+pub fn object_without_link(name: &str) -> Result<Vec<u8>> {
+    const LINKED: &[u8] = b".struct_ops.link\0";
+    let known = list::find(name)
+        .ok_or_else(|| Error::Unknown { name: name.into(), known: names().join(", ") })?;
+    let mut object = known.object.to_vec();
+    for at in 0..object.len().saturating_sub(LINKED.len()) {
+        if object[at..].starts_with(LINKED) {
+            // The name ends before `.link`, in the tables of ELF and BTF.
+            object[at + ".struct_ops".len()] = 0;
+        }
+    }
+    Ok(object)
+}
+
 /// Congestion controls that sockets can select while this value lives. They are unregistered on
 /// drop and at the end of the process; a socket that uses one keeps it.
 pub struct CongestionControls {

@@ -1,9 +1,10 @@
-//! All experiments: of an emulated network, and of a direct wire.
+//! All experiments: of an emulated network, of a direct wire, and of virtual machines.
 
 use super::run::run as run_network;
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::experiment;
+use crate::machines;
 use crate::options::RunOptions;
 use crate::wire;
 use std::fs;
@@ -19,6 +20,7 @@ pub(super) const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "
 pub enum Experiment {
     Network(experiment::Experiment),
     Wire(wire::Experiment),
+    Machines(machines::Experiment),
 }
 
 /// An experiment as a list shows it.
@@ -52,6 +54,8 @@ pub fn load(id_or_path: &str) -> Result<Experiment> {
 fn parse(name: &str, source: &str) -> Result<Experiment> {
     if wire::is_wire(source) {
         wire::parse(name, source).map(Experiment::Wire)
+    } else if machines::is_machines(source) {
+        machines::parse(name, source).map(Experiment::Machines)
     } else {
         experiment::parse(name, source).map(Experiment::Network)
     }
@@ -68,7 +72,11 @@ pub fn run(
         Experiment::Wire(_) if options.backend == Some(Backend::Virtual) => {
             Err(Error::Backend { what: "experiments on a wire without a network".into() })
         }
+        Experiment::Machines(_) if options.backend == Some(Backend::Virtual) => {
+            Err(Error::Backend { what: "virtual machines".into() })
+        }
         Experiment::Wire(experiment) => wire::run(experiment, options, progress),
+        Experiment::Machines(experiment) => machines::run(experiment, options, progress),
     }
 }
 
@@ -77,6 +85,7 @@ impl Experiment {
         match self {
             Self::Network(experiment) => experiment.id(),
             Self::Wire(experiment) => experiment.id(),
+            Self::Machines(experiment) => experiment.id(),
         }
     }
 
@@ -84,6 +93,7 @@ impl Experiment {
         match self {
             Self::Network(experiment) => experiment.title(),
             Self::Wire(experiment) => experiment.title(),
+            Self::Machines(experiment) => experiment.title(),
         }
     }
 }

@@ -1,12 +1,17 @@
 use super::catalogue::EMBEDDED;
 use super::{Experiment, experiments, load};
 use crate::base::error::Error;
-use crate::{experiment, wire};
+use crate::{experiment, machines, wire};
 use vcc_results::result::Stack;
+
+/// The experiments on an emulated network.
+fn networks() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    EMBEDDED.iter().filter(|(_, source)| !wire::is_wire(source) && !machines::is_machines(source))
+}
 
 #[test]
 fn every_built_in_experiment_is_sound() {
-    for (name, source) in EMBEDDED.iter().filter(|(_, source)| !wire::is_wire(source)) {
+    for (name, source) in networks() {
         let experiment = experiment::parse(name, source).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(format!("{}.toml", experiment.id()), *name);
         assert!(!experiment.paper().trim().is_empty());
@@ -21,7 +26,7 @@ fn every_built_in_experiment_is_sound() {
 #[test]
 fn what_experiments_ask_of_vcc_it_has() {
     let (mut asked, name) = (0, |name: &str| name.to_owned());
-    for (file, source) in EMBEDDED.iter().filter(|(_, source)| !wire::is_wire(source)) {
+    for (file, source) in networks() {
         let experiment = experiment::parse(file, source).unwrap();
         let schedule = experiment.schedule(true);
         for case in experiment.cases() {

@@ -10,7 +10,7 @@ mod devices;
 mod experiment;
 mod file;
 mod half;
-mod meter;
+pub mod meter;
 mod metrics;
 mod pair;
 mod run;

@@ -1,10 +1,10 @@
 //! A virtual machine behind `vcc domain`: what it sends and receives arrives whole.
 
+mod lab;
 mod recorded;
 mod ruled;
 mod stopped;
 mod tap;
-mod vm;
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use vcc_qemu::{Image, Vm};
 use vcc_testing::{can_attach, eventually, ip, isolated, skip};
 
 use crate::{Said, command};
-use vm::Vm;
 
 const TRANSFER_BYTES: usize = 12_000_000;
 /// Where a transfer is interrupted.
@@ -99,18 +99,31 @@ fn sha256(bytes: &[u8]) -> String {
     String::from_utf8(output).expect("UTF-8").split_whitespace().next().expect("a sum").to_owned()
 }
 
+/// A guest with noise to send, whose card is behind the socket.
+fn boot(image: &Image, socket: &Path) -> Vm {
+    let mut vm = Vm::boot(image, &vhost_user(socket), |_| ()).expect("a guest");
+    run(&mut vm, "ifconfig eth0 192.0.2.1 netmask 255.255.255.0");
+    run(&mut vm, &format!("head -c {TRANSFER_BYTES} /dev/urandom >/tmp/noise"));
+    vm
+}
+
+#[track_caller]
+fn run(vm: &mut Vm, line: &str) -> String {
+    vm.run(line).expect("a guest that answers")
+}
+
 /// The guest sends a file of noise. `midway` is called once a part of it has come.
 fn from_guest(vm: &mut Vm, midway: &mut dyn FnMut()) {
-    let sum = vm.run("sha256sum /tmp/noise");
+    let sum = run(vm, "sha256sum /tmp/noise");
     let listener = TcpListener::bind("192.0.2.2:5001").expect("an address");
-    vm.begin("nc 192.0.2.2 5001 </tmp/noise");
+    vm.begin("nc 192.0.2.2 5001 </tmp/noise").expect("a guest that listens");
     let (mut stream, _) = listener.accept().expect("a connection");
     let mut bytes = vec![0; INTERRUPTED_AT];
     stream.read_exact(&mut bytes).expect("the first part");
     midway();
     stream.read_to_end(&mut bytes).expect("the rest");
     drop(stream);
-    vm.finish();
+    vm.finish().expect("its end");
     assert_eq!(bytes.len(), TRANSFER_BYTES);
     assert!(sum.contains(&sha256(&bytes)), "not what the guest has sent: {sum}");
 }
@@ -120,7 +133,7 @@ fn from_guest(vm: &mut Vm, midway: &mut dyn FnMut()) {
 fn broken_from_guest(vm: &mut Vm, socket: &Path, ends: &mut dyn FnMut()) {
     let listener = TcpListener::bind("192.0.2.2:5003").expect("an address");
     socket2::SockRef::from(&listener).set_recv_buffer_size(1 << 16).expect("a small buffer");
-    vm.begin("nc 192.0.2.2 5003 </tmp/noise");
+    vm.begin("nc 192.0.2.2 5003 </tmp/noise").expect("a guest that listens");
     let (mut stream, _) = listener.accept().expect("a connection");
     eventually("promises are held", || {
         let said: Said = at(socket).args(["ports", "--json"]).output().expect("the command").into();
@@ -131,7 +144,7 @@ fn broken_from_guest(vm: &mut Vm, socket: &Path, ends: &mut dyn FnMut()) {
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     let end = stream.read_to_end(&mut Vec::new()).expect_err("not all has come");
     assert_eq!(end.kind(), ErrorKind::ConnectionReset);
-    vm.finish();
+    vm.finish().expect("its end");
 }
 
 /// The guest receives noise, likewise.
@@ -151,7 +164,7 @@ fn noise() -> Vec<u8> {
 
 /// A connection to a guest that prints the sum of what it receives.
 fn begin_to_guest(vm: &mut Vm) -> TcpStream {
-    vm.begin("nc -l -p 5002 | sha256sum");
+    vm.begin("nc -l -p 5002 | sha256sum").expect("a guest that listens");
     loop {
         // Until the guest listens.
         match TcpStream::connect("192.0.2.1:5002") {
@@ -165,20 +178,22 @@ fn begin_to_guest(vm: &mut Vm) -> TcpStream {
 fn end_to_guest(vm: &mut Vm, mut stream: TcpStream, noise: &[u8], sent_bytes: usize) {
     stream.write_all(&noise[sent_bytes..]).expect("the rest");
     stream.shutdown(Shutdown::Write).expect("an end");
-    let sum = vm.finish();
+    let sum = vm.finish().expect("its end");
     assert!(sum.contains(&sha256(noise)), "not what the guest was sent: {sum}");
 }
 
 /// On a host with a tap, with all that a virtual machine needs; otherwise skipped.
 #[track_caller]
-fn on_a_host_with_a_tap(work: impl FnOnce(&Path) + Send) {
+fn on_a_host_with_a_tap(work: impl FnOnce(&Image) + Send) {
     if !can_attach() {
         return;
     }
-    if !vm::has_qemu() {
+    if !vcc_qemu::has_qemu() {
         return skip("QEMU is not installed");
     }
-    let Some(image) = vm::image() else { return skip("guest/live/build.sh has not been run") };
+    let Some(image) = Image::cached().expect("the script") else {
+        return skip("guest/live/build.sh has not been run");
+    };
     isolated(|| {
         ip("link set lo up");
         ip("tuntap add dev tap0 mode tap");
@@ -206,9 +221,7 @@ fn a_promise_is_kept_or_broken_at_both_ends() {
         let directory = tempfile::tempdir().expect("a directory");
         let socket = directory.path().join("socket");
         let mut domain = Domain::start(&socket, "--act split");
-        let mut vm = Vm::boot(image, &vhost_user(&socket));
-        vm.run("ifconfig eth0 192.0.2.1 netmask 255.255.255.0");
-        vm.run(&format!("head -c {TRANSFER_BYTES} /dev/urandom >/tmp/noise"));
+        let mut vm = boot(image, &socket);
         from_guest(&mut vm, &mut || ());
         to_guest(&mut vm, &mut || ());
         for end in [Domain::kill, Domain::stop] {
@@ -227,9 +240,7 @@ fn transfers_arrive_whole_with_each_act_and_through_a_crash() {
         let directory = tempfile::tempdir().expect("a directory");
         let socket = directory.path().join("socket");
         let mut domain = Domain::start(&socket, "--act window");
-        let mut vm = Vm::boot(image, &vhost_user(&socket));
-        vm.run("ifconfig eth0 192.0.2.1 netmask 255.255.255.0");
-        vm.run(&format!("head -c {TRANSFER_BYTES} /dev/urandom >/tmp/noise"));
+        let mut vm = boot(image, &socket);
         from_guest(&mut vm, &mut || ());
         to_guest(&mut vm, &mut || ());
         domain.kill();

@@ -6,10 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use vcc_testing::eventually;
 
-use super::vm::Vm;
-use super::{
-    Domain, Said, TRANSFER_BYTES, at, from_guest, on_a_host_with_a_tap, to_guest, vhost_user,
-};
+use super::{Domain, Said, at, boot, from_guest, on_a_host_with_a_tap, to_guest};
 use crate::vcc;
 
 /// Rules for what the guest opens, and for what it accepts.
@@ -55,9 +52,7 @@ fn connections_come_under_the_rules_of_a_policy_that_changes() {
         let write = |text: &str| fs::write(&file, text).expect("written");
         write(&policy("first", "act = \"hold\"\nretransmit = true"));
         let domain = Domain::start(&socket, &format!("--policy {}", file.display()));
-        let mut vm = Vm::boot(image, &vhost_user(&socket));
-        vm.run("ifconfig eth0 192.0.2.1 netmask 255.255.255.0");
-        vm.run(&format!("head -c {TRANSFER_BYTES} /dev/urandom >/tmp/noise"));
+        let mut vm = boot(image, &socket);
         from_guest(&mut vm, &mut || {
             let seen = flow(&socket, "--peer :5001");
             assert_eq!(seen["rule"], "first");

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 
+use vcc_qemu::Vm;
 use vcc_testing::eventually;
 use vcc_traffic::TcpInfo;
 
-use super::vm::Vm;
-use super::{Domain, from_guest, on_a_host_with_a_tap, to_guest, vhost_user};
-use super::{TRANSFER_BYTES, begin_to_guest, end_to_guest, noise};
+use super::{Domain, boot, from_guest, on_a_host_with_a_tap, to_guest};
+use super::{begin_to_guest, end_to_guest, noise};
 
 /// Sent before the guest stops, and while it is stopped. A guest that has read all may have said a
 /// window of half of 64 KiB: Linux updates one that doubles.
@@ -38,12 +38,12 @@ fn to_stopped_guest(vm: &mut Vm, meanwhile: &mut dyn FnMut()) {
     stream.write_all(&noise[..BEFORE_BYTES]).expect("the first part");
     eventually("the first part is acknowledged", || is_acknowledged(&stream));
     eventually("the guest has read it", || has_window(&stream));
-    vm.stop();
+    vm.stop().expect("it stops");
     let stopped_until = BEFORE_BYTES + STOPPED_BYTES;
     stream.write_all(&noise[BEFORE_BYTES..stopped_until]).expect("the second part");
     eventually("the second part is acknowledged", || is_acknowledged(&stream));
     meanwhile();
-    vm.go_on();
+    vm.go_on().expect("it goes on");
     end_to_guest(vm, stream, &noise, stopped_until);
 }
 
@@ -54,9 +54,7 @@ fn what_lies_in_the_ring_of_a_stopped_guest_is_acknowledged() {
         let directory = tempfile::tempdir().expect("a directory");
         let socket = directory.path().join("socket");
         let mut domain = Domain::start(&socket, "--snoop");
-        let mut vm = Vm::boot(image, &vhost_user(&socket));
-        vm.run("ifconfig eth0 192.0.2.1 netmask 255.255.255.0");
-        vm.run(&format!("head -c {TRANSFER_BYTES} /dev/urandom >/tmp/noise"));
+        let mut vm = boot(image, &socket);
         from_guest(&mut vm, &mut || ());
         to_guest(&mut vm, &mut || ());
         to_stopped_guest(&mut vm, &mut || ());

@@ -7,7 +7,7 @@
 pub mod limits;
 mod netns;
 mod parameters;
-mod program;
+pub mod program;
 mod proxy;
 mod tap;
 

@@ -2,13 +2,11 @@
 //! ends the guest's connections and makes its own, with ECN, in the guest's place.
 
 use super::Netns;
+use super::program::spawn_inside;
 use crate::base::error::{Doing, Error, Result};
-use crate::base::system::check;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::fd::AsRawFd;
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -65,26 +63,10 @@ impl Proxy {
         outside: Option<&Outside>,
         to: SocketAddr,
     ) -> Result<Self> {
-        let namespace = hypervisor.path();
-        let namespace = File::open(&namespace).doing(|| format!("open {namespace}"))?;
         let mut command = Command::new(PROGRAM);
         command.args(["-db", "-q", "-f", "/dev/stdin"]);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        let enter = move || {
-            // SAFETY: takes no pointers, and the descriptor is open.
-            check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
-            // SAFETY: takes no pointers. Not even kill -9 of the lab leaves a proxy behind.
-            check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
-        };
-        // SAFETY: between fork and exec, these are two system calls and nothing else.
-        unsafe { command.pre_exec(enter) };
-        let process = command.spawn().map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Error::Missing {
-                what: format!("the program '{PROGRAM}'"),
-                remedy: format!("install the package {PROGRAM}"),
-            },
-            _ => Error::System { action: format!("run {PROGRAM}"), source: error },
-        })?;
+        let process = spawn_inside(hypervisor, &mut command, PROGRAM)?;
         let mut proxy = Self { process, address };
         let configuration = configuration(address, outside, to);
         let stdin = proxy.process.stdin.take();

@@ -1,0 +1,166 @@
+//! Checks an experiment file.
+
+use super::file::{CardKind, File};
+use super::metrics;
+use crate::base::error::Error;
+use crate::experiment::locate::{Problem, field};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+#[derive(Debug, Clone)]
+pub struct Experiment(File);
+
+/// Whether a file is one of this kind.
+pub fn is_machines(source: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Mark {
+        #[serde(rename = "machines")]
+        _machines: IgnoredAny,
+    }
+    toml::from_str::<Mark>(source).is_ok()
+}
+
+pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
+    let read = || -> Result<Experiment, Problem> {
+        let file: File = toml::from_str(source)?;
+        check(&file)?;
+        Ok(Experiment(file))
+    };
+    read().map_err(|problem| problem.at(name, source))
+}
+
+fn check(file: &File) -> Result<(), Problem> {
+    for (at, schedule) in [
+        (field!["duration", "measured_s"], file.duration.schedule(false)),
+        (field!["duration", "quick", "measured_s"], file.duration.schedule(true)),
+    ] {
+        if !(schedule.measured_s > 0.0 && schedule.runs > 0) {
+            return Err(Problem::new(at, "time and runs must be more than 0"));
+        }
+    }
+    if !(1..=15).contains(&file.machines.neighbours) {
+        return Err(Problem::new(field!["machines", "neighbours"], "must be 1 to 15"));
+    }
+    if !(1..=10_000).contains(&file.machines.rate_mbps) {
+        return Err(Problem::new(field!["machines", "rate_mbps"], "must be 1 to 10000"));
+    }
+    check_sizes(&file.machines.sizes)
+        .map_err(|it| Problem::new(field!["machines", "sizes"], it))?;
+    let known = metrics::all(file);
+    let is_known = |name: &str| known.iter().any(|(metric, _)| metric == name);
+    if !is_known(&file.machines.plot) {
+        return Err(Problem::new(field!["machines", "plot"], no_metric(&file.machines.plot)));
+    }
+    for (index, case) in file.cases.iter().enumerate() {
+        let at = |name: &str| field!["cases", index, name];
+        if file.cases[..index].iter().any(|other| other.name == case.name) {
+            return Err(Problem::new(at("name"), format!("two cases are called '{}'", case.name)));
+        }
+        if let Some(sizes) = &case.sizes {
+            check_sizes(sizes).map_err(|text| Problem::new(at("sizes"), text))?;
+        }
+        if case.card != CardKind::Domain && !case.options.is_empty() {
+            return Err(Problem::new(at("options"), "they are those of `card = \"domain\"`"));
+        }
+        let custom = case.congestion_control.as_deref();
+        if let Some(name) = custom.filter(|name| !vcc_guest::names().contains(name)) {
+            let known = vcc_guest::names().join(", ");
+            let text = format!("there is no '{name}': there are {known}");
+            return Err(Problem::new(at("congestion_control"), text));
+        }
+        let others = case.expect.values().filter_map(|it| it.relative_to.as_ref());
+        for other in case.against.iter().chain(others) {
+            if !file.cases[..index].iter().any(|case| case.name == *other) {
+                let text = format!("there is no case '{other}' before it");
+                return Err(Problem::new(at("against"), text));
+            }
+        }
+        if let Some(metric) = case.expect.keys().find(|metric| !is_known(metric)) {
+            return Err(Problem::new(field!["cases", index, "expect", metric], no_metric(metric)));
+        }
+    }
+    Ok(())
+}
+
+fn check_sizes(sizes: &[u32]) -> Result<(), &'static str> {
+    let fits = |bytes: &u32| (1000..=100_000_000).contains(bytes);
+    match !sizes.is_empty() && sizes.iter().all(fits) {
+        true => Ok(()),
+        false => Err("must be 1000 to 100000000 bytes, at least one of them"),
+    }
+}
+
+fn no_metric(name: &str) -> String {
+    format!("there is no metric '{name}': it is DIRECTION_SIZE_UNIT, as to_100k_mbps")
+}
+
+impl Experiment {
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    pub fn title(&self) -> &str {
+        &self.0.title
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+id = "small"
+title = "t"
+paper = "p"
+[duration]
+measured_s = 8
+runs = 3
+quick = { measured_s = 2, runs = 1 }
+[machines]
+slice_ms = 30
+neighbours = 2
+rate_mbps = 1000
+sizes = [100000]
+plot = "to_100k_mbps"
+[[cases]]
+name = "tap"
+card = "tap"
+[[cases]]
+name = "hold"
+card = "domain"
+options = "--act hold"
+congestion_control = "flood"
+against = "tap"
+expect.from_100k_mbps = { min = 2, relative_to = "tap" }
+"#;
+
+    #[test]
+    fn a_file_is_one_of_virtual_machines_by_its_table() {
+        assert!(is_machines(SMALL));
+        assert!(!is_machines("[wire]\nplot = 'x'\n"));
+        assert_eq!(parse("small.toml", SMALL).unwrap().file().cases.len(), 2);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        let wrong = [
+            ("runs = 3", "runs = 0", "small.toml:6: duration.measured_s: time and runs"),
+            ("neighbours = 2", "neighbours = 0", "must be 1 to 15"),
+            ("\"to_100k_mbps\"", "\"to_1m_mbps\"", "there is no metric 'to_1m_mbps'"),
+            ("[100000]", "[]", "machines.sizes: must be 1000"),
+            ("\"hold\"", "\"tap\"", "two cases are called 'tap'"),
+            ("card = \"tap\"", "card = \"tap\"\noptions = \"-x\"", "those of `card = \"domain\"`"),
+            ("\"flood\"", "\"bbr9\"", "there is no 'bbr9': there are dctcp"),
+            ("against = \"tap\"", "against = \"tip\"", "there is no case 'tip'"),
+            ("expect.from", "expect.form", "there is no metric 'form_100k_mbps'"),
+        ];
+        for (from, to, told) in wrong {
+            let error = parse("small.toml", &SMALL.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Virtual machines that take turns on a core: QEMU, a card of several kinds, a peer that is a
+//! namespace. What is measured are single transfers in each direction.
+
+mod card;
+mod experiment;
+mod file;
+mod metrics;
+mod network;
+mod run;
+mod transfer;
+mod turns;
+
+pub use experiment::{Experiment, is_machines, parse};
+pub use run::run;

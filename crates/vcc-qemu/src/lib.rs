@@ -1,0 +1,7 @@
+//! Virtual machines: QEMU without KVM, with the guest of `guest/live` (Debian's kernel, busybox).
+
+mod image;
+mod vm;
+
+pub use image::Image;
+pub use vm::{Vm, has_qemu};

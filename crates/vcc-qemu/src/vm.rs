@@ -1,0 +1,183 @@
+//! A virtual machine, and the shell in it.
+
+use std::fs;
+use std::io::{self, Error, ErrorKind, Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Image;
+
+/// Boot and commands of an emulated machine, on a busy host.
+const PATIENCE: Duration = Duration::from_secs(120);
+const READY: &str = "guest: ready";
+const QEMU: &str = "qemu-system-x86_64";
+
+/// The longest line that a terminal takes (termios(3)) is 4096 bytes.
+const LINE_BYTES: usize = 1000;
+
+/// Is QEMU installed?
+pub fn has_qemu() -> bool {
+    Command::new(QEMU).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// QEMU runs until this is dropped.
+pub struct Vm {
+    qemu: Child,
+    to_shell: ChildStdin,
+    from_shell: Receiver<Vec<u8>>,
+    said: String,
+    commands: u32,
+}
+
+impl Vm {
+    /// Boots a guest whose card has the back end `net` in the options `netdev`; without them it has
+    /// no card. Its memory is shared, as vhost-user needs. `prepare` is called before QEMU starts.
+    pub fn boot(
+        image: &Image,
+        netdev: &[String],
+        prepare: impl FnOnce(&mut Command),
+    ) -> io::Result<Self> {
+        let mut command = Command::new(QEMU);
+        command
+            .args(["-machine", "q35,memory-backend=memory", "-m", "256M", "-accel", "tcg"])
+            .args(["-object", "memory-backend-memfd,id=memory,size=256M,share=on"])
+            .args(["-cpu", "max", "-nodefaults", "-display", "none", "-serial", "stdio"])
+            .args(["-name", "guest,debug-threads=on"])
+            .args(["-append", "console=ttyS0 quiet panic=-1"])
+            .args(["-kernel".into(), image.file("vmlinuz"), "-initrd".into(), image.file("initrd")])
+            .args(netdev)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        if !netdev.is_empty() {
+            // Without KVM, QEMU has no MSI-X vectors that a vhost-user card may use.
+            let card = "virtio-net-pci,netdev=net,disable-legacy=on,vectors=0,ioeventfd=on";
+            command.args(["-device", card]);
+        }
+        prepare(&mut command);
+        let mut qemu = command.spawn().map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::new(
+                ErrorKind::NotFound,
+                format!("{QEMU} is missing: install the package qemu-system-x86"),
+            ),
+            _ => error,
+        })?;
+        let (mut output, to_shell) = match (qemu.stdout.take(), qemu.stdin.take()) {
+            (Some(output), Some(input)) => (output, input),
+            _ => return Err(Error::other("QEMU has no serial line")),
+        };
+        let (tell, from_shell) = channel();
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = output.read(&mut bytes) {
+                if tell.send(bytes[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut vm = Self { qemu, to_shell, from_shell, said: String::new(), commands: 0 };
+        vm.until(READY)?;
+        Ok(vm)
+    }
+
+    /// Runs a line in the guest's shell. Returns what it has printed.
+    pub fn run(&mut self, line: &str) -> io::Result<String> {
+        self.begin(line)?;
+        self.finish()
+    }
+
+    /// Starts a line in the guest's shell; [`Vm::finish`] waits for its end.
+    pub fn begin(&mut self, line: &str) -> io::Result<()> {
+        self.commands += 1;
+        // The shell may echo the line, which must not be taken for its end.
+        let line = format!("{line}; echo \"END\"-{}-\n", self.commands);
+        self.to_shell.write_all(line.as_bytes())
+    }
+
+    pub fn finish(&mut self) -> io::Result<String> {
+        let end = format!("END-{}-", self.commands);
+        let said = self.until(&end)?;
+        Ok(said.strip_suffix(&end).unwrap_or(&said).to_owned())
+    }
+
+    /// Writes a file in the guest.
+    pub fn write(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.run(&format!(": >{path}"))?;
+        for part in bytes.chunks(LINE_BYTES / 4) {
+            let escaped: String = part.iter().map(|byte| format!("\\{byte:03o}")).collect();
+            self.run(&format!("printf '{escaped}' >>{path}"))?;
+        }
+        Ok(())
+    }
+
+    /// Takes all its CPUs from it, as other guests do on a busy host.
+    pub fn stop(&self) -> io::Result<()> {
+        self.signal(libc::SIGSTOP)?;
+        let mut status = 0;
+        // SAFETY: the call writes an int, and the process is ours and has not been waited for.
+        let id = unsafe { libc::waitpid(self.process_id(), &mut status, libc::WUNTRACED) };
+        if id < 0 || !libc::WIFSTOPPED(status) {
+            return Err(Error::other(format!("QEMU does not stop: status {status:#x}")));
+        }
+        Ok(())
+    }
+
+    pub fn go_on(&self) -> io::Result<()> {
+        self.signal(libc::SIGCONT)
+    }
+
+    /// Its threads, each with whether it runs one of the guest's CPUs.
+    pub fn threads(&self) -> io::Result<Vec<(libc::pid_t, bool)>> {
+        let mut threads = Vec::new();
+        for entry in fs::read_dir(format!("/proc/{}/task", self.process_id()))? {
+            let entry = entry?;
+            // One may have ended since.
+            let Ok(name) = fs::read_to_string(entry.path().join("comm")) else { continue };
+            let id = entry.file_name().to_str().and_then(|id| id.parse().ok());
+            threads.extend(id.map(|id| (id, name.starts_with("CPU "))));
+        }
+        Ok(threads)
+    }
+
+    fn process_id(&self) -> libc::pid_t {
+        self.qemu.id() as libc::pid_t
+    }
+
+    fn signal(&self, signal: libc::c_int) -> io::Result<()> {
+        // SAFETY: the call takes no pointers, and the process has not been waited for.
+        match unsafe { libc::kill(self.process_id(), signal) } {
+            0 => Ok(()),
+            _ => Err(Error::last_os_error()),
+        }
+    }
+    fn until(&mut self, text: &str) -> io::Result<String> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(at) = self.said.find(text) {
+                let rest = self.said.split_off(at + text.len());
+                return Ok(std::mem::replace(&mut self.said, rest));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.from_shell.recv_timeout(left) {
+                Ok(bytes) => self.said += &String::from_utf8_lossy(&bytes),
+                Err(error) => {
+                    let why = match error {
+                        RecvTimeoutError::Timeout => "does not say",
+                        RecvTimeoutError::Disconnected => "ended before it said",
+                    };
+                    let said = &self.said;
+                    return Err(Error::other(format!("the guest {why} `{text}`, after: {said}")));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Vm {
+    fn drop(&mut self) {
+        // It may have ended before.
+        let _: [io::Result<()>; 2] = [self.qemu.kill(), self.qemu.wait().map(drop)];
+    }
+}

@@ -1,0 +1,98 @@
+//! `vcc lab run` with virtual machines that take turns.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use vcc_qemu::Image;
+use vcc_testing::{can_attach, eventually, skip};
+
+use crate::command;
+
+const SLICE: &str = "/proc/sys/kernel/sched_rr_timeslice_ms";
+
+const EXPERIMENT: &str = r#"
+id = "small"
+title = "t"
+paper = "p"
+[duration]
+measured_s = 1
+runs = 1
+quick = { measured_s = 1, runs = 1 }
+[machines]
+slice_ms = 20
+neighbours = 1
+rate_mbps = 1000
+sizes = [20000]
+plot = "to_20k_mbps"
+[[cases]]
+name = "tap"
+card = "tap"
+[[cases]]
+name = "hold"
+card = "domain"
+options = "--act hold --snoop"
+congestion_control = "flood"
+against = "tap"
+"#;
+
+fn lab(directory: &Path) -> Command {
+    let mut command = command();
+    command.args(["lab", "run", "small.toml", "--quick", "--json", "result.json"]);
+    command.current_dir(directory).stdin(Stdio::null());
+    command
+}
+
+/// The processes that it has started.
+fn children(process: &Child) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{}/task", process.id())).expect("its threads");
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let lists = tasks.flatten().map(|task| read(task.path().join("children")));
+    lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn virtual_machines_take_turns_and_leave_nothing_behind() {
+    if !can_attach() {
+        return;
+    }
+    if !vcc_qemu::has_qemu() {
+        return skip("QEMU is not installed");
+    }
+    if Image::cached().expect("the script").is_none() {
+        return skip("guest/live/build.sh has not been run");
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(directory.path().join("small.toml"), EXPERIMENT).expect("written");
+    let slice = fs::read_to_string(SLICE).expect("a length");
+
+    let output = lab(directory.path()).output().expect("the command");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{complaint}");
+    let result = fs::read_to_string(directory.path().join("result.json")).expect("a result");
+    let result: Value = serde_json::from_str(&result).expect("JSON");
+    for (case, metric) in [(0, "from_20k_mbps"), (1, "from_20k_gain"), (1, "to_20k_gain")] {
+        let value = &result["cases"][case]["metrics"][metric]["median"];
+        assert!(value.as_f64() > Some(0.0), "{metric}: {result}");
+    }
+    assert_eq!(fs::read_to_string(SLICE).expect("a length"), slice);
+
+    let mut run = lab(directory.path()).stdout(Stdio::null()).spawn().expect("the command");
+    eventually("a virtual machine boots", || {
+        let is_qemu = |process: &String| {
+            let name = fs::read_to_string(format!("/proc/{process}/comm"));
+            name.is_ok_and(|name| name.starts_with("qemu"))
+        };
+        let is_set = fs::read_to_string(SLICE).expect("a length").trim() == "20";
+        is_set && children(&run).iter().any(is_qemu)
+    });
+    let started = children(&run);
+    // SAFETY: the call takes no pointers, and the process has not been waited for.
+    unsafe { libc::kill(run.id() as libc::pid_t, libc::SIGTERM) };
+    assert!(!run.wait().expect("its end").success());
+    for process in started {
+        assert!(!Path::new("/proc").join(&process).exists(), "{process}");
+    }
+    assert_eq!(fs::read_to_string(SLICE).expect("a length"), slice);
+}
