@@ -9,6 +9,7 @@
 #ifndef VCC_RING_H
 #define VCC_RING_H
 
+#include "mss.h"
 #include "snoop.h"
 
 /* What a flow finds of the ring. */
@@ -42,10 +43,19 @@ VCC_INLINE uint32_t snoop_due_segs(const struct vcc_snoop *sn)
 	return segs_between(sn, sn->ring_nxt, sn->due_edge);
 }
 
-/* Is it the end of what the peer has to say for now? Within a stream, segments are full. */
+/*
+ * Is it the end of what the peer has to say for now? Within a stream, segments are full but for
+ * options.
+ */
 VCC_INLINE bool ends_message(const struct vcc_snoop *sn, const struct vcc_segment *s)
 {
-	return (s->flags & TCP_FIN) || ((s->flags & TCP_PSH) && s->payload_bytes < sn->seg_bytes);
+	uint32_t seg_bytes = s->seg_bytes ? s->seg_bytes : sn->seg_bytes;
+	uint32_t last_bytes = s->payload_bytes;
+
+	if (last_bytes > seg_bytes && seg_bytes)
+		last_bytes %= seg_bytes;
+	return (s->flags & TCP_FIN) ||
+	       ((s->flags & TCP_PSH) && last_bytes && last_bytes + TCP_OPTIONS_BYTES < seg_bytes);
 }
 
 /* The peer has been silent, and sends again. */
@@ -59,6 +69,12 @@ VCC_INLINE void snoop_resumes(struct vcc_snoop *sn)
 VCC_INLINE void snoop_falls_silent(struct vcc_snoop *sn)
 {
 	sn->silent = true;
+	sn->due_edge = sn->ring_nxt;
+}
+
+/* The peer waits for an acknowledgement, and has sent what it may until then. */
+VCC_INLINE void snoop_has_sent_all(struct vcc_snoop *sn)
+{
 	sn->due_edge = sn->ring_nxt;
 }
 
@@ -122,11 +138,17 @@ VCC_INLINE uint32_t snoop_edge(const struct vcc_flow *f, const struct vcc_snoop 
 		return sn->guest_edge;
 	/* The guest has not closed its window, so neither does the room (RFC 9293, 3.8.6). */
 	uint32_t room_edge = ack + vcc_max(snoop_room_bytes(sn, room), sn->seg_bytes);
-	uint32_t update_edge = sn->told_edge + snoop_update_bytes(f, sn);
+	uint32_t update_bytes = snoop_update_bytes(f, sn);
+	uint32_t opens_segs = segs_between(sn, ack, sn->told_edge + update_bytes);
+	uint32_t open_segs = snoop_open_segs(room);
 
-	/* However many share the ring, what none needs is given. */
-	if (is_held_back(sn) && segs_between(sn, ack, update_edge) <= snoop_open_segs(room))
-		room_edge = seq_max(room_edge, update_edge);
+	/* However many share the ring, what none needs is given, in a few steps. */
+	if (is_held_back(sn) && opens_segs <= open_segs) {
+		uint32_t part_segs = (open_segs - opens_segs) / vcc_max(room->flows, 1u);
+		uint32_t part_bytes = vcc_min(part_segs * sn->seg_bytes, SEQ_WINDOW_MAX / 2);
+
+		room_edge = seq_max(room_edge, sn->told_edge + update_bytes + part_bytes);
+	}
 	return seq_min(sn->guest_edge, seq_max(room_edge, sn->told_edge));
 }
 

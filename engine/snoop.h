@@ -29,7 +29,7 @@ struct vcc_snoop {
 	uint32_t syn_tsval; /* TSval of the peer's last SYN */
 	uint32_t irs_nxt;   /* the first acknowledgement: irs + 1, or after data on the SYN */
 	uint32_t fin_seq;   /* of the peer's FIN, if one is in the ring */
-	uint16_t seg_bytes; /* the guest's MSS, or a larger segment */
+	uint16_t seg_bytes; /* the guest's MSS */
 	uint8_t opening;    /* bool: the guest's SYN has passed */
 	uint8_t begun;	    /* bool: the guest has acknowledged the peer's SYN */
 	uint8_t barred;	    /* bool: never promise */
@@ -276,10 +276,8 @@ VCC_INLINE struct vcc_placed snoop_placed(const struct vcc_flow *f, struct vcc_s
 	/* Promised once the guest has reported it and the hole before it is filled. */
 	if (seq_after(s->seq, sn->ring_nxt))
 		return s->payload_bytes ? kept : nothing;
-	uint32_t seg_bytes = s->seg_bytes ? s->seg_bytes : s->payload_bytes;
 	bool fills = has_hole(sn);
 
-	sn->seg_bytes = (uint16_t)vcc_min(vcc_max(sn->seg_bytes, seg_bytes), UINT16_MAX);
 	snoop_advance(sn, end);
 	/* Law 16 */
 	VCC_LAW(!seq_after(sn->ring_nxt, sn->guest_edge));

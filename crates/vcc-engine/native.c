@@ -381,6 +381,17 @@ void vcc_native_snoop_resumes(struct vcc_snoop *sn)
 	snoop_resumes(sn);
 }
 
+void vcc_native_snoop_has_sent_all(struct vcc_snoop *sn)
+{
+	snoop_has_sent_all(sn);
+}
+
+bool vcc_native_snoops(const struct vcc_flow *f, const struct vcc_snoop *sn,
+		       const struct vcc_params *p)
+{
+	return snoops(f, sn, p);
+}
+
 void vcc_native_snoop_falls_silent(struct vcc_snoop *sn)
 {
 	snoop_falls_silent(sn);

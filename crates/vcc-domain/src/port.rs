@@ -368,6 +368,9 @@ impl Port {
         let sooner_ns = timer::sooner_ns(flow, self.treatments.of(flow), now_ns, look_ns);
         if ends_held(flow, held, segment, is_reset) {
             self.end_held(key);
+            if is_reset {
+                self.end_snooping(key);
+            }
             if let Some(broken) = broken {
                 broken.reset(out);
             }

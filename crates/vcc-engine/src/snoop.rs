@@ -59,6 +59,12 @@ unsafe extern "C-unwind" {
     fn vcc_native_snoop_due_segs(snoop: *const sys::vcc_snoop) -> u32;
     fn vcc_native_ends_message(snoop: *const sys::vcc_snoop, segment: *const Segment) -> bool;
     fn vcc_native_snoop_resumes(snoop: *mut sys::vcc_snoop);
+    fn vcc_native_snoop_has_sent_all(snoop: *mut sys::vcc_snoop);
+    fn vcc_native_snoops(
+        flow: *const sys::vcc_flow,
+        snoop: *const sys::vcc_snoop,
+        params: *const sys::vcc_params,
+    ) -> bool;
     fn vcc_native_snoop_falls_silent(snoop: *mut sys::vcc_snoop);
     fn vcc_native_snoop_opens_at_segs(
         flow: *const sys::vcc_flow,
@@ -114,6 +120,12 @@ impl Snoop {
     pub fn resumes(&mut self) {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_snoop_resumes(&mut self.0) }
+    }
+
+    /// The peer waits for an acknowledgement, and has sent what it may until then.
+    pub fn has_sent_all(&mut self) {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_snoop_has_sent_all(&mut self.0) }
     }
 
     /// The peer has sent nothing for a while, though it could, or has ended a message.
@@ -199,6 +211,12 @@ impl FlowState {
     pub fn is_answer_due(&self, snoop: &Snoop) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_is_answer_due(&self.0, &snoop.0) }
+    }
+
+    /// May the flow's data be promised?
+    pub fn snoops(&self, snoop: &Snoop, params: &Params) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_snoops(&self.0, &snoop.0, &params.0) }
     }
 
     /// Has the ring room for what an acknowledgement lets the peer send?

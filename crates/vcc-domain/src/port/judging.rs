@@ -12,7 +12,7 @@ use crate::seen::Seen;
 impl Port {
     /// Puts rules in force: for new connections at once, and for all others but those in their
     /// handshake, which end it as they began. A connection that is to be ignored and does not depend
-    /// on the port is forgotten, once nothing is held or promised of it.
+    /// on the port is forgotten; of which something is held or promised, when it ends.
     pub fn set_rules(&mut self, rules: Rules) {
         self.treatments.apply(rules);
         self.note_snoop();

@@ -32,11 +32,19 @@ impl Port {
         while let Some((at_ns, key)) = self.snooping.sharing.pop(now_ns) {
             let Some((_, snooped)) = self.table.snooping(&key) else { continue };
             let (sharing, share) = (&mut self.snooping.sharing, &mut snooped.share);
-            if sharing.is_over((now_ns, at_ns), &key, share, snooped.answer_waits) {
+            if !sharing.is_silent((now_ns, at_ns), &key, share) {
+                continue;
+            }
+            if snooped.answer_waits {
+                // It goes on when it has the acknowledgement, and so keeps its equal part.
+                snooped.snoop.has_sent_all();
+                sharing.note(now_ns, &key, share, 0);
+                sharing.list(now_ns, &key, share);
+            } else {
                 sharing.end(share);
                 snooped.snoop.falls_silent();
-                self.note_waiting(&key);
             }
+            self.note_waiting(&key);
         }
     }
 
@@ -77,12 +85,18 @@ impl Port {
     /// it has something to say.
     pub(super) fn note_waiting(&mut self, key: &FlowKey) -> Option<u32> {
         let (flow, snooped) = self.table.snooping(key)?;
-        let (snoop, waits) = (&snooped.snoop, snooped.answer_waits);
-        let due_segs = snoop.due_segs();
-        if due_segs != snooped.share.due_segs {
-            self.snooping.sharing.note(self.now_ns, key, &mut snooped.share, due_segs);
-        }
         let treatment = self.treatments.of(flow);
+        let (sharing, share) = (&mut self.snooping.sharing, &mut snooped.share);
+        if flow.snoops(&snooped.snoop, treatment) {
+            let due_segs = snooped.snoop.due_segs();
+            if due_segs != share.due_segs {
+                sharing.note(self.now_ns, key, share, due_segs);
+            }
+        } else if !share.is_silent() {
+            sharing.end(share);
+            snooped.snoop.falls_silent();
+        }
+        let (snoop, waits) = (&snooped.snoop, snooped.answer_waits);
         let opens_at = flow.snoop_opens_at_segs(snoop, treatment, waits);
         let widens_at = match waits {
             true => None,

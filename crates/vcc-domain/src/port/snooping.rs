@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vcc_engine::{Segment, sys};
+use vcc_engine::{Segment, Snoop, sys};
 
 use super::room::move_to;
 use super::{NS_PER_US, Port};
@@ -23,6 +23,8 @@ const DELAYED_ACK_NS: u64 = 40_000_000;
 /// Limit of the copies of what the guests of a port have not acknowledged; without room nothing is
 /// promised.
 const COPIES_MAX_BYTES: u32 = 16 << 20;
+/// What lies behind a hole, which its peer may leave there, may take so much of them.
+const BEHIND_HOLES_MAX_BYTES: u32 = COPIES_MAX_BYTES / 4;
 /// A guest that has refused promised data so often does not take it: by then, two minutes have
 /// passed (RFC 9293, 3.8.3: at least 100 s).
 const REFUSALS_MAX: u32 = 7;
@@ -81,7 +83,9 @@ impl Port {
         let owed = snoop.is_promise_due();
         let sent = held.hold.split_ack(flow.snd_nxt);
         let placed = flow.snoop_placed(snoop, self.treatments.of(flow), segment, sent, stamp);
-        if placed.keep != 0 {
+        let is_behind_hole = after(segment.seq, snoop.0.ring_nxt);
+        let has_space = !is_behind_hole || self.snooping.copied_bytes < BEHIND_HOLES_MAX_BYTES;
+        if placed.keep != 0 && has_space {
             let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, &parsed);
             self.snooping.copied_bytes = self.snooping.copied_bytes + kept_bytes - freed_bytes;
             let (sharing, share) = (&mut self.snooping.sharing, &mut snooped.share);
@@ -153,6 +157,8 @@ impl Port {
         let owed = snooped.snoop.is_promise_due();
         if !flow.snoop_heard(&mut snooped.snoop, &parsed.segment) {
             snooping.copied_bytes -= snooped.copies.clear();
+            snooping.sharing.end(&mut snooped.share);
+            (snooped.answer_waits, snooped.answer_ns) = (false, None);
         }
         snooped.note(frame, &parsed);
         let ack = snooped.snoop.0.guest_ack;
@@ -169,10 +175,16 @@ impl Port {
                 snooped.note_block(from, end);
             }
         }
+        let is_repairing = snooped.copies.is_repairing();
         if has_blocks && snooped.snoop.is_promise_due() {
             parsed = without_promised(frame, parsed, snooped.snoop.0.ring_nxt);
         }
-        let room = snooping.sharing.room(&snooped.share);
+        if is_repairing {
+            // A guest that is heard is given it again sooner.
+            self.set_timer(&parsed.key);
+        }
+        let Known { state: flow, snooped, .. } = self.table.known(&parsed.key)?;
+        let room = self.snooping.sharing.room(&snooped.share);
         if flow.snoop_absorbs(&snooped.snoop, self.treatments.of(flow), &room, &parsed.segment) {
             // What is held must not leave with older timestamps than those of an answer.
             self.note_latest(frame, &parsed);
@@ -304,19 +316,29 @@ impl Port {
         let parsed = reparsed_at(&frame, self.now_us());
         self.counters.count(sys::COUNT_PROMISE_BROKEN);
         self.leave_as(frame, &parsed, out);
-        self.end_snooped(key);
+        self.end_snooping(key);
     }
 
-    /// Nothing more is promised of a connection that has ended by a RST, or is forgotten.
+    /// Nothing more is promised of a connection that has ended by a RST. After both FINs, data may
+    /// still have to reach the guest.
     pub(super) fn end_snooped(&mut self, key: &FlowKey) {
         if !self.snooping.is_on {
             return;
         }
-        let Some((flow, snooped)) = self.table.snooping(key) else { return };
+        let Some((flow, _)) = self.table.snooping(key) else { return };
         if is_reset(flow) {
-            self.snooping.copied_bytes -= snooped.copies.clear();
-            self.snooping.sharing.end(&mut snooped.share);
+            self.end_snooping(key);
         }
+    }
+
+    /// A RST has ended the connection, whatever came before.
+    pub(super) fn end_snooping(&mut self, key: &FlowKey) {
+        let Some((_, snooped)) = self.table.snooping(key) else { return };
+        self.snooping.copied_bytes -= snooped.copies.clear();
+        self.snooping.sharing.end(&mut snooped.share);
+        snooped.snoop = Snoop::default();
+        (snooped.answer_waits, snooped.answer_ns) = (false, None);
+        self.note_waiting(key);
     }
 
     pub(super) fn forget_snooped(&mut self, key: &FlowKey) {
@@ -333,6 +355,7 @@ impl Port {
         let again_ns = snooped.again_ns(flow, self.snooping.heard_ns);
         let due_ns = [snooped.answer_ns, again_ns].into_iter().flatten().min();
         if let Some(due_ns) = due_ns {
+            let due_ns = due_ns.max(self.now_ns);
             self.snooping.timers.set(&mut snooped.timer_ns, due_ns, key);
         }
     }

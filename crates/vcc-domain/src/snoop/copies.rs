@@ -52,11 +52,15 @@ impl Copies {
 
     /// Keeps a frame with data, unless all of it is there, in place of those that have no more. Returns
     /// its bytes of the port's limit, and those that are free again.
-    pub(crate) fn keep(&mut self, frame: Frame, parsed: &Parsed) -> (u32, u32) {
+    pub(crate) fn keep(&mut self, mut frame: Frame, parsed: &Parsed) -> (u32, u32) {
         let seq = parsed.segment.seq;
         let end = seq.wrapping_add(parsed.segment.payload_bytes);
         if self.covered(seq, end) == end {
             return (0, 0);
+        }
+        // The buffer may have had a super-segment before.
+        if frame.bytes.capacity() > 2 * frame.bytes.len() {
+            frame.bytes.shrink_to_fit();
         }
         let copied = Copied { seq, end, frame };
         let kept_bytes = copied.charge_bytes();

@@ -7,8 +7,8 @@ use vcc_engine::{Room, sys};
 
 use crate::key::FlowKey;
 
-/// A peer from which nothing has come for so long, though nothing kept it, has no buffers set aside:
-/// longer than the round trip of a loaded fabric.
+/// A peer from which nothing has come for so long has no buffers set aside: longer than the round
+/// trip of a loaded fabric. It is noticed within twice that time.
 const SILENT_NS: u64 = 20_000_000;
 
 /// The guest's receive ring.
@@ -73,7 +73,7 @@ impl Sharing {
         share.due_segs = due_segs;
         if share.is_silent() {
             self.flows += 1;
-            self.list(now_ns + SILENT_NS, key, share);
+            self.list(now_ns, key, share);
         }
     }
 
@@ -94,27 +94,26 @@ impl Sharing {
         self.next_ns().filter(|at_ns| *at_ns <= now_ns).and_then(|_| self.listed.pop_front())
     }
 
-    /// Has the peer been silent, of the flow that was listed for `at_ns`? If not, or if it `waits`
-    /// for an acknowledgement, it is listed again.
-    pub(crate) fn is_over(
+    /// Has the peer been silent, of the flow that was listed for `at_ns`? If not, it is listed again.
+    pub(crate) fn is_silent(
         &mut self,
         (now_ns, at_ns): (u64, u64),
         key: &FlowKey,
         share: &mut Share,
-        waits: bool,
     ) -> bool {
         if share.listed_ns != Some(at_ns) {
             return false;
         }
-        let since_ns = if waits { now_ns } else { share.heard_ns };
-        if since_ns + SILENT_NS > now_ns {
-            self.list(since_ns + SILENT_NS, key, share);
+        if share.heard_ns + SILENT_NS > now_ns {
+            self.list(share.heard_ns, key, share);
             return false;
         }
         true
     }
 
-    fn list(&mut self, at_ns: u64, key: &FlowKey, share: &mut Share) {
+    /// The flow is to be looked at when its peer has been silent since then.
+    pub(crate) fn list(&mut self, since_ns: u64, key: &FlowKey, share: &mut Share) {
+        let at_ns = since_ns + SILENT_NS;
         share.listed_ns = Some(at_ns);
         self.listed.push_back((at_ns, *key));
     }

@@ -1,11 +1,11 @@
 //! What becomes of the guest's own segments after a promise.
 
-use vcc_engine::Params;
+use vcc_engine::{Params, sys};
 use vcc_frames::options;
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, payload};
 
-use crate::guest::{FIRST_WINDOW, Guest, SEG_BYTES};
+use crate::guest::{FIRST_WINDOW, Guest, SEG_BYTES, snooping};
 
 const PROMISED: u32 = 4 * SEG_BYTES;
 
@@ -164,6 +164,33 @@ fn a_guest_that_never_takes_what_it_has_reported_is_reset_as_its_peer_is() {
     });
     assert!(is_reset);
     assert_eq!(guest.port.counters().get(vcc_engine::sys::COUNT_PROMISE_BROKEN), 1);
+}
+
+/// After both FINs, too, and once.
+#[test]
+fn a_guest_that_has_ended_and_never_takes_its_data_is_reset() {
+    let idle_closed_ms = 1000 * 1000;
+    let mut guest =
+        promised(Guest::with(Params(sys::vcc_params { idle_closed_ms, ..snooping().0 })));
+    guest.receive(&Packet { flags: FIN | ACK, ..guest.peer_packet(PROMISED, 0) });
+    let fin = guest.guest_packet(SEG_BYTES, same_edge(SEG_BYTES));
+    guest.send(&Packet { flags: FIN | ACK, ..fin.clone() });
+    let mut resets = 0;
+    for _ in 0..200 {
+        guest.send(&Packet { seq: fin.seq.wrapping_add(1), ..fin.clone() });
+        resets += guest.wait_ms(5000).to_guest.iter().filter(|it| it.flags & RST != 0).count();
+    }
+    assert_eq!((resets, guest.port.promised_bytes()), (1, 0));
+}
+
+#[test]
+fn a_guest_that_is_heard_is_given_its_data_again_after_twice_the_time() {
+    let mut guest = promised(Guest::new());
+    let is_given = |sent: crate::guest::Sent| sent.to_guest.iter().any(|it| it.payload_bytes > 0);
+    assert!(is_given(guest.wait_ms(1001)));
+    guest.acks(0, FIRST_WINDOW);
+    assert!(!is_given(guest.wait_ms(1900)));
+    assert!(is_given(guest.wait_ms(200)));
 }
 
 #[test]

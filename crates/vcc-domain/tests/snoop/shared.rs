@@ -108,6 +108,53 @@ fn a_guest_that_reads_lets_all_go_on() {
     }
 }
 
+/// Its peer's data is not promised after the guest's FIN.
+#[test]
+fn a_connection_that_is_not_snooped_takes_nothing_from_others() {
+    let mut guest = Guest::new();
+    let [mut one, mut other] = peers(&mut guest);
+    one.send(&mut guest, 9);
+    let fin = guest.at_peer(one.port).guest_packet(0, GUESTS_WINDOW);
+    guest.send(&Packet { flags: FIN | ACK, ..fin.clone() });
+    for offset in (one.sent..200 * SEG_BYTES).step_by(SEG_BYTES as usize) {
+        guest.at_peer(one.port).data(offset, SEG_BYTES);
+        let ack = guest.guest_packet(offset + SEG_BYTES, GUESTS_WINDOW);
+        guest.send(&Packet { seq: fin.seq.wrapping_add(1), ..ack });
+    }
+    while other.send(&mut guest, 4) > 0 {}
+    let taken = RING_SEGS - guest.ring_segs;
+    assert!(taken >= RING_SEGS * 9 / 10, "{taken} of the ring's buffers are used");
+}
+
+/// Together they wait for more than a ring.
+#[test]
+fn all_of_many_that_wait_are_answered() {
+    let mut guest = Guest::new();
+    let mut all: [Peer; 16] = peers(&mut guest);
+    for peer in &mut all {
+        peer.send(&mut guest, 10);
+    }
+    assert!(all.iter().any(|peer| peer.acked < peer.sent), "some wait");
+    for _ in 0..20 {
+        let read = guest.reads(RING_SEGS);
+        let waited = guest.wait_ms(30);
+        for peer in &mut all {
+            peer.hear(&read.to_fabric);
+            peer.hear(&waited.to_fabric);
+        }
+    }
+    assert!(all.iter().all(|peer| peer.acked == peer.sent), "{all:?}");
+}
+
+#[test]
+fn a_guest_that_reads_is_not_a_burst_of_updates() {
+    let mut guest = Guest { ring_segs: 60, ..Guest::new() };
+    let mut all: [Peer; 4] = peers(&mut guest);
+    all_send(&mut guest, &mut all);
+    let updates = guest.reads(RING_SEGS).to_fabric.len();
+    assert!((1..=24).contains(&updates), "{updates}");
+}
+
 /// A peer that says nothing more was told a window when the ring was nearly full.
 #[test]
 fn a_small_window_is_widened_when_the_guest_reads() {

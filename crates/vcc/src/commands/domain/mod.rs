@@ -58,11 +58,12 @@ fn buffer_policies() -> impl TypedValueParser<Value = BufferPolicy> {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    // A service manager may ask to read the policy again as soon as the process runs.
+    let stop = Signals::block().context("cannot wait for signals")?;
+    let hangups = Hangups::block();
     let socket = &std::path::absolute(&arguments.socket)?;
     let ruled = arguments.policy.as_ref().map(|file| Ruled::new(file, socket)).transpose()?;
     let terms = ruled.as_ref().map(Ruled::read).transpose()?;
-    let stop = Signals::block().context("cannot wait for signals")?;
-    let hangups = Hangups::block();
     let tap = Tap::open(&arguments.tap)?;
     let (port, splits, how) = port(arguments, terms);
     let tell = |event: Event| output::complain(&event.to_string());
