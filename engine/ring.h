@@ -9,7 +9,6 @@
 #ifndef VCC_RING_H
 #define VCC_RING_H
 
-#include "mss.h"
 #include "snoop.h"
 
 /* What a flow finds of the ring. */
@@ -165,8 +164,10 @@ VCC_INLINE bool is_answer_due(const struct vcc_flow *f, const struct vcc_snoop *
 VCC_INLINE uint32_t snoop_needs_segs(const struct vcc_flow *f, const struct vcc_snoop *sn)
 {
 	uint32_t edge = snoop_next_due_edge(f, sn, sn->told_edge);
+	uint32_t segs = segs_between(sn, sn->ring_nxt, edge);
 
-	return vcc_max(segs_between(sn, sn->ring_nxt, edge), 1u);
+	/* The window was told for segments of the MSS, of which options take a part. */
+	return vcc_max(vcc_sub_floor0(segs, segs / 32 + SNOOP_RESERVED_SEGS / 2), 1u);
 }
 
 /* Has the ring room for what an acknowledgement lets the peer send? Without, it waits. */

@@ -14,6 +14,7 @@
 #define VCC_SNOOP_H
 
 #include "engine.h"
+#include "mss.h"
 
 /* What a shell that snoops keeps for each flow beside struct vcc_flow. */
 struct vcc_snoop {
@@ -29,7 +30,8 @@ struct vcc_snoop {
 	uint32_t syn_tsval; /* TSval of the peer's last SYN */
 	uint32_t irs_nxt;   /* the first acknowledgement: irs + 1, or after data on the SYN */
 	uint32_t fin_seq;   /* of the peer's FIN, if one is in the ring */
-	uint16_t seg_bytes; /* the guest's MSS */
+	uint16_t mss_bytes; /* the guest's, as it announced it */
+	uint16_t seg_bytes; /* payload of the peer's full segments */
 	uint8_t opening;    /* bool: the guest's SYN has passed */
 	uint8_t begun;	    /* bool: the guest has acknowledged the peer's SYN */
 	uint8_t barred;	    /* bool: never promise */
@@ -105,10 +107,10 @@ VCC_INLINE void snoop_peer_syn(struct vcc_snoop *sn, const struct vcc_segment *s
 /* From-guest: its SYN or SYN-ACK, or the first ACK of its active open. */
 VCC_INLINE void snoop_begin(struct vcc_snoop *sn, const struct vcc_segment *s, uint32_t edge)
 {
-	uint16_t seg_bytes = sn->seg_bytes;
+	uint16_t mss_bytes = sn->mss_bytes;
 
 	if (s->flags & TCP_SYN)
-		seg_bytes = (s->options & OPT_MSS) ? s->mss : SNOOP_SEG_BYTES;
+		mss_bytes = (s->options & OPT_MSS) ? s->mss : SNOOP_SEG_BYTES;
 	*sn = (struct vcc_snoop){
 		.ring_nxt = s->ack,
 		.guest_ack = s->ack,
@@ -117,12 +119,13 @@ VCC_INLINE void snoop_begin(struct vcc_snoop *sn, const struct vcc_segment *s, u
 		/* The window of a SYN-ACK is not changed. */
 		.told_edge = (s->flags & TCP_SYN) ? edge : s->ack,
 		/* The peer is not held back. */
-		.due_edge = s->ack - seg_bytes,
+		.due_edge = s->ack - mss_bytes,
 		.sacked_end = s->ack,
 		.ts_recent = sn->syn_tsval,
 		.syn_tsval = sn->syn_tsval,
 		.irs_nxt = s->ack,
-		.seg_bytes = seg_bytes,
+		.mss_bytes = mss_bytes,
+		.seg_bytes = mss_bytes,
 		.opening = true,
 		.begun = !!(s->flags & TCP_ACK),
 		.barred = sn->barred,
@@ -276,8 +279,12 @@ VCC_INLINE struct vcc_placed snoop_placed(const struct vcc_flow *f, struct vcc_s
 	/* Promised once the guest has reported it and the hole before it is filled. */
 	if (seq_after(s->seq, sn->ring_nxt))
 		return s->payload_bytes ? kept : nothing;
+	uint32_t seg_bytes = s->seg_bytes ? s->seg_bytes : s->payload_bytes;
 	bool fills = has_hole(sn);
 
+	/* Options take their part of the MSS (RFC 6691, 2), or the ring would seem too full. */
+	if (seg_bytes < sn->seg_bytes && seg_bytes + TCP_OPTIONS_BYTES >= sn->mss_bytes)
+		sn->seg_bytes = (uint16_t)seg_bytes;
 	snoop_advance(sn, end);
 	/* Law 16 */
 	VCC_LAW(!seq_after(sn->ring_nxt, sn->guest_edge));
