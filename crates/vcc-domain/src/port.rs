@@ -367,10 +367,7 @@ impl Port {
         let is_open = !flow.is_half_open();
         let sooner_ns = timer::sooner_ns(flow, self.treatments.of(flow), now_ns, look_ns);
         if ends_held(flow, held, segment, is_reset) {
-            self.end_held(key);
-            if is_reset {
-                self.end_snooping(key);
-            }
+            self.end_held(key, is_reset);
             if let Some(broken) = broken {
                 broken.reset(out);
             }

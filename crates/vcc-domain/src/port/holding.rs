@@ -221,8 +221,8 @@ impl Port {
         }
     }
 
-    /// Discards what is held for a connection that has ended or begins anew.
-    pub(super) fn end_held(&mut self, key: &FlowKey) {
+    /// Discards what is held for a connection that has ended, perhaps by a RST, or begins anew.
+    pub(super) fn end_held(&mut self, key: &FlowKey, is_reset: bool) {
         let Some((flow, held)) = self.table.holding(key) else { return };
         held.clear(&mut self.buffer);
         held.hold.0.promises = 0;
@@ -231,7 +231,7 @@ impl Port {
             held.hold = Default::default();
         }
         self.note_full();
-        self.end_snooped(key);
+        self.end_snooped(key, is_reset);
     }
 
     pub(super) fn forget(&mut self, key: &FlowKey) {

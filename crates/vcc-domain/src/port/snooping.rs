@@ -158,7 +158,7 @@ impl Port {
         if !flow.snoop_heard(&mut snooped.snoop, &parsed.segment) {
             snooping.copied_bytes -= snooped.copies.clear();
             snooping.sharing.end(&mut snooped.share);
-            (snooped.answer_waits, snooped.answer_ns) = (false, None);
+            snooped.cancel_answer();
         }
         snooped.note(frame, &parsed);
         let ack = snooped.snoop.0.guest_ack;
@@ -321,12 +321,12 @@ impl Port {
 
     /// Nothing more is promised of a connection that has ended by a RST. After both FINs, data may
     /// still have to reach the guest.
-    pub(super) fn end_snooped(&mut self, key: &FlowKey) {
+    pub(super) fn end_snooped(&mut self, key: &FlowKey, by_reset: bool) {
         if !self.snooping.is_on {
             return;
         }
         let Some((flow, _)) = self.table.snooping(key) else { return };
-        if is_reset(flow) {
+        if by_reset || is_reset(flow) {
             self.end_snooping(key);
         }
     }
@@ -337,7 +337,7 @@ impl Port {
         self.snooping.copied_bytes -= snooped.copies.clear();
         self.snooping.sharing.end(&mut snooped.share);
         snooped.snoop = Snoop::default();
-        (snooped.answer_waits, snooped.answer_ns) = (false, None);
+        snooped.cancel_answer();
         self.note_waiting(key);
     }
 

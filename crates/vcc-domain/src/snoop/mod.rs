@@ -58,6 +58,11 @@ impl Snooped {
         }
     }
 
+    /// No acknowledgement is due any more, neither later nor when there is room.
+    pub(crate) fn cancel_answer(&mut self) {
+        (self.answer_waits, self.answer_ns) = (false, None);
+    }
+
     /// A SACK block of the guest. It counts as far as there are copies.
     pub(crate) fn note_block(&mut self, from: u32, end: u32) {
         let snoop = &self.snoop.0;

@@ -3,6 +3,11 @@
 use crate::base::error::Error;
 use toml::de::{DeTable, DeValue};
 
+/// Does the file have this key at its top, as the mark of its kind? False if it is not TOML.
+pub fn has_key(source: &str, key: &str) -> bool {
+    DeTable::parse(source).is_ok_and(|table| table.get_ref().contains_key(key))
+}
+
 /// One step from a table or an array to what is in it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {

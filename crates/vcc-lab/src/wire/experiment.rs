@@ -5,10 +5,8 @@ use super::file::{self, File};
 use super::metrics;
 use super::traffic::Demand;
 use crate::base::error::Error;
-use crate::experiment::locate::{Problem, Step, field};
+use crate::experiment::locate::{Problem, Step, field, has_key};
 use crate::experiment::translation;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use vcc_results::result::Schedule;
 
@@ -23,12 +21,7 @@ pub struct Experiment {
 
 /// Whether a file is one of this kind.
 pub fn is_wire(source: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Mark {
-        #[serde(rename = "wire")]
-        _wire: IgnoredAny,
-    }
-    toml::from_str::<Mark>(source).is_ok()
+    has_key(source, "wire")
 }
 
 pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
