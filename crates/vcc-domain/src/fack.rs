@@ -47,7 +47,7 @@ pub(crate) fn fack(
     match frame.checksum {
         Checksum::Full => {
             write_u16(tcp, TCP_CHECK_AT, 0);
-            let check = checksum::of_tcp(&parsed.ip.source, &parsed.ip.destination, tcp);
+            let check = parsed.tcp_checksum(tcp);
             write_u16(tcp, TCP_CHECK_AT, check);
         }
         Checksum::Partial => {

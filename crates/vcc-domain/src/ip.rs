@@ -34,14 +34,14 @@ pub(crate) struct Ip {
     pub tcp_bytes: usize,
     /// `enum vcc_ip_ecn`.
     pub ecn: u8,
-    /// Addresses as in `struct vcc_key`.
-    pub source: [u8; 16],
-    pub destination: [u8; 16],
 }
+
+/// Source and destination as in `struct vcc_key`.
+pub(crate) type Addresses = [[u8; 16]; 2];
 
 /// # Errors
 /// The reason why the packet is not translated.
-pub(crate) fn parse(frame: &Frame, link: &Link) -> Result<Ip, Reason> {
+pub(crate) fn parse(frame: &Frame, link: &Link) -> Result<(Ip, Addresses), Reason> {
     match link.ethertype {
         ETHERTYPE_IPV4 => parse_v4(frame, link.l3_at),
         ETHERTYPE_IPV6 => parse_v6(frame, link.l3_at),
@@ -49,7 +49,7 @@ pub(crate) fn parse(frame: &Frame, link: &Link) -> Result<Ip, Reason> {
     }
 }
 
-fn parse_v4(frame: &Frame, at: usize) -> Result<Ip, Reason> {
+fn parse_v4(frame: &Frame, at: usize) -> Result<(Ip, Addresses), Reason> {
     let ip = &frame.bytes[at..];
     if ip.len() < IPV4_BYTES || ip[0] >> 4 != 4 || usize::from(ip[0] & 15) * 4 < IPV4_BYTES {
         return Err(sys::COUNT_MALFORMED);
@@ -63,19 +63,19 @@ fn parse_v4(frame: &Frame, at: usize) -> Result<Ip, Reason> {
     let header_bytes = usize::from(ip[0] & 15) * 4;
     let length = read_u16(ip, IPV4_LENGTH_AT);
     let mapped = |at| Ipv4Addr::from_bits(read_u32(ip, at)).to_ipv6_mapped().octets();
-    Ok(Ip {
+    let addresses = [mapped(12), mapped(16)];
+    let ip = Ip {
         ipv6: false,
         at,
         tcp_at: at + header_bytes,
         length,
         tcp_bytes: tcp_bytes(frame, at, usize::from(length), header_bytes)?,
         ecn: ip[1] & 3,
-        source: mapped(12),
-        destination: mapped(16),
-    })
+    };
+    Ok((ip, addresses))
 }
 
-fn parse_v6(frame: &Frame, at: usize) -> Result<Ip, Reason> {
+fn parse_v6(frame: &Frame, at: usize) -> Result<(Ip, Addresses), Reason> {
     let ip = &frame.bytes[at..];
     if ip.len() < IPV6_BYTES || ip[0] >> 4 != 6 {
         return Err(sys::COUNT_MALFORMED);
@@ -83,21 +83,20 @@ fn parse_v6(frame: &Frame, at: usize) -> Result<Ip, Reason> {
     let header_bytes = tcp_behind_extensions(ip)?;
     let length = read_u16(ip, IPV6_LENGTH_AT);
     let ip_bytes = if length == 0 { 0 } else { IPV6_BYTES + usize::from(length) };
-    let [source, destination] = [8, 24].map(|at| {
+    let addresses = [8, 24].map(|at| {
         let mut address = [0; 16];
         address.copy_from_slice(&ip[at..at + 16]);
         address
     });
-    Ok(Ip {
+    let ip = Ip {
         ipv6: true,
         at,
         tcp_at: at + header_bytes,
         length,
         tcp_bytes: tcp_bytes(frame, at, ip_bytes, header_bytes)?,
         ecn: ip[1] >> 4 & 3,
-        source,
-        destination,
-    })
+    };
+    Ok((ip, addresses))
 }
 
 /// Size of the headers before TCP (RFC 8200, 4).
@@ -174,6 +173,10 @@ mod tests {
     use crate::testing::{Talk, framed};
 
     fn parsed(frame: &Frame) -> Result<Ip, Reason> {
+        whole(frame).map(|(ip, _)| ip)
+    }
+
+    fn whole(frame: &Frame) -> Result<(Ip, Addresses), Reason> {
         parse(frame, &link::parse(&frame.bytes)?)
     }
 
@@ -189,12 +192,12 @@ mod tests {
     fn the_header_locates_tcp() {
         let mut frame = v4();
         frame.bytes.extend([0xa5; 6]);
-        let ip = parsed(&frame).expect("TCP");
+        let (ip, [source, _]) = whole(&frame).expect("TCP");
         assert_eq!((ip.at, ip.tcp_at, ip.length, ip.tcp_bytes), (14, 34, 40, 20));
-        assert_eq!(ip.source, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2]);
-        let ip = parsed(&v6()).expect("TCP");
+        assert_eq!(source, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2]);
+        let (ip, [_, destination]) = whole(&v6()).expect("TCP");
         assert_eq!((ip.at, ip.tcp_at, ip.length, ip.tcp_bytes), (14, 54, 20, 20));
-        assert_eq!(ip.destination[..2], [0xfd, 0]);
+        assert_eq!(destination[..2], [0xfd, 0]);
     }
 
     /// Edits bytes at offsets from the IP header's start.

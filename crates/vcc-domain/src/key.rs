@@ -52,10 +52,6 @@ impl FlowKey {
         (self.0.vlan != 0).then_some(self.0.vlan)
     }
 
-    pub(crate) fn is_ipv6(&self) -> bool {
-        self.guest().is_ipv6()
-    }
-
     /// The key in the kernel's flow table.
     pub fn as_raw(&self) -> &sys::vcc_key {
         &self.0

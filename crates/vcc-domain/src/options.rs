@@ -19,20 +19,20 @@ const KIND_AO: u8 = 29;
 /// RFC 8684.
 const KIND_MPTCP: u8 = 30;
 
-/// Offsets of option values.
+/// Offsets of option values, in as little room as they need: each segment has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places {
     /// Mask of the option bytes to strip; bit 0 is the first byte.
     pub ours: u64,
     /// From the start of the TCP header.
-    pub mss_at: Option<usize>,
-    pub wscale_at: Option<usize>,
+    pub mss_at: Option<u8>,
+    pub wscale_at: Option<u8>,
     /// TSval; TSecr follows it.
-    pub timestamps_at: Option<usize>,
+    pub timestamps_at: Option<u8>,
     /// The SACK option, kind and length included.
-    pub sack_at: Option<(usize, usize)>,
+    pub sack_at: Option<(u8, u8)>,
     /// Offset of KIND_END; options after it are not read.
-    pub end_at: Option<usize>,
+    pub end_at: Option<u8>,
     /// An invalid option ended the list.
     pub malformed: bool,
 }
@@ -68,7 +68,7 @@ pub(crate) fn read(options: &[u8], ack: u32) -> Options {
     while let Some(&kind) = options.get(at) {
         match kind {
             KIND_END => {
-                read.places.end_at = Some(TCP_BYTES + at);
+                read.places.end_at = Some((TCP_BYTES + at) as u8);
                 break;
             }
             KIND_NOP => at += 1,
@@ -103,25 +103,26 @@ impl Options {
     }
 
     fn take(&mut self, option: &[u8], at: usize, ack: u32) {
+        let value_at = (TCP_BYTES + at + 2) as u8;
         let said = match (option[0], option.len()) {
             (KIND_MSS, 4) if read_u16(option, 2) != 0 => {
                 self.mss = read_u16(option, 2);
-                self.places.mss_at = Some(TCP_BYTES + at + 2);
+                self.places.mss_at = Some(value_at);
                 sys::OPT_MSS
             }
             (KIND_WSCALE, 3) => {
                 self.wscale = option[2];
-                self.places.wscale_at = Some(TCP_BYTES + at + 2);
+                self.places.wscale_at = Some(value_at);
                 sys::OPT_WSCALE
             }
             (KIND_SACK_PERMITTED, 2) => sys::OPT_SACK_PERMITTED,
             (KIND_TIMESTAMPS, 10) => {
-                self.places.timestamps_at = Some(TCP_BYTES + at + 2);
+                self.places.timestamps_at = Some(value_at);
                 sys::OPT_TIMESTAMPS
             }
             (KIND_SACK, 10 | 18 | 26 | 34) => {
                 (self.dsack_seq, self.dsack_bytes) = dsack(&option[2..], ack);
-                self.places.sack_at = Some((TCP_BYTES + at, option.len()));
+                self.places.sack_at = Some((value_at - 2, option.len() as u8));
                 sys::OPT_SACK
             }
             (KIND_MD5 | KIND_AO, _) => sys::OPT_SIGNED,

@@ -2,6 +2,7 @@
 
 use vcc_engine::{Segment, sys};
 
+use crate::checksum;
 use crate::counters::Reason;
 use crate::frame::{Direction, Frame};
 use crate::ip::{self, Ip};
@@ -29,7 +30,19 @@ impl Parsed {
 
     /// Offset of TSval from the frame's start; TSecr follows it.
     pub(crate) fn timestamps_at(&self) -> Option<usize> {
-        self.places.timestamps_at.map(|at| self.ip.tcp_at + at)
+        self.places.timestamps_at.map(|at| self.ip.tcp_at + usize::from(at))
+    }
+
+    /// The SACK option, kind and length included: its offset from the frame's start and its size.
+    pub(crate) fn sack_at(&self) -> Option<(usize, usize)> {
+        let (at, bytes) = self.places.sack_at?;
+        Some((self.ip.tcp_at + usize::from(at), bytes.into()))
+    }
+
+    /// The checksum of `tcp` with the pseudo-header, which is the same in both directions.
+    pub(crate) fn tcp_checksum(&self, tcp: &[u8]) -> u16 {
+        let key = self.key.as_raw();
+        checksum::of_tcp(&key.guest_addr, &key.peer_addr, tcp)
     }
 
     /// The TSval of the frame that was parsed.
@@ -42,7 +55,7 @@ impl Parsed {
 /// The reason why the frame is not translated.
 pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reason> {
     let link = link::parse(&frame.bytes)?;
-    let ip = ip::parse(frame, &link)?;
+    let (ip, [source, destination]) = ip::parse(frame, &link)?;
     let tcp = &frame.bytes[ip.tcp_at.min(frame.bytes.len())..];
     if tcp.len() < TCP_BYTES {
         return Err(sys::COUNT_MALFORMED);
@@ -89,8 +102,8 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
         pool_bytes: 0,
         pool_taken_bytes: 0,
     };
-    let sender = (ip.source, read_u16(tcp, 0));
-    let receiver = (ip.destination, read_u16(tcp, 2));
+    let sender = (source, read_u16(tcp, 0));
+    let receiver = (destination, read_u16(tcp, 2));
     let key = match direction {
         Direction::FromGuest => FlowKey::from_parts(sender, receiver, link.vlan),
         Direction::ToGuest => FlowKey::from_parts(receiver, sender, link.vlan),

@@ -24,7 +24,7 @@ use crate::parse::{Parsed, parse};
 use crate::recording::Recording;
 use crate::rewrite::rewrite;
 use crate::rules::Treatments;
-use crate::table::{Known, Room, Table};
+use crate::table::{Entry, FlowId, Room, Table};
 use crate::timer::{self, LOOK_MIN_MS};
 use crate::timers::Timers;
 use crate::trace::{Inferred, TracedAck};
@@ -99,43 +99,45 @@ impl Port {
     /// A frame from the guest to the fabric. `out` receives frames that follow it: a FACK, what was
     /// held, a window update.
     pub fn from_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
-        let parsed = match self.known(now_ns, Direction::FromGuest, frame, out) {
-            Ok(parsed) => parsed,
+        let (id, mut parsed) = match self.known(now_ns, Direction::FromGuest, frame, out) {
+            Ok(known) => known,
             Err(untouched) => return untouched,
         };
-        let Some(parsed) = self.snoop_from_guest(frame, parsed, out) else { return Verdict::Held };
-        if self.is_holding(&parsed.key) {
-            let (key, said) = (parsed.key, parsed.segment);
-            let verdict = self.hold_from_guest(frame, parsed, out);
-            self.promise(&key, &said);
+        if self.snoop_from_guest(id, frame, &mut parsed, out) {
+            return Verdict::Held;
+        }
+        if self.is_holding(id) {
+            let said = parsed.segment;
+            let verdict = self.hold_from_guest(id, frame, parsed, out);
+            self.promise(id, &said);
             return verdict;
         }
-        self.leave(frame, &parsed, out)
+        self.leave(id, frame, &parsed, out)
     }
 
     /// A frame from the fabric to the guest. `out` receives what it lets go.
     pub fn to_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
-        let mut parsed = match self.known(now_ns, Direction::ToGuest, frame, out) {
-            Ok(parsed) => parsed,
+        let (id, mut parsed) = match self.known(now_ns, Direction::ToGuest, frame, out) {
+            Ok(known) => known,
             Err(untouched) => return untouched,
         };
-        if self.is_corrupt_reset(frame, &parsed) {
+        if self.is_corrupt_reset(id, frame, &parsed) {
             return Verdict::Pass;
         }
-        let before = self.judge_repair(&parsed.key);
-        let asked = self.ask_engine(Direction::ToGuest, &parsed.key, &parsed.segment, out);
+        let before = self.judge_repair(id);
+        let asked = self.ask_engine(Direction::ToGuest, id, &parsed.segment, out);
         let Some(Judged { action, hears }) = asked else { return Verdict::Pass };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
-        self.note_stamp(frame, &parsed, hears);
-        self.repair_to_guest(frame, &mut parsed, before, passes, hears);
+        self.note_stamp(id, frame, &parsed, hears);
+        self.repair_to_guest(id, frame, &mut parsed, before, passes, hears);
         let verdict = self.carry_out(Direction::ToGuest, frame, &parsed, &action);
         if u32::from(parsed.segment.flags) & sys::TCP_SYN != 0 {
-            self.snoop_peer_syn(frame, &parsed, action.strip != 0);
-            self.open(&parsed.key, out);
+            self.snoop_peer_syn(id, frame, &parsed, action.strip != 0);
+            self.open(id, out);
         }
-        self.resend(&parsed.key, out);
-        self.release(&parsed.key, out);
-        self.record(&parsed.key);
+        self.resend(id, out);
+        self.release(id, out);
+        self.record(id);
         verdict
     }
 
@@ -165,18 +167,19 @@ impl Port {
         self.send_acks(out);
         let to_guest = &mut out.to_guest;
         let table = &self.table;
-        while let Some(unsent) = self.emitter.look_again(now_ns, |key| table.get(key), to_guest) {
+        let flow_of = |key: &FlowKey| table.of_key(key).map(|entry| &entry.state);
+        while let Some(unsent) = self.emitter.look_again(now_ns, flow_of, to_guest) {
             self.counters.count_unsent(unsent);
         }
-        while let Some(key) = self.table.due(now_ns) {
-            self.look(now_ns, &key, to_guest);
+        while let Some(id) = self.table.due(now_ns) {
+            self.look(now_ns, id, to_guest);
         }
         debug_assert!(self.next_deadline_ns().is_none_or(|next_ns| next_ns > now_ns));
     }
 
     /// The flows, in order of their keys.
     pub fn flows(&self) -> impl Iterator<Item = (&FlowKey, &FlowState)> {
-        self.table.iter()
+        self.table.iter().map(|entry| (&entry.key, &entry.state))
     }
 
     /// The size of the flow table.
@@ -186,7 +189,7 @@ impl Port {
 
     /// A flow; None if the port does not know it.
     pub fn flow(&self, key: &FlowKey) -> Option<&FlowState> {
-        self.table.get(key)
+        self.table.of_key(key).map(|entry| &entry.state)
     }
 
     /// Segments that were not translated, by reason.
@@ -224,7 +227,7 @@ impl Port {
         direction: Direction,
         frame: &Frame,
         out: &mut Out,
-    ) -> Result<Parsed, Verdict> {
+    ) -> Result<(FlowId, Parsed), Verdict> {
         self.note_time(now_ns);
         let mut parsed = match parse(frame, direction) {
             Ok(parsed) => parsed,
@@ -234,13 +237,17 @@ impl Port {
         if self.emits() && direction == Direction::FromGuest && is_syn {
             self.emitter.neighbours.learn(&parsed.key, &frame.bytes);
         }
-        self.end_before_syn(direction, &parsed);
-        if !self.settle_rule(&parsed.key) {
-            self.refuse_ended(direction, frame, &parsed, out)?;
-            self.create(now_ns, direction, &parsed)?;
-        }
+        let known = self.table.find(&parsed.key);
+        let known = known.filter(|id| !self.ends_before_syn(*id, direction, &parsed.segment));
+        let id = match known.filter(|id| self.settle_rule(*id)) {
+            Some(id) => id,
+            None => {
+                self.refuse_ended(direction, frame, &parsed, out)?;
+                self.create(now_ns, direction, &parsed)?
+            }
+        };
         parsed.segment.now_us = now_ns / NS_PER_US;
-        Ok(parsed)
+        Ok((id, parsed))
     }
 
     /// Does the port send segments of its own to the guest? Under rules, others may follow.
@@ -252,14 +259,14 @@ impl Port {
 
     /// Runs the engine on a frame of the guest and sends it on its way. `out` receives the FACK that
     /// follows it.
-    fn leave(&mut self, frame: &mut Frame, parsed: &Parsed, out: &mut Out) -> Verdict {
-        let raised = self.raised(frame, parsed);
+    fn leave(&mut self, id: FlowId, frame: &mut Frame, parsed: &Parsed, out: &mut Out) -> Verdict {
+        let raised = self.raised(id, frame, parsed);
         let parsed = raised.as_ref().unwrap_or(parsed);
-        let asked = self.ask_engine(Direction::FromGuest, &parsed.key, &parsed.segment, out);
+        let asked = self.ask_engine(Direction::FromGuest, id, &parsed.segment, out);
         let Some(Judged { action, .. }) = asked else { return Verdict::Pass };
         let verdict = self.carry_out(Direction::FromGuest, frame, parsed, &action);
         if verdict == Verdict::Pass && u32::from(action.emit) == sys::EMIT_FACK {
-            out.to_fabric.extend(self.fack(frame, parsed, &action));
+            out.to_fabric.extend(self.fack(id, frame, parsed, &action));
         }
         verdict
     }
@@ -283,7 +290,7 @@ impl Port {
         now_ns: u64,
         direction: Direction,
         parsed: &Parsed,
-    ) -> Result<(), Verdict> {
+    ) -> Result<FlowId, Verdict> {
         if !judging::opens(direction, &parsed.segment) {
             let is_signed = u32::from(parsed.segment.options) & sys::OPT_SIGNED != 0;
             self.counters.count(if is_signed { sys::COUNT_SIGNED } else { sys::COUNT_UNKNOWN });
@@ -311,31 +318,35 @@ impl Port {
                 return Err(Verdict::Pass);
             }
         }
-        if let Some((flow, _)) = self.table.holding(&parsed.key) {
-            self.treatments.come_under(flow, rule);
+        let id = self.table.find(&parsed.key).ok_or(Verdict::Pass)?;
+        if let Some(entry) = self.table.get_mut(id) {
+            self.treatments.come_under(&mut entry.state, rule);
         }
-        Ok(())
+        Ok(id)
     }
 
     /// `out` receives RSTs if a connection with promises gives way to another one.
     fn ask_engine(
         &mut self,
         direction: Direction,
-        key: &FlowKey,
+        id: FlowId,
         segment: &Segment,
         out: &mut Out,
     ) -> Option<Judged> {
         let now_ns = self.now_ns;
         let is_syn = u32::from(segment.flags) & sys::TCP_SYN != 0;
-        let broken = if is_syn { self.breaking(key) } else { None };
-        let Known { state: flow, held, snooped, look_ns, in_handshake } = self.table.known(key)?;
+        let broken = if is_syn { self.breaking(id) } else { None };
+        let entry = self.table.get_mut(id)?;
+        let (look_ns, in_handshake) = (entry.look_ns(), entry.in_handshake());
+        let Entry { key, state: flow, held, snooped, .. } = entry;
         let (judged, is_reset) = match direction {
             Direction::FromGuest => {
                 let action = flow.from_guest(self.treatments.of(flow), segment);
                 (Judged { action, hears: false }, flow.is_reset(segment, true))
             }
             Direction::ToGuest => {
-                let before = Inferred::of(flow);
+                let is_ack = u32::from(segment.flags) & sys::TCP_ACK != 0;
+                let before = self.traced.as_ref().filter(|_| is_ack).map(|_| Inferred::of(flow));
                 let hold = &mut held.hold;
                 let judged = flow.snoop_judge(&snooped.snoop, |flow| {
                     let params = self.treatments.of(flow);
@@ -343,8 +354,7 @@ impl Port {
                     let hears = flow.hears(segment);
                     (Judged { action, hears }, flow.is_reset(segment, false))
                 });
-                let is_ack = u32::from(segment.flags) & sys::TCP_ACK != 0;
-                if let Some(traced) = self.traced.as_mut().filter(|_| is_ack) {
+                if let (Some(traced), Some(before)) = (&mut self.traced, before) {
                     let after = Inferred::of(flow);
                     traced.push(TracedAck { at_ns: now_ns, key: *key, before, after });
                 }
@@ -357,26 +367,25 @@ impl Port {
             }
         };
         if judged.action.forget != 0 {
-            self.forget(key);
+            self.forget(id);
             if let Some(broken) = broken {
                 broken.reset(out);
             }
             return Some(judged);
         }
-        // The flow is found once, because a look-up costs as much as a call of the engine.
         let is_open = !flow.is_half_open();
         let sooner_ns = timer::sooner_ns(flow, self.treatments.of(flow), now_ns, look_ns);
         if ends_held(flow, held, segment, is_reset) {
-            self.end_held(key, is_reset);
+            self.end_held(id, is_reset);
             if let Some(broken) = broken {
                 broken.reset(out);
             }
         }
         if in_handshake && is_open {
-            self.table.end_handshake(key);
+            self.table.end_handshake(id);
         }
         if let Some(sooner_ns) = sooner_ns {
-            self.table.set_look(key, sooner_ns);
+            self.table.set_look(id, sooner_ns);
         }
         Some(judged)
     }
@@ -411,22 +420,28 @@ impl Port {
     }
 
     /// The FACK beside the frame, which has been rewritten.
-    fn fack(&mut self, frame: &Frame, parsed: &Parsed, action: &Action) -> Option<Frame> {
+    fn fack(
+        &mut self,
+        id: FlowId,
+        frame: &Frame,
+        parsed: &Parsed,
+        action: &Action,
+    ) -> Option<Frame> {
         // A FACK cannot carry BIG TCP's jumbo option (RFC 2675); the next report replaces it.
         if parsed.ip.length == 0 {
             self.counters.count(sys::COUNT_REPORT_LOST);
             return None;
         }
-        let flow = self.table.get(&parsed.key)?;
+        let flow = &self.table.get(id)?.state;
         debug_assert!(action.feedback == flow.counted, "a report says what was counted");
         let ip_ecn = fack::ip_ecn(flow, self.treatments.of(flow), &parsed.segment);
         Some(fack::fack(frame, parsed, &action.feedback, ip_ecn))
     }
 
     /// The flow's deadline expired.
-    fn look(&mut self, now_ns: u64, key: &FlowKey, to_guest: &mut Vec<Frame>) {
+    fn look(&mut self, now_ns: u64, id: FlowId, to_guest: &mut Vec<Frame>) {
         let crowded = is_crowded(self.table.len() as u32, self.table.max_flows() as u32);
-        let Some((flow, held)) = self.table.holding(key) else { return };
+        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else { return };
         let mut params = *self.treatments.of(flow);
         if held.hold.retains() {
             // The guest is not to retransmit what is repaired here.
@@ -434,13 +449,13 @@ impl Port {
         }
         let action = flow.deadline(&params, now_ns / NS_PER_US, crowded);
         if action.forget != 0 && !flow.split_owes(&held.hold) {
-            self.forget(key);
+            self.forget(id);
             return;
         }
         let next_ms = timer::next_look_ms(self.treatments.of(flow), action.deadline_ms);
         let unsent = self.emitter.carry_out(now_ns, key, flow, &action, to_guest);
         self.counters.count_unsent(unsent);
-        self.table.set_look(key, timer::after_ms(now_ns, next_ms));
+        self.table.set_look(id, timer::after_ms(now_ns, next_ms));
     }
 }
 

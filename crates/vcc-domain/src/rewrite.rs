@@ -47,11 +47,13 @@ fn appended(action: &Action) -> Option<[u8; APPENDED_BYTES]> {
 
 /// The MSS option to change, as an offset from the start of the TCP header.
 fn new_mss(parsed: &Parsed, action: &Action) -> Option<usize> {
-    parsed.places.mss_at.filter(|_| action.mss != parsed.segment.mss)
+    let at = parsed.places.mss_at?;
+    (action.mss != parsed.segment.mss).then_some(at.into())
 }
 
 fn new_wscale(parsed: &Parsed, action: &Action) -> Option<usize> {
-    parsed.places.wscale_at.filter(|_| action.wscale != parsed.segment.wscale)
+    let at = parsed.places.wscale_at?;
+    (action.wscale != parsed.segment.wscale).then_some(at.into())
 }
 
 fn rewrite_with_options(frame: &mut Frame, direction: Direction, parsed: &Parsed, action: &Action) {
@@ -122,7 +124,7 @@ fn change_options(
     };
     debug_assert!(parsed.segment.payload_bytes == 0, "an option cannot be appended to payload");
     // Receivers do not read options after KIND_END, which some guests send.
-    if let Some(end_at) = parsed.places.end_at {
+    if let Some(end_at) = parsed.places.end_at.map(usize::from) {
         blank |= byte_mask(end_at - TCP_BYTES, parsed.header_bytes - end_at);
     }
     blank_options(frame, parsed, blank);

@@ -74,9 +74,12 @@ impl Treatments {
 
     /// The treatment of a flow.
     pub(crate) fn of(&self, flow: &FlowState) -> &Params {
+        if self.epoch == 0 {
+            return &self.single;
+        }
         let rules = &self.edition(flow.epoch).rules;
         let rule = rules.as_ref().and_then(|rules| rules.rules.get(usize::from(flow.rule)));
-        rule.filter(|_| self.epoch != 0).map_or(&self.single, |rule| &rule.params)
+        rule.map_or(&self.single, |rule| &rule.params)
     }
 
     /// Puts rules in force. Flows of the edition before the last have to be judged now.

@@ -2,9 +2,8 @@
 
 use vcc_engine::FlowState;
 
-use crate::hold::Held;
 use crate::key::FlowKey;
-use crate::snoop::Snooped;
+use crate::table::Entry;
 
 /// A flow, and what the port has of it.
 #[derive(Clone, Copy)]
@@ -18,7 +17,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn of(key: &FlowKey, state: &FlowState, held: &Held, snooped: &Snooped) -> Self {
+    pub(crate) fn of(flow: &Entry) -> Self {
+        let Entry { key, state, held, snooped, .. } = flow;
         let by_split = match state.split_owes(&held.hold) {
             true => held.hold.0.promised.wrapping_sub(state.snd_una),
             false => 0,

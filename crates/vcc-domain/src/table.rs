@@ -12,40 +12,48 @@ use crate::hold::Held;
 use crate::key::FlowKey;
 use crate::snoop::Snooped;
 
+/// All that the port has of a flow.
 #[derive(Clone)]
-struct Entry {
-    state: FlowState,
-    held: Held,
-    snooped: Snooped,
+pub(crate) struct Entry {
+    pub key: FlowKey,
+    pub state: FlowState,
+    pub held: Held,
+    pub snooped: Snooped,
+    /// Its deadline.
     look_ns: u64,
     /// The number of its handshake while it is half-open.
     half_open: Option<u64>,
 }
+
+impl Entry {
+    pub(crate) fn look_ns(&self) -> u64 {
+        self.look_ns
+    }
+
+    /// It may give way to newer ones.
+    pub(crate) fn in_handshake(&self) -> bool {
+        self.half_open.is_some()
+    }
+}
+
+/// A flow of the table, valid for the length of a call of the port: to look it up by its key costs
+/// as much as a call of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FlowId(usize);
 
 /// The flows, limited in number. What it does does not depend on the order of their arrival.
 #[derive(Clone)]
 pub(crate) struct Table {
     max_flows: usize,
     /// Hashed with a secret, because guests and peers choose ports.
-    places: HashMap<FlowKey, usize>,
+    ids: HashMap<FlowKey, FlowId>,
     entries: Slab<Entry>,
-    /// The flow of the last look-up: a segment asks for its own several times.
-    last: Cell<Option<(FlowKey, usize)>>,
+    /// The flow of the last look-up: segments come in bursts.
+    last: Cell<Option<(FlowKey, FlowId)>>,
     deadlines: Deadlines,
-    /// The keys of half-open flows, oldest first.
-    half_open: BTreeMap<u64, FlowKey>,
+    /// Half-open flows, oldest first.
+    half_open: BTreeMap<u64, FlowId>,
     handshakes: u64,
-}
-
-/// What the table has of a flow.
-pub(crate) struct Known<'table> {
-    pub state: &'table mut FlowState,
-    pub held: &'table mut Held,
-    pub snooped: &'table mut Snooped,
-    /// Its deadline.
-    pub look_ns: u64,
-    /// It may give way to newer ones.
-    pub in_handshake: bool,
 }
 
 /// Room for a new flow.
@@ -61,7 +69,7 @@ impl Table {
     pub(crate) fn new(max_flows: usize) -> Self {
         Table {
             max_flows,
-            places: HashMap::new(),
+            ids: HashMap::new(),
             entries: Slab::new(),
             last: Cell::new(None),
             deadlines: Deadlines::default(),
@@ -78,49 +86,40 @@ impl Table {
         self.max_flows
     }
 
-    pub(crate) fn get(&self, key: &FlowKey) -> Option<&FlowState> {
-        self.entry(key).map(|entry| &entry.state)
+    /// Looks a flow up.
+    pub(crate) fn find(&self, key: &FlowKey) -> Option<FlowId> {
+        if let Some((last, id)) = self.last.get().filter(|(last, _)| last == key) {
+            debug_assert_eq!(self.ids.get(&last), Some(&id));
+            return Some(id);
+        }
+        let id = *self.ids.get(key)?;
+        self.last.set(Some((*key, id)));
+        Some(id)
     }
 
-    /// All about a flow.
-    pub(crate) fn known(&mut self, key: &FlowKey) -> Option<Known<'_>> {
-        let Entry { state, held, snooped, look_ns, half_open } = self.entry_mut(key)?;
-        let in_handshake = half_open.is_some();
-        Some(Known { state, held, snooped, look_ns: *look_ns, in_handshake })
+    /// None if the flow has been removed.
+    pub(crate) fn get(&self, id: FlowId) -> Option<&Entry> {
+        self.entries.get(id.0)
     }
 
-    /// A flow, and what is held of it.
-    pub(crate) fn holding(&mut self, key: &FlowKey) -> Option<(&mut FlowState, &mut Held)> {
-        self.entry_mut(key).map(|entry| (&mut entry.state, &mut entry.held))
+    pub(crate) fn get_mut(&mut self, id: FlowId) -> Option<&mut Entry> {
+        self.entries.get_mut(id.0)
     }
 
-    /// A flow, and what was promised of it.
-    pub(crate) fn snooping(&mut self, key: &FlowKey) -> Option<(&mut FlowState, &mut Snooped)> {
-        self.entry_mut(key).map(|entry| (&mut entry.state, &mut entry.snooped))
-    }
-
-    pub(crate) fn held(&self, key: &FlowKey) -> Option<&Held> {
-        self.entry(key).map(|entry| &entry.held)
-    }
-
-    /// A flow, with what was held and promised of it.
-    pub(crate) fn whole(&self, key: &FlowKey) -> Option<(&FlowState, &Held, &Snooped)> {
-        self.entry(key).map(|Entry { state, held, snooped, .. }| (state, held, snooped))
+    pub(crate) fn of_key(&self, key: &FlowKey) -> Option<&Entry> {
+        self.get(self.find(key)?)
     }
 
     /// All flows, in order of their keys.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&FlowKey, &FlowState)> {
-        self.all().map(|(key, state, ..)| (key, state))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.ids().into_iter().map(|id| &self.entries[id.0])
     }
 
-    /// The same, with what was held and promised of them.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&FlowKey, &FlowState, &Held, &Snooped)> {
-        let mut places: Vec<_> = self.places.iter().collect();
-        places.sort_unstable();
-        places.into_iter().map(|(key, place)| {
-            let Entry { state, held, snooped, .. } = &self.entries[*place];
-            (key, state, held, snooped)
-        })
+    /// All flows, in order of their keys.
+    pub(crate) fn ids(&self) -> Vec<FlowId> {
+        let mut all: Vec<_> = self.ids.iter().collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, id)| *id).collect()
     }
 
     /// Inserts a flow before its first segment, with a deadline.
@@ -130,45 +129,45 @@ impl Table {
         let mut room = Room::Free;
         if is_full || self.half_open.len() >= half_open_max as usize {
             let Some((_, oldest)) = self.half_open.first_key_value() else { return Room::None };
-            let oldest = *oldest;
-            self.remove(&oldest);
+            self.remove(*oldest);
             room = Room::Made;
         }
         let half_open = Some(self.handshakes);
         let (state, held, snooped) = <(FlowState, Held, Snooped)>::default();
-        let place = self.entries.insert(Entry { state, held, snooped, look_ns, half_open });
-        let old = self.places.insert(key, place);
+        let id =
+            FlowId(self.entries.insert(Entry { key, state, held, snooped, look_ns, half_open }));
+        let old = self.ids.insert(key, id);
         debug_assert!(old.is_none(), "no flow replaces another");
-        self.half_open.insert(self.handshakes, key);
+        self.half_open.insert(self.handshakes, id);
         self.handshakes += 1;
         self.deadlines.add(look_ns, key);
         self.assert_laws();
         room
     }
 
-    pub(crate) fn remove(&mut self, key: &FlowKey) {
-        self.end_handshake(key);
-        if let Some(place) = self.places.remove(key) {
-            self.entries.remove(place);
-            self.last.set(None);
-        }
-        self.settle(key);
+    pub(crate) fn remove(&mut self, id: FlowId) {
+        self.end_handshake(id);
+        let Some(Entry { key, .. }) = self.entries.try_remove(id.0) else { return };
+        self.ids.remove(&key);
+        self.last.set(None);
+        self.settle(&key);
     }
 
     /// The flow is no longer half-open, so it cannot give way.
-    pub(crate) fn end_handshake(&mut self, key: &FlowKey) {
-        let number = self.entry_mut(key).and_then(|entry| entry.half_open.take());
+    pub(crate) fn end_handshake(&mut self, id: FlowId) {
+        let number = self.get_mut(id).and_then(|entry| entry.half_open.take());
         if let Some(number) = number {
             self.half_open.remove(&number);
         }
     }
 
     /// Replaces the flow's deadline.
-    pub(crate) fn set_look(&mut self, key: &FlowKey, at_ns: u64) {
-        let Some(entry) = self.entry_mut(key) else { return };
+    pub(crate) fn set_look(&mut self, id: FlowId, at_ns: u64) {
+        let Some(entry) = self.get_mut(id) else { return };
         entry.look_ns = at_ns;
-        self.deadlines.add(at_ns, *key);
-        self.settle(key);
+        let key = entry.key;
+        self.deadlines.add(at_ns, key);
+        self.settle(&key);
     }
 
     pub(crate) fn next_look_ns(&self) -> Option<u64> {
@@ -176,49 +175,28 @@ impl Table {
     }
 
     /// The flow with the earliest expired deadline.
-    pub(crate) fn due(&self, now_ns: u64) -> Option<FlowKey> {
-        self.deadlines.first().filter(|(look_ns, _)| *look_ns <= now_ns).map(|(_, key)| key)
-    }
-
-    fn place(&self, key: &FlowKey) -> Option<usize> {
-        if let Some((last, place)) = self.last.get().filter(|(last, _)| last == key) {
-            debug_assert_eq!(self.places.get(&last), Some(&place));
-            return Some(place);
-        }
-        let place = *self.places.get(key)?;
-        self.last.set(Some((*key, place)));
-        Some(place)
-    }
-
-    fn entry(&self, key: &FlowKey) -> Option<&Entry> {
-        self.entries.get(self.place(key)?)
-    }
-
-    fn entry_mut(&mut self, key: &FlowKey) -> Option<&mut Entry> {
-        let place = self.place(key)?;
-        self.entries.get_mut(place)
+    pub(crate) fn due(&self, now_ns: u64) -> Option<FlowId> {
+        let (_, key) = self.deadlines.first().filter(|(look_ns, _)| *look_ns <= now_ns)?;
+        self.find(&key)
     }
 
     /// The flow's deadline has changed.
     fn settle(&mut self, key: &FlowKey) {
         let look_ns = |key: &FlowKey| {
-            let place = *self.places.get(key)?;
-            self.entries.get(place).map(|entry| entry.look_ns)
+            let id = self.ids.get(key)?;
+            self.entries.get(id.0).map(|entry| entry.look_ns)
         };
         self.deadlines.settle(key, look_ns);
         if self.deadlines.are_many_beside(self.entries.len()) {
-            self.deadlines = self
-                .places
-                .iter()
-                .map(|(key, place)| (self.entries[*place].look_ns, *key))
-                .collect();
+            self.deadlines =
+                self.entries.iter().map(|(_, entry)| (entry.look_ns, entry.key)).collect();
         }
         self.assert_laws();
     }
 
     fn assert_laws(&self) {
         debug_assert!(self.entries.len() <= self.max_flows, "the number of flows is limited");
-        debug_assert!(self.entries.len() == self.places.len(), "every flow is found");
+        debug_assert!(self.entries.len() == self.ids.len(), "every flow is found");
         debug_assert!(
             self.entries.is_empty() == self.next_look_ns().is_none(),
             "every flow has a deadline"
@@ -242,16 +220,17 @@ mod tests {
         for (port, look_ns) in [(3, 30), (1, 20), (2, 20)] {
             assert_eq!(table.insert(key(port), look_ns), Room::Free);
         }
+        let [first, second] = [1, 2].map(|port| table.find(&key(port)).expect("a flow"));
         assert_eq!(table.due(19), None);
-        assert_eq!(table.due(20), Some(key(1)));
-        table.set_look(&key(1), 40);
-        assert_eq!(table.due(100), Some(key(2)));
-        table.remove(&key(2));
-        table.set_look(&key(2), 1);
+        assert_eq!(table.due(20), Some(first));
+        table.set_look(first, 40);
+        assert_eq!(table.due(100), Some(second));
+        table.remove(second);
+        table.set_look(second, 1);
         assert_eq!(table.next_look_ns(), Some(30));
-        let looks_ns = [1, 2].map(|port| table.known(&key(port)).map(|known| known.look_ns));
+        let looks_ns = [first, second].map(|id| table.get(id).map(Entry::look_ns));
         assert_eq!(looks_ns, [Some(40), None]);
-        let order: Vec<_> = table.iter().map(|(key, _)| key.guest().port()).collect();
+        let order: Vec<_> = table.iter().map(|entry| entry.key.guest().port()).collect();
         assert_eq!(order, [1, 3]);
     }
 
@@ -263,18 +242,18 @@ mod tests {
         let mut random = Rng::new(1);
         for _ in 0..50_000 {
             let (key, at_ns) = (key(random.range(0, 100) as u16), random.range(0, 40));
-            match (random.range(0, 10), model.contains_key(&key)) {
-                (0, true) => {
-                    table.remove(&key);
+            match (random.range(0, 10), table.find(&key)) {
+                (0, Some(id)) => {
+                    table.remove(id);
                     model.remove(&key);
                 }
-                (_, true) => {
-                    table.set_look(&key, at_ns);
+                (_, Some(id)) => {
+                    table.set_look(id, at_ns);
                     model.insert(key, at_ns);
                 }
-                (_, false) => {
+                (_, None) => {
                     assert_eq!(table.insert(key, at_ns), Room::Free);
-                    table.end_handshake(&key);
+                    table.end_handshake(table.find(&key).expect("a flow"));
                     model.insert(key, at_ns);
                 }
             }
@@ -282,7 +261,7 @@ mod tests {
             assert_eq!(table.deadlines.first(), first);
         }
         let expected: Vec<_> = model.keys().collect();
-        assert_eq!(table.iter().map(|(key, _)| key).collect::<Vec<_>>(), expected);
+        assert_eq!(table.iter().map(|entry| &entry.key).collect::<Vec<_>>(), expected);
         assert!(!table.deadlines.are_many_beside(table.len()), "obsolete ones are removed");
     }
 
@@ -290,7 +269,7 @@ mod tests {
     fn only_half_open_flows_give_way_to_newer_ones() {
         let mut table = Table::new(8);
         let ports = |table: &Table| -> Vec<u16> {
-            table.iter().map(|(key, _)| key.guest().port()).collect()
+            table.iter().map(|entry| entry.key.guest().port()).collect()
         };
         assert_eq!([1, 2].map(|port| table.insert(key(port), 0)), [Room::Free; 2]);
         assert_eq!(
@@ -300,12 +279,12 @@ mod tests {
         );
         assert_eq!(ports(&table), [2, 3]);
         for port in [2, 3, 4, 5, 6, 7, 8, 9] {
-            let _ = table.get(&key(port)).is_some() || table.insert(key(port), 0) == Room::Free;
-            table.end_handshake(&key(port));
+            let _ = table.find(&key(port)).is_some() || table.insert(key(port), 0) == Room::Free;
+            table.end_handshake(table.find(&key(port)).expect("a flow"));
         }
         assert_eq!(table.len(), table.max_flows());
         assert_eq!(table.insert(key(10), 0), Room::None);
-        table.remove(&key(5));
+        table.remove(table.find(&key(5)).expect("a flow"));
         assert_eq!(table.insert(key(10), 0), Room::Free);
         assert_eq!(table.insert(key(11), 0), Room::Made);
         assert_eq!(ports(&table), [2, 3, 4, 6, 7, 8, 9, 11]);

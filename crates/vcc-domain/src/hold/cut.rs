@@ -131,7 +131,7 @@ fn right(frame: &Frame, parsed: &Parsed) -> u16 {
     let end = frame.bytes.len().min(parsed.ip.tcp_at + parsed.ip.tcp_bytes);
     let mut tcp = frame.bytes[parsed.ip.tcp_at..end].to_vec();
     write_u16(&mut tcp, TCP_CHECK_AT, 0);
-    checksum::of_tcp(&parsed.ip.source, &parsed.ip.destination, &tcp)
+    parsed.tcp_checksum(&tcp)
 }
 
 #[cfg(test)]

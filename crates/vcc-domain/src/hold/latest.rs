@@ -104,8 +104,8 @@ pub(crate) fn set_ack(frame: &mut Frame, parsed: &mut Parsed, ack: u32) {
 
 /// Removes the SACK blocks.
 pub(crate) fn strip_sack(frame: &mut Frame, parsed: &mut Parsed) {
-    let Some((at, bytes)) = parsed.places.sack_at.take() else { return };
-    let at = parsed.ip.tcp_at + at;
+    let Some((at, bytes)) = parsed.sack_at() else { return };
+    parsed.places.sack_at = None;
     rewrite_header(frame, parsed, |frame| {
         frame.bytes[at..at + bytes].fill(KIND_NOP);
         parsed.header_bytes

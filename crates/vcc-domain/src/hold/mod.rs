@@ -71,27 +71,37 @@ impl Held {
     }
 
     /// A segment of the guest that is held or retained.
-    pub(crate) fn any_frame(&self) -> Option<&Frame> {
-        let retained = self.sent.get(0).map(|kept| &kept.frame);
-        retained.or_else(|| self.queue.front().map(|waiting| &waiting.frame))
+    pub(crate) fn any(&self) -> Option<&Waiting> {
+        let retained = self.sent.get(0).map(|kept| &kept.waiting);
+        retained.or_else(|| self.queue.front())
     }
 }
 
-/// A frame that is held.
+/// What a frame takes of the buffer beside its length, so that small ones cost more than that.
+const BESIDE_A_FRAME_BYTES: u32 = 96;
+
+/// A frame that is held or retained, with what its headers say.
 #[derive(Clone)]
 pub(crate) struct Waiting {
     pub frame: Frame,
-    /// What it says, so that it need not be parsed to see whether it may leave.
-    pub segment: Segment,
+    pub parsed: Parsed,
 }
 
 impl Waiting {
+    pub(crate) fn segment(&self) -> &Segment {
+        &self.parsed.segment
+    }
+
+    /// The bytes of the buffer that it takes.
+    pub(crate) fn charge_bytes(&self) -> u32 {
+        BESIDE_A_FRAME_BYTES + self.frame.bytes.len() as u32
+    }
+
     /// Cuts off the first `payload_bytes` of its payload.
-    pub(crate) fn cut(&mut self, payload_bytes: usize) -> Frame {
-        let parsed = reparsed(&self.frame);
-        let first = cut(&mut self.frame, &parsed, payload_bytes);
-        self.segment = reparsed(&self.frame).segment;
-        first
+    pub(crate) fn cut(&mut self, payload_bytes: usize) -> Waiting {
+        let frame = cut(&mut self.frame, &self.parsed, payload_bytes);
+        self.parsed = reparsed(&self.frame);
+        Waiting { parsed: reparsed(&frame), frame }
     }
 }
 
@@ -132,18 +142,13 @@ impl Queue {
         self.0.push_back(waiting);
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Frame> {
-        let frame = self.0.pop_front().map(|waiting| waiting.frame);
+    pub(crate) fn pop(&mut self) -> Option<Waiting> {
+        let waiting = self.0.pop_front();
         if self.0.is_empty() {
             self.0 = VecDeque::new();
         }
-        frame
+        waiting
     }
-}
-
-/// The bytes of the buffer that a frame takes: small ones cost more than their length.
-pub(crate) fn charge_bytes(frame: &Frame) -> u32 {
-    (size_of::<Waiting>() + frame.bytes.len()) as u32
 }
 
 #[cfg(test)]
@@ -157,8 +162,8 @@ mod tests {
         assert_eq!(queue.0.capacity(), 0);
         let frame = framed(&Talk::v4().segment(true));
         for _ in 0..100 {
-            let segment = reparsed(&frame).segment;
-            queue.push(Waiting { frame: frame.clone(), segment });
+            let parsed = reparsed(&frame);
+            queue.push(Waiting { frame: frame.clone(), parsed });
         }
         while queue.pop().is_some() {}
         assert!(queue.is_empty());

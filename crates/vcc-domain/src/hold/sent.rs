@@ -3,34 +3,29 @@
 
 use std::collections::VecDeque;
 
-use vcc_engine::{FlowState, Recovery, Retained, Segment};
+use vcc_engine::{FlowState, Recovery, Retained};
 
-use super::{charge_bytes, cut, reparsed};
-use crate::frame::Frame;
+use super::Waiting;
 use crate::seq::before;
 
 #[derive(Clone)]
 pub(crate) struct Kept {
     /// As the guest sent it.
-    pub frame: Frame,
-    pub segment: Segment,
+    pub waiting: Waiting,
     pub facts: Retained,
 }
 
 impl Kept {
     /// The payload of its segments, if it is a super-segment.
     fn unit_bytes(&self) -> Option<u32> {
-        Some(self.segment.seg_bytes).filter(|&bytes| bytes > 0)
+        Some(self.waiting.segment().seg_bytes).filter(|&bytes| bytes > 0)
     }
 
     /// Cuts off the first `payload_bytes` of its payload.
     fn cut(&mut self, payload_bytes: u32) -> Kept {
-        let parsed = reparsed(&self.frame);
-        let frame = cut(&mut self.frame, &parsed, payload_bytes as usize);
-        self.segment = reparsed(&self.frame).segment;
-        let segment = reparsed(&frame).segment;
+        let waiting = self.waiting.cut(payload_bytes as usize);
         let end = self.facts.seq.wrapping_add(payload_bytes);
-        let first = Kept { frame, segment, facts: Retained { end, fin: 0, ..self.facts } };
+        let first = Kept { waiting, facts: Retained { end, fin: 0, ..self.facts } };
         self.facts.seq = end;
         first
     }
@@ -86,7 +81,7 @@ impl Sent {
 
     /// The bytes of the buffer that they take.
     pub(crate) fn bytes(&self) -> u32 {
-        self.queue.iter().map(|kept| charge_bytes(&kept.frame)).sum()
+        self.queue.iter().map(|kept| kept.waiting.charge_bytes()).sum()
     }
 
     /// The first segment that is to be sent again.
@@ -103,7 +98,7 @@ impl Sent {
     pub(crate) fn last(&mut self) -> Option<(usize, u32)> {
         let at = self.queue.len().checked_sub(1)?;
         let kept = &self.queue[at];
-        let payload_bytes = kept.segment.payload_bytes;
+        let payload_bytes = kept.waiting.segment().payload_bytes;
         let cut_bytes =
             kept.unit_bytes().map_or(0, |unit_bytes| (payload_bytes - 1) / unit_bytes * unit_bytes);
         match cut_bytes {
@@ -115,9 +110,9 @@ impl Sent {
     /// Cuts a segment in two; returns the bytes of the buffer that this takes.
     pub(crate) fn cut(&mut self, at: usize, payload_bytes: u32) -> u32 {
         let kept = &mut self.queue[at];
-        let before_bytes = charge_bytes(&kept.frame);
+        let before_bytes = kept.waiting.charge_bytes();
         let first = kept.cut(payload_bytes);
-        let after_bytes = charge_bytes(&first.frame) + charge_bytes(&kept.frame);
+        let after_bytes = first.waiting.charge_bytes() + kept.waiting.charge_bytes();
         self.queue.insert(at, first);
         after_bytes - before_bytes
     }
@@ -128,7 +123,7 @@ impl Sent {
         while self.queue.front().is_some_and(|kept| !before(una, kept.facts.end)) {
             let Some(kept) = self.queue.pop_front() else { break };
             self.recovery.acked(&kept.facts, now_us);
-            free_bytes += charge_bytes(&kept.frame);
+            free_bytes += kept.waiting.charge_bytes();
         }
         if self.queue.is_empty() {
             self.queue = VecDeque::new();
@@ -148,13 +143,13 @@ impl Sent {
             return 0;
         }
         let acked_bytes = una.wrapping_sub(kept.facts.seq) / unit_bytes * unit_bytes;
-        if acked_bytes == 0 || acked_bytes >= kept.segment.payload_bytes {
+        if acked_bytes == 0 || acked_bytes >= kept.waiting.segment().payload_bytes {
             return 0;
         }
-        let before_bytes = charge_bytes(&kept.frame);
+        let before_bytes = kept.waiting.charge_bytes();
         let first = kept.cut(acked_bytes);
         self.recovery.acked(&first.facts, now_us);
-        before_bytes - charge_bytes(&kept.frame)
+        before_bytes - kept.waiting.charge_bytes()
     }
 
     /// A SACK block. Only whole segments count; returns the bytes of the buffer that cutting
@@ -170,7 +165,7 @@ impl Sent {
                     at += 1;
                     continue;
                 };
-                let payload_bytes = kept.segment.payload_bytes;
+                let payload_bytes = kept.waiting.segment().payload_bytes;
                 let skip_bytes = match covers_start {
                     true => right.wrapping_sub(seq) / unit_bytes * unit_bytes,
                     false => left.wrapping_sub(seq).div_ceil(unit_bytes) * unit_bytes,

@@ -5,11 +5,9 @@ use vcc_engine::{Admission, FlowState, Segment, sys};
 
 use super::Port;
 use crate::frame::{Frame, Out, Verdict};
-use crate::hold::{
-    BufferSpec, Held, Waiting, charge_bytes, cut, reparsed_at, set_seq, without_payload,
-};
-use crate::key::FlowKey;
+use crate::hold::{BufferSpec, Held, Waiting, cut, reparsed_at, set_seq, without_payload};
 use crate::parse::Parsed;
+use crate::table::{Entry, FlowId};
 
 /// A buffer that nothing leaves for this long is full of segments to peers that do not take them.
 /// Reading goes on then, for the guest's other connections, and new data without room is dropped.
@@ -44,13 +42,13 @@ impl Port {
         self.buffer.used_bytes() >= self.buffer.size_bytes()
     }
 
-    pub(super) fn is_holding(&self, key: &FlowKey) -> bool {
-        self.table.held(key).is_some_and(|held| held.hold.0.begun != 0)
+    pub(super) fn is_holding(&self, id: FlowId) -> bool {
+        self.table.get(id).is_some_and(|entry| entry.held.hold.0.begun != 0)
     }
 
     /// Records a segment of the guest that goes no further.
-    pub(super) fn note_latest(&mut self, frame: &Frame, parsed: &Parsed) {
-        if let Some((_, held)) = self.table.holding(&parsed.key) {
+    pub(super) fn note_latest(&mut self, id: FlowId, frame: &Frame, parsed: &Parsed) {
+        if let Some(Entry { held, .. }) = self.table.get_mut(id) {
             held.latest.note(frame, parsed);
         }
     }
@@ -58,12 +56,15 @@ impl Port {
     /// A segment of the guest: it passes, is dropped or is held, perhaps in parts.
     pub(super) fn hold_from_guest(
         &mut self,
+        id: FlowId,
         frame: &mut Frame,
         mut parsed: Parsed,
         out: &mut Out,
     ) -> Verdict {
-        self.judge_repair(&parsed.key);
-        let Some((flow, held)) = self.table.holding(&parsed.key) else { return Verdict::Pass };
+        self.judge_repair(id);
+        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else {
+            return Verdict::Pass;
+        };
         held.latest.note(frame, &parsed);
         let fate = flow.hold_admit(&held.hold, self.treatments.of(flow), &parsed.segment);
         if fate.whole {
@@ -71,20 +72,20 @@ impl Port {
             if seq != parsed.segment.seq {
                 set_seq(frame, &mut parsed, seq);
             }
-            return self.leave(frame, &parsed, out);
+            return self.leave(id, frame, &parsed, out);
         }
         if fate.probe {
             let seq = flow.snd_nxt.wrapping_sub(1);
-            self.leave_empty(without_payload(frame, &parsed), seq, out);
+            self.leave_empty(id, without_payload(frame, &parsed), seq, out);
             return Verdict::Held;
         }
-        let (key, said) = (parsed.key, parsed.segment);
+        let said = parsed.segment;
         let ack = flow.hold_acks(&said).then(|| without_payload(frame, &parsed));
-        let verdict = self.hold_parts(frame, parsed, fate, out);
-        if let (Some(ack), Some(flow)) = (ack, self.table.get(&key)) {
+        let verdict = self.hold_parts(id, frame, parsed, fate, out);
+        if let (Some(ack), Some(Entry { state: flow, .. })) = (ack, self.table.get(id)) {
             // Perhaps what left has told it.
             if flow.hold_acks(&said) {
-                self.leave_empty(ack, flow.snd_nxt, out);
+                self.leave_empty(id, ack, flow.snd_nxt, out);
             }
         }
         verdict
@@ -93,6 +94,7 @@ impl Port {
     /// Passes, drops and holds the parts of a segment.
     fn hold_parts(
         &mut self,
+        id: FlowId,
         frame: &mut Frame,
         mut parsed: Parsed,
         fate: Admission,
@@ -102,7 +104,7 @@ impl Port {
         if fate.pass_bytes > 0 {
             let first = cut(&mut rest, &parsed, fate.pass_bytes as usize);
             let first_parsed = reparsed_at(&first, self.now_us());
-            self.leave_as(first, &first_parsed, out);
+            self.leave_as(id, first, &first_parsed, out);
             parsed = reparsed_at(&rest, self.now_us());
         }
         if fate.drop_bytes > 0 {
@@ -112,48 +114,48 @@ impl Port {
         if !fate.hold {
             return Verdict::Held;
         }
-        if out.to_fabric.is_empty() && self.leaves_at_once(&parsed) {
+        if out.to_fabric.is_empty() && self.leaves_at_once(id, &parsed.segment) {
             *frame = rest;
             match self.is_full() {
-                true => self.pass_unretained(&parsed),
-                false => self.retain(frame, &parsed),
+                true => self.pass_unretained(id, &parsed.segment),
+                false => self.retain(id, frame, &parsed),
             }
-            let verdict = self.leave(frame, &parsed, out);
-            self.arm(&parsed.key);
+            let verdict = self.leave(id, frame, &parsed, out);
+            self.arm(id);
             return verdict;
         }
         if fate.gap || self.is_full() {
             self.counters.count(sys::COUNT_DROPPED);
             return Verdict::Held;
         }
-        self.keep(rest, &parsed);
-        self.release(&parsed.key, out);
+        self.keep(id, Waiting { frame: rest, parsed });
+        self.release(id, out);
         Verdict::Held
     }
 
     /// Sends a frame without payload at another sequence number.
-    pub(super) fn leave_empty(&mut self, mut frame: Frame, seq: u32, out: &mut Out) {
+    pub(super) fn leave_empty(&mut self, id: FlowId, mut frame: Frame, seq: u32, out: &mut Out) {
         let mut parsed = reparsed_at(&frame, self.now_us());
         set_seq(&mut frame, &mut parsed, seq);
-        self.leave_as(frame, &parsed, out);
+        self.leave_as(id, frame, &parsed, out);
     }
 
     /// Is nothing held before the segment, and may all of it leave?
-    fn leaves_at_once(&mut self, parsed: &Parsed) -> bool {
-        let Some((flow, held)) = self.table.holding(&parsed.key) else { return true };
-        let whole_bytes = sequence_bytes(&parsed.segment);
+    fn leaves_at_once(&self, id: FlowId, segment: &Segment) -> bool {
+        let Some(Entry { state: flow, held, .. }) = self.table.get(id) else { return true };
         held.queue.is_empty()
-            && flow.hold_leaves_bytes(&held.hold, self.treatments.of(flow), &parsed.segment)
-                >= whole_bytes
+            && flow.hold_leaves_bytes(&held.hold, self.treatments.of(flow), segment)
+                >= sequence_bytes(segment)
     }
 
-    fn keep(&mut self, frame: Frame, parsed: &Parsed) {
+    fn keep(&mut self, id: FlowId, waiting: Waiting) {
         let now_us = self.now_us() as u32;
-        let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
-        let end = parsed.segment.seq.wrapping_add(sequence_bytes(&parsed.segment));
+        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+        let segment = waiting.segment();
+        let end = segment.seq.wrapping_add(sequence_bytes(segment));
         flow.repair_waits(&held.hold, &mut held.sent.recovery, now_us);
-        flow.hold_kept(&mut held.hold, &mut self.buffer, end, charge_bytes(&frame));
-        held.queue.push(Waiting { frame, segment: parsed.segment });
+        flow.hold_kept(&mut held.hold, &mut self.buffer, end, waiting.charge_bytes());
+        held.queue.push(waiting);
         self.note_full();
     }
 
@@ -167,54 +169,61 @@ impl Port {
     }
 
     /// Sends what the windows admit of what is held.
-    pub(super) fn release(&mut self, key: &FlowKey, out: &mut Out) {
-        self.release_held(key, out);
-        self.arm(key);
+    pub(super) fn release(&mut self, id: FlowId, out: &mut Out) {
+        self.release_held(id, out);
+        self.arm(id);
     }
 
-    fn release_held(&mut self, key: &FlowKey, out: &mut Out) {
+    fn release_held(&mut self, id: FlowId, out: &mut Out) {
         loop {
             let now_us = self.now_us();
-            let Some((flow, held)) = self.table.holding(key) else { return };
+            let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
             let Some(front) = held.queue.front_mut() else { return };
-            front.segment.now_us = now_us;
+            let segment = front.segment();
             let leaves_bytes =
-                flow.hold_leaves_bytes(&held.hold, self.treatments.of(flow), &front.segment);
-            let limit_bytes = held.sent.limit_bytes(front.segment.seq, key.is_ipv6());
-            let is_small = front.segment.payload_bytes <= limit_bytes;
+                flow.hold_leaves_bytes(&held.hold, self.treatments.of(flow), segment);
+            let limit_bytes = held.sent.limit_bytes(segment.seq, front.parsed.ip.ipv6);
+            let is_small = segment.payload_bytes <= limit_bytes;
             let leaves_bytes = if is_small { leaves_bytes } else { leaves_bytes.min(limit_bytes) };
             if leaves_bytes == 0 {
                 return;
             }
-            let before_bytes = charge_bytes(&front.frame);
-            let mut frame = if leaves_bytes < sequence_bytes(&front.segment) {
+            let before_bytes = front.charge_bytes();
+            let leaving = if leaves_bytes < sequence_bytes(segment) {
                 let first = front.cut(leaves_bytes as usize);
-                held.hold.left(&mut self.buffer, before_bytes - charge_bytes(&front.frame));
+                held.hold.left(&mut self.buffer, before_bytes - front.charge_bytes());
                 first
             } else {
-                let Some(frame) = held.queue.pop() else { return };
+                let Some(first) = held.queue.pop() else { return };
                 held.hold.left(&mut self.buffer, before_bytes);
-                frame
+                first
             };
-            let mut parsed = reparsed_at(&frame, now_us);
+            let Waiting { mut frame, mut parsed } = leaving;
+            parsed.segment.now_us = now_us;
             held.latest.renew(&mut frame, &mut parsed);
-            self.retain(&frame, &parsed);
+            self.retain(id, &frame, &parsed);
             self.full_since_ns = self.is_full().then_some(self.now_ns);
-            self.leave_as(frame, &parsed, out);
+            self.leave_as(id, frame, &parsed, out);
         }
     }
 
     /// Sends a frame of the port's own making; its FACK follows it.
-    pub(super) fn leave_as(&mut self, mut frame: Frame, parsed: &Parsed, out: &mut Out) {
+    pub(super) fn leave_as(
+        &mut self,
+        id: FlowId,
+        mut frame: Frame,
+        parsed: &Parsed,
+        out: &mut Out,
+    ) {
         let place = out.to_fabric.len();
-        if self.leave(&mut frame, parsed, out) == Verdict::Pass {
+        if self.leave(id, &mut frame, parsed, out) == Verdict::Pass {
             out.to_fabric.insert(place, frame);
         }
     }
 
     /// Shows the guest its first window of the buffer, behind a SYN-ACK.
-    pub(super) fn open(&mut self, key: &FlowKey, out: &mut Out) {
-        let Some((flow, held)) = self.table.holding(key) else { return };
+    pub(super) fn open(&mut self, id: FlowId, out: &mut Out) {
+        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else { return };
         if flow.hold_opens(&held.hold, &self.buffer, self.treatments.of(flow)) {
             let unsent = self.emitter.update(key, flow, &mut out.to_guest);
             self.counters.count_unsent(unsent);
@@ -222,8 +231,8 @@ impl Port {
     }
 
     /// Discards what is held for a connection that has ended, perhaps by a RST, or begins anew.
-    pub(super) fn end_held(&mut self, key: &FlowKey, is_reset: bool) {
-        let Some((flow, held)) = self.table.holding(key) else { return };
+    pub(super) fn end_held(&mut self, id: FlowId, is_reset: bool) {
+        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
         held.clear(&mut self.buffer);
         held.hold.0.promises = 0;
         self.promises.clear(&mut held.slot);
@@ -231,18 +240,18 @@ impl Port {
             held.hold = Default::default();
         }
         self.note_full();
-        self.end_snooped(key, is_reset);
+        self.end_snooped(id, is_reset);
     }
 
-    pub(super) fn forget(&mut self, key: &FlowKey) {
-        self.forget_snooped(key);
-        if let Some((flow, held)) = self.table.holding(key) {
+    pub(super) fn forget(&mut self, id: FlowId) {
+        self.forget_snooped(id);
+        if let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) {
             self.treatments.leave(flow);
             held.clear(&mut self.buffer);
             self.promises.clear(&mut held.slot);
         }
         self.note_full();
-        self.table.remove(key);
+        self.table.remove(id);
     }
 }
 

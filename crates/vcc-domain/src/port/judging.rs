@@ -5,9 +5,9 @@ use vcc_engine::{Mode, Segment, sys};
 use super::Port;
 use crate::frame::Direction;
 use crate::key::FlowKey;
-use crate::parse::Parsed;
 use crate::rules::{Rule, RuleTotals, Rules};
 use crate::seen::Seen;
+use crate::table::{Entry, FlowId};
 
 impl Port {
     /// Puts rules in force: for new connections at once, and for all others but those in their
@@ -16,9 +16,8 @@ impl Port {
     pub fn set_rules(&mut self, rules: Rules) {
         self.treatments.apply(rules);
         self.note_snoop();
-        let keys: Vec<_> = self.table.iter().map(|(key, _)| *key).collect();
-        for key in keys {
-            self.settle_rule(&key);
+        for id in self.table.ids() {
+            self.settle_rule(id);
         }
     }
 
@@ -39,33 +38,41 @@ impl Port {
 
     /// The flows in order of their keys, with what the port has of them.
     pub fn seen(&self) -> impl Iterator<Item = Seen> {
-        self.table.all().map(|(key, state, held, snooped)| Seen::of(key, state, held, snooped))
+        self.table.iter().map(Seen::of)
     }
 
     /// A flow likewise; None if the port does not know it.
     pub fn seen_of(&self, key: &FlowKey) -> Option<Seen> {
-        let (state, held, snooped) = self.table.whole(key)?;
-        Some(Seen::of(key, state, held, snooped))
+        self.table.of_key(key).map(Seen::of)
     }
 
-    /// A new connection between the ends of one that has ended is judged for itself.
-    pub(super) fn end_before_syn(&mut self, direction: Direction, parsed: &Parsed) {
-        if self.treatments.epoch() == 0 || !opens(direction, &parsed.segment) {
-            return;
+    /// A new connection between the ends of one that has ended is judged for itself: the old one is
+    /// forgotten.
+    pub(super) fn ends_before_syn(
+        &mut self,
+        id: FlowId,
+        direction: Direction,
+        segment: &Segment,
+    ) -> bool {
+        if self.treatments.epoch() == 0 || !opens(direction, segment) {
+            return false;
         }
-        let ended = self.table.holding(&parsed.key).is_some_and(|(flow, held)| {
+        let has_ended = self.table.get(id).is_some_and(|Entry { state: flow, held, .. }| {
             u32::from(flow.stage) == sys::STAGE_CLOSED && !flow.split_owes(&held.hold)
         });
-        if ended {
-            self.forget(&parsed.key);
+        if has_ended {
+            self.forget(id);
         }
+        has_ended
     }
 
     /// Judges a flow again if its rule is no longer in force. One in its handshake ends that first.
     /// False: there is no such flow, or no more.
-    pub(super) fn settle_rule(&mut self, key: &FlowKey) -> bool {
-        let Some(known) = self.table.known(key) else { return false };
-        let (flow, hold, snoop) = (known.state, &known.held.hold, &known.snooped.snoop);
+    pub(super) fn settle_rule(&mut self, id: FlowId) -> bool {
+        let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get_mut(id) else {
+            return false;
+        };
+        let (hold, snoop) = (&held.hold, &snooped.snoop);
         if !self.treatments.is_outdated(flow)
             || (flow.is_half_open() && self.treatments.is_of_last(flow))
         {
@@ -76,7 +83,7 @@ impl Port {
         let params = *params;
         let owes = flow.split_owes(hold) || hold.0.held_bytes > 0 || snoop.is_promise_due();
         if params.0.mode == Mode::Ignore.number() && !flow.is_kept() && !owes {
-            self.forget(key);
+            self.forget(id);
             return false;
         }
         self.treatments.come_under(flow, rule);

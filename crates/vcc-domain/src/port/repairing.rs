@@ -6,13 +6,11 @@ use vcc_engine::{RepairTimer, Retained, Segment, sys};
 use super::holding::sequence_bytes;
 use super::{NS_PER_US, Port};
 use crate::frame::{Frame, Out};
-use crate::hold::{
-    Kept, charge_bytes, reparsed, reparsed_at, set_ack, strip_sack, without_payload,
-};
-use crate::key::FlowKey;
+use crate::hold::{Kept, Waiting, reparsed, set_ack, strip_sack, without_payload};
 use crate::options::sack_blocks;
 use crate::parse::Parsed;
 use crate::seq::before;
+use crate::table::{Entry, FlowId};
 
 /// What a flow was before an ACK.
 #[derive(Clone, Copy)]
@@ -23,9 +21,9 @@ pub(super) struct Before {
 
 impl Port {
     /// Begins or ends retaining what leaves, if the treatment has changed.
-    pub(super) fn judge_repair(&mut self, key: &FlowKey) -> Option<Before> {
+    pub(super) fn judge_repair(&mut self, id: FlowId) -> Option<Before> {
         let now_us = self.now_us() as u32;
-        let (flow, held) = self.table.holding(key)?;
+        let Entry { state: flow, held, .. } = self.table.get_mut(id)?;
         let recovery = &mut held.sent.recovery;
         if flow.repair_judge(&mut held.hold, recovery, self.treatments.of(flow), now_us) {
             held.discard_sent(&mut self.buffer);
@@ -35,18 +33,18 @@ impl Port {
 
     /// A segment is about to leave, and a full buffer has no room for it: its loss is the guest's to
     /// repair.
-    pub(super) fn pass_unretained(&mut self, parsed: &Parsed) {
-        let (now_us, end) = (self.now_us() as u32, sequence_end(&parsed.segment));
-        let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
+    pub(super) fn pass_unretained(&mut self, id: FlowId, segment: &Segment) {
+        let (now_us, end) = (self.now_us() as u32, sequence_end(segment));
+        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
         if held.hold.retains() {
             flow.repair_passes(&mut held.hold, &mut held.sent.recovery, end, now_us);
         }
     }
 
     /// Retains a segment that is about to leave for the first time.
-    pub(super) fn retain(&mut self, frame: &Frame, parsed: &Parsed) {
+    pub(super) fn retain(&mut self, id: FlowId, frame: &Frame, parsed: &Parsed) {
         let now_us = self.now_us();
-        let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
+        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
         if !held.hold.retains() {
             return;
         }
@@ -57,8 +55,9 @@ impl Port {
         let mut frame = frame.clone();
         let mut parsed = parsed.clone();
         strip_sack(&mut frame, &mut parsed);
-        flow.repair_charge(&mut held.hold, &mut self.buffer, charge_bytes(&frame));
-        held.sent.push(Kept { frame, segment: parsed.segment, facts });
+        let waiting = Waiting { frame, parsed };
+        flow.repair_charge(&mut held.hold, &mut self.buffer, waiting.charge_bytes());
+        held.sent.push(Kept { waiting, facts });
         self.note_full();
     }
 
@@ -66,6 +65,7 @@ impl Port {
     /// guest `hears` it, and hides the losses that are repaired here.
     pub(super) fn repair_to_guest(
         &mut self,
+        id: FlowId,
         frame: &mut Frame,
         parsed: &mut Parsed,
         before: Option<Before>,
@@ -73,15 +73,14 @@ impl Port {
         hears: bool,
     ) {
         let now_us = self.now_us();
-        let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
+        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
         let Some(before) = before.filter(|_| held.hold.retains()) else { return };
         if hears {
             let sent = &mut held.sent;
             let is_sacked = parsed.places.sack_at.is_some();
             let mut taken_bytes = 0;
             let free_bytes = sent.acked(flow.snd_una, now_us as u32);
-            if let Some((at, bytes)) = parsed.places.sack_at {
-                let at = parsed.ip.tcp_at + at;
+            if let Some((at, bytes)) = parsed.sack_at() {
                 for (left, right) in sack_blocks(&frame.bytes[at..at + bytes]) {
                     // A block of what is not in flight says nothing (RFC 2883: DSACK).
                     let flight_bytes = flow.flight_bytes();
@@ -119,10 +118,10 @@ impl Port {
     }
 
     /// Sends lost segments again, as far as the windows admit.
-    pub(super) fn resend(&mut self, key: &FlowKey, out: &mut Out) {
+    pub(super) fn resend(&mut self, id: FlowId, out: &mut Out) {
         let now_us = self.now_us() as u32;
         loop {
-            let Some((flow, held)) = self.table.holding(key) else { return };
+            let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
             if !held.hold.retains() {
                 return;
             }
@@ -130,8 +129,8 @@ impl Port {
             let free_bytes = held.sent.trim(at, flow.snd_una, now_us);
             held.hold.left(&mut self.buffer, free_bytes);
             let Some(kept) = held.sent.get(at) else { break };
-            let Segment { seg_bytes, payload_bytes, seq, .. } = kept.segment;
-            let limit_bytes = held.sent.limit_bytes(seq, key.is_ipv6());
+            let Segment { seg_bytes, payload_bytes, seq, .. } = *kept.waiting.segment();
+            let limit_bytes = held.sent.limit_bytes(seq, kept.waiting.parsed.ip.ipv6);
             if payload_bytes > limit_bytes {
                 let taken_bytes = held.sent.cut(at, limit_bytes);
                 flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
@@ -153,20 +152,20 @@ impl Port {
                 let taken_bytes = held.sent.cut(at, leaves_bytes);
                 flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
             }
-            self.send_again(key, at, out);
+            self.send_again(id, at, out);
         }
     }
 
     /// Sends a segment again, with the guest's latest acknowledgement, window and timestamps.
-    fn send_again(&mut self, key: &FlowKey, at: usize, out: &mut Out) {
+    fn send_again(&mut self, id: FlowId, at: usize, out: &mut Out) {
         let now_us = self.now_us();
-        let Some((flow, held)) = self.table.holding(key) else { return };
+        let Some(Entry { state: flow, held, .. }) = self.table.get(id) else { return };
         let Some(kept) = held.sent.get(at) else { return };
-        let (mut frame, before) = (kept.frame.clone(), flow.ca_state);
-        let mut parsed = reparsed_at(&frame, now_us);
+        let (Waiting { mut frame, mut parsed }, before) = (kept.waiting.clone(), flow.ca_state);
+        parsed.segment.now_us = now_us;
         held.latest.renew(&mut frame, &mut parsed);
-        self.leave_as(frame, &parsed, out);
-        let Some((flow, held)) = self.table.holding(key) else { return };
+        self.leave_as(id, frame, &parsed, out);
+        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
         let Some((kept, recovery)) = held.sent.with_recovery(at) else { return };
         flow.repair_resent(&mut held.hold, recovery, &mut kept.facts, now_us as u32, before);
     }
@@ -179,23 +178,24 @@ impl Port {
     /// Processes the timers that have expired.
     pub(super) fn advance_repairs(&mut self, out: &mut Out) {
         while let Some((at_ns, key)) = self.repairs.pop(self.now_ns) {
-            let Some((_, held)) = self.table.holding(&key) else { continue };
+            let Some(id) = self.table.find(&key) else { continue };
+            let Some(Entry { held, .. }) = self.table.get_mut(id) else { continue };
             if held.sent.timer_ns != Some(at_ns) {
                 continue;
             }
             held.sent.timer_ns = None;
-            self.judge_repair(&key);
-            self.expire(&key, out);
-            self.resend(&key, out);
-            self.release(&key, out);
-            self.record(&key);
+            self.judge_repair(id);
+            self.expire(id, out);
+            self.resend(id, out);
+            self.release(id, out);
+            self.record(id);
         }
     }
 
     /// Acts on the timer of a flow, if it has expired.
-    fn expire(&mut self, key: &FlowKey, out: &mut Out) {
+    fn expire(&mut self, id: FlowId, out: &mut Out) {
         let now_us = self.now_us();
-        let Some((flow, held)) = self.table.holding(key) else { return };
+        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
         if held.sent.reorder_due_us().is_some_and(|due_us| due_us <= now_us) {
             held.sent.detect(flow, now_us);
         }
@@ -209,10 +209,10 @@ impl Port {
         );
         let Some((0, timer)) = due else { return };
         match timer {
-            RepairTimer::GiveUp => self.break_promise(key, out),
+            RepairTimer::GiveUp => self.break_promise(id, out),
             RepairTimer::Timeout => {
                 flow.repair_timeout(&mut held.sent.recovery, now_us as u32);
-                let waits_until = held.queue.back().map(|last| sequence_end(&last.segment));
+                let waits_until = held.queue.back().map(|last| sequence_end(last.segment()));
                 held.sent.lose_all(waits_until.unwrap_or(flow.snd_nxt));
             }
             RepairTimer::Probe => {
@@ -222,26 +222,26 @@ impl Port {
                 let facts = held.sent.get(at).map(|kept| kept.facts).unwrap_or_default();
                 // Law 14: the peer may have shrunk its window since.
                 if facts.sacked == 0 && !before(held.hold.0.peer_edge, facts.end) {
-                    self.send_again(key, at, out);
+                    self.send_again(id, at, out);
                 }
             }
             RepairTimer::Persist => {
                 held.sent.recovery.persisted(now_us as u32);
                 let seq = flow.snd_una.wrapping_sub(1);
-                if let Some(frame) = held.any_frame() {
-                    let mut empty = without_payload(frame, &reparsed(frame));
+                if let Some(Waiting { frame, parsed }) = held.any() {
+                    let mut empty = without_payload(frame, parsed);
                     let mut parsed = reparsed(&empty);
                     held.latest.renew(&mut empty, &mut parsed);
-                    self.leave_empty(empty, seq, out);
+                    self.leave_empty(id, empty, seq, out);
                 }
             }
         }
     }
 
     /// Sets the flow's timer, if it must go off earlier than it is set to.
-    pub(super) fn arm(&mut self, key: &FlowKey) {
+    pub(super) fn arm(&mut self, id: FlowId) {
         let now_us = self.now_us();
-        let Some((flow, held)) = self.table.holding(key) else { return };
+        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else { return };
         if !held.hold.retains() {
             return;
         }

@@ -6,6 +6,7 @@ use super::Port;
 use super::snooping::Snooping;
 use crate::frame::Out;
 use crate::key::FlowKey;
+use crate::table::{Entry, FlowId};
 
 impl Port {
     /// The buffers in the guest's receive ring that have no frame. To be told before each call with
@@ -30,7 +31,8 @@ impl Port {
     pub(super) fn end_shares(&mut self) {
         let now_ns = self.now_ns;
         while let Some((at_ns, key)) = self.snooping.sharing.pop(now_ns) {
-            let Some((_, snooped)) = self.table.snooping(&key) else { continue };
+            let Some(id) = self.table.find(&key) else { continue };
+            let Some(Entry { snooped, .. }) = self.table.get_mut(id) else { continue };
             let (sharing, share) = (&mut self.snooping.sharing, &mut snooped.share);
             if !sharing.is_silent((now_ns, at_ns), &key, share) {
                 continue;
@@ -44,7 +46,7 @@ impl Port {
                 sharing.end(share);
                 snooped.snoop.falls_silent();
             }
-            self.note_waiting(&key);
+            self.note_waiting(id);
         }
     }
 
@@ -75,16 +77,17 @@ impl Port {
     }
 
     fn tell_again(&mut self, (segs, key): (u32, FlowKey), out: &mut Out) {
+        let Some(id) = self.table.find(&key) else { return };
         // The treatment may have changed since.
-        if self.note_waiting(&key) == Some(segs) {
-            self.answer(&key, out);
+        if self.note_waiting(id) == Some(segs) {
+            self.answer(id, out);
         }
     }
 
     /// After each change of the flow: what is set aside for its peer, and from how many buffers on
     /// it has something to say.
-    pub(super) fn note_waiting(&mut self, key: &FlowKey) -> Option<u32> {
-        let (flow, snooped) = self.table.snooping(key)?;
+    pub(super) fn note_waiting(&mut self, id: FlowId) -> Option<u32> {
+        let Entry { key, state: flow, snooped, .. } = self.table.get_mut(id)?;
         let treatment = self.treatments.of(flow);
         let (sharing, share) = (&mut self.snooping.sharing, &mut snooped.share);
         if flow.snoops(&snooped.snoop, treatment) {

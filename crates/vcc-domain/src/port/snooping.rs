@@ -13,8 +13,8 @@ use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite_header;
 use crate::seq::after;
-use crate::snoop::{Answer, Current, Sharing, blocks, is_reset, is_sound, without_promised};
-use crate::table::Known;
+use crate::snoop::{Answer, Current, Sharing, blocks, is_reset, is_sound, strip_promised};
+use crate::table::{Entry, FlowId};
 use crate::timers::Timers;
 use crate::wire::*;
 
@@ -69,8 +69,10 @@ impl Port {
         }
         let Ok(mut parsed) = parse(&frame, Direction::ToGuest) else { return };
         parsed.segment.now_us = now_ns / NS_PER_US;
-        let Some(known) = self.table.known(&parsed.key) else { return };
-        let Known { state: flow, held, snooped, .. } = known;
+        let Some(id) = self.table.find(&parsed.key) else { return };
+        let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get_mut(id) else {
+            return;
+        };
         let begun = snooped.snoop.0.begun != 0;
         if !begun || self.snooping.copied_bytes >= COPIES_MAX_BYTES {
             return;
@@ -79,7 +81,7 @@ impl Port {
             return;
         }
         let stamp = parsed.tsval(&frame);
-        let (key, snoop, segment) = (parsed.key, &mut snooped.snoop, &parsed.segment);
+        let (snoop, segment) = (&mut snooped.snoop, &parsed.segment);
         let owed = snoop.is_promise_due();
         let sent = held.hold.split_ack(flow.snd_nxt);
         let placed = flow.snoop_placed(snoop, self.treatments.of(flow), segment, sent, stamp);
@@ -96,19 +98,19 @@ impl Port {
                 if share.is_silent() {
                     snoop.resumes();
                 }
-                sharing.note(now_ns, &key, share, snoop.due_segs());
+                sharing.note(now_ns, key, share, snoop.due_segs());
             }
         }
         snooped.note_promise(now_ns, owed);
         match u32::from(placed.answer) {
-            sys::ANSWER_NOW => self.answer(&key, out),
+            sys::ANSWER_NOW => self.answer(id, out),
             sys::ANSWER_LATER => {
                 snooped.answer_ns.get_or_insert(now_ns + DELAYED_ACK_NS);
             }
             _ => {}
         }
-        self.set_timer(&key);
-        self.note_waiting(&key);
+        self.set_timer(id);
+        self.note_waiting(id);
         // What was set aside for the flow may do for others.
         self.tell_room(out);
     }
@@ -129,30 +131,39 @@ impl Port {
     }
 
     /// A SYN or SYN-ACK has passed to the guest; `stripped`: without MPTCP's options.
-    pub(super) fn snoop_peer_syn(&mut self, frame: &Frame, parsed: &Parsed, stripped: bool) {
+    pub(super) fn snoop_peer_syn(
+        &mut self,
+        id: FlowId,
+        frame: &Frame,
+        parsed: &Parsed,
+        stripped: bool,
+    ) {
         if !self.snooping.is_on {
             return;
         }
-        if let Some((_, snooped)) = self.table.snooping(&parsed.key) {
+        if let Some(Entry { snooped, .. }) = self.table.get_mut(id) {
             let tsval = parsed.tsval(frame).unwrap_or(0);
             snooped.snoop.peer_syn(&parsed.segment, tsval, stripped);
         }
     }
 
-    /// A segment of the guest. None if it says nothing that the peer does not know.
+    /// A segment of the guest. True if it is absorbed, because it says nothing that the peer does
+    /// not know.
     pub(super) fn snoop_from_guest(
         &mut self,
+        id: FlowId,
         frame: &mut Frame,
-        mut parsed: Parsed,
+        parsed: &mut Parsed,
         out: &mut Out,
-    ) -> Option<Parsed> {
+    ) -> bool {
         if !self.snooping.is_on {
-            return Some(parsed);
+            return false;
         }
         let (now_ns, snooping) = (self.now_ns, &mut self.snooping);
         snooping.heard_ns = now_ns;
-        let Some(known) = self.table.known(&parsed.key) else { return Some(parsed) };
-        let Known { state: flow, held, snooped, .. } = known;
+        let Some(Entry { state: flow, held, snooped, .. }) = self.table.get_mut(id) else {
+            return false;
+        };
         let before = snooped.snoop.0.guest_ack;
         let owed = snooped.snoop.is_promise_due();
         if !flow.snoop_heard(&mut snooped.snoop, &parsed.segment) {
@@ -160,7 +171,7 @@ impl Port {
             snooping.sharing.end(&mut snooped.share);
             snooped.cancel_answer();
         }
-        snooped.note(frame, &parsed);
+        snooped.note(frame, parsed);
         let ack = snooped.snoop.0.guest_ack;
         snooping.copied_bytes -= snooped.copies.acknowledged(now_ns, ack);
         snooped.note_promise(now_ns, owed);
@@ -171,42 +182,48 @@ impl Port {
         }
         let has_blocks = u32::from(parsed.segment.options) & sys::OPT_SACK != 0;
         if has_blocks {
-            for (from, end) in blocks(frame, &parsed) {
+            for (from, end) in blocks(frame, parsed) {
                 snooped.note_block(from, end);
             }
         }
         let is_repairing = snooped.copies.is_repairing();
         if has_blocks && snooped.snoop.is_promise_due() {
-            parsed = without_promised(frame, parsed, snooped.snoop.0.ring_nxt);
+            strip_promised(frame, parsed, snooped.snoop.0.ring_nxt);
         }
         if is_repairing {
             // A guest that is heard is given it again sooner.
-            self.set_timer(&parsed.key);
+            self.set_timer(id);
         }
-        let Known { state: flow, snooped, .. } = self.table.known(&parsed.key)?;
+        let Some(Entry { state: flow, snooped, .. }) = self.table.get(id) else { return false };
         let room = self.snooping.sharing.room(&snooped.share);
-        if flow.snoop_absorbs(&snooped.snoop, self.treatments.of(flow), &room, &parsed.segment) {
+        let treatment = self.treatments.of(flow);
+        let absorbs = flow.snoop_absorbs(&snooped.snoop, treatment, &room, &parsed.segment);
+        if absorbs {
             // What is held must not leave with older timestamps than those of an answer.
-            self.note_latest(frame, &parsed);
-            self.note_waiting(&parsed.key);
-            return None;
+            self.note_latest(id, frame, parsed);
+            self.note_waiting(id);
         }
-        Some(parsed)
+        absorbs
     }
 
     /// What leaves for the peer acknowledges as much as was promised. None if it does already.
-    pub(super) fn raised(&mut self, frame: &mut Frame, parsed: &Parsed) -> Option<Parsed> {
+    pub(super) fn raised(
+        &mut self,
+        id: FlowId,
+        frame: &mut Frame,
+        parsed: &Parsed,
+    ) -> Option<Parsed> {
         if !self.snooping.is_on {
             return None;
         }
-        let (flow, snooped) = self.table.snooping(&parsed.key)?;
+        let Entry { state: flow, snooped, .. } = self.table.get_mut(id)?;
         let segment = &parsed.segment;
         let room = self.snooping.sharing.room(&snooped.share);
         let said = flow.snoop_says(&snooped.snoop, self.treatments.of(flow), &room, segment);
         flow.snoop_told(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
         let ts_recent = snooped.snoop.0.ts_recent;
-        self.note_waiting(&parsed.key);
+        self.note_waiting(id);
         if (said.ack, said.window, said.flags) == (segment.ack, segment.window, segment.flags) {
             return None;
         }
@@ -231,7 +248,8 @@ impl Port {
     pub(super) fn advance_snooping(&mut self, out: &mut Out) {
         let now_ns = self.now_ns;
         while let Some((at_ns, key)) = self.snooping.timers.pop(now_ns) {
-            let Some((flow, snooped)) = self.table.snooping(&key) else { continue };
+            let Some(id) = self.table.find(&key) else { continue };
+            let Some(Entry { state: flow, snooped, .. }) = self.table.get_mut(id) else { continue };
             if snooped.timer_ns != Some(at_ns) {
                 continue;
             }
@@ -239,24 +257,24 @@ impl Port {
             if snooped.answer_ns.is_some_and(|due_ns| due_ns <= now_ns) {
                 snooped.answer_ns = None;
                 if flow.is_answer_due(&snooped.snoop) {
-                    self.answer(&key, out);
+                    self.answer(id, out);
                 }
             }
-            self.give_again(&key, out);
-            self.set_timer(&key);
+            self.give_again(id, out);
+            self.set_timer(id);
         }
         self.end_shares();
         self.tell_room(out);
     }
 
     /// Acknowledges in the guest's name.
-    pub(super) fn answer(&mut self, key: &FlowKey, out: &mut Out) {
-        let Some((flow, snooped)) = self.table.snooping(key) else { return };
+    pub(super) fn answer(&mut self, id: FlowId, out: &mut Out) {
+        let Some(Entry { key, state: flow, snooped, .. }) = self.table.get_mut(id) else { return };
         snooped.answer_ns = None;
         let room = self.snooping.sharing.room(&snooped.share);
         if !flow.snoop_has_room(&snooped.snoop, &room) && flow.is_answer_due(&snooped.snoop) {
             snooped.answer_waits = true;
-            self.note_waiting(key);
+            self.note_waiting(id);
             return;
         }
         let own = &snooped.snoop.0;
@@ -271,14 +289,14 @@ impl Port {
         let said = flow.snoop_says(&snooped.snoop, self.treatments.of(flow), &room, &own);
         let frame = Answer { key, flow, snooped, said }.frame();
         let parsed = reparsed_at(&frame, self.now_us());
-        self.leave_as(frame, &parsed, out);
+        self.leave_as(id, frame, &parsed, out);
     }
 
     /// The guest has not acknowledged what was promised for a while.
-    fn give_again(&mut self, key: &FlowKey, out: &mut Out) {
+    fn give_again(&mut self, id: FlowId, out: &mut Out) {
         let now_ns = self.now_ns;
         let heard_ns = self.snooping.heard_ns;
-        let Some(Known { state: flow, held, snooped, .. }) = self.table.known(key) else { return };
+        let Some(Entry { state: flow, held, snooped, .. }) = self.table.get_mut(id) else { return };
         if snooped.again_ns(flow, heard_ns).is_none_or(|due_ns| due_ns > now_ns) {
             return;
         }
@@ -287,7 +305,7 @@ impl Port {
         let current = Current::of(flow, &held.hold, snoop.ts_recent);
         snooped.copies.note_refusal(heard_ns, takes);
         if snooped.copies.refusals() > REFUSALS_MAX {
-            self.give_up(key, out);
+            self.give_up(id, out);
             return;
         }
         out.to_guest.extend(snooped.given_again(now_ns, 1, current));
@@ -295,8 +313,10 @@ impl Port {
 
     /// The guest does not take what was promised: neither end may believe that the connection goes
     /// on (law 16).
-    fn give_up(&mut self, key: &FlowKey, out: &mut Out) {
-        let Some(Known { state: flow, held, snooped, .. }) = self.table.known(key) else { return };
+    fn give_up(&mut self, id: FlowId, out: &mut Out) {
+        let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get(id) else {
+            return;
+        };
         let reset = Bare {
             direction: Direction::ToGuest,
             seq: snooped.snoop.0.guest_ack,
@@ -315,34 +335,34 @@ impl Port {
         let frame = Answer { key, flow, snooped, said }.frame();
         let parsed = reparsed_at(&frame, self.now_us());
         self.counters.count(sys::COUNT_PROMISE_BROKEN);
-        self.leave_as(frame, &parsed, out);
-        self.end_snooping(key);
+        self.leave_as(id, frame, &parsed, out);
+        self.end_snooping(id);
     }
 
     /// Nothing more is promised of a connection that has ended by a RST. After both FINs, data may
     /// still have to reach the guest.
-    pub(super) fn end_snooped(&mut self, key: &FlowKey, by_reset: bool) {
+    pub(super) fn end_snooped(&mut self, id: FlowId, by_reset: bool) {
         if !self.snooping.is_on {
             return;
         }
-        let Some((flow, _)) = self.table.snooping(key) else { return };
+        let Some(Entry { state: flow, .. }) = self.table.get(id) else { return };
         if by_reset || is_reset(flow) {
-            self.end_snooping(key);
+            self.end_snooping(id);
         }
     }
 
     /// A RST has ended the connection, whatever came before.
-    pub(super) fn end_snooping(&mut self, key: &FlowKey) {
-        let Some((_, snooped)) = self.table.snooping(key) else { return };
+    pub(super) fn end_snooping(&mut self, id: FlowId) {
+        let Some(Entry { snooped, .. }) = self.table.get_mut(id) else { return };
         self.snooping.copied_bytes -= snooped.copies.clear();
         self.snooping.sharing.end(&mut snooped.share);
         snooped.snoop = Snoop::default();
         snooped.cancel_answer();
-        self.note_waiting(key);
+        self.note_waiting(id);
     }
 
-    pub(super) fn forget_snooped(&mut self, key: &FlowKey) {
-        let Some((_, snooped)) = self.table.snooping(key) else { return };
+    pub(super) fn forget_snooped(&mut self, id: FlowId) {
+        let Some(Entry { key, snooped, .. }) = self.table.get_mut(id) else { return };
         self.snooping.copied_bytes -= snooped.copies.clear();
         self.snooping.timers.clear(&mut snooped.timer_ns, key);
         self.snooping.sharing.end(&mut snooped.share);
@@ -350,8 +370,8 @@ impl Port {
         move_to(&mut self.snooping.narrow, key, &mut snooped.widens_at_segs, None);
     }
 
-    fn set_timer(&mut self, key: &FlowKey) {
-        let Some((flow, snooped)) = self.table.snooping(key) else { return };
+    fn set_timer(&mut self, id: FlowId) {
+        let Some(Entry { key, state: flow, snooped, .. }) = self.table.get_mut(id) else { return };
         let again_ns = snooped.again_ns(flow, self.snooping.heard_ns);
         let due_ns = [snooped.answer_ns, again_ns].into_iter().flatten().min();
         if let Some(due_ns) = due_ns {

@@ -13,6 +13,7 @@ use crate::ledger::{Ledger, Promise};
 use crate::neighbours;
 use crate::parse::Parsed;
 use crate::seq::after;
+use crate::table::{Entry, FlowId};
 
 /// The ledger, if there is one, and its free slots.
 #[derive(Clone, Default)]
@@ -118,18 +119,17 @@ impl Port {
     /// ledger has them to be refused by the next one.
     pub fn end(&mut self, now_ns: u64, out: &mut Out) {
         self.note_time(now_ns);
-        let keys: Vec<_> = self.table.iter().map(|(key, _)| *key).collect();
-        for key in keys {
-            self.break_promise(&key, out);
+        for id in self.table.ids() {
+            self.break_promise(id, out);
         }
         self.promises.forget_ended(now_ns, self.table.max_flows());
     }
 
     /// Ends a connection of which the guest has been promised what cannot be delivered.
-    pub(super) fn break_promise(&mut self, key: &FlowKey, out: &mut Out) {
-        let Some(broken) = self.breaking(key) else { return };
-        let slot = self.table.holding(key).and_then(|(_, held)| held.slot.take());
-        self.forget(key);
+    pub(super) fn break_promise(&mut self, id: FlowId, out: &mut Out) {
+        let Some(broken) = self.breaking(id) else { return };
+        let slot = self.table.get_mut(id).and_then(|entry| entry.held.slot.take());
+        self.forget(id);
         broken.reset(out);
         self.refuse(broken.promise, slot);
     }
@@ -139,14 +139,14 @@ impl Port {
     }
 
     /// What is to be told if the connection ends now. None if it is promised nothing.
-    pub(super) fn breaking(&mut self, key: &FlowKey) -> Option<Broken> {
-        let promise = self.promise_of(key)?;
-        let (_, held) = self.table.holding(key)?;
+    pub(super) fn breaking(&self, id: FlowId) -> Option<Broken> {
+        let promise = self.promise_of(id)?;
+        let Entry { held, .. } = self.table.get(id)?;
         Some(Broken { promise, starts: held.sent.starts().collect() })
     }
 
-    fn promise_of(&mut self, key: &FlowKey) -> Option<Promise> {
-        let (flow, held) = self.table.holding(key)?;
+    fn promise_of(&self, id: FlowId) -> Option<Promise> {
+        let Entry { key, state: flow, held, .. } = self.table.get(id)?;
         let neighbour = held.latest.neighbour()?;
         flow.split_owes(&held.hold).then(|| Promise {
             key: *key,
@@ -160,13 +160,13 @@ impl Port {
     }
 
     /// Writes down what is promised on a connection.
-    pub(super) fn record(&mut self, key: &FlowKey) {
+    pub(super) fn record(&mut self, id: FlowId) {
         if self.promises.ledger.is_none() {
             return;
         }
-        let promise = self.promise_of(key);
-        if let Some((_, held)) = self.table.holding(key) {
-            self.promises.write(&mut held.slot, promise.as_ref());
+        let promise = self.promise_of(id);
+        if let Some(entry) = self.table.get_mut(id) {
+            self.promises.write(&mut entry.held.slot, promise.as_ref());
         }
     }
 
@@ -213,13 +213,16 @@ impl Port {
 
     /// After a segment of the guest: promises what the port has of it. The acknowledgement is due at
     /// once, in the next call of [`Port::advance`], so that one answers all that the guest has sent.
-    pub(super) fn promise(&mut self, key: &FlowKey, said: &Segment) {
-        let Some((flow, held)) = self.table.holding(key) else { return };
+    pub(super) fn promise(&mut self, id: FlowId, said: &Segment) {
+        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else { return };
         if held.latest.neighbour().is_none() {
             return;
         }
         let end = match held.queue.back() {
-            Some(last) => last.segment.seq.wrapping_add(last.segment.payload_bytes),
+            Some(last) => {
+                let Segment { seq, payload_bytes, .. } = *last.segment();
+                seq.wrapping_add(payload_bytes)
+            }
             None => flow.snd_nxt.wrapping_sub(flow.has(sys::FLOW_FIN_GUEST).into()),
         };
         let is_due =
@@ -227,7 +230,7 @@ impl Port {
         if is_due && !std::mem::replace(&mut held.is_ack_due, true) {
             self.promises.due.push(*key);
         }
-        self.record(key);
+        self.record(id);
     }
 
     /// When an acknowledgement is due.
@@ -238,7 +241,8 @@ impl Port {
     /// Sends the acknowledgements that are due.
     pub(super) fn send_acks(&mut self, out: &mut Out) {
         for key in std::mem::take(&mut self.promises.due) {
-            let Some((flow, held)) = self.table.holding(&key) else { continue };
+            let Some(id) = self.table.find(&key) else { continue };
+            let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { continue };
             if !std::mem::take(&mut held.is_ack_due) || held.hold.0.promises == 0 {
                 continue;
             }
@@ -257,8 +261,8 @@ impl Port {
 
     /// Notes the peer's timestamp, for acknowledgements in its name: of a SYN with which a connection
     /// begins, or the latest that the guest `hears` (PAWS; RFC 7323, 5).
-    pub(super) fn note_stamp(&mut self, frame: &Frame, parsed: &Parsed, hears: bool) {
-        let Some((flow, held)) = self.table.holding(&parsed.key) else { return };
+    pub(super) fn note_stamp(&mut self, id: FlowId, frame: &Frame, parsed: &Parsed, hears: bool) {
+        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
         let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
         if is_syn && flow.settled == 0 {
             held.peer_tsval = parsed.tsval(frame);

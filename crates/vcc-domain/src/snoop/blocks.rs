@@ -14,26 +14,26 @@ const KIND_AND_LENGTH_BYTES: usize = 2;
 
 /// The blocks of a guest's segment: left and right edge.
 pub(crate) fn blocks(frame: &Frame, parsed: &Parsed) -> impl Iterator<Item = (u32, u32)> {
-    let option = located(parsed).map_or(&[][..], |(at, length)| &frame.bytes[at..at + length]);
+    let option = parsed.sack_at().map_or(&[][..], |(at, length)| &frame.bytes[at..at + length]);
     sack_blocks(option)
 }
 
 /// Removes the blocks that begin below `promised`, but for a DSACK block below the guest's own
 /// acknowledgement: below a raised acknowledgement they would say that data has come twice (RFC
 /// 2883, 4).
-pub(crate) fn without_promised(frame: &mut Frame, parsed: Parsed, promised: u32) -> Parsed {
-    let Some((at, length)) = located(&parsed) else { return parsed };
+pub(crate) fn strip_promised(frame: &mut Frame, parsed: &mut Parsed, promised: u32) {
+    let Some((at, length)) = parsed.sack_at() else { return };
     let keeps = |&(number, (left, right)): &(usize, (u32, u32))| {
         let is_duplicate = number == 0 && !after(right, parsed.segment.ack);
         is_duplicate || after(left, promised)
     };
-    let kept = blocks(frame, &parsed).enumerate().filter(keeps).map(|(_, block)| block);
+    let kept = blocks(frame, parsed).enumerate().filter(keeps).map(|(_, block)| block);
     let kept: Vec<(u32, u32)> = kept.collect();
     let bytes = KIND_AND_LENGTH_BYTES + kept.len() * BLOCK_BYTES;
     if bytes == length {
-        return parsed;
+        return;
     }
-    rewrite_header(frame, &parsed, |frame| {
+    rewrite_header(frame, parsed, |frame| {
         let option = &mut frame.bytes[at..at + length];
         option.fill(KIND_NOP);
         if !kept.is_empty() {
@@ -50,10 +50,5 @@ pub(crate) fn without_promised(frame: &mut Frame, parsed: Parsed, promised: u32)
     let mut again = parse(frame, Direction::FromGuest).expect("a segment without some blocks");
     again.segment.now_us = now_us;
     debug_assert!(kept.is_empty() != (u32::from(again.segment.options) & sys::OPT_SACK != 0));
-    again
-}
-
-/// Offset of the option from the frame's start, and its length.
-fn located(parsed: &Parsed) -> Option<(usize, usize)> {
-    parsed.places.sack_at.map(|(at, length)| (parsed.ip.tcp_at + at, length))
+    *parsed = again;
 }

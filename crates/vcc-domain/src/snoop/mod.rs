@@ -15,7 +15,7 @@ use crate::parse::Parsed;
 use crate::seq::{after, before};
 use crate::wire::*;
 pub(crate) use answer::Answer;
-pub(crate) use blocks::{blocks, without_promised};
+pub(crate) use blocks::{blocks, strip_promised};
 pub(crate) use copies::{Copies, Current};
 pub(crate) use sharing::{Share, Sharing};
 pub(crate) use sound::{has_right_sums, is_sound};

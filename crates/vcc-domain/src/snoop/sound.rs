@@ -21,6 +21,6 @@ pub(crate) fn has_right_sums(frame: &Frame, parsed: &Parsed) -> bool {
     (ip.ipv6 || checksum::of(&[&bytes[ip.at..ip.tcp_at]]) == 0)
         && (frame.checksum == Checksum::Partial || {
             let tcp = &bytes[ip.tcp_at..ip.tcp_at + ip.tcp_bytes];
-            checksum::of_tcp(&ip.source, &ip.destination, tcp) == 0
+            parsed.tcp_checksum(tcp) == 0
         })
 }
