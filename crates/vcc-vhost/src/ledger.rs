@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use vcc_domain::{FlowKey, Ledger, Promise};
@@ -21,6 +21,7 @@ const FILE_MODE: u32 = 0o600;
 
 /// The file, mapped.
 pub struct FileLedger {
+    path: PathBuf,
     memory: MmapRegion,
 }
 
@@ -34,7 +35,7 @@ impl FileLedger {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             bytes => bytes?,
         };
-        // Empty until its head is written.
+        // Without a head, an older vcc was killed as it made the file.
         let Some((head, slots)) = bytes.split_at_checked(HEAD_BYTES) else { return Ok(Vec::new()) };
         match [word(head, 0), word(head, 4)] {
             [MAGIC, VERSION] => Ok(slots.chunks_exact(SLOT_BYTES).filter_map(in_force).collect()),
@@ -43,7 +44,8 @@ impl FileLedger {
         }
     }
 
-    /// An empty ledger with so many slots, in place of what is there.
+    /// An empty ledger with so many slots, in a file beside `path`. What is there stays until
+    /// [`FileLedger::publish`], however this process ends.
     ///
     /// # Errors
     /// There cannot be such a file.
@@ -55,14 +57,24 @@ impl FileLedger {
             .truncate(true)
             .mode(FILE_MODE)
             .custom_flags(libc::O_NOFOLLOW)
-            .open(path)?;
+            .open(beside(path))?;
         let bytes = HEAD_BYTES + slots * SLOT_BYTES;
         file.set_len(bytes as u64)?;
         let memory = MmapRegion::from_file(FileOffset::new(file, 0), bytes);
-        let ledger = FileLedger { memory: memory.map_err(io::Error::other)? };
+        let memory = memory.map_err(io::Error::other)?;
+        let ledger = FileLedger { path: path.to_owned(), memory };
         let head = [MAGIC, VERSION].map(u32::to_le_bytes).concat();
         ledger.memory().write_slice(&head, 0).map_err(io::Error::other)?;
         Ok(ledger)
+    }
+
+    /// Puts it in place of what is there, at once. To be called once, when it has all that is to be
+    /// kept of that, and before it has a promise of its own.
+    ///
+    /// # Errors
+    /// The file cannot be renamed.
+    pub fn publish(&self) -> io::Result<()> {
+        std::fs::rename(beside(&self.path), &self.path)
     }
 
     fn memory(&self) -> VolatileSlice<'_> {
@@ -83,6 +95,13 @@ impl Ledger for FileLedger {
         });
         memory.store(next.to_le(), at, Ordering::Release).expect("a slot of the ledger's");
     }
+}
+
+/// No tap has a colon in its name (Linux: dev_valid_name), so this is the ledger of none.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(":new");
+    path.with_file_name(name)
 }
 
 fn in_force(slot: &[u8]) -> Option<Promise> {
@@ -148,12 +167,18 @@ mod tests {
         }
     }
 
+    fn published(path: &Path, slots: usize) -> FileLedger {
+        let ledger = FileLedger::create(path, slots).expect("a ledger");
+        ledger.publish().expect("in place");
+        ledger
+    }
+
     #[test]
     fn what_was_promised_is_found() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("ledger");
         assert_eq!(FileLedger::left(&path).expect("nothing"), []);
-        let ledger = FileLedger::create(&path, 3).expect("a ledger");
+        let ledger = published(&path, 3);
         assert_eq!(FileLedger::left(&path).expect("an empty one"), []);
         let [v4, v6] = [promise("10.0.0.1", 1), promise("[fd00::1]", 2)];
         ledger.write(2, Some(&promise("10.0.0.9", 9)));
@@ -165,7 +190,7 @@ mod tests {
         ledger.write(2, Some(&again));
         drop(ledger);
         assert_eq!(FileLedger::left(&path).expect("promises"), [again]);
-        FileLedger::create(&path, 1).expect("a ledger");
+        published(&path, 1);
         assert_eq!(FileLedger::left(&path).expect("an empty one"), []);
     }
 
@@ -174,7 +199,7 @@ mod tests {
     fn a_write_that_was_not_finished_changes_nothing() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("ledger");
-        let ledger = FileLedger::create(&path, 1).expect("a ledger");
+        let ledger = published(&path, 1);
         let first = promise("10.0.0.1", 1);
         ledger.write(0, Some(&first));
         let before = std::fs::read(&path).expect("a file");
@@ -187,6 +212,29 @@ mod tests {
         torn[HEAD_BYTES..HEAD_BYTES + 4].copy_from_slice(&before[HEAD_BYTES..HEAD_BYTES + 4]);
         std::fs::write(&path, torn).expect("written");
         assert_eq!(FileLedger::left(&path).expect("promises"), [first]);
+    }
+
+    /// The process may be killed before it has written down what is left of the one before it.
+    #[test]
+    fn promises_stay_until_the_next_ledger_is_whole() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("tap1");
+        let left = [1, 2].map(|number| promise("10.0.0.1", number));
+        let before = published(&path, 2);
+        before.write(0, Some(&left[0]));
+        before.write(1, Some(&left[1]));
+        drop(before);
+        for killed_after in 0..=2 {
+            let next = FileLedger::create(&path, 2).expect("a ledger");
+            for (slot, promise) in left.iter().enumerate().take(killed_after) {
+                next.write(slot, Some(promise));
+            }
+            drop(next);
+            assert_eq!(FileLedger::left(&path).expect("promises"), left);
+        }
+        published(&path, 2);
+        assert_eq!(FileLedger::left(&path).expect("an empty one"), []);
+        assert_eq!(std::fs::read_dir(directory.path()).expect("a directory").count(), 1);
     }
 
     #[test]

@@ -44,10 +44,13 @@ impl Promises {
             .mode(0o750)
             .create(directory)
             .with_context(|| self.cannot("make"))?;
-        let slots = card.change(|port| port.ledger_slots());
-        let ledger = FileLedger::create(&self.path, slots);
-        let ledger = Arc::new(ledger.with_context(|| self.cannot("write"))?);
-        card.change(|port| port.keep_ledger(ledger));
+        let written = card.change(|port| {
+            let ledger = Arc::new(FileLedger::create(&self.path, port.ledger_slots())?);
+            // With what is left of the process before this one.
+            port.keep_ledger(ledger.clone());
+            ledger.publish()
+        });
+        written.with_context(|| self.cannot("write"))?;
         self.is_kept = true;
         Ok(())
     }
