@@ -239,12 +239,11 @@ impl Port {
         }
         let known = self.table.find(&parsed.key);
         let known = known.filter(|id| !self.ends_before_syn(*id, direction, &parsed.segment));
-        let id = match known.filter(|id| self.settle_rule(*id)) {
+        let known = known.filter(|id| self.settle_rule(*id));
+        self.refuse_ended(direction, frame, &parsed, out)?;
+        let id = match known {
             Some(id) => id,
-            None => {
-                self.refuse_ended(direction, frame, &parsed, out)?;
-                self.create(now_ns, direction, &parsed)?
-            }
+            None => self.create(now_ns, direction, &parsed)?,
         };
         parsed.segment.now_us = now_ns / NS_PER_US;
         Ok((id, parsed))

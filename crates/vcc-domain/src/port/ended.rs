@@ -2,6 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use vcc_engine::{Segment, sys};
+
+use crate::frame::Direction;
 use crate::key::FlowKey;
 use crate::ledger::Promise;
 
@@ -15,6 +18,40 @@ pub(super) struct Refused {
     pub promise: Promise,
     /// In the ledger.
     pub slot: Option<usize>,
+    /// A SYN-ACK that has passed since, by its sender and sequence number.
+    answer: Option<(Direction, u32)>,
+}
+
+/// What becomes of a segment between the ends of a connection that was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Pass,
+    /// The ends have a new connection.
+    Begins,
+    /// It is answered with a RST.
+    Refuse,
+}
+
+impl Refused {
+    /// A SYN may be stray or forged, and its purported sender may still have the connection. Whoever
+    /// acknowledges the SYN-ACK's sequence number has a new one, as has the SYN-ACK's sender.
+    pub(super) fn judge(&mut self, direction: Direction, segment: &Segment) -> Fate {
+        let flags = u32::from(segment.flags);
+        if flags & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN | sys::TCP_ACK {
+            self.answer = Some((direction, segment.seq));
+        }
+        if flags & (sys::TCP_SYN | sys::TCP_RST) != 0 {
+            return Fate::Pass;
+        }
+        let Some((answerer, seq)) = self.answer else { return Fate::Refuse };
+        // Either end may have sent data before the other's ACK (RFC 7413).
+        let follows = |number: u32| number.wrapping_sub(seq.wrapping_add(1)) <= u16::MAX.into();
+        match direction == answerer {
+            true if follows(segment.seq) => Fate::Pass,
+            false if follows(segment.ack) => Fate::Begins,
+            _ => Fate::Refuse,
+        }
+    }
 }
 
 #[derive(Clone, Default)]
@@ -27,7 +64,8 @@ pub(super) struct Ended {
 impl Ended {
     pub(super) fn add(&mut self, now_ns: u64, promise: Promise, slot: Option<usize>) {
         let until_ns = now_ns.saturating_add(REMEMBERED_NS);
-        let old = self.refused.insert(promise.key, Refused { until_ns, promise, slot });
+        let old =
+            self.refused.insert(promise.key, Refused { until_ns, promise, slot, answer: None });
         debug_assert!(old.is_none(), "no connection ends twice");
         self.order.push_back((until_ns, promise.key));
     }
@@ -37,8 +75,9 @@ impl Ended {
         self.refused.remove(key)
     }
 
-    pub(super) fn has(&self, key: &FlowKey) -> bool {
-        self.refused.contains_key(key)
+    pub(super) fn get(&mut self, key: &FlowKey) -> Option<&mut Refused> {
+        // Mostly there is none, and a look-up costs as much as a call of the engine.
+        if self.refused.is_empty() { None } else { self.refused.get_mut(key) }
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Refused> {
@@ -84,7 +123,8 @@ mod tests {
             ended.add(port.into(), promise(port), Some(port.into()));
         }
         assert_eq!(ended.remove(&promise(2).key).map(|refused| refused.slot), Some(Some(2)));
-        let has = |ended: &Ended| [1, 2, 3].map(|port| ended.has(&promise(port).key));
+        let has =
+            |ended: &Ended| [1, 2, 3].map(|port| ended.refused.contains_key(&promise(port).key));
         assert_eq!(has(&ended), [true, false, true]);
         assert_eq!(forgotten(&mut ended, REMEMBERED_NS, 9), []);
         let _ = ended.remove(&promise(1).key);
@@ -103,6 +143,6 @@ mod tests {
         }
         let _ = ended.remove(&promise(1).key);
         assert_eq!(forgotten(&mut ended, 0, 2), [Some(2), Some(3)]);
-        assert_eq!([4, 5].map(|port| ended.has(&promise(port).key)), [true; 2]);
+        assert!([4, 5].iter().all(|&port| ended.get(&promise(port).key).is_some()));
     }
 }

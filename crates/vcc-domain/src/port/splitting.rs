@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vcc_engine::{Segment, sys};
 
 use super::Port;
-use super::ended::Ended;
+use super::ended::{Ended, Fate};
 use crate::bare::Bare;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::key::FlowKey;
@@ -170,7 +170,8 @@ impl Port {
         }
     }
 
-    /// Answers a segment without a flow if its connection was ended.
+    /// Answers a segment of a connection that was ended. One that belongs to a new connection of the
+    /// same ends passes.
     ///
     /// # Errors
     /// It is answered with a RST: the verdict for it.
@@ -182,13 +183,15 @@ impl Port {
         out: &mut Out,
     ) -> Result<(), Verdict> {
         let Parsed { key, segment, .. } = parsed;
-        let flags = u32::from(segment.flags);
         self.promises.forget_ended(self.now_ns, self.table.max_flows());
-        if flags & sys::TCP_SYN != 0 {
-            self.promises.let_go(key);
-        }
-        if flags & sys::TCP_RST != 0 || !self.promises.ended.has(key) {
-            return Ok(());
+        let Some(refused) = self.promises.ended.get(key) else { return Ok(()) };
+        match refused.judge(direction, segment) {
+            Fate::Pass => return Ok(()),
+            Fate::Begins => {
+                self.promises.let_go(key);
+                return Ok(());
+            }
+            Fate::Refuse => {}
         }
         // RFC 9293, 3.10.7.1.
         let mut neighbour = neighbours::beside(&frame.bytes);

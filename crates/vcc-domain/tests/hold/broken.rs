@@ -98,6 +98,57 @@ fn both_ends_are_told_and_told_again_when_they_ask() {
     }
 }
 
+/// Thirty segments were promised, and ten of them have left.
+fn broken(ends: &Ends) -> Guest {
+    let mut guest = promised(ends);
+    guest.port.end(guest.now_ns, &mut Out::default());
+    (guest.shown, guest.left) = Default::default();
+    guest
+}
+
+/// Neither end may have heard of the RSTs; each answers a SYN with an ACK (RFC 5961, 4).
+#[test]
+fn a_stray_syn_does_not_make_the_port_forget() {
+    let ends = Ends::new(0);
+    let seq = ends.irs.wrapping_sub(123_456);
+    let stray = Packet { seq, ..Packet::syn(ends.peer, ends.guest) };
+    let mut guest = broken(&ends);
+    assert_eq!(guest.receive_forged(&stray), Verdict::Pass);
+    let _ = guest.send(&ends.guest_ack(30 * MSS));
+    assert_eq!(guest.shown.len(), 2);
+    assert_eq!(resets(&guest.shown[1..]), [ends.irs.wrapping_add(1)]);
+    let _ = guest.receive_forged(&ends.peer_ack(4 * MSS, WINDOW_BYTES));
+    assert_eq!(resets(&guest.left), [ends.seq(4 * MSS)]);
+    // The guest listens again, but the peer still has the connection.
+    let answer = Packet { seq: 7, ack: seq.wrapping_add(1), flags: SYN | ACK, ..ends.syn() };
+    assert_eq!(guest.send(&answer), Verdict::Pass);
+    guest.left.clear();
+    let _ = guest.receive_forged(&ends.peer_ack(4 * MSS, WINDOW_BYTES));
+    assert_eq!(resets(&guest.left), [ends.seq(4 * MSS)]);
+}
+
+#[test]
+fn a_new_connection_of_either_end_begins() {
+    for by_guest in [true, false] {
+        let mut ends = Ends::new(0);
+        let mut guest = broken(&ends);
+        ends.iss = ends.iss.wrapping_add(1 << 20);
+        ends.irs = ends.irs.wrapping_add(1 << 21);
+        match by_guest {
+            true => ends.open(&mut guest, 60_000),
+            false => ends.accept(&mut guest, WINDOW_BYTES),
+        }
+        let _ = guest.send(&ends.data(0, MSS_BYTES));
+        ends.drain(&mut guest, WINDOW_BYTES);
+        assert_eq!(ends.in_sequence, MSS);
+        assert!(
+            guest.shown.iter().all(|frame| {
+                Segment::read(&frame.bytes).is_some_and(|segment| !segment.has(RST))
+            })
+        );
+    }
+}
+
 /// A peer that lacks one of the segments answers all but one RST, and then perhaps nobody is there.
 #[test]
 fn an_end_in_order_sends_a_rst_for_each_segment_that_the_peer_may_lack() {
