@@ -27,12 +27,18 @@ VCC_INLINE void resent_note(struct vcc_flow *f, const struct vcc_segment *s, enu
 	f->resent_bytes = segment_end(s) - s->seq;
 }
 
-/* The path MTU shrank: the guest retransmits its flight in smaller segments. */
+/* The path MTU shrank: the flight is retransmitted in smaller segments. */
 VCC_INLINE void resent_smaller(struct vcc_flow *f, uint32_t mss_bytes)
 {
 	f->resent = RESENT_SMALLER;
 	f->resent_end = f->snd_nxt;
 	mss_change(f, mss_bytes);
+}
+
+/* Are retransmissions due to a smaller path MTU, and not to a loss that the peer has reported? */
+VCC_INLINE bool resends_smaller(const struct vcc_flow *f)
+{
+	return f->resent == RESENT_SMALLER && f->dupacks < DUPACK_THRESHOLD;
 }
 
 /*

@@ -317,9 +317,9 @@ VCC_INLINE uint32_t repair_leaves_bytes(const struct vcc_flow *f, const struct v
 	unit_bytes = vcc_max(unit_bytes, 1);
 	if (!is_managed(f))
 		leaves_bytes = UINT32_MAX;
-	else if (f->ca_state == CA_OPEN)
+	else if (f->ca_state == CA_OPEN && !resends_smaller(f))
 		leaves_bytes = unit_bytes; /* the fast retransmission, which begins the reduction */
-	else if (p->prr && f->ca_state != CA_LOSS)
+	else if (p->prr && f->ca_state != CA_OPEN && f->ca_state != CA_LOSS)
 		leaves_bytes = seq_distance(f->snd_nxt, h->grant_edge);
 	else
 		leaves_bytes =

@@ -2,6 +2,7 @@
 /* The engine compiled for user space: the same source that the datapath inlines. */
 #include "abi.h"
 #include "hold.h"
+#include "pmtu.h"
 #include "said.h"
 #include "split.h"
 
@@ -277,6 +278,25 @@ void vcc_native_repair_waits(const struct vcc_flow *f, const struct vcc_hold *h,
 			     struct vcc_repair *r, uint32_t now_us)
 {
 	repair_waits(f, h, r, now_us);
+}
+
+bool vcc_native_pmtu_shrinks(struct vcc_flow *f, const struct vcc_hold *h, struct vcc_repair *r,
+			     struct vcc_pmtu *m, const struct vcc_params *p,
+			     const struct vcc_too_big *s)
+{
+	return pmtu_shrinks(f, h, r, m, p, s);
+}
+
+uint32_t vcc_native_pmtu_limit_bytes(const struct vcc_pmtu *m, uint64_t now_us,
+				     uint32_t headers_bytes)
+{
+	return pmtu_limit_bytes(m, now_us, headers_bytes);
+}
+
+void vcc_native_pmtu_lost(struct vcc_repair *r, struct vcc_retained *t, uint32_t payload_bytes,
+			  uint32_t limit_bytes)
+{
+	pmtu_lost(r, t, payload_bytes, limit_bytes);
 }
 
 bool vcc_native_split_promises(struct vcc_flow *f, struct vcc_hold *h, const struct vcc_buffer *b,

@@ -64,8 +64,18 @@ pub(crate) fn of(parts: &[&[u8]]) -> u16 {
 /// whose checksum field is 0. IPv4 addresses may be mapped (`::ffff:a.b.c.d`, RFC 4291, 2.5.5.2):
 /// the prefix adds -0.
 pub(crate) fn of_tcp(source: &[u8; 16], destination: &[u8; 16], tcp: &[u8]) -> u16 {
-    let length = (tcp.len() as u32).to_be_bytes();
-    of(&[source, destination, &[0, PROTOCOL_TCP], &length, tcp])
+    of_transport(PROTOCOL_TCP, source, destination, tcp)
+}
+
+/// The same of ICMPv6 (RFC 4443, 2.3), or of another protocol with a pseudo-header.
+pub(crate) fn of_transport(
+    protocol: u8,
+    source: &[u8; 16],
+    destination: &[u8; 16],
+    segment: &[u8],
+) -> u16 {
+    let length = (segment.len() as u32).to_be_bytes();
+    of(&[source, destination, &[0, protocol], &length, segment])
 }
 
 /// Updates TCP's checksum for a change of its header from `before`. A partial checksum does not

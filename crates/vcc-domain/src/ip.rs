@@ -57,13 +57,12 @@ fn parse_v4(frame: &Frame, at: usize) -> Result<(Ip, Addresses), Reason> {
     if ip[9] != PROTOCOL_TCP {
         return Err(sys::COUNT_NOT_TCP);
     }
-    if read_u16(ip, 6) & IPV4_FRAGMENT_MASK != 0 {
+    if is_fragment(ip) {
         return Err(sys::COUNT_FRAGMENT);
     }
     let header_bytes = usize::from(ip[0] & 15) * 4;
     let length = read_u16(ip, IPV4_LENGTH_AT);
-    let mapped = |at| Ipv4Addr::from_bits(read_u32(ip, at)).to_ipv6_mapped().octets();
-    let addresses = [mapped(12), mapped(16)];
+    let addresses = [IPV4_SOURCE_AT, IPV4_DESTINATION_AT].map(|at| address_v4(ip, at));
     let ip = Ip {
         ipv6: false,
         at,
@@ -83,11 +82,7 @@ fn parse_v6(frame: &Frame, at: usize) -> Result<(Ip, Addresses), Reason> {
     let header_bytes = tcp_behind_extensions(ip)?;
     let length = read_u16(ip, IPV6_LENGTH_AT);
     let ip_bytes = if length == 0 { 0 } else { IPV6_BYTES + usize::from(length) };
-    let addresses = [8, 24].map(|at| {
-        let mut address = [0; 16];
-        address.copy_from_slice(&ip[at..at + 16]);
-        address
-    });
+    let addresses = [IPV6_SOURCE_AT, IPV6_DESTINATION_AT].map(|at| address_v6(ip, at));
     let ip = Ip {
         ipv6: true,
         at,
@@ -99,8 +94,34 @@ fn parse_v6(frame: &Frame, at: usize) -> Result<(Ip, Addresses), Reason> {
     Ok((ip, addresses))
 }
 
+/// The address at an offset of an IPv4 header, as in `struct vcc_key`.
+pub(crate) fn address_v4(ip: &[u8], at: usize) -> [u8; 16] {
+    Ipv4Addr::from_bits(read_u32(ip, at)).to_ipv6_mapped().octets()
+}
+
+pub(crate) fn address_v6(ip: &[u8], at: usize) -> [u8; 16] {
+    let mut address = [0; 16];
+    address.copy_from_slice(&ip[at..at + 16]);
+    address
+}
+
+/// The total length of an IPv4 packet, by its header.
+pub(crate) fn length_v4(ip: &[u8]) -> usize {
+    read_u16(ip, IPV4_LENGTH_AT).into()
+}
+
+/// The length of an IPv6 packet behind its first header, by this.
+pub(crate) fn length_v6(ip: &[u8]) -> usize {
+    read_u16(ip, IPV6_LENGTH_AT).into()
+}
+
+/// Is the IPv4 packet a fragment?
+pub(crate) fn is_fragment(ip: &[u8]) -> bool {
+    read_u16(ip, 6) & IPV4_FRAGMENT_MASK != 0
+}
+
 /// Size of the headers before TCP (RFC 8200, 4).
-fn tcp_behind_extensions(ip: &[u8]) -> Result<usize, Reason> {
+pub(crate) fn tcp_behind_extensions(ip: &[u8]) -> Result<usize, Reason> {
     let mut next = ip[6];
     let mut bytes = IPV6_BYTES;
     for _ in 0..IPV6_EXTENSIONS_MAX {

@@ -21,6 +21,7 @@ mod emit;
 mod fack;
 mod frame;
 mod hold;
+mod icmp;
 mod ip;
 mod key;
 mod ledger;

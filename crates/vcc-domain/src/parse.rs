@@ -28,6 +28,11 @@ impl Parsed {
         self.ip.tcp_at + self.header_bytes
     }
 
+    /// Size of the IP and TCP headers.
+    pub(crate) fn headers_bytes(&self) -> usize {
+        self.header_end() - self.ip.at
+    }
+
     /// Offset of TSval from the frame's start; TSecr follows it.
     pub(crate) fn timestamps_at(&self) -> Option<usize> {
         self.places.timestamps_at.map(|at| self.ip.tcp_at + usize::from(at))

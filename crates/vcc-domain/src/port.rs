@@ -3,6 +3,7 @@
 mod ended;
 mod holding;
 mod judging;
+mod path_mtu;
 mod repairing;
 mod resets;
 mod room;
@@ -119,7 +120,10 @@ impl Port {
     pub fn to_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
         let (id, mut parsed) = match self.known(now_ns, Direction::ToGuest, frame, out) {
             Ok(known) => known,
-            Err(untouched) => return untouched,
+            Err(untouched) => {
+                self.hear_too_big(frame, out);
+                return untouched;
+            }
         };
         if self.is_corrupt_reset(id, frame, &parsed) {
             return Verdict::Pass;

@@ -4,17 +4,24 @@ pub(crate) const ETHERTYPE_IPV4: u16 = 0x0800;
 pub(crate) const ETHERTYPE_VLAN: u16 = 0x8100;
 pub(crate) const ETHERTYPE_IPV6: u16 = 0x86dd;
 
+pub(crate) const PROTOCOL_ICMP: u8 = 1;
 pub(crate) const PROTOCOL_TCP: u8 = 6;
+pub(crate) const PROTOCOL_ICMPV6: u8 = 58;
 
 pub(crate) const MAC_BYTES: usize = 6;
 pub(crate) const ETHERNET_BYTES: usize = 14;
 pub(crate) const VLAN_TAG_BYTES: usize = 4;
 pub(crate) const VLAN_ID_MASK: u16 = 0x0fff;
 pub(crate) const IPV4_BYTES: usize = 20;
+/// Offsets of the addresses.
+pub(crate) const IPV4_SOURCE_AT: usize = 12;
+pub(crate) const IPV4_DESTINATION_AT: usize = 16;
 /// Offset of the header checksum.
 pub(crate) const IPV4_CHECK_AT: usize = 10;
 pub(crate) const IPV4_DONT_FRAGMENT: u16 = 0x4000;
 pub(crate) const IPV6_BYTES: usize = 40;
+pub(crate) const IPV6_SOURCE_AT: usize = 8;
+pub(crate) const IPV6_DESTINATION_AT: usize = 24;
 
 /// A TCP header without options (RFC 9293, 3.1), and the offsets of its fields.
 pub(crate) const TCP_BYTES: usize = 20;

@@ -18,6 +18,7 @@ mod judged;
 mod laws;
 mod loss;
 mod odd;
+mod pmtu;
 mod police;
 mod pools;
 mod promise;

@@ -5,14 +5,14 @@ use crate::common::*;
 use vcc_engine::{Buffer, BufferPolicy, Hold, Recovery, RepairTimer, Retained, sys};
 
 /// A shell in numbers: the scoreboard is a list of facts.
-struct Shell {
-    conn: Conn,
-    hold: Hold,
-    recovery: Recovery,
-    sent: Vec<Retained>,
+pub struct Shell {
+    pub conn: Conn,
+    pub hold: Hold,
+    pub recovery: Recovery,
+    pub sent: Vec<Retained>,
 }
 
-const RTT_US: u64 = 1000;
+pub const RTT_US: u64 = 1000;
 
 impl Shell {
     fn new(answer: Seg, iss: u32) -> Self {
@@ -38,7 +38,7 @@ impl Shell {
         Shell { conn, hold, recovery, sent: Vec::new() }
     }
 
-    fn now_us(&self) -> u32 {
+    pub fn now_us(&self) -> u32 {
         self.conn.now_us as u32
     }
 
@@ -84,13 +84,13 @@ impl Shell {
         self.conn.flow.repair_lost_in_us(&self.recovery, &self.sent[at], self.now_us())
     }
 
-    fn leaves_bytes(&self, at: usize) -> u32 {
+    pub fn leaves_bytes(&self, at: usize) -> u32 {
         let Conn { flow, params, .. } = &self.conn;
         let unit_bytes = self.conn.mss();
         flow.repair_leaves_bytes(&self.hold, &self.recovery, params, &self.sent[at], unit_bytes)
     }
 
-    fn due(&self) -> Option<(u32, RepairTimer)> {
+    pub fn due(&self) -> Option<(u32, RepairTimer)> {
         let Conn { flow, params, .. } = &self.conn;
         flow.repair_due(&self.hold, &self.recovery, params, self.now_us(), false)
     }
@@ -102,7 +102,7 @@ impl Shell {
         due.map(|(_, timer)| timer)
     }
 
-    fn resend(&mut self, at: usize) {
+    pub fn resend(&mut self, at: usize) {
         let (seq, mss_bytes, now_us) = (self.sent[at].seq, self.conn.mss(), self.now_us());
         let before = self.conn.flow.ca_state;
         self.conn.guest_sends(seg().seq(seq).ack(PEER_ISS.wrapping_add(1)).len(mss_bytes));
@@ -112,7 +112,7 @@ impl Shell {
 }
 
 /// Ten in flight, after an RTT sample.
-fn flight(answer: Seg) -> Shell {
+pub fn flight(answer: Seg) -> Shell {
     flight_from(answer, 5)
 }
 

@@ -1,4 +1,5 @@
-//! Ethernet frames of TCP segments, for the benchmark of the datapath and for tests.
+//! Ethernet frames of TCP segments, and of ICMP messages about them, for the benchmark of the
+//! datapath and for tests.
 //!
 //! This crate shares no code with the datapath, the engine or the driver domain, not even the
 //! numbers of the wire formats: what it builds and sums up is what their parsers, rewriting and
@@ -7,6 +8,7 @@
 pub mod checksum;
 mod ecn;
 mod headers;
+pub mod icmp;
 pub mod options;
 mod packet;
 pub mod wire;

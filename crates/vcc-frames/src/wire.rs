@@ -31,6 +31,7 @@ pub const PROTOCOL_TCP: u8 = 6;
 pub const PROTOCOL_UDP: u8 = 17;
 pub const PROTOCOL_ROUTING: u8 = 43;
 pub const PROTOCOL_FRAGMENT: u8 = 44;
+pub const PROTOCOL_ICMPV6: u8 = 58;
 pub const PROTOCOL_DESTINATION: u8 = 60;
 
 pub const ETHERNET_BYTES: usize = 14;

@@ -2,6 +2,7 @@
 
 mod cut;
 mod latest;
+mod path;
 mod sent;
 
 use std::collections::VecDeque;
@@ -12,6 +13,7 @@ use crate::frame::{Direction, Frame};
 use crate::parse::{Parsed, parse};
 pub(crate) use cut::{cut, without_payload};
 pub(crate) use latest::{Latest, set_ack, set_seq, strip_sack};
+pub(crate) use path::Path;
 pub(crate) use sent::{Kept, Sent};
 
 /// The size of a port's buffer, and how its flows share it (vFlood, 3.3).
@@ -41,6 +43,7 @@ pub(crate) struct Held {
     pub latest: Latest,
     pub queue: Queue,
     pub sent: Sent,
+    pub path: Path,
     /// The peer's last TSval.
     pub peer_tsval: Option<u32>,
     /// An acknowledgement of the port is due.
@@ -54,6 +57,7 @@ impl Held {
     pub(crate) fn clear(&mut self, buffer: &mut Buffer) {
         self.queue = Queue::default();
         self.sent = Sent::default();
+        self.path = Path::default();
         let held_bytes = self.hold.0.held_bytes;
         self.hold.left(buffer, held_bytes);
     }
@@ -103,6 +107,11 @@ impl Waiting {
         self.parsed = reparsed(&self.frame);
         Waiting { parsed: reparsed(&frame), frame }
     }
+}
+
+/// The payload of a segment, or of each full segment of a super-segment.
+pub(crate) fn unit_bytes(segment: &Segment) -> u32 {
+    if segment.seg_bytes > 0 { segment.seg_bytes } else { segment.payload_bytes }
 }
 
 /// Parses a frame that was parsed and may have been cut since.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use vcc_engine::{FlowState, Recovery, Retained};
 
-use super::Waiting;
+use super::{Path, Waiting, unit_bytes};
 use crate::seq::before;
 
 #[derive(Clone)]
@@ -40,16 +40,7 @@ pub(crate) struct Sent {
     pub timer_ns: Option<u64>,
     /// When RACK's reordering timer expires (RFC 8985, 6.2, step 5).
     reorder_due_us: Option<u64>,
-    /// The path does not carry the segments before this one: they leave in small ones.
-    small_until: Option<u32>,
 }
-
-/// Timeouts in a row after which segments may be too large for the path, and no ICMP message says so
-/// or it was the guest's, which has been acknowledged (RFC 8899, 4.3: black hole detection).
-const BLACK_HOLE_TIMEOUTS: u8 = 3;
-/// What any path carries: IPv4's default MSS and that of IPv6's least MTU (RFC 9293, 3.7.1).
-const SMALL_BYTES: u32 = 536;
-const SMALL_BYTES_IPV6: u32 = 1220;
 
 impl Sent {
     pub(crate) fn push(&mut self, kept: Kept) {
@@ -93,14 +84,17 @@ impl Sent {
         self.queue.iter().position(|kept| kept.facts.lost != 0)
     }
 
-    /// The last segment, for a probe: of a super-segment its last one. Returns its place, and the
-    /// bytes of the buffer that a cut takes.
-    pub(crate) fn last(&mut self) -> Option<(usize, u32)> {
+    /// The last segment, for a probe: of a super-segment, or of one that the path does not carry, its
+    /// last one. Returns its place, and the bytes of the buffer that a cut takes.
+    pub(crate) fn last(&mut self, path: &Path, now_us: u64) -> Option<(usize, u32)> {
         let at = self.queue.len().checked_sub(1)?;
         let kept = &self.queue[at];
-        let payload_bytes = kept.waiting.segment().payload_bytes;
-        let cut_bytes =
-            kept.unit_bytes().map_or(0, |unit_bytes| (payload_bytes - 1) / unit_bytes * unit_bytes);
+        let Waiting { parsed, .. } = &kept.waiting;
+        let payload_bytes = parsed.segment.payload_bytes;
+        let cut_bytes = path
+            .limit_bytes(parsed, now_us)
+            .or(kept.unit_bytes())
+            .map_or(0, |unit_bytes| (payload_bytes - 1) / unit_bytes * unit_bytes);
         match cut_bytes {
             0 => Some((at, 0)),
             _ => Some((at + 1, self.cut(at, cut_bytes))),
@@ -129,8 +123,6 @@ impl Sent {
             self.queue = VecDeque::new();
             self.reorder_due_us = None;
         }
-        // Sequence numbers wrap, and the path may have become another one.
-        self.small_until.take_if(|until| !before(una, *until));
         free_bytes
     }
 
@@ -206,21 +198,18 @@ impl Sent {
         self.reorder_due_us
     }
 
-    /// The largest payload that a segment at `seq` may leave with.
-    pub(crate) fn limit_bytes(&self, seq: u32, ipv6: bool) -> u32 {
-        match self.small_until {
-            Some(until) if before(seq, until) && ipv6 => SMALL_BYTES_IPV6,
-            Some(until) if before(seq, until) => SMALL_BYTES,
-            _ => u32::MAX,
+    /// The path has become smaller: what is too large is lost.
+    pub(crate) fn lose_larger(&mut self, path: &Path, now_us: u64) {
+        for kept in &mut self.queue {
+            if let Some(limit_bytes) = path.limit_bytes(&kept.waiting.parsed, now_us) {
+                let payload_bytes = unit_bytes(kept.waiting.segment());
+                self.recovery.lost_if_larger(&mut kept.facts, payload_bytes, limit_bytes);
+            }
         }
     }
 
-    /// The retransmission timer expired: all counts as lost. `end` is one past the last byte that is
-    /// held.
-    pub(crate) fn lose_all(&mut self, end: u32) {
-        if self.recovery.0.timeouts >= BLACK_HOLE_TIMEOUTS {
-            self.small_until = Some(end);
-        }
+    /// The retransmission timer expired: all counts as lost.
+    pub(crate) fn lose_all(&mut self) {
         self.reorder_due_us = None;
         for kept in &mut self.queue {
             self.recovery.forget_sack(&mut kept.facts);
@@ -230,18 +219,30 @@ impl Sent {
 
 #[cfg(test)]
 mod tests {
+    use vcc_engine::{PathMtu, sys};
+    use vcc_frames::{Packet, payload};
+
+    use super::super::reparsed;
     use super::*;
+    use crate::frame::Frame;
+    use crate::testing::{Talk, framed};
 
     #[test]
-    fn a_small_path_is_so_for_what_was_sent_then() {
-        let mut sent = Sent::default();
-        sent.recovery.0.timeouts = BLACK_HOLE_TIMEOUTS;
-        sent.lose_all(1000);
-        sent.acked(500, 0);
-        assert_eq!([999, 1000].map(|seq| sent.limit_bytes(seq, false)), [SMALL_BYTES, u32::MAX]);
-        sent.acked(1000, 0);
-        // After 2 GiB, sequence numbers before it come again.
-        let later = 1000_u32.wrapping_add((1 << 31) + 1);
-        assert_eq!(sent.limit_bytes(later, false), u32::MAX);
+    fn a_probe_is_no_larger_than_the_path_carries() {
+        let segment = Packet { payload: payload(1000), ..Talk::v4().segment(true) };
+        for (mtu_bytes, gso_size, last_bytes) in
+            [(0, 0, 1000), (700, 0, 340), (0, 300, 100), (700, 300, 100), (240, 300, 200)]
+        {
+            let frame = Frame { gso_size, ..framed(&segment) };
+            let facts = Retained { seq: 5, end: 1005, ..Default::default() };
+            let mut sent = Sent::default();
+            sent.push(Kept { waiting: Waiting { parsed: reparsed(&frame), frame }, facts });
+            let path =
+                Path { mtu: PathMtu(sys::vcc_pmtu { mtu_bytes, told_ms: 0 }), ..Path::default() };
+            let (at, _) = sent.last(&path, 0).expect("a segment");
+            let last = sent.get(at).expect("a segment");
+            assert_eq!(last.waiting.segment().payload_bytes, last_bytes, "{mtu_bytes} {gso_size}");
+            assert_eq!(last.facts.end, 1005);
+        }
     }
 }

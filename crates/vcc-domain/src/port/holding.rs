@@ -114,7 +114,7 @@ impl Port {
         if !fate.hold {
             return Verdict::Held;
         }
-        if out.to_fabric.is_empty() && self.leaves_at_once(id, &parsed.segment) {
+        if out.to_fabric.is_empty() && self.leaves_at_once(id, &parsed) {
             *frame = rest;
             match self.is_full() {
                 true => self.pass_unretained(id, &parsed.segment),
@@ -140,10 +140,12 @@ impl Port {
         self.leave_as(id, frame, &parsed, out);
     }
 
-    /// Is nothing held before the segment, and may all of it leave?
-    fn leaves_at_once(&self, id: FlowId, segment: &Segment) -> bool {
+    /// Is nothing held before the segment, and may all of it leave as it is?
+    fn leaves_at_once(&self, id: FlowId, parsed: &Parsed) -> bool {
         let Some(Entry { state: flow, held, .. }) = self.table.get(id) else { return true };
+        let segment = &parsed.segment;
         held.queue.is_empty()
+            && held.path.limit_bytes(parsed, self.now_us()).is_none()
             && flow.hold_leaves_bytes(&held.hold, self.treatments.of(flow), segment)
                 >= sequence_bytes(segment)
     }
@@ -180,11 +182,14 @@ impl Port {
             let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
             let Some(front) = held.queue.front_mut() else { return };
             let segment = front.segment();
+            let limit_bytes = held.path.limit_bytes(&front.parsed, now_us);
+            let mut as_sent = *segment;
+            if let Some(limit_bytes) = limit_bytes {
+                as_sent.seg_bytes = limit_bytes;
+            }
             let leaves_bytes =
-                flow.hold_leaves_bytes(&held.hold, self.treatments.of(flow), segment);
-            let limit_bytes = held.sent.limit_bytes(segment.seq, front.parsed.ip.ipv6);
-            let is_small = segment.payload_bytes <= limit_bytes;
-            let leaves_bytes = if is_small { leaves_bytes } else { leaves_bytes.min(limit_bytes) };
+                flow.hold_leaves_bytes(&held.hold, self.treatments.of(flow), &as_sent);
+            let leaves_bytes = limit_bytes.unwrap_or(u32::MAX).min(leaves_bytes);
             if leaves_bytes == 0 {
                 return;
             }

@@ -6,7 +6,7 @@ use vcc_engine::{RepairTimer, Retained, Segment, sys};
 use super::holding::sequence_bytes;
 use super::{NS_PER_US, Port};
 use crate::frame::{Frame, Out};
-use crate::hold::{Kept, Waiting, reparsed, set_ack, strip_sack, without_payload};
+use crate::hold::{Kept, Waiting, reparsed, set_ack, strip_sack, unit_bytes, without_payload};
 use crate::options::sack_blocks;
 use crate::parse::Parsed;
 use crate::seq::before;
@@ -80,6 +80,7 @@ impl Port {
             let is_sacked = parsed.places.sack_at.is_some();
             let mut taken_bytes = 0;
             let free_bytes = sent.acked(flow.snd_una, now_us as u32);
+            held.path.acked(flow.snd_una);
             if let Some((at, bytes)) = parsed.sack_at() {
                 for (left, right) in sack_blocks(&frame.bytes[at..at + bytes]) {
                     // A block of what is not in flight says nothing (RFC 2883: DSACK).
@@ -119,24 +120,22 @@ impl Port {
 
     /// Sends lost segments again, as far as the windows admit.
     pub(super) fn resend(&mut self, id: FlowId, out: &mut Out) {
-        let now_us = self.now_us() as u32;
+        let now_us = self.now_us();
         loop {
             let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
             if !held.hold.retains() {
                 return;
             }
             let Some(at) = held.sent.first_lost() else { break };
-            let free_bytes = held.sent.trim(at, flow.snd_una, now_us);
+            let free_bytes = held.sent.trim(at, flow.snd_una, now_us as u32);
             held.hold.left(&mut self.buffer, free_bytes);
             let Some(kept) = held.sent.get(at) else { break };
-            let Segment { seg_bytes, payload_bytes, seq, .. } = *kept.waiting.segment();
-            let limit_bytes = held.sent.limit_bytes(seq, kept.waiting.parsed.ip.ipv6);
-            if payload_bytes > limit_bytes {
+            if let Some(limit_bytes) = held.path.limit_bytes(&kept.waiting.parsed, now_us) {
                 let taken_bytes = held.sent.cut(at, limit_bytes);
                 flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
                 continue;
             }
-            let unit_bytes = if seg_bytes > 0 { seg_bytes } else { payload_bytes };
+            let unit_bytes = unit_bytes(kept.waiting.segment());
             let whole_bytes = kept.facts.end.wrapping_sub(kept.facts.seq);
             let leaves_bytes = flow.repair_leaves_bytes(
                 &held.hold,
@@ -213,11 +212,13 @@ impl Port {
             RepairTimer::Timeout => {
                 flow.repair_timeout(&mut held.sent.recovery, now_us as u32);
                 let waits_until = held.queue.back().map(|last| sequence_end(last.segment()));
-                held.sent.lose_all(waits_until.unwrap_or(flow.snd_nxt));
+                let timeouts = held.sent.recovery.0.timeouts;
+                held.path.note_timeout(timeouts, waits_until.unwrap_or(flow.snd_nxt));
+                held.sent.lose_all();
             }
             RepairTimer::Probe => {
                 flow.repair_probed(&mut held.sent.recovery);
-                let Some((at, taken_bytes)) = held.sent.last() else { return };
+                let Some((at, taken_bytes)) = held.sent.last(&held.path, now_us) else { return };
                 flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
                 let facts = held.sent.get(at).map(|kept| kept.facts).unwrap_or_default();
                 // Law 14: the peer may have shrunk its window since.

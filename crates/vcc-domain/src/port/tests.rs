@@ -308,3 +308,48 @@ fn each_ack_to_the_guest_is_traced_if_enabled() {
     let flow = talk.flow();
     assert_eq!((ack.after.cwnd_segs, ack.after.mss_bytes), (flow.cc.cwnd_segs, 1000));
 }
+
+/// An ICMPv6 message about what the port has promised to deliver (RFC 8201).
+#[test]
+fn packets_too_big_for_the_path_leave_in_smaller_ones() {
+    const MTU_BYTES: u32 = 1280;
+    const SMALL_BYTES: u32 = MTU_BYTES - 60;
+    let params = Params(sys::vcc_params { act: sys::ACT_SPLIT as u8, ..Params::default().0 });
+    let ends = Talk::v6();
+    let mut talk = Talk { guest: ends.guest, peer: ends.peer, ..Talk::new(params) };
+    let options = vec![2, 4, 0x05, 0xa0];
+    let syn = Packet { flags: SYN, ack: 0, options: options.clone(), ..talk.segment(true) };
+    talk.pass(true, &syn);
+    talk.guest_next += 1;
+    let answer = Packet { flags: SYN | ACK, options, ..talk.segment(false) };
+    assert_eq!(talk.cross(false, framed(&answer)).0, Verdict::Pass);
+    talk.peer_next += 1;
+    talk.pass(true, &talk.segment(true));
+    let sent = [0; 3].map(|_| {
+        let data = Packet { payload: payload(1440), ..talk.segment(true) };
+        assert_eq!(talk.cross(true, framed(&data)).0, Verdict::Pass);
+        talk.guest_next += 1440;
+        data
+    });
+    let [first, second, _] = &sent;
+    let message = |packet: &Packet, mtu_bytes| {
+        let quote = vcc_frames::icmp::too_big(&packet.frame(), &packet.headers(), mtu_bytes, 100);
+        Frame::full(quote)
+    };
+    // A link of IPv6 carries 1280 bytes (RFC 8201, 4).
+    let (verdict, _, out) = talk.cross(false, message(second, MTU_BYTES - 1));
+    assert_eq!((verdict, out), (Verdict::Pass, Out::default()));
+    let (verdict, shown, out) = talk.cross(false, message(second, MTU_BYTES));
+    assert_eq!(verdict, Verdict::Pass);
+    assert!(vcc_frames::icmp::verify(&shown.bytes, ETHERNET_BYTES));
+    let again = out.to_fabric.iter().map(|frame| {
+        assert!(is_right(frame));
+        let Parsed { segment, .. } = parse(frame, Direction::FromGuest).expect("TCP");
+        (segment.seq - first.seq, segment.payload_bytes)
+    });
+    let pieces = (0..3).flat_map(|number| {
+        let at = number * 1440;
+        [(at, SMALL_BYTES), (at + SMALL_BYTES, 1440 - SMALL_BYTES)]
+    });
+    assert!(again.eq(pieces));
+}

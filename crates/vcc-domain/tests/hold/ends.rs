@@ -95,7 +95,16 @@ impl Guest {
     }
 
     fn cross(&mut self, packet: &Packet, forged: bool) -> Verdict {
-        let (mut frame, mut out) = (Frame::full(packet.frame()), Out::default());
+        self.cross_frame(Frame::full(packet.frame()), forged)
+    }
+
+    /// A frame that is no segment.
+    pub fn receive_frame(&mut self, frame: Frame) -> Verdict {
+        self.cross_frame(frame, false)
+    }
+
+    fn cross_frame(&mut self, mut frame: Frame, forged: bool) -> Verdict {
+        let mut out = Out::default();
         let verdict = self.port.to_guest(self.now_ns, &mut frame, &mut out);
         if verdict == Verdict::Pass {
             self.watch.see_to_guest(&self.port, &frame, forged);

@@ -1,0 +1,38 @@
+//! ICMP messages about packets that the path does not carry (`engine/pmtu.h`).
+
+use vcc_engine::TooBig;
+
+use super::Port;
+use crate::frame::{Frame, Out};
+use crate::hold::Held;
+use crate::icmp;
+use crate::table::Entry;
+
+impl Port {
+    /// A frame to the guest that is no segment. If it is such a message about a connection whose
+    /// segments the port holds, they leave in smaller ones from now on, and what is lost leaves
+    /// again.
+    pub(super) fn hear_too_big(&mut self, frame: &mut Frame, out: &mut Out) {
+        let Some(quote) = icmp::too_big(frame) else { return };
+        let id = self.table.find(&quote.key).filter(|id| self.settle_rule(*id));
+        let Some(id) = id else { return };
+        self.judge_repair(id);
+        let message = TooBig { now_us: self.now_us(), ..quote.message };
+        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+        let Held { hold, sent, path, .. } = held;
+        let recovery = &mut sent.recovery;
+        let params = self.treatments.of(flow);
+        if !flow.pmtu_shrinks(hold, recovery, &mut path.mtu, params, &message) {
+            return;
+        }
+        // A guest ignores a message about what has been acknowledged (Linux: tcp_v4_err).
+        let seq = hold.split_ack(message.seq);
+        if seq != message.seq {
+            quote.set_seq(frame, seq);
+        }
+        sent.lose_larger(path, message.now_us);
+        self.resend(id, out);
+        self.release(id, out);
+        self.record(id);
+    }
+}
