@@ -31,10 +31,10 @@ struct vcc_pmtu {
 #define PMTU_LEAST_BYTES      576u
 #define PMTU_LEAST_IPV6_BYTES 1280u
 /* Headers without options. */
-#define IPV4_TCP_BYTES	      40u
-#define IPV6_TCP_BYTES	      60u
+#define IPV4_TCP_BYTES 40u
+#define IPV6_TCP_BYTES 60u
 /* Then a larger one is tried (RFC 1191, 6.3; RFC 8201, 4). */
-#define PMTU_AGE_MS	      (10u * 60 * 1000)
+#define PMTU_AGE_MS (10u * 60 * 1000)
 
 /* The payload of a full segment in a packet of this size. */
 VCC_INLINE uint32_t pmtu_mss_bytes(const struct vcc_flow *f, uint32_t mtu_bytes, bool ipv6)
@@ -43,8 +43,8 @@ VCC_INLINE uint32_t pmtu_mss_bytes(const struct vcc_flow *f, uint32_t mtu_bytes,
 }
 
 /*
- * Is the message believed? Then the segments that are too large leave again in smaller ones, without
- * a reduction (RFC 8201, 5.4), and the timers that await their answer start anew.
+ * Is the message believed? Then the segments that are too large leave again in smaller ones,
+ * without a reduction (RFC 8201, 5.4), and the timers that await their answer start anew.
  */
 VCC_INLINE bool pmtu_shrinks(struct vcc_flow *f, const struct vcc_hold *h, struct vcc_repair *r,
 			     struct vcc_pmtu *m, const struct vcc_params *p,

@@ -33,7 +33,7 @@
  *super-segments. 17	A segment that its receiver discards (RFC 9293, 3.10.7.4; RFC 5961) changes
  *nothing.
  *
- * Laws 14 to 16 bind shells that buffer (hold.h, snoop.h).
+ * Laws 14 to 16 and 18 bind shells that buffer (hold.h, snoop.h, thin.h).
  */
 #ifndef VCC_H
 #define VCC_H

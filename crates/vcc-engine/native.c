@@ -5,6 +5,7 @@
 #include "pmtu.h"
 #include "said.h"
 #include "split.h"
+#include "thin.h"
 
 struct vcc_action vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 					const struct vcc_segment *s)
@@ -297,6 +298,19 @@ void vcc_native_pmtu_lost(struct vcc_repair *r, struct vcc_retained *t, uint32_t
 			  uint32_t limit_bytes)
 {
 	pmtu_lost(r, t, payload_bytes, limit_bytes);
+}
+
+enum vcc_thin vcc_native_thin_ack(const struct vcc_flow *f, const struct vcc_hold *h,
+				  const struct vcc_params *p, const struct vcc_segment *waiting,
+				  const struct vcc_shown *last, const struct vcc_segment *s,
+				  bool crowded)
+{
+	return thin_ack(f, h, p, waiting, last, s, crowded);
+}
+
+bool vcc_native_is_ring_crowded(uint32_t free_segs, uint32_t added_segs)
+{
+	return is_ring_crowded(free_segs, added_segs);
 }
 
 bool vcc_native_split_promises(struct vcc_flow *f, struct vcc_hold *h, const struct vcc_buffer *b,

@@ -57,7 +57,7 @@ pub use frame::{Checksum, Frame, Out, Verdict};
 pub use hold::BufferSpec;
 pub use key::FlowKey;
 pub use ledger::{Ledger, Promise};
-pub use port::Port;
+pub use port::{Port, ReceiveRing};
 pub use recording::{Recorded, RecordedAck};
 pub use rules::{Judge, Rule, RuleTotals, Rules};
 pub use seen::Seen;

@@ -9,10 +9,13 @@ mod resets;
 mod room;
 mod snooping;
 mod splitting;
+mod thinning;
 
 use holding::ends_held;
 use snooping::Snooping;
 use splitting::Promises;
+pub use thinning::ReceiveRing;
+use thinning::Thinning;
 use vcc_engine::{Action, Buffer, FlowState, Mode, Params, Segment, is_crowded, sys};
 
 use crate::counters::{Counters, Reason};
@@ -48,6 +51,7 @@ pub struct Port {
     repairs: Timers,
     promises: Promises,
     snooping: Snooping,
+    thinning: Thinning,
     /// None unless tracing is on.
     traced: Option<Vec<TracedAck>>,
     pub(crate) recording: Option<Recording>,
@@ -79,11 +83,12 @@ impl Port {
             repairs: Timers::default(),
             promises: Promises::default(),
             snooping: Snooping::default(),
+            thinning: Thinning::default(),
             traced: None,
             recording: None,
             now_ns: 0,
         };
-        port.note_snoop();
+        port.note_treatments();
         port
     }
 
@@ -104,6 +109,8 @@ impl Port {
             Ok(known) => known,
             Err(untouched) => return untouched,
         };
+        // It runs, so it reads.
+        self.hand_over_ack(id, out);
         if self.snoop_from_guest(id, frame, &mut parsed, out) {
             return Verdict::Held;
         }
@@ -129,12 +136,16 @@ impl Port {
             return Verdict::Pass;
         }
         let before = self.judge_repair(id);
+        let last = self.last_shown(id);
         let asked = self.ask_engine(Direction::ToGuest, id, &parsed.segment, out);
         let Some(Judged { action, hears }) = asked else { return Verdict::Pass };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
         self.note_stamp(id, frame, &parsed, hears);
         self.repair_to_guest(id, frame, &mut parsed, before, passes, hears);
-        let verdict = self.carry_out(Direction::ToGuest, frame, &parsed, &action);
+        let mut verdict = self.carry_out(Direction::ToGuest, frame, &parsed, &action);
+        if verdict == Verdict::Pass && hears {
+            verdict = self.thin(id, frame, &parsed, &action, last, out);
+        }
         if u32::from(parsed.segment.flags) & sys::TCP_SYN != 0 {
             self.snoop_peer_syn(id, frame, &parsed, action.strip != 0);
             self.open(id, out);
@@ -155,6 +166,7 @@ impl Port {
             self.next_repair_ns(),
             self.snooping.next_ns(),
             self.next_ack_ns(),
+            self.thinning.next_ns(),
         ];
         looks.into_iter().flatten().min()
     }
@@ -169,6 +181,7 @@ impl Port {
         self.advance_repairs(out);
         self.advance_snooping(out);
         self.send_acks(out);
+        self.advance_thinning(out);
         let to_guest = &mut out.to_guest;
         let table = &self.table;
         let flow_of = |key: &FlowKey| table.of_key(key).map(|entry| &entry.state);
@@ -176,7 +189,7 @@ impl Port {
             self.counters.count_unsent(unsent);
         }
         while let Some(id) = self.table.due(now_ns) {
-            self.look(now_ns, id, to_guest);
+            self.look(now_ns, id, out);
         }
         debug_assert!(self.next_deadline_ns().is_none_or(|next_ns| next_ns > now_ns));
     }
@@ -209,7 +222,12 @@ impl Port {
     /// Changes the parameters, from the flows' next segments on.
     pub fn set_params(&mut self, params: Params) {
         self.treatments.set_single(params);
+        self.note_treatments();
+    }
+
+    fn note_treatments(&mut self) {
         self.note_snoop();
+        self.note_hold();
     }
 
     fn now_us(&self) -> u64 {
@@ -442,9 +460,9 @@ impl Port {
     }
 
     /// The flow's deadline expired.
-    fn look(&mut self, now_ns: u64, id: FlowId, to_guest: &mut Vec<Frame>) {
+    fn look(&mut self, now_ns: u64, id: FlowId, out: &mut Out) {
         let crowded = is_crowded(self.table.len() as u32, self.table.max_flows() as u32);
-        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else { return };
+        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
         let mut params = *self.treatments.of(flow);
         if held.hold.retains() {
             // The guest is not to retransmit what is repaired here.
@@ -456,7 +474,12 @@ impl Port {
             return;
         }
         let next_ms = timer::next_look_ms(self.treatments.of(flow), action.deadline_ms);
-        let unsent = self.emitter.carry_out(now_ns, key, flow, &action, to_guest);
+        if action.dupacks > 0 || action.update != 0 {
+            // They repeat what the guest has not been shown yet.
+            self.hand_over_ack(id, out);
+        }
+        let Some(Entry { key, state: flow, .. }) = self.table.get(id) else { return };
+        let unsent = self.emitter.carry_out(now_ns, key, flow, &action, &mut out.to_guest);
         self.counters.count_unsent(unsent);
         self.table.set_look(id, timer::after_ms(now_ns, next_ms));
     }

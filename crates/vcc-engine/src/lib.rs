@@ -13,6 +13,7 @@ mod pool;
 mod repair;
 mod snoop;
 mod split;
+mod thin;
 mod told;
 mod underlay;
 
@@ -31,6 +32,7 @@ pub use pmtu::{PathMtu, TooBig};
 pub use pool::Pool;
 pub use repair::{Recovery, RepairTimer, Retained};
 pub use snoop::{Placed, Room, Said, Snoop};
+pub use thin::{Shown, Thin, is_ring_crowded};
 pub use told::Stage;
 pub use underlay::Underlay;
 

@@ -48,8 +48,20 @@ pub(crate) struct Held {
     pub peer_tsval: Option<u32>,
     /// An acknowledgement of the port is due.
     pub is_ack_due: bool,
+    /// An ACK to the guest waits until it reads its ring.
+    pub late_ack: Option<Box<LateAck>>,
     /// In the ledger.
     pub slot: Option<usize>,
+}
+
+/// An ACK to the guest that waits.
+#[derive(Clone)]
+pub(crate) struct LateAck {
+    /// When the first one began to wait of which this is the latest.
+    pub since_ns: u64,
+    pub frame: Frame,
+    /// What the guest will see.
+    pub shown: Segment,
 }
 
 impl Held {

@@ -241,8 +241,12 @@ impl Port {
         held.clear(&mut self.buffer);
         held.hold.0.promises = 0;
         self.promises.clear(&mut held.slot);
-        if u32::from(flow.stage) < sys::STAGE_ESTABLISHED {
+        let begins_anew = u32::from(flow.stage) < sys::STAGE_ESTABLISHED;
+        if begins_anew {
             held.hold = Default::default();
+        }
+        if begins_anew || is_reset {
+            self.drop_late_ack(id);
         }
         self.note_full();
         self.end_snooped(id, is_reset);
@@ -250,6 +254,7 @@ impl Port {
 
     pub(super) fn forget(&mut self, id: FlowId) {
         self.forget_snooped(id);
+        self.drop_late_ack(id);
         if let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) {
             self.treatments.leave(flow);
             held.clear(&mut self.buffer);

@@ -15,7 +15,7 @@ impl Port {
     /// on the port is forgotten; of which something is held or promised, when it ends.
     pub fn set_rules(&mut self, rules: Rules) {
         self.treatments.apply(rules);
-        self.note_snoop();
+        self.note_treatments();
         for id in self.table.ids() {
             self.settle_rule(id);
         }

@@ -4,15 +4,18 @@ use std::collections::BTreeSet;
 
 use super::Port;
 use super::snooping::Snooping;
+use super::thinning::ReceiveRing;
 use crate::frame::Out;
 use crate::key::FlowKey;
 use crate::table::{Entry, FlowId};
 
 impl Port {
-    /// The buffers in the guest's receive ring that have no frame. To be told before each call with
-    /// a frame, and when the guest has made room.
-    pub fn set_room(&mut self, now_ns: u64, free_segs: u32, out: &mut Out) {
+    /// The room in the guest's receive ring. To be told before each call with a frame, and when the
+    /// guest has made room.
+    pub fn set_room(&mut self, now_ns: u64, ring: ReceiveRing, out: &mut Out) {
         self.note_time(now_ns);
+        self.note_ring(ring, out);
+        let free_segs = ring.free_segs;
         if free_segs > self.snooping.sharing.free_segs {
             // The guest reads its ring.
             self.snooping.heard_ns = now_ns;
@@ -22,9 +25,15 @@ impl Port {
         self.tell_room(out);
     }
 
-    /// Is there an acknowledgement or a window that leaves when the guest makes room?
+    /// Does the port have to be told of room?
+    pub fn wants_room(&self) -> bool {
+        self.snooping.is_on || self.thinning.is_on()
+    }
+
+    /// Is there something to send, to either side, when the guest makes room?
     pub fn waits_for_room(&self) -> bool {
-        !(self.snooping.waiting.is_empty() && self.snooping.narrow.is_empty())
+        let Snooping { waiting, narrow, .. } = &self.snooping;
+        !(waiting.is_empty() && narrow.is_empty() && self.thinning.is_empty())
     }
 
     /// Peers that have fallen silent leave their buffers to the others.

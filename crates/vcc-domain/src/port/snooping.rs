@@ -35,7 +35,7 @@ const AGAIN_AT_ONCE: usize = 4;
 #[derive(Clone, Default)]
 pub(super) struct Snooping {
     /// The treatment has had `snoop`.
-    is_on: bool,
+    pub is_on: bool,
     pub sharing: Sharing,
     copied_bytes: u32,
     /// When the guest last sent a frame or read one.
@@ -115,7 +115,7 @@ impl Port {
         self.tell_room(out);
     }
 
-    /// Does the port have to be told of room, and of what lies in the guest's ring?
+    /// Does the port have to be told of what lies in the guest's ring?
     pub fn snoops(&self) -> bool {
         self.snooping.is_on
     }
@@ -296,10 +296,12 @@ impl Port {
     fn give_again(&mut self, id: FlowId, out: &mut Out) {
         let now_ns = self.now_ns;
         let heard_ns = self.snooping.heard_ns;
-        let Some(Entry { state: flow, held, snooped, .. }) = self.table.get_mut(id) else { return };
+        let Some(Entry { state: flow, snooped, .. }) = self.table.get(id) else { return };
         if snooped.again_ns(flow, heard_ns).is_none_or(|due_ns| due_ns > now_ns) {
             return;
         }
+        self.hand_over_ack(id, out);
+        let Some(Entry { state: flow, held, snooped, .. }) = self.table.get_mut(id) else { return };
         let snoop = &snooped.snoop.0;
         let takes = after(snoop.guest_edge, snoop.guest_ack);
         let current = Current::of(flow, &held.hold, snoop.ts_recent);

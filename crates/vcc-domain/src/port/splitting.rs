@@ -119,6 +119,7 @@ impl Port {
     /// ledger has them to be refused by the next one.
     pub fn end(&mut self, now_ns: u64, out: &mut Out) {
         self.note_time(now_ns);
+        self.end_thinning(out);
         for id in self.table.ids() {
             self.break_promise(id, out);
         }
@@ -245,6 +246,7 @@ impl Port {
     pub(super) fn send_acks(&mut self, out: &mut Out) {
         for key in std::mem::take(&mut self.promises.due) {
             let Some(id) = self.table.find(&key) else { continue };
+            self.hand_over_ack(id, out);
             let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { continue };
             if !std::mem::take(&mut held.is_ack_due) || held.hold.0.promises == 0 {
                 continue;

@@ -215,6 +215,13 @@ impl Watch {
         self.checked_acks += 1;
     }
 
+    /// Does the guest know of all that the peer has acknowledged?
+    pub fn has_shown_all(&self, guest: SocketAddr, peer: SocketAddr) -> bool {
+        let Some(connection) = self.connections.get(&(guest, peer)) else { return true };
+        let is_shown = |(ack, _)| distance(connection.una, ack) >= 0;
+        !self.windows || connection.shown.is_none_or(is_shown)
+    }
+
     /// The edge that the guest of a connection was shown.
     pub fn shown_edge(&self, guest: SocketAddr, peer: SocketAddr) -> Option<u32> {
         self.connections.get(&(guest, peer))?.shown.map(|(_, edge)| edge)

@@ -4,7 +4,7 @@ use vcc_engine::{Mode, Params, sys};
 
 use crate::common::rules::by_guest_port;
 use crate::host::Setup;
-use crate::path::{Impairments, Network, Side};
+use crate::path::{Impairments, Network, Side, Turns};
 use crate::transfer::{ALL, DUPLICATION, LOSS, MB, REORDERING, Transfer, holding};
 use crate::{BOTH, ETHERNET_MTU, Trial, US_PER_S, check_with, setup, translated};
 
@@ -53,6 +53,27 @@ fn every_byte_arrives_over_an_impaired_path() {
             let watch = network.watch.expect("it holds");
             assert!([0, 1].contains(&(watch.left_bytes - stream_bytes[0])), "{transfer:?}");
             assert!(watch.checked_acks > 100, "{transfer:?}");
+        }
+    }
+}
+
+/// A guest that runs in turns, with a ring that has room for fewer ACKs than come in between.
+#[test]
+fn a_guest_that_does_not_read_its_ring_loses_nothing_there() {
+    for (number, impairments) in
+        [Impairments::default(), LOSS, DUPLICATION, REORDERING, ALL].into_iter().enumerate()
+    {
+        for seed in 0..8 {
+            let seed = number as u64 * 100 + seed;
+            let stream_bytes = [(1 + seed % 3) * MB, [0, 10_000][seed as usize % 2]];
+            let transfer = Transfer { impairments, stream_bytes, ..Transfer::new(seed) };
+            let mut network = transfer.begin();
+            network.turns = Some(Turns { every_us: 60_000, runs_us: 1_000 });
+            network.ring_frames = 64;
+            transfer.finish(&mut network);
+            // Data to it has its place there, and each ACK that reports a loss.
+            let is_plain = number == 0 && stream_bytes[1] == 0;
+            assert!(!is_plain || network.missed_frames == 0, "{transfer:?}");
         }
     }
 }

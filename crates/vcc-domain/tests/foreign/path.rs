@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use vcc_domain::{Frame, Out, Port, Promise, Verdict};
+use vcc_domain::{Frame, Out, Port, Promise, ReceiveRing, Verdict};
 use vcc_engine::{Params, sys};
 use vcc_frames::mark_ce;
 use vcc_frames::wire::{ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES};
@@ -286,8 +286,10 @@ impl Network {
     }
 
     fn tell_room(&mut self, side: Side) {
-        let (free_segs, mut out) = (self.free_segs(side), Out::default());
-        self.ports[side as usize].set_room(self.now_us * NS_PER_US, free_segs, &mut out);
+        let size_segs = self.ring_frames.min(1 << 16) as u32;
+        let ring = ReceiveRing { size_segs, free_segs: self.free_segs(side) };
+        let mut out = Out::default();
+        self.ports[side as usize].set_room(self.now_us * NS_PER_US, ring, &mut out);
         self.forward(side, out);
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use vcc_domain::{BufferSpec, Checksum, FlowKey, Frame, Out, Port, Verdict};
+use vcc_domain::{BufferSpec, Checksum, FlowKey, Frame, Out, Port, ReceiveRing, Verdict};
 use vcc_engine::{FlowState, Params, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, checksum, options};
@@ -15,6 +15,8 @@ use crate::common::watch::{Watch, distance, pattern};
 pub const MSS_BYTES: usize = 1000;
 const WINDOW_MAX_BYTES: u32 = 500_000;
 pub const SALT: u8 = 0x33;
+/// The buffers of a guest's receive ring.
+pub const RING_SEGS: u32 = 256;
 /// The congestion window of a new connection.
 pub const INITIAL_WINDOW_BYTES: u32 = 10 * MSS_BYTES as u32;
 const NS_PER_MS: u64 = 1_000_000;
@@ -112,6 +114,20 @@ impl Guest {
         }
         self.carry(out);
         verdict
+    }
+
+    /// So many buffers of the guest's receive ring have no frame.
+    pub fn set_room(&mut self, free_segs: u32) {
+        let (ring, mut out) = (ReceiveRing { size_segs: RING_SEGS, free_segs }, Out::default());
+        self.port.set_room(self.now_ns, ring, &mut out);
+        self.carry(out);
+    }
+
+    /// The port ends in order.
+    pub fn end_port(&mut self) {
+        let mut out = Out::default();
+        self.port.end(self.now_ns, &mut out);
+        self.carry(out);
     }
 
     pub fn wait_ms(&mut self, ms: u64) {

@@ -12,6 +12,7 @@ mod odd;
 mod random;
 mod retransmit;
 mod split;
+mod thin;
 mod too_big;
 
 /// At least what the port keeps of a frame beside its bytes.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, Verdict};
+use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, ReceiveRing, Verdict};
 use vcc_engine::{FlowState, Params, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{MACS, Packet, checksum, options};
@@ -34,6 +34,11 @@ pub struct Guest {
     pub ecn: [u16; 2],
     /// More options of the SYNs.
     pub syn_options: Vec<u8>,
+}
+
+/// A ring of so many buffers without a frame.
+fn empty_ring(free_segs: u32) -> ReceiveRing {
+    ReceiveRing { size_segs: free_segs, free_segs }
 }
 
 /// What a port has sent.
@@ -207,7 +212,7 @@ impl Guest {
         let verdict = self.port.to_guest(self.now_ns, &mut frame, &mut out);
         assert_eq!(out, Out::default(), "not before the ring has it");
         if verdict == Verdict::Pass {
-            self.port.set_room(self.now_ns, self.ring_segs, &mut out);
+            self.port.set_room(self.now_ns, empty_ring(self.ring_segs), &mut out);
             self.port.placed(self.now_ns, frame.clone(), &mut out);
         }
         self.sent((verdict == Verdict::Pass).then_some(&frame), false, &out)
@@ -222,7 +227,7 @@ impl Guest {
     pub fn reads(&mut self, ring_segs: u32) -> Sent {
         self.ring_segs = ring_segs;
         let mut out = Out::default();
-        self.port.set_room(self.now_ns, ring_segs, &mut out);
+        self.port.set_room(self.now_ns, empty_ring(ring_segs), &mut out);
         self.sent(None, true, &out)
     }
 

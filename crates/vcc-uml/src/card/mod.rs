@@ -225,9 +225,9 @@ impl Card {
 
     /// Tells the port how much room there is for what arrives.
     fn tell_room(&mut self, now_ns: u64, out: &mut Out) -> io::Result<()> {
-        let free_segs = self.rings.free_buffers()?.into();
+        let ring = self.rings.receive_ring()?;
         if let Some(port) = &mut self.spec.port {
-            port.set_room(now_ns, free_segs, out);
+            port.set_room(now_ns, ring, out);
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
+use vcc_domain::ReceiveRing;
 use virtio_queue::{Queue, QueueT};
 use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
 
@@ -182,14 +183,15 @@ impl Rings {
         Ok(true)
     }
 
-    /// The buffers that the guest has for frames.
-    pub fn free_buffers(&self) -> io::Result<u16> {
+    /// The guest's buffers for frames.
+    pub fn receive_ring(&self) -> io::Result<ReceiveRing> {
         let Ring { queue, is_enabled } = &self.rings[RECEIVE];
         if !*is_enabled {
-            return Ok(0);
+            return Ok(ReceiveRing::default());
         }
         let avail = queue.avail_idx(&self.memory, Ordering::Acquire).map_err(strange)?;
-        Ok(avail.0.wrapping_sub(queue.next_avail()))
+        let free_segs = avail.0.wrapping_sub(queue.next_avail()).into();
+        Ok(ReceiveRing { size_segs: queue.size().into(), free_segs })
     }
 
     /// Does the guest want an interrupt for what it was given since the last call?

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use vcc_domain::{Frame, Out, Verdict};
+use vcc_domain::{Frame, Out, ReceiveRing, Verdict};
+use virtio_queue::QueueT;
 
 use super::backlog::Arrival;
 use super::{BATCH, Device, Rings};
@@ -153,7 +154,7 @@ impl Device {
     /// it.
     fn placed(&mut self, arrival: Arrival, rings: &Rings, out: &mut Out) {
         if arrival.is_from_fabric && self.port.snoops() {
-            self.port.set_room(now_ns(), self.free_segs(rings), out);
+            self.port.set_room(now_ns(), self.receive_ring(rings), out);
             self.port.placed(now_ns(), arrival.frame, out);
         } else {
             self.to_guest = arrival.frame.bytes;
@@ -162,20 +163,21 @@ impl Device {
 
     /// Tells the port of buffers that the guest has added.
     pub(super) fn tell_room(&mut self, rings: &mut Rings) {
-        if self.port.snoops() {
+        if self.port.wants_room() {
             let mut out = Out::default();
-            self.port.set_room(now_ns(), self.free_segs(rings), &mut out);
+            self.port.set_room(now_ns(), self.receive_ring(rings), &mut out);
             self.forward(out, rings);
         }
     }
 
-    /// Free buffers of the fullest ring. What waits already has what comes next.
-    fn free_segs(&self, rings: &Rings) -> u32 {
-        let free = rings.receiving().map(|pair| {
+    /// The fullest ring. What waits already has what comes next.
+    fn receive_ring(&self, rings: &Rings) -> ReceiveRing {
+        let all = rings.receiving().map(|pair| {
             let queue = &rings.all[2 * pair].queue;
             let free = rings::free_buffers(queue, rings.memory).unwrap_or(0);
-            if self.backlog.is_empty_at(pair) { free } else { 0 }
+            let free_segs = if self.backlog.is_empty_at(pair) { free.into() } else { 0 };
+            ReceiveRing { size_segs: queue.size().into(), free_segs }
         });
-        free.min().unwrap_or(0).into()
+        all.min_by_key(|ring| ring.free_segs).unwrap_or_default()
     }
 }

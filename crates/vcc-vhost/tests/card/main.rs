@@ -4,6 +4,7 @@ mod broken;
 mod frames;
 mod front_ends;
 mod guest;
+mod hold;
 mod host;
 mod snoop;
 

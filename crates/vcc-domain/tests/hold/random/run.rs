@@ -9,7 +9,7 @@ use vcc_frames::wire::*;
 
 use crate::BESIDE_A_FRAME_BYTES;
 use crate::common::rng::Rng;
-use crate::ends::{Ends, Guest, MSS_BYTES};
+use crate::ends::{Ends, Guest, MSS_BYTES, RING_SEGS};
 
 const CONNECTIONS: u16 = 3;
 /// As far as a guest's window reaches.
@@ -55,6 +55,7 @@ impl Run {
             largest_frame_bytes: 0,
             rng,
         };
+        run.guest.set_room(RING_SEGS);
         for number in 0..CONNECTIONS {
             run.connect(number);
         }
@@ -111,6 +112,10 @@ impl Run {
             92 => self.close(number),
             93 => self.peer_closes(number),
             94 if self.rng.chance(100) => self.reset(number),
+            95 => {
+                let free_segs = self.rng.pick(&[0, 1, RING_SEGS / 2 - 1, RING_SEGS]);
+                self.guest.set_room(free_segs);
+            }
             _ => self.wait(),
         }
         let held_bytes = self.guest.port.held_bytes();
@@ -222,6 +227,11 @@ impl Run {
 
     /// The peers read all, and the guest's retransmission timers go off: every byte arrives.
     pub fn finish(&mut self) {
+        self.guest.set_room(RING_SEGS);
+        for Connection { ends, .. } in self.connections.iter().filter(|it| !it.reset) {
+            let is_shown = self.guest.watch.has_shown_all(ends.guest, ends.peer);
+            assert!(is_shown, "law 18: an ACK has not reached the guest");
+        }
         for number in 0..self.connections.len() {
             if self.connections[number].reset {
                 continue;

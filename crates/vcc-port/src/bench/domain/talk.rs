@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, Verdict};
+use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, ReceiveRing, Verdict};
 use vcc_engine::Params;
 use vcc_frames::wire::{ETHERNET_BYTES, IPV4_BYTES, TCP_BYTES, write_u32};
 use vcc_frames::{MACS, Packet, checksum, payload};
@@ -18,8 +18,7 @@ const SEQ_AT: usize = ETHERNET_BYTES + IPV4_BYTES + 4;
 const HEADERS_BYTES: usize = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES + 12;
 /// Peer's window: 256 KiB by the scale that it offers.
 const PEER_WINDOW: u16 = 2048;
-/// Of the guest's receive ring.
-const RING_SEGS: u32 = 1024;
+const RING: ReceiveRing = ReceiveRing { size_segs: 1024, free_segs: 1024 };
 /// From one turn to the next: about a round trip.
 const TURN_NS: u64 = 50_000;
 /// Slow start is over by then.
@@ -168,7 +167,7 @@ impl Talk {
             false => {
                 let verdict = self.port.to_guest(self.now_ns, frame, &mut self.out);
                 if verdict == Verdict::Pass && self.snoops {
-                    self.port.set_room(self.now_ns, RING_SEGS, &mut self.out);
+                    self.port.set_room(self.now_ns, RING, &mut self.out);
                     let taken = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
                     self.port.placed(self.now_ns, taken, &mut self.out);
                 }

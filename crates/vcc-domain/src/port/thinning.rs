@@ -1,0 +1,179 @@
+//! ACKs that wait while the guest does not read its receive ring (`engine/thin.h`).
+
+use std::collections::BTreeSet;
+
+use vcc_engine::{Action, Params, Segment, Shown, Thin, is_ring_crowded, sys};
+
+use super::Port;
+use crate::frame::{Frame, Out, Verdict};
+use crate::hold::LateAck;
+use crate::key::FlowKey;
+use crate::parse::Parsed;
+use crate::table::{Entry, FlowId};
+
+/// Then the guest is given an ACK even if its driver has added no buffers: sooner than it would
+/// retransmit (Linux: TCP_RTO_MIN is 200 ms).
+const WAITS_MAX_NS: u64 = 100_000_000;
+
+/// A guest's receive ring; of several, the fullest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiveRing {
+    /// Buffers that fit into it; another number tells of another ring.
+    pub size_segs: u32,
+    /// Buffers without a frame.
+    pub free_segs: u32,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Thinning {
+    /// The treatment has had an `act` that holds.
+    is_on: bool,
+    ring: ReceiveRing,
+    /// The most buffers that it had free at a time: some drivers use a part of it.
+    added_segs: u32,
+    /// The flows with an ACK that waits, by the time since when one does.
+    waiting: BTreeSet<(u64, FlowKey)>,
+}
+
+impl Thinning {
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    fn is_crowded(&self) -> bool {
+        is_ring_crowded(self.ring.free_segs, self.added_segs)
+    }
+
+    fn set_ring(&mut self, ring: ReceiveRing) {
+        let is_same = self.ring.size_segs == ring.size_segs;
+        let added_segs = if is_same { self.added_segs } else { 0 };
+        self.added_segs = added_segs.max(ring.free_segs);
+        self.ring = ring;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// When an ACK has waited for long enough. A full ring has no room for it until the guest reads.
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        let (since_ns, _) = self.waiting.first().filter(|_| self.ring.free_segs > 0)?;
+        Some(since_ns.saturating_add(WAITS_MAX_NS))
+    }
+}
+
+impl Port {
+    pub(super) fn note_hold(&mut self) {
+        let holds = |params: &Params| u32::from(params.0.act) != sys::ACT_WINDOW;
+        self.thinning.is_on |= self.treatments.any(holds);
+    }
+
+    /// What the guest was shown last.
+    pub(super) fn last_shown(&self, id: FlowId) -> Shown {
+        let Some(Entry { state: flow, held, .. }) = self.table.get(id) else {
+            return Shown::default();
+        };
+        let (ack, window) = (held.hold.split_ack(flow.snd_una), flow.window_shown.into());
+        Shown { ack, window }
+    }
+
+    /// A frame that passes to the guest, which accepts it: it passes or waits.
+    pub(super) fn thin(
+        &mut self,
+        id: FlowId,
+        frame: &mut Frame,
+        parsed: &Parsed,
+        action: &Action,
+        last: Shown,
+        out: &mut Out,
+    ) -> Verdict {
+        let (now_ns, is_crowded) = (self.now_ns, self.thinning.is_crowded());
+        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else {
+            return Verdict::Pass;
+        };
+        if held.late_ack.is_none() && !is_crowded {
+            return Verdict::Pass;
+        }
+        let Action { flags, window, .. } = *action;
+        let shown = Segment { flags, window, ..parsed.segment };
+        let waiting = held.late_ack.as_ref().map(|late| &late.shown);
+        let params = self.treatments.of(flow);
+        let thin = flow.thin_ack(&held.hold, params, waiting, &last, &shown, is_crowded);
+        let mut taken = || Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
+        match thin {
+            Thin::Pass => Verdict::Pass,
+            Thin::Instead => {
+                self.drop_late_ack(id);
+                Verdict::Pass
+            }
+            Thin::Behind => {
+                self.hand_over_ack(id, out);
+                out.to_guest.push(taken());
+                Verdict::Held
+            }
+            Thin::Wait => {
+                let since_ns = held.late_ack.as_ref().map_or(now_ns, |late| late.since_ns);
+                let late = LateAck { since_ns, frame: taken(), shown };
+                held.late_ack = Some(Box::new(late));
+                self.thinning.waiting.insert((since_ns, *key));
+                Verdict::Held
+            }
+        }
+    }
+
+    /// The guest has read its ring, or frames have been put there.
+    pub(super) fn note_ring(&mut self, ring: ReceiveRing, out: &mut Out) {
+        let reads = ring.free_segs > self.thinning.ring.free_segs;
+        self.thinning.set_ring(ring);
+        if reads || !self.thinning.is_crowded() {
+            self.hand_over_acks(self.now_ns, out);
+        }
+    }
+
+    /// Gives the guest the ACKs that have waited for long enough.
+    pub(super) fn advance_thinning(&mut self, out: &mut Out) {
+        if let Some(since_ns) = self.now_ns.checked_sub(WAITS_MAX_NS) {
+            self.hand_over_acks(since_ns, out);
+        }
+    }
+
+    /// Gives the guest the ACKs that have waited since then, as far as its ring has room.
+    fn hand_over_acks(&mut self, since_ns: u64, out: &mut Out) {
+        while self.thinning.ring.free_segs > 0 && self.hand_over_first(since_ns, out) {
+            self.thinning.ring.free_segs -= 1;
+        }
+    }
+
+    /// Gives the guest all ACKs that wait, because the port is about to end.
+    pub(super) fn end_thinning(&mut self, out: &mut Out) {
+        while self.hand_over_first(self.now_ns, out) {}
+    }
+
+    /// Gives the guest the ACK that has waited for the longest time; false if none has since then.
+    fn hand_over_first(&mut self, since_ns: u64, out: &mut Out) -> bool {
+        let first = self.thinning.waiting.first().filter(|(at_ns, _)| *at_ns <= since_ns);
+        let Some(id) = first.and_then(|(_, key)| self.table.find(key)) else { return false };
+        self.hand_over_ack(id, out);
+        true
+    }
+
+    /// Gives the guest the ACK of a flow that waits, if one does.
+    pub(super) fn hand_over_ack(&mut self, id: FlowId, out: &mut Out) {
+        out.to_guest.extend(self.take_late_ack(id));
+    }
+
+    pub(super) fn drop_late_ack(&mut self, id: FlowId) {
+        drop(self.take_late_ack(id));
+    }
+
+    fn take_late_ack(&mut self, id: FlowId) -> Option<Frame> {
+        if self.thinning.is_empty() {
+            return None;
+        }
+        let Entry { key, held, .. } = self.table.get_mut(id)?;
+        let late = held.late_ack.take()?;
+        let was_listed = self.thinning.waiting.remove(&(late.since_ns, *key));
+        debug_assert!(was_listed, "an ACK that waits is listed");
+        Some(late.frame)
+    }
+}
