@@ -30,6 +30,18 @@ pub fn socket_of(tap: &str) -> Option<String> {
     DomainPort::find(tap)?.status.ok().map(|status| status.socket)
 }
 
+/// Does a process serve this tap?
+pub fn serves_tap(tap: &str) -> bool {
+    connect(tap).is_ok()
+}
+
+/// The taps that processes have served; not all of these processes have to run still.
+pub fn taps() -> Vec<String> {
+    let entries = fs::read_dir(RuntimeDir::of_environment().domains());
+    let entries = entries.into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
 /// A port in user space, as of the time when it was read.
 pub struct DomainPort {
     pub name: String,
@@ -40,11 +52,7 @@ pub struct DomainPort {
 impl DomainPort {
     /// All that answer, by name.
     pub fn list() -> Vec<Self> {
-        let Ok(entries) = fs::read_dir(RuntimeDir::of_environment().domains()) else {
-            return Vec::new();
-        };
-        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let mut ports: Vec<Self> = names.filter_map(|name| Self::find(&name)).collect();
+        let mut ports: Vec<Self> = taps().iter().filter_map(|tap| Self::find(tap)).collect();
         ports.sort_by(|one, other| one.name.cmp(&other.name));
         ports
     }
@@ -57,11 +65,6 @@ impl DomainPort {
         let status = status(connect(name).ok()?, None);
         let status = status.map_err(|error| format!("cannot read its process: {error}"));
         Some(Self { name: name.to_owned(), status })
-    }
-
-    /// Does its process run?
-    pub(crate) fn is_served(&self) -> bool {
-        connect(&self.name).is_ok()
     }
 
     /// Reads it again.

@@ -36,7 +36,7 @@ pub use column::{Column, Page, Shown, Top};
 pub use columns::{
     FLOW_COLUMNS, PORT_COLUMNS, RULE_COLUMNS, TOTAL_COLUMNS, cell, counters, key_of, rows, sortable,
 };
-pub use domain::{DomainPort, socket_of, status_socket};
+pub use domain::{DomainPort, serves_tap, socket_of, status_socket, taps};
 pub use end::End;
 pub use filter::{EcnOwner, Filter};
 pub use flow::{FlowView, Place};

@@ -3,7 +3,7 @@
 use vcc_engine::Params;
 use vcc_port::{Error, Flow, FlowId, Port, SharedPolicy};
 
-use crate::domain::DomainPort;
+use crate::domain::{DomainPort, serves_tap};
 use crate::recording::{Recording, Stream};
 use crate::rule::{RuleView, RulesInForce, add_rules_of_domain};
 
@@ -119,7 +119,7 @@ impl Source {
     pub fn is_attached(&self) -> Result<bool, Error> {
         match self {
             Self::Kernel(port) => port.is_attached(),
-            Self::Domain(port) => Ok(port.is_served()),
+            Self::Domain(port) => Ok(serves_tap(&port.name)),
         }
     }
 

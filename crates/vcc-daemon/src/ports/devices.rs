@@ -62,6 +62,10 @@ impl Ports {
             );
             return;
         }
+        if vcc_view::serves_tap(&link.name) {
+            self.leave_served(link);
+            return;
+        }
         match self.attach(&link.name, selected, policy) {
             // The device disappeared meanwhile; its event follows.
             Err(error) if is_gone(&*error) => {}
@@ -84,7 +88,19 @@ impl Ports {
             self.attach_failures += 1;
             journal::warning(&format!("{} is not a port: {reason}", link.name));
         }
-        self.left.insert(link.index, Left { link: link.clone(), reason, again });
+        self.left.insert(link.index, Left { link: link.clone(), reason, is_served: false, again });
+    }
+
+    /// A process of `vcc domain` translates the device's connections. When it has ended, the device
+    /// becomes a port.
+    pub(super) fn leave_served(&mut self, link: &Link) {
+        let before = self.left.get(&link.index).filter(|left| left.is_served);
+        let again = Some(Again::after(before.and_then(|left| left.again)));
+        let reason = "`vcc domain` serves it".to_owned();
+        if before.is_none() {
+            journal::notice(&format!("{} is left alone: {reason}", link.name));
+        }
+        self.left.insert(link.index, Left { link: link.clone(), reason, is_served: true, again });
     }
 
     fn attach(

@@ -1,4 +1,4 @@
-//! Devices that could not be made ports.
+//! Devices that could not be made ports, or are ports elsewhere.
 
 use std::time::{Duration, Instant};
 
@@ -8,6 +8,8 @@ use crate::links::Link;
 pub(crate) struct Left {
     pub link: Link,
     pub reason: String,
+    /// It is the port of a process of `vcc domain`, which is no problem.
+    pub is_served: bool,
     /// None: it was detached by hand, and only a reload attaches it again.
     pub(super) again: Option<Again>,
 }

@@ -11,8 +11,29 @@ use crate::links::{self, Link};
 impl Ports {
     /// Looks at what no event tells.
     pub(crate) fn look_around(&mut self, policy: &Policy) {
+        self.leave_to_domains();
         self.catch_up(policy);
         self.try_again(policy);
+    }
+
+    /// Lets go of devices that processes of `vcc domain` have begun to serve.
+    fn leave_to_domains(&mut self) {
+        let taps = vcc_view::taps();
+        let is_served = |held: &Held| {
+            let device = held.port.device();
+            taps.iter().any(|tap| tap == device) && vcc_view::serves_tap(device)
+        };
+        let served = self.held.iter().filter(|(_, held)| is_served(held));
+        let served: Vec<u32> = served.map(|(index, _)| *index).collect();
+        for index in served {
+            let Some(mut held) = self.held.remove(&index) else { continue };
+            let name = held.port.device().to_owned();
+            held.emitting = None;
+            if let Err(error) = held.port.detach() {
+                journal::warning(&format!("{name} is served, but {error}"));
+            }
+            self.leave_served(&Link { index, name, is_exact: true });
+        }
     }
 
     /// Finds ports that have drained, were detached by another process, or have gone.
@@ -75,7 +96,7 @@ impl Ports {
             let reason = "detached by hand; a reload attaches it again".to_owned();
             journal::notice(&format!("{device}: {reason}"));
             let link = Link { index, name: device, is_exact: true };
-            self.left.insert(index, Left { link, reason, again: None });
+            self.left.insert(index, Left { link, reason, is_served: false, again: None });
         }
     }
 }

@@ -76,8 +76,9 @@ impl Ports {
         self.held.values().chain(&self.elsewhere)
     }
 
+    /// Devices that should be ports and are none.
     pub(crate) fn left(&self) -> impl Iterator<Item = &Left> {
-        self.left.values()
+        self.left.values().filter(|left| !left.is_served)
     }
 
     /// How often a device could not be made a port. A repetition for the same reason does not

@@ -1,5 +1,6 @@
 use std::process::ExitCode;
 
+use anyhow::bail;
 use vcc_engine::Mode;
 use vcc_port::Port;
 
@@ -24,6 +25,12 @@ pub struct Arguments {
 
 /// All of the devices, or none: an attachment that is not pinned ends with this function.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(tap) = arguments.devices.iter().find(|device| vcc_view::serves_tap(device)) {
+        bail!(
+            "`vcc domain` serves {tap}, and its connections would be translated twice: choose their \
+             underlay by its options or policy, or end it first"
+        );
+    }
     sweep()?;
     let options = arguments.treatment.options();
     let mut devices = arguments.devices.clone();

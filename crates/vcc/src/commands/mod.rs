@@ -22,8 +22,8 @@ pub mod trace;
 mod treatment;
 
 use anyhow::bail;
-use vcc_port::Port;
-use vcc_view::{DomainPort, Source};
+use vcc_port::{Error, Port};
+use vcc_view::{Source, serves_tap};
 
 use crate::output;
 
@@ -44,13 +44,16 @@ fn sources_of(devices: &[String]) -> anyhow::Result<Vec<Source>> {
 /// The same, of those in the kernel alone. `instead`: what to do at a port of `vcc domain`.
 fn ports_of(devices: &[String], instead: &str) -> anyhow::Result<Vec<Port>> {
     sweep()?;
-    if let Some(device) = devices.iter().find(|device| DomainPort::find(device).is_some()) {
-        bail!("`{device}` is a port of `vcc domain`, not one in the kernel: {instead}");
-    }
     if devices.is_empty() {
         return Ok(Port::list()?);
     }
-    Ok(devices.iter().map(|device| Port::open(device)).collect::<Result<_, _>>()?)
+    let open = |device: &String| match Port::open(device) {
+        Err(Error::NotAttached { .. }) if serves_tap(device) => {
+            bail!("`{device}` is a port of `vcc domain`, not one in the kernel: {instead}")
+        }
+        port => Ok(port?),
+    };
+    devices.iter().map(open).collect()
 }
 
 /// Removes what is left of devices that have gone, and reports it.

@@ -24,7 +24,18 @@ struct Document<'a> {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     sweep()?;
-    let ports: Vec<PortView> = Source::list()?.iter().map(view).collect::<Result<_, _>>()?;
+    let sources = Source::list()?;
+    let ports: Vec<PortView> = sources.iter().map(view).collect::<Result<_, _>>()?;
+    let (kernel, served): (Vec<&Source>, Vec<_>) =
+        sources.iter().partition(|source| matches!(source, Source::Kernel(_)));
+    for tap in served.iter().map(|source| source.device()) {
+        if kernel.iter().any(|source| source.device() == tap) {
+            output::complain(&format!(
+                "{tap} is served by `vcc domain` and a port in the kernel, so its connections are \
+                 translated twice: `vcc detach {tap}`"
+            ));
+        }
+    }
     if arguments.json {
         let documents: Vec<Document> = ports.iter().map(Document::new).collect();
         output::say_json(&documents)?;

@@ -148,3 +148,45 @@ fn a_file_that_cannot_be_used_changes_nothing_and_is_complained_about() {
         assert!(domain.says().starts_with("obeys 0 rules and a default of "));
     });
 }
+
+/// Its connections would be translated twice.
+#[test]
+fn a_tap_that_a_process_serves_is_no_port_of_the_kernel() {
+    on_a_host(|| {
+        ip("tuntap add dev tap0 mode tap");
+        let sockets = "[[ports]]\nsocket = \"*/card\"\n";
+        let place = Place::new("served", &format!("[[ports]]\ndevice = \"tap*\"\n{sockets}"));
+        let daemon = place.run();
+        daemon.says("tap0: attached");
+        // As when the host starts: the daemon was first.
+        let mut domain = Domain::start(&place);
+        assert!(domain.says().starts_with("serving "));
+        daemon.says("tap0 is left alone: `vcc domain` serves it");
+        assert_eq!(place.ports(), []);
+        let problems = place.status()["problems"].clone();
+        assert!(problems.as_array().is_some_and(Vec::is_empty), "{problems}");
+        let complaint = place.vcc("attach tap0").complaint(1);
+        assert!(complaint.starts_with("`vcc domain` serves tap0, and "), "{complaint}");
+        drop(daemon);
+        // And now it is second.
+        let daemon = place.run();
+        daemon.says("tap0 is left alone: `vcc domain` serves it");
+        drop(domain);
+        daemon.says("tap0: attached");
+    });
+}
+
+#[test]
+fn a_port_that_was_attached_by_hand_before_is_told() {
+    on_a_host(|| {
+        ip("tuntap add dev tap0 mode tap");
+        let place = Place::new("twice", &format!("[[ports]]\nsocket = \"*/card\"\n{POLICY}"));
+        place.vcc("attach tap0").well();
+        let mut domain = Domain::start(&place);
+        assert!(domain.says().starts_with("serving "));
+        let said = place.vcc("ports");
+        assert!(said.stderr.ends_with("translated twice: `vcc detach tap0`\n"), "{}", said.stderr);
+        place.vcc("detach tap0").well();
+        assert_eq!(place.vcc("ports").well().lines().count(), 1);
+    });
+}
