@@ -1,6 +1,6 @@
 //! A port under rules: which of them treats a flow (`datapath/policy.h`).
 
-use vcc_engine::{Mode, Segment, sys};
+use vcc_engine::{FlowState, Mode, Params, Segment, sys};
 
 use super::Port;
 use crate::frame::Direction;
@@ -12,7 +12,7 @@ use crate::table::{Entry, FlowId};
 impl Port {
     /// Puts rules in force: for new connections at once, and for all others but those in their
     /// handshake, which end it as they began. A connection that is to be ignored and does not depend
-    /// on the port is forgotten; of which something is held or promised, when it ends.
+    /// on the port is forgotten; of which something is held or promised, when that has arrived.
     pub fn set_rules(&mut self, rules: Rules) {
         self.treatments.apply(rules);
         self.note_treatments();
@@ -73,16 +73,27 @@ impl Port {
             return false;
         };
         let (hold, snoop) = (&held.hold, &snooped.snoop);
+        let is_ignored = |params: &Params| params.0.mode == Mode::Ignore.number();
+        let is_free = |flow: &FlowState| {
+            let owes = flow.split_owes(hold) || hold.0.held_bytes > 0 || snoop.is_promise_due();
+            !flow.is_kept() && !owes
+        };
         if !self.treatments.is_outdated(flow)
             || (flow.is_half_open() && self.treatments.is_of_last(flow))
         {
-            return true;
+            // What was owed when its rule came into force has been delivered.
+            let ends = self.treatments.epoch() != 0
+                && is_ignored(self.treatments.of(flow))
+                && is_free(flow);
+            if ends {
+                self.forget(id);
+            }
+            return !ends;
         }
         let guest_opened = flow.has(sys::FLOW_GUEST_OPENED);
         let (rule, params) = self.treatments.judge(key, guest_opened);
         let params = *params;
-        let owes = flow.split_owes(hold) || hold.0.held_bytes > 0 || snoop.is_promise_due();
-        if params.0.mode == Mode::Ignore.number() && !flow.is_kept() && !owes {
+        if is_ignored(&params) && is_free(flow) {
             self.forget(id);
             return false;
         }
@@ -104,7 +115,7 @@ pub(super) fn opens(direction: Direction, segment: &Segment) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use vcc_engine::{Params, Underlay};
+    use vcc_engine::Underlay;
     use vcc_frames::Packet;
 
     use super::*;

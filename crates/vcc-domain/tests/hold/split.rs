@@ -1,10 +1,11 @@
 //! `split`: what the guest is told in the peer's name.
 
 use vcc_domain::{BufferSpec, Verdict};
-use vcc_engine::{Params, sys};
+use vcc_engine::{Params, Underlay, sys};
 use vcc_frames::Packet;
 use vcc_frames::wire::*;
 
+use crate::common::rules::by_guest_port;
 use crate::common::segment::Segment;
 use crate::ends::{Ends, Guest, MSS_BYTES, holding};
 
@@ -252,6 +253,30 @@ fn a_promise_outlives_a_change_of_the_treatment() {
     // From then on, the guest is acknowledged by its peer.
     let _ = guest.send(&ends.data(30 * MSS, MSS_BYTES));
     assert_eq!(acks(&ends, &mut guest), []);
+}
+
+#[test]
+fn what_is_to_be_ignored_is_forgotten_when_the_promises_are_kept() {
+    let reno: Underlay = "reno".parse().expect("an underlay");
+    // Neither ECN, feedback nor a scale, on which it would depend.
+    let plain = sys::vcc_params { underlay: reno.number(), feedback: 0, ..splitting().0 };
+    let ignored = sys::vcc_params { mode: sys::MODE_IGNORE as u8, ..plain };
+    let mut ends = Ends::new(0);
+    ends.scales = [0, 0];
+    let mut guest = guest();
+    guest.port.set_rules(by_guest_port(&[Params(plain)]));
+    ends.open(&mut guest, 60_000);
+    guest.left.clear();
+    for number in 0..30 {
+        let _ = guest.send(&ends.data(number * MSS, MSS_BYTES));
+    }
+    guest.port.set_rules(by_guest_port(&[Params(ignored)]));
+    guest.watch.windows = false;
+    assert_eq!(guest.port.flows().count(), 1);
+    ends.drain(&mut guest, WINDOW_BYTES);
+    assert_eq!((ends.in_sequence, guest.port.held_bytes()), (30 * MSS, 0));
+    assert_eq!(guest.send(&ends.data(30 * MSS, MSS_BYTES)), Verdict::Pass);
+    assert_eq!(guest.port.flows().count(), 0);
 }
 
 /// The path MTU shrinks below what has been acknowledged, and the ICMP message is the guest's.
