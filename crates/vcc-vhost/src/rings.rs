@@ -37,13 +37,13 @@ pub(crate) fn take(
 ) -> Result<Taken, Error> {
     let Some(chain) = queue.iter(memory)?.next() else { return Ok(Taken::Nothing) };
     let head = chain.head_index();
-    frame.clear();
     let header = gather(chain, memory, frame);
     queue.add_used(memory, head, 0)?;
     Ok(header.map_or(Taken::Bad, Taken::Frame))
 }
 
-/// Reads the chain: header, then frame.
+/// Reads the chain: header, then frame. What `frame` has is overwritten where it is: to clear it for
+/// each super-segment first would cost a sixth of the copy.
 fn gather<M>(
     chain: DescriptorChain<M>,
     memory: &GuestMemoryMmap,
@@ -53,7 +53,7 @@ where
     M: Deref<Target = GuestMemoryMmap>,
 {
     let mut header = [0; HEADER_BYTES];
-    let mut header_bytes = 0;
+    let (mut header_bytes, mut frame_bytes) = (0, 0);
     for part in chain.take(DESCRIPTORS_MAX) {
         if part.is_write_only() {
             break;
@@ -62,14 +62,18 @@ where
         let place = &mut header[header_bytes..header_bytes + of_header];
         memory.read_slice(place, part.addr()).ok()?;
         header_bytes += of_header;
-        let (before, more) = (frame.len(), part.len() as usize - of_header);
-        if before + more > FRAME_MAX_BYTES {
+        let before_bytes = frame_bytes;
+        frame_bytes += part.len() as usize - of_header;
+        if frame_bytes > FRAME_MAX_BYTES {
             return None;
         }
-        frame.resize(before + more, 0);
+        if frame.len() < frame_bytes {
+            frame.resize(frame_bytes, 0);
+        }
         let at = part.addr().checked_add(of_header as u64)?;
-        memory.read_slice(&mut frame[before..], at).ok()?;
+        memory.read_slice(&mut frame[before_bytes..frame_bytes], at).ok()?;
     }
+    frame.truncate(frame_bytes);
     (header_bytes == HEADER_BYTES).then(|| Header::read(&header))
 }
 
@@ -237,6 +241,8 @@ pub(crate) fn want_kick(queue: &Queue, memory: &GuestMemoryMmap, seen: u16) -> R
 mod tests {
     use super::*;
 
+    const DESCRIPTORS: u64 = 0x1000;
+    const DATA: u64 = 0x3800;
     const AVAILABLE: u64 = 0x2000;
     const USED: u64 = 0x3000;
     const SIZE: u16 = 16;
@@ -261,5 +267,30 @@ mod tests {
         assert_eq!(wanted(), 7, "a kick for the next entry");
         queued(8).expect("in memory");
         assert!(want_kick(&queue, &memory, 7).expect("a ring"), "it came without a kick");
+    }
+    /// Frames are read into the same memory.
+    #[test]
+    fn a_frame_has_nothing_of_the_one_before() {
+        let memory = GuestMemoryMmap::<()>::from_ranges(&[(GuestAddress(0), 0x4000)]);
+        let memory = memory.expect("memory");
+        let mut queue = Queue::new(RING_MAX).expect("a ring");
+        queue.set_size(SIZE);
+        queue.set_desc_table_address(Some(DESCRIPTORS as u32), Some(0));
+        queue.set_avail_ring_address(Some(AVAILABLE as u32), Some(0));
+        queue.set_used_ring_address(Some(USED as u32), Some(0));
+        queue.set_ready(true);
+        let mut frame = Vec::new();
+        for (index, frame_bytes) in [(1_u16, 300_usize), (2, 7), (3, 900)] {
+            let data = [vec![0; HEADER_BYTES], vec![index as u8; frame_bytes]].concat();
+            memory.write_slice(&data, GuestAddress(DATA)).expect("in memory");
+            // One descriptor, which is the first of the table.
+            memory.write_obj(DATA.to_le(), GuestAddress(DESCRIPTORS)).expect("in memory");
+            let length = (data.len() as u32).to_le();
+            memory.write_obj(length, GuestAddress(DESCRIPTORS + 8)).expect("in memory");
+            memory.write_obj(index.to_le(), GuestAddress(AVAILABLE + 2)).expect("in memory");
+            let taken = take(&mut queue, &memory, &mut frame).expect("a ring");
+            assert!(matches!(taken, Taken::Frame(_)));
+            assert_eq!(frame, vec![index as u8; frame_bytes]);
+        }
     }
 }
