@@ -16,7 +16,7 @@ use crate::memory::Memory;
 use crate::message::End;
 use crate::session::Session;
 use crate::turns::Turns;
-use crate::wake::{Note, Timer};
+use crate::wake::Timer;
 use crate::watch::{Source, Watch};
 use crate::wire::Wire;
 
@@ -39,8 +39,8 @@ pub struct Server {
     listener: UnixListener,
     watch: Watch,
     timer: Timer,
-    /// More was left of a turn.
-    again: Note,
+    /// More was left of the last turn.
+    is_busy: bool,
     session: Option<Session>,
     card: Card,
 }
@@ -87,17 +87,16 @@ impl Server {
         let listener = listen(socket)?;
         let cannot = |error| Error::Listen { path: socket.to_owned(), error };
         listener.set_nonblocking(true).map_err(cannot)?;
-        let (watch, timer, again) = (Watch::new()?, Timer::new()?, Note::new()?);
+        let (watch, timer) = (Watch::new()?, Timer::new()?);
         watch.add(listener.as_raw_fd(), Source::Listener)?;
         watch.add(wire.as_raw_fd(), Source::Wire)?;
         watch.add(timer.as_raw_fd(), Source::Timer)?;
-        watch.add(again.as_raw_fd(), Source::Again)?;
         let device = Arc::new(Turns::new(Device::new(port, wire, tell)));
         Ok(Server {
             listener,
             watch,
             timer,
-            again,
+            is_busy: false,
             session: None,
             card: Card { device, socket: socket.into() },
         })
@@ -130,7 +129,7 @@ impl Server {
 
     /// Waits for work, and does a batch of it. False if it is to stop.
     fn step(&mut self) -> Result<bool, Error> {
-        let sources = self.watch.wait()?;
+        let sources = self.watch.wait(self.is_busy)?;
         if sources.contains(&Source::Stop) {
             return Ok(false);
         }
@@ -140,25 +139,18 @@ impl Server {
             let served = match (source, &mut self.session) {
                 (Source::Listener, None) => self.accept(&mut device),
                 (Source::FrontEnd, Some(session)) => session.serve(&mut device, &self.watch),
-                (Source::Again, _) => {
-                    self.again.clear();
-                    Ok(())
-                }
                 _ => Ok(()),
             };
             if let Err(end) = served {
                 self.end(end, &mut device)?;
             }
         }
-        let more = match &mut self.session {
+        self.is_busy = match &mut self.session {
             Some(Session { memory, rings, .. }) => device.turn(&memory.guest, rings),
             None => device.turn(&Memory::none().guest, &mut []),
         };
         if device.is_wire_gone() {
             return Err(Error::WireGone);
-        }
-        if more {
-            self.again.set();
         }
         self.timer.set(device.next_deadline_ns())?;
         Ok(true)

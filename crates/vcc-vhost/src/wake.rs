@@ -1,4 +1,4 @@
-//! Descriptors that wake the worker: a timer, a note to itself, signals.
+//! Descriptors that wake the worker: a timer, signals.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -54,37 +54,6 @@ impl Timer {
 }
 
 impl AsRawFd for Timer {
-    fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
-    }
-}
-
-/// Readable once it was set, until it is cleared.
-pub(crate) struct Note {
-    fd: OwnedFd,
-}
-
-impl Note {
-    pub(crate) fn new() -> io::Result<Self> {
-        // SAFETY: the call takes no pointers.
-        let fd = owned(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) })?;
-        Ok(Note { fd })
-    }
-
-    pub(crate) fn set(&self) {
-        let one = 1_u64.to_ne_bytes();
-        // SAFETY: eight readable bytes. It fails only if the note is set more often than it counts.
-        unsafe { libc::write(self.fd.as_raw_fd(), one.as_ptr().cast(), one.len()) };
-    }
-
-    pub(crate) fn clear(&self) {
-        let mut count = [0; 8];
-        // SAFETY: eight writable bytes. It fails only if the note is not set.
-        unsafe { libc::read(self.fd.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
-    }
-}
-
-impl AsRawFd for Note {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }

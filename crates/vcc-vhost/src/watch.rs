@@ -14,13 +14,12 @@ pub(crate) enum Source {
     /// A frame waits; told once until the wire is empty, for the guest may have no room.
     Wire,
     Timer,
-    Again,
     Stop,
 }
 
 /// Numbers of sources that are no rings.
-const NAMED: [Source; 6] =
-    [Source::Listener, Source::FrontEnd, Source::Wire, Source::Timer, Source::Again, Source::Stop];
+const NAMED: [Source; 5] =
+    [Source::Listener, Source::FrontEnd, Source::Wire, Source::Timer, Source::Stop];
 const RINGS_FROM: usize = NAMED.len();
 const EVENTS_MAX: usize = 32;
 
@@ -51,10 +50,11 @@ impl Watch {
         let _ = self.epoll.ctl(ControlOperation::Delete, fd, EpollEvent::default());
     }
 
-    /// Waits until something wakes us.
-    pub(crate) fn wait(&self) -> io::Result<Vec<Source>> {
+    /// What wakes us. `is_busy`: only what has come by now.
+    pub(crate) fn wait(&self, is_busy: bool) -> io::Result<Vec<Source>> {
         let mut events = [EpollEvent::default(); EVENTS_MAX];
-        let count = match self.epoll.wait(-1, &mut events) {
+        let patience_ms = if is_busy { 0 } else { -1 };
+        let count = match self.epoll.wait(patience_ms, &mut events) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
             result => result?,
         };
