@@ -11,21 +11,27 @@
 /* The acknowledgement, window and flags of a segment that leaves for the peer. */
 struct vcc_said {
 	uint32_t ack;
-	uint32_t edge; /* the right edge that `window` is rounded up from */
+	uint32_t edge; /* the right edge that `window` is rounded from */
 	uint16_t window;
 	uint16_t flags;
 };
 
-/* The window field for a right edge, rounded up. */
-VCC_INLINE uint16_t snoop_field(const struct vcc_flow *f, uint32_t ack, uint32_t edge)
+/*
+ * The window field for a right edge. It is rounded up, as in Linux (__tcp_select_window), or each
+ * segment would move the edge; but not beyond the guest's own edge: what the peer sent there would
+ * not be promised, nor what follows it.
+ */
+VCC_INLINE uint16_t snoop_field(const struct vcc_flow *f, const struct vcc_snoop *sn, uint32_t ack,
+				uint32_t edge)
 {
-	return (uint16_t)vcc_min(units_ceil(seq_distance(ack, edge), f->wscale_guest), UINT16_MAX);
+	uint32_t units = units_ceil(seq_distance(ack, edge), f->wscale_guest);
+
+	if (units && seq_after(ack + (units << f->wscale_guest), sn->guest_edge))
+		units--;
+	return (uint16_t)vcc_min(units, UINT16_MAX);
 }
 
-/*
- * From-guest: what a segment says that leaves. The window is rounded up, as in Linux
- * (__tcp_select_window), or its right edge would be before the guest's own.
- */
+/* From-guest: what a segment says that leaves. */
 VCC_INLINE struct vcc_said snoop_says(const struct vcc_flow *f, const struct vcc_snoop *sn,
 				      const struct vcc_params *p, const struct vcc_room *room,
 				      const struct vcc_segment *s)
@@ -46,9 +52,9 @@ VCC_INLINE struct vcc_said snoop_says(const struct vcc_flow *f, const struct vcc
 
 	said.edge = edge;
 	if (said.ack != s->ack || edge != own_edge)
-		said.window = snoop_field(f, said.ack, edge);
-	/* Law 3, toward the peer. */
-	VCC_LAW(said.window || !seq_after(sn->guest_edge, said.ack));
+		said.window = snoop_field(f, sn, said.ack, edge);
+	/* Law 3, toward the peer: shut if the guest's is, but for less than a unit. */
+	VCC_LAW(said.window || !seq_after(sn->guest_edge, said.ack + (1u << f->wscale_guest) - 1));
 	/* Classic ECN of the guest's own. */
 	if (due &&
 	    (f->flags & (FLOW_ECN_GUEST | FLOW_ECN_FABRIC)) == (FLOW_ECN_GUEST | FLOW_ECN_FABRIC)) {
@@ -99,7 +105,7 @@ VCC_INLINE bool snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *
 	struct vcc_said said = snoop_says(f, sn, p, room, s);
 
 	/* The guest may round its window down (RFC 7323, 2.4). */
-	return said.window <= snoop_field(f, said.ack, sn->told_edge) &&
+	return said.window <= snoop_field(f, sn, said.ack, sn->told_edge) &&
 	       seq_distance(said.edge, sn->told_edge) <= 1u << f->wscale_guest;
 }
 

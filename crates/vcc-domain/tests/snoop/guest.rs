@@ -13,6 +13,8 @@ pub const SEG_BYTES: u32 = 1000;
 const ISS: u32 = 0xffff_f000;
 const IRS: u32 = 0xffff_fc00;
 const SCALE: u8 = 7;
+/// Of the guest's windows.
+pub const UNIT: u32 = 1 << SCALE;
 /// Of the SYN-ACK, which is not scaled.
 pub const FIRST_WINDOW: u32 = 60_000;
 const NS_PER_MS: u64 = 1_000_000;

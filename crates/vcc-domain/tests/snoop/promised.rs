@@ -6,7 +6,7 @@ use vcc_frames::checksum;
 use vcc_frames::options;
 use vcc_frames::wire::*;
 
-use crate::guest::{FIRST_WINDOW, Guest, SEG_BYTES, snooping};
+use crate::guest::{FIRST_WINDOW, Guest, SEG_BYTES, UNIT, snooping};
 
 #[test]
 fn every_second_segment_is_acknowledged_at_once_and_others_with_a_delay() {
@@ -17,7 +17,7 @@ fn every_second_segment_is_acknowledged_at_once_and_others_with_a_delay() {
         let said = &sent.to_fabric[0];
         assert_eq!((said.seq, said.flags, said.payload_bytes), (0, ACK, 0));
         let edge = said.ack + said.window;
-        assert!((FIRST_WINDOW..FIRST_WINDOW + 128).contains(&edge), "{edge}");
+        assert!((FIRST_WINDOW - UNIT..=FIRST_WINDOW).contains(&edge), "{edge}");
         assert_eq!(guest.data(2 * SEG_BYTES, SEG_BYTES).acks(), []);
         assert_eq!(guest.wait_ms(39).acks(), []);
         assert_eq!(guest.wait_ms(1).acks(), [3 * SEG_BYTES]);
@@ -137,4 +137,24 @@ fn nothing_is_promised_beyond_the_guests_window() {
         promised = guest.data(offset, SEG_BYTES).acks().last().copied().unwrap_or(promised);
     }
     assert_eq!(promised, FIRST_WINDOW);
+}
+
+/// What lies beyond the guest's window is not promised, and what follows it would lie behind a hole.
+#[test]
+fn a_peer_that_fills_its_window_is_told_no_more_than_the_guest_has_offered() {
+    let mut guest = Guest::new().accept();
+    let (mut sent, mut acked, mut edge) = (0, 0, FIRST_WINDOW);
+    while sent < edge {
+        let bytes = SEG_BYTES.min(edge - sent);
+        // A window that is not a multiple of its unit ends within a segment.
+        let mut packet = guest.peer_packet(sent, bytes - bytes / 10);
+        packet.flags |= PSH;
+        sent += bytes - bytes / 10;
+        for said in guest.receive(&packet).to_fabric {
+            (acked, edge) = (said.ack, said.ack + said.window);
+            assert!(edge <= FIRST_WINDOW, "{} bytes too many at {acked}", edge - FIRST_WINDOW);
+        }
+        assert_eq!(acked, sent);
+    }
+    assert!(sent > FIRST_WINDOW - UNIT, "{sent}");
 }
