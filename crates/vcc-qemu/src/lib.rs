@@ -1,6 +1,7 @@
 //! Virtual machines: QEMU without KVM, with the guest of `guest/live` (Debian's kernel, busybox).
 
 mod image;
+mod locks;
 mod vm;
 
 pub use image::Image;

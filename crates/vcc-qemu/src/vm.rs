@@ -7,6 +7,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tempfile::NamedTempFile;
+
 use crate::Image;
 
 /// Boot and commands of an emulated machine, on a busy host.
@@ -29,6 +31,8 @@ pub struct Vm {
     from_shell: Receiver<Vec<u8>>,
     said: String,
     commands: u32,
+    /// QEMU has it open.
+    _locks: NamedTempFile,
 }
 
 impl Vm {
@@ -43,7 +47,15 @@ impl Vm {
         command
             .args(["-machine", "q35,memory-backend=memory", "-m", "256M", "-accel", "tcg"])
             .args(["-object", "memory-backend-memfd,id=memory,size=256M,share=on"])
-            .args(["-cpu", "max", "-nodefaults", "-display", "none", "-serial", "stdio"])
+            .args([
+                "-cpu",
+                "max,-erms,-fsrm",
+                "-nodefaults",
+                "-display",
+                "none",
+                "-serial",
+                "stdio",
+            ])
             .args(["-name", "guest,debug-threads=on"])
             .args(["-append", "console=ttyS0 quiet panic=-1"])
             .args(["-kernel".into(), image.file("vmlinuz"), "-initrd".into(), image.file("initrd")])
@@ -51,6 +63,8 @@ impl Vm {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
+        let locks = crate::locks::library()?;
+        command.env("LD_PRELOAD", locks.path());
         if !netdev.is_empty() {
             // Without KVM, QEMU has no MSI-X vectors that a vhost-user card may use.
             let card = "virtio-net-pci,netdev=net,disable-legacy=on,vectors=0,ioeventfd=on";
@@ -77,7 +91,8 @@ impl Vm {
                 }
             }
         });
-        let mut vm = Self { qemu, to_shell, from_shell, said: String::new(), commands: 0 };
+        let mut vm =
+            Self { qemu, to_shell, from_shell, said: String::new(), commands: 0, _locks: locks };
         vm.until(READY)?;
         Ok(vm)
     }

@@ -41,7 +41,7 @@ impl Card {
         let log = File::create(&log).doing(|| format!("create {}", log.display()))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         // SAFETY: between fork and exec, these are two system calls and nothing else.
-        unsafe { command.pre_exec(|| turns::place(0, Part::Host)) };
+        unsafe { command.pre_exec(|| turns::place(0, Part::Card)) };
         card.process = Some(program::spawn_inside(&network.host, &mut command, package)?);
         card.wait()?;
         Ok(card)

@@ -37,6 +37,13 @@ fn check(file: &File) -> Result<(), Problem> {
     if !(1..=10_000).contains(&file.machines.rate_mbps) {
         return Err(Problem::new(field!["machines", "rate_mbps"], "must be 1 to 10000"));
     }
+    if file.machines.rtt_us > 1_000_000 {
+        return Err(Problem::new(field!["machines", "rtt_us"], "must be at most 1000000"));
+    }
+    if file.machines.peer_initial_window_segs.is_some_and(|segs| !(1..=1000).contains(&segs)) {
+        let at = field!["machines", "peer_initial_window_segs"];
+        return Err(Problem::new(at, "must be 1 to 1000"));
+    }
     check_sizes(&file.machines.sizes)
         .map_err(|it| Problem::new(field!["machines", "sizes"], it))?;
     let known = metrics::all(file);
@@ -117,6 +124,8 @@ quick = { measured_s = 2, runs = 1 }
 slice_ms = 30
 neighbours = 2
 rate_mbps = 1000
+rtt_us = 2000
+peer_initial_window_segs = 3
 sizes = [100000]
 plot = "to_100k_mbps"
 [[cases]]
@@ -143,6 +152,8 @@ expect.from_100k_mbps = { min = 2, relative_to = "tap" }
         let wrong = [
             ("runs = 3", "runs = 0", "small.toml:6: duration.measured_s: time and runs"),
             ("neighbours = 2", "neighbours = 0", "must be 1 to 15"),
+            ("rtt_us = 2000", "rtt_us = 1000001", "rtt_us: must be at most 1000000"),
+            ("window_segs = 3", "window_segs = 0", "window_segs: must be 1 to 1000"),
             ("\"to_100k_mbps\"", "\"to_1m_mbps\"", "there is no metric 'to_1m_mbps'"),
             ("[100000]", "[]", "machines.sizes: must be 1000"),
             ("\"hold\"", "\"tap\"", "two cases are called 'tap'"),

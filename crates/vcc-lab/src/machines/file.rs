@@ -55,6 +55,11 @@ pub(super) struct Machines {
     pub neighbours: usize,
     /// Of the link to the peer, both ways.
     pub rate_mbps: u32,
+    /// Of the link to the peer, without the guest's part.
+    pub rtt_us: u32,
+    /// The peer's initial window, if it is not its kernel's.
+    #[serde(default)]
+    pub peer_initial_window_segs: Option<u32>,
     /// Bytes of a transfer.
     pub sizes: Vec<u32>,
     /// The metric that the figure shows.

@@ -4,6 +4,7 @@
 mod card;
 mod experiment;
 mod file;
+mod link;
 mod metrics;
 mod network;
 mod run;

@@ -47,7 +47,7 @@ pub fn run(
     let image = Image::find_or_build().doing(|| "make the virtual machines' guest".into())?;
     let mut schedule = file.duration.schedule(options.quick);
     schedule.runs = options.runs.unwrap_or(schedule.runs);
-    let network = Network::create(file.machines.rate_mbps)?;
+    let network = Network::create(&file.machines)?;
     let mut neighbours = Vec::new();
     for _ in 0..file.machines.neighbours {
         let neighbour = or_interrupted(card::boot(&network.host, &image, &[]))?;
@@ -127,7 +127,7 @@ impl Runner<'_> {
     fn measure(&mut self, case: &Case, run: u32, later_s: f64) -> Result<(Vec<Transfers>, f64)> {
         let sizes = case.sizes.as_ref().unwrap_or(&self.file.machines.sizes);
         // A network of its own: nothing of another case is left in it.
-        let network = Network::create(self.file.machines.rate_mbps)?;
+        let mut network = Network::create(&self.file.machines)?;
         let card = Card::connect(&network, case)?;
         let mut vm = card.boot(&network, &self.image, case, sizes)?;
         let (runs, seed) = (self.schedule.runs, self.options.seed.wrapping_add(run.into()));
@@ -151,6 +151,7 @@ impl Runner<'_> {
             let guest = card.guest_address();
             let transfers = || series(direction, bytes, &mut vm, guest, each, &mut random);
             let times_s = network.peer.inside(transfers)?;
+            network.link.check()?;
             Ok(Transfers { direction, bytes, times_s })
         };
         let transfers = kinds.iter().enumerate().map(&mut series).collect::<Result<_>>();
@@ -182,7 +183,7 @@ fn series(
     time: Duration,
     random: &mut SplitMix64,
 ) -> Result<Vec<f64>> {
-    turns::place(0, Part::Host).doing(|| "get real-time priority".into())?;
+    turns::place(0, Part::Peer).doing(|| "get real-time priority".into())?;
     let end = Instant::now() + time;
     let mut times_s = Vec::new();
     while times_s.len() < LEAST_TRANSFERS || Instant::now() < end {

@@ -47,24 +47,32 @@ impl Drop for Slices {
 pub fn join(machine: &Vm) -> Result<()> {
     let doing = || "place the threads of a virtual machine".to_owned();
     for (thread, is_cpu) in machine.threads().doing(doing)? {
-        place(thread, if is_cpu { Part::Guest } else { Part::Host }).doing(doing)?;
+        place(thread, if is_cpu { Part::Guest } else { Part::Monitor }).doing(doing)?;
     }
     Ok(())
 }
 
+/// Parts that answer the guest come first, by how near they are to it: an answer that comes after the
+/// guest has gone to sleep waits for its next turn.
 #[derive(Clone, Copy)]
 pub enum Part {
     Guest,
-    /// A driver domain always runs: an answer that comes after the guest has gone to sleep waits for
-    /// its next turn.
-    Host,
+    Peer,
+    Link,
+    /// Of the guest's card.
+    Card,
+    /// QEMU, but for its guest's CPU: its event loop raises the card's interrupts.
+    Monitor,
 }
 
 /// Gives a thread the core of its part; 0 is the calling one.
 pub fn place(thread: libc::pid_t, part: Part) -> io::Result<()> {
     let (cpu, sched_priority) = match part {
         Part::Guest => (GUESTS_CPU, 1),
-        Part::Host => (HOST_CPU, 5),
+        Part::Peer => (HOST_CPU, 5),
+        Part::Link => (HOST_CPU, 6),
+        Part::Card => (HOST_CPU, 7),
+        Part::Monitor => (HOST_CPU, 8),
     };
     // SAFETY: an all-zero cpu_set_t is an empty set.
     let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };

@@ -24,6 +24,7 @@ quick = { measured_s = 1, runs = 1 }
 slice_ms = 20
 neighbours = 1
 rate_mbps = 1000
+rtt_us = 2000
 sizes = [20000]
 plot = "to_20k_mbps"
 [[cases]]
