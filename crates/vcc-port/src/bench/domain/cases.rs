@@ -23,6 +23,8 @@ pub(super) enum Event {
     Ack { segs: u32 },
     /// The peer sends a segment, which the guest's ring takes.
     Received,
+    /// The port sends the acknowledgement that is due to the guest.
+    Promise,
 }
 
 pub(super) struct Case {
@@ -78,10 +80,20 @@ const HOLD: &[Case] = &[
     one_way("hold", "new data that is held", DATA, 0),
     one_way("release", "an ACK, and the held segment that it releases", ACK, SEGS_PER_TURN),
 ];
-const BULK: &[Case] = &[bulk(
-    "bulk",
-    "single segments, all held, and an ACK for every two",
-    &[Event::Data { segs: 1 }, Event::Data { segs: 1 }, Event::Ack { segs: 2 }],
+const BULK_EVENTS: &[Event] =
+    &[Event::Data { segs: 1 }, Event::Data { segs: 1 }, Event::Ack { segs: 2 }];
+const BULK: &[Case] =
+    &[bulk("bulk", "single segments, all held, and an ACK for every two", BULK_EVENTS, 2)];
+const RETRANSMIT: &[Case] = &[bulk(
+    "retransmit",
+    "the same under `retransmit`, with a copy of each until it is acknowledged",
+    BULK_EVENTS,
+    2,
+)];
+const SPLIT: &[Case] = &[bulk(
+    "split",
+    "the same under `split`, with an acknowledgement to the guest for every two",
+    &[Event::Data { segs: 1 }, Event::Data { segs: 1 }, Event::Promise, Event::Ack { segs: 2 }],
     2,
 )];
 /// The ACKs of one super-segment for a receiver without GRO.
@@ -106,31 +118,30 @@ const BULK_TSO_GRO: &[Case] = &[bulk(
 pub(super) fn subjects() -> Result<Vec<Subject>> {
     let single = Event::Data { segs: 1 };
     let large = Event::Data { segs: SUPER_SEGS };
+    let acting = |act| sys::vcc_params { act: act as u8, ..Params::default().0 };
+    let [window, hold, split] = [sys::ACT_WINDOW, sys::ACT_HOLD, sys::ACT_SPLIT].map(acting);
+    let retransmit = sys::vcc_params { retransmit: 1, ..hold };
+    let snoop = sys::vcc_params { snoop: 1, ..window };
     // What is sent before the first turn: nothing, the window, or as much again, which is held.
-    let plan: [(u32, &[Case], Event, u32); 7] = [
-        (sys::ACT_WINDOW, WINDOW, single, 0),
-        (sys::ACT_HOLD, AT_ONCE, single, 0),
-        (sys::ACT_HOLD, HOLD, single, 1),
-        (sys::ACT_HOLD, BULK, single, 2),
-        (sys::ACT_HOLD, BULK_TSO, large, 2),
-        (sys::ACT_HOLD, BULK_TSO_GRO, large, 2),
-        (sys::ACT_WINDOW, SNOOP, single, 0),
+    let plan: [(sys::vcc_params, &[Case], Event, u32); 9] = [
+        (window, WINDOW, single, 0),
+        (hold, AT_ONCE, single, 0),
+        (hold, HOLD, single, 1),
+        (hold, BULK, single, 2),
+        (retransmit, RETRANSMIT, single, 2),
+        (split, SPLIT, single, 2),
+        (hold, BULK_TSO, large, 2),
+        (hold, BULK_TSO_GRO, large, 2),
+        (snoop, SNOOP, single, 0),
     ];
     plan.into_iter()
-        .map(|(act, cases, data, windows)| {
-            let snoops = std::ptr::eq(cases, SNOOP);
-            let mut talk = Talk::open(params(act, snoops), SEGS_PER_TURN)?;
+        .map(|(params, cases, data, windows)| {
+            // A window that stands still.
+            let window_cap_bytes = SEGS_PER_TURN * SEG_BYTES;
+            let params = Params(sys::vcc_params { window_cap_bytes, ..params });
+            let mut talk = Talk::open(params, SEGS_PER_TURN)?;
             talk.send_ahead(data, windows * SEGS_PER_TURN);
             Ok(Subject { talk, cases })
         })
         .collect()
-}
-
-fn params(act: u32, snoops: bool) -> Params {
-    Params::with(|params| {
-        params.act = act as u8;
-        params.snoop = snoops.into();
-        // A window that stands still.
-        params.window_cap_bytes = SEGS_PER_TURN * SEG_BYTES;
-    })
 }

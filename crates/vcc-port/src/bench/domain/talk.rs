@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, ReceiveRing, Verdict};
-use vcc_engine::Params;
+use vcc_engine::{Params, sys};
 use vcc_frames::wire::{ETHERNET_BYTES, IPV4_BYTES, TCP_BYTES, write_u32};
 use vcc_frames::{MACS, Packet, checksum, payload};
 
@@ -24,10 +24,19 @@ const TURN_NS: u64 = 50_000;
 /// Slow start is over by then.
 const ROUND_TRIPS_OF_START: u32 = 20;
 
+/// An event with its frame.
+enum Step {
+    FromGuest(Frame),
+    ToGuest(Frame),
+    Promise,
+}
+
 pub(super) struct Talk {
     port: Port,
     /// Does it acknowledge in the guest's name?
     snoops: bool,
+    /// Does it acknowledge in the peer's name?
+    splits: bool,
     now_ns: u64,
     /// The guest's next new data, and the peer's next acknowledgement.
     seq: u32,
@@ -44,11 +53,13 @@ impl Talk {
     /// An established connection whose congestion window has grown to `window_segs`.
     pub(super) fn open(params: Params, window_segs: u32) -> Result<Self> {
         let (port, snoops) = (Port::new(params, MAX_FLOWS), params.0.snoop != 0);
+        let splits = u32::from(params.0.act) == sys::ACT_SPLIT;
         let (seq, template, out) = (GUEST_ISN + 1, data_frame(1), Out::default());
         let received = PEER_ISN + 1;
         let mut talk = Talk {
             port,
             snoops,
+            splits,
             now_ns: 0,
             seq,
             acked: seq,
@@ -60,8 +71,11 @@ impl Talk {
         for packet in handshake(PEER) {
             // Those of a SYN and a SYN-ACK are not scaled.
             let packet = Packet { window: u16::MAX, ..packet };
-            let (from_guest, mut frame) = (packet.from == GUEST, Frame::full(packet.frame()));
-            let _ = talk.cross(from_guest, &mut frame);
+            let frame = Frame::full(packet.frame());
+            let _ = talk.take(&mut match packet.from == GUEST {
+                true => Step::FromGuest(frame),
+                false => Step::ToGuest(frame),
+            });
         }
         for _ in 0..ROUND_TRIPS_OF_START {
             talk.send_ahead(Event::Data { segs: 1 }, window_segs);
@@ -87,7 +101,7 @@ impl Talk {
     pub(super) fn send_ahead(&mut self, data: Event, segs: u32) {
         let each_segs = match data {
             Event::Data { segs } | Event::Ack { segs } => segs,
-            Event::Received => 1,
+            Event::Received | Event::Promise => 1,
         };
         for _ in 0..segs / each_segs {
             self.play(data);
@@ -96,22 +110,27 @@ impl Talk {
 
     /// A turn of the case: how long the port took for it. The frames are made before.
     pub(super) fn turn(&mut self, case: &Case) -> Result<Duration> {
-        let mut frames = Vec::new();
+        let mut steps = Vec::new();
         for _ in 0..case.times {
-            frames.extend(case.events.iter().map(|event| self.frame(*event)));
+            steps.extend(case.events.iter().map(|event| self.step(*event)));
         }
-        let untranslated = self.untranslated();
+        let (untranslated, promised) = (self.untranslated(), self.out.to_guest.len());
         let begin = Instant::now();
-        let verdicts: Vec<_> = frames
-            .iter_mut()
-            .map(|(from_guest, frame)| black_box(self.cross(*from_guest, frame)))
-            .collect();
+        let verdicts: Vec<_> = steps.iter_mut().map(|step| black_box(self.take(step))).collect();
         let taken = begin.elapsed();
-        let passed = frames.iter().zip(verdicts);
-        let passed =
-            passed.filter(|((from_guest, _), verdict)| *from_guest && *verdict == Verdict::Pass);
-        let passed = passed.map(|((_, frame), _)| frame).chain(&self.out.to_fabric);
+        let passed = steps.iter().zip(verdicts).filter_map(|(step, verdict)| match step {
+            Step::FromGuest(frame) if verdict == Verdict::Pass => Some(frame),
+            _ => None,
+        });
+        let passed = passed.chain(&self.out.to_fabric);
         let left_bytes: usize = passed.map(|frame| frame.bytes.len() - HEADERS_BYTES).sum();
+        let promised = self.out.to_guest.len() - promised;
+        if self.splits && promised != case.times as usize {
+            let (name, times) = (case.name, case.times);
+            return Err(wrong(format!(
+                "in the case {name}, the guest was sent {promised} acknowledgements instead of {times}"
+            )));
+        }
         if self.snoops && self.port.promised_bytes() < SEGS_PER_TURN * SEG_BYTES {
             return Err(wrong(format!(
                 "in the case {}, not every segment was promised",
@@ -137,8 +156,8 @@ impl Talk {
     }
 
     fn play(&mut self, event: Event) {
-        let (from_guest, mut frame) = self.frame(event);
-        let _ = self.cross(from_guest, &mut frame);
+        let mut step = self.step(event);
+        let _ = self.take(&mut step);
         self.rest();
     }
 
@@ -161,10 +180,14 @@ impl Talk {
         self.port.advance(self.now_ns, &mut self.out);
     }
 
-    fn cross(&mut self, from_guest: bool, frame: &mut Frame) -> Verdict {
-        match from_guest {
-            true => self.port.from_guest(self.now_ns, frame, &mut self.out),
-            false => {
+    fn take(&mut self, step: &mut Step) -> Verdict {
+        match step {
+            Step::FromGuest(frame) => self.port.from_guest(self.now_ns, frame, &mut self.out),
+            Step::Promise => {
+                self.port.advance(self.now_ns, &mut self.out);
+                Verdict::Held
+            }
+            Step::ToGuest(frame) => {
                 let verdict = self.port.to_guest(self.now_ns, frame, &mut self.out);
                 if verdict == Verdict::Pass && self.snoops {
                     self.port.set_room(self.now_ns, RING, &mut self.out);
@@ -176,8 +199,7 @@ impl Talk {
         }
     }
 
-    /// The event's frame, and whether it is the guest's.
-    fn frame(&mut self, event: Event) -> (bool, Frame) {
+    fn step(&mut self, event: Event) -> Step {
         match event {
             Event::Data { segs } => {
                 let bytes = segs * SEG_BYTES;
@@ -188,8 +210,9 @@ impl Talk {
                 // A partial checksum does not cover it.
                 write_u32(&mut frame.bytes, SEQ_AT, self.seq);
                 self.seq = self.seq.wrapping_add(bytes);
-                (true, frame)
+                Step::FromGuest(frame)
             }
+            Event::Promise => Step::Promise,
             Event::Received => {
                 let packet = Packet {
                     macs: [MACS[1], MACS[0]],
@@ -200,7 +223,7 @@ impl Talk {
                     ..ack(PEER, GUEST)
                 };
                 self.received = self.received.wrapping_add(SEG_BYTES);
-                (false, Frame::full(packet.frame()))
+                Step::ToGuest(Frame::full(packet.frame()))
             }
             Event::Ack { segs } => {
                 self.acked = self.acked.wrapping_add(segs * SEG_BYTES);
@@ -210,7 +233,7 @@ impl Talk {
                     window: PEER_WINDOW,
                     ..ack(PEER, GUEST)
                 };
-                (false, Frame::full(packet.frame()))
+                Step::ToGuest(Frame::full(packet.frame()))
             }
         }
     }
