@@ -7,14 +7,12 @@ use vcc_engine::sys;
 use crate::checksum;
 use crate::frame::{Direction, Frame};
 use crate::key::FlowKey;
-use crate::options::{KIND_NOP, KIND_TIMESTAMPS};
+use crate::options::ALIGNED_TIMESTAMPS;
 use crate::wire::*;
 
 const HOP_LIMIT: u8 = 64;
-/// Two NOPs before it align it (RFC 7323, appendix A).
-const TIMESTAMPS: [u8; 4] = [KIND_NOP, KIND_NOP, KIND_TIMESTAMPS, 10];
 /// The largest header that [`Bare::write_tcp`] writes.
-pub(crate) const BARE_TCP_MAX_BYTES: usize = TCP_BYTES + TIMESTAMPS.len() + 8;
+pub(crate) const BARE_TCP_MAX_BYTES: usize = TCP_BYTES + ALIGNED_TIMESTAMPS.len() + 8;
 
 /// A segment without payload.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +72,7 @@ impl Bare {
         let [from, to] = self.ends(key);
         let mut bytes = TCP_BYTES;
         if let Some(both) = self.timestamps {
-            tcp[bytes..bytes + 4].copy_from_slice(&TIMESTAMPS);
+            tcp[bytes..bytes + 4].copy_from_slice(&ALIGNED_TIMESTAMPS);
             tcp[bytes + 4..].copy_from_slice(&both);
             bytes = BARE_TCP_MAX_BYTES;
         }

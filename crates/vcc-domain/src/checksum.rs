@@ -55,6 +55,13 @@ pub(crate) fn updated(check: u16, before: &[u8], after: &[u8]) -> u16 {
     Sum::MINUS_ZERO.with(!check).without_words(before).with_words(after).checksum()
 }
 
+/// The same for four bytes.
+pub(crate) fn word_updated(check: u16, before: u32, after: u32) -> u16 {
+    let halves = |word: u32| u64::from(word >> 16) + u64::from(word & 0xffff);
+    let Sum(sum) = Sum::MINUS_ZERO.with(!check);
+    Sum(sum + halves(!before) + halves(after)).checksum()
+}
+
 /// The checksum of the parts, concatenated.
 pub(crate) fn of(parts: &[&[u8]]) -> u16 {
     parts.iter().fold(Sum::MINUS_ZERO, |sum, part| sum.with_words(part)).checksum()
@@ -108,6 +115,7 @@ pub(crate) fn tcp_length_changed(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::read_u32;
 
     #[test]
     fn sums_as_the_example_of_rfc_1071() {
@@ -149,6 +157,9 @@ mod tests {
         for (at, value) in [(0, 0xffff), (2, 0x0000), (4, 0xfffe), (0, 0x0000), (6, 0x7fff)] {
             let before = words;
             write_u16(&mut words, at, value);
+            let changed = at / 4 * 4;
+            let [was, is] = [before, words].map(|words| read_u32(&words, changed));
+            assert_eq!(word_updated(check, was, is), updated(check, &before, &words));
             check = updated(check, &before, &words);
             assert_eq!(check, of(&[&words]), "{words:02x?}");
         }

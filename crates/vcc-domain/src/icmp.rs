@@ -34,8 +34,8 @@ pub(crate) struct Quote {
 
 /// What the quoted IP header says.
 struct Packet {
-    sender: [u8; 16],
-    receiver: [u8; 16],
+    sender: u128,
+    receiver: u128,
     bytes: u32,
     tcp_at: usize,
 }
@@ -69,7 +69,7 @@ pub(crate) fn too_big(frame: &Frame) -> Option<Quote> {
 }
 
 /// An ICMP message with its offset in the packet and its receiver, if its checksums are right.
-fn message<'a>(frame: &Frame, link: &Link, ip: &'a [u8]) -> Option<(usize, &'a [u8], [u8; 16])> {
+fn message<'a>(frame: &Frame, link: &Link, ip: &'a [u8]) -> Option<(usize, &'a [u8], u128)> {
     let (at, end, guest, ipv6) = match link.ethertype {
         ETHERTYPE_IPV4 if ip.len() >= IPV4_BYTES && ip[9] == PROTOCOL_ICMP => {
             let at = usize::from(ip[0] & 15) * 4;
@@ -87,7 +87,10 @@ fn message<'a>(frame: &Frame, link: &Link, ip: &'a [u8]) -> Option<(usize, &'a [
     let icmp = ip.get(at..end).filter(|icmp| icmp.len() >= ICMP_BYTES)?;
     let check = match ipv6 {
         None => checksum::of(&[icmp]),
-        Some(source) => checksum::of_transport(PROTOCOL_ICMPV6, &source, &guest, icmp),
+        Some(source) => {
+            let [source, guest] = [source, guest].map(u128::to_be_bytes);
+            checksum::of_transport(PROTOCOL_ICMPV6, &source, &guest, icmp)
+        }
     };
     // A partial checksum is one of TCP.
     (frame.checksum == Checksum::Full && check == 0).then_some((at, icmp, guest))

@@ -36,11 +36,12 @@ pub(crate) struct Ip {
     pub ecn: u8,
 }
 
-/// Source and destination as in `struct vcc_key`.
-pub(crate) type Addresses = [[u8; 16]; 2];
+/// Source and destination; those of IPv4 are mapped (RFC 4291, 2.5.5.2). Numbers stay in registers.
+pub(crate) type Addresses = [u128; 2];
 
 /// # Errors
 /// The reason why the packet is not translated.
+#[inline]
 pub(crate) fn parse(frame: &Frame, link: &Link) -> Result<(Ip, Addresses), Reason> {
     match link.ethertype {
         ETHERTYPE_IPV4 => parse_v4(frame, link.l3_at),
@@ -49,9 +50,10 @@ pub(crate) fn parse(frame: &Frame, link: &Link) -> Result<(Ip, Addresses), Reaso
     }
 }
 
+#[inline]
 fn parse_v4(frame: &Frame, at: usize) -> Result<(Ip, Addresses), Reason> {
-    let ip = &frame.bytes[at..];
-    if ip.len() < IPV4_BYTES || ip[0] >> 4 != 4 || usize::from(ip[0] & 15) * 4 < IPV4_BYTES {
+    let ip = frame.bytes[at..].first_chunk::<IPV4_BYTES>().ok_or(sys::COUNT_MALFORMED)?;
+    if ip[0] >> 4 != 4 || usize::from(ip[0] & 15) * 4 < IPV4_BYTES {
         return Err(sys::COUNT_MALFORMED);
     }
     if ip[9] != PROTOCOL_TCP {
@@ -94,15 +96,17 @@ fn parse_v6(frame: &Frame, at: usize) -> Result<(Ip, Addresses), Reason> {
     Ok((ip, addresses))
 }
 
-/// The address at an offset of an IPv4 header, as in `struct vcc_key`.
-pub(crate) fn address_v4(ip: &[u8], at: usize) -> [u8; 16] {
-    Ipv4Addr::from_bits(read_u32(ip, at)).to_ipv6_mapped().octets()
+/// The address at an offset of an IPv4 header, mapped (RFC 4291, 2.5.5.2).
+#[inline]
+pub(crate) fn address_v4(ip: &[u8], at: usize) -> u128 {
+    Ipv4Addr::from_bits(read_u32(ip, at)).to_ipv6_mapped().to_bits()
 }
 
-pub(crate) fn address_v6(ip: &[u8], at: usize) -> [u8; 16] {
+#[inline]
+pub(crate) fn address_v6(ip: &[u8], at: usize) -> u128 {
     let mut address = [0; 16];
     address.copy_from_slice(&ip[at..at + 16]);
-    address
+    u128::from_be_bytes(address)
 }
 
 /// The total length of an IPv4 packet, by its header.
@@ -172,11 +176,10 @@ impl Ip {
             write_u16(ip, IPV6_LENGTH_AT, length);
             return;
         }
-        let mut before = [0; 4];
-        before.copy_from_slice(&ip[..4]);
+        let before = read_u32(ip, 0);
         ip[1] = ip[1] & !3 | ecn;
         write_u16(ip, IPV4_LENGTH_AT, length);
-        let check = checksum::updated(read_u16(ip, IPV4_CHECK_AT), &before, &ip[..4]);
+        let check = checksum::word_updated(read_u16(ip, IPV4_CHECK_AT), before, read_u32(ip, 0));
         write_u16(ip, IPV4_CHECK_AT, check);
     }
 
@@ -215,10 +218,10 @@ mod tests {
         frame.bytes.extend([0xa5; 6]);
         let (ip, [source, _]) = whole(&frame).expect("TCP");
         assert_eq!((ip.at, ip.tcp_at, ip.length, ip.tcp_bytes), (14, 34, 40, 20));
-        assert_eq!(source, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2]);
+        assert_eq!(source, 0xffff_0a00_0002);
         let (ip, [_, destination]) = whole(&v6()).expect("TCP");
         assert_eq!((ip.at, ip.tcp_at, ip.length, ip.tcp_bytes), (14, 54, 20, 20));
-        assert_eq!(destination[..2], [0xfd, 0]);
+        assert_eq!(destination >> 112, 0xfd00);
     }
 
     /// Edits bytes at offsets from the IP header's start.

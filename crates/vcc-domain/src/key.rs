@@ -15,16 +15,16 @@ pub struct FlowKey(sys::vcc_key);
 impl FlowKey {
     /// `vlan` is the connection's 802.1Q VLAN ID; 0 means none.
     pub fn new(guest: SocketAddr, peer: SocketAddr, vlan: Option<u16>) -> Self {
-        let [guest_addr, peer_addr] = [guest, peer].map(|end| address_bytes(end.ip()));
+        let [guest_addr, peer_addr] = [guest, peer].map(|end| address_bits(end.ip()));
         let vlan = vlan.unwrap_or(0);
         Self::from_parts((guest_addr, guest.port()), (peer_addr, peer.port()), vlan)
     }
 
-    /// Addresses as in `struct vcc_key`, ports in host byte order; `vlan` is 0 if untagged.
-    pub(crate) fn from_parts(guest: ([u8; 16], u16), peer: ([u8; 16], u16), vlan: u16) -> Self {
+    /// Addresses, mapped if of IPv4, and ports in host byte order; `vlan` is 0 if untagged.
+    pub(crate) fn from_parts(guest: (u128, u16), peer: (u128, u16), vlan: u16) -> Self {
         FlowKey(sys::vcc_key {
-            guest_addr: guest.0,
-            peer_addr: peer.0,
+            guest_addr: guest.0.to_be_bytes(),
+            peer_addr: peer.0.to_be_bytes(),
             guest_port: guest.1.to_be(),
             peer_port: peer.1.to_be(),
             vlan,
@@ -99,10 +99,10 @@ impl fmt::Display for FlowKey {
 }
 
 /// An address as in `struct vcc_key`: IPv4 is mapped (`::ffff:a.b.c.d`, RFC 4291, 2.5.5.2).
-fn address_bytes(address: IpAddr) -> [u8; 16] {
+fn address_bits(address: IpAddr) -> u128 {
     match address {
-        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
-        IpAddr::V6(v6) => v6.octets(),
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(v6) => v6.to_bits(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Parses TCP options: their values, their offsets, and whether they are valid.
 
+use std::num::NonZeroU8;
+
 use vcc_engine::sys;
 
 use crate::ours::{self, APPENDED_BYTES, EXPERIMENT_NAME, FACK_BYTES, KIND_EXPERIMENT, KIND_PACK};
@@ -12,7 +14,10 @@ const KIND_MSS: u8 = 2;
 const KIND_WSCALE: u8 = 3;
 const KIND_SACK_PERMITTED: u8 = 4;
 pub(crate) const KIND_SACK: u8 = 5;
-pub(crate) const KIND_TIMESTAMPS: u8 = 8;
+const KIND_TIMESTAMPS: u8 = 8;
+/// Two NOPs align their values (RFC 7323, appendix A).
+pub(crate) const ALIGNED_TIMESTAMPS: [u8; 4] = [KIND_NOP, KIND_NOP, KIND_TIMESTAMPS, 10];
+const ALIGNED_TIMESTAMPS_BYTES: usize = ALIGNED_TIMESTAMPS.len() + 8;
 /// RFC 2385 and RFC 5925.
 const KIND_MD5: u8 = 19;
 const KIND_AO: u8 = 29;
@@ -25,14 +30,14 @@ pub(crate) struct Places {
     /// Mask of the option bytes to strip; bit 0 is the first byte.
     pub ours: u64,
     /// From the start of the TCP header.
-    pub mss_at: Option<u8>,
-    pub wscale_at: Option<u8>,
+    pub mss_at: Option<NonZeroU8>,
+    pub wscale_at: Option<NonZeroU8>,
     /// TSval; TSecr follows it.
-    pub timestamps_at: Option<u8>,
+    pub timestamps_at: Option<NonZeroU8>,
     /// The SACK option, kind and length included.
-    pub sack_at: Option<(u8, u8)>,
+    pub sack_at: Option<(NonZeroU8, u8)>,
     /// Offset of KIND_END; options after it are not read.
-    pub end_at: Option<u8>,
+    pub end_at: Option<NonZeroU8>,
     /// An invalid option ended the list.
     pub malformed: bool,
 }
@@ -62,13 +67,24 @@ pub(crate) fn byte_mask(at: usize, length: usize) -> u64 {
 
 /// Reads the options of a segment that acknowledges `ack`, as Linux does (`tcp_parse_options`): an
 /// invalid length ends the list, and the options before it are used.
+#[inline]
 pub(crate) fn read(options: &[u8], ack: u32) -> Options {
+    // Most segments have timestamps alone (Linux: tcp_parse_aligned_timestamp).
+    if options.len() == ALIGNED_TIMESTAMPS_BYTES && options.starts_with(&ALIGNED_TIMESTAMPS) {
+        let timestamps_at = offset(ALIGNED_TIMESTAMPS.len());
+        let places = Places { timestamps_at, ..Places::default() };
+        return Options { present: sys::OPT_TIMESTAMPS as u16, places, ..Options::default() };
+    }
+    read_each(options, ack)
+}
+
+fn read_each(options: &[u8], ack: u32) -> Options {
     let mut read = Options::default();
     let mut at = 0;
     while let Some(&kind) = options.get(at) {
         match kind {
             KIND_END => {
-                read.places.end_at = Some((TCP_BYTES + at) as u8);
+                read.places.end_at = offset(at);
                 break;
             }
             KIND_NOP => at += 1,
@@ -85,6 +101,12 @@ pub(crate) fn read(options: &[u8], ack: u32) -> Options {
     read
 }
 
+/// From the start of the TCP header, of what is at `at` in its options.
+fn offset(at: usize) -> Option<NonZeroU8> {
+    debug_assert!(at <= TCP_OPTIONS_MAX_BYTES);
+    NonZeroU8::new((TCP_BYTES + at) as u8)
+}
+
 /// The option at the start of `rest`, kind and length included; None if it does not fit.
 fn whole_option(rest: &[u8]) -> Option<&[u8]> {
     let length = usize::from(*rest.get(1)?);
@@ -94,35 +116,33 @@ fn whole_option(rest: &[u8]) -> Option<&[u8]> {
 impl Options {
     /// Adds MPTCP's options to the mask, for a SYN. They do not matter on other segments
     /// (`engine/mptcp.h`).
-    pub(crate) fn of_syn(mut self) -> Self {
+    pub(crate) fn note_syn(&mut self) {
         if self.mptcp != 0 {
             self.present |= sys::OPT_MPTCP as u16;
             self.places.ours |= self.mptcp;
         }
-        self
     }
 
     fn take(&mut self, option: &[u8], at: usize, ack: u32) {
-        let value_at = (TCP_BYTES + at + 2) as u8;
         let said = match (option[0], option.len()) {
             (KIND_MSS, 4) if read_u16(option, 2) != 0 => {
                 self.mss = read_u16(option, 2);
-                self.places.mss_at = Some(value_at);
+                self.places.mss_at = offset(at + 2);
                 sys::OPT_MSS
             }
             (KIND_WSCALE, 3) => {
                 self.wscale = option[2];
-                self.places.wscale_at = Some(value_at);
+                self.places.wscale_at = offset(at + 2);
                 sys::OPT_WSCALE
             }
             (KIND_SACK_PERMITTED, 2) => sys::OPT_SACK_PERMITTED,
             (KIND_TIMESTAMPS, 10) => {
-                self.places.timestamps_at = Some(value_at);
+                self.places.timestamps_at = offset(at + 2);
                 sys::OPT_TIMESTAMPS
             }
             (KIND_SACK, 10 | 18 | 26 | 34) => {
                 (self.dsack_seq, self.dsack_bytes) = dsack(&option[2..], ack);
-                self.places.sack_at = Some((value_at - 2, option.len() as u8));
+                self.places.sack_at = offset(at).map(|at| (at, option.len() as u8));
                 sys::OPT_SACK
             }
             (KIND_MD5 | KIND_AO, _) => sys::OPT_SIGNED,
@@ -208,12 +228,20 @@ mod tests {
         assert_eq!(u32::from(read.present), all);
         assert_eq!((read.mss, read.wscale), (1460, 7));
         let places = Places {
-            mss_at: Some(22),
-            wscale_at: Some(39),
-            timestamps_at: Some(28),
+            mss_at: offset(2),
+            wscale_at: offset(19),
+            timestamps_at: offset(8),
             ..Places::default()
         };
         assert_eq!(read.places, places);
+    }
+
+    #[test]
+    fn timestamps_alone_are_read_as_among_others() {
+        let alone = [&ALIGNED_TIMESTAMPS[..], &[9; 8]].concat();
+        let among = read(&[&alone[..], &[KIND_NOP]].concat(), 0);
+        assert_eq!(read(&alone, 0), among);
+        assert_eq!(among.places.timestamps_at, offset(4));
     }
 
     #[test]
@@ -259,7 +287,7 @@ mod tests {
         }
         // Options after KIND_END are not read.
         let ended = read(&[1, 0, 19, 0], 0);
-        assert_eq!(ended.places, Places { end_at: Some(21), ..Places::default() });
+        assert_eq!(ended.places, Places { end_at: offset(1), ..Places::default() });
     }
 
     #[test]
@@ -273,7 +301,7 @@ mod tests {
             assert_eq!(read(option, 0), Options::default(), "{option:?}");
         }
         let first = read(&[2, 4, 5, 0xb4, 2, 4, 0, 0], 0);
-        assert_eq!((first.mss, first.places.mss_at), (1460, Some(22)));
+        assert_eq!((first.mss, first.places.mss_at), (1460, offset(2)));
     }
 
     #[test]

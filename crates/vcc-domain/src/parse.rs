@@ -35,13 +35,13 @@ impl Parsed {
 
     /// Offset of TSval from the frame's start; TSecr follows it.
     pub(crate) fn timestamps_at(&self) -> Option<usize> {
-        self.places.timestamps_at.map(|at| self.ip.tcp_at + usize::from(at))
+        self.places.timestamps_at.map(|at| self.ip.tcp_at + usize::from(at.get()))
     }
 
     /// The SACK option, kind and length included: its offset from the frame's start and its size.
     pub(crate) fn sack_at(&self) -> Option<(usize, usize)> {
         let (at, bytes) = self.places.sack_at?;
-        Some((self.ip.tcp_at + usize::from(at), bytes.into()))
+        Some((self.ip.tcp_at + usize::from(at.get()), bytes.into()))
     }
 
     /// The checksum of `tcp` with the pseudo-header, which is the same in both directions.
@@ -61,10 +61,8 @@ impl Parsed {
 pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reason> {
     let link = link::parse(&frame.bytes)?;
     let (ip, [source, destination]) = ip::parse(frame, &link)?;
-    let tcp = &frame.bytes[ip.tcp_at.min(frame.bytes.len())..];
-    if tcp.len() < TCP_BYTES {
-        return Err(sys::COUNT_MALFORMED);
-    }
+    let whole = frame.bytes.get(ip.tcp_at..).unwrap_or_default();
+    let tcp = whole.first_chunk::<TCP_BYTES>().ok_or(sys::COUNT_MALFORMED)?;
     let header_bytes = usize::from(tcp[TCP_OFFSET_FLAGS_AT] >> 4) * 4;
     if header_bytes < TCP_BYTES || ip.tcp_bytes < header_bytes {
         return Err(sys::COUNT_MALFORMED);
@@ -74,9 +72,11 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
         return Err(sys::COUNT_BAD_FLAGS);
     }
     let ack = read_u32(tcp, TCP_ACK_AT);
-    let options = options::read(&tcp[TCP_BYTES..header_bytes], ack);
+    let mut options = options::read(&whole[TCP_BYTES..header_bytes], ack);
     let is_syn = u32::from(flags) & sys::TCP_SYN != 0;
-    let options = if is_syn { options.of_syn() } else { options };
+    if is_syn {
+        options.note_syn();
+    }
     let Options { present, mss, wscale, hello, feedback, dsack_bytes, dsack_seq, places, .. } =
         options;
     let payload_bytes = ip.tcp_bytes - header_bytes;

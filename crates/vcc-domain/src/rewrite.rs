@@ -3,7 +3,7 @@
 use vcc_engine::{Action, sys};
 
 use crate::checksum;
-use crate::frame::{Direction, Frame};
+use crate::frame::{Checksum, Direction, Frame};
 use crate::options::{KIND_NOP, byte_mask};
 use crate::ours::{self, APPENDED_BYTES};
 use crate::parse::Parsed;
@@ -19,10 +19,7 @@ pub(crate) fn rewrite(frame: &mut Frame, direction: Direction, parsed: &Parsed, 
         return;
     }
     if action.flags != segment.flags || action.window != segment.window {
-        rewrite_header(frame, parsed, |frame| {
-            set_flags_window(frame, parsed, parsed.header_bytes, action);
-            parsed.header_bytes
-        });
+        rewrite_flags_window(frame, parsed, action);
     }
     if action.ip_ecn != segment.ip_ecn {
         parsed.ip.rewrite(&mut frame.bytes, action.ip_ecn, parsed.ip.length);
@@ -48,12 +45,12 @@ fn appended(action: &Action) -> Option<[u8; APPENDED_BYTES]> {
 /// The MSS option to change, as an offset from the start of the TCP header.
 fn new_mss(parsed: &Parsed, action: &Action) -> Option<usize> {
     let at = parsed.places.mss_at?;
-    (action.mss != parsed.segment.mss).then_some(at.into())
+    (action.mss != parsed.segment.mss).then_some(at.get().into())
 }
 
 fn new_wscale(parsed: &Parsed, action: &Action) -> Option<usize> {
     let at = parsed.places.wscale_at?;
-    (action.wscale != parsed.segment.wscale).then_some(at.into())
+    (action.wscale != parsed.segment.wscale).then_some(at.get().into())
 }
 
 fn rewrite_with_options(frame: &mut Frame, direction: Direction, parsed: &Parsed, action: &Action) {
@@ -85,6 +82,10 @@ pub(crate) fn rewrite_header(
     parsed: &Parsed,
     change: impl FnOnce(&mut Frame) -> usize,
 ) -> usize {
+    if frame.checksum == Checksum::Partial {
+        // It does not cover the header.
+        return change(frame);
+    }
     let tcp_at = parsed.ip.tcp_at;
     let mut before = [0; TCP_BYTES + TCP_OPTIONS_MAX_BYTES];
     let before = &mut before[..parsed.header_bytes];
@@ -93,6 +94,19 @@ pub(crate) fn rewrite_header(
     let now = &mut frame.bytes[tcp_at..tcp_at + header_bytes];
     checksum::tcp_header_changed(frame.checksum, before, now);
     header_bytes
+}
+
+/// They are neighbours.
+fn rewrite_flags_window(frame: &mut Frame, parsed: &Parsed, action: &Action) {
+    let tcp_at = parsed.ip.tcp_at;
+    let before = read_u32(&frame.bytes[tcp_at..], TCP_OFFSET_FLAGS_AT);
+    set_flags_window(frame, parsed, parsed.header_bytes, action);
+    if frame.checksum == Checksum::Full {
+        let tcp = &mut frame.bytes[tcp_at..];
+        let now = read_u32(tcp, TCP_OFFSET_FLAGS_AT);
+        let check = checksum::word_updated(read_u16(tcp, TCP_CHECK_AT), before, now);
+        write_u16(tcp, TCP_CHECK_AT, check);
+    }
 }
 
 fn set_flags_window(frame: &mut Frame, parsed: &Parsed, header_bytes: usize, action: &Action) {
@@ -124,7 +138,7 @@ fn change_options(
     };
     debug_assert!(parsed.segment.payload_bytes == 0, "an option cannot be appended to payload");
     // Receivers do not read options after KIND_END, which some guests send.
-    if let Some(end_at) = parsed.places.end_at.map(usize::from) {
+    if let Some(end_at) = parsed.places.end_at.map(|at| usize::from(at.get())) {
         blank |= byte_mask(end_at - TCP_BYTES, parsed.header_bytes - end_at);
     }
     blank_options(frame, parsed, blank);

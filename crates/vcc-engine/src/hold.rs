@@ -71,10 +71,12 @@ impl Buffer {
         self.0.used_bytes = used_bytes;
     }
 
+    #[inline]
     pub fn size_bytes(&self) -> u32 {
         self.0.size_bytes
     }
 
+    #[inline]
     pub fn used_bytes(&self) -> u32 {
         self.0.used_bytes
     }
@@ -95,6 +97,7 @@ pub struct Hold(pub sys::vcc_hold);
 
 impl Hold {
     /// `bytes` of the buffer are free again.
+    #[inline]
     pub fn left(&mut self, buffer: &mut Buffer, bytes: u32) {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_hold_left(&mut self.0, &mut buffer.0, bytes) }
@@ -103,6 +106,7 @@ impl Hold {
 
 impl FlowState {
     /// [`FlowState::to_guest`] for a shell that holds segments: afterwards some may leave.
+    #[inline]
     pub fn hold_to_guest(
         &mut self,
         hold: &mut Hold,
@@ -115,30 +119,35 @@ impl FlowState {
     }
 
     /// The fate of a segment from the guest, before [`FlowState::from_guest`] sees it.
+    #[inline]
     pub fn hold_admit(&mut self, hold: &Hold, params: &Params, segment: &Segment) -> Admission {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_hold_admit(&mut self.0, &hold.0, &params.0, segment) }
     }
 
     /// The sequence number for a segment without data that passes what is held.
+    #[inline]
     pub fn hold_seq(&self, hold: &Hold, segment: &Segment) -> u32 {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_hold_seq(&self.0, &hold.0, segment) }
     }
 
     /// Does a segment that does not pass acknowledge or offer more than the peer has been told?
+    #[inline]
     pub fn hold_acks(&self, segment: &Segment) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_hold_acks(&self.0, segment) }
     }
 
     /// How much of the first segment held may leave now, in sequence numbers.
+    #[inline]
     pub fn hold_leaves_bytes(&self, hold: &Hold, params: &Params, segment: &Segment) -> u32 {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_hold_leaves_bytes(&self.0, &hold.0, &params.0, segment) }
     }
 
     /// The shell holds a segment up to `end`, in `bytes` of the buffer.
+    #[inline]
     pub fn hold_kept(&self, hold: &mut Hold, buffer: &mut Buffer, end: u32, bytes: u32) {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_hold_kept(&self.0, &mut hold.0, &mut buffer.0, end, bytes) }
@@ -146,12 +155,14 @@ impl FlowState {
 
     /// After a SYN-ACK to the guest: is a window update due behind it, with the flow's last
     /// acknowledgement and window?
+    #[inline]
     pub fn hold_opens(&mut self, hold: &Hold, buffer: &Buffer, params: &Params) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_hold_opens(&mut self.0, &hold.0, &buffer.0, &params.0) }
     }
 
     /// Does the shell hold the flow's segments?
+    #[inline]
     pub fn is_holding(&self, hold: &Hold, params: &Params) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_is_holding(&self.0, &hold.0, &params.0) }

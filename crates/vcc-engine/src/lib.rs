@@ -3,6 +3,8 @@
 //! A shell passes each segment to [`FlowState::from_guest`] or [`FlowState::to_guest`] and carries
 //! out the returned [`Action`]. It calls [`FlowState::deadline`] when a deadline expires. The
 //! engine does no I/O and reads no clock.
+//!
+//! What a shell calls for each segment is inline, or each call would be two.
 
 mod hold;
 mod limit;
@@ -106,12 +108,14 @@ impl std::ops::Deref for FlowState {
 
 impl FlowState {
     /// A segment from the guest.
+    #[inline]
     pub fn from_guest(&mut self, params: &Params, segment: &Segment) -> Action {
         // SAFETY: all three point to live values of the C types for the length of the call.
         unsafe { vcc_native_from_guest(&mut self.0, &params.0, segment) }
     }
 
     /// A segment to the guest.
+    #[inline]
     pub fn to_guest(&mut self, params: &Params, segment: &Segment) -> Action {
         // SAFETY: all three point to live values of the C types for the length of the call.
         unsafe { vcc_native_to_guest(&mut self.0, &params.0, segment) }
@@ -125,12 +129,14 @@ impl FlowState {
     }
 
     /// After a segment: [`FlowState::deadline`] is due within this time.
+    #[inline]
     pub fn look_within_ms(&self, params: &Params) -> u32 {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_look_within_ms(&self.0, &params.0) }
     }
 
     /// Is the handshake incomplete?
+    #[inline]
     pub fn is_half_open(&self) -> bool {
         u32::from(self.stage) < sys::STAGE_ESTABLISHED
     }

@@ -120,30 +120,35 @@ pub struct Recovery(pub sys::vcc_repair);
 
 impl Recovery {
     /// A SACK block covers the segment.
+    #[inline]
     pub fn sacked(&mut self, retained: &mut Retained, now_us: u32) {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_repair_sacked(&mut self.0, retained, now_us) }
     }
 
     /// The segment is acknowledged, and no longer retained.
+    #[inline]
     pub fn acked(&mut self, retained: &Retained, now_us: u32) {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_repair_acked(&mut self.0, retained, now_us) }
     }
 
     /// The segment counts as lost.
+    #[inline]
     pub fn lost(&mut self, retained: &mut Retained) {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_repair_lost(&mut self.0, retained) }
     }
 
     /// After a timeout: the segment counts as lost, whatever SACK blocks have said (RFC 2018, 8).
+    #[inline]
     pub fn forget_sack(&mut self, retained: &mut Retained) {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_repair_forget_sack(&mut self.0, retained) }
     }
 
     /// The persist timer expired.
+    #[inline]
     pub fn persisted(&mut self, now_us: u32) {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_repair_persisted(&mut self.0, now_us) }
@@ -152,6 +157,7 @@ impl Recovery {
 
 impl Hold {
     /// Does the shell retain what leaves?
+    #[inline]
     pub fn retains(&self) -> bool {
         self.0.retains != 0
     }
@@ -159,25 +165,30 @@ impl Hold {
 
 impl FlowState {
     /// Does the shell retain all that is in flight, so that it repairs the flow's losses?
+    #[inline]
     pub fn hold_covers(&self, hold: &Hold) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_hold_covers(&self.0, &hold.0) }
     }
 
     /// Is this an ACK that the guest would accept?
+    #[inline]
     pub fn hears(&self, segment: &Segment) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_hears(&self.0, segment) }
     }
 
     /// Is this a RST that its receiver believes?
+    #[inline]
     pub fn is_reset(&self, segment: &Segment, from_guest: bool) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_is_reset(&self.0, segment, from_guest) }
+        let is_believed = || unsafe { vcc_native_is_reset(&self.0, segment, from_guest) };
+        u32::from(segment.flags) & sys::TCP_RST != 0 && is_believed()
     }
 
     /// Begins or ends retaining what leaves, as the treatment demands. Returns whether what is
     /// retained is to be discarded.
+    #[inline]
     #[must_use]
     pub fn repair_judge(
         &self,
@@ -191,24 +202,28 @@ impl FlowState {
     }
 
     /// What has left takes `bytes` of the buffer.
+    #[inline]
     pub fn repair_charge(&self, hold: &mut Hold, buffer: &mut Buffer, bytes: u32) {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_repair_charge(&self.0, &mut hold.0, buffer.raw_mut(), bytes) }
     }
 
     /// A segment is about to leave for the first time, and is retained.
+    #[inline]
     pub fn repair_sent(&self, hold: &mut Hold, repair: &mut Recovery, retained: &Retained) {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_repair_sent(&self.0, &mut hold.0, &mut repair.0, retained) }
     }
 
     /// A segment is about to be held.
+    #[inline]
     pub fn repair_waits(&self, hold: &Hold, repair: &mut Recovery, now_us: u32) {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_repair_waits(&self.0, &hold.0, &mut repair.0, now_us) }
     }
 
     /// A segment up to `end` is about to leave, and is not retained.
+    #[inline]
     pub fn repair_passes(&self, hold: &mut Hold, repair: &mut Recovery, end: u32, now_us: u32) {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_repair_passes(&self.0, &mut hold.0, &mut repair.0, end, now_us) }
@@ -216,6 +231,7 @@ impl FlowState {
 
     /// An ACK of the peer, after its segments have been accounted for; `una_before` and
     /// `state_before` are the flow's before it.
+    #[inline]
     pub fn repair_on_ack(
         &self,
         hold: &mut Hold,
@@ -239,6 +255,7 @@ impl FlowState {
     }
 
     /// Time until the segment counts as lost: 0 if it does, None if nothing says so.
+    #[inline]
     pub fn repair_lost_in_us(
         &self,
         repair: &Recovery,
@@ -251,6 +268,7 @@ impl FlowState {
     }
 
     /// How much of a lost segment may be sent again now, in sequence numbers.
+    #[inline]
     pub fn repair_leaves_bytes(
         &self,
         hold: &Hold,
@@ -268,6 +286,7 @@ impl FlowState {
     }
 
     /// A segment was sent again and has passed the engine, whose state was `before`.
+    #[inline]
     pub fn repair_resent(
         &self,
         hold: &mut Hold,
@@ -285,6 +304,7 @@ impl FlowState {
 
     /// The timer that expires next, and the time until then; `waits`: something is held, or lost,
     /// that may not leave.
+    #[inline]
     pub fn repair_due(
         &self,
         hold: &Hold,
@@ -307,12 +327,14 @@ impl FlowState {
     }
 
     /// The last segment was sent again as a probe.
+    #[inline]
     pub fn repair_probed(&self, repair: &mut Recovery) {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_repair_probed(&self.0, &mut repair.0) }
     }
 
     /// The retransmission timer expired.
+    #[inline]
     pub fn repair_timeout(&mut self, repair: &mut Recovery, now_us: u32) {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_repair_timeout(&mut self.0, &mut repair.0, now_us) }

@@ -93,48 +93,56 @@ pub struct Snoop(pub sys::vcc_snoop);
 
 impl Snoop {
     /// A SYN or SYN-ACK to the guest; `stripped`: it goes without MPTCP's options.
+    #[inline]
     pub fn peer_syn(&mut self, segment: &Segment, tsval: u32, stripped: bool) {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_snoop_peer_syn(&mut self.0, segment, tsval, stripped) }
     }
 
     /// A SACK block of the guest.
+    #[inline]
     pub fn sacked(&mut self, from: u32, end: u32) {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_snoop_sacked(&mut self.0, from, end) }
     }
 
     /// Buffers to set aside for what the peer may have sent.
+    #[inline]
     pub fn due_segs(&self) -> u32 {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_snoop_due_segs(&self.0) }
     }
 
     /// Is the peer's segment the end of what it has to say for now?
+    #[inline]
     pub fn ends_message(&self, segment: &Segment) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_ends_message(&self.0, segment) }
     }
 
     /// The peer has been silent, and sends again.
+    #[inline]
     pub fn resumes(&mut self) {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_snoop_resumes(&mut self.0) }
     }
 
     /// The peer waits for an acknowledgement, and has sent what it may until then.
+    #[inline]
     pub fn has_sent_all(&mut self) {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_snoop_has_sent_all(&mut self.0) }
     }
 
     /// The peer has sent nothing for a while, though it could, or has ended a message.
+    #[inline]
     pub fn falls_silent(&mut self) {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_snoop_falls_silent(&mut self.0) }
     }
 
     /// Has data been acknowledged that the guest has not acknowledged itself?
+    #[inline]
     pub fn is_promise_due(&self) -> bool {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_is_promise_due(&self.0) }
@@ -144,12 +152,14 @@ impl Snoop {
 impl FlowState {
     /// A segment of the guest, before [`FlowState::from_guest`] sees it. False if a new connection
     /// begins.
+    #[inline]
     pub fn snoop_heard(&self, snoop: &mut Snoop, segment: &Segment) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_snoop_heard(&self.0, &mut snoop.0, segment) }
     }
 
     /// Does the guest's segment say nothing that the peer does not know?
+    #[inline]
     pub fn snoop_absorbs(
         &self,
         snoop: &Snoop,
@@ -162,6 +172,7 @@ impl FlowState {
     }
 
     /// What a segment says that leaves for the peer.
+    #[inline]
     pub fn snoop_says(
         &self,
         snoop: &Snoop,
@@ -174,6 +185,7 @@ impl FlowState {
     }
 
     /// The peer is told it.
+    #[inline]
     pub fn snoop_told(&self, snoop: &mut Snoop, said: &Said) {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_snoop_told(&self.0, &mut snoop.0, said) }
@@ -181,6 +193,7 @@ impl FlowState {
 
     /// The guest's ring has a segment, whose checksums are right. `sent` is the highest
     /// acknowledgement that the guest may be shown.
+    #[inline]
     pub fn snoop_placed(
         &self,
         snoop: &mut Snoop,
@@ -198,7 +211,11 @@ impl FlowState {
     }
 
     /// Runs `judge`, which is about a segment to the guest, by the guest's own acknowledgement.
+    #[inline]
     pub fn snoop_judge<T>(&mut self, snoop: &Snoop, judge: impl FnOnce(&mut Self) -> T) -> T {
+        if snoop.0.begun == 0 {
+            return judge(self);
+        }
         // SAFETY: both point to live values of the C types for the length of the call.
         let told = unsafe { vcc_native_snoop_judge_begin(&mut self.0, &snoop.0) };
         let judged = judge(self);
@@ -208,18 +225,21 @@ impl FlowState {
     }
 
     /// Is there an acknowledgement in the guest's name that the peer has not been told?
+    #[inline]
     pub fn is_answer_due(&self, snoop: &Snoop) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_is_answer_due(&self.0, &snoop.0) }
     }
 
     /// May the flow's data be promised?
+    #[inline]
     pub fn snoops(&self, snoop: &Snoop, params: &Params) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_snoops(&self.0, &snoop.0, &params.0) }
     }
 
     /// Has the ring room for what an acknowledgement lets the peer send?
+    #[inline]
     pub fn snoop_has_room(&self, snoop: &Snoop, room: &Room) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_snoop_has_room(&self.0, &snoop.0, room) }
@@ -227,6 +247,7 @@ impl FlowState {
 
     /// The buffers, beside those set aside for it, from which an acknowledgement that `waits` for
     /// room, or a window update, is due; None: never.
+    #[inline]
     pub fn snoop_opens_at_segs(&self, snoop: &Snoop, params: &Params, waits: bool) -> Option<u32> {
         // SAFETY: all point to live values of the C types for the length of the call.
         let segs = unsafe { vcc_native_snoop_opens_at_segs(&self.0, &snoop.0, &params.0, waits) };
@@ -235,6 +256,7 @@ impl FlowState {
 
     /// The flow's share of the ring from which its peer, which is not held back, is told a window
     /// twice as large; None: never.
+    #[inline]
     pub fn snoop_widens_at_segs(&self, snoop: &Snoop, params: &Params) -> Option<u32> {
         // SAFETY: all point to live values of the C types for the length of the call.
         let segs = unsafe { vcc_native_snoop_widens_at_segs(&self.0, &snoop.0, &params.0) };

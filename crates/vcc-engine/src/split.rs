@@ -17,6 +17,7 @@ unsafe extern "C-unwind" {
 
 impl Hold {
     /// The acknowledgement to show to the guest in place of the peer's.
+    #[inline]
     pub fn split_ack(&self, ack: u32) -> u32 {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_split_ack(&self.0, ack) }
@@ -26,6 +27,7 @@ impl Hold {
 impl FlowState {
     /// After a segment of the guest: is an acknowledgement due, with [`Hold`]'s `promised` and the
     /// flow's window? `end` is one past the last byte that the shell has in sequence, without a FIN.
+    #[inline]
     pub fn split_promises(
         &mut self,
         hold: &mut Hold,
@@ -48,6 +50,7 @@ impl FlowState {
     }
 
     /// Has the guest been shown an acknowledgement of bytes that the peer has not acknowledged?
+    #[inline]
     pub fn split_owes(&self, hold: &Hold) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_split_owes(&self.0, &hold.0) }

@@ -96,6 +96,11 @@ impl Held {
 /// What a frame takes of the buffer beside its length, so that small ones cost more than that.
 const BESIDE_A_FRAME_BYTES: u32 = 96;
 
+/// The bytes of the buffer that a frame takes.
+pub(crate) fn charge_bytes(frame: &Frame) -> u32 {
+    BESIDE_A_FRAME_BYTES + frame.bytes.len() as u32
+}
+
 /// A frame that is held or retained, with what its headers say.
 #[derive(Clone)]
 pub(crate) struct Waiting {
@@ -106,11 +111,6 @@ pub(crate) struct Waiting {
 impl Waiting {
     pub(crate) fn segment(&self) -> &Segment {
         &self.parsed.segment
-    }
-
-    /// The bytes of the buffer that it takes.
-    pub(crate) fn charge_bytes(&self) -> u32 {
-        BESIDE_A_FRAME_BYTES + self.frame.bytes.len() as u32
     }
 
     /// Cuts off the first `payload_bytes` of its payload.

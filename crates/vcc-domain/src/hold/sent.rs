@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use vcc_engine::{FlowState, Recovery, Retained};
 
-use super::{Path, Waiting, unit_bytes};
+use super::{Path, Waiting, charge_bytes, unit_bytes};
 use crate::seq::before;
 
 #[derive(Clone)]
@@ -72,7 +72,7 @@ impl Sent {
 
     /// The bytes of the buffer that they take.
     pub(crate) fn bytes(&self) -> u32 {
-        self.queue.iter().map(|kept| kept.waiting.charge_bytes()).sum()
+        self.queue.iter().map(|kept| charge_bytes(&kept.waiting.frame)).sum()
     }
 
     /// The first segment that is to be sent again.
@@ -104,9 +104,9 @@ impl Sent {
     /// Cuts a segment in two; returns the bytes of the buffer that this takes.
     pub(crate) fn cut(&mut self, at: usize, payload_bytes: u32) -> u32 {
         let kept = &mut self.queue[at];
-        let before_bytes = kept.waiting.charge_bytes();
+        let before_bytes = charge_bytes(&kept.waiting.frame);
         let first = kept.cut(payload_bytes);
-        let after_bytes = first.waiting.charge_bytes() + kept.waiting.charge_bytes();
+        let after_bytes = charge_bytes(&first.waiting.frame) + charge_bytes(&kept.waiting.frame);
         self.queue.insert(at, first);
         after_bytes - before_bytes
     }
@@ -117,7 +117,7 @@ impl Sent {
         while self.queue.front().is_some_and(|kept| !before(una, kept.facts.end)) {
             let Some(kept) = self.queue.pop_front() else { break };
             self.recovery.acked(&kept.facts, now_us);
-            free_bytes += kept.waiting.charge_bytes();
+            free_bytes += charge_bytes(&kept.waiting.frame);
         }
         if self.queue.is_empty() {
             self.queue = VecDeque::new();
@@ -138,10 +138,10 @@ impl Sent {
         if acked_bytes == 0 || acked_bytes >= kept.waiting.segment().payload_bytes {
             return 0;
         }
-        let before_bytes = kept.waiting.charge_bytes();
+        let before_bytes = charge_bytes(&kept.waiting.frame);
         let first = kept.cut(acked_bytes);
         self.recovery.acked(&first.facts, now_us);
-        before_bytes - kept.waiting.charge_bytes()
+        before_bytes - charge_bytes(&kept.waiting.frame)
     }
 
     /// A SACK block. Only whole segments count; returns the bytes of the buffer that cutting

@@ -5,7 +5,9 @@ use vcc_engine::{Admission, FlowState, Segment, sys};
 
 use super::Port;
 use crate::frame::{Frame, Out, Verdict};
-use crate::hold::{BufferSpec, Held, Waiting, cut, reparsed_at, set_seq, without_payload};
+use crate::hold::{
+    BufferSpec, Held, Waiting, charge_bytes, cut, reparsed_at, set_seq, without_payload,
+};
 use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
 
@@ -58,31 +60,31 @@ impl Port {
         &mut self,
         id: FlowId,
         frame: &mut Frame,
-        mut parsed: Parsed,
+        parsed: &mut Parsed,
         out: &mut Out,
     ) -> Verdict {
         self.judge_repair(id);
         let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else {
             return Verdict::Pass;
         };
-        held.latest.note(frame, &parsed);
+        held.latest.note(frame, parsed);
         let fate = flow.hold_admit(&held.hold, self.treatments.of(flow), &parsed.segment);
         if fate.whole {
             let seq = flow.hold_seq(&held.hold, &parsed.segment);
             if seq != parsed.segment.seq {
-                set_seq(frame, &mut parsed, seq);
+                set_seq(frame, parsed, seq);
             }
-            return self.leave(id, frame, &parsed, out);
+            return self.leave(id, frame, parsed, out);
         }
         if fate.probe {
             let seq = flow.snd_nxt.wrapping_sub(1);
-            self.leave_empty(id, without_payload(frame, &parsed), seq, out);
+            self.leave_empty(id, without_payload(frame, parsed), seq, out);
             return Verdict::Held;
         }
-        let said = parsed.segment;
-        let ack = flow.hold_acks(&said).then(|| without_payload(frame, &parsed));
+        let acks = flow.hold_acks(&parsed.segment);
+        let ack = acks.then(|| (parsed.segment, without_payload(frame, parsed)));
         let verdict = self.hold_parts(id, frame, parsed, fate, out);
-        if let (Some(ack), Some(Entry { state: flow, .. })) = (ack, self.table.get(id)) {
+        if let (Some((said, ack)), Some(Entry { state: flow, .. })) = (ack, self.table.get(id)) {
             // Perhaps what left has told it.
             if flow.hold_acks(&said) {
                 self.leave_empty(id, ack, flow.snd_nxt, out);
@@ -96,31 +98,31 @@ impl Port {
         &mut self,
         id: FlowId,
         frame: &mut Frame,
-        mut parsed: Parsed,
+        parsed: &mut Parsed,
         fate: Admission,
         out: &mut Out,
     ) -> Verdict {
         let mut rest = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
         if fate.pass_bytes > 0 {
-            let first = cut(&mut rest, &parsed, fate.pass_bytes as usize);
+            let first = cut(&mut rest, parsed, fate.pass_bytes as usize);
             let first_parsed = reparsed_at(&first, self.now_us());
             self.leave_as(id, first, &first_parsed, out);
-            parsed = reparsed_at(&rest, self.now_us());
+            *parsed = reparsed_at(&rest, self.now_us());
         }
         if fate.drop_bytes > 0 {
-            drop(cut(&mut rest, &parsed, fate.drop_bytes as usize));
-            parsed = reparsed_at(&rest, self.now_us());
+            drop(cut(&mut rest, parsed, fate.drop_bytes as usize));
+            *parsed = reparsed_at(&rest, self.now_us());
         }
         if !fate.hold {
             return Verdict::Held;
         }
-        if out.to_fabric.is_empty() && self.leaves_at_once(id, &parsed) {
+        if out.to_fabric.is_empty() && self.leaves_at_once(id, parsed) {
             *frame = rest;
             match self.is_full() {
                 true => self.pass_unretained(id, &parsed.segment),
-                false => self.retain(id, frame, &parsed),
+                false => self.retain(id, frame, parsed),
             }
-            let verdict = self.leave(id, frame, &parsed, out);
+            let verdict = self.leave(id, frame, parsed, out);
             self.arm(id);
             return verdict;
         }
@@ -128,7 +130,7 @@ impl Port {
             self.counters.count(sys::COUNT_DROPPED);
             return Verdict::Held;
         }
-        self.keep(id, Waiting { frame: rest, parsed });
+        self.keep(id, rest, parsed);
         self.release(id, out);
         Verdict::Held
     }
@@ -150,14 +152,13 @@ impl Port {
                 >= sequence_bytes(segment)
     }
 
-    fn keep(&mut self, id: FlowId, waiting: Waiting) {
+    fn keep(&mut self, id: FlowId, frame: Frame, parsed: &Parsed) {
         let now_us = self.now_us() as u32;
         let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
-        let segment = waiting.segment();
-        let end = segment.seq.wrapping_add(sequence_bytes(segment));
+        let end = parsed.segment.seq.wrapping_add(sequence_bytes(&parsed.segment));
         flow.repair_waits(&held.hold, &mut held.sent.recovery, now_us);
-        flow.hold_kept(&mut held.hold, &mut self.buffer, end, waiting.charge_bytes());
-        held.queue.push(waiting);
+        flow.hold_kept(&mut held.hold, &mut self.buffer, end, charge_bytes(&frame));
+        held.queue.push(Waiting { frame, parsed: parsed.clone() });
         self.note_full();
     }
 
@@ -193,22 +194,21 @@ impl Port {
             if leaves_bytes == 0 {
                 return;
             }
-            let before_bytes = front.charge_bytes();
-            let leaving = if leaves_bytes < sequence_bytes(segment) {
+            let before_bytes = charge_bytes(&front.frame);
+            let mut leaving = if leaves_bytes < sequence_bytes(segment) {
                 let first = front.cut(leaves_bytes as usize);
-                held.hold.left(&mut self.buffer, before_bytes - front.charge_bytes());
+                held.hold.left(&mut self.buffer, before_bytes - charge_bytes(&front.frame));
                 first
             } else {
                 let Some(first) = held.queue.pop() else { return };
                 held.hold.left(&mut self.buffer, before_bytes);
                 first
             };
-            let Waiting { mut frame, mut parsed } = leaving;
-            parsed.segment.now_us = now_us;
-            held.latest.renew(&mut frame, &mut parsed);
-            self.retain(id, &frame, &parsed);
+            leaving.parsed.segment.now_us = now_us;
+            held.latest.renew(&mut leaving.frame, &mut leaving.parsed);
+            self.retain(id, &leaving.frame, &leaving.parsed);
             self.full_since_ns = self.is_full().then_some(self.now_ns);
-            self.leave_as(id, frame, &parsed, out);
+            self.leave_as(id, leaving.frame, &leaving.parsed, out);
         }
     }
 

@@ -6,7 +6,9 @@ use vcc_engine::{RepairTimer, Retained, Segment, sys};
 use super::holding::sequence_bytes;
 use super::{NS_PER_US, Port};
 use crate::frame::{Frame, Out};
-use crate::hold::{Kept, Waiting, reparsed, set_ack, strip_sack, unit_bytes, without_payload};
+use crate::hold::{
+    Kept, Waiting, charge_bytes, reparsed, set_ack, strip_sack, unit_bytes, without_payload,
+};
 use crate::options::sack_blocks;
 use crate::parse::Parsed;
 use crate::seq::before;
@@ -56,7 +58,7 @@ impl Port {
         let mut parsed = parsed.clone();
         strip_sack(&mut frame, &mut parsed);
         let waiting = Waiting { frame, parsed };
-        flow.repair_charge(&mut held.hold, &mut self.buffer, waiting.charge_bytes());
+        flow.repair_charge(&mut held.hold, &mut self.buffer, charge_bytes(&waiting.frame));
         held.sent.push(Kept { waiting, facts });
         self.note_full();
     }
