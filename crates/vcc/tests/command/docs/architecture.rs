@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::page::root;
+use super::page::{root, section};
 
 /// The crates of the table, from the command down.
 fn in_the_table() -> Vec<String> {
-    let page = fs::read_to_string(root().join("docs/architecture.md")).expect("UTF-8");
-    let (_, section) = page.split_once("\n## Crates\n").expect("the section");
-    let section = section.split("\n## ").next().unwrap_or_default();
+    let section = section("docs/architecture.md", "Crates");
     let cells = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
     cells.map(|(name, _)| name.to_owned()).collect()
 }

@@ -19,6 +19,7 @@ mod elsewhere;
 mod host;
 mod links;
 mod page;
+mod results;
 mod troubleshooting;
 
 use std::collections::HashSet;

@@ -24,6 +24,13 @@ impl Page {
     }
 }
 
+/// The text of a page below a heading, up to the next one of its level.
+pub fn section(page: &str, heading: &str) -> String {
+    let text = std::fs::read_to_string(root().join(page)).expect("UTF-8");
+    let (_, section) = text.split_once(&format!("\n## {heading}\n")).expect("the section");
+    section.split("\n## ").next().unwrap_or_default().to_owned()
+}
+
 /// README.md, docs/*.md and experiments/README.md, sorted.
 pub fn names() -> Vec<String> {
     let root = root();

@@ -7,7 +7,7 @@ use std::path::Path;
 use vcc_port::counters;
 use vcc_testing::documents::{Document, Row};
 
-use super::page::root;
+use super::page::{root, section};
 use crate::vcc;
 
 fn page() -> String {
@@ -15,10 +15,8 @@ fn page() -> String {
 }
 
 /// The names in the first cells of a section's table.
-fn rows(section: &str) -> BTreeSet<String> {
-    let page = page();
-    let text = page.split(&format!("\n## {section}\n")).nth(1).expect("the section");
-    let text = text.split("\n## ").next().unwrap_or_default();
+fn rows(heading: &str) -> BTreeSet<String> {
+    let text = section("docs/troubleshooting.md", heading);
     let cells = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
     cells.map(|(name, _)| name.to_owned()).collect()
 }
