@@ -247,15 +247,20 @@ mod tests {
     const USED: u64 = 0x3000;
     const SIZE: u16 = 16;
 
+    fn ring() -> (GuestMemoryMmap, Queue) {
+        let memory = GuestMemoryMmap::<()>::from_ranges(&[(GuestAddress(0), 0x4000)]);
+        let mut queue = Queue::new(RING_MAX).expect("a ring");
+        queue.set_size(SIZE);
+        queue.set_desc_table_address(Some(DESCRIPTORS as u32), Some(0));
+        queue.set_avail_ring_address(Some(AVAILABLE as u32), Some(0));
+        queue.set_used_ring_address(Some(USED as u32), Some(0));
+        (memory.expect("memory"), queue)
+    }
+
     /// What comes between the work on a ring and the wish for a kick has no kick of its own.
     #[test]
     fn what_came_since_the_look_is_not_waited_for() {
-        let memory = GuestMemoryMmap::<()>::from_ranges(&[(GuestAddress(0), 0x4000)]);
-        let memory = memory.expect("memory");
-        let mut queue = Queue::new(RING_MAX).expect("a ring");
-        queue.set_size(SIZE);
-        queue.set_avail_ring_address(Some(AVAILABLE as u32), Some(0));
-        queue.set_used_ring_address(Some(USED as u32), Some(0));
+        let (memory, mut queue) = ring();
         queue.set_event_idx(true);
         let queued = |index: u16| memory.write_obj(index.to_le(), GuestAddress(AVAILABLE + 2));
         let wanted = || -> u16 {
@@ -268,16 +273,11 @@ mod tests {
         queued(8).expect("in memory");
         assert!(want_kick(&queue, &memory, 7).expect("a ring"), "it came without a kick");
     }
+
     /// Frames are read into the same memory.
     #[test]
     fn a_frame_has_nothing_of_the_one_before() {
-        let memory = GuestMemoryMmap::<()>::from_ranges(&[(GuestAddress(0), 0x4000)]);
-        let memory = memory.expect("memory");
-        let mut queue = Queue::new(RING_MAX).expect("a ring");
-        queue.set_size(SIZE);
-        queue.set_desc_table_address(Some(DESCRIPTORS as u32), Some(0));
-        queue.set_avail_ring_address(Some(AVAILABLE as u32), Some(0));
-        queue.set_used_ring_address(Some(USED as u32), Some(0));
+        let (memory, mut queue) = ring();
         queue.set_ready(true);
         let mut frame = Vec::new();
         for (index, frame_bytes) in [(1_u16, 300_usize), (2, 7), (3, 900)] {

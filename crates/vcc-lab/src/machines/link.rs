@@ -137,7 +137,7 @@ mod tests {
                 let tap = Tap::with_offloads("tap0")?;
                 let lines = format!("addr add 10.79.0.{number}/24 dev tap0\nlink set tap0 up\n");
                 ip_batch("here", &lines)?;
-                let socket = UdpSocket::bind((format!("10.79.0.{number}"), 9000)).unwrap();
+                let socket = UdpSocket::bind(format!("10.79.0.{number}:9000")).unwrap();
                 socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
                 Ok((tap, socket))
             };

@@ -7,11 +7,11 @@ use vcc_domain::{BufferSpec, Port};
 use vcc_engine::{Params, sys};
 use vcc_frames::{MACS, Packet, options, payload};
 
+use crate::PLAIN;
 use crate::guest::*;
 use crate::host::{Host, eventually};
 use crate::{frame, port};
 
-const PLAIN: [u8; 12] = [0; 12];
 const FAR: u64 = 1 << 40;
 
 #[test]

@@ -2,11 +2,11 @@
 
 use vcc_frames::{Packet, payload};
 
+use crate::PLAIN;
 use crate::guest::*;
 use crate::host::{Host, eventually};
 use crate::{frame, port};
 
-const PLAIN: [u8; 12] = [0; 12];
 const ONE_BUFFER: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
 
 #[test]

@@ -9,11 +9,10 @@ use vcc_domain::{Ask, Reloaded, Status};
 use vcc_vhost::{Error, PolicyFile, Server, Wire};
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
+use crate::PLAIN;
 use crate::guest::*;
 use crate::host::{Host, eventually};
 use crate::{frame, port};
-
-const PLAIN: [u8; 12] = [0; 12];
 
 /// Frames go on where they were, whether the front end or the card's process begins anew.
 #[test]

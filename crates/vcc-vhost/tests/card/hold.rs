@@ -1,37 +1,16 @@
 //! A card that holds what its guest sends.
 
-use std::net::SocketAddr;
-
 use vcc_domain::Port;
 use vcc_engine::{Params, sys};
-use vcc_frames::{MACS, Packet, options, payload};
+use vcc_frames::{Packet, payload};
 
+use crate::PLAIN;
 use crate::frame;
 use crate::guest::*;
 use crate::host::{Host, eventually};
+use crate::talk::*;
 
-const PLAIN: [u8; 12] = [0; 12];
-const MSS_BYTES: u16 = 1000;
-/// The guest's first data and the peer's.
-const GUEST_SEQ: u32 = 1000;
-const PEER_SEQ: u32 = 5000;
-const WINDOW: u16 = 60_000;
 const BUFFERS: u16 = 8;
-
-fn from_guest() -> Packet {
-    let [guest, peer] = ends();
-    Packet { seq: GUEST_SEQ, ack: PEER_SEQ, window: WINDOW, ..Packet::new(guest, peer) }
-}
-
-fn to_guest() -> Packet {
-    let [guest, peer] = ends();
-    let packet = Packet::new(peer, guest);
-    Packet { macs: [MACS[1], MACS[0]], seq: PEER_SEQ, ack: GUEST_SEQ, window: WINDOW, ..packet }
-}
-
-fn ends() -> [SocketAddr; 2] {
-    ["10.0.0.1:1000", "10.0.0.2:80"].map(|end| end.parse().expect("an end"))
-}
 
 /// A guest that does not read: the last ACK waits for it, and takes one buffer.
 #[test]
@@ -42,13 +21,11 @@ fn acks_do_not_take_the_room_of_a_guest_that_does_not_read() {
     let mut front_end = FrontEnd::of(&guest, &host.socket, USUAL | EVENT_IDX);
     guest.offer_buffers(RECEIVE, BUFFERS, 2048);
     let arrives = |packet: &Packet| {
-        host.wire.send(&[&PLAIN[..], &packet.frame()].concat()).expect("sent");
+        host.wire.send(&plain(packet)).expect("sent");
     };
-    let syn = Packet { flags: sys::TCP_SYN as u16, seq: GUEST_SEQ - 1, ack: 0, ..from_guest() };
-    guest.send(PLAIN, &Packet { options: options::mss(MSS_BYTES), ..syn }.frame());
+    guest.send(PLAIN, &syn().frame());
     host.sent();
-    let flags = (sys::TCP_SYN | sys::TCP_ACK) as u16;
-    arrives(&Packet { flags, seq: PEER_SEQ - 1, options: options::mss(MSS_BYTES), ..to_guest() });
+    arrives(&syn_ack());
     // And the window that the buffer has for it.
     eventually("the SYN-ACK", || guest.used(RECEIVE) == 2);
     for number in 0..3 {

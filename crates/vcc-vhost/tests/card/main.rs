@@ -7,10 +7,14 @@ mod guest;
 mod hold;
 mod host;
 mod snoop;
+mod talk;
 
 use vcc_domain::Port;
 use vcc_engine::Params;
 use vcc_frames::Packet;
+
+/// A header without offloads.
+const PLAIN: [u8; 12] = [0; 12];
 
 /// A port without policy: it passes what is not TCP as it is.
 fn port() -> Port {

@@ -1,20 +1,13 @@
 //! A card that acknowledges for its guest what lies in the guest's ring.
 
-use std::net::SocketAddr;
-
 use vcc_domain::Port;
 use vcc_engine::{Params, sys};
-use vcc_frames::{MACS, Packet, options, payload};
+use vcc_frames::{Packet, payload};
 
+use crate::PLAIN;
 use crate::guest::*;
 use crate::host::{Host, eventually};
-
-const PLAIN: [u8; 12] = [0; 12];
-const MSS_BYTES: u16 = 1000;
-/// The guest's first data and the peer's.
-const GUEST_SEQ: u32 = 1000;
-const PEER_SEQ: u32 = 5000;
-const WINDOW: u16 = 60_000;
+use crate::talk::*;
 
 /// A guest with a connection, and receive buffers, of which the handshake takes one.
 struct Talk {
@@ -29,13 +22,9 @@ impl Talk {
         let mut guest = Guest::new(2);
         let front_end = FrontEnd::of(&guest, &host.socket, USUAL | EVENT_IDX);
         guest.offer_buffers(RECEIVE, buffers, 2048);
-        let syn = Packet { flags: sys::TCP_SYN as u16, seq: GUEST_SEQ - 1, ..from_guest() };
-        guest.send(PLAIN, &Packet { options: options::mss(MSS_BYTES), ack: 0, ..syn }.frame());
+        guest.send(PLAIN, &syn().frame());
         host.sent();
-        let flags = (sys::TCP_SYN | sys::TCP_ACK) as u16;
-        let syn_ack =
-            Packet { flags, seq: PEER_SEQ - 1, options: options::mss(MSS_BYTES), ..to_guest() };
-        host.wire.send(&[&PLAIN[..], &syn_ack.frame()].concat()).expect("sent");
+        host.wire.send(&plain(&syn_ack())).expect("sent");
         eventually("the SYN-ACK", || guest.used(RECEIVE) == 1);
         guest.send(PLAIN, &from_guest().frame());
         host.sent();
@@ -50,25 +39,10 @@ impl Talk {
     }
 }
 
-fn ends() -> [SocketAddr; 2] {
-    ["10.0.0.1:1000", "10.0.0.2:80"].map(|end| end.parse().expect("an end"))
-}
-
-fn from_guest() -> Packet {
-    let [guest, peer] = ends();
-    Packet { seq: GUEST_SEQ, ack: PEER_SEQ, window: WINDOW, ..Packet::new(guest, peer) }
-}
-
-fn to_guest() -> Packet {
-    let [guest, peer] = ends();
-    let packet = Packet::new(peer, guest);
-    Packet { macs: [MACS[1], MACS[0]], seq: PEER_SEQ, ack: GUEST_SEQ, window: WINDOW, ..packet }
-}
-
 /// Data of the peer, with its checksums.
 fn data(bytes: usize) -> Vec<u8> {
     let flags = (sys::TCP_ACK | sys::TCP_PSH) as u16;
-    [&PLAIN[..], &Packet { flags, payload: payload(bytes), ..to_guest() }.frame()].concat()
+    plain(&Packet { flags, payload: payload(bytes), ..to_guest() })
 }
 
 #[test]
