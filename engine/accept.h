@@ -53,6 +53,8 @@ VCC_INLINE void track_peer(struct vcc_flow *f, const struct vcc_segment *s)
 
 	if (!seq_after(s->seq, f->rcv_nxt) && seq_after(end, f->rcv_nxt))
 		f->rcv_nxt = end;
+	if (s->payload_bytes && !f->peer_sends)
+		f->peer_sends = true;
 }
 
 /*

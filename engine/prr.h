@@ -12,6 +12,13 @@
 #include "validate.h"
 
 /*
+ * The least that a reduction leaves to a peer that sends data itself, Linux's own minimum. Such a
+ * receiver delays the ACK of a single segment in spite of its PSH (Linux: pingpong mode), so each
+ * message longer than a window of one segment would wait for its delayed ACK.
+ */
+#define PINGPONG_FLOOR_SEGS 2u
+
+/*
  * Starts a reduction. Law 6: one per window of data (RFC 3168, 6.1.2). The next may start only when
  * data sent after this moment has been acknowledged.
  */
@@ -30,6 +37,8 @@ VCC_INLINE void reduction_begin(struct vcc_flow *f, const struct vcc_params *p,
 	f->reductions++;
 	f->ca_state = cause == CONGESTION_LOSS ? CA_RECOVERY : CA_CWR;
 	cc_on_congestion(f->underlay, &f->cc, cause, p);
+	if (f->peer_sends)
+		f->cc.ssthresh_segs = vcc_max(f->cc.ssthresh_segs, PINGPONG_FLOOR_SEGS);
 	if (!p->prr)
 		f->cc.cwnd_segs = vcc_min(f->cc.cwnd_segs, f->cc.ssthresh_segs);
 	/* CWR announces a reduction for any reason (RFC 3168, 6.1.2). */

@@ -321,8 +321,8 @@ struct vcc_flow {
 	uint8_t syn_wscale;
 	uint8_t wscale_guest; /* scale of the windows that the guest sends */
 	uint8_t settled;      /* bool: the guest has acknowledged the peer's SYN or SYN-ACK */
-	uint8_t reserved;
-	uint32_t iss; /* the guest's initial sequence number */
+	uint8_t peer_sends;   /* bool: the peer has sent data */
+	uint32_t iss;	      /* the guest's initial sequence number */
 };
 
 /* A shell's own flags of a flow. */
