@@ -12,4 +12,4 @@ mod transfer;
 mod turns;
 
 pub use experiment::{Experiment, is_machines, parse};
-pub use run::run;
+pub use run::{STACK, run};

@@ -32,6 +32,9 @@ const LEAST_TRANSFERS: usize = 3;
 /// Beyond this share, other processes may have taken a guest's turn.
 const MOST_STRANGERS: f64 = 0.1;
 
+/// The guests' kernel, as Debian has it.
+pub const STACK: Stack = Stack::Modern;
+
 /// All processes, namespaces and devices are gone on return, also after Ctrl-C.
 pub fn run(
     experiment: &Experiment,
@@ -64,8 +67,7 @@ pub fn run(
         metrics: metrics.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect(),
         in_short: None,
         conditions: Conditions {
-            // The guests' kernel, as Debian has it.
-            stack: Stack::Modern,
+            stack: STACK,
             backend: Backend::Live,
             quick: options.quick,
             seed: options.seed,

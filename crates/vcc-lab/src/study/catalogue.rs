@@ -10,7 +10,7 @@ use crate::wire;
 use std::fs;
 use std::path::{Path, PathBuf};
 use vcc_results::report::Report;
-use vcc_results::result::Backend;
+use vcc_results::result::{Backend, Stack};
 
 /// The files of the directory `experiments`: name and text.
 pub(super) const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
@@ -28,12 +28,21 @@ pub enum Experiment {
 pub struct Summary {
     pub id: String,
     pub title: String,
+    /// Where it runs, and on which TCP, unless a run says otherwise.
+    pub backend: Backend,
+    pub stack: Stack,
 }
 
 /// The experiments that are built in, in the order of their names.
 pub fn experiments() -> Vec<Summary> {
     let parsed = EMBEDDED.iter().filter_map(|(name, source)| parse(name, source).ok());
-    parsed.map(|it| Summary { id: it.id().into(), title: it.title().into() }).collect()
+    let summary = |it: Experiment| Summary {
+        id: it.id().into(),
+        title: it.title().into(),
+        backend: it.backend(),
+        stack: it.stack(),
+    };
+    parsed.map(summary).collect()
 }
 
 /// An experiment by its id, or from a file.
@@ -94,6 +103,21 @@ impl Experiment {
             Self::Network(experiment) => experiment.title(),
             Self::Wire(experiment) => experiment.title(),
             Self::Machines(experiment) => experiment.title(),
+        }
+    }
+
+    fn backend(&self) -> Backend {
+        match self {
+            Self::Network(experiment) => experiment.backend(),
+            Self::Wire(_) | Self::Machines(_) => Backend::Live,
+        }
+    }
+
+    fn stack(&self) -> Stack {
+        match self {
+            Self::Network(experiment) => experiment.stack(),
+            Self::Wire(_) => wire::STACK,
+            Self::Machines(_) => machines::STACK,
         }
     }
 }

@@ -19,4 +19,4 @@ mod traffic;
 mod translated;
 
 pub use experiment::{Experiment, is_wire, parse};
-pub use run::run;
+pub use run::{STACK, run};

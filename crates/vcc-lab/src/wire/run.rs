@@ -16,6 +16,9 @@ use vcc_results::result::{Backend, LatenessSummary, Stack};
 /// Making devices and connections, for both sides.
 const OVERHEAD_S: f64 = 2.0;
 
+/// Without emulated links there is no paper's stack to compare with.
+pub const STACK: Stack = Stack::Modern;
+
 /// All namespaces and devices are removed on return, also after Ctrl-C.
 pub fn run(
     experiment: &Experiment,
@@ -26,8 +29,7 @@ pub fn run(
     let cases = options.chosen(experiment.id(), experiment.cases(), |case| &case.name)?;
     let _watch = interrupt::Watch::start()?;
     let mut schedule = experiment.schedule(options.quick);
-    // Without emulated links there is no paper's stack to compare with.
-    let stack = options.stack.unwrap_or(Stack::Modern);
+    let stack = options.stack.unwrap_or(STACK);
     schedule.runs = options.runs.unwrap_or(schedule.runs);
     let runs = schedule.runs;
     let times = Times::from(&schedule);

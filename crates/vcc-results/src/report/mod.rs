@@ -22,7 +22,7 @@ pub use bench::BenchReport;
 pub use expectation::{Bounds, Expectation};
 pub use figure::{Figure, Placed, Plot, PlotKind};
 pub use in_short::{InShort, Seen};
-pub use markdown::{Filled, fill_markdown};
+pub use markdown::{Defaults, Filled, fill_markdown};
 pub use origin::Machine;
 pub use outcome::Outcome;
 pub use page::render_page;

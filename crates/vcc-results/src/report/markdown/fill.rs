@@ -4,6 +4,7 @@ use super::document::{self, Block, Kind, Part, Selector};
 use super::{Problem, bench, experiment, rows};
 use crate::report::bench::BENCHES;
 use crate::report::{BenchReport, Report, Results, order};
+use crate::result::{Backend, Stack};
 use std::cmp::Reverse;
 
 /// A file after its blocks have been filled.
@@ -14,15 +15,22 @@ pub struct Filled {
     pub written: Vec<String>,
 }
 
-/// Replaces the blocks for which there is a result. `is_known` tells which experiments there are:
+/// The conditions of an experiment that is run without options.
+#[derive(Debug, Clone, Copy)]
+pub struct Defaults {
+    pub backend: Backend,
+    pub stack: Stack,
+}
+
+/// Replaces the blocks for which there is a result. `defaults` knows the experiments that there are:
 /// a marker that names any other is an error.
 pub fn fill_markdown(
     text: &str,
     results: &Results,
-    is_known: &dyn Fn(&str) -> bool,
+    defaults: &dyn Fn(&str) -> Option<Defaults>,
 ) -> Result<Filled, Problem> {
     let mut parts = document::parse(text)?;
-    let mut filler = Filler { results, is_known, written: Vec::new() };
+    let mut filler = Filler { results, defaults, written: Vec::new() };
     let own = named(&parts);
     filler.fill(&mut parts, &own)?;
     Ok(Filled { text: document::render(&parts), written: filler.written })
@@ -44,7 +52,7 @@ fn named(parts: &[Part]) -> Vec<Selector> {
 
 struct Filler<'a> {
     results: &'a Results,
-    is_known: &'a dyn Fn(&str) -> bool,
+    defaults: &'a dyn Fn(&str) -> Option<Defaults>,
     written: Vec<String>,
 }
 
@@ -102,13 +110,13 @@ impl<'a> Filler<'a> {
     fn report(&self, line: usize, selector: &Selector) -> Result<Option<&'a Report>, Problem> {
         let id = &selector.experiment;
         let all = || self.results.files.iter().map(|file| &file.report);
-        if !(self.is_known)(id) && !all().any(|report| report.experiment == *id) {
+        if (self.defaults)(id).is_none() && !all().any(|report| report.experiment == *id) {
             let text =
                 format!("there is no experiment '{id}': `vcc lab list` shows those there are");
             return Err(Problem { line, text });
         }
         let mut meant: Vec<&Report> =
-            all().filter(|report| !report.quick && is_meant(selector, report)).collect();
+            all().filter(|report| !report.quick && self.is_meant(selector, report)).collect();
         meant.sort_by_key(|report| Reverse(report.finished_unix_s));
         let Some(newest) = meant.first() else { return Ok(None) };
         let conditions = |report: &Report| (report.backend, report.stack);
@@ -145,19 +153,22 @@ impl<'a> Filler<'a> {
                 backend: Some(report.backend),
                 stack: Some(report.stack),
             };
-            let has_block = own.iter().any(|own| is_meant(own, report));
+            let has_block = own.iter().any(|own| self.is_meant(own, report));
             if matches && !report.quick && !has_block && !missing.contains(&selector) {
                 missing.push(selector);
             }
         }
         missing
     }
-}
 
-fn is_meant(selector: &Selector, report: &Report) -> bool {
-    selector.experiment == report.experiment
-        && selector.backend.is_none_or(|backend| backend == report.backend)
-        && selector.stack.is_none_or(|stack| stack == report.stack)
+    fn is_meant(&self, selector: &Selector, report: &Report) -> bool {
+        let defaults = (self.defaults)(&selector.experiment);
+        let backend = selector.backend.or(defaults.map(|it| it.backend));
+        let stack = selector.stack.or(defaults.map(|it| it.stack));
+        selector.experiment == report.experiment
+            && backend.is_none_or(|backend| backend == report.backend)
+            && stack.is_none_or(|stack| stack == report.stack)
+    }
 }
 
 /// A `*` at the end stands for anything.

@@ -8,7 +8,8 @@
 //! - `<!-- measured: bench NAME -->`: figures of `vcc bench NAME`.
 //!
 //! `<!-- /measured -->` ends each of them. Everything outside the markers is kept, and so is every
-//! block for which there is no result.
+//! block for which there is no result. A marker without backend or stack means the experiment's
+//! default.
 
 mod bench;
 mod document;
@@ -18,7 +19,7 @@ mod origin;
 mod rows;
 mod text;
 
-pub use fill::{Filled, fill_markdown};
+pub use fill::{Defaults, Filled, fill_markdown};
 
 /// What is wrong with a file, and in which line.
 #[derive(Debug, PartialEq, Eq)]

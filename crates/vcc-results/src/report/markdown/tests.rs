@@ -1,4 +1,4 @@
-use super::{Filled, Problem, fill_markdown};
+use super::{Defaults, Filled, Problem, fill_markdown};
 use crate::report::bench::{Cost, Measurements, SegmentCost, Spread, Throughput};
 use crate::report::tests::report;
 use crate::report::{BenchReport, Machine, Report, ResultFile, Results};
@@ -16,7 +16,9 @@ fn of(experiment: &str) -> Report {
 }
 
 fn fill(text: &str, results: &Results) -> Result<Filled, Problem> {
-    fill_markdown(text, results, &|id| ["vcc-fig2", "vcc-fig11", "acdc-fig15"].contains(&id))
+    let defaults = Defaults { backend: Backend::Live, stack: Stack::NewReno };
+    let known = ["vcc-fig2", "vcc-fig11", "acdc-fig15"];
+    fill_markdown(text, results, &|id| known.contains(&id).then_some(defaults))
 }
 
 #[track_caller]
@@ -73,13 +75,48 @@ fn the_newest_result_counts_and_conditions_are_told_apart() {
     let at = |finished_unix_s, seed| Report { finished_unix_s, seed, ..of("vcc-fig11") };
     let text = filled(ONE, &results(vec![at(1, 1), at(100, 2), at(50, 3)]));
     assert!(text.replace('\n', " ").contains("seed 2;"), "{text}");
-    let modern = || Report { stack: Stack::Modern, seed: 9, ..of("vcc-fig11") };
-    let problem = fill(ONE, &results(vec![of("vcc-fig11"), modern()])).unwrap_err();
-    assert_eq!(problem.line, 3);
-    assert!(problem.text.contains("'vcc-fig11 live modern'"), "{}", problem.text);
     let marked = ONE.replace("vcc-fig11 ", "vcc-fig11 modern ");
-    let text = filled(&marked, &results(vec![of("vcc-fig11"), modern()]));
+    let text = filled(&marked, &results(vec![of("vcc-fig11"), modern(9)]));
     assert!(text.replace('\n', " ").contains("stack modern, seed 9;"), "{text}");
+}
+
+fn modern(seed: u64) -> Report {
+    Report { stack: Stack::Modern, seed, ..of("vcc-fig11") }
+}
+
+/// Figures that a reader compares with the paper's are of the paper's stack, and on the backend that
+/// the experiment is made for.
+#[test]
+fn a_marker_without_conditions_means_the_experiments_defaults() {
+    let newer = |report: Report| Report { finished_unix_s: 2_000_000_000, ..report };
+    let in_virtual_time = || Report { backend: Backend::Virtual, ..of("vcc-fig11") };
+    let orders: [fn(Report, Report) -> Vec<Report>; 2] = [|a, b| vec![a, b], |a, b| vec![b, a]];
+    for order in orders {
+        for other in [modern(9), in_virtual_time()] {
+            let both = results(order(of("vcc-fig11"), newer(other)));
+            let text = filled(ONE, &both).replace('\n', " ");
+            assert!(text.contains("live, stack newreno, seed 1;"), "{text}");
+            let rows = filled(TABLE, &both);
+            assert!(rows.contains("`vcc-fig11`, 2024-02-29,"), "not the newer one: {rows}");
+            let section = "<!-- measured: experiments vcc-* -->\n<!-- /measured -->\n";
+            let text = filled(section, &both);
+            assert_eq!(text.matches("### `vcc-fig11`").count(), 2, "each has its block: {text}");
+        }
+    }
+    assert_eq!(filled(ONE, &results(vec![modern(9)])), ONE, "it is not what the block is of");
+}
+
+/// Nothing says which stack is the default of an experiment that is not built in.
+#[test]
+fn conditions_of_an_experiment_of_ones_own_are_to_be_named() {
+    let own = ONE.replace("vcc-fig11", "mine");
+    let of_stack = |stack| Report { stack, ..of("mine") };
+    let text = filled(&own, &results(vec![of_stack(Stack::Modern)])).replace('\n', " ");
+    assert!(text.contains("stack modern, seed 1;"), "{text}");
+    let both = results(vec![of_stack(Stack::NewReno), of_stack(Stack::Modern)]);
+    let problem = fill(&own, &both).unwrap_err();
+    assert_eq!(problem.line, 3);
+    assert!(problem.text.contains("'mine live modern'"), "{}", problem.text);
 }
 
 /// A new experiment gets its place by itself: figure 2 before figure 11.

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use vcc_results::report::{Filled, Results, fill_markdown, read_results, render_page};
+use vcc_results::report::{Defaults, Filled, Results, fill_markdown, read_results, render_page};
 
 use super::require_directory;
 use crate::output;
@@ -17,8 +17,9 @@ use crate::output;
 ///
 /// A Markdown file says by markers where figures go: `<!-- measured: experiment ID -->`, `<!--
 /// measured: experiments PATTERN... -->`, `<!-- measured: bench NAME -->`, or a table whose rows
-/// the marker names (experiments/README.md); each up to `<!-- /measured -->`. Blocks for which
-/// there is no result stay as they are, and so does all text outside the markers.
+/// the marker names (experiments/README.md); each up to `<!-- /measured -->`. A marker without
+/// backend or stack means the experiment's default. Blocks for which there is no result stay as they
+/// are, and so does all text outside the markers.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Files that `vcc lab run ID --json FILE` or `vcc bench NAME --json FILE` wrote, or
@@ -68,8 +69,11 @@ fn fill(path: &Path, results: &Results) -> anyhow::Result<Filled> {
     let name = path.display();
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
     let known = vcc_lab::experiments();
-    let is_known = |id: &str| known.iter().any(|experiment| experiment.id == id);
-    fill_markdown(&text, results, &is_known)
+    let defaults = |id: &str| {
+        let experiment = known.iter().find(|experiment| experiment.id == id)?;
+        Some(Defaults { backend: experiment.backend, stack: experiment.stack })
+    };
+    fill_markdown(&text, results, &defaults)
         .map_err(|problem| anyhow::anyhow!("{name}:{}: {}", problem.line, problem.text))
 }
 
