@@ -64,17 +64,17 @@ VCC_INLINE void snoop_resumes(struct vcc_snoop *sn)
 	sn->due_edge = seq_min(sn->ring_nxt + SNOOP_BURST_SEGS * sn->seg_bytes, sn->told_edge);
 }
 
-/* The peer has sent nothing for a while, though it could, or has ended a message. */
-VCC_INLINE void snoop_falls_silent(struct vcc_snoop *sn)
-{
-	sn->silent = true;
-	sn->due_edge = sn->ring_nxt;
-}
-
 /* The peer waits for an acknowledgement, and has sent what it may until then. */
 VCC_INLINE void snoop_has_sent_all(struct vcc_snoop *sn)
 {
 	sn->due_edge = sn->ring_nxt;
+}
+
+/* The peer has sent nothing for a while, though it could, or has ended a message. */
+VCC_INLINE void snoop_falls_silent(struct vcc_snoop *sn)
+{
+	sn->silent = true;
+	snoop_has_sent_all(sn);
 }
 
 /* May its window be what holds the peer back? */

@@ -1,8 +1,8 @@
 //! Checks of a file beyond the bounds of its single values.
 
-use super::Case;
 use super::file::File;
 use super::locate::{Problem, Step, field};
+use super::{Case, duration};
 use vcc_results::measure::{self, MetricSpec};
 use vcc_traffic::Pattern;
 
@@ -14,7 +14,7 @@ pub(super) fn check(file: &File) -> Checked {
         let text = "an id is made of lower-case letters, digits and hyphens";
         return Err(Problem::new(field!["id"], text));
     }
-    check_duration(file)?;
+    duration::check(&file.duration.schedule(false), &file.duration.schedule(true))?;
     check_flows(file)?;
     for (index, metric) in file.metrics.iter().enumerate() {
         check_metric(file, metric, &|name| field!["metrics", index, name])?;
@@ -45,18 +45,6 @@ pub(super) fn check_in_short(file: &File, cases: &[Case]) -> Checked {
         }
     }
     Ok(())
-}
-
-fn check_duration(file: &File) -> Checked {
-    let times = &file.duration;
-    let positive = [
-        (field!["duration", "measured_s"], times.measured_s),
-        (field!["duration", "runs"], f64::from(times.runs)),
-        (field!["duration", "quick", "measured_s"], times.quick.measured_s),
-        (field!["duration", "quick", "runs"], f64::from(times.quick.runs)),
-    ];
-    let wrong = positive.into_iter().find(|(_, value)| value.is_nan() || *value <= 0.0);
-    wrong.map_or(Ok(()), |(at, _)| Err(Problem::new(at, "must be more than 0")))
 }
 
 /// `[[flows]]` replaces the guests' own flows.

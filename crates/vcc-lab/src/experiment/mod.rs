@@ -2,6 +2,7 @@
 
 mod change;
 mod check;
+mod duration;
 mod file;
 mod flows;
 pub mod locate;
@@ -9,6 +10,7 @@ mod requests;
 mod resolve;
 mod translation;
 
+pub use duration::Duration;
 pub use file::{Bytes, Ms, Vcc};
 pub use resolve::Case;
 pub use translation::translation;
@@ -107,12 +109,7 @@ impl Experiment {
     }
 
     pub fn schedule(&self, quick: bool) -> Schedule {
-        let full = &self.file.duration;
-        let (warm_up_s, measured_s, runs) = match quick {
-            true => (full.quick.warm_up_s, full.quick.measured_s, full.quick.runs),
-            false => (full.warm_up_s, full.measured_s, full.runs),
-        };
-        Schedule { warm_up_s, measured_s, runs }
+        self.file.duration.schedule(quick)
     }
 
     /// Fails where vcc does not have the underlay or the options that the case wants. `kernel_name`

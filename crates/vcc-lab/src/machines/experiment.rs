@@ -23,12 +23,12 @@ pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
 }
 
 fn check(file: &File) -> Result<(), Problem> {
-    for (at, schedule) in [
-        (field!["duration", "measured_s"], file.duration.schedule(false)),
-        (field!["duration", "quick", "measured_s"], file.duration.schedule(true)),
-    ] {
-        if !(schedule.measured_s > 0.0 && schedule.runs > 0) {
-            return Err(Problem::new(at, "time and runs must be more than 0"));
+    file.duration.check()?;
+    for (at, quick) in
+        [(field!["duration", "warm_up_s"], false), (field!["duration", "quick", "warm_up_s"], true)]
+    {
+        if file.duration.schedule(quick).warm_up_s != 0.0 {
+            return Err(Problem::new(at, "leave it out: transfers need no warm-up"));
         }
     }
     if !(1..=15).contains(&file.machines.neighbours) {
@@ -150,7 +150,8 @@ expect.from_100k_mbps = { min = 2, relative_to = "tap" }
     #[test]
     fn mistakes_are_named_with_their_line() {
         let wrong = [
-            ("runs = 3", "runs = 0", "small.toml:6: duration.measured_s: time and runs"),
+            ("runs = 3", "runs = 0", "small.toml:7: duration.runs: must be more than 0"),
+            ("measured_s = 8", "measured_s = 8\nwarm_up_s = 1", "warm_up_s: leave it out"),
             ("neighbours = 2", "neighbours = 0", "must be 1 to 15"),
             ("rtt_us = 2000", "rtt_us = 1000001", "rtt_us: must be at most 1000000"),
             ("window_segs = 3", "window_segs = 0", "window_segs: must be 1 to 1000"),

@@ -1,10 +1,9 @@
 //! The format of experiment files with `[machines]`.
 
-use crate::experiment::Ms;
+use crate::experiment::{Duration, Ms};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use vcc_results::report::Expectation;
-use vcc_results::result::Schedule;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -14,36 +13,11 @@ pub(super) struct File {
     pub paper: String,
     #[serde(default)]
     pub scale: Option<String>,
+    /// The time is of a case, in equal parts for each size and direction.
     pub duration: Duration,
     /// The presence of this table marks an experiment with virtual machines.
     pub machines: Machines,
     pub cases: Vec<Case>,
-}
-
-/// `measured_s` is the time of a case, in equal parts for each size and direction.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Duration {
-    pub measured_s: f64,
-    pub runs: u32,
-    pub quick: Quick,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Quick {
-    pub measured_s: f64,
-    pub runs: u32,
-}
-
-impl Duration {
-    pub fn schedule(&self, quick: bool) -> Schedule {
-        let (measured_s, runs) = match quick {
-            true => (self.quick.measured_s, self.quick.runs),
-            false => (self.measured_s, self.runs),
-        };
-        Schedule { warm_up_s: 0.0, measured_s, runs }
-    }
 }
 
 #[derive(Debug, Clone, Deserialize)]

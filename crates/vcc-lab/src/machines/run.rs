@@ -19,8 +19,9 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 use vcc_qemu::{Image, Vm};
+use vcc_results::measure::Validity;
 use vcc_results::report::{CaseReport, Conditions, Figure, Report, RunReport, Study};
-use vcc_results::result::{Backend, LatenessSummary, Schedule, Stack};
+use vcc_results::result::{Backend, Schedule, Stack};
 use vcc_traffic::random::SplitMix64;
 
 /// Boot of a guest and making its network.
@@ -212,17 +213,6 @@ fn report(
         let percent = strangers * 100.0;
         warnings.push(format!("other processes took {percent:.0} % of the machine's CPU"));
     }
-    Ok(RunReport {
-        seed,
-        valid: reasons.is_empty(),
-        reasons,
-        warnings,
-        metrics: metrics::of(&transfers, against),
-        flows: Vec::new(),
-        links: Vec::new(),
-        lateness: LatenessSummary::default(),
-        vcc: Vec::new(),
-        frame_log: None,
-        series: None,
-    })
+    let metrics = metrics::of(&transfers, against);
+    Ok(RunReport::without_network(seed, Validity { reasons, warnings }, metrics))
 }

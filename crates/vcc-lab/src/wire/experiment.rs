@@ -36,16 +36,7 @@ pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
 }
 
 fn check(file: &File) -> Checked<()> {
-    let times = &file.duration;
-    let positive = [
-        (field!["duration", "measured_s"], times.measured_s),
-        (field!["duration", "runs"], f64::from(times.runs)),
-        (field!["duration", "quick", "measured_s"], times.quick.measured_s),
-        (field!["duration", "quick", "runs"], f64::from(times.quick.runs)),
-    ];
-    if let Some((at, _)) = positive.into_iter().find(|(_, value)| value.is_nan() || *value <= 0.0) {
-        return Err(Problem::new(at, "must be more than 0"));
-    }
+    file.duration.check()?;
     check_metric(&file.wire.plot, field!["wire", "plot"])?;
     for (index, case) in file.cases.iter().enumerate() {
         if file.cases[..index].iter().any(|other| other.name == case.name) {
@@ -131,12 +122,7 @@ impl Experiment {
     }
 
     pub(super) fn schedule(&self, quick: bool) -> Schedule {
-        let full = &self.file.duration;
-        let (warm_up_s, measured_s, runs) = match quick {
-            true => (full.quick.warm_up_s, full.quick.measured_s, full.quick.runs),
-            false => (full.warm_up_s, full.measured_s, full.runs),
-        };
-        Schedule { warm_up_s, measured_s, runs }
+        self.file.duration.schedule(quick)
     }
 }
 

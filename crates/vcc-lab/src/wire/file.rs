@@ -1,6 +1,6 @@
 //! The format of experiment files with a `[wire]`.
 
-use crate::experiment::{Bytes, Ms, Vcc};
+use crate::experiment::{Bytes, Duration, Ms, Vcc};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use vcc_results::report::Expectation;
@@ -13,6 +13,7 @@ pub(super) struct File {
     pub paper: String,
     #[serde(default)]
     pub scale: Option<String>,
+    /// The warm-up is of each side, after the first burst of every flow.
     pub duration: Duration,
     /// The presence of this table marks an experiment of the CPU cost.
     pub wire: Wire,
@@ -29,24 +30,6 @@ pub(super) struct Wire {
     pub with: Treatment,
     /// The metric that the figure shows.
     pub plot: String,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Duration {
-    /// Warm-up of each side, after the first burst of every flow.
-    pub warm_up_s: f64,
-    pub measured_s: f64,
-    pub runs: u32,
-    pub quick: Quick,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Quick {
-    pub warm_up_s: f64,
-    pub measured_s: f64,
-    pub runs: u32,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -10,8 +10,9 @@ use crate::base::error::{Error, Result};
 use crate::base::progress::{Event, Progress};
 use crate::base::{interrupt, system};
 use crate::options::RunOptions;
+use vcc_results::measure::Validity;
 use vcc_results::report::{CaseReport, Conditions, Figure, Report, RunReport, Study};
-use vcc_results::result::{Backend, LatenessSummary, Stack};
+use vcc_results::result::{Backend, Stack};
 
 /// Making devices and connections, for both sides.
 const OVERHEAD_S: f64 = 2.0;
@@ -137,19 +138,8 @@ fn report(pair: &Pair, seed: u64) -> RunReport {
         half.doubts.iter().map(move |doubt| format!("{name}: {doubt}")).collect::<Vec<_>>()
     };
     let reasons = [doubts("without", &pair.without), doubts("with", &pair.with)].concat();
-    RunReport {
-        seed,
-        valid: reasons.is_empty(),
-        reasons,
-        warnings: Vec::new(),
-        metrics: pair.metrics(),
-        flows: Vec::new(),
-        links: Vec::new(),
-        lateness: LatenessSummary::default(),
-        vcc: Vec::new(),
-        frame_log: None,
-        series: None,
-    }
+    let validity = Validity { reasons, warnings: Vec::new() };
+    RunReport::without_network(seed, validity, pair.metrics())
 }
 
 #[cfg(test)]

@@ -16,12 +16,6 @@ pub const GSO_TCPV6: u8 = 4;
 pub const GSO_ECN: u8 = 0x80;
 const VNET_HEADER_BYTES: usize = 10;
 
-/// From linux/if_tun.h: the offloads that the reader of the device supports.
-const TUN_F_CSUM: libc::c_ulong = 1;
-const TUN_F_TSO4: libc::c_ulong = 2;
-const TUN_F_TSO6: libc::c_ulong = 4;
-const TUN_F_TSO_ECN: libc::c_ulong = 8;
-
 const FRAME_MAX_BYTES: usize = 1 << 16;
 const PATIENCE_MS: libc::c_int = 2_000;
 
@@ -81,8 +75,8 @@ impl Tap {
 
     /// Sets whether the reader supports partial checksums and super-segments.
     pub fn set_offloads(&self, on: bool) {
-        let all = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
-        let offloads = if on { all } else { 0 };
+        let all = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+        let offloads = libc::c_ulong::from(if on { all } else { 0 });
         // SAFETY: the argument is a number.
         let status =
             unsafe { libc::ioctl(self.file.as_raw_fd(), libc::TUNSETOFFLOAD as _, offloads) };

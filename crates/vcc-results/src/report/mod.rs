@@ -152,16 +152,28 @@ impl RunReport {
             payload_ok: result.payload_ok,
         });
         Self {
-            seed,
-            valid: validity.reasons.is_empty(),
-            reasons: validity.reasons,
-            warnings: validity.warnings,
-            metrics,
             flows: flows.collect(),
             lateness: data.emulator.lateness.summary(),
             links: data.emulator.links,
             vcc: data.translated,
             frame_log: data.frame_log,
+            ..Self::without_network(seed, validity, metrics)
+        }
+    }
+
+    /// Of a run without an emulated network and its flows.
+    pub fn without_network(seed: u64, validity: Validity, metrics: BTreeMap<String, f64>) -> Self {
+        Self {
+            seed,
+            valid: validity.reasons.is_empty(),
+            reasons: validity.reasons,
+            warnings: validity.warnings,
+            metrics,
+            flows: Vec::new(),
+            links: Vec::new(),
+            lateness: LatenessSummary::default(),
+            vcc: Vec::new(),
+            frame_log: None,
             series: None,
         }
     }

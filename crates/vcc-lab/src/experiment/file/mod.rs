@@ -15,6 +15,7 @@ pub(super) use requests::Request;
 pub use vcc::{Vcc, VccMode};
 pub(super) use vcpu::{Background, Core, SchedulerKind, Vcpu};
 
+use super::duration::Quick;
 use crate::scenario::{Family, HostForm};
 use bounded::{Alpha, DelayUs, Mbps, MtuBytes, Phases};
 use serde::Deserialize;
@@ -23,7 +24,7 @@ use std::collections::BTreeMap;
 use vcc_fabric::{AnyQueue, TopologyKind};
 use vcc_results::measure::MetricSpec;
 use vcc_results::report::{Expectation, InShort, Plot};
-use vcc_results::result::{Backend, Stack};
+use vcc_results::result::{Backend, Schedule, Stack};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -125,15 +126,14 @@ pub(super) struct Duration {
     /// Equal parts of the measured time, in which flows can join and leave.
     #[serde(default)]
     pub phases: Phases,
-    pub quick: QuickDuration,
+    pub quick: Quick,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct QuickDuration {
-    pub warm_up_s: f64,
-    pub measured_s: f64,
-    pub runs: u32,
+impl Duration {
+    pub fn schedule(&self, quick: bool) -> Schedule {
+        let Self { warm_up_s, measured_s, runs, .. } = *self;
+        if quick { self.quick.schedule() } else { Schedule { warm_up_s, measured_s, runs } }
+    }
 }
 
 /// The tables of a file that a case can change.
