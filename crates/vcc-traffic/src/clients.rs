@@ -12,20 +12,28 @@ const LONGEST_THINK: f64 = 5.0;
 pub struct Client<'a> {
     plan: &'a ClientPlan,
     random: SplitMix64,
+    /// Flows whose responses it waits for.
+    unanswered: usize,
 }
 
 impl<'a> Client<'a> {
     pub fn new(plan: &'a ClientPlan) -> Self {
-        Self { plan, random: SplitMix64::new(plan.seed) }
+        Self { plan, random: SplitMix64::new(plan.seed), unanswered: 0 }
     }
 
-    /// The flow that it asks over, as a position among the host's.
-    pub fn flow(&self) -> usize {
-        self.plan.flow
+    /// Asks: for this kind over each of these flows, which are positions among the host's.
+    pub fn ask(&mut self) -> (usize, &'a [usize]) {
+        self.unanswered = self.plan.flows.len();
+        (self.next_kind(), &self.plan.flows)
     }
 
-    /// The kind of its next request.
-    pub fn next_kind(&mut self) -> usize {
+    /// A response has come. Returns whether it was the last one that the client has waited for.
+    pub fn take_response(&mut self) -> bool {
+        self.unanswered -= 1;
+        self.unanswered == 0
+    }
+
+    fn next_kind(&mut self) -> usize {
         let all: u64 = self.plan.asks.iter().map(|&(_, share)| u64::from(share)).sum();
         let mut place = self.random.next_u64() % all.max(1);
         for &(kind, share) in &self.plan.asks {
@@ -51,7 +59,19 @@ mod tests {
     use super::*;
 
     fn plan(asks: &[(usize, u32)]) -> ClientPlan {
-        ClientPlan { flow: 0, asks: asks.to_vec(), think_ms: 100, starts_at_ns: 0, seed: 5 }
+        let (flows, asks) = (vec![0, 3], asks.to_vec());
+        ClientPlan { flows, asks, think_ms: 100, starts_at_ns: 0, seed: 5 }
+    }
+
+    #[test]
+    fn asks_again_when_all_have_answered() {
+        let plan = plan(&[(4, 1)]);
+        let mut client = Client::new(&plan);
+        for _ in 0..2 {
+            assert_eq!(client.ask(), (4, [0, 3].as_slice()));
+            assert!(!client.take_response());
+            assert!(client.take_response());
+        }
     }
 
     #[test]

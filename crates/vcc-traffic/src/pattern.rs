@@ -99,6 +99,9 @@ pub struct Requests {
     /// request.
     #[serde(default)]
     pub think_ms: u32,
+    /// Of a client: it asks over all of its flows at once, and again when all have answered.
+    #[serde(default)]
+    pub strobe: bool,
     /// A request that has waited longer for its response is an error of the run.
     #[serde(default = "usual_timeout")]
     pub timeout_ms: NonZeroU32,

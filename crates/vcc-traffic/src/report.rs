@@ -2,6 +2,7 @@
 //! them from the kernel's messages on the same console.
 
 use crate::samples::{Begun, Received, Response, Sample};
+use crate::tcp_counters::TcpCounters;
 use serde::{Deserialize, Serialize};
 
 /// The prefix of every line.
@@ -13,6 +14,8 @@ pub enum Report {
     Sender(SenderHalf),
     Receiver(ReceiverHalf),
     Pings(PingReport),
+    /// What the counters of the guest's TCP grew by within the measurement window.
+    Tcp(TcpCounters),
     /// The first error, in which case it is the only line.
     Error {
         problem: String,
@@ -45,6 +48,10 @@ pub struct SenderHalf {
     /// Requests whose responses arrived within the measurement window.
     #[serde(default)]
     pub answered: u64,
+    /// Bytes of responses to requests, received by the start of the measurement window and by the
+    /// end of each of its phases.
+    #[serde(default)]
+    pub answers_at_bounds_bytes: Vec<u64>,
     pub transfers: Vec<Begun>,
     /// When the last byte of each transfer was acknowledged, where that is its end.
     #[serde(default)]

@@ -37,11 +37,11 @@ pub struct RequestsPlan {
     pub serves_at_once: Option<u32>,
 }
 
-/// A client: it asks, waits for the response, thinks, and asks again.
+/// A client: it asks over all of its flows at once, waits for all responses, thinks, and asks again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientPlan {
-    pub flow: usize,
+    pub flows: Vec<usize>,
     /// The kinds that it asks for, and how often in proportion to the others.
     pub asks: Vec<(usize, u32)>,
     pub think_ms: u32,
@@ -55,7 +55,8 @@ impl RequestsPlan {
     /// What is wrong with it, of a guest that sends so many flows.
     pub(crate) fn problem(&self, is_asking: impl Fn(usize) -> bool) -> Option<String> {
         let pooled = self.pools.values().flatten().copied();
-        let mut flows = pooled.chain(self.clients.iter().map(|client| client.flow));
+        let of_clients = self.clients.iter().flat_map(|client| client.flows.iter().copied());
+        let mut flows = pooled.chain(of_clients);
         if let Some(flow) = flows.find(|&flow| !is_asking(flow)) {
             return Some(format!("has no flow of requests in place {flow}"));
         }
@@ -63,6 +64,9 @@ impl RequestsPlan {
             return Some("serves no request at once".into());
         }
         for client in &self.clients {
+            if client.flows.is_empty() {
+                return Some("has a client without a flow".into());
+            }
             if client.asks.iter().all(|&(_, share)| share == 0) {
                 return Some("has a client that asks for nothing".into());
             }
@@ -85,8 +89,13 @@ mod tests {
     fn plan() -> RequestsPlan {
         let call = Call { kind: 1, group: 3, count: 2, at_once: 1 };
         let kind = |calls| Kind { request_bytes: 1, response_bytes: 1, calls };
-        let client =
-            ClientPlan { flow: 0, asks: vec![(0, 1)], think_ms: 0, starts_at_ns: 1, seed: 1 };
+        let client = ClientPlan {
+            flows: vec![0],
+            asks: vec![(0, 1)],
+            think_ms: 0,
+            starts_at_ns: 1,
+            seed: 1,
+        };
         RequestsPlan {
             kinds: vec![kind(vec![call]), kind(Vec::new())],
             clients: vec![client],
@@ -103,7 +112,9 @@ mod tests {
             plan.problem(|flow| flow < 2).unwrap_or_default()
         };
         assert_eq!(problem(|_| {}), "");
-        assert_eq!(problem(|plan| plan.clients[0].flow = 2), "has no flow of requests in place 2");
+        let elsewhere = problem(|plan| plan.clients[0].flows.push(2));
+        assert_eq!(elsewhere, "has no flow of requests in place 2");
+        assert_eq!(problem(|plan| plan.clients[0].flows.clear()), "has a client without a flow");
         assert_eq!(problem(|plan| plan.serves_at_once = Some(0)), "serves no request at once");
         let idle = problem(|plan| plan.clients[0].asks[0].1 = 0);
         assert_eq!(idle, "has a client that asks for nothing");

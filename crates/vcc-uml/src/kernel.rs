@@ -14,7 +14,7 @@ macro_rules! recipe {
 }
 
 /// The build's inputs besides Debian's source package, below guest/.
-const RECIPE: [(&str, &str); 11] = recipe! {
+const RECIPE: [(&str, &str); 12] = recipe! {
     "kernel/build.sh"
     "kernel/defconfig"
     "kernel/01-hz.patch"
@@ -23,6 +23,7 @@ const RECIPE: [(&str, &str); 11] = recipe! {
     "kernel/04-still-clock.patch"
     "kernel/05-shared-interrupts.patch"
     "kernel/06-flood.patch"
+    "kernel/07-pvtcp.patch"
     "kernel/tcp_flood.c"
     "flood_tcp.h"
     "flood.h"

@@ -133,6 +133,7 @@ impl Experiment {
                 small_queues: group.small_queues,
                 congestion_control: kernel_name(&group.congestion_control),
                 limits: limits(group),
+                tcp: group.tcp,
                 proxy: group.proxy.as_deref().map(kernel_name),
                 ping_every_us: us(group.ping_every_us),
                 interrupt_every_ns: interrupt_every_ns(group.interrupt_us),
@@ -142,6 +143,7 @@ impl Experiment {
             };
             guests.extend((0..group.count.get()).map(|_| guest.clone()));
         }
+        let cores = cores(case, &mut guests);
         let place = field!["cases", case.spec, "receivers", "vcc"];
         Ok(Scenario {
             network: case.network.clone(),
@@ -151,7 +153,7 @@ impl Experiment {
             guests,
             flows: case.flows.clone(),
             requests: case.requests.clone(),
-            cores: case.cores.values().map(core).collect(),
+            cores,
             receivers: Receivers {
                 ecn: case.receivers.ecn,
                 interrupt_every_ns: interrupt_every_ns(case.receivers.interrupt_us),
@@ -206,6 +208,21 @@ impl Experiment {
             Problem::new(place, text).at(&self.place, &self.source)
         })
     }
+}
+
+/// The case's cores, and behind them one for each further guest on a core that is per guest.
+fn cores(case: &Case, guests: &mut [Guest]) -> Vec<scenario::Core> {
+    let mut cores: Vec<scenario::Core> = case.cores.values().map(core).collect();
+    let mut taken = vec![false; cores.len()];
+    let per_guest: Vec<bool> = case.cores.values().map(|core| core.per_guest).collect();
+    for vcpu in guests.iter_mut().filter_map(|guest| guest.vcpu.as_mut()) {
+        let number = vcpu.core;
+        if per_guest[number] && std::mem::replace(&mut taken[number], true) {
+            vcpu.core = cores.len();
+            cores.push(cores[number].clone());
+        }
+    }
+    cores
 }
 
 fn core(core: &Core) -> scenario::Core {

@@ -22,8 +22,8 @@ pub(super) fn asks(
         return Err(("asks", "only valid for requests".into()));
     }
     if let Pattern::Requests(requests) = group.traffic {
-        if requests.think_ms > 0 && group.asks.is_empty() {
-            let text = "'think_ms' is of clients, which have 'asks'";
+        if (requests.think_ms > 0 || requests.strobe) && group.asks.is_empty() {
+            let text = "'think_ms' and 'strobe' are of clients, which have 'asks'";
             return Err(("traffic", text.into()));
         }
     }

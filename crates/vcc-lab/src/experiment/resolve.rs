@@ -110,6 +110,11 @@ fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case>
     let receivers_at = under(&at, &["receivers".into()]);
     check_form(file, &receivers.vcc, &receivers_at)?;
     check_vcpu(receivers.vcpu.as_ref(), &cores, &receivers_at)?;
+    let is_per_guest = |vcpu: &Vcpu| cores.get(&vcpu.core).is_some_and(|core| core.per_guest);
+    if receivers.vcpu.as_ref().is_some_and(is_per_guest) {
+        let text = "a core that is per guest is not for receivers";
+        return Err(Problem::new(under(&receivers_at, &["vcpu".into(), "core".into()]), text));
+    }
     let count: u32 = guests.iter().map(|group| group.count.get()).sum();
     if !(1..=MOST_GUESTS).contains(&count) {
         let text = format!("has {count} guests: it must have 1 to {MOST_GUESTS}");

@@ -248,6 +248,28 @@ fn guests_and_receivers_share_cores_by_their_names() {
 }
 
 #[test]
+fn a_core_that_is_per_guest_is_one_for_each() {
+    let core = "cores.a = { scheduler = \"credit\", per_guest = true }\n";
+    let scenario_of = |more: &str| scenario(&with(&format!("{core}{more}")).unwrap());
+    let apart = scenario_of("guests.ecn.vcpu.core = \"a\"\nguests.legacy.vcpu.core = \"a\"");
+    let cores = apart.guests.iter().map(|guest| guest.vcpu.map(|vcpu| vcpu.core));
+    assert_eq!(cores.collect::<Vec<_>>(), [Some(0), Some(1), Some(2)]);
+    assert!(apart.cores.len() == 3 && apart.cores[1..].iter().all(|it| *it == apart.cores[0]));
+    let error = with(&format!("{core}receivers.vcpu.core = \"a\"")).unwrap_err().to_string();
+    assert!(error.contains("receivers.vcpu.core: a core that is per guest"), "{error}");
+}
+
+#[test]
+fn switches_of_tcp_are_for_virtual_time_alone() {
+    let scenario = scenario(&with("guests.legacy.tcp = { frto = false, pvtcp = true }").unwrap());
+    let parameters: Vec<_> = scenario.guests[2].tcp.parameters().collect();
+    assert_eq!(parameters, [("ipv4/tcp_pvtcp", "1"), ("ipv4/tcp_frto", "0")]);
+    assert_eq!(scenario.guests[0].tcp.parameters().count(), 0);
+    let refusal = live::check(&scenario).unwrap_err().to_string();
+    assert!(refusal.contains("switches of guests' TCP"), "{refusal}");
+}
+
+#[test]
 fn interrupts_are_of_each_group_and_of_the_receivers_and_in_virtual_time_alone() {
     let more = "guests.legacy.interrupt_us = 0\nreceivers.interrupt_us = 3\n";
     let set = scenario(&parse("small.toml", &format!("{SMALL}{more}")).unwrap());
@@ -407,7 +429,12 @@ fn requests_that_cannot_be_are_refused() {
         (
             "{ connections = \"new\" }",
             "{ think_ms = 5 }",
-            "flows[1].traffic: 'think_ms' is of clients",
+            "flows[1].traffic: 'think_ms' and 'strobe' are of clients",
+        ),
+        (
+            "{ connections = \"new\" }",
+            "{ strobe = true }",
+            "flows[1].traffic: 'think_ms' and 'strobe' are of clients",
         ),
         ("{ requests = { think_ms = 7 } }", "\"bulk\"", "flows[0].asks: only valid for requests"),
         (

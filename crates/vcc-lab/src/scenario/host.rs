@@ -1,5 +1,6 @@
 //! One host to be made.
 
+use super::parameters::TcpSwitches;
 use super::vcpu::Vcpu;
 use serde::{Deserialize, Serialize};
 use vcc_fabric::HostId;
@@ -24,6 +25,7 @@ pub enum Family {
 pub struct HostSpec {
     pub ecn: bool,
     pub sack: bool,
+    pub tcp: TcpSwitches,
     /// Whether the guest hands super-segments to its device, as Linux does by default.
     pub tso: bool,
     /// Whether its TCP waits for what it has sent to have left its device, as Linux does.

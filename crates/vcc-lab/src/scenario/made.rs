@@ -1,6 +1,6 @@
 //! A small scenario, for tests.
 
-use super::{Family, Flow, Guest, HostForm, Limits, Receivers, Scenario};
+use super::{Family, Flow, Guest, HostForm, Limits, Receivers, Scenario, TcpSwitches};
 use std::collections::BTreeMap;
 use vcc_fabric::{AnyQueue, NetworkSpec, Tiers, TopologyKind, Watch};
 use vcc_traffic::Pattern;
@@ -12,6 +12,7 @@ pub fn guest() -> Guest {
         small_queues: true,
         congestion_control: "reno".into(),
         limits: Limits::default(),
+        tcp: TcpSwitches::default(),
         proxy: None,
         ping_every_us: None,
         interrupt_every_ns: None,

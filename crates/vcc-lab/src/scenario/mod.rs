@@ -13,7 +13,7 @@ mod vcpu;
 
 pub use addresses::{address, ipv4_address, prefix_bits};
 pub use host::{Family, HostForm, HostSpec, Limits};
-pub use parameters::{BARE_IPV6, QUIET_IPV6, bare_ipv6, tcp as tcp_parameters};
+pub use parameters::{BARE_IPV6, QUIET_IPV6, TcpSwitches, bare_ipv6, tcp as tcp_parameters};
 pub use plan::{FlowSpec, Plan};
 pub use translation::{MAX_FLOWS, PoolShare, Translation};
 pub use vcpu::{Core, Scheduler, Share, Vcpu};
@@ -34,6 +34,7 @@ pub struct Guest {
     /// By the kernel's name for it.
     pub congestion_control: String,
     pub limits: Limits,
+    pub tcp: TcpSwitches,
     /// The congestion control of the TCP proxy in its way, if there is one.
     pub proxy: Option<String>,
     /// Interval of its pings to its receiver.
@@ -142,9 +143,14 @@ impl Scenario {
         let flows = self.flows.iter().map(|flow| {
             let guest = &self.guests[flow.sender];
             let vcc_answers = self.translation_of(flow.receiver).is_some_and(Translation::enforces);
+            let (asks, answers) = (flow.sender, flow.receiver);
             FlowFacts {
                 group: groups[flow.group].into(),
                 sender: flow.sender,
+                data: match flow.pattern {
+                    Pattern::Requests(_) => [answers, asks],
+                    _ => [asks, answers],
+                },
                 is_bulk: flow.pattern == Pattern::Bulk,
                 phases: flow.phases.clone(),
                 crosses_bottleneck: topology.crosses_bottleneck(flow.sender, flow.receiver),
@@ -197,6 +203,7 @@ impl Scenario {
         let senders = self.guests.iter().enumerate().map(|(host, guest)| HostSpec {
             ecn: guest.ecn,
             sack: self.sack,
+            tcp: guest.tcp,
             tso: guest.tso,
             small_queues: guest.small_queues,
             limits: guest.limits.clone(),
@@ -209,6 +216,7 @@ impl Scenario {
         let receivers = topology.receivers.clone().map(|receiver| HostSpec {
             ecn: self.receivers.ecn,
             sack: self.sack,
+            tcp: TcpSwitches::default(),
             tso: true,
             small_queues: true,
             limits: Limits::default(),

@@ -1,6 +1,7 @@
 //! Kernel parameters of the guests, below /proc/sys/net.
 
 use super::host::Family;
+use serde::Deserialize;
 
 /// No neighbour discovery, no router solicitation: nothing on the wire but the experiment.
 pub const QUIET_IPV6: &[(&str, &str)] =
@@ -22,6 +23,47 @@ pub fn bare_ipv6(family: Family, device: &str) -> Vec<(String, &'static str)> {
     parameters
         .map(|(name, value)| (name.replace("/default/", &format!("/{of}/")), *value))
         .collect()
+}
+
+/// What a guest's TCP does otherwise than Linux's. Left out is as it is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TcpSwitches {
+    /// PVTCP, which the guest kernel in virtual time has.
+    #[serde(default)]
+    pub pvtcp: Option<bool>,
+    /// F-RTO (RFC 5682).
+    #[serde(default)]
+    pub frto: Option<bool>,
+    /// RFC 7323.
+    #[serde(default)]
+    pub timestamps: Option<bool>,
+    /// RFC 2883.
+    #[serde(default)]
+    pub dsack: Option<bool>,
+    /// TLP (RFC 8985).
+    #[serde(default)]
+    pub tail_loss_probes: Option<bool>,
+    /// RFC 8985.
+    #[serde(default)]
+    pub rack: Option<bool>,
+}
+
+impl TcpSwitches {
+    pub fn parameters(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let switches = [
+            (self.pvtcp, "ipv4/tcp_pvtcp", "1"),
+            (self.frto, "ipv4/tcp_frto", "2"),
+            (self.timestamps, "ipv4/tcp_timestamps", "1"),
+            (self.dsack, "ipv4/tcp_dsack", "1"),
+            (self.tail_loss_probes, "ipv4/tcp_early_retrans", "3"),
+            (self.rack, "ipv4/tcp_recovery", "1"),
+        ];
+        switches.into_iter().filter_map(|(switch, name, on)| {
+            let value = if switch? { on } else { "0" };
+            Some((name, value))
+        })
+    }
 }
 
 /// TCP parameters of every experiment.

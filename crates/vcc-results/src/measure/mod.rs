@@ -12,6 +12,7 @@ mod response;
 mod retransmission;
 mod rtt;
 mod shadow;
+mod tcp;
 mod transfers;
 mod validity;
 mod window;
@@ -31,6 +32,14 @@ const MEASURES: &[Measure] = &[
     goodput::SHARE,
     retransmission::SEGMENTS,
     retransmission::SHARE,
+    tcp::TIMEOUTS,
+    tcp::SPURIOUS_TIMEOUTS,
+    tcp::LOSS_PROBES,
+    tcp::RETRANSMITTED_SEGS,
+    tcp::DUPLICATE_ACKS,
+    tcp::STALLS,
+    tcp::POSTPONED_TIMERS,
+    tcp::REPLACED_SAMPLES,
     window::MEAN_SEGS,
     window::PERIOD_S,
     window::PEER_LIMITS,

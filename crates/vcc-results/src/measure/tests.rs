@@ -1,7 +1,7 @@
 use super::*;
 use crate::result::{Pings, made};
 use vcc_fabric::{ProbeReport, RttSample};
-use vcc_traffic::{Response, Sample};
+use vcc_traffic::{Response, Sample, TcpCounters};
 
 fn metric(measure: &str) -> MetricSpec {
     MetricSpec {
@@ -104,6 +104,33 @@ fn answered_requests_are_counted_by_the_second() {
     data.flows[2].answered = 40;
     let metric = MetricSpec { of: Some("ping".into()), ..metric("responses_per_s") };
     assert_eq!(value(&metric, &facts, &data), Some(40.0));
+}
+
+/// Responses leave the hosts that are asked, and two flows may be of one host.
+#[test]
+fn counters_are_of_the_hosts_that_the_data_leaves_or_reaches() {
+    let (mut facts, mut data) = run();
+    let places = [[5, 9], [5, 8], [4, 9]];
+    facts.flows.iter_mut().zip(places).for_each(|(flow, place)| flow.data = place);
+    let value = |measure, data: &RunData| {
+        let metric = MetricSpec { of: Some("two".into()), ..metric(measure) };
+        value(&metric, &facts, data)
+    };
+    assert_eq!(value("tcp_timeouts", &data), None, "they were not read");
+    let of = |names: &[(&str, u64)]| -> TcpCounters {
+        names.iter().map(|&(name, count)| (name.to_owned(), count)).collect()
+    };
+    data.tcp = [
+        (5, of(&[("TCPTimeouts", 3), ("TCPLossUndo", 1), ("TCPDSACKUndo", 1)])),
+        (8, of(&[("TCPOFOQueue", 7), ("TCPTimeouts", 100)])),
+        (9, of(&[("TCPOFOQueue", 100)])),
+    ]
+    .into();
+    let measures = ["tcp_timeouts", "tcp_spurious_timeouts", "tcp_duplicate_acks"];
+    assert_eq!(measures.map(|name| value(name, &data)), [Some(3.0), Some(2.0), Some(7.0)]);
+    facts.flows[0].group = "two".into();
+    let metric = MetricSpec { of: Some("two".into()), ..metric("tcp_timeouts") };
+    assert_eq!(super::value(&metric, &facts, &data), Some(3.0), "once");
 }
 
 #[test]

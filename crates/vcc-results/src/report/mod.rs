@@ -40,7 +40,8 @@ use crate::result::{
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use vcc_fabric::LinkReport;
+use vcc_fabric::{HostId, LinkReport};
+use vcc_traffic::TcpCounters;
 
 /// Version of the JSON: it grows by one with each change that breaks a reader.
 pub const FORMAT_VERSION: u32 = 2;
@@ -121,6 +122,9 @@ pub struct RunReport {
     #[serde(flatten)]
     pub frame_log: Option<FrameLog>,
     pub vcc: Vec<Observation>,
+    /// In virtual time: by host, what the counters of its TCP grew by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tcp: BTreeMap<HostId, TcpCounters>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
 }
@@ -156,6 +160,7 @@ impl RunReport {
             lateness: data.emulator.lateness.summary(),
             links: data.emulator.links,
             vcc: data.translated,
+            tcp: data.tcp,
             frame_log: data.frame_log,
             ..Self::without_network(seed, validity, metrics)
         }
@@ -173,6 +178,7 @@ impl RunReport {
             links: Vec::new(),
             lateness: LatenessSummary::default(),
             vcc: Vec::new(),
+            tcp: BTreeMap::new(),
             frame_log: None,
             series: None,
         }

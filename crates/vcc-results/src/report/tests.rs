@@ -14,6 +14,7 @@ pub(super) fn run(valid: bool) -> RunReport {
         links: vec![],
         lateness: LatenessSummary::default(),
         vcc: vec![],
+        tcp: BTreeMap::new(),
         frame_log: None,
         series: None,
     }

@@ -23,6 +23,8 @@ pub struct FlowFacts {
     /// Name of its group.
     pub group: String,
     pub sender: HostId,
+    /// The hosts that most of its data leaves and reaches: of requests, from the responses' end.
+    pub data: [HostId; 2],
     /// Sends as much as its window allows, all the time.
     pub is_bulk: bool,
     /// In which it sends; 0 is the first.

@@ -10,8 +10,8 @@ pub struct FlowResult {
     pub guest_has_ecn: bool,
     pub peer_has_ecn: bool,
     pub payload_ok: bool,
-    /// Received bytes at the start of the window of measurement and at the end of each phase, and
-    /// the samples in between.
+    /// Received bytes, of requests those of their responses, at the start of the window of
+    /// measurement and at the end of each phase, and the samples in between.
     pub received_at_bounds_bytes: Vec<u64>,
     pub received_over_time: Vec<Received>,
     /// Within the window of measurement, as are the next two.
@@ -40,7 +40,10 @@ impl FlowResult {
             guest_has_ecn: sender.has_ecn,
             peer_has_ecn: receiver.has_ecn,
             payload_ok: sender.payload_ok && receiver.payload_ok,
-            received_at_bounds_bytes: receiver.received_at_bounds_bytes,
+            received_at_bounds_bytes: match sender.answers_at_bounds_bytes.is_empty() {
+                true => receiver.received_at_bounds_bytes,
+                false => sender.answers_at_bounds_bytes,
+            },
             received_over_time: receiver.received_over_time,
             retransmitted_segs: sender.retransmitted_segs,
             retransmitted_bytes: sender.retransmitted_bytes,

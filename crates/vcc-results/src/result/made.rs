@@ -1,6 +1,7 @@
 //! A small run, and what a sound one could have measured, for tests that run nothing.
 
 use super::{Ecn, EmulatorReport, FlowFacts, FlowResult, Lateness, RunData, RunFacts};
+use std::collections::BTreeMap;
 use vcc_fabric::{Ect, ProbeReport};
 
 /// A bulk flow of the first guest, in the only phase.
@@ -8,6 +9,7 @@ pub fn flow() -> FlowFacts {
     FlowFacts {
         group: "one".into(),
         sender: 0,
+        data: [0, 1],
         is_bulk: true,
         phases: 0..1,
         crosses_bottleneck: true,
@@ -50,6 +52,7 @@ pub fn data() -> RunData {
         bottleneck: 0,
         lost_frames: 0,
         pings: Vec::new(),
+        tcp: BTreeMap::new(),
         translated: Vec::new(),
         pools: Vec::new(),
         frame_log: None,

@@ -2,7 +2,9 @@
 
 use super::{FlowResult, Lateness, Observation, PoolSeen};
 use serde::{Deserialize, Serialize};
-use vcc_fabric::{Ect, LinkReport, ProbeReport, RttSample};
+use std::collections::BTreeMap;
+use vcc_fabric::{Ect, HostId, LinkReport, ProbeReport, RttSample};
+use vcc_traffic::TcpCounters;
 
 pub struct RunData {
     pub flows: Vec<FlowResult>,
@@ -13,6 +15,9 @@ pub struct RunData {
     pub lost_frames: u64,
     /// One entry for each guest that pings.
     pub pings: Vec<Pings>,
+    /// By host, what the counters of its TCP grew by within the window of measurement. In virtual
+    /// time only.
+    pub tcp: BTreeMap<HostId, TcpCounters>,
     /// The ports' view of their flows, one entry per guest with vcc.
     pub translated: Vec<Observation>,
     pub pools: Vec<PoolSeen>,

@@ -12,7 +12,7 @@ use vcc_traffic::plan::GuestPlan;
 use vcc_traffic::report::Report;
 use vcc_traffic::system::now_ns;
 use vcc_traffic::workers::{Post, Worker};
-use vcc_traffic::{Error, Result};
+use vcc_traffic::{Error, Result, TcpCounters};
 
 /// Carries out the plan. The network is set up already.
 pub fn run(plan: &GuestPlan) -> Result<Vec<Report>> {
@@ -50,6 +50,8 @@ struct Guest<'a> {
     ready: Vec<Source>,
     /// A lower bound of the current time: the time of the last act.
     reached_ns: u64,
+    /// At the start of the measurement window, and from its end on what they grew by within it.
+    counters: TcpCounters,
 }
 
 impl<'a> Guest<'a> {
@@ -72,6 +74,7 @@ impl<'a> Guest<'a> {
             scratch: vec![0; CHUNK_BYTES],
             ready: Vec::new(),
             reached_ns: 0,
+            counters: TcpCounters::default(),
         })
     }
 
@@ -155,9 +158,13 @@ impl<'a> Guest<'a> {
         let at_us = now_ns().saturating_sub(start_ns) / 1000;
         match act {
             agenda::Act::StartMeasuring => {
+                self.counters = TcpCounters::read()?;
                 self.sends.iter_mut().try_for_each(|flow| flow.start_measuring(start_ns))
             }
-            agenda::Act::Bound => self.receiving.note_bound(),
+            agenda::Act::Bound => {
+                self.sends.iter_mut().for_each(|flow| flow.note_bound());
+                self.receiving.note_bound()
+            }
             agenda::Act::Join(number) => self.sends[number].join(&self.poll, &mut self.scratch),
             agenda::Act::Leave(number) => self.sends[number].leave(),
             agenda::Act::SampleWindows => {
@@ -170,6 +177,7 @@ impl<'a> Guest<'a> {
 
     /// Ignores all flows from now on; other guests may power off.
     fn finish(&mut self) -> Result<()> {
+        self.counters = TcpCounters::read()?.since(&self.counters);
         self.poll = Poll::new()?;
         if let Some(pings) = &self.pings {
             pings.watch(&self.poll)?;
@@ -186,6 +194,7 @@ impl<'a> Guest<'a> {
         reports.extend(self.receiving.into_halves()?.into_iter().map(Report::Receiver));
         let pings = self.pings.map_or_else(Vec::new, Pings::into_reports);
         reports.extend(pings.into_iter().map(Report::Pings));
+        reports.push(Report::Tcp(self.counters));
         Ok(reports)
     }
 }

@@ -36,16 +36,18 @@ impl<'a> Serving<'a> {
             timer.set(plan.starts_at_ns + client.think_ns())?;
             clients.push((client, timer));
         }
-        let flows = plan.clients.iter().map(|client| client.flow);
-        let client_of = flows.enumerate().map(|(number, flow)| (flow, number)).collect();
+        let flows = plan.clients.iter().map(|client| &client.flows);
+        let client_of =
+            flows.enumerate().flat_map(|(number, own)| own.iter().map(move |&flow| (flow, number)));
+        let client_of = client_of.collect();
         Ok(Self { clients, client_of, tier: Tier::new(plan) })
     }
 
     /// A client has thought.
     pub fn thought(&mut self, client: usize, ends: &mut Ends<'_, 'a>) -> Result<()> {
-        let client = &mut self.clients[client].0;
-        let step = Step::Ask { flow: client.flow(), kind: client.next_kind() };
-        self.carry_out(vec![step], ends)
+        let (kind, flows) = self.clients[client].0.ask();
+        let steps = flows.iter().map(|&flow| Step::Ask { flow, kind });
+        self.carry_out(steps.collect(), ends)
     }
 
     /// The response has come that an own flow has asked for.
@@ -57,7 +59,9 @@ impl<'a> Serving<'a> {
     fn after_response(&mut self, flow: usize) -> Result<Vec<Step>> {
         let Some(&client) = self.client_of.get(&flow) else { return Ok(self.tier.response(flow)) };
         let (client, timer) = &mut self.clients[client];
-        timer.set(now_ns() + client.think_ns())?;
+        if client.take_response() {
+            timer.set(now_ns() + client.think_ns())?;
+        }
         Ok(Vec::new())
     }
 

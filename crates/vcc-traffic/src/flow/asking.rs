@@ -27,6 +27,7 @@ pub struct Asker<'a> {
     asked: Option<Asked>,
     /// The start of the measurement window, once it has begun.
     start_ns: Option<u64>,
+    received_bytes: u64,
     half: SenderHalf,
 }
 
@@ -48,6 +49,7 @@ impl<'a> Asker<'a> {
             start: TcpInfo::default(),
             asked: None,
             start_ns: None,
+            received_bytes: 0,
             half: SenderHalf { flow, payload_ok: true, ..SenderHalf::default() },
         }
     }
@@ -89,7 +91,10 @@ impl<'a> Asker<'a> {
         loop {
             let mut data = match { socket }.read(scratch) {
                 Ok(0) => return Err(self.failed(self.closed())),
-                Ok(bytes) => &scratch[..bytes],
+                Ok(bytes) => {
+                    self.received_bytes += bytes as u64;
+                    &scratch[..bytes]
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(failed(&error)),
             };
@@ -165,6 +170,11 @@ impl<'a> Asker<'a> {
             self.start = tcp_info(socket)?;
         }
         Ok(())
+    }
+
+    /// Records the bytes received, at the start and the end of the window and between phases.
+    pub fn note_bound(&mut self) {
+        self.half.answers_at_bounds_bytes.push(self.received_bytes);
     }
 
     /// The measurement window has ended.

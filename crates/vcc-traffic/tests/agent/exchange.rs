@@ -90,6 +90,8 @@ fn both_ends_report_flows_and_pings() {
         let last = reports.pop();
         assert_eq!(last, Some(Report::Whole { lines: reports.len() }), "{status}");
         assert!(status.success());
+        let Some(Report::Tcp(counters)) = reports.pop() else { panic!("no counters") };
+        assert!(counters.get("OutSegs") > 0 && counters.get("ActiveOpens") == 0, "{counters:?}");
         assert_eq!(reports.len(), plan.sends.len() + plan.receives.len() + plan.pings.len());
         for report in &reports {
             match report {

@@ -25,7 +25,8 @@ fn it_mounts_reports_and_powers_off() {
     plan.pings = vec![Pings { number: 0, to: ADDRESSES[0], times }];
     let child = start(&guest, as_init().env("plan", "/dev/stdin"), &plan);
     let (status, reports) = reports(child);
-    let [Report::Pings(pings), Report::Whole { lines: 1 }] = reports.as_slice() else {
+    let [Report::Pings(pings), Report::Tcp(_), Report::Whole { lines: 2 }] = reports.as_slice()
+    else {
         panic!("{reports:?}")
     };
     assert_eq!(pings.answers.len(), 1);

@@ -27,7 +27,7 @@ const TIMEOUT_MS: u32 = 50;
 
 fn requests(connections: Connections) -> Pattern {
     let timeout_ms = TIMEOUT_MS.try_into().unwrap();
-    Pattern::Requests(Requests { connections, think_ms: 0, timeout_ms })
+    Pattern::Requests(Requests { connections, think_ms: 0, strobe: false, timeout_ms })
 }
 
 /// Adds a flow of the guest to itself.
@@ -70,7 +70,7 @@ fn plan() -> GuestPlan {
     for seed in 1..=CLIENTS {
         let flow = add_flow(&mut plan, PORTS[0], requests(Connections::Persistent));
         plan.requests.clients.push(ClientPlan {
-            flow,
+            flows: vec![flow],
             asks: vec![(PAGE, 1)],
             think_ms: 1,
             starts_at_ns: start_ns - 50 * MS,
@@ -87,7 +87,7 @@ fn plan() -> GuestPlan {
 fn a_tier_asks_others_before_it_responds() {
     let Some(guest) = namespace() else { return };
     let (status, mut all) = reports(start_agent(&guest, &plan()));
-    assert_eq!(all.pop(), Some(Report::Whole { lines: 2 * (CLIENTS + 2) }), "{status} {all:?}");
+    assert_eq!(all.pop(), Some(Report::Whole { lines: 2 * (CLIENTS + 2) + 1 }), "{status} {all:?}");
     let senders = all.iter().filter_map(|report| match report {
         Report::Sender(half) => Some(half),
         _ => None,

@@ -14,10 +14,11 @@ pub use controls::load as load_congestion_controls;
 use crate::base::error::{Doing, Error, Result};
 use crate::base::interrupt;
 use crate::base::system::{LockedMemory, now_ns};
-use crate::scenario::{Plan, Scenario};
+use crate::scenario::{Plan, Scenario, TcpSwitches};
 use emulator::Control;
 use hosts::Hosts;
 use ports::Ports;
+use std::collections::BTreeMap;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 use traffic::Senders;
@@ -60,6 +61,9 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     }
     if scenario.guests.iter().any(|guest| !guest.small_queues) {
         return cannot("guests without small queues");
+    }
+    if scenario.guests.iter().any(|guest| guest.tcp != TcpSwitches::default()) {
+        return cannot("switches of guests' TCP");
     }
     if scenario.flows.iter().any(|flow| matches!(flow.pattern, Pattern::Transfers(_))) {
         return cannot("transfers over connections of their own");
@@ -117,6 +121,7 @@ pub fn run_once(scenario: &Scenario, seed: u64, tick: &mut dyn FnMut(f64)) -> Re
             bottleneck,
             lost_frames,
             pings: Vec::new(),
+            tcp: BTreeMap::new(),
             translated,
             pools: ports.pools()?,
             frame_log: None,

@@ -3,9 +3,11 @@
 use super::overlay;
 use crate::base::error::{Error, Result};
 use crate::scenario::Scenario;
+use std::collections::BTreeMap;
 use vcc_domain::{FlowKey, Port, TracedAck};
-use vcc_fabric::{RttSample, Window};
+use vcc_fabric::{HostId, RttSample, Window};
 use vcc_results::result::{FlowResult, Observation, Pings, SenderState, Tracking};
+use vcc_traffic::TcpCounters;
 use vcc_traffic::report::{PREFIX, PingReport, Report};
 use vcc_uml::{World, last_lines};
 
@@ -13,18 +15,21 @@ use vcc_uml::{World, last_lines};
 pub(super) struct Collected {
     pub flows: Vec<FlowResult>,
     pub pings: Vec<Pings>,
+    /// By host.
+    pub tcp: BTreeMap<HostId, TcpCounters>,
 }
 
 /// Merges the reports of both ends of each flow.
 pub(super) fn reports(flows: usize, window: Window, consoles: &[String]) -> Result<Collected> {
     let (mut senders, mut receivers) = (vec![None; flows], vec![None; flows]);
-    let mut pings = Vec::new();
+    let (mut pings, mut tcp) = (Vec::new(), BTreeMap::new());
     for (host, console) in consoles.iter().enumerate() {
         for report in of_host(host, console)? {
             match report {
                 Report::Sender(half) => put(&mut senders, host, half.flow, half)?,
                 Report::Receiver(half) => put(&mut receivers, host, half.flow, half)?,
                 Report::Pings(report) => pings.push(since_start(&report, window)),
+                Report::Tcp(counters) => drop(tcp.insert(host, counters)),
                 Report::Error { problem } => {
                     return Err(Error::VirtualGuests(format!("host {}: {problem}", host + 1)));
                 }
@@ -36,7 +41,7 @@ pub(super) fn reports(flows: usize, window: Window, consoles: &[String]) -> Resu
         (Some(sender), Some(receiver)) => Ok(FlowResult::of(sender, receiver)),
         _ => Err(Error::VirtualGuests(format!("no guest reported an end of flow {flow}"))),
     });
-    Ok(Collected { flows: whole.collect::<Result<_>>()?, pings })
+    Ok(Collected { flows: whole.collect::<Result<_>>()?, pings, tcp })
 }
 
 /// Pings have the numbers of their guests.

@@ -132,7 +132,7 @@ pub fn run_timed(
     let mut tell = |moment: &Moment| tick(pace.at(begin.elapsed(), moment.virtual_ns));
     world.run(&mut network, &watch, &mut tell).map_err(guests)?;
     let consoles: Vec<String> = (0..hosts.len()).map(|host| world.console(host)).collect();
-    let collect::Collected { flows, pings } =
+    let collect::Collected { flows, pings, tcp } =
         collect::reports(scenario.flows.len(), timeline.window, &consoles)?;
     let translated = collect::observations(scenario, &world, timeline.window, &flows);
     let lost_frames = world.missed_frames();
@@ -152,6 +152,7 @@ pub fn run_timed(
         bottleneck,
         lost_frames,
         pings,
+        tcp,
         translated,
         pools: Vec::new(),
         frame_log: Some(log),

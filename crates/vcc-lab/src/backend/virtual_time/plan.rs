@@ -171,7 +171,9 @@ fn sysctls(family: Family, spec: &HostSpec) -> Vec<Sysctl> {
         .limits
         .rto_min_ms
         .map(|rto_min_ms| ("ipv4/tcp_rto_min_us", (u64::from(rto_min_ms) * 1000).to_string()));
-    let own = buffers.into_iter().chain(rto_min).map(|(name, value)| (name.to_owned(), value));
+    let switches = spec.tcp.parameters().map(|(name, value)| (name, value.to_owned()));
+    let own = buffers.into_iter().chain(rto_min).chain(switches);
+    let own = own.map(|(name, value)| (name.to_owned(), value));
     let all = tcp.into_iter().chain(ipv6).chain(own);
     all.map(|(name, value)| Sysctl { path: format!("net/{name}"), value }).collect()
 }
@@ -253,6 +255,8 @@ fn add_workers(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline
 
 /// What hosts ask for and how they respond, where there are flows of requests.
 fn add_requests(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timeline, seed: u64) {
+    // Of a strobe, the place of the one client that asks over all flows of a worker.
+    let mut strobes: BTreeMap<(HostId, usize, u32), usize> = BTreeMap::new();
     for (number, flow) in scenario.flows.iter().enumerate() {
         let Pattern::Requests(requests) = flow.pattern else { continue };
         for host in [flow.sender, flow.receiver] {
@@ -266,8 +270,16 @@ fn add_requests(plans: &mut [GuestPlan], scenario: &Scenario, timeline: &Timelin
             plan.pools.entry(flow.group).or_default().push(place);
             continue;
         }
+        let whose = (flow.sender, flow.group, flow.worker);
+        if let Some(&client) = strobes.get(&whose) {
+            plan.clients[client].flows.push(place);
+            continue;
+        }
+        if requests.strobe {
+            strobes.insert(whose, plan.clients.len());
+        }
         plan.clients.push(ClientPlan {
-            flow: place,
+            flows: vec![place],
             asks: flow.asks.clone(),
             think_ms: requests.think_ms,
             starts_at_ns: begin_ns(timeline, seed, number),

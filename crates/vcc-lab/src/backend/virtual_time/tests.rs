@@ -176,7 +176,8 @@ fn requests_wait_for_a_tier_that_shares_its_core() {
     scenario.requests = vec![kind(10_000, vec![images]), kind(20_000, Vec::new())];
     let flow = |group, sender, connections, asks: &[(usize, u32)]| {
         let timeout_ms = 100.try_into().unwrap();
-        let pattern = Pattern::Requests(Requests { connections, think_ms: 0, timeout_ms });
+        let pattern =
+            Pattern::Requests(Requests { connections, think_ms: 0, strobe: false, timeout_ms });
         Flow { group, sender, receiver: sender + 1, pattern, asks: asks.to_vec(), ..made::flow() }
     };
     scenario.flows =
@@ -196,6 +197,79 @@ fn requests_wait_for_a_tier_that_shares_its_core() {
     let longest_ns = data.flows[0].responses.iter().map(|response| response.took_ns).max();
     assert!((9_000_000..11_000_000).contains(&longest_ns.unwrap()), "{longest_ns:?}");
     assert_eq!(hash(&data), hash(&run(&scenario, 1)));
+}
+
+/// A client that asks two servers at once, 100 KB of each, 1 Gbit/s.
+fn strobe(cores: Vec<Core>) -> Scenario {
+    let mut scenario = scenario(Pattern::Idle, cores);
+    scenario.network.topology = TopologyKind::Mesh;
+    scenario.network.guests = 3;
+    scenario.guests = vec![made::guest(), made::guest(), made::guest()];
+    scenario.requests =
+        vec![Kind { request_bytes: 100, response_bytes: 100_000, calls: Vec::new() }];
+    let flow = |receiver| {
+        let (connections, timeout_ms) = (Connections::Persistent, 1_000.try_into().unwrap());
+        let requests = Requests { connections, think_ms: 0, strobe: true, timeout_ms };
+        let (pattern, asks) = (Pattern::Requests(requests), vec![(0, 1)]);
+        Flow { sender: 0, receiver, pattern, asks, ..made::flow() }
+    };
+    scenario.flows = vec![flow(1), flow(2)];
+    scenario
+}
+
+/// A server on a core of its own answers as often as the one that has to wait for its core.
+#[test]
+fn a_strobe_asks_again_when_all_have_answered() {
+    if !can_attach() {
+        return;
+    }
+    let mut scenario = strobe(vec![core(ROUND_ROBIN, 1, 50)]);
+    scenario.measured_ns = 500_000_000;
+    let answered = |data: &RunData| {
+        assert!(data.flows.iter().all(|flow| flow.payload_ok));
+        let [first, second] = [0, 1].map(|flow| &data.flows[flow]);
+        assert!(first.answered.abs_diff(second.answered) <= 1);
+        assert!(first.received_bytes().abs_diff(first.answered * 100_008) <= 100_008);
+        first.answered
+    };
+    let alone = answered(&run(&scenario, 1));
+    // Two blocks take 1.7 ms at the rate of the client's link.
+    assert!((200..300).contains(&alone), "{alone}");
+    scenario.guests[2].vcpu = Some(Vcpu { core: 0, load: share(0) });
+    let data = run(&scenario, 1);
+    let shared = answered(&data);
+    assert!(shared < alone * 3 / 4, "{shared} {alone}");
+    assert_eq!(hash(&data), hash(&run(&scenario, 1)));
+}
+
+/// PVTCP, 5.A.1 and 7: a server takes its own absence for a loss, unless it notices its absence.
+#[test]
+fn a_stalled_server_times_out_but_with_pvtcp() {
+    if !can_attach() {
+        return;
+    }
+    let mut scenario = strobe(vec![core(CREDIT, 2, 100)]);
+    scenario.guests[2].vcpu = Some(Vcpu { core: 0, load: share(100) });
+    let counts = |scenario: &Scenario| {
+        let data = run(scenario, 1);
+        assert!(data.flows.iter().all(|flow| flow.payload_ok));
+        assert!(data.emulator.links.iter().all(|link| link.counters.drops_full == 0));
+        ["TCPTimeouts", "TCPPVStalls", "TCPPVTimers", "TCPPVSamples"]
+            .map(|name| data.tcp[&2].get(name))
+    };
+    assert_eq!(counts(&scenario), [0; 4], "the usual least timeout is longer than any absence");
+    scenario.guests[2].limits.rto_min_ms = Some(1);
+    scenario.guests[2].tcp.tail_loss_probes = Some(false);
+    let [timeouts, rest @ ..] = counts(&scenario);
+    assert!(timeouts >= 5, "{timeouts}");
+    assert_eq!(rest, [0; 3]);
+    scenario.guests[2].tcp.pvtcp = Some(true);
+    let [spared, stalls, postponed, samples] = counts(&scenario);
+    assert!(spared <= timeouts / 5, "{spared} of {timeouts}");
+    assert!(
+        stalls >= postponed && postponed >= 5 && samples >= 5,
+        "{stalls} {postponed} {samples}"
+    );
 }
 
 /// A bulk flow's frames come so close that a card asked to interrupt for each of them makes another

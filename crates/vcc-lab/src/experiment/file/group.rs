@@ -3,6 +3,7 @@
 use super::bounded::{Count, DelayUs, IntervalUs, Kib, Mbps, ModerationUs, Ms, Segs, Workers};
 use super::vcc::Vcc;
 use super::vcpu::Vcpu;
+use crate::scenario::TcpSwitches;
 use serde::Deserialize;
 use vcc_traffic::Pattern;
 
@@ -45,6 +46,8 @@ pub struct Group {
     /// The guest's least retransmission timeout; Linux has 200 ms.
     #[serde(default)]
     pub rto_min_ms: Option<Ms>,
+    #[serde(default)]
+    pub tcp: TcpSwitches,
     /// In parallel with its flow, it pings its receiver about this often during the measurement.
     #[serde(default)]
     pub ping_every_us: Option<IntervalUs>,

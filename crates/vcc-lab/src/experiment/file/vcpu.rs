@@ -23,6 +23,9 @@ pub struct Core {
     pub driver_us: Option<CpuUs>,
     #[serde(default)]
     pub background: Option<Background>,
+    /// Each guest that is put on it has one of its own.
+    #[serde(default)]
+    pub per_guest: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

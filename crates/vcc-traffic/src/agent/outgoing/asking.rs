@@ -101,6 +101,10 @@ impl Outgoing for Asking<'_> {
         self.asker.start_measuring(start_ns)
     }
 
+    fn note_bound(&mut self) {
+        self.asker.note_bound();
+    }
+
     fn finish(&mut self) -> Result<()> {
         self.asker.finish(u64::from(self.requests.timeout_ms.get()) * 1_000_000)
     }

@@ -57,6 +57,9 @@ pub trait Outgoing {
         false
     }
 
+    /// A phase of the window of measurement begins, or the last one ends.
+    fn note_bound(&mut self) {}
+
     fn sample(&mut self, _at_us: u64) -> Result<()> {
         Ok(())
     }
