@@ -3,9 +3,13 @@
 use crate::frame::Checksum;
 use crate::wire::{PROTOCOL_TCP, TCP_CHECK_AT, read_u16, write_u16};
 
-/// A one's complement sum of 16-bit words, not yet folded.
+/// A one's complement sum of 16-bit words, not yet folded. The words are in native byte order, and
+/// the result is swapped once (RFC 1071, 2 (B)).
 #[derive(Clone, Copy, Debug)]
 pub struct Sum(u64);
+
+/// As many bytes as a compiler sums well in vector registers.
+const BLOCK_BYTES: usize = 64;
 
 impl Sum {
     /// -0. A sum that starts here never becomes +0, like the kernel's sums. The two are equal as
@@ -13,24 +17,38 @@ impl Sum {
     pub const MINUS_ZERO: Sum = Sum(0xffff);
 
     #[must_use]
+    #[inline]
     pub fn with(self, word: u16) -> Self {
-        Sum(self.0 + u64::from(word))
+        Sum(self.0 + u64::from(word.to_be()))
+    }
+
+    /// Both halves of four bytes.
+    #[must_use]
+    #[inline]
+    pub fn with_u32(self, words: u32) -> Self {
+        Sum(self.0 + u64::from(words.to_be()))
     }
 
     /// An odd number of bytes is padded with a zero (RFC 1071, 1).
     #[must_use]
+    #[inline]
     pub fn with_words(self, bytes: &[u8]) -> Self {
-        let mut rows = bytes.chunks_exact(4);
-        // Sum in native byte order and swap once (RFC 1071, 2 (B)).
-        let own_u32 = |row: &[u8]| u32::from_ne_bytes([row[0], row[1], row[2], row[3]]);
-        let own = rows.by_ref().fold(0, |sum, row| sum + u64::from(own_u32(row)));
-        let word = |word: &[u8]| u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)]);
-        let rest = rows.remainder().chunks(2).map(word).fold(self, Self::with);
-        rest.with(u16::from_be(Sum(own).fold()))
+        let (blocks, rest) = bytes.split_at(bytes.len() - bytes.len() % BLOCK_BYTES);
+        let sum = if blocks.is_empty() { 0 } else { sum_of_blocks(blocks) };
+        let rows = rest.chunks_exact(4);
+        let last = rows.remainder();
+        let sum = rows.fold(self.0 + sum, |sum, row| sum + u64::from(native_u32(row)));
+        match *last {
+            [a, b, c] => Sum(sum + u64::from(u32::from_ne_bytes([a, b, c, 0]))),
+            [a, b] => Sum(sum + u64::from(u16::from_ne_bytes([a, b]))),
+            [a] => Sum(sum + u64::from(u16::from_ne_bytes([a, 0]))),
+            _ => Sum(sum),
+        }
     }
 
     /// The value of a header's checksum field.
     #[must_use]
+    #[inline]
     pub fn checksum(self) -> u16 {
         !self.fold()
     }
@@ -40,13 +58,37 @@ impl Sum {
         self.with(!Sum(0).with_words(bytes).fold())
     }
 
+    #[inline]
     fn fold(self) -> u16 {
-        let mut sum = self.0;
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        sum as u16
+        let halves = |sum: u64| (sum >> 32) + (sum & 0xffff_ffff);
+        let quarters = |sum: u64| (sum >> 16) + (sum & 0xffff);
+        // Of 64 bits, the first halves leave 33, the next ones 32, and the quarters 17, then 16.
+        u16::from_be(quarters(quarters(halves(halves(self.0)))) as u16)
     }
+}
+
+/// The sum of whole blocks, of words of 32 bits.
+fn sum_of_blocks(blocks: &[u8]) -> u64 {
+    const LANES: usize = BLOCK_BYTES / 8;
+    let (mut whole, mut high) = ([0_u64; LANES], [0_u64; LANES]);
+    for block in blocks.chunks_exact(BLOCK_BYTES) {
+        for (lane, bytes) in block.chunks_exact(8).enumerate() {
+            let mut row = [0; 8];
+            row.copy_from_slice(bytes);
+            let row = u64::from_ne_bytes(row);
+            whole[lane] = whole[lane].wrapping_add(row);
+            high[lane] += row >> 32;
+        }
+    }
+    let high = high.iter().sum::<u64>();
+    // The low halves' sum fits, so it is what the high ones leave of the whole.
+    let low = whole.iter().fold(0, |sum: u64, lane| sum.wrapping_add(*lane));
+    low.wrapping_sub(high << 32) + high
+}
+
+#[inline]
+fn native_u32(row: &[u8]) -> u32 {
+    u32::from_ne_bytes([row[0], row[1], row[2], row[3]])
 }
 
 /// The checksum after data changed from `before` to `after` (RFC 1624, 3: ~(~HC + ~m + m')). Their
@@ -57,9 +99,7 @@ pub(crate) fn updated(check: u16, before: &[u8], after: &[u8]) -> u16 {
 
 /// The same for four bytes.
 pub(crate) fn word_updated(check: u16, before: u32, after: u32) -> u16 {
-    let halves = |word: u32| u64::from(word >> 16) + u64::from(word & 0xffff);
-    let Sum(sum) = Sum::MINUS_ZERO.with(!check);
-    Sum(sum + halves(!before) + halves(after)).checksum()
+    Sum::MINUS_ZERO.with(!check).with_u32(!before).with_u32(after).checksum()
 }
 
 /// The checksum of the parts, concatenated.
@@ -81,8 +121,8 @@ pub(crate) fn of_transport(
     destination: &[u8; 16],
     segment: &[u8],
 ) -> u16 {
-    let length = (segment.len() as u32).to_be_bytes();
-    of(&[source, destination, &[0, protocol], &length, segment])
+    let pseudo = Sum::MINUS_ZERO.with_words(source).with_words(destination).with(protocol.into());
+    pseudo.with_u32(segment.len() as u32).with_words(segment).checksum()
 }
 
 /// Updates TCP's checksum for a change of its header from `before`. A partial checksum does not

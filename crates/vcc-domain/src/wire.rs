@@ -48,7 +48,9 @@ pub(crate) fn read_u24(bytes: &[u8], at: usize) -> u32 {
 }
 
 pub(crate) fn read_u32(bytes: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_be_bytes(word)
 }
 
 pub(crate) fn write_u16(bytes: &mut [u8], at: usize, value: u16) {
