@@ -55,7 +55,10 @@ impl Copies {
     pub(crate) fn keep(&mut self, mut frame: Frame, parsed: &Parsed) -> (u32, u32) {
         let seq = parsed.segment.seq;
         let end = seq.wrapping_add(parsed.segment.payload_bytes);
-        if self.covered(seq, end) == end {
+        // Mostly it follows the others.
+        let is_last = |last: &Copied| after(seq, last.seq) && after(end, last.end);
+        let is_last = self.frames.back().is_none_or(is_last);
+        if !is_last && self.covered(seq, end) == end {
             return (0, 0);
         }
         // The buffer may have had a super-segment before.
@@ -64,6 +67,10 @@ impl Copies {
         }
         let copied = Copied { seq, end, frame };
         let kept_bytes = copied.charge_bytes();
+        if is_last {
+            self.frames.push_back(copied);
+            return (kept_bytes, 0);
+        }
         let place = self.frames.partition_point(|other| before(other.seq, seq));
         let nested = self.frames.range(place..).take_while(|other| !after(other.end, end)).count();
         let freed_bytes =
