@@ -18,6 +18,13 @@ struct vcc_room {
 	uint32_t flows;	      /* that share the ring, this one among them */
 };
 
+/* The buffers that matter to a flow. */
+struct vcc_needs {
+	uint32_t due_segs;	 /* to set aside for it */
+	uint32_t opens_at_segs;	 /* beside these: an acknowledgement, or a window update, is due */
+	uint32_t widens_at_segs; /* of its share: its peer is told a window twice as large */
+};
+
 /* Buffers of the ring for what the peer's window does not count: empty and short segments. */
 #define SNOOP_RESERVED_SEGS 8u
 
@@ -209,6 +216,17 @@ VCC_INLINE uint32_t snoop_widens_at_segs(const struct vcc_flow *f, const struct 
 	    seq_distance(sn->told_edge, sn->guest_edge) < more_bytes)
 		return SNOOP_NEVER_SEGS;
 	return segs_between(sn, sn->ring_nxt, sn->told_edge + more_bytes);
+}
+
+/* After each change of the flow, of which an acknowledgement `waits` for room or does not. */
+VCC_INLINE struct vcc_needs snoop_needs(const struct vcc_flow *f, const struct vcc_snoop *sn,
+					const struct vcc_params *p, bool waits)
+{
+	return (struct vcc_needs){
+		.due_segs = snoops(f, sn, p) ? snoop_due_segs(sn) : 0,
+		.opens_at_segs = snoop_opens_at_segs(f, sn, p, waits),
+		.widens_at_segs = waits ? SNOOP_NEVER_SEGS : snoop_widens_at_segs(f, sn, p),
+	};
 }
 
 #endif

@@ -400,11 +400,6 @@ bool vcc_native_snoop_has_room(const struct vcc_flow *f, const struct vcc_snoop 
 	return snoop_has_room(f, sn, room);
 }
 
-uint32_t vcc_native_snoop_due_segs(const struct vcc_snoop *sn)
-{
-	return snoop_due_segs(sn);
-}
-
 bool vcc_native_ends_message(const struct vcc_snoop *sn, const struct vcc_segment *s)
 {
 	return ends_message(sn, s);
@@ -431,14 +426,8 @@ void vcc_native_snoop_falls_silent(struct vcc_snoop *sn)
 	snoop_falls_silent(sn);
 }
 
-uint32_t vcc_native_snoop_opens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn,
+struct vcc_needs vcc_native_snoop_needs(const struct vcc_flow *f, const struct vcc_snoop *sn,
 					const struct vcc_params *p, bool waits)
 {
-	return snoop_opens_at_segs(f, sn, p, waits);
-}
-
-uint32_t vcc_native_snoop_widens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn,
-					 const struct vcc_params *p)
-{
-	return snoop_widens_at_segs(f, sn, p);
+	return snoop_needs(f, sn, p, waits);
 }

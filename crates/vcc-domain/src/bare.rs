@@ -1,13 +1,16 @@
 //! Builds segments without payload that neither end has sent.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU8;
 
-use vcc_engine::sys;
+use vcc_engine::{Segment, sys};
 
 use crate::checksum;
 use crate::frame::{Direction, Frame};
+use crate::ip::Ip;
 use crate::key::FlowKey;
-use crate::options::ALIGNED_TIMESTAMPS;
+use crate::options::{ALIGNED_TIMESTAMPS, Places};
+use crate::parse::Parsed;
 use crate::wire::*;
 
 const HOP_LIMIT: u8 = 64;
@@ -59,6 +62,27 @@ impl Bare {
         Frame::full(bytes)
     }
 
+    /// What it says to the engine behind this IP header.
+    pub(crate) fn parsed(&self, key: &FlowKey, ip: Ip, now_us: u64) -> Parsed {
+        let header_bytes = ip.tcp_bytes;
+        let timestamps_at = (TCP_BYTES + ALIGNED_TIMESTAMPS.len()) as u8;
+        let timestamps_at = self.timestamps.and_then(|_| NonZeroU8::new(timestamps_at));
+        let options = if timestamps_at.is_some() { sys::OPT_TIMESTAMPS } else { 0 };
+        let segment = Segment {
+            now_us,
+            seq: self.seq,
+            ack: self.ack,
+            window: self.window,
+            flags: self.flags as u16,
+            options: options as u16,
+            ip_ecn: ip.ecn,
+            option_room_bytes: (TCP_BYTES + TCP_OPTIONS_MAX_BYTES - header_bytes) as u8,
+            ..Segment::default()
+        };
+        let places = Places { timestamps_at, ..Places::default() };
+        Parsed { key: *key, ip, segment, header_bytes, places }
+    }
+
     /// Its sender and its receiver.
     fn ends(&self, key: &FlowKey) -> [SocketAddr; 2] {
         match self.direction {
@@ -69,21 +93,24 @@ impl Bare {
 
     /// Writes its TCP header with a full checksum into zeroes; returns the header's size.
     pub(crate) fn write_tcp(&self, key: &FlowKey, tcp: &mut [u8; BARE_TCP_MAX_BYTES]) -> usize {
-        let [from, to] = self.ends(key);
+        let raw = key.as_raw();
+        let mut ports = [raw.guest_port, raw.peer_port].map(u16::from_be);
+        if self.direction == Direction::ToGuest {
+            ports.reverse();
+        }
         let mut bytes = TCP_BYTES;
         if let Some(both) = self.timestamps {
             tcp[bytes..bytes + 4].copy_from_slice(&ALIGNED_TIMESTAMPS);
             tcp[bytes + 4..].copy_from_slice(&both);
             bytes = BARE_TCP_MAX_BYTES;
         }
-        write_u16(tcp, 0, from.port());
-        write_u16(tcp, 2, to.port());
+        write_u16(tcp, 0, ports[0]);
+        write_u16(tcp, 2, ports[1]);
         write_u32(tcp, TCP_SEQ_AT, self.seq);
         write_u32(tcp, TCP_ACK_AT, self.ack);
         write_u16(tcp, TCP_OFFSET_FLAGS_AT, tcp_offset_flags(bytes, self.flags as u16));
         write_u16(tcp, TCP_WINDOW_AT, self.window);
         // The sum does not depend on the direction.
-        let raw = key.as_raw();
         let check = checksum::of_tcp(&raw.guest_addr, &raw.peer_addr, &tcp[..bytes]);
         write_u16(tcp, TCP_CHECK_AT, check);
         bytes

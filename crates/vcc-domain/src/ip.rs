@@ -23,7 +23,7 @@ pub(crate) const PROTOCOL_DESTINATION: u8 = 60;
 const IPV6_EXTENSIONS_MAX: usize = 4;
 
 /// An unfragmented packet with TCP. Offsets are from the frame's start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ip {
     pub ipv6: bool,
     pub at: usize,

@@ -30,6 +30,7 @@ mod neighbours;
 mod options;
 mod ours;
 mod parse;
+mod passed;
 mod port;
 mod recording;
 mod rewrite;

@@ -12,7 +12,7 @@ use crate::options::{self, Options, Places};
 use crate::wire::*;
 
 /// A well-formed TCP segment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parsed {
     pub key: FlowKey,
     pub ip: Ip,

@@ -25,6 +25,7 @@ use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::hold::BufferSpec;
 use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
+use crate::passed::Passed;
 use crate::recording::Recording;
 use crate::rewrite::rewrite;
 use crate::rules::Treatments;
@@ -52,6 +53,7 @@ pub struct Port {
     promises: Promises,
     snooping: Snooping,
     thinning: Thinning,
+    passed: Passed,
     /// None unless tracing is on.
     traced: Option<Vec<TracedAck>>,
     pub(crate) recording: Option<Recording>,
@@ -86,6 +88,7 @@ impl Port {
             promises: Promises::default(),
             snooping: Snooping::default(),
             thinning: Thinning::default(),
+            passed: Passed::default(),
             traced: None,
             recording: None,
             now_ns: 0,
@@ -108,44 +111,48 @@ impl Port {
     /// held, a window update.
     pub fn from_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
         self.note_time(now_ns);
-        let mut parsed = match parse(frame, Direction::FromGuest) {
+        // To move what was parsed costs as much as to parse it.
+        let mut read = parse(frame, Direction::FromGuest);
+        let parsed = match &mut read {
             Ok(parsed) => parsed,
-            Err(reason) => return self.unread(frame, reason),
+            Err(reason) => return self.unread(frame, *reason),
         };
-        let id = match self.known(Direction::FromGuest, frame, &mut parsed, out) {
+        let id = match self.known(Direction::FromGuest, frame, parsed, out) {
             Ok(id) => id,
             Err(untouched) => return untouched,
         };
         // It runs, so it reads.
         self.hand_over_ack(id, out);
-        if self.snoop_from_guest(id, frame, &mut parsed, out) {
+        if self.snoop_from_guest(id, frame, parsed, out) {
             return Verdict::Held;
         }
         if self.is_holding(id) {
             let said = parsed.segment;
-            let verdict = self.hold_from_guest(id, frame, &mut parsed, out);
+            let verdict = self.hold_from_guest(id, frame, parsed, out);
             self.promise(id, &said);
             return verdict;
         }
-        self.leave(id, frame, &parsed, out)
+        self.leave(id, frame, parsed, out)
     }
 
     /// A frame from the fabric to the guest. `out` receives what it lets go.
     pub fn to_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
         self.note_time(now_ns);
-        let mut parsed = match parse(frame, Direction::ToGuest) {
+        self.passed.clear();
+        let mut read = parse(frame, Direction::ToGuest);
+        let parsed = match &mut read {
             Ok(parsed) => parsed,
             Err(reason) => {
-                let untouched = self.unread(frame, reason);
+                let untouched = self.unread(frame, *reason);
                 self.hear_too_big(frame, out);
                 return untouched;
             }
         };
-        let id = match self.known(Direction::ToGuest, frame, &mut parsed, out) {
+        let id = match self.known(Direction::ToGuest, frame, parsed, out) {
             Ok(id) => id,
             Err(untouched) => return untouched,
         };
-        if self.is_corrupt_reset(id, frame, &parsed) {
+        if self.is_corrupt_reset(id, frame, parsed) {
             return Verdict::Pass;
         }
         let before = self.judge_repair(id);
@@ -153,19 +160,22 @@ impl Port {
         let asked = self.ask_engine(Direction::ToGuest, id, &parsed.segment, out);
         let Some(Judged { action, hears, .. }) = asked else { return Verdict::Pass };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
-        self.note_stamp(id, frame, &parsed, hears);
-        self.repair_to_guest(id, frame, &mut parsed, before, passes, hears);
-        let mut verdict = self.carry_out(Direction::ToGuest, frame, &parsed, &action);
+        self.note_stamp(id, frame, parsed, hears);
+        self.repair_to_guest(id, frame, parsed, before, passes, hears);
+        let mut verdict = self.carry_out(Direction::ToGuest, frame, parsed, &action);
         if verdict == Verdict::Pass && hears {
-            verdict = self.thin(id, frame, &parsed, &action, last, out);
+            verdict = self.thin(id, frame, parsed, &action, last, out);
         }
         if u32::from(parsed.segment.flags) & sys::TCP_SYN != 0 {
-            self.snoop_peer_syn(id, frame, &parsed, action.strip != 0);
+            self.snoop_peer_syn(id, frame, parsed, action.strip != 0);
             self.open(id, out);
         }
         self.resend(id, out);
         self.release(id, out);
         self.record(id);
+        if verdict == Verdict::Pass && self.snooping.is_on {
+            self.passed.note(frame, read.ok(), &action);
+        }
         verdict
     }
 
@@ -289,7 +299,17 @@ impl Port {
     /// follows it.
     fn leave(&mut self, id: FlowId, frame: &mut Frame, parsed: &Parsed, out: &mut Out) -> Verdict {
         let raised = self.raised(id, frame, parsed);
-        let parsed = raised.as_ref().unwrap_or(parsed);
+        self.leave_raised(id, frame, raised.as_ref().unwrap_or(parsed), out)
+    }
+
+    /// The same, for a frame that acknowledges what was promised.
+    fn leave_raised(
+        &mut self,
+        id: FlowId,
+        frame: &mut Frame,
+        parsed: &Parsed,
+        out: &mut Out,
+    ) -> Verdict {
         let asked = self.ask_engine(Direction::FromGuest, id, &parsed.segment, out);
         let Some(Judged { action, .. }) = asked else { return Verdict::Pass };
         let verdict = self.carry_out(Direction::FromGuest, frame, parsed, &action);

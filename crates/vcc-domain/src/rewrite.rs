@@ -26,7 +26,7 @@ pub(crate) fn rewrite(frame: &mut Frame, direction: Direction, parsed: &Parsed, 
     }
 }
 
-fn changes_options(parsed: &Parsed, action: &Action) -> bool {
+pub(crate) fn changes_options(parsed: &Parsed, action: &Action) -> bool {
     action.strip != 0
         || appended(action).is_some()
         || new_mss(parsed, action).is_some()

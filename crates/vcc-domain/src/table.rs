@@ -49,7 +49,7 @@ pub(crate) struct Table {
     ids: HashMap<FlowKey, FlowId>,
     entries: Slab<Entry>,
     /// The flow of the last look-up: segments come in bursts.
-    last: Cell<Option<(FlowKey, FlowId)>>,
+    last: Cell<Option<FlowId>>,
     deadlines: Deadlines,
     /// Half-open flows, oldest first.
     half_open: BTreeMap<u64, FlowId>,
@@ -88,12 +88,13 @@ impl Table {
 
     /// Looks a flow up.
     pub(crate) fn find(&self, key: &FlowKey) -> Option<FlowId> {
-        if let Some((last, id)) = self.last.get().filter(|(last, _)| last == key) {
-            debug_assert_eq!(self.ids.get(&last), Some(&id));
+        let is_last = |id: &FlowId| self.get(*id).is_some_and(|entry| entry.key == *key);
+        if let Some(id) = self.last.get().filter(is_last) {
+            debug_assert_eq!(self.ids.get(key), Some(&id));
             return Some(id);
         }
         let id = *self.ids.get(key)?;
-        self.last.set(Some((*key, id)));
+        self.last.set(Some(id));
         Some(id)
     }
 

@@ -33,7 +33,7 @@ pub use params::{Act, BufferPolicy, GuestEcn, Mode, OnFull, Params};
 pub use pmtu::{PathMtu, TooBig};
 pub use pool::Pool;
 pub use repair::{Recovery, RepairTimer, Retained};
-pub use snoop::{Placed, Room, Said, Snoop};
+pub use snoop::{Needs, Placed, Room, Said, Snoop};
 pub use thin::{Shown, Thin, is_ring_crowded};
 pub use told::Stage;
 pub use underlay::Underlay;

@@ -56,7 +56,6 @@ unsafe extern "C-unwind" {
         snoop: *const sys::vcc_snoop,
         room: *const Room,
     ) -> bool;
-    fn vcc_native_snoop_due_segs(snoop: *const sys::vcc_snoop) -> u32;
     fn vcc_native_ends_message(snoop: *const sys::vcc_snoop, segment: *const Segment) -> bool;
     fn vcc_native_snoop_resumes(snoop: *mut sys::vcc_snoop);
     fn vcc_native_snoop_has_sent_all(snoop: *mut sys::vcc_snoop);
@@ -66,21 +65,18 @@ unsafe extern "C-unwind" {
         params: *const sys::vcc_params,
     ) -> bool;
     fn vcc_native_snoop_falls_silent(snoop: *mut sys::vcc_snoop);
-    fn vcc_native_snoop_opens_at_segs(
+    fn vcc_native_snoop_needs(
         flow: *const sys::vcc_flow,
         snoop: *const sys::vcc_snoop,
         params: *const sys::vcc_params,
         waits: bool,
-    ) -> u32;
-    fn vcc_native_snoop_widens_at_segs(
-        flow: *const sys::vcc_flow,
-        snoop: *const sys::vcc_snoop,
-        params: *const sys::vcc_params,
-    ) -> u32;
+    ) -> Needs;
 }
 
 /// What a flow finds of the guest's receive ring.
 pub type Room = sys::vcc_room;
+/// The buffers of the ring that matter to a flow; `SNOOP_NEVER_SEGS`: no number of them.
+pub type Needs = sys::vcc_needs;
 /// The acknowledgement, window and flags of a segment that leaves for the peer.
 pub type Said = sys::vcc_said;
 /// What is due for a segment that is in the guest's ring.
@@ -104,13 +100,6 @@ impl Snoop {
     pub fn sacked(&mut self, from: u32, end: u32) {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_snoop_sacked(&mut self.0, from, end) }
-    }
-
-    /// Buffers to set aside for what the peer may have sent.
-    #[inline]
-    pub fn due_segs(&self) -> u32 {
-        // SAFETY: a live value of the C type.
-        unsafe { vcc_native_snoop_due_segs(&self.0) }
     }
 
     /// Is the peer's segment the end of what it has to say for now?
@@ -245,21 +234,10 @@ impl FlowState {
         unsafe { vcc_native_snoop_has_room(&self.0, &snoop.0, room) }
     }
 
-    /// The buffers, beside those set aside for it, from which an acknowledgement that `waits` for
-    /// room, or a window update, is due; None: never.
+    /// After each change of the flow, of which an acknowledgement `waits` for room or does not.
     #[inline]
-    pub fn snoop_opens_at_segs(&self, snoop: &Snoop, params: &Params, waits: bool) -> Option<u32> {
+    pub fn snoop_needs(&self, snoop: &Snoop, params: &Params, waits: bool) -> Needs {
         // SAFETY: all point to live values of the C types for the length of the call.
-        let segs = unsafe { vcc_native_snoop_opens_at_segs(&self.0, &snoop.0, &params.0, waits) };
-        (segs != sys::SNOOP_NEVER_SEGS).then_some(segs)
-    }
-
-    /// The flow's share of the ring from which its peer, which is not held back, is told a window
-    /// twice as large; None: never.
-    #[inline]
-    pub fn snoop_widens_at_segs(&self, snoop: &Snoop, params: &Params) -> Option<u32> {
-        // SAFETY: all point to live values of the C types for the length of the call.
-        let segs = unsafe { vcc_native_snoop_widens_at_segs(&self.0, &snoop.0, &params.0) };
-        (segs != sys::SNOOP_NEVER_SEGS).then_some(segs)
+        unsafe { vcc_native_snoop_needs(&self.0, &snoop.0, &params.0, waits) }
     }
 }

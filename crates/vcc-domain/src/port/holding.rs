@@ -226,6 +226,20 @@ impl Port {
         }
     }
 
+    /// The same, for a frame that acknowledges what was promised.
+    pub(super) fn leave_as_said(
+        &mut self,
+        id: FlowId,
+        mut frame: Frame,
+        parsed: &Parsed,
+        out: &mut Out,
+    ) {
+        let place = out.to_fabric.len();
+        if self.leave_raised(id, &mut frame, parsed, out) == Verdict::Pass {
+            out.to_fabric.insert(place, frame);
+        }
+    }
+
     /// Shows the guest its first window of the buffer, behind a SYN-ACK.
     pub(super) fn open(&mut self, id: FlowId, out: &mut Out) {
         let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else { return };

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use vcc_engine::sys;
+
 use super::Port;
 use super::snooping::Snooping;
 use super::thinning::ReceiveRing;
@@ -39,6 +41,9 @@ impl Port {
     /// Peers that have fallen silent leave their buffers to the others.
     pub(super) fn end_shares(&mut self) {
         let now_ns = self.now_ns;
+        if self.snooping.sharing.next_ns().is_none_or(|at_ns| at_ns > now_ns) {
+            return;
+        }
         while let Some((at_ns, key)) = self.snooping.sharing.pop(now_ns) {
             let Some(id) = self.table.find(&key) else { continue };
             let Some(Entry { snooped, .. }) = self.table.get_mut(id) else { continue };
@@ -62,7 +67,8 @@ impl Port {
     /// Sends what has waited for the room that there is.
     pub(super) fn tell_room(&mut self, out: &mut Out) {
         let opens = |Snooping { sharing, waiting, .. }: &Snooping| {
-            waiting.first().filter(|(segs, _)| sharing.is_open_for(*segs)).copied()
+            let first = waiting.first()?;
+            if sharing.is_open_for(first.0) { Some(*first) } else { None }
         };
         while let Some(first) = opens(&self.snooping) {
             let before = self.snooping.sharing.due_segs();
@@ -74,7 +80,8 @@ impl Port {
             }
         }
         let widens = |Snooping { sharing, narrow, .. }: &Snooping| {
-            narrow.first().filter(|(segs, _)| sharing.is_wide_for(*segs)).copied()
+            let first = narrow.first()?;
+            if sharing.is_wide_for(first.0) { Some(*first) } else { None }
         };
         while let Some(first) = widens(&self.snooping) {
             self.tell_again(first, out);
@@ -87,10 +94,19 @@ impl Port {
 
     fn tell_again(&mut self, (segs, key): (u32, FlowKey), out: &mut Out) {
         let Some(id) = self.table.find(&key) else { return };
-        // The treatment may have changed since.
+        // It may be listed for fewer buffers than it waits for, and the treatment may have changed.
+        self.unlist(id);
         if self.note_waiting(id) == Some(segs) {
+            self.unlist(id);
             self.answer(id, out);
         }
+    }
+
+    /// The flow waits for nothing.
+    pub(super) fn unlist(&mut self, id: FlowId) {
+        let Some(Entry { key, snooped, .. }) = self.table.get_mut(id) else { return };
+        move_to(&mut self.snooping.waiting, key, &mut snooped.opens_at_segs, None);
+        move_to(&mut self.snooping.narrow, key, &mut snooped.widens_at_segs, None);
     }
 
     /// After each change of the flow: what is set aside for its peer, and from how many buffers on
@@ -99,25 +115,35 @@ impl Port {
         let Entry { key, state: flow, snooped, .. } = self.table.get_mut(id)?;
         let treatment = self.treatments.of(flow);
         let (sharing, share) = (&mut self.snooping.sharing, &mut snooped.share);
-        if flow.snoops(&snooped.snoop, treatment) {
-            let due_segs = snooped.snoop.due_segs();
-            if due_segs != share.due_segs {
-                sharing.note(self.now_ns, key, share, due_segs);
-            }
-        } else if !share.is_silent() {
+        if !share.is_silent() && !flow.snoops(&snooped.snoop, treatment) {
             sharing.end(share);
             snooped.snoop.falls_silent();
         }
-        let (snoop, waits) = (&snooped.snoop, snooped.answer_waits);
-        let opens_at = flow.snoop_opens_at_segs(snoop, treatment, waits);
-        let widens_at = match waits {
-            true => None,
-            false => flow.snoop_widens_at_segs(snoop, treatment),
-        };
-        move_to(&mut self.snooping.waiting, key, &mut snooped.opens_at_segs, opens_at);
-        move_to(&mut self.snooping.narrow, key, &mut snooped.widens_at_segs, widens_at);
+        let needs = flow.snoop_needs(&snooped.snoop, treatment, snooped.answer_waits);
+        if needs.due_segs != share.due_segs {
+            sharing.note(self.now_ns, key, share, needs.due_segs);
+        }
+        let some = |segs| if segs == sys::SNOOP_NEVER_SEGS { None } else { Some(segs) };
+        let (opens_at, widens_at) = (some(needs.opens_at_segs), some(needs.widens_at_segs));
+        lower_to(&mut self.snooping.waiting, key, &mut snooped.opens_at_segs, opens_at);
+        lower_to(&mut self.snooping.narrow, key, &mut snooped.widens_at_segs, widens_at);
         opens_at.or(widens_at)
     }
+}
+
+/// The same for a flow whose place may be lower than it is: it comes first too early, and is moved
+/// then, which costs less than to move it with each segment.
+#[inline]
+fn lower_to(
+    order: &mut BTreeSet<(u32, FlowKey)>,
+    key: &FlowKey,
+    place: &mut Option<u32>,
+    to: Option<u32>,
+) {
+    if place.is_some_and(|place| to.is_some_and(|to| place <= to)) {
+        return;
+    }
+    move_to(order, key, place, to);
 }
 
 /// Puts a flow into another place of an order.

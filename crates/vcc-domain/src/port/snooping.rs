@@ -8,7 +8,6 @@ use super::room::move_to;
 use super::{NS_PER_US, Port};
 use crate::bare::Bare;
 use crate::frame::{Direction, Frame, Out};
-use crate::hold::reparsed_at;
 use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite_header;
@@ -59,6 +58,12 @@ impl Snooping {
     }
 }
 
+fn parsed_at(frame: &Frame, now_us: u64) -> Option<Parsed> {
+    let mut parsed = parse(frame, Direction::ToGuest).ok()?;
+    parsed.segment.now_us = now_us;
+    Some(parsed)
+}
+
 impl Port {
     /// The guest's receive ring has a frame that passed [`Port::to_guest`]: only now may it be
     /// acknowledged. `out` receives the acknowledgement.
@@ -67,8 +72,11 @@ impl Port {
         if !self.snooping.is_on {
             return;
         }
-        let Ok(mut parsed) = parse(&frame, Direction::ToGuest) else { return };
-        parsed.segment.now_us = now_ns / NS_PER_US;
+        let now_us = now_ns / NS_PER_US;
+        let Some(parsed) = &self.passed.take(&frame, now_us).or_else(|| parsed_at(&frame, now_us))
+        else {
+            return;
+        };
         let Some(id) = self.table.find(&parsed.key) else { return };
         let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get_mut(id) else {
             return;
@@ -77,7 +85,7 @@ impl Port {
         if !begun || self.snooping.copied_bytes >= COPIES_MAX_BYTES {
             return;
         }
-        if !is_sound(&frame, &parsed, &snooped.headers) {
+        if !is_sound(&frame, parsed, &snooped.headers) {
             return;
         }
         let stamp = parsed.tsval(&frame);
@@ -88,7 +96,7 @@ impl Port {
         let is_behind_hole = after(segment.seq, snoop.0.ring_nxt);
         let has_space = !is_behind_hole || self.snooping.copied_bytes < BEHIND_HOLES_MAX_BYTES;
         if placed.keep != 0 && has_space {
-            let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, &parsed);
+            let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, parsed);
             self.snooping.copied_bytes = self.snooping.copied_bytes + kept_bytes - freed_bytes;
             let (sharing, share) = (&mut self.snooping.sharing, &mut snooped.share);
             if snoop.ends_message(segment) {
@@ -98,12 +106,12 @@ impl Port {
                 if share.is_silent() {
                     snoop.resumes();
                 }
-                sharing.note(now_ns, key, share, snoop.due_segs());
+                sharing.heard(now_ns, key, share);
             }
         }
         snooped.note_promise(now_ns, owed);
         match u32::from(placed.answer) {
-            sys::ANSWER_NOW => self.answer(id, out),
+            sys::ANSWER_NOW => self.say_promised(id, out),
             sys::ANSWER_LATER => {
                 snooped.answer_ns.get_or_insert(now_ns + DELAYED_ACK_NS);
             }
@@ -269,12 +277,18 @@ impl Port {
 
     /// Acknowledges in the guest's name.
     pub(super) fn answer(&mut self, id: FlowId, out: &mut Out) {
+        self.say_promised(id, out);
+        self.note_waiting(id);
+    }
+
+    /// The same; [`Port::note_waiting`] has to follow.
+    fn say_promised(&mut self, id: FlowId, out: &mut Out) {
+        let now_us = self.now_us();
         let Some(Entry { key, state: flow, snooped, .. }) = self.table.get_mut(id) else { return };
         snooped.answer_ns = None;
         let room = self.snooping.sharing.room(&snooped.share);
         if !flow.snoop_has_room(&snooped.snoop, &room) && flow.is_answer_due(&snooped.snoop) {
             snooped.answer_waits = true;
-            self.note_waiting(id);
             return;
         }
         let own = &snooped.snoop.0;
@@ -287,9 +301,10 @@ impl Port {
             ..Segment::default()
         };
         let said = flow.snoop_says(&snooped.snoop, self.treatments.of(flow), &room, &own);
-        let frame = Answer { key, flow, snooped, said }.frame();
-        let parsed = reparsed_at(&frame, self.now_us());
-        self.leave_as(id, frame, &parsed, out);
+        flow.snoop_told(&mut snooped.snoop, &said);
+        snooped.answer_waits = false;
+        let (frame, parsed) = Answer { key, flow, snooped, said }.frame(now_us);
+        self.leave_as_said(id, frame, &parsed, out);
     }
 
     /// The guest has not acknowledged what was promised for a while.
@@ -334,8 +349,7 @@ impl Port {
             window: 0,
             flags: (sys::TCP_RST | sys::TCP_ACK) as u16,
         };
-        let frame = Answer { key, flow, snooped, said }.frame();
-        let parsed = reparsed_at(&frame, self.now_us());
+        let (frame, parsed) = Answer { key, flow, snooped, said }.frame(self.now_us());
         self.counters.count(sys::COUNT_PROMISE_BROKEN);
         self.leave_as(id, frame, &parsed, out);
         self.end_snooping(id);
@@ -375,10 +389,11 @@ impl Port {
     fn set_timer(&mut self, id: FlowId) {
         let Some(Entry { key, state: flow, snooped, .. }) = self.table.get_mut(id) else { return };
         let again_ns = snooped.again_ns(flow, self.snooping.heard_ns);
-        let due_ns = [snooped.answer_ns, again_ns].into_iter().flatten().min();
-        if let Some(due_ns) = due_ns {
-            let due_ns = due_ns.max(self.now_ns);
-            self.snooping.timers.set(&mut snooped.timer_ns, due_ns, key);
-        }
+        let due_ns = match (snooped.answer_ns, again_ns) {
+            (Some(answer_ns), Some(again_ns)) => answer_ns.min(again_ns),
+            (Some(due_ns), None) | (None, Some(due_ns)) => due_ns,
+            (None, None) => return,
+        };
+        self.snooping.timers.set(&mut snooped.timer_ns, due_ns.max(self.now_ns), key);
     }
 }

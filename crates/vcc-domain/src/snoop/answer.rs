@@ -6,7 +6,10 @@ use super::{Headers, Snooped};
 use crate::bare::{BARE_TCP_MAX_BYTES, Bare};
 use crate::checksum;
 use crate::frame::{Direction, Frame};
+use crate::ip::Ip;
 use crate::key::FlowKey;
+use crate::ours::APPENDED_BYTES;
+use crate::parse::{Parsed, parse};
 use crate::wire::*;
 
 const IPV4_LENGTH_AT: usize = 2;
@@ -23,7 +26,8 @@ pub(crate) struct Answer<'flow> {
 }
 
 impl Answer<'_> {
-    pub(crate) fn frame(&self) -> Frame {
+    /// Its frame, with what it says at this time.
+    pub(crate) fn frame(&self, now_us: u64) -> (Frame, Parsed) {
         let ts_recent = self.snooped.snoop.0.ts_recent;
         let timestamps = self.flow.has(sys::FLOW_TIMESTAMPS).then(|| {
             let mut both = [0; 8];
@@ -41,18 +45,36 @@ impl Answer<'_> {
         };
         let mut tcp = [0; BARE_TCP_MAX_BYTES];
         let tcp_bytes = bare.write_tcp(self.key, &mut tcp);
-        let mut bytes = headers(&self.snooped.headers, tcp_bytes);
-        bytes.extend(&tcp[..tcp_bytes]);
-        Frame::full(bytes)
+        let headers = &self.snooped.headers;
+        let mut bytes = headers_of(headers, tcp_bytes);
+        bytes.extend_from_slice(&tcp[..tcp_bytes]);
+        let frame = Frame::full(bytes);
+        let (ip_at, tcp_at) = (usize::from(headers.ip_at), usize::from(headers.tcp_at));
+        let ipv6 = headers.is_ipv6();
+        let counted_from = if ipv6 { tcp_at } else { ip_at };
+        let ip = Ip {
+            ipv6,
+            at: ip_at,
+            tcp_at,
+            length: (tcp_at - counted_from + tcp_bytes) as u16,
+            tcp_bytes,
+            ecn: sys::IP_ECN_NOT_ECT as u8,
+        };
+        let parsed = bare.parsed(self.key, ip, now_us);
+        debug_assert!(parse(&frame, Direction::FromGuest).is_ok_and(|mut again| {
+            again.segment.now_us = now_us;
+            again == parsed
+        }));
+        (frame, parsed)
     }
 }
 
 /// The guest's link and IP headers in front of `tcp_bytes`, without ECT (RFC 3168, 6.1.4). As the
 /// packet cannot be fragmented, its IPv4 identification says nothing (RFC 6864, 4.1).
-fn headers(headers: &Headers, tcp_bytes: usize) -> Vec<u8> {
+fn headers_of(headers: &Headers, tcp_bytes: usize) -> Vec<u8> {
     let (ip_at, tcp_at) = (usize::from(headers.ip_at), usize::from(headers.tcp_at));
-    let mut bytes = Vec::with_capacity(tcp_at + tcp_bytes);
-    bytes.extend(&headers.bytes[..tcp_at]);
+    let mut bytes = Vec::with_capacity(tcp_at + tcp_bytes + APPENDED_BYTES);
+    bytes.extend_from_slice(&headers.bytes[..tcp_at]);
     let ip = &mut bytes[ip_at..];
     if headers.is_ipv6() {
         ip[1] &= !0x30;

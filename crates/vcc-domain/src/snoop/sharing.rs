@@ -66,11 +66,16 @@ impl Sharing {
         segs <= usable_segs / (self.flows + 1) && self.is_open_for(segs)
     }
 
-    /// The peer has sent something, or has been told that it may.
+    /// The peer has been told that it may send something.
     pub(crate) fn note(&mut self, now_ns: u64, key: &FlowKey, share: &mut Share, due_segs: u32) {
-        share.heard_ns = now_ns;
         self.due_segs = self.due_segs - share.due_segs + due_segs;
         share.due_segs = due_segs;
+        self.heard(now_ns, key, share);
+    }
+
+    /// The peer has sent something.
+    pub(crate) fn heard(&mut self, now_ns: u64, key: &FlowKey, share: &mut Share) {
+        share.heard_ns = now_ns;
         if share.is_silent() {
             self.flows += 1;
             self.list(now_ns, key, share);
