@@ -174,7 +174,8 @@ VCC_INLINE struct vcc_action vcc_hold_to_guest(struct vcc_flow *f, struct vcc_ho
 					       const struct vcc_params *p,
 					       const struct vcc_segment *s)
 {
-	struct vcc_params by_hold = *p;
+	const struct vcc_params *treatment = p;
+	struct vcc_params by_hold;
 	struct ack_outcome outcome;
 	struct vcc_action a;
 	bool accepted = guest_accepts(f, s) && !(s->flags & (TCP_SYN | TCP_RST));
@@ -189,7 +190,9 @@ VCC_INLINE struct vcc_action vcc_hold_to_guest(struct vcc_flow *f, struct vcc_ho
 		h->state = HOLD_ACTIVE;
 	if (is_holding(f, h, p) && !acts_by_hold(f, p)) {
 		h->state = HOLD_DRAINING;
+		by_hold = *p;
 		by_hold.act = ACT_HOLD;
+		treatment = &by_hold;
 	}
 	/* A stray SYN does not end a connection whose last data is still to be delivered (law 16).
 	 */
@@ -197,7 +200,7 @@ VCC_INLINE struct vcc_action vcc_hold_to_guest(struct vcc_flow *f, struct vcc_ho
 
 	if (live)
 		f->stage = STAGE_ESTABLISHED;
-	segment_to_guest_outcome(f, &by_hold, s, &a, &outcome);
+	segment_to_guest_outcome(f, treatment, s, &a, &outcome);
 	if (live && f->stage == STAGE_ESTABLISHED)
 		f->stage = STAGE_CLOSED;
 	/* An old ACK: the guest is shown what it has been shown. */
@@ -207,7 +210,7 @@ VCC_INLINE struct vcc_action vcc_hold_to_guest(struct vcc_flow *f, struct vcc_ho
 		shown.ack = h->promised;
 		a.window = (uint16_t)vcc_min(window_old(f, &shown), UINT16_MAX);
 	}
-	if (!(is_managed(f) && acts_by_hold(f, &by_hold))) {
+	if (!(is_managed(f) && acts_by_hold(f, treatment))) {
 		if (h->begun && outcome.current)
 			hold_on_ack_released(f, h, s, &a);
 		return a;

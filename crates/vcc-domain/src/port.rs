@@ -170,8 +170,10 @@ impl Port {
             self.snoop_peer_syn(id, frame, parsed, action.strip != 0);
             self.open(id, out);
         }
-        self.resend(id, out);
-        self.release(id, out);
+        if self.has_held(id) {
+            self.resend(id, out);
+            self.release(id, out);
+        }
         self.record(id);
         if verdict == Verdict::Pass && self.snooping.is_on {
             self.passed.note(frame, read.ok(), &action);

@@ -171,6 +171,12 @@ impl Port {
         }
     }
 
+    /// Is something of the connection held, or retained since it has left?
+    pub(super) fn has_held(&self, id: FlowId) -> bool {
+        let has = |Entry { held, .. }: &Entry| held.hold.retains() || !held.queue.is_empty();
+        self.table.get(id).is_some_and(has)
+    }
+
     /// Sends what the windows admit of what is held.
     pub(super) fn release(&mut self, id: FlowId, out: &mut Out) {
         self.release_held(id, out);
