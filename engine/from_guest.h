@@ -4,6 +4,7 @@
 #define VCC_FROM_GUEST_H
 
 #include "accept.h"
+#include "delay.h"
 #include "feedback.h"
 #include "handshake.h"
 #include "loss.h"
@@ -60,6 +61,7 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 	/* A guest that still sends did not accept the RST. */
 	if (f->stage == STAGE_CLOSED)
 		f->stage = STAGE_ESTABLISHED;
+	delay_acked(f, s, guests_edge(f, s), a);
 	track_receiver(f, s);
 	/* The peer discards an unacceptable FIN with its data (RFC 9293, 3.10.7.4). */
 	if ((s->flags & TCP_FIN) && !peer_accepts(f, s))
@@ -73,6 +75,7 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 	undo_sent_again(f, s);
 	enum vcc_sent sent = sent_by_guest(f, p, s);
 
+	delay_sent(f, s, sent, a);
 	f->guest_cwrs += (s->flags & TCP_CWR) && f->guest_cwrs < UINT16_MAX;
 	note_fin(f, s->flags, FLOW_FIN_GUEST);
 	if (is_managed(f))

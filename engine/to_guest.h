@@ -4,6 +4,7 @@
 #define VCC_TO_GUEST_H
 
 #include "accept.h"
+#include "delay.h"
 #include "handshake.h"
 #include "sender.h"
 #include "window.h"
@@ -96,6 +97,34 @@ VCC_INLINE void refused_to_guest(const struct vcc_flow *f, const struct vcc_para
 		ecn_hide(f, a);
 }
 
+/* An acceptable segment of a flow that the engine controls; a->window is the peer's, translated. */
+VCC_INLINE void managed_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+				 const struct vcc_segment *s, struct ack_outcome *outcome,
+				 struct vcc_action *a)
+{
+	const uint16_t offered = a->window;
+
+	/* A DSACK block is sent once, perhaps on a reordered ACK. */
+	if (!seq_after(s->ack, f->snd_una)) {
+		undo_by_dsack(f, p, s);
+		probe_by_dsack(f, s);
+	}
+	if (s->ack == f->snd_una)
+		to_guest_current(f, p, s, outcome, a);
+	else
+		a->window =
+		    (uint16_t)vcc_min(window_old(f, s), acts_by_hold(f, p) ? UINT16_MAX : offered);
+	if (!imposes(f, p))
+		a->window = offered;
+	if (!translates(f, p))
+		return;
+	if ((f->flags & FLOW_FEEDBACK) || echoes_dctcp(f))
+		feedback_count(f, s);
+	if (receives_for_guest(f))
+		ecn_latch(f, s);
+	ecn_hide(f, a);
+}
+
 VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_params *p,
 					 const struct vcc_segment *s, struct vcc_action *a,
 					 struct ack_outcome *outcome)
@@ -122,9 +151,7 @@ VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_pa
 	}
 	strip_ours(f, p, f->flags & FLOW_FEEDBACK, s, a);
 	/* The guest always reads the window field at the scale it was shown. */
-	const uint16_t offered = window_translate(f, s->window);
-
-	a->window = offered;
+	a->window = window_translate(f, s->window);
 	if (!guest_accepts(f, s)) {
 		refused_to_guest(f, p, s, a);
 		return;
@@ -136,30 +163,12 @@ VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_pa
 	application_limited(f, p);
 	outcome->news = track_acked(f, s);
 
-	if (!is_managed(f)) {
-		/* The flow may get an underlay later; law 2 holds for it from now on. */
-		window_note(f, s, offered);
-		return;
-	}
-	/* A DSACK block is sent once, perhaps on a reordered ACK. */
-	if (!seq_after(s->ack, f->snd_una)) {
-		undo_by_dsack(f, p, s);
-		probe_by_dsack(f, s);
-	}
-	if (s->ack == f->snd_una)
-		to_guest_current(f, p, s, outcome, a);
+	if (is_managed(f))
+		managed_to_guest(f, p, s, outcome, a);
 	else
-		a->window =
-		    (uint16_t)vcc_min(window_old(f, s), acts_by_hold(f, p) ? UINT16_MAX : offered);
-	if (!imposes(f, p))
-		a->window = offered;
-	if (!translates(f, p))
-		return;
-	if ((f->flags & FLOW_FEEDBACK) || echoes_dctcp(f))
-		feedback_count(f, s);
-	if (receives_for_guest(f))
-		ecn_latch(f, s);
-	ecn_hide(f, a);
+		/* The flow may get an underlay later; law 2 holds for it from now on. */
+		window_note(f, s, a->window);
+	delay_to_guest(f, s, &outcome->news, s->ack + ((uint32_t)a->window << f->wscale_shown), a);
 }
 
 VCC_INLINE void segment_to_guest(struct vcc_flow *f, const struct vcc_params *p,

@@ -13,27 +13,8 @@
  * Multi-byte values are in host byte order. struct vcc_flow has the same layout in the kernel's
  * map, in user space and in a dump.
  *
- * Laws, asserted by VCC_LAW and by the tests over generated traffic:
- *
- *	1	Never advertise more than the receiver did.
- *	2	The right edge that the guest has seen (ack + window) never moves left.
- *	3	A non-zero window never becomes zero. The windows of SYNs stay untouched.
- *	4	To a guest without SACK, a duplicate ACK repeats the window of the ACK before it
- *		(RFC 5681, 2). To a guest with SACK, it carries what PRR grants (RFC 6937).
- *	5	The guest sees exactly the ECN that it negotiated, the fabric exactly the ECN that
- *		vcc negotiated for it.
- *	6	One window reduction per window of data; ECE is answered with CWR on the next new
- *data (RFC 3168, 6.1.2). 7	Sequence, acknowledgement and scale arithmetic is modular. 8	A
- *flow not seen from its SYN passes untouched and is counted. 9	Payload is never touched; no ACK is
- *invented for data that the peer has not received. 10	Fail open. Nothing of one port's flows is
- *evicted or changed by another port's traffic; established flows never give way to half-open ones.
- *	11	In shadow mode beside a native sender of the same algorithm, the engine computes
- *that sender's own reductions and window. 12	Windows are exact: whole segments at a scale of
- *vcc's choosing. 13	Checksums are right with and without offload, for single segments and
- *super-segments. 17	A segment that its receiver discards (RFC 9293, 3.10.7.4; RFC 5961) changes
- *nothing.
- *
- * Laws 14 to 16 and 18 bind shells that buffer (hold.h, snoop.h, thin.h).
+ * docs/laws.md says what the engine may do to a connection and what it never does. VCC_LAW asserts
+ * it, and so do tests over generated traffic.
  */
 #ifndef VCC_H
 #define VCC_H
@@ -152,6 +133,8 @@ struct vcc_action {
 	uint16_t window;
 	uint16_t mss;		      /* valid if the segment carries the option */
 	uint32_t deadline_ms;	      /* vcc_deadline only: time until the next call */
+	uint32_t fabric_us;	      /* a sample of the fabric's delay (delay.h), or 0 */
+	uint32_t guest_us;	      /* a sample of the guest's, or 0 */
 	struct vcc_feedback feedback; /* with EMIT_PACK and EMIT_FACK */
 };
 
@@ -179,6 +162,14 @@ enum vcc_resent {
 	RESENT_PROBE,	 /* a tail loss probe (RFC 8985, 7.3) */
 	RESENT_SHORT,	 /* the head of the flight, shorter than a full segment */
 	RESENT_SMALLER,	 /* everything up to resent_end, because the path MTU shrank */
+};
+
+/* What the guest has been asked, as far as its answer is timed; see delay.h. */
+enum vcc_asked {
+	ASKED_NOTHING = 0,
+	ASKED_ANSWER, /* data, which it may acknowledge by a delayed ACK (RFC 5681, 4.2) */
+	ASKED_ACK,    /* a second full segment, which it acknowledges at once */
+	ASKED_DATA,   /* an ACK that admits data which it has ready */
 };
 
 enum vcc_flow_flag {
@@ -323,6 +314,17 @@ struct vcc_flow {
 	uint8_t settled;      /* bool: the guest has acknowledged the peer's SYN or SYN-ACK */
 	uint8_t peer_sends;   /* bool: the peer has sent data */
 	uint32_t iss;	      /* the guest's initial sequence number */
+	/* The two parts of a round trip (delay.h), smoothed in 1/64 us. */
+	uint32_t asked_us;  /* the guest was asked */
+	uint32_t asked_seq; /* an acknowledgement of this answers */
+	uint32_t fabric_us64;
+	uint32_t fabric_worst_us;
+	uint32_t guest_us64;
+	uint32_t guest_worst_us;
+	uint32_t needless; /* the guest's retransmissions of what had been acknowledged to it */
+	uint8_t asked;	   /* enum vcc_asked */
+	uint8_t has_more;  /* bool: the guest's last segment was full */
+	uint16_t waits;	   /* that were measured, of either part; saturates */
 };
 
 /* A shell's own flags of a flow. */

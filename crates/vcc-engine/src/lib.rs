@@ -6,6 +6,7 @@
 //!
 //! What a shell calls for each segment is inline, or each call would be two.
 
+mod delay;
 mod hold;
 mod limit;
 mod name;
@@ -26,6 +27,7 @@ pub mod sys {
     include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
 }
 
+pub use delay::DelayedBy;
 pub use hold::{Admission, Buffer, Hold};
 pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
 pub use name::ParseNameError;

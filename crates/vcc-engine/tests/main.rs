@@ -8,6 +8,7 @@ mod closing;
 mod cubic;
 mod dctcp;
 mod dctcp_echo;
+mod delay;
 mod ecn;
 mod emit;
 mod feedback;

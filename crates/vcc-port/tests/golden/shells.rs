@@ -320,6 +320,11 @@ fn assert_same_but_for_time(kernel: &FlowState, ours: &FlowState) {
             sent_us: 0,
             srtt_us8: 0,
             rttvar_us4: 0,
+            asked_us: 0,
+            fabric_us64: 0,
+            fabric_worst_us: 0,
+            guest_us64: 0,
+            guest_worst_us: 0,
             ..state.0
         })
     };

@@ -1,0 +1,98 @@
+//! The two parts of a round trip, as the engine saw them (`engine/delay.h`).
+
+use crate::{FlowState, sys};
+
+/// Delays below this are no reason for a slow connection.
+const SLOW_US: u32 = 1000;
+/// How many times longer than the other part one has to be, to be the reason alone.
+const ALONE_TIMES: u32 = 3;
+
+/// The part of its round trips that a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DelayedBy {
+    Guest,
+    Fabric,
+    Both,
+    /// Both parts are shorter than a millisecond.
+    Neither,
+}
+
+impl DelayedBy {
+    pub const ALL: [Self; 4] = [Self::Guest, Self::Fabric, Self::Both, Self::Neither];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Guest => "guest",
+            Self::Fabric => "fabric",
+            Self::Both => "both",
+            Self::Neither => "neither",
+        }
+    }
+}
+
+impl FlowState {
+    /// What the guest takes to answer, in us, weighted by the time that it took.
+    pub fn guest_delay_us(&self) -> Option<u32> {
+        known(self.guest_us64)
+    }
+
+    /// What it took to answer at most, in us.
+    pub fn guest_worst_us(&self) -> Option<u32> {
+        (self.guest_worst_us != 0).then_some(self.guest_worst_us)
+    }
+
+    /// What the fabric and the peer take to acknowledge, in us, weighted by the time that it took.
+    pub fn fabric_delay_us(&self) -> Option<u32> {
+        known(self.fabric_us64)
+    }
+
+    /// What they took at most, in us.
+    pub fn fabric_worst_us(&self) -> Option<u32> {
+        (self.fabric_worst_us != 0).then_some(self.fabric_worst_us)
+    }
+
+    /// What the connection waits for; None without a measurement. A part that was not measured, as the
+    /// fabric's of a guest that only receives, is not the reason.
+    pub fn delayed_by(&self) -> Option<DelayedBy> {
+        let (guest_us, fabric_us) = (self.guest_delay_us(), self.fabric_delay_us());
+        if guest_us.is_none() && fabric_us.is_none() {
+            return None;
+        }
+        let (guest_us, fabric_us) = (guest_us.unwrap_or(0), fabric_us.unwrap_or(0));
+        let longer =
+            |us: u32, other_us: u32| us >= SLOW_US && us >= other_us.saturating_mul(ALONE_TIMES);
+        Some(match () {
+            () if guest_us.max(fabric_us) < SLOW_US => DelayedBy::Neither,
+            () if longer(guest_us, fabric_us) => DelayedBy::Guest,
+            () if longer(fabric_us, guest_us) => DelayedBy::Fabric,
+            () => DelayedBy::Both,
+        })
+    }
+}
+
+fn known(us64: u32) -> Option<u32> {
+    (us64 != 0).then_some(us64 >> sys::DELAY_UNIT_SHIFT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delayed(guest_us: u32, fabric_us: u32) -> Option<DelayedBy> {
+        let (guest_us64, fabric_us64) = (guest_us * 64, fabric_us * 64);
+        FlowState(sys::vcc_flow { guest_us64, fabric_us64, ..Default::default() }).delayed_by()
+    }
+
+    #[test]
+    fn the_longer_part_is_the_reason_if_it_is_long() {
+        assert_eq!(delayed(0, 0), None);
+        assert_eq!(delayed(900, 900), Some(DelayedBy::Neither));
+        assert_eq!(delayed(900, 0), Some(DelayedBy::Neither));
+        assert_eq!(delayed(31_000, 200), Some(DelayedBy::Guest));
+        assert_eq!(delayed(31_000, 0), Some(DelayedBy::Guest));
+        assert_eq!(delayed(200, 3_000), Some(DelayedBy::Fabric));
+        assert_eq!(delayed(0, 80_000), Some(DelayedBy::Fabric));
+        assert_eq!(delayed(31_000, 20_000), Some(DelayedBy::Both));
+        assert_eq!(delayed(1_100, 900), Some(DelayedBy::Both));
+    }
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The two parts of a round trip, as the port sees them: the fabric's, from the guest's data to its
+ * acknowledgement, and the guest's, from what it has to answer to its answer. A connection is slow
+ * because of the network or because its guest is, and this tells which.
+ *
+ * A sample is missing rather than wrong. An end may delay the ACK of a single segment (RFC
+ * 5681, 4.2) and of what its application does not read, so such an ACK is no sample if it comes
+ * late. What an application takes to answer is its end's delay.
+ */
+#ifndef VCC_DELAY_H
+#define VCC_DELAY_H
+
+#include "mss.h"
+
+/*
+ * An ACK that comes by so much later than usual may be a delayed one. Timers of delayed ACKs are
+ * longer: 40 ms in Linux (TCP_DELACK_MIN), 10 ms in smoltcp.
+ */
+#define LATE_US 5000u
+
+/* A wait of 131 ms counts as much as all that was before. */
+#define DELAY_SMOOTH_SHIFT 17
+/* Delays are smoothed in 1/64 us. */
+#define DELAY_UNIT_SHIFT 6
+
+/*
+ * Smooths a delay, weighted by its own length: what a connection waits for at a random moment of
+ * its waiting. Weighted by number, a stall between a hundred quick answers would disappear. Returns
+ * the sample, or 0 if it is none.
+ */
+VCC_INLINE uint32_t delay_sample(struct vcc_flow *f, uint32_t *smoothed, uint32_t *worst_us,
+				 uint32_t delay_us)
+{
+	if (!delay_us || delay_us > RTT_MAX_US)
+		return 0;
+	uint32_t delay = delay_us << DELAY_UNIT_SHIFT;
+	uint32_t apart = delay > *smoothed ? delay - *smoothed : *smoothed - delay;
+	uint64_t weight = vcc_min(delay_us, 1u << DELAY_SMOOTH_SHIFT);
+	/* Rounded up, or it would never quite get there. */
+	uint32_t step =
+	    (uint32_t)((apart * weight + (1u << DELAY_SMOOTH_SHIFT) - 1) >> DELAY_SMOOTH_SHIFT);
+
+	if (!*smoothed)
+		*smoothed = delay;
+	else
+		*smoothed += delay > *smoothed ? step : -step;
+	*worst_us = vcc_max(*worst_us, delay_us);
+	f->waits += f->waits < UINT16_MAX;
+	return delay_us;
+}
+
+/* Is it later than an ACK that is not delayed? */
+VCC_INLINE bool is_late(uint32_t smoothed, uint32_t delay_us)
+{
+	return delay_us > (smoothed >> DELAY_UNIT_SHIFT) + LATE_US;
+}
+
+/* Does the segment carry no more than an acknowledgement? */
+VCC_INLINE bool is_bare(const struct vcc_segment *s)
+{
+	return !s->payload_bytes && !(s->flags & (TCP_SYN | TCP_FIN));
+}
+
+VCC_INLINE void guest_asked(struct vcc_flow *f, enum vcc_asked what, uint32_t seq, uint32_t now_us)
+{
+	f->asked = (uint8_t)what;
+	f->asked_seq = seq;
+	f->asked_us = now_us;
+}
+
+/* The guest's answer, or what ends the wait for it. Returns the sample, or 0. */
+VCC_INLINE uint32_t guest_answered(struct vcc_flow *f, uint32_t now_us, bool may_be_delayed)
+{
+	uint32_t delay_us = elapsed_us(f->asked_us, now_us);
+
+	f->asked = ASKED_NOTHING;
+	if (may_be_delayed && is_late(f->guest_us64, delay_us))
+		return 0;
+	return delay_sample(f, &f->guest_us64, &f->guest_worst_us, delay_us);
+}
+
+/* To-guest: an acknowledgement whose RTT was measured (rtt.h). Returns the sample, or 0. */
+VCC_INLINE uint32_t fabric_answered(struct vcc_flow *f, const struct vcc_segment *s,
+				    const struct ack_news *news)
+{
+	bool responds = !is_bare(s) && (f->flags & FLOW_GUEST_OPENED);
+
+	if (!responds && news->acked_bytes <= f->mss_bytes && is_late(f->fabric_us64, news->rtt_us))
+		return 0;
+	return delay_sample(f, &f->fabric_us64, &f->fabric_worst_us, news->rtt_us);
+}
+
+/*
+ * Does the ACK admit a segment of a guest that has one ready? `edge`: as the guest is shown it.
+ * During a reduction its own window admits every second segment (RFC 6937), and it may wait for
+ * more duplicate ACKs (RFC 5681, 3.2).
+ */
+VCC_INLINE bool admits_data(const struct vcc_flow *f, const struct vcc_segment *s,
+			    const struct ack_news *news, uint32_t edge)
+{
+	bool reduces =
+	    f->ca_state != CA_OPEN || f->dupacks || (s->flags & TCP_ECE) || (s->options & OPT_SACK);
+	uint32_t least_bytes = reduces ? 2u * f->mss_bytes : 1;
+
+	return news->acked_bytes >= least_bytes && f->has_more &&
+	       !seq_after(f->snd_nxt + f->mss_bytes, edge);
+}
+
+/* To-guest: an acceptable segment, with the edge of the window that the guest is shown. */
+VCC_INLINE void delay_to_guest(struct vcc_flow *f, const struct vcc_segment *s,
+			       const struct ack_news *news, uint32_t edge, struct vcc_action *a)
+{
+	uint32_t end = segment_end(s), now_us = (uint32_t)s->now_us;
+
+	if (news->rtt_us)
+		a->fabric_us = fabric_answered(f, s, news);
+	/* Behind a hole, what the guest acknowledges is up to the peer. */
+	if (s->payload_bytes && end == f->rcv_nxt && seq_after(end, f->rcv_wup)) {
+		bool at_once = seq_distance(f->rcv_wup, end) >= 2u * f->mss_bytes;
+
+		if (at_once && f->asked != ASKED_ACK)
+			guest_asked(f, ASKED_ACK, end, now_us);
+		else if (f->asked == ASKED_NOTHING)
+			guest_asked(f, ASKED_ANSWER, end, now_us);
+	} else if (f->asked == ASKED_NOTHING && admits_data(f, s, news, edge)) {
+		guest_asked(f, ASKED_DATA, f->snd_nxt, now_us);
+	}
+}
+
+/* From-guest: its acknowledgement, before it is tracked. */
+VCC_INLINE void delay_acked(struct vcc_flow *f, const struct vcc_segment *s, uint32_t edge,
+			    struct vcc_action *a)
+{
+	bool responds = !is_bare(s) && !(f->flags & FLOW_GUEST_OPENED);
+
+	if ((f->asked != ASKED_ANSWER && f->asked != ASKED_ACK) || !(s->flags & TCP_ACK))
+		return;
+	if (!seq_before(s->ack, f->asked_seq)) {
+		/* A window that does not move is of an application that does not read. */
+		bool reads = seq_after(edge, f->rcv_edge);
+
+		a->guest_us = guest_answered(f, (uint32_t)s->now_us,
+					     !responds && (f->asked == ASKED_ANSWER || !reads));
+	} else if (is_bare(s) && s->ack == f->rcv_wup) {
+		/* A duplicate ACK: the peer has to fill a hole first. */
+		f->asked = ASKED_NOTHING;
+	}
+}
+
+/* From-guest: its data, after it is tracked. */
+VCC_INLINE void delay_sent(struct vcc_flow *f, const struct vcc_segment *s, enum vcc_sent sent,
+			   struct vcc_action *a)
+{
+	uint32_t end = segment_end(s);
+
+	if (end == s->seq)
+		return;
+	if (f->asked == ASKED_DATA)
+		a->guest_us = guest_answered(f, (uint32_t)s->now_us, false);
+	if (sent == SENT_NEW || sent == SENT_PARTLY_NEW) {
+		f->has_more = s->payload_bytes >= f->mss_bytes &&
+			      !(s->payload_bytes % cut_bytes(s)) && !(s->flags & TCP_FIN);
+		return;
+	}
+	/* All of it was acknowledged to the guest. A keep-alive is below snd_nxt by one (RFC
+	 * 9293, 3.8.4). */
+	if (!seq_after(end, f->snd_una) && s->seq + 1 != f->snd_nxt)
+		f->needless++;
+}
+
+#endif
