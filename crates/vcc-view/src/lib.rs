@@ -8,6 +8,7 @@
 
 mod column;
 mod columns;
+mod delay;
 mod domain;
 mod end;
 mod filter;

@@ -1,6 +1,7 @@
 //! Every column of flows. A new one is one entry here.
 
 use crate::column::{self, Page};
+use crate::delay;
 use crate::flow::FlowView;
 use crate::limit;
 use crate::value::Unit::{BitsPerS, Bytes, Count, Fraction, Number, PerS, Segs, Text, Us};
@@ -192,6 +193,59 @@ pub static FLOW_COLUMNS: &[Column] = &[
     .top(6, Some('s'))
     .page(Page::Table),
     Column::new(
+        "Delayed by",
+        "delayed_by",
+        Text,
+        |flow| flow.state.delayed_by().map(vcc_engine::DelayedBy::name).into(),
+        "the longer part of its round trips: `guest`, `fabric` (and the peer), `both`, or `neither` if both are below 1 ms",
+    )
+    .given(delay::is_guests)
+    .page(Page::TableAlone),
+    Column::new(
+        "Delayed by",
+        "delayed_by_text",
+        Text,
+        |flow| delay::text(&flow.state).into(),
+        "the longer part of its round trips, in words and figures",
+    )
+    .page(Page::Detail),
+    Column::new(
+        "Guest delay",
+        "guest_delay_us",
+        Us,
+        |flow| flow.state.guest_delay_us().into(),
+        "what the guest takes to answer a segment, weighted by the time that it took",
+    )
+    .given(delay::is_guests)
+    .sort("guest-delay")
+    .top(15, Some('g'))
+    .page(Page::Detail),
+    Column::new(
+        "Guest delay, longest",
+        "guest_worst_us",
+        Us,
+        |flow| flow.state.guest_worst_us().into(),
+        "what the guest took to answer at most",
+    )
+    .page(Page::Detail),
+    Column::new(
+        "Fabric delay",
+        "fabric_delay_us",
+        Us,
+        |flow| flow.state.fabric_delay_us().into(),
+        "what fabric and peer take to acknowledge, delayed ACKs apart, weighted by the time that it took",
+    )
+    .sort("fabric-delay")
+    .page(Page::Detail),
+    Column::new(
+        "Fabric delay, longest",
+        "fabric_worst_us",
+        Us,
+        |flow| flow.state.fabric_worst_us().into(),
+        "what they took to acknowledge at most",
+    )
+    .page(Page::Detail),
+    Column::new(
         "alpha",
         "alpha",
         Fraction,
@@ -241,6 +295,16 @@ pub static FLOW_COLUMNS: &[Column] = &[
     .always()
     .sort("retransmissions")
     .page(Page::Table),
+    Column::new(
+        "Needless",
+        "needless",
+        Count,
+        |flow| flow.state.needless.into(),
+        "segments that the guest retransmitted although their acknowledgement had reached it",
+    )
+    .given(|flow| flow.state.needless > 0)
+    .sort("needless")
+    .page(Page::Detail),
     Column::new(
         "Held",
         "held_bytes",

@@ -59,6 +59,12 @@ columns! {
     "rttvar_us", "RTTVAR, the variation of the round-trip time (RFC 6298)",
         |line| or_nothing(line.flow.state.srtt_us().map(|_| line.flow.state.rttvar_us4 / 4));
     "rto_us", "the retransmission timeout (RFC 6298)", |line| line.flow.state.rto_us(line.params).to_string();
+    "fabric_delay_us", "what fabric and peer take to acknowledge, delayed ACKs apart",
+        |line| or_nothing(line.flow.state.fabric_delay_us());
+    "guest_delay_us", "what the guest takes to answer a segment",
+        |line| or_nothing(line.flow.state.guest_delay_us());
+    "needless", "segments so far that the guest retransmitted although their acknowledgement had reached it",
+        |line| line.flow.state.needless.to_string();
     "ca_state", "`open`, `cwr` (reducing for marks), `recovery` (for a loss), `loss` (after a timeout)",
         |line| ca_state(&line.flow.state).to_owned();
     "dupacks", "duplicate ACKs in a row; lowered, not cleared, during a recovery",
