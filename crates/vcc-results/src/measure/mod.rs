@@ -2,6 +2,7 @@
 //! [`MEASURES`]; an experiment file gives it a name and groups of flows.
 
 mod ack_gaps;
+mod delays;
 mod goodput;
 mod metric;
 mod overlay;
@@ -84,6 +85,12 @@ const MEASURES: &[Measure] = &[
     overlay::RIGHT,
     overlay::WRONG,
     overlay::UNKNOWN,
+    delays::BY_GUEST,
+    delays::BY_FABRIC,
+    delays::BY_BOTH,
+    delays::BY_NEITHER,
+    delays::GUEST_US,
+    delays::FABRIC_US,
 ];
 
 pub(crate) struct Measure {

@@ -21,6 +21,18 @@ pub struct Observation {
     /// In virtual time, in shadow mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlay: Option<Guessed>,
+    /// In virtual time: what each connection of the port waited for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delays: Vec<Delayed>,
+}
+
+/// The two parts of a connection's round trips, as its port has seen them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Delayed {
+    /// The longer part.
+    pub by: String,
+    pub guest_us: Option<u32>,
+    pub fabric_us: Option<u32>,
 }
 
 /// The class of the guest's congestion control as its port infers it, beside what the guest runs.

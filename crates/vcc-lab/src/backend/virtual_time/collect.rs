@@ -5,11 +5,15 @@ use crate::base::error::{Error, Result};
 use crate::scenario::Scenario;
 use std::collections::BTreeMap;
 use vcc_domain::{FlowKey, Port, TracedAck};
+use vcc_engine::{DelayedBy, FlowState};
 use vcc_fabric::{HostId, RttSample, Window};
-use vcc_results::result::{FlowResult, Observation, Pings, SenderState, Tracking};
+use vcc_results::result::{Delayed, FlowResult, Observation, Pings, SenderState, Tracking};
 use vcc_traffic::TcpCounters;
 use vcc_traffic::report::{PREFIX, PingReport, Report};
 use vcc_uml::{World, last_lines};
+
+/// A connection of fewer waits may be too short to tell what it waits for.
+const WAITS_MIN: u16 = 20;
 
 /// The guests' reports, merged.
 pub(super) struct Collected {
@@ -100,9 +104,21 @@ pub(super) fn observations(
             cwnd_errors: cwnd_errors(port, key, window),
             tracking: tracking(port, key, window, result),
             overlay: overlay::guess(&scenario.guests[guest], acks(port, key)),
+            delays: delays(port),
         })
     });
     flows.collect()
+}
+
+/// What the connections waited for that were not too short to tell.
+fn delays(port: &Port) -> Vec<Delayed> {
+    let long = port.flows().filter(|(_, flow)| flow.waits > WAITS_MIN);
+    let delayed = |flow: &FlowState| Delayed {
+        by: flow.delayed_by().map_or("unknown", DelayedBy::name).into(),
+        guest_us: flow.guest_delay_us(),
+        fabric_us: flow.fabric_delay_us(),
+    };
+    long.map(|(_, flow)| delayed(flow)).collect()
 }
 
 fn acks<'a>(port: &'a Port, key: &'a FlowKey) -> impl Iterator<Item = &'a TracedAck> {
