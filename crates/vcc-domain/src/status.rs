@@ -16,6 +16,8 @@ pub struct Status {
     pub socket: String,
     /// The path of its policy; empty without one.
     pub policy: String,
+    /// The process that the guest's card is connected to, by its id; 0: none is.
+    pub front_end: u32,
     /// The treatment of all connections, unless there are rules.
     pub params: Params,
     pub max_flows: u32,
@@ -51,11 +53,18 @@ fn read_rules(bytes: &mut &[u8]) -> Result<Vec<(Rule, RuleTotals)>, BadBytes> {
 
 impl Status {
     /// With all flows, or this one. `socket` and `policy` are paths.
-    pub fn of(port: &Port, socket: &str, policy: &str, flow: Option<FlowKey>) -> Self {
+    pub fn of(
+        port: &Port,
+        socket: &str,
+        policy: &str,
+        front_end: u32,
+        flow: Option<FlowKey>,
+    ) -> Self {
         let owned = |(rule, totals): (&Rule, &RuleTotals)| (rule.clone(), *totals);
         Status {
             socket: socket.to_owned(),
             policy: policy.to_owned(),
+            front_end,
             params: *port.params(),
             max_flows: port.max_flows() as u32,
             held_bytes: port.held_bytes(),
@@ -74,6 +83,7 @@ impl Status {
         let mut bytes = bytes::begin();
         write_text(&self.socket, &mut bytes);
         write_text(&self.policy, &mut bytes);
+        write(&self.front_end, &mut bytes);
         write(&self.params.0, &mut bytes);
         write(&self.max_flows, &mut bytes);
         write(&self.held_bytes, &mut bytes);
@@ -100,6 +110,7 @@ impl Status {
         let mut status = Status {
             socket: read_text(bytes)?,
             policy: read_text(bytes)?,
+            front_end: read(bytes)?,
             params: Params(read(bytes)?),
             max_flows: read(bytes)?,
             held_bytes: read(bytes)?,
@@ -137,18 +148,18 @@ mod tests {
         let rule = Rule { name: "web".to_owned(), params: *talk.port.params() };
         let judge = Arc::new(|_: &FlowKey, _| 0);
         talk.port.set_rules(Rules { rules: vec![rule], judge, polices: false });
-        let status = Status::of(&talk.port, "/run/card", "/etc/policy", None);
+        let status = Status::of(&talk.port, "/run/card", "/etc/policy", 4711, None);
         let bytes = status.to_bytes();
         let read = Status::from_bytes(&bytes).expect("a status");
         assert_eq!((read.params, read.max_flows, read.held_bytes), (status.params, 16, 0));
         assert_eq!((&*read.socket, &*read.policy, read.epoch), ("/run/card", "/etc/policy", 1));
-        assert_eq!(read.counts, status.counts);
+        assert_eq!((read.front_end, &read.counts), (4711, &status.counts));
         let [(rule, totals)] = &read.rules[..] else { panic!("one rule") };
         assert_eq!((&*rule.name, rule.params, totals.connections), ("web", status.params, 1));
         assert!(read.last_rules.is_empty());
         let [flow] = &read.flows[..] else { panic!("one flow") };
         assert_eq!((flow.key, flow.state.0), (talk.key(), talk.flow().0));
-        let of = |key| Status::of(&talk.port, "/run/card", "", Some(key)).flows.len();
+        let of = |key| Status::of(&talk.port, "/run/card", "", 0, Some(key)).flows.len();
         assert_eq!((of(talk.key()), of(Talk::v6().key())), (1, 0));
         for end in 0..bytes.len() {
             assert_eq!(Status::from_bytes(&bytes[..end]).err(), Some(BadBytes), "{end} bytes");

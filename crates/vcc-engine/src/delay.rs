@@ -28,6 +28,23 @@ impl DelayedBy {
             Self::Neither => "neither",
         }
     }
+
+    /// By both parts; None without a measurement. A part that was not measured, as the fabric's of a guest
+    /// that only receives, is not the reason.
+    pub fn of(guest_us: Option<u32>, fabric_us: Option<u32>) -> Option<Self> {
+        if guest_us.is_none() && fabric_us.is_none() {
+            return None;
+        }
+        let (guest_us, fabric_us) = (guest_us.unwrap_or(0), fabric_us.unwrap_or(0));
+        let longer =
+            |us: u32, other_us: u32| us >= SLOW_US && us >= other_us.saturating_mul(ALONE_TIMES);
+        Some(match () {
+            () if guest_us.max(fabric_us) < SLOW_US => Self::Neither,
+            () if longer(guest_us, fabric_us) => Self::Guest,
+            () if longer(fabric_us, guest_us) => Self::Fabric,
+            () => Self::Both,
+        })
+    }
 }
 
 impl FlowState {
@@ -51,22 +68,9 @@ impl FlowState {
         (self.fabric_worst_us != 0).then_some(self.fabric_worst_us)
     }
 
-    /// What the connection waits for; None without a measurement. A part that was not measured, as the
-    /// fabric's of a guest that only receives, is not the reason.
+    /// What the connection waits for; None without a measurement.
     pub fn delayed_by(&self) -> Option<DelayedBy> {
-        let (guest_us, fabric_us) = (self.guest_delay_us(), self.fabric_delay_us());
-        if guest_us.is_none() && fabric_us.is_none() {
-            return None;
-        }
-        let (guest_us, fabric_us) = (guest_us.unwrap_or(0), fabric_us.unwrap_or(0));
-        let longer =
-            |us: u32, other_us: u32| us >= SLOW_US && us >= other_us.saturating_mul(ALONE_TIMES);
-        Some(match () {
-            () if guest_us.max(fabric_us) < SLOW_US => DelayedBy::Neither,
-            () if longer(guest_us, fabric_us) => DelayedBy::Guest,
-            () if longer(fabric_us, guest_us) => DelayedBy::Fabric,
-            () => DelayedBy::Both,
-        })
+        DelayedBy::of(self.guest_delay_us(), self.fabric_delay_us())
     }
 }
 

@@ -66,7 +66,8 @@ impl Card {
             Ok(Ask::Status(flow)) => {
                 let socket = self.socket().to_string_lossy();
                 let path = policy.map_or("", |policy| &policy.path);
-                let status = self.look(|port| Status::of(port, &socket, path, flow));
+                let of = |port: &_| Status::of(port, &socket, path, self.front_end(), flow);
+                let status = self.look(of);
                 asking.write_all(&status.to_bytes())
             }
             Ok(Ask::Reload) => {

@@ -15,6 +15,7 @@ mod header;
 mod ledger;
 mod memory;
 mod message;
+mod peer;
 mod record;
 mod ring;
 mod rings;

@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 use vcc_domain::{Port, Promise};
@@ -14,6 +15,7 @@ use crate::device::Device;
 use crate::event::{Event, Tell};
 use crate::memory::Memory;
 use crate::message::End;
+use crate::peer;
 use crate::session::Session;
 use crate::turns::Turns;
 use crate::wake::Timer;
@@ -50,12 +52,19 @@ pub struct Server {
 pub struct Card {
     device: Arc<Turns<Device>>,
     socket: Arc<Path>,
+    /// By its id; 0: none.
+    front_end: Arc<AtomicU32>,
 }
 
 impl Card {
     /// The socket to which the virtual machine monitor connects.
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// The process that the card is connected to; 0: none is.
+    pub fn front_end(&self) -> u32 {
+        self.front_end.load(Ordering::Relaxed)
     }
 
     /// What the card has dropped.
@@ -98,7 +107,7 @@ impl Server {
             timer,
             is_busy: false,
             session: None,
-            card: Card { device, socket: socket.into() },
+            card: Card { device, socket: socket.into(), front_end: Arc::default() },
         })
     }
 
@@ -157,10 +166,12 @@ impl Server {
     }
 
     fn accept(&mut self, device: &mut Device) -> Result<(), End> {
-        let session =
-            self.listener.accept().and_then(|(stream, _)| Session::new(stream, &self.watch));
+        let accepted = self.listener.accept();
+        let process = accepted.as_ref().map_or(0, |(stream, _)| peer::process(stream));
+        let session = accepted.and_then(|(stream, _)| Session::new(stream, &self.watch));
         // It has gone already; or this host lacks descriptors, and it tries again.
         let Ok(session) = session else { return Ok(()) };
+        self.card.front_end.store(process, Ordering::Relaxed);
         self.session = Some(session);
         // Others wait until it has gone.
         self.watch.remove(self.listener.as_raw_fd());
@@ -170,6 +181,7 @@ impl Server {
 
     fn end(&mut self, end: End, device: &mut Device) -> io::Result<()> {
         let Some(mut session) = self.session.take() else { return Ok(()) };
+        self.card.front_end.store(0, Ordering::Relaxed);
         session.leave(&self.watch);
         device.leave();
         device.tell(match end {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use vcc_engine::{FlowState, Limit, Params, Underlay, sys};
 use vcc_port::{Flow, FlowId};
 
+use crate::cpu::GuestCpu;
 use crate::names::FlowKey;
 use crate::rates::Rates;
 use crate::rule::AppliedRule;
@@ -37,6 +38,8 @@ pub struct FlowView {
     pub held_bytes: Option<u64>,
     /// Acknowledged by its port in the name of the peer or the guest; None likewise.
     pub promised_bytes: Option<u64>,
+    /// The guest's; None unless it was watched.
+    pub cpu: Option<GuestCpu>,
     /// Since the read before; None at the first.
     pub rates: Option<Rates>,
 }
@@ -62,6 +65,7 @@ impl FlowView {
             state: flow.state,
             held_bytes: None,
             promised_bytes: None,
+            cpu: None,
             rates: None,
         }
     }

@@ -8,6 +8,7 @@
 
 mod column;
 mod columns;
+mod cpu;
 mod delay;
 mod domain;
 mod end;
@@ -37,6 +38,8 @@ pub use column::{Column, Page, Shown, Top};
 pub use columns::{
     FLOW_COLUMNS, PORT_COLUMNS, RULE_COLUMNS, TOTAL_COLUMNS, cell, counters, key_of, rows, sortable,
 };
+pub use cpu::{CpuWatch, GuestCpu};
+pub use delay::is_guests as is_delayed_by_guest;
 pub use domain::{DomainPort, serves_tap, socket_of, status_socket, taps};
 pub use end::End;
 pub use filter::{EcnOwner, Filter};
@@ -53,4 +56,5 @@ pub use sort::Sort;
 pub use source::Source;
 pub use sums::Sums;
 pub use value::{Unit, Value};
+pub use vcc_vcpu::Shares;
 pub use words::Words;

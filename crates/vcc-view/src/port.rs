@@ -7,6 +7,7 @@ use vcc_domain::{Seen, Status};
 use vcc_engine::Mode;
 use vcc_port::{Error, Port, counters};
 
+use crate::cpu::GuestCpu;
 use crate::domain::{self, DomainPort};
 use crate::flow::{FlowView, Place};
 use crate::rule::{RulesInForce, mode_name, underlay_name};
@@ -38,6 +39,8 @@ pub struct PortView {
     pub held_bytes: Option<u64>,
     /// Acknowledged in the name of peers or the guest; None likewise.
     pub promised_bytes: Option<u64>,
+    /// The guest's; None unless it was watched.
+    pub cpu: Option<GuestCpu>,
     pub counters: Vec<Counter>,
     /// Of its connections.
     pub sums: Sums,
@@ -113,6 +116,7 @@ impl PortView {
             max_flows: None,
             held_bytes: None,
             promised_bytes: None,
+            cpu: None,
             counters: Vec::new(),
             sums: Sums::default(),
             failure: None,

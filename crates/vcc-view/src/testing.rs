@@ -50,6 +50,7 @@ pub fn port(name: &str) -> PortView {
         max_flows: Some(65_536),
         held_bytes: None,
         promised_bytes: None,
+        cpu: None,
         counters: Vec::new(),
         sums: Sums::default(),
         failure: None,

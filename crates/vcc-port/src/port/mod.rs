@@ -47,6 +47,11 @@ impl Port {
         self.device.ifindex
     }
 
+    /// The inode of the device's network namespace.
+    pub fn netns_inode(&self) -> u64 {
+        self.device.netns_inode
+    }
+
     /// The number of connections that this port tracks at a time.
     pub fn max_flows(&self) -> Result<u32> {
         Ok(self.maps()?.flows.max_entries())

@@ -25,8 +25,10 @@ fn a_guest_goes_on_where_it_was() {
             guest.send(PLAIN, &frame(number));
             assert_eq!(host.sent()[12..], frame(number), "round {round}");
         }
+        assert_eq!(host.card.front_end(), std::process::id());
         drop(front_end);
         host.told("has gone");
+        assert_eq!(host.card.front_end(), 0);
         // Frames that the guest queues while nobody serves it.
         guest.send(PLAIN, &frame(1000 + round));
         if round % 2 == 0 {

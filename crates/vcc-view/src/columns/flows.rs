@@ -205,7 +205,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "Delayed by",
         "delayed_by_text",
         Text,
-        |flow| delay::text(&flow.state).into(),
+        |flow| delay::text(&flow.state, flow.cpu.as_ref()).into(),
         "the longer part of its round trips, in words and figures",
     )
     .page(Page::Detail),

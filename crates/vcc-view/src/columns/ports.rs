@@ -4,7 +4,7 @@ use super::sums::{self, Summed};
 use crate::column::{self, Page};
 use crate::port::PortView;
 use crate::sums::Sums;
-use crate::value::Unit::{Bytes, Count, Number, Text};
+use crate::value::Unit::{Bytes, Count, Fraction, Number, Text};
 
 type Column = column::Column<PortView>;
 
@@ -90,6 +90,34 @@ pub static PORT_COLUMNS: &[Column] = &[
         Bytes,
         |port| port.promised_bytes.into(),
         "acknowledged by `vcc domain`, and not yet by the end in whose name; none at a port in the kernel",
+    ),
+    Column::new(
+        "Machine",
+        "machine",
+        Text,
+        |port| port.cpu.as_ref().and_then(|cpu| cpu.machine.as_deref()).into(),
+        "the name of the guest's virtual machine; `vcc ports --json` alone has this and its CPU",
+    ),
+    Column::new(
+        "CPU waiting",
+        "cpu_waiting",
+        Fraction,
+        |port| port.cpu.as_ref().map(|cpu| cpu.shares.waiting).into(),
+        "the share of half a second in which the guest's virtual CPU had work and the host ran something else",
+    ),
+    Column::new(
+        "CPU running",
+        "cpu_running",
+        Fraction,
+        |port| port.cpu.as_ref().map(|cpu| cpu.shares.running).into(),
+        "the share in which it ran",
+    ),
+    Column::new(
+        "CPU idle",
+        "cpu_idle",
+        Fraction,
+        |port| port.cpu.as_ref().map(|cpu| cpu.shares.idle).into(),
+        "the share in which it had no work",
     ),
     Column::new(
         "Failure",

@@ -9,8 +9,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::Serialize;
+use vcc_engine::DelayedBy;
 use vcc_overlay::{Class, Guess};
 use vcc_port::FlowId;
+
+use crate::cpu::{CpuShares, GuestCpu};
+use crate::delay;
 
 pub use ecn::GuestEcn;
 pub use look::look;
@@ -25,6 +29,11 @@ pub struct Connection {
     /// None before the handshake is complete.
     pub ecn: Option<GuestEcn>,
     pub guess: Guess,
+    /// What it waited for at its guest and in the fabric; None without a measurement.
+    pub guest_delay_us: Option<u32>,
+    pub fabric_delay_us: Option<u32>,
+    /// The guest's; None where the host does not see it.
+    pub cpu: Option<GuestCpu>,
 }
 
 #[derive(Clone, Serialize)]
@@ -42,6 +51,13 @@ pub struct GuestView {
     pub reasons: Vec<String>,
     pub translate: Need,
     pub translate_why: &'static str,
+    pub delayed_by: Option<&'static str>,
+    pub delayed_by_text: Option<String>,
+    /// Medians of its connections.
+    pub guest_delay_us: Option<u32>,
+    pub fabric_delay_us: Option<u32>,
+    #[serde(flatten)]
+    pub cpu: CpuShares,
     pub flows: Vec<ConnectionView>,
 }
 
@@ -54,6 +70,9 @@ pub struct ConnectionView {
     pub overlay: &'static str,
     pub confidence: f64,
     pub reasons: Vec<String>,
+    pub delayed_by: Option<&'static str>,
+    pub guest_delay_us: Option<u32>,
+    pub fabric_delay_us: Option<u32>,
 }
 
 /// Ordered by port and address.
@@ -73,6 +92,10 @@ fn view(port: &str, guest: IpAddr, mut connections: Vec<&Connection>) -> GuestVi
     ecn.dedup();
     let overlay = overlay(&connections);
     let (translate, translate_why) = need(&ecn, overlay.guess.class);
+    let guest_us = median(connections.iter().filter_map(|it| it.guest_delay_us));
+    let fabric_us = median(connections.iter().filter_map(|it| it.fabric_delay_us));
+    // All of them have the port's.
+    let cpu = connections.first().and_then(|it| it.cpu.as_ref());
     GuestView {
         port: port.to_owned(),
         guest,
@@ -84,13 +107,19 @@ fn view(port: &str, guest: IpAddr, mut connections: Vec<&Connection>) -> GuestVi
         reasons: overlay.guess.reasons,
         translate,
         translate_why,
+        delayed_by: delayed_by(guest_us, fabric_us),
+        delayed_by_text: delay::text_of_medians(guest_us, fabric_us, cpu),
+        guest_delay_us: guest_us,
+        fabric_delay_us: fabric_us,
+        cpu: cpu.into(),
         flows: connections.into_iter().map(ConnectionView::new).collect(),
     }
 }
 
 impl ConnectionView {
     fn new(connection: &Connection) -> Self {
-        let Connection { id, ecn, guess, .. } = connection;
+        let Connection { id, ecn, guess, guest_delay_us, fabric_delay_us, .. } = connection;
+        let (guest_delay_us, fabric_delay_us) = (*guest_delay_us, *fabric_delay_us);
         Self {
             guest: id.guest.to_string(),
             peer: id.peer.to_string(),
@@ -99,8 +128,22 @@ impl ConnectionView {
             overlay: guess.class.name(),
             confidence: guess.confidence,
             reasons: guess.reasons.clone(),
+            delayed_by: delayed_by(guest_delay_us, fabric_delay_us),
+            guest_delay_us,
+            fabric_delay_us,
         }
     }
+}
+
+fn delayed_by(guest_us: Option<u32>, fabric_us: Option<u32>) -> Option<&'static str> {
+    DelayedBy::of(guest_us, fabric_us).map(DelayedBy::name)
+}
+
+/// Of an even number, the upper one.
+fn median(values: impl Iterator<Item = u32>) -> Option<u32> {
+    let mut values: Vec<u32> = values.collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
 }
 
 struct Overlay {
@@ -134,6 +177,8 @@ fn overlay(connections: &[&Connection]) -> Overlay {
 
 #[cfg(test)]
 mod tests {
+    use vcc_vcpu::Shares;
+
     use super::*;
 
     fn connection(guest: &str, ecn: GuestEcn, class: Class, confidence: f64) -> Connection {
@@ -143,6 +188,9 @@ mod tests {
             id: FlowId { guest, peer, vlan: None },
             ecn: Some(ecn),
             guess: Guess { class, confidence, reasons: vec![format!("{class} {confidence}")] },
+            guest_delay_us: None,
+            fabric_delay_us: None,
+            cpu: None,
         }
     }
 
@@ -173,5 +221,46 @@ mod tests {
         assert_eq!(one.flows[1].overlay, "cubic-like");
         assert_eq!((one.translate, two.translate), (Need::Yes, Need::No));
         assert_eq!((two.confidence, three.confidence), (0.8, 0.0));
+    }
+
+    #[test]
+    fn a_guest_is_slow_by_the_medians_of_its_connections() {
+        let delayed = |end: &str, guest_delay_us, fabric_delay_us| Connection {
+            guest_delay_us,
+            fabric_delay_us,
+            cpu: Some(GuestCpu {
+                machine: Some("web-1".into()),
+                shares: Shares { waiting: 0.61, running: 0.32, idle: 0.07 },
+            }),
+            ..connection(end, GuestEcn::None, Class::Unknown, 0.0)
+        };
+        let seen = [
+            delayed("10.0.0.1:1", Some(31_000), Some(200)),
+            delayed("10.0.0.1:2", Some(90), Some(300)),
+            delayed("10.0.0.1:3", Some(35_000), None),
+            delayed("10.0.0.1:4", None, None),
+        ];
+        let guests = guests(&seen);
+        let document = serde_json::to_value(&guests[0]).expect("JSON");
+        let text = "slow because the guest is not running: it answers after 31.0 ms at the median, the \
+                    fabric after 300 us, the CPU of web-1 waits for 61 % of the time and runs for 32 %";
+        for (key, told) in [
+            ("delayed_by", serde_json::json!("guest")),
+            ("delayed_by_text", text.into()),
+            ("guest_delay_us", 31_000.into()),
+            ("fabric_delay_us", 300.into()),
+            ("machine", "web-1".into()),
+            ("cpu_waiting", 0.61.into()),
+        ] {
+            assert_eq!(document[key], told, "{key}");
+        }
+        let by: Vec<_> = guests[0].flows.iter().map(|flow| flow.delayed_by).collect();
+        assert_eq!(by, [Some("guest"), Some("neither"), Some("guest"), None]);
+        let unseen = [connection("10.0.0.1:4", GuestEcn::None, Class::Unknown, 0.0)];
+        let document = serde_json::to_value(&self::guests(&unseen)[0]).expect("JSON");
+        assert!(
+            document["cpu_idle"].is_null() && document["delayed_by_text"].is_null(),
+            "{document}"
+        );
     }
 }

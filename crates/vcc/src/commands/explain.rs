@@ -7,10 +7,13 @@ use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use vcc_policy::{Connection, Policy};
 use vcc_port::SharedPolicy;
-use vcc_view::{FlowView, Place, RulesInForce, Source, keys, read_flows, rows};
+use vcc_view::{
+    CpuWatch, FlowView, Place, READ_EVERY, RulesInForce, Source, is_delayed_by_guest, keys,
+    read_flows, rows,
+};
 
 use super::policy;
-use crate::output;
+use crate::{interrupt, output};
 
 /// Explain which rule of a policy applies to a connection
 ///
@@ -83,7 +86,20 @@ fn live(connection: &Connection, device: Option<&str>) -> Result<Vec<FlowView>, 
             (id.guest, id.peer, id.vlan) == ends
         }));
     }
+    watch_cpus(&ports, &mut found);
     Ok(found)
+}
+
+/// Where the guest is late, tells whether its CPU runs.
+fn watch_cpus(ports: &[Source], flows: &mut [FlowView]) {
+    for flow in flows.iter_mut().filter(|flow| is_delayed_by_guest(flow)) {
+        let watch = CpuWatch::begin([&ports[flow.port_index]]);
+        watch.problems().iter().for_each(|problem| output::complain(problem));
+        if watch.sees_any() {
+            interrupt::wait(READ_EVERY);
+            flow.cpu = watch.end().pop().flatten();
+        }
+    }
 }
 
 fn detail(flow: &FlowView) -> String {

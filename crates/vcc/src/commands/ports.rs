@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::thread;
 
 use serde::Serialize;
-use vcc_view::{PORT_COLUMNS, PortView, Source, cell};
+use vcc_view::{CpuWatch, GuestCpu, PORT_COLUMNS, PortView, READ_EVERY, Source, cell};
 
 use super::sweep;
 use crate::output;
@@ -25,7 +26,14 @@ struct Document<'a> {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     sweep()?;
     let sources = Source::list()?;
-    let ports: Vec<PortView> = sources.iter().map(view).collect::<Result<_, _>>()?;
+    let cpus = CpuWatch::begin(&sources);
+    cpus.problems().iter().for_each(|problem| output::complain(problem));
+    if cpus.sees_any() {
+        thread::sleep(READ_EVERY);
+    }
+    let cpus = cpus.end().into_iter();
+    let ports = sources.iter().zip(cpus).map(|(port, cpu)| view(port, cpu));
+    let ports: Vec<PortView> = ports.collect::<Result<_, _>>()?;
     let (kernel, served): (Vec<&Source>, Vec<_>) =
         sources.iter().partition(|source| matches!(source, Source::Kernel(_)));
     for tap in served.iter().map(|source| source.device()) {
@@ -45,8 +53,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn view(port: &Source) -> Result<PortView, vcc_port::Error> {
-    let mut view = PortView::read(port)?;
+fn view(port: &Source, cpu: Option<GuestCpu>) -> Result<PortView, vcc_port::Error> {
+    let mut view = PortView { cpu, ..PortView::read(port)? };
     port.flows()?.iter().for_each(|flow| view.sums.count(&flow.state));
     Ok(view)
 }
@@ -70,6 +78,9 @@ fn report(ports: &[PortView]) -> String {
             cell("flows"),
             cell("max_flows")
         );
+        if let Some(cpu) = &port.cpu {
+            text += &format!("{:>12}  {cpu}\n", "");
+        }
         for counter in port.counters.iter().filter(|counter| counter.value > 0) {
             text += &format!("{:>12}  {}\n", counter.value, counter.meaning);
         }
@@ -82,7 +93,7 @@ fn report(ports: &[PortView]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use vcc_view::{Counter, testing};
+    use vcc_view::{Counter, Shares, testing};
 
     use super::*;
 
@@ -106,6 +117,20 @@ mod tests {
         assert_eq!(document["counters"], serde_json::json!({"not_tcp": 7, "deep": 0}));
         assert_eq!((&document["flows"], &document["window_bytes"]), (&1.into(), &14_400.into()));
         assert!(document["marks_per_s"].is_null() && document["marks"].is_null(), "{document}");
+    }
+
+    #[test]
+    fn a_guest_whose_cpu_is_seen_is_told_about() {
+        let shares = Shares { waiting: 0.61, running: 0.32, idle: 0.07 };
+        let cpu = Some(GuestCpu { machine: Some("web-1".into()), shares });
+        let ports = [PortView { cpu, ..testing::port("vnet3") }];
+        let told = "vnet3: dctcp, enforce, 0 of 65536 connections\n              \
+                    the CPU of web-1 waits for 61 % of the time and runs for 32 %\n";
+        assert_eq!(report(&ports), told);
+        let document = serde_json::to_value(Document::new(&ports[0])).expect("JSON");
+        let of = |key: &str| document[key].clone();
+        assert_eq!((of("machine"), of("cpu_waiting")), ("web-1".into(), 0.61.into()));
+        assert_eq!((of("cpu_running"), of("cpu_idle")), (0.32.into(), 0.07.into()));
     }
 
     #[test]

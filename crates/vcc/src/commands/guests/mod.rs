@@ -16,6 +16,9 @@ use watching::Watching;
 /// from its response to losses and marks and from its growth. Where vcc enforces windows, the guest's
 /// own congestion control is not visible: attach new guests in shadow mode first. docs/guests.md explains
 /// the classes, and how often the guesses are right.
+///
+/// Says as well whether a guest is slow because of the fabric, or because it is late itself: of a virtual
+/// machine of this host, whether its CPU did not run, was busy, or idle.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Ports to look at [default: all]
@@ -48,11 +51,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             seen.unwatched
         ));
     }
+    seen.problems.iter().for_each(|problem| output::complain(problem));
     let guests = guests::guests(&seen.connections);
     if arguments.json {
         output::say_json(&guests)?;
     } else {
         output::say(&table(&guests));
+        output::say(&delays(&guests));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -83,4 +88,13 @@ fn table(guests: &[GuestView]) -> String {
         ]);
     }
     table.render()
+}
+
+/// A line for each guest whose delays were measured.
+fn delays(guests: &[GuestView]) -> String {
+    let line = |guest: &GuestView| {
+        let text = guest.delayed_by_text.as_ref()?;
+        Some(format!("{} {}: {text}\n", guest.port, guest.guest))
+    };
+    guests.iter().filter_map(line).collect()
 }

@@ -8,7 +8,7 @@ use vcc_engine::{FlowState, sys};
 use vcc_overlay::Watch;
 use vcc_port::FlowId;
 use vcc_view::guests::{Connection, GuestEcn, look, visible};
-use vcc_view::{Counted, Recording, Source};
+use vcc_view::{Counted, CpuWatch, GuestCpu, Recording, Source};
 
 use crate::interrupt;
 
@@ -21,6 +21,7 @@ const FLOWS_MAX: usize = 1000;
 
 pub struct Watching {
     ports: Vec<Watched>,
+    cpus: CpuWatch,
 }
 
 struct Watched {
@@ -42,15 +43,18 @@ pub struct Seen {
     pub connections: Vec<Connection>,
     pub lost: u64,
     pub unwatched: usize,
+    /// Why virtual CPUs could not be watched.
+    pub problems: Vec<String>,
 }
 
 impl Watching {
     pub fn begin(ports: Vec<Source>) -> Self {
+        let cpus = CpuWatch::begin(&ports);
         let watched = |port: Source| {
             let trace = port.record(None).ok();
             Watched { port, trace, lost: 0, flows: HashMap::new() }
         };
-        Self { ports: ports.into_iter().map(watched).collect() }
+        Self { ports: ports.into_iter().map(watched).collect(), cpus }
     }
 
     pub fn watch(&mut self, length: Duration) -> anyhow::Result<()> {
@@ -69,11 +73,12 @@ impl Watching {
 
     /// Includes the connections without any ACK.
     pub fn end(mut self) -> anyhow::Result<Seen> {
-        let mut seen = Seen { connections: Vec::new(), lost: 0, unwatched: 0 };
-        for watched in &mut self.ports {
+        let problems = self.cpus.problems().to_vec();
+        let mut seen = Seen { connections: Vec::new(), lost: 0, unwatched: 0, problems };
+        for (watched, cpu) in self.ports.iter_mut().zip(self.cpus.end()) {
             watched.take()?;
             seen.lost += watched.lost;
-            watched.end(&mut seen)?;
+            watched.end(&mut seen, cpu.as_ref())?;
         }
         Ok(seen)
     }
@@ -100,7 +105,7 @@ impl Watched {
         Ok(())
     }
 
-    fn end(&mut self, seen: &mut Seen) -> anyhow::Result<()> {
+    fn end(&mut self, seen: &mut Seen, cpu: Option<&GuestCpu>) -> anyhow::Result<()> {
         self.port.read_again()?;
         let (params, rules) = (self.port.params()?, self.port.rules()?);
         for flow in self.port.flows()? {
@@ -119,6 +124,9 @@ impl Watched {
                 id: *id,
                 ecn: GuestEcn::of(&flow.last, params),
                 guess: visible(&flow.last, params, || flow.watch.guess()),
+                guest_delay_us: flow.last.guest_delay_us(),
+                fabric_delay_us: flow.last.fabric_delay_us(),
+                cpu: cpu.cloned(),
             });
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! A virtual machine behind `vcc domain`: what it sends and receives arrives whole.
 
+mod cpu;
 mod lab;
 mod recorded;
 mod ruled;
