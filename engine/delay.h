@@ -11,6 +11,7 @@
 #ifndef VCC_DELAY_H
 #define VCC_DELAY_H
 
+#include "accept.h"
 #include "mss.h"
 
 /*
@@ -129,8 +130,7 @@ VCC_INLINE void delay_to_guest(struct vcc_flow *f, const struct vcc_segment *s,
 }
 
 /* From-guest: its acknowledgement, before it is tracked. */
-VCC_INLINE void delay_acked(struct vcc_flow *f, const struct vcc_segment *s, uint32_t edge,
-			    struct vcc_action *a)
+VCC_INLINE void delay_acked(struct vcc_flow *f, const struct vcc_segment *s, struct vcc_action *a)
 {
 	bool responds = !is_bare(s) && !(f->flags & FLOW_GUEST_OPENED);
 
@@ -138,7 +138,7 @@ VCC_INLINE void delay_acked(struct vcc_flow *f, const struct vcc_segment *s, uin
 		return;
 	if (!seq_before(s->ack, f->asked_seq)) {
 		/* A window that does not move is of an application that does not read. */
-		bool reads = seq_after(edge, f->rcv_edge);
+		bool reads = seq_after(guests_edge(f, s), f->rcv_edge);
 
 		a->guest_us = guest_answered(f, (uint32_t)s->now_us,
 					     !responds && (f->asked == ASKED_ANSWER || !reads));

@@ -226,10 +226,8 @@ impl Port {
         parsed: &Parsed,
         out: &mut Out,
     ) {
-        let place = out.to_fabric.len();
-        if self.leave(id, &mut frame, parsed, out) == Verdict::Pass {
-            out.to_fabric.insert(place, frame);
-        }
+        let raised = self.raised(id, &mut frame, parsed);
+        self.leave_as_said(id, frame, raised.as_ref().unwrap_or(parsed), out);
     }
 
     /// The same, for a frame that acknowledges what was promised.

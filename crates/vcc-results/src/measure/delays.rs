@@ -1,6 +1,6 @@
 //! What connections wait for, as their port says.
 
-use super::{Measure, View};
+use super::{Measure, View, share};
 use crate::result::Delayed;
 use crate::result::statistics::median;
 
@@ -8,22 +8,22 @@ use crate::result::statistics::median;
 pub(super) const BY_GUEST: Measure = Measure::plain(
     "delayed_by_guest",
     "in virtual time: connections that their port says to be delayed by the guest, as a share of all of more than 20 round trips",
-    |view| share(view, "guest"),
+    |view| share_of(view, "guest"),
 );
 
 /// Those that wait for the fabric alone.
 pub(super) const BY_FABRIC: Measure =
     Measure::plain("delayed_by_fabric", "likewise, by the fabric or the peer", |view| {
-        share(view, "fabric")
+        share_of(view, "fabric")
     });
 
 /// Those that wait for either.
 pub(super) const BY_BOTH: Measure =
-    Measure::plain("delayed_by_both", "likewise, by both", |view| share(view, "both"));
+    Measure::plain("delayed_by_both", "likewise, by both", |view| share_of(view, "both"));
 
 /// Those that wait for none.
 pub(super) const BY_NEITHER: Measure =
-    Measure::plain("delayed_by_neither", "likewise, by neither", |view| share(view, "neither"));
+    Measure::plain("delayed_by_neither", "likewise, by neither", |view| share_of(view, "neither"));
 
 pub(super) const GUEST_US: Measure = Measure::plain(
     "guest_delay_us",
@@ -37,12 +37,9 @@ pub(super) const FABRIC_US: Measure =
     });
 
 fn of<'a>(view: &'a View) -> impl Iterator<Item = &'a Delayed> {
-    let own = view.data.translated.iter().filter(|seen| view.is_of(seen.guest));
-    own.flat_map(|seen| &seen.delays)
+    view.translated().flat_map(|seen| &seen.delays)
 }
 
-fn share(view: &View, by: &str) -> Option<f64> {
-    let (held, all) =
-        of(view).fold((0, 0), |(held, all), seen| (held + i32::from(seen.by == by), all + 1));
-    (all > 0).then(|| f64::from(held) / f64::from(all))
+fn share_of(view: &View, by: &str) -> Option<f64> {
+    share(of(view), |seen| seen.by == by)
 }

@@ -21,7 +21,7 @@ mod window;
 pub use metric::MetricSpec;
 pub use validity::{Validity, validate};
 
-use crate::result::{FlowFacts, FlowResult, RunData, RunFacts};
+use crate::result::{FlowFacts, FlowResult, Observation, RunData, RunFacts};
 use std::ops::Range;
 use vcc_fabric::HostId;
 
@@ -161,6 +161,11 @@ impl View<'_> {
         self.of.iter().any(|&flow| self.sender(flow) == host)
     }
 
+    /// What the ports saw of the hosts that send them.
+    fn translated(&self) -> impl Iterator<Item = &Observation> {
+        self.data.translated.iter().filter(|seen| self.is_of(seen.guest))
+    }
+
     fn seconds(&self) -> f64 {
         self.phases.len() as f64 * self.facts.phase_s()
     }
@@ -232,6 +237,12 @@ pub fn value(metric: &MetricSpec, facts: &RunFacts, data: &RunData) -> Option<f6
 
 fn find(name: &str) -> Option<&'static Measure> {
     MEASURES.iter().find(|measure| measure.name == name)
+}
+
+/// Those of which it holds, as a share of all; none of nothing.
+fn share<T>(all: impl Iterator<Item = T>, holds: impl Fn(&T) -> bool) -> Option<f64> {
+    let (held, all) = all.fold((0, 0), |(held, all), one| (held + i32::from(holds(&one)), all + 1));
+    (all > 0).then(|| f64::from(held) / f64::from(all))
 }
 
 #[cfg(test)]

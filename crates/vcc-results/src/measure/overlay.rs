@@ -1,6 +1,6 @@
 //! Accuracy of the inferred classes of guests' congestion control.
 
-use super::{Measure, View};
+use super::{Measure, View, share};
 use crate::result::Guessed;
 use vcc_overlay::Class;
 
@@ -29,19 +29,9 @@ pub(super) const UNKNOWN: Measure = Measure::plain(
 );
 
 fn of<'a>(view: &'a View) -> impl Iterator<Item = &'a Guessed> {
-    let own = view.data.translated.iter().filter(|seen| view.is_of(seen.guest));
-    own.filter_map(|seen| seen.overlay.as_ref())
+    view.translated().filter_map(|seen| seen.overlay.as_ref())
 }
 
 fn is_dared(seen: &Guessed) -> bool {
     seen.class != Class::Unknown.name()
-}
-
-fn share<'a>(
-    flows: impl Iterator<Item = &'a Guessed>,
-    holds: impl Fn(&Guessed) -> bool,
-) -> Option<f64> {
-    let (held, all) =
-        flows.fold((0, 0), |(held, all), seen| (held + i32::from(holds(seen)), all + 1));
-    (all > 0).then(|| f64::from(held) / f64::from(all))
 }

@@ -1,8 +1,8 @@
 //! Shadow mode: vcc's computation beside a native sender of the same algorithm.
 
 use super::{Measure, View};
+use crate::result::averaged;
 use crate::result::statistics::{mean, median};
-use crate::result::{Observation, averaged};
 
 /// Window reductions that vcc counted over the CWRs that the guest itself sent; 1 is exact.
 pub(super) const REDUCTIONS_OVER_CWRS: Measure = Measure::plain(
@@ -30,26 +30,22 @@ pub(super) const TRACKING_ERROR_100_MS: Measure = Measure::plain(
     tracking_error_100_ms,
 );
 
-fn observations<'a>(view: &'a View) -> impl Iterator<Item = &'a Observation> {
-    view.data.translated.iter().filter(|seen| view.is_of(seen.guest))
-}
-
 fn reductions_over_cwrs(view: &View) -> Option<f64> {
-    let with_cwrs = observations(view).filter(|seen| seen.guest_cwrs > 0);
+    let with_cwrs = view.translated().filter(|seen| seen.guest_cwrs > 0);
     mean(with_cwrs.map(|seen| f64::from(seen.reductions) / f64::from(seen.guest_cwrs)))
 }
 
 fn cwnd_error(view: &View) -> Option<f64> {
-    let errors: Vec<f64> = observations(view).flat_map(|seen| seen.cwnd_errors.clone()).collect();
+    let errors: Vec<f64> = view.translated().flat_map(|seen| seen.cwnd_errors.clone()).collect();
     median(&errors)
 }
 
 fn tracking_error(view: &View) -> Option<f64> {
-    let pairs = observations(view).flat_map(|seen| seen.tracking.pairs());
+    let pairs = view.translated().flat_map(|seen| seen.tracking.pairs());
     median(&pairs.map(|pair| pair.error()).collect::<Vec<_>>())
 }
 
 fn tracking_error_100_ms(view: &View) -> Option<f64> {
-    let averages = observations(view).flat_map(|seen| averaged(&seen.tracking.pairs(), 100_000));
+    let averages = view.translated().flat_map(|seen| averaged(&seen.tracking.pairs(), 100_000));
     median(&averages.map(|pair| pair.error()).collect::<Vec<_>>())
 }

@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::scenario::Scenario;
 use std::collections::BTreeMap;
 use vcc_domain::{FlowKey, Port, TracedAck};
-use vcc_engine::{DelayedBy, FlowState};
+use vcc_engine::FlowState;
 use vcc_fabric::{HostId, RttSample, Window};
 use vcc_results::result::{Delayed, FlowResult, Observation, Pings, SenderState, Tracking};
 use vcc_traffic::TcpCounters;
@@ -113,12 +113,14 @@ pub(super) fn observations(
 /// What the connections waited for that were not too short to tell.
 fn delays(port: &Port) -> Vec<Delayed> {
     let long = port.flows().filter(|(_, flow)| flow.waits > WAITS_MIN);
-    let delayed = |flow: &FlowState| Delayed {
-        by: flow.delayed_by().map_or("unknown", DelayedBy::name).into(),
-        guest_us: flow.guest_delay_us(),
-        fabric_us: flow.fabric_delay_us(),
+    let delayed = |flow: &FlowState| {
+        Some(Delayed {
+            by: flow.delayed_by()?.name().into(),
+            guest_us: flow.guest_delay_us(),
+            fabric_us: flow.fabric_delay_us(),
+        })
     };
-    long.map(|(_, flow)| delayed(flow)).collect()
+    long.filter_map(|(_, flow)| delayed(flow)).collect()
 }
 
 fn acks<'a>(port: &'a Port, key: &'a FlowKey) -> impl Iterator<Item = &'a TracedAck> {
