@@ -3,11 +3,12 @@
 #ifndef VCC_ABI_H
 #define VCC_ABI_H
 
+#include "histogram.h"
 #include "pool.h"
 #include "vcc.h"
 
 /* Must change with every change of the maps' contents, even if no size changes. */
-#define LAYOUT_VERSION 5u
+#define LAYOUT_VERSION 6u
 
 /* User space copies keys and values byte by byte; padding would be uninitialised. */
 #pragma GCC diagnostic push

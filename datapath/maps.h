@@ -89,6 +89,14 @@ struct {
 	__type(value, uint64_t);
 } counters SEC(".maps");
 
+/* Per CPU, or CPUs would wait for each other's cache line. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct vcc_delays);
+} delays SEC(".maps");
+
 /* EVENT_DUPACKS and EVENT_WINDOW. Not in `traces`, because each ring has its own reader. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -196,6 +196,18 @@ static __always_inline void settle(struct vcc_entry *e, const struct vcc_params 
 		flow_unlock(&e->lock, false);
 }
 
+/* Apart, or the verifier would follow each bucket separately to the end of the program. */
+VCC_APART int count_delays(const struct vcc_action *a)
+{
+	uint32_t zero = 0;
+	struct vcc_delays *of_port = bpf_map_lookup_elem(&delays, &zero);
+
+	if (!a || !of_port)
+		return -1;
+	delays_count(of_port, a);
+	return 0;
+}
+
 /* Does the SYN create a flow? Not a signed SYN from the peer (signed.h). */
 static __always_inline bool opens_flow(const struct vcc_segment *s, enum direction dir)
 {
@@ -251,6 +263,8 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	settle(e, p, &key, (uint32_t)(s.now_us / 1000), a.forget);
 	if (!p)
 		return VERDICT_PASS;
+	if (has_delays(&a))
+		count_delays(&a);
 	if (p->emit && dir == FROM_GUEST && (s.flags & TCP_SYN))
 		neighbour_learn(skb, &key);
 	return carry_out(skb, dir, &fr, &s, &a);

@@ -108,12 +108,27 @@ VCC_INLINE bool admits_data(const struct vcc_flow *f, const struct vcc_segment *
 	       !seq_after(f->snd_nxt + f->mss_bytes, edge);
 }
 
+/* What was measured before the treatment of the flow switched it off says nothing of today. */
+VCC_INLINE void delays_forget(struct vcc_flow *f)
+{
+	f->asked = ASKED_NOTHING;
+	f->waits = 0;
+	f->needless = 0;
+	f->fabric_us64 = f->fabric_worst_us = 0;
+	f->guest_us64 = f->guest_worst_us = 0;
+}
+
 /* To-guest: an acceptable segment, with the edge of the window that the guest is shown. */
-VCC_INLINE void delay_to_guest(struct vcc_flow *f, const struct vcc_segment *s,
-			       const struct ack_news *news, uint32_t edge, struct vcc_action *a)
+VCC_INLINE void delay_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+			       const struct vcc_segment *s, const struct ack_news *news,
+			       uint32_t edge, struct vcc_action *a)
 {
 	uint32_t end = segment_end(s), now_us = (uint32_t)s->now_us;
 
+	if (!p->delays) {
+		delays_forget(f);
+		return;
+	}
 	if (news->rtt_us)
 		a->fabric_us = fabric_answered(f, s, news);
 	/* Behind a hole, what the guest acknowledges is up to the peer. */
@@ -149,12 +164,12 @@ VCC_INLINE void delay_acked(struct vcc_flow *f, const struct vcc_segment *s, str
 }
 
 /* From-guest: its data, after it is tracked. */
-VCC_INLINE void delay_sent(struct vcc_flow *f, const struct vcc_segment *s, enum vcc_sent sent,
-			   struct vcc_action *a)
+VCC_INLINE void delay_sent(struct vcc_flow *f, const struct vcc_params *p,
+			   const struct vcc_segment *s, enum vcc_sent sent, struct vcc_action *a)
 {
 	uint32_t end = segment_end(s);
 
-	if (end == s->seq)
+	if (!p->delays || end == s->seq)
 		return;
 	if (f->asked == ASKED_DATA)
 		a->guest_us = guest_answered(f, (uint32_t)s->now_us, false);

@@ -75,7 +75,7 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 	undo_sent_again(f, s);
 	enum vcc_sent sent = sent_by_guest(f, p, s);
 
-	delay_sent(f, s, sent, a);
+	delay_sent(f, p, s, sent, a);
 	f->guest_cwrs += (s->flags & TCP_CWR) && f->guest_cwrs < UINT16_MAX;
 	note_fin(f, s->flags, FLOW_FIN_GUEST);
 	if (is_managed(f))

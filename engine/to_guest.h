@@ -168,7 +168,8 @@ VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_pa
 	else
 		/* The flow may get an underlay later; law 2 holds for it from now on. */
 		window_note(f, s, a->window);
-	delay_to_guest(f, s, &outcome->news, s->ack + ((uint32_t)a->window << f->wscale_shown), a);
+	delay_to_guest(f, p, s, &outcome->news, s->ack + ((uint32_t)a->window << f->wscale_shown),
+		       a);
 }
 
 VCC_INLINE void segment_to_guest(struct vcc_flow *f, const struct vcc_params *p,

@@ -395,6 +395,8 @@ struct vcc_params {
 	uint8_t retransmit;   /* bool, with ACT_HOLD: the shell repairs losses (repair.h) */
 	uint8_t act;	      /* enum vcc_act */
 	uint8_t snoop;	      /* bool: the shell acknowledges in the guest's name (snoop.h) */
+	uint8_t delays;	      /* bool: measure what round trips wait for (delay.h) */
+	uint8_t reserved[3];
 };
 
 #pragma GCC diagnostic pop
@@ -411,6 +413,7 @@ struct vcc_params {
 		.undo = 1,							\
 		.pace_push = 1,							\
 		.feedback = 1,							\
+		.delays = 1,							\
 		.beta_1024 = BETA_ONE,						\
 		.window_floor_segs = 1,						\
 		.initial_window_segs = 10,					\

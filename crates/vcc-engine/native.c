@@ -77,6 +77,11 @@ bool vcc_native_fills_window(const struct vcc_flow *f, uint32_t window_bytes, ui
 	return fills_window(f, window_bytes, used_bytes, tso);
 }
 
+void vcc_native_delays_count(struct vcc_delays *d, const struct vcc_action *a)
+{
+	delays_count(d, a);
+}
+
 const char *vcc_native_underlay_name(uint32_t underlay)
 {
 	return cc_name(underlay);

@@ -28,6 +28,8 @@ unsafe impl Plain for sys::vcc_key {}
 unsafe impl Plain for sys::vcc_flow {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_rule_totals {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_delays {}
 // SAFETY: an integer.
 unsafe impl Plain for u32 {}
 // SAFETY: an integer.

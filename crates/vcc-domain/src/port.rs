@@ -16,7 +16,7 @@ use snooping::Snooping;
 use splitting::Promises;
 pub use thinning::ReceiveRing;
 use thinning::Thinning;
-use vcc_engine::{Action, Buffer, FlowState, Mode, Params, Segment, is_crowded, sys};
+use vcc_engine::{Action, Buffer, Delays, FlowState, Mode, Params, Segment, is_crowded, sys};
 
 use crate::counters::{Counters, Reason};
 use crate::emit::{Emitter, Unsent};
@@ -46,6 +46,7 @@ pub struct Port {
     table: Table,
     emitter: Emitter,
     counters: Counters,
+    delays: Delays,
     buffer: Buffer,
     /// Since when the buffer has been full without a segment leaving.
     full_since_ns: Option<u64>,
@@ -82,6 +83,7 @@ impl Port {
             table: Table::new(max_flows),
             emitter: Emitter::default(),
             counters: Counters::default(),
+            delays: Delays::default(),
             buffer: buffer.empty(),
             full_since_ns: None,
             repairs: Timers::default(),
@@ -237,6 +239,11 @@ impl Port {
     /// Segments that were not translated, by reason.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// What the round trips of all its connections waited for.
+    pub fn delays(&self) -> &Delays {
+        &self.delays
     }
 
     /// The parameters of the flows' treatment, while there are no rules.
@@ -418,6 +425,7 @@ impl Port {
                 judged
             }
         };
+        self.delays.count(&judged.action);
         if judged.action.forget != 0 {
             self.forget(id);
             if let Some(broken) = broken {

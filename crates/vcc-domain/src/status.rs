@@ -1,7 +1,7 @@
 //! What a port knows, as bytes for another process on this machine, which reads ports like those in
 //! the kernel.
 
-use vcc_engine::{FlowState, Params, sys};
+use vcc_engine::{Delays, FlowState, Params, sys};
 
 use crate::bytes::{self, BadBytes, read, read_text, write, write_text};
 use crate::key::FlowKey;
@@ -25,6 +25,7 @@ pub struct Status {
     pub held_bytes: u32,
     /// By reason, in the order of `enum vcc_count`.
     pub counts: Vec<u64>,
+    pub delays: Delays,
     /// How often rules came into force; 0: there are none.
     pub epoch: u32,
     pub rules: Vec<(Rule, RuleTotals)>,
@@ -69,6 +70,7 @@ impl Status {
             max_flows: port.max_flows() as u32,
             held_bytes: port.held_bytes(),
             counts: port.counters().iter().map(|(_, count)| count).collect(),
+            delays: *port.delays(),
             epoch: port.epoch(),
             rules: port.rules().map(owned).collect(),
             last_rules: port.last_rules().map(owned).collect(),
@@ -88,6 +90,7 @@ impl Status {
         write(&self.max_flows, &mut bytes);
         write(&self.held_bytes, &mut bytes);
         self.counts.iter().for_each(|count| write(count, &mut bytes));
+        write(&self.delays.0, &mut bytes);
         write(&self.epoch, &mut bytes);
         write_rules(&self.rules, &mut bytes);
         write_rules(&self.last_rules, &mut bytes);
@@ -115,6 +118,7 @@ impl Status {
             max_flows: read(bytes)?,
             held_bytes: read(bytes)?,
             counts: (0..sys::COUNT_MAX).map(|_| read(bytes)).collect::<Result<_, _>>()?,
+            delays: Delays(read(bytes)?),
             epoch: read(bytes)?,
             rules: read_rules(bytes)?,
             last_rules: read_rules(bytes)?,
@@ -154,6 +158,7 @@ mod tests {
         assert_eq!((read.params, read.max_flows, read.held_bytes), (status.params, 16, 0));
         assert_eq!((&*read.socket, &*read.policy, read.epoch), ("/run/card", "/etc/policy", 1));
         assert_eq!((read.front_end, &read.counts), (4711, &status.counts));
+        assert_eq!(read.delays, status.delays);
         let [(rule, totals)] = &read.rules[..] else { panic!("one rule") };
         assert_eq!((&*rule.name, rule.params, totals.connections), ("web", status.params, 1));
         assert!(read.last_rules.is_empty());

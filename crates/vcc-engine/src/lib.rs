@@ -7,6 +7,7 @@
 //! What a shell calls for each segment is inline, or each call would be two.
 
 mod delay;
+mod histogram;
 mod hold;
 mod limit;
 mod name;
@@ -28,6 +29,7 @@ pub mod sys {
 }
 
 pub use delay::DelayedBy;
+pub use histogram::{Delays, Histogram};
 pub use hold::{Admission, Buffer, Hold};
 pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
 pub use name::ParseNameError;

@@ -196,6 +196,22 @@ fn a_retransmission_is_an_answer_too() {
 }
 
 #[test]
+fn what_was_measured_ends_with_the_measurement() {
+    let mut conn = transparent();
+    conn.send_segs(0, 2);
+    assert_eq!(conn.wait_us(200).peer_ack_segs(2).fabric_us, 200);
+    assert_eq!(pair(&mut conn, 0, STALL_US).guest_us, STALL_US as u32);
+    conn.params.0.delays = 0;
+    assert_eq!(pair(&mut conn, 1, STALL_US).guest_us, 0);
+    conn.send_segs(2, 2);
+    assert_eq!(conn.wait_us(200).peer_ack_segs(4).fabric_us, 0);
+    assert_eq!((conn.flow.delayed_by(), conn.flow.waits), (None, 0));
+    assert_eq!((conn.flow.guest_worst_us(), conn.flow.fabric_worst_us()), (None, None));
+    conn.params.0.delays = 1;
+    assert_eq!(pair(&mut conn, 2, STALL_US).guest_us, STALL_US as u32);
+}
+
+#[test]
 fn the_peers_delayed_ack_is_not_the_fabrics() {
     let mut conn = transparent();
     conn.send_segs(0, 2);

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use libbpf_rs::{Object, OpenObject, ProgramMut};
-use vcc_engine::{half_open_max, sys};
+use vcc_engine::{Delays, half_open_max, sys};
 
 use crate::flows::Flow;
 use crate::maps::{self, Maps};
@@ -12,7 +12,8 @@ use crate::policy::{self, SharedPolicy};
 use crate::sweep::{self, Sweep};
 use crate::test_run::{self, Context, RunOutput};
 use crate::{
-    AttachOptions, Counters, Error, Program, Result, Usage, counters, flows, object, params, usage,
+    AttachOptions, Counters, Error, Program, Result, Usage, counters, delays, flows, object,
+    params, usage,
 };
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc.bpf.o"));
@@ -150,6 +151,10 @@ impl Datapath {
 
     pub fn counters(&self) -> Result<Counters> {
         counters::read(&self.maps.counters)
+    }
+
+    pub fn delays(&self) -> Result<Delays> {
+        delays::read(&self.maps.delays)
     }
 
     pub(crate) fn program(&self, program: Program) -> Result<ProgramMut<'_>> {

@@ -11,6 +11,7 @@ mod capabilities;
 mod clock;
 pub mod counters;
 mod datapath;
+mod delays;
 mod device;
 pub mod doctor;
 mod emit;

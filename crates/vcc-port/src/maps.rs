@@ -42,6 +42,7 @@ maps! {
     wheel,
     params,
     counters,
+    delays,
     events,
     traces,
     traced,
@@ -65,6 +66,7 @@ impl Maps {
         sizes(&self.flows) == (size_of::<sys::vcc_key>(), size_of::<sys::vcc_entry>())
             && sizes(&self.params).1 == size_of::<sys::vcc_params>()
             && self.counters.max_entries() == sys::COUNT_MAX
+            && sizes(&self.delays).1 == size_of::<sys::vcc_delays>()
             && sizes(&self.traced).1 == size_of::<sys::vcc_key>()
             && sizes(&self.neighbours)
                 == (size_of::<sys::vcc_neighbour_key>(), size_of::<sys::vcc_neighbour>())

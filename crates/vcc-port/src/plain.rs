@@ -15,6 +15,8 @@ unsafe impl Plain for sys::vcc_entry {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_usage {}
 // SAFETY: as above.
+unsafe impl Plain for sys::vcc_delays {}
+// SAFETY: as above.
 unsafe impl Plain for sys::vcc_event {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_neighbour {}

@@ -15,6 +15,7 @@ mod end;
 mod filter;
 mod flow;
 pub mod guests;
+pub mod histogram;
 mod json;
 pub mod limit;
 mod names;

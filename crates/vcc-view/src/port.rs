@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use vcc_domain::{Seen, Status};
-use vcc_engine::Mode;
+use vcc_engine::{Delays, Histogram, Mode};
 use vcc_port::{Error, Port, counters};
 
 use crate::cpu::GuestCpu;
@@ -42,6 +42,8 @@ pub struct PortView {
     /// The guest's; None unless it was watched.
     pub cpu: Option<GuestCpu>,
     pub counters: Vec<Counter>,
+    /// What their round trips waited for since it was attached; None if it cannot be read.
+    pub delays: Option<Delays>,
     /// Of its connections.
     pub sums: Sums,
     /// Why it could not be read: then the rest is unknown.
@@ -72,6 +74,7 @@ impl PortView {
             }),
             max_flows: Some(port.max_flows()?),
             counters: port.counters()?.iter().map(counter).collect(),
+            delays: Some(port.delays()?),
             ..Self::unknown(port.device())
         })
     }
@@ -97,6 +100,7 @@ impl PortView {
                     .zip(status.counts.clone())
                     .map(counter)
                     .collect(),
+                delays: Some(status.delays),
                 ..unknown
             },
         }
@@ -118,9 +122,15 @@ impl PortView {
             promised_bytes: None,
             cpu: None,
             counters: Vec::new(),
+            delays: None,
             sums: Sums::default(),
             failure: None,
         }
+    }
+
+    /// Of one part of its delays, in whole us.
+    pub fn quantile_us(&self, part: fn(&Delays) -> Histogram, share: f64) -> Option<u64> {
+        self.delays.as_ref().and_then(|delays| part(delays).quantile_us(share)).map(|us| us as u64)
     }
 
     pub fn untranslated_segments(&self) -> Option<u64> {

@@ -1,6 +1,6 @@
 //! A flow, a port and a rule for tests of what shows them.
 
-use vcc_engine::{FlowState, Params, Underlay, sys};
+use vcc_engine::{Action, Delays, FlowState, Params, Underlay, sys};
 use vcc_port::Flow;
 
 use crate::flow::{FlowView, Place};
@@ -39,6 +39,15 @@ pub fn flow_of(guest: &str, peer: &str, state: FlowState) -> FlowView {
     FlowView::new(&place, &flow, None, &Params::default(), 0)
 }
 
+/// What a port has measured of these delays in us.
+pub fn delays(fabric_us: &[u32], guest_us: &[u32]) -> Delays {
+    let mut delays = Delays::default();
+    let fabric = fabric_us.iter().map(|&fabric_us| Action { fabric_us, ..Action::default() });
+    let guest = guest_us.iter().map(|&guest_us| Action { guest_us, ..Action::default() });
+    fabric.chain(guest).for_each(|action| delays.count(&action));
+    delays
+}
+
 /// A port that was attached by hand.
 pub fn port(name: &str) -> PortView {
     PortView {
@@ -52,6 +61,7 @@ pub fn port(name: &str) -> PortView {
         promised_bytes: None,
         cpu: None,
         counters: Vec::new(),
+        delays: Some(Delays::default()),
         sums: Sums::default(),
         failure: None,
     }

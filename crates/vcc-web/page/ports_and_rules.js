@@ -32,9 +32,32 @@ function fillMode(cell, rule) {
   say(underlay, rule.mode === "ignore" ? "" : rule.underlay);
 }
 
+/** The median, and below it how many delays there were of each length; of both parts on one scale. */
+const fillDelays = (part) => (cell, port) => {
+  if (!cell.firstElementChild) cell.append(el("span"), svg("svg", { class: "histogram", viewBox: "0 0 90 18", preserveAspectRatio: "none", role: "img" }));
+  const [median, picture] = cell.children;
+  say(median, write("us", port[`${part}_delay_us`]));
+  const counts = port.delays?.[part].counts ?? [];
+  const most = Math.max(...counts);
+  picture.toggleAttribute("hidden", !(most > 0));
+  if (!(most > 0)) return;
+  const width = 90 / counts.length;
+  put(picture, counts.flatMap((number, at) => {
+    // What is rare is what is looked for: one delay among thousands is seen.
+    const height = number ? 2 + 16 * (Math.log1p(number) / Math.log1p(most)) : 0;
+    return height ? [svg("rect", { x: at * width, y: 18 - height, width: width - 0.8, height })] : [];
+  }));
+  const upTo = (at) => port.delays.upper_us[at] ?? Infinity;
+  const listed = counts.flatMap((number, at) => (number ? [`${count(number)} ${upTo(at) === Infinity ? `over ${write("us", upTo(at - 1))}` : `to ${write("us", upTo(at))}`}`] : []));
+  tell(picture, "aria-label", `Delays: ${listed.join(", ")}`);
+  tell(cell, "title", listed.join("\n"));
+};
+
 const PORT_CELLS = {
   port: { fill: two((port) => port.port, (port) => (none(port.tenant) ? "" : `tenant ${port.tenant}`)) },
   flows: { kind: "", fill: fillUse },
+  fabric_delay_us: { fill: fillDelays("fabric") },
+  guest_delay_us: { fill: fillDelays("guest") },
   untranslated_segments: { kind: "full", fill: fillReasons },
 };
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use vcc_engine::{FlowState, Mode, Params, Underlay, sys};
+use vcc_engine::{Delays, FlowState, Mode, Params, Underlay, sys};
 use vcc_view::{AppliedRule, Counter, Counts, FlowView, Place, PortView, RuleView, Sums, Totals};
 
 use crate::Source;
@@ -185,8 +185,20 @@ fn port(device: &str, tenant: Option<&str>, index: u32, second: u64) -> PortView
         mode: Some("by rule".into()),
         max_flows: Some(if index == 1 { 96 } else { 65_536 }),
         counters: counters.collect(),
+        delays: Some(delays(index, second)),
         ..vcc_view::testing::port(device)
     }
+}
+
+/// Of a quiet fabric, and of a guest that shares its core if its number is odd.
+fn delays(index: u32, second: u64) -> Delays {
+    let share = |at: u64, spread: u32| (at * 7919 % 100) as u32 * spread / 100;
+    let times = 50 + second % 100;
+    let fabric_us: Vec<u32> = (0..times).map(|at| 120 + share(at, 400 << index.min(4))).collect();
+    let guest_us: Vec<u32> = (0..times)
+        .map(|at| if index % 2 == 1 && at % 3 > 0 { share(at, 36_000) } else { share(at, 90) } + 10)
+        .collect();
+    vcc_view::testing::delays(&fabric_us, &guest_us)
 }
 
 fn pools(second: u64) -> Vec<Pool> {

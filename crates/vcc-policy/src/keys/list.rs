@@ -300,6 +300,12 @@ pub static KEYS: &[Key] = &[
             "Set PSH where a native sender with the underlay's window would.",
         )
     },
+    key(
+        "delays",
+        Kind::Flag,
+        engine!(delays),
+        "Measure whether connections [wait for the fabric or for the guest](seeing.md#the-network-or-the-guest).",
+    ),
     Key {
         has_column: true,
         ..key(

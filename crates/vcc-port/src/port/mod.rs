@@ -9,7 +9,7 @@ mod take_over;
 use std::os::fd::OwnedFd;
 
 use libbpf_rs::{Link, MapCore};
-use vcc_engine::{Mode, Params};
+use vcc_engine::{Delays, Mode, Params};
 
 use crate::device::{self, Device};
 use crate::maps::Maps;
@@ -17,7 +17,8 @@ use crate::pins::Pin;
 use crate::sweep::{self, Sweep};
 use crate::tcx::{self, Hook};
 use crate::{
-    Counters, Error, Flow, FlowId, Result, RunTime, Usage, counters, flows, params, run_time, usage,
+    Counters, Error, Flow, FlowId, Result, RunTime, Usage, counters, delays, flows, params,
+    run_time, usage,
 };
 
 /// An attachment. Unless it is pinned, dropping it detaches.
@@ -88,6 +89,10 @@ impl Port {
 
     pub fn counters(&self) -> Result<Counters> {
         counters::read(&self.maps()?.counters)
+    }
+
+    pub fn delays(&self) -> Result<Delays> {
+        delays::read(&self.maps()?.delays)
     }
 
     /// The run time of both programs, while [`crate::RunTimes`] counted it.

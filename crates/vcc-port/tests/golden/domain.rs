@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, Verdict};
-use vcc_engine::FlowState;
+use vcc_engine::{Delays, FlowState};
 use vcc_frames::checksum;
 use vcc_port::{AttachOptions, Counters, RunOutput, counters};
 
@@ -113,13 +113,18 @@ impl Domain {
         }
     }
 
-    /// The flows and the counters are equal.
-    pub fn assert_all(&self, flows: &BTreeSet<Key>, counted: &Counters) {
+    /// The flows, the counters and the numbers of delays are equal.
+    pub fn assert_all(&self, flows: &BTreeSet<Key>, counted: &Counters, delays: &Delays) {
         let expected: BTreeSet<FlowKey> = flows.iter().map(flow_key).collect();
         for port in [&self.full, &self.partial] {
             assert!(port.flows().map(|(key, _)| *key).eq(expected.iter().copied()), "flows");
         }
         self.assert_counted(counted);
+        for port in [&self.full, &self.partial] {
+            // Their lengths are only as exact as the time of a segment that the state depends on.
+            let counts = |of: &Delays| (of.fabric().count(), of.guest().count());
+            assert_eq!(counts(port.delays()), counts(delays), "delays in the domain");
+        }
     }
 
     /// The counters are equal, except that of lost reports: BPF_PROG_RUN loses some FACKs.

@@ -1,10 +1,12 @@
 //! Every column of ports. A new one is one entry here.
 
+use vcc_engine::Delays;
+
 use super::sums::{self, Summed};
 use crate::column::{self, Page};
 use crate::port::PortView;
 use crate::sums::Sums;
-use crate::value::Unit::{Bytes, Count, Fraction, Number, Text};
+use crate::value::Unit::{Bytes, Count, Fraction, Number, Text, Us};
 
 type Column = column::Column<PortView>;
 
@@ -69,6 +71,36 @@ pub static PORT_COLUMNS: &[Column] = &[
     sums::reductions(),
     sums::retransmissions(),
     sums::drops(),
+    Column::new(
+        "Fabric delay",
+        "fabric_delay_us",
+        Us,
+        |port| port.quantile_us(Delays::fabric, 0.5).into(),
+        "the median of what fabric and peer took to acknowledge, since the port was attached; `delays` has the histogram",
+    )
+    .page(Page::Table),
+    Column::new(
+        "Fabric delay, 99 %",
+        "fabric_delay_p99_us",
+        Us,
+        |port| port.quantile_us(Delays::fabric, 0.99).into(),
+        "its 99th percentile",
+    ),
+    Column::new(
+        "Guest delay",
+        "guest_delay_us",
+        Us,
+        |port| port.quantile_us(Delays::guest, 0.5).into(),
+        "the median of what the guest took to answer, since the port was attached; `delays` has the histogram",
+    )
+    .page(Page::Table),
+    Column::new(
+        "Guest delay, 99 %",
+        "guest_delay_p99_us",
+        Us,
+        |port| port.quantile_us(Delays::guest, 0.99).into(),
+        "its 99th percentile",
+    ),
     Column::new(
         "Untranslated",
         "untranslated_segments",

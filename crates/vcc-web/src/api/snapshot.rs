@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use vcc_engine::Stage;
+use vcc_view::histogram::DelaysView;
 use vcc_view::{Counter, PortView, RuleView, Sums};
 
 use crate::cache::Taken;
@@ -41,6 +42,7 @@ struct Port<'a> {
     port: &'a PortView,
     /// Those above zero.
     counters: Vec<&'a Counter>,
+    delays: Option<DelaysView>,
 }
 
 impl<'a> SnapshotView<'a> {
@@ -54,6 +56,7 @@ impl<'a> SnapshotView<'a> {
         let ports = snapshot.ports.iter().map(|port| Port {
             port,
             counters: port.counters.iter().filter(|counter| counter.value > 0).collect(),
+            delays: port.delays.as_ref().map(DelaysView::from),
         });
         Self {
             at_unix_ms: unix_ms(snapshot.at),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::UNIX_EPOCH;
 
-use vcc_engine::Stage;
+use vcc_engine::{Delays, Histogram, Stage};
 use vcc_view::{Counts, FlowView, PortView, RuleView};
 
 use super::Metric;
@@ -120,6 +120,14 @@ fn ports(text: &mut Text, taken: &Taken) {
             samples.add([&port.port, &tenant(port)], acked_bytes as f64);
         }
     });
+    let [fabric, guest]: [fn(&Delays) -> Histogram; 2] = [Delays::fabric, Delays::guest];
+    for (metric, part) in [(&m::PORT_FABRIC_DELAY, fabric), (&m::PORT_GUEST_DELAY, guest)] {
+        text.family(metric, |samples| {
+            for (port, delays) in readable().filter_map(|(_, port)| Some((port, port.delays?))) {
+                samples.add_histogram([&port.port, &tenant(port)], &part(&delays));
+            }
+        });
+    }
     text.family(&m::PORT_UNTRANSLATED, |samples| {
         for (_, port) in readable() {
             for counter in &port.counters {

@@ -30,7 +30,13 @@ fn parse(text: &str) -> Parsed {
             assert_eq!(before, None, "{name} comes twice");
         } else {
             let (name, labels, value) = sample(line);
-            assert_eq!(name, family, "a sample outside its family: {line}");
+            let is_of_family = match parsed.kinds[&family].as_str() {
+                "histogram" => {
+                    ["_bucket", "_sum", "_count"].iter().any(|it| name == family.clone() + it)
+                }
+                _ => name == family,
+            };
+            assert!(is_of_family, "a sample outside its family: {line}");
             let before = parsed.samples.insert((name, labels), value);
             assert_eq!(before, None, "twice: {line}");
         }
@@ -99,10 +105,17 @@ fn every_metric_is_given_and_is_what_it_was_declared_to_be() {
     assert_eq!(given, METRICS.iter().map(|metric| metric.name).collect());
     for metric in METRICS {
         assert_eq!(parsed.kinds[metric.name], metric.kind.name(), "{}", metric.name);
-        let mut samples = parsed.samples.keys().filter(|(name, _)| name == metric.name).peekable();
-        assert!(samples.peek().is_some(), "{} has no sample", metric.name);
-        for (_, labels) in samples {
-            assert!(labels.iter().map(|(key, _)| key).eq(metric.labels), "{labels:?}");
+        let suffixes: &[&str] =
+            if metric.kind == Kind::Histogram { &["_bucket", "_sum", "_count"] } else { &[""] };
+        for suffix in suffixes {
+            let name = format!("{}{suffix}", metric.name);
+            let mut samples = parsed.samples.keys().filter(|(it, _)| *it == name).peekable();
+            assert!(samples.peek().is_some(), "{name} has no sample");
+            let bound: &[&str] = if *suffix == "_bucket" { &["le"] } else { &[] };
+            for (_, labels) in samples {
+                let expected = metric.labels.iter().chain(bound);
+                assert!(labels.iter().map(|(key, _)| key).eq(expected), "{labels:?}");
+            }
         }
     }
 }
@@ -133,6 +146,26 @@ fn values_are_the_snapshots() {
     assert_eq!(value(&parsed, "vcc_snapshot_success", &[]), 1.0);
     let median = value(&parsed, "vcc_rule_srtt_seconds", &[("rule", "backup"), ("share", "0.5")]);
     assert!((90e-6..700e-6).contains(&median), "{median} is in another unit");
+}
+
+#[test]
+fn buckets_of_a_histogram_include_those_before() {
+    let mut snapshot = snapshot(10);
+    snapshot.ports[2].delays = Some(vcc_view::testing::delays(&[], &[200, 31_000, 3_000_000]));
+    let parsed = parsed([snapshot]);
+    let port = [("device", "tap7"), ("tenant", "")];
+    let up_to = |bound| {
+        value(
+            &parsed,
+            "vcc_port_guest_delay_seconds_bucket",
+            &[&port[..], &[("le", bound)]].concat(),
+        )
+    };
+    let bounds = ["0.000016", "0.000128", "0.000256", "0.016384", "0.032768", "1.048576", "+Inf"];
+    assert_eq!(bounds.map(up_to), [0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0]);
+    assert_eq!(value(&parsed, "vcc_port_guest_delay_seconds_count", &port), 3.0);
+    assert_eq!(value(&parsed, "vcc_port_guest_delay_seconds_sum", &port), 3.0312);
+    assert_eq!(value(&parsed, "vcc_port_fabric_delay_seconds_count", &port), 0.0);
 }
 
 #[test]

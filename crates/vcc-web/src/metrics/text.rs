@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use vcc_engine::Histogram;
+
 use super::Metric;
 
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -15,6 +17,7 @@ pub struct Text(String);
 /// scrape with two of them: devices in two network namespaces can have one name.
 pub struct Samples {
     metric: &'static Metric,
+    /// A line without the metric's name, and its value.
     lines: Vec<(String, f64)>,
     places: HashMap<String, usize>,
 }
@@ -30,8 +33,8 @@ impl Text {
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
         // A String takes whatever is written to it.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {}", kind.name());
-        for (labels, value) in samples.lines {
-            let _ = writeln!(self.0, "{name}{labels} {value}");
+        for (line, value) in samples.lines {
+            let _ = writeln!(self.0, "{name}{line} {value}");
         }
     }
 
@@ -47,20 +50,46 @@ impl Text {
 impl Samples {
     /// `labels` are the values of the metric's labels, in their order.
     pub fn add<const N: usize>(&mut self, labels: [&str; N], value: f64) {
+        let pairs = self.pairs(labels);
+        self.add_line("", &pairs, value);
+    }
+
+    /// Of a histogram; each bucket includes those before it.
+    pub fn add_histogram<const N: usize>(&mut self, labels: [&str; N], histogram: &Histogram) {
+        let pairs = self.pairs(labels);
+        let mut up_to = 0;
+        for (bound_us, count) in Histogram::bounds_us().zip(histogram.counts()) {
+            up_to += count;
+            let bound = bound_us.map_or("+Inf".into(), |us| seconds(us.into()).to_string());
+            let within = [&*pairs, &[format!("le=\"{bound}\"")]].concat();
+            self.add_line("_bucket", &within, up_to as f64);
+        }
+        self.add_line("_sum", &pairs, seconds(histogram.sum_us()));
+        self.add_line("_count", &pairs, up_to as f64);
+    }
+
+    fn pairs<const N: usize>(&self, labels: [&str; N]) -> Vec<String> {
         assert_eq!(self.metric.labels.len(), N, "labels of {}", self.metric.name);
         let pairs = self.metric.labels.iter().zip(labels);
-        let pairs: Vec<_> =
-            pairs.map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
+        pairs.map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect()
+    }
+
+    fn add_line(&mut self, suffix: &str, pairs: &[String], value: f64) {
         let labels =
             if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) };
-        match self.places.get(&labels) {
+        let line = format!("{suffix}{labels}");
+        match self.places.get(&line) {
             Some(place) => self.lines[*place].1 += value,
             None => {
-                self.places.insert(labels.clone(), self.lines.len());
-                self.lines.push((labels, value));
+                self.places.insert(line.clone(), self.lines.len());
+                self.lines.push((line, value));
             }
         }
     }
+}
+
+fn seconds(us: u64) -> f64 {
+    us as f64 / 1e6
 }
 
 fn escaped(value: &str) -> String {

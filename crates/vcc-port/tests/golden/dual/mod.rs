@@ -231,7 +231,8 @@ impl DualRun {
             let expected = self.counted.get(counter.name).copied().unwrap_or(0);
             assert_eq!(value, expected, "counter {}", counter.name);
         }
-        self.domain.assert_all(&self.flows.keys().copied().collect(), &counted);
+        let delays = self.datapath.delays().expect("delays");
+        self.domain.assert_all(&self.flows.keys().copied().collect(), &counted, &delays);
     }
 
     pub fn state(&self, key: &Key) -> Option<&FlowState> {

@@ -115,5 +115,6 @@ fn an_update_that_the_clamp_hides_is_dropped() {
     assert_eq!(c.state().drops, 1);
     let counters = c.run.datapath.counters().expect("counters");
     assert_eq!(counters.get(counters::DROPPED), 1);
+    assert_eq!(c.run.datapath.delays().expect("delays").fabric().count(), 1);
     c.run.assert_all();
 }
