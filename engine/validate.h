@@ -8,6 +8,7 @@
 #define VCC_VALIDATE_H
 
 #include "track.h"
+#include "treat.h"
 
 #define TSO_WIN_DIVISOR 3u
 /* TSO deferral never holds back a whole super-segment. */
@@ -56,13 +57,28 @@ VCC_INLINE void cwnd_validated(struct vcc_flow *f, uint32_t now_us)
 	f->validated_us = now_us;
 }
 
+/* Linux's minimum of the RTO; RFC 6298, 2.4, has a second. */
+#define IDLE_RTO_MIN_US 200000u
+
+/*
+ * The time without use after which a window is no longer valid: an RTO (RFC 5681, 4.1). A shell
+ * that holds segments sends for a guest that may be off its core for tens of ms, which says nothing
+ * about the path. A small RTO_min is for its repairs.
+ */
+VCC_INLINE uint32_t idle_rto_us(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	uint32_t least_us = acts_by_hold(f, p) ? IDLE_RTO_MIN_US : 0;
+
+	return rto_us(f, vcc_max(p->rto_min_us, least_us));
+}
+
 /*
  * The guest waits for an ACK or for its application. Reduces a window that has not been used for an
  * RTO (Linux: tcp_cwnd_application_limited, tcp_current_ssthresh).
  */
 VCC_INLINE void application_limited(struct vcc_flow *f, const struct vcc_params *p)
 {
-	if (window_limited(f) || elapsed_us(f->validated_us, f->sent_us) < rto_us(f, p->rto_min_us))
+	if (window_limited(f) || elapsed_us(f->validated_us, f->sent_us) < idle_rto_us(f, p))
 		return;
 	uint32_t cwnd_segs = f->cc.cwnd_segs;
 	uint32_t used_segs =

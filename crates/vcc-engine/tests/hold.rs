@@ -140,6 +140,34 @@ fn after_idle_time_the_restart_window_leaves() {
     assert_eq!(shell.release(), 10, "RFC 5681, 4.1");
 }
 
+/// A small RTO_min is for the shell's repairs. A guest that is off its core for tens of milliseconds
+/// leaves the shell nothing to send, and that says nothing about the path.
+#[test]
+fn a_small_rto_min_does_not_shorten_the_idle_time() {
+    for (idle_us, valid) in [(60_000, true), (300_000, false)] {
+        let buffer = Buffer::new(BUFFER_BYTES, BufferPolicy::Fair);
+        let mut shell = Shell::with(buffer, |p| p.rto_min_us = 1_000);
+        shell.hold_segs(0, 30);
+        shell.release();
+        for acked in [10, 30] {
+            shell.conn.wait_us(1000);
+            shell.ack_segs(acked);
+            shell.release();
+        }
+        let cwnd_segs = shell.conn.cwnd();
+        assert!(cwnd_segs > 20);
+        // Between two absences, the guest uses little of the window.
+        shell.conn.wait_us(idle_us);
+        shell.hold_segs(30, 31);
+        shell.release();
+        shell.conn.wait_us(1000);
+        shell.ack_segs(31);
+        shell.conn.wait_us(idle_us);
+        shell.hold_segs(31, 90);
+        assert_eq!(shell.release(), if valid { cwnd_segs } else { 10 }, "after {idle_us} us");
+    }
+}
+
 #[test]
 fn the_guest_is_shown_its_share_of_the_buffer() {
     let mut shell = Shell::new();
