@@ -96,7 +96,12 @@ impl Experiment {
             let own = case.flows.iter().filter(|flow| flow.group == number);
             (group.to_owned(), own.map(|flow| flow.sender).collect())
         });
-        Placed { x: case.x, series: case.series.clone(), senders: senders.collect() }
+        Placed {
+            x: case.x,
+            series: case.series.clone(),
+            panel: case.panel.clone(),
+            senders: senders.collect(),
+        }
     }
 
     pub fn in_short(&self) -> Option<&InShort> {

@@ -37,7 +37,8 @@ pub struct Case {
     pub expect: BTreeMap<String, Expectation>,
     pub x: f64,
     pub series: String,
-    /// The entry of the file that it comes from, and what its mix added to the name.
+    pub panel: String,
+    /// The entry of the file that it comes from, and what its mix or count added to the name.
     pub(super) spec: usize,
     suffix: String,
 }
@@ -64,19 +65,8 @@ pub(super) fn cases(file: &File, source: &str) -> Checked<Vec<Case>> {
             return Err(Problem::new(under(&at, &["flows".into(), name.into()]), text));
         }
         let setup = change::setup(source, index)?;
-        if spec.mixes.is_empty() {
-            all.push(case(file, setup.clone(), index, &[])?);
-        }
-        for (row, mix) in spec.mixes.iter().enumerate() {
-            if mix.len() != file.guests.len() {
-                let text = format!(
-                    "has {} counts, but there are {} groups of guests",
-                    mix.len(),
-                    file.guests.len()
-                );
-                return Err(Problem::new(under(&at, &["mixes".into(), row.into()]), text));
-            }
-            all.push(case(file, setup.clone(), index, mix)?);
+        for variant in variants(file, index)? {
+            all.push(case(file, setup.clone(), index, variant)?);
         }
     }
     for (index, case) in all.iter().enumerate() {
@@ -93,13 +83,62 @@ fn has_group(file: &File, name: &str) -> bool {
     file.guests.iter().any(|group| group.name == name)
 }
 
-/// `mix` is empty where the counts are the groups' own.
-fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case> {
+/// What tells the cases of one entry apart.
+#[derive(Default)]
+struct Variant {
+    /// Groups of guests that have another number of them.
+    counts: Vec<(usize, Count)>,
+    suffix: String,
+    x: f64,
+}
+
+fn variants(file: &File, index: usize) -> Checked<Vec<Variant>> {
+    let spec = &file.cases[index];
+    let at = field!["cases", index];
+    let mut all = Vec::new();
+    for (row, mix) in spec.mixes.iter().enumerate() {
+        if mix.len() != file.guests.len() {
+            let text = format!(
+                "has {} counts, but there are {} groups of guests",
+                mix.len(),
+                file.guests.len()
+            );
+            return Err(Problem::new(under(&at, &["mixes".into(), row.into()]), text));
+        }
+        all.push(Variant {
+            counts: mix.iter().copied().enumerate().collect(),
+            suffix: mix.iter().map(|count| format!("-{}", count.get())).collect(),
+            x: mix.first().map_or(0.0, |count| count.get().into()),
+        });
+    }
+    if spec.counts.len() + usize::from(!spec.mixes.is_empty()) > 1 {
+        let text = "only one group of guests can have counts, and only without mixes";
+        return Err(Problem::new(under(&at, &["counts".into()]), text));
+    }
+    for (name, counts) in &spec.counts {
+        let Some(group) = file.guests.iter().position(|group| group.name == *name) else {
+            let text = format!("there is no group of guests '{name}'");
+            return Err(Problem::new(under(&at, &["counts".into(), name.into()]), text));
+        };
+        all.extend(counts.iter().map(|count| Variant {
+            counts: vec![(group, *count)],
+            suffix: format!("-{}", count.get()),
+            x: count.get().into(),
+        }));
+    }
+    if all.is_empty() {
+        all.push(Variant::default());
+    }
+    Ok(all)
+}
+
+fn case(file: &File, setup: Setup, index: usize, variant: Variant) -> Checked<Case> {
     let spec = &file.cases[index];
     let at = field!["cases", index];
     let Setup { network, cores, receivers, mut guests, flows: flow_groups } = setup;
-    for (group, count) in guests.iter_mut().zip(mix) {
-        group.count = *count;
+    let Variant { counts, suffix, x } = variant;
+    for (group, count) in counts {
+        guests[group].count = count;
     }
     check_cores(&cores, &at)?;
     for group in &guests {
@@ -131,8 +170,6 @@ fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case>
     })?;
     network.busiest = flows::busiest(&flows, count as usize);
     check_shadows(&guests, &flows, &at)?;
-    let suffix: String = mix.iter().map(|count| format!("-{}", count.get())).collect();
-    let first_count = mix.first().map_or(0, |count| count.get());
     Ok(Case {
         name: format!("{}{suffix}", spec.name),
         network,
@@ -144,8 +181,9 @@ fn case(file: &File, setup: Setup, index: usize, mix: &[Count]) -> Checked<Case>
         goodput_floor: spec.goodput_floor,
         ring_overflows: spec.ring_overflows,
         expect: spec.expect.clone(),
-        x: spec.x.unwrap_or(f64::from(first_count)),
+        x: spec.x.unwrap_or(x),
         series: spec.series.clone().unwrap_or_else(|| spec.name.clone()),
+        panel: spec.panel.clone(),
         spec: index,
         suffix,
     })

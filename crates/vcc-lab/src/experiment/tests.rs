@@ -143,6 +143,21 @@ fn a_mix_is_one_case_a_row() {
 }
 
 #[test]
+fn counts_of_a_group_are_one_case_a_number() {
+    let more = "counts.legacy = [1, 4]\nexpect.ratio = { relative_to = \"base\", max = 1 }\n\
+                [[cases]]\nname = \"base\"\npanel = \"b\"\ncounts.legacy = [4, 1]";
+    let experiment = with(more).unwrap();
+    let names: Vec<&str> = experiment.cases().iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names, ["without-1", "without-4", "base-4", "base-1"]);
+    let [_, four, base, _] = experiment.cases() else { panic!("four cases") };
+    let groups: Vec<usize> = four.flows.iter().map(|flow| flow.group).collect();
+    assert_eq!(groups, [0, 0, 1, 1, 1, 1], "the other group keeps its number");
+    assert_eq!((four.x, four.series.as_str(), four.panel.as_str()), (4.0, "without", ""));
+    assert_eq!(four.expect["ratio"].relative_to.as_deref(), Some("base-4"));
+    assert_eq!(experiment.placed(base).panel, "b");
+}
+
+#[test]
 fn quick_and_stack_make_another_scenario() {
     let experiment = with("").unwrap();
     let case = &experiment.cases()[0];
@@ -212,6 +227,11 @@ fn errors_say_where_and_what() {
         ("receivers.vcc.mod = \"off\"", "receivers.vcc.mod: unknown field `mod`"),
         ("expect.jane = { min = 1 }", "cases[0].expect.jane: there is no metric 'jane'"),
         ("mixes = [[1, 2, 3]]", "cases[0].mixes[0]: has 3 counts"),
+        ("counts.ghost = [1]", "cases[0].counts.ghost: there is no group of guests 'ghost'"),
+        (
+            "counts = { ecn = [1], legacy = [1] }",
+            "cases[0].counts: only one group of guests can have counts",
+        ),
         ("guests = { ecn.count = 0, legacy.count = 0 }", "cases[0]: has 0 guests"),
         ("guests.ecn.count = 4000000000", "guests.ecn.count: 4000000000 is not within"),
         ("network.mtu_bytes = 576", "network.mtu_bytes: 576 is not within 1280 and 9216"),

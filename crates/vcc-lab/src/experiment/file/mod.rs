@@ -189,6 +189,9 @@ pub(super) struct CaseSpec {
     /// One case per row: the number of guests of each group, in the file's order.
     #[serde(default)]
     pub mixes: Vec<Vec<Count>>,
+    /// One case per number of the guests of a group.
+    #[serde(default)]
+    pub counts: BTreeMap<String, Vec<Count>>,
     /// A run with a smaller share of the bottleneck's capacity is not valid.
     #[serde(default = "usual_floor")]
     pub goodput_floor: f64,
@@ -200,6 +203,9 @@ pub(super) struct CaseSpec {
     pub x: Option<f64>,
     #[serde(default)]
     pub series: Option<String>,
+    /// The part of the figure that the curve is in.
+    #[serde(default)]
+    pub panel: String,
     #[serde(default)]
     pub expect: BTreeMap<String, Expectation>,
 }

@@ -114,21 +114,38 @@ fn curve(
     metric: String,
     x: String,
 ) -> Figure {
-    let mut lines: Vec<Line> = Vec::new();
+    let mut panels: Vec<LinePanel> = Vec::new();
     for report in cases {
         let place = placed.get(&report.name);
         let (Some(place), Some(value)) = (place, report.metrics.get(&metric)) else { continue };
-        let point = (place.x, value.median);
-        match lines.iter_mut().find(|line| line.name == place.series) {
-            Some(line) => line.points.push(point),
-            None => lines.push(Line { name: place.series.clone(), points: vec![point] }),
-        }
+        let panel = found_or_new(
+            &mut panels,
+            |panel| panel.title == place.panel,
+            || LinePanel { title: place.panel.clone(), lines: Vec::new() },
+        );
+        let line = found_or_new(
+            &mut panel.lines,
+            |line| line.name == place.series,
+            || Line { name: place.series.clone(), points: Vec::new() },
+        );
+        line.points.push((place.x, value.median));
     }
-    for line in &mut lines {
+    for line in panels.iter_mut().flat_map(|panel| &mut panel.lines) {
         line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
-    let panels = vec![LinePanel { title: String::new(), lines }];
     Figure::Lines { x, x_scale: Scale::Linear, y: metric, panels }
+}
+
+fn found_or_new<T>(
+    all: &mut Vec<T>,
+    is_it: impl FnMut(&T) -> bool,
+    new: impl FnOnce() -> T,
+) -> &mut T {
+    let index = all.iter().position(is_it).unwrap_or_else(|| {
+        all.push(new());
+        all.len() - 1
+    });
+    &mut all[index]
 }
 
 fn bar(label: String, series: String, values: &[f64]) -> Bar {

@@ -48,6 +48,8 @@ pub struct Placed {
     /// The horizontal position of the case on a curve.
     pub x: f64,
     pub series: String,
+    /// The title of the panel that the curve is in.
+    pub panel: String,
     /// The hosts that send the flows of each group, in the order of the groups.
     pub senders: Vec<(String, Vec<HostId>)>,
 }

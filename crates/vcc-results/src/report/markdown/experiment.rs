@@ -1,5 +1,6 @@
 //! The block of one experiment.
 
+use super::curve::{curve, is_in_curve};
 use super::origin::{build, command, machine, time};
 use super::text::{code, line, paragraphs, table, wrapped};
 use crate::report::numbers::{certainty, number};
@@ -14,7 +15,10 @@ pub fn block(report: &Report) -> String {
     let metrics = if expected.is_empty() { others } else { expected };
     let rows: Vec<Vec<String>> = metrics
         .iter()
-        .flat_map(|metric| report.cases.iter().filter_map(|case| row(case, metric)))
+        .flat_map(|metric| {
+            let cases = report.cases.iter().filter(|case| !is_in_curve(report, case, metric));
+            cases.filter_map(|case| row(case, metric))
+        })
         .collect();
     let mut parts = vec![
         format!("### {}: {}", code(&report.experiment), line(&report.title)),
@@ -22,6 +26,7 @@ pub fn block(report: &Report) -> String {
         table(&HEAD, &rows).trim_end().to_owned(),
         definitions(report, &metrics),
     ];
+    parts.splice(3..3, curve(report));
     let notes = [("Paper", Some(report.paper.as_str())), ("Scale", report.scale.as_deref())];
     for (title, text) in notes {
         let text = text.map(paragraphs).filter(|text| !text.is_empty());

@@ -12,6 +12,7 @@
 //! default.
 
 mod bench;
+mod curve;
 mod document;
 mod experiment;
 mod fill;

@@ -1,8 +1,9 @@
 use super::{Defaults, Filled, Problem, fill_markdown};
 use crate::report::bench::{Cost, Measurements, SegmentCost, Spread, Throughput};
 use crate::report::tests::report;
-use crate::report::{BenchReport, Machine, Report, ResultFile, Results};
+use crate::report::{BenchReport, CaseReport, Figure, Machine, Report, ResultFile, Results};
 use crate::result::{Backend, Stack};
+use vcc_plot::{Line, LinePanel, Scale};
 
 fn results(reports: Vec<Report>) -> Results {
     let files = reports.into_iter().enumerate();
@@ -55,6 +56,34 @@ fn a_block_has_figures_bounds_verdicts_and_where_they_come_from() {
         assert!(text.replace('\n', " ").contains(&part.replace('\n', " ")), "{part}: {text}");
     }
     assert!(!text.contains("somebody") && !text.contains("/tmp"), "{text}");
+}
+
+#[test]
+fn a_curve_is_a_table_and_only_its_judged_cases_have_rows() {
+    let mut full = of("vcc-fig11");
+    let mut other = full.cases[0].clone();
+    other.name = "with".into();
+    other.verdicts.clear();
+    other.metrics.get_mut("ratio").unwrap().paper = None;
+    let base = CaseReport { name: "base".into(), ..other.clone() };
+    full.cases[0].verdicts[0].relative_to = Some("base".into());
+    full.cases.extend([other, base]);
+    let line =
+        |name: &str, points: &[(f64, f64)]| Line { name: name.into(), points: points.into() };
+    let lines = vec![line("without", &[(1.0, 0.25), (20.0, 0.5)]), line("with", &[(4.0, 2.0)])];
+    let panels = vec![LinePanel { title: "1 MB".into(), lines }];
+    let (x, y) = ("servers".into(), "ratio".into());
+    full.figure = Figure::Lines { x, x_scale: Scale::Linear, y, panels };
+    let text = filled(ONE, &results(vec![full]));
+    for part in [
+        "Medians of `ratio` by servers:\n\n| 1 MB | 1 | 4 | 20 |\n|---|---|---|---|\n",
+        "\n| `without` | 0.250 |  | 0.500 |\n| `with` |  | 2.000 |  |\n",
+        "| `ratio` | `without` |",
+        "| `ratio` | `base` |",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("| `ratio` | `with` |"), "{text}");
 }
 
 #[test]
