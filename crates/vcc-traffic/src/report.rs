@@ -129,6 +129,8 @@ mod tests {
                 cwnd_segs: 3,
                 snd_wnd_bytes: 4,
                 mss_bytes: 5,
+                srtt_us: 6,
+                rto_us: 7,
             }],
             finished_at_ns: Some(5),
             ..SenderHalf::default()

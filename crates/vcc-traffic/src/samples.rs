@@ -13,6 +13,9 @@ pub struct Sample {
     /// The peer's window as the guest received it.
     pub snd_wnd_bytes: u32,
     pub mss_bytes: u32,
+    /// The smoothed RTT, and the RTO that the guest makes of it (RFC 6298).
+    pub srtt_us: u32,
+    pub rto_us: u32,
 }
 
 impl Sample {

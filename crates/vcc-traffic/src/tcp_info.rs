@@ -20,7 +20,7 @@ pub struct TcpInfo {
     options: u8,
     scales: u8,
     limits: u8,
-    rto_us: u32,
+    pub rto_us: u32,
     ato_us: u32,
     pub snd_mss_bytes: u32,
     rcv_mss_bytes: u32,

@@ -185,6 +185,8 @@ fn the_window_that_is_no_larger_limits() {
         cwnd_segs,
         snd_wnd_bytes: 14_480,
         mss_bytes: 1448,
+        srtt_us: 0,
+        rto_us: 0,
     };
     data.flows[0].samples = vec![sample(9), sample(10), sample(11), sample(5)];
     let metric = metric("peer_window_limits");

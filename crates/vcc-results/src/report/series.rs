@@ -11,6 +11,11 @@ pub struct Series {
     pub windows_segs: Vec<Vec<(f64, f64)>>,
     /// The guest's cwnd of each flow: (seconds, segments).
     pub cwnds_segs: Vec<Vec<(f64, f64)>>,
+    /// The guest's smoothed RTT of each flow, and its RTO: (seconds, ms).
+    #[serde(default)]
+    pub srtts_ms: Vec<Vec<(f64, f64)>>,
+    #[serde(default)]
+    pub rtos_ms: Vec<Vec<(f64, f64)>>,
     /// The goodput of each flow: (seconds, Mbit/s since the previous point).
     pub goodput_mbps: Vec<Vec<(f64, f64)>>,
     /// The cwnd of the guest beside vcc's, for the first flow that vcc watches.
@@ -35,6 +40,8 @@ impl Series {
         Self {
             windows_segs: sampled(data, Sample::send_window_segs),
             cwnds_segs: sampled(data, |sample| f64::from(sample.cwnd_segs)),
+            srtts_ms: sampled(data, |sample| f64::from(sample.srtt_us) / 1e3),
+            rtos_ms: sampled(data, |sample| f64::from(sample.rto_us) / 1e3),
             goodput_mbps: data.flows.iter().map(|flow| rates(&flow.received_over_time)).collect(),
             tracking: pairs,
             rtts_us: rtts_us.collect(),

@@ -207,6 +207,8 @@ impl Sender {
                 cwnd_segs: info.snd_cwnd_segs,
                 snd_wnd_bytes: info.snd_wnd_bytes,
                 mss_bytes: info.snd_mss_bytes,
+                srtt_us: info.rtt_us,
+                rto_us: info.rto_us,
             });
         }
         Ok(())

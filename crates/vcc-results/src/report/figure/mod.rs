@@ -56,6 +56,7 @@ impl Figure {
             PlotKind::GoodputOverTime => over_time::goodput(cases, series),
             PlotKind::Windows => over_time::windows(cases, series),
             PlotKind::BothWindows => over_time::both_windows(cases, series),
+            PlotKind::Rto => over_time::rto(cases, series),
             PlotKind::Tracking => over_time::tracking(cases, series),
             PlotKind::Queue => over_time::queue(cases, series),
             PlotKind::Rtt => rtt::distribution(cases, series),

@@ -22,10 +22,20 @@ pub(super) fn windows(cases: &[CaseReport], series: &AllSeries) -> Figure {
 /// Plots the guest's cwnd and the send window in force, for the first flow.
 pub(super) fn both_windows(cases: &[CaseReport], series: &AllSeries) -> Figure {
     over_time("window (segments)", cases, series, |series| {
-        let lines = [("the guest's cwnd", &series.cwnds_segs), ("in force", &series.windows_segs)];
-        let first = lines.map(|(name, flows)| Some((name.into(), flows.first()?.clone())));
-        first.into_iter().flatten().collect()
+        of_first([("the guest's cwnd", &series.cwnds_segs), ("in force", &series.windows_segs)])
     })
+}
+
+/// Plots the guest's smoothed RTT and its RTO, for the first flow (PVTCP, figure 9).
+pub(super) fn rto(cases: &[CaseReport], series: &AllSeries) -> Figure {
+    over_time("RTT and RTO (ms)", cases, series, |series| {
+        of_first([("RTO", &series.rtos_ms), ("smoothed RTT", &series.srtts_ms)])
+    })
+}
+
+fn of_first(lines: [(&str, &Vec<Points>); 2]) -> NamedPoints {
+    let first = lines.map(|(name, flows)| Some((name.into(), flows.first()?.clone())));
+    first.into_iter().flatten().collect()
 }
 
 /// Plots the guest's cwnd and vcc's for the first flow that vcc watches (AC/DC, figure 9): ACK by
@@ -79,4 +89,21 @@ fn over_time(
 
 fn figure(y: &str, panels: Vec<LinePanel>) -> Figure {
     Figure::Lines { x: "time (s)".into(), x_scale: Scale::Linear, y: y.into(), panels }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_flows_the_first_ones_rtt_and_rto_are_drawn() {
+        let case = crate::report::tests::report(true, true).cases.remove(0);
+        let flows = |ms: f64| vec![vec![(0.5, ms)], vec![(0.5, 9.0)]];
+        let recorded = Series { srtts_ms: flows(2.0), rtos_ms: flows(203.0), ..Series::default() };
+        let series = [(case.name.clone(), recorded)].into();
+        let Figure::Lines { panels, .. } = rto(&[case], &series) else { panic!("lines") };
+        let lines: Vec<(&str, &[(f64, f64)])> =
+            panels[0].lines.iter().map(|line| (line.name.as_str(), &line.points[..])).collect();
+        assert_eq!(lines, [("RTO", &[(0.5, 203.0)][..]), ("smoothed RTT", &[(0.5, 2.0)][..])]);
+    }
 }

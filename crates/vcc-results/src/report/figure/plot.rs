@@ -30,6 +30,8 @@ pub enum PlotKind {
     Windows,
     /// A guest's cwnd and the send window in force, over time.
     BothWindows,
+    /// A guest's smoothed RTT and its RTO, over time.
+    Rto,
     /// A guest's cwnd and the one that vcc computes beside it, over time.
     Tracking,
     /// Round-trip times of probes, one line per case.
