@@ -128,7 +128,7 @@ pub(crate) fn of_transport(
 /// Updates TCP's checksum for a change of its header from `before`. A partial checksum does not
 /// cover the header.
 pub(crate) fn tcp_header_changed(kind: Checksum, before: &[u8], now: &mut [u8]) {
-    if kind == Checksum::Full {
+    if kind.is_complete() {
         // The checksum field is the same in both, which adds -0.
         let check = updated(read_u16(now, TCP_CHECK_AT), before, now);
         write_u16(now, TCP_CHECK_AT, check);
@@ -146,7 +146,7 @@ pub(crate) fn tcp_length_changed(
     let (before, now) = (before_bytes.to_be_bytes(), now_bytes.to_be_bytes());
     let check = read_u16(header, TCP_CHECK_AT);
     let check = match kind {
-        Checksum::Full => updated(check, &before, &now),
+        Checksum::Full | Checksum::Verified => updated(check, &before, &now),
         Checksum::Partial => !updated(!check, &before, &now),
     };
     write_u16(header, TCP_CHECK_AT, check);

@@ -45,7 +45,7 @@ pub(crate) fn fack(
     // No urgent pointer without URG.
     write_u16(tcp, TCP_URGENT_AT, 0);
     match frame.checksum {
-        Checksum::Full => {
+        Checksum::Full | Checksum::Verified => {
             write_u16(tcp, TCP_CHECK_AT, 0);
             let check = parsed.tcp_checksum(tcp);
             write_u16(tcp, TCP_CHECK_AT, check);

@@ -5,9 +5,18 @@
 pub enum Checksum {
     /// Complete, as on a wire.
     Full,
+    /// Complete, and verified by the device that the frame comes from (VIRTIO_NET_HDR_F_DATA_VALID).
+    Verified,
     /// To be completed by the next device (VIRTIO_NET_HDR_F_NEEDS_CSUM): the field holds the sum of
     /// the pseudo-header, not complemented.
     Partial,
+}
+
+impl Checksum {
+    /// Does it cover all of TCP?
+    pub(crate) fn is_complete(self) -> bool {
+        self != Checksum::Partial
+    }
 }
 
 /// A frame between a guest's card and the fabric, described as by virtio-net.

@@ -4,7 +4,7 @@
 use vcc_engine::TooBig;
 
 use crate::checksum;
-use crate::frame::{Checksum, Frame};
+use crate::frame::Frame;
 use crate::ip;
 use crate::key::FlowKey;
 use crate::link::{self, Link};
@@ -93,7 +93,7 @@ fn message<'a>(frame: &Frame, link: &Link, ip: &'a [u8]) -> Option<(usize, &'a [
         }
     };
     // A partial checksum is one of TCP.
-    (frame.checksum == Checksum::Full && check == 0).then_some((at, icmp, guest))
+    (frame.checksum.is_complete() && check == 0).then_some((at, icmp, guest))
 }
 
 fn packet_v4(ip: &[u8]) -> Option<Packet> {

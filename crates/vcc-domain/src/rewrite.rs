@@ -3,7 +3,7 @@
 use vcc_engine::{Action, sys};
 
 use crate::checksum;
-use crate::frame::{Checksum, Direction, Frame};
+use crate::frame::{Direction, Frame};
 use crate::options::{KIND_NOP, byte_mask};
 use crate::ours::{self, APPENDED_BYTES};
 use crate::parse::Parsed;
@@ -82,7 +82,7 @@ pub(crate) fn rewrite_header(
     parsed: &Parsed,
     change: impl FnOnce(&mut Frame) -> usize,
 ) -> usize {
-    if frame.checksum == Checksum::Partial {
+    if !frame.checksum.is_complete() {
         // It does not cover the header.
         return change(frame);
     }
@@ -101,7 +101,7 @@ fn rewrite_flags_window(frame: &mut Frame, parsed: &Parsed, action: &Action) {
     let tcp_at = parsed.ip.tcp_at;
     let before = read_u32(&frame.bytes[tcp_at..], TCP_OFFSET_FLAGS_AT);
     set_flags_window(frame, parsed, parsed.header_bytes, action);
-    if frame.checksum == Checksum::Full {
+    if frame.checksum.is_complete() {
         let tcp = &mut frame.bytes[tcp_at..];
         let now = read_u32(tcp, TCP_OFFSET_FLAGS_AT);
         let check = checksum::word_updated(read_u16(tcp, TCP_CHECK_AT), before, now);

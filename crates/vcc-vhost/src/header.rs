@@ -118,10 +118,18 @@ impl Header {
         if holds { Ok(()) } else { Err(Bad) }
     }
 
+    /// Without what a guest cannot vouch for: what it sends has been verified by none.
+    pub(crate) fn of_guest(self) -> Self {
+        Header { flags: self.flags & !CHECKSUM_IS_VALID, ..self }
+    }
+
     /// The frame as the port takes it.
     pub(crate) fn frame(&self, bytes: Vec<u8>) -> Frame {
-        let needs_checksum = self.flags & NEEDS_CHECKSUM != 0;
-        let checksum = if needs_checksum { Checksum::Partial } else { Checksum::Full };
+        let checksum = match self.flags {
+            flags if flags & NEEDS_CHECKSUM != 0 => Checksum::Partial,
+            flags if flags & CHECKSUM_IS_VALID != 0 => Checksum::Verified,
+            _ => Checksum::Full,
+        };
         let segments = self.gso_type & !GSO_ECN != GSO_NONE;
         Frame { bytes, gso_size: if segments { self.gso_size } else { 0 }, checksum }
     }
@@ -129,22 +137,21 @@ impl Header {
     /// The header of a frame that the port has passed, and may have rewritten. The frame had this
     /// one, which stays as it is for other frames than TCP's.
     pub(crate) fn passed(self, frame: &Frame) -> Self {
-        let valid = self.flags & CHECKSUM_IS_VALID;
-        match Self::of(frame) {
-            Some(header) if header.flags == 0 => Header { flags: valid, ..header },
-            Some(header) => header,
-            None => Header { buffers: 1, ..self },
-        }
+        Self::of(frame).unwrap_or(Header { buffers: 1, ..self })
     }
 
     /// The header of a segment of TCP; None for other frames.
     pub(crate) fn of(frame: &Frame) -> Option<Self> {
         let tcp = frame.tcp_header()?;
         let mut header = Header { buffers: 1, ..Header::default() };
-        if frame.checksum == Checksum::Partial {
-            header.flags = NEEDS_CHECKSUM;
-            header.checksum_start = tcp.at as u16;
-            header.checksum_offset = TCP_CHECKSUM_AT;
+        match frame.checksum {
+            Checksum::Full => {}
+            Checksum::Verified => header.flags = CHECKSUM_IS_VALID,
+            Checksum::Partial => {
+                header.flags = NEEDS_CHECKSUM;
+                header.checksum_start = tcp.at as u16;
+                header.checksum_offset = TCP_CHECKSUM_AT;
+            }
         }
         if tcp.is_super_segment {
             let ecn = if tcp.has_cwr { GSO_ECN } else { 0 };
@@ -256,9 +263,12 @@ mod tests {
     #[test]
     fn a_verified_checksum_stays_verified() {
         let header = Header { flags: CHECKSUM_IS_VALID, ..good_plain() };
-        let full = Frame { checksum: Checksum::Full, ..segment(0) };
-        assert_eq!(header.passed(&full), header);
-        assert_eq!(header.passed(&segment(0)).flags, NEEDS_CHECKSUM);
+        let verified = Frame { checksum: Checksum::Verified, ..segment(0) };
+        assert_eq!(header.frame(verified.bytes.clone()), verified);
+        assert_eq!(header.passed(&verified), header);
+        let both = Header { flags: CHECKSUM_IS_VALID | NEEDS_CHECKSUM, ..header };
+        assert_eq!(both.frame(Vec::new()).checksum, Checksum::Partial, "it is not complete");
+        assert_eq!(header.of_guest().frame(Vec::new()).checksum, Checksum::Full);
     }
 
     fn good_plain() -> Header {

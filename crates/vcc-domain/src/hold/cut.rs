@@ -104,7 +104,7 @@ impl Error {
         let tcp = &frame.bytes[parsed.ip.tcp_at..];
         let found = read_u16(tcp, TCP_CHECK_AT);
         match frame.checksum {
-            Checksum::Full => Error { right: right(frame, parsed), found },
+            Checksum::Full | Checksum::Verified => Error { right: right(frame, parsed), found },
             Checksum::Partial => Error { right: found, found },
         }
     }
@@ -112,7 +112,7 @@ impl Error {
     /// Writes the checksum of a part.
     fn sum(&self, frame: &mut Frame, parsed: &Parsed) {
         let tcp_bytes = frame.bytes.len() - parsed.ip.tcp_at;
-        if frame.checksum == Checksum::Partial {
+        if !frame.checksum.is_complete() {
             let tcp = &mut frame.bytes[parsed.ip.tcp_at..];
             let before_bytes = parsed.ip.tcp_bytes as u32;
             checksum::tcp_length_changed(Checksum::Partial, tcp, before_bytes, tcp_bytes as u32);

@@ -15,11 +15,12 @@ pub(crate) fn is_sound(frame: &Frame, parsed: &Parsed, headers: &Headers) -> boo
         && has_right_sums(frame, parsed)
 }
 
-/// Are the checksums right? The device that completes a partial one vouches for it.
+/// Are the checksums right? The device that completes a partial one vouches for it, as does the one
+/// that has verified it.
 pub(crate) fn has_right_sums(frame: &Frame, parsed: &Parsed) -> bool {
     let (ip, bytes) = (&parsed.ip, &frame.bytes[..]);
     (ip.ipv6 || checksum::of(&[&bytes[ip.at..ip.tcp_at]]) == 0)
-        && (frame.checksum == Checksum::Partial || {
+        && (frame.checksum != Checksum::Full || {
             let tcp = &bytes[ip.tcp_at..ip.tcp_at + ip.tcp_bytes];
             parsed.tcp_checksum(tcp) == 0
         })

@@ -1,6 +1,6 @@
 //! What is acknowledged in the guest's name, and when.
 
-use vcc_domain::{Checksum, Frame};
+use vcc_domain::{Checksum, Frame, Out, Verdict};
 use vcc_engine::sys;
 use vcc_frames::checksum;
 use vcc_frames::options;
@@ -41,6 +41,22 @@ fn a_super_segment_whose_checksum_is_to_be_completed_is_acknowledged() {
     checksum::make_partial(&mut bytes, &packet.headers());
     let frame = Frame { bytes, gso_size: SEG_BYTES as u16, checksum: Checksum::Partial };
     assert_eq!(guest.receive_frame(frame).acks(), [10 * SEG_BYTES]);
+}
+
+/// The port changes the window, and the checksum with it.
+#[test]
+fn a_verified_checksum_is_not_verified_again_and_stays_right() {
+    let mut guest = Guest::new().accept();
+    let packet = guest.peer_packet(0, 2 * SEG_BYTES);
+    let mut frame = Frame { checksum: Checksum::Verified, ..Frame::full(packet.frame()) };
+    let mut out = Out::default();
+    let passed = guest.port.to_guest(guest.now_ns, &mut frame, &mut out);
+    assert_eq!((passed, frame.checksum), (Verdict::Pass, Checksum::Verified));
+    assert_ne!(frame.bytes, packet.frame());
+    assert!(checksum::verify(&frame.bytes, &packet.headers()));
+    // It shows that the port does not look.
+    *frame.bytes.last_mut().expect("a payload") ^= 1;
+    assert_eq!(guest.receive_frame(frame).acks(), [2 * SEG_BYTES]);
 }
 
 /// A running guest would answer: a segment whose acknowledgement was lost, and a keep-alive.

@@ -42,7 +42,7 @@ impl Device {
                     self.from_guest = bytes;
                     return false;
                 }
-                Ok(Taken::Frame(header)) => Some(header),
+                Ok(Taken::Frame(header)) => Some(header.of_guest()),
                 Ok(Taken::Bad) => None,
                 Err(error) => return self.stop(ring, rings, error),
             };

@@ -77,6 +77,19 @@ fn a_wrong_checksum_is_not_acknowledged() {
     assert_eq!(talk.host.sent_more(), None);
 }
 
+/// As of what the host's card has verified, the port has no doubt (VIRTIO_NET_HDR_F_DATA_VALID).
+#[test]
+fn what_the_host_has_verified_is_acknowledged() {
+    let talk = Talk::open(128);
+    let mut segment = data(1000);
+    segment[0] = 2;
+    // It shows that the port does not look.
+    *segment.last_mut().expect("a payload") ^= 1;
+    talk.host.wire.send(&segment).expect("sent");
+    assert_eq!(talk.acknowledged(), (1000, WINDOW - 1000));
+    assert_eq!(talk.guest.received(RECEIVE, 1, 1)[0], 2, "nor does the guest");
+}
+
 /// A guest that kicks only if it is asked to.
 #[test]
 fn an_acknowledgement_waits_for_room_in_the_ring() {
