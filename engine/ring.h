@@ -144,16 +144,20 @@ VCC_INLINE uint32_t snoop_edge(const struct vcc_flow *f, const struct vcc_snoop 
 		return sn->guest_edge;
 	/* The guest has not closed its window, so neither does the room (RFC 9293, 3.8.6). */
 	uint32_t room_edge = ack + vcc_max(snoop_room_bytes(sn, room), sn->seg_bytes);
-	uint32_t update_bytes = snoop_update_bytes(f, sn);
-	uint32_t opens_segs = segs_between(sn, ack, sn->told_edge + update_bytes);
-	uint32_t open_segs = snoop_open_segs(room);
 
 	/* However many share the ring, what none needs is given, in a few steps. */
-	if (is_held_back(sn) && opens_segs <= open_segs) {
-		uint32_t part_segs = (open_segs - opens_segs) / vcc_max(room->flows, 1u);
-		uint32_t part_bytes = vcc_min(part_segs * sn->seg_bytes, SEQ_WINDOW_MAX / 2);
+	if (is_held_back(sn)) {
+		uint32_t update_edge = sn->told_edge + snoop_update_bytes(f, sn);
+		uint32_t opens_segs = segs_between(sn, ack, update_edge);
+		uint32_t open_segs = snoop_open_segs(room);
 
-		room_edge = seq_max(room_edge, sn->told_edge + update_bytes + part_bytes);
+		if (opens_segs <= open_segs) {
+			uint32_t part_segs = (open_segs - opens_segs) / vcc_max(room->flows, 1u);
+			uint32_t part_bytes =
+			    vcc_min(part_segs * sn->seg_bytes, SEQ_WINDOW_MAX / 2);
+
+			room_edge = seq_max(room_edge, update_edge + part_bytes);
+		}
 	}
 	return seq_min(sn->guest_edge, seq_max(room_edge, sn->told_edge));
 }
@@ -184,49 +188,55 @@ VCC_INLINE bool snoop_has_room(const struct vcc_flow *f, const struct vcc_snoop 
 	return snoop_needs_segs(f, sn) <= snoop_open_segs(room);
 }
 
-/*
- * The buffers, beside those set aside for it, from which the flow has something to say: an
- * acknowledgement that `waits` for room, or a window update to a peer that is held back.
- */
-VCC_INLINE uint32_t snoop_opens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn,
-					const struct vcc_params *p, bool waits)
+/* The buffers for a window that is larger by so much; never, if the guest's own is not. */
+VCC_INLINE uint32_t snoop_grows_at_segs(const struct vcc_snoop *sn, uint32_t more_bytes)
 {
-	uint32_t update_bytes = snoop_update_bytes(f, sn), needs_segs = snoop_needs_segs(f, sn);
+	if (seq_distance(sn->told_edge, sn->guest_edge) < more_bytes)
+		return SNOOP_NEVER_SEGS;
+	return segs_between(sn, sn->ring_nxt, sn->told_edge + more_bytes);
+}
 
-	if (!waits) {
-		if (!snoops(f, sn, p) || !is_held_back(sn) ||
-		    seq_distance(sn->told_edge, sn->guest_edge) < update_bytes)
-			return SNOOP_NEVER_SEGS;
-		needs_segs = segs_between(sn, sn->ring_nxt, sn->told_edge + update_bytes);
-	}
-	return vcc_sub_floor0(needs_segs, snoop_due_segs(sn));
+/*
+ * The buffers, beside those set aside for it, from which a peer that is held back is told of a
+ * larger window.
+ */
+VCC_INLINE uint32_t snoop_opens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn)
+{
+	uint32_t segs = snoop_grows_at_segs(sn, snoop_update_bytes(f, sn));
+
+	return segs == SNOOP_NEVER_SEGS ? segs : vcc_sub_floor0(segs, snoop_due_segs(sn));
 }
 
 /*
  * The flow's share of the ring from which its peer, which is not held back, is told that its window
  * is twice as large. So it does not begin with one that is small because the ring was full.
  */
-VCC_INLINE uint32_t snoop_widens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn,
-					 const struct vcc_params *p)
+VCC_INLINE uint32_t snoop_widens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn)
 {
 	uint32_t told_bytes = seq_distance(sn->ring_nxt, sn->told_edge);
-	uint32_t more_bytes = vcc_max(told_bytes, snoop_update_bytes(f, sn));
 
-	if (!snoops(f, sn, p) || is_held_back(sn) ||
-	    seq_distance(sn->told_edge, sn->guest_edge) < more_bytes)
-		return SNOOP_NEVER_SEGS;
-	return segs_between(sn, sn->ring_nxt, sn->told_edge + more_bytes);
+	return snoop_grows_at_segs(sn, vcc_max(told_bytes, snoop_update_bytes(f, sn)));
 }
 
 /* After each change of the flow, of which an acknowledgement `waits` for room or does not. */
 VCC_INLINE struct vcc_needs snoop_needs(const struct vcc_flow *f, const struct vcc_snoop *sn,
 					const struct vcc_params *p, bool waits)
 {
-	return (struct vcc_needs){
-		.due_segs = snoops(f, sn, p) ? snoop_due_segs(sn) : 0,
-		.opens_at_segs = snoop_opens_at_segs(f, sn, p, waits),
-		.widens_at_segs = waits ? SNOOP_NEVER_SEGS : snoop_widens_at_segs(f, sn, p),
+	bool told_more = snoops(f, sn, p);
+	struct vcc_needs needs = {
+		.due_segs = told_more ? snoop_due_segs(sn) : 0,
+		.opens_at_segs = SNOOP_NEVER_SEGS,
+		.widens_at_segs = SNOOP_NEVER_SEGS,
 	};
+
+	if (waits)
+		needs.opens_at_segs =
+		    vcc_sub_floor0(snoop_needs_segs(f, sn), snoop_due_segs(sn));
+	else if (told_more && is_held_back(sn))
+		needs.opens_at_segs = snoop_opens_at_segs(f, sn);
+	else if (told_more)
+		needs.widens_at_segs = snoop_widens_at_segs(f, sn);
+	return needs;
 }
 
 #endif

@@ -63,7 +63,8 @@ impl Sharing {
     /// Has a flow more that is silent a share of so many segments?
     pub(crate) fn is_wide_for(&self, segs: u32) -> bool {
         let usable_segs = self.free_segs.saturating_sub(sys::SNOOP_RESERVED_SEGS);
-        segs <= usable_segs / (self.flows + 1) && self.is_open_for(segs)
+        let of_all_segs = u64::from(segs) * (u64::from(self.flows) + 1);
+        of_all_segs <= usable_segs.into() && self.is_open_for(segs)
     }
 
     /// The peer has been told that it may send something.
