@@ -164,31 +164,32 @@ VCC_INLINE void hold_on_ack_released(struct vcc_flow *f, struct vcc_hold *h,
 VCC_INLINE bool hold_refuses(const struct vcc_flow *f, const struct vcc_hold *h,
 			     const struct vcc_params *p, const struct vcc_segment *s)
 {
-	return is_holding(f, h, p) && (s->flags & TCP_ACK) && !(s->flags & (TCP_SYN | TCP_RST)) &&
-	       seq_after(s->ack, f->snd_nxt) && seq_plausible(f->snd_nxt, s->ack);
+	return (s->flags & TCP_ACK) && !(s->flags & (TCP_SYN | TCP_RST)) &&
+	       seq_after(s->ack, f->snd_nxt) && seq_plausible(f->snd_nxt, s->ack) &&
+	       is_holding(f, h, p);
 }
 
-/* vcc_to_guest() for a shell that holds segments. It may release some of them afterwards. */
-VCC_INLINE struct vcc_action vcc_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h,
-					       const struct vcc_buffer *b,
-					       const struct vcc_params *p,
-					       const struct vcc_segment *s)
+/*
+ * vcc_to_guest() for a shell that holds segments. It may release some of them afterwards. Returns
+ * whether the guest hears the segment: an ACK that it accepts.
+ */
+VCC_INLINE bool vcc_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h,
+				  const struct vcc_buffer *b, const struct vcc_params *p,
+				  const struct vcc_segment *s, struct vcc_action *a)
 {
 	const struct vcc_params *treatment = p;
 	struct vcc_params by_hold;
 	struct ack_outcome outcome;
-	struct vcc_action a;
-	bool accepted = guest_accepts(f, s) && !(s->flags & (TCP_SYN | TCP_RST));
 
 	if (hold_refuses(f, h, p, s)) {
-		a = action_pass(s);
-		a.verdict = VCC_DROP;
+		*a = action_pass(s);
+		a->verdict = VCC_DROP;
 		count_drop(f);
-		return a;
+		return false;
 	}
 	if (h->state == HOLD_DRAINING)
 		h->state = HOLD_ACTIVE;
-	if (is_holding(f, h, p) && !acts_by_hold(f, p)) {
+	if (!acts_by_hold(f, p) && is_holding(f, h, p)) {
 		h->state = HOLD_DRAINING;
 		by_hold = *p;
 		by_hold.act = ACT_HOLD;
@@ -200,33 +201,33 @@ VCC_INLINE struct vcc_action vcc_hold_to_guest(struct vcc_flow *f, struct vcc_ho
 
 	if (live)
 		f->stage = STAGE_ESTABLISHED;
-	segment_to_guest_outcome(f, treatment, s, &a, &outcome);
+	segment_to_guest_outcome(f, treatment, s, a, &outcome);
 	if (live && f->stage == STAGE_ESTABLISHED)
 		f->stage = STAGE_CLOSED;
 	/* An old ACK: the guest is shown what it has been shown. */
-	if (accepted && !outcome.current && seq_after(split_ack(h, s->ack), s->ack)) {
+	if (outcome.accepted && !outcome.current && seq_after(split_ack(h, s->ack), s->ack)) {
 		struct vcc_segment shown = *s;
 
 		shown.ack = h->promised;
-		a.window = (uint16_t)vcc_min(window_old(f, &shown), UINT16_MAX);
+		a->window = (uint16_t)vcc_min(window_old(f, &shown), UINT16_MAX);
 	}
 	if (!(is_managed(f) && acts_by_hold(f, treatment))) {
 		if (h->begun && outcome.current)
-			hold_on_ack_released(f, h, s, &a);
-		return a;
+			hold_on_ack_released(f, h, s, a);
+		return outcome.accepted;
 	}
 	if (s->flags & TCP_SYN) {
 		/* The window of a SYN-ACK is unscaled. */
 		if (is_first_synack(f, s))
 			hold_begin(f, h, p, s->window);
-		return a;
+		return outcome.accepted;
 	}
 	/* A report beside data has begun a reduction: PRR grants at the next ACK. */
 	if (!outcome.current && f->ca_state == CA_CWR)
 		h->grant_edge = seq_min(h->grant_edge, f->snd_nxt);
 	if (outcome.current)
-		hold_on_ack(f, h, b, p, s, &outcome, &a);
-	return a;
+		hold_on_ack(f, h, b, p, s, &outcome, a);
+	return outcome.accepted;
 }
 
 /*

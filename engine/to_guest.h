@@ -13,6 +13,7 @@
 struct ack_outcome {
 	struct ack_news news;
 	uint32_t granted_bytes; /* with `current`: bytes beyond snd_una by the underlay's window */
+	bool accepted;		/* an ACK of an open connection that the guest accepts */
 	bool current;		/* an ACK at the highest acknowledgement seen */
 };
 
@@ -156,6 +157,7 @@ VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_pa
 		refused_to_guest(f, p, s, a);
 		return;
 	}
+	outcome->accepted = true;
 	note_seen(f, s);
 	note_peer_classic(f, s);
 	track_peer(f, s);

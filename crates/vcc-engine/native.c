@@ -7,16 +7,17 @@
 #include "split.h"
 #include "thin.h"
 
-struct vcc_action vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
-					const struct vcc_segment *s)
+/* Like the datapath, the shell says where the action goes: a copy costs as much as a concern. */
+void vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+			   const struct vcc_segment *s, struct vcc_action *a)
 {
-	return vcc_from_guest(f, p, s);
+	segment_from_guest(f, p, s, a);
 }
 
-struct vcc_action vcc_native_to_guest(struct vcc_flow *f, const struct vcc_params *p,
-				      const struct vcc_segment *s)
+void vcc_native_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+			 const struct vcc_segment *s, struct vcc_action *a)
 {
-	return vcc_to_guest(f, p, s);
+	segment_to_guest(f, p, s, a);
 }
 
 struct vcc_action vcc_native_deadline(struct vcc_flow *f, const struct vcc_params *p,
@@ -120,11 +121,11 @@ void vcc_native_pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struc
 	pool_idle(pool, f, p, now_ms);
 }
 
-struct vcc_action vcc_native_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h,
-					   const struct vcc_buffer *b, const struct vcc_params *p,
-					   const struct vcc_segment *s)
+bool vcc_native_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h, const struct vcc_buffer *b,
+			      const struct vcc_params *p, const struct vcc_segment *s,
+			      struct vcc_action *a)
 {
-	return vcc_hold_to_guest(f, h, b, p, s);
+	return vcc_hold_to_guest(f, h, b, p, s, a);
 }
 
 struct vcc_admission vcc_native_hold_admit(struct vcc_flow *f, const struct vcc_hold *h,
@@ -176,11 +177,6 @@ bool vcc_native_is_holding(const struct vcc_flow *f, const struct vcc_hold *h,
 bool vcc_native_hold_covers(const struct vcc_flow *f, const struct vcc_hold *h)
 {
 	return hold_covers(f, h);
-}
-
-bool vcc_native_hears(const struct vcc_flow *f, const struct vcc_segment *s)
-{
-	return (s->flags & TCP_ACK) && !(s->flags & (TCP_SYN | TCP_RST)) && guest_accepts(f, s);
 }
 
 bool vcc_native_is_reset(const struct vcc_flow *f, const struct vcc_segment *s, bool from_guest)

@@ -61,9 +61,8 @@ pub struct Port {
     now_ns: u64,
 }
 
-/// What the engine says of a segment.
+/// What the engine says of a segment, beside its action.
 struct Judged {
-    action: Action,
     /// It has an acknowledgement for the guest, which accepts it.
     hears: bool,
     /// It is a RST that its receiver believes.
@@ -159,8 +158,9 @@ impl Port {
         }
         let before = self.judge_repair(id);
         let last = self.last_shown(id);
-        let asked = self.ask_engine(Direction::ToGuest, id, &parsed.segment, out);
-        let Some(Judged { action, hears, .. }) = asked else { return Verdict::Pass };
+        let mut action = Action::default();
+        let asked = self.ask_engine(Direction::ToGuest, id, &parsed.segment, &mut action, out);
+        let Some(Judged { hears, .. }) = asked else { return Verdict::Pass };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
         self.note_stamp(id, frame, parsed, hears);
         self.repair_to_guest(id, frame, parsed, before, passes, hears);
@@ -319,8 +319,11 @@ impl Port {
         parsed: &Parsed,
         out: &mut Out,
     ) -> Verdict {
-        let asked = self.ask_engine(Direction::FromGuest, id, &parsed.segment, out);
-        let Some(Judged { action, .. }) = asked else { return Verdict::Pass };
+        let mut action = Action::default();
+        let asked = self.ask_engine(Direction::FromGuest, id, &parsed.segment, &mut action, out);
+        if asked.is_none() {
+            return Verdict::Pass;
+        }
         let verdict = self.carry_out(Direction::FromGuest, frame, parsed, &action);
         if verdict == Verdict::Pass && u32::from(action.emit) == sys::EMIT_FACK {
             out.to_fabric.extend(self.fack(id, frame, parsed, &action));
@@ -387,6 +390,7 @@ impl Port {
         direction: Direction,
         id: FlowId,
         segment: &Segment,
+        action: &mut Action,
         out: &mut Out,
     ) -> Option<Judged> {
         let now_ns = self.now_ns;
@@ -396,28 +400,24 @@ impl Port {
         let (look_ns, in_handshake) = (entry.look_ns(), entry.in_handshake());
         let Entry { key, state: flow, held, snooped, .. } = entry;
         let judged = match direction {
-            Direction::FromGuest => Judged {
-                action: flow.from_guest(self.treatments.of(flow), segment),
-                hears: false,
-                is_reset: flow.is_reset(segment, true),
-            },
+            Direction::FromGuest => {
+                flow.from_guest_into(self.treatments.of(flow), segment, action);
+                Judged { hears: false, is_reset: flow.is_reset(segment, true) }
+            }
             Direction::ToGuest => {
                 let is_ack = u32::from(segment.flags) & sys::TCP_ACK != 0;
                 let before = self.traced.as_ref().filter(|_| is_ack).map(|_| Inferred::of(flow));
                 let hold = &mut held.hold;
                 let judged = flow.snoop_judge(&snooped.snoop, |flow| {
                     let params = self.treatments.of(flow);
-                    Judged {
-                        action: flow.hold_to_guest(hold, &self.buffer, params, segment),
-                        hears: flow.hears(segment),
-                        is_reset: flow.is_reset(segment, false),
-                    }
+                    let hears = flow.hold_to_guest(hold, &self.buffer, params, segment, action);
+                    Judged { hears, is_reset: flow.is_reset(segment, false) }
                 });
                 if let (Some(traced), Some(before)) = (&mut self.traced, before) {
                     let after = Inferred::of(flow);
                     traced.push(TracedAck { at_ns: now_ns, key: *key, before, after });
                 }
-                let passes = u32::from(judged.action.verdict) == sys::VCC_PASS;
+                let passes = u32::from(action.verdict) == sys::VCC_PASS;
                 let recording = self.recording.as_mut().filter(|_| is_ack && passes);
                 if recording.is_some_and(|it| !it.note(now_ns / NS_PER_US, key, flow)) {
                     self.counters.count(sys::COUNT_TRACE_LOST);
@@ -425,8 +425,8 @@ impl Port {
                 judged
             }
         };
-        self.delays.count(&judged.action);
-        if judged.action.forget != 0 {
+        self.delays.count(action);
+        if action.forget != 0 {
             self.forget(id);
             if let Some(broken) = broken {
                 broken.reset(out);

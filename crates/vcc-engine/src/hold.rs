@@ -9,7 +9,8 @@ unsafe extern "C-unwind" {
         buffer: *const sys::vcc_buffer,
         params: *const sys::vcc_params,
         segment: *const Segment,
-    ) -> Action;
+        action: *mut Action,
+    ) -> bool;
     fn vcc_native_hold_admit(
         flow: *mut sys::vcc_flow,
         hold: *const sys::vcc_hold,
@@ -105,7 +106,8 @@ impl Hold {
 }
 
 impl FlowState {
-    /// [`FlowState::to_guest`] for a shell that holds segments: afterwards some may leave.
+    /// [`FlowState::to_guest`] for a shell that holds segments: afterwards some may leave. Returns
+    /// whether the guest hears the segment: an ACK that it accepts.
     #[inline]
     pub fn hold_to_guest(
         &mut self,
@@ -113,9 +115,11 @@ impl FlowState {
         buffer: &Buffer,
         params: &Params,
         segment: &Segment,
-    ) -> Action {
+        action: &mut Action,
+    ) -> bool {
+        let (hold, buffer, params) = (&mut hold.0, &buffer.0, &params.0);
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_hold_to_guest(&mut self.0, &mut hold.0, &buffer.0, &params.0, segment) }
+        unsafe { vcc_native_hold_to_guest(&mut self.0, hold, buffer, params, segment, action) }
     }
 
     /// The fate of a segment from the guest, before [`FlowState::from_guest`] sees it.

@@ -52,12 +52,14 @@ unsafe extern "C-unwind" {
         flow: *mut sys::vcc_flow,
         params: *const sys::vcc_params,
         segment: *const Segment,
-    ) -> Action;
+        action: *mut Action,
+    );
     fn vcc_native_to_guest(
         flow: *mut sys::vcc_flow,
         params: *const sys::vcc_params,
         segment: *const Segment,
-    ) -> Action;
+        action: *mut Action,
+    );
     fn vcc_native_deadline(
         flow: *mut sys::vcc_flow,
         params: *const sys::vcc_params,
@@ -114,15 +116,25 @@ impl FlowState {
     /// A segment from the guest.
     #[inline]
     pub fn from_guest(&mut self, params: &Params, segment: &Segment) -> Action {
-        // SAFETY: all three point to live values of the C types for the length of the call.
-        unsafe { vcc_native_from_guest(&mut self.0, &params.0, segment) }
+        let mut action = Action::default();
+        self.from_guest_into(params, segment, &mut action);
+        action
+    }
+
+    /// The same, with the action where it is used: to copy what has just been written takes long.
+    #[inline]
+    pub fn from_guest_into(&mut self, params: &Params, segment: &Segment, action: &mut Action) {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_from_guest(&mut self.0, &params.0, segment, action) }
     }
 
     /// A segment to the guest.
     #[inline]
     pub fn to_guest(&mut self, params: &Params, segment: &Segment) -> Action {
-        // SAFETY: all three point to live values of the C types for the length of the call.
-        unsafe { vcc_native_to_guest(&mut self.0, &params.0, segment) }
+        let mut action = Action::default();
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_to_guest(&mut self.0, &params.0, segment, &mut action) }
+        action
     }
 
     /// A deadline expired; `now_us` is on the segments' clock. In a [crowded](is_crowded) table, a

@@ -4,7 +4,6 @@ use crate::{Buffer, FlowState, Hold, Params, Segment, sys};
 
 unsafe extern "C-unwind" {
     fn vcc_native_hold_covers(flow: *const sys::vcc_flow, hold: *const sys::vcc_hold) -> bool;
-    fn vcc_native_hears(flow: *const sys::vcc_flow, segment: *const Segment) -> bool;
     fn vcc_native_is_reset(
         flow: *const sys::vcc_flow,
         segment: *const Segment,
@@ -169,13 +168,6 @@ impl FlowState {
     pub fn hold_covers(&self, hold: &Hold) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_hold_covers(&self.0, &hold.0) }
-    }
-
-    /// Is this an ACK that the guest would accept?
-    #[inline]
-    pub fn hears(&self, segment: &Segment) -> bool {
-        // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_hears(&self.0, segment) }
     }
 
     /// Is this a RST that its receiver believes?

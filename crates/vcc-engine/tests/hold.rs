@@ -48,7 +48,9 @@ impl Shell {
     fn guest_gets(&mut self, segment: Seg) -> Action {
         let segment = segment.at_us(self.conn.now_us).0;
         let Conn { flow, params, .. } = &mut self.conn;
-        flow.hold_to_guest(&mut self.hold, &self.buffer, params, &segment)
+        let mut action = Action::default();
+        flow.hold_to_guest(&mut self.hold, &self.buffer, params, &segment, &mut action);
+        action
     }
 
     fn admit(&mut self, segment: Seg) -> sys::vcc_admission {
@@ -423,7 +425,8 @@ fn in_other_modes_nothing_is_held() {
         conn.params.0.act = sys::ACT_HOLD as u8;
         let (mut hold, buffer) = (Hold::default(), Buffer::new(BUFFER_BYTES, BufferPolicy::Fair));
         let ack = conn.ack(0).at_us(conn.now_us).0;
-        conn.flow.hold_to_guest(&mut hold, &buffer, &conn.params, &ack);
+        let mut action = Action::default();
+        conn.flow.hold_to_guest(&mut hold, &buffer, &conn.params, &ack, &mut action);
         assert!(!conn.flow.is_holding(&hold, &conn.params));
     }
 }

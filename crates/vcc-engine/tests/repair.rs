@@ -2,7 +2,7 @@
 //! windows that a retransmission needs.
 
 use crate::common::*;
-use vcc_engine::{Buffer, BufferPolicy, Hold, Recovery, RepairTimer, Retained, sys};
+use vcc_engine::{Action, Buffer, BufferPolicy, Hold, Recovery, RepairTimer, Retained, sys};
 
 /// A shell in numbers: the scoreboard is a list of facts.
 pub struct Shell {
@@ -25,7 +25,8 @@ impl Shell {
         conn.guest_syn(linux_syn());
         let syn_ack = answer.seq(PEER_ISS).ack(conn.seq(0)).at_us(conn.now_us);
         let buffer = Buffer::new(4 << 20, BufferPolicy::Fair);
-        conn.flow.hold_to_guest(&mut hold, &buffer, &conn.params, &syn_ack.0);
+        let mut action = Action::default();
+        conn.flow.hold_to_guest(&mut hold, &buffer, &conn.params, &syn_ack.0, &mut action);
         conn.guest_acks(0);
         let mut recovery = Recovery::default();
         assert!(!conn.flow.repair_judge(
@@ -57,7 +58,7 @@ impl Shell {
         let ack = change(self.conn.ack(segs as u32 * self.conn.mss())).at_us(self.conn.now_us).0;
         let buffer = Buffer::new(4 << 20, BufferPolicy::Fair);
         let (now_us, Conn { flow, params, .. }) = (self.now_us(), &mut self.conn);
-        flow.hold_to_guest(&mut self.hold, &buffer, params, &ack);
+        flow.hold_to_guest(&mut self.hold, &buffer, params, &ack, &mut Action::default());
         let acked_before = segs.min(self.sent.len());
         for facts in &self.sent[..acked_before] {
             if facts.end.wrapping_sub(before.snd_una) as i32 > 0 {

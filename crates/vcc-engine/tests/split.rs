@@ -32,7 +32,9 @@ impl Shell {
     fn gets(&mut self, segment: Seg) -> Action {
         let segment = segment.at_us(self.conn.now_us).0;
         let Conn { flow, params, .. } = &mut self.conn;
-        flow.hold_to_guest(&mut self.hold, &self.buffer, params, &segment)
+        let mut action = Action::default();
+        flow.hold_to_guest(&mut self.hold, &self.buffer, params, &segment, &mut action);
+        action
     }
 
     /// The guest's first `segs` segments are held.
