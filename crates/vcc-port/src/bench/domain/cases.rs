@@ -21,8 +21,9 @@ pub(super) enum Event {
     Data { segs: u32 },
     /// The peer acknowledges this many more segments.
     Ack { segs: u32 },
-    /// The peer sends a segment, which the guest's ring takes.
-    Received,
+    /// The peer sends a segment, which the guest's ring takes. The host's card has verified its
+    /// checksum, or has left that to the port.
+    Received { is_verified: bool },
     /// The port sends the acknowledgement that is due to the guest.
     Promise,
 }
@@ -62,12 +63,20 @@ const fn bulk(name: &'static str, what: &'static str, events: &'static [Event], 
     Case { name, what, events, times, leaving_segs: SEGS_PER_TURN, bulk: true }
 }
 
-const SNOOP: &[Case] = &[one_way(
-    "snoop",
-    "a segment to the guest under `snoop`, and half of an acknowledgement in its name",
-    &[Event::Received],
-    0,
-)];
+const SNOOP: &[Case] = &[
+    one_way(
+        "snoop",
+        "a segment to the guest under `snoop`, and half of an acknowledgement in its name",
+        &[Event::Received { is_verified: true }],
+        0,
+    ),
+    one_way(
+        "snoop_sum",
+        "the same, if the host's card has not verified its checksum",
+        &[Event::Received { is_verified: false }],
+        0,
+    ),
+];
 const WINDOW: &[Case] = &[
     one_way("pass", "new data under `act = \"window\"`", DATA, SEGS_PER_TURN),
     one_way("pass_ack", "an ACK under `act = \"window\"`", ACK, 0),

@@ -101,7 +101,7 @@ impl Talk {
     pub(super) fn send_ahead(&mut self, data: Event, segs: u32) {
         let each_segs = match data {
             Event::Data { segs } | Event::Ack { segs } => segs,
-            Event::Received | Event::Promise => 1,
+            Event::Received { .. } | Event::Promise => 1,
         };
         for _ in 0..segs / each_segs {
             self.play(data);
@@ -213,7 +213,7 @@ impl Talk {
                 Step::FromGuest(frame)
             }
             Event::Promise => Step::Promise,
-            Event::Received => {
+            Event::Received { is_verified } => {
                 let packet = Packet {
                     macs: [MACS[1], MACS[0]],
                     seq: self.received,
@@ -223,7 +223,8 @@ impl Talk {
                     ..ack(PEER, GUEST)
                 };
                 self.received = self.received.wrapping_add(SEG_BYTES);
-                Step::ToGuest(Frame::full(packet.frame()))
+                let checksum = if is_verified { Checksum::Verified } else { Checksum::Full };
+                Step::ToGuest(Frame { checksum, ..Frame::full(packet.frame()) })
             }
             Event::Ack { segs } => {
                 self.acked = self.acked.wrapping_add(segs * SEG_BYTES);
