@@ -14,8 +14,11 @@ use crate::parse::Parsed;
 use crate::wire::*;
 
 const HOP_LIMIT: u8 = 64;
-/// The largest header that [`Bare::write_tcp`] writes.
+/// The largest header of such a segment.
 pub(crate) const BARE_TCP_MAX_BYTES: usize = TCP_BYTES + ALIGNED_TIMESTAMPS.len() + 8;
+const ROW_BYTES: usize = 4;
+/// Of the row with the checksum, and with no urgent pointer.
+const CHECK_ROW: usize = TCP_CHECK_AT / ROW_BYTES;
 
 /// A segment without payload.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +30,7 @@ pub(crate) struct Bare {
     pub flags: u32,
     pub window: u16,
     /// TSval and TSecr.
-    pub timestamps: Option<[u8; 8]>,
+    pub timestamps: Option<[u32; 2]>,
 }
 
 impl Bare {
@@ -41,8 +44,7 @@ impl Bare {
             addresses.reverse();
         }
         let [from, to] = self.ends(key);
-        let mut tcp = [0; BARE_TCP_MAX_BYTES];
-        let tcp_bytes = self.write_tcp(key, &mut tcp);
+        let (tcp, tcp_bytes) = self.tcp(key);
         let mut bytes = macs.concat();
         if let Some(vlan) = key.vlan() {
             bytes.extend(ETHERTYPE_VLAN.to_be_bytes());
@@ -91,29 +93,40 @@ impl Bare {
         }
     }
 
-    /// Writes its TCP header with a full checksum into zeroes; returns the header's size.
-    pub(crate) fn write_tcp(&self, key: &FlowKey, tcp: &mut [u8; BARE_TCP_MAX_BYTES]) -> usize {
+    /// Its TCP header with a full checksum, and the header's size. What is behind is zeroes.
+    ///
+    /// The sum is of the values: the bytes that have just been written take long to read.
+    pub(crate) fn tcp(&self, key: &FlowKey) -> ([u8; BARE_TCP_MAX_BYTES], usize) {
         let raw = key.as_raw();
-        let mut ports = [raw.guest_port, raw.peer_port].map(u16::from_be);
+        let mut ports = [raw.guest_port, raw.peer_port].map(|port| u32::from(u16::from_be(port)));
         if self.direction == Direction::ToGuest {
             ports.reverse();
         }
-        let mut bytes = TCP_BYTES;
-        if let Some(both) = self.timestamps {
-            tcp[bytes..bytes + 4].copy_from_slice(&ALIGNED_TIMESTAMPS);
-            tcp[bytes + 4..].copy_from_slice(&both);
-            bytes = BARE_TCP_MAX_BYTES;
-        }
-        write_u16(tcp, 0, ports[0]);
-        write_u16(tcp, 2, ports[1]);
-        write_u32(tcp, TCP_SEQ_AT, self.seq);
-        write_u32(tcp, TCP_ACK_AT, self.ack);
-        write_u16(tcp, TCP_OFFSET_FLAGS_AT, tcp_offset_flags(bytes, self.flags as u16));
-        write_u16(tcp, TCP_WINDOW_AT, self.window);
+        let (bytes, [options, tsval, tsecr]) = match self.timestamps {
+            Some([tsval, tsecr]) => {
+                (BARE_TCP_MAX_BYTES, [u32::from_be_bytes(ALIGNED_TIMESTAMPS), tsval, tsecr])
+            }
+            None => (TCP_BYTES, [0; 3]),
+        };
+        let offset_flags = u32::from(tcp_offset_flags(bytes, self.flags as u16));
+        let mut rows = [
+            ports[0] << 16 | ports[1],
+            self.seq,
+            self.ack,
+            offset_flags << 16 | u32::from(self.window),
+            0,
+            options,
+            tsval,
+            tsecr,
+        ];
         // The sum does not depend on the direction.
-        let check = checksum::of_tcp(&raw.guest_addr, &raw.peer_addr, &tcp[..bytes]);
-        write_u16(tcp, TCP_CHECK_AT, check);
-        bytes
+        let pseudo = checksum::tcp_pseudo_header(&raw.guest_addr, &raw.peer_addr, bytes);
+        rows[CHECK_ROW] = u32::from(pseudo.with_rows(rows).checksum()) << 16;
+        let mut tcp = [0; BARE_TCP_MAX_BYTES];
+        for (place, row) in tcp.chunks_exact_mut(ROW_BYTES).zip(rows) {
+            place.copy_from_slice(&row.to_be_bytes());
+        }
+        (tcp, bytes)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Internet checksums: updated incrementally (RFC 1624) or computed from scratch (RFC 1071).
 
 use crate::frame::Checksum;
-use crate::wire::{PROTOCOL_TCP, TCP_CHECK_AT, read_u16, write_u16};
+use crate::wire::{IPV4_BYTES, PROTOCOL_TCP, TCP_CHECK_AT, read_u16, write_u16};
 
 /// A one's complement sum of 16-bit words, not yet folded. The words are in native byte order, and
 /// the result is swapped once (RFC 1071, 2 (B)).
@@ -44,6 +44,13 @@ impl Sum {
             [a] => Sum(sum + u64::from(u16::from_ne_bytes([a, 0]))),
             _ => Sum(sum),
         }
+    }
+
+    /// Several of four bytes.
+    #[must_use]
+    #[inline]
+    pub(crate) fn with_rows<const ROWS: usize>(self, rows: [u32; ROWS]) -> Self {
+        rows.into_iter().fold(self, Sum::with_u32)
     }
 
     /// The value of a header's checksum field.
@@ -107,6 +114,14 @@ pub(crate) fn of(parts: &[&[u8]]) -> u16 {
     parts.iter().fold(Sum::MINUS_ZERO, |sum, part| sum.with_words(part)).checksum()
 }
 
+/// The checksum of an IPv4 header. Mostly it is without options, and then without a loop.
+pub(crate) fn of_ipv4(header: &[u8]) -> u16 {
+    match <&[u8; IPV4_BYTES]>::try_from(header) {
+        Ok(plain) => Sum::MINUS_ZERO.with_words(plain).checksum(),
+        Err(_) => of(&[header]),
+    }
+}
+
 /// TCP's checksum over the pseudo-header (RFC 9293, 3.1; RFC 8200, 8.1) and the complete `tcp`,
 /// whose checksum field is 0. IPv4 addresses may be mapped (`::ffff:a.b.c.d`, RFC 4291, 2.5.5.2):
 /// the prefix adds -0.
@@ -121,8 +136,19 @@ pub(crate) fn of_transport(
     destination: &[u8; 16],
     segment: &[u8],
 ) -> u16 {
-    let pseudo = Sum::MINUS_ZERO.with_words(source).with_words(destination).with(protocol.into());
-    pseudo.with_u32(segment.len() as u32).with_words(segment).checksum()
+    pseudo_header(protocol, source, destination, segment.len()).with_words(segment).checksum()
+}
+
+/// The pseudo-header of so many bytes of TCP.
+#[inline]
+pub(crate) fn tcp_pseudo_header(source: &[u8; 16], destination: &[u8; 16], bytes: usize) -> Sum {
+    pseudo_header(PROTOCOL_TCP, source, destination, bytes)
+}
+
+#[inline]
+fn pseudo_header(protocol: u8, source: &[u8; 16], destination: &[u8; 16], bytes: usize) -> Sum {
+    let ends = Sum::MINUS_ZERO.with_words(source).with_words(destination);
+    ends.with(protocol.into()).with_u32(bytes as u32)
 }
 
 /// Updates TCP's checksum for a change of its header from `before`. A partial checksum does not

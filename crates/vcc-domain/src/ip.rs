@@ -176,10 +176,11 @@ impl Ip {
             write_u16(ip, IPV6_LENGTH_AT, length);
             return;
         }
+        // Version, header length, DSCP with ECN, and total length.
         let before = read_u32(ip, 0);
-        ip[1] = ip[1] & !3 | ecn;
-        write_u16(ip, IPV4_LENGTH_AT, length);
-        let check = checksum::word_updated(read_u16(ip, IPV4_CHECK_AT), before, read_u32(ip, 0));
+        let now = before & 0xfffc_0000 | u32::from(ecn) << 16 | u32::from(length);
+        write_u32(ip, 0, now);
+        let check = checksum::word_updated(read_u16(ip, IPV4_CHECK_AT), before, now);
         write_u16(ip, IPV4_CHECK_AT, check);
     }
 

@@ -65,20 +65,21 @@ pub(crate) fn byte_mask(at: usize, length: usize) -> u64 {
     ((1 << length) - 1) << at
 }
 
-/// Reads the options of a segment that acknowledges `ack`, as Linux does (`tcp_parse_options`): an
-/// invalid length ends the list, and the options before it are used.
+/// Those of most segments: timestamps alone (Linux: tcp_parse_aligned_timestamp).
 #[inline]
-pub(crate) fn read(options: &[u8], ack: u32) -> Options {
-    // Most segments have timestamps alone (Linux: tcp_parse_aligned_timestamp).
-    if options.len() == ALIGNED_TIMESTAMPS_BYTES && options.starts_with(&ALIGNED_TIMESTAMPS) {
+pub(crate) fn timestamps_alone(options: &[u8]) -> Option<Options> {
+    let alone =
+        options.len() == ALIGNED_TIMESTAMPS_BYTES && options.starts_with(&ALIGNED_TIMESTAMPS);
+    alone.then(|| {
         let timestamps_at = offset(ALIGNED_TIMESTAMPS.len());
         let places = Places { timestamps_at, ..Places::default() };
-        return Options { present: sys::OPT_TIMESTAMPS as u16, places, ..Options::default() };
-    }
-    read_each(options, ack)
+        Options { present: sys::OPT_TIMESTAMPS as u16, places, ..Options::default() }
+    })
 }
 
-fn read_each(options: &[u8], ack: u32) -> Options {
+/// Reads the options of a segment that acknowledges `ack`, as Linux does (`tcp_parse_options`): an
+/// invalid length ends the list, and the options before it are used.
+pub(crate) fn read(options: &[u8], ack: u32) -> Options {
     let mut read = Options::default();
     let mut at = 0;
     while let Some(&kind) = options.get(at) {
@@ -240,7 +241,7 @@ mod tests {
     fn timestamps_alone_are_read_as_among_others() {
         let alone = [&ALIGNED_TIMESTAMPS[..], &[9; 8]].concat();
         let among = read(&[&alone[..], &[KIND_NOP]].concat(), 0);
-        assert_eq!(read(&alone, 0), among);
+        assert_eq!(timestamps_alone(&alone), Some(among.clone()));
         assert_eq!(among.places.timestamps_at, offset(4));
     }
 

@@ -71,12 +71,35 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
     if !flags_sane(flags) {
         return Err(sys::COUNT_BAD_FLAGS);
     }
-    let ack = read_u32(tcp, TCP_ACK_AT);
-    let mut options = options::read(&whole[TCP_BYTES..header_bytes], ack);
-    let is_syn = u32::from(flags) & sys::TCP_SYN != 0;
-    if is_syn {
+    let sender = (source, read_u16(tcp, 0));
+    let receiver = (destination, read_u16(tcp, 2));
+    let key = match direction {
+        Direction::FromGuest => FlowKey::from_parts(sender, receiver, link.vlan),
+        Direction::ToGuest => FlowKey::from_parts(receiver, sender, link.vlan),
+    };
+    let option_bytes = &whole[TCP_BYTES..header_bytes];
+    if let Some(options) = options::timestamps_alone(option_bytes) {
+        return Ok(parsed(frame, key, ip, tcp, flags, header_bytes, options));
+    }
+    let mut options = options::read(option_bytes, read_u32(tcp, TCP_ACK_AT));
+    if u32::from(flags) & sys::TCP_SYN != 0 {
         options.note_syn();
     }
+    Ok(parsed(frame, key, ip, tcp, flags, header_bytes, options))
+}
+
+/// The segment with its options. Inline, because those that are known without being read then need
+/// not be written to memory.
+#[inline(always)]
+fn parsed(
+    frame: &Frame,
+    key: FlowKey,
+    ip: Ip,
+    tcp: &[u8; TCP_BYTES],
+    flags: u16,
+    header_bytes: usize,
+    options: Options,
+) -> Parsed {
     let Options { present, mss, wscale, hello, feedback, dsack_bytes, dsack_seq, places, .. } =
         options;
     let payload_bytes = ip.tcp_bytes - header_bytes;
@@ -90,7 +113,7 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
     let segment = Segment {
         now_us: 0,
         seq: read_u32(tcp, TCP_SEQ_AT),
-        ack,
+        ack: read_u32(tcp, TCP_ACK_AT),
         payload_bytes: payload_bytes as u32,
         seg_bytes: seg_bytes(payload_bytes, frame.gso_size),
         dsack_bytes,
@@ -107,13 +130,7 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
         pool_bytes: 0,
         pool_taken_bytes: 0,
     };
-    let sender = (source, read_u16(tcp, 0));
-    let receiver = (destination, read_u16(tcp, 2));
-    let key = match direction {
-        Direction::FromGuest => FlowKey::from_parts(sender, receiver, link.vlan),
-        Direction::ToGuest => FlowKey::from_parts(receiver, sender, link.vlan),
-    };
-    Ok(Parsed { key, ip, segment, header_bytes, places })
+    Parsed { key, ip, segment, header_bytes, places }
 }
 
 /// A payload of a single segment is no super-segment, whatever gso_size.

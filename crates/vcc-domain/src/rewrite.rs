@@ -96,25 +96,29 @@ pub(crate) fn rewrite_header(
     header_bytes
 }
 
-/// They are neighbours.
 fn rewrite_flags_window(frame: &mut Frame, parsed: &Parsed, action: &Action) {
-    let tcp_at = parsed.ip.tcp_at;
-    let before = read_u32(&frame.bytes[tcp_at..], TCP_OFFSET_FLAGS_AT);
-    set_flags_window(frame, parsed, parsed.header_bytes, action);
+    let (before, now) = set_flags_window(frame, parsed, parsed.header_bytes, action);
     if frame.checksum.is_complete() {
-        let tcp = &mut frame.bytes[tcp_at..];
-        let now = read_u32(tcp, TCP_OFFSET_FLAGS_AT);
+        let tcp = &mut frame.bytes[parsed.ip.tcp_at..];
         let check = checksum::word_updated(read_u16(tcp, TCP_CHECK_AT), before, now);
         write_u16(tcp, TCP_CHECK_AT, check);
     }
 }
 
-fn set_flags_window(frame: &mut Frame, parsed: &Parsed, header_bytes: usize, action: &Action) {
+/// The two are neighbours. Returns what they were and are.
+fn set_flags_window(
+    frame: &mut Frame,
+    parsed: &Parsed,
+    header_bytes: usize,
+    action: &Action,
+) -> (u32, u32) {
     let tcp = &mut frame.bytes[parsed.ip.tcp_at..];
-    let reserved = read_u16(tcp, TCP_OFFSET_FLAGS_AT) & TCP_RESERVED_MASK;
-    let word = tcp_offset_flags(header_bytes, reserved | action.flags);
-    write_u16(tcp, TCP_OFFSET_FLAGS_AT, word);
-    write_u16(tcp, TCP_WINDOW_AT, action.window);
+    let before = read_u32(tcp, TCP_OFFSET_FLAGS_AT);
+    let reserved = (before >> 16) as u16 & TCP_RESERVED_MASK;
+    let offset_flags = tcp_offset_flags(header_bytes, reserved | action.flags);
+    let now = u32::from(offset_flags) << 16 | u32::from(action.window);
+    write_u32(tcp, TCP_OFFSET_FLAGS_AT, now);
+    (before, now)
 }
 
 /// Removes and appends our options. Returns the new size of the TCP header.

@@ -87,12 +87,17 @@ impl Table {
     }
 
     /// Looks a flow up.
+    #[inline]
     pub(crate) fn find(&self, key: &FlowKey) -> Option<FlowId> {
         let is_last = |id: &FlowId| self.get(*id).is_some_and(|entry| entry.key == *key);
         if let Some(id) = self.last.get().filter(is_last) {
             debug_assert_eq!(self.ids.get(key), Some(&id));
             return Some(id);
         }
+        self.find_by_hash(key)
+    }
+
+    fn find_by_hash(&self, key: &FlowKey) -> Option<FlowId> {
         let id = *self.ids.get(key)?;
         self.last.set(Some(id));
         Some(id)

@@ -17,12 +17,17 @@ pub(crate) fn next_look_ms(params: &Params, deadline_ms: u32) -> u32 {
 }
 
 /// After a segment: a new deadline if the flow's current one, `look_ns`, is too late now.
+#[inline]
 pub(crate) fn sooner_ns(
     flow: &FlowState,
     params: &Params,
     now_ns: u64,
     look_ns: u64,
 ) -> Option<u64> {
+    // Whatever the engine asks for, it is not looked at sooner than that.
+    if look_ns <= after_ms(now_ns, next_look_ms(params, 0)) {
+        return None;
+    }
     let within_ms = flow.look_within_ms(params);
     let late_ns = after_ms(now_ns, next_look_ms(params, within_ms));
     (look_ns > late_ns).then(|| after_ms(now_ns, within_ms))

@@ -12,8 +12,7 @@ use crate::parse::Parsed;
 use crate::rewrite::rewrite_header;
 use crate::wire::*;
 
-const TSVAL_BYTES: usize = 4;
-const TIMESTAMPS_BYTES: usize = 2 * TSVAL_BYTES;
+const TIMESTAMPS_BYTES: usize = 8;
 
 /// From the guest's last segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,12 +47,8 @@ impl Latest {
     }
 
     /// TSval and TSecr of the peer's acknowledgement of that segment, at this time of the peer.
-    pub(crate) fn answered_by(&self, peer_tsval: u32) -> Option<[u8; TIMESTAMPS_BYTES]> {
-        let guests = self.timestamps?;
-        let mut both = [0; TIMESTAMPS_BYTES];
-        write_u32(&mut both, 0, peer_tsval);
-        both[TSVAL_BYTES..].copy_from_slice(&guests[..TSVAL_BYTES]);
-        Some(both)
+    pub(crate) fn answered_by(&self, peer_tsval: u32) -> Option<[u32; 2]> {
+        self.timestamps.map(|guests| [peer_tsval, read_u32(&guests, 0)])
     }
 
     /// Brings the frame up to date. SACK blocks belong to the acknowledgement that they came with:

@@ -164,11 +164,10 @@ impl Queue {
     }
 
     pub(crate) fn pop(&mut self) -> Option<Waiting> {
-        let waiting = self.0.pop_front();
-        if self.0.is_empty() {
-            self.0 = VecDeque::new();
+        if self.0.len() == 1 {
+            return std::mem::take(&mut self.0).pop_front();
         }
-        waiting
+        self.0.pop_front()
     }
 }
 

@@ -75,9 +75,13 @@ impl Ended {
         self.refused.remove(key)
     }
 
+    /// Mostly there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
     pub(super) fn get(&mut self, key: &FlowKey) -> Option<&mut Refused> {
-        // Mostly there is none, and a look-up costs as much as a call of the engine.
-        if self.refused.is_empty() { None } else { self.refused.get_mut(key) }
+        self.refused.get_mut(key)
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Refused> {

@@ -201,15 +201,11 @@ impl Port {
                 return;
             }
             let before_bytes = charge_bytes(&front.frame);
-            let mut leaving = if leaves_bytes < sequence_bytes(segment) {
-                let first = front.cut(leaves_bytes as usize);
-                held.hold.left(&mut self.buffer, before_bytes - charge_bytes(&front.frame));
-                first
-            } else {
-                let Some(first) = held.queue.pop() else { return };
-                held.hold.left(&mut self.buffer, before_bytes);
-                first
-            };
+            let is_whole = leaves_bytes >= sequence_bytes(segment);
+            let part = if is_whole { None } else { Some(front.cut(leaves_bytes as usize)) };
+            let stays_bytes = if is_whole { 0 } else { charge_bytes(&front.frame) };
+            held.hold.left(&mut self.buffer, before_bytes - stays_bytes);
+            let Some(mut leaving) = part.or_else(|| held.queue.pop()) else { return };
             leaving.parsed.segment.now_us = now_us;
             held.latest.renew(&mut leaving.frame, &mut leaving.parsed);
             self.retain(id, &leaving.frame, &leaving.parsed);

@@ -176,6 +176,7 @@ impl Port {
     ///
     /// # Errors
     /// It is answered with a RST: the verdict for it.
+    #[inline]
     pub(super) fn refuse_ended(
         &mut self,
         direction: Direction,
@@ -184,6 +185,9 @@ impl Port {
         out: &mut Out,
     ) -> Result<(), Verdict> {
         let Parsed { key, segment, .. } = parsed;
+        if self.promises.ended.is_empty() {
+            return Ok(());
+        }
         self.promises.forget_ended(self.now_ns, self.table.max_flows());
         let Some(refused) = self.promises.ended.get(key) else { return Ok(()) };
         match refused.judge(direction, segment) {

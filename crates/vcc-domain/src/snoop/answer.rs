@@ -3,8 +3,8 @@
 use vcc_engine::{FlowState, Said, sys};
 
 use super::{Headers, Snooped};
-use crate::bare::{BARE_TCP_MAX_BYTES, Bare};
-use crate::checksum;
+use crate::bare::Bare;
+use crate::checksum::Sum;
 use crate::frame::{Direction, Frame};
 use crate::ip::Ip;
 use crate::key::FlowKey;
@@ -12,9 +12,6 @@ use crate::ours::APPENDED_BYTES;
 use crate::parse::{Parsed, parse};
 use crate::wire::*;
 
-const IPV4_LENGTH_AT: usize = 2;
-const IPV4_ID_AT: usize = 4;
-const IPV4_FLAGS_AT: usize = 6;
 const IPV6_LENGTH_AT: usize = 4;
 
 /// An acknowledgement in the guest's name.
@@ -29,12 +26,8 @@ impl Answer<'_> {
     /// Its frame, with what it says at this time.
     pub(crate) fn frame(&self, now_us: u64) -> (Frame, Parsed) {
         let ts_recent = self.snooped.snoop.0.ts_recent;
-        let timestamps = self.flow.has(sys::FLOW_TIMESTAMPS).then(|| {
-            let mut both = [0; 8];
-            write_u32(&mut both, 0, self.snooped.tsval);
-            write_u32(&mut both, 4, ts_recent);
-            both
-        });
+        let stamped = self.flow.has(sys::FLOW_TIMESTAMPS);
+        let timestamps = stamped.then_some([self.snooped.tsval, ts_recent]);
         let bare = Bare {
             direction: Direction::FromGuest,
             seq: self.flow.snd_nxt,
@@ -43,8 +36,7 @@ impl Answer<'_> {
             window: self.said.window,
             timestamps,
         };
-        let mut tcp = [0; BARE_TCP_MAX_BYTES];
-        let tcp_bytes = bare.write_tcp(self.key, &mut tcp);
+        let (tcp, tcp_bytes) = bare.tcp(self.key);
         let headers = &self.snooped.headers;
         let mut bytes = headers_of(headers, tcp_bytes);
         bytes.extend_from_slice(&tcp[..tcp_bytes]);
@@ -80,13 +72,18 @@ fn headers_of(headers: &Headers, tcp_bytes: usize) -> Vec<u8> {
         ip[1] &= !0x30;
         write_u16(ip, IPV6_LENGTH_AT, tcp_bytes as u16);
     } else {
-        ip[1] &= !3;
-        write_u16(ip, IPV4_LENGTH_AT, (IPV4_BYTES + tcp_bytes) as u16);
-        write_u16(ip, IPV4_ID_AT, 0);
-        write_u16(ip, IPV4_FLAGS_AT, IPV4_DONT_FRAGMENT);
-        write_u16(ip, IPV4_CHECK_AT, 0);
-        let check = checksum::of(&[ip]);
-        write_u16(ip, IPV4_CHECK_AT, check);
+        let row = |at: usize| read_u32(&headers.bytes, ip_at + at);
+        let mut rows = [
+            row(0) & 0xfffc_0000 | (IPV4_BYTES + tcp_bytes) as u32,
+            u32::from(IPV4_DONT_FRAGMENT),
+            row(8) & 0xffff_0000,
+            row(IPV4_SOURCE_AT),
+            row(IPV4_DESTINATION_AT),
+        ];
+        rows[2] |= u32::from(Sum::MINUS_ZERO.with_rows(rows).checksum());
+        for (place, row) in ip.chunks_exact_mut(4).zip(rows) {
+            place.copy_from_slice(&row.to_be_bytes());
+        }
     }
     bytes
 }

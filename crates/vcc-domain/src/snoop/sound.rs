@@ -19,7 +19,7 @@ pub(crate) fn is_sound(frame: &Frame, parsed: &Parsed, headers: &Headers) -> boo
 /// that has verified it.
 pub(crate) fn has_right_sums(frame: &Frame, parsed: &Parsed) -> bool {
     let (ip, bytes) = (&parsed.ip, &frame.bytes[..]);
-    (ip.ipv6 || checksum::of(&[&bytes[ip.at..ip.tcp_at]]) == 0)
+    (ip.ipv6 || checksum::of_ipv4(&bytes[ip.at..ip.tcp_at]) == 0)
         && (frame.checksum != Checksum::Full || {
             let tcp = &bytes[ip.tcp_at..ip.tcp_at + ip.tcp_bytes];
             parsed.tcp_checksum(tcp) == 0
