@@ -51,6 +51,7 @@ impl Parsed {
     }
 
     /// The TSval of the frame that was parsed.
+    #[inline]
     pub(crate) fn tsval(&self, frame: &Frame) -> Option<u32> {
         self.timestamps_at().map(|at| read_u32(&frame.bytes, at))
     }

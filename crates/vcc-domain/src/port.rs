@@ -289,7 +289,8 @@ impl Port {
         }
         let known = self.table.find(&parsed.key);
         let known = known.filter(|id| !self.ends_before_syn(*id, direction, &parsed.segment));
-        let known = known.filter(|id| self.settle_rule(*id));
+        let is_ruled = self.treatments.epoch() != 0;
+        let known = known.filter(|id| !is_ruled || self.settle_rule(*id));
         self.refuse_ended(direction, frame, parsed, out)?;
         match known {
             Some(id) => Ok(id),

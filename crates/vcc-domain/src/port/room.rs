@@ -39,11 +39,16 @@ impl Port {
     }
 
     /// Peers that have fallen silent leave their buffers to the others.
+    #[inline]
     pub(super) fn end_shares(&mut self) {
-        let now_ns = self.now_ns;
-        if self.snooping.sharing.next_ns().is_none_or(|at_ns| at_ns > now_ns) {
-            return;
+        if self.snooping.sharing.next_ns().is_some_and(|at_ns| at_ns <= self.now_ns) {
+            self.look_at_shares();
         }
+    }
+
+    #[cold]
+    fn look_at_shares(&mut self) {
+        let now_ns = self.now_ns;
         while let Some((at_ns, key)) = self.snooping.sharing.pop(now_ns) {
             let Some(id) = self.table.find(&key) else { continue };
             let Some(Entry { snooped, .. }) = self.table.get_mut(id) else { continue };
@@ -65,12 +70,16 @@ impl Port {
     }
 
     /// Sends what has waited for the room that there is.
+    #[inline]
     pub(super) fn tell_room(&mut self, out: &mut Out) {
-        let opens = |Snooping { sharing, waiting, .. }: &Snooping| {
-            let first = waiting.first()?;
-            if sharing.is_open_for(first.0) { Some(*first) } else { None }
-        };
-        while let Some(first) = opens(&self.snooping) {
+        if self.snooping.opens_first().is_some() || self.snooping.widens_first().is_some() {
+            self.tell_all(out);
+        }
+    }
+
+    #[cold]
+    fn tell_all(&mut self, out: &mut Out) {
+        while let Some(first) = self.snooping.opens_first() {
             let before = self.snooping.sharing.due_segs();
             self.tell_again(first, out);
             let waits_still = self.snooping.waiting.first() == Some(&first);
@@ -79,11 +88,7 @@ impl Port {
                 break;
             }
         }
-        let widens = |Snooping { sharing, narrow, .. }: &Snooping| {
-            let first = narrow.first()?;
-            if sharing.is_wide_for(first.0) { Some(*first) } else { None }
-        };
-        while let Some(first) = widens(&self.snooping) {
+        while let Some(first) = self.snooping.widens_first() {
             self.tell_again(first, out);
             if self.snooping.narrow.first() == Some(&first) {
                 debug_assert!(false, "there was room, and its window is small: {first:?}");
@@ -140,10 +145,10 @@ fn lower_to(
     place: &mut Option<u32>,
     to: Option<u32>,
 ) {
-    if place.is_some_and(|place| to.is_some_and(|to| place <= to)) {
-        return;
+    let is_early = place.is_some_and(|place| to.is_some_and(|to| place <= to));
+    if !is_early && *place != to {
+        move_to(order, key, place, to);
     }
-    move_to(order, key, place, to);
 }
 
 /// Puts a flow into another place of an order.

@@ -56,6 +56,18 @@ impl Snooping {
         };
         [self.timers.next_ns(), share_ns].into_iter().flatten().min()
     }
+
+    /// The first flow that waits, if there is room for what it has to say.
+    #[inline]
+    pub(super) fn opens_first(&self) -> Option<(u32, FlowKey)> {
+        self.waiting.first().filter(|first| self.sharing.is_open_for(first.0)).copied()
+    }
+
+    /// The first flow with a small window, if there is room for a larger one.
+    #[inline]
+    pub(super) fn widens_first(&self) -> Option<(u32, FlowKey)> {
+        self.narrow.first().filter(|first| self.sharing.is_wide_for(first.0)).copied()
+    }
 }
 
 fn parsed_at(frame: &Frame, now_us: u64) -> Option<Parsed> {
@@ -109,15 +121,18 @@ impl Port {
                 sharing.heard(now_ns, key, share);
             }
         }
-        snooped.note_promise(now_ns, owed);
+        let begins = snooped.note_promise(now_ns, owed);
         match u32::from(placed.answer) {
             sys::ANSWER_NOW => self.say_promised(id, out),
-            sys::ANSWER_LATER => {
-                snooped.answer_ns.get_or_insert(now_ns + DELAYED_ACK_NS);
+            sys::ANSWER_LATER if snooped.answer_ns.is_none() => {
+                snooped.answer_ns = Some(now_ns + DELAYED_ACK_NS);
+                self.set_timer(id);
             }
             _ => {}
         }
-        self.set_timer(id);
+        if begins {
+            self.set_timer(id);
+        }
         self.note_waiting(id);
         // What was set aside for the flow may do for others.
         self.tell_room(out);
@@ -182,7 +197,8 @@ impl Port {
         snooped.note(frame, parsed);
         let ack = snooped.snoop.0.guest_ack;
         snooping.copied_bytes -= snooped.copies.acknowledged(now_ns, ack);
-        snooped.note_promise(now_ns, owed);
+        // What it has reported behind a hole that it fills itself is promised now.
+        let begins = snooped.note_promise(now_ns, owed);
         // It takes what it was given again: more of it, at the pace of its acknowledgements.
         if snooped.copies.is_repairing() && snooped.snoop.is_promise_due() && ack != before {
             let current = Current::of(flow, &held.hold, snooped.snoop.0.ts_recent);
@@ -198,7 +214,7 @@ impl Port {
         if has_blocks && snooped.snoop.is_promise_due() {
             strip_promised(frame, parsed, snooped.snoop.0.ring_nxt);
         }
-        if is_repairing {
+        if is_repairing || begins {
             // A guest that is heard is given it again sooner.
             self.set_timer(id);
         }
@@ -303,8 +319,8 @@ impl Port {
         let said = flow.snoop_says(&snooped.snoop, self.treatments.of(flow), &room, &own);
         flow.snoop_told(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
-        let (frame, parsed) = Answer { key, flow, snooped, said }.frame(now_us);
-        self.leave_as_said(id, frame, &parsed, out);
+        let answer = Answer { key, flow, snooped, said }.made(now_us);
+        self.leave_as_said(id, answer.frame, &answer.parsed, out);
     }
 
     /// The guest has not acknowledged what was promised for a while.
@@ -349,9 +365,9 @@ impl Port {
             window: 0,
             flags: (sys::TCP_RST | sys::TCP_ACK) as u16,
         };
-        let (frame, parsed) = Answer { key, flow, snooped, said }.frame(self.now_us());
+        let answer = Answer { key, flow, snooped, said }.made(self.now_us());
         self.counters.count(sys::COUNT_PROMISE_BROKEN);
-        self.leave_as(id, frame, &parsed, out);
+        self.leave_as(id, answer.frame, &answer.parsed, out);
         self.end_snooping(id);
     }
 

@@ -22,9 +22,15 @@ pub(crate) struct Answer<'flow> {
     pub said: Said,
 }
 
+/// A frame, with what it says. To take the two apart costs as much as to make them.
+pub(crate) struct Made {
+    pub frame: Frame,
+    pub parsed: Parsed,
+}
+
 impl Answer<'_> {
-    /// Its frame, with what it says at this time.
-    pub(crate) fn frame(&self, now_us: u64) -> (Frame, Parsed) {
+    /// It, at this time.
+    pub(crate) fn made(&self, now_us: u64) -> Made {
         let ts_recent = self.snooped.snoop.0.ts_recent;
         let stamped = self.flow.has(sys::FLOW_TIMESTAMPS);
         let timestamps = stamped.then_some([self.snooped.tsval, ts_recent]);
@@ -57,7 +63,7 @@ impl Answer<'_> {
             again.segment.now_us = now_us;
             again == parsed
         }));
-        (frame, parsed)
+        Made { frame, parsed }
     }
 }
 

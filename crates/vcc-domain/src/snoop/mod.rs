@@ -51,11 +51,14 @@ impl Snooped {
         self.tsval = parsed.tsval(frame).unwrap_or(self.tsval);
     }
 
-    /// After a change: has a promise been given, where none was `owed`?
-    pub(crate) fn note_promise(&mut self, now_ns: u64, owed: bool) {
-        if !owed && self.snoop.is_promise_due() {
+    /// After a change: has a promise been given, where none was `owed`? Then it wants a timer.
+    #[must_use]
+    pub(crate) fn note_promise(&mut self, now_ns: u64, owed: bool) -> bool {
+        let begins = !owed && self.snoop.is_promise_due();
+        if begins {
             self.copies.begin(now_ns);
         }
+        begins
     }
 
     /// No acknowledgement is due any more, neither later nor when there is room.

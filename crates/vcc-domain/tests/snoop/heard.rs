@@ -120,6 +120,24 @@ fn a_hole_that_is_filled_is_acknowledged_up_to_what_the_guest_has() {
     assert_eq!(guest.port.promised_bytes(), 0);
 }
 
+/// It has got what fills the hole on a way that the port does not see.
+#[test]
+fn a_promise_that_begins_with_the_guests_own_acknowledgement_is_kept() {
+    let mut guest = Guest::new().accept();
+    let at = |bytes: u32| guest.guest_packet(bytes, 0).ack;
+    let blocks = [(at(SEG_BYTES), at(2 * SEG_BYTES))];
+    assert_eq!(guest.data(SEG_BYTES, SEG_BYTES).acks(), [], "behind the hole");
+    let report = Packet {
+        options: options::join(&[options::sack(&blocks)]),
+        ..guest.guest_packet(0, same_edge(0))
+    };
+    guest.send(&report);
+    // It has discarded what it had reported (RFC 2018, 8).
+    assert_eq!(guest.acks(SEG_BYTES, same_edge(SEG_BYTES)).acks(), [2 * SEG_BYTES]);
+    let given: Vec<u32> = guest.wait_ms(2000).to_guest.iter().map(|said| said.seq).collect();
+    assert_eq!(given, [SEG_BYTES]);
+}
+
 /// What the guest has reported and the port has no copy of, it might not have after all.
 #[test]
 fn what_is_reported_counts_as_far_as_there_are_copies() {
