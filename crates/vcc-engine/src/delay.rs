@@ -18,6 +18,8 @@ pub enum DelayedBy {
 }
 
 impl DelayedBy {
+    pub const ALL: [Self; 4] = [Self::Guest, Self::Fabric, Self::Both, Self::Neither];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Guest => "guest",

@@ -2,7 +2,7 @@
 
 use super::file::{CardKind, Case};
 use super::network::{BRIDGE, GUEST, HOST, Network, PEER, TAP};
-use super::transfer::LISTENING_PORT;
+use super::transfer::{ECHO_PORT, LISTENING_PORT};
 use super::turns::{self, Part};
 use crate::backend::live::hosts::{Netns, program};
 use crate::base::error::{Doing, Error, Result};
@@ -20,6 +20,9 @@ use vcc_qemu::{Image, Vm};
 
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// A process in a guest that computes without end.
+pub const COMPUTE: &str = "(while :; do :; done &)";
+
 /// The process between the guest's card and the host's bridge, until this is dropped.
 pub struct Card {
     process: Option<Child>,
@@ -129,7 +132,9 @@ impl Card {
             format!("ifconfig eth0 {GUEST} netmask 255.255.255.0"),
             "echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save".into(),
             format!("(nc -ll -p {LISTENING_PORT} -e sh -c 'cat >/dev/null' </dev/null &)"),
+            format!("(nc -ll -p {ECHO_PORT} -e cat </dev/null &)"),
         ];
+        lines.extend((0..case.busy).map(|_| COMPUTE.to_owned()));
         lines.extend(sizes.iter().map(|bytes| format!("head -c {bytes} /dev/zero >/tmp/{bytes}")));
         for line in lines {
             vm.run(&line).doing(|| format!("run `{line}` in the guest"))?;

@@ -46,6 +46,15 @@ fn check(file: &File) -> Result<(), Problem> {
     }
     check_sizes(&file.machines.sizes)
         .map_err(|it| Problem::new(field!["machines", "sizes"], it))?;
+    if let Some(verdicts) = &file.machines.verdicts {
+        let at = |name: &str| field!["machines", "verdicts", name];
+        if !(1..=1000).contains(&verdicts.asks) {
+            return Err(Problem::new(at("asks"), "must be 1 to 1000"));
+        }
+        check_sizes(&[verdicts.ask_bytes]).map_err(|text| Problem::new(at("ask_bytes"), text))?;
+        check_sizes(&[verdicts.peer_window_bytes])
+            .map_err(|text| Problem::new(at("peer_window_bytes"), text))?;
+    }
     let known = metrics::all(file);
     let is_known = |name: &str| known.iter().any(|(metric, _)| metric == name);
     if !is_known(&file.machines.plot) {
@@ -61,6 +70,15 @@ fn check(file: &File) -> Result<(), Problem> {
         }
         if case.card != CardKind::Domain && !case.options.is_empty() {
             return Err(Problem::new(at("options"), "they are those of `card = \"domain\"`"));
+        }
+        if case.card != CardKind::Tap && file.machines.verdicts.is_some() {
+            return Err(Problem::new(at("card"), "must be 'tap', where `verdicts` has its port"));
+        }
+        if case.queue_ms > 1000 {
+            return Err(Problem::new(at("queue_ms"), "must be at most 1000"));
+        }
+        if case.busy > 100 {
+            return Err(Problem::new(at("busy"), "must be at most 100"));
         }
         let custom = case.congestion_control.as_deref();
         if let Some(name) = custom.filter(|name| !vcc_guest::names().contains(name)) {
@@ -91,7 +109,10 @@ fn check_sizes(sizes: &[u32]) -> Result<(), &'static str> {
 }
 
 fn no_metric(name: &str) -> String {
-    format!("there is no metric '{name}': it is DIRECTION_SIZE_UNIT, as to_100k_mbps")
+    format!(
+        "there is no metric '{name}': it is DIRECTION_SIZE_UNIT, as to_100k_mbps, or with `verdicts` as \
+         from_100k_by_guest"
+    )
 }
 
 impl Experiment {
@@ -140,6 +161,13 @@ against = "tap"
 expect.from_100k_mbps = { min = 2, relative_to = "tap" }
 "#;
 
+    const VERDICTS: &str = "
+[machines.verdicts]
+asks = 0
+ask_bytes = 20000
+peer_window_bytes = 96000
+[[cases]]";
+
     #[test]
     fn a_file_is_one_of_virtual_machines_by_its_table() {
         assert!(is_machines(SMALL));
@@ -162,10 +190,25 @@ expect.from_100k_mbps = { min = 2, relative_to = "tap" }
             ("\"flood\"", "\"bbr9\"", "there is no 'bbr9': there are dctcp"),
             ("against = \"tap\"", "against = \"tip\"", "there is no case 'tip'"),
             ("expect.from", "expect.form", "there is no metric 'form_100k_mbps'"),
+            ("card = \"tap\"", "card = \"tap\"\nqueue_ms = 1001", "queue_ms: must be at most 1000"),
+            ("card = \"tap\"", "card = \"tap\"\nbusy = 101", "busy: must be at most 100"),
+            ("[[cases]]", VERDICTS, "machines.verdicts.asks: must be 1 to 1000"),
         ];
         for (from, to, told) in wrong {
             let error = parse("small.toml", &SMALL.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(told), "{error}");
         }
+    }
+
+    #[test]
+    fn verdicts_are_those_of_a_port_at_a_tap() {
+        let source = SMALL
+            .replacen("[[cases]]", &VERDICTS.replacen("asks = 0", "asks = 30", 1), 1)
+            .replacen("to_100k_mbps", "from_100k_by_guest", 1)
+            .replacen("expect.from_100k_mbps", "expect.ask_20k_by_both", 1);
+        let error = parse("small.toml", &source).unwrap_err().to_string();
+        assert!(error.contains("card: must be 'tap', where `verdicts` has its port"), "{error}");
+        let only = source.split("[[cases]]\nname = \"hold\"").next().unwrap();
+        assert!(parse("small.toml", only).is_ok(), "{:?}", parse("small.toml", only).err());
     }
 }

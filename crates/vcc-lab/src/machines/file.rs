@@ -36,8 +36,21 @@ pub(super) struct Machines {
     pub peer_initial_window_segs: Option<u32>,
     /// Bytes of a transfer.
     pub sizes: Vec<u32>,
+    /// What a port at the guest's tap says of its connections is measured, in place of times.
+    #[serde(default)]
+    pub verdicts: Option<Verdicts>,
     /// The metric that the figure shows.
     pub plot: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Verdicts {
+    /// The peer asks the guest so often on a connection, by so many bytes, and gets them back.
+    pub asks: u32,
+    pub ask_bytes: u32,
+    /// The largest window of the peer, so that the guest fills no queue.
+    pub peer_window_bytes: u32,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -54,6 +67,12 @@ pub(super) struct Case {
     /// Without neighbours: the core is the guest's.
     #[serde(default)]
     pub alone: bool,
+    /// Processes in the guest that compute without end.
+    #[serde(default)]
+    pub busy: u32,
+    /// Others fill the link toward the peer up to this delay.
+    #[serde(default)]
+    pub queue_ms: u32,
     /// In place of those of all cases.
     #[serde(default)]
     pub sizes: Option<Vec<u32>>,

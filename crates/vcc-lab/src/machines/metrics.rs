@@ -1,15 +1,36 @@
-//! The metrics of a case: for each direction and size, the median of its transfers.
+//! The metrics of a case: for each direction and size, the median of its transfers, or what the port
+//! says of their connections.
 
-use super::file::File;
+use super::file::{Case, File};
 use super::transfer::Direction;
+use super::verdicts::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
+use vcc_engine::DelayedBy;
 use vcc_results::result::statistics::median;
+use vcc_vcpu::Shares;
 
 /// Completion times of the transfers of one direction and size.
 pub struct Transfers {
     pub direction: Direction,
     pub bytes: u32,
     pub times_s: Vec<f64>,
+    /// Of its connections of more than 20 round trips, where there is a port.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// The directions and sizes of a case's transfers.
+pub(super) fn kinds(file: &File, case: &Case) -> Vec<(Direction, u32)> {
+    let sizes = case.sizes.as_ref().unwrap_or(&file.machines.sizes);
+    match &file.machines.verdicts {
+        None => {
+            let both = |&bytes: &u32| Direction::TIMED.map(|direction| (direction, bytes));
+            sizes.iter().flat_map(both).collect()
+        }
+        Some(verdicts) => {
+            let from = sizes.iter().map(|&bytes| (Direction::From, bytes));
+            from.chain([(Direction::Ask, verdicts.ask_bytes)]).collect()
+        }
+    }
 }
 
 /// `from_100k`: such transfers.
@@ -24,20 +45,88 @@ fn kind(direction: Direction, bytes: u32) -> String {
 
 /// Name and definition of each metric of a file.
 pub(super) fn all(file: &File) -> Vec<(String, String)> {
-    let own = file.cases.iter().flat_map(|case| case.sizes.iter().flatten());
-    let sizes: BTreeSet<u32> = file.machines.sizes.iter().chain(own).copied().collect();
-    let mut all = Vec::new();
-    for bytes in sizes {
-        for direction in Direction::BOTH {
-            let (kind, told) = (kind(direction, bytes), direction.told());
-            all.extend([
-                (format!("{kind}_ms"), format!("median time of {bytes} bytes {told}")),
-                (format!("{kind}_mbps"), format!("throughput of {bytes} bytes in that time")),
-                (format!("{kind}_gain"), "that throughput over the other case's".into()),
-            ]);
-        }
+    let kinds = file.cases.iter().flat_map(|case| kinds(file, case));
+    // In the order of their sizes.
+    let kinds: BTreeSet<(u32, Direction)> =
+        kinds.map(|(direction, bytes)| (bytes, direction)).collect();
+    let of_cpu = file.machines.verdicts.iter().flat_map(|_| of_cpu());
+    kinds
+        .into_iter()
+        .flat_map(|(bytes, direction)| match file.machines.verdicts {
+            None => timed(direction, bytes),
+            Some(_) => judged(direction, bytes),
+        })
+        .chain(of_cpu)
+        .collect()
+}
+
+fn timed(direction: Direction, bytes: u32) -> Vec<(String, String)> {
+    let (kind, told) = (kind(direction, bytes), direction.told());
+    vec![
+        (format!("{kind}_ms"), format!("median time of {bytes} bytes {told}")),
+        (format!("{kind}_mbps"), format!("throughput of {bytes} bytes in that time")),
+        (format!("{kind}_gain"), "that throughput over the other case's".into()),
+    ]
+}
+
+fn judged(direction: Direction, bytes: u32) -> Vec<(String, String)> {
+    let (kind, told) = (kind(direction, bytes), direction.briefly());
+    let by = DelayedBy::ALL.into_iter().map(|by| {
+        let what = in_words(by);
+        let text = format!(
+            "share of connections with {bytes} bytes {told} that wait for {what}, as the port says"
+        );
+        (format!("{kind}_by_{}", by.name()), text)
+    });
+    let delays = ["guest", "fabric"].map(|part| {
+        let text =
+            format!("median of the {part} delays of connections with {bytes} bytes {told}, in us");
+        (format!("{kind}_{part}_us"), text)
+    });
+    by.chain(delays).collect()
+}
+
+fn in_words(by: DelayedBy) -> &'static str {
+    match by {
+        DelayedBy::Guest => "the guest",
+        DelayedBy::Fabric => "the fabric",
+        DelayedBy::Both => "both",
+        DelayedBy::Neither => "neither",
     }
-    all
+}
+
+fn of_cpu() -> [(String, String); 3] {
+    [
+        ("cpu_waiting", "share of the time in which the guest's CPU had work and did not run"),
+        ("cpu_running", "share of the time in which the guest's CPU ran"),
+        ("cpu_idle", "share of the time in which the guest's CPU had no work"),
+    ]
+    .map(|(name, text)| (name.to_owned(), text.to_owned()))
+}
+
+/// Of what the port said, and of the guest's CPU meanwhile.
+pub fn of_verdicts(transfers: &[Transfers], cpu: &Shares) -> BTreeMap<String, f64> {
+    let mut metrics = BTreeMap::from([
+        ("cpu_waiting".to_owned(), cpu.waiting),
+        ("cpu_running".to_owned(), cpu.running),
+        ("cpu_idle".to_owned(), cpu.idle),
+    ]);
+    for Transfers { direction, bytes, verdicts, .. } in transfers {
+        let kind = kind(*direction, *bytes);
+        let shares = DelayedBy::ALL.into_iter().filter(|_| !verdicts.is_empty()).map(|by| {
+            let own = verdicts.iter().filter(|verdict| verdict.by == Some(by)).count();
+            (format!("{kind}_by_{}", by.name()), own as f64 / verdicts.len() as f64)
+        });
+        metrics.extend(shares);
+        let of = |part: fn(&Verdict) -> Option<u32>| {
+            let delays: Vec<f64> = verdicts.iter().filter_map(part).map(f64::from).collect();
+            median(&delays)
+        };
+        let guest_us = of(|verdict| verdict.guest_us).map(|us| (format!("{kind}_guest_us"), us));
+        let fabric_us = of(|verdict| verdict.fabric_us).map(|us| (format!("{kind}_fabric_us"), us));
+        metrics.extend(guest_us.into_iter().chain(fabric_us));
+    }
+    metrics
 }
 
 /// `against`: the metrics of the case that gains are over.
@@ -46,7 +135,7 @@ pub fn of(
     against: Option<&BTreeMap<String, f64>>,
 ) -> BTreeMap<String, f64> {
     let mut metrics = BTreeMap::new();
-    for Transfers { direction, bytes, times_s } in transfers {
+    for Transfers { direction, bytes, times_s, .. } in transfers {
         let Some(time_s) = median(times_s) else { continue };
         let (kind, mbps) = (kind(*direction, *bytes), f64::from(*bytes) * 8.0 / time_s / 1e6);
         let throughput = format!("{kind}_mbps");
@@ -66,13 +155,47 @@ mod tests {
     #[test]
     fn a_case_is_its_medians_and_what_it_gains() {
         let transfers = |times_s: &[f64]| {
-            let to =
-                Transfers { direction: Direction::To, bytes: 100_000, times_s: times_s.into() };
-            let none = Transfers { direction: Direction::From, bytes: 1_000_000, times_s: vec![] };
-            [to, none]
+            let of = |direction, bytes, times_s: &[f64]| Transfers {
+                direction,
+                bytes,
+                times_s: times_s.into(),
+                verdicts: Vec::new(),
+            };
+            [of(Direction::To, 100_000, times_s), of(Direction::From, 1_000_000, &[])]
         };
         let tap = of(&transfers(&[0.4, 0.1, 0.25]), None);
         assert_eq!((tap.len(), tap["to_100k_ms"], tap["to_100k_mbps"]), (2, 250.0, 3.2));
         assert_eq!(of(&transfers(&[0.0625]), Some(&tap))["to_100k_gain"], 4.0);
+    }
+
+    #[test]
+    fn verdicts_are_shares_of_the_connections_that_were_long_enough() {
+        let verdict = |by, guest_us, fabric_us| Verdict { by: Some(by), guest_us, fabric_us };
+        let verdicts = vec![
+            verdict(DelayedBy::Guest, Some(30_000), Some(200)),
+            verdict(DelayedBy::Guest, Some(40_000), None),
+            verdict(DelayedBy::Neither, Some(100), Some(100)),
+            Verdict { by: None, guest_us: None, fabric_us: None },
+        ];
+        let of = |direction, verdicts| Transfers {
+            direction,
+            bytes: 5_000_000,
+            times_s: vec![1.0],
+            verdicts,
+        };
+        let cpu = Shares { waiting: 0.5, running: 0.25, idle: 0.25 };
+        let metrics =
+            of_verdicts(&[of(Direction::From, verdicts), of(Direction::Ask, vec![])], &cpu);
+        for (name, value) in [
+            ("from_5m_by_guest", 0.5),
+            ("from_5m_by_fabric", 0.0),
+            ("from_5m_by_neither", 0.25),
+            ("from_5m_guest_us", 30_000.0),
+            ("from_5m_fabric_us", 150.0),
+            ("cpu_waiting", 0.5),
+        ] {
+            assert_eq!(metrics.get(name), Some(&value), "{name}");
+        }
+        assert!(!metrics.keys().any(|name| name.starts_with("ask")), "{metrics:?}");
     }
 }

@@ -1,7 +1,8 @@
 //! Virtual machines that take turns on a core: QEMU, a card of several kinds, a peer that is a
-//! namespace. What is measured are single transfers in each direction.
+//! namespace. What is measured are single transfers in each direction, or what a port says of them.
 
 mod card;
+mod crowd;
 mod experiment;
 mod file;
 mod link;
@@ -10,6 +11,7 @@ mod network;
 mod run;
 mod transfer;
 mod turns;
+mod verdicts;
 
 pub use experiment::{Experiment, is_machines, parse};
 pub use run::{STACK, run};

@@ -1,13 +1,15 @@
 //! Runs an experiment with virtual machines: rounds of all cases, so that the machine's speed, which
 //! drifts, affects all of them alike.
 
-use super::card::{self, Card};
+use super::card::{self, COMPUTE, Card};
+use super::crowd::Crowd;
 use super::experiment::Experiment;
 use super::file::{Case, File};
 use super::metrics::{self, Transfers};
 use super::network::Network;
-use super::transfer::{self, Direction, or_interrupted};
+use super::transfer::{self, Direction, Terms, or_interrupted};
 use super::turns::{self, Part, Slices};
+use super::verdicts::Judge;
 use crate::base::error::{Doing, Error, Result};
 use crate::base::progress::{Event, Progress};
 use crate::base::{interrupt, system};
@@ -15,7 +17,6 @@ use crate::options::RunOptions;
 use crate::wire::meter::Reading;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 use vcc_qemu::{Image, Vm};
@@ -23,6 +24,7 @@ use vcc_results::measure::Validity;
 use vcc_results::report::{CaseReport, Conditions, Figure, Report, RunReport, Study};
 use vcc_results::result::{Backend, Schedule, Stack};
 use vcc_traffic::random::SplitMix64;
+use vcc_vcpu::Shares;
 
 /// Boot of a guest and making its network.
 const OVERHEAD_S: f64 = 6.0;
@@ -126,18 +128,27 @@ impl Runner<'_> {
         Ok(runs)
     }
 
-    /// One run of a case, and the share of other processes in the machine's CPU.
-    fn measure(&mut self, case: &Case, run: u32, later_s: f64) -> Result<(Vec<Transfers>, f64)> {
-        let sizes = case.sizes.as_ref().unwrap_or(&self.file.machines.sizes);
+    /// One run of a case.
+    fn measure(&mut self, case: &Case, run: u32, later_s: f64) -> Result<Measured> {
+        let machines = &self.file.machines;
+        let sizes = case.sizes.as_ref().unwrap_or(&machines.sizes);
         // A network of its own: nothing of another case is left in it.
-        let mut network = Network::create(&self.file.machines)?;
+        let mut network = Network::create(machines)?;
         let card = Card::connect(&network, case)?;
         let mut vm = card.boot(&network, &self.image, case, sizes)?;
         let (runs, seed) = (self.schedule.runs, self.options.seed.wrapping_add(run.into()));
-        let kinds: Vec<_> = sizes
-            .iter()
-            .flat_map(|&bytes| Direction::BOTH.map(|direction| (direction, bytes)))
-            .collect();
+        let kinds = metrics::kinds(self.file, case);
+        let verdicts = machines.verdicts.as_ref();
+        let terms = Terms {
+            guest: card.guest_address(),
+            asks: verdicts.map_or(0, |verdicts| verdicts.asks),
+            peer_window_bytes: verdicts.map(|verdicts| verdicts.peer_window_bytes),
+        };
+        let mut judge = verdicts.map(|_| Judge::attach(&network)).transpose()?;
+        let mut crowd = match case.queue_ms {
+            0 => None,
+            queue_ms => Some(Crowd::start(&network, machines.rate_mbps, queue_ms)?),
+        };
         let each = Duration::from_secs_f64(self.schedule.measured_s / kinds.len() as f64);
         let progress = &mut *self.progress;
         let mut tick = |left_s: f64| {
@@ -147,23 +158,40 @@ impl Runner<'_> {
         if !case.alone {
             each_of(&self.neighbours, Vm::go_on)?;
         }
+        let cpu = judge.as_ref().map(Judge::watch_cpu).transpose()?;
         let before = Reading::take()?;
         let mut random = SplitMix64::new(seed);
         let mut series = |(number, &(direction, bytes)): (usize, &(Direction, u32))| {
             tick((kinds.len() - number) as f64 * each.as_secs_f64());
-            let guest = card.guest_address();
-            let transfers = || series(direction, bytes, &mut vm, guest, each, &mut random);
-            let times_s = network.peer.inside(transfers)?;
+            let mut times_s = Vec::new();
+            let end = Instant::now() + each;
+            while times_s.len() < LEAST_TRANSFERS || Instant::now() < end {
+                let transfer = || one(direction, bytes, &mut vm, &terms, &mut random);
+                times_s.push(network.peer.inside(transfer)?);
+                judge.as_mut().map_or(Ok(()), Judge::look)?;
+            }
             network.link.check()?;
-            Ok(Transfers { direction, bytes, times_s })
+            crowd.as_mut().map_or(Ok(()), Crowd::check)?;
+            let verdicts = judge.as_mut().map(Judge::take).unwrap_or_default();
+            Ok(Transfers { direction, bytes, times_s, verdicts })
         };
         let transfers = kinds.iter().enumerate().map(&mut series).collect::<Result<_>>();
+        let cpu = cpu.map(|cpu| cpu.end()).transpose();
         let strangers = before.until(&Reading::take()?).strangers_share();
         if !case.alone {
             each_of(&self.neighbours, Vm::stop)?;
         }
-        Ok((transfers?, strangers))
+        Ok(Measured { transfers: transfers?, cpu: cpu?, strangers })
     }
+}
+
+/// Of a run.
+struct Measured {
+    transfers: Vec<Transfers>,
+    /// The guest's, if it was looked at.
+    cpu: Option<Shares>,
+    /// The share of other processes in the machine's CPU.
+    strangers: f64,
 }
 
 fn each_of(machines: &[Vm], act: impl Fn(&Vm) -> io::Result<()>) -> Result<()> {
@@ -172,47 +200,46 @@ fn each_of(machines: &[Vm], act: impl Fn(&Vm) -> io::Result<()>) -> Result<()> {
 
 /// A virtual machine that computes without end, and is stopped.
 fn busy(mut vm: Vm) -> io::Result<Vm> {
-    vm.run("(while :; do :; done &)")?;
+    vm.run(COMPUTE)?;
     vm.stop()?;
     Ok(vm)
 }
 
-/// Transfers one after the other for this time. Runs in the peer's namespace.
-fn series(
+/// A transfer at any time of the others' turns. Runs in the peer's namespace.
+fn one(
     direction: Direction,
     bytes: u32,
     vm: &mut Vm,
-    guest: SocketAddr,
-    time: Duration,
+    terms: &Terms,
     random: &mut SplitMix64,
-) -> Result<Vec<f64>> {
+) -> Result<f64> {
     turns::place(0, Part::Peer).doing(|| "get real-time priority".into())?;
-    let end = Instant::now() + time;
-    let mut times_s = Vec::new();
-    while times_s.len() < LEAST_TRANSFERS || Instant::now() < end {
-        or_interrupted(Ok(()))?;
-        thread::sleep(Duration::from_micros(random.around(PAUSE_US)));
-        times_s.push(transfer::run(direction, bytes, vm, guest)?);
-    }
-    Ok(times_s)
+    or_interrupted(Ok(()))?;
+    thread::sleep(Duration::from_micros(random.around(PAUSE_US)));
+    transfer::run(direction, bytes, vm, terms)
 }
 
 /// A transfer that fails makes the run invalid; all else ends the experiment.
 fn report(
     seed: u64,
-    measured: Result<(Vec<Transfers>, f64)>,
+    measured: Result<Measured>,
     against: Option<&BTreeMap<String, f64>>,
 ) -> Result<RunReport> {
-    let (transfers, strangers, reasons) = match measured {
-        Ok((transfers, strangers)) => (transfers, strangers, Vec::new()),
-        Err(Error::Traffic { problem, .. }) => (Vec::new(), 0.0, vec![problem]),
+    let nothing = Measured { transfers: Vec::new(), cpu: None, strangers: 0.0 };
+    let (measured, reasons) = match measured {
+        Ok(measured) => (measured, Vec::new()),
+        Err(Error::Traffic { problem, .. }) => (nothing, vec![problem]),
         Err(error) => return Err(error),
     };
+    let Measured { transfers, cpu, strangers } = measured;
     let mut warnings = Vec::new();
     if strangers > MOST_STRANGERS {
         let percent = strangers * 100.0;
         warnings.push(format!("other processes took {percent:.0} % of the machine's CPU"));
     }
-    let metrics = metrics::of(&transfers, against);
+    let metrics = match cpu {
+        Some(cpu) => metrics::of_verdicts(&transfers, &cpu),
+        None => metrics::of(&transfers, against),
+    };
     Ok(RunReport::without_network(seed, Validity { reasons, warnings }, metrics))
 }

@@ -5,6 +5,7 @@ use crate::base::error::{Error, Result};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::{Duration, Instant};
 use vcc_qemu::Vm;
@@ -12,26 +13,39 @@ use vcc_traffic::acknowledged;
 
 /// The guest's.
 pub const LISTENING_PORT: u16 = 5002;
+/// Likewise; it sends back what comes.
+pub const ECHO_PORT: u16 = 5003;
 const PEER_PORT: u16 = 5001;
 /// A transfer that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// From the guest's SYN to the last byte at the peer.
     From,
     /// From the peer's SYN until its last byte is acknowledged.
     To,
+    /// From the peer's SYN until it has been answered for the last time.
+    Ask,
 }
 
 impl Direction {
-    pub const BOTH: [Self; 2] = [Self::From, Self::To];
+    pub const TIMED: [Self; 2] = [Self::From, Self::To];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::From => "from",
             Self::To => "to",
+            Self::Ask => "ask",
+        }
+    }
+
+    pub fn briefly(self) -> &'static str {
+        match self {
+            Self::From => "from the guest",
+            Self::To => "to the guest",
+            Self::Ask => "to the guest and back",
         }
     }
 
@@ -39,15 +53,26 @@ impl Direction {
         match self {
             Self::From => "from the guest, from its SYN to the last byte at the peer",
             Self::To => "to the guest, from connecting until the last byte is acknowledged",
+            Self::Ask => "to the guest and back, so often on a connection",
         }
     }
 }
 
+/// How the transfers of an experiment are made.
+#[derive(Clone, Copy)]
+pub struct Terms {
+    /// Where the peer reaches the guest.
+    pub guest: SocketAddr,
+    pub asks: u32,
+    pub peer_window_bytes: Option<u32>,
+}
+
 /// Runs in the peer's namespace. Returns how long it took.
-pub fn run(direction: Direction, bytes: u32, vm: &mut Vm, guest: SocketAddr) -> Result<f64> {
+pub fn run(direction: Direction, bytes: u32, vm: &mut Vm, terms: &Terms) -> Result<f64> {
     let time = match direction {
-        Direction::From => from_guest(bytes, vm),
-        Direction::To => to_guest(bytes, guest),
+        Direction::From => from_guest(bytes, vm, terms.peer_window_bytes),
+        Direction::To => to_guest(bytes, terms.guest),
+        Direction::Ask => ask_guest(bytes, terms.asks, terms.guest),
     };
     time.map(|time| time.as_secs_f64()).map_err(|error| {
         let problem = format!("a transfer of {bytes} bytes {} failed: {error}", direction.told());
@@ -55,8 +80,11 @@ pub fn run(direction: Direction, bytes: u32, vm: &mut Vm, guest: SocketAddr) -> 
     })
 }
 
-fn from_guest(bytes: u32, vm: &mut Vm) -> io::Result<Duration> {
+fn from_guest(bytes: u32, vm: &mut Vm, window_bytes: Option<u32>) -> io::Result<Duration> {
     let listener = TcpListener::bind((PEER, PEER_PORT))?;
+    if let Some(window_bytes) = window_bytes {
+        clamp_window(&listener, window_bytes)?;
+    }
     SockRef::from(&listener).set_read_timeout(Some(LIMIT))?;
     let frames = Socket::new(Domain::PACKET, Type::DGRAM, Some(all_ipv4()))?;
     frames.set_read_timeout(Some(LIMIT))?;
@@ -83,6 +111,21 @@ fn from_guest(bytes: u32, vm: &mut Vm) -> io::Result<Duration> {
     drop(stream);
     vm.finish()?;
     Ok(time)
+}
+
+/// For the connections that it accepts.
+fn clamp_window(listener: &TcpListener, window_bytes: u32) -> io::Result<()> {
+    // SAFETY: the value is an int, of the size given.
+    let status = unsafe {
+        libc::setsockopt(
+            listener.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_WINDOW_CLAMP,
+            (&raw const window_bytes).cast(),
+            size_of::<u32>() as libc::socklen_t,
+        )
+    };
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn all_ipv4() -> Protocol {
@@ -121,6 +164,20 @@ fn to_guest(bytes: u32, guest: SocketAddr) -> io::Result<Duration> {
         0 => Ok(time),
         _ => Err(io::Error::other("the guest sends something")),
     }
+}
+
+fn ask_guest(bytes: u32, asks: u32, guest: SocketAddr) -> io::Result<Duration> {
+    let (asked, mut answer) = (vec![0; bytes as usize], vec![0; bytes as usize]);
+    let begun = Instant::now();
+    let guest = SocketAddr::new(guest.ip(), ECHO_PORT);
+    let mut stream = TcpStream::connect_timeout(&guest, LIMIT)?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    stream.set_write_timeout(Some(LIMIT))?;
+    for _ in 0..asks {
+        stream.write_all(&asked)?;
+        stream.read_exact(&mut answer)?;
+    }
+    Ok(begun.elapsed())
 }
 
 /// The error of a run that was interrupted is that alone.

@@ -57,6 +57,8 @@ pub fn join(machine: &Vm) -> Result<()> {
 #[derive(Clone, Copy)]
 pub enum Part {
     Guest,
+    /// Others' traffic.
+    Crowd,
     Peer,
     Link,
     /// Of the guest's card.
@@ -69,6 +71,7 @@ pub enum Part {
 pub fn place(thread: libc::pid_t, part: Part) -> io::Result<()> {
     let (cpu, sched_priority) = match part {
         Part::Guest => (GUESTS_CPU, 1),
+        Part::Crowd => (HOST_CPU, 4),
         Part::Peer => (HOST_CPU, 5),
         Part::Link => (HOST_CPU, 6),
         Part::Card => (HOST_CPU, 7),

@@ -38,11 +38,45 @@ congestion_control = "flood"
 against = "tap"
 "#;
 
-fn lab(directory: &Path) -> Command {
+const VERDICTS: &str = r#"
+id = "small"
+title = "t"
+paper = "p"
+[duration]
+measured_s = 1
+runs = 1
+quick = { measured_s = 1, runs = 1 }
+[machines]
+slice_ms = 20
+neighbours = 1
+rate_mbps = 100
+rtt_us = 200
+sizes = [400000]
+plot = "ask_6k_by_guest"
+[machines.verdicts]
+asks = 30
+ask_bytes = 6000
+peer_window_bytes = 8000
+[[cases]]
+name = "turns"
+card = "tap"
+busy = 1
+queue_ms = 5
+"#;
+
+fn lab(directory: &Path, file: &str) -> Command {
     let mut command = command();
-    command.args(["lab", "run", "small.toml", "--quick", "--json", "result.json"]);
+    command.args(["lab", "run", file, "--quick", "--json", "result.json"]);
     command.current_dir(directory).stdin(Stdio::null());
     command
+}
+
+fn result(directory: &Path, file: &str) -> Value {
+    let output = lab(directory, file).output().expect("the command");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{complaint}");
+    let result = fs::read(directory.join("result.json")).expect("a result");
+    serde_json::from_slice(&result).expect("JSON")
 }
 
 /// The processes that it has started.
@@ -68,18 +102,16 @@ fn virtual_machines_take_turns_and_leave_nothing_behind() {
     fs::write(directory.path().join("small.toml"), EXPERIMENT).expect("written");
     let slice = fs::read_to_string(SLICE).expect("a length");
 
-    let output = lab(directory.path()).output().expect("the command");
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{complaint}");
-    let result = fs::read_to_string(directory.path().join("result.json")).expect("a result");
-    let result: Value = serde_json::from_str(&result).expect("JSON");
+    let result = self::result(directory.path(), "small.toml");
     for (case, metric) in [(0, "from_20k_mbps"), (1, "from_20k_gain"), (1, "to_20k_gain")] {
         let value = &result["cases"][case]["metrics"][metric]["median"];
         assert!(value.as_f64() > Some(0.0), "{metric}: {result}");
     }
     assert_eq!(fs::read_to_string(SLICE).expect("a length"), slice);
+    assert_judged(directory.path());
 
-    let mut run = lab(directory.path()).stdout(Stdio::null()).spawn().expect("the command");
+    let mut run =
+        lab(directory.path(), "small.toml").stdout(Stdio::null()).spawn().expect("the command");
     eventually("a virtual machine boots", || {
         let is_qemu = |process: &String| {
             let name = fs::read_to_string(format!("/proc/{process}/comm"));
@@ -96,4 +128,22 @@ fn virtual_machines_take_turns_and_leave_nothing_behind() {
         assert!(!Path::new("/proc").join(&process).exists(), "{process}");
     }
     assert_eq!(fs::read_to_string(SLICE).expect("a length"), slice);
+}
+
+/// Each connection is said to wait for one of four, and the guest's CPU to do one of three.
+fn assert_judged(directory: &Path) {
+    fs::write(directory.join("verdicts.toml"), VERDICTS).expect("written");
+    let result = result(directory, "verdicts.toml");
+    let metrics = &result["cases"][0]["metrics"];
+    let of =
+        |name: &str| metrics[name]["median"].as_f64().unwrap_or_else(|| panic!("{name}: {result}"));
+    let by = |kind: &str| {
+        let names = ["guest", "fabric", "both", "neither"].map(|by| format!("{kind}_by_{by}"));
+        names.iter().map(|name| of(name)).sum::<f64>()
+    };
+    let cpu: f64 = ["cpu_waiting", "cpu_running", "cpu_idle"].map(of).iter().sum();
+    for (what, sum) in [("from", by("from_400k")), ("ask", by("ask_6k")), ("cpu", cpu)] {
+        assert!((sum - 1.0).abs() < 1e-9, "{what}: {sum}");
+    }
+    assert!(of("ask_6k_guest_us") > 0.0 && of("ask_6k_fabric_us") > 0.0, "{result}");
 }
