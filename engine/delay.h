@@ -20,6 +20,9 @@
  */
 #define LATE_US 5000u
 
+/* What is sent so much later than a timed segment is not sent with it. */
+#define APART_US 1000u
+
 /* A wait of 131 ms counts as much as all that was before. */
 #define DELAY_SMOOTH_SHIFT 17
 /* Delays are smoothed in 1/64 us. */
@@ -81,10 +84,26 @@ VCC_INLINE uint32_t guest_answered(struct vcc_flow *f, uint32_t now_us, bool may
 	return delay_sample(f, &f->guest_us64, &f->guest_worst_us, delay_us);
 }
 
+/*
+ * From-guest: new data. If the peer delays the ACK of a timed segment until this data comes, the
+ * guest has kept it waiting.
+ */
+VCC_INLINE void fabric_asked(struct vcc_flow *f, const struct vcc_segment *s, uint32_t end)
+{
+	if (end == f->rtt_seq) {
+		f->sent_late = false;
+	} else if (!f->sent_late && elapsed_us(f->rtt_sent_us, (uint32_t)s->now_us) > APART_US) {
+		f->sent_late = true;
+		f->late_seq = s->seq;
+	}
+}
+
 /* To-guest: an acknowledgement whose RTT was measured (rtt.h). Returns the sample, or 0. */
 VCC_INLINE uint32_t fabric_answered(struct vcc_flow *f, const struct vcc_segment *s,
 				    const struct ack_news *news)
 {
+	if (f->sent_late && seq_after(s->ack, f->late_seq))
+		return 0;
 	bool responds = !is_bare(s) && (f->flags & FLOW_GUEST_OPENED);
 
 	if (!responds && news->acked_bytes <= f->mss_bytes && is_late(f->fabric_us64, news->rtt_us))
@@ -174,6 +193,7 @@ VCC_INLINE void delay_sent(struct vcc_flow *f, const struct vcc_params *p,
 	if (f->asked == ASKED_DATA)
 		a->guest_us = guest_answered(f, (uint32_t)s->now_us, false);
 	if (sent == SENT_NEW || sent == SENT_PARTLY_NEW) {
+		fabric_asked(f, s, end);
 		f->has_more = s->payload_bytes >= f->mss_bytes &&
 			      !(s->payload_bytes % cut_bytes(s)) && !(s->flags & TCP_FIN);
 		return;

@@ -325,6 +325,9 @@ struct vcc_flow {
 	uint8_t asked;	   /* enum vcc_asked */
 	uint8_t has_more;  /* bool: the guest's last segment was full */
 	uint16_t waits;	   /* that were measured, of either part; saturates */
+	uint32_t late_seq; /* data sent long after the timed segment (rtt.h), if sent_late */
+	uint8_t sent_late; /* bool: there is such data */
+	uint8_t reserved[3];
 };
 
 /* A shell's own flags of a flow. */

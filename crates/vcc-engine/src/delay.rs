@@ -29,13 +29,14 @@ impl DelayedBy {
         }
     }
 
-    /// By both parts; None without a measurement. A part that was not measured, as the fabric's of a guest
-    /// that only receives, is not the reason.
+    /// By both parts. If only one was measured, it is the reason if it is long; otherwise, and without a
+    /// measurement, the reason is unknown.
     pub fn of(guest_us: Option<u32>, fabric_us: Option<u32>) -> Option<Self> {
-        if guest_us.is_none() && fabric_us.is_none() {
-            return None;
-        }
-        let (guest_us, fabric_us) = (guest_us.unwrap_or(0), fabric_us.unwrap_or(0));
+        let (guest_us, fabric_us) = match (guest_us, fabric_us) {
+            (None, None) => return None,
+            (Some(only_us), None) | (None, Some(only_us)) if only_us < SLOW_US => return None,
+            (guest_us, fabric_us) => (guest_us.unwrap_or(0), fabric_us.unwrap_or(0)),
+        };
         let longer =
             |us: u32, other_us: u32| us >= SLOW_US && us >= other_us.saturating_mul(ALONE_TIMES);
         Some(match () {
@@ -91,7 +92,7 @@ mod tests {
     fn the_longer_part_is_the_reason_if_it_is_long() {
         assert_eq!(delayed(0, 0), None);
         assert_eq!(delayed(900, 900), Some(DelayedBy::Neither));
-        assert_eq!(delayed(900, 0), Some(DelayedBy::Neither));
+        assert_eq!((delayed(900, 0), delayed(0, 900)), (None, None));
         assert_eq!(delayed(31_000, 200), Some(DelayedBy::Guest));
         assert_eq!(delayed(31_000, 0), Some(DelayedBy::Guest));
         assert_eq!(delayed(200, 3_000), Some(DelayedBy::Fabric));

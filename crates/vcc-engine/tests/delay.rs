@@ -196,6 +196,28 @@ fn a_retransmission_is_an_answer_too() {
 }
 
 #[test]
+fn a_delayed_ack_that_the_guests_next_data_ends_is_no_sample() {
+    // The peer delays the ACK of the odd segment. The guest is not running, then sends the next ones,
+    // of which the first has both acknowledged.
+    let mut conn = transparent();
+    conn.send_segs(0, 2);
+    assert_eq!(conn.wait_us(200).peer_ack_segs(2).fabric_us, 200);
+    conn.send_segs(2, 3);
+    conn.wait_us(18_000).send_segs(3, 5);
+    assert_eq!(conn.wait_us(200).peer_ack_segs(4).fabric_us, 0);
+    assert_eq!(conn.flow.fabric_worst_us, 200);
+    // On a long path the guest goes on sending meanwhile, and the ACK of what was sent with the
+    // timed segment is one.
+    let mut conn = transparent();
+    conn.send_segs(0, 2);
+    conn.wait_us(40_000).send_segs(2, 4);
+    assert_eq!(conn.wait_us(40_000).peer_ack_segs(2).fabric_us, 80_000);
+    conn.send_segs(4, 6);
+    assert_eq!(conn.wait_us(40_000).peer_ack_segs(4).fabric_us, 0);
+    assert_eq!(conn.wait_us(40_000).peer_ack_segs(6).fabric_us, 80_000);
+}
+
+#[test]
 fn what_was_measured_ends_with_the_measurement() {
     let mut conn = transparent();
     conn.send_segs(0, 2);
