@@ -60,6 +60,8 @@ struct option_walk {
 	uint8_t hello;
 	uint8_t end_at; /* offset of KIND_END in the TCP header */
 	bool malformed;
+	uint32_t tsval;
+	uint32_t tsecr;
 	uint64_t ours;
 	uint64_t mptcp;
 	struct vcc_feedback feedback;
@@ -72,12 +74,14 @@ static __always_inline uint32_t be24(const struct option_walk *w, uint32_t at)
 	       w->bytes[(at + 2) & 63];
 }
 
+static __always_inline uint32_t be32(const struct option_walk *w, uint32_t at)
+{
+	return (uint32_t)w->bytes[at & 63] << 24 | be24(w, at + 1);
+}
+
 static __always_inline struct vcc_sack_block sack_block(const struct option_walk *w, uint32_t at)
 {
-	return (struct vcc_sack_block){
-		.left = (uint32_t)w->bytes[at & 63] << 24 | be24(w, at + 1),
-		.right = (uint32_t)w->bytes[(at + 4) & 63] << 24 | be24(w, at + 5),
-	};
+	return (struct vcc_sack_block){ .left = be32(w, at), .right = be32(w, at + 4) };
 }
 
 /* A mask of `length` bytes of the options from `at`, one bit per byte. */
@@ -157,6 +161,8 @@ static int option_step(uint32_t index, struct option_walk *w)
 		w->options |= OPT_SACK_PERMITTED;
 	} else if (kind == KIND_TIMESTAMPS && length == 10) {
 		w->options |= OPT_TIMESTAMPS;
+		w->tsval = be32(w, at + 2);
+		w->tsecr = be32(w, at + 6);
 	} else if (kind == KIND_SACK && length >= 10 && length % 8 == 2) {
 		w->options |= OPT_SACK;
 		w->sack[0] = sack_block(w, at + 2);
@@ -184,7 +190,7 @@ struct option_places {
 /* NOP NOP Timestamps 10, PACK 8: the options of a vcc end's pure ACK. */
 struct pack_layout {
 	__be32 timestamps_head;
-	__be32 timestamps[2];
+	__be32 tsval, tsecr;
 	uint8_t kind, length;
 	uint8_t ect0_bytes[3], ce_bytes[3];
 } __attribute__((packed));
@@ -201,9 +207,11 @@ static __always_inline bool parse_usual_options(const void *options, const void 
 {
 	const struct pack_layout *pack = options;
 
-	if (options + sizeof(pack->timestamps_head) > end || (s->flags & TCP_SYN) ||
+	if (options + 12 > end || (s->flags & TCP_SYN) ||
 	    pack->timestamps_head != bpf_htonl(TIMESTAMPS_ONLY))
 		return false;
+	s->tsval = bpf_ntohl(pack->tsval);
+	s->tsecr = bpf_ntohl(pack->tsecr);
 	if (length == 12) {
 		s->options = OPT_TIMESTAMPS;
 		return true;
@@ -243,6 +251,8 @@ VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t len
 	s->wscale = w.wscale;
 	s->hello = w.hello;
 	s->feedback = w.feedback;
+	s->tsval = w.tsval;
+	s->tsecr = w.tsecr;
 	s->dsack_bytes = dsack_bytes(s->ack, w.sack[0], w.sack[1]);
 	s->dsack_seq = s->dsack_bytes ? w.sack[0].left : 0;
 	if (w.options & OPT_MSS)

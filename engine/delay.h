@@ -66,6 +66,13 @@ VCC_INLINE bool is_bare(const struct vcc_segment *s)
 	return !s->payload_bytes && !(s->flags & (TCP_SYN | TCP_FIN));
 }
 
+/* Was the segment full, so that its sender has more? */
+VCC_INLINE bool has_more(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return s->payload_bytes >= f->mss_bytes && !(s->payload_bytes % cut_bytes(s)) &&
+	       !(s->flags & TCP_FIN);
+}
+
 VCC_INLINE void guest_asked(struct vcc_flow *f, enum vcc_asked what, uint32_t seq, uint32_t now_us)
 {
 	f->asked = (uint8_t)what;
@@ -135,6 +142,7 @@ VCC_INLINE void delays_forget(struct vcc_flow *f)
 	f->needless = 0;
 	f->fabric_us64 = f->fabric_worst_us = 0;
 	f->guest_us64 = f->guest_worst_us = 0;
+	f->rcv_rtt = RCV_RTT_NONE;
 }
 
 /* To-guest: an acceptable segment, with the edge of the window that the guest is shown. */
@@ -190,12 +198,14 @@ VCC_INLINE void delay_sent(struct vcc_flow *f, const struct vcc_params *p,
 
 	if (!p->delays || end == s->seq)
 		return;
+	/* A timer may bring a retransmission: then the guest did not wait for its turn. */
+	if (f->asked == ASKED_DATA && (sent == SENT_AGAIN || sent == SENT_TAIL_AGAIN))
+		f->asked = ASKED_NOTHING;
 	if (f->asked == ASKED_DATA)
 		a->guest_us = guest_answered(f, (uint32_t)s->now_us, false);
 	if (sent == SENT_NEW || sent == SENT_PARTLY_NEW) {
 		fabric_asked(f, s, end);
-		f->has_more = s->payload_bytes >= f->mss_bytes &&
-			      !(s->payload_bytes % cut_bytes(s)) && !(s->flags & TCP_FIN);
+		f->has_more = has_more(f, s);
 		return;
 	}
 	/* All of it was acknowledged to the guest. A keep-alive is below snd_nxt by one (RFC

@@ -4,13 +4,13 @@
 #define VCC_FROM_GUEST_H
 
 #include "accept.h"
-#include "delay.h"
 #include "feedback.h"
 #include "handshake.h"
 #include "loss.h"
 #include "mss.h"
 #include "police.h"
 #include "push.h"
+#include "rcv_rtt.h"
 
 /* After an idle RTO, the guest restarts from the restart window (RFC 5681, 4.1). */
 VCC_INLINE void restart_after_idle(struct vcc_flow *f, const struct vcc_params *p,
@@ -62,6 +62,7 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 	if (f->stage == STAGE_CLOSED)
 		f->stage = STAGE_ESTABLISHED;
 	delay_acked(f, s, a);
+	rcv_rtt_from_guest(f, p, s);
 	track_receiver(f, s);
 	/* The peer discards an unacceptable FIN with its data (RFC 9293, 3.10.7.4). */
 	if ((s->flags & TCP_FIN) && !peer_accepts(f, s))

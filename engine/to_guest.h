@@ -4,8 +4,8 @@
 #define VCC_TO_GUEST_H
 
 #include "accept.h"
-#include "delay.h"
 #include "handshake.h"
+#include "rcv_rtt.h"
 #include "sender.h"
 #include "window.h"
 
@@ -172,6 +172,7 @@ VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_pa
 		window_note(f, s, a->window);
 	delay_to_guest(f, p, s, &outcome->news, s->ack + ((uint32_t)a->window << f->wscale_shown),
 		       a);
+	rcv_rtt_to_guest(f, p, s, a);
 }
 
 VCC_INLINE void segment_to_guest(struct vcc_flow *f, const struct vcc_params *p,

@@ -98,8 +98,10 @@ struct vcc_segment {
 	uint8_t ip_ecn;		      /* enum vcc_ip_ecn */
 	uint8_t option_room_bytes;    /* free option space in the header */
 	struct vcc_feedback feedback; /* with OPT_PACK or OPT_FACK */
-	uint32_t pool_bytes;	      /* the flow's limit in its pool (pool.h); 0: it has no pool */
-	uint32_t pool_taken_bytes;    /* the pool's charge for this flow during the engine call */
+	uint32_t tsval;		      /* with OPT_TIMESTAMPS (RFC 7323) */
+	uint32_t tsecr;
+	uint32_t pool_bytes;	   /* the flow's limit in its pool (pool.h); 0: it has no pool */
+	uint32_t pool_taken_bytes; /* the pool's charge for this flow during the engine call */
 };
 
 enum vcc_verdict {
@@ -170,6 +172,13 @@ enum vcc_asked {
 	ASKED_ANSWER, /* data, which it may acknowledge by a delayed ACK (RFC 5681, 4.2) */
 	ASKED_ACK,    /* a second full segment, which it acknowledges at once */
 	ASKED_DATA,   /* an ACK that admits data which it has ready */
+};
+
+/* The timing of a receiving guest's ACKs; see rcv_rtt.h. */
+enum vcc_rcv_rtt {
+	RCV_RTT_NONE = 0,
+	RCV_RTT_WATCHED, /* a segment with a later TSval may be timed */
+	RCV_RTT_TIMED,
 };
 
 enum vcc_flow_flag {
@@ -321,13 +330,17 @@ struct vcc_flow {
 	uint32_t fabric_worst_us;
 	uint32_t guest_us64;
 	uint32_t guest_worst_us;
-	uint32_t needless; /* the guest's retransmissions of what had been acknowledged to it */
-	uint8_t asked;	   /* enum vcc_asked */
-	uint8_t has_more;  /* bool: the guest's last segment was full */
-	uint16_t waits;	   /* that were measured, of either part; saturates */
-	uint32_t late_seq; /* data sent long after the timed segment (rtt.h), if sent_late */
-	uint8_t sent_late; /* bool: there is such data */
-	uint8_t reserved[3];
+	uint32_t needless;     /* the guest's retransmissions of what had been acknowledged to it */
+	uint8_t asked;	       /* enum vcc_asked */
+	uint8_t has_more;      /* bool: the guest's last segment was full, and there may be more */
+	uint16_t waits;	       /* that were measured, of either part; saturates */
+	uint32_t late_seq;     /* data sent long after the timed segment (rtt.h), if sent_late */
+	uint32_t rcv_tsval;    /* the guest's, timed or watched (rcv_rtt.h) */
+	uint32_t rcv_sent_us;  /* the segment with that TSval passed */
+	uint8_t sent_late;     /* bool: there is data of late_seq */
+	uint8_t rcv_rtt;       /* enum vcc_rcv_rtt */
+	uint8_t peer_has_more; /* bool: as has_more, of the peer */
+	uint8_t reserved;
 };
 
 /* A shell's own flags of a flow. */

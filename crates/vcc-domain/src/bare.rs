@@ -70,6 +70,7 @@ impl Bare {
         let timestamps_at = (TCP_BYTES + ALIGNED_TIMESTAMPS.len()) as u8;
         let timestamps_at = self.timestamps.and_then(|_| NonZeroU8::new(timestamps_at));
         let options = if timestamps_at.is_some() { sys::OPT_TIMESTAMPS } else { 0 };
+        let [tsval, tsecr] = self.timestamps.unwrap_or_default();
         let segment = Segment {
             now_us,
             seq: self.seq,
@@ -77,6 +78,8 @@ impl Bare {
             window: self.window,
             flags: self.flags as u16,
             options: options as u16,
+            tsval,
+            tsecr,
             ip_ecn: ip.ecn,
             option_room_bytes: (TCP_BYTES + TCP_OPTIONS_MAX_BYTES - header_bytes) as u8,
             ..Segment::default()

@@ -103,6 +103,10 @@ fn parsed(
 ) -> Parsed {
     let Options { present, mss, wscale, hello, feedback, dsack_bytes, dsack_seq, places, .. } =
         options;
+    let [tsval, tsecr] = places.timestamps_at.map_or([0; 2], |at| {
+        let at = usize::from(at.get());
+        [at, at + 4].map(|at| read_u32(&frame.bytes, ip.tcp_at + at))
+    });
     let payload_bytes = ip.tcp_bytes - header_bytes;
     // Options are appended at the frame's end, so only a segment without payload has room; a SYN
     // may carry payload (RFC 7413). A receiver would not read an option that follows an invalid
@@ -128,6 +132,8 @@ fn parsed(
         ip_ecn: ip.ecn,
         option_room_bytes: option_room_bytes as u8,
         feedback,
+        tsval,
+        tsecr,
         pool_bytes: 0,
         pool_taken_bytes: 0,
     };

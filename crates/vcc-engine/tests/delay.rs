@@ -184,15 +184,22 @@ fn an_ack_that_admits_nothing_asks_nothing() {
 }
 
 #[test]
-fn a_retransmission_is_an_answer_too() {
-    // A partial ACK admits one (RFC 6582, 3.2).
+fn a_retransmission_may_be_a_timers() {
+    // A partial ACK admits one (RFC 6582, 3.2), and a guest whose window is full waits for its RTO.
     let mut conn = transparent();
     conn.send_segs(0, 10);
     conn.wait_us(200);
     conn.guest_gets(conn.ack(2 * conn.mss()).sack());
     conn.wait_us(STALL_US);
-    assert_eq!(conn.send(2 * conn.mss(), conn.mss()).guest_us, STALL_US as u32);
+    assert_eq!(conn.send(2 * conn.mss(), conn.mss()).guest_us, 0);
     assert_eq!(conn.send(10 * conn.mss(), conn.mss()).guest_us, 0);
+    // Of what was acknowledged to it, it shows that the guest has not looked.
+    let mut conn = transparent();
+    conn.send_segs(0, 10);
+    conn.wait_us(200);
+    conn.guest_gets(conn.ack(2 * conn.mss()));
+    conn.wait_us(STALL_US);
+    assert_eq!(conn.send(0, conn.mss()).guest_us, STALL_US as u32);
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod pools;
 mod promise;
 mod prr;
 mod push;
+mod rcv_rtt;
 mod repair;
 mod reports;
 mod restart;

@@ -50,6 +50,8 @@ fn random_segment(rng: &mut Rng, flow: &FlowState, now_us: u64) -> Segment {
             ect0_bytes: rng.pick(&[0, 1, 1449, 0xff_ffff, u32::MAX]),
             ce_bytes: rng.pick(&[0, 1, 1448, 0x80_0000]),
         },
+        tsval: rng.next() as u32,
+        tsecr: if rng.chance(500) { flow.rcv_tsval } else { rng.next() as u32 },
         pool_bytes: rng.pick(&[0, 0, 1, 1448, 100_000, u32::MAX]),
         pool_taken_bytes: 0,
     }

@@ -12,8 +12,6 @@ use crate::parse::Parsed;
 use crate::rewrite::rewrite_header;
 use crate::wire::*;
 
-const TIMESTAMPS_BYTES: usize = 8;
-
 /// From the guest's last segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Latest {
@@ -21,7 +19,7 @@ pub(crate) struct Latest {
     window: u16,
     neighbour: Option<sys::vcc_neighbour>,
     /// TSval and TSecr.
-    timestamps: Option<[u8; TIMESTAMPS_BYTES]>,
+    timestamps: Option<[u32; 2]>,
 }
 
 impl Latest {
@@ -34,11 +32,8 @@ impl Latest {
         self.ack = parsed.segment.ack;
         self.window = parsed.segment.window;
         self.neighbour = Some(neighbours::beside(&frame.bytes));
-        self.timestamps = parsed.timestamps_at().map(|at| {
-            let mut both = [0; TIMESTAMPS_BYTES];
-            both.copy_from_slice(&frame.bytes[at..at + TIMESTAMPS_BYTES]);
-            both
-        });
+        let Segment { tsval, tsecr, .. } = parsed.segment;
+        self.timestamps = parsed.timestamps_at().map(|_| [tsval, tsecr]);
     }
 
     /// The link addresses of the connection: a guest may have several ways to its peers.
@@ -48,7 +43,7 @@ impl Latest {
 
     /// TSval and TSecr of the peer's acknowledgement of that segment, at this time of the peer.
     pub(crate) fn answered_by(&self, peer_tsval: u32) -> Option<[u32; 2]> {
-        self.timestamps.map(|guests| [peer_tsval, read_u32(&guests, 0)])
+        self.timestamps.map(|[tsval, _]| [peer_tsval, tsval])
     }
 
     /// Brings the frame up to date. SACK blocks belong to the acknowledgement that they came with:
@@ -62,11 +57,15 @@ impl Latest {
                 write_u32(&mut frame.bytes, tcp_at + TCP_ACK_AT, self.ack);
                 write_u16(&mut frame.bytes, tcp_at + TCP_WINDOW_AT, self.window);
             }
-            if let (Some(at), Some(both)) = (parsed.timestamps_at(), self.timestamps) {
-                frame.bytes[at..at + TIMESTAMPS_BYTES].copy_from_slice(&both);
+            if let (Some(at), Some([tsval, tsecr])) = (parsed.timestamps_at(), self.timestamps) {
+                write_u32(&mut frame.bytes, at, tsval);
+                write_u32(&mut frame.bytes, at + 4, tsecr);
             }
             parsed.header_bytes
         });
+        if let (Some(_), Some([tsval, tsecr])) = (parsed.timestamps_at(), self.timestamps) {
+            (parsed.segment.tsval, parsed.segment.tsecr) = (tsval, tsecr);
+        }
         (parsed.segment.ack, parsed.segment.window) =
             if keeps_ack { (ack, window) } else { (self.ack, self.window) };
     }

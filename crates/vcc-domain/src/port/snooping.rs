@@ -264,7 +264,9 @@ impl Port {
             }
             parsed.header_bytes
         });
-        let segment = Segment { ack: said.ack, window: said.window, flags: said.flags, ..*segment };
+        let tsecr = if said.ack == segment.ack { segment.tsecr } else { ts_recent };
+        let segment =
+            Segment { ack: said.ack, window: said.window, flags: said.flags, tsecr, ..*segment };
         Some(Parsed { segment, ..parsed.clone() })
     }
 

@@ -59,6 +59,12 @@ impl Seg {
         ours_bad = OPT_OURS_BAD
     );
 
+    /// With timestamps (RFC 7323).
+    pub fn stamped(mut self, tsval: u32, tsecr: u32) -> Self {
+        (self.0.tsval, self.0.tsecr) = (tsval, tsecr);
+        self.timestamps()
+    }
+
     pub fn seq(mut self, seq: u32) -> Self {
         self.0.seq = seq;
         self

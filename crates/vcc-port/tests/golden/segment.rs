@@ -111,7 +111,11 @@ impl Parsed {
                 sys::OPT_WSCALE
             }
             (OPTION_SACK_PERMITTED, 2) => sys::OPT_SACK_PERMITTED,
-            (OPTION_TIMESTAMPS, 10) => sys::OPT_TIMESTAMPS,
+            (OPTION_TIMESTAMPS, 10) => {
+                self.segment.tsval = read_u32(option, 2);
+                self.segment.tsecr = read_u32(option, 6);
+                sys::OPT_TIMESTAMPS
+            }
             (OPTION_SACK, 10 | 18 | 26 | 34) => {
                 self.segment.dsack_bytes = self.dsack_bytes(&option[2..]);
                 let is_dsack = self.segment.dsack_bytes > 0;
