@@ -37,7 +37,7 @@ pub(super) const FABRIC_US: Measure =
     });
 
 fn of<'a>(view: &'a View) -> impl Iterator<Item = &'a Delayed> {
-    view.translated().flat_map(|seen| &seen.delays)
+    view.translated_at_ends().flat_map(|seen| &seen.delays)
 }
 
 fn share_of(view: &View, by: &str) -> Option<f64> {

@@ -161,6 +161,13 @@ impl View<'_> {
         self.of.iter().any(|&flow| self.sender(flow) == host)
     }
 
+    /// What the ports saw of the hosts at either end.
+    fn translated_at_ends(&self) -> impl Iterator<Item = &Observation> {
+        let is_end =
+            |host: HostId| self.of.iter().any(|&flow| self.facts.flows[flow].data.contains(&host));
+        self.data.translated.iter().filter(move |seen| is_end(seen.guest))
+    }
+
     /// What the ports saw of the hosts that send them.
     fn translated(&self) -> impl Iterator<Item = &Observation> {
         self.data.translated.iter().filter(|seen| self.is_of(seen.guest))

@@ -8,8 +8,8 @@ use vcc_domain::{FlowKey, Port, TracedAck};
 use vcc_engine::FlowState;
 use vcc_fabric::{HostId, RttSample, Window};
 use vcc_results::result::{Delayed, FlowResult, Observation, Pings, SenderState, Tracking};
-use vcc_traffic::TcpCounters;
 use vcc_traffic::report::{PREFIX, PingReport, Report};
+use vcc_traffic::{Sample, TcpCounters};
 use vcc_uml::{World, last_lines};
 
 /// A connection of fewer waits may be too short to tell what it waits for.
@@ -93,7 +93,8 @@ pub(super) fn observations(
     let flows = guests.filter_map(|guest| {
         let port = world.port(guest)?;
         let (key, flow) = port.flows().max_by_key(|(_, flow)| flow.last_seen_ms)?;
-        let result = &results[scenario.first_flow_of(guest)?];
+        // A guest that only receives has no samples of its own.
+        let samples = scenario.first_flow_of(guest).map_or(&[][..], |flow| &results[flow].samples);
         Some(Observation {
             guest,
             marks: flow.marks,
@@ -102,7 +103,7 @@ pub(super) fn observations(
             retransmissions: flow.retransmissions,
             drops: flow.drops.into(),
             cwnd_errors: cwnd_errors(port, key, window),
-            tracking: tracking(port, key, window, result),
+            tracking: tracking(port, key, window, samples),
             overlay: overlay::guess(&scenario.guests[guest], acks(port, key)),
             delays: delays(port),
         })
@@ -141,7 +142,7 @@ fn cwnd_errors(port: &Port, key: &FlowKey, window: Window) -> Vec<f64> {
 }
 
 /// The port's window after each acknowledgement, beside the guest's own samples.
-fn tracking(port: &Port, key: &FlowKey, window: Window, result: &FlowResult) -> Tracking {
+fn tracking(port: &Port, key: &FlowKey, window: Window, samples: &[Sample]) -> Tracking {
     // The first acknowledges the SYN.
     let Some(first) = acks(port, key).next() else { return Tracking::default() };
     let mut tracking = Tracking::since(first.after.snd_una.wrapping_sub(1));
@@ -149,7 +150,7 @@ fn tracking(port: &Port, key: &FlowKey, window: Window, result: &FlowResult) -> 
         let at_us = (ack.at_ns - window.start_ns) / 1000;
         tracking.note_ours(at_us, ack.after.snd_una, ack.after.cwnd_segs);
     }
-    for sample in &result.samples {
+    for sample in samples {
         let state = SenderState { acked_bytes: sample.acked_bytes, cwnd_segs: sample.cwnd_segs };
         tracking.note_native(sample.at_us, state);
     }
