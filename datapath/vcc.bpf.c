@@ -25,7 +25,7 @@ VCC_APART int engine_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 {
 	if (!f || !p || !s || !a)
 		return -1;
-	segment_from_guest(f, p, s, a);
+	vcc_from_guest(f, p, s, a);
 	return 0;
 }
 
@@ -34,7 +34,7 @@ VCC_APART int engine_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 {
 	if (!f || !p || !s || !a)
 		return -1;
-	segment_to_guest(f, p, s, a);
+	vcc_to_guest(f, p, s, a);
 	return 0;
 }
 

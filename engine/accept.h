@@ -27,6 +27,15 @@ VCC_INLINE uint32_t guests_edge(const struct vcc_flow *f, const struct vcc_segme
 }
 
 /*
+ * From-guest: does the guest open its window by a segment? While its application does not read, the
+ * edge still creeps by what the scale rounds.
+ */
+VCC_INLINE bool opens_window(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return !seq_before(guests_edge(f, s), f->rcv_edge + f->mss_bytes);
+}
+
+/*
  * From-guest: the guest's acknowledgement and receive window. The guest may have received segments
  * that passed untracked while another CPU held the flow, so its acknowledgement is authoritative.
  */

@@ -143,6 +143,7 @@ VCC_INLINE void delays_forget(struct vcc_flow *f)
 	f->fabric_us64 = f->fabric_worst_us = 0;
 	f->guest_us64 = f->guest_worst_us = 0;
 	f->rcv_rtt = RCV_RTT_NONE;
+	f->has_more = f->peer_has_more = f->sent_late = false;
 }
 
 /* To-guest: an acceptable segment, with the edge of the window that the guest is shown. */
@@ -172,18 +173,18 @@ VCC_INLINE void delay_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 }
 
 /* From-guest: its acknowledgement, before it is tracked. */
-VCC_INLINE void delay_acked(struct vcc_flow *f, const struct vcc_segment *s, struct vcc_action *a)
+VCC_INLINE void delay_acked(struct vcc_flow *f, const struct vcc_params *p,
+			    const struct vcc_segment *s, struct vcc_action *a)
 {
 	bool responds = !is_bare(s) && !(f->flags & FLOW_GUEST_OPENED);
 
-	if ((f->asked != ASKED_ANSWER && f->asked != ASKED_ACK) || !(s->flags & TCP_ACK))
+	if (!p->delays || !(s->flags & TCP_ACK) ||
+	    (f->asked != ASKED_ANSWER && f->asked != ASKED_ACK))
 		return;
 	if (!seq_before(s->ack, f->asked_seq)) {
-		/* A window that does not move is of an application that does not read. */
-		bool reads = seq_after(guests_edge(f, s), f->rcv_edge);
-
-		a->guest_us = guest_answered(f, (uint32_t)s->now_us,
-					     !responds && (f->asked == ASKED_ANSWER || !reads));
+		a->guest_us =
+		    guest_answered(f, (uint32_t)s->now_us,
+				   !responds && (f->asked == ASKED_ANSWER || !opens_window(f, s)));
 	} else if (is_bare(s) && s->ack == f->rcv_wup) {
 		/* A duplicate ACK: the peer has to fill a hole first. */
 		f->asked = ASKED_NOTHING;

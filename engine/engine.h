@@ -9,22 +9,16 @@
 #include "judge.h"
 #include "to_guest.h"
 
-VCC_INLINE struct vcc_action vcc_from_guest(struct vcc_flow *f, const struct vcc_params *p,
-					    const struct vcc_segment *s)
+VCC_INLINE void vcc_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+			       const struct vcc_segment *s, struct vcc_action *a)
 {
-	struct vcc_action a;
-
-	segment_from_guest(f, p, s, &a);
-	return a;
+	segment_from_guest(f, p, s, a);
 }
 
-VCC_INLINE struct vcc_action vcc_to_guest(struct vcc_flow *f, const struct vcc_params *p,
-					  const struct vcc_segment *s)
+VCC_INLINE void vcc_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+			     const struct vcc_segment *s, struct vcc_action *a)
 {
-	struct vcc_action a;
-
-	segment_to_guest(f, p, s, &a);
-	return a;
+	segment_to_guest(f, p, s, a);
 }
 
 /*

@@ -61,7 +61,7 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 	/* A guest that still sends did not accept the RST. */
 	if (f->stage == STAGE_CLOSED)
 		f->stage = STAGE_ESTABLISHED;
-	delay_acked(f, s, a);
+	delay_acked(f, p, s, a);
 	rcv_rtt_from_guest(f, p, s);
 	track_receiver(f, s);
 	/* The peer discards an unacceptable FIN with its data (RFC 9293, 3.10.7.4). */

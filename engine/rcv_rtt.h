@@ -5,7 +5,8 @@
  *
  * Only the first segment with a new TSval is timed: an earlier one with the same may be what the
  * peer echoes. The ACK must admit data, and the peer must have had more to send, or the time would
- * be its application's. Timestamps that stand still or run backwards time nothing.
+ * be its application's. If the peer lost all that it sent then, its retransmission timeout is in
+ * the time. Timestamps that stand still or run backwards time nothing.
  */
 #ifndef VCC_RCV_RTT_H
 #define VCC_RCV_RTT_H
@@ -13,7 +14,7 @@
 #include "accept.h"
 #include "delay.h"
 
-/* From-guest: an acceptable segment, before its acknowledgement is tracked. */
+/* From-guest: a segment, before its acknowledgement is tracked. */
 VCC_INLINE void rcv_rtt_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 				   const struct vcc_segment *s)
 {
@@ -26,7 +27,7 @@ VCC_INLINE void rcv_rtt_from_guest(struct vcc_flow *f, const struct vcc_params *
 		f->rcv_rtt = RCV_RTT_WATCHED;
 	}
 	if (is_new && f->peer_has_more && is_bare(s) && seq_after(s->ack, f->rcv_wup) &&
-	    seq_after(guests_edge(f, s), f->rcv_edge)) {
+	    opens_window(f, s)) {
 		f->rcv_rtt = RCV_RTT_TIMED;
 		f->rcv_sent_us = (uint32_t)s->now_us;
 	}
@@ -41,8 +42,10 @@ VCC_INLINE void rcv_rtt_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	if (f->rcv_rtt == RCV_RTT_TIMED && (s->options & OPT_TIMESTAMPS) &&
 	    !seq_before(s->tsecr, f->rcv_tsval)) {
 		f->rcv_rtt = RCV_RTT_NONE;
-		a->fabric_us = delay_sample(f, &f->fabric_us64, &f->fabric_worst_us,
-					    elapsed_us(f->rcv_sent_us, (uint32_t)s->now_us));
+		if (!a->fabric_us)
+			a->fabric_us =
+			    delay_sample(f, &f->fabric_us64, &f->fabric_worst_us,
+					 elapsed_us(f->rcv_sent_us, (uint32_t)s->now_us));
 	}
 	f->peer_has_more = has_more(f, s);
 	if (!f->peer_has_more)

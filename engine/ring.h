@@ -230,8 +230,7 @@ VCC_INLINE struct vcc_needs snoop_needs(const struct vcc_flow *f, const struct v
 	};
 
 	if (waits)
-		needs.opens_at_segs =
-		    vcc_sub_floor0(snoop_needs_segs(f, sn), snoop_due_segs(sn));
+		needs.opens_at_segs = vcc_sub_floor0(snoop_needs_segs(f, sn), snoop_due_segs(sn));
 	else if (told_more && is_held_back(sn))
 		needs.opens_at_segs = snoop_opens_at_segs(f, sn);
 	else if (told_more)

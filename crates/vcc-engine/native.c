@@ -11,13 +11,13 @@
 void vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 			   const struct vcc_segment *s, struct vcc_action *a)
 {
-	segment_from_guest(f, p, s, a);
+	vcc_from_guest(f, p, s, a);
 }
 
 void vcc_native_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 			 const struct vcc_segment *s, struct vcc_action *a)
 {
-	segment_to_guest(f, p, s, a);
+	vcc_to_guest(f, p, s, a);
 }
 
 struct vcc_action vcc_native_deadline(struct vcc_flow *f, const struct vcc_params *p,

@@ -59,7 +59,7 @@ impl FlowState {
         (self.guest_worst_us != 0).then_some(self.guest_worst_us)
     }
 
-    /// What the fabric and the peer take to acknowledge, in us, weighted by the time that it took.
+    /// What the fabric and the peer take to answer, in us, weighted by the time that it took.
     pub fn fabric_delay_us(&self) -> Option<u32> {
         known(self.fabric_us64)
     }

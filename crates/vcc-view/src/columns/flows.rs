@@ -233,7 +233,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "fabric_delay_us",
         Us,
         |flow| flow.state.fabric_delay_us().into(),
-        "what fabric and peer take to acknowledge, delayed ACKs apart, weighted by the time that it took",
+        "what fabric and peer take to answer, delayed ACKs apart, weighted by the time that it took",
     )
     .sort("fabric-delay")
     .page(Page::Detail),
@@ -242,7 +242,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "fabric_worst_us",
         Us,
         |flow| flow.state.fabric_worst_us().into(),
-        "what they took to acknowledge at most",
+        "what they took to answer at most",
     )
     .page(Page::Detail),
     Column::new(

@@ -76,7 +76,7 @@ pub static PORT_COLUMNS: &[Column] = &[
         "fabric_delay_us",
         Us,
         |port| port.quantile_us(Delays::fabric, 0.5).into(),
-        "the median of what fabric and peer took to acknowledge, since the port was attached; `delays` has the histogram",
+        "the median of what fabric and peer took to answer, since the port was attached; `delays` has the histogram",
     )
     .page(Page::Table),
     Column::new(

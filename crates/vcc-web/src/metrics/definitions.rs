@@ -49,7 +49,7 @@ metrics! {
     PORT_HELD = gauge("vcc_port_held_bytes", ["device", "tenant"], "Bytes that the buffer of a port of `vcc domain` keeps.");
     PORT_PROMISED = gauge("vcc_port_promised_bytes", ["device", "tenant"], "Bytes that a port of `vcc domain` has acknowledged, and the end in whose name has not.");
     PORT_ACKED = counter("vcc_port_acked_bytes_total", ["device", "tenant"], "Acknowledged payload of a port's guest, between the first and the last reading of each connection; since the daemon started.");
-    PORT_FABRIC_DELAY = histogram("vcc_port_fabric_delay_seconds", ["device", "tenant"], "Times that fabric and peer took to acknowledge data of a port's guest; since the port was attached.");
+    PORT_FABRIC_DELAY = histogram("vcc_port_fabric_delay_seconds", ["device", "tenant"], "Times that fabric and peer took to answer a port's guest; since the port was attached.");
     PORT_GUEST_DELAY = histogram("vcc_port_guest_delay_seconds", ["device", "tenant"], "Times that a port's guest took to answer; since the port was attached.");
     PORT_UNTRANSLATED = counter("vcc_port_untranslated_segments_total", ["device", "tenant", "reason"], "Segments that were passed untouched, dropped or not sent, by reason; since the port was attached.");
 

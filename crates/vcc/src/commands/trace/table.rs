@@ -59,7 +59,7 @@ columns! {
     "rttvar_us", "RTTVAR, the variation of the round-trip time (RFC 6298)",
         |line| or_nothing(line.flow.state.srtt_us().map(|_| line.flow.state.rttvar_us4 / 4));
     "rto_us", "the retransmission timeout (RFC 6298)", |line| line.flow.state.rto_us(line.params).to_string();
-    "fabric_delay_us", "what fabric and peer take to acknowledge, delayed ACKs apart",
+    "fabric_delay_us", "what fabric and peer take to answer, delayed ACKs apart",
         |line| or_nothing(line.flow.state.fabric_delay_us());
     "guest_delay_us", "what the guest takes to answer a segment",
         |line| or_nothing(line.flow.state.guest_delay_us());
