@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use vcc_qemu::{Image, Vm};
@@ -121,12 +122,31 @@ fn from_guest(vm: &mut Vm, midway: &mut dyn FnMut()) {
     let (mut stream, _) = listener.accept().expect("a connection");
     let mut bytes = vec![0; INTERRUPTED_AT];
     stream.read_exact(&mut bytes).expect("the first part");
-    midway();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| read_slowly(&mut stream, &mut bytes, &over));
+        midway();
+        over.store(true, Ordering::Relaxed);
+    });
     stream.read_to_end(&mut bytes).expect("the rest");
     drop(stream);
     vm.finish().expect("its end");
     assert_eq!(bytes.len(), TRANSFER_BYTES);
     assert!(sum.contains(&sha256(&bytes)), "not what the guest has sent: {sum}");
+}
+
+/// Reads until it is `over` or the end, slowly enough for the transfer to last: a peer that did not read would
+/// stop the connection with a window of zero.
+fn read_slowly(stream: &mut TcpStream, bytes: &mut Vec<u8>, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        let mut part = [0; 1 << 14];
+        let part_bytes = stream.read(&mut part).expect("a part");
+        if part_bytes == 0 {
+            return;
+        }
+        bytes.extend_from_slice(&part[..part_bytes]);
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The guest sends to a peer that does not read on, until the port holds what it has promised; then
