@@ -66,10 +66,10 @@ VCC_INLINE bool is_bare(const struct vcc_segment *s)
 	return !s->payload_bytes && !(s->flags & (TCP_SYN | TCP_FIN));
 }
 
-/* Was the segment full, so that its sender has more? */
-VCC_INLINE bool has_more(const struct vcc_flow *f, const struct vcc_segment *s)
+/* Was the segment full, so that its sender may have more? */
+VCC_INLINE bool has_more(const struct vcc_segment *s, uint32_t mss_bytes)
 {
-	return s->payload_bytes >= f->mss_bytes && !(s->payload_bytes % cut_bytes(s)) &&
+	return s->payload_bytes >= mss_bytes && !(s->payload_bytes % cut_bytes(s)) &&
 	       !(s->flags & TCP_FIN);
 }
 
@@ -143,7 +143,7 @@ VCC_INLINE void delays_forget(struct vcc_flow *f)
 	f->fabric_us64 = f->fabric_worst_us = 0;
 	f->guest_us64 = f->guest_worst_us = 0;
 	f->rcv_rtt = RCV_RTT_NONE;
-	f->has_more = f->peer_has_more = f->sent_late = false;
+	f->has_more = f->sent_late = false;
 }
 
 /* To-guest: an acceptable segment, with the edge of the window that the guest is shown. */
@@ -167,6 +167,9 @@ VCC_INLINE void delay_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 			guest_asked(f, ASKED_ACK, end, now_us);
 		else if (f->asked == ASKED_NOTHING)
 			guest_asked(f, ASKED_ANSWER, end, now_us);
+	} else if (s->payload_bytes && f->asked == ASKED_ANSWER) {
+		/* Out of order: a delayed ACK is sent at once (RFC 5681, 4.2). */
+		guest_asked(f, ASKED_ACK, f->asked_seq, now_us);
 	} else if (f->asked == ASKED_NOTHING && admits_data(f, s, news, edge)) {
 		guest_asked(f, ASKED_DATA, f->snd_nxt, now_us);
 	}
@@ -206,7 +209,7 @@ VCC_INLINE void delay_sent(struct vcc_flow *f, const struct vcc_params *p,
 		a->guest_us = guest_answered(f, (uint32_t)s->now_us, false);
 	if (sent == SENT_NEW || sent == SENT_PARTLY_NEW) {
 		fabric_asked(f, s, end);
-		f->has_more = has_more(f, s);
+		f->has_more = has_more(s, f->mss_bytes);
 		return;
 	}
 	/* All of it was acknowledged to the guest. A keep-alive is below snd_nxt by one (RFC

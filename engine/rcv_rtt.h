@@ -5,8 +5,9 @@
  *
  * Only the first segment with a new TSval is timed: an earlier one with the same may be what the
  * peer echoes. The ACK must admit data, and the peer must have had more to send, or the time would
- * be its application's. If the peer lost all that it sent then, its retransmission timeout is in
- * the time. Timestamps that stand still or run backwards time nothing.
+ * be its application's. Where data was lost, the peer may wait for a timer: an ACK that reports a
+ * hole is not timed, nor an answer behind one. If it loses all that it sent in response, its
+ * retransmission timeout is in the time. Timestamps that stand still or run backwards time nothing.
  */
 #ifndef VCC_RCV_RTT_H
 #define VCC_RCV_RTT_H
@@ -14,23 +15,45 @@
 #include "accept.h"
 #include "delay.h"
 
-/* From-guest: a segment, before its acknowledgement is tracked. */
+/*
+ * Does the segment have the peer send? While the guest owes it another acknowledgement, the peer
+ * may wait for that one.
+ */
+VCC_INLINE bool asks_peer(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	bool owes_ack = f->asked == ASKED_ANSWER || f->asked == ASKED_ACK;
+
+	return is_bare(s) && !(s->options & OPT_SACK) && seq_after(s->ack, f->rcv_wup) &&
+	       opens_window(f, s) && !owes_ack;
+}
+
+/* From-guest: a segment, after delay_acked(), before its acknowledgement is tracked. */
 VCC_INLINE void rcv_rtt_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 				   const struct vcc_segment *s)
 {
-	if (!p->delays || !(s->options & OPT_TIMESTAMPS) || f->rcv_rtt == RCV_RTT_TIMED)
+	if (!p->delays || !(s->options & OPT_TIMESTAMPS) ||
+	    (f->rcv_rtt != RCV_RTT_MORE && f->rcv_rtt != RCV_RTT_WATCHED))
 		return;
 	bool is_new = f->rcv_rtt == RCV_RTT_WATCHED && seq_after(s->tsval, f->rcv_tsval);
 
-	if (is_new || f->rcv_rtt == RCV_RTT_NONE) {
+	if (is_new || f->rcv_rtt == RCV_RTT_MORE) {
 		f->rcv_tsval = s->tsval;
 		f->rcv_rtt = RCV_RTT_WATCHED;
 	}
-	if (is_new && f->peer_has_more && is_bare(s) && seq_after(s->ack, f->rcv_wup) &&
-	    opens_window(f, s)) {
+	if (is_new && asks_peer(f, s)) {
 		f->rcv_rtt = RCV_RTT_TIMED;
 		f->rcv_sent_us = (uint32_t)s->now_us;
 	}
+}
+
+/*
+ * To-guest: was the peer's segment full? The guest's MSS option bounds it, and the peer's own hints
+ * at what its link takes; but it may announce less than it sends. Its largest segment tells.
+ */
+VCC_INLINE bool peer_has_more(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	f->rcv_mss_bytes = (uint16_t)vcc_max(f->rcv_mss_bytes, vcc_min(cut_bytes(s), UINT16_MAX));
+	return has_more(s, f->rcv_mss_bytes);
 }
 
 /* To-guest: an acceptable segment, after delay_to_guest(). */
@@ -41,14 +64,15 @@ VCC_INLINE void rcv_rtt_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 		return;
 	if (f->rcv_rtt == RCV_RTT_TIMED && (s->options & OPT_TIMESTAMPS) &&
 	    !seq_before(s->tsecr, f->rcv_tsval)) {
-		f->rcv_rtt = RCV_RTT_NONE;
-		if (!a->fabric_us)
+		f->rcv_rtt = RCV_RTT_MORE;
+		if (segment_end(s) == f->rcv_nxt && !a->fabric_us)
 			a->fabric_us =
 			    delay_sample(f, &f->fabric_us64, &f->fabric_worst_us,
 					 elapsed_us(f->rcv_sent_us, (uint32_t)s->now_us));
 	}
-	f->peer_has_more = has_more(f, s);
-	if (!f->peer_has_more)
+	if (peer_has_more(f, s))
+		f->rcv_rtt = (uint8_t)vcc_max(f->rcv_rtt, RCV_RTT_MORE);
+	else
 		f->rcv_rtt = RCV_RTT_NONE;
 }
 

@@ -208,6 +208,7 @@ VCC_INLINE void establish(struct vcc_flow *f, uint64_t now_us)
 {
 	f->mss_max_bytes -= (uint16_t)timestamps_bytes(f);
 	f->mss_bytes -= (uint16_t)timestamps_bytes(f);
+	f->rcv_mss_bytes = f->mss_bytes;
 	if (!(f->flags & FLOW_WSCALE))
 		f->wscale_peer = f->wscale_shown = 0;
 	/* Data on a SYN is not timed, and the handshake's duration is no timeout. */

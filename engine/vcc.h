@@ -176,8 +176,9 @@ enum vcc_asked {
 
 /* The timing of a receiving guest's ACKs; see rcv_rtt.h. */
 enum vcc_rcv_rtt {
-	RCV_RTT_NONE = 0,
-	RCV_RTT_WATCHED, /* a segment with a later TSval may be timed */
+	RCV_RTT_NONE = 0, /* the peer may have no more to send */
+	RCV_RTT_MORE,	  /* its last segment was full, and there may be more */
+	RCV_RTT_WATCHED,  /* and an ACK with a later TSval may be timed */
 	RCV_RTT_TIMED,
 };
 
@@ -330,17 +331,16 @@ struct vcc_flow {
 	uint32_t fabric_worst_us;
 	uint32_t guest_us64;
 	uint32_t guest_worst_us;
-	uint32_t needless;     /* the guest's retransmissions of what had been acknowledged to it */
-	uint8_t asked;	       /* enum vcc_asked */
-	uint8_t has_more;      /* bool: the guest's last segment was full, and there may be more */
-	uint16_t waits;	       /* that were measured, of either part; saturates */
-	uint32_t late_seq;     /* data sent long after the timed segment (rtt.h), if sent_late */
-	uint32_t rcv_tsval;    /* the guest's, timed or watched (rcv_rtt.h) */
-	uint32_t rcv_sent_us;  /* the segment with that TSval passed */
-	uint8_t sent_late;     /* bool: there is data of late_seq */
-	uint8_t rcv_rtt;       /* enum vcc_rcv_rtt */
-	uint8_t peer_has_more; /* bool: as has_more, of the peer */
-	uint8_t reserved;
+	uint32_t needless;    /* the guest's retransmissions of what had been acknowledged to it */
+	uint8_t asked;	      /* enum vcc_asked */
+	uint8_t has_more;     /* bool: the guest's last segment was full, and there may be more */
+	uint16_t waits;	      /* that were measured, of either part; saturates */
+	uint32_t late_seq;    /* data sent long after the timed segment (rtt.h), if sent_late */
+	uint32_t rcv_tsval;   /* the guest's, timed or watched (rcv_rtt.h) */
+	uint32_t rcv_sent_us; /* the segment with that TSval passed */
+	uint8_t sent_late;    /* bool: there is data of late_seq */
+	uint8_t rcv_rtt;      /* enum vcc_rcv_rtt */
+	uint16_t rcv_mss_bytes; /* payload of the peer's full segments (Linux: rcv_mss) */
 };
 
 /* A shell's own flags of a flow. */

@@ -125,6 +125,19 @@ fn a_hole_is_the_peers_to_fill() {
 }
 
 #[test]
+fn what_comes_out_of_order_ends_a_delayed_ack() {
+    // The ACK of a single segment waits until one behind a hole comes, and then for the guest to run.
+    for answer_us in [60, STALL_US] {
+        let mut conn = transparent();
+        let mss_bytes = conn.mss();
+        peer_sends(&mut conn, 0, mss_bytes);
+        conn.wait_us(4_000);
+        peer_sends(&mut conn, 2 * mss_bytes, mss_bytes);
+        assert_eq!(conn.wait_us(answer_us).guest_acks(mss_bytes).guest_us, answer_us as u32);
+    }
+}
+
+#[test]
 fn an_ack_is_answered_by_data_that_is_ready() {
     let mut conn = transparent();
     conn.send_segs(0, 10);

@@ -33,12 +33,21 @@ impl Download {
         conn.guest_gets(segment.stamped(7, tsecr)).fabric_us
     }
 
-    /// The guest acknowledges all but the latest segments, at this time of its clock.
-    fn acks_but(&mut self, segs: u32, tsval: u32) {
+    /// The peer's next segments are lost.
+    fn loses(&mut self, segs: u32) {
+        self.got += segs;
+    }
+
+    /// The guest's ACK of all but the latest segments, at this time of its clock.
+    fn ack_but(&mut self, segs: u32, tsval: u32) -> Seg {
         self.tsval = tsval;
         let ack = self.conn.peer_seq((self.got - segs) * self.conn.mss());
-        let segment = seg().seq(self.conn.flow.snd_nxt).ack(ack).win(500);
-        self.conn.guest_sends(segment.stamped(tsval, 7));
+        seg().seq(self.conn.flow.snd_nxt).ack(ack).win(500).stamped(tsval, 7)
+    }
+
+    fn acks_but(&mut self, segs: u32, tsval: u32) {
+        let segment = self.ack_but(segs, tsval);
+        self.conn.guest_sends(segment);
     }
 
     /// The same, a millisecond later.
@@ -96,6 +105,24 @@ fn a_peer_without_more_to_send_is_not_waited_for() {
 }
 
 #[test]
+fn a_peers_largest_segment_tells_which_are_full() {
+    // It announces a small MSS and sends by the guest's. Its application pauses between short writes.
+    let mut conn = Conn::opened(underlay("transparent"), 5, linux_syn(), linux_syn().mss(536));
+    let mut at = 0;
+    let mut measured = |tsval: u32, payload_bytes: u32| {
+        let data = conn.ack(0).seq(conn.peer_seq(at)).len(payload_bytes);
+        at += payload_bytes;
+        let measured_us = conn.guest_gets(data.stamped(7, tsval - 1)).fabric_us;
+        let ack = seg().seq(conn.flow.snd_nxt).ack(conn.peer_seq(at)).win(500);
+        conn.guest_sends(ack.stamped(tsval, 7));
+        conn.wait_us(20_000);
+        measured_us
+    };
+    assert_eq!([10, 11, 12].map(|tsval| measured(tsval, 1448)), [0, 0, 20_000]);
+    assert_eq!([13, 14, 15, 16].map(|tsval| measured(tsval, 600)), [0; 4]);
+}
+
+#[test]
 fn a_window_that_does_not_open_keeps_the_peer_waiting() {
     // Of an application that does not read, the edge stays or creeps by what the scale rounds.
     for more in [-1, 0] {
@@ -110,6 +137,39 @@ fn a_window_that_does_not_open_keeps_the_peer_waiting() {
         download.conn.wait_us(50_000);
         assert_eq!(download.gets(2, 100), 0, "{more}");
     }
+}
+
+#[test]
+fn a_peer_that_has_lost_data_may_wait_for_a_timer() {
+    // All that it sent in response but a probe (RFC 8985, 7).
+    let mut download = Download::new(5);
+    download.acks();
+    download.gets(2, 0);
+    download.acks();
+    download.conn.wait_us(40_000);
+    download.loses(2);
+    assert_eq!(download.gets(1, download.tsval), 0);
+    // What fills the hole, once more.
+    let mut download = Download::new(5);
+    download.acks();
+    download.gets(2, 0);
+    let ack = download.ack_but(0, 9).sack();
+    download.conn.guest_sends(ack);
+    download.conn.wait_us(200_000);
+    assert_eq!(download.gets(2, 9), 0);
+}
+
+#[test]
+fn a_peer_that_the_guest_owes_an_ack_may_wait_for_it() {
+    let mut download = Download::new(5);
+    download.acks();
+    download.gets(4, 0);
+    // The guest is not running between both ACKs.
+    download.acks_but(3, 9);
+    download.conn.wait_us(36_000);
+    download.acks_but(0, 9);
+    download.conn.wait_us(300);
+    assert_eq!(download.gets(4, 9), 0);
 }
 
 #[test]
