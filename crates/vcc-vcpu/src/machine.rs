@@ -40,7 +40,7 @@ impl Machine {
         let of = |cpu: &PathBuf| {
             let path = cpu.join("schedstat");
             let text = read(&path)?;
-            times(&text).ok_or_else(|| Error::Uncounted {
+            times(&text, &read(&cpu.join("stat"))?).ok_or_else(|| Error::Uncounted {
                 path: path.display().to_string(),
                 text: text.trim().to_owned(),
             })
@@ -74,6 +74,7 @@ mod tests {
             let times = |(running, waiting)| Times {
                 running_ns: running * 1_000_000,
                 waiting_ns: waiting * 1_000_000,
+                is_runnable: true,
             };
             ms.map(times).to_vec()
         };

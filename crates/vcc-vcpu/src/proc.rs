@@ -149,6 +149,7 @@ mod tests {
             fs::create_dir_all(&thread).unwrap();
             fs::write(thread.join("comm"), format!("{name}\n")).unwrap();
             fs::write(thread.join("schedstat"), "10 20 3\n").unwrap();
+            fs::write(thread.join("stat"), format!("101 ({name}) S 1 100\n")).unwrap();
         }
         fs::write(of("cmdline"), "qemu\0-name\0guest=web-1,debug-threads=on\0").unwrap();
         symlink("/dev/null", of("fd/0")).unwrap();

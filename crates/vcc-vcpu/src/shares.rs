@@ -32,6 +32,9 @@ pub enum Want {
 
 impl Shares {
     pub(crate) fn between(before: Times, after: Times, interval: Duration) -> Self {
+        if after.waits_since(&before) {
+            return Self { waiting: 1.0, running: 0.0, idle: 0.0 };
+        }
         let interval_ns = interval.as_nanos().max(1) as f64;
         let share = |from: u64, to: u64| to.saturating_sub(from) as f64 / interval_ns;
         // The kernel adds a wait once it is over: one that began before the interval is in it.
@@ -61,8 +64,8 @@ mod tests {
 
     fn after_a_second(running_ms: u64, waiting_ms: u64) -> Shares {
         let ns = |ms: u64| 5_000_000_000 + ms * 1_000_000;
-        let before = Times { running_ns: ns(0), waiting_ns: ns(0) };
-        let after = Times { running_ns: ns(running_ms), waiting_ns: ns(waiting_ms) };
+        let of = |running_ns, waiting_ns| Times { running_ns, waiting_ns, is_runnable: false };
+        let (before, after) = (of(ns(0), ns(0)), of(ns(running_ms), ns(waiting_ms)));
         Shares::between(before, after, Duration::from_secs(1))
     }
 
@@ -89,6 +92,22 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_that_is_not_over_is_one() {
+        let of = |running_ns, is_runnable| Times { running_ns, waiting_ns: 70, is_runnable };
+        for (before, after, waiting) in [
+            (of(5, true), of(5, true), 1.0),
+            // It sleeps; it was woken or went to sleep meanwhile; it runs.
+            (of(5, false), of(5, false), 0.0),
+            (of(5, false), of(5, true), 0.0),
+            (of(5, true), of(5, false), 0.0),
+            (of(5, true), of(6, true), 0.0),
+        ] {
+            let shares = Shares::between(before, after, Duration::from_millis(500));
+            assert_eq!(shares.waiting, waiting, "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
     fn shares_are_of_the_whole_interval() {
         let shares = after_a_second(250, 500);
         assert_eq!((shares.waiting, shares.running, shares.idle), (0.5, 0.25, 0.25));
@@ -99,7 +118,7 @@ mod tests {
             (Shares::between(Times::default(), Times::default(), Duration::ZERO), (0.0, 0.0, 1.0)),
             (
                 Shares::between(
-                    Times { running_ns: u64::MAX, waiting_ns: u64::MAX },
+                    Times { running_ns: u64::MAX, waiting_ns: u64::MAX, is_runnable: true },
                     Times::default(),
                     Duration::from_secs(1),
                 ),

@@ -4,17 +4,32 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Times {
     pub running_ns: u64,
-    /// Runnable, on no CPU: `run_delay` in the kernel.
+    /// Runnable, on no CPU: `run_delay` in the kernel, which counts a wait when it is over.
     pub waiting_ns: u64,
+    pub is_runnable: bool,
 }
 
-/// Of `schedstat`. None if the kernel counts nothing: a thread has run at least once.
-pub(crate) fn times(schedstat: &str) -> Option<Times> {
+impl Times {
+    /// Has the thread been waiting since a time before? What sleeps and wakes has run in between.
+    pub fn waits_since(&self, before: &Self) -> bool {
+        self.is_runnable && self == before
+    }
+}
+
+/// Of `stat`: does the thread run, or wait for a CPU? Its name, in parentheses, may have any.
+pub(crate) fn is_runnable(stat: &str) -> Option<bool> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    Some(after_name.split_whitespace().next()? == "R")
+}
+
+/// Of `schedstat`, and of `stat`. None if the kernel counts nothing: a thread has run at least once.
+pub(crate) fn times(schedstat: &str, stat: &str) -> Option<Times> {
     let mut numbers = schedstat.split_whitespace().map(str::parse);
     let mut number = || numbers.next()?.ok();
-    let times = Times { running_ns: number()?, waiting_ns: number()? };
+    let (running_ns, waiting_ns) = (number()?, number()?);
     let turns: u64 = number()?;
-    (turns > 0).then_some(times)
+    let is_runnable = is_runnable(stat)?;
+    (turns > 0).then_some(Times { running_ns, waiting_ns, is_runnable })
 }
 
 /// Of `comm`: is the thread one of QEMU's for a virtual CPU? TCG may have one thread for all of them.
@@ -50,12 +65,28 @@ mod tests {
 
     #[test]
     fn times_are_those_of_a_kernel_that_counts() {
-        let expected = Times { running_ns: 71_002_340_114, waiting_ns: 142_113_000_021 };
-        assert_eq!(times("71002340114 142113000021 8812\n"), Some(expected));
-        let most = format!("{0} {0} {0}\n", u64::MAX);
-        assert_eq!(times(&most), Some(Times { running_ns: u64::MAX, waiting_ns: u64::MAX }));
+        let of = |schedstat: &str| times(schedstat, "101 (CPU 0/KVM) S 1 100\n");
+        let expected =
+            Times { running_ns: 71_002_340_114, waiting_ns: 142_113_000_021, is_runnable: false };
+        assert_eq!(of("71002340114 142113000021 8812\n"), Some(expected));
+        let most = Times { running_ns: u64::MAX, waiting_ns: u64::MAX, is_runnable: false };
+        assert_eq!(of(&format!("{0} {0} {0}\n", u64::MAX)), Some(most));
         for nothing in ["0 0 0\n", "", "1 2\n", "1 x 3\n", "-1 2 3\n", "1 18446744073709551616 3"] {
-            assert_eq!(times(nothing), None, "{nothing:?}");
+            assert_eq!(of(nothing), None, "{nothing:?}");
+        }
+    }
+
+    #[test]
+    fn a_thread_is_runnable_whatever_its_name() {
+        for (stat, told) in [
+            ("101 (CPU 0/KVM) R 1 100 100 0\n", Some(true)),
+            ("101 (CPU) S (0/KVM) R 1\n", Some(true)),
+            ("101 (CPU 0) R/KVM) S 1\n", Some(false)),
+            ("101 (CPU 0/TCG) D", Some(false)),
+            ("101 (CPU 0/TCG)", None),
+            ("", None),
+        ] {
+            assert_eq!(is_runnable(stat), told, "{stat:?}");
         }
     }
 
