@@ -50,10 +50,15 @@ impl Parsed {
         checksum::of_tcp(&key.guest_addr, &key.peer_addr, tcp)
     }
 
-    /// The TSval of the frame that was parsed.
+    /// TSval and TSecr, if the segment has timestamps.
     #[inline]
-    pub(crate) fn tsval(&self, frame: &Frame) -> Option<u32> {
-        self.timestamps_at().map(|at| read_u32(&frame.bytes, at))
+    pub(crate) fn timestamps(&self) -> Option<[u32; 2]> {
+        self.places.timestamps_at.map(|_| [self.segment.tsval, self.segment.tsecr])
+    }
+
+    #[inline]
+    pub(crate) fn tsval(&self) -> Option<u32> {
+        self.timestamps().map(|[tsval, _]| tsval)
     }
 }
 

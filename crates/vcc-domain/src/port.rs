@@ -162,14 +162,14 @@ impl Port {
         let asked = self.ask_engine(Direction::ToGuest, id, &parsed.segment, &mut action, out);
         let Some(Judged { hears, .. }) = asked else { return Verdict::Pass };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
-        self.note_stamp(id, frame, parsed, hears);
+        self.note_stamp(id, parsed, hears);
         self.repair_to_guest(id, frame, parsed, before, passes, hears);
         let mut verdict = self.carry_out(Direction::ToGuest, frame, parsed, &action);
         if verdict == Verdict::Pass && hears {
             verdict = self.thin(id, frame, parsed, &action, last, out);
         }
         if u32::from(parsed.segment.flags) & sys::TCP_SYN != 0 {
-            self.snoop_peer_syn(id, frame, parsed, action.strip != 0);
+            self.snoop_peer_syn(id, parsed, action.strip != 0);
             self.open(id, out);
         }
         if self.has_held(id) {

@@ -17,9 +17,7 @@ impl Delays {
     /// Counts what the engine has measured by a segment.
     #[inline]
     pub fn count(&mut self, action: &Action) {
-        if action.fabric_us != 0 || action.guest_us != 0 {
-            vcc_native_delays_count(&mut self.0, action);
-        }
+        vcc_native_delays_count(&mut self.0, action);
     }
 
     pub fn fabric(&self) -> Histogram {

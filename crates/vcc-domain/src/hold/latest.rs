@@ -32,8 +32,7 @@ impl Latest {
         self.ack = parsed.segment.ack;
         self.window = parsed.segment.window;
         self.neighbour = Some(neighbours::beside(&frame.bytes));
-        let Segment { tsval, tsecr, .. } = parsed.segment;
-        self.timestamps = parsed.timestamps_at().map(|_| [tsval, tsecr]);
+        self.timestamps = parsed.timestamps();
     }
 
     /// The link addresses of the connection: a guest may have several ways to its peers.
@@ -49,25 +48,24 @@ impl Latest {
     /// Brings the frame up to date. SACK blocks belong to the acknowledgement that they came with:
     /// beside a later one they would be DSACK blocks (RFC 2883).
     pub(crate) fn renew(&self, frame: &mut Frame, parsed: &mut Parsed) {
-        let Segment { options, ack, window, .. } = parsed.segment;
-        let keeps_ack = u32::from(options) & sys::OPT_SACK != 0;
+        if u32::from(parsed.segment.options) & sys::OPT_SACK == 0 {
+            (parsed.segment.ack, parsed.segment.window) = (self.ack, self.window);
+        }
+        let timestamps = parsed.timestamps_at().zip(self.timestamps);
+        if let Some((_, latest)) = timestamps {
+            [parsed.segment.tsval, parsed.segment.tsecr] = latest;
+        }
+        let Segment { ack, window, .. } = parsed.segment;
         let tcp_at = parsed.ip.tcp_at;
         rewrite_header(frame, parsed, |frame| {
-            if !keeps_ack {
-                write_u32(&mut frame.bytes, tcp_at + TCP_ACK_AT, self.ack);
-                write_u16(&mut frame.bytes, tcp_at + TCP_WINDOW_AT, self.window);
-            }
-            if let (Some(at), Some([tsval, tsecr])) = (parsed.timestamps_at(), self.timestamps) {
+            write_u32(&mut frame.bytes, tcp_at + TCP_ACK_AT, ack);
+            write_u16(&mut frame.bytes, tcp_at + TCP_WINDOW_AT, window);
+            if let Some((at, [tsval, tsecr])) = timestamps {
                 write_u32(&mut frame.bytes, at, tsval);
                 write_u32(&mut frame.bytes, at + 4, tsecr);
             }
             parsed.header_bytes
         });
-        if let (Some(_), Some([tsval, tsecr])) = (parsed.timestamps_at(), self.timestamps) {
-            (parsed.segment.tsval, parsed.segment.tsecr) = (tsval, tsecr);
-        }
-        (parsed.segment.ack, parsed.segment.window) =
-            if keeps_ack { (ack, window) } else { (self.ack, self.window) };
     }
 }
 

@@ -100,7 +100,7 @@ impl Port {
         if !is_sound(&frame, parsed, &snooped.headers) {
             return;
         }
-        let stamp = parsed.tsval(&frame);
+        let stamp = parsed.tsval();
         let (snoop, segment) = (&mut snooped.snoop, &parsed.segment);
         let owed = snoop.is_promise_due();
         let sent = held.hold.split_ack(flow.snd_nxt);
@@ -154,18 +154,12 @@ impl Port {
     }
 
     /// A SYN or SYN-ACK has passed to the guest; `stripped`: without MPTCP's options.
-    pub(super) fn snoop_peer_syn(
-        &mut self,
-        id: FlowId,
-        frame: &Frame,
-        parsed: &Parsed,
-        stripped: bool,
-    ) {
+    pub(super) fn snoop_peer_syn(&mut self, id: FlowId, parsed: &Parsed, stripped: bool) {
         if !self.snooping.is_on {
             return;
         }
         if let Some(Entry { snooped, .. }) = self.table.get_mut(id) {
-            let tsval = parsed.tsval(frame).unwrap_or(0);
+            let tsval = parsed.tsval().unwrap_or(0);
             snooped.snoop.peer_syn(&parsed.segment, tsval, stripped);
         }
     }

@@ -48,7 +48,7 @@ impl Snooped {
     /// Records a segment of the guest.
     pub(crate) fn note(&mut self, frame: &Frame, parsed: &Parsed) {
         self.headers.note(frame, parsed);
-        self.tsval = parsed.tsval(frame).unwrap_or(self.tsval);
+        self.tsval = parsed.tsval().unwrap_or(self.tsval);
     }
 
     /// After a change: has a promise been given, where none was `owed`? Then it wants a timer.
