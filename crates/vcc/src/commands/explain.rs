@@ -92,13 +92,14 @@ fn live(connection: &Connection, device: Option<&str>) -> Result<Vec<FlowView>, 
 
 /// Where the guest is late, tells whether its CPU runs.
 fn watch_cpus(ports: &[Source], flows: &mut [FlowView]) {
-    for flow in flows.iter_mut().filter(|flow| is_delayed_by_guest(flow)) {
-        let watch = CpuWatch::begin([&ports[flow.port_index]]);
-        watch.problems().iter().for_each(|problem| output::complain(problem));
-        if watch.sees_any() {
-            interrupt::wait(READ_EVERY);
-            flow.cpu = watch.end().pop().flatten();
-        }
+    let mut late: Vec<_> = flows.iter_mut().filter(|flow| is_delayed_by_guest(flow)).collect();
+    let watch = CpuWatch::begin(late.iter().map(|flow| &ports[flow.port_index]));
+    watch.problems().iter().for_each(|problem| output::complain(problem));
+    if watch.sees_any() {
+        interrupt::wait(READ_EVERY);
+    }
+    for (flow, cpu) in late.iter_mut().zip(watch.end()) {
+        flow.cpu = cpu;
     }
 }
 

@@ -1,13 +1,12 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::thread;
 
 use serde::Serialize;
 use vcc_view::histogram::{self, DelaysView};
 use vcc_view::{CpuWatch, GuestCpu, PORT_COLUMNS, PortView, READ_EVERY, Source, cell};
 
 use super::sweep;
-use crate::output;
+use crate::{interrupt, output};
 
 /// List the ports that vcc is attached to, what their guests wait for, and what passed untranslated
 #[derive(clap::Args)]
@@ -31,7 +30,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let cpus = CpuWatch::begin(&sources);
     cpus.problems().iter().for_each(|problem| output::complain(problem));
     if cpus.sees_any() {
-        thread::sleep(READ_EVERY);
+        interrupt::wait(READ_EVERY);
     }
     let cpus = cpus.end().into_iter();
     let ports = sources.iter().zip(cpus).map(|(port, cpu)| view(port, cpu));
