@@ -14,7 +14,7 @@ pub struct Transfers {
     pub direction: Direction,
     pub bytes: u32,
     pub times_s: Vec<f64>,
-    /// Of its connections of more than 20 round trips, where there is a port.
+    /// Of its connections with more than 20 measured waits, where there is a port.
     pub verdicts: Vec<Verdict>,
 }
 

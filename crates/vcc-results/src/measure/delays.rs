@@ -7,7 +7,7 @@ use crate::result::statistics::median;
 /// Connections that wait for the guest alone, as a share of those with an answer.
 pub(super) const BY_GUEST: Measure = Measure::plain(
     "delayed_by_guest",
-    "in virtual time: connections that their port says to be delayed by the guest, as a share of all of more than 20 round trips",
+    "in virtual time: connections that their port says to be delayed by the guest, as a share of those of which it has measured more than 20 waits",
     |view| share_of(view, "guest"),
 );
 
