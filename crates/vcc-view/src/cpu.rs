@@ -81,6 +81,24 @@ impl CpuWatch {
     }
 }
 
+/// Watches them from one read of the ports to the next.
+#[derive(Default)]
+pub struct CpuWatches {
+    /// With the devices of the ports.
+    last: Option<(Vec<String>, CpuWatch)>,
+}
+
+impl CpuWatches {
+    /// Since the last read, of each port; none after the first, and where the ports are others since.
+    pub fn next(&mut self, ports: &[Source]) -> Vec<Option<GuestCpu>> {
+        let devices: Vec<String> = ports.iter().map(|port| port.device().to_owned()).collect();
+        let last = self.last.take().filter(|(before, _)| *before == devices);
+        let cpus = last.map_or_else(|| vec![None; ports.len()], |(_, watch)| watch.end());
+        self.last = Some((devices, CpuWatch::begin(ports)));
+        cpus
+    }
+}
+
 fn machine<'a>(port: &Source, machines: &'a Machines) -> Result<Option<&'a Machine>, Error> {
     match port {
         Source::Kernel(port) => machines.of_tap(port.device(), port.netns_inode()),

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use vcc_port::{Error, Port, SharedPolicy};
 
+use crate::cpu::CpuWatches;
 use crate::flow::{FlowView, Place};
 use crate::names::keys;
 use crate::pace::{Group, Grown, Pace, sum_up};
@@ -19,6 +20,8 @@ pub struct Sampler {
     grown: Grown,
     /// From one snapshot to the next.
     pace: Pace,
+    /// From one snapshot to the next, too, if they are wanted.
+    cpus: Option<CpuWatches>,
     /// The time of the last attempt to read flows.
     read: Option<Instant>,
 }
@@ -47,7 +50,13 @@ impl Sampler {
     pub fn new(devices: &[String]) -> Self {
         let (progress, grown) = (Progress::default(), Grown::new());
         let pace = Pace::over(Duration::ZERO);
-        Self { devices: devices.into(), progress, grown, pace, read: None }
+        Self { devices: devices.into(), progress, grown, pace, cpus: None, read: None }
+    }
+
+    /// Looks at the guests' CPUs, too, which takes a look at every process of the host.
+    #[must_use]
+    pub fn with_cpus(self) -> Self {
+        Self { cpus: Some(CpuWatches::default()), ..self }
     }
 
     /// The part of `left` that may pass before [`Self::keep_up`], whatever the interval of
@@ -75,7 +84,11 @@ impl Sampler {
         for flow in &mut flows {
             flow.rates = self.progress.take(at, &flow.key);
         }
+        let cpus = self.cpus.as_mut().map(|cpus| cpus.next(&ports)).unwrap_or_default();
         let mut ports = ports.iter().map(PortView::read).collect::<Result<Vec<_>, _>>()?;
+        for (port, cpu) in ports.iter_mut().zip(cpus) {
+            port.cpu = cpu;
+        }
         self.pace.note(at, self.grown.clone());
         sum_up(&mut ports, &mut rules, &flows, None, &self.pace);
         Ok(Snapshot { unix_time_s: since_1970.as_secs_f64(), ports, rules, flows, gone })

@@ -128,22 +128,24 @@ pub static PORT_COLUMNS: &[Column] = &[
         "machine",
         Text,
         |port| port.cpu.as_ref().and_then(|cpu| cpu.machine.as_deref()).into(),
-        "the name of the guest's virtual machine; `vcc ports --json` alone has this and its CPU",
+        "the name of the guest's virtual machine; the daemon sees neither this nor its CPU",
     ),
     Column::new(
-        "CPU waiting",
+        "CPU waits",
         "cpu_waiting",
         Fraction,
         |port| port.cpu.as_ref().map(|cpu| cpu.shares.waiting).into(),
-        "the share of half a second in which the guest's virtual CPU had work and the host ran something else",
-    ),
+        "the share of the time, half a second or that between two reads, in which the guest's virtual CPU had work and the host ran something else",
+    )
+    .top(8, None),
     Column::new(
-        "CPU running",
+        "CPU runs",
         "cpu_running",
         Fraction,
         |port| port.cpu.as_ref().map(|cpu| cpu.shares.running).into(),
         "the share in which it ran",
-    ),
+    )
+    .top(9, None),
     Column::new(
         "CPU idle",
         "cpu_idle",

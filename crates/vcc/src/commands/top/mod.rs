@@ -42,7 +42,7 @@ const INSTEAD: &str = "`vcc flows --watch` prints the same, table after table";
 const FIRST: Duration = Duration::from_millis(300);
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut sampler = Sampler::new(&arguments.devices);
+    let mut sampler = Sampler::new(&arguments.devices).with_cpus();
     let mut model = Model::new(arguments.filter.filter(), arguments.sort.sort());
     // What cannot work at all fails before the screen is taken.
     model.update(sampler.snapshot()?);

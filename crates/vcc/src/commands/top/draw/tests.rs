@@ -4,7 +4,9 @@ use ratatui::crossterm::event::KeyCode;
 
 use super::*;
 use vcc_view::testing::{self, flow};
-use vcc_view::{Filter, FlowView, PortView, Rates, RuleView, Snapshot, Sort, Sums, key_of};
+use vcc_view::{
+    Filter, FlowView, GuestCpu, PortView, Rates, RuleView, Shares, Snapshot, Sort, Sums, key_of,
+};
 
 fn busy(number: u16) -> FlowView {
     let mut flow = flow(&format!("192.0.2.1:{}", 40_000 + number), "198.51.100.9:5001");
@@ -102,6 +104,17 @@ fn a_wide_terminal_has_all_columns() {
         assert!(text.contains(name), "{name}: {text}");
     }
     assert!(text.contains(" 12.0/s   0.50/s     0/s"), "{text}");
+}
+
+#[test]
+fn a_guest_that_waits_for_its_cpu_is_seen() {
+    let mut model = model(0, 0);
+    let shares = Shares { waiting: 0.613, running: 0.32, idle: 0.067 };
+    let cpu = Some(GuestCpu { machine: None, shares });
+    model.update(Snapshot { ports: vec![PortView { cpu, ..port("vnet3") }], ..Default::default() });
+    let lines = screen(&model, 140, 24);
+    assert!(lines.iter().any(|line| line.ends_with("CPU-WAITS  CPU-RUNS")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.ends_with("0.613     0.320")), "{lines:#?}");
 }
 
 #[test]
