@@ -8,32 +8,36 @@
 #include "vcc.h"
 
 /* Must change with every change of the maps' contents, even if no size changes. */
-#define LAYOUT_VERSION 6u
+#define LAYOUT_VERSION 7u
 
 /* User space copies keys and values byte by byte; padding would be uninitialised. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wpadded"
 
-/* A connection as seen from the port; the key is the same in both directions. */
+/*
+ * A connection at a port; the key is the same in both directions. The ports of a host share their
+ * maps, and keys with different ports are different keys.
+ */
 struct vcc_key {
 	uint8_t guest_addr[16]; /* IPv4 as ::ffff:a.b.c.d (RFC 4291, 2.5.5.2) */
 	uint8_t peer_addr[16];
 	uint16_t guest_port; /* network byte order, like the addresses */
 	uint16_t peer_port;
 	uint16_t vlan; /* 802.1Q VLAN ID, host byte order; 0 if untagged */
-	uint16_t reserved;
+	uint16_t port; /* the index of the port */
 };
 
 /* A position in a queue of flows (queues.h). */
 struct vcc_place {
-	uint32_t queue; /* enum vcc_queue */
+	uint16_t queue; /* enum vcc_queue */
+	uint16_t port;	/* the index of the port */
 	uint32_t at;
 };
 
 /*
- * The queues of flows. Each flow is in one of the timer wheel's slots, according to its deadline:
- * near slots of a millisecond within a second, far slots of FAR_MS beyond. Half-open flows are also
- * in QUEUE_HALF_OPEN, oldest first.
+ * The queues of a port's flows. Each flow is in one of the timer wheel's slots, according to its
+ * deadline: near slots of a millisecond within a second, far slots of FAR_MS beyond. Half-open
+ * flows are also in QUEUE_HALF_OPEN, oldest first.
  */
 enum vcc_queue {
 	QUEUE_NEAR = 0,
@@ -63,11 +67,31 @@ struct vcc_entry {
 	uint32_t half_open_at; /* its position in QUEUE_HALF_OPEN */
 };
 
-/* The occupancy of a port's table. */
+/* What user space says of a port: a value of `ports`. */
+struct vcc_port {
+	struct vcc_params params; /* of connections without a policy; `trace` of all */
+	struct vcc_key traced;	  /* the connection to trace; all zeros: every connection */
+	uint32_t flows_max;
+	uint32_t by_policy;  /* bool: a policy selects the parameters of connections */
+	uint32_t generation; /* counts the ports that have had the index; for user space */
+};
+
+/* The occupancy of a port's part of the tables. */
 struct vcc_usage {
 	uint32_t flows;
 	uint32_t half_open;	  /* half-open flows among them */
-	uint32_t turn_longest_us; /* longest run of the wheel's timer */
+	uint32_t neighbours;	  /* addresses of the guest that are known */
+	uint32_t turn_longest_us; /* longest turn of the port's wheel */
+};
+
+/*
+ * The words of skb->cb that the programs use. Its other words, and these ones between two packets,
+ * belong to other programs on the device.
+ */
+enum vcc_cb {
+	CB_SWEEP_QUEUE = 0, /* of `sweep`: where it begins, and where it ended */
+	CB_SWEEP_AT = 1,
+	CB_PORT = 4, /* the index of the port */
 };
 
 /*
@@ -79,7 +103,9 @@ enum vcc_mark {
 	/* Requests to the program `sweep`: */
 	FORGET_MARK = 0x7663666f, /* forget all flows, because the port is detached */
 	SETTLE_MARK = 0x76637365, /* judge half-open flows too */
-	START_MARK = 0x76637374,  /* only start the port's timer */
+	OPEN_MARK = 0x76636f70,	  /* only let the wheel of a port without flows turn */
+	RENEW_MARK = 0x7663726e,  /* only let this program's version turn the port's wheel */
+	CLOSE_MARK = 0x7663636c,  /* only stop the port's wheel */
 };
 
 /* Limits of a policy. */
@@ -89,7 +115,7 @@ enum vcc_policy_limit {
 	RULE_SETS_MAX = 16384,
 	PREFIXES_MAX = 16384,
 	POOLS_MAX = 256,
-	PORTS_MAX = 4096,	/* ports that share a policy */
+	PORTS_MAX = 4096,	/* ports of a host */
 	POLICY_NAME_BYTES = 64, /* name of a rule or pool, with the terminating zero */
 	PORT_NUMBERS = 65536,
 	VLAN_IDS = 4096,
@@ -114,12 +140,15 @@ struct vcc_policy {
 	uint32_t polices[EDITIONS];    /* the rules that police */
 };
 
-/* Constants of a port, set when its programs are loaded. */
-struct vcc_port_constants {
-	uint32_t layout;    /* LAYOUT_VERSION */
-	uint32_t by_policy; /* bool: a policy selects the parameters; else `params` holds them */
-	uint32_t index;	    /* the port's index in the policy */
-	uint32_t flows_max; /* limit of flows */
+/* Constants of a host, set when its programs are loaded. */
+struct vcc_host_constants {
+	uint32_t layout; /* LAYOUT_VERSION */
+	/*
+	 * Limit of all ports' flows. Beyond it, a port with less than `flows_reserved` still has
+	 * room, so that no port's connections can take all of the table from the others.
+	 */
+	uint32_t flows_max;
+	uint32_t flows_reserved;
 };
 
 /* A bit per rule; the first rule is the lowest bit. */
@@ -172,7 +201,7 @@ struct vcc_event {
 struct vcc_neighbour_key {
 	uint8_t guest_addr[16]; /* as in struct vcc_key */
 	uint16_t vlan;
-	uint16_t reserved;
+	uint16_t port;
 };
 
 /* The MAC addresses of the guest's last frame from that address. */
@@ -181,7 +210,7 @@ struct vcc_neighbour {
 	uint8_t next_hop_mac[6];
 };
 
-/* Counters of segments that the datapath did not translate, by reason; a u64 per CPU. */
+/* Counters of segments that the datapath did not translate, by reason. */
 enum vcc_count {
 	COUNT_NOT_IP, /* neither IPv4 nor IPv6, more than one VLAN tag, or 802.1ad */
 	COUNT_NOT_TCP,
@@ -209,6 +238,12 @@ enum vcc_count {
 	COUNT_TIMER_LATE,     /* the port's timer was late by seconds and was restarted */
 	COUNT_PROMISE_BROKEN, /* a guest did not take what was acknowledged in its name: reset */
 	COUNT_MAX,
+};
+
+/* What a port counts on one CPU. */
+struct vcc_counts {
+	uint64_t segments[COUNT_MAX];
+	struct vcc_delays delays;
 };
 
 #pragma GCC diagnostic pop

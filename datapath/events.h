@@ -5,17 +5,12 @@
 
 #include "maps.h"
 
-static __always_inline bool is_traced(const struct vcc_key *key)
+static __always_inline bool is_traced(const struct vcc_port *port, const struct vcc_key *key)
 {
-	uint32_t zero = 0;
-	const struct vcc_key *wanted = bpf_map_lookup_elem(&traced, &zero);
-
-	if (!wanted)
-		return false;
-	if (!wanted->guest_port)
+	if (!port->traced.guest_port)
 		return true;
-	const uint64_t *a = (const void *)wanted, *b = (const void *)key;
-	uint64_t differ = 0;
+	const uint32_t *a = (const void *)&port->traced, *b = (const void *)key;
+	uint32_t differ = 0;
 
 	for (uint32_t i = 0; i < sizeof(*key) / sizeof(*a); i++)
 		differ |= a[i] ^ b[i];
@@ -27,11 +22,13 @@ static __always_inline void tell(uint32_t kind, const struct vcc_key *key,
 				 const struct vcc_flow *flow, uint64_t now_us, uint32_t dupacks)
 {
 	bool trace = kind == EVENT_ACK;
-	void *ring = trace ? (void *)&traces : (void *)&events;
-	struct vcc_event *event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
+	uint32_t port = key->port;
+	void *ring =
+	    trace ? bpf_map_lookup_elem(&traces, &port) : bpf_map_lookup_elem(&events, &port);
+	struct vcc_event *event = ring ? bpf_ringbuf_reserve(ring, sizeof(*event), 0) : 0;
 
 	if (!event) {
-		count(trace ? COUNT_TRACE_LOST : COUNT_EVENT_LOST);
+		count(port, trace ? COUNT_TRACE_LOST : COUNT_EVENT_LOST);
 		return;
 	}
 	event->now_us = now_us;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The maps of one port. The object is loaded once per port, so no port's traffic can evict or
- * change another port's flows (law 10).
+ * The maps of a host's ports. The programs are loaded once for all of them. Each key carries its
+ * port, limits are per port, and each port has room that the others cannot take (struct
+ * vcc_host_constants), so no port's traffic can evict or change another port's flows (law 10). One
+ * map of flows for each port would take a megabyte of buckets for each.
  */
 #ifndef VCC_MAPS_H
 #define VCC_MAPS_H
@@ -21,23 +23,14 @@ struct {
 	__type(value, struct vcc_entry);
 } flows SEC(".maps");
 
-/* The timer wheel's slots: the flows' keys by deadline. As many entries as flows. */
+/* The queues: the flows' keys by position. Room for each flow twice, as all may be half-open. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536); /* overridden before loading */
+	__uint(max_entries, 2 * 65536); /* overridden before loading */
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct vcc_place);
 	__type(value, struct vcc_key);
-} due SEC(".maps");
-
-/* The keys of half-open flows, oldest first. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384); /* overridden before loading */
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct vcc_place);
-	__type(value, struct vcc_key);
-} half_open SEC(".maps");
+} queued SEC(".maps");
 
 /* Head and tail of a queue: positions in [taken, put) may hold a flow. */
 struct vcc_ends {
@@ -45,100 +38,131 @@ struct vcc_ends {
 	uint32_t put;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, QUEUES);
-	__type(key, uint32_t);
-	__type(value, struct vcc_ends);
-} queue_ends SEC(".maps");
-
-/* The port's timer wheel (wheel.h). */
+/* A port's timer wheel (wheel.h) and its queues. */
 struct vcc_wheel {
-	struct bpf_timer timer;
 	uint32_t near_ms;     /* the near slots before this time are done */
 	uint32_t near_end_ms; /* no flow is in a near slot after this time */
 	uint32_t far_ms;      /* the far slots before this time are done; a multiple of FAR_MS */
-	uint32_t fires_ms;    /* the timer's next expiry */
+	uint32_t turns_ms;    /* when the wheel turns next */
+	struct vcc_ends ends[QUEUES];
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PORTS_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, uint32_t);
 	__type(value, struct vcc_wheel);
-} wheel SEC(".maps");
+} wheels SEC(".maps");
+
+/* A timer turns the wheels of the ports with index % TIMERS. */
+#define TIMERS 64
+
+struct vcc_timer {
+	struct bpf_timer timer;
+	uint64_t ports;	   /* bit n: the wheel of the port n * TIMERS + the timer's number */
+	uint32_t fires_ms; /* the timer's next expiry */
+	uint32_t first;	   /* the bit of the port whose wheel turns first */
+};
+
+_Static_assert(PORTS_MAX <= TIMERS * 64, "a bit per port");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, TIMERS);
+	__type(key, uint32_t);
+	__type(value, struct vcc_timer);
+} timers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PORTS_MAX);
+	__type(key, uint32_t);
+	__type(value, struct vcc_port);
+} ports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PORTS_MAX);
 	__type(key, uint32_t);
 	__type(value, struct vcc_usage);
 } usage SEC(".maps");
 
+/* The number of all ports' flows. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, uint32_t);
-	__type(value, struct vcc_params);
-} params SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, COUNT_MAX);
-	__type(key, uint32_t);
-	__type(value, uint64_t);
-} counters SEC(".maps");
+	__type(value, uint32_t);
+} host_flows SEC(".maps");
 
 /* Per CPU, or CPUs would wait for each other's cache line. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, PORTS_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, uint32_t);
-	__type(value, struct vcc_delays);
-} delays SEC(".maps");
+	__type(value, struct vcc_counts);
+} counts SEC(".maps");
 
-/* EVENT_DUPACKS and EVENT_WINDOW. Not in `traces`, because each ring has its own reader. */
-struct {
+struct vcc_ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 << 10); /* bytes */
+};
+
+/* EVENT_DUPACKS and EVENT_WINDOW: the ring of the process that sends to the port's guest. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, PORTS_MAX);
+	__type(key, uint32_t);
+	__array(values, struct vcc_ring);
 } events SEC(".maps");
 
-/* EVENT_ACK. */
+/* EVENT_ACK: the ring of the process that traces the port. */
 struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 256 << 10); /* bytes */
-} traces SEC(".maps");
-
-/* The connection to trace if params.trace is set; all zeros: every connection. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, PORTS_MAX);
 	__type(key, uint32_t);
-	__type(value, struct vcc_key);
-} traced SEC(".maps");
+	__array(values, struct vcc_ring);
+} traces SEC(".maps");
 
 /* MAC addresses for generated segments to the guest. When full, it learns no new addresses. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
+	__uint(max_entries, 65536); /* overridden before loading */
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct vcc_neighbour_key);
 	__type(value, struct vcc_neighbour);
 } neighbours SEC(".maps");
 
-static __always_inline void count(uint32_t what)
+static __always_inline void count(uint32_t port, uint32_t what)
 {
-	uint64_t *n = bpf_map_lookup_elem(&counters, &what);
+	struct vcc_counts *n = bpf_map_lookup_elem(&counts, &port);
 
-	if (n)
-		(*n)++;
+	if (n && what < COUNT_MAX)
+		n->segments[what]++;
 }
 
-static __always_inline struct vcc_params *port_params(void)
+static __always_inline struct vcc_port *port_at(uint32_t port)
+{
+	return bpf_map_lookup_elem(&ports, &port);
+}
+
+static __always_inline struct vcc_usage *usage_of(uint32_t port)
+{
+	return bpf_map_lookup_elem(&usage, &port);
+}
+
+static __always_inline struct vcc_wheel *wheel_of(uint32_t port)
+{
+	return bpf_map_lookup_elem(&wheels, &port);
+}
+
+static __always_inline uint32_t *flows_of_host(void)
 {
 	uint32_t zero = 0;
 
-	return bpf_map_lookup_elem(&params, &zero);
+	return bpf_map_lookup_elem(&host_flows, &zero);
 }
 
 #endif

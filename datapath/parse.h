@@ -106,8 +106,8 @@ static __always_inline void pull_headers(struct __sk_buff *skb)
 }
 
 /* Returns PARSED, or the reason why the frame is not translated (enum vcc_count). */
-static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir, struct frame *fr,
-				      struct vcc_key *key, struct vcc_segment *s)
+static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir, uint32_t port,
+				      struct frame *fr, struct vcc_key *key, struct vcc_segment *s)
 {
 	pull_headers(skb);
 
@@ -120,7 +120,7 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 	uint32_t off = sizeof(*eth);
 
 	key->vlan = 0;
-	key->reserved = 0;
+	key->port = (uint16_t)port;
 	if (skb->vlan_present) { /* VLAN acceleration: the tag is in the skb, not in the frame */
 		if (skb->vlan_proto != bpf_htons(ETH_P_8021Q))
 			return COUNT_NOT_IP;

@@ -6,8 +6,8 @@
 #include "maps.h"
 #include "engine.h"
 
-/* Overridden before loading: the verifier skips code that the constants make unreachable. */
-const volatile struct vcc_port_constants constants SEC(".rodata.port") = { .flows_max = 65536 };
+/* Overridden before loading. */
+const volatile struct vcc_host_constants constants SEC(".rodata.host") = { .flows_max = 65536 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -136,7 +136,7 @@ int judge(const struct vcc_key *key, bool guest_opened, uint32_t epoch)
 	uint32_t guest_port = edition * PORT_NUMBERS + bpf_ntohs(key->guest_port);
 	uint32_t peer_port = edition * PORT_NUMBERS + bpf_ntohs(key->peer_port);
 	uint32_t vlan = edition * VLAN_IDS + key->vlan % VLAN_IDS;
-	uint32_t tenant = edition * PORTS_MAX + constants.index % PORTS_MAX;
+	uint32_t tenant = edition * PORTS_MAX + key->port % PORTS_MAX;
 
 	__builtin_memcpy(peer.peer_addr, key->peer_addr, sizeof(peer.peer_addr));
 	const uint32_t *by_prefix = bpf_map_lookup_elem(&prefixes, &peer);

@@ -17,9 +17,21 @@
 /* Attempts to get a position that the consumer has not passed yet. */
 #define PUT_TRIES_MAX 4
 
-static __always_inline struct vcc_ends *queue_ends_of(uint32_t queue)
+static __always_inline struct vcc_ends *ends_of(struct vcc_wheel *w, uint32_t queue)
 {
-	return bpf_map_lookup_elem(&queue_ends, &queue);
+	uint64_t at = queue;
+
+	/* Keep it in one register: the verifier bounds the one compared, not the one added. */
+	asm volatile("" : "+r"(at));
+	return at < QUEUES ? &w->ends[at] : 0;
+}
+
+/* The first position of a queue. */
+static __always_inline uint32_t ends_first(struct vcc_wheel *w, uint32_t queue)
+{
+	struct vcc_ends *ends = ends_of(w, queue);
+
+	return ends ? ends->taken : 0;
 }
 
 /* A load that no earlier store of this CPU is reordered behind. */
@@ -33,22 +45,19 @@ static __always_inline uint32_t load_after_stores(uint32_t *value)
  * is assigned but still empty and never returns to it, so a producer that was too late takes
  * another one. Returns 0 or an error; after an error the flow is in no queue.
  */
-static __always_inline long queue_put(void *map, const struct vcc_key *key, struct vcc_place *place)
+static __always_inline long queue_put(struct vcc_ends *ends, const struct vcc_key *key,
+				      struct vcc_place *place)
 {
-	struct vcc_ends *ends = queue_ends_of(place->queue);
-
-	if (!ends)
-		return -ENOENT;
 	for (int i = 0; i < PUT_TRIES_MAX; i++) {
 		place->at = __sync_fetch_and_add(&ends->put, 1);
-		long err = bpf_map_update_elem(map, place, key, BPF_NOEXIST);
+		long err = bpf_map_update_elem(&queued, place, key, BPF_NOEXIST);
 
 		if (err)
 			return err;
 		if ((int32_t)(load_after_stores(&ends->taken) - place->at) <= 0)
 			return 0;
 		/* If the key is gone, the consumer found it in time. */
-		if (bpf_map_delete_elem(map, place))
+		if (bpf_map_delete_elem(&queued, place))
 			return 0;
 	}
 	return -EAGAIN;

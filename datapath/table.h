@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The flow table of a port: looking up, holding, creating and forgetting flows. Established flows
+ * The flows of a port: looking up, holding, creating and forgetting flows. Established flows
  * never give way. Half-open flows are limited to a part of the table, in which the oldest gives way
  * to the newest, as in a listener's SYN queue. A handshake takes a round trip, so a flood has to
  * fill that part within a round trip to disturb it.
@@ -26,13 +26,6 @@ static const uint8_t fresh_entry[sizeof(struct vcc_entry)] = {
 	[__builtin_offsetof(struct vcc_entry, lock)] = LOCK_HELD,
 };
 
-static __always_inline struct vcc_usage *port_usage(void)
-{
-	uint32_t zero = 0;
-
-	return bpf_map_lookup_elem(&usage, &zero);
-}
-
 /* A hash of the key (FNV's multiplier). Keys that differ in their ports only never collide. */
 static __always_inline uint64_t key_tag(const struct vcc_key *key)
 {
@@ -55,14 +48,14 @@ static __always_inline bool is_of(const struct vcc_entry *e, const struct vcc_ke
 }
 
 /*
- * The parameters of the flow's treatment: the port's own without a policy, else its rule's. Judges
+ * The parameters of a flow's treatment: the port's own without a policy, else its rule's. Judges
  * the flow again if the policy's edition has changed. Null: the flow must be forgotten.
  */
-static __always_inline struct vcc_params *treatment(struct vcc_params *port, struct vcc_flow *f,
+static __always_inline struct vcc_params *treatment(struct vcc_port *port, struct vcc_flow *f,
 						    const struct vcc_key *key, bool settle)
 {
-	if (!constants.by_policy)
-		return port;
+	if (!port->by_policy)
+		return &port->params;
 	uint8_t epoch = current_epoch();
 
 	if (f->epoch != epoch && judge_anew(f, key, epoch, settle))
@@ -87,21 +80,25 @@ static __always_inline bool hold_counted(struct vcc_entry *e, const struct vcc_k
 	enum lock_state found = hold(e, key);
 
 	if (found != LOCK_FREE)
-		count(found == LOCK_GONE ? COUNT_UNKNOWN : COUNT_CONTENDED);
+		count(key->port, found == LOCK_GONE ? COUNT_UNKNOWN : COUNT_CONTENDED);
 	return found == LOCK_FREE;
 }
 
 /* A held flow whose handshake completed, or that is forgotten, is no longer half-open. */
-static __always_inline void half_open_leave(struct vcc_entry *e)
+static __always_inline void half_open_leave(struct vcc_entry *e, uint32_t port)
 {
-	struct vcc_usage *used = port_usage();
-	struct vcc_place place = { .queue = QUEUE_HALF_OPEN, .at = e->half_open_at };
+	struct vcc_usage *used = usage_of(port);
+	struct vcc_place place = {
+		.queue = QUEUE_HALF_OPEN,
+		.port = (uint16_t)port,
+		.at = e->half_open_at,
+	};
 
 	if (!e->half_open)
 		return;
 	e->half_open = false;
 	/* If the key is gone, give_way() has taken it and will see `half_open` cleared. */
-	bpf_map_delete_elem(&half_open, &place);
+	bpf_map_delete_elem(&queued, &place);
 	if (used)
 		__sync_fetch_and_add(&used->half_open, -1);
 }
@@ -112,13 +109,17 @@ static __always_inline void half_open_leave(struct vcc_entry *e)
  */
 int flow_forget(struct vcc_entry *e, const struct vcc_key *key)
 {
-	struct vcc_usage *used = port_usage();
-
-	if (!e || !key || !used)
+	if (!e || !key)
 		return -1;
-	if (constants.by_policy)
+	const struct vcc_port *port = port_at(key->port);
+	struct vcc_usage *used = usage_of(key->port);
+	uint32_t *all = flows_of_host();
+
+	if (!port || !used || !all)
+		return -1;
+	if (port->by_policy)
 		leave_rule(&e->flow);
-	half_open_leave(e);
+	half_open_leave(e, key->port);
 	struct vcc_place due_at = e->due;
 
 	flow_unlock(&e->lock, true);
@@ -127,12 +128,14 @@ int flow_forget(struct vcc_entry *e, const struct vcc_key *key)
 		return -1;
 	}
 	/* If the key is gone, the timer has just taken it and will not find the flow. */
-	bpf_map_delete_elem(&due, &due_at);
+	bpf_map_delete_elem(&queued, &due_at);
 	__sync_fetch_and_add(&used->flows, -1);
+	__sync_fetch_and_add(all, -1);
 	return 0;
 }
 
 struct making_room {
+	uint32_t port;
 	bool made;
 };
 
@@ -140,24 +143,29 @@ struct making_room {
 static int give_way(uint32_t index, struct making_room *room)
 {
 	(void)index;
-	struct vcc_ends *ends = queue_ends_of(QUEUE_HALF_OPEN);
+	struct vcc_wheel *w = wheel_of(room->port);
 	/* key_tag() reads it as words. */
 	struct vcc_key key __attribute__((aligned(8)));
 
-	if (!ends)
+	if (!w)
 		return 1;
-	struct vcc_place place = { .queue = QUEUE_HALF_OPEN, .at = ends->taken };
+	struct vcc_ends *ends = &w->ends[QUEUE_HALF_OPEN];
+	struct vcc_place place = {
+		.queue = QUEUE_HALF_OPEN,
+		.port = (uint16_t)room->port,
+		.at = ends->taken,
+	};
 
 	if (place.at == *(volatile uint32_t *)&ends->put)
 		return 1;
 	if (__sync_val_compare_and_swap(&ends->taken, place.at, place.at + 1) != place.at)
 		return 0;
-	const struct vcc_key *oldest = bpf_map_lookup_elem(&half_open, &place);
+	const struct vcc_key *oldest = bpf_map_lookup_elem(&queued, &place);
 
 	if (!oldest)
 		return 0;
 	__builtin_memcpy(&key, oldest, sizeof(key));
-	bpf_map_delete_elem(&half_open, &place);
+	bpf_map_delete_elem(&queued, &place);
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
 
 	/* Spare a flow that another CPU is processing; its deadline remains. */
@@ -169,25 +177,44 @@ static int give_way(uint32_t index, struct making_room *room)
 	}
 	if (flow_forget(e, &key))
 		return 0;
-	count(COUNT_GAVE_WAY);
+	count(key.port, COUNT_GAVE_WAY);
 	room->made = true;
 	return 1;
 }
 
-static __always_inline bool make_room(void)
+static __always_inline bool make_room(uint32_t port)
 {
-	struct making_room room = {};
+	struct making_room room = { .port = port };
 
 	bpf_loop(GIVE_WAY_STEPS, give_way, &room, 0);
 	return room.made;
 }
 
-/* Counts a new flow; false if the table is full. */
-static __always_inline bool take_room(struct vcc_usage *used)
+/* Counts a flow less, which is in no table. */
+static __always_inline void give_room_back(struct vcc_usage *used)
 {
-	if (__sync_fetch_and_add(&used->flows, 1) < constants.flows_max || make_room())
-		return true;
+	uint32_t *all = flows_of_host();
+
 	__sync_fetch_and_add(&used->flows, -1);
+	if (all)
+		__sync_fetch_and_add(all, -1);
+}
+
+/* Counts a new flow of a port; false if the port or the host has no room for it. */
+static __always_inline bool take_room(uint32_t index, const struct vcc_port *port,
+				      struct vcc_usage *used)
+{
+	uint32_t *all = flows_of_host();
+
+	if (!all)
+		return false;
+	uint32_t own = __sync_fetch_and_add(&used->flows, 1);
+	uint32_t others = __sync_fetch_and_add(all, 1);
+	bool host_has_room = own < constants.flows_reserved || others < constants.flows_max;
+
+	if ((own < port->flows_max && host_has_room) || make_room(index))
+		return true;
+	give_room_back(used);
 	return false;
 }
 
@@ -196,23 +223,26 @@ static __always_inline bool take_room(struct vcc_usage *used)
  * CPUs have taken all the room, and the flow must not be created.
  */
 static __always_inline bool half_open_enter(struct vcc_entry *e, const struct vcc_key *key,
-					    struct vcc_usage *used)
+					    const struct vcc_port *port, struct vcc_usage *used)
 {
-	struct vcc_place place = { .queue = QUEUE_HALF_OPEN };
-	struct vcc_ends *ends = queue_ends_of(QUEUE_HALF_OPEN);
+	struct vcc_place place = { .queue = QUEUE_HALF_OPEN, .port = key->port };
+	struct vcc_wheel *w = wheel_of(key->port);
+
+	if (!w)
+		return false;
+	struct vcc_ends *ends = &w->ends[QUEUE_HALF_OPEN];
 	uint32_t before = __sync_fetch_and_add(&used->half_open, 1);
 
-	if (!ends)
-		return false;
 	for (int i = 0; i < HALF_OPEN_SKIPS; i++) {
-		struct vcc_place first = { .queue = QUEUE_HALF_OPEN, .at = ends->taken };
+		struct vcc_place first = place;
 
+		first.at = ends->taken;
 		if (first.at != *(volatile uint32_t *)&ends->put &&
-		    !bpf_map_lookup_elem(&half_open, &first))
+		    !bpf_map_lookup_elem(&queued, &first))
 			queue_skip(ends, first.at);
 	}
-	if ((before < half_open_max(constants.flows_max) || make_room()) &&
-	    !queue_put(&half_open, key, &place)) {
+	if ((before < half_open_max(port->flows_max) || make_room(key->port)) &&
+	    !queue_put(ends, key, &place)) {
 		e->half_open = true;
 		e->half_open_at = place.at;
 		return true;

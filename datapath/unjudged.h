@@ -80,18 +80,21 @@ static __always_inline bool polices(const struct vcc_params *p)
 }
 
 /* Does any rule police that may match a connection of this port? */
-VCC_APART int port_polices(void)
+VCC_APART int port_polices(uint32_t index)
 {
+	const struct vcc_port *port = port_at(index);
 	uint32_t zero = 0;
 
-	if (!constants.by_policy)
-		return polices(port_params());
+	if (!port)
+		return false;
+	if (!port->by_policy)
+		return polices(&port->params);
 	const struct vcc_policy *now = bpf_map_lookup_elem(&policy, &zero);
 
 	if (!now)
 		return false;
 	uint32_t edition = now->epoch % EDITIONS;
-	uint32_t tenant = edition * PORTS_MAX + constants.index % PORTS_MAX;
+	uint32_t tenant = edition * PORTS_MAX + index % PORTS_MAX;
 	const struct vcc_rule_set *ours = bpf_map_lookup_elem(&tenants, &tenant);
 	const struct vcc_rule_set *policing = rule_set(edition, now->polices[edition & 1]);
 	uint64_t both = 0;
@@ -104,21 +107,22 @@ VCC_APART int port_polices(void)
 }
 
 /* Does a frame pass that could not be parsed, for the reason `what`? */
-static __always_inline bool passes_unread(struct __sk_buff *skb, uint32_t what)
+static __always_inline bool passes_unread(struct __sk_buff *skb, uint32_t port, uint32_t what)
 {
-	bool unjudged = what != COUNT_NOT_TCP && port_polices() && holds_tcp(skb);
+	bool unjudged = what != COUNT_NOT_TCP && port_polices(port) && holds_tcp(skb);
 
-	count(unjudged ? COUNT_UNJUDGED : what);
+	count(port, unjudged ? COUNT_UNJUDGED : what);
 	return !unjudged;
 }
 
 /* Does a segment pass untranslated because another CPU held its flow's lock for too long? */
-static __noinline bool passes_contended(const struct vcc_entry *e)
+static __noinline bool passes_contended(const struct vcc_entry *e, const struct vcc_port *port,
+					uint32_t index)
 {
 	bool unjudged =
-	    polices(constants.by_policy ? rule_params(e->flow.epoch, e->flow.rule) : port_params());
+	    polices(port->by_policy ? rule_params(e->flow.epoch, e->flow.rule) : &port->params);
 
-	count(unjudged ? COUNT_UNJUDGED : COUNT_CONTENDED);
+	count(index, unjudged ? COUNT_UNJUDGED : COUNT_CONTENDED);
 	return !unjudged;
 }
 

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The engine's kernel shell: TCX programs on a guest's port. Parse, look up, engine, rewrite. */
+/*
+ * The engine's kernel shell. Parse, look up, engine, rewrite. The programs serve all ports of a
+ * host: each port's own program (port.bpf.c) calls them with its index.
+ */
 /* The verifier checks a global function once, instead of at every call site. */
 #define VCC_APART __attribute__((noinline))
 
+#include "calls.h"
 #include "events.h"
 #include "fack.h"
 #include "neighbours.h"
 #include "parse.h"
 #include "policy.h"
 #include "rewrite.h"
+#include "sweep.h"
 #include "table.h"
+#include "timers.h"
 #include "unjudged.h"
-#include "wheel.h"
 #include "engine.h"
 
 /* TCX_NEXT and TCX_DROP (Linux 6.6). TCX_NEXT lets other programs on the device run. */
@@ -42,10 +47,11 @@ VCC_APART int engine_to_guest(struct vcc_flow *f, const struct vcc_params *p,
  * The table is full: `drop` becomes the rule's on_full, and a SYN that passes stays untranslated.
  * Returns null.
  */
-static __always_inline struct vcc_entry *flow_refuse(const struct vcc_params *p, bool *drop)
+static __always_inline struct vcc_entry *flow_refuse(const struct vcc_params *p, uint32_t port,
+						     bool *drop)
 {
 	*drop = p->on_full == ON_FULL_DROP;
-	count(*drop ? COUNT_REFUSED : COUNT_TABLE_FULL);
+	count(port, *drop ? COUNT_REFUSED : COUNT_TABLE_FULL);
 	return 0;
 }
 
@@ -54,50 +60,51 @@ static __always_inline struct vcc_entry *flow_refuse(const struct vcc_params *p,
  * ignores the connection; `drop` then tells whether to drop the SYN.
  */
 static __noinline struct vcc_entry *flow_create(const struct vcc_key *key, enum direction dir,
-						const struct vcc_params *port, bool *drop)
+						const struct vcc_port *port, bool *drop)
 {
-	const struct vcc_params *p = port;
-	struct vcc_usage *used = port_usage();
+	const struct vcc_params *p = &port->params;
+	struct vcc_usage *used = usage_of(key->port);
 	uint32_t now_ms = (uint32_t)(now_us() / 1000);
 	uint8_t epoch = 0;
 	int rule = 0;
 
-	if (port->mode == MODE_DRAIN || !used)
+	if (p->mode == MODE_DRAIN || !used)
 		return 0;
-	if (constants.by_policy) {
+	if (port->by_policy) {
 		epoch = current_epoch();
 		rule = judge(key, dir == FROM_GUEST, epoch);
 		p = rule < 0 ? 0 : rule_params(epoch, (uint32_t)rule);
 
 		if (!p || p->mode == MODE_IGNORE) {
-			count(COUNT_IGNORED);
+			count(key->port, COUNT_IGNORED);
 			return 0;
 		}
 	}
-	wheel_check(now_ms);
-	if (!take_room(used))
-		return flow_refuse(p, drop);
+	timer_check(key->port, now_ms);
+	if (!take_room(key->port, port, used))
+		return flow_refuse(p, key->port, drop);
 	long err = bpf_map_update_elem(&flows, key, fresh_entry, BPF_NOEXIST);
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, key);
 
 	if (err || !e) {
-		__sync_fetch_and_add(&used->flows, -1);
+		give_room_back(used);
 		/* Another CPU has created the flow for a duplicate of the SYN. */
 		if (e)
 			return hold_counted(e, key) ? e : 0;
-		return flow_refuse(p, drop);
+		return flow_refuse(p, key->port, drop);
 	}
 	e->tag = key_tag(key);
-	if (constants.by_policy)
+	e->due.queue = QUEUES; /* in none yet */
+	if (port->by_policy)
 		come_under(&e->flow, epoch, (uint32_t)rule);
 	if (file(e, key, now_ms, LOOK_MIN_MS, true)) {
-		count(COUNT_UNTIMED);
+		count(key->port, COUNT_UNTIMED);
 		flow_forget(e, key);
-		return flow_refuse(p, drop);
+		return flow_refuse(p, key->port, drop);
 	}
-	if (!half_open_enter(e, key, used)) {
+	if (!half_open_enter(e, key, port, used)) {
 		flow_forget(e, key);
-		return flow_refuse(p, drop);
+		return flow_refuse(p, key->port, drop);
 	}
 	return e;
 }
@@ -130,37 +137,37 @@ static __always_inline void fetch(const struct vcc_entry *e)
 	(void)line[sizeof(e->flow) / sizeof(*line) - 1];
 }
 
-static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir,
+static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir, uint32_t port,
 				     const struct frame *fr, const struct vcc_segment *s,
 				     const struct vcc_action *a)
 {
 	if (a->forged)
-		count(COUNT_FORGED);
+		count(port, COUNT_FORGED);
 	if (fr->options.malformed)
-		count(COUNT_BAD_OPTIONS);
+		count(port, COUNT_BAD_OPTIONS);
 	if (a->verdict == VCC_CONSUME)
 		return VERDICT_DROP;
 	if (a->verdict == VCC_DROP) {
-		count(a->police ? COUNT_POLICED : COUNT_DROPPED);
+		count(port, a->police ? COUNT_POLICED : COUNT_DROPPED);
 		return VERDICT_DROP;
 	}
 	if (rewrite(skb, dir, fr, s, a)) {
-		count(COUNT_REWRITE_FAILED);
+		count(port, COUNT_REWRITE_FAILED);
 		return VERDICT_DROP;
 	}
 	/* A FACK cannot carry BIG TCP's jumbo option (RFC 2675); the next report replaces it. */
 	if (dir == FROM_GUEST && a->emit == EMIT_FACK && (!fr->ip_length || fack_send(skb)))
-		count(COUNT_REPORT_LOST);
+		count(port, COUNT_REPORT_LOST);
 	return VERDICT_PASS;
 }
 
 /* Runs the engine on a held flow. */
-static __always_inline void decide(struct vcc_entry *e, const struct vcc_params *port,
+static __always_inline void decide(struct vcc_entry *e, const struct vcc_port *port,
 				   const struct vcc_params *p, enum direction dir,
 				   const struct vcc_key *key, struct vcc_segment *s,
 				   struct vcc_action *a)
 {
-	bool pooled = constants.by_policy && p->pool_weight;
+	bool pooled = port->by_policy && p->pool_weight;
 
 	if (pooled)
 		pool_enter(&e->flow, p, s, dir == TO_GUEST);
@@ -168,7 +175,8 @@ static __always_inline void decide(struct vcc_entry *e, const struct vcc_params 
 		engine_from_guest(&e->flow, p, s, a);
 	} else {
 		engine_to_guest(&e->flow, p, s, a);
-		if (port->trace && a->verdict == VCC_PASS && (s->flags & TCP_ACK) && is_traced(key))
+		if (port->params.trace && a->verdict == VCC_PASS && (s->flags & TCP_ACK) &&
+		    is_traced(port, key))
 			tell(EVENT_ACK, key, &e->flow, s->now_us, 0);
 	}
 	if (pooled)
@@ -187,7 +195,7 @@ static __always_inline void settle(struct vcc_entry *e, const struct vcc_params 
 		return;
 	}
 	if (e->half_open && !is_half_open(&e->flow))
-		half_open_leave(e);
+		half_open_leave(e, key->port);
 	uint32_t within_ms = look_within_ms(&e->flow, p);
 
 	if (is_before_ms(now_ms + look_in_ms(p, within_ms), e->due_ms) && within_ms < FAR_MAX_MS)
@@ -197,14 +205,13 @@ static __always_inline void settle(struct vcc_entry *e, const struct vcc_params 
 }
 
 /* Apart, or the verifier would follow each bucket separately to the end of the program. */
-VCC_APART int count_delays(const struct vcc_action *a)
+VCC_APART int count_delays(uint32_t port, const struct vcc_action *a)
 {
-	uint32_t zero = 0;
-	struct vcc_delays *of_port = bpf_map_lookup_elem(&delays, &zero);
+	struct vcc_counts *n = bpf_map_lookup_elem(&counts, &port);
 
-	if (!a || !of_port)
+	if (!a || !n)
 		return -1;
-	delays_count(of_port, a);
+	delays_count(&n->delays, a);
 	return 0;
 }
 
@@ -222,11 +229,12 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	struct vcc_segment s;
 	struct frame fr;
 	struct vcc_action a = {};
-	uint32_t what = parse(skb, dir, &fr, &key, &s);
+	uint32_t index = skb->cb[CB_PORT];
+	uint32_t what = parse(skb, dir, index, &fr, &key, &s);
 
 	if (what != PARSED)
-		return passes_unread(skb, what) ? VERDICT_PASS : VERDICT_DROP;
-	struct vcc_params *port = port_params();
+		return passes_unread(skb, index, what) ? VERDICT_PASS : VERDICT_DROP;
+	struct vcc_port *port = port_at(index);
 
 	if (!port)
 		return VERDICT_PASS;
@@ -234,7 +242,7 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	bool opens = opens_flow(&s, dir);
 	bool drop = false;
 
-	if (constants.by_policy && opens && e && has_ended(e, &key))
+	if (port->by_policy && opens && e && has_ended(e, &key))
 		e = 0;
 	if (e) {
 		fetch(e);
@@ -242,14 +250,14 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		enum lock_state found = hold(e, &key);
 
 		if (found == LOCK_HELD)
-			return passes_contended(e) ? VERDICT_PASS : VERDICT_DROP;
+			return passes_contended(e, port, index) ? VERDICT_PASS : VERDICT_DROP;
 		if (found == LOCK_GONE) {
-			count(COUNT_UNKNOWN);
+			count(index, COUNT_UNKNOWN);
 			return VERDICT_PASS;
 		}
 	} else {
 		if (!opens)
-			count((s.options & OPT_SIGNED) ? COUNT_SIGNED : COUNT_UNKNOWN);
+			count(index, (s.options & OPT_SIGNED) ? COUNT_SIGNED : COUNT_UNKNOWN);
 		else
 			e = flow_create(&key, dir, port, &drop);
 		if (!e)
@@ -264,10 +272,10 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	if (!p)
 		return VERDICT_PASS;
 	if (has_delays(&a))
-		count_delays(&a);
+		count_delays(index, &a);
 	if (p->emit && dir == FROM_GUEST && (s.flags & TCP_SYN))
 		neighbour_learn(skb, &key);
-	return carry_out(skb, dir, &fr, &s, &a);
+	return carry_out(skb, dir, index, &fr, &s, &a);
 }
 
 /* Turns the clone of a segment into a FACK; drops it on failure. */
@@ -279,7 +287,7 @@ static __noinline int make_fack(struct __sk_buff *skb)
 	struct frame fr;
 
 	skb->mark = 0;
-	if (parse(skb, FROM_GUEST, &fr, &key, &s) != PARSED)
+	if (parse(skb, FROM_GUEST, skb->cb[CB_PORT], &fr, &key, &s) != PARSED)
 		return VERDICT_DROP;
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
 
@@ -290,7 +298,7 @@ static __noinline int make_fack(struct __sk_buff *skb)
 
 	flow_unlock(&e->lock, false);
 	if (fack_finish(skb, &fr, &key, &s, &counted, capable ? IP_ECN_ECT_0 : IP_ECN_NOT_ECT)) {
-		count(COUNT_REPORT_LOST);
+		count(key.port, COUNT_REPORT_LOST);
 		return VERDICT_DROP;
 	}
 	return VERDICT_PASS;
@@ -302,58 +310,40 @@ static __noinline int translate_from_guest(struct __sk_buff *skb)
 	return translate(skb, FROM_GUEST);
 }
 
-SEC("tcx/ingress") int from_guest(struct __sk_buff *skb)
+SEC("tcx/ingress") int all_from_guest(struct __sk_buff *skb)
 {
 	return skb->mark == FACK_MARK ? make_fack(skb) : translate_from_guest(skb);
 }
 
-SEC("tcx/egress") int to_guest(struct __sk_buff *skb)
+SEC("tcx/egress") int all_to_guest(struct __sk_buff *skb)
 {
 	return translate(skb, TO_GUEST);
 }
 
-struct sweep {
-	bool forget;
-	bool settle;
-	uint32_t judged;
-};
-
-/* bpf_for_each_map_elem's callback: 0 continues. */
-static long sweep_one(void *map, struct vcc_key *key, struct vcc_entry *e, struct sweep *sweep)
-{
-	struct vcc_params *port = port_params();
-	struct vcc_key own __attribute__((aligned(8)));
-
-	(void)map;
-	__builtin_memcpy(&own, key, sizeof(own));
-	if (!port || hold(e, &own) != LOCK_FREE)
-		return 0;
-	struct vcc_params *p = treatment(port, &e->flow, &own, sweep->settle);
-
-	sweep->judged++;
-	if (sweep->forget || !p)
-		flow_forget(e, &own);
-	else
-		flow_unlock(&e->lock, false);
-	return 0;
-}
-
 /*
- * Run by user space with BPF_PROG_TEST_RUN on an arbitrary frame, never attached. Judges every flow
- * by the current edition and forgets those that it releases. A flow locked by a CPU is judged
- * there. Returns the number of flows judged. With START_MARK, starts the timer and returns 0 or an
- * error.
+ * Run by user space with BPF_PROG_TEST_RUN on an arbitrary frame, never attached. Judges flows of
+ * the port by the current edition, and forgets those that it releases, from the queue and position
+ * in skb->cb on, where it leaves those for the next run; the end is at QUEUES. Returns the number
+ * of flows judged. With OPEN_MARK, RENEW_MARK and CLOSE_MARK, returns 0 or an error.
  */
 SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 {
 	struct sweep sweep = {
+		.port = skb->cb[CB_PORT],
+		.turn = skb->cb[CB_SWEEP_QUEUE],
+		.at = skb->cb[CB_SWEEP_AT],
 		.forget = skb->mark == FORGET_MARK,
 		.settle = skb->mark == SETTLE_MARK,
 	};
 
-	if (skb->mark == START_MARK)
-		return (int)wheel_begin();
-	bpf_for_each_map_elem(&flows, sweep_one, &sweep, 0);
+	if (skb->mark == OPEN_MARK || skb->mark == RENEW_MARK)
+		return (int)wheel_open(sweep.port, skb->mark == OPEN_MARK);
+	if (skb->mark == CLOSE_MARK)
+		return (int)wheel_close(sweep.port);
+	sweep_begin(&sweep);
+	bpf_loop(SWEEP_STEPS, sweep_step, &sweep, 0);
+	skb->cb[CB_SWEEP_QUEUE] = sweep.turn;
+	skb->cb[CB_SWEEP_AT] = sweep.at;
 	return (int)sweep.judged;
 }
 
@@ -364,10 +354,10 @@ static __always_inline int look_only(struct __sk_buff *skb, enum direction dir)
 	struct vcc_key key __attribute__((aligned(8)));
 	struct vcc_segment s;
 	struct frame fr;
-	uint32_t what = parse(skb, dir, &fr, &key, &s);
+	uint32_t what = parse(skb, dir, skb->cb[CB_PORT], &fr, &key, &s);
 
 	if (what != PARSED)
-		count(what);
+		count(skb->cb[CB_PORT], what);
 	/* Keep the compiler from removing the parsing as dead code. */
 	asm volatile("" : : "r"(&key), "r"(&s), "r"(&fr) : "memory");
 	return VERDICT_PASS;

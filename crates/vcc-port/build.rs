@@ -26,6 +26,7 @@ fn build() -> Result<(), String> {
     let clang = Clang::find()?;
     let sources = [
         (datapath.join("vcc.bpf.c"), "vcc.bpf.o"),
+        (datapath.join("port.bpf.c"), "port.bpf.o"),
         (advance, "advance.bpf.o"),
         (watch, "watch.bpf.o"),
     ];

@@ -6,8 +6,8 @@ use vcc_web::snapshot::Problem;
 use crate::ports::Ports;
 
 /// A refused policy is not among these: the daemon and its page report it apart.
-const KINDS: [fn(&Ports, &mut Vec<Problem>); 5] =
-    [no_ports, misnamed_ports, silent_ports, short_ports, other_policy];
+const KINDS: [fn(&Ports, &mut Vec<Problem>); 6] =
+    [no_ports, misnamed_ports, silent_ports, short_ports, full_host, other_policy];
 
 pub(crate) fn of(ports: &Ports) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -47,6 +47,21 @@ fn silent_ports(ports: &Ports, problems: &mut Vec<Problem>) {
 
 fn short_ports(ports: &Ports, problems: &mut Vec<Problem>) {
     problems.extend(ports.short().map(|(device, what)| problem(device, what)));
+}
+
+fn full_host(ports: &Ports, problems: &mut Vec<Problem>) {
+    const FULL_PERCENT: u64 = 90;
+    match ports.host().connections() {
+        Ok((used, max)) if u64::from(used) * 100 >= u64::from(max) * FULL_PERCENT => {
+            let what = format!(
+                "the table of all ports is nearly full: {used} of {max} connections; when it is full, \
+                 each port has room for few more (`vcc ports` shows whose they are)"
+            );
+            problems.push(problem("host", what));
+        }
+        Ok(_) => {}
+        Err(error) => problems.push(problem("host", error.to_string())),
+    }
 }
 
 fn other_policy(ports: &Ports, problems: &mut Vec<Problem>) {

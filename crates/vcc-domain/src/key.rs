@@ -28,7 +28,7 @@ impl FlowKey {
             guest_port: guest.1.to_be(),
             peer_port: peer.1.to_be(),
             vlan,
-            reserved: 0,
+            port: 0,
         })
     }
 

@@ -1,9 +1,6 @@
 //! Counters of segments that the datapath did not translate, by reason.
 
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use vcc_engine::sys;
-
-use crate::{Error, Result};
 
 /// A reason, as the datapath numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,17 +65,14 @@ impl Counters {
     }
 }
 
-pub(crate) fn read(map: &MapHandle) -> Result<Counters> {
-    let mut sums = [0; ALL.len()];
-    for (sum, index) in sums.iter_mut().zip(0u32..) {
-        let per_cpu = map
-            .lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY)
-            .map_err(|e| Error::system("read the port's counters", e))?
-            .ok_or_else(|| Error::layout("read the port's counters"))?;
-        for value in per_cpu {
-            let value = value.try_into().map_err(|_| Error::layout("read the port's counters"))?;
-            *sum += u64::from_ne_bytes(value);
+impl Counters {
+    pub(crate) fn of(counts: &[sys::vcc_counts]) -> Self {
+        let mut sums = [0; ALL.len()];
+        for on_cpu in counts {
+            for (sum, segments) in sums.iter_mut().zip(on_cpu.segments) {
+                *sum += segments;
+            }
         }
+        Self(sums)
     }
-    Ok(Counters(sums))
 }

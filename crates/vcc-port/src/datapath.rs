@@ -1,41 +1,37 @@
-//! The compiled datapath in the kernel: programs and maps that are attached to no device yet.
+//! The datapath of one port in the kernel, attached to no device: for tests and benchmarks.
 
 use std::os::fd::AsFd;
 
-use libbpf_rs::{Object, OpenObject, ProgramMut};
-use vcc_engine::{Delays, half_open_max, sys};
+use libbpf_rs::{Object, ProgramMut};
+use vcc_engine::{Delays, sys};
 
 use crate::flows::Flow;
-use crate::maps::{self, Maps};
-use crate::plain::to_bytes;
-use crate::policy::{self, SharedPolicy};
-use crate::sweep::{self, Sweep};
+use crate::host::{Host, Room};
+use crate::maps::Maps;
+use crate::policy::SharedPolicy;
+use crate::sweep::Sweep;
 use crate::test_run::{self, Context, RunOutput};
-use crate::{
-    AttachOptions, Counters, Error, Program, Result, Usage, counters, delays, flows, object,
-    params, usage,
-};
+use crate::{AttachOptions, Counters, Error, Program, Result, Usage, counts, flows, object, usage};
 
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc.bpf.o"));
-const WHAT: &str = "the datapath";
-
-/// Programs and maps of one port.
+/// A host with one port.
 pub struct Datapath {
-    object: Object,
-    pub(crate) maps: Maps,
+    host: Host,
+    programs: Object,
+    of_port: Object,
+    index: u32,
 }
 
 impl Datapath {
     /// All connections have the treatment of `options`.
     pub fn load(options: &AttachOptions) -> Result<Self> {
-        Self::load_without_timer(options)?.with_timer()
+        Self::load_with(None, options, false)?.with_timer()
     }
 
     /// Like [`Self::load`], but no timer ever changes a flow: for tests that compare states byte
     /// for byte.
     #[doc(hidden)]
     pub fn load_without_timer(options: &AttachOptions) -> Result<Self> {
-        Self::load_opened(open(None)?, options, None)
+        Self::load_with(None, options, false)
     }
 
     /// Like [`Self::load`], or like [`Self::load_under`] with a policy, with the yardsticks of
@@ -45,72 +41,42 @@ impl Datapath {
         policy: Option<(&SharedPolicy, u32)>,
         options: &AttachOptions,
     ) -> Result<Self> {
-        let (shared, index) = policy.unzip();
-        Self::load_opened(open_all(shared)?, options, index)?.with_timer()
+        Self::load_with(policy, options, true)?.with_timer()
     }
 
     /// Each connection has the treatment of its rule. `index` is the port's among those of the
     /// policy.
     pub fn load_under(policy: &SharedPolicy, index: u32, options: &AttachOptions) -> Result<Self> {
-        Self::load_opened(open(Some(policy))?, options, Some(index))?.with_timer()
+        Self::load_with(Some((policy, index)), options, false)?.with_timer()
     }
 
-    /// The programs of this version of vcc, with the maps of a port that is attached already.
-    pub(crate) fn load_over(maps: &Maps, policy: Option<&SharedPolicy>) -> Result<Self> {
-        let constants = maps.constants().ok_or_else(|| Error::layout("take a port over"))?;
-        let mut open = open(policy)?;
-        set_constants(&mut open, &constants)?;
-        for (name, map) in maps.all().filter(|(name, _)| *name != maps::CONSTANTS) {
-            object::map(&mut open, name)?
-                .reuse_fd(map.as_fd())
-                .map_err(|e| Error::system("take a port over", e))?;
-        }
-        let object = object::load(open, WHAT)?;
-        Ok(Self { maps: Maps::of(&object)?, object })
-    }
-
-    fn load_opened(
-        mut open: OpenObject,
+    fn load_with(
+        policy: Option<(&SharedPolicy, u32)>,
         options: &AttachOptions,
-        index: Option<u32>,
+        yardsticks: bool,
     ) -> Result<Self> {
-        // The queues have room for as many flows as can be in them: see datapath/table.h.
-        for (name, room) in [
-            ("flows", options.max_flows),
-            ("due", options.max_flows),
-            ("half_open", half_open_max(options.max_flows)),
-        ] {
-            object::map(&mut open, name)?
-                .set_max_entries(room)
-                .map_err(|e| Error::system("limit the number of flows", e))?;
-        }
-        let constants = sys::vcc_port_constants {
-            layout: sys::LAYOUT_VERSION,
-            by_policy: index.is_some().into(),
-            index: index.unwrap_or(0),
-            flows_max: options.max_flows,
-        };
-        set_constants(&mut open, &constants)?;
-        let object = object::load(open, WHAT)?;
-        let maps = Maps::of(&object)?;
-        params::write(&maps.params, &options.params)?;
-        Ok(Self { object, maps })
+        let (policy, index) = policy.unzip();
+        let (host, programs) = Host::load(policy, Room::for_one(options.max_flows), yardsticks)?;
+        let at = index.unwrap_or(0);
+        host.enter(at, &options.port(index.is_some()))?;
+        Ok(Self { of_port: host.port_programs(at)?, host, programs, index: at })
     }
 
     fn with_timer(self) -> Result<Self> {
-        sweep::start_timer(&sweep::keep(&self.program(Program::Sweep)?)?)?;
+        self.host.open_wheel(self.index)?;
         Ok(self)
     }
 
     /// Runs a program on one Ethernet frame, without a device. A `gso_size` other than 0 makes
     /// the frame a super-segment.
     pub fn run(&self, program: Program, frame: &[u8], gso_size: u32) -> Result<RunOutput> {
-        self.run_in(program, frame, Context { gso_size, mark: 0 })
+        self.run_in(program, frame, Context { gso_size, ..Context::default() })
     }
 
     /// Runs the second pass of a clone of a segment from the guest, which makes it a FACK.
     pub fn run_clone(&self, frame: &[u8], gso_size: u32) -> Result<RunOutput> {
-        self.run_in(Program::FromGuest, frame, Context { gso_size, mark: sys::FACK_MARK })
+        let context = Context { gso_size, mark: sys::FACK_MARK, ..Context::default() };
+        self.run_in(Program::FromGuest, frame, context)
     }
 
     fn run_in(&self, program: Program, frame: &[u8], context: Context) -> Result<RunOutput> {
@@ -123,82 +89,58 @@ impl Datapath {
     /// Brings every flow under the edition of the policy that is in force. Returns how many there
     /// are.
     pub fn judge_flows(&self) -> Result<u32> {
-        self.sweep(Sweep::Judge)
+        self.host.sweep(self.index, Sweep::Judge)
     }
 
     /// Like [`Self::judge_flows`], but for flows in their handshake too.
     pub fn settle_flows(&self) -> Result<u32> {
-        self.sweep(Sweep::Settle)
+        self.host.sweep(self.index, Sweep::Settle)
     }
 
     /// Forgets every flow, and returns what it holds of a pool.
     pub fn forget_flows(&self) -> Result<u32> {
-        self.sweep(Sweep::Forget)
+        self.host.sweep(self.index, Sweep::Forget)
     }
 
     /// The number of flows, without reading them.
     pub fn usage(&self) -> Result<Usage> {
-        usage::read(&self.maps.usage)
-    }
-
-    fn sweep(&self, what: Sweep) -> Result<u32> {
-        sweep::run(&sweep::keep(&self.program(Program::Sweep)?)?, what)
+        usage::read(&self.maps().usage, self.index)
     }
 
     pub fn flows(&self) -> Result<Vec<Flow>> {
-        flows::read(&self.maps.flows)
+        flows::read(&self.maps().flows, self.index)
     }
 
     pub fn counters(&self) -> Result<Counters> {
-        counters::read(&self.maps.counters)
+        counts::counters(&self.maps().counts, self.index)
     }
 
     pub fn delays(&self) -> Result<Delays> {
-        delays::read(&self.maps.delays)
+        counts::delays(&self.maps().counts, self.index)
+    }
+
+    pub(crate) fn maps(&self) -> &Maps {
+        &self.host.maps
     }
 
     pub(crate) fn program(&self, program: Program) -> Result<ProgramMut<'_>> {
-        let name = program.name();
-        self.object.progs_mut().find(|p| p.name() == name).ok_or_else(|| object::lacks(name))
+        let object = match program {
+            Program::FromGuest | Program::ToGuest => &self.of_port,
+            Program::ParseFromGuest | Program::ParseToGuest | Program::Sweep => &self.programs,
+        };
+        object::program(object, program.name())
     }
-}
-
-/// What a port needs: verifying the yardsticks would take a sixth of the time.
-fn open(policy: Option<&SharedPolicy>) -> Result<OpenObject> {
-    let mut open = open_all(policy)?;
-    for yardstick in [Program::ParseFromGuest, Program::ParseToGuest] {
-        if let Some(mut program) = open.progs_mut().find(|it| it.name() == yardstick.name()) {
-            program.set_autoload(false);
-        }
-    }
-    Ok(open)
-}
-
-/// With the maps of `policy`, or with the smallest ones if there is none.
-fn open_all(policy: Option<&SharedPolicy>) -> Result<OpenObject> {
-    let mut open = object::open(OBJECT, WHAT)?;
-    match policy {
-        Some(policy) => policy.maps().lend_to(&mut open)?,
-        None => policy::shrink(&mut open)?,
-    }
-    Ok(open)
-}
-
-fn set_constants(open: &mut OpenObject, constants: &sys::vcc_port_constants) -> Result<()> {
-    object::map(open, maps::CONSTANTS_SECTION)?
-        .set_initial_value(to_bytes(constants))
-        .map_err(|e| Error::system("set the constants of a port", e))
 }
 
 #[cfg(test)]
 mod tests {
-    use libbpf_rs::{MapCore, MapFlags, ProgramType};
+    use libbpf_rs::{MapCore, MapFlags};
     use vcc_engine::Params;
     use vcc_frames::Packet;
     use vcc_testing::can_attach;
 
     use super::*;
-    use crate::tcx;
+    use crate::{counters, tcx};
 
     /// A segment that cannot be translated must not pass a policed flow: its window would have the
     /// wrong scale, or its data would not be counted.
@@ -218,7 +160,7 @@ mod tests {
             let datapath = Datapath::load(&options).expect("it loads");
             let syn = Packet::syn(guest, peer).frame();
             datapath.run(Program::FromGuest, &syn, 0).expect("it runs");
-            let flows = &datapath.maps.flows;
+            let flows = &datapath.maps().flows;
             let key = flows.keys().next().expect("a flow");
             let mut entry = flows.lookup(&key, MapFlags::ANY).expect("read").expect("there");
             entry[..4].copy_from_slice(&HELD.to_ne_bytes());
@@ -235,38 +177,20 @@ mod tests {
         }
     }
 
-    /// Loading is nearly all that attaching takes, and the tests attach some hundred times. Where the
-    /// verifier follows many constants separately, what comes after is verified once for each.
+    /// The tests load some hundred times. Where the verifier follows many constants separately, what
+    /// comes after is verified once for each.
     #[test]
     fn the_verifier_does_not_take_long() {
         if !can_attach() {
             return;
         }
-        const MAX_INSNS: u32 = 250_000;
+        const MAX_INSNS: u32 = 300_000;
         let datapath = Datapath::load(&AttachOptions::default()).expect("it loads");
-        for program in [Program::FromGuest, Program::ToGuest, Program::Sweep] {
-            let loaded = datapath.program(program).expect("a program");
-            let insns = tcx::program_info(loaded.as_fd()).expect("its info").verified_insns;
-            assert!((1..MAX_INSNS).contains(&insns), "{}: {insns}", program.name());
+        let programs = datapath.programs.progs().filter(|program| program.autoload());
+        for program in programs.chain(datapath.of_port.progs()) {
+            let loaded = program.as_fd();
+            let insns = tcx::program_info(loaded).expect("its info").verified_insns;
+            assert!((1..MAX_INSNS).contains(&insns), "{:?}: {insns}", program.name());
         }
-    }
-
-    #[test]
-    fn the_verifiers_refusal_is_one_line_with_its_last_words() {
-        if !can_attach() {
-            return;
-        }
-        let mut open = object::open(OBJECT, WHAT).expect("an object");
-        for mut program in open.progs_mut() {
-            // Socket filters may not read packets directly.
-            program.set_prog_type(ProgramType::SocketFilter);
-        }
-        let Err(error) = object::load(open, WHAT) else {
-            panic!("a socket filter that reads packets")
-        };
-        let said = error.to_string();
-        assert!(said.contains("verifier of Linux"), "{said}");
-        assert!(said.contains("invalid bpf_context access"), "{said}");
-        assert!(!said.contains('\n'), "{said}");
     }
 }

@@ -46,6 +46,18 @@ pub enum Error {
     OtherVersion { device: String },
 
     #[error(
+        "the datapath of this host is another version's, whose maps have another layout: \
+         `vcc detach --now --all`, then start again"
+    )]
+    OtherHostVersion,
+
+    #[error(
+        "there are {} ports already, the most that a host can have: `vcc detach` one first",
+        vcc_engine::sys::PORTS_MAX
+    )]
+    NoPortLeft,
+
+    #[error(
         "the pinned policy of this host is another version's, whose maps have another layout: \
          `vcc detach --now --all`, remove /sys/fs/bpf/vcc/policy, and start again"
     )]

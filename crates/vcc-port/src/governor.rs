@@ -20,4 +20,9 @@ impl Governor {
         let lock = lock.map_err(|e| Error::system(format!("lock {GOVERNOR}"), e))?;
         Ok(lock.map(|lock| Self { _lock: lock }))
     }
+
+    /// Whether a process is the governor.
+    pub(crate) fn is_there() -> Result<bool> {
+        Ok(Path::new(GOVERNOR).exists() && Self::become_it()?.is_none())
+    }
 }

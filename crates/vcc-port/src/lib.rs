@@ -1,8 +1,8 @@
 //! A port: the host side of a guest's network device, with vcc attached to it.
 //!
 //! This crate compiles the datapath, loads and attaches it, and reads its maps; no other crate
-//! knows its programs. Every port has programs and maps of its own, so that one guest cannot affect
-//! another guest's flows.
+//! knows its programs. The ports of a host share programs and maps, in which each has room that the
+//! others cannot take, so that one guest cannot affect another guest's flows.
 
 mod batch;
 pub mod bench;
@@ -10,14 +10,15 @@ mod bpffs;
 mod capabilities;
 mod clock;
 pub mod counters;
+mod counts;
 mod datapath;
-mod delays;
 mod device;
 pub mod doctor;
 mod emit;
 mod error;
 mod flows;
 mod governor;
+mod host;
 mod kernel;
 mod libbpf;
 mod lock;
@@ -48,6 +49,7 @@ pub use emit::{Emitted, Emitter};
 pub use error::Error;
 pub use flows::{Flow, FlowId};
 pub use governor::Governor;
+pub use host::Host;
 pub use namespace::Netns;
 pub use options::AttachOptions;
 pub use own_directory::open_own_directory;

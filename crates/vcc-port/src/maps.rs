@@ -1,4 +1,4 @@
-//! The maps of one port. Their names are those in `datapath/maps.h` and of their pins.
+//! The maps that the ports of a host share. Their names are those in `datapath/` and of their pins.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object};
 use vcc_engine::sys;
@@ -35,24 +35,24 @@ macro_rules! maps {
 
 maps! {
     flows,
+    queued,
+    wheels,
+    timers,
+    ports,
     usage,
-    due,
-    half_open,
-    queue_ends,
-    wheel,
-    params,
-    counters,
-    delays,
+    host_flows,
+    counts,
     events,
     traces,
-    traced,
     neighbours,
+    call_from_guest,
+    call_to_guest,
     constants,
 }
 
 /// libbpf creates this map from a section, whose name it has in an object.
 pub(crate) const CONSTANTS: &str = "constants";
-pub(crate) const CONSTANTS_SECTION: &str = ".rodata.port";
+pub(crate) const CONSTANTS_SECTION: &str = ".rodata.host";
 
 impl Maps {
     /// The maps of a loaded object.
@@ -64,17 +64,17 @@ impl Maps {
     pub(crate) fn are_understood(&self) -> bool {
         let sizes = |map: &MapHandle| (map.key_size() as usize, map.value_size() as usize);
         sizes(&self.flows) == (size_of::<sys::vcc_key>(), size_of::<sys::vcc_entry>())
-            && sizes(&self.params).1 == size_of::<sys::vcc_params>()
-            && self.counters.max_entries() == sys::COUNT_MAX
-            && sizes(&self.delays).1 == size_of::<sys::vcc_delays>()
-            && sizes(&self.traced).1 == size_of::<sys::vcc_key>()
+            && sizes(&self.ports).1 == size_of::<sys::vcc_port>()
+            && sizes(&self.counts).1 == size_of::<sys::vcc_counts>()
+            && sizes(&self.usage).1 == size_of::<sys::vcc_usage>()
             && sizes(&self.neighbours)
                 == (size_of::<sys::vcc_neighbour_key>(), size_of::<sys::vcc_neighbour>())
             && self.constants().is_some_and(|constants| constants.layout == sys::LAYOUT_VERSION)
     }
 
-    /// The constants with which the port was attached; None if their layout is another version's.
-    pub(crate) fn constants(&self) -> Option<sys::vcc_port_constants> {
+    /// The constants with which the host's programs were loaded; None if their layout is another
+    /// version's.
+    pub(crate) fn constants(&self) -> Option<sys::vcc_host_constants> {
         from_bytes(&self.constants.lookup(&[0; 4], MapFlags::ANY).ok()??)
     }
 }

@@ -1,6 +1,6 @@
 //! Opening and loading the BPF objects that a crate embeds.
 
-use libbpf_rs::{Object, ObjectBuilder, OpenMapMut, OpenObject};
+use libbpf_rs::{Object, ObjectBuilder, OpenMapMut, OpenObject, ProgramMut};
 
 use crate::{Error, Result, kernel, libbpf};
 
@@ -19,6 +19,11 @@ pub(crate) fn map<'object>(
     name: &str,
 ) -> Result<OpenMapMut<'object>> {
     open.maps_mut().find(|map| map.name() == name).ok_or_else(|| lacks(name))
+}
+
+/// A program of a loaded object.
+pub(crate) fn program<'object>(object: &'object Object, name: &str) -> Result<ProgramMut<'object>> {
+    object.progs_mut().find(|program| program.name() == name).ok_or_else(|| lacks(name))
 }
 
 pub(crate) fn lacks(name: &str) -> Error {

@@ -1,6 +1,6 @@
 //! The options of an attachment.
 
-use vcc_engine::Params;
+use vcc_engine::{Params, sys};
 use vcc_policy::PortSelector;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,19 @@ impl AttachOptions {
     /// With the default size of the flow table.
     pub fn of(params: Params) -> Self {
         Self { params, max_flows: PortSelector::DEFAULT_MAX_FLOWS }
+    }
+}
+
+impl AttachOptions {
+    /// What the datapath is told of a port.
+    pub(crate) fn port(&self, by_policy: bool) -> sys::vcc_port {
+        sys::vcc_port {
+            params: self.params.0,
+            traced: sys::vcc_key::default(),
+            flows_max: self.max_flows,
+            by_policy: by_policy.into(),
+            generation: 0,
+        }
     }
 }
 

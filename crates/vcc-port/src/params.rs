@@ -1,36 +1,54 @@
-//! The parameters of a port, as the datapath reads them.
+//! What user space says of a port, and the parameters in it.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use vcc_engine::Params;
+use vcc_engine::{Params, sys};
 
 use crate::plain::{from_bytes, to_bytes};
 use crate::{Error, Result, lock};
 
-const ONLY_ENTRY: [u8; 4] = [0; 4];
-
-pub(crate) fn read(map: &MapHandle) -> Result<Params> {
-    map.lookup(&ONLY_ENTRY, MapFlags::ANY)
-        .map_err(|e| Error::system("read the port's parameters", e))?
+pub(crate) fn read(ports: &MapHandle, index: u32) -> Result<sys::vcc_port> {
+    const DOING: &str = "read the port's parameters";
+    ports
+        .lookup(&index.to_ne_bytes(), MapFlags::ANY)
+        .map_err(|e| Error::system(DOING, e))?
         .as_deref()
         .and_then(from_bytes)
-        .map(Params)
-        .ok_or_else(|| Error::layout("read the port's parameters"))
+        .ok_or_else(|| Error::layout(DOING))
 }
 
-pub(crate) fn write(map: &MapHandle, params: &Params) -> Result<()> {
-    map.update(&ONLY_ENTRY, to_bytes(&params.0), MapFlags::ANY)
+pub(crate) fn write(ports: &MapHandle, index: u32, port: &sys::vcc_port) -> Result<()> {
+    ports
+        .update(&index.to_ne_bytes(), to_bytes(port), MapFlags::ANY)
         .map_err(|e| Error::system("write the port's parameters", e))
 }
 
-/// Changes parameters. Those of a pinned port are changed under a lock, so that the changes of
-/// another process are not lost.
-pub(crate) fn change(
-    map: &MapHandle,
-    pinned: bool,
-    change: impl FnOnce(&mut Params),
-) -> Result<()> {
-    let _lock = pinned.then(lock::pins).transpose()?;
-    let mut params = read(map)?;
-    change(&mut params);
-    write(map, &params)
+/// A port's entry.
+pub(crate) struct Of<'map> {
+    pub ports: &'map MapHandle,
+    pub index: u32,
+    pub generation: u32,
+}
+
+impl Of<'_> {
+    /// Changes a port. A pinned one is changed under a lock, so that the changes of another process
+    /// are not lost. Returns false if another port has the index by now.
+    pub(crate) fn change(
+        &self,
+        pinned: bool,
+        change: impl FnOnce(&mut sys::vcc_port),
+    ) -> Result<bool> {
+        let _lock = pinned.then(lock::pins).transpose()?;
+        let mut port = read(self.ports, self.index)?;
+        if port.generation != self.generation {
+            return Ok(false);
+        }
+        change(&mut port);
+        write(self.ports, self.index, &port)?;
+        Ok(true)
+    }
+}
+
+/// The parameters in it.
+pub(crate) fn of(port: &sys::vcc_port) -> Params {
+    Params(port.params)
 }

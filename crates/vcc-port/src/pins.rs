@@ -1,24 +1,16 @@
-//! Links, maps and a program pinned in the BPF file system, where they outlive the command.
-//!
-//! The links alone do not suffice: the kernel cancels the timers of a map when user space no longer
-//! holds it, although programs still use it.
+//! The links of ports pinned in the BPF file system, where they outlive the command.
 
-use std::cell::Cell;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use libbpf_rs::{ErrorKind, Link, MapHandle, Program};
+use libbpf_rs::Link;
 
 use crate::bpffs::HOME;
 use crate::device::Device;
 use crate::lock::{self, Lock};
-use crate::maps::Maps;
 use crate::tcx::{self, Hook};
-use crate::{Error, Result, bpffs, sweep};
-
-const SWEEP: &str = "sweep";
+use crate::{Error, Result, bpffs};
 
 /// An activity at a port that only one process at a time may have.
 #[derive(Clone, Copy)]
@@ -37,32 +29,40 @@ impl Role {
 }
 
 /// The directory of one port. A device's name can recur in another network namespace, and the
-/// index of a device in another run of the namespace: the directory carries both.
+/// ifindex of a device in another run of the namespace: the directory carries both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pin {
     pub device: Device,
+    /// The port's index at its host; None if a version of vcc pinned it that had none.
+    pub index: Option<u32>,
 }
 
 impl Pin {
-    pub(crate) fn of(device: &Device) -> Self {
-        Self { device: device.clone() }
+    pub(crate) fn of(device: &Device, index: u32) -> Self {
+        Self { device: device.clone(), index: Some(index) }
     }
 
     /// The BPF file system allows no dots in names, and devices have no colons in theirs.
     fn directory_name(&self) -> String {
         let Device { name, ifindex, netns_inode } = &self.device;
-        format!("{}@{netns_inode}-{ifindex}", name.replace('.', ":"))
+        let index = self.index.map(|index| format!("-{index}")).unwrap_or_default();
+        format!("{}@{netns_inode}-{ifindex}{index}", name.replace('.', ":"))
     }
 
     fn parse(directory_name: &str) -> Option<Self> {
         let (name, place) = directory_name.rsplit_once('@')?;
-        let (netns_inode, ifindex) = place.split_once('-')?;
+        let (netns_inode, rest) = place.split_once('-')?;
+        let (ifindex, index) = match rest.split_once('-') {
+            Some((ifindex, index)) => (ifindex, Some(index.parse().ok()?)),
+            None => (rest, None),
+        };
         Some(Self {
             device: Device {
                 name: name.replace(':', "."),
                 ifindex: ifindex.parse().ok()?,
                 netns_inode: netns_inode.parse().ok()?,
             },
+            index,
         })
     }
 
@@ -79,39 +79,18 @@ impl Pin {
         self.path().join(format!("{}_link", hook.program_name()))
     }
 
-    /// Pins everything, or nothing.
-    pub(crate) fn create(
-        &self,
-        links: &mut [Link; 2],
-        maps: &mut Maps,
-        sweep: &OwnedFd,
-    ) -> Result<()> {
+    /// Pins both links, or none.
+    pub(crate) fn create(&self, links: &mut [Link; 2]) -> Result<()> {
         let path = self.path();
         let doing = || format!("pin the attachment to `{}`", self.device.name);
         fs::create_dir(&path).map_err(|e| Error::system(doing(), e))?;
-        let result = self.create_files(links, maps, sweep);
+        let mut pinned = links.iter_mut().zip(Hook::BOTH);
+        let result = pinned.try_for_each(|(link, hook)| link.pin(self.link_path(hook)));
         if result.is_err() {
             // The first error is reported; a later sweep removes what is left.
             let _ = self.remove();
         }
         result.map_err(|e| Error::system(doing(), e))
-    }
-
-    fn create_files(
-        &self,
-        links: &mut [Link; 2],
-        maps: &mut Maps,
-        sweep: &OwnedFd,
-    ) -> libbpf_rs::Result<()> {
-        let path = self.path();
-        sweep::pin(sweep, &path.join(SWEEP))?;
-        for (name, map) in maps.all_mut() {
-            map.pin(path.join(name))?;
-        }
-        for (link, hook) in links.iter_mut().zip(Hook::BOTH) {
-            link.pin(self.link_path(hook))?;
-        }
-        Ok(())
     }
 
     pub(crate) fn open_links(&self) -> Result<[Link; 2]> {
@@ -124,37 +103,6 @@ impl Pin {
         let id = |link: &Link| link.info().map(|info| info.id).ok();
         let pinned = self.open_links().ok();
         pinned.is_some_and(|pinned| id(&pinned[0]).is_some() && id(&pinned[0]) == id(&links[0]))
-    }
-
-    /// The program that visits all flows; None if an older version did not have it.
-    pub(crate) fn open_sweep(&self) -> Option<OwnedFd> {
-        Program::fd_from_pinned_path(self.path().join(SWEEP)).ok()
-    }
-
-    pub(crate) fn replace_sweep(&self, program: &OwnedFd) -> Result<()> {
-        let path = self.path().join(SWEEP);
-        let replace = || -> libbpf_rs::Result<()> {
-            remove_if_there(&path)?;
-            sweep::pin(program, &path)
-        };
-        replace().map_err(|e| Error::system(format!("pin a program of `{}`", self.device.name), e))
-    }
-
-    /// The maps; None if another version of vcc pinned them.
-    pub(crate) fn open_maps(&self) -> Result<Option<Maps>> {
-        let path = self.path();
-        let foreign = Cell::new(false);
-        let maps = Maps::open(|name| {
-            MapHandle::from_pinned_path(path.join(name)).map_err(|e| {
-                foreign.set(e.kind() == ErrorKind::NotFound);
-                self.cannot_open(e)
-            })
-        });
-        match maps {
-            Ok(maps) => Ok(maps.are_understood().then_some(maps)),
-            Err(_) if foreign.get() => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 
     /// Takes a role until the lock is dropped or the process ends; None if another process has it.
@@ -204,7 +152,7 @@ impl Pin {
     }
 }
 
-fn remove_if_there(path: &Path) -> io::Result<()> {
+pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
         _ => Ok(()),
@@ -227,7 +175,12 @@ pub(crate) fn all() -> Result<Vec<Pin>> {
     Ok(pins)
 }
 
-/// The pin of a device, by its index: its name may have changed since.
+/// The indices of all ports.
+pub(crate) fn indices() -> Result<Vec<u32>> {
+    Ok(all()?.into_iter().filter_map(|pin| pin.index).collect())
+}
+
+/// The pin of a device, by its ifindex: its name may have changed since.
 pub(crate) fn find(device: &Device) -> Result<Option<Pin>> {
     let same = |pin: &Pin| {
         pin.device.ifindex == device.ifindex && pin.device.netns_inode == device.netns_inode
@@ -267,15 +220,22 @@ mod tests {
     fn directory_names_lead_back_to_the_device() {
         for name in ["vnet0", "eth0.100", "a@b-1", "x-1"] {
             let device = Device { name: name.into(), ifindex: 7, netns_inode: 4_026_531_840 };
-            let directory_name = Pin::of(&device).directory_name();
+            let directory_name = Pin::of(&device, 4095).directory_name();
             assert!(!directory_name.contains('.'), "{directory_name}");
-            assert_eq!(Pin::parse(&directory_name), Some(Pin { device }));
+            assert_eq!(Pin::parse(&directory_name), Some(Pin::of(&device, 4095)));
         }
     }
 
     #[test]
+    fn older_versions_had_no_index() {
+        let pin = Pin::parse("vnet0@1-2").expect("a pin");
+        assert_eq!((pin.device.ifindex, pin.index), (2, None));
+        assert_eq!(pin.directory_name(), "vnet0@1-2");
+    }
+
+    #[test]
     fn foreign_directories_are_no_pins() {
-        for name in ["globals", "vnet0@", "vnet0@1", "vnet0@1-x", "@"] {
+        for name in ["globals", "vnet0@", "vnet0@1", "vnet0@1-x", "vnet0@1-2-x", "@"] {
             assert_eq!(Pin::parse(name), None, "{name}");
         }
     }

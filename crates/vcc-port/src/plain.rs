@@ -15,7 +15,7 @@ unsafe impl Plain for sys::vcc_entry {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_usage {}
 // SAFETY: as above.
-unsafe impl Plain for sys::vcc_delays {}
+unsafe impl Plain for sys::vcc_counts {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_event {}
 // SAFETY: as above.
@@ -35,7 +35,9 @@ unsafe impl Plain for sys::vcc_rule_totals {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_pool {}
 // SAFETY: as above.
-unsafe impl Plain for sys::vcc_port_constants {}
+unsafe impl Plain for sys::vcc_host_constants {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_port {}
 // SAFETY: integers have no invalid bytes.
 unsafe impl Plain for u32 {}
 // SAFETY: as above.
@@ -64,7 +66,11 @@ unsafe impl Dense for sys::vcc_rule_totals {}
 // SAFETY: as above.
 unsafe impl Dense for sys::vcc_pool {}
 // SAFETY: as above.
-unsafe impl Dense for sys::vcc_port_constants {}
+unsafe impl Dense for sys::vcc_host_constants {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_port {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_usage {}
 // SAFETY: it has no parts.
 unsafe impl Dense for u32 {}
 // SAFETY: nor holes between bytes.

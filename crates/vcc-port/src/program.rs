@@ -10,12 +10,12 @@ pub enum Program {
     ParseFromGuest,
     /// The yardstick for [`Self::ToGuest`].
     ParseToGuest,
-    /// Visits all flows, or starts the port's timer. It ignores the frame that it runs on.
+    /// Visits all flows of a port, or lets its wheel turn. It ignores the frame that it runs on.
     Sweep,
 }
 
 impl Program {
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::FromGuest => Hook::FromGuest.program_name(),
             Self::ToGuest => Hook::ToGuest.program_name(),

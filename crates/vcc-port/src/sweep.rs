@@ -1,36 +1,18 @@
 //! Running the program `sweep` of the datapath: it visits all flows of a port, or starts the timer
-//! that visits each flow when it is due.
+//! that turns the port's wheel, which visits each flow when it is due.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::Duration;
 
-use libbpf_rs::{ProgramMut, libbpf_sys};
 use vcc_engine::sys;
 
-use crate::test_run::{self, Context};
+use crate::test_run::{self, Context, RunOutput};
 use crate::{Error, Result};
 
 /// BPF_PROG_TEST_RUN requires a frame; the program ignores it.
 const FRAME_BYTES: usize = 64;
-
-/// A descriptor of the program, which may outlive the object that it was loaded with.
-pub(crate) fn keep(program: &ProgramMut<'_>) -> Result<OwnedFd> {
-    program.as_fd().try_clone_to_owned().map_err(|e| Error::system("keep a program", e))
-}
-
-pub(crate) fn pin(program: &OwnedFd, path: &Path) -> libbpf_rs::Result<()> {
-    let c_path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())
-        .map_err(|e| libbpf_rs::Error::from(io::Error::from(e)))?;
-    // SAFETY: an open descriptor, and a string that ends in NUL and outlives the call.
-    let status = unsafe { libbpf_sys::bpf_obj_pin(program.as_raw_fd(), c_path.as_ptr()) };
-    if status < 0 {
-        return Err(libbpf_rs::Error::from_raw_os_error(-status));
-    }
-    Ok(())
-}
 
 /// The operation on every flow.
 #[derive(Clone, Copy)]
@@ -53,10 +35,18 @@ const TIMER_PAUSES: [Duration; 6] = [
     Duration::from_secs(2),
 ];
 
-/// Starts the port's timer, or makes a running one call this version's program. Without the timer
-/// no flow would ever be removed.
-pub(crate) fn start_timer(program: &OwnedFd) -> Result<()> {
-    let start = || match run_marked(program, sys::START_MARK)? as i32 {
+/// Lets the wheel of a port without flows turn. Without that no flow would ever be removed.
+pub(crate) fn open(program: BorrowedFd<'_>, port: u32) -> Result<()> {
+    start_timer(program, port, sys::OPEN_MARK)
+}
+
+/// Lets this program's version of what turns a port's wheel do so.
+pub(crate) fn renew(program: BorrowedFd<'_>, port: u32) -> Result<()> {
+    start_timer(program, port, sys::RENEW_MARK)
+}
+
+fn start_timer(program: BorrowedFd<'_>, port: u32, mark: u32) -> Result<()> {
+    let start = || match run_once(program, port, mark, [0; 2])?.return_value {
         0 => Ok(()),
         errno => Err(io::Error::from_raw_os_error(-errno)),
     };
@@ -71,18 +61,40 @@ pub(crate) fn start_timer(program: &OwnedFd) -> Result<()> {
     }
 }
 
+/// Stops a port's wheel.
+pub(crate) fn close(program: BorrowedFd<'_>, port: u32) -> Result<()> {
+    let closed = run_once(program, port, sys::CLOSE_MARK, [0; 2]);
+    closed.map(drop).map_err(|e| Error::system("stop the timer of a port", e))
+}
+
 /// Returns how many flows there were.
-pub(crate) fn run(program: &OwnedFd, what: Sweep) -> Result<u32> {
+pub(crate) fn run(program: BorrowedFd<'_>, port: u32, what: Sweep) -> Result<u32> {
     let mark = match what {
         Sweep::Judge => 0,
         Sweep::Settle => sys::SETTLE_MARK,
         Sweep::Forget => sys::FORGET_MARK,
     };
-    run_marked(program, mark).map_err(|e| Error::system("visit all flows of a port", e))
+    let mut from = [0; 2];
+    let mut judged = 0;
+    // Each run visits a part, so that none holds a CPU for long.
+    while from[0] < sys::QUEUES {
+        let output = run_once(program, port, mark, from)
+            .map_err(|e| Error::system("visit all flows of a port", e))?;
+        from = [output.cb[sys::CB_SWEEP_QUEUE as usize], output.cb[sys::CB_SWEEP_AT as usize]];
+        judged += output.return_value as u32;
+    }
+    Ok(judged)
 }
 
-fn run_marked(program: &OwnedFd, mark: u32) -> io::Result<u32> {
-    let context = Context { mark, ..Context::default() };
-    let output = test_run::run(program.as_fd(), &[0; FRAME_BYTES], context)?;
-    Ok(output.return_value as u32)
+fn run_once(
+    program: BorrowedFd<'_>,
+    port: u32,
+    mark: u32,
+    from: [u32; 2],
+) -> io::Result<RunOutput> {
+    let mut context = Context { mark, ..Context::default() };
+    context.cb[sys::CB_PORT as usize] = port;
+    context.cb[sys::CB_SWEEP_QUEUE as usize] = from[0];
+    context.cb[sys::CB_SWEEP_AT as usize] = from[1];
+    test_run::run(program, &[0; FRAME_BYTES], context)
 }

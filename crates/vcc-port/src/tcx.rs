@@ -23,10 +23,18 @@ pub(crate) enum Hook {
 impl Hook {
     pub(crate) const BOTH: [Self; 2] = [Self::FromGuest, Self::ToGuest];
 
-    pub(crate) fn program_name(self) -> &'static str {
+    pub(crate) const fn program_name(self) -> &'static str {
         match self {
             Self::FromGuest => "from_guest",
             Self::ToGuest => "to_guest",
+        }
+    }
+
+    /// The program of the host that the port's program calls.
+    pub(crate) const fn host_program_name(self) -> &'static str {
+        match self {
+            Self::FromGuest => "all_from_guest",
+            Self::ToGuest => "all_to_guest",
         }
     }
 

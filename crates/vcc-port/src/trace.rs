@@ -2,21 +2,22 @@
 
 use std::time::Duration;
 
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use libbpf_rs::MapHandle;
 use vcc_engine::sys;
 
 use crate::flows::{Flow, FlowId};
 use crate::lock::Lock;
 use crate::maps::{Maps, keep};
-use crate::plain::to_bytes;
 use crate::ring::Ring;
-use crate::{Error, Result, counters, params};
+use crate::{Result, counters, counts, params};
+
+const RING_BYTES: u32 = 256 << 10;
 
 /// A recording at one port, which ends when it is dropped.
 pub struct Trace {
     ring: Ring,
     switch: Switch,
-    counters: MapHandle,
+    counts: MapHandle,
     lost_before: u64,
     flow: Option<FlowId>,
     /// Keeps other processes from the same; None if the port is not pinned.
@@ -33,23 +34,29 @@ pub struct TraceEvent {
 
 /// Makes the datapath report ACKs, until it is dropped.
 struct Switch {
-    params: MapHandle,
-    traced: MapHandle,
+    ports: MapHandle,
+    port: u32,
+    generation: u32,
     pinned: bool,
 }
 
 impl Trace {
-    pub(crate) fn start(maps: &Maps, flow: Option<FlowId>, role: Option<Lock>) -> Result<Self> {
-        let pinned = role.is_some();
-        let switch = Switch { params: keep(&maps.params)?, traced: keep(&maps.traced)?, pinned };
+    pub(crate) fn start(
+        maps: &Maps,
+        port: u32,
+        generation: u32,
+        flow: Option<FlowId>,
+        role: Option<Lock>,
+    ) -> Result<Self> {
+        let ports = keep(&maps.ports)?;
+        let switch = Switch { ports, port, generation, pinned: role.is_some() };
         // A process that was killed while tracing left it on.
-        switch.set(false)?;
-        let ring = Ring::open(&maps.traces)?;
-        let counters = keep(&maps.counters)?;
-        let lost_before = counters::read(&counters)?.get(counters::TRACE_LOST);
-        switch.point_at(&flow.map_or_else(sys::vcc_key::default, |flow| flow.key()))?;
-        switch.set(true)?;
-        Ok(Self { ring, switch, counters, lost_before, flow, _role: role })
+        switch.off()?;
+        let ring = Ring::open(&maps.traces, port, RING_BYTES)?;
+        let counts = keep(&maps.counts)?;
+        let lost_before = counts::counters(&counts, port)?.get(counters::TRACE_LOST);
+        switch.on(flow.map_or_else(sys::vcc_key::default, |flow| flow.key(port)))?;
+        Ok(Self { ring, switch, counts, lost_before, flow, _role: role })
     }
 
     /// Waits up to `timeout` for the next ACK; None after the timeout or a signal.
@@ -67,31 +74,40 @@ impl Trace {
 
     /// Stops recording. [`Self::next`] still returns what was recorded.
     pub fn stop(&mut self) -> Result<()> {
-        self.switch.set(false)
+        self.switch.off()
     }
 
     /// The number of ACKs that were not recorded because the ring buffer was full.
     pub fn lost(&self) -> Result<u64> {
-        Ok(counters::read(&self.counters)?.get(counters::TRACE_LOST) - self.lost_before)
+        let counted = counts::counters(&self.counts, self.switch.port)?;
+        // Another port has the index if this one was detached meanwhile.
+        Ok(counted.get(counters::TRACE_LOST).saturating_sub(self.lost_before))
     }
 }
 
 impl Switch {
-    fn set(&self, on: bool) -> Result<()> {
-        params::change(&self.params, self.pinned, |params| params.0.trace = on.into())
+    fn on(&self, traced: sys::vcc_key) -> Result<()> {
+        self.change(1, traced)
     }
 
-    fn point_at(&self, key: &sys::vcc_key) -> Result<()> {
-        self.traced
-            .update(&0u32.to_ne_bytes(), to_bytes(key), MapFlags::ANY)
-            .map_err(|e| Error::system("select the traced connection", e))
+    fn off(&self) -> Result<()> {
+        self.change(0, sys::vcc_key::default())
+    }
+
+    fn change(&self, trace: u8, traced: sys::vcc_key) -> Result<()> {
+        let of = params::Of { ports: &self.ports, index: self.port, generation: self.generation };
+        // A port that was detached meanwhile has no trace any more.
+        of.change(self.pinned, |port| {
+            port.params.trace = trace;
+            port.traced = traced;
+        })
+        .map(drop)
     }
 }
 
 impl Drop for Switch {
     fn drop(&mut self) {
         // If this fails, the next trace or sweep corrects it.
-        let _ = self.set(false);
-        let _ = self.point_at(&sys::vcc_key::default());
+        let _ = self.off();
     }
 }

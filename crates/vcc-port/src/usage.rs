@@ -47,16 +47,20 @@ impl Usage {
     }
 }
 
-pub(crate) fn read(map: &MapHandle) -> Result<Usage> {
-    const DOING: &str = "read how full the flow table is";
-    let value = map.lookup(&[0; 4], MapFlags::ANY).map_err(|e| Error::system(DOING, e))?;
-    let usage: sys::vcc_usage =
-        value.as_deref().and_then(from_bytes).ok_or_else(|| Error::layout(DOING))?;
+pub(crate) fn read(map: &MapHandle, index: u32) -> Result<Usage> {
+    let usage = read_raw(map, index)?;
     Ok(Usage {
         flows: usage.flows,
         half_open: usage.half_open,
         turn_longest_us: usage.turn_longest_us,
     })
+}
+
+pub(crate) fn read_raw(map: &MapHandle, index: u32) -> Result<sys::vcc_usage> {
+    const DOING: &str = "read how full the flow table is";
+    let value =
+        map.lookup(&index.to_ne_bytes(), MapFlags::ANY).map_err(|e| Error::system(DOING, e))?;
+    value.as_deref().and_then(from_bytes).ok_or_else(|| Error::layout(DOING))
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub use filter::{EcnOwner, Filter};
 pub use flow::{FlowView, Place};
 pub use names::{FlowKey, keys, numbered};
 pub use pace::{Group, Grown, Pace, sum_up};
-pub use port::{Counter, PortView, read_flows};
+pub use port::{Counter, PortView, view_flows};
 pub use rates::{Counted, Counts, Growth, Progress, READ_EVERY, Rates};
 pub use recording::Recording;
 pub use rule::{AppliedRule, RuleView, RulesInForce, Totals};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use vcc_domain::{Seen, Status};
 use vcc_engine::{Delays, Histogram, Mode};
-use vcc_port::{Error, Port, counters};
+use vcc_port::{Error, Flow, Port, counters};
 
 use crate::cpu::GuestCpu;
 use crate::domain::{self, DomainPort};
@@ -146,21 +146,23 @@ fn counter((counter, value): (vcc_port::Counter, u64)) -> Counter {
     Counter { name: counter.name, meaning: counter.meaning, value }
 }
 
-/// The flows of a port, without rates. `rules` are those in the kernel.
-pub fn read_flows(
+/// The flows of a port, without rates. `rules` are those in the kernel, and so are `flows`: see
+/// [`Source::kernel_flows`].
+pub fn view_flows(
     port: &Source,
+    flows: &[Flow],
     place: &Place,
     rules: &RulesInForce,
 ) -> Result<Vec<FlowView>, Error> {
     let params = port.params()?;
     let is_ruled = port.is_ruled()?;
     let now_us = vcc_port::monotonic().as_micros() as u64;
-    let view = |flow: &vcc_port::Flow, rules: &RulesInForce| {
+    let view = |flow: &Flow, rules: &RulesInForce| {
         let rule = rules.of(&flow.state).filter(|_| is_ruled);
         FlowView::new(place, flow, rule, &params, now_us)
     };
     match port {
-        Source::Kernel(port) => Ok(port.flows()?.iter().map(|flow| view(flow, rules)).collect()),
+        Source::Kernel(_) => Ok(flows.iter().map(|flow| view(flow, rules)).collect()),
         Source::Domain(port) => {
             let rules = port.rules().unwrap_or_default();
             let view = |seen: &Seen| FlowView {

@@ -8,7 +8,7 @@ use crate::cpu::CpuWatches;
 use crate::flow::{FlowView, Place};
 use crate::names::keys;
 use crate::pace::{Group, Grown, Pace, sum_up};
-use crate::port::{PortView, read_flows};
+use crate::port::{PortView, view_flows};
 use crate::rates::{Counted, Progress, READ_EVERY};
 use crate::rule::{RuleView, RulesInForce};
 use crate::source::Source;
@@ -108,9 +108,10 @@ impl Sampler {
             self.grown.entry(group).or_default();
         }
         let mut flows = Vec::new();
+        let in_kernel = Source::kernel_flows(&ports)?;
         for (index, (key, port)) in keys.into_iter().zip(&ports).enumerate() {
             let place = Place { index, key, port: port.device().into(), tenant: None };
-            flows.append(&mut read_flows(port, &place, &in_force)?);
+            flows.append(&mut view_flows(port, &in_kernel[index], &place, &in_force)?);
         }
         let at = vcc_port::monotonic();
         for flow in &flows {

@@ -139,6 +139,22 @@ impl Source {
         }
     }
 
+    /// The flows of each of these ports, of which those in the kernel are read at once. None of a
+    /// process of `vcc domain`, which has them itself.
+    pub fn kernel_flows(ports: &[Self]) -> Result<Vec<Vec<Flow>>, Error> {
+        let in_kernel: Vec<&Port> = ports.iter().filter_map(Self::kernel).collect();
+        let mut read = Port::flows_of_all(&in_kernel)?.into_iter();
+        let of = |port: &Self| port.kernel().and_then(|_| read.next()).unwrap_or_default();
+        Ok(ports.iter().map(of).collect())
+    }
+
+    fn kernel(&self) -> Option<&Port> {
+        match self {
+            Self::Kernel(port) => Some(port),
+            Self::Domain(_) => None,
+        }
+    }
+
     pub fn flows(&self) -> Result<Vec<Flow>, Error> {
         match self {
             Self::Kernel(port) => port.flows(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use vcc_policy::Policy;
-use vcc_port::{Error, SharedPolicy};
-use vcc_view::{FlowView, Place, PortView, RulesInForce, Source, keys, read_flows};
+use vcc_port::{Error, Flow, SharedPolicy};
+use vcc_view::{FlowView, Place, PortView, RulesInForce, Source, keys, view_flows};
 
 use crate::Snapshot;
 use crate::snapshot::{Daemon, Pool};
@@ -31,6 +31,7 @@ pub fn collect(
         ports.iter().for_each(|port| port.add_rules(&mut rules));
         let pools = pools(shared, policy)?;
         let mut flows = Vec::new();
+        let in_kernel = Source::kernel_flows(ports)?;
         let keys = keys(ports.iter().map(Source::device)).into_iter();
         let views = keys.zip(ports).enumerate().map(|(index, (key, port))| {
             let selector = policy.and_then(|policy| match port.socket() {
@@ -39,7 +40,7 @@ pub fn collect(
             });
             let tenant = selector.and_then(|selector| selector.tenant()).map(Arc::from);
             let place = Place { index, key, port: port.device().into(), tenant };
-            read_port(port, place, &in_force, &mut flows)
+            read_port(port, &in_kernel[index], place, &in_force, &mut flows)
         });
         let ports = views.collect();
         tries += 1;
@@ -52,11 +53,13 @@ pub fn collect(
 
 fn read_port(
     port: &Source,
+    in_kernel: &[Flow],
     place: Place,
     rules: &RulesInForce,
     flows: &mut Vec<FlowView>,
 ) -> PortView {
-    let read = read_flows(port, &place, rules).and_then(|own| Ok((PortView::read(port)?, own)));
+    let read = view_flows(port, in_kernel, &place, rules);
+    let read = read.and_then(|own| Ok((PortView::read(port)?, own)));
     let view = match read {
         Ok((view, mut own)) => {
             flows.append(&mut own);

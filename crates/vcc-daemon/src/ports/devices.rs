@@ -2,7 +2,7 @@
 
 use vcc_engine::Params;
 use vcc_policy::Policy;
-use vcc_port::{AttachOptions, PORTS_MAX, Port};
+use vcc_port::{AttachOptions, Port};
 
 use super::Ports;
 use super::held::Held;
@@ -109,22 +109,14 @@ impl Ports {
         selected: &vcc_policy::PortSelector,
         policy: &Policy,
     ) -> std::result::Result<Held, Box<dyn std::error::Error>> {
-        let index = self.free_index().ok_or_else(|| {
-            format!("there are {PORTS_MAX} ports already, the most that a policy can have")
-        })?;
         let tenant = selected.tenant();
-        self.shared.admit(index, policy, tenant)?;
         let params = Params::with(|p| p.emit = policy.emits_for(tenant).into());
         let options = AttachOptions { params, max_flows: selected.max_flows() };
-        let mut port = Port::attach_under(&self.shared, index, device, &options)?;
-        port.pin()?;
+        let admit = |index| self.shared.admit(index, policy, tenant);
+        let (port, index) = Port::attach_pinned_under(&self.host, device, &options, admit)?;
         let mut held = Held::new(port, index, tenant.map(str::to_owned));
         held.emit_or_not(policy);
         Ok(held)
-    }
-
-    fn free_index(&self) -> Option<u32> {
-        (0..PORTS_MAX).find(|index| self.held().all(|held| held.index != *index))
     }
 
     fn is_renamed(&mut self, link: &Link, policy: &Policy) {

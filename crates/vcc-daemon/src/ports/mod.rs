@@ -6,9 +6,10 @@ mod left;
 mod look;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use vcc_policy::Policy;
-use vcc_port::{Port, SharedPolicy};
+use vcc_port::{Host, Port, SharedPolicy};
 
 use crate::heartbeat::Heartbeat;
 use crate::{Result, journal};
@@ -17,6 +18,7 @@ use held::describe_shortage;
 use left::Left;
 
 pub(crate) struct Ports {
+    host: Arc<Host>,
     shared: SharedPolicy,
     /// The epoch of the last policy that was applied here.
     epoch: u32,
@@ -38,6 +40,7 @@ impl Ports {
             journal::notice(&format!("{device} has gone: removed what was left of it"));
         }
         let mut ports = Self {
+            host: take_over(Host::open()?),
             shared,
             epoch: 0,
             held: BTreeMap::new(),
@@ -45,10 +48,10 @@ impl Ports {
             left: HashMap::new(),
             attach_failures: 0,
         };
-        for mut port in Port::list()? {
+        for mut port in Port::list_of(&ports.host)? {
             let device = port.device().to_owned();
             let Some(index) = port.index()? else { continue };
-            match port.take_over(Some(&ports.shared)) {
+            match port.renew() {
                 Ok(true) => journal::notice(&format!("{device}: adopted, with newer programs")),
                 Ok(false) => journal::info(&format!("{device}: adopted")),
                 Err(error) => journal::error(&format!(
@@ -66,6 +69,10 @@ impl Ports {
             heartbeat.beat();
         }
         Ok(ports)
+    }
+
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
     }
 
     pub(crate) fn shared(&self) -> &SharedPolicy {
@@ -142,5 +149,22 @@ impl Ports {
             held.emit_or_not(policy);
         }
         Ok(flows)
+    }
+}
+
+/// Makes the ports there are call the programs of this version of vcc. If the kernel refuses these, the
+/// previous ones go on.
+fn take_over(host: Arc<Host>) -> Arc<Host> {
+    match Arc::clone(&host).take_over() {
+        Ok((host, replaced)) => {
+            if replaced {
+                journal::notice("the ports there are call newer programs");
+            }
+            host
+        }
+        Err(error) => {
+            journal::error(&format!("an upgrade of the ports' programs failed: {error}"));
+            host
+        }
     }
 }

@@ -21,7 +21,7 @@ impl Harness {
     pub(super) fn load(datapath: &Datapath) -> Result<Self> {
         let mut open = object::open(OBJECT, WHAT)?;
         object::map(&mut open, "flows")?
-            .reuse_fd(datapath.maps.flows.as_fd())
+            .reuse_fd(datapath.maps().flows.as_fd())
             .map_err(|e| Error::system("share the flows with the harness", e))?;
         let object = object::load(open, WHAT)?;
         for (map, next, program) in [

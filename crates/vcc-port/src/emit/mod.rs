@@ -19,6 +19,7 @@ use crate::ring::{Ring, now_us};
 use crate::{Error, Result};
 use socket::Socket;
 
+const RING_BYTES: u32 = 64 << 10;
 /// By then, a guest that counts duplicate ACKs has retransmitted.
 const SECOND_LOOK: Duration = Duration::from_millis(10);
 
@@ -52,10 +53,15 @@ struct Prodded {
 }
 
 impl Emitter {
-    pub(crate) fn start(device: &Device, maps: &Maps, role: Option<Lock>) -> Result<Self> {
+    pub(crate) fn start(
+        device: &Device,
+        maps: &Maps,
+        port: u32,
+        role: Option<Lock>,
+    ) -> Result<Self> {
         Ok(Self {
             socket: Socket::open(device)?,
-            ring: Ring::open(&maps.events)?,
+            ring: Ring::open(&maps.events, port, RING_BYTES)?,
             flows: keep(&maps.flows)?,
             neighbours: keep(&maps.neighbours)?,
             prodded: VecDeque::new(),
@@ -125,11 +131,8 @@ impl Emitter {
 
     fn neighbour(&self, key: &sys::vcc_key) -> Result<Option<sys::vcc_neighbour>> {
         const DOING: &str = "look up a guest's MAC address";
-        let of = sys::vcc_neighbour_key {
-            guest_addr: key.guest_addr,
-            vlan: key.vlan,
-            ..Default::default()
-        };
+        let of =
+            sys::vcc_neighbour_key { guest_addr: key.guest_addr, vlan: key.vlan, port: key.port };
         let found = self.neighbours.lookup(to_bytes(&of), MapFlags::ANY);
         let found = found.map_err(|e| Error::system(DOING, e))?;
         found.map(|bytes| from_bytes(&bytes).ok_or_else(|| Error::layout(DOING))).transpose()

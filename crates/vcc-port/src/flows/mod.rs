@@ -24,8 +24,10 @@ pub struct FlowId {
 }
 
 impl FlowId {
-    pub(crate) fn key(&self) -> sys::vcc_key {
-        *FlowKey::new(self.guest, self.peer, self.vlan).as_raw()
+    /// `port` is the port's index.
+    pub(crate) fn key(&self, port: u32) -> sys::vcc_key {
+        let key = *FlowKey::new(self.guest, self.peer, self.vlan).as_raw();
+        sys::vcc_key { port: port as u16, ..key }
     }
 
     pub(crate) fn of_key(key: &sys::vcc_key) -> Self {
@@ -72,22 +74,30 @@ impl Flow {
     }
 }
 
-/// Reads all flows in batches: one system call per flow would take a hundred times as long.
-pub(crate) fn read(map: &MapHandle) -> Result<Vec<Flow>> {
+/// Reads the flows of a port.
+pub(crate) fn read(map: &MapHandle, port: u32) -> Result<Vec<Flow>> {
     let mut flows = Vec::new();
-    let mut batches = Batches::new(map, ROOM);
-    while let Some(entries) = batches.next().map_err(|e| Error::system("read the flows", e))? {
-        for (key, value) in entries {
-            flows.push(flow(key, value).ok_or_else(|| Error::layout("read the flows"))?);
+    each(map, |of_port, flow| {
+        if of_port == port {
+            flows.push(flow());
         }
-    }
+    })?;
     Ok(flows)
 }
 
-fn flow(key: &[u8], value: &[u8]) -> Option<Flow> {
-    let key: sys::vcc_key = from_bytes(key)?;
-    let entry: sys::vcc_entry = from_bytes(value)?;
-    Some(Flow::new(FlowId::of_key(&key), entry.flow))
+/// Visits the flows of all ports, with the port's index, in batches: one system call per flow would
+/// take a hundred times as long.
+pub(crate) fn each(map: &MapHandle, mut visit: impl FnMut(u32, &dyn Fn() -> Flow)) -> Result<()> {
+    const DOING: &str = "read the flows";
+    let mut batches = Batches::new(map, ROOM);
+    while let Some(entries) = batches.next().map_err(|e| Error::system(DOING, e))? {
+        for (key, value) in entries {
+            let key: sys::vcc_key = from_bytes(key).ok_or_else(|| Error::layout(DOING))?;
+            let entry: sys::vcc_entry = from_bytes(value).ok_or_else(|| Error::layout(DOING))?;
+            visit(key.port.into(), &|| Flow::new(FlowId::of_key(&key), entry.flow));
+        }
+    }
+    Ok(())
 }
 
 /// The state of one connection; None if the port does not know it.

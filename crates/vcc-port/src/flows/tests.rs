@@ -33,7 +33,7 @@ fn every_flow_is_read_once_whatever_the_batch() {
     let datapath = Datapath::load(&options).expect("a datapath");
     for number in 0..FLOWS {
         let flow = sys::vcc_flow { snd_una: number, ..Default::default() };
-        insert(&datapath.maps.flows, number, flow);
+        insert(&datapath.maps().flows, number, flow);
     }
     let flows = datapath.flows().expect("flows");
     let numbers: HashSet<u32> = flows.iter().map(|flow| flow.state.snd_una).collect();
@@ -46,7 +46,7 @@ fn every_flow_is_read_once_whatever_the_batch() {
     }
 
     // With room for one entry, every bucket with two needs larger buffers.
-    let mut batches = Batches::new(&datapath.maps.flows, 1);
+    let mut batches = Batches::new(&datapath.maps().flows, 1);
     let mut count = 0;
     while let Some(entries) = batches.next().expect("a batch") {
         count += entries.count();
@@ -69,7 +69,7 @@ fn an_entry_that_has_become_anothers_is_left_alone() {
     };
     let unknown = || datapath.counters().expect("counters").get(counters::UNKNOWN);
     run(&Packet { seq: 1, ..Packet::syn(guest, peer) });
-    let map = &datapath.maps.flows;
+    let map = &datapath.maps().flows;
     let key = map.keys().next().expect("a flow");
     let entry = || map.lookup(&key, MapFlags::ANY).expect("a read").expect("the flow");
     let tag_at = std::mem::offset_of!(sys::vcc_entry, tag);

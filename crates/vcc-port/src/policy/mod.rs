@@ -48,6 +48,11 @@ impl SharedPolicy {
     /// Opens the pinned policy, or creates it. A new one has no rules until one is applied.
     pub fn open() -> Result<Self> {
         let _lock = lock::pins()?;
+        Self::open_locked()
+    }
+
+    /// Likewise; the caller holds the lock.
+    pub(crate) fn open_locked() -> Result<Self> {
         let maps = match PolicyMaps::open(Path::new(PLACE))? {
             Some(maps) => maps,
             None => PolicyMaps::create_pinned(Path::new(PLACE))?,
@@ -79,6 +84,16 @@ impl SharedPolicy {
     pub fn remove(self) -> Result<()> {
         let _lock = lock::pins()?;
         PolicyMaps::unpin(Path::new(PLACE))
+    }
+
+    /// Removes the pinned policy if none was ever applied. The caller holds the lock.
+    pub(crate) fn remove_unapplied() -> Result<()> {
+        match Self::find() {
+            Ok(Some(policy)) if policy.epoch()? == 0 => PolicyMaps::unpin(Path::new(PLACE)),
+            // Another version's is left to it.
+            Ok(_) | Err(Error::OtherPolicyVersion) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) fn maps(&self) -> &PolicyMaps {

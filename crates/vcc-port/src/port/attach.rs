@@ -1,22 +1,29 @@
 //! Attaching to a device.
 
+use std::collections::HashSet;
 use std::io;
+use std::sync::Arc;
 
-use libbpf_rs::Link;
+use libbpf_rs::{Link, Object};
 
-use super::Port;
+use super::{Port, Seat};
 use crate::device::Device;
+use crate::host::Room;
+use crate::pins::{self, Pin};
 use crate::tcx::{self, Hook};
-use crate::{AttachOptions, Datapath, Error, Program, Result, SharedPolicy, kernel, pins, sweep};
+use crate::{
+    AttachOptions, Error, Host, PORTS_MAX, Result, SharedPolicy, host, kernel, lock, object, usage,
+};
 
 impl Port {
     /// Attaches to a device of the calling thread's network namespace, in both directions or not at
-    /// all. Programs that are attached already stay, and run first.
+    /// all. Programs that are attached already stay, and run first. The attachment ends with the
+    /// value, and shares nothing with other ports.
     pub fn attach(device: &str, options: &AttachOptions) -> Result<Self> {
-        Self::attach_with(device, || Datapath::load(options))
+        Self::attach_alone(device, None, options)
     }
 
-    /// Attaches so that each connection has the treatment of its rule. `index` is below
+    /// Likewise, so that each connection has the treatment of its rule. `index` is below
     /// [`crate::PORTS_MAX`], and no other port of this policy has it. Only the size of the table
     /// and `emit` of `options` are used.
     pub fn attach_under(
@@ -25,21 +32,131 @@ impl Port {
         device: &str,
         options: &AttachOptions,
     ) -> Result<Self> {
-        Self::attach_with(device, || Datapath::load_under(policy, index, options))
+        Self::attach_alone(device, Some((policy, index)), options)
     }
 
-    fn attach_with(device: &str, load: impl FnOnce() -> Result<Datapath>) -> Result<Self> {
+    fn attach_alone(
+        device: &str,
+        policy: Option<(&SharedPolicy, u32)>,
+        options: &AttachOptions,
+    ) -> Result<Self> {
+        let place = Place::find(device)?;
+        let (policy, index) = policy.unzip();
+        let (host, _) = Host::load(policy, Room::for_one(options.max_flows), false)?;
+        place.attach(&Arc::new(host), index.unwrap_or(0), index.is_some(), options)
+    }
+
+    /// Attaches so that the attachment outlives this value and this process: to all of the devices,
+    /// or to none.
+    pub fn attach_pinned(devices: &[&str], options: &AttachOptions) -> Result<Vec<Self>> {
+        host::require_capabilities()?;
+        let mut ports: Vec<Self> = Vec::new();
+        for device in devices {
+            match Self::attach_one_pinned(device, options) {
+                Ok(port) => ports.push(port),
+                Err(error) => {
+                    // The first error is reported; a later sweep removes what is left.
+                    ports.into_iter().for_each(|port| drop(port.detach()));
+                    let _ = Host::remove_unused();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(ports)
+    }
+
+    fn attach_one_pinned(device: &str, options: &AttachOptions) -> Result<Self> {
+        let _lock = lock::pins()?;
+        let place = Place::find(device)?;
+        let host = Host::open_locked()?;
+        let index = free_index(&host)?;
+        place.attach_and_pin(&host, index, false, options)
+    }
+
+    /// Like [`Self::attach_pinned`], to one device, under the pinned policy. `admit` is called with
+    /// the port's index before the first connection: see [`SharedPolicy::admit`]. Returns that
+    /// index, too.
+    pub fn attach_pinned_under(
+        host: &Arc<Host>,
+        device: &str,
+        options: &AttachOptions,
+        admit: impl FnOnce(u32) -> Result<()>,
+    ) -> Result<(Self, u32)> {
+        let _lock = lock::pins()?;
+        let place = Place::find(device)?;
+        let index = free_index(host)?;
+        admit(index)?;
+        Ok((place.attach_and_pin(host, index, true, options)?, index))
+    }
+}
+
+/// The lowest index that no port has. The caller holds the lock.
+fn free_index(host: &Host) -> Result<u32> {
+    let taken: HashSet<u32> = pins::indices()?.into_iter().collect();
+    for index in (0..PORTS_MAX).filter(|index| !taken.contains(index)) {
+        if usage::read(&host.maps.usage, index)?.flows == 0 {
+            return Ok(index);
+        }
+    }
+    Err(Error::NoPortLeft)
+}
+
+/// A device that nothing of vcc is attached to.
+struct Place {
+    device: Device,
+    /// The revision of the first hook.
+    revision: u64,
+}
+
+impl Place {
+    fn find(device: &str) -> Result<Self> {
         let device = Device::named(device)?;
         device.require_ethernet()?;
         let revision = require_unattached(&device)?;
-        let datapath = load()?;
-        let sweep = sweep::keep(&datapath.program(Program::Sweep)?)?;
-        // With the revision, the kernel refuses the later of two racing attachments.
-        let links = [
-            attach_one(&datapath, &device, Hook::FromGuest, revision)?,
-            attach_one(&datapath, &device, Hook::ToGuest, 0)?,
-        ];
-        Ok(Self { device, links, maps: Some(datapath.maps), sweep: Some(sweep), pin: None })
+        Ok(Self { device, revision })
+    }
+
+    fn attach(
+        self,
+        host: &Arc<Host>,
+        index: u32,
+        by_policy: bool,
+        options: &AttachOptions,
+    ) -> Result<Port> {
+        let Self { device, revision } = self;
+        let generation = host.enter(index, &options.port(by_policy))?;
+        let seat = Seat { host: Arc::clone(host), index, generation };
+        let attach = || {
+            host.open_wheel(index)?;
+            let programs = host.port_programs(index)?;
+            // With the revision, the kernel refuses the later of two racing attachments.
+            Ok([
+                attach_one(&programs, &device, Hook::FromGuest, revision)?,
+                attach_one(&programs, &device, Hook::ToGuest, 0)?,
+            ])
+        };
+        match attach() {
+            Ok(links) => Ok(Port { device, links, seat: Some(seat), pin: None }),
+            Err(error) => {
+                // The first error is reported.
+                let _ = host.leave(index);
+                Err(error)
+            }
+        }
+    }
+
+    fn attach_and_pin(
+        self,
+        host: &Arc<Host>,
+        index: u32,
+        by_policy: bool,
+        options: &AttachOptions,
+    ) -> Result<Port> {
+        let mut port = self.attach(host, index, by_policy, options)?;
+        let pin = Pin::of(&port.device, index);
+        pin.create(&mut port.links)?;
+        port.pin = Some(pin);
+        Ok(port)
     }
 }
 
@@ -60,8 +177,8 @@ fn require_unattached(device: &Device) -> Result<u64> {
     Ok(revisions[0])
 }
 
-fn attach_one(datapath: &Datapath, device: &Device, hook: Hook, revision: u64) -> Result<Link> {
-    let program = datapath.program(hook.into())?;
+fn attach_one(programs: &Object, device: &Device, hook: Hook, revision: u64) -> Result<Link> {
+    let program = object::program(programs, hook.program_name())?;
     tcx::attach(&program, device.ifindex, revision).map_err(|e| refusal(device, e))
 }
 

@@ -2,24 +2,32 @@
 
 use vcc_engine::Mode;
 
-use super::Port;
-use crate::sweep::{self, Sweep};
-use crate::{AttachOptions, Error, Result, lock, params};
+use super::{Port, Seat};
+use crate::{AttachOptions, Error, Host, Result, lock};
 
 impl Port {
     /// Detaches at once. Connections whose windows were translated become very slow: see
     /// [`Port::drain`]. Returns how many flows were forgotten. If another process has detached this
     /// port meanwhile, and perhaps attached another one, nothing is changed.
     pub fn detach(self) -> Result<u32> {
-        let failed = |e| Error::system(format!("detach from `{}`", self.device.name), e);
         let _lock = self.pin.is_some().then(lock::pins).transpose()?;
+        let is_pinned = self.pin.is_some();
+        let forgotten = self.detach_locked()?;
+        if is_pinned {
+            Host::remove_unused_locked()?;
+        }
+        Ok(forgotten)
+    }
+
+    pub(super) fn detach_locked(self) -> Result<u32> {
+        let failed = |e| Error::system(format!("detach from `{}`", self.device.name), e);
         for link in &self.links {
             link.detach().map_err(failed)?;
         }
-        // The flows return what they hold of pools here, because no program runs any more that
-        // would.
-        let forgotten = self.sweep.as_ref().map_or(Ok(0), |sweep| sweep::run(sweep, Sweep::Forget));
-        if let Some(pin) = self.pin.as_ref().filter(|pin| pin.is_of(&self.links)) {
+        let is_ours = self.pin.as_ref().is_none_or(|pin| pin.is_of(&self.links));
+        // The index may be another port's by now.
+        let forgotten = self.seat.as_ref().filter(|_| is_ours).map_or(Ok(0), Seat::leave);
+        if let Some(pin) = self.pin.as_ref().filter(|_| is_ours) {
             pin.remove()?;
         }
         forgotten
@@ -29,6 +37,10 @@ impl Port {
     /// translation.
     pub fn drain(&self) -> Result<usize> {
         self.set_mode(Mode::Drain)?;
+        // Reading the table takes as long as all ports' flows need.
+        if self.usage()?.flows == 0 {
+            return Ok(0);
+        }
         Ok(self.flows()?.iter().filter(|flow| flow.depends_on_translation()).count())
     }
 
@@ -55,6 +67,6 @@ impl Port {
 
     /// Whether the port is draining: it takes no new connections.
     pub fn drains(&self) -> Result<bool> {
-        Ok(params::read(&self.maps()?.params)?.0.mode == Mode::Drain.number())
+        Ok(self.params()?.0.mode == Mode::Drain.number())
     }
 }

@@ -3,33 +3,52 @@
 mod attach;
 mod detach;
 mod pinned;
+mod renew;
 mod sessions;
-mod take_over;
 
-use std::os::fd::OwnedFd;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use libbpf_rs::{Link, MapCore};
+use libbpf_rs::Link;
 use vcc_engine::{Delays, Mode, Params};
 
 use crate::device::{self, Device};
+use crate::host::Host;
 use crate::maps::Maps;
 use crate::pins::Pin;
-use crate::sweep::{self, Sweep};
+use crate::sweep::Sweep;
 use crate::tcx::{self, Hook};
 use crate::{
-    Counters, Error, Flow, FlowId, Result, RunTime, Usage, counters, delays, flows, params,
-    run_time, usage,
+    Counters, Error, Flow, FlowId, Result, RunTime, Usage, counts, flows, params, run_time, usage,
 };
 
 /// An attachment. Unless it is pinned, dropping it detaches.
 pub struct Port {
     device: Device,
     links: [Link; 2],
-    /// None if another version of vcc created them.
-    maps: Option<Maps>,
-    /// None if another version of vcc did not have this program.
-    sweep: Option<OwnedFd>,
+    /// None if another version of vcc attached the port.
+    seat: Option<Seat>,
     pin: Option<Pin>,
+}
+
+/// A port's place among those of its host.
+struct Seat {
+    host: Arc<Host>,
+    index: u32,
+    /// Another port has the index if it has another generation.
+    generation: u32,
+}
+
+impl Seat {
+    /// None if another port has the index by now.
+    fn port(&self) -> Result<Option<vcc_engine::sys::vcc_port>> {
+        let port = params::read(&self.host.maps.ports, self.index)?;
+        Ok(Some(port).filter(|port| port.generation == self.generation))
+    }
+
+    fn leave(&self) -> Result<u32> {
+        self.host.leave(self.index)
+    }
 }
 
 impl Port {
@@ -55,21 +74,46 @@ impl Port {
 
     /// The number of connections that this port tracks at a time.
     pub fn max_flows(&self) -> Result<u32> {
-        Ok(self.maps()?.flows.max_entries())
+        Ok(self.said()?.flows_max)
     }
 
     /// How full the flow table is, without reading it.
     pub fn usage(&self) -> Result<Usage> {
-        usage::read(&self.maps()?.usage)
+        usage::read(&self.maps()?.usage, self.seat()?.index)
     }
 
     pub fn flows(&self) -> Result<Vec<Flow>> {
-        flows::read(&self.maps()?.flows)
+        flows::read(&self.maps()?.flows, self.seat()?.index)
+    }
+
+    /// The flows of each of these ports. The ports of a host share a table, which is read once. None
+    /// of a port that another version of vcc attached.
+    pub fn flows_of_all(ports: &[&Self]) -> Result<Vec<Vec<Flow>>> {
+        let mut flows = vec![Vec::new(); ports.len()];
+        let mut hosts: Vec<(&Host, HashMap<u32, usize>)> = Vec::new();
+        for (place, port) in ports.iter().enumerate() {
+            let Some(seat) = &port.seat else { continue };
+            if port.usage()?.flows == 0 {
+                continue;
+            }
+            match hosts.iter_mut().find(|(host, _)| std::ptr::eq(*host, &*seat.host)) {
+                Some((_, places)) => drop(places.insert(seat.index, place)),
+                None => hosts.push((&seat.host, HashMap::from([(seat.index, place)]))),
+            }
+        }
+        for (host, places) in hosts {
+            flows::each(&host.maps.flows, |index, flow| {
+                if let Some(place) = places.get(&index) {
+                    flows[*place].push(flow());
+                }
+            })?;
+        }
+        Ok(flows)
     }
 
     /// One connection; None if the port does not know it.
     pub fn flow(&self, id: &FlowId) -> Result<Option<Flow>> {
-        let state = flows::look_up(&self.maps()?.flows, &id.key())?;
+        let state = flows::look_up(&self.maps()?.flows, &id.key(self.seat()?.index))?;
         Ok(state.map(|state| Flow::new(*id, state)))
     }
 
@@ -88,11 +132,11 @@ impl Port {
     }
 
     pub fn counters(&self) -> Result<Counters> {
-        counters::read(&self.maps()?.counters)
+        counts::counters(&self.maps()?.counts, self.seat()?.index)
     }
 
     pub fn delays(&self) -> Result<Delays> {
-        delays::read(&self.maps()?.delays)
+        counts::delays(&self.maps()?.counts, self.seat()?.index)
     }
 
     /// The run time of both programs, while [`crate::RunTimes`] counted it.
@@ -104,7 +148,7 @@ impl Port {
     }
 
     pub fn params(&self) -> Result<Params> {
-        params::read(&self.maps()?.params)
+        Ok(params::of(&self.said()?))
     }
 
     pub fn set_mode(&self, mode: Mode) -> Result<()> {
@@ -112,38 +156,60 @@ impl Port {
     }
 
     fn change_params(&self, change: impl FnOnce(&mut Params)) -> Result<()> {
-        params::change(&self.maps()?.params, self.pin.is_some(), change)
+        let Seat { host, index, generation } = self.seat()?;
+        let of = params::Of { ports: &host.maps.ports, index: *index, generation: *generation };
+        let changed = of.change(self.pin.is_some(), |port| {
+            let mut params = params::of(port);
+            change(&mut params);
+            port.params = params.0;
+        })?;
+        if changed { Ok(()) } else { Err(self.not_attached()) }
+    }
+
+    /// It was detached, and its index is another port's.
+    fn not_attached(&self) -> Error {
+        Error::NotAttached { device: self.device.name.clone() }
+    }
+
+    /// What the datapath was told of the port.
+    fn said(&self) -> Result<vcc_engine::sys::vcc_port> {
+        self.seat()?.port()?.ok_or_else(|| self.not_attached())
     }
 
     /// The index among the ports of the policy; None if it was attached without a policy.
     pub fn index(&self) -> Result<Option<u32>> {
-        let constants = self.maps()?.constants().ok_or_else(|| other_version(&self.device))?;
-        Ok((constants.by_policy != 0).then_some(constants.index))
+        Ok((self.said()?.by_policy != 0).then_some(self.seat()?.index))
     }
 
     /// Brings every flow under the edition of the policy that is in force. Flows in their handshake
     /// follow when it has ended. Returns how many flows there are.
     pub fn judge_flows(&self) -> Result<u32> {
-        sweep::run(self.sweeper()?, Sweep::Judge)
+        self.visit(Sweep::Judge)
     }
 
     /// Like [`Self::judge_flows`], but for flows in their handshake too. Required before another
     /// edition overwrites the previous one: see [`crate::SharedPolicy::apply`].
     pub fn settle_flows(&self) -> Result<u32> {
-        sweep::run(self.sweeper()?, Sweep::Settle)
+        self.visit(Sweep::Settle)
     }
 
     /// Forgets every flow, and returns what it holds of a pool. For a port whose device has gone.
     pub fn forget_flows(&self) -> Result<u32> {
-        sweep::run(self.sweeper()?, Sweep::Forget)
+        self.visit(Sweep::Forget)
     }
 
-    fn sweeper(&self) -> Result<&OwnedFd> {
-        self.sweep.as_ref().ok_or_else(|| other_version(&self.device))
+    fn visit(&self, what: Sweep) -> Result<u32> {
+        let seat = self.seat()?;
+        seat.port()?.ok_or_else(|| self.not_attached())?;
+        seat.host.sweep(seat.index, what)
     }
 
     fn maps(&self) -> Result<&Maps> {
-        self.maps.as_ref().ok_or_else(|| other_version(&self.device))
+        Ok(&self.seat()?.host.maps)
+    }
+
+    fn seat(&self) -> Result<&Seat> {
+        self.seat.as_ref().ok_or_else(|| other_version(&self.device))
     }
 }
 
@@ -159,6 +225,8 @@ impl Drop for Port {
             for link in &self.links {
                 let _ = link.detach();
             }
+            // Flows may hold a part of a policy's pools.
+            let _ = self.seat.as_ref().map(Seat::leave);
         }
     }
 }

@@ -1,19 +1,19 @@
 //! Activities at a port of one process at a time: recording ACKs, and sending to the guest.
 
-use super::Port;
+use super::{Port, Seat};
 use crate::pins::Role;
 use crate::{Emitter, Error, FlowId, Result, Trace};
 
 impl Port {
     /// Records each ACK of one connection, or of all. There can be one recording at a time.
     pub fn trace(&self, flow: Option<FlowId>) -> Result<Trace> {
-        let maps = self.maps()?;
+        let Seat { host, index, generation } = self.seat()?;
         let role = match &self.pin {
             Some(pin) => Some(pin.take(Role::Tracing)?.ok_or_else(|| self.already_traced())?),
             None if self.params()?.0.trace != 0 => return Err(self.already_traced()),
             None => None,
         };
-        Trace::start(maps, flow, role)
+        Trace::start(&host.maps, *index, *generation, flow, role)
     }
 
     /// Sends to the guest what the engine decides. The port must have been attached with
@@ -21,7 +21,7 @@ impl Port {
     /// namespace. There can be one emitter at a time.
     pub fn emitter(&self) -> Result<Emitter> {
         let device = || self.device.name.clone();
-        let maps = self.maps()?;
+        let Seat { host, index, .. } = self.seat()?;
         if !self.is_here()? {
             return Err(Error::InOtherNamespace { device: device() });
         }
@@ -33,7 +33,7 @@ impl Port {
             Some(pin) => Some(pin.take(Role::Emitting)?.ok_or_else(taken)?),
             None => None,
         };
-        Emitter::start(&self.device, maps, role)
+        Emitter::start(&self.device, &host.maps, *index, role)
     }
 
     /// Whether the port needs an [`Emitter`].

@@ -23,7 +23,7 @@ pub struct Arguments {
     treatment: DeviceTreatment,
 }
 
-/// All of the devices, or none: an attachment that is not pinned ends with this function.
+/// All of the devices, or none.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(tap) = arguments.devices.iter().find(|device| vcc_view::serves_tap(device)) {
         bail!(
@@ -36,14 +36,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut devices = arguments.devices.clone();
     devices.sort();
     devices.dedup();
-    let (mut fresh, mut draining) = (Vec::new(), Vec::new());
+    let (mut others, mut draining) = (Vec::new(), Vec::new());
     for device in &devices {
         match Port::draining(device)? {
             Some(port) => draining.push(port),
-            None => fresh.push(Port::attach(device, &options)?),
+            None => others.push(device.as_str()),
         }
     }
-    Port::pin_all(&mut fresh)?;
+    let fresh = match &others[..] {
+        [] => Vec::new(),
+        others => Port::attach_pinned(others, &options)?,
+    };
     if let Some(warning) = arguments.treatment.warning() {
         output::complain(&format!("warning: {warning}"));
     }

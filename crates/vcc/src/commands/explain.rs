@@ -6,10 +6,10 @@ use anyhow::Context;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use vcc_policy::{Connection, Policy};
-use vcc_port::SharedPolicy;
+use vcc_port::{Flow, FlowId, SharedPolicy};
 use vcc_view::{
-    CpuWatch, FlowView, Place, READ_EVERY, RulesInForce, Source, is_delayed_by_guest, keys,
-    read_flows, rows,
+    CpuWatch, FlowView, Place, READ_EVERY, RulesInForce, Source, is_delayed_by_guest, keys, rows,
+    view_flows,
 };
 
 use super::policy;
@@ -78,9 +78,11 @@ fn live(connection: &Connection, device: Option<&str>) -> Result<Vec<FlowView>, 
             continue;
         }
         let place = Place { index, key, port: port.device().into(), tenant: None };
-        let flows = read_flows(port, &place, &rules)?;
         let vlan = connection.vlan.filter(|vlan| *vlan != 0);
         let ends = (connection.guest, connection.peer, vlan);
+        let (guest, peer, vlan) = ends;
+        let in_kernel: Vec<Flow> = port.flow(&FlowId { guest, peer, vlan })?.into_iter().collect();
+        let flows = view_flows(port, &in_kernel, &place, &rules)?;
         found.extend(flows.into_iter().filter(|flow| {
             let id = flow.id();
             (id.guest, id.peer, id.vlan) == ends

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use vcc_port::Flow;
 use vcc_view::histogram::{self, DelaysView};
 use vcc_view::{CpuWatch, GuestCpu, PORT_COLUMNS, PortView, READ_EVERY, Source, cell};
 
@@ -33,7 +34,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         interrupt::wait(READ_EVERY);
     }
     let cpus = cpus.end().into_iter();
-    let ports = sources.iter().zip(cpus).map(|(port, cpu)| view(port, cpu));
+    let in_kernel = Source::kernel_flows(&sources)?;
+    let ports = sources.iter().zip(&in_kernel).zip(cpus);
+    let ports = ports.map(|((port, in_kernel), cpu)| view(port, in_kernel, cpu));
     let ports: Vec<PortView> = ports.collect::<Result<_, _>>()?;
     let (kernel, served): (Vec<&Source>, Vec<_>) =
         sources.iter().partition(|source| matches!(source, Source::Kernel(_)));
@@ -54,9 +57,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn view(port: &Source, cpu: Option<GuestCpu>) -> Result<PortView, vcc_port::Error> {
+fn view(
+    port: &Source,
+    in_kernel: &[Flow],
+    cpu: Option<GuestCpu>,
+) -> Result<PortView, vcc_port::Error> {
     let mut view = PortView { cpu, ..PortView::read(port)? };
-    port.flows()?.iter().for_each(|flow| view.sums.count(&flow.state));
+    let mut count = |flow: &Flow| view.sums.count(&flow.state);
+    match port {
+        Source::Kernel(_) => in_kernel.iter().for_each(&mut count),
+        Source::Domain(port) => port.flows().iter().for_each(&mut count),
+    }
     Ok(view)
 }
 

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use vcc_policy::Policy;
-use vcc_port::{AttachOptions, Port, SharedPolicy};
+use vcc_port::{AttachOptions, Host, Port, SharedPolicy};
 use vcc_testing::{guest, ip, on_a_host};
 
 use crate::pty::Pty;
@@ -170,8 +170,10 @@ fn what_limits_a_connection_under_a_policy_is_what_its_rule_says() {
         let shared = SharedPolicy::open().expect("a policy");
         let policy = Policy::parse(CAPPED, "policy.toml").expect("a good one").policy;
         shared.apply(&policy, &[(0, None)]).expect("applied");
-        let mut port = Port::attach_under(&shared, 0, "port", &AttachOptions::default());
-        port.as_mut().map(Port::pin).expect("attached").expect("pinned");
+        let host = Host::open().expect("a host");
+        let options = AttachOptions::default();
+        let admit = |index| shared.admit(index, &policy, None);
+        Port::attach_pinned_under(&host, "port", &options, admit).expect("attached");
         let (mut here, mut there) = connect(&guest);
         let [end, _] = ends(&here);
         while_sending(&mut here, &mut there, || {

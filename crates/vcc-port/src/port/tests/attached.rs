@@ -1,5 +1,8 @@
+use libbpf_rs::{MapCore, MapFlags};
+
 use super::*;
 use crate::flows::tests::insert;
+use crate::plain::to_bytes;
 
 #[test]
 fn detaching_leaves_nothing() {
@@ -87,6 +90,9 @@ fn draining_counts_connections_that_need_the_translation() {
         insert(table, 1, flow(established, 7, 3));
         insert(table, 2, flow(established, 3, 3));
         insert(table, 3, flow(closed, 7, 3));
+        let used = sys::vcc_usage { flows: 3, ..Default::default() };
+        let usage = &port.maps().expect("maps").usage;
+        usage.update(&[0; 4], to_bytes(&used), MapFlags::ANY).expect("written");
         assert_eq!(port.drain().expect("drained"), 1);
         assert_eq!(port.params().expect("parameters").0.mode, Mode::Drain.number());
     });

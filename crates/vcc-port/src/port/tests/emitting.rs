@@ -86,9 +86,12 @@ impl Wire {
     }
 }
 
+fn options_to_emit() -> AttachOptions {
+    AttachOptions::of(Params::with(|p| p.emit = 1))
+}
+
 fn attach_to_emit() -> Port {
-    let options = AttachOptions::of(Params::with(|p| p.emit = 1));
-    Port::attach(PORT, &options).expect("an attachment")
+    Port::attach(PORT, &options_to_emit()).expect("an attachment")
 }
 
 fn flow(port: &Port) -> vcc_engine::FlowState {
@@ -203,8 +206,7 @@ fn who_may_emit() {
         let said = attach().emitter().err().expect("a refusal").to_string();
         assert!(said.starts_with("`port` was attached without --emit"), "{said}");
 
-        let mut port = attach_to_emit();
-        port.pin().expect("pinned");
+        let port = attach_pinned(PORT, &options_to_emit()).expect("an attachment");
         let emitter = port.emitter().expect("an emitter");
         let said = port.emitter().err().expect("a refusal").to_string();
         assert!(said.starts_with("another `vcc emit` is running at `port`"), "{said}");

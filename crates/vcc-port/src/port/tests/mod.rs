@@ -19,7 +19,7 @@ use vcc_engine::{Params, sys};
 use vcc_testing::{can_attach, eventually, ip, isolated, on_a_host};
 
 use super::*;
-use crate::{AttachOptions, Datapath, SharedPolicy, Trace};
+use crate::{AttachOptions, Datapath, SharedPolicy, Trace, counters};
 
 const PORT: &str = "port";
 
@@ -33,6 +33,15 @@ fn veth() {
 
 fn attach() -> Port {
     Port::attach(PORT, &AttachOptions::default()).expect("an attachment")
+}
+
+fn attach_pinned(device: &str, options: &AttachOptions) -> Result<Port> {
+    let mut ports = Port::attach_pinned(&[device], options)?;
+    Ok(ports.remove(0))
+}
+
+fn pinned() -> Port {
+    attach_pinned(PORT, &AttachOptions::default()).expect("an attachment")
 }
 
 fn datapath() -> Datapath {
@@ -61,6 +70,7 @@ struct Objects {
 impl Objects {
     fn of(port: &Port) -> Self {
         let maps = port.maps().expect("maps").all();
+        use libbpf_rs::MapCore;
         let map_ids = maps.map(|(_, map)| map.info().expect("a map").info.id).collect();
         Self { program_ids: program_ids(port.device()), map_ids }
     }

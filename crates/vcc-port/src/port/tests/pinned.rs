@@ -1,19 +1,25 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
+use libbpf_rs::MapCore;
+
 use super::*;
-use crate::{Governor, Netns, bpffs};
+use crate::{Governor, Netns, bpffs, maps};
 
 const PINS: &str = "/sys/fs/bpf/vcc";
 
 fn attach_and_pin(device: &str) {
-    let mut port = Port::attach(device, &AttachOptions::default()).expect("an attachment");
-    port.pin().expect("pinned");
+    attach_pinned(device, &AttachOptions::default()).expect("an attachment");
 }
 
 fn pin_directories() -> Vec<String> {
     let entries = fs::read_dir(PINS).expect("a directory");
     entries.map(|entry| entry.expect("an entry").path().display().to_string()).collect()
+}
+
+/// Without those of the host and of its policy.
+fn port_directories() -> Vec<String> {
+    pin_directories().into_iter().filter(|path| path.contains('@')).collect()
 }
 
 #[test]
@@ -89,7 +95,7 @@ fn what_others_may_have_pinned_is_not_used() {
         bpffs::require().expect("mounted");
         let all_refuse = |why: &str| {
             let said = [
-                Port::attach(PORT, &AttachOptions::default()).and_then(|mut port| port.pin()).err(),
+                attach_pinned(PORT, &AttachOptions::default()).err(),
                 Port::list().err(),
                 Port::sweep().err(),
                 SharedPolicy::find().err(),
@@ -135,12 +141,56 @@ fn who_detaches_later_leaves_what_is_attached_since() {
     });
 }
 
+/// The next port gets the index of one that is detached.
+#[test]
+fn who_has_a_port_that_was_detached_changes_no_other() {
+    on_a_host(|| {
+        veth();
+        // Its host stays.
+        ip("link add remaining type veth peer name its-guest");
+        attach_and_pin("remaining");
+        let stale = pinned();
+        let trace = stale.trace(None).expect("a trace");
+        Port::open(PORT).expect("open").detach().expect("detached");
+        let other = attach_pinned("guest", &AttachOptions::default()).expect("an attachment");
+        assert_eq!(other.seat().expect("a seat").index, stale.seat().expect("a seat").index);
+        let _trace = other.trace(None).expect("another trace");
+        for refused in
+            [stale.drain().err(), stale.forget_flows().err(), stale.set_mode(Mode::Drain).err()]
+        {
+            let said = refused.expect("a refusal").to_string();
+            assert!(said.starts_with("vcc is not attached to `port`"), "{said}");
+        }
+        drop((trace, stale));
+        let params = other.params().expect("parameters").0;
+        assert_eq!((params.mode, params.trace), (Mode::Enforce.number(), 1));
+        let traces = &other.maps().expect("maps").traces;
+        let index = other.seat().expect("a seat").index;
+        let ring = traces.lookup(&index.to_ne_bytes(), libbpf_rs::MapFlags::ANY);
+        assert!(ring.expect("read").is_some(), "the other's ring is there");
+    });
+}
+
+/// As a process that is killed in an upgrade may leave them.
+#[test]
+fn programs_that_are_missing_are_told_as_long_as_a_port_needs_them() {
+    on_a_host(|| {
+        veth();
+        attach_and_pin(PORT);
+        fs::remove_file(format!("{PINS}/host/sweep")).expect("removed");
+        let said = refused(attach_pinned("guest", &AttachOptions::default()));
+        assert!(said.contains("`vcc detach --now --all`"), "{said}");
+        Port::open(PORT).expect("open").detach().expect("detached");
+        attach_and_pin("guest");
+    });
+}
+
 #[test]
 fn what_was_pinned_by_half_is_swept_up() {
     on_a_host(|| {
         veth();
         attach_and_pin(PORT);
-        let [directory] = &pin_directories()[..] else { panic!("one directory") };
+        let [directory] = &port_directories()[..] else { panic!("one directory") };
         fs::remove_file(format!("{directory}/to_guest_link")).expect("removed");
         assert_eq!(Port::sweep().expect("swept"), [PORT]);
         eventually("the programs are off", || program_ids(PORT).is_empty());
@@ -152,15 +202,22 @@ fn what_another_version_pinned_is_left_alone_until_it_is_detached() {
     on_a_host(|| {
         veth();
         attach_and_pin(PORT);
-        let [directory] = &pin_directories()[..] else { panic!("one directory") };
-        let lacking = format!("{directory}/traced");
+        let lacking = format!("{PINS}/host/usage");
         fs::remove_file(&lacking).expect("removed");
         refuses_all_but_detaching();
 
         attach_and_pin(PORT);
-        let mut of_other_size = datapath().maps.params;
-        fs::remove_file(format!("{directory}/traced")).expect("removed");
+        let mut of_other_size = maps::keep(&datapath().maps().ports).expect("a map");
+        fs::remove_file(&lacking).expect("removed");
         of_other_size.pin(&lacking).expect("pinned");
+        refuses_all_but_detaching();
+
+        // Such as those whose ports had maps of their own.
+        let port = pinned();
+        let [directory] = &port_directories()[..] else { panic!("one directory") };
+        let (of_before, _) = directory.rsplit_once('-').expect("an index");
+        fs::rename(directory, of_before).expect("renamed");
+        drop(port);
         refuses_all_but_detaching();
     });
 }
@@ -183,12 +240,13 @@ fn refuses_all_but_detaching() {
 fn a_failed_pinning_leaves_nothing_behind() {
     on_a_host(|| {
         veth();
-        let mut port = attach();
-        let mut other = Port::attach("guest", &AttachOptions::default()).expect("an attachment");
-        other.pin().expect("pinned");
-        // The kernel refuses a second name for what is pinned already.
-        std::mem::swap(&mut port.links, &mut other.links);
-        assert!(port.pin().is_err());
-        assert_eq!(pin_directories().len(), 1);
+        attach_and_pin(PORT);
+        let [directory] = &port_directories()[..] else { panic!("one directory") };
+        let devices = ["guest", "nowhere0"];
+        let said = Port::attach_pinned(&devices, &AttachOptions::default()).err();
+        let said = said.expect("a refusal").to_string();
+        assert!(said.contains("no network device `nowhere0`"), "{said}");
+        assert_eq!(port_directories(), [directory.as_str()]);
+        assert!(program_ids("guest").is_empty());
     });
 }

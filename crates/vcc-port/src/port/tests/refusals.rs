@@ -36,7 +36,7 @@ fn already_attached_by_a_process() {
 fn already_attached_and_pinned() {
     isolated_if_root(|| {
         veth();
-        attach().pin().expect("pinned");
+        drop(pinned());
         let said = refused(Port::attach(PORT, &AttachOptions::default()));
         assert!(said.contains("`vcc detach port` first"), "{said}");
     });

@@ -8,7 +8,7 @@ use vcc_testing::{Netns, guest};
 
 use super::*;
 
-const INDEX: u32 = 9;
+const INDEX: u32 = 0;
 
 fn policy(text: &str) -> Policy {
     Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}")).policy
@@ -42,10 +42,13 @@ impl Talk {
 }
 
 fn attach_under(shared: &SharedPolicy) -> Port {
+    let host = Host::open().expect("a host");
     let options = AttachOptions::default();
-    let mut port = Port::attach_under(shared, INDEX, PORT, &options).expect("attached");
-    port.pin().expect("pinned");
-    port
+    let admit = |index| {
+        assert_eq!(index, INDEX);
+        shared.epoch().map(drop)
+    };
+    Port::attach_pinned_under(&host, PORT, &options, admit).expect("attached").0
 }
 
 #[test]
@@ -98,9 +101,11 @@ fn programs_are_replaced_under_a_connection_that_depends_on_them() {
 
         let mut port = Port::open(PORT).expect("open");
         let before = program_ids(PORT);
-        assert!(!port.take_over(Some(&shared)).expect("looked at"), "the same programs stay");
+        let (host, replaced) = Host::open().expect("open").take_over().expect("looked at");
+        assert!(!replaced && !port.renew().expect("looked at"), "the same programs stay");
         assert_eq!(program_ids(PORT), before);
-        assert!(port.take_over_if(Some(&shared), |_, _| true).expect("replaced"));
+        assert!(host.take_over_if(|_, _| true).expect("replaced").1);
+        assert!(port.renew_if(|_, _| true).expect("replaced"));
         let after = program_ids(PORT);
         assert!(before.iter().all(|id| !after.contains(id)), "{before:?} {after:?}");
         assert_eq!(port.flows().expect("flows").len(), 1);

@@ -125,7 +125,7 @@ fn what_nobody_takes_is_counted() {
 fn one_trace_at_a_time() {
     on_a_host(|| {
         veth();
-        let mut port = attach();
+        let port = attach();
         let second_refused = |port: &Port| {
             let trace = port.trace(None).expect("a trace");
             let said = port.trace(None).err().expect("a refusal").to_string();
@@ -136,7 +136,8 @@ fn one_trace_at_a_time() {
             drop(port.trace(None).expect("a trace"));
         };
         second_refused(&port);
-        port.pin().expect("pinned");
+        drop(port);
+        let port = pinned();
         second_refused(&port);
         let trace = port.trace(None).expect("a trace");
         assert!(Port::open(PORT).expect("open").trace(None).is_err());
@@ -150,8 +151,7 @@ fn one_trace_at_a_time() {
 fn a_killed_process_leaves_nothing_that_keeps_telling() {
     on_a_host(|| {
         veth();
-        let mut port = attach();
-        port.pin().expect("pinned");
+        let port = pinned();
         let left_on = || {
             port.change_params(|params| params.0.trace = 1).expect("changed");
             assert!(is_tracing(&port));

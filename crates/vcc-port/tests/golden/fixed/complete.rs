@@ -6,7 +6,7 @@
 
 use libbpf_rs::libbpf_sys::BPF_F_TEST_SKB_CHECKSUM_COMPLETE;
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
-use vcc_engine::Mode;
+use vcc_engine::{Mode, sys};
 
 use super::{Step, bytes, ipv4, ipv6, options};
 use crate::direction::Direction;
@@ -18,20 +18,22 @@ fn load() -> Object {
     let mut open = ObjectBuilder::default().open_memory(OBJECT).expect("the object opens");
     open.maps_mut().find(|map| map.name() == "flows").unwrap().set_max_entries(16).unwrap();
     let object = open.load().expect("the datapath loads");
-    let params = options(Mode::Enforce, false).params;
+    let params = options(Mode::Enforce, false).params.0;
+    let port = sys::vcc_port { params, flows_max: 16, ..Default::default() };
     // SAFETY: pointer and length are those of the value, a C struct of integers without padding.
-    let value = unsafe {
-        std::slice::from_raw_parts(std::ptr::from_ref(&params).cast(), size_of_val(&params))
-    };
-    let map = object.maps().find(|map| map.name() == "params").unwrap();
-    map.update(&[0; 4], value, MapFlags::ANY).expect("the parameters are taken");
+    let value =
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(&port).cast(), size_of_val(&port)) };
+    let map = |name| object.maps().find(|map| map.name() == name).unwrap();
+    map("ports").update(&[0; 4], value, MapFlags::ANY).expect("the parameters are taken");
+    let wheel = vec![0; map("wheels").value_size() as usize];
+    map("wheels").update(&[0; 4], &wheel, MapFlags::ANY).expect("the wheel is taken");
     object
 }
 
 fn run(object: &Object, from: Direction, frame: &[u8]) -> libbpf_rs::Result<Vec<u8>> {
     let name = match from {
-        Direction::FromGuest => "from_guest",
-        Direction::ToGuest => "to_guest",
+        Direction::FromGuest => "all_from_guest",
+        Direction::ToGuest => "all_to_guest",
     };
     let mut out = vec![0; frame.len()];
     let program = object.progs_mut().find(|program| program.name() == name).unwrap();

@@ -86,7 +86,7 @@ fn what_another_version_left_is_not_touched() {
         let pins = fs::read_dir("/sys/fs/bpf/vcc").expect("pins");
         let pins: Vec<_> = pins.map(|entry| entry.expect("an entry").path()).collect();
         let port = pins.iter().find(|path| path.to_string_lossy().contains('@')).expect("a port");
-        fs::remove_file(port.join("traced")).expect("removed");
+        fs::remove_file("/sys/fs/bpf/vcc/host/usage").expect("removed");
         let complaint = place.vcc("run --config FILE").complaint(1);
         assert!(complaint.contains("attached to `port1` by another version"), "{complaint}");
         assert!(complaint.contains("`vcc detach --now port1`"), "{complaint}");

@@ -1,0 +1,135 @@
+//! Loading the programs of a host and of its ports.
+
+use std::os::fd::AsFd;
+
+use libbpf_rs::{Object, OpenObject};
+use vcc_engine::sys;
+
+use crate::maps::{self, Maps};
+use crate::plain::to_bytes;
+use crate::policy::{self, SharedPolicy};
+use crate::{Error, Program, Result, object};
+
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc.bpf.o"));
+static PORT_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/port.bpf.o"));
+const WHAT: &str = "the datapath";
+const PORT_CONSTANTS_SECTION: &str = ".rodata.port";
+
+/// MAC addresses of all guests together.
+const NEIGHBOURS_MAX: u32 = 1 << 16;
+
+/// Room for flows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// All ports' together, but for those that are reserved.
+    pub flows_max: u32,
+    /// Each port has room for as many flows, whatever the others have.
+    pub flows_reserved: u32,
+}
+
+impl Room {
+    /// For one port.
+    pub(crate) fn for_one(flows_max: u32) -> Self {
+        Self { flows_max, flows_reserved: 0 }
+    }
+
+    /// The capacity of the table.
+    fn entries(self) -> u32 {
+        self.flows_max + self.flows_reserved * sys::PORTS_MAX
+    }
+}
+
+/// Programs with maps of their own.
+pub(super) fn fresh(policy: Option<&SharedPolicy>, room: Room, yardsticks: bool) -> Result<Object> {
+    let mut open = open(policy, yardsticks)?;
+    // Each flow is in a slot of its wheel, and may be half-open.
+    let entries = room.entries();
+    for (name, room) in
+        [("flows", entries), ("queued", 2 * entries), ("neighbours", entries.min(NEIGHBOURS_MAX))]
+    {
+        object::map(&mut open, name)?
+            .set_max_entries(room)
+            .map_err(|e| Error::system("limit the number of flows", e))?;
+    }
+    let constants = sys::vcc_host_constants {
+        layout: sys::LAYOUT_VERSION,
+        flows_max: room.flows_max,
+        flows_reserved: room.flows_reserved,
+    };
+    set_constants(&mut open, maps::CONSTANTS_SECTION, to_bytes(&constants))?;
+    object::load(open, WHAT)
+}
+
+/// The programs of this version of vcc, with the maps of a host that has ports already.
+pub(super) fn over(maps: &Maps, policy: Option<&SharedPolicy>) -> Result<Object> {
+    const DOING: &str = "replace the programs of this host";
+    let constants = maps.constants().ok_or_else(|| Error::layout(DOING))?;
+    let mut open = open(policy, false)?;
+    set_constants(&mut open, maps::CONSTANTS_SECTION, to_bytes(&constants))?;
+    for (name, map) in maps.all().filter(|(name, _)| *name != maps::CONSTANTS) {
+        object::map(&mut open, name)?.reuse_fd(map.as_fd()).map_err(|e| Error::system(DOING, e))?;
+    }
+    object::load(open, WHAT)
+}
+
+/// The programs to attach to a port.
+pub(super) fn of_port(maps: &Maps, index: u32) -> Result<Object> {
+    let mut open = object::open(PORT_OBJECT, WHAT)?;
+    set_constants(&mut open, PORT_CONSTANTS_SECTION, to_bytes(&index))?;
+    for (name, map) in
+        [("call_from_guest", &maps.call_from_guest), ("call_to_guest", &maps.call_to_guest)]
+    {
+        object::map(&mut open, name)?
+            .reuse_fd(map.as_fd())
+            .map_err(|e| Error::system("let a port call the datapath", e))?;
+    }
+    object::load(open, WHAT)
+}
+
+/// What ports need: verifying the yardsticks would take a sixth of the time.
+fn open(policy: Option<&SharedPolicy>, yardsticks: bool) -> Result<OpenObject> {
+    let mut open = object::open(OBJECT, WHAT)?;
+    match policy {
+        Some(policy) => policy.maps().lend_to(&mut open)?,
+        None => policy::shrink(&mut open)?,
+    }
+    for yardstick in [Program::ParseFromGuest, Program::ParseToGuest] {
+        if let Some(mut program) = open.progs_mut().find(|it| it.name() == yardstick.name()) {
+            program.set_autoload(yardsticks);
+        }
+    }
+    Ok(open)
+}
+
+fn set_constants(open: &mut OpenObject, section: &str, bytes: &[u8]) -> Result<()> {
+    object::map(open, section)?
+        .set_initial_value(bytes)
+        .map_err(|e| Error::system("set the constants of the datapath", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use libbpf_rs::ProgramType;
+    use vcc_testing::can_attach;
+
+    use super::*;
+
+    #[test]
+    fn the_verifiers_refusal_is_one_line_with_its_last_words() {
+        if !can_attach() {
+            return;
+        }
+        let mut open = object::open(OBJECT, WHAT).expect("an object");
+        for mut program in open.progs_mut() {
+            // Socket filters may not read packets directly.
+            program.set_prog_type(ProgramType::SocketFilter);
+        }
+        let Err(error) = object::load(open, WHAT) else {
+            panic!("a socket filter that reads packets")
+        };
+        let said = error.to_string();
+        assert!(said.contains("verifier of Linux"), "{said}");
+        assert!(said.contains("invalid bpf_context access"), "{said}");
+        assert!(!said.contains('\n'), "{said}");
+    }
+}

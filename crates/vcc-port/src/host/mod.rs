@@ -1,0 +1,213 @@
+//! The programs of a host in the kernel, and the maps that its ports share. They are verified once
+//! for all ports; what is attached to a port only calls them, with the port's index.
+
+mod load;
+mod pinned;
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::thread;
+use std::time::Duration;
+
+use libbpf_rs::{ErrorKind, MapCore, MapFlags, Object};
+use vcc_engine::sys;
+
+use crate::maps::Maps;
+use crate::plain::{from_bytes, to_bytes};
+use crate::policy::SharedPolicy;
+use crate::sweep::{self, Sweep};
+use crate::tcx::{self, Hook, Tag};
+use crate::{Error, Program, Result, object, params, ring, usage};
+pub(crate) use load::Room;
+pub(crate) use pinned::{Found, require_capabilities};
+
+/// The maps, and the programs that ports call. Unless it is pinned, it ends with the last value and
+/// the last port.
+pub struct Host {
+    pub(crate) maps: Maps,
+    programs: Programs,
+}
+
+impl Host {
+    /// One that is not pinned. `yardsticks`: the object has the programs of benchmarks, too.
+    pub(crate) fn load(
+        policy: Option<&SharedPolicy>,
+        room: Room,
+        yardsticks: bool,
+    ) -> Result<(Self, Object)> {
+        let object = load::fresh(policy, room, yardsticks)?;
+        let host = Self { maps: Maps::of(&object)?, programs: Programs::of(&object)? };
+        host.call()?;
+        Ok((host, object))
+    }
+
+    /// Makes the ports call the programs.
+    fn call(&self) -> Result<()> {
+        let calls = [
+            (&self.maps.call_from_guest, &self.programs.from_guest),
+            (&self.maps.call_to_guest, &self.programs.to_guest),
+        ];
+        for (array, program) in calls {
+            array
+                .update(&[0; 4], &program.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+                .map_err(|e| Error::system("let ports call the datapath", e))?;
+        }
+        Ok(())
+    }
+
+    /// Makes room for a port, to which nothing is attached yet. No flow may be left of another port
+    /// that had the index. Returns the generation of ports with that index.
+    pub(crate) fn enter(&self, index: u32, port: &sys::vcc_port) -> Result<u32> {
+        let key = index.to_ne_bytes();
+        let failed = |e| Error::system("make room for a port", e);
+        // A wheel stays for the next port with the index: the kernel may give the memory of an entry
+        // that is removed to another one at once, and a timer may still have it in its hands.
+        let none = vec![0; self.maps.wheels.value_size() as usize];
+        match self.maps.wheels.update(&key, &none, MapFlags::NO_EXIST) {
+            Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(failed(e)),
+            _ => {}
+        }
+        let cpus = libbpf_rs::num_possible_cpus().map_err(failed)?;
+        let none = vec![vec![0; size_of::<sys::vcc_counts>()]; cpus];
+        self.maps.counts.update_percpu(&key, &none, MapFlags::ANY).map_err(failed)?;
+        let none = sys::vcc_usage::default();
+        self.maps.usage.update(&key, to_bytes(&none), MapFlags::ANY).map_err(failed)?;
+        let before = params::read(&self.maps.ports, index)?;
+        let constants = self.maps.constants().ok_or_else(|| Error::layout("read the limits"))?;
+        let port = sys::vcc_port {
+            flows_max: port.flows_max.min(constants.flows_max),
+            generation: before.generation.wrapping_add(1),
+            ..*port
+        };
+        params::write(&self.maps.ports, index, &port)?;
+        Ok(port.generation)
+    }
+
+    /// The number of connections of all ports, and the number that they may have together.
+    pub fn connections(&self) -> Result<(u32, u32)> {
+        const DOING: &str = "read how full the table of all ports is";
+        let value = self.maps.host_flows.lookup(&[0; 4], MapFlags::ANY);
+        let value = value.map_err(|e| Error::system(DOING, e))?;
+        let used = value.as_deref().and_then(from_bytes).ok_or_else(|| Error::layout(DOING))?;
+        let constants = self.maps.constants().ok_or_else(|| Error::layout(DOING))?;
+        Ok((used, constants.flows_max))
+    }
+
+    /// Lets the flows of a port expire, which has none yet.
+    pub(crate) fn open_wheel(&self, index: u32) -> Result<()> {
+        sweep::open(self.programs.sweep.as_fd(), index)
+    }
+
+    /// Lets the programs of this value expire a port's flows.
+    pub(crate) fn renew_wheel(&self, index: u32) -> Result<()> {
+        sweep::renew(self.programs.sweep.as_fd(), index)
+    }
+
+    /// Forgets a port to which nothing is attached any more, and its flows, which return what they
+    /// hold of pools. Returns how many there were.
+    pub(crate) fn leave(&self, index: u32) -> Result<u32> {
+        sweep::close(self.programs.sweep.as_fd(), index)?;
+        let forgotten = match self.forget_all(index) {
+            Ok(forgotten) => forgotten,
+            Err(error) => {
+                // What is left expires.
+                self.renew_wheel(index)?;
+                return Err(error);
+            }
+        };
+        self.forget_neighbours(index)?;
+        // Of processes that still trace the port, or send to its guest.
+        ring::remove(&self.maps.events, index)?;
+        ring::remove(&self.maps.traces, index)?;
+        Ok(forgotten)
+    }
+
+    /// A run of the port's timer that had begun may hold a flow, or move it behind the sweep.
+    fn forget_all(&self, index: u32) -> Result<u32> {
+        const TRIES: u32 = 100;
+        const PAUSE: Duration = Duration::from_millis(1);
+        let mut forgotten = 0;
+        for _ in 0..TRIES {
+            forgotten += self.sweep(index, Sweep::Forget)?;
+            if usage::read(&self.maps.usage, index)?.flows == 0 {
+                return Ok(forgotten);
+            }
+            thread::sleep(PAUSE);
+        }
+        let flows = usage::read(&self.maps.usage, index)?.flows;
+        Err(Error::System {
+            doing: "forget the connections of a port".into(),
+            why: format!("{flows} are held by a CPU; they expire"),
+        })
+    }
+
+    fn forget_neighbours(&self, index: u32) -> Result<()> {
+        if usage::read_raw(&self.maps.usage, index)?.neighbours == 0 {
+            return Ok(());
+        }
+        const PORT_AT: usize = std::mem::offset_of!(sys::vcc_neighbour_key, port);
+        let of_port = |key: &Vec<u8>| key[PORT_AT..][..2] == (index as u16).to_ne_bytes();
+        let keys: Vec<Vec<u8>> = self.maps.neighbours.keys().filter(of_port).collect();
+        for key in keys {
+            // It was listed a moment ago, and nothing else removes it.
+            let deleted = self.maps.neighbours.delete(&key);
+            deleted.map_err(|e| Error::system("forget a guest's MAC address", e))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn sweep(&self, index: u32, what: Sweep) -> Result<u32> {
+        sweep::run(self.programs.sweep.as_fd(), index, what)
+    }
+
+    /// The programs to attach to a port.
+    pub(crate) fn port_programs(&self, index: u32) -> Result<Object> {
+        load::of_port(&self.maps, index)
+    }
+}
+
+/// The programs that the ports share.
+struct Programs {
+    from_guest: OwnedFd,
+    to_guest: OwnedFd,
+    /// Visits the flows of a port.
+    sweep: OwnedFd,
+}
+
+impl Programs {
+    fn of(object: &Object) -> Result<Self> {
+        Self::each(|name| {
+            let program = object::program(object, name)?;
+            let fd = program.as_fd().try_clone_to_owned();
+            fd.map_err(|e| Error::system("keep a program", e))
+        })
+    }
+
+    fn each(get: impl Fn(&str) -> Result<OwnedFd>) -> Result<Self> {
+        let [from_guest, to_guest, sweep] = Self::NAMES.map(get);
+        Ok(Self { from_guest: from_guest?, to_guest: to_guest?, sweep: sweep? })
+    }
+
+    const NAMES: [&str; 3] = [
+        Hook::FromGuest.host_program_name(),
+        Hook::ToGuest.host_program_name(),
+        Program::Sweep.name(),
+    ];
+
+    fn all(&self) -> [(&'static str, BorrowedFd<'_>); 3] {
+        let fds = [&self.from_guest, &self.to_guest, &self.sweep];
+        std::array::from_fn(|at| (Self::NAMES[at], fds[at].as_fd()))
+    }
+
+    /// What the programs do.
+    fn tags(&self) -> Result<[Tag; 3]> {
+        let mut tags = [Tag::default(); 3];
+        for (tag, (_, fd)) in tags.iter_mut().zip(self.all()) {
+            let failed = |e| Error::system("read what a program does", e);
+            *tag = tcx::program_tag(fd).map_err(failed)?;
+        }
+        Ok(tags)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! The host's programs and maps in the BPF file system, where they outlive the command.
+//!
+//! The links of ports alone do not suffice: the kernel cancels the timers of a map, and empties an
+//! array of programs, when user space no longer holds it, although programs still use it.
+
+use std::cell::Cell;
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use libbpf_rs::{ErrorKind, MapHandle, Program as BpfProgram, libbpf_sys};
+
+use super::{Host, Programs, Room, load};
+use crate::maps::Maps;
+use crate::pins::{self, remove_if_there};
+use crate::sweep::Sweep;
+use crate::{Error, Governor, PORTS_MAX, Result, SharedPolicy, capabilities, lock};
+
+/// The pins of ports have names with an `@`, so this is not taken for one.
+const PLACE: &str = "/sys/fs/bpf/vcc/host";
+/// The number that each port has room for, whatever the others have.
+const FLOWS_RESERVED: u32 = 64;
+/// The number of connections of all ports together. With those that are reserved, it is a power of
+/// two, as the kernel's table has it: 16 MiB without any, and 32 MiB for the queues.
+const FLOWS_MAX: u32 = (1 << 20) - FLOWS_RESERVED * PORTS_MAX;
+
+impl Host {
+    /// The pinned one, or a new one, which is pinned.
+    pub fn open() -> Result<Arc<Self>> {
+        require_capabilities()?;
+        let _lock = lock::pins()?;
+        Self::open_locked()
+    }
+
+    /// Likewise; the caller holds the lock, without which another command could remove a host that
+    /// has no port yet.
+    pub(crate) fn open_locked() -> Result<Arc<Self>> {
+        let policy = SharedPolicy::open_locked()?;
+        match Self::find()? {
+            Found::Ours(host) => return Ok(host),
+            // Its ports call programs that are not there any more, or another version's.
+            Found::OtherVersion | Found::None if !pins::indices()?.is_empty() => {
+                return Err(Error::OtherHostVersion);
+            }
+            Found::OtherVersion | Found::None => {}
+        }
+        // What nobody uses, or a process that died half way has pinned.
+        remove()?;
+        let room = Room { flows_max: FLOWS_MAX, flows_reserved: FLOWS_RESERVED };
+        let (mut host, _) = Self::load(Some(&policy), room, false)?;
+        let pinned = host.pin();
+        if pinned.is_err() {
+            // The first error is reported.
+            let _ = remove();
+        }
+        pinned?;
+        Ok(Arc::new(host))
+    }
+
+    pub(crate) fn find() -> Result<Found> {
+        if !complete_path().exists() {
+            return Ok(Found::None);
+        }
+        let foreign = Cell::new(false);
+        let place = Path::new(PLACE);
+        let failed = |name: &str, e: libbpf_rs::Error| {
+            foreign.set(foreign.get() || e.kind() == ErrorKind::NotFound);
+            Error::system(format!("open {}", place.join(name).display()), e)
+        };
+        let programs = Programs::each(|name| {
+            BpfProgram::fd_from_pinned_path(place.join(name)).map_err(|e| failed(name, e))
+        });
+        let maps = Maps::open(|name| {
+            MapHandle::from_pinned_path(place.join(name)).map_err(|e| failed(name, e))
+        });
+        match (programs, maps) {
+            (Ok(programs), Ok(maps)) if maps.are_understood() => {
+                Ok(Found::Ours(Arc::new(Self { maps, programs })))
+            }
+            (Ok(_), Ok(_)) => Ok(Found::OtherVersion),
+            _ if foreign.get() => Ok(Found::OtherVersion),
+            (Err(error), _) | (_, Err(error)) => Err(error),
+        }
+    }
+
+    fn pin(&mut self) -> Result<()> {
+        const DOING: &str = "pin the datapath";
+        let place = Path::new(PLACE);
+        fs::create_dir(place).map_err(|e| Error::system(DOING, e))?;
+        for (name, map) in self.maps.all_mut() {
+            map.pin(place.join(name)).map_err(|e| Error::system(DOING, e))?;
+        }
+        for (name, program) in self.programs.all() {
+            pin_program(program, &place.join(name)).map_err(|e| Error::system(DOING, e))?;
+        }
+        Ok(())
+    }
+
+    /// Makes all ports of a pinned host call the programs of this version of vcc; flows stay. An
+    /// error before the first program was replaced changes nothing. Returns the host, and whether
+    /// programs were replaced.
+    pub fn take_over(self: Arc<Self>) -> Result<(Arc<Self>, bool)> {
+        self.take_over_if(|running, ours| running != ours)
+    }
+
+    pub(crate) fn take_over_if(
+        self: Arc<Self>,
+        is_stale: impl Fn([[u8; 8]; 3], [[u8; 8]; 3]) -> bool,
+    ) -> Result<(Arc<Self>, bool)> {
+        let _lock = lock::pins()?;
+        let policy = SharedPolicy::open_locked()?;
+        let object = load::over(&self.maps, Some(&policy))?;
+        let ours = Self { maps: Maps::of(&object)?, programs: Programs::of(&object)? };
+        if !is_stale(self.programs.tags()?, ours.programs.tags()?) {
+            // A process that was killed may have left the timers to earlier programs.
+            self.renew_ports()?;
+            return Ok((self, false));
+        }
+        ours.call()?;
+        for (name, program) in ours.programs.all() {
+            replace_pin(program, name)?;
+        }
+        ours.renew_ports()?;
+        Ok((Arc::new(ours), true))
+    }
+
+    fn renew_ports(&self) -> Result<()> {
+        for index in pins::indices()? {
+            self.renew_wheel(index)?;
+            self.sweep(index, Sweep::Judge)?;
+        }
+        Ok(())
+    }
+
+    /// Removes what is pinned for a host without ports, unless a process keeps ports under a
+    /// policy. Pools and policy of such a process stay.
+    pub fn remove_unused() -> Result<()> {
+        if !Path::new(PLACE).exists() {
+            return Ok(());
+        }
+        let _lock = lock::pins()?;
+        Self::remove_unused_locked()
+    }
+
+    pub(crate) fn remove_unused_locked() -> Result<()> {
+        if !Path::new(PLACE).exists() || !pins::all()?.is_empty() || Governor::is_there()? {
+            return Ok(());
+        }
+        remove()?;
+        SharedPolicy::remove_unapplied()
+    }
+}
+
+pub(crate) enum Found {
+    Ours(Arc<Host>),
+    OtherVersion,
+    None,
+}
+
+/// This is pinned last: if it exists, all is there.
+fn complete_path() -> PathBuf {
+    Path::new(PLACE).join(Programs::NAMES[2])
+}
+
+fn pin_program(program: BorrowedFd<'_>, path: &Path) -> libbpf_rs::Result<()> {
+    let c_path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())
+        .map_err(|e| libbpf_rs::Error::from(io::Error::from(e)))?;
+    // SAFETY: an open descriptor, and a string that ends in NUL and outlives the call.
+    let status = unsafe { libbpf_sys::bpf_obj_pin(program.as_raw_fd(), c_path.as_ptr()) };
+    if status < 0 {
+        return Err(libbpf_rs::Error::from_raw_os_error(-status));
+    }
+    Ok(())
+}
+
+/// In one step: whoever opens it finds the one or the other.
+fn replace_pin(program: BorrowedFd<'_>, name: &str) -> Result<()> {
+    let place = Path::new(PLACE);
+    let next = place.join(format!("{name}-next"));
+    let replace = || -> libbpf_rs::Result<()> {
+        // Of a process that died half way.
+        remove_if_there(&next)?;
+        pin_program(program, &next)?;
+        Ok(fs::rename(&next, place.join(name))?)
+    };
+    replace().map_err(|e| Error::system("replace the programs of this host", e))
+}
+
+/// Told before the lack of what else needs privilege, such as to mount the BPF file system.
+pub(crate) fn require_capabilities() -> Result<()> {
+    if capabilities::missing().is_empty() {
+        return Ok(());
+    }
+    let (doing, why) = ("load the datapath".into(), capabilities::why_refused());
+    Err(Error::NotPermitted { doing, why })
+}
+
+/// Removes it as a whole: first what says that it is complete.
+pub(crate) fn remove() -> Result<()> {
+    let place = Path::new(PLACE);
+    let remove_all = || {
+        remove_if_there(&complete_path())?;
+        match fs::read_dir(place) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => {
+                for entry in entries? {
+                    fs::remove_file(entry?.path())?;
+                }
+            }
+        }
+        fs::remove_dir(place)
+    };
+    remove_all().map_err(|e| Error::system(format!("remove {PLACE}"), e))
+}

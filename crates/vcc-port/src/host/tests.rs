@@ -1,0 +1,175 @@
+//! Ports that share a host, without devices.
+
+use vcc_engine::Params;
+use vcc_frames::Packet;
+use vcc_testing::{can_attach, eventually};
+
+use super::*;
+use crate::test_run::{self, Context};
+use crate::{AttachOptions, Usage, counters, counts, flows, usage};
+
+/// Two ports that have the same timer.
+const INDICES: [u32; 2] = [3, 3 + 64];
+const ONE: usize = 0;
+const OTHER: usize = 1;
+
+struct Ports {
+    host: Host,
+    programs: [Object; 2],
+}
+
+impl Ports {
+    fn load(room: Room, options: &AttachOptions) -> Self {
+        let (host, _) = Host::load(None, room, false).expect("a host");
+        let programs = INDICES.map(|index| {
+            let generation = host.enter(index, &options.port(false)).expect("room");
+            // As many as are asked for, also where the host has room for less.
+            let port = sys::vcc_port { generation, ..options.port(false) };
+            params::write(&host.maps.ports, index, &port).expect("written");
+            host.open_wheel(index).expect("a wheel");
+            host.port_programs(index).expect("programs")
+        });
+        Self { host, programs }
+    }
+
+    /// A peer's SYN to the guest of a port.
+    fn syn(&self, port: usize, number: u16) {
+        let syn = Packet::syn(([198, 51, 100, 1], number).into(), ([192, 0, 2, 1], 80).into());
+        let program = object::program(&self.programs[port], "to_guest").expect("a program");
+        test_run::run(program.as_fd(), &syn.frame(), Context::default()).expect("it runs");
+    }
+
+    fn usage(&self, port: usize) -> Usage {
+        usage::read(&self.host.maps.usage, INDICES[port]).expect("usage")
+    }
+
+    fn flows(&self, port: usize) -> usize {
+        let flows = flows::read(&self.host.maps.flows, INDICES[port]).expect("flows");
+        assert_eq!(flows.len(), self.usage(port).flows as usize);
+        flows.len()
+    }
+
+    fn all_flows(&self) -> u32 {
+        self.host.connections().expect("a number").0
+    }
+}
+
+fn room(flows_max: u32) -> Room {
+    Room { flows_max, flows_reserved: 4 }
+}
+
+#[test]
+fn equal_addresses_at_two_ports_are_two_connections() {
+    if !can_attach() {
+        return;
+    }
+    let ports = Ports::load(room(100), &AttachOptions::default());
+    for number in 1..=3 {
+        ports.syn(ONE, number);
+    }
+    ports.syn(OTHER, 1);
+    assert_eq!((ports.flows(ONE), ports.flows(OTHER), ports.all_flows()), (3, 1, 4));
+    assert_eq!(ports.host.leave(INDICES[ONE]).expect("left"), 3);
+    assert_eq!((ports.flows(ONE), ports.flows(OTHER), ports.all_flows()), (0, 1, 1));
+    // A port with the index of one that has gone begins with nothing.
+    ports.host.enter(INDICES[ONE], &AttachOptions::default().port(false)).expect("room");
+    assert_eq!(ports.usage(ONE), Usage::default());
+    ports.syn(ONE, 1);
+    assert_eq!((ports.flows(ONE), ports.flows(OTHER)), (1, 1));
+}
+
+/// What one port is flooded with takes nothing from another, whose connections stay and find the room
+/// that is reserved for them.
+#[test]
+fn a_port_that_is_flooded_leaves_the_others_their_room() {
+    if !can_attach() {
+        return;
+    }
+    let ports = Ports::load(room(8), &AttachOptions::default());
+    ports.syn(OTHER, 1);
+    for number in 1..=100 {
+        ports.syn(ONE, number);
+    }
+    // Its oldest handshakes have given way to newer ones, and to no other port's.
+    assert_eq!((ports.flows(ONE), ports.flows(OTHER)), (7, 1));
+    for number in 2..=10 {
+        ports.syn(OTHER, number);
+    }
+    assert_eq!((ports.flows(ONE), ports.flows(OTHER)), (7, 4));
+    let gave_way = INDICES.map(|index| {
+        let counted = counts::counters(&ports.host.maps.counts, index).expect("counters");
+        counted.get(counters::GAVE_WAY)
+    });
+    assert_eq!(gave_way, [93, 6]);
+}
+
+#[test]
+fn a_timer_turns_the_wheels_of_all_its_ports() {
+    if !can_attach() {
+        return;
+    }
+    let params = Params::with(|p| p.idle_handshake_ms = 500);
+    let ports = Ports::load(room(1000), &AttachOptions::of(params));
+    for number in 1..=200 {
+        ports.syn(ONE, number);
+    }
+    ports.syn(OTHER, 1);
+    eventually("the connection of one port is forgotten", || ports.flows(OTHER) == 0);
+    eventually("and those of the other", || ports.flows(ONE) == 0);
+    assert_eq!(ports.all_flows(), 0);
+    // A port that has left does not stop the other's wheel.
+    ports.host.leave(INDICES[ONE]).expect("left");
+    ports.syn(OTHER, 2);
+    assert_eq!(ports.flows(OTHER), 1);
+    eventually("it is forgotten, too", || ports.flows(OTHER) == 0);
+}
+
+/// Times are of 32 bits, and those of a wheel that has not turned for weeks seem to be ahead.
+#[test]
+fn a_wheel_that_stood_for_long_turns_again() {
+    if !can_attach() {
+        return;
+    }
+    const AHEAD_MS: u32 = 0x7000_0000;
+    let params = Params::with(|p| p.idle_handshake_ms = 500);
+    let ports = Ports::load(room(1000), &AttachOptions::of(params));
+    let index = INDICES[ONE];
+    ports.host.leave(index).expect("left");
+    let key = index.to_ne_bytes();
+    let wheels = &ports.host.maps.wheels;
+    let mut wheel = wheels.lookup(&key, MapFlags::ANY).expect("read").expect("a wheel");
+    let ahead_ms = (crate::monotonic().as_millis() as u32).wrapping_add(AHEAD_MS);
+    for time in wheel[..16].chunks_exact_mut(4) {
+        time.copy_from_slice(&ahead_ms.to_ne_bytes());
+    }
+    wheels.update(&key, &wheel, MapFlags::ANY).expect("written");
+    ports.host.enter(index, &AttachOptions::of(params).port(false)).expect("room");
+    ports.host.open_wheel(index).expect("a wheel");
+    ports.syn(ONE, 1);
+    assert_eq!(ports.flows(ONE), 1);
+    eventually("it is forgotten", || ports.flows(ONE) == 0);
+}
+
+#[test]
+fn other_programs_do_not_stop_the_wheels() {
+    if !can_attach() {
+        return;
+    }
+    let params = Params::with(|p| p.idle_handshake_ms = 4000);
+    let ports = Ports::load(room(1000), &AttachOptions::of(params));
+    ports.syn(ONE, 1);
+    let again =
+        Programs::of(&load::over(&ports.host.maps, None).expect("loaded")).expect("programs");
+    let before = ports.host.programs.tags().expect("tags");
+    assert_eq!(again.tags().expect("tags"), before);
+    let Ports { host: Host { maps, .. }, programs } = ports;
+    let ports = Ports { host: Host { maps, programs: again }, programs };
+    ports.host.call().expect("called");
+    ports.syn(ONE, 2);
+    for index in INDICES {
+        ports.host.renew_wheel(index).expect("a wheel");
+        ports.host.sweep(index, Sweep::Judge).expect("judged");
+    }
+    assert_eq!(ports.flows(ONE), 2);
+    eventually("all are forgotten", || ports.flows(ONE) == 0);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Visits all flows of a port, a part in each run, so that none holds a CPU for long. It follows the
+ * port's queues: first that of half-open flows, where a flow keeps its place until its handshake
+ * has completed; then the wheel's slots. A flow that moves to another slot meanwhile has just been
+ * judged by what moved it.
+ */
+#ifndef VCC_SWEEP_H
+#define VCC_SWEEP_H
+
+#include "table.h"
+
+/* Limits per run. */
+#define SWEEP_STEPS  2048
+#define SWEEP_VISITS 128u
+
+struct sweep {
+	uint32_t port;
+	uint32_t turn; /* the queues in their order; QUEUES: the end */
+	uint32_t at;
+	uint32_t visits;
+	uint32_t judged;
+	bool forget;
+	bool settle;
+};
+
+enum visited {
+	VISIT_MISSED,
+	VISIT_JUDGED,
+	VISIT_FORGOTTEN,
+};
+
+/* Visits the flow at a position. The caller does not hold it. */
+VCC_APART int sweep_visit(const struct vcc_key *found, bool forget, bool settle)
+{
+	/* A global function must not be passed a pointer into a map. */
+	struct vcc_key key __attribute__((aligned(8)));
+
+	if (!found)
+		return VISIT_MISSED;
+	__builtin_memcpy(&key, found, sizeof(key));
+	struct vcc_port *port = port_at(key.port);
+	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
+
+	/* A flow locked by a CPU is judged there. */
+	if (!port || !e || hold(e, &key) != LOCK_FREE)
+		return VISIT_MISSED;
+	struct vcc_params *p = treatment(port, &e->flow, &key, settle);
+
+	if (forget || !p) {
+		flow_forget(e, &key);
+		return VISIT_FORGOTTEN;
+	}
+	flow_unlock(&e->lock, false);
+	return VISIT_JUDGED;
+}
+
+/* The first run of several begins where the first queue does. */
+static __always_inline void sweep_begin(struct sweep *sweep)
+{
+	struct vcc_wheel *w = wheel_of(sweep->port);
+
+	if (w && !sweep->turn && !sweep->at)
+		sweep->at = ends_first(w, QUEUE_HALF_OPEN);
+}
+
+/* bpf_loop's callback: visits a position. */
+static int sweep_step(uint32_t index, struct sweep *sweep)
+{
+	(void)index;
+	struct vcc_wheel *w = wheel_of(sweep->port);
+	bool half_open = !sweep->turn;
+	struct vcc_place place = {
+		.queue = (uint16_t)(half_open ? QUEUE_HALF_OPEN : sweep->turn - 1),
+		.port = (uint16_t)sweep->port,
+	};
+	struct vcc_ends *ends = w ? ends_of(w, place.queue) : 0;
+
+	if (!ends || sweep->turn >= QUEUES) {
+		sweep->turn = QUEUES;
+		return 1;
+	}
+	/* What was there has been taken meanwhile. */
+	if ((int32_t)(sweep->at - ends->taken) < 0)
+		sweep->at = ends->taken;
+	if ((int32_t)(sweep->at - *(volatile uint32_t *)&ends->put) >= 0) {
+		sweep->turn++;
+		sweep->at = sweep->turn < QUEUES ? ends_first(w, sweep->turn - 1) : 0;
+		return 0;
+	}
+	place.at = sweep->at++;
+	const struct vcc_key *found = bpf_map_lookup_elem(&queued, &place);
+
+	if (!found)
+		return 0;
+	struct vcc_key key;
+
+	__builtin_memcpy(&key, found, sizeof(key));
+	int visited = sweep_visit(&key, sweep->forget, sweep->settle);
+
+	/* A half-open flow is in a slot, too, and visited there again. */
+	if (visited == VISIT_FORGOTTEN || (visited == VISIT_JUDGED && !half_open))
+		sweep->judged++;
+	return ++sweep->visits >= SWEEP_VISITS;
+}
+
+#endif
