@@ -18,8 +18,9 @@ fn build() -> Result<(), String> {
     let engine = root.join("engine");
     let datapath = root.join("datapath");
     let advance = crate_dir.join("src/bench/advance.bpf.c");
+    let rewriter = crate_dir.join("src/bench/rewriter.bpf.c");
     let watch = crate_dir.join("tests/transfer/watch.bpf.c");
-    for input in [&engine, &datapath, &advance, &watch] {
+    for input in [&engine, &datapath, &advance, &rewriter, &watch] {
         println!("cargo::rerun-if-changed={}", input.display());
     }
 
@@ -28,6 +29,7 @@ fn build() -> Result<(), String> {
         (datapath.join("vcc.bpf.c"), "vcc.bpf.o"),
         (datapath.join("port.bpf.c"), "port.bpf.o"),
         (advance, "advance.bpf.o"),
+        (rewriter, "rewriter.bpf.o"),
         (watch, "watch.bpf.o"),
     ];
     for (source, object) in sources {

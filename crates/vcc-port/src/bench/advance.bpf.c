@@ -40,6 +40,7 @@ enum next {
 	NEXT_NONE = 0, /* the harness is measured alone */
 	NEXT_TRANSLATE,
 	NEXT_PARSE,
+	NEXT_REWRITE,
 	NEXT_MAX,
 	NEXT_CLONE = NEXT_MAX, /* no program: a clone goes the way of one that becomes a FACK */
 };
@@ -72,6 +73,8 @@ static __always_inline int go_on_to_guest(struct __sk_buff *skb, uint32_t next)
 {
 	if (next == NEXT_TRANSLATE)
 		bpf_tail_call_static(skb, &next_to_guest, NEXT_TRANSLATE);
+	if (next == NEXT_REWRITE)
+		bpf_tail_call_static(skb, &next_to_guest, NEXT_REWRITE);
 	return VERDICT_PASS;
 }
 

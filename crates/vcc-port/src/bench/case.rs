@@ -52,6 +52,8 @@ pub(super) enum Next {
     None = 0,
     Translate,
     Parse,
+    /// The yardstick of rewriter.bpf.c.
+    Rewrite,
     /// No program: the harness itself sends a clone of the frame back to where it came from.
     Clone,
 }

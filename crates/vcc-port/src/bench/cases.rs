@@ -27,6 +27,9 @@ pub(super) const TO_GUEST: Cursor = Cursor {
     window: WINDOW,
 };
 
+/// The yardstick of the translating programs.
+pub const REWRITER: &str = "rewriter";
+
 /// In an order in which each round's ACKs acknowledge the data of the same round.
 pub(super) fn cases() -> Vec<Case> {
     let (from_guest, to_guest) = (FROM_GUEST, TO_GUEST);
@@ -68,6 +71,16 @@ pub(super) fn cases() -> Vec<Case> {
             &ack(PEER, GUEST),
             to_guest,
         ),
+        Case {
+            next: Next::Rewrite,
+            ..Case::new(
+                REWRITER,
+                "an ACK's window rewritten without congestion control: for comparison",
+                Program::ToGuest,
+                &ack(PEER, GUEST),
+                to_guest,
+            )
+        },
         Case::new(
             "flow_miss",
             "data of a connection whose SYN was not seen",

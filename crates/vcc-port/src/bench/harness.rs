@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ProgramInput};
 
 use super::case::{Case, Next};
+use super::rewriter::Rewriter;
 use crate::{Datapath, Error, Program, Result, maps, object};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/advance.bpf.o"));
@@ -15,6 +16,7 @@ pub(super) struct Harness {
     object: Object,
     cursor: MapHandle,
     restored: MapHandle,
+    rewriter: Rewriter,
 }
 
 impl Harness {
@@ -24,12 +26,14 @@ impl Harness {
             .reuse_fd(datapath.maps().flows.as_fd())
             .map_err(|e| Error::system("share the flows with the harness", e))?;
         let object = object::load(open, WHAT)?;
+        let rewriter = Rewriter::load(datapath)?;
         for (map, next, program) in [
-            ("next_from_guest", Next::Translate, Program::FromGuest),
-            ("next_from_guest", Next::Parse, Program::ParseFromGuest),
-            ("next_to_guest", Next::Translate, Program::ToGuest),
+            ("next_from_guest", Next::Translate, datapath.program(Program::FromGuest)?),
+            ("next_from_guest", Next::Parse, datapath.program(Program::ParseFromGuest)?),
+            ("next_to_guest", Next::Translate, datapath.program(Program::ToGuest)?),
+            ("next_to_guest", Next::Rewrite, rewriter.program()?),
         ] {
-            let fd = datapath.program(program)?.as_fd().as_raw_fd().to_ne_bytes();
+            let fd = program.as_fd().as_raw_fd().to_ne_bytes();
             maps::find(&object, map)?
                 .update(&(next as u32).to_ne_bytes(), &fd, MapFlags::ANY)
                 .map_err(|e| Error::system("put the datapath behind the harness", e))?;
@@ -38,6 +42,7 @@ impl Harness {
             cursor: maps::find(&object, "cursor")?,
             restored: maps::find(&object, "restored")?,
             object,
+            rewriter,
         })
     }
 
@@ -50,6 +55,11 @@ impl Harness {
             restore.ect0_bytes = restore.ect0_bytes.wrapping_add(more_bytes);
         }
         Ok(took)
+    }
+
+    /// The number of windows that the yardstick has replaced.
+    pub(super) fn windows_rewritten(&self) -> Result<u64> {
+        self.rewriter.replaced()
     }
 
     fn repeat(&self, case: &Case, runs: u32, next: Next) -> Result<f64> {

@@ -7,6 +7,7 @@ mod connection;
 mod cpu;
 mod domain;
 mod harness;
+mod rewriter;
 mod ruled;
 mod spread;
 mod yardstick;
@@ -16,6 +17,7 @@ use vcc_engine::sys;
 
 use crate::{AttachOptions, Datapath, Error, Result, counters};
 use case::{Case, RUNS_PER_ROUND};
+pub use cases::REWRITER;
 use connection::{AGREED, PEER, establish};
 pub use cpu::pin_to_cpu;
 pub use domain::{SegmentCost, domain};
@@ -80,6 +82,10 @@ pub fn datapath(rounds: u32) -> Result<Vec<Measurement>> {
         }
     }
     subjects.iter().try_for_each(|subject| require_valid(&subject.datapath))?;
+    let rewritten = subjects[0].harness.windows_rewritten()?;
+    if rewritten != u64::from(rounds + 1) * u64::from(RUNS_PER_ROUND) {
+        return Err(invalid(format!("the yardstick rewrote {rewritten} windows")));
+    }
     let measured = subjects.iter().flat_map(|subject| &subject.cases).zip(samples);
     Ok(measured
         .map(|(case, (net, gross))| Measurement {
@@ -89,6 +95,10 @@ pub fn datapath(rounds: u32) -> Result<Vec<Measurement>> {
             gross_ns: Spread::of(gross),
         })
         .collect())
+}
+
+fn invalid(why: String) -> Error {
+    Error::System { doing: "measure the datapath".into(), why }
 }
 
 /// An error unless every segment took the path that its case is about.
@@ -103,16 +113,15 @@ fn require_valid(datapath: &Datapath) -> Result<()> {
         counters::REPORT_LOST,
         counters::REWRITE_FAILED,
     ];
-    let wrong = |why: String| Error::System { doing: "measure the datapath".into(), why };
     if let Some(counter) = never.into_iter().find(|counter| counted.get(*counter) > 0) {
         let times = counted.get(counter);
-        return Err(wrong(format!("{times} segments were `{}`", counter.meaning)));
+        return Err(invalid(format!("{times} segments were `{}`", counter.meaning)));
     }
     for flow in datapath.flows()? {
         let heard = flow.state.has(sys::FLOW_FEEDBACK_HEARD);
         let lost = flow.state.has(sys::FLOW_FEEDBACK_LOST);
         if heard != flow.state.has(sys::FLOW_FEEDBACK) || lost {
-            return Err(wrong("the datapath did not accept the reports".into()));
+            return Err(invalid("the datapath did not accept the reports".into()));
         }
     }
     Ok(())

@@ -25,7 +25,9 @@ fn the_datapath_is_measured_in_one_run() {
         return;
     }
     let (table, cases) = measure("datapath --repeat 1");
-    for name in ["parse_only", "from_guest_data", "to_guest_ack", "flow_miss", "clone_only"] {
+    for name in
+        ["parse_only", "from_guest_data", "to_guest_ack", "rewriter", "flow_miss", "clone_only"]
+    {
         assert!(table.contains(name), "{table}");
         let case = cases.as_array().expect("an array").iter().find(|case| case["name"] == name);
         let case = case.unwrap_or_else(|| panic!("{name} in {cases}"));

@@ -8,11 +8,15 @@ use crate::report::bench::{Measurements, Spread};
 pub fn block(report: &BenchReport) -> String {
     let (table, samples) = match &report.measurements {
         Measurements::Datapath(costs) => {
+            let rewriter = costs.iter().find(|cost| cost.name == "rewriter");
             let row = |cost: &crate::report::bench::Cost| {
-                vec![line(&cost.what), spread(&cost.ns, 0), spread(&cost.gross_ns, 0)]
+                let ratio = rewriter.map(|it| format!("{:.2}", cost.ns.median / it.ns.median));
+                let (net, gross) = (spread(&cost.ns, 0), spread(&cost.gross_ns, 0));
+                vec![line(&cost.what), net, gross, ratio.unwrap_or_default()]
             };
             let rows: Vec<_> = costs.iter().map(row).collect();
-            let head = ["program", "ns, without the harness", "ns, with the harness"];
+            let head =
+                ["program", "ns, without the harness", "ns, with the harness", "over the rewriter"];
             let samples = costs.first().map_or(0, |cost| cost.ns.samples);
             (table(&head, &rows), format!("{samples} turns of 10,000 runs each"))
         }

@@ -11,7 +11,8 @@ use crate::table::{Align, Table};
 /// Nanoseconds per packet in each program, under BPF_PROG_RUN
 ///
 /// The cases take turns of 10,000 runs each. Data is new and in order, ACKs acknowledge it. NS is
-/// the median net of the harness, GROSS the median with it.
+/// the median net of the harness, GROSS the median with it. RATIO is NS over that of `rewriter`, a
+/// window rewriter without congestion control.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Also write the figures to FILE, as JSON
@@ -47,15 +48,18 @@ fn table(measurements: &[Measurement]) -> String {
         ("NS", Align::Right),
         ("P10", Align::Right),
         ("P90", Align::Right),
+        ("RATIO", Align::Right),
         ("GROSS", Align::Right),
         ("WHAT", Align::Left),
     ]);
+    let rewriter = measurements.iter().find(|it| it.name == bench::REWRITER);
     for Measurement { name, what, ns, gross_ns } in measurements {
         table.row([
             (*name).into(),
             format!("{:.0}", ns.median),
             format!("{:.0}", ns.p10),
             format!("{:.0}", ns.p90),
+            rewriter.map_or_else(String::new, |it| format!("{:.2}", ns.median / it.ns.median)),
             format!("{:.0}", gross_ns.median),
             (*what).into(),
         ]);
