@@ -60,10 +60,18 @@ VCC_INLINE enum lock_state flow_try_lock(uint32_t *lock)
 	return (enum lock_state)__sync_val_compare_and_swap(lock, LOCK_FREE, LOCK_HELD);
 }
 
-/* The exchange is a full barrier: the holder's writes are visible before the lock is free. */
+/*
+ * The holder's writes must be visible before the lock is free. Before -mcpu=v4, BPF's only store
+ * with release semantics is an exchange, a full barrier. On x86 every store has them.
+ */
 VCC_INLINE void flow_unlock(uint32_t *lock, bool gone)
 {
+#ifdef __TARGET_ARCH_x86
+	__asm__ volatile("" : : : "memory");
+	*(volatile uint32_t *)lock = gone ? LOCK_GONE : LOCK_FREE;
+#else
 	__sync_lock_test_and_set(lock, gone ? LOCK_GONE : LOCK_FREE);
+#endif
 }
 
 #endif

@@ -1,12 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Applies an action to the frame. Checksums are updated by the kernel's helpers, which know whether
- * a checksum is full, partial (CHECKSUM_PARTIAL) or of a super-segment.
+ * a checksum is full, partial (CHECKSUM_PARTIAL) or of a super-segment; the usual one, of a segment
+ * to the guest, is updated here, because the call would take longer than the engine.
  */
 #ifndef VCC_REWRITE_H
 #define VCC_REWRITE_H
 
+#include <bpf/bpf_core_read.h>
+
 #include "wire.h"
+
+/* The kernel's own, as far as it is read; its BTF tells where. */
+struct sk_buff {
+	uint8_t ip_summed : 2;
+} __attribute__((preserve_access_index));
+
+#define CHECKSUM_PARTIAL 3
+
+/* A kfunc that the verifier replaces by a move. */
+extern void *bpf_cast_to_kern_ctx(void *skb) __ksym;
+
+/* Does the checksum hold the sum of the pseudo-header only, which TCP's fields do not change? */
+static __always_inline bool is_checksum_partial(struct __sk_buff *skb)
+{
+	const struct sk_buff *kernels = bpf_cast_to_kern_ctx(skb);
+
+	return BPF_CORE_READ_BITFIELD(kernels, ip_summed) == CHECKSUM_PARTIAL;
+}
 
 /* Replaces a byte at any offset of the TCP header and adds the checksum difference to `diff`. */
 static __always_inline long replace_byte(struct __sk_buff *skb, uint32_t l4_off, uint32_t at,
@@ -37,22 +58,26 @@ struct flags_window {
  * its TCP keeps the original for retransmission; segments to it are not.
  */
 static __always_inline long write_flags_window(struct __sk_buff *skb, enum direction dir,
-					       uint32_t off, struct flags_window now)
+					       uint32_t l4_off, struct flags_window now,
+					       uint64_t diff)
 {
 	if (dir == FROM_GUEST)
-		return bpf_skb_store_bytes(skb, off, &now, sizeof(now), 0);
+		return bpf_skb_store_bytes(skb, l4_off + 12, &now, sizeof(now), 0) |
+		       bpf_l4_csum_replace(skb, l4_off + TCP_CHECK_OFF, 0, sum_fold(diff), 0);
 	/* The verifier no longer knows the bound from parse.h. */
-	asm volatile("" : "+r"(off));
-	if (off > L4_OFF_MAX + TCP_HEADER_BYTES)
+	asm volatile("" : "+r"(l4_off));
+	if (l4_off > L4_OFF_MAX)
 		return -1;
-	/* One word: clang would split it into two stores, one through an unchecked pointer. */
-	uint32_t *field = (void *)(long)skb->data + off;
+	struct tcphdr *tcp = (void *)(long)skb->data + l4_off;
 	uint32_t word;
 
-	if ((void *)(field + 1) > (void *)(long)skb->data_end)
+	if ((void *)(tcp + 1) > (void *)(long)skb->data_end)
 		return -1;
+	/* One word: clang would split it into two stores, one through an unchecked pointer. */
 	__builtin_memcpy(&word, &now, sizeof(word));
-	*field = word;
+	*((uint32_t *)tcp + 3) = word;
+	if (!is_checksum_partial(skb))
+		tcp->check = sum_mend(tcp->check, diff);
 	return 0;
 }
 
@@ -240,8 +265,7 @@ static __always_inline long rewrite(struct __sk_buff *skb, enum direction dir,
 		struct flags_window now = flags_window_now(fr, a, 0);
 		uint64_t diff = flags_window_diff(fr, s, now);
 
-		err |= write_flags_window(skb, dir, fr->l4_off + 12, now);
-		err |= bpf_l4_csum_replace(skb, fr->l4_off + TCP_CHECK_OFF, 0, sum_fold(diff), 0);
+		err |= write_flags_window(skb, dir, fr->l4_off, now, diff);
 	}
 	if (a->ip_ecn != s->ip_ecn)
 		err |= rewrite_ip(skb, fr, a->ip_ecn, fr->ip_length);

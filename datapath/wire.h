@@ -19,6 +19,15 @@ static __always_inline uint64_t sum_fold(uint64_t sum)
 	return (sum & 0xffffffff) + (sum >> 32);
 }
 
+/* A checksum after a change of what it covers (RFC 1624, equation 3). `diff` is of 16-bit words. */
+static __always_inline __be16 sum_mend(__be16 check, uint64_t diff)
+{
+	uint64_t sum = (uint16_t)~check + diff;
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (__be16) ~(sum + (sum >> 16));
+}
+
 static __always_inline uint64_t sum_words(const __be16 *words, uint32_t count)
 {
 	uint64_t sum = 0;
@@ -104,15 +113,14 @@ static __always_inline long rewrite_ip(struct __sk_buff *skb, const struct frame
 
 	_Static_assert(sizeof(head) == sizeof(fr->ip_head), "the first 12 bytes");
 	__builtin_memcpy(&head, fr->ip_head, sizeof(head));
-	uint64_t sum = (uint16_t)~head.check;
 	__be16 version_tos = head.version_tos;
 
 	((uint8_t *)&head)[1] = (frame_tos(fr) & ~3) | ip_ecn;
-	sum += sum_diff(version_tos, head.version_tos);
-	sum += sum_diff(head.length, bpf_htons(ip_length));
+	uint64_t diff =
+	    sum_diff(version_tos, head.version_tos) + sum_diff(head.length, bpf_htons(ip_length));
+
 	head.length = bpf_htons(ip_length);
-	sum = (sum & 0xffff) + (sum >> 16);
-	head.check = (__be16) ~(sum + (sum >> 16));
+	head.check = sum_mend(head.check, diff);
 	return bpf_skb_store_bytes(skb, fr->l3_off, &head, sizeof(head), 0);
 }
 

@@ -31,7 +31,10 @@ impl Clang {
         }
         // <linux/types.h> includes <asm/types.h>, which Debian keeps in a directory per
         // architecture.
-        let multiarch = format!("/usr/include/{}-linux-gnu", variable("CARGO_CFG_TARGET_ARCH")?);
+        let arch = variable("CARGO_CFG_TARGET_ARCH")?;
+        // As libbpf names it.
+        command.arg(format!("-D__TARGET_ARCH_{}", if arch == "x86_64" { "x86" } else { &arch }));
+        let multiarch = format!("/usr/include/{arch}-linux-gnu");
         if Path::new(&multiarch).is_dir() {
             command.arg("-I").arg(multiarch);
         }
