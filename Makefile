@@ -47,6 +47,7 @@ verify: build
 bench: build
 	@mkdir -p results
 	$(VCC) bench datapath --json results/bench-datapath.json
+	$(VCC) bench connections --json results/bench-connections.json
 	$(VCC) bench domain --json results/bench-domain.json
 	$(VCC) bench throughput --json results/bench-throughput.json
 	$(VCC) bench virtual --json results/bench-virtual.json

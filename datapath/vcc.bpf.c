@@ -129,12 +129,11 @@ static __noinline bool has_ended(struct vcc_entry *e, const struct vcc_key *key)
 static __always_inline void fetch(const struct vcc_entry *e)
 {
 	const volatile uint32_t *line = (const volatile uint32_t *)&e->flow;
-	const uint32_t step = CACHE_LINE_BYTES / sizeof(*line);
+	const uint32_t words = sizeof(e->flow) / sizeof(*line);
 
-	(void)line[0];
-	(void)line[step];
-	(void)line[2 * step];
-	(void)line[sizeof(e->flow) / sizeof(*line) - 1];
+	for (uint32_t at = 0; at < words; at += CACHE_LINE_BYTES / sizeof(*line))
+		(void)line[at];
+	(void)line[words - 1];
 }
 
 static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir, uint32_t port,

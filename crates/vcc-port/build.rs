@@ -19,8 +19,9 @@ fn build() -> Result<(), String> {
     let datapath = root.join("datapath");
     let advance = crate_dir.join("src/bench/advance.bpf.c");
     let rewriter = crate_dir.join("src/bench/rewriter.bpf.c");
+    let vary = crate_dir.join("src/bench/connections/vary.bpf.c");
     let watch = crate_dir.join("tests/transfer/watch.bpf.c");
-    for input in [&engine, &datapath, &advance, &rewriter, &watch] {
+    for input in [&engine, &datapath, &advance, &rewriter, &vary, &watch] {
         println!("cargo::rerun-if-changed={}", input.display());
     }
 
@@ -30,6 +31,7 @@ fn build() -> Result<(), String> {
         (datapath.join("port.bpf.c"), "port.bpf.o"),
         (advance, "advance.bpf.o"),
         (rewriter, "rewriter.bpf.o"),
+        (vary, "vary.bpf.o"),
         (watch, "watch.bpf.o"),
     ];
     for (source, object) in sources {

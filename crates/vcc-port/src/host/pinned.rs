@@ -16,16 +16,10 @@ use super::{Host, Programs, Room, load};
 use crate::maps::Maps;
 use crate::pins::{self, remove_if_there};
 use crate::sweep::Sweep;
-use crate::{Error, Governor, PORTS_MAX, Result, SharedPolicy, capabilities, lock};
+use crate::{Error, Governor, Result, SharedPolicy, capabilities, lock};
 
 /// The pins of ports have names with an `@`, so this is not taken for one.
 const PLACE: &str = "/sys/fs/bpf/vcc/host";
-/// The number that each port has room for, whatever the others have.
-const FLOWS_RESERVED: u32 = 64;
-/// The number of connections of all ports together. With those that are reserved, it is a power of
-/// two, as the kernel's table has it: 16 MiB without any, and 32 MiB for the queues.
-const FLOWS_MAX: u32 = (1 << 20) - FLOWS_RESERVED * PORTS_MAX;
-
 impl Host {
     /// The pinned one, or a new one, which is pinned.
     pub fn open() -> Result<Arc<Self>> {
@@ -48,8 +42,7 @@ impl Host {
         }
         // What nobody uses, or a process that died half way has pinned.
         remove()?;
-        let room = Room { flows_max: FLOWS_MAX, flows_reserved: FLOWS_RESERVED };
-        let (mut host, _) = Self::load(Some(&policy), room, false)?;
+        let (mut host, _) = Self::load(Some(&policy), Room::OF_HOST, false)?;
         let pinned = host.pin();
         if pinned.is_err() {
             // The first error is reported.

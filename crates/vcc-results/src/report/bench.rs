@@ -21,6 +21,7 @@ pub struct BenchReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "bench", content = "measurements", rename_all = "kebab-case")]
 pub enum Measurements {
+    Connections(Vec<CrowdCost>),
     Datapath(Vec<Cost>),
     Domain(Vec<SegmentCost>),
     Throughput(Throughput),
@@ -44,6 +45,17 @@ pub struct Cost {
     /// With what repeating and advancing the frame costs.
     pub gross_ns: Spread,
     pub ns: Spread,
+}
+
+/// Nanoseconds per run of a program at a host with so many connections, in random order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CrowdCost {
+    pub connections: u32,
+    pub name: String,
+    pub what: String,
+    pub ns: Spread,
+    /// The median, over that with the first number of connections.
+    pub over_fewest: f64,
 }
 
 /// Nanoseconds per segment at the driver domain's port.
@@ -102,6 +114,7 @@ impl BenchReport {
     /// `vcc bench NAME`
     pub fn name(&self) -> &'static str {
         match self.measurements {
+            Measurements::Connections(_) => "connections",
             Measurements::Datapath(_) => "datapath",
             Measurements::Domain(_) => "domain",
             Measurements::Throughput(_) => "throughput",
@@ -111,4 +124,4 @@ impl BenchReport {
 }
 
 /// Names of all benchmarks.
-pub const BENCHES: [&str; 4] = ["datapath", "domain", "throughput", "virtual"];
+pub const BENCHES: [&str; 5] = ["connections", "datapath", "domain", "throughput", "virtual"];

@@ -35,6 +35,24 @@ fn the_datapath_is_measured_in_one_run() {
     }
 }
 
+/// The benchmark itself fails unless every segment of every connection was taken as what it is.
+#[test]
+fn many_connections_are_measured_beside_a_yardstick() {
+    if !can_attach() {
+        return;
+    }
+    let (table, cases) = measure("connections --connections 1000,10000 --repeat 1");
+    let cases = cases.as_array().expect("an array");
+    assert_eq!((table.lines().count(), cases.len()), (1 + 6, 6), "{table}");
+    for (at, case) in cases.iter().enumerate() {
+        let median = |case: &Value| case["ns"]["median"].as_f64().expect("a number");
+        assert_eq!(case["connections"], [1000, 10_000][at / 3], "{case}");
+        assert!(median(case) > 0.0, "{case}");
+        let over = median(case) / median(&cases[at % 3]);
+        assert!((case["over_fewest"].as_f64().expect("a number") - over).abs() < 1e-9, "{case}");
+    }
+}
+
 #[test]
 fn a_port_that_holds_segments_is_measured_in_memory() {
     let (table, cases) = measure("domain --repeat 1");

@@ -7,6 +7,16 @@ use crate::report::bench::{Measurements, Spread};
 
 pub fn block(report: &BenchReport) -> String {
     let (table, samples) = match &report.measurements {
+        Measurements::Connections(costs) => {
+            let row = |cost: &crate::report::bench::CrowdCost| {
+                let over = format!("{:.2}", cost.over_fewest);
+                vec![cost.connections.to_string(), line(&cost.what), spread(&cost.ns, 0), over]
+            };
+            let rows: Vec<_> = costs.iter().map(row).collect();
+            let head = ["connections", "in random order", "ns", "over the fewest"];
+            let samples = costs.first().map_or(0, |cost| cost.ns.samples);
+            (table(&head, &rows), format!("{samples} rounds"))
+        }
         Measurements::Datapath(costs) => {
             let rewriter = costs.iter().find(|cost| cost.name == "rewriter");
             let row = |cost: &crate::report::bench::Cost| {

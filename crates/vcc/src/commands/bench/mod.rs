@@ -1,3 +1,4 @@
+mod connections;
 mod datapath;
 mod domain;
 mod throughput;
@@ -23,6 +24,7 @@ pub struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum What {
+    Connections(connections::Arguments),
     Datapath(datapath::Arguments),
     Domain(domain::Arguments),
     Throughput(throughput::Arguments),
@@ -31,6 +33,7 @@ enum What {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.what {
+        What::Connections(arguments) => connections::run(arguments),
         What::Datapath(arguments) => datapath::run(arguments),
         What::Domain(arguments) => domain::run(arguments),
         What::Throughput(arguments) => throughput::run(arguments),

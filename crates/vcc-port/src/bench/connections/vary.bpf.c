@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * BPF_PROG_RUN repeats one frame. This goes first and makes of it the next connection's segment, as
+ * a port's own program (port.bpf.c) would pass it on.
+ */
+#include <stdint.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/tcp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "abi.h"
+#include "lock.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* TCX_NEXT of Linux 6.6. */
+#define VERDICT_PASS (-1)
+
+/* Mirrored by vary.rs. */
+#define CONNECTIONS_A_PORT 25000u
+#define GUEST_ADDRESS	   0xc0000201u /* 192.0.2.1, at every port */
+#define FIRST_PEER	   0xc6120000u /* 198.18.0.0 (RFC 2544) */
+#define FIRST_GUEST_PORT   1024u
+#define PEER_PORT	   80u
+
+/* What is done with the segment; mirrors `Next` of vary.rs. */
+enum next {
+	NEXT_NONE = 0, /* the harness is measured alone */
+	NEXT_TRANSLATE,
+	NEXT_TOUCH,
+	NEXT_ENTER, /* makes an entry for NEXT_TOUCH */
+};
+
+/* The segment, and the connections that it is sent over in turn; mirrors `Cursor` of vary.rs. */
+struct cursor {
+	uint32_t seq;
+	uint32_t ack;
+	uint32_t seq_step; /* from one round of all connections to the next */
+	uint32_t ack_step;
+	uint32_t begin; /* the connections [begin, end), by their places in `order` */
+	uint32_t end;
+	uint32_t at;
+	uint16_t window;
+	uint8_t next;	  /* enum next */
+	uint8_t shuffled; /* bool: by `order`, else by number */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct cursor);
+} cursor SEC(".maps");
+
+/* The connections' numbers, shuffled. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* overridden before loading */
+	__type(key, uint32_t);
+	__type(value, uint32_t);
+} order SEC(".maps");
+
+/*
+ * The yardstick: what looking up an entry, locking it and touching its cache lines takes, in a map
+ * of the size of `flows`. Without a lock, the processor would do much of it for several connections
+ * at once, which follow each other here more closely than segments do.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* overridden before loading */
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct vcc_key);
+	__type(value, struct vcc_entry);
+} touched SEC(".maps");
+
+/* The datapath's own, put in its place. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, uint32_t);
+} call_from_guest SEC(".maps"), call_to_guest SEC(".maps");
+
+static const struct vcc_entry none = {};
+
+/* The number of the next connection. */
+static __always_inline uint32_t advance(struct cursor *at)
+{
+	uint32_t place = at->at;
+
+	if (++at->at >= at->end) {
+		at->at = at->begin;
+		at->seq += at->seq_step;
+		at->ack += at->ack_step;
+	}
+	const uint32_t *number = at->shuffled ? bpf_map_lookup_elem(&order, &place) : 0;
+
+	return number ? *number : place;
+}
+
+static __always_inline void touch(uint32_t number, bool enters)
+{
+	const uint32_t line_bytes = 64;
+	uint32_t of_port = number % CONNECTIONS_A_PORT;
+	struct vcc_key key __attribute__((aligned(8))) = {
+		.guest_port = bpf_htons((uint16_t)(FIRST_GUEST_PORT + of_port)),
+		.peer_port = bpf_htons(PEER_PORT),
+		.port = (uint16_t)(number / CONNECTIONS_A_PORT),
+	};
+	uint32_t *guest = (void *)key.guest_addr, *peer = (void *)key.peer_addr;
+
+	guest[2] = peer[2] = bpf_htonl(0xffff);
+	guest[3] = bpf_htonl(GUEST_ADDRESS);
+	peer[3] = bpf_htonl(FIRST_PEER + of_port);
+	if (enters) {
+		bpf_map_update_elem(&touched, &key, &none, BPF_ANY);
+		return;
+	}
+	struct vcc_entry *e = bpf_map_lookup_elem(&touched, &key);
+
+	if (!e)
+		return;
+	volatile uint32_t *words = (volatile uint32_t *)e;
+	const uint32_t step = line_bytes / sizeof(*words);
+
+	/* Read before the lock, which is a barrier: lines that miss do so together. */
+	for (uint32_t at = 0; at < sizeof(*e) / sizeof(*words); at += step)
+		(void)words[at];
+	if (flow_try_lock(&e->lock) != LOCK_FREE)
+		return;
+	for (uint32_t at = step; at < sizeof(*e) / sizeof(*words); at += step)
+		++words[at];
+	flow_unlock(&e->lock, false);
+}
+
+static __always_inline int vary(struct __sk_buff *skb, bool from_guest)
+{
+	void *data = (void *)(long)skb->data;
+	void *end = (void *)(long)skb->data_end;
+	struct iphdr *ip = data + ETH_HLEN;
+	struct tcphdr *tcp = (void *)(ip + 1);
+	uint32_t zero = 0;
+	struct cursor *at = bpf_map_lookup_elem(&cursor, &zero);
+
+	if (!at || (void *)(tcp + 1) > end)
+		return VERDICT_PASS;
+	ip->tos = 0;
+	tcp->seq = bpf_htonl(at->seq);
+	tcp->ack_seq = bpf_htonl(at->ack);
+	tcp->window = bpf_htons(at->window);
+	uint32_t number = advance(at);
+	uint32_t of_port = number % CONNECTIONS_A_PORT;
+	uint32_t guest = bpf_htonl(GUEST_ADDRESS), peer = bpf_htonl(FIRST_PEER + of_port);
+	uint16_t guest_port = bpf_htons((uint16_t)(FIRST_GUEST_PORT + of_port));
+
+	ip->saddr = from_guest ? guest : peer;
+	ip->daddr = from_guest ? peer : guest;
+	tcp->source = from_guest ? guest_port : bpf_htons(PEER_PORT);
+	tcp->dest = from_guest ? bpf_htons(PEER_PORT) : guest_port;
+	skb->cb[CB_PORT] = number / CONNECTIONS_A_PORT;
+	switch (at->next) {
+	case NEXT_TRANSLATE:
+		if (from_guest)
+			bpf_tail_call_static(skb, &call_from_guest, 0);
+		else
+			bpf_tail_call_static(skb, &call_to_guest, 0);
+		break;
+	case NEXT_TOUCH:
+	case NEXT_ENTER:
+		touch(number, at->next == NEXT_ENTER);
+		break;
+	default:
+		break;
+	}
+	return VERDICT_PASS;
+}
+
+SEC("tcx/ingress") int vary_from_guest(struct __sk_buff *skb)
+{
+	return vary(skb, true);
+}
+
+SEC("tcx/egress") int vary_to_guest(struct __sk_buff *skb)
+{
+	return vary(skb, false);
+}
