@@ -4,6 +4,7 @@
 #define VCC_ENGINE_H
 
 #include "emit.h"
+#include "expected.h"
 #include "expiry.h"
 #include "from_guest.h"
 #include "judge.h"

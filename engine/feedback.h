@@ -224,15 +224,21 @@ VCC_APART int marks_by_echo(struct vcc_flow *f, const struct vcc_segment *s, uin
 	return 0;
 }
 
+/* An ACK without ECE: the next ECE is a new mark. */
+VCC_INLINE void note_unmarked(struct vcc_flow *f)
+{
+	if (seq_after(f->snd_una, f->ece_told))
+		f->ece_told = f->snd_una - 1;
+}
+
 /* To-guest: the marks on the guest's data that this segment reports or echoes. */
 VCC_INLINE void feedback_from_peer(struct vcc_flow *f, const struct vcc_segment *s,
 				   uint32_t acked_bytes, struct vcc_action *a,
 				   struct mark_news *news)
 {
 	*news = (struct mark_news){ .precise = true };
-	/* An ACK without ECE: the next ECE is a new mark. */
-	if (!(s->options & OPT_FACK) && !is_echo(f, s) && seq_after(f->snd_una, f->ece_told))
-		f->ece_told = f->snd_una - 1;
+	if (!(s->options & OPT_FACK) && !is_echo(f, s))
+		note_unmarked(f);
 	if (believes_reports(f) && (s->options & (OPT_PACK | OPT_FACK))) {
 		marks_by_report(f, s, a, news);
 		if (!(f->flags & FLOW_FEEDBACK_LOST))

@@ -60,9 +60,15 @@ VCC_INLINE void mss_change(struct vcc_flow *f, uint32_t to_bytes)
  * The guest sent data. A longer segment than before, or a super-segment's gso_size, reveals a new
  * segment size. A shorter single segment does not: it ends an application write.
  */
+VCC_INLINE bool tells_mss(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return (cut_bytes(s) > f->mss_bytes && f->mss_bytes != f->mss_max_bytes) ||
+	       (s->seg_bytes && is_cut_shorter(f, s));
+}
+
 VCC_INLINE void mss_from_guest(struct vcc_flow *f, const struct vcc_segment *s)
 {
-	if (cut_bytes(s) > f->mss_bytes || (s->seg_bytes && is_cut_shorter(f, s)))
+	if (tells_mss(f, s))
 		mss_change(f, cut_bytes(s));
 }
 

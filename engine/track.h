@@ -127,22 +127,27 @@ VCC_INLINE uint32_t close_hole(struct vcc_flow *f, uint32_t acked_bytes)
 	return uncounted_segs * f->mss_bytes;
 }
 
+/* Tracks an ACK of new data. Returns an RTT sample in us, or 0. */
+VCC_INLINE uint32_t track_advance(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	f->snd_una = s->ack;
+	f->flags &= ~(uint32_t)FLOW_PRODDED;
+	f->progress_us = (uint32_t)s->now_us; /* RFC 6298, 5.3 */
+	f->rto_backoff = 0;
+	return rtt_sample(f, s->ack, (uint32_t)s->now_us);
+}
+
 /* Tracks an ACK to the guest. An ACK beyond snd_nxt changes nothing. */
 VCC_INLINE struct ack_news track_acked(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	struct ack_news news = {};
-	uint32_t now_us = (uint32_t)s->now_us;
 
 	if (seq_after(s->ack, f->snd_una) && !seq_after(s->ack, f->snd_nxt)) {
 		news.acked_bytes = s->ack - f->snd_una;
 		news.delivered_bytes = news.acked_bytes;
 		if (f->dupacks)
 			news.delivered_bytes = close_hole(f, news.acked_bytes);
-		f->snd_una = s->ack;
-		f->flags &= ~(uint32_t)FLOW_PRODDED;
-		f->progress_us = now_us; /* RFC 6298, 5.3 */
-		f->rto_backoff = 0;
-		news.rtt_us = rtt_sample(f, s->ack, now_us);
+		news.rtt_us = track_advance(f, s);
 	} else if (s->ack == f->snd_una && !s->payload_bytes && !(s->flags & TCP_FIN) &&
 		   flight_bytes(f) && (f->flags & FLOW_WINDOW_SHOWN)) {
 		/*

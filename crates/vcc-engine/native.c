@@ -7,6 +7,63 @@
 #include "split.h"
 #include "thin.h"
 
+bool vcc_native_is_expected(const struct vcc_flow *f, const struct vcc_params *p,
+			    const struct vcc_segment *s, bool to_guest)
+{
+	return to_guest ? is_expected_ack(f, p, s) : is_expected_data(f, p, s);
+}
+
+#if defined(VCC_CHECK_LAWS)
+static bool is_same_flow(const struct vcc_flow *f, const struct vcc_flow *g)
+{
+	const unsigned char *a = (const void *)f, *b = (const void *)g;
+
+	for (unsigned i = 0; i < sizeof(*f); i++)
+		if (a[i] != b[i])
+			return false;
+	return true;
+}
+
+static bool is_same_action(const struct vcc_action *a, const struct vcc_action *b)
+{
+	return a->verdict == b->verdict && a->ip_ecn == b->ip_ecn && a->wscale == b->wscale &&
+	       a->forget == b->forget && a->strip == b->strip && a->emit == b->emit &&
+	       a->hello == b->hello && a->police == b->police && a->forged == b->forged &&
+	       a->flags == b->flags && a->window == b->window && a->mss == b->mss &&
+	       a->fabric_us == b->fabric_us && a->guest_us == b->guest_us &&
+	       a->feedback.ect0_bytes == b->feedback.ect0_bytes &&
+	       a->feedback.ce_bytes == b->feedback.ce_bytes;
+}
+
+/* With every segment: does header prediction do the same as the engine's concerns in order? */
+void vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+			   const struct vcc_segment *s, struct vcc_action *a)
+{
+	struct vcc_flow predicted = *f;
+	struct vcc_action action;
+	bool expected = is_expected_data(f, p, s);
+
+	if (expected)
+		data_from_guest(&predicted, p, s, &action);
+	vcc_from_guest(f, p, s, a);
+	VCC_LAW(!expected || is_same_flow(&predicted, f));
+	VCC_LAW(!expected || is_same_action(&action, a));
+}
+
+void vcc_native_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+			 const struct vcc_segment *s, struct vcc_action *a)
+{
+	struct vcc_flow predicted = *f;
+	struct vcc_action action;
+	bool expected = is_expected_ack(f, p, s);
+
+	if (expected)
+		ack_to_guest(&predicted, p, s, &action);
+	vcc_to_guest(f, p, s, a);
+	VCC_LAW(!expected || is_same_flow(&predicted, f));
+	VCC_LAW(!expected || is_same_action(&action, a));
+}
+#else
 /* Like the datapath, the shell says where the action goes: a copy costs as much as a concern. */
 void vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 			   const struct vcc_segment *s, struct vcc_action *a)
@@ -19,6 +76,7 @@ void vcc_native_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 {
 	vcc_to_guest(f, p, s, a);
 }
+#endif
 
 struct vcc_action vcc_native_deadline(struct vcc_flow *f, const struct vcc_params *p,
 				      uint64_t now_us, bool crowded)

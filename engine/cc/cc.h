@@ -77,23 +77,27 @@ VCC_INLINE void cc_init(uint32_t underlay, struct vcc_cc_state *cc, uint32_t ini
 	VCC_LAW(cc->cwnd_segs >= 1);
 }
 
-VCC_APART int cc_on_feedback(uint32_t underlay, struct vcc_cc_state *cc,
-			     const struct vcc_cc_ack *ack)
+VCC_INLINE void cc_feedback(uint32_t underlay, struct vcc_cc_state *cc,
+			    const struct vcc_cc_ack *ack)
 {
-	if (!cc || !ack)
-		return -1;
 	switch (underlay) {
 #define VCC_CC(id, name, about, traits, hooks) CC_DISPATCH(hooks, id, _on_feedback(cc, ack))
 #include "list.h"
 #undef VCC_CC
 	}
-	return 0;
 }
 
-VCC_APART int cc_on_ack(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
+VCC_APART int cc_on_feedback(uint32_t underlay, struct vcc_cc_state *cc,
+			     const struct vcc_cc_ack *ack)
 {
 	if (!cc || !ack)
 		return -1;
+	cc_feedback(underlay, cc, ack);
+	return 0;
+}
+
+VCC_INLINE void cc_grow(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
+{
 	switch (underlay) {
 #define VCC_CC(id, name, about, traits, hooks) CC_DISPATCH(hooks, id, _on_ack(cc, ack))
 #include "list.h"
@@ -101,6 +105,13 @@ VCC_APART int cc_on_ack(uint32_t underlay, struct vcc_cc_state *cc, const struct
 	}
 	cc->cwnd_segs = vcc_min(cc->cwnd_segs, CWND_MAX_SEGS);
 	VCC_LAW(cc->cwnd_segs >= 1);
+}
+
+VCC_APART int cc_on_ack(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
+{
+	if (!cc || !ack)
+		return -1;
+	cc_grow(underlay, cc, ack);
 	return 0;
 }
 

@@ -67,6 +67,12 @@ unsafe extern "C-unwind" {
         crowded: bool,
     ) -> Action;
     fn vcc_native_judge_anew(flow: *mut sys::vcc_flow, params: *const sys::vcc_params);
+    fn vcc_native_is_expected(
+        flow: *const sys::vcc_flow,
+        params: *const sys::vcc_params,
+        segment: *const Segment,
+        to_guest: bool,
+    ) -> bool;
     fn vcc_native_is_bound(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_is_kept(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_is_managed(flow: *const sys::vcc_flow) -> bool;
@@ -161,6 +167,12 @@ impl FlowState {
     pub fn judge_anew(&mut self, params: &Params) {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_judge_anew(&mut self.0, &params.0) }
+    }
+
+    /// Does header prediction cover the segment (engine/expected.h)?
+    pub fn is_expected(&self, params: &Params, segment: &Segment, to_guest: bool) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_is_expected(&self.0, &params.0, segment, to_guest) }
     }
 
     /// Did vcc change the handshake, so that the connection depends on it?

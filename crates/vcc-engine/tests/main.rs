@@ -11,6 +11,7 @@ mod dctcp_echo;
 mod delay;
 mod ecn;
 mod emit;
+mod expected;
 mod feedback;
 mod handshake;
 mod hello;

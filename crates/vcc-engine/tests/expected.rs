@@ -1,0 +1,93 @@
+//! Header prediction covers the bulk of a transfer. That it does the same as the engine's concerns
+//! in order is a law: native.c checks it with every segment of every test.
+
+use crate::common::*;
+use vcc_engine::{Action, Params, Underlay, sys};
+
+struct Transfer {
+    conn: Conn,
+    /// Of data and of ACKs: how many were expected.
+    expected: [u32; 2],
+    others: [u32; 2],
+}
+
+impl Transfer {
+    fn pass(&mut self, segment: Seg, to_guest: bool) -> Action {
+        let at = segment.clone().at_us(self.conn.now_us).0;
+        let conn = &mut self.conn;
+        let seen = match conn.flow.is_expected(&conn.params, &at, to_guest) {
+            true => &mut self.expected,
+            false => &mut self.others,
+        };
+        seen[usize::from(to_guest)] += 1;
+        if to_guest { conn.guest_gets(segment) } else { conn.guest_sends(segment) }
+    }
+
+    /// The guest sends what its window admits, and each segment is acknowledged a round trip later.
+    fn run(params: Params, segs: u32) -> Self {
+        let conn = Conn::established(params, 5);
+        let mut it = Self { conn, expected: [0; 2], others: [0; 2] };
+        let mss_bytes = it.conn.mss();
+        let (mut sent, mut acked) = (0, 0);
+        while acked < segs {
+            while sent < acked + it.conn.cwnd().max(1) && sent < segs {
+                it.pass(it.conn.data(sent * mss_bytes, mss_bytes), false);
+                it.conn.wait_us(3);
+                sent += 1;
+            }
+            it.conn.wait_us(400);
+            while acked < sent {
+                acked += 1;
+                it.pass(it.conn.ack(acked * mss_bytes), true);
+                it.conn.wait_us(7);
+            }
+        }
+        it
+    }
+}
+
+#[test]
+fn most_of_a_transfer_is_expected() {
+    for underlay in Underlay::all().filter(|it| it.controls()) {
+        let it = Transfer::run(params(|p| p.underlay = underlay.number()), 2000);
+        let [data, acks] = it.expected;
+        let [other_data, other_acks] = it.others;
+        // The first of each flight begins it.
+        assert!(data > 10 * other_data, "{underlay:?}: {data} and {other_data}");
+        assert!(acks > 100 * other_acks, "{underlay:?}: {acks} and {other_acks}");
+    }
+}
+
+#[test]
+fn what_needs_more_is_not() {
+    let it = Transfer::run(params(|p| p.underlay = sys::UNDERLAY_reno_ecn as u8), 100);
+    let conn = it.conn;
+    let (mss_bytes, end) = (conn.mss(), 100 * conn.mss());
+    let is_expected = |conn: &Conn, segment: Seg, to_guest| {
+        conn.flow.is_expected(&conn.params, &segment.at_us(conn.now_us).0, to_guest)
+    };
+    let mut busy = conn.clone();
+    busy.send(end, mss_bytes);
+    assert!(is_expected(&busy, busy.data(end + mss_bytes, mss_bytes), false));
+    assert!(is_expected(&busy, busy.ack(end + mss_bytes), true));
+    // After a pause, a window may be too old.
+    assert!(!is_expected(&conn, conn.data(end, mss_bytes), false));
+    for (what, data) in [
+        ("a retransmission", busy.data(end, mss_bytes)),
+        ("a gap", busy.data(end + 2 * mss_bytes, mss_bytes)),
+        ("a larger segment", busy.data(end + mss_bytes, mss_bytes + 1)),
+        ("nothing", busy.data(end + mss_bytes, 0)),
+        ("the end", busy.data(end + mss_bytes, mss_bytes).fin()),
+    ] {
+        assert!(!is_expected(&busy, data, false), "{what}");
+    }
+    for (what, ack) in [
+        ("a mark", busy.ack(end + mss_bytes).ece()),
+        ("a duplicate", busy.ack(end)),
+        ("of what was not sent", busy.ack(end + mss_bytes + 1)),
+        ("with data", busy.ack(end + mss_bytes).len(1)),
+        ("with the peer's end", busy.ack(end + mss_bytes).fin()),
+    ] {
+        assert!(!is_expected(&busy, ack, true), "{what}");
+    }
+}
