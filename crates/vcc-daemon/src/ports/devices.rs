@@ -70,6 +70,7 @@ impl Ports {
             // The device disappeared meanwhile; its event follows.
             Err(error) if is_gone(&*error) => {}
             Ok(held) => {
+                self.churn.go_on();
                 let whose = whose(held.tenant.as_deref());
                 journal::info(&format!("{}: attached, port {}{whose}", link.name, held.index));
                 self.left.remove(&link.index);
@@ -173,6 +174,7 @@ impl Ports {
         self.left.remove(&index);
         let Some(mut held) = self.held.remove(&index) else { return };
         held.emitting = None;
+        self.churn.go_on();
         let device = held.port.device().to_owned();
         if held.port.is_attached().unwrap_or(false) {
             journal::notice(&format!("{device} was moved to another network namespace: draining"));

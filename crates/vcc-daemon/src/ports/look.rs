@@ -11,6 +11,7 @@ use crate::links::{self, Link};
 impl Ports {
     /// Looks at what no event tells.
     pub(crate) fn look_around(&mut self, policy: &Policy) {
+        self.churn.look();
         self.leave_to_domains();
         self.catch_up(policy);
         self.try_again(policy);

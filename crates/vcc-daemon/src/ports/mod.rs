@@ -1,5 +1,6 @@
 //! The ports under the policy.
 
+mod churn;
 mod devices;
 mod held;
 mod left;
@@ -13,6 +14,7 @@ use vcc_port::{Host, Port, SharedPolicy};
 
 use crate::heartbeat::Heartbeat;
 use crate::{Result, journal};
+use churn::Churn;
 pub(crate) use held::Held;
 use held::describe_shortage;
 use left::Left;
@@ -30,6 +32,7 @@ pub(crate) struct Ports {
     /// By ifindex.
     left: HashMap<u32, Left>,
     attach_failures: u64,
+    churn: Churn,
 }
 
 impl Ports {
@@ -47,6 +50,7 @@ impl Ports {
             elsewhere: Vec::new(),
             left: HashMap::new(),
             attach_failures: 0,
+            churn: Churn::begin(),
         };
         for mut port in Port::list_of(&ports.host)? {
             let device = port.device().to_owned();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{AS_ROOT, Check, Missing, Need, missing, probe};
-use crate::{AttachOptions, Datapath, bpffs, capabilities, kernel};
+use crate::{AttachOptions, Datapath, bpffs, capabilities, grace, kernel};
 
 type Found = Result<String, Missing>;
 
@@ -25,6 +25,7 @@ pub(super) fn of_the_kernel() -> Vec<Check> {
         check("btf", btf()),
         check("jit", jit()),
         check("bpf-filesystem", bpf_filesystem()),
+        check("grace-periods", Ok(grace_periods())),
     ]
 }
 
@@ -93,6 +94,14 @@ fn bpf_filesystem() -> Found {
     } else {
         let found = "not mounted, and mounting it needs CAP_SYS_ADMIN".into();
         Err(Missing { found, remedy: "mount -t bpf bpf /sys/fs/bpf, as root" })
+    }
+}
+
+/// Slow ones hinder nothing.
+fn grace_periods() -> String {
+    match grace::obstacle() {
+        Some(why) => format!("not expedited, so attaching takes some 40 ms a port: {why}"),
+        None => "expedited while ports are attached".into(),
     }
 }
 

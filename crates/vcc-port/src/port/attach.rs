@@ -12,7 +12,8 @@ use crate::host::Room;
 use crate::pins::{self, Pin};
 use crate::tcx::{self, Hook};
 use crate::{
-    AttachOptions, Error, Host, PORTS_MAX, Result, SharedPolicy, host, kernel, lock, object, usage,
+    AttachOptions, Error, Expedited, Host, PORTS_MAX, Result, SharedPolicy, host, kernel, lock,
+    object, usage,
 };
 
 impl Port {
@@ -152,6 +153,7 @@ impl Place {
         by_policy: bool,
         options: &AttachOptions,
     ) -> Result<Port> {
+        let _expedited = Expedited::begin();
         let mut port = self.attach(host, index, by_policy, options)?;
         let pin = Pin::of(&port.device, index);
         pin.create(&mut port.links)?;

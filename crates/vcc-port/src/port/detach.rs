@@ -3,7 +3,7 @@
 use vcc_engine::Mode;
 
 use super::{Port, Seat};
-use crate::{AttachOptions, Error, Host, Result, lock};
+use crate::{AttachOptions, Error, Expedited, Host, Result, lock};
 
 impl Port {
     /// Detaches at once. Connections whose windows were translated become very slow: see
@@ -12,6 +12,7 @@ impl Port {
     pub fn detach(self) -> Result<u32> {
         let _lock = self.pin.is_some().then(lock::pins).transpose()?;
         let is_pinned = self.pin.is_some();
+        let _expedited = is_pinned.then(Expedited::begin);
         let forgotten = self.detach_locked()?;
         if is_pinned {
             Host::remove_unused_locked()?;
