@@ -49,6 +49,7 @@ bench: build
 	$(VCC) bench datapath --json results/bench-datapath.json
 	$(VCC) bench connections --json results/bench-connections.json
 	$(VCC) bench domain --json results/bench-domain.json
+	$(VCC) bench ports --json results/bench-ports.json
 	$(VCC) bench throughput --json results/bench-throughput.json
 	$(VCC) bench virtual --json results/bench-virtual.json
 

@@ -21,6 +21,7 @@ pub use control::client::{Client, ClientError};
 pub use control::protocol::{Answer, Applied, PolicyInForce, PortStatus, Request, Status};
 pub use daemon::{Options, run};
 pub use error::{Error, counted};
+pub use links::{Link, LinkNews, watch as watch_links};
 pub use policy_file::read_policy;
 pub use vcc_view::RuntimeDir;
 

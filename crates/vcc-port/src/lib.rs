@@ -52,7 +52,7 @@ pub use flows::{Flow, FlowId};
 pub use governor::Governor;
 pub use grace::Expedited;
 pub use host::Host;
-pub use namespace::Netns;
+pub use namespace::{Netns, isolated};
 pub use options::AttachOptions;
 pub use own_directory::open_own_directory;
 pub use policy::{PORTS_MAX, PoolUse, RuleInForce, RuleTotals, Rules, SharedPolicy};

@@ -1,8 +1,10 @@
 //! Network namespaces without names, which end when nobody holds them.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::ptr;
 use std::thread;
 
 /// A network namespace. It exists while this process holds it, and ends with the process at the
@@ -46,6 +48,27 @@ impl Netns {
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
+}
+
+/// Runs `work` on a thread with a network namespace and a /sys/fs/bpf of its own, which end when it
+/// returns. Commands that it starts run inside as well.
+pub fn isolated<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    Netns::create()?.inside(|| {
+        unshare(libc::CLONE_NEWNS)?;
+        mount(None, c"/", libc::MS_REC | libc::MS_PRIVATE)?;
+        // Without what is mounted below the other one.
+        mount(Some(c"sysfs"), c"/sys", 0)?;
+        Ok(work())
+    })?
+}
+
+fn mount(filesystem: Option<&CStr>, place: &CStr, flags: libc::c_ulong) -> io::Result<()> {
+    let filesystem = filesystem.map_or(ptr::null(), CStr::as_ptr);
+    // SAFETY: all strings end in NUL and outlive the call.
+    if unsafe { libc::mount(filesystem, place.as_ptr(), filesystem, flags, ptr::null()) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 /// Namespaces and priorities are properties of a thread: what `work` changes ends with its thread.

@@ -171,7 +171,7 @@ pub(crate) fn all() -> Result<Vec<Pin>> {
         let name = entry.map_err(failed)?.file_name();
         pins.extend(name.to_str().and_then(Pin::parse));
     }
-    pins.sort_by_key(Pin::directory_name);
+    pins.sort_by_cached_key(Pin::directory_name);
     Ok(pins)
 }
 

@@ -1,32 +1,14 @@
 //! Hosts and guests in network namespaces of their own.
 
-use std::io;
 use std::process::Command;
 
 use vcc_port::Netns;
 
 use crate::can_attach;
 
-/// Runs `work` on a thread with a network namespace and a /sys/fs/bpf of its own, which end when it
-/// returns. Commands that it starts run inside as well.
+/// [`vcc_port::isolated`], which takes root.
 pub fn isolated<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    let inside = Netns::create().expect("a namespace").inside(|| {
-        unshare_mounts().expect("a mount namespace");
-        for mount in ["--make-rprivate /", "-t sysfs sysfs /sys"] {
-            run("mount", mount);
-        }
-        work()
-    });
-    inside.expect("inside")
-}
-
-/// A mount namespace for the calling thread alone.
-fn unshare_mounts() -> io::Result<()> {
-    // SAFETY: the call takes no pointers.
-    if unsafe { libc::unshare(libc::CLONE_NEWNS) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    vcc_port::isolated(work).expect("namespaces")
 }
 
 /// Runs a test's `work` [`isolated`] if vcc can attach on this machine; otherwise the test is

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 use message::{Content, messages};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Link {
+pub struct Link {
     pub index: u32,
     /// Bytes that are not UTF-8 are replaced; the kernel allows any.
     pub name: String,
@@ -21,7 +21,7 @@ pub(crate) struct Link {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum LinkNews {
+pub enum LinkNews {
     /// A device is new, or an attribute of it has changed.
     Is(Link),
     Gone {
@@ -39,7 +39,7 @@ const LINKS_GROUP: u32 = 1;
 const RECEIVE_BUFFER_BYTES: u32 = 4 << 20;
 
 /// Calls `tell` for all news from now on, on a thread of its own, until it returns false.
-pub(crate) fn watch(tell: impl Fn(LinkNews) -> bool + Send + 'static) -> Result<()> {
+pub fn watch(tell: impl Fn(LinkNews) -> bool + Send + 'static) -> Result<()> {
     let failed = |e| Error::system("watch the network devices", e);
     let socket = open().map_err(failed)?;
     // A smaller buffer does no harm: an overrun is reported.

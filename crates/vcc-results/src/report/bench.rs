@@ -24,6 +24,7 @@ pub enum Measurements {
     Connections(Vec<CrowdCost>),
     Datapath(Vec<Cost>),
     Domain(Vec<SegmentCost>),
+    Ports(Vec<Figure>),
     Throughput(Throughput),
     Virtual(Vec<Load>),
 }
@@ -67,6 +68,15 @@ pub struct SegmentCost {
     pub ns: Spread,
     /// Payload, of a bulk transfer with its ACKs.
     pub gbit_s: Option<Spread>,
+}
+
+/// One figure of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    pub name: String,
+    pub what: String,
+    pub value: f64,
+    pub unit: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,6 +128,7 @@ impl BenchReport {
             Measurements::Datapath(_) => "datapath",
             Measurements::Domain(_) => "domain",
             Measurements::Throughput(_) => "throughput",
+            Measurements::Ports(_) => "ports",
             Measurements::Virtual(_) => "virtual",
         }
     }

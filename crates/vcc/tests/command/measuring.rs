@@ -84,6 +84,24 @@ fn a_transfer_is_measured_with_and_without() {
 }
 
 #[test]
+fn devices_that_come_and_go_become_ports_and_leave_nothing() {
+    if !can_attach() {
+        return;
+    }
+    let (table, figures) = measure("ports --ports 3 --singles 3 --churn 10 --churn-time 1");
+    let figures = figures.as_array().expect("figures");
+    assert_eq!(table.lines().count(), 1 + figures.len(), "{table}");
+    let value = |name: &str| {
+        let found = figures.iter().find(|figure| figure["name"] == name);
+        found
+            .and_then(|figure| figure["value"].as_f64())
+            .unwrap_or_else(|| panic!("{name}: {table}"))
+    };
+    assert_eq!((value("churn"), value("missed"), value("left")), (10.0, 0.0, 0.0), "{table}");
+    assert!(value("alone_p50") <= value("alone_max"), "{table}");
+}
+
+#[test]
 fn virtual_time_is_measured_part_by_part() {
     if !can_attach() {
         return;

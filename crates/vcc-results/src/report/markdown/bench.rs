@@ -3,7 +3,7 @@
 use super::origin::{build, command, machine, time};
 use super::text::{line, table, wrapped};
 use crate::report::BenchReport;
-use crate::report::bench::{Measurements, Spread};
+use crate::report::bench::{Figure, Measurements, Spread};
 
 pub fn block(report: &BenchReport) -> String {
     let (table, samples) = match &report.measurements {
@@ -39,6 +39,7 @@ pub fn block(report: &BenchReport) -> String {
             let samples = costs.first().map_or(0, |cost| cost.ns.samples);
             (table(&["at the port", "ns", "Gbit/s"], &rows), format!("{samples} rounds"))
         }
+        Measurements::Ports(figures) => return of_one_run(report, figures),
         Measurements::Throughput(it) => {
             let rows = [
                 ("with vcc attached, Gbit/s", &it.attached_gbit_s),
@@ -67,14 +68,26 @@ pub fn block(report: &BenchReport) -> String {
             (table(&head, &rows), format!("{samples} runs of each load"))
         }
     };
-    let origin = format!(
-        "Medians, with the 10th and the 90th percentile, of {samples}. Measured on {} with {}; {}. {}",
+    let origin =
+        format!("Medians, with the 10th and the 90th percentile, of {samples}. {}", origin(report));
+    format!("\n{table}\n{}\n\n", wrapped(&origin))
+}
+
+fn of_one_run(report: &BenchReport, figures: &[Figure]) -> String {
+    let row = |it: &Figure| vec![line(&it.what), format!("{:.2} {}", it.value, it.unit)];
+    let rows: Vec<_> = figures.iter().map(row).collect();
+    let origin = format!("One run. {}", origin(report));
+    format!("\n{}\n{}\n\n", table(&["ports", "measured"], &rows), wrapped(&origin))
+}
+
+fn origin(report: &BenchReport) -> String {
+    format!(
+        "Measured on {} with {}; {}. {}",
         time(report.finished_unix_s),
         build(report.vcc_version.as_deref()),
         machine(&report.machine),
         command(&report.command),
-    );
-    format!("\n{table}\n{}\n\n", wrapped(&origin))
+    )
 }
 
 fn spread(spread: &Spread, decimals: usize) -> String {

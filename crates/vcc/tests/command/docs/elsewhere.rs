@@ -59,6 +59,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("vcc bench datapath", "minutes: run short by measuring.rs"),
     ("vcc bench domain", "run short by measuring.rs"),
+    ("vcc bench ports", "minutes: run short by measuring.rs"),
     ("vcc bench virtual", "minutes: run short by measuring.rs"),
 ];
 

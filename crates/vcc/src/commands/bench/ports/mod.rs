@@ -1,0 +1,77 @@
+mod churn;
+mod daemon;
+mod devices;
+mod memory;
+mod start;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use vcc_results::report::bench::{Figure, Measurements};
+
+use super::super::seconds;
+use super::write;
+use crate::output;
+use crate::table::{Align, Table};
+
+/// How fast `vcc run` makes devices ports, and what many ports cost
+///
+/// In namespaces of their own, with veth pairs as devices and their default settings: a start with
+/// all devices there, a restart, devices one at a time, and devices that come and go.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Devices there at the start
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(2..=4096))]
+    ports: u32,
+
+    /// Devices created one at a time
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    singles: u32,
+
+    /// Devices created a second while devices come and go, each for a second
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    churn: u32,
+
+    /// For how long they come and go
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds::from_a_tenth)]
+    churn_time: Duration,
+
+    /// Also write the figures to FILE, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let measured = vcc_port::isolated(|| measure(arguments));
+    let figures = measured.context("cannot make namespaces (it takes root)")??;
+    output::say(&table(&figures));
+    if let Some(path) = &arguments.json {
+        write(path, Measurements::Ports(figures))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(arguments: &Arguments) -> anyhow::Result<Vec<Figure>> {
+    let mut figures = start::measure(arguments.ports)?;
+    figures.extend(churn::measure(arguments.singles, arguments.churn, arguments.churn_time)?);
+    Ok(figures)
+}
+
+fn figure(name: &str, what: &str, value: f64, unit: &str) -> Figure {
+    Figure { name: name.into(), what: what.into(), value, unit: unit.into() }
+}
+
+fn table(figures: &[Figure]) -> String {
+    let mut table = Table::new([
+        ("CASE", Align::Left),
+        ("VALUE", Align::Right),
+        ("UNIT", Align::Left),
+        ("WHAT", Align::Left),
+    ]);
+    for Figure { name, what, value, unit } in figures {
+        table.row([name.clone(), format!("{value:.2}"), unit.clone(), what.clone()]);
+    }
+    table.render()
+}
