@@ -45,6 +45,15 @@ pub(crate) fn netns_inode() -> Result<u64> {
 
 /// The current name of a device of this namespace, which may have been renamed.
 pub(crate) fn name_of(ifindex: u32) -> Option<String> {
+    String::from_utf8(raw_name_of(ifindex)?).ok()
+}
+
+/// Whether this namespace has such a device.
+pub(crate) fn exists(ifindex: u32) -> bool {
+    raw_name_of(ifindex).is_some()
+}
+
+fn raw_name_of(ifindex: u32) -> Option<Vec<u8>> {
     let mut buffer = [0u8; libc::IF_NAMESIZE];
     // SAFETY: the buffer has the IF_NAMESIZE bytes that the call may write.
     let name = unsafe { libc::if_indextoname(ifindex, buffer.as_mut_ptr().cast()) };
@@ -52,7 +61,7 @@ pub(crate) fn name_of(ifindex: u32) -> Option<String> {
         return None;
     }
     let length = buffer.iter().position(|&byte| byte == 0)?;
-    String::from_utf8(buffer[..length].to_vec()).ok()
+    Some(buffer[..length].to_vec())
 }
 
 /// By ioctl, because /sys/class/net shows the namespace in which sysfs was mounted.

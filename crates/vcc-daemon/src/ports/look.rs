@@ -6,7 +6,7 @@ use super::Ports;
 use super::held::Held;
 use super::left::{Again, Left};
 use crate::journal;
-use crate::links::{self, Link};
+use crate::links::Link;
 
 impl Ports {
     /// Looks at what no event tells.
@@ -53,11 +53,8 @@ impl Ports {
             }
         }
         // The port of a device that has just gone is detached as well; the news is still to come.
-        let links = if off.is_empty() { Ok(Vec::new()) } else { links::list() };
-        let is_there =
-            |index| links.as_ref().map_or(true, |all| all.iter().any(|link| link.index == index));
         for ifindex in off {
-            if !is_there(ifindex) {
+            if self.held.get(&ifindex).is_some_and(|held| !held.port.has_device()) {
                 self.gone(ifindex);
             } else if let Some(held) = self.held.remove(&ifindex) {
                 let wanted = policy.port_of(held.port.device()).is_some();

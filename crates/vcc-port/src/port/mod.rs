@@ -122,6 +122,11 @@ impl Port {
         Ok(self.device.netns_inode == device::netns_inode()?)
     }
 
+    /// Whether the calling thread's network namespace has a device with the port's ifindex.
+    pub fn has_device(&self) -> bool {
+        device::exists(self.device.ifindex)
+    }
+
     /// Whether the device has come back to the calling thread's network namespace. Its ifindex
     /// alone does not tell: another device may have got it meanwhile.
     pub fn is_back(&self) -> Result<bool> {
