@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::capabilities;
+use crate::{capabilities, limits};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -103,7 +103,8 @@ impl Error {
         if answer.not_permitted {
             Self::NotPermitted { doing, why: capabilities::why_refused() }
         } else {
-            Self::System { doing, why: answer.words }
+            let advice = limits::advice(&answer.words).map(|advice| format!("; {advice}"));
+            Self::System { doing, why: answer.words + &advice.unwrap_or_default() }
         }
     }
 

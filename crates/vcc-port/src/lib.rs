@@ -22,6 +22,7 @@ mod grace;
 mod host;
 mod kernel;
 mod libbpf;
+mod limits;
 mod lock;
 mod maps;
 mod namespace;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{AS_ROOT, Check, Missing, Need, missing, probe};
-use crate::{AttachOptions, Datapath, bpffs, capabilities, grace, kernel};
+use crate::{AttachOptions, Datapath, bpffs, capabilities, grace, kernel, limits};
 
 type Found = Result<String, Missing>;
 
@@ -26,6 +26,7 @@ pub(super) fn of_the_kernel() -> Vec<Check> {
         check("jit", jit()),
         check("bpf-filesystem", bpf_filesystem()),
         check("grace-periods", Ok(grace_periods())),
+        check("room", room()),
     ]
 }
 
@@ -95,6 +96,12 @@ fn bpf_filesystem() -> Found {
         let found = "not mounted, and mounting it needs CAP_SYS_ADMIN".into();
         Err(Missing { found, remedy: "mount -t bpf bpf /sys/fs/bpf, as root" })
     }
+}
+
+fn room() -> Found {
+    let remedy =
+        "detach ports, or raise the limit (`ulimit -n`, the unit's LimitNOFILE=, MemoryMax=)";
+    limits::room_for_ports().map_err(|found| Missing { found, remedy })
 }
 
 /// Slow ones hinder nothing.

@@ -36,6 +36,24 @@ fn already_attached() {
 }
 
 #[test]
+fn a_limit_that_is_reached() {
+    on_a_host(|| {
+        ip("link add port type veth peer name guest");
+        vcc("attach port").well();
+        let limited = |arguments: &[&str]| -> Said {
+            let mut prlimit = std::process::Command::new("prlimit");
+            prlimit.arg("--nofile=16").arg(command().get_program()).args(arguments);
+            prlimit.output().expect("prlimit").into()
+        };
+        let complaint = limited(&["attach", "guest"]).complaint(1);
+        assert!(complaint.contains("may have 16 open: raise LimitNOFILE="), "{complaint}");
+        let lacking = limited(&["doctor"]);
+        assert!(lacking.stdout.contains("only 16 files open"), "{}", lacking.stdout);
+        assert_eq!(vcc("ports").well().lines().count(), 1, "the port that was there stays");
+    });
+}
+
+#[test]
 fn without_privilege() {
     on_a_host(|| {
         ip("link add port type veth peer name guest");
