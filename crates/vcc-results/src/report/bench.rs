@@ -79,6 +79,14 @@ pub struct Figure {
     pub unit: String,
 }
 
+impl Figure {
+    /// The value for people: counts and large values without decimals.
+    pub fn number(&self) -> String {
+        let decimals = if self.value.fract() == 0.0 || self.value.abs() >= 100.0 { 0 } else { 2 };
+        format!("{:.decimals$}", self.value)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
     pub attached_gbit_s: Spread,
@@ -135,4 +143,5 @@ impl BenchReport {
 }
 
 /// Names of all benchmarks.
-pub const BENCHES: [&str; 5] = ["connections", "datapath", "domain", "throughput", "virtual"];
+pub const BENCHES: [&str; 6] =
+    ["connections", "datapath", "domain", "ports", "throughput", "virtual"];

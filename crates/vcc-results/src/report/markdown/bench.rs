@@ -74,7 +74,7 @@ pub fn block(report: &BenchReport) -> String {
 }
 
 fn of_one_run(report: &BenchReport, figures: &[Figure]) -> String {
-    let row = |it: &Figure| vec![line(&it.what), format!("{:.2} {}", it.value, it.unit)];
+    let row = |it: &Figure| vec![line(&it.what), format!("{} {}", it.number(), it.unit)];
     let rows: Vec<_> = figures.iter().map(row).collect();
     let origin = format!("One run. {}", origin(report));
     format!("\n{}\n{}\n\n", table(&["ports", "measured"], &rows), wrapped(&origin))

@@ -223,9 +223,19 @@ fn benchmarks_have_blocks_of_their_own() {
         ratio: spread(0.95),
         parsed_ratio: spread(0.99),
     };
+    let figure = |what: &str, value, unit: &str| crate::report::bench::Figure {
+        name: "n".into(),
+        what: what.into(),
+        value,
+        unit: unit.into(),
+    };
     let costs = vec![
         bench(Measurements::Datapath(vec![cost, rewriter])),
         bench(Measurements::Domain(vec![held, bulk])),
+        bench(Measurements::Ports(vec![
+            figure("a port", 1.607, "ms"),
+            figure("missed", 3.0, "devices"),
+        ])),
         bench(Measurements::Throughput(throughput)),
     ];
     let results = Results { benches: costs, ..Results::default() };
@@ -234,7 +244,7 @@ fn benchmarks_have_blocks_of_their_own() {
     let text = filled(
         "<!-- measured: bench datapath -->\n<!-- /measured -->\n<!-- measured: bench domain -->\n\
          <!-- /measured -->\n<!-- measured: bench throughput -->\n\
-         <!-- /measured -->\n<!-- measured: bench virtual -->\nnone\n<!-- /measured -->\n",
+         <!-- /measured -->\n<!-- measured: bench ports -->\n<!-- /measured -->\n<!-- measured: bench virtual -->\nnone\n<!-- /measured -->\n",
         &results,
     );
     for part in [
@@ -242,6 +252,8 @@ fn benchmarks_have_blocks_of_their_own() {
         "of 10 turns of 10,000 runs each. Measured on 2024-02-29 00:00 UTC with an unrecorded build of \
          vcc; Linux 6.18, 1 CPU. `vcc bench datapath`",
         "| data that is held | 130 (129 to 131) |  |\n| bulk | 130 (129 to 131) | 34.0 (33.0 to 35.0) |",
+        "| a port | 1.61 ms |\n| missed | 3 devices |",
+        "One run. Measured on 2024-02-29",
         "| attached over detached | 0.950 (-0.050 to 1.950) |",
         "<!-- measured: bench virtual -->\nnone\n",
     ] {

@@ -70,8 +70,9 @@ fn table(figures: &[Figure]) -> String {
         ("UNIT", Align::Left),
         ("WHAT", Align::Left),
     ]);
-    for Figure { name, what, value, unit } in figures {
-        table.row([name.clone(), format!("{value:.2}"), unit.clone(), what.clone()]);
+    for figure in figures {
+        let Figure { name, what, unit, .. } = figure;
+        table.row([name.clone(), figure.number(), unit.clone(), what.clone()]);
     }
     table.render()
 }
