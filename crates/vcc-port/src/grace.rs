@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::bpffs::HOME;
 use crate::lock::Lock;
@@ -46,8 +46,9 @@ pub fn obstacle() -> Option<String> {
 
 #[derive(Debug)]
 struct Held {
-    switch: Box<Path>,
-    mark: Box<Path>,
+    place: PathBuf,
+    switch: PathBuf,
+    is_set: bool,
     _lock: Lock,
 }
 
@@ -55,29 +56,40 @@ impl Held {
     /// None if grace periods are expedited already.
     fn begin(place: &Path, switch: &Path) -> io::Result<Option<Self>> {
         let Some(lock) = Lock::take(place)? else { return Ok(None) };
-        // Left by a process that was killed, as is the switch's position.
-        let mark: Box<Path> = place.join("by-vcc").into();
-        if !mark.exists() {
-            if fs::read_to_string(switch)?.trim_end() != "0" {
+        let held = Self { place: place.into(), switch: switch.into(), is_set: false, _lock: lock };
+        held.set()
+    }
+
+    /// None if the operator has set the switch.
+    fn set(mut self) -> io::Result<Option<Self>> {
+        // A mark was left by a process that was killed, as was the switch's position.
+        if !self.mark().exists() {
+            if fs::read_to_string(&self.switch)?.trim_end() != "0" {
                 return Ok(None);
             }
-            fs::create_dir(&mark)?;
+            fs::create_dir(self.mark())?;
         }
-        if let Err(error) = fs::write(switch, "1") {
-            // An operator's own setting must not be taken for ours later.
-            let _ = fs::remove_dir(&mark);
-            return Err(error);
-        }
-        Ok(Some(Self { switch: switch.into(), mark, _lock: lock }))
+        fs::write(&self.switch, "1")?;
+        self.is_set = true;
+        Ok(Some(self))
+    }
+
+    /// Says that the switch's position is not the operator's.
+    fn mark(&self) -> PathBuf {
+        self.place.join("by-vcc")
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         // The mark stays if this fails, and the next process tries again.
-        if fs::write(&self.switch, "0").is_ok() {
-            let _ = fs::remove_dir(&self.mark);
+        if self.is_set && fs::write(&self.switch, "0").is_err() {
+            return;
         }
+        // Whoever waits for the lock of a directory that is removed cannot leave a mark in it, and
+        // expedites nothing.
+        let _ = fs::remove_dir(self.mark());
+        let _ = fs::remove_dir(&self.place);
     }
 }
 
@@ -104,6 +116,10 @@ mod tests {
             self.directory.path().join("switch")
         }
 
+        fn left(&self) -> usize {
+            fs::read_dir(self.directory.path()).expect("a directory").count()
+        }
+
         fn value(&self) -> String {
             fs::read_to_string(self.switch()).expect("the switch").trim_end().to_owned()
         }
@@ -117,6 +133,7 @@ mod tests {
         assert!(host.begin().expect("a look").is_none(), "the first one ends it");
         drop(held);
         assert_eq!(host.value(), "0");
+        assert_eq!(host.left(), 1, "nothing but the switch is left");
     }
 
     #[test]
@@ -124,6 +141,7 @@ mod tests {
         let host = Host::with("1\n");
         assert!(host.begin().expect("a look").is_none());
         assert_eq!(host.value(), "1");
+        assert_eq!(host.left(), 1);
     }
 
     #[test]
