@@ -13,7 +13,7 @@ struct Transfer {
 
 impl Transfer {
     fn pass(&mut self, segment: Seg, to_guest: bool) -> Action {
-        let at = segment.clone().at_us(self.conn.now_us).0;
+        let at = segment.at_us(self.conn.now_us).0;
         let conn = &mut self.conn;
         let seen = match conn.flow.is_expected(&conn.params, &at, to_guest) {
             true => &mut self.expected,
@@ -75,8 +75,10 @@ fn what_needs_more_is_not() {
     for (what, data) in [
         ("a retransmission", busy.data(end, mss_bytes)),
         ("a gap", busy.data(end + 2 * mss_bytes, mss_bytes)),
-        ("a larger segment", busy.data(end + mss_bytes, mss_bytes + 1)),
-        ("nothing", busy.data(end + mss_bytes, 0)),
+        (
+            "a smaller super-segment",
+            busy.data(end + mss_bytes, 2 * mss_bytes - 2).cut(mss_bytes - 1),
+        ),
         ("the end", busy.data(end + mss_bytes, mss_bytes).fin()),
     ] {
         assert!(!is_expected(&busy, data, false), "{what}");
