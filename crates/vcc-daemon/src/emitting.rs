@@ -1,56 +1,81 @@
-//! Sending duplicate ACKs and window updates to the guest of a port, on a thread of its own.
+//! Sending duplicate ACKs and window updates to the guests of ports, on one thread for all.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::convert::Infallible;
+use std::future::pending;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use tokio::io::unix::AsyncFd;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
 use vcc_port::{Emitter, Port};
 
 use crate::{Error, Result, journal};
 
-/// Maximum time to end the thread.
-const LOOK: Duration = Duration::from_millis(100);
+static THREAD: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
+    Builder::new_multi_thread().worker_threads(1).thread_name("emitting").enable_all().build()
+});
 
+/// Ends when it is dropped.
 pub(crate) struct Emitting {
-    end: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    runtime: &'static Runtime,
+    task: JoinHandle<()>,
 }
 
 impl Emitting {
     pub(crate) fn begin(port: &Port) -> Result<Self> {
-        let mut emitter = port.emitter()?;
+        let failed = |e| Error::system("start the thread that sends to guests", e);
+        let runtime = THREAD.as_ref().map_err(|e| failed(io::Error::from(e.kind())))?;
         let device = port.device().to_owned();
-        let end = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&end);
-        let serve = move || {
-            if let Err(error) = serve(&mut emitter, &told) {
-                journal::warning(&format!("{device}: sending to the guest ended: {error}"));
-            }
-        };
-        let thread = thread::Builder::new().name("emitting".into()).spawn(serve);
-        let thread =
-            thread.map_err(|e| Error::system("start a thread that sends to a guest", e))?;
-        Ok(Self { end, thread: Some(thread) })
+        let emitter = port.emitter()?;
+        let events = emitter.poll_fd().try_clone_to_owned().map_err(failed)?;
+        let _inside = runtime.enter();
+        // SAFETY: the descriptor is owned, and open until the value is dropped.
+        let events = unsafe { AsyncFd::register(events) }.map_err(|e| failed(e.into()))?;
+        let task = runtime.spawn(async move {
+            let Err(error) = serve(events, emitter).await;
+            journal::warning(&format!("{device}: sending to the guest ended: {error}"));
+        });
+        Ok(Self { runtime, task })
     }
 
     /// False after a failure.
     pub(crate) fn goes_on(&self) -> bool {
-        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+        !self.task.is_finished()
     }
-}
-
-fn serve(emitter: &mut Emitter, end: &AtomicBool) -> vcc_port::Result<()> {
-    while !end.load(Ordering::Relaxed) {
-        emitter.serve(LOOK)?;
-    }
-    Ok(())
 }
 
 impl Drop for Emitting {
     fn drop(&mut self) {
-        self.end.store(true, Ordering::Relaxed);
-        // A panic was reported when it happened, and affects no other port.
-        let _ = self.thread.take().map(JoinHandle::join);
+        // The next emitter of this port needs what this one holds. A panic was reported when it
+        // happened, and affects no other port.
+        self.task.abort();
+        let _ = self.runtime.block_on(&mut self.task);
+    }
+}
+
+async fn serve(events: AsyncFd<OwnedFd>, mut emitter: Emitter) -> Result<Infallible> {
+    loop {
+        let next_look = emitter.next_look();
+        let ready = tokio::select! {
+            ready = events.readable() => {
+                Some(ready.map_err(|e| Error::system("wait for a port's events", e))?)
+            }
+            () = after(next_look) => None,
+        };
+        emitter.serve_all()?;
+        if let Some(mut ready) = ready {
+            ready.clear_ready();
+        }
+    }
+}
+
+/// Without a time, never.
+async fn after(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => pending().await,
     }
 }

@@ -1,6 +1,6 @@
 //! Reading the ring buffers of the datapath.
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
@@ -62,6 +62,12 @@ impl Ring {
             }
             _ => Ok(self.received_already()),
         }
+    }
+
+    /// Readable when an event has come.
+    pub(crate) fn poll_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: libbpf closes it with the ring.
+        unsafe { BorrowedFd::borrow_raw(self.ring.epoll_fd()) }
     }
 
     fn received_already(&self) -> Option<sys::vcc_event> {

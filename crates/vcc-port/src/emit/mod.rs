@@ -4,6 +4,7 @@
 mod socket;
 
 use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -77,6 +78,25 @@ impl Emitter {
             self.carry_out(event)?;
         }
         self.look_again()
+    }
+
+    /// Carries out all events that have come, without waiting.
+    pub fn serve_all(&mut self) -> Result<()> {
+        while let Some(event) = self.ring.next(Duration::ZERO)? {
+            self.carry_out(event)?;
+        }
+        self.look_again()
+    }
+
+    /// Readable when an event has come. [`Self::serve_all`] is due then, and after
+    /// [`Self::next_look`].
+    pub fn poll_fd(&self) -> BorrowedFd<'_> {
+        self.ring.poll_fd()
+    }
+
+    pub fn next_look(&self) -> Option<Duration> {
+        let at_us = self.prodded.front()?.at_us + SECOND_LOOK.as_micros() as u64;
+        Some(Duration::from_micros(at_us.saturating_sub(now_us())))
     }
 
     /// Totals since the start.
