@@ -20,7 +20,7 @@ use crate::ring::{Ring, now_us};
 use crate::{Error, Result};
 use socket::Socket;
 
-const RING_BYTES: u32 = 64 << 10;
+const RING_BYTES: u32 = 32 << 10;
 /// By then, a guest that counts duplicate ACKs has retransmitted.
 const SECOND_LOOK: Duration = Duration::from_millis(10);
 
@@ -71,13 +71,13 @@ impl Emitter {
         })
     }
 
-    /// Waits up to `timeout` for an event of the engine, and carries it out.
+    /// Waits up to `timeout` for events of the engine, and carries them out.
     pub fn serve(&mut self, timeout: Duration) -> Result<()> {
-        let timeout = if self.prodded.is_empty() { timeout } else { timeout.min(SECOND_LOOK) };
+        let timeout = self.next_look().map_or(timeout, |look| timeout.min(look));
         if let Some(event) = self.ring.next(timeout)? {
             self.carry_out(event)?;
         }
-        self.look_again()
+        self.serve_all()
     }
 
     /// Carries out all events that have come, without waiting.

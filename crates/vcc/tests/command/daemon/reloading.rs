@@ -5,9 +5,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use vcc_port::{Port, counters};
-use vcc_testing::{guest, ip, on_a_host};
+use vcc_port::{Netns, Port, counters};
+use vcc_testing::{eventually, guest, ip, on_a_host};
 use vcc_traffic::TcpInfo;
 
 use super::{POLICY, Place};
@@ -113,11 +114,12 @@ fn a_port_that_is_none_any_more_is_drained() {
 fn segments_are_sent_where_a_rule_wants_it() {
     on_a_host(|| {
         let place = Place::new("emit", &format!("{POLICY}emit = true\n"));
-        let _guest = guest();
+        let guest = guest();
         let daemon = place.run();
         daemon.is_ready();
         let complaint = place.vcc("emit port").complaint(1);
         assert!(complaint.starts_with("another `vcc emit` is running"), "{complaint}");
+        a_lost_flight_arrives(&guest);
         place.write(POLICY);
         place.vcc("policy apply").well();
         let complaint = place.vcc("emit port").complaint(1);
@@ -126,6 +128,32 @@ fn segments_are_sent_where_a_rule_wants_it() {
         place.vcc("policy apply").well();
         assert!(place.vcc("emit port").complaint(1).starts_with("another"));
     });
+}
+
+/// The guest has no SACK, and would wait a minute for its own timeout.
+fn a_lost_flight_arrives(guest: &Netns) {
+    const FLIGHT: [u8; 12_000] = [7; 12_000];
+    let configured = guest.inside(|| {
+        fs::write("/proc/sys/net/ipv4/tcp_sack", "0").expect("net.ipv4.tcp_sack");
+        ip("route replace 192.0.2.2 dev guest rto_min 60s");
+    });
+    configured.expect("inside");
+    let (mut here, mut there) = connect(guest);
+    there.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+    let mut received = [0; FLIGHT.len()];
+    here.write_all(&FLIGHT).expect("sent");
+    there.read_exact(&mut received).expect("received");
+    let in_flight = || {
+        let flows = Port::open("port").expect("open").flows().expect("flows");
+        flows[0].state.flight_bytes() as usize
+    };
+    eventually("nothing is in flight", || in_flight() == 0);
+    // Without its address, the peer ignores all packets.
+    ip("address delete 192.0.2.2/24 dev port");
+    here.write_all(&FLIGHT).expect("sent");
+    eventually("all is in flight", || in_flight() == FLIGHT.len());
+    ip("address add 192.0.2.2/24 dev port");
+    there.read_exact(&mut received).expect("received");
 }
 
 /// Keeps the pair of devices from reordering on two CPUs, which would be taken for a loss.
