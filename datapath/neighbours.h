@@ -8,7 +8,7 @@
 #include "maps.h"
 
 /* The most addresses of one guest. */
-#define NEIGHBOURS_MAX 1024u
+#define NEIGHBOURS_MAX 256u
 
 /* Learns from a frame of the guest: an answer has its addresses swapped. */
 static __noinline void neighbour_learn(struct __sk_buff *skb, const struct vcc_key *flow)

@@ -15,8 +15,8 @@ static PORT_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/port.bpf.o
 const WHAT: &str = "the datapath";
 const PORT_CONSTANTS_SECTION: &str = ".rodata.port";
 
-/// MAC addresses of all guests together.
-const NEIGHBOURS_MAX: u32 = 1 << 16;
+/// MAC addresses of all guests together: a thousand guests cannot take all of them.
+const NEIGHBOURS_MAX: u32 = 1 << 18;
 
 /// Room for flows.
 #[derive(Clone, Copy, Debug)]
