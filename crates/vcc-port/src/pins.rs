@@ -161,23 +161,32 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
 
 /// All pins, in the order of their names.
 pub(crate) fn all() -> Result<Vec<Pin>> {
-    if !bpffs::has_home()? {
-        return Ok(Vec::new());
-    }
-    let failed = |e| Error::system(format!("read {HOME}"), e);
-    let entries = fs::read_dir(HOME).map_err(failed)?;
-    let mut pins = Vec::new();
-    for entry in entries {
-        let name = entry.map_err(failed)?.file_name();
-        pins.extend(name.to_str().and_then(Pin::parse));
-    }
+    let mut pins = read()?;
     pins.sort_by_cached_key(Pin::directory_name);
     Ok(pins)
 }
 
+/// Likewise, in no order, which takes half the time.
+fn read() -> Result<Vec<Pin>> {
+    if !bpffs::has_home()? {
+        return Ok(Vec::new());
+    }
+    let failed = |e| Error::system(format!("read {HOME}"), e);
+    let mut pins = Vec::new();
+    for entry in fs::read_dir(HOME).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        pins.extend(name.to_str().and_then(Pin::parse));
+    }
+    Ok(pins)
+}
+
+pub(crate) fn is_empty() -> Result<bool> {
+    Ok(read()?.is_empty())
+}
+
 /// The indices of all ports.
 pub(crate) fn indices() -> Result<Vec<u32>> {
-    Ok(all()?.into_iter().filter_map(|pin| pin.index).collect())
+    Ok(read()?.into_iter().filter_map(|pin| pin.index).collect())
 }
 
 /// The pin of a device, by its ifindex: its name may have changed since.
@@ -185,7 +194,7 @@ pub(crate) fn find(device: &Device) -> Result<Option<Pin>> {
     let same = |pin: &Pin| {
         pin.device.ifindex == device.ifindex && pin.device.netns_inode == device.netns_inode
     };
-    Ok(all()?.into_iter().find(same))
+    Ok(read()?.into_iter().find(same))
 }
 
 /// Whether what is pinned for a device is attached to it.
@@ -197,7 +206,7 @@ pub(crate) fn is_attached(device: &Device) -> Result<bool> {
 /// Removes the pins of devices that have gone, each after a call of `last`; returns the devices'
 /// names.
 pub(crate) fn sweep(last: impl Fn(&Pin)) -> Result<Vec<String>> {
-    if all()?.is_empty() {
+    if is_empty()? {
         return Ok(Vec::new());
     }
     let _lock = lock::pins()?;

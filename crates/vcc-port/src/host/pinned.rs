@@ -138,7 +138,7 @@ impl Host {
     }
 
     pub(crate) fn remove_unused_locked() -> Result<()> {
-        if !Path::new(PLACE).exists() || !pins::all()?.is_empty() || Governor::is_there()? {
+        if !Path::new(PLACE).exists() || !pins::is_empty()? || Governor::is_there()? {
             return Ok(());
         }
         remove()?;
