@@ -8,7 +8,7 @@
 #include "vcc.h"
 
 /* Must change with every change of the maps' contents, even if no size changes. */
-#define LAYOUT_VERSION 7u
+#define LAYOUT_VERSION 8u
 
 /* User space copies keys and values byte by byte; padding would be uninitialised. */
 #pragma GCC diagnostic push
@@ -103,6 +103,7 @@ enum vcc_mark {
 	/* Requests to the program `sweep`: */
 	FORGET_MARK = 0x7663666f, /* forget all flows, because the port is detached */
 	SETTLE_MARK = 0x76637365, /* judge half-open flows too */
+	COUNT_MARK = 0x7663636f,  /* only count the flows that depend on the translation */
 	OPEN_MARK = 0x76636f70,	  /* only let the wheel of a port without flows turn */
 	RENEW_MARK = 0x7663726e,  /* only let this program's version turn the port's wheel */
 	CLOSE_MARK = 0x7663636c,  /* only stop the port's wheel */

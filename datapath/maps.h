@@ -60,9 +60,11 @@ struct {
 
 struct vcc_timer {
 	struct bpf_timer timer;
-	uint64_t ports;	   /* bit n: the wheel of the port n * TIMERS + the timer's number */
-	uint32_t fires_ms; /* the timer's next expiry */
-	uint32_t first;	   /* the bit of the port whose wheel turns first */
+	uint64_t ports;		  /* bit n: the wheel of the port n * TIMERS + the timer's number */
+	uint32_t fires_ms;	  /* the timer's next expiry */
+	uint32_t first;		  /* the bit of the port whose wheel turns first */
+	uint32_t held_longest_us; /* the longest time that it and others held a CPU */
+	uint32_t reserved;
 };
 
 _Static_assert(PORTS_MAX <= TIMERS * 64, "a bit per port");

@@ -8,11 +8,12 @@
 #ifndef VCC_SWEEP_H
 #define VCC_SWEEP_H
 
-#include "table.h"
+#include "wheel.h"
 
 /* Limits per run. */
 #define SWEEP_STEPS  2048
 #define SWEEP_VISITS 128u
+#define SWEEP_US     400u
 
 struct sweep {
 	uint32_t port;
@@ -20,18 +21,26 @@ struct sweep {
 	uint32_t at;
 	uint32_t visits;
 	uint32_t judged;
-	bool forget;
-	bool settle;
+	uint32_t what; /* enum vcc_mark */
+	uint64_t end_us;
 };
 
 enum visited {
 	VISIT_MISSED,
+	VISIT_HELD, /* a CPU holds the flow */
 	VISIT_JUDGED,
 	VISIT_FORGOTTEN,
 };
 
+/* Would the connection be very slow without translation, or may it be when its handshake ends? */
+static __always_inline bool depends_on_translation(const struct vcc_flow *f)
+{
+	return is_half_open(f) ||
+	       (f->stage == STAGE_ESTABLISHED && f->wscale_shown != f->wscale_peer);
+}
+
 /* Visits the flow at a position. The caller does not hold it. */
-VCC_APART int sweep_visit(const struct vcc_key *found, bool forget, bool settle)
+VCC_APART int sweep_visit(const struct vcc_key *found, uint32_t what)
 {
 	/* A global function must not be passed a pointer into a map. */
 	struct vcc_key key __attribute__((aligned(8)));
@@ -42,12 +51,21 @@ VCC_APART int sweep_visit(const struct vcc_key *found, bool forget, bool settle)
 	struct vcc_port *port = port_at(key.port);
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
 
-	/* A flow locked by a CPU is judged there. */
-	if (!port || !e || hold(e, &key) != LOCK_FREE)
+	if (!port || !e)
 		return VISIT_MISSED;
-	struct vcc_params *p = treatment(port, &e->flow, &key, settle);
+	enum lock_state state = hold(e, &key);
 
-	if (forget || !p) {
+	if (state != LOCK_FREE)
+		return state == LOCK_HELD ? VISIT_HELD : VISIT_MISSED;
+	if (what == COUNT_MARK) {
+		bool depends = depends_on_translation(&e->flow);
+
+		flow_unlock(&e->lock, false);
+		return depends ? VISIT_JUDGED : VISIT_MISSED;
+	}
+	struct vcc_params *p = treatment(port, &e->flow, &key, what == SETTLE_MARK);
+
+	if (what == FORGET_MARK || !p) {
 		flow_forget(e, &key);
 		return VISIT_FORGOTTEN;
 	}
@@ -96,12 +114,20 @@ static int sweep_step(uint32_t index, struct sweep *sweep)
 	struct vcc_key key;
 
 	__builtin_memcpy(&key, found, sizeof(key));
-	int visited = sweep_visit(&key, sweep->forget, sweep->settle);
+	int visited = sweep_visit(&key, sweep->what);
 
+	/*
+	 * A CPU that holds a flow judges it. But a half-open flow stays under its edition, which
+	 * must not be when all have to leave it: the next run visits it again.
+	 */
+	if (visited == VISIT_HELD && sweep->what == SETTLE_MARK) {
+		sweep->at--;
+		return 1;
+	}
 	/* A half-open flow is in a slot, too, and visited there again. */
 	if (visited == VISIT_FORGOTTEN || (visited == VISIT_JUDGED && !half_open))
 		sweep->judged++;
-	return ++sweep->visits >= SWEEP_VISITS;
+	return ++sweep->visits >= SWEEP_VISITS || now_us() >= sweep->end_us;
 }
 
 #endif

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The timers that turn the ports' wheels. A run is bounded in flows for each port, and in time for
- * all ports of the timer, and the next one follows within a millisecond, so that it does not hold a
- * CPU for long. Ports take turns, so that one with many deadlines delays the others by one turn.
+ * all timers of a CPU (shift.h), and the next one follows soon, so that a CPU is not held for long.
+ * Ports take turns, so that one with many deadlines delays the others by one turn.
  */
 #ifndef VCC_TIMERS_H
 #define VCC_TIMERS_H
 
+#include "shift.h"
 #include "wheel.h"
 
 /* Limit of steps per run; most of them find an empty slot. */
 #define RUN_STEPS 2048
-/* A run ends after the flow that exceeds this time: a flow in no cache takes several us. */
-#define RUN_US 500u
+/* A timer that has to wait for others fires again then. */
+#define RUN_AGAIN_MS 1
 
 /* A run of a timer. */
 struct run {
 	uint64_t begin_us;
+	uint64_t end_us; /* no step begins later */
 	uint64_t turn_begin_us;
 	uint64_t left;	 /* the ports whose wheels have not turned yet, as in struct vcc_timer */
 	uint64_t later;	 /* those of them that follow when `left` is empty */
@@ -64,10 +66,9 @@ static int run_step(uint32_t index, struct run *run)
 	(void)index;
 	if (!run->turns)
 		return turn_begin(run);
-	uint32_t looks = run->turn.looks;
 	int state = wheel_step(&run->turn);
 	uint64_t now = now_us();
-	bool is_over = run->turn.looks != looks && now - run->begin_us >= RUN_US;
+	bool is_over = now >= run->end_us;
 
 	if (state == TURN_GOES_ON && !is_over)
 		return 0;
@@ -78,12 +79,9 @@ static int run_step(uint32_t index, struct run *run)
 /* Starts the timer after a run, unless a nearer deadline has started it meanwhile. */
 static __always_inline void timer_plan(struct vcc_timer *t, uint32_t now_ms, uint32_t in_ms)
 {
-	uint32_t rest_ms = now_ms + WHEEL_REST_MS, next_ms = now_ms + vcc_max(in_ms, 1);
-	uint32_t found_ms = __sync_val_compare_and_swap(&t->fires_ms, rest_ms, next_ms);
-
-	if (found_ms != rest_ms && is_before_ms(found_ms, next_ms))
-		next_ms = is_before_ms(now_ms, found_ms) ? found_ms : now_ms + 1;
-	timer_start(t, now_ms, next_ms - now_ms);
+	in_ms = vcc_max(in_ms, 1);
+	time_lower(&t->fires_ms, now_ms + in_ms);
+	timer_start(t, now_ms, in_ms);
 }
 
 static int timer_run(void *map, uint32_t *number, struct vcc_timer *t)
@@ -97,20 +95,39 @@ static int timer_run(void *map, uint32_t *number, struct vcc_timer *t)
 		.number = *number,
 	};
 	uint32_t now_ms = (uint32_t)(run.begin_us / 1000);
+	struct shift *shift = shift_of_cpu();
+	uint32_t time_us = shift ? shift_begin(shift, run.number, run.begin_us) : SHIFT_US;
 
+	run.end_us = run.begin_us + time_us;
 	run.turn.now_ms = now_ms;
 	run.next_in_ms = WHEEL_REST_MS;
 	/* From here on, wheel_hurry() restarts the timer for a nearer deadline. */
-	t->fires_ms = now_ms + WHEEL_REST_MS;
+	__sync_lock_test_and_set(&t->fires_ms, now_ms + WHEEL_REST_MS);
+	if (!time_us) {
+		timer_plan(t, now_ms, RUN_AGAIN_MS);
+		return 0;
+	}
 	bpf_loop(RUN_STEPS, run_step, &run, 0);
 	bool is_cut = run.turns || run.left || run.later;
+	uint64_t now = now_us();
+	uint32_t took_us = (uint32_t)(now - run.begin_us);
 
 	/* It was out of steps: it has passed many positions that flows have left. */
 	if (run.turns)
-		turn_end(&run, now_us(), false);
+		turn_end(&run, now, false);
+	uint32_t held_us = shift ? shift_end(shift, now, took_us) : took_us;
+
+	t->held_longest_us = vcc_max(t->held_longest_us, held_us);
 	t->first = is_cut ? run.bit + 1 : 0;
-	timer_plan(t, now_ms, is_cut ? 1 : run.next_in_ms);
+	timer_plan(t, now_ms, is_cut ? RUN_AGAIN_MS : run.next_in_ms);
 	return 0;
+}
+
+/* Starts a timer whatever it had planned. */
+static __always_inline long timer_restart(struct vcc_timer *t, uint32_t now_ms)
+{
+	__sync_lock_test_and_set(&t->fires_ms, now_ms + 1);
+	return timer_start(t, now_ms, 1);
 }
 
 /* Lets a port's wheel turn. Gives its timer, which other ports may use, this program's callback. */
@@ -138,7 +155,7 @@ static __always_inline long wheel_open(uint32_t port, bool is_empty)
 	if (err)
 		return err;
 	__sync_fetch_and_or(&t->ports, 1ull << (port / TIMERS & 63));
-	return timer_start(t, now_ms, 1);
+	return timer_restart(t, now_ms);
 }
 
 static __always_inline long wheel_close(uint32_t port)
@@ -158,7 +175,7 @@ static __always_inline void timer_check(uint32_t port, uint32_t now_ms)
 
 	if (!t || is_before_ms(now_ms, t->fires_ms + WHEEL_LATE_MS))
 		return;
-	if (!timer_start(t, now_ms, 1))
+	if (!timer_restart(t, now_ms))
 		count(port, COUNT_TIMER_LATE);
 }
 

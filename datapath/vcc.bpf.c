@@ -348,7 +348,8 @@ SEC("tcx/egress") int all_to_guest(struct __sk_buff *skb)
  * Run by user space with BPF_PROG_TEST_RUN on an arbitrary frame, never attached. Judges flows of
  * the port by the current edition, and forgets those that it releases, from the queue and position
  * in skb->cb on, where it leaves those for the next run; the end is at QUEUES. Returns the number
- * of flows judged. With OPEN_MARK, RENEW_MARK and CLOSE_MARK, returns 0 or an error.
+ * of flows judged, or counted with COUNT_MARK. With OPEN_MARK, RENEW_MARK and CLOSE_MARK, returns 0
+ * or an error.
  */
 SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 {
@@ -356,8 +357,8 @@ SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 		.port = skb->cb[CB_PORT],
 		.turn = skb->cb[CB_SWEEP_QUEUE],
 		.at = skb->cb[CB_SWEEP_AT],
-		.forget = skb->mark == FORGET_MARK,
-		.settle = skb->mark == SETTLE_MARK,
+		.what = skb->mark,
+		.end_us = now_us() + SWEEP_US,
 	};
 
 	if (skb->mark == OPEN_MARK || skb->mark == RENEW_MARK)

@@ -51,14 +51,52 @@ static __always_inline uint32_t far_slot(uint32_t due_ms)
 	return QUEUE_FAR + due_ms / FAR_MS % FAR_SLOTS;
 }
 
+/* Attempts against other CPUs that change the same time. */
+#define TIME_TRIES_MAX 8
+
+/* Makes a time that other CPUs change, too, no later than `to_ms`. Returns whether it was later. */
+static __always_inline bool time_lower(uint32_t *time_ms, uint32_t to_ms)
+{
+	for (int i = 0; i < TIME_TRIES_MAX; i++) {
+		uint32_t found_ms = load_after_stores(time_ms);
+
+		if (!is_before_ms(to_ms, found_ms))
+			return false;
+		if (__sync_val_compare_and_swap(time_ms, found_ms, to_ms) == found_ms)
+			return true;
+	}
+	return true;
+}
+
+/* Likewise, no earlier. */
+static __always_inline void time_raise(uint32_t *time_ms, uint32_t to_ms)
+{
+	for (int i = 0; i < TIME_TRIES_MAX; i++) {
+		uint32_t found_ms = load_after_stores(time_ms);
+
+		if (!is_before_ms(found_ms, to_ms) ||
+		    __sync_val_compare_and_swap(time_ms, found_ms, to_ms) == found_ms)
+			return;
+	}
+}
+
+/*
+ * Starts a timer, for `fires_ms`. Another CPU may bring that time forward, and start the timer
+ * before it is started here, for the later one: so this looks again.
+ */
 static __always_inline long timer_start(struct vcc_timer *t, uint32_t now_ms, uint32_t in_ms)
 {
-	t->fires_ms = now_ms + in_ms;
-	long err = bpf_timer_start(&t->timer, in_ms * NSEC_PER_MSEC, 0);
+	long err = 0;
 
-	/* timer_check() retries. */
-	if (err)
-		t->fires_ms = now_ms;
+	for (int i = 0; i < TIME_TRIES_MAX; i++) {
+		err = bpf_timer_start(&t->timer, in_ms * NSEC_PER_MSEC, 0);
+		uint32_t fires_ms = load_after_stores(&t->fires_ms);
+
+		/* timer_check() retries after an error. */
+		if (err || in_ms <= 1 || !is_before_ms(fires_ms, now_ms + in_ms))
+			break;
+		in_ms = is_before_ms(now_ms, fires_ms) ? fires_ms - now_ms : 1;
+	}
 	return err;
 }
 
@@ -68,8 +106,8 @@ static __always_inline void wheel_hurry(struct vcc_wheel *w, uint32_t port, uint
 {
 	struct vcc_timer *t = timer_of(port);
 
-	w->turns_ms = now_ms + in_ms;
-	if (t && is_before_ms(w->turns_ms, t->fires_ms))
+	time_lower(&w->turns_ms, now_ms + in_ms);
+	if (t && time_lower(&t->fires_ms, now_ms + in_ms))
 		timer_start(t, now_ms, in_ms);
 }
 
@@ -105,9 +143,8 @@ static __always_inline long file(struct vcc_entry *e, const struct vcc_key *key,
 	e->due_ms = due_ms;
 	if (!near)
 		return 0;
-	if (is_before_ms(w->near_end_ms, due_ms))
-		w->near_end_ms = due_ms;
-	if (is_before_ms(due_ms, w->turns_ms))
+	time_raise(&w->near_end_ms, due_ms);
+	if (is_before_ms(due_ms, load_after_stores(&w->turns_ms)))
 		wheel_hurry(w, key->port, now_ms, in_ms);
 	return 0;
 }
@@ -290,7 +327,7 @@ VCC_APART uint32_t wheel_begin_in_ms(uint32_t port, uint32_t now_ms)
 	if (is_before_ms(w->near_end_ms, w->near_ms))
 		w->near_ms = now_ms;
 	/* From here on, file() demands another turn for a nearer deadline. */
-	w->turns_ms = now_ms + WHEEL_REST_MS;
+	__sync_lock_test_and_set(&w->turns_ms, now_ms + WHEEL_REST_MS);
 	return 0;
 }
 
@@ -305,9 +342,9 @@ VCC_APART uint32_t wheel_end_in_ms(uint32_t port, uint32_t now_ms, uint32_t turn
 		return WHEEL_REST_MS;
 	if (used && turn_us > used->turn_longest_us)
 		used->turn_longest_us = turn_us;
-	if (is_before_ms(turns_ms, w->turns_ms))
-		w->turns_ms = turns_ms;
-	return w->turns_ms - now_ms;
+	time_lower(&w->turns_ms, turns_ms);
+	turns_ms = w->turns_ms;
+	return is_before_ms(now_ms, turns_ms) ? turns_ms - now_ms : 1;
 }
 
 #endif

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use vcc_engine::sys;
 
@@ -21,8 +21,14 @@ pub(crate) enum Sweep {
     Judge,
     /// Bring it under that edition in any case.
     Settle,
+    /// Count it if its connection depends on the translation.
+    Count,
     Forget,
 }
+
+/// How long a CPU may hold a flow that all others wait for.
+const HELD_MAX: Duration = Duration::from_secs(5);
+const HELD_PAUSE: Duration = Duration::from_millis(1);
 
 /// The kernel allocates timers from a reserve, which runs out for a moment when many are created at
 /// once.
@@ -67,21 +73,32 @@ pub(crate) fn close(program: BorrowedFd<'_>, port: u32) -> Result<()> {
     closed.map(drop).map_err(|e| Error::system("stop the timer of a port", e))
 }
 
-/// Returns how many flows there were.
+/// Returns how many flows there were, or were counted.
 pub(crate) fn run(program: BorrowedFd<'_>, port: u32, what: Sweep) -> Result<u32> {
     let mark = match what {
         Sweep::Judge => 0,
         Sweep::Settle => sys::SETTLE_MARK,
+        Sweep::Count => sys::COUNT_MARK,
         Sweep::Forget => sys::FORGET_MARK,
     };
+    const DOING: &str = "visit all flows of a port";
     let mut from = [0; 2];
     let mut judged = 0;
+    let mut progress = Instant::now();
     // Each run visits a part, so that none holds a CPU for long.
     while from[0] < sys::QUEUES {
-        let output = run_once(program, port, mark, from)
-            .map_err(|e| Error::system("visit all flows of a port", e))?;
-        from = [output.cb[sys::CB_SWEEP_QUEUE as usize], output.cb[sys::CB_SWEEP_AT as usize]];
+        let output = run_once(program, port, mark, from).map_err(|e| Error::system(DOING, e))?;
         judged += output.return_value as u32;
+        let next = [sys::CB_SWEEP_QUEUE, sys::CB_SWEEP_AT].map(|word| output.cb[word as usize]);
+        if next != from {
+            progress = Instant::now();
+        } else if progress.elapsed() > HELD_MAX {
+            let why = "a connection is held by a CPU: try again".into();
+            return Err(Error::System { doing: DOING.into(), why });
+        } else {
+            thread::sleep(HELD_PAUSE);
+        }
+        from = next;
     }
     Ok(judged)
 }

@@ -3,6 +3,7 @@
 use vcc_engine::Mode;
 
 use super::{Port, Seat};
+use crate::sweep::Sweep;
 use crate::{AttachOptions, Error, Expedited, Host, Result, lock};
 
 impl Port {
@@ -42,6 +43,11 @@ impl Port {
         if self.usage()?.flows == 0 {
             return Ok(0);
         }
+        let counted = self.visit(Sweep::Count)?;
+        if counted > 0 {
+            return Ok(counted as usize);
+        }
+        // A flow that moved meanwhile was perhaps missed.
         Ok(self.flows()?.iter().filter(|flow| flow.depends_on_translation()).count())
     }
 
