@@ -4,6 +4,12 @@ use std::borrow::Cow;
 
 /// A text of several lines: line feeds and tabs stay.
 pub fn printable(text: &str) -> Cow<'_, str> {
+    // What most texts consist of, many bytes at a time.
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    let are_plain = |bytes: &[u8]| bytes.iter().fold(true, |all, byte| all & is_plain(byte));
+    if text.as_bytes().chunks(256).all(are_plain) {
+        return text.into();
+    }
     escaped(text, |c| is_obeyed(c) && !matches!(c, '\n' | '\t'))
 }
 

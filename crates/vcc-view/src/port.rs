@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use vcc_domain::{Seen, Status};
-use vcc_engine::{Delays, Histogram, Mode};
+use vcc_engine::{Delays, Histogram, Mode, Params};
 use vcc_port::{Error, Flow, Port, counters};
 
 use crate::cpu::GuestCpu;
@@ -146,6 +146,38 @@ fn counter((counter, value): (vcc_port::Counter, u64)) -> Counter {
     Counter { name: counter.name, meaning: counter.meaning, value }
 }
 
+/// Makes views of a port's flows, without rates.
+pub(crate) struct Viewer<'a> {
+    place: &'a Place,
+    params: Params,
+    is_ruled: bool,
+    now_us: u64,
+}
+
+impl<'a> Viewer<'a> {
+    pub(crate) fn of(port: &Source, place: &'a Place) -> Result<Self, Error> {
+        let now_us = vcc_port::monotonic().as_micros() as u64;
+        Ok(Self { place, params: port.params()?, is_ruled: port.is_ruled()?, now_us })
+    }
+
+    pub(crate) fn view(&self, flow: &Flow, rules: &RulesInForce) -> FlowView {
+        let rule = rules.of(&flow.state).filter(|_| self.is_ruled);
+        FlowView::new(self.place, flow, rule, &self.params, self.now_us)
+    }
+
+    /// The flows of a port in a process of `vcc domain`; none of another.
+    pub(crate) fn of_domain(&self, port: &Source) -> Vec<FlowView> {
+        let Source::Domain(port) = port else { return Vec::new() };
+        let rules = port.rules().unwrap_or_default();
+        let view = |seen: &Seen| FlowView {
+            held_bytes: Some(seen.held_bytes.into()),
+            promised_bytes: Some(seen.promised_bytes.into()),
+            ..self.view(&domain::flow(seen), &rules)
+        };
+        port.seen().iter().map(view).collect()
+    }
+}
+
 /// The flows of a port, without rates. `rules` are those in the kernel, and so are `flows`: see
 /// [`Source::kernel_flows`].
 pub fn view_flows(
@@ -154,23 +186,9 @@ pub fn view_flows(
     place: &Place,
     rules: &RulesInForce,
 ) -> Result<Vec<FlowView>, Error> {
-    let params = port.params()?;
-    let is_ruled = port.is_ruled()?;
-    let now_us = vcc_port::monotonic().as_micros() as u64;
-    let view = |flow: &Flow, rules: &RulesInForce| {
-        let rule = rules.of(&flow.state).filter(|_| is_ruled);
-        FlowView::new(place, flow, rule, &params, now_us)
-    };
+    let viewer = Viewer::of(port, place)?;
     match port {
-        Source::Kernel(_) => Ok(flows.iter().map(|flow| view(flow, rules)).collect()),
-        Source::Domain(port) => {
-            let rules = port.rules().unwrap_or_default();
-            let view = |seen: &Seen| FlowView {
-                held_bytes: Some(seen.held_bytes.into()),
-                promised_bytes: Some(seen.promised_bytes.into()),
-                ..view(&domain::flow(seen), &rules)
-            };
-            Ok(port.seen().iter().map(view).collect())
-        }
+        Source::Kernel(_) => Ok(flows.iter().map(|flow| viewer.view(flow, rules)).collect()),
+        Source::Domain(_) => Ok(viewer.of_domain(port)),
     }
 }

@@ -148,6 +148,17 @@ impl Source {
         Ok(ports.iter().map(of).collect())
     }
 
+    /// Visits the flows of these ports that are in the kernel, with the port's place among them.
+    pub(crate) fn each_kernel_flow(
+        ports: &[Self],
+        mut visit: impl FnMut(usize, &Flow),
+    ) -> Result<(), Error> {
+        let ports = ports.iter().enumerate();
+        let in_kernel = ports.filter_map(|(place, port)| Some((place, port.kernel()?)));
+        let (places, ports): (Vec<usize>, Vec<&Port>) = in_kernel.unzip();
+        Port::each_flow_of(&ports, |at, flow| visit(places[at], flow))
+    }
+
     fn kernel(&self) -> Option<&Port> {
         match self {
             Self::Kernel(port) => Some(port),

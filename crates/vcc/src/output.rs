@@ -2,11 +2,13 @@
 //! that quote a file. Control characters are escaped, because names of devices and files may
 //! contain any. Cells of tables on a terminal are made with [`printable_line`].
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, mpsc};
+use std::thread;
 
 use anyhow::Context;
 use serde::Serialize;
@@ -64,7 +66,71 @@ pub fn say_json(value: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prints like [`say_json`] an array that may be long: in parts, by all CPUs.
+pub fn say_json_rows<T: Serialize + Sync>(rows: &[T]) -> anyhow::Result<()> {
+    const ROWS_A_PART: usize = 1024;
+    /// Parts of each worker that may wait to be printed.
+    const WAITING: usize = 2;
+    if rows.len() <= ROWS_A_PART {
+        return say_json(&rows);
+    }
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let parts = rows.len().div_ceil(ROWS_A_PART);
+    thread::scope(|scope| {
+        let receivers: Vec<_> = (0..workers)
+            .map(|first| {
+                let (sender, receiver) = mpsc::sync_channel(WAITING);
+                let own = rows.chunks(ROWS_A_PART).skip(first).step_by(workers);
+                scope.spawn(move || {
+                    // The receiver goes when the reader of stdout has gone.
+                    for part in own.map(|rows| array(rows)) {
+                        if sender.send(part).is_err() {
+                            break;
+                        }
+                    }
+                });
+                receiver
+            })
+            .collect();
+        for part in 0..parts {
+            let text: String = receivers[part % workers].recv()??;
+            let begin = if part == 0 { "[" } else { "," };
+            let end = if part + 1 == parts { "\n]\n" } else { "" };
+            if !(draw(begin) && draw(elements(&text)) && draw(end)) {
+                break;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn array<T: Serialize>(rows: &[T]) -> serde_json::Result<String> {
+    let text = serde_json::to_string_pretty(rows)?;
+    Ok(match printable(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(escaped) => escaped,
+    })
+}
+
+/// An array's text without its brackets.
+fn elements(array: &str) -> &str {
+    array.strip_prefix('[').and_then(|rest| rest.strip_suffix("\n]")).unwrap_or(array)
+}
+
 pub fn write_json(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(value)? + "\n";
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_an_array_are_those_of_the_whole() {
+        let rows: Vec<Vec<u32>> = (0..5).map(|count| (0..count).collect()).collect();
+        let parts: Vec<String> = rows.chunks(2).map(|rows| array(rows).expect("JSON")).collect();
+        let parts: Vec<&str> = parts.iter().map(|part| elements(part)).collect();
+        assert_eq!(format!("[{}\n]", parts.join(",")), array(&rows).expect("JSON"));
+    }
 }

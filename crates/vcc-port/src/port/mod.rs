@@ -86,10 +86,16 @@ impl Port {
         flows::read(&self.maps()?.flows, self.seat()?.index)
     }
 
-    /// The flows of each of these ports. The ports of a host share a table, which is read once. None
-    /// of a port that another version of vcc attached.
+    /// The flows of each of these ports; see [`Self::each_flow_of`].
     pub fn flows_of_all(ports: &[&Self]) -> Result<Vec<Vec<Flow>>> {
         let mut flows = vec![Vec::new(); ports.len()];
+        Self::each_flow_of(ports, |place, flow| flows[place].push(flow.clone()))?;
+        Ok(flows)
+    }
+
+    /// Visits the flows of these ports, with the port's place among them. The ports of a host share
+    /// a table, which is read once. None of a port that another version of vcc attached.
+    pub fn each_flow_of(ports: &[&Self], mut visit: impl FnMut(usize, &Flow)) -> Result<()> {
         let mut hosts: Vec<(&Host, HashMap<u32, usize>)> = Vec::new();
         for (place, port) in ports.iter().enumerate() {
             let Some(seat) = &port.seat else { continue };
@@ -104,11 +110,11 @@ impl Port {
         for (host, places) in hosts {
             flows::each(&host.maps.flows, |index, flow| {
                 if let Some(place) = places.get(&index) {
-                    flows[*place].push(flow());
+                    visit(*place, &flow());
                 }
             })?;
         }
-        Ok(flows)
+        Ok(())
     }
 
     /// One connection; None if the port does not know it.

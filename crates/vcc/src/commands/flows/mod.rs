@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
-use vcc_view::{READ_EVERY, Sampler, Snapshot};
+use vcc_view::{FlowView, Once, READ_EVERY, Sampler, Snapshot};
 
 use super::selection::{FilterArguments, SortBy, sort_parser};
 use super::{seconds, swept};
@@ -56,32 +56,47 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         watch::run(arguments, &mut sampler, interval)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if arguments.sort.0.is_some_and(|column| column.unit.is_rate()) {
+    let flows = if arguments.sort.0.is_some_and(|column| column.unit.is_rate()) {
         interrupt::listen()?;
         sampler.note()?;
         if !interrupt::wait(READ_EVERY) {
             bail!("interrupted between the two reads that a rate takes");
         }
-    }
-    let snapshot = chosen(arguments, sampler.snapshot()?);
-    if arguments.json {
-        output::say_json(&snapshot.flows)?;
+        chosen(arguments, sampler.snapshot()?).flows
     } else {
-        output::say(&table::table(&snapshot.flows, arguments.wide));
+        let filter = arguments.filter.filter();
+        let Once { mut flows, gone } = Once::read(&arguments.devices, |flow| filter.admits(flow))?;
+        complain_of(&gone);
+        order(arguments, &mut flows);
+        flows
+    };
+    if arguments.json {
+        output::say_json_rows(&flows)?;
+    } else {
+        output::say(&table::table(&flows, arguments.wide));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The flows that the arguments select, in their order.
 fn chosen(arguments: &Arguments, mut snapshot: Snapshot) -> Snapshot {
-    snapshot.gone.iter().for_each(|device| output::complain(&swept(device)));
+    complain_of(&snapshot.gone);
     let filter = arguments.filter.filter();
     snapshot.flows.retain(|flow| filter.admits(flow));
+    order(arguments, &mut snapshot.flows);
+    snapshot
+}
+
+fn complain_of(gone: &[String]) {
+    gone.iter().for_each(|device| output::complain(&swept(device)));
+}
+
+/// Sorts, and keeps the first that the arguments ask for.
+fn order(arguments: &Arguments, flows: &mut Vec<FlowView>) {
     let sort = arguments.sort.sort();
     let sort = if arguments.reverse { sort.reversed() } else { sort };
-    sort.apply(&mut snapshot.flows);
-    snapshot.flows.truncate(arguments.top.unwrap_or(usize::MAX));
-    snapshot
+    sort.apply(flows);
+    flows.truncate(arguments.top.unwrap_or(usize::MAX));
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

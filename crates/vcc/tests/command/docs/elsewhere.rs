@@ -57,6 +57,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "vcc domain --socket /run/vcc-domain-tap1/card --tap tap1 --policy /etc/vcc/policy.toml",
         "goes on until it is killed: run by live/",
     ),
+    ("vcc bench connections", "half a minute, and 1.5 GB: run short by measuring.rs"),
     ("vcc bench datapath", "minutes: run short by measuring.rs"),
     ("vcc bench domain", "run short by measuring.rs"),
     ("vcc bench ports", "minutes: run short by measuring.rs"),
