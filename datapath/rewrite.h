@@ -16,17 +16,17 @@ struct sk_buff {
 	uint8_t ip_summed : 2;
 } __attribute__((preserve_access_index));
 
-#define CHECKSUM_PARTIAL 3
+#define CHECKSUM_COMPLETE 2 /* the kernel has the sum of the frame's bytes */
+#define CHECKSUM_PARTIAL  3 /* the field holds the sum of the pseudo-header only */
 
 /* A kfunc that the verifier replaces by a move. */
 extern void *bpf_cast_to_kern_ctx(void *skb) __ksym;
 
-/* Does the checksum hold the sum of the pseudo-header only, which TCP's fields do not change? */
-static __always_inline bool is_checksum_partial(struct __sk_buff *skb)
+static __always_inline uint64_t checksum_state(struct __sk_buff *skb)
 {
 	const struct sk_buff *kernels = bpf_cast_to_kern_ctx(skb);
 
-	return BPF_CORE_READ_BITFIELD(kernels, ip_summed) == CHECKSUM_PARTIAL;
+	return BPF_CORE_READ_BITFIELD(kernels, ip_summed);
 }
 
 /* Replaces a byte at any offset of the TCP header and adds the checksum difference to `diff`. */
@@ -76,7 +76,7 @@ static __always_inline long write_flags_window(struct __sk_buff *skb, enum direc
 	/* One word: clang would split it into two stores, one through an unchecked pointer. */
 	__builtin_memcpy(&word, &now, sizeof(word));
 	*((uint32_t *)tcp + 3) = word;
-	if (!is_checksum_partial(skb))
+	if (checksum_state(skb) != CHECKSUM_PARTIAL)
 		tcp->check = sum_mend(tcp->check, diff);
 	return 0;
 }
@@ -215,6 +215,61 @@ static __always_inline uint64_t flags_window_diff(const struct frame *fr,
 	       sum_diff(bpf_htons(s->window), now.window);
 }
 
+/* IPv4 without options, and TCP up to the checksum. */
+struct heads {
+	struct ipv4_head ip;
+	__be32 saddr, daddr;
+	uint8_t tcp[12]; /* ports, sequence and acknowledgement number */
+	struct flags_window flags_window;
+	__be16 check, urgent;
+};
+
+_Static_assert(sizeof(struct heads) == 40, "IPv4 and TCP");
+
+/*
+ * Writes both headers of a segment in one call, where each helper's would take longer than the
+ * rest. Fails on frames for which write_each() is there.
+ */
+static __always_inline bool write_heads(struct __sk_buff *skb, const struct frame *fr,
+					const struct resize *resize, struct flags_window now,
+					uint64_t length_diff, uint8_t ip_ecn, uint16_t ip_length)
+{
+	const uint32_t *at = (void *)(long)skb->data + fr->l3_off;
+	uint64_t state = checksum_state(skb);
+	union {
+		struct heads heads;
+		uint32_t words[sizeof(struct heads) / sizeof(*at)];
+	} both;
+
+	if (fr->ipv6 || fr->l4_off != fr->l3_off + sizeof(struct iphdr) ||
+	    state == CHECKSUM_COMPLETE || (void *)at + sizeof(both) > (void *)(long)skb->data_end)
+		return false;
+	for (uint32_t i = 0; i < sizeof(both) / sizeof(*at); i++)
+		both.words[i] = at[i];
+	struct heads *heads = &both.heads;
+
+	ipv4_change(&heads->ip, ip_ecn, ip_length);
+	heads->flags_window = now;
+	/* The kernel completes a partial sum over TCP's fields. */
+	heads->check = state == CHECKSUM_PARTIAL
+			   ? sum_fold16(heads->check + length_diff)
+			   : sum_mend(heads->check, resize->diff + length_diff);
+	return !bpf_skb_store_bytes(skb, fr->l3_off, heads, sizeof(*heads), 0);
+}
+
+/* Writes both headers by the helpers that know all kinds of checksums. */
+static __always_inline long write_each(struct __sk_buff *skb, const struct frame *fr,
+				       const struct resize *resize, struct flags_window now,
+				       uint64_t length_diff, uint8_t ip_ecn, uint16_t ip_length)
+{
+	uint32_t check_off = fr->l4_off + TCP_CHECK_OFF;
+	long err = bpf_skb_store_bytes(skb, fr->l4_off + 12, &now, sizeof(now), 0);
+
+	err |= bpf_l4_csum_replace(skb, check_off, 0, sum_fold(length_diff), BPF_F_PSEUDO_HDR);
+	err |= bpf_l4_csum_replace(skb, check_off, 0, sum_fold(resize->diff), 0);
+	return err | rewrite_ip(skb, fr, ip_ecn, ip_length);
+}
+
 /*
  * Rewrites a segment whose options change, the rare case. Out of line, so that the verifier does
  * not check it once per path that leads here.
@@ -233,15 +288,14 @@ VCC_APART int rewrite_with_options(struct __sk_buff *skb, const struct frame *fr
 	err |= change_values(skb, fr, s, a, &resize);
 
 	struct flags_window now = flags_window_now(fr, a, resize.words);
-	__be16 bytes_before = bpf_htons(tcp_header_bytes(fr));
-	__be16 bytes_now = bpf_htons(tcp_header_bytes(fr) + resize.words * 4);
+	uint16_t ip_length = (uint16_t)(fr->ip_length + resize.words * 4);
+	/* Of the pseudo-header's length. */
+	uint64_t length_diff = sum_diff(bpf_htons(tcp_header_bytes(fr)),
+					bpf_htons(tcp_header_bytes(fr) + resize.words * 4));
 
 	resize.diff += flags_window_diff(fr, s, now);
-	err |= bpf_skb_store_bytes(skb, fr->l4_off + 12, &now, sizeof(now), 0);
-	err |= bpf_l4_csum_replace(skb, fr->l4_off + TCP_CHECK_OFF, bytes_before, bytes_now,
-				   BPF_F_PSEUDO_HDR | sizeof(bytes_now));
-	err |= bpf_l4_csum_replace(skb, fr->l4_off + TCP_CHECK_OFF, 0, sum_fold(resize.diff), 0);
-	err |= rewrite_ip(skb, fr, a->ip_ecn, (uint16_t)(fr->ip_length + resize.words * 4));
+	if (!write_heads(skb, fr, &resize, now, length_diff, a->ip_ecn, ip_length))
+		err |= write_each(skb, fr, &resize, now, length_diff, a->ip_ecn, ip_length);
 	return err ? -1 : 0;
 }
 

@@ -19,13 +19,18 @@ static __always_inline uint64_t sum_fold(uint64_t sum)
 	return (sum & 0xffffffff) + (sum >> 32);
 }
 
-/* A checksum after a change of what it covers (RFC 1624, equation 3). `diff` is of 16-bit words. */
+/* Folds a sum of less than 2^40 to 16 bits. */
+static __always_inline __be16 sum_fold16(uint64_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (__be16)(sum + (sum >> 16));
+}
+
+/* A checksum after a change of what it covers (RFC 1624, equation 3). */
 static __always_inline __be16 sum_mend(__be16 check, uint64_t diff)
 {
-	uint64_t sum = (uint16_t)~check + diff;
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (__be16) ~(sum + (sum >> 16));
+	return (__be16)~sum_fold16((uint16_t)~check + diff);
 }
 
 static __always_inline uint64_t sum_words(const __be16 *words, uint32_t count)
@@ -89,6 +94,23 @@ static __always_inline struct our_option option_fack(const struct vcc_feedback *
 	return option;
 }
 
+/* IPv4's first 12 bytes. */
+struct ipv4_head {
+	__be16 version_tos, length;
+	uint8_t between[6];
+	__be16 check;
+};
+
+static __always_inline void ipv4_change(struct ipv4_head *head, uint8_t ip_ecn, uint16_t ip_length)
+{
+	__be16 version_tos = head->version_tos, length = bpf_htons(ip_length);
+
+	head->version_tos = (version_tos & bpf_htons(0xfffc)) | bpf_htons(ip_ecn);
+	head->check = sum_mend(head->check, sum_diff(version_tos, head->version_tos) +
+						sum_diff(head->length, length));
+	head->length = length;
+}
+
 /* Rewrites the IP header's ECN field and length. */
 static __always_inline long rewrite_ip(struct __sk_buff *skb, const struct frame *fr,
 				       uint8_t ip_ecn, uint16_t ip_length)
@@ -105,22 +127,11 @@ static __always_inline long rewrite_ip(struct __sk_buff *skb, const struct frame
 		return err;
 	}
 	/* A single store: a helper call costs as much as the arithmetic. */
-	struct {
-		__be16 version_tos, length;
-		uint8_t between[6];
-		__be16 check;
-	} head;
+	struct ipv4_head head;
 
 	_Static_assert(sizeof(head) == sizeof(fr->ip_head), "the first 12 bytes");
 	__builtin_memcpy(&head, fr->ip_head, sizeof(head));
-	__be16 version_tos = head.version_tos;
-
-	((uint8_t *)&head)[1] = (frame_tos(fr) & ~3) | ip_ecn;
-	uint64_t diff =
-	    sum_diff(version_tos, head.version_tos) + sum_diff(head.length, bpf_htons(ip_length));
-
-	head.length = bpf_htons(ip_length);
-	head.check = sum_mend(head.check, diff);
+	ipv4_change(&head, ip_ecn, ip_length);
 	return bpf_skb_store_bytes(skb, fr->l3_off, &head, sizeof(head), 0);
 }
 
