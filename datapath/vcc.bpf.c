@@ -44,25 +44,25 @@ VCC_APART int engine_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 }
 
 /* What nearly every segment takes (expected.h). Returns 0, or 1 for another segment. */
-VCC_APART int expected_from_guest(struct vcc_flow *f, const struct vcc_params *p,
-				  const struct vcc_segment *s, struct vcc_action *restrict a)
+VCC_APART int predicted_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+				   const struct vcc_segment *s, struct vcc_action *restrict a)
 {
 	if (!f || !p || !s || !a)
 		return 1;
-	if (!is_expected_data(f, p, s))
+	if (!is_expected_from_guest(f, p, s))
 		return 1;
-	data_from_guest(f, p, s, a);
+	expected_from_guest(f, p, s, a);
 	return 0;
 }
 
-VCC_APART int expected_to_guest(struct vcc_flow *f, const struct vcc_params *p,
-				const struct vcc_segment *s, struct vcc_action *restrict a)
+VCC_APART int predicted_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+				 const struct vcc_segment *s, struct vcc_action *restrict a)
 {
 	if (!f || !p || !s || !a)
 		return 1;
-	if (!is_expected_ack(f, p, s))
+	if (!is_expected_to_guest(f, p, s))
 		return 1;
-	ack_to_guest(f, p, s, a);
+	expected_to_guest(f, p, s, a);
 	return 0;
 }
 
@@ -194,10 +194,10 @@ static __always_inline void decide(struct vcc_entry *e, const struct vcc_port *p
 	if (pooled)
 		pool_enter(&e->flow, p, s, dir == TO_GUEST);
 	if (dir == FROM_GUEST) {
-		if (expected_from_guest(&e->flow, p, s, a))
+		if (predicted_from_guest(&e->flow, p, s, a))
 			engine_from_guest(&e->flow, p, s, a);
 	} else {
-		if (expected_to_guest(&e->flow, p, s, a))
+		if (predicted_to_guest(&e->flow, p, s, a))
 			engine_to_guest(&e->flow, p, s, a);
 		if (port->params.trace && a->verdict == VCC_PASS && (s->flags & TCP_ACK) &&
 		    is_traced(port, key))

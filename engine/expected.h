@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Header prediction (Van Jacobson; Linux: tcp_rcv_established). Most segments of an established
- * connection are new data in order or ACKs of new data without options but timestamps, and nothing
- * was lost or marked. What from_guest.h and to_guest.h do with these is little, and here it is
- * alone. A shell tries this first; the result is the same (crates/vcc-engine/tests/expected.rs).
+ * connection are new data or ACKs of new data, with no options but timestamps or a report, and
+ * nothing was lost or marked. What from_guest.h and to_guest.h do with these is little, and here it
+ * is alone. A shell tries this first; the result is the same (crates/vcc-engine/native.c).
  */
 #ifndef VCC_EXPECTED_H
 #define VCC_EXPECTED_H
@@ -14,9 +14,9 @@
 /* An established flow whose window is enforced, at its usual: no reduction, no end, no extras. */
 VCC_INLINE bool is_at_ease(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	const uint32_t unusual = FLOW_LEFT_ALONE | FLOW_RELEASED | FLOW_FEEDBACK |
-				 FLOW_ACCECN_GUEST | FLOW_PEER_DCTCP | FLOW_FIN_GUEST |
-				 FLOW_FIN_PEER;
+	const uint32_t unusual = FLOW_LEFT_ALONE | FLOW_RELEASED | FLOW_ACCECN_GUEST |
+				 FLOW_PEER_DCTCP | FLOW_FIN_GUEST | FLOW_FIN_PEER |
+				 FLOW_FEEDBACK_LOST | FLOW_FEEDBACK_FALSE | FLOW_UNHEARD;
 	const uint32_t special =
 	    p->act | p->police | p->pool_weight | p->window_cap_bytes | p->rate_cap_bytes_per_ms;
 
@@ -25,81 +25,140 @@ VCC_INLINE bool is_at_ease(const struct vcc_flow *f, const struct vcc_params *p)
 	       p->delays && !special;
 }
 
-/* ACK, perhaps with PSH, and no options but timestamps. */
-VCC_INLINE bool is_plain(const struct vcc_segment *s)
+/* ACK, perhaps with PSH, and no options but `options`. */
+VCC_INLINE bool is_plain(const struct vcc_segment *s, uint32_t options)
 {
-	return (s->flags | TCP_PSH) == (TCP_ACK | TCP_PSH) && !(s->options & ~OPT_TIMESTAMPS);
+	return (s->flags | TCP_PSH) == (TCP_ACK | TCP_PSH) && !(s->options & ~options);
 }
 
-/* From-guest: new segments in order while others are in flight, and the guest owes no ACK. */
-VCC_INLINE bool is_expected_data(const struct vcc_flow *f, const struct vcc_params *p,
-				 const struct vcc_segment *s)
+/*
+ * From-guest: new data in order while other data is in flight and the guest owes no ACK, or an ACK
+ * alone.
+ */
+VCC_INLINE bool is_expected_from_guest(const struct vcc_flow *f, const struct vcc_params *p,
+				       const struct vcc_segment *s)
 {
-	return is_plain(s) && s->payload_bytes && s->seq == f->snd_nxt && is_at_ease(f, p) &&
-	       flight_bytes(f) && seq_plausible(f->snd_una, segment_end(s)) && f->settled &&
-	       (f->asked == ASKED_NOTHING || f->asked == ASKED_DATA) &&
-	       (f->rcv_rtt == RCV_RTT_NONE || f->rcv_rtt == RCV_RTT_TIMED) && !tells_mss(f, s);
+	if (!is_plain(s, OPT_TIMESTAMPS) || !is_at_ease(f, p) || !f->settled)
+		return false;
+	if (!s->payload_bytes)
+		return true;
+	return s->seq == f->snd_nxt && flight_bytes(f) &&
+	       seq_plausible(f->snd_una, segment_end(s)) && !tells_mss(f, s);
 }
 
-/* segment_from_guest() for is_expected_data(). */
-VCC_INLINE void data_from_guest(struct vcc_flow *f, const struct vcc_params *p,
-				const struct vcc_segment *s, struct vcc_action *a)
+/* segment_from_guest() for is_expected_from_guest(). */
+VCC_INLINE void expected_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+				    const struct vcc_segment *s, struct vcc_action *a)
 {
 	uint32_t now_us = (uint32_t)s->now_us;
+	enum vcc_sent sent = SENT_NOTHING;
 
 	*a = action_pass(s);
 	note_seen(f, s);
+	delay_acked(f, p, s, a);
+	rcv_rtt_from_guest(f, p, s);
 	track_receiver(f, s);
-	f->snd_nxt = segment_end(s);
-	rtt_start(f, f->snd_nxt, now_us);
-	cwnd_validate(f, p, now_us, s->seg_bytes);
-	delay_sent(f, p, s, SENT_NEW, a);
-	if (p->pace_push)
-		a->flags = push_flags(f, p, s);
-	ecn_mark(f, SENT_NEW, s, a);
-	if (ecn_is_ours(f))
+	if (s->payload_bytes) {
+		sent = SENT_NEW;
+		f->snd_nxt = segment_end(s);
+		rtt_start(f, f->snd_nxt, now_us);
+		cwnd_validate(f, p, now_us, s->seg_bytes);
+		delay_sent(f, p, s, sent, a);
+		if (p->pace_push)
+			a->flags = push_flags(f, p, s);
+	}
+	ecn_mark(f, sent, s, a);
+	if (f->flags & FLOW_FEEDBACK) {
+		feedback_expect(f, s, a->ip_ecn);
+		feedback_report(f, s, a);
+	}
+	if (receives_for_guest(f))
 		ecn_echo(f, a);
 }
 
-/* To-guest: an acceptable ACK of new data, without payload, of a window in use (RFC 7661). */
-VCC_INLINE bool is_expected_ack(const struct vcc_flow *f, const struct vcc_params *p,
-				const struct vcc_segment *s)
+/*
+ * Does the segment bring a report that is newer than the last, free of marks and no more than was
+ * sent, or none that is missed?
+ */
+VCC_INLINE bool is_expected_report(const struct vcc_flow *f, const struct vcc_segment *s)
 {
-	/* At most the RTO (rtt.h). */
+	uint32_t ect0_bytes = (s->feedback.ect0_bytes - f->heard.ect0_bytes) & COUNTER_MASK;
+
+	if (!(f->flags & FLOW_FEEDBACK))
+		return !(s->options & OPT_PACK);
+	if (!(s->options & OPT_PACK))
+		return seq_distance(f->feedback_ack, f->snd_una) < patience_bytes(f);
+	return !(f->flags & FLOW_ECE_HEARD) && s->feedback.ce_bytes == f->heard.ce_bytes &&
+	       ect0_bytes <= COUNTER_MASK / 2 && ect0_bytes <= f->unreported_bytes &&
+	       seq_after(s->ack, f->feedback_ack);
+}
+
+/* To-guest: an ACK of new data, or data with an acknowledgement that is not older than the last. */
+VCC_INLINE bool is_expected_to_guest(const struct vcc_flow *f, const struct vcc_params *p,
+				     const struct vcc_segment *s)
+{
+	uint32_t acked_bytes = s->ack - f->snd_una;
+	/* Below the RTO (rtt.h), a window that is not used in full is valid (RFC 7661). */
 	uint32_t valid_us = vcc_min(p->rto_min_us, RTO_INITIAL_US);
 
-	return is_plain(s) && !s->payload_bytes && is_at_ease(f, p) &&
-	       (f->flags & FLOW_WINDOW_SHOWN) && seq_after(s->ack, f->snd_una) &&
-	       !seq_after(s->ack, f->snd_nxt) && in_guests_window(f, s) &&
+	return is_plain(s, OPT_TIMESTAMPS | OPT_PACK) && is_at_ease(f, p) &&
+	       (f->flags & FLOW_WINDOW_SHOWN) && (acked_bytes || s->payload_bytes) &&
+	       acked_bytes <= flight_bytes(f) && in_guests_window(f, s) &&
+	       is_expected_report(f, s) &&
 	       (window_limited(f) || elapsed_us(f->validated_us, f->sent_us) < valid_us);
 }
 
-/* segment_to_guest() for is_expected_ack(). */
-VCC_INLINE void ack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
-			     const struct vcc_segment *s, struct vcc_action *a)
+/* The bytes that the segment reports as received. */
+VCC_INLINE uint32_t reported_bytes(struct vcc_flow *f, const struct vcc_segment *s,
+				   uint32_t acked_bytes)
 {
-	struct ack_news news = {
-		.acked_bytes = s->ack - f->snd_una,
-		.delivered_bytes = s->ack - f->snd_una,
-	};
-	struct mark_news marks = { .reported_bytes = news.acked_bytes };
+	if (!(s->options & OPT_PACK)) {
+		bool by_reports = (f->flags & (FLOW_FEEDBACK | FLOW_FEEDBACK_HEARD)) ==
+				  (FLOW_FEEDBACK | FLOW_FEEDBACK_HEARD);
+
+		return by_reports ? 0 : acked_bytes;
+	}
+	uint32_t bytes = (s->feedback.ect0_bytes - f->heard.ect0_bytes) & COUNTER_MASK;
+
+	feedback_believe(f, s, bytes);
+	f->feedback_ack = s->ack;
+	return bytes;
+}
+
+/* segment_to_guest() for is_expected_to_guest(). */
+VCC_INLINE void expected_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+				  const struct vcc_segment *s, struct vcc_action *a)
+{
+	uint32_t acked_bytes = s->ack - f->snd_una;
+	struct ack_news news = { .acked_bytes = acked_bytes, .delivered_bytes = acked_bytes };
 
 	*a = action_pass(s);
+	a->strip = !!(s->options & OPT_PACK);
 	note_seen(f, s);
-	news.rtt_us = track_advance(f, s);
+	track_peer(f, s);
+	if (acked_bytes)
+		news.rtt_us = track_advance(f, s);
 	note_unmarked(f);
+	struct mark_news marks = { .reported_bytes = reported_bytes(f, s, acked_bytes) };
+
 	undo_expire(f);
 	struct vcc_cc_ack ack = cc_ack(f, p, s, &news, &marks);
 
 	cc_feedback(f->underlay, &f->cc, &ack);
-	cc_grow(f->underlay, &f->cc, &ack);
+	if (acked_bytes)
+		cc_grow(f->underlay, &f->cc, &ack);
 	if (window_full(f, false))
 		cwnd_validate(f, p, (uint32_t)s->now_us, false);
 	a->window = window_field(f, p, s, &news, f->cc.cwnd_segs * f->mss_bytes);
 	window_note(f, s, a->window);
 	f->segs_since_ack = 0;
+	if (f->flags & FLOW_FEEDBACK)
+		feedback_count(f, s);
+	if (receives_for_guest(f))
+		ecn_latch(f, s);
 	ecn_hide(f, a);
 	delay_to_guest(f, p, s, &news, s->ack + ((uint32_t)a->window << f->wscale_shown), a);
+	rcv_rtt_to_guest(f, p, s, a);
 }
 
 #endif

@@ -66,6 +66,16 @@ VCC_INLINE void feedback_resume(struct vcc_flow *f, const struct vcc_segment *s,
 	f->flags |= FLOW_FEEDBACK_HEARD;
 }
 
+/* Takes over a report of `bytes` more than the last. */
+VCC_INLINE void feedback_believe(struct vcc_flow *f, const struct vcc_segment *s, uint32_t bytes)
+{
+	f->heard = s->feedback;
+	f->unreported_bytes = vcc_sub_floor0(f->unreported_bytes, bytes);
+	/* ECE matters again once reports stop, so only ECE after the last report counts. */
+	f->flags &= ~(uint32_t)FLOW_ECE_HEARD;
+	f->flags |= FLOW_FEEDBACK_HEARD;
+}
+
 /*
  * Reads a report. Counters cannot decrease with a newer acknowledgement, nor exceed the bytes sent
  * by much. After an impossible report, the far end's reports are ignored for good and its ECE is
@@ -95,13 +105,9 @@ VCC_INLINE void feedback_read(struct vcc_flow *f, const struct vcc_segment *s, s
 		count_forged(f, a);
 		return;
 	}
-	f->heard = s->feedback;
-	f->unreported_bytes = vcc_sub_floor0(f->unreported_bytes, ect0_bytes + ce_bytes);
+	feedback_believe(f, s, ect0_bytes + ce_bytes);
 	if (newer)
 		f->feedback_ack = ack;
-	/* ECE matters again once reports stop, so only ECE after the last report counts. */
-	f->flags &= ~(uint32_t)FLOW_ECE_HEARD;
-	f->flags |= FLOW_FEEDBACK_HEARD;
 	/* Duplicated payload is not newly delivered, but its marks count. */
 	news->reported_bytes = vcc_sub_floor0(ect0_bytes, repeated_bytes) + ce_bytes;
 	news->marked_bytes = ce_bytes;

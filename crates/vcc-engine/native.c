@@ -10,7 +10,7 @@
 bool vcc_native_is_expected(const struct vcc_flow *f, const struct vcc_params *p,
 			    const struct vcc_segment *s, bool to_guest)
 {
-	return to_guest ? is_expected_ack(f, p, s) : is_expected_data(f, p, s);
+	return to_guest ? is_expected_to_guest(f, p, s) : is_expected_from_guest(f, p, s);
 }
 
 #if defined(VCC_CHECK_LAWS)
@@ -41,10 +41,10 @@ void vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 {
 	struct vcc_flow predicted = *f;
 	struct vcc_action action;
-	bool expected = is_expected_data(f, p, s);
+	bool expected = is_expected_from_guest(f, p, s);
 
 	if (expected)
-		data_from_guest(&predicted, p, s, &action);
+		expected_from_guest(&predicted, p, s, &action);
 	vcc_from_guest(f, p, s, a);
 	VCC_LAW(!expected || is_same_flow(&predicted, f));
 	VCC_LAW(!expected || is_same_action(&action, a));
@@ -55,10 +55,10 @@ void vcc_native_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 {
 	struct vcc_flow predicted = *f;
 	struct vcc_action action;
-	bool expected = is_expected_ack(f, p, s);
+	bool expected = is_expected_to_guest(f, p, s);
 
 	if (expected)
-		ack_to_guest(&predicted, p, s, &action);
+		expected_to_guest(&predicted, p, s, &action);
 	vcc_to_guest(f, p, s, a);
 	VCC_LAW(!expected || is_same_flow(&predicted, f));
 	VCC_LAW(!expected || is_same_action(&action, a));

@@ -59,6 +59,34 @@ fn most_of_a_transfer_is_expected() {
 }
 
 #[test]
+fn so_are_reports_and_what_a_receiving_guest_sends() {
+    let mut conn = Conn::to_vcc(params(|p| p.underlay = sys::UNDERLAY_dctcp as u8), 5);
+    let mss_bytes = conn.mss();
+    for segs in 1..50 {
+        conn.send((segs - 1) * mss_bytes, mss_bytes);
+        conn.wait_us(100);
+        let ack = conn.ack(segs * mss_bytes).pack(1 + segs * mss_bytes, 0);
+        let at = ack.at_us(conn.now_us).0;
+        // The first window is another matter (window.h).
+        assert_eq!(conn.flow.is_expected(&conn.params, &at, true), segs > 1, "{segs}");
+        assert_eq!(conn.guest_gets(ack).strip, 1);
+    }
+    conn.send(49 * mss_bytes, mss_bytes);
+    let marked = conn.ack(50 * mss_bytes).pack(1 + 49 * mss_bytes, mss_bytes).at_us(conn.now_us).0;
+    assert!(!conn.flow.is_expected(&conn.params, &marked, true), "with a mark");
+
+    let mut conn = Conn::from_vcc(params(|_| ()), 5);
+    for segs in 1..50 {
+        conn.guest_gets(conn.ack(0).seq(conn.peer_seq((segs - 1) * 1448)).len(1448));
+        conn.wait_us(10);
+        let ack = seg().seq(conn.flow.snd_nxt).ack(conn.peer_seq(segs * 1448)).win(500);
+        let at = ack.at_us(conn.now_us).0;
+        assert!(conn.flow.is_expected(&conn.params, &at, false), "{segs}");
+        conn.guest_sends(ack);
+    }
+}
+
+#[test]
 fn what_needs_more_is_not() {
     let it = Transfer::run(params(|p| p.underlay = sys::UNDERLAY_reno_ecn as u8), 100);
     let conn = it.conn;
@@ -87,7 +115,7 @@ fn what_needs_more_is_not() {
         ("a mark", busy.ack(end + mss_bytes).ece()),
         ("a duplicate", busy.ack(end)),
         ("of what was not sent", busy.ack(end + mss_bytes + 1)),
-        ("with data", busy.ack(end + mss_bytes).len(1)),
+        ("beside a hole in the options", busy.ack(end + mss_bytes).sack()),
         ("with the peer's end", busy.ack(end + mss_bytes).fin()),
     ] {
         assert!(!is_expected(&busy, ack, true), "{what}");
