@@ -11,7 +11,7 @@ const MOST_STRANGERS: f64 = 0.1;
 /// Counters at one time.
 pub struct Mark {
     pub at_ns: u64,
-    /// The run time of vcc's BPF programs.
+    /// The run time of vcc's BPF programs, as far as it was counted.
     pub programs: RunTime,
     pub received_bytes: u64,
     pub reading: Reading,
@@ -22,7 +22,7 @@ pub struct Half {
     pub usage: Usage,
     pub seconds: f64,
     pub received_bytes: u64,
-    /// The run time of vcc's BPF programs.
+    /// The run time of vcc's BPF programs, as far as it was counted.
     pub programs: RunTime,
     /// The reasons why the half is not valid.
     pub doubts: Vec<String>,

@@ -43,6 +43,11 @@ impl Times {
         (self.measured.as_secs_f64() / TURN.as_secs_f64()).round().max(1.0) as u32
     }
 
+    /// Further turns in which the run time of programs is counted.
+    fn counted_turns(&self) -> u32 {
+        self.turns().div_ceil(5)
+    }
+
     fn turn(&self) -> Duration {
         self.measured / self.turns()
     }
@@ -55,6 +60,7 @@ impl Times {
     /// Time of both sides of a case, once they are connected.
     pub fn of_pair(&self, case: &Case) -> Duration {
         2 * (self.before(case) + self.turns() * SETTLE + self.measured)
+            + self.counted_turns() * (SETTLE + self.turn())
     }
 }
 
@@ -104,24 +110,44 @@ fn take_turns(
         // The order alternates, so that a machine that slows down affects both sides alike.
         let first = ((turn + number) % 2) as usize;
         for index in [first, 1 - first] {
-            let side = &running[index];
-            side.set_turn(true);
-            if !clock.wait(SETTLE)? {
+            if !take_turn(&running[index], times, &mut halves[index], clock)? {
                 return Ok(None);
             }
-            let start = side.mark()?;
-            if !clock.wait(times.turn())? {
-                return Ok(None);
-            }
-            halves[index].add(&start, &side.mark()?);
-            side.set_turn(false);
         }
     }
     for (side, half) in running.iter().zip(&mut halves) {
         half.doubts = side.doubts(half)?;
     }
     let [without, with] = halves;
-    Ok(Some(Pair { without, with }))
+    let mut counted = Half::default();
+    if let Some(_counting) = running[1].count_run_times()? {
+        for _ in 0..times.counted_turns() {
+            if !take_turn(&running[1], times, &mut counted, clock)? {
+                return Ok(None);
+            }
+        }
+    }
+    Ok(Some(Pair { without, with, counted }))
+}
+
+/// False if a thread has ended.
+fn take_turn(
+    side: &Running<'_>,
+    times: Times,
+    half: &mut Half,
+    clock: &mut Clock<'_>,
+) -> Result<bool> {
+    side.set_turn(true);
+    if !clock.wait(SETTLE)? {
+        return Ok(false);
+    }
+    let start = side.mark()?;
+    if !clock.wait(times.turn())? {
+        return Ok(false);
+    }
+    half.add(&start, &side.mark()?);
+    side.set_turn(false);
+    Ok(true)
 }
 
 /// Waits, and reports the remaining time.

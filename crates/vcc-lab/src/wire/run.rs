@@ -205,6 +205,7 @@ with = { proxy = "reno", receiver.ecn = true }
         assert!(doubts_of_translation(&run).is_empty(), "{:?}", run.reasons);
         assert!(run.metrics["goodput_with_mbps"] > 0.0);
         assert!(run.metrics["cpu_with_percent"] > 0.0);
+        assert!(run.metrics["programs_percent"] > 0.0, "counted in turns of its own");
         assert!(!report.complete);
     }
 

@@ -13,6 +13,7 @@ use crate::base::system::now_ns;
 use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::thread::{Scope, ScopedJoinHandle};
+use vcc_port::RunTimes;
 use vcc_port::bench::pin_to_cpu;
 
 /// One CPU for each end, as on two hosts: the scheduler does not decide which end pays for a
@@ -119,6 +120,10 @@ impl Running<'_> {
     /// Begins or ends the side's turn. Segments in flight still arrive.
     pub fn set_turn(&self, is_on: bool) {
         self.side.progress.set_turn(is_on);
+    }
+
+    pub fn count_run_times(&self) -> Result<Option<RunTimes>> {
+        self.side.attached.count_run_times()
     }
 
     pub fn mark(&self) -> Result<Mark> {

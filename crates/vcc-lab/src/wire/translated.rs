@@ -16,8 +16,6 @@ pub type PassedBy = [u64; PASSED_BY.len()];
 /// The ports that vcc is attached to; dropping them detaches it.
 pub struct Attached {
     ports: Vec<(Place, Port)>,
-    /// None without vcc: counting run times would add to the cost of the other treatment.
-    _counting: Option<RunTimes>,
 }
 
 impl Attached {
@@ -31,14 +29,20 @@ impl Attached {
             })?;
             Ok((place, port))
         };
-        let ports: Vec<_> = wanted.map(attach).collect::<Result<_>>()?;
-        let counting = ports
-            .first()
-            .map(|(place, _)| RunTimes::count().map_err(|error| trouble(*place, error)));
-        Ok(Self { ports, _counting: counting.transpose()? })
+        Ok(Self { ports: wanted.map(attach).collect::<Result<_>>()? })
     }
 
-    /// Run time of vcc's programs at all ports.
+    /// Counts run times until it is dropped, which costs as much as a tenth of a program. None without
+    /// vcc.
+    pub fn count_run_times(&self) -> Result<Option<RunTimes>> {
+        let counting = self
+            .ports
+            .first()
+            .map(|(place, _)| RunTimes::count().map_err(|error| trouble(*place, error)));
+        counting.transpose()
+    }
+
+    /// Run time of vcc's programs at all ports while it was counted.
     pub fn run_time(&self) -> Result<RunTime> {
         self.ports.iter().try_fold(RunTime::default(), |sum, (place, port)| {
             Ok(sum + port.run_time().map_err(|error| trouble(*place, error))?)
