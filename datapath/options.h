@@ -233,10 +233,20 @@ static __always_inline bool parse_usual_options(const void *options, const void 
 VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t length,
 			    struct vcc_segment *s, struct option_places *places)
 {
-	struct option_walk w = { .length = length };
+	struct option_walk w;
 
 	if (!s || !places)
 		return COUNT_MALFORMED;
+	/*
+	 * Zeros that the verifier does not know, or it would follow each set of options that a walk
+	 * may have found so far: an eighth of all that it reads.
+	 */
+	uint64_t zero = vcc_opaque(skb->len) ^ skb->len;
+
+	for (uint32_t i = 0; i < sizeof(w) / sizeof(uint64_t); i++)
+		((uint64_t *)&w)[i] = zero;
+	_Static_assert(sizeof(w) % sizeof(uint64_t) == 0, "whole words");
+	w.length = length;
 	/* The verifier loses the bound of a length that the compiler moved to another register. */
 	asm volatile("" : "+r"(length));
 	if (length < 1 || length > OPTIONS_MAX_BYTES ||
