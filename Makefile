@@ -48,6 +48,7 @@ bench: build
 	@mkdir -p results
 	$(VCC) bench datapath --json results/bench-datapath.json
 	$(VCC) bench connections --json results/bench-connections.json
+	$(VCC) bench host --json results/bench-host.json
 	$(VCC) bench domain --json results/bench-domain.json
 	$(VCC) bench ports --json results/bench-ports.json
 	$(VCC) bench throughput --json results/bench-throughput.json

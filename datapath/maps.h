@@ -60,11 +60,12 @@ struct {
 
 struct vcc_timer {
 	struct bpf_timer timer;
-	uint64_t ports;		  /* bit n: the wheel of the port n * TIMERS + the timer's number */
-	uint32_t fires_ms;	  /* the timer's next expiry */
-	uint32_t first;		  /* the bit of the port whose wheel turns first */
+	uint64_t ports;	   /* bit n: the wheel of the port n * TIMERS + the timer's number */
+	uint32_t fires_ms; /* the timer's next expiry */
+	uint32_t first;	   /* the bit of the port whose wheel turns first */
+	/* The last two words, for user space: */
 	uint32_t held_longest_us; /* the longest time that it and others held a CPU */
-	uint32_t reserved;
+	uint32_t held_too_long;	  /* how often it was longer than HELD_MAX_US */
 };
 
 _Static_assert(PORTS_MAX <= TIMERS * 64, "a bit per port");

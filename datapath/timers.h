@@ -118,6 +118,7 @@ static int timer_run(void *map, uint32_t *number, struct vcc_timer *t)
 	uint32_t held_us = shift ? shift_end(shift, now, took_us) : took_us;
 
 	t->held_longest_us = vcc_max(t->held_longest_us, held_us);
+	t->held_too_long += held_us > HELD_MAX_US;
 	t->first = is_cut ? run.bit + 1 : 0;
 	timer_plan(t, now_ms, is_cut ? RUN_AGAIN_MS : run.next_in_ms);
 	return 0;

@@ -52,6 +52,7 @@ VCC_EXPIRY_SECONDS=600 ${CARGO:-cargo} test --package vcc-port --lib expiry -- -
 scripts/check-x86.sh || failed=1
 "$VCC" bench datapath --json "$RESULTS"/bench-datapath.json || failed=1
 "$VCC" bench connections --json "$RESULTS"/bench-connections.json || failed=1
+"$VCC" bench host --json "$RESULTS"/bench-host.json || failed=1
 "$VCC" bench domain --json "$RESULTS"/bench-domain.json || failed=1
 "$VCC" bench throughput --json "$RESULTS"/bench-throughput.json || failed=1
 "$VCC" bench virtual --json "$RESULTS"/bench-virtual.json || failed=1

@@ -20,7 +20,7 @@ use crate::{AttachOptions, Datapath, Error, Result, counters};
 use case::{Case, RUNS_PER_ROUND};
 pub use cases::REWRITER;
 use connection::{AGREED, PEER, establish};
-pub use connections::{CrowdCost, connections};
+pub use connections::{BusyHost, CrowdCost, connections};
 pub use cpu::pin_to_cpu;
 pub use domain::{SegmentCost, domain};
 use harness::Harness;

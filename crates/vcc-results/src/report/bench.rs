@@ -24,6 +24,7 @@ pub enum Measurements {
     Connections(Vec<CrowdCost>),
     Datapath(Vec<Cost>),
     Domain(Vec<SegmentCost>),
+    Host(Vec<Figure>),
     Ports(Vec<Figure>),
     Throughput(Throughput),
     Virtual(Vec<Load>),
@@ -136,6 +137,7 @@ impl BenchReport {
             Measurements::Datapath(_) => "datapath",
             Measurements::Domain(_) => "domain",
             Measurements::Throughput(_) => "throughput",
+            Measurements::Host(_) => "host",
             Measurements::Ports(_) => "ports",
             Measurements::Virtual(_) => "virtual",
         }
@@ -143,5 +145,5 @@ impl BenchReport {
 }
 
 /// Names of all benchmarks.
-pub const BENCHES: [&str; 6] =
-    ["connections", "datapath", "domain", "ports", "throughput", "virtual"];
+pub const BENCHES: [&str; 7] =
+    ["connections", "datapath", "domain", "host", "ports", "throughput", "virtual"];

@@ -53,6 +53,26 @@ fn many_connections_are_measured_beside_a_yardstick() {
     }
 }
 
+/// The benchmark itself fails unless all come under a policy and are forgotten after their end.
+#[test]
+fn a_host_with_many_connections_is_read_ruled_and_rid_of_them() {
+    if !can_attach() {
+        return;
+    }
+    const BYTES_A_CONNECTION: f64 = 1000.0;
+    let (table, figures) = measure("host --connections 10000");
+    let value = |name: &str| {
+        let figures = figures.as_array().expect("an array");
+        let figure = figures.iter().find(|figure| figure["name"] == name);
+        assert!(table.contains(name), "{table}");
+        figure.unwrap_or_else(|| panic!("{name}: {table}"))["value"].as_f64().expect("a number")
+    };
+    for name in ["flows", "flows_filtered", "apply", "segments", "forgotten"] {
+        assert!(value(name) > 0.0, "{table}");
+    }
+    assert!(value("flows_bytes") * 1e6 > 10_000.0 * BYTES_A_CONNECTION, "{table}");
+}
+
 #[test]
 fn a_port_that_holds_segments_is_measured_in_memory() {
     let (table, cases) = measure("domain --repeat 1");

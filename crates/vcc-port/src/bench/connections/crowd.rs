@@ -1,7 +1,10 @@
 //! A host with many connections.
 
+use std::sync::Arc;
+
 use vcc_engine::sys;
 use vcc_frames::Packet;
+use vcc_frames::wire::RST;
 
 use super::super::connection::{
     GUEST, GUEST_ISN, PAYLOAD_BYTES, PEER, PEER_ISN, WINDOW, ack, data, handshake,
@@ -14,8 +17,8 @@ use crate::{AttachOptions, Error, Host, Program, Result, counters, counts, flows
 const HANDSHAKES: u32 = 5_000;
 
 pub(super) struct Crowd {
-    pub host: Host,
-    pub vary: Vary,
+    host: Arc<Host>,
+    vary: Vary,
     pub connections: u32,
     /// The segments of the next round of all connections.
     from_guest: Cursor,
@@ -31,11 +34,16 @@ pub(super) struct Took {
 
 impl Crowd {
     /// As many connections, at a host of the size of a real one, whose wheels rest.
-    pub(super) fn establish(connections: u32) -> Result<Self> {
+    pub(super) fn alone(connections: u32) -> Result<Self> {
         let (host, _) = Host::load(None, Room::OF_HOST, false)?;
-        for index in 0..connections.div_ceil(CONNECTIONS_A_PORT) {
+        for index in 0..ports_of(connections) {
             host.enter(index, &AttachOptions::default().port(false))?;
         }
+        Self::establish(Arc::new(host), connections)
+    }
+
+    /// As many connections, at the first ports of a host.
+    pub(super) fn establish(host: Arc<Host>, connections: u32) -> Result<Self> {
         let vary = Vary::load(&host, &shuffled(connections))?;
         let after_handshake = Cursor {
             seq: GUEST_ISN + 1,
@@ -85,10 +93,28 @@ impl Crowd {
                 self.vary.run(program, &frame, cursor, Next::Translate, end - begin)?;
             }
         }
+        Ok(())
+    }
+
+    /// Makes the entries that [`Self::touch`] touches.
+    pub(super) fn prepare_yardstick(&self) -> Result<()> {
         let all = Cursor { shuffled: false, ..self.from_guest };
         let frame = data(PEER).frame();
-        self.vary.run(Program::FromGuest, &frame, all, Next::Enter, self.connections)?;
-        Ok(())
+        self.vary.run(Program::FromGuest, &frame, all, Next::Enter, self.connections).map(drop)
+    }
+
+    /// Guests reset all connections, over which no data was sent.
+    pub(super) fn reset(&self) -> Result<()> {
+        let frame = Packet { flags: RST, ..ack(GUEST, PEER) }.frame();
+        let (all, next) = (self.from_guest, Next::Translate);
+        self.vary.run(Program::FromGuest, &frame, all, next, self.connections).map(drop)
+    }
+
+    /// ACKs of the guests, over some connections.
+    pub(super) fn probe(&self, segments: u32) -> Result<()> {
+        let cursor = Cursor { seq_step: 0, ..self.from_guest };
+        let frame = ack(GUEST, PEER).frame();
+        self.vary.run(Program::FromGuest, &frame, cursor, Next::Translate, segments).map(drop)
     }
 
     /// New data of each connection, `rounds` times.
@@ -122,7 +148,7 @@ impl Crowd {
     pub(super) fn require_valid(&self) -> Result<()> {
         let acked = self.to_guest.ack - PAYLOAD_BYTES;
         self.require(|flow| flow.snd_una == acked && flow.snd_nxt == acked)?;
-        for index in 0..self.connections.div_ceil(CONNECTIONS_A_PORT) {
+        for index in 0..ports_of(self.connections) {
             let counted = counts::counters(&self.host.maps.counts, index)?;
             for counter in [counters::CONTENDED, counters::DROPPED, counters::UNKNOWN] {
                 let times = counted.get(counter);
@@ -145,7 +171,12 @@ impl Crowd {
     }
 }
 
-fn wrong(why: String) -> Error {
+/// The number of ports of as many connections.
+pub(super) fn ports_of(connections: u32) -> u32 {
+    connections.div_ceil(CONNECTIONS_A_PORT)
+}
+
+pub(super) fn wrong(why: String) -> Error {
     Error::System { doing: "measure many connections".into(), why }
 }
 

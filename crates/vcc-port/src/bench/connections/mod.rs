@@ -1,5 +1,6 @@
 //! What a segment costs with few and with many connections, in random order.
 
+mod busy;
 mod crowd;
 mod vary;
 
@@ -7,6 +8,7 @@ use serde::Serialize;
 
 use super::Spread;
 use crate::Result;
+pub use busy::BusyHost;
 use crowd::{Crowd, Took};
 
 /// Runs of a case in a row, at least: all connections have their turn.
@@ -31,8 +33,8 @@ const CASES: [(&str, &str); 3] = [
 
 /// Measures each number of connections in `rounds` interleaved rounds.
 pub fn connections(sizes: &[u32], rounds: u32) -> Result<Vec<CrowdCost>> {
-    let mut crowds =
-        sizes.iter().map(|size| Crowd::establish(*size)).collect::<Result<Vec<_>>>()?;
+    let mut crowds = sizes.iter().map(|size| Crowd::alone(*size)).collect::<Result<Vec<_>>>()?;
+    crowds.iter().try_for_each(Crowd::prepare_yardstick)?;
     let mut samples = vec![[const { Vec::new() }; CASES.len()]; sizes.len()];
     // The first round warms what can be warm and does not count.
     for round in 0..=rounds {

@@ -1,5 +1,6 @@
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -84,9 +85,37 @@ fn a_flood_of_syns_is_forgotten() {
     assert!(datapath.flows().expect("flows").is_empty());
 }
 
-/// How many seconds connections are opened and closed. `make verify` sets minutes.
+/// How many seconds connections are opened and closed, at the default settings. `make verify` sets
+/// minutes.
 const SECONDS: &str = "VCC_EXPIRY_SECONDS";
-const CONNECTIONS_A_SECOND: u32 = 1000;
+/// What is closed is forgotten within its idle time and five seconds.
+const LATEST_MS: u32 = 5000;
+/// Connections that are open all the time.
+const IDLE: u32 = 50;
+
+struct Load {
+    seconds: u64,
+    connections_a_second: u32,
+    idle_closed_ms: u32,
+}
+
+impl Load {
+    fn wanted() -> Self {
+        let idle_closed_ms = Params::default().0.idle_closed_ms;
+        match std::env::var(SECONDS) {
+            Ok(seconds) => {
+                let seconds = seconds.parse().expect(SECONDS);
+                Self { seconds, connections_a_second: 1000, idle_closed_ms }
+            }
+            // Short, and long enough for more connections than may be left.
+            Err(_) => Self { seconds: 7, connections_a_second: 250, idle_closed_ms: 500 },
+        }
+    }
+
+    fn most_flows(&self) -> u32 {
+        IDLE + self.connections_a_second * (self.idle_closed_ms + LATEST_MS) / 1000
+    }
+}
 
 /// A rate at which leftover flows would be noticed.
 #[test]
@@ -99,23 +128,48 @@ fn so_are_those_of_a_port_that_emits() {
     on_a_host(|| open_and_close(true));
 }
 
+/// The socket's end will be a RST.
+fn reset_at_end(stream: &TcpStream) {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    let bytes = size_of::<libc::linger>() as libc::socklen_t;
+    // SAFETY: an open socket, and a structure of the size given.
+    let status = unsafe {
+        let value = (&raw const linger).cast();
+        libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, value, bytes)
+    };
+    assert_eq!(status, 0);
+}
+
 fn open_and_close(emit: bool) {
+    let load = Load::wanted();
     let guest = guest();
-    let params = Params::with(|p| p.emit = emit.into());
+    let params = Params::with(|p| {
+        p.emit = emit.into();
+        p.idle_closed_ms = load.idle_closed_ms;
+    });
     let port = Port::attach("port", &AttachOptions::of(params)).expect("attached");
     let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
     let to = listener.local_addr().expect("an address");
     let usage = || port.usage().expect("usage");
-    let seconds = std::env::var(SECONDS).map_or(1, |text| text.parse().expect(SECONDS));
+    let open = || {
+        let opened = TcpStream::connect(to).expect("connected");
+        (opened, listener.accept().expect("accepted").0)
+    };
+    let idle: Vec<_> = guest.inside(|| (0..IDLE).map(|_| open()).collect()).expect("inside");
     let mut most_flows = 0;
     let begin = Instant::now();
-    for second in 0..seconds {
+    for second in 0..load.seconds {
         let opened = guest.inside(|| {
-            for _ in 0..CONNECTIONS_A_SECOND {
-                let opened = TcpStream::connect(to).expect("connected");
-                let mut accepted = listener.accept().expect("accepted").0;
+            for number in 0..load.connections_a_second {
+                let (opened, mut accepted) = open();
                 accepted.write_all(b"a response").expect("sent");
-                drop((opened, accepted));
+                // Three in four end by a FIN of each end, the guest's or the host's first.
+                match number % 8 {
+                    0 => reset_at_end(&opened),
+                    1 => reset_at_end(&accepted),
+                    2..=4 => drop(opened),
+                    _ => drop(accepted),
+                }
             }
         });
         opened.expect("inside");
@@ -123,9 +177,8 @@ fn open_and_close(emit: bool) {
         thread::sleep(Duration::from_secs(second + 1).saturating_sub(begin.elapsed()));
     }
     let took = begin.elapsed();
-    // The idle limit, and five seconds.
-    let closed_ms = u64::from(Params::default().0.idle_closed_ms);
-    let deadline = Instant::now() + Duration::from_millis(closed_ms + 5000);
+    drop(idle);
+    let deadline = Instant::now() + Duration::from_millis((load.idle_closed_ms + LATEST_MS).into());
     while usage().flows > 0 && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(50));
     }
@@ -133,11 +186,12 @@ fn open_and_close(emit: bool) {
     println!(
         "emit {emit}: {} connections in {took:.1?}, at most {most_flows} in the table, {} left {:.1?} \
          after the last, longest turn {} us",
-        seconds * u64::from(CONNECTIONS_A_SECOND),
+        load.seconds * u64::from(load.connections_a_second),
         left.flows,
         begin.elapsed() - took,
         left.turn_longest_us
     );
+    assert!(most_flows <= load.most_flows(), "{most_flows} of {}", load.most_flows());
     assert_eq!((left.flows, left.half_open), (0, 0));
     assert!(port.flows().expect("flows").is_empty());
     let counted = port.counters().expect("counters");

@@ -39,7 +39,9 @@ pub fn block(report: &BenchReport) -> String {
             let samples = costs.first().map_or(0, |cost| cost.ns.samples);
             (table(&["at the port", "ns", "Gbit/s"], &rows), format!("{samples} rounds"))
         }
-        Measurements::Ports(figures) => return of_one_run(report, figures),
+        Measurements::Host(figures) | Measurements::Ports(figures) => {
+            return of_one_run(report, figures);
+        }
         Measurements::Throughput(it) => {
             let rows = [
                 ("with vcc attached, Gbit/s", &it.attached_gbit_s),

@@ -1,6 +1,7 @@
 mod connections;
 mod datapath;
 mod domain;
+mod host;
 mod ports;
 mod throughput;
 mod virtual_time;
@@ -28,6 +29,7 @@ enum What {
     Connections(connections::Arguments),
     Datapath(datapath::Arguments),
     Domain(domain::Arguments),
+    Host(host::Arguments),
     Ports(ports::Arguments),
     Throughput(throughput::Arguments),
     Virtual(virtual_time::Arguments),
@@ -38,6 +40,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         What::Connections(arguments) => connections::run(arguments),
         What::Datapath(arguments) => datapath::run(arguments),
         What::Domain(arguments) => domain::run(arguments),
+        What::Host(arguments) => host::run(arguments),
         What::Ports(arguments) => ports::run(arguments),
         What::Throughput(arguments) => throughput::run(arguments),
         What::Virtual(arguments) => virtual_time::run(arguments),

@@ -1,6 +1,6 @@
 mod churn;
 mod daemon;
-mod devices;
+pub mod devices;
 mod memory;
 mod start;
 
@@ -59,11 +59,11 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-fn figure(name: &str, what: &str, value: f64, unit: &str) -> Figure {
+pub fn figure(name: &str, what: &str, value: f64, unit: &str) -> Figure {
     Figure { name: name.into(), what: what.into(), value, unit: unit.into() }
 }
 
-fn table(figures: &[Figure]) -> String {
+pub fn table(figures: &[Figure]) -> String {
     let mut table = Table::new([
         ("CASE", Align::Left),
         ("VALUE", Align::Right),
