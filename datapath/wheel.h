@@ -144,6 +144,9 @@ static __always_inline long file(struct vcc_entry *e, const struct vcc_key *key,
 	if (!near)
 		return 0;
 	time_raise(&w->near_end_ms, due_ms);
+	/* If the wheel has passed the slot meanwhile, it has to come to it once more. */
+	if (is_before_ms(due_ms, load_after_stores(&w->near_ms)))
+		time_raise(&w->near_end_ms, due_ms + NEAR_SLOTS);
 	if (is_before_ms(due_ms, load_after_stores(&w->turns_ms)))
 		wheel_hurry(w, key->port, now_ms, in_ms);
 	return 0;

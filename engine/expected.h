@@ -20,6 +20,7 @@ VCC_INLINE bool is_at_ease(const struct vcc_flow *f, const struct vcc_params *p)
 	const uint32_t special =
 	    p->act | p->police | p->pool_weight | p->window_cap_bytes | p->rate_cap_bytes_per_ms;
 
+	/* Where delays are not measured, what was measured before has to be forgotten. */
 	return f->stage == STAGE_ESTABLISHED && !(f->flags & unusual) &&
 	       !(f->ca_state | f->resent | f->dupacks) && is_controlled(f) && mode_changes(p) &&
 	       p->delays && !special;

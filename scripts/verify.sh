@@ -54,6 +54,7 @@ scripts/check-x86.sh || failed=1
 "$VCC" bench connections --json "$RESULTS"/bench-connections.json || failed=1
 "$VCC" bench host --json "$RESULTS"/bench-host.json || failed=1
 "$VCC" bench domain --json "$RESULTS"/bench-domain.json || failed=1
+"$VCC" bench ports --json "$RESULTS"/bench-ports.json || failed=1
 "$VCC" bench throughput --json "$RESULTS"/bench-throughput.json || failed=1
 "$VCC" bench virtual --json "$RESULTS"/bench-virtual.json || failed=1
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::LazyLock;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::unix::AsyncFd;
@@ -14,9 +14,17 @@ use vcc_port::{Emitter, Port};
 
 use crate::{Error, Result, journal};
 
-static THREAD: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
-    Builder::new_multi_thread().worker_threads(1).thread_name("emitting").enable_all().build()
-});
+/// Starts the thread for the first port that needs it.
+fn thread() -> io::Result<&'static Runtime> {
+    static THREAD: Mutex<Option<&Runtime>> = Mutex::new(None);
+    let mut thread = THREAD.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(runtime) = *thread {
+        return Ok(runtime);
+    }
+    let mut builder = Builder::new_multi_thread();
+    let runtime = builder.worker_threads(1).thread_name("emitting").enable_all().build()?;
+    Ok(thread.insert(Box::leak(Box::new(runtime))))
+}
 
 /// Ends when it is dropped.
 pub(crate) struct Emitting {
@@ -27,7 +35,7 @@ pub(crate) struct Emitting {
 impl Emitting {
     pub(crate) fn begin(port: &Port) -> Result<Self> {
         let failed = |e| Error::system("start the thread that sends to guests", e);
-        let runtime = THREAD.as_ref().map_err(|e| failed(io::Error::from(e.kind())))?;
+        let runtime = thread().map_err(failed)?;
         let device = port.device().to_owned();
         let emitter = port.emitter()?;
         let events = emitter.poll_fd().try_clone_to_owned().map_err(failed)?;
@@ -65,9 +73,11 @@ async fn serve(events: AsyncFd<OwnedFd>, mut emitter: Emitter) -> Result<Infalli
             }
             () = after(next_look) => None,
         };
-        emitter.serve_all()?;
-        if let Some(mut ready) = ready {
-            ready.clear_ready();
+        let more = emitter.serve_some()?;
+        match ready {
+            Some(mut ready) if !more => ready.clear_ready(),
+            // Another port's turn.
+            _ => tokio::task::yield_now().await,
         }
     }
 }

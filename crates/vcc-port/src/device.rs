@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::fs;
+use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
@@ -48,9 +49,11 @@ pub(crate) fn name_of(ifindex: u32) -> Option<String> {
     String::from_utf8(raw_name_of(ifindex)?).ok()
 }
 
-/// Whether this namespace has such a device.
+/// False if this namespace has no such device; true where the kernel cannot be asked.
 pub(crate) fn exists(ifindex: u32) -> bool {
-    raw_name_of(ifindex).is_some()
+    let has_gone =
+        |error: io::Error| matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV));
+    raw_name_of(ifindex).is_some() || !has_gone(io::Error::last_os_error())
 }
 
 fn raw_name_of(ifindex: u32) -> Option<Vec<u8>> {

@@ -6,7 +6,7 @@
 //! /sys/kernel/rcu_expedited expedites all. With /sys/kernel/rcu_normal, as on real-time kernels,
 //! the kernel ignores that.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,13 @@ use crate::lock::Lock;
 const EXPEDITED: &str = "/sys/kernel/rcu_expedited";
 const NORMAL: &str = "/sys/kernel/rcu_normal";
 
-/// Grace periods are expedited as long as there is one, if the host lets us: see [`obstacle`].
+const OFF: &str = "0";
+/// To the kernel, each value but 0 means the same. This one says that vcc has set it, whichever
+/// process reads it, in whichever namespace, and whatever became of the one that wrote it.
+const BY_VCC: &str = "2";
+
+/// Grace periods are expedited as long as there is one, if the host lets us: see
+/// [`Self::obstacle`].
 #[derive(Debug)]
 pub struct Expedited {
     _held: Option<Held>,
@@ -28,27 +34,22 @@ impl Expedited {
         let held = Held::begin(&Path::new(HOME).join("expedited"), Path::new(EXPEDITED));
         Self { _held: held.ok().flatten() }
     }
-}
 
-/// Why attaching takes tens of milliseconds a port; None if it does not.
-pub fn obstacle() -> Option<String> {
-    if let Ok("1") = fs::read_to_string(NORMAL).as_deref().map(str::trim_end) {
-        return Some(format!("{NORMAL} is 1"));
+    /// Why attaching takes tens of milliseconds a port; None if it does not.
+    pub fn obstacle() -> Option<String> {
+        if let Ok("1") = fs::read_to_string(NORMAL).as_deref().map(str::trim_end) {
+            return Some(format!("{NORMAL} is 1"));
+        }
+        let error = OpenOptions::new().write(true).open(EXPEDITED).err()?;
+        Some(format!("{EXPEDITED}: {error}"))
     }
-    let value = match fs::read_to_string(EXPEDITED) {
-        Ok(value) => value,
-        Err(error) => return Some(format!("{EXPEDITED}: {error}")),
-    };
-    // Writing what is there changes nothing, and tells whether writing is possible.
-    let error = fs::write(EXPEDITED, value).err()?;
-    Some(format!("{EXPEDITED}: {error}"))
 }
 
 #[derive(Debug)]
 struct Held {
+    /// A directory, for the lock on it.
     place: PathBuf,
     switch: PathBuf,
-    is_set: bool,
     _lock: Lock,
 }
 
@@ -56,39 +57,28 @@ impl Held {
     /// None if grace periods are expedited already.
     fn begin(place: &Path, switch: &Path) -> io::Result<Option<Self>> {
         let Some(lock) = Lock::take(place)? else { return Ok(None) };
-        let held = Self { place: place.into(), switch: switch.into(), is_set: false, _lock: lock };
-        held.set()
-    }
-
-    /// None if the operator has set the switch.
-    fn set(mut self) -> io::Result<Option<Self>> {
-        // A mark was left by a process that was killed, as was the switch's position.
-        if !self.mark().exists() {
-            if fs::read_to_string(&self.switch)?.trim_end() != "0" {
-                return Ok(None);
-            }
-            fs::create_dir(self.mark())?;
+        // From here on, dropping it sets things right.
+        let held = Self { place: place.into(), switch: switch.into(), _lock: lock };
+        // With nobody there who has the lock, `BY_VCC` was left by a process that was killed.
+        let is_operators = ![OFF, BY_VCC].contains(&held.value()?.as_str());
+        if is_operators {
+            return Ok(None);
         }
-        fs::write(&self.switch, "1")?;
-        self.is_set = true;
-        Ok(Some(self))
+        fs::write(switch, BY_VCC)?;
+        Ok(Some(held))
     }
 
-    /// Says that the switch's position is not the operator's.
-    fn mark(&self) -> PathBuf {
-        self.place.join("by-vcc")
+    fn value(&self) -> io::Result<String> {
+        Ok(fs::read_to_string(&self.switch)?.trim_end().to_owned())
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // The mark stays if this fails, and the next process tries again.
-        if self.is_set && fs::write(&self.switch, "0").is_err() {
-            return;
+        // The next process tries again, if this fails.
+        if self.value().is_ok_and(|value| value == BY_VCC) {
+            let _ = fs::write(&self.switch, OFF);
         }
-        // Whoever waits for the lock of a directory that is removed cannot leave a mark in it, and
-        // expedites nothing.
-        let _ = fs::remove_dir(self.mark());
         let _ = fs::remove_dir(&self.place);
     }
 }
@@ -103,67 +93,69 @@ mod tests {
 
     impl Host {
         fn with(value: &str) -> Self {
-            let directory = tempfile::tempdir().expect("a directory");
-            fs::write(directory.path().join("switch"), value).expect("it is writable");
-            Self { directory }
+            let host = Self { directory: tempfile::tempdir().expect("a directory") };
+            host.set(value);
+            host
         }
 
         fn begin(&self) -> io::Result<Option<Held>> {
             Held::begin(&self.directory.path().join("expedited"), &self.switch())
         }
 
-        fn switch(&self) -> std::path::PathBuf {
+        fn switch(&self) -> PathBuf {
             self.directory.path().join("switch")
         }
 
-        fn left(&self) -> usize {
-            fs::read_dir(self.directory.path()).expect("a directory").count()
+        fn set(&self, value: &str) {
+            fs::write(self.switch(), format!("{value}\n")).expect("it is writable");
         }
 
         fn value(&self) -> String {
             fs::read_to_string(self.switch()).expect("the switch").trim_end().to_owned()
         }
+
+        fn assert_nothing_else_is_left(&self) {
+            let left = fs::read_dir(self.directory.path()).expect("a directory").count();
+            assert_eq!(left, 1, "the switch");
+        }
     }
 
     #[test]
     fn grace_periods_are_expedited_for_a_while() {
-        let host = Host::with("0\n");
+        let host = Host::with("0");
         let held = host.begin().expect("the switch can be set").expect("nobody else has set it");
-        assert_eq!(host.value(), "1");
+        assert_eq!(host.value(), BY_VCC);
         assert!(host.begin().expect("a look").is_none(), "the first one ends it");
         drop(held);
         assert_eq!(host.value(), "0");
-        assert_eq!(host.left(), 1, "nothing but the switch is left");
+        host.assert_nothing_else_is_left();
     }
 
     #[test]
     fn an_operators_own_setting_stays() {
-        let host = Host::with("1\n");
+        let host = Host::with("1");
         assert!(host.begin().expect("a look").is_none());
         assert_eq!(host.value(), "1");
-        assert_eq!(host.left(), 1);
+        host.assert_nothing_else_is_left();
+
+        host.set("0");
+        let held = host.begin().expect("the switch can be set");
+        host.set("1");
+        drop(held);
+        assert_eq!(host.value(), "1", "set meanwhile");
     }
 
     #[test]
     fn what_a_killed_process_has_set_is_reset() {
-        let host = Host::with("0\n");
-        let killed = host.begin().expect("the switch can be set").expect("nobody has set it");
-        let lock = Lock::take(&host.directory.path().join("expedited")).expect("a look");
-        assert!(lock.is_none(), "the lock is held");
-        // The kernel releases a lock of a process that ends; nothing else happens.
-        let mut killed = std::mem::ManuallyDrop::new(killed);
-        let elsewhere = host.directory.path().join("elsewhere");
-        killed._lock = Lock::take(&elsewhere).expect("a lock").expect("it is free");
+        let host = Host::with(BY_VCC);
         drop(host.begin().expect("the switch can be set").expect("nobody holds the lock"));
         assert_eq!(host.value(), "0");
     }
 
     #[test]
-    fn a_switch_that_cannot_be_set_leaves_no_mark() {
-        let host = Host::with("0\n");
+    fn a_host_without_the_switch_has_slow_grace_periods() {
+        let host = Host::with("0");
         fs::remove_file(host.switch()).expect("it is there");
         assert_eq!(host.begin().expect_err("no switch").kind(), io::ErrorKind::NotFound);
-        fs::write(host.switch(), "1\n").expect("it is writable");
-        assert!(host.begin().expect("a look").is_none(), "a mark is left");
     }
 }

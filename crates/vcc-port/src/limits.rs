@@ -3,12 +3,10 @@
 use std::fs;
 use std::io;
 
-use crate::{PORTS_MAX, Result, pins};
+use crate::{Host, PORTS_MAX, pins};
 
-/// Links of an open port.
-const FILES_PER_PORT: u64 = 2;
-/// Maps, programs, sockets and what is open for a moment.
-const FILES_BESIDE: u64 = 64;
+/// Maps, programs, sockets and a port or two.
+const FILES: u64 = 64;
 /// Of a host without flows, with its programs while they are verified.
 const HOST_BYTES: u64 = 100 << 20;
 
@@ -27,34 +25,32 @@ pub(crate) fn advice(words: &str) -> Option<String> {
     }
     if is(libc::ENOMEM) {
         return Some(
-            "a limit of this process (MemoryMax= of its unit), or the host has too little".into(),
+            "a limit of this process (MemoryMax= of its unit), or the host has too little free"
+                .into(),
         );
     }
     None
 }
 
-/// The room for ports, for people; an error if there is none.
+/// The room for ports, for people; an error if there is none for one more.
 pub(crate) fn room_for_ports() -> std::result::Result<String, String> {
-    let files = open_files();
-    let available_mb = available_bytes() >> 20;
-    let by_files = files.saturating_sub(FILES_BESIDE) / FILES_PER_PORT;
-    if by_files == 0 {
+    let (files, available) = (open_files(), available_bytes());
+    if files < FILES {
         return Err(format!("this process may have only {files} files open"));
     }
-    if available_bytes() < HOST_BYTES {
-        let needed_mb = HOST_BYTES >> 20;
+    let is_loaded = Host::is_pinned();
+    if !is_loaded && available < HOST_BYTES {
+        let [available_mb, needed_mb] = [available, HOST_BYTES].map(|bytes| bytes >> 20);
         return Err(format!("{available_mb} MB of memory are available, {needed_mb} are needed"));
     }
-    let there = there().map_err(|e| e.to_string())?;
-    let most = by_files.min(u64::from(PORTS_MAX));
-    if there >= most {
-        return Err(format!("{there} ports of {most}"));
+    let there = pins::indices().map_err(|e| e.to_string())?.len();
+    if there >= PORTS_MAX as usize {
+        return Err(format!("there are {there} ports, the most that a host can have"));
     }
-    Ok(format!("{there} ports of {most}, {available_mb} MB of memory"))
-}
-
-fn there() -> Result<u64> {
-    Ok(pins::all()?.len() as u64)
+    Ok(format!(
+        "{there} ports of {PORTS_MAX}; this process may have {files} files open, and {} MB of memory",
+        available >> 20
+    ))
 }
 
 /// The most that this process may have: it raises its soft limit to the hard one.

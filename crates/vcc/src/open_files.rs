@@ -3,7 +3,7 @@
 use std::io;
 
 /// Raises the soft limit to the hard one. The soft limit is low for the sake of programs that call
-/// select(2). An open port takes two files, and a host may have thousands of ports.
+/// select(2). An open port takes two files, nine with `emit`, and a host may have thousands of ports.
 pub fn allow_most() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for writes.

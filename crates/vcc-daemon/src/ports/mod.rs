@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use vcc_policy::Policy;
-use vcc_port::{Host, Port, SharedPolicy};
+use vcc_port::{Expedited, Host, Port, SharedPolicy};
 
 use crate::heartbeat::Heartbeat;
 use crate::{Result, journal};
@@ -41,6 +41,9 @@ impl Ports {
         let shared = SharedPolicy::open()?;
         for device in Port::sweep()? {
             journal::notice(&format!("{device} has gone: removed what was left of it"));
+        }
+        if let Some(why) = Expedited::obstacle() {
+            journal::notice(&format!("attaching takes some 40 ms a port: {why}"));
         }
         let mut ports = Self {
             host: take_over(Host::open()?),

@@ -4,13 +4,15 @@ use std::fs;
 use std::path::Path;
 
 use super::{AS_ROOT, Check, Missing, Need, missing, probe};
-use crate::{AttachOptions, Datapath, bpffs, capabilities, grace, kernel, limits};
+use crate::{AttachOptions, Datapath, Expedited, bpffs, capabilities, kernel, limits};
 
 type Found = Result<String, Missing>;
 
 pub(super) fn checks() -> Vec<Check> {
     let mut checks = of_the_kernel();
     if checks.iter().all(|check| check.ok) {
+        checks.push(check("grace-periods", Ok(grace_periods())));
+        checks.push(check("room", room()));
         checks.push(check("datapath", datapath()));
     }
     checks
@@ -25,8 +27,6 @@ pub(super) fn of_the_kernel() -> Vec<Check> {
         check("btf", btf()),
         check("jit", jit()),
         check("bpf-filesystem", bpf_filesystem()),
-        check("grace-periods", Ok(grace_periods())),
-        check("room", room()),
     ]
 }
 
@@ -106,7 +106,7 @@ fn room() -> Found {
 
 /// Slow ones hinder nothing.
 fn grace_periods() -> String {
-    match grace::obstacle() {
+    match Expedited::obstacle() {
         Some(why) => format!("not expedited, so attaching takes some 40 ms a port: {why}"),
         None => "expedited while ports are attached".into(),
     }

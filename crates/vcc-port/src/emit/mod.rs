@@ -20,9 +20,13 @@ use crate::ring::{Ring, now_us};
 use crate::{Error, Result};
 use socket::Socket;
 
-const RING_BYTES: u32 = 32 << 10;
+/// A multiple of all sizes of pages.
+const RING_BYTES: u32 = 64 << 10;
 /// By then, a guest that counts duplicate ACKs has retransmitted.
 const SECOND_LOOK: Duration = Duration::from_millis(10);
+
+/// Other ports of the same thread wait for no more of one guest's events than this.
+const AT_ONCE: usize = 64;
 
 /// Sends to the guest of one port what the engine decides, until it is dropped.
 pub struct Emitter {
@@ -77,18 +81,24 @@ impl Emitter {
         if let Some(event) = self.ring.next(timeout)? {
             self.carry_out(event)?;
         }
-        self.serve_all()
+        self.serve_some().map(drop)
     }
 
-    /// Carries out all events that have come, without waiting.
-    pub fn serve_all(&mut self) -> Result<()> {
-        while let Some(event) = self.ring.next(Duration::ZERO)? {
+    /// Carries out some of the events that have come, without waiting. Returns whether there may be
+    /// more.
+    pub fn serve_some(&mut self) -> Result<bool> {
+        for _ in 0..AT_ONCE {
+            let Some(event) = self.ring.next(Duration::ZERO)? else {
+                self.look_again()?;
+                return Ok(false);
+            };
             self.carry_out(event)?;
         }
-        self.look_again()
+        self.look_again()?;
+        Ok(true)
     }
 
-    /// Readable when an event has come. [`Self::serve_all`] is due then, and after
+    /// Readable when an event has come. [`Self::serve_some`] is due then, and after
     /// [`Self::next_look`].
     pub fn poll_fd(&self) -> BorrowedFd<'_> {
         self.ring.poll_fd()
@@ -122,7 +132,10 @@ impl Emitter {
     /// has sent data since its last ACK (tcp_may_update_window()). Then one more is needed.
     fn look_again(&mut self) -> Result<()> {
         let until_us = now_us().saturating_sub(SECOND_LOOK.as_micros() as u64);
-        while self.prodded.front().is_some_and(|prodded| prodded.at_us <= until_us) {
+        for _ in 0..AT_ONCE {
+            if self.prodded.front().is_none_or(|prodded| prodded.at_us > until_us) {
+                break;
+            }
             let Some(Prodded { event, .. }) = self.prodded.pop_front() else { break };
             if let Some(flow) = self.still_due(&event)? {
                 self.emitted.duplicate_acks += self.send(&event.key, &flow, 1)?;

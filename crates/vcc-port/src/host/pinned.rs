@@ -53,7 +53,7 @@ impl Host {
     }
 
     pub(crate) fn find() -> Result<Found> {
-        if !complete_path().exists() {
+        if !Self::is_pinned() {
             return Ok(Found::None);
         }
         let foreign = Cell::new(false);
@@ -76,6 +76,10 @@ impl Host {
             _ if foreign.get() => Ok(Found::OtherVersion),
             (Err(error), _) | (_, Err(error)) => Err(error),
         }
+    }
+
+    pub(crate) fn is_pinned() -> bool {
+        complete_path().exists()
     }
 
     fn pin(&mut self) -> Result<()> {

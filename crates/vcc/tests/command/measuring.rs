@@ -118,7 +118,6 @@ fn devices_that_come_and_go_become_ports_and_leave_nothing() {
             .unwrap_or_else(|| panic!("{name}: {table}"))
     };
     assert_eq!((value("churn"), value("missed"), value("left")), (10.0, 0.0, 0.0), "{table}");
-    assert!(value("alone_p50") <= value("alone_max"), "{table}");
 }
 
 #[test]
