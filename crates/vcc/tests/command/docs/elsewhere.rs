@@ -17,7 +17,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     (
         "docker run --detach --name vcc --network host --read-only --cap-drop ALL --cap-add BPF \
          --cap-add NET_ADMIN --cap-add PERFMON --cap-add NET_RAW --security-opt apparmor=unconfined \
-         --volume /sys/fs/bpf:/sys/fs/bpf --volume /run/vcc:/run/vcc --volume /etc/vcc:/etc/vcc:ro \
+         --volume /sys/kernel/rcu_expedited:/sys/kernel/rcu_expedited --volume /sys/fs/bpf:/sys/fs/bpf --volume /run/vcc:/run/vcc --volume /etc/vcc:/etc/vcc:ro \
          vcc:0.1.0",
         NO_DOCKER,
     ),
