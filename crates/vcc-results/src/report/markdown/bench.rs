@@ -79,7 +79,7 @@ fn of_one_run(report: &BenchReport, figures: &[Figure]) -> String {
     let row = |it: &Figure| vec![line(&it.what), format!("{} {}", it.number(), it.unit)];
     let rows: Vec<_> = figures.iter().map(row).collect();
     let origin = format!("One run. {}", origin(report));
-    format!("\n{}\n{}\n\n", table(&["ports", "measured"], &rows), wrapped(&origin))
+    format!("\n{}\n{}\n\n", table(&[report.name(), "measured"], &rows), wrapped(&origin))
 }
 
 fn origin(report: &BenchReport) -> String {
