@@ -12,12 +12,6 @@
 
 /* Timeout of a peer's SYN that the guest does not answer, as in a SYN flood. */
 #define UNANSWERED_SYN_MS 10000u
-/*
- * Timeouts after one end's FIN: that of FIN-WAIT-2 in Linux, and while something is in flight more
- * than the two minutes between its last retransmissions.
- */
-#define HALF_CLOSED_MS	      60000u
-#define HALF_CLOSED_FLIGHT_MS 130000u
 /* Timeout of a closed flow in a crowded table. */
 #define CROWDED_CLOSED_MS 1000u
 /*
@@ -27,18 +21,10 @@
 #define LOOK_MIN_MS	 1000u
 #define EMIT_LOOK_MIN_MS 1u
 
-VCC_INLINE uint32_t idle_established_ms(const struct vcc_flow *f, const struct vcc_params *p)
-{
-	if (!(f->flags & (FLOW_FIN_GUEST | FLOW_FIN_PEER)))
-		return p->idle_established_ms;
-	return vcc_min(p->idle_established_ms,
-		       flight_bytes(f) ? HALF_CLOSED_FLIGHT_MS : HALF_CLOSED_MS);
-}
-
 VCC_INLINE uint32_t idle_limit_ms(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	if (f->stage == STAGE_ESTABLISHED)
-		return idle_established_ms(f, p);
+		return p->idle_established_ms;
 	if (f->stage == STAGE_SYN_RECEIVED && !(f->flags & FLOW_SYN_SEEN_GUEST))
 		return vcc_min(p->idle_handshake_ms, UNANSWERED_SYN_MS);
 	return f->stage == STAGE_CLOSED ? p->idle_closed_ms : p->idle_handshake_ms;

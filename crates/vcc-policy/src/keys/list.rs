@@ -341,8 +341,7 @@ pub static KEYS: &[Key] = &[
         "idle_established",
         ms(MINUTE_US, LONGEST_IDLE_US),
         engine!(idle_established_ms),
-        "The time without a segment after which an established connection is forgotten; a minute after one end's FIN, or 130 s \
-         while something is in flight.",
+        "The time without a segment after which an established connection is forgotten.",
     ),
     key(
         "idle_handshake",
