@@ -32,13 +32,6 @@ enum visited {
 	VISIT_FORGOTTEN,
 };
 
-/* Would the connection be very slow without translation, or may it be when its handshake ends? */
-static __always_inline bool depends_on_translation(const struct vcc_flow *f)
-{
-	return is_half_open(f) ||
-	       (f->stage == STAGE_ESTABLISHED && f->wscale_shown != f->wscale_peer);
-}
-
 /* Visits the flow at a position. The caller does not hold it. */
 VCC_APART int sweep_visit(const struct vcc_key *found, uint32_t what)
 {

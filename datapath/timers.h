@@ -140,8 +140,7 @@ static __always_inline long wheel_open(uint32_t port, bool is_empty)
 
 	if (!t || !w)
 		return -ENOENT;
-	/* The times of another port with the index, or zeros, may be half a turn of 32 bits away.
-	 */
+	/* Times of another port with the index, or zeros, may be half a turn of 32 bits away. */
 	if (is_empty) {
 		w->near_ms = now_ms;
 		w->near_end_ms = now_ms - 1;

@@ -54,6 +54,23 @@ VCC_INLINE bool is_kept(const struct vcc_flow *f)
 }
 
 /*
+ * Do guest and peer use different window scales, or may they when the handshake ends? Without vcc,
+ * such a connection would be very slow.
+ */
+VCC_INLINE bool depends_on_translation(const struct vcc_flow *f)
+{
+	switch (f->stage) {
+	case STAGE_SYN_SENT:
+	case STAGE_SYN_RECEIVED:
+		return true;
+	case STAGE_ESTABLISHED:
+		return f->wscale_shown != f->wscale_peer;
+	default:
+		return false;
+	}
+}
+
+/*
  * Treats the flow by `p` from its next segment on. During the handshake, an underlay that has made
  * promises stays, because another one might not keep them.
  */

@@ -94,6 +94,11 @@ bool vcc_native_is_bound(const struct vcc_flow *f)
 	return is_bound(f);
 }
 
+bool vcc_native_depends_on_translation(const struct vcc_flow *f)
+{
+	return depends_on_translation(f);
+}
+
 bool vcc_native_is_kept(const struct vcc_flow *f)
 {
 	return is_kept(f);

@@ -20,8 +20,9 @@ fn build() -> Result<(), String> {
     let advance = crate_dir.join("src/bench/advance.bpf.c");
     let rewriter = crate_dir.join("src/bench/rewriter.bpf.c");
     let vary = crate_dir.join("src/bench/connections/vary.bpf.c");
+    let segment = crate_dir.join("src/bench/segment.h");
     let watch = crate_dir.join("tests/transfer/watch.bpf.c");
-    for input in [&engine, &datapath, &advance, &rewriter, &vary, &watch] {
+    for input in [&engine, &datapath, &segment, &advance, &rewriter, &vary, &watch] {
         println!("cargo::rerun-if-changed={}", input.display());
     }
 

@@ -74,6 +74,7 @@ unsafe extern "C-unwind" {
         to_guest: bool,
     ) -> bool;
     fn vcc_native_is_bound(flow: *const sys::vcc_flow) -> bool;
+    fn vcc_native_depends_on_translation(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_is_kept(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_is_managed(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_rto_us(flow: *const sys::vcc_flow, rto_min_us: u32) -> u32;
@@ -179,6 +180,12 @@ impl FlowState {
     pub fn is_bound(&self) -> bool {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_is_bound(&self.0) }
+    }
+
+    /// Do guest and peer use different window scales, or may they when the handshake ends?
+    pub fn depends_on_translation(&self) -> bool {
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_depends_on_translation(&self.0) }
     }
 
     /// Does the connection, or its handshake so far, depend on vcc?

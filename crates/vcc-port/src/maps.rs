@@ -1,9 +1,9 @@
 //! The maps that the ports of a host share. Their names are those in `datapath/` and of their pins.
 
-use libbpf_rs::{MapCore, MapFlags, MapHandle, Object};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, OpenObject};
 use vcc_engine::sys;
 
-use crate::object::lacks;
+use crate::object::{self, lacks};
 use crate::plain::from_bytes;
 use crate::{Error, Result};
 
@@ -58,6 +58,13 @@ impl Maps {
     /// The maps of a loaded object.
     pub(crate) fn of(object: &Object) -> Result<Self> {
         Self::open(|name| find(object, if name == CONSTANTS { CONSTANTS_SECTION } else { name }))
+    }
+
+    /// What a program needs to call the host's.
+    pub(crate) fn lend_calls(&self, open: &mut OpenObject) -> Result<()> {
+        let calls =
+            [("call_from_guest", &self.call_from_guest), ("call_to_guest", &self.call_to_guest)];
+        object::lend(open, calls, "let a port call the datapath")
     }
 
     /// Whether the maps have the layout of this version of vcc.

@@ -1,6 +1,8 @@
 //! Opening and loading the BPF objects that a crate embeds.
 
-use libbpf_rs::{Object, ObjectBuilder, OpenMapMut, OpenObject, ProgramMut};
+use std::os::fd::AsFd;
+
+use libbpf_rs::{MapHandle, Object, ObjectBuilder, OpenMapMut, OpenObject, ProgramMut};
 
 use crate::{Error, Result, kernel, libbpf};
 
@@ -19,6 +21,18 @@ pub(crate) fn map<'object>(
     name: &str,
 ) -> Result<OpenMapMut<'object>> {
     open.maps_mut().find(|map| map.name() == name).ok_or_else(|| lacks(name))
+}
+
+/// Makes an object that is not loaded yet use these maps instead of its own.
+pub(crate) fn lend<'map>(
+    open: &mut OpenObject,
+    maps: impl IntoIterator<Item = (&'static str, &'map MapHandle)>,
+    doing: &str,
+) -> Result<()> {
+    for (name, lent) in maps {
+        map(open, name)?.reuse_fd(lent.as_fd()).map_err(|e| Error::system(doing, e))?;
+    }
+    Ok(())
 }
 
 /// A program of a loaded object.

@@ -3,27 +3,14 @@
  * BPF_PROG_RUN repeats one frame, which the datapath would take for a retransmission or an old
  * ACK from the second time on. This goes first and makes the next segment of it.
  */
-#include <stdint.h>
-#include <linux/bpf.h>
-#include <linux/if_ether.h>
-#include <linux/ip.h>
-#include <linux/tcp.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
+#include "segment.h"
 
 #include "abi.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* TCX_NEXT of Linux 6.6. */
-#define VERDICT_PASS (-1)
-
-/* Fields of the next segment; the program before it may have rewritten all of them. */
 struct cursor {
-	uint32_t seq;
-	uint32_t ack;
-	uint32_t seq_step;
-	uint32_t ack_step;
+	struct segment segment;
 	uint16_t window;
 	uint16_t next; /* enum next */
 };
@@ -80,21 +67,12 @@ static __always_inline int go_on_to_guest(struct __sk_buff *skb, uint32_t next)
 
 static __always_inline uint32_t advance(struct __sk_buff *skb)
 {
-	void *data = (void *)(long)skb->data;
-	void *end = (void *)(long)skb->data_end;
-	struct iphdr *ip = data + ETH_HLEN;
-	struct tcphdr *tcp = (void *)(ip + 1);
 	uint32_t zero = 0;
 	struct cursor *at = bpf_map_lookup_elem(&cursor, &zero);
 
-	if (!at || (void *)(tcp + 1) > end)
+	if (!at || !segment_write(skb, &at->segment, at->window))
 		return NEXT_NONE;
-	ip->tos = 0;
-	tcp->seq = bpf_htonl(at->seq);
-	tcp->ack_seq = bpf_htonl(at->ack);
-	tcp->window = bpf_htons(at->window);
-	at->seq += at->seq_step;
-	at->ack += at->ack_step;
+	segment_advance(&at->segment);
 	return at->next;
 }
 
@@ -108,10 +86,7 @@ static __always_inline uint32_t advance(struct __sk_buff *skb)
  */
 struct restored {
 	struct vcc_key key;
-	uint32_t seq;
-	uint32_t ack;
-	uint32_t seq_step;
-	uint32_t ack_step;
+	struct segment segment;
 	uint32_t ect0_bytes; /* the counter of a PACK at pack_at; it goes on by ack_step */
 	uint32_t pack_at;    /* 0: none */
 	uint32_t flow_flags; /* these are set; 0: the flow is not looked up */
@@ -158,15 +133,14 @@ static __always_inline uint32_t restore(struct __sk_buff *skb)
 		if (entry)
 			entry->flow.flags |= at->flow_flags;
 	}
-	seq = bpf_htonl(at->seq);
-	ack = bpf_htonl(at->ack);
+	seq = bpf_htonl(at->segment.seq);
+	ack = bpf_htonl(at->segment.ack);
 	__builtin_memcpy(at->template + SEQ_AT, &seq, sizeof(seq));
 	__builtin_memcpy(at->template + ACK_AT, &ack, sizeof(ack));
 	if (at->pack_at && at->pack_at <= TEMPLATE_MAX_BYTES - OPT_PACK_BYTES)
 		write_counter(at->template + at->pack_at, at->ect0_bytes);
-	at->seq += at->seq_step;
-	at->ack += at->ack_step;
-	at->ect0_bytes = (at->ect0_bytes + at->ack_step) & 0xffffff;
+	segment_advance(&at->segment);
+	at->ect0_bytes = (at->ect0_bytes + at->segment.ack_step) & 0xffffff;
 
 	uint32_t bytes = at->template_bytes;
 

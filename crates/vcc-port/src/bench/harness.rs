@@ -22,9 +22,8 @@ pub(super) struct Harness {
 impl Harness {
     pub(super) fn load(datapath: &Datapath) -> Result<Self> {
         let mut open = object::open(OBJECT, WHAT)?;
-        object::map(&mut open, "flows")?
-            .reuse_fd(datapath.maps().flows.as_fd())
-            .map_err(|e| Error::system("share the flows with the harness", e))?;
+        let flows = ("flows", &datapath.maps().flows);
+        object::lend(&mut open, [flows], "share the flows with the harness")?;
         let object = object::load(open, WHAT)?;
         let rewriter = Rewriter::load(datapath)?;
         for (map, next, program) in [
@@ -75,8 +74,7 @@ impl Harness {
             None => (&self.cursor, case.cursor.bytes(next)),
         };
         map.update(&ONLY_ENTRY, &value, MapFlags::ANY).map_err(failed)?;
-        let program = self.object.progs_mut().find(|p| p.name() == name);
-        let program = program.ok_or_else(|| object::lacks(name))?;
+        let program = object::program(&self.object, name)?;
         let input =
             ProgramInput { data_in: Some(&case.frame), repeat: runs, ..ProgramInput::default() };
         Ok(program.test_run(input).map_err(failed)?.duration.as_nanos() as f64)

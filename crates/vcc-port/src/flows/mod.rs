@@ -66,11 +66,7 @@ impl Flow {
     /// Whether guest and peer use different window scales, or may do so when the handshake ends.
     /// Without vcc such a connection would be very slow.
     pub fn depends_on_translation(&self) -> bool {
-        match self.state.stage.into() {
-            sys::STAGE_SYN_SENT | sys::STAGE_SYN_RECEIVED => true,
-            sys::STAGE_ESTABLISHED => self.state.wscale_shown != self.state.wscale_peer,
-            _ => false,
-        }
+        self.state.depends_on_translation()
     }
 }
 

@@ -1,7 +1,5 @@
 //! Loading the programs of a host and of its ports.
 
-use std::os::fd::AsFd;
-
 use libbpf_rs::{Object, OpenObject};
 use vcc_engine::sys;
 
@@ -73,9 +71,7 @@ pub(super) fn over(maps: &Maps, policy: Option<&SharedPolicy>) -> Result<Object>
     let constants = maps.constants().ok_or_else(|| Error::layout(DOING))?;
     let mut open = open(policy, false)?;
     set_constants(&mut open, maps::CONSTANTS_SECTION, to_bytes(&constants))?;
-    for (name, map) in maps.all().filter(|(name, _)| *name != maps::CONSTANTS) {
-        object::map(&mut open, name)?.reuse_fd(map.as_fd()).map_err(|e| Error::system(DOING, e))?;
-    }
+    object::lend(&mut open, maps.all().filter(|(name, _)| *name != maps::CONSTANTS), DOING)?;
     object::load(open, WHAT)
 }
 
@@ -83,13 +79,7 @@ pub(super) fn over(maps: &Maps, policy: Option<&SharedPolicy>) -> Result<Object>
 pub(super) fn of_port(maps: &Maps, index: u32) -> Result<Object> {
     let mut open = object::open(PORT_OBJECT, WHAT)?;
     set_constants(&mut open, PORT_CONSTANTS_SECTION, to_bytes(&index))?;
-    for (name, map) in
-        [("call_from_guest", &maps.call_from_guest), ("call_to_guest", &maps.call_to_guest)]
-    {
-        object::map(&mut open, name)?
-            .reuse_fd(map.as_fd())
-            .map_err(|e| Error::system("let a port call the datapath", e))?;
-    }
+    maps.lend_calls(&mut open)?;
     object::load(open, WHAT)
 }
 

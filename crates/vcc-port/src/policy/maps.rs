@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::Path;
 
 use libbpf_rs::{MapCore, MapHandle, MapType, OpenObject, libbpf_sys};
@@ -152,12 +151,7 @@ impl PolicyMaps {
 
     /// Makes a datapath that is about to be loaded use these maps.
     pub(crate) fn lend_to(&self, object: &mut OpenObject) -> Result<()> {
-        for (name, map) in self.of_datapath() {
-            crate::object::map(object, name)?
-                .reuse_fd(map.as_fd())
-                .map_err(|e| Error::system("share the policy", e))?;
-        }
-        Ok(())
+        crate::object::lend(object, self.of_datapath(), "share the policy")
     }
 }
 

@@ -3,21 +3,12 @@
  * BPF_PROG_RUN repeats one frame. This goes first and makes of it the next connection's segment, as
  * a port's own program (port.bpf.c) would pass it on.
  */
-#include <stdint.h>
-#include <linux/bpf.h>
-#include <linux/if_ether.h>
-#include <linux/ip.h>
-#include <linux/tcp.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
+#include "../segment.h"
 
-#include "abi.h"
+#include "calls.h"
 #include "lock.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-/* TCX_NEXT of Linux 6.6. */
-#define VERDICT_PASS (-1)
 
 /* Mirrored by vary.rs. */
 #define CONNECTIONS_A_PORT 25000u
@@ -36,11 +27,8 @@ enum next {
 
 /* The segment, and the connections that it is sent over in turn; mirrors `Cursor` of vary.rs. */
 struct cursor {
-	uint32_t seq;
-	uint32_t ack;
-	uint32_t seq_step; /* from one round of all connections to the next */
-	uint32_t ack_step;
-	uint32_t begin; /* the connections [begin, end), by their places in `order` */
+	struct segment segment; /* its steps: from one round of all connections to the next */
+	uint32_t begin;		/* the connections [begin, end), by their places in `order` */
 	uint32_t end;
 	uint32_t at;
 	uint16_t window;
@@ -76,14 +64,6 @@ struct {
 	__type(value, struct vcc_entry);
 } touched SEC(".maps");
 
-/* The datapath's own, put in its place. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, uint32_t);
-} call_from_guest SEC(".maps"), call_to_guest SEC(".maps");
-
 static const struct vcc_entry none = {};
 
 /* The number of the next connection. */
@@ -93,8 +73,7 @@ static __always_inline uint32_t advance(struct cursor *at)
 
 	if (++at->at >= at->end) {
 		at->at = at->begin;
-		at->seq += at->seq_step;
-		at->ack += at->ack_step;
+		segment_advance(&at->segment);
 	}
 	const uint32_t *number = at->shuffled ? bpf_map_lookup_elem(&order, &place) : 0;
 
@@ -138,28 +117,21 @@ static __always_inline void touch(uint32_t number, bool enters)
 
 static __always_inline int vary(struct __sk_buff *skb, bool from_guest)
 {
-	void *data = (void *)(long)skb->data;
-	void *end = (void *)(long)skb->data_end;
-	struct iphdr *ip = data + ETH_HLEN;
-	struct tcphdr *tcp = (void *)(ip + 1);
 	uint32_t zero = 0;
 	struct cursor *at = bpf_map_lookup_elem(&cursor, &zero);
+	struct headers *headers = at ? segment_write(skb, &at->segment, at->window) : 0;
 
-	if (!at || (void *)(tcp + 1) > end)
+	if (!headers)
 		return VERDICT_PASS;
-	ip->tos = 0;
-	tcp->seq = bpf_htonl(at->seq);
-	tcp->ack_seq = bpf_htonl(at->ack);
-	tcp->window = bpf_htons(at->window);
 	uint32_t number = advance(at);
 	uint32_t of_port = number % CONNECTIONS_A_PORT;
 	uint32_t guest = bpf_htonl(GUEST_ADDRESS), peer = bpf_htonl(FIRST_PEER + of_port);
 	uint16_t guest_port = bpf_htons((uint16_t)(FIRST_GUEST_PORT + of_port));
 
-	ip->saddr = from_guest ? guest : peer;
-	ip->daddr = from_guest ? peer : guest;
-	tcp->source = from_guest ? guest_port : bpf_htons(PEER_PORT);
-	tcp->dest = from_guest ? bpf_htons(PEER_PORT) : guest_port;
+	headers->ip.saddr = from_guest ? guest : peer;
+	headers->ip.daddr = from_guest ? peer : guest;
+	headers->tcp.source = from_guest ? guest_port : bpf_htons(PEER_PORT);
+	headers->tcp.dest = from_guest ? bpf_htons(PEER_PORT) : guest_port;
 	skb->cb[CB_PORT] = number / CONNECTIONS_A_PORT;
 	switch (at->next) {
 	case NEXT_TRANSLATE:

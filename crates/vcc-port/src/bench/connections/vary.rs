@@ -1,6 +1,5 @@
 //! Repeats a program over many connections; see vary.bpf.c.
 
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ProgramInput};
@@ -64,12 +63,7 @@ impl Vary {
         for (name, room) in [("touched", entries), ("order", order.len() as u32)] {
             object::map(&mut open, name)?.set_max_entries(room).map_err(failed)?;
         }
-        for (name, map) in [
-            ("call_from_guest", &host.maps.call_from_guest),
-            ("call_to_guest", &host.maps.call_to_guest),
-        ] {
-            object::map(&mut open, name)?.reuse_fd(map.as_fd()).map_err(failed)?;
-        }
+        host.maps.lend_calls(&mut open)?;
         let object = object::load(open, WHAT)?;
         let words = |words: &mut dyn Iterator<Item = u32>| -> Vec<u8> {
             words.flat_map(u32::to_ne_bytes).collect()
@@ -96,8 +90,7 @@ impl Vary {
             _ => "vary_from_guest",
         };
         self.cursor.update(&ONLY_ENTRY, &cursor.bytes(next), MapFlags::ANY).map_err(failed)?;
-        let program = self.object.progs_mut().find(|it| it.name() == name);
-        let program = program.ok_or_else(|| object::lacks(name))?;
+        let program = object::program(&self.object, name)?;
         let input = ProgramInput { data_in: Some(frame), repeat: runs, ..ProgramInput::default() };
         Ok(program.test_run(input).map_err(failed)?.duration)
     }

@@ -9,10 +9,8 @@ use anyhow::{Context, bail};
 use vcc_port::bench::BusyHost;
 use vcc_results::report::bench::{Figure, Measurements};
 
-use super::ports::devices::{Devices, link};
-use super::ports::{figure, table};
-use super::write;
-use crate::output;
+use super::devices::{Devices, ip};
+use super::figures::{figure, run_isolated};
 
 /// Segments that are timed together, while a policy is applied.
 const PROBE_SEGMENTS: u32 = 100;
@@ -35,13 +33,8 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let measured = vcc_port::isolated(|| measure(arguments.connections));
-    let figures = measured.context("cannot make namespaces (it takes root)")??;
-    output::say(&table(&figures));
-    if let Some(path) = &arguments.json {
-        write(path, Measurements::Host(figures))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let measure = || measure(arguments.connections);
+    run_isolated(arguments.json.as_deref(), Measurements::Host, measure)
 }
 
 fn measure(connections: u32) -> anyhow::Result<Vec<Figure>> {
@@ -50,7 +43,7 @@ fn measure(connections: u32) -> anyhow::Result<Vec<Figure>> {
     let mut devices = Devices::begin()?;
     names.iter().try_for_each(|name| devices.create(name))?;
     devices.finish()?;
-    names.iter().try_for_each(|name| link(&format!("set {name} up")))?;
+    names.iter().try_for_each(|name| ip(&format!("link set {name} up")))?;
     let host = BusyHost::create(&names, connections)?;
     let mut figures = reading()?;
     figures.extend(ruling(&host)?);

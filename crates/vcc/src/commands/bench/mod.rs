@@ -1,6 +1,8 @@
 mod connections;
 mod datapath;
+mod devices;
 mod domain;
+mod figures;
 mod host;
 mod ports;
 mod throughput;

@@ -4,13 +4,14 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::panic::resume_unwind;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use vcc_port::bench::{Yardstick, pin_to_cpu};
 use vcc_port::{AttachOptions, Netns, Port};
+
+use super::devices::ip;
 
 const PORT: &str = "port";
 const GUEST_ADDRESS: &str = "192.0.2.1/24";
@@ -98,15 +99,4 @@ fn read_some(receiver: &mut TcpStream, buffer: &mut [u8]) -> anyhow::Result<usiz
         0 => bail!("the sender stopped early"),
         bytes => Ok(bytes),
     }
-}
-
-fn ip(arguments: &str) -> anyhow::Result<()> {
-    let output = Command::new("ip")
-        .args(arguments.split_whitespace())
-        .output()
-        .context("cannot run ip (apt-get install iproute2)")?;
-    if !output.status.success() {
-        bail!("ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(())
 }

@@ -10,9 +10,10 @@ use vcc_daemon::{LinkNews, watch_links};
 use vcc_port::Port;
 use vcc_results::report::bench::Figure;
 
+use super::super::devices::Devices;
+use super::super::figures::figure;
 use super::daemon::{Daemon, Place};
-use super::devices::Devices;
-use super::{figure, memory};
+use super::memory;
 
 /// How long each device is there.
 const LIFETIME: Duration = Duration::from_secs(1);

@@ -1,6 +1,5 @@
 mod churn;
 mod daemon;
-pub mod devices;
 mod memory;
 mod start;
 
@@ -8,13 +7,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context;
 use vcc_results::report::bench::{Figure, Measurements};
 
 use super::super::seconds;
-use super::write;
-use crate::output;
-use crate::table::{Align, Table};
+use super::figures::run_isolated;
 
 /// How fast `vcc run` makes devices ports, and what many ports cost
 ///
@@ -44,35 +40,11 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let measured = vcc_port::isolated(|| measure(arguments));
-    let figures = measured.context("cannot make namespaces (it takes root)")??;
-    output::say(&table(&figures));
-    if let Some(path) = &arguments.json {
-        write(path, Measurements::Ports(figures))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    run_isolated(arguments.json.as_deref(), Measurements::Ports, || measure(arguments))
 }
 
 fn measure(arguments: &Arguments) -> anyhow::Result<Vec<Figure>> {
     let mut figures = start::measure(arguments.ports)?;
     figures.extend(churn::measure(arguments.singles, arguments.churn, arguments.churn_time)?);
     Ok(figures)
-}
-
-pub fn figure(name: &str, what: &str, value: f64, unit: &str) -> Figure {
-    Figure { name: name.into(), what: what.into(), value, unit: unit.into() }
-}
-
-pub fn table(figures: &[Figure]) -> String {
-    let mut table = Table::new([
-        ("CASE", Align::Left),
-        ("VALUE", Align::Right),
-        ("UNIT", Align::Left),
-        ("WHAT", Align::Left),
-    ]);
-    for figure in figures {
-        let Figure { name, what, unit, .. } = figure;
-        table.row([name.clone(), figure.number(), unit.clone(), what.clone()]);
-    }
-    table.render()
 }

@@ -6,12 +6,13 @@ use anyhow::ensure;
 use vcc_port::Port;
 use vcc_results::report::bench::Figure;
 
+use super::super::devices::{Devices, ip};
+use super::super::figures::figure;
 use super::daemon::{Daemon, Place};
-use super::devices::{Devices, link};
-use super::{figure, memory};
+use super::memory;
 
 pub fn measure(ports: u32) -> anyhow::Result<Vec<Figure>> {
-    link("set lo up")?;
+    ip("link set lo up")?;
     let mut devices = Devices::begin()?;
     for at in 0..ports {
         devices.create(&format!("port{at}"))?;

@@ -1,11 +1,14 @@
-//! Veth pairs, made by one `ip` process.
+//! Devices, made by `ip`.
 
 use std::io::Write;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use anyhow::{Context, bail};
 
-/// Runs commands of `ip` in their order; does not wait for them before [`Self::finish`].
+const NO_IP: &str = "cannot run ip (apt-get install iproute2)";
+
+/// Veth pairs, made by one `ip` process. It runs the commands in their order; nobody waits for them
+/// before [`Self::finish`].
 pub struct Devices {
     ip: Child,
     commands: ChildStdin,
@@ -18,7 +21,7 @@ impl Devices {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
-            .context("cannot run ip (apt-get install iproute2)")?;
+            .context(NO_IP)?;
         let commands = ip.stdin.take().context("ip has no standard input")?;
         Ok(Self { ip, commands })
     }
@@ -45,11 +48,11 @@ impl Devices {
     }
 }
 
-/// `ip link` with these arguments.
-pub fn link(arguments: &str) -> anyhow::Result<()> {
-    let status = Command::new("ip").arg("link").args(arguments.split(' ')).status();
-    if !status.context("cannot run ip (apt-get install iproute2)")?.success() {
-        bail!("ip link {arguments} failed");
+/// `ip` with these arguments, in the namespace of the calling thread.
+pub fn ip(arguments: &str) -> anyhow::Result<()> {
+    let output = Command::new("ip").args(arguments.split_whitespace()).output().context(NO_IP)?;
+    if !output.status.success() {
+        bail!("ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
     }
     Ok(())
 }
