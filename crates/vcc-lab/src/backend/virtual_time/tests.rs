@@ -272,6 +272,33 @@ fn a_stalled_server_times_out_but_with_pvtcp() {
     );
 }
 
+/// RFC 5681, 4.1: an absence longer than a small RTO would pass for idle time, after which a server
+/// restarts from its initial window. Here that takes two more round trips of 4 ms in each turn.
+#[test]
+fn an_absence_is_no_idle_time_with_pvtcp() {
+    if !can_attach() {
+        return;
+    }
+    let mut scenario = strobe(vec![core(CREDIT, 2, 100)]);
+    scenario.network.delay_ns = 1_000_000;
+    scenario.guests[2].vcpu = Some(Vcpu { core: 0, load: share(100) });
+    let shared = scenario.flows.remove(1);
+    scenario.flows = vec![Flow { group: 0, ..shared }];
+    let answered = |scenario: &Scenario| {
+        let data = run(scenario, 1);
+        assert!(data.flows[0].payload_ok);
+        (data.flows[0].answered, data.tcp[&2].get("TCPPVStalls"))
+    };
+    // The usual RTO is longer than any absence.
+    let (usual, none) = answered(&scenario);
+    scenario.guests[2].limits.rto_min_ms = Some(1);
+    scenario.guests[2].tcp.tail_loss_probes = Some(false);
+    scenario.guests[2].tcp.pvtcp = Some(true);
+    let (small, stalls) = answered(&scenario);
+    assert!(none == 0 && stalls >= 10 && usual >= 100, "{none} {stalls} {usual}");
+    assert!(small * 20 >= usual * 19, "{small} {usual}");
+}
+
 /// A bulk flow's frames come so close that a card asked to interrupt for each of them makes another
 /// run, and one asked for what is usual the same.
 #[test]
