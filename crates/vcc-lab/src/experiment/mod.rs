@@ -138,7 +138,10 @@ impl Experiment {
                 small_queues: group.small_queues,
                 congestion_control: kernel_name(&group.congestion_control),
                 limits: limits(group),
-                tcp: group.tcp,
+                tcp: match stack {
+                    Stack::NewReno => group.tcp.or(group.newreno),
+                    Stack::Modern => group.tcp,
+                },
                 proxy: group.proxy.as_deref().map(kernel_name),
                 ping_every_us: us(group.ping_every_us),
                 interrupt_every_ns: interrupt_every_ns(group.interrupt_us),

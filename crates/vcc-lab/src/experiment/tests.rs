@@ -290,6 +290,22 @@ fn switches_of_tcp_are_for_virtual_time_alone() {
 }
 
 #[test]
+fn switches_of_the_papers_stack_are_for_it_alone() {
+    let more =
+        "guests.legacy = { tcp = { frto = true }, newreno = { frto = false, timestamps = false } }";
+    let experiment = with(more).unwrap();
+    let switches = |stack| {
+        let quick = experiment.schedule(true);
+        let case = &experiment.cases()[0];
+        let scenario = experiment.scenario(case, &quick, stack, &|name| name.to_owned()).unwrap();
+        scenario.guests[2].tcp.parameters().collect::<Vec<_>>()
+    };
+    let frto = ("ipv4/tcp_frto", "2");
+    assert_eq!(switches(Stack::NewReno), [frto, ("ipv4/tcp_timestamps", "0")]);
+    assert_eq!(switches(Stack::Modern), [frto]);
+}
+
+#[test]
 fn interrupts_are_of_each_group_and_of_the_receivers_and_in_virtual_time_alone() {
     let more = "guests.legacy.interrupt_us = 0\nreceivers.interrupt_us = 3\n";
     let set = scenario(&parse("small.toml", &format!("{SMALL}{more}")).unwrap());

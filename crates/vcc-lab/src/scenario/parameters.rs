@@ -50,6 +50,18 @@ pub struct TcpSwitches {
 }
 
 impl TcpSwitches {
+    /// These, and of those that are left out, `others`.
+    pub fn or(self, others: Self) -> Self {
+        Self {
+            pvtcp: self.pvtcp.or(others.pvtcp),
+            frto: self.frto.or(others.frto),
+            timestamps: self.timestamps.or(others.timestamps),
+            dsack: self.dsack.or(others.dsack),
+            tail_loss_probes: self.tail_loss_probes.or(others.tail_loss_probes),
+            rack: self.rack.or(others.rack),
+        }
+    }
+
     pub fn parameters(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let switches = [
             (self.pvtcp, "ipv4/tcp_pvtcp", "1"),

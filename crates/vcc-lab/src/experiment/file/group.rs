@@ -48,6 +48,9 @@ pub struct Group {
     pub rto_min_ms: Option<Ms>,
     #[serde(default)]
     pub tcp: TcpSwitches,
+    /// With the papers' stack, where `tcp` leaves them out.
+    #[serde(default)]
+    pub newreno: TcpSwitches,
     /// In parallel with its flow, it pings its receiver about this often during the measurement.
     #[serde(default)]
     pub ping_every_us: Option<IntervalUs>,
