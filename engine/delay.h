@@ -105,6 +105,18 @@ VCC_INLINE void fabric_asked(struct vcc_flow *f, const struct vcc_segment *s, ui
 	}
 }
 
+/*
+ * Does the ACK leave out a full segment that was sent with the timed one? A peer that delays ACKs
+ * acknowledges both (RFC 5681, 4.2), so this one does not.
+ */
+VCC_INLINE bool is_prompt(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	uint32_t sent_with_it = f->sent_late ? f->late_seq : f->snd_nxt;
+
+	return !f->dupacks && !(s->options & OPT_SACK) &&
+	       !seq_after(s->ack + f->mss_bytes, sent_with_it);
+}
+
 /* To-guest: an acknowledgement whose RTT was measured (rtt.h). Returns the sample, or 0. */
 VCC_INLINE uint32_t fabric_answered(struct vcc_flow *f, const struct vcc_segment *s,
 				    const struct ack_news *news)
@@ -113,7 +125,8 @@ VCC_INLINE uint32_t fabric_answered(struct vcc_flow *f, const struct vcc_segment
 		return 0;
 	bool responds = !is_bare(s) && (f->flags & FLOW_GUEST_OPENED);
 
-	if (!responds && news->acked_bytes <= f->mss_bytes && is_late(f->fabric_us64, news->rtt_us))
+	if (!responds && news->acked_bytes <= f->mss_bytes && !is_prompt(f, s) &&
+	    is_late(f->fabric_us64, news->rtt_us))
 		return 0;
 	return delay_sample(f, &f->fabric_us64, &f->fabric_worst_us, news->rtt_us);
 }

@@ -272,6 +272,25 @@ fn the_peers_delayed_ack_is_not_the_fabrics() {
 }
 
 #[test]
+fn a_peer_that_acknowledges_each_segment_delays_none() {
+    let mut conn = transparent();
+    conn.send_segs(0, 4);
+    assert_eq!(conn.wait_us(20_000).peer_ack_segs(1).fabric_us, 20_000);
+    // The last one may be delayed, and so may one whose next has been lost.
+    let mut conn = transparent();
+    conn.send_segs(0, 1);
+    assert_eq!(conn.wait_us(40_000).peer_ack_segs(1).fabric_us, 0);
+    conn.send_segs(1, 4);
+    let ack = conn.ack(2 * conn.mss()).sack();
+    assert_eq!(conn.wait_us(40_000).guest_gets(ack).fabric_us, 0);
+    // What was sent later may still be on its way.
+    let mut conn = transparent();
+    conn.send_segs(0, 1);
+    conn.wait_us(18_000).send_segs(1, 4);
+    assert_eq!(conn.wait_us(22_000).peer_ack_segs(1).fabric_us, 0);
+}
+
+#[test]
 fn a_retransmission_of_what_was_acknowledged_is_needless() {
     let mut conn = transparent();
     conn.send_segs(0, 4);
