@@ -109,4 +109,33 @@ VCC_INLINE bool snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *
 	       seq_distance(said.edge, sn->told_edge) <= 1u << f->wscale_guest;
 }
 
+/*
+ * Before the engine sees a segment that leaves: an acknowledgement beyond the guest's own is no
+ * answer of the guest's to what it was asked (delay.h). Its response is. Returns what it is still
+ * asked, for snoop_leave_end().
+ */
+VCC_INLINE uint8_t snoop_leave_begin(struct vcc_flow *f, const struct vcc_snoop *sn,
+				     const struct vcc_segment *s)
+{
+	bool asks_ack = f->asked == ASKED_ANSWER || f->asked == ASKED_ACK;
+
+	if (!asks_ack || !sn->begun || !(s->flags & TCP_ACK) || !seq_after(s->ack, sn->guest_ack))
+		return ASKED_NOTHING;
+	f->asked = ASKED_NOTHING;
+	return ASKED_ANSWER;
+}
+
+VCC_INLINE void snoop_leave_end(struct vcc_flow *f, uint8_t asked)
+{
+	if (asked)
+		f->asked = asked;
+}
+
+/* From-guest: a segment that is absorbed. It ends the question as one that leaves does. */
+VCC_INLINE void snoop_absorbed(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	if (f->asked == ASKED_ANSWER && !seq_before(s->ack, f->asked_seq))
+		f->asked = ASKED_NOTHING;
+}
+
 #endif

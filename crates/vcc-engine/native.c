@@ -418,6 +418,22 @@ bool vcc_native_snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *
 	return snoop_absorbs(f, sn, p, room, s);
 }
 
+uint8_t vcc_native_snoop_leave_begin(struct vcc_flow *f, const struct vcc_snoop *sn,
+				     const struct vcc_segment *s)
+{
+	return snoop_leave_begin(f, sn, s);
+}
+
+void vcc_native_snoop_leave_end(struct vcc_flow *f, uint8_t asked)
+{
+	snoop_leave_end(f, asked);
+}
+
+void vcc_native_snoop_absorbed(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	snoop_absorbed(f, s);
+}
+
 struct vcc_said vcc_native_snoop_says(const struct vcc_flow *f, const struct vcc_snoop *sn,
 				      const struct vcc_params *p, const struct vcc_room *room,
 				      const struct vcc_segment *s)

@@ -402,7 +402,9 @@ impl Port {
         let Entry { key, state: flow, held, snooped, .. } = entry;
         let judged = match direction {
             Direction::FromGuest => {
-                flow.from_guest_into(self.treatments.of(flow), segment, action);
+                flow.snoop_leave(&snooped.snoop, segment, |flow| {
+                    flow.from_guest_into(self.treatments.of(flow), segment, action);
+                });
                 Judged { hears: false, is_reset: flow.is_reset(segment, true) }
             }
             Direction::ToGuest => {

@@ -22,6 +22,13 @@ unsafe extern "C-unwind" {
         room: *const Room,
         segment: *const Segment,
     ) -> bool;
+    fn vcc_native_snoop_leave_begin(
+        flow: *mut sys::vcc_flow,
+        snoop: *const sys::vcc_snoop,
+        segment: *const Segment,
+    ) -> u8;
+    fn vcc_native_snoop_leave_end(flow: *mut sys::vcc_flow, asked: u8);
+    fn vcc_native_snoop_absorbed(flow: *mut sys::vcc_flow, segment: *const Segment);
     fn vcc_native_snoop_says(
         flow: *const sys::vcc_flow,
         snoop: *const sys::vcc_snoop,
@@ -158,6 +165,27 @@ impl FlowState {
     ) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_snoop_absorbs(&self.0, &snoop.0, &params.0, room, segment) }
+    }
+
+    /// The guest's segment is absorbed.
+    #[inline]
+    pub fn snoop_absorbed(&mut self, segment: &Segment) {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_snoop_absorbed(&mut self.0, segment) }
+    }
+
+    /// Runs `leave`, which has the engine see a segment that leaves: what the guest did not acknowledge itself
+    /// is no answer of the guest's.
+    #[inline]
+    pub fn snoop_leave(&mut self, snoop: &Snoop, segment: &Segment, leave: impl FnOnce(&mut Self)) {
+        if snoop.0.begun == 0 {
+            return leave(self);
+        }
+        // SAFETY: all point to live values of the C types for the length of the call.
+        let asked = unsafe { vcc_native_snoop_leave_begin(&mut self.0, &snoop.0, segment) };
+        leave(self);
+        // SAFETY: a live value of the C type.
+        unsafe { vcc_native_snoop_leave_end(&mut self.0, asked) }
     }
 
     /// What a segment says that leaves for the peer.

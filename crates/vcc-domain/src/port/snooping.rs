@@ -212,11 +212,12 @@ impl Port {
             // A guest that is heard is given it again sooner.
             self.set_timer(id);
         }
-        let Some(Entry { state: flow, snooped, .. }) = self.table.get(id) else { return false };
+        let Some(Entry { state: flow, snooped, .. }) = self.table.get_mut(id) else { return false };
         let room = self.snooping.sharing.room(&snooped.share);
         let treatment = self.treatments.of(flow);
         let absorbs = flow.snoop_absorbs(&snooped.snoop, treatment, &room, &parsed.segment);
         if absorbs {
+            flow.snoop_absorbed(&parsed.segment);
             // What is held must not leave with older timestamps than those of an answer.
             self.note_latest(id, frame, parsed);
             self.note_waiting(id);

@@ -6,6 +6,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod delay;
 mod hold;
 mod host;
 mod native;

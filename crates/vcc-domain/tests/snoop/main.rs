@@ -5,6 +5,7 @@
 mod common;
 
 mod both;
+mod delay;
 mod guest;
 mod heard;
 mod never;
