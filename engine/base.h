@@ -25,7 +25,9 @@
  * Asserts one of the engine's laws (vcc.h) where the state changes. Native debug builds check it;
  * in BPF it is empty, because the verifier would only see dead branches.
  */
-#if defined(VCC_CHECK_LAWS)
+#if defined(VCC_LAW)
+/* A checker's own. */
+#elif defined(VCC_CHECK_LAWS)
 void vcc_law_broken(const char *law, const char *file, int line);
 #define VCC_LAW(cond)                                                                              \
 	do {                                                                                       \

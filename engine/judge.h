@@ -18,7 +18,7 @@ VCC_INLINE bool is_bound(const struct vcc_flow *f)
 
 /*
  * The new underlay inherits the old one's window. If none was computed, it starts from the guest's
- * flight, which the path is known to carry.
+ * flight, which the path is known to carry; and a reduction of the window before has ended.
  */
 VCC_INLINE void change_underlay(struct vcc_flow *f, const struct vcc_params *p, bool computed)
 {
@@ -33,6 +33,8 @@ VCC_INLINE void change_underlay(struct vcc_flow *f, const struct vcc_params *p, 
 	} else {
 		uint32_t flight_segs = bytes_to_segs_ceil(f, flight_bytes(f));
 
+		f->ca_state = CA_OPEN;
+		f->dupacks = 0;
 		f->cc.cwnd_segs = vcc_min(vcc_max(f->cc.cwnd_segs, flight_segs), CWND_MAX_SEGS);
 	}
 	VCC_LAW(f->cc.cwnd_segs >= 1);
@@ -79,6 +81,9 @@ VCC_INLINE void vcc_judge_anew(struct vcc_flow *f, const struct vcc_params *p)
 	bool computed = is_controlled(f);
 	bool controls = cc_traits(p->underlay) & CC_CONTROLS;
 
+	/* Its SYN brings the treatment. */
+	if (f->stage == STAGE_NONE)
+		return;
 	if (is_kept(f) && !(mode_changes(p) && controls)) {
 		f->flags |= FLOW_RELEASED;
 		return;

@@ -30,11 +30,11 @@ VCC_INLINE uint32_t seq_min(uint32_t a, uint32_t b)
 
 /*
  * Is `seq` within the largest window of `at`? Beyond that distance, modular comparison is
- * meaningless.
+ * meaningless; and between the two ends of the range as well, so the lower one is not in it.
  */
 VCC_INLINE bool seq_plausible(uint32_t at, uint32_t seq)
 {
-	return seq - at + SEQ_WINDOW_MAX <= 2 * SEQ_WINDOW_MAX;
+	return seq - at + SEQ_WINDOW_MAX - 1 < 2 * SEQ_WINDOW_MAX;
 }
 
 /* Bytes from `from` to `to`; 0 if `to` is before `from`. */

@@ -2,6 +2,7 @@
 /* The engine compiled for user space: the same source that the datapath inlines. */
 #include "abi.h"
 #include "hold.h"
+#include "invariant.h"
 #include "pmtu.h"
 #include "said.h"
 #include "split.h"
@@ -48,6 +49,7 @@ void vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 	vcc_from_guest(f, p, s, a);
 	VCC_LAW(!expected || is_same_flow(&predicted, f));
 	VCC_LAW(!expected || is_same_action(&action, a));
+	VCC_LAW(a->forget || flow_invariant(f));
 }
 
 void vcc_native_to_guest(struct vcc_flow *f, const struct vcc_params *p,
@@ -62,6 +64,7 @@ void vcc_native_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	vcc_to_guest(f, p, s, a);
 	VCC_LAW(!expected || is_same_flow(&predicted, f));
 	VCC_LAW(!expected || is_same_action(&action, a));
+	VCC_LAW(a->forget || flow_invariant(f));
 }
 #else
 /* Like the datapath, the shell says where the action goes: a copy costs as much as a concern. */
@@ -81,12 +84,16 @@ void vcc_native_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 struct vcc_action vcc_native_deadline(struct vcc_flow *f, const struct vcc_params *p,
 				      uint64_t now_us, bool crowded)
 {
-	return vcc_deadline(f, p, now_us, crowded);
+	struct vcc_action a = vcc_deadline(f, p, now_us, crowded);
+
+	VCC_LAW(a.forget || flow_invariant(f));
+	return a;
 }
 
 void vcc_native_judge_anew(struct vcc_flow *f, const struct vcc_params *p)
 {
 	vcc_judge_anew(f, p);
+	VCC_LAW(flow_invariant(f));
 }
 
 bool vcc_native_is_bound(const struct vcc_flow *f)
@@ -188,7 +195,10 @@ bool vcc_native_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h, const stru
 			      const struct vcc_params *p, const struct vcc_segment *s,
 			      struct vcc_action *a)
 {
-	return vcc_hold_to_guest(f, h, b, p, s, a);
+	bool answer = vcc_hold_to_guest(f, h, b, p, s, a);
+
+	VCC_LAW(a->forget || flow_invariant(f));
+	return answer;
 }
 
 struct vcc_admission vcc_native_hold_admit(struct vcc_flow *f, const struct vcc_hold *h,

@@ -6,12 +6,12 @@ use vcc_engine::{Mode, Params, Underlay, sys};
 
 const RELEASED: u32 = sys::FLOW_RELEASED;
 
+fn by_name(underlay: &str) -> u8 {
+    underlay.parse::<Underlay>().expect("an underlay").number()
+}
+
 fn treatment(mode: Mode, name: &str) -> Params {
-    let underlay: Underlay = name.parse().expect("an underlay");
-    params(|p| {
-        p.mode = mode.number();
-        p.underlay = underlay.number();
-    })
+    params(|p| (p.mode, p.underlay) = (mode.number(), by_name(name)))
 }
 
 fn judge(conn: &mut Conn, params: Params) {
@@ -40,6 +40,23 @@ fn without_a_computed_window_cwnd_starts_from_the_flight() {
     let mut idle = Conn::established(treatment(Mode::Enforce, "transparent"), 5);
     judge(&mut idle, treatment(Mode::Enforce, "cubic"));
     assert_eq!(idle.cwnd(), 10, "the initial window");
+}
+
+#[test]
+fn a_reduction_ends_with_its_underlay() {
+    let reno = |name| params(|p| (p.underlay, p.window_max_bytes) = (by_name(name), 1 << 30));
+    let mut conn = Conn::established(reno("reno"), 5);
+    conn.send_segs(0, 10);
+    for _ in 0..=3 {
+        conn.peer_ack_segs(0);
+    }
+    assert_eq!(u32::from(conn.flow.ca_state), sys::CA_RECOVERY);
+    assert!(!conn.flow.is_bound(), "another treatment takes it over");
+    judge(&mut conn, reno("transparent"));
+    judge(&mut conn, reno("reno"));
+    conn.send_segs(10, 12);
+    conn.peer_ack_segs(12);
+    assert_eq!(conn.cwnd(), 22, "slow start from the initial window");
 }
 
 #[test]

@@ -96,12 +96,13 @@ fn random_segments_break_nothing() {
             let segment = random_segment(&mut rng, &conn.flow, now_us);
             let offered_bytes = u64::from(segment.window) << conn.flow.wscale_peer;
             let is_syn = u32::from(segment.flags) & sys::TCP_SYN != 0;
-            match rng.range(0, 5) {
+            let forget = match rng.range(0, 5) {
                 0..2 => {
                     let action = conn.flow.from_guest(&conn.params, &segment);
                     assert_eq!(action.window, segment.window, "seed {seed}, step {step}");
                     let policed = params.0.police != 0 && action.police != 0;
                     assert_eq!(is_dropped(&action), policed, "seed {seed}, step {step}");
+                    action.forget
                 }
                 2..4 => {
                     let action = conn.flow.to_guest(&conn.params, &segment);
@@ -118,10 +119,12 @@ fn random_segments_break_nothing() {
                     if u32::from(params.0.mode) == sys::MODE_SHADOW {
                         assert_untouched(&action, &segment);
                     }
+                    action.forget
                 }
-                _ => {
-                    conn.deadline();
-                }
+                _ => conn.deadline().forget,
+            };
+            if forget != 0 {
+                conn.flow = FlowState::default();
             }
             let flow = &conn.flow;
             if u32::from(flow.stage) != sys::STAGE_NONE {

@@ -238,3 +238,14 @@ fn last_seen_follows_both_directions() {
     assert_eq!(conn.flow.last_seen_ms, (conn.now_us / 1000) as u32);
     assert_eq!(u32::from(conn.flow.stage), sys::STAGE_ESTABLISHED);
 }
+
+#[test]
+fn the_two_ends_of_the_plausible_range_are_not_confused() {
+    const WINDOW_MAX: u32 = 1 << 30; // RFC 7323, 2.3
+    let mut conn = Conn::established(underlay("reno"), 5);
+    conn.send(WINDOW_MAX - 100, 100);
+    assert_eq!(conn.flow.snd_nxt.wrapping_sub(conn.flow.snd_una), WINDOW_MAX);
+    conn.send(WINDOW_MAX.wrapping_neg() - 100, 100);
+    let flight_bytes = conn.flow.snd_nxt.wrapping_sub(conn.flow.snd_una);
+    assert_eq!(flight_bytes, WINDOW_MAX, "old data is not new");
+}

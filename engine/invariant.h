@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is true of every flow's state between two calls of the engine, whatever segments arrived. A
+ * new flow, all zero, satisfies it; each call keeps it (proofs/). Native debug builds assert it.
+ */
+#ifndef VCC_INVARIANT_H
+#define VCC_INVARIANT_H
+
+#include "cc/cc.h"
+#include "loss.h"
+#include "window.h"
+
+/* Enumerations have one of their values. */
+VCC_INLINE bool enums_hold(const struct vcc_flow *f)
+{
+	return f->stage <= STAGE_CLOSED && f->ca_state <= CA_LOSS && f->underlay < UNDERLAY_COUNT &&
+	       f->resent <= RESENT_SMALLER && f->asked <= ASKED_DATA && f->rcv_rtt <= RCV_RTT_TIMED;
+}
+
+/* The scale shown to the guest expresses every window of the peer (window.h). */
+VCC_INLINE bool scales_hold(const struct vcc_flow *f)
+{
+	return f->wscale_peer <= WSCALE_MAX && f->wscale_shown <= f->wscale_peer &&
+	       f->wscale_guest <= WSCALE_MAX && f->syn_wscale <= WSCALE_MAX;
+}
+
+/* A handshake is that of a recorded SYN, which says how long segments may be (syn.h). */
+VCC_INLINE bool syn_holds(const struct vcc_flow *f)
+{
+	bool recorded = f->syn_flags & (FLOW_GUEST_OPENED | FLOW_SYN_SEEN_PEER);
+	bool opened = f->flags & FLOW_GUEST_OPENED;
+
+	if (recorded && f->syn_mss_bytes <= TIMESTAMPS_BYTES)
+		return false;
+	if (opened && !(f->flags & FLOW_SYN_SEEN_GUEST))
+		return false;
+	if (f->stage >= STAGE_ESTABLISHED)
+		return true;
+	if (f->settled || (f->stage == STAGE_SYN_SENT && !opened))
+		return false;
+	return !opened || (f->syn_flags & FLOW_GUEST_OPENED);
+}
+
+/* Segments have bytes, with timestamps too, which the end of the handshake takes off. */
+VCC_INLINE bool mss_holds(const struct vcc_flow *f)
+{
+	uint32_t overhead_bytes = f->stage < STAGE_ESTABLISHED ? TIMESTAMPS_BYTES : 0;
+
+	return f->mss_bytes > overhead_bytes && f->mss_max_bytes > overhead_bytes;
+}
+
+/*
+ * Windows have segments (RFC 5681, 3.1). A reduction has set ssthresh, where it ends: an infinite
+ * one would then be the window.
+ */
+VCC_INLINE bool window_holds(const struct vcc_flow *f)
+{
+	const struct vcc_cc_state *cc = &f->cc;
+	bool never_reduced = f->ca_state == CA_OPEN && cc->ssthresh_segs == SSTHRESH_INFINITE;
+
+	return cc->cwnd_segs >= 1 && cc->cwnd_segs <= CWND_MAX_SEGS && cc->ssthresh_segs >= 1 &&
+	       (never_reduced || cc->ssthresh_segs <= CWND_MAX_SEGS);
+}
+
+/* What was acknowledged was sent (RFC 9293, 3.4). */
+VCC_INLINE bool sequence_holds(const struct vcc_flow *f)
+{
+	return flight_bytes(f) <= SEQ_WINDOW_MAX;
+}
+
+/* A reduction for a mark or a timeout is final (undo.h). */
+VCC_INLINE bool undo_holds(const struct vcc_flow *f)
+{
+	return !f->undo_prior_segs || f->ca_state == CA_OPEN || f->ca_state == CA_RECOVERY;
+}
+
+/* A flow that has seen no SYN knows none, and has no window. */
+VCC_INLINE bool flow_invariant(const struct vcc_flow *f)
+{
+	if (!enums_hold(f) || !scales_hold(f) || !syn_holds(f))
+		return false;
+	if (f->stage == STAGE_NONE)
+		return !f->flags && !f->syn_flags;
+	return mss_holds(f) && window_holds(f) && sequence_holds(f) && undo_holds(f);
+}
+
+#endif
