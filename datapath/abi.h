@@ -8,7 +8,7 @@
 #include "vcc.h"
 
 /* Must change with every change of the maps' contents, even if no size changes. */
-#define LAYOUT_VERSION 8u
+#define LAYOUT_VERSION 9u
 
 /* User space copies keys and values byte by byte; padding would be uninitialised. */
 #pragma GCC diagnostic push
@@ -36,8 +36,9 @@ struct vcc_place {
 
 /*
  * The queues of a port's flows. Each flow is in one of the timer wheel's slots, according to its
- * deadline: near slots of a millisecond within a second, far slots of FAR_MS beyond. Half-open
- * flows are also in QUEUE_HALF_OPEN, oldest first.
+ * deadline: near slots of a millisecond within a second, far slots of FAR_MS beyond; or, if it has
+ * ended and only its turn to be forgotten has not come (pace.h), in QUEUE_ENDED. Half-open flows are
+ * also in QUEUE_HALF_OPEN, oldest first.
  */
 enum vcc_queue {
 	QUEUE_NEAR = 0,
@@ -45,7 +46,8 @@ enum vcc_queue {
 	QUEUE_FAR = NEAR_SLOTS,
 	FAR_SLOTS = 256,
 	FAR_MS = 256,
-	QUEUE_HALF_OPEN = QUEUE_FAR + FAR_SLOTS,
+	QUEUE_ENDED = QUEUE_FAR + FAR_SLOTS,
+	QUEUE_HALF_OPEN,
 	QUEUES,
 };
 
@@ -82,6 +84,13 @@ struct vcc_usage {
 	uint32_t half_open;	  /* half-open flows among them */
 	uint32_t neighbours;	  /* addresses of the guest that are known */
 	uint32_t turn_longest_us; /* longest turn of the port's wheel */
+};
+
+/* The occupancy of the table by all ports. */
+struct vcc_host_usage {
+	uint32_t flows;
+	uint32_t reserved;
+	uint64_t forgotten; /* flows, less those that are new; never less than paced (pace.h) */
 };
 
 /*

@@ -91,13 +91,12 @@ struct {
 	__type(value, struct vcc_usage);
 } usage SEC(".maps");
 
-/* The number of all ports' flows. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, uint32_t);
-	__type(value, uint32_t);
-} host_flows SEC(".maps");
+	__type(value, struct vcc_host_usage);
+} host_usage SEC(".maps");
 
 /* Per CPU, or CPUs would wait for each other's cache line. */
 struct {
@@ -161,11 +160,11 @@ static __always_inline struct vcc_wheel *wheel_of(uint32_t port)
 	return bpf_map_lookup_elem(&wheels, &port);
 }
 
-static __always_inline uint32_t *flows_of_host(void)
+static __always_inline struct vcc_host_usage *usage_of_host(void)
 {
 	uint32_t zero = 0;
 
-	return bpf_map_lookup_elem(&host_flows, &zero);
+	return bpf_map_lookup_elem(&host_usage, &zero);
 }
 
 #endif

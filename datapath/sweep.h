@@ -2,8 +2,8 @@
 /*
  * Visits all flows of a port, a part in each run, so that none holds a CPU for long. It follows the
  * port's queues: first that of half-open flows, where a flow keeps its place until its handshake
- * has completed; then the wheel's slots. A flow that moves to another slot meanwhile has just been
- * judged by what moved it.
+ * has completed; then the wheel's slots, and the flows that have ended. A flow that moves to
+ * another slot meanwhile has just been judged by what moved it.
  */
 #ifndef VCC_SWEEP_H
 #define VCC_SWEEP_H
@@ -27,7 +27,8 @@ struct sweep {
 
 enum visited {
 	VISIT_MISSED,
-	VISIT_HELD, /* a CPU holds the flow */
+	VISIT_HELD,  /* a CPU holds the flow */
+	VISIT_LATER, /* the flow must be forgotten, but not now (pace.h) */
 	VISIT_JUDGED,
 	VISIT_FORGOTTEN,
 };
@@ -58,12 +59,14 @@ VCC_APART int sweep_visit(const struct vcc_key *found, uint32_t what)
 	}
 	struct vcc_params *p = treatment(port, &e->flow, &key, what == SETTLE_MARK);
 
-	if (what == FORGET_MARK || !p) {
+	bool forget = what == FORGET_MARK || !p;
+
+	if (forget && may_forget(now_us())) {
 		flow_forget(e, &key);
 		return VISIT_FORGOTTEN;
 	}
 	flow_unlock(&e->lock, false);
-	return VISIT_JUDGED;
+	return forget ? VISIT_LATER : VISIT_JUDGED;
 }
 
 /* The first run of several begins where the first queue does. */
@@ -113,7 +116,7 @@ static int sweep_step(uint32_t index, struct sweep *sweep)
 	 * A CPU that holds a flow judges it. But a half-open flow stays under its edition, which
 	 * must not be when all have to leave it: the next run visits it again.
 	 */
-	if (visited == VISIT_HELD && sweep->what == SETTLE_MARK) {
+	if (visited == VISIT_LATER || (visited == VISIT_HELD && sweep->what == SETTLE_MARK)) {
 		sweep->at--;
 		return 1;
 	}

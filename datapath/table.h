@@ -9,6 +9,7 @@
 #define VCC_TABLE_H
 
 #include "lock.h"
+#include "pace.h"
 #include "policy.h"
 #include "queues.h"
 #include "engine.h"
@@ -103,6 +104,14 @@ static __always_inline void half_open_leave(struct vcc_entry *e, uint32_t port)
 		__sync_fetch_and_add(&used->half_open, -1);
 }
 
+/* Counts a flow less, which is in no table. */
+static __always_inline void give_room_back(struct vcc_usage *used, struct vcc_host_usage *host)
+{
+	__sync_fetch_and_add(&used->flows, -1);
+	__sync_fetch_and_add(&host->flows, -1);
+	__sync_fetch_and_add(&host->forgotten, 1);
+}
+
 /*
  * Deletes and releases a held flow: it leaves rule, pool, queues and table. If the kernel fails to
  * delete it, it stays and its deadline expires again.
@@ -113,9 +122,9 @@ int flow_forget(struct vcc_entry *e, const struct vcc_key *key)
 		return -1;
 	const struct vcc_port *port = port_at(key->port);
 	struct vcc_usage *used = usage_of(key->port);
-	uint32_t *all = flows_of_host();
+	struct vcc_host_usage *host = usage_of_host();
 
-	if (!port || !used || !all)
+	if (!port || !used || !host)
 		return -1;
 	if (port->by_policy)
 		leave_rule(&e->flow);
@@ -129,8 +138,7 @@ int flow_forget(struct vcc_entry *e, const struct vcc_key *key)
 	}
 	/* If the key is gone, the timer has just taken it and will not find the flow. */
 	bpf_map_delete_elem(&queued, &due_at);
-	__sync_fetch_and_add(&used->flows, -1);
-	__sync_fetch_and_add(all, -1);
+	give_room_back(used, host);
 	return 0;
 }
 
@@ -190,31 +198,23 @@ static __always_inline bool make_room(uint32_t port)
 	return room.made;
 }
 
-/* Counts a flow less, which is in no table. */
-static __always_inline void give_room_back(struct vcc_usage *used)
-{
-	uint32_t *all = flows_of_host();
-
-	__sync_fetch_and_add(&used->flows, -1);
-	if (all)
-		__sync_fetch_and_add(all, -1);
-}
-
 /* Counts a new flow of a port; false if the port or the host has no room for it. */
 static __always_inline bool take_room(uint32_t index, const struct vcc_port *port,
 				      struct vcc_usage *used)
 {
-	uint32_t *all = flows_of_host();
+	struct vcc_host_usage *host = usage_of_host();
 
-	if (!all)
+	if (!host)
 		return false;
 	uint32_t own = __sync_fetch_and_add(&used->flows, 1);
-	uint32_t others = __sync_fetch_and_add(all, 1);
-	bool host_has_room = own < constants.flows_reserved || others < constants.flows_max;
+	uint32_t all = __sync_fetch_and_add(&host->flows, 1);
+
+	__sync_fetch_and_add(&host->forgotten, -1);
+	bool host_has_room = own < constants.flows_reserved || all < constants.flows_max;
 
 	if ((own < port->flows_max && host_has_room) || make_room(index))
 		return true;
-	give_room_back(used);
+	give_room_back(used, host);
 	return false;
 }
 

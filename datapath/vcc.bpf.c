@@ -110,7 +110,10 @@ static __noinline struct vcc_entry *flow_create(const struct vcc_key *key, enum 
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, key);
 
 	if (err || !e) {
-		give_room_back(used);
+		struct vcc_host_usage *host = usage_of_host();
+
+		if (host)
+			give_room_back(used, host);
 		/* Another CPU has created the flow for a duplicate of the SYN. */
 		if (e)
 			return hold_counted(e, key) ? e : 0;

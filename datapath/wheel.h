@@ -111,6 +111,9 @@ static __always_inline void wheel_hurry(struct vcc_wheel *w, uint32_t port, uint
 		timer_start(t, now_ms, in_ms);
 }
 
+/* Instead of a time: the flow has ended, and is forgotten in its turn. */
+#define IN_TURN UINT32_MAX
+
 /*
  * Schedules a held flow in `in_ms`, instead of at its old deadline. The old position is freed
  * first, so only a new flow can fail for lack of room. Returns 0 or an error: the flow is not
@@ -123,6 +126,9 @@ static __always_inline long file(struct vcc_entry *e, const struct vcc_key *key,
 
 	if (!w)
 		return -ENOENT;
+	bool has_ended = in_ms == IN_TURN;
+
+	/* A connection that reuses the flow brings its deadline forward. */
 	in_ms = vcc_min(in_ms, FAR_MAX_MS);
 	uint32_t due_ms = now_ms + in_ms;
 	bool near = in_ms < LOOK_MIN_MS;
@@ -131,7 +137,9 @@ static __always_inline long file(struct vcc_entry *e, const struct vcc_key *key,
 	if (!is_new)
 		bpf_map_delete_elem(&queued, &old);
 	struct vcc_place place = {
-		.queue = (uint16_t)(near ? near_slot(due_ms) : far_slot(due_ms)),
+		.queue = (uint16_t)(has_ended ? QUEUE_ENDED
+				    : near    ? near_slot(due_ms)
+					      : far_slot(due_ms)),
 		.port = key->port,
 	};
 	struct vcc_ends *ends = ends_of(w, place.queue);
@@ -223,6 +231,10 @@ int look_at(const struct vcc_key *found, const struct vcc_place *place)
 		struct vcc_params *p = treatment(port, &e->flow, &key, false);
 		struct vcc_action a = look(port, p, &key, e, now);
 
+		if (a.forget && !may_forget(now)) {
+			a.forget = false;
+			a.deadline_ms = IN_TURN;
+		}
 		let_go(e, &key, (uint32_t)(now / 1000), a.deadline_ms, a.forget);
 		return 0;
 	}
@@ -247,7 +259,7 @@ enum turn_state {
 	TURN_IS_DONE,
 };
 
-/* Processes the first position of the first expired slot. */
+/* Processes the first position of the first expired slot, or else of the flows that have ended. */
 VCC_APART int wheel_step(struct turn *turn)
 {
 	struct vcc_wheel *w = turn ? wheel_of(turn->port) : 0;
@@ -256,13 +268,13 @@ VCC_APART int wheel_step(struct turn *turn)
 		return TURN_IS_DONE;
 	bool near =
 	    is_before_ms(w->near_ms, turn->now_ms) && !is_before_ms(w->near_end_ms, w->near_ms);
+	bool far = !near && !is_before_ms(turn->now_ms, w->far_ms + FAR_MS);
 	struct vcc_place place = {
-		.queue = (uint16_t)(near ? near_slot(w->near_ms) : far_slot(w->far_ms)),
+		.queue = (uint16_t)(near  ? near_slot(w->near_ms)
+				    : far ? far_slot(w->far_ms)
+					  : QUEUE_ENDED),
 		.port = (uint16_t)turn->port,
 	};
-
-	if (!near && is_before_ms(turn->now_ms, w->far_ms + FAR_MS))
-		return TURN_IS_DONE;
 	struct vcc_ends *ends = ends_of(w, place.queue);
 
 	if (!ends)
@@ -270,9 +282,11 @@ VCC_APART int wheel_step(struct turn *turn)
 	place.at = ends->taken;
 	if (place.at == *(volatile uint32_t *)&ends->put) {
 		w->near_ms += near;
-		w->far_ms += near ? 0 : FAR_MS;
-		return TURN_GOES_ON;
+		w->far_ms += far ? FAR_MS : 0;
+		return near || far ? TURN_GOES_ON : TURN_IS_DONE;
 	}
+	if (!near && !far && !may_forget(now_us()))
+		return TURN_IS_DONE;
 	const struct vcc_key *found = bpf_map_lookup_elem(&queued, &place);
 
 	if (!found) {
@@ -295,6 +309,10 @@ VCC_APART uint32_t wheel_next_ms(uint32_t port, uint32_t now_ms)
 
 	if (!w)
 		return WHEEL_REST_MS;
+	struct vcc_ends *ended = &w->ends[QUEUE_ENDED];
+
+	if (ended->taken != *(volatile uint32_t *)&ended->put)
+		return 1;
 	uint32_t rest_ms = used && !used->flows ? WHEEL_REST_MS : w->far_ms + FAR_MS - now_ms;
 
 	if (is_before_ms(w->near_end_ms, now_ms))

@@ -40,7 +40,7 @@ maps! {
     timers,
     ports,
     usage,
-    host_flows,
+    host_usage,
     counts,
     events,
     traces,

@@ -15,6 +15,8 @@ unsafe impl Plain for sys::vcc_entry {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_usage {}
 // SAFETY: as above.
+unsafe impl Plain for sys::vcc_host_usage {}
+// SAFETY: as above.
 unsafe impl Plain for sys::vcc_counts {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_event {}
@@ -71,6 +73,8 @@ unsafe impl Dense for sys::vcc_host_constants {}
 unsafe impl Dense for sys::vcc_port {}
 // SAFETY: as above.
 unsafe impl Dense for sys::vcc_usage {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_host_usage {}
 // SAFETY: it has no parts.
 unsafe impl Dense for u32 {}
 // SAFETY: nor holes between bytes.

@@ -85,11 +85,12 @@ impl Host {
     /// The number of connections of all ports, and the number that they may have together.
     pub fn connections(&self) -> Result<(u32, u32)> {
         const DOING: &str = "read how full the table of all ports is";
-        let value = self.maps.host_flows.lookup(&[0; 4], MapFlags::ANY);
+        let value = self.maps.host_usage.lookup(&[0; 4], MapFlags::ANY);
         let value = value.map_err(|e| Error::system(DOING, e))?;
-        let used = value.as_deref().and_then(from_bytes).ok_or_else(|| Error::layout(DOING))?;
+        let used: Option<sys::vcc_host_usage> = value.as_deref().and_then(from_bytes);
+        let used = used.ok_or_else(|| Error::layout(DOING))?;
         let constants = self.maps.constants().ok_or_else(|| Error::layout(DOING))?;
-        Ok((used, constants.flows_max))
+        Ok((used.flows, constants.flows_max))
     }
 
     /// Lets the flows of a port expire, which has none yet.

@@ -109,6 +109,54 @@ fn a_port_that_is_flooded_leaves_the_others_their_room() {
     assert_eq!(gave_way, [93, 6]);
 }
 
+/// A million connections that end at once would have the kernel free their entries at once.
+#[test]
+fn flows_are_forgotten_in_their_turn() {
+    if !can_attach() {
+        return;
+    }
+    /// Centuries pass until it is the next one's turn.
+    const MANY: u64 = 1 << 50;
+    const PACED_FOR: Duration = Duration::from_millis(50);
+    let params = Params::with(|p| p.idle_handshake_ms = 500);
+    let ports = Ports::load(room(1000), &AttachOptions::of(params));
+    let host_usage = &ports.host.maps.host_usage;
+    let usage = || {
+        let value = host_usage.lookup(&[0; 4], MapFlags::ANY).expect("read").expect("there");
+        from_bytes::<sys::vcc_host_usage>(&value).expect("as large")
+    };
+    let forget_so_many_first = |forgotten| {
+        let usage = sys::vcc_host_usage { forgotten, ..usage() };
+        host_usage.update(&[0; 4], to_bytes(&usage), MapFlags::ANY).expect("written");
+    };
+    forget_so_many_first(MANY);
+    (1..=3).for_each(|number| ports.syn(ONE, number));
+    assert_eq!(usage().forgotten, MANY - 3, "new flows take the entries of forgotten ones");
+    let ended = || {
+        let wheel = ports.host.maps.wheels.lookup(&INDICES[ONE].to_ne_bytes(), MapFlags::ANY);
+        let wheel = wheel.expect("read").expect("a wheel");
+        let word = |at: usize| u32::from_ne_bytes(wheel[at..at + 4].try_into().expect("a word"));
+        let ends = 4 * size_of::<u32>() + 2 * size_of::<u32>() * sys::QUEUE_ENDED as usize;
+        word(ends + 4) - word(ends)
+    };
+    eventually("they wait", || ended() == 3);
+    assert_eq!(ports.flows(ONE), 3);
+    forget_so_many_first(0);
+    eventually("they are forgotten", || ports.flows(ONE) == 0);
+    assert_eq!(ended(), 0);
+    // Whoever forgets a port waits, too.
+    forget_so_many_first(MANY);
+    (1..=3).for_each(|number| ports.syn(ONE, number));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(PACED_FOR);
+            forget_so_many_first(0);
+        });
+        assert_eq!(ports.host.leave(INDICES[ONE]).expect("left"), 3);
+    });
+    assert_eq!(ports.flows(ONE), 0);
+}
+
 #[test]
 fn a_timer_turns_the_wheels_of_all_its_ports() {
     if !can_attach() {

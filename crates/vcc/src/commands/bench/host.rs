@@ -15,7 +15,7 @@ use super::figures::{figure, run_isolated};
 /// Segments that are timed together, while a policy is applied.
 const PROBE_SEGMENTS: u32 = 100;
 /// All connections are forgotten within it, once they have ended.
-const FORGOTTEN_WITHIN: Duration = Duration::from_secs(60);
+const FORGOTTEN_WITHIN: Duration = Duration::from_secs(120);
 
 /// What reading, ruling and forgetting a million connections takes
 ///
@@ -112,7 +112,7 @@ fn forgetting(host: &BusyHost) -> anyhow::Result<Vec<Figure>> {
     let begin = Instant::now();
     while host.connections()? > 0 {
         if begin.elapsed() > FORGOTTEN_WITHIN {
-            bail!("{} connections are left a minute after their end", host.connections()?);
+            bail!("{} connections are left two minutes after their end", host.connections()?);
         }
         thread::sleep(Duration::from_millis(10));
     }
