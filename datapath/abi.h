@@ -37,8 +37,8 @@ struct vcc_place {
 /*
  * The queues of a port's flows. Each flow is in one of the timer wheel's slots, according to its
  * deadline: near slots of a millisecond within a second, far slots of FAR_MS beyond; or, if it has
- * ended and only its turn to be forgotten has not come (pace.h), in QUEUE_ENDED. Half-open flows are
- * also in QUEUE_HALF_OPEN, oldest first.
+ * ended and only its turn to be forgotten has not come (pace.h), in QUEUE_ENDED. Half-open flows
+ * are also in QUEUE_HALF_OPEN, oldest first.
  */
 enum vcc_queue {
 	QUEUE_NEAR = 0,
@@ -155,7 +155,8 @@ struct vcc_host_constants {
 	uint32_t layout; /* LAYOUT_VERSION */
 	/*
 	 * Limit of all ports' flows. Beyond it, a port with less than `flows_reserved` still has
-	 * room, so that no port's connections can take all of the table from the others.
+	 * room, so that no port's connections can take all of the table from the others. 0: there
+	 * is one port.
 	 */
 	uint32_t flows_max;
 	uint32_t flows_reserved;

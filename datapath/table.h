@@ -198,6 +198,13 @@ static __always_inline bool make_room(uint32_t port)
 	return room.made;
 }
 
+/*
+ * A port may hold so many times as many flows as all ports leave free: a dynamic threshold
+ * (Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches", 1998).
+ * However many some ports want, the others find room.
+ */
+#define TIMES_FREE 32u
+
 /* Counts a new flow of a port; false if the port or the host has no room for it. */
 static __always_inline bool take_room(uint32_t index, const struct vcc_port *port,
 				      struct vcc_usage *used)
@@ -208,9 +215,11 @@ static __always_inline bool take_room(uint32_t index, const struct vcc_port *por
 		return false;
 	uint32_t own = __sync_fetch_and_add(&used->flows, 1);
 	uint32_t all = __sync_fetch_and_add(&host->flows, 1);
+	uint32_t free = all < constants.flows_max ? constants.flows_max - all : 0;
+	bool host_has_room = own < constants.flows_reserved ||
+			     (constants.flows_reserved ? own < TIMES_FREE * free : free > 0);
 
 	__sync_fetch_and_add(&host->forgotten, -1);
-	bool host_has_room = own < constants.flows_reserved || all < constants.flows_max;
 
 	if ((own < port->flows_max && host_has_room) || make_room(index))
 		return true;

@@ -26,11 +26,11 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// A million connections, and some for each port. Together at most a power of two, as the
-    /// kernel's table has it: 16 MiB without any, and 32 MiB for the queues.
+    /// A million connections, and some for each port. Together a power of two, as the kernel's table
+    /// has it: 16 MiB without any, and 32 MiB for the queues.
     pub(crate) const OF_HOST: Self = {
-        let flows_max = 1_000_000;
-        Self { flows_max, flows_reserved: ((1 << 20) - flows_max) / sys::PORTS_MAX }
+        let flows_reserved = 11;
+        Self { flows_max: (1 << 20) - flows_reserved * sys::PORTS_MAX, flows_reserved }
     };
 
     /// For one port.

@@ -157,6 +157,24 @@ fn flows_are_forgotten_in_their_turn() {
     assert_eq!(ports.flows(ONE), 0);
 }
 
+/// However many one port wants, it leaves a share of what is free to the others.
+#[test]
+fn a_port_that_wants_all_leaves_some_to_the_others() {
+    if !can_attach() {
+        return;
+    }
+    const FLOWS_MAX: u32 = 330;
+    let ports = Ports::load(room(FLOWS_MAX), &AttachOptions::default());
+    for number in 1..=1000 {
+        ports.syn(ONE, number);
+    }
+    assert_eq!((ports.flows(ONE), ports.all_flows()), (320, 320), "32 times the ten that are left");
+    for number in 1..=1000 {
+        ports.syn(OTHER, number);
+    }
+    assert_eq!((ports.flows(ONE), ports.flows(OTHER)), (320, 10));
+}
+
 #[test]
 fn a_timer_turns_the_wheels_of_all_its_ports() {
     if !can_attach() {
