@@ -48,7 +48,15 @@ impl Sort {
     }
 
     pub fn apply(&self, flows: &mut [FlowView]) {
-        flows.sort_by(|a, b| self.compare(a, b));
+        if self.by.is_some() {
+            flows.sort_by(|a, b| self.compare(a, b));
+            return;
+        }
+        // The keys are a fifth of the flows: of a million, fewer bytes move.
+        flows.sort_by_cached_key(|flow| flow.key.clone());
+        if self.is_descending {
+            flows.reverse();
+        }
     }
 }
 
