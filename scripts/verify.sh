@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs every experiment at full length, figure 11 on both stacks, guests that are not Linux, ten
-# minutes of short connections, and the datapath's benchmarks, and compiles PVTCP for x86. Prints each experiment's verdict and
+# minutes of short connections, and the datapath's benchmarks, compiles PVTCP for x86, and proves the engine's laws. Prints each experiment's verdict and
 # writes figures and plots to results/, with a report in results/index.html. Fails if an experiment is
 # not valid or not reproduced; an undecided one is only reported.
 set -u
@@ -50,6 +50,7 @@ ${CARGO:-cargo} test --package vcc-port --test foreign -- --ignored --nocapture 
 # shellcheck disable=SC2086 # CARGO may be several words
 VCC_EXPIRY_SECONDS=600 ${CARGO:-cargo} test --package vcc-port --lib expiry -- --nocapture || failed=1
 scripts/check-x86.sh || failed=1
+proofs/run.sh || failed=1
 "$VCC" bench datapath --json "$RESULTS"/bench-datapath.json || failed=1
 "$VCC" bench connections --json "$RESULTS"/bench-connections.json || failed=1
 "$VCC" bench host --json "$RESULTS"/bench-host.json || failed=1

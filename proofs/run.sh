@@ -1,0 +1,90 @@
+#!/bin/bash
+# Proves what proofs/list claims of the engine, and that each proof fails on an engine with a fault.
+#
+#   run.sh [--quick] [--log DIR] [NAME...]    all proofs, or those that are named
+#
+# --quick: the ones that `make test` runs, of a single underlay. The logs are kept in DIR. Exit code 77:
+# there is no checker.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+quick='' log=''
+while [ $# -gt 0 ]; do
+	case $1 in
+	--quick) quick=1 ;;
+	--log) log=$2 && shift ;;
+	*) break ;;
+	esac
+	shift
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+log=${log:-$work/log}
+mkdir -p "$log" || exit 1
+cbmc=$(scripts/fetch-cbmc.sh) || exit
+builtin=$(${CC:-cc} -print-file-name=include)
+if [ -n "$quick" ]; then
+	underlays=dctcp
+else
+	underlays=$(sed -n 's/^VCC_CC(\([a-z_]*\),.*/\1/p' engine/cc/*.h)
+fi
+
+# prove ENGINE SOURCE CASE UNDERLAY: 0 if all claims hold, 10 if one does not.
+prove() {
+	local options=()
+	[ "$3" = - ] || options+=("-DASSUME(s)=$3")
+	[ "$4" = any ] || options+=("-DUNDERLAY=UNDERLAY_$4")
+	timeout 1500 "$cbmc" "proofs/$2" -I "$1" -I datapath -I "$builtin" -D__STDC_HOSTED__=0 \
+		"${options[@]}" --bounds-check --pointer-check --div-by-zero-check \
+		--signed-overflow-check --undefined-shift-check --unwind 40 --unwinding-assertions \
+		--sat-solver cadical --slice-formula
+}
+
+# job NAME SOURCE CASE UNDERLAY FAULT: one line about a proof, or about its twin with a fault.
+job() {
+	local engine=engine out=$log/$1-$4${5:+-$5}.txt began=$SECONDS status
+	if [ -n "$5" ]; then
+		engine=$work/$1-$4-$5/engine
+		mkdir -p "$engine" && cp -r engine/. "$engine"
+		patch -s -d "$engine/.." -p1 <"proofs/faults/$5.patch" || return 1
+	fi
+	prove "$engine" "$2" "$3" "$4" >"$out" 2>&1
+	status=$?
+	local took=$((SECONDS - began))
+	local claims
+	claims=$(sed -n 's/^\*\* [0-9]* of \([0-9]*\) failed.*/\1/p' "$out")
+	if [ -z "$5" ] && [ $status -eq 0 ]; then
+		printf 'proved  %-16s %-15s %6s claims %5d s\n' "$1" "$4" "$claims" $took
+	elif [ -n "$5" ] && [ $status -eq 10 ]; then
+		printf 'caught  %-16s %-15s %s\n' "$1" "$4" "$5: $(sed -n 's/.* line [0-9]* \(.*\): FAILURE$/\1/p' "$out" | head -n 1)"
+	else
+		local why
+		why=$(grep -h ': FAILURE$\|rror' "$out" | head -n 5)
+		[ -z "$5" ] || why="the proof holds with the fault $5"
+		[ $status -ne 124 ] || why='the checker did not end in 25 minutes'
+		printf 'FAILED  %-16s %-15s %s\n' "$1" "$4" "$why"
+		return 1
+	fi
+}
+export -f job prove
+export work log cbmc builtin
+
+while read -r name source when case fault; do
+	[[ $name != \#* && -n $name ]] || continue
+	[ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
+	[ -z "$quick" ] || [ "$when" = quick ] || continue
+	each=any
+	! grep -q any_segment "proofs/$source" || each=$underlays
+	for underlay in $each; do
+		printf '%s\0' "$name" "$source" "$case" "$underlay" ''
+	done
+	printf '%s\0' "$name" "$source" "$case" "$(echo "$each" | grep -x 'any\|dctcp')" "$fault"
+done <proofs/list >"$work/jobs"
+[ -s "$work/jobs" ] || {
+	echo "proofs: no proof is called $*; proofs/list has their names" >&2
+	exit 1
+}
+# xargs: 123 if a job failed.
+# shellcheck disable=SC2016 # the arguments of the inner shell
+xargs -0 -n 5 -P "$(nproc)" bash -c 'job "$@"' job <"$work/jobs"
