@@ -11,7 +11,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -50,8 +50,14 @@ impl Card {
         Ok(card)
     }
 
-    fn socket(&self) -> std::path::PathBuf {
+    fn socket(&self) -> PathBuf {
         self.directory.path().join("card")
+    }
+
+    /// Where `vcc domain` tells its status.
+    pub fn status_socket(&self) -> Option<PathBuf> {
+        let socket = || self.directory.path().join("domains").join(TAP);
+        (self.kind == CardKind::Domain).then(socket)
     }
 
     /// One of the guest's own, as another user than root, who makes the socket.

@@ -36,7 +36,8 @@ pub(super) struct Machines {
     pub peer_initial_window_segs: Option<u32>,
     /// Bytes of a transfer.
     pub sizes: Vec<u32>,
-    /// What a port at the guest's tap says of its connections is measured, in place of times.
+    /// What the guest's port, at its tap or in `vcc domain`, says of its connections is measured, in place of
+    /// times.
     #[serde(default)]
     pub verdicts: Option<Verdicts>,
     /// The metric that the figure shows.

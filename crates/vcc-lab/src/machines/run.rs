@@ -144,7 +144,7 @@ impl Runner<'_> {
             asks: verdicts.map_or(0, |verdicts| verdicts.asks),
             peer_window_bytes: verdicts.map(|verdicts| verdicts.peer_window_bytes),
         };
-        let mut judge = verdicts.map(|_| Judge::attach(&network)).transpose()?;
+        let mut judge = verdicts.map(|_| Judge::of(&network, &card)).transpose()?;
         let mut crowd = match case.queue_ms {
             0 => None,
             queue_ms => Some(Crowd::start(&network, machines.rate_mbps, queue_ms)?),

@@ -62,6 +62,9 @@ name = "turns"
 card = "tap"
 busy = 1
 queue_ms = 5
+[[cases]]
+name = "domain-turns"
+card = "domain"
 "#;
 
 fn lab(directory: &Path, file: &str) -> Command {
@@ -135,9 +138,20 @@ fn virtual_machines_take_turns_and_leave_nothing_behind() {
 fn assert_judged(directory: &Path) {
     fs::write(directory.join("verdicts.toml"), VERDICTS).expect("written");
     let result = result(directory, "verdicts.toml");
-    let metrics = &result["cases"][0]["metrics"];
-    let of =
-        |name: &str| metrics[name]["median"].as_f64().unwrap_or_else(|| panic!("{name}: {result}"));
+    for case in [0, 1] {
+        assert_complete(&result["cases"][case]["metrics"]);
+    }
+    let of_domain = &result["cases"][1]["metrics"];
+    let shares = ["ask_6k_by_guest", "from_400k_by_guest"];
+    for share in shares.map(|name| of_domain[name]["median"].as_f64()) {
+        assert!(share > Some(0.5), "its guest takes turns: {of_domain}");
+    }
+}
+
+fn assert_complete(metrics: &Value) {
+    let of = |name: &str| {
+        metrics[name]["median"].as_f64().unwrap_or_else(|| panic!("{name}: {metrics}"))
+    };
     let by = |kind: &str| {
         let names = ["guest", "fabric", "both", "neither"].map(|by| format!("{kind}_by_{by}"));
         names.iter().map(|name| of(name)).sum::<f64>()
@@ -146,5 +160,5 @@ fn assert_judged(directory: &Path) {
     for (what, sum) in [("from", by("from_400k")), ("ask", by("ask_6k")), ("cpu", cpu)] {
         assert!((sum - 1.0).abs() < 1e-9, "{what}: {sum}");
     }
-    assert!(of("ask_6k_guest_us") > 0.0 && of("ask_6k_fabric_us") > 0.0, "{result}");
+    assert!(of("ask_6k_guest_us") > 0.0 && of("ask_6k_fabric_us") > 0.0, "{metrics}");
 }
