@@ -309,6 +309,22 @@ fn a_retransmission_of_what_was_acknowledged_is_needless() {
 }
 
 #[test]
+fn figures_at_their_maxima_stay_there() {
+    const LONGEST_US: u64 = 30_000_000;
+    let mut conn = transparent();
+    conn.flow.0.waits = u16::MAX;
+    conn.send_segs(0, 2);
+    assert_eq!(conn.wait_us(LONGEST_US).peer_ack_segs(2).fabric_us, LONGEST_US as u32);
+    for number in 0..2 {
+        assert_eq!(pair(&mut conn, number, LONGEST_US).guest_us, LONGEST_US as u32);
+    }
+    assert_eq!(conn.flow.waits, u16::MAX);
+    let worst_us = Some(LONGEST_US as u32);
+    assert_eq!((conn.flow.guest_delay_us(), conn.flow.guest_worst_us()), (worst_us, worst_us));
+    assert_eq!((conn.flow.fabric_delay_us(), conn.flow.fabric_worst_us()), (worst_us, worst_us));
+}
+
+#[test]
 fn figures_are_missing_rather_than_wrong() {
     // A clock that stands still, one that runs backwards by the skew of CPUs, one byte an hour.
     for us in [0, 3_600_000_000] {
