@@ -106,15 +106,16 @@ VCC_INLINE void fabric_asked(struct vcc_flow *f, const struct vcc_segment *s, ui
 }
 
 /*
- * Does the ACK leave out a full segment that was sent with the timed one? A peer that delays ACKs
- * acknowledges both (RFC 5681, 4.2), so this one does not.
+ * Does the ACK leave out a full segment that was sent with the timed one, and come after the usual
+ * RTT? A peer that delays ACKs acknowledges both (RFC 5681, 4.2), unless it has lost the second.
  */
-VCC_INLINE bool is_prompt(const struct vcc_flow *f, const struct vcc_segment *s)
+VCC_INLINE bool is_prompt(const struct vcc_flow *f, const struct vcc_segment *s, uint32_t rtt_us)
 {
 	uint32_t sent_with_it = f->sent_late ? f->late_seq : f->snd_nxt;
 
 	return !f->dupacks && !(s->options & OPT_SACK) &&
-	       !seq_after(s->ack + f->mss_bytes, sent_with_it);
+	       !seq_after(s->ack + f->mss_bytes, sent_with_it) &&
+	       rtt_us <= (f->srtt_us8 >> 3) + LATE_US;
 }
 
 /* To-guest: an acknowledgement whose RTT was measured (rtt.h). Returns the sample, or 0. */
@@ -125,7 +126,7 @@ VCC_INLINE uint32_t fabric_answered(struct vcc_flow *f, const struct vcc_segment
 		return 0;
 	bool responds = !is_bare(s) && (f->flags & FLOW_GUEST_OPENED);
 
-	if (!responds && news->acked_bytes <= f->mss_bytes && !is_prompt(f, s) &&
+	if (!responds && news->acked_bytes <= f->mss_bytes && !is_prompt(f, s, news->rtt_us) &&
 	    is_late(f->fabric_us64, news->rtt_us))
 		return 0;
 	return delay_sample(f, &f->fabric_us64, &f->fabric_worst_us, news->rtt_us);

@@ -283,6 +283,14 @@ fn a_peer_that_acknowledges_each_segment_delays_none() {
     conn.send_segs(1, 4);
     let ack = conn.ack(2 * conn.mss()).sack();
     assert_eq!(conn.wait_us(40_000).guest_gets(ack).fabric_us, 0);
+    // Its SACK blocks may be lost, too.
+    let mut conn = transparent();
+    for segs in 0..8 {
+        conn.send_segs(2 * segs, 2 * segs + 2);
+        conn.wait_us(200).peer_ack_segs(2 * segs + 2);
+    }
+    conn.send_segs(16, 20);
+    assert_eq!(conn.wait_us(40_000).peer_ack_segs(17).fabric_us, 0);
     // What was sent later may still be on its way.
     let mut conn = transparent();
     conn.send_segs(0, 1);
