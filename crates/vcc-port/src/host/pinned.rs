@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{Host, Programs, Room, load};
 use crate::maps::Maps;
 use crate::pins::{self, remove_if_there};
 use crate::sweep::Sweep;
-use crate::{Error, Governor, Result, SharedPolicy, capabilities, lock};
+use crate::{Error, Governor, Program, Result, SharedPolicy, capabilities, lock};
 
 /// The pins of ports have names with an `@`, so this is not taken for one.
 const PLACE: &str = "/sys/fs/bpf/vcc/host";
@@ -121,6 +121,13 @@ impl Host {
         }
         ours.renew_ports()?;
         Ok((Arc::new(ours), true))
+    }
+
+    /// Pins a program in another's place, so that the next process that takes the host over finds
+    /// other programs than its own, as after an upgrade, and replaces them.
+    pub fn make_stale(&self) -> Result<()> {
+        let _lock = lock::pins()?;
+        replace_pin(self.programs.to_guest.as_fd(), Program::Sweep.name())
     }
 
     fn renew_ports(&self) -> Result<()> {

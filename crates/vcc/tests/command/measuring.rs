@@ -118,6 +118,9 @@ fn devices_that_come_and_go_become_ports_and_leave_nothing() {
             .unwrap_or_else(|| panic!("{name}: {table}"))
     };
     assert_eq!((value("churn"), value("missed"), value("left")), (10.0, 0.0, 0.0), "{table}");
+    // A busy machine delays ACKs beyond the timer of a tail loss probe, so retransmissions are no defect.
+    assert_eq!(value("upgrade_forgotten"), 0.0, "{table}");
+    assert!(value("upgrade_trips") > 0.0, "{table}");
 }
 
 #[test]

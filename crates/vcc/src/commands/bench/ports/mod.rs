@@ -2,6 +2,7 @@ mod churn;
 mod daemon;
 mod memory;
 mod start;
+mod talk;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,7 +16,8 @@ use super::figures::run_isolated;
 /// How fast `vcc run` makes devices ports, and what many ports cost
 ///
 /// In namespaces of their own, with veth pairs as devices and their default settings: a start with
-/// all devices there, a restart, devices one at a time, and devices that come and go.
+/// all devices there, a restart, an upgrade while connections talk, devices one at a time, and
+/// devices that come and go.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Devices there at the start

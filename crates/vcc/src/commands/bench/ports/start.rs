@@ -1,15 +1,16 @@
-//! A start with all devices there, and a restart.
+//! A start with all devices there, a restart, and an upgrade.
 
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use vcc_port::Port;
+use vcc_port::{Host, Port};
 use vcc_results::report::bench::Figure;
 
 use super::super::devices::{Devices, ip};
 use super::super::figures::figure;
 use super::daemon::{Daemon, Place};
 use super::memory;
+use super::talk::{CONNECTIONS, Talk};
 
 pub fn measure(ports: u32) -> anyhow::Result<Vec<Figure>> {
     ip("link set lo up")?;
@@ -56,9 +57,38 @@ pub fn measure(ports: u32) -> anyhow::Result<Vec<Figure>> {
     all.daemon.end()?;
     let again = start(&place, "port*", ports)?;
     figures.push(figure("adopt", "a restart, to all adopted", seconds(again.took), "s"));
-    again.daemon.end()?;
+    figures.extend(upgrade(&place, again.daemon, ports)?);
     figures.push(timed("detach", "`vcc detach --all --now`", || place.vcc("detach --all --now"))?);
     Ok(figures)
+}
+
+/// As another version of vcc finds the ports: with other programs than its own.
+fn upgrade(place: &Place, running: Daemon, ports: u32) -> anyhow::Result<Vec<Figure>> {
+    let talk = Talk::begin()?;
+    let before = talk.known()?;
+    ensure!(before.len() == CONNECTIONS, "{} of {CONNECTIONS} connections are known", before.len());
+    running.end()?;
+    Host::open()?.make_stale()?;
+    let upgraded = start(place, "port*", ports)?;
+    let (_, is_stale) = Host::open()?.take_over()?;
+    ensure!(!is_stale, "the programs were not replaced");
+    let after = talk.known()?;
+    let forgotten = before.iter().filter(|id| !after.contains(id)).count();
+    upgraded.daemon.end()?;
+    let talked = talk.end()?;
+    let what = format!("an upgrade under {CONNECTIONS} connections that talk, to all replaced");
+    Ok(vec![
+        figure("upgrade", &what, seconds(upgraded.took), "s"),
+        figure("upgrade_trips", "round trips meanwhile", f64::from(talked.round_trips), "times"),
+        figure("upgrade_longest", "the longest of them", seconds(talked.longest) * 1e3, "ms"),
+        figure(
+            "upgrade_retransmitted",
+            "segments retransmitted",
+            f64::from(talked.retransmitted),
+            "segments",
+        ),
+        figure("upgrade_forgotten", "connections forgotten", forgotten as f64, "connections"),
+    ])
 }
 
 struct Started {
