@@ -19,6 +19,7 @@ mod elsewhere;
 mod host;
 mod links;
 mod page;
+mod proofs;
 mod results;
 mod troubleshooting;
 
@@ -65,6 +66,7 @@ pages! {
     packaging: "docs/packaging.md",
     performance: "docs/performance.md",
     policy: "docs/policy.md",
+    proofs: "docs/proofs.md",
     results: "docs/results.md",
     seeing: "docs/seeing.md",
     testing: "docs/testing.md",
