@@ -311,17 +311,17 @@ VCC_APART uint32_t wheel_next_ms(uint32_t port, uint32_t now_ms)
 		return WHEEL_REST_MS;
 	struct vcc_ends *ended = &w->ends[QUEUE_ENDED];
 
-	if (ended->taken != *(volatile uint32_t *)&ended->put)
-		return 1;
 	uint32_t rest_ms = used && !used->flows ? WHEEL_REST_MS : w->far_ms + FAR_MS - now_ms;
 
+	if (ended->taken != *(volatile uint32_t *)&ended->put)
+		rest_ms = vcc_min(rest_ms, FORGETS_BURST / FORGETS_PER_MS);
 	if (is_before_ms(w->near_end_ms, now_ms))
 		return vcc_max(rest_ms, 1);
 	for (uint32_t ahead_ms = 0; ahead_ms < WHEEL_AHEAD_MS; ahead_ms++) {
 		struct vcc_ends *ends = ends_of(w, near_slot(now_ms + ahead_ms));
 
 		if (ends && ends->taken != *(volatile uint32_t *)&ends->put)
-			return ahead_ms + 1;
+			return vcc_min(ahead_ms + 1, vcc_max(rest_ms, 1));
 	}
 	return vcc_max(vcc_min(rest_ms, WHEEL_AHEAD_MS), 1);
 }
