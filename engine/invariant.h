@@ -50,14 +50,17 @@ VCC_INLINE bool mss_holds(const struct vcc_flow *f)
 }
 
 /*
- * Windows have segments (RFC 5681, 3.1). A reduction has set ssthresh, where it ends: an infinite
- * one would then be the window.
+ * Windows have segments (RFC 5681, 3.1). A reduction ends at ssthresh, so that is finite by then.
+ * alpha is a fraction (RFC 8257, 3.3), or a reduction by it would wrap.
  */
 VCC_INLINE bool window_holds(const struct vcc_flow *f)
 {
 	const struct vcc_cc_state *cc = &f->cc;
 	bool never_reduced = f->ca_state == CA_OPEN && cc->ssthresh_segs == SSTHRESH_INFINITE;
+	bool has_alpha = cc_traits(f->underlay) & CC_ALPHA;
 
+	if (has_alpha && cc->own[CC_OWN_ALPHA] > CC_ALPHA_ONE)
+		return false;
 	return cc->cwnd_segs >= 1 && cc->cwnd_segs <= CWND_MAX_SEGS && cc->ssthresh_segs >= 1 &&
 	       (never_reduced || cc->ssthresh_segs <= CWND_MAX_SEGS);
 }

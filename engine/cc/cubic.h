@@ -129,7 +129,8 @@ VCC_INLINE void cubic_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *a
 
 	/* Grow by (target - cwnd) / cwnd per acknowledged segment (RFC 9438, 4.4). */
 	cc->credit_bytes += (uint32_t)((uint64_t)ack->acked_bytes * (target - cwnd) / cwnd);
-	uint32_t grow_segs = cc->credit_bytes / ack->mss_bytes;
+	/* Whatever credit slow start has left: the sum must not wrap. */
+	uint32_t grow_segs = vcc_min(cc->credit_bytes / ack->mss_bytes, CWND_MAX_SEGS);
 
 	cc->credit_bytes -= grow_segs * ack->mss_bytes;
 	cc->cwnd_segs += grow_segs;
