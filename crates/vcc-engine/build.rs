@@ -42,7 +42,7 @@ fn main() {
         .allowlist_var("BETA_ONE|FLOW_RELEASED|LAYOUT_VERSION|PREFIX_EDITION_BITS")
         .allowlist_var("(CUBIC|DCTCP)_.*")
         .allowlist_var("CWND_MAX_SEGS|(EMIT_)?LOOK_MIN_MS")
-        .allowlist_var("CC_OWN_ALPHA|CC_ALPHA_ONE|DELAY_UNIT_SHIFT|HISTOGRAM_BUCKETS|HISTOGRAM_LEAST_SHIFT|REPAIR_NEVER_US|RTO_MAX_US|SNOOP_NEVER_SEGS|SNOOP_RESERVED_SEGS")
+        .allowlist_var("CC_OWN_ALPHA|CC_ALPHA_ONE|DELAY_UNIT_SHIFT|HISTOGRAM_BUCKETS|HISTOGRAM_LEAST_SHIFT|REPAIR_NEVER_US|RTO_MAX_US|RTT_MAX_US|SNOOP_NEVER_SEGS|SNOOP_RESERVED_SEGS")
         .prepend_enum_name(false)
         .default_enum_style(bindgen::EnumVariation::Consts)
         .derive_default(true)

@@ -148,6 +148,11 @@ bool vcc_native_fills_window(const struct vcc_flow *f, uint32_t window_bytes, ui
 	return fills_window(f, window_bytes, used_bytes, tso);
 }
 
+void vcc_native_guest_answered(struct vcc_flow *f, uint32_t now_us, bool may_be_delayed)
+{
+	guest_answered(f, now_us, may_be_delayed);
+}
+
 void vcc_native_delays_count(struct vcc_delays *d, const struct vcc_action *a)
 {
 	delays_count(d, a);

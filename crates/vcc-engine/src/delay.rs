@@ -1,11 +1,18 @@
 //! The two parts of a round trip, as the engine saw them (`engine/delay.h`).
 
-use crate::{FlowState, sys};
+use crate::clock::since;
+use crate::{FlowState, Params, sys};
+
+unsafe extern "C-unwind" {
+    fn vcc_native_guest_answered(flow: *mut sys::vcc_flow, now_us: u32, may_be_delayed: bool);
+}
 
 /// Delays below this are no reason for a slow connection.
 const SLOW_US: u32 = 1000;
 /// How many times longer than the other part one has to be, to be the reason alone.
 const ALONE_TIMES: u32 = 3;
+/// A delayed ACK is sent within this time (RFC 5681, 4.2).
+const DELAYED_ACK_MAX_US: u64 = 500_000;
 
 /// The part of its round trips that a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +56,31 @@ impl DelayedBy {
 }
 
 impl FlowState {
+    /// With the delays as if the guest gave now (`now_us` is of the segments' clock) the answer that
+    /// it owes at once. The same if none is, or if so far it owes it for no longer than usual.
+    #[must_use]
+    pub fn with_open_wait(&self, params: &Params, now_us: u64) -> Self {
+        let mut answered = *self;
+        let is_ack = match self.asked.into() {
+            sys::ASKED_ACK => true,
+            sys::ASKED_DATA => false,
+            _ => return answered,
+        };
+        let wait_us = since(self.asked_us, now_us);
+        // Of a flow without segments for an hour, only the coarse clock has not wrapped.
+        let silent_ms = since(self.last_seen_ms, now_us / 1000);
+        let is_measured = params.0.delays != 0
+            && u32::from(self.stage) == sys::STAGE_ESTABLISHED
+            && self.window_received_bytes() != Some(0)
+            && silent_ms <= u64::from(sys::RTT_MAX_US / 1000);
+        if is_measured && wait_us > self.guest_delay_us().unwrap_or(0).max(SLOW_US).into() {
+            let may_be_delayed = is_ack && wait_us <= DELAYED_ACK_MAX_US;
+            // SAFETY: it points to a live value of the C type for the length of the call.
+            unsafe { vcc_native_guest_answered(&mut answered.0, now_us as u32, may_be_delayed) }
+        }
+        answered
+    }
+
     /// What the guest takes to answer, in us, weighted by the time that it took.
     pub fn guest_delay_us(&self) -> Option<u32> {
         known(self.guest_us64)

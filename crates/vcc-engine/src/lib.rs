@@ -6,6 +6,7 @@
 //!
 //! What a shell calls for each segment is inline, or each call would be two.
 
+mod clock;
 mod delay;
 mod histogram;
 mod hold;

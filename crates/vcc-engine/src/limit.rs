@@ -1,5 +1,6 @@
 //! What limits a flow's rate at present, decided from the flow's state alone.
 
+use crate::clock::since;
 use crate::{FlowState, Mode, Params, sys};
 
 unsafe extern "C-unwind" {
@@ -181,10 +182,6 @@ impl FlowState {
         if self.flight_bytes() != 0 {
             return None;
         }
-        // Both clocks wrap, the finer one within the hour. Another CPU's may be slightly ahead.
-        let since = |then: u32, now: u64| {
-            u64::try_from((now as u32).wrapping_sub(then) as i32).unwrap_or(0)
-        };
         let seen_us = since(self.last_seen_ms, now_us / 1000) * 1000;
         let idle_us = since(self.progress_us, now_us).max(seen_us);
         let srtt_us = u64::from(self.srtt_us().unwrap_or(0));

@@ -20,6 +20,7 @@ mod judged;
 mod laws;
 mod loss;
 mod odd;
+mod open_wait;
 mod pmtu;
 mod police;
 mod pools;

@@ -72,6 +72,7 @@ mod tests {
     use vcc_vcpu::Shares;
 
     use super::*;
+    use crate::testing;
 
     fn text_of(guest_us: u32, fabric_us: u32, cpu: Option<&GuestCpu>) -> Option<String> {
         let state = FlowState(sys::vcc_flow {
@@ -105,6 +106,23 @@ mod tests {
             text_of(100, 200, None).unwrap(),
             "not slow: the guest answers after 100 us (at most 200 us), the fabric after 200 us (at most \
              400 us)"
+        );
+    }
+
+    #[test]
+    fn a_guest_that_owes_an_answer_now_is_late() {
+        let state = FlowState(sys::vcc_flow {
+            asked: sys::ASKED_DATA as u8,
+            asked_us: 0u32.wrapping_sub(2_000_000),
+            guest_us64: 100 * 64,
+            guest_worst_us: 300,
+            ..testing::state().0
+        });
+        let flow = testing::flow_of("10.0.0.1:1", "192.0.2.9:80", state);
+        assert!(is_guests(&flow));
+        assert_eq!(
+            text(&flow.state, None).unwrap(),
+            "slow because the guest is not running, or busy: the guest answers after 2.00 s (at most 2.00 s)"
         );
     }
 

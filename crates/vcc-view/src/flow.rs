@@ -32,6 +32,7 @@ pub struct FlowView {
     pub rule: Option<Arc<str>>,
     /// Whether the flow's rule is of the edition in force.
     pub is_current: bool,
+    /// With the open wait for the guest.
     pub state: FlowState,
     pub limit: Limit,
     /// Kept in the buffer of its port; None at a port in the kernel, which has none.
@@ -62,7 +63,7 @@ impl FlowView {
             limit: flow.state.limited_by(params, now_us),
             is_current: rule.as_ref().is_some_and(|rule| rule.is_current),
             rule: rule.map(|rule| rule.name),
-            state: flow.state,
+            state: flow.state.with_open_wait(params, now_us),
             held_bytes: None,
             promised_bytes: None,
             cpu: None,

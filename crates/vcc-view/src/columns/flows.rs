@@ -225,7 +225,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "guest_worst_us",
         Us,
         |flow| flow.state.guest_worst_us().into(),
-        "what the guest took to answer at most",
+        "the longest wait for an answer of the guest, also if it still lasts",
     )
     .page(Page::Detail),
     Column::new(

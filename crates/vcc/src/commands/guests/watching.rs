@@ -108,7 +108,10 @@ impl Watched {
     fn end(&mut self, seen: &mut Seen, cpu: Option<&GuestCpu>) -> anyhow::Result<()> {
         self.port.read_again()?;
         let (params, rules) = (self.port.params()?, self.port.rules()?);
+        let now_us = vcc_port::monotonic().as_micros() as u64;
+        let mut at_end = HashMap::new();
         for flow in self.port.flows()? {
+            at_end.insert(flow.id(), flow.state);
             if self.flows.contains_key(&flow.id()) || is_closed(&flow.state) {
                 continue;
             }
@@ -119,13 +122,18 @@ impl Watched {
         for (id, flow) in &self.flows {
             let rule = rules.of(&flow.last);
             let params = rule.as_ref().map_or(&params, |rule| rule.params);
+            // Only what the port knows now tells for what it still waits.
+            let waits = at_end
+                .get(id)
+                .filter(|state| continues(state, &flow.last))
+                .map_or(flow.last, |state| state.with_open_wait(params, now_us));
             seen.connections.push(Connection {
                 port: self.port.device().to_owned(),
                 id: *id,
                 ecn: GuestEcn::of(&flow.last, params),
                 guess: visible(&flow.last, params, || flow.watch.guess()),
-                guest_delay_us: flow.last.guest_delay_us(),
-                fabric_delay_us: flow.last.fabric_delay_us(),
+                guest_delay_us: waits.guest_delay_us(),
+                fabric_delay_us: waits.fabric_delay_us(),
                 cpu: cpu.cloned(),
             });
         }
@@ -141,8 +149,7 @@ fn note(
     is_each: bool,
 ) {
     let has_room = flows.len() < FLOWS_MAX || flows.contains_key(&id);
-    let continues = |last: &FlowState| Counted::of(state).continues(&Counted::of(last));
-    match flows.get_mut(&id).filter(|flow| continues(&flow.last)) {
+    match flows.get_mut(&id).filter(|flow| continues(state, &flow.last)) {
         Some(flow) => {
             let before = Some(&flow.last).filter(|_| is_each && flow.is_whole);
             flow.watch.note(&look(at_us, before, state));
@@ -155,6 +162,11 @@ fn note(
         }
         None => {}
     }
+}
+
+/// Is it the same connection?
+fn continues(state: &FlowState, last: &FlowState) -> bool {
+    Counted::of(state).continues(&Counted::of(last))
 }
 
 fn is_closed(state: &FlowState) -> bool {
