@@ -50,7 +50,7 @@ ${CARGO:-cargo} test --package vcc-port --test foreign -- --ignored --nocapture 
 # shellcheck disable=SC2086 # CARGO may be several words
 VCC_EXPIRY_SECONDS=600 ${CARGO:-cargo} test --package vcc-port --lib expiry -- --nocapture || failed=1
 scripts/check-x86.sh || failed=1
-proofs/run.sh || failed=1
+"${PROVE:-proofs/run.sh}" || failed=1
 "$VCC" bench datapath --json "$RESULTS"/bench-datapath.json || failed=1
 "$VCC" bench connections --json "$RESULTS"/bench-connections.json || failed=1
 "$VCC" bench host --json "$RESULTS"/bench-host.json || failed=1

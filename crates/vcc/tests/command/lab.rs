@@ -222,8 +222,9 @@ fn verifying_tells_outcomes_apart() {
             .arg(script)
             .env("VCC", &stub)
             .env("RESULTS", folder.join("results"))
-            // Guests that are not Linux have their own tests.
+            // Guests that are not Linux have their own tests, and proofs theirs.
             .env("CARGO", "true")
+            .env("PROVE", "true")
             .output();
         Said::from(run.expect("a shell"))
     };
