@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 VCC := $(TARGET_DIR)/release/vcc
 
-.PHONY: help deps build guest-kernel test demo prove verify bench deb install uninstall fmt clean
+.PHONY: help deps build guest-kernel test demo prove fuzz verify bench deb install uninstall fmt clean
 
 help:
 	@echo 'make demo     show the problem and the cure on live TCP, in about two minutes (root)'
@@ -13,6 +13,7 @@ help:
 	@echo 'make guest-kernel  build the guest kernel for virtual time if missing (root, 4 minutes)'
 	@echo 'make test     run all checks and tests; without root, those that need it are skipped'
 	@echo 'make prove    prove what docs/proofs.md says of the engine, with a model checker (half an hour)'
+	@echo 'make fuzz     look for inputs that break a law, a minute for each target (docs/testing.md)'
 	@echo 'make verify   run all experiments of the papers at full length, with a report (root, hours)'
 	@echo 'make bench    measure the cost of the datapath and the speed of virtual time (root)'
 	@echo 'make deb      build the Debian package'
@@ -43,6 +44,9 @@ demo: build
 
 prove:
 	@proofs/run.sh
+
+fuzz: deps
+	@CARGO='$(CARGO)' fuzz/run.sh
 
 verify: build
 	@scripts/install-deps.sh verify

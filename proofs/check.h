@@ -6,6 +6,7 @@
 #include "any.h"
 
 #define CLAIM(cond, what) __CPROVER_assert(cond, what)
+#include "laws.h"
 
 /* The invariant, claim by claim, so that a failure names what broke. */
 static void claim_invariant(const struct vcc_flow *f)

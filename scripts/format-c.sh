@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 for formatter in clang-format-16 clang-format; do
 	if command -v "$formatter" >/dev/null; then
-		find engine datapath guest crates proofs -name '*.[ch]' -print0 |
+		find engine datapath guest crates proofs fuzz -name '*.[ch]' -print0 |
 			xargs -0 "$formatter" --style=file "$@"
 		exit
 	fi

@@ -1,8 +1,9 @@
 #!/bin/bash
 # Runs every experiment at full length, figure 11 on both stacks, guests that are not Linux, ten
-# minutes of short connections, and the datapath's benchmarks, compiles PVTCP for x86, and proves the engine's laws. Prints each experiment's verdict and
-# writes figures and plots to results/, with a report in results/index.html. Fails if an experiment is
-# not valid or not reproduced; an undecided one is only reported.
+# minutes of short connections, and the datapath's benchmarks, compiles PVTCP for x86, proves the
+# engine's laws, and fuzzes: the engine for 10^9 calls. Prints each experiment's verdict and writes
+# figures and plots to results/, with a report in results/index.html. Fails if an experiment is not
+# valid or not reproduced; an undecided one is only reported.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -51,6 +52,8 @@ ${CARGO:-cargo} test --package vcc-port --test foreign -- --ignored --nocapture 
 VCC_EXPIRY_SECONDS=600 ${CARGO:-cargo} test --package vcc-port --lib expiry -- --nocapture || failed=1
 "${CHECK_X86:-scripts/check-x86.sh}" || failed=1
 "${PROVE:-proofs/run.sh}" || failed=1
+"${FUZZ:-fuzz/run.sh}" --steps 1000000000 engine || failed=1
+"${FUZZ:-fuzz/run.sh}" --seconds 300 || failed=1
 "$VCC" bench datapath --json "$RESULTS"/bench-datapath.json || failed=1
 "$VCC" bench connections --json "$RESULTS"/bench-connections.json || failed=1
 "$VCC" bench host --json "$RESULTS"/bench-host.json || failed=1

@@ -196,6 +196,11 @@ void vcc_native_pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struc
 	pool_idle(pool, f, p, now_ms);
 }
 
+void vcc_native_pool_leave(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p)
+{
+	pool_leave(pool, f, pool_holds(f), p->pool_weight);
+}
+
 bool vcc_native_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h, const struct vcc_buffer *b,
 			      const struct vcc_params *p, const struct vcc_segment *s,
 			      struct vcc_action *a)

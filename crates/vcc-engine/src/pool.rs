@@ -22,6 +22,11 @@ unsafe extern "C-unwind" {
         params: *const sys::vcc_params,
         now_ms: u32,
     );
+    fn vcc_native_pool_leave(
+        pool: *mut sys::vcc_pool,
+        flow: *mut sys::vcc_flow,
+        params: *const sys::vcc_params,
+    );
 }
 
 /// A pool's account, with the layout of the kernel's map.
@@ -62,5 +67,11 @@ impl Pool {
     pub fn idle(&mut self, flow: &mut FlowState, params: &Params, now_ms: u32) {
         // SAFETY: all three point to live values of the C types for the length of the call.
         unsafe { vcc_native_pool_idle(&mut self.0, &mut flow.0, &params.0, now_ms) };
+    }
+
+    /// The flow ends, or comes under parameters of another pool or weight than these.
+    pub fn leave(&mut self, flow: &mut FlowState, params: &Params) {
+        // SAFETY: all three point to live values of the C types for the length of the call.
+        unsafe { vcc_native_pool_leave(&mut self.0, &mut flow.0, &params.0) };
     }
 }

@@ -225,6 +225,7 @@ fn verifying_tells_outcomes_apart() {
             // What else it runs has tests of its own.
             .env("CARGO", "true")
             .env("PROVE", "true")
+            .env("FUZZ", "true")
             .env("CHECK_X86", "true")
             .output();
         Said::from(run.expect("a shell"))

@@ -1,0 +1,20 @@
+//! What is fuzzed. A target is a function of arbitrary bytes that panics if a law is broken.
+//!
+//! `fuzz/run.sh` runs the targets under libFuzzer, which keeps the inputs that reach new code. Those
+//! worth keeping are in `fuzz/corpus`, and every test run replays them.
+
+pub mod engine;
+mod input;
+mod params;
+mod steps;
+
+pub use steps::steps;
+
+/// A target, and how long its inputs get.
+pub struct Target {
+    pub name: &'static str,
+    pub run: fn(&[u8]),
+    pub most_bytes: usize,
+}
+
+pub const TARGETS: &[Target] = &[Target { name: "engine", run: engine::run, most_bytes: 2048 }];
