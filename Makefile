@@ -14,7 +14,7 @@ help:
 	@echo 'make test     run all checks and tests; without root, those that need it are skipped'
 	@echo 'make prove    prove what docs/proofs.md says of the engine, with a model checker (half an hour)'
 	@echo 'make fuzz     look for inputs that break a law, a minute for each target (docs/testing.md)'
-	@echo 'make verify   run all experiments of the papers at full length, with a report (root, hours)'
+	@echo 'make verify   all that takes longer: proofs, faults, fuzzing, the papers at full length (root, hours)'
 	@echo 'make bench    measure the cost of the datapath and the speed of virtual time (root)'
 	@echo 'make deb      build the Debian package'
 	@echo 'make install  install the command, its pages and its unit below PREFIX=$(PREFIX)'

@@ -52,7 +52,7 @@ stat() {
 	sed -n "s/^stat::$1: *//p" "$log".* | awk '{ sum += $1 } END { printf "%d", sum }'
 }
 
-failed=0
+failed=0 steps_done=0 executions=0
 for target in "${@##*/}"; do
 	export VCC_FUZZ_TARGET=$target VCC_FUZZ_STEPS=$((steps / jobs))
 	corpus=$work/corpus/$target finds=$work/finds/$target log=$work/$target.log
@@ -74,6 +74,8 @@ for target in "${@##*/}"; do
 	printf '%-8s %12s executions %12s engine steps %6s edges %6s inputs\n' "$target" \
 		"$(stat number_of_executed_units)" "$(stat engine_steps)" "${edges:-0}" \
 		"$(find "$corpus" -type f | wc -l)"
+	steps_done=$((steps_done + $(stat engine_steps)))
+	executions=$((executions + $(stat number_of_executed_units)))
 	if [ -n "$found" ]; then
 		echo "FOUND by $target: what broke is in $log.*, the input in $finds" >&2
 		failed=1
@@ -93,5 +95,7 @@ find "$work/count" -name '*native.gcda' -exec gcov -n {} \; 2>/dev/null |
 	awk -F "[':% ]+" '/^File / { name = /\/engine\// ? $2 : "" }
 		/^Lines executed/ && name { sub(/.*\/engine\//, "", name); printf "%s %.0f %d\n", name, $3 * $5 / 100, $5; name = "" }' |
 	sort >"$work/lines"
-awk '{ reached += $2; lines += $3 } END { printf "%d of %d lines of engine/ reached\n", reached, lines }' "$work/lines"
+awk -v executions="$executions" -v steps="$steps_done" '
+	{ reached += $2; lines += $3 }
+	END { printf "%d executions, %d engine steps, %d of %d lines of engine/ reached\n", executions, steps, reached, lines }' "$work/lines"
 exit $failed

@@ -47,7 +47,7 @@ job() {
 	if [ -n "$5" ]; then
 		engine=$work/$1-$4-$5/engine
 		mkdir -p "$engine" && cp -r engine/. "$engine"
-		patch -s -d "$engine/.." -p1 <"proofs/faults/$5.patch" || return 1
+		patch -s -d "$engine/.." -p1 <"faults/$5.patch" || return 1
 	fi
 	prove "$engine" "$2" "$3" "$4" >"$out" 2>&1
 	status=$?
@@ -87,4 +87,14 @@ done <proofs/list >"$work/jobs"
 }
 # xargs: 123 if a job failed.
 # shellcheck disable=SC2016 # the arguments of the inner shell
-xargs -0 -n 5 -P "$(nproc)" bash -c 'job "$@"' job <"$work/jobs"
+xargs -0 -n 5 -P "$(nproc)" bash -c 'job "$@"' job <"$work/jobs" | tee "$work/said"
+status=${PIPESTATUS[0]}
+awk -v took="$SECONDS" '
+	$1 == "proved" { proofs++; claims += $4 }
+	$1 == "caught" { caught++ }
+	$1 == "FAILED" { failed++ }
+	END {
+		printf "%d proofs of %d claims, %d faults caught, %d failed, in %d s\n",
+			proofs, claims, caught, failed, took
+	}' "$work/said"
+[ "$status" = 0 ]

@@ -36,4 +36,4 @@ make ARCH=x86 -j "$(nproc)" $objects >"$log" 2>&1 || fail "make failed: $(tail -
 for object in $objects; do
 	[ -s "$object" ] || fail "there is no $object"
 done
-printf 'compiled for x86:\n%s\n' "$objects"
+echo "compiled for x86: $(echo "$objects" | paste -sd ' ')"

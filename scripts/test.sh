@@ -82,7 +82,7 @@ check 'native engine: cc' compile_natively cc
 check 'native engine: clang' compile_natively "${CLANG:-clang-16}"
 if command -v shellcheck >/dev/null; then
 	# shellcheck disable=SC2046 # their names are words
-	check 'shellcheck' shellcheck $(grep -rlI '^#!/bin/\(ba\)\?sh$' scripts packaging guest proofs fuzz .ci)
+	check 'shellcheck' shellcheck $(grep -rlI '^#!/bin/\(ba\)\?sh$' scripts packaging guest proofs faults fuzz .ci)
 else
 	skip 'shellcheck' 'shellcheck is not installed'
 fi
@@ -114,6 +114,7 @@ count_tests "${PIPESTATUS[0]}"
 # The binary that the tests have built.
 vcc=${CARGO_TARGET_DIR:-target}/debug/vcc
 check_or_skip 'proofs' proofs/run.sh --quick
+check 'faults' faults/run.sh --quick
 check_or_skip 'make install and uninstall' scripts/test/install.sh "$vcc"
 check_or_skip 'Debian package' scripts/test/deb.sh "$vcc"
 check_or_skip 'Kubernetes manifest' scripts/test/kubernetes.sh "$vcc"

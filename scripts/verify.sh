@@ -1,17 +1,71 @@
 #!/bin/bash
-# Runs every experiment at full length, figure 11 on both stacks, guests that are not Linux, ten
-# minutes of short connections, and the datapath's benchmarks, compiles PVTCP for x86, proves the
-# engine's laws, and fuzzes: the engine for 10^9 calls. Prints each experiment's verdict and writes
-# figures and plots to results/, with a report in results/index.html. Fails if an experiment is not
-# valid or not reproduced; an undecided one is only reported.
+# Runs what takes longer than `make test` may: the proofs, the faults that tests must catch,
+# fuzzing, all experiments at full length, stacks that are not Linux, ten minutes of short connections,
+# PVTCP's patch in Debian's kernel, and the benchmarks.
+#
+#   verify.sh [PART...]    all parts, or the ones that are named: tests proofs faults fuzz stacks
+#                          expiry x86 experiments bench
+#
+# Figures and plots go to results/, with a report in results/index.html; docs/evidence.md gets the last
+# line of each check. Fails if a check does, or if an experiment is not valid or not reproduced; an
+# undecided one is only reported.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
+CARGO=${CARGO:-cargo}
 VCC=${VCC:-target/release/vcc}
 RESULTS=${RESULTS:-results}
+EVIDENCE=${EVIDENCE:-docs/evidence.md}
 mkdir -p "$RESULTS"
 failed=0
 verdicts=
+
+parts=${*:-tests proofs faults fuzz stacks expiry x86 experiments bench}
+for part in $parts; do
+	case $part in
+	tests | proofs | faults | fuzz | stacks | expiry | x86 | experiments | bench) ;;
+	*)
+		echo "verify: there is no part $part: $0 --help has the list" >&2
+		exit 2
+		;;
+	esac
+done
+is_wanted() {
+	[[ " $parts " == *" $1 "* ]]
+}
+
+# note COMMAND FIGURE: writes the figure and the date into the row of docs/evidence.md that names the
+# command.
+note() {
+	local text
+	text=$(COMMAND=$1 FIGURE=$2 TODAY=$(date -u +%F) awk -F ' [|] ' -v OFS=' | ' '
+		index($0, "`" ENVIRON["COMMAND"] "`") && NF == 4 {
+			$3 = ENVIRON["FIGURE"]
+			$4 = ENVIRON["TODAY"] " |"
+			found = 1
+		}
+		{ print }
+		END { exit !found }' "$EVIDENCE") || {
+		echo "verify: no row of $EVIDENCE is about \`$1\`" >&2
+		failed=1
+		return
+	}
+	printf '%s\n' "$text" >"$EVIDENCE"
+}
+
+# check NAME COMMAND: the last line of what the command prints is the figure of the row about NAME.
+check() {
+	local name=$1 log=$RESULTS/check.txt figure=FAILED
+	shift
+	printf '\n== %s\n' "$name"
+	env "$@" 2>&1 | tee "$log"
+	if [ "${PIPESTATUS[0]}" = 0 ]; then
+		figure=$(grep . "$log" | tail -n 1)
+	else
+		failed=1
+	fi
+	note "$name" "$figure"
+}
 
 # The outcome of the whole report, not of a case.
 outcome() {
@@ -36,34 +90,55 @@ run() {
 	verdicts+="$name: $found"$'\n'
 }
 
-ids=$("$VCC" lab list | awk 'NR > 1 { print $1 }')
-if [ -z "$ids" ]; then
-	echo "verify: $VCC lists no experiments" >&2
-	exit 1
+experiments() {
+	local ids id
+	ids=$("$VCC" lab list | awk 'NR > 1 { print $1 }')
+	if [ -z "$ids" ]; then
+		echo "verify: $VCC lists no experiments" >&2
+		exit 1
+	fi
+	for id in $ids; do
+		run "$id" "$id"
+	done
+	run vcc-fig11-modern vcc-fig11 --stack modern
+	note 'scripts/verify.sh experiments' "$(printf %s "$verdicts" | awk -F ': ' '
+		{ n[$2]++ }
+		END {
+			printf "%d experiments: %d reproduced, %d undecided, %d not reproduced, %d without a result",
+				NR, n["reproduced"], n["undecided"], n["NOT reproduced"],
+				n["NOT valid"] + n["NOT completed"]
+		}')"
+}
+
+bench() {
+	local name
+	for name in datapath connections host domain ports throughput virtual; do
+		"$VCC" bench $name --json "$RESULTS/bench-$name.json" || failed=1
+	done
+}
+
+export CARGO
+# shellcheck disable=SC2206 # CARGO may be several words
+cargo=($CARGO)
+! is_wanted tests || check 'make test' scripts/test.sh
+! is_wanted proofs || check 'make prove' proofs/run.sh
+! is_wanted faults || check 'faults/run.sh' faults/run.sh
+if is_wanted fuzz; then
+	check 'fuzz/run.sh --steps 1000000000 engine' fuzz/run.sh --steps 1000000000 engine
+	check 'fuzz/run.sh --seconds 300' fuzz/run.sh --seconds 300
 fi
-for id in $ids; do
-	run "$id" "$id"
-done
-run vcc-fig11-modern vcc-fig11 --stack modern
-# shellcheck disable=SC2086 # CARGO may be several words
-${CARGO:-cargo} test --package vcc-port --test foreign -- --ignored --nocapture || failed=1
+! is_wanted stacks || check 'cargo test -p vcc-port --test foreign -- --ignored' \
+	"${cargo[@]}" test --package vcc-port --test foreign -- --ignored
 # A thousand connections per second for ten minutes: none may be left.
-# shellcheck disable=SC2086 # CARGO may be several words
-VCC_EXPIRY_SECONDS=600 ${CARGO:-cargo} test --package vcc-port --lib expiry -- --nocapture || failed=1
-"${CHECK_X86:-scripts/check-x86.sh}" || failed=1
-"${PROVE:-proofs/run.sh}" || failed=1
-"${FUZZ:-fuzz/run.sh}" --steps 1000000000 engine || failed=1
-"${FUZZ:-fuzz/run.sh}" --seconds 300 || failed=1
-"$VCC" bench datapath --json "$RESULTS"/bench-datapath.json || failed=1
-"$VCC" bench connections --json "$RESULTS"/bench-connections.json || failed=1
-"$VCC" bench host --json "$RESULTS"/bench-host.json || failed=1
-"$VCC" bench domain --json "$RESULTS"/bench-domain.json || failed=1
-"$VCC" bench ports --json "$RESULTS"/bench-ports.json || failed=1
-"$VCC" bench throughput --json "$RESULTS"/bench-throughput.json || failed=1
-"$VCC" bench virtual --json "$RESULTS"/bench-virtual.json || failed=1
+! is_wanted expiry || check 'VCC_EXPIRY_SECONDS=600 cargo test -p vcc-port --lib expiry' \
+	VCC_EXPIRY_SECONDS=600 "${cargo[@]}" test --package vcc-port --lib expiry
+! is_wanted x86 || check 'scripts/check-x86.sh' scripts/check-x86.sh
+! is_wanted experiments || experiments
+! is_wanted bench || bench
 
-"$VCC" lab report "$RESULTS" --output "$RESULTS"/index.html --markdown README.md \
-	--markdown docs/results.md --markdown docs/performance.md || failed=1
-
+if is_wanted experiments || is_wanted bench; then
+	"$VCC" lab report "$RESULTS" --output "$RESULTS"/index.html --markdown README.md \
+		--markdown docs/results.md --markdown docs/performance.md || failed=1
+fi
 printf '\n%s' "$verdicts"
 exit "$failed"

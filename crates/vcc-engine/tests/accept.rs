@@ -238,6 +238,22 @@ fn a_rst_for_a_stray_segment_in_syn_received_closes_nothing() {
 }
 
 #[test]
+fn a_rst_that_does_not_acknowledge_the_syn_refuses_nothing() {
+    // RFC 9293, 3.10.7.3.
+    for isn in ISNS {
+        let mut conn = Conn::new(Params::default(), isn);
+        conn.guest_syn(linux_syn());
+        conn.guest_gets(seg().seq(77).rst());
+        for wrong in [u32::MAX, 1, 1 << 30] {
+            conn.guest_gets(seg().seq(77).ack(conn.seq(wrong)).rst());
+        }
+        assert_eq!(stage(&conn), sys::STAGE_SYN_SENT);
+        conn.guest_gets(seg().seq(0).ack(conn.seq(0)).rst());
+        assert_eq!(stage(&conn), sys::STAGE_CLOSED);
+    }
+}
+
+#[test]
 fn a_rst_that_the_peer_discards_closes_nothing() {
     let mut conn = busy(5);
     for wrong in [1 << 30, 1 << 31, u32::MAX] {

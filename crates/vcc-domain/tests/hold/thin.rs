@@ -193,6 +193,20 @@ fn acks_with_sack_blocks_are_not_merged() {
     assert_eq!(taken(&mut guest, &ends), [(7, 0)]);
 }
 
+/// Behind a hole, too, where the guest's next sequence number does not tell data from an ACK.
+#[test]
+fn data_does_not_wait() {
+    let (mut guest, ends) = one();
+    let _ = guest.receive(&ack(&ends, 1));
+    for (segs, behind_bytes) in [(2, 3000), (3, 0)] {
+        let bare = ack(&ends, segs);
+        let seq = bare.seq.wrapping_add(behind_bytes);
+        let data = Packet { seq, payload: vec![7; 500], ..bare };
+        assert_eq!(guest.receive(&data), Verdict::Pass);
+        assert_eq!(taken(&mut guest, &ends), [(segs, 500)]);
+    }
+}
+
 /// A guest that speaks ECN itself hears each ECE (RFC 3168).
 #[test]
 fn acks_with_ece_are_not_merged() {

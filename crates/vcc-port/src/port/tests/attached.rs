@@ -94,6 +94,7 @@ fn draining_counts_connections_that_need_the_translation() {
         let usage = &port.maps().expect("maps").usage;
         usage.update(&[0; 4], to_bytes(&used), MapFlags::ANY).expect("written");
         assert_eq!(port.drain().expect("drained"), 1);
+        assert_eq!(port.drain().expect("drained"), 1, "a visited flow is not left locked");
         assert_eq!(port.params().expect("parameters").0.mode, Mode::Drain.number());
     });
 }

@@ -5,6 +5,7 @@
 pub const ELSEWHERE: &[(&str, &str)] = &[
     ("make demo", "minutes: `vcc lab run` of it is run short by lab.rs"),
     ("make test", "this is it"),
+    ("faults/run.sh", "scripts/test.sh tries some of them"),
     ("make prove", "scripts/test.sh runs the quick proofs"),
     ("make fuzz", "minutes: every test run replays what is in fuzz/corpus"),
     ("make fmt", "scripts/test.sh checks the format"),

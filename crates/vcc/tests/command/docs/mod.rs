@@ -54,6 +54,7 @@ pages! {
     driver_domain: "docs/driver-domain.md",
     enforcement: "docs/enforcement.md",
     experiments: "experiments/README.md",
+    evidence: "docs/evidence.md",
     feedback: "docs/feedback.md",
     getting_started: "docs/getting-started.md",
     glossary: "docs/glossary.md",
