@@ -25,7 +25,7 @@ for part in $parts; do
 	case $part in
 	tests | proofs | faults | fuzz | stacks | expiry | x86 | experiments | bench) ;;
 	*)
-		echo "verify: there is no part $part: $0 --help has the list" >&2
+		echo "verify: there is no part $part; the head of $0 has the list" >&2
 		exit 2
 		;;
 	esac
