@@ -42,7 +42,8 @@ VCC_INLINE struct vcc_said snoop_says(const struct vcc_flow *f, const struct vcc
 	};
 	bool due = is_promise_due(sn);
 
-	if (!sn->begun || !(s->flags & TCP_ACK) || (s->flags & (TCP_SYN | TCP_RST)))
+	if (!sn->begun || !(s->flags & TCP_ACK) || (s->flags & (TCP_SYN | TCP_RST)) ||
+	    is_astray(f, sn))
 		return said;
 	/* Reordered between guest and port: the peer ignores its window, too. */
 	if (!due && (!snoops(f, sn, p) || s->ack != sn->guest_ack))
@@ -69,7 +70,8 @@ VCC_INLINE struct vcc_said snoop_says(const struct vcc_flow *f, const struct vcc
 VCC_INLINE void snoop_told(const struct vcc_flow *f, struct vcc_snoop *sn,
 			   const struct vcc_said *said)
 {
-	if (!sn->begun || !(said->flags & TCP_ACK) || (said->flags & (TCP_SYN | TCP_RST)))
+	if (!sn->begun || !(said->flags & TCP_ACK) || (said->flags & (TCP_SYN | TCP_RST)) ||
+	    is_astray(f, sn))
 		return;
 	/* Law 16: nothing is acknowledged that neither the guest has acknowledged nor its ring has.
 	 */

@@ -64,6 +64,15 @@ VCC_INLINE bool is_promise_due(const struct vcc_snoop *sn)
 }
 
 /*
+ * Has the guest begun another connection than the engine's, by a SYN or SYN-ACK that the engine
+ * does not believe? Its acknowledgements are none of this one's then.
+ */
+VCC_INLINE bool is_astray(const struct vcc_flow *f, const struct vcc_snoop *sn)
+{
+	return seq_before(sn->ring_nxt, f->rcv_wup);
+}
+
+/*
  * May the flow's data be promised? After its own FIN a guest may answer data with RST (RFC 9293,
  * 3.10.7.1). AccECN's counters (RFC 9768) are the guest's own.
  */
@@ -72,7 +81,7 @@ VCC_INLINE bool snoops(const struct vcc_flow *f, const struct vcc_snoop *sn,
 {
 	const uint32_t never = FLOW_FIN_GUEST | FLOW_ACCECN_GUEST | FLOW_RELEASED;
 
-	return p->snoop && mode_changes(p) && sn->begun && !sn->barred &&
+	return p->snoop && mode_changes(p) && sn->begun && !sn->barred && !is_astray(f, sn) &&
 	       f->stage == STAGE_ESTABLISHED && !(f->flags & never);
 }
 
@@ -305,7 +314,7 @@ VCC_INLINE uint32_t snoop_judge_begin(struct vcc_flow *f, const struct vcc_snoop
 {
 	uint32_t told = f->rcv_wup;
 
-	if (is_promise_due(sn) && f->stage == STAGE_ESTABLISHED)
+	if (is_promise_due(sn) && !is_astray(f, sn) && f->stage == STAGE_ESTABLISHED)
 		f->rcv_wup = sn->guest_ack;
 	return told;
 }

@@ -1,6 +1,6 @@
 //! What is never acknowledged in the guest's name.
 
-use vcc_domain::Frame;
+use vcc_domain::{Frame, Out, Verdict};
 use vcc_engine::{Mode, Params, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{MACS, Packet, options};
@@ -106,4 +106,44 @@ fn a_connection_from_before() {
     guest.acks(0, 64_000);
     assert_eq!(guest.receive(&pushed(&guest)).acks(), []);
     assert_eq!(pushed(&guest).macs, [MACS[1], MACS[0]]);
+}
+
+/// The guest begins again into a connection that the port keeps, for the answer is no sound one. What
+/// the guest acknowledges then is old to the peer, and so is a window behind it.
+#[test]
+fn a_larger_window_behind_an_old_acknowledgement() {
+    let mut guest = Guest::new();
+    open_actively(&mut guest, 1 << 31);
+    open_actively(&mut guest, 1 << 30);
+    assert_eq!(guest.reads(256).to_fabric, []);
+}
+
+/// A SYN-ACK of the guest to no SYN that the port believes, while the port repairs what it holds.
+#[test]
+fn another_connections_data() {
+    let splits = Params(sys::vcc_params { act: sys::ACT_SPLIT as u8, ..snooping().0 });
+    let mut guest = Guest::with(splits);
+    open_actively(&mut guest, 1 << 31);
+    let data = Packet { ack: (1 << 31) + 1, window: 500, ..guest.guest_packet(0, 0) };
+    assert!(guest.send(&Packet { payload: vec![7; SEG_BYTES as usize], ..data.clone() }).passed);
+    let syn_ack =
+        Packet { seq: data.seq.wrapping_sub(1), ack: (1 << 31) - 9000, flags: SYN | ACK, ..data };
+    let _ = guest.send(&syn_ack);
+    let again = guest.wait_ms(3000).to_fabric;
+    assert!(again.iter().any(|said| said.payload_bytes > 0), "nothing is repaired");
+    assert!(again.windows(2).all(|both| both[0].ack == both[1].ack), "{again:?}");
+}
+
+/// The guest opens a connection, and the peer answers with this sequence number.
+fn open_actively(guest: &mut Guest, irs: u32) {
+    let syn = Packet { flags: SYN, ack: 0, ..guest.guest_packet(0, 0) };
+    let syn = Packet { seq: syn.seq.wrapping_sub(1), ..syn };
+    let ack = syn.seq.wrapping_add(1);
+    assert!(guest.send(&syn).passed);
+    let syn_ack = Packet { seq: irs, ack, flags: SYN | ACK, ..guest.peer_packet(0, 0) };
+    let mut frame = Frame::full(syn_ack.frame());
+    let verdict = guest.port.to_guest(guest.now_ns, &mut frame, &mut Out::default());
+    assert_eq!(verdict, Verdict::Pass);
+    let ack = Packet { ack: irs.wrapping_add(1), window: 500, ..guest.guest_packet(0, 0) };
+    assert!(guest.send(&ack).passed);
 }
