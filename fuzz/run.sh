@@ -3,7 +3,7 @@
 #
 #   run.sh [--seconds N] [--steps N] [--work DIR] [--keep] [TARGET...]    all targets, or those named
 #
-# Each target runs for N seconds (60), or until the engine has been called N times, as often at once as
+# Each target runs for N seconds (60), or until it has made N steps, which are calls of the engine, frames or texts, as often at once as
 # there are CPUs. Inputs that reached new code stay in DIR (target/fuzz), where the next run begins, and
 # finds too. Prints what was done, and how many lines of the engine were reached. With --keep, inputs
 # that reach all that was reached replace those in fuzz/corpus. Exit code 1: there is a find.
@@ -71,8 +71,8 @@ for target in "${@##*/}"; do
 		wait "$pid" || found=1
 	done
 	edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log".* | sort -n | tail -n 1)
-	printf '%-8s %12s executions %12s engine steps %6s edges %6s inputs\n' "$target" \
-		"$(stat number_of_executed_units)" "$(stat engine_steps)" "${edges:-0}" \
+	printf '%-8s %12s executions %12s steps %6s edges %6s inputs\n' "$target" \
+		"$(stat number_of_executed_units)" "$(stat steps)" "${edges:-0}" \
 		"$(find "$corpus" -type f | wc -l)"
 	steps_done=$((steps_done + $(stat engine_steps)))
 	executions=$((executions + $(stat number_of_executed_units)))

@@ -4,8 +4,10 @@
 //! worth keeping are in `fuzz/corpus`, and every test run replays them.
 
 pub mod engine;
+pub mod frames;
 mod input;
 mod params;
+pub mod policy;
 mod steps;
 
 pub use steps::steps;
@@ -17,4 +19,8 @@ pub struct Target {
     pub most_bytes: usize,
 }
 
-pub const TARGETS: &[Target] = &[Target { name: "engine", run: engine::run, most_bytes: 2048 }];
+pub const TARGETS: &[Target] = &[
+    Target { name: "engine", run: engine::run, most_bytes: 2048 },
+    Target { name: "frames", run: frames::run, most_bytes: 2048 },
+    Target { name: "policy", run: policy::run, most_bytes: 512 },
+];

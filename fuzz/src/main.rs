@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use vcc_fuzz::{TARGETS, Target, steps};
 
 static TARGET: OnceLock<&Target> = OnceLock::new();
-/// Ends after so many calls of the engine; VCC_FUZZ_STEPS has it, or 0 for no end.
+/// Ends after so many steps; VCC_FUZZ_STEPS has the number, or 0 for no end.
 static MOST_STEPS: AtomicU64 = AtomicU64::new(u64::MAX);
 
 extern "C" fn tell_steps() {
-    eprintln!("stat::engine_steps: {}", steps());
+    eprintln!("stat::steps: {}", steps());
 }
 
 fn init() {

@@ -1,10 +1,10 @@
-//! How much the engine has been asked, as a measure of the work that was done.
+//! A measure of the work that was done: calls of the engine, frames, or texts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static STEPS: AtomicU64 = AtomicU64::new(0);
 
-/// Calls of the engine by this process.
+/// Steps of this process.
 pub fn steps() -> u64 {
     STEPS.load(Ordering::Relaxed)
 }
