@@ -96,6 +96,11 @@ void vcc_native_judge_anew(struct vcc_flow *f, const struct vcc_params *p)
 	VCC_LAW(flow_invariant(f));
 }
 
+bool vcc_native_is_sound(const struct vcc_flow *f)
+{
+	return flow_invariant(f);
+}
+
 bool vcc_native_is_bound(const struct vcc_flow *f)
 {
 	return is_bound(f);

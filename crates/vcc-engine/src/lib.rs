@@ -75,6 +75,7 @@ unsafe extern "C-unwind" {
         to_guest: bool,
     ) -> bool;
     fn vcc_native_is_bound(flow: *const sys::vcc_flow) -> bool;
+    fn vcc_native_is_sound(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_depends_on_translation(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_is_kept(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_is_managed(flow: *const sys::vcc_flow) -> bool;
@@ -181,6 +182,12 @@ impl FlowState {
     pub fn is_bound(&self) -> bool {
         // SAFETY: a live value of the C type.
         unsafe { vcc_native_is_bound(&self.0) }
+    }
+
+    /// Does the state satisfy what holds of every flow between two calls (`engine/invariant.h`)?
+    pub fn is_sound(&self) -> bool {
+        // SAFETY: the engine reads the flow only.
+        unsafe { vcc_native_is_sound(&self.0) }
     }
 
     /// Do guest and peer use different window scales, or may they when the handshake ends?

@@ -211,4 +211,6 @@ impl Programs {
 }
 
 #[cfg(test)]
+mod races;
+#[cfg(test)]
 mod tests;
