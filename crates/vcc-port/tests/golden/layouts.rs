@@ -77,13 +77,14 @@ fn other_options_do_not_mislead() {
     }
     let mut run = DualRun::new(&usual());
     let both = [options::mss(MSS), options::wscale(WSCALE)].concat();
-    let cases: [(&str, Vec<u8>, Vec<u8>); 6] = [
+    let cases: [(&str, Vec<u8>, Vec<u8>); 7] = [
         // (description, options before both, options after both)
         ("an experiment (RFC 6994)", vec![254, 6, 0xf9, 0x89, 3, 3], vec![]),
         ("a Fast Open cookie (RFC 7413)", vec![34, 10, 2, 4, 1, 1, 3, 3, 9, 9], vec![]),
         ("what follows the end", vec![], vec![OPTION_END, 3, 3, 9]),
         ("nonsense after the end", vec![], vec![OPTION_END, 2, 0, 0, 3, 77]),
         ("kinds of another length", vec![OPTION_MSS, 3, 9, OPTION_WSCALE, 4, 9, 9], vec![]),
+        ("the same after them", vec![], vec![OPTION_MSS, 3, 9, OPTION_WSCALE, 4, 9, 9]),
         ("all 40 bytes", vec![253, 30].into_iter().chain([3; 28]).collect(), vec![1, 1, 1]),
     ];
     for ((what, before, after), guest_port) in cases.into_iter().zip(10_000..) {
