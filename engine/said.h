@@ -73,11 +73,12 @@ VCC_INLINE void snoop_told(const struct vcc_flow *f, struct vcc_snoop *sn,
 	if (!sn->begun || !(said->flags & TCP_ACK) || (said->flags & (TCP_SYN | TCP_RST)) ||
 	    is_astray(f, sn))
 		return;
+	/* The peer ignores it. */
+	if (seq_before(said->ack, f->rcv_wup) || !seq_plausible(sn->ring_nxt, said->ack))
+		return;
 	/* Law 16: nothing is acknowledged that neither the guest has acknowledged nor its ring has.
 	 */
-	VCC_LAW(!seq_after(said->ack, sn->ring_nxt) || !seq_plausible(sn->ring_nxt, said->ack));
-	if (seq_before(said->ack, f->rcv_wup))
-		return;
+	VCC_LAW(!seq_after(said->ack, sn->ring_nxt));
 	sn->due_edge = snoop_next_due_edge(f, sn, said->edge);
 	sn->told_edge = said->edge;
 }

@@ -5,7 +5,7 @@ use vcc_engine::{Mode, Params, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{MACS, Packet, options};
 
-use crate::guest::{Guest, SEG_BYTES, snooping};
+use crate::guest::{FIRST_WINDOW, Guest, SEG_BYTES, snooping};
 
 type Change = fn(&mut Packet);
 
@@ -132,6 +132,19 @@ fn another_connections_data() {
     let again = guest.wait_ms(3000).to_fabric;
     assert!(again.iter().any(|said| said.payload_bytes > 0), "nothing is repaired");
     assert!(again.windows(2).all(|both| both[0].ack == both[1].ack), "{again:?}");
+}
+
+/// An acknowledgement of what no peer can have sent moves no edge: the next segment's window is not
+/// shut by it.
+#[test]
+fn an_acknowledgement_from_nowhere() {
+    let mut guest = Guest::new().accept();
+    let before = guest.acks(0, FIRST_WINDOW).to_fabric;
+    let stray = guest.guest_packet((1 << 31) - 1000, 150_000);
+    assert!(guest.send(&Packet { payload: vec![7; 10], ..stray }).passed);
+    let data = Packet { payload: vec![7; 10], ..guest.guest_packet(0, FIRST_WINDOW) };
+    let after = guest.send(&data).to_fabric;
+    assert!(before.len() == 1 && after.len() == 1 && after[0].window >= before[0].window);
 }
 
 /// The guest opens a connection, and the peer answers with this sequence number.
