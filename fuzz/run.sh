@@ -75,7 +75,7 @@ for target in "${@##*/}"; do
 	printf '%-8s %12s executions %12s steps %6s edges %6s inputs\n' "$target" \
 		"$(stat number_of_executed_units)" "$(stat steps)" "${edges:-0}" \
 		"$(find "$corpus" -type f | wc -l)"
-	steps_done=$((steps_done + $(stat engine_steps)))
+	steps_done=$((steps_done + $(stat steps)))
 	executions=$((executions + $(stat number_of_executed_units)))
 	if [ -n "$found" ]; then
 		echo "FOUND by $target: what broke is in $log.*, the input in $finds" >&2
@@ -98,5 +98,5 @@ find "$work/count" -name '*native.gcda' -exec gcov -n {} \; 2>/dev/null |
 	sort >"$work/lines"
 awk -v executions="$executions" -v steps="$steps_done" '
 	{ reached += $2; lines += $3 }
-	END { printf "%d executions, %d engine steps, %d of %d lines of engine/ reached\n", executions, steps, reached, lines }' "$work/lines"
+	END { printf "%d executions, %d steps, %d of %d lines of engine/ reached\n", executions, steps, reached, lines }' "$work/lines"
 exit $failed

@@ -17,6 +17,7 @@ mod evasion;
 mod feedback;
 mod fixed;
 mod full;
+mod fuzzed;
 mod headers;
 mod layout;
 mod layouts;

@@ -16,12 +16,12 @@ use crate::setup::{now_us, usual, usually};
 use crate::state;
 
 /// A flow's timer does not fire within its first second.
-const TIMER_QUIET_US: u64 = 900_000;
+pub const TIMER_QUIET_US: u64 = 900_000;
 
 pub struct Shells {
     pub datapath: Datapath,
     domain: Domain,
-    born_us: u64,
+    pub born_us: u64,
 }
 
 impl Shells {
