@@ -1,5 +1,5 @@
 //! Ethernet frames of TCP segments, and of ICMP messages about them, for the benchmark of the
-//! datapath and for tests.
+//! datapath, for guests that cheat in the lab, and for tests.
 //!
 //! This crate shares no code with the datapath, the engine or the driver domain, not even the
 //! numbers of the wire formats: what it builds and sums up is what their parsers, rewriting and

@@ -1,6 +1,6 @@
 //! A TCP segment with its headers, as a frame.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::checksum;
 use crate::headers::Headers;
@@ -69,6 +69,39 @@ impl Packet {
     /// A SYN without options.
     pub fn syn(from: SocketAddr, to: SocketAddr) -> Self {
         Packet { flags: SYN, ..Self::new(from, to) }
+    }
+
+    /// The TCP segment in an IPv4 frame without a VLAN tag. None for any other frame, a fragment, or
+    /// lengths that contradict each other.
+    pub fn read_ipv4(frame: &[u8]) -> Option<Self> {
+        let ip = frame.get(ETHERNET_BYTES..)?;
+        let header_bytes = usize::from(ip.first()? & 15) * 4;
+        let has_headers = header_bytes >= IPV4_BYTES && ip.len() >= header_bytes + TCP_BYTES;
+        let is_tcp = has_headers
+            && read_u16(frame, ETHERNET_BYTES - 2) == ETHERTYPE_IPV4
+            && ip[9] == PROTOCOL_TCP
+            && read_u16(ip, 6) & !IPV4_DONT_FRAGMENT == 0;
+        let ip = is_tcp.then(|| ip.get(..usize::from(read_u16(ip, 2)))).flatten()?;
+        let tcp = ip.get(header_bytes..).filter(|tcp| tcp.len() >= TCP_BYTES)?;
+        let offset = usize::from(tcp[12] >> 4) * 4;
+        let address = |at: usize| Ipv4Addr::from(read_u32(ip, at));
+        let mac = |at: usize| frame[at..at + 6].try_into().ok();
+        Some(Packet {
+            macs: [mac(0)?, mac(6)?],
+            traffic_class: ip[1],
+            ipv4_id: read_u16(ip, 4),
+            ip_options: ip[IPV4_BYTES..header_bytes].to_vec(),
+            seq: read_u32(tcp, 4),
+            ack: read_u32(tcp, 8),
+            flags: read_u16(tcp, 12) & ALL_FLAGS,
+            window: read_u16(tcp, 14),
+            options: tcp.get(TCP_BYTES..offset)?.to_vec(),
+            payload: tcp[offset..].to_vec(),
+            ..Packet::new(
+                (address(12), read_u16(tcp, 0)).into(),
+                (address(16), read_u16(tcp, 2)).into(),
+            )
+        })
     }
 
     pub fn headers(&self) -> Headers {
@@ -194,5 +227,32 @@ mod tests {
                 assert_eq!(partial, frame);
             }
         }
+    }
+
+    #[test]
+    fn a_frame_reads_as_the_segment_that_it_was_written_from() {
+        let packet = Packet {
+            traffic_class: ECT_0,
+            ipv4_id: 7,
+            seq: 0xffff_fff0,
+            ack: 9,
+            flags: ACK | PSH | CWR,
+            window: 77,
+            options: options::join(&[options::timestamps(1, 2)]),
+            payload: payload(5),
+            ..Packet::new(([10, 0, 0, 1], 40_000).into(), ([10, 0, 0, 2], 80).into())
+        };
+        let frame = packet.frame();
+        let padded = [&frame[..], &[0xa5; 3]].concat();
+        for frame in [&frame, &padded] {
+            let read = Packet::read_ipv4(frame).expect("a segment");
+            assert_eq!(format!("{read:?}"), format!("{packet:?}"));
+        }
+        for short in 0..frame.len() {
+            assert!(Packet::read_ipv4(&frame[..short]).is_none(), "{short}");
+        }
+        let mut fragment = frame;
+        fragment[ETHERNET_BYTES + 6] = 0x20;
+        assert!(Packet::read_ipv4(&fragment).is_none());
     }
 }

@@ -42,6 +42,7 @@ fn spec() -> GuestSpec {
             interrupt_every_ns: 0,
             seed: 0,
             port: None,
+            tamper: None,
         },
         small_queues: true,
         vcpu: None,

@@ -147,6 +147,7 @@ impl Experiment {
                 interrupt_every_ns: interrupt_every_ns(group.interrupt_us),
                 serves_at_once: group.serves_at_once.map(|most| most.get()),
                 vcpu: vcpu(case, group.vcpu.as_ref()),
+                cheat: group.cheat,
                 translation: self.translation(&group.vcc, place)?,
             };
             guests.extend((0..group.count.get()).map(|_| guest.clone()));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::backend::live;
+use crate::backend::{live, virtual_time};
 use vcc_traffic::Pattern;
 use vcc_traffic::requests::{Call, Kind};
 
@@ -317,6 +317,29 @@ fn interrupts_are_of_each_group_and_of_the_receivers_and_in_virtual_time_alone()
     let refusal = live::check(&set).unwrap_err().to_string();
     assert!(refusal.contains("interrupts"), "{refusal}");
     assert!(live::check(&scenario(&parse("small.toml", SMALL).unwrap())).is_ok());
+}
+
+#[test]
+fn a_guest_or_its_receiver_cheats_in_virtual_time_alone() {
+    let cheats = |cheat: &str, more: &str| {
+        let source = format!("{SMALL}guests.legacy.cheat = \"{cheat}\"\n{more}");
+        let set = scenario(&parse("small.toml", &source).unwrap());
+        let hosts = set.hosts(&set.topology());
+        let cheats = hosts.iter().map(|host| host.cheat.map(|cheat| cheat.name));
+        (cheats.collect::<Vec<_>>(), set)
+    };
+    let (at, set) = cheats("ignores-window", "");
+    assert_eq!(at, [None, None, Some("ignores-window"), None]);
+    assert!(virtual_time::check(&set).is_ok());
+    let refusal = live::check(&set).unwrap_err().to_string();
+    assert!(refusal.contains("guests that cheat need virtual time"), "{refusal}");
+    let refusal = virtual_time::check(&cheats("splits-acks", "").1).unwrap_err().to_string();
+    assert!(refusal.contains("a cheating receiver that is others' too"), "{refusal}");
+    let (at, set) = cheats("splits-acks", "network.topology = \"dumbbell\"\n");
+    assert_eq!(at, [None, None, None, None, None, Some("splits-acks")]);
+    assert!(virtual_time::check(&set).is_ok());
+    let error = refused(&format!("{SMALL}guests.legacy.cheat = \"steals\"\n"));
+    assert!(error.contains("there is no cheat 'steals': there are ignores-window"), "{error}");
 }
 
 #[test]

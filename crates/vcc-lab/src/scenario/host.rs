@@ -2,6 +2,7 @@
 
 use super::parameters::TcpSwitches;
 use super::vcpu::Vcpu;
+use crate::cheats::Cheat;
 use serde::{Deserialize, Serialize};
 use vcc_fabric::HostId;
 
@@ -38,6 +39,8 @@ pub struct HostSpec {
     pub receive_buffer_bytes: Option<u32>,
     /// The core that it shares.
     pub vcpu: Option<Vcpu>,
+    /// What it does to its segments against the rules.
+    pub cheat: Option<&'static Cheat>,
     /// Hosts that it talks to.
     pub peers: Vec<HostId>,
 }

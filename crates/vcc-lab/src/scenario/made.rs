@@ -18,6 +18,7 @@ pub fn guest() -> Guest {
         interrupt_every_ns: None,
         serves_at_once: None,
         vcpu: None,
+        cheat: None,
         translation: None,
     }
 }

@@ -18,6 +18,7 @@ pub use plan::{FlowSpec, Plan};
 pub use translation::{MAX_FLOWS, PoolShare, Translation};
 pub use vcpu::{Core, Scheduler, Share, Vcpu};
 
+use crate::cheats::{Cheat, End};
 use std::ops::Range;
 use vcc_fabric::{HostId, NetworkSpec, PROBE_BYTES, Topology, Watch};
 use vcc_results::result::{Ecn, FlowFacts, RunFacts};
@@ -45,6 +46,9 @@ pub struct Guest {
     pub serves_at_once: Option<u32>,
     /// The core that it shares.
     pub vcpu: Option<Vcpu>,
+    /// What it does to its segments against the rules; a receiver's cheat is what the receivers of its
+    /// flows do.
+    pub cheat: Option<&'static Cheat>,
     pub translation: Option<Translation>,
 }
 
@@ -157,7 +161,7 @@ impl Scenario {
                 ecn: Ecn {
                     guest: guest.ecn,
                     peer: (!vcc_answers).then(|| guest.fabric_ecn() && self.ecn_of(flow.receiver)),
-                    fabric: guest.fabric_ecn(),
+                    fabric: guest.cheat.is_none().then(|| guest.fabric_ecn()),
                 },
             }
         });
@@ -211,6 +215,7 @@ impl Scenario {
             interrupt_every_ns: guest.interrupt_every_ns,
             receive_buffer_bytes: None,
             vcpu: guest.vcpu,
+            cheat: self.cheat_of(host),
             peers: self.peers_of(host),
         });
         let receivers = topology.receivers.clone().map(|receiver| HostSpec {
@@ -224,9 +229,18 @@ impl Scenario {
             interrupt_every_ns: self.receivers.interrupt_every_ns,
             receive_buffer_bytes: self.receivers.receive_buffer_bytes,
             vcpu: self.receivers.vcpu,
+            cheat: self.cheat_of(receiver),
             peers: self.peers_of(receiver),
         });
         senders.chain(receivers).collect()
+    }
+
+    /// What a host does against the rules, for itself or for those that send to it.
+    pub fn cheat_of(&self, host: HostId) -> Option<&'static Cheat> {
+        let at = |guest: HostId, end| self.guests.get(guest)?.cheat.filter(|it| it.end == end);
+        let senders = self.flows.iter().filter(|flow| flow.receiver == host);
+        let for_sender = senders.map(|flow| at(flow.sender, End::Receiver));
+        at(host, End::Sender).or_else(|| for_sender.flatten().next())
     }
 
     fn peers_of(&self, host: HostId) -> Vec<HostId> {

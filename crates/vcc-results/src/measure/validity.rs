@@ -80,7 +80,7 @@ fn ecn_reasons(
     let judged = [
         ("the guest runs", Some(flow.ecn.guest), Some(result.guest_has_ecn)),
         ("its peer runs", flow.ecn.peer, Some(result.peer_has_ecn)),
-        ("its data crosses the fabric", Some(flow.ecn.fabric), fabric),
+        ("its data crosses the fabric", flow.ecn.fabric, fabric),
     ];
     let wrong = judged.into_iter().filter_map(|(what, expected, found)| {
         let (expected, found) =

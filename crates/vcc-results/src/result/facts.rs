@@ -40,7 +40,8 @@ pub struct Ecn {
     /// None where vcc translates ECN at the receiver: what its own TCP believes is vcc's choice
     /// then.
     pub peer: Option<bool>,
-    pub fabric: bool,
+    /// None where a guest that cheats has its data leave in disguise.
+    pub fabric: Option<bool>,
 }
 
 impl RunFacts {

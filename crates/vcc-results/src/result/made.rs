@@ -13,7 +13,7 @@ pub fn flow() -> FlowFacts {
         is_bulk: true,
         phases: 0..1,
         crosses_bottleneck: true,
-        ecn: Ecn { guest: true, peer: Some(true), fabric: true },
+        ecn: Ecn { guest: true, peer: Some(true), fabric: Some(true) },
     }
 }
 

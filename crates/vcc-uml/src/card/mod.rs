@@ -1,5 +1,6 @@
 //! A guest's network card: virtio-net with a host NIC's offloads, a wire of a given rate, and
-//! between the two the port of the driver domain, if there is one.
+//! between the two the port of the driver domain, if there is one. Between the guest's kernel and the
+//! port may be what a dishonest guest does to its frames.
 //!
 //! A frame counts as sent when its last bit has left, so the guest's TCP sees backpressure as from
 //! a real card (Linux: TCP small queues, BQL). Interrupts are moderated like a real card's: receive
@@ -9,6 +10,7 @@
 mod moderation;
 mod offload;
 mod rings;
+mod tamper;
 mod transmitter;
 
 use std::collections::VecDeque;
@@ -20,6 +22,7 @@ use vcc_domain::{Checksum, Frame, Out, Port, Verdict};
 use crate::vhost_user::{Asked, CardLine, HAS_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request};
 use moderation::Moderation;
 use rings::{RECEIVE, Rings, SEND};
+pub use tamper::{Tamper, Tampered};
 use transmitter::Transmitter;
 
 /// VIRTIO_NET_F_*, VIRTIO_F_*: checksum and segmentation offload from the guest, for both families
@@ -58,6 +61,7 @@ pub struct CardSpec {
     /// Seed of the interrupt moderation.
     pub seed: u64,
     pub port: Option<Port>,
+    pub tamper: Option<Box<dyn Tamper>>,
 }
 
 pub(crate) struct Card {
@@ -185,7 +189,7 @@ impl Card {
                 self.transmitter.send(now_ns, frame);
             });
         }
-        out.to_guest.iter().try_for_each(|frame| self.hand_over(frame).map(|_| ()))
+        out.to_guest.iter().try_for_each(|frame| self.hand_over(now_ns, frame).map(|_| ()))
     }
 
     fn complete(&mut self, now_ns: u64) -> io::Result<()> {
@@ -212,7 +216,7 @@ impl Card {
                 Some(port) => port.to_guest(now_ns, &mut frame, &mut out),
                 None => Verdict::Pass,
             };
-            if verdict == Verdict::Pass && self.hand_over(&frame)? {
+            if verdict == Verdict::Pass && self.hand_over(now_ns, &frame)? {
                 self.tell_room(now_ns, &mut out)?;
                 if let Some(port) = &mut self.spec.port {
                     port.placed(now_ns, frame, &mut out);
@@ -234,11 +238,33 @@ impl Card {
 
     /// Returns whether the guest's ring had room. The card does not vouch for the checksum, so the
     /// guest verifies it and every rewrite with it.
-    fn hand_over(&mut self, frame: &Frame) -> io::Result<bool> {
+    fn hand_over(&mut self, now_ns: u64, frame: &Frame) -> io::Result<bool> {
+        match &mut self.spec.tamper {
+            Some(tamper) => {
+                let tampered = tamper.receives(frame.bytes.clone());
+                self.carry_out(now_ns, tampered)
+            }
+            None => self.put_received(&frame.bytes),
+        }
+    }
+
+    /// Whether the guest's ring had room for all that its kernel receives.
+    fn carry_out(&mut self, now_ns: u64, tampered: Tampered) -> io::Result<bool> {
+        let mut has_room = true;
+        for bytes in &tampered.received {
+            has_room &= self.put_received(bytes)?;
+        }
+        for bytes in tampered.sent {
+            self.leave(now_ns, &mut Frame::full(bytes))?;
+        }
+        Ok(has_room)
+    }
+
+    fn put_received(&mut self, bytes: &[u8]) -> io::Result<bool> {
         let mut header = [0; HEADER_BYTES];
         header[10] = 1; // num_buffers
         self.has_passed_frames = true;
-        let has_room = self.rings.put_received(&header, &frame.bytes)?;
+        let has_room = self.rings.put_received(&header, bytes)?;
         self.missed_frames += u64::from(!has_room);
         Ok(has_room)
     }
@@ -270,19 +296,40 @@ impl Card {
             gso_size: if gso_type == 0 { 0 } else { gso_size },
             checksum: if is_partial { Checksum::Partial } else { Checksum::Full },
         };
+        if self.spec.tamper.is_some() {
+            return self.send_tampered(now_ns, &mut frame);
+        }
+        let done_ns = self.leave(now_ns, &mut frame)?;
+        // Reuse the buffer.
+        self.scratch = frame.bytes;
+        Ok(done_ns)
+    }
+
+    fn send_tampered(&mut self, now_ns: u64, frame: &mut Frame) -> io::Result<u64> {
+        let mut cut = Vec::new();
+        offload::cut(frame, |bytes| cut.push(bytes));
+        for bytes in cut {
+            let tamper = self.spec.tamper.as_mut();
+            let tampered = tamper.map_or_else(Tampered::default, |it| it.sends(bytes));
+            self.carry_out(now_ns, tampered)?;
+        }
+        Ok(self.transmitter.busy_until_ns().max(now_ns))
+    }
+
+    /// A frame of the guest passes the port. Returns the time when its last bit has left, or when
+    /// the port has it.
+    fn leave(&mut self, now_ns: u64, frame: &mut Frame) -> io::Result<u64> {
         let mut out = Out::default();
         let verdict = match &mut self.spec.port {
-            Some(port) => port.from_guest(now_ns, &mut frame, &mut out),
+            Some(port) => port.from_guest(now_ns, frame, &mut out),
             None => Verdict::Pass,
         };
         let mut done_ns = now_ns;
         if verdict == Verdict::Pass {
-            offload::cut(&mut frame, |frame| done_ns = self.transmitter.send(now_ns, frame));
+            offload::cut(frame, |frame| done_ns = self.transmitter.send(now_ns, frame));
         }
         // A FACK follows the segment beside it, as the kernel's clone does.
         self.forward(now_ns, out)?;
-        // Reuse the buffer.
-        self.scratch = frame.bytes;
         Ok(done_ns)
     }
 

@@ -26,6 +26,10 @@ impl Transmitter {
         self.busy_until_ns
     }
 
+    pub fn busy_until_ns(&self) -> u64 {
+        self.busy_until_ns
+    }
+
     /// The next frame whose first bit leaves before `end_ns`.
     pub fn next_before(&mut self, end_ns: u64) -> Option<(u64, Vec<u8>)> {
         self.leaving.front().filter(|(start_ns, _)| *start_ns < end_ns)?;

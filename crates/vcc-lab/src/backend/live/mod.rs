@@ -50,6 +50,9 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     if translations.iter().any(|(_, translation)| translation.keeps_frames()) {
         return cannot("ports that hold their guest's segments or acknowledge in its name");
     }
+    if hosts.iter().any(|host| host.cheat.is_some()) {
+        return cannot("guests that cheat");
+    }
     if hosts.iter().any(|host| host.interrupt_every_ns.is_some()) {
         return cannot("interrupts of guests' cards");
     }

@@ -20,6 +20,7 @@ pub use time_taken::TimeTaken;
 use crate::base::error::{Error, Result};
 use crate::base::interrupt;
 use crate::base::progress::VirtualTime;
+use crate::cheats::Cheat;
 use crate::scenario::{MAX_FLOWS, Scenario, Translation};
 use cores::Loads;
 use network::LoggedFabric;
@@ -107,6 +108,7 @@ pub fn run_timed(
                 interrupt_every_ns: hosts[host].interrupt_every_ns.unwrap_or(INTERRUPT_EVERY_NS),
                 seed: mix(seed ^ mix(host as u64 + 1)),
                 port: None,
+                tamper: hosts[host].cheat.map(Cheat::tamper),
             },
             small_queues: hosts[host].small_queues,
             vcpu: loads.vcpu(&hosts[host]),

@@ -1,8 +1,9 @@
 //! The plan of each guest of a scenario.
 
 use crate::base::error::{Error, Result};
+use crate::cheats::End;
 use crate::scenario::{
-    Family, HostSpec, Scenario, Translation, address, bare_ipv6, ipv4_address, prefix_bits,
+    Family, Flow, HostSpec, Scenario, Translation, address, bare_ipv6, ipv4_address, prefix_bits,
     tcp_parameters,
 };
 use std::collections::BTreeMap;
@@ -127,6 +128,17 @@ pub(super) fn refuse(scenario: &Scenario, hosts: &[HostSpec]) -> Result<()> {
         && scenario.guests.iter().any(|it| it.ping_every_us.is_some())
     {
         return cannot("pings over IPv6");
+    }
+    if hosts.iter().any(|host| host.cheat.is_some()) && scenario.family == Family::Ipv6 {
+        return cannot("guests that cheat over IPv6");
+    }
+    let shares = |flow: &Flow| {
+        let cheat = scenario.guests[flow.sender].cheat.filter(|it| it.end == End::Receiver);
+        let others = scenario.flows.iter().filter(|it| it.receiver == flow.receiver);
+        cheat.is_some() && others.count() > 1
+    };
+    if scenario.flows.iter().any(shares) {
+        return cannot("a cheating receiver that is others' too: use a dumbbell");
     }
     if hosts.iter().any(|host| host.proxy.is_some()) {
         return cannot("TCP proxies");

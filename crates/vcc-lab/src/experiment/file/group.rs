@@ -3,6 +3,7 @@
 use super::bounded::{Count, DelayUs, IntervalUs, Kib, Mbps, ModerationUs, Ms, Segs, Workers};
 use super::vcc::Vcc;
 use super::vcpu::Vcpu;
+use crate::cheats::Cheat;
 use crate::scenario::TcpSwitches;
 use serde::Deserialize;
 use vcc_traffic::Pattern;
@@ -63,6 +64,9 @@ pub struct Group {
     /// The core that it shares; it has one of its own if left out.
     #[serde(default)]
     pub vcpu: Option<Vcpu>,
+    /// What it does to its segments against the rules, or has its receiver do.
+    #[serde(default)]
+    pub cheat: Option<&'static Cheat>,
     #[serde(default)]
     pub vcc: Vcc,
 }
