@@ -156,8 +156,13 @@ VCC_INLINE struct ack_news track_acked(struct vcc_flow *f, const struct vcc_segm
 		 */
 		if (s->window == f->window_received || (s->options & OPT_SACK)) {
 			news.duplicate = true;
-			/* A DSACK reports a segment that had left the network before. */
-			if (!s->dsack_bytes) {
+			/*
+			 * A DSACK reports a segment that had left the network before. With SACK,
+			 * only blocks say that one has left now (RFC 6675, 2): a receiver can
+			 * repeat the rest as often as it likes.
+			 */
+			if (!s->dsack_bytes &&
+			    (!(f->flags & FLOW_SACK) || (s->options & OPT_SACK))) {
 				news.delivered_bytes = f->mss_bytes;
 				f->dupacks += f->dupacks < UINT16_MAX;
 			}

@@ -75,7 +75,7 @@ struct Stream {
 
 impl Stream {
     fn new(params: Params, rtt_us: f64) -> Self {
-        let conn = Conn::established(params, 5);
+        let conn = Conn::established(params, 5).without_sack();
         let clock_us = conn.now_us as f64;
         Stream { conn, rtt_us, clock_us, sent: 0, acked: 0 }
     }
@@ -299,7 +299,7 @@ fn slow_start_doubles() {
 
 #[test]
 fn an_unused_window_does_not_grow() {
-    let mut conn = Conn::established(cubic(100), 5);
+    let mut conn = Conn::established(cubic(100), 5).without_sack();
     conn.flow.0.cc.ssthresh_segs = 2;
     let mss_bytes = conn.mss();
     for number in 0..1000 {
@@ -363,7 +363,7 @@ fn extremes_overflow_nothing() {
         for w_max in [0u32, 1, 1000, most] {
             for step_us in [0u64, 1, 1000, 10_000_000, 2_000_000_000, 4_200_000_000] {
                 for mss in [13u32, 1440, 65_535] {
-                    let mut conn = Conn::established(cubic(10), 5);
+                    let mut conn = Conn::established(cubic(10), 5).without_sack();
                     conn.flow.0.mss_bytes = mss as u16;
                     conn.flow.0.cc.ssthresh_segs = 2;
                     conn.flow.0.cc.cwnd_segs = cwnd;

@@ -45,7 +45,7 @@ fn without_a_computed_window_cwnd_starts_from_the_flight() {
 #[test]
 fn a_reduction_ends_with_its_underlay() {
     let reno = |name| params(|p| (p.underlay, p.window_max_bytes) = (by_name(name), 1 << 30));
-    let mut conn = Conn::established(reno("reno"), 5);
+    let mut conn = Conn::established(reno("reno"), 5).without_sack();
     conn.send_segs(0, 10);
     for _ in 0..=3 {
         conn.peer_ack_segs(0);

@@ -74,7 +74,7 @@ fn an_ack_beyond_snd_nxt_changes_nothing() {
 #[test]
 fn duplicate_acks_by_rfc_5681() {
     for isn in ISNS {
-        let mut conn = Conn::established(Params::default(), isn);
+        let mut conn = Conn::established(Params::default(), isn).without_sack();
         conn.peer_ack(0);
         assert_eq!(conn.flow.dupacks, 0, "nothing is in flight");
         conn.send_segs(0, 4);
@@ -92,8 +92,42 @@ fn duplicate_acks_by_rfc_5681() {
 }
 
 #[test]
-fn an_ack_that_moves_clears_the_duplicates() {
+fn with_sack_only_blocks_make_a_duplicate() {
     let mut conn = Conn::established(Params::default(), 5);
+    conn.peer_ack(0);
+    conn.send_segs(0, 4);
+    for _ in 0..3 {
+        conn.peer_ack(0);
+    }
+    assert_eq!((conn.flow.dupacks, conn.flow.reductions), (0, 0));
+    conn.guest_gets(conn.ack(0).sack());
+    assert_eq!(conn.flow.dupacks, 1);
+}
+
+/// Savage et al. (1999), 2.2: each acknowledgement comes four times.
+#[test]
+fn acknowledgements_that_are_repeated_gain_nothing() {
+    let edge = |copies: u32| {
+        let mut conn = Conn::established(Params::default(), 5);
+        let (mut acked_segs, mut sent_segs) = (0, 0);
+        for _ in 0..300 {
+            let window_bytes = conn.flow.right_edge.wrapping_sub(conn.flow.snd_una);
+            let may_send_segs = acked_segs + window_bytes / conn.mss();
+            conn.send_segs(sent_segs, may_send_segs);
+            (acked_segs, sent_segs) = (acked_segs + 2, may_send_segs);
+            conn.wait_us(1000);
+            for _ in 0..=copies {
+                conn.peer_ack_segs(acked_segs);
+            }
+        }
+        conn.flow.right_edge
+    };
+    assert_eq!(edge(3), edge(0));
+}
+
+#[test]
+fn an_ack_that_moves_clears_the_duplicates() {
+    let mut conn = Conn::established(Params::default(), 5).without_sack();
     conn.send_segs(0, 6);
     for segs in 1..5 {
         conn.peer_ack_segs(segs);
@@ -108,7 +142,7 @@ fn an_old_ack_does_not_disturb_the_duplicates() {
     // The guest takes no window from an ACK below snd_una (RFC 9293, 3.10.7.4), so a duplicate
     // repeats the last current ACK.
     for isn in ISNS {
-        let mut conn = Conn::established(Params::default(), isn);
+        let mut conn = Conn::established(Params::default(), isn).without_sack();
         conn.send_segs(0, 8);
         let shown = conn.peer_ack_segs(4);
         conn.guest_gets(conn.ack(conn.mss()).win(PEER_WINDOW - 3));

@@ -41,6 +41,12 @@ impl Conn {
         conn
     }
 
+    /// As if SACK had not been negotiated: ACKs count as duplicates by RFC 5681.
+    pub fn without_sack(mut self) -> Self {
+        self.flow.0.flags &= !sys::FLOW_SACK;
+        self
+    }
+
     /// Passive open: the peer sends `syn`; the guest answers with the options of `answer`.
     pub fn accepted(params: Params, guest_iss: u32, syn: Seg, answer: Seg) -> Self {
         let mut conn = Self::new(params, guest_iss);

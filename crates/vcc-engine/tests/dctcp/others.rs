@@ -9,7 +9,7 @@ fn a_loss_halves_whatever_alpha_is() {
         for (cwnd, half) in [(10, 5), (11, 5), (3, 1), (40, 20)] {
             let mut params = underlay(name);
             params.0.initial_window_segs = cwnd;
-            let mut conn = conn(params, 5, Told::Reports);
+            let mut conn = conn(params, 5, Told::Reports).without_sack();
             conn.flow.0.cc.own[sys::DCTCP_ALPHA as usize] = 10;
             conn.send_segs(0, cwnd);
             for _ in 0..4 {
