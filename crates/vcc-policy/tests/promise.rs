@@ -27,7 +27,7 @@ fn schema_and_documentation_follow_the_list_of_underlays() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let dir = target.join("promise-of-policies");
     let _ = fs::remove_dir_all(&dir);
-    for part in ["engine", "datapath", "docs", "Cargo.toml", "Cargo.lock"] {
+    for part in ["engine", "datapath", "docs", "fuzz", "Cargo.toml", "Cargo.lock"] {
         copy(&root().join(part), &dir.join(part));
     }
     for crate_name in ["vcc-engine", "vcc-policy"] {

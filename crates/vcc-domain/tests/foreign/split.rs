@@ -61,7 +61,8 @@ fn every_byte_arrives_over_an_impaired_path() {
             let transfer = Transfer { impairments, stream_bytes, ..transfer(seed) };
             let network = transfer.run();
             let seconds = network.now_us() / US_PER_S;
-            assert!(seconds < 60, "{seconds} s: {transfer:?}");
+            // Most take 3 s; where all impairments meet, what is lost again waits for timeouts.
+            assert!(seconds < 120, "{seconds} s: {transfer:?}");
         }
     }
 }
