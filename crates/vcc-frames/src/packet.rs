@@ -36,6 +36,8 @@ pub struct Packet {
     pub ack: u32,
     pub flags: u16,
     pub window: u16,
+    /// The urgent pointer, which counts with URG.
+    pub urgent: u16,
     /// A multiple of four bytes.
     pub options: Vec<u8>,
     pub payload: Vec<u8>,
@@ -60,6 +62,7 @@ impl Packet {
             ack: 0,
             flags: ACK,
             window: 0xffff,
+            urgent: 0,
             options: Vec::new(),
             payload: Vec::new(),
             padding: Vec::new(),
@@ -95,6 +98,7 @@ impl Packet {
             ack: read_u32(tcp, 8),
             flags: read_u16(tcp, 12) & ALL_FLAGS,
             window: read_u16(tcp, 14),
+            urgent: read_u16(tcp, TCP_URGENT_AT),
             options: tcp.get(TCP_BYTES..offset)?.to_vec(),
             payload: tcp[offset..].to_vec(),
             ..Packet::new(
@@ -183,6 +187,7 @@ impl Packet {
         write_u32(&mut tcp, 8, self.ack);
         write_u16(&mut tcp, 12, (header_bytes as u16 / 4) << 12 | self.flags);
         write_u16(&mut tcp, 14, self.window);
+        write_u16(&mut tcp, TCP_URGENT_AT, self.urgent);
         tcp.extend(&self.options);
         tcp.extend(&self.payload);
         tcp
@@ -238,6 +243,7 @@ mod tests {
             ack: 9,
             flags: ACK | PSH | CWR,
             window: 77,
+            urgent: 3,
             options: options::join(&[options::timestamps(1, 2)]),
             payload: payload(5),
             ..Packet::new(([10, 0, 0, 1], 40_000).into(), ([10, 0, 0, 2], 80).into())

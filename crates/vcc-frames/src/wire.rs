@@ -43,6 +43,7 @@ pub const TCP_BYTES: usize = 20;
 /// The checksum fields, from the start of their headers.
 pub const IPV4_CHECK_AT: usize = 10;
 pub const TCP_CHECK_AT: usize = 16;
+pub const TCP_URGENT_AT: usize = 18;
 
 /// Option kinds (RFC 9293, 3.1; RFC 7323; RFC 2018).
 pub const OPTION_END: u8 = 0;
@@ -52,6 +53,8 @@ pub const OPTION_WSCALE: u8 = 3;
 pub const OPTION_SACK_PERMITTED: u8 = 4;
 pub const OPTION_SACK: u8 = 5;
 pub const OPTION_TIMESTAMPS: u8 = 8;
+/// RFC 7413.
+pub const OPTION_FAST_OPEN: u8 = 34;
 /// RFC 8684.
 pub const OPTION_MPTCP: u8 = 30;
 
