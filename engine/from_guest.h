@@ -16,11 +16,12 @@
 VCC_INLINE void restart_after_idle(struct vcc_flow *f, const struct vcc_params *p,
 				   const struct vcc_segment *s)
 {
-	if (!s->payload_bytes || flight_bytes(f) || f->ca_state != CA_OPEN ||
+	if (!s->payload_bytes || flight_bytes(f) ||
 	    elapsed_us(f->progress_us, (uint32_t)s->now_us) < idle_rto_us(f, p))
 		return;
 	undo_forbid(f);
 	cc_on_idle(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
+	reduction_restart(f);
 	cwnd_validated(f, (uint32_t)s->now_us);
 }
 

@@ -104,7 +104,7 @@ VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, 
 		reduction_begin(f, p, CONGESTION_LOSS);
 		f->prr_out_bytes = s->payload_bytes;
 	} else if (f->ca_state == CA_CWR) {
-		reduction_to_recovery(f);
+		reduction_to_recovery(f, p);
 	}
 }
 
@@ -161,7 +161,7 @@ VCC_INLINE void loss_from_dupacks(struct vcc_flow *f, const struct vcc_params *p
 	if (f->ca_state == CA_OPEN)
 		reduction_begin(f, p, CONGESTION_LOSS);
 	else if (f->ca_state == CA_CWR)
-		reduction_to_recovery(f);
+		reduction_to_recovery(f, p);
 }
 
 #endif

@@ -49,7 +49,8 @@ VCC_INLINE void mss_change(struct vcc_flow *f, uint32_t to_bytes)
 	f->cc.cwnd_segs = segs_of(f->cc.cwnd_segs, from_bytes, to_bytes);
 	if (f->cc.ssthresh_segs != SSTHRESH_INFINITE)
 		f->cc.ssthresh_segs = segs_of(f->cc.ssthresh_segs, from_bytes, to_bytes);
-	f->prr_prior_segs = (uint16_t)segs_of(f->prr_prior_segs, from_bytes, to_bytes);
+	if (f->prr_prior_segs)
+		f->prr_prior_segs = (uint16_t)segs_of(f->prr_prior_segs, from_bytes, to_bytes);
 	if (f->undo_prior_segs)
 		f->undo_prior_segs = (uint16_t)segs_of(f->undo_prior_segs, from_bytes, to_bytes);
 	cc_on_mss(f->underlay, &f->cc, from_bytes, to_bytes);

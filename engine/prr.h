@@ -46,11 +46,36 @@ VCC_INLINE void reduction_begin(struct vcc_flow *f, const struct vcc_params *p,
 		f->flags |= FLOW_CWR_DUE;
 }
 
-/* A loss during a reduction extends it to the current flight, without a second reduction. */
-VCC_INLINE void reduction_to_recovery(struct vcc_flow *f)
+/*
+ * A loss during a reduction extends it to the current flight, without a second reduction. After a
+ * restart (see below) the loss is of later data, and answered by itself.
+ */
+VCC_INLINE void reduction_to_recovery(struct vcc_flow *f, const struct vcc_params *p)
 {
+	if (!f->prr_prior_segs) {
+		f->ca_state = CA_OPEN;
+		reduction_begin(f, p, CONGESTION_LOSS);
+		return;
+	}
 	f->ca_state = CA_RECOVERY;
 	f->recover = f->snd_nxt;
+}
+
+/*
+ * The guest restarts after an idle period, before an ACK beyond `recover` has ended its reduction.
+ * From here on that only says which ECE (law 6) or which duplicates (RFC 6582, 3.2 step 1) are
+ * stale. Its end must not raise the window again: prr_prior_segs is 0.
+ */
+VCC_INLINE void reduction_restart(struct vcc_flow *f)
+{
+	if (f->ca_state == CA_OPEN)
+		return;
+	if (f->ca_state == CA_RECOVERY)
+		f->ca_state = CA_LOSS;
+	f->prr_prior_segs = 0;
+	f->prr_delivered_bytes = 0;
+	f->prr_out_bytes = 0;
+	f->dupacks = 0;
 }
 
 /* The retransmission timer of the modelled sender expired (RFC 5681, 3.1; RFC 6298, 5.5). */
@@ -90,7 +115,7 @@ VCC_INLINE void reduction_end(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	if (f->ca_state == CA_OPEN || !seq_after(s->ack, f->recover))
 		return;
-	if (f->ca_state != CA_LOSS) {
+	if (f->ca_state != CA_LOSS && f->prr_prior_segs) {
 		f->cc.cwnd_segs = f->cc.ssthresh_segs;
 		f->validated_us = (uint32_t)s->now_us;
 	}

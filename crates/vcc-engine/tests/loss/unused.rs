@@ -44,6 +44,72 @@ fn an_idle_guest_never_gains() {
     assert_eq!(conn.cwnd(), cwnd_segs);
 }
 
+/// 40 segments, all acknowledged and the reduction that `signal` began not ended by any.
+fn reduced_and_acknowledged(prr: bool, signal: impl Fn(&mut Conn)) -> Conn {
+    let mut conn = in_flight(5, 40);
+    conn.params.0.prr = prr.into();
+    conn.flow.0.cc.cwnd_segs = 40;
+    signal(&mut conn);
+    assert!(conn.flow.cc.ssthresh_segs == 20);
+    conn.wait_us(10_000).peer_ack_segs(41);
+    conn.wait_us(400_000);
+    conn
+}
+
+/// By a mark, by duplicate ACKs, and by a timeout.
+const SIGNALS: [fn(&mut Conn); 3] = [
+    |conn| {
+        conn.guest_gets(conn.ack(2 * conn.mss()).ece());
+    },
+    |conn| {
+        for _ in 0..3 {
+            conn.peer_ack_segs(1);
+        }
+        conn.send_segs(1, 2);
+    },
+    |conn| {
+        conn.wait_us(400_000).send_segs(1, 2);
+        // All but the first segment had arrived.
+        conn.peer_ack_segs(40);
+    },
+];
+
+#[test]
+fn a_reduction_that_has_not_ended_does_not_outlive_an_idle_period() {
+    for prr in [false, true] {
+        for signal in SIGNALS {
+            let mut conn = reduced_and_acknowledged(prr, signal);
+            let reductions = conn.flow.reductions;
+            conn.send_segs(41, 43);
+            assert!(conn.cwnd() <= 10, "{} after {}", conn.cwnd(), state(&conn));
+            // Its end does not raise the window, and stale ECE does not count (law 6).
+            let stale = conn.ack(41 * conn.mss()).len(100).ece();
+            conn.guest_gets(stale);
+            let clear = conn.ack(43 * conn.mss()).seq(conn.peer_seq(100));
+            conn.wait_us(10_000).guest_gets(clear);
+            assert_eq!(state(&conn), sys::CA_OPEN);
+            assert!(conn.cwnd() <= 12, "{}", conn.cwnd());
+            assert_eq!(conn.flow.reductions, reductions);
+            assert_eq!(conn.flow.cc.ssthresh_segs, 20);
+        }
+    }
+}
+
+#[test]
+fn a_loss_after_an_idle_period_is_not_answered_by_a_mark_before_it() {
+    for prr in [false, true] {
+        let mut conn = reduced_and_acknowledged(prr, SIGNALS[0]);
+        conn.send_segs(41, 46);
+        let reductions = conn.flow.reductions;
+        for _ in 0..4 {
+            // The first shows another window, and is no duplicate.
+            conn.guest_gets(conn.ack(41 * conn.mss()).win(PEER_WINDOW - 1));
+        }
+        assert_eq!((state(&conn), conn.flow.reductions), (sys::CA_RECOVERY, reductions + 1));
+        assert!(conn.flow.cc.ssthresh_segs <= 5);
+    }
+}
+
 #[test]
 fn an_app_limited_guest_does_not_grow() {
     // RFC 7661. Slow start may grow to twice the flight (Linux: tcp_is_cwnd_limited).
