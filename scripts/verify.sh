@@ -1,10 +1,10 @@
 #!/bin/bash
-# Runs what takes longer than `make test` may: the proofs, the faults that tests must catch,
+# Runs what takes longer than `make test` may: the proofs and theorems, the faults that tests must catch,
 # fuzzing, all experiments at full length, stacks that are not Linux, ten minutes of short connections,
 # PVTCP's patch in Debian's kernel, and the benchmarks.
 #
-#   verify.sh [PART...]    all parts, or the ones that are named: tests proofs faults fuzz stacks
-#                          expiry races x86 experiments bench
+#   verify.sh [PART...]    all parts, or the ones that are named: tests proofs theorems faults
+#                          fuzz stacks expiry races x86 experiments bench
 #
 # Figures and plots go to results/, with a report in results/index.html; docs/evidence.md gets the last
 # line of each check. Fails if a check does, or if an experiment is not valid or not reproduced; an
@@ -20,10 +20,10 @@ mkdir -p "$RESULTS"
 failed=0
 verdicts=
 
-parts=${*:-tests proofs faults fuzz stacks expiry races x86 experiments bench}
+parts=${*:-tests proofs theorems faults fuzz stacks expiry races x86 experiments bench}
 for part in $parts; do
 	case $part in
-	tests | proofs | faults | fuzz | stacks | expiry | races | x86 | experiments | bench) ;;
+	tests | proofs | theorems | faults | fuzz | stacks | expiry | races | x86 | experiments | bench) ;;
 	*)
 		echo "verify: there is no part $part; the head of $0 has the list" >&2
 		exit 2
@@ -122,6 +122,8 @@ export CARGO
 cargo=($CARGO)
 ! is_wanted tests || check 'make test' scripts/test.sh
 ! is_wanted proofs || check 'make prove' proofs/run.sh
+! is_wanted theorems || check 'VCC_THEOREM_EVENTS=10000000 cargo test -p vcc-engine --test engine theorems' \
+	VCC_THEOREM_EVENTS=10000000 "${cargo[@]}" test --package vcc-engine --test engine theorems
 ! is_wanted faults || check 'faults/run.sh' faults/run.sh
 if is_wanted fuzz; then
 	check 'fuzz/run.sh --steps 1000000000 engine' fuzz/run.sh --steps 1000000000 engine

@@ -36,6 +36,7 @@ mod rtt;
 mod shadow;
 mod sharing;
 mod split;
+mod theorems;
 mod tracking;
 mod underlays;
 mod undo;
