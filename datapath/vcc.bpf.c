@@ -221,7 +221,7 @@ static __always_inline void settle(struct vcc_entry *e, const struct vcc_params 
 		flow_forget(e, key);
 		return;
 	}
-	if (e->half_open && !is_half_open(&e->flow))
+	if (e->half_open && is_open(&e->flow))
 		half_open_leave(e, key->port);
 	uint32_t within_ms = look_within_ms(&e->flow, p);
 

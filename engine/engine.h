@@ -34,10 +34,12 @@ VCC_INLINE struct vcc_action vcc_deadline(struct vcc_flow *f, const struct vcc_p
 	uint32_t idle_ms = (uint32_t)(now_us / 1000) - f->last_seen_ms;
 	uint32_t limit_ms = idle_limit_ms(f, p);
 
+	if (crowded && f->stage == STAGE_CLOSED)
+		limit_ms = vcc_min(limit_ms, CROWDED_CLOSED_MS);
 	/* This CPU's clock may lag behind the one that stamped the last segment. */
 	if ((int32_t)idle_ms < 0)
 		idle_ms = 0;
-	if (idle_ms >= limit_ms || (crowded && gives_way(f, idle_ms))) {
+	if (idle_ms >= limit_ms) {
 		a.forget = true;
 		return a;
 	}

@@ -30,10 +30,13 @@ VCC_INLINE uint32_t idle_limit_ms(const struct vcc_flow *f, const struct vcc_par
 	return f->stage == STAGE_CLOSED ? p->idle_closed_ms : p->idle_handshake_ms;
 }
 
-/* Is the flow half-open, so that it gives way to a newer one in a full table? */
-VCC_INLINE bool is_half_open(const struct vcc_flow *f)
+/*
+ * Has the handshake completed? Until then, the flow gives way to a newer one in a full table: also
+ * one that was refused, or a scan would fill the table with what is kept of it.
+ */
+VCC_INLINE bool is_open(const struct vcc_flow *f)
 {
-	return f->stage < STAGE_ESTABLISHED;
+	return f->stage == STAGE_ESTABLISHED;
 }
 
 /* Time until the next call of vcc_deadline() for an event due in `due_ms`. */
@@ -63,13 +66,7 @@ VCC_INLINE bool is_crowded(uint32_t flows, uint32_t flows_max)
 	return flows > flows_max / 2;
 }
 
-/* Does a closed flow give way to others in a crowded table? */
-VCC_INLINE bool gives_way(const struct vcc_flow *f, uint32_t idle_ms)
-{
-	return f->stage == STAGE_CLOSED && idle_ms >= CROWDED_CLOSED_MS;
-}
-
-/* Limit of half-open flows in a table; the rest is reserved for established ones. */
+/* Limit of flows in a table that were never open; the rest is reserved for established ones. */
 VCC_INLINE uint32_t half_open_max(uint32_t flows_max)
 {
 	return vcc_max(flows_max / 4, 1);

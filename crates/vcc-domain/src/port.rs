@@ -436,7 +436,7 @@ impl Port {
             }
             return Some(judged);
         }
-        let is_open = !flow.is_half_open();
+        let is_open = u32::from(flow.stage) == sys::STAGE_ESTABLISHED;
         let sooner_ns = timer::sooner_ns(flow, self.treatments.of(flow), now_ns, look_ns);
         if ends_held(flow, held, segment, judged.is_reset) {
             self.end_held(id, judged.is_reset);

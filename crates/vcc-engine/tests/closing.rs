@@ -167,6 +167,9 @@ fn closed_flows_give_way_in_a_crowded_table() {
     assert!(!forgotten(&mut closed, 999_000, true));
     assert!(!forgotten(&mut closed, 1_000_000, false));
     assert!(forgotten(&mut closed, 1_000_000, true));
+    // Who looks too early comes back in time.
+    let action = closed.flow.deadline(&closed.params, closed.now_us + 400_000, true);
+    assert_eq!(action.deadline_ms, 600);
 
     let mut open = Conn::established(Params::default(), 5);
     assert!(!forgotten(&mut open, 1_000_000, true), "an established flow never gives way");

@@ -95,6 +95,39 @@ fn a_flood_hinders_nobody() {
     shells.assert_counted();
 }
 
+/// A scan, whose SYNs are refused, is confined to the same share: what was refused is kept for its
+/// retransmissions, and gives way as what has not been answered.
+#[test]
+fn a_scan_takes_no_more_than_a_flood() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    const MAX_FLOWS: u32 = 64;
+    const HALF_OPEN_MAX: u32 = MAX_FLOWS / 4;
+    for opener in Direction::BOTH {
+        let mut shells = shells(MAX_FLOWS, OnFull::Drop);
+        for port in 1000..1000 + 3 * MAX_FLOWS as u16 {
+            let mut refused = connection(opener, port);
+            let syn = refused.syn();
+            shells.pass(opener, &syn);
+            refused.sent(opener, &syn);
+            let rst = refused.packet(opener.other());
+            let rst = Packet { seq: 0, flags: RST | ACK, window: 0, options: Vec::new(), ..rst };
+            shells.pass(opener.other(), &rst);
+        }
+        let Usage { flows, half_open, .. } = usage(&shells);
+        assert_eq!((flows, half_open), (HALF_OPEN_MAX, HALF_OPEN_MAX), "{opener:?}");
+        // There is room for connections.
+        for port in 1..=(MAX_FLOWS - HALF_OPEN_MAX) as u16 {
+            let mut new = connection(opener, port);
+            shells.open(&mut new);
+            assert!(is_translated(&mut shells, &new));
+        }
+        assert_eq!(count(&shells, counters::REFUSED), 0);
+        shells.assert_counted();
+    }
+}
+
 /// Established connections may fill the whole table, and take the entries of handshakes.
 #[test]
 fn handshakes_give_their_places_to_connections() {

@@ -1,11 +1,12 @@
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use vcc_engine::Params;
 use vcc_frames::Packet;
+use vcc_frames::wire::*;
 use vcc_testing::{can_attach, guest, on_a_host};
 
 use super::eventually;
@@ -83,6 +84,41 @@ fn a_flood_of_syns_is_forgotten() {
     eventually("are forgotten", || usage().flows == 0);
     println!("{:?}", usage());
     assert!(datapath.flows().expect("flows").is_empty());
+}
+
+/// Connections that end soon take no more than half of the table for long, however long closed ones
+/// may stay: also those that had not been closed for a second when the timer first looked.
+#[test]
+fn what_has_ended_leaves_a_crowded_table() {
+    if !can_attach() {
+        return;
+    }
+    const MAX_FLOWS: u32 = 64;
+    let params = Params::with(|p| p.idle_closed_ms = 600_000);
+    let options = AttachOptions { max_flows: MAX_FLOWS, ..AttachOptions::of(params) };
+    let datapath = Datapath::load(&options).expect("a datapath");
+    let flows = || datapath.usage().expect("usage").flows;
+    let peer = ([192, 0, 2, 1], 80).into();
+    let run = |program, packet: Packet| {
+        datapath.run(program, &packet.frame(), 0).expect("it runs");
+    };
+    let open = |port: u16| -> SocketAddr {
+        let guest = ([198, 51, 100, 1], port).into();
+        run(Program::FromGuest, Packet::syn(guest, peer));
+        let syn_ack = Packet { flags: SYN | ACK, ack: 1, ..Packet::new(peer, guest) };
+        run(Program::ToGuest, syn_ack);
+        run(Program::FromGuest, Packet { seq: 1, ack: 1, ..Packet::new(guest, peer) });
+        guest
+    };
+    let stays = open(1);
+    let guests: Vec<_> = (2..=MAX_FLOWS as u16).map(open).collect();
+    thread::sleep(Duration::from_millis(500));
+    for guest in guests {
+        run(Program::FromGuest, Packet { seq: 1, flags: RST, ..Packet::new(guest, peer) });
+    }
+    assert_eq!(flows(), MAX_FLOWS);
+    eventually("those that have ended leave half of it", || flows() <= MAX_FLOWS / 2);
+    assert!(datapath.flows().expect("flows").iter().any(|flow| flow.guest == stays));
 }
 
 /// How many seconds connections are opened and closed, at the default settings. `make verify` sets
