@@ -58,6 +58,7 @@ bench: build
 	$(VCC) bench connections --json results/bench-connections.json
 	$(VCC) bench host --json results/bench-host.json
 	$(VCC) bench domain --json results/bench-domain.json
+	$(VCC) bench flood --json results/bench-flood.json
 	$(VCC) bench ports --json results/bench-ports.json
 	$(VCC) bench throughput --json results/bench-throughput.json
 	$(VCC) bench virtual --json results/bench-virtual.json

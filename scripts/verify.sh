@@ -112,7 +112,7 @@ experiments() {
 
 bench() {
 	local name
-	for name in datapath connections host domain ports throughput virtual; do
+	for name in datapath connections host domain flood ports throughput virtual; do
 		"$VCC" bench $name --json "$RESULTS/bench-$name.json" || failed=1
 	done
 }

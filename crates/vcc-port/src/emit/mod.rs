@@ -18,7 +18,7 @@ use crate::maps::{Maps, keep};
 use crate::plain::{from_bytes, to_bytes};
 use crate::ring::{Ring, now_us};
 use crate::{Error, Result};
-use socket::Socket;
+pub(crate) use socket::{Socket, Way};
 
 /// A multiple of all sizes of pages.
 const RING_BYTES: u32 = 64 << 10;
@@ -65,7 +65,7 @@ impl Emitter {
         role: Option<Lock>,
     ) -> Result<Self> {
         Ok(Self {
-            socket: Socket::open(device)?,
+            socket: Socket::open(device, Way::Direct)?,
             ring: Ring::open(&maps.events, port, RING_BYTES)?,
             flows: keep(&maps.flows)?,
             neighbours: keep(&maps.neighbours)?,

@@ -1,4 +1,4 @@
-//! A packet socket that bypasses the egress programs of a device, ours among them.
+//! A packet socket.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -7,14 +7,23 @@ use crate::device::Device;
 use crate::{Error, Result};
 
 /// A socket that only sends.
-pub(super) struct Socket {
+pub(crate) struct Socket {
     socket: OwnedFd,
+}
+
+/// Which way its frames take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Around the egress programs of the device, ours among them.
+    Direct,
+    /// As all else.
+    PastPrograms,
 }
 
 impl Socket {
     /// In the calling thread's network namespace, where the device must be.
-    pub(super) fn open(device: &Device) -> Result<Self> {
-        Self::open_at(device).map_err(|error| {
+    pub(crate) fn open(device: &Device, way: Way) -> Result<Self> {
+        Self::open_at(device, way).map_err(|error| {
             let doing = format!("open a packet socket at `{}`", device.name);
             if error.kind() == io::ErrorKind::PermissionDenied {
                 Error::NotPermitted { doing, why: "it needs CAP_NET_RAW".into() }
@@ -24,7 +33,7 @@ impl Socket {
         })
     }
 
-    fn open_at(device: &Device) -> io::Result<Self> {
+    fn open_at(device: &Device, way: Way) -> io::Result<Self> {
         // Protocol 0: it receives nothing.
         const NOTHING: libc::c_int = 0;
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
@@ -41,21 +50,21 @@ impl Socket {
         // SAFETY: pointer and length are those of the address, which outlives the call.
         checked(unsafe { libc::bind(socket.as_raw_fd(), to, length) })?;
         // Egress programs run before the queueing discipline.
-        let yes: libc::c_int = 1;
+        let bypasses = libc::c_int::from(way == Way::Direct);
         // SAFETY: pointer and length are those of the integer, which outlives the call.
         checked(unsafe {
             libc::setsockopt(
                 socket.as_raw_fd(),
                 libc::SOL_PACKET,
                 libc::PACKET_QDISC_BYPASS,
-                std::ptr::from_ref(&yes).cast(),
-                size_of_val(&yes) as libc::socklen_t,
+                std::ptr::from_ref(&bypasses).cast(),
+                size_of_val(&bypasses) as libc::socklen_t,
             )
         })?;
         Ok(Self { socket })
     }
 
-    pub(super) fn send(&self, frame: &[u8]) -> io::Result<()> {
+    pub(crate) fn send(&self, frame: &[u8]) -> io::Result<()> {
         // SAFETY: pointer and length are those of the frame, which outlives the call.
         let sent =
             unsafe { libc::send(self.socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };

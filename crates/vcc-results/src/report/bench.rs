@@ -24,6 +24,7 @@ pub enum Measurements {
     Connections(Vec<CrowdCost>),
     Datapath(Vec<Cost>),
     Domain(Vec<SegmentCost>),
+    Flood(Vec<Figures>),
     Host(Vec<Figure>),
     Ports(Vec<Figure>),
     Throughput(Throughput),
@@ -88,6 +89,15 @@ impl Figure {
     }
 }
 
+/// A figure of each of several rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    pub name: String,
+    pub what: String,
+    pub value: Spread,
+    pub unit: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
     pub attached_gbit_s: Spread,
@@ -136,6 +146,7 @@ impl BenchReport {
             Measurements::Connections(_) => "connections",
             Measurements::Datapath(_) => "datapath",
             Measurements::Domain(_) => "domain",
+            Measurements::Flood(_) => "flood",
             Measurements::Throughput(_) => "throughput",
             Measurements::Host(_) => "host",
             Measurements::Ports(_) => "ports",
@@ -145,5 +156,5 @@ impl BenchReport {
 }
 
 /// Names of all benchmarks.
-pub const BENCHES: [&str; 7] =
-    ["connections", "datapath", "domain", "host", "ports", "throughput", "virtual"];
+pub const BENCHES: [&str; 8] =
+    ["connections", "datapath", "domain", "flood", "host", "ports", "throughput", "virtual"];

@@ -123,6 +123,27 @@ fn devices_that_come_and_go_become_ports_and_leave_nothing() {
     assert!(value("upgrade_trips") > 0.0, "{table}");
 }
 
+/// What a flooded port does to connections, its own and others', is exact; how fast they are is not.
+#[test]
+fn a_flood_at_one_port_leaves_the_connections_of_all_alone() {
+    if !can_attach() {
+        return;
+    }
+    let (table, figures) = measure("flood --runs 1");
+    let figures = figures.as_array().expect("figures");
+    assert_eq!(table.lines().count(), 1 + figures.len(), "{table}");
+    let median = |name: &str| {
+        let found = figures.iter().find(|figure| figure["name"] == name);
+        found
+            .and_then(|figure| figure["value"]["median"].as_f64())
+            .unwrap_or_else(|| panic!("{name}: {table}"))
+    };
+    assert!(median("syns") > 0.0 && median("paced") > 0.0 && median("greedy") > 0.0, "{table}");
+    assert!(median("others") > 4.0 && median("own") > 2.0, "{table}");
+    assert_eq!((median("others_unknown"), median("own_unknown")), (0.0, 0.0), "{table}");
+    assert!((1.0..=16_384.0).contains(&median("half_open")), "{table}");
+}
+
 #[test]
 fn virtual_time_is_measured_part_by_part() {
     if !can_attach() {

@@ -3,7 +3,7 @@
 use super::origin::{build, command, machine, time};
 use super::text::{line, table, wrapped};
 use crate::report::BenchReport;
-use crate::report::bench::{Figure, Measurements, Spread};
+use crate::report::bench::{Figure, Figures, Measurements, Spread};
 
 pub fn block(report: &BenchReport) -> String {
     let (table, samples) = match &report.measurements {
@@ -38,6 +38,15 @@ pub fn block(report: &BenchReport) -> String {
             let rows: Vec<_> = costs.iter().map(row).collect();
             let samples = costs.first().map_or(0, |cost| cost.ns.samples);
             (table(&["at the port", "ns", "Gbit/s"], &rows), format!("{samples} rounds"))
+        }
+        Measurements::Flood(figures) => {
+            let row = |it: &Figures| {
+                let decimals = if it.value.median.abs() >= 100.0 { 0 } else { 3 };
+                vec![line(&it.what), format!("{} {}", spread(&it.value, decimals), it.unit)]
+            };
+            let rows: Vec<_> = figures.iter().map(row).collect();
+            let samples = figures.first().map_or(0, |it| it.value.samples);
+            (table(&["beside a flood", "median"], &rows), format!("{samples} rounds"))
         }
         Measurements::Host(figures) | Measurements::Ports(figures) => {
             return of_one_run(report, figures);

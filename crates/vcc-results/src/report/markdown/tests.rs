@@ -1,5 +1,5 @@
 use super::{Defaults, Filled, Problem, fill_markdown};
-use crate::report::bench::{Cost, Measurements, SegmentCost, Spread, Throughput};
+use crate::report::bench::{Cost, Figures, Measurements, SegmentCost, Spread, Throughput};
 use crate::report::tests::report;
 use crate::report::{BenchReport, CaseReport, Figure, Machine, Report, ResultFile, Results};
 use crate::result::{Backend, Stack};
@@ -232,6 +232,12 @@ fn benchmarks_have_blocks_of_their_own() {
     let costs = vec![
         bench(Measurements::Datapath(vec![cost, rewriter])),
         bench(Measurements::Domain(vec![held, bulk])),
+        bench(Measurements::Flood(vec![Figures {
+            name: "n".into(),
+            what: "goodput".into(),
+            value: spread(0.99),
+            unit: "of it".into(),
+        }])),
         bench(Measurements::Ports(vec![
             figure("a port", 1.607, "ms"),
             figure("missed", 3.0, "devices"),
@@ -243,7 +249,7 @@ fn benchmarks_have_blocks_of_their_own() {
     assert_eq!(serde_json::from_str::<Vec<BenchReport>>(&json).unwrap(), results.benches);
     let text = filled(
         "<!-- measured: bench datapath -->\n<!-- /measured -->\n<!-- measured: bench domain -->\n\
-         <!-- /measured -->\n<!-- measured: bench throughput -->\n\
+         <!-- /measured -->\n<!-- measured: bench flood -->\n<!-- /measured -->\n<!-- measured: bench throughput -->\n\
          <!-- /measured -->\n<!-- measured: bench ports -->\n<!-- /measured -->\n<!-- measured: bench virtual -->\nnone\n<!-- /measured -->\n",
         &results,
     );
@@ -252,6 +258,7 @@ fn benchmarks_have_blocks_of_their_own() {
         "of 10 turns of 10,000 runs each. Measured on 2024-02-29 00:00 UTC with an unrecorded build of \
          vcc; Linux 6.18, 1 CPU. `vcc bench datapath`",
         "| data that is held | 130 (129 to 131) |  |\n| bulk | 130 (129 to 131) | 34.0 (33.0 to 35.0) |",
+        "| goodput | 0.990 (-0.010 to 1.990) of it |",
         "| a port | 1.61 ms |\n| missed | 3 devices |",
         "One run. Measured on 2024-02-29",
         "| attached over detached | 0.950 (-0.050 to 1.950) |",

@@ -3,6 +3,7 @@ mod datapath;
 mod devices;
 mod domain;
 mod figures;
+mod flood;
 mod host;
 mod ports;
 mod throughput;
@@ -31,6 +32,7 @@ enum What {
     Connections(connections::Arguments),
     Datapath(datapath::Arguments),
     Domain(domain::Arguments),
+    Flood(flood::Arguments),
     Host(host::Arguments),
     Ports(ports::Arguments),
     Throughput(throughput::Arguments),
@@ -42,6 +44,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         What::Connections(arguments) => connections::run(arguments),
         What::Datapath(arguments) => datapath::run(arguments),
         What::Domain(arguments) => domain::run(arguments),
+        What::Flood(arguments) => flood::run(arguments),
         What::Host(arguments) => host::run(arguments),
         What::Ports(arguments) => ports::run(arguments),
         What::Throughput(arguments) => throughput::run(arguments),

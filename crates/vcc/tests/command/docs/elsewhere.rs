@@ -63,6 +63,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("vcc bench connections", "half a minute, and 1.5 GB: run short by measuring.rs"),
     ("vcc bench datapath", "minutes: run short by measuring.rs"),
     ("vcc bench domain", "run short by measuring.rs"),
+    ("vcc bench flood", "minutes: run short by measuring.rs"),
     ("vcc bench host", "half a minute, and 1.5 GB: run short by measuring.rs"),
     ("vcc bench ports", "minutes: run short by measuring.rs"),
     ("vcc bench virtual", "minutes: run short by measuring.rs"),
