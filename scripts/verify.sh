@@ -4,7 +4,7 @@
 # PVTCP's patch in Debian's kernel, and the benchmarks.
 #
 #   verify.sh [PART...]    all parts, or the ones that are named: tests proofs theorems faults
-#                          fuzz stacks expiry races x86 experiments bench
+#                          fuzz stacks expiry races chaos x86 experiments bench
 #
 # Figures and plots go to results/, with a report in results/index.html; docs/evidence.md gets the last
 # line of each check. Fails if a check does, or if an experiment is not valid or not reproduced; an
@@ -20,10 +20,10 @@ mkdir -p "$RESULTS"
 failed=0
 verdicts=
 
-parts=${*:-tests proofs theorems faults fuzz stacks expiry races x86 experiments bench}
+parts=${*:-tests proofs theorems faults fuzz stacks expiry races chaos x86 experiments bench}
 for part in $parts; do
 	case $part in
-	tests | proofs | theorems | faults | fuzz | stacks | expiry | races | x86 | experiments | bench) ;;
+	tests | proofs | theorems | faults | fuzz | stacks | expiry | races | chaos | x86 | experiments | bench) ;;
 	*)
 		echo "verify: there is no part $part; the head of $0 has the list" >&2
 		exit 2
@@ -136,6 +136,12 @@ fi
 	VCC_EXPIRY_SECONDS=600 "${cargo[@]}" test --package vcc-port --lib expiry
 ! is_wanted races || check 'VCC_RACE_SECONDS=3600 cargo test -p vcc-port --lib races' \
 	VCC_RACE_SECONDS=3600 "${cargo[@]}" test --package vcc-port --lib races -- --nocapture
+if is_wanted chaos; then
+	check 'VCC_CHAOS_SEEDS=100 cargo test -p vcc-lab --lib chaos' \
+		VCC_CHAOS_SEEDS=100 "${cargo[@]}" test --package vcc-lab --lib chaos -- --nocapture
+	check 'VCC_CHAOS_EVENTS=300 cargo test -p vcc --test command chaos' \
+		VCC_CHAOS_EVENTS=300 "${cargo[@]}" test --package vcc --test command chaos -- --nocapture
+fi
 ! is_wanted x86 || check 'scripts/check-x86.sh' scripts/check-x86.sh
 ! is_wanted experiments || experiments
 ! is_wanted bench || bench

@@ -7,6 +7,7 @@
 mod ack_gaps;
 mod ect;
 mod frame;
+mod impair;
 mod link;
 mod memory;
 mod occupancy;
@@ -16,6 +17,7 @@ mod topology;
 
 pub use ect::Ect;
 pub use frame::mac_of;
+pub use impair::Impairments;
 pub use link::LinkReport;
 pub use memory::MemorySpec;
 pub use probes::{PROBE_BYTES, ProbeReport, RttSample};
@@ -24,6 +26,7 @@ pub use topology::{NetworkSpec, Tiers, Topology, TopologyKind};
 
 use ack_gaps::AckGaps;
 use ect::EctCounters;
+use impair::Impairer;
 use link::Link;
 use memory::Memory;
 use probes::Probes;
@@ -92,6 +95,7 @@ pub struct Fabric {
     probes: Option<Probes>,
     ack_gaps: Option<AckGaps>,
     ect: EctCounters,
+    impairer: Option<Impairer>,
     spare: Vec<Vec<u8>>,
     /// Up to when nothing is left to move: whatever hosts sent until then has come in when the next
     /// delivery is asked for.
@@ -115,6 +119,7 @@ impl Fabric {
         Ok(Self {
             probes: probes.map(|(ends, every_us)| Probes::new(ends, every_us, seed)),
             ect: EctCounters::new(hosts),
+            impairer: None,
             memories: topology.memories(),
             lookahead_ns: lookahead_ns(&topology),
             topology,
@@ -126,6 +131,11 @@ impl Fabric {
             spare: Vec::new(),
             moved_to_ns: None,
         })
+    }
+
+    /// From now on, this happens to frames, but for probes.
+    pub fn impair(&mut self, impairments: Impairments, seed: u64) {
+        self.impairer = Some(Impairer::new(impairments, seed));
     }
 
     pub fn set_window(&mut self, window: Window) {
@@ -177,7 +187,11 @@ impl Fabric {
 
     fn next_move_ns(&self) -> Option<u64> {
         let arrival_ns = self.events.peek().map(|Reverse(event)| event.due_ns);
-        arrival_ns.into_iter().chain(self.next_probe_ns()).min()
+        arrival_ns.into_iter().chain(self.next_probe_ns()).chain(self.next_late_ns()).min()
+    }
+
+    fn next_late_ns(&self) -> Option<u64> {
+        self.impairer.as_ref().and_then(Impairer::next_ns)
     }
 
     fn next_probe_ns(&self) -> Option<u64> {
@@ -198,12 +212,19 @@ impl Fabric {
                 self.launch_probe(due_ns);
                 continue;
             }
+            if self.next_late_ns() == Some(due_ns) {
+                return self.impairer.as_mut().and_then(Impairer::next);
+            }
             let Reverse(event) = self.events.pop()?;
             let frame = self.links[event.link].arrive();
             match self.topology.links[event.link].to {
                 Node::Host(host) => {
-                    if let Some(frame) = self.received(host, due_ns, frame) {
+                    let Some(frame) = self.received(host, due_ns, frame) else { continue };
+                    let Some(impairer) = &mut self.impairer else {
                         return Some(Delivery { host, due_ns, frame });
+                    };
+                    if let Some(lost) = impairer.arrive(host, due_ns, frame) {
+                        self.recycle(lost);
                     }
                 }
                 switch => self.forward(switch, due_ns, frame),

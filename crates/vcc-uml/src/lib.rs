@@ -28,7 +28,7 @@ mod vcpu;
 mod vhost_user;
 
 pub use calendar::{Delivery, Moment, Network, World, WorldSpec};
-pub use card::{CardSpec, Tamper, Tampered};
+pub use card::{CardSpec, PortChange, Tamper, Tampered};
 pub use error::{Error, Result};
 pub use guest::{GuestSpec, VcpuSpec, Watch};
 pub use kernel::Kernel;

@@ -42,6 +42,7 @@ fn spec() -> GuestSpec {
             interrupt_every_ns: 0,
             seed: 0,
             port: None,
+            changes: Default::default(),
             tamper: None,
         },
         small_queues: true,

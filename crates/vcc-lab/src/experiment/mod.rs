@@ -17,7 +17,7 @@ pub use translation::translation;
 
 use crate::base::error::Result;
 use crate::scenario::{
-    self, Family, Guest, HostForm, Limits, Receivers, Scenario, Scheduler, Share,
+    self, Chaos, Family, Guest, HostForm, Limits, Receivers, Scenario, Scheduler, Share,
 };
 use file::{
     Background, Core, File, Group, IntervalUs, ModerationUs, Percent, SchedulerKind, VccMode, Vcpu,
@@ -182,6 +182,7 @@ impl Experiment {
             },
             goodput_floor: case.goodput_floor,
             ring_overflows: case.ring_overflows,
+            chaos: Chaos::default(),
         })
     }
 

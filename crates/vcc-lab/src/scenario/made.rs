@@ -1,6 +1,6 @@
 //! A small scenario, for tests.
 
-use super::{Family, Flow, Guest, HostForm, Limits, Receivers, Scenario, TcpSwitches};
+use super::{Chaos, Family, Flow, Guest, HostForm, Limits, Receivers, Scenario, TcpSwitches};
 use std::collections::BTreeMap;
 use vcc_fabric::{AnyQueue, NetworkSpec, Tiers, TopologyKind, Watch};
 use vcc_traffic::Pattern;
@@ -74,5 +74,6 @@ pub fn scenario() -> Scenario {
         watch: Watch::default(),
         goodput_floor: 0.98,
         ring_overflows: false,
+        chaos: Chaos::default(),
     }
 }

@@ -1,6 +1,7 @@
 //! One case of an experiment, resolved: everything that a run needs, as plain data.
 
 mod addresses;
+mod chaos;
 mod host;
 #[cfg(test)]
 pub mod made;
@@ -12,6 +13,9 @@ mod translation;
 mod vcpu;
 
 pub use addresses::{address, ipv4_address, prefix_bits};
+#[cfg(test)]
+pub use chaos::Change;
+pub use chaos::{Chaos, What};
 pub use host::{Family, HostForm, HostSpec, Limits};
 pub use parameters::{BARE_IPV6, QUIET_IPV6, TcpSwitches, bare_ipv6, tcp as tcp_parameters};
 pub use plan::{FlowSpec, Plan};
@@ -113,6 +117,8 @@ pub struct Scenario {
     pub goodput_floor: f64,
     /// Frames for which a guest's ring has no room do not invalidate a run.
     pub ring_overflows: bool,
+    /// Virtual time only.
+    pub chaos: Chaos,
 }
 
 const ETHERNET_HEADER_BYTES: u64 = 14;

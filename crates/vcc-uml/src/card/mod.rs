@@ -52,6 +52,9 @@ const CONFIG_MTU: usize = 10;
 /// VHOST_USER_GET_CONFIG: offset, size and flags precede the bytes.
 const CONFIG_HEADER_BYTES: usize = 12;
 
+/// What happens to a port beside its frames: it has other parameters, or another one takes its place.
+pub type PortChange = Box<dyn FnOnce(&mut Port)>;
+
 pub struct CardSpec {
     pub mac: [u8; 6],
     pub mtu_bytes: u16,
@@ -61,6 +64,8 @@ pub struct CardSpec {
     /// Seed of the interrupt moderation.
     pub seed: u64,
     pub port: Option<Port>,
+    /// What happens to the port, and when, in order of time.
+    pub changes: VecDeque<(u64, PortChange)>,
     pub tamper: Option<Box<dyn Tamper>>,
 }
 
@@ -172,7 +177,18 @@ impl Card {
         std::mem::take(&mut self.has_passed_frames)
     }
 
+    /// What is due happens, before the next frame that the port sees.
+    fn change_port(&mut self, now_ns: u64) {
+        while self.spec.changes.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
+            let change = self.spec.changes.pop_front();
+            if let Some(((_, change), port)) = change.zip(self.spec.port.as_mut()) {
+                change(port);
+            }
+        }
+    }
+
     fn advance_port(&mut self, now_ns: u64) -> io::Result<()> {
+        self.change_port(now_ns);
         let Some(port) = &mut self.spec.port else { return Ok(()) };
         if port.next_deadline_ns().is_none_or(|due_ns| due_ns > now_ns) {
             return Ok(());
@@ -271,6 +287,7 @@ impl Card {
 
     /// Takes the frames that the guest has queued by now.
     pub fn take_sent(&mut self, now_ns: u64) -> io::Result<()> {
+        self.change_port(now_ns);
         // The guest may have read its ring.
         let mut out = Out::default();
         self.tell_room(now_ns, &mut out)?;

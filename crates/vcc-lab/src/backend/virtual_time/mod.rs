@@ -5,6 +5,8 @@
 //! between a guest's card and the fabric. Nothing here depends on how fast or how busy the machine
 //! is: the same seed gives the same frames at the same times.
 
+#[cfg(test)]
+mod chaos;
 mod collect;
 mod cores;
 mod network;
@@ -21,17 +23,18 @@ use crate::base::error::{Error, Result};
 use crate::base::interrupt;
 use crate::base::progress::VirtualTime;
 use crate::cheats::Cheat;
-use crate::scenario::{MAX_FLOWS, Scenario, Translation};
+use crate::scenario::{MAX_FLOWS, Scenario, Translation, What};
 use cores::Loads;
 use network::LoggedFabric;
 use pace::Pace;
 use plan::Timeline;
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use vcc_domain::Port;
-use vcc_fabric::{Fabric, mac_of};
+use vcc_fabric::{Fabric, HostId, mac_of};
 use vcc_results::result::{EmulatorReport, Lateness, RunData};
 use vcc_traffic::random::mix;
-use vcc_uml::{CardSpec, GuestSpec, Kernel, Moment, Watch, World, WorldSpec};
+use vcc_uml::{CardSpec, GuestSpec, Kernel, Moment, PortChange, Watch, World, WorldSpec};
 
 /// The program that each guest runs.
 const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc-agent"));
@@ -63,6 +66,27 @@ fn port(translation: &Translation) -> Port {
         port.trace();
     }
     port
+}
+
+/// What happens to a host's port.
+fn changes(scenario: &Scenario, host: HostId) -> VecDeque<(u64, PortChange)> {
+    let translation = scenario.translation_of(host);
+    let its = scenario.chaos.changes.iter().filter(|change| change.host == host);
+    its.filter_map(|change| {
+        let translation = translation?.clone();
+        let what: PortChange = match &change.what {
+            What::Treat(params) => {
+                let params = *params;
+                Box::new(move |it| it.set_params(params))
+            }
+            What::Renew => Box::new(move |it| {
+                let params = *it.params();
+                *it = port(&Translation { params, ..translation });
+            }),
+        };
+        Some((change.at_ns, what))
+    })
+    .collect()
 }
 
 fn guests(error: vcc_uml::Error) -> Error {
@@ -108,6 +132,7 @@ pub fn run_timed(
                 interrupt_every_ns: hosts[host].interrupt_every_ns.unwrap_or(INTERRUPT_EVERY_NS),
                 seed: mix(seed ^ mix(host as u64 + 1)),
                 port: None,
+                changes: changes(scenario, host),
                 tamper: hosts[host].cheat.map(Cheat::tamper),
             },
             small_queues: hosts[host].small_queues,
@@ -118,7 +143,10 @@ pub fn run_timed(
     for (host, translation) in scenario.translations(&topology) {
         specs[host].card.port = Some(port(translation));
     }
-    let fabric = Fabric::new(topology, seed, scenario.watch).map_err(Error::Queue)?;
+    let mut fabric = Fabric::new(topology, seed, scenario.watch).map_err(Error::Queue)?;
+    if let Some(impairments) = scenario.chaos.impairments {
+        fabric.impair(impairments, mix(seed));
+    }
     let mut network = LoggedFabric::new(fabric, timeline.window);
 
     let world = WorldSpec { guests: specs, cores };

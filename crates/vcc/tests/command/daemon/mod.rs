@@ -1,6 +1,7 @@
 //! `vcc run`, and the commands that ask it.
 
 mod asking;
+mod chaos;
 mod devices;
 mod domains;
 mod hostile;
