@@ -77,14 +77,17 @@ VCC_INLINE bool in_guests_window(const struct vcc_flow *f, const struct vcc_segm
 }
 
 /*
- * To-guest: is the acknowledgement acceptable (RFC 5961, 5.2)? It may neither exceed snd_nxt nor
- * lie more than the largest window that the field can express below snd_una.
+ * To-guest: is the acknowledgement acceptable (RFC 5961, 5.2)? It may not exceed snd_nxt, nor lie
+ * below snd_una by more than the largest window that the field can express, or than was
+ * acknowledged at all (Linux: bytes_acked). That number wraps: for a window's length after each 4
+ * GiB, nothing is learned from segments that were overtaken.
  */
 VCC_INLINE bool ack_acceptable(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	uint32_t oldest = f->snd_una - ((uint32_t)UINT16_MAX << f->wscale_shown);
 
-	return (s->flags & TCP_ACK) && s->ack - oldest <= f->snd_nxt - oldest;
+	return (s->flags & TCP_ACK) && s->ack - oldest <= f->snd_nxt - oldest &&
+	       s->ack - f->iss <= f->snd_nxt - f->iss;
 }
 
 /* To-guest: does the guest accept this segment? */
@@ -144,13 +147,16 @@ VCC_INLINE void rst_from_guest(struct vcc_flow *f, const struct vcc_segment *s)
 /*
  * Does the guest believe a RST from the peer? One that answers a SYN must acknowledge it (RFC 9293,
  * 3.10.7.3). Otherwise it must be at rcv_nxt, or at the guest's last acknowledgement if later data
- * was lost between port and guest.
+ * was lost between port and guest, or at the peer's FIN, where some stacks send it (Linux:
+ * tcp_reset_check).
  */
 VCC_INLINE bool is_peers_rst(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	if (f->stage == STAGE_SYN_SENT)
 		return (s->flags & TCP_ACK) && !seq_before(s->ack, f->snd_una) &&
 		       !seq_after(s->ack, f->snd_nxt);
+	if ((f->flags & FLOW_FIN_PEER) && s->seq + 1 == f->rcv_nxt)
+		return true;
 	return s->seq == f->rcv_nxt || s->seq == f->rcv_wup;
 }
 

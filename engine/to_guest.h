@@ -126,6 +126,26 @@ VCC_INLINE void managed_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	ecn_hide(f, a);
 }
 
+/*
+ * Does the guest accept a segment of an open connection? Then its numbers are tracked. Apart, or
+ * the caller would need more stack than BPF has.
+ */
+VCC_APART int hear_peer(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	if (!f || !s || !guest_accepts(f, s))
+		return 0;
+	note_seen(f, s);
+	note_peer_classic(f, s);
+	/*
+	 * Behind a FIN the guest takes nothing (RFC 9293, 3.10.7.4). If the FIN came before data
+	 * that are missing, the guest's acknowledgement tells when it has them.
+	 */
+	if (!(f->flags & FLOW_FIN_PEER))
+		track_peer(f, s);
+	note_fin(f, s->flags, FLOW_FIN_PEER);
+	return 1;
+}
+
 VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_params *p,
 					 const struct vcc_segment *s, struct vcc_action *a,
 					 struct ack_outcome *outcome)
@@ -150,18 +170,14 @@ VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_pa
 		fack_to_guest(f, p, s, a);
 		return;
 	}
+	outcome->accepted = hear_peer(f, s);
 	strip_ours(f, p, f->flags & FLOW_FEEDBACK, s, a);
 	/* The guest always reads the window field at the scale it was shown. */
 	a->window = window_translate(f, s->window);
-	if (!guest_accepts(f, s)) {
+	if (!outcome->accepted) {
 		refused_to_guest(f, p, s, a);
 		return;
 	}
-	outcome->accepted = true;
-	note_seen(f, s);
-	note_peer_classic(f, s);
-	track_peer(f, s);
-	note_fin(f, s->flags, FLOW_FIN_PEER);
 	application_limited(f, p);
 	outcome->news = track_acked(f, s);
 

@@ -275,3 +275,63 @@ fn a_rst_at_the_guests_acknowledgement_closes() {
     conn.guest_gets(seg().seq(conn.peer_seq(1000)).rst());
     assert_eq!(stage(&conn), sys::STAGE_CLOSED);
 }
+
+#[test]
+fn data_behind_a_fin_is_not_received() {
+    // RFC 9293, 3.10.7.4, seventh: in CLOSE-WAIT the segment's text is ignored.
+    for isn in ISNS {
+        let mut conn = busy(isn);
+        let mss = conn.mss();
+        conn.guest_gets(conn.ack(mss).seq(conn.peer_seq(1000)).fin());
+        conn.guest_gets(conn.ack(mss).seq(conn.peer_seq(1001)).len(100));
+        conn.guest_gets(seg().seq(conn.peer_seq(1101)).rst());
+        assert_eq!(stage(&conn), sys::STAGE_ESTABLISHED, "a RST behind the FIN");
+        conn.guest_gets(seg().seq(conn.peer_seq(1001)).rst());
+        assert_eq!(stage(&conn), sys::STAGE_CLOSED);
+    }
+}
+
+#[test]
+fn what_was_missing_before_a_fin_is_received_when_the_guest_says_so() {
+    let mut conn = busy(5);
+    let mss = conn.mss();
+    conn.guest_gets(conn.ack(mss).seq(conn.peer_seq(1100)).fin());
+    conn.guest_gets(conn.ack(mss).seq(conn.peer_seq(1000)).len(100));
+    conn.guest_acks(1101);
+    conn.guest_gets(seg().seq(conn.peer_seq(1101)).rst());
+    assert_eq!(stage(&conn), sys::STAGE_CLOSED);
+}
+
+#[test]
+fn an_ack_from_before_the_connection_changes_nothing() {
+    // No more was acknowledged than was ever sent (Linux: bytes_acked).
+    for isn in ISNS {
+        let mut conn = busy(isn);
+        for before in [2, 1000, 70_000] {
+            let old = conn.ack(0_u32.wrapping_sub(before)).seq(conn.peer_seq(1000));
+            assert_learns_nothing(&mut conn, old, "an ACK");
+            assert_learns_nothing(&mut conn, old.len(100).ce(), "marked data");
+            assert_learns_nothing(&mut conn, old.fin(), "a FIN");
+        }
+        // An ACK that was overtaken is of this connection.
+        conn.guest_gets(conn.ack(0).seq(conn.peer_seq(1000)).len(100));
+        assert_eq!(conn.flow.rcv_nxt, conn.peer_seq(1100));
+    }
+}
+
+#[test]
+fn a_rst_at_the_peers_fin_closes() {
+    // macOS sends it so, and Linux believes it (tcp_reset_check).
+    for isn in ISNS {
+        let mut conn = busy(isn);
+        let before = seg().seq(conn.peer_seq(999)).rst();
+        conn.guest_gets(before);
+        assert_eq!(stage(&conn), sys::STAGE_ESTABLISHED, "without a FIN");
+        conn.guest_gets(conn.ack(conn.mss()).seq(conn.peer_seq(1000)).fin());
+        conn.guest_acks(1001);
+        conn.guest_gets(before);
+        assert_eq!(stage(&conn), sys::STAGE_ESTABLISHED, "before the FIN");
+        conn.guest_gets(seg().seq(conn.peer_seq(1000)).rst());
+        assert_eq!(stage(&conn), sys::STAGE_CLOSED);
+    }
+}
