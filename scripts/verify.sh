@@ -1,10 +1,10 @@
 #!/bin/bash
 # Runs what takes longer than `make test` may: the proofs and theorems, the faults that tests must catch,
-# fuzzing, all experiments at full length, stacks that are not Linux, ten minutes of short connections,
-# PVTCP's patch in Debian's kernel, and the benchmarks.
+# fuzzing, all experiments at full length, stacks that are not Linux, peers that are not honest, ten
+# minutes of short connections, PVTCP's patch in Debian's kernel, and the benchmarks.
 #
 #   verify.sh [PART...]    all parts, or the ones that are named: tests proofs theorems faults
-#                          fuzz stacks expiry races chaos x86 experiments bench
+#                          fuzz stacks peers expiry races chaos x86 experiments bench
 #
 # Figures and plots go to results/, with a report in results/index.html; docs/evidence.md gets the last
 # line of each check. Fails if a check does, or if an experiment is not valid or not reproduced; an
@@ -20,10 +20,10 @@ mkdir -p "$RESULTS"
 failed=0
 verdicts=
 
-parts=${*:-tests proofs theorems faults fuzz stacks expiry races chaos x86 experiments bench}
+parts=${*:-tests proofs theorems faults fuzz stacks peers expiry races chaos x86 experiments bench}
 for part in $parts; do
 	case $part in
-	tests | proofs | theorems | faults | fuzz | stacks | expiry | races | chaos | x86 | experiments | bench) ;;
+	tests | proofs | theorems | faults | fuzz | stacks | peers | expiry | races | chaos | x86 | experiments | bench) ;;
 	*)
 		echo "verify: there is no part $part; the head of $0 has the list" >&2
 		exit 2
@@ -131,6 +131,8 @@ if is_wanted fuzz; then
 fi
 ! is_wanted stacks || check 'cargo test -p vcc-port --test foreign -- --ignored' \
 	"${cargo[@]}" test --package vcc-port --test foreign -- --ignored
+! is_wanted peers || check 'VCC_DISHONEST=20000 cargo test -p vcc-port --test conformance dishonest' \
+	VCC_DISHONEST=20000 "${cargo[@]}" test --package vcc-port --test conformance dishonest -- --nocapture
 # A thousand connections per second for ten minutes: none may be left.
 ! is_wanted expiry || check 'VCC_EXPIRY_SECONDS=600 cargo test -p vcc-port --lib expiry' \
 	VCC_EXPIRY_SECONDS=600 "${cargo[@]}" test --package vcc-port --lib expiry

@@ -305,6 +305,21 @@ impl Application {
         if data.is_empty() { Ok(()) } else { Err("there is more to receive".into()) }
     }
 
+    /// Without the FIN.
+    pub fn sent_bytes(&self) -> i64 {
+        self.sent_bytes
+    }
+
+    /// Reads all that is there.
+    pub fn receive_available(&mut self) -> Outcome {
+        loop {
+            match self.read(1 << 16, 0) {
+                Ok(data) if !data.is_empty() => self.check(&data)?,
+                _ => return Ok(()),
+            }
+        }
+    }
+
     pub fn shut_down(&mut self) -> Outcome {
         let socket = self.socket()?;
         // SAFETY: no pointers.

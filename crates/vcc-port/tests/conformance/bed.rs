@@ -91,6 +91,14 @@ impl Lane {
         lanes
     }
 
+    /// Forgets what has been seen.
+    pub fn forget(&mut self) {
+        while self.fabric.poll().is_some() {}
+        for from_guest in [false, true] {
+            while self.listener.poll(from_guest).is_some() {}
+        }
+    }
+
     fn one(number: usize, mode: Mode) -> Self {
         let guest = Arc::new(Netns::create().expect("a namespace"));
         let fabric = Fabric::create(&format!("fabric{number}"));

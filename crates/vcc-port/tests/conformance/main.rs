@@ -7,8 +7,10 @@
 mod across;
 mod application;
 mod bed;
+mod dishonest;
 mod faulty;
 mod option;
+mod peer;
 mod play;
 mod script;
 mod segment;

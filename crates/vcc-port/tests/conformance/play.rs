@@ -2,26 +2,26 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::thread;
 use std::time::Instant;
 
 use vcc_frames::wire::*;
-use vcc_frames::{Packet, icmp, options};
+use vcc_frames::{Packet, icmp};
 
 use crate::across::{self, Handshake};
 use crate::application::{Application, pattern};
-use crate::bed::{GATEWAY_MAC, GUEST, GUEST_MAC, Lane, Mode, Settings};
-use crate::option::{Cookie, Known, TcpOption};
+use crate::bed::{GUEST, Lane, Mode, Settings};
+use crate::option::{Cookie, TcpOption};
+use crate::peer::Peer;
 use crate::script::{Call, Event, Script, What};
-use crate::segment::{Initial, Segment, absolute};
+use crate::segment::{Initial, Segment};
 use crate::wire::Seen;
 
 /// The one that opens has this TCP port, the one that listens the other.
-const OPENER_PORT: u16 = 40_000;
-const LISTENER_PORT: u16 = 80;
+pub const OPENER_PORT: u16 = 40_000;
+pub const LISTENER_PORT: u16 = 80;
 const FIRST_ISN: u32 = 1_000_000;
-const WINDOW_UNLESS_SAID: u16 = 0xffff;
 /// RFC 792: the header of IP and eight bytes more.
 const QUOTED_BYTES: usize = 8;
 
@@ -33,14 +33,8 @@ struct Player<'a> {
     lane: &'a mut Lane,
     settings: Settings,
     application: Application,
-    guest: SocketAddrV4,
-    peer: SocketAddrV4,
-    initial: Initial,
+    peer: Peer,
     handshake: Handshake,
-    /// The guest's SYN asked the fabric for ECN.
-    asked_ecn: bool,
-    tsval: u32,
-    cookie: Vec<u8>,
     /// The last data that left to the fabric.
     last_data: Option<Seen>,
     syns: Vec<(u32, u16)>,
@@ -65,13 +59,8 @@ pub fn play(script: &Script, lane: &mut Lane, peer: Ipv4Addr) -> Result<Trace, S
         lane,
         settings: Settings::begin(),
         application: Application::default(),
-        guest: SocketAddrV4::new(GUEST, ours),
-        peer: SocketAddrV4::new(peer, theirs),
-        initial: Initial { guest: None, peer: FIRST_ISN },
+        peer: Peer::new(SocketAddrV4::new(GUEST, ours), SocketAddrV4::new(peer, theirs), FIRST_ISN),
         handshake: Handshake::default(),
-        asked_ecn: false,
-        tsval: 0,
-        cookie: Vec::new(),
         last_data: None,
         syns: Vec::new(),
         trace: Trace::new(),
@@ -113,7 +102,7 @@ impl Player<'_> {
             }
             What::Quiet => self.quiet(),
             What::Again { isn } => {
-                self.initial = Initial { guest: None, peer: *isn };
+                self.peer.initial = Initial { guest: None, peer: *isn };
                 self.handshake = Handshake::default();
                 self.application.end();
                 Ok(())
@@ -124,7 +113,7 @@ impl Player<'_> {
                 Ok(())
             }
             What::Isn(isn) => {
-                self.initial.peer = *isn;
+                self.peer.initial.peer = *isn;
                 Ok(())
             }
         }
@@ -134,11 +123,13 @@ impl Player<'_> {
         let application = &mut self.application;
         match call {
             Call::Option { name, value } => application.set_option(name, *value),
-            Call::Connect => application.connect(self.guest, self.peer),
-            Call::ConnectWith { bytes } => application.connect_with(self.guest, self.peer, *bytes),
+            Call::Connect => application.connect(self.peer.guest, self.peer.address),
+            Call::ConnectWith { bytes } => {
+                application.connect_with(self.peer.guest, self.peer.address, *bytes)
+            }
             Call::Connected => application.connected(),
             Call::Fails(error) => application.fails(error),
-            Call::Listen => application.listen(self.guest),
+            Call::Listen => application.listen(self.peer.guest),
             Call::Accept => application.accept(),
             Call::Send { bytes, urgent } => application.send(*bytes, *urgent),
             Call::Receive { bytes } => application.receive(*bytes),
@@ -154,14 +145,8 @@ impl Player<'_> {
         }
     }
 
-    /// Whether it is of this run's connection.
-    fn is_ours(&self, packet: &Packet) -> bool {
-        let peer = SocketAddr::from(self.peer).ip();
-        packet.from.ip() == peer || packet.to.ip() == peer
-    }
-
     fn tell(&mut self, where_to: &str, from_guest: bool, seen: &Seen) -> Segment {
-        let segment = Segment::of(&seen.packet, from_guest, self.initial);
+        let segment = Segment::of(&seen.packet, from_guest, self.peer.initial);
         self.told.push_back(format!("        {where_to:7} {segment}"));
         segment
     }
@@ -172,7 +157,7 @@ impl Player<'_> {
         let outer = loop {
             match self.lane.fabric.next(deadline) {
                 None => return Ok(None),
-                Some(seen) if self.is_ours(&seen.packet) => break seen,
+                Some(seen) if self.peer.knows(&seen.packet) => break seen,
                 Some(_) => {}
             }
         };
@@ -182,32 +167,18 @@ impl Player<'_> {
                     self.tell("fabric", true, &outer);
                     return Err("this was not sent by the guest".into());
                 }
-                Some(seen) if self.is_ours(&seen.packet) => break seen,
+                Some(seen) if self.peer.knows(&seen.packet) => break seen,
                 Some(_) => {}
             }
         };
-        self.learn(&inner, &outer);
+        self.peer.learn(&inner, &outer);
+        if !inner.packet.payload.is_empty() {
+            self.last_data = Some(outer.clone());
+        }
         self.tell("guest", true, &inner);
         self.tell("fabric", true, &outer);
         across::from_guest(self.mode, &mut self.handshake, &inner, &outer)?;
         Ok(Some((inner, outer)))
-    }
-
-    fn learn(&mut self, inner: &Seen, outer: &Seen) {
-        if inner.packet.flags & SYN != 0 {
-            self.initial.guest.get_or_insert(inner.packet.seq);
-            self.asked_ecn = outer.packet.flags & (ECE | CWR) == ECE | CWR;
-        }
-        if !inner.packet.payload.is_empty() {
-            self.last_data = Some(outer.clone());
-        }
-        for option in crate::option::decode(&inner.packet.options, 0) {
-            match option {
-                TcpOption::Timestamps { value, .. } => self.tsval = value.unwrap_or(self.tsval),
-                TcpOption::FastOpen(Cookie::Is(cookie)) => self.cookie = cookie,
-                _ => {}
-            }
-        }
     }
 
     /// A SYN that the guest has sent before: if the test has to wait for its CPU, it comes again.
@@ -226,7 +197,7 @@ impl Player<'_> {
             let came = self.next_from_guest(deadline)?.ok_or("the guest sends nothing")?;
             let (inner, outer) = came;
             let is_again = self.is_syn_again(&inner.packet);
-            let segment = Segment::of(&inner.packet, true, self.initial);
+            let segment = Segment::of(&inner.packet, true, self.peer.initial);
             match segment.differs(wanted) {
                 Some(_) if is_again => continue,
                 Some(what) => return Err(format!("{what} of {segment}")),
@@ -243,7 +214,7 @@ impl Player<'_> {
 
     fn compare_across(&self, event: &Event, seen: &Seen, from_guest: bool) -> Result<(), String> {
         let Some(Some(wanted)) = event.across(self.mode) else { return Ok(()) };
-        let segment = Segment::of(&seen.packet, from_guest, self.initial);
+        let segment = Segment::of(&seen.packet, from_guest, self.peer.initial);
         match segment.differs(wanted) {
             Some(what) => Err(format!("on the other side of the port, {what} of {segment}")),
             None => Ok(()),
@@ -251,7 +222,7 @@ impl Player<'_> {
     }
 
     fn peer_sends(&mut self, segment: &Segment, event: &Event) -> Result<(), String> {
-        let packet = self.packet(segment)?;
+        let packet = self.peer.packet(segment)?;
         let outer = Seen { frame: packet.frame(), packet };
         self.lane.fabric.send(&outer.frame);
         if event.across(self.mode) == Some(&None) {
@@ -271,29 +242,10 @@ impl Player<'_> {
     fn arrived(&mut self, deadline: Instant) -> Option<Seen> {
         loop {
             let seen = self.lane.listener.next(false, deadline)?;
-            if self.is_ours(&seen.packet) {
+            if self.peer.knows(&seen.packet) {
                 return Some(seen);
             }
         }
-    }
-
-    fn packet(&self, segment: &Segment) -> Result<Packet, String> {
-        let initial_guest = self.initial.guest.unwrap_or(0);
-        let known = Known { tsval: self.tsval, cookie: &self.cookie, initial_guest };
-        let parts = segment.options.iter().flatten().map(|option| option.encode(&known));
-        let ece = if segment.ece_if_asked && self.asked_ecn { ECE } else { 0 };
-        Ok(Packet {
-            macs: [GUEST_MAC, GATEWAY_MAC],
-            traffic_class: segment.mark.unwrap_or(0),
-            seq: absolute(segment.seq, self.initial.peer),
-            ack: segment.ack.map_or(0, |ack| absolute(ack, initial_guest)),
-            flags: segment.flags | ece,
-            window: segment.window.unwrap_or(WINDOW_UNLESS_SAID),
-            urgent: segment.urgent.unwrap_or(0),
-            options: options::join(&parts.collect::<Result<Vec<_>, _>>()?),
-            payload: pattern(segment.stream_offset(), segment.bytes as usize),
-            ..Packet::new(self.peer.into(), self.guest.into())
-        })
     }
 
     fn too_big(&mut self, mtu_bytes: u32) -> Result<(), String> {
@@ -304,9 +256,7 @@ impl Player<'_> {
     }
 
     fn fence(&mut self) {
-        let macs = [GUEST_MAC, GATEWAY_MAC];
-        let like = Packet { macs, ..Packet::new(self.peer.into(), self.guest.into()) };
-        self.lane.fabric.fence(&like);
+        self.lane.fabric.fence(&self.peer.blank());
     }
 
     /// The guest has processed what came, and sent nothing that the script does not say.
@@ -330,10 +280,7 @@ impl Player<'_> {
     fn end(&mut self) {
         self.application.end();
         self.fence();
-        while self.lane.fabric.poll().is_some() {}
-        for from_guest in [false, true] {
-            while self.lane.listener.poll(from_guest).is_some() {}
-        }
+        self.lane.forget();
     }
 }
 
