@@ -96,6 +96,21 @@ fn a_reduction_that_has_not_ended_does_not_outlive_an_idle_period() {
 }
 
 #[test]
+fn a_window_that_a_late_ack_validates_is_not_unused() {
+    // A round trip of more than a second.
+    let mut conn = in_flight(5, 40);
+    conn.flow.0.cc.cwnd_segs = 40;
+    conn.params.0.prr = 0;
+    conn.guest_gets(conn.ack(2 * conn.mss()).ece());
+    conn.peer_ack_segs(41);
+    conn.send_segs(41, 45);
+    conn.wait_us(1_500_000).peer_ack_segs(43);
+    assert_eq!((state(&conn), conn.cwnd()), (sys::CA_OPEN, 20));
+    conn.send_segs(45, 46);
+    assert_eq!(conn.cwnd(), 20);
+}
+
+#[test]
 fn a_loss_after_an_idle_period_is_not_answered_by_a_mark_before_it() {
     for prr in [false, true] {
         let mut conn = reduced_and_acknowledged(prr, SIGNALS[0]);
