@@ -76,6 +76,9 @@ while read -r name source when case fault; do
 	[ -z "$quick" ] || [ "$when" = quick ] || continue
 	each=any
 	! grep -q any_segment "proofs/$source" || each=$underlays
+	# Some are about certain underlays only.
+	only=$(sed -n 's/^.* underlays: \(.*\) .*$/\1/p' "proofs/$source")
+	[ -z "$only" ] || each=$(grep -xF "${only// /$'\n'}" <<<"$underlays")
 	for underlay in $each; do
 		printf '%s\0' "$name" "$source" "$case" "$underlay" ''
 	done
