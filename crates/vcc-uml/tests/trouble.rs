@@ -41,6 +41,7 @@ fn spec() -> GuestSpec {
             rate_bps: 1_000_000_000,
             interrupt_every_ns: 0,
             seed: 0,
+            backlog_segs: 0,
             port: None,
             changes: Default::default(),
             tamper: None,

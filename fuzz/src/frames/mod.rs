@@ -44,7 +44,7 @@ impl Twins {
     fn new(params: Params) -> Self {
         let buffer = BufferSpec { size_bytes: 100_000, policy: BufferPolicy::Fair };
         let port = Port::with_buffer(params, MAX_FLOWS, buffer);
-        let room = ReceiveRing { size_segs: RING_SEGS, free_segs: RING_SEGS };
+        let room = ReceiveRing { size_segs: RING_SEGS, free_segs: RING_SEGS, behind_segs: 0 };
         Twins { full: port.clone(), partial: port, now_ns: 0, room, all_right: true }
     }
 

@@ -17,7 +17,7 @@ impl Port {
     pub fn set_room(&mut self, now_ns: u64, ring: ReceiveRing, out: &mut Out) {
         self.note_time(now_ns);
         self.note_ring(ring, out);
-        let free_segs = ring.free_segs;
+        let free_segs = ring.free_segs.saturating_add(ring.behind_segs);
         if free_segs > self.snooping.sharing.free_segs {
             // The guest reads its ring.
             self.snooping.heard_ns = now_ns;

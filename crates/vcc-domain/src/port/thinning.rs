@@ -22,6 +22,8 @@ pub struct ReceiveRing {
     pub size_segs: u32,
     /// Buffers without a frame.
     pub free_segs: u32,
+    /// Frames that are kept behind the ring while it is full, and not acknowledged: how many more.
+    pub behind_segs: u32,
 }
 
 #[derive(Clone, Default)]

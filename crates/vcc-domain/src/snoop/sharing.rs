@@ -14,7 +14,7 @@ const SILENT_NS: u64 = 20_000_000;
 /// The guest's receive ring.
 #[derive(Clone, Default)]
 pub(crate) struct Sharing {
-    /// Buffers without a frame.
+    /// Buffers without a frame, and frames that may be kept behind the ring.
     pub free_segs: u32,
     /// Buffers set aside, of all flows.
     due_segs: u32,

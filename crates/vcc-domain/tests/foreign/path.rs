@@ -287,7 +287,7 @@ impl Network {
 
     fn tell_room(&mut self, side: Side) {
         let size_segs = self.ring_frames.min(1 << 16) as u32;
-        let ring = ReceiveRing { size_segs, free_segs: self.free_segs(side) };
+        let ring = ReceiveRing { size_segs, free_segs: self.free_segs(side), behind_segs: 0 };
         let mut out = Out::default();
         self.ports[side as usize].set_room(self.now_us * NS_PER_US, ring, &mut out);
         self.forward(side, out);

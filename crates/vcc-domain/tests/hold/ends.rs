@@ -118,7 +118,8 @@ impl Guest {
 
     /// So many buffers of the guest's receive ring have no frame.
     pub fn set_room(&mut self, free_segs: u32) {
-        let (ring, mut out) = (ReceiveRing { size_segs: RING_SEGS, free_segs }, Out::default());
+        let (ring, mut out) =
+            (ReceiveRing { size_segs: RING_SEGS, free_segs, behind_segs: 0 }, Out::default());
         self.port.set_room(self.now_ns, ring, &mut out);
         self.carry(out);
     }

@@ -32,15 +32,12 @@ pub struct Guest {
     pub stamps: Option<(u32, u32)>,
     pub sack: bool,
     pub ring_segs: u32,
+    /// Frames more that are kept behind the ring.
+    pub behind_segs: u32,
     /// Flags of ECN on the SYN and the SYN-ACK.
     pub ecn: [u16; 2],
     /// More options of the SYNs.
     pub syn_options: Vec<u8>,
-}
-
-/// A ring of so many buffers without a frame.
-fn empty_ring(free_segs: u32) -> ReceiveRing {
-    ReceiveRing { size_segs: free_segs, free_segs }
 }
 
 /// What a port has sent.
@@ -78,6 +75,7 @@ impl Guest {
             stamps: None,
             sack: true,
             ring_segs: 256,
+            behind_segs: 0,
             ecn: [0; 2],
             syn_options: Vec::new(),
         }
@@ -214,10 +212,16 @@ impl Guest {
         let verdict = self.port.to_guest(self.now_ns, &mut frame, &mut out);
         assert_eq!(out, Out::default(), "not before the ring has it");
         if verdict == Verdict::Pass {
-            self.port.set_room(self.now_ns, empty_ring(self.ring_segs), &mut out);
+            self.port.set_room(self.now_ns, self.ring(), &mut out);
             self.port.placed(self.now_ns, frame.clone(), &mut out);
         }
         self.sent((verdict == Verdict::Pass).then_some(&frame), false, &out)
+    }
+
+    /// All of its ring's buffers are without a frame.
+    fn ring(&self) -> ReceiveRing {
+        let Guest { ring_segs, behind_segs, .. } = *self;
+        ReceiveRing { size_segs: ring_segs, free_segs: ring_segs, behind_segs }
     }
 
     /// Data of the peer.
@@ -229,7 +233,7 @@ impl Guest {
     pub fn reads(&mut self, ring_segs: u32) -> Sent {
         self.ring_segs = ring_segs;
         let mut out = Out::default();
-        self.port.set_room(self.now_ns, empty_ring(ring_segs), &mut out);
+        self.port.set_room(self.now_ns, self.ring(), &mut out);
         self.sent(None, true, &out)
     }
 

@@ -73,6 +73,14 @@ fn what_several_peers_are_told_fits_the_ring() {
     assert!(most <= 2 * least, "{least} to {most} bytes");
 }
 
+/// Frames wait there, unacknowledged, until the guest adds buffers.
+#[test]
+fn the_window_counts_the_room_behind_the_ring() {
+    let mut guest = Guest { ring_segs: 20, behind_segs: 100, ..Guest::new() };
+    let [peer] = peers(&mut guest);
+    assert!(peer.edge.abs_diff(112 * SEG_BYTES) < 128, "{peer:?}");
+}
+
 #[test]
 fn bursts_of_all_at_once_fit_the_ring() {
     let mut guest = Guest::new();

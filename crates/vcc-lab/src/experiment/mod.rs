@@ -167,6 +167,7 @@ impl Experiment {
                 ecn: case.receivers.ecn,
                 interrupt_every_ns: interrupt_every_ns(case.receivers.interrupt_us),
                 receive_buffer_bytes: case.receivers.receive_buffer_kib.map(|kib| kib.get() << 10),
+                backlog_segs: case.receivers.backlog_segs.map_or(0, |segs| segs.get()),
                 vcpu: vcpu(case, case.receivers.vcpu.as_ref()),
                 translation: self.translation(&case.receivers.vcc, place)?,
             },

@@ -354,6 +354,16 @@ fn receivers_have_receive_buffers_in_virtual_time_alone() {
 }
 
 #[test]
+fn receivers_have_a_backlog_behind_their_rings_in_virtual_time_alone() {
+    let more = "receivers.backlog_segs = 700\n";
+    let set = scenario(&parse("small.toml", &format!("{SMALL}{more}")).unwrap());
+    let segs: Vec<_> = set.hosts(&set.topology()).iter().map(|host| host.backlog_segs).collect();
+    assert_eq!((segs.first(), segs.last()), (Some(&0), Some(&700)));
+    let refusal = live::check(&set).unwrap_err().to_string();
+    assert!(refusal.contains("backlogs"), "{refusal}");
+}
+
+#[test]
 fn a_queue_that_cannot_be_is_found_before_the_run() {
     let red = "kind = \"red\"\nmin_bytes = 90000\nmax_bytes = 90001\nlimit_bytes = 1000000\n\
                average_packet_bytes = 1500\nburst_packets = 10\nprobability = 1.0\necn = true";

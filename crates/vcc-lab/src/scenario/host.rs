@@ -37,6 +37,8 @@ pub struct HostSpec {
     /// Least time between two interrupts of its card, if not the usual one.
     pub interrupt_every_ns: Option<u64>,
     pub receive_buffer_bytes: Option<u32>,
+    /// Frames that its driver domain keeps while its ring is full.
+    pub backlog_segs: u32,
     /// The core that it shares.
     pub vcpu: Option<Vcpu>,
     /// What it does to its segments against the rules.

@@ -63,6 +63,7 @@ pub fn scenario() -> Scenario {
             ecn: true,
             interrupt_every_ns: None,
             receive_buffer_bytes: None,
+            backlog_segs: 0,
             vcpu: None,
             translation: None,
         },

@@ -89,6 +89,8 @@ pub struct Receivers {
     pub interrupt_every_ns: Option<u64>,
     /// What a socket's receive buffer begins with, if not Linux's.
     pub receive_buffer_bytes: Option<u32>,
+    /// Frames that the driver domain keeps for one whose ring is full.
+    pub backlog_segs: u32,
     pub vcpu: Option<Vcpu>,
     pub translation: Option<Translation>,
 }
@@ -220,6 +222,7 @@ impl Scenario {
             proxy: guest.proxy.clone(),
             interrupt_every_ns: guest.interrupt_every_ns,
             receive_buffer_bytes: None,
+            backlog_segs: 0,
             vcpu: guest.vcpu,
             cheat: self.cheat_of(host),
             peers: self.peers_of(host),
@@ -234,6 +237,7 @@ impl Scenario {
             proxy: None,
             interrupt_every_ns: self.receivers.interrupt_every_ns,
             receive_buffer_bytes: self.receivers.receive_buffer_bytes,
+            backlog_segs: self.receivers.backlog_segs,
             vcpu: self.receivers.vcpu,
             cheat: self.cheat_of(receiver),
             peers: self.peers_of(receiver),

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use vcc_domain::{Checksum, Frame, Out, Port, Verdict};
+use vcc_domain::{Checksum, Frame, Out, Port, ReceiveRing, Verdict};
 
 use crate::vhost_user::{Asked, CardLine, HAS_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request};
 use moderation::Moderation;
@@ -63,6 +63,8 @@ pub struct CardSpec {
     pub interrupt_every_ns: u64,
     /// Seed of the interrupt moderation.
     pub seed: u64,
+    /// Frames that the driver domain keeps while the guest's ring is full.
+    pub backlog_segs: u32,
     pub port: Option<Port>,
     /// What happens to the port, and when, in order of time.
     pub changes: VecDeque<(u64, PortChange)>,
@@ -80,6 +82,8 @@ pub(crate) struct Card {
     /// Frames to be completed to the guest, with the time of completion.
     sending: VecDeque<(u64, u16)>,
     arrivals: VecDeque<(u64, Vec<u8>)>,
+    /// Frames from the wire that the port has passed, and for which the guest has had no buffer.
+    backlog: VecDeque<Frame>,
     /// Earliest time of the next receive interrupt.
     quiet_until_ns: u64,
     moderation: Moderation,
@@ -104,6 +108,7 @@ impl Card {
             rings: Rings::new()?,
             sending: VecDeque::new(),
             arrivals: VecDeque::new(),
+            backlog: VecDeque::new(),
             quiet_until_ns: 0,
             owed: 0,
             has_passed_frames: false,
@@ -232,20 +237,55 @@ impl Card {
                 Some(port) => port.to_guest(now_ns, &mut frame, &mut out),
                 None => Verdict::Pass,
             };
-            if verdict == Verdict::Pass && self.hand_over(now_ns, &frame)? {
-                self.tell_room(now_ns, &mut out)?;
-                if let Some(port) = &mut self.spec.port {
-                    port.placed(now_ns, frame, &mut out);
-                }
+            if verdict == Verdict::Pass {
+                self.give(now_ns, frame, &mut out)?;
             }
             self.forward(now_ns, out)?;
         }
         self.rings.want_no_kick(RECEIVE)
     }
 
+    /// Gives the guest what has come from the wire, or keeps it until the guest has a buffer for it.
+    fn give(&mut self, now_ns: u64, frame: Frame, out: &mut Out) -> io::Result<()> {
+        let may_wait = (self.backlog.len() as u32) < self.spec.backlog_segs;
+        if may_wait && (!self.backlog.is_empty() || self.rings.free_receive_segs()? == 0) {
+            self.backlog.push_back(frame);
+        } else if self.hand_over(now_ns, &frame)? {
+            self.placed(now_ns, frame, out)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the guest what has waited for its buffers.
+    fn give_waiting(&mut self, now_ns: u64) -> io::Result<()> {
+        if self.backlog.is_empty() {
+            return Ok(());
+        }
+        while !self.backlog.is_empty() && self.rings.free_receive_segs()? > 0 {
+            let Some(frame) = self.backlog.pop_front() else { break };
+            let mut out = Out::default();
+            if self.hand_over(now_ns, &frame)? {
+                self.placed(now_ns, frame, &mut out)?;
+            }
+            self.forward(now_ns, out)?;
+        }
+        self.owed |= u32::from(self.rings.wants_call(RECEIVE)?) << RECEIVE;
+        Ok(())
+    }
+
+    /// The frame lies in the guest's memory.
+    fn placed(&mut self, now_ns: u64, frame: Frame, out: &mut Out) -> io::Result<()> {
+        self.tell_room(now_ns, out)?;
+        if let Some(port) = &mut self.spec.port {
+            port.placed(now_ns, frame, out);
+        }
+        Ok(())
+    }
+
     /// Tells the port how much room there is for what arrives.
     fn tell_room(&mut self, now_ns: u64, out: &mut Out) -> io::Result<()> {
-        let ring = self.rings.receive_ring()?;
+        let behind_segs = self.spec.backlog_segs - self.backlog.len() as u32;
+        let ring = ReceiveRing { behind_segs, ..self.rings.receive_ring()? };
         if let Some(port) = &mut self.spec.port {
             port.set_room(now_ns, ring, out);
         }
@@ -289,6 +329,7 @@ impl Card {
     pub fn take_sent(&mut self, now_ns: u64) -> io::Result<()> {
         self.change_port(now_ns);
         // The guest may have read its ring.
+        self.give_waiting(now_ns)?;
         let mut out = Out::default();
         self.tell_room(now_ns, &mut out)?;
         self.forward(now_ns, out)?;

@@ -189,9 +189,18 @@ impl Rings {
         if !*is_enabled {
             return Ok(ReceiveRing::default());
         }
+        let free_segs = self.free_receive_segs()?;
+        Ok(ReceiveRing { size_segs: queue.size().into(), free_segs, behind_segs: 0 })
+    }
+
+    /// The guest's buffers without a frame.
+    pub fn free_receive_segs(&self) -> io::Result<u32> {
+        let Ring { queue, is_enabled } = &self.rings[RECEIVE];
+        if !*is_enabled {
+            return Ok(0);
+        }
         let avail = queue.avail_idx(&self.memory, Ordering::Acquire).map_err(strange)?;
-        let free_segs = avail.0.wrapping_sub(queue.next_avail()).into();
-        Ok(ReceiveRing { size_segs: queue.size().into(), free_segs })
+        Ok(avail.0.wrapping_sub(queue.next_avail()).into())
     }
 
     /// Does the guest want an interrupt for what it was given since the last call?

@@ -10,6 +10,9 @@ use crate::header::Header;
 /// All pairs together. Those in use share it.
 const LIMIT_BYTES: usize = 1 << 20;
 
+/// What a full segment is taken for. Longer ones than of Ethernet's MTU may wait in the wire's queue.
+const SEG_BYTES: usize = 2048;
+
 /// A frame for the guest.
 pub(super) struct Arrival {
     pub header: Header,
@@ -43,6 +46,11 @@ impl Backlog {
     /// Has a pair its share of the limit, as one of this many that the guest uses?
     pub(super) fn is_full_at(&self, pair: usize, pairs: usize) -> bool {
         self.queues[pair].bytes >= LIMIT_BYTES / pairs
+    }
+
+    /// How many full segments more a pair has room for.
+    pub(super) fn room_segs(&self, pair: usize, pairs: usize) -> u32 {
+        ((LIMIT_BYTES / pairs).saturating_sub(self.queues[pair].bytes) / SEG_BYTES) as u32
     }
 
     /// What the port makes itself is little, and may exceed the limit by as much again.

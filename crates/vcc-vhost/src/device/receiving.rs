@@ -172,12 +172,14 @@ impl Device {
 
     /// The fullest ring. What waits already has what comes next.
     fn receive_ring(&self, rings: &Rings) -> ReceiveRing {
+        let pairs = rings.receiving_pairs();
         let all = rings.receiving().map(|pair| {
             let queue = &rings.all[2 * pair].queue;
             let free = rings::free_buffers(queue, rings.memory).unwrap_or(0);
             let free_segs = if self.backlog.is_empty_at(pair) { free.into() } else { 0 };
-            ReceiveRing { size_segs: queue.size().into(), free_segs }
+            let behind_segs = self.backlog.room_segs(pair, pairs);
+            ReceiveRing { size_segs: queue.size().into(), free_segs, behind_segs }
         });
-        all.min_by_key(|ring| ring.free_segs).unwrap_or_default()
+        all.min_by_key(|ring| ring.free_segs + ring.behind_segs).unwrap_or_default()
     }
 }

@@ -59,6 +59,9 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     if hosts.iter().any(|host| host.receive_buffer_bytes.is_some()) {
         return cannot("receive buffers of guests");
     }
+    if hosts.iter().any(|host| host.backlog_segs > 0) {
+        return cannot("backlogs behind guests' rings");
+    }
     if scenario.guests.iter().any(|guest| guest.ping_every_us.is_some()) {
         return cannot("pings of guests");
     }

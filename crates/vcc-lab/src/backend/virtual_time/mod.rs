@@ -131,6 +131,7 @@ pub fn run_timed(
                 rate_bps: plan::card_rate_bps(&hosts[host], cards[host]),
                 interrupt_every_ns: hosts[host].interrupt_every_ns.unwrap_or(INTERRUPT_EVERY_NS),
                 seed: mix(seed ^ mix(host as u64 + 1)),
+                backlog_segs: hosts[host].backlog_segs,
                 port: None,
                 changes: changes(scenario, host),
                 tamper: hosts[host].cheat.map(Cheat::tamper),

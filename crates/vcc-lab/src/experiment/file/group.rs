@@ -88,6 +88,8 @@ pub struct Receivers {
     pub interrupt_us: Option<ModerationUs>,
     /// What a socket's receive buffer begins with, from which its window grows.
     pub receive_buffer_kib: Option<Kib>,
+    /// Frames that the driver domain keeps for a receiver whose ring is full; none if left out.
+    pub backlog_segs: Option<Segs>,
     /// The shared core of a receiver, which has a core of its own if left out.
     pub vcpu: Option<Vcpu>,
     pub vcc: Vcc,
@@ -99,6 +101,7 @@ impl Default for Receivers {
             ecn: true,
             interrupt_us: None,
             receive_buffer_kib: None,
+            backlog_segs: None,
             vcpu: None,
             vcc: Vcc::default(),
         }

@@ -18,7 +18,7 @@ const SEQ_AT: usize = ETHERNET_BYTES + IPV4_BYTES + 4;
 const HEADERS_BYTES: usize = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES + 12;
 /// Peer's window: 256 KiB by the scale that it offers.
 const PEER_WINDOW: u16 = 2048;
-const RING: ReceiveRing = ReceiveRing { size_segs: 1024, free_segs: 1024 };
+const RING: ReceiveRing = ReceiveRing { size_segs: 1024, free_segs: 1024, behind_segs: 0 };
 /// From one turn to the next: about a round trip.
 const TURN_NS: u64 = 50_000;
 /// Slow start is over by then.
