@@ -84,10 +84,10 @@ VCC_INLINE bool in_guests_window(const struct vcc_flow *f, const struct vcc_segm
  */
 VCC_INLINE bool ack_acceptable(const struct vcc_flow *f, const struct vcc_segment *s)
 {
-	uint32_t oldest = f->snd_una - ((uint32_t)UINT16_MAX << f->wscale_shown);
+	uint32_t most_bytes = (uint32_t)UINT16_MAX << f->wscale_shown;
+	uint32_t oldest = f->snd_una - vcc_min(most_bytes, f->snd_una - f->iss);
 
-	return (s->flags & TCP_ACK) && s->ack - oldest <= f->snd_nxt - oldest &&
-	       s->ack - f->iss <= f->snd_nxt - f->iss;
+	return (s->flags & TCP_ACK) && s->ack - oldest <= f->snd_nxt - oldest;
 }
 
 /* To-guest: does the guest accept this segment? */

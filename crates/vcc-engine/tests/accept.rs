@@ -320,6 +320,23 @@ fn an_ack_from_before_the_connection_changes_nothing() {
 }
 
 #[test]
+fn acks_are_believed_where_the_number_of_acknowledged_bytes_wraps() {
+    for isn in ISNS {
+        let mut conn = Conn::established(Params::default(), isn);
+        let mss_bytes = conn.mss();
+        // All but a segment and a half of 4 GiB were acknowledged.
+        conn.flow.0.iss = conn.flow.snd_una.wrapping_add(mss_bytes * 3 / 2);
+        for segs in 0..5 {
+            conn.send(segs * mss_bytes, mss_bytes);
+        }
+        for segs in 1..=5 {
+            conn.guest_gets(conn.ack(segs * mss_bytes));
+            assert_eq!(conn.flow.snd_una, conn.ack(segs * mss_bytes).0.ack, "{segs}");
+        }
+    }
+}
+
+#[test]
 fn a_rst_at_the_peers_fin_closes() {
     // macOS sends it so, and Linux believes it (tcp_reset_check).
     for isn in ISNS {
