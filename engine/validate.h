@@ -79,8 +79,9 @@ VCC_INLINE uint32_t idle_rto_us(const struct vcc_flow *f, const struct vcc_param
 VCC_INLINE void application_limited(struct vcc_flow *f, const struct vcc_params *p)
 {
 	/* An ACK may have validated the window long after data was last sent. */
-	if (window_limited(f) || seq_before(f->sent_us, f->validated_us) ||
-	    elapsed_us(f->validated_us, f->sent_us) < idle_rto_us(f, p))
+	int32_t unused_us = (int32_t)(f->sent_us - f->validated_us);
+
+	if (window_limited(f) || unused_us < (int32_t)idle_rto_us(f, p))
 		return;
 	uint32_t cwnd_segs = f->cc.cwnd_segs;
 	uint32_t used_segs =
