@@ -146,11 +146,14 @@ fn assert_judged(directory: &Path) {
     for case in [0, 1, 2] {
         assert_complete(&result["cases"][case]["metrics"]);
     }
-    // Behind `vcc domain`, a guest takes turns, and one of its own core is beside a queue.
+    // Behind `vcc domain`, a guest takes turns, and one of its own core is beside a queue. On a busy
+    // machine the other may have its part in it.
     for (case, by) in [(1, "guest"), (2, "fabric")] {
         for kind in ["ask_6k", "from_400k"] {
-            let share = &result["cases"][case]["metrics"][format!("{kind}_by_{by}")]["median"];
-            assert!(share.as_f64() > Some(0.5), "{kind} by {by}: {result}");
+            let share =
+                |by| result["cases"][case]["metrics"][format!("{kind}_by_{by}")]["median"].as_f64();
+            let shares = share(by).zip(share("both"));
+            assert!(shares.is_some_and(|(by, both)| by + both > 0.5), "{kind} by {by}: {result}");
         }
     }
 }
