@@ -5,18 +5,12 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use vcc_policy::text::shortened;
-
 use super::protocol::{Answer, Request, SIGN_OF_LIFE_EVERY};
 use super::{Abuse, Ask, peer};
-use crate::{journal, policy_file};
+use crate::journal;
 
 /// For the whole request, so that no client holds a connection by sending a byte now and then.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The longest request is one with a policy's text.
-const LONGEST_BYTES: usize = policy_file::LONGEST_BYTES;
-/// PATH_MAX. Messages quote the name.
-const LONGEST_FILE_NAME_BYTES: usize = 4096;
 /// Attaching to many new devices takes minutes.
 const LONGEST_ANSWERING: Duration = Duration::from_secs(300);
 const ENDING: &str = "the daemon is ending";
@@ -36,24 +30,13 @@ impl Connection {
     }
 
     pub(super) fn serve(&mut self, ask: &Ask) {
-        let line = match self.line() {
-            Ok(Some(line)) => line,
+        let until = Instant::now() + PATIENCE;
+        let request = match Request::read(&mut Patient { stream: &self.stream, until }) {
+            Ok(Some(request)) => request,
             // The client only probed the socket.
             Ok(None) => return,
             Err(why) => return self.reject(&why),
         };
-        let request: Request = match serde_json::from_slice(&line) {
-            Ok(request) => request,
-            Err(error) => {
-                let error = error.to_string();
-                return self.reject(&format!("unknown request: {}", shortened(&error)));
-            }
-        };
-        if let Request::Apply { policy: Some(policy) } = &request {
-            if policy.file_name.len() > LONGEST_FILE_NAME_BYTES {
-                return self.reject("file_name is longer than 4096 bytes");
-            }
-        }
         if matches!(request, Request::Apply { .. }) {
             journal::info(&format!("{} asks to apply a policy", peer::name(&self.stream)));
         }
@@ -83,38 +66,6 @@ impl Connection {
         ))
     }
 
-    /// None if the client closed the connection without sending anything.
-    fn line(&mut self) -> Result<Option<Vec<u8>>, String> {
-        let until = Instant::now() + PATIENCE;
-        let mut line = Vec::new();
-        let mut buffer = [0; 1 << 16];
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(format!(
-                    "the request was not complete within {} s",
-                    PATIENCE.as_secs()
-                ));
-            }
-            self.stream.set_read_timeout(Some(left)).map_err(|e| e.to_string())?;
-            let read = match self.stream.read(&mut buffer) {
-                Ok(0) if line.is_empty() => return Ok(None),
-                Ok(0) => return Err("the request does not end with a newline".into()),
-                Ok(read) => &buffer[..read],
-                Err(e) if is_for_now(&e) => continue,
-                Err(e) => return Err(e.to_string()),
-            };
-            let end = read.iter().position(|&byte| byte == b'\n');
-            line.extend_from_slice(&read[..end.unwrap_or(read.len())]);
-            if line.len() > LONGEST_BYTES {
-                return Err(format!("the request is longer than {LONGEST_BYTES} bytes"));
-            }
-            if end.is_some() {
-                return Ok(Some(line));
-            }
-        }
-    }
-
     fn reject(&mut self, why: &str) {
         self.abuse.note();
         journal::warning(&format!("rejected a request of {}: {why}", peer::name(&self.stream)));
@@ -130,9 +81,25 @@ impl Connection {
     }
 }
 
-fn is_for_now(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-    )
+/// Reads until a time.
+struct Patient<'a> {
+    stream: &'a UnixStream,
+    until: Instant,
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let left = self.until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let why = format!("the request was not complete within {} s", PATIENCE.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+            self.stream.set_read_timeout(Some(left))?;
+            match self.stream.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+        }
+    }
 }

@@ -4,6 +4,7 @@ pub(crate) mod client;
 mod connection;
 mod peer;
 pub(crate) mod protocol;
+mod reading;
 
 use std::fs::{self, Permissions};
 use std::io;
