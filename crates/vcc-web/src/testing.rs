@@ -9,6 +9,7 @@ use vcc_engine::{Delays, FlowState, Mode, Params, Underlay, sys};
 use vcc_view::{AppliedRule, Counter, Counts, FlowView, Place, PortView, RuleView, Sums, Totals};
 
 use crate::Source;
+pub use crate::server::in_memory::InMemory;
 use crate::snapshot::{Daemon, Event, Pool, Problem, Reload, Snapshot};
 
 pub const HOSTILE: &str = "<script>window.bad=1</script>";

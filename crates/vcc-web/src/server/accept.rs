@@ -1,13 +1,13 @@
 //! Connections: their number and duration, and the refusal of those above the limit.
 
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::{task, time};
@@ -34,11 +34,23 @@ const AFTER_FAILED_READING: Duration = Duration::from_secs(5);
 const READING_SHARE: u32 = 50;
 
 /// Shared by all connections.
-struct Shared {
+pub(super) struct Shared {
     site: Site,
     guard: Guard,
     limits: Limits,
-    tally: Arc<Tally>,
+    pub(super) tally: Arc<Tally>,
+}
+
+impl Shared {
+    pub(super) fn new(options: Options, cache: Arc<Cache>) -> Arc<Self> {
+        let tally = Arc::<Tally>::default();
+        Arc::new(Shared {
+            site: Site::new(cache, tally.clone()),
+            guard: Guard::new(options.host_names, options.limits.header_bytes),
+            limits: options.limits,
+            tally,
+        })
+    }
 }
 
 pub async fn until(
@@ -52,14 +64,7 @@ pub async fn until(
         Err(error) => return eprintln!("vcc: the web server cannot listen: {error}"),
     };
     task::spawn(keep_reading(cache.clone()));
-    let tally = Arc::<Tally>::default();
-    let shared = Arc::new(Shared {
-        site: Site::new(cache, tally.clone()),
-        guard: Guard::new(options.host_names, options.limits.header_bytes),
-        limits: options.limits,
-        tally,
-    });
-    task::spawn(accept(listener, shared));
+    task::spawn(accept(listener, Shared::new(options, cache)));
     // A dropped sender ends the wait as well.
     let _ = stopped.await;
 }
@@ -84,7 +89,13 @@ async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
             continue;
         };
         if let Ok(place) = places.clone().try_acquire_owned() {
-            task::spawn(converse(stream, shared.clone(), place));
+            let shared = shared.clone();
+            task::spawn(async move {
+                let _place = place;
+                if let Ok(reached_at) = stream.local_addr() {
+                    converse(stream, reached_at.ip(), &shared).await;
+                }
+            });
             continue;
         }
         shared.tally.refuse(Refusal::Connections);
@@ -95,16 +106,16 @@ async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
 }
 
 /// Serves one request: the time limit of the connection is then that of the request, and no idle
-/// connection counts against the limit.
-async fn converse(stream: TcpStream, shared: Arc<Shared>, _place: OwnedSemaphorePermit) {
+/// connection counts against the limit. `reached_at` is the address of our end.
+pub(super) async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    reached_at: IpAddr,
+    shared: &Shared,
+) {
     let _open = shared.tally.open();
-    let Ok(reached_at) = stream.local_addr() else { return };
-    let service = service_fn(|request| {
-        let shared = shared.clone();
-        async move {
-            let admitted = shared.guard.admit(&request, reached_at.ip());
-            Ok::<_, std::convert::Infallible>(shared.site.answer(admitted, &request).await)
-        }
+    let service = service_fn(|request| async move {
+        let admitted = shared.guard.admit(&request, reached_at);
+        Ok::<_, std::convert::Infallible>(shared.site.answer(admitted, &request).await)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -5,6 +5,8 @@
 
 mod accept;
 mod guard;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod in_memory;
 mod reply;
 mod route;
 
