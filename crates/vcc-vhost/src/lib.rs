@@ -23,6 +23,8 @@ mod server;
 mod session;
 mod steering;
 mod tap;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod turns;
 mod wake;
 mod watch;

@@ -142,6 +142,22 @@ impl Server {
         if sources.contains(&Source::Stop) {
             return Ok(false);
         }
+        self.work(sources)?;
+        Ok(true)
+    }
+
+    /// Does a batch of the work that has come by now, as [`Server::run`] does. True if more is left.
+    ///
+    /// # Errors
+    /// As of [`Server::run`].
+    #[cfg(feature = "testing")]
+    pub fn turn(&mut self) -> Result<bool, Error> {
+        let sources = self.watch.wait(true)?;
+        self.work(sources)?;
+        Ok(self.is_busy)
+    }
+
+    fn work(&mut self, sources: Vec<Source>) -> Result<(), Error> {
         let card = self.card.clone();
         let mut device = card.lock();
         for source in sources {
@@ -162,7 +178,7 @@ impl Server {
             return Err(Error::WireGone);
         }
         self.timer.set(device.next_deadline_ns())?;
-        Ok(true)
+        Ok(())
     }
 
     fn accept(&mut self, device: &mut Device) -> Result<(), End> {

@@ -1,4 +1,4 @@
-//! A guest with its front end, by hand, so that it can say anything.
+//! A guest with its front end, by hand, so that it can say anything, for tests.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,10 +13,10 @@ use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 
 pub const MEMORY_BYTES: usize = 4 << 20;
 /// Where the front end has the guest's memory, as it says.
-const FRONT_END_AT: u64 = 0x7f00_0000_0000;
+pub const FRONT_END_AT: u64 = 0x7f00_0000_0000;
 const RING_BYTES: u64 = 0x1_0000;
-const AVAILABLE_AT: u64 = 0x4000;
-const USED_AT: u64 = 0x8000;
+pub const AVAILABLE_AT: u64 = 0x4000;
+pub const USED_AT: u64 = 0x8000;
 /// The guest's buffers are behind its rings.
 pub const BUFFERS_AT: u64 = 0x10_0000;
 
@@ -76,6 +76,17 @@ impl Guest {
         let event = || EventFd::new(EFD_NONBLOCK).expect("an eventfd");
         let side = |_| Side { kick: event(), call: event(), available: 0 };
         Guest { file, memory, rings: (0..rings).map(side).collect() }
+    }
+
+    /// Its memory, as it is shared.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The descriptors for a ring's kicks and interrupts.
+    pub fn events_of(&self, ring: usize) -> [RawFd; 2] {
+        let Side { kick, call, .. } = &self.rings[ring];
+        [kick.as_raw_fd(), call.as_raw_fd()]
     }
 
     /// Writes a descriptor.
@@ -245,9 +256,26 @@ pub struct FrontEnd {
     stream: UnixStream,
 }
 
+impl AsRawFd for FrontEnd {
+    fn as_raw_fd(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+}
+
 impl FrontEnd {
     pub fn connect(socket: &Path) -> Self {
         FrontEnd { stream: UnixStream::connect(socket).expect("a card that listens") }
+    }
+
+    /// Neither waits for the card to read nor for its answers.
+    pub fn without_waiting(self) -> Self {
+        self.stream.set_nonblocking(true).expect("a socket");
+        self
+    }
+
+    /// Takes what the card has answered by now.
+    pub fn drain(&mut self) {
+        while matches!(self.stream.read(&mut [0; 4096]), Ok(1..)) {}
     }
 
     /// Connects and sets everything up, as QEMU does; the rings go on at their used index.

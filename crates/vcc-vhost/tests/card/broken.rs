@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use vcc_domain::{BufferSpec, Port};
 use vcc_engine::{Params, sys};
 use vcc_frames::{MACS, Packet, options, payload};
+use vcc_vhost::testing::*;
 
 use crate::PLAIN;
-use crate::guest::*;
 use crate::host::{Host, eventually};
 use crate::{frame, port};
 

@@ -1,9 +1,9 @@
 //! Frames both ways.
 
 use vcc_frames::{Packet, payload};
+use vcc_vhost::testing::*;
 
 use crate::PLAIN;
-use crate::guest::*;
 use crate::host::{Host, eventually};
 use crate::{frame, port};
 

@@ -6,11 +6,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use vcc_domain::{Ask, Reloaded, Status};
+use vcc_vhost::testing::*;
 use vcc_vhost::{Error, PolicyFile, Server, Wire};
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 use crate::PLAIN;
-use crate::guest::*;
 use crate::host::{Host, eventually};
 use crate::{frame, port};
 

@@ -3,10 +3,10 @@
 use vcc_domain::Port;
 use vcc_engine::{Params, sys};
 use vcc_frames::{Packet, payload};
+use vcc_vhost::testing::*;
 
 use crate::PLAIN;
 use crate::frame;
-use crate::guest::*;
 use crate::host::{Host, eventually};
 use crate::talk::*;
 

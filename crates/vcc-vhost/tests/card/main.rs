@@ -3,7 +3,6 @@
 mod broken;
 mod frames;
 mod front_ends;
-mod guest;
 mod hold;
 mod host;
 mod snoop;

@@ -3,9 +3,9 @@
 use vcc_domain::Port;
 use vcc_engine::{Params, sys};
 use vcc_frames::{MACS, Packet, payload};
+use vcc_vhost::testing::*;
 
 use crate::PLAIN;
-use crate::guest::*;
 use crate::host::{Host, eventually};
 use crate::talk::*;
 
