@@ -170,6 +170,10 @@ impl Line {
         if self.fds.len() > FDS_MAX {
             return Err(End::refused(format!("{} descriptors with a message", self.fds.len())));
         }
+        // One that has its own end there would not be gone when it goes, if the rest never comes.
+        if self.fds.iter().any(is_socket) {
+            return Err(End::refused("a socket with a message"));
+        }
         if read_bytes == 0 { Err(End::Gone) } else { Ok(true) }
     }
 
@@ -199,6 +203,15 @@ impl AsRawFd for Line {
     fn as_raw_fd(&self) -> RawFd {
         self.stream.as_raw_fd()
     }
+}
+
+fn is_socket(fd: &OwnedFd) -> bool {
+    // SAFETY: all-zero bytes are a valid stat, which the call writes.
+    let (status, stat) = unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        (libc::fstat(fd.as_raw_fd(), &mut stat), stat)
+    };
+    status == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFSOCK
 }
 
 fn word_at(bytes: &[u8], at: usize) -> u32 {

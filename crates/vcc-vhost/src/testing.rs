@@ -356,6 +356,11 @@ impl FrontEnd {
         let _ = self.stream.write_all(bytes);
     }
 
+    /// Sends bytes with its own end of the connection.
+    pub fn write_with_itself(&mut self, bytes: &[u8]) {
+        let _ = self.stream.send_with_fds(&[bytes], &[self.stream.as_raw_fd()]);
+    }
+
     pub fn answer(&mut self, bytes: usize) -> Vec<u8> {
         let mut answer = vec![0; 12 + bytes];
         self.stream.read_exact(&mut answer).expect("an answer");

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use vcc_domain::{Ask, Reloaded, Status};
 use vcc_vhost::testing::*;
 use vcc_vhost::{Error, PolicyFile, Server, Wire};
+use vmm_sys_util::epoll::Epoll;
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 use crate::PLAIN;
@@ -88,7 +89,7 @@ fn no_descriptor_of_the_front_end_makes_the_card_wait() {
 fn messages_that_make_no_sense_end_the_connection() {
     let host = Host::with(port());
     let guest = Guest::new(2);
-    let pipe = UnixStream::pair().expect("a pair");
+    let epoll = Epoll::new().expect("a descriptor that can be waited for");
     let file = std::fs::File::open("/proc/self/exe").expect("a file");
     let event = EventFd::new(EFD_NONBLOCK).expect("an eventfd");
     let far = longs(&[1, 0, 1 << 40, 0, 0]);
@@ -125,10 +126,10 @@ fn messages_that_make_no_sense_end_the_connection() {
         }),
         ("kicks of ring 1 by no eventfd", &|end| {
             end.set_up(&guest, USUAL);
-            end.ask(12, &longs(&[1]), &[pipe.0.as_raw_fd()]);
+            end.ask(12, &longs(&[1]), &[epoll.as_raw_fd()]);
         }),
         ("interrupts of ring 1 by no eventfd", &|end| {
-            end.ask(13, &longs(&[1]), &[pipe.0.as_raw_fd()]);
+            end.ask(13, &longs(&[1]), &[epoll.as_raw_fd()]);
         }),
     ];
     for (what, say) in bad {
@@ -159,6 +160,20 @@ fn messages_may_come_in_pieces_and_end_anywhere() {
     whole.iter().for_each(|byte| front_end.write(&[*byte]));
     let answers = [front_end.answer(8), front_end.answer(8)];
     assert_eq!(answers[0], answers[1]);
+}
+
+/// While the card waited for the rest of such a message, it had the connection's other end itself.
+#[test]
+fn a_front_end_that_gives_its_own_end_away_is_not_kept() {
+    let host = Host::with(port());
+    let mut front_end = FrontEnd::connect(&host.socket);
+    front_end.write_with_itself(&words(&[1]));
+    drop(front_end);
+    host.told("a socket with a message");
+    let mut guest = Guest::new(2);
+    let _front_end = FrontEnd::of(&guest, &host.socket, USUAL);
+    guest.send(PLAIN, &frame(7));
+    assert_eq!(host.sent()[12..], frame(7));
 }
 
 #[test]
