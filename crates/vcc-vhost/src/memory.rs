@@ -45,7 +45,13 @@ impl Memory {
             let ends = [guest_at, front_end_at, offset].map(|at| at.checked_add(bytes));
             let size = usize::try_from(bytes).ok().filter(|_| ends.iter().all(Option::is_some));
             let size = size.ok_or_else(|| refused("beyond the end of all memory".to_owned()))?;
-            let file = FileOffset::new(File::from(fd), offset);
+            let file = File::from(fd);
+            let metadata = file.metadata().map_err(|error| refused(error.to_string()))?;
+            // Whoever touches what lies behind is killed (SIGBUS). The end of a device is not known.
+            if metadata.is_file() && metadata.len() < offset + bytes {
+                return Err(refused(format!("its file ends at {:#x}", metadata.len())));
+            }
+            let file = FileOffset::new(file, offset);
             let region =
                 MmapRegion::from_file(file, size).map_err(|error| refused(error.to_string()))?;
             let region = GuestRegionMmap::new(region, GuestAddress(guest_at))

@@ -95,6 +95,7 @@ fn messages_that_make_no_sense_end_the_connection() {
     let far = longs(&[1, 0, 1 << 40, 0, 0]);
     let wrapped = longs(&[1, u64::MAX - 4096, 8192, 0, 0]);
     let nine = longs(&[9]);
+    let more = longs(&[1, 0, MEMORY_BYTES as u64, 0, 4096]);
     type Say<'a> = &'a dyn Fn(&mut FrontEnd);
     let bad: &[(&str, Say)] = &[
         ("unknown request, 99", &|end| end.ask(99, &[], &[])),
@@ -113,6 +114,10 @@ fn messages_that_make_no_sense_end_the_connection() {
         ("9 memory regions", &|end| end.ask(5, &nine, &[])),
         ("memory of 0x10000000000 bytes", &|end| end.ask(5, &far, &[file.as_raw_fd()])),
         ("beyond the end of all memory", &|end| end.ask(5, &wrapped, &[file.as_raw_fd()])),
+        // The card would touch what is not there, and be killed.
+        ("at 0x0: its file ends at 0x400000", &|end| {
+            end.ask(5, &more, &[guest.file().as_raw_fd()]);
+        }),
         ("0 memory regions", &|end| end.ask(5, &longs(&[0]), &[])),
         ("more than 8 descriptors", &|end| end.ask(5, &nine, &[file.as_raw_fd(); 9])),
         ("ring 0 without kicks: does QEMU's card have ioeventfd=on?", &|end| {
