@@ -3,8 +3,8 @@
 #
 #   run.sh [--seconds N] [--steps N] [--work DIR] [--keep] [TARGET...]    all targets, or those named
 #
-# Each target runs for N seconds (60), or until it has made N steps: calls of the engine, frames, or
-# texts. It runs as often at once as there are CPUs. Inputs that reached new code stay in DIR
+# Each target runs for N seconds (60), or until it has made N steps: calls of the engine, frames, texts
+# and the like. It runs as often at once as there are CPUs. Inputs that reached new code stay in DIR
 # (target/fuzz), where the next run begins, and finds too. Prints what was done, and how many lines of
 # the engine were reached. With --keep, inputs that reach all that was reached replace those in
 # fuzz/corpus. Exit code 1: there is a find.

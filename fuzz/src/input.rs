@@ -11,6 +11,11 @@ impl<'a> Input<'a> {
         self.0.is_empty()
     }
 
+    /// All that no choice was made by.
+    pub fn rest(self) -> &'a [u8] {
+        self.0
+    }
+
     pub fn u8(&mut self) -> u8 {
         let Some((&first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;

@@ -3,12 +3,15 @@
 //! `fuzz/run.sh` runs the targets under libFuzzer, which keeps the inputs that reach new code. Those
 //! worth keeping are in `fuzz/corpus`, and every test run replays them.
 
+pub mod control;
 pub mod engine;
 pub mod frames;
+pub mod http;
 mod input;
 mod params;
 pub mod policy;
 mod steps;
+pub mod vhost;
 
 pub use steps::steps;
 
@@ -20,7 +23,10 @@ pub struct Target {
 }
 
 pub const TARGETS: &[Target] = &[
+    Target { name: "control", run: control::run, most_bytes: 512 },
     Target { name: "engine", run: engine::run, most_bytes: 2048 },
     Target { name: "frames", run: frames::run, most_bytes: 2048 },
+    Target { name: "http", run: http::run, most_bytes: 512 },
     Target { name: "policy", run: policy::run, most_bytes: 512 },
+    Target { name: "vhost", run: vhost::run, most_bytes: 1024 },
 ];

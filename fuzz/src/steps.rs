@@ -1,4 +1,4 @@
-//! A measure of the work that was done: calls of the engine, frames, or texts.
+//! A measure of the work that was done: calls of the engine, frames, texts and the like.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
