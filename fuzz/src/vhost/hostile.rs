@@ -94,13 +94,17 @@ impl Hostile {
             6 => self.guest.skip(ring, input.pick(&[1, 2, 255, 256, 257, 0x8000, u16::MAX])),
             7 => self.write(input, ring),
             8 => {
-                let frame = from_guest(input);
-                self.guest.send_on(ring, input.pick(&HEADERS), &frame);
+                let (frame, header) = (from_guest(input), input.pick(&HEADERS));
+                for _ in 0..input.pick(&[1, 1, 1, 20]) {
+                    self.guest.send_on(ring, header, &frame);
+                }
                 host.turn();
             }
             9 => {
                 let frame = to_guest(input);
-                host.arrive([0; 12], &frame);
+                for _ in 0..input.pick(&[1, 1, 1, 64]) {
+                    host.arrive([0; 12], &frame);
+                }
                 host.turn();
             }
             10 => {
