@@ -13,7 +13,7 @@
 
 #include "abi.h"
 
-_Static_assert(sizeof(struct vcc_entry) <= 312, "size of a flow's entry");
+_Static_assert(sizeof(struct vcc_entry) <= 320, "size of a flow's entry");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

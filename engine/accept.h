@@ -17,6 +17,7 @@ VCC_INLINE void note_seen(struct vcc_flow *f, const struct vcc_segment *s)
 VCC_INLINE void receive_from(struct vcc_flow *f, uint32_t ack, uint32_t window_bytes)
 {
 	f->rcv_wup = ack;
+	f->rcv_max = ack;
 	f->rcv_edge = ack + window_bytes;
 }
 
@@ -46,6 +47,8 @@ VCC_INLINE void track_receiver(struct vcc_flow *f, const struct vcc_segment *s)
 	/* The first ACK tells which of the peer's SYN-ACKs the guest accepted. */
 	if (!f->settled || seq_plausible(f->rcv_wup, s->ack)) {
 		f->rcv_wup = f->settled ? seq_max(f->rcv_wup, s->ack) : s->ack;
+		f->rcv_max =
+		    seq_plausible(f->rcv_max, s->ack) ? seq_max(f->rcv_max, s->ack) : s->ack;
 		f->rcv_nxt = seq_max(f->rcv_nxt, s->ack);
 		f->rcv_edge = seq_max(f->rcv_edge, guests_edge(f, s));
 		f->settled = true;
@@ -53,8 +56,18 @@ VCC_INLINE void track_receiver(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * To-guest: tracks rcv_nxt. Guest and engine accept a RST only at exactly that sequence number
- * (RFC 5961, 3.2).
+ * From-guest: does the segment acknowledge what has not come? A receiver that does shows its peer a
+ * shorter round trip and hides losses (Savage et al. 1999, 2.3). The first one is believed: data
+ * on a SYN (RFC 7413) is not tracked.
+ */
+VCC_INLINE bool acks_unseen(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return (s->flags & TCP_ACK) && f->settled && seq_after(s->ack, f->rcv_max);
+}
+
+/*
+ * To-guest: tracks rcv_nxt and rcv_max. Guest and engine accept a RST only at exactly rcv_nxt (RFC
+ * 5961, 3.2).
  */
 VCC_INLINE void track_peer(struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -62,6 +75,7 @@ VCC_INLINE void track_peer(struct vcc_flow *f, const struct vcc_segment *s)
 
 	if (!seq_after(s->seq, f->rcv_nxt) && seq_after(end, f->rcv_nxt))
 		f->rcv_nxt = end;
+	f->rcv_max = seq_max(f->rcv_max, end);
 	if (s->payload_bytes && !f->peer_sends)
 		f->peer_sends = true;
 }

@@ -62,6 +62,10 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 	/* A guest that still sends did not accept the RST. */
 	if (f->stage == STAGE_CLOSED)
 		f->stage = STAGE_ESTABLISHED;
+	if (is_policed(f, p) && police_ack(f, s)) {
+		drop_policed(a);
+		return;
+	}
 	delay_acked(f, p, s, a);
 	rcv_rtt_from_guest(f, p, s);
 	track_receiver(f, s);

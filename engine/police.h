@@ -9,7 +9,7 @@
 #ifndef VCC_POLICE_H
 #define VCC_POLICE_H
 
-#include "track.h"
+#include "accept.h"
 #include "treat.h"
 
 /*
@@ -111,6 +111,18 @@ VCC_INLINE bool police_fin(struct vcc_flow *f, const struct vcc_segment *s)
 	uint32_t edge = seq_max(seq_max(f->right_edge, f->overdraft_until), f->snd_nxt);
 
 	if (s->payload_bytes || !(s->flags & TCP_FIN) || !seq_after(s->seq, edge))
+		return false;
+	count_policed(f);
+	return true;
+}
+
+/*
+ * An acknowledgement of what has not come is dropped. Should the guest have it nevertheless, by a
+ * segment that passed while nothing was policed, the peer retransmits it, and the port sees it.
+ */
+VCC_INLINE bool police_ack(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	if (!acks_unseen(f, s))
 		return false;
 	count_policed(f);
 	return true;

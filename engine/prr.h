@@ -143,17 +143,26 @@ VCC_INLINE uint32_t growth_bytes(struct vcc_flow *f, const struct ack_news *news
 	return due_bytes;
 }
 
-/* The segments that the guest may send on this ACK (RFC 6937, 3). Sets cwnd to match. */
-VCC_INLINE uint32_t prr_segs(struct vcc_flow *f, const struct ack_news *news)
+/*
+ * The bytes beyond snd_una that the guest may have in flight after this ACK (RFC 6937, 3); 0: the
+ * window stays as shown. Sets cwnd to match. A receiver that acknowledges a segment in parts gets
+ * as much as for all of it.
+ */
+VCC_INLINE uint64_t prr_granted_bytes(struct vcc_flow *f, const struct ack_news *news)
 {
 	uint32_t pipe_segs = bytes_to_segs_ceil(f, flight_bytes(f) - sacked_bytes(f));
 	uint32_t ssthresh_segs = f->cc.ssthresh_segs;
 	uint32_t send_segs;
 
+	uint32_t before_segs = bytes_to_segs_ceil(f, f->prr_delivered_bytes);
+
 	f->prr_delivered_bytes += news->delivered_bytes;
 	uint32_t delivered_segs = bytes_to_segs_ceil(f, f->prr_delivered_bytes);
 	uint32_t out_segs = bytes_to_segs_ceil(f, f->prr_out_bytes);
+	uint32_t newly_segs = delivered_segs - before_segs;
 
+	if (!newly_segs)
+		return 0;
 	if (pipe_segs > ssthresh_segs) {
 		uint64_t prior_segs = vcc_max(f->prr_prior_segs, 1);
 		uint64_t due =
@@ -162,8 +171,6 @@ VCC_INLINE uint32_t prr_segs(struct vcc_flow *f, const struct ack_news *news)
 		send_segs = vcc_sub_floor0((uint32_t)due, out_segs);
 	} else {
 		/* Slow start reduction bound (RFC 6937, 3). */
-		uint32_t newly_segs = bytes_to_segs_ceil(f, news->delivered_bytes);
-
 		send_segs = vcc_max(vcc_sub_floor0(delivered_segs, out_segs), newly_segs);
 		if (news->acked_bytes)
 			send_segs++;
@@ -173,7 +180,7 @@ VCC_INLINE uint32_t prr_segs(struct vcc_flow *f, const struct ack_news *news)
 	if (!f->prr_out_bytes)
 		send_segs = vcc_max(send_segs, 1);
 	f->cc.cwnd_segs = vcc_min(vcc_max(pipe_segs + send_segs, 1), CWND_MAX_SEGS);
-	return send_segs;
+	return flight_filled_bytes(f) + (uint64_t)send_segs * f->mss_bytes;
 }
 
 #endif

@@ -61,11 +61,7 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 	uint64_t granted_bytes;
 
 	if (p->prr && (f->ca_state == CA_CWR || f->ca_state == CA_RECOVERY)) {
-		/* PRR grants nothing without a delivery: the window stays as shown. */
-		granted_bytes = 0;
-		if (news->delivered_bytes)
-			granted_bytes =
-			    flight_filled_bytes(f) + (uint64_t)prr_segs(f, news) * f->mss_bytes;
+		granted_bytes = prr_granted_bytes(f, news);
 	} else {
 		if (news->acked_bytes && (f->ca_state == CA_OPEN || f->ca_state == CA_LOSS)) {
 			ack.acked_bytes = growth_bytes(f, news, before);

@@ -105,6 +105,8 @@ VCC_INLINE void managed_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 {
 	const uint16_t offered = a->window;
 
+	if (p->police)
+		undo_prove(f, s);
 	/* A DSACK block is sent once, perhaps on a reordered ACK. */
 	if (!seq_after(s->ack, f->snd_una)) {
 		undo_by_dsack(f, p, s);

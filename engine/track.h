@@ -113,7 +113,8 @@ struct ack_news {
 
 /*
  * An ACK of new data after duplicates: the first segment fills the hole, the duplicates have
- * counted the others. Returns the bytes that were not counted yet (Linux: tcp_remove_reno_sacks).
+ * counted the others. Returns the bytes that were not counted yet (Linux: tcp_remove_reno_sacks):
+ * of a part of a segment, no more than that part.
  */
 VCC_INLINE uint32_t close_hole(struct vcc_flow *f, uint32_t acked_bytes)
 {
@@ -124,7 +125,7 @@ VCC_INLINE uint32_t close_hole(struct vcc_flow *f, uint32_t acked_bytes)
 		f->dupacks = (uint16_t)vcc_sub_floor0(f->dupacks, acked_segs - 1);
 	else
 		f->dupacks = 0;
-	return uncounted_segs * f->mss_bytes;
+	return vcc_min(uncounted_segs * f->mss_bytes, acked_bytes);
 }
 
 /* Tracks an ACK of new data. Returns an RTT sample in us, or 0. */

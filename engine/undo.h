@@ -14,6 +14,9 @@
 
 #include "track.h"
 
+/* Half a round trip, of 8 * SRTT: no retransmission is acknowledged sooner. */
+#define UNDO_SRTT_SHIFT 4
+
 /* A mark or a timeout makes the reduction final. */
 VCC_INLINE void undo_forbid(struct vcc_flow *f)
 {
@@ -37,6 +40,8 @@ VCC_INLINE void undo_sent_again(struct vcc_flow *f, const struct vcc_segment *s)
 
 	if (!bytes)
 		return;
+	if (!f->undo_bytes || !f->undo_us)
+		f->undo_us = (uint32_t)s->now_us | 1;
 	f->undo_from = f->undo_bytes ? seq_min(f->undo_from, s->seq) : s->seq;
 	f->undo_to = f->undo_bytes ? seq_max(f->undo_to, s->seq + bytes) : s->seq + bytes;
 	f->undo_bytes = vcc_min(f->undo_bytes + bytes, SEQ_WINDOW_MAX);
@@ -66,6 +71,21 @@ VCC_INLINE bool undo_speaks_of(const struct vcc_flow *f, const struct vcc_segmen
 	       !seq_after(s->dsack_seq + s->dsack_bytes, f->undo_to);
 }
 
+/*
+ * To-guest, with policing, where a receiver may not be believed that a retransmission was needless
+ * (RFC 3708, 4). What acknowledges it sooner than a retransmission can be acknowledged answers the
+ * original (RFC 3522). A reduction for another is final.
+ */
+VCC_INLINE void undo_prove(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	if (!f->undo_bytes || !f->undo_us || seq_before(f->snd_una, f->undo_to))
+		return;
+	if (elapsed_us(f->undo_us, (uint32_t)s->now_us) < f->srtt_us8 >> UNDO_SRTT_SHIFT)
+		f->undo_us = 0;
+	else
+		undo_forbid(f);
+}
+
 /* To-guest: a DSACK block. The one that covers the last retransmitted byte undoes the reduction. */
 VCC_INLINE void undo_by_dsack(struct vcc_flow *f, const struct vcc_params *p,
 			      const struct vcc_segment *s)
@@ -73,7 +93,11 @@ VCC_INLINE void undo_by_dsack(struct vcc_flow *f, const struct vcc_params *p,
 	if (!undo_speaks_of(f, s))
 		return;
 	f->undo_bytes -= s->dsack_bytes;
-	if (!p->undo || f->undo_bytes || !f->undo_prior_segs)
+	if (f->undo_bytes)
+		return;
+	if (p->police && f->undo_us)
+		undo_forbid(f);
+	if (!p->undo || !f->undo_prior_segs)
 		return;
 	VCC_LAW(f->ca_state == CA_OPEN || f->ca_state == CA_RECOVERY);
 	f->cc.cwnd_segs = vcc_max(f->cc.cwnd_segs, f->undo_prior_segs);

@@ -251,6 +251,7 @@ struct vcc_flow {
 	uint32_t rcv_nxt;    /* next sequence number that the guest expects */
 	uint32_t rcv_wup;    /* the guest's last acknowledgement (Linux: rcv_wup) */
 	uint32_t rcv_edge;   /* highest ack + window that the guest advertised */
+	uint32_t rcv_max;    /* the end of the peer's data that passed, whatever is missing */
 	/* Congestion window validation (RFC 7661). */
 	uint32_t round_end;	   /* the round trip ends when this is acknowledged */
 	uint32_t flight_max_bytes; /* largest flight of this round trip */
@@ -309,6 +310,7 @@ struct vcc_flow {
 	uint32_t undo_bytes;
 	uint32_t undo_from;
 	uint32_t undo_to;
+	uint32_t undo_us; /* the first of them passed; 0: proved needless (undo.h) */
 	/* The last retransmission whose reason is not known yet (loss.h). */
 	uint32_t resent_end;
 	uint32_t resent_bytes;

@@ -91,6 +91,7 @@ fn retransmissions_acks_and_fins_always_pass() {
         assert!(!is_policed(&conn.send(number * mss_bytes, mss_bytes)), "number {number}");
     }
     assert!(!is_policed(&conn.guest_sends(conn.data(0, 6 * mss_bytes).cut(mss_bytes))));
+    conn.guest_gets(conn.ack(0).len(1000));
     assert!(!is_policed(&conn.guest_acks(1000)));
     assert!(!is_policed(&conn.guest_sends(conn.data(6 * mss_bytes, 0).fin())));
     assert!(!is_policed(&conn.guest_sends(conn.data(99 * mss_bytes, 0).rst())));
@@ -301,6 +302,57 @@ fn ignoring_the_window_gains_nothing() {
             }
         }
     }
+}
+
+/// Savage et al. (1999), 2.3: who acknowledges what is still on its way is sent more.
+#[test]
+fn what_has_not_come_is_not_acknowledged() {
+    for isn in ISNS {
+        let mut conn = Conn::established(policing(|_| ()), isn);
+        let arrives =
+            |conn: &mut Conn, from| conn.guest_gets(conn.ack(0).seq(conn.peer_seq(from)).len(1000));
+        assert!(!is_policed(&conn.guest_acks(0)));
+        arrives(&mut conn, 0);
+        assert!(!is_policed(&conn.guest_acks(1000)));
+        let before = conn.flow;
+        assert!(is_policed(&conn.guest_acks(1001)));
+        let ahead = conn.data(0, 100).ack(conn.peer_seq(3000));
+        assert!(is_policed(&conn.guest_sends(ahead)), "with data");
+        assert_eq!((conn.flow.rcv_wup, conn.flow.rcv_edge), (before.rcv_wup, before.rcv_edge));
+        assert_eq!((conn.flow.snd_nxt, conn.flow.policed), (before.snd_nxt, 2));
+        // What is missing may come by a way of its own; what lies beyond has been seen.
+        arrives(&mut conn, 2000);
+        assert!(!is_policed(&conn.guest_acks(1000)));
+        assert!(!is_policed(&conn.guest_acks(3000)));
+        conn.guest_gets(conn.ack(0).seq(conn.peer_seq(3000)).fin());
+        assert!(!is_policed(&conn.guest_acks(3001)), "a FIN counts");
+        assert!(is_policed(&conn.guest_acks(3002)));
+    }
+}
+
+/// What passed untracked while nothing was policed is acknowledged after that as well: by then, or
+/// once the peer has sent it again.
+#[test]
+fn an_acknowledgement_from_before_policing_is_believed() {
+    let mut conn = Conn::established(Params::default(), 5);
+    conn.guest_acks(0);
+    assert!(!is_policed(&conn.guest_acks(5000)));
+    conn.params.0.police = 1;
+    assert!(!is_policed(&conn.guest_acks(5000)));
+    assert!(is_policed(&conn.guest_acks(7000)));
+    conn.guest_gets(conn.ack(0).seq(conn.peer_seq(5000)).len(2000));
+    assert!(!is_policed(&conn.guest_acks(7000)));
+}
+
+/// A server that takes the data of a SYN (RFC 7413), which the port does not track.
+#[test]
+fn the_first_acknowledgement_is_believed() {
+    let mut conn = Conn::new(policing(|_| ()), 5);
+    conn.peer_syn(linux_syn().len(900));
+    conn.guest_sends(linux_syn().seq(conn.guest_iss).ack(conn.peer_seq(900)));
+    conn.guest_gets(conn.ack(0).seq(conn.peer_seq(900)));
+    assert!(!is_policed(&conn.guest_acks(900)));
+    assert!(is_policed(&conn.guest_acks(901)));
 }
 
 #[test]

@@ -281,3 +281,38 @@ fn the_parameter_turns_it_off() {
         assert_eq!(conn.cwnd(), 5);
     }
 }
+
+/// Six segments are lost, and each repair is acknowledged in so many parts. Returns the new segments
+/// that the window admits until the last is repaired.
+fn released(params: Params, parts: u32) -> u32 {
+    let mut conn = Conn::established(params, 5);
+    let mss_bytes = conn.mss();
+    conn.peer_ack(0);
+    conn.send_segs(0, 20);
+    for _ in 6..20 {
+        conn.guest_gets(conn.ack(0).sack());
+    }
+    let mut sent = 20;
+    for repaired in 0..6 {
+        conn.send_segs(repaired, repaired + 1);
+        for part in 1..=parts {
+            let ack = repaired * mss_bytes + mss_bytes * part / parts;
+            conn.guest_gets(conn.ack(ack).sack());
+            let edge_bytes = conn.flow.right_edge.wrapping_sub(conn.seq(0));
+            let may_send = (edge_bytes / mss_bytes).max(sent);
+            conn.send_segs(sent, may_send);
+            sent = may_send;
+        }
+    }
+    sent
+}
+
+/// Savage et al. (1999), 2.1: a receiver that acknowledges a segment in parts is not sent more. Parts
+/// smaller than a unit of the window would round each window up.
+#[test]
+fn an_ack_in_parts_releases_no_more_than_the_whole() {
+    let params = || params(|p| p.initial_window_segs = 20);
+    for parts in [2, 3, 8] {
+        assert!(released(params(), parts) <= released(params(), 1), "{parts} parts");
+    }
+}

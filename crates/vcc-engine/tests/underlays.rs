@@ -93,7 +93,7 @@ fn the_defaults() {
 
 #[test]
 fn the_state_is_small() {
-    // A map entry per connection; five cache lines hold it with its key.
+    // A map entry per connection; five cache lines hold it with its lock and its places in queues.
     let bytes = size_of::<vcc_engine::FlowState>();
-    assert!(bytes <= 280, "{bytes} bytes");
+    assert!(bytes <= 288, "{bytes} bytes");
 }

@@ -100,6 +100,46 @@ fn real_losses_are_not_undone() {
     assert_eq!(windows(&off).1, 10, "disabled");
 }
 
+/// With policing, a receiver's word is not enough: the hole must have been filled sooner than by a
+/// retransmission (RFC 3522).
+#[test]
+fn with_policing_what_a_retransmission_filled_is_not_undone() {
+    const RTT_US: u64 = 1000;
+    let flying = |police| {
+        let mut conn = flying(|p| p.police = police, 5);
+        conn.flow.0.srtt_us8 = 8 * RTT_US as u32;
+        conn
+    };
+    let answered_after = |conn: &mut Conn, us| {
+        conn.send_segs(0, 2);
+        conn.wait_us(us);
+        conn.peer_ack_segs(10);
+        conn.wait_us(RTT_US - us);
+        conn.guest_gets(with_dsack(conn, 10, 0..2));
+        (state(conn), windows(conn).1)
+    };
+    assert_eq!(answered_after(&mut flying(0), RTT_US), (sys::CA_OPEN, 20), "Linux's word");
+    assert_eq!(answered_after(&mut flying(1), RTT_US), (sys::CA_RECOVERY, 10));
+    assert_eq!(answered_after(&mut flying(1), RTT_US / 2), (sys::CA_RECOVERY, 10));
+    assert_eq!(answered_after(&mut flying(1), RTT_US / 4), (sys::CA_OPEN, 20), "reordered");
+    // With the ACK that fills the hole.
+    let mut at_once = flying(1);
+    at_once.send_segs(0, 1);
+    at_once.wait_us(RTT_US);
+    at_once.guest_gets(with_dsack(&at_once, 10, 0..1));
+    assert_eq!(windows(&at_once).1, 10);
+    // A later needless one does not take the real one back.
+    at_once.send_segs(20, 22);
+    at_once.peer_ack_segs(22);
+    let before = at_once.cwnd();
+    at_once.flow.0.srtt_us8 = 8 * RTT_US as u32;
+    at_once.send_segs(22, 32);
+    at_once.send_segs(22, 23);
+    at_once.wait_us(RTT_US / 4).peer_ack_segs(23);
+    at_once.guest_gets(with_dsack(&at_once, 23, 22..23));
+    assert_eq!((state(&at_once), at_once.cwnd()), (sys::CA_OPEN, before));
+}
+
 #[test]
 fn a_mark_is_not_undone() {
     let mut conn = flying(|_| (), 5);
