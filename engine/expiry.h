@@ -23,8 +23,12 @@
 
 VCC_INLINE uint32_t idle_limit_ms(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	if (f->stage == STAGE_ESTABLISHED)
+	if (f->stage == STAGE_ESTABLISHED) {
+		/* The end that closed may be gone, and the other may never close. */
+		if (f->flags & (FLOW_FIN_GUEST | FLOW_FIN_PEER))
+			return vcc_min(p->idle_half_closed_ms, p->idle_established_ms);
 		return p->idle_established_ms;
+	}
 	if (f->stage == STAGE_SYN_RECEIVED && !(f->flags & FLOW_SYN_SEEN_GUEST))
 		return vcc_min(p->idle_handshake_ms, UNANSWERED_SYN_MS);
 	return f->stage == STAGE_CLOSED ? p->idle_closed_ms : p->idle_handshake_ms;

@@ -403,6 +403,7 @@ struct vcc_params {
 	uint32_t rto_min_us;
 	uint32_t emit_after_us;	      /* time without progress until duplicate ACKs are sent */
 	uint32_t idle_established_ms; /* idle time until an established flow is forgotten */
+	uint32_t idle_half_closed_ms; /* likewise one that one end has closed */
 	uint32_t idle_handshake_ms;
 	uint32_t idle_closed_ms;
 	/* The flow's pool: flows that share a window (vCC, section 4). */
@@ -442,6 +443,8 @@ struct vcc_params {
 		.emit_after_us = 10000,						\
 		/* A forgotten flow whose scale was rewritten would crawl. */	\
 		.idle_established_ms = 5 * 24 * 3600 * 1000,			\
+		/* RFC 5382, REQ-5: keepalives come every two hours. */		\
+		.idle_half_closed_ms = 124 * 60 * 1000,				\
 		/* Longer than Linux retries: 127 s a SYN, 63 s a SYN-ACK. */	\
 		.idle_handshake_ms = 130 * 1000,				\
 		.idle_closed_ms = 10 * 1000,					\

@@ -38,6 +38,7 @@ pub fn params(input: &mut Input, pool_bytes: u32) -> Params {
             p.emit_after_us = input.pick(&[0, 1, 10_000, u32::MAX]);
             let idle_ms = &[0, 1, 1000, 5 * 24 * 3600 * 1000, u32::MAX];
             p.idle_established_ms = input.pick(idle_ms);
+            p.idle_half_closed_ms = input.pick(idle_ms);
             p.idle_handshake_ms = input.pick(idle_ms);
             p.idle_closed_ms = input.pick(idle_ms);
         }

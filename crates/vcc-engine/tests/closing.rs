@@ -151,6 +151,10 @@ fn idle_timeouts_depend_on_the_stage() {
     assert_eq!(forgotten_after_ms(&mut conn), u64::from(limits.idle_established_ms));
 
     let mut conn = Conn::established(Params::default(), 5);
+    conn.guest_sends(conn.data(0, 0).fin());
+    assert_eq!(forgotten_after_ms(&mut conn), u64::from(limits.idle_half_closed_ms));
+
+    let mut conn = Conn::established(Params::default(), 5);
     conn.guest_sends(conn.data(0, 0).rst());
     assert_eq!(forgotten_after_ms(&mut conn), u64::from(limits.idle_closed_ms));
 }

@@ -344,6 +344,13 @@ pub static KEYS: &[Key] = &[
         "The time without a segment after which an established connection is forgotten.",
     ),
     key(
+        "idle_half_closed",
+        ms(MINUTE_US, LONGEST_IDLE_US),
+        engine!(idle_half_closed_ms),
+        "The time without a segment after which a connection is forgotten that one end has closed, \
+         if it is shorter than `idle_established`.",
+    ),
+    key(
         "idle_handshake",
         ms(SECOND_US, DAY_US),
         engine!(idle_handshake_ms),
