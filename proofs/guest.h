@@ -8,8 +8,11 @@
 
 #include "check.h"
 
-/* One size of segments: an arbitrary one makes products of two unknowns, which no solver likes. */
-#define MSS_BYTES 1440u
+/*
+ * One size of segments: an arbitrary one makes products of two unknowns, which no solver likes, and
+ * with one that is no power of two they take ten times as long.
+ */
+#define MSS_BYTES 1024u
 /* A window's bytes stay far below 2^32. */
 #define GUEST_WINDOW_MAX  (2 * CWND_MAX_SEGS)
 #define MIN_SSTHRESH_SEGS 2u
@@ -38,11 +41,66 @@ static struct guest any_guest(void)
 	return g;
 }
 
+/* Equations 3 and 4. */
+static void guest_grow(struct guest *g, uint32_t acked_segs)
+{
+	uint32_t in_slow_start =
+	    vcc_min(acked_segs, vcc_sub_floor0(g->ssthresh_segs, g->cwnd_segs));
+
+	g->cwnd_segs += in_slow_start;
+	g->credit_segs += acked_segs - in_slow_start;
+	if (g->cwnd_segs >= g->ssthresh_segs && g->credit_segs >= g->cwnd_segs) {
+		g->credit_segs -= g->cwnd_segs;
+		g->cwnd_segs++;
+	}
+}
+
 /* Equations 6 and 10, of the window instead of the flight. */
 static void guest_halve(struct guest *g)
 {
 	g->ssthresh_segs = vcc_max(g->cwnd_segs / 2, MIN_SSTHRESH_SEGS);
 	g->credit_segs = 0;
+}
+
+/* An ACK of acked_segs more, up to `ack`. */
+static void guest_on_ack(struct guest *g, uint32_t ack, uint32_t acked_segs)
+{
+	uint32_t uncounted_segs = acked_segs;
+
+	if (g->repairs && seq_after(ack, g->recover))
+		g->repairs = false;
+	/* Duplicates have counted what left the network beyond the hole. */
+	if (g->dupacks)
+		uncounted_segs = vcc_max(vcc_sub_floor0(acked_segs, g->dupacks), 1);
+	if (g->in_recovery && seq_before(ack, g->recover)) { /* a partial ACK: equation 5 */
+		g->cwnd_segs++;
+		g->dupacks = vcc_sub_floor0(g->dupacks, acked_segs - 1);
+		return;
+	}
+	g->dupacks = 0;
+	if (!g->in_recovery) {
+		guest_grow(g, acked_segs);
+		return;
+	}
+	g->in_recovery = false; /* a full ACK: equation 8 */
+	g->cwnd_segs = g->ssthresh_segs;
+	if (!g->repairs)
+		guest_grow(g, uncounted_segs);
+}
+
+/* A duplicate ACK (RFC 5681, 3.2; RFC 6582, 3.2). */
+static void guest_on_duplicate(struct guest *g, uint32_t snd_nxt)
+{
+	g->dupacks++;
+	if (g->in_recovery) {
+		g->cwnd_segs++;
+	} else if (g->dupacks == 3 && !g->repairs) {
+		guest_halve(g);
+		g->cwnd_segs = g->ssthresh_segs + 3; /* equation 7 */
+		g->recover = snd_nxt;
+		g->in_recovery = true;
+		g->repairs = true;
+	}
 }
 
 /* ssthresh is reduced once for a window of data (RFC 5681, 3.1). */
