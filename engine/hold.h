@@ -33,7 +33,11 @@ VCC_INLINE uint32_t hold_shown_edge(const struct vcc_flow *f, const struct vcc_h
 	else
 		room_bytes =
 		    vcc_sub_floor0(room_bytes, seq_distance(f->snd_nxt, hold_guest_nxt(f, h)));
-	return hold_guest_nxt(f, h) + vcc_min(room_bytes, SEQ_WINDOW_MAX);
+	/* Beyond the largest window of snd_una nothing is admitted (release.h). */
+	uint32_t sent_bytes = seq_distance(f->snd_una, hold_guest_nxt(f, h));
+
+	return hold_guest_nxt(f, h) +
+	       vcc_min(room_bytes, vcc_sub_floor0(SEQ_WINDOW_MAX, sent_bytes));
 }
 
 /* The window field for an ACK. The right edge never moves left (law 2); never 0 (law 3). */

@@ -212,6 +212,9 @@ VCC_INLINE bool snoop_heard(const struct vcc_flow *f, struct vcc_snoop *sn,
 		return true;
 	sn->guest_ack = s->ack;
 	sn->guest_edge = edge;
+	/* It may discard what lies beyond a window that it has drawn back. */
+	if (seq_after(sn->sacked_end, edge))
+		sn->sacked_end = sn->ring_nxt;
 	snoop_advance(sn, seq_max(sn->ring_nxt, s->ack));
 	/* Its latch may differ from ours only while it has not read all of the ring. */
 	if (!is_promise_due(sn))
@@ -292,7 +295,8 @@ VCC_INLINE struct vcc_placed snoop_placed(const struct vcc_flow *f, struct vcc_s
 	bool fills = has_hole(sn);
 
 	/* Options take their part of the MSS (RFC 6691, 2), or the ring would seem too full. */
-	if (seg_bytes < sn->seg_bytes && seg_bytes + TCP_OPTIONS_BYTES >= sn->mss_bytes)
+	if (seg_bytes && seg_bytes < sn->seg_bytes &&
+	    seg_bytes + TCP_OPTIONS_BYTES >= sn->mss_bytes)
 		sn->seg_bytes = (uint16_t)seg_bytes;
 	snoop_advance(sn, end);
 	/* Law 16 */

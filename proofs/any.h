@@ -47,6 +47,7 @@ static struct vcc_segment any_segment(void)
 
 	__CPROVER_assume(s.payload_bytes <= 1 << 20 && s.seg_bytes <= UINT16_MAX &&
 			 s.seg_bytes < s.payload_bytes + !s.payload_bytes);
+	__CPROVER_assume(!(s.options & OPT_MSS) || s.mss);
 	__CPROVER_assume(s.ip_ecn <= 3 && s.flags <= 0x1ff && s.option_room_bytes <= 40);
 	__CPROVER_assume(s.feedback.ect0_bytes <= 0xffffff && s.feedback.ce_bytes <= 0xffffff);
 #ifdef ASSUME /* a case of several that are all there are */

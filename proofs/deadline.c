@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* underlays: any */
 /* A deadline keeps the invariant, and never asks to be called again at once. */
 #include "check.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* underlays: any */
 /* Another treatment keeps the invariant, and what the handshake promised. */
 #include "check.h"
 

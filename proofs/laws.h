@@ -58,6 +58,12 @@ static void claim_to_guest(const struct vcc_flow *before, const struct vcc_flow 
 	CLAIM(acts_by_hold(f, p) || a->window <= offered,
 	      "law 1: the receiver's window is not exceeded");
 	CLAIM(a->window || !s->window, "law 3: a window that is not zero stays so");
+	CLAIM(a->ip_ecn == s->ip_ecn || a->ip_ecn != IP_ECN_CE, "law 5: no mark is made");
+	if (!is_managed(f) || !translates(f, p) || !(f->flags & FLOW_ECN_FABRIC))
+		return;
+	CLAIM(!(a->flags & TCP_ECE), "law 5: ECE is answered for the guest");
+	CLAIM(!ecn_is_ours(f) || (a->ip_ecn == IP_ECN_NOT_ECT && !(a->flags & (TCP_CWR | TCP_AE))),
+	      "law 5: a guest without ECN sees none");
 }
 
 /* Is it a current segment to a guest that has been shown a window of ours? */

@@ -23,6 +23,10 @@ trap 'exit 1' HUP INT TERM
 log=${log:-$work/log}
 mkdir -p "$log" || exit 1
 cbmc=$(scripts/fetch-cbmc.sh) || exit
+# The path of a solver must have no spaces: CBMC leaves it to a shell.
+solver='--sat-solver cadical'
+cadical=$(command -v "$(dirname "$cbmc")/cadical" || command -v cadical) &&
+	solver="--external-sat-solver $cadical"
 builtin=$(${CC:-cc} -print-file-name=include)
 if [ -n "$quick" ]; then
 	underlays=dctcp
@@ -35,10 +39,11 @@ prove() {
 	local options=()
 	[ "$3" = - ] || options+=("-DASSUME(s)=$3")
 	[ "$4" = any ] || options+=("-DUNDERLAY=UNDERLAY_$4")
+	# shellcheck disable=SC2086 # the solver is two words
 	timeout 1500 "$cbmc" "proofs/$2" -I "$1" -I datapath -I "$builtin" -D__STDC_HOSTED__=0 \
 		"${options[@]}" --bounds-check --pointer-check --div-by-zero-check \
 		--signed-overflow-check --undefined-shift-check --unwind 40 --unwinding-assertions \
-		--sat-solver cadical --slice-formula
+		$solver --slice-formula
 }
 
 # job NAME SOURCE CASE UNDERLAY FAULT: one line about a proof, or about its twin with a fault.
@@ -68,17 +73,20 @@ job() {
 	fi
 }
 export -f job prove
-export work log cbmc builtin
+export work log cbmc solver builtin
 
 while read -r name source when case fault; do
 	[[ $name != \#* && -n $name ]] || continue
 	[ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
 	[ -z "$quick" ] || [ "$when" = quick ] || continue
-	each=any
-	! grep -q any_segment "proofs/$source" || each=$underlays
-	# Some are about certain underlays only.
+	each=$underlays
+	# Some are about certain underlays only, or about any at once.
 	only=$(sed -n 's/^.* underlays: \(.*\) .*$/\1/p' "proofs/$source")
-	[ -z "$only" ] || each=$(grep -xF "${only// /$'\n'}" <<<"$underlays")
+	case $only in
+	'') ;;
+	any) each=any ;;
+	*) each=$(grep -xF "${only// /$'\n'}" <<<"$underlays") ;;
+	esac
 	for underlay in $each; do
 		printf '%s\0' "$name" "$source" "$case" "$underlay" ''
 	done

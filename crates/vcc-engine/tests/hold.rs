@@ -184,6 +184,21 @@ fn the_guest_is_shown_its_share_of_the_buffer() {
     assert_eq!(shell.state(), sys::HOLD_ACTIVE);
 }
 
+/// Comparisons of sequence numbers end at 2 GiB (RFC 9293, 3.4).
+#[test]
+fn what_is_shown_ends_at_the_largest_window() {
+    const GIB: u32 = 1 << 30;
+    let mut shell = Shell::with(Buffer::new(GIB, BufferPolicy::Fair), |_| ());
+    for offset in (0..GIB).step_by(1 << 20) {
+        let data = shell.conn.data(offset, 1 << 20);
+        shell.conn.guest_sends(data);
+    }
+    let shown_edge = shell.conn.flow.right_edge;
+    let action = shell.ack_segs(0);
+    let edge = shell.conn.seq(0).wrapping_add(shell.conn.shown_bytes(&action));
+    assert!(action.window > 1 && edge.wrapping_sub(shown_edge) as i32 >= 0, "{action:?}");
+}
+
 /// Equations 1 to 3 of the paper, with alpha = 1.
 #[test]
 fn the_share_falls_as_the_buffer_fills() {

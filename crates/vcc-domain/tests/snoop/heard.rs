@@ -120,6 +120,25 @@ fn a_hole_that_is_filled_is_acknowledged_up_to_what_the_guest_has() {
     assert_eq!(guest.port.promised_bytes(), 0);
 }
 
+/// A guest may discard what lies beyond a window that it has drawn back (RFC 9293, 3.8.6).
+#[test]
+fn what_was_reported_beyond_a_window_that_is_drawn_back_is_not_promised() {
+    let mut guest = promised(Guest::new());
+    let at = |bytes: u32| guest.guest_packet(bytes, 0).ack;
+    let blocks = [(at(5 * SEG_BYTES), at(8 * SEG_BYTES))];
+    for number in 5..8 {
+        guest.data(number * SEG_BYTES, SEG_BYTES);
+    }
+    let report = Packet {
+        options: options::join(&[options::sack(&blocks)]),
+        ..guest.guest_packet(PROMISED, same_edge(PROMISED))
+    };
+    guest.send(&report);
+    guest.acks(PROMISED, 2 * SEG_BYTES);
+    guest.data(PROMISED, SEG_BYTES);
+    assert_eq!(guest.wait_ms(100).acks(), [5 * SEG_BYTES]);
+}
+
 /// It has got what fills the hole on a way that the port does not see.
 #[test]
 fn a_promise_that_begins_with_the_guests_own_acknowledgement_is_kept() {
