@@ -3,6 +3,8 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use libbpf_rs::Link;
 
@@ -109,6 +111,19 @@ impl Pin {
     pub(crate) fn take(&self, role: Role) -> Result<Option<Lock>> {
         let doing = || format!("lock what is pinned for `{}`", self.device.name);
         Lock::take(&self.path().join(role.name())).map_err(|e| Error::system(doing(), e))
+    }
+
+    /// Likewise, but waits a moment for a process that only ends what a killed one has left.
+    pub(crate) fn take_soon(&self, role: Role) -> Result<Option<Lock>> {
+        const LOOKS: u32 = 100;
+        const LOOK: Duration = Duration::from_millis(5);
+        for _ in 0..LOOKS {
+            if let Some(lock) = self.take(role)? {
+                return Ok(Some(lock));
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(None)
     }
 
     fn cannot_open(&self, error: libbpf_rs::Error) -> Error {

@@ -9,7 +9,10 @@ impl Port {
     pub fn trace(&self, flow: Option<FlowId>) -> Result<Trace> {
         let Seat { host, index, generation } = self.seat()?;
         let role = match &self.pin {
-            Some(pin) => Some(pin.take(Role::Tracing)?.ok_or_else(|| self.already_traced())?),
+            Some(pin) => {
+                let role = pin.take_soon(Role::Tracing)?;
+                Some(role.ok_or_else(|| self.already_traced())?)
+            }
             None if self.params()?.0.trace != 0 => return Err(self.already_traced()),
             None => None,
         };

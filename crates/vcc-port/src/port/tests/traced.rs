@@ -4,6 +4,7 @@ use std::net::{TcpListener, TcpStream};
 use vcc_testing::{Netns, guest};
 
 use super::*;
+use crate::pins::Role;
 use crate::{TraceEvent, counters};
 
 const WAIT: Duration = Duration::from_secs(10);
@@ -179,5 +180,26 @@ fn resuming_keeps_a_trace() {
         port.resume(&AttachOptions::of(at_once)).expect("resumed");
         assert_eq!(port.params().expect("parameters").0.prr, 0);
         assert!(is_tracing(&port));
+    });
+}
+
+/// Whoever reads the ports ends the trace of a process that was killed, and is no trace itself.
+#[test]
+fn a_trace_waits_for_who_ends_an_orphaned_one() {
+    on_a_host(|| {
+        let _guest = guest();
+        let port = attach_pinned(PORT, &AttachOptions::default()).expect("attached");
+        let take = || port.pin.as_ref().expect("a pin").take(Role::Tracing).expect("a lock");
+        let role = take().expect("no trace");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(20));
+                drop(role);
+            });
+            let _trace = port.trace(None).expect("a trace");
+            assert!(take().is_none());
+            let refused = port.trace(None).err().expect("one at a time").to_string();
+            assert!(refused.contains("another `vcc trace` is running"), "{refused}");
+        });
     });
 }
