@@ -63,9 +63,9 @@ if [ "${1-}" = test ]; then
 	fi
 fi
 # lwIP, a guest that is not Linux. netstack, another one, needs a newer Go than Debian 12's. QEMU and
-# passt are for virtual machines (live-domain).
+# passt are for virtual machines (live-domain); the runtime of clang's sanitizers is a package of its own.
 if [ "${1-}" = verify ]; then
-	for package in liblwip-dev qemu-system-x86 passt; do
+	for package in liblwip-dev qemu-system-x86 passt libclang-rt-16-dev; do
 		is_installed "$package" || wanted="$wanted $package"
 	done
 fi
