@@ -7,6 +7,7 @@ mod domains;
 mod hostile;
 mod reloading;
 mod restarting;
+mod soak;
 mod telling;
 mod watching;
 
