@@ -1,10 +1,11 @@
 #!/bin/bash
 # Runs what takes longer than `make test` may: the proofs and theorems, the faults that tests must catch,
-# fuzzing, all experiments at full length, stacks that are not Linux, peers that are not honest, ten
-# minutes of short connections, PVTCP's patch in Debian's kernel, and the benchmarks.
+# sanitizers, fuzzing, all experiments at full length, stacks that are not Linux, peers that are not
+# honest, ten minutes of short connections, a soak, PVTCP's patch in Debian's kernel, and the benchmarks.
 #
 #   verify.sh [PART...]    all parts, or the ones that are named: tests proofs theorems faults
-#                          fuzz stacks peers expiry races chaos x86 experiments bench
+#                          sanitizers fuzz stacks peers expiry races chaos soak x86 experiments
+#                          bench
 #
 # Figures and plots go to results/, with a report in results/index.html; docs/evidence.md gets the last
 # line of each check. Fails if a check does, or if an experiment is not valid or not reproduced; an
@@ -20,10 +21,11 @@ mkdir -p "$RESULTS"
 failed=0
 verdicts=
 
-parts=${*:-tests proofs theorems faults fuzz stacks peers expiry races chaos x86 experiments bench}
+parts=${*:-tests proofs theorems faults sanitizers fuzz stacks peers expiry races chaos soak x86 experiments bench}
 for part in $parts; do
 	case $part in
-	tests | proofs | theorems | faults | fuzz | stacks | peers | expiry | races | chaos | x86 | experiments | bench) ;;
+	tests | proofs | theorems | faults | sanitizers | fuzz | stacks | peers | expiry | races) ;;
+	chaos | soak | x86 | experiments | bench) ;;
 	*)
 		echo "verify: there is no part $part; the head of $0 has the list" >&2
 		exit 2
@@ -53,14 +55,16 @@ note() {
 	printf '%s\n' "$text" >"$EVIDENCE"
 }
 
-# check NAME COMMAND: the last line of what the command prints is the figure of the row about NAME.
+# check NAME COMMAND: what the command prints behind `figure: `, or its last line, is the figure of the
+# row about NAME.
 check() {
 	local name=$1 log=$RESULTS/check.txt figure=FAILED
 	shift
 	printf '\n== %s\n' "$name"
 	env "$@" 2>&1 | tee "$log"
 	if [ "${PIPESTATUS[0]}" = 0 ]; then
-		figure=$(grep . "$log" | tail -n 1)
+		figure=$(sed -n 's/^figure: //p' "$log" | paste -sd '|' | sed 's/|/; /g')
+		[ -n "$figure" ] || figure=$(grep . "$log" | tail -n 1)
 	else
 		failed=1
 	fi
@@ -125,6 +129,7 @@ cargo=($CARGO)
 ! is_wanted theorems || check 'VCC_THEOREM_EVENTS=10000000 cargo test -p vcc-engine --test engine theorems' \
 	VCC_THEOREM_EVENTS=10000000 "${cargo[@]}" test --package vcc-engine --test engine theorems
 ! is_wanted faults || check 'faults/run.sh' faults/run.sh
+! is_wanted sanitizers || check 'scripts/sanitize.sh' scripts/sanitize.sh
 if is_wanted fuzz; then
 	check 'fuzz/run.sh --steps 1000000000 engine' fuzz/run.sh --steps 1000000000 engine
 	check 'fuzz/run.sh --seconds 300' fuzz/run.sh --seconds 300
@@ -144,6 +149,8 @@ if is_wanted chaos; then
 	check 'VCC_CHAOS_EVENTS=300 cargo test -p vcc --test command chaos' \
 		VCC_CHAOS_EVENTS=300 "${cargo[@]}" test --package vcc --test command chaos -- --nocapture
 fi
+! is_wanted soak || check 'VCC_SOAK_SECONDS=3600 cargo test -p vcc --test command soak' \
+	VCC_SOAK_SECONDS=3600 "${cargo[@]}" test --package vcc --test command soak -- --nocapture
 ! is_wanted x86 || check 'scripts/check-x86.sh' scripts/check-x86.sh
 ! is_wanted experiments || experiments
 ! is_wanted bench || bench
