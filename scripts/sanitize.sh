@@ -27,10 +27,12 @@ echo 'int main(void) { return 0; }' |
 	"$clang" -fsanitize=$sanitizers -x c - -o "$work/probe" 2>"$log" ||
 	fail "$clang has no sanitizers (apt-get install libclang-rt-16-dev): $(tail -n 1 "$log")"
 
-# Only what is for the target: build scripts run as they are. Whatever is found ends the test.
+# Only what is for the target: build scripts run as they are. Whatever is found ends the test. An array at
+# the end of a struct has the length that it is declared with.
 variable=${host//-/_}
 export "CC_$variable=$clang"
-export "CFLAGS_$variable=-g -fno-omit-frame-pointer -fsanitize=$sanitizers -fno-sanitize-recover=all"
+flags="-g -fno-omit-frame-pointer -fstrict-flex-arrays=3 -fsanitize=$sanitizers -fno-sanitize-recover=all"
+export "CFLAGS_$variable=$flags"
 variable=${variable^^}
 export "CARGO_TARGET_${variable}_LINKER=$clang"
 export "CARGO_TARGET_${variable}_RUSTFLAGS=-Clink-arg=-fsanitize=$sanitizers"
