@@ -63,7 +63,7 @@ check() {
 	printf '\n== %s\n' "$name"
 	env "$@" 2>&1 | tee "$log"
 	if [ "${PIPESTATUS[0]}" = 0 ]; then
-		figure=$(sed -n 's/^figure: //p' "$log" | paste -sd '|' | sed 's/|/; /g')
+		figure=$(sed -n 's/^\(test .* \.\.\. \)\?figure: //p' "$log" | paste -sd '|' | sed 's/|/; /g')
 		[ -n "$figure" ] || figure=$(grep . "$log" | tail -n 1)
 	else
 		failed=1
@@ -127,7 +127,7 @@ cargo=($CARGO)
 ! is_wanted tests || check 'make test' scripts/test.sh
 ! is_wanted proofs || check 'make prove' proofs/run.sh
 ! is_wanted theorems || check 'VCC_THEOREM_EVENTS=10000000 cargo test -p vcc-engine --test engine theorems' \
-	VCC_THEOREM_EVENTS=10000000 "${cargo[@]}" test --package vcc-engine --test engine theorems
+	VCC_THEOREM_EVENTS=10000000 "${cargo[@]}" test --package vcc-engine --test engine theorems -- --nocapture
 ! is_wanted faults || check 'faults/run.sh' faults/run.sh
 ! is_wanted sanitizers || check 'scripts/sanitize.sh' scripts/sanitize.sh
 if is_wanted fuzz; then
@@ -135,12 +135,12 @@ if is_wanted fuzz; then
 	check 'fuzz/run.sh --seconds 300' fuzz/run.sh --seconds 300
 fi
 ! is_wanted stacks || check 'cargo test -p vcc-port --test foreign -- --ignored' \
-	"${cargo[@]}" test --package vcc-port --test foreign -- --ignored
+	"${cargo[@]}" test --package vcc-port --test foreign -- --ignored --nocapture
 ! is_wanted peers || check 'VCC_DISHONEST=20000 cargo test -p vcc-port --test conformance dishonest' \
 	VCC_DISHONEST=20000 "${cargo[@]}" test --package vcc-port --test conformance dishonest -- --nocapture
 # A thousand connections per second for ten minutes: none may be left.
 ! is_wanted expiry || check 'VCC_EXPIRY_SECONDS=600 cargo test -p vcc-port --lib expiry' \
-	VCC_EXPIRY_SECONDS=600 "${cargo[@]}" test --package vcc-port --lib expiry
+	VCC_EXPIRY_SECONDS=600 "${cargo[@]}" test --package vcc-port --lib expiry -- --nocapture
 ! is_wanted races || check 'VCC_RACE_SECONDS=3600 cargo test -p vcc-port --lib races' \
 	VCC_RACE_SECONDS=3600 "${cargo[@]}" test --package vcc-port --lib races -- --nocapture
 if is_wanted chaos; then

@@ -29,6 +29,12 @@ fn run_all(dctcp: bool) {
         total.add(&run.counts);
     }
     println!("{total:?}");
+    println!(
+        "figure: {}: {} events, at {:.1} % of them as the native sender, at the others as docs/proofs.md names",
+        if dctcp { "DCTCP" } else { "ECN" },
+        total.events,
+        100.0 * total.equal as f64 / total.events as f64,
+    );
     // The sequences must meet all that the theorems speak of, and the departures be the exception.
     assert!(total.equal * 10 >= total.events * 8 && total.equal_sent * 10 >= total.events * 7);
     let met = [

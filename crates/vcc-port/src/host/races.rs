@@ -286,7 +286,7 @@ fn segments_timers_sweeps_and_policies_leave_every_account_right() {
     }
     let counted = race.datapath.counters().expect("counters");
     println!(
-        "{} segments, {} while another CPU held their connection, {} gave way, {} found no room",
+        "figure: {} segments, {} while another CPU held their connection, {} gave way, {} found no room",
         rounds * u64::from(SEGMENTS) * CPUS as u64,
         counted.get(counters::CONTENDED),
         counted.get(counters::GAVE_WAY),

@@ -60,7 +60,7 @@ fn check(name: &str, trials: &[Trial]) {
         let most = shares.iter().copied().fold(0.0, f64::max);
         let what = if sends { "sends" } else { "receives" };
         let told = format!("{name} {what}: {mean:.3} of its share, {least:.3} to {most:.3}");
-        eprintln!("{told}, in {} trials", shares.len());
+        eprintln!("figure: {told}, in {} trials", shares.len());
         for (share, trial) in shares.iter().zip(&trials) {
             assert!(ONE.contains(share), "{share:.3}: {trial:?}");
         }

@@ -220,7 +220,7 @@ fn open_and_close(emit: bool) {
     }
     let left = usage();
     println!(
-        "emit {emit}: {} connections in {took:.1?}, at most {most_flows} in the table, {} left {:.1?} \
+        "figure: emit {emit}: {} connections in {took:.1?}, at most {most_flows} in the table, {} left {:.1?} \
          after the last, longest turn {} us",
         load.seconds * u64::from(load.connections_a_second),
         left.flows,

@@ -71,7 +71,7 @@ fn a_port_believes_what_the_stack_behind_it_believes() {
         let (failed, steps) = play_all(&seeds);
         assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed.join("\n"));
         eprintln!(
-            "{} connections with dishonest peers, {steps} steps: all as believed",
+            "figure: {} connections with dishonest peers, {steps} steps: all as believed",
             seeds.len()
         );
     });
