@@ -12,6 +12,9 @@ pub enum Error {
     #[error("flow {flow}: {problem}")]
     Flow { flow: usize, problem: String },
 
+    #[error("flow {flow}: {end}'s socket failed: {source}")]
+    Broken { flow: usize, end: &'static str, source: io::Error },
+
     #[error("the guest's plan {0}")]
     Plan(String),
 }

@@ -23,6 +23,6 @@ pub mod workers;
 
 pub use error::{Doing, Error, Result};
 pub use pattern::{Connections, Messages, Order, Pace, Pattern, Requests, Size, Transfers, Until};
-pub use samples::{Begun, Received, Response, Sample, Transfer};
+pub use samples::{Begun, End, Received, Response, Sample, Transfer};
 pub use tcp_counters::TcpCounters;
 pub use tcp_info::TcpInfo;

@@ -87,6 +87,9 @@ pub enum Until {
     Received,
     /// The sender has the last byte's acknowledgement.
     Acknowledged,
+    /// Its connection has ended, in order or by a RST, which is no error of the run; each end notes
+    /// which.
+    Ended,
 }
 
 /// The connection of one request after the other.
@@ -133,6 +136,11 @@ impl Pattern {
 }
 
 impl Transfers {
+    /// Whether a connection may end before its transfer.
+    pub fn may_be_reset(self) -> bool {
+        self.until == Until::Ended
+    }
+
     /// The start times of all but the first, if `every_ms` is set.
     pub fn later_ns(self, first_ns: u64, seed: u64) -> impl Iterator<Item = u64> {
         let every_ns = self.every_ms.map(|ms| u64::from(ms.get()) * 1_000_000);

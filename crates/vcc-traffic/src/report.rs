@@ -1,9 +1,10 @@
 //! The report of a guest at the end of its plan: lines of JSON, with a prefix that distinguishes
 //! them from the kernel's messages on the same console.
 
-use crate::samples::{Begun, Received, Response, Sample};
+use crate::samples::{Begun, End, Received, Response, Sample};
 use crate::tcp_counters::TcpCounters;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The prefix of every line.
 pub const PREFIX: &str = "vcc-agent: ";
@@ -56,6 +57,9 @@ pub struct SenderHalf {
     /// When the last byte of each transfer was acknowledged, where that is its end.
     #[serde(default)]
     pub transfers_acknowledged_at_ns: Vec<u64>,
+    /// By their numbers, where a transfer ends with its connection.
+    #[serde(default)]
+    pub transfer_ends: BTreeMap<u32, End>,
     /// The time at which the sender, having closed the connection, received the receiver's FIN, if
     /// that was within the measurement window.
     pub finished_at_ns: Option<u64>,
@@ -75,6 +79,9 @@ pub struct ReceiverHalf {
     pub received_over_time: Vec<Received>,
     /// The arrival time of the last byte of each transfer.
     pub transfers_ended_at_ns: Vec<u64>,
+    /// By their numbers, where a transfer ends with its connection.
+    #[serde(default)]
+    pub transfer_ends: BTreeMap<u32, End>,
     /// The arrival time of the last byte and the sender's FIN, if both arrived.
     pub finished_at_ns: Option<u64>,
 }

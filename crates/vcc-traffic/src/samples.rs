@@ -1,5 +1,7 @@
 //! Samples of a flow while it runs.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// The windows of a sender at one time.
@@ -54,6 +56,14 @@ pub struct Begun {
     pub bytes: u64,
 }
 
+/// The end of a transfer's connection, as one of its hosts saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    pub at_ns: u64,
+    /// Or the connection was reset.
+    pub is_whole: bool,
+}
+
 /// A completed transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
@@ -76,6 +86,16 @@ impl Transfer {
         both.map(of).collect()
     }
 
+    /// The same where connections may be reset, by the transfers' numbers.
+    pub fn whole(begun: &[Begun], ends: &BTreeMap<u32, End>) -> Vec<Self> {
+        let whole = ends.iter().filter(|(_, end)| end.is_whole);
+        let of = |(&number, end): (&u32, &End)| {
+            let begun = begun.get(number as usize)?;
+            Self::ended(&[*begun], &[end.at_ns]).pop()
+        };
+        whole.filter_map(of).collect()
+    }
+
     /// The throughput of the transfer.
     pub fn mbps(&self) -> f64 {
         self.bytes as f64 * 8e3 / self.took_ns as f64
@@ -92,5 +112,14 @@ mod tests {
         let ended = Transfer::ended(&begun, &[4_100]);
         assert_eq!(ended, [Transfer { began_at_ns: 100, took_ns: 4_000, bytes: 1000 }]);
         assert_eq!(ended[0].mbps(), 2000.0);
+    }
+
+    #[test]
+    fn what_was_reset_is_no_completed_transfer() {
+        let begun = [100, 5_000, 9_000].map(|at_ns| Begun { at_ns, bytes: 1000 });
+        let end = |at_ns, is_whole| End { at_ns, is_whole };
+        let ends = [(0, end(200, false)), (1, end(5_300, true))].into();
+        let whole = Transfer::whole(&begun, &ends);
+        assert_eq!(whole, [Transfer { began_at_ns: 5_000, took_ns: 300, bytes: 1000 }]);
     }
 }

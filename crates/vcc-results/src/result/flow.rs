@@ -1,8 +1,9 @@
 //! Results of one flow.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use vcc_traffic::report::{ReceiverHalf, SenderHalf};
-use vcc_traffic::{Received, Response, Sample, Transfer};
+use vcc_traffic::{End, Received, Response, Sample, Transfer};
 
 #[derive(Debug, Clone, Default)]
 pub struct FlowResult {
@@ -25,6 +26,9 @@ pub struct FlowResult {
     pub answered: u64,
     /// Completed transfers.
     pub transfers: Vec<Transfer>,
+    /// How the connections of transfers ended, at the sender and at the receiver, by the transfers'
+    /// numbers; only where they may be reset.
+    pub transfer_ends: [BTreeMap<u32, End>; 2],
 }
 
 impl FlowResult {
@@ -36,7 +40,11 @@ impl FlowResult {
             acknowledged_at_ns => acknowledged_at_ns,
         };
         Self {
-            transfers: Transfer::ended(&sender.transfers, ended_at_ns),
+            transfers: match sender.transfer_ends.is_empty() {
+                true => Transfer::ended(&sender.transfers, ended_at_ns),
+                false => Transfer::whole(&sender.transfers, &receiver.transfer_ends),
+            },
+            transfer_ends: [sender.transfer_ends, receiver.transfer_ends],
             guest_has_ecn: sender.has_ecn,
             peer_has_ecn: receiver.has_ecn,
             payload_ok: sender.payload_ok && receiver.payload_ok,

@@ -6,7 +6,7 @@ use socket2::Socket;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
-use vcc_traffic::flow::{Answerer, Receiver, Served};
+use vcc_traffic::flow::{Answerer, Receiver, ResettableReceiver, Served};
 use vcc_traffic::plan::{FlowToReceive, GuestPlan, introduction_port};
 use vcc_traffic::report::ReceiverHalf;
 use vcc_traffic::requests::Kind;
@@ -23,6 +23,7 @@ pub struct Receiving<'a> {
 enum Half<'a> {
     Bulk(Draining),
     Requests(Answerer<'a>),
+    Resettable(ResettableReceiver),
     /// All others, which answer messages or end several times.
     Other(Receiver),
 }
@@ -109,6 +110,18 @@ impl<'a> Receiving<'a> {
             return answerer.accepted(socket);
         }
         poll.add(socket.as_raw_fd(), libc::EPOLLIN, Source::Receiver(number))?;
+        if let Pattern::Transfers(transfers) = flow.pattern
+            && transfers.may_be_reset()
+        {
+            if place.is_none() {
+                let mut receiver = ResettableReceiver::new(flow.flow, flow.seed, transfers);
+                (0..self.noted_bounds).for_each(|_| receiver.note_bound());
+                *place = Some(Half::Resettable(receiver));
+            }
+            let Some(Half::Resettable(receiver)) = place else { return Ok(()) };
+            let from_port = from.map_or(0, |from| from.port());
+            return receiver.accepted(socket, from_port.wrapping_sub(flow.from_port).into());
+        }
         if let Some(Half::Other(receiver)) = place {
             return receiver.next_transfer(socket);
         }
@@ -124,6 +137,9 @@ impl<'a> Receiving<'a> {
         let receiver = match &mut self.flows[number].1 {
             Some(Half::Requests(answerer)) => return answerer.advance(scratch),
             Some(Half::Other(receiver)) => receiver,
+            Some(Half::Resettable(receiver)) => {
+                return receiver.receive(scratch).map(|()| Served::default());
+            }
             Some(Half::Bulk(_)) | None => return Ok(Served::default()),
         };
         if !receiver.receive(scratch)? {
@@ -151,6 +167,10 @@ impl<'a> Receiving<'a> {
                 answerer.note_bound();
                 Ok(())
             }
+            Half::Resettable(receiver) => {
+                receiver.note_bound();
+                Ok(())
+            }
             Half::Other(receiver) => {
                 receiver.note_bound();
                 Ok(())
@@ -165,6 +185,10 @@ impl<'a> Receiving<'a> {
                 answerer.note_received(at_us);
                 Ok(())
             }
+            Half::Resettable(receiver) => {
+                receiver.note_received(at_us);
+                Ok(())
+            }
             Half::Other(receiver) => {
                 receiver.note_received(at_us);
                 Ok(())
@@ -176,7 +200,7 @@ impl<'a> Receiving<'a> {
     pub fn finish(&mut self) -> Result<()> {
         self.halves().try_for_each(|half| match half {
             Half::Bulk(draining) => draining.finish(),
-            Half::Requests(_) | Half::Other(_) => Ok(()),
+            Half::Requests(_) | Half::Resettable(_) | Half::Other(_) => Ok(()),
         })
     }
 
@@ -188,6 +212,7 @@ impl<'a> Receiving<'a> {
         let half = |(flow, half): (&FlowToReceive, Option<Half>)| match half {
             Some(Half::Bulk(draining)) => Ok(draining.into_half()),
             Some(Half::Requests(answerer)) => Ok(answerer.into_half()),
+            Some(Half::Resettable(receiver)) => Ok(receiver.into_half()),
             Some(Half::Other(receiver)) => Ok(receiver.into_half()),
             None => {
                 let FlowToReceive { flow, port, from_port, .. } = *flow;

@@ -76,8 +76,8 @@ impl<'a> Answerer<'a> {
         let mut served = Served::default();
         let Some(socket) = &self.socket else { return Ok(served) };
         let flow = self.half.flow;
-        let failed = |error: &std::io::Error| broken(flow, "the server", error);
-        if self.writer.write(socket, &self.answers).map_err(|error| failed(&error))? > 0 {
+        let failed = |error: std::io::Error| broken(flow, "the server", error);
+        if self.writer.write(socket, &self.answers).map_err(failed)? > 0 {
             self.is_serving = false;
             served.has_responded = true;
             if self.closes {
@@ -99,7 +99,7 @@ impl<'a> Answerer<'a> {
                 }
                 Ok(bytes) => &scratch[..bytes],
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(served),
-                Err(error) => return Err(failed(&error)),
+                Err(error) => return Err(failed(error)),
             };
             if self.is_serving {
                 return Err(self.failed("the client asked again before it had its response"));
@@ -108,7 +108,7 @@ impl<'a> Answerer<'a> {
             let body_bytes =
                 |header: u64| Some(self.kinds.get(usize::try_from(header).ok()?)?.request_bytes);
             let taken = self.reader.take(&self.stream, &mut data, body_bytes);
-            let taken = taken.map_err(|error| failed(&error))?;
+            let taken = taken.map_err(failed)?;
             self.half.payload_ok &= taken.is_right;
             if let Some(kind) = taken.whole {
                 self.is_serving = true;

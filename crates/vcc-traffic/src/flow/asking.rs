@@ -85,8 +85,8 @@ impl<'a> Asker<'a> {
     pub fn advance(&mut self, scratch: &mut [u8]) -> Result<bool> {
         let Some(socket) = &self.connection else { return Ok(false) };
         let flow = self.half.flow;
-        let failed = |error: &std::io::Error| broken(flow, "the client", error);
-        self.writer.write(socket, &self.stream).map_err(|error| failed(&error))?;
+        let failed = |error: std::io::Error| broken(flow, "the client", error);
+        self.writer.write(socket, &self.stream).map_err(failed)?;
         self.half.sent_bytes = self.writer.sent_bytes();
         loop {
             let mut data = match { socket }.read(scratch) {
@@ -96,7 +96,7 @@ impl<'a> Asker<'a> {
                     &scratch[..bytes]
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(failed(&error)),
+                Err(error) => return Err(failed(error)),
             };
             let Some(Asked { kind, at_ns }) = self.asked else {
                 return Err(self.failed("the server sent a response that nobody asked for"));
@@ -104,7 +104,7 @@ impl<'a> Asker<'a> {
             let body_bytes =
                 |header| (header == kind as u64).then(|| self.kinds[kind].response_bytes);
             let taken = self.reader.take(&self.answers, &mut data, body_bytes);
-            let taken = taken.map_err(|error| failed(&error))?;
+            let taken = taken.map_err(failed)?;
             self.half.payload_ok &= taken.is_right;
             if !data.is_empty() {
                 return Err(self.failed("the server sent more than the response"));

@@ -9,6 +9,9 @@ mod ping_pong;
 mod receiver;
 #[cfg(test)]
 mod requests_tests;
+mod resettable;
+#[cfg(test)]
+mod resettable_tests;
 mod sender;
 #[cfg(test)]
 mod tests;
@@ -17,6 +20,7 @@ mod transfers;
 pub use answering::{Answerer, Served};
 pub use asking::Asker;
 pub use receiver::Receiver;
+pub use resettable::ResettableReceiver;
 pub use sender::Sender;
 pub use transfers::TransferSender;
 
@@ -33,8 +37,8 @@ fn tcp_info(socket: &Socket) -> Result<TcpInfo> {
     TcpInfo::of(socket).doing(|| "read TCP_INFO".into())
 }
 
-fn broken(flow: usize, end: &str, error: &std::io::Error) -> Error {
-    Error::Flow { flow, problem: format!("{end}'s socket failed: {error}") }
+fn broken(flow: usize, end: &'static str, source: std::io::Error) -> Error {
+    Error::Broken { flow, end, source }
 }
 
 /// The bytes of a flow in the other direction.
@@ -51,6 +55,6 @@ fn end_has_come(mut socket: &Socket, flow: usize, scratch: &mut [u8]) -> Result<
             Err(Error::Flow { flow, problem })
         }
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-        Err(error) => Err(broken(flow, "the sender", &error)),
+        Err(error) => Err(broken(flow, "the sender", error)),
     }
 }

@@ -81,12 +81,12 @@ impl Receiver {
             }
             Ok(bytes) => &scratch[..bytes],
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
-            Err(error) => return Err(broken(self.half.flow, "the receiver", &error)),
+            Err(error) => return Err(broken(self.half.flow, "the receiver", error)),
         };
         if let Some(inbox) = &mut self.inbox {
             let taken = inbox.take(&self.socket, &self.stream, data);
             let (is_right, whole) =
-                taken.map_err(|error| broken(self.half.flow, "the receiver", &error))?;
+                taken.map_err(|error| broken(self.half.flow, "the receiver", error))?;
             self.half.payload_ok &= is_right;
             self.half.received_bytes += data.len() as u64;
             let now_ns = if whole > 0 { now_ns() } else { 0 };
@@ -100,7 +100,7 @@ impl Receiver {
         }
         if self.echoes {
             let answered = (&self.socket).write_all(data);
-            answered.map_err(|error| broken(self.half.flow, "the receiver", &error))?;
+            answered.map_err(|error| broken(self.half.flow, "the receiver", error))?;
         }
         Ok(true)
     }

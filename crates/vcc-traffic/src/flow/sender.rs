@@ -120,7 +120,7 @@ impl Sender {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(broken(self.half.flow, "the sender", &error)),
+                Err(error) => return Err(broken(self.half.flow, "the sender", error)),
             }
         }
         Ok(())
@@ -149,7 +149,7 @@ impl Sender {
         let read = outbox.read(&self.socket, &mut self.answered);
         let moved = read.and_then(|()| outbox.write(&self.socket, &self.stream));
         self.half.sent_bytes = outbox.sent_bytes();
-        moved.map_err(|error| broken(self.half.flow, "the sender", &error))
+        moved.map_err(|error| broken(self.half.flow, "the sender", error))
     }
 
     /// Takes the answer, if it is there, and asks again.
@@ -157,7 +157,7 @@ impl Sender {
         let Some(game) = &mut self.ping_pong else { return Ok(()) };
         let played = game.play(&self.socket, &self.stream, self.is_sending, scratch);
         self.half.sent_bytes = game.sent_bytes();
-        let turns = played.map_err(|error| broken(self.half.flow, "the sender", &error))?;
+        let turns = played.map_err(|error| broken(self.half.flow, "the sender", error))?;
         self.half.payload_ok &= turns.payload_ok;
         let answers = turns.answers.into_iter().filter_map(|(asked_ns, answered_ns)| {
             let since_start_ns = asked_ns.checked_sub(self.start_ns?)?;

@@ -3,21 +3,23 @@
 
 use super::{broken, end_has_come, tcp_info};
 use crate::acknowledged;
-use crate::error::{Doing, Result};
+use crate::error::{Error, Result};
 use crate::pattern::{Transfers, Until};
 use crate::payload::{PIECE_MOST_BYTES, Stream};
 use crate::report::SenderHalf;
-use crate::samples::Begun;
+use crate::samples::{Begun, End};
 use crate::system::now_ns;
 use socket2::Socket;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::Shutdown;
 
-/// The sending half. Its byte stream continues over all transfers.
+/// The sending half. Its byte stream continues over all transfers, of which each has a place in it.
 #[derive(Debug)]
 pub struct TransferSender {
     transfers: Transfers,
     stream: Stream,
+    /// How far it has been written.
+    position: u64,
     /// The socket of the current transfer, once it is connected.
     connection: Option<Socket>,
     half: SenderHalf,
@@ -26,7 +28,7 @@ pub struct TransferSender {
 impl TransferSender {
     pub fn new(transfers: Transfers, flow: usize, seed: u64) -> Self {
         let half = SenderHalf { flow, payload_ok: true, ..SenderHalf::default() };
-        Self { transfers, stream: Stream::new(seed, flow), connection: None, half }
+        Self { transfers, stream: Stream::new(seed, flow), position: 0, connection: None, half }
     }
 
     /// Whether all transfers have begun.
@@ -36,6 +38,7 @@ impl TransferSender {
 
     /// The connect of the next transfer begins.
     pub fn begin(&mut self) {
+        self.position = self.half.transfers.len() as u64 * self.transfers.bytes.get();
         self.half.transfers.push(Begun { at_ns: now_ns(), bytes: self.transfers.bytes.get() });
     }
 
@@ -55,23 +58,35 @@ impl TransferSender {
         Ok(())
     }
 
-    /// Writes until the socket would block, and checks for the receiver's FIN; true when it was
-    /// received and the transfer has ended.
+    /// Writes until the socket would block, and checks for the receiver's FIN; true when the transfer
+    /// has ended, by that or, where it may be reset, by a RST.
     ///
     /// # Errors
-    /// The connection is gone, or delivered unexpected data.
+    /// The connection is gone and may not be, or delivered unexpected data.
     pub fn advance(&mut self, scratch: &mut [u8]) -> Result<bool> {
+        match self.go_on(scratch) {
+            Ok(true) => self.finish(true),
+            Err(Error::Broken { .. }) if self.transfers.may_be_reset() => self.finish(false),
+            other => other,
+        }
+    }
+
+    fn go_on(&mut self, scratch: &mut [u8]) -> Result<bool> {
         let Some(socket) = &self.connection else { return Ok(false) };
         let end_bytes = self.half.transfers.len() as u64 * self.transfers.bytes.get();
-        while self.half.sent_bytes < end_bytes {
-            let bytes = (end_bytes - self.half.sent_bytes).min(PIECE_MOST_BYTES as u64) as usize;
-            match (&mut &*socket).write(self.stream.bytes(self.half.sent_bytes, bytes)) {
-                Ok(bytes) => self.half.sent_bytes += bytes as u64,
+        let failed = |error: io::Error| broken(self.half.flow, "the sender", error);
+        while self.position < end_bytes {
+            let bytes = (end_bytes - self.position).min(PIECE_MOST_BYTES as u64) as usize;
+            match (&mut &*socket).write(self.stream.bytes(self.position, bytes)) {
+                Ok(bytes) => {
+                    self.position += bytes as u64;
+                    self.half.sent_bytes += bytes as u64;
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(broken(self.half.flow, "the sender", &error)),
+                Err(error) => return Err(failed(error)),
             }
-            if self.half.sent_bytes == end_bytes {
-                socket.shutdown(Shutdown::Write).doing(|| "end a transfer".into())?;
+            if self.position == end_bytes {
+                socket.shutdown(Shutdown::Write).map_err(failed)?;
             }
         }
         if self.transfers.until == Until::Acknowledged && !self.is_acknowledged() {
@@ -80,10 +95,7 @@ impl TransferSender {
             }
             self.half.transfers_acknowledged_at_ns.push(now_ns());
         }
-        if !end_has_come(socket, self.half.flow, scratch)? {
-            return Ok(false);
-        }
-        self.finish()
+        end_has_come(socket, self.half.flow, scratch)
     }
 
     /// Has the end of the current transfer been noted?
@@ -91,9 +103,14 @@ impl TransferSender {
         self.half.transfers_acknowledged_at_ns.len() >= self.half.transfers.len()
     }
 
-    fn finish(&mut self) -> Result<bool> {
+    fn finish(&mut self, is_whole: bool) -> Result<bool> {
         let Some(socket) = self.connection.take() else { return Ok(false) };
-        self.half.finished_at_ns = Some(now_ns());
+        let at_ns = now_ns();
+        self.half.finished_at_ns = Some(at_ns);
+        if self.transfers.may_be_reset() {
+            let number = self.half.transfers.len() as u32 - 1;
+            self.half.transfer_ends.insert(number, End { at_ns, is_whole });
+        }
         self.count(&socket)?;
         Ok(true)
     }

@@ -12,7 +12,7 @@ use vcc_traffic::report::SenderHalf;
 use vcc_traffic::{Result, Transfers};
 
 /// The kernel chooses a port for each connection. The receiver knows the flow by its listener's
-/// port.
+/// port, and the transfer by its turn: where that may fail, by the port after all.
 const ANY_PORT: u16 = 0;
 
 pub struct Transferring<'a> {
@@ -30,6 +30,8 @@ pub struct Transferring<'a> {
     /// The number of further transfers that may begin now.
     let_transfers: u32,
     has_left: bool,
+    transfers: Transfers,
+    begun: u16,
 }
 
 impl<'a> Transferring<'a> {
@@ -47,6 +49,8 @@ impl<'a> Transferring<'a> {
             // The first begins when the flow joins.
             let_transfers: transfers.every_ms.map_or(transfers.count.get(), |_| 1),
             has_left: false,
+            transfers,
+            begun: 0,
         }
     }
 
@@ -59,7 +63,10 @@ impl<'a> Transferring<'a> {
         self.is_under_way = true;
         self.let_transfers -= 1;
         self.sender.begin();
-        self.connecting = Some(connect(self.plan, self.from, ANY_PORT, poll, self.number)?);
+        let is_numbered = self.transfers.may_be_reset();
+        let port = if is_numbered { self.plan.from_port + self.begun } else { ANY_PORT };
+        self.begun += 1;
+        self.connecting = Some(connect(self.plan, self.from, port, poll, self.number)?);
         Ok(())
     }
 }

@@ -18,6 +18,9 @@ fn told(error: vcc_traffic::Error) -> Error {
     match error {
         Of::System { action, source } => Error::System { action, source },
         Of::Flow { flow, problem } => Error::Traffic { flow, problem },
+        Of::Broken { flow, end, source } => {
+            Error::Traffic { flow, problem: format!("{end}'s socket failed: {source}") }
+        }
         Of::Plan(_) => {
             let action = "have a guest carry out its plan".into();
             Error::System { action, source: io::Error::other(error) }
