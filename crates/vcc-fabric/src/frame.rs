@@ -1,12 +1,15 @@
 //! The fields of an Ethernet frame that the fabric reads, and the CE mark, the only one it changes.
 
 use super::HostId;
+use vcc_frames::Headers;
 
 const ETHERNET_HEADER_BYTES: usize = 14;
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 const IPV4_HEADER_BYTES: usize = 20;
 const IPV6_HEADER_BYTES: usize = 40;
+/// In the byte of the flags.
+const DONT_FRAGMENT: u8 = 0x40;
 const IPV4_CHECKSUM: usize = ETHERNET_HEADER_BYTES + 10;
 
 /// Locally administered (bit 1 of the first byte), then "vcc"; the host's number follows.
@@ -61,6 +64,24 @@ fn ecn_field(frame: &[u8]) -> Option<u8> {
 /// Whether a queue may mark the frame instead of dropping it: ECT(0), ECT(1) or CE already.
 pub fn is_ecn_capable(frame: &[u8]) -> bool {
     ecn_field(frame).is_some_and(|ecn| ecn != 0)
+}
+
+/// Where the headers of an IP packet are that no router may fragment (RFC 791, 2.3; RFC 8200, 5).
+pub fn unfragmentable(frame: &[u8]) -> Option<Headers> {
+    let l3 = ETHERNET_HEADER_BYTES;
+    let ip = frame.get(l3..)?;
+    let word = |at: usize| usize::from(u16::from_be_bytes([ip[at], ip[at + 1]]));
+    let (ipv6, header_bytes, bytes) = match [frame[12], frame[13]] {
+        ETHERTYPE_IPV4 if ip.len() >= IPV4_HEADER_BYTES && ip[6] & DONT_FRAGMENT != 0 => {
+            (false, usize::from(ip[0] & 15) * 4, word(2))
+        }
+        ETHERTYPE_IPV6 if ip.len() >= IPV6_HEADER_BYTES => {
+            (true, IPV6_HEADER_BYTES, IPV6_HEADER_BYTES + word(4))
+        }
+        _ => return None,
+    };
+    let is_sound = (header_bytes..=ip.len()).contains(&bytes);
+    is_sound.then_some(Headers { ipv6, l3, l4: l3 + header_bytes, end: l3 + bytes })
 }
 
 /// Sets CE on an ECN-capable frame; others stay as they are.

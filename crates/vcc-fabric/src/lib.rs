@@ -11,6 +11,7 @@ mod impair;
 mod link;
 mod memory;
 mod occupancy;
+mod path_mtu;
 mod probes;
 mod queue;
 mod topology;
@@ -20,6 +21,7 @@ pub use frame::mac_of;
 pub use impair::Impairments;
 pub use link::LinkReport;
 pub use memory::MemorySpec;
+pub use path_mtu::PathMtu;
 pub use probes::{PROBE_BYTES, ProbeReport, RttSample};
 pub use queue::{AnyQueue, QueueSpec};
 pub use topology::{NetworkSpec, Tiers, Topology, TopologyKind};
@@ -29,6 +31,7 @@ use ect::EctCounters;
 use impair::Impairer;
 use link::Link;
 use memory::Memory;
+use path_mtu::Fits;
 use probes::Probes;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -96,6 +99,7 @@ pub struct Fabric {
     ack_gaps: Option<AckGaps>,
     ect: EctCounters,
     impairer: Option<Impairer>,
+    path_mtus: Vec<PathMtu>,
     spare: Vec<Vec<u8>>,
     /// Up to when nothing is left to move: whatever hosts sent until then has come in when the next
     /// delivery is asked for.
@@ -120,6 +124,7 @@ impl Fabric {
             probes: probes.map(|(ends, every_us)| Probes::new(ends, every_us, seed)),
             ect: EctCounters::new(hosts),
             impairer: None,
+            path_mtus: Vec::new(),
             memories: topology.memories(),
             lookahead_ns: lookahead_ns(&topology),
             topology,
@@ -136,6 +141,13 @@ impl Fabric {
     /// From now on, this happens to frames, but for probes.
     pub fn impair(&mut self, impairments: Impairments, seed: u64) {
         self.impairer = Some(Impairer::new(impairments, seed));
+    }
+
+    /// What the path to each host carries, in order of time. Until the first, and without any, it
+    /// carries everything.
+    pub fn set_path_mtus(&mut self, path_mtus: Vec<PathMtu>) {
+        debug_assert!(path_mtus.is_sorted_by_key(|mtu| mtu.from_ns));
+        self.path_mtus = path_mtus;
     }
 
     pub fn set_window(&mut self, window: Window) {
@@ -220,6 +232,12 @@ impl Fabric {
             match self.topology.links[event.link].to {
                 Node::Host(host) => {
                     let Some(frame) = self.received(host, due_ns, frame) else { continue };
+                    if let Fits::No { told } = path_mtu::fits(&self.path_mtus, due_ns, &frame) {
+                        self.recycle(frame);
+                        let router = self.topology.links[event.link].from;
+                        told.into_iter().for_each(|told| self.forward(router, due_ns, told));
+                        continue;
+                    }
                     let Some(impairer) = &mut self.impairer else {
                         return Some(Delivery { host, due_ns, frame });
                     };

@@ -1,5 +1,6 @@
 use super::*;
 use std::collections::BTreeMap;
+use vcc_frames::{Packet, payload};
 use vcc_traffic::random::SplitMix64;
 
 const RATE_BPS: u64 = 10_000_000;
@@ -284,4 +285,22 @@ fn hosts_of_a_mesh_send_and_receive() {
     let mut arrivals = [0; 48];
     drain(&mut fabric).iter().for_each(|&(host, _, _)| arrivals[host] += 1);
     assert_eq!(arrivals, [4; 48]);
+}
+
+/// It comes back by the links that the frame has taken.
+#[test]
+fn the_sender_of_what_a_path_does_not_carry_is_told() {
+    let ends = ["10.77.0.1:1", "10.77.0.2:2"].map(|end| end.parse().unwrap());
+    let packet = Packet { payload: payload(1000), ..Packet::new(ends[0], ends[1]) };
+    let mut frame = packet.frame();
+    frame::address(&mut frame, 0, 2);
+    let mut fabric = fabric(&network(TopologyKind::Star, 2));
+    fabric.set_path_mtus(vec![PathMtu { from_ns: 0, mtu_bytes: 1000, tells: true }]);
+    fabric.inject(0, 0, frame.clone());
+    let told = drain(&mut fabric);
+    // An IPv4 header, ICMP's, and what is quoted.
+    let told_bytes = 14 + 20 + 8 + 20 + 8;
+    let link_ns = |bytes: u64| bytes * 800 + DELAY_NS;
+    let due_ns = 2 * link_ns(frame.len() as u64) + link_ns(told_bytes);
+    assert_eq!(told, [(0, due_ns, told_bytes as usize)]);
 }
