@@ -1,29 +1,35 @@
 //! What happens to a run beside its traffic.
 
-use vcc_engine::Params;
-use vcc_fabric::{HostId, Impairments};
+use std::fmt;
+use std::sync::Arc;
+
+use vcc_domain::{Out, Port};
+use vcc_fabric::{HostId, Impairments, PathMtu};
 
 #[derive(Debug, Clone, Default)]
 pub struct Chaos {
     /// Of the network, if it is impaired.
     pub impairments: Option<Impairments>,
     /// In order of time.
+    pub path_mtus: Vec<PathMtu>,
+    /// In order of time.
     pub changes: Vec<Change>,
 }
 
+/// What happens to a port at a time; it may send.
+pub type What = dyn Fn(&mut Port, u64, &mut Out) + Send + Sync;
+
 /// Something happens at a host's port.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Change {
     /// Since the guests' start.
     pub at_ns: u64,
     pub host: HostId,
-    pub what: What,
+    pub what: Arc<What>,
 }
 
-#[derive(Debug, Clone)]
-pub enum What {
-    /// All its connections are treated like this from now on.
-    Treat(Params),
-    /// Another port, which knows nothing, takes its place.
-    Renew,
+impl fmt::Debug for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "host {} at {} ns", self.host, self.at_ns)
+    }
 }

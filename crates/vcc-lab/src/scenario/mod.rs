@@ -15,7 +15,7 @@ mod vcpu;
 pub use addresses::{address, ipv4_address, prefix_bits};
 #[cfg(test)]
 pub use chaos::Change;
-pub use chaos::{Chaos, What};
+pub use chaos::Chaos;
 pub use host::{Family, HostForm, HostSpec, Limits};
 pub use parameters::{BARE_IPV6, QUIET_IPV6, TcpSwitches, bare_ipv6, tcp as tcp_parameters};
 pub use plan::{FlowSpec, Plan};

@@ -52,8 +52,9 @@ const CONFIG_MTU: usize = 10;
 /// VHOST_USER_GET_CONFIG: offset, size and flags precede the bytes.
 const CONFIG_HEADER_BYTES: usize = 12;
 
-/// What happens to a port beside its frames: it has other parameters, or another one takes its place.
-pub type PortChange = Box<dyn FnOnce(&mut Port)>;
+/// What happens to a port at a time, beside its frames: it has other parameters, or another one takes
+/// its place. It may send.
+pub type PortChange = Box<dyn FnOnce(&mut Port, u64, &mut Out)>;
 
 pub struct CardSpec {
     pub mac: [u8; 6],
@@ -139,7 +140,8 @@ impl Card {
         let arrival_ns = self.arrivals.front().map(|(at_ns, _)| (*at_ns).max(self.quiet_until_ns));
         let sent_ns = self.sending.front().map(|(at_ns, _)| at_ns + self.spec.interrupt_every_ns);
         let port_ns = self.spec.port.as_ref().and_then(Port::next_deadline_ns);
-        [arrival_ns, sent_ns, port_ns].into_iter().flatten().min().unwrap_or(u64::MAX)
+        let change_ns = self.spec.changes.front().map(|(at_ns, _)| *at_ns);
+        [arrival_ns, sent_ns, port_ns, change_ns].into_iter().flatten().min().unwrap_or(u64::MAX)
     }
 
     /// A frame arrives from the wire, in order of time.
@@ -183,17 +185,19 @@ impl Card {
     }
 
     /// What is due happens, before the next frame that the port sees.
-    fn change_port(&mut self, now_ns: u64) {
+    fn change_port(&mut self, now_ns: u64) -> io::Result<()> {
+        let mut out = Out::default();
         while self.spec.changes.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
             let change = self.spec.changes.pop_front();
             if let Some(((_, change), port)) = change.zip(self.spec.port.as_mut()) {
-                change(port);
+                change(port, now_ns, &mut out);
             }
         }
+        self.forward(now_ns, out)
     }
 
     fn advance_port(&mut self, now_ns: u64) -> io::Result<()> {
-        self.change_port(now_ns);
+        self.change_port(now_ns)?;
         let Some(port) = &mut self.spec.port else { return Ok(()) };
         if port.next_deadline_ns().is_none_or(|due_ns| due_ns > now_ns) {
             return Ok(());
@@ -327,7 +331,7 @@ impl Card {
 
     /// Takes the frames that the guest has queued by now.
     pub fn take_sent(&mut self, now_ns: u64) -> io::Result<()> {
-        self.change_port(now_ns);
+        self.change_port(now_ns)?;
         // The guest may have read its ring.
         self.give_waiting(now_ns)?;
         let mut out = Out::default();

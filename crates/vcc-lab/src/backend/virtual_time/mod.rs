@@ -23,12 +23,13 @@ use crate::base::error::{Error, Result};
 use crate::base::interrupt;
 use crate::base::progress::VirtualTime;
 use crate::cheats::Cheat;
-use crate::scenario::{MAX_FLOWS, Scenario, Translation, What};
+use crate::scenario::{MAX_FLOWS, Scenario, Translation};
 use cores::Loads;
 use network::LoggedFabric;
 use pace::Pace;
 use plan::Timeline;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vcc_domain::Port;
 use vcc_fabric::{Fabric, HostId, mac_of};
@@ -70,21 +71,11 @@ fn port(translation: &Translation) -> Port {
 
 /// What happens to a host's port.
 fn changes(scenario: &Scenario, host: HostId) -> VecDeque<(u64, PortChange)> {
-    let translation = scenario.translation_of(host);
     let its = scenario.chaos.changes.iter().filter(|change| change.host == host);
-    its.filter_map(|change| {
-        let translation = translation?.clone();
-        let what: PortChange = match &change.what {
-            What::Treat(params) => {
-                let params = *params;
-                Box::new(move |it| it.set_params(params))
-            }
-            What::Renew => Box::new(move |it| {
-                let params = *it.params();
-                *it = port(&Translation { params, ..translation });
-            }),
-        };
-        Some((change.at_ns, what))
+    its.map(|change| {
+        let what = Arc::clone(&change.what);
+        let what: PortChange = Box::new(move |port, now_ns, out| what(port, now_ns, out));
+        (change.at_ns, what)
     })
     .collect()
 }
@@ -148,6 +139,7 @@ pub fn run_timed(
     if let Some(impairments) = scenario.chaos.impairments {
         fabric.impair(impairments, mix(seed));
     }
+    fabric.set_path_mtus(scenario.chaos.path_mtus.clone());
     let mut network = LoggedFabric::new(fabric, timeline.window);
 
     let world = WorldSpec { guests: specs, cores };

@@ -21,7 +21,7 @@ use vcc_traffic::workers::WorkerPlan;
 
 const DEVICE: &str = "eth0";
 /// Source port of the first flow. The receiver identifies a flow by its source port.
-const FROM_PORT: u16 = 20_000;
+pub(super) const FROM_PORT: u16 = 20_000;
 /// Guests have booted long before this.
 const FIRST_CONNECT_NS: u64 = 300_000_000;
 /// Handshakes do not meet, unless there are very many.
