@@ -193,7 +193,7 @@ VCC_INLINE bool vcc_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h,
 	}
 	if (h->state == HOLD_DRAINING)
 		h->state = HOLD_ACTIVE;
-	if (!acts_by_hold(f, p) && is_holding(f, h, p)) {
+	if (!(is_managed(f) && acts_by_hold(f, p)) && is_holding(f, h, p)) {
 		h->state = HOLD_DRAINING;
 		by_hold = *p;
 		by_hold.act = ACT_HOLD;
@@ -216,6 +216,9 @@ VCC_INLINE bool vcc_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h,
 		a->window = (uint16_t)vcc_min(window_old(f, &shown), UINT16_MAX);
 	}
 	if (!(is_managed(f) && acts_by_hold(f, treatment))) {
+		/* By another answer than the one before, which the guest has discarded. */
+		if ((s->flags & TCP_SYN) && is_first_synack(f, s))
+			h->begun = false;
 		if (h->begun && outcome.current)
 			hold_on_ack_released(f, h, s, a);
 		return outcome.accepted;

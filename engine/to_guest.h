@@ -183,11 +183,14 @@ VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_pa
 	application_limited(f, p);
 	outcome->news = track_acked(f, s);
 
-	if (is_managed(f))
+	if (is_managed(f)) {
 		managed_to_guest(f, p, s, outcome, a);
-	else
+	} else {
+		/* What is held of it leaves by the peer's window (hold.h). */
+		outcome->current = s->ack == f->snd_una;
 		/* The flow may get an underlay later; law 2 holds for it from now on. */
 		window_note(f, s, a->window);
+	}
 	delay_to_guest(f, p, s, &outcome->news, s->ack + ((uint32_t)a->window << f->wscale_shown),
 		       a);
 	rcv_rtt_to_guest(f, p, s, a);

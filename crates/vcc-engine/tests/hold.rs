@@ -21,17 +21,16 @@ fn holding(p: &mut sys::vcc_params) {
 
 impl Shell {
     fn with(buffer: Buffer, change: impl FnOnce(&mut sys::vcc_params)) -> Self {
-        let conn = Conn::new(
-            params(|p| {
-                holding(p);
-                change(p);
-            }),
-            5,
-        );
-        let mut shell = Shell { conn, hold: Hold::default(), buffer, fifo: VecDeque::new() };
-        shell.conn.guest_syn(linux_syn());
-        let syn_ack = linux_syn().ece().seq(PEER_ISS).ack(shell.conn.seq(0));
-        shell.guest_gets(syn_ack);
+        Self::opened(buffer, change, linux_syn(), linux_syn().ece())
+    }
+
+    fn opened(
+        buffer: Buffer,
+        change: impl FnOnce(&mut sys::vcc_params),
+        syn: Seg,
+        answer: Seg,
+    ) -> Self {
+        let mut shell = Self::answered(buffer, change, syn, answer);
         let Conn { flow, params, .. } = &mut shell.conn;
         assert!(flow.hold_opens(&shell.hold, &shell.buffer, params), "a SYN-ACK has less");
         let shown_bytes = u32::from(flow.window_shown) << flow.wscale_shown;
@@ -39,6 +38,28 @@ impl Shell {
         assert!(shown_bytes >= wanted_bytes);
         shell.conn.guest_acks(0);
         shell
+    }
+
+    /// The answer to the guest's SYN has passed; the guest has not acknowledged it.
+    fn answered(
+        buffer: Buffer,
+        change: impl FnOnce(&mut sys::vcc_params),
+        syn: Seg,
+        answer: Seg,
+    ) -> Self {
+        let treatment = |p: &mut sys::vcc_params| {
+            holding(p);
+            change(p);
+        };
+        let conn = Conn::new(params(treatment), 5);
+        let mut shell = Shell { conn, hold: Hold::default(), buffer, fifo: VecDeque::new() };
+        shell.conn.guest_syn(syn);
+        shell.answer(answer);
+        shell
+    }
+
+    fn answer(&mut self, answer: Seg) {
+        self.guest_gets(answer.seq(PEER_ISS).ack(self.conn.seq(0)));
     }
 
     fn new() -> Self {
@@ -430,6 +451,47 @@ fn a_flow_is_held_until_the_peers_window_reaches_what_the_guest_was_shown() {
     // The first window was 10 of the underlay and 200 of the buffer.
     assert_eq!(segs, 10 + 200 - 49, "the peer's 49.5 reach the edge");
     assert!(shell.fifo.is_empty());
+}
+
+/// A guest with ECN, which another policy leaves alone.
+#[test]
+fn what_is_held_of_a_flow_that_is_left_alone_leaves_by_the_peers_window() {
+    let overriding = |p: &mut sys::vcc_params| p.guest_ecn = sys::GUEST_ECN_OVERRIDE as u8;
+    let buffer = Buffer::new(BUFFER_BYTES, BufferPolicy::Fair);
+    let mut shell = Shell::opened(buffer, overriding, linux_syn().asking_ecn(), linux_syn().ece());
+    shell.hold_segs(0, 60);
+    assert_eq!(shell.release(), 10);
+    shell.conn.wait_us(1000);
+    let edge = shell.conn.flow.right_edge;
+    let mut leaving = shell.conn.params;
+    leaving.0.guest_ecn = sys::GUEST_ECN_LEAVE as u8;
+    shell.conn.flow.judge_anew(&leaving);
+    shell.conn.params = leaving;
+    assert!(shell.conn.flow.has(sys::FLOW_LEFT_ALONE));
+    let mss_bytes = shell.conn.mss();
+    let peers = ((20 * mss_bytes) >> PEER_WSCALE) as u16;
+    for acked in (10..=60).step_by(10) {
+        let action = shell.guest_gets(shell.conn.ack(acked * mss_bytes).win(peers));
+        let shown = shell.conn.seq(shell.conn.shown_edge(acked * mss_bytes, &action));
+        assert!(shown.wrapping_sub(edge) as i32 >= 0, "law 2");
+        shell.release();
+    }
+    assert!(shell.fifo.is_empty(), "{} are stuck", shell.fifo.len());
+}
+
+/// The guest discards the first answer, whose ECE was lost on its way: by the second, its ECN is its
+/// own.
+#[test]
+fn a_flow_that_is_left_alone_by_a_second_answer_is_not_held() {
+    let buffer = Buffer::new(BUFFER_BYTES, BufferPolicy::Fair);
+    let mut shell = Shell::answered(buffer, |_| (), linux_syn().asking_ecn(), linux_syn());
+    let Conn { flow, params, .. } = &mut shell.conn;
+    assert!(flow.hold_opens(&shell.hold, &shell.buffer, params));
+    shell.answer(linux_syn().ece());
+    assert!(shell.conn.flow.has(sys::FLOW_LEFT_ALONE));
+    shell.conn.guest_acks(0);
+    let Conn { flow, params, .. } = &shell.conn;
+    assert!(!flow.is_holding(&shell.hold, params));
 }
 
 #[test]
