@@ -1,11 +1,11 @@
 //! A port: parse, look up, engine, rewrite.
 
+mod corrupt;
 mod ended;
 mod holding;
 mod judging;
 mod path_mtu;
 mod repairing;
-mod resets;
 mod room;
 mod snooping;
 mod splitting;
@@ -153,7 +153,7 @@ impl Port {
             Ok(id) => id,
             Err(untouched) => return untouched,
         };
-        if self.is_corrupt_reset(id, frame, parsed) {
+        if self.is_corrupt(id, frame, parsed) {
             return Verdict::Pass;
         }
         let before = self.judge_repair(id);

@@ -269,13 +269,18 @@ impl Port {
     }
 
     /// Notes the peer's timestamp, for acknowledgements in its name: of a SYN with which a connection
-    /// begins, or the latest that the guest `hears` (PAWS; RFC 7323, 5).
+    /// begins, or the latest that the guest `hears` (PAWS; RFC 7323, 5). While the port has nothing to
+    /// say, it does not know what the guest discards.
     pub(super) fn note_stamp(&mut self, id: FlowId, parsed: &Parsed, hears: bool) {
+        let speaks = self.table.get(id).is_some_and(|entry| self.speaks(entry));
         let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
         let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
         if is_syn && flow.settled == 0 {
             held.peer_tsval = parsed.tsval();
-        } else if hears && let Some(tsval) = parsed.tsval() {
+        } else if hears
+            && speaks
+            && let Some(tsval) = parsed.tsval()
+        {
             let latest = held.peer_tsval.get_or_insert(tsval);
             if after(tsval, *latest) {
                 *latest = tsval;

@@ -213,6 +213,21 @@ fn a_guest_that_reacts_gets_no_more_duplicate_acks() {
     assert_eq!(talk.advance(), []);
 }
 
+/// They would be right, and acknowledge what the peer has not (law 9).
+#[test]
+fn duplicate_acks_do_not_repeat_what_the_guest_discards() {
+    let mut talk = a_flight(emitting());
+    let (acked, half) = (talk.flow().snd_una, MSS_BYTES as u32 / 2);
+    let mut corrupt = framed(&Packet { ack: acked + half, ..talk.segment(false) });
+    corrupt.bytes[TCP_AT + TCP_CHECK_AT] ^= 1;
+    let (verdict, frame, emitted) = talk.send(false, corrupt.clone());
+    assert_eq!((verdict, frame, emitted), (Verdict::Pass, corrupt, Vec::new()));
+    talk.wait(15 * NS_PER_MS);
+    let emitted = talk.advance();
+    assert_eq!(emitted.len(), 3);
+    assert!(emitted.iter().all(|frame| read_u32(&frame.bytes, TCP_AT + TCP_ACK_AT) == acked));
+}
+
 #[test]
 fn nothing_is_emitted_unasked() {
     let mut talk = a_flight(Params::default());

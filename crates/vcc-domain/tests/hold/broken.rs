@@ -208,16 +208,23 @@ fn a_rst_takes_the_connections_own_way() {
     }
 }
 
-/// The guest discards it.
 #[test]
 fn a_rst_with_a_wrong_checksum_ends_nothing() {
     let mut ends = Ends::new(0);
     let mut guest = promised(&ends);
-    let mut bytes = Packet { flags: RST | ACK, ..ends.peer_ack(0, 0) }.frame();
-    bytes[ETHERNET_BYTES + IPV4_BYTES + TCP_CHECK_AT] ^= 1;
-    let mut frame = Frame::full(bytes);
-    let verdict = guest.port.to_guest(guest.now_ns, &mut frame, &mut Out::default());
-    assert_eq!(verdict, Verdict::Pass);
+    guest.receive_corrupt(&Packet { flags: RST | ACK, ..ends.peer_ack(0, 0) });
+    ends.drain(&mut guest, WINDOW_BYTES);
+    assert_eq!((ends.in_sequence, guest.port.held_bytes()), (30 * MSS, 0));
+}
+
+/// Of what is in flight, the peer has nothing.
+#[test]
+fn by_an_acknowledgement_with_a_wrong_checksum_nothing_is_delivered() {
+    let mut ends = Ends::new(0);
+    let mut guest = promised(&ends);
+    guest.left.clear();
+    guest.receive_corrupt(&ends.peer_ack(10 * MSS, WINDOW_BYTES));
+    guest.wait_ms(1000);
     ends.drain(&mut guest, WINDOW_BYTES);
     assert_eq!((ends.in_sequence, guest.port.held_bytes()), (30 * MSS, 0));
 }

@@ -96,6 +96,16 @@ impl Guest {
         self.cross(packet, true)
     }
 
+    /// A segment whose checksum is wrong, so that the guest discards it.
+    pub fn receive_corrupt(&mut self, packet: &Packet) {
+        let mut bytes = packet.frame();
+        bytes[packet.headers().l4 + TCP_CHECK_AT] ^= 1;
+        let (mut frame, mut out) = (Frame::full(bytes.clone()), Out::default());
+        let verdict = self.port.to_guest(self.now_ns, &mut frame, &mut out);
+        assert_eq!((verdict, frame.bytes), (Verdict::Pass, bytes));
+        assert!(out.to_fabric.is_empty() && out.to_guest.is_empty());
+    }
+
     fn cross(&mut self, packet: &Packet, forged: bool) -> Verdict {
         self.cross_frame(Frame::full(packet.frame()), forged)
     }

@@ -67,6 +67,20 @@ fn what_the_port_has_is_acknowledged_at_once() {
     assert_eq!((ends.in_sequence, guest.port.held_bytes()), (15 * MSS, 0));
 }
 
+/// A TSval of the future would have all that the peer sends fail PAWS at the guest (RFC 7323, 5.3).
+#[test]
+fn the_peers_timestamp_is_not_one_that_the_guest_discards() {
+    let mut ends = Ends::new(0);
+    ends.stamp = Some(77);
+    let mut guest = begun(&ends);
+    ends.stamp = Some(77 + (1 << 18));
+    guest.receive_corrupt(&ends.peer_ack(0, WINDOW_BYTES));
+    ends.stamp = Some(77);
+    let _ = guest.send(&ends.data(0, MSS_BYTES));
+    let frame = guest.shown.last().expect("an ACK");
+    assert!(frame.bytes.ends_with(&[0, 0, 0, 77, 0, 0, 0, 77]));
+}
+
 /// An older TSval would fail PAWS at the guest (RFC 7323, 5.3).
 #[test]
 fn the_peers_timestamp_is_its_latest_whatever_overtakes() {
