@@ -31,6 +31,8 @@ const GROWN_MOST_KIB: u64 = 4096;
 /// Memory that grows in each part of the time is a trend, if it is more than the last pages of a heap.
 const TREND_PARTS: usize = 6;
 const TREND_LEAST_KIB: u64 = 512;
+/// In less time than this a process still fills what it keeps.
+const TREND_TIME_LEAST: Duration = Duration::from_secs(60);
 
 fn length() -> Duration {
     let seconds = env::var(SECONDS).ok();
@@ -64,14 +66,14 @@ impl Memory {
         (0..parts).map(part).collect()
     }
 
-    /// Why it is not flat.
-    fn fault(&self) -> Option<String> {
+    /// Why it was not flat in so long a time.
+    fn fault(&self, time: Duration) -> Option<String> {
         let medians = self.medians(TREND_PARTS);
         let grown_kib = medians[TREND_PARTS - 1].saturating_sub(medians[0]);
         if grown_kib > GROWN_MOST_KIB {
             return Some(format!("memory has grown by {grown_kib} KiB: {medians:?}"));
         }
-        let is_trend = medians.is_sorted_by(|one, next| one < next);
+        let is_trend = time >= TREND_TIME_LEAST && medians.is_sorted_by(|one, next| one < next);
         (is_trend && grown_kib >= TREND_LEAST_KIB)
             .then(|| format!("memory grows all the time, by {grown_kib} KiB: {medians:?}"))
     }
@@ -125,7 +127,7 @@ fn assert_flat(what: &str, pid: u32, work: impl Fn(Duration) -> (String, Memory)
     rest();
     let after = before.is_all(pid);
     let after_kib = memory_kib(pid);
-    if let Some(fault) = memory.fault() {
+    if let Some(fault) = memory.fault(length - warm_up) {
         panic!("{load}: {fault}");
     }
     assert!(after_kib <= before_kib + GROWN_MOST_KIB, "{load}: {before_kib} KiB, {after_kib} KiB");
