@@ -34,9 +34,9 @@ else
 	underlays=$(sed -n 's/^VCC_CC(\([a-z_]*\),.*/\1/p' engine/cc/*.h)
 fi
 
-# prove ENGINE SOURCE CASE UNDERLAY: 0 if all claims hold, 10 if one does not.
+# prove ENGINE SOURCE CASE UNDERLAY [OPTION...]: 0 if all claims hold, 10 if one does not.
 prove() {
-	local options=()
+	local options=("${@:5}")
 	[ "$3" = - ] || options+=("-DASSUME(s)=$3")
 	[ "$4" = any ] || options+=("-DUNDERLAY=UNDERLAY_$4")
 	# shellcheck disable=SC2086 # the solver is two words
@@ -54,7 +54,8 @@ job() {
 		mkdir -p "$engine" && cp -r engine/. "$engine"
 		patch -s -d "$engine/.." -p1 <"faults/$5.patch" || return 1
 	fi
-	prove "$engine" "$2" "$3" "$4" >"$out" 2>&1
+	# Of an engine with a fault, the first counterexample will do.
+	prove "$engine" "$2" "$3" "$4" ${5:+--stop-on-fail} >"$out" 2>&1
 	status=$?
 	local took=$((SECONDS - began))
 	local claims
@@ -62,7 +63,7 @@ job() {
 	if [ -z "$5" ] && [ $status -eq 0 ]; then
 		printf 'proved  %-16s %-15s %6s claims %5d s\n' "$1" "$4" "$claims" $took
 	elif [ -n "$5" ] && [ $status -eq 10 ]; then
-		printf 'caught  %-16s %-15s %s\n' "$1" "$4" "$5: $(sed -n 's/.* line [0-9]* \(.*\): FAILURE$/\1/p' "$out" | head -n 1)"
+		printf 'caught  %-16s %-15s %s\n' "$1" "$4" "$5: $(sed -n '/^Violated property:$/ { n; n; s/^ *//p }' "$out")"
 	else
 		local why
 		why=$(grep -h ': FAILURE$\|rror' "$out" | head -n 5)
