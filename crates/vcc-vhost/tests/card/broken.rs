@@ -236,6 +236,7 @@ fn no_ring_takes_all_of_a_port_that_is_almost_full() {
     let mut sent = Vec::new();
     for number in 0..3 {
         sent.push(host.sent());
+        host.turn_ends();
         let ack = Packet { ack: 2000 + 1000 * number, ..from_peer() };
         host.wire.send(&[&PLAIN[..], &ack.frame()].concat()).expect("sent");
     }
