@@ -41,9 +41,9 @@ static __always_inline uint32_t load_after_stores(uint32_t *value)
 }
 
 /*
- * Appends a flow to a queue and returns its position in `place`. A consumer skips a position that
- * is assigned but still empty and never returns to it, so a producer that was too late takes
- * another one. Returns 0 or an error; after an error the flow is in no queue.
+ * Appends a held flow to a queue and returns its position in `place`. A consumer skips a position
+ * that is assigned but still empty, so a producer that was too late takes another one. Returns 0 or
+ * an error; after an error the flow is in no queue.
  */
 static __always_inline long queue_put(struct vcc_ends *ends, const struct vcc_key *key,
 				      struct vcc_place *place)
@@ -63,10 +63,15 @@ static __always_inline long queue_put(struct vcc_ends *ends, const struct vcc_ke
 	return -EAGAIN;
 }
 
-/* Skips an empty position at the queue's head. */
-static __always_inline void queue_skip(struct vcc_ends *ends, uint32_t at)
+/*
+ * Skips an empty position at the queue's head. A producer may have filled it meanwhile, and have
+ * seen that it was not passed yet: then the head returns to it.
+ */
+static __always_inline void queue_skip(struct vcc_ends *ends, const struct vcc_place *place)
 {
-	__sync_val_compare_and_swap(&ends->taken, at, at + 1);
+	if (__sync_val_compare_and_swap(&ends->taken, place->at, place->at + 1) == place->at &&
+	    bpf_map_lookup_elem(&queued, place))
+		__sync_val_compare_and_swap(&ends->taken, place->at + 1, place->at);
 }
 
 #endif

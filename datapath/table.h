@@ -98,7 +98,6 @@ static __always_inline void half_open_leave(struct vcc_entry *e, uint32_t port)
 	if (!e->half_open)
 		return;
 	e->half_open = false;
-	/* If the key is gone, give_way() has taken it and will see `half_open` cleared. */
 	bpf_map_delete_elem(&queued, &place);
 	if (used)
 		__sync_fetch_and_add(&used->half_open, -1);
@@ -144,10 +143,14 @@ int flow_forget(struct vcc_entry *e, const struct vcc_key *key)
 
 struct making_room {
 	uint32_t port;
+	uint32_t at; /* the position that is looked at next */
 	bool made;
 };
 
-/* bpf_loop's callback: forgets the oldest half-open flow. */
+/*
+ * bpf_loop's callback: forgets the oldest half-open flow. One that another CPU is processing is
+ * spared, and keeps its place.
+ */
 static int give_way(uint32_t index, struct making_room *room)
 {
 	(void)index;
@@ -161,38 +164,45 @@ static int give_way(uint32_t index, struct making_room *room)
 	struct vcc_place place = {
 		.queue = QUEUE_HALF_OPEN,
 		.port = (uint16_t)room->port,
-		.at = ends->taken,
+		.at = room->at,
 	};
 
-	if (place.at == *(volatile uint32_t *)&ends->put)
+	if ((int32_t)(place.at - *(volatile uint32_t *)&ends->put) >= 0)
 		return 1;
-	if (__sync_val_compare_and_swap(&ends->taken, place.at, place.at + 1) != place.at)
-		return 0;
+	room->at++;
 	const struct vcc_key *oldest = bpf_map_lookup_elem(&queued, &place);
 
-	if (!oldest)
-		return 0;
-	__builtin_memcpy(&key, oldest, sizeof(key));
-	bpf_map_delete_elem(&queued, &place);
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
-
-	/* Spare a flow that another CPU is processing; its deadline remains. */
-	if (!e || flow_try_lock(&e->lock) != LOCK_FREE)
-		return 0;
-	if (!is_of(e, &key) || !e->half_open || e->half_open_at != place.at) {
-		flow_unlock(&e->lock, false);
+	if (!oldest) {
+		queue_skip(ends, &place);
 		return 0;
 	}
-	if (flow_forget(e, &key))
+	__builtin_memcpy(&key, oldest, sizeof(key));
+	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
+	enum lock_state state = e ? flow_try_lock(&e->lock) : LOCK_GONE;
+
+	if (state == LOCK_HELD)
 		return 0;
-	count(key.port, COUNT_GAVE_WAY);
-	room->made = true;
-	return 1;
+	if (state == LOCK_FREE && is_of(e, &key) && e->half_open && e->half_open_at == place.at) {
+		if (flow_forget(e, &key))
+			return 0;
+		count(key.port, COUNT_GAVE_WAY);
+		room->made = true;
+		return 1;
+	}
+	if (state == LOCK_FREE)
+		flow_unlock(&e->lock, false);
+	/* The flow was deleted or has opened meanwhile. */
+	bpf_map_delete_elem(&queued, &place);
+	return 0;
 }
 
 static __always_inline bool make_room(uint32_t port)
 {
-	struct making_room room = { .port = port };
+	struct vcc_wheel *w = wheel_of(port);
+	struct making_room room = {
+		.port = port,
+		.at = w ? ends_first(w, QUEUE_HALF_OPEN) : 0,
+	};
 
 	bpf_loop(GIVE_WAY_STEPS, give_way, &room, 0);
 	return room.made;
@@ -248,7 +258,7 @@ static __always_inline bool half_open_enter(struct vcc_entry *e, const struct vc
 		first.at = ends->taken;
 		if (first.at != *(volatile uint32_t *)&ends->put &&
 		    !bpf_map_lookup_elem(&queued, &first))
-			queue_skip(ends, first.at);
+			queue_skip(ends, &first);
 	}
 	if ((before < half_open_max(port->flows_max) || make_room(key->port)) &&
 	    !queue_put(ends, key, &place)) {

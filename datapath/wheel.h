@@ -290,7 +290,7 @@ VCC_APART int wheel_step(struct turn *turn)
 	const struct vcc_key *found = bpf_map_lookup_elem(&queued, &place);
 
 	if (!found) {
-		queue_skip(ends, place.at);
+		queue_skip(ends, &place);
 		return TURN_GOES_ON;
 	}
 	struct vcc_key key;

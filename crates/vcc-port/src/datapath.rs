@@ -142,6 +142,16 @@ mod tests {
     use super::*;
     use crate::{counters, tcx};
 
+    const FREE: u32 = 0;
+    const HELD: u32 = 1;
+
+    fn set_lock(datapath: &Datapath, key: &[u8], lock: u32) {
+        let flows = &datapath.maps().flows;
+        let mut entry = flows.lookup(key, MapFlags::ANY).expect("read").expect("there");
+        entry[..4].copy_from_slice(&lock.to_ne_bytes());
+        flows.update(key, &entry, MapFlags::ANY).expect("written");
+    }
+
     /// A segment that cannot be translated must not pass a policed flow: its window would have the
     /// wrong scale, or its data would not be counted.
     #[test]
@@ -149,7 +159,6 @@ mod tests {
         if !can_attach() {
             return;
         }
-        const HELD: u32 = 1;
         let guest = ([10, 0, 0, 1], 1).into();
         let peer = ([10, 0, 0, 2], 2).into();
         for (police, verdict, counter) in
@@ -160,11 +169,8 @@ mod tests {
             let datapath = Datapath::load(&options).expect("it loads");
             let syn = Packet::syn(guest, peer).frame();
             datapath.run(Program::FromGuest, &syn, 0).expect("it runs");
-            let flows = &datapath.maps().flows;
-            let key = flows.keys().next().expect("a flow");
-            let mut entry = flows.lookup(&key, MapFlags::ANY).expect("read").expect("there");
-            entry[..4].copy_from_slice(&HELD.to_ne_bytes());
-            flows.update(&key, &entry, MapFlags::ANY).expect("written");
+            let key = datapath.maps().flows.keys().next().expect("a flow");
+            set_lock(&datapath, &key, HELD);
             for (program, ack) in [
                 (Program::FromGuest, Packet::new(guest, peer)),
                 (Program::ToGuest, Packet::new(peer, guest)),
@@ -175,6 +181,35 @@ mod tests {
             }
             assert_eq!(datapath.counters().expect("counters").get(counter), 2);
         }
+    }
+
+    /// A half-open flow that a CPU holds is spared when the oldest gives way, and is the oldest still when
+    /// the next one has to.
+    #[test]
+    fn a_flow_that_is_spared_gives_way_later() {
+        if !can_attach() {
+            return;
+        }
+        const HALF_OPEN_MAX: u16 = 4;
+        let options =
+            AttachOptions { max_flows: 4 * u32::from(HALF_OPEN_MAX), ..AttachOptions::default() };
+        let datapath = Datapath::load(&options).expect("it loads");
+        let flows = &datapath.maps().flows;
+        let open = |port: u16| {
+            let before: Vec<_> = flows.keys().collect();
+            let syn = Packet::syn(([10, 0, 0, 1], port).into(), ([10, 0, 0, 2], 2).into());
+            datapath.run(Program::FromGuest, &syn.frame(), 0).expect("it runs");
+            flows.keys().find(|key| !before.contains(key)).expect("its flow")
+        };
+        let opened: Vec<_> = (1..=HALF_OPEN_MAX).map(open).collect();
+        let is_there = |number: usize| flows.keys().any(|key| key == opened[number]);
+        set_lock(&datapath, &opened[0], HELD);
+        open(100);
+        assert!(is_there(0) && !is_there(1), "the second gives way instead of the first");
+        set_lock(&datapath, &opened[0], FREE);
+        open(101);
+        assert!(!is_there(0) && is_there(2), "the first gives way, not the third");
+        assert_eq!(datapath.counters().expect("counters").get(counters::GAVE_WAY), 2);
     }
 
     /// The tests load some hundred times. Where the verifier follows many constants separately, what
