@@ -98,7 +98,7 @@ impl Fabric {
 
     /// Waits until the guest has answered a ping, and so has processed what came before it.
     pub fn fence(&mut self, like: &Packet) {
-        self.echoed += 1;
+        self.echoed = self.echoed.wrapping_add(1);
         self.send(&echo_request(like, self.echoed));
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -87,8 +87,8 @@ fn chaos_takes_no_byte_and_no_connection() {
     assert!(broken.is_empty(), "lost, and not without vcc:\n{}", broken.join("\n"));
     assert!(hopeless * 4 <= seeds.len(), "{hopeless} of {} seeds show nothing", seeds.len());
     println!(
-        "{} seeds, {} files each over {} congestion controls: none lost, {ended} ended with their port's \
-         promises; {hopeless} also fail without vcc",
+        "figure: {} seeds, {} files each over {} congestion controls: none lost, {ended} ended with their \
+         port's promises; {hopeless} also fail without vcc",
         seeds.len(),
         TRANSFERS as usize * GUESTS.len(),
         GUESTS.len(),

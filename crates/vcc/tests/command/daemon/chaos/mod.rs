@@ -85,7 +85,8 @@ fn chaos_takes_no_byte_and_no_connection() {
             let end = EndOnDrop(is_over);
             let path = scope.spawn(move || carry(ends, seed, is_over));
             let mut operator = Operator::begin(&place, guests);
-            let mut left = number(EVENTS).unwrap_or(FEW_EVENTS);
+            let all = number(EVENTS).unwrap_or(FEW_EVENTS);
+            let (mut left, mut exchanges) = (all, 0);
             while left > 0 {
                 let events = left.min(LIFE_EVENTS);
                 left -= events;
@@ -93,8 +94,12 @@ fn chaos_takes_no_byte_and_no_connection() {
                 (operator, times) = live(operator, guests, random, events);
                 assert!(times.iter().all(|times| *times > 0), "seed {seed}: {times:?}");
                 println!("seed {seed}: {events} events, exchanges of 2 MiB: {times:?}");
+                exchanges += times.iter().map(|it| u64::from(*it)).sum::<u64>();
                 operator.attach_again();
             }
+            println!(
+                "figure: {all} events, {exchanges} exchanges of 2 MiB: each whole, no connection lost"
+            );
             drop(end);
             path.join().expect("the path");
         });

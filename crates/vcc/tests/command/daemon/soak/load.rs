@@ -234,7 +234,8 @@ pub fn readers(place: &Place, is_over: &AtomicBool) -> u64 {
                 let mut top = Pty::start(command, (100, 30));
                 top.eventually("the port", |text| text.contains("port"));
                 top.press("q");
-                assert_eq!(top.end(), 0);
+                let (code, text) = top.end_with_text();
+                assert_eq!(code, 0, "top: {text}");
                 return;
             }
         };
