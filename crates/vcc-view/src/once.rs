@@ -32,16 +32,21 @@ impl Once {
             })
             .collect();
         let viewers = ports.iter().zip(&places).map(|(port, place)| Viewer::of(port, place));
-        let viewers: Vec<Viewer> = viewers.collect::<Result<_, _>>()?;
+        let viewers: Vec<Option<Viewer>> = viewers.collect::<Result<_, _>>()?;
         let mut flows = Vec::new();
         let mut keep = |flow: FlowView| {
             if is_wanted(&flow) {
                 flows.push(flow);
             }
         };
-        Source::each_kernel_flow(&ports, |at, flow| keep(viewers[at].view(flow, &rules)))?;
+        Source::each_kernel_flow(&ports, |at, flow| {
+            if let Some(viewer) = &viewers[at] {
+                keep(viewer.view(flow, &rules));
+            }
+        })?;
         for (viewer, port) in viewers.iter().zip(&ports) {
-            viewer.of_domain(port).into_iter().for_each(&mut keep);
+            let own = viewer.iter().flat_map(|viewer| viewer.of_domain(port));
+            own.for_each(&mut keep);
         }
         Ok(Self { flows, gone })
     }

@@ -51,10 +51,13 @@ pub struct PortView {
 }
 
 impl PortView {
-    /// Without sums.
+    /// Without sums. Of a port that was detached since it was listed, only that is known.
     pub fn read(port: &Source) -> Result<Self, Error> {
         match port {
-            Source::Kernel(port) => Self::of_kernel(port),
+            Source::Kernel(in_kernel) => match Self::of_kernel(in_kernel) {
+                Err(error @ Error::NotAttached { .. }) => Ok(Self::unreadable(port, &error)),
+                view => view,
+            },
             Source::Domain(port) => Ok(Self::of_domain(port)),
         }
     }
@@ -155,9 +158,14 @@ pub(crate) struct Viewer<'a> {
 }
 
 impl<'a> Viewer<'a> {
-    pub(crate) fn of(port: &Source, place: &'a Place) -> Result<Self, Error> {
+    /// None if the port was detached since it was listed.
+    pub(crate) fn of(port: &Source, place: &'a Place) -> Result<Option<Self>, Error> {
         let now_us = vcc_port::monotonic().as_micros() as u64;
-        Ok(Self { place, params: port.params()?, is_ruled: port.is_ruled()?, now_us })
+        match port.params().and_then(|params| Ok((params, port.is_ruled()?))) {
+            Ok((params, is_ruled)) => Ok(Some(Self { place, params, is_ruled, now_us })),
+            Err(Error::NotAttached { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) fn view(&self, flow: &Flow, rules: &RulesInForce) -> FlowView {
@@ -178,17 +186,56 @@ impl<'a> Viewer<'a> {
     }
 }
 
-/// The flows of a port, without rates. `rules` are those in the kernel, and so are `flows`: see
-/// [`Source::kernel_flows`].
+/// The flows of a port, without rates; none of one that was detached since it was listed. `rules` are
+/// those in the kernel, and so are `flows`: see [`Source::kernel_flows`].
 pub fn view_flows(
     port: &Source,
     flows: &[Flow],
     place: &Place,
     rules: &RulesInForce,
 ) -> Result<Vec<FlowView>, Error> {
-    let viewer = Viewer::of(port, place)?;
+    let Some(viewer) = Viewer::of(port, place)? else { return Ok(Vec::new()) };
     match port {
         Source::Kernel(_) => Ok(flows.iter().map(|flow| viewer.view(flow, rules)).collect()),
         Source::Domain(_) => Ok(viewer.of_domain(port)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vcc_port::AttachOptions;
+    use vcc_testing::{ip, on_a_host};
+
+    use super::*;
+
+    /// The next port has its index, and perhaps flows by then.
+    #[test]
+    fn a_port_that_was_detached_since_it_was_listed_is_no_error() {
+        on_a_host(|| {
+            let attach = |device| {
+                ip(&format!("link add {device} type veth peer name {device}-guest"));
+                Port::attach_pinned(&[device], &AttachOptions::default()).expect("attached");
+            };
+            attach("stays");
+            attach("goes");
+            let listed = Source::list().expect("a list");
+            Port::open("goes").expect("a port").detach().expect("detached");
+            attach("next");
+
+            for port in &listed {
+                let is_there = port.device() == "stays";
+                let view = PortView::read(port).expect("no error");
+                let expected = (!is_there).then(|| {
+                    "vcc is not attached to `goes` (`vcc ports` lists where it is attached)"
+                        .to_owned()
+                });
+                assert_eq!((view.failure, view.max_flows.is_some()), (expected, is_there));
+                let place = Place { index: 0, key: "".into(), port: "".into(), tenant: None };
+                let viewer = Viewer::of(port, &place).expect("no error");
+                assert_eq!(viewer.is_some(), is_there);
+                let flows = view_flows(port, &[], &place, &RulesInForce::default());
+                assert!(flows.is_ok_and(|flows| flows.is_empty()));
+            }
+        });
     }
 }

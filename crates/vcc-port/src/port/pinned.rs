@@ -69,14 +69,18 @@ impl Port {
         Ok(gone)
     }
 
-    fn end_orphaned_trace(&self) -> Result<()> {
+    /// A port that is detached meanwhile has none.
+    pub(super) fn end_orphaned_trace(&self) -> Result<()> {
         let (Some(seat), Some(pin)) = (&self.seat, &self.pin) else { return Ok(()) };
-        if self.params()?.0.trace == 0 {
-            return Ok(());
-        }
-        let Some(_role) = pin.take(Role::Tracing)? else { return Ok(()) };
-        ring::remove(&seat.host.maps.traces, seat.index)?;
-        self.change_params(|params| params.0.trace = 0)
+        let end = || {
+            if self.params()?.0.trace == 0 {
+                return Ok(());
+            }
+            let Some(_role) = pin.take(Role::Tracing)? else { return Ok(()) };
+            ring::remove(&seat.host.maps.traces, seat.index)?;
+            self.change_params(|params| params.0.trace = 0)
+        };
+        end().or_else(|error| if pin.is_of(&self.links) { Err(error) } else { Ok(()) })
     }
 
     fn from_pin(pin: Pin, host: Option<Arc<Host>>) -> Result<Self> {

@@ -203,3 +203,23 @@ fn a_trace_waits_for_who_ends_an_orphaned_one() {
         });
     });
 }
+
+/// Whoever reads the ports may meet one that is detached at that moment: its pin is gone, or another
+/// port has its index already.
+#[test]
+fn a_detached_port_has_no_orphaned_trace() {
+    on_a_host(|| {
+        let attach_pinned = |device| attach_pinned(device, &AttachOptions::default());
+        veth();
+        ip("link add stays type veth peer name its-guest");
+        attach_pinned("stays").expect("attached");
+        let port = attach_pinned(PORT).expect("attached");
+        port.change_params(|params| params.0.trace = 1).expect("traced");
+        Port::open(PORT).expect("open").detach().expect("detached");
+        assert!(is_tracing(&port), "no port has the index yet");
+        port.end_orphaned_trace().expect("none");
+        attach_pinned(PORT).expect("attached");
+        assert!(port.params().is_err(), "the next port has the index");
+        port.end_orphaned_trace().expect("none");
+    });
+}
