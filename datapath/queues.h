@@ -57,8 +57,9 @@ static __always_inline long queue_put(struct vcc_ends *ends, const struct vcc_ke
 		if ((int32_t)(load_after_stores(&ends->taken) - place->at) <= 0)
 			return 0;
 		/* If the key is gone, the consumer found it in time. */
-		if (bpf_map_delete_elem(&queued, place))
-			return 0;
+		err = bpf_map_delete_elem(&queued, place);
+		if (err)
+			return err == -ENOENT ? 0 : err;
 	}
 	return -EAGAIN;
 }

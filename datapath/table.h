@@ -2,8 +2,9 @@
 /*
  * The flows of a port: looking up, holding, creating and forgetting flows. Established flows
  * never give way. Half-open flows are limited to a part of the table, in which the oldest gives way
- * to the newest, as in a listener's SYN queue. A handshake takes a round trip, so a flood has to
- * fill that part within a round trip to disturb it.
+ * to the newest, as in a listener's SYN queue: if the part is full, or if as many handshakes as
+ * fill it have begun since. A handshake takes a round trip, so a flood has to fill that part within
+ * a round trip to disturb it.
  */
 #ifndef VCC_TABLE_H
 #define VCC_TABLE_H
@@ -64,15 +65,26 @@ static __always_inline struct vcc_params *treatment(struct vcc_port *port, struc
 	return rule_params(f->epoch, f->rule);
 }
 
-/* Locks a looked-up flow. LOCK_FREE: it is held now. LOCK_GONE: it was deleted or replaced. */
-static __always_inline enum lock_state hold(struct vcc_entry *e, const struct vcc_key *key)
+/* What a lock's state says of the flow that was looked up: another one is let go of. */
+static __always_inline enum lock_state held(struct vcc_entry *e, const struct vcc_key *key,
+					    enum lock_state found)
 {
-	enum lock_state found = flow_lock(&e->lock);
-
 	if (found != LOCK_FREE || is_of(e, key))
 		return found;
 	flow_unlock(&e->lock, false);
 	return LOCK_GONE;
+}
+
+/* Locks a looked-up flow. LOCK_FREE: it is held now. LOCK_GONE: it was deleted or replaced. */
+static __always_inline enum lock_state hold(struct vcc_entry *e, const struct vcc_key *key)
+{
+	return held(e, key, flow_lock(&e->lock));
+}
+
+/* hold() without waiting; without an entry, the flow is gone. LOCK_HELD: another CPU has it. */
+static __always_inline enum lock_state try_hold(struct vcc_entry *e, const struct vcc_key *key)
+{
+	return e ? held(e, key, flow_try_lock(&e->lock)) : LOCK_GONE;
 }
 
 /* hold() that counts a failure. */
@@ -143,7 +155,8 @@ int flow_forget(struct vcc_entry *e, const struct vcc_key *key)
 
 struct making_room {
 	uint32_t port;
-	uint32_t at; /* the position that is looked at next */
+	uint32_t at;	 /* the position that is looked at next */
+	uint32_t behind; /* a flow gives way if it is so many positions behind the queue's end */
 	bool made;
 };
 
@@ -167,7 +180,9 @@ static int give_way(uint32_t index, struct making_room *room)
 		.at = room->at,
 	};
 
-	if ((int32_t)(place.at - *(volatile uint32_t *)&ends->put) >= 0)
+	int32_t behind = (int32_t)(*(volatile uint32_t *)&ends->put - place.at);
+
+	if (behind <= 0 || (uint32_t)behind < room->behind)
 		return 1;
 	room->at++;
 	const struct vcc_key *oldest = bpf_map_lookup_elem(&queued, &place);
@@ -178,11 +193,11 @@ static int give_way(uint32_t index, struct making_room *room)
 	}
 	__builtin_memcpy(&key, oldest, sizeof(key));
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
-	enum lock_state state = e ? flow_try_lock(&e->lock) : LOCK_GONE;
+	enum lock_state state = try_hold(e, &key);
 
 	if (state == LOCK_HELD)
 		return 0;
-	if (state == LOCK_FREE && is_of(e, &key) && e->half_open && e->half_open_at == place.at) {
+	if (state == LOCK_FREE && e->half_open && e->half_open_at == place.at) {
 		if (flow_forget(e, &key))
 			return 0;
 		count(key.port, COUNT_GAVE_WAY);
@@ -196,12 +211,13 @@ static int give_way(uint32_t index, struct making_room *room)
 	return 0;
 }
 
-static __always_inline bool make_room(uint32_t port)
+static __always_inline bool make_room(uint32_t port, uint32_t behind)
 {
 	struct vcc_wheel *w = wheel_of(port);
 	struct making_room room = {
 		.port = port,
 		.at = w ? ends_first(w, QUEUE_HALF_OPEN) : 0,
+		.behind = behind,
 	};
 
 	bpf_loop(GIVE_WAY_STEPS, give_way, &room, 0);
@@ -231,7 +247,7 @@ static __always_inline bool take_room(uint32_t index, const struct vcc_port *por
 
 	__sync_fetch_and_add(&host->forgotten, -1);
 
-	if ((own < port->flows_max && host_has_room) || make_room(index))
+	if ((own < port->flows_max && host_has_room) || make_room(index, 0))
 		return true;
 	give_room_back(used, host);
 	return false;
@@ -240,6 +256,10 @@ static __always_inline bool take_room(uint32_t index, const struct vcc_port *por
 /*
  * Enters a new flow into the half-open queue; the oldest may give way to it. Fails if concurrent
  * CPUs have taken all the room, and the flow must not be created.
+ *
+ * A handshake that nobody ends would keep the queue's head where it is, and all that complete would
+ * leave empty positions behind it, which give_way() would have to search. So the queue is no longer
+ * than half-open flows can be many.
  */
 static __always_inline bool half_open_enter(struct vcc_entry *e, const struct vcc_key *key,
 					    const struct vcc_port *port, struct vcc_usage *used)
@@ -250,7 +270,8 @@ static __always_inline bool half_open_enter(struct vcc_entry *e, const struct vc
 	if (!w)
 		return false;
 	struct vcc_ends *ends = &w->ends[QUEUE_HALF_OPEN];
-	uint32_t before = __sync_fetch_and_add(&used->half_open, 1);
+	uint32_t most = half_open_max(port->flows_max);
+	bool is_full = __sync_fetch_and_add(&used->half_open, 1) >= most;
 
 	for (int i = 0; i < HALF_OPEN_SKIPS; i++) {
 		struct vcc_place first = place;
@@ -260,8 +281,10 @@ static __always_inline bool half_open_enter(struct vcc_entry *e, const struct vc
 		    !bpf_map_lookup_elem(&queued, &first))
 			queue_skip(ends, &first);
 	}
-	if ((before < half_open_max(port->flows_max) || make_room(key->port)) &&
-	    !queue_put(ends, key, &place)) {
+	bool is_long = *(volatile uint32_t *)&ends->put - ends->taken >= most;
+	bool made = (is_full || is_long) && make_room(key->port, is_full ? 0 : most);
+
+	if ((!is_full || made) && !queue_put(ends, key, &place)) {
 		e->half_open = true;
 		e->half_open_at = place.at;
 		return true;

@@ -276,7 +276,8 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		s.now_us = now_us();
 		enum lock_state found = hold(e, &key);
 
-		if (found == LOCK_HELD)
+		/* The flow of a SYN is not created beside one that is just being deleted. */
+		if (found == LOCK_HELD || (found == LOCK_GONE && opens))
 			return passes_contended(e, port, index) ? VERDICT_PASS : VERDICT_DROP;
 		if (found == LOCK_GONE) {
 			count(index, COUNT_UNKNOWN);

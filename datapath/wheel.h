@@ -220,13 +220,12 @@ int look_at(const struct vcc_key *found, const struct vcc_place *place)
 		return 0;
 	__builtin_memcpy(&key, found, sizeof(key));
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
-	enum lock_state state = e ? flow_try_lock(&e->lock) : LOCK_GONE;
+	enum lock_state state = try_hold(e, &key);
 
 	/* Retry later: its holder may be preempted. */
 	if (state == LOCK_HELD)
 		return 1;
-	if (state == LOCK_FREE && is_of(e, &key) && e->due.queue == place->queue &&
-	    e->due.at == place->at) {
+	if (state == LOCK_FREE && e->due.queue == place->queue && e->due.at == place->at) {
 		uint64_t now = now_us();
 		struct vcc_params *p = treatment(port, &e->flow, &key, false);
 		struct vcc_action a = look(port, p, &key, e, now);
@@ -283,6 +282,10 @@ VCC_APART int wheel_step(struct turn *turn)
 	if (place.at == *(volatile uint32_t *)&ends->put) {
 		w->near_ms += near;
 		w->far_ms += far ? FAR_MS : 0;
+		/* file() may have put a flow there meanwhile, and not seen that the slot is passed.
+		 */
+		if (near && place.at != load_after_stores(&ends->put))
+			time_raise(&w->near_end_ms, w->near_ms + NEAR_SLOTS);
 		return near || far ? TURN_GOES_ON : TURN_IS_DONE;
 	}
 	if (!near && !far && !may_forget(now_us()))
@@ -342,11 +345,15 @@ VCC_APART uint32_t wheel_begin_in_ms(uint32_t port, uint32_t now_ms)
 
 	if (is_before_ms(w->far_ms, far_first_ms) || is_before_ms(now_ms + FAR_MS, w->far_ms))
 		w->far_ms = far_first_ms;
-	if (is_before_ms(w->near_ms, now_ms - (NEAR_SLOTS - 1)) || is_before_ms(now_ms, w->near_ms))
-		w->near_ms = now_ms - (NEAR_SLOTS - 1);
-	/* The near ring is empty: skip its slots up to now. */
-	if (is_before_ms(w->near_end_ms, w->near_ms))
+	if (is_before_ms(w->near_end_ms, w->near_ms)) {
+		/* The near ring is empty: skip its slots up to now. */
 		w->near_ms = now_ms;
+	} else if (is_before_ms(w->near_ms, now_ms - (NEAR_SLOTS - 1)) ||
+		   is_before_ms(now_ms, w->near_ms)) {
+		/* What was due before this turn of the ring is in one of its slots. */
+		w->near_ms = now_ms - (NEAR_SLOTS - 1);
+		time_raise(&w->near_end_ms, now_ms);
+	}
 	/* From here on, file() demands another turn for a nearer deadline. */
 	__sync_lock_test_and_set(&w->turns_ms, now_ms + WHEEL_REST_MS);
 	return 0;

@@ -364,7 +364,9 @@ impl Port {
         let drops = u32::from(params.0.on_full) == sys::ON_FULL_DROP;
         match self.table.insert(parsed.key, timer::after_ms(self.now_ns, LOOK_MIN_MS)) {
             Room::Free => {}
-            Room::Made => self.counters.count(sys::COUNT_GAVE_WAY),
+            Room::Made(gave_way) => {
+                (0..gave_way).for_each(|_| self.counters.count(sys::COUNT_GAVE_WAY));
+            }
             Room::None if drops => {
                 self.counters.count(sys::COUNT_REFUSED);
                 return Err(Verdict::Drop);

@@ -60,8 +60,8 @@ pub(crate) struct Table {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
     Free,
-    /// The oldest half-open flow was forgotten for it.
-    Made,
+    /// The oldest half-open flows, so many, were forgotten for it.
+    Made(u64),
     None,
 }
 
@@ -131,12 +131,19 @@ impl Table {
     /// Inserts a flow before its first segment, with a deadline.
     pub(crate) fn insert(&mut self, key: FlowKey, look_ns: u64) -> Room {
         let half_open_max = half_open_max(u32::try_from(self.max_flows).unwrap_or(u32::MAX));
-        let is_full = self.entries.len() >= self.max_flows;
-        let mut room = Room::Free;
-        if is_full || self.half_open.len() >= half_open_max as usize {
+        let mut gave_way = 0;
+        if self.entries.len() >= self.max_flows {
             let Some((_, oldest)) = self.half_open.first_key_value() else { return Room::None };
             self.remove(*oldest);
-            room = Room::Made;
+            gave_way += 1;
+        }
+        let handshakes_since = |number: &u64| self.handshakes - number;
+        if let Some((number, oldest)) = self.half_open.first_key_value()
+            && (self.half_open.len() >= half_open_max as usize
+                || handshakes_since(number) >= half_open_max.into())
+        {
+            self.remove(*oldest);
+            gave_way += 1;
         }
         let half_open = Some(self.handshakes);
         let (state, held, snooped) = <(FlowState, Held, Snooped)>::default();
@@ -148,7 +155,7 @@ impl Table {
         self.handshakes += 1;
         self.deadlines.add(look_ns, key);
         self.assert_laws();
-        room
+        if gave_way > 0 { Room::Made(gave_way) } else { Room::Free }
     }
 
     pub(crate) fn remove(&mut self, id: FlowId) {
@@ -280,7 +287,7 @@ mod tests {
         assert_eq!([1, 2].map(|port| table.insert(key(port), 0)), [Room::Free; 2]);
         assert_eq!(
             table.insert(key(3), 0),
-            Room::Made,
+            Room::Made(1),
             "a quarter of the table is for half-open flows"
         );
         assert_eq!(ports(&table), [2, 3]);
@@ -292,7 +299,20 @@ mod tests {
         assert_eq!(table.insert(key(10), 0), Room::None);
         table.remove(table.find(&key(5)).expect("a flow"));
         assert_eq!(table.insert(key(10), 0), Room::Free);
-        assert_eq!(table.insert(key(11), 0), Room::Made);
+        assert_eq!(table.insert(key(11), 0), Room::Made(1));
         assert_eq!(ports(&table), [2, 3, 4, 6, 7, 8, 9, 11]);
+    }
+
+    #[test]
+    fn a_handshake_gives_way_when_as_many_as_have_room_have_begun_since() {
+        let mut table = Table::new(16);
+        for port in 1..=5 {
+            let room = table.insert(key(port), 0);
+            assert_eq!(room, if port == 5 { Room::Made(1) } else { Room::Free }, "{port}");
+            if port > 1 {
+                table.end_handshake(table.find(&key(port)).expect("a flow"));
+            }
+        }
+        assert_eq!((table.find(&key(1)), table.len()), (None, 4));
     }
 }

@@ -144,6 +144,7 @@ mod tests {
 
     const FREE: u32 = 0;
     const HELD: u32 = 1;
+    const GONE: u32 = 2;
 
     fn set_lock(datapath: &Datapath, key: &[u8], lock: u32) {
         let flows = &datapath.maps().flows;
@@ -180,6 +181,27 @@ mod tests {
                 assert_eq!((output.return_value, output.frame), (verdict, frame));
             }
             assert_eq!(datapath.counters().expect("counters").get(counter), 2);
+        }
+    }
+
+    /// Its SYN would open a connection without a flow, which passes untranslated for good.
+    #[test]
+    fn a_connection_that_begins_while_the_flow_before_is_being_deleted() {
+        if !can_attach() {
+            return;
+        }
+        let syn = Packet::syn(([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 2).into()).frame();
+        for (police, verdict, counter) in
+            [(false, -1, counters::CONTENDED), (true, 2, counters::UNJUDGED)]
+        {
+            let params = Params::with(|p| p.police = police.into());
+            let datapath = Datapath::load(&AttachOptions::of(params)).expect("it loads");
+            datapath.run(Program::FromGuest, &syn, 0).expect("it runs");
+            let key = datapath.maps().flows.keys().next().expect("a flow");
+            set_lock(&datapath, &key, GONE);
+            let output = datapath.run(Program::FromGuest, &syn, 0).expect("it runs");
+            assert_eq!((output.return_value, &output.frame), (verdict, &syn));
+            assert_eq!(datapath.counters().expect("counters").get(counter), 1);
         }
     }
 

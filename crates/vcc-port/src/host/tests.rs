@@ -1,5 +1,6 @@
 //! Ports that share a host, without devices.
 
+use libbpf_rs::MapHandle;
 use vcc_engine::Params;
 use vcc_frames::Packet;
 use vcc_policy::Policy;
@@ -219,6 +220,57 @@ fn a_wheel_that_stood_for_long_turns_again() {
     ports.host.open_wheel(index).expect("a wheel");
     ports.syn(ONE, 1);
     assert_eq!(ports.flows(ONE), 1);
+    eventually("it is forgotten", || ports.flows(ONE) == 0);
+}
+
+/// As while the host is suspended, or no timer can be started. The near ring is not empty then.
+#[test]
+fn a_near_deadline_is_met_after_the_wheel_stood_for_longer_than_a_turn_of_the_ring() {
+    if !can_attach() {
+        return;
+    }
+    const STOOD_MS: u32 = 1100;
+    /// The wheel was so far from the deadline's slot.
+    const AHEAD_MS: u32 = 5;
+    const ENDS_AT: usize = 4 * size_of::<u32>();
+    const DUE_AT: usize = std::mem::offset_of!(sys::vcc_entry, due);
+    const DUE_MS_AT: usize = std::mem::offset_of!(sys::vcc_entry, due_ms);
+    let params = Params::with(|p| p.idle_handshake_ms = 500);
+    let ports = Ports::load(room(1000), &AttachOptions::of(params));
+    let (index, maps) = (INDICES[ONE], &ports.host.maps);
+    ports.syn(ONE, 1);
+    sweep::close(ports.host.programs.sweep.as_fd(), index).expect("closed");
+    thread::sleep(Duration::from_millis(20));
+
+    // The flow moves to a near slot.
+    let passed_ms = (crate::monotonic().as_millis() as u32).wrapping_sub(STOOD_MS);
+    let due_ms = passed_ms.wrapping_add(AHEAD_MS);
+    let slot = due_ms % sys::NEAR_SLOTS;
+    let read = |map: &MapHandle, key: &[u8]| {
+        map.lookup(key, MapFlags::ANY).expect("read").expect("it is there")
+    };
+    let write = |map: &MapHandle, key: &[u8], value: &[u8]| {
+        map.update(key, value, MapFlags::ANY).expect("written");
+    };
+    let set = |value: &mut [u8], at: usize, number: u32| {
+        value[at..][..4].copy_from_slice(&number.to_ne_bytes());
+    };
+    let mut wheel = read(&maps.wheels, &index.to_ne_bytes());
+    let ends_at = ENDS_AT + size_of::<[u32; 2]>() * slot as usize;
+    for (at, number) in [(0, passed_ms), (4, due_ms), (ends_at, 0), (ends_at + 4, 1)] {
+        set(&mut wheel, at, number);
+    }
+    write(&maps.wheels, &index.to_ne_bytes(), &wheel);
+    let flow = maps.flows.keys().next().expect("a flow");
+    let mut entry = read(&maps.flows, &flow);
+    maps.queued.delete(&entry[DUE_AT..][..8]).expect("its place");
+    set(&mut entry, DUE_MS_AT, due_ms);
+    set(&mut entry, DUE_AT, index << 16 | slot);
+    set(&mut entry, DUE_AT + 4, 0);
+    write(&maps.queued, &entry[DUE_AT..][..8], &flow);
+    write(&maps.flows, &flow, &entry);
+
+    ports.host.renew_wheel(index).expect("a wheel");
     eventually("it is forgotten", || ports.flows(ONE) == 0);
 }
 

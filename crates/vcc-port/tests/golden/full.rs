@@ -149,3 +149,31 @@ fn handshakes_give_their_places_to_connections() {
     assert_eq!(shells.datapath.flows().expect("flows").len(), usize::from(MAX_FLOWS));
     shells.assert_counted();
 }
+
+/// A SYN that is never answered, and is repeated before it expires, keeps its place in the order of
+/// handshakes only until as many as have room there have begun: a flood must not have to search what
+/// they have left.
+#[test]
+fn a_handshake_that_nobody_ends_is_in_nobodys_way() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    const MAX_FLOWS: u32 = 256;
+    const HALF_OPEN_MAX: u16 = MAX_FLOWS as u16 / 4;
+    let mut shells = shells(MAX_FLOWS, OnFull::Drop);
+    shells.pass(FromGuest, &connection(FromGuest, 1).syn());
+    for number in 1..=HALF_OPEN_MAX {
+        assert_eq!(count(&shells, counters::GAVE_WAY), 0, "{number}");
+        shells.open(&mut connection(FromGuest, 1000 + number));
+    }
+    assert_eq!(count(&shells, counters::GAVE_WAY), 1);
+    shells.pass(FromGuest, &connection(FromGuest, 1).syn());
+    for number in 1..=2 * HALF_OPEN_MAX {
+        shells.open(&mut connection(FromGuest, 2000 + number % (HALF_OPEN_MAX + 16)));
+    }
+    for number in 1..=2 * HALF_OPEN_MAX {
+        shells.pass(ToGuest, &connection(ToGuest, 3000 + number).syn());
+    }
+    assert_eq!(count(&shells, counters::REFUSED), 0);
+    shells.assert_counted();
+}

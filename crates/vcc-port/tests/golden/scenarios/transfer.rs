@@ -115,6 +115,9 @@ fn an_update_that_the_clamp_hides_is_dropped() {
     assert_eq!(c.state().drops, 1);
     let counters = c.run.datapath.counters().expect("counters");
     assert_eq!(counters.get(counters::DROPPED), 1);
-    assert_eq!(c.run.datapath.delays().expect("delays").fabric().count(), 1);
+    // On a busy machine one may come too late for a sample.
+    let delays = c.run.datapath.delays().expect("delays");
+    let samples = delays.fabric().count() + delays.guest().count();
+    assert_eq!(samples, u64::from(c.state().waits));
     c.run.assert_all();
 }
