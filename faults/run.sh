@@ -42,12 +42,14 @@ say() {
 	printf '%-7s %-32s %s\n' "$@"
 }
 
-# try NAME PACKAGE TEST: the test must fail with the fault, and its package must compile.
+# try NAME PACKAGE/BINARY TEST: the test must fail with the fault, and its binary must compile, which
+# is the only one that is built.
 try() {
-	local out=$log/$1.txt
+	local out=$log/$1.txt binary=(--test "${2#*/}")
+	[ "${2#*/}" != lib ] || binary=(--lib)
 	patch -s -d "$copy" -p1 <"$patch/$1.patch" || return 1
 	# shellcheck disable=SC2086 # CARGO may be several words
-	(cd "$copy" && CARGO_TARGET_DIR=$target $CARGO test --quiet --package "$2" --lib --tests -- --exact "$3") \
+	(cd "$copy" && CARGO_TARGET_DIR=$target $CARGO test --quiet --package "${2%/*}" "${binary[@]}" -- --exact "$3") \
 		>"$out" 2>&1
 	patch -s -R -d "$copy" -p1 <"$patch/$1.patch" || exit 1
 	if grep -q "^    $3\$" "$out"; then
@@ -62,7 +64,7 @@ try() {
 	fi
 }
 
-while read -r name when package test; do
+while read -r name when binary test; do
 	[[ $name != \#* && -n $name ]] || continue
 	[ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
 	if [ -n "$quick" ] && [ "$when" != quick ]; then
@@ -73,7 +75,7 @@ while read -r name when package test; do
 		continue
 	fi
 	tried=$((tried + 1))
-	try "$name" "$package" "$test" || failed=1
+	try "$name" "$binary" "$test" || failed=1
 done <faults/list
 if [ $tried = 0 ]; then
 	echo "faults: no fault is called $*; faults/list has their names" >&2

@@ -7,9 +7,10 @@
 #                          sanitizers fuzz stacks peers expiry races chaos soak x86 experiments
 #                          bench
 #
-# Figures and plots go to results/, with a report in results/index.html; docs/evidence.md gets the last
-# line of each check. Fails if a check does, or if an experiment is not valid or not reproduced; an
-# undecided one is only reported.
+# Figures and plots of experiments and benchmarks go to results/, with a report in results/index.html,
+# and their tables into README.md and docs/; docs/evidence.md gets the last line of each other check.
+# Fails if a check does, or if an experiment is not valid or not reproduced; an undecided one is only
+# reported.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -105,13 +106,6 @@ experiments() {
 		run "$id" "$id"
 	done
 	run vcc-fig11-modern vcc-fig11 --stack modern
-	note 'scripts/verify.sh experiments' "$(printf %s "$verdicts" | awk -F ': ' '
-		{ n[$2]++ }
-		END {
-			printf "%d experiments: %d reproduced, %d undecided, %d not reproduced, %d without a result",
-				NR, n["reproduced"], n["undecided"], n["NOT reproduced"],
-				n["NOT valid"] + n["NOT completed"]
-		}')"
 }
 
 bench() {

@@ -11,7 +11,7 @@ use super::*;
 
 /// The number of cycles, if not the default.
 const CYCLES: &str = "VCC_ATTACH_CYCLES";
-const SHORT_CYCLES: usize = 30;
+const SHORT_CYCLES: usize = 12;
 static PIECE: [u8; 20_000] = [7; 20_000];
 
 fn connect(netns: &Netns, listener: &TcpListener) -> (TcpStream, TcpStream) {
