@@ -63,8 +63,27 @@ impl Datapath {
     }
 
     fn with_timer(self) -> Result<Self> {
-        self.host.open_wheel(self.index)?;
+        self.start_timer()?;
         Ok(self)
+    }
+
+    /// Lets the flows expire, of which there are none yet.
+    #[doc(hidden)]
+    pub fn start_timer(&self) -> Result<()> {
+        self.host.open_wheel(self.index)
+    }
+
+    /// The port leaves its host, with its flows and its timer.
+    #[doc(hidden)]
+    pub fn end(&self) -> Result<()> {
+        self.host.leave(self.index).map(drop)
+    }
+
+    /// After [`Self::end`] of one without a policy, another port takes its place, without a timer. The
+    /// table stays as large as it was.
+    #[doc(hidden)]
+    pub fn begin_anew(&self, options: &AttachOptions) -> Result<()> {
+        self.host.enter(self.index, &options.port(false)).map(drop)
     }
 
     /// Runs a program on one Ethernet frame, without a device. A `gso_size` other than 0 makes

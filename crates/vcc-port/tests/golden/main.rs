@@ -21,6 +21,7 @@ mod fuzzed;
 mod headers;
 mod layout;
 mod layouts;
+mod loaded;
 mod mix;
 mod mptcp;
 mod offload;

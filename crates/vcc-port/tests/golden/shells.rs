@@ -5,12 +5,13 @@ use vcc_domain::Verdict;
 use vcc_engine::{FlowState, Params, Underlay, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, options, payload};
-use vcc_port::{AttachOptions, Counter, Datapath, Flow, counters};
+use vcc_port::{AttachOptions, Counter, Flow, counters};
 
 use crate::conversation::{Connection, MSS_BYTES, Shape};
 use crate::direction::Direction::{self, FromGuest, ToGuest};
 use crate::direction::{Key, NEXT};
 use crate::domain::{Domain, Output};
+use crate::loaded::Loaded;
 use crate::random::Random;
 use crate::setup::{now_us, usual, usually};
 use crate::state;
@@ -19,14 +20,14 @@ use crate::state;
 pub const TIMER_QUIET_US: u64 = 900_000;
 
 pub struct Shells {
-    pub datapath: Datapath,
+    pub datapath: Loaded,
     domain: Domain,
     pub born_us: u64,
 }
 
 impl Shells {
     pub fn new(options: &AttachOptions) -> Self {
-        let datapath = Datapath::load(options).expect("the datapath loads");
+        let datapath = Loaded::with_timer(options);
         Shells { datapath, domain: Domain::new(options), born_us: now_us() }
     }
 

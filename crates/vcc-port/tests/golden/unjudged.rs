@@ -11,6 +11,7 @@ use crate::conversation::{Connection, Shape};
 use crate::direction::Direction::{self, FromGuest};
 use crate::direction::{DROP, NEXT};
 use crate::domain::Domain;
+use crate::loaded::Loaded;
 use crate::setup::{now_us, usually};
 
 /// A frame, and whether a receiver might find TCP in it.
@@ -171,7 +172,7 @@ fn what_cannot_be_judged_does_not_pass_where_something_polices() {
             p.mode = mode.number();
             p.police = police.into();
         }));
-        let datapath = Datapath::load(&options).expect("the datapath loads");
+        let datapath = Loaded::with_timer(&options);
         assert_cases(&datapath, Some(Domain::new(&options)), polices);
     }
 }

@@ -10,11 +10,12 @@ use std::fs;
 
 use vcc_engine::{Action, FlowState, Mode, Params, Segment, Underlay, sys};
 use vcc_frames::hex;
-use vcc_port::{AttachOptions, Counter, Datapath, counters};
+use vcc_port::{AttachOptions, Counter, counters};
 
 use crate::direction::{DROP, Direction, Key, NEXT};
 use crate::domain::Domain;
 use crate::layout::Layout;
+use crate::loaded::Loaded;
 use crate::segment::Parsed;
 use crate::setup::now_us;
 use crate::state;
@@ -23,7 +24,7 @@ use untouched::opens;
 
 /// A loaded datapath beside the engine and the driver domain.
 pub struct DualRun {
-    pub datapath: Datapath,
+    pub datapath: Loaded,
     domain: Domain,
     options: AttachOptions,
     params: Params,
@@ -38,7 +39,7 @@ impl DualRun {
     /// No timer changes a flow between two frames, however slow the machine is.
     pub fn new(options: &AttachOptions) -> Self {
         DualRun {
-            datapath: Datapath::load_without_timer(options).expect("the datapath loads"),
+            datapath: Loaded::without_timer(options),
             domain: Domain::new(options),
             options: options.clone(),
             params: options.params,

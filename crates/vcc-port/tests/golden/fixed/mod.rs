@@ -15,6 +15,7 @@ use vcc_port::{AttachOptions, Datapath};
 
 use crate::direction::{Direction, NEXT};
 use crate::domain::Domain;
+use crate::loaded::Loaded;
 use vcc_frames::hex;
 
 struct Step {
@@ -49,7 +50,7 @@ fn play(steps: &[Step], mode: Mode) {
     if !vcc_testing::can_attach() {
         return;
     }
-    let datapath = Datapath::load(&options(mode, false)).expect("the datapath loads");
+    let datapath = Loaded::with_timer(&options(mode, false));
     for step in steps {
         play_one(&datapath, step, mode);
     }
@@ -88,7 +89,7 @@ fn play_feedback(steps: &[Step]) {
     if !vcc_testing::can_attach() {
         return;
     }
-    let datapath = Datapath::load(&options(Mode::Enforce, true)).expect("the datapath loads");
+    let datapath = Loaded::with_timer(&options(Mode::Enforce, true));
     let (fack, steps) = steps.split_last().expect("steps");
     for step in steps {
         play_one(&datapath, step, Mode::Enforce);
