@@ -126,7 +126,7 @@ cargo=($CARGO)
 ! is_wanted sanitizers || check 'scripts/sanitize.sh' scripts/sanitize.sh
 if is_wanted fuzz; then
 	check 'fuzz/run.sh --steps 1000000000 engine' fuzz/run.sh --steps 1000000000 engine
-	check 'fuzz/run.sh --seconds 300' fuzz/run.sh --seconds 300
+	check 'fuzz/run.sh --seconds 120' fuzz/run.sh --seconds 120
 fi
 ! is_wanted stacks || check 'cargo test -p vcc-port --test foreign -- --ignored' \
 	"${cargo[@]}" test --package vcc-port --test foreign -- --ignored --nocapture

@@ -1,18 +1,16 @@
-//! A seeded generator (splitmix64): the same numbers on every machine.
+//! Numbers by a seed: the same on every machine.
 
-pub struct Random(u64);
+use vcc_traffic::random::SplitMix64;
+
+pub struct Random(SplitMix64);
 
 impl Random {
     pub fn new(seed: u64) -> Self {
-        Random(seed)
+        Random(SplitMix64::new(seed))
     }
 
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        self.0.next_u64()
     }
 
     /// From 0 to `bound` - 1.

@@ -79,7 +79,7 @@ fn chaos_takes_no_byte_and_no_connection() {
         let place = Place::new("chaos", &whole_policy());
         let [(one, to_one), (other, to_other)] = [1, 2].map(guest);
         let (guests, ends) = ([&one, &other], [&to_one, &to_other]);
-        let random = &mut Random(0x9e37_79b9_7f4a_7c15 ^ seed);
+        let random = &mut Random::new(!seed);
         let is_over = &AtomicBool::new(false);
         thread::scope(|scope| {
             let end = EndOnDrop(is_over);

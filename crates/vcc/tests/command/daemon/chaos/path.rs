@@ -35,7 +35,7 @@ pub fn guest(number: u32) -> (Netns, File) {
 
 /// Carries frames between both ends, and impairs one in some of them.
 pub fn carry(ends: [&File; 2], seed: u64, is_over: &AtomicBool) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut overtaken: [Option<Vec<u8>>; 2] = [None, None];
     let mut buffer = [0; FRAME_MAX_BYTES];
     while !is_over.load(Ordering::Relaxed) {

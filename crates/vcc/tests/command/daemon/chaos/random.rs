@@ -1,14 +1,16 @@
 //! Numbers by a seed.
 
-/// xorshift64 (Marsaglia, 2003).
-pub struct Random(pub u64);
+use vcc_traffic::random::SplitMix64;
+
+pub struct Random(SplitMix64);
 
 impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed))
+    }
+
     pub fn below(&mut self, bound: u32) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((self.0 >> 32) as u32) % bound
+        self.0.next_u32() % bound
     }
 
     pub fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
