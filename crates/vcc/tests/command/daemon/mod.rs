@@ -43,8 +43,11 @@ impl Place {
         place
     }
 
+    /// At once: a daemon that reads the file meanwhile finds the one or the other.
     fn write(&self, policy: &str) {
-        fs::write(self.config(), policy).expect("a file");
+        let next = self.path("policy.next");
+        fs::write(&next, policy).expect("a file");
+        fs::rename(next, self.config()).expect("a file");
     }
 
     fn path(&self, name: &str) -> PathBuf {
