@@ -12,7 +12,7 @@ help:
 	@echo 'make build    build the command $(VCC)'
 	@echo 'make guest-kernel  build the guest kernel for virtual time if missing (root, 4 minutes)'
 	@echo 'make test     run all checks and tests; without root, those that need it are skipped'
-	@echo 'make prove    prove what docs/proofs.md says of the engine, with a model checker (half an hour)'
+	@echo 'make prove    prove what docs/proofs.md says of the engine, with a model checker (twenty minutes)'
 	@echo 'make fuzz     look for inputs that break a law, a minute for each target (docs/testing.md)'
 	@echo 'make verify   all that takes longer: proofs, faults, fuzzing, the papers at full length (root, hours)'
 	@echo 'make bench    measure the cost of the datapath and the speed of virtual time (root)'
