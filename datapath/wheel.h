@@ -282,8 +282,7 @@ VCC_APART int wheel_step(struct turn *turn)
 	if (place.at == *(volatile uint32_t *)&ends->put) {
 		w->near_ms += near;
 		w->far_ms += far ? FAR_MS : 0;
-		/* file() may have put a flow there meanwhile, and not seen that the slot is passed.
-		 */
+		/* file() may have put a flow there before it could see that the slot is passed. */
 		if (near && place.at != load_after_stores(&ends->put))
 			time_raise(&w->near_end_ms, w->near_ms + NEAR_SLOTS);
 		return near || far ? TURN_GOES_ON : TURN_IS_DONE;
