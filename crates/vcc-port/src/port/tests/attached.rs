@@ -1,4 +1,8 @@
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
 use libbpf_rs::{MapCore, MapFlags};
+use vcc_testing::guest;
 
 use super::*;
 use crate::flows::tests::insert;
@@ -94,7 +98,26 @@ fn draining_counts_connections_that_need_the_translation() {
         let usage = &port.maps().expect("maps").usage;
         usage.update(&[0; 4], to_bytes(&used), MapFlags::ANY).expect("written");
         assert_eq!(port.drain().expect("drained"), 1);
-        assert_eq!(port.drain().expect("drained"), 1, "a visited flow is not left locked");
         assert_eq!(port.params().expect("parameters").0.mode, Mode::Drain.number());
+    });
+}
+
+#[test]
+fn a_connection_that_is_counted_goes_on() {
+    on_a_host(|| {
+        let guest = guest();
+        let port = Port::attach("port", &AttachOptions::default()).expect("attached");
+        let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
+        let to = listener.local_addr().expect("an address");
+        let mut opened =
+            guest.inside(|| TcpStream::connect(to)).expect("inside").expect("connected");
+        let (mut accepted, _) = listener.accept().expect("accepted");
+        for _ in 0..2 {
+            assert_eq!(port.visit(Sweep::Count).expect("visited"), 1);
+        }
+        opened.write_all(b"still here").expect("sent");
+        accepted.read_exact(&mut [0; 10]).expect("received");
+        let counted = port.counters().expect("counters");
+        assert_eq!(counted.get(counters::CONTENDED), 0, "a visited flow is not left locked");
     });
 }
