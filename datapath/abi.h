@@ -27,6 +27,11 @@ struct vcc_key {
 	uint16_t port; /* the index of the port */
 };
 
+/* What the programs have to know of the underlays that they are linked with (underlays.h). */
+struct vcc_slots {
+	uint32_t traits[UNDERLAY_SLOTS]; /* enum vcc_cc_trait */
+};
+
 /* A position in a queue of flows (queues.h). */
 struct vcc_place {
 	uint16_t queue; /* enum vcc_queue */
@@ -100,7 +105,8 @@ struct vcc_host_usage {
 enum vcc_cb {
 	CB_SWEEP_QUEUE = 0, /* of `sweep`: where it begins, and where it ended */
 	CB_SWEEP_AT = 1,
-	CB_PORT = 4, /* the index of the port */
+	CB_SWEEP_UNDERLAYS = 2, /* with MOVE_MARK: from << 8 | to */
+	CB_PORT = 4,		/* the index of the port */
 };
 
 /*
@@ -113,6 +119,7 @@ enum vcc_mark {
 	FORGET_MARK = 0x7663666f, /* forget all flows, because the port is detached */
 	SETTLE_MARK = 0x76637365, /* judge half-open flows too */
 	COUNT_MARK = 0x7663636f,  /* only count the flows that depend on the translation */
+	MOVE_MARK = 0x7663756d,	  /* let flows of one underlay go on by another */
 	OPEN_MARK = 0x76636f70,	  /* only let the wheel of a port without flows turn */
 	RENEW_MARK = 0x7663726e,  /* only let this program's version turn the port's wheel */
 	CLOSE_MARK = 0x7663636c,  /* only stop the port's wheel */

@@ -21,7 +21,8 @@ struct sweep {
 	uint32_t at;
 	uint32_t visits;
 	uint32_t judged;
-	uint32_t what; /* enum vcc_mark */
+	uint32_t what;	    /* enum vcc_mark */
+	uint32_t underlays; /* with MOVE_MARK */
 	uint64_t end_us;
 };
 
@@ -34,7 +35,7 @@ enum visited {
 };
 
 /* Visits the flow at a position. The caller does not hold it. */
-VCC_APART int sweep_visit(const struct vcc_key *found, uint32_t what)
+VCC_APART int sweep_visit(const struct vcc_key *found, uint32_t what, uint32_t underlays)
 {
 	/* A global function must not be passed a pointer into a map. */
 	struct vcc_key key __attribute__((aligned(8)));
@@ -56,6 +57,14 @@ VCC_APART int sweep_visit(const struct vcc_key *found, uint32_t what)
 
 		flow_unlock(&e->lock, false);
 		return depends ? VISIT_JUDGED : VISIT_MISSED;
+	}
+	if (what == MOVE_MARK) {
+		uint8_t from = (uint8_t)(underlays >> 8);
+		bool moves = e->flow.underlay == from;
+
+		move_underlay(&e->flow, from, (uint8_t)underlays);
+		flow_unlock(&e->lock, false);
+		return moves ? VISIT_JUDGED : VISIT_MISSED;
 	}
 	struct vcc_params *p = treatment(port, &e->flow, &key, what == SETTLE_MARK);
 
@@ -110,18 +119,23 @@ static int sweep_step(uint32_t index, struct sweep *sweep)
 	struct vcc_key key;
 
 	__builtin_memcpy(&key, found, sizeof(key));
-	int visited = sweep_visit(&key, sweep->what);
+	int visited = sweep_visit(&key, sweep->what, sweep->underlays);
 
 	/*
 	 * A CPU that holds a flow judges it. But a half-open flow stays under its edition, which
-	 * must not be when all have to leave it: the next run visits it again.
+	 * must not be when all have to leave it: the next run visits it again. Nor does that CPU
+	 * know that the flow's underlay is to be another.
 	 */
-	if (visited == VISIT_LATER || (visited == VISIT_HELD && sweep->what == SETTLE_MARK)) {
+	bool must = sweep->what == SETTLE_MARK || sweep->what == MOVE_MARK;
+
+	if (visited == VISIT_LATER || (visited == VISIT_HELD && must)) {
 		sweep->at--;
 		return 1;
 	}
-	/* A half-open flow is in a slot, too, and visited there again. */
-	if (visited == VISIT_FORGOTTEN || (visited == VISIT_JUDGED && !half_open))
+	/* A half-open flow is in a slot, too, and visited there again. It moves only once. */
+	bool counts = !half_open || sweep->what == MOVE_MARK;
+
+	if (visited == VISIT_FORGOTTEN || (visited == VISIT_JUDGED && counts))
 		sweep->judged++;
 	return ++sweep->visits >= SWEEP_VISITS || now_us() >= sweep->end_us;
 }

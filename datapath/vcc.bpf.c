@@ -5,6 +5,8 @@
  */
 /* The verifier checks a global function once, instead of at every call site. */
 #define VCC_APART __attribute__((noinline))
+/* Underlays may be loaded at run time. */
+#define VCC_LOADED static inline __attribute__((always_inline))
 
 #include "calls.h"
 #include "events.h"
@@ -16,6 +18,7 @@
 #include "sweep.h"
 #include "table.h"
 #include "timers.h"
+#include "underlays.h"
 #include "unjudged.h"
 #include "engine.h"
 
@@ -362,6 +365,7 @@ SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 		.turn = skb->cb[CB_SWEEP_QUEUE],
 		.at = skb->cb[CB_SWEEP_AT],
 		.what = skb->mark,
+		.underlays = skb->cb[CB_SWEEP_UNDERLAYS],
 		.end_us = now_us() + SWEEP_US,
 	};
 

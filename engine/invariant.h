@@ -13,7 +13,7 @@
 /* Enumerations have one of their values. */
 VCC_INLINE bool enums_hold(const struct vcc_flow *f)
 {
-	return f->stage <= STAGE_CLOSED && f->ca_state <= CA_LOSS && f->underlay < UNDERLAY_COUNT &&
+	return f->stage <= STAGE_CLOSED && f->ca_state <= CA_LOSS && is_underlay(f->underlay) &&
 	       f->resent <= RESENT_SMALLER && f->asked <= ASKED_DATA && f->rcv_rtt <= RCV_RTT_TIMED;
 }
 

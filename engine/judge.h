@@ -40,6 +40,23 @@ VCC_INLINE void change_underlay(struct vcc_flow *f, const struct vcc_params *p, 
 	VCC_LAW(f->cc.cwnd_segs >= 1);
 }
 
+/*
+ * The flow goes on by the underlay `to` if it has `from`, with the same window. Both must bring
+ * ECN, or neither: a handshake has promised it.
+ */
+VCC_INLINE void move_underlay(struct vcc_flow *f, uint8_t from, uint8_t to)
+{
+	uint32_t cwnd_segs = f->cc.cwnd_segs, ssthresh_segs = f->cc.ssthresh_segs;
+
+	if (f->underlay != from || f->stage == STAGE_NONE)
+		return;
+	undo_forbid(f);
+	f->underlay = to;
+	cc_init(to, &f->cc, cwnd_segs);
+	f->cc.cwnd_segs = cwnd_segs;
+	f->cc.ssthresh_segs = ssthresh_segs;
+}
+
 /* Did vcc change the handshake so far, so that one side expects what vcc promised? */
 VCC_INLINE bool is_promised(const struct vcc_flow *f)
 {

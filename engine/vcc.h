@@ -229,6 +229,13 @@ enum vcc_flow_flag {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wpadded"
 
+/*
+ * The numbers of underlays: those of cc/list.h, and one for each slot of those that are loaded at
+ * run time (cc/loaded.h), which stays what it is as the list grows.
+ */
+#define UNDERLAY_LOADED 128u
+#define UNDERLAY_SLOTS	4u
+
 /* A congestion control's own state; it writes no other field of the flow. */
 struct vcc_cc_state {
 	uint32_t cwnd_segs;

@@ -30,7 +30,7 @@ static struct vcc_params any_params(void)
 {
 	struct vcc_params p = nondet_params();
 
-	__CPROVER_assume(p.underlay < UNDERLAY_COUNT && p.mode <= MODE_IGNORE &&
+	__CPROVER_assume(is_underlay(p.underlay) && p.mode <= MODE_IGNORE &&
 			 p.guest_ecn <= GUEST_ECN_OVERRIDE && p.beta_1024 <= BETA_ONE &&
 			 p.act <= ACT_SPLIT && p.on_full <= ON_FULL_DROP);
 	__CPROVER_assume(p.window_floor_segs >= 1 && p.window_floor_segs <= 1000 &&

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The engine compiled for user space: the same source that the datapath inlines. */
+/* src/loaded.rs has the underlays that are loaded at run time. */
+#define VCC_LOADED extern
 #include "abi.h"
 #include "hold.h"
 #include "invariant.h"
@@ -161,6 +163,19 @@ void vcc_native_guest_answered(struct vcc_flow *f, uint32_t now_us, bool may_be_
 void vcc_native_delays_count(struct vcc_delays *d, const struct vcc_action *a)
 {
 	delays_count(d, a);
+}
+
+/* What a slot without an underlay does. */
+void vcc_native_reno_run(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack,
+			 const struct vcc_params *p, uint64_t call)
+{
+	CC_CALL(reno, cc, ack, p, call);
+}
+
+void vcc_native_move_underlay(struct vcc_flow *f, uint8_t from, uint8_t to)
+{
+	move_underlay(f, from, to);
+	VCC_LAW(flow_invariant(f));
 }
 
 const char *vcc_native_underlay_name(uint32_t underlay)

@@ -22,7 +22,7 @@ fn build() -> Result<(), String> {
         println!("cargo::rerun-if-changed={}", input.display());
     }
 
-    let clang = Clang::find()?;
+    let clang = Clang::for_build_script()?;
     let entries = fs::read_dir(&guest).map_err(|e| format!("{}: {e}", guest.display()))?;
     for entry in entries {
         let source = entry.map_err(|e| format!("{}: {e}", guest.display()))?.path();

@@ -26,7 +26,7 @@ fn build() -> Result<(), String> {
         println!("cargo::rerun-if-changed={}", input.display());
     }
 
-    let clang = Clang::find()?;
+    let clang = Clang::for_build_script()?;
     let sources = [
         (datapath.join("vcc.bpf.c"), "vcc.bpf.o"),
         (datapath.join("port.bpf.c"), "port.bpf.o"),

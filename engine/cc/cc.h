@@ -1,167 +1,104 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Dispatch from an underlay's number to its hooks. list.h is included once per table: each
- * inclusion expands the VCC_CC line at the end of every algorithm's file, and the first also
- * defines the hooks. There are no function pointers, because BPF could not inline through them.
- */
+/* An underlay's hooks by its number, and what the rest of the engine knows of it. */
 #ifndef VCC_CC_H
 #define VCC_CC_H
 
-#include "hooks.h"
+#include "builtin.h"
+#include "loaded.h"
 
-#define VCC_CC(id, name, about, traits, hooks)
-#include "list.h"
-#undef VCC_CC
-
-enum vcc_underlay {
-#define VCC_CC(id, name, about, traits, hooks) UNDERLAY_##id,
-#include "list.h"
-#undef VCC_CC
-	UNDERLAY_COUNT
-};
-
-/* The underlay's name in policies and commands; null for an unknown number. */
-VCC_INLINE const char *cc_name(uint32_t underlay)
+VCC_INLINE bool is_underlay(uint32_t underlay)
 {
-	switch (underlay) {
-#define VCC_CC(id, name, about, traits, hooks)                                                     \
-	case UNDERLAY_##id:                                                                        \
-		return name;
-#include "list.h"
-#undef VCC_CC
-	default:
-		return (const char *)0;
-	}
+	return underlay < UNDERLAY_COUNT || is_loaded(underlay);
 }
 
-/* One line on it for the documentation; likewise. */
-VCC_INLINE const char *cc_about(uint32_t underlay)
-{
-	switch (underlay) {
-#define VCC_CC(id, name, about, traits, hooks)                                                     \
-	case UNDERLAY_##id:                                                                        \
-		return about;
-#include "list.h"
-#undef VCC_CC
-	default:
-		return (const char *)0;
-	}
-}
-
+/* enum vcc_cc_trait; none of an unknown number. */
 VCC_INLINE uint32_t cc_traits(uint32_t underlay)
 {
-	switch (underlay) {
-#define VCC_CC(id, name, about, traits, hooks)                                                     \
-	case UNDERLAY_##id:                                                                        \
-		return traits;
-#include "list.h"
-#undef VCC_CC
-	default:
-		return 0;
-	}
+	return is_loaded(underlay) ? loaded_traits(loaded_slot(underlay))
+				   : builtin_traits(underlay);
 }
-
-#define CC_DISPATCH(hooks, id, call)                                                               \
-	case UNDERLAY_##id:                                                                        \
-		hooks##call;                                                                       \
-		break;
 
 VCC_INLINE void cc_init(uint32_t underlay, struct vcc_cc_state *cc, uint32_t initial_window_segs)
 {
-	switch (underlay) {
-#define VCC_CC(id, name, about, traits, hooks)                                                     \
-	CC_DISPATCH(hooks, id, _init(cc, initial_window_segs))
-#include "list.h"
-#undef VCC_CC
-	}
+	if (is_loaded(underlay))
+		cc_loaded(underlay, cc, 0, 0, call_of(HOOK_INIT, initial_window_segs));
+	else
+		builtin_init(underlay, cc, initial_window_segs);
 	VCC_LAW(cc->cwnd_segs >= 1);
 }
 
+/* Inline, for the segments that nearly all are (expected.h); likewise cc_grow(). */
 VCC_INLINE void cc_feedback(uint32_t underlay, struct vcc_cc_state *cc,
 			    const struct vcc_cc_ack *ack)
 {
-	switch (underlay) {
-#define VCC_CC(id, name, about, traits, hooks) CC_DISPATCH(hooks, id, _on_feedback(cc, ack))
-#include "list.h"
-#undef VCC_CC
-	}
+	if (is_loaded(underlay))
+		cc_loaded(underlay, cc, ack, 0, call_of(HOOK_FEEDBACK, 0));
+	else
+		builtin_feedback(underlay, cc, ack);
 }
 
-VCC_APART int cc_on_feedback(uint32_t underlay, struct vcc_cc_state *cc,
-			     const struct vcc_cc_ack *ack)
+VCC_INLINE void cc_on_feedback(uint32_t underlay, struct vcc_cc_state *cc,
+			       const struct vcc_cc_ack *ack)
 {
-	if (!cc || !ack)
-		return -1;
-	cc_feedback(underlay, cc, ack);
-	return 0;
+	if (is_loaded(underlay))
+		cc_loaded(underlay, cc, ack, 0, call_of(HOOK_FEEDBACK, 0));
+	else
+		builtin_on_feedback(underlay, cc, ack);
 }
 
 VCC_INLINE void cc_grow(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
 {
-	switch (underlay) {
-#define VCC_CC(id, name, about, traits, hooks) CC_DISPATCH(hooks, id, _on_ack(cc, ack))
-#include "list.h"
-#undef VCC_CC
-	}
-	cc->cwnd_segs = vcc_min(cc->cwnd_segs, CWND_MAX_SEGS);
-	VCC_LAW(cc->cwnd_segs >= 1);
+	if (is_loaded(underlay))
+		cc_loaded(underlay, cc, ack, 0, call_of(HOOK_ACK, 0));
+	else
+		builtin_grow(underlay, cc, ack);
+	VCC_LAW(cc->cwnd_segs >= 1 && cc->cwnd_segs <= CWND_MAX_SEGS);
 }
 
-VCC_APART int cc_on_ack(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
+VCC_INLINE void cc_on_ack(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
 {
-	if (!cc || !ack)
-		return -1;
-	cc_grow(underlay, cc, ack);
-	return 0;
+	if (is_loaded(underlay))
+		cc_loaded(underlay, cc, ack, 0, call_of(HOOK_ACK, 0));
+	else
+		builtin_on_ack(underlay, cc, ack);
+	VCC_LAW(cc->cwnd_segs >= 1 && cc->cwnd_segs <= CWND_MAX_SEGS);
 }
 
-VCC_APART int cc_on_congestion(uint32_t underlay, struct vcc_cc_state *cc,
-			       enum vcc_congestion cause, const struct vcc_params *p)
+VCC_INLINE void cc_on_congestion(uint32_t underlay, struct vcc_cc_state *cc,
+				 enum vcc_congestion cause, const struct vcc_params *p)
 {
-	if (!cc || !p)
-		return -1;
-	switch (underlay) {
-#define VCC_CC(id, name, about, traits, hooks) CC_DISPATCH(hooks, id, _on_congestion(cc, cause, p))
-#include "list.h"
-#undef VCC_CC
-	}
+	if (is_loaded(underlay))
+		cc_loaded(underlay, cc, 0, p, call_of(HOOK_CONGESTION, (uint32_t)cause));
+	else
+		builtin_on_congestion(underlay, cc, cause, p);
 	VCC_LAW(cc->ssthresh_segs >= 1);
-	return 0;
 }
 
-VCC_APART int cc_on_timeout(uint32_t underlay, struct vcc_cc_state *cc)
+VCC_INLINE void cc_on_timeout(uint32_t underlay, struct vcc_cc_state *cc)
 {
-	if (!cc)
-		return -1;
-	switch (underlay) {
-#define VCC_CC(id, name, about, traits, hooks) CC_DISPATCH(hooks, id, _on_timeout(cc))
-#include "list.h"
-#undef VCC_CC
-	}
+	if (is_loaded(underlay))
+		cc_loaded(underlay, cc, 0, 0, call_of(HOOK_TIMEOUT, 0));
+	else
+		builtin_on_timeout(underlay, cc);
 	VCC_LAW(cc->cwnd_segs >= 1 && cc->ssthresh_segs >= 1);
-	return 0;
 }
 
 VCC_INLINE void cc_on_idle(uint32_t underlay, struct vcc_cc_state *cc, uint32_t initial_window_segs)
 {
-	switch (underlay) {
-#define VCC_CC(id, name, about, traits, hooks)                                                     \
-	CC_DISPATCH(hooks, id, _on_idle(cc, initial_window_segs))
-#include "list.h"
-#undef VCC_CC
-	}
+	if (is_loaded(underlay))
+		cc_loaded(underlay, cc, 0, 0, call_of(HOOK_IDLE, initial_window_segs));
+	else
+		builtin_on_idle(underlay, cc, initial_window_segs);
 	VCC_LAW(cc->cwnd_segs >= 1);
 }
 
 VCC_INLINE void cc_on_mss(uint32_t underlay, struct vcc_cc_state *cc, uint32_t from_bytes,
 			  uint32_t to_bytes)
 {
-	switch (underlay) {
-#define VCC_CC(id, name, about, traits, hooks)                                                     \
-	CC_DISPATCH(hooks, id, _on_mss(cc, from_bytes, to_bytes))
-#include "list.h"
-#undef VCC_CC
-	}
+	if (is_loaded(underlay))
+		cc_loaded(underlay, cc, 0, 0, call_of_mss(from_bytes, to_bytes));
+	else
+		builtin_on_mss(underlay, cc, from_bytes, to_bytes);
 	VCC_LAW(cc->cwnd_segs >= 1 && cc->ssthresh_segs >= 1);
 }
 

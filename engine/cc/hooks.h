@@ -14,13 +14,20 @@
  *
  * and ends, outside of its include guard, with VCC_CC(id, "name", "about", traits, P): its name in
  * policies and commands, one line for the documentation, and all that the rest of vcc knows of it.
- * cwnd_segs must stay at least 1. Integers only, and no unbounded loops.
+ * cwnd_segs must stay at least 1. Integers only, and no unbounded loops. An underlay that is loaded
+ * at run time has none at all, and its functions are VCC_INLINE.
  */
 #ifndef VCC_CC_HOOKS_H
 #define VCC_CC_HOOKS_H
 
 #include "../base.h"
 #include "../vcc.h"
+
+/*
+ * The version of the hooks and of what they are given, for underlays that are compiled apart
+ * (loaded.h): raise it with every change that one of these sizes does not show.
+ */
+#define CC_HOOKS_VERSION 1
 
 /* ssthresh_segs before the first congestion. */
 #define SSTHRESH_INFINITE 0x7fffffffu

@@ -1,8 +1,9 @@
-//! Compiles C to BPF, for the build scripts of crates that embed BPF objects.
+//! Compiles C to BPF: for the build scripts of crates that embed BPF objects, and at run time for
+//! those that users write.
 
+use std::env;
 use std::path::Path;
 use std::process::Command;
-use std::{env, fs};
 
 const CLANGS: [&str; 4] = ["clang-16", "clang-19", "clang-14", "clang"];
 const STRIPS: [&str; 4] = ["llvm-strip-16", "llvm-strip-19", "llvm-strip-14", "llvm-strip"];
@@ -13,33 +14,64 @@ pub struct Clang {
     strip: Option<&'static str>,
 }
 
+/// The compiler, or the strip program, did not do its work.
+#[derive(Debug)]
+pub struct CompileError {
+    pub command: String,
+    pub said: String,
+}
+
+impl From<CompileError> for String {
+    fn from(CompileError { command, said }: CompileError) -> Self {
+        format!("{command} failed:\n{said}")
+    }
+}
+
 impl Clang {
-    /// Uses $CLANG if it is set, else the first clang that runs.
-    pub fn find() -> Result<Self, String> {
+    /// For a build script: cargo runs it again when another compiler may be found.
+    pub fn for_build_script() -> Result<Self, String> {
         for name in ["CLANG", "PATH"] {
             println!("cargo::rerun-if-env-changed={name}");
         }
+        Self::find()
+    }
+
+    /// Uses $CLANG if it is set, else the first clang that runs.
+    pub fn find() -> Result<Self, String> {
         Ok(Self { clang: clang()?, strip: STRIPS.into_iter().find(|name| runs(name)) })
     }
 
+    /// Compiles a file that needs the headers of the target.
     pub fn compile(&self, source: &Path, includes: &[&Path], object: &Path) -> Result<(), String> {
+        let mut options = Vec::new();
+        // <linux/types.h> includes <asm/types.h>, which Debian keeps in a directory per
+        // architecture.
+        let arch = variable("CARGO_CFG_TARGET_ARCH")?;
+        // As libbpf names it.
+        options.push(format!("-D__TARGET_ARCH_{}", if arch == "x86_64" { "x86" } else { &arch }));
+        let multiarch = format!("/usr/include/{arch}-linux-gnu");
+        if Path::new(&multiarch).is_dir() {
+            options.push(format!("-I{multiarch}"));
+        }
+        Ok(self.compile_with(source, includes, &options, object)?)
+    }
+
+    /// Compiles a file that needs only the compiler's own headers.
+    pub fn compile_with(
+        &self,
+        source: &Path,
+        includes: &[&Path],
+        options: &[String],
+        object: &Path,
+    ) -> Result<(), CompileError> {
         let mut command = Command::new(&self.clang);
         command.args(["-g", "-O2", "-target", "bpf", "-mcpu=v3", "-ffreestanding"]);
         command.args(["-Wall", "-Wextra", "-Werror"]);
         for directory in includes {
             command.arg("-I").arg(directory);
         }
-        // <linux/types.h> includes <asm/types.h>, which Debian keeps in a directory per
-        // architecture.
-        let arch = variable("CARGO_CFG_TARGET_ARCH")?;
-        // As libbpf names it.
-        command.arg(format!("-D__TARGET_ARCH_{}", if arch == "x86_64" { "x86" } else { &arch }));
-        let multiarch = format!("/usr/include/{arch}-linux-gnu");
-        if Path::new(&multiarch).is_dir() {
-            command.arg("-I").arg(multiarch);
-        }
+        command.args(options);
         run(command.arg("-c").arg(source).arg("-o").arg(object))?;
-        fs::metadata(object).map_err(|e| format!("clang produced no {}: {e}", object.display()))?;
         if let Some(strip) = self.strip {
             // Strip debug information but keep BTF, which the loader needs.
             run(Command::new(strip).arg("--strip-debug").arg(object))?;
@@ -67,12 +99,14 @@ fn runs(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-fn run(command: &mut Command) -> Result<(), String> {
-    let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
+fn run(command: &mut Command) -> Result<(), CompileError> {
+    let output = command.output();
+    let failed = |said: String| CompileError { command: format!("{command:?}"), said };
+    let output = output.map_err(|e| failed(e.to_string()))?;
     if output.status.success() {
         return Ok(());
     }
-    Err(format!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr)))
+    Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 
 /// An environment variable that cargo sets for build scripts.

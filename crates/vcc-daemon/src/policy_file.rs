@@ -54,6 +54,8 @@ impl Source {
     }
 
     pub(crate) fn parse(text: String, file_name: &str) -> Result<Self> {
+        // One may have been loaded or unloaded since the last time.
+        vcc_port::Underlays::know()?;
         match Policy::parse(&text, file_name) {
             Ok(checked) => {
                 let (policy, warnings) = (checked.policy, checked.warnings);

@@ -11,6 +11,7 @@ mod delay;
 mod histogram;
 mod hold;
 mod limit;
+mod loaded;
 mod name;
 mod params;
 mod pmtu;
@@ -33,6 +34,7 @@ pub use delay::DelayedBy;
 pub use histogram::{Delays, Histogram};
 pub use hold::{Admission, Buffer, Hold};
 pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
+pub use loaded::{Hooks, Loaded, Slot};
 pub use name::ParseNameError;
 pub use params::{Act, BufferPolicy, GuestEcn, Mode, OnFull, Params};
 pub use pmtu::{PathMtu, TooBig};
@@ -68,6 +70,7 @@ unsafe extern "C-unwind" {
         crowded: bool,
     ) -> Action;
     fn vcc_native_judge_anew(flow: *mut sys::vcc_flow, params: *const sys::vcc_params);
+    fn vcc_native_move_underlay(flow: *mut sys::vcc_flow, from: u8, to: u8);
     fn vcc_native_is_expected(
         flow: *const sys::vcc_flow,
         params: *const sys::vcc_params,
@@ -170,6 +173,12 @@ impl FlowState {
     pub fn judge_anew(&mut self, params: &Params) {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { vcc_native_judge_anew(&mut self.0, &params.0) }
+    }
+
+    /// Goes on by `to` if its underlay is `from`. Both must bring ECN, or neither.
+    pub fn move_underlay(&mut self, from: Underlay, to: Underlay) {
+        // SAFETY: a live value of the C type for the length of the call.
+        unsafe { vcc_native_move_underlay(&mut self.0, from.number(), to.number()) }
     }
 
     /// Does header prediction cover the segment (engine/expected.h)?

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{ParseNameError, sys};
+use crate::{ParseNameError, Slot, sys};
 
 unsafe extern "C" {
     safe fn vcc_native_underlay_name(underlay: u32) -> *const c_char;
@@ -17,12 +17,18 @@ unsafe extern "C" {
 pub struct Underlay(u8);
 
 impl Underlay {
-    /// All of them, in the engine's order.
-    pub fn all() -> impl Iterator<Item = Underlay> {
+    /// Those that are built in, in the engine's order.
+    pub fn built_in() -> impl Iterator<Item = Underlay> {
         (0..=u8::MAX).map(Underlay).take_while(|underlay| underlay.lookup().is_some())
     }
 
-    /// The underlay of a number in a flow's state. An unknown number is of another version.
+    /// Those that are built in, and those that this process has loaded ([`Slot`]).
+    pub fn all() -> impl Iterator<Item = Underlay> {
+        Self::built_in().chain(Slot::all().filter_map(Slot::underlay))
+    }
+
+    /// The underlay of a number in a flow's state. An unknown number is of another version, or of an
+    /// underlay that only another process knows.
     pub fn from_number(number: u8) -> Option<Underlay> {
         Underlay(number).lookup().map(|_| Underlay(number))
     }
@@ -39,7 +45,11 @@ impl Underlay {
 
     /// One line for documentation.
     pub fn about(self) -> &'static str {
-        text(vcc_native_underlay_about(self.0.into())).expect("every underlay says what it is")
+        let about = match Slot::of_number(self.0) {
+            Some(slot) => slot.about(),
+            None => text(vcc_native_underlay_about(self.0.into())),
+        };
+        about.expect("every underlay says what it is")
     }
 
     /// Is its window enforced on the guest?
@@ -67,12 +77,20 @@ impl Underlay {
         self.has(sys::CC_ALPHA)
     }
 
+    /// The slot that it was loaded into.
+    pub fn slot(self) -> Option<Slot> {
+        Slot::of_number(self.0)
+    }
+
     fn has(self, trait_: sys::vcc_cc_trait) -> bool {
         vcc_native_underlay_traits(self.0.into()) & trait_ != 0
     }
 
     fn lookup(self) -> Option<&'static str> {
-        text(vcc_native_underlay_name(self.0.into()))
+        match Slot::of_number(self.0) {
+            Some(slot) => slot.name(),
+            None => text(vcc_native_underlay_name(self.0.into())),
+        }
     }
 }
 

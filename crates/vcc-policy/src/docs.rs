@@ -22,7 +22,7 @@ pub fn keys() -> String {
 /// docs/congestion-control.md: the underlays and their traits.
 pub fn underlays() -> String {
     let mut table = "| underlay | | traits |\n|---|---|---|\n".to_owned();
-    for underlay in Underlay::all() {
+    for underlay in Underlay::built_in() {
         let traits = [
             (underlay.controls(), "controls the window"),
             (underlay.wants_ecn(), "ECN on the fabric"),

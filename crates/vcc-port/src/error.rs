@@ -35,6 +35,11 @@ pub enum Error {
     Verifier { release: String, what: String, last_lines: String },
 
     #[error(
+        "the verifier of Linux {release} refused the datapath with the underlay {name}: {last_lines}"
+    )]
+    UnderlayRefused { release: String, name: String, last_lines: String },
+
+    #[error(
         "no BPF file system at {path}, and mounting it failed ({source}): mount -t bpf bpf {path}"
     )]
     NoBpfFilesystem { path: String, source: io::Error },
@@ -90,6 +95,22 @@ pub enum Error {
         "`{device}` is in another network namespace: run vcc there (`ip netns exec`, `nsenter`)"
     )]
     InOtherNamespace { device: String },
+
+    #[error(
+        "{} underlays are loaded already, the most that a host can have: `vcc underlay unload` one first",
+        vcc_engine::sys::UNDERLAY_SLOTS
+    )]
+    NoSlotLeft,
+
+    #[error("no underlay `{name}` is loaded on this host; there are: {loaded}")]
+    NotLoaded { name: String, loaded: String },
+
+    #[error(
+        "connections of `{name}` cannot go on by `{to}`: name another underlay that controls the \
+         window and {} ECN, as `{name}` does",
+        if *has_ecn { "has" } else { "does without" }
+    )]
+    NoFallback { name: String, to: String, has_ecn: bool },
 
     #[error("cannot {doing}: {why}")]
     System { doing: String, why: String },

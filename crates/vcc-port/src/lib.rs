@@ -42,6 +42,7 @@ mod sweep;
 mod tcx;
 mod test_run;
 mod trace;
+mod underlays;
 mod usage;
 
 pub use clock::monotonic;
@@ -62,6 +63,7 @@ pub use program::Program;
 pub use run_time::{RunTime, RunTimes};
 pub use test_run::RunOutput;
 pub use trace::{Trace, TraceEvent};
+pub use underlays::{Loading, Underlays, Unloading};
 pub use usage::{Shortage, Usage};
 
 pub type Result<T> = std::result::Result<T, Error>;

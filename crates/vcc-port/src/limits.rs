@@ -38,7 +38,7 @@ pub(crate) fn room_for_ports() -> std::result::Result<String, String> {
     if files < FILES {
         return Err(format!("this process may have only {files} files open"));
     }
-    let is_loaded = Host::is_pinned();
+    let is_loaded = Host::is_there();
     if !is_loaded && available < HOST_BYTES {
         let [available_mb, needed_mb] = [available, HOST_BYTES].map(|bytes| bytes >> 20);
         return Err(format!("{available_mb} MB of memory are available, {needed_mb} are needed"));

@@ -40,6 +40,8 @@ unsafe impl Plain for sys::vcc_pool {}
 unsafe impl Plain for sys::vcc_host_constants {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_port {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_slots {}
 // SAFETY: integers have no invalid bytes.
 unsafe impl Plain for u32 {}
 // SAFETY: as above.
@@ -53,6 +55,8 @@ pub(crate) unsafe trait Dense: Plain {}
 unsafe impl Dense for sys::vcc_params {}
 // SAFETY: as above.
 unsafe impl Dense for sys::vcc_key {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_slots {}
 // SAFETY: as above.
 unsafe impl Dense for sys::vcc_neighbour_key {}
 // SAFETY: as above.

@@ -24,6 +24,11 @@ pub(crate) enum Sweep {
     /// Count it if its connection depends on the translation.
     Count,
     Forget,
+    /// Let it go on by another underlay, if it has the one (engine/judge.h).
+    Move {
+        from: u8,
+        to: u8,
+    },
 }
 
 /// How long a CPU may hold a flow that all others wait for.
@@ -52,7 +57,7 @@ pub(crate) fn renew(program: BorrowedFd<'_>, port: u32) -> Result<()> {
 }
 
 fn start_timer(program: BorrowedFd<'_>, port: u32, mark: u32) -> Result<()> {
-    let start = || match run_once(program, port, mark, [0; 2])?.return_value {
+    let start = || match run_once(program, port, mark, [0; 2], 0)?.return_value {
         0 => Ok(()),
         errno => Err(io::Error::from_raw_os_error(-errno)),
     };
@@ -69,7 +74,7 @@ fn start_timer(program: BorrowedFd<'_>, port: u32, mark: u32) -> Result<()> {
 
 /// Stops a port's wheel.
 pub(crate) fn close(program: BorrowedFd<'_>, port: u32) -> Result<()> {
-    let closed = run_once(program, port, sys::CLOSE_MARK, [0; 2]);
+    let closed = run_once(program, port, sys::CLOSE_MARK, [0; 2], 0);
     closed.map(drop).map_err(|e| Error::system("stop the timer of a port", e))
 }
 
@@ -80,6 +85,11 @@ pub(crate) fn run(program: BorrowedFd<'_>, port: u32, what: Sweep) -> Result<u32
         Sweep::Settle => sys::SETTLE_MARK,
         Sweep::Count => sys::COUNT_MARK,
         Sweep::Forget => sys::FORGET_MARK,
+        Sweep::Move { .. } => sys::MOVE_MARK,
+    };
+    let underlays = match what {
+        Sweep::Move { from, to } => u32::from(from) << 8 | u32::from(to),
+        _ => 0,
     };
     const DOING: &str = "visit all flows of a port";
     let mut from = [0; 2];
@@ -87,7 +97,8 @@ pub(crate) fn run(program: BorrowedFd<'_>, port: u32, what: Sweep) -> Result<u32
     let mut progress = Instant::now();
     // Each run visits a part, so that none holds a CPU for long.
     while from[0] < sys::QUEUES {
-        let output = run_once(program, port, mark, from).map_err(|e| Error::system(DOING, e))?;
+        let output =
+            run_once(program, port, mark, from, underlays).map_err(|e| Error::system(DOING, e))?;
         judged += output.return_value as u32;
         let next = [sys::CB_SWEEP_QUEUE, sys::CB_SWEEP_AT].map(|word| output.cb[word as usize]);
         if next != from {
@@ -108,10 +119,12 @@ fn run_once(
     port: u32,
     mark: u32,
     from: [u32; 2],
+    underlays: u32,
 ) -> io::Result<RunOutput> {
     let mut context = Context { mark, ..Context::default() };
     context.cb[sys::CB_PORT as usize] = port;
     context.cb[sys::CB_SWEEP_QUEUE as usize] = from[0];
     context.cb[sys::CB_SWEEP_AT as usize] = from[1];
+    context.cb[sys::CB_SWEEP_UNDERLAYS as usize] = underlays;
     test_run::run(program, &[0; FRAME_BYTES], context)
 }

@@ -8,7 +8,7 @@ use vcc_policy::Surface;
 
 use crate::commands::{
     attach, bench, detach, doctor, domain, emit, explain, flows, generate, guests, lab, policy,
-    ports, run, status, top, trace,
+    ports, run, status, top, trace, underlay,
 };
 use crate::output;
 
@@ -46,6 +46,7 @@ pub enum Command {
     Emit(emit::Arguments),
     Domain(domain::Arguments),
     Policy(policy::Arguments),
+    Underlay(underlay::Arguments),
     Explain(explain::Arguments),
     Lab(lab::Arguments),
     Bench(bench::Arguments),

@@ -20,6 +20,10 @@ fn main() -> ExitCode {
 }
 
 fn parse_and_run() -> ExitCode {
+    // What the lab runs does not depend on the host.
+    if std::env::args_os().nth(1).is_none_or(|command| command != "lab" && command != "bench") {
+        commands::underlay::know();
+    }
     let command = match <Cli>::try_parse() {
         Ok(cli) => cli.command,
         Err(error) => return cli::explain(&error),
@@ -58,6 +62,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Emit(arguments) => commands::emit::run(&arguments),
         Command::Domain(arguments) => commands::domain::run(&arguments),
         Command::Policy(arguments) => commands::policy::run(&arguments),
+        Command::Underlay(arguments) => commands::underlay::run(&arguments),
         Command::Explain(arguments) => commands::explain::run(&arguments),
         Command::Lab(arguments) => commands::lab::run(&arguments),
         Command::Bench(arguments) => commands::bench::run(&arguments),

@@ -6,11 +6,13 @@ use vcc_engine::sys;
 use crate::maps::{self, Maps};
 use crate::plain::to_bytes;
 use crate::policy::{self, SharedPolicy};
-use crate::{Error, Program, Result, object};
+use crate::underlays::Linked;
+use crate::{Error, Program, Result, Underlays, object};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc.bpf.o"));
 static PORT_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/port.bpf.o"));
 const WHAT: &str = "the datapath";
+const SLOTS_SECTION: &str = ".rodata.slots";
 const PORT_CONSTANTS_SECTION: &str = ".rodata.port";
 
 /// MAC addresses of all guests together: a thousand guests cannot take all of them.
@@ -45,8 +47,13 @@ impl Room {
 }
 
 /// Programs with maps of their own.
-pub(super) fn fresh(policy: Option<&SharedPolicy>, room: Room, yardsticks: bool) -> Result<Object> {
-    let mut open = open(policy, yardsticks)?;
+pub(super) fn fresh(
+    policy: Option<&SharedPolicy>,
+    room: Room,
+    yardsticks: bool,
+    underlays: &Underlays,
+) -> Result<Object> {
+    let mut open = open(policy, yardsticks, underlays)?;
     // Each flow is in a slot of its wheel, and may be half-open.
     let entries = room.entries();
     for (name, room) in
@@ -66,10 +73,14 @@ pub(super) fn fresh(policy: Option<&SharedPolicy>, room: Room, yardsticks: bool)
 }
 
 /// The programs of this version of vcc, with the maps of a host that has ports already.
-pub(super) fn over(maps: &Maps, policy: Option<&SharedPolicy>) -> Result<Object> {
+pub(super) fn over(
+    maps: &Maps,
+    policy: Option<&SharedPolicy>,
+    underlays: &Underlays,
+) -> Result<Object> {
     const DOING: &str = "replace the programs of this host";
     let constants = maps.constants().ok_or_else(|| Error::layout(DOING))?;
-    let mut open = open(policy, false)?;
+    let mut open = open(policy, false, underlays)?;
     set_constants(&mut open, maps::CONSTANTS_SECTION, to_bytes(&constants))?;
     object::lend(&mut open, maps.all().filter(|(name, _)| *name != maps::CONSTANTS), DOING)?;
     object::load(open, WHAT)
@@ -84,8 +95,14 @@ pub(super) fn of_port(maps: &Maps, index: u32) -> Result<Object> {
 }
 
 /// What ports need: verifying the yardsticks would take a sixth of the time.
-fn open(policy: Option<&SharedPolicy>, yardsticks: bool) -> Result<OpenObject> {
-    let mut open = object::open(OBJECT, WHAT)?;
+fn open(
+    policy: Option<&SharedPolicy>,
+    yardsticks: bool,
+    underlays: &Underlays,
+) -> Result<OpenObject> {
+    let linked = Linked::of(OBJECT, underlays)?;
+    let mut open = object::open(linked.object.as_deref().unwrap_or(OBJECT), WHAT)?;
+    set_constants(&mut open, SLOTS_SECTION, to_bytes(&linked.slots))?;
     match policy {
         Some(policy) => policy.maps().lend_to(&mut open)?,
         None => policy::shrink(&mut open)?,

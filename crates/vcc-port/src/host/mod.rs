@@ -16,7 +16,7 @@ use crate::plain::{from_bytes, to_bytes};
 use crate::policy::SharedPolicy;
 use crate::sweep::{self, Sweep};
 use crate::tcx::{self, Hook, Tag};
-use crate::{Error, Program, Result, object, params, ring, usage};
+use crate::{Error, Program, Result, Underlays, object, params, ring, usage};
 pub(crate) use load::Room;
 pub(crate) use pinned::{Found, require_capabilities};
 
@@ -25,6 +25,7 @@ pub(crate) use pinned::{Found, require_capabilities};
 pub struct Host {
     pub(crate) maps: Maps,
     programs: Programs,
+    is_pinned: bool,
 }
 
 impl Host {
@@ -34,10 +35,26 @@ impl Host {
         room: Room,
         yardsticks: bool,
     ) -> Result<(Self, Object)> {
-        let object = load::fresh(policy, room, yardsticks)?;
-        let host = Self { maps: Maps::of(&object)?, programs: Programs::of(&object)? };
+        let underlays = Underlays::of_this_process();
+        Self::load_with(policy, room, yardsticks, &underlays)
+    }
+
+    fn load_with(
+        policy: Option<&SharedPolicy>,
+        room: Room,
+        yardsticks: bool,
+        underlays: &Underlays,
+    ) -> Result<(Self, Object)> {
+        let object = load::fresh(policy, room, yardsticks, underlays)?;
+        let (maps, programs) = (Maps::of(&object)?, Programs::of(&object)?);
+        let host = Self { maps, programs, is_pinned: false };
         host.call()?;
         Ok((host, object))
+    }
+
+    /// Would the kernel take the programs with these underlays?
+    pub(crate) fn verify(underlays: &Underlays) -> Result<()> {
+        load::fresh(None, Room::for_one(1), false, underlays).map(drop)
     }
 
     /// Makes the ports call the programs.
@@ -157,7 +174,11 @@ impl Host {
     }
 
     pub(crate) fn sweep(&self, index: u32, what: Sweep) -> Result<u32> {
-        sweep::run(self.programs.sweep.as_fd(), index, what)
+        // Another process may have replaced the programs since, and what a sweep does is theirs.
+        match self.pinned_sweep() {
+            Some(sweep) => sweep::run(sweep.as_fd(), index, what),
+            None => sweep::run(self.programs.sweep.as_fd(), index, what),
+        }
     }
 
     /// The programs to attach to a port.

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{Host, Programs, Room, load};
 use crate::maps::Maps;
 use crate::pins::{self, remove_if_there};
 use crate::sweep::Sweep;
-use crate::{Error, Governor, Program, Result, SharedPolicy, capabilities, lock};
+use crate::{Error, Governor, Program, Result, SharedPolicy, Underlays, capabilities, lock};
 
 /// The pins of ports have names with an `@`, so this is not taken for one.
 const PLACE: &str = "/sys/fs/bpf/vcc/host";
@@ -42,7 +42,9 @@ impl Host {
         }
         // What nobody uses, or a process that died half way has pinned.
         remove()?;
-        let (mut host, _) = Self::load(Some(&policy), Room::OF_HOST, false)?;
+        let underlays = Underlays::pinned()?;
+        let (mut host, _) = Self::load_with(Some(&policy), Room::OF_HOST, false, &underlays)?;
+        host.is_pinned = true;
         let pinned = host.pin();
         if pinned.is_err() {
             // The first error is reported.
@@ -53,7 +55,7 @@ impl Host {
     }
 
     pub(crate) fn find() -> Result<Found> {
-        if !Self::is_pinned() {
+        if !Self::is_there() {
             return Ok(Found::None);
         }
         let foreign = Cell::new(false);
@@ -70,7 +72,7 @@ impl Host {
         });
         match (programs, maps) {
             (Ok(programs), Ok(maps)) if maps.are_understood() => {
-                Ok(Found::Ours(Arc::new(Self { maps, programs })))
+                Ok(Found::Ours(Arc::new(Self { maps, programs, is_pinned: true })))
             }
             (Ok(_), Ok(_)) => Ok(Found::OtherVersion),
             _ if foreign.get() => Ok(Found::OtherVersion),
@@ -78,7 +80,7 @@ impl Host {
         }
     }
 
-    pub(crate) fn is_pinned() -> bool {
+    pub(crate) fn is_there() -> bool {
         complete_path().exists()
     }
 
@@ -108,19 +110,41 @@ impl Host {
     ) -> Result<(Arc<Self>, bool)> {
         let _lock = lock::pins()?;
         let policy = SharedPolicy::open_locked()?;
-        let object = load::over(&self.maps, Some(&policy))?;
-        let ours = Self { maps: Maps::of(&object)?, programs: Programs::of(&object)? };
+        let ours = self.reloaded_under(&policy, &Underlays::pinned()?)?;
         if !is_stale(self.programs.tags()?, ours.programs.tags()?) {
             // A process that was killed may have left the timers to earlier programs.
             self.renew_ports()?;
             return Ok((self, false));
         }
-        ours.call()?;
-        for (name, program) in ours.programs.all() {
+        ours.put_in_force()?;
+        Ok((Arc::new(ours), true))
+    }
+
+    /// Programs of this version of vcc with these underlays, over the host's maps. Nothing calls them
+    /// yet. The caller holds the lock.
+    pub(crate) fn reloaded(&self, underlays: &Underlays) -> Result<Self> {
+        self.reloaded_under(&SharedPolicy::open_locked()?, underlays)
+    }
+
+    fn reloaded_under(&self, policy: &SharedPolicy, underlays: &Underlays) -> Result<Self> {
+        let object = load::over(&self.maps, Some(policy), underlays)?;
+        let (maps, programs) = (Maps::of(&object)?, Programs::of(&object)?);
+        Ok(Self { maps, programs, is_pinned: true })
+    }
+
+    /// Makes all ports call these programs instead of those before. The caller holds the lock.
+    pub(crate) fn put_in_force(&self) -> Result<()> {
+        self.call()?;
+        for (name, program) in self.programs.all() {
             replace_pin(program, name)?;
         }
-        ours.renew_ports()?;
-        Ok((Arc::new(ours), true))
+        self.renew_ports()
+    }
+
+    /// The program that sweeps, as it is pinned now.
+    pub(super) fn pinned_sweep(&self) -> Option<OwnedFd> {
+        let path = Path::new(PLACE).join(Program::Sweep.name());
+        self.is_pinned.then(|| BpfProgram::fd_from_pinned_path(path).ok()).flatten()
     }
 
     /// Pins a program in another's place, so that the next process that takes the host over finds

@@ -317,7 +317,8 @@ fn other_programs_do_not_stop_the_wheels() {
     let ports = Ports::load(room(1000), &AttachOptions::of(params));
     ports.syn(ONE, 1);
     let again =
-        Programs::of(&load::over(&ports.host.maps, None).expect("loaded")).expect("programs");
+        Programs::of(&load::over(&ports.host.maps, None, &Underlays::default()).expect("loaded"))
+            .expect("programs");
     let before = ports.host.programs.tags().expect("tags");
     assert_eq!(again.tags().expect("tags"), before);
     let Ports { host: Host { maps, .. }, programs } = ports;

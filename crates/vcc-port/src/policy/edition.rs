@@ -10,6 +10,23 @@ use super::prefixes;
 use crate::plain::{Dense, Plain, from_bytes, to_bytes};
 use crate::{Error, Result};
 
+/// Changes the rules of an edition in place.
+pub(super) fn replace_underlay(maps: &PolicyMaps, edition: u32, from: u8, to: u8) -> Result<u32> {
+    let mut replaced = 0;
+    for rule in 0..sys::RULES_MAX {
+        let index = edition * sys::RULES_MAX + rule;
+        let mut params: sys::vcc_params = read(&maps.rules, index)?;
+        if params.underlay == from {
+            params.underlay = to;
+            maps.rules
+                .update(&index.to_ne_bytes(), to_bytes(&params), MapFlags::ANY)
+                .map_err(|e| Error::system("change a rule's underlay", e))?;
+            replaced += 1;
+        }
+    }
+    Ok(replaced)
+}
+
 /// Writes an edition, except its fields in `struct vcc_policy`. `pools` are the numbers of the
 /// policy's pools in the datapath.
 pub(super) fn write(

@@ -139,6 +139,18 @@ impl SharedPolicy {
         edition::write_tenant(&self.maps, edition, index, &policy.tenant_set(tenant))
     }
 
+    /// Rules that treat by the one underlay treat by the other; returns how many of those in force. The
+    /// caller holds the lock.
+    pub(crate) fn replace_underlay(&self, from: u8, to: u8) -> Result<u32> {
+        let in_force = self.epoch()? % sys::EDITIONS;
+        let mut replaced = 0;
+        for edition in 0..sys::EDITIONS {
+            let rules = edition::replace_underlay(&self.maps, edition, from, to)?;
+            replaced += if edition == in_force { rules } else { 0 };
+        }
+        Ok(replaced)
+    }
+
     /// The names of the rules of the edition with this epoch; the default is the last.
     pub fn rule_names(&self, epoch: u32) -> Result<Vec<String>> {
         edition::rule_names(&self.maps, epoch % sys::EDITIONS)

@@ -20,6 +20,7 @@ pub mod status;
 pub mod top;
 pub mod trace;
 mod treatment;
+pub mod underlay;
 
 use anyhow::bail;
 use vcc_port::{Error, Port};

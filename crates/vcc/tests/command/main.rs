@@ -18,6 +18,7 @@ mod refusals;
 mod screen;
 mod seeing;
 mod tracing;
+mod underlays;
 mod usage;
 mod virtual_time;
 mod wire;

@@ -10,6 +10,7 @@ use vcc_results::result::{Backend, Stack};
 
 use super::progress::Terminal;
 use super::require_directory;
+use crate::commands::underlay;
 use crate::output;
 use crate::version::version;
 
@@ -54,6 +55,10 @@ pub struct Arguments {
     #[arg(long = "case", value_name = "NAME")]
     cases: Vec<String>,
 
+    /// Know the underlay in FILE, which `vcc underlay build` has made; may be given several times
+    #[arg(long = "load", value_name = "FILE.o")]
+    underlays: Vec<PathBuf>,
+
     /// Random seed
     #[arg(long, value_name = "N", default_value_t = RunOptions::default().seed)]
     seed: u64,
@@ -72,6 +77,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    underlay::use_here(&arguments.underlays)?;
     let experiment = vcc_lab::load(&arguments.experiment)?;
     for file in arguments.json.iter().chain(&arguments.plot) {
         require_directory(file)?;

@@ -30,10 +30,10 @@ const POLICY: &str = "[[ports]]\ndevice = \"port*\"\ntenant = \"acme\"\n\
                       [default]\nunderlay = \"dctcp\"\n";
 
 /// The directory of a daemon's policy and socket, removed with the test.
-struct Place(TempDir);
+pub(crate) struct Place(TempDir);
 
 impl Place {
-    fn new(name: &str, policy: &str) -> Self {
+    pub(crate) fn new(name: &str, policy: &str) -> Self {
         let mut directory = tempfile::Builder::new();
         // Other users must be refused by the daemon.
         directory.prefix(name).permissions(Permissions::from_mode(0o755));
@@ -44,7 +44,7 @@ impl Place {
     }
 
     /// At once: a daemon that reads the file meanwhile finds the one or the other.
-    fn write(&self, policy: &str) {
+    pub(crate) fn write(&self, policy: &str) {
         let next = self.path("policy.next");
         fs::write(&next, policy).expect("a file");
         fs::rename(next, self.config()).expect("a file");
@@ -70,7 +70,7 @@ impl Place {
     }
 
     /// A run of the command, with FILE in its arguments as the policy's.
-    fn vcc(&self, arguments: &str) -> Said {
+    pub(crate) fn vcc(&self, arguments: &str) -> Said {
         let file = self.config();
         let arguments = arguments.replace("FILE", file.to_str().expect("UTF-8"));
         self.command().args(arguments.split_whitespace()).output().expect("the command").into()
@@ -91,7 +91,7 @@ impl Place {
         ports.iter().map(of).collect()
     }
 
-    fn run(&self) -> Daemon {
+    pub(crate) fn run(&self) -> Daemon {
         self.run_by(self.command())
     }
 
@@ -124,7 +124,7 @@ impl Place {
 }
 
 /// One in the background; killed at its end, if it has not ended before.
-struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
     lines: Receiver<String>,
 }
@@ -145,7 +145,7 @@ impl Daemon {
     }
 
     #[track_caller]
-    fn is_ready(&self) -> String {
+    pub(crate) fn is_ready(&self) -> String {
         self.says(", epoch ")
     }
 
@@ -155,7 +155,7 @@ impl Daemon {
         assert_eq!(status, 0);
     }
 
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().expect("killed");
         self.child.wait().expect("its end");
     }

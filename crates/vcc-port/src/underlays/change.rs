@@ -1,0 +1,187 @@
+//! Loads and unloads the underlays of a host. Its connections go on: programs are replaced as a whole,
+//! and a connection keeps its window when it goes from one underlay to another.
+
+use std::thread;
+use std::time::Duration;
+
+use vcc_engine::{Underlay, sys};
+use vcc_underlay::Object;
+
+use super::{Underlays, free, pinned};
+use crate::host::{Found, require_capabilities};
+use crate::sweep::Sweep;
+use crate::{Error, Host, Result, SharedPolicy, lock, params, pins};
+
+/// What loading an underlay did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loading {
+    Loaded,
+    /// Connections of the version before, which go on by this one.
+    Replaced(u32),
+    /// This very version was loaded already.
+    Unchanged,
+}
+
+/// What unloading one did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unloading {
+    /// By which its connections go on.
+    pub to: Underlay,
+    pub connections: u32,
+    /// Rules of the policy in force that named it, and ports that were attached with it.
+    pub rules: u32,
+    pub ports: u32,
+}
+
+/// A connection that each of so many sweeps missed goes on by NewReno.
+const SWEEPS_MAX: u32 = 4;
+
+/// How long a CPU may run a program of before. They run with softirqs off, some microseconds.
+const GRACE: Duration = Duration::from_millis(20);
+
+impl Underlays {
+    /// Loads an underlay on this host, or another version of one: its connections go on by the new
+    /// version. What the kernel's verifier refuses changes nothing.
+    pub fn load(object: &Object) -> Result<Loading> {
+        require_capabilities()?;
+        let _lock = lock::pins()?;
+        let mut now = Self::pinned()?;
+        let named = now.iter().filter(|(_, it)| it.name() == object.name());
+        let (same, others): (Vec<_>, Vec<_>) =
+            named.map(|(slot, it)| (slot, it.bytes() == object.bytes())).partition(|it| it.1);
+        let slot = match same.first() {
+            // Also of a process that died before it had replaced the one before.
+            Some((slot, _)) => *slot,
+            None => {
+                let slot = free(&now.loaded)?;
+                now = now.with(slot, object.clone());
+                let host = Changed::to(&now).map_err(|e| refused(e, object))?;
+                pinned::pin(slot, object)?;
+                host.put_in_force()?;
+                slot
+            }
+        };
+        let mut moved = 0;
+        for (other, _) in &others {
+            moved += move_connections(other.number(), slot.number())?.connections;
+            now = now.without(*other);
+            let host = Changed::to(&now)?;
+            pinned::unpin(*other)?;
+            host.put_in_force()?;
+        }
+        now.tell();
+        Ok(match (same.is_empty(), others.is_empty()) {
+            (_, false) => Loading::Replaced(moved),
+            (true, true) => Loading::Loaded,
+            (false, true) => Loading::Unchanged,
+        })
+    }
+
+    /// Unloads an underlay. Its connections, and rules and ports that name it, go on by `to`, or by
+    /// NewReno, with ECN if it had that.
+    pub fn unload(name: &str, to: Option<Underlay>) -> Result<Unloading> {
+        require_capabilities()?;
+        let _lock = lock::pins()?;
+        let now = Self::pinned()?;
+        let Some((slot, object)) = now.find(name) else {
+            let loaded: Vec<&str> = now.iter().map(|(_, object)| object.name()).collect();
+            let loaded = if loaded.is_empty() { "none".into() } else { loaded.join(", ") };
+            return Err(Error::NotLoaded { name: name.into(), loaded });
+        };
+        let has_ecn = object.traits() & sys::CC_ECN != 0;
+        let to = match to {
+            Some(to) => to,
+            None => Self::fallback(has_ecn),
+        };
+        // A handshake has promised ECN, or has not.
+        if to.wants_ecn() != has_ecn || !to.controls() || to.slot() == Some(slot) {
+            return Err(Error::NoFallback { name: name.into(), to: to.name().into(), has_ecn });
+        }
+        let next = now.without(slot);
+        let host = Changed::to(&next)?;
+        pinned::unpin(slot)?;
+        // From here on they go on by NewReno; then each by what is wanted.
+        host.put_in_force()?;
+        let moved = move_connections(slot.number(), to.number())?;
+        next.tell();
+        Ok(Unloading { to, connections: moved.connections, rules: moved.rules, ports: moved.ports })
+    }
+
+    /// What connections of an underlay that is gone go on by.
+    fn fallback(has_ecn: bool) -> Underlay {
+        let name = if has_ecn { "reno-ecn" } else { "reno" };
+        name.parse().expect("it is built in")
+    }
+}
+
+/// The verifier took the datapath without it.
+fn refused(error: Error, object: &Object) -> Error {
+    match error {
+        Error::Verifier { release, last_lines, .. } => {
+            Error::UnderlayRefused { release, name: object.name().into(), last_lines }
+        }
+        error => error,
+    }
+}
+
+/// Programs that are loaded and not in force yet.
+struct Changed {
+    /// None: this host has no ports yet, and the programs were only verified.
+    next: Option<Host>,
+}
+
+impl Changed {
+    fn to(underlays: &Underlays) -> Result<Self> {
+        let next = match Host::find()? {
+            Found::Ours(host) => Some(host.reloaded(underlays)?),
+            Found::OtherVersion => return Err(Error::OtherHostVersion),
+            Found::None => {
+                Host::verify(underlays)?;
+                None
+            }
+        };
+        Ok(Self { next })
+    }
+
+    fn put_in_force(self) -> Result<()> {
+        self.next.map_or(Ok(()), |next| next.put_in_force())
+    }
+}
+
+#[derive(Default)]
+struct Moved {
+    connections: u32,
+    rules: u32,
+    ports: u32,
+}
+
+/// Everything that has the one underlay has the other.
+fn move_connections(from: u8, to: u8) -> Result<Moved> {
+    let mut moved = Moved::default();
+    if let Some(policy) = SharedPolicy::find()? {
+        moved.rules = policy.replace_underlay(from, to)?;
+    }
+    let Found::Ours(host) = Host::find()? else { return Ok(moved) };
+    let indices = pins::indices()?;
+    for index in &indices {
+        let mut port = params::read(&host.maps.ports, *index)?;
+        if port.params.underlay == from {
+            port.params.underlay = to;
+            params::write(&host.maps.ports, *index, &port)?;
+            moved.ports += 1;
+        }
+    }
+    // A connection may just have begun by what was read before.
+    thread::sleep(GRACE);
+    for index in indices {
+        // One that goes to another slot of the wheel meanwhile may be missed.
+        for _ in 0..SWEEPS_MAX {
+            let connections = host.sweep(index, Sweep::Move { from, to })?;
+            moved.connections += connections;
+            if connections == 0 {
+                break;
+            }
+        }
+    }
+    Ok(moved)
+}

@@ -1,0 +1,119 @@
+//! The underlays that are loaded at run time: which there are, and programs that have them.
+
+mod change;
+mod link;
+mod pinned;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use vcc_engine::{Loaded, Slot, Underlay, sys};
+use vcc_underlay::{Machine, Object};
+
+use crate::{Error, Result};
+pub use change::{Loading, Unloading};
+pub(crate) use link::Linked;
+
+/// Underlays in their slots.
+#[derive(Clone, Debug, Default)]
+pub struct Underlays {
+    loaded: Vec<(Slot, Object)>,
+    /// Of slots without an object, the traits that connections were promised which may still be there.
+    left: [Option<u32>; sys::UNDERLAY_SLOTS as usize],
+    /// What is pinned and not understood: the slot, and why.
+    pub refused: Vec<(Slot, String)>,
+}
+
+static OF_THIS_PROCESS: Mutex<Vec<(Slot, Object)>> = Mutex::new(Vec::new());
+
+impl Underlays {
+    /// Those of hosts that are not pinned, which only this process has: [`Self::use_here`].
+    pub(crate) fn of_this_process() -> Self {
+        let loaded = OF_THIS_PROCESS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self { loaded, ..Self::default() }
+    }
+
+    /// Lets this process's own datapaths and engine run the underlay, from the next one on. What is
+    /// pinned stays as it is.
+    pub fn use_here(object: &Object) -> Result<Underlay> {
+        let mut loaded = OF_THIS_PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = loaded.iter().position(|(_, it)| it.name() == object.name());
+        let slot = match before {
+            Some(at) => loaded.swap_remove(at).0,
+            None => free(&loaded)?,
+        };
+        loaded.push((slot, object.clone()));
+        Ok(slot.fill(described(object)))
+    }
+
+    /// In the order of their slots.
+    pub fn iter(&self) -> impl Iterator<Item = (Slot, &Object)> {
+        self.loaded.iter().map(|(slot, object)| (*slot, object))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.loaded.is_empty()
+    }
+
+    fn find(&self, name: &str) -> Option<(Slot, &Object)> {
+        self.iter().find(|(_, object)| object.name() == name)
+    }
+
+    fn with(&self, slot: Slot, object: Object) -> Self {
+        let mut next = self.clone();
+        next.loaded.push((slot, object));
+        next.loaded.sort_by_key(|(slot, _)| slot.index());
+        next.left[slot.index()] = None;
+        next
+    }
+
+    fn without(&self, slot: Slot) -> Self {
+        let mut next = self.clone();
+        next.loaded.retain(|(it, object)| {
+            if *it == slot {
+                next.left[slot.index()] = Some(promised(object.traits()));
+            }
+            *it != slot
+        });
+        next
+    }
+
+    /// What the programs have to know of each slot.
+    fn slots(&self) -> sys::vcc_slots {
+        let mut traits = self.left.map(|left| left.unwrap_or(sys::CC_CONTROLS));
+        for (slot, object) in self.iter() {
+            traits[slot.index()] = object.traits();
+        }
+        sys::vcc_slots { traits }
+    }
+
+    /// From here on this process knows their names. A name that is there no longer is free again.
+    fn tell(&self) {
+        for slot in Slot::all() {
+            match self.iter().find(|(it, _)| *it == slot) {
+                Some((_, object)) => drop(slot.fill(described(object))),
+                None => slot.empty(),
+            }
+        }
+    }
+}
+
+fn free(taken: &[(Slot, Object)]) -> Result<Slot> {
+    let is_free = |slot: &Slot| taken.iter().all(|(it, _)| it != slot);
+    Slot::all().find(is_free).ok_or(Error::NoSlotLeft)
+}
+
+/// The traits that a connection keeps when its underlay is gone.
+fn promised(traits: u32) -> u32 {
+    traits & (sys::CC_CONTROLS | sys::CC_ECN | sys::CC_ECT_ALL)
+}
+
+/// The names live as long as the process: it loads few.
+fn described(object: &Object) -> Loaded {
+    let leak = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+    Loaded {
+        name: leak(object.name()),
+        about: leak(object.about()),
+        traits: object.traits(),
+        hooks: Arc::new(Machine::of(object)),
+    }
+}

@@ -1,0 +1,65 @@
+//! Compiles an underlay.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use thiserror::Error;
+use vcc_clang::Clang;
+
+use crate::object::{Object, ObjectError};
+
+/// Of the engine, by their paths in it.
+const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
+const FRAME: &str = include_str!("underlay.bpf.c");
+
+#[derive(Debug, Error)]
+pub enum BuildError {
+    #[error("{0}")]
+    Compiler(String),
+    /// What the compiler says names file and line.
+    #[error("the compiler refuses {path}:\n{said}", path = .path.display())]
+    Refused { path: PathBuf, said: String },
+    #[error("{}: {source}", .path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{}{source}", place(.path, .source))]
+    Object { path: PathBuf, source: ObjectError },
+}
+
+/// Compiles the underlay in `source`, which may include the engine's headers and what lies beside it.
+pub fn build(source: &Path) -> Result<Object, BuildError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| BuildError::Io { path, source }
+    };
+    // Where the object says that its lines are, for whoever builds it.
+    fs::metadata(source).map_err(failed(source))?;
+    let work = tempfile::tempdir().map_err(failed(&std::env::temp_dir()))?;
+    let engine = work.path().join("engine");
+    fs::create_dir_all(engine.join("cc")).map_err(failed(&engine))?;
+    for (name, text) in HEADERS {
+        fs::write(engine.join(name), text).map_err(failed(&engine))?;
+    }
+    let frame = work.path().join("underlay.bpf.c");
+    fs::write(&frame, FRAME).map_err(failed(&frame))?;
+    let clang = Clang::find().map_err(BuildError::Compiler)?;
+    let object = work.path().join("underlay.o");
+    let name = format!("-DVCC_UNDERLAY=\"{}\"", absolute(source).display());
+    clang
+        .compile_with(&frame, &[&engine, &engine.join("cc")], &[name], &object)
+        .map_err(|e| BuildError::Refused { path: source.to_owned(), said: e.said })?;
+    let bytes = fs::read(&object).map_err(failed(&object))?;
+    Object::parse(bytes).map_err(|source_error| BuildError::Object {
+        path: source.to_owned(),
+        source: source_error,
+    })
+}
+
+/// What says where it is needs no more.
+fn place(path: &Path, error: &ObjectError) -> String {
+    if error.has_line() { String::new() } else { format!("{}: ", path.display()) }
+}
+
+/// The compiler searches a relative path beside the frame.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}

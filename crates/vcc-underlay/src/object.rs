@@ -1,0 +1,251 @@
+//! The object file of an underlay.
+
+use std::fmt;
+use std::path::Path;
+
+use object::elf;
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object as _, ObjectSection, ObjectSymbol, SectionKind};
+use thiserror::Error;
+use vcc_engine::{Slot, sys};
+
+use crate::instruction::{self, BYTES, Instruction, LOAD_IMMEDIATE, class};
+use crate::lines::{Line, Lines};
+
+/// Where underlay.bpf.c has `struct vcc_underlay`.
+const ABOUT_SECTION: &str = "vcc.underlay";
+const MAGIC: &[u8; 8] = b"vcc-cc\0\0";
+const NAME_BYTES: usize = 32;
+const ABOUT_BYTES: usize = 104;
+
+/// The names that have the number of a slot, whose place an X has until then.
+const NAMES: [&[u8]; 2] = [b"vcc_slot_X", b"vcc_about_X"];
+
+/// An underlay that can be loaded.
+#[derive(Clone)]
+pub struct Object {
+    bytes: Vec<u8>,
+    name: String,
+    about: String,
+    traits: u32,
+    instructions: Vec<Instruction>,
+    lines: Lines,
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({} instructions)", self.name, self.instructions.len())
+    }
+}
+
+/// Why bytes are no underlay that can be loaded.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ObjectError {
+    #[error("cannot be read: {0}")]
+    Unreadable(String),
+    #[error("is no underlay: `vcc underlay build FILE.h` makes one")]
+    NoUnderlay,
+    #[error(
+        "was built for another version of vcc, whose hooks are given something else: build it \
+         again, with `vcc underlay build`"
+    )]
+    OtherVersion,
+    #[error(
+        "calls itself '{0}': a name has lower-case letters, digits and hyphens, and at most 31"
+    )]
+    BadName(String),
+    #[error("calls itself '{0}', which is the name of a built-in underlay: give it another")]
+    BuiltInName(String),
+    #[error(
+        "{at}has data of its own (section {section}): the words of cc->own are all that it has"
+    )]
+    OwnData { at: At, section: String },
+    #[error("{at}calls a function that is not inlined: define it with VCC_INLINE")]
+    Calls { at: At },
+    #[error("{at}has an instruction that vcc does not know")]
+    Unknown { at: At },
+}
+
+impl ObjectError {
+    /// Does it say where in the source?
+    pub fn has_line(&self) -> bool {
+        match self {
+            Self::OwnData { at, .. } | Self::Calls { at } | Self::Unknown { at } => at.0.is_some(),
+            _ => false,
+        }
+    }
+}
+
+/// The line of an error, and a colon; nothing if the object does not tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct At(Option<Line>);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |line| write!(f, "{line}: "))
+    }
+}
+
+impl Object {
+    /// Reads an object file.
+    pub fn read(path: &Path) -> Result<Self, ObjectError> {
+        let bytes = std::fs::read(path).map_err(|e| ObjectError::Unreadable(e.to_string()))?;
+        Self::parse(bytes)
+    }
+
+    pub fn parse(bytes: Vec<u8>) -> Result<Self, ObjectError> {
+        let file: ElfFile64<'_, Endianness> =
+            ElfFile64::parse(&*bytes).map_err(|_| ObjectError::NoUnderlay)?;
+        if file.elf_header().e_machine.get(file.endian()) != elf::EM_BPF || !file.is_little_endian()
+        {
+            return Err(ObjectError::NoUnderlay);
+        }
+        let section = |name| file.section_by_name(name).and_then(|it| it.data().ok());
+        let head = section(ABOUT_SECTION).and_then(Head::parse).ok_or(ObjectError::NoUnderlay)?;
+        if head.version != (sys::CC_HOOKS_VERSION, sizes()) {
+            return Err(ObjectError::OtherVersion);
+        }
+        if !is_name(&head.name) {
+            return Err(ObjectError::BadName(head.name));
+        }
+        if vcc_engine::Underlay::built_in().any(|it| it.name() == head.name) {
+            return Err(ObjectError::BuiltInName(head.name));
+        }
+        let code = section(".text").ok_or(ObjectError::NoUnderlay)?;
+        let lines = section(".BTF")
+            .zip(section(".BTF.ext"))
+            .and_then(|(btf, ext)| Lines::parse(btf, ext, ".text"))
+            .unwrap_or_default();
+        let is_function = |name: &str| name.as_bytes() == NAMES[0];
+        let begins = file.symbols().find(|it| it.name().is_ok_and(is_function));
+        if begins.is_none_or(|it| it.address() != 0 || it.size() != code.len() as u64) {
+            // There is another function beside it.
+            return Err(ObjectError::Calls { at: At(None) });
+        }
+        for it in file.sections() {
+            let name = it.name().unwrap_or_default();
+            let holds_data = matches!(
+                it.kind(),
+                SectionKind::Data | SectionKind::ReadOnlyData | SectionKind::UninitializedData
+            ) || name == ".maps";
+            if it.size() != 0 && holds_data && name != ABOUT_SECTION && !name.starts_with(".BTF") {
+                let at = file.section_by_name(".text").and_then(|text| text.relocations().next());
+                let at = At(at.and_then(|(offset, _)| lines.at(offset as usize / BYTES).cloned()));
+                return Err(ObjectError::OwnData { at, section: name.into() });
+            }
+        }
+        let instructions = instruction::decode(code);
+        check_instructions(&instructions, &lines)?;
+        let Head { name, about, traits, .. } = head;
+        Ok(Self { bytes, name, about, traits, instructions, lines })
+    }
+
+    /// In policies and commands.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One line on it.
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// `enum vcc_cc_trait`.
+    pub fn traits(&self) -> u32 {
+        self.traits
+    }
+
+    /// What was read.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The object file of its function for a slot, to be linked with the datapath.
+    pub fn for_slot(&self, slot: Slot) -> Vec<u8> {
+        let digit = b'0' + slot.index() as u8;
+        let mut bytes = self.bytes.clone();
+        for name in NAMES {
+            let mut at = 0;
+            while let Some(found) = bytes[at..].windows(name.len()).position(|it| it == name) {
+                at += found + name.len();
+                bytes[at - 1] = digit;
+            }
+        }
+        bytes
+    }
+
+    pub(crate) fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    pub(crate) fn lines(&self) -> &Lines {
+        &self.lines
+    }
+}
+
+/// `struct vcc_underlay`.
+struct Head {
+    version: (u32, [usize; 3]),
+    traits: u32,
+    name: String,
+    about: String,
+}
+
+impl Head {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let half = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+        let text = |at: usize, bytes_max: usize| {
+            let field = bytes.get(at..at + bytes_max)?;
+            let end = field.iter().position(|byte| *byte == 0)?;
+            Some(String::from_utf8_lossy(&field[..end]).into_owned())
+        };
+        if bytes.get(..8)? != MAGIC {
+            return None;
+        }
+        let sizes = [half(12)?, half(14)?, half(16)?].map(usize::from);
+        Some(Self {
+            version: (word(8)?, sizes),
+            traits: word(20)?,
+            name: text(24, NAME_BYTES)?,
+            about: text(24 + NAME_BYTES, ABOUT_BYTES)?,
+        })
+    }
+}
+
+/// Of what a hook is given.
+fn sizes() -> [usize; 3] {
+    [size_of::<sys::vcc_cc_state>(), size_of::<sys::vcc_cc_ack>(), size_of::<sys::vcc_params>()]
+}
+
+/// Operators type these.
+fn is_name(name: &str) -> bool {
+    let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !name.is_empty() && name.len() < NAME_BYTES && name.bytes().all(is_fine)
+}
+
+/// What makes a hook reach anything but what it is given.
+fn check_instructions(all: &[Instruction], lines: &Lines) -> Result<(), ObjectError> {
+    let mut at = 0;
+    while let Some(it) = all.get(at) {
+        let here = at;
+        let line = || At(lines.at(here).cloned());
+        if it.calls() {
+            return Err(ObjectError::Calls { at: line() });
+        }
+        if it.class() == class::LD {
+            if it.opcode != LOAD_IMMEDIATE {
+                return Err(ObjectError::Unknown { at: line() });
+            }
+            if it.source != 0 {
+                return Err(ObjectError::OwnData { at: line(), section: "of a map".into() });
+            }
+            at += 1;
+        }
+        if it.destination > 10 || it.source > 10 {
+            return Err(ObjectError::Unknown { at: line() });
+        }
+        at += 1;
+    }
+    Ok(())
+}

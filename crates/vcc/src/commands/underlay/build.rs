@@ -1,0 +1,40 @@
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow};
+use vcc_underlay::Checked;
+
+use crate::output;
+
+/// Compile and check an underlay
+///
+/// The file is like those of vcc's own underlays: docs/congestion-control.md has an example. Its hooks are
+/// run on what connections may bring, and with deliberate faults, which the check must notice. An error
+/// names file and line. Needs clang, but no privilege.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The underlay, in C
+    #[arg(value_name = "FILE.h")]
+    source: PathBuf,
+
+    /// Write the object to FILE [default: beside the source, as .o]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let source = &arguments.source;
+    let object = vcc_underlay::build(source)?;
+    let Checked { calls, twins } =
+        vcc_underlay::check(&object).map_err(|e| anyhow!("{} is not sound: {e}", object.name()))?;
+    let path = arguments.output.clone().unwrap_or_else(|| source.with_extension("o"));
+    fs::write(&path, object.bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+    output::say(&format!(
+        "{}: {} ({calls} hooks run, {twins} deliberate faults noticed)\n{}: built\n",
+        object.name(),
+        object.about(),
+        path.display()
+    ));
+    Ok(ExitCode::SUCCESS)
+}

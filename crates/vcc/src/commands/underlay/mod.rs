@@ -1,0 +1,62 @@
+//! Underlays that are loaded at run time.
+
+mod build;
+mod list;
+mod load;
+mod unload;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use clap::Subcommand;
+use vcc_port::Underlays;
+use vcc_underlay::Object;
+
+use crate::output;
+
+/// Build and load congestion controls of your own, without a new build or a restart of vcc
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Build(build::Arguments),
+    Load(load::Arguments),
+    List(list::Arguments),
+    Unload(unload::Arguments),
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    match &arguments.command {
+        Command::Build(arguments) => build::run(arguments),
+        Command::Load(arguments) => load::run(arguments),
+        Command::List(arguments) => list::run(arguments),
+        Command::Unload(arguments) => unload::run(arguments),
+    }
+}
+
+/// From here on names of underlays that are loaded on this host are understood. Who may not read what
+/// is pinned knows only those that are built in.
+pub fn know() {
+    match Underlays::know() {
+        Ok(refused) => refused.iter().for_each(|what| output::complain(what)),
+        Err(vcc_port::Error::NotPermitted { .. }) => {}
+        Err(error) => output::complain(&error.to_string()),
+    }
+}
+
+/// Lets this process alone run the underlays in these files.
+pub fn use_here(files: &[PathBuf]) -> anyhow::Result<()> {
+    for file in files {
+        Underlays::use_here(&read(file)?)?;
+    }
+    Ok(())
+}
+
+fn read(file: &Path) -> anyhow::Result<Object> {
+    Object::read(file).map_err(|e| anyhow!("{} {e}", file.display()))
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How an underlay that is compiled by itself is told which of its hooks to run (loaded.h). */
+#ifndef VCC_CC_CALL_H
+#define VCC_CC_CALL_H
+
+#include "hooks.h"
+
+enum vcc_cc_hook {
+	HOOK_INIT,
+	HOOK_FEEDBACK,
+	HOOK_ACK,
+	HOOK_CONGESTION,
+	HOOK_TIMEOUT,
+	HOOK_IDLE,
+	HOOK_MSS,
+};
+
+/* A hook and its argument: segments, a cause, or two segment sizes. */
+VCC_INLINE uint64_t call_of(enum vcc_cc_hook hook, uint32_t argument)
+{
+	return (uint64_t)argument << 32 | (uint32_t)hook;
+}
+
+VCC_INLINE uint64_t call_of_mss(uint32_t from_bytes, uint32_t to_bytes)
+{
+	return call_of(HOOK_MSS, from_bytes << 16 | (to_bytes & 0xffff));
+}
+
+VCC_INLINE enum vcc_cc_hook call_hook(uint64_t call)
+{
+	return (enum vcc_cc_hook)(uint32_t)call;
+}
+
+/*
+ * Runs the hook with the prefix `hooks` that `call` names. As the BPF verifier sees it, each
+ * pointer may be null.
+ */
+#define CC_CALL(hooks, cc, ack, p, call)                                                           \
+	do {                                                                                       \
+		uint32_t argument = (uint32_t)((call) >> 32);                                      \
+                                                                                                   \
+		switch (call_hook(call)) {                                                         \
+		case HOOK_INIT:                                                                    \
+			hooks##_init(cc, argument);                                                \
+			break;                                                                     \
+		case HOOK_FEEDBACK:                                                                \
+			if (ack)                                                                   \
+				hooks##_on_feedback(cc, ack);                                      \
+			break;                                                                     \
+		case HOOK_ACK:                                                                     \
+			if (ack)                                                                   \
+				hooks##_on_ack(cc, ack);                                           \
+			break;                                                                     \
+		case HOOK_CONGESTION:                                                              \
+			if (p)                                                                     \
+				hooks##_on_congestion(cc, (enum vcc_congestion)argument, p);       \
+			break;                                                                     \
+		case HOOK_TIMEOUT:                                                                 \
+			hooks##_on_timeout(cc);                                                    \
+			break;                                                                     \
+		case HOOK_IDLE:                                                                    \
+			hooks##_on_idle(cc, argument);                                             \
+			break;                                                                     \
+		case HOOK_MSS:                                                                     \
+			hooks##_on_mss(cc, argument >> 16, argument & 0xffff);                     \
+			break;                                                                     \
+		}                                                                                  \
+	} while (0)
+
+#endif
