@@ -72,6 +72,9 @@ impl Host {
         for name in ["policy.toml", "trial.toml"] {
             fs::copy(root().join("packaging/policy.toml"), path.join(name)).expect("a copy");
         }
+        for (name, text) in &page.files {
+            fs::write(path.join(name), text).expect("a file");
+        }
         // The command under its own name, for lines that a shell runs.
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_vcc"), path.join("vcc")).expect("a link");
 

@@ -5,7 +5,7 @@
 //! behind `veth3`, `tap0` and `veth7`, connections of the first to 198.51.100.9:80 and :5001, and a directory with
 //! `policy.toml`. The guests are attached beforehand unless the page does that itself. The connections are
 //! opened again after each `vcc attach`, which has to see their SYNs, and closed before a line that waits for
-//! their end. A line has to succeed.
+//! their end. A line has to succeed. A block behind "the file `NAME`:" is a file of that directory.
 //!
 //! A new page needs its line in [`pages`]. Beyond that:
 //! - a line that goes on until Ctrl-C: its first words to `ENDLESS` in host.rs;
@@ -73,6 +73,7 @@ pages! {
     testing: "docs/testing.md",
     translation: "docs/translation.md",
     troubleshooting: "docs/troubleshooting.md",
+    underlays: "docs/underlays.md",
     virtual_time: "docs/virtual-time.md",
 }
 
@@ -124,4 +125,6 @@ fn lines_that_are_run_elsewhere_are_in_the_documentation() {
 fn blocks_are_taken_apart() {
     let text = "a\n```sh\none   # said of it\n# of nothing\n\ntwo \\\n    --more\n```\n```toml\nno = 1\n```\n";
     assert_eq!(page::lines("page", text), ["one", "two --more"]);
+    let text = "This is the file `a.toml`:\n\n```toml\nyes = 1\n```\n\nThis is `b.h` of it:\n\n```c\nint b;\n```\n";
+    assert_eq!(page::files(text), [("a.toml".to_owned(), "yes = 1\n".to_owned())]);
 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 pub struct Page {
     pub name: String,
     pub lines: Vec<String>,
+    /// Name and text of the files that it shows.
+    pub files: Vec<(String, String)>,
 }
 
 pub fn root() -> PathBuf {
@@ -16,7 +18,7 @@ impl Page {
     /// By its path below the root.
     pub fn read(name: &str) -> Self {
         let text = fs::read_to_string(root().join(name)).expect("UTF-8");
-        Self { name: name.to_owned(), lines: lines(name, &text) }
+        Self { name: name.to_owned(), lines: lines(name, &text), files: files(&text) }
     }
 
     pub fn all() -> Vec<Self> {
@@ -71,4 +73,20 @@ pub fn lines(name: &str, text: &str) -> Vec<String> {
     }
     assert!(fence.is_none() && begun.is_empty(), "{name}: a block without an end");
     lines
+}
+
+/// The blocks behind a paragraph that ends with "the file `NAME`:".
+pub fn files(text: &str) -> Vec<(String, String)> {
+    let named = |before: &str| {
+        let rest = before.trim_end().strip_suffix("`:")?;
+        rest.rsplit_once("file `").map(|(_, name)| name.to_owned())
+    };
+    let (mut files, mut rest) = (Vec::new(), text);
+    while let Some((before, behind)) = rest.split_once("```") {
+        let Some((block, after)) = behind.split_once("```") else { break };
+        let block = block.split_once('\n').map_or("", |(_, block)| block);
+        files.extend(named(before).map(|name| (name, block.to_owned())));
+        rest = after;
+    }
+    files
 }
