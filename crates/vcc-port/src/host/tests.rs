@@ -223,6 +223,41 @@ fn a_wheel_that_stood_for_long_turns_again() {
     eventually("it is forgotten", || ports.flows(ONE) == 0);
 }
 
+/// What the wheel has passed is done: it leaves no flow behind, whose deadline would come a turn late.
+#[test]
+fn the_wheel_passes_no_flow() {
+    if !can_attach() {
+        return;
+    }
+    const DUE_MS_AT: usize = std::mem::offset_of!(sys::vcc_entry, due_ms);
+    let params = Params::with(|p| p.idle_handshake_ms = 500);
+    let ports = Ports::load(room(1000), &AttachOptions::of(params));
+    let maps = &ports.host.maps;
+    let word = |bytes: &[u8], at: usize| {
+        u32::from_ne_bytes(bytes[at..][..4].try_into().expect("four bytes"))
+    };
+    for number in 1..=100 {
+        ports.syn(ONE, number);
+        thread::sleep(Duration::from_millis(1));
+    }
+    let mut looks = 0;
+    while ports.usage(ONE).flows > 0 {
+        let wheel = maps.wheels.lookup(&INDICES[ONE].to_ne_bytes(), MapFlags::ANY);
+        let passed_ms = word(&wheel.expect("read").expect("a wheel"), 0);
+        for key in maps.flows.keys() {
+            // It may be forgotten meanwhile.
+            let Some(entry) = maps.flows.lookup(&key, MapFlags::ANY).expect("read") else {
+                continue;
+            };
+            let ahead_ms = word(&entry, DUE_MS_AT).wrapping_sub(passed_ms) as i32;
+            assert!(ahead_ms >= 0, "a flow was due {} ms before the wheel", -ahead_ms);
+            looks += 1;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(looks > 100, "{looks} looks at flows");
+}
+
 /// As while the host is suspended, or no timer can be started. The near ring is not empty then.
 #[test]
 fn a_near_deadline_is_met_after_the_wheel_stood_for_longer_than_a_turn_of_the_ring() {
@@ -322,7 +357,7 @@ fn other_programs_do_not_stop_the_wheels() {
     let before = ports.host.programs.tags().expect("tags");
     assert_eq!(again.tags().expect("tags"), before);
     let Ports { host: Host { maps, .. }, programs } = ports;
-    let ports = Ports { host: Host { maps, programs: again }, programs };
+    let ports = Ports { host: Host { maps, programs: again, is_pinned: false }, programs };
     ports.host.call().expect("called");
     ports.syn(ONE, 2);
     for index in INDICES {
