@@ -17,7 +17,7 @@ use crate::http::{self, Board};
 use crate::links::{self, LinkNews};
 use crate::policy_file::Source;
 use crate::ports::{Held, Ports};
-use crate::{Error, Result, RuntimeDir, journal, problems, signals};
+use crate::{Error, Result, RuntimeDir, allocator, journal, problems, signals};
 
 /// The options of `vcc run`.
 pub struct Options {
@@ -34,6 +34,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Keeps the ports until SIGTERM. Nothing is changed before the policy has been checked, and the
 /// version of all that is pinned.
 pub fn run(options: Options) -> Result<()> {
+    allocator::use_one_heap();
     let source = Source::read(&options.config)?;
     let Some(_governor) = Governor::become_it()? else { return Err(Error::SecondDaemon) };
     SharedPolicy::find()?;

@@ -4,6 +4,7 @@
 //! policy without interrupting anything, and answers requests at a socket. Packets do not depend on
 //! it: programs and maps are pinned in the kernel, so connections continue however the daemon ends.
 
+mod allocator;
 mod control;
 mod daemon;
 mod emitting;
