@@ -31,7 +31,7 @@ builtin=$(${CC:-cc} -print-file-name=include)
 if [ -n "$quick" ]; then
 	underlays=dctcp
 else
-	underlays=$(sed -n 's/^VCC_CC(\([a-z_]*\),.*/\1/p' engine/cc/*.h)
+	underlays=$(sed -n 's/^VCC_CC(\([a-z_]*\),.*/\1/p' engine/cc/*.h; echo loaded)
 fi
 
 # prove ENGINE SOURCE CASE UNDERLAY [OPTION...]: 0 if all claims hold, 10 if one does not.

@@ -63,6 +63,7 @@ struct vcc_cc_ack {
 	uint32_t snd_una; /* after this ACK */
 	uint32_t snd_nxt;
 	bool window_limited; /* the guest used its whole window (RFC 7661) */
+	uint8_t reserved[3]; /* 0: it is passed byte by byte (loaded.h) */
 };
 
 #endif
