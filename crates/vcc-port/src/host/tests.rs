@@ -230,7 +230,11 @@ fn the_wheel_passes_no_flow() {
         return;
     }
     const DUE_MS_AT: usize = std::mem::offset_of!(sys::vcc_entry, due_ms);
-    let params = Params::with(|p| p.idle_handshake_ms = 500);
+    // With `emit`, deadlines are kept by the millisecond.
+    let params = Params::with(|p| {
+        p.emit = 1;
+        p.idle_handshake_ms = 500;
+    });
     let ports = Ports::load(room(1000), &AttachOptions::of(params));
     let maps = &ports.host.maps;
     let word = |bytes: &[u8], at: usize| {
