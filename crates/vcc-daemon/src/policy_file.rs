@@ -7,7 +7,7 @@ use std::path::Path;
 
 use vcc_policy::{Policy, Problem};
 
-use crate::{Error, Result};
+use crate::{Error, Result, journal};
 
 /// Four times the size of a policy with the most rules and networks that are allowed.
 pub(crate) const LONGEST_BYTES: usize = 4 << 20;
@@ -55,7 +55,7 @@ impl Source {
 
     pub(crate) fn parse(text: String, file_name: &str) -> Result<Self> {
         // One may have been loaded or unloaded since the last time.
-        vcc_port::Underlays::know()?;
+        vcc_port::Underlays::know()?.iter().for_each(|what| journal::warning(what));
         match Policy::parse(&text, file_name) {
             Ok(checked) => {
                 let (policy, warnings) = (checked.policy, checked.warnings);

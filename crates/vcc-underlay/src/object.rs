@@ -140,6 +140,13 @@ impl Object {
         Ok(Self { bytes, name, about, traits, instructions, lines })
     }
 
+    /// The name in an object that need not be understood.
+    pub fn name_in(bytes: &[u8]) -> Option<String> {
+        let file: ElfFile64<'_, Endianness> = ElfFile64::parse(bytes).ok()?;
+        let section = file.section_by_name(ABOUT_SECTION)?;
+        Some(Head::parse(section.data().ok()?)?.name).filter(|name| is_name(name))
+    }
+
     /// In policies and commands.
     pub fn name(&self) -> &str {
         &self.name

@@ -196,6 +196,7 @@ fn another_version_is_refused() {
     let at = bytes.windows(8).position(|it| it == b"vcc-cc\0\0").expect("its head");
     bytes[at + 8] += 1;
     assert_eq!(Object::parse(bytes.clone()).expect_err("another's"), ObjectError::OtherVersion);
+    assert_eq!(Object::name_in(&bytes).as_deref(), Some("gentle"));
     // Nor does one whose hooks are given less pass.
     bytes[at + 8] -= 1;
     bytes[at + 16] -= 4;

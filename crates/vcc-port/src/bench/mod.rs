@@ -9,13 +9,14 @@ mod cpu;
 mod domain;
 mod flood;
 mod harness;
+mod loaded;
 mod rewriter;
 mod ruled;
 mod spread;
 mod yardstick;
 
 use serde::Serialize;
-use vcc_engine::sys;
+use vcc_engine::{Underlay, sys};
 
 use crate::{AttachOptions, Datapath, Error, Result, counters};
 use case::{Case, RUNS_PER_ROUND};
@@ -57,11 +58,15 @@ impl Subject {
     }
 }
 
-/// Measures every case in `rounds` interleaved rounds.
-pub fn datapath(rounds: u32) -> Result<Vec<Measurement>> {
+/// Measures every case in `rounds` interleaved rounds, and those of an underlay of
+/// [`crate::Underlays::use_here`].
+pub fn datapath(rounds: u32, loaded: Option<Underlay>) -> Result<Vec<Measurement>> {
     let mut subjects = vec![Subject::plain()?];
     for size in ruled::SIZES {
         subjects.push(ruled::subject(size)?);
+    }
+    if let Some(underlay) = loaded {
+        subjects.push(loaded::subject(underlay)?);
     }
     let count: usize = subjects.iter().map(|subject| subject.cases.len()).sum();
     let mut samples = vec![(Vec::new(), Vec::new()); count];

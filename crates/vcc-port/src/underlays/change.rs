@@ -7,7 +7,7 @@ use std::time::Duration;
 use vcc_engine::{Underlay, sys};
 use vcc_underlay::Object;
 
-use super::{Underlays, free, pinned};
+use super::{Underlays, pinned};
 use crate::host::{Found, require_capabilities};
 use crate::sweep::Sweep;
 use crate::{Error, Host, Result, SharedPolicy, lock, params, pins};
@@ -46,14 +46,14 @@ impl Underlays {
         require_capabilities()?;
         let _lock = lock::pins()?;
         let mut now = Self::pinned()?;
-        let named = now.iter().filter(|(_, it)| it.name() == object.name());
-        let (same, others): (Vec<_>, Vec<_>) =
-            named.map(|(slot, it)| (slot, it.bytes() == object.bytes())).partition(|it| it.1);
-        let slot = match same.first() {
-            // Also of a process that died before it had replaced the one before.
-            Some((slot, _)) => *slot,
+        let mut others = now.slots_of(object.name());
+        // Also of a process that died before it had replaced the one before.
+        let same = now.iter().find(|(_, it)| it.bytes() == object.bytes()).map(|(slot, _)| slot);
+        others.retain(|slot| Some(*slot) != same);
+        let slot = match same {
+            Some(slot) => slot,
             None => {
-                let slot = free(&now.loaded)?;
+                let slot = now.free_slot()?;
                 now = now.with(slot, object.clone());
                 let host = Changed::to(&now).map_err(|e| refused(e, object))?;
                 pinned::pin(slot, object)?;
@@ -62,7 +62,7 @@ impl Underlays {
             }
         };
         let mut moved = 0;
-        for (other, _) in &others {
+        for other in &others {
             moved += move_connections(other.number(), slot.number())?.connections;
             now = now.without(*other);
             let host = Changed::to(&now)?;
@@ -70,10 +70,10 @@ impl Underlays {
             host.put_in_force()?;
         }
         now.tell();
-        Ok(match (same.is_empty(), others.is_empty()) {
-            (_, false) => Loading::Replaced(moved),
-            (true, true) => Loading::Loaded,
-            (false, true) => Loading::Unchanged,
+        Ok(match same {
+            _ if !others.is_empty() => Loading::Replaced(moved),
+            None => Loading::Loaded,
+            Some(_) => Loading::Unchanged,
         })
     }
 
@@ -83,12 +83,15 @@ impl Underlays {
         require_capabilities()?;
         let _lock = lock::pins()?;
         let now = Self::pinned()?;
-        let Some((slot, object)) = now.find(name) else {
+        let known = now.find(name).map(|(slot, object)| (slot, object.traits()));
+        // What is not understood goes on without ECN of its own, as its slot does already.
+        let refused = now.slots_of(name).first().map(|slot| (*slot, sys::CC_CONTROLS));
+        let Some((slot, traits)) = known.or(refused) else {
             let loaded: Vec<&str> = now.iter().map(|(_, object)| object.name()).collect();
             let loaded = if loaded.is_empty() { "none".into() } else { loaded.join(", ") };
             return Err(Error::NotLoaded { name: name.into(), loaded });
         };
-        let has_ecn = object.traits() & sys::CC_ECN != 0;
+        let has_ecn = traits & sys::CC_ECN != 0;
         let to = match to {
             Some(to) => to,
             None => Self::fallback(has_ecn),

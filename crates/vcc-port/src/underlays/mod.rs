@@ -19,8 +19,15 @@ pub struct Underlays {
     loaded: Vec<(Slot, Object)>,
     /// Of slots without an object, the traits that connections were promised which may still be there.
     left: [Option<u32>; sys::UNDERLAY_SLOTS as usize],
-    /// What is pinned and not understood: the slot, and why.
-    pub refused: Vec<(Slot, String)>,
+    refused: Vec<Refused>,
+}
+
+/// What is pinned and not understood, as another version's. Its connections go on by NewReno.
+#[derive(Clone, Debug)]
+struct Refused {
+    slot: Slot,
+    name: Option<String>,
+    why: String,
 }
 
 static OF_THIS_PROCESS: Mutex<Vec<(Slot, Object)>> = Mutex::new(Vec::new());
@@ -39,7 +46,7 @@ impl Underlays {
         let before = loaded.iter().position(|(_, it)| it.name() == object.name());
         let slot = match before {
             Some(at) => loaded.swap_remove(at).0,
-            None => free(&loaded)?,
+            None => Self { loaded: loaded.clone(), ..Self::default() }.free_slot()?,
         };
         loaded.push((slot, object.clone()));
         Ok(slot.fill(described(object)))
@@ -58,6 +65,19 @@ impl Underlays {
         self.iter().find(|(_, object)| object.name() == name)
     }
 
+    /// The slots of all that have the name, whether understood or not.
+    fn slots_of(&self, name: &str) -> Vec<Slot> {
+        let refused = self.refused.iter().filter(|it| it.name.as_deref() == Some(name));
+        let loaded = self.iter().filter(|(_, it)| it.name() == name).map(|(slot, _)| slot);
+        loaded.chain(refused.map(|it| it.slot)).collect()
+    }
+
+    fn free_slot(&self) -> Result<Slot> {
+        let refused = |slot: &Slot| self.refused.iter().any(|it| it.slot == *slot);
+        let loaded = |slot: &Slot| self.iter().any(|(it, _)| it == *slot);
+        Slot::all().find(|slot| !refused(slot) && !loaded(slot)).ok_or(Error::NoSlotLeft)
+    }
+
     fn with(&self, slot: Slot, object: Object) -> Self {
         let mut next = self.clone();
         next.loaded.push((slot, object));
@@ -68,6 +88,7 @@ impl Underlays {
 
     fn without(&self, slot: Slot) -> Self {
         let mut next = self.clone();
+        next.refused.retain(|it| it.slot != slot);
         next.loaded.retain(|(it, object)| {
             if *it == slot {
                 next.left[slot.index()] = Some(promised(object.traits()));
@@ -97,11 +118,6 @@ impl Underlays {
     }
 }
 
-fn free(taken: &[(Slot, Object)]) -> Result<Slot> {
-    let is_free = |slot: &Slot| taken.iter().all(|(it, _)| it != slot);
-    Slot::all().find(is_free).ok_or(Error::NoSlotLeft)
-}
-
 /// The traits that a connection keeps when its underlay is gone.
 fn promised(traits: u32) -> u32 {
     traits & (sys::CC_CONTROLS | sys::CC_ECN | sys::CC_ECT_ALL)
@@ -117,3 +133,6 @@ fn described(object: &Object) -> Loaded {
         hooks: Arc::new(Machine::of(object)),
     }
 }
+
+#[cfg(test)]
+mod tests;

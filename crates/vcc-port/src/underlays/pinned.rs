@@ -6,10 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
-use vcc_engine::{Slot, Underlay};
+use vcc_engine::Slot;
 use vcc_underlay::Object;
 
-use super::Underlays;
+use super::{Refused, Underlays};
 use crate::pins::remove_if_there;
 use crate::{Error, Result, bpffs};
 
@@ -32,9 +32,10 @@ impl Underlays {
             let failed = |e| Error::system(doing(), e);
             let map = MapHandle::from_pinned_path(path(slot)).map_err(failed)?;
             let value = map.lookup(&[0; 4], MapFlags::ANY).map_err(failed)?.unwrap_or_default();
+            let name = Object::name_in(&value);
             match Object::parse(value) {
                 Ok(object) => found.loaded.push((slot, object)),
-                Err(why) => found.refused.push((slot, why.to_string())),
+                Err(why) => found.refused.push(Refused { slot, name, why: why.to_string() }),
             }
         }
         Ok(found)
@@ -45,11 +46,10 @@ impl Underlays {
     pub fn know() -> Result<Vec<String>> {
         let pinned = Self::pinned()?;
         pinned.tell();
-        let said = |(slot, why): &(Slot, String)| {
-            let path = path(*slot).display().to_string();
+        let said = |Refused { slot, name, why }: &Refused| {
+            let name = name.clone().unwrap_or_else(|| path(*slot).display().to_string());
             format!(
-                "the underlay in {path} {why}; its connections go on by {}",
-                Underlay::default()
+                "the underlay {name} {why}; until it is loaded again, its connections go on by NewReno"
             )
         };
         Ok(pinned.refused.iter().map(said).collect())

@@ -5,6 +5,7 @@ use vcc_port::bench::{self, Measurement};
 use vcc_results::report::bench::{Cost, Measurements};
 
 use super::{spread, write};
+use crate::commands::underlay;
 use crate::output;
 use crate::table::{Align, Table};
 
@@ -19,13 +20,18 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
+    /// Also measure connections under the underlay in FILE, which `vcc underlay build` has made
+    #[arg(long, value_name = "FILE.o")]
+    load: Option<PathBuf>,
+
     /// Turns of each case
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     repeat: u32,
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let measurements = bench::datapath(arguments.repeat)?;
+    let loaded = arguments.load.as_deref().map(underlay::use_here).transpose()?;
+    let measurements = bench::datapath(arguments.repeat, loaded)?;
     output::say(&table(&measurements));
     if let Some(path) = &arguments.json {
         write(path, Measurements::Datapath(measurements.iter().map(cost).collect()))?;

@@ -77,7 +77,9 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    underlay::use_here(&arguments.underlays)?;
+    for file in &arguments.underlays {
+        underlay::use_here(file)?;
+    }
     let experiment = vcc_lab::load(&arguments.experiment)?;
     for file in arguments.json.iter().chain(&arguments.plot) {
         require_directory(file)?;

@@ -5,11 +5,12 @@ mod list;
 mod load;
 mod unload;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::Subcommand;
+use vcc_engine::Underlay;
 use vcc_port::Underlays;
 use vcc_underlay::Object;
 
@@ -49,12 +50,9 @@ pub fn know() {
     }
 }
 
-/// Lets this process alone run the underlays in these files.
-pub fn use_here(files: &[PathBuf]) -> anyhow::Result<()> {
-    for file in files {
-        Underlays::use_here(&read(file)?)?;
-    }
-    Ok(())
+/// Lets this process alone run the underlay in a file.
+pub fn use_here(file: &Path) -> anyhow::Result<Underlay> {
+    Ok(Underlays::use_here(&read(file)?)?)
 }
 
 fn read(file: &Path) -> anyhow::Result<Object> {
