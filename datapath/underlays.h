@@ -19,7 +19,7 @@ const volatile struct vcc_slots slots SEC(".rodata.slots") = {};
 	{                                                                                          \
 		if (!cc)                                                                           \
 			return -1;                                                                 \
-		CC_CALL(reno, cc, ack, p, call);                                                   \
+		CC_CALL(reno, 0, cc, ack, p, call);                                                \
 		return 0;                                                                          \
 	}
 

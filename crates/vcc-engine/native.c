@@ -165,11 +165,27 @@ void vcc_native_delays_count(struct vcc_delays *d, const struct vcc_action *a)
 	delays_count(d, a);
 }
 
+/* src/loaded.rs: runs one hook of the underlay in a slot. */
+int vcc_loaded_hook(uint32_t slot, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack,
+		    const struct vcc_params *p, uint64_t call);
+
+int loaded_run(uint32_t slot, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack,
+	       const struct vcc_params *p, uint64_t call)
+{
+	bool was_infinite = cc->ssthresh_segs == SSTHRESH_INFINITE;
+
+	if (call_hook(call) != HOOK_ADVANCE)
+		return vcc_loaded_hook(slot, cc, ack, p, call);
+	vcc_loaded_hook(slot, cc, ack, p, call_of(HOOK_FEEDBACK, 0));
+	cc_bound(cc, was_infinite, loaded_traits(slot) & CC_ALPHA);
+	return vcc_loaded_hook(slot, cc, ack, p, call_of(HOOK_ACK, 0));
+}
+
 /* What a slot without an underlay does. */
 void vcc_native_reno_run(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack,
 			 const struct vcc_params *p, uint64_t call)
 {
-	CC_CALL(reno, cc, ack, p, call);
+	CC_CALL(reno, 0, cc, ack, p, call);
 }
 
 void vcc_native_move_underlay(struct vcc_flow *f, uint8_t from, uint8_t to)

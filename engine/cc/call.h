@@ -13,6 +13,7 @@ enum vcc_cc_hook {
 	HOOK_TIMEOUT,
 	HOOK_IDLE,
 	HOOK_MSS,
+	HOOK_ADVANCE, /* on_feedback, then on_ack: a call costs as much as they do */
 };
 
 /* A hook and its argument: segments, a cause, or two segment sizes. */
@@ -32,10 +33,41 @@ VCC_INLINE enum vcc_cc_hook call_hook(uint64_t call)
 }
 
 /*
- * Runs the hook with the prefix `hooks` that `call` names. As the BPF verifier sees it, each
- * pointer may be null.
+ * Bounds what a loaded underlay has written. Only one that has never reduced its window has an
+ * infinite ssthresh, and once it is finite it stays so (invariant.h).
  */
-#define CC_CALL(hooks, cc, ack, p, call)                                                           \
+VCC_INLINE void cc_bound(struct vcc_cc_state *cc, bool may_be_infinite, bool has_alpha)
+{
+	cc->cwnd_segs = vcc_min(vcc_max(cc->cwnd_segs, 1), CWND_MAX_SEGS);
+	if (!may_be_infinite || cc->ssthresh_segs != SSTHRESH_INFINITE)
+		cc->ssthresh_segs = vcc_min(vcc_max(cc->ssthresh_segs, 1), CWND_MAX_SEGS);
+	if (has_alpha)
+		cc->own[CC_OWN_ALPHA] = vcc_min(cc->own[CC_OWN_ALPHA], CC_ALPHA_ONE);
+}
+
+#ifdef CC_HOOKS_APART
+/* The compiler may share code between on_ack here and alone, and then it has no line. */
+#define CC_CALL_ADVANCE(hooks, traits, cc, ack)                                                    \
+	case HOOK_ADVANCE:                                                                         \
+		break;
+#else
+#define CC_CALL_ADVANCE(hooks, traits, cc, ack)                                                    \
+	case HOOK_ADVANCE:                                                                         \
+		if (ack) {                                                                         \
+			bool was_infinite = cc->ssthresh_segs == SSTHRESH_INFINITE;                \
+                                                                                                   \
+			hooks##_on_feedback(cc, ack);                                              \
+			cc_bound(cc, was_infinite, (traits)&CC_ALPHA);                             \
+			hooks##_on_ack(cc, ack);                                                   \
+		}                                                                                  \
+		break;
+#endif
+
+/*
+ * Runs the hook that `call` names, of an underlay with this prefix and these traits. As the BPF
+ * verifier sees it, each pointer may be null.
+ */
+#define CC_CALL(hooks, traits, cc, ack, p, call)                                                   \
 	do {                                                                                       \
 		uint32_t argument = (uint32_t)((call) >> 32);                                      \
                                                                                                    \
@@ -64,6 +96,7 @@ VCC_INLINE enum vcc_cc_hook call_hook(uint64_t call)
 		case HOOK_MSS:                                                                     \
 			hooks##_on_mss(cc, argument >> 16, argument & 0xffff);                     \
 			break;                                                                     \
+			CC_CALL_ADVANCE(hooks, traits, cc, ack)                                    \
 		}                                                                                  \
 	} while (0)
 

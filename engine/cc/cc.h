@@ -27,14 +27,21 @@ VCC_INLINE void cc_init(uint32_t underlay, struct vcc_cc_state *cc, uint32_t ini
 	VCC_LAW(cc->cwnd_segs >= 1);
 }
 
-/* Inline, for the segments that nearly all are (expected.h); likewise cc_grow(). */
-VCC_INLINE void cc_feedback(uint32_t underlay, struct vcc_cc_state *cc,
-			    const struct vcc_cc_ack *ack)
+/*
+ * cc_on_feedback(), and cc_on_ack() if `grows`. Inline, for the segments that nearly all are
+ * (expected.h).
+ */
+VCC_INLINE void cc_advance(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack,
+			   bool grows)
 {
-	if (is_loaded(underlay))
-		cc_loaded(underlay, cc, ack, 0, call_of(HOOK_FEEDBACK, 0));
-	else
+	if (is_loaded(underlay)) {
+		cc_loaded(underlay, cc, ack, 0, call_of(grows ? HOOK_ADVANCE : HOOK_FEEDBACK, 0));
+	} else {
 		builtin_feedback(underlay, cc, ack);
+		if (grows)
+			builtin_grow(underlay, cc, ack);
+	}
+	VCC_LAW(cc->cwnd_segs >= 1 && cc->cwnd_segs <= CWND_MAX_SEGS);
 }
 
 VCC_INLINE void cc_on_feedback(uint32_t underlay, struct vcc_cc_state *cc,
@@ -44,15 +51,6 @@ VCC_INLINE void cc_on_feedback(uint32_t underlay, struct vcc_cc_state *cc,
 		cc_loaded(underlay, cc, ack, 0, call_of(HOOK_FEEDBACK, 0));
 	else
 		builtin_on_feedback(underlay, cc, ack);
-}
-
-VCC_INLINE void cc_grow(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
-{
-	if (is_loaded(underlay))
-		cc_loaded(underlay, cc, ack, 0, call_of(HOOK_ACK, 0));
-	else
-		builtin_grow(underlay, cc, ack);
-	VCC_LAW(cc->cwnd_segs >= 1 && cc->cwnd_segs <= CWND_MAX_SEGS);
 }
 
 VCC_INLINE void cc_on_ack(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)

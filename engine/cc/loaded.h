@@ -25,7 +25,7 @@ VCC_INLINE int loaded_run(uint32_t slot, struct vcc_cc_state *cc, const struct v
 			  const struct vcc_params *p, uint64_t call)
 {
 	(void)slot;
-	CC_CALL(reno, cc, ack, p, call);
+	CC_CALL(reno, 0, cc, ack, p, call);
 	return 0;
 }
 
@@ -48,19 +48,6 @@ VCC_INLINE uint32_t loaded_slot(uint32_t underlay)
 }
 
 /*
- * Bounds what a loaded underlay has written. Only one that has never reduced its window has an
- * infinite ssthresh, and once it is finite it stays so (invariant.h).
- */
-VCC_INLINE void bound(struct vcc_cc_state *cc, bool may_be_infinite, bool has_alpha)
-{
-	cc->cwnd_segs = vcc_min(vcc_max(cc->cwnd_segs, 1), CWND_MAX_SEGS);
-	if (!may_be_infinite || cc->ssthresh_segs != SSTHRESH_INFINITE)
-		cc->ssthresh_segs = vcc_min(vcc_max(cc->ssthresh_segs, 1), CWND_MAX_SEGS);
-	if (has_alpha)
-		cc->own[CC_OWN_ALPHA] = vcc_min(cc->own[CC_OWN_ALPHA], CC_ALPHA_ONE);
-}
-
-/*
  * Runs a hook of a loaded underlay. `ack` and `p` are null where the hook has none. Inline: BPF's
  * stack has room for one more frame (UNDERLAY_STACK_MAX), and that is the underlay's.
  */
@@ -74,7 +61,7 @@ VCC_INLINE void cc_loaded(uint32_t underlay, struct vcc_cc_state *cc, const stru
 	uint32_t slot = loaded_slot(underlay);
 
 	loaded_run(slot, cc, ack, p, call);
-	bound(cc, begins || (was_infinite && !reduces), loaded_traits(slot) & CC_ALPHA);
+	cc_bound(cc, begins || (was_infinite && !reduces), loaded_traits(slot) & CC_ALPHA);
 }
 
 #endif

@@ -118,7 +118,7 @@ unsafe extern "C-unwind" {
 ///
 /// `cc` is a live value that nobody else uses; `ack` and `params` are null or live.
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn loaded_run(
+unsafe extern "C-unwind" fn vcc_loaded_hook(
     slot: u32,
     cc: *mut sys::vcc_cc_state,
     ack: *const sys::vcc_cc_ack,

@@ -6,6 +6,7 @@ use std::{fs, io};
 use thiserror::Error;
 use vcc_clang::Clang;
 
+use crate::check::{CheckError, Checked, check};
 use crate::object::{Object, ObjectError};
 
 /// Of the engine, by their paths in it.
@@ -21,12 +22,15 @@ pub enum BuildError {
     Refused { path: PathBuf, said: String },
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: io::Error },
+    #[error("{name} is not sound: {source}")]
+    NotSound { name: String, source: CheckError },
     #[error("{}{source}", place(.path, .source))]
     Object { path: PathBuf, source: ObjectError },
 }
 
-/// Compiles the underlay in `source`, which may include the engine's headers and what lies beside it.
-pub fn build(source: &Path) -> Result<Object, BuildError> {
+/// Compiles and checks the underlay in `source`, which may include the engine's headers and what lies
+/// beside it.
+pub fn build(source: &Path) -> Result<(Object, Checked), BuildError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| BuildError::Io { path, source }
@@ -44,14 +48,20 @@ pub fn build(source: &Path) -> Result<Object, BuildError> {
     let clang = Clang::find().map_err(BuildError::Compiler)?;
     let object = work.path().join("underlay.o");
     let name = format!("-DVCC_UNDERLAY=\"{}\"", absolute(source).display());
-    clang
-        .compile_with(&frame, &[&engine, &engine.join("cc")], &[name], &object)
-        .map_err(|e| BuildError::Refused { path: source.to_owned(), said: e.said })?;
-    let bytes = fs::read(&object).map_err(failed(&object))?;
-    Object::parse(bytes).map_err(|source_error| BuildError::Object {
-        path: source.to_owned(),
-        source: source_error,
-    })
+    let compile = |more: &[&str]| {
+        let options: Vec<String> =
+            more.iter().map(|it| (*it).to_owned()).chain([name.clone()]).collect();
+        clang
+            .compile_with(&frame, &[&engine, &engine.join("cc")], &options, &object)
+            .map_err(|e| BuildError::Refused { path: source.to_owned(), said: e.said })?;
+        let bytes = fs::read(&object).map_err(failed(&object))?;
+        Object::parse(bytes).map_err(|e| BuildError::Object { path: source.to_owned(), source: e })
+    };
+    // Each instruction of this one has its line (engine/cc/call.h).
+    let apart = compile(&["-DCC_HOOKS_APART"])?;
+    let checked = check(&apart)
+        .map_err(|e| BuildError::NotSound { name: apart.name().to_owned(), source: e })?;
+    Ok((compile(&[])?, checked))
 }
 
 /// What says where it is needs no more.

@@ -41,7 +41,7 @@ struct vcc_underlay {
 	{                                                                                          \
 		if (!cc)                                                                           \
 			return -1;                                                                 \
-		CC_CALL(hooks, cc, ack, p, call);                                                  \
+		CC_CALL(hooks, its_traits, cc, ack, p, call);                                      \
 		return 0;                                                                          \
 	}
 #include VCC_UNDERLAY

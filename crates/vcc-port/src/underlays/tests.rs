@@ -14,7 +14,7 @@ fn gentle(part: u32) -> Object {
     let source = directory.path().join("gentle.h");
     fs::write(&source, example.replace("cwnd_segs / 8", &format!("cwnd_segs / {part}")))
         .expect("a file");
-    vcc_underlay::build(&source).expect("an object")
+    vcc_underlay::build(&source).expect("an object").0
 }
 
 fn slots() -> Vec<usize> {

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use vcc_underlay::Checked;
 
 use crate::output;
@@ -25,9 +25,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let source = &arguments.source;
-    let object = vcc_underlay::build(source)?;
-    let Checked { calls, twins } =
-        vcc_underlay::check(&object).map_err(|e| anyhow!("{} is not sound: {e}", object.name()))?;
+    let (object, Checked { calls, twins }) = vcc_underlay::build(source)?;
     let path = arguments.output.clone().unwrap_or_else(|| source.with_extension("o"));
     fs::write(&path, object.bytes()).with_context(|| format!("cannot write {}", path.display()))?;
     output::say(&format!(
