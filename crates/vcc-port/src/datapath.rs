@@ -260,7 +260,7 @@ mod tests {
         if !can_attach() {
             return;
         }
-        const MAX_INSNS: u32 = 300_000;
+        const MAX_INSNS: u32 = 350_000;
         let datapath = Datapath::load(&AttachOptions::default()).expect("it loads");
         let programs = datapath.programs.progs().filter(|program| program.autoload());
         for program in programs.chain(datapath.of_port.progs()) {
