@@ -48,8 +48,8 @@ VCC_INLINE uint32_t loaded_slot(uint32_t underlay)
 }
 
 /*
- * Runs a hook of a loaded underlay. `ack` and `p` are null where the hook has none. Inline: BPF's
- * stack has room for one more frame (UNDERLAY_STACK_MAX), and that is the underlay's.
+ * Runs a hook of a loaded underlay. `ack` and `p` are null where the hook has none. Inline: of
+ * BPF's 512 bytes of stack, what is left belongs to the underlay.
  */
 VCC_INLINE void cc_loaded(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack,
 			  const struct vcc_params *p, uint64_t call)

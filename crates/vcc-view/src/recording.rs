@@ -68,8 +68,8 @@ impl Recording {
 
 impl Stream {
     pub(crate) fn begin(tap: &str, flow: Option<FlowId>) -> Result<Self, Error> {
-        // One that has just ended may not have been noticed yet.
-        const TRIES: u32 = 20;
+        // One that has just ended may not have been noticed yet, on a busy host for long.
+        const TRIES: u32 = 100;
         for _ in 0..TRIES {
             let begun = Self::ask(tap, flow).map_err(|error| failed("record at", tap, &error))?;
             if let Some(stream) = begun {

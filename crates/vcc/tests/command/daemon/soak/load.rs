@@ -256,7 +256,10 @@ pub fn traces(place: &Place, device: &str, is_over: &AtomicBool) -> u64 {
         manner => {
             let mut child = begin(place, &format!("trace --device {device}"));
             let mut output = child.stdout.take().expect("its output");
-            output.read_exact(&mut [0; 10]).expect("a header");
+            if output.read_exact(&mut [0; 10]).is_err() {
+                let ended = child.wait_with_output().expect("its end");
+                panic!("no header: {}", String::from_utf8_lossy(&ended.stderr));
+            }
             if manner == 2 {
                 drop(output);
                 // If there is no ACK, it does not notice.
@@ -270,6 +273,6 @@ pub fn traces(place: &Place, device: &str, is_over: &AtomicBool) -> u64 {
 
 fn begin(place: &Place, arguments: &str) -> Child {
     let mut command = place.command();
-    command.args(arguments.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.args(arguments.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("the command")
 }
