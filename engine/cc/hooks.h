@@ -14,8 +14,8 @@
  *
  * and ends, outside of its include guard, with VCC_CC(id, "name", "about", traits, P): its name in
  * policies and commands, one line for the documentation, and all that the rest of vcc knows of it.
- * cwnd_segs must stay at least 1. Integers only, and no unbounded loops. An underlay that is loaded
- * at run time has none at all, and its functions are VCC_INLINE.
+ * cwnd_segs must stay at least 1. Integers only, and no unbounded loops. The functions of an
+ * underlay that is loaded at run time are VCC_INLINE.
  */
 #ifndef VCC_CC_HOOKS_H
 #define VCC_CC_HOOKS_H

@@ -109,8 +109,7 @@ impl Host {
         is_stale: impl Fn([[u8; 8]; 3], [[u8; 8]; 3]) -> bool,
     ) -> Result<(Arc<Self>, bool)> {
         let _lock = lock::pins()?;
-        let policy = SharedPolicy::open_locked()?;
-        let ours = self.reloaded_under(&policy, &Underlays::pinned()?)?;
+        let ours = self.reloaded(&Underlays::pinned()?)?;
         if !is_stale(self.programs.tags()?, ours.programs.tags()?) {
             // A process that was killed may have left the timers to earlier programs.
             self.renew_ports()?;
@@ -123,11 +122,8 @@ impl Host {
     /// Programs of this version of vcc with these underlays, over the host's maps. Nothing calls them
     /// yet. The caller holds the lock.
     pub(crate) fn reloaded(&self, underlays: &Underlays) -> Result<Self> {
-        self.reloaded_under(&SharedPolicy::open_locked()?, underlays)
-    }
-
-    fn reloaded_under(&self, policy: &SharedPolicy, underlays: &Underlays) -> Result<Self> {
-        let object = load::over(&self.maps, Some(policy), underlays)?;
+        let policy = SharedPolicy::open_locked()?;
+        let object = load::over(&self.maps, Some(&policy), underlays)?;
         let (maps, programs) = (Maps::of(&object)?, Programs::of(&object)?);
         Ok(Self { maps, programs, is_pinned: true })
     }

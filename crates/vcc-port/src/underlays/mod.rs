@@ -4,6 +4,7 @@ mod change;
 mod link;
 mod pinned;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use vcc_engine::{Loaded, Slot, Underlay, sys};
@@ -123,15 +124,26 @@ fn promised(traits: u32) -> u32 {
     traits & (sys::CC_CONTROLS | sys::CC_ECN | sys::CC_ECT_ALL)
 }
 
-/// The names live as long as the process: it loads few.
 fn described(object: &Object) -> Loaded {
-    let leak = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
     Loaded {
-        name: leak(object.name()),
-        about: leak(object.about()),
+        name: interned(object.name()),
+        about: interned(object.about()),
         traits: object.traits(),
         hooks: Arc::new(Machine::of(object)),
     }
+}
+
+/// The text for as long as the process lives, once however often it is asked for: a daemon asks
+/// with each policy.
+fn interned(text: &str) -> &'static str {
+    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = texts.get(text) {
+        return known;
+    }
+    let kept: &'static str = Box::leak(text.to_owned().into_boxed_str());
+    texts.insert(kept);
+    kept
 }
 
 #[cfg(test)]

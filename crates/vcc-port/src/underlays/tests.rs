@@ -56,6 +56,12 @@ fn a_replacement_that_was_left_half_way_is_finished() {
         let slot = Slot::from_index(1).expect("a slot");
         pinned::pin(slot, &after).expect("pinned");
         assert_eq!(slots(), [0, 1]);
+        // A daemon asks with each policy, and must not hold more each time.
+        let name = || slot.underlay().expect("it is known").name().as_ptr();
+        Underlays::know().expect("read");
+        let known = name();
+        Underlays::know().expect("read");
+        assert_eq!(name(), known);
         assert_eq!(Underlays::load(&after).expect("loaded"), Loading::Replaced(0));
         assert_eq!(slots(), [1]);
         assert_eq!(Underlays::load(&after).expect("loaded"), Loading::Unchanged);
