@@ -13,7 +13,8 @@
 
 #include "abi.h"
 
-_Static_assert(sizeof(struct vcc_entry) <= 320, "size of a flow's entry");
+/* With its key and the kernel's header, an entry is allocated from blocks of 512 bytes. */
+_Static_assert(sizeof(struct vcc_entry) <= 416, "size of a flow's entry");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

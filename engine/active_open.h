@@ -3,6 +3,7 @@
 #ifndef VCC_ACTIVE_OPEN_H
 #define VCC_ACTIVE_OPEN_H
 
+#include "path.h"
 #include "pool.h"
 #include "syn.h"
 
@@ -48,9 +49,12 @@ VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 		a->forget = true;
 		return;
 	}
+	if (!live && again)
+		rtt_cancel(f);
 	if (!live && !again) {
 		flow_init(f, p, STAGE_SYN_SENT);
 		start_sequence(f, s->seq, segment_end(s), s->now_us);
+		rtt_start(f, s->seq + 1, (uint32_t)s->now_us);
 		f->flags |= FLOW_GUEST_OPENED;
 	}
 	/* A draining port takes no new flow, so it leaves the SYN as it is. */
@@ -138,6 +142,7 @@ VCC_INLINE void settle_by_synack(struct vcc_flow *f, const struct vcc_params *p,
 	show_exact_scale(f, p, s, a);
 	expect_mss(f, f->syn_mss_bytes);
 	establish(f, s->now_us);
+	path_handshake(f, s);
 	if ((f->flags & FLOW_FEEDBACK) && !counting)
 		feedback_start(f);
 	pool_first_window(f, p, s, a);

@@ -106,16 +106,21 @@ VCC_INLINE void fabric_asked(struct vcc_flow *f, const struct vcc_segment *s, ui
 }
 
 /*
- * Does the ACK leave out a full segment that was sent with the timed one, and come after the usual
- * RTT? A peer that delays ACKs acknowledges both (RFC 5681, 4.2), unless it has lost the second.
+ * Does the ACK leave out a full segment that was sent with the timed one? A peer that delays ACKs
+ * acknowledges both (RFC 5681, 4.2), unless it has lost the second.
  */
-VCC_INLINE bool is_prompt(const struct vcc_flow *f, const struct vcc_segment *s, uint32_t rtt_us)
+VCC_INLINE bool leaves_out_segment(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	uint32_t sent_with_it = f->sent_late ? f->late_seq : f->snd_nxt;
 
 	return !f->dupacks && !(s->options & OPT_SACK) &&
-	       !seq_after(s->ack + f->mss_bytes, sent_with_it) &&
-	       rtt_us <= (f->srtt_us8 >> 3) + LATE_US;
+	       !seq_after(s->ack + f->mss_bytes, sent_with_it);
+}
+
+/* And does it come after the usual RTT, so that the second is not lost? */
+VCC_INLINE bool is_prompt(const struct vcc_flow *f, const struct vcc_segment *s, uint32_t rtt_us)
+{
+	return leaves_out_segment(f, s) && rtt_us <= (f->srtt_us8 >> 3) + LATE_US;
 }
 
 /* To-guest: an acknowledgement whose RTT was measured (rtt.h). Returns the sample, or 0. */
@@ -171,8 +176,7 @@ VCC_INLINE void delay_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 		delays_forget(f);
 		return;
 	}
-	if (news->rtt_us)
-		a->fabric_us = fabric_answered(f, s, news);
+	a->fabric_us = news->rtt_us;
 	/* Behind a hole, what the guest acknowledges is up to the peer. */
 	if (s->payload_bytes && end == f->rcv_nxt && seq_after(end, f->rcv_wup)) {
 		bool at_once = seq_distance(f->rcv_wup, end) >= 2u * f->mss_bytes;

@@ -139,6 +139,7 @@ VCC_INLINE void expected_to_guest(struct vcc_flow *f, const struct vcc_params *p
 	track_peer(f, s);
 	if (acked_bytes)
 		news.rtt_us = track_advance(f, s);
+	path_measure(f, p, s, &news);
 	note_unmarked(f);
 	struct mark_news marks = { .reported_bytes = reported_bytes(f, s, acked_bytes) };
 

@@ -3,6 +3,7 @@
 #ifndef VCC_PASSIVE_OPEN_H
 #define VCC_PASSIVE_OPEN_H
 
+#include "path.h"
 #include "police.h"
 #include "syn.h"
 
@@ -110,6 +111,7 @@ VCC_INLINE void note_ecn_given(struct vcc_flow *f, const struct vcc_params *p,
 VCC_INLINE void start_answer(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	start_sequence(f, s->seq, segment_end(s), s->now_us);
+	rtt_start(f, s->seq + 1, (uint32_t)s->now_us);
 	if ((f->syn_flags & FLOW_SYN_SEEN_PEER) && f->syn_seq + 1 == f->rcv_nxt)
 		f->flags |= f->syn_flags & FLOW_OFFERS;
 	f->flags &= ~(uint32_t)FLOW_OFFERS | option_flags(s->options);
@@ -153,7 +155,9 @@ VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p
 		hello_accept(f, s, a);
 		return;
 	}
-	if (!again)
+	if (again)
+		rtt_cancel(f);
+	else
 		start_answer(f, s);
 	f->wscale_guest = (f->flags & FLOW_WSCALE) ? syn_scale(s) : 0;
 	receive_from(f, s->ack, s->window);
@@ -178,6 +182,7 @@ VCC_INLINE void handshake_ack_to_guest(struct vcc_flow *f, const struct vcc_para
 	note_seen(f, s);
 	settle_ecn(f, p);
 	establish(f, s->now_us);
+	path_handshake(f, s);
 	if (f->flags & FLOW_FEEDBACK)
 		feedback_start(f);
 	f->settled = true;

@@ -18,6 +18,12 @@
  */
 #define PINGPONG_FLOOR_SEGS 2u
 
+/* The least window that a reduction may leave, in segments. */
+VCC_INLINE uint32_t reduction_floor_segs(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return vcc_max(p->window_floor_segs, f->peer_sends ? PINGPONG_FLOOR_SEGS : 1);
+}
+
 /*
  * Starts a reduction. Law 6: one per window of data (RFC 3168, 6.1.2). The next may start only when
  * data sent after this moment has been acknowledged.

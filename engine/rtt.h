@@ -28,6 +28,7 @@ VCC_INLINE void rtt_start(struct vcc_flow *f, uint32_t end, uint32_t now_us)
 	f->flags |= FLOW_RTT_TIMING;
 	f->rtt_seq = end;
 	f->rtt_sent_us = now_us;
+	f->rtt_una = f->snd_una;
 }
 
 /* Karn's algorithm (RFC 6298, 3): no sample from a retransmitted segment. */
@@ -36,15 +37,23 @@ VCC_INLINE void rtt_cancel(struct vcc_flow *f)
 	f->flags &= ~(uint32_t)FLOW_RTT_TIMING;
 }
 
-/* Takes a sample if `ack` covers the timed segment. Returns it in us, or 0. */
-VCC_INLINE uint32_t rtt_sample(struct vcc_flow *f, uint32_t ack, uint32_t now_us)
+/* The RTT of the timed segment in us if `ack` covers it; 0: no sample. */
+VCC_INLINE uint32_t rtt_of_timed(struct vcc_flow *f, uint32_t ack, uint32_t now_us)
 {
 	if (!(f->flags & FLOW_RTT_TIMING) || seq_before(ack, f->rtt_seq))
 		return 0;
 	rtt_cancel(f);
 	uint32_t rtt_us = elapsed_us(f->rtt_sent_us, now_us);
 
-	if (!rtt_us || rtt_us > RTT_MAX_US)
+	return rtt_us <= RTT_MAX_US ? rtt_us : 0;
+}
+
+/* Takes a sample if `ack` covers the timed segment. Returns it in us, or 0. */
+VCC_INLINE uint32_t rtt_sample(struct vcc_flow *f, uint32_t ack, uint32_t now_us)
+{
+	uint32_t rtt_us = rtt_of_timed(f, ack, now_us);
+
+	if (!rtt_us)
 		return 0;
 	if (!f->srtt_us8) { /* RFC 6298, 2.2 */
 		f->srtt_us8 = rtt_us << 3;

@@ -24,6 +24,7 @@ VCC_INLINE struct vcc_cc_ack cc_ack(const struct vcc_flow *f, const struct vcc_p
 		.snd_una = f->snd_una,
 		.snd_nxt = f->snd_nxt,
 		.window_limited = !capped && window_limited(f),
+		.timed = news->timed,
 	};
 }
 

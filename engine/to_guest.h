@@ -5,6 +5,7 @@
 
 #include "accept.h"
 #include "handshake.h"
+#include "path.h"
 #include "rcv_rtt.h"
 #include "sender.h"
 #include "window.h"
@@ -182,6 +183,7 @@ VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_pa
 	}
 	application_limited(f, p);
 	outcome->news = track_acked(f, s);
+	path_measure(f, p, s, &outcome->news);
 
 	if (is_managed(f)) {
 		managed_to_guest(f, p, s, outcome, a);

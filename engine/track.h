@@ -106,9 +106,10 @@ VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment
 struct ack_news {
 	uint32_t acked_bytes;	  /* advance of snd_una */
 	uint32_t delivered_bytes; /* acknowledged or inferred to have left the network */
-	uint32_t rtt_us;	  /* a sample, or 0 */
-	bool duplicate;		  /* a duplicate ACK (RFC 5681, 2) */
-	bool same_ack;		  /* repeats snd_una but is no duplicate: a window update */
+	uint32_t rtt_us; /* a sample, or 0; from path_measure() on, only the fabric's delay */
+	bool timed;	 /* it is a sample of the path (path.h) */
+	bool duplicate;	 /* a duplicate ACK (RFC 5681, 2) */
+	bool same_ack;	 /* repeats snd_una but is no duplicate: a window update */
 };
 
 /*

@@ -236,12 +236,24 @@ enum vcc_flow_flag {
 #define UNDERLAY_LOADED 128u
 #define UNDERLAY_SLOTS	4u
 
-/* A congestion control's own state; it writes no other field of the flow. */
+/* What acknowledgements tell of the path, for a congestion control to read (path.h). */
+struct vcc_path {
+	uint32_t rtt_us;       /* the fabric's RTT, the latest sample; 0: none yet */
+	uint32_t rtt_min_us;   /* the least of the last 150 to 300 s; 0: none yet */
+	uint32_t rtt_least_us; /* the least since least_since_us */
+	uint32_t least_since_us;
+	uint32_t rate_bytes_per_ms; /* delivered in the round trip of the latest sample */
+	uint32_t target_us;	    /* the operator's target of the RTT; 0: none */
+	uint32_t floor_segs;	    /* the least window that a reduction may leave */
+};
+
+/* A congestion control's own state, and `path`; it writes no other field of the flow. */
 struct vcc_cc_state {
 	uint32_t cwnd_segs;
 	uint32_t ssthresh_segs;
 	uint32_t credit_bytes; /* acknowledged bytes not yet turned into growth */
 	uint32_t own[4];       /* private to the algorithm */
+	struct vcc_path path;  /* the engine's */
 };
 
 /*
@@ -267,6 +279,7 @@ struct vcc_flow {
 	uint32_t sent_us;	   /* new data was last sent */
 	uint32_t rtt_seq;
 	uint32_t rtt_sent_us;
+	uint32_t rtt_una;   /* snd_una when the timed segment was sent */
 	uint16_t mss_bytes; /* payload of the guest's full segments */
 	uint16_t segs_since_ack;
 	uint8_t stage;	  /* enum vcc_stage */
@@ -423,6 +436,7 @@ struct vcc_params {
 	uint8_t snoop;	      /* bool: the shell acknowledges in the guest's name (snoop.h) */
 	uint8_t delays;	      /* bool: measure what round trips wait for (delay.h) */
 	uint8_t reserved[3];
+	uint32_t rtt_target_us; /* CC_TARGET; 0: none, by the path's least RTT alone */
 };
 
 #pragma GCC diagnostic pop
@@ -446,6 +460,8 @@ struct vcc_params {
 		/* Scale 5: 10 Gbit/s at 1.6 ms, for 8 of 1448 bytes of MSS. */	\
 		.window_max_bytes = 2 << 20,					\
 		.rto_min_us = 200000,						\
+		/* Twice the base RTT of a fabric of three switches (docs). */	\
+		.rtt_target_us = 100,						\
 		/* AC/DC, section 5: the RTO_min of its hosts. */		\
 		.emit_after_us = 10000,						\
 		/* A forgotten flow whose scale was rewritten would crawl. */	\

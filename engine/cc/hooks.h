@@ -14,6 +14,7 @@
  *
  * and ends, outside of its include guard, with VCC_CC(id, "name", "about", traits, P): its name in
  * policies and commands, one line for the documentation, and all that the rest of vcc knows of it.
+ * cc->path is what the engine has measured of the path (path.h): read it, do not write it.
  * cwnd_segs must stay at least 1. Integers only, and no unbounded loops. The functions of an
  * underlay that is loaded at run time are VCC_INLINE.
  */
@@ -27,7 +28,7 @@
  * The version of the hooks and of what they are given, for underlays that are compiled apart
  * (loaded.h): raise it with every change that one of these sizes does not show.
  */
-#define CC_HOOKS_VERSION 1
+#define CC_HOOKS_VERSION 2
 
 /* ssthresh_segs before the first congestion. */
 #define SSTHRESH_INFINITE 0x7fffffffu
@@ -41,6 +42,7 @@ enum vcc_cc_trait {
 	CC_ECT_ALL = 4,	 /* it sends retransmissions and ACKs as ECT too (RFC 8311, 4.3) */
 	CC_PRIORITY = 8, /* it heeds beta_1024 (AC/DC, 3.4) */
 	CC_ALPHA = 16,	 /* own[CC_OWN_ALPHA] is DCTCP's alpha (RFC 8257, 3.3) */
+	CC_TARGET = 32,	 /* it heeds path.target_us */
 };
 
 /* With CC_ALPHA: the index in vcc_cc_state.own, and an alpha of 1. */
@@ -63,7 +65,8 @@ struct vcc_cc_ack {
 	uint32_t snd_una; /* after this ACK */
 	uint32_t snd_nxt;
 	bool window_limited; /* the guest used its whole window (RFC 7661) */
-	uint8_t reserved[3]; /* 0: it is passed byte by byte (loaded.h) */
+	bool timed;	     /* it brings a sample of the RTT: cc->path is new */
+	uint8_t reserved[2]; /* 0: it is passed byte by byte (loaded.h) */
 };
 
 #endif

@@ -10,3 +10,5 @@
 #include "dctcp_priority.h"
 
 #include "cubic.h"
+#include "vegas.h"
+#include "swift.h"

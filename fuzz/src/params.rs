@@ -31,6 +31,7 @@ pub fn params(input: &mut Input, pool_bytes: u32) -> Params {
             p.initial_window_segs = input.pick(&[10, 1, 3, 1000]);
             p.window_max_bytes = input.pick(&[2 << 20, 1 << 16, 1 << 30]);
             p.window_cap_bytes = input.pick(&[0, 1, 3000, 1 << 20, u32::MAX]);
+            p.rtt_target_us = input.pick(&[0, 1, 100, 10_000, u32::MAX]);
             p.rate_cap_bytes_per_ms = input.pick(&[0, 1, 1250, 1 << 20, u32::MAX]);
         }
         if bit(12) != 0 {

@@ -72,6 +72,11 @@ impl Underlay {
         self.has(sys::CC_PRIORITY)
     }
 
+    /// Is it led by a target of the fabric's RTT that an operator may set?
+    pub fn heeds_target(self) -> bool {
+        self.has(sys::CC_TARGET)
+    }
+
     /// Does it keep DCTCP's alpha (RFC 8257, 3.3)?
     pub fn has_alpha(self) -> bool {
         self.has(sys::CC_ALPHA)

@@ -35,9 +35,10 @@ fn underlays_parse_from_their_names() {
 #[test]
 fn numbers_are_stable() {
     // They are in the state of live flows: the list is append-only.
-    let names = ["transparent", "reno", "reno-ecn", "dctcp", "dctcp-priority", "cubic"];
+    let names =
+        ["transparent", "reno", "reno-ecn", "dctcp", "dctcp-priority", "cubic", "vegas", "swift"];
     let numbers = names.map(|name| name.parse::<Underlay>().unwrap().number());
-    assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
 #[test]
@@ -93,7 +94,8 @@ fn the_defaults() {
 
 #[test]
 fn the_state_is_small() {
-    // A map entry per connection; five cache lines hold it with its lock and its places in queues.
+    // A map entry per connection, which the kernel allocates from blocks of 512 bytes, has it with
+    // its key, its lock and its places in queues.
     let bytes = size_of::<vcc_engine::FlowState>();
-    assert!(bytes <= 288, "{bytes} bytes");
+    assert!(bytes <= 320, "{bytes} bytes");
 }

@@ -69,7 +69,7 @@ fn schema_and_documentation_follow_the_list_of_underlays() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let read = |path: &str| fs::read_to_string(dir.join(path)).unwrap();
     assert!(read("docs/policy.schema.json").contains("\"gentle\""));
-    assert!(read("docs/policy.md").contains("`\"cubic\"`, `\"gentle\"`"));
+    assert!(read("docs/policy.md").contains("`\"swift\"`, `\"gentle\"`"));
     let about = "| `gentle` | Reno with a reduction by an eighth | controls the window, ECN on the fabric |";
     assert!(read("docs/congestion-control.md").contains(about));
 }

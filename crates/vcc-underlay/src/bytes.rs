@@ -7,6 +7,7 @@ pub(crate) trait Plain: Sized {}
 
 impl Plain for sys::vcc_cc_state {}
 impl Plain for sys::vcc_cc_ack {}
+impl Plain for sys::vcc_path {}
 impl Plain for sys::vcc_params {}
 
 pub(crate) fn of<T: Plain>(value: &T) -> &[u8] {

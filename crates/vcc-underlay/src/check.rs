@@ -5,6 +5,7 @@ use std::mem::offset_of;
 use thiserror::Error;
 use vcc_engine::{Params, sys};
 
+use crate::bytes;
 use crate::machine::{Fault, Machine};
 use crate::object::Object;
 
@@ -78,6 +79,16 @@ impl Random {
     }
 }
 
+/// What the engine may have measured (engine/path.h).
+fn path_measured(path: &mut sys::vcc_path, random: &mut Random) {
+    path.rtt_us = random.upto(30_000_000);
+    path.rtt_least_us = random.upto(path.rtt_us);
+    path.rtt_min_us = random.upto(path.rtt_least_us);
+    path.rate_bytes_per_ms = random.upto(u32::MAX);
+    path.target_us = if random.one_in(2) { 0 } else { random.upto(u32::MAX) };
+    path.floor_segs = random.upto(1000);
+}
+
 /// `twin`: the hook that leaves what it must not.
 fn run(machine: &Machine, traits: u32, twin: Option<u32>) -> Result<(), (Fault, String)> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
@@ -102,6 +113,10 @@ fn run(machine: &Machine, traits: u32, twin: Option<u32>) -> Result<(), (Fault, 
         let acked_bytes = if random.one_in(8) { 0 } else { random.upto(1 << 20) };
         let reported_bytes = if random.one_in(8) { 0 } else { random.upto(1 << 20) };
         let marked_bytes = if random.one_in(2) { 0 } else { random.upto(1 << 20) };
+        let timed = random.one_in(4);
+        if timed {
+            path_measured(&mut cc.path, &mut random);
+        }
         now_us = now_us.wrapping_add(random.upto(10_000_000));
         snd_una = snd_una.wrapping_add(acked_bytes);
         let ack = sys::vcc_cc_ack {
@@ -114,6 +129,7 @@ fn run(machine: &Machine, traits: u32, twin: Option<u32>) -> Result<(), (Fault, 
             snd_una,
             snd_nxt: snd_una.wrapping_add(random.upto(1 << 30)),
             window_limited: random.one_in(2),
+            timed,
             ..Default::default()
         };
         let before = cc;
@@ -182,6 +198,12 @@ fn broken(
     if traits & sys::CC_ALPHA != 0 && alpha > sys::CC_ALPHA_ONE {
         let offset = offset_of!(sys::vcc_cc_state, own) + 4 * sys::CC_OWN_ALPHA as usize;
         return wrong(offset, "alpha", alpha, 0, sys::CC_ALPHA_ONE);
+    }
+    if cc.path != before.path {
+        let (was, is) = (bytes::of(&before.path), bytes::of(&cc.path));
+        let word = was.chunks(4).zip(is.chunks(4)).position(|(was, is)| was != is)?;
+        let offset = offset_of!(sys::vcc_cc_state, path) + 4 * word;
+        return Some((offset, "writes cc->path, which is the engine's".to_owned()));
     }
     None
 }

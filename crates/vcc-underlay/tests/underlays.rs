@@ -289,6 +289,15 @@ fn whatever_an_underlay_leaves_the_engine_bounds_it() {
                 ssthresh_segs: next(),
                 credit_bytes: next(),
                 own: std::array::from_fn(|_| next()),
+                path: sys::vcc_path {
+                    rtt_us: next(),
+                    rtt_min_us: next(),
+                    rtt_least_us: next(),
+                    least_since_us: next(),
+                    rate_bytes_per_ms: next(),
+                    target_us: next(),
+                    floor_segs: next(),
+                },
             };
         }
     }

@@ -337,6 +337,21 @@ pub static KEYS: &[Key] = &[
         engine!(rto_min_us),
         "The minimum retransmission timeout that is assumed of guests.",
     ),
+    Key {
+        needs: &[Need::Underlay {
+            has: Underlay::heeds_target,
+            what: "has a target of the round-trip time",
+            severity: Severity::Error,
+        }],
+        ..key(
+            "rtt_target",
+            Kind::Time { unit_us: 1, min_us: 0, max_us: MINUTE_US },
+            engine!(rtt_target_us),
+            "With an underlay that has a target of the fabric's round-trip time, such as \
+             [Swift](congestion-control.md#led-by-delay): the target. On a path whose least is longer, \
+             a quarter more than that.",
+        )
+    },
     key(
         "idle_established",
         ms(MINUTE_US, LONGEST_IDLE_US),

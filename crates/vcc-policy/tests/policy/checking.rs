@@ -61,7 +61,10 @@ p.toml:7:8: error: the rule in line 2 has the name `web` too
 #[test]
 fn invalid_values() {
     for (line, expected) in [
-        ("underlay = \"vegas\"", "`vegas` is not an underlay; known: transparent, reno, reno-ecn"),
+        (
+            "underlay = \"westwood\"",
+            "`westwood` is not an underlay; known: transparent, reno, reno-ecn",
+        ),
         ("underlay = 3", "must be the name of an underlay, not an integer"),
         ("mode = \"enforced\"", "`enforced` is not a mode; the nearest is `enforce`"),
         ("role = \"both\"", "`both` is not a role; known: client, server"),
@@ -253,7 +256,7 @@ fn ways_to_act_that_have_no_effect() {
         (
             "underlay = \"transparent\"\nact = \"hold\"",
             "`act` needs an underlay that controls the window (reno, reno-ecn, dctcp, \
-             dctcp-priority, cubic), not transparent",
+             dctcp-priority, cubic, vegas, swift), not transparent",
         ),
     ] {
         let said = rule(lines);
