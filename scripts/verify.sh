@@ -151,8 +151,7 @@ fi
 
 if is_wanted experiments || is_wanted bench; then
 	"$VCC" lab report "$RESULTS" --output "$RESULTS"/index.html --markdown README.md \
-		--markdown docs/results.md --markdown docs/performance.md \
-		--markdown docs/congestion-control.md || failed=1
+		--markdown docs/results.md --markdown docs/performance.md || failed=1
 fi
 printf '\n%s' "$verdicts"
 exit "$failed"

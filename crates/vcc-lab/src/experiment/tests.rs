@@ -320,6 +320,18 @@ fn interrupts_are_of_each_group_and_of_the_receivers_and_in_virtual_time_alone()
 }
 
 #[test]
+fn a_port_sends_by_itself_in_virtual_time_alone() {
+    let vcc = "guests.legacy.vcc = { mode = \"enforce\", emit = true, emit_after = \"2ms\" }\n";
+    let set = scenario(&parse("small.toml", &format!("{SMALL}{vcc}")).unwrap());
+    assert!(virtual_time::check(&set).is_ok());
+    let refusal = live::check(&set).unwrap_err().to_string();
+    assert!(
+        refusal.contains("segments that a port sends to its guest by itself need"),
+        "{refusal}"
+    );
+}
+
+#[test]
 fn a_guest_or_its_receiver_cheats_in_virtual_time_alone() {
     let cheats = |cheat: &str, more: &str| {
         let source = format!("{SMALL}guests.legacy.cheat = \"{cheat}\"\n{more}");

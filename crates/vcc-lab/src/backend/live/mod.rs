@@ -50,6 +50,9 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     if translations.iter().any(|(_, translation)| translation.keeps_frames()) {
         return cannot("ports that hold their guest's segments or acknowledge in its name");
     }
+    if translations.iter().any(|(_, translation)| translation.params.0.emit != 0) {
+        return cannot("segments that a port sends to its guest by itself");
+    }
     if hosts.iter().any(|host| host.cheat.is_some()) {
         return cannot("guests that cheat");
     }

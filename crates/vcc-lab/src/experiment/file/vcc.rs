@@ -51,11 +51,6 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Named<T> {
     }
 }
 
-/// The keys of the table. The lab runs no `vcc emit`.
-fn keys() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(|key| !["emit", "emit_after"].contains(&key.name))
-}
-
 impl<'de> Deserialize<'de> for Vcc {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_map(Table)
@@ -106,9 +101,9 @@ impl<'de> Deserialize<'de> for Name {
             BUFFER_POLICY => return Ok(Self::BufferPolicy),
             _ => {}
         }
-        keys().find(|key| key.name == name).map(Self::Key).ok_or_else(|| {
+        Key::named(&name).map(Self::Key).ok_or_else(|| {
             let hint = Surface::File.renamed(&name).unwrap_or_else(|| {
-                let names: Vec<&str> = keys().map(|key| key.name).collect();
+                let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
                 format!("expected one of {}", names.join(", "))
             });
             D::Error::custom(format!("unknown field `{name}`: {hint}"))
