@@ -35,6 +35,8 @@ VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 		     (f->syn_flags & FLOW_GUEST_OPENED) && s->seq == f->syn_seq;
 	bool draining = p->mode == MODE_DRAIN && !again;
 
+	if (!live && again)
+		rtt_cancel(f);
 	/*
 	 * A retransmission that crossed the peer's answer. The guest has that answer, so the
 	 * connection is settled; only ECT must stop (RFC 3168, 6.1.1).
@@ -49,8 +51,6 @@ VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 		a->forget = true;
 		return;
 	}
-	if (!live && again)
-		rtt_cancel(f);
 	if (!live && !again) {
 		flow_init(f, p, STAGE_SYN_SENT);
 		start_sequence(f, s->seq, segment_end(s), s->now_us);
@@ -142,7 +142,7 @@ VCC_INLINE void settle_by_synack(struct vcc_flow *f, const struct vcc_params *p,
 	show_exact_scale(f, p, s, a);
 	expect_mss(f, f->syn_mss_bytes);
 	establish(f, s->now_us);
-	path_handshake(f, s);
+	path_handshake(f, p, s);
 	if ((f->flags & FLOW_FEEDBACK) && !counting)
 		feedback_start(f);
 	pool_first_window(f, p, s, a);

@@ -146,7 +146,10 @@ VCC_INLINE void expected_to_guest(struct vcc_flow *f, const struct vcc_params *p
 	undo_expire(f);
 	struct vcc_cc_ack ack = cc_ack(f, p, s, &news, &marks);
 
+	uint32_t before_segs = f->cc.cwnd_segs;
+
 	cc_advance(f->underlay, &f->cc, &ack, acked_bytes);
+	undo_unless_grown(f, before_segs);
 	if (window_full(f, false))
 		cwnd_validate(f, p, (uint32_t)s->now_us, false);
 	a->window = window_field(f, p, s, &news, f->cc.cwnd_segs * f->mss_bytes);

@@ -111,6 +111,8 @@ VCC_INLINE void note_ecn_given(struct vcc_flow *f, const struct vcc_params *p,
 VCC_INLINE void start_answer(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	start_sequence(f, s->seq, segment_end(s), s->now_us);
+	/* Another SYN-ACK than the one before, as of a listener that has restarted. */
+	rtt_cancel(f);
 	rtt_start(f, s->seq + 1, (uint32_t)s->now_us);
 	if ((f->syn_flags & FLOW_SYN_SEEN_PEER) && f->syn_seq + 1 == f->rcv_nxt)
 		f->flags |= f->syn_flags & FLOW_OFFERS;
@@ -182,7 +184,7 @@ VCC_INLINE void handshake_ack_to_guest(struct vcc_flow *f, const struct vcc_para
 	note_seen(f, s);
 	settle_ecn(f, p);
 	establish(f, s->now_us);
-	path_handshake(f, s);
+	path_handshake(f, p, s);
 	if (f->flags & FLOW_FEEDBACK)
 		feedback_start(f);
 	f->settled = true;

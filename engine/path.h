@@ -21,8 +21,11 @@
  */
 VCC_INLINE void path_least(struct vcc_path *path, uint32_t now_us)
 {
-	if (!path->rtt_min_us || elapsed_us(path->least_since_us, now_us) >= RTT_MIN_HALF_US) {
-		path->rtt_min_us = path->rtt_min_us ? path->rtt_least_us : path->rtt_us;
+	uint32_t age_us = elapsed_us(path->least_since_us, now_us);
+	bool is_first = !path->rtt_min_us || age_us >= 2 * RTT_MIN_HALF_US;
+
+	if (is_first || age_us >= RTT_MIN_HALF_US) {
+		path->rtt_min_us = is_first ? path->rtt_us : path->rtt_least_us;
 		path->rtt_least_us = path->rtt_us;
 		path->least_since_us = now_us;
 	}
@@ -30,14 +33,23 @@ VCC_INLINE void path_least(struct vcc_path *path, uint32_t now_us)
 	path->rtt_min_us = vcc_min(path->rtt_min_us, path->rtt_us);
 }
 
+/* What the operator wants of an underlay, for its hooks. */
+VCC_INLINE void path_wanted(struct vcc_flow *f, const struct vcc_params *p)
+{
+	f->cc.path.target_us = p->rtt_target_us;
+	f->cc.path.floor_segs = reduction_floor_segs(f, p);
+}
+
 /*
  * The peer's answer to the guest's SYN or SYN-ACK, unless that was sent again (Karn's algorithm).
- * An end answers at once, and no data is in the way.
+ * No data is in the way, and most ends answer at once.
  */
-VCC_INLINE void path_handshake(struct vcc_flow *f, const struct vcc_segment *s)
+VCC_INLINE void path_handshake(struct vcc_flow *f, const struct vcc_params *p,
+			       const struct vcc_segment *s)
 {
 	uint32_t rtt_us = rtt_of_timed(f, s->ack, (uint32_t)s->now_us);
 
+	path_wanted(f, p);
 	if (!rtt_us)
 		return;
 	f->cc.path.rtt_us = rtt_us;
@@ -56,30 +68,41 @@ VCC_INLINE uint32_t rate_bytes_per_ms(uint32_t bytes, uint32_t rtt_us)
 }
 
 /*
- * A sample of the RTT. Where delays are not measured, an end's delay is part of it. Where they are,
- * an ACK that comes far later than usual is no sample of the fabric's delay unless it cannot have
- * been delayed; one that a queue has suddenly delayed is a sample of the path. Out of line, because
- * the callers have no stack to spare.
+ * Does the ACK tell how long the path is? Where delays are measured, one of a single segment does
+ * only if it cannot have been delayed, or if it came sooner than the one before: a peer's
+ * application may take a millisecond to answer, which is many round trips of a fabric. A window of
+ * one segment has no other ACKs, and cannot be reduced by them.
  */
+VCC_INLINE bool tells_path(const struct vcc_flow *f, const struct vcc_params *p,
+			   const struct vcc_segment *s, const struct ack_news *news,
+			   uint32_t fabric_us)
+{
+	if (!p->delays || leaves_out_segment(f, s))
+		return true;
+	if (f->sent_late && seq_after(s->ack, f->late_seq))
+		return false;
+	return news->acked_bytes >= 2u * f->mss_bytes || !f->cc.path.rtt_us ||
+	       news->rtt_us < f->cc.path.rtt_us || (f->cc.cwnd_segs == 1 && fabric_us);
+}
+
+/* A sample of the RTT. Out of line, because the callers have no stack to spare. */
 VCC_APART int path_sample(struct vcc_flow *f, const struct vcc_params *p,
 			  const struct vcc_segment *s, struct ack_news *news)
 {
 	if (!f || !p || !s || !news || !news->rtt_us)
 		return -1;
 	struct vcc_path *path = &f->cc.path;
-	bool prompt = leaves_out_segment(f, s);
 	uint32_t rtt_us = news->rtt_us;
+	uint32_t fabric_us = p->delays ? fabric_answered(f, s, news) : 0;
 
-	if (p->delays)
-		news->rtt_us = fabric_answered(f, s, news);
-	if (!news->rtt_us && !prompt)
+	path_wanted(f, p);
+	news->timed = tells_path(f, p, s, news, fabric_us);
+	news->rtt_us = fabric_us;
+	if (!news->timed)
 		return 0;
-	news->timed = true;
 	path->rtt_us = rtt_us;
 	path_least(path, (uint32_t)s->now_us);
 	path->rate_bytes_per_ms = rate_bytes_per_ms(f->snd_una - f->rtt_una, rtt_us);
-	path->target_us = p->rtt_target_us;
-	path->floor_segs = reduction_floor_segs(f, p);
 	return 0;
 }
 

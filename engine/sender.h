@@ -65,8 +65,11 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 		granted_bytes = prr_granted_bytes(f, news);
 	} else {
 		if (news->acked_bytes && (f->ca_state == CA_OPEN || f->ca_state == CA_LOSS)) {
+			uint32_t before_segs = f->cc.cwnd_segs;
+
 			ack.acked_bytes = growth_bytes(f, news, before);
 			cc_on_ack(f->underlay, &f->cc, &ack);
+			undo_unless_grown(f, before_segs);
 		}
 		/* Limited transmit (RFC 3042): segments that left the network make room. */
 		uint64_t granted_segs = f->cc.cwnd_segs;

@@ -255,7 +255,7 @@ VCC_INLINE void without_ecn(struct vcc_action *a)
 }
 
 /*
- * Is the peer's ECN request hidden from the guest? A loss-based underlay answers no marks, and a
+ * Is the peer's ECN request hidden from the guest? An underlay without ECN answers no marks, and a
  * guest that accepted (Linux does by default) would escape its control.
  */
 VCC_INLINE bool hides_request(const struct vcc_flow *f, const struct vcc_params *p)

@@ -91,9 +91,11 @@ VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment
 		rtt_start(f, end, now_us);
 		return SENT_NEW;
 	}
-	rtt_cancel(f);
 	if (!seq_after(end, f->snd_una))
 		return SENT_NOTHING; /* a keep-alive, or a retransmission that crossed its ACK */
+	/* Of what comes behind the timed segment, another copy makes its ACK no less certain. */
+	if (seq_before(s->seq, f->rtt_seq))
+		rtt_cancel(f);
 	f->retransmissions++;
 	if (f->ca_state != CA_OPEN)
 		f->prr_out_bytes += end - s->seq;

@@ -23,6 +23,13 @@ VCC_INLINE void undo_forbid(struct vcc_flow *f)
 	f->undo_prior_segs = 0;
 }
 
+/* A reduction on an ACK, by an underlay that is led by delay, is not for the loss before it. */
+VCC_INLINE void undo_unless_grown(struct vcc_flow *f, uint32_t before_segs)
+{
+	if (f->cc.cwnd_segs < before_segs)
+		undo_forbid(f);
+}
+
 /*
  * A reduction for a loss starts. With reordering, another may start before the first is known to be
  * spurious; both are then undone together or not at all.

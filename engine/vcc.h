@@ -243,8 +243,9 @@ struct vcc_path {
 	uint32_t rtt_least_us; /* the least since least_since_us */
 	uint32_t least_since_us;
 	uint32_t rate_bytes_per_ms; /* delivered in the round trip of the latest sample */
-	uint32_t target_us;	    /* the operator's target of the RTT; 0: none */
-	uint32_t floor_segs;	    /* the least window that a reduction may leave */
+	/* As the policy was at the latest sample. */
+	uint32_t target_us;  /* the operator's target of the RTT; 0: none */
+	uint32_t floor_segs; /* the least window that a reduction may leave */
 };
 
 /* A congestion control's own state, and `path`; it writes no other field of the flow. */
@@ -436,7 +437,7 @@ struct vcc_params {
 	uint8_t snoop;	      /* bool: the shell acknowledges in the guest's name (snoop.h) */
 	uint8_t delays;	      /* bool: measure what round trips wait for (delay.h) */
 	uint8_t reserved[3];
-	uint32_t rtt_target_us; /* CC_TARGET; 0: none, by the path's least RTT alone */
+	uint32_t rtt_target_us; /* with CC_TARGET; 0: by the path's least RTT alone */
 };
 
 #pragma GCC diagnostic pop
@@ -460,7 +461,7 @@ struct vcc_params {
 		/* Scale 5: 10 Gbit/s at 1.6 ms, for 8 of 1448 bytes of MSS. */	\
 		.window_max_bytes = 2 << 20,					\
 		.rto_min_us = 200000,						\
-		/* Twice the base RTT of a fabric of three switches (docs). */	\
+		/* The RTT of DCTCP at 10 Gbit/s with K = 65 (delay-10g). */	\
 		.rtt_target_us = 100,						\
 		/* AC/DC, section 5: the RTO_min of its hosts. */		\
 		.emit_after_us = 10000,						\

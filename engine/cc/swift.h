@@ -5,10 +5,14 @@
  * a target, a decrease in proportion to the excess above it, at most once in a round trip. What the
  * guest delays is told apart before (delay.h), so there is no window for the end host.
  *
- * The target is larger for small windows (3.5, flow scaling), and otherwise the operator's, one
- * number for the fabric (3.1): if each connection derived its own from the least RTT that it has
- * seen, those that began while there was a queue would take all from the others. The smallest
- * window is the floor of reductions: one segment where Swift paces fractions of one (3.6).
+ * The target is the operator's, one number for the fabric (3.1), and larger for small windows (3.5,
+ * flow scaling). If each connection derived its own from the least RTT that it has seen, those that
+ * began while there was a queue would take all from the others.
+ *
+ * It departs from the paper where a guest's window is all that there is: the smallest is the floor
+ * of reductions, one segment, where Swift paces fractions of one (3.6); a connection begins by slow
+ * start, and after a timeout by one from a window of one segment (RFC 5681, 3.1); and a decrease
+ * forgets what part of a segment the increase had reached.
  */
 #ifndef VCC_CC_SWIFT_H
 #define VCC_CC_SWIFT_H
@@ -18,6 +22,10 @@
 /* Fractions are in 1/1024: beta (Swift, 3.3), and the most by which a decrease shortens. */
 #define SWIFT_BETA_1024	   819u
 #define SWIFT_MAX_CUT_1024 512u
+/* A path that is so many times as long as the target is not of the operator's fabric. */
+#define SWIFT_FAR 4u
+/* More ACKs than a decrease leaves in flight to a window of one segment. */
+#define SWIFT_UNTIMED_MOST 4u
 /* Flow scaling ends at this window; 1024 / sqrt() of it. */
 #define SWIFT_SCALING_MAX_SEGS 100u
 #define SWIFT_SCALING_END_1024 102u
@@ -25,7 +33,9 @@
 /* Swift's state, as indices of cc->own. */
 enum swift_own {
 	SWIFT_PART_1024, /* the part of a segment that decreases have left beyond cwnd_segs */
-	SWIFT_TARGET_US, /* at the latest sample; 0: none yet */
+	SWIFT_TARGET_US, /* at the latest sample; 0: none since a timeout or an idle period */
+	SWIFT_LEAST_US,	 /* the least RTT of the connection */
+	SWIFT_UNTIMED,	 /* ACKs since the latest sample, of windows of one segment */
 };
 
 /* 1024 / sqrt(segs), rounded down; `segs` must not be 0. */
@@ -45,17 +55,17 @@ VCC_APART int swift_inverse_root(uint32_t segs)
 }
 
 /*
- * Swift, 3.1 and 3.5. The base is the operator's target; on a path whose least RTT is longer, a
- * quarter more than that. Flow scaling adds up to the base again, in proportion to 1 / sqrt(cwnd):
- * N flows together cause a queue that grows with sqrt(N).
+ * Swift, 3.1 and 3.5. The base is the operator's target, or of a connection that leaves the fabric
+ * a quarter more than its least RTT. That never forgets, or a queue that stands would become the
+ * target. Flow scaling adds up to the base again, in proportion to 1 / sqrt(cwnd): N flows together
+ * cause a queue that grows with sqrt(N).
  */
 VCC_INLINE uint32_t swift_target_us(const struct vcc_cc_state *cc)
 {
-	const struct vcc_path *path = &cc->path;
-	uint64_t base_us = path->target_us;
+	uint64_t least_us = cc->own[SWIFT_LEAST_US], base_us = cc->path.target_us;
 
-	if (base_us < path->rtt_min_us)
-		base_us = (uint64_t)path->rtt_min_us + path->rtt_min_us / 4;
+	if (least_us > base_us * SWIFT_FAR)
+		base_us = least_us + least_us / 4;
 	uint32_t segs = vcc_min(vcc_max(cc->cwnd_segs, 1), SWIFT_SCALING_MAX_SEGS);
 	uint32_t scale = (uint32_t)swift_inverse_root(segs) - SWIFT_SCALING_END_1024;
 	uint64_t target_us = base_us + base_us * scale / (1024 - SWIFT_SCALING_END_1024);
@@ -68,6 +78,8 @@ VCC_INLINE void swift_init(struct vcc_cc_state *cc, uint32_t initial_window_segs
 	reno_init(cc, initial_window_segs);
 	cc->own[SWIFT_PART_1024] = 0;
 	cc->own[SWIFT_TARGET_US] = 0;
+	cc->own[SWIFT_LEAST_US] = 0;
+	cc->own[SWIFT_UNTIMED] = 0;
 }
 
 #define swift_on_feedback reno_on_feedback
@@ -75,7 +87,7 @@ VCC_INLINE void swift_init(struct vcc_cc_state *cc, uint32_t initial_window_segs
 /* cwnd * max(1 - beta * (delay - target) / delay, 1 - max_mdf) (Swift, algorithm 1). */
 VCC_INLINE void swift_cut(struct vcc_cc_state *cc, uint32_t delay_us, uint32_t target_us)
 {
-	uint32_t floor_segs = vcc_max(cc->path.floor_segs, 1);
+	uint32_t floor_segs = vcc_min(vcc_max(cc->path.floor_segs, 1), cc->cwnd_segs);
 	uint32_t cut_1024 =
 	    (uint32_t)((uint64_t)(delay_us - target_us) * SWIFT_BETA_1024 / delay_us);
 	uint64_t window_1024 = (uint64_t)cc->cwnd_segs * 1024 + cc->own[SWIFT_PART_1024] % 1024;
@@ -92,25 +104,40 @@ VCC_INLINE void swift_cut(struct vcc_cc_state *cc, uint32_t delay_us, uint32_t t
 	cc->credit_bytes = 0;
 }
 
+VCC_INLINE void swift_sample(struct vcc_cc_state *cc)
+{
+	const struct vcc_path *path = &cc->path;
+
+	if (!cc->own[SWIFT_LEAST_US] || path->rtt_min_us < cc->own[SWIFT_LEAST_US])
+		cc->own[SWIFT_LEAST_US] = path->rtt_min_us;
+	cc->own[SWIFT_TARGET_US] = swift_target_us(cc);
+	cc->own[SWIFT_UNTIMED] = 0;
+}
+
 /*
  * A segment is timed from the first ACK after the sample before on, so each sample is of the window
- * that the decrease before has left, and there is one in a round trip (Swift's can_decrease).
+ * that the decrease before has left, and there is one in a round trip (Swift's can_decrease). Where
+ * the peer delays the only ACK of a window of one segment there is none, and the window grows until
+ * there is.
  */
 VCC_INLINE void swift_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
 {
 	uint32_t delay_us = cc->path.rtt_us;
 
 	if (ack->timed)
-		cc->own[SWIFT_TARGET_US] = swift_target_us(cc);
+		swift_sample(cc);
+	else if (cc->cwnd_segs == 1)
+		cc->own[SWIFT_UNTIMED]++;
 	uint32_t target_us = cc->own[SWIFT_TARGET_US];
+	bool unmeasured = !target_us || cc->own[SWIFT_UNTIMED] >= SWIFT_UNTIMED_MOST;
 
-	if (!target_us || delay_us < target_us)
+	if (unmeasured || delay_us < target_us)
 		reno_on_ack(cc, ack);
 	else if (ack->timed)
 		swift_cut(cc, delay_us, target_us);
 }
 
-/* A loss cuts by the most (Swift, algorithm 1). */
+/* A loss cuts by the most (Swift, algorithm 1), also soon after a decrease. */
 VCC_INLINE void swift_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion cause,
 				    const struct vcc_params *p)
 {
@@ -124,10 +151,19 @@ VCC_INLINE void swift_on_timeout(struct vcc_cc_state *cc)
 {
 	reno_on_timeout(cc);
 	cc->own[SWIFT_PART_1024] = 0;
+	/* The latest sample is of the queue that has caused it. */
+	cc->own[SWIFT_TARGET_US] = 0;
 }
 
-#define swift_on_idle reno_on_idle
-#define swift_on_mss  reno_on_mss
+/* What was measured before says nothing of now. */
+VCC_INLINE void swift_on_idle(struct vcc_cc_state *cc, uint32_t initial_window_segs)
+{
+	reno_on_idle(cc, initial_window_segs);
+	cc->own[SWIFT_PART_1024] = 0;
+	cc->own[SWIFT_TARGET_US] = 0;
+}
+
+#define swift_on_mss reno_on_mss
 
 #endif
 VCC_CC(swift, "swift", "Swift's fabric window, led by delay (Kumar et al., 2020)",

@@ -4,11 +4,11 @@
  * Internet", 1995) with the rules of Linux's tcp_vegas.c: from the least RTT of a round trip it
  * tells how many of its segments wait in queues, and keeps alpha to beta of them there.
  *
- * Linux wants three samples in a round trip, because one may be of a delayed ACK; here such a
- * sample is none (delay.h), so one is enough. A window that the guest does not use in full does not
- * grow (RFC 7661). baseRTT is Linux's, the least since data was sent first, and not the
- * handshake's: that is of segments without payload, and the time that a whole burst takes would
- * count as a queue.
+ * Linux wants three samples in a round trip, because one may be of a delayed ACK; here an ACK that
+ * may be is no sample (path.h), so one is enough. A window that the guest does not use in full does
+ * not grow (RFC 7661). baseRTT is not the handshake's, which is of segments without payload: the
+ * time that a whole burst takes would count as a queue. It is forgotten after an idle period, in
+ * Linux whenever nothing is in flight.
  */
 #ifndef VCC_CC_VEGAS_H
 #define VCC_CC_VEGAS_H
@@ -65,12 +65,10 @@ VCC_INLINE void vegas_adjust(struct vcc_cc_state *cc, const struct vcc_cc_ack *a
 			return;
 		}
 		cc->cwnd_segs = vcc_min(cc->cwnd_segs, target_segs + 1);
-		cc->ssthresh_segs =
-		    vcc_min(cc->ssthresh_segs, vcc_max(cc->cwnd_segs, VEGAS_MIN_SEGS) - 1);
+		cc->ssthresh_segs = vcc_min(cc->ssthresh_segs, vcc_max(cc->cwnd_segs, 1));
 	} else if (diff_segs > VEGAS_BETA_SEGS) {
 		cc->cwnd_segs--;
-		cc->ssthresh_segs =
-		    vcc_min(cc->ssthresh_segs, vcc_max(cc->cwnd_segs, VEGAS_MIN_SEGS) - 1);
+		cc->ssthresh_segs = vcc_min(cc->ssthresh_segs, vcc_max(cc->cwnd_segs, 1));
 	} else if (diff_segs < VEGAS_ALPHA_SEGS && ack->window_limited) {
 		cc->cwnd_segs++;
 	}
@@ -88,7 +86,9 @@ VCC_INLINE void vegas_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *a
 			reno_on_ack(cc, ack);
 		return;
 	}
-	uint32_t base_us = cc->own[VEGAS_BASE_US], least_us = cc->own[VEGAS_LEAST_US];
+	/* The first round trip, or the first after a reduction, has only begun. */
+	uint32_t least_us = cc->own[VEGAS_HAS_END] ? cc->own[VEGAS_LEAST_US] : 0;
+	uint32_t base_us = cc->own[VEGAS_BASE_US];
 
 	cc->own[VEGAS_END] = ack->snd_nxt;
 	cc->own[VEGAS_HAS_END] = 1;

@@ -55,7 +55,7 @@ mod vegas {
     fn in_congestion_avoidance_diff_stays_between_alpha_and_beta() {
         // At 50 segments and 20 ms, each segment of Diff is 400 us.
         for (delay_us, change) in
-            [(0, 1), (799, 1), (800, 0), (1_600, 0), (1_999, 0), (2_000, -1), (10_000, -1)]
+            [(0, 1), (799, 1), (800, 0), (1_600, 0), (1_999, 0), (2_000, -1), (4_900, -1)]
         {
             let mut stream = settled(50, 10);
             let after = stream.round(BASE_US + delay_us);
@@ -68,7 +68,7 @@ mod vegas {
         // Of 50 segments at 22 ms, 50 * 20 / 22 = 45 would leave none waiting.
         let mut stream = settled(50, 1000);
         assert_eq!(stream.round(BASE_US + 2_000), 46);
-        assert_eq!(stream.conn.flow.cc.ssthresh_segs, 45);
+        assert_eq!(stream.conn.flow.cc.ssthresh_segs, 46);
         // A segment that waits is none too many.
         let mut stream = settled(50, 1000);
         assert_eq!(stream.round(BASE_US + 799), 100);
@@ -127,6 +127,13 @@ mod swift {
         }))
     }
 
+    /// Its handshake took 50 us.
+    fn near(stream: &mut Stream) {
+        let path = &mut stream.conn.flow.0.cc.path;
+        (path.rtt_us, path.rtt_min_us, path.rtt_least_us) = (50, 50, 50);
+        path.least_since_us = stream.conn.now_us as u32;
+    }
+
     /// Swift, 3.5, with fs_range of the base, fs_min_cwnd of 1 and fs_max_cwnd of 100.
     fn target_us(base_us: f64, cwnd_segs: u32) -> f64 {
         let scale = (1.0 / f64::from(cwnd_segs).sqrt() - 0.1) / (1.0 - 0.1);
@@ -154,9 +161,7 @@ mod swift {
         for cwnd_segs in [2, 4, 9, 25, 100, 1000] {
             for delay_us in [101, 120, 150, 199, 201, 400, 3000] {
                 let mut stream = swift().at(cwnd_segs, 1);
-                // The base RTT, or the target would be the path's.
-                stream.conn.flow.0.cc.path.rtt_min_us = 50;
-                stream.conn.flow.0.cc.path.rtt_least_us = 50;
+                near(&mut stream);
                 let target_us = target_us(TARGET_US.into(), cwnd_segs);
                 let segs = stream.round(delay_us);
                 if (delay_us as f64) < target_us.floor() {
@@ -178,8 +183,7 @@ mod swift {
     fn small_cuts_add_up() {
         // 2 % of 10 segments are less than a segment.
         let mut stream = swift().at(10, 1);
-        stream.conn.flow.0.cc.path.rtt_min_us = 50;
-        stream.conn.flow.0.cc.path.rtt_least_us = 50;
+        near(&mut stream);
         let delay_us = target_us(TARGET_US.into(), 10) * 1.025;
         let mut segs = 10;
         for _ in 0..6 {
@@ -191,8 +195,7 @@ mod swift {
     #[test]
     fn it_cuts_once_in_a_round_trip() {
         let mut stream = swift().at(64, 1);
-        stream.conn.flow.0.cc.path.rtt_min_us = 50;
-        stream.conn.flow.0.cc.path.rtt_least_us = 50;
+        near(&mut stream);
         assert_eq!(stream.round(10_000), 32, "64 ACKs, one cut");
     }
 
@@ -210,8 +213,7 @@ mod swift {
         for (floor_segs, least) in [(1, 1), (2, 2), (5, 5)] {
             let mut stream = swift().at(64, 1);
             stream.conn.params.0.window_floor_segs = floor_segs;
-            stream.conn.flow.0.cc.path.rtt_min_us = 50;
-            stream.conn.flow.0.cc.path.rtt_least_us = 50;
+            near(&mut stream);
             for _ in 0..20 {
                 stream.round(100_000);
             }
@@ -220,10 +222,82 @@ mod swift {
     }
 
     #[test]
+    fn a_connection_that_begins_beside_a_queue_has_the_target_of_the_others() {
+        for rtt_us in [120, 250, 390] {
+            let mut stream = swift().at(100, 1);
+            let least_us = rtt_us as u32;
+            let path = &mut stream.conn.flow.0.cc.path;
+            (path.rtt_us, path.rtt_min_us, path.rtt_least_us) = (least_us, least_us, least_us);
+            assert!(stream.round(rtt_us) < 100, "{rtt_us} us are more than 100");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_stands_does_not_become_the_target() {
+        let mut stream = swift().at(100, 1);
+        near(&mut stream);
+        for _ in 0..3 {
+            stream.conn.wait_us(160_000_000);
+            // The window is not idle for the engine: the last burst was acknowledged.
+            stream.conn.flow.0.sent_us = stream.conn.now_us as u32;
+            stream.conn.flow.0.validated_us = stream.conn.now_us as u32;
+            let before = stream.conn.cwnd();
+            let after = stream.round(450);
+            assert!(after < before, "{before} to {after}");
+        }
+    }
+
+    #[test]
+    fn a_floor_above_the_window_does_not_raise_it() {
+        let mut stream = swift().at(10, 1);
+        stream.conn.params.0.window_floor_segs = 50;
+        near(&mut stream);
+        assert_eq!(stream.round(1000), 10);
+    }
+
+    #[test]
+    fn it_grows_again_after_a_timeout() {
+        let mut stream = swift().at(20, 1);
+        near(&mut stream);
+        stream.round(3000);
+        let begin = stream.sent;
+        let window = stream.conn.cwnd();
+        stream.conn.send_segs(begin, begin + window);
+        stream.conn.wait_us(1_000_000);
+        stream.conn.send_segs(begin, begin + 1);
+        assert_eq!(stream.conn.cwnd(), 1);
+        stream.conn.wait_us(60).peer_ack_segs(begin + window);
+        stream.sent = begin + window;
+        let grown = (0..3).map(|_| stream.round(60)).last();
+        assert!(grown > Some(2), "{grown:?}");
+    }
+
+    #[test]
+    fn it_leaves_a_window_of_one_whose_acks_are_delayed() {
+        let mut stream = swift().at(1, 1);
+        near(&mut stream);
+        stream.conn.flow.0.fabric_us64 = 60 * 64;
+        stream.conn.flow.0.cc.path.rtt_us = 300;
+        stream.conn.flow.0.cc.own[1] = 200;
+        let grown: Vec<u32> = (0..4).map(|_| stream.round(40_000)).collect();
+        assert_eq!(grown, [1, 1, 1, 2]);
+        assert_eq!(stream.round(60), 3, "two segments are measured");
+    }
+
+    #[test]
+    fn a_dsack_does_not_take_back_what_the_delay_has_cut() {
+        let mut stream = swift().at(40, 1);
+        near(&mut stream);
+        stream.conn.flow.0.undo_prior_segs = 80;
+        stream.conn.flow.0.undo_bytes = stream.conn.mss();
+        stream.round(1000);
+        assert_eq!(stream.conn.flow.undo_prior_segs, 0);
+    }
+
+    #[test]
     fn slow_start_ends_at_the_target() {
         let mut stream = swift();
-        stream.conn.flow.0.cc.path.rtt_min_us = 50;
-        stream.conn.flow.0.cc.path.rtt_least_us = 50;
+        near(&mut stream);
         assert_eq!(stream.round(50), 20);
         assert_eq!(stream.round(60), 40);
         let segs = stream.round(200);

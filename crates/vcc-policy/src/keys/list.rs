@@ -348,8 +348,8 @@ pub static KEYS: &[Key] = &[
             Kind::Time { unit_us: 1, min_us: 0, max_us: MINUTE_US },
             engine!(rtt_target_us),
             "With an underlay that has a target of the fabric's round-trip time, such as \
-             [Swift](congestion-control.md#led-by-delay): the target. On a path whose least is longer, \
-             a quarter more than that.",
+             [Swift](congestion-control.md#led-by-delay): the target. Where the least is four \
+             times as long, a quarter more than that.",
         )
     },
     key(

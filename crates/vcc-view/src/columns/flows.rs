@@ -246,6 +246,22 @@ pub static FLOW_COLUMNS: &[Column] = &[
     )
     .page(Page::Detail),
     Column::new(
+        "RTT, latest",
+        "rtt_us",
+        Us,
+        |flow| flow.state.cc.path.rtt_us.into(),
+        "the latest sample of the round-trip time, by which `swift` and `vegas` go",
+    )
+    .page(Page::Detail),
+    Column::new(
+        "RTT, least",
+        "rtt_min_us",
+        Us,
+        |flow| flow.state.cc.path.rtt_min_us.into(),
+        "the least of the last minutes, from the handshake on",
+    )
+    .page(Page::Detail),
+    Column::new(
         "alpha",
         "alpha",
         Fraction,

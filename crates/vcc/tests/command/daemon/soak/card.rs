@@ -132,7 +132,11 @@ fn policies(place: &Place, pid: u32, is_over: &AtomicBool) -> u64 {
             0 => AT_REST.replace("hold", "split"),
             1 => format!("{AT_REST}retransmit = true\n"),
             2 => format!("{AT_REST}snoop = true\n"),
-            3 => format!("{AT_REST}[[rules]]\nname = \"r{number}\"\nunderlay = \"cubic\"\n"),
+            // A handshake ends under the rule that it began under, also if no rule has replaced it.
+            3 => format!(
+                "{AT_REST}[[rules]]\nname = \"r{number}\"\nunderlay = \"cubic\"\n\
+                 idle_handshake = \"1s\"\nidle_closed = \"1s\"\n"
+            ),
             // Refused.
             _ => AT_REST.replace("hold", "grip"),
         };
