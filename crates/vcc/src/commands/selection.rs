@@ -139,7 +139,7 @@ mod tests {
         }
         for bad in [
             "--stage open",
-            "--underlay vegas",
+            "--underlay westwood",
             "--limited-by fate",
             "--guest 10",
             "--with snd-una",
