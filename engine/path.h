@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What acknowledgements tell of the path, for congestion controls that are led by delay: the
- * fabric's RTT without what an end delays, and the rate of delivery.
+ * What acknowledgements tell of the path, for congestion controls that are led by delay: its RTT,
+ * by ACKs that the peer has hardly delayed (tells_path), and the rate of delivery.
  *
  * One segment is timed at a time (rtt.h), so each round trip has one sample. TSval would time each
  * ACK, but its unit of a millisecond (RFC 7323, 5.4; Linux) is many round trips of a fabric.

@@ -461,7 +461,7 @@ struct vcc_params {
 		/* Scale 5: 10 Gbit/s at 1.6 ms, for 8 of 1448 bytes of MSS. */	\
 		.window_max_bytes = 2 << 20,					\
 		.rto_min_us = 200000,						\
-		/* The RTT of DCTCP at 10 Gbit/s with K = 65 (delay-10g). */	\
+		/* DCTCP's RTT is 120 at 10 Gbit/s, K = 65 (delay-10g). */	\
 		.rtt_target_us = 100,						\
 		/* AC/DC, section 5: the RTO_min of its hosts. */		\
 		.emit_after_us = 10000,						\
