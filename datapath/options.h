@@ -27,7 +27,12 @@
 #define KIND_AO		    29	/* RFC 5925 */
 #define KIND_MPTCP	    30	/* RFC 8684 */
 #define KIND_PACK	    172 /* AccECN0 (RFC 9768, 3.2.3); see feedback.h */
+#define KIND_ACCECN1	    174 /* AccECN1, with the ECT counters in the other order */
 #define KIND_EXPERIMENT	    253 /* RFC 6994 */
+
+/* AccECN's fields (RFC 9768, 3.2.3). */
+#define ACCECN_FIELD_BYTES 3
+#define ACCECN_MAX_BYTES   11
 
 /* Our experimental option: ExID "vc", version, type (RFC 6994). */
 #define EXPERIMENT_ID 0x7663
@@ -90,6 +95,17 @@ static __always_inline uint64_t option_bytes(uint32_t at, uint32_t length)
 	return ((1ull << (length & 63)) - 1) << (at & 63);
 }
 
+/* Parses an AccECN option of none to three fields; the second one counts CE in both orders. */
+static __always_inline void option_accecn(struct option_walk *w, uint32_t at, uint8_t length)
+{
+	w->options |= OPT_ACCECN;
+	if (length < OPT_PACK_BYTES)
+		return;
+	w->options |= OPT_ACCECN_CE;
+	w->feedback.ect0_bytes = be24(w, at + 2);
+	w->feedback.ce_bytes = be24(w, at + 5);
+}
+
 /* Parses an option of our kinds (feedback.h). */
 static __always_inline void option_of_ours(struct option_walk *w, uint32_t at, uint8_t kind,
 					   uint8_t length)
@@ -104,6 +120,9 @@ static __always_inline void option_of_ours(struct option_walk *w, uint32_t at, u
 		w->options |= OPT_PACK;
 		w->feedback.ect0_bytes = be24(w, at + 2);
 		w->feedback.ce_bytes = be24(w, at + 5);
+	} else if (kind != KIND_EXPERIMENT && length <= ACCECN_MAX_BYTES &&
+		   (length - 2) % ACCECN_FIELD_BYTES == 0) {
+		option_accecn(w, at, length);
 	} else if (kind == KIND_EXPERIMENT && version == OURS_VERSION && what == OURS_FACK &&
 		   length == OPT_FACK_BYTES) {
 		w->options |= OPT_FACK;
@@ -171,7 +190,7 @@ static int option_step(uint32_t index, struct option_walk *w)
 		w->options |= OPT_SIGNED;
 	} else if (kind == KIND_MPTCP) {
 		w->mptcp |= option_bytes(at, length);
-	} else if (kind == KIND_PACK || kind == KIND_EXPERIMENT) {
+	} else if (kind == KIND_PACK || kind == KIND_ACCECN1 || kind == KIND_EXPERIMENT) {
 		option_of_ours(w, at, kind, length);
 	}
 	w->at += length;

@@ -7,23 +7,41 @@
 #include "pool.h"
 #include "syn.h"
 
-/* Requests ECN in the guest's SYN if the guest does not. Returns the request as flow flags. */
+VCC_INLINE uint16_t ask_accecn(uint32_t flags, uint32_t accecn)
+{
+	return (uint16_t)(accecn ? flags | TCP_AE : flags & ~(uint32_t)TCP_AE);
+}
+
+/*
+ * Requests ECN in the guest's SYN, AccECN if that is for vcc to speak. Returns the request as flags
+ * of a SYN.
+ */
 VCC_INLINE uint32_t ask_ecn(const struct vcc_flow *f, const struct vcc_params *p,
 			    const struct vcc_segment *s, bool again, struct vcc_action *a)
 {
-	const uint32_t asks = FLOW_ECN_ASKED | FLOW_ECN_GUEST | FLOW_ECN_FELL_BACK;
+	const uint32_t asks =
+	    FLOW_ECN_ASKED | FLOW_ECN_GUEST | FLOW_ECN_FELL_BACK | SYN_ACCECN_ASKED;
 	uint32_t before = again ? f->syn_flags & asks : 0;
+	uint32_t accecn = brings_accecn(f, p) ? SYN_ACCECN_ASKED : 0;
 	bool copy = again && f->stage == STAGE_SYN_SENT &&
 		    elapsed_us(f->progress_us, (uint32_t)s->now_us) < SYN_COPY_US;
 
-	if (asks_ecn(s->flags))
-		return note_ecn_asked(f, p, s, a) | FLOW_ECN_GUEST;
-	if (copy ? before == FLOW_ECN_ASKED : !again && brings_ecn(f, p)) {
-		a->flags |= TCP_ECE | TCP_CWR;
-		return FLOW_ECN_ASKED;
+	if (asks_ecn(s->flags)) {
+		uint32_t asked = FLOW_ECN_ASKED | FLOW_ECN_GUEST;
+
+		if (!overrides_ecn(f, p))
+			return asked | ((s->flags & TCP_AE) ? FLOW_ACCECN_GUEST : 0);
+		a->flags = ask_accecn(a->flags, accecn);
+		return asked | accecn;
+	}
+	if (copy)
+		accecn = before & SYN_ACCECN_ASKED;
+	if (copy ? before == (FLOW_ECN_ASKED | accecn) : !again && brings_ecn(f, p)) {
+		a->flags = ask_accecn(a->flags | TCP_ECE | TCP_CWR, accecn);
+		return FLOW_ECN_ASKED | accecn;
 	}
 	/* A retransmission: the ECN-setup SYN timed out, so ECN stays off (RFC 3168, 6.1.1.1). */
-	return before ? FLOW_ECN_FELL_BACK : 0;
+	return before ? FLOW_ECN_FELL_BACK | (before & SYN_ACCECN_ASKED) : 0;
 }
 
 VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
@@ -74,11 +92,26 @@ VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 		f->flags |= asked & FLOW_ECN_FELL_BACK;
 }
 
+/* What the guest is shown of the ECN that its peer's SYN-ACK accepts. */
+VCC_INLINE void show_ecn_answer(const struct vcc_flow *f, bool guest_asked, struct vcc_action *a)
+{
+	if (!guest_asked || f->accecn)
+		without_ecn(a);
+	/* Its request was answered to vcc: classic ECN is what it has. */
+	if (guest_asked && f->accecn)
+		a->flags |= TCP_ECE;
+}
+
 /* The peer's SYN-ACK answers the ECN request, the guest's or vcc's. */
 VCC_INLINE void note_ecn_answer(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	bool accecn = (f->flags & FLOW_ACCECN_GUEST) && accepts_accecn(s->flags);
 
+	if ((f->syn_flags & SYN_ACCECN_ASKED) && accepts_accecn(s->flags)) {
+		accecn_agree(f, s->ip_ecn);
+		f->accecn |= ACCECN_ANSWERS;
+		return;
+	}
 	if (!accecn)
 		f->flags &= ~(uint32_t)FLOW_ACCECN_GUEST;
 	/*
@@ -116,16 +149,24 @@ VCC_INLINE bool takes_synack(const struct vcc_flow *f, const struct vcc_segment 
 	return answers_guests_syn(f, s) && !has_one;
 }
 
+/* May the peer's SYN-ACK carry the options of ours that it does? */
+VCC_INLINE bool expects_ours(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	uint32_t accecn = (s->options & OPT_HELLO) ? 0 : SYN_ACCECN_ASKED;
+
+	return f->syn_flags & (FLOW_HELLO_OFFERED | accecn);
+}
+
 /* Applies a SYN-ACK that the guest may accept. The last one before the guest's ACK holds. */
 VCC_INLINE void settle_by_synack(struct vcc_flow *f, const struct vcc_params *p,
 				 const struct vcc_segment *s, struct vcc_action *a)
 {
 	bool guest_asked = f->syn_flags & FLOW_ECN_GUEST;
 	/* A retransmitted SYN-ACK must not reset counters that have moved since the first. */
-	bool counting = (f->flags & FLOW_FEEDBACK) && s->seq + 1 == f->rcv_wup;
+	bool counting = ((f->flags & FLOW_FEEDBACK) || f->accecn) && s->seq + 1 == f->rcv_wup;
 
 	go_by_syn(f);
-	strip_ours(f, p, f->flags & FLOW_HELLO_OFFERED, s, a);
+	strip_ours(f, p, expects_ours(f, s), s, a);
 	/* Data on the SYN that is not acknowledged was not accepted: the guest sends it as new. */
 	f->snd_una = s->ack;
 	f->snd_nxt = s->ack;
@@ -135,14 +176,16 @@ VCC_INLINE void settle_by_synack(struct vcc_flow *f, const struct vcc_params *p,
 	f->flags &= ~(uint32_t)FLOW_OFFERS | option_flags(s->options);
 	f->wscale_guest = (f->flags & FLOW_WSCALE) ? f->syn_wscale : 0;
 	note_ecn_answer(f, s);
-	if (brings_ecn(f, p) && !guest_asked)
-		without_ecn(a);
+	if (brings_ecn(f, p))
+		show_ecn_answer(f, guest_asked, a);
 	settle_ecn(f, p);
 	hello_accepted(f, s);
 	show_exact_scale(f, p, s, a);
 	expect_mss(f, f->syn_mss_bytes);
 	establish(f, s->now_us);
 	path_handshake(f, p, s);
+	if (f->accecn && !counting)
+		accecn_start(f, s, ace_of(s->flags));
 	if ((f->flags & FLOW_FEEDBACK) && !counting)
 		feedback_start(f);
 	pool_first_window(f, p, s, a);
@@ -170,15 +213,14 @@ VCC_INLINE void synack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	if (!(f->flags & FLOW_GUEST_OPENED))
 		return;
 	/* It answers another SYN, and the guest will send a RST; or the guest has accepted one. */
-	strip_ours(f, p, f->flags & FLOW_HELLO_OFFERED, s, a);
+	strip_ours(f, p, expects_ours(f, s), s, a);
 	/* A copy of the accepted SYN-ACK gets the same rewrite. */
 	if (!live || s->ack - (f->iss + 1) > UINT16_MAX || !shows_windows(f, p))
 		return;
 	if (f->flags & FLOW_WSCALE)
 		a->wscale = f->wscale_shown;
 	a->mss = (uint16_t)vcc_min(s->mss, f->mss_max_bytes + timestamps_bytes(f));
-	if (!(f->flags & FLOW_ECN_GUEST))
-		without_ecn(a);
+	show_ecn_answer(f, f->flags & FLOW_ECN_GUEST, a);
 }
 
 #endif

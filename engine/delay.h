@@ -145,8 +145,8 @@ VCC_INLINE uint32_t fabric_answered(struct vcc_flow *f, const struct vcc_segment
 VCC_INLINE bool admits_data(const struct vcc_flow *f, const struct vcc_segment *s,
 			    const struct ack_news *news, uint32_t edge)
 {
-	bool reduces =
-	    f->ca_state != CA_OPEN || f->dupacks || (s->flags & TCP_ECE) || (s->options & OPT_SACK);
+	bool reduces = f->ca_state != CA_OPEN || f->dupacks ||
+		       ((s->flags & TCP_ECE) && !f->accecn) || (s->options & OPT_SACK);
 	uint32_t least_bytes = reduces ? 2u * f->mss_bytes : 1;
 
 	return news->acked_bytes >= least_bytes && f->has_more &&

@@ -12,6 +12,12 @@ VCC_INLINE bool ecn_is_ours(const struct vcc_flow *f)
 	return (f->flags & FLOW_ECN_FABRIC) && !(f->flags & FLOW_ECN_GUEST);
 }
 
+/* Does vcc answer marks as receiver, for a guest without ECN or one that must not see them? */
+VCC_INLINE bool plays_receiver(const struct vcc_flow *f)
+{
+	return ecn_is_ours(f) || f->accecn || (f->flags & FLOW_FEEDBACK);
+}
+
 /* Does this segment from the guest leave as ECT? */
 VCC_INLINE bool ecn_capable(const struct vcc_flow *f, enum vcc_sent sent,
 			    const struct vcc_segment *s)
@@ -22,8 +28,11 @@ VCC_INLINE bool ecn_capable(const struct vcc_flow *f, enum vcc_sent sent,
 	 */
 	if (f->flags & (FLOW_ECN_FELL_BACK | FLOW_UNHEARD | FLOW_RELEASED))
 		return false;
-	/* Threshold-marking switches drop Not-ECT packets, so DCTCP sends all as ECT (RFC 8311). */
-	if (cc_traits(f->underlay) & CC_ECT_ALL)
+	/*
+	 * Threshold-marking switches drop Not-ECT packets, so DCTCP sends all as ECT (RFC 8311). An
+	 * AccECN peer counts marks on all.
+	 */
+	if (f->accecn || (cc_traits(f->underlay) & CC_ECT_ALL))
 		return true;
 	/* Classic ECN: new data only (RFC 3168, 6.1.2, 6.1.4 and 6.1.5). */
 	return sent == SENT_NEW && s->payload_bytes;
@@ -36,12 +45,15 @@ VCC_INLINE void ecn_mark(struct vcc_flow *f, enum vcc_sent sent, const struct vc
 	if (!(f->flags & FLOW_ECN_FABRIC))
 		return;
 	/* A guest without ECN has negotiated none of these bits with the peer. */
-	if (ecn_is_ours(f) || (f->flags & FLOW_FEEDBACK)) {
+	if (plays_receiver(f)) {
 		a->ip_ecn = IP_ECN_NOT_ECT;
 		a->flags &= (uint16_t)~TCP_ECN_BITS;
 	}
 	if (ecn_capable(f, sent, s))
 		a->ip_ecn = IP_ECN_ECT_0;
+	/* With AccECN the bit is part of a counter (accecn.h). */
+	if (f->accecn)
+		return;
 	/* Send CWR even if ECT has stopped, or the peer repeats its ECE forever (6.1.1). */
 	if ((f->flags & (FLOW_CWR_DUE | FLOW_ECN_FELL_BACK)) == FLOW_CWR_DUE && sent == SENT_NEW &&
 	    s->payload_bytes) {
@@ -76,15 +88,14 @@ VCC_INLINE void ecn_hide(const struct vcc_flow *f, struct vcc_action *a)
 		return;
 	/* The sender half answers ECE, also for a guest whose own ECN is overridden. */
 	a->flags &= (uint16_t)~TCP_ECE;
-	if (ecn_is_ours(f)) {
-		a->flags &= (uint16_t) ~(TCP_CWR | TCP_AE);
+	if (!plays_receiver(f))
+		return;
+	/* vcc reports the marks to the sender. The guest may see ECT if it negotiated that. */
+	a->flags &= (uint16_t) ~(TCP_CWR | TCP_AE);
+	if (ecn_is_ours(f))
 		a->ip_ecn = IP_ECN_NOT_ECT;
-	} else if (f->flags & FLOW_FEEDBACK) {
-		/* vcc reports the marks to the sender. The guest may see ECT, as it negotiated. */
-		a->flags &= (uint16_t)~TCP_CWR;
-		if (a->ip_ecn == IP_ECN_CE)
-			a->ip_ecn = IP_ECN_ECT_0;
-	}
+	else if (a->ip_ecn == IP_ECN_CE)
+		a->ip_ecn = IP_ECN_ECT_0;
 }
 
 #endif

@@ -69,12 +69,7 @@ VCC_INLINE void expected_from_guest(struct vcc_flow *f, const struct vcc_params 
 			a->flags = push_flags(f, p, s);
 	}
 	ecn_mark(f, sent, s, a);
-	if (f->flags & FLOW_FEEDBACK) {
-		feedback_expect(f, s, a->ip_ecn);
-		feedback_report(f, s, a);
-	}
-	if (receives_for_guest(f))
-		ecn_echo(f, a);
+	marks_to_peer(f, s, a);
 }
 
 /*
@@ -102,7 +97,7 @@ VCC_INLINE bool is_expected_to_guest(const struct vcc_flow *f, const struct vcc_
 	/* Below the RTO (rtt.h), a window that is not used in full is valid (RFC 7661). */
 	uint32_t valid_us = vcc_min(p->rto_min_us, RTO_INITIAL_US);
 
-	return is_plain(s, OPT_TIMESTAMPS | OPT_PACK) && is_at_ease(f, p) &&
+	return is_plain(s, OPT_TIMESTAMPS | OPT_PACK) && is_at_ease(f, p) && !f->accecn &&
 	       (f->flags & FLOW_WINDOW_SHOWN) && (acked_bytes || s->payload_bytes) &&
 	       acked_bytes <= flight_bytes(f) && in_guests_window(f, s) &&
 	       is_expected_report(f, s) &&
@@ -155,10 +150,7 @@ VCC_INLINE void expected_to_guest(struct vcc_flow *f, const struct vcc_params *p
 	a->window = window_field(f, p, s, &news, f->cc.cwnd_segs * f->mss_bytes);
 	window_note(f, s, a->window);
 	f->segs_since_ack = 0;
-	if (f->flags & FLOW_FEEDBACK)
-		feedback_count(f, s);
-	if (receives_for_guest(f))
-		ecn_latch(f, s);
+	count_marks(f, s);
 	ecn_hide(f, a);
 	delay_to_guest(f, p, s, &news, s->ack + ((uint32_t)a->window << f->wscale_shown), a);
 	rcv_rtt_to_guest(f, p, s, a);

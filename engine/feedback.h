@@ -3,11 +3,12 @@
  * Feedback between two vcc ends (AC/DC, 3.2). The receiver half counts the marked and unmarked
  * payload received for its guest and reports the counters: in a PACK option on a pure ACK, or in a
  * FACK beside a segment that has no room for the option. The sender half reads and removes both.
- * hello.h negotiates feedback, report.h is the receiver half, this file is the sender half.
+ * hello.h negotiates feedback, report.h is the receiver half, this file is the sender half. With a
+ * far end that speaks AccECN itself, accecn.h and marks.h are.
  *
- * The counters are cumulative, so a lost or repeated report does no harm. PACK has the layout of
- * AccECN's option (RFC 9768, 3.2.3) and its kind: kind 172, length 8, ECT(0) bytes, CE bytes. Hello
- * and FACK share an experimental option (RFC 6994):
+ * The counters are cumulative, so a lost or repeated report does no harm. PACK is an AccECN option
+ * (RFC 9768, 3.2.3): kind 172, length 8, ECT(0) bytes, CE bytes. Hello and FACK share an
+ * experimental option (RFC 6994):
  *
  *	Hello	253, 8,  0x76 0x63 ("vc"), version, HELLO_OFFER or HELLO_ACCEPT, 0, 0
  *	FACK	253, 12, 0x76 0x63, version, 3, ECT(0) bytes, CE bytes
@@ -183,7 +184,7 @@ VCC_INLINE void answer_untold(struct vcc_flow *f, uint32_t ack, bool echoed, str
 
 VCC_INLINE bool is_echo(const struct vcc_flow *f, const struct vcc_segment *s)
 {
-	return (s->flags & TCP_ECE) && (f->flags & FLOW_ECN_FABRIC);
+	return (s->flags & TCP_ECE) && (f->flags & FLOW_ECN_FABRIC) && !f->accecn;
 }
 
 VCC_INLINE bool believes_reports(const struct vcc_flow *f)
@@ -192,8 +193,8 @@ VCC_INLINE bool believes_reports(const struct vcc_flow *f)
 }
 
 /*
- * To-guest: the marks that this segment's report carries. Out of line, like marks_by_echo(),
- * because the callers have no stack to spare.
+ * To-guest: the marks that this segment's report carries. Out of line, because the callers have no
+ * stack to spare.
  */
 VCC_APART int marks_by_report(struct vcc_flow *f, const struct vcc_segment *s, struct vcc_action *a,
 			      struct mark_news *news)
@@ -209,11 +210,9 @@ VCC_APART int marks_by_report(struct vcc_flow *f, const struct vcc_segment *s, s
 }
 
 /* To-guest: the marks that ECE echoes if there is no report. */
-VCC_APART int marks_by_echo(struct vcc_flow *f, const struct vcc_segment *s, uint32_t acked_bytes,
-			    struct mark_news *news)
+VCC_INLINE void marks_by_echo(struct vcc_flow *f, const struct vcc_segment *s, uint32_t acked_bytes,
+			      struct mark_news *news)
 {
-	if (!f || !s || !news)
-		return -1;
 	bool echo = is_echo(f, s);
 
 	if (echo)
@@ -222,12 +221,11 @@ VCC_APART int marks_by_echo(struct vcc_flow *f, const struct vcc_segment *s, uin
 		feedback_missed(f, acked_bytes);
 		/* Until the first report, rely on ECE. */
 		if (f->flags & FLOW_FEEDBACK_HEARD)
-			return 0;
+			return;
 	}
 	news->reported_bytes = acked_bytes;
 	news->marked_bytes = echo ? vcc_max(acked_bytes, 1) : 0;
 	news->precise = (f->flags & (FLOW_PEER_DCTCP | FLOW_FEEDBACK)) == FLOW_PEER_DCTCP;
-	return 0;
 }
 
 /* An ACK without ECE: the next ECE is a new mark. */
@@ -235,22 +233,6 @@ VCC_INLINE void note_unmarked(struct vcc_flow *f)
 {
 	if (seq_after(f->snd_una, f->ece_told))
 		f->ece_told = f->snd_una - 1;
-}
-
-/* To-guest: the marks on the guest's data that this segment reports or echoes. */
-VCC_INLINE void feedback_from_peer(struct vcc_flow *f, const struct vcc_segment *s,
-				   uint32_t acked_bytes, struct vcc_action *a,
-				   struct mark_news *news)
-{
-	*news = (struct mark_news){ .precise = true };
-	if (!(s->options & OPT_FACK) && !is_echo(f, s))
-		note_unmarked(f);
-	if (believes_reports(f) && (s->options & (OPT_PACK | OPT_FACK))) {
-		marks_by_report(f, s, a, news);
-		if (!(f->flags & FLOW_FEEDBACK_LOST))
-			return;
-	}
-	marks_by_echo(f, s, acked_bytes, news);
 }
 
 #endif

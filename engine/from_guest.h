@@ -7,6 +7,7 @@
 #include "feedback.h"
 #include "handshake.h"
 #include "loss.h"
+#include "marks.h"
 #include "mss.h"
 #include "police.h"
 #include "push.h"
@@ -96,14 +97,7 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 		a->flags = push_flags(f, p, s);
 	ecn_mark(f, sent, s, a);
 	strip_ours(f, p, false, s, a);
-	if (f->flags & FLOW_FEEDBACK) {
-		feedback_expect(f, s, a->ip_ecn);
-		feedback_report(f, s, a);
-	}
-	if (echoes_dctcp(f))
-		dctcp_echo(f, s, a);
-	else if (receives_for_guest(f))
-		ecn_echo(f, a);
+	marks_to_peer(f, s, a);
 }
 
 #endif

@@ -18,11 +18,16 @@ VCC_INLINE void count_forged(struct vcc_flow *f, struct vcc_action *a)
 VCC_INLINE void strip_ours(struct vcc_flow *f, const struct vcc_params *p, bool agreed,
 			   const struct vcc_segment *s, struct vcc_action *a)
 {
-	if (!(s->options & OPT_OURS) || !translates(f, p) || !is_controlled(f) ||
-	    (f->flags & FLOW_ACCECN_GUEST))
+	/* AccECN's options may be the guest's own, a Hello never. */
+	bool own = (f->flags & FLOW_ACCECN_GUEST) && !(s->options & OPT_HELLO);
+
+	if (!(s->options & OPT_OURS) || !translates(f, p) || !is_controlled(f) || own)
 		return;
+	/* A far end that reports by PACK has no other form of AccECN's option. */
+	bool other = (s->options & OPT_ACCECN) && (f->flags & FLOW_FEEDBACK);
+
 	a->strip = true;
-	if (!agreed || (s->options & OPT_OURS_BAD))
+	if (!agreed || other || (s->options & OPT_OURS_BAD))
 		count_forged(f, a);
 }
 
@@ -86,7 +91,7 @@ VCC_INLINE void hello_answer(struct vcc_flow *f, const struct vcc_params *p,
 /* The peer's SYN-ACK: did the far end accept? A middlebox's echo of our offer does not count. */
 VCC_INLINE void hello_accepted(struct vcc_flow *f, const struct vcc_segment *s)
 {
-	if ((f->flags & FLOW_HELLO_OFFERED) && (f->flags & FLOW_ECN_FABRIC) &&
+	if ((f->flags & FLOW_HELLO_OFFERED) && (f->flags & FLOW_ECN_FABRIC) && !f->accecn &&
 	    (s->options & OPT_HELLO) && s->hello == HELLO_ACCEPT)
 		f->flags |= FLOW_FEEDBACK;
 }

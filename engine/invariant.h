@@ -8,6 +8,7 @@
 
 #include "cc/cc.h"
 #include "loss.h"
+#include "report.h"
 #include "window.h"
 
 /* Enumerations have one of their values. */
@@ -71,6 +72,19 @@ VCC_INLINE bool sequence_holds(const struct vcc_flow *f)
 	return flight_bytes(f) <= SEQ_WINDOW_MAX;
 }
 
+/* AccECN is one way of ECN between vcc and the peer, and what is guessed is less than half a turn.
+ */
+VCC_INLINE bool accecn_holds(const struct vcc_flow *f)
+{
+	const uint32_t agreed =
+	    ACCECN_AGREED | ACCECN_ANSWERS | ACCECN_HEARD | ACCECN_ECT_1 | ACCECN_OPTION_FALSE;
+
+	if (f->guessed_bytes > COUNTER_MASK / 2)
+		return false;
+	return !f->accecn || (!(f->accecn & ~agreed) && (f->accecn & ACCECN_AGREED) &&
+			      (f->flags & FLOW_ECN_FABRIC));
+}
+
 /* A reduction for a mark or a timeout is final (undo.h). */
 VCC_INLINE bool undo_holds(const struct vcc_flow *f)
 {
@@ -84,7 +98,8 @@ VCC_INLINE bool flow_invariant(const struct vcc_flow *f)
 		return false;
 	if (f->stage == STAGE_NONE)
 		return !f->flags && !f->syn_flags;
-	return mss_holds(f) && window_holds(f) && sequence_holds(f) && undo_holds(f);
+	return mss_holds(f) && window_holds(f) && sequence_holds(f) && undo_holds(f) &&
+	       accecn_holds(f);
 }
 
 #endif

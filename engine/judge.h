@@ -7,13 +7,13 @@
 #ifndef VCC_JUDGE_H
 #define VCC_JUDGE_H
 
-#include "ecn.h"
+#include "accecn.h"
 #include "undo.h"
 
 /* Did vcc change the handshake, so that an established connection depends on it? */
 VCC_INLINE bool is_bound(const struct vcc_flow *f)
 {
-	return ecn_is_ours(f) || (f->flags & FLOW_FEEDBACK) || f->wscale_shown != f->wscale_peer;
+	return plays_receiver(f) || f->wscale_shown != f->wscale_peer;
 }
 
 /*
@@ -63,7 +63,7 @@ VCC_INLINE bool is_promised(const struct vcc_flow *f)
 	bool asked_for_guest = (f->flags & (FLOW_ECN_ASKED | FLOW_ECN_GUEST)) == FLOW_ECN_ASKED;
 
 	return asked_for_guest || (f->flags & FLOW_HELLO_OFFERED) ||
-	       f->wscale_shown != f->wscale_peer;
+	       (f->syn_flags & SYN_ACCECN_ASKED) || f->wscale_shown != f->wscale_peer;
 }
 
 /* Does the flow depend on vcc, so that it must be kept even if its treatment leaves it alone? */

@@ -7,6 +7,23 @@
 #include "police.h"
 #include "syn.h"
 
+/* The ECN request of the peer's SYN, as flags of a SYN. */
+VCC_INLINE uint32_t note_ecn_asked(const struct vcc_flow *f, const struct vcc_params *p,
+				   const struct vcc_segment *s, struct vcc_action *a)
+{
+	uint32_t asked = asks_ecn(s->flags) ? FLOW_ECN_ASKED : 0;
+
+	if (!asks_accecn(s->flags))
+		return asked;
+	if (brings_accecn(f, p))
+		asked |= FLOW_ECN_ASKED | SYN_ACCECN_ASKED;
+	if (!overrides_ecn(f, p))
+		return asked | FLOW_ACCECN_GUEST;
+	if (asks_ecn(s->flags))
+		a->flags &= (uint16_t)~TCP_AE;
+	return asked;
+}
+
 /* The peer's SYN into a live connection. Scale and MSS stay, for the live one's still hold. */
 VCC_INLINE void syn_into_live(struct vcc_flow *f, const struct vcc_params *p,
 			      const struct vcc_segment *s, struct vcc_action *a)
@@ -57,10 +74,13 @@ VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 		/* Note the peer's request, though the guest may not see it. */
 		uint32_t asked = hides_request(f, p) ? 0 : note_ecn_asked(f, p, s, a);
 
+		/* The guest is not shown the far end's request. */
+		if (offered)
+			asked &= ~(uint32_t)FLOW_ACCECN_GUEST;
 		note_syn(f, s, FLOW_SYN_SEEN_PEER | asked | (offered ? FLOW_HELLO_OFFERED : 0));
 		go_by_syn(f);
 		note_peer_dctcp(f, s);
-	} else if (strips_accecn(f, p, s->flags)) {
+	} else if (asks_ecn(s->flags) && overrides_ecn(f, p)) {
 		a->flags &= (uint16_t)~TCP_AE;
 	}
 	strip_ours(f, p, s->options & OPT_HELLO, s, a);
@@ -88,23 +108,43 @@ VCC_INLINE bool answers_syn_into_live(const struct vcc_flow *f, const struct vcc
 	       s->seq != f->iss && s->ack - (f->syn_seq + 1) <= UINT16_MAX;
 }
 
-/* The guest's SYN-ACK answers the peer's ECN request. vcc accepts it for a guest without ECN. */
+/* The SYN-ACK accepts the peer's request, in place of the guest. */
+VCC_INLINE void accept_ecn(const struct vcc_flow *f, struct vcc_action *a)
+{
+	if (f->accecn)
+		a->flags = with_ace(a->flags, ace_of_ip_ecn(f->syn_ip_ecn));
+	else
+		a->flags = (uint16_t)((a->flags & ~TCP_ECN_BITS) | TCP_ECE);
+}
+
+/*
+ * The guest's SYN-ACK answers the peer's ECN request. vcc accepts it for a guest without ECN, and
+ * accepts AccECN for one without that, unless the peer is a vcc end.
+ */
 VCC_INLINE void note_ecn_given(struct vcc_flow *f, const struct vcc_params *p,
 			       const struct vcc_segment *s, struct vcc_action *a)
 {
+	bool accecn = (f->syn_flags & SYN_ACCECN_ASKED) && !(f->flags & FLOW_HELLO_OFFERED) &&
+		      brings_accecn(f, p);
+
 	f->flags &= ~(uint32_t)(FLOW_ECN_GUEST | FLOW_ECN_FABRIC);
+	f->accecn = 0;
 	if (!accepts_accecn(s->flags))
 		f->flags &= ~(uint32_t)FLOW_ACCECN_GUEST;
-	if (!(f->flags & FLOW_ECN_ASKED))
-		return;
 	if (f->flags & FLOW_ACCECN_GUEST) {
 		f->flags |= FLOW_ECN_GUEST;
-	} else if (accepts_ecn(s->flags)) {
-		f->flags |= FLOW_ECN_GUEST | FLOW_ECN_FABRIC;
-	} else if (brings_ecn(f, p)) {
-		f->flags |= FLOW_ECN_FABRIC;
-		a->flags = (uint16_t)((a->flags & ~TCP_ECN_BITS) | TCP_ECE);
+		return;
 	}
+	if (!(f->flags & FLOW_ECN_ASKED))
+		return;
+	if (accepts_ecn(s->flags))
+		f->flags |= FLOW_ECN_GUEST | FLOW_ECN_FABRIC;
+	else if (brings_ecn(f, p))
+		f->flags |= FLOW_ECN_FABRIC;
+	if (accecn && !keeps_own_ecn(f, p))
+		accecn_agree(f, f->syn_ip_ecn);
+	if (f->accecn || ecn_is_ours(f))
+		accept_ecn(f, a);
 }
 
 /* The guest's first SYN-ACK of a connection sets its initial sequence number. */
@@ -150,9 +190,8 @@ VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p
 	note_seen(f, s);
 	/* A retransmission after the handshake: its last ACK may not have reached the guest. */
 	if (f->stage != STAGE_SYN_RECEIVED) {
-		if (brings_ecn(f, p) && (f->flags & FLOW_ECN_FABRIC) &&
-		    !(f->flags & FLOW_ECN_GUEST))
-			a->flags = (uint16_t)((a->flags & ~TCP_ECN_BITS) | TCP_ECE);
+		if (brings_ecn(f, p) && (f->accecn || ecn_is_ours(f)))
+			accept_ecn(f, a);
 		strip_ours(f, p, false, s, a);
 		hello_accept(f, s, a);
 		return;
@@ -169,6 +208,8 @@ VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p
 	if (!again)
 		hello_answer(f, p, s);
 	hello_accept(f, s, a);
+	if (!again)
+		accecn_offer(f, s, a);
 }
 
 /* The peer's ACK that completes the handshake of a passive open. */
@@ -185,6 +226,8 @@ VCC_INLINE void handshake_ack_to_guest(struct vcc_flow *f, const struct vcc_para
 	settle_ecn(f, p);
 	establish(f, s->now_us);
 	path_handshake(f, p, s);
+	if (f->accecn)
+		accecn_start_answered(f, s);
 	if (f->flags & FLOW_FEEDBACK)
 		feedback_start(f);
 	f->settled = true;

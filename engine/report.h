@@ -14,21 +14,16 @@
 /* Initialises the counters when both SYNs have passed. */
 VCC_INLINE void feedback_start(struct vcc_flow *f)
 {
-	f->counted.ect0_bytes = COUNTER_ECT0_INITIAL;
-	f->heard.ect0_bytes = COUNTER_ECT0_INITIAL;
+	f->counted = (struct vcc_feedback){ .ect0_bytes = COUNTER_ECT0_INITIAL };
+	f->heard = f->counted;
 	f->feedback_ack = f->snd_una;
-}
-
-/* Does vcc answer marks as receiver, for a guest without ECN or one that must not see them? */
-VCC_INLINE bool receives_for_guest(const struct vcc_flow *f)
-{
-	return ecn_is_ours(f) || (f->flags & FLOW_FEEDBACK);
 }
 
 /* Is the peer a native DCTCP sender that expects DCTCP's echo? */
 VCC_INLINE bool echoes_dctcp(const struct vcc_flow *f)
 {
-	return ecn_is_ours(f) && (f->flags & (FLOW_PEER_DCTCP | FLOW_FEEDBACK)) == FLOW_PEER_DCTCP;
+	return ecn_is_ours(f) && !f->accecn &&
+	       (f->flags & (FLOW_PEER_DCTCP | FLOW_FEEDBACK)) == FLOW_PEER_DCTCP;
 }
 
 /* To-guest: counts received payload. */
@@ -46,6 +41,13 @@ VCC_INLINE void feedback_count(struct vcc_flow *f, const struct vcc_segment *s)
 	}
 }
 
+VCC_INLINE void report_counters(struct vcc_flow *f, struct vcc_action *a)
+{
+	a->feedback = f->counted;
+	f->flags &= ~(uint32_t)(FLOW_REPORT_DUE | FLOW_REPORT_CE);
+	f->uncounted_bytes = 0;
+}
+
 /* From-guest: the guest's segment carries a due report, or the report goes beside it. */
 VCC_INLINE void feedback_report(struct vcc_flow *f, const struct vcc_segment *s,
 				struct vcc_action *a)
@@ -58,9 +60,7 @@ VCC_INLINE void feedback_report(struct vcc_flow *f, const struct vcc_segment *s,
 	    f->uncounted_bytes < REPORT_SEGS * f->mss_bytes)
 		return;
 	a->emit = pure && s->option_room_bytes >= OPT_PACK_BYTES ? EMIT_PACK : EMIT_FACK;
-	a->feedback = f->counted;
-	f->flags &= ~(uint32_t)(FLOW_REPORT_DUE | FLOW_REPORT_CE);
-	f->uncounted_bytes = 0;
+	report_counters(f, a);
 }
 
 /*

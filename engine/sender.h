@@ -4,7 +4,7 @@
 #define VCC_SENDER_H
 
 #include "cap.h"
-#include "feedback.h"
+#include "marks.h"
 #include "loss.h"
 #include "pool.h"
 

@@ -20,7 +20,8 @@
 VCC_INLINE void signed_syn_from_guest(struct vcc_flow *f, const struct vcc_segment *s,
 				      struct vcc_action *a)
 {
-	f->syn_flags &= (uint16_t) ~(FLOW_ECN_ASKED | FLOW_ACCECN_GUEST | FLOW_HELLO_OFFERED);
+	f->syn_flags &= (uint16_t) ~(FLOW_ECN_ASKED | FLOW_ACCECN_GUEST | FLOW_HELLO_OFFERED |
+				     SYN_ACCECN_ASKED);
 	if (asks_ecn(s->flags))
 		f->syn_flags |=
 		    (s->flags & TCP_AE) ? FLOW_ECN_ASKED | FLOW_ACCECN_GUEST : FLOW_ECN_ASKED;

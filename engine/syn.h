@@ -7,7 +7,7 @@
 #ifndef VCC_SYN_H
 #define VCC_SYN_H
 
-#include "accept.h"
+#include "accecn.h"
 #include "feedback.h"
 #include "window.h"
 
@@ -22,7 +22,7 @@
 #define FLOW_SYN_SAYS                                                                              \
 	(FLOW_OFFERS | FLOW_ECN_ASKED | FLOW_ECN_GUEST | FLOW_ACCECN_GUEST | FLOW_ECN_FELL_BACK |  \
 	 FLOW_HELLO_OFFERED)
-_Static_assert((FLOW_SYN_SAYS | FLOW_GUEST_OPENED | FLOW_SYN_SEEN_PEER) <= UINT16_MAX,
+_Static_assert((FLOW_SYN_SAYS | FLOW_GUEST_OPENED | FLOW_SYN_SEEN_PEER) < SYN_ACCECN_ASKED,
 	       "what a SYN says fits syn_flags");
 /* The flags that the answer to a SYN sets. */
 #define FLOW_ANSWER_SAYS (FLOW_ECN_FABRIC | FLOW_FEEDBACK | FLOW_LEFT_ALONE | FLOW_PEER_DCTCP)
@@ -33,10 +33,21 @@ VCC_INLINE bool asks_ecn(uint16_t flags)
 	return (flags & (TCP_ECE | TCP_CWR)) == (TCP_ECE | TCP_CWR);
 }
 
-/* ECN-setup SYN-ACK (RFC 3168, 6.1.1): ECE alone. ECE and CWR come from a reflecting middlebox. */
+/* Every SYN but one without ECN or with classic ECN requests AccECN (RFC 9768, 3.1.2). */
+VCC_INLINE bool asks_accecn(uint16_t flags)
+{
+	uint16_t bits = flags & TCP_ECN_BITS;
+
+	return bits && bits != (TCP_ECE | TCP_CWR);
+}
+
+/*
+ * ECN-setup SYN-ACK (RFC 3168, 6.1.1): ECE without CWR. Both come from a reflecting middlebox. AE
+ * beside ECE was a nonce's, and means classic ECN, too (RFC 9768, table 2).
+ */
 VCC_INLINE bool accepts_ecn(uint16_t flags)
 {
-	return (flags & TCP_ECN_BITS) == TCP_ECE;
+	return (flags & (TCP_ECE | TCP_CWR)) == TCP_ECE;
 }
 
 /* A SYN-ACK that accepts AccECN (RFC 9768, 3.1.2, table 2). */
@@ -44,7 +55,7 @@ VCC_INLINE bool accepts_accecn(uint16_t flags)
 {
 	uint16_t bits = flags & TCP_ECN_BITS;
 
-	return bits && bits != TCP_ECE && bits != TCP_ECN_BITS;
+	return bits && !accepts_ecn(flags) && bits != TCP_ECN_BITS;
 }
 
 /* Initialises a flow. The recorded SYN is kept: it may be the one that starts this connection. */
@@ -71,6 +82,7 @@ VCC_INLINE void go_by_syn(struct vcc_flow *f)
 {
 	f->flags &= ~(uint32_t)(FLOW_SYN_SAYS | FLOW_ANSWER_SAYS);
 	f->flags |= f->syn_flags & FLOW_SYN_SAYS;
+	f->accecn = 0;
 }
 
 /* A new connection replaces a live one and keeps its treatment. */
@@ -155,6 +167,7 @@ VCC_INLINE void note_syn(struct vcc_flow *f, const struct vcc_segment *s, uint32
 	f->syn_flags = (uint16_t)(says | option_flags(s->options));
 	f->syn_mss_bytes = syn_mss(s);
 	f->syn_wscale = syn_scale(s);
+	f->syn_ip_ecn = s->ip_ecn;
 }
 
 /* Does vcc choose the scale and MSS that the guest is shown? */
@@ -216,24 +229,10 @@ VCC_INLINE void establish(struct vcc_flow *f, uint64_t now_us)
 	f->stage = STAGE_ESTABLISHED;
 }
 
-/* Must AccECN be reduced to classic ECN, so that the underlay can take it over? */
-VCC_INLINE bool strips_accecn(const struct vcc_flow *f, const struct vcc_params *p, uint16_t flags)
+/* Does the underlay take over the ECN of a guest that has some, so that it gets no AccECN? */
+VCC_INLINE bool overrides_ecn(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return shows_windows(f, p) && p->guest_ecn == GUEST_ECN_OVERRIDE && asks_ecn(flags) &&
-	       (flags & TCP_AE);
-}
-
-/* The ECN request of this SYN, as flow flags. */
-VCC_INLINE uint32_t note_ecn_asked(const struct vcc_flow *f, const struct vcc_params *p,
-				   const struct vcc_segment *s, struct vcc_action *a)
-{
-	if (!asks_ecn(s->flags))
-		return 0;
-	if (strips_accecn(f, p, s->flags))
-		a->flags &= (uint16_t)~TCP_AE;
-	else if (s->flags & TCP_AE)
-		return FLOW_ECN_ASKED | FLOW_ACCECN_GUEST;
-	return FLOW_ECN_ASKED;
+	return shows_windows(f, p) && p->guest_ecn == GUEST_ECN_OVERRIDE;
 }
 
 /*

@@ -45,7 +45,7 @@ VCC_INLINE void to_guest_current(struct vcc_flow *f, const struct vcc_params *p,
 	const struct ack_news *news = &outcome->news;
 	struct mark_news marks;
 
-	feedback_from_peer(f, s, news->acked_bytes, a, &marks);
+	marks_from_peer(f, s, news, a, &marks);
 	outcome->current = true;
 	outcome->granted_bytes = sender_on_ack(f, p, s, news, &marks);
 	if (acts_by_window(f, p))
@@ -55,22 +55,23 @@ VCC_INLINE void to_guest_current(struct vcc_flow *f, const struct vcc_params *p,
 	f->segs_since_ack = 0;
 }
 
-/* A FACK carries only the report. It may arrive before the segment beside it. */
+/* A FACK carries only the report, and acknowledges nothing. It may arrive before the segment beside
+ * it. */
 VCC_INLINE void fack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
-			      const struct vcc_segment *s, struct vcc_action *a)
+			      const struct vcc_segment *s, const struct ack_news *nothing,
+			      struct vcc_action *a)
 {
-	struct ack_news nothing = {};
 	struct mark_news marks;
 
 	a->verdict = VCC_CONSUME;
 	if (!fack_plausible(f, s))
 		return;
 	note_seen(f, s);
-	feedback_from_peer(f, s, 0, a, &marks);
+	marks_from_peer(f, s, nothing, a, &marks);
 	if (!marks.marked_bytes && !marks.reported_bytes)
 		return;
 	reduction_end(f, s);
-	struct vcc_cc_ack ack = cc_ack(f, p, s, &nothing, &marks);
+	struct vcc_cc_ack ack = cc_ack(f, p, s, nothing, &marks);
 
 	sender_on_marks(f, p, &ack, &marks);
 }
@@ -122,10 +123,7 @@ VCC_INLINE void managed_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 		a->window = offered;
 	if (!translates(f, p))
 		return;
-	if ((f->flags & FLOW_FEEDBACK) || echoes_dctcp(f))
-		feedback_count(f, s);
-	if (receives_for_guest(f))
-		ecn_latch(f, s);
+	count_marks(f, s);
 	ecn_hide(f, a);
 }
 
@@ -170,11 +168,11 @@ VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_pa
 	if (f->stage < STAGE_ESTABLISHED)
 		return;
 	if (is_fack(f, p, s)) {
-		fack_to_guest(f, p, s, a);
+		fack_to_guest(f, p, s, &outcome->news, a);
 		return;
 	}
 	outcome->accepted = hear_peer(f, s);
-	strip_ours(f, p, f->flags & FLOW_FEEDBACK, s, a);
+	strip_ours(f, p, (f->flags & FLOW_FEEDBACK) || f->accecn, s, a);
 	/* The guest always reads the window field at the scale it was shown. */
 	a->window = window_translate(f, s->window);
 	if (!outcome->accepted) {

@@ -67,11 +67,13 @@ VCC_INLINE bool brings_ecn(const struct vcc_flow *f, const struct vcc_params *p)
 
 /*
  * Is a flow with the guest's own ECN left alone? Classic ECN is, unless the operator overrides it.
- * AccECN always is, because a classic sender half cannot use its counters.
+ * AccECN of its own always is, because a classic sender half cannot use its counters; what vcc has
+ * agreed on in its place never is.
  */
 VCC_INLINE bool leaves_alone(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return mode_changes(p) && ((f->flags & FLOW_ACCECN_GUEST) || keeps_own_ecn(f, p));
+	return mode_changes(p) && !f->accecn &&
+	       ((f->flags & FLOW_ACCECN_GUEST) || keeps_own_ecn(f, p));
 }
 
 /* Called when both SYNs have passed. */

@@ -56,10 +56,12 @@ enum vcc_option {
 	OPT_OURS_BAD = 0x100, /* a kind of ours with another length or version */
 	OPT_SIGNED = 0x200,   /* TCP MD5 or TCP-AO (RFC 2385, RFC 5925); see signed.h */
 	OPT_MPTCP = 0x400,    /* MPTCP on a SYN (RFC 8684); see mptcp.h */
+	OPT_ACCECN = 0x800,   /* AccECN's option (RFC 9768, 3.2.3) in another form than a PACK's */
+	OPT_ACCECN_CE = 0x1000, /* and it has the count of CE bytes */
 };
 
-/* Options that only two vcc ends exchange; feedback.h has their layout. */
-#define OPT_OURS	(OPT_HELLO | OPT_PACK | OPT_FACK | OPT_OURS_BAD)
+/* Options that vcc sends and reads, not its guest; feedback.h has their layout. */
+#define OPT_OURS	(OPT_HELLO | OPT_PACK | OPT_FACK | OPT_OURS_BAD | OPT_ACCECN | OPT_ACCECN_CE)
 #define OPT_HELLO_BYTES 8u
 #define OPT_PACK_BYTES	8u
 #define OPT_FACK_BYTES	12u
@@ -76,8 +78,9 @@ enum vcc_hello {
 
 /* The receiver half's cumulative counters, 24 bits each (RFC 9768, 3.2.1). */
 struct vcc_feedback {
-	uint32_t ect0_bytes; /* payload received as ECT, unmarked */
-	uint32_t ce_bytes;   /* payload received as CE */
+	uint32_t
+	    ect0_bytes;	   /* payload received as ECT, unmarked; with OPT_ACCECN, its first field */
+	uint32_t ce_bytes; /* payload received as CE */
 };
 
 /* A parsed segment. A GSO or GRO super-segment is one segment with seg_bytes > 0. */
@@ -97,7 +100,7 @@ struct vcc_segment {
 	uint8_t hello;		      /* enum vcc_hello, with OPT_HELLO */
 	uint8_t ip_ecn;		      /* enum vcc_ip_ecn */
 	uint8_t option_room_bytes;    /* free option space in the header */
-	struct vcc_feedback feedback; /* with OPT_PACK or OPT_FACK */
+	struct vcc_feedback feedback; /* with OPT_PACK, OPT_FACK or OPT_ACCECN */
 	uint32_t tsval;		      /* with OPT_TIMESTAMPS (RFC 7323) */
 	uint32_t tsecr;
 	uint32_t pool_bytes;	   /* the flow's limit in its pool (pool.h); 0: it has no pool */
@@ -216,6 +219,15 @@ enum vcc_flow_flag {
 	FLOW_FEEDBACK_FALSE = 1 << 30, /* a report was impossible: reports are ignored for good */
 };
 
+/* AccECN between vcc and the peer (accecn.h); 0: they have not agreed on it. */
+enum vcc_accecn {
+	ACCECN_AGREED = 1 << 0,
+	ACCECN_ANSWERS = 1 << 1,      /* the guest's next ACK tells how the SYN-ACK arrived */
+	ACCECN_HEARD = 1 << 2,	      /* the peer's ACE field has been seen */
+	ACCECN_ECT_1 = 1 << 3,	      /* the peer has sent data as ECT(1) */
+	ACCECN_OPTION_FALSE = 1 << 4, /* the peer's option was impossible: it is ignored for good */
+};
+
 /*
  * Bit 31 does not fit an enum's int. The flow's treatment no longer imposes a window, but vcc
  * translated its handshake, so ECN, scales and options are still translated.
@@ -289,7 +301,8 @@ struct vcc_flow {
 	uint8_t resent;	  /* enum vcc_resent */
 	struct vcc_cc_state cc;
 	/* Sender half: the far end's reports on the guest's data. */
-	uint32_t unreported_bytes; /* sent and not yet reported, retransmissions included */
+	/* Sent and not yet reported, retransmissions included; with AccECN, delivered without. */
+	uint32_t unreported_bytes;
 	uint32_t feedback_ack;	   /* highest acknowledgement that carried a report */
 	uint32_t ece_told;	   /* reports account for ECE up to this acknowledgement */
 	struct vcc_feedback heard; /* the counters of the last report */
@@ -364,6 +377,13 @@ struct vcc_flow {
 	uint8_t sent_late;    /* bool: there is data of late_seq */
 	uint8_t rcv_rtt;      /* enum vcc_rcv_rtt */
 	uint16_t rcv_mss_bytes; /* payload of the peer's full segments (Linux: rcv_mss) */
+	uint8_t accecn;		/* enum vcc_accecn */
+	uint8_t syn_ip_ecn;	/* how the peer's SYN or SYN-ACK arrived, with AccECN */
+	uint8_t ace_counted;	/* marked packets received for the guest, modulo 256 (r.cep) */
+	uint8_t ace_heard;	/* the peer's last ACE field (s.cep) */
+	uint32_t guessed_bytes; /* of heard.ce_bytes, what the peer's option has not told */
+	uint16_t ack_segs64;	/* packets that one of the peer's ACKs acknowledges, in 1/64 */
+	uint8_t reserved[6];
 };
 
 /* A shell's own flags of a flow. */
@@ -436,7 +456,8 @@ struct vcc_params {
 	uint8_t act;	      /* enum vcc_act */
 	uint8_t snoop;	      /* bool: the shell acknowledges in the guest's name (snoop.h) */
 	uint8_t delays;	      /* bool: measure what round trips wait for (delay.h) */
-	uint8_t reserved[3];
+	uint8_t accecn;	      /* bool: ask for AccECN in the guest's name, and accept it */
+	uint8_t reserved[2];
 	uint32_t rtt_target_us; /* with CC_TARGET; 0: by the path's least RTT alone */
 };
 
@@ -454,6 +475,7 @@ struct vcc_params {
 		.undo = 1,							\
 		.pace_push = 1,							\
 		.feedback = 1,							\
+		.accecn = 1,							\
 		.delays = 1,							\
 		.beta_1024 = BETA_ONE,						\
 		.window_floor_segs = 1,						\

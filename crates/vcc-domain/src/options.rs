@@ -4,7 +4,9 @@ use std::num::NonZeroU8;
 
 use vcc_engine::sys;
 
-use crate::ours::{self, APPENDED_BYTES, EXPERIMENT_NAME, FACK_BYTES, KIND_EXPERIMENT, KIND_PACK};
+use crate::ours::{
+    self, APPENDED_BYTES, EXPERIMENT_NAME, FACK_BYTES, KIND_ACCECN1, KIND_EXPERIMENT, KIND_PACK,
+};
 use crate::wire::*;
 
 /// RFC 9293, 3.1; RFC 2018; RFC 7323.
@@ -151,7 +153,7 @@ impl Options {
                 self.mptcp |= byte_mask(at, option.len());
                 0
             }
-            (KIND_PACK, _) => self.take_ours(option, at),
+            (KIND_PACK | KIND_ACCECN1, _) => self.take_ours(option, at),
             (KIND_EXPERIMENT, 4..) if option[2..4] == EXPERIMENT_NAME => self.take_ours(option, at),
             _ => 0,
         };
@@ -165,6 +167,15 @@ impl Options {
             (KIND_PACK, APPENDED_BYTES, _) => {
                 self.feedback = read_counters(&option[2..]);
                 sys::OPT_PACK
+            }
+            (KIND_PACK | KIND_ACCECN1, length @ (2 | 5 | 8 | 11), _) => {
+                // The second field counts CE in both orders.
+                if length >= APPENDED_BYTES {
+                    self.feedback = read_counters(&option[2..]);
+                    sys::OPT_ACCECN | sys::OPT_ACCECN_CE
+                } else {
+                    sys::OPT_ACCECN
+                }
             }
             (KIND_EXPERIMENT, FACK_BYTES, Some(&[ours::VERSION, ours::WHAT_FACK])) => {
                 self.feedback = read_counters(&option[6..]);
@@ -260,10 +271,29 @@ mod tests {
     }
 
     #[test]
+    fn the_second_field_of_accecn_counts_ce_in_both_orders() {
+        let counters = sys::vcc_feedback { ect0_bytes: 0x01_0203, ce_bytes: 0x04_0506 };
+        let both = sys::OPT_ACCECN | sys::OPT_ACCECN_CE;
+        for (kind, bytes, present, feedback) in [
+            (172, 2_u8, sys::OPT_ACCECN, Default::default()),
+            (174, 5, sys::OPT_ACCECN, Default::default()),
+            (172, 8, sys::OPT_PACK, counters),
+            (172, 11, both, counters),
+            (174, 8, both, counters),
+            (174, 11, both, counters),
+        ] {
+            let option: Vec<u8> = [kind, bytes].into_iter().chain(1..bytes - 1).collect();
+            let read = read(&option, 0);
+            assert_eq!((u32::from(read.present), read.feedback), (present, feedback), "{option:?}");
+            assert_eq!(read.places.ours, (1 << bytes) - 1, "{option:?}");
+        }
+    }
+
+    #[test]
     fn malformed_options_of_ours_are_bad_and_other_experiments_are_ignored() {
         let bad: [&[u8]; 6] = [
-            &[172, 2],
-            &[172, 6, 0, 0, 0, 0],
+            &[172, 3, 0],
+            &[174, 6, 0, 0, 0, 0],
             &[253, 4, b'v', b'c'],
             &[253, 8, b'v', b'c', 2, 1, 0, 0],
             &[253, 8, b'v', b'c', 1, 3, 0, 0],

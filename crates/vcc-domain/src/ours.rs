@@ -1,9 +1,11 @@
-//! Options that only two vcc ends exchange; `engine/feedback.h` has their layout.
+//! Options that vcc sends and reads, not its guest; `engine/feedback.h` has their layout.
 
 use vcc_engine::sys;
 
 /// The kind of AccECN0 (RFC 9768, 3.2.3).
 pub(crate) const KIND_PACK: u8 = 172;
+/// The kind of AccECN1, with the ECT counters in the other order.
+pub(crate) const KIND_ACCECN1: u8 = 174;
 /// The kind of experimental options (RFC 6994).
 pub(crate) const KIND_EXPERIMENT: u8 = 253;
 pub(crate) const EXPERIMENT_NAME: [u8; 2] = *b"vc";

@@ -9,7 +9,12 @@ use crate::ours::{self, APPENDED_BYTES};
 use crate::parse::Parsed;
 use crate::wire::*;
 
-const OPTIONS_OF_OURS: u32 = sys::OPT_HELLO | sys::OPT_PACK | sys::OPT_FACK | sys::OPT_OURS_BAD;
+const OPTIONS_OF_OURS: u32 = sys::OPT_HELLO
+    | sys::OPT_PACK
+    | sys::OPT_FACK
+    | sys::OPT_OURS_BAD
+    | sys::OPT_ACCECN
+    | sys::OPT_ACCECN_CE;
 
 /// Rewrites the parsed frame by the action. A wrong checksum stays wrong.
 pub(crate) fn rewrite(frame: &mut Frame, direction: Direction, parsed: &Parsed, action: &Action) {

@@ -63,7 +63,11 @@ impl FlowState {
     /// accepted ECN (RFC 3168, 6.1.1).
     pub fn ecn_fabric(&self) -> &'static str {
         let agreed = self.has(sys::FLOW_ECN_FABRIC) && !self.has(sys::FLOW_ECN_FELL_BACK);
-        if agreed { "yes" } else { "no" }
+        match (agreed, self.accecn) {
+            (false, _) => "no",
+            (true, 0) => "yes",
+            (true, _) => "accurate",
+        }
     }
 
     /// The underlay's cwnd, if it is computed.

@@ -133,6 +133,10 @@ fn two_ends(seed: u64) -> Scenario {
     scenario.params.0.beta_1024 = rng.pick(&[0, 256, 512, 1024]);
     let mut far = scenario.params;
     far.0.underlay = rng.pick(&underlays).parse::<Underlay>().unwrap().number();
+    // Without reports of vcc's own, the two ends speak AccECN.
+    far.0.feedback = u8::from(!rng.chance(200));
+    far.0.accecn = u8::from(!rng.chance(200));
+    scenario.params.0.accecn = u8::from(!rng.chance(200));
     far.0.guest_ecn = rng.pick(&[GuestEcn::Leave, GuestEcn::Override]).number();
     scenario.params.0.guest_ecn = rng.pick(&[GuestEcn::Leave, GuestEcn::Override]).number();
     scenario.guest.ecn = rng.chance(200);
@@ -246,6 +250,8 @@ fn add(total: &mut Counts, counts: Counts) {
     total.packs += counts.packs;
     total.facks += counts.facks;
     total.marks_reported += counts.marks_reported;
+    total.counters += counts.counters;
+    total.marks_counted += counts.marks_counted;
     total.refused += counts.refused;
 }
 
@@ -328,7 +334,15 @@ fn every_law_holds_between_two_ends() {
         assert!(agreements > 3_000, "{agreements}");
         // An end whose ECN request was lost sends no ECT and receives no marks.
         assert!(silent * 20 < agreements, "{silent} of {agreements}");
-        let met = [total.packs, total.facks, total.marks_reported, total.reductions, total.echoes];
+        let met = [
+            total.packs,
+            total.facks,
+            total.marks_reported,
+            total.reductions,
+            total.echoes,
+            total.counters,
+            total.marks_counted,
+        ];
         assert!(met.iter().all(|&count| count >= 1000), "{total:?}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod common;
 
+mod accecn;
 mod accept;
 mod cap;
 mod closing;

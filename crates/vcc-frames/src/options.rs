@@ -37,6 +37,12 @@ pub fn pack(ect0_bytes: u32, ce_bytes: u32) -> Vec<u8> {
     [&[OPTION_PACK, 8], &counters(ect0_bytes, ce_bytes)[..]].concat()
 }
 
+/// An AccECN option of up to three counters (RFC 9768, 3.2.3).
+pub fn accecn(kind: u8, counters: &[u32]) -> Vec<u8> {
+    let fields = counters.iter().flat_map(|bytes| bytes.to_be_bytes()[1..].to_vec());
+    [kind, 2 + 3 * counters.len() as u8].into_iter().chain(fields).collect()
+}
+
 pub fn fack(ect0_bytes: u32, ce_bytes: u32) -> Vec<u8> {
     let head = [&[OPTION_EXPERIMENT, 12], &EXPERIMENT_NAME[..], &[VERSION, FACK]].concat();
     [head, counters(ect0_bytes, ce_bytes)].concat()

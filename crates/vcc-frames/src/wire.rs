@@ -61,6 +61,8 @@ pub const OPTION_MPTCP: u8 = 30;
 /// The options of vcc: the PACK has the kind and layout of an AccECN option (RFC 9768, 3.2.3);
 /// Hello and FACK are an experiment (RFC 6994) whose identifier is "vc".
 pub const OPTION_PACK: u8 = 172;
+/// AccECN1, with the ECT counters in the other order.
+pub const OPTION_ACCECN1: u8 = 174;
 pub const OPTION_EXPERIMENT: u8 = 253;
 pub const EXPERIMENT_NAME: [u8; 2] = *b"vc";
 pub const VERSION: u8 = 1;

@@ -145,6 +145,17 @@ impl Seg {
         self.report(sys::OPT_PACK, ect0_bytes, ce_bytes)
     }
 
+    /// An AccECN option in another form than a PACK's, with its first two fields.
+    pub fn accecn_option(self, first_bytes: u32, ce_bytes: u32) -> Self {
+        self.report(sys::OPT_ACCECN | sys::OPT_ACCECN_CE, first_bytes, ce_bytes)
+    }
+
+    /// AE, CWR and ECE as the ACE field (RFC 9768, 3.2.2).
+    pub fn ace(mut self, ace: u16) -> Self {
+        self.0.flags = self.0.flags & !(7 << 6) | (ace & 7) << 6;
+        self
+    }
+
     pub fn fack(self, ect0_bytes: u32, ce_bytes: u32) -> Self {
         self.report(sys::OPT_FACK, ect0_bytes, ce_bytes)
     }

@@ -98,7 +98,9 @@ fn an_ecn_guest_is_overridden() {
 
 #[test]
 fn an_overridden_accecn_guest_becomes_a_classic_one() {
-    let mut conn = Conn::new(override_guest(), 5);
+    let mut classic = override_guest();
+    classic.0.accecn = 0;
+    let mut conn = Conn::new(classic, 5);
     let syn = conn.guest_syn(linux_syn().asking_accecn());
     assert!(lacks_flags(&syn, sys::TCP_AE) && has_flags(&syn, sys::TCP_ECE | sys::TCP_CWR));
     conn.peer_synack(linux_syn().ece());

@@ -4,10 +4,10 @@ use super::*;
 
 #[test]
 fn synacks_that_do_not_accept_classic_ecn() {
-    // RFC 3168, 6.1.1: ECE alone accepts. Both bits are a reflection; other combinations answer
-    // AccECN.
+    // RFC 3168, 6.1.1: ECE without CWR accepts. Both bits are a reflection; other combinations
+    // answer AccECN, for which nobody has asked.
     for bits in [0, sys::TCP_CWR, sys::TCP_ECE | sys::TCP_CWR, ECN_BITS, sys::TCP_AE] {
-        let mut conn = Conn::new(Params::default(), 5);
+        let mut conn = Conn::new(params(|p| p.accecn = 0), 5);
         conn.guest_syn(linux_syn());
         let answer = conn.peer_synack(answer_with(bits));
         assert!(!conn.flow.has(sys::FLOW_ECN_FABRIC), "bits {bits:#x}");
@@ -27,7 +27,7 @@ fn vcc_accepts_ecn_for_a_listening_guest_only_on_request() {
         (linux_syn().ece(), 0),
         (linux_syn().cwr(), 0),
     ] {
-        let mut conn = Conn::new(Params::default(), 5);
+        let mut conn = Conn::new(params(|p| p.accecn = 0), 5);
         conn.peer_syn(syn);
         let answer = conn.guest_synack(linux_syn());
         assert_eq!(u32::from(answer.flags) & ECN_BITS, bits);

@@ -251,6 +251,13 @@ pub static KEYS: &[Key] = &[
              vcc too.",
         )
     },
+    key(
+        "accecn",
+        Kind::Flag,
+        engine!(accecn),
+        "Where vcc negotiates ECN, ask for [Accurate ECN](accecn.md) (RFC 9768) and accept it, so \
+         that a peer without vcc counts marks.",
+    ),
     Key {
         needs: &[ENFORCED],
         effect: Some("a guest without SACK gets duplicate ACKs and window updates"),

@@ -111,7 +111,7 @@ impl Wire {
 
     fn handshake(&mut self, sum: Sum) {
         let (frame, at) = self.pass(FromGuest, sum, &self.connection.syn());
-        assert_eq!(at.flags(&frame), SYN | ECE | CWR);
+        assert_eq!(at.flags(&frame), SYN | AE | ECE | CWR);
         let mut syn_ack = self.connection.syn_ack();
         syn_ack.flags |= ECE;
         let (frame, at) = self.pass(ToGuest, sum, &syn_ack);

@@ -25,7 +25,12 @@ pub struct Parsed {
 }
 
 const OPTIONS_MAX_BYTES: usize = 40;
-const OPT_OURS: u32 = sys::OPT_HELLO | sys::OPT_PACK | sys::OPT_FACK | sys::OPT_OURS_BAD;
+const OPT_OURS: u32 = sys::OPT_HELLO
+    | sys::OPT_PACK
+    | sys::OPT_FACK
+    | sys::OPT_OURS_BAD
+    | sys::OPT_ACCECN
+    | sys::OPT_ACCECN_CE;
 
 /// MD5 (RFC 2385) and TCP-AO (RFC 5925).
 const SIGNATURES: [u8; 2] = [19, 29];
@@ -127,7 +132,7 @@ impl Parsed {
                 self.ours.push(here..here + option.len());
                 sys::OPT_MPTCP
             }
-            (OPTION_PACK, _) => self.take_ours(option, here),
+            (OPTION_PACK | OPTION_ACCECN1, _) => self.take_ours(option, here),
             (OPTION_EXPERIMENT, 4..) if option[2..4] == EXPERIMENT_NAME => {
                 self.take_ours(option, here)
             }
@@ -160,6 +165,11 @@ impl Parsed {
                 counters(2);
                 sys::OPT_PACK
             }
+            (OPTION_PACK | OPTION_ACCECN1, 8 | 11, _) => {
+                counters(2);
+                sys::OPT_ACCECN | sys::OPT_ACCECN_CE
+            }
+            (OPTION_PACK | OPTION_ACCECN1, 2 | 5, _) => sys::OPT_ACCECN,
             (OPTION_EXPERIMENT, 12, Some(&[VERSION, FACK])) => {
                 counters(6);
                 sys::OPT_FACK

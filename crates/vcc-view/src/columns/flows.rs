@@ -81,7 +81,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "ecn_fabric",
         Text,
         |flow| flow.state.ecn_fabric().into(),
-        "the ECN that vcc and the peer negotiated: `no`, `yes`",
+        "the ECN that vcc and the peer negotiated: `no`, `yes` (RFC 3168), `accurate` (RFC 9768)",
     )
     .wide()
     .page(Page::Detail),

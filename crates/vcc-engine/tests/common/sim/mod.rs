@@ -31,9 +31,13 @@ const LONGEST_US: u64 = 3_600_000_000;
 /// Limit of steps: more indicate an endless loop.
 const STEPS_MAX: u64 = 400_000;
 
-/// Options that only two vcc ends exchange.
-pub const OPT_OURS: u16 =
-    (sys::OPT_HELLO | sys::OPT_PACK | sys::OPT_FACK | sys::OPT_OURS_BAD) as u16;
+/// Options that vcc sends and reads, not its guest.
+pub const OPT_OURS: u16 = (sys::OPT_HELLO
+    | sys::OPT_PACK
+    | sys::OPT_FACK
+    | sys::OPT_OURS_BAD
+    | sys::OPT_ACCECN
+    | sys::OPT_ACCECN_CE) as u16;
 
 pub struct Scenario {
     pub seed: u64,

@@ -105,7 +105,7 @@ fn no_offer_goes_on_a_syn_with_data() {
         let out = c.send_packet(FromGuest, 0, &syn);
         assert_eq!(out.options(), syn.options);
         assert!(out.frame.ends_with(&syn.payload));
-        assert_eq!(out.flags(), SYN | ECE | CWR);
+        assert_eq!(out.flags(), SYN | AE | ECE | CWR);
     }
     run.assert_all();
 }

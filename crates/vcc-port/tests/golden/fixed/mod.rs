@@ -40,6 +40,7 @@ fn options(mode: Mode, feedback: bool) -> AttachOptions {
         p.undo = 1;
         p.pace_push = 1;
         p.feedback = feedback.into();
+        p.accecn = 0;
         p.window_max_bytes = 2 << 20;
         p.initial_window_segs = 10;
         p.window_floor_segs = 1;

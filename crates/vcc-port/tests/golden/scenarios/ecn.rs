@@ -1,7 +1,7 @@
 //! ECN: its negotiation, its echo, and its use by the guest.
 
-use vcc_frames::payload;
 use vcc_frames::wire::*;
+use vcc_frames::{options, payload};
 
 use super::*;
 use crate::conversation::{Conversation, MSS_BYTES};
@@ -66,6 +66,44 @@ pub(super) fn guest_with_accecn(c: &mut Conversation) {
     c.send(ToGuest, |p| p.flags |= AE | CWR);
     c.send(ToGuest, |p| (p.traffic_class, p.payload) = (CE, payload(100)));
     c.send(FromGuest, |p| p.flags |= AE);
+}
+
+/// RFC 9768 between the port and the peer: the field, the option in its forms, super-segments.
+pub(super) fn peer_with_accecn(c: &mut Conversation) {
+    let opener = c.opener();
+    c.syn(if opener == FromGuest { 0 } else { AE | CWR | ECE });
+    c.syn_ack(if opener == FromGuest { CWR } else { 0 });
+    c.send(opener, |p| p.flags |= if opener == FromGuest { 0 } else { CWR });
+    for _ in 0..12 {
+        c.data(FromGuest, MSS_BYTES);
+    }
+    c.ack_but(11 * MSS, |p| p.flags |= AE | ECE);
+    c.ack_but(10 * MSS, |p| p.flags |= AE | CWR);
+    let mss = MSS;
+    for (segs, option) in [
+        (8, options::accecn(OPTION_ACCECN1, &[1, 2 * mss, 1])),
+        (6, options::accecn(OPTION_PACK, &[1 + mss, 3 * mss, 1])),
+        (5, options::pack(1 + mss, 4 * mss)),
+        (4, options::accecn(OPTION_ACCECN1, &[1, 5 * mss])),
+        (3, options::accecn(OPTION_ACCECN1, &[1])),
+        (2, options::accecn(OPTION_PACK, &[])),
+        (1, options::accecn(OPTION_ACCECN1, &[1, 0x40_0000])),
+    ] {
+        c.ack_but(segs * MSS, |p| {
+            p.flags |= AE | CWR | ECE;
+            p.options = options::join(&[p.options.clone(), option]);
+        });
+    }
+    for class in [CE, ECT_0, CE, CE, ECT_1, CE] {
+        c.send(ToGuest, |p| {
+            (p.traffic_class, p.payload) = (class, payload(MSS_BYTES));
+            p.flags |= AE | ECE;
+        });
+        c.ack(FromGuest);
+        c.send_gso(FromGuest, MSS, |p| p.payload = payload(2 * MSS_BYTES));
+    }
+    c.send(ToGuest, |p| (p.traffic_class, p.flags) = (CE, ACK | AE));
+    c.ack(FromGuest);
 }
 
 /// Sender half: ECE of a classic receiver comes until CWR has reached it.

@@ -33,6 +33,7 @@ const SCENARIOS: &[(&str, Scenario)] = named![
     ecn::reflected_ecn,
     ecn::guest_with_ecn,
     ecn::guest_with_accecn,
+    ecn::peer_with_accecn,
     ecn::echoed_congestion,
     ecn::marked_data,
     loss::lost_segment_without_sack,

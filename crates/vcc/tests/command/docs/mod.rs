@@ -48,6 +48,7 @@ macro_rules! pages {
 
 pages! {
     readme: "README.md",
+    accecn: "docs/accecn.md",
     architecture: "docs/architecture.md",
     congestion_control: "docs/congestion-control.md",
     contributing: "docs/contributing.md",

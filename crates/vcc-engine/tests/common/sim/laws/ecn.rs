@@ -6,25 +6,36 @@ use vcc_engine::{Action, FlowState, Segment, Underlay, sys};
 use super::{CE, CWR, ECE, ECN_BITS, ECT_0, Laws};
 
 impl Laws {
-    /// Is ECN on, because an ECN-setup SYN was answered by an ECN-setup SYN-ACK (law 5)?
-    pub(super) fn fabric_ecn(&self) -> bool {
+    /// The ECN bits of the SYN and of its answer, as they were between vcc and the peer.
+    pub(super) fn ecn_bits(&self) -> (u16, u16) {
         let (syn, answer) =
             if self.guest_opens { (self.guest, self.peer) } else { (self.peer, self.guest) };
-        syn.ecn_bits & (ECE | CWR) == (ECE | CWR) && answer.ecn_bits == ECE
+        (syn.ecn_bits, answer.ecn_bits)
+    }
+
+    /// Is ECN on, because an ECN-setup SYN was answered by an ECN-setup SYN-ACK (law 5)?
+    pub(super) fn fabric_ecn(&self) -> bool {
+        let (syn, answer) = self.ecn_bits();
+        let classic = syn & (ECE | CWR) == (ECE | CWR) && answer == ECE;
+        classic || (self.has_accecn() && syn == ECN_BITS)
     }
 
     /// Does the peer send ECT? It does even if its SYN-ACK answers the first SYN after a later one
     /// has fallen back; its marks must then be echoed.
     pub(super) fn peer_marks(&self) -> bool {
         let late_answer = self.guest_opens && self.asked && self.peer.ecn_bits == ECE;
-        self.fabric_ecn() || late_answer
+        self.fabric_ecn() || self.has_accecn() || late_answer
     }
 
     /// Did the guest negotiate that ECN itself?
     pub(super) fn guest_has_ecn(&self) -> bool {
-        let own_bits = self.guest.own_ecn_bits;
+        self.fabric_ecn() && !self.has_accecn() && self.guest_takes_part()
+    }
+
+    /// Did the guest's own bits ask for classic ECN, or accept it?
+    fn guest_takes_part(&self) -> bool {
         let takes_part = if self.guest_opens { ECE | CWR } else { ECE };
-        self.fabric_ecn() && own_bits == takes_part
+        self.guest.own_ecn_bits == takes_part
     }
 
     /// The guest requested ECN itself and fell back: the peer's view is up to the two of them.
@@ -52,6 +63,10 @@ impl Laws {
         is_new_data: bool,
     ) {
         let ecn = self.fabric_ecn() && !after.has(sys::FLOW_UNHEARD);
+        if self.has_accecn() {
+            self.counter_sent(segment, action, ecn);
+            return;
+        }
         let echoes = if self.guest_has_ecn() && !self.agreed {
             segment.flags & ECE != 0 // it echoes marks itself
         } else if self.guest_fell_back() {
@@ -105,7 +120,10 @@ impl Laws {
             return;
         }
         assert_eq!(action.flags & ECN_BITS, 0, "law 5: no ECN flag reaches the guest");
-        assert_eq!(action.ip_ecn, 0, "law 5: no mark reaches the guest");
+        // Beside AccECN, the guest may see ECT if it negotiated classic ECN.
+        let ect = if segment.ip_ecn == CE { ECT_0 } else { segment.ip_ecn };
+        let seen = if self.has_accecn() && self.guest_takes_part() { ect } else { 0 };
+        assert_eq!(action.ip_ecn, seen, "law 5: no mark reaches the guest");
         let hidden = segment.flags & (ECE | CWR) != 0 || segment.ip_ecn == CE;
         self.counts.marks_hidden += u64::from(hidden);
         assert_eq!(action.flags, segment.flags & !ECN_BITS, "the other flags are the peer's");

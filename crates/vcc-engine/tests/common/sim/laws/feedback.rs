@@ -2,9 +2,10 @@
 
 use vcc_engine::{Action, FlowState, Segment, sys};
 
+use super::accecn::accepts_accecn;
 use super::{ACK, FIN, Laws};
 
-const COUNTER_MASK: u64 = 0xff_ffff;
+pub(super) const COUNTER_MASK: u64 = 0xff_ffff;
 
 impl Laws {
     /// Negotiation of feedback on a SYN or SYN-ACK.
@@ -12,6 +13,11 @@ impl Laws {
         let emitted = u32::from(action.emit);
         let answers = segment.flags & ACK != 0;
         if emitted == sys::EMIT_NOTHING {
+            return;
+        }
+        if emitted == sys::EMIT_PACK {
+            assert!(accepts_accecn(action.flags) && answers, "no other report on a SYN");
+            assert_eq!((action.feedback.ect0_bytes, action.feedback.ce_bytes), (1, 0));
             return;
         }
         assert_eq!(emitted, sys::EMIT_HELLO, "no report on a SYN");
@@ -31,6 +37,10 @@ impl Laws {
     pub(super) fn reports(&mut self, segment: &Segment, action: &Action, after: &FlowState) {
         let emitted = u32::from(action.emit);
         let pure = segment.payload_bytes == 0 && segment.flags & FIN == 0;
+        if self.has_accecn() {
+            self.counter_reports(segment, action);
+            return;
+        }
         if !self.agreed {
             assert_eq!(emitted, sys::EMIT_NOTHING, "a report without negotiation");
             return;

@@ -1,6 +1,7 @@
 //! The laws of `engine/vcc.h`, checked from outside by the segments that enter and leave the port.
 //! They read only the reduction counters and the cwnd of the engine's state.
 
+mod accecn;
 mod ecn;
 mod feedback;
 mod reductions;
@@ -10,6 +11,7 @@ mod windows;
 use vcc_engine::{Action, FlowState, Params, Segment, sys};
 
 use super::OPT_OURS;
+use accecn::Counter;
 use windows::{Place, Shown};
 
 const SYN: u16 = sys::TCP_SYN as u16;
@@ -86,6 +88,8 @@ pub struct Laws {
     ce_bytes: u64,
     due_bytes: u64,
     due_ce: bool,
+    /// AccECN's, if both SYNs agreed on it.
+    counter: Counter,
     pub counts: Counts,
 }
 
@@ -108,6 +112,9 @@ pub struct Counts {
     pub facks: u64,
     pub marks_reported: u64,
     pub refused: u64,
+    /// Segments with AccECN's counter, and marks that it told of.
+    pub counters: u64,
+    pub marks_counted: u64,
 }
 
 impl Laws {
@@ -141,6 +148,7 @@ impl Laws {
             ce_bytes: 0,
             due_bytes: 0,
             due_ce: false,
+            counter: Counter::default(),
             counts: Counts::default(),
         }
     }
@@ -222,6 +230,7 @@ impl Laws {
             if segment.flags & ACK == 0 {
                 self.peer.seen = false; // not answered yet
                 self.asked |= action.flags & (ECE | CWR) == (ECE | CWR);
+                self.counter.asked |= action.flags & ECN_BITS == ECN_BITS;
                 self.guest_asked |= segment.flags & ECN_BITS != 0;
             }
             self.guest = Offer::of(segment, segment.wscale, action.flags);
@@ -297,7 +306,10 @@ impl Laws {
             self.refused(before, after, segment, action);
             return;
         }
-        if self.agreed && segment.payload_bytes > 0 && segment.ip_ecn != 0 {
+        if self.has_accecn() && !self.is_shadow() {
+            self.counter.received(segment);
+        }
+        if self.reports_bytes() && segment.payload_bytes > 0 && segment.ip_ecn != 0 {
             let bytes = u64::from(segment.payload_bytes);
             let marked = segment.ip_ecn == CE;
             *(if marked { &mut self.ce_bytes } else { &mut self.ect0_bytes }) += bytes;
@@ -347,7 +359,8 @@ impl Laws {
         self.peer = Offer::of(segment, action.wscale, segment.flags);
         if ours && segment.flags & ACK == 0 && !self.guest_opens {
             self.offered = true;
-        } else if ours && self.offered && self.peer_marks() {
+        } else if segment.options & sys::OPT_HELLO as u16 != 0 && self.offered && self.peer_marks()
+        {
             assert_eq!(u32::from(segment.hello), sys::HELLO_ACCEPT);
             self.agreed = true;
         }

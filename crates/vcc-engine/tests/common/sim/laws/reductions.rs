@@ -46,6 +46,12 @@ impl Laws {
         if !self.fabric_ecn() || !unanswered || self.left_alone() {
             return;
         }
+        if self.has_accecn() {
+            let marked = after.marks != before.marks;
+            self.counts.marks_counted += u64::from(marked);
+            assert!(begun == 1 || !marked, "law 6: a mark in a new window is answered");
+            return;
+        }
         let reported = segment.options & (sys::OPT_PACK | sys::OPT_FACK) as u16 != 0;
         let marked = if !self.agreed || after.has(sys::FLOW_FEEDBACK_LOST) {
             segment.flags & ECE != 0

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The marks on the data of both directions, whichever way the ends tell each other: a vcc end's
+ * reports, a classic receiver's echo (feedback.h), or AccECN (RFC 9768), whose sender half is here
+ * and reads the peer's counters as Linux does (tcp_accecn_process).
+ *
+ * The ACE field counts marked packets modulo 8, on each segment. Where a path lets the option
+ * through, that counts the marked bytes; between two options the field tells, as packets of full
+ * size, and the next option corrects it.
+ */
+#ifndef VCC_MARKS_H
+#define VCC_MARKS_H
+
+#include "accecn.h"
+#include "feedback.h"
+
+/* As in Linux: the weight of one ACK, and the packets per ACK above which long ACKs are usual. */
+#define ACK_SEGS_SHIFT 6u
+#define ACK_SEGS_USUAL 4u
+
+/* The difference of two 24-bit counters. */
+VCC_INLINE int32_t counter_diff(uint32_t now, uint32_t before)
+{
+	return (int32_t)((now - before) << 8) >> 8;
+}
+
+/* How many packets an ACK acknowledges, usually. */
+VCC_INLINE void accecn_note_ack(struct vcc_flow *f, uint32_t segs)
+{
+	uint32_t segs64 = vcc_min(segs << ACK_SEGS_SHIFT, UINT16_MAX);
+	uint32_t before = f->ack_segs64 ? f->ack_segs64 : segs64;
+
+	f->ack_segs64 =
+	    (uint16_t)(before + (segs64 >> ACK_SEGS_SHIFT) - (before >> ACK_SEGS_SHIFT));
+}
+
+/*
+ * The marked packets of an ACK by the ACE field. More than seven may be marked if it acknowledges
+ * as many, and ACKs were lost: then the most that the field allows (RFC 9768, A.2.1). A receiver
+ * that always acknowledges many at once has lost none.
+ */
+VCC_INLINE uint32_t ace_segs(const struct vcc_flow *f, uint32_t ace, uint32_t segs)
+{
+	uint32_t marked_segs = (ace - f->ace_heard) & ACE_MASK;
+
+	if (segs <= ACE_MASK || f->ack_segs64 > ACK_SEGS_USUAL << ACK_SEGS_SHIFT)
+		return marked_segs;
+	return segs - ((segs - marked_segs) & ACE_MASK);
+}
+
+VCC_INLINE bool has_ce_bytes(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return (s->options & (OPT_PACK | OPT_ACCECN_CE)) && !(f->accecn & ACCECN_OPTION_FALSE);
+}
+
+/* Marks that the field has told and the next option tells again. */
+VCC_INLINE void accecn_guess(struct vcc_flow *f, uint32_t ce_bytes)
+{
+	f->heard.ce_bytes = (f->heard.ce_bytes + ce_bytes) & COUNTER_MASK;
+	f->guessed_bytes = vcc_min(f->guessed_bytes + ce_bytes, COUNTER_MASK / 2);
+}
+
+/*
+ * Reads the option's count of marked bytes into `ce_bytes`. It may correct what was guessed since
+ * the last one. After half a turn of the counter without an option, it only sets the new base. A
+ * counter that runs back further, or ahead of what was sent, is the work of a middlebox or a lie:
+ * from then on only the field counts (RFC 9768, 3.2.3.2.4).
+ */
+VCC_INLINE bool accecn_read_option(struct vcc_flow *f, const struct vcc_segment *s,
+				   struct vcc_action *a, uint32_t *ce_bytes)
+{
+	int32_t diff_bytes = counter_diff(s->feedback.ce_bytes, f->heard.ce_bytes);
+	uint32_t back_bytes = diff_bytes < 0 ? (uint32_t)-diff_bytes : 0;
+	uint32_t ahead_bytes = diff_bytes < 0 ? 0 : (uint32_t)diff_bytes;
+	uint32_t delivered_bytes = f->unreported_bytes, guessed_bytes = f->guessed_bytes;
+
+	f->heard.ce_bytes = s->feedback.ce_bytes;
+	f->unreported_bytes = 0;
+	f->guessed_bytes = 0;
+	if (delivered_bytes > COUNTER_MASK / 2)
+		return false;
+	/* It counts what has come behind a hole, too. */
+	uint32_t most_bytes = delivered_bytes + flight_bytes(f) + REPEATED_BYTES;
+
+	if (back_bytes > guessed_bytes || ahead_bytes > most_bytes) {
+		f->accecn |= ACCECN_OPTION_FALSE;
+		count_forged(f, a);
+		return false;
+	}
+	*ce_bytes = ahead_bytes;
+	return true;
+}
+
+/*
+ * To-guest: the marks of an ACK by AccECN. Only one of new data is surely not older than the last
+ * (3.2.2.5.1): duplicates may have overtaken each other, and the counters that they bring come
+ * again. The field counts marked packets without data, too. It is believed where the option tells
+ * of no marked byte, as in Linux: a middlebox may repeat an option that it has stored.
+ */
+VCC_INLINE void marks_by_accecn(struct vcc_flow *f, const struct vcc_segment *s,
+				const struct ack_news *news, struct vcc_action *a,
+				struct mark_news *marks)
+{
+	uint32_t ace = ace_of(s->flags), ce_bytes = 0;
+	/* Without those whose duplicate ACKs have come. */
+	uint32_t segs = bytes_to_segs_ceil(f, news->delivered_bytes);
+	bool first = !(f->accecn & ACCECN_HEARD);
+
+	f->accecn |= ACCECN_HEARD;
+	/* A path that clears the bits (3.2.2.4): nobody would tell of marks. */
+	if (first && !ace)
+		f->flags |= FLOW_UNHEARD;
+	if (!news->acked_bytes || (f->flags & FLOW_UNHEARD))
+		return;
+	accecn_note_ack(f, segs);
+	f->unreported_bytes = vcc_min(f->unreported_bytes + news->acked_bytes, SEQ_WINDOW_MAX);
+	bool told = has_ce_bytes(f, s) && accecn_read_option(f, s, a, &ce_bytes);
+
+	if (!ce_bytes) {
+		ce_bytes =
+		    vcc_min(ace_segs(f, ace, told ? 0 : segs) * f->mss_bytes, news->acked_bytes);
+		if (!told)
+			accecn_guess(f, ce_bytes);
+	}
+	f->ace_heard = (uint8_t)ace;
+	marks->marked_bytes = ce_bytes;
+	marks->reported_bytes = vcc_max(news->acked_bytes, ce_bytes);
+}
+
+/*
+ * To-guest: the marks of a segment without a report. Out of line, because the callers have no stack
+ * to spare.
+ */
+VCC_APART int marks_by_header(struct vcc_flow *f, const struct vcc_segment *s,
+			      const struct ack_news *news, struct vcc_action *a,
+			      struct mark_news *marks)
+{
+	if (!f || !s || !news || !a || !marks)
+		return -1;
+	if (f->accecn)
+		marks_by_accecn(f, s, news, a, marks);
+	else
+		marks_by_echo(f, s, news->acked_bytes, marks);
+	return 0;
+}
+
+/* To-guest: the marks on the guest's data that a segment reports, echoes or counts. */
+VCC_INLINE void marks_from_peer(struct vcc_flow *f, const struct vcc_segment *s,
+				const struct ack_news *news, struct vcc_action *a,
+				struct mark_news *marks)
+{
+	*marks = (struct mark_news){ .precise = true };
+	if (!(s->options & OPT_FACK) && !is_echo(f, s))
+		note_unmarked(f);
+	if (believes_reports(f) && (s->options & (OPT_PACK | OPT_FACK))) {
+		marks_by_report(f, s, a, marks);
+		if (!(f->flags & FLOW_FEEDBACK_LOST))
+			return;
+	}
+	marks_by_header(f, s, news, a, marks);
+}
+
+/* To-guest: the receiver half counts the marks on the peer's data, or latches them. */
+VCC_INLINE void count_marks(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	if (f->accecn) {
+		accecn_count(f, s);
+		return;
+	}
+	if ((f->flags & FLOW_FEEDBACK) || echoes_dctcp(f))
+		feedback_count(f, s);
+	if (plays_receiver(f))
+		ecn_latch(f, s);
+}
+
+/* From-guest: the receiver half tells the peer. */
+VCC_INLINE void marks_to_peer(struct vcc_flow *f, const struct vcc_segment *s, struct vcc_action *a)
+{
+	if (f->accecn) {
+		accecn_report(f, s, a);
+		accecn_write(f, s, a);
+		return;
+	}
+	if (f->flags & FLOW_FEEDBACK) {
+		feedback_expect(f, s, a->ip_ecn);
+		feedback_report(f, s, a);
+	}
+	if (echoes_dctcp(f))
+		dctcp_echo(f, s, a);
+	else if (plays_receiver(f))
+		ecn_echo(f, a);
+}
+
+#endif
