@@ -1,26 +1,48 @@
 #!/bin/sh
 # Builds the lab's guest kernel unless it is cached, and prints its path.
 #
-#   build.sh [CACHE]    cache directory; default: $XDG_CACHE_HOME/vcc or ~/.cache/vcc
+#   build.sh [--release RELEASE] [CACHE]    release of Linux: 6.12 (default), or 7.2, whose TCP has
+#                                           AccECN; cache directory: $XDG_CACHE_HOME/vcc or ~/.cache/vcc
 #
 # The kernel is Debian's source, built as User-Mode Linux with the `defconfig`, the patches and the
 # congestion control beside this script. A change of any of these builds another kernel. A build takes
-# 4 minutes on 2 CPUs and 2 GB of disk; the result takes 10 MB.
+# 4 minutes on 2 CPUs and 2 GB of disk; the result takes 10 MB. 7.2 gets the patches of User-Mode Linux
+# alone. Its source is in Debian's next release; of its packages, none is installed.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+release=6.12
+if [ "${1:-}" = --release ]; then
+	release=$2
+	shift 2
+fi
 cache=${1:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/vcc}
-
-source=linux-source-6.12
-archive=/usr/src/$source.tar.xz
-# For net/ipv4.
-set -- "$here/tcp_flood.c" "$here/../flood_tcp.h" "$here/../flood.h"
 
 fail() {
 	echo "guest kernel: $*" >&2
 	exit 1
 }
 
-recipe=$(cat "$here/build.sh" "$here/defconfig" "$here"/*.patch "$@" | sha256sum | cut -c 1-12)
+source=linux-source-$release
+patches=$(echo "$here"/0*.patch)
+fuzz=0
+case $release in
+6.12)
+	archive=/usr/src/$source.tar.xz
+	# For net/ipv4.
+	set -- "$here/tcp_flood.c" "$here/../flood_tcp.h" "$here/../flood.h"
+	;;
+7.2)
+	archive=
+	set --
+	patches=$(echo "$here"/0[1-5]-*.patch)
+	fuzz=2 # lines beside HZ are others
+	;;
+*) fail "there is no recipe for release $release: say 6.12 or 7.2" ;;
+esac
+
+# shellcheck disable=SC2086 # a list of files
+recipe=$(cat "$here/build.sh" "$here/defconfig" $patches "$@" | (cat && echo "$release") |
+	sha256sum | cut -c 1-12)
 kernel=$cache/guest-kernel-$recipe/linux
 if [ -x "$kernel" ]; then
 	echo "$kernel"
@@ -38,7 +60,7 @@ if [ -x "$kernel" ]; then
 fi
 
 missing=
-for package in bc bison flex gcc libc6-dev make patch xz-utils $source; do
+for package in bc bison flex gcc libc6-dev make patch xz-utils ${archive:+$source}; do
 	dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null |
 		grep -qx installed || missing="$missing $package"
 done
@@ -52,7 +74,8 @@ if [ -n "$missing" ]; then
 	apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
 		fail "apt-get could not install$missing"
 fi
-[ -r "$archive" ] || fail "the package $source is installed, but $archive is missing"
+[ -z "$archive" ] || [ -r "$archive" ] ||
+	fail "the package $source is installed, but $archive is missing"
 
 work=$(mktemp -d "$cache/guest-kernel-build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -60,16 +83,36 @@ trap 'exit 1' HUP INT TERM
 log=$work/log
 echo "guest kernel: building $source, about 4 minutes" >&2
 
+# The machine's own list of packages is left alone.
+if [ -z "$archive" ]; then
+	command -v apt-get >/dev/null || fail "only Debian can fetch $source"
+	# shellcheck disable=SC2016 # a variable of apt's
+	mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Label: Debian' | head -n 1)
+	mkdir -p "$work/lists/partial" "$work/archives/partial"
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
+		"${mirror:-http://deb.debian.org/debian} sid main" >"$work/sources.list"
+	for step in update "download $source"; do
+		# shellcheck disable=SC2086 # a command and its argument
+		(cd "$work" && apt-get -qq -o "Dir::Etc::sourcelist=$work/sources.list" \
+			-o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$work/lists" \
+			-o "Dir::Cache=$work" -o Dir::State::status=/dev/null \
+			-o "APT::Sandbox::User=$(id -un)" $step >>"$log" 2>&1) ||
+			fail "apt-get $step: $(tail -n 3 "$log")"
+	done
+	dpkg-deb -x "$work/$source"_*.deb "$work/package" || fail "cannot take $source apart"
+	archive=$work/package/usr/src/$source.tar.xz
+fi
+
 # Most of the archive is not needed for User-Mode Linux.
 tar -xJf "$archive" -C "$work" --exclude='*/Documentation/*/*' \
 	--exclude='*/drivers/gpu/*.[ch]' --exclude='*/drivers/net/*/*.[ch]' --exclude='*/sound/*.[ch]' \
 	--exclude='*/tools/testing/*' --exclude='*/arch/*.dts*' || fail "cannot unpack $archive"
 cd "$work/$source"
-for change in "$here"/*.patch; do
-	patch -p1 --fuzz=0 <"$change" >>"$log" 2>&1 ||
+for change in $patches; do
+	patch -p1 --fuzz=$fuzz <"$change" >>"$log" 2>&1 ||
 		fail "$(basename "$change") does not apply to $source: $(tail -n 3 "$log")"
 done
-cp "$@" net/ipv4/
+[ $# -eq 0 ] || cp "$@" net/ipv4/
 mkdir "$work/out"
 cp "$here/defconfig" "$work/out/.config"
 # Reproducible: no user, host or time in the binary.

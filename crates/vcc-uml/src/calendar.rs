@@ -92,7 +92,7 @@ impl World {
             .doing(|| format!("listen on {}", path.display()))?;
         let started = specs.into_iter().enumerate();
         let mut started = started
-            .map(|(guest, spec)| Started::start(kernel.path(), path, guest, spec))
+            .map(|(guest, spec)| Started::start(kernel, path, guest, spec))
             .collect::<Result<Vec<_>>>()?;
         let mut guests = Vec::new();
         let lines = await_all(&listener, &mut started, watch)?;

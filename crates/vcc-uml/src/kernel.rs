@@ -29,6 +29,23 @@ const RECIPE: [(&str, &str); 12] = recipe! {
     "flood.h"
 };
 
+/// A release of Linux that the recipe builds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    V6_12,
+    /// Its TCP has AccECN (RFC 9768).
+    V7_2,
+}
+
+impl Release {
+    fn name(self) -> &'static str {
+        match self {
+            Self::V6_12 => "6.12",
+            Self::V7_2 => "7.2",
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Kernel {
     path: PathBuf,
@@ -37,7 +54,7 @@ pub struct Kernel {
 impl Kernel {
     /// Builds the kernel if it is not cached. That takes minutes and is announced on standard
     /// error.
-    pub fn find_or_build() -> Result<Self> {
+    pub fn find_or_build(release: Release) -> Result<Self> {
         let recipe = TempDir::create("vcc-guest-kernel")?;
         let kernel = recipe.path().join("kernel");
         fs::create_dir(&kernel).doing(|| format!("create {}", kernel.display()))?;
@@ -47,6 +64,7 @@ impl Kernel {
         }
         let output = Command::new("sh")
             .arg(kernel.join("build.sh"))
+            .args(["--release", release.name()])
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .output()

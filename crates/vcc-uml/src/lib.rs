@@ -31,6 +31,6 @@ pub use calendar::{Delivery, Moment, Network, World, WorldSpec};
 pub use card::{CardSpec, PortChange, Tamper, Tampered};
 pub use error::{Error, Result};
 pub use guest::{GuestSpec, VcpuSpec, Watch};
-pub use kernel::Kernel;
+pub use kernel::{Kernel, Release};
 pub use process::last_lines;
 pub use vcpu::{CoreSpec, Load, SchedulerSpec};

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use vcc_testing::can_attach;
-use vcc_uml::{CardSpec, Delivery, Error, GuestSpec, Kernel, Network, Watch, World, WorldSpec};
+use vcc_uml::{
+    CardSpec, Delivery, Error, GuestSpec, Kernel, Network, Release, Watch, World, WorldSpec,
+};
 
 /// A network that delivers no frames.
 struct Nothing;
@@ -28,11 +30,12 @@ impl Network for Nothing {
 
 /// The guest kernel; building it needs Debian packages, hence root.
 fn kernel() -> Option<Kernel> {
-    can_attach().then(|| Kernel::find_or_build().expect("a kernel"))
+    can_attach().then(|| Kernel::find_or_build(Release::V6_12).expect("a kernel"))
 }
 
 fn spec() -> GuestSpec {
     GuestSpec {
+        kernel: None,
         memory_mib: 64,
         plan: String::new(),
         card: CardSpec {

@@ -134,6 +134,7 @@ impl Experiment {
             let place = field!["cases", case.spec, "guests", &group.name, "vcc"];
             let guest = Guest {
                 ecn: group.ecn,
+                accecn: group.accecn,
                 tso: group.tso,
                 small_queues: group.small_queues,
                 congestion_control: kernel_name(&group.congestion_control),
@@ -165,6 +166,7 @@ impl Experiment {
             cores,
             receivers: Receivers {
                 ecn: case.receivers.ecn,
+                accecn: case.receivers.accecn,
                 interrupt_every_ns: interrupt_every_ns(case.receivers.interrupt_us),
                 receive_buffer_bytes: case.receivers.receive_buffer_kib.map(|kib| kib.get() << 10),
                 backlog_segs: case.receivers.backlog_segs.map_or(0, |segs| segs.get()),

@@ -25,6 +25,8 @@ pub enum Family {
 #[derive(Debug, Clone)]
 pub struct HostSpec {
     pub ecn: bool,
+    /// Linux 7.2, which asks for AccECN and accepts it.
+    pub accecn: bool,
     pub sack: bool,
     pub tcp: TcpSwitches,
     /// Whether the guest hands super-segments to its device, as Linux does by default.

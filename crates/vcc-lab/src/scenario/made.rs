@@ -8,6 +8,7 @@ use vcc_traffic::Pattern;
 pub fn guest() -> Guest {
     Guest {
         ecn: true,
+        accecn: false,
         tso: true,
         small_queues: true,
         congestion_control: "reno".into(),

@@ -33,6 +33,8 @@ use vcc_traffic::requests::Kind;
 #[derive(Debug, Clone)]
 pub struct Guest {
     pub ecn: bool,
+    /// Linux 7.2, and AccECN.
+    pub accecn: bool,
     pub tso: bool,
     /// TCP small queues.
     pub small_queues: bool,
@@ -85,6 +87,8 @@ pub struct Flow {
 pub struct Receivers {
     /// Whether they take part in ECN where the other end asks for it.
     pub ecn: bool,
+    /// Linux 7.2, and AccECN.
+    pub accecn: bool,
     /// Interrupt moderation of the receivers' cards.
     pub interrupt_every_ns: Option<u64>,
     /// What a socket's receive buffer begins with, if not Linux's.
@@ -214,6 +218,7 @@ impl Scenario {
     pub fn hosts(&self, topology: &Topology) -> Vec<HostSpec> {
         let senders = self.guests.iter().enumerate().map(|(host, guest)| HostSpec {
             ecn: guest.ecn,
+            accecn: guest.accecn,
             sack: self.sack,
             tcp: guest.tcp,
             tso: guest.tso,
@@ -229,6 +234,7 @@ impl Scenario {
         });
         let receivers = topology.receivers.clone().map(|receiver| HostSpec {
             ecn: self.receivers.ecn,
+            accecn: self.receivers.accecn,
             sack: self.sack,
             tcp: TcpSwitches::default(),
             tso: true,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::card::CardSpec;
+use crate::kernel::Kernel;
 use crate::vcpu::Load;
 
 /// Conditions that end a run before its guests do.
@@ -18,6 +19,8 @@ pub struct Watch<'a> {
 }
 
 pub struct GuestSpec {
+    /// Another kernel than the world's.
+    pub kernel: Option<Kernel>,
     pub memory_mib: u32,
     /// Text of the file whose path is in init's environment as `plan`.
     pub plan: String,

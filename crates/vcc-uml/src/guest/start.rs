@@ -7,6 +7,7 @@ use std::path::Path;
 use super::{CLOCK_ALONE, CardState, Guest, GuestSpec, State};
 use crate::card::CardSpec;
 use crate::error::{Doing, Error, Result};
+use crate::kernel::Kernel;
 use crate::process::Process;
 use crate::time_travel::{ClockLine, Heard, Message, Op, Schedule};
 
@@ -45,7 +46,12 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    pub fn start(kernel: &Path, directory: &Path, guest: usize, spec: GuestSpec) -> Result<Self> {
+    pub fn start(
+        kernel: &Kernel,
+        directory: &Path,
+        guest: usize,
+        spec: GuestSpec,
+    ) -> Result<Self> {
         let socket = directory.join(card_socket(guest));
         let card_listener =
             UnixListener::bind(&socket).doing(|| format!("listen on {}", socket.display()))?;
@@ -75,7 +81,7 @@ impl Started {
             arguments.push("virtio_net.napi_tx=0".into());
         }
         let name = format!("guest{guest}");
-        let process = Process::start(kernel, &arguments, directory, &name)?;
+        let process = Process::start(spec.kernel.as_ref().unwrap_or(kernel).path(), &arguments, directory, &name)?;
         Ok(Self { process, card_listener, card: spec.card })
     }
 

@@ -53,6 +53,9 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     if translations.iter().any(|(_, translation)| translation.params.0.emit != 0) {
         return cannot("segments that a port sends to its guest by itself");
     }
+    if hosts.iter().any(|host| host.accecn) {
+        return cannot("guests with AccECN");
+    }
     if hosts.iter().any(|host| host.cheat.is_some()) {
         return cannot("guests that cheat");
     }

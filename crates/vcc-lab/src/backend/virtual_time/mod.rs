@@ -35,7 +35,9 @@ use vcc_domain::Port;
 use vcc_fabric::{Fabric, HostId, mac_of};
 use vcc_results::result::{EmulatorReport, Lateness, RunData};
 use vcc_traffic::random::mix;
-use vcc_uml::{CardSpec, GuestSpec, Kernel, Moment, PortChange, Watch, World, WorldSpec};
+use vcc_uml::{
+    CardSpec, GuestSpec, Kernel, Moment, PortChange, Release, Watch, World, WorldSpec,
+};
 
 /// The program that each guest runs.
 const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc-agent"));
@@ -51,7 +53,7 @@ const OVERDUE_AFTER_NS: u64 = 5_000_000_000;
 
 /// Builds the guests' kernel where it is missing.
 pub fn prepare() -> Result<Kernel> {
-    Kernel::find_or_build().map_err(guests)
+    Kernel::find_or_build(Release::V6_12).map_err(guests)
 }
 
 /// Whether a scenario can be run in virtual time, told before anything is built.
@@ -112,8 +114,14 @@ pub fn run_timed(
     let cores = loads.cores(scenario);
     let cards = topology.guest_rates_bps();
     let hosts = scenario.hosts(&topology);
+    let with_accecn = if hosts.iter().any(|host| host.accecn) {
+        Some(Kernel::find_or_build(Release::V7_2).map_err(guests)?)
+    } else {
+        None
+    };
     let specs = plans.iter().enumerate().map(|(host, plan)| {
         Ok(GuestSpec {
+            kernel: if hosts[host].accecn { with_accecn.clone() } else { None },
             memory_mib: GUEST_MEMORY_MIB,
             plan: serde_json::to_string(plan).map_err(|e| Error::VirtualGuests(e.to_string()))?,
             card: CardSpec {

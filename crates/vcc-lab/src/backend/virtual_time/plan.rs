@@ -183,8 +183,10 @@ fn sysctls(family: Family, spec: &HostSpec) -> Vec<Sysctl> {
         .limits
         .rto_min_ms
         .map(|rto_min_ms| ("ipv4/tcp_rto_min_us", (u64::from(rto_min_ms) * 1000).to_string()));
+    // Linux 7.2: ask for AccECN, and accept it.
+    let accecn = spec.accecn.then(|| ("ipv4/tcp_ecn", "3".to_owned()));
     let switches = spec.tcp.parameters().map(|(name, value)| (name, value.to_owned()));
-    let own = buffers.into_iter().chain(rto_min).chain(switches);
+    let own = buffers.into_iter().chain(rto_min).chain(accecn).chain(switches);
     let own = own.map(|(name, value)| (name.to_owned(), value));
     let all = tcp.into_iter().chain(ipv6).chain(own);
     all.map(|(name, value)| Sysctl { path: format!("net/{name}"), value }).collect()

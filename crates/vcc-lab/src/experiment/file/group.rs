@@ -15,6 +15,9 @@ pub struct Group {
     pub name: String,
     pub count: Count,
     pub ecn: bool,
+    /// Runs Linux 7.2, which asks for AccECN (RFC 9768) and accepts it.
+    #[serde(default)]
+    pub accecn: bool,
     #[serde(default)]
     pub traffic: Pattern,
     /// One-way delay of the link between guest and switch; the network's if left out.
@@ -84,6 +87,8 @@ fn yes() -> bool {
 pub struct Receivers {
     /// Take part in ECN where the sender asks for it.
     pub ecn: bool,
+    /// Run Linux 7.2, which accepts AccECN (RFC 9768) where the sender asks for it.
+    pub accecn: bool,
     /// Interrupt moderation of the receivers' cards.
     pub interrupt_us: Option<ModerationUs>,
     /// What a socket's receive buffer begins with, from which its window grows.
@@ -99,6 +104,7 @@ impl Default for Receivers {
     fn default() -> Self {
         Self {
             ecn: true,
+            accecn: false,
             interrupt_us: None,
             receive_buffer_kib: None,
             backlog_segs: None,
