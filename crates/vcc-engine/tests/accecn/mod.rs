@@ -1,5 +1,6 @@
 //! Accurate ECN (RFC 9768), spoken by vcc in the guest's name.
 
+mod native;
 mod negotiation;
 mod receiver;
 mod sender;

@@ -46,12 +46,7 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    pub fn start(
-        kernel: &Kernel,
-        directory: &Path,
-        guest: usize,
-        spec: GuestSpec,
-    ) -> Result<Self> {
+    pub fn start(kernel: &Kernel, directory: &Path, guest: usize, spec: GuestSpec) -> Result<Self> {
         let socket = directory.join(card_socket(guest));
         let card_listener =
             UnixListener::bind(&socket).doing(|| format!("listen on {}", socket.display()))?;
@@ -81,7 +76,12 @@ impl Started {
             arguments.push("virtio_net.napi_tx=0".into());
         }
         let name = format!("guest{guest}");
-        let process = Process::start(spec.kernel.as_ref().unwrap_or(kernel).path(), &arguments, directory, &name)?;
+        let process = Process::start(
+            spec.kernel.as_ref().unwrap_or(kernel).path(),
+            &arguments,
+            directory,
+            &name,
+        )?;
         Ok(Self { process, card_listener, card: spec.card })
     }
 

@@ -35,9 +35,7 @@ use vcc_domain::Port;
 use vcc_fabric::{Fabric, HostId, mac_of};
 use vcc_results::result::{EmulatorReport, Lateness, RunData};
 use vcc_traffic::random::mix;
-use vcc_uml::{
-    CardSpec, GuestSpec, Kernel, Moment, PortChange, Release, Watch, World, WorldSpec,
-};
+use vcc_uml::{CardSpec, GuestSpec, Kernel, Moment, PortChange, Release, Watch, World, WorldSpec};
 
 /// The program that each guest runs.
 const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc-agent"));
