@@ -42,7 +42,7 @@ fn random_segment(rng: &mut Rng, flow: &FlowState, now_us: u64) -> Segment {
         flags,
         mss: rng.pick(&[0, 1, 13, 536, 1460, 8960, u16::MAX]),
         wscale: rng.pick(&[0, 1, 7, 10, 14, 15, 255]),
-        options: rng.next() as u16 & 0x3ff,
+        options: rng.next() as u16 & 0x1fff,
         hello: rng.range(0, 3) as u8,
         option_room_bytes: rng.pick(&[0, 7, 8, 28, 40]),
         ip_ecn: rng.range(0, 4) as u8,
@@ -70,6 +70,7 @@ fn random_params(rng: &mut Rng) -> Params {
         p.initial_window_segs = rng.pick(&[0, 1, 10, 65_535]);
         p.window_max_bytes = rng.pick(&[0, 1, 65_535, 2 << 20, 1 << 30, u32::MAX]);
         p.feedback = rng.range(0, 2) as u8;
+        p.accecn = rng.range(0, 2) as u8;
         p.police = rng.range(0, 2) as u8;
         p.emit = rng.range(0, 2) as u8;
         p.beta_1024 = rng.pick(&[0, 512, 1024, u16::MAX]);

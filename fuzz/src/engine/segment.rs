@@ -8,7 +8,7 @@ use crate::input::Input;
 const MOST_PAYLOAD_BYTES: u32 = 1 << 20;
 const COUNTER_MASK: u32 = 0xff_ffff;
 const ALL_FLAGS: u16 = 0x1ff;
-const ALL_OPTIONS: u16 = 0x7ff;
+const ALL_OPTIONS: u16 = 0x1fff;
 
 /// A number near one of the connection's.
 fn near(input: &mut Input, places: &[u32], mss_bytes: u32) -> u32 {
@@ -142,7 +142,7 @@ fn options(input: &mut Input, flow: &Flow, s: &mut Segment) {
         s.tsval = near(input, &[flow.state.rcv_tsval, s.now_us as u32 / 1000], 1);
         s.tsecr = near(input, &[flow.state.rcv_tsval, s.now_us as u32 / 1000], 1);
     }
-    if has(sys::OPT_PACK | sys::OPT_FACK) {
+    if has(sys::OPT_PACK | sys::OPT_FACK | sys::OPT_ACCECN_CE) {
         let more = [0, 1, 1448, 2896, 100_000, 1 << 23];
         let heard = flow.state.heard;
         s.feedback = sys::vcc_feedback {
