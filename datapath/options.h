@@ -30,10 +30,6 @@
 #define KIND_ACCECN1	    174 /* AccECN1, with the ECT counters in the other order */
 #define KIND_EXPERIMENT	    253 /* RFC 6994 */
 
-/* AccECN's fields (RFC 9768, 3.2.3). */
-#define ACCECN_FIELD_BYTES 3
-#define ACCECN_MAX_BYTES   11
-
 /* Our experimental option: ExID "vc", version, type (RFC 6994). */
 #define EXPERIMENT_ID 0x7663
 #define OURS_VERSION  1
@@ -95,7 +91,10 @@ static __always_inline uint64_t option_bytes(uint32_t at, uint32_t length)
 	return ((1ull << (length & 63)) - 1) << (at & 63);
 }
 
-/* Parses an AccECN option of none to three fields; the second one counts CE in both orders. */
+/*
+ * Parses an AccECN option of any length but a PACK's: the whole fields that fit count (RFC 9768,
+ * 3.2.3), of which the second one counts CE in both orders.
+ */
 static __always_inline void option_accecn(struct option_walk *w, uint32_t at, uint8_t length)
 {
 	w->options |= OPT_ACCECN;
@@ -120,8 +119,7 @@ static __always_inline void option_of_ours(struct option_walk *w, uint32_t at, u
 		w->options |= OPT_PACK;
 		w->feedback.ect0_bytes = be24(w, at + 2);
 		w->feedback.ce_bytes = be24(w, at + 5);
-	} else if (kind != KIND_EXPERIMENT && length <= ACCECN_MAX_BYTES &&
-		   (length - 2) % ACCECN_FIELD_BYTES == 0) {
+	} else if (kind != KIND_EXPERIMENT) {
 		option_accecn(w, at, length);
 	} else if (kind == KIND_EXPERIMENT && version == OURS_VERSION && what == OURS_FACK &&
 		   length == OPT_FACK_BYTES) {

@@ -9,8 +9,8 @@
  * send the marked bytes in an option (3.2.3), whose layout feedback.h shares. An older end answers
  * a request for AccECN as one for classic ECN (3.1.2).
  *
- * vcc's SYN or SYN-ACK leaves as Not-ECT, all later segments as ECT(0), those without data too
- * (3.3), as Linux has it.
+ * vcc's SYN or SYN-ACK leaves as Not-ECT (RFC 3168, 6.1.1), all later segments as ECT(0), those
+ * without data too (RFC 8311, 4.3), as Linux has it.
  */
 #ifndef VCC_ACCECN_H
 #define VCC_ACCECN_H
@@ -27,6 +27,9 @@ _Static_assert(ACE_MASK << ACE_SHIFT == TCP_ECN_BITS, "ACE is AE, CWR and ECE (3
 #define ACE_INITIAL 5u
 /* What the handshake says of a SYN or SYN-ACK that arrived as Not-ECT (table 3). */
 #define ACE_NOT_ECT 2u
+
+/* The third SYN-ACK leaves after 1 s and 2 s (RFC 6298, 2.1 and 5.5). */
+#define SYNACK_PATIENCE_US 2500000u
 
 /* In syn_flags alone: the SYN requests AccECN, by the peer or in the guest's name. */
 #define SYN_ACCECN_ASKED (1u << 13)
@@ -62,10 +65,7 @@ VCC_INLINE bool brings_accecn(const struct vcc_flow *f, const struct vcc_params 
 	return p->accecn && brings_ecn(f, p);
 }
 
-/*
- * Both ends agree on AccECN. `ip_ecn`: how the peer's SYN or SYN-ACK arrived, the first packet that
- * the counter counts.
- */
+/* Both ends agree on AccECN. `ip_ecn`: how the peer's SYN or SYN-ACK arrived. */
 VCC_INLINE void accecn_agree(struct vcc_flow *f, uint8_t ip_ecn)
 {
 	f->flags |= FLOW_ECN_FABRIC;
@@ -76,27 +76,41 @@ VCC_INLINE void accecn_agree(struct vcc_flow *f, uint8_t ip_ecn)
 
 /*
  * Initialises the counters when both SYNs have passed. `ace`: what the peer said of vcc's SYN or
- * SYN-ACK, which left as Not-ECT. If it arrived as anything else, the path changes the field, and
- * marks on it mean nothing: send no ECT (3.2.2.3). An option whose first field is zero has been
- * cleared, for no ECT counter begins there (3.2.3.2.3). Out of line, for a SYN's way has no stack
- * to spare.
+ * SYN-ACK, which left as Not-ECT. If it arrived as anything else, the path changes the field: send
+ * no ECT (3.2.2.3). An option whose first field is zero has been cleared, for no ECT counter begins
+ * there (3.2.3.2.3). Out of line, for a SYN's way has no stack to spare.
  */
 VCC_APART int accecn_start(struct vcc_flow *f, const struct vcc_segment *s, uint32_t ace)
 {
 	if (!f || !s)
 		return -1;
+	bool opened = f->flags & FLOW_GUEST_OPENED;
+
 	feedback_start(f);
 	f->flags |= FLOW_REPORT_DUE;
-	f->ace_counted = ACE_INITIAL + (f->syn_ip_ecn == IP_ECN_CE);
-	f->ace_heard = ACE_INITIAL + (ace == ace_of_ip_ecn(IP_ECN_CE));
+	f->ace_heard = ACE_INITIAL + (!opened && ace == ace_of_ip_ecn(IP_ECN_CE));
 	f->unreported_bytes = 0;
 	f->guessed_bytes = 0;
 	f->ack_segs64 = 0;
-	if (ace != ACE_NOT_ECT)
+	if (!ace)
 		f->flags |= FLOW_UNHEARD;
+	else if (ace != ACE_NOT_ECT)
+		f->flags |= FLOW_ECN_FELL_BACK;
 	if ((s->options & (OPT_PACK | OPT_ACCECN_CE)) && !s->feedback.ect0_bytes)
 		f->accecn |= ACCECN_OPTION_FALSE;
 	return 0;
+}
+
+/*
+ * To-guest: the SYN-ACK that accepts AccECN. 5 is reserved, and says nothing of the path (3.1.3). A
+ * mark on a SYN-ACK counts, one on a SYN does not (3.2.2.2).
+ */
+VCC_INLINE void accecn_start_accepted(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	uint32_t ace = ace_of(s->flags);
+
+	f->ace_counted = ACE_INITIAL + (s->ip_ecn == IP_ECN_CE);
+	accecn_start(f, s, ace == ACE_INITIAL ? ACE_NOT_ECT : ace);
 }
 
 /*
@@ -109,7 +123,7 @@ VCC_INLINE void accecn_start_answered(struct vcc_flow *f, const struct vcc_segme
 	uint32_t ace = ace_of(s->flags);
 	bool reserved = ace == 1 || ace == 5 || ace == 7;
 
-	f->accecn |= ACCECN_HEARD;
+	f->accecn |= ACCECN_HEARD | ACCECN_SETTLES;
 	if (ace && (reserved || segment_end(s) != s->seq))
 		ace = ACE_NOT_ECT;
 	accecn_start(f, s, ace);
@@ -143,7 +157,7 @@ VCC_APART int accecn_count(struct vcc_flow *f, const struct vcc_segment *s)
 		f->ace_counted += (uint8_t)packets(s);
 	if (!s->payload_bytes)
 		return 0;
-	f->accecn &= (uint8_t)~ACCECN_ANSWERS;
+	f->accecn &= (uint8_t)~ACCECN_ANSWERS; /* the guest's next ACK is theirs */
 	if (s->ip_ecn == IP_ECN_ECT_1)
 		f->accecn |= ACCECN_ECT_1;
 	else
@@ -166,6 +180,7 @@ VCC_INLINE void accecn_write(struct vcc_flow *f, const struct vcc_segment *s, st
 	if (segment_end(s) != s->seq)
 		f->accecn &= (uint8_t)~ACCECN_ANSWERS;
 	if (f->accecn & ACCECN_ANSWERS) {
+		f->accecn &= (uint8_t)~ACCECN_ANSWERS;
 		a->flags = with_ace(a->flags, ace_of_ip_ecn(f->syn_ip_ecn));
 		return;
 	}

@@ -22,10 +22,12 @@ VCC_INLINE uint32_t ask_ecn(const struct vcc_flow *f, const struct vcc_params *p
 	const uint32_t asks =
 	    FLOW_ECN_ASKED | FLOW_ECN_GUEST | FLOW_ECN_FELL_BACK | SYN_ACCECN_ASKED;
 	uint32_t before = again ? f->syn_flags & asks : 0;
-	uint32_t accecn = brings_accecn(f, p) ? SYN_ACCECN_ASKED : 0;
+	uint32_t accecn = before & SYN_ACCECN_ASKED;
 	bool copy = again && f->stage == STAGE_SYN_SENT &&
 		    elapsed_us(f->progress_us, (uint32_t)s->now_us) < SYN_COPY_US;
 
+	if (!again && brings_accecn(f, p))
+		accecn = SYN_ACCECN_ASKED;
 	if (asks_ecn(s->flags)) {
 		uint32_t asked = FLOW_ECN_ASKED | FLOW_ECN_GUEST;
 
@@ -34,8 +36,6 @@ VCC_INLINE uint32_t ask_ecn(const struct vcc_flow *f, const struct vcc_params *p
 		a->flags = ask_accecn(a->flags, accecn);
 		return asked | accecn;
 	}
-	if (copy)
-		accecn = before & SYN_ACCECN_ASKED;
 	if (copy ? before == (FLOW_ECN_ASKED | accecn) : !again && brings_ecn(f, p)) {
 		a->flags = ask_accecn(a->flags | TCP_ECE | TCP_CWR, accecn);
 		return FLOW_ECN_ASKED | accecn;
@@ -185,7 +185,7 @@ VCC_INLINE void settle_by_synack(struct vcc_flow *f, const struct vcc_params *p,
 	establish(f, s->now_us);
 	path_handshake(f, p, s);
 	if (f->accecn && !counting)
-		accecn_start(f, s, ace_of(s->flags));
+		accecn_start_accepted(f, s);
 	if ((f->flags & FLOW_FEEDBACK) && !counting)
 		feedback_start(f);
 	pool_first_window(f, p, s, a);
@@ -221,6 +221,11 @@ VCC_INLINE void synack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 		a->wscale = f->wscale_shown;
 	a->mss = (uint16_t)vcc_min(s->mss, f->mss_max_bytes + timestamps_bytes(f));
 	show_ecn_answer(f, f->flags & FLOW_ECN_GUEST, a);
+	/* The guest acknowledges it again. */
+	if (f->accecn && !f->peer_sends) {
+		f->syn_ip_ecn = s->ip_ecn;
+		f->accecn |= ACCECN_ANSWERS;
+	}
 }
 
 #endif

@@ -58,6 +58,10 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 		/* A server may send before the handshake completes (RFC 7413). */
 		else if (f->flags & FLOW_SYN_SEEN_PEER)
 			sent_by_guest(f, p, s);
+		if (f->accecn && is_controlled(f) && translates(f, p)) {
+			a->flags = with_ace(a->flags, f->ace_counted);
+			a->ip_ecn = IP_ECN_NOT_ECT;
+		}
 		return;
 	}
 	/* A guest that still sends did not accept the RST. */

@@ -11,6 +11,12 @@ VCC_INLINE void count_forged(struct vcc_flow *f, struct vcc_action *a)
 	f->forged += f->forged < UINT8_MAX;
 }
 
+/* Did the handshake agree on options of ours like those of the segment? */
+VCC_INLINE bool agreed_ours(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return (f->flags & FLOW_FEEDBACK) || (f->accecn && !(s->options & (OPT_HELLO | OPT_FACK)));
+}
+
 /*
  * Removes our options from every segment of a translated flow: the guest must neither see nor send
  * them. Options that were not negotiated count as forged.

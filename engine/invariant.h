@@ -76,8 +76,8 @@ VCC_INLINE bool sequence_holds(const struct vcc_flow *f)
  */
 VCC_INLINE bool accecn_holds(const struct vcc_flow *f)
 {
-	const uint32_t agreed =
-	    ACCECN_AGREED | ACCECN_ANSWERS | ACCECN_HEARD | ACCECN_ECT_1 | ACCECN_OPTION_FALSE;
+	const uint32_t agreed = ACCECN_AGREED | ACCECN_ANSWERS | ACCECN_HEARD | ACCECN_ECT_1 |
+				ACCECN_OPTION_FALSE | ACCECN_SETTLES;
 
 	if (f->guessed_bytes > COUNTER_MASK / 2)
 		return false;

@@ -18,12 +18,6 @@
 #define ACK_SEGS_SHIFT 6u
 #define ACK_SEGS_USUAL 4u
 
-/* The difference of two 24-bit counters. */
-VCC_INLINE int32_t counter_diff(uint32_t now, uint32_t before)
-{
-	return (int32_t)((now - before) << 8) >> 8;
-}
-
 /* How many packets an ACK acknowledges, usually. */
 VCC_INLINE void accecn_note_ack(struct vcc_flow *f, uint32_t segs)
 {
@@ -48,11 +42,6 @@ VCC_INLINE uint32_t ace_segs(const struct vcc_flow *f, uint32_t ace, uint32_t se
 	return segs - ((segs - marked_segs) & ACE_MASK);
 }
 
-VCC_INLINE bool has_ce_bytes(const struct vcc_flow *f, const struct vcc_segment *s)
-{
-	return (s->options & (OPT_PACK | OPT_ACCECN_CE)) && !(f->accecn & ACCECN_OPTION_FALSE);
-}
-
 /* Marks that the field has told and the next option tells again. */
 VCC_INLINE void accecn_guess(struct vcc_flow *f, uint32_t ce_bytes)
 {
@@ -60,71 +49,95 @@ VCC_INLINE void accecn_guess(struct vcc_flow *f, uint32_t ce_bytes)
 	f->guessed_bytes = vcc_min(f->guessed_bytes + ce_bytes, COUNTER_MASK / 2);
 }
 
-/*
- * Reads the option's count of marked bytes into `ce_bytes`. It may correct what was guessed since
- * the last one. After half a turn of the counter without an option, it only sets the new base. A
- * counter that runs back further, or ahead of what was sent, is the work of a middlebox or a lie:
- * from then on only the field counts (RFC 9768, 3.2.3.2.4).
- */
-VCC_INLINE bool accecn_read_option(struct vcc_flow *f, const struct vcc_segment *s,
-				   struct vcc_action *a, uint32_t *ce_bytes)
-{
-	int32_t diff_bytes = counter_diff(s->feedback.ce_bytes, f->heard.ce_bytes);
-	uint32_t back_bytes = diff_bytes < 0 ? (uint32_t)-diff_bytes : 0;
-	uint32_t ahead_bytes = diff_bytes < 0 ? 0 : (uint32_t)diff_bytes;
-	uint32_t delivered_bytes = f->unreported_bytes, guessed_bytes = f->guessed_bytes;
+/* What an option tells of marked bytes. */
+enum told {
+	TOLD_NOTHING, /* there is none, or none to believe */
+	TOLD_BASE,    /* the next one can be compared with it */
+	TOLD_OLD,     /* a newer one has come */
+	TOLD_BYTES,
+};
 
+/*
+ * Reads the option's count of marked bytes. It may correct what was guessed since the last one.
+ * After half a turn of the counter without an option, it only sets the new base. A duplicate may be
+ * older than the one before it. Otherwise a counter that runs back, or ahead of what was sent, is
+ * the work of a middlebox or a lie: from then on only the field counts (RFC 9768, 3.2.3.2.4).
+ */
+VCC_INLINE enum told accecn_read_option(struct vcc_flow *f, const struct vcc_segment *s,
+					const struct ack_news *news, struct vcc_action *a,
+					struct mark_news *marks)
+{
+	if (!(s->options & (OPT_PACK | OPT_ACCECN_CE)) || (f->accecn & ACCECN_OPTION_FALSE))
+		return TOLD_NOTHING;
+	uint32_t last_bytes = f->heard.ce_bytes - f->guessed_bytes; /* as the last option told */
+	uint32_t ce_bytes = (s->feedback.ce_bytes - last_bytes) & COUNTER_MASK;
+
+	if (ce_bytes > COUNTER_MASK / 2 && !news->acked_bytes)
+		return TOLD_OLD;
+	bool turned = f->unreported_bytes > COUNTER_MASK / 2;
+	/* It counts what has come behind a hole, too. */
+	uint32_t most_bytes = f->unreported_bytes + flight_bytes(f) + REPEATED_BYTES;
+
+	marks->marked_bytes = vcc_sub_floor0(ce_bytes, f->guessed_bytes);
 	f->heard.ce_bytes = s->feedback.ce_bytes;
 	f->unreported_bytes = 0;
 	f->guessed_bytes = 0;
-	if (delivered_bytes > COUNTER_MASK / 2)
-		return false;
-	/* It counts what has come behind a hole, too. */
-	uint32_t most_bytes = delivered_bytes + flight_bytes(f) + REPEATED_BYTES;
-
-	if (back_bytes > guessed_bytes || ahead_bytes > most_bytes) {
-		f->accecn |= ACCECN_OPTION_FALSE;
-		count_forged(f, a);
-		return false;
-	}
-	*ce_bytes = ahead_bytes;
-	return true;
+	if (!turned && ce_bytes <= vcc_min(most_bytes, COUNTER_MASK / 2))
+		return TOLD_BYTES;
+	marks->marked_bytes = 0;
+	if (turned)
+		return TOLD_BASE;
+	f->accecn |= ACCECN_OPTION_FALSE;
+	count_forged(f, a);
+	return TOLD_NOTHING;
 }
 
 /*
- * To-guest: the marks of an ACK by AccECN. Only one of new data is surely not older than the last
- * (3.2.2.5.1): duplicates may have overtaken each other, and the counters that they bring come
- * again. The field counts marked packets without data, too. It is believed where the option tells
+ * Does the first field come from a path that clears the bits (3.2.2.4)? The counter is zero after
+ * three marks, too, which so few packets cannot have met.
+ */
+VCC_INLINE bool is_cleared(const struct vcc_flow *f, uint32_t ace, uint32_t segs,
+			   const struct mark_news *marks)
+{
+	return !(f->accecn & ACCECN_HEARD) && !ace && segs < 3 && !marks->marked_bytes;
+}
+
+/*
+ * To-guest: the marks of an ACK by AccECN. One that delivers nothing may be older than the last
+ * (A.1). The field counts marked packets without data, too. It is believed where the option tells
  * of no marked byte, as in Linux: a middlebox may repeat an option that it has stored.
  */
 VCC_INLINE void marks_by_accecn(struct vcc_flow *f, const struct vcc_segment *s,
 				const struct ack_news *news, struct vcc_action *a,
 				struct mark_news *marks)
 {
-	uint32_t ace = ace_of(s->flags), ce_bytes = 0;
-	/* Without those whose duplicate ACKs have come. */
-	uint32_t segs = bytes_to_segs_ceil(f, news->delivered_bytes);
-	bool first = !(f->accecn & ACCECN_HEARD);
+	uint32_t ace = ace_of(s->flags), segs = bytes_to_segs_ceil(f, news->delivered_bytes);
+	enum told told = TOLD_NOTHING;
 
-	f->accecn |= ACCECN_HEARD;
-	/* A path that clears the bits (3.2.2.4): nobody would tell of marks. */
-	if (first && !ace)
+	f->unreported_bytes = vcc_min(f->unreported_bytes + news->delivered_bytes, SEQ_WINDOW_MAX);
+	if (f->accecn & ACCECN_SETTLES) {
+		f->accecn &= (uint8_t)~ACCECN_SETTLES;
+		return;
+	}
+	if (segs)
+		told = accecn_read_option(f, s, news, a, marks);
+	/* Nobody would tell of marks. */
+	if (is_cleared(f, ace, segs, marks))
 		f->flags |= FLOW_UNHEARD;
-	if (!news->acked_bytes || (f->flags & FLOW_UNHEARD))
+	f->accecn |= ACCECN_HEARD;
+	if (!segs || told == TOLD_OLD || (f->flags & FLOW_UNHEARD))
 		return;
 	accecn_note_ack(f, segs);
-	f->unreported_bytes = vcc_min(f->unreported_bytes + news->acked_bytes, SEQ_WINDOW_MAX);
-	bool told = has_ce_bytes(f, s) && accecn_read_option(f, s, a, &ce_bytes);
+	if (!marks->marked_bytes) {
+		uint32_t marked_segs = ace_segs(f, ace, told == TOLD_BYTES ? 0 : segs);
 
-	if (!ce_bytes) {
-		ce_bytes =
-		    vcc_min(ace_segs(f, ace, told ? 0 : segs) * f->mss_bytes, news->acked_bytes);
-		if (!told)
-			accecn_guess(f, ce_bytes);
+		marks->marked_bytes = vcc_min(marked_segs * f->mss_bytes,
+					      vcc_max(news->acked_bytes, news->delivered_bytes));
+		if (told == TOLD_NOTHING)
+			accecn_guess(f, marks->marked_bytes);
 	}
 	f->ace_heard = (uint8_t)ace;
-	marks->marked_bytes = ce_bytes;
-	marks->reported_bytes = vcc_max(news->acked_bytes, ce_bytes);
+	marks->reported_bytes = vcc_max(news->delivered_bytes, marks->marked_bytes);
 }
 
 /*
@@ -177,6 +190,10 @@ VCC_INLINE void count_marks(struct vcc_flow *f, const struct vcc_segment *s)
 VCC_INLINE void marks_to_peer(struct vcc_flow *f, const struct vcc_segment *s, struct vcc_action *a)
 {
 	if (f->accecn) {
+		/* The peer's counters count retransmissions, too. */
+		if (segment_end(s) != f->snd_nxt)
+			f->unreported_bytes =
+			    vcc_min(f->unreported_bytes + s->payload_bytes, SEQ_WINDOW_MAX);
 		accecn_report(f, s, a);
 		accecn_write(f, s, a);
 		return;

@@ -7,6 +7,12 @@
 #include "police.h"
 #include "syn.h"
 
+/* A guest whose ECN is overridden is asked for classic ECN, if that was asked for. */
+VCC_INLINE void show_classic_request(const struct vcc_segment *s, struct vcc_action *a)
+{
+	a->flags &= (uint16_t) ~(asks_ecn(s->flags) ? TCP_AE : TCP_ECN_BITS);
+}
+
 /* The ECN request of the peer's SYN, as flags of a SYN. */
 VCC_INLINE uint32_t note_ecn_asked(const struct vcc_flow *f, const struct vcc_params *p,
 				   const struct vcc_segment *s, struct vcc_action *a)
@@ -19,8 +25,7 @@ VCC_INLINE uint32_t note_ecn_asked(const struct vcc_flow *f, const struct vcc_pa
 		asked |= FLOW_ECN_ASKED | SYN_ACCECN_ASKED;
 	if (!overrides_ecn(f, p))
 		return asked | FLOW_ACCECN_GUEST;
-	if (asks_ecn(s->flags))
-		a->flags &= (uint16_t)~TCP_AE;
+	show_classic_request(s, a);
 	return asked;
 }
 
@@ -34,8 +39,23 @@ VCC_INLINE void syn_into_live(struct vcc_flow *f, const struct vcc_params *p,
 	strip_ours(f, p, s->options & OPT_HELLO, s, a);
 	if (hides_request(f, p))
 		without_ecn(a);
+	uint32_t asked = hides_request(f, p) ? 0 : note_ecn_asked(f, p, s, a);
+
 	if (notes)
-		note_syn(f, s, FLOW_SYN_SEEN_PEER | (asks_ecn(a->flags) ? FLOW_ECN_ASKED : 0));
+		note_syn(f, s, FLOW_SYN_SEEN_PEER | asked);
+}
+
+/*
+ * The peer's SYN, after its answer: what it says of its way is told again (RFC 9768, 3.2.2.2). If
+ * it has given ECN up, nothing is sent as ECT (3.1.5).
+ */
+VCC_INLINE void syn_again(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	if (!f->accecn)
+		return;
+	f->syn_ip_ecn = s->ip_ecn;
+	if (!(s->flags & TCP_ECN_BITS))
+		f->flags |= FLOW_ECN_FELL_BACK;
 }
 
 VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,
@@ -80,8 +100,10 @@ VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 		note_syn(f, s, FLOW_SYN_SEEN_PEER | asked | (offered ? FLOW_HELLO_OFFERED : 0));
 		go_by_syn(f);
 		note_peer_dctcp(f, s);
-	} else if (asks_ecn(s->flags) && overrides_ecn(f, p)) {
-		a->flags &= (uint16_t)~TCP_AE;
+	} else {
+		if (overrides_ecn(f, p))
+			show_classic_request(s, a);
+		syn_again(f, s);
 	}
 	strip_ours(f, p, s->options & OPT_HELLO, s, a);
 	show_exact_scale(f, p, s, a);
@@ -118,6 +140,22 @@ VCC_INLINE void accept_ecn(const struct vcc_flow *f, struct vcc_action *a)
 }
 
 /*
+ * The guest's SYN-ACK again: what was agreed stays (RFC 9768, 3.1.5). The third one no longer says
+ * it, in case the path drops it, and nothing is sent as ECT (3.2.3.2.2).
+ */
+VCC_INLINE void accecn_given_again(struct vcc_flow *f, const struct vcc_segment *s,
+				   struct vcc_action *a)
+{
+	if (!f->accecn)
+		return;
+	accept_ecn(f, a);
+	if (elapsed_us(f->progress_us, (uint32_t)s->now_us) < SYNACK_PATIENCE_US)
+		return;
+	a->flags &= (uint16_t)~TCP_ECN_BITS;
+	f->flags |= FLOW_ECN_FELL_BACK;
+}
+
+/*
  * The guest's SYN-ACK answers the peer's ECN request. vcc accepts it for a guest without ECN, and
  * accepts AccECN for one without that, unless the peer is a vcc end.
  */
@@ -141,8 +179,10 @@ VCC_INLINE void note_ecn_given(struct vcc_flow *f, const struct vcc_params *p,
 		f->flags |= FLOW_ECN_GUEST | FLOW_ECN_FABRIC;
 	else if (brings_ecn(f, p))
 		f->flags |= FLOW_ECN_FABRIC;
-	if (accecn && !keeps_own_ecn(f, p))
+	if (accecn && !keeps_own_ecn(f, p)) {
 		accecn_agree(f, f->syn_ip_ecn);
+		f->ace_counted = ACE_INITIAL;
+	}
 	if (f->accecn || ecn_is_ours(f))
 		accept_ecn(f, a);
 }
@@ -202,7 +242,10 @@ VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p
 		start_answer(f, s);
 	f->wscale_guest = (f->flags & FLOW_WSCALE) ? syn_scale(s) : 0;
 	receive_from(f, s->ack, s->window);
-	note_ecn_given(f, p, s, a);
+	if (again && (f->accecn || (f->flags & FLOW_ACCECN_GUEST)))
+		accecn_given_again(f, s, a);
+	else
+		note_ecn_given(f, p, s, a);
 	syn_without_ect(f, p, a);
 	strip_ours(f, p, false, s, a);
 	if (!again)

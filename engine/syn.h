@@ -41,21 +41,18 @@ VCC_INLINE bool asks_accecn(uint16_t flags)
 	return bits && bits != (TCP_ECE | TCP_CWR);
 }
 
-/*
- * ECN-setup SYN-ACK (RFC 3168, 6.1.1): ECE without CWR. Both come from a reflecting middlebox. AE
- * beside ECE was a nonce's, and means classic ECN, too (RFC 9768, table 2).
- */
+/* ECN-setup SYN-ACK (RFC 3168, 6.1.1): ECE without CWR. Both come from a reflecting middlebox. */
 VCC_INLINE bool accepts_ecn(uint16_t flags)
 {
 	return (flags & (TCP_ECE | TCP_CWR)) == TCP_ECE;
 }
 
-/* A SYN-ACK that accepts AccECN (RFC 9768, 3.1.2, table 2). */
+/* A SYN-ACK that accepts AccECN, if that was asked for (RFC 9768, table 2 and 3.1.3). */
 VCC_INLINE bool accepts_accecn(uint16_t flags)
 {
 	uint16_t bits = flags & TCP_ECN_BITS;
 
-	return bits && !accepts_ecn(flags) && bits != TCP_ECN_BITS;
+	return bits && bits != TCP_ECE && bits != TCP_ECN_BITS;
 }
 
 /* Initialises a flow. The recorded SYN is kept: it may be the one that starts this connection. */
@@ -73,6 +70,7 @@ VCC_INLINE void flow_init(struct vcc_flow *f, const struct vcc_params *p, enum v
 		.syn_flags = f->syn_flags,
 		.syn_mss_bytes = f->syn_mss_bytes,
 		.syn_wscale = f->syn_wscale,
+		.syn_ip_ecn = f->syn_ip_ecn,
 	};
 	cc_init(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
 }

@@ -172,7 +172,7 @@ VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_pa
 		return;
 	}
 	outcome->accepted = hear_peer(f, s);
-	strip_ours(f, p, (f->flags & FLOW_FEEDBACK) || f->accecn, s, a);
+	strip_ours(f, p, agreed_ours(f, s), s, a);
 	/* The guest always reads the window field at the scale it was shown. */
 	a->window = window_translate(f, s->window);
 	if (!outcome->accepted) {

@@ -226,6 +226,7 @@ enum vcc_accecn {
 	ACCECN_HEARD = 1 << 2,	      /* the peer's ACE field has been seen */
 	ACCECN_ECT_1 = 1 << 3,	      /* the peer has sent data as ECT(1) */
 	ACCECN_OPTION_FALSE = 1 << 4, /* the peer's option was impossible: it is ignored for good */
+	ACCECN_SETTLES = 1 << 5,      /* this ACK ends the handshake, so its field is no counter */
 };
 
 /*

@@ -168,8 +168,8 @@ impl Options {
                 self.feedback = read_counters(&option[2..]);
                 sys::OPT_PACK
             }
-            (KIND_PACK | KIND_ACCECN1, length @ (2 | 5 | 8 | 11), _) => {
-                // The second field counts CE in both orders.
+            (KIND_PACK | KIND_ACCECN1, length, _) => {
+                // The whole fields that fit count; the second one is CE's in both orders.
                 if length >= APPENDED_BYTES {
                     self.feedback = read_counters(&option[2..]);
                     sys::OPT_ACCECN | sys::OPT_ACCECN_CE
@@ -281,6 +281,8 @@ mod tests {
             (172, 11, both, counters),
             (174, 8, both, counters),
             (174, 11, both, counters),
+            (174, 7, sys::OPT_ACCECN, Default::default()),
+            (172, 14, both, counters),
         ] {
             let option: Vec<u8> = [kind, bytes].into_iter().chain(1..bytes - 1).collect();
             let read = read(&option, 0);
@@ -291,9 +293,7 @@ mod tests {
 
     #[test]
     fn malformed_options_of_ours_are_bad_and_other_experiments_are_ignored() {
-        let bad: [&[u8]; 6] = [
-            &[172, 3, 0],
-            &[174, 6, 0, 0, 0, 0],
+        let bad: [&[u8]; 4] = [
             &[253, 4, b'v', b'c'],
             &[253, 8, b'v', b'c', 2, 1, 0, 0],
             &[253, 8, b'v', b'c', 1, 3, 0, 0],

@@ -22,7 +22,7 @@ fn a_synack_settles_which_ecn_it_is() {
         (0b010, true, true),
         (0b011, true, true),
         (0b100, true, true),
-        (0b101, false, true),
+        (0b101, true, true),
         (0b110, true, true),
         (0b111, false, false),
     ] {
@@ -32,10 +32,15 @@ fn a_synack_settles_which_ecn_it_is() {
         assert_eq!(ace(&answer), 0, "{bits:03b}: the guest asked for none");
         assert_eq!(has_accecn(&conn), accecn, "{bits:03b}");
         assert_eq!(conn.flow.has(sys::FLOW_ECN_FABRIC), ecn, "{bits:03b}");
-        let told = if accecn { "accurate" } else { ["no", "yes"][usize::from(ecn)] };
-        assert_eq!(conn.flow.ecn_fabric(), told, "{bits:03b}");
         // A SYN that left as Not-ECT and arrived as something else: the path changes the field.
-        let sends_ect = ecn && (bits == 0b010 || !accecn);
+        // 101 is reserved, and says nothing of that (3.1.3).
+        let sends_ect = ecn && ([0b010, 0b101].contains(&bits) || !accecn);
+        let told = match (sends_ect, accecn) {
+            (false, _) => "no",
+            (true, false) => "yes",
+            (true, true) => "accurate",
+        };
+        assert_eq!(conn.flow.ecn_fabric(), told, "{bits:03b}");
         assert_eq!(is_ect0(&conn.send(0, 1000)), sends_ect, "{bits:03b}");
     }
 }
@@ -49,11 +54,17 @@ fn the_first_ack_tells_how_the_synack_arrived() {
         answer.0.ip_ecn = ip_ecn;
         conn.peer_synack(answer);
         assert_eq!(ace(&conn.guest_acks(0)), u32::from(code));
-        assert_eq!(ace(&conn.guest_acks(0)), u32::from(code), "a copy of it");
         // Then the counter, of which a mark on the SYN-ACK is the first.
         let counter = if ip_ecn == 3 { 6 } else { 5 };
+        assert_eq!(ace(&conn.guest_acks(0)), counter, "a window update");
         assert_eq!(ace(&conn.send(0, 1000)), counter);
+        // A copy of the SYN-ACK is acknowledged again, by how that one arrived.
+        conn.peer_synack(linux_syn().ace(CODES[0]).ect0());
+        assert_eq!(ace(&conn.guest_acks(0)), u32::from(CODES[2]));
         assert_eq!(ace(&conn.guest_acks(0)), counter);
+        conn.guest_gets(conn.ack(1000).ace(5).len(100));
+        conn.peer_synack(linux_syn().ace(CODES[0]).ect0());
+        assert_eq!(ace(&conn.guest_acks(100)), counter, "this one acknowledges data");
     }
 }
 
@@ -99,7 +110,7 @@ fn a_synack_tells_how_the_syn_arrived() {
         let answer = conn.guest_synack(linux_syn());
         assert_eq!(ace(&answer), u32::from(code));
         conn.guest_gets(conn.ack(0).ace(2));
-        assert_eq!(ace(&conn.guest_acks(0)), if ip_ecn == 3 { 6 } else { 5 });
+        assert_eq!(ace(&conn.guest_acks(0)), 5, "a mark on a SYN does not count (3.2.2.2)");
     }
 }
 
@@ -253,4 +264,94 @@ fn shadow_mode_asks_for_nothing() {
     let syn = linux_syn();
     let action = conn.guest_syn(syn);
     assert_eq!(ace(&action), 0);
+}
+
+#[test]
+fn what_a_synack_has_said_stays() {
+    // 3.1.5: neither end changes its mode.
+    let mut conn = Conn::new(Params::default(), 5);
+    conn.peer_syn(linux_syn().asking_accecn().ect0());
+    assert_eq!(ace(&conn.guest_synack(linux_syn())), u32::from(CODES[2]));
+    // The policy changes, a stray SYN comes, the peer's SYN comes again on another way.
+    conn.params = classic();
+    assert_eq!(ace(&conn.guest_synack(linux_syn())), u32::from(CODES[2]));
+    conn.guest_gets(linux_syn().seq(PEER_ISS.wrapping_add(77777)));
+    conn.peer_syn(linux_syn().asking_accecn());
+    assert_eq!(ace(&conn.guest_synack(linux_syn())), u32::from(CODES[0]));
+    conn.guest_gets(conn.ack(0).ace(CODES[0]));
+    assert!(has_accecn(&conn) && is_ect0(&conn.send(0, 1000)));
+}
+
+#[test]
+fn a_peer_that_gives_up_ecn_gets_no_ect() {
+    // 3.1.5: a server that has received a SYN without ECN sends none, whatever it has agreed on.
+    let mut conn = Conn::new(Params::default(), 5);
+    conn.peer_syn(linux_syn().asking_accecn());
+    conn.guest_synack(linux_syn());
+    conn.peer_syn(linux_syn());
+    assert_eq!(ace(&conn.guest_synack(linux_syn())), u32::from(CODES[0]));
+    conn.guest_gets(conn.ack(0).ace(CODES[0]));
+    let sent = conn.send(0, 1000);
+    assert!(is_not_ect(&sent) && ace(&sent) == 5, "its own marks are counted");
+}
+
+#[test]
+fn the_third_synack_gives_up() {
+    // 3.2.3.2.2: the path may drop what it does not know.
+    let mut conn = Conn::new(Params::default(), 5);
+    conn.peer_syn(linux_syn().asking_accecn());
+    conn.guest_synack(linux_syn());
+    conn.wait_us(1_000_000);
+    assert_eq!(ace(&conn.guest_synack(linux_syn())), u32::from(CODES[0]));
+    conn.wait_us(2_000_000);
+    assert_eq!(ace(&conn.guest_synack(linux_syn())), 0);
+    // The first one got through after all.
+    conn.guest_gets(conn.ack(0).ace(CODES[0]));
+    assert!(has_accecn(&conn) && is_not_ect(&conn.send(0, 1000)));
+}
+
+#[test]
+fn a_guest_that_gives_up_its_own_accecn_is_left_alone() {
+    let mut conn = Conn::new(Params::default(), 5);
+    conn.peer_syn(linux_syn().asking_accecn());
+    conn.guest_synack(linux_syn().ace(CODES[0]));
+    assert_eq!(ace(&conn.guest_synack(linux_syn())), 0);
+    conn.guest_gets(conn.ack(0).ace(CODES[0]));
+    assert!(conn.flow.has(sys::FLOW_LEFT_ALONE) && !has_accecn(&conn));
+}
+
+#[test]
+fn an_overridden_guest_is_shown_no_odd_request() {
+    for (bits, shown) in [(0b100, 0), (0b001, 0), (0b010, 0), (0b111, 0b011), (0b011, 0b011)] {
+        let mut conn = Conn::new(overriding(), 5);
+        assert_eq!(ace(&conn.peer_syn(linux_syn().ace(bits))), shown, "{bits:03b}");
+        assert_eq!(ace(&conn.peer_syn(linux_syn().ace(bits))), shown, "{bits:03b}: again");
+    }
+}
+
+#[test]
+fn a_new_connection_on_a_live_one_agrees_anew() {
+    let mut conn = from_accecn(Params::default());
+    conn.send(0, 1000);
+    let iss = PEER_ISS.wrapping_add(1 << 30);
+    conn.guest_gets(linux_syn().asking_accecn().seq(iss).ect0());
+    let answer = conn.guest_sends(linux_syn().seq(99).ack(iss.wrapping_add(1)));
+    assert_eq!(ace(&answer), u32::from(CODES[2]));
+    assert!(has_accecn(&conn));
+}
+
+#[test]
+fn a_server_that_sends_first_sends_the_counter() {
+    // RFC 7413: data before the last ACK of the handshake.
+    let mut conn = Conn::new(Params::default(), 5);
+    conn.peer_syn(linux_syn().asking_accecn());
+    conn.guest_synack(linux_syn());
+    let sent = conn.send(0, 1000);
+    assert!(ace(&sent) == 5 && is_not_ect(&sent));
+    // That ACK covers the data, and its field is no counter.
+    conn.guest_gets(conn.ack(1000).ace(CODES[0]));
+    assert!(has_accecn(&conn));
+    conn.send(1000, 1000);
+    conn.guest_gets(conn.ack(2000).ace(5));
+    assert_eq!((conn.flow.marks, conn.flow.reductions), (0, 0));
 }

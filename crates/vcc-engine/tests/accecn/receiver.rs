@@ -110,8 +110,7 @@ fn what_is_refused_does_not_count() {
     forged.0.seq = conn.peer_seq(1 << 30);
     let got = conn.guest_gets(forged);
     assert!(ace(&got) == 0 && is_not_ect(&got), "nor does the guest see it");
-    assert_eq!(ace(&conn.guest_acks(0)), u32::from(CODES[0]));
-    assert_eq!(ace(&conn.send(0, 100)), 5);
+    assert_eq!(ace(&conn.guest_acks(0)), 5);
 }
 
 #[test]

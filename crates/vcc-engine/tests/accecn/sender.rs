@@ -183,27 +183,79 @@ fn a_field_that_the_path_clears_forbids_ect() {
 }
 
 #[test]
-fn duplicate_acks_tell_when_the_next_ack_comes() {
+fn duplicate_acks_tell_of_marks() {
     let mut conn = dctcp();
-    conn.send_segs(0, 8);
+    conn.send_segs(0, 60);
     conn.guest_gets(acked(&conn, 1, 5));
     let mss = conn.mss();
     let mut sacked = acked(&conn, 1, 6);
     sacked.0.options |= sys::OPT_SACK as u16;
-    // The second overtook the first.
-    assert_eq!(marked_after(&mut conn, |_| sacked.ace(7).pack(9, 2 * mss)), 0);
+    // 17 of 20 behind a hole are marked, one ACK each.
+    let marked: u32 = (1..=17).map(|more| marked_after(&mut conn, |_| sacked.ace(5 + more))).sum();
+    assert_eq!(marked, 17 * mss);
+    for _ in 0..3 {
+        assert_eq!(marked_after(&mut conn, |_| sacked.ace(5 + 17)), 0);
+    }
+    assert_eq!(marked_after(&mut conn, |conn| acked(conn, 22, 5 + 18)), mss);
+    assert_eq!(marked_after(&mut conn, |conn| acked(conn, 24, 5 + 18)), 0);
+}
+
+#[test]
+fn a_duplicate_that_was_overtaken_is_no_lie() {
+    let mut conn = dctcp();
+    conn.send_segs(0, 20);
+    conn.guest_gets(acked(&conn, 1, 5));
+    let mss = conn.mss();
+    let mut sacked = acked(&conn, 1, 6);
+    sacked.0.options |= sys::OPT_SACK as u16;
+    assert_eq!(marked_after(&mut conn, |_| sacked.ace(7).pack(9, 2 * mss)), 2 * mss);
     assert_eq!(marked_after(&mut conn, |_| sacked.pack(9, mss)), 0);
     assert_eq!(conn.flow.forged, 0);
     let ack = acked(&conn, 5, 8).pack(9, 3 * mss);
-    assert_eq!(marked_after(&mut conn, |_| ack), 3 * mss);
-    // Packets that duplicates told of are not taken for those of lost ACKs.
-    conn.send_segs(8, 40);
-    let mut sacked = acked(&conn, 5, 8);
-    sacked.0.options |= sys::OPT_SACK as u16;
-    for _ in 0..20 {
-        conn.guest_gets(sacked);
+    assert_eq!(marked_after(&mut conn, |_| ack), mss);
+}
+
+#[test]
+fn a_counter_that_stands_at_zero_is_no_cleared_field() {
+    // Three marks in the first ACK: 5 and 3 is 8.
+    let mut conn = dctcp();
+    conn.send_segs(0, 8);
+    let mss = conn.mss();
+    assert_eq!(marked_after(&mut conn, |conn| acked(conn, 3, 8)), 3 * mss);
+    assert!(is_ect0(&conn.send(8 * mss, 1000)));
+    // The option says that there were marks.
+    let mut conn = dctcp();
+    conn.send_segs(0, 8);
+    let ack = acked(&conn, 2, 8).pack(1, 2 * mss);
+    assert_eq!(marked_after(&mut conn, |_| ack), 2 * mss);
+}
+
+#[test]
+fn retransmissions_may_be_counted_twice() {
+    let mut conn = dctcp();
+    conn.send_segs(0, 60);
+    let mss = conn.mss();
+    conn.guest_gets(acked(&conn, 2, 5).pack(9, 0));
+    for _ in 0..2 {
+        conn.send_segs(2, 59);
     }
-    assert_eq!(marked_after(&mut conn, |conn| acked(conn, 26, 9)), mss);
+    let most = (58 + 2 * 57) * mss;
+    let ack = acked(&conn, 60, 7).pack(9, most);
+    assert_eq!(marked_after(&mut conn, |_| ack), most);
+    assert_eq!(conn.flow.forged, 0);
+}
+
+#[test]
+fn a_base_after_half_a_turn_is_not_guessed_upon() {
+    let mut conn = dctcp();
+    conn.send_segs(0, 20);
+    conn.guest_gets(acked(&conn, 1, 5));
+    conn.flow.0.unreported_bytes = 1 << 24;
+    let mss = conn.mss();
+    let ack = acked(&conn, 2, 6).pack(9, 777);
+    assert_eq!(marked_after(&mut conn, |_| ack), mss, "the field");
+    let ack = acked(&conn, 3, 7).pack(9, 777 + mss);
+    assert_eq!(marked_after(&mut conn, |_| ack), mss);
 }
 
 #[test]

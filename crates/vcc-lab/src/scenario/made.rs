@@ -62,6 +62,7 @@ pub fn scenario() -> Scenario {
         cores: Vec::new(),
         receivers: Receivers {
             ecn: true,
+            accecn: false,
             interrupt_every_ns: None,
             receive_buffer_bytes: None,
             backlog_segs: 0,

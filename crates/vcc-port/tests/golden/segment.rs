@@ -165,11 +165,11 @@ impl Parsed {
                 counters(2);
                 sys::OPT_PACK
             }
-            (OPTION_PACK | OPTION_ACCECN1, 8 | 11, _) => {
+            (OPTION_PACK | OPTION_ACCECN1, 8.., _) => {
                 counters(2);
                 sys::OPT_ACCECN | sys::OPT_ACCECN_CE
             }
-            (OPTION_PACK | OPTION_ACCECN1, 2 | 5, _) => sys::OPT_ACCECN,
+            (OPTION_PACK | OPTION_ACCECN1, ..8, _) => sys::OPT_ACCECN,
             (OPTION_EXPERIMENT, 12, Some(&[VERSION, FACK])) => {
                 counters(6);
                 sys::OPT_FACK

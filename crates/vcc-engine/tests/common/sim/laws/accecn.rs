@@ -3,7 +3,7 @@
 use vcc_engine::{Action, Segment, sys};
 
 use super::feedback::COUNTER_MASK;
-use super::{CE, CWR, ECE, ECN_BITS, ECT_0, FIN, Laws};
+use super::{CE, ECE, ECN_BITS, ECT_0, FIN, Laws};
 
 /// Marked packets that came for the guest.
 #[derive(Default)]
@@ -12,7 +12,8 @@ pub(super) struct Counter {
     pub asked: bool,
     /// 5 plus those that came, or 0 before the first segment.
     packets: u32,
-    /// Data has gone or come: the handshake's code is over.
+    /// The guest's next ACK acknowledges a SYN-ACK, and no data has come.
+    answers: bool,
     has_data: bool,
     /// An option has left.
     told: bool,
@@ -29,15 +30,21 @@ fn ace(flags: u16) -> u32 {
 /// Table 2 of RFC 9768.
 pub(super) fn accepts_accecn(flags: u16) -> bool {
     let bits = flags & ECN_BITS;
-    bits & CWR != 0 && bits != ECN_BITS && bits != ECE | CWR || bits == sys::TCP_AE as u16
+    bits != 0 && bits != ECE && bits != ECN_BITS
 }
 
 impl Counter {
+    /// The guest has got a SYN-ACK.
+    pub(super) fn is_answered(&mut self) {
+        self.answers = !self.has_data;
+    }
+
     pub(super) fn received(&mut self, segment: &Segment) {
         let packets = segment.payload_bytes.max(1).div_ceil(segment.seg_bytes.max(1));
         let packets = if segment.seg_bytes == 0 { 1 } else { packets };
         self.packets += if segment.ip_ecn == CE { packets } else { 0 };
         self.has_data |= segment.payload_bytes > 0;
+        self.answers &= !self.has_data;
     }
 }
 
@@ -61,8 +68,8 @@ impl Laws {
         let ours = !(ECN_BITS | sys::TCP_PSH as u16);
         assert_eq!(action.flags & ours, segment.flags & ours, "the other flags are the guest's");
         let empty = segment.payload_bytes == 0 && segment.flags & FIN == 0;
-        self.counter.has_data |= !empty;
-        if self.guest_opens && !self.counter.has_data {
+        let answers = std::mem::take(&mut self.counter.answers);
+        if self.guest_opens && answers && empty {
             assert_eq!(ace(action.flags), NOT_ECT, "how the SYN-ACK arrived");
             return;
         }

@@ -64,7 +64,7 @@ impl Laws {
     ) {
         let ecn = self.fabric_ecn() && !after.has(sys::FLOW_UNHEARD);
         if self.has_accecn() {
-            self.counter_sent(segment, action, ecn);
+            self.counter_sent(segment, action, ecn && !after.has(sys::FLOW_ECN_FELL_BACK));
             return;
         }
         let echoes = if self.guest_has_ecn() && !self.agreed {

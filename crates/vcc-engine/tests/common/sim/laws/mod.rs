@@ -367,6 +367,9 @@ impl Laws {
         if self.left_alone() && self.guest_opens {
             self.untouched(segment, action);
         }
+        if segment.flags & ACK != 0 {
+            self.counter.is_answered();
+        }
         if segment.flags & ACK != 0 && !self.is_shadow() && !self.guest_asked {
             assert_eq!(action.flags & ECN_BITS, 0, "law 5: the guest did not request ECN");
         }
