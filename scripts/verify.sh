@@ -4,7 +4,7 @@
 # honest, ten minutes of short connections, a soak, PVTCP's patch in Debian's kernel, and the benchmarks.
 #
 #   verify.sh [PART...]    all parts, or the ones that are named: tests proofs theorems faults
-#                          sanitizers fuzz stacks peers expiry races chaos soak x86 experiments
+#                          sanitizers fuzz stacks peers expiry races chaos soak x86 accecn experiments
 #                          bench
 #
 # Figures and plots of experiments and benchmarks go to results/, with a report in results/index.html,
@@ -22,11 +22,11 @@ mkdir -p "$RESULTS"
 failed=0
 verdicts=
 
-parts=${*:-tests proofs theorems faults sanitizers fuzz stacks peers expiry races chaos soak x86 experiments bench}
+parts=${*:-tests proofs theorems faults sanitizers fuzz stacks peers expiry races chaos soak x86 accecn experiments bench}
 for part in $parts; do
 	case $part in
 	tests | proofs | theorems | faults | sanitizers | fuzz | stacks | peers | expiry | races) ;;
-	chaos | soak | x86 | experiments | bench) ;;
+	chaos | soak | x86 | accecn | experiments | bench) ;;
 	*)
 		echo "verify: there is no part $part; the head of $0 has the list" >&2
 		exit 2
@@ -146,6 +146,7 @@ fi
 ! is_wanted soak || check 'VCC_SOAK_SECONDS=3600 cargo test -p vcc --test command soak' \
 	VCC_SOAK_SECONDS=3600 "${cargo[@]}" test --package vcc --test command soak -- --nocapture
 ! is_wanted x86 || check 'scripts/check-x86.sh' scripts/check-x86.sh
+! is_wanted accecn || check 'scripts/check-accecn.sh' scripts/check-accecn.sh
 ! is_wanted experiments || experiments
 ! is_wanted bench || bench
 

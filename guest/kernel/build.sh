@@ -125,5 +125,11 @@ build olddefconfig
 build -j "$(nproc)" linux
 strip "$work/out/linux" -o "$work/linux"
 mkdir -p "$(dirname "$kernel")"
+# What a test plays.
+if [ "$release" = 7.2 ]; then
+	scripts=$source/tools/testing/selftests/net/packetdrill
+	tar -xJf "$archive" -C "$work" "$scripts" || fail "cannot unpack $scripts"
+	cp -r "$work/$scripts" "$(dirname "$kernel")/"
+fi
 mv "$work/linux" "$kernel"
 echo "$kernel"

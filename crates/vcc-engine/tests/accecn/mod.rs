@@ -3,6 +3,7 @@
 mod native;
 mod negotiation;
 mod receiver;
+mod scripts;
 mod sender;
 
 use crate::common::*;

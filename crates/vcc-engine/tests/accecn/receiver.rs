@@ -12,7 +12,7 @@ fn each_marked_packet_counts_and_nothing_reaches_the_guest() {
         };
         let mut expected = 5;
         for number in 0..20 {
-            let mut data = conn.ack(0).ace(5).len(1000);
+            let mut data = conn.ack(0).ace(7).len(1000);
             data.0.seq = conn.peer_seq(number * 1000);
             let marked = number % 3 == 0;
             let got = conn.guest_gets(if marked { data.ce() } else { data.ect0() });
