@@ -80,7 +80,9 @@ pub fn from_guest(
         handshake.guest_has_scale = scale_of(one).is_some();
     }
     let may_change = mode.translates() && !handshake.guest_has_ecn;
-    let ecn = if may_change { ECE | CWR } else { 0 };
+    // A request for AccECN (RFC 9768, 3.1.1) is one for ECN to these peers.
+    let asks = if one.flags & (SYN | ACK) == SYN { AE } else { 0 };
+    let ecn = if may_change { ECE | CWR | asks } else { 0 };
     require(one.flags & !ecn == other.flags & !ecn, "flags")?;
     require(one.window == other.window, "the guest's window")?;
     let marks = (one.traffic_class & ECN_MASK, other.traffic_class & ECN_MASK);

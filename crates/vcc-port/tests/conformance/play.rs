@@ -183,7 +183,7 @@ impl Player<'_> {
 
     /// A SYN that the guest has sent before: if the test has to wait for its CPU, it comes again.
     fn is_syn_again(&mut self, packet: &Packet) -> bool {
-        let this = (packet.seq, packet.flags & !(ECE | CWR));
+        let this = (packet.seq, packet.flags & !(ECE | CWR | AE));
         let is_known = self.syns.contains(&this);
         if packet.flags & SYN != 0 && !is_known {
             self.syns.push(this);
