@@ -91,6 +91,12 @@ static __always_inline uint64_t option_bytes(uint32_t at, uint32_t length)
 	return ((1ull << (length & 63)) - 1) << (at & 63);
 }
 
+static __always_inline void read_counters(struct option_walk *w, uint32_t at)
+{
+	w->feedback.ect0_bytes = be24(w, at);
+	w->feedback.ce_bytes = be24(w, at + 3);
+}
+
 /*
  * Parses an AccECN option of any length but a PACK's: the whole fields that fit count (RFC 9768,
  * 3.2.3), of which the second one counts CE in both orders.
@@ -101,8 +107,7 @@ static __always_inline void option_accecn(struct option_walk *w, uint32_t at, ui
 	if (length < OPT_PACK_BYTES)
 		return;
 	w->options |= OPT_ACCECN_CE;
-	w->feedback.ect0_bytes = be24(w, at + 2);
-	w->feedback.ce_bytes = be24(w, at + 5);
+	read_counters(w, at + 2);
 }
 
 /* Parses an option of our kinds (feedback.h). */
@@ -117,18 +122,15 @@ static __always_inline void option_of_ours(struct option_walk *w, uint32_t at, u
 	w->ours |= option_bytes(at, length);
 	if (kind == KIND_PACK && length == OPT_PACK_BYTES) {
 		w->options |= OPT_PACK;
-		w->feedback.ect0_bytes = be24(w, at + 2);
-		w->feedback.ce_bytes = be24(w, at + 5);
+		read_counters(w, at + 2);
 	} else if (kind != KIND_EXPERIMENT) {
 		option_accecn(w, at, length);
-	} else if (kind == KIND_EXPERIMENT && version == OURS_VERSION && what == OURS_FACK &&
-		   length == OPT_FACK_BYTES) {
+	} else if (version == OURS_VERSION && what == OURS_FACK && length == OPT_FACK_BYTES) {
 		w->options |= OPT_FACK;
-		w->feedback.ect0_bytes = be24(w, at + 6);
-		w->feedback.ce_bytes = be24(w, at + 9);
-	} else if (kind == KIND_EXPERIMENT && version == OURS_VERSION &&
-		   (what == HELLO_OFFER || what == HELLO_ACCEPT) && length == OPT_HELLO_BYTES &&
-		   !w->bytes[(at + 6) & 63] && !w->bytes[(at + 7) & 63]) {
+		read_counters(w, at + 6);
+	} else if (version == OURS_VERSION && (what == HELLO_OFFER || what == HELLO_ACCEPT) &&
+		   length == OPT_HELLO_BYTES && !w->bytes[(at + 6) & 63] &&
+		   !w->bytes[(at + 7) & 63]) {
 		w->options |= OPT_HELLO;
 		w->hello = what;
 	} else {

@@ -166,8 +166,8 @@ VCC_APART int accecn_count(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * From-guest: the segment carries the counter; the first ACK of an active open tells how the
- * SYN-ACK arrived (3.2.2.1).
+ * From-guest: the segment carries the counter; the ACK of a SYN-ACK tells how that arrived
+ * (3.2.2.1).
  *
  * Segmentation of a super-segment clears CWR in all but the first (RFC 3168, 6.1.2; Linux:
  * tcp_gso_segment), so a value with that bit would seem to run back. There the counter goes on to
@@ -176,11 +176,10 @@ VCC_APART int accecn_count(struct vcc_flow *f, const struct vcc_segment *s)
 VCC_INLINE void accecn_write(struct vcc_flow *f, const struct vcc_segment *s, struct vcc_action *a)
 {
 	bool splits = s->seg_bytes && s->payload_bytes > s->seg_bytes;
+	bool answers = (f->accecn & ACCECN_ANSWERS) && segment_end(s) == s->seq;
 
-	if (segment_end(s) != s->seq)
-		f->accecn &= (uint8_t)~ACCECN_ANSWERS;
-	if (f->accecn & ACCECN_ANSWERS) {
-		f->accecn &= (uint8_t)~ACCECN_ANSWERS;
+	f->accecn &= (uint8_t)~ACCECN_ANSWERS;
+	if (answers) {
 		a->flags = with_ace(a->flags, ace_of_ip_ecn(f->syn_ip_ecn));
 		return;
 	}

@@ -41,7 +41,7 @@ VCC_INLINE uint32_t ask_ecn(const struct vcc_flow *f, const struct vcc_params *p
 		return FLOW_ECN_ASKED | accecn;
 	}
 	/* A retransmission: the ECN-setup SYN timed out, so ECN stays off (RFC 3168, 6.1.1.1). */
-	return before ? FLOW_ECN_FELL_BACK | (before & SYN_ACCECN_ASKED) : 0;
+	return before ? FLOW_ECN_FELL_BACK | accecn : 0;
 }
 
 VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,

@@ -31,13 +31,16 @@
 /* The receiver half counts network duplicates too, so reports may exceed the bytes sent by this. */
 #define REPEATED_BYTES 65536u
 
+/* Lost bytes are never reported; the sum saturates so that it cannot wrap. */
+VCC_INLINE void expect_report(struct vcc_flow *f, uint32_t bytes)
+{
+	f->unreported_bytes = vcc_min(f->unreported_bytes + bytes, SEQ_WINDOW_MAX);
+}
+
 /* From-guest: reports may cover these bytes if they leave ECN-capable. */
 VCC_INLINE void feedback_expect(struct vcc_flow *f, const struct vcc_segment *s, uint8_t ip_ecn)
 {
-	uint32_t bytes = ip_ecn == IP_ECN_NOT_ECT ? 0 : s->payload_bytes;
-
-	/* Lost bytes are never reported; the sum saturates so that it cannot wrap. */
-	f->unreported_bytes = vcc_min(f->unreported_bytes + bytes, SEQ_WINDOW_MAX);
+	expect_report(f, ip_ecn == IP_ECN_NOT_ECT ? 0 : s->payload_bytes);
 }
 
 /* Marks learned from one segment. */

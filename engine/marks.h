@@ -114,7 +114,7 @@ VCC_INLINE void marks_by_accecn(struct vcc_flow *f, const struct vcc_segment *s,
 	uint32_t ace = ace_of(s->flags), segs = bytes_to_segs_ceil(f, news->delivered_bytes);
 	enum told told = TOLD_NOTHING;
 
-	f->unreported_bytes = vcc_min(f->unreported_bytes + news->delivered_bytes, SEQ_WINDOW_MAX);
+	expect_report(f, news->delivered_bytes);
 	if (f->accecn & ACCECN_SETTLES) {
 		f->accecn &= (uint8_t)~ACCECN_SETTLES;
 		return;
@@ -192,8 +192,7 @@ VCC_INLINE void marks_to_peer(struct vcc_flow *f, const struct vcc_segment *s, s
 	if (f->accecn) {
 		/* The peer's counters count retransmissions, too. */
 		if (segment_end(s) != f->snd_nxt)
-			f->unreported_bytes =
-			    vcc_min(f->unreported_bytes + s->payload_bytes, SEQ_WINDOW_MAX);
+			expect_report(f, s->payload_bytes);
 		accecn_report(f, s, a);
 		accecn_write(f, s, a);
 		return;

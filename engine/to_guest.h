@@ -55,8 +55,10 @@ VCC_INLINE void to_guest_current(struct vcc_flow *f, const struct vcc_params *p,
 	f->segs_since_ack = 0;
 }
 
-/* A FACK carries only the report, and acknowledges nothing. It may arrive before the segment beside
- * it. */
+/*
+ * A FACK carries only the report, and acknowledges nothing. It may arrive before the segment beside
+ * it.
+ */
 VCC_INLINE void fack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 			      const struct vcc_segment *s, const struct ack_news *nothing,
 			      struct vcc_action *a)

@@ -76,11 +76,13 @@ enum vcc_hello {
 	HELLO_ACCEPT = 2, /* on a SYN-ACK: the offer is accepted */
 };
 
-/* The receiver half's cumulative counters, 24 bits each (RFC 9768, 3.2.1). */
+/*
+ * The receiver half's cumulative counters, 24 bits each (RFC 9768, 3.2.1). With OPT_ACCECN the
+ * first one is the option's first field.
+ */
 struct vcc_feedback {
-	uint32_t
-	    ect0_bytes;	   /* payload received as ECT, unmarked; with OPT_ACCECN, its first field */
-	uint32_t ce_bytes; /* payload received as CE */
+	uint32_t ect0_bytes; /* payload received as ECT, unmarked */
+	uint32_t ce_bytes;   /* payload received as CE */
 };
 
 /* A parsed segment. A GSO or GRO super-segment is one segment with seg_bytes > 0. */
@@ -301,8 +303,11 @@ struct vcc_flow {
 	uint8_t underlay; /* enum vcc_underlay */
 	uint8_t resent;	  /* enum vcc_resent */
 	struct vcc_cc_state cc;
-	/* Sender half: the far end's reports on the guest's data. */
-	/* Sent and not yet reported, retransmissions included; with AccECN, delivered without. */
+	/*
+	 * Sender half: the far end's reports on the guest's data. unreported_bytes has been sent
+	 * and not yet reported, retransmissions included; with AccECN, delivered since the last
+	 * option, and retransmitted.
+	 */
 	uint32_t unreported_bytes;
 	uint32_t feedback_ack;	   /* highest acknowledgement that carried a report */
 	uint32_t ece_told;	   /* reports account for ECE up to this acknowledgement */
