@@ -26,10 +26,10 @@ VCC_INLINE bool is_at_ease(const struct vcc_flow *f, const struct vcc_params *p)
 	       p->delays && !special;
 }
 
-/* ACK, perhaps with PSH, and no options but `options`. */
-VCC_INLINE bool is_plain(const struct vcc_segment *s, uint32_t options)
+/* ACK with these ECN bits, perhaps with PSH, and no options but `options`. */
+VCC_INLINE bool is_plain(const struct vcc_segment *s, uint32_t ecn_bits, uint32_t options)
 {
-	return (s->flags | TCP_PSH) == (TCP_ACK | TCP_PSH) && !(s->options & ~options);
+	return (s->flags | TCP_PSH) == (TCP_ACK | TCP_PSH | ecn_bits) && !(s->options & ~options);
 }
 
 /*
@@ -39,7 +39,7 @@ VCC_INLINE bool is_plain(const struct vcc_segment *s, uint32_t options)
 VCC_INLINE bool is_expected_from_guest(const struct vcc_flow *f, const struct vcc_params *p,
 				       const struct vcc_segment *s)
 {
-	if (!is_plain(s, OPT_TIMESTAMPS) || !is_at_ease(f, p) || !f->settled)
+	if (!is_plain(s, 0, OPT_TIMESTAMPS) || !is_at_ease(f, p) || !f->settled)
 		return false;
 	if (!s->payload_bytes)
 		return true;
@@ -89,6 +89,24 @@ VCC_INLINE bool is_expected_report(const struct vcc_flow *f, const struct vcc_se
 	       seq_after(s->ack, f->feedback_ack);
 }
 
+/*
+ * AccECN: does the option, if there is one, tell of no mark, and do the counters need no more? The
+ * ACE field is as it was.
+ */
+VCC_INLINE bool is_expected_count(const struct vcc_flow *f, const struct vcc_segment *s,
+				  uint32_t acked_bytes)
+{
+	bool counts = s->options & (OPT_PACK | OPT_ACCECN_CE);
+
+	if ((f->accecn & (ACCECN_HEARD | ACCECN_SETTLES)) != ACCECN_HEARD)
+		return false;
+	if (!counts || (f->accecn & ACCECN_OPTION_FALSE))
+		return acked_bytes <= ACE_MASK * f->mss_bytes ||
+		       f->ack_segs64 > ACK_SEGS_USUAL << ACK_SEGS_SHIFT;
+	return !f->guessed_bytes && s->feedback.ce_bytes == f->heard.ce_bytes &&
+	       f->unreported_bytes + acked_bytes <= COUNTER_MASK / 2;
+}
+
 /* To-guest: an ACK of new data, or data with an acknowledgement that is not older than the last. */
 VCC_INLINE bool is_expected_to_guest(const struct vcc_flow *f, const struct vcc_params *p,
 				     const struct vcc_segment *s)
@@ -96,18 +114,35 @@ VCC_INLINE bool is_expected_to_guest(const struct vcc_flow *f, const struct vcc_
 	uint32_t acked_bytes = s->ack - f->snd_una;
 	/* Below the RTO (rtt.h), a window that is not used in full is valid (RFC 7661). */
 	uint32_t valid_us = vcc_min(p->rto_min_us, RTO_INITIAL_US);
+	uint32_t ace = f->accecn ? with_ace(0, f->ace_heard) : 0;
+	uint32_t options = OPT_TIMESTAMPS | OPT_PACK | (f->accecn ? OPT_ACCECN | OPT_ACCECN_CE : 0);
 
-	return is_plain(s, OPT_TIMESTAMPS | OPT_PACK) && is_at_ease(f, p) && !f->accecn &&
-	       (f->flags & FLOW_WINDOW_SHOWN) && (acked_bytes || s->payload_bytes) &&
-	       acked_bytes <= flight_bytes(f) && in_guests_window(f, s) &&
-	       is_expected_report(f, s) &&
+	return is_plain(s, ace, options) && is_at_ease(f, p) && (f->flags & FLOW_WINDOW_SHOWN) &&
+	       (acked_bytes || s->payload_bytes) && acked_bytes <= flight_bytes(f) &&
+	       in_guests_window(f, s) &&
+	       (f->accecn ? is_expected_count(f, s, acked_bytes) : is_expected_report(f, s)) &&
 	       (window_limited(f) || elapsed_us(f->validated_us, f->sent_us) < valid_us);
+}
+
+/* AccECN: accounts for the ACK as marks_by_accecn() does. */
+VCC_INLINE uint32_t counted_bytes(struct vcc_flow *f, const struct vcc_segment *s,
+				  uint32_t acked_bytes)
+{
+	expect_report(f, acked_bytes);
+	if (!acked_bytes)
+		return 0;
+	if ((s->options & (OPT_PACK | OPT_ACCECN_CE)) && !(f->accecn & ACCECN_OPTION_FALSE))
+		f->unreported_bytes = 0;
+	accecn_note_ack(f, bytes_to_segs_ceil(f, acked_bytes));
+	return acked_bytes;
 }
 
 /* The bytes that the segment reports as received. */
 VCC_INLINE uint32_t reported_bytes(struct vcc_flow *f, const struct vcc_segment *s,
 				   uint32_t acked_bytes)
 {
+	if (f->accecn)
+		return counted_bytes(f, s, acked_bytes);
 	if (!(s->options & OPT_PACK)) {
 		bool by_reports = (f->flags & (FLOW_FEEDBACK | FLOW_FEEDBACK_HEARD)) ==
 				  (FLOW_FEEDBACK | FLOW_FEEDBACK_HEARD);
@@ -129,7 +164,7 @@ VCC_INLINE void expected_to_guest(struct vcc_flow *f, const struct vcc_params *p
 	struct ack_news news = { .acked_bytes = acked_bytes, .delivered_bytes = acked_bytes };
 
 	*a = action_pass(s);
-	a->strip = !!(s->options & OPT_PACK);
+	a->strip = !!(s->options & OPT_OURS);
 	note_seen(f, s);
 	track_peer(f, s);
 	if (acked_bytes)

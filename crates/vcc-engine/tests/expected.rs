@@ -121,3 +121,44 @@ fn what_needs_more_is_not() {
         assert!(!is_expected(&busy, ack, true), "{what}");
     }
 }
+
+#[test]
+fn so_are_the_acks_of_a_peer_with_accecn() {
+    let params = params(|p| p.underlay = sys::UNDERLAY_dctcp as u8);
+    // Initially the field is 5 and the ECT(0) counter 1 (RFC 9768, 3.2.1).
+    for option in [None, Some(0), Some(1448)] {
+        let mut conn = Conn::new(params, 5);
+        conn.guest_syn(linux_syn());
+        conn.peer_synack(linux_syn().ace(2));
+        conn.guest_acks(0);
+        let mss_bytes = conn.mss();
+        let with_option = |ack: Seg, segs: u32, ce_bytes: u32| match option {
+            None => ack,
+            Some(0) => ack.pack(1 + segs * mss_bytes, ce_bytes),
+            Some(_) => ack.accecn_option(0, ce_bytes),
+        };
+        for segs in 1..50 {
+            conn.send((segs - 1) * mss_bytes, mss_bytes);
+            conn.wait_us(100);
+            let ack = with_option(conn.ack(segs * mss_bytes).ace(5), segs, 0);
+            let at = ack.at_us(conn.now_us).0;
+            assert_eq!(conn.flow.is_expected(&conn.params, &at, true), segs > 1, "{segs}");
+            let action = conn.guest_gets(ack);
+            assert_eq!(
+                (action.strip != 0, action.flags),
+                (option.is_some(), sys::TCP_ACK as u16),
+                "{segs}"
+            );
+        }
+        conn.send(49 * mss_bytes, mss_bytes);
+        let is_expected =
+            |ack: Seg| conn.flow.is_expected(&conn.params, &ack.at_us(conn.now_us).0, true);
+        let ack = || conn.ack(50 * mss_bytes);
+        assert!(is_expected(with_option(ack().ace(5), 50, 0)));
+        assert!(!is_expected(with_option(ack().ace(6), 49, mss_bytes)), "with a mark");
+        assert!(!is_expected(with_option(ack(), 50, 0)), "with a field that ran back");
+        if option.is_some() {
+            assert!(!is_expected(with_option(ack().ace(5), 49, mss_bytes)), "a mark in the option");
+        }
+    }
+}

@@ -12,7 +12,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct cursor {
 	struct segment segment;
 	uint16_t window;
-	uint16_t next; /* enum next */
+	uint16_t next;	      /* enum next */
+	uint16_t header_word; /* data offset and flags, as in the frame */
+	uint16_t unused;
 };
 
 struct {
@@ -65,13 +67,23 @@ static __always_inline int go_on_to_guest(struct __sk_buff *skb, uint32_t next)
 	return VERDICT_PASS;
 }
 
+/* The place of the data offset and the flags in a TCP header (RFC 9293, 3.1), in words of 16 bits.
+ */
+#define HEADER_WORD 6
+
 static __always_inline uint32_t advance(struct __sk_buff *skb)
 {
 	uint32_t zero = 0;
 	struct cursor *at = bpf_map_lookup_elem(&cursor, &zero);
+	struct headers *headers;
 
-	if (!at || !segment_write(skb, &at->segment, at->window))
+	if (!at)
 		return NEXT_NONE;
+	headers = segment_write(skb, &at->segment, at->window);
+	if (!headers)
+		return NEXT_NONE;
+	/* AccECN changes the flags of each segment. */
+	((uint16_t *)&headers->tcp)[HEADER_WORD] = at->header_word;
 	segment_advance(&at->segment);
 	return at->next;
 }

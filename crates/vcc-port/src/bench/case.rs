@@ -2,11 +2,14 @@
 
 use vcc_engine::sys;
 use vcc_frames::Packet;
+use vcc_frames::wire::{ETHERNET_BYTES, IPV4_BYTES};
 
 use crate::Program;
 use crate::plain::to_bytes;
 
 const TEMPLATE_MAX_BYTES: usize = 80;
+/// The data offset and the flags (RFC 9293, 3.1) of a frame of IPv4.
+const HEADER_WORD_AT: usize = ETHERNET_BYTES + IPV4_BYTES + 12;
 /// Runs of one case in a row. Then the other cases have their turn, so that a disturbance of the
 /// machine hits all alike.
 pub(super) const RUNS_PER_ROUND: u32 = 10_000;
@@ -69,10 +72,11 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    pub(super) fn bytes(self, next: Next) -> Vec<u8> {
+    pub(super) fn bytes(self, frame: &[u8], next: Next) -> Vec<u8> {
         let words = [self.seq, self.ack, self.seq_step, self.ack_step];
         let halves = [self.window, next as u16].into_iter().flat_map(u16::to_ne_bytes);
-        words.into_iter().flat_map(u32::to_ne_bytes).chain(halves).collect()
+        let words = words.into_iter().flat_map(u32::to_ne_bytes).chain(halves);
+        words.chain(frame[HEADER_WORD_AT..][..2].iter().copied()).chain([0; 2]).collect()
     }
 
     pub(super) fn advance(&mut self, runs: u32) {

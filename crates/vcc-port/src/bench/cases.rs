@@ -141,5 +141,19 @@ pub(super) fn cases() -> Vec<Case> {
                 standing,
             )
         },
+        Case::new(
+            "accecn_from_guest_data",
+            "from_guest_data to a peer with AccECN",
+            Program::FromGuest,
+            &data(ACCURATE),
+            from_guest,
+        ),
+        Case::new(
+            "accecn_to_guest_ack",
+            "to_guest_ack from there, without the option",
+            Program::ToGuest,
+            &accurate_ack(),
+            to_guest,
+        ),
     ]
 }

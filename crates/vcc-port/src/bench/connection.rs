@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use vcc_domain::FlowKey;
 use vcc_engine::sys;
-use vcc_frames::wire::{ACK, ECE, ETHERNET_BYTES, HELLO_ACCEPT, IPV4_BYTES, SYN, TCP_BYTES};
+use vcc_frames::wire::{
+    ACK, AE, CWR, ECE, ETHERNET_BYTES, HELLO_ACCEPT, IPV4_BYTES, SYN, TCP_BYTES,
+};
 use vcc_frames::{Packet, options, payload};
 
 use crate::{Datapath, Error, Flow, Program, Result};
@@ -16,6 +18,8 @@ pub(super) const PEER: SocketAddr = end(2, 80);
 pub(super) const STRANGER: SocketAddr = end(3, 80);
 /// This peer is under vcc too.
 pub(super) const AGREED: SocketAddr = end(4, 80);
+/// This one is not, and has AccECN.
+pub(super) const ACCURATE: SocketAddr = end(5, 80);
 /// Far enough from the wrap for the longest measurement.
 pub(super) const GUEST_ISN: u32 = 1_000_000;
 pub(super) const PEER_ISN: u32 = 2_000_000;
@@ -44,6 +48,11 @@ pub(super) fn ack_with_pack(from: SocketAddr, to: SocketAddr) -> Packet {
     Packet { options, ..ack }
 }
 
+/// An ACK of a peer with AccECN that no mark has met: its counter's first value (RFC 9768, 3.2.1).
+pub(super) fn accurate_ack() -> Packet {
+    Packet { flags: ACK | AE | ECE, ..ack(ACCURATE, GUEST) }
+}
+
 pub(super) fn data(to: SocketAddr) -> Packet {
     Packet { payload: payload(PAYLOAD_BYTES as usize), ..ack(GUEST, to) }
 }
@@ -68,7 +77,8 @@ pub(super) fn key(guest: SocketAddr, peer: SocketAddr) -> sys::vcc_key {
 /// The handshake of a guest without ECN and a peer with it: the guest's SYN, the peer's SYN-ACK, and
 /// the guest's ACK.
 pub(super) fn handshake(peer: SocketAddr) -> [Packet; 3] {
-    let flags = SYN | ACK | ECE;
+    // By AccECN: the SYN arrived as Not-ECT (RFC 9768, table 2).
+    let flags = SYN | ACK | if peer == ACCURATE { CWR } else { ECE };
     [
         Packet { seq: GUEST_ISN, ..syn(GUEST, peer) },
         Packet { seq: PEER_ISN, ack: GUEST_ISN + 1, flags, ..syn(peer, GUEST) },
@@ -76,10 +86,10 @@ pub(super) fn handshake(peer: SocketAddr) -> [Packet; 3] {
     ]
 }
 
-/// The handshake through both programs. The peer may be under vcc too.
-pub(super) fn establish(datapath: &Datapath, peer: SocketAddr, agreed: bool) -> Result<()> {
+/// The handshake through both programs.
+pub(super) fn establish(datapath: &Datapath, peer: SocketAddr) -> Result<()> {
     let [opening, mut answer, last] = handshake(peer);
-    if agreed {
+    if peer == AGREED {
         answer.options.extend(options::hello(HELLO_ACCEPT));
     }
     datapath.run(Program::FromGuest, &opening.frame(), 0)?;
@@ -88,11 +98,12 @@ pub(super) fn establish(datapath: &Datapath, peer: SocketAddr, agreed: bool) -> 
 
     let flows = datapath.flows()?;
     let is_it = |flow: &&Flow| flow.peer == peer;
-    let expected = sys::FLOW_ECN_FABRIC | if agreed { sys::FLOW_FEEDBACK } else { 0 };
+    let expected = sys::FLOW_ECN_FABRIC | if peer == AGREED { sys::FLOW_FEEDBACK } else { 0 };
     match flows.iter().find(is_it).map(|flow| flow.state) {
         Some(state)
             if u32::from(state.stage) == sys::STAGE_ESTABLISHED
-                && state.flags & expected == expected =>
+                && state.flags & expected == expected
+                && (state.accecn != 0) == (peer == ACCURATE) =>
         {
             Ok(())
         }

@@ -71,7 +71,7 @@ impl Harness {
         };
         let (map, value) = match &case.restore {
             Some(restore) => (&self.restored, restore.bytes(case.cursor, &case.frame, next)),
-            None => (&self.cursor, case.cursor.bytes(next)),
+            None => (&self.cursor, case.cursor.bytes(&case.frame, next)),
         };
         map.update(&ONLY_ENTRY, &value, MapFlags::ANY).map_err(failed)?;
         let program = object::program(&self.object, name)?;

@@ -12,7 +12,7 @@ use crate::{AttachOptions, Datapath, Program, Result};
 pub(super) fn subject(underlay: Underlay) -> Result<Subject> {
     let params = Params::with(|p| p.underlay = underlay.number());
     let datapath = Datapath::load_with_yardsticks(None, &AttachOptions::of(params))?;
-    establish(&datapath, PEER, false)?;
+    establish(&datapath, PEER)?;
     let cases = vec![
         Case::new(
             "loaded_from_guest_data",

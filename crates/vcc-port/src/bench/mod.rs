@@ -21,7 +21,7 @@ use vcc_engine::{Underlay, sys};
 use crate::{AttachOptions, Datapath, Error, Result, counters};
 use case::{Case, RUNS_PER_ROUND};
 pub use cases::REWRITER;
-use connection::{AGREED, PEER, establish};
+use connection::{ACCURATE, AGREED, PEER, establish};
 pub use connections::{BusyHost, CrowdCost, connections};
 pub use cpu::pin_to_cpu;
 pub use domain::{SegmentCost, domain};
@@ -52,8 +52,9 @@ impl Subject {
     /// One without a policy.
     fn plain() -> Result<Self> {
         let datapath = Datapath::load_with_yardsticks(None, &AttachOptions::default())?;
-        establish(&datapath, PEER, false)?;
-        establish(&datapath, AGREED, true)?;
+        establish(&datapath, PEER)?;
+        establish(&datapath, AGREED)?;
+        establish(&datapath, ACCURATE)?;
         Ok(Self { harness: Harness::load(&datapath)?, datapath, cases: cases::cases() })
     }
 }
@@ -128,7 +129,7 @@ fn require_valid(datapath: &Datapath) -> Result<()> {
     }
     for flow in datapath.flows()? {
         let heard = flow.state.has(sys::FLOW_FEEDBACK_HEARD);
-        let lost = flow.state.has(sys::FLOW_FEEDBACK_LOST);
+        let lost = flow.state.has(sys::FLOW_FEEDBACK_LOST) || flow.state.has(sys::FLOW_UNHEARD);
         if heard != flow.state.has(sys::FLOW_FEEDBACK) || lost {
             return Err(invalid("the datapath did not accept the reports".into()));
         }

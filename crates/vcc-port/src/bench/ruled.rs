@@ -72,7 +72,7 @@ pub(super) fn subject(size: Size) -> Result<Subject> {
     shared.apply(&policy, &[(INDEX, None)])?;
     let options = AttachOptions::default();
     let datapath = Datapath::load_with_yardsticks(Some((&shared, INDEX)), &options)?;
-    establish(&datapath, PEER, false)?;
+    establish(&datapath, PEER)?;
     let harness = Harness::load(&datapath)?;
     let Size { names, what, .. } = size;
     let cases = vec![
