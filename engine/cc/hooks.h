@@ -43,6 +43,7 @@ enum vcc_cc_trait {
 	CC_PRIORITY = 8, /* it heeds beta_1024 (AC/DC, 3.4) */
 	CC_ALPHA = 16,	 /* own[CC_OWN_ALPHA] is DCTCP's alpha (RFC 8257, 3.3) */
 	CC_TARGET = 32,	 /* it heeds path.target_us */
+	CC_DELAY = 64,	 /* it is led by path.rtt_us */
 };
 
 /* With CC_ALPHA: the index in vcc_cc_state.own, and an alpha of 1. */

@@ -167,4 +167,4 @@ VCC_INLINE void swift_on_idle(struct vcc_cc_state *cc, uint32_t initial_window_s
 
 #endif
 VCC_CC(swift, "swift", "Swift's fabric window, led by delay (Kumar et al., 2020)",
-       CC_CONTROLS | CC_TARGET, swift)
+       CC_CONTROLS | CC_TARGET | CC_DELAY, swift)

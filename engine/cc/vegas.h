@@ -129,4 +129,5 @@ VCC_INLINE void vegas_on_idle(struct vcc_cc_state *cc, uint32_t initial_window_s
 #define vegas_on_mss reno_on_mss
 
 #endif
-VCC_CC(vegas, "vegas", "Vegas, led by delay (Brakmo and Peterson, 1995)", CC_CONTROLS, vegas)
+VCC_CC(vegas, "vegas", "Vegas, led by delay (Brakmo and Peterson, 1995)", CC_CONTROLS | CC_DELAY,
+       vegas)

@@ -77,6 +77,11 @@ impl Underlay {
         self.has(sys::CC_TARGET)
     }
 
+    /// Is it led by the path's RTT?
+    pub fn heeds_delay(self) -> bool {
+        self.has(sys::CC_DELAY)
+    }
+
     /// Does it keep DCTCP's alpha (RFC 8257, 3.3)?
     pub fn has_alpha(self) -> bool {
         self.has(sys::CC_ALPHA)

@@ -29,6 +29,7 @@ pub fn underlays() -> String {
             (underlay.sends_all_ect(), "all segments ECT"),
             (underlay.has_alpha(), "DCTCP's alpha"),
             (underlay.heeds_priority(), "knows priorities"),
+            (underlay.heeds_delay(), "led by delay"),
             (underlay.heeds_target(), "has a target of the RTT"),
         ];
         let traits: Vec<&str> = traits.iter().filter(|it| it.0).map(|it| it.1).collect();

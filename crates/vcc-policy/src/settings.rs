@@ -148,9 +148,32 @@ impl Settings {
         Some(Complaint { key, severity, message })
     }
 
+    /// What is allowed, and may not be what was meant.
+    pub fn warnings(&self, surface: Surface) -> impl Iterator<Item = Complaint> {
+        self.escape(surface).into_iter().chain(self.blurred(surface))
+    }
+
+    /// An underlay that is led by delay, whose samples are blurred: without `delays` the engine cannot
+    /// tell the ACKs that their receiver has delayed (`tells_path` in engine/path.h).
+    fn blurred(&self, surface: Surface) -> Option<Complaint> {
+        let treatment = self.treatment();
+        let underlay = treatment.underlay();
+        let measures = treatment.params.0.delays != 0 || treatment.mode() == Mode::Ignore;
+        if measures || !underlay.heeds_delay() {
+            return None;
+        }
+        let key = Key::named("delays").expect("it is listed");
+        let delays = surface.setting(key.name, "false");
+        let message = format!(
+            "{delays} takes the time for which a receiver delays its ACKs for the path's, which leads \
+             {underlay}"
+        );
+        Some(Complaint { key, severity: Severity::Warning, message })
+    }
+
     /// A warning about limits from which a guest escapes by negotiating ECN itself: the engine leaves
     /// its connections alone (`leaves_alone` in engine/treat.h).
-    pub fn escape(&self, surface: Surface) -> Option<Complaint> {
+    fn escape(&self, surface: Surface) -> Option<Complaint> {
         let treatment = self.treatment();
         let binds = treatment.mode() == Mode::Enforce && treatment.underlay().controls();
         if !binds || treatment.params.0.guest_ecn != GuestEcn::Leave.number() {

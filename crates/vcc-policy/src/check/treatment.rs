@@ -22,7 +22,7 @@ pub(super) fn check(
     }
     let window_bytes = pool.map(|pool| pools.window_bytes(pool));
     let complaints = keys.settings.complaints(Surface::File, window_bytes);
-    for complaint in complaints.into_iter().chain(keys.settings.escape(Surface::File)) {
+    for complaint in complaints.into_iter().chain(keys.settings.warnings(Surface::File)) {
         if let Some(span) = keys.span(complaint.key) {
             findings.add(complaint.severity, span, || complaint.message);
         }

@@ -493,6 +493,21 @@ fn limits_that_a_guest_escapes_by_its_own_ecn() {
 }
 
 #[test]
+fn an_underlay_that_is_led_by_delays_without_measuring_them() {
+    for underlay in ["swift", "vegas"] {
+        let rule = |lines: &str| said(&format!("[default]\nunderlay = \"{underlay}\"\n{lines}\n"));
+        let warning = format!(
+            "p.toml:3:10: warning: `delays = false` takes the time for which a receiver delays its \
+             ACKs for the path's, which leads {underlay}"
+        );
+        assert_eq!(rule("delays = false"), std::slice::from_ref(&warning));
+        assert_eq!(rule("delays = false\nmode = \"shadow\""), [warning]);
+        assert_eq!(rule("delays = true"), [""; 0]);
+    }
+    assert_eq!(said("[default]\nunderlay = \"dctcp\"\ndelays = false\n"), [""; 0]);
+}
+
+#[test]
 fn keys_without_effect_where_connections_are_left_alone() {
     let expected = "`mode = \"ignore\"` leaves connections alone: `underlay` has no effect";
     of_rule("mode = \"ignore\"\nunderlay = \"dctcp\"", expected);

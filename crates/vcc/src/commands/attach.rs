@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         [] => Vec::new(),
         others => Port::attach_pinned(others, &options)?,
     };
-    if let Some(warning) = arguments.treatment.warning() {
+    for warning in arguments.treatment.warnings() {
         output::complain(&format!("warning: {warning}"));
     }
     let underlay = options.params.underlay().expect("set by its name");

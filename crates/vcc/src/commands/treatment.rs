@@ -13,7 +13,7 @@ use vcc_port::AttachOptions;
 /// The options together; it is an error if they contradict each other.
 pub struct Treatment<const BUFFERS: bool> {
     options: AttachOptions,
-    warning: Option<String>,
+    warnings: Vec<String>,
 }
 
 /// For a port in the kernel.
@@ -26,8 +26,8 @@ impl<const BUFFERS: bool> Treatment<BUFFERS> {
         self.options.clone()
     }
 
-    pub fn warning(&self) -> Option<&str> {
-        self.warning.as_deref()
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     pub fn mode(&self) -> Mode {
@@ -94,8 +94,9 @@ fn treatment<const BUFFERS: bool>(matches: &ArgMatches) -> Result<Treatment<BUFF
         params: settings.treatment().params,
         max_flows: max_flows.unwrap_or(PortSelector::DEFAULT_MAX_FLOWS),
     };
-    let warning = settings.escape(Surface::CommandLine).map(|complaint| complaint.message);
-    Ok(Treatment { options, warning })
+    let warnings =
+        settings.warnings(Surface::CommandLine).map(|complaint| complaint.message).collect();
+    Ok(Treatment { options, warnings })
 }
 
 impl<const BUFFERS: bool> FromArgMatches for Treatment<BUFFERS> {

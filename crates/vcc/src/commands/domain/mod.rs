@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let policy = ruled.map(|ruled| policy_file(ruled, &card, promises));
     card.answer_at(&vcc_view::status_socket(&arguments.tap), policy.clone())?;
-    if let Some(warning) = arguments.treatment.warning() {
+    for warning in arguments.treatment.warnings() {
         output::complain(&format!("warning: {warning}"));
     }
     output::say(&format!("serving {} on {}: {how}\n", socket.display(), arguments.tap));
