@@ -4,7 +4,7 @@
 #   run.sh [--quick] [--log DIR] [NAME...]    all faults, or those that are named
 #
 # --quick: the ones that `make test` tries; of all others it checks only that they apply. The logs are
-# kept in DIR.
+# kept in DIR. A patch that applies only with fuzz fails: it could not be taken back as it was put in.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -42,12 +42,19 @@ say() {
 	printf '%-7s %-32s %s\n' "$@"
 }
 
+# apply NAME [--dry-run]
+apply() {
+	patch -s --fuzz=0 ${2:+"$2"} -d "$copy" -p1 <"$patch/$1.patch" && return
+	say FAILED "$1" 'its patch does not apply: make it anew'
+	return 1
+}
+
 # try NAME PACKAGE/BINARY TEST: the test must fail with the fault, and its binary must compile, which
 # is the only one that is built.
 try() {
 	local out=$log/$1.txt binary=(--test "${2#*/}")
 	[ "${2#*/}" != lib ] || binary=(--lib)
-	patch -s -d "$copy" -p1 <"$patch/$1.patch" || return 1
+	apply "$1" || return 1
 	# shellcheck disable=SC2086 # CARGO may be several words
 	(cd "$copy" && CARGO_TARGET_DIR=$target $CARGO test --quiet --package "${2%/*}" "${binary[@]}" -- --exact "$3") \
 		>"$out" 2>&1
@@ -68,10 +75,7 @@ while read -r name when binary test; do
 	[[ $name != \#* && -n $name ]] || continue
 	[ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
 	if [ -n "$quick" ] && [ "$when" != quick ]; then
-		patch -s --dry-run -d "$copy" -p1 <"$patch/$name.patch" || {
-			say FAILED "$name" 'its patch does not apply'
-			failed=1
-		}
+		apply "$name" --dry-run || failed=1
 		continue
 	fi
 	tried=$((tried + 1))
