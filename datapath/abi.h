@@ -8,7 +8,7 @@
 #include "vcc.h"
 
 /* Must change with every change of the maps' contents, even if no size changes. */
-#define LAYOUT_VERSION 11u
+#define LAYOUT_VERSION 12u
 
 /* User space copies keys and values byte by byte; padding would be uninitialised. */
 #pragma GCC diagnostic push
@@ -74,6 +74,12 @@ struct vcc_entry {
 	uint32_t half_open_at; /* its position in QUEUE_HALF_OPEN */
 };
 
+/* A connection that comes to a port with its guest. */
+struct vcc_arrival {
+	struct vcc_key key; /* the port is that of the run */
+	struct vcc_flow flow;
+};
+
 /* What user space says of a port: a value of `ports`. */
 struct vcc_port {
 	struct vcc_params params; /* of connections without a policy; `trace` of all */
@@ -123,6 +129,7 @@ enum vcc_mark {
 	OPEN_MARK = 0x76636f70,	  /* only let the wheel of a port without flows turn */
 	RENEW_MARK = 0x7663726e,  /* only let this program's version turn the port's wheel */
 	CLOSE_MARK = 0x7663636c,  /* only stop the port's wheel */
+	ARRIVE_MARK = 0x76636172, /* only take over the connection in the frame (arrive.h) */
 };
 
 /* Limits of a policy. */

@@ -254,6 +254,33 @@ static __always_inline bool take_room(uint32_t index, const struct vcc_port *por
 }
 
 /*
+ * Creates and holds an entry, which counts and is in no queue. Null: there is no room for it, or,
+ * with `there`, another CPU has just created it.
+ */
+static __always_inline struct vcc_entry *entry_create(const struct vcc_key *key,
+						      const struct vcc_port *port,
+						      struct vcc_usage *used,
+						      struct vcc_entry **there)
+{
+	struct vcc_host_usage *host = usage_of_host();
+
+	*there = 0;
+	if (!host || !take_room(key->port, port, used))
+		return 0;
+	long err = bpf_map_update_elem(&flows, key, fresh_entry, BPF_NOEXIST);
+	struct vcc_entry *e = bpf_map_lookup_elem(&flows, key);
+
+	if (err || !e) {
+		give_room_back(used, host);
+		*there = e;
+		return 0;
+	}
+	e->tag = key_tag(key);
+	e->due.queue = QUEUES;
+	return e;
+}
+
+/*
  * Enters a new flow into the half-open queue; the oldest may give way to it. Fails if concurrent
  * CPUs have taken all the room, and the flow must not be created.
  *

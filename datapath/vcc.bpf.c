@@ -15,6 +15,7 @@
 #include "parse.h"
 #include "policy.h"
 #include "rewrite.h"
+#include "arrive.h"
 #include "sweep.h"
 #include "table.h"
 #include "timers.h"
@@ -107,23 +108,14 @@ static __noinline struct vcc_entry *flow_create(const struct vcc_key *key, enum 
 		}
 	}
 	timer_check(key->port, now_ms);
-	if (!take_room(key->port, port, used))
-		return flow_refuse(p, key->port, drop);
-	long err = bpf_map_update_elem(&flows, key, fresh_entry, BPF_NOEXIST);
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, key);
+	struct vcc_entry *there;
+	struct vcc_entry *e = entry_create(key, port, used, &there);
 
-	if (err || !e) {
-		struct vcc_host_usage *host = usage_of_host();
-
-		if (host)
-			give_room_back(used, host);
-		/* Another CPU has created the flow for a duplicate of the SYN. */
-		if (e)
-			return hold_counted(e, key) ? e : 0;
+	/* Another CPU has created the flow for a duplicate of the SYN. */
+	if (there)
+		return hold_counted(there, key) ? there : 0;
+	if (!e)
 		return flow_refuse(p, key->port, drop);
-	}
-	e->tag = key_tag(key);
-	e->due.queue = QUEUES; /* in none yet */
 	if (port->by_policy)
 		come_under(&e->flow, epoch, (uint32_t)rule);
 	if (file(e, key, now_ms, LOOK_MIN_MS, true)) {
@@ -355,8 +347,8 @@ SEC("tcx/egress") int all_to_guest(struct __sk_buff *skb)
  * Run by user space with BPF_PROG_TEST_RUN on an arbitrary frame, never attached. Judges flows of
  * the port by the current edition, and forgets those that it releases, from the queue and position
  * in skb->cb on, where it leaves those for the next run; the end is at QUEUES. Returns the number
- * of flows judged, or counted with COUNT_MARK. With OPEN_MARK, RENEW_MARK and CLOSE_MARK, returns 0
- * or an error.
+ * of flows judged, or counted with COUNT_MARK. With OPEN_MARK, RENEW_MARK, CLOSE_MARK and
+ * ARRIVE_MARK, returns 0 or an error.
  */
 SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 {
@@ -373,6 +365,8 @@ SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 		return (int)wheel_open(sweep.port, skb->mark == OPEN_MARK);
 	if (skb->mark == CLOSE_MARK)
 		return (int)wheel_close(sweep.port);
+	if (skb->mark == ARRIVE_MARK)
+		return flow_arrive(skb, sweep.port);
 	sweep_begin(&sweep);
 	bpf_loop(SWEEP_STEPS, sweep_step, &sweep, 0);
 	skb->cb[CB_SWEEP_QUEUE] = sweep.turn;

@@ -3,6 +3,7 @@
 #ifndef VCC_ENGINE_H
 #define VCC_ENGINE_H
 
+#include "arrive.h"
 #include "emit.h"
 #include "expected.h"
 #include "expiry.h"

@@ -22,8 +22,8 @@ VCC_INLINE bool is_at_ease(const struct vcc_flow *f, const struct vcc_params *p)
 
 	/* Where delays are not measured, what was measured before has to be forgotten. */
 	return f->stage == STAGE_ESTABLISHED && !(f->flags & unusual) &&
-	       !(f->ca_state | f->resent | f->dupacks) && is_controlled(f) && mode_changes(p) &&
-	       p->delays && !special;
+	       !(f->ca_state | f->resent | f->dupacks | f->lags) && is_controlled(f) &&
+	       mode_changes(p) && p->delays && !special;
 }
 
 /* ACK with these ECN bits, perhaps with PSH, and no options but `options`. */

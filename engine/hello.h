@@ -50,7 +50,7 @@ VCC_INLINE bool speaks_hello(const struct vcc_flow *f, const struct vcc_params *
 VCC_INLINE void hello_offer(struct vcc_flow *f, const struct vcc_params *p,
 			    const struct vcc_segment *s, struct vcc_action *a)
 {
-	bool own_ecn = (f->syn_flags & FLOW_ECN_GUEST) && p->guest_ecn == GUEST_ECN_LEAVE;
+	bool own_ecn = (f->syn_flags & FLOW_ECN_GUEST) && leaves_own_ecn(p);
 
 	if (!speaks_hello(f, p) || own_ecn || (f->syn_flags & FLOW_ACCECN_GUEST) ||
 	    s->option_room_bytes < OPT_HELLO_BYTES)

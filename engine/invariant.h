@@ -15,7 +15,8 @@
 VCC_INLINE bool enums_hold(const struct vcc_flow *f)
 {
 	return f->stage <= STAGE_CLOSED && f->ca_state <= CA_LOSS && is_underlay(f->underlay) &&
-	       f->resent <= RESENT_SMALLER && f->asked <= ASKED_DATA && f->rcv_rtt <= RCV_RTT_TIMED;
+	       f->resent <= RESENT_SMALLER && f->asked <= ASKED_DATA &&
+	       f->rcv_rtt <= RCV_RTT_TIMED && f->lags <= (LAGS_GUEST | LAGS_PEER);
 }
 
 /* The scale shown to the guest expresses every window of the peer (window.h). */

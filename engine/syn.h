@@ -206,7 +206,9 @@ VCC_INLINE void show_exact_scale(struct vcc_flow *f, const struct vcc_params *p,
 	f->wscale_shown = f->wscale_peer;
 	if (!shows_windows(f, p))
 		return;
-	f->wscale_shown = (uint8_t)vcc_min(f->wscale_peer, wscale_for(p->window_max_bytes));
+	/* A guest that goes on without vcc reads its peer's windows itself. */
+	if (!p->migratable)
+		f->wscale_shown = (uint8_t)vcc_min(f->wscale_peer, wscale_for(p->window_max_bytes));
 	if (f->flags & FLOW_WSCALE)
 		a->wscale = f->wscale_shown;
 	if (!(s->options & OPT_MSS) || s->mss <= overhead_bytes)
@@ -230,7 +232,7 @@ VCC_INLINE void establish(struct vcc_flow *f, uint64_t now_us)
 /* Does the underlay take over the ECN of a guest that has some, so that it gets no AccECN? */
 VCC_INLINE bool overrides_ecn(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return shows_windows(f, p) && p->guest_ecn == GUEST_ECN_OVERRIDE;
+	return shows_windows(f, p) && !leaves_own_ecn(p);
 }
 
 /*
@@ -240,7 +242,7 @@ VCC_INLINE bool overrides_ecn(const struct vcc_flow *f, const struct vcc_params 
 VCC_INLINE void syn_without_ect(const struct vcc_flow *f, const struct vcc_params *p,
 				struct vcc_action *a)
 {
-	if (brings_ecn(f, p) && p->guest_ecn == GUEST_ECN_OVERRIDE)
+	if (brings_ecn(f, p) && !leaves_own_ecn(p))
 		a->ip_ecn = IP_ECN_NOT_ECT;
 }
 

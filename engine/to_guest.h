@@ -4,6 +4,7 @@
 #define VCC_TO_GUEST_H
 
 #include "accept.h"
+#include "arrive.h"
 #include "handshake.h"
 #include "path.h"
 #include "rcv_rtt.h"
@@ -138,6 +139,7 @@ VCC_APART int hear_peer(struct vcc_flow *f, const struct vcc_segment *s)
 	if (!f || !s || !guest_accepts(f, s))
 		return 0;
 	note_seen(f, s);
+	catch_up_peer(f, s);
 	note_peer_classic(f, s);
 	/*
 	 * Behind a FIN the guest takes nothing (RFC 9293, 3.10.7.4). If the FIN came before data

@@ -53,16 +53,25 @@ VCC_INLINE bool is_managed(const struct vcc_flow *f)
 	return f->stage >= STAGE_ESTABLISHED && is_controlled(f);
 }
 
+/* Does the policy leave the ECN of a guest that uses some itself? */
+VCC_INLINE bool leaves_own_ecn(const struct vcc_params *p)
+{
+	return p->guest_ecn == GUEST_ECN_LEAVE || p->migratable;
+}
+
 /* Does the guest use ECN itself, and does the policy leave it? */
 VCC_INLINE bool keeps_own_ecn(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return (f->flags & FLOW_ECN_GUEST) && p->guest_ecn == GUEST_ECN_LEAVE;
+	return (f->flags & FLOW_ECN_GUEST) && leaves_own_ecn(p);
 }
 
-/* Does vcc negotiate ECN on behalf of a guest without? */
+/*
+ * Does vcc negotiate ECN on behalf of a guest without? Where the guest may go on without vcc,
+ * nobody would echo the peer's marks any more.
+ */
 VCC_INLINE bool brings_ecn(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return translates(f, p) && (cc_traits(f->underlay) & CC_ECN);
+	return translates(f, p) && (cc_traits(f->underlay) & CC_ECN) && !p->migratable;
 }
 
 /*

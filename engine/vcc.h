@@ -231,6 +231,12 @@ enum vcc_accecn {
 	ACCECN_SETTLES = 1 << 5,      /* this ACK ends the handshake, so its field is no counter */
 };
 
+/* Whose numbers may be older than what has passed on the host before (arrive.h). */
+enum vcc_lags {
+	LAGS_GUEST = 1 << 0,
+	LAGS_PEER = 1 << 1,
+};
+
 /*
  * Bit 31 does not fit an enum's int. The flow's treatment no longer imposes a window, but vcc
  * translated its handshake, so ECN, scales and options are still translated.
@@ -389,7 +395,8 @@ struct vcc_flow {
 	uint8_t ace_heard;	/* the peer's last ACE field (s.cep) */
 	uint32_t guessed_bytes; /* of heard.ce_bytes, what the peer's option has not told */
 	uint16_t ack_segs64;	/* packets that one of the peer's ACKs acknowledges, in 1/64 */
-	uint8_t reserved[6];
+	uint8_t lags;		/* enum vcc_lags */
+	uint8_t reserved[5];
 };
 
 /* A shell's own flags of a flow. */
@@ -463,7 +470,8 @@ struct vcc_params {
 	uint8_t snoop;	      /* bool: the shell acknowledges in the guest's name (snoop.h) */
 	uint8_t delays;	      /* bool: measure what round trips wait for (delay.h) */
 	uint8_t accecn;	      /* bool: ask for AccECN in the guest's name, and accept it */
-	uint8_t reserved[2];
+	uint8_t migratable;   /* bool: promise nothing that needs vcc after the handshake */
+	uint8_t reserved;
 	uint32_t rtt_target_us; /* with CC_TARGET; 0: by the path's least RTT alone */
 };
 

@@ -92,6 +92,14 @@ struct vcc_action vcc_native_deadline(struct vcc_flow *f, const struct vcc_param
 	return a;
 }
 
+int vcc_native_arrive(struct vcc_flow *f, const struct vcc_params *p, uint64_t now_us)
+{
+	int err = vcc_arrive(f, p, now_us);
+
+	VCC_LAW(err || flow_invariant(f));
+	return err;
+}
+
 void vcc_native_judge_anew(struct vcc_flow *f, const struct vcc_params *p)
 {
 	vcc_judge_anew(f, p);

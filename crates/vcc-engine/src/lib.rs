@@ -6,6 +6,7 @@
 //!
 //! What a shell calls for each segment is inline, or each call would be two.
 
+mod carried;
 mod clock;
 mod delay;
 mod histogram;
@@ -30,6 +31,7 @@ pub mod sys {
     include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
 }
 
+pub use carried::Field;
 pub use delay::DelayedBy;
 pub use histogram::{Delays, Histogram};
 pub use hold::{Admission, Buffer, Hold};
@@ -69,6 +71,11 @@ unsafe extern "C-unwind" {
         now_us: u64,
         crowded: bool,
     ) -> Action;
+    fn vcc_native_arrive(
+        flow: *mut sys::vcc_flow,
+        params: *const sys::vcc_params,
+        now_us: u64,
+    ) -> std::ffi::c_int;
     fn vcc_native_judge_anew(flow: *mut sys::vcc_flow, params: *const sys::vcc_params);
     fn vcc_native_move_underlay(flow: *mut sys::vcc_flow, from: u8, to: u8);
     fn vcc_native_is_expected(
@@ -167,6 +174,14 @@ impl FlowState {
     #[inline]
     pub fn is_half_open(&self) -> bool {
         u32::from(self.stage) < sys::STAGE_ESTABLISHED
+    }
+
+    /// Takes over a connection that comes with its guest, as it was described elsewhere. None if no
+    /// connection is like that.
+    pub fn arrive(mut self, params: &Params, now_us: u64) -> Option<Self> {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        let err = unsafe { vcc_native_arrive(&mut self.0, &params.0, now_us) };
+        (err == 0).then_some(self)
     }
 
     /// Treats the flow by `params` from its next segment on.

@@ -138,6 +138,14 @@ impl Outside {
         self.check_from_guest(&action);
     }
 
+    /// The guest goes to another host, with another clock and another treatment.
+    fn moves(&mut self, to: Params, rng: &mut Rng) {
+        self.conn.now_us = rng.range(1 << 30, 1 << 40);
+        self.conn.params = to;
+        let described = self.conn.flow.described();
+        self.conn.flow = described.arrive(&to, self.conn.now_us).expect("a connection");
+    }
+
     /// The fabric sees the negotiated ECN, and every mark is answered.
     fn check_from_guest(&mut self, action: &vcc_engine::Action) {
         let released = self.conn.flow.flags & RELEASED != 0;
@@ -197,7 +205,7 @@ impl Outside {
     }
 }
 
-/// Traffic in both directions, with the treatment changed at random.
+/// Traffic in both directions, with the treatment changed at random, here or on another host.
 #[test]
 fn the_laws_hold_through_every_change_of_treatment() {
     let names = ["reno-ecn", "dctcp", "cubic", "reno", "transparent"];
@@ -233,7 +241,11 @@ fn the_laws_hold_through_every_change_of_treatment() {
                         // The shell forgets it.
                         continue;
                     }
-                    judge(&mut it.conn, next);
+                    if rng.chance(500) {
+                        it.moves(next, &mut rng);
+                    } else {
+                        judge(&mut it.conn, next);
+                    }
                     changes += 1;
                     released += u32::from(it.conn.flow.flags & RELEASED != 0);
                 }

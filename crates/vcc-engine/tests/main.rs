@@ -4,6 +4,7 @@ mod common;
 
 mod accecn;
 mod accept;
+mod arrive;
 mod cap;
 mod closing;
 mod cubic;
@@ -21,6 +22,7 @@ mod hold;
 mod judged;
 mod laws;
 mod loss;
+mod migratable;
 mod odd;
 mod open_wait;
 mod path;

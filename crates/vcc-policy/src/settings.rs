@@ -150,7 +150,24 @@ impl Settings {
 
     /// What is allowed, and may not be what was meant.
     pub fn warnings(&self, surface: Surface) -> impl Iterator<Item = Complaint> {
-        self.escape(surface).into_iter().chain(self.blurred(surface))
+        [self.escape(surface), self.blurred(surface), self.unmarked(surface)].into_iter().flatten()
+    }
+
+    /// Guests that may go on without vcc get no ECN, which some underlays are led by (`brings_ecn` in
+    /// engine/treat.h).
+    fn unmarked(&self, surface: Surface) -> Option<Complaint> {
+        let treatment = self.treatment();
+        let underlay = treatment.underlay();
+        if treatment.params.0.migratable == 0 || !underlay.wants_ecn() {
+            return None;
+        }
+        let key = Key::named("migratable").expect("it is listed");
+        let migratable = surface.setting(key.name, "true");
+        let message = format!(
+            "with {migratable}, {underlay} is led by loss: nobody would answer marks for a guest that \
+             goes on without vcc"
+        );
+        Some(Complaint { key, severity: Severity::Warning, message })
     }
 
     /// An underlay that is led by delay, whose samples are blurred: without `delays` the engine cannot

@@ -4,6 +4,7 @@
 //! knows its programs. The ports of a host share programs and maps, in which each has room that the
 //! others cannot take, so that one guest cannot affect another guest's flows.
 
+mod arrive;
 mod batch;
 pub mod bench;
 mod bpffs;
@@ -45,6 +46,7 @@ mod trace;
 mod underlays;
 mod usage;
 
+pub use arrive::Arrived;
 pub use clock::monotonic;
 pub use counters::{Counter, Counters};
 pub use datapath::Datapath;

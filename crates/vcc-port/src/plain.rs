@@ -11,6 +11,8 @@ unsafe impl Plain for sys::vcc_params {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_key {}
 // SAFETY: as above.
+unsafe impl Plain for sys::vcc_arrival {}
+// SAFETY: as above.
 unsafe impl Plain for sys::vcc_entry {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_usage {}
@@ -55,6 +57,8 @@ pub(crate) unsafe trait Dense: Plain {}
 unsafe impl Dense for sys::vcc_params {}
 // SAFETY: as above.
 unsafe impl Dense for sys::vcc_key {}
+// SAFETY: as above.
+unsafe impl Dense for sys::vcc_arrival {}
 // SAFETY: as above.
 unsafe impl Dense for sys::vcc_slots {}
 // SAFETY: as above.

@@ -2,6 +2,7 @@
 
 mod image;
 mod locks;
+mod migration;
 mod vm;
 
 pub use image::Image;

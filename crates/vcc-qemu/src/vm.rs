@@ -1,15 +1,17 @@
 //! A virtual machine, and the shell in it.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Error, ErrorKind, Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 
-use crate::Image;
+use crate::{Image, migration};
 
 /// Boot and commands of an emulated machine, on a busy host.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -33,7 +35,11 @@ pub struct Vm {
     commands: u32,
     /// QEMU has it open.
     _locks: NamedTempFile,
+    /// Of its monitor.
+    sockets: TempDir,
 }
+
+const MONITOR: &str = "monitor";
 
 impl Vm {
     /// Boots a guest whose card has the back end `net` in the options `netdev`; without them it has
@@ -43,6 +49,43 @@ impl Vm {
         netdev: &[String],
         prepare: impl FnOnce(&mut Command),
     ) -> io::Result<Self> {
+        let mut vm = Self::start(image, netdev, false, prepare)?;
+        vm.until(READY)?;
+        Ok(vm)
+    }
+
+    /// Moves to another QEMU, in the calling thread's network namespace, with the back end `netdev`
+    /// there. `meanwhile` is called when the guest has stopped here and before it goes on there.
+    pub fn migrate(
+        &mut self,
+        image: &Image,
+        netdev: &[String],
+        meanwhile: impl FnOnce(),
+    ) -> io::Result<()> {
+        let mut there = Self::start(image, netdev, true, |_| ())?;
+        migration::migrate(&self.monitor(), &there.monitor(), meanwhile)?;
+        there.commands = self.commands;
+        there.said = std::mem::take(&mut self.said);
+        for bytes in self.from_shell.try_iter() {
+            there.said += &lossy(&bytes);
+        }
+        *self = there;
+        Ok(())
+    }
+
+    fn monitor(&self) -> PathBuf {
+        self.sockets.path().join(MONITOR)
+    }
+
+    /// QEMU, which boots the guest, or waits for one.
+    fn start(
+        image: &Image,
+        netdev: &[String],
+        waits: bool,
+        prepare: impl FnOnce(&mut Command),
+    ) -> io::Result<Self> {
+        let sockets = tempfile::tempdir()?;
+        let monitor = sockets.path().join(MONITOR);
         let mut command = Command::new(QEMU);
         command
             .args(["-machine", "q35,memory-backend=memory", "-m", "256M", "-accel", "tcg"])
@@ -63,6 +106,10 @@ impl Vm {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
+        command.args(["-qmp", &format!("unix:{},server=on,wait=off", monitor.display())]);
+        if waits {
+            command.args(["-incoming", "defer"]);
+        }
         let locks = crate::locks::library()?;
         command.env("LD_PRELOAD", locks.path());
         if !netdev.is_empty() {
@@ -91,10 +138,15 @@ impl Vm {
                 }
             }
         });
-        let mut vm =
-            Self { qemu, to_shell, from_shell, said: String::new(), commands: 0, _locks: locks };
-        vm.until(READY)?;
-        Ok(vm)
+        Ok(Self {
+            qemu,
+            to_shell,
+            from_shell,
+            said: String::new(),
+            commands: 0,
+            _locks: locks,
+            sockets,
+        })
     }
 
     /// Runs a line in the guest's shell. Returns what it has printed.
@@ -176,7 +228,7 @@ impl Vm {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.from_shell.recv_timeout(left) {
-                Ok(bytes) => self.said += &String::from_utf8_lossy(&bytes),
+                Ok(bytes) => self.said += &lossy(&bytes),
                 Err(error) => {
                     let why = match error {
                         RecvTimeoutError::Timeout => "does not say",
@@ -188,6 +240,10 @@ impl Vm {
             }
         }
     }
+}
+
+fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
 }
 
 impl Drop for Vm {

@@ -7,8 +7,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use vcc_policy::Surface;
 
 use crate::commands::{
-    attach, bench, detach, doctor, domain, emit, explain, flows, generate, guests, lab, policy,
-    ports, run, status, top, trace, underlay,
+    attach, bench, detach, doctor, domain, emit, explain, export, flows, generate, guests, import,
+    lab, policy, ports, run, status, top, trace, underlay,
 };
 use crate::output;
 
@@ -44,6 +44,8 @@ pub enum Command {
     Ports(ports::Arguments),
     Trace(trace::Arguments),
     Emit(emit::Arguments),
+    Export(export::Arguments),
+    Import(import::Arguments),
     Domain(domain::Arguments),
     Policy(policy::Arguments),
     Underlay(underlay::Arguments),

@@ -60,6 +60,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Ports(arguments) => commands::ports::run(&arguments),
         Command::Trace(arguments) => commands::trace::run(&arguments),
         Command::Emit(arguments) => commands::emit::run(&arguments),
+        Command::Export(arguments) => commands::export::run(&arguments),
+        Command::Import(arguments) => commands::import::run(&arguments),
         Command::Domain(arguments) => commands::domain::run(&arguments),
         Command::Policy(arguments) => commands::policy::run(&arguments),
         Command::Underlay(arguments) => commands::underlay::run(&arguments),

@@ -259,6 +259,17 @@ pub static KEYS: &[Key] = &[
          that a peer without vcc counts marks.",
     ),
     Key {
+        effect: Some("a guest may go on without vcc after a migration"),
+        ..key(
+            "migratable",
+            Kind::Flag,
+            engine!(migratable),
+            "Promise [nothing that needs vcc](migration.md#to-hosts-without-vcc) after the handshake, \
+             for guests that migrate to hosts without it: no ECN in the name of a guest, and no \
+             window scale but the peer's.",
+        )
+    },
+    Key {
         needs: &[ENFORCED],
         effect: Some("a guest without SACK gets duplicate ACKs and window updates"),
         has_column: true,

@@ -16,7 +16,9 @@ use crate::plain::{from_bytes, to_bytes};
 use crate::policy::SharedPolicy;
 use crate::sweep::{self, Sweep};
 use crate::tcx::{self, Hook, Tag};
-use crate::{Error, Program, Result, Underlays, object, params, ring, usage};
+use crate::{
+    Arrived, Error, Flow, Program, Result, Underlays, arrive, object, params, ring, usage,
+};
 pub(crate) use load::Room;
 pub(crate) use pinned::{Found, require_capabilities};
 
@@ -174,10 +176,19 @@ impl Host {
     }
 
     pub(crate) fn sweep(&self, index: u32, what: Sweep) -> Result<u32> {
-        // Another process may have replaced the programs since, and what a sweep does is theirs.
+        self.with_sweep(|sweep| sweep::run(sweep, index, what))
+    }
+
+    /// Takes over connections that come to a port with their guest.
+    pub(crate) fn arrive(&self, index: u32, flows: &[Flow]) -> Result<Vec<Arrived>> {
+        self.with_sweep(|sweep| flows.iter().map(|flow| arrive::run(sweep, index, flow)).collect())
+    }
+
+    /// Another process may have replaced the programs since, and what a sweep does is theirs.
+    fn with_sweep<T>(&self, run: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
         match self.pinned_sweep() {
-            Some(sweep) => sweep::run(sweep.as_fd(), index, what),
-            None => sweep::run(self.programs.sweep.as_fd(), index, what),
+            Some(sweep) => run(sweep.as_fd()),
+            None => run(self.programs.sweep.as_fd()),
         }
     }
 

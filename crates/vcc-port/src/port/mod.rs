@@ -19,7 +19,8 @@ use crate::pins::Pin;
 use crate::sweep::Sweep;
 use crate::tcx::{self, Hook};
 use crate::{
-    Counters, Error, Flow, FlowId, Result, RunTime, Usage, counts, flows, params, run_time, usage,
+    Arrived, Counters, Error, Flow, FlowId, Result, RunTime, Usage, counts, flows, params,
+    run_time, usage,
 };
 
 /// An attachment. Unless it is pinned, dropping it detaches.
@@ -202,6 +203,14 @@ impl Port {
     /// edition overwrites the previous one: see [`crate::SharedPolicy::apply`].
     pub fn settle_flows(&self) -> Result<u32> {
         self.visit(Sweep::Settle)
+    }
+
+    /// Takes over connections that come to the port with its guest, as another host has described
+    /// them. Those that the port knows stay as they are.
+    pub fn take_over(&self, flows: &[Flow]) -> Result<Vec<Arrived>> {
+        let seat = self.seat()?;
+        seat.port()?.ok_or_else(|| self.not_attached())?;
+        seat.host.arrive(seat.index, flows)
     }
 
     /// Forgets every flow, and returns what it holds of a pool. For a port whose device has gone.

@@ -7,9 +7,11 @@ pub mod doctor;
 pub mod domain;
 pub mod emit;
 pub mod explain;
+pub mod export;
 pub mod flows;
 pub mod generate;
 pub mod guests;
+pub mod import;
 pub mod lab;
 pub mod policy;
 pub mod ports;
@@ -48,13 +50,22 @@ fn ports_of(devices: &[String], instead: &str) -> anyhow::Result<Vec<Port>> {
     if devices.is_empty() {
         return Ok(Port::list()?);
     }
-    let open = |device: &String| match Port::open(device) {
+    devices.iter().map(|device| open(device, instead)).collect()
+}
+
+/// The same, of one device.
+fn port_of(device: &str, instead: &str) -> anyhow::Result<Port> {
+    sweep()?;
+    open(device, instead)
+}
+
+fn open(device: &str, instead: &str) -> anyhow::Result<Port> {
+    match Port::open(device) {
         Err(Error::NotAttached { .. }) if serves_tap(device) => {
             bail!("`{device}` is a port of `vcc domain`, not one in the kernel: {instead}")
         }
         port => Ok(port?),
-    };
-    devices.iter().map(open).collect()
+    }
 }
 
 /// Removes what is left of devices that have gone, and reports it.

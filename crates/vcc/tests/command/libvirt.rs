@@ -1,10 +1,13 @@
 //! The hook for libvirt, called as libvirt calls it.
 
+use std::fs;
 use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use vcc_testing::{ip, on_a_host};
+use vcc_testing::{Netns, eventually, guest, ip, on_a_host};
 
 use crate::{Said, vcc};
 
@@ -43,13 +46,18 @@ const DOMAIN: &str = "<domain type='kvm' id='7'>
 ";
 
 fn hook(operation: &str, options: Option<&str>) -> Said {
+    hook_with(operation, options.map(|options| ("VCC_OPTIONS", options)).as_slice())
+}
+
+fn hook_with(operation: &str, variables: &[(&str, &str)]) -> Said {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let command = Path::new(env!("CARGO_BIN_EXE_vcc")).parent().expect("a directory");
     let path = std::env::var("PATH").expect("PATH");
+    let own = variables.iter().find(|(name, _)| *name == "PATH").map_or("", |(_, path)| path);
     let mut hook = Command::new(root.join("packaging/libvirt/qemu"));
     hook.arg("acme-web").args(operation.split(' '));
-    hook.env("PATH", format!("{}:{path}", command.display())).env_remove("VCC_OPTIONS");
-    hook.envs(options.map(|options| ("VCC_OPTIONS", options)));
+    hook.env_remove("VCC_OPTIONS").envs(variables.iter().copied());
+    hook.env("PATH", format!("{own}:{}:{path}", command.display()));
     let mut child = hook
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -90,5 +98,69 @@ fn taps_of_a_domain_that_starts_are_attached() {
         assert_eq!(hook("started begin -", Some("--underlay dctcp --police")).well(), "");
         let ports = vcc("ports").well();
         assert!(ports.contains("tap-acme-1: dctcp, enforce"), "{ports}");
+    });
+}
+
+/// A guest behind `tap-acme-1` on another host, with a connection.
+fn elsewhere(host: &Netns) -> (Netns, TcpStream, TcpStream) {
+    let work = || {
+        let guest = guest();
+        for change in ["down", "name tap-acme-1", "up"] {
+            ip(&format!(
+                "link set dev {} {change}",
+                if change == "up" { "tap-acme-1" } else { "port" }
+            ));
+        }
+        vcc("attach tap-acme-1 --underlay dctcp").well();
+        let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let opened = guest.inside(|| TcpStream::connect(address)).expect("inside").expect("open");
+        let (accepted, _) = listener.accept().expect("a connection");
+        (guest, opened, accepted)
+    };
+    host.inside(work).expect("inside")
+}
+
+/// `ssh -o BatchMode=yes HOST COMMAND...` to a host that is a network namespace.
+fn ssh_to(host: &Netns, directory: &Path) {
+    let path = directory.join("ssh");
+    let text = format!("#!/bin/sh\nshift 3\nexec nsenter --net={} \"$@\"\n", host.path());
+    fs::write(&path, text).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+}
+
+#[test]
+fn connections_of_a_domain_that_comes_are_followed_until_it_has_come() {
+    on_a_host(|| {
+        let other = Netns::create().expect("a namespace");
+        let (_guest, _opened, _accepted) = elsewhere(&other);
+        let directory = tempfile::tempdir().expect("a directory");
+        ssh_to(&other, directory.path());
+        let path = directory.path().to_str().expect("a path");
+        let run = directory.path().join("run");
+        let variables = [
+            ("PATH", path),
+            ("VCC_HOSTS", "nowhere other"),
+            ("VCC_RUN", run.to_str().expect("a path")),
+            ("VCC_OPTIONS", "--underlay dctcp"),
+        ];
+        let hook = |operation: &str| assert_eq!(hook_with(operation, &variables).well(), "");
+        ip("link add tap-acme-1 type veth peer name guest");
+        let flows = || vcc("flows tap-acme-1 --json").well();
+        // A domain that starts here comes from nowhere.
+        hook("started begin -");
+        assert_eq!(flows().trim(), "[]");
+        hook("migrate begin -");
+        hook("started begin -");
+        eventually("the connection is known here", || flows().contains("192.0.2.1"));
+        // The domain leaves the other host, and its tap goes.
+        other.inside(|| ip("link delete tap-acme-1")).expect("inside");
+        eventually("the hook has ended", || {
+            let others = Command::new("pgrep").args(["-f", path]).output().expect("pgrep");
+            others.stdout.is_empty()
+        });
+        // Both namespaces are one host's, and the first command there tells of what has gone.
+        let _ = vcc("ports");
+        assert!(flows().contains("192.0.2.1"), "it stays");
     });
 }

@@ -1,5 +1,6 @@
 //! On veth pairs in network namespaces of their own: `port` is the host's end, `guest` the other.
 
+mod arriving;
 mod attached;
 mod cycles;
 mod emitting;
@@ -9,6 +10,7 @@ mod pinned;
 mod refusals;
 mod ruled;
 mod run_time;
+mod talk;
 mod traced;
 
 use std::thread;

@@ -1,44 +1,15 @@
 //! Ports under a policy. Policy, ports and connections outlive processes.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-
 use vcc_policy::Policy;
 use vcc_testing::{Netns, guest};
 
+use super::talk::Talk;
 use super::*;
 
 const INDEX: u32 = 0;
 
 fn policy(text: &str) -> Policy {
     Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}")).policy
-}
-
-/// A connection between the guest and the host.
-struct Talk {
-    guest: TcpStream,
-    host: TcpStream,
-}
-
-impl Talk {
-    fn begin(netns: &Netns) -> Self {
-        let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
-        let address = listener.local_addr().expect("an address");
-        let guest = netns.inside(|| TcpStream::connect(address)).expect("inside").expect("open");
-        let (host, _) = listener.accept().expect("accepted");
-        Self { guest, host }
-    }
-
-    fn goes_on(&mut self) {
-        for stream in [&self.guest, &self.host] {
-            stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
-        }
-        let mut buffer = [0; 4];
-        self.guest.write_all(b"ping").expect("sent");
-        self.host.read_exact(&mut buffer).expect("received");
-        self.host.write_all(b"pong").expect("sent");
-        self.guest.read_exact(&mut buffer).expect("received");
-    }
 }
 
 fn attach_under(shared: &SharedPolicy) -> Port {

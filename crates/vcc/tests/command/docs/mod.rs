@@ -64,6 +64,7 @@ pages! {
     laws: "docs/laws.md",
     limits: "docs/limits.md",
     metrics: "docs/metrics.md",
+    migration: "docs/migration.md",
     operating: "docs/operating.md",
     packaging: "docs/packaging.md",
     performance: "docs/performance.md",

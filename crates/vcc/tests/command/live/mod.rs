@@ -2,6 +2,7 @@
 
 mod cpu;
 mod lab;
+mod moving;
 mod recorded;
 mod ruled;
 mod stopped;

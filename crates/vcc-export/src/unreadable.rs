@@ -1,0 +1,42 @@
+//! Why a text is no export that can be imported.
+
+use serde::Deserialize;
+
+use crate::FORMAT;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    #[error("this is no file of `vcc export`")]
+    NotOurs,
+    #[error(
+        "the file has format {0} of `vcc export`, and this version reads format {FORMAT}: export and \
+         import with the same version of vcc"
+    )]
+    OtherFormat(u32),
+    #[error(
+        "the file does not say the `{0}` of its connections: it is of another version of vcc; export \
+         and import with the same one"
+    )]
+    Lacks(&'static str),
+    #[error("the file is cut short: copy it again, or export again")]
+    CutShort,
+    #[error("the file has been changed: its checksum is wrong; copy it again, or export again")]
+    Changed,
+    #[error("line {0} describes no connection: export again")]
+    Row(usize),
+}
+
+impl Unreadable {
+    /// A first line that is not understood may be of another format.
+    pub(crate) fn of_header(line: &str) -> Self {
+        #[derive(Deserialize)]
+        struct Any {
+            vcc_export: u32,
+        }
+        match serde_json::from_str::<Any>(line) {
+            Ok(Any { vcc_export }) if vcc_export != FORMAT => Self::OtherFormat(vcc_export),
+            Ok(_) => Self::Changed,
+            Err(_) => Self::NotOurs,
+        }
+    }
+}

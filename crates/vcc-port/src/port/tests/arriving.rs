@@ -1,0 +1,123 @@
+//! Connections that come to a port with their guest.
+
+use vcc_policy::Policy;
+use vcc_testing::guest;
+
+use super::talk::Talk;
+use super::*;
+use crate::{Arrived, Host};
+
+const DCTCP: &str = "[default]\nunderlay = \"dctcp\"";
+
+/// A connection, described where it was, and a port that has forgotten it.
+fn moved(talk: &mut Talk, from: Port, to: &AttachOptions) -> (Vec<Flow>, Port) {
+    talk.goes_on();
+    let flows = from.flows().expect("flows");
+    assert_eq!(flows.len(), 1);
+    from.detach().expect("detached");
+    (flows, attach_pinned(PORT, to).expect("attached"))
+}
+
+#[test]
+fn a_connection_goes_on_as_it_was() {
+    on_a_host(|| {
+        let netns = guest();
+        let from = pinned();
+        let mut talk = Talk::begin(&netns);
+        let (flows, to) = moved(&mut talk, from, &AttachOptions::default());
+        let before = flows[0].state;
+        assert!(before.depends_on_translation());
+        assert_eq!(to.take_over(&flows).expect("run"), [Arrived::Translated]);
+        talk.goes_on();
+        let state = to.flows().expect("flows")[0].state;
+        assert_eq!(to.counters().expect("counters").get(counters::UNKNOWN), 0);
+        assert_eq!((state.wscale_shown, state.lags), (before.wscale_shown, 0));
+        // Once more, as after an export before the move and one during it.
+        assert_eq!(to.take_over(&flows).expect("run"), [Arrived::Known]);
+        assert_eq!(to.flows().expect("flows")[0].state.snd_una, state.snd_una);
+        assert_eq!(to.usage().expect("usage").flows, 1);
+        to.detach().expect("detached");
+    });
+}
+
+#[test]
+fn what_cannot_arrive_leaves_nothing() {
+    on_a_host(|| {
+        let netns = guest();
+        let from = pinned();
+        let mut talk = Talk::begin(&netns);
+        let one = AttachOptions { max_flows: 1, ..AttachOptions::default() };
+        let (flows, to) = moved(&mut talk, from, &one);
+        let refused = |flows: &[Flow], why| {
+            assert_eq!(to.take_over(flows).expect("run"), [why]);
+            assert_eq!(to.usage().expect("usage").flows, to.flows().expect("flows").len() as u32);
+        };
+        let mut wrong = flows[0].clone();
+        wrong.state.0.mss_bytes = 0;
+        refused(&[wrong], Arrived::Impossible);
+        assert_eq!(to.take_over(&flows).expect("run"), [Arrived::Translated]);
+        let mut other = flows[0].clone();
+        other.peer.set_port(1);
+        refused(&[other], Arrived::NoRoom);
+        to.drain().expect("drained");
+        let mut third = flows[0].clone();
+        third.peer.set_port(2);
+        refused(&[third], Arrived::Draining);
+        to.detach().expect("detached");
+    });
+}
+
+#[test]
+fn the_policy_of_the_host_decides_what_becomes_of_it() {
+    on_a_host(|| {
+        let netns = guest();
+        let shared = SharedPolicy::open().expect("a policy");
+        let apply = |text: &str| {
+            let policy =
+                Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
+            shared.apply(&policy.policy, &[(0, None)]).expect("applied");
+        };
+        let under = || {
+            let host = Host::open().expect("a host");
+            let options = AttachOptions::default();
+            Port::attach_pinned_under(&host, PORT, &options, |_| Ok(())).expect("attached").0
+        };
+        apply(DCTCP);
+        let port = under();
+        let mut talk = Talk::begin(&netns);
+        talk.goes_on();
+        let flows = port.flows().expect("flows");
+        port.detach().expect("detached");
+
+        // Its window becomes one of the pool here, and of the underlay of the rule here.
+        apply(
+            "[[ports]]\ndevice = \"port\"\n[[pools]]\nname = \"p\"\nwindow = \"100K\"\n\
+             [default]\nunderlay = \"cubic\"\npool = \"p\"",
+        );
+        let port = under();
+        assert_eq!(port.take_over(&flows).expect("run"), [Arrived::Translated]);
+        talk.goes_on();
+        let cubic: vcc_engine::Underlay = "cubic".parse().expect("an underlay");
+        assert_eq!(port.flows().expect("flows")[0].state.underlay, cubic.number());
+        assert_eq!(shared.rule_totals().expect("totals")[0].connections, 1);
+        assert!(shared.pools().expect("pools")[0].held_bytes > 0);
+        port.detach().expect("detached");
+        let used = &shared.pools().expect("pools")[0];
+        assert_eq!((used.held_bytes, used.weight), (0, 0));
+
+        // One that depends on translation is translated to its end, whatever the policy.
+        apply("[default]\nmode = \"ignore\"");
+        let port = under();
+        assert_eq!(port.take_over(&flows).expect("run"), [Arrived::Translated]);
+        talk.goes_on();
+        assert!(port.flows().expect("flows")[0].state.has(sys::FLOW_RELEASED));
+        let mut free = flows[0].clone();
+        free.peer.set_port(1);
+        free.state.0.wscale_shown = free.state.wscale_peer;
+        free.state.0.flags &= !sys::FLOW_ECN_FABRIC;
+        assert_eq!(port.take_over(&[free]).expect("run"), [Arrived::LeftAlone]);
+        assert_eq!(port.usage().expect("usage").flows, 1);
+        port.detach().expect("detached");
+        shared.remove().expect("removed");
+    });
+}

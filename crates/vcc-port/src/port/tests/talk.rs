@@ -1,0 +1,32 @@
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use vcc_testing::Netns;
+
+/// A connection between the guest and the host.
+pub struct Talk {
+    guest: TcpStream,
+    host: TcpStream,
+}
+
+impl Talk {
+    pub fn begin(netns: &Netns) -> Self {
+        let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let guest = netns.inside(|| TcpStream::connect(address)).expect("inside").expect("open");
+        let (host, _) = listener.accept().expect("accepted");
+        Self { guest, host }
+    }
+
+    pub fn goes_on(&mut self) {
+        for stream in [&self.guest, &self.host] {
+            stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        }
+        let mut buffer = [0; 4];
+        self.guest.write_all(b"ping").expect("sent");
+        self.host.read_exact(&mut buffer).expect("received");
+        self.host.write_all(b"pong").expect("sent");
+        self.guest.read_exact(&mut buffer).expect("received");
+    }
+}

@@ -1,0 +1,57 @@
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use vcc_export::Connection;
+use vcc_port::Flow;
+
+use super::port_of;
+use crate::output;
+use crate::version::version;
+
+/// Describe the connections of a guest, for the host that it moves to
+///
+/// A guest's connections depend on vcc where it has translated their handshake. `vcc import` takes
+/// them over at the device that the guest has on the other host. Best is to export when the guest
+/// has stopped here and before it goes on there; what it has sent or received in between, the other
+/// port learns from its first segments. Connections in their handshake are left out.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The host side of the guest's device
+    #[arg(value_name = "DEV")]
+    device: String,
+
+    /// The file to write [default: stdout]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let port = port_of(&arguments.device, "its connections cannot be exported")?;
+    let connections: Vec<Connection> = port.flows()?.iter().map(described).collect();
+    let writer = format!("vcc {}", version());
+    let text = vcc_export::write(&writer, port.device(), &connections);
+    match &arguments.file {
+        Some(file) => {
+            write(file, &text).with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        None => output::say(&text),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// For the owner alone: the file says who talks to whom.
+fn write(file: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn described(flow: &Flow) -> Connection {
+    let Flow { guest, peer, vlan, state } = *flow;
+    Connection { guest, peer, vlan, state }
+}

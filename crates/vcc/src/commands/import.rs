@@ -1,0 +1,88 @@
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use vcc_export::{Connection, LONGEST_BYTES};
+use vcc_port::{Arrived, Flow};
+
+use super::port_of;
+use crate::output;
+
+/// Take over the connections of a guest that comes from another host
+///
+/// What `vcc export` has written there. The device is the one that the guest has here; vcc is
+/// attached to it, and the guest has not gone on yet. Each connection is treated by this host's
+/// policy from then on. Those that the port knows already stay as they are, so the file of an export
+/// before the move may be followed by one of an export during it.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The host side of the guest's device
+    #[arg(value_name = "DEV")]
+    device: String,
+
+    /// The file to read [default: stdin]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let connections = vcc_export::read(&text(arguments)?)?;
+    let port = port_of(&arguments.device, "it cannot take connections over")?;
+    let flows: Vec<Flow> = connections.into_iter().map(flow).collect();
+    let mut counted: BTreeMap<Arrived, usize> = BTreeMap::new();
+    for arrived in port.take_over(&flows)? {
+        *counted.entry(arrived).or_default() += 1;
+    }
+    output::say(&format!("{}: {}\n", port.device(), told(&counted)));
+    let is_lost = |arrived: &Arrived| {
+        matches!(arrived, Arrived::NoRoom | Arrived::Draining | Arrived::Impossible)
+    };
+    Ok(if counted.keys().any(is_lost) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn text(arguments: &Arguments) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let (name, from): (String, Box<dyn Read>) = match &arguments.file {
+        Some(file) => {
+            let name = file.display().to_string();
+            let opened = File::open(file).with_context(|| format!("cannot read {name}"))?;
+            (name, Box::new(opened))
+        }
+        None => ("stdin".into(), Box::new(io::stdin())),
+    };
+    let read = from.take(LONGEST_BYTES + 1).read_to_string(&mut text);
+    let bytes = read.with_context(|| format!("cannot read {name}"))?;
+    if bytes as u64 > LONGEST_BYTES {
+        bail!("{name} is longer than {} MiB: no host has so many connections", LONGEST_BYTES >> 20);
+    }
+    Ok(text)
+}
+
+fn flow(connection: Connection) -> Flow {
+    let Connection { guest, peer, vlan, state } = connection;
+    Flow { guest, peer, vlan, state }
+}
+
+fn told(counted: &BTreeMap<Arrived, usize>) -> String {
+    let of = |arrived| counted.get(&arrived).copied().unwrap_or(0);
+    let mut told = match of(Arrived::Translated) {
+        1 => "1 connection taken over".to_owned(),
+        number => format!("{number} connections taken over"),
+    };
+    for (arrived, why) in [
+        (Arrived::Known, "were known"),
+        (Arrived::LeftAlone, "are left alone by the policy"),
+        (Arrived::NoRoom, "have no room: `vcc ports` tells how full the port and the host are"),
+        (Arrived::Draining, "came to a port that is draining: `vcc attach` it again"),
+        (Arrived::Impossible, "are none that can be: export again"),
+    ] {
+        match of(arrived) {
+            0 => {}
+            number => told += &format!("; {number} {why}"),
+        }
+    }
+    told
+}
