@@ -61,6 +61,7 @@ impl Translation {
         let mut params = Params::default();
         params.0.underlay = self.params.0.underlay;
         params.0.mode = self.params.0.mode;
+        params.0.migratable = self.params.0.migratable;
         let syn = Segment { now_us: 1, flags: sys::TCP_SYN as u16, ..Segment::default() };
         let action = FlowState::default().from_guest(&params, &syn);
         let ecn_setup = (sys::TCP_ECE | sys::TCP_CWR) as u16;
@@ -85,5 +86,8 @@ mod tests {
         assert!(!gives_ecn(Mode::Enforce, "reno"));
         assert!(!gives_ecn(Mode::Enforce, "transparent"));
         assert!(!gives_ecn(Mode::Shadow, "reno-ecn"));
+        let mut params = Params::default();
+        params.0.migratable = 1;
+        assert!(!Translation { params, share: None, buffer: BufferSpec::default() }.gives_ecn());
     }
 }
