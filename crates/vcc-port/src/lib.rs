@@ -10,6 +10,7 @@ pub mod bench;
 mod bpffs;
 mod capabilities;
 mod clock;
+pub mod coexistence;
 pub mod counters;
 mod counts;
 mod datapath;
@@ -27,6 +28,7 @@ mod limits;
 mod lock;
 mod maps;
 mod namespace;
+mod netlink;
 #[doc(hidden)]
 pub mod object;
 mod options;

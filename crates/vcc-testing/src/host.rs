@@ -40,6 +40,11 @@ pub fn ip(arguments: &str) {
     run("ip", arguments);
 }
 
+/// `tc` in the namespace of the calling thread.
+pub fn tc(arguments: &str) {
+    run("tc", arguments);
+}
+
 fn run(program: &str, arguments: &str) {
     let output = Command::new(program)
         .args(arguments.split_whitespace())

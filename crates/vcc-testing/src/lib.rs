@@ -9,7 +9,7 @@ mod skip;
 pub mod tun;
 mod wait;
 
-pub use host::{guest, ip, isolated, on_a_host};
+pub use host::{guest, ip, isolated, on_a_host, tc};
 pub use skip::{can_attach, skip};
 pub use vcc_port::Netns;
 pub use wait::eventually;

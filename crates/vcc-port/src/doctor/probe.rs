@@ -1,5 +1,6 @@
 //! Probes TCX on the loopback device of a new network namespace.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -38,15 +39,25 @@ fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
 }
 
 pub(crate) fn load_empty_program() -> io::Result<OwnedFd> {
+    const TCX_NEXT: i32 = -1;
+    load_program(libbpf_sys::BPF_PROG_TYPE_SCHED_CLS, c"vcc_probe", TCX_NEXT)
+}
+
+/// A program that only returns `verdict`.
+pub(crate) fn load_program(
+    kind: libbpf_sys::bpf_prog_type,
+    name: &CStr,
+    verdict: i32,
+) -> io::Result<OwnedFd> {
     const MOV64_IMM: u8 = 0xb7;
     const EXIT: u8 = 0x95;
     let instruction = |code, imm| libbpf_sys::bpf_insn { code, imm, ..Default::default() };
-    let instructions = [instruction(MOV64_IMM, -1), instruction(EXIT, 0)];
+    let instructions = [instruction(MOV64_IMM, verdict), instruction(EXIT, 0)];
     // SAFETY: the instructions and both strings outlive the call; null stands for no options.
     owned(unsafe {
         libbpf_sys::bpf_prog_load(
-            libbpf_sys::BPF_PROG_TYPE_SCHED_CLS,
-            c"vcc_probe".as_ptr(),
+            kind,
+            name.as_ptr(),
             c"GPL".as_ptr(),
             instructions.as_ptr(),
             instructions.len() as libbpf_sys::size_t,

@@ -1,0 +1,71 @@
+//! Filters of a clsact or ingress qdisc, which run behind the TCX programs of the same hook.
+
+use super::Found;
+use super::link::Link;
+use super::neighbours::{Neighbours, place};
+use super::traffic_control::{self, Action, CLSACT_EGRESS, CLSACT_INGRESS, Filter};
+use crate::tcx::Hook;
+use crate::{Error, Result};
+
+const HARMLESS: &str =
+    "They run after vcc, unless a TCX program ends the chain, and see what vcc wrote.";
+const HARMFUL: &str = "\
+    They run after vcc: what they drop or redirect, vcc has taken for sent or delivered, and what \
+    they drop it can only take for a loss beyond the port.";
+
+pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
+    let doing = || format!("list the filters of `{}`", at.device.name);
+    let read = |parent| {
+        let filters = traffic_control::filters(at.device.ifindex, parent);
+        filters.map_err(|e| Error::system(doing(), e))
+    };
+    let qdiscs = traffic_control::qdiscs(at.device.ifindex);
+    let qdiscs = qdiscs.map_err(|e| Error::system(doing(), e))?;
+    let has = |kinds: &[&str]| qdiscs.iter().any(|qdisc| kinds.contains(&qdisc.kind.as_str()));
+    let mut all = Vec::new();
+    if has(&["clsact", "ingress"]) {
+        all.extend(judge(Hook::FromGuest, &read(CLSACT_INGRESS)?, at));
+    }
+    if has(&["clsact"]) {
+        all.extend(judge(Hook::ToGuest, &read(CLSACT_EGRESS)?, at));
+    }
+    Ok(all)
+}
+
+fn judge(hook: Hook, filters: &[Filter], at: &Neighbours) -> Option<Found> {
+    if filters.is_empty() {
+        return None;
+    }
+    let told: Vec<String> = filters.iter().map(|filter| describe(filter, &at.links)).collect();
+    let found = format!("tc filters behind {}: {}", place(hook), told.join("; "));
+    let harms = |action: &Action| action.drops || action.redirects_to.is_some();
+    if !filters.iter().any(|filter| filter.actions.iter().any(harms)) {
+        return Some(Found::note(found, HARMLESS));
+    }
+    let which = if matches!(hook, Hook::FromGuest) { "ingress" } else { "egress" };
+    Some(Found::warning(found, HARMFUL).remedy(format!(
+        "let them leave TCP alone (`tc filter show dev {} {which}`)",
+        at.device.name
+    )))
+}
+
+fn describe(filter: &Filter, links: &[Link]) -> String {
+    let mut text = format!("{} with preference {}", filter.kind, filter.priority);
+    if let Some((name, id)) = &filter.program {
+        text += &format!(", program {name} (ID {id})");
+    }
+    for action in &filter.actions {
+        text += &format!(", action {}", action.kind);
+        if action.drops {
+            text += " that drops";
+        }
+        if let Some(target) = action.redirects_to {
+            let name = links.iter().find(|link| link.index == target).map(|link| &link.name);
+            text += &format!(
+                " that redirects to {}",
+                name.map_or("a device that has gone", |name| name)
+            );
+        }
+    }
+    text
+}

@@ -1,0 +1,146 @@
+//! Devices as rtnetlink(7) describes them.
+
+use std::io;
+
+use crate::netlink::{self, Attributes, bytes};
+
+/// struct ifinfomsg.
+const HEADER_BYTES: usize = 16;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Link {
+    pub index: u32,
+    pub name: String,
+    /// What made the device, such as `veth`; none of a device of hardware.
+    pub kind: Option<String>,
+    /// The device that this one is a port or member of.
+    pub master: Option<u32>,
+    /// The device on top of which this one is, or the peer of a veth, if that is in this namespace.
+    pub lower: Option<u32>,
+    /// The remote end of a tunnel.
+    pub remote: Option<String>,
+    /// The hardware or virtual hardware, such as `0000:03:00.0` or `virtio0`.
+    pub hardware: Option<String>,
+    pub vlan_filtering: bool,
+    /// The XDP programs: the mode, and the ID of the program.
+    pub xdp: Vec<(&'static str, u32)>,
+    pub packets: Packets,
+}
+
+/// Counters of a device since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Packets {
+    pub received: u64,
+    pub sent: u64,
+}
+
+impl Link {
+    pub(super) fn read(index: u32) -> io::Result<Self> {
+        let payload = netlink::get(libc::RTM_GETLINK, &request(index))?;
+        parse(&payload).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    pub(super) fn all() -> io::Result<Vec<Self>> {
+        let payloads = netlink::dump(libc::RTM_GETLINK, &request(0))?;
+        Ok(payloads.iter().filter_map(|payload| parse(payload)).collect())
+    }
+
+    pub(super) fn is_a(&self, kinds: &[&str]) -> bool {
+        self.kind.as_deref().is_some_and(|kind| kinds.contains(&kind))
+    }
+}
+
+fn request(index: u32) -> [u8; HEADER_BYTES] {
+    let mut request = [0; HEADER_BYTES];
+    request[4..8].copy_from_slice(&index.to_ne_bytes());
+    request
+}
+
+fn parse(payload: &[u8]) -> Option<Link> {
+    let index = u32::from_ne_bytes(bytes(payload, 4)?);
+    let attributes = Attributes::behind(HEADER_BYTES, payload);
+    let info = attributes.nested(libc::IFLA_LINKINFO);
+    let kind = info.text(libc::IFLA_INFO_KIND);
+    let data = info.nested(libc::IFLA_INFO_DATA);
+    let is = |wanted: &str| kind.as_deref() == Some(wanted);
+    // With a namespace of its own, the index is one of that namespace.
+    let is_here = attributes.get(libc::IFLA_LINK_NETNSID).is_none();
+    let tunnel = Tunnel::of(kind.as_deref().unwrap_or_default(), data);
+    Some(Link {
+        index,
+        name: attributes.text(libc::IFLA_IFNAME)?,
+        master: attributes.u32(libc::IFLA_MASTER),
+        lower: attributes
+            .u32(libc::IFLA_LINK)
+            .or(tunnel.link)
+            .filter(|lower| is_here && *lower != 0 && *lower != index),
+        remote: tunnel.remote,
+        hardware: attributes.text(libc::IFLA_PARENT_DEV_NAME),
+        vlan_filtering: is("bridge")
+            && data.get(IFLA_BR_VLAN_FILTERING).is_some_and(|on| on.first() == Some(&1)),
+        xdp: xdp(attributes.nested(libc::IFLA_XDP)),
+        packets: packets(attributes.get(libc::IFLA_STATS64).unwrap_or_default()),
+        kind,
+    })
+}
+
+/// linux/if_link.h.
+const IFLA_BR_VLAN_FILTERING: u16 = 7;
+const IFLA_XDP_ATTACHED: u16 = 2;
+const IFLA_XDP_PROG_ID: u16 = 4;
+/// Where programs are attached in several modes.
+const IFLA_XDP_IDS: [(u16, &str); 3] = [(5, "native"), (6, "generic"), (7, "offloaded")];
+/// By `enum` XDP_ATTACHED_*: none, driver, skb, hardware.
+const XDP_MODES: [&str; 4] = ["", "native", "generic", "offloaded"];
+
+fn xdp(attributes: Attributes<'_>) -> Vec<(&'static str, u32)> {
+    let by_mode: Vec<_> = IFLA_XDP_IDS
+        .into_iter()
+        .filter_map(|(kind, mode)| Some((mode, attributes.u32(kind)?)))
+        .collect();
+    if !by_mode.is_empty() {
+        return by_mode;
+    }
+    // A kernel that has one program may name it without its mode.
+    let mode = attributes.get(IFLA_XDP_ATTACHED).and_then(|value| value.first().copied());
+    let mode = mode.and_then(|mode| XDP_MODES.get(usize::from(mode)).copied());
+    mode.zip(attributes.u32(IFLA_XDP_PROG_ID)).into_iter().collect()
+}
+
+/// Of struct rtnl_link_stats64, which begins with the packets received and sent.
+fn packets(stats: &[u8]) -> Packets {
+    let at = |at| bytes(stats, at).map_or(0, u64::from_ne_bytes);
+    Packets { received: at(0), sent: at(8) }
+}
+
+#[derive(Default)]
+struct Tunnel {
+    link: Option<u32>,
+    remote: Option<String>,
+}
+
+impl Tunnel {
+    /// The numbers of the attributes are those of linux/if_link.h and linux/if_tunnel.h.
+    fn of(kind: &str, data: Attributes<'_>) -> Self {
+        let (link, remotes): (u16, &[u16]) = match kind {
+            "vxlan" => (3, &[2, 16]),
+            "geneve" => (0, &[2, 7]),
+            "gre" | "gretap" | "ip6gre" | "ip6gretap" | "erspan" | "ip6erspan" => (1, &[7]),
+            "ipip" | "sit" | "ip6tnl" => (1, &[3]),
+            _ => return Self::default(),
+        };
+        let remote = remotes.iter().find_map(|kind| address(data.get(*kind)?));
+        Self { link: data.u32(link), remote }
+    }
+}
+
+/// None if it is the unspecified address.
+fn address(value: &[u8]) -> Option<String> {
+    if value.iter().all(|byte| *byte == 0) {
+        return None;
+    }
+    let v4 = bytes::<4>(value, 0).filter(|_| value.len() == 4);
+    let v6 = bytes::<16>(value, 0).filter(|_| value.len() == 16);
+    v4.map(|v4| std::net::Ipv4Addr::from(v4).to_string())
+        .or_else(|| v6.map(|v6| std::net::Ipv6Addr::from(v6).to_string()))
+}

@@ -1,0 +1,142 @@
+//! Who else works on a port's device, and whether vcc sees and writes the segments as it should.
+//!
+//! Each kind of neighbour is a file and an entry of [`KINDS`].
+
+mod bond;
+mod bridge;
+mod direction;
+mod encapsulation;
+mod filter;
+mod link;
+mod link_layer;
+mod macvlan;
+mod neighbours;
+mod openvswitch;
+mod packet_socket;
+mod qdisc;
+mod sockets;
+mod tcx;
+mod traffic;
+mod traffic_control;
+mod tunnel;
+mod vrf;
+mod xdp;
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::Result;
+use crate::device::Device;
+use neighbours::Neighbours;
+
+/// From the harmless to the harmful.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It works together.
+    Note,
+    /// Under a condition that the finding names, vcc misses segments or misjudges them.
+    Warning,
+    /// vcc does not see segments, or what it writes does not count.
+    Problem,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    pub kind: &'static str,
+    pub severity: Severity,
+    /// Names, IDs and numbers.
+    pub found: String,
+    /// What that means for vcc.
+    pub meaning: String,
+    /// The next step, where there is one.
+    pub remedy: Option<String>,
+}
+
+/// A kind of neighbour.
+struct Kind {
+    name: &'static str,
+    look: fn(&Neighbours) -> Result<Vec<Found>>,
+}
+
+/// In the order in which a frame from the guest meets them.
+const KINDS: &[Kind] = &[
+    Kind { name: "traffic", look: traffic::look },
+    Kind { name: "link-layer", look: link_layer::look },
+    Kind { name: "direction", look: direction::look },
+    Kind { name: "xdp", look: xdp::look },
+    Kind { name: "packet-socket", look: packet_socket::look },
+    Kind { name: "tcx", look: tcx::look },
+    Kind { name: "tc-filter", look: filter::look },
+    Kind { name: "openvswitch", look: openvswitch::look },
+    Kind { name: "bridge", look: bridge::look },
+    Kind { name: "bond", look: bond::look },
+    Kind { name: "vrf", look: vrf::look },
+    Kind { name: "macvlan", look: macvlan::look },
+    Kind { name: "tunnel", look: tunnel::look },
+    Kind { name: "encapsulation", look: encapsulation::look },
+    Kind { name: "qdisc", look: qdisc::look },
+];
+
+/// What a kind has found.
+#[derive(Debug)]
+struct Found {
+    severity: Severity,
+    found: String,
+    meaning: String,
+    remedy: Option<String>,
+}
+
+impl Found {
+    fn new(severity: Severity, found: String, meaning: impl Into<String>) -> Self {
+        Self { severity, found, meaning: meaning.into(), remedy: None }
+    }
+
+    fn note(found: String, meaning: impl Into<String>) -> Self {
+        Self::new(Severity::Note, found, meaning)
+    }
+
+    fn warning(found: String, meaning: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, found, meaning)
+    }
+
+    fn problem(found: String, meaning: impl Into<String>) -> Self {
+        Self::new(Severity::Problem, found, meaning)
+    }
+
+    fn remedy(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+}
+
+/// Looks at a device of the calling thread's network namespace. With `watch`, also compares for
+/// that time what passes the device with what reaches vcc, if vcc is attached; that takes
+/// CAP_SYS_ADMIN, and all programs of the machine are timed meanwhile.
+pub fn findings(device: &str, watch: Option<Duration>) -> Result<Vec<Finding>> {
+    let neighbours = Neighbours::read(Device::named(device)?, watch)?;
+    Ok(of(&neighbours))
+}
+
+fn of(neighbours: &Neighbours) -> Vec<Finding> {
+    let of_kind = |kind: &Kind| {
+        let name = kind.name;
+        let found = (kind.look)(neighbours).unwrap_or_else(|error| vec![unknown(&error)]);
+        found.into_iter().map(move |Found { severity, found, meaning, remedy }| Finding {
+            kind: name,
+            severity,
+            found,
+            meaning,
+            remedy,
+        })
+    };
+    KINDS.iter().flat_map(of_kind).collect()
+}
+
+/// What is unknown may hurt.
+fn unknown(error: &crate::Error) -> Found {
+    Found::warning(error.to_string(), "It is unknown whether there is anything of this kind.")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! The root qdisc, through which segments to the guest go after vcc.
+
+use super::Found;
+use super::neighbours::Neighbours;
+use super::traffic_control::{self, TC_H_ROOT};
+use crate::{Error, Result};
+
+/// Those that keep no packets.
+const NO_QUEUES: &[&str] = &["noqueue", "noop"];
+/// Those that hold packets back though the device would take them.
+const SHAPERS: &[&str] =
+    &["tbf", "htb", "hfsc", "cbq", "cake", "netem", "etf", "taprio", "cbs", "plug"];
+
+const QUEUE: &str =
+    "Segments to the guest wait here after vcc. What is dropped here, vcc has taken for delivered.";
+const SHAPER: &str = "\
+    It delays or drops segments to the guest after vcc, for which this is no part of the fabric: \
+    the delay counts as the guest's, and what is dropped vcc has taken for delivered.";
+
+pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
+    let name = &at.device.name;
+    let qdiscs = traffic_control::qdiscs(at.device.ifindex)
+        .map_err(|e| Error::system(format!("list the qdiscs of `{name}`"), e))?;
+    let Some(root) = qdiscs.iter().find(|qdisc| qdisc.parent == TC_H_ROOT) else {
+        return Ok(Vec::new());
+    };
+    if NO_QUEUES.contains(&root.kind.as_str()) {
+        return Ok(Vec::new());
+    }
+    // The kernel gives its default qdiscs no handle.
+    let whose = if root.handle == 0 { "the kernel's default" } else { "set" };
+    let inner: Vec<&str> = qdiscs
+        .iter()
+        .filter(|qdisc| qdisc.parent >> 16 == root.handle >> 16 && root.handle != 0)
+        .map(|qdisc| qdisc.kind.as_str())
+        .collect();
+    let inner =
+        if inner.is_empty() { String::new() } else { format!(", with {}", inner.join(", ")) };
+    let found = format!("root qdisc {} ({whose}{inner})", root.kind);
+    let shapes = |kind: &str| SHAPERS.contains(&kind);
+    if !qdiscs.iter().any(|qdisc| shapes(&qdisc.kind)) {
+        return Ok(vec![Found::note(found, QUEUE)]);
+    }
+    Ok(vec![Found::warning(found, SHAPER).remedy(
+        "limit the guest's traffic in the fabric or by rules of vcc (`rate_cap`), or shape at \
+         the uplink",
+    )])
+}

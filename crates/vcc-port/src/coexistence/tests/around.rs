@@ -1,0 +1,116 @@
+//! Devices around the port: masters, tunnels, and what lies on top.
+
+use std::process::Command;
+
+use super::*;
+
+/// Whether the kernel makes a device of this kind; if not, the test is counted as skipped.
+#[track_caller]
+fn can_make(device: &str) -> bool {
+    let words = format!("link add {device}");
+    let status = Command::new("ip").args(words.split_whitespace()).output().expect("ip").status;
+    if !status.success() {
+        skip(&format!("the kernel refuses `ip {words}`"));
+    }
+    status.success()
+}
+
+#[test]
+fn a_port_of_a_bridge() {
+    on_a_host(|| {
+        let _guest = guest();
+        ip("link add br0 type bridge");
+        ip("link set port master br0");
+        assert_eq!(
+            only(&look(PORT), "bridge"),
+            (Severity::Note, "port is a port of the bridge br0")
+        );
+        assert_eq!(only(&look("br0"), "bridge").0, Severity::Warning);
+    });
+}
+
+#[test]
+fn a_port_of_a_bridge_that_filters_vlans() {
+    on_a_host(|| {
+        let _guest = guest();
+        if !can_make("br0 type bridge vlan_filtering 1") {
+            return;
+        }
+        ip("link set port master br0");
+        let findings = look(PORT);
+        assert!(only(&findings, "bridge").1.ends_with("which filters VLANs"), "{findings:#?}");
+    });
+}
+
+#[test]
+fn a_member_of_a_vrf() {
+    on_a_host(|| {
+        let _guest = guest();
+        if !can_make("red type vrf table 10") {
+            return;
+        }
+        ip("link set port master red");
+        assert_eq!(only(&look(PORT), "vrf"), (Severity::Note, "port belongs to the VRF red"));
+    });
+}
+
+#[test]
+fn a_device_under_a_macvlan() {
+    on_a_host(|| {
+        let _guest = guest();
+        ip("link add mv0 link port type macvlan");
+        let found = "on top of port: mv0 (macvlan)";
+        assert_eq!(only(&look(PORT), "macvlan"), (Severity::Warning, found));
+        assert_eq!(only(&look("mv0"), "direction").0, Severity::Warning);
+    });
+}
+
+#[test]
+fn tunnels_and_the_device_that_they_leave_by() {
+    on_a_host(|| {
+        let _guest = guest();
+        ip("link add vx0 type vxlan id 5 dev port dstport 4789 remote 192.0.2.9");
+        assert_eq!(
+            only(&look(PORT), "encapsulation"),
+            (Severity::Problem, "packets of vx0 (vxlan) leave by port")
+        );
+        assert_eq!(
+            only(&look("vx0"), "tunnel"),
+            (Severity::Warning, "vx0 is a tunnel (vxlan to 192.0.2.9)")
+        );
+    });
+}
+
+#[test]
+fn a_geneve_tunnel() {
+    on_a_host(|| {
+        if can_make("gnv0 type geneve id 5 remote 192.0.2.9") {
+            assert_eq!(only(&look("gnv0"), "tunnel").1, "gnv0 is a tunnel (geneve to 192.0.2.9)");
+        }
+    });
+}
+
+#[test]
+fn the_guests_own_end_has_the_default_route() {
+    on_a_host(|| {
+        let guest = guest();
+        let inside = |work: fn()| guest.inside(work).expect("inside");
+        inside(|| assert!(of_kind(&look("guest"), "direction").is_empty()));
+        inside(|| ip("route add default via 192.0.2.2"));
+        inside(|| {
+            let findings = look("guest");
+            assert_eq!(only(&findings, "direction").0, Severity::Warning, "{findings:#?}");
+        });
+        inside(|| ip("route del default"));
+        inside(|| ip("-6 route add default dev guest"));
+        inside(|| assert_eq!(only(&look("guest"), "direction").0, Severity::Warning));
+        assert!(of_kind(&look(PORT), "direction").is_empty());
+    });
+}
+
+#[test]
+fn a_device_that_is_not_ethernet() {
+    on_a_host(|| {
+        assert_eq!(only(&look("lo"), "link-layer").0, Severity::Problem);
+    });
+}

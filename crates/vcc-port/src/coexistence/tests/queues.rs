@@ -1,0 +1,57 @@
+//! Filters and qdiscs.
+
+use super::*;
+
+#[test]
+fn a_filter_that_redirects_is_a_warning() {
+    on_a_host(|| {
+        let _guest = guest();
+        ip("link add sink type bridge");
+        tc("qdisc add dev port clsact");
+        assert!(of_kind(&look(PORT), "tc-filter").is_empty(), "the qdisc alone does nothing");
+        // The two hooks of a qdisc share u32's table of a preference.
+        let rule = |preference| {
+            format!("protocol ip pref {preference} u32 match u32 0 0 action mirred egress")
+        };
+        tc(&format!("filter add dev port ingress {} redirect dev sink", rule(7)));
+        tc(&format!("filter add dev port egress {} mirror dev sink", rule(8)));
+        let findings = look(PORT);
+        let [from_guest, to_guest] = of_kind(&findings, "tc-filter")[..] else {
+            panic!("one for each hook: {findings:#?}");
+        };
+        assert_eq!(from_guest.0, Severity::Warning);
+        assert!(
+            from_guest.1.contains("u32 with preference 7, action mirred that redirects to sink"),
+            "{findings:#?}"
+        );
+        assert_eq!(to_guest.0, Severity::Note, "a copy takes nothing: {findings:#?}");
+    });
+}
+
+#[test]
+fn a_filter_of_an_ingress_qdisc_is_found() {
+    on_a_host(|| {
+        let _guest = guest();
+        ip("link add sink type bridge");
+        tc("qdisc add dev port ingress");
+        let rule = "protocol ip u32 match u32 0 0 action mirred egress redirect dev sink";
+        tc(&format!("filter add dev port parent ffff: {rule}"));
+        assert_eq!(only(&look(PORT), "tc-filter").0, Severity::Warning);
+    });
+}
+
+#[test]
+fn a_shaper_is_a_queue_before_the_guest() {
+    on_a_host(|| {
+        let _guest = guest();
+        assert!(of_kind(&look(PORT), "qdisc").is_empty(), "a veth has none by default");
+        tc("qdisc add dev port root handle 1: htb default 1");
+        tc("class add dev port parent 1: classid 1:1 htb rate 10mbit");
+        tc("qdisc add dev port parent 1:1 handle 2: tbf rate 9mbit burst 10kb latency 20ms");
+        let findings = look(PORT);
+        assert_eq!(only(&findings, "qdisc"), (Severity::Warning, "root qdisc htb (set, with tbf)"));
+        tc("qdisc delete dev port root");
+        tc("qdisc add dev port root handle 1: pfifo");
+        assert_eq!(only(&look(PORT), "qdisc"), (Severity::Note, "root qdisc pfifo (set)"));
+    });
+}

@@ -1,0 +1,26 @@
+//! XDP programs on the device, which run before a frame reaches TCX.
+
+use super::Found;
+use super::neighbours::{Attached, Neighbours};
+use crate::Result;
+use crate::tcx::Hook;
+
+pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
+    let found = at.link.xdp.iter().map(|(mode, id)| {
+        let found = format!("{mode} XDP: {}", Attached::of(*id));
+        let found = if at.is_blind(Hook::FromGuest) {
+            Found::problem(found, "It takes the guest's frames before vcc sees them.")
+        } else {
+            Found::warning(
+                found,
+                "It runs on the guest's frames before vcc does: what it drops, sends back \
+                 (XDP_TX) or redirects, vcc does not see.",
+            )
+        };
+        found.remedy(format!(
+            "let it pass TCP (XDP_PASS), or remove it: `ip link set dev {} xdp off`",
+            at.device.name
+        ))
+    });
+    Ok(found.collect())
+}

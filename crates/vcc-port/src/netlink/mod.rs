@@ -1,0 +1,77 @@
+//! Questions to the kernel by rtnetlink(7), in the calling thread's network namespace.
+
+mod message;
+
+use std::io;
+
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+
+pub(crate) use message::{Attributes, bytes};
+use message::{HEADER_BYTES, messages};
+
+/// Asks for one object; returns its payload. `body` is the request's behind struct nlmsghdr.
+pub(crate) fn get(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+    let socket = open()?;
+    ask(&socket, kind, 0, body)?;
+    let (datagram, _) = socket.recv_from_full()?;
+    let answer = messages(&datagram).next().ok_or(io::ErrorKind::InvalidData)?;
+    match answer_of(&answer)? {
+        Answer::Object => Ok(answer.payload.to_vec()),
+        Answer::Done => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+/// Asks for all objects of a kind; returns their payloads.
+pub(crate) fn dump(kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    const TRIES: usize = 10;
+    'again: for _ in 0..TRIES {
+        let socket = open()?;
+        ask(&socket, kind, libc::NLM_F_DUMP, body)?;
+        let mut objects = Vec::new();
+        let mut torn = false;
+        loop {
+            let (datagram, _) = socket.recv_from_full()?;
+            for message in messages(&datagram) {
+                torn |= message.was_interrupted();
+                match answer_of(&message)? {
+                    Answer::Done if torn => continue 'again,
+                    Answer::Done => return Ok(objects),
+                    Answer::Object => objects.push(message.payload.to_vec()),
+                }
+            }
+        }
+    }
+    Err(io::Error::other(format!("it changed during each of {TRIES} attempts")))
+}
+
+fn open() -> io::Result<Socket> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    Ok(socket)
+}
+
+fn ask(socket: &Socket, kind: u16, flags: libc::c_int, body: &[u8]) -> io::Result<()> {
+    let mut request = Vec::with_capacity(HEADER_BYTES + body.len());
+    request.extend(((HEADER_BYTES + body.len()) as u32).to_ne_bytes());
+    request.extend(kind.to_ne_bytes());
+    request.extend(((libc::NLM_F_REQUEST | flags) as u16).to_ne_bytes());
+    // Sequence number and port: each question has a socket of its own.
+    request.extend([0; 8]);
+    request.extend(body);
+    socket.send_to(&request, &SocketAddr::new(0, 0), 0)?;
+    Ok(())
+}
+
+enum Answer {
+    Object,
+    Done,
+}
+
+fn answer_of(message: &message::Message<'_>) -> io::Result<Answer> {
+    match libc::c_int::from(message.kind) {
+        libc::NLMSG_DONE => Ok(Answer::Done),
+        libc::NLMSG_ERROR => message.error().map_or(Ok(Answer::Done), Err),
+        _ => Ok(Answer::Object),
+    }
+}
