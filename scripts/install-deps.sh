@@ -50,11 +50,12 @@ for package in $packages; do
 	is_installed "$package" || missing="$missing $package"
 done
 # Used by tests only: a browser for the live page and the lab's report, linters for scripts and
-# package, readers for man pages and completions, QEMU for a guest behind `vcc domain`. Tests whose tool is missing are skipped.
+# package, readers for man pages and completions, QEMU for a guest behind `vcc domain`, Open vSwitch
+# for a port of it. Tests whose tool is missing are skipped.
 wanted=
 if [ "${1-}" = test ]; then
 	for package in chromium shellcheck lintian dpkg-dev binutils man-db groff-base zsh fish \
-		python3-venv qemu-system-x86; do
+		python3-venv qemu-system-x86 openvswitch-switch; do
 		is_installed "$package" || wanted="$wanted $package"
 	done
 	# Any chromium in PATH will do.

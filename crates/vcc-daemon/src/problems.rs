@@ -3,11 +3,11 @@
 
 use vcc_web::snapshot::Problem;
 
-use crate::ports::Ports;
+use crate::ports::{Ports, describe_blindness};
 
 /// A refused policy is not among these: the daemon and its page report it apart.
-const KINDS: [fn(&Ports, &mut Vec<Problem>); 6] =
-    [no_ports, misnamed_ports, silent_ports, short_ports, full_host, other_policy];
+const KINDS: [fn(&Ports, &mut Vec<Problem>); 7] =
+    [no_ports, misnamed_ports, silent_ports, short_ports, blind_ports, full_host, other_policy];
 
 pub(crate) fn of(ports: &Ports) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -47,6 +47,12 @@ fn silent_ports(ports: &Ports, problems: &mut Vec<Problem>) {
 
 fn short_ports(ports: &Ports, problems: &mut Vec<Problem>) {
     problems.extend(ports.short().map(|(device, what)| problem(device, what)));
+}
+
+fn blind_ports(ports: &Ports, problems: &mut Vec<Problem>) {
+    problems.extend(
+        ports.blind().map(|(device, packets)| problem(device, describe_blindness(device, packets))),
+    );
 }
 
 fn full_host(ports: &Ports, problems: &mut Vec<Problem>) {

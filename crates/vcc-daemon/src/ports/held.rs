@@ -4,6 +4,7 @@ use vcc_engine::Mode;
 use vcc_policy::Policy;
 use vcc_port::{Port, Shortage};
 
+use super::sight::Sight;
 use crate::emitting::Emitting;
 use crate::{Result, journal};
 
@@ -18,6 +19,7 @@ pub(crate) struct Held {
     pub(super) silent: Option<String>,
     /// The shortage found at the last check.
     pub(super) shortage: Option<Shortage>,
+    pub(super) sight: Sight,
     /// The device was given a name that is not UTF-8, by which it cannot be opened.
     pub(super) is_misnamed: bool,
 }
@@ -32,6 +34,7 @@ impl Held {
             emitting: None,
             silent: None,
             shortage: None,
+            sight: Sight::default(),
             is_misnamed: false,
         }
     }
@@ -72,6 +75,7 @@ impl Held {
         // A port that cannot be read is reported elsewhere.
         if let (Ok(usage), Ok(max_flows)) = (self.port.usage(), self.port.max_flows()) {
             self.shortage = usage.shortage(max_flows, before);
+            self.sight.has_flows(usage.flows);
         }
         if self.shortage == before {
             return;
@@ -80,6 +84,20 @@ impl Held {
         match self.shortage {
             Some(shortage) => journal::warning(&describe_shortage(device, shortage)),
             None => journal::notice(&format!("{device}: the flow table has room again")),
+        }
+    }
+
+    /// Compares what passed the device with what vcc saw of it.
+    pub(super) fn look_at_sight(&mut self, packets: u64) {
+        // A port that cannot be read is reported elsewhere.
+        let Ok(counters) = self.port.counters() else { return };
+        let before = self.sight.unseen().is_some();
+        self.sight.look(packets, counters.iter().map(|(_, count)| count).sum());
+        let device = self.port.device();
+        match (before, self.sight.unseen()) {
+            (false, Some(packets)) => journal::warning(&describe_blindness(device, packets)),
+            (true, None) => journal::notice(&format!("{device}: sees its packets again")),
+            _ => {}
         }
     }
 
@@ -121,4 +139,11 @@ pub(super) fn describe_shortage(device: &str, shortage: Shortage) -> String {
              give way to newer ones (`vcc flows {device}` shows whose they are)"
         ),
     }
+}
+
+pub(crate) fn describe_blindness(device: &str, packets: u64) -> String {
+    format!(
+        "{device}: {packets} packets passed the device, and vcc saw none of them \
+         (`vcc doctor --device {device}` tells who is in the way)"
+    )
 }

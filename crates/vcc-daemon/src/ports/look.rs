@@ -1,12 +1,18 @@
 //! Regular checks of ports, for changes that no event announces.
 
+use std::time::{Duration, Instant};
+
 use vcc_policy::Policy;
+use vcc_port::coexistence;
 
 use super::Ports;
 use super::held::Held;
 use super::left::{Again, Left};
 use crate::journal;
 use crate::links::Link;
+
+/// How often. All devices of the namespace are listed for it.
+const COMPARE: Duration = Duration::from_secs(5);
 
 impl Ports {
     /// Looks at what no event tells.
@@ -15,6 +21,34 @@ impl Ports {
         self.leave_to_domains();
         self.catch_up(policy);
         self.try_again(policy);
+        self.compare_packets();
+    }
+
+    /// Finds ports whose packets somebody else takes before vcc sees them.
+    fn compare_packets(&mut self) {
+        if self.compared.is_some_and(|at| at.elapsed() < COMPARE) {
+            return;
+        }
+        self.compared = Some(Instant::now());
+        match coexistence::packets() {
+            Ok(packets) => {
+                self.cannot_compare = None;
+                for (ifindex, held) in &mut self.held {
+                    if let Some(packets) = packets.get(ifindex) {
+                        held.look_at_sight(*packets);
+                    }
+                }
+            }
+            Err(error) => {
+                let why = error.to_string();
+                if self.cannot_compare.as_ref() != Some(&why) {
+                    journal::warning(&format!(
+                        "cannot tell whether ports see their packets: {why}"
+                    ));
+                }
+                self.cannot_compare = Some(why);
+            }
+        }
     }
 
     /// Lets go of devices that processes of `vcc domain` have begun to serve.

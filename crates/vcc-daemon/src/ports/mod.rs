@@ -5,9 +5,11 @@ mod devices;
 mod held;
 mod left;
 mod look;
+mod sight;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Instant;
 
 use vcc_policy::Policy;
 use vcc_port::{Expedited, Host, Port, SharedPolicy};
@@ -15,8 +17,8 @@ use vcc_port::{Expedited, Host, Port, SharedPolicy};
 use crate::heartbeat::Heartbeat;
 use crate::{Result, journal};
 use churn::Churn;
-pub(crate) use held::Held;
 use held::describe_shortage;
+pub(crate) use held::{Held, describe_blindness};
 use left::Left;
 
 pub(crate) struct Ports {
@@ -33,6 +35,10 @@ pub(crate) struct Ports {
     left: HashMap<u32, Left>,
     attach_failures: u64,
     churn: Churn,
+    /// When the packets of the devices were last compared with what vcc saw.
+    compared: Option<Instant>,
+    /// Why they could not be, as it was logged.
+    cannot_compare: Option<String>,
 }
 
 impl Ports {
@@ -54,6 +60,8 @@ impl Ports {
             left: HashMap::new(),
             attach_failures: 0,
             churn: Churn::begin(),
+            compared: None,
+            cannot_compare: None,
         };
         for mut port in Port::list_of(&ports.host)? {
             let device = port.device().to_owned();
@@ -116,6 +124,11 @@ impl Ports {
             let device = held.port.device();
             Some((device, describe_shortage(device, held.shortage?)))
         })
+    }
+
+    /// Ports that see nothing of what passes their devices, and how many packets that was.
+    pub(crate) fn blind(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.held.values().filter_map(|held| Some((held.port.device(), held.sight.unseen()?)))
     }
 
     /// Ports whose devices have names that are not UTF-8.

@@ -10,7 +10,7 @@ const MEANING: &str = "\
     A segment passes both the member and the whole: with vcc at both it would be translated \
     twice, and a single member sees a part of each connection's way.";
 
-pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
+pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let name = &at.device.name;
     let member = at.master().filter(|master| master.is_a(KINDS)).map(|master| {
         let found = format!("{name} is a member of {} ({})", master.name, kind(master));
@@ -19,7 +19,7 @@ pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
     let whole = at.link.is_a(KINDS).then(|| {
         let is_member = |link: &&Link| link.master == Some(at.link.index);
         let members: Vec<&str> =
-            at.links.iter().filter(is_member).map(|link| link.name.as_str()).collect();
+            at.around.links.iter().filter(is_member).map(|link| link.name.as_str()).collect();
         let found = format!("{name} is a {} of {}", kind(&at.link), members.join(", "));
         Found::warning(found, MEANING).remedy("attach here and to no member, or to all members")
     });

@@ -17,7 +17,7 @@ const REMEDY: &str = "\
 /// Devices that a guest has for its own end.
 const OWN_ENDS: &[&str] = &["macvlan", "macvtap", "ipvlan", "ipvtap"];
 
-pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
+pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let name = &at.device.name;
     let found = if let Some(hardware) = &at.link.hardware {
         format!("{name} is a card ({hardware})")

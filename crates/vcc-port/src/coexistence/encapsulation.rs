@@ -19,9 +19,10 @@ const KINDS: &[&str] = &[
     "ip6tnl",
 ];
 
-pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
+pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let is_over = |link: &&Link| link.is_a(KINDS) && link.lower == Some(at.link.index);
     let tunnels: Vec<String> = at
+        .around
         .links
         .iter()
         .filter(is_over)

@@ -13,15 +13,12 @@ const HARMFUL: &str = "\
     They run after vcc: what they drop or redirect, vcc has taken for sent or delivered, and what \
     they drop it can only take for a loss beyond the port.";
 
-pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
-    let doing = || format!("list the filters of `{}`", at.device.name);
+pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let read = |parent| {
         let filters = traffic_control::filters(at.device.ifindex, parent);
-        filters.map_err(|e| Error::system(doing(), e))
+        filters.map_err(|e| Error::system(format!("list the filters of `{}`", at.device.name), e))
     };
-    let qdiscs = traffic_control::qdiscs(at.device.ifindex);
-    let qdiscs = qdiscs.map_err(|e| Error::system(doing(), e))?;
-    let has = |kinds: &[&str]| qdiscs.iter().any(|qdisc| kinds.contains(&qdisc.kind.as_str()));
+    let has = |kinds: &[&str]| at.qdiscs().any(|qdisc| kinds.contains(&qdisc.kind.as_str()));
     let mut all = Vec::new();
     if has(&["clsact", "ingress"]) {
         all.extend(judge(Hook::FromGuest, &read(CLSACT_INGRESS)?, at));
@@ -32,11 +29,12 @@ pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
     Ok(all)
 }
 
-fn judge(hook: Hook, filters: &[Filter], at: &Neighbours) -> Option<Found> {
+fn judge(hook: Hook, filters: &[Filter], at: &Neighbours<'_>) -> Option<Found> {
     if filters.is_empty() {
         return None;
     }
-    let told: Vec<String> = filters.iter().map(|filter| describe(filter, &at.links)).collect();
+    let told: Vec<String> =
+        filters.iter().map(|filter| describe(filter, &at.around.links)).collect();
     let found = format!("tc filters behind {}: {}", place(hook), told.join("; "));
     let harms = |action: &Action| action.drops || action.redirects_to.is_some();
     if !filters.iter().any(|filter| filter.actions.iter().any(harms)) {

@@ -7,9 +7,10 @@ use crate::Result;
 
 const KINDS: &[&str] = &["macvlan", "macvtap", "ipvlan", "ipvtap"];
 
-pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
+pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let is_upper = |link: &&Link| link.is_a(KINDS) && link.lower == Some(at.link.index);
     let uppers: Vec<String> = at
+        .around
         .links
         .iter()
         .filter(is_upper)

@@ -22,13 +22,15 @@ mod tunnel;
 mod vrf;
 mod xdp;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::Result;
 use crate::device::Device;
-use neighbours::Neighbours;
+use crate::{Error, Result};
+use link::Link;
+use neighbours::{Neighbours, Surroundings};
 
 /// From the harmless to the harmful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -57,7 +59,7 @@ pub struct Finding {
 /// A kind of neighbour.
 struct Kind {
     name: &'static str,
-    look: fn(&Neighbours) -> Result<Vec<Found>>,
+    look: fn(&Neighbours<'_>) -> Result<Vec<Found>>,
 }
 
 /// In the order in which a frame from the guest meets them.
@@ -114,11 +116,26 @@ impl Found {
 /// that time what passes the device with what reaches vcc, if vcc is attached; that takes
 /// CAP_SYS_ADMIN, and all programs of the machine are timed meanwhile.
 pub fn findings(device: &str, watch: Option<Duration>) -> Result<Vec<Finding>> {
-    let neighbours = Neighbours::read(Device::named(device)?, watch)?;
-    Ok(of(&neighbours))
+    let around = Surroundings::read()?;
+    Ok(of(&Neighbours::read(Device::named(device)?, &around, watch)?))
 }
 
-fn of(neighbours: &Neighbours) -> Vec<Finding> {
+/// Likewise, at several devices, without watching.
+pub fn findings_of(devices: &[&str]) -> Result<Vec<Vec<Finding>>> {
+    let around = Surroundings::read()?;
+    let look = |device: &&str| Ok(of(&Neighbours::read(Device::named(device)?, &around, None)?));
+    devices.iter().map(look).collect()
+}
+
+/// The packets that each device of the calling thread's network namespace has received and sent, by
+/// ifindex.
+pub fn packets() -> Result<HashMap<u32, u64>> {
+    let links = Link::all().map_err(|e| Error::system("list the network devices", e))?;
+    let packets = |link: &Link| (link.index, link.packets.received + link.packets.sent);
+    Ok(links.iter().map(packets).collect())
+}
+
+fn of(neighbours: &Neighbours<'_>) -> Vec<Finding> {
     let of_kind = |kind: &Kind| {
         let name = kind.name;
         let found = (kind.look)(neighbours).unwrap_or_else(|error| vec![unknown(&error)]);

@@ -5,15 +5,23 @@ use std::time::Duration;
 use super::link::Link;
 use super::sockets::{self, PacketSocket};
 use super::traffic::Traffic;
+use super::traffic_control::Qdisc;
 use crate::device::Device;
 use crate::tcx::{self, Hook};
 use crate::{Error, Result, pins};
 
-pub(super) struct Neighbours {
-    pub device: Device,
-    pub link: Link,
+/// What is read once for several devices.
+pub(super) struct Surroundings {
     /// All devices of the namespace.
     pub links: Vec<Link>,
+    /// Of all devices.
+    pub qdiscs: Vec<Qdisc>,
+}
+
+pub(super) struct Neighbours<'a> {
+    pub device: Device,
+    pub link: Link,
+    pub around: &'a Surroundings,
     /// By [`Hook::BOTH`].
     pub chains: [Chain; 2],
     /// Packet sockets that receive from the device.
@@ -37,16 +45,29 @@ pub(super) struct Attached {
     pub name: Option<String>,
 }
 
-impl Neighbours {
-    pub(super) fn read(device: Device, watch: Option<Duration>) -> Result<Self> {
+impl Surroundings {
+    pub(super) fn read() -> Result<Self> {
+        let failed = |what: &'static str| move |e| Error::system(what, e);
+        Ok(Self {
+            links: Link::all().map_err(failed("list the network devices"))?,
+            qdiscs: Qdisc::all().map_err(failed("list the qdiscs"))?,
+        })
+    }
+}
+
+impl<'a> Neighbours<'a> {
+    pub(super) fn read(
+        device: Device,
+        around: &'a Surroundings,
+        watch: Option<Duration>,
+    ) -> Result<Self> {
         let failed = |e| Error::system(format!("read device `{}`", device.name), e);
         let link = Link::read(device.ifindex).map_err(failed)?;
-        let links = Link::all().map_err(|e| Error::system("list the network devices", e))?;
         let chains = Chain::both(&device)?;
         let traffic = watch.map(|time| Traffic::watch(&device, &chains, time));
         let traffic = traffic.and_then(Result::transpose);
         let sockets = sockets::bound_to(device.ifindex)?;
-        Ok(Self { device, link, links, chains, sockets, traffic })
+        Ok(Self { device, link, around, chains, sockets, traffic })
     }
 
     pub(super) fn chain(&self, hook: Hook) -> &Chain {
@@ -56,7 +77,12 @@ impl Neighbours {
     /// The bridge, bond or other device that has this one for a port or member.
     pub(super) fn master(&self) -> Option<&Link> {
         let index = self.link.master?;
-        self.links.iter().find(|link| link.index == index)
+        self.around.links.iter().find(|link| link.index == index)
+    }
+
+    /// Those of this device.
+    pub(super) fn qdiscs(&self) -> impl Iterator<Item = &Qdisc> {
+        self.around.qdiscs.iter().filter(|qdisc| qdisc.ifindex == self.device.ifindex)
     }
 
     /// Whether segments of this direction came by, and vcc saw none.

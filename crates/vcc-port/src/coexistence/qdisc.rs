@@ -2,8 +2,8 @@
 
 use super::Found;
 use super::neighbours::Neighbours;
-use super::traffic_control::{self, TC_H_ROOT};
-use crate::{Error, Result};
+use super::traffic_control::TC_H_ROOT;
+use crate::Result;
 
 /// Those that keep no packets.
 const NO_QUEUES: &[&str] = &["noqueue", "noop"];
@@ -17,11 +17,8 @@ const SHAPER: &str = "\
     It delays or drops segments to the guest after vcc, for which this is no part of the fabric: \
     the delay counts as the guest's, and what is dropped vcc has taken for delivered.";
 
-pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
-    let name = &at.device.name;
-    let qdiscs = traffic_control::qdiscs(at.device.ifindex)
-        .map_err(|e| Error::system(format!("list the qdiscs of `{name}`"), e))?;
-    let Some(root) = qdiscs.iter().find(|qdisc| qdisc.parent == TC_H_ROOT) else {
+pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+    let Some(root) = at.qdiscs().find(|qdisc| qdisc.parent == TC_H_ROOT) else {
         return Ok(Vec::new());
     };
     if NO_QUEUES.contains(&root.kind.as_str()) {
@@ -29,8 +26,8 @@ pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
     }
     // The kernel gives its default qdiscs no handle.
     let whose = if root.handle == 0 { "the kernel's default" } else { "set" };
-    let inner: Vec<&str> = qdiscs
-        .iter()
+    let inner: Vec<&str> = at
+        .qdiscs()
         .filter(|qdisc| qdisc.parent >> 16 == root.handle >> 16 && root.handle != 0)
         .map(|qdisc| qdisc.kind.as_str())
         .collect();
@@ -38,7 +35,7 @@ pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
         if inner.is_empty() { String::new() } else { format!(", with {}", inner.join(", ")) };
     let found = format!("root qdisc {} ({whose}{inner})", root.kind);
     let shapes = |kind: &str| SHAPERS.contains(&kind);
-    if !qdiscs.iter().any(|qdisc| shapes(&qdisc.kind)) {
+    if !at.qdiscs().any(|qdisc| shapes(&qdisc.kind)) {
         return Ok(vec![Found::note(found, QUEUE)]);
     }
     Ok(vec![Found::warning(found, SHAPER).remedy(

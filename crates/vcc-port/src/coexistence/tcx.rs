@@ -11,11 +11,11 @@ const CILIUM_ENDS: &str = "\
     Cilium's programs end the chain for what they redirect, and vcc does not see those segments.";
 const ENDED: &str = "A program before vcc ends the chain: vcc sees no segment of this direction.";
 
-pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
+pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     Ok(at.chains.iter().map(|chain| judge(chain, at)).collect())
 }
 
-fn judge(chain: &Chain, at: &Neighbours) -> Found {
+fn judge(chain: &Chain, at: &Neighbours<'_>) -> Found {
     let (before, after) = (chain.before(), chain.after());
     let found = format!("{}: {}", place(chain.hook), order(chain));
     match (before.is_empty(), after.is_empty()) {

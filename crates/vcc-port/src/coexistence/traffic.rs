@@ -70,7 +70,7 @@ impl Traffic {
     }
 }
 
-pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
+pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     Ok(match &at.traffic {
         None => Vec::new(),
         Some(Ok(traffic)) => Hook::BOTH.map(|hook| judge(traffic, hook, at)).into(),
@@ -81,7 +81,7 @@ pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
     })
 }
 
-fn judge(traffic: &Traffic, hook: Hook, at: &Neighbours) -> Found {
+fn judge(traffic: &Traffic, hook: Hook, at: &Neighbours<'_>) -> Found {
     let (packets, runs) = (traffic.packets(hook), traffic.runs[hook as usize]);
     let direction = match hook {
         Hook::FromGuest => "from the guest",

@@ -13,6 +13,7 @@ pub(super) const CLSACT_INGRESS: u32 = 0xffff_fff2;
 pub(super) const CLSACT_EGRESS: u32 = 0xffff_fff3;
 
 pub(super) struct Qdisc {
+    pub ifindex: u32,
     pub kind: String,
     pub handle: u32,
     pub parent: u32,
@@ -35,17 +36,19 @@ pub(super) struct Action {
     pub drops: bool,
 }
 
-pub(super) fn qdiscs(ifindex: u32) -> io::Result<Vec<Qdisc>> {
-    let payloads = netlink::dump(libc::RTM_GETQDISC, &request(ifindex, 0))?;
-    let of_device = payloads.iter().filter(|payload| number(payload, 4) == Some(ifindex));
-    let parse = |payload: &Vec<u8>| {
-        Some(Qdisc {
-            kind: Attributes::behind(HEADER_BYTES, payload).text(libc::TCA_KIND)?,
-            handle: number(payload, 8)?,
-            parent: number(payload, 12)?,
-        })
-    };
-    Ok(of_device.filter_map(parse).collect())
+impl Qdisc {
+    pub(super) fn all() -> io::Result<Vec<Self>> {
+        let payloads = netlink::dump(libc::RTM_GETQDISC, &request(0, 0))?;
+        let parse = |payload: &Vec<u8>| {
+            Some(Self {
+                ifindex: number(payload, 4)?,
+                handle: number(payload, 8)?,
+                parent: number(payload, 12)?,
+                kind: Attributes::behind(HEADER_BYTES, payload).text(libc::TCA_KIND)?,
+            })
+        };
+        Ok(payloads.iter().filter_map(parse).collect())
+    }
 }
 
 /// The filters of one hook.

@@ -5,7 +5,7 @@ use super::neighbours::{Attached, Neighbours};
 use crate::Result;
 use crate::tcx::Hook;
 
-pub(super) fn look(at: &Neighbours) -> Result<Vec<Found>> {
+pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let found = at.link.xdp.iter().map(|(mode, id)| {
         let found = format!("{mode} XDP: {}", Attached::of(*id));
         let found = if at.is_blind(Hook::FromGuest) {

@@ -3,6 +3,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use vcc_engine::Mode;
 use vcc_port::Port;
+use vcc_port::coexistence::{self, Severity};
 
 use super::sweep;
 use super::treatment::DeviceTreatment;
@@ -62,8 +63,25 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         port.resume(&options)?;
         output::say(&format!("{} is no longer draining: {how}\n", port.device()));
     }
+    warn_of_neighbours(&others);
     if options.params.0.emit != 0 {
         output::say("duplicate ACKs and window updates are sent while `vcc emit` runs\n");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Of what hides segments from vcc, or turns its figures wrong.
+fn warn_of_neighbours(devices: &[&str]) {
+    let found = match coexistence::findings_of(devices) {
+        Ok(found) => found,
+        Err(error) => return output::complain(&format!("warning: {error}")),
+    };
+    for (device, findings) in devices.iter().zip(found) {
+        for finding in findings.iter().filter(|finding| finding.severity >= Severity::Warning) {
+            let (found, meaning) = (&finding.found, finding.meaning.trim_end_matches('.'));
+            output::complain(&format!(
+                "warning: {device}: {found}. {meaning} (`vcc doctor --device {device}`)"
+            ));
+        }
+    }
 }

@@ -1,26 +1,91 @@
 use std::process::ExitCode;
+use std::time::Duration;
 
+use serde::Serialize;
+use vcc_port::coexistence::{self, Finding, Severity};
 use vcc_port::doctor::{self, Check, Need};
 
+use super::seconds;
 use crate::output;
 
-/// Check what this kernel and process provide, and what is missing
+/// Check what this kernel and process provide, and what is missing; or who else works on a device
+///
+/// With --device, the command tells which programs, queues and switches work on the device, where vcc
+/// stands among them, and whether vcc sees what passes. It ends with an error if something hides
+/// segments from vcc.
 #[derive(clap::Args)]
 pub struct Arguments {
+    /// Look at this device, with vcc attached to it or not
+    #[arg(long, value_name = "DEV")]
+    device: Option<String>,
+
+    /// Compare for so long what passes the device with what reaches vcc
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds::up_to_a_minute, requires = "device")]
+    seconds: Duration,
+
     /// Print the checks as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    match &arguments.device {
+        Some(device) => look_at(device, arguments),
+        None => look_at_host(arguments),
+    }
+}
+
+fn look_at_host(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let checks = doctor::checks();
     if arguments.json {
         output::say_json(&checks)?;
     } else {
         output::say(&report(&checks));
     }
-    let all_there = checks.iter().all(|check| check.ok);
-    Ok(if all_there { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(code(checks.iter().all(|check| check.ok)))
+}
+
+#[derive(Serialize)]
+struct DeviceReport<'a> {
+    device: &'a str,
+    findings: Vec<Finding>,
+}
+
+fn look_at(device: &str, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let findings = coexistence::findings(device, Some(arguments.seconds))?;
+    let harmless = findings.iter().all(|finding| finding.severity < Severity::Problem);
+    if arguments.json {
+        output::say_json(&DeviceReport { device, findings })?;
+    } else {
+        output::say(&report_of(device, &findings));
+    }
+    Ok(code(harmless))
+}
+
+fn code(well: bool) -> ExitCode {
+    if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn report_of(device: &str, findings: &[Finding]) -> String {
+    let mut text = format!("On {device}:\n");
+    for Finding { kind, severity, found, meaning, remedy } in findings {
+        let severity = match severity {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Problem => "PROBLEM",
+        };
+        text += &format!("  {kind:<15} {severity:<7}  {found}\n");
+        text += &format!("  {:<15} {:<7}  {meaning}\n", "", "");
+        if let Some(remedy) = remedy {
+            text += &format!("  {:<15} {:<7}  -> {remedy}\n", "", "");
+        }
+    }
+    let count = |wanted| findings.iter().filter(|finding| finding.severity == wanted).count();
+    text += &match (count(Severity::Problem), count(Severity::Warning)) {
+        (0, 0) => "Nothing is in the way.\n".to_owned(),
+        (problems, warnings) => format!("Problems: {problems}, warnings: {warnings}.\n"),
+    };
+    text
 }
 
 fn report(checks: &[Check]) -> String {

@@ -1,6 +1,7 @@
 //! The command as a user meets it: what it prints, where, and with which exit code.
 
 mod browser;
+mod coexistence;
 mod daemon;
 mod docs;
 mod emitting;

@@ -1,14 +1,13 @@
 //! Neighbours that not every kernel can make.
 
 use super::link::Link;
-use super::neighbours::{Chain, Neighbours};
+use super::neighbours::{Chain, Neighbours, Surroundings};
 use super::sockets::{PacketSocket, Process};
 use super::*;
 
 /// `port`, with a master of this kind.
-fn member_of(kind: &str) -> Neighbours {
-    let device = Device { name: PORT.into(), ifindex: 2, netns_inode: 1 };
-    let link = Link { index: 2, name: PORT.into(), master: Some(3), ..Default::default() };
+fn around(kind: &str) -> Surroundings {
+    let port = Link { index: 2, name: PORT.into(), master: Some(3), ..Default::default() };
     let master = Link {
         index: 3,
         name: "master".into(),
@@ -16,45 +15,57 @@ fn member_of(kind: &str) -> Neighbours {
         hardware: Some("0000:03:00.0".into()),
         ..Default::default()
     };
-    let chains = Hook::BOTH.map(|hook| Chain { hook, programs: Vec::new(), ours: None });
-    let links = vec![link.clone(), master];
-    Neighbours { device, link, links, chains, sockets: Vec::new(), traffic: None }
+    Surroundings { links: vec![port, master], qdiscs: Vec::new() }
 }
 
-fn told(kind: fn(&Neighbours) -> Result<Vec<Found>>, at: &Neighbours) -> Vec<(Severity, String)> {
+/// Seen from the port, or from its master.
+fn seen_from(place: usize, around: &Surroundings) -> Neighbours<'_> {
+    let link = around.links[place].clone();
+    let device = Device { name: link.name.clone(), ifindex: link.index, netns_inode: 1 };
+    let chains = Hook::BOTH.map(|hook| Chain { hook, programs: Vec::new(), ours: None });
+    Neighbours { device, link, around, chains, sockets: Vec::new(), traffic: None }
+}
+
+const FROM_PORT: usize = 0;
+const FROM_MASTER: usize = 1;
+
+fn told(
+    kind: fn(&Neighbours<'_>) -> Result<Vec<Found>>,
+    at: &Neighbours<'_>,
+) -> Vec<(Severity, String)> {
     let found = kind(at).expect("findings");
     found.into_iter().map(|found| (found.severity, found.found)).collect()
-}
-
-/// The same devices, seen from the master.
-fn from_master(mut at: Neighbours) -> Neighbours {
-    at.link = at.links[1].clone();
-    at.device = Device { name: at.link.name.clone(), ifindex: at.link.index, netns_inode: 1 };
-    at
 }
 
 #[test]
 fn members_of_bonds_and_teams() {
     for kind in ["bond", "team"] {
-        let at = member_of(kind);
+        let around = around(kind);
         let found = format!("port is a member of master ({kind})");
-        assert_eq!(told(bond::look, &at), [(Severity::Warning, found)]);
+        assert_eq!(told(bond::look, &seen_from(FROM_PORT, &around)), [(Severity::Warning, found)]);
         let found = format!("master is a {kind} of port");
-        assert_eq!(told(bond::look, &from_master(at)), [(Severity::Warning, found)]);
+        assert_eq!(
+            told(bond::look, &seen_from(FROM_MASTER, &around)),
+            [(Severity::Warning, found)]
+        );
     }
-    assert!(told(bond::look, &member_of("bridge")).is_empty());
+    assert!(told(bond::look, &seen_from(FROM_PORT, &around("bridge"))).is_empty());
 }
 
 #[test]
 fn cards_face_the_fabric() {
     let found = "master is a card (0000:03:00.0)".to_owned();
-    let at = from_master(member_of("bridge"));
-    assert_eq!(told(direction::look, &at), [(Severity::Warning, found)]);
+    let around = around("bridge");
+    assert_eq!(
+        told(direction::look, &seen_from(FROM_MASTER, &around)),
+        [(Severity::Warning, found)]
+    );
 }
 
 #[test]
 fn open_vswitch_in_the_kernel_works_together() {
-    let at = member_of("openvswitch");
+    let around = around("openvswitch");
+    let at = seen_from(FROM_PORT, &around);
     let found = "port is a port of Open vSwitch's kernel datapath (master)".to_owned();
     assert_eq!(told(openvswitch::look, &at), [(Severity::Note, found)]);
 }
@@ -63,11 +74,13 @@ fn open_vswitch_in_the_kernel_works_together() {
 fn open_vswitch_in_user_space_gets_segments_before_vcc() {
     let process = Process { pid: 7, name: "ovs-vswitchd".into() };
     let sockets = vec![PacketSocket { owner: Some(process) }];
-    let at = Neighbours { sockets, ..member_of("bridge") };
+    let around = around("bridge");
+    let at = Neighbours { sockets, ..seen_from(FROM_PORT, &around) };
     let told_of_it = told(openvswitch::look, &at);
     assert_eq!(told_of_it[0].0, Severity::Problem, "{told_of_it:?}");
     assert!(told(packet_socket::look, &at).is_empty(), "it is reported once");
-    let unknown = Neighbours { sockets: vec![PacketSocket { owner: None }], ..member_of("bridge") };
+    let sockets = vec![PacketSocket { owner: None }];
+    let unknown = Neighbours { sockets, ..seen_from(FROM_PORT, &around) };
     assert_eq!(told(packet_socket::look, &unknown)[0].0, Severity::Note);
 }
 

@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use libbpf_rs::libbpf_sys;
+use vcc_testing::documents::Document;
 use vcc_testing::{Netns, guest, ip, on_a_host, skip, tc};
 
 use super::*;
@@ -92,7 +93,15 @@ fn no_device() {
 }
 
 #[test]
-fn names_of_kinds_differ() {
-    let names: std::collections::HashSet<_> = KINDS.iter().map(|kind| kind.name).collect();
-    assert_eq!(names.len(), KINDS.len());
+fn the_documentation_has_each_kind_once() {
+    let page = Document::new("docs/coexistence.md", "cargo test -p vcc-port --lib coexistence");
+    let mut documented: Vec<String> = page
+        .text()
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("| `")?.split_once("` |")?.0.to_owned()))
+        .collect();
+    let mut kinds: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+    documented.sort_unstable();
+    kinds.sort_unstable();
+    assert_eq!(documented, kinds);
 }

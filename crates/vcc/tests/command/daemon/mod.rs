@@ -132,7 +132,7 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Waits until it says so, and returns that line. Its patience is that of a test that hangs.
     #[track_caller]
-    fn says(&self, part: &str) -> String {
+    pub(crate) fn says(&self, part: &str) -> String {
         const PATIENCE: Duration = Duration::from_secs(120);
         let mut before = Vec::new();
         loop {

@@ -50,6 +50,7 @@ pages! {
     readme: "README.md",
     accecn: "docs/accecn.md",
     architecture: "docs/architecture.md",
+    coexistence: "docs/coexistence.md",
     congestion_control: "docs/congestion-control.md",
     contributing: "docs/contributing.md",
     driver_domain: "docs/driver-domain.md",

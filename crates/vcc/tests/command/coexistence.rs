@@ -1,0 +1,129 @@
+//! Who else works on a port's device, as the commands tell it.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use serde_json::Value;
+use vcc_testing::{eventually, guest, ip, on_a_host, tc};
+
+use crate::daemon::Place;
+use crate::vcc;
+
+#[test]
+fn the_doctor_looks_at_a_device() {
+    on_a_host(|| {
+        let _guest = guest();
+        vcc("attach port").well();
+        let text = vcc("doctor --device port").well();
+        assert!(
+            text.starts_with("On port:\n") && text.ends_with("Nothing is in the way.\n"),
+            "{text}"
+        );
+        tc("qdisc add dev port root tbf rate 10mbit burst 10kb latency 10ms");
+        let text = vcc("doctor --device port").well();
+        assert!(text.ends_with("Problems: 0, warnings: 1.\n"), "{text}");
+        assert!(text.contains("root qdisc tbf"), "{text}");
+
+        ip("link add vx0 type vxlan id 5 dev port dstport 4789 remote 192.0.2.9");
+        let said = vcc("doctor --device port --seconds 0.1 --json");
+        assert_eq!(said.code, 1, "a problem: {}", said.stderr);
+        let report: Value = serde_json::from_str(&said.stdout).expect("JSON");
+        assert_eq!(report["device"], "port");
+        let findings = report["findings"].as_array().expect("an array");
+        let severity = |kind: &str| {
+            let finding = findings.iter().find(|finding| finding["kind"] == kind);
+            finding.unwrap_or_else(|| panic!("{kind} in {report}"))["severity"].clone()
+        };
+        assert_eq!(
+            ["tcx", "qdisc", "encapsulation"].map(severity),
+            ["note", "warning", "problem"].map(Value::from)
+        );
+        for text in ["found", "meaning"] {
+            assert!(findings.iter().all(|finding| finding[text].is_string()), "{report}");
+        }
+        assert!(severity("traffic").is_string());
+    });
+}
+
+#[test]
+fn the_doctor_needs_a_device_that_is_there() {
+    on_a_host(|| {
+        let complaint = vcc("doctor --device nowhere").complaint(1);
+        assert!(complaint.starts_with("no network device `nowhere`"), "{complaint}");
+        assert_eq!(vcc("doctor --seconds 1").code, 2, "of which device?");
+    });
+}
+
+#[test]
+fn attaching_warns_of_what_may_be_in_the_way() {
+    on_a_host(|| {
+        let _guest = guest();
+        ip("link add other type veth peer name other-guest");
+        tc("qdisc add dev port root tbf rate 10mbit burst 10kb latency 10ms");
+        let said = vcc("attach port other");
+        assert_eq!((said.code, said.stdout.lines().count()), (0, 2), "{}", said.stderr);
+        assert_eq!(said.stderr.lines().count(), 1, "{}", said.stderr);
+        assert!(said.stderr.starts_with("vcc: warning: port: root qdisc tbf"), "{}", said.stderr);
+    });
+}
+
+/// A socket whose frames go past the TCX programs of `port`.
+fn bypass() -> OwnedFd {
+    // SAFETY: the call takes no pointers. Protocol 0: it receives nothing.
+    let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0) };
+    assert!(socket >= 0, "{}", io::Error::last_os_error());
+    // SAFETY: the descriptor is new, and nobody else's.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let on: libc::c_int = 1;
+    // SAFETY: the kernel reads an integer, which outlives the call.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_QDISC_BYPASS,
+            (&raw const on).cast(),
+            size_of_val(&on) as libc::socklen_t,
+        )
+    };
+    assert_eq!(status, 0, "{}", io::Error::last_os_error());
+    socket
+}
+
+fn send(socket: &OwnedFd, frame: &[u8]) {
+    // SAFETY: all-zero bytes are a valid sockaddr_ll, and the name ends in NUL.
+    let (mut to, ifindex): (libc::sockaddr_ll, _) =
+        unsafe { (std::mem::zeroed(), libc::if_nametoindex(c"port".as_ptr())) };
+    to.sll_family = libc::AF_PACKET as u16;
+    to.sll_ifindex = ifindex as libc::c_int;
+    // SAFETY: the kernel reads the frame and the address, which outlive the call.
+    let sent = unsafe {
+        libc::sendto(
+            socket.as_raw_fd(),
+            frame.as_ptr().cast(),
+            frame.len(),
+            0,
+            (&raw const to).cast(),
+            size_of_val(&to) as libc::socklen_t,
+        )
+    };
+    assert_eq!(sent, frame.len() as isize, "{}", io::Error::last_os_error());
+}
+
+#[test]
+fn a_port_that_sees_nothing_is_a_problem_of_the_daemon() {
+    on_a_host(|| {
+        let _guest = guest();
+        let place = Place::new("blind", "[[ports]]\ndevice = \"port\"\n[default]\n");
+        let daemon = place.run();
+        daemon.says("1 port under");
+        let problem = || place.vcc("status").well().contains("vcc saw none of them");
+        assert!(!problem());
+        let socket = bypass();
+        let frame = [&[2; 12][..], &[0x88, 0xb5], &[0; 46]].concat();
+        // The daemon compares every few seconds.
+        eventually("the problem is told", || {
+            (0..50).for_each(|_| send(&socket, &frame));
+            problem()
+        });
+    });
+}
