@@ -28,7 +28,7 @@ mod limits;
 mod lock;
 mod maps;
 mod namespace;
-mod netlink;
+pub mod netlink;
 #[doc(hidden)]
 pub mod object;
 mod options;

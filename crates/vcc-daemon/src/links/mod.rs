@@ -5,11 +5,10 @@ mod message;
 use std::io;
 use std::thread;
 
-use netlink_sys::protocols::NETLINK_ROUTE;
-use netlink_sys::{Socket, SocketAddr};
+use netlink_sys::Socket;
+use vcc_port::netlink;
 
 use crate::{Error, Result};
-use message::{Content, messages};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -41,7 +40,7 @@ const RECEIVE_BUFFER_BYTES: u32 = 4 << 20;
 /// Calls `tell` for all news from now on, on a thread of its own, until it returns false.
 pub fn watch(tell: impl Fn(LinkNews) -> bool + Send + 'static) -> Result<()> {
     let failed = |e| Error::system("watch the network devices", e);
-    let socket = open().map_err(failed)?;
+    let socket = netlink::open().map_err(failed)?;
     // A smaller buffer does no harm: an overrun is reported.
     let _ = socket.set_rx_buf_sz(RECEIVE_BUFFER_BYTES);
     socket.add_membership(LINKS_GROUP).map_err(failed)?;
@@ -75,43 +74,11 @@ fn forward_all(socket: &Socket, tell: &impl Fn(LinkNews) -> bool) -> io::Result<
 
 /// All network devices.
 pub(crate) fn list() -> Result<Vec<Link>> {
-    list_all().map_err(|e| Error::system("list the network devices", e))
-}
-
-fn list_all() -> io::Result<Vec<Link>> {
-    const TRIES: usize = 10;
-    'again: for _ in 0..TRIES {
-        let socket = open()?;
-        socket.send_to(&message::request_of_all(), &SocketAddr::new(0, 0), 0)?;
-        let mut links = Vec::new();
-        let mut torn = false;
-        loop {
-            let (datagram, _) = socket.recv_from_full()?;
-            for message in messages(&datagram) {
-                torn |= message.was_interrupted();
-                match message.content() {
-                    Content::Done if torn => continue 'again,
-                    Content::Done => return Ok(links),
-                    Content::Error(error) => return Err(error),
-                    Content::Link(LinkNews::Is(link)) => links.push(link),
-                    Content::Link(_) | Content::Else => {}
-                }
-            }
-        }
-    }
-    Err(io::Error::other(format!("devices came or went during each of {TRIES} attempts")))
-}
-
-fn open() -> io::Result<Socket> {
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
-    socket.bind_auto()?;
-    Ok(socket)
+    let devices = netlink::dump(libc::RTM_GETLINK, &message::ALL_DEVICES);
+    let devices = devices.map_err(|e| Error::system("list the network devices", e))?;
+    Ok(devices.iter().filter_map(|device| message::link(device)).collect())
 }
 
 fn news_in(datagram: &[u8]) -> Vec<LinkNews> {
-    let news = messages(datagram).filter_map(|message| match message.content() {
-        Content::Link(news) => Some(news),
-        _ => None,
-    });
-    news.collect()
+    netlink::messages(datagram).filter_map(|message| message::news(&message)).collect()
 }

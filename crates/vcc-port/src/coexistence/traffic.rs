@@ -17,6 +17,9 @@ pub(super) struct Traffic {
     runs: [u64; 2],
 }
 
+/// For packets that were seen before the runs were read, and wait in the qdisc until the device
+/// counts them.
+const LEAD: Duration = Duration::from_millis(100);
 /// For a packet that the device has counted to reach its hook.
 const SETTLE: Duration = Duration::from_millis(20);
 
@@ -41,8 +44,9 @@ impl Traffic {
             read.map_err(|e| Error::system(format!("read device `{}`", device.name), e))
         };
         let _counting = RunTimes::count()?;
-        thread::sleep(SETTLE);
-        let (runs_before, packets_before) = (runs()?, packets()?);
+        let runs_before = runs()?;
+        thread::sleep(LEAD);
+        let packets_before = packets()?;
         thread::sleep(time);
         let packets_after = packets()?;
         thread::sleep(SETTLE);

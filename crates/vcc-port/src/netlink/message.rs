@@ -2,7 +2,7 @@
 //! nothing before it.
 
 /// struct nlmsghdr.
-pub const HEADER_BYTES: usize = 16;
+pub(super) const HEADER_BYTES: usize = 16;
 const ATTRIBUTE_HEADER_BYTES: usize = 4;
 /// NLMSG_ALIGNTO and NLA_ALIGNTO.
 const ALIGNMENT: usize = 4;
@@ -125,5 +125,18 @@ mod tests {
             assert_eq!(Attributes(&whole[..end]).iter().count(), expected, "{end}");
         }
         assert_eq!(Attributes(&[0; 8]).iter().count(), 0, "no shorter than its header");
+    }
+
+    #[test]
+    fn errors_have_their_number() {
+        let told = |payload: &[u8]| {
+            let header = [(HEADER_BYTES + payload.len()) as u32, 2, 0, 0].map(u32::to_ne_bytes);
+            let datagram = [header.as_flattened(), payload].concat();
+            let error = messages(&datagram).next().expect("a message").error();
+            error.map(|error| error.raw_os_error())
+        };
+        assert_eq!(told(&(-libc::EPERM).to_ne_bytes()), Some(Some(libc::EPERM)));
+        assert_eq!(told(&0i32.to_ne_bytes()), None, "an acknowledgement");
+        assert_eq!(told(&[]), Some(None));
     }
 }

@@ -7,11 +7,11 @@ use std::io;
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
-pub(crate) use message::{Attributes, bytes};
-use message::{HEADER_BYTES, messages};
+use message::HEADER_BYTES;
+pub use message::{Attributes, Message, bytes, messages};
 
 /// Asks for one object; returns its payload. `body` is the request's behind struct nlmsghdr.
-pub(crate) fn get(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+pub fn get(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     let socket = open()?;
     ask(&socket, kind, 0, body)?;
     let (datagram, _) = socket.recv_from_full()?;
@@ -23,7 +23,7 @@ pub(crate) fn get(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 /// Asks for all objects of a kind; returns their payloads.
-pub(crate) fn dump(kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+pub fn dump(kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     const TRIES: usize = 10;
     'again: for _ in 0..TRIES {
         let socket = open()?;
@@ -45,7 +45,8 @@ pub(crate) fn dump(kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     Err(io::Error::other(format!("it changed during each of {TRIES} attempts")))
 }
 
-fn open() -> io::Result<Socket> {
+/// A socket with an address of its own.
+pub fn open() -> io::Result<Socket> {
     let mut socket = Socket::new(NETLINK_ROUTE)?;
     socket.bind_auto()?;
     Ok(socket)
@@ -68,7 +69,7 @@ enum Answer {
     Done,
 }
 
-fn answer_of(message: &message::Message<'_>) -> io::Result<Answer> {
+fn answer_of(message: &Message<'_>) -> io::Result<Answer> {
     match libc::c_int::from(message.kind) {
         libc::NLMSG_DONE => Ok(Answer::Done),
         libc::NLMSG_ERROR => message.error().map_or(Ok(Answer::Done), Err),

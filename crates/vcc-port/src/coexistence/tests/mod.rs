@@ -10,6 +10,7 @@ mod switch;
 use std::ffi::CStr;
 use std::net::UdpSocket;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -37,9 +38,10 @@ fn look(device: &str) -> Vec<Finding> {
 
 /// Watches while both ends send.
 fn watched(guest: &Netns) -> Vec<Finding> {
+    let done = AtomicBool::new(false);
     let talk = |from: &str, to: &str| {
         let socket = UdpSocket::bind(from).expect("a socket");
-        for _ in 0..60 {
+        while !done.load(Ordering::Relaxed) {
             // A port that nobody has opened answers with an error.
             let _ = socket.send_to(b"datagram", to);
             thread::sleep(Duration::from_millis(5));
@@ -48,7 +50,9 @@ fn watched(guest: &Netns) -> Vec<Finding> {
     thread::scope(|scope| {
         scope.spawn(|| talk("192.0.2.2:0", "192.0.2.1:9"));
         scope.spawn(|| guest.inside(|| talk("192.0.2.1:0", "192.0.2.2:9")).expect("inside"));
-        findings(PORT, Some(WATCH)).expect("findings")
+        let findings = findings(PORT, Some(WATCH));
+        done.store(true, Ordering::Relaxed);
+        findings.expect("findings")
     })
 }
 

@@ -1,5 +1,7 @@
 //! Filters and qdiscs.
 
+use std::net::TcpStream;
+
 use super::*;
 
 #[test]
@@ -25,6 +27,23 @@ fn a_filter_that_redirects_is_a_warning() {
             "{findings:#?}"
         );
         assert_eq!(to_guest.0, Severity::Note, "a copy takes nothing: {findings:#?}");
+    });
+}
+
+/// Filters run behind vcc, so it takes what they redirect for sent.
+#[test]
+fn what_a_filter_redirects_passes_vcc() {
+    on_a_host(|| {
+        let guest = guest();
+        ip("link add sink type bridge");
+        tc("qdisc add dev port clsact");
+        let rule = "protocol ip u32 match u32 0 0 action mirred egress redirect dev sink";
+        tc(&format!("filter add dev port ingress {rule}"));
+        let port = attach();
+        let to = "192.0.2.2:9".parse().expect("an address");
+        let connect = || TcpStream::connect_timeout(&to, Duration::from_millis(50));
+        guest.inside(connect).expect("inside").expect_err("the SYN goes to the sink");
+        assert_eq!(port.flows().expect("flows").len(), 1);
     });
 }
 

@@ -140,6 +140,21 @@ fn the_doctor_finds_nothing_missing_with_them() {
     });
 }
 
+#[test]
+fn the_doctor_says_what_it_cannot_see_of_a_device_with_them() {
+    on_a_host(|| {
+        ip("link add port1 type veth peer name guest1");
+        crate::vcc("attach port1").well();
+        let mut doctor = command();
+        doctor.args(["doctor", "--device", "port1"]);
+        let said = Said::from(bounded(&doctor).output().expect("the command")).well();
+        // Without CAP_SYS_ADMIN, programs have no names; vcc's own are known by what is pinned.
+        assert!(said.contains("a program with the ID"), "{said}");
+        assert!(said.contains("vcc is number 1 of 1"), "{said}");
+        assert!(said.contains("It is unknown whether vcc sees all that passes."), "{said}");
+    });
+}
+
 /// The capabilities that packaging/vcc.service grants suffice.
 #[test]
 fn four_capabilities_are_enough() {
