@@ -1,9 +1,9 @@
 //! Tunnels whose packets leave by the device.
 
-use super::Found;
 use super::link::Link;
 use super::neighbours::Neighbours;
-use crate::Result;
+use super::{Found, route};
+use crate::{Error, Result};
 
 const KINDS: &[&str] = &[
     "vxlan",
@@ -20,14 +20,16 @@ const KINDS: &[&str] = &[
 ];
 
 pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
-    let is_over = |link: &&Link| link.is_a(KINDS) && link.lower == Some(at.link.index);
-    let tunnels: Vec<String> = at
-        .around
-        .links
-        .iter()
-        .filter(is_over)
-        .map(|link| format!("{} ({})", link.name, link.kind.as_deref().unwrap_or_default()))
-        .collect();
+    let mut tunnels = Vec::new();
+    for tunnel in at.around.links.iter().filter(|link| link.is_a(KINDS)) {
+        if leaves_by(tunnel)? == Some(at.device.ifindex) {
+            tunnels.push(format!(
+                "{} ({})",
+                tunnel.name,
+                tunnel.kind.as_deref().unwrap_or_default()
+            ));
+        }
+    }
     if tunnels.is_empty() {
         return Ok(Vec::new());
     }
@@ -37,4 +39,13 @@ pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
         "attach to the host side of the guest's own device, where its segments are not \
          encapsulated",
     )])
+}
+
+/// The device that the tunnel is bound to, or that of the route to its remote end.
+fn leaves_by(tunnel: &Link) -> Result<Option<u32>> {
+    let Some(remote) = tunnel.remote.filter(|_| tunnel.lower.is_none()) else {
+        return Ok(tunnel.lower);
+    };
+    let device = route::device_to(remote);
+    device.map_err(|e| Error::system(format!("find the route to {remote}"), e))
 }

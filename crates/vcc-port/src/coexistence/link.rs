@@ -1,6 +1,7 @@
 //! Devices as rtnetlink(7) describes them.
 
 use std::io;
+use std::net::IpAddr;
 
 use crate::netlink::{self, Attributes, bytes};
 
@@ -17,8 +18,8 @@ pub(super) struct Link {
     pub master: Option<u32>,
     /// The device on top of which this one is, or the peer of a veth, if that is in this namespace.
     pub lower: Option<u32>,
-    /// The remote end of a tunnel.
-    pub remote: Option<String>,
+    /// The remote end of a tunnel whose packets leave by this namespace.
+    pub remote: Option<IpAddr>,
     /// The hardware or virtual hardware, such as `0000:03:00.0` or `virtio0`.
     pub hardware: Option<String>,
     pub vlan_filtering: bool,
@@ -74,7 +75,7 @@ fn parse(payload: &[u8]) -> Option<Link> {
             .u32(libc::IFLA_LINK)
             .or(tunnel.link)
             .filter(|lower| is_here && *lower != 0 && *lower != index),
-        remote: tunnel.remote,
+        remote: tunnel.remote.filter(|_| is_here),
         hardware: attributes.text(libc::IFLA_PARENT_DEV_NAME),
         vlan_filtering: is("bridge")
             && data.get(IFLA_BR_VLAN_FILTERING).is_some_and(|on| on.first() == Some(&1)),
@@ -116,7 +117,7 @@ fn packets(stats: &[u8]) -> Packets {
 #[derive(Default)]
 struct Tunnel {
     link: Option<u32>,
-    remote: Option<String>,
+    remote: Option<IpAddr>,
 }
 
 impl Tunnel {
@@ -135,12 +136,10 @@ impl Tunnel {
 }
 
 /// None if it is the unspecified address.
-fn address(value: &[u8]) -> Option<String> {
-    if value.iter().all(|byte| *byte == 0) {
-        return None;
-    }
-    let v4 = bytes::<4>(value, 0).filter(|_| value.len() == 4);
-    let v6 = bytes::<16>(value, 0).filter(|_| value.len() == 16);
-    v4.map(|v4| std::net::Ipv4Addr::from(v4).to_string())
-        .or_else(|| v6.map(|v6| std::net::Ipv6Addr::from(v6).to_string()))
+fn address(value: &[u8]) -> Option<IpAddr> {
+    let address: IpAddr = match value.len() {
+        4 => bytes::<4>(value, 0)?.into(),
+        _ => bytes::<16>(value, 0)?.into(),
+    };
+    (!address.is_unspecified()).then_some(address)
 }

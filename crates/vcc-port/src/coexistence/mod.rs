@@ -14,6 +14,7 @@ mod neighbours;
 mod openvswitch;
 mod packet_socket;
 mod qdisc;
+mod route;
 mod sockets;
 mod tcx;
 mod traffic;

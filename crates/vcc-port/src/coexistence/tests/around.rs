@@ -82,6 +82,19 @@ fn tunnels_and_the_device_that_they_leave_by() {
 }
 
 #[test]
+fn a_tunnel_that_is_bound_to_no_device_leaves_by_the_route() {
+    on_a_host(|| {
+        let _guest = guest();
+        ip("link add vx0 type vxlan id 5 dstport 4789 remote 192.0.2.9");
+        ip("link add vx1 type vxlan id 6 dstport 4789 remote 198.51.100.9");
+        ip("link add vx2 type vxlan id 7 dstport 4789");
+        let findings = look(PORT);
+        let found = only(&findings, "encapsulation").1;
+        assert_eq!(found, "packets of vx0 (vxlan) leave by port", "vx1 has no route, vx2 no end");
+    });
+}
+
+#[test]
 fn a_geneve_tunnel() {
     on_a_host(|| {
         if can_make("gnv0 type geneve id 5 remote 192.0.2.9") {
