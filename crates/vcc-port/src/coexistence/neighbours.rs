@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::link::Link;
 use super::sockets::{self, PacketSocket};
-use super::traffic::Traffic;
+use super::traffic::{Sight, Traffic};
 use super::traffic_control::Qdisc;
 use crate::device::Device;
 use crate::tcx::{self, Hook};
@@ -85,10 +85,9 @@ impl<'a> Neighbours<'a> {
         self.around.qdiscs.iter().filter(|qdisc| qdisc.ifindex == self.device.ifindex)
     }
 
-    /// Whether segments of this direction came by, and vcc saw none.
-    pub(super) fn is_blind(&self, hook: Hook) -> bool {
+    pub(super) fn sight(&self, hook: Hook) -> Sight {
         let watched = self.traffic.as_ref().and_then(|traffic| traffic.as_ref().ok());
-        watched.is_some_and(|traffic| traffic.is_blind(hook))
+        watched.map_or(Sight::Part, |traffic| traffic.sight(hook))
     }
 }
 

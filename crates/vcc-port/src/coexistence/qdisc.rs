@@ -39,7 +39,7 @@ pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
         return Ok(vec![Found::note(found, QUEUE)]);
     }
     Ok(vec![Found::warning(found, SHAPER).remedy(
-        "limit the guest's traffic in the fabric or by rules of vcc (`rate_cap`), or shape at \
-         the uplink",
+        "limit what comes to the guest at its senders, by `rate_cap` in the rules of their \
+         ports, or in the fabric",
     )])
 }

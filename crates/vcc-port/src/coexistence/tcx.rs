@@ -2,6 +2,7 @@
 
 use super::Found;
 use super::neighbours::{Attached, Chain, Neighbours, names, place};
+use super::traffic::Sight;
 use crate::Result;
 
 const ENDS: &str = "\
@@ -9,6 +10,8 @@ const ENDS: &str = "\
     not see that segment.";
 const CILIUM_ENDS: &str = "\
     Cilium's programs end the chain for what they redirect, and vcc does not see those segments.";
+const LETS_PASS: &str =
+    "vcc ran about as often as packets passed, so what runs before it hid few of them, if any.";
 const ENDED: &str = "A program before vcc ends the chain: vcc sees no segment of this direction.";
 
 pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
@@ -18,22 +21,23 @@ pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
 fn judge(chain: &Chain, at: &Neighbours<'_>) -> Found {
     let (before, after) = (chain.before(), chain.after());
     let found = format!("{}: {}", place(chain.hook), order(chain));
-    match (before.is_empty(), after.is_empty()) {
-        (true, true) if chain.ours.is_some() => Found::note(found, "vcc is alone at this hook."),
-        (true, true) => Found::note(found, "vcc would be alone at this hook."),
-        (true, false) => Found::note(
+    if before.is_empty() {
+        return Found::note(
             found,
-            "What runs after vcc sees what vcc wrote, and may drop or redirect it.",
-        ),
-        (false, _) if at.is_blind(chain.hook) => {
-            Found::problem(found, ENDED).remedy(remedy(chain, &at.device.name))
-        }
-        (false, _) => {
-            let cilium = before.iter().any(is_cilium);
-            Found::warning(found, if cilium { CILIUM_ENDS } else { ENDS })
-                .remedy(remedy(chain, &at.device.name))
-        }
+            match after.is_empty() {
+                true if chain.ours.is_some() => "vcc is alone at this hook.",
+                true => "vcc would be alone at this hook.",
+                false => "What runs after vcc sees what vcc wrote, and may drop or redirect it.",
+            },
+        );
     }
+    let ends = if before.iter().any(is_cilium) { CILIUM_ENDS } else { ENDS };
+    let found = match at.sight(chain.hook) {
+        Sight::Most => return Found::note(found, LETS_PASS),
+        Sight::Part => Found::warning(found, ends),
+        Sight::Blind => Found::problem(found, ENDED),
+    };
+    found.remedy(remedy(chain, &at.device.name))
 }
 
 fn order(chain: &Chain) -> String {

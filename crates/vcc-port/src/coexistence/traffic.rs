@@ -10,11 +10,22 @@ use crate::device::Device;
 use crate::tcx::Hook;
 use crate::{Error, Result, RunTimes, run_time};
 
+/// What vcc sees of a direction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// Nothing of what came by.
+    Blind,
+    /// A part, or nobody knows: nothing came by, or nobody watched.
+    Part,
+    /// About as much as came by: the runs are counted for a little longer than the packets.
+    Most,
+}
+
 pub(super) struct Traffic {
-    time: Duration,
-    packets: Packets,
+    pub time: Duration,
+    pub packets: Packets,
     /// Of vcc's programs, by [`Hook::BOTH`].
-    runs: [u64; 2],
+    pub runs: [u64; 2],
 }
 
 /// For packets that were seen before the runs were read, and wait in the qdisc until the device
@@ -61,8 +72,17 @@ impl Traffic {
         }))
     }
 
-    pub(super) fn is_blind(&self, hook: Hook) -> bool {
-        self.packets(hook) > 0 && self.runs[hook as usize] == 0
+    pub(super) fn sight(&self, hook: Hook) -> Sight {
+        let (packets, runs) = (self.packets(hook), self.runs[hook as usize]);
+        if packets == 0 {
+            Sight::Part
+        } else if runs == 0 {
+            Sight::Blind
+        } else if runs < packets {
+            Sight::Part
+        } else {
+            Sight::Most
+        }
     }
 
     /// What the device receives comes from the guest.
@@ -73,6 +93,13 @@ impl Traffic {
         }
     }
 }
+
+/// Fewer may be what a guest announces unasked, to which nobody answers.
+const TALKS_PACKETS: u64 = 20;
+
+/// Ways to a guest on which TCX egress is not.
+const PAST_THE_HOOK: &str =
+    "bpf_redirect_peer(), XDP_REDIRECT, AF_XDP or a packet socket with PACKET_QDISC_BYPASS";
 
 pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     Ok(match &at.traffic {
@@ -92,13 +119,25 @@ fn judge(traffic: &Traffic, hook: Hook, at: &Neighbours<'_>) -> Found {
         Hook::ToGuest => "to the guest",
     };
     let seconds = traffic.time.as_secs_f64();
-    let found = format!("{packets} packets {direction} in {seconds:.1} s, and {runs} runs of vcc");
+    let found = format!("{direction} in {seconds:.1} s: packets {packets}, runs of vcc {runs}");
+    if packets == 0 && matches!(hook, Hook::ToGuest) && traffic.packets.received >= TALKS_PACKETS {
+        let meaning = format!(
+            "The guest sends, and nothing comes to it by this device: it may come past vcc, by \
+             {PAST_THE_HOOK}."
+        );
+        return Found::warning(found, meaning).remedy("look again while the guest receives");
+    }
     if packets == 0 {
         return Found::note(found, "Nothing came by, so nothing is known of this direction.")
             .remedy("look again while the guest talks");
     }
-    if !traffic.is_blind(hook) {
-        return Found::note(found, "vcc sees this direction.");
+    match traffic.sight(hook) {
+        Sight::Blind => {}
+        Sight::Most => return Found::note(found, "vcc sees this direction."),
+        Sight::Part => {
+            let meaning = "vcc sees this direction: merged by GRO, or not all of it.";
+            return Found::note(found, meaning);
+        }
     }
     let problem =
         Found::problem(found, "vcc does not see this direction, so it translates nothing.");
@@ -106,10 +145,7 @@ fn judge(traffic: &Traffic, hook: Hook, at: &Neighbours<'_>) -> Found {
         _ if !at.chain(hook).before().is_empty() => "a TCX program before vcc",
         Hook::FromGuest if !at.link.xdp.is_empty() => "the XDP program",
         Hook::FromGuest => "somebody before the hook",
-        Hook::ToGuest => {
-            "somebody who does not send through the device's queue, such as bpf_redirect_peer(), \
-             XDP_REDIRECT, AF_XDP or a packet socket with PACKET_QDISC_BYPASS"
-        }
+        Hook::ToGuest => PAST_THE_HOOK,
     };
     problem.remedy(format!("order or remove what takes the packets: {suspect}"))
 }

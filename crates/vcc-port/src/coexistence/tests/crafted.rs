@@ -1,8 +1,9 @@
 //! Neighbours that not every kernel can make.
 
-use super::link::Link;
+use super::link::{Link, Packets};
 use super::neighbours::{Chain, Neighbours, Surroundings};
 use super::sockets::{PacketSocket, Process};
+use super::traffic::Traffic;
 use super::*;
 
 /// `port`, with a master of this kind.
@@ -82,6 +83,27 @@ fn open_vswitch_in_user_space_gets_segments_before_vcc() {
     let sockets = vec![PacketSocket { owner: None }];
     let unknown = Neighbours { sockets, ..seen_from(FROM_PORT, &around) };
     assert_eq!(told(packet_socket::look, &unknown)[0].0, Severity::Note);
+}
+
+#[test]
+fn traffic_is_judged_by_direction() {
+    let around = around("bridge");
+    let judged = |received, sent, runs| {
+        let time = Duration::from_secs(1);
+        let traffic = Traffic { time, packets: Packets { received, sent }, runs };
+        let at = Neighbours { traffic: Some(Ok(traffic)), ..seen_from(FROM_PORT, &around) };
+        let told = told(traffic::look, &at);
+        [told[0].0, told[1].0]
+    };
+    use Severity::{Note, Problem, Warning};
+    assert_eq!(judged(0, 0, [0, 0]), [Note, Note], "silence");
+    assert_eq!(judged(100, 90, [100, 90]), [Note, Note]);
+    assert_eq!(judged(100, 90, [3, 2]), [Note, Note], "merged by GRO");
+    assert_eq!(judged(100, 90, [0, 90]), [Problem, Note]);
+    assert_eq!(judged(100, 90, [100, 0]), [Note, Problem]);
+    assert_eq!(judged(100, 0, [100, 0]), [Note, Warning], "what the guest gets comes elsewhere");
+    assert_eq!(judged(5, 0, [5, 0]), [Note, Note], "router solicitations and the like");
+    assert_eq!(judged(0, 90, [0, 90]), [Note, Note], "the guest is silent");
 }
 
 #[test]
