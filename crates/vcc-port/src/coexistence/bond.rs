@@ -1,8 +1,7 @@
 //! Bonds and teams.
 
 use super::Found;
-use super::link::Link;
-use super::neighbours::Neighbours;
+use super::neighbours::{Link, Neighbours};
 use crate::Result;
 
 const KINDS: &[&str] = &["bond", "team"];

@@ -1,8 +1,7 @@
 //! Tunnels whose packets leave by the device.
 
-use super::link::Link;
-use super::neighbours::Neighbours;
-use super::{Found, route};
+use super::Found;
+use super::neighbours::{Link, Neighbours, route};
 use crate::{Error, Result};
 
 const KINDS: &[&str] = &[

@@ -1,9 +1,9 @@
 //! Filters of a clsact or ingress qdisc, which run behind the TCX programs of the same hook.
 
 use super::Found;
-use super::link::Link;
-use super::neighbours::{Neighbours, place};
-use super::traffic_control::{self, Action, CLSACT_EGRESS, CLSACT_INGRESS, Filter};
+use super::neighbours::{
+    Action, CLSACT_EGRESS, CLSACT_INGRESS, Filter, Link, Neighbours, filters, place,
+};
 use crate::tcx::Hook;
 use crate::{Error, Result};
 
@@ -15,7 +15,7 @@ const HARMFUL: &str = "\
 
 pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let read = |parent| {
-        let filters = traffic_control::filters(at.device.ifindex, parent);
+        let filters = filters(at.device.ifindex, parent);
         filters.map_err(|e| Error::system(format!("list the filters of `{}`", at.device.name), e))
     };
     let has = |kinds: &[&str]| at.qdiscs().any(|qdisc| kinds.contains(&qdisc.kind.as_str()));

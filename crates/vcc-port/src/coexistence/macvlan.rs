@@ -1,8 +1,7 @@
 //! Guests with a macvlan or ipvlan on top of the device.
 
 use super::Found;
-use super::link::Link;
-use super::neighbours::Neighbours;
+use super::neighbours::{Link, Neighbours};
 use crate::Result;
 
 const KINDS: &[&str] = &["macvlan", "macvtap", "ipvlan", "ipvtap"];

@@ -1,24 +1,20 @@
 //! Who else works on a port's device, and whether vcc sees and writes the segments as it should.
 //!
-//! Each kind of neighbour is a file and an entry of [`KINDS`].
+//! Each kind of neighbour is a file and an entry of [`KINDS`]; `neighbours` reads what they judge.
 
 mod bond;
 mod bridge;
 mod direction;
 mod encapsulation;
 mod filter;
-mod link;
 mod link_layer;
 mod macvlan;
 mod neighbours;
 mod openvswitch;
 mod packet_socket;
 mod qdisc;
-mod route;
-mod sockets;
 mod tcx;
 mod traffic;
-mod traffic_control;
 mod tunnel;
 mod vrf;
 mod xdp;
@@ -30,8 +26,7 @@ use serde::Serialize;
 
 use crate::device::Device;
 use crate::{Error, Result};
-use link::Link;
-use neighbours::{Neighbours, Surroundings};
+use neighbours::{Link, Neighbours, Surroundings};
 
 /// From the harmless to the harmful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -1,8 +1,7 @@
 //! Open vSwitch, with its datapath in the kernel or in user space.
 
 use super::Found;
-use super::neighbours::Neighbours;
-use super::sockets::PacketSocket;
+use super::neighbours::{Neighbours, PacketSocket};
 use crate::Result;
 
 const DAEMON: &str = "ovs-vswitchd";

@@ -1,8 +1,7 @@
 //! The root qdisc, through which segments to the guest go after vcc.
 
 use super::Found;
-use super::neighbours::Neighbours;
-use super::traffic_control::TC_H_ROOT;
+use super::neighbours::{Neighbours, TC_H_ROOT};
 use crate::Result;
 
 /// Those that keep no packets.

@@ -1,8 +1,7 @@
 //! Programs at the same TCX hooks.
 
 use super::Found;
-use super::neighbours::{Attached, Chain, Neighbours, names, place};
-use super::traffic::Sight;
+use super::neighbours::{Attached, Chain, Neighbours, Sight, names, place};
 use crate::Result;
 
 const ENDS: &str = "\

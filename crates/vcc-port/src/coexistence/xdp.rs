@@ -1,8 +1,7 @@
 //! XDP programs on the device, which run before a frame reaches TCX.
 
 use super::Found;
-use super::neighbours::{Attached, Neighbours};
-use super::traffic::Sight;
+use super::neighbours::{Attached, Neighbours, Sight};
 use crate::Result;
 use crate::tcx::Hook;
 

@@ -1,9 +1,8 @@
 //! Neighbours that not every kernel can make.
 
-use super::link::{Link, Packets};
-use super::neighbours::{Chain, Neighbours, Surroundings};
-use super::sockets::{PacketSocket, Process};
-use super::traffic::Traffic;
+use super::neighbours::{
+    Chain, Link, Neighbours, PacketSocket, Packets, Process, Surroundings, Traffic,
+};
 use super::*;
 
 /// `port`, with a master of this kind.

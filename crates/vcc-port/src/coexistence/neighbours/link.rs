@@ -9,7 +9,7 @@ use crate::netlink::{self, Attributes, bytes};
 const HEADER_BYTES: usize = 16;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Link {
+pub(crate) struct Link {
     pub index: u32,
     pub name: String,
     /// What made the device, such as `veth`; none of a device of hardware.
@@ -30,23 +30,23 @@ pub(super) struct Link {
 
 /// Counters of a device since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Packets {
+pub(crate) struct Packets {
     pub received: u64,
     pub sent: u64,
 }
 
 impl Link {
-    pub(super) fn read(index: u32) -> io::Result<Self> {
+    pub(crate) fn read(index: u32) -> io::Result<Self> {
         let payload = netlink::get(libc::RTM_GETLINK, &request(index))?;
         parse(&payload).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    pub(super) fn all() -> io::Result<Vec<Self>> {
+    pub(crate) fn all() -> io::Result<Vec<Self>> {
         let payloads = netlink::dump(libc::RTM_GETLINK, &request(0))?;
         Ok(payloads.iter().filter_map(|payload| parse(payload)).collect())
     }
 
-    pub(super) fn is_a(&self, kinds: &[&str]) -> bool {
+    pub(crate) fn is_a(&self, kinds: &[&str]) -> bool {
         self.kind.as_deref().is_some_and(|kind| kinds.contains(&kind))
     }
 }

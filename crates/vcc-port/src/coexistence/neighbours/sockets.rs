@@ -7,19 +7,19 @@ use std::path::Path;
 use crate::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PacketSocket {
+pub(crate) struct PacketSocket {
     /// None without the right to look into `/proc`.
     pub owner: Option<Process>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Process {
+pub(crate) struct Process {
     pub pid: u32,
     pub name: String,
 }
 
 /// Those that are bound to this device, of the calling thread's network namespace.
-pub(super) fn bound_to(ifindex: u32) -> Result<Vec<PacketSocket>> {
+pub(crate) fn bound_to(ifindex: u32) -> Result<Vec<PacketSocket>> {
     let path = "/proc/thread-self/net/packet";
     let text = match fs::read_to_string(path) {
         // A kernel without packet sockets.

@@ -7,19 +7,19 @@ use crate::netlink::{self, Attributes, bytes};
 /// struct tcmsg.
 const HEADER_BYTES: usize = 20;
 /// linux/pkt_sched.h.
-pub(super) const TC_H_ROOT: u32 = 0xffff_ffff;
+pub(crate) const TC_H_ROOT: u32 = 0xffff_ffff;
 /// The two hooks of a clsact qdisc; an ingress qdisc has the first.
-pub(super) const CLSACT_INGRESS: u32 = 0xffff_fff2;
-pub(super) const CLSACT_EGRESS: u32 = 0xffff_fff3;
+pub(crate) const CLSACT_INGRESS: u32 = 0xffff_fff2;
+pub(crate) const CLSACT_EGRESS: u32 = 0xffff_fff3;
 
-pub(super) struct Qdisc {
+pub(crate) struct Qdisc {
     pub ifindex: u32,
     pub kind: String,
     pub handle: u32,
     pub parent: u32,
 }
 
-pub(super) struct Filter {
+pub(crate) struct Filter {
     pub kind: String,
     pub priority: u16,
     /// The name and ID of a BPF program.
@@ -28,7 +28,7 @@ pub(super) struct Filter {
     pub actions: Vec<Action>,
 }
 
-pub(super) struct Action {
+pub(crate) struct Action {
     pub kind: String,
     /// Of `mirred` in a mode that redirects.
     pub redirects_to: Option<u32>,
@@ -37,7 +37,7 @@ pub(super) struct Action {
 }
 
 impl Qdisc {
-    pub(super) fn all() -> io::Result<Vec<Self>> {
+    pub(crate) fn all() -> io::Result<Vec<Self>> {
         let payloads = netlink::dump(libc::RTM_GETQDISC, &request(0, 0))?;
         let parse = |payload: &Vec<u8>| {
             Some(Self {
@@ -52,7 +52,7 @@ impl Qdisc {
 }
 
 /// The filters of one hook.
-pub(super) fn filters(ifindex: u32, parent: u32) -> io::Result<Vec<Filter>> {
+pub(crate) fn filters(ifindex: u32, parent: u32) -> io::Result<Vec<Filter>> {
     let payloads = netlink::dump(libc::RTM_GETTFILTER, &request(ifindex, parent))?;
     Ok(payloads.iter().filter_map(|payload| filter(payload)).collect())
 }

@@ -10,7 +10,7 @@ const HEADER_BYTES: usize = 12;
 const ATTRIBUTE_HEADER_BYTES: usize = 4;
 
 /// The ifindex of the device by which packets to this address leave; None if there is no route.
-pub(super) fn device_to(address: IpAddr) -> io::Result<Option<u32>> {
+pub(crate) fn device_to(address: IpAddr) -> io::Result<Option<u32>> {
     match netlink::get(libc::RTM_GETROUTE, &request(address)) {
         Ok(route) => Ok(Attributes::behind(HEADER_BYTES, &route).u32(libc::RTA_OIF)),
         Err(e) if is_unreachable(&e) => Ok(None),

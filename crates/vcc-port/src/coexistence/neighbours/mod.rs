@@ -1,0 +1,90 @@
+//! What several kinds look at: the device, the devices around it, and the programs at its hooks.
+
+mod chain;
+mod link;
+pub(super) mod route;
+mod sockets;
+mod traffic_control;
+mod watch;
+
+use std::time::Duration;
+
+pub(super) use chain::{Attached, Chain, names, place};
+pub(super) use link::Link;
+pub(super) use sockets::PacketSocket;
+pub(super) use traffic_control::{
+    Action, CLSACT_EGRESS, CLSACT_INGRESS, Filter, Qdisc, TC_H_ROOT, filters,
+};
+pub(super) use watch::{Sight, Traffic};
+#[cfg(test)]
+pub(super) use {link::Packets, sockets::Process};
+
+use crate::device::Device;
+use crate::tcx::Hook;
+use crate::{Error, Result};
+
+/// What is read once for several devices.
+pub(crate) struct Surroundings {
+    /// All devices of the namespace.
+    pub links: Vec<Link>,
+    /// Of all devices.
+    pub qdiscs: Vec<Qdisc>,
+}
+
+pub(crate) struct Neighbours<'a> {
+    pub device: Device,
+    pub link: Link,
+    pub around: &'a Surroundings,
+    /// By [`Hook::BOTH`].
+    pub chains: [Chain; 2],
+    /// Packet sockets that receive from the device.
+    pub sockets: Vec<PacketSocket>,
+    /// None if nobody watched; an error is the reason why nobody could.
+    pub traffic: Option<Result<Traffic>>,
+}
+
+impl Surroundings {
+    pub(crate) fn read() -> Result<Self> {
+        let failed = |what: &'static str| move |e| Error::system(what, e);
+        Ok(Self {
+            links: Link::all().map_err(failed("list the network devices"))?,
+            qdiscs: Qdisc::all().map_err(failed("list the qdiscs"))?,
+        })
+    }
+}
+
+impl<'a> Neighbours<'a> {
+    pub(crate) fn read(
+        device: Device,
+        around: &'a Surroundings,
+        watch: Option<Duration>,
+    ) -> Result<Self> {
+        let failed = |e| Error::system(format!("read device `{}`", device.name), e);
+        let link = Link::read(device.ifindex).map_err(failed)?;
+        let chains = Chain::both(&device)?;
+        let traffic = watch.map(|time| Traffic::watch(&device, &chains, time));
+        let traffic = traffic.and_then(Result::transpose);
+        let sockets = sockets::bound_to(device.ifindex)?;
+        Ok(Self { device, link, around, chains, sockets, traffic })
+    }
+
+    pub(crate) fn chain(&self, hook: Hook) -> &Chain {
+        &self.chains[hook as usize]
+    }
+
+    /// The bridge, bond or other device that has this one for a port or member.
+    pub(crate) fn master(&self) -> Option<&Link> {
+        let index = self.link.master?;
+        self.around.links.iter().find(|link| link.index == index)
+    }
+
+    /// Those of this device.
+    pub(crate) fn qdiscs(&self) -> impl Iterator<Item = &Qdisc> {
+        self.around.qdiscs.iter().filter(|qdisc| qdisc.ifindex == self.device.ifindex)
+    }
+
+    pub(crate) fn sight(&self, hook: Hook) -> Sight {
+        let watched = self.traffic.as_ref().and_then(|traffic| traffic.as_ref().ok());
+        watched.map_or(Sight::Part, |traffic| traffic.sight(hook))
+    }
+}
