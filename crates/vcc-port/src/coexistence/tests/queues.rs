@@ -65,6 +65,7 @@ fn a_shaper_is_a_queue_before_the_guest() {
         let _guest = guest();
         assert!(of_kind(&look(PORT), "qdisc").is_empty(), "a veth has none by default");
         tc("qdisc add dev port root handle 1: htb default 1");
+        assert_eq!(only(&look(PORT), "qdisc"), (Severity::Warning, "root qdisc htb (set)"));
         tc("class add dev port parent 1: classid 1:1 htb rate 10mbit");
         tc("qdisc add dev port parent 1:1 handle 2: tbf rate 9mbit burst 10kb latency 20ms");
         let findings = look(PORT);
