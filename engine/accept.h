@@ -145,6 +145,9 @@ VCC_INLINE bool is_guests_rst(const struct vcc_flow *f, const struct vcc_segment
 {
 	if (f->stage == STAGE_SYN_SENT)
 		return false;
+	/* Its numbers tell where the guest is (arrive.h). */
+	if (f->lags & LAGS_GUEST)
+		return true;
 	if (f->flags & FLOW_SYN_SEEN_GUEST)
 		return peer_accepts(f, s);
 	return (s->flags & TCP_ACK) && s->ack - f->rcv_nxt <= UINT16_MAX;

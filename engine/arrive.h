@@ -5,9 +5,10 @@
  * path and clock are others.
  *
  * The host before may have gone on after it described the flow, if the guest still ran: then the
- * numbers lag. The guest's next segment tells its own, and the peer's next ACK, at them, how much
- * of them has arrived. Until the guest is heard, a segment to it that is ahead of the flow is one
- * that it refuses: it passes with the window that the guest was shown (to_guest.h).
+ * numbers lag. The guest's segments tell how much it has sent, and the peer's ACKs how much of that
+ * has arrived, until all that was sent before is acknowledged: it is no news here. Until the guest
+ * is heard, a segment to it that is ahead of the flow is one that it refuses: it passes with the
+ * window that the guest was shown (to_guest.h).
  */
 #ifndef VCC_ARRIVE_H
 #define VCC_ARRIVE_H
@@ -22,22 +23,41 @@
 	(FLOW_GUEST_OPENED | FLOW_SYN_SEEN_GUEST | FLOW_SYN_SEEN_PEER | FLOW_ECN_GUEST |           \
 	 FLOW_ECN_FABRIC | FLOW_ECN_ASKED | FLOW_ACCECN_GUEST | FLOW_SACK | FLOW_TIMESTAMPS |      \
 	 FLOW_WSCALE | FLOW_LEFT_ALONE | FLOW_ECN_FELL_BACK | FLOW_HELLO_OFFERED |                 \
-	 FLOW_FIN_GUEST | FLOW_FIN_PEER | FLOW_ECE_LATCHED | FLOW_CWR_DUE | FLOW_FEEDBACK |        \
-	 FLOW_FEEDBACK_HEARD | FLOW_REPORT_DUE | FLOW_REPORT_CE | FLOW_PEER_DCTCP |                \
-	 FLOW_ECE_HEARD | FLOW_UNHEARD | FLOW_FEEDBACK_FALSE | FLOW_RELEASED)
+	 FLOW_FIN_GUEST | FLOW_FIN_PEER | FLOW_WINDOW_SHOWN | FLOW_ECE_LATCHED | FLOW_CWR_DUE |    \
+	 FLOW_FEEDBACK | FLOW_FEEDBACK_HEARD | FLOW_REPORT_DUE | FLOW_REPORT_CE |                  \
+	 FLOW_PEER_DCTCP | FLOW_ECE_HEARD | FLOW_UNHEARD | FLOW_FEEDBACK_FALSE | FLOW_RELEASED)
+
+/* What is measured against the numbers of the guest's data begins at them. */
+VCC_INLINE void numbers_begin(struct vcc_flow *f)
+{
+	f->round_end = f->recover = f->ece_told = f->snd_nxt;
+	f->feedback_ack = f->overdraft_until = f->snd_una;
+}
 
 /*
  * The next report, or the next option of AccECN, is compared with none before it: on the host
  * before, others may have been heard.
  */
-VCC_INLINE void marks_arrive(struct vcc_flow *f)
+VCC_INLINE void marks_begin(struct vcc_flow *f)
 {
 	if (f->flags & FLOW_FEEDBACK)
 		f->flags |= FLOW_FEEDBACK_LOST;
 	f->unreported_bytes = SEQ_WINDOW_MAX;
 	f->guessed_bytes = 0;
-	f->ece_told = f->snd_nxt;
-	f->feedback_ack = f->snd_una;
+}
+
+/* The window that it had; a reduction that was under way has come to its end (law 6). */
+VCC_INLINE void window_begins(struct vcc_flow *f)
+{
+	uint32_t cwnd_segs = vcc_min(vcc_max(f->cc.cwnd_segs, 1), CWND_MAX_SEGS);
+	uint32_t ssthresh_segs = vcc_max(f->cc.ssthresh_segs, 1);
+
+	if (f->ca_state != CA_OPEN)
+		cwnd_segs = vcc_min(cwnd_segs, ssthresh_segs);
+	reduction_restart(f);
+	cc_init(f->underlay, &f->cc, cwnd_segs);
+	f->cc.cwnd_segs = cwnd_segs;
+	f->cc.ssthresh_segs = ssthresh_segs;
 }
 
 /*
@@ -46,58 +66,82 @@ VCC_INLINE void marks_arrive(struct vcc_flow *f)
  */
 VCC_INLINE int vcc_arrive(struct vcc_flow *f, const struct vcc_params *p, uint64_t now_us)
 {
-	uint32_t now = (uint32_t)now_us;
-	uint32_t cwnd_segs = vcc_min(vcc_max(f->cc.cwnd_segs, 1), CWND_MAX_SEGS);
-	uint32_t ssthresh_segs = vcc_max(f->cc.ssthresh_segs, 1);
-
 	if (f->stage != STAGE_ESTABLISHED || !is_underlay(f->underlay))
 		return -1;
 	f->flags &= FLOW_TRAVELS;
 	f->last_seen_ms = (uint32_t)(now_us / 1000);
-	f->progress_us = f->validated_us = f->sent_us = now;
-	f->round_end = f->recover = f->snd_nxt;
+	f->progress_us = f->validated_us = f->sent_us = (uint32_t)now_us;
 	f->lags = LAGS_GUEST | LAGS_PEER;
-	marks_arrive(f);
-	cc_init(f->underlay, &f->cc, cwnd_segs);
-	f->cc.cwnd_segs = cwnd_segs;
-	f->cc.ssthresh_segs = ssthresh_segs;
+	numbers_begin(f);
+	marks_begin(f);
+	window_begins(f);
 	if (!flow_invariant(f))
 		return -1;
 	vcc_judge_anew(f, p);
 	return 0;
 }
 
-/* From-guest: a segment with an acknowledgement tells what the guest has sent and received. */
-VCC_INLINE void catch_up_guest(struct vcc_flow *f, const struct vcc_segment *s)
+/*
+ * Does a description with these numbers say more than the flow, which has arrived and not been
+ * heard since, or has stayed here when its guest left?
+ */
+VCC_INLINE bool is_outdone(const struct vcc_flow *f, uint32_t snd_una, uint32_t rcv_wup)
 {
-	uint32_t end = segment_end(s);
+	return (f->lags & LAGS_GUEST) || seq_after(snd_una, f->snd_una) ||
+	       seq_after(rcv_wup, f->rcv_wup);
+}
 
-	if (!(f->lags & LAGS_GUEST) || !(s->flags & TCP_ACK))
-		return;
-	f->lags &= (uint8_t)~LAGS_GUEST;
-	if (!seq_plausible(f->snd_una, end))
-		f->snd_una = f->snd_nxt = f->right_edge = s->seq;
-	/* What is between was sent before. */
-	f->snd_nxt = seq_max(f->snd_nxt, s->seq);
-	f->right_edge = seq_max(f->right_edge, f->snd_nxt);
-	receive_from(f, s->ack, (uint32_t)s->window << f->wscale_guest);
-	f->rcv_nxt = s->ack;
-	f->settled = true;
+/* Is `seq` ahead of `at`, by more than sequence numbers are compared by, and no old one? */
+VCC_INLINE bool is_far_ahead(const struct vcc_flow *f, uint32_t at, uint32_t seq)
+{
+	uint32_t oldest_bytes = (uint32_t)UINT16_MAX << f->wscale_shown;
+
+	return seq - at > SEQ_WINDOW_MAX && at - seq > oldest_bytes;
 }
 
 /*
- * To-guest: an ACK that the guest accepts. What it acknowledges may have been acknowledged before,
- * so it is no news, nor is the field of AccECN.
+ * From-guest: a segment tells what the guest has sent before it. The first one tells what it has
+ * received, too, and track_receiver() believes it.
+ */
+VCC_INLINE void catch_up_guest(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	if (!f->lags || !(s->flags & TCP_ACK))
+		return;
+	if (is_far_ahead(f, f->snd_una, segment_end(s))) {
+		f->snd_una = f->snd_nxt = f->right_edge = s->seq;
+		f->flags &= ~(uint32_t)FLOW_WINDOW_SHOWN;
+		numbers_begin(f);
+	} else if (seq_after(s->seq, f->snd_nxt)) {
+		f->snd_nxt = f->recover = s->seq;
+		f->flags &= ~(uint32_t)FLOW_WINDOW_SHOWN;
+	}
+	f->right_edge = seq_max(f->right_edge, f->snd_nxt);
+	if (!(f->lags & LAGS_GUEST))
+		return;
+	f->lags &= (uint8_t)~LAGS_GUEST;
+	f->settled = false;
+	if (is_far_ahead(f, f->rcv_wup, s->ack)) {
+		receive_from(f, s->ack, (uint32_t)s->window << f->wscale_guest);
+		f->rcv_nxt = s->ack;
+	}
+}
+
+/*
+ * To-guest: an ACK that the guest accepts. One that advances is no duplicate of the ACK before, and
+ * the field of AccECN has nothing to be compared with.
  */
 VCC_INLINE void catch_up_peer(struct vcc_flow *f, const struct vcc_segment *s)
 {
-	if (f->lags != LAGS_PEER)
+	if (!f->lags)
 		return;
-	f->lags = 0;
-	if (seq_after(s->ack, f->snd_una))
-		f->snd_una = s->ack;
-	f->feedback_ack = f->snd_una;
 	f->ace_heard = (uint8_t)ace_of(s->flags);
+	if (seq_after(s->ack, f->snd_una)) {
+		track_advance(f, s);
+		f->feedback_ack = s->ack;
+		f->flags &= ~(uint32_t)FLOW_WINDOW_SHOWN;
+	}
+	if (f->lags == LAGS_PEER && !seq_before(f->snd_una, f->recover))
+		f->lags = 0;
 }
 
 #endif

@@ -25,7 +25,10 @@ VCC_INLINE uint32_t idle_limit_ms(const struct vcc_flow *f, const struct vcc_par
 {
 	if (f->stage == STAGE_ESTABLISHED) {
 		/* The end that closed may be gone, and the other may never close. */
-		if (f->flags & (FLOW_FIN_GUEST | FLOW_FIN_PEER))
+		bool closing = f->flags & (FLOW_FIN_GUEST | FLOW_FIN_PEER);
+
+		/* One that has come with its guest may have ended before. */
+		if (closing || (f->lags & LAGS_GUEST))
 			return vcc_min(p->idle_half_closed_ms, p->idle_established_ms);
 		return p->idle_established_ms;
 	}

@@ -259,7 +259,7 @@ VCC_INLINE void without_ecn(struct vcc_action *a)
  */
 VCC_INLINE bool hides_request(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return shows_windows(f, p) && !(cc_traits(f->underlay) & CC_ECN);
+	return shows_windows(f, p) && (!(cc_traits(f->underlay) & CC_ECN) || p->migratable);
 }
 
 #endif

@@ -65,13 +65,22 @@ VCC_INLINE bool keeps_own_ecn(const struct vcc_flow *f, const struct vcc_params 
 	return (f->flags & FLOW_ECN_GUEST) && leaves_own_ecn(p);
 }
 
+/* Has a SYN asked the peer for ECN in the guest's name, so that the answer is for vcc? */
+VCC_INLINE bool has_asked_ecn(const struct vcc_flow *f)
+{
+	const uint32_t asks = FLOW_GUEST_OPENED | FLOW_ECN_ASKED | FLOW_ECN_GUEST;
+
+	return (f->syn_flags & asks) == (FLOW_GUEST_OPENED | FLOW_ECN_ASKED);
+}
+
 /*
  * Does vcc negotiate ECN on behalf of a guest without? Where the guest may go on without vcc,
  * nobody would echo the peer's marks any more.
  */
 VCC_INLINE bool brings_ecn(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return translates(f, p) && (cc_traits(f->underlay) & CC_ECN) && !p->migratable;
+	return translates(f, p) && (cc_traits(f->underlay) & CC_ECN) &&
+	       (!p->migratable || has_asked_ecn(f));
 }
 
 /*

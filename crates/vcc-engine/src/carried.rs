@@ -51,6 +51,7 @@ impl Field {
         "window_received": window_received;
         "cwnd_segs": cc.cwnd_segs;
         "ssthresh_segs": cc.ssthresh_segs;
+        "ca_state": ca_state;
         "srtt_us8": srtt_us8;
         "rttvar_us4": rttvar_us4;
         "counted_ect0_bytes": counted.ect0_bytes;

@@ -49,20 +49,21 @@ fn it_goes_on_with_its_window_and_its_scale() {
 
 #[test]
 fn what_was_sent_since_it_was_described_is_no_news() {
-    for segs_elsewhere in [100, 50_000, 800_000, 2_000_000] {
+    // Of segments of 1448 bytes: also gigabytes, around which sequence numbers wrap.
+    for segs_elsewhere in [100, 50_000, 800_000, 2_000_000, 2_300_000, 2_900_000] {
         let there = in_flight(Conn::established(dctcp(), 5), 40);
         let mut here = moved(&there);
         let cwnd = here.cwnd();
         // The guest says first where it is.
         here.send_segs(segs_elsewhere, segs_elsewhere + 1);
         let ack = here.peer_ack_segs(segs_elsewhere - 4);
-        assert_eq!((here.cwnd(), here.flow.lags), (cwnd, 0), "{segs_elsewhere}");
+        assert_eq!(here.cwnd(), cwnd, "{segs_elsewhere}");
         assert!(ack.window > 0 && here.shown_bytes(&ack) <= (cwnd + 1) * here.mss());
         // And from there on it counts: an ACK that covers the segment sent here.
         here.wait_us(300);
         here.peer_ack_segs(segs_elsewhere + 1);
-        assert_eq!(here.flow.snd_una, here.flow.snd_nxt);
-        assert!(here.flow.cc.path.rtt_us >= 300, "and is timed");
+        assert_eq!((here.flow.snd_una, here.flow.lags), (here.flow.snd_nxt, 0));
+        assert!(here.flow.srtt_us8 != there.flow.srtt_us8, "and is timed");
     }
 }
 
@@ -148,4 +149,132 @@ fn what_no_connection_is_like_does_not_arrive() {
     assert!(!described(|flow| flow.mss_max_bytes = 0));
     assert!(!described(|flow| flow.accecn = 0xff));
     assert!(!described(|flow| flow.flags &= !sys::FLOW_SYN_SEEN_GUEST));
+}
+
+#[test]
+fn an_old_ack_first_does_not_make_news_of_the_next() {
+    let there = in_flight(Conn::established(params(|_| ()), 5), 40);
+    let mut here = moved(&there);
+    here.send_segs(5_000, 5_001);
+    let cwnd = here.cwnd();
+    here.peer_ack_segs(40);
+    here.peer_ack_segs(5_000);
+    assert_eq!(here.cwnd(), cwnd);
+}
+
+#[test]
+fn a_guest_that_is_first_heard_repeating_itself_is_caught_up_with() {
+    let mut there = Conn::established(dctcp(), 5);
+    there.send(0, 100);
+    there.peer_ack(100);
+    let mut here = moved(&there);
+    // Elsewhere it sent two segments more, of which the first was lost. The peer answers both.
+    here.send(100, 1448);
+    let mut echoes = 0;
+    for number in 0..100 {
+        let data = here.ack(2000).seq(here.peer_seq(number * 1448)).len(1448).ce();
+        here.guest_gets(data);
+        let ack = seg().seq(here.seq(2000)).ack(here.peer_seq((number + 1) * 1448)).win(500);
+        echoes += u32::from(has_flags(&here.guest_sends(ack), sys::TCP_ECE));
+    }
+    assert!(echoes >= 99, "{echoes} marks of 100 are echoed");
+}
+
+#[test]
+fn an_ack_before_the_guest_tells_of_no_marks() {
+    let mut there = Conn::new(dctcp(), 5);
+    there.guest_syn(linux_syn());
+    there.peer_synack(linux_syn().ace(2));
+    there.guest_acks(0);
+    let mss = there.mss();
+    there.send_segs(0, 10);
+    there.guest_gets(there.ack(5 * mss).ace(5));
+    let mut here = moved(&there);
+    here.guest_gets(here.ack(7 * mss).ace(5));
+    here.guest_gets(here.ack(8 * mss).ace(5));
+    assert_eq!((here.flow.reductions, here.flow.marks), (0, 0));
+}
+
+#[test]
+fn a_window_is_reduced_once_wherever_its_echo_arrives() {
+    for name in ["reno-ecn", "dctcp"] {
+        let mut there = in_flight(Conn::established(underlay(name), 5), 40);
+        let mss = there.mss();
+        there.guest_gets(there.ack(41 * mss).ece());
+        let reduced = there.cwnd().min(there.flow.cc.ssthresh_segs);
+        let mut here = moved(&there);
+        for segs in 42..=49 {
+            here.guest_gets(here.ack(segs * mss).ece());
+        }
+        assert_eq!((here.flow.reductions, here.cwnd()), (0, reduced), "law 6: {name}");
+    }
+}
+
+#[test]
+fn a_recovery_that_was_under_way_has_reduced_the_window() {
+    let mut there = in_flight(Conn::established(params(|_| ()), 5).without_sack(), 40);
+    for _ in 0..4 {
+        there.peer_ack_segs(40);
+    }
+    assert_eq!(u32::from(there.flow.ca_state), sys::CA_RECOVERY);
+    assert_eq!(moved(&there).cwnd(), there.cwnd().min(there.flow.cc.ssthresh_segs));
+    there.flow.0.cc.cwnd_segs = 22;
+    assert_eq!(moved(&there).cwnd(), there.flow.cc.ssthresh_segs);
+}
+
+#[test]
+fn duplicates_keep_the_window_that_was_shown_elsewhere() {
+    let mut there = in_flight(Conn::established(params(|_| ()), 5).without_sack(), 40);
+    there.flow.0.cc.cwnd_segs = 12; // it has grown since it was shown
+    let mut here = moved(&there);
+    for number in 1..=4 {
+        here.wait_us(10);
+        assert_eq!(here.peer_ack_segs(40).window, there.flow.window_shown, "law 4");
+        assert_eq!(here.flow.dupacks, number);
+    }
+}
+
+#[test]
+fn a_policed_guest_has_no_more_than_its_window() {
+    for iss in [5, 0x9000_0000] {
+        let there = in_flight(Conn::established(params(|p| p.police = 1), iss), 40);
+        let mut here = moved(&there);
+        let passes = |conn: &mut Conn| {
+            let mss = conn.mss();
+            (50..2_000).filter(|number| !is_dropped(&conn.send(number * mss, mss))).count()
+        };
+        here.send_segs(49, 50);
+        here.peer_ack_segs(45);
+        let mut stays = there.clone();
+        stays.peer_ack_segs(45);
+        assert_eq!(passes(&mut here), passes(&mut stays), "{iss:#x}");
+    }
+}
+
+#[test]
+fn a_policed_guest_may_acknowledge_what_passed_elsewhere() {
+    let mut there = Conn::established(params(|p| p.police = 1), 5);
+    for number in 0..10 {
+        there.guest_gets(there.ack(0).seq(there.peer_seq(number * 1448)).len(1448));
+    }
+    let mut here = moved(&there);
+    for segs in [2, 4, 6, 8, 10] {
+        assert!(!is_dropped(&here.guest_acks(segs * 1448)), "{segs}");
+    }
+}
+
+#[test]
+fn a_guest_that_is_first_heard_by_a_rst_has_ended() {
+    let there = in_flight(Conn::established(params(|_| ()), 5), 40);
+    let mut here = moved(&there);
+    here.guest_sends(seg().rst().seq(here.seq(5_000_000)).ack(here.peer_seq(0)));
+    assert_eq!(u32::from(here.flow.stage), sys::STAGE_CLOSED);
+}
+
+#[test]
+fn one_that_is_never_heard_is_forgotten_sooner() {
+    let there = Conn::established(params(|_| ()), 5);
+    let half_closed_ms = there.params.0.idle_half_closed_ms;
+    assert!(there.flow.look_within_ms(&there.params) > half_closed_ms);
+    assert_eq!(moved(&there).flow.look_within_ms(&there.params), half_closed_ms);
 }

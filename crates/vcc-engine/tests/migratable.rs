@@ -37,7 +37,8 @@ fn a_guest_that_accepts_depends_on_nothing() {
     let mut conn = Conn::new(migratable("dctcp"), 5);
     let syn = conn.peer_syn(linux_syn().asking_accecn().offer());
     assert_eq!(syn.wscale, PEER_WSCALE);
-    // The request reaches the guest, which has no ECN.
+    // The guest is asked for none: it would escape the underlay.
+    assert_eq!(ecn_bits(syn.flags), 0);
     let answer = conn.guest_synack(linux_syn().room(ROOM_BYTES));
     assert_eq!((ecn_bits(answer.flags), u32::from(answer.emit)), (0, sys::EMIT_NOTHING));
     conn.peer_ack(0);
@@ -70,4 +71,19 @@ fn a_loss_is_answered() {
     }
     conn.send_segs(0, 1);
     assert!(conn.flow.reductions == 1 && conn.flow.cc.ssthresh_segs <= 10);
+}
+
+/// A policy that changes in the middle of a handshake does not take back what a SYN has promised.
+#[test]
+fn what_has_been_asked_in_the_guests_name_is_answered_in_its_name() {
+    let mut conn = Conn::new(underlay("dctcp"), 5);
+    let syn = conn.guest_syn(linux_syn());
+    assert_ne!(ecn_bits(syn.flags), 0);
+    conn.params.0.migratable = 1;
+    let params = conn.params;
+    conn.flow.judge_anew(&params);
+    for answer in [linux_syn().ece(), linux_syn().ace(2)] {
+        let mut conn = conn.clone();
+        assert_eq!(ecn_bits(conn.peer_synack(answer).flags), 0, "the guest sees no ECN");
+    }
 }

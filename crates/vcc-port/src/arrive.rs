@@ -16,7 +16,7 @@ const NO_HEADER: [u8; 14] = [0; 14];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Arrived {
     Translated,
-    /// The port knew the connection, and goes on with what it knew.
+    /// The port knew more of the connection, and goes on with what it knew.
     Known,
     /// The port or the host tracks as many connections as it may.
     NoRoom,

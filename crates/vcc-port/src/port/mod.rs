@@ -206,7 +206,7 @@ impl Port {
     }
 
     /// Takes over connections that come to the port with its guest, as another host has described
-    /// them. Those that the port knows stay as they are.
+    /// them. Those of which the port knows more stay as they are.
     pub fn take_over(&self, flows: &[Flow]) -> Result<Vec<Arrived>> {
         let seat = self.seat()?;
         seat.port()?.ok_or_else(|| self.not_attached())?;

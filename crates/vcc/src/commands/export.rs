@@ -1,10 +1,9 @@
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
+use tempfile::NamedTempFile;
 use vcc_export::Connection;
 use vcc_port::Flow;
 
@@ -43,12 +42,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// For the owner alone: the file says who talks to whom.
-fn write(file: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+/// Whole or not at all, and for the owner alone: the file says who talks to whom.
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    let directory = file.parent().filter(|it| !it.as_os_str().is_empty());
+    let mut new = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
+    new.write_all(text.as_bytes())?;
+    new.as_file().sync_all()?;
+    new.persist(file).map(drop).map_err(|error| error.error)
 }
 
 fn described(flow: &Flow) -> Connection {

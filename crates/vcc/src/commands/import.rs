@@ -15,8 +15,8 @@ use crate::output;
 ///
 /// What `vcc export` has written there. The device is the one that the guest has here; vcc is
 /// attached to it, and the guest has not gone on yet. Each connection is treated by this host's
-/// policy from then on. Those that the port knows already stay as they are, so the file of an export
-/// before the move may be followed by one of an export during it.
+/// policy from then on. Those of which the port knows more stay as they are, so the file of an
+/// export before the move may be followed by one of an export during it.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The host side of the guest's device
@@ -73,11 +73,11 @@ fn told(counted: &BTreeMap<Arrived, usize>) -> String {
         number => format!("{number} connections taken over"),
     };
     for (arrived, why) in [
-        (Arrived::Known, "were known"),
-        (Arrived::LeftAlone, "are left alone by the policy"),
-        (Arrived::NoRoom, "have no room: `vcc ports` tells how full the port and the host are"),
-        (Arrived::Draining, "came to a port that is draining: `vcc attach` it again"),
-        (Arrived::Impossible, "are none that can be: export again"),
+        (Arrived::Known, "known already"),
+        (Arrived::LeftAlone, "left alone by the policy"),
+        (Arrived::NoRoom, "without room: `vcc ports` tells how full the port and the host are"),
+        (Arrived::Draining, "refused because the port is draining: `vcc attach` it again"),
+        (Arrived::Impossible, "as no connection can be: export again"),
     ] {
         match of(arrived) {
             0 => {}

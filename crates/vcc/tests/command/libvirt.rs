@@ -6,6 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use vcc_testing::{Netns, eventually, guest, ip, on_a_host};
 
@@ -37,6 +39,10 @@ const DOMAIN: &str = "<domain type='kvm' id='7'>
     <interface type='bridge'>
       <source bridge='br0'/>
       <target dev='tap-gone'/>
+    </interface>
+    <interface type='bridge'>
+      <source bridge='br0'/>
+      <target dev='a;>/tmp/vcc-told'/>
     </interface>
     <console type='pty' tty='/dev/pts/3'>
       <target type='serial' port='0'/>
@@ -121,10 +127,16 @@ fn elsewhere(host: &Netns) -> (Netns, TcpStream, TcpStream) {
     host.inside(work).expect("inside")
 }
 
-/// `ssh -o BatchMode=yes HOST COMMAND...` to a host that is a network namespace.
+/// `ssh -o OPTION -o OPTION HOST COMMAND...` to the host `other`, a network namespace. As of a shell
+/// there, the words of the command are joined. It counts how often it was called.
 fn ssh_to(host: &Netns, directory: &Path) {
     let path = directory.join("ssh");
-    let text = format!("#!/bin/sh\nshift 3\nexec nsenter --net={} \"$@\"\n", host.path());
+    let text = format!(
+        "#!/bin/sh\necho >>{}/calls\nshift 4\n[ \"$1\" = other ] || exit 255\nshift\n\
+         exec nsenter --net={} sh -c \"$*\"\n",
+        directory.display(),
+        host.path()
+    );
     fs::write(&path, text).expect("written");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
 }
@@ -155,9 +167,11 @@ fn connections_of_a_domain_that_comes_are_followed_until_it_has_come() {
         eventually("the connection is known here", || flows().contains("192.0.2.1"));
         // The domain leaves the other host, and its tap goes.
         other.inside(|| ip("link delete tap-acme-1")).expect("inside");
+        let calls = || fs::read(directory.path().join("calls")).expect("calls").len();
         eventually("the hook has ended", || {
-            let others = Command::new("pgrep").args(["-f", path]).output().expect("pgrep");
-            others.stdout.is_empty()
+            let before = calls();
+            thread::sleep(Duration::from_secs(1));
+            calls() == before
         });
         // Both namespaces are one host's, and the first command there tells of what has gone.
         let _ = vcc("ports");

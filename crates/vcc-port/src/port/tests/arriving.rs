@@ -27,14 +27,27 @@ fn a_connection_goes_on_as_it_was() {
         let (flows, to) = moved(&mut talk, from, &AttachOptions::default());
         let before = flows[0].state;
         assert!(before.depends_on_translation());
-        assert_eq!(to.take_over(&flows).expect("run"), [Arrived::Translated]);
+        // A later export of the same connection, before its guest has come, is the better one.
+        for _ in 0..2 {
+            assert_eq!(to.take_over(&flows).expect("run"), [Arrived::Translated]);
+            assert_eq!(to.usage().expect("usage").flows, 1);
+        }
         talk.goes_on();
         let state = to.flows().expect("flows")[0].state;
         assert_eq!(to.counters().expect("counters").get(counters::UNKNOWN), 0);
         assert_eq!((state.wscale_shown, state.lags), (before.wscale_shown, 0));
-        // Once more, as after an export before the move and one during it.
+        // One of before the guest came is not.
         assert_eq!(to.take_over(&flows).expect("run"), [Arrived::Known]);
         assert_eq!(to.flows().expect("flows")[0].state.snd_una, state.snd_una);
+        assert_eq!(to.usage().expect("usage").flows, 1);
+
+        // The guest comes back to a port that has kept the connection.
+        let mut later = flows.clone();
+        later[0].state.0.snd_una = state.snd_una.wrapping_add(5_000_000);
+        later[0].state.0.snd_nxt = later[0].state.snd_una;
+        assert_eq!(to.take_over(&later).expect("run"), [Arrived::Translated]);
+        let came_back = to.flows().expect("flows")[0].state;
+        assert_eq!((came_back.snd_una, came_back.lags), (later[0].state.snd_una, 3));
         assert_eq!(to.usage().expect("usage").flows, 1);
         to.detach().expect("detached");
     });

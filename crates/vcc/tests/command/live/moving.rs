@@ -3,6 +3,7 @@
 use std::env;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,10 @@ fn moves() -> usize {
 /// For a part of a transfer, whose guest moves meanwhile.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Between two parts of a transfer.
+/// Of a transfer that has to last.
+const PART_BYTES: usize = 1 << 14;
+
+/// Between two parts of it.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Two hosts: `tap0` in the namespace of the test, and `tap1` in another one. A bridge joins them, and
@@ -140,9 +144,11 @@ fn from_guest(vm: &mut Vm, midway: &mut dyn FnMut(&mut Vm) -> Instant) -> Durati
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let mut bytes = vec![0; TRANSFER_BYTES / 8];
     stream.read_exact(&mut bytes).expect("the first part");
+    let has_moved = &AtomicBool::new(false);
     let silence = thread::scope(|scope| {
-        let reader = scope.spawn(|| read_all(&stream));
+        let reader = scope.spawn(|| read_all(&stream, has_moved));
         let moved = midway(vm);
+        has_moved.store(true, Ordering::Relaxed);
         let (rest, read_at) = reader.join().expect("the rest");
         bytes.extend(rest);
         after(moved, &read_at)
@@ -154,16 +160,23 @@ fn from_guest(vm: &mut Vm, midway: &mut dyn FnMut(&mut Vm) -> Instant) -> Durati
     silence
 }
 
-/// Reads slowly enough for the transfer to last. Returns, too, when each part came.
-fn read_all(mut stream: &TcpStream) -> (Vec<u8>, Vec<Instant>) {
+/// Reads slowly until the guest has moved, so that the transfer lasts as long. Returns, too, when each
+/// part came.
+fn read_all(mut stream: &TcpStream, has_moved: &AtomicBool) -> (Vec<u8>, Vec<Instant>) {
     let (mut bytes, mut read_at) = (Vec::new(), Vec::new());
-    let mut part = [0; 1 << 16];
+    let mut part = [0; PART_BYTES];
     loop {
         match stream.read(&mut part).expect("a part") {
             0 => return (bytes, read_at),
             part_bytes => bytes.extend_from_slice(&part[..part_bytes]),
         }
         read_at.push(Instant::now());
+        pause_until(has_moved);
+    }
+}
+
+fn pause_until(has_moved: &AtomicBool) {
+    if !has_moved.load(Ordering::Relaxed) {
         thread::sleep(PAUSE);
     }
 }
@@ -181,12 +194,14 @@ fn to_guest(vm: &mut Vm, midway: &mut dyn FnMut(&mut Vm) -> Instant) -> Duration
     stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
     let (first, rest) = noise.split_at(TRANSFER_BYTES / 8);
     stream.write_all(first).expect("the first part");
+    let has_moved = &AtomicBool::new(false);
     let silence = thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            let mut stream = &stream;
-            let written_at = rest.chunks(1 << 16).map(|part| {
+        let stream = &stream;
+        let writer = scope.spawn(move || {
+            let mut stream = stream;
+            let written_at = rest.chunks(PART_BYTES).map(|part| {
                 stream.write_all(part).expect("a part");
-                thread::sleep(PAUSE);
+                pause_until(has_moved);
                 Instant::now()
             });
             let written_at: Vec<Instant> = written_at.collect();
@@ -194,6 +209,7 @@ fn to_guest(vm: &mut Vm, midway: &mut dyn FnMut(&mut Vm) -> Instant) -> Duration
             written_at
         });
         let moved = midway(vm);
+        has_moved.store(true, Ordering::Relaxed);
         after(moved, &writer.join().expect("the rest"))
     });
     let sum = vm.finish().expect("its end");
@@ -226,7 +242,7 @@ fn connections_move_with_their_guest() {
         silences.sort();
         println!(
             "figure: {} migrations in transfers of {TRANSFER_BYTES} bytes: each whole, no segment \
-             untranslated; data again after {:.1?} at the median, {:.1?} at most",
+             untranslated; the transfer goes on after {:.1?} at the median, {:.1?} at most",
             silences.len(),
             silences[silences.len() / 2],
             silences[silences.len() - 1],
