@@ -111,7 +111,7 @@ VCC_INLINE void catch_up_guest(struct vcc_flow *f, const struct vcc_segment *s)
 		f->snd_una = f->snd_nxt = f->right_edge = s->seq;
 		f->flags &= ~(uint32_t)FLOW_WINDOW_SHOWN;
 		numbers_begin(f);
-	} else if (seq_after(s->seq, f->snd_nxt)) {
+	} else if (s->seq - f->snd_una <= SEQ_WINDOW_MAX && seq_after(s->seq, f->snd_nxt)) {
 		f->snd_nxt = f->recover = s->seq;
 		f->flags &= ~(uint32_t)FLOW_WINDOW_SHOWN;
 	}

@@ -1,6 +1,6 @@
 //! Keys with their values as written, and the treatment that they set.
 
-use vcc_engine::{GuestEcn, Mode, Underlay};
+use vcc_engine::{Act, GuestEcn, Mode, Underlay};
 
 use crate::keys::{KEYS, Key, Kind, Need, Surface, Value};
 use crate::listing::listing;
@@ -87,6 +87,7 @@ impl Settings {
                 key.needs().iter().filter_map(|it| self.unmet(key, it, surface, &treatment));
             complaints.extend(unmet);
         }
+        complaints.extend(self.promised(surface));
         complaints.extend(self.below_the_floor(surface, pool_window_bytes));
         complaints
     }
@@ -151,6 +152,26 @@ impl Settings {
     /// What is allowed, and may not be what was meant.
     pub fn warnings(&self, surface: Surface) -> impl Iterator<Item = Complaint> {
         [self.escape(surface), self.blurred(surface), self.unmarked(surface)].into_iter().flatten()
+    }
+
+    /// What is acknowledged for another needs the buffer that has it, so a guest that may go on without
+    /// vcc gets no such promise.
+    fn promised(&self, surface: Surface) -> Option<Complaint> {
+        let params = self.treatment().params.0;
+        let promises = [
+            (params.act == Act::Split.number(), surface.setting("act", "\"split\"")),
+            (params.snoop != 0, surface.setting("snoop", "true")),
+        ];
+        let (_, promise) = promises.into_iter().find(|(promises, _)| *promises)?;
+        if params.migratable == 0 {
+            return None;
+        }
+        let key = Key::named("migratable").expect("it is listed");
+        let migratable = surface.setting(key.name, "true");
+        let message = format!(
+            "{migratable} and {promise} exclude each other: what vcc has acknowledged needs its buffer"
+        );
+        Some(Complaint { key, severity: Severity::Error, message })
     }
 
     /// Guests that may go on without vcc get no ECN, which some underlays are led by (`brings_ecn` in

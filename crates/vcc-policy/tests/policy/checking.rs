@@ -508,6 +508,20 @@ fn an_underlay_that_is_led_by_delays_without_measuring_them() {
 }
 
 #[test]
+fn guests_that_may_go_on_without_vcc() {
+    let rule = |lines: &str| said(&format!("[default]\nmigratable = true\n{lines}\n"));
+    assert_eq!(rule("underlay = \"swift\""), [""; 0]);
+    let by_loss = "p.toml:2:14: warning: with `migratable = true`, dctcp is led by loss: nobody would \
+                   answer marks for a guest that goes on without vcc";
+    assert_eq!(rule("underlay = \"dctcp\""), [by_loss]);
+    for promise in ["act = \"split\"", "snoop = true"] {
+        let said = rule(&format!("underlay = \"swift\"\n{promise}"));
+        let expected = format!("`migratable = true` and `{promise}` exclude each other");
+        assert!(said.iter().any(|it| it.contains(&expected)), "{said:?}");
+    }
+}
+
+#[test]
 fn keys_without_effect_where_connections_are_left_alone() {
     let expected = "`mode = \"ignore\"` leaves connections alone: `underlay` has no effect";
     of_rule("mode = \"ignore\"\nunderlay = \"dctcp\"", expected);
