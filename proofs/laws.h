@@ -26,7 +26,8 @@ static void claim_from_guest(const struct vcc_flow *before, const struct vcc_flo
 	    !(f->flags & FLOW_ECN_FABRIC))
 		CLAIM(a->ip_ecn == s->ip_ecn || a->ip_ecn == IP_ECN_NOT_ECT,
 		      "law 5: no ECT that nobody answers");
-	CLAIM(f->snd_una == before->snd_una || f->stage < STAGE_ESTABLISHED,
+	/* One that has come with its guest learns where that is. */
+	CLAIM(f->snd_una == before->snd_una || f->stage < STAGE_ESTABLISHED || before->lags,
 	      "law 9: the guest's data is acknowledged by the peer alone");
 	CLAIM(!is_managed(f) || f->reductions - before->reductions <= 1, "law 6: one reduction");
 	if ((s->flags & TCP_RST) && f->stage == before->stage)
