@@ -119,6 +119,8 @@ fn run(vm: &mut Vm, line: &str) -> String {
 fn from_guest(vm: &mut Vm, midway: &mut dyn FnMut()) {
     let sum = run(vm, "sha256sum /tmp/noise");
     let listener = TcpListener::bind("192.0.2.2:5001").expect("an address");
+    // The transfer lasts as long as it is read: the kernel would take all of it.
+    socket2::SockRef::from(&listener).set_recv_buffer_size(1 << 20).expect("a buffer");
     vm.begin("nc 192.0.2.2 5001 </tmp/noise").expect("a guest that listens");
     let (mut stream, _) = listener.accept().expect("a connection");
     let mut bytes = vec![0; INTERRUPTED_AT];
