@@ -49,15 +49,14 @@ VCC_INLINE void marks_begin(struct vcc_flow *f)
 /* The window that it had; a reduction that was under way has come to its end (law 6). */
 VCC_INLINE void window_begins(struct vcc_flow *f)
 {
-	uint32_t cwnd_segs = vcc_min(vcc_max(f->cc.cwnd_segs, 1), CWND_MAX_SEGS);
-	uint32_t ssthresh_segs = vcc_max(f->cc.ssthresh_segs, 1);
+	struct vcc_cc_state *cc = &f->cc;
 
+	cc->ssthresh_segs = vcc_max(cc->ssthresh_segs, 1);
+	cc->cwnd_segs = vcc_min(vcc_max(cc->cwnd_segs, 1), CWND_MAX_SEGS);
 	if (f->ca_state != CA_OPEN)
-		cwnd_segs = vcc_min(cwnd_segs, ssthresh_segs);
+		cc->cwnd_segs = vcc_min(cc->cwnd_segs, cc->ssthresh_segs);
 	reduction_restart(f);
-	cc_init(f->underlay, &f->cc, cwnd_segs);
-	f->cc.cwnd_segs = cwnd_segs;
-	f->cc.ssthresh_segs = ssthresh_segs;
+	begin_with_window(f, cc->cwnd_segs);
 }
 
 /*

@@ -16,23 +16,32 @@ VCC_INLINE bool is_bound(const struct vcc_flow *f)
 	return plays_receiver(f) || f->wscale_shown != f->wscale_peer;
 }
 
+/* The underlay begins anew, with the window that there is. */
+VCC_INLINE void begin_with_window(struct vcc_flow *f, uint32_t initial_window_segs)
+{
+	uint32_t cwnd_segs = f->cc.cwnd_segs, ssthresh_segs = f->cc.ssthresh_segs;
+
+	cc_init(f->underlay, &f->cc, initial_window_segs);
+	f->cc.cwnd_segs = cwnd_segs;
+	f->cc.ssthresh_segs = ssthresh_segs;
+}
+
 /*
  * The new underlay inherits the old one's window. If none was computed, it starts from the guest's
  * flight, which the path is known to carry; and a reduction of the window before has ended.
  */
 VCC_INLINE void change_underlay(struct vcc_flow *f, const struct vcc_params *p, bool computed)
 {
-	uint32_t cwnd_segs = f->cc.cwnd_segs, ssthresh_segs = f->cc.ssthresh_segs;
+	uint32_t initial_segs = vcc_max(p->initial_window_segs, 1);
 
 	undo_forbid(f);
 	f->underlay = p->underlay;
-	cc_init(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
 	if (computed) {
-		f->cc.cwnd_segs = cwnd_segs;
-		f->cc.ssthresh_segs = ssthresh_segs;
+		begin_with_window(f, initial_segs);
 	} else {
 		uint32_t flight_segs = bytes_to_segs_ceil(f, flight_bytes(f));
 
+		cc_init(f->underlay, &f->cc, initial_segs);
 		f->ca_state = CA_OPEN;
 		f->dupacks = 0;
 		f->cc.cwnd_segs = vcc_min(vcc_max(f->cc.cwnd_segs, flight_segs), CWND_MAX_SEGS);
@@ -46,15 +55,11 @@ VCC_INLINE void change_underlay(struct vcc_flow *f, const struct vcc_params *p, 
  */
 VCC_INLINE void move_underlay(struct vcc_flow *f, uint8_t from, uint8_t to)
 {
-	uint32_t cwnd_segs = f->cc.cwnd_segs, ssthresh_segs = f->cc.ssthresh_segs;
-
 	if (f->underlay != from || f->stage == STAGE_NONE)
 		return;
 	undo_forbid(f);
 	f->underlay = to;
-	cc_init(to, &f->cc, cwnd_segs);
-	f->cc.cwnd_segs = cwnd_segs;
-	f->cc.ssthresh_segs = ssthresh_segs;
+	begin_with_window(f, f->cc.cwnd_segs);
 }
 
 /* Did vcc change the handshake so far, so that one side expects what vcc promised? */

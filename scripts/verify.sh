@@ -146,8 +146,8 @@ if is_wanted chaos; then
 fi
 ! is_wanted soak || check 'VCC_SOAK_SECONDS=3600 cargo test -p vcc --test command soak' \
 	VCC_SOAK_SECONDS=3600 "${cargo[@]}" test --package vcc --test command soak -- --nocapture
-! is_wanted moves || check 'VCC_MOVES=50 cargo test -p vcc --test command moving' \
-	VCC_MOVES=50 "${cargo[@]}" test --package vcc --test command moving -- --nocapture --test-threads 1
+! is_wanted moves || check 'VCC_MOVES=50 cargo test -p vcc --test command moving -- --ignored' \
+	VCC_MOVES=50 "${cargo[@]}" test --package vcc --test command moving -- --ignored --nocapture --test-threads 1
 ! is_wanted x86 || check 'scripts/check-x86.sh' scripts/check-x86.sh
 ! is_wanted accecn || check 'scripts/check-accecn.sh' scripts/check-accecn.sh
 ! is_wanted experiments || experiments

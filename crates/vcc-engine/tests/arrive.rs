@@ -113,16 +113,18 @@ fn the_first_report_is_compared_with_none_before_it() {
     assert_eq!((here.flow.forged, here.flow.reductions), (0, 1), "the next one counts");
 }
 
+/// To a peer with AccECN; five of ten segments are acknowledged.
+fn accurate() -> Conn {
+    let mut conn = Conn::to_accecn(dctcp(), 5);
+    conn.send_segs(0, 10);
+    conn.guest_gets(conn.ack(5 * conn.mss()).ace(5));
+    conn
+}
+
 #[test]
 fn the_first_counter_of_accecn_is_compared_with_none_before_it() {
-    let mut there = Conn::new(dctcp(), 5);
-    there.guest_syn(linux_syn());
-    there.peer_synack(linux_syn().ace(2));
-    there.guest_acks(0);
-    let mss = there.mss();
-    there.send_segs(0, 10);
-    there.guest_gets(there.ack(5 * mss).ace(5));
-    let mut here = moved(&there);
+    let mut here = moved(&accurate());
+    let mss = here.mss();
     here.send_segs(300, 310);
     here.guest_gets(here.ack(301 * mss).ace(3).accecn_option(0, 99 * mss));
     assert_eq!((here.flow.forged, here.flow.reductions), (0, 0));
@@ -182,14 +184,8 @@ fn a_guest_that_is_first_heard_repeating_itself_is_caught_up_with() {
 
 #[test]
 fn an_ack_before_the_guest_tells_of_no_marks() {
-    let mut there = Conn::new(dctcp(), 5);
-    there.guest_syn(linux_syn());
-    there.peer_synack(linux_syn().ace(2));
-    there.guest_acks(0);
-    let mss = there.mss();
-    there.send_segs(0, 10);
-    there.guest_gets(there.ack(5 * mss).ace(5));
-    let mut here = moved(&there);
+    let mut here = moved(&accurate());
+    let mss = here.mss();
     here.guest_gets(here.ack(7 * mss).ace(5));
     here.guest_gets(here.ack(8 * mss).ace(5));
     assert_eq!((here.flow.reductions, here.flow.marks), (0, 0));

@@ -127,10 +127,7 @@ fn so_are_the_acks_of_a_peer_with_accecn() {
     let params = params(|p| p.underlay = sys::UNDERLAY_dctcp as u8);
     // Initially the field is 5 and the ECT(0) counter 1 (RFC 9768, 3.2.1).
     for option in [None, Some(0), Some(1448)] {
-        let mut conn = Conn::new(params, 5);
-        conn.guest_syn(linux_syn());
-        conn.peer_synack(linux_syn().ace(2));
-        conn.guest_acks(0);
+        let mut conn = Conn::to_accecn(params, 5);
         let mss_bytes = conn.mss();
         let with_option = |ack: Seg, segs: u32, ce_bytes: u32| match option {
             None => ack,

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 use vcc_engine::{Field, FlowState, Underlay};
+use vcc_port::Flow;
 
 pub use unreadable::Unreadable;
 
@@ -19,16 +20,6 @@ pub const FORMAT: u32 = 1;
 
 /// The longest text that is read: a million connections have some 300 MB.
 pub const LONGEST_BYTES: u64 = 1 << 29;
-
-/// A connection at a port.
-#[derive(Clone)]
-pub struct Connection {
-    pub guest: SocketAddr,
-    pub peer: SocketAddr,
-    /// The 802.1Q VLAN ID.
-    pub vlan: Option<u16>,
-    pub state: FlowState,
-}
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -49,10 +40,10 @@ struct Footer {
     crc32: u32,
 }
 
-/// Of `connections`, those that [can travel](FlowState::can_travel). `written_by`: this program and
+/// Of `flows`, those that [can travel](FlowState::can_travel). `written_by`: this program and
 /// its version.
-pub fn write(written_by: &str, device: &str, connections: &[Connection]) -> String {
-    let travel: Vec<&Connection> = connections.iter().filter(|it| it.state.can_travel()).collect();
+pub fn write(written_by: &str, device: &str, flows: &[Flow]) -> String {
+    let travel: Vec<&Flow> = flows.iter().filter(|it| it.state.can_travel()).collect();
     let header = Header {
         vcc_export: FORMAT,
         written_by: written_by.to_owned(),
@@ -76,7 +67,7 @@ fn line(value: &impl Serialize) -> String {
 }
 
 /// The connections, in the order of the text.
-pub fn read(text: &str) -> Result<Vec<Connection>, Unreadable> {
+pub fn read(text: &str) -> Result<Vec<Flow>, Unreadable> {
     let (first, _) = text.split_once('\n').ok_or(Unreadable::NotOurs)?;
     let header: Header = serde_json::from_str(first).map_err(|_| Unreadable::of_header(first))?;
     if header.vcc_export != FORMAT {
@@ -92,7 +83,7 @@ pub fn read(text: &str) -> Result<Vec<Connection>, Unreadable> {
         return Err(Unreadable::Changed);
     }
     let fields = fields(&header)?;
-    rows.iter().zip(2..).map(|(row, number)| connection(row, number, &fields)).collect()
+    rows.iter().zip(2..).map(|(row, number)| flow(row, number, &fields)).collect()
 }
 
 /// Those of the header, in its order; None for one that this version does not know.
@@ -104,11 +95,7 @@ fn fields(header: &Header) -> Result<Vec<Option<&'static Field>>, Unreadable> {
     }
 }
 
-fn connection(
-    row: &str,
-    number: usize,
-    fields: &[Option<&'static Field>],
-) -> Result<Connection, Unreadable> {
+fn flow(row: &str, number: usize, fields: &[Option<&'static Field>]) -> Result<Flow, Unreadable> {
     let wrong = || Unreadable::Row(number);
     let Row(guest, peer, vlan, underlay, numbers) =
         serde_json::from_str(row).map_err(|_| wrong())?;
@@ -123,7 +110,7 @@ fn connection(
             return Err(wrong());
         }
     }
-    Ok(Connection { guest, peer, vlan, state })
+    Ok(Flow { guest, peer, vlan, state })
 }
 
 fn default_underlay() -> Underlay {

@@ -2,12 +2,12 @@ use vcc_engine::sys;
 
 use super::*;
 
-fn connection(guest: &str, peer: &str, vlan: Option<u16>) -> Connection {
+fn flow(guest: &str, peer: &str, vlan: Option<u16>) -> Flow {
     let mut state = FlowState::travelling(Underlay::built_in().last().expect("one"));
     for (field, number) in Field::ALL.iter().zip(1..) {
         assert!(field.set(&mut state, number));
     }
-    Connection { guest: guest.parse().unwrap(), peer: peer.parse().unwrap(), vlan, state }
+    Flow { guest: guest.parse().unwrap(), peer: peer.parse().unwrap(), vlan, state }
 }
 
 fn two() -> String {
@@ -15,8 +15,8 @@ fn two() -> String {
         "vcc 1.2.3",
         "vnet0",
         &[
-            connection("10.0.0.1:5000", "10.0.0.2:80", None),
-            connection("[fd00::1]:5000", "[fd00::2]:80", Some(7)),
+            flow("10.0.0.1:5000", "10.0.0.2:80", None),
+            flow("[fd00::1]:5000", "[fd00::2]:80", Some(7)),
         ],
     )
 }
@@ -50,7 +50,7 @@ fn what_is_written_is_read() {
 
 #[test]
 fn connections_in_their_handshake_stay() {
-    let mut half_open = connection("10.0.0.1:5000", "10.0.0.2:80", None);
+    let mut half_open = flow("10.0.0.1:5000", "10.0.0.2:80", None);
     half_open.state.0.stage = sys::STAGE_SYN_SENT as u8;
     assert_eq!(read(&write("vcc", "vnet0", &[half_open])).expect("none").len(), 0);
 }

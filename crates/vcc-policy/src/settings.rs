@@ -30,6 +30,8 @@ impl Treatment {
     }
 }
 
+const MIGRATABLE: &str = "migratable";
+
 impl Settings {
     pub fn set(&mut self, key: &'static Key, value: Value) {
         self.0.retain(|(other, _)| *other != key);
@@ -166,12 +168,11 @@ impl Settings {
         if params.migratable == 0 {
             return None;
         }
-        let key = Key::named("migratable").expect("it is listed");
-        let migratable = surface.setting(key.name, "true");
+        let migratable = surface.setting(MIGRATABLE, "true");
         let message = format!(
             "{migratable} and {promise} exclude each other: what vcc has acknowledged needs its buffer"
         );
-        Some(Complaint { key, severity: Severity::Error, message })
+        Some(Complaint { key: Key::named(MIGRATABLE)?, severity: Severity::Error, message })
     }
 
     /// Guests that may go on without vcc get no ECN, which some underlays are led by (`brings_ecn` in
@@ -182,13 +183,12 @@ impl Settings {
         if treatment.params.0.migratable == 0 || !underlay.wants_ecn() {
             return None;
         }
-        let key = Key::named("migratable").expect("it is listed");
-        let migratable = surface.setting(key.name, "true");
+        let migratable = surface.setting(MIGRATABLE, "true");
         let message = format!(
             "with {migratable}, {underlay} is led by loss: nobody would answer marks for a guest that \
              goes on without vcc"
         );
-        Some(Complaint { key, severity: Severity::Warning, message })
+        Some(Complaint { key: Key::named(MIGRATABLE)?, severity: Severity::Warning, message })
     }
 
     /// An underlay that is led by delay, whose samples are blurred: without `delays` the engine cannot
@@ -200,13 +200,13 @@ impl Settings {
         if measures || !underlay.heeds_delay() {
             return None;
         }
-        let key = Key::named("delays").expect("it is listed");
-        let delays = surface.setting(key.name, "false");
+        const DELAYS: &str = "delays";
+        let delays = surface.setting(DELAYS, "false");
         let message = format!(
             "{delays} takes the time for which a receiver delays its ACKs for the path's, which leads \
              {underlay}"
         );
-        Some(Complaint { key, severity: Severity::Warning, message })
+        Some(Complaint { key: Key::named(DELAYS)?, severity: Severity::Warning, message })
     }
 
     /// A warning about limits from which a guest escapes by negotiating ECN itself: the engine leaves

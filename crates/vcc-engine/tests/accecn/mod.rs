@@ -26,11 +26,8 @@ fn opened(params: Params, syn: Seg, ace: u16) -> Conn {
     conn
 }
 
-/// To a peer that has seen the SYN as vcc sends it.
 fn to_accecn(params: Params) -> Conn {
-    let conn = opened(params, linux_syn(), CODES[0]);
-    assert!(has_accecn(&conn));
-    conn
+    Conn::to_accecn(params, 5)
 }
 
 fn from_accecn(params: Params) -> Conn {

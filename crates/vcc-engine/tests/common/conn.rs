@@ -64,6 +64,16 @@ impl Conn {
         conn
     }
 
+    /// Active open; the peer has AccECN, and has seen the SYN as vcc sends it (RFC 9768, table 2).
+    pub fn to_accecn(params: Params, guest_iss: u32) -> Self {
+        let mut conn = Self::new(params, guest_iss);
+        conn.guest_syn(linux_syn());
+        conn.peer_synack(linux_syn().ace(2));
+        conn.guest_acks(0);
+        assert_ne!(conn.flow.accecn, 0);
+        conn
+    }
+
     /// Passive open; the far end is under vcc too.
     pub fn from_vcc(params: Params, guest_iss: u32) -> Self {
         let syn = linux_syn().asking_ecn().offer();

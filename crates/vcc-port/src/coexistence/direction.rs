@@ -14,14 +14,11 @@ const REMEDY: &str = "\
     attach to the host side of the guest's own device: its tap, or its veth's end outside of the \
     guest";
 
-/// Devices that a guest has for its own end.
-const OWN_ENDS: &[&str] = &["macvlan", "macvtap", "ipvlan", "ipvtap"];
-
 pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let name = &at.device.name;
     let found = if let Some(hardware) = &at.link.hardware {
         format!("{name} is a card ({hardware})")
-    } else if at.link.is_a(OWN_ENDS) {
+    } else if at.link.is_on_top() {
         format!("{name} is a {}, which its guest sends by", at.link.kind.as_deref().unwrap_or(""))
     } else if has_default_route(name)? {
         format!("the default route of this network namespace leaves by {name}")

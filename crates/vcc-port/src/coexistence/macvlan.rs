@@ -4,10 +4,8 @@ use super::Found;
 use super::neighbours::{Link, Neighbours};
 use crate::Result;
 
-const KINDS: &[&str] = &["macvlan", "macvtap", "ipvlan", "ipvtap"];
-
 pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
-    let is_upper = |link: &&Link| link.is_a(KINDS) && link.lower == Some(at.link.index);
+    let is_upper = |link: &&Link| link.is_on_top() && link.lower == Some(at.link.index);
     let uppers: Vec<String> = at
         .around
         .links

@@ -4,8 +4,6 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use tempfile::NamedTempFile;
-use vcc_export::Connection;
-use vcc_port::Flow;
 
 use super::port_of;
 use crate::output;
@@ -30,9 +28,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let port = port_of(&arguments.device, "its connections cannot be exported")?;
-    let connections: Vec<Connection> = port.flows()?.iter().map(described).collect();
     let writer = format!("vcc {}", version());
-    let text = vcc_export::write(&writer, port.device(), &connections);
+    let text = vcc_export::write(&writer, port.device(), &port.flows()?);
     match &arguments.file {
         Some(file) => {
             write(file, &text).with_context(|| format!("cannot write {}", file.display()))?;
@@ -49,9 +46,4 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     new.write_all(text.as_bytes())?;
     new.as_file().sync_all()?;
     new.persist(file).map(drop).map_err(|error| error.error)
-}
-
-fn described(flow: &Flow) -> Connection {
-    let Flow { guest, peer, vlan, state } = *flow;
-    Connection { guest, peer, vlan, state }
 }

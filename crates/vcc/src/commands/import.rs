@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use vcc_export::{Connection, LONGEST_BYTES};
-use vcc_port::{Arrived, Flow};
+use vcc_export::LONGEST_BYTES;
+use vcc_port::Arrived;
 
 use super::port_of;
 use crate::output;
@@ -29,9 +29,8 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let connections = vcc_export::read(&text(arguments)?)?;
+    let flows = vcc_export::read(&text(arguments)?)?;
     let port = port_of(&arguments.device, "it cannot take connections over")?;
-    let flows: Vec<Flow> = connections.into_iter().map(flow).collect();
     let mut counted: BTreeMap<Arrived, usize> = BTreeMap::new();
     for arrived in port.take_over(&flows)? {
         *counted.entry(arrived).or_default() += 1;
@@ -59,11 +58,6 @@ fn text(arguments: &Arguments) -> anyhow::Result<String> {
         bail!("{name} is longer than {} MiB: no host has so many connections", LONGEST_BYTES >> 20);
     }
     Ok(text)
-}
-
-fn flow(connection: Connection) -> Flow {
-    let Connection { guest, peer, vlan, state } = connection;
-    Flow { guest, peer, vlan, state }
 }
 
 fn told(counted: &BTreeMap<Arrived, usize>) -> String {

@@ -111,12 +111,9 @@ fn taps_of_a_domain_that_starts_are_attached() {
 fn elsewhere(host: &Netns) -> (Netns, TcpStream, TcpStream) {
     let work = || {
         let guest = guest();
-        for change in ["down", "name tap-acme-1", "up"] {
-            ip(&format!(
-                "link set dev {} {change}",
-                if change == "up" { "tap-acme-1" } else { "port" }
-            ));
-        }
+        ip("link set port down");
+        ip("link set port name tap-acme-1");
+        ip("link set tap-acme-1 up");
         vcc("attach tap-acme-1 --underlay dctcp").well();
         let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
         let address = listener.local_addr().expect("an address");

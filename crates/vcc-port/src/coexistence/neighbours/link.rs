@@ -46,6 +46,11 @@ impl Link {
         Ok(payloads.iter().filter_map(|payload| parse(payload)).collect())
     }
 
+    /// A device that somebody has on top of another one, and sends out of it.
+    pub(crate) fn is_on_top(&self) -> bool {
+        self.is_a(&["macvlan", "macvtap", "ipvlan", "ipvtap"])
+    }
+
     pub(crate) fn is_a(&self, kinds: &[&str]) -> bool {
         self.kind.as_deref().is_some_and(|kind| kinds.contains(&kind))
     }

@@ -118,11 +118,7 @@ fn run(vm: &mut Vm, line: &str) -> String {
 /// The guest sends a file of noise. `midway` is called once a part of it has come.
 fn from_guest(vm: &mut Vm, midway: &mut dyn FnMut()) {
     let sum = run(vm, "sha256sum /tmp/noise");
-    let listener = TcpListener::bind("192.0.2.2:5001").expect("an address");
-    // The transfer lasts as long as it is read: the kernel would take all of it.
-    socket2::SockRef::from(&listener).set_recv_buffer_size(1 << 20).expect("a buffer");
-    vm.begin("nc 192.0.2.2 5001 </tmp/noise").expect("a guest that listens");
-    let (mut stream, _) = listener.accept().expect("a connection");
+    let mut stream = begin_from_guest(vm);
     let mut bytes = vec![0; INTERRUPTED_AT];
     stream.read_exact(&mut bytes).expect("the first part");
     let over = AtomicBool::new(false);
@@ -136,6 +132,15 @@ fn from_guest(vm: &mut Vm, midway: &mut dyn FnMut()) {
     vm.finish().expect("its end");
     assert_eq!(bytes.len(), TRANSFER_BYTES);
     assert!(sum.contains(&sha256(&bytes)), "not what the guest has sent: {sum}");
+}
+
+/// A connection of a guest that sends its noise. It lasts as long as it is read: with its own buffer,
+/// the kernel would take all of it at once.
+fn begin_from_guest(vm: &mut Vm) -> TcpStream {
+    let listener = TcpListener::bind("192.0.2.2:5001").expect("an address");
+    socket2::SockRef::from(&listener).set_recv_buffer_size(1 << 20).expect("a buffer");
+    vm.begin("nc 192.0.2.2 5001 </tmp/noise").expect("a guest that listens");
+    listener.accept().expect("a connection").0
 }
 
 /// Reads until it is `over` or the end, slowly enough for the transfer to last: a peer that did not read would

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,24 +10,19 @@ use std::time::{Duration, Instant};
 use vcc_testing::Netns;
 
 use super::{Image, Said, Vm, ip};
-use super::{TRANSFER_BYTES, begin_to_guest, noise, on_a_host_with_a_tap, run, sha256};
+use super::{
+    TRANSFER_BYTES, begin_from_guest, begin_to_guest, noise, on_a_host_with_a_tap, run, sha256,
+};
 use crate::command;
 
-/// How many migrations. Without it there are none: two machines that are emulated at once, beside all
-/// other tests, take longer than a connection is patient.
+/// Migrations of the test, unless [`MOVES_VARIABLE`] says how many.
+const MOVES: usize = 2;
 const MOVES_VARIABLE: &str = "VCC_MOVES";
 
-fn moves() -> Option<usize> {
-    let text = env::var(MOVES_VARIABLE).ok()?;
-    Some(text.parse().unwrap_or_else(|e| panic!("{MOVES_VARIABLE}={text}: {e}")))
-}
-
-/// On a host with a tap, if the test was asked for.
-#[track_caller]
-fn if_asked(work: impl FnOnce(&Image, usize) + Send) {
-    match moves() {
-        Some(moves) => on_a_host_with_a_tap(|image| work(image, moves)),
-        None => println!("not asked for by {MOVES_VARIABLE}"),
+fn moves() -> usize {
+    match env::var(MOVES_VARIABLE) {
+        Ok(text) => text.parse().unwrap_or_else(|e| panic!("{MOVES_VARIABLE}={text}: {e}")),
+        Err(_) => MOVES,
     }
 }
 
@@ -60,17 +55,15 @@ impl Hosts {
         ip("link add fabric type bridge");
         ip("address add 192.0.2.2/24 dev fabric");
         ip(&format!("link add uplink0 type veth peer name uplink1 netns {}", other.path()));
-        for device in ["tap0", "uplink0", "fabric"] {
-            let master = if device == "fabric" { "" } else { "master fabric" };
-            ip(&format!("link set {device} {master} up"));
-        }
+        ip("link set fabric up");
+        ip("link set tap0 master fabric up");
+        ip("link set uplink0 master fabric up");
         let inside = other.inside(|| {
             ip("tuntap add dev tap1 mode tap");
             ip("link add bridge1 type bridge");
-            for device in ["tap1", "uplink1", "bridge1"] {
-                let master = if device == "bridge1" { "" } else { "master bridge1" };
-                ip(&format!("link set {device} {master} up"));
-            }
+            ip("link set bridge1 up");
+            ip("link set tap1 master bridge1 up");
+            ip("link set uplink1 master bridge1 up");
         });
         inside.expect("inside");
         Self { hosts: [home, other], at: 0 }
@@ -143,9 +136,7 @@ impl Hosts {
 /// The guest sends a file of noise, and moves meanwhile.
 fn from_guest(vm: &mut Vm, midway: &mut dyn FnMut(&mut Vm) -> Instant) -> Duration {
     let sum = run(vm, "sha256sum /tmp/noise");
-    let listener = TcpListener::bind("192.0.2.2:5001").expect("an address");
-    vm.begin("nc 192.0.2.2 5001 </tmp/noise").expect("a guest that listens");
-    let (mut stream, _) = listener.accept().expect("a connection");
+    let mut stream = begin_from_guest(vm);
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let mut bytes = vec![0; TRANSFER_BYTES / 8];
     stream.read_exact(&mut bytes).expect("the first part");
@@ -233,10 +224,11 @@ fn boot(image: &Image, options: &[&str]) -> (Hosts, Vm) {
 }
 
 #[test]
+#[ignore = "two emulated machines at once: make verify runs it"]
 fn connections_move_with_their_guest() {
-    if_asked(|image, moves| {
+    on_a_host_with_a_tap(|image| {
         let (mut hosts, mut vm) = boot(image, &DCTCP);
-        let mut silences: Vec<Duration> = (0..moves)
+        let mut silences: Vec<Duration> = (0..moves())
             .map(|number| {
                 let transfer = if number % 4 < 2 { from_guest } else { to_guest };
                 let silence = transfer(&mut vm, &mut |vm| hosts.migrate(vm, image));
@@ -256,8 +248,9 @@ fn connections_move_with_their_guest() {
 }
 
 #[test]
+#[ignore = "two emulated machines at once: make verify runs it"]
 fn connections_that_need_no_vcc_move_to_a_host_without_it() {
-    if_asked(|image, _| {
+    on_a_host_with_a_tap(|image| {
         let options = ["--underlay", "swift", "--migratable"];
         let (mut hosts, mut vm) = boot(image, &options);
         for transfer in [from_guest, to_guest] {
