@@ -103,6 +103,7 @@ if [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ]; then
 else
 	skip 'guest for QEMU' 'it is made of packages of Debian on amd64'
 fi
+check_or_skip "Kubernetes' tools" scripts/kubernetes-tools.sh
 
 # No crate has documentation tests: the lines of the documentation are tests of the command.
 tests='--workspace --lib --bins --tests'

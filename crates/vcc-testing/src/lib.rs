@@ -5,6 +5,7 @@
 
 pub mod documents;
 mod host;
+pub mod kubernetes;
 mod skip;
 pub mod tun;
 mod wait;

@@ -1,0 +1,74 @@
+//! `kubectl` against the cluster.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use super::Cluster;
+
+impl Cluster {
+    /// `kubectl` as the administrator. Returns what it prints.
+    #[track_caller]
+    pub fn kubectl(&self, arguments: &[&str]) -> String {
+        self.kubectl_with(arguments, "")
+    }
+
+    /// `kubectl` as the administrator, which reads `input`: with `-f -`, manifests.
+    #[track_caller]
+    pub fn kubectl_with(&self, arguments: &[&str], input: &str) -> String {
+        let said = self.try_kubectl(&self.kubeconfig(), arguments, input);
+        said.unwrap_or_else(|said| panic!("kubectl {}: {said}", arguments.join(" ")))
+    }
+
+    /// Creates or changes what the manifests say, as the administrator.
+    #[track_caller]
+    pub fn apply(&self, manifests: &str) {
+        self.kubectl_with(&["apply", "--server-side", "--force-conflicts", "-f", "-"], manifests);
+    }
+
+    /// The same for what kubelets and controllers write: the manifests' `status`.
+    #[track_caller]
+    pub fn apply_status(&self, manifests: &str) {
+        let status = "--subresource=status";
+        let arguments = ["apply", "--server-side", "--force-conflicts", status, "-f", "-"];
+        self.kubectl_with(&arguments, manifests);
+    }
+
+    /// `kubectl` as the user of a kubeconfig: what it prints if it succeeds, or what it complains of.
+    pub fn try_kubectl(
+        &self,
+        kubeconfig: &Path,
+        arguments: &[&str],
+        input: &str,
+    ) -> Result<String, String> {
+        let mut command = self.tools.command("kubectl", self.path());
+        command.arg("--kubeconfig").arg(kubeconfig).args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("kubectl");
+        // It ends without reading if it does not want the input.
+        let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
+        let Output { status, stdout, stderr } = child.wait_with_output().expect("kubectl");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        if status.success() { Ok(text(stdout)) } else { Err(text(stderr)) }
+    }
+
+    /// Until the server says that all its parts have started, for two minutes at most.
+    #[track_caller]
+    pub(super) fn await_readiness(&self) {
+        let mut said = String::new();
+        for _ in 0..1200 {
+            if self.certificates().exists() {
+                let ready = ["get", "--raw", "/readyz"];
+                match self.try_kubectl(&self.kubeconfig(), &ready, "") {
+                    Ok(_) => return,
+                    Err(complaint) => said = complaint,
+                }
+            }
+            self.change(|it| it.assert_runs());
+            thread::sleep(Duration::from_millis(100));
+        }
+        panic!("the API server is not ready after two minutes: {said}");
+    }
+}

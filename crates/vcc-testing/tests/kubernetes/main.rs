@@ -1,0 +1,3 @@
+//! Kubernetes' API server as tests use it, and what packaging/kubernetes gives it.
+
+mod cluster;
