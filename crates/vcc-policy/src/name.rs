@@ -1,7 +1,7 @@
 //! Names that an operator gives to rules, pools and tenants.
 
 /// The size of a name in the datapath's maps, less its NUL.
-pub(crate) const LONGEST_BYTES: usize = vcc_engine::sys::POLICY_NAME_BYTES as usize - 1;
+pub const LONGEST_BYTES: usize = vcc_engine::sys::POLICY_NAME_BYTES as usize - 1;
 
 pub(crate) fn check(name: &str) -> Result<(), String> {
     if name.trim().is_empty() {

@@ -81,6 +81,13 @@ impl Policy {
         RuleCount { rules: self.last(), has_default: self.has_default }
     }
 
+    /// Whether both treat each connection of a tenant alike, whatever the ports are.
+    pub fn has_rules_of(&self, other: &Self) -> bool {
+        self.rules == other.rules
+            && self.pools == other.pools
+            && self.has_default == other.has_default
+    }
+
     pub fn pools(&self) -> &[Pool] {
         &self.pools
     }

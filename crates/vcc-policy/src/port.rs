@@ -15,6 +15,11 @@ pub const BUFFER_POLICY: Kind = Kind::Name {
     values: || BufferPolicy::ALL.iter().map(|it| (it.name(), it.number().into())).collect(),
 };
 
+/// The pattern that matches one name alone.
+pub fn pattern_of(name: &str) -> String {
+    Pattern::escape(name)
+}
+
 /// Ports that a `[[ports]]` of the file names.
 #[derive(Clone, Debug)]
 pub struct PortSelector {

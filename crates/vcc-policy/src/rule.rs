@@ -8,7 +8,7 @@ use crate::treatment::Treatment;
 /// The name of the default in metrics and messages.
 pub const DEFAULT_RULE_NAME: &str = "default";
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub(crate) name: String,
     pub(crate) conditions: Conditions,

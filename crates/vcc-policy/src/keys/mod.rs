@@ -149,6 +149,11 @@ impl Key {
         self.needs.iter().any(|need| matches!(need, Need::Enforce(_)))
     }
 
+    /// Whether the key is an error in a rule that is not enforced.
+    pub fn is_error_in_shadow(&self) -> bool {
+        self.needs.iter().any(|need| matches!(need, Need::Enforce(Severity::Error)))
+    }
+
     /// The effect of a value on a connection.
     pub(crate) fn effect(&self, number: u32) -> Option<String> {
         self.effect.map(|effect| effect.replace("{}", &self.kind.show(number)))

@@ -24,6 +24,21 @@ pub fn get(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
 
 /// Asks for all objects of a kind; returns their payloads.
 pub fn dump(kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    dump_by(open, kind, body)
+}
+
+/// Asks for those objects of a kind that the body's attributes describe.
+pub fn dump_some(kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    // Without this the kernel does not look at attributes of a request for all objects.
+    let strict = || {
+        let socket = open()?;
+        socket.set_netlink_get_strict_chk(true)?;
+        Ok(socket)
+    };
+    dump_by(strict, kind, body)
+}
+
+fn dump_by(open: fn() -> io::Result<Socket>, kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     const TRIES: usize = 10;
     'again: for _ in 0..TRIES {
         let socket = open()?;
