@@ -3,8 +3,8 @@
 //! [`Limits::fresh_for`]: crate::Limits::fresh_for
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{self, Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
@@ -30,6 +30,8 @@ pub struct Cache {
     source: Arc<dyn Source>,
     fresh_for: Duration,
     state: Mutex<State>,
+    /// The last reading that succeeded, for those who do not wait.
+    latest: sync::Mutex<Option<Arc<Taken>>>,
     failures: AtomicU64,
 }
 
@@ -47,13 +49,18 @@ struct Books {
 
 impl Cache {
     pub fn new(source: Arc<dyn Source>, fresh_for: Duration) -> Arc<Self> {
-        let (state, failures) = (Mutex::default(), AtomicU64::new(0));
-        Arc::new(Self { source, fresh_for, state, failures })
+        let (state, latest) = (Mutex::default(), sync::Mutex::default());
+        Arc::new(Self { source, fresh_for, state, latest, failures: AtomicU64::new(0) })
     }
 
     /// The number of failed reads.
     pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
+    }
+
+    /// The latest reading that succeeded, however old.
+    pub fn latest(&self) -> Option<Arc<Taken>> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The latest, or a new one if that is too old.
@@ -91,8 +98,13 @@ impl Cache {
             }
             Err(_) => Err("the server is being stopped".into()),
         };
-        if taken.is_err() {
-            self.failures.fetch_add(1, Ordering::Relaxed);
+        match &taken {
+            Ok(taken) => {
+                *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(taken.clone());
+            }
+            Err(_) => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+            }
         }
         state.last = Some((Instant::now(), taken.clone()));
         taken

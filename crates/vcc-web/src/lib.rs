@@ -13,6 +13,7 @@ mod history;
 mod ledger;
 mod metrics;
 mod quantile;
+mod readings;
 mod server;
 pub mod snapshot;
 mod tally;
@@ -24,6 +25,7 @@ use std::error;
 
 pub use collect::collect;
 pub use metrics::{Kind, METRICS, Metric};
+pub use readings::{Readings, RuleReading};
 pub use server::{DEFAULT_LISTEN, Error, Limits, Options, Server, serve, serve_with};
 pub use snapshot::Snapshot;
 

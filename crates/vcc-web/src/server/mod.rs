@@ -21,6 +21,7 @@ use vcc_view::READ_EVERY;
 
 use crate::Source;
 use crate::cache::Cache;
+use crate::readings::Readings;
 
 /// The default address, for this host alone.
 pub const DEFAULT_LISTEN: SocketAddr =
@@ -81,6 +82,7 @@ impl Default for Options {
 /// A running server; it stops when it is dropped.
 pub struct Server {
     address: SocketAddr,
+    readings: Readings,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -105,19 +107,25 @@ pub fn serve_with(options: Options, source: Arc<dyn Source>) -> Result<Server, E
         .map_err(Error::Thread)?;
     let (stop, stopped) = oneshot::channel();
     let cache = Cache::new(source, options.limits.fresh_for);
+    let readings = Readings::of(cache.clone());
     let work = move || {
         runtime.block_on(accept::until(stopped, listener, options, cache));
         runtime.shutdown_timeout(STOP_WITHIN);
     };
     let thread = thread::Builder::new().name("vcc-web".into()).spawn(work);
     let thread = Some(thread.map_err(Error::Thread)?);
-    Ok(Server { address, stop: Some(stop), thread })
+    Ok(Server { address, readings, stop: Some(stop), thread })
 }
 
 impl Server {
     /// With the port that was chosen if 0 was given.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What it reads, for others in this process.
+    pub fn readings(&self) -> Readings {
+        self.readings.clone()
     }
 
     /// Returns when it listens no longer.

@@ -1,0 +1,439 @@
+//! A node's agent: hears of the policies, has the host put them in force, and says what became of them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use kube::runtime::watcher::Config;
+use kube::{Client, config::KubeConfigOptions, config::Kubeconfig};
+use tokio::sync::{mpsc, watch as latest};
+
+use crate::activity::Activities;
+use crate::edition::{Edition, Policies};
+use crate::host::Host;
+use crate::memory::{Memory, Remembered};
+use crate::resource::{self, BareResource, Labels, Pod, PodResource, PolicyObject};
+use crate::scene::Scene;
+use crate::status::NodeStatus;
+use crate::store::{News, Store};
+use crate::summarist::{self, watch_policies};
+use crate::trouble::Troubles;
+use crate::watch::{Watch, watch};
+use crate::writer;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The name of the node that this host is.
+    pub node: String,
+    /// None: as for a pod in the cluster.
+    pub kubeconfig: Option<PathBuf>,
+    /// Of the lease: the agents' own namespace.
+    pub namespace: String,
+    /// Where the policies in force are remembered.
+    pub state_dir: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "cannot tell where the API server is: {0}; outside of a cluster's pod, --kubeconfig FILE says so"
+    )]
+    NoServer(String),
+
+    #[error("cannot use {path}: {why}", path = path.display())]
+    Kubeconfig { path: PathBuf, why: String },
+
+    #[error("cannot start the agent: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// Ends, and lets go of nothing, when dropped.
+pub struct Agent {
+    wake: mpsc::UnboundedSender<Change>,
+}
+
+impl Agent {
+    /// The host's devices have changed.
+    pub fn devices_changed(&self) {
+        // It has ended only if its thread has, and then there is nobody to tell.
+        let _ = self.wake.send(Change::Devices);
+    }
+
+    /// For others that see devices change.
+    pub fn waker(&self) -> impl Fn() -> bool + Send + 'static {
+        let wake = self.wake.clone();
+        move || wake.send(Change::Devices).is_ok()
+    }
+}
+
+enum Change {
+    Policies(News<PolicyObject>),
+    OwnPods(News<Pod>),
+    Namespaces(News<Labels>),
+    /// Of pods that a selector means.
+    Peers(Arc<str>, News<Pod>),
+    Devices,
+}
+
+/// Starts an agent on a thread of its own, which first puts in force what it remembers.
+pub fn start(options: Options, host: impl Host) -> Result<Agent, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let client = runtime.block_on(client(&options))?;
+    let (wake, changes) = mpsc::unbounded_channel();
+    let agent = Agent { wake: wake.clone() };
+    let run = move || runtime.block_on(run(options, client, host, wake, changes));
+    thread::Builder::new().name("kubernetes".into()).spawn(run)?;
+    Ok(agent)
+}
+
+async fn client(options: &Options) -> Result<Client, Error> {
+    let config = match &options.kubeconfig {
+        None => kube::Config::incluster().map_err(|error| Error::NoServer(error.to_string()))?,
+        Some(path) => {
+            let failed = |why: String| Error::Kubeconfig { path: path.clone(), why };
+            let file = Kubeconfig::read_from(path).map_err(|error| failed(error.to_string()))?;
+            let context = KubeConfigOptions::default();
+            let config = kube::Config::from_custom_kubeconfig(file, &context).await;
+            config.map_err(|error| failed(error.to_string()))?
+        }
+    };
+    Client::try_from(config).map_err(|error| Error::NoServer(error.to_string()))
+}
+
+/// What was in force when the agent started.
+#[derive(Default)]
+struct Beginning {
+    policies: Policies,
+    text: Option<String>,
+    /// What is wrong with what was remembered.
+    trouble: Option<String>,
+}
+
+impl Beginning {
+    fn recall(memory: &Memory, node: &str, host: &mut impl Host) -> Self {
+        let mut begin = Self::default();
+        match memory.recall(node) {
+            Ok(None) => {}
+            Ok(Some(remembered)) => match host.apply(&remembered.edition, &remembered.text) {
+                Ok(()) => {
+                    begin.text = Some(remembered.text);
+                    begin.policies.remember(remembered.policies);
+                }
+                Err(why) => begin.trouble = Some(format!("the last policy is not usable: {why}")),
+            },
+            Err(why) => begin.trouble = Some(why),
+        }
+        begin
+    }
+}
+
+async fn run(
+    options: Options,
+    client: Client,
+    mut host: impl Host,
+    wake: mpsc::UnboundedSender<Change>,
+    mut changes: mpsc::UnboundedReceiver<Change>,
+) {
+    let memory = Memory::in_directory(&options.state_dir);
+    let begin = Beginning::recall(&memory, &options.node, &mut host);
+    let (status, written) = latest::channel(NodeStatus::default());
+    let troubles = Troubles::default();
+    let (node, namespace) = (options.node.clone(), options.namespace.clone());
+    tokio::spawn(writer::write(client.clone(), node.clone(), written, troubles.clone()));
+    tokio::spawn(summarist::run(client.clone(), namespace, node.clone(), troubles.clone()));
+    let mut state = State {
+        watches: Watches::new(client, wake, troubles.clone(), &node),
+        node,
+        host,
+        memory,
+        policies: begin.policies,
+        text: begin.text,
+        edition: None,
+        policy_objects: Store::default(),
+        own: Store::default(),
+        namespaces: Store::default(),
+        peers: BTreeMap::new(),
+        scene: Scene::default(),
+        activities: Activities::default(),
+        status,
+        troubles,
+        trouble: begin.trouble,
+        failed: None,
+    };
+    let mut look = tokio::time::interval(LOOK);
+    loop {
+        let mut has_changed = false;
+        tokio::select! {
+            change = changes.recv() => match change {
+                Some(change) => has_changed |= state.hear(change),
+                None => return,
+            },
+            _ = look.tick() => has_changed |= state.is_waiting(),
+        }
+        // What has come meanwhile is part of the same edition.
+        while let Ok(change) = changes.try_recv() {
+            has_changed |= state.hear(change);
+        }
+        if has_changed {
+            state.step();
+        }
+        state.report();
+    }
+}
+
+/// How often what no event tells is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long an edition that the host refused is left alone.
+const TRY_AGAIN: Duration = Duration::from_secs(10);
+
+struct State<H> {
+    node: String,
+    host: H,
+    memory: Memory,
+    policies: Policies,
+    /// In force at the host; None: nothing that we know of.
+    text: Option<String>,
+    /// What became of the policies.
+    edition: Option<Edition>,
+    policy_objects: Store<PolicyObject>,
+    own: Store<Pod>,
+    namespaces: Store<Labels>,
+    peers: BTreeMap<Arc<str>, Store<Pod>>,
+    scene: Scene,
+    activities: Activities,
+    watches: Watches,
+    status: latest::Sender<NodeStatus>,
+    troubles: Troubles,
+    /// Of the agent itself.
+    trouble: Option<String>,
+    /// The text that the host refused last, when, and why.
+    failed: Option<(String, Instant, String)>,
+}
+
+impl<H: Host> State<H> {
+    /// Returns whether it may make a difference.
+    fn hear(&mut self, change: Change) -> bool {
+        match change {
+            Change::Policies(news) => {
+                let is_less = matches!(news, News::Gone(_) | News::Is(..));
+                let has_changed = self.policy_objects.hear(news);
+                let has_omitted = || self.policy_objects.objects().values().any(|it| it.is_omitted);
+                // There may be room for one that was too much.
+                if has_changed && is_less && has_omitted() {
+                    self.watches.list_policies_again();
+                }
+                if has_changed {
+                    self.policies.are(self.policy_objects.objects());
+                }
+                has_changed
+            }
+            Change::OwnPods(news) => self.own.hear(news),
+            Change::Namespaces(news) => self.namespaces.hear(news),
+            Change::Peers(selector, news) => {
+                self.peers.get_mut(&selector).is_some_and(|peers| peers.hear(news))
+            }
+            Change::Devices => true,
+        }
+    }
+
+    /// Whether something is to come that no event tells.
+    fn is_waiting(&self) -> bool {
+        self.scene.without_device().next().is_some()
+            || self.failed.as_ref().is_some_and(|(_, at, _)| at.elapsed() >= TRY_AGAIN)
+    }
+
+    fn step(&mut self) {
+        if !self.policy_objects.is_complete() || !self.own.is_complete() {
+            return;
+        }
+        let needs = self.policies.needs(&self.node);
+        self.watches.follow(&needs, &mut self.peers);
+        if (needs.namespaces && !self.namespaces.is_complete())
+            || !self.peers.values().all(Store::is_complete)
+        {
+            return;
+        }
+        self.look_at_scene();
+        let edition = self.policies.compile(&self.node, &self.scene);
+        self.put(edition);
+    }
+
+    fn look_at_scene(&mut self) {
+        self.scene.namespaces.clone_from(self.namespaces.objects());
+        self.scene.own.clone_from(self.own.objects());
+        self.scene.peers = self.peers.values().flat_map(|it| it.objects().clone()).collect();
+        let pods = self.scene.own.values().filter(|pod| crate::scene::has_device(pod));
+        self.scene.devices = self.host.devices(&pods.collect::<Vec<&Pod>>());
+    }
+
+    fn put(&mut self, mut edition: Edition) {
+        let Some(text) = edition.text.clone().filter(|text| Some(text) != self.text.as_ref())
+        else {
+            self.failed = None;
+            self.is_in_force(edition);
+            return;
+        };
+        let failed_before = self
+            .failed
+            .as_ref()
+            .filter(|(failed, at, _)| *failed == text && at.elapsed() < TRY_AGAIN);
+        let result = match failed_before {
+            Some((_, _, why)) => Err(why.clone()),
+            None => self.host.apply(&edition.id, &text),
+        };
+        match result {
+            Ok(()) => {
+                self.failed = None;
+                self.text = Some(text);
+                self.is_in_force(edition);
+            }
+            Err(why) => {
+                if failed_before.is_none() {
+                    self.failed = Some((text, Instant::now(), why.clone()));
+                }
+                // What is in force is what was before.
+                edition.is_refused(&why, self.edition.as_ref());
+                self.edition = Some(edition);
+            }
+        }
+    }
+
+    fn is_in_force(&mut self, edition: Edition) {
+        if self.policies.is_in_force(&edition)
+            || self.edition.as_ref().map(|it| &it.text) != Some(&edition.text)
+        {
+            let text = self.text.as_deref().unwrap_or_default();
+            let policies = self.policies.in_force().cloned().collect();
+            let remembered = Remembered::new(&self.node, &edition.id, text, policies);
+            self.trouble = self.memory.keep(&remembered).err().map(|error| {
+                format!("cannot remember the policies in force for a restart without the API server: {error}")
+            });
+        }
+        self.edition = Some(edition);
+    }
+
+    /// Says what is in force and what is not, here and to the API server.
+    fn report(&mut self) {
+        let mut troubles = self.troubles.lasting();
+        troubles.extend(self.trouble.clone());
+        self.host.troubles(troubles.clone());
+        let Some(edition) = &self.edition else { return };
+        let now = Instant::now();
+        let is_due = self.activities.is_due(now);
+        if is_due {
+            self.activities.look(self.host.activity(), now);
+        }
+        let usage = self.host.usage();
+        let problems: Vec<String> = usage.problems.into_iter().chain(troubles).collect();
+        let mut status = NodeStatus {
+            edition: edition.id.clone(),
+            policies: edition.policies.clone(),
+            ports: usage.ports,
+            flows: usage.flows,
+            problem: problems.first().cloned().unwrap_or_default(),
+            problems,
+            kernel: kernel(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            updated: String::new(),
+        };
+        for policy in &mut status.policies {
+            let has_default = edition.default_is_of(&policy.name);
+            policy.activity = self.activities.of(&policy.name, has_default);
+        }
+        self.status.send_if_modified(|before| {
+            // Numbers alone can wait.
+            let numbers = NodeStatus { flows: status.flows, ..before.clone() };
+            let is_news = {
+                let mut with_numbers = numbers;
+                for (ours, theirs) in with_numbers.policies.iter_mut().zip(&status.policies) {
+                    ours.activity = theirs.activity;
+                }
+                with_numbers != status
+            };
+            if is_news || is_due {
+                *before = status;
+            }
+            is_news || is_due
+        });
+    }
+}
+
+fn kernel() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+    release.map(|release| release.trim().to_owned()).unwrap_or_default()
+}
+
+/// The watches, some of which only some policies need.
+struct Watches {
+    client: Client,
+    wake: mpsc::UnboundedSender<Change>,
+    troubles: Troubles,
+    policies: Watch,
+    _own: Watch,
+    namespaces: Option<Watch>,
+    peers: BTreeMap<Arc<str>, Watch>,
+}
+
+impl Watches {
+    fn new(
+        client: Client,
+        wake: mpsc::UnboundedSender<Change>,
+        troubles: Troubles,
+        node: &str,
+    ) -> Self {
+        let tell = wake.clone();
+        let tell = move |news| tell.send(Change::OwnPods(news)).is_ok();
+        let config = Config::default().fields(&format!("spec.nodeName={node}"));
+        let own = watch(&client, &resource::pods(), config, &troubles, by_uid, tell);
+        let policies = policies(&client, &troubles, wake.clone());
+        let peers = BTreeMap::new();
+        Self { client, wake, troubles, policies, _own: own, namespaces: None, peers }
+    }
+
+    fn list_policies_again(&mut self) {
+        self.policies = policies(&self.client, &self.troubles, self.wake.clone());
+    }
+
+    /// Begins what is needed, and ends what is not.
+    fn follow(&mut self, needs: &crate::scene::Needs, peers: &mut BTreeMap<Arc<str>, Store<Pod>>) {
+        if needs.namespaces && self.namespaces.is_none() {
+            let tell = self.wake.clone();
+            let tell = move |news| tell.send(Change::Namespaces(news)).is_ok();
+            let read = |namespace: BareResource| {
+                let metadata = namespace.metadata;
+                (metadata.name.unwrap_or_default(), metadata.labels.unwrap_or_default())
+            };
+            let resource = resource::namespaces();
+            let config = Config::default();
+            self.namespaces =
+                Some(watch(&self.client, &resource, config, &self.troubles, read, tell));
+        }
+        let is_needed = |selector: &Arc<str>| needs.peers.contains(&**selector);
+        self.peers.retain(|selector, _| is_needed(selector));
+        peers.retain(|selector, _| is_needed(selector));
+        for selector in &needs.peers {
+            if self.peers.contains_key(selector.as_str()) {
+                continue;
+            }
+            let selector: Arc<str> = selector.as_str().into();
+            let (tell, key) = (self.wake.clone(), selector.clone());
+            let tell = move |news| tell.send(Change::Peers(key.clone(), news)).is_ok();
+            let config = Config::default().labels(&selector);
+            let watch =
+                watch(&self.client, &resource::pods(), config, &self.troubles, by_uid, tell);
+            peers.insert(selector.clone(), Store::default());
+            self.peers.insert(selector, watch);
+        }
+    }
+}
+
+fn policies(client: &Client, troubles: &Troubles, wake: mpsc::UnboundedSender<Change>) -> Watch {
+    watch_policies(client, troubles, move |news| wake.send(Change::Policies(news)).is_ok())
+}
+
+fn by_uid(object: PodResource) -> (String, Pod) {
+    let pod = Pod::from(object);
+    (pod.uid.clone(), pod)
+}

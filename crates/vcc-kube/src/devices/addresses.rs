@@ -1,0 +1,52 @@
+//! Addresses in other network namespaces, which the kernel tells by the number that ours has for them:
+//! nobody has to enter one, or to be privileged in it.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use vcc_port::netlink::{self, Attributes};
+
+use super::links::Link;
+
+/// struct ifaddrmsg.
+const ADDRESS_HEADER_BYTES: usize = 8;
+/// IFA_TARGET_NETNSID (linux/if_addr.h).
+const TARGET_NAMESPACE: u16 = 10;
+
+/// The devices that lead to addresses. A namespace that is gone, or that cannot be asked, has none.
+pub fn of_other_ends(links: &[&Link]) -> HashMap<IpAddr, String> {
+    let mut devices: HashMap<u32, Vec<&Link>> = HashMap::new();
+    for link in links {
+        devices.entry(link.peer_namespace).or_default().push(link);
+    }
+    let mut found = HashMap::new();
+    for (namespace, links) in devices {
+        // With several devices nobody can tell which one an address is behind.
+        let [link] = links.as_slice() else { continue };
+        let addresses = netlink::dump_some(libc::RTM_GETADDR, &question(namespace));
+        for address in addresses.iter().flatten().filter_map(|payload| read(payload)) {
+            found.insert(address, link.name.clone());
+        }
+    }
+    found
+}
+
+fn question(namespace: u32) -> Vec<u8> {
+    let mut body = vec![0; ADDRESS_HEADER_BYTES];
+    body.extend(8_u16.to_ne_bytes());
+    body.extend(TARGET_NAMESPACE.to_ne_bytes());
+    body.extend(namespace.to_ne_bytes());
+    body
+}
+
+fn read(payload: &[u8]) -> Option<IpAddr> {
+    let attributes = Attributes::behind(ADDRESS_HEADER_BYTES, payload);
+    // IFA_ADDRESS is the other end's on a point-to-point link.
+    let bytes = attributes.get(libc::IFA_LOCAL).or_else(|| attributes.get(libc::IFA_ADDRESS))?;
+    let address = match bytes.len() {
+        4 => IpAddr::from(Ipv4Addr::from(<[u8; 4]>::try_from(bytes).ok()?)),
+        16 => IpAddr::from(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?)),
+        _ => return None,
+    };
+    (!address.is_loopback()).then_some(address)
+}

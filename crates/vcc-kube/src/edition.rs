@@ -1,0 +1,423 @@
+//! An edition: what one node has in force of all policies.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use vcc_policy::{Policy, Severity};
+
+use crate::check::{Reading, tenants};
+use crate::choose::{LastGood, Standing, choose};
+use crate::document::Document;
+use crate::render::{Part, render};
+use crate::resource::PolicyObject;
+use crate::scene::{Needs, Scene};
+use crate::spec::Presence;
+use crate::status::{ABSENT, AS_WRITTEN, IN_SHADOW, PolicyOnNode, REFUSED};
+
+/// The policies of the API server, read; and those that were in force last.
+#[derive(Default)]
+pub struct Policies {
+    newest: Vec<Arc<Reading>>,
+    last_good: LastGood,
+}
+
+/// A policy file for the node, and what became of each policy.
+#[derive(Clone, Debug)]
+pub struct Edition {
+    /// None: the node has changed in such a way that its policies are too much for it now; what it has
+    /// in force stays.
+    pub text: Option<String>,
+    /// Equal where the same generations of the same policies are in force.
+    pub id: String,
+    pub policies: Vec<PolicyOnNode>,
+    in_force: LastGood,
+}
+
+impl Policies {
+    /// Reads the policies that there are. Those of them that have not changed are not read again,
+    /// unless the tenants have.
+    pub fn are(&mut self, objects: &BTreeMap<String, PolicyObject>) {
+        let all: BTreeSet<String> =
+            objects.values().flat_map(|object| tenants(&object.spec)).collect();
+        let before: BTreeSet<String> =
+            self.newest.iter().flat_map(|reading| tenants(&reading.object.spec)).collect();
+        let known: BTreeMap<&str, &Arc<Reading>> = match all == before {
+            true => self.newest.iter().map(|it| (it.object.name.as_str(), it)).collect(),
+            false => BTreeMap::new(),
+        };
+        let read = |object: &PolicyObject| match known.get(object.name.as_str()) {
+            Some(reading) if reading.object == *object => Arc::clone(reading),
+            _ => Arc::new(Reading::of(object, &all)),
+        };
+        self.newest = objects.values().map(read).collect();
+        // What is deleted is not in force; nor is it remembered.
+        let is_there = |name: &String| objects.contains_key(name);
+        self.last_good.retain(|name, _| is_there(name));
+    }
+
+    /// The policies that an earlier process had in force.
+    pub fn remember(&mut self, objects: Vec<PolicyObject>) {
+        let all: BTreeSet<String> = objects.iter().flat_map(|it| tenants(&it.spec)).collect();
+        let readings = objects.iter().map(|object| Arc::new(Reading::of(object, &all)));
+        self.last_good = readings.map(|reading| (reading.object.name.clone(), reading)).collect();
+    }
+
+    /// What has to be watched for this node, whichever generations are in force.
+    pub fn needs(&self, node: &str) -> Needs {
+        let all = self.newest.iter().chain(self.last_good.values()).map(Arc::as_ref);
+        Needs::of(all.filter(|it| it.spec.rollout.presence(node) != Presence::Absent))
+    }
+
+    /// The edition of a node. If the policies are more than a node can have, those that have changed
+    /// stay as they were, or out.
+    pub fn compile(&self, node: &str, scene: &Scene) -> Edition {
+        let mut standings = choose(&self.newest, &self.last_good);
+        loop {
+            let parts = parts(&standings, node);
+            let document = render(&parts, scene);
+            let problems = match Policy::parse(document.text(), "the node's policy") {
+                Ok(_) => return self.edition(Some(document), &standings, node),
+                Err(problems) => problems.problems,
+            };
+            let mut faults: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+            for problem in problems.iter().filter(|it| it.severity == Severity::Error) {
+                let (part, path) = match document.field_of(problem) {
+                    Some(field) => (field.policy, field.path.as_str()),
+                    // The last one in the order is the one to do without.
+                    None => (parts.len().saturating_sub(1), "spec"),
+                };
+                let said = format!("{path}: on this node: {}", document.message(problem));
+                faults.entry(part).or_default().push(said);
+            }
+            drop(parts);
+            if !self.step_back(&mut standings, faults) {
+                return self.edition(None, &standings, node);
+            }
+        }
+    }
+
+    /// Puts those back that are at fault: each to its last good generation, and one without to none.
+    /// Returns false if one is at fault that has not changed: there is nothing to go back to but what
+    /// is in force now.
+    fn step_back(&self, standings: &mut [Standing], faults: BTreeMap<usize, Vec<String>>) -> bool {
+        let chosen: Vec<usize> =
+            (0..standings.len()).filter(|at| standings[*at].chosen.is_some()).collect();
+        let mut can_go_on = !chosen.is_empty();
+        for (part, why) in faults {
+            let Some(standing) = chosen.get(part).map(|at| &mut standings[*at]) else { continue };
+            standing.refused.extend(why);
+            let last = self.last_good.get(&standing.newest.object.name);
+            let is_chosen = |last: &&Arc<Reading>| {
+                standing.chosen.as_ref().is_some_and(|chosen| Arc::ptr_eq(chosen, last))
+                    || standing.chosen.as_ref().is_some_and(|it| it.object == last.object)
+            };
+            match last {
+                Some(last) if is_chosen(&last) => can_go_on = false,
+                // Its place among the others may have been another: then others may have it by now.
+                Some(last) if has_same_place(last, &standing.newest) => {
+                    standing.chosen = Some(Arc::clone(last));
+                }
+                _ => standing.chosen = None,
+            }
+        }
+        can_go_on
+    }
+
+    fn edition(&self, document: Option<Document>, standings: &[Standing], node: &str) -> Edition {
+        let chosen = || standings.iter().filter_map(|standing| standing.chosen.as_ref());
+        let in_force: LastGood = match &document {
+            Some(_) => chosen().map(|it| (it.object.name.clone(), Arc::clone(it))).collect(),
+            None => self.last_good.clone(),
+        };
+        let mut hasher = crc32fast::Hasher::new();
+        for reading in in_force.values() {
+            let PolicyObject { name, uid, generation, .. } = &reading.object;
+            hasher.update(format!("{name} {uid} {generation}\n").as_bytes());
+        }
+        let policies = standings
+            .iter()
+            .map(|standing| on_node(standing, in_force.get(&standing.newest.object.name), node));
+        Edition {
+            text: document.map(Document::into_text),
+            id: format!("{:08x}", hasher.finalize()),
+            policies: policies.collect(),
+            in_force,
+        }
+    }
+
+    /// The edition is in force. Returns whether other policies are than before.
+    pub fn is_in_force(&mut self, edition: &Edition) -> bool {
+        let objects = |it: &LastGood| it.values().map(|it| it.object.clone()).collect::<Vec<_>>();
+        let has_changed = objects(&self.last_good) != objects(&edition.in_force);
+        self.last_good.clone_from(&edition.in_force);
+        has_changed
+    }
+
+    /// What an earlier or later process has to remember.
+    pub fn in_force(&self) -> impl Iterator<Item = &PolicyObject> {
+        self.last_good.values().map(|reading| &reading.object)
+    }
+}
+
+fn parts<'a>(standings: &'a [Standing], node: &str) -> Vec<Part<'a>> {
+    let chosen = standings.iter().filter_map(|standing| standing.chosen.as_deref());
+    chosen.map(|reading| (reading, reading.spec.rollout.presence(node))).collect()
+}
+
+fn has_same_place(one: &Reading, other: &Reading) -> bool {
+    one.object.uid == other.object.uid
+        && one.spec.priority == other.spec.priority
+        && one.spec.default.is_some() == other.spec.default.is_some()
+}
+
+fn on_node(standing: &Standing, in_force: Option<&Arc<Reading>>, node: &str) -> PolicyOnNode {
+    let mode = match in_force.map(|it| it.spec.rollout.presence(node)) {
+        None => REFUSED,
+        Some(Presence::Absent) => ABSENT,
+        Some(Presence::Shadow) => IN_SHADOW,
+        Some(Presence::AsWritten) => AS_WRITTEN,
+    };
+    let newest = &standing.newest;
+    let warnings = in_force.map_or(&newest.warnings, |in_force| &in_force.warnings);
+    PolicyOnNode {
+        name: newest.object.name.clone(),
+        generation: newest.object.generation,
+        in_force: in_force.map_or(0, |in_force| in_force.object.generation),
+        mode: mode.to_owned(),
+        messages: standing.refused.iter().chain(warnings).cloned().collect(),
+        activity: None,
+    }
+}
+
+impl Edition {
+    /// The host refused it: what is in force is what was before.
+    pub fn is_refused(&mut self, why: &str, before: Option<&Edition>) {
+        let none = LastGood::new();
+        let in_force = before.map_or(&none, |before| &before.in_force);
+        for policy in &mut self.policies {
+            let was = in_force.get(&policy.name).map_or(0, |it| it.object.generation);
+            if was != policy.in_force {
+                policy.messages.insert(0, format!("this node refused the edition: {why}"));
+            }
+            if was == 0 {
+                policy.mode = REFUSED.to_owned();
+            }
+            policy.in_force = was;
+        }
+        self.id = before.map_or_else(String::new, |before| before.id.clone());
+        self.in_force.clone_from(in_force);
+    }
+
+    /// Whether the treatment of connections that no rule matches is a policy's.
+    pub fn default_is_of(&self, policy: &str) -> bool {
+        self.in_force.get(policy).is_some_and(|it| it.spec.default.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::resource::Pod;
+
+    const NODE: &str = "worker-1";
+
+    fn object(name: &str, generation: i64, spec: Value) -> PolicyObject {
+        let (name, uid) = (name.to_owned(), format!("uid of {name}"));
+        PolicyObject { name, uid, generation, created: 0, spec, is_omitted: false }
+    }
+
+    fn are(policies: &mut Policies, objects: &[PolicyObject]) {
+        policies.are(&objects.iter().map(|it| (it.name.clone(), it.clone())).collect());
+    }
+
+    fn pod(name: &str, labels: &[(&str, &str)], address: &str) -> Pod {
+        Pod {
+            uid: name.into(),
+            namespace: "shop".into(),
+            name: name.into(),
+            labels: labels.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
+            addresses: vec![address.parse().expect("an address")],
+            host_network: false,
+            has_ended: false,
+        }
+    }
+
+    fn scene() -> Scene {
+        let own = [pod("web", &[("app", "web")], "10.0.0.1"), pod("job", &[], "10.0.0.2")];
+        let devices = [("web", "veth1"), ("job", "veth[2]")];
+        Scene {
+            own: own.into_iter().map(|it| (it.uid.clone(), it)).collect(),
+            devices: devices.map(|(a, b)| (a.to_owned(), b.to_owned())).into(),
+            ..Scene::default()
+        }
+    }
+
+    fn text(edition: &Edition) -> &str {
+        edition.text.as_deref().expect("a text")
+    }
+
+    fn web() -> Value {
+        json!({ "matchLabels": { "app": "web" } })
+    }
+
+    #[test]
+    fn a_node_gets_what_its_pods_need() {
+        let mut policies = Policies::default();
+        let base = json!({
+            "priority": 20,
+            "ports": [{ "pods": web(), "tenant": "acme" }, { "pods": {}, "max_flows": 100 }],
+            "pools": [{ "name": "gold", "window": "2M" }, { "name": "unused", "window": "1M" }],
+            "rules": [
+                { "name": "other", "tenant": ["umbrella"], "pool": "unused" },
+                { "name": "web", "tenant": ["umbrella", "acme"], "pool": "gold", "underlay": "dctcp" },
+                { "name": "peers", "peer_pods": { "matchLabels": { "app": "db" } } },
+            ],
+        });
+        let first = json!({
+            "priority": 10,
+            "rules": [{ "name": "web", "mode": "ignore" }],
+            "rollout": { "canary": "0%", "shadow": true },
+            "default": { "mode": "enforce" },
+        });
+        are(&mut policies, &[object("base", 1, base), object("first", 1, first)]);
+        let edition = policies.compile(NODE, &scene());
+        let expected = "\
+# Of the cluster's policies (kubectl get vccpolicies), what this node needs.
+# first, generation 1, in shadow mode by its rollout
+# base, generation 1
+# shop/web
+[[ports]]
+tenant = \"acme\"
+device = \"veth1\"
+# shop/job
+[[ports]]
+max_flows = 100
+device = \"veth[[]2]\"
+[[pools]]
+name = \"base/gold\"
+window = \"2M\"
+[[rules]]
+mode = \"ignore\"
+name = \"first/web\"
+[[rules]]
+name = \"base/web\"
+pool = \"base/gold\"
+tenant = [
+\"acme\",
+]
+underlay = \"dctcp\"
+[default]
+mode = \"shadow\"
+";
+        assert_eq!(text(&edition), expected);
+        let modes: Vec<(&str, &str)> =
+            edition.policies.iter().map(|it| (it.name.as_str(), it.mode.as_str())).collect();
+        assert_eq!(modes, [("first", IN_SHADOW), ("base", AS_WRITTEN)]);
+        assert!(edition.default_is_of("first") && !edition.default_is_of("base"));
+        assert!(policies.needs(NODE).peers.contains("app=db"));
+        assert!(!policies.needs(NODE).namespaces);
+    }
+
+    /// Too many networks for a node: each of the rule's peers is one.
+    fn crowd() -> Scene {
+        let peers = (0..20_000_u32).map(|number| {
+            let address = std::net::Ipv4Addr::from(0x0a00_0000 + number * 2).to_string();
+            let pod = pod(&format!("p{number}"), &[("app", "db")], &address);
+            (pod.uid.clone(), pod)
+        });
+        Scene { peers: peers.collect(), ..scene() }
+    }
+
+    fn with_peers(underlay: &str) -> Value {
+        let db = json!({ "matchLabels": { "app": "db" } });
+        json!({
+            "ports": [{ "pods": {} }],
+            "rules": [{ "name": "db", "peer_pods": db, "underlay": underlay }],
+        })
+    }
+
+    #[test]
+    fn a_policy_that_is_too_much_for_a_node_stays_as_it_was() {
+        let mut policies = Policies::default();
+        let small =
+            json!({ "ports": [{ "pods": {} }], "rules": [{ "name": "r", "underlay": "dctcp" }] });
+        are(&mut policies, &[object("base", 1, small)]);
+        let first = policies.compile(NODE, &crowd());
+        policies.is_in_force(&first);
+        are(&mut policies, &[object("base", 2, with_peers("dctcp"))]);
+        let edition = policies.compile(NODE, &crowd());
+        assert_eq!(
+            text(&edition).replace("generation 1", ""),
+            text(&first).replace("generation 1", "")
+        );
+        let policy = &edition.policies[0];
+        assert_eq!(
+            (policy.generation, policy.in_force, edition.id.as_str()),
+            (2, 1, first.id.as_str())
+        );
+        let why = "spec.rules[0]: on this node: too many networks in all rules: ";
+        assert!(policy.messages[0].starts_with(why), "{:?}", policy.messages);
+    }
+
+    #[test]
+    fn a_cluster_that_grows_too_much_leaves_the_node_as_it_is() {
+        let mut policies = Policies::default();
+        are(&mut policies, &[object("base", 1, with_peers("dctcp"))]);
+        let first = policies.compile(NODE, &scene());
+        policies.is_in_force(&first);
+        let edition = policies.compile(NODE, &crowd());
+        assert_eq!(edition.text, None, "what is in force stays");
+        assert_eq!(edition.policies[0].in_force, 1);
+        assert!(edition.policies[0].messages[0].contains("too many networks"));
+        assert_eq!(edition.id, first.id);
+    }
+
+    #[test]
+    fn what_the_host_refuses_is_not_in_force() {
+        let mut policies = Policies::default();
+        are(&mut policies, &[object("base", 1, json!({ "ports": [{ "pods": {} }] }))]);
+        let mut first = policies.compile(NODE, &scene());
+        first.is_refused("no room", None);
+        let policy = &first.policies[0];
+        assert_eq!((policy.in_force, policy.mode.as_str(), first.id.as_str()), (0, REFUSED, ""));
+        assert_eq!(policy.messages, ["this node refused the edition: no room"]);
+    }
+
+    #[test]
+    fn selectors_that_match_everything_or_nothing_are_no_harm() {
+        let mut policies = Policies::default();
+        let contradiction = json!({ "matchExpressions": [
+            { "key": "app", "operator": "Exists" }, { "key": "app", "operator": "DoesNotExist" },
+        ] });
+        let spec = json!({
+            "ports": [{ "pods": contradiction, "tenant": "nobody" }, { "pods": {}, "namespaces": {} }],
+            "rules": [{ "name": "r", "tenant": ["nobody"] }, { "name": "s", "peer_pods": {} }],
+        });
+        are(&mut policies, &[object("base", 1, spec)]);
+        let mut scene = scene();
+        scene.namespaces.insert("shop".into(), Default::default());
+        scene.peers = scene.own.clone();
+        let edition = policies.compile(NODE, &scene);
+        assert_eq!(text(&edition).matches("[[ports]]").count(), 2);
+        assert!(!text(&edition).contains("base/r") && text(&edition).contains("10.0.0.1"));
+    }
+
+    #[test]
+    fn a_thousand_policies_that_are_all_broken_take_no_time() {
+        let mut policies = Policies::default();
+        let broken = |number: i64| {
+            object(
+                &format!("p{number}"),
+                1,
+                json!({ "priority": number, "rules": [{ "name": 1 }] }),
+            )
+        };
+        let objects: Vec<PolicyObject> = (0..1000).map(broken).collect();
+        are(&mut policies, &objects);
+        let edition = policies.compile(NODE, &scene());
+        assert_eq!(edition.policies.iter().filter(|it| it.mode == REFUSED).count(), 1000);
+        assert_eq!(text(&edition).matches("[[").count(), 0);
+    }
+}

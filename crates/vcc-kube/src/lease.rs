@@ -1,0 +1,146 @@
+//! Which of the nodes sums up what all of them say: the holder of a lease (coordination.k8s.io).
+//!
+//! If clocks are wrong by more than the lease lasts, two nodes may sum up at a time, and write the same.
+
+use std::time::Duration;
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use kube::Client;
+use kube::api::{Api, PostParams};
+
+use crate::pause::{spread, within_limit};
+use crate::resource::{self, LeaseResource, LeaseSpec};
+use crate::trouble::Troubles;
+
+pub const NAME: &str = "vcc-summary";
+/// How long a lease lasts that is not renewed.
+const LASTS: Duration = Duration::from_secs(30);
+pub const RENEWED_EVERY: Duration = Duration::from_secs(10);
+/// The number of nodes, as the holder counts them.
+const NODES: &str = "vcc.internal/nodes";
+
+pub struct Lease {
+    api: Api<LeaseResource>,
+    node: String,
+    troubles: Troubles,
+}
+
+/// Whose the lease is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    ByUs,
+    /// Look again after this time.
+    ByAnother(Duration),
+}
+
+impl Lease {
+    pub fn new(client: &Client, namespace: &str, node: &str, troubles: &Troubles) -> Self {
+        let api = Api::namespaced_with(client.clone(), namespace, &resource::leases());
+        Self { api, node: node.to_owned(), troubles: troubles.clone() }
+    }
+
+    /// Takes or renews the lease, if it is free or ours. `nodes` is how many there are, if we know.
+    pub async fn hold(&self, nodes: Option<usize>) -> Held {
+        const DOING: &str = "hold the lease for the summary of all nodes";
+        match within_limit(self.try_to_hold(nodes)).await {
+            Ok(held) => {
+                self.troubles.works(DOING);
+                held
+            }
+            Err(error) => {
+                self.troubles.failed(DOING, &error);
+                Held::ByAnother(spread(LASTS))
+            }
+        }
+    }
+
+    async fn try_to_hold(&self, nodes: Option<usize>) -> kube::Result<Held> {
+        let now = Timestamp::now();
+        let Some(mut lease) = self.api.get_opt(NAME).await? else {
+            let lease = LeaseResource::new(NAME, &resource::leases(), self.spec(now));
+            return self.settled(self.api.create(&PostParams::default(), &lease).await);
+        };
+        let is_ours = lease.spec.holder_identity.as_ref() == Some(&self.node);
+        if !is_ours && !has_ended(&lease.spec, now) {
+            return Ok(Held::ByAnother(look_again(known_nodes(&lease))));
+        }
+        let acquired = lease.spec.acquire_time.take().filter(|_| is_ours);
+        lease.spec = self.spec(now);
+        lease.spec.acquire_time = acquired.or(lease.spec.acquire_time);
+        if let Some(nodes) = nodes {
+            let annotations = lease.metadata.annotations.get_or_insert_default();
+            annotations.insert(NODES.to_owned(), nodes.to_string());
+        }
+        // With the version that was read: who was faster has it.
+        self.settled(self.api.replace(NAME, &PostParams::default(), &lease).await)
+    }
+
+    fn spec(&self, now: Timestamp) -> LeaseSpec {
+        let now = format!("{now:.6}");
+        LeaseSpec {
+            holder_identity: Some(self.node.clone()),
+            lease_duration_seconds: Some(LASTS.as_secs() as i32),
+            acquire_time: Some(now.clone()),
+            renew_time: Some(now),
+        }
+    }
+
+    fn settled(&self, written: kube::Result<LeaseResource>) -> kube::Result<Held> {
+        match written {
+            Ok(_) => Ok(Held::ByUs),
+            Err(kube::Error::Api(answer)) if answer.code == 409 => {
+                Ok(Held::ByAnother(spread(LASTS)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn has_ended(lease: &LeaseSpec, now: Timestamp) -> bool {
+    let renewed = lease.renew_time.as_ref().and_then(|time| time.parse::<Timestamp>().ok());
+    let lasts = SignedDuration::from_secs(lease.lease_duration_seconds.unwrap_or(0).into());
+    renewed.is_none_or(|renewed| now.duration_since(renewed) > lasts)
+}
+
+fn known_nodes(lease: &LeaseResource) -> usize {
+    let nodes = lease.metadata.annotations.as_ref().and_then(|it| it.get(NODES));
+    nodes.and_then(|nodes| nodes.parse().ok()).unwrap_or(1)
+}
+
+/// All nodes together look ten times a second, however many they are.
+fn look_again(nodes: usize) -> Duration {
+    const EACH: Duration = Duration::from_millis(100);
+    const LONGEST: Duration = Duration::from_secs(3600);
+    let all = EACH * u32::try_from(nodes).unwrap_or(u32::MAX).min(36_000);
+    spread(all.clamp(RENEWED_EVERY, LONGEST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_ends_when_it_was_not_renewed() {
+        let now: Timestamp = "2026-01-02T03:04:05Z".parse().expect("a time");
+        let lease = |renewed: Option<&str>| LeaseSpec {
+            renew_time: renewed.map(str::to_owned),
+            lease_duration_seconds: Some(30),
+            ..LeaseSpec::default()
+        };
+        assert!(!has_ended(&lease(Some("2026-01-02T03:03:35.000000Z")), now));
+        assert!(has_ended(&lease(Some("2026-01-02T03:03:34.999999Z")), now));
+        assert!(!has_ended(&lease(Some("2026-01-02T03:09:00.000000Z")), now), "of a fast clock");
+        assert!(has_ended(&lease(Some("yesterday")), now));
+        assert!(has_ended(&lease(None), now));
+    }
+
+    #[test]
+    fn the_more_nodes_the_more_rarely_each_looks() {
+        for (nodes, seconds) in [(1, 10), (100, 10), (1000, 100), (10_000, 1000), (1_000_000, 3600)]
+        {
+            let again = look_again(nodes);
+            let about = Duration::from_secs(seconds);
+            assert!(again >= about / 2 && again <= about * 3 / 2, "{nodes}: {again:?}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! One policy for a cluster. Kubernetes' API server has the policies (VccPolicy) and what each node
+//! makes of them (VccNode); here is what stands between it and a node's daemon.
+//!
+//! Data flows one way: watches ([`watch`], [`store`]) tell of policies, pods and namespaces; [`check`]
+//! reads each policy, [`choose`] says which generations are in force, [`render`] writes the policy file
+//! that this node needs; the [`host`] puts it in force; [`writer`] says so, and the holder of the
+//! [`lease`] sums up what all nodes say ([`summary`]). All but the watches and the writers is pure.
+
+pub mod activity;
+mod agent;
+mod budget;
+mod canary;
+mod check;
+mod choose;
+pub mod devices;
+mod document;
+mod edition;
+mod host;
+mod lease;
+mod memory;
+mod pause;
+mod render;
+mod resource;
+mod scene;
+pub mod schema;
+mod selector;
+mod spec;
+mod status;
+mod store;
+mod summarist;
+mod summary;
+mod trouble;
+mod watch;
+mod writer;
+
+pub use agent::{Agent, Error, Options, start};
+pub use host::{Host, RuleActivity, Usage};
+pub use resource::Pod;

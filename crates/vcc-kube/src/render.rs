@@ -1,0 +1,168 @@
+//! From the policies in force to the policy of one node: a policy file, of what the node needs.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::{Map, Value, json};
+use vcc_policy::{KEYS, pattern_of};
+
+use crate::check::{Reading, full_name, write_with};
+use crate::document::{Document, Field};
+use crate::scene::{Scene, has_device};
+use crate::spec::{Presence, Rule};
+
+/// A policy and how the node has it, in the order of priorities.
+pub type Part<'a> = (&'a Reading, Presence);
+
+/// Of each policy, fields are told apart by its index among the parts.
+pub fn render(parts: &[Part<'_>], scene: &Scene) -> Document {
+    let mut document = Document::default();
+    describe(&mut document, parts);
+    let tenants = write_ports(&mut document, parts, scene);
+    let present = || {
+        let parts = parts.iter().enumerate();
+        parts.filter(|(_, (_, presence))| *presence != Presence::Absent)
+    };
+    let mut rules = Vec::new();
+    for (policy, (reading, presence)) in present() {
+        let spec = Field::of(policy, "spec");
+        for (index, rule) in reading.spec.rules.iter().enumerate() {
+            let Some(table) = rule_on_node(rule, &tenants, scene) else { continue };
+            let table = named(as_present(table, *presence), &reading.object.name);
+            rules.push((spec.key("rules").at(index), table));
+        }
+    }
+    let pools_in_use: HashSet<&str> =
+        rules.iter().filter_map(|(_, table)| table.get("pool")?.as_str()).collect();
+    for (policy, (reading, _)) in present() {
+        for (index, pool) in reading.spec.pools.iter().enumerate() {
+            let pool = named(object(pool), &reading.object.name);
+            let name = pool.get("name").and_then(Value::as_str);
+            if name.is_some_and(|name| pools_in_use.contains(name)) {
+                let field = Field::of(policy, format!("spec.pools[{index}]"));
+                write_with(&mut document, "[[pools]]", &Value::Object(pool), &field, &[]);
+            }
+        }
+    }
+    for (field, table) in rules {
+        write_with(&mut document, "[[rules]]", &Value::Object(table), &field, &[]);
+    }
+    for (policy, (reading, presence)) in present() {
+        if let Some(default) = &reading.spec.default {
+            let table = Value::Object(as_present(object(default), *presence));
+            write_with(&mut document, "[default]", &table, &Field::of(policy, "spec.default"), &[]);
+        }
+    }
+    document
+}
+
+fn describe(document: &mut Document, parts: &[Part<'_>]) {
+    document.comment("Of the cluster's policies (kubectl get vccpolicies), what this node needs.");
+    for (reading, presence) in parts {
+        let how = match presence {
+            Presence::Absent => ", which its rollout keeps from this node",
+            Presence::Shadow => ", in shadow mode by its rollout",
+            Presence::AsWritten => "",
+        };
+        let object = &reading.object;
+        document.comment(&format!("{}, generation {}{how}", object.name, object.generation));
+    }
+}
+
+/// Returns the tenants that the node's ports have.
+fn write_ports(document: &mut Document, parts: &[Part<'_>], scene: &Scene) -> BTreeSet<String> {
+    let own = scene.own_with_devices();
+    let mut taken = HashSet::new();
+    let mut tenants = BTreeSet::new();
+    for (policy, (reading, presence)) in parts.iter().enumerate() {
+        if *presence == Presence::Absent {
+            continue;
+        }
+        for (index, port) in reading.spec.ports.iter().enumerate() {
+            let field = Field::of(policy, format!("spec.ports[{index}]"));
+            let mut is_there = port.pods.is_none();
+            match &port.pods {
+                None => write_with(document, "[[ports]]", &port.table, &field, &[]),
+                Some(selector) => {
+                    for (pod, device) in &own {
+                        if scene.selects(selector, pod) && taken.insert(*device) {
+                            document.comment(&format!("{}/{}", pod.namespace, pod.name));
+                            let device = [("device", json!(pattern_of(device)))];
+                            write_with(document, "[[ports]]", &port.table, &field, &device);
+                            is_there = true;
+                        }
+                    }
+                }
+            }
+            let tenant = port.table.get("tenant").and_then(Value::as_str);
+            tenants.extend(tenant.filter(|_| is_there).map(str::to_owned));
+        }
+    }
+    tenants
+}
+
+/// A rule as far as it can match on this node; None if it cannot.
+fn rule_on_node(
+    rule: &Rule,
+    tenants: &BTreeSet<String>,
+    scene: &Scene,
+) -> Option<Map<String, Value>> {
+    let mut table = object(&rule.table);
+    if let Some(wanted) = table.get("tenant").filter(|wanted| !wanted.is_null()) {
+        let is_here = |tenant: &&Value| tenant.as_str().is_some_and(|it| tenants.contains(it));
+        let here: Vec<Value> = list(wanted).iter().filter(is_here).cloned().collect();
+        if here.is_empty() {
+            return None;
+        }
+        table.insert("tenant".to_owned(), Value::Array(here));
+    }
+    if let Some(selector) = &rule.peers {
+        let written = table.get("peer").map(list).unwrap_or_default();
+        let written = written.iter().filter_map(Value::as_str).map(str::to_owned);
+        let pods = scene.peers.values().filter(|pod| has_device(pod));
+        let pods = pods.filter(|pod| scene.selects(selector, pod));
+        let addresses = pods.flat_map(|pod| &pod.addresses).map(ToString::to_string);
+        // In an order that does not depend on that of events.
+        let peers: BTreeSet<String> = written.chain(addresses).collect();
+        if peers.is_empty() {
+            return None;
+        }
+        table.insert("peer".to_owned(), json!(peers));
+    }
+    Some(table)
+}
+
+/// A treatment as the node has it.
+fn as_present(mut table: Map<String, Value>, presence: Presence) -> Map<String, Value> {
+    const MODE: &str = "mode";
+    let is_enforced = table.get(MODE).and_then(Value::as_str).is_none_or(|mode| mode == "enforce");
+    if presence == Presence::Shadow && is_enforced {
+        table.insert(MODE.to_owned(), json!("shadow"));
+        for key in KEYS.iter().filter(|key| key.is_error_in_shadow()) {
+            table.remove(key.name);
+        }
+    }
+    table
+}
+
+/// Gives the names of a table the name of their policy, since other policies may have the same.
+fn named(mut table: Map<String, Value>, policy: &str) -> Map<String, Value> {
+    for key in ["name", "pool"] {
+        if let Some(Value::String(name)) = table.get_mut(key) {
+            *name = full_name(policy, name);
+        }
+    }
+    table
+}
+
+fn object(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+/// A value, or a list of them.
+fn list(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Array(values) => values.clone(),
+        Value::Null => Vec::new(),
+        value => vec![value.clone()],
+    }
+}

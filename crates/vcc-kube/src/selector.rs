@@ -1,0 +1,138 @@
+//! Label selectors, as Kubernetes' own resources have them.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::core::{Selector, SelectorExt};
+use serde_json::Value;
+
+use crate::resource::{Labels, Pod};
+
+/// Which pods are meant: all whose labels and whose namespace's labels match. One that is left out
+/// matches all.
+#[derive(Clone, Debug, Default)]
+pub struct PodSelector {
+    pub namespaces: Option<Selector>,
+    pub pods: Option<Selector>,
+}
+
+/// None where the pod's namespace has not been heard of yet.
+pub type NamespaceLabels<'a> = Option<&'a Labels>;
+
+impl PodSelector {
+    pub fn matches(&self, pod: &Pod, namespace: NamespaceLabels<'_>) -> bool {
+        self.pods.as_ref().is_none_or(|pods| pods.matches(&pod.labels))
+            && self
+                .namespaces
+                .as_ref()
+                .is_none_or(|wanted| namespace.is_some_and(|labels| wanted.matches(labels)))
+    }
+
+    /// What a watch asks the API server for: the namespace is for the watcher to compare.
+    pub fn of_pods(&self) -> String {
+        self.pods.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+}
+
+/// Reads a selector of `matchLabels` and `matchExpressions`.
+pub fn read(value: &Value) -> Result<Selector, String> {
+    const WANTED: &str = "a label selector, of `matchLabels` and `matchExpressions`";
+    let Value::Object(keys) = value else { return Err(format!("must be {WANTED}")) };
+    if let Some(odd) =
+        keys.keys().find(|key| !["matchLabels", "matchExpressions"].contains(&key.as_str()))
+    {
+        let odd = vcc_policy::text::shortened(odd);
+        return Err(format!("`{odd}` is no key of a label selector: must be {WANTED}"));
+    }
+    let selector: LabelSelector = serde_json::from_value(value.clone())
+        .map_err(|error| format!("must be {WANTED}: {error}"))?;
+    for wanted in selector.match_expressions.iter().flatten() {
+        let has_values = wanted.values.as_ref().is_some_and(|values| !values.is_empty());
+        let operator = vcc_policy::text::shortened(&wanted.operator);
+        const OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
+        match wanted.operator.as_str() {
+            unknown if !OPERATORS.contains(&unknown) => {
+                let known = OPERATORS.join(", ");
+                return Err(format!("`{operator}` is not an operator of labels; known: {known}"));
+            }
+            "In" | "NotIn" if !has_values => {
+                return Err(format!("`{operator}` of the label `{}` needs `values`", wanted.key));
+            }
+            "Exists" | "DoesNotExist" if has_values => {
+                return Err(format!("`{operator}` of the label `{}` has no `values`", wanted.key));
+            }
+            _ => {}
+        }
+    }
+    Selector::try_from(selector).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn labels(pairs: &[(&str, &str)]) -> Labels {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn pod(pairs: &[(&str, &str)]) -> Pod {
+        Pod {
+            uid: "u".into(),
+            namespace: "shop".into(),
+            name: "web-0".into(),
+            labels: labels(pairs),
+            addresses: Vec::new(),
+            host_network: false,
+            has_ended: false,
+        }
+    }
+
+    #[test]
+    fn labels_of_the_pod_and_of_its_namespace_have_to_match() {
+        let web = pod(&[("app", "web"), ("tier", "front")]);
+        let acme = labels(&[("tenant", "acme")]);
+        let all = || read(&json!({})).ok();
+        let selector = |namespaces: Value, pods: Value| PodSelector {
+            namespaces: Some(read(&namespaces).expect("namespaces")),
+            pods: Some(read(&pods).expect("pods")),
+        };
+        assert!(PodSelector::default().matches(&web, None));
+        assert!(PodSelector { namespaces: None, pods: all() }.matches(&web, None));
+        let both = selector(
+            json!({ "matchLabels": { "tenant": "acme" } }),
+            json!({ "matchExpressions": [
+                { "key": "app", "operator": "In", "values": ["web", "api"] },
+                { "key": "debug", "operator": "DoesNotExist" },
+            ] }),
+        );
+        assert!(both.matches(&web, Some(&acme)));
+        assert!(!both.matches(&web, Some(&labels(&[("tenant", "umbrella")]))));
+        assert!(!both.matches(&web, None), "its namespace is unknown as yet");
+        assert!(!both.matches(&pod(&[("app", "web"), ("debug", "")]), Some(&acme)));
+        assert!(!both.matches(&pod(&[]), Some(&acme)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (value, why) in [
+            (json!("app=web"), "must be a label selector, of `matchLabels` and `matchExpressions`"),
+            (json!({ "app": "web" }), "`app` is no key of a label selector"),
+            (json!({ "matchLabels": { "app": 1 } }), "must be a label selector"),
+            (
+                json!({ "matchExpressions": [{ "key": "app", "operator": "Near" }] }),
+                "`Near` is not an operator of labels; known: In, NotIn, Exists, DoesNotExist",
+            ),
+            (
+                json!({ "matchExpressions": [{ "key": "app", "operator": "In", "values": [] }] }),
+                "`In` of the label `app` needs `values`",
+            ),
+            (
+                json!({ "matchExpressions": [{ "key": "a", "operator": "Exists", "values": ["b"] }] }),
+                "`Exists` of the label `a` has no `values`",
+            ),
+        ] {
+            let said = read(&value).expect_err("wrong");
+            assert!(said.contains(why), "{value}: {said}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The status of each policy, from those of all nodes.
+
+use std::collections::BTreeMap;
+
+use crate::activity::weighted_median;
+use crate::document::Field;
+use crate::resource::PolicyObject;
+use crate::spec::Spec;
+use crate::status::{Group, NodeStatus, PolicyOnNode, PolicyStatus, REFUSED};
+
+/// Nodes' statuses by name; `updated` is left empty.
+pub fn of_policy(policy: &PolicyObject, nodes: &BTreeMap<String, NodeStatus>) -> PolicyStatus {
+    let about =
+        |status: &'_ NodeStatus| status.policies.iter().find(|it| it.name == policy.name).cloned();
+    let told: Vec<(&str, Option<PolicyOnNode>)> =
+        nodes.iter().map(|(name, status)| (name.as_str(), about(status))).collect();
+    let has = |it: &PolicyOnNode| it.in_force == policy.generation;
+    let has_refused = |it: &PolicyOnNode| it.generation == policy.generation && !has(it);
+    let heard = || told.iter().filter_map(|(_, it)| it.as_ref());
+    let (current, refused) =
+        (heard().filter(|it| has(it)).count(), heard().filter(|it| has_refused(it)).count());
+    let mut wrong = Vec::new();
+    let share = match policy.is_omitted {
+        true => None,
+        false => Spec::read(&policy.spec, &Field::of(0, "spec"), &mut wrong).rollout.canary,
+    };
+    let group = |is_canary: bool| {
+        share.map(|share| group(told.iter().filter(|(node, _)| share.has(node) == is_canary)))
+    };
+    let message = || {
+        // What keeps a node from having it matters more than a warning.
+        let first = |wanted: fn(&PolicyOnNode, i64) -> bool| {
+            told.iter().find_map(|(node, it)| {
+                let it = it.as_ref().filter(|it| wanted(it, policy.generation))?;
+                Some(format!("{node}: {}", it.messages.first()?))
+            })
+        };
+        let refusal =
+            first(|it, generation| it.generation == generation && it.in_force != generation);
+        refusal.or_else(|| first(|_, _| true))
+    };
+    PolicyStatus {
+        observed_generation: policy.generation,
+        nodes: nodes.len() as u64,
+        current: current as u64,
+        refused: refused as u64,
+        everywhere: format!("{current}/{}", nodes.len()),
+        message: message().unwrap_or_default(),
+        canary: group(true),
+        others: group(false),
+        updated: String::new(),
+    }
+}
+
+fn group<'a>(members: impl Iterator<Item = &'a (&'a str, Option<PolicyOnNode>)>) -> Group {
+    let members: Vec<_> = members.collect();
+    let heard = || members.iter().filter_map(|(_, it)| it.as_ref());
+    let activities: Vec<_> = heard().filter_map(|it| it.activity).collect();
+    let sum = |of: fn(&crate::status::Activity) -> u64| activities.iter().map(of).sum::<u64>();
+    let (retransmissions, acked_bytes) = (sum(|it| it.retransmissions), sum(|it| it.acked_bytes));
+    // Some nodes may still have another generation: most of them tell.
+    let mut modes: BTreeMap<&str, usize> = BTreeMap::new();
+    for it in heard().filter(|it| it.mode != REFUSED) {
+        *modes.entry(&it.mode).or_default() += 1;
+    }
+    let mode = modes.into_iter().max_by_key(|(_, count)| *count).map_or(REFUSED, |(mode, _)| mode);
+    Group {
+        nodes: members.len() as u64,
+        mode: mode.to_owned(),
+        flows: sum(|it| it.flows),
+        retransmissions,
+        acked_bytes,
+        retransmissions_per_gb: per_gb(retransmissions, acked_bytes),
+        rtt: microseconds(weighted_median(activities.iter().map(|it| (it.rtt_us, it.flows)))),
+    }
+}
+
+/// An empty text where nothing was acknowledged: then the quotient says nothing.
+fn per_gb(retransmissions: u64, acked_bytes: u64) -> String {
+    const GB: f64 = 1e9;
+    if acked_bytes == 0 {
+        return String::new();
+    }
+    let quotient = retransmissions as f64 * GB / acked_bytes as f64;
+    if quotient < 10.0 { format!("{quotient:.1}") } else { format!("{quotient:.0}") }
+}
+
+fn microseconds(us: u64) -> String {
+    match us {
+        0 => String::new(),
+        1..10_000 => format!("{us}us"),
+        _ => format!("{:.1}ms", us as f64 / 1000.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::canary::Share;
+    use crate::status::{ABSENT, AS_WRITTEN, Activity, IN_SHADOW};
+
+    fn policy(generation: i64, rollout: serde_json::Value) -> PolicyObject {
+        let (name, uid) = ("web".to_owned(), "u".to_owned());
+        let spec = json!({ "rollout": rollout });
+        PolicyObject { name, uid, generation, created: 0, spec, is_omitted: false }
+    }
+
+    fn node(generation: i64, in_force: i64, mode: &str, messages: &[&str]) -> NodeStatus {
+        let policy = PolicyOnNode {
+            name: "web".into(),
+            generation,
+            in_force,
+            mode: mode.into(),
+            messages: messages.iter().map(|it| (*it).to_owned()).collect(),
+            activity: None,
+        };
+        NodeStatus { policies: vec![policy], ..NodeStatus::default() }
+    }
+
+    fn nodes(all: Vec<NodeStatus>) -> BTreeMap<String, NodeStatus> {
+        all.into_iter().enumerate().map(|(at, it)| (format!("node-{at}"), it)).collect()
+    }
+
+    #[test]
+    fn it_is_everywhere_or_not() {
+        let nodes = nodes(vec![
+            node(3, 3, AS_WRITTEN, &["warning: spec.rules[0]: never reached"]),
+            node(2, 2, AS_WRITTEN, &[]),
+            node(3, 2, AS_WRITTEN, &["spec.rules: too many"]),
+            NodeStatus::default(),
+        ]);
+        let status = of_policy(&policy(3, json!({})), &nodes);
+        assert_eq!((status.nodes, status.current, status.refused), (4, 1, 1));
+        assert_eq!(status.everywhere, "1/4");
+        assert_eq!(status.message, "node-2: spec.rules: too many");
+        assert_eq!((status.canary, status.others), (None, None));
+    }
+
+    #[test]
+    fn canaries_and_others_are_beside_each_other() {
+        let share = Share::parse("50%").expect("a share");
+        let all: BTreeMap<String, NodeStatus> = (0..100)
+            .map(|at| {
+                let name = format!("node-{at}");
+                let is_canary = share.has(&name);
+                let mode = if is_canary { AS_WRITTEN } else { IN_SHADOW };
+                let mut status = node(1, 1, mode, &[]);
+                status.policies[0].activity = Some(Activity {
+                    seconds: 60,
+                    flows: 2,
+                    retransmissions: if is_canary { 1 } else { 30 },
+                    acked_bytes: 1_000_000_000,
+                    rtt_us: if is_canary { 120 } else { 45_600 },
+                });
+                (name, status)
+            })
+            .collect();
+        let status = of_policy(&policy(1, json!({ "canary": "50%", "shadow": true })), &all);
+        let (canary, others) = (status.canary.expect("a group"), status.others.expect("a group"));
+        assert_eq!(canary.nodes + others.nodes, 100);
+        assert_eq!((canary.mode.as_str(), others.mode.as_str()), (AS_WRITTEN, IN_SHADOW));
+        assert_eq!((canary.retransmissions_per_gb.as_str(), canary.rtt.as_str()), ("1.0", "120us"));
+        assert_eq!((others.retransmissions_per_gb.as_str(), others.rtt.as_str()), ("30", "45.6ms"));
+        assert_eq!(status.current, 100);
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_nobody_measured() {
+        let none = nodes(vec![node(1, 1, ABSENT, &[])]);
+        let status = of_policy(&policy(1, json!({ "canary": "0%" })), &none);
+        let (canary, others) = (status.canary.expect("a group"), status.others.expect("a group"));
+        assert_eq!((canary.nodes, canary.rtt.as_str()), (0, ""));
+        assert_eq!((others.nodes, others.mode.as_str()), (1, ABSENT));
+        assert_eq!(others.retransmissions_per_gb, "");
+    }
+}

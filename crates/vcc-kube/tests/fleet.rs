@@ -1,0 +1,236 @@
+//! Agents by the hundred against Kubernetes' own API server: without hosts, since the server is what
+//! they share.
+//!
+//! `VCC_FLEET=1000 cargo test --release -p vcc-kube --test fleet -- --ignored --nocapture` prints what
+//! so many cost the server.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use vcc_kube::{Agent, Host, Options, Pod, RuleActivity, Usage, schema};
+use vcc_testing::kubernetes::Cluster;
+
+/// A node without a datapath: it takes any policy, and counts how many.
+struct Paper {
+    applied: Arc<AtomicUsize>,
+}
+
+impl Host for Paper {
+    fn devices(&mut self, pods: &[&Pod]) -> BTreeMap<String, String> {
+        let device = |(at, pod): (usize, &&Pod)| (pod.uid.clone(), format!("veth{at}"));
+        pods.iter().enumerate().map(device).collect()
+    }
+
+    fn apply(&mut self, _edition: &str, _text: &str) -> Result<(), String> {
+        self.applied.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn usage(&mut self) -> Usage {
+        Usage { ports: 1, flows: 2, problems: Vec::new() }
+    }
+
+    fn activity(&mut self) -> Vec<RuleActivity> {
+        let rule = |name: &str| RuleActivity {
+            name: name.to_owned(),
+            flows: 3,
+            rtt_us: 100,
+            ..Default::default()
+        };
+        vec![rule("web/r")]
+    }
+
+    fn troubles(&mut self, _troubles: Vec<String>) {}
+}
+
+struct Fleet {
+    cluster: Cluster,
+    agents: Vec<Agent>,
+    applied: Arc<AtomicUsize>,
+    _state: tempfile::TempDir,
+}
+
+fn name(number: usize) -> String {
+    format!("node-{number}")
+}
+
+impl Fleet {
+    fn start(size: usize) -> Option<Self> {
+        let cluster = Cluster::start()?;
+        cluster.apply(&schema::yaml());
+        cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all"]);
+        cluster.kubectl(&["create", "namespace", "vcc"]);
+        let state = tempfile::tempdir().expect("a directory");
+        let applied = Arc::default();
+        let agents = (0..size).map(|number| {
+            let options = Options {
+                node: name(number),
+                kubeconfig: Some(cluster.kubeconfig()),
+                namespace: "vcc".to_owned(),
+                state_dir: state.path().join(name(number)),
+            };
+            vcc_kube::start(options, Paper { applied: Arc::clone(&applied) }).expect("an agent")
+        });
+        let agents = agents.collect();
+        Some(Self { cluster, agents, applied, _state: state })
+    }
+
+    fn apply(&self, spec: Value) {
+        let (api_version, kind) = ("vcc.internal/v1alpha1", "VccPolicy");
+        let metadata = json!({ "name": "web" });
+        let object =
+            json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec });
+        self.cluster.apply(&object.to_string());
+    }
+
+    /// The generation that each node says to have in force.
+    fn in_force(&self) -> BTreeMap<String, i64> {
+        let nodes: Value =
+            serde_json::from_str(&self.cluster.kubectl(&["get", "vccnodes", "-o", "json"]))
+                .expect("JSON");
+        let nodes = nodes["items"].as_array().expect("a list").iter();
+        let of = |node: &Value| {
+            let name = node["metadata"]["name"].as_str().expect("a name").to_owned();
+            (name, node["status"]["policies"][0]["inForce"].as_i64().unwrap_or(0))
+        };
+        nodes.map(of).collect()
+    }
+
+    fn status(&self) -> Value {
+        serde_json::from_str::<Value>(&self.cluster.kubectl(&[
+            "get",
+            "vccpolicy",
+            "web",
+            "-o",
+            "json",
+        ]))
+        .expect("JSON")["status"]
+            .take()
+    }
+}
+
+#[track_caller]
+fn comes_to<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+    const PATIENCE: Duration = Duration::from_secs(300);
+    let begin = Instant::now();
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        assert!(begin.elapsed() < PATIENCE, "not after {PATIENCE:?}: {what}");
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn spec(underlay: &str, rollout: Value) -> Value {
+    json!({
+        "ports": [{ "device": "veth*" }],
+        "rules": [{ "name": "r", "underlay": underlay }],
+        "rollout": rollout,
+    })
+}
+
+#[test]
+fn a_canary_s_nodes_and_the_others_are_beside_each_other() {
+    const SIZE: usize = 30;
+    let Some(fleet) = Fleet::start(SIZE) else { return };
+    fleet.apply(spec("dctcp", json!({ "canary": "20%", "shadow": true })));
+    let everywhere = format!("{SIZE}/{SIZE}");
+    let status = comes_to("it is everywhere", || {
+        let status = fleet.status();
+        (status["everywhere"] == everywhere.as_str() && status["canary"]["rtt"] == "100us")
+            .then_some(status)
+    });
+    let (canary, others) = (&status["canary"], &status["others"]);
+    let count = |group: &Value| group["nodes"].as_u64().expect("a count");
+    assert_eq!(count(canary) + count(others), SIZE as u64);
+    assert!((1..15).contains(&count(canary)), "{canary}");
+    assert_eq!((&canary["mode"], &others["mode"]), (&"as written".into(), &"shadow".into()));
+    assert_eq!(canary["flows"].as_u64(), Some(count(canary) * 3));
+    let table = fleet.cluster.kubectl(&["get", "vccpolicies"]);
+    for part in
+        ["CANARY-RETRANS", "OTHERS-RETRANS", "CANARY-RTT", "OTHERS-RTT", "100us", &everywhere]
+    {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+
+    // All send everything again: nothing is applied twice.
+    let applied = fleet.applied.load(Ordering::Relaxed);
+    fleet.cluster.stop_api_server();
+    fleet.cluster.start_api_server();
+    fleet.apply(spec("cubic", json!({})));
+    comes_to("it is everywhere", || {
+        let status = fleet.status();
+        (status["observedGeneration"] == 2 && status["everywhere"] == everywhere.as_str())
+            .then_some(())
+    });
+    assert_eq!(fleet.applied.load(Ordering::Relaxed), applied + SIZE);
+}
+
+/// A figure of the API server's metrics: the sum over all of its labels that contain `part`.
+fn metric(cluster: &Cluster, name: &str, part: &str) -> f64 {
+    let metrics = cluster.kubectl(&["get", "--raw", "/metrics"]);
+    let of = |line: &str| {
+        let (labels, value) = line.strip_prefix(name)?.rsplit_once(' ')?;
+        (labels.starts_with('{') && labels.contains(part))
+            .then(|| value.parse::<f64>().unwrap_or(0.0))
+    };
+    metrics.lines().filter_map(of).sum()
+}
+
+fn memory_kb() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("a status");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a line");
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse().ok()).expect("a number")
+}
+
+/// From a change of the policy to the last node's status, and what it costs the server.
+#[test]
+#[ignore = "minutes"]
+fn so_many_agents_cost_the_server() {
+    const CHANGES: usize = 20;
+    let size = std::env::var("VCC_FLEET").map_or(1000, |size| size.parse().expect("a number"));
+    let before_kb = memory_kb();
+    let Some(fleet) = Fleet::start(size) else { return };
+    fleet.apply(spec("dctcp", json!({})));
+    let is_everywhere = |generation: i64| {
+        let nodes = fleet.in_force();
+        nodes.len() == size && nodes.values().all(|it| *it == generation)
+    };
+    comes_to("all nodes", || is_everywhere(1).then_some(()));
+    let requests = || metric(&fleet.cluster, "apiserver_request_total", "vcc");
+    let sent = || {
+        metric(&fleet.cluster, "apiserver_response_sizes_sum", "vcc")
+            + metric(&fleet.cluster, "apiserver_watch_events_sizes_sum", "vcc")
+    };
+    let at_rest = (Instant::now(), requests(), sent());
+    thread::sleep(Duration::from_secs(120));
+    let seconds = at_rest.0.elapsed().as_secs_f64();
+    let (per_s, bytes_per_s) = ((requests() - at_rest.1) / seconds, (sent() - at_rest.2) / seconds);
+
+    let mut took_ms = Vec::new();
+    for change in 0..CHANGES {
+        let underlay = ["cubic", "dctcp"][change % 2];
+        let begin = Instant::now();
+        fleet.apply(spec(underlay, json!({})));
+        comes_to("all nodes", || is_everywhere(change as i64 + 2).then_some(()));
+        took_ms.push(begin.elapsed().as_millis());
+        thread::sleep(Duration::from_secs(2));
+    }
+    took_ms.sort_unstable();
+    let watches = metric(&fleet.cluster, "apiserver_longrunning_requests", "WATCH");
+    println!(
+        "figure: {size} agents: from apply to the last node's status {} ms at the median, {} ms at most \
+         of {CHANGES}; {watches} watches; at rest {per_s:.1} requests/s, {bytes_per_s:.0} bytes/s; \
+         {} kB of memory for each agent",
+        took_ms[CHANGES / 2],
+        took_ms[CHANGES - 1],
+        (memory_kb() - before_kb) / size as u64,
+    );
+    drop(fleet.agents);
+}
