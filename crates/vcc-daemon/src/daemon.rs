@@ -1,28 +1,30 @@
 //! The thread that decides. All others only wait and tell it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
+use vcc_kube::Agent;
 use vcc_policy::Severity;
 use vcc_port::{Governor, Port, SharedPolicy};
 use vcc_web::Server;
+use vcc_web::snapshot::Problem;
 
 use crate::control::protocol::{Answer, Applied, PolicyInForce, PortStatus, Request, Status};
 use crate::control::{self, Abuse};
 use crate::error::counted;
 use crate::heartbeat::Heartbeat;
 use crate::http::{self, Board};
+use crate::kubernetes;
 use crate::links::{self, LinkNews};
+use crate::origin::Origin;
 use crate::policy_file::Source;
 use crate::ports::{Held, Ports};
 use crate::{Error, Result, RuntimeDir, allocator, journal, problems, signals};
 
 /// The options of `vcc run`.
 pub struct Options {
-    /// The file of the policy.
-    pub config: PathBuf,
+    pub origin: Origin,
     pub runtime_dir: RuntimeDir,
     /// The web server's, if there is to be one.
     pub web: Option<vcc_web::Options>,
@@ -35,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// version of all that is pinned.
 pub fn run(options: Options) -> Result<()> {
     allocator::use_one_heap();
-    let source = Source::read(&options.config)?;
+    let source = options.origin.begin()?;
     let Some(_governor) = Governor::become_it()? else { return Err(Error::SecondDaemon) };
     SharedPolicy::find()?;
     Port::require_understood()?;
@@ -49,6 +51,7 @@ pub fn run(options: Options) -> Result<()> {
     created.map_err(|e| Error::system(format!("use {}", path.display()), e))?;
     let changed = tell.clone();
     links::watch(move |news| changed(Event::Link(news)))?;
+    let from_cluster = tell.clone();
     let asked = move |request, answer| tell(Event::Asked { request, answer });
     let abuse = control::listen(&options.runtime_dir, asked)?;
     let since = SystemTime::now();
@@ -56,8 +59,28 @@ pub fn run(options: Options) -> Result<()> {
     let web = start_web(&options, &board, &abuse)?;
     let mut heartbeat = Heartbeat::new();
     let ports = Ports::adopt(&mut heartbeat)?;
-    let mut daemon =
-        Daemon { options, ports, source, since, last_refusal: None, abuse, heartbeat, board, web };
+    let readings = web.as_ref().map(Server::readings);
+    let cluster = match &options.origin {
+        Origin::File(_) => None,
+        Origin::Kubernetes(origin) => {
+            let tell = move |told| from_cluster(Event::Cluster(told));
+            Some(kubernetes::start(origin, tell, board.clone(), readings)?)
+        }
+    };
+    let mut daemon = Daemon {
+        options,
+        ports,
+        source,
+        since,
+        last_refusal: None,
+        abuse,
+        heartbeat,
+        board,
+        web,
+        is_waiting: cluster.is_some(),
+        cluster,
+        troubles: Vec::new(),
+    };
     daemon.begin()?;
     daemon.serve(&events)
 }
@@ -66,6 +89,7 @@ enum Event {
     Link(LinkNews),
     Signal(signals::Asked),
     Asked { request: Request, answer: Sender<Answer> },
+    Cluster(kubernetes::Told),
 }
 
 struct Daemon {
@@ -81,6 +105,12 @@ struct Daemon {
     board: Board,
     /// Stops when dropped.
     web: Option<Server>,
+    /// Where policies come from a cluster.
+    cluster: Option<Agent>,
+    /// The cluster has not told of a policy yet: the ports there are go on under theirs.
+    is_waiting: bool,
+    /// What lasts between us and the cluster's API server.
+    troubles: Vec<Problem>,
 }
 
 /// Starts the web server. If its address is in use, the daemon does not start.
@@ -92,7 +122,11 @@ fn start_web(options: &Options, board: &Board, abuse: &Abuse) -> Result<Option<S
 
 impl Daemon {
     fn begin(&mut self) -> Result<()> {
-        self.ports.apply(&self.source.policy)?;
+        if self.is_waiting {
+            self.ports.go_on()?;
+        } else {
+            self.ports.apply(&self.source.policy)?;
+        }
         self.meet_links(true);
         let told = self.summary();
         journal::notice(&told);
@@ -118,8 +152,14 @@ impl Daemon {
             let event = events.recv_timeout(LOOK.saturating_sub(looked.elapsed()));
             match event {
                 _ if signals::is_ending() => break None,
-                Ok(Event::Link(LinkNews::Is(link))) => self.ports.is(&link, &self.source.policy),
-                Ok(Event::Link(LinkNews::Gone { index })) => self.ports.gone(index),
+                Ok(Event::Link(LinkNews::Is(link))) => {
+                    self.ports.is(&link, &self.source.policy);
+                    self.tell_cluster();
+                }
+                Ok(Event::Link(LinkNews::Gone { index })) => {
+                    self.ports.gone(index);
+                    self.tell_cluster();
+                }
                 Ok(Event::Link(LinkNews::Overrun)) => {
                     journal::notice("lost news of network devices: listing them again");
                     self.meet_links(false);
@@ -131,6 +171,7 @@ impl Daemon {
                     // The client may have gone.
                     let _ = answer.send(self.answer(request));
                 }
+                Ok(Event::Cluster(told)) => self.hear(told),
                 Err(RecvTimeoutError::Disconnected) => break None,
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -158,9 +199,34 @@ impl Daemon {
         }
     }
 
+    /// A device may be that of a pod which had none.
+    fn tell_cluster(&self) {
+        if let Some(cluster) = &self.cluster {
+            cluster.devices_changed();
+        }
+    }
+
+    fn hear(&mut self, told: kubernetes::Told) {
+        match told {
+            kubernetes::Told::Edition { name, text, answer } => {
+                let result = Source::parse(text, &name).and_then(|source| self.put(source));
+                if let Err(error) = &result {
+                    self.refuse(error);
+                }
+                // The agent may have ended.
+                let _ = answer.send(result.map(drop).map_err(|error| error.to_string()));
+            }
+            kubernetes::Told::Troubles(troubles) => {
+                let problem = |what| Problem { about: kubernetes::ABOUT.to_owned(), what };
+                self.troubles = troubles.into_iter().map(problem).collect();
+                self.tell_problems();
+            }
+        }
+    }
+
     fn reload(&mut self) {
         self.heartbeat.reloading();
-        let result = Source::read(&self.options.config).and_then(|source| self.put(source));
+        let result = self.options.origin.read().and_then(|source| self.put(source));
         if let Err(error) = result {
             self.refuse(&error);
         }
@@ -173,12 +239,19 @@ impl Daemon {
         // A device that was detached a moment ago becomes a port again.
         self.ports.catch_up(&self.source.policy);
         let began = Instant::now();
-        let flows = self.ports.apply(&source.policy)?;
+        // Pods that come and go change nothing for the connections of others.
+        let is_for_others = self.cluster.is_some()
+            && !self.is_waiting
+            && source.policy.has_rules_of(&self.source.policy)
+            && self.ports.keep_their_terms(&source.policy);
+        let flows = if is_for_others { 0 } else { self.ports.apply(&source.policy)? };
         let took_us = began.elapsed().as_micros() as u64;
         let warnings: Vec<String> = source.warnings.iter().map(ToString::to_string).collect();
         self.source = source;
+        self.is_waiting = false;
         self.last_refusal = None;
-        self.meet_links(true);
+        // What was detached by hand stays so until somebody asks for another policy.
+        self.meet_links(!is_for_others);
         self.board.policy(&self.source.policy, &self.summary());
         self.tell_problems();
         journal::notice(&format!(
@@ -216,9 +289,12 @@ impl Daemon {
     fn answer(&mut self, request: Request) -> Answer {
         match request {
             Request::Apply { policy } => {
-                let source = match policy {
-                    Some(policy) => Source::parse(policy.text, &policy.file_name),
-                    None => Source::read(&self.options.config),
+                let source = match (policy, &self.options.origin) {
+                    (Some(policy), Origin::File(_)) => {
+                        Source::parse(policy.text, &policy.file_name)
+                    }
+                    (Some(_), Origin::Kubernetes(_)) => Err(Error::OfCluster),
+                    (None, origin) => origin.read(),
                 };
                 match source.and_then(|source| self.put(source)) {
                     Ok(applied) => Answer::Applied(applied),
@@ -242,19 +318,23 @@ impl Daemon {
 
     /// Refused policies are not among these: see [`Self::refuse`].
     fn tell_problems(&self) {
-        self.board.problems(problems::of(&self.ports), self.ports.attach_failures());
+        let problems = self.troubles.iter().cloned().chain(problems::of(&self.ports));
+        self.board.problems(problems.collect(), self.ports.attach_failures());
+        let flows = self.ports.host().connections().map_or(0, |(flows, _)| flows);
+        self.board.usage(self.ports.held().count(), flows);
     }
 
     fn status(&self) -> Status {
         let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let refused = self.last_refusal.iter();
         let refused = refused.map(|why| format!("the last policy was refused: {why}"));
-        let problems = problems::of(&self.ports).into_iter().map(|problem| problem.what);
+        let problems = self.troubles.iter().cloned().chain(problems::of(&self.ports));
+        let problems = problems.map(|problem| problem.what);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             since_unix_s: since.as_secs(),
-            config: self.options.config.display().to_string(),
+            config: self.options.origin.to_string(),
             policy: self.source.file_name.clone(),
             epoch: self.ports.epoch(),
             rules: self.source.policy.rules().len(),

@@ -14,6 +14,15 @@ pub enum Error {
     BadPolicy { file: String, problems: Problems },
 
     #[error(
+        "this host's policy is that of its cluster: change it there (`kubectl get vccpolicies`), or start \
+         `vcc run` without --kubernetes"
+    )]
+    OfCluster,
+
+    #[error("{0}")]
+    Kubernetes(#[from] vcc_kube::Error),
+
+    #[error(
         "another `vcc run` is running on this host, and there can be one at a time \
          (`vcc status` shows it)"
     )]

@@ -30,6 +30,8 @@ struct Notes {
     last_reload: Option<Reload>,
     attach_failures: u64,
     problems: Vec<Problem>,
+    ports: usize,
+    flows: u32,
     events: VecDeque<Event>,
 }
 
@@ -45,6 +47,8 @@ impl Board {
             last_reload: None,
             attach_failures: 0,
             problems: Vec::new(),
+            ports: 0,
+            flows: 0,
             events: VecDeque::new(),
         })))
     }
@@ -83,6 +87,20 @@ impl Board {
         news.iter().for_each(|new| notes.tell(new));
         notes.problems = problems;
         notes.attach_failures = attach_failures;
+    }
+}
+
+impl Board {
+    /// Connections of all ports, as the kernel counts them.
+    pub(crate) fn usage(&self, ports: usize, flows: u32) {
+        let mut notes = self.notes();
+        (notes.ports, notes.flows) = (ports, flows);
+    }
+
+    /// Ports, their connections, and problems.
+    pub(crate) fn state(&self) -> (usize, u32, Vec<Problem>) {
+        let notes = self.notes();
+        (notes.ports, notes.flows, notes.problems.clone())
     }
 }
 

@@ -12,7 +12,9 @@ mod error;
 mod heartbeat;
 mod http;
 mod journal;
+mod kubernetes;
 mod links;
+mod origin;
 mod policy_file;
 mod ports;
 mod problems;
@@ -23,7 +25,11 @@ pub use control::protocol::{Answer, Applied, PolicyInForce, PortStatus, Request,
 pub use daemon::{Options, run};
 pub use error::{Error, counted};
 pub use links::{Link, LinkNews, watch as watch_links};
+pub use origin::{OfCluster, Origin};
 pub use policy_file::read_policy;
+pub use vcc_kube::Options as AgentOptions;
+pub use vcc_kube::devices::cni::CACHE as CNI_CACHE;
+pub use vcc_kube::schema::yaml as definitions;
 pub use vcc_view::RuntimeDir;
 
 pub type Result<T> = std::result::Result<T, Error>;

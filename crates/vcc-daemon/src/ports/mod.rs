@@ -136,6 +136,20 @@ impl Ports {
         self.held().filter(|held| held.is_misnamed).map(|held| held.port.device())
     }
 
+    /// Whether all ports that there are have the tenants under a policy that they have.
+    pub(crate) fn keep_their_terms(&self, policy: &Policy) -> bool {
+        self.held.values().all(|held| {
+            let tenant = policy.port_of(held.port.device()).map(|port| port.tenant());
+            tenant == (!held.draining).then_some(held.tenant.as_deref())
+        })
+    }
+
+    /// Leaves the policy in force as it is.
+    pub(crate) fn go_on(&mut self) -> Result<()> {
+        self.epoch = self.shared.epoch()?;
+        Ok(())
+    }
+
     /// Puts a policy in force: for new connections at once, for all when this returns. Returns how
     /// many there were. An error changes nothing.
     pub(crate) fn apply(&mut self, policy: &Policy) -> Result<u32> {

@@ -1,10 +1,11 @@
+use std::ffi::OsString;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use vcc_daemon::{Error, Options, RuntimeDir};
+use vcc_daemon::{Error, OfCluster, Options, Origin, RuntimeDir};
 
 use super::policy;
 
@@ -18,6 +19,22 @@ pub struct Arguments {
     /// File of the policy
     #[arg(long, value_name = "FILE", default_value = "/etc/vcc/policy.toml")]
     config: PathBuf,
+
+    /// Take the policies of a Kubernetes cluster, of which this host is a node, instead of a file
+    #[arg(long, conflicts_with = "config", requires = "node")]
+    kubernetes: bool,
+
+    /// With --kubernetes: the name of this node
+    #[arg(long, value_name = "NAME", env = "NODE_NAME", hide_env_values = true)]
+    node: Option<String>,
+
+    /// With --kubernetes: how to reach the API server; by default as the service account of this pod
+    #[arg(long, value_name = "FILE", requires = "kubernetes")]
+    kubeconfig: Option<PathBuf>,
+
+    /// With --kubernetes: where libcni keeps the results of CNI plugins
+    #[arg(long, value_name = "DIRECTORY", requires = "kubernetes", default_value = vcc_daemon::CNI_CACHE)]
+    cni_cache: PathBuf,
 
     /// Address on which to serve metrics, health and a web page of ports and flows, or `off`;
     /// whoever can reach it sees all connections
@@ -57,17 +74,30 @@ impl fmt::Display for Listen {
     }
 }
 
+fn origin(arguments: &Arguments) -> anyhow::Result<Origin> {
+    let Some(node) = arguments.node.clone().filter(|_| arguments.kubernetes) else {
+        return Ok(Origin::File(std::path::absolute(&arguments.config)?));
+    };
+    let or = |name: &str, default: &str| {
+        std::env::var_os(name).unwrap_or_else(|| OsString::from(default))
+    };
+    let agent = vcc_daemon::AgentOptions {
+        node,
+        kubeconfig: arguments.kubeconfig.clone(),
+        namespace: or("POD_NAMESPACE", "vcc").to_string_lossy().into_owned(),
+        state_dir: or("STATE_DIRECTORY", "/var/lib/vcc").into(),
+    };
+    Ok(Origin::Kubernetes(OfCluster { agent, cni_cache: arguments.cni_cache.clone() }))
+}
+
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let web = arguments.listen.0.map(|listen| vcc_web::Options {
         listen,
         host_names: arguments.host_name.clone(),
         limits: vcc_web::Limits::default(),
     });
-    let options = Options {
-        config: std::path::absolute(&arguments.config)?,
-        runtime_dir: RuntimeDir::of_environment(),
-        web,
-    };
+    let options =
+        Options { origin: origin(arguments)?, runtime_dir: RuntimeDir::of_environment(), web };
     vcc_daemon::run(options).inspect_err(|error| {
         if let Error::BadPolicy { problems, .. } = error {
             policy::complain(&problems.problems);

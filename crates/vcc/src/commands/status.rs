@@ -31,7 +31,8 @@ fn told(status: &Status) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let up = age(now.saturating_sub(status.since_unix_s));
     let mut text = format!("vcc {version} is up for {up}, process {pid}\n");
-    let until = if *policy == status.config { "" } else { " until the next reload" };
+    // A file's name, or that of the cluster's policies and which of them.
+    let until = if policy.starts_with(&status.config) { "" } else { " until the next reload" };
     let rules = RuleCount { rules: status.rules - 1, has_default: status.has_default };
     text += &format!("policy: {policy}{until}, epoch {epoch}, {rules}\n");
     if status.rejected_requests > 0 {

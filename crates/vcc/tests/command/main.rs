@@ -7,6 +7,7 @@ mod docs;
 mod emitting;
 mod generating;
 mod guests;
+mod kubernetes;
 mod lab;
 mod libvirt;
 mod lifecycle;

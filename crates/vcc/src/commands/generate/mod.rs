@@ -1,5 +1,5 @@
 //! Man pages and shell completions for packages, generated from the definition of the command line:
-//! a new command needs no change here.
+//! a new command needs no change here. And the definitions of Kubernetes' resources.
 
 mod completions;
 mod man;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Subcommand;
 
-/// Write man pages or shell completions, for packages
+/// Write man pages, shell completions, or the definitions of Kubernetes' resources
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -24,6 +24,8 @@ enum What {
     Man(Directory),
     /// Completions for bash, zsh and fish, under the file names that each expects
     Completions(Directory),
+    /// The definitions of Kubernetes' resources VccPolicy and VccNode, for `kubectl apply -f -`
+    Crds,
 }
 
 #[derive(clap::Args)]
@@ -37,6 +39,7 @@ struct Directory {
 pub fn run(arguments: &Arguments, command: clap::Command) -> anyhow::Result<ExitCode> {
     match &arguments.what {
         What::Man(to) => man::write(command, created(&to.path)?)?,
+        What::Crds => crate::output::say(&vcc_daemon::definitions()),
         What::Completions(to) => completions::write(command, created(&to.path)?)?,
     }
     Ok(ExitCode::SUCCESS)

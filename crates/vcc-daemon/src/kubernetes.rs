@@ -1,0 +1,90 @@
+//! The daemon as the cluster's agent sees it.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{self, Sender};
+
+use vcc_kube::devices::{Finder, cni};
+use vcc_kube::{Agent, Host, Pod, RuleActivity, Usage};
+use vcc_web::Readings;
+
+use crate::http::Board;
+use crate::origin::OfCluster;
+use crate::{Error, Result, journal};
+
+/// What problems between us and the API server are about.
+pub(crate) const ABOUT: &str = "kubernetes";
+
+pub(crate) enum Told {
+    /// To be put in force.
+    Edition { name: String, text: String, answer: Sender<std::result::Result<(), String>> },
+    /// What lasts between us and the API server.
+    Troubles(Vec<String>),
+}
+
+pub(crate) fn start(
+    origin: &OfCluster,
+    tell: impl Fn(Told) -> bool + Send + 'static,
+    board: Board,
+    readings: Option<Readings>,
+) -> Result<Agent> {
+    let finder = Finder::new(origin.cni_cache.clone());
+    let host = OfDaemon { tell, board, readings, finder, troubles: Vec::new() };
+    let agent = vcc_kube::start(origin.agent.clone(), host)?;
+    let watched = cni::watch(origin.cni_cache.clone(), agent.waker());
+    watched.map_err(|error| Error::system("watch the CNI plugins' results", error))?;
+    Ok(agent)
+}
+
+struct OfDaemon<T> {
+    tell: T,
+    board: Board,
+    readings: Option<Readings>,
+    finder: Finder,
+    /// As they were told last.
+    troubles: Vec<String>,
+}
+
+impl<T: Fn(Told) -> bool + Send + 'static> Host for OfDaemon<T> {
+    fn devices(&mut self, pods: &[&Pod]) -> BTreeMap<String, String> {
+        self.finder.find(pods)
+    }
+
+    fn apply(&mut self, edition: &str, text: &str) -> std::result::Result<(), String> {
+        let (answer, answered) = mpsc::channel();
+        let name = format!("the cluster's policies, edition {edition}");
+        (self.tell)(Told::Edition { name, text: text.to_owned(), answer });
+        answered.recv().unwrap_or_else(|_| Err("the daemon is ending".to_owned()))
+    }
+
+    fn usage(&mut self) -> Usage {
+        let (ports, flows, problems) = self.board.state();
+        let of_node = problems.into_iter().filter(|problem| problem.about != ABOUT);
+        let problems = of_node.map(|problem| problem.what).collect();
+        Usage { ports: ports as u64, flows: flows.into(), problems }
+    }
+
+    fn activity(&mut self) -> Vec<RuleActivity> {
+        let rules = self.readings.as_ref().map(Readings::rules).unwrap_or_default();
+        let activity = |rule: vcc_web::RuleReading| RuleActivity {
+            name: rule.name.to_string(),
+            flows: rule.flows,
+            retransmissions: rule.retransmissions,
+            acked_bytes: rule.acked_bytes,
+            rtt_us: rule.srtt_us.map_or(0, |srtt_us| srtt_us as u64),
+        };
+        rules.into_iter().map(activity).collect()
+    }
+
+    fn troubles(&mut self, mut troubles: Vec<String>) {
+        troubles.extend(self.finder.trouble().map(str::to_owned));
+        if troubles == self.troubles {
+            return;
+        }
+        for trouble in troubles.iter().filter(|trouble| !self.troubles.contains(trouble)) {
+            journal::warning(&format!("Kubernetes: {trouble}"));
+        }
+        self.troubles.clone_from(&troubles);
+        // It is ending if nobody listens.
+        (self.tell)(Told::Troubles(troubles));
+    }
+}
