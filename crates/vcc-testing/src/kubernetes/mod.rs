@@ -3,6 +3,7 @@
 
 mod access;
 mod control_plane;
+mod helm;
 mod kubectl;
 mod server;
 mod tools;
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tempfile::TempDir;
 
-pub use tools::helm;
+pub use helm::Helm;
 
 use control_plane::ControlPlane;
 use tools::Tools;

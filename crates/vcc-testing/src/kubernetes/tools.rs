@@ -37,11 +37,3 @@ impl Tools {
         command
     }
 }
-
-/// `helm`, which needs no cluster for charts in directories. None if it is missing: the calling test
-/// is counted as skipped.
-#[track_caller]
-#[must_use]
-pub fn helm(home: &Path) -> Option<Command> {
-    Some(Tools::find()?.command("helm", home))
-}
