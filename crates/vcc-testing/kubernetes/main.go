@@ -63,9 +63,9 @@ func writeSigningKey() error {
 	if err != nil {
 		return err
 	}
-	bytes, err := x509.MarshalPKCS8PrivateKey(key)
+	bytes, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		return err
 	}
-	return pem.Encode(os.Stdout, &pem.Block{Type: "PRIVATE KEY", Bytes: bytes})
+	return pem.Encode(os.Stdout, &pem.Block{Type: "EC PRIVATE KEY", Bytes: bytes})
 }
