@@ -46,5 +46,5 @@ cat >"$work/agent.yaml" <<'END'
 # Written by scripts/kubernetes-manifests.sh.
 END
 HOME=$work "$tools/helm" template vcc "$place/chart" --namespace vcc --set createNamespace=true \
-	--skip-schema-validation=false >>"$work/agent.yaml" || fail 'helm template'
+	>>"$work/agent.yaml" 2>"$work/log" || fail "helm template: $(cat "$work/log")"
 put agent.yaml

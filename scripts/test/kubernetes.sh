@@ -1,6 +1,7 @@
 #!/bin/bash
 # Validates packaging/kubernetes by Kubernetes' own schemas, and its policy by vcc: `kubernetes.sh
-# BINARY`. Exit code 77 means skipped, for the reason in the last line.
+# BINARY`. Exit code 77 means skipped, for the reason in the last line. What a real API server says of the
+# chart is a test of vcc-testing.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -16,6 +17,8 @@ skip() {
 
 vcc=$(realpath "${1:?no binary given: usage: kubernetes.sh BINARY}")
 manifest=packaging/kubernetes/daemonset.yaml
+agent=packaging/kubernetes/agent.yaml
+chart=packaging/kubernetes/chart
 
 # Contains the schemas of all releases. Cached, because it is a download of 20 MB.
 validator=kubernetes-validate==1.37.0
@@ -34,13 +37,63 @@ validate() {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The oldest release with `appArmorProfile`, and the validator's newest.
-for release in 1.30 1.37; do
-	said=$(validate "$release" "$manifest") || fail "invalid for Kubernetes $release: $said"
-done
+# valid FILE: for the oldest release with `appArmorProfile`, and for the validator's newest. Of objects
+# that others define it knows nothing.
+valid() {
+	"$place/bin/python" - "$1" "$work/known.yaml" <<-'END'
+		import sys, yaml
+		others = ("vcc.internal/", "monitoring.coreos.com/")
+		with open(sys.argv[1]) as manifest:
+		    parts = [part for part in yaml.safe_load_all(manifest) if part]
+		with open(sys.argv[2], "w") as file:
+		    yaml.safe_dump_all([part for part in parts if not part["apiVersion"].startswith(others)], file)
+	END
+	for release in 1.30 1.37; do
+		said=$(validate "$release" "$work/known.yaml") || fail "$1 is invalid for Kubernetes $release: $said"
+	done
+}
+valid "$manifest"
+valid "$agent"
+valid packaging/kubernetes/crds.yaml
 # The validator does find errors.
 sed 's/hostNetwork:/hostNetworks:/' "$manifest" >"$work/wrong.yaml"
 ! validate 1.37 "$work/wrong.yaml" >/dev/null || fail 'the validator accepts an invalid manifest'
+
+# What is made of other sources is up to date, and other values are as valid.
+status=0
+scripts/kubernetes-manifests.sh --check "$vcc" >"$work/said" 2>&1 || status=$?
+case $status in
+0)
+	helm=$(scripts/kubernetes-tools.sh --cached)/helm
+	for values in metrics.listen=off,cni.name=cilium \
+		metrics.listen=0.0.0.0:9644,metrics.annotations=true,metrics.podMonitor.enabled=true; do
+		HOME=$work "$helm" template vcc "$chart" --namespace vcc --set "$values" \
+			>"$work/rendered.yaml" 2>"$work/said" || fail "helm template: $(cat "$work/said")"
+		valid "$work/rendered.yaml"
+	done
+	;;
+77) echo "kubernetes: $(cat "$work/said"), continuing without" ;;
+*) fail "$(cat "$work/said")" ;;
+esac
+
+# Both DaemonSets run vcc in the same way, but for where the policy comes from.
+"$place/bin/python" - "$manifest" "$agent" <<-'END' || fail "$manifest and $agent differ"
+	import sys, yaml
+	def pods(path):
+	    with open(path) as manifest:
+	        daemonset, = (part for part in yaml.safe_load_all(manifest) if part["kind"] == "DaemonSet")
+	    spec = daemonset["spec"]["template"]["spec"]
+	    own = {"policy", "token", "state", "cni-cache", "NODE_NAME", "STATE_DIRECTORY"}
+	    container, = spec["containers"]
+	    for where, key in ((spec, "volumes"), (container, "volumeMounts"), (container, "env")):
+	        where[key] = [part for part in where[key] if part["name"] not in own]
+	    del container["args"]
+	    return {"spec": spec, "update": daemonset["spec"]["updateStrategy"]}
+	plain, agent = map(pods, sys.argv[1:])
+	for key in ("spec", "update"):
+	    if plain[key] != agent[key]:
+	        sys.exit(f"{key}:\n{yaml.safe_dump(plain[key])}\n---\n{yaml.safe_dump(agent[key])}")
+END
 
 # To Kubernetes the policy is text; vcc checks it.
 "$place/bin/python" - "$manifest" "$work/policy.toml" <<-'END'
@@ -77,4 +130,6 @@ fi
 
 version=$("$vcc" --version)
 grep -q "image: vcc:${version#vcc }\$" "$manifest" || fail "the manifest's image is not vcc:${version#vcc }"
+grep -q "^version: ${version#vcc }\$" "$chart/Chart.yaml" || fail 'the chart is of another version'
+grep -q "^appVersion: \"${version#vcc }\"\$" "$chart/Chart.yaml" || fail "the chart's image is another version's"
 grep -q "vcc:${version#vcc } " packaging/container/Dockerfile || fail 'the Dockerfile names another version'
