@@ -1,6 +1,7 @@
 //! What the account of the agents may do: what they need, on their own node, and nothing else.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use vcc_testing::eventually;
 use vcc_testing::kubernetes::Cluster;
@@ -37,8 +38,21 @@ struct Agents {
 }
 
 impl Agents {
+    /// Those that other tests use at the same time, if any do.
     #[track_caller]
-    fn installed() -> Option<Self> {
+    fn installed() -> Option<Arc<Self>> {
+        static SHARED: Mutex<Weak<Agents>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(agents) = shared.upgrade() {
+            return Some(agents);
+        }
+        let agents = Arc::new(Self::install()?);
+        *shared = Arc::downgrade(&agents);
+        Some(agents)
+    }
+
+    #[track_caller]
+    fn install() -> Option<Self> {
         let cluster = Cluster::start()?;
         let install = ["install", "vcc", "chart", "--namespace", "vcc", "--create-namespace"];
         cluster.helm().run(packaging(), &install).unwrap_or_else(|said| panic!("helm: {said}"));
