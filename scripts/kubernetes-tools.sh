@@ -63,11 +63,11 @@ go mod download >"$work/log" 2>&1 ||
 	skip "the modules cannot be downloaded, check the network: $(tail -n 1 "$work/log")"
 echo "Kubernetes' tools: building, some minutes" >&2
 
-# What is compiled for them is of no use to others: the cache goes with the build. Without optimization and
-# what debuggers want, the compiler takes three quarters of the time.
+# What is compiled for them is of no use to others: the cache goes with the build. What debuggers want would
+# take time.
 version=$(sed -n 's,^.*k8s.io/kubernetes \(v1.*\)$,\1,p' go.mod)
 mkdir "$work/tools"
-GOCACHE=$work/objects CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -gcflags='all=-N -l -dwarf=false' \
+GOCACHE=$work/objects CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -gcflags=all=-dwarf=false \
 	-ldflags="-s -w -X k8s.io/component-base/version.gitVersion=$version" \
 	-o "$work/tools/kubernetes" . >>"$work/log" 2>&1 || fail "go build: $(tail -n 5 "$work/log")"
 for name in etcd helm kube-apiserver kubectl signing-key; do

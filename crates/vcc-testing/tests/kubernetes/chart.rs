@@ -1,5 +1,6 @@
 //! The chart: which values it takes, and whether the API server takes what it makes of them.
 
+use std::fs;
 use std::path::Path;
 
 use vcc_testing::kubernetes::{Cluster, Helm};
@@ -81,13 +82,14 @@ fn nothing_listens_on_the_network_unasked() {
 }
 
 #[test]
-fn the_api_server_takes_what_each_set_of_values_makes() {
+fn the_api_server_takes_the_manifest_and_what_each_set_of_values_makes() {
     let Some(cluster) = Cluster::start() else { return };
-    cluster.apply(&std::fs::read_to_string(packaging().join("crds.yaml")).expect("crds.yaml"));
-    cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+    let established = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"];
+    let file = |name| fs::read_to_string(packaging().join(name)).expect(name);
+    cluster.apply(&file("crds.yaml"));
     cluster.apply(POD_MONITORS);
-    cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
-    cluster.kubectl(&["create", "namespace", "vcc"]);
+    cluster.kubectl(&established);
+    cluster.apply(&file("agent.yaml"));
     let helm = cluster.helm();
     for values in VALUES {
         cluster.apply(&rendered(&helm, values).expect("manifests"));

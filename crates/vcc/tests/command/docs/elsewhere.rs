@@ -27,6 +27,20 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("docker exec vcc vcc ports", NO_DOCKER),
     ("kubectl apply -f packaging/kubernetes/daemonset.yaml", NO_CLUSTER),
     ("kubectl --namespace vcc rollout status daemonset/vcc", NO_CLUSTER),
+    (
+        "helm install vcc packaging/kubernetes/chart --namespace vcc --create-namespace --set \
+         image.repository=REGISTRY/vcc",
+        CHART,
+    ),
+    ("kubectl get vccnodes", CHART),
+    ("kubectl apply --server-side -f packaging/kubernetes/crds.yaml", CHART),
+    ("kubectl apply --server-side -f packaging/kubernetes/agent.yaml", CHART),
+    (
+        "kubectl --namespace vcc get pods -o name | xargs -I {} kubectl --namespace vcc exec {} -- \
+         /usr/bin/vcc detach --all --wait",
+        NO_CLUSTER,
+    ),
+    ("helm uninstall vcc --namespace vcc", CHART),
     ("kubectl --namespace vcc exec daemonset/vcc -- /usr/bin/vcc ports", NO_CLUSTER),
     (
         "install -D -m 755 packaging/libvirt/qemu /etc/libvirt/hooks/qemu",
@@ -71,4 +85,5 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
 
 const NO_DOCKER: &str =
     "needs a Docker daemon, and downloads; docs/packaging.md lists what was tested";
+const CHART: &str = "vcc-testing's tests do it on an API server: kubernetes/chart.rs";
 const NO_CLUSTER: &str = "needs a cluster; scripts/test/kubernetes.sh checks what it is given";
