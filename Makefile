@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 VCC := $(TARGET_DIR)/release/vcc
 
-.PHONY: help deps build guest-kernel test demo prove fuzz verify bench deb install uninstall fmt clean
+.PHONY: help deps build guest-kernel test demo prove fuzz verify bench deb release install uninstall fmt clean
 
 help:
 	@echo 'make demo     show the problem and the cure on live TCP, in about two minutes (root)'
@@ -17,6 +17,7 @@ help:
 	@echo 'make verify   all that takes longer: proofs, faults, fuzzing, the papers at full length (root, hours)'
 	@echo 'make bench    measure the cost of the datapath and the speed of virtual time (root)'
 	@echo 'make deb      build the Debian package'
+	@echo 'make release  packages for amd64 and arm64, a container image and what belongs to them, in dist/'
 	@echo 'make install  install the command, its pages and its unit below PREFIX=$(PREFIX)'
 	@echo 'make uninstall  remove what `make install` installed'
 	@echo 'make deps     install missing packages that building and testing need (root)'
@@ -65,6 +66,10 @@ bench: build
 
 deb: build
 	@scripts/package-deb.sh $(VCC)
+
+release:
+	@scripts/install-deps.sh release
+	@CARGO='$(CARGO)' scripts/release.sh
 
 # An existing binary is installed without cargo: `make build`, then `sudo make install`.
 install: $(if $(wildcard $(VCC)),,build)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs missing packages that building vcc needs; returns at once if none is missing. With `test`,
-# also the packages that only tests use; with `verify`, those of scripts/verify.sh.
+# also the packages that only tests use; with `verify`, those of scripts/verify.sh; with `release`, what
+# builds for the other architecture of a release, whose packages of libraries apt is told of.
 set -eu
 
 # clang compiles the BPF programs and llvm-strip strips them; libclang is for bindgen; libbpf-dev and
@@ -14,8 +15,10 @@ fail() {
 	exit 1
 }
 
+# Another architecture's package of the same name is not enough.
 is_installed() {
-	dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed
+	dpkg-query --show --showformat='${Architecture} ${db:Status-Status}\n' "$1" 2>/dev/null |
+		grep -qE "^(all|$(echo "$1" | grep -o '[^:]*$' | grep -xE 'amd64|arm64' || dpkg --print-architecture)) installed$"
 }
 
 # Debian 12's Rust is too old for the 2024 edition. The tests need 1.91 for smoltcp.
@@ -49,13 +52,30 @@ missing=
 for package in $packages; do
 	is_installed "$package" || missing="$missing $package"
 done
+# A compiler, libraries and Rust's standard library for the other architecture; what makes packages.
+if [ "${1-}" = release ]; then
+	case $(dpkg --print-architecture) in
+	amd64) other=arm64 gnu=aarch64-linux-gnu ;;
+	arm64) other=amd64 gnu=x86-64-linux-gnu ;;
+	*) fail 'a release is made on amd64 or arm64' ;;
+	esac
+	for package in "gcc-$gnu" "libelf-dev:$other" "zlib1g-dev:$other" dpkg-dev binutils; do
+		is_installed "$package" || missing="$missing $package"
+	done
+	triple=$(echo "$gnu" | sed -e 's/x86-64/x86_64/' -e 's/-linux/-unknown-linux/')
+	if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$triple/lib" ]; then
+		command -v rustup >/dev/null ||
+			fail "Rust has no standard library for $triple, and there is no rustup to install it"
+		rustup target add "$triple"
+	fi
+fi
 # Used by tests only: a browser for the live page and the lab's report, linters for scripts and
-# package, readers for man pages and completions, QEMU for a guest behind `vcc domain`, Open vSwitch
-# for a port of it. Tests whose tool is missing are skipped.
+# package, readers for man pages and completions, readers of container images, QEMU for a guest behind
+# `vcc domain`, Open vSwitch for a port of it. Tests whose tool is missing are skipped.
 wanted=
 if [ "${1-}" = test ]; then
 	for package in chromium shellcheck lintian dpkg-dev binutils man-db groff-base zsh fish \
-		python3-venv qemu-system-x86; do
+		python3-venv qemu-system-x86 skopeo umoci; do
 		is_installed "$package" || wanted="$wanted $package"
 	done
 	# Its package starts a service where systemd runs.
@@ -92,6 +112,7 @@ install() {
 
 export DEBIAN_FRONTEND=noninteractive
 if [ -n "$missing" ]; then
+	[ -z "${other-}" ] || $as_root dpkg --add-architecture "$other"
 	$as_root apt-get update -qq || fail 'apt-get update failed: check the network'
 	# shellcheck disable=SC2086 # a list of words
 	install $missing || fail "apt-get could not install$missing"

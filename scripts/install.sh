@@ -3,6 +3,7 @@
 # The Debian package consists of the same files.
 #
 #   VCC      the binary to install
+#   VCC_HERE  for a binary of another architecture: one of the same sources that runs here
 #   PREFIX   default: /usr/local
 #   SYSCONFDIR  default: /etc
 #   DESTDIR  a root directory to install into, for packages
@@ -43,13 +44,14 @@ install_all() {
 
 	put 755 "$VCC" "$PREFIX/bin/vcc"
 
-	"$VCC" generate man "$work/man"
+	here=${VCC_HERE:-$VCC}
+	"$here" generate man "$work/man"
 	for page in "$work"/man/*.8; do
 		# -n: no name and no time, for reproducible files.
 		gzip -9n "$page"
 		put 644 "$page.gz" "$man/${page##*/}.gz"
 	done
-	"$VCC" generate completions "$work/completions"
+	"$here" generate completions "$work/completions"
 	put 644 "$work/completions/vcc.bash" "$share/bash-completion/completions/vcc"
 	put 644 "$work/completions/_vcc" "$zsh/_vcc"
 	put 644 "$work/completions/vcc.fish" "$share/fish/vendor_completions.d/vcc.fish"
@@ -81,7 +83,7 @@ install_all() {
 		put 644 "$page" "$doc/$page"
 	done
 	# Files that the pages link to, and examples.
-	find packaging/container packaging/kubernetes packaging/libvirt -type f ! -name 'test*' |
+	find packaging/kubernetes packaging/libvirt -type f ! -name 'test*' |
 		LC_ALL=C sort | while read -r example; do
 		mode=644
 		[ ! -x "$example" ] || mode=755

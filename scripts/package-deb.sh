@@ -1,35 +1,32 @@
 #!/bin/sh
 # Builds the Debian package from a binary: `package-deb.sh BINARY [DIRECTORY]`. Prints its path.
 #
+#   VCC_HERE  for a binary of another architecture: one of the same sources that runs here, which
+#             writes man pages and completions
+#
 # It does not use debhelper: scripts/install.sh provides the files, and little else is needed. The
 # build is reproducible: the same sources and binary give the same bytes.
 set -eu
 cd "$(dirname "$0")/.."
 
-fail() {
-	echo "package-deb: $*" >&2
-	exit 1
-}
+. scripts/release/common.sh
 
 [ -x "${1:-}" ] || fail "'${1:-}' is no binary: make build first"
-for tool in dpkg-deb dpkg-shlibdeps strip gzip; do
+architecture=$(architecture_of "$1")
+gnu=$(gnu_of "$architecture")
+for tool in dpkg-deb dpkg-shlibdeps "$gnu-strip" gzip; do
 	command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install dpkg-dev binutils"
 done
 binary=$(realpath "$1")
+here=$(realpath "${VCC_HERE:-$binary}")
 output=${2:-.}
 mkdir -p "$output"
 
-# All timestamps are those of the sources' last change.
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
-export SOURCE_DATE_EPOCH
-umask 022
-
-version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml)
-[ "$("$binary" --version)" = "vcc $version" ] ||
-	fail "$1 is $("$binary" --version), Cargo.toml says $version: make build"
+version=$(version_of_sources)
+[ "$("$here" --version)" = "vcc $version" ] ||
+	fail "$here is $("$here" --version), Cargo.toml says $version: make build"
 # Debian's version: upstream version and package revision.
 revision=$version-1
-architecture=$(dpkg --print-architecture)
 maintainer="${DEBFULLNAME:-vcc maintainers} <${DEBEMAIL:-vcc@localhost}>"
 
 work=$(mktemp -d)
@@ -38,8 +35,8 @@ root=$work/debian/vcc
 mkdir -p "$root/DEBIAN"
 
 DESTDIR=$root PREFIX=/usr ZSH_COMPLETIONS=/usr/share/zsh/vendor-completions VCC=$binary \
-	scripts/install.sh install
-strip --strip-unneeded --remove-section=.comment --remove-section=.note "$root/usr/bin/vcc"
+	VCC_HERE=$here scripts/install.sh install
+"$gnu-strip" --strip-unneeded --remove-section=.comment --remove-section=.note "$root/usr/bin/vcc"
 
 # Debian's own file names.
 doc=$root/usr/share/doc/vcc
@@ -57,7 +54,7 @@ install -D -m 644 packaging/debian/lintian-overrides "$root/usr/share/lintian/ov
 
 # Depends: the packages of the libraries that the binary is linked with.
 printf 'Source: vcc\n\nPackage: vcc\nArchitecture: any\n' >"$work/debian/control"
-libraries=$(cd "$work" && dpkg-shlibdeps -O debian/vcc/usr/bin/vcc 2>/dev/null) ||
+libraries=$(cd "$work" && DEB_HOST_ARCH=$architecture dpkg-shlibdeps -O debian/vcc/usr/bin/vcc 2>/dev/null) ||
 	fail "dpkg-shlibdeps found no package for a library of $1"
 size=$(du -k -s --apparent-size --exclude=DEBIAN "$root" | cut -f 1)
 sed -e "s|@VERSION@|$revision|" -e "s|@ARCHITECTURE@|$architecture|" \

@@ -118,6 +118,7 @@ check_or_skip 'proofs' proofs/run.sh --quick
 check 'faults' faults/run.sh --quick
 check_or_skip 'make install and uninstall' scripts/test/install.sh "$vcc"
 check_or_skip 'Debian package' scripts/test/deb.sh "$vcc"
+check_or_skip 'release' scripts/test/release.sh "$vcc"
 check_or_skip 'Kubernetes manifest' scripts/test/kubernetes.sh "$vcc"
 
 if [ -s "$VCC_SKIPPED_TESTS" ]; then

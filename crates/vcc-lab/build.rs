@@ -22,6 +22,7 @@ fn build_agent(package: &Path, out: &Path) -> io::Result<()> {
     // one each. Cargo locks the profile's directory for a whole build, so its runs share this one in
     // turn.
     let directory = out.ancestors().nth(3).unwrap_or(out).join("guest-agent");
+    let flags = "-C target-feature=+crt-static -C debuginfo=0 -C strip=symbols".to_owned();
     let status = Command::new(env::var("CARGO").unwrap())
         .args(["build", "--quiet", "--release", "--bin", "vcc-agent", "--target", &target])
         .arg("--manifest-path")
@@ -30,12 +31,19 @@ fn build_agent(package: &Path, out: &Path) -> io::Result<()> {
         .arg(&directory)
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
-        .env("RUSTFLAGS", "-C target-feature=+crt-static -C debuginfo=0 -C strip=symbols")
+        .env("RUSTFLAGS", flags + &remapped())
         .status()?;
     if !status.success() {
         return Err(io::Error::other("the guests' program could not be built, as said above"));
     }
     fs::copy(directory.join(target).join("release/vcc-agent"), out.join("vcc-agent")).map(drop)
+}
+
+/// What the flags of this build say of paths, for it may have to be the same in any directory.
+fn remapped() -> String {
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let of_paths = flags.split('\u{1f}').filter(|flag| flag.starts_with("--remap-path-prefix="));
+    of_paths.map(|flag| format!(" {flag}")).collect()
 }
 
 fn embed_experiments(directory: &Path, out: &Path) -> io::Result<()> {

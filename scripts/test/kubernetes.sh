@@ -132,4 +132,3 @@ version=$("$vcc" --version)
 grep -q "image: vcc:${version#vcc }\$" "$manifest" || fail "the manifest's image is not vcc:${version#vcc }"
 grep -q "^version: ${version#vcc }\$" "$chart/Chart.yaml" || fail 'the chart is of another version'
 grep -q "^appVersion: \"${version#vcc }\"\$" "$chart/Chart.yaml" || fail "the chart's image is another version's"
-grep -q "vcc:${version#vcc } " packaging/container/Dockerfile || fail 'the Dockerfile names another version'

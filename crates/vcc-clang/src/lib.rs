@@ -43,16 +43,23 @@ impl Clang {
 
     /// Compiles a file that needs the headers of the target.
     pub fn compile(&self, source: &Path, includes: &[&Path], object: &Path) -> Result<(), String> {
-        let mut options = Vec::new();
-        // <linux/types.h> includes <asm/types.h>, which Debian keeps in a directory per
-        // architecture.
         let arch = variable("CARGO_CFG_TARGET_ARCH")?;
         // As libbpf names it.
-        options.push(format!("-D__TARGET_ARCH_{}", if arch == "x86_64" { "x86" } else { &arch }));
-        let multiarch = format!("/usr/include/{arch}-linux-gnu");
-        if Path::new(&multiarch).is_dir() {
+        let named = match arch.as_str() {
+            "x86_64" => "x86",
+            "aarch64" => "arm64",
+            other => other,
+        };
+        let mut options = vec![format!("-D__TARGET_ARCH_{named}")];
+        // <linux/types.h> includes <asm/types.h>, which Debian keeps in a directory per
+        // architecture: the first of another one is of its packages for cross-compiling.
+        let of_target =
+            [format!("/usr/include/{arch}-linux-gnu"), format!("/usr/{arch}-linux-gnu/include")];
+        if let Some(multiarch) = of_target.iter().find(|it| Path::new(it).join("asm").is_dir()) {
             options.push(format!("-I{multiarch}"));
         }
+        // BTF has the names of sources, which would be those of the directory of this build.
+        options.push(format!("-ffile-prefix-map={}=.", variable("CARGO_MANIFEST_DIR")?));
         Ok(self.compile_with(source, includes, &options, object)?)
     }
 

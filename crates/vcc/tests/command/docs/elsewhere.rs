@@ -16,7 +16,16 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("apt-get purge vcc", "scripts/test/deb.sh purges it by dpkg"),
     ("make install PREFIX=/usr/local", "scripts/test/install.sh, below a directory"),
     ("make uninstall PREFIX=/usr/local", "scripts/test/install.sh, below a directory"),
-    ("docker build -f packaging/container/Dockerfile -t vcc:0.1.0 .", NO_DOCKER),
+    (
+        "make release",
+        "minutes: scripts/test/release.sh makes all but packages of a binary that is there",
+    ),
+    ("scripts/check-reproducible.sh", "a quarter of an hour: a part of scripts/verify.sh"),
+    ("skopeo copy oci-archive:dist/vcc-0.1.0.oci.tar docker-daemon:vcc:0.1.0", NO_DOCKER),
+    (
+        "skopeo copy --all oci-archive:dist/vcc-0.1.0.oci.tar docker://registry.example/vcc:0.1.0",
+        NO_DOCKER,
+    ),
     (
         "docker run --detach --name vcc --network host --read-only --cap-drop ALL --cap-add BPF \
          --cap-add NET_ADMIN --cap-add PERFMON --cap-add NET_RAW --security-opt apparmor=unconfined \

@@ -1,0 +1,47 @@
+#!/bin/sh
+# Makes a release: `release.sh [DIRECTORY]`, by default dist/. What is in it:
+#
+#   vcc_VERSION-1_ARCHITECTURE.deb  Debian packages for amd64 and arm64
+#   vcc-VERSION.oci.tar             a container image for both, as an OCI archive
+#   vcc-VERSION.cdx.json            what is in them, as CycloneDX
+#   vcc-VERSION.md                  what is new, of CHANGELOG.md
+#   SHA256SUMS                      of all these
+#
+# Equal sources, compilers and Debian packages give equal bytes, in any directory
+# (scripts/check-reproducible.sh).
+set -eu
+cd "$(dirname "$0")/.."
+
+. scripts/release/common.sh
+
+dist=${1:-dist}
+version=$(version_of_sources)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Nothing of an earlier release is taken for this one's.
+rm -rf "$dist"
+mkdir -p "$dist"
+here=$(dpkg --print-architecture)
+# The binary that runs here comes first: it writes the man pages of all.
+images=
+for architecture in "$here" $(echo "$architectures" | tr ' ' '\n' | grep -vx "$here"); do
+	echo "release: building for $architecture" >&2
+	binary=$(scripts/release/build.sh "$architecture")
+	[ "$architecture" != "$here" ] || VCC_HERE=$binary
+	export VCC_HERE
+	package=$(scripts/package-deb.sh "$binary" "$dist")
+	# What the package installs is what the image runs.
+	dpkg-deb --fsys-tarfile "$package" | tar --extract --to-stdout ./usr/bin/vcc >"$work/vcc"
+	scripts/release/rootfs.sh "$architecture" "$work/vcc" "$work/$architecture"
+	images="$images $architecture=$work/$architecture"
+done
+# shellcheck disable=SC2086 # a list of words without spaces
+{
+	scripts/release/oci.sh "$dist/vcc-$version.oci.tar" $images
+	scripts/release/sbom.sh $images >"$dist/vcc-$version.cdx.json"
+}
+scripts/release/notes.sh "$version" >"$dist/vcc-$version.md"
+(cd "$dist" && sha256sum -- * >"$work/SHA256SUMS")
+install -m 644 "$work/SHA256SUMS" "$dist/SHA256SUMS"
+cat "$dist/SHA256SUMS"
