@@ -100,6 +100,17 @@ int vcc_native_arrive(struct vcc_flow *f, const struct vcc_params *p, uint64_t n
 	return err;
 }
 
+int vcc_native_answered(struct vcc_flow *f, uint64_t now_us)
+{
+	const uint32_t both = FLOW_SYN_SEEN_GUEST | FLOW_SYN_SEEN_PEER;
+
+	if (f->stage != STAGE_SYN_RECEIVED || (f->flags & both) != both)
+		return -1;
+	establish(f, now_us);
+	VCC_LAW(flow_invariant(f));
+	return 0;
+}
+
 void vcc_native_judge_anew(struct vcc_flow *f, const struct vcc_params *p)
 {
 	vcc_judge_anew(f, p);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use vcc_kube::Agent;
 use vcc_policy::Severity;
-use vcc_port::{Governor, Port, SharedPolicy};
+use vcc_port::{Governor, Inherited, Port, Predecessor, SharedPolicy};
 use vcc_web::Server;
 use vcc_web::snapshot::Problem;
 
@@ -39,6 +39,7 @@ pub fn run(options: Options) -> Result<()> {
     allocator::use_one_heap();
     let source = options.origin.begin()?;
     let Some(_governor) = Governor::become_it()? else { return Err(Error::SecondDaemon) };
+    inherit(&source)?;
     SharedPolicy::find()?;
     Port::require_understood()?;
 
@@ -83,6 +84,28 @@ pub fn run(options: Options) -> Result<()> {
     };
     daemon.begin()?;
     daemon.serve(&events)
+}
+
+/// Takes over the ports of another version of vcc, with their connections.
+fn inherit(source: &Source) -> Result<()> {
+    let inherited = Predecessor::succeed(|shared, ports| {
+        let tenant_of = |port: &Inherited| {
+            let selected = source.policy.port_of(&port.device).filter(|_| port.is_here);
+            selected.and_then(|selected| selected.tenant())
+        };
+        let under = ports.iter().filter(|port| port.by_policy);
+        let tenants: Vec<_> = under.map(|port| (port.index, tenant_of(port))).collect();
+        shared.apply(&source.policy, &tenants).map(drop)
+    })?;
+    for Inherited { device, connections, lost, .. } in inherited {
+        let many = counted(connections, "connection");
+        journal::notice(&format!("{device}: taken over from another version of vcc, with {many}"));
+        if lost > 0 {
+            let many = counted(lost, "connection");
+            journal::warning(&format!("{device}: {many} could not be taken over"));
+        }
+    }
+    Ok(())
 }
 
 enum Event {

@@ -6,19 +6,22 @@ use crate::{FlowState, Underlay, sys};
 /// A field of a connection's state, by a name that does not depend on the state's layout.
 pub struct Field {
     pub name: &'static str,
+    /// Its place in the engine's struct: members of members with a dot.
+    pub place: &'static str,
     read: fn(&sys::vcc_flow) -> u32,
     /// False if the number does not fit.
     write: fn(&mut sys::vcc_flow, u32) -> bool,
 }
 
 macro_rules! fields {
-    ($($name:literal: $($at:ident).+;)*) => {
+    ($($name:literal: $at:ident $(. $within:ident)?;)*) => {
         &[$(Field {
             name: $name,
-            read: |flow| flow.$($at).+.into(),
+            place: concat!(stringify!($at) $(, ".", stringify!($within))?),
+            read: |flow| flow.$at$(.$within)?.into(),
             write: |flow, number| match number.try_into() {
                 Ok(number) => {
-                    flow.$($at).+ = number;
+                    flow.$at$(.$within)? = number;
                     true
                 }
                 Err(_) => false,
@@ -81,6 +84,14 @@ impl FlowState {
     /// Can the connection go on elsewhere? In a handshake or at its end, it has nothing to take along.
     pub fn can_travel(&self) -> bool {
         u32::from(self.stage) == sys::STAGE_ESTABLISHED
+    }
+
+    /// A guest's answer to its peer's SYN has passed, but not the ACK of it. Goes on as if it had: what
+    /// the guest was shown holds from the SYN on. None if there is no such answer.
+    pub fn answered(mut self, now_us: u64) -> Option<Self> {
+        // SAFETY: it points to a live value of the C type for the length of the call.
+        let err = unsafe { crate::vcc_native_answered(&mut self.0, now_us) };
+        (err == 0).then_some(self)
     }
 
     /// What describes this connection, and no more.

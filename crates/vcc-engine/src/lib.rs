@@ -76,6 +76,7 @@ unsafe extern "C-unwind" {
         params: *const sys::vcc_params,
         now_us: u64,
     ) -> std::ffi::c_int;
+    fn vcc_native_answered(flow: *mut sys::vcc_flow, now_us: u64) -> std::ffi::c_int;
     fn vcc_native_judge_anew(flow: *mut sys::vcc_flow, params: *const sys::vcc_params);
     fn vcc_native_move_underlay(flow: *mut sys::vcc_flow, from: u8, to: u8);
     fn vcc_native_is_expected(

@@ -46,15 +46,29 @@ pub enum Error {
 
     #[error(
         "vcc was attached to `{device}` by another version, whose maps have another layout: \
-         `vcc detach --now {device}`, then attach again"
+         `vcc upgrade` takes its connections over, as `vcc run` does; or `vcc detach --now {device}`, \
+         then attach again"
     )]
     OtherVersion { device: String },
 
     #[error(
         "the datapath of this host is another version's, whose maps have another layout: \
-         `vcc detach --now --all`, then start again"
+         `vcc upgrade` takes its connections over, as `vcc run` does; or `vcc detach --now --all`, then \
+         start again"
     )]
     OtherHostVersion,
+
+    #[error(
+        "the maps that another version of vcc has pinned do not say where their `{what}` is, so its \
+         connections cannot be taken over: `vcc detach --all --wait`, then start again"
+    )]
+    Undescribed { what: String },
+
+    #[error(
+        "`{device}` is under a policy, and only what keeps its connections under one can take them over: \
+         start `vcc run`"
+    )]
+    UnderPolicy { device: String },
 
     #[error(
         "there are {} ports already, the most that a host can have: `vcc detach` one first",

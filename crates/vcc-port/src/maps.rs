@@ -1,11 +1,13 @@
 //! The maps that the ports of a host share. Their names are those in `datapath/` and of their pins.
 
-use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, OpenObject};
+use std::path::Path;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object, OpenObject, libbpf_sys};
 use vcc_engine::sys;
 
 use crate::object::{self, lacks};
-use crate::plain::from_bytes;
-use crate::{Error, Result};
+use crate::plain::{from_bytes, to_bytes};
+use crate::{Error, Result, pins};
 
 /// Declares [`Maps`] and all that is done with each of them.
 macro_rules! maps {
@@ -95,4 +97,20 @@ pub(crate) fn find(object: &Object, name: &str) -> Result<MapHandle> {
 /// Another handle of the same map.
 pub(crate) fn keep(map: &MapHandle) -> Result<MapHandle> {
     MapHandle::try_from(map).map_err(|e| Error::system("keep a map", e))
+}
+
+/// Pins a map with these constants in another's place.
+pub(crate) fn replace_constants(path: &Path, constants: &sys::vcc_host_constants) -> Result<()> {
+    let failed = |e| Error::system("pin other constants", e);
+    let options = libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
+        ..Default::default()
+    };
+    let bytes = to_bytes(constants);
+    let mut map =
+        MapHandle::create(MapType::Array, Some(CONSTANTS), 4, bytes.len() as u32, 1, &options)
+            .map_err(failed)?;
+    map.update(&[0; 4], bytes, MapFlags::ANY).map_err(failed)?;
+    pins::remove_if_there(path).map_err(|e| Error::system("pin other constants", e))?;
+    map.pin(path).map_err(failed)
 }

@@ -80,6 +80,8 @@ unsafe impl Dense for sys::vcc_host_constants {}
 // SAFETY: as above.
 unsafe impl Dense for sys::vcc_port {}
 // SAFETY: as above.
+unsafe impl Dense for sys::vcc_entry {}
+// SAFETY: as above.
 unsafe impl Dense for sys::vcc_usage {}
 // SAFETY: as above.
 unsafe impl Dense for sys::vcc_host_usage {}

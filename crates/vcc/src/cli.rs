@@ -8,7 +8,7 @@ use vcc_policy::Surface;
 
 use crate::commands::{
     attach, bench, detach, doctor, domain, emit, explain, export, flows, generate, guests, import,
-    lab, policy, ports, run, status, top, trace, underlay,
+    lab, policy, ports, run, status, top, trace, underlay, upgrade,
 };
 use crate::output;
 
@@ -46,6 +46,7 @@ pub enum Command {
     Emit(emit::Arguments),
     Export(export::Arguments),
     Import(import::Arguments),
+    Upgrade(upgrade::Arguments),
     Domain(domain::Arguments),
     Policy(policy::Arguments),
     Underlay(underlay::Arguments),

@@ -62,6 +62,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Emit(arguments) => commands::emit::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
         Command::Import(arguments) => commands::import::run(&arguments),
+        Command::Upgrade(arguments) => commands::upgrade::run(&arguments),
         Command::Domain(arguments) => commands::domain::run(&arguments),
         Command::Policy(arguments) => commands::policy::run(&arguments),
         Command::Underlay(arguments) => commands::underlay::run(&arguments),

@@ -3,6 +3,7 @@
 use libbpf_rs::{Object, OpenObject};
 use vcc_engine::sys;
 
+use crate::layout::Layout;
 use crate::maps::{self, Maps};
 use crate::plain::to_bytes;
 use crate::policy::{self, SharedPolicy};
@@ -44,6 +45,11 @@ impl Room {
     fn entries(self) -> u32 {
         self.flows_max + self.flows_reserved * sys::PORTS_MAX
     }
+}
+
+/// Where everything is in this version's maps.
+pub(crate) fn layout() -> Result<Layout> {
+    Layout::ours(OBJECT)
 }
 
 /// Programs with maps of their own.

@@ -19,8 +19,10 @@ use crate::tcx::{self, Hook, Tag};
 use crate::{
     Arrived, Error, Flow, Program, Result, Underlays, arrive, object, params, ring, usage,
 };
-pub(crate) use load::Room;
-pub(crate) use pinned::{Found, require_capabilities};
+pub(crate) use load::{Room, layout};
+pub(crate) use pinned::{
+    FROM_GUEST, Found, LAYOUT, NEXT, PLACE, exchange, remove_at, require_capabilities,
+};
 
 /// The maps, and the programs that ports call. Unless it is pinned, it ends with the last value and
 /// the last port.
@@ -39,6 +41,11 @@ impl Host {
     ) -> Result<(Self, Object)> {
         let underlays = Underlays::of_this_process();
         Self::load_with(policy, room, yardsticks, &underlays)
+    }
+
+    /// One that is about to take the place of the pinned one, and is pinned beside it until then.
+    pub(crate) fn load_beside(policy: &SharedPolicy, underlays: &Underlays) -> Result<Self> {
+        Ok(Self::load_with(Some(policy), Room::OF_HOST, false, underlays)?.0)
     }
 
     fn load_with(

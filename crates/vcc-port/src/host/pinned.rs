@@ -4,6 +4,7 @@
 //! array of programs, when user space no longer holds it, although programs still use it.
 
 use std::cell::Cell;
+use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,13 +14,23 @@ use std::sync::Arc;
 use libbpf_rs::{ErrorKind, MapHandle, Program as BpfProgram, libbpf_sys};
 
 use super::{Host, Programs, Room, load};
-use crate::maps::Maps;
+use vcc_engine::sys;
+
+use crate::maps::{self, CONSTANTS, Maps};
 use crate::pins::{self, remove_if_there};
 use crate::sweep::Sweep;
+use crate::tcx::Hook;
 use crate::{Error, Governor, Program, Result, SharedPolicy, Underlays, capabilities, lock};
 
 /// The pins of ports have names with an `@`, so this is not taken for one.
-const PLACE: &str = "/sys/fs/bpf/vcc/host";
+pub(crate) const PLACE: &str = "/sys/fs/bpf/vcc/host";
+/// Of a host that is about to take the place of another version's.
+pub(crate) const NEXT: &str = "/sys/fs/bpf/vcc/host-next";
+/// The pin that says where everything is in the maps.
+pub(crate) const LAYOUT: &str = "layout";
+/// A pin of each version.
+pub(crate) const FROM_GUEST: &str = Hook::FromGuest.host_program_name();
+
 impl Host {
     /// The pinned one, or a new one, which is pinned.
     pub fn open() -> Result<Arc<Self>> {
@@ -44,13 +55,8 @@ impl Host {
         remove()?;
         let underlays = Underlays::pinned()?;
         let (mut host, _) = Self::load_with(Some(&policy), Room::OF_HOST, false, &underlays)?;
+        host.pin_at(Path::new(PLACE))?;
         host.is_pinned = true;
-        let pinned = host.pin();
-        if pinned.is_err() {
-            // The first error is reported.
-            let _ = remove();
-        }
-        pinned?;
         Ok(Arc::new(host))
     }
 
@@ -84,10 +90,20 @@ impl Host {
         complete_path().exists()
     }
 
-    fn pin(&mut self) -> Result<()> {
+    /// Pins all of it, or nothing.
+    pub(crate) fn pin_at(&mut self, place: &Path) -> Result<()> {
+        let pinned = self.pin_each(place);
+        if pinned.is_err() {
+            // The first error is reported.
+            let _ = remove_at(place);
+        }
+        pinned
+    }
+
+    fn pin_each(&mut self, place: &Path) -> Result<()> {
         const DOING: &str = "pin the datapath";
-        let place = Path::new(PLACE);
         fs::create_dir(place).map_err(|e| Error::system(DOING, e))?;
+        load::layout()?.pin(&place.join(LAYOUT))?;
         for (name, map) in self.maps.all_mut() {
             map.pin(place.join(name)).map_err(|e| Error::system(DOING, e))?;
         }
@@ -150,6 +166,21 @@ impl Host {
         replace_pin(self.programs.to_guest.as_fd(), Program::Sweep.name())
     }
 
+    /// Makes what is pinned look like that of a version with another layout of maps, in which everything
+    /// has the place that it has here. Not `described`: of one that has not pinned its layout either.
+    pub fn make_foreign(described: bool) -> Result<()> {
+        let _lock = lock::pins()?;
+        let Found::Ours(host) = Self::find()? else { return Err(Error::OtherHostVersion) };
+        let constants = host.maps.constants().ok_or_else(|| Error::layout("read the limits"))?;
+        let other = sys::vcc_host_constants { layout: sys::LAYOUT_VERSION + 1, ..constants };
+        maps::replace_constants(&Path::new(PLACE).join(CONSTANTS), &other)?;
+        if !described {
+            let removed = remove_if_there(&Path::new(PLACE).join(LAYOUT));
+            removed.map_err(|e| Error::system("remove a layout", e))?;
+        }
+        SharedPolicy::make_foreign()
+    }
+
     fn renew_ports(&self) -> Result<()> {
         for index in pins::indices()? {
             self.renew_wheel(index)?;
@@ -189,7 +220,7 @@ fn complete_path() -> PathBuf {
 }
 
 fn pin_program(program: BorrowedFd<'_>, path: &Path) -> libbpf_rs::Result<()> {
-    let c_path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())
+    let c_path = CString::new(path.as_os_str().as_encoded_bytes())
         .map_err(|e| libbpf_rs::Error::from(io::Error::from(e)))?;
     // SAFETY: an open descriptor, and a string that ends in NUL and outlives the call.
     let status = unsafe { libbpf_sys::bpf_obj_pin(program.as_raw_fd(), c_path.as_ptr()) };
@@ -221,11 +252,31 @@ pub(crate) fn require_capabilities() -> Result<()> {
     Err(Error::NotPermitted { doing, why })
 }
 
-/// Removes it as a whole: first what says that it is complete.
+/// Lets what is pinned as the next host be this host, and what was this host be the next one, in one
+/// step.
+pub(crate) fn exchange() -> Result<()> {
+    let [next, place] = [NEXT, PLACE].map(|path| CString::new(path).expect("no zero in it"));
+    // SAFETY: both strings end in NUL and outlive the call.
+    let status = unsafe {
+        libc::renameat2(
+            libc::AT_FDCWD,
+            next.as_ptr(),
+            libc::AT_FDCWD,
+            place.as_ptr(),
+            libc::RENAME_EXCHANGE,
+        )
+    };
+    if status == 0 { Ok(()) } else { Err(Error::last_os(format!("let {NEXT} be {PLACE}"))) }
+}
+
 pub(crate) fn remove() -> Result<()> {
-    let place = Path::new(PLACE);
+    remove_at(Path::new(PLACE))
+}
+
+/// Removes a host's pins as a whole: first what says that it is complete.
+pub(crate) fn remove_at(place: &Path) -> Result<()> {
     let remove_all = || {
-        remove_if_there(&complete_path())?;
+        remove_if_there(&place.join(Programs::NAMES[2]))?;
         match fs::read_dir(place) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => {
@@ -236,5 +287,5 @@ pub(crate) fn remove() -> Result<()> {
         }
         fs::remove_dir(place)
     };
-    remove_all().map_err(|e| Error::system(format!("remove {PLACE}"), e))
+    remove_all().map_err(|e| Error::system(format!("remove {}", place.display()), e))
 }

@@ -116,14 +116,20 @@ impl PolicyMaps {
             Self::unpin(place)?;
         }
         let mut maps = Self::create()?;
+        maps.pin(place)?;
+        Ok(maps)
+    }
+
+    /// Pins all, or none, where nothing is pinned.
+    pub(super) fn pin(&mut self, place: &Path) -> Result<()> {
         fs::create_dir(place).map_err(|e| Error::system("pin the policy's maps", e))?;
-        for (name, map) in maps.all_mut().rev() {
+        for (name, map) in self.all_mut().rev() {
             if let Err(error) = map.pin(place.join(name)) {
                 let _ = Self::unpin(place);
                 return Err(Error::system("pin the policy's maps", error));
             }
         }
-        Ok(maps)
+        Ok(())
     }
 
     /// None if there are none, or not all: they are being created, or the process that did so died.

@@ -80,6 +80,21 @@ impl SharedPolicy {
         Ok(Self { maps: PolicyMaps::create()?, pinned: false })
     }
 
+    /// See [`crate::Host::make_foreign`]. The caller holds the lock.
+    pub(crate) fn make_foreign() -> Result<()> {
+        let Some(policy) = Self::find()? else { return Ok(()) };
+        policy.set_head(&sys::vcc_policy { layout: sys::LAYOUT_VERSION + 1, ..policy.head()? })
+    }
+
+    /// Pins this one, instead of another version's. The caller holds the lock.
+    pub(crate) fn pin_instead(mut self) -> Result<()> {
+        let place = Path::new(PLACE);
+        if place.exists() {
+            PolicyMaps::unpin(place)?;
+        }
+        self.maps.pin(place)
+    }
+
     /// Removes the pinned policy. No port may use it any more.
     pub fn remove(self) -> Result<()> {
         let _lock = lock::pins()?;

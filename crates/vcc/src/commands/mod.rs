@@ -23,6 +23,7 @@ pub mod top;
 pub mod trace;
 mod treatment;
 pub mod underlay;
+pub mod upgrade;
 
 use anyhow::bail;
 use vcc_port::{Error, Port};

@@ -9,6 +9,7 @@ mod reloading;
 mod restarting;
 mod soak;
 mod telling;
+mod upgrading;
 mod watching;
 
 use std::fs::{self, Permissions};

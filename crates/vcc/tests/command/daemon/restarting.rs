@@ -1,6 +1,5 @@
 //! The daemon ends, however, and another takes over.
 
-use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
@@ -76,25 +75,6 @@ fn devices_changed_meanwhile() {
 }
 
 #[test]
-fn what_another_version_left_is_not_touched() {
-    on_a_host(|| {
-        let place = Place::new("version", POLICY);
-        ip("link add port1 type veth peer name guest1");
-        let mut daemon = place.run();
-        daemon.is_ready();
-        daemon.kill();
-        let pins = fs::read_dir("/sys/fs/bpf/vcc").expect("pins");
-        let pins: Vec<_> = pins.map(|entry| entry.expect("an entry").path()).collect();
-        let port = pins.iter().find(|path| path.to_string_lossy().contains('@')).expect("a port");
-        fs::remove_file("/sys/fs/bpf/vcc/host/usage").expect("removed");
-        let complaint = place.vcc("run --config FILE").complaint(1);
-        assert!(complaint.contains("attached to `port1` by another version"), "{complaint}");
-        assert!(complaint.contains("`vcc detach --now port1`"), "{complaint}");
-        assert!(port.exists());
-    });
-}
-
-#[test]
 fn a_bad_policy_touches_nothing() {
     on_a_host(|| {
         let place =
@@ -110,7 +90,7 @@ fn a_bad_policy_touches_nothing() {
 }
 
 /// Runs a command with the capabilities that packaging/vcc.service grants.
-fn bounded(command: &Command) -> Command {
+pub(super) fn bounded(command: &Command) -> Command {
     let mut bounded = Command::new("setpriv");
     bounded
         .args(["--no-new-privs", "--bounding-set=-all,+bpf,+net_admin,+net_raw,+perfmon"])

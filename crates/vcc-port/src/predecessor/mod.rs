@@ -1,0 +1,168 @@
+//! What another version of vcc has pinned on this host, with another layout of its maps: its ports and
+//! their connections, read by names.
+
+mod hand_over;
+
+use std::collections::HashMap;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Program as BpfProgram};
+use vcc_engine::{Field, FlowState, Underlay, sys};
+
+use crate::batch::Batches;
+use crate::host::{self, Found};
+use crate::layout::Layout;
+use crate::pins::Pin;
+use crate::plain::{from_bytes, to_bytes};
+use crate::policy::SharedPolicy;
+use crate::{AttachOptions, Error, Flow, FlowId, Host, Result, bpffs, monotonic, pins};
+
+/// Flows per system call.
+const ROOM: usize = 1024;
+
+/// The maps of another version of vcc, and where everything is in them.
+pub struct Predecessor {
+    flows: MapHandle,
+    ports: MapHandle,
+    theirs: Layout,
+    ours: Layout,
+}
+
+/// A port whose connections were taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inherited {
+    pub device: String,
+    pub index: u32,
+    /// Whether its device is in this network namespace.
+    pub is_here: bool,
+    /// It takes no new connections.
+    pub drains: bool,
+    /// Whether a policy has its connections; false of one that was attached by hand.
+    pub by_policy: bool,
+    pub connections: usize,
+    /// Those that could not be taken over: for lack of room, or because none is as they are described.
+    pub lost: usize,
+}
+
+/// A port of the other version.
+struct Theirs {
+    pin: Pin,
+    index: u32,
+    said: sys::vcc_port,
+}
+
+impl Predecessor {
+    /// None if nothing is pinned, or what is pinned is this version's.
+    pub fn find() -> Result<Option<Self>> {
+        if !bpffs::has_home()? || pins::indices()?.is_empty() {
+            return Ok(None);
+        }
+        let is_foreign = match Host::find()? {
+            Found::Ours(_) => matches!(SharedPolicy::find(), Err(Error::OtherPolicyVersion)),
+            Found::OtherVersion => true,
+            Found::None => false,
+        };
+        // The first versions had programs and maps for each port, and no index.
+        if !is_foreign || pins::all()?.iter().any(|pin| pin.index.is_none()) {
+            return Ok(None);
+        }
+        Self::at(Path::new(host::PLACE)).map(Some)
+    }
+
+    /// What is pinned in a directory.
+    fn at(place: &Path) -> Result<Self> {
+        let map = |name: &str| {
+            MapHandle::from_pinned_path(place.join(name))
+                .map_err(|_| Error::Undescribed { what: name.into() })
+        };
+        let theirs = match Layout::pinned(&place.join(host::LAYOUT))? {
+            Some(layout) => layout,
+            None => {
+                let path = place.join(host::FROM_GUEST);
+                let program = BpfProgram::fd_from_pinned_path(path);
+                let program =
+                    program.map_err(|_| Error::Undescribed { what: host::FROM_GUEST.into() })?;
+                Layout::of_program(program.as_fd())?
+            }
+        };
+        let found =
+            Self { flows: map("flows")?, ports: map("ports")?, theirs, ours: host::layout()? };
+        found.require_all()?;
+        Ok(found)
+    }
+
+    /// Without one of these, a connection would go on as another one.
+    fn require_all(&self) -> Result<()> {
+        let entry = self.theirs.of("vcc_entry")?;
+        let of_flow = Field::ALL.iter().map(|field| field.place).chain(["stage", "underlay"]);
+        for place in of_flow {
+            let name = format!("flow.{place}");
+            if !entry.fields.contains_key(&name) {
+                return Err(Error::Undescribed { what: name });
+            }
+        }
+        let lengths = [
+            (&self.flows, self.theirs.of("vcc_key")?.bytes as u32, entry.bytes as u32),
+            (&self.ports, 4, self.theirs.of("vcc_port")?.bytes as u32),
+        ];
+        for (map, key, value) in lengths {
+            if (map.key_size(), map.value_size()) != (key, value) {
+                return Err(Error::Undescribed { what: "entries".into() });
+            }
+        }
+        Ok(())
+    }
+
+    fn ports(&self) -> Result<Vec<Theirs>> {
+        let mut ports = Vec::new();
+        for pin in pins::all()?.into_iter().filter(Pin::is_complete) {
+            let Some(index) = pin.index else { continue };
+            let value = self.ports.lookup(&index.to_ne_bytes(), MapFlags::ANY);
+            let value = value.map_err(|e| Error::system("read another version's ports", e))?;
+            let Some(value) = value else { continue };
+            let default = AttachOptions::default().port(false);
+            let said = self.translated("vcc_port", &value, default)?;
+            ports.push(Theirs { pin, index, said });
+        }
+        Ok(ports)
+    }
+
+    /// The connections that can go on at a port of this version, by the index of their port.
+    fn flows(&self) -> Result<HashMap<u32, Vec<Flow>>> {
+        const DOING: &str = "read another version's connections";
+        let mut flows: HashMap<u32, Vec<Flow>> = HashMap::new();
+        let mut batches = Batches::new(&self.flows, ROOM);
+        let now_us = monotonic().as_micros() as u64;
+        while let Some(entries) = batches.next().map_err(|e| Error::system(DOING, e))? {
+            for (key, value) in entries {
+                let key: sys::vcc_key = self.translated("vcc_key", key, sys::vcc_key::default())?;
+                let entry = self.translated("vcc_entry", value, sys::vcc_entry::default())?;
+                let Some(state) = travelling(entry.flow, now_us) else { continue };
+                let flow = Flow::new(FlowId::of_key(&key), state.0);
+                flows.entry(key.port.into()).or_default().push(flow);
+            }
+        }
+        Ok(flows)
+    }
+
+    /// A value as this version has it. Where the other version has nothing, it is that of `value`.
+    fn translated<T: crate::plain::Dense>(&self, name: &str, theirs: &[u8], value: T) -> Result<T> {
+        let mut bytes = to_bytes(&value).to_vec();
+        self.ours.of(name)?.fill(&mut bytes, self.theirs.of(name)?, theirs)?;
+        from_bytes(&bytes).ok_or_else(|| Error::layout("read another version's maps"))
+    }
+}
+
+/// None in a handshake whose SYN was not answered, and at its end.
+fn travelling(flow: sys::vcc_flow, now_us: u64) -> Option<FlowState> {
+    let mut state = FlowState(flow);
+    if !state.can_travel() {
+        state = state.answered(now_us)?;
+    }
+    // Its window is one of segments under any underlay.
+    if Underlay::from_number(state.underlay).is_none() {
+        state.0.underlay = Underlay::built_in().find(|it| it.controls())?.number();
+    }
+    Some(state)
+}
