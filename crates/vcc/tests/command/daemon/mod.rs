@@ -65,7 +65,10 @@ impl Place {
 
     /// Knows where the daemon is.
     fn command(&self) -> Command {
-        let mut command = command();
+        self.knowing(command())
+    }
+
+    fn knowing(&self, mut command: Command) -> Command {
         command.env("RUNTIME_DIRECTORY", self.path("run")).env_remove("JOURNAL_STREAM");
         command
     }
@@ -143,6 +146,11 @@ impl Daemon {
                 Err(_) => panic!("it did not say `{part}`, but {before:#?}"),
             }
         }
+    }
+
+    /// The first line with that part; None if it ends before.
+    fn says_before_its_end(&self, part: &str) -> Option<String> {
+        std::iter::from_fn(|| self.lines.recv().ok()).find(|line| line.contains(part))
     }
 
     #[track_caller]

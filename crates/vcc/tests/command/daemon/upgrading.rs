@@ -132,7 +132,7 @@ fn ports_stay_what_they_were() {
         let said = vcc("upgrade").well();
         assert_eq!(
             said,
-            "port: taken over, with 1 connection(s)\nport2: taken over, with 0 connection(s)\n"
+            "port2: taken over, with 0 connection(s)\nport: taken over, with 1 connection(s)\n"
         );
         assert_eq!(["port", "port2"].map(options), before);
         scales();
@@ -194,4 +194,89 @@ fn what_cannot_be_understood_is_not_touched() {
         assert!(complaint.contains("`vcc detach --all --wait`"), "{complaint}");
         assert!(pins().contains(&port));
     });
+}
+
+/// From each of `VCC_VERSIONS`, paths of their commands, to this one and back, twice, in the middle of
+/// transfers each way. scripts/check-upgrade.sh builds them.
+#[test]
+#[ignore = "takes other versions of the command, which take minutes to build"]
+fn from_other_versions_and_back() {
+    let versions = std::env::var("VCC_VERSIONS").expect("paths of commands, with `:` between");
+    for other in versions.split(':') {
+        on_a_host(|| there_and_back(other));
+    }
+}
+
+fn there_and_back(other: &str) {
+    let place = Place::new("versions", POLICY);
+    let guest = guest();
+    let run_other = || place.run_by(place.knowing(Command::new(other)));
+    let mut daemon = run_other();
+    daemon.is_ready();
+    let (mut one, mut other_end) = connect(&guest);
+    exchange(&mut one, &mut other_end);
+    let over = AtomicBool::new(false);
+    let mut ways = Vec::new();
+    let exchanges = std::thread::scope(|scope| {
+        let transfer = scope.spawn(|| {
+            let mut exchanges = 0;
+            while !over.load(Ordering::Relaxed) {
+                exchange(&mut one, &mut other_end);
+                exchanges += 1;
+            }
+            exchanges
+        });
+        let mut scales_before = None;
+        for _ in 0..2 {
+            daemon.kill();
+            daemon = place.run();
+            ways.push(way(&daemon.says("port: ")));
+            daemon.is_ready();
+            let now = scales();
+            assert_eq!(*scales_before.get_or_insert(now), now);
+
+            daemon.kill();
+            daemon = run_other();
+            match daemon.says_before_its_end("port: ") {
+                Some(said) => ways.push(way(&said)),
+                // It has another layout, and takes nothing over.
+                None => {
+                    daemon = by_file(&place, other);
+                    ways.push("by a file");
+                }
+            }
+            daemon.is_ready();
+        }
+        over.store(true, Ordering::Relaxed);
+        transfer.join().expect("a transfer")
+    });
+    exchange(&mut one, &mut other_end);
+    // A new one is as good.
+    let (mut one, mut other_end) = connect(&guest);
+    exchange(&mut one, &mut other_end);
+    let said = Command::new(other).arg("--version").output().expect("it runs").stdout;
+    let version = String::from_utf8(said).expect("UTF-8");
+    println!(
+        "figure: {} ({other}): {exchanges} exchanges of 2 MiB, each whole, over {}",
+        version.trim(),
+        ways.join(", ")
+    );
+}
+
+fn way(said: &str) -> &'static str {
+    if said.contains("taken over") { "taken over" } else { "adopted" }
+}
+
+/// As docs/operating.md tells it.
+fn by_file(place: &Place, other: &str) -> super::Daemon {
+    let file = place.path("port.export");
+    let file = file.to_str().expect("UTF-8");
+    vcc(&format!("export port {file}")).well();
+    vcc("detach --now port");
+    let daemon = place.run_by(place.knowing(Command::new(other)));
+    daemon.says("port: attached");
+    let imported = Command::new(other).args(["import", "port", file]).output().expect("it runs");
+    let said = String::from_utf8(imported.stdout).expect("UTF-8");
+    assert!(said.contains("1 connection taken over"), "{said}");
+    daemon
 }
