@@ -116,3 +116,17 @@ fn an_underlay_that_is_not_known_here_leaves_the_window() {
     let [first, _] = &read(&text).expect("connections")[..] else { panic!() };
     assert_eq!(first.state.underlay, default_underlay().number());
 }
+
+/// What a version has written, the next ones read: a connection of a Linux guest to a peer without vcc.
+#[test]
+fn an_export_of_a_released_version_is_read() {
+    let text = include_str!("fixtures/0.1.0.export");
+    let flows = read(text).expect("it is read");
+    let [flow] = &flows[..] else { panic!("{} connections", flows.len()) };
+    assert_eq!((flow.guest.to_string(), flow.peer.port()), ("192.0.2.1:40000".into(), 80));
+    assert!(flow.state.can_travel() && flow.depends_on_translation());
+    let described = |name| Field::named(name).expect("a field").of(&flow.state);
+    assert_eq!((described("wscale_peer"), described("wscale_shown")), (10, 5));
+    let arrived = flow.state.arrive(&vcc_engine::Params::default(), 1);
+    assert!(arrived.is_some(), "it goes on by this version");
+}

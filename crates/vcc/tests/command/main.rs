@@ -19,6 +19,7 @@ mod pty;
 mod refusals;
 mod screen;
 mod seeing;
+mod stable;
 mod tracing;
 mod underlays;
 mod usage;

@@ -122,7 +122,7 @@ impl Place {
         Daemon { child, lines }
     }
 
-    fn connect(&self) -> UnixStream {
+    pub(crate) fn connect(&self) -> UnixStream {
         UnixStream::connect(self.socket()).expect("a connection")
     }
 }

@@ -74,6 +74,7 @@ pages! {
     proofs: "docs/proofs.md",
     results: "docs/results.md",
     seeing: "docs/seeing.md",
+    stability: "docs/stability.md",
     testing: "docs/testing.md",
     translation: "docs/translation.md",
     troubleshooting: "docs/troubleshooting.md",

@@ -1,0 +1,102 @@
+//! What docs/stability.md promises, against files that say what it was.
+
+mod golden;
+mod json;
+mod shape;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use vcc_engine::Field;
+
+use golden::Golden;
+
+/// A policy's keys, with the types and the words that they take.
+#[test]
+fn policy_keys() {
+    fn add(schema: &Value, at: &Value, path: &str, found: &mut BTreeSet<String>) {
+        if let Some(name) = at["$ref"].as_str().and_then(|name| name.strip_prefix("#/definitions/"))
+        {
+            add(schema, &schema["definitions"][name], path, found);
+        }
+        for one in ["anyOf", "oneOf"].iter().filter_map(|key| at[key].as_array()).flatten() {
+            add(schema, one, path, found);
+        }
+        let types = at["type"]
+            .as_str()
+            .into_iter()
+            .chain(at["type"].as_array().into_iter().flatten().filter_map(Value::as_str));
+        found.extend(types.map(|kind| format!("{path} {kind}")));
+        let words = at["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        found.extend(words.map(|word| format!("{path} \"{word}\"")));
+        if at["items"].is_object() {
+            add(schema, &at["items"], &format!("{path}[]"), found);
+        }
+        for (key, member) in at["properties"].as_object().into_iter().flatten() {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            add(schema, member, &path, found);
+        }
+    }
+    let schema: Value =
+        serde_json::from_str(&crate::vcc("policy schema").well()).expect("a schema");
+    let mut found = BTreeSet::new();
+    for (key, table) in schema["properties"].as_object().expect("tables") {
+        add(&schema, table, key, &mut found);
+    }
+    assert!(found.contains("rules[].underlay \"dctcp\""), "{found:#?}");
+    assert!(found.contains("ports[].device string"), "{found:#?}");
+    Golden::read("policy").assert_all(&found);
+}
+
+/// Metrics, with their kinds and labels.
+#[test]
+fn metrics() {
+    let line = |metric: &vcc_web::Metric| {
+        format!("{} {} {}", metric.name, metric.kind.name(), metric.labels.join(","))
+            .trim()
+            .to_owned()
+    };
+    Golden::read("metrics").assert_all(&vcc_web::METRICS.iter().map(line).collect());
+}
+
+/// What `vcc export` says of a connection; also what one version reads of another's maps.
+#[test]
+fn fields_of_an_export() {
+    let lines = Field::ALL.iter().map(|field| format!("{} {}", field.name, field.place));
+    let format = format!("format {}", vcc_export::FORMAT);
+    Golden::read("export").assert_all(&lines.chain([format]).collect());
+}
+
+/// Commands and their options, but for those that only measure.
+#[test]
+fn commands_and_options() {
+    let mut found = BTreeSet::new();
+    add_command("vcc", &mut found);
+    assert!(found.contains("vcc flows --json"), "{found:#?}");
+    Golden::read("commands").assert_all(&found);
+}
+
+fn add_command(command: &str, found: &mut BTreeSet<String>) {
+    let arguments = command.strip_prefix("vcc").expect("our name");
+    let help = crate::vcc(&format!("{arguments} -h")).well();
+    found.insert(command.to_owned());
+    let mut is_list = false;
+    for line in help.lines() {
+        if !line.starts_with(' ') {
+            is_list = line == "Commands:";
+            continue;
+        }
+        let words: Vec<&str> =
+            line.split([' ', ',', '=']).filter(|word| !word.is_empty()).collect();
+        let [first, rest @ ..] = &words[..] else { continue };
+        if is_list && !["help", "lab", "bench"].contains(first) {
+            add_command(&format!("{command} {first}"), found);
+        }
+        // `-h, --help`, or only the one with two.
+        let long =
+            [Some(first), rest.first()].into_iter().flatten().find(|it| it.starts_with("--"));
+        if let Some(option) = long.filter(|_| first.starts_with('-')) {
+            found.insert(format!("{command} {option}"));
+        }
+    }
+}
