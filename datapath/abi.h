@@ -8,7 +8,7 @@
 #include "vcc.h"
 
 /* Must change with every change of the maps' contents, even if no size changes. */
-#define LAYOUT_VERSION 12u
+#define LAYOUT_VERSION 13u
 
 /* User space copies keys and values byte by byte; padding would be uninitialised. */
 #pragma GCC diagnostic push
@@ -23,8 +23,21 @@ struct vcc_key {
 	uint8_t peer_addr[16];
 	uint16_t guest_port; /* network byte order, like the addresses */
 	uint16_t peer_port;
-	uint16_t vlan; /* 802.1Q VLAN ID, host byte order; 0 if untagged */
+	uint16_t vlan; /* 802.1Q VLAN ID, host byte order, 0 if untagged; and KEY_INSIDE */
 	uint16_t port; /* the index of the port */
+};
+
+/*
+ * A flag beside the VLAN ID: the connection is inside a tunnel (tunnel.h). The addresses and ports
+ * are its own; the VLAN is that of the frame.
+ */
+#define KEY_INSIDE 0x1000u
+
+/* The tunnels whose inner connections a port translates. */
+enum vcc_inside {
+	INSIDE_VXLAN = 1 << 0,
+	INSIDE_GENEVE = 1 << 1,
+	INSIDE_GRE = 1 << 2,
 };
 
 /* What the programs have to know of the underlays that they are linked with (underlays.h). */
@@ -72,6 +85,11 @@ struct vcc_entry {
 	struct vcc_place due;  /* the flow's position in the timer wheel */
 	uint32_t half_open;    /* bool: usage.half_open and QUEUE_HALF_OPEN include the flow */
 	uint32_t half_open_at; /* its position in QUEUE_HALF_OPEN */
+	/*
+	 * With KEY_INSIDE: the tunnels from and to the guest (tunnel.h); 0: not seen yet. They may
+	 * differ, for some overlays number the destination's network, or the sender's identity.
+	 */
+	uint64_t tunnels[2];
 };
 
 /* A connection that comes to a port with its guest. */
@@ -86,6 +104,7 @@ struct vcc_port {
 	struct vcc_key traced;	  /* the connection to trace; all zeros: every connection */
 	uint32_t flows_max;
 	uint32_t by_policy;  /* bool: a policy selects the parameters of connections */
+	uint32_t inside;     /* enum vcc_inside: the tunnels to look into */
 	uint32_t generation; /* counts the ports that have had the index; for user space */
 };
 
@@ -262,6 +281,8 @@ enum vcc_count {
 	COUNT_UNTIMED,	      /* a flow that the timer wheel could not hold: forgotten */
 	COUNT_TIMER_LATE,     /* the port's timer was late by seconds and was restarted */
 	COUNT_PROMISE_BROKEN, /* a guest did not take what was acknowledged in its name: reset */
+	COUNT_OTHER_TUNNEL,   /* inside another tunnel than the connection of these addresses */
+	COUNT_CANNOT_MARK,    /* CE outside, Not-ECT inside: not for the guest (RFC 6040, 4.2) */
 	COUNT_MAX,
 };
 

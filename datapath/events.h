@@ -23,9 +23,12 @@ static __always_inline void tell(uint32_t kind, const struct vcc_key *key,
 {
 	bool trace = kind == EVENT_ACK;
 	uint32_t port = key->port;
+	/* What `vcc emit` sends has no outer header. */
+	bool inside = key->vlan & KEY_INSIDE;
 	void *ring =
 	    trace ? bpf_map_lookup_elem(&traces, &port) : bpf_map_lookup_elem(&events, &port);
-	struct vcc_event *event = ring ? bpf_ringbuf_reserve(ring, sizeof(*event), 0) : 0;
+	struct vcc_event *event =
+	    ring && (trace || !inside) ? bpf_ringbuf_reserve(ring, sizeof(*event), 0) : 0;
 
 	if (!event) {
 		count(port, trace ? COUNT_TRACE_LOST : COUNT_EVENT_LOST);

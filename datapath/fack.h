@@ -24,6 +24,31 @@ static __always_inline long fack_send(struct __sk_buff *skb)
 	return err;
 }
 
+/* A FACK's TCP header, without its checksum: the segment's own, as an ACK of one byte less. */
+struct fack_header {
+	__be16 source, dest;
+	__be32 seq, ack;
+	__be16 flags, window, check, urgent;
+	struct our_option option;
+};
+
+_Static_assert(sizeof(struct fack_header) == FACK_TCP_BYTES, "a TCP header");
+
+static __always_inline struct fack_header fack_header_of(const struct vcc_key *key,
+							 const struct vcc_segment *s,
+							 const struct vcc_feedback *feedback)
+{
+	return (struct fack_header){
+		.source = key->guest_port,
+		.dest = key->peer_port,
+		.seq = bpf_htonl(s->seq),
+		.ack = bpf_htonl(s->ack - 1),
+		.flags = bpf_htons(FACK_TCP_BYTES / 4 << 12 | TCP_ACK),
+		.window = bpf_htons(s->window),
+		.option = option_fack(feedback),
+	};
+}
+
 /* The sum of the pseudo-header (RFC 9293, 3.1; RFC 8200, 8.1). */
 static __always_inline int64_t sum_pseudo(const struct vcc_key *key, bool ipv6)
 {
@@ -34,15 +59,6 @@ static __always_inline int64_t sum_pseudo(const struct vcc_key *key, bool ipv6)
 	sum = bpf_csum_diff(0, 0, (__be32 *)(key->peer_addr + skip), bytes, (__u32)sum);
 	return sum + bpf_htons(IPPROTO_TCP) + bpf_htons(FACK_TCP_BYTES);
 }
-
-struct fack_header {
-	__be16 source, dest;
-	__be32 seq, ack;
-	__be16 flags, window, check, urgent;
-	struct our_option option;
-};
-
-_Static_assert(sizeof(struct fack_header) == FACK_TCP_BYTES, "a TCP header");
 
 /*
  * Second pass: turns the clone into an ACK of one byte less with the counters. The checksum is
@@ -55,15 +71,7 @@ static __always_inline long fack_finish(struct __sk_buff *skb, const struct fram
 {
 	uint32_t tcp_bytes = s->payload_bytes + tcp_header_bytes(fr);
 	uint16_t length = FACK_TCP_BYTES;
-	struct fack_header header = {
-		.source = key->guest_port,
-		.dest = key->peer_port,
-		.seq = bpf_htonl(s->seq),
-		.ack = bpf_htonl(s->ack - 1),
-		.flags = bpf_htons(FACK_TCP_BYTES / 4 << 12 | TCP_ACK),
-		.window = bpf_htons(s->window),
-		.option = option_fack(feedback),
-	};
+	struct fack_header header = fack_header_of(key, s, feedback);
 	/* Trim the payload first; then make room for the option. */
 	long err = bpf_skb_change_tail(skb, fr->l4_off + TCP_HEADER_BYTES, 0);
 

@@ -135,6 +135,7 @@ int judge(const struct vcc_key *key, bool guest_opened, uint32_t epoch)
 	};
 	uint32_t guest_port = edition * PORT_NUMBERS + bpf_ntohs(key->guest_port);
 	uint32_t peer_port = edition * PORT_NUMBERS + bpf_ntohs(key->peer_port);
+	/* Without KEY_INSIDE. */
 	uint32_t vlan = edition * VLAN_IDS + key->vlan % VLAN_IDS;
 	uint32_t tenant = edition * PORTS_MAX + key->port % PORTS_MAX;
 

@@ -14,6 +14,8 @@
 /* The kernel's own, as far as it is read; its BTF tells where. */
 struct sk_buff {
 	uint8_t ip_summed : 2;
+	uint16_t csum_start; /* with CHECKSUM_PARTIAL: from `head` to what is to be summed */
+	unsigned char *head, *data;
 } __attribute__((preserve_access_index));
 
 #define CHECKSUM_COMPLETE 2 /* the kernel has the sum of the frame's bytes */

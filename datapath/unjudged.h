@@ -49,12 +49,24 @@ static __always_inline bool is_tag(__be16 proto)
 	return proto == bpf_htons(ETH_P_8021Q) || proto == bpf_htons(ETH_P_8021AD);
 }
 
+/* May a packet at any offset hold TCP, or a fragment of it? */
+VCC_APART int ip_holds_tcp(struct __sk_buff *skb, uint32_t off, uint32_t proto)
+{
+	uint8_t ipv4_proto;
+
+	if (proto == bpf_htons(ETH_P_IPV6))
+		return ipv6_holds_tcp(skb, off);
+	if (proto != bpf_htons(ETH_P_IP))
+		return false;
+	off += __builtin_offsetof(struct iphdr, protocol);
+	return !bpf_skb_load_bytes(skb, off, &ipv4_proto, 1) && ipv4_proto == IPPROTO_TCP;
+}
+
 /* May the frame hold TCP, or a fragment of it? */
 VCC_APART int holds_tcp(struct __sk_buff *skb)
 {
 	uint32_t off = __builtin_offsetof(struct ethhdr, h_proto);
 	__be16 proto;
-	uint8_t ipv4_proto;
 
 	for (int i = 0; i <= TAGS_MAX; i++) {
 		if (bpf_skb_load_bytes(skb, off, &proto, sizeof(proto)))
@@ -64,14 +76,7 @@ VCC_APART int holds_tcp(struct __sk_buff *skb)
 			break;
 		off += sizeof(struct vlan_tag) - sizeof(proto);
 	}
-	if (is_tag(proto))
-		return true;
-	if (proto == bpf_htons(ETH_P_IPV6))
-		return ipv6_holds_tcp(skb, off);
-	if (proto != bpf_htons(ETH_P_IP))
-		return false;
-	off += __builtin_offsetof(struct iphdr, protocol);
-	return !bpf_skb_load_bytes(skb, off, &ipv4_proto, 1) && ipv4_proto == IPPROTO_TCP;
+	return is_tag(proto) || ip_holds_tcp(skb, off, proto);
 }
 
 static __always_inline bool polices(const struct vcc_params *p)
@@ -109,20 +114,24 @@ VCC_APART int port_polices(uint32_t index)
 /* Does a frame pass that could not be parsed, for the reason `what`? */
 static __always_inline bool passes_unread(struct __sk_buff *skb, uint32_t port, uint32_t what)
 {
-	bool unjudged = what != COUNT_NOT_TCP && port_polices(port) && holds_tcp(skb);
+	bool unjudged = what == COUNT_UNJUDGED ||
+			(what != COUNT_NOT_TCP && port_polices(port) && holds_tcp(skb));
 
 	count(port, unjudged ? COUNT_UNJUDGED : what);
 	return !unjudged;
 }
 
-/* Does a segment pass untranslated because another CPU held its flow's lock for too long? */
-static __noinline bool passes_contended(const struct vcc_entry *e, const struct vcc_port *port,
-					uint32_t index)
+/*
+ * Does a segment of a known connection pass untranslated, for the reason `what`: another CPU held
+ * its flow's lock for too long, or it is in another tunnel?
+ */
+static __noinline bool passes_known(const struct vcc_entry *e, const struct vcc_port *port,
+				    uint32_t index, uint32_t what)
 {
 	bool unjudged =
 	    polices(port->by_policy ? rule_params(e->flow.epoch, e->flow.rule) : &port->params);
 
-	count(index, unjudged ? COUNT_UNJUDGED : COUNT_CONTENDED);
+	count(index, unjudged ? COUNT_UNJUDGED : what);
 	return !unjudged;
 }
 

@@ -11,10 +11,13 @@
 #include "calls.h"
 #include "events.h"
 #include "fack.h"
+#include "fack_inside.h"
+#include "inside.h"
 #include "neighbours.h"
 #include "parse.h"
 #include "policy.h"
 #include "rewrite.h"
+#include "rewrite_inside.h"
 #include "arrive.h"
 #include "sweep.h"
 #include "table.h"
@@ -171,7 +174,7 @@ static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir, 
 		count(port, a->police ? COUNT_POLICED : COUNT_DROPPED);
 		return VERDICT_DROP;
 	}
-	if (rewrite(skb, dir, fr, s, a)) {
+	if (is_inside(fr) ? rewrite_inside(skb, fr, s, a, dir) : rewrite(skb, dir, fr, s, a)) {
 		count(port, COUNT_REWRITE_FAILED);
 		return VERDICT_DROP;
 	}
@@ -254,6 +257,8 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	uint32_t index = skb->cb[CB_PORT];
 	uint32_t what = parse(skb, dir, index, &fr, &key, &s);
 
+	if (what == COUNT_NOT_TCP)
+		what = (uint32_t)parse_inside(skb, dir, &fr, &key, &s);
 	if (what != PARSED)
 		return passes_unread(skb, index, what) ? VERDICT_PASS : VERDICT_DROP;
 	struct vcc_port *port = port_at(index);
@@ -273,7 +278,8 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 
 		/* The flow of a SYN is not created beside one that is just being deleted. */
 		if (found == LOCK_HELD || (found == LOCK_GONE && opens))
-			return passes_contended(e, port, index) ? VERDICT_PASS : VERDICT_DROP;
+			return passes_known(e, port, index, COUNT_CONTENDED) ? VERDICT_PASS
+									     : VERDICT_DROP;
 		if (found == LOCK_GONE) {
 			count(index, COUNT_UNKNOWN);
 			return VERDICT_PASS;
@@ -287,6 +293,11 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 			return drop ? VERDICT_DROP : VERDICT_PASS;
 		s.now_us = now_us();
 	}
+	if (is_inside(&fr) && !is_in_its_tunnel(e, dir)) {
+		flow_unlock(&e->lock, false);
+		return passes_known(e, port, index, COUNT_OTHER_TUNNEL) ? VERDICT_PASS
+									: VERDICT_DROP;
+	}
 	struct vcc_params *p = treatment(port, &e->flow, &key, false);
 
 	if (p)
@@ -296,7 +307,7 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		return VERDICT_PASS;
 	if (has_delays(&a))
 		count_delays(index, &a);
-	if (p->emit && dir == FROM_GUEST && (s.flags & TCP_SYN))
+	if (p->emit && dir == FROM_GUEST && (s.flags & TCP_SYN) && !is_inside(&fr))
 		neighbour_learn(skb, &key);
 	return carry_out(skb, dir, index, &fr, &s, &a);
 }
@@ -310,7 +321,11 @@ static __noinline int make_fack(struct __sk_buff *skb)
 	struct frame fr;
 
 	skb->mark = 0;
-	if (parse(skb, FROM_GUEST, skb->cb[CB_PORT], &fr, &key, &s) != PARSED)
+	uint32_t what = parse(skb, FROM_GUEST, skb->cb[CB_PORT], &fr, &key, &s);
+
+	if (what == COUNT_NOT_TCP)
+		what = (uint32_t)parse_inside(skb, FROM_GUEST, &fr, &key, &s);
+	if (what != PARSED)
 		return VERDICT_DROP;
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
 
@@ -320,7 +335,16 @@ static __noinline int make_fack(struct __sk_buff *skb)
 	bool capable = ecn_capable(&e->flow, SENT_NOTHING, &s);
 
 	flow_unlock(&e->lock, false);
-	if (fack_finish(skb, &fr, &key, &s, &counted, capable ? IP_ECN_ECT_0 : IP_ECN_NOT_ECT)) {
+	uint8_t ip_ecn = capable ? IP_ECN_ECT_0 : IP_ECN_NOT_ECT;
+	long err;
+
+	if (is_inside(&fr)) {
+		s.ip_ecn = ip_ecn;
+		err = fack_finish_inside(skb, &fr, &key, &s, &counted);
+	} else {
+		err = fack_finish(skb, &fr, &key, &s, &counted, ip_ecn);
+	}
+	if (err) {
 		count(key.port, COUNT_REPORT_LOST);
 		return VERDICT_DROP;
 	}

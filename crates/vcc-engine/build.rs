@@ -39,7 +39,7 @@ fn main() {
         .allowlist_type("vcc_.*")
         .allowlist_type("(cubic|dctcp)_own")
         .allowlist_var("SSTHRESH_INFINITE")
-        .allowlist_var("BETA_ONE|FLOW_RELEASED|LAYOUT_VERSION|PREFIX_EDITION_BITS")
+        .allowlist_var("BETA_ONE|FLOW_RELEASED|KEY_INSIDE|LAYOUT_VERSION|PREFIX_EDITION_BITS")
         .allowlist_var("(CUBIC|DCTCP)_.*")
         .allowlist_var("CWND_MAX_SEGS|(EMIT_)?LOOK_MIN_MS")
         .allowlist_var("UNDERLAY_(LOADED|SLOTS)|CC_HOOKS_VERSION|CC_OWN_ALPHA|CC_ALPHA_ONE|DELAY_UNIT_SHIFT|HISTOGRAM_BUCKETS|HISTOGRAM_LEAST_SHIFT|REPAIR_NEVER_US|RTO_MAX_US|RTT_MAX_US|SNOOP_NEVER_SEGS|SNOOP_RESERVED_SEGS")

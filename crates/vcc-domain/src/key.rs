@@ -12,6 +12,8 @@ use vcc_engine::sys;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowKey(sys::vcc_key);
 
+const INSIDE: u16 = sys::KEY_INSIDE as u16;
+
 impl FlowKey {
     /// `vlan` is the connection's 802.1Q VLAN ID; 0 means none.
     pub fn new(guest: SocketAddr, peer: SocketAddr, vlan: Option<u16>) -> Self {
@@ -49,7 +51,19 @@ impl FlowKey {
 
     /// The 802.1Q VLAN ID.
     pub fn vlan(&self) -> Option<u16> {
-        (self.0.vlan != 0).then_some(self.0.vlan)
+        let id = self.0.vlan & !INSIDE;
+        (id != 0).then_some(id)
+    }
+
+    /// The connection is inside a tunnel; the VLAN is that of the frame.
+    pub fn is_inside(&self) -> bool {
+        self.0.vlan & INSIDE != 0
+    }
+
+    /// The connection of these addresses that is inside a tunnel, or that is not.
+    pub fn with_inside(mut self, inside: bool) -> Self {
+        self.0.vlan = self.0.vlan & !INSIDE | if inside { INSIDE } else { 0 };
+        self
     }
 
     /// The key in the kernel's flow table.
@@ -94,6 +108,9 @@ impl Hash for FlowKey {
 impl fmt::Display for FlowKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.guest(), self.peer())?;
+        if self.is_inside() {
+            f.write_str(" in a tunnel")?;
+        }
         self.vlan().map_or(Ok(()), |vlan| write!(f, " in VLAN {vlan}"))
     }
 }
@@ -127,6 +144,10 @@ mod tests {
             assert_eq!(key.to_string(), format!("{guest}-{peer} in VLAN 7"));
         }
         assert_eq!(key("10.0.0.2:1", "10.0.0.9:2", Some(0)).vlan(), None);
+        let inside = key("10.0.0.2:1", "10.0.0.9:2", Some(7)).with_inside(true);
+        assert_eq!((inside.vlan(), inside.is_inside()), (Some(7), true));
+        assert_eq!(inside.to_string(), "10.0.0.2:1-10.0.0.9:2 in a tunnel in VLAN 7");
+        assert_eq!(inside.with_inside(false), key("10.0.0.2:1", "10.0.0.9:2", Some(7)));
     }
 
     /// All parts of the key are compared, including all 128 bits of the addresses.

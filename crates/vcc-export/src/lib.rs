@@ -11,7 +11,7 @@ mod unreadable;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
-use vcc_engine::{Field, FlowState, Underlay};
+use vcc_engine::{Field, FlowState, Underlay, sys};
 use vcc_port::Flow;
 
 pub use unreadable::Unreadable;
@@ -56,10 +56,17 @@ pub fn write(written_by: &str, device: &str, flows: &[Flow]) -> String {
         // One that only the process which loaded it can name has no name elsewhere either.
         let underlay = Underlay::from_number(it.state.underlay).map_or("", Underlay::name);
         let numbers = Field::ALL.iter().map(|field| field.of(&it.state)).collect();
-        text += &line(&Row(it.guest, it.peer, it.vlan, underlay.to_owned(), numbers));
+        text += &line(&Row(it.guest, it.peer, place(it), underlay.to_owned(), numbers));
     }
     let footer = Footer { crc32: crc32fast::hash(text.as_bytes()) };
     text + &line(&footer)
+}
+
+/// Beside a VLAN: the connection is inside a tunnel.
+const INSIDE: u16 = sys::KEY_INSIDE as u16;
+
+fn place(flow: &Flow) -> Option<u16> {
+    if flow.inside { Some(flow.vlan.unwrap_or(0) | INSIDE) } else { flow.vlan }
 }
 
 fn line(value: &impl Serialize) -> String {
@@ -110,7 +117,9 @@ fn flow(row: &str, number: usize, fields: &[Option<&'static Field>]) -> Result<F
             return Err(wrong());
         }
     }
-    Ok(Flow { guest, peer, vlan, state })
+    let inside = vlan.is_some_and(|place| place & INSIDE != 0);
+    let vlan = vlan.map(|place| place & !INSIDE).filter(|vlan| *vlan != 0);
+    Ok(Flow { guest, peer, vlan, inside, state })
 }
 
 fn default_underlay() -> Underlay {

@@ -7,7 +7,13 @@ fn flow(guest: &str, peer: &str, vlan: Option<u16>) -> Flow {
     for (field, number) in Field::ALL.iter().zip(1..) {
         assert!(field.set(&mut state, number));
     }
-    Flow { guest: guest.parse().unwrap(), peer: peer.parse().unwrap(), vlan, state }
+    Flow {
+        guest: guest.parse().unwrap(),
+        peer: peer.parse().unwrap(),
+        vlan,
+        inside: vlan.is_some(),
+        state,
+    }
 }
 
 fn two() -> String {
@@ -41,6 +47,7 @@ fn what_is_written_is_read() {
     let [v4, v6] = &read[..] else { panic!("{}", read.len()) };
     assert_eq!((v4.guest.to_string(), v4.vlan), ("10.0.0.1:5000".into(), None));
     assert_eq!((v6.peer.to_string(), v6.vlan), ("[fd00::2]:80".into(), Some(7)));
+    assert_eq!((v4.inside, v6.inside), (false, true));
     for (field, number) in Field::ALL.iter().zip(1..) {
         assert_eq!(field.of(&v6.state), number, "{}", field.name);
     }

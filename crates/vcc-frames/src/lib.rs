@@ -11,11 +11,13 @@ mod headers;
 pub mod icmp;
 pub mod options;
 mod packet;
+mod tunnel;
 pub mod wire;
 
 pub use ecn::mark_ce;
 pub use headers::Headers;
 pub use packet::{MACS, Packet, payload};
+pub use tunnel::{Opened, Tunnel, TunnelHeader};
 
 /// The bytes in hexadecimal, for messages.
 pub fn hex(bytes: &[u8]) -> String {

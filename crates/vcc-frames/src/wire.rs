@@ -21,6 +21,8 @@ pub const CE: u8 = 3;
 
 pub const ETHERTYPE_IPV4: u16 = 0x0800;
 pub const ETHERTYPE_ARP: u16 = 0x0806;
+/// Transparent Ethernet bridging (RFC 1701).
+pub const ETHERTYPE_ETHERNET: u16 = 0x6558;
 pub const ETHERTYPE_VLAN: u16 = 0x8100;
 pub const ETHERTYPE_QINQ: u16 = 0x88a8;
 pub const ETHERTYPE_IPV6: u16 = 0x86dd;
@@ -31,6 +33,7 @@ pub const PROTOCOL_TCP: u8 = 6;
 pub const PROTOCOL_UDP: u8 = 17;
 pub const PROTOCOL_ROUTING: u8 = 43;
 pub const PROTOCOL_FRAGMENT: u8 = 44;
+pub const PROTOCOL_GRE: u8 = 47;
 pub const PROTOCOL_ICMPV6: u8 = 58;
 pub const PROTOCOL_DESTINATION: u8 = 60;
 

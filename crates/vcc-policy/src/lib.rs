@@ -27,6 +27,7 @@ mod rule;
 mod settings;
 pub mod text;
 mod treatment;
+mod tunnels;
 pub mod units;
 
 use vcc_engine::sys;
@@ -46,6 +47,7 @@ pub use problem::{Problem, Problems, Severity};
 pub use rule::{DEFAULT_RULE_NAME, Rule};
 pub use settings::{Complaint, Settings};
 pub use treatment::Treatment;
+pub use tunnels::{TunnelKind, Tunnels};
 
 /// Rules that a policy can have; the default is one of them, always the last.
 pub const MAX_RULES: usize = sys::RULES_MAX as usize;

@@ -4,6 +4,7 @@ use glob::Pattern;
 use vcc_engine::BufferPolicy;
 
 use crate::keys::Kind;
+use crate::tunnels::Tunnels;
 
 /// The range of `max_flows`.
 pub const MAX_FLOWS: Kind = Kind::Count { min: 1, max: 1 << 24 };
@@ -26,6 +27,7 @@ pub struct PortSelector {
     pub(crate) at: PortPattern,
     pub(crate) tenant: Option<String>,
     pub(crate) max_flows: u32,
+    pub(crate) inside: Tunnels,
 }
 
 #[derive(Clone, Debug)]
@@ -74,6 +76,11 @@ impl PortSelector {
     /// Connections that the port tracks at a time.
     pub fn max_flows(&self) -> u32 {
         self.max_flows
+    }
+
+    /// The tunnels whose inner connections the port translates.
+    pub fn inside(&self) -> Tunnels {
+        self.inside
     }
 
     /// None at a port in the kernel, which has none.

@@ -49,6 +49,8 @@ counters! {
     UNTIMED: COUNT_UNTIMED, "untimed", "forgotten: a new connection whose expiry could not be scheduled";
     TIMER_LATE: COUNT_TIMER_LATE, "timer_late", "restarted: the expiry timer of connections";
     PROMISE_BROKEN: COUNT_PROMISE_BROKEN, "promise_broken", "reset: a guest did not take what was acknowledged in its name";
+    OTHER_TUNNEL: COUNT_OTHER_TUNNEL, "other_tunnel", "passed: in another tunnel than the connection with the same addresses";
+    CANNOT_MARK: COUNT_CANNOT_MARK, "cannot_mark", "passed: marked outside a tunnel whose inside cannot carry the mark";
 }
 
 /// Segments by reason, summed over all CPUs.

@@ -1,7 +1,7 @@
 //! The options of an attachment.
 
 use vcc_engine::{Params, sys};
-use vcc_policy::PortSelector;
+use vcc_policy::{PortSelector, Tunnels};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttachOptions {
@@ -10,12 +10,14 @@ pub struct AttachOptions {
     pub params: Params,
     /// The number of connections that the port tracks at a time; others pass untouched.
     pub max_flows: u32,
+    /// The tunnels whose inner connections are translated, too.
+    pub inside: Tunnels,
 }
 
 impl AttachOptions {
     /// With the default size of the flow table.
     pub fn of(params: Params) -> Self {
-        Self { params, max_flows: PortSelector::DEFAULT_MAX_FLOWS }
+        Self { params, max_flows: PortSelector::DEFAULT_MAX_FLOWS, inside: Tunnels::NONE }
     }
 }
 
@@ -27,6 +29,7 @@ impl AttachOptions {
             traced: sys::vcc_key::default(),
             flows_max: self.max_flows,
             by_policy: by_policy.into(),
+            inside: self.inside.bits(),
             generation: 0,
         }
     }

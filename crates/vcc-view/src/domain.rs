@@ -125,7 +125,7 @@ pub(crate) fn flow(seen: &Seen) -> Flow {
 }
 
 pub(crate) fn flow_of(key: &FlowKey, state: FlowState) -> Flow {
-    Flow { guest: key.guest(), peer: key.peer(), vlan: key.vlan(), state }
+    Flow { guest: key.guest(), peer: key.peer(), vlan: key.vlan(), inside: key.is_inside(), state }
 }
 
 pub(crate) fn key_of(id: &FlowId) -> FlowKey {

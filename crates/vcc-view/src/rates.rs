@@ -228,7 +228,12 @@ mod tests {
         let end = |text: &str| text.parse().expect("an end");
         (
             "port".into(),
-            FlowId { guest: end("192.0.2.1:40000"), peer: end("192.0.2.2:80"), vlan: None },
+            FlowId {
+                guest: end("192.0.2.1:40000"),
+                peer: end("192.0.2.2:80"),
+                vlan: None,
+                inside: false,
+            },
         )
     }
 

@@ -237,6 +237,7 @@ fn flow(number: u64, second: u64, ports: &[PortView], rules: &[RuleView]) -> Flo
         guest: SocketAddr::new(address(1, number % 4), 40_000 + number as u16),
         peer: SocketAddr::new(address(2, number % 17), [80, 443, 873, 5001][index]),
         vlan: (number % 9 == 4).then_some(12),
+        inside: false,
         state: state(number, second, rule),
     };
     let port = &ports[index];

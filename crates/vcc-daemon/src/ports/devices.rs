@@ -112,7 +112,8 @@ impl Ports {
     ) -> std::result::Result<Held, Box<dyn std::error::Error>> {
         let tenant = selected.tenant();
         let params = Params::with(|p| p.emit = policy.emits_for(tenant).into());
-        let options = AttachOptions { params, max_flows: selected.max_flows() };
+        let inside = selected.inside();
+        let options = AttachOptions { params, max_flows: selected.max_flows(), inside };
         let admit = |index| self.shared.admit(index, policy, tenant);
         let (port, index) = Port::attach_pinned_under(&self.host, device, &options, admit)?;
         let mut held = Held::new(port, index, tenant.map(str::to_owned));
@@ -122,7 +123,10 @@ impl Ports {
 
     fn is_renamed(&mut self, link: &Link, policy: &Policy) {
         let Some(before) = self.rename(link) else { return };
-        let terms = |device| policy.port_of(device).map(|port| (port.tenant(), port.max_flows()));
+        let terms = |device| {
+            let port = policy.port_of(device)?;
+            Some((port.tenant(), port.max_flows(), port.inside().bits()))
+        };
         if terms(&before) != terms(&link.name) {
             self.come_under(policy, &link.name);
         }

@@ -1,7 +1,7 @@
 //! A port that the daemon keeps.
 
 use vcc_engine::Mode;
-use vcc_policy::Policy;
+use vcc_policy::{Policy, Tunnels};
 use vcc_port::{Port, Shortage};
 
 use super::sight::Sight;
@@ -67,6 +67,12 @@ impl Held {
                  `vcc detach {device}`, then reload",
                 device = self.port.device()
             ));
+        }
+    }
+
+    pub(super) fn look_inside(&self, tunnels: Tunnels) {
+        if let Err(error) = self.port.set_inside(tunnels) {
+            journal::warning(&format!("{}: {error}", self.port.device()));
         }
     }
 

@@ -179,6 +179,7 @@ impl Ports {
             held.drain_or_not(selected.is_none());
             if let Some(selected) = selected {
                 held.compare_size(selected.max_flows());
+                held.look_inside(selected.inside());
             }
             held.emit_or_not(policy);
         }

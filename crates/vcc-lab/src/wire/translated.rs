@@ -114,7 +114,7 @@ mod tests {
             ..Default::default()
         });
         let address = "192.0.2.1:1".parse().unwrap();
-        Flow { guest: address, peer: address, vlan: None, state }
+        Flow { guest: address, peer: address, vlan: None, inside: false, state }
     }
 
     #[test]

@@ -52,13 +52,14 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
             .max_flows
             .as_ref()
             .map_or(PortSelector::DEFAULT_MAX_FLOWS, |n| n.value.0),
+        inside: port.value.inside.iter().flat_map(|it| &it.value.0).map(|it| it.value).collect(),
     };
     found.into_iter().map(selector).collect()
 }
 
 /// What a table's ports are. None if that is an error.
 fn pattern(port: &Located<PortTable>, findings: &mut Findings<'_>) -> Option<PortPattern> {
-    let PortTable { device, socket, buffer, buffer_policy, .. } = &port.value;
+    let PortTable { device, socket, buffer, buffer_policy, inside, .. } = &port.value;
     match (device, socket) {
         (Some(device), None) => {
             let buffer = buffer.as_ref().map(|it| ("buffer", &it.span));
@@ -74,6 +75,12 @@ fn pattern(port: &Located<PortTable>, findings: &mut Findings<'_>) -> Option<Por
             Some(PortPattern::Device(device.value.0.clone()))
         }
         (None, Some(socket)) => {
+            if let Some(inside) = inside {
+                findings.error(
+                    &inside.span,
+                    "`inside` is for a port with a `device`: one with a buffer looks into no tunnel",
+                );
+            }
             let default = PortBuffer::default();
             let policy = buffer_policy.as_ref().and_then(|policy| policy.value.0.try_into().ok());
             let buffer = PortBuffer {

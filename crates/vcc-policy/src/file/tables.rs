@@ -11,6 +11,7 @@ use super::treatment_keys::TreatmentKeys;
 use crate::conditions::PortRange;
 use crate::connection::Role;
 use crate::problem::Findings;
+use crate::tunnels::TunnelKind;
 
 table!(
     /// Which connections get which congestion control on the fabric.
@@ -40,6 +41,9 @@ table!(
         /// Connections that each of these ports tracks at a time; `on_full` says how others are
         /// treated. By default 65536.
         max_flows: MaxFlows,
+        /// With `device`: the tunnels of the guests whose inner connections are translated, too:
+        /// VXLAN, Geneve, GRE. By default none.
+        inside: OneOrMany<TunnelKind>,
         /// With `socket`: the buffer for what is held of the guest. By default 4M.
         buffer: BufferSize,
         /// With `socket`: how the guest's connections share the buffer. By default `"fair"`.

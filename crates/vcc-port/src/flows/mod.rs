@@ -21,24 +21,29 @@ pub struct FlowId {
     pub peer: SocketAddr,
     /// The 802.1Q VLAN ID.
     pub vlan: Option<u16>,
+    /// The connection is inside a tunnel.
+    pub inside: bool,
 }
 
 impl FlowId {
     /// `port` is the port's index.
     pub(crate) fn key(&self, port: u32) -> sys::vcc_key {
-        let key = *FlowKey::new(self.guest, self.peer, self.vlan).as_raw();
+        let key = *FlowKey::new(self.guest, self.peer, self.vlan).with_inside(self.inside).as_raw();
         sys::vcc_key { port: port as u16, ..key }
     }
 
     pub(crate) fn of_key(key: &sys::vcc_key) -> Self {
         let key = FlowKey::from_raw(*key);
-        Self { guest: key.guest(), peer: key.peer(), vlan: key.vlan() }
+        Self { guest: key.guest(), peer: key.peer(), vlan: key.vlan(), inside: key.is_inside() }
     }
 }
 
 impl fmt::Display for FlowId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.guest, self.peer)?;
+        if self.inside {
+            f.write_str(" in a tunnel")?;
+        }
         self.vlan.map_or(Ok(()), |vlan| write!(f, " in VLAN {vlan}"))
     }
 }
@@ -50,17 +55,20 @@ pub struct Flow {
     pub peer: SocketAddr,
     /// The 802.1Q VLAN ID.
     pub vlan: Option<u16>,
+    /// The connection is inside a tunnel.
+    pub inside: bool,
     pub state: FlowState,
 }
 
 impl Flow {
     pub(crate) fn new(id: FlowId, state: sys::vcc_flow) -> Self {
-        let FlowId { guest, peer, vlan } = id;
-        Self { guest, peer, vlan, state: FlowState(state) }
+        let FlowId { guest, peer, vlan, inside } = id;
+        Self { guest, peer, vlan, inside, state: FlowState(state) }
     }
 
     pub fn id(&self) -> FlowId {
-        FlowId { guest: self.guest, peer: self.peer, vlan: self.vlan }
+        let Self { guest, peer, vlan, inside, .. } = *self;
+        FlowId { guest, peer, vlan, inside }
     }
 
     /// Whether guest and peer use different window scales, or may do so when the handshake ends.

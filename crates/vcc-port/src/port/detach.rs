@@ -65,10 +65,11 @@ impl Port {
     /// Takes new connections again, with these options except the size of the table. Existing
     /// connections keep their underlay.
     pub fn resume(&self, options: &AttachOptions) -> Result<()> {
-        self.change_params(|params| {
-            let trace = params.0.trace;
-            *params = options.params;
-            params.0.trace = trace;
+        self.change(|port| {
+            let trace = port.params.trace;
+            port.params = options.params.0;
+            port.params.trace = trace;
+            port.inside = options.inside.bits();
         })
     }
 

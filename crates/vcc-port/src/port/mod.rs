@@ -10,7 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use libbpf_rs::Link;
-use vcc_engine::{Delays, Mode, Params};
+use vcc_engine::{Delays, Mode, Params, sys};
+use vcc_policy::Tunnels;
 
 use crate::device::{self, Device};
 use crate::host::Host;
@@ -76,6 +77,11 @@ impl Port {
     /// The number of connections that this port tracks at a time.
     pub fn max_flows(&self) -> Result<u32> {
         Ok(self.said()?.flows_max)
+    }
+
+    /// The tunnels whose inner connections are translated, too.
+    pub fn inside(&self) -> Result<Tunnels> {
+        Ok(Tunnels::from_bits(self.said()?.inside))
     }
 
     /// How full the flow table is, without reading it.
@@ -167,14 +173,23 @@ impl Port {
         self.change_params(|params| params.0.mode = mode.number())
     }
 
+    /// Connections inside other tunnels than these go on untranslated.
+    pub fn set_inside(&self, tunnels: Tunnels) -> Result<()> {
+        self.change(|port| port.inside = tunnels.bits())
+    }
+
     fn change_params(&self, change: impl FnOnce(&mut Params)) -> Result<()> {
-        let Seat { host, index, generation } = self.seat()?;
-        let of = params::Of { ports: &host.maps.ports, index: *index, generation: *generation };
-        let changed = of.change(self.pin.is_some(), |port| {
+        self.change(|port| {
             let mut params = params::of(port);
             change(&mut params);
             port.params = params.0;
-        })?;
+        })
+    }
+
+    fn change(&self, change: impl FnOnce(&mut sys::vcc_port)) -> Result<()> {
+        let Seat { host, index, generation } = self.seat()?;
+        let of = params::Of { ports: &host.maps.ports, index: *index, generation: *generation };
+        let changed = of.change(self.pin.is_some(), change)?;
         if changed { Ok(()) } else { Err(self.not_attached()) }
     }
 
@@ -184,7 +199,7 @@ impl Port {
     }
 
     /// What the datapath was told of the port.
-    fn said(&self) -> Result<vcc_engine::sys::vcc_port> {
+    fn said(&self) -> Result<sys::vcc_port> {
         self.seat()?.port()?.ok_or_else(|| self.not_attached())
     }
 

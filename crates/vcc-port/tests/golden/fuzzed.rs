@@ -26,7 +26,7 @@ fn treatments() -> impl Iterator<Item = Params> {
         .into_iter()
 }
 
-fn inputs() -> Vec<PathBuf> {
+pub fn inputs() -> Vec<PathBuf> {
     let kept = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/frames");
     let folder = env::var_os(INPUTS_VARIABLE).map_or_else(kept, PathBuf::from);
     let mut inputs: Vec<_> =

@@ -19,6 +19,7 @@ mod fixed;
 mod full;
 mod fuzzed;
 mod headers;
+mod inside;
 mod layout;
 mod layouts;
 mod loaded;

@@ -27,6 +27,14 @@ pub static FLOW_COLUMNS: &[Column] = &[
     .page(Page::Detail),
     Column::new("VLAN", "vlan", Number, |flow| flow.id().vlan.into(), "the 802.1Q tag")
         .given(|flow| flow.id().vlan.is_some()),
+    Column::new(
+        "Inside",
+        "inside",
+        Text,
+        |flow| flow.id().inside.then_some("tunnel").into(),
+        "`tunnel`: the connection is [inside one](coexistence.md#inside-tunnels)",
+    )
+    .given(|flow| flow.id().inside),
     Column::new("Guest", "guest", Text, |flow| flow.id().guest.into(), "the guest's end")
         .always()
         .sort("guest")

@@ -185,7 +185,7 @@ mod tests {
         let [guest, peer] = [guest, "192.0.2.9:80"].map(|end| end.parse().expect("an end"));
         Connection {
             port: "veth3".into(),
-            id: FlowId { guest, peer, vlan: None },
+            id: FlowId { guest, peer, vlan: None, inside: false },
             ecn: Some(ecn),
             guess: Guess { class, confidence, reasons: vec![format!("{class} {confidence}")] },
             guest_delay_us: None,

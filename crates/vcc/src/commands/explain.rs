@@ -81,7 +81,10 @@ fn live(connection: &Connection, device: Option<&str>) -> Result<Vec<FlowView>, 
         let vlan = connection.vlan.filter(|vlan| *vlan != 0);
         let ends = (connection.guest, connection.peer, vlan);
         let (guest, peer, vlan) = ends;
-        let in_kernel: Vec<Flow> = port.flow(&FlowId { guest, peer, vlan })?.into_iter().collect();
+        let mut in_kernel: Vec<Flow> = Vec::new();
+        for inside in [false, true] {
+            in_kernel.extend(port.flow(&FlowId { guest, peer, vlan, inside })?);
+        }
         let flows = view_flows(port, &in_kernel, &place, &rules)?;
         found.extend(flows.into_iter().filter(|flow| {
             let id = flow.id();

@@ -3,10 +3,11 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::error::ErrorKind;
-use clap::{Arg, ArgMatches, Command, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 use vcc_engine::Mode;
 use vcc_policy::{
-    KEYS, Key, Kind, MAX_FLOWS, PortSelector, Scope, Settings, Surface, Value, dashed,
+    KEYS, Key, Kind, MAX_FLOWS, PortSelector, Scope, Settings, Surface, TunnelKind, Tunnels, Value,
+    dashed,
 };
 use vcc_port::AttachOptions;
 
@@ -36,6 +37,7 @@ impl<const BUFFERS: bool> Treatment<BUFFERS> {
 }
 
 const MAX_FLOWS_OPTION: &str = "max_flows";
+const INSIDE_OPTION: &str = "inside";
 /// The option that names a policy.
 const POLICY: &str = "policy";
 
@@ -79,6 +81,19 @@ fn max_flows() -> Arg {
         .value_parser(ValueParser::new(|text: &str| MAX_FLOWS.parse(text)))
 }
 
+/// Of ports in the kernel only.
+fn inside() -> Arg {
+    let names = TunnelKind::ALL.map(|kind| kind.name);
+    let parse = |name: String| TunnelKind::named(&name).ok_or("not a kind of tunnel");
+    Arg::new(INSIDE_OPTION)
+        .long(INSIDE_OPTION)
+        .value_name("KIND")
+        .help("The guest's tunnels whose inner connections are translated, too [default: none]")
+        .action(ArgAction::Append)
+        .value_delimiter(',')
+        .value_parser(ValueParser::new(PossibleValuesParser::new(names).try_map(parse)))
+}
+
 fn treatment<const BUFFERS: bool>(matches: &ArgMatches) -> Result<Treatment<BUFFERS>, String> {
     let mut settings = Settings::default();
     for key in keys(BUFFERS) {
@@ -89,10 +104,17 @@ fn treatment<const BUFFERS: bool>(matches: &ArgMatches) -> Result<Treatment<BUFF
     if let Some(complaint) = settings.complaints(Surface::CommandLine, None).into_iter().next() {
         return Err(complaint.message);
     }
+    let tunnels = match BUFFERS {
+        true => Tunnels::NONE,
+        false => {
+            matches.get_many::<TunnelKind>(INSIDE_OPTION).into_iter().flatten().copied().collect()
+        }
+    };
     let max_flows = matches.get_one::<u32>(MAX_FLOWS_OPTION).copied();
     let options = AttachOptions {
         params: settings.treatment().params,
         max_flows: max_flows.unwrap_or(PortSelector::DEFAULT_MAX_FLOWS),
+        inside: tunnels,
     };
     let warnings =
         settings.warnings(Surface::CommandLine).map(|complaint| complaint.message).collect();
@@ -114,6 +136,7 @@ impl<const BUFFERS: bool> FromArgMatches for Treatment<BUFFERS> {
 impl<const BUFFERS: bool> clap::Args for Treatment<BUFFERS> {
     fn augment_args(command: Command) -> Command {
         let options = keys(BUFFERS).map(option).chain([max_flows()]);
+        let options = options.chain((!BUFFERS).then(inside));
         // A port with a buffer may be under a policy instead.
         command.args(options.map(|arg| if BUFFERS { arg.conflicts_with(POLICY) } else { arg }))
     }

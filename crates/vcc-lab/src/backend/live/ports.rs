@@ -51,7 +51,7 @@ impl Ports {
                 .ok_or_else(|| trouble(host, "it has no port: use hosts = \"veth\""))?;
             let port = namespace.inside(|| {
                 let params = translation.params;
-                let options = &AttachOptions { params, max_flows: MAX_FLOWS };
+                let options = &AttachOptions { max_flows: MAX_FLOWS, ..AttachOptions::of(params) };
                 let port = match &pools {
                     Some(pools) if translation.is_pooled() => {
                         Port::attach_under(&pools.shared, host as u32, &device, options)

@@ -64,7 +64,7 @@ fn options_reach_the_datapath() {
             p.prr = 0;
             p.window_max_bytes = 123_456;
         });
-        let options = AttachOptions { params, max_flows: 77 };
+        let options = AttachOptions { max_flows: 77, ..AttachOptions::of(params) };
         let port = Port::attach(PORT, &options).expect("an attachment");
         let params = port.params().expect("parameters").0;
         assert_eq!((params.prr, params.pace_push, params.window_max_bytes), (0, 1, 123_456));

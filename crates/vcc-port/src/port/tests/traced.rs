@@ -19,7 +19,7 @@ fn connect(guest: &Netns) -> (TcpStream, TcpStream) {
 
 fn id(guests_end: &TcpStream) -> FlowId {
     let guest = guests_end.local_addr().expect("an address");
-    FlowId { guest, peer: guests_end.peer_addr().expect("an address"), vlan: None }
+    FlowId { guest, peer: guests_end.peer_addr().expect("an address"), vlan: None, inside: false }
 }
 
 /// Sends bytes from the guest to the peer.

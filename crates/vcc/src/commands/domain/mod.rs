@@ -109,7 +109,7 @@ fn policy_file(ruled: Ruled, card: &Card, promises: Promises) -> PolicyFile {
 /// The port, whether it splits connections, and how it treats them in words.
 fn port(arguments: &Arguments, terms: Option<Terms>) -> (Port, bool, String) {
     let Some(terms) = terms else {
-        let AttachOptions { params, max_flows } = arguments.treatment.options();
+        let AttachOptions { params, max_flows, .. } = arguments.treatment.options();
         let default = BufferSpec::default();
         let buffer = BufferSpec {
             size_bytes: arguments.buffer_kib.map_or(default.size_bytes, |kib| kib << 10),

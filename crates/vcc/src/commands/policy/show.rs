@@ -34,6 +34,7 @@ fn ports(policy: &Policy) -> Option<Table> {
         ("MAX-FLOWS", Right),
         ("BUFFER", Right),
         ("BUFFER-POLICY", Left),
+        ("INSIDE", Left),
     ];
     let mut table = Table::new(names);
     for port in policy.ports() {
@@ -45,6 +46,7 @@ fn ports(policy: &Policy) -> Option<Table> {
             port.max_flows().to_string(),
             shown(buffer.map(|buffer| size::display(buffer.size_bytes))),
             shown(buffer.map(|buffer| buffer.policy.to_string())),
+            shown((!port.inside().is_empty()).then(|| port.inside().to_string())),
         ]);
     }
     (!policy.ports().is_empty()).then_some(table)

@@ -103,7 +103,7 @@ pub mod tests {
         (state.0.marks, state.0.reductions) = (marks, reductions);
         let end = |text: &str| text.parse().expect("an end");
         let (guest, peer) = (end("192.0.2.1:40000"), end("192.0.2.2:5001"));
-        TraceEvent { at_us, flow: Flow { guest, peer, vlan: None, state } }
+        TraceEvent { at_us, flow: Flow { guest, peer, vlan: None, inside: false, state } }
     }
 
     #[test]

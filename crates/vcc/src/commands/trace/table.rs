@@ -172,6 +172,7 @@ mod tests {
             guest: guest.parse().expect("an end"),
             peer: peer.parse().expect("an end"),
             vlan: Some(5),
+            inside: false,
             state: FlowState(state),
         };
         TraceEvent { at_us, flow }

@@ -48,7 +48,7 @@ mod tests {
 
     fn flow(guest: &str, peer: &str) -> FlowId {
         let [guest, peer] = [guest, peer].map(|end| end.parse().expect("an end"));
-        FlowId { guest, peer, vlan: None }
+        FlowId { guest, peer, vlan: None, inside: false }
     }
 
     #[test]

@@ -1,0 +1,214 @@
+//! What is left alone: tunnels that nobody asked for, tunnels inside tunnels, another tunnel's
+//! connection with the same addresses, and what is broken.
+
+use vcc_engine::Params;
+use vcc_frames::wire::*;
+use vcc_frames::{Packet, Tunnel, TunnelHeader, payload};
+use vcc_policy::{TunnelKind, Tunnels};
+use vcc_port::{AttachOptions, Counter, counters};
+
+use super::{assert_untouched, looking_inside, of, run, tunnel, tunnels, vxlan};
+use crate::conversation::{Connection, Shape};
+use crate::direction::Direction::{self, FromGuest, ToGuest};
+use crate::direction::{DROP, NEXT};
+use crate::loaded::Loaded;
+use crate::random::Random;
+use crate::setup::usually;
+
+fn count(port: &Loaded, counter: Counter) -> u64 {
+    port.counters().expect("counters").get(counter)
+}
+
+fn flows(port: &Loaded) -> usize {
+    port.flows().expect("flows").len()
+}
+
+fn connection() -> Connection {
+    Connection::new(Shape::plain(FromGuest), 20_000)
+}
+
+/// The handshake's segments, each in the tunnel of its direction.
+fn open(port: &Loaded, connection: &mut Connection, tunnels: [&Tunnel; 2]) {
+    let steps = [FromGuest, ToGuest, FromGuest];
+    for (number, from) in steps.into_iter().enumerate() {
+        let packet = match number {
+            0 => connection.syn(),
+            1 => connection.syn_ack(),
+            _ => connection.packet(FromGuest),
+        };
+        connection.sent(from, &packet);
+        let tunnel = of(tunnels[usize::from(from == ToGuest)], from);
+        let output = run(port, from, &tunnel.wrap(&packet.frame(), 0), 0);
+        assert_eq!(output.return_value, NEXT);
+    }
+}
+
+fn data(connection: &Connection, from: Direction) -> Vec<u8> {
+    Packet { payload: payload(100), ..connection.packet(from) }.frame()
+}
+
+#[test]
+fn tunnels_that_nobody_asked_for_pass() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    for asked in [None, Some("vxlan"), Some("geneve"), Some("gre")] {
+        let inside: Tunnels = asked.and_then(TunnelKind::named).into_iter().collect();
+        let options = AttachOptions { inside, ..usually(Params::default()) };
+        let port = Loaded::without_timer(&options);
+        let mut looked_into = 0;
+        for (tunnel, guest_port) in tunnels().into_iter().zip(20_000..) {
+            let syn = Connection::new(Shape::plain(FromGuest), guest_port).syn().frame();
+            let kind = match tunnel.header {
+                TunnelHeader::Vxlan { .. } => "vxlan",
+                TunnelHeader::Geneve { .. } => "geneve",
+                TunnelHeader::Gre { .. } => "gre",
+            };
+            let wrapped = tunnel.wrap(&syn, 0);
+            if asked != Some(kind) {
+                let before = count(&port, counters::NOT_TCP);
+                assert_untouched(&port, FromGuest, &wrapped);
+                assert_eq!(count(&port, counters::NOT_TCP), before + 1);
+            } else {
+                assert_ne!(run(&port, FromGuest, &wrapped, 0).frame, wrapped);
+                looked_into += 1;
+            }
+        }
+        assert_eq!((flows(&port), looked_into > 0), (looked_into, asked.is_some()));
+    }
+}
+
+#[test]
+fn one_level() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let port = Loaded::without_timer(&looking_inside(Params::default()));
+    let syn = connection().syn().frame();
+    for tunnel in tunnels() {
+        assert_untouched(&port, FromGuest, &vxlan(1).wrap(&tunnel.wrap(&syn, 0), 0));
+    }
+    // GRE over IPv6 has an option in front of it.
+    let passed = [counters::NOT_TCP, counters::DEEP].map(|counter| count(&port, counter));
+    assert_eq!((flows(&port), passed.iter().sum::<u64>()), (0, tunnels().len() as u64));
+    assert!(passed[0] > passed[1]);
+}
+
+/// An overlay may number the direction, but not change its mind: the first segment of each direction
+/// says which tunnel it is.
+#[test]
+fn equal_addresses_in_another_tunnel_are_left_alone() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let port = Loaded::without_timer(&looking_inside(Params::default()));
+    let mut connection = connection();
+    open(&port, &mut connection, [&vxlan(1), &vxlan(2)]);
+    let before = port.flows().expect("flows")[0].state.0;
+    for (from, other) in [(FromGuest, 2), (ToGuest, 1), (ToGuest, 3)] {
+        assert_untouched(&port, from, &of(&vxlan(other), from).wrap(&data(&connection, from), 0));
+    }
+    // A SYN as well: it belongs to another connection.
+    assert_untouched(&port, FromGuest, &vxlan(3).wrap(&connection.syn().frame(), 0));
+    let geneve = TunnelHeader::Geneve { vni: 1, options: Vec::new(), ethernet: true };
+    let geneve = tunnel(geneve, false, true);
+    assert_untouched(&port, FromGuest, &geneve.wrap(&data(&connection, FromGuest), 0));
+    let after = port.flows().expect("flows")[0].state.0;
+    assert_eq!((after.snd_nxt, after.rcv_nxt), (before.snd_nxt, before.rcv_nxt));
+    assert_eq!(count(&port, counters::OTHER_TUNNEL), 5);
+    // Nor is one outside of tunnels the same.
+    assert_untouched(&port, FromGuest, &data(&connection, FromGuest));
+    assert_eq!(count(&port, counters::UNKNOWN), 1);
+    // Its own goes on.
+    let sent = data(&connection, FromGuest);
+    run(&port, FromGuest, &vxlan(1).wrap(&sent, 0), 0);
+    let after = port.flows().expect("flows")[0].state.0;
+    assert_eq!(after.snd_nxt, before.snd_nxt.wrapping_add(100));
+}
+
+/// GRE without a key is known by its ends.
+#[test]
+fn gre_is_known_by_its_ends_and_its_key() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let port = Loaded::without_timer(&looking_inside(Params::default()));
+    let gre =
+        |key| tunnel(TunnelHeader::Gre { key, sequence: None, ethernet: false }, false, false);
+    let mut connection = connection();
+    open(&port, &mut connection, [&gre(None), &gre(None)]);
+    let elsewhere = Tunnel { to: "172.16.0.3".parse().expect("an address"), ..gre(None) };
+    for other in [gre(Some(0)), gre(Some(1)), elsewhere] {
+        assert_untouched(&port, FromGuest, &other.wrap(&data(&connection, FromGuest), 0));
+    }
+    assert_eq!(count(&port, counters::OTHER_TUNNEL), 3);
+}
+
+/// Where a rule polices, what cannot be judged does not pass.
+#[test]
+fn policing_reaches_inside() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let params = Params::with(|p| p.police = 1);
+    let port = Loaded::without_timer(&looking_inside(params));
+    let mut connection = connection();
+    open(&port, &mut connection, [&vxlan(1), &vxlan(1)]);
+    let mut dropped = 0;
+    let mut assert_dropped = |frame: Vec<u8>| {
+        let output = run(&port, FromGuest, &frame, 0);
+        dropped += 1;
+        assert_eq!((output.return_value, count(&port, counters::UNJUDGED)), (DROP, dropped));
+    };
+    assert_dropped(vxlan(2).wrap(&data(&connection, FromGuest), 0));
+    let mut fragment = data(&connection, FromGuest);
+    fragment[ETHERNET_BYTES + 6] = 0x20;
+    vcc_frames::checksum::fill_ipv4(&mut fragment[ETHERNET_BYTES..][..IPV4_BYTES]);
+    assert_dropped(vxlan(1).wrap(&fragment, 0));
+    // What is not TCP passes.
+    fragment[ETHERNET_BYTES + 9] = PROTOCOL_UDP;
+    assert_untouched(&port, FromGuest, &vxlan(1).wrap(&fragment, 0));
+}
+
+/// Padding of an inner frame, as a card adds it to a short one, is no room for options, and none is
+/// cut off.
+#[test]
+fn padding_inside_keeps_all_lengths() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let port = Loaded::without_timer(&looking_inside(Params::default()));
+    let mut syn = connection().syn().frame();
+    syn.extend([0xa5; 6]);
+    let tunnel = vxlan(1);
+    let output = run(&port, FromGuest, &tunnel.wrap(&syn, 0), 0);
+    let opened = tunnel.open(&output.frame).expect("right");
+    assert_eq!(opened.frame.len(), syn.len());
+    assert_ne!(opened.frame, syn, "it asks for ECN");
+    assert!(opened.frame.ends_with(&[0xa5; 6]));
+}
+
+/// Frames cut anywhere, or with a wrong byte, harm nobody.
+#[test]
+fn broken_headers_pass() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let port = Loaded::without_timer(&looking_inside(Params::default()));
+    let mut random = Random::new(1);
+    let syn = connection().syn().frame();
+    for tunnel in tunnels() {
+        let wrapped = tunnel.wrap(&syn, 0);
+        for length in ETHERNET_BYTES + IPV6_BYTES..wrapped.len() {
+            assert_untouched(&port, FromGuest, &wrapped[..length]);
+        }
+        for _ in 0..300 {
+            let mut frame = wrapped.clone();
+            let at = random.below(frame.len() as u32) as usize;
+            frame[at] = random.next() as u8;
+            let output = run(&port, FromGuest, &frame, 0);
+            assert!([NEXT, DROP].contains(&output.return_value));
+        }
+    }
+    assert_eq!(count(&port, counters::REWRITE_FAILED), 0);
+}
