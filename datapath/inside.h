@@ -3,6 +3,7 @@
 #ifndef VCC_INSIDE_H
 #define VCC_INSIDE_H
 
+#include "kernel.h"
 #include "tunnel.h"
 #include "unjudged.h"
 
@@ -112,7 +113,8 @@ static __always_inline uint32_t inner_tcp(struct __sk_buff *skb, enum direction 
 	uint32_t options_bytes = header_bytes - TCP_HEADER_BYTES;
 
 	/* Without bytes behind the segment, or in the outer packet behind the inner one. */
-	o->exact = fr->l4_off + tcp_bytes == skb->len && outer_end(o) == skb->len &&
+	o->exact = !is_of_fixed_length(skb) && fr->l4_off + tcp_bytes == skb->len &&
+		   outer_end(o) == skb->len &&
 		   (!o->udp || o->frame.l4_off + bpf_ntohs(o->header.halves[2]) == skb->len);
 	if (!s->payload_bytes && o->exact)
 		s->option_room_bytes = (uint8_t)(OPTIONS_MAX_BYTES - options_bytes);

@@ -7,29 +7,8 @@
 #ifndef VCC_REWRITE_H
 #define VCC_REWRITE_H
 
-#include <bpf/bpf_core_read.h>
-
+#include "kernel.h"
 #include "wire.h"
-
-/* The kernel's own, as far as it is read; its BTF tells where. */
-struct sk_buff {
-	uint8_t ip_summed : 2;
-	uint16_t csum_start; /* with CHECKSUM_PARTIAL: from `head` to what is to be summed */
-	unsigned char *head, *data;
-} __attribute__((preserve_access_index));
-
-#define CHECKSUM_COMPLETE 2 /* the kernel has the sum of the frame's bytes */
-#define CHECKSUM_PARTIAL  3 /* the field holds the sum of the pseudo-header only */
-
-/* A kfunc that the verifier replaces by a move. */
-extern void *bpf_cast_to_kern_ctx(void *skb) __ksym;
-
-static __always_inline uint64_t checksum_state(struct __sk_buff *skb)
-{
-	const struct sk_buff *kernels = bpf_cast_to_kern_ctx(skb);
-
-	return BPF_CORE_READ_BITFIELD(kernels, ip_summed);
-}
 
 /* Replaces a byte at any offset of the TCP header and adds the checksum difference to `diff`. */
 static __always_inline long replace_byte(struct __sk_buff *skb, uint32_t l4_off, uint32_t at,

@@ -51,7 +51,7 @@ struct outer {
 	uint8_t ecn;
 	uint8_t check_off; /* the checksum that covers the inner headers; 0: none */
 	bool udp;
-	bool exact; /* all lengths end where the frame does, so it can grow and shrink */
+	bool exact; /* all lengths end where the frame does, and the kernel lets it change */
 	/* What is loaded, one after the other; the stack has no room. */
 	union ip_header ip;
 	union {

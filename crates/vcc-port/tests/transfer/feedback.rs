@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
 use vcc_engine::{FlowState, Params, Underlay, sys};
+use vcc_policy::TunnelKind;
 use vcc_port::{AttachOptions, Netns, Port, counters};
 use vcc_testing::{can_attach, ip, isolated};
 use vcc_traffic::TcpInfo;
@@ -16,6 +17,7 @@ use vcc_traffic::TcpInfo;
 use crate::common::{
     End, configure, ethtool, eventually, exchange, payload, receive, send, set_ecn,
 };
+use crate::overlay::Overlay;
 use crate::watch::{Seen, Watch};
 
 const ON: &str = "tx on tso on gso on gro on";
@@ -65,13 +67,15 @@ struct Plan {
     vcc: [bool; 2],
     /// net.ipv4.tcp_ecn of the guests.
     ecn: [&'static str; 2],
+    overlay: Option<Overlay>,
 }
 
-const BOTH: Plan = Plan { guests: ON, fabric: ON, vcc: [true; 2], ecn: ["0"; 2] };
+const BOTH: Plan = Plan { guests: ON, fabric: ON, vcc: [true; 2], ecn: ["0"; 2], overlay: None };
 
 fn options() -> AttachOptions {
     let underlay: Underlay = "dctcp".parse().expect("an underlay");
-    AttachOptions::of(Params::with(|p| p.underlay = underlay.number()))
+    let params = Params::with(|p| p.underlay = underlay.number());
+    AttachOptions { inside: TunnelKind::ALL.into_iter().collect(), ..AttachOptions::of(params) }
 }
 
 impl Wire {
@@ -92,10 +96,16 @@ impl Wire {
             ip(&format!("link set {bridge} up"));
             let index = usize::from(host - 1);
             let inside = guest.inside(|| {
-                configure("guest", host);
-                ethtool("guest", plan.guests);
+                let device = match &plan.overlay {
+                    None => "guest",
+                    Some(overlay) => overlay.create("guest", host),
+                };
+                configure(device, host);
+                for device in ["guest", device] {
+                    ethtool(device, plan.guests);
+                }
                 set_ecn(plan.ecn[index]);
-                Watch::attach("guest", 0, false)
+                Watch::attach(device, 0, false)
             });
             Side {
                 guest,
@@ -244,9 +254,9 @@ fn bulk_both_ways(plan: &Plan) {
             });
             for receiver in [0, 1] {
                 assert_reported(wire, &ends, receiver);
-                let Seen { hello, bad_sums, .. } = wire.sides[receiver].fabric.seen();
+                let Seen { hello, bad_sums, unlike, .. } = wire.sides[receiver].fabric.seen();
                 assert_eq!(hello, 1, "one offer and one answer");
-                assert_eq!(bad_sums, 0);
+                assert_eq!((bad_sums, unlike), (0, 0));
             }
             assert_agreed(wire, &ends);
             wire.assert_guests_see_nothing();
@@ -274,6 +284,66 @@ fn two_ends_without_offloads_at_the_guests() {
 #[test]
 fn two_ends_without_any_offloads() {
     bulk_both_ways(&Plan { guests: OFF, fabric: OFF, ..BOTH });
+}
+
+/// The guests' connections are inside VXLAN, and the switch marks outside. The inner ends know
+/// nothing of it, and what each port counts is what was marked.
+fn inside_vxlan(fabric: &'static str, overlays: [Overlay; 2]) {
+    for overlay in overlays {
+        bulk_both_ways(&Plan { guests: OFF, fabric, overlay: Some(overlay), ..BOTH });
+    }
+}
+
+#[test]
+fn inside_vxlan_without_offloads_at_the_guests() {
+    inside_vxlan(ON, Overlay::WITH_CHECKSUMS);
+}
+
+#[test]
+fn inside_vxlan_without_any_offloads() {
+    inside_vxlan(OFF, Overlay::WITHOUT_CHECKSUMS);
+}
+
+/// The kernel does not let a segment grow that it has put into the tunnel and whose checksum is left
+/// to a device: no report is agreed on, and AccECN tells of marks.
+fn inside_vxlan_with_offloads(fabric: &'static str, overlays: [Overlay; 2]) {
+    for overlay in overlays {
+        let plan = Plan { fabric, overlay: Some(overlay), ..BOTH };
+        on_wire(&plan, |wire| {
+            let payload = payload(PAYLOAD_BYTES);
+            for (v6, opener) in [(false, 0), (true, 1)] {
+                wire.reset();
+                let ends = wire.connect(v6, opener);
+                eventually("marks both ways", || {
+                    exchange(&ends[0], &ends[1], &payload);
+                    let told = |receiver: usize| {
+                        let state = wire.sides[1 - receiver].flow(&ends[1 - receiver]);
+                        wire.sides[receiver].fabric.seen().marked_bytes > 0 && state.marks > 0
+                    };
+                    if told(0) && told(1) { Ok(()) } else { Err("none".to_owned()) }
+                });
+                for (side, end) in wire.sides.iter().zip(&ends) {
+                    let Seen { hello, pack, fack, bad_sums, unlike, .. } = side.fabric.seen();
+                    assert_eq!([hello, pack, fack, bad_sums, unlike], [0; 5]);
+                    let state = side.flow(end);
+                    assert!(state.has(sys::FLOW_ECN_FABRIC) && !state.has(sys::FLOW_FEEDBACK));
+                    assert!(state.accecn != 0 && state.reductions > 0);
+                }
+                wire.assert_guests_see_nothing();
+            }
+            wire.assert_counters();
+        });
+    }
+}
+
+#[test]
+fn inside_vxlan_with_all_offloads() {
+    inside_vxlan_with_offloads(ON, Overlay::WITHOUT_CHECKSUMS);
+}
+
+#[test]
+fn inside_vxlan_with_offloads_at_the_guests() {
+    inside_vxlan_with_offloads(OFF, Overlay::WITH_CHECKSUMS);
 }
 
 /// One way only: the reports come on the receiver's pure ACKs.

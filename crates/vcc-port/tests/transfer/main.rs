@@ -7,4 +7,5 @@ mod evasion;
 mod feedback;
 mod forger;
 mod offloads;
+mod overlay;
 mod watch;

@@ -2,7 +2,7 @@
 /*
  * Observes a device in the tests of live transfers: a switch that marks, and counters of what the
  * fabric and the guests see. It has a parser of its own, because the datapath's headers are under
- * test.
+ * test. Inside VXLAN, Geneve and GRE it counts the inner segments, and marks the outer header.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,6 +26,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define OPTIONS_MAX_BYTES 40
 #define TCP_BYTES	  20
 #define TCP_CHECK_OFF	  16
+#define VXLAN_PORT	  4789
+#define GENEVE_PORT	  6081
 
 /* Mirrors `Seen` of watch.rs. */
 struct seen {
@@ -42,6 +44,7 @@ struct seen {
 	uint64_t fack;
 	uint64_t pack_on_data;
 	uint64_t bad_sums; /* segments without payload whose checksum is wrong */
+	uint64_t unlike;   /* segments in a tunnel whose ECN field is another one outside */
 };
 
 struct {
@@ -141,37 +144,66 @@ static void mark_ipv6(struct __sk_buff *skb)
 	bpf_skb_store_bytes(skb, ETH_HLEN + 1, &byte, 1, BPF_F_RECOMPUTE_CSUM);
 }
 
+/* The offset of the Ethernet header inside a tunnel; 0: there is none. */
+static uint32_t inner_offset(struct __sk_buff *skb, bool v6)
+{
+	uint32_t l3_bytes = v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
+	uint32_t l4 = ETH_HLEN + l3_bytes, protocol_at = ETH_HLEN + (v6 ? 6 : 9);
+	uint8_t protocol, head[16];
+
+	if (bpf_skb_load_bytes(skb, protocol_at, &protocol, 1) ||
+	    bpf_skb_load_bytes(skb, l4, head, sizeof(head)))
+		return 0;
+	uint32_t port = head[2] << 8 | head[3], flags = head[0];
+
+	if (protocol == IPPROTO_UDP && port == VXLAN_PORT)
+		return l4 + 16;
+	if (protocol == IPPROTO_UDP && port == GENEVE_PORT)
+		return l4 + 16 + (head[8] & 0x3f) * 4;
+	if (protocol == IPPROTO_GRE)
+		return l4 + 4 + 4 * !!(flags & 0x80) + 4 * !!(flags & 0x20) + 4 * !!(flags & 0x10);
+	return 0;
+}
+
 SEC("tc") int watch(struct __sk_buff *skb)
 {
 	uint32_t zero = 0, l4, ip_bytes;
 	struct seen *s = bpf_map_lookup_elem(&seen, &zero);
-	bool v6 = skb->protocol == bpf_htons(ETH_P_IPV6);
+	bool outer_v6 = skb->protocol == bpf_htons(ETH_P_IPV6), v6 = outer_v6;
+	uint32_t inner = inner_offset(skb, outer_v6), l3 = inner + ETH_HLEN;
 	struct ipv6hdr ip6;
-	struct iphdr ip;
+	struct iphdr ip, outer;
 	struct tcphdr tcp;
 	int64_t addresses;
-	uint8_t ecn;
+	uint8_t ecn, outer_ecn;
+	__be16 type = skb->protocol;
 
-	if (!s)
+	if (!s || bpf_skb_load_bytes(skb, ETH_HLEN, &outer, sizeof(outer)))
 		return TC_ACT_OK;
-	if (v6) {
-		if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip6, sizeof(ip6)) ||
-		    ip6.nexthdr != IPPROTO_TCP)
+	if (inner) {
+		if (bpf_skb_load_bytes(skb, inner + 12, &type, sizeof(type)))
 			return TC_ACT_OK;
-		l4 = ETH_HLEN + sizeof(ip6);
+		v6 = type == bpf_htons(ETH_P_IPV6);
+	}
+	if (v6) {
+		if (bpf_skb_load_bytes(skb, l3, &ip6, sizeof(ip6)) || ip6.nexthdr != IPPROTO_TCP)
+			return TC_ACT_OK;
+		l4 = l3 + sizeof(ip6);
 		ip_bytes = bpf_ntohs(ip6.payload_len);
 		ecn = ((uint8_t *)&ip6)[1] >> 4 & ECN_MASK;
 		addresses = bpf_csum_diff(0, 0, (__be32 *)&ip6.saddr, 32, 0);
 	} else {
-		if (skb->protocol != bpf_htons(ETH_P_IP) ||
-		    bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)) ||
+		if (type != bpf_htons(ETH_P_IP) || bpf_skb_load_bytes(skb, l3, &ip, sizeof(ip)) ||
 		    ip.protocol != IPPROTO_TCP)
 			return TC_ACT_OK;
-		l4 = ETH_HLEN + sizeof(ip);
+		l4 = l3 + sizeof(ip);
 		ip_bytes = bpf_ntohs(ip.tot_len) - sizeof(ip);
 		ecn = ip.tos & ECN_MASK;
 		addresses = bpf_csum_diff(0, 0, &ip.saddr, 8, 0);
 	}
+	outer_ecn = outer_v6 ? ((uint8_t *)&outer)[1] >> 4 & ECN_MASK : outer.tos & ECN_MASK;
+	__sync_fetch_and_add(&s->unlike, ecn != outer_ecn);
+	ecn = outer_ecn;
 	if (bpf_skb_load_bytes(skb, l4, &tcp, sizeof(tcp)))
 		return TC_ACT_OK;
 	uint32_t header_bytes = tcp.doff * 4, payload_bytes = ip_bytes - header_bytes;
@@ -193,9 +225,9 @@ SEC("tc") int watch(struct __sk_buff *skb)
 	if (!plan.mark_one_of || __sync_fetch_and_add(&markable, 1) % plan.mark_one_of)
 		return TC_ACT_OK;
 	__sync_fetch_and_add(&s->marked_bytes, payload_bytes);
-	if (v6)
+	if (outer_v6)
 		mark_ipv6(skb);
 	else
-		mark_ipv4(skb, &ip);
+		mark_ipv4(skb, &outer);
 	return TC_ACT_OK;
 }

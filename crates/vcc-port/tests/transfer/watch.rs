@@ -27,6 +27,7 @@ pub struct Seen {
     pub fack: u64,
     pub pack_on_data: u64,
     pub bad_sums: u64,
+    pub unlike: u64,
 }
 
 const WORDS: usize = size_of::<Seen>() / size_of::<u64>();
