@@ -8,6 +8,7 @@ use crate::file::{Located, PolicyFile, PortTable};
 use crate::port::{PortBuffer, PortPattern, PortSelector};
 use crate::problem::{Findings, Span};
 use crate::text::shortened;
+use crate::tunnels::Tunnels;
 
 pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortSelector> {
     // After an error, an unreadable part of the file may have been a port.
@@ -52,7 +53,7 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
             .max_flows
             .as_ref()
             .map_or(PortSelector::DEFAULT_MAX_FLOWS, |n| n.value.0),
-        inside: port.value.inside.iter().flat_map(|it| &it.value.0).map(|it| it.value).collect(),
+        inside: port.value.inside.as_ref().map_or(Tunnels::NONE, |it| it.value),
     };
     found.into_iter().map(selector).collect()
 }

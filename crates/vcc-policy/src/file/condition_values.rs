@@ -1,4 +1,4 @@
-//! The values of conditions and of ports: names, networks, ports, VLANs, tunnels.
+//! The values of conditions: names, networks, ports, VLANs.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -16,7 +16,6 @@ use crate::name;
 use crate::nearest::suggestion;
 use crate::problem::Findings;
 use crate::text::shortened;
-use crate::tunnels::TunnelKind;
 
 /// One value, or a list of them.
 #[derive(Clone, Debug)]
@@ -92,22 +91,6 @@ impl Value for Role {
 }
 
 inline_schema!(Role, json_schema!({ "enum": Role::ALL.map(Role::name) }));
-
-impl Value for TunnelKind {
-    fn read(value: &Spanned<DeValue<'_>>, findings: &mut Findings<'_>) -> Option<Self> {
-        let name = text(value, "a kind of tunnel", findings)?;
-        let found = TunnelKind::named(name);
-        if found.is_none() {
-            findings.error_with(&value.span(), || {
-                let known = suggestion(name, TunnelKind::ALL.map(|kind| kind.name));
-                format!("`{}` is not a kind of tunnel; {known}", shortened(name))
-            });
-        }
-        found
-    }
-}
-
-inline_schema!(TunnelKind, json_schema!({ "enum": TunnelKind::ALL.map(|kind| kind.name) }));
 
 /// A network; an address is a network of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ mod schema;
 mod syntax;
 mod tables;
 mod treatment_keys;
+mod tunnel_values;
 mod value_schema;
 
 pub use schema::schema;

@@ -11,7 +11,7 @@ use super::treatment_keys::TreatmentKeys;
 use crate::conditions::PortRange;
 use crate::connection::Role;
 use crate::problem::Findings;
-use crate::tunnels::TunnelKind;
+use crate::tunnels::Tunnels;
 
 table!(
     /// Which connections get which congestion control on the fabric.
@@ -43,7 +43,7 @@ table!(
         max_flows: MaxFlows,
         /// With `device`: the tunnels of the guests whose inner connections are translated, too:
         /// VXLAN, Geneve, GRE. By default none.
-        inside: OneOrMany<TunnelKind>,
+        inside: Tunnels,
         /// With `socket`: the buffer for what is held of the guest. By default 4M.
         buffer: BufferSize,
         /// With `socket`: how the guest's connections share the buffer. By default `"fair"`.

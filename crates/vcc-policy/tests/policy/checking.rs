@@ -130,6 +130,22 @@ fn invalid_values() {
 }
 
 #[test]
+fn ports_that_look_into_tunnels() {
+    let port = |lines: &str| said_of_file(&format!("[[ports]]\n{lines}\n"));
+    for inside in ["\"gre\"", "[\"vxlan\", \"geneve\"]", "[]"] {
+        assert_eq!(port(&format!("device = \"x\"\ninside = {inside}")), [""; 0], "{inside}");
+    }
+    for (lines, expected) in [
+        ("device = \"x\"\ninside = \"vxlam\"", "`vxlam` is not a kind of tunnel; "),
+        ("device = \"x\"\ninside = [\"gre\", 4]", "a kind of tunnel"),
+        ("socket = \"/run/a\"\ninside = \"gre\"", "`inside` is for a port with a `device`"),
+    ] {
+        let said = port(lines);
+        assert!(said.len() == 1 && said[0].contains(expected), "{lines}: {said:?}");
+    }
+}
+
+#[test]
 fn ports_that_are_sockets() {
     let port = |lines: &str| said_of_file(&format!("[[ports]]\n{lines}\n"));
     let socket = "socket = \"/run/vcc-*/card\"";

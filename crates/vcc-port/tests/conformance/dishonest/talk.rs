@@ -365,7 +365,7 @@ impl Talk<'_> {
     fn flow(&self) -> Result<Option<Flow>, String> {
         let port = self.lane.port.as_ref().ok_or("a lane without a port")?;
         let (guest, peer) = (self.peer.guest.into(), self.peer.address.into());
-        port.flow(&FlowId { guest, peer, vlan: None }).map_err(|e| e.to_string())
+        port.flow(&FlowId { guest, peer, vlan: None, inside: false }).map_err(|e| e.to_string())
     }
 
     /// What the guest's stack says.
