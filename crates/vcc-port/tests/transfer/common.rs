@@ -1,7 +1,7 @@
 //! Addresses, offloads and transfers.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::thread;
@@ -12,6 +12,7 @@ use vcc_testing::ip;
 
 /// A transfer that takes this long has stalled.
 pub const STALLED: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_millis(300);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 pub fn address(v6: bool, host: u8) -> IpAddr {
@@ -50,6 +51,16 @@ impl End<'_> {
         match self.netns {
             Some(netns) => netns.inside(work).expect("inside"),
             None => work(),
+        }
+    }
+
+    /// Whether the other end refuses a connection, which takes a way there and back.
+    pub fn reaches(&self, other: &End, v6: bool) -> Result<(), String> {
+        let nobody = SocketAddr::new(address(v6, other.host), 9);
+        let tried = self.run(|| TcpStream::connect_timeout(&nobody, SOON));
+        match tried.map_err(|error| error.kind()) {
+            Err(ErrorKind::ConnectionRefused) => Ok(()),
+            other => Err(format!("{other:?}")),
         }
     }
 

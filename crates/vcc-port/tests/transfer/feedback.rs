@@ -11,7 +11,7 @@ use std::thread;
 use vcc_engine::{FlowState, Params, Underlay, sys};
 use vcc_policy::TunnelKind;
 use vcc_port::{AttachOptions, Netns, Port, counters};
-use vcc_testing::{can_attach, ip, isolated};
+use vcc_testing::{OpenVSwitch, can_attach, ip, isolated, skip};
 use vcc_traffic::TcpInfo;
 
 use crate::common::{
@@ -36,6 +36,8 @@ struct Side {
     fabric: Watch,
     /// Segments that arrive at this guest.
     inside: Watch,
+    /// The guest's own.
+    _switch: Option<OpenVSwitch>,
 }
 
 impl Side {
@@ -96,8 +98,8 @@ impl Wire {
             ip(&format!("link set {bridge} up"));
             let index = usize::from(host - 1);
             let inside = guest.inside(|| {
-                let device = match &plan.overlay {
-                    None => "guest",
+                let (device, switch) = match plan.overlay {
+                    None => ("guest", None),
                     Some(overlay) => overlay.create("guest", host),
                 };
                 configure(device, host);
@@ -105,14 +107,16 @@ impl Wire {
                     ethtool(device, plan.guests);
                 }
                 set_ecn(plan.ecn[index]);
-                Watch::attach(device, 0, false)
+                (Watch::attach(device, 0, false), switch)
             });
+            let (inside, switch) = inside.expect("inside");
             Side {
                 guest,
                 host,
                 port: plan.vcc[index].then(|| Port::attach(&port, &options()).expect("attached")),
                 fabric: Watch::attach(&fabric, MARK_ONE_OF, plan.fabric == OFF),
-                inside: inside.expect("inside"),
+                inside,
+                _switch: switch,
             }
         });
         Wire { sides }
@@ -240,6 +244,7 @@ fn assert_agreed(wire: &Wire, ends: &[TcpStream; 2]) {
 fn bulk_both_ways(plan: &Plan) {
     on_wire(plan, |wire| {
         let payload = payload(PAYLOAD_BYTES);
+        await_overlay(wire);
         for (v6, opener) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
             wire.reset();
             let ends = wire.connect(v6, opener);
@@ -302,6 +307,32 @@ fn inside_vxlan_without_offloads_at_the_guests() {
 #[test]
 fn inside_vxlan_without_any_offloads() {
     inside_vxlan(OFF, Overlay::WITHOUT_CHECKSUMS);
+}
+
+/// Waits until both ends reach each other: who is not there refuses a connection.
+fn await_overlay(wire: &Wire) {
+    for v6 in [false, true] {
+        eventually("the overlay works", || wire.sides[0].end().reaches(&wire.sides[1].end(), v6));
+    }
+}
+
+/// Kernels may have neither Geneve nor GRE, but Open vSwitch has.
+fn inside_a_switchs(kind: &'static str) {
+    if !OpenVSwitch::is_installed() {
+        return skip("Open vSwitch is not installed");
+    }
+    let plan = Plan { guests: OFF, overlay: Some(Overlay::Switch(kind)), ..BOTH };
+    bulk_both_ways(&plan);
+}
+
+#[test]
+fn inside_geneve() {
+    inside_a_switchs("geneve");
+}
+
+#[test]
+fn inside_gre() {
+    inside_a_switchs("gre");
 }
 
 /// The kernel does not let a segment grow that it has put into the tunnel and whose checksum is left
