@@ -21,8 +21,8 @@ is_installed() {
 		grep -qE "^(all|$(echo "$1" | grep -o '[^:]*$' | grep -xE 'amd64|arm64' || dpkg --print-architecture)) installed$"
 }
 
-# Debian 12's Rust is too old for the 2024 edition. The tests need 1.91 for smoltcp.
-rust=1.88
+# Debian 12's Rust is too old for the 2024 edition; kube needs 1.89, and the tests 1.91 for smoltcp.
+rust=1.89
 [ -z "${1-}" ] || rust=1.91
 command -v cargo >/dev/null ||
 	fail "cargo is missing: install Rust $rust or newer (https://rustup.rs)"

@@ -266,7 +266,7 @@ impl Daemon {
         let is_for_others = self.cluster.is_some()
             && !self.is_waiting
             && source.policy.has_rules_of(&self.source.policy)
-            && self.ports.keep_their_terms(&source.policy);
+            && self.ports.keep_their_terms(&self.source.policy, &source.policy);
         let flows = if is_for_others { 0 } else { self.ports.apply(&source.policy)? };
         let took_us = began.elapsed().as_micros() as u64;
         let warnings: Vec<String> = source.warnings.iter().map(ToString::to_string).collect();

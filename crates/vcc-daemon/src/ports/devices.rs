@@ -4,9 +4,9 @@ use vcc_engine::Params;
 use vcc_policy::Policy;
 use vcc_port::{AttachOptions, Port};
 
-use super::Ports;
 use super::held::Held;
 use super::left::{Again, Left};
+use super::{Ports, terms};
 use crate::heartbeat::Heartbeat;
 use crate::links::Link;
 use crate::{journal, signals};
@@ -123,11 +123,7 @@ impl Ports {
 
     fn is_renamed(&mut self, link: &Link, policy: &Policy) {
         let Some(before) = self.rename(link) else { return };
-        let terms = |device| {
-            let port = policy.port_of(device)?;
-            Some((port.tenant(), port.max_flows(), port.inside().bits()))
-        };
-        if terms(&before) != terms(&link.name) {
+        if terms(policy, &before) != terms(policy, &link.name) {
             self.come_under(policy, &link.name);
         }
     }

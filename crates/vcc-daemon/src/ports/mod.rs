@@ -136,12 +136,13 @@ impl Ports {
         self.held().filter(|held| held.is_misnamed).map(|held| held.port.device())
     }
 
-    /// Whether all ports that there are have the tenants under a policy that they have.
-    pub(crate) fn keep_their_terms(&self, policy: &Policy) -> bool {
-        self.held.values().all(|held| {
-            let tenant = policy.port_of(held.port.device()).map(|port| port.tenant());
-            tenant == (!held.draining).then_some(held.tenant.as_deref())
-        })
+    /// Whether all ports that there are keep what they are under another policy.
+    pub(crate) fn keep_their_terms(&self, before: &Policy, policy: &Policy) -> bool {
+        let keeps = |held: &Held| {
+            let device = held.port.device();
+            !held.draining && terms(before, device) == terms(policy, device)
+        };
+        self.held.values().all(keeps)
     }
 
     /// Leaves the policy in force as it is.
@@ -185,6 +186,12 @@ impl Ports {
         }
         Ok(flows)
     }
+}
+
+/// What a policy makes of a device; None: no port.
+fn terms<'a>(policy: &'a Policy, device: &str) -> Option<(Option<&'a str>, u32, u32)> {
+    let port = policy.port_of(device)?;
+    Some((port.tenant(), port.max_flows(), port.inside().bits()))
 }
 
 /// Makes the ports there are call the programs of this version of vcc. If the kernel refuses these, the

@@ -13,6 +13,7 @@ const LONGEST_LISTS: &[(&str, usize)] = &[
     ("ports", MAX_SELECTORS),
     ("pools", MAX_POOLS),
     ("rules", MAX_RULES - 1),
+    ("inside", 16),
     ("tenant", 256),
     ("peer", 4096),
     ("guest_port", 1024),

@@ -163,3 +163,12 @@ fn fish_completes() {
     let answer = said(&answer);
     assert!(answer.starts_with("check\t"), "{answer}");
 }
+
+#[test]
+fn the_definitions_of_kubernetes_resources_are_those_of_the_packages() {
+    let file = include_str!("../../../../packaging/kubernetes/crds.yaml");
+    assert!(
+        vcc("generate crds").well() == file,
+        "`vcc generate crds >packaging/kubernetes/crds.yaml`; what was there is stable, so only add"
+    );
+}
