@@ -294,7 +294,7 @@ device = \"veth1\"
 # shop/job
 [[ports]]
 max_flows = 100
-device = \"veth[[]2]\"
+device = \"veth[[]2[]]\"
 [[pools]]
 name = \"base/gold\"
 window = \"2M\"
