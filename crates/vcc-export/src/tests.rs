@@ -1,13 +1,15 @@
-use vcc_engine::sys;
+use vcc_engine::{Field, FlowState, Underlay, sys};
+
+use crate::row::default_underlay;
 
 use super::*;
 
-fn flow(guest: &str, peer: &str, vlan: Option<u16>) -> Flow {
+fn flow(guest: &str, peer: &str, vlan: Option<u16>) -> Connection {
     let mut state = FlowState::travelling(Underlay::built_in().last().expect("one"));
     for (field, number) in Field::ALL.iter().zip(1..) {
         assert!(field.set(&mut state, number));
     }
-    Flow {
+    Connection {
         guest: guest.parse().unwrap(),
         peer: peer.parse().unwrap(),
         vlan,

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use tempfile::NamedTempFile;
+use vcc_export::Connection;
+use vcc_port::Flow;
 
 use super::port_of;
 use crate::output;
@@ -29,7 +31,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let port = port_of(&arguments.device, "its connections cannot be exported")?;
     let writer = format!("vcc {}", version());
-    let text = vcc_export::write(&writer, port.device(), &port.flows()?);
+    let connection = |Flow { guest, peer, vlan, inside, state }| Connection { guest, peer, vlan, inside, state };
+    let connections: Vec<Connection> = port.flows()?.into_iter().map(connection).collect();
+    let text = vcc_export::write(&writer, port.device(), &connections);
     match &arguments.file {
         Some(file) => {
             write(file, &text).with_context(|| format!("cannot write {}", file.display()))?;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use vcc_export::LONGEST_BYTES;
-use vcc_port::Arrived;
+use vcc_export::{Connection, LONGEST_BYTES};
+use vcc_port::{Arrived, Flow};
 
 use super::port_of;
 use crate::output;
@@ -29,7 +29,9 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let flows = vcc_export::read(&text(arguments)?)?;
+    let flow = |Connection { guest, peer, vlan, inside, state }| Flow { guest, peer, vlan, inside, state };
+    let read = vcc_export::read(&text(arguments)?)?;
+    let flows: Vec<Flow> = read.into_iter().map(flow).collect();
     let port = port_of(&arguments.device, "it cannot take connections over")?;
     let mut counted: BTreeMap<Arrived, usize> = BTreeMap::new();
     for arrived in port.take_over(&flows)? {
