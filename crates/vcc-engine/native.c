@@ -3,6 +3,7 @@
 /* src/loaded.rs has the underlays that are loaded at run time. */
 #define VCC_LOADED extern
 #include "abi.h"
+#include "handover.h"
 #include "hold.h"
 #include "invariant.h"
 #include "pmtu.h"
@@ -109,6 +110,20 @@ int vcc_native_answered(struct vcc_flow *f, uint64_t now_us)
 	establish(f, now_us);
 	VCC_LAW(flow_invariant(f));
 	return 0;
+}
+
+int vcc_native_take_over(struct vcc_flow *f, const struct vcc_params *p, uint64_t now_us)
+{
+	int err = vcc_take_over(f, p, now_us);
+
+	VCC_LAW(err || flow_invariant(f));
+	return err;
+}
+
+void vcc_native_go_on(struct vcc_flow *f, struct vcc_repair *r, uint64_t now_us)
+{
+	vcc_go_on(f, r, now_us);
+	VCC_LAW(flow_invariant(f));
 }
 
 void vcc_native_judge_anew(struct vcc_flow *f, const struct vcc_params *p)

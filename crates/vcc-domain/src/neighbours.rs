@@ -19,11 +19,15 @@ pub(crate) struct Neighbours(BTreeMap<Place, sys::vcc_neighbour>);
 impl Neighbours {
     /// Learns from a frame of the guest, which has at least an Ethernet header.
     pub(crate) fn learn(&mut self, flow: &FlowKey, frame: &[u8]) {
+        self.insert(flow, beside(frame));
+    }
+
+    pub(crate) fn insert(&mut self, flow: &FlowKey, neighbour: sys::vcc_neighbour) {
         let place = place(flow);
         if self.0.len() >= NEIGHBOURS_MAX && !self.0.contains_key(&place) {
             return;
         }
-        self.0.insert(place, beside(frame));
+        self.0.insert(place, neighbour);
     }
 
     pub(crate) fn of(&self, flow: &FlowKey) -> Option<&sys::vcc_neighbour> {

@@ -4,6 +4,7 @@ mod corrupt;
 mod ended;
 mod holding;
 mod judging;
+mod moving;
 mod path_mtu;
 mod repairing;
 mod room;
@@ -12,6 +13,7 @@ mod splitting;
 mod thinning;
 
 use holding::ends_held;
+pub use moving::Arrived;
 use snooping::Snooping;
 use splitting::Promises;
 pub use thinning::ReceiveRing;

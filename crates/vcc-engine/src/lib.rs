@@ -9,6 +9,7 @@
 mod carried;
 mod clock;
 mod delay;
+mod handover;
 mod histogram;
 mod hold;
 mod limit;

@@ -6,6 +6,7 @@
 use vcc_engine::{Segment, sys};
 
 use crate::frame::Frame;
+use crate::handover::{LatestRow, Macs};
 use crate::neighbours;
 use crate::options::KIND_NOP;
 use crate::parse::Parsed;
@@ -33,6 +34,18 @@ impl Latest {
         self.window = parsed.segment.window;
         self.neighbour = Some(neighbours::beside(&frame.bytes));
         self.timestamps = parsed.timestamps();
+    }
+
+    /// For another host; None: the guest has said nothing.
+    pub(crate) fn row(&self) -> Option<LatestRow> {
+        let Latest { ack, window, neighbour, timestamps } = *self;
+        let macs = Macs::of(&neighbour?);
+        Some(LatestRow { ack, window, macs, timestamps })
+    }
+
+    pub(crate) fn of(row: &LatestRow) -> Self {
+        let LatestRow { ack, window, macs, timestamps } = *row;
+        Latest { ack, window, neighbour: Some(macs.neighbour()), timestamps }
     }
 
     /// The link addresses of the connection: a guest may have several ways to its peers.

@@ -147,6 +147,11 @@ impl Queue {
         self.0.is_empty()
     }
 
+    /// In order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+        self.0.iter()
+    }
+
     pub(crate) fn back(&self) -> Option<&Waiting> {
         self.0.back()
     }

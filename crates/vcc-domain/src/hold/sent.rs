@@ -48,6 +48,18 @@ impl Sent {
         self.queue.push_back(kept);
     }
 
+    /// In order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Kept> {
+        self.queue.iter()
+    }
+
+    /// A SACK block covers all of the last one.
+    pub(crate) fn last_is_sacked(&mut self, now_us: u32) {
+        if let Some(kept) = self.queue.back_mut() {
+            self.recovery.sacked(&mut kept.facts, now_us);
+        }
+    }
+
     pub(crate) fn get(&self, at: usize) -> Option<&Kept> {
         self.queue.get(at)
     }

@@ -84,6 +84,10 @@ impl Ended {
         self.refused.get_mut(key)
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Refused> {
+        self.refused.values()
+    }
+
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Refused> {
         self.refused.values_mut()
     }

@@ -48,6 +48,11 @@ pub(super) struct Snooping {
 }
 
 impl Snooping {
+    /// Bytes of copies that have come, and that are free again.
+    pub(super) fn add_copied(&mut self, kept_bytes: u32, freed_bytes: u32) {
+        self.copied_bytes = self.copied_bytes + kept_bytes - freed_bytes;
+    }
+
     pub(super) fn next_ns(&self) -> Option<u64> {
         let share_ns = if self.waiting.is_empty() && self.narrow.is_empty() {
             None
@@ -399,7 +404,7 @@ impl Port {
         move_to(&mut self.snooping.narrow, key, &mut snooped.widens_at_segs, None);
     }
 
-    fn set_timer(&mut self, id: FlowId) {
+    pub(super) fn set_timer(&mut self, id: FlowId) {
         let Some(Entry { key, state: flow, snooped, .. }) = self.table.get_mut(id) else { return };
         let again_ns = snooped.again_ns(flow, self.snooping.heard_ns);
         let due_ns = match (snooped.answer_ns, again_ns) {

@@ -19,6 +19,8 @@ use crate::table::{Entry, FlowId};
 #[derive(Clone, Default)]
 pub(super) struct Promises {
     ledger: Option<Arc<dyn Ledger>>,
+    /// Another port may have the promises: the ledger has none.
+    is_suspended: bool,
     free: Vec<usize>,
     slots: usize,
     /// Connections of which an acknowledgement is due.
@@ -41,6 +43,10 @@ impl Broken {
 impl Promises {
     fn write(&mut self, slot: &mut Option<usize>, promise: Option<&Promise>) {
         let Some(ledger) = &self.ledger else { return };
+        // A slot that was written before is cleared.
+        if self.is_suspended && promise.is_some() {
+            return;
+        }
         if promise.is_some() && slot.is_none() {
             *slot = self.free.pop().or_else(|| {
                 self.slots += 1;
@@ -80,8 +86,46 @@ impl Promises {
         }
     }
 
+    /// The connections that were ended and are remembered.
+    pub(super) fn ended(&self) -> impl Iterator<Item = &Promise> {
+        self.ended.iter().map(|refused| &refused.promise)
+    }
+
+    /// A connection that another port has ended.
+    pub(super) fn remember(&mut self, now_ns: u64, max: usize, promise: Promise) {
+        self.refuse(now_ns, max, promise, None);
+    }
+
+    pub(super) fn ack_is_due(&mut self, key: FlowKey) {
+        self.due.push(key);
+    }
+
+    pub(super) fn suspend(&mut self) {
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.iter_mut().for_each(|refused| self.clear(&mut refused.slot));
+        self.ended = ended;
+        self.is_suspended = true;
+    }
+
+    /// The flows' promises are to be written as well.
+    pub(super) fn resume(&mut self) {
+        self.is_suspended = false;
+        self.write_ended();
+    }
+
+    pub(super) fn has_gone(&mut self) {
+        self.suspend();
+        self.ended = Ended::default();
+        self.due.clear();
+        self.is_suspended = false;
+    }
+
     fn keep_ledger(&mut self, ledger: Arc<dyn Ledger>) {
         self.ledger = Some(ledger);
+        self.write_ended();
+    }
+
+    fn write_ended(&mut self) {
         let mut ended = std::mem::take(&mut self.ended);
         for refused in ended.iter_mut() {
             self.write(&mut refused.slot, Some(&refused.promise));

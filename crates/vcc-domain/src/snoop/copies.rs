@@ -50,6 +50,11 @@ impl Copies {
         self.frames.is_empty()
     }
 
+    /// In sequence.
+    pub(crate) fn frames(&self) -> impl Iterator<Item = &Frame> {
+        self.frames.iter().map(|copied| &copied.frame)
+    }
+
     /// Keeps a frame with data, unless all of it is there, in place of those that have no more. Returns
     /// its bytes of the port's limit, and those that are free again.
     pub(crate) fn keep(&mut self, mut frame: Frame, parsed: &Parsed) -> (u32, u32) {

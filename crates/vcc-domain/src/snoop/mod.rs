@@ -10,6 +10,7 @@ mod sound;
 use vcc_engine::{FlowState, Snoop, sys};
 
 use crate::frame::Frame;
+use crate::handover::{Frames, LinkRow, SnoopRow, SnoopedRow};
 use crate::neighbours;
 use crate::parse::Parsed;
 use crate::seq::{after, before};
@@ -45,6 +46,25 @@ pub(crate) struct Snooped {
 }
 
 impl Snooped {
+    /// For another host; None: nothing was ever promised.
+    pub(crate) fn row(&self, frames: &mut Frames) -> Option<SnoopedRow> {
+        let is_new = self.snoop.0.opening == 0 && self.snoop.0.syn_tsval == 0;
+        (!is_new).then(|| SnoopedRow {
+            snoop: SnoopRow::of(&self.snoop.0),
+            link: self.headers.row(),
+            tsval: self.tsval,
+            copies: self.copies.frames().map(|frame| frames.push(frame)).collect(),
+        })
+    }
+
+    /// Without its copies; None: there is none like that.
+    pub(crate) fn of(row: &SnoopedRow) -> Option<Self> {
+        let mut snoop = Snoop(row.snoop.raw());
+        snoop.falls_silent();
+        let headers = Headers::of(&row.link)?;
+        Some(Snooped { snoop, headers, tsval: row.tsval, ..Snooped::default() })
+    }
+
     /// Records a segment of the guest.
     pub(crate) fn note(&mut self, frame: &Frame, parsed: &Parsed) {
         self.headers.note(frame, parsed);
@@ -116,6 +136,22 @@ impl Headers {
         let tcp_at = parsed.ip.tcp_at;
         self.bytes[..tcp_at].copy_from_slice(&frame.bytes[..tcp_at]);
         (self.ip_at, self.tcp_at) = (parsed.ip.at as u8, tcp_at as u8);
+    }
+
+    fn row(&self) -> LinkRow {
+        let bytes = self.bytes[..self.tcp_at.into()].to_vec();
+        LinkRow { bytes, ip_at: self.ip_at, tcp_at: self.tcp_at }
+    }
+
+    fn of(LinkRow { bytes, ip_at, tcp_at }: &LinkRow) -> Option<Self> {
+        let mut headers = Headers { ip_at: *ip_at, tcp_at: *tcp_at, ..Headers::default() };
+        let ip_bytes = usize::from(tcp_at.checked_sub(*ip_at)?);
+        let is_none = bytes.is_empty() && ip_bytes == 0;
+        let is_whole = bytes.len() == usize::from(*tcp_at)
+            && usize::from(*ip_at) >= ETHERNET_BYTES
+            && (ip_bytes == IPV4_BYTES || ip_bytes == IPV6_BYTES);
+        headers.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        (is_none || is_whole).then_some(headers)
     }
 
     fn guest_mac(&self) -> &[u8] {

@@ -48,6 +48,9 @@ pub struct Sent {
     pub to_guest: Vec<Said>,
 }
 
+/// Of [`Sent::acks`].
+pub const NO_ACKS: [u32; 0] = [];
+
 /// A segment as its receiver reads it, relative to its connection's first data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {

@@ -1,0 +1,54 @@
+//! Why a state is not taken over.
+
+use serde::Deserialize;
+
+use super::FORMAT;
+use crate::key::FlowKey;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CannotTakeOver {
+    #[error("this is no state of `vcc domain`")]
+    NotOurs,
+    #[error(
+        "the state has format {0} of `vcc domain`, and this version reads format {FORMAT}: install the \
+         same version of vcc on both hosts"
+    )]
+    OtherFormat(u32),
+    #[error(
+        "the state does not say the `{0}` of its connections: it is of another version of vcc; install \
+         the same one on both hosts"
+    )]
+    Lacks(&'static str),
+    #[error("the state is cut short: move the guest again")]
+    CutShort,
+    #[error("the state has been changed: its checksum is wrong; move the guest again")]
+    Changed,
+    #[error("connection {0} of the state is none that can be: the guest cannot move with it")]
+    Row(usize),
+    #[error(
+        "{0} is here already, with something that is held or promised: move the guest when that has \
+         been delivered, or start this again"
+    )]
+    Here(FlowKey),
+    #[error(
+        "there is room for {max} connections, and the guest comes with {connections}: raise max_flows"
+    )]
+    NoRoom { connections: usize, max: usize },
+    #[error("the port is draining, and takes no connections")]
+    Draining,
+}
+
+impl CannotTakeOver {
+    /// A first line that is not understood may be of another format.
+    pub(super) fn of_header(line: &[u8]) -> Self {
+        #[derive(Deserialize)]
+        struct Any {
+            vcc_domain: u32,
+        }
+        match serde_json::from_slice::<Any>(line) {
+            Ok(Any { vcc_domain }) if vcc_domain != FORMAT => Self::OtherFormat(vcc_domain),
+            Ok(_) => Self::Changed,
+            Err(_) => Self::NotOurs,
+        }
+    }
+}

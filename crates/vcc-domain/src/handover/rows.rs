@@ -1,0 +1,165 @@
+//! The lines of a state. What is a time of the host's clock, or measured of its path, is not among
+//! them.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use vcc_engine::sys;
+use vcc_export::Row;
+
+use super::FrameRow;
+use crate::key::FlowKey;
+use crate::ledger::Promise;
+
+/// The fields of one of the engine's structures by their names. What is left out begins anew.
+macro_rules! mirror {
+    ($(#[$doc:meta])* $name:ident of $raw:ident { $($field:ident: $kind:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Serialize, Deserialize)]
+        pub(crate) struct $name { $(pub $field: $kind,)* }
+
+        impl $name {
+            pub(crate) fn of(raw: &sys::$raw) -> Self {
+                $name { $($field: raw.$field,)* }
+            }
+
+            pub(crate) fn raw(&self) -> sys::$raw {
+                sys::$raw { $($field: self.$field,)* ..Default::default() }
+            }
+        }
+    };
+}
+
+mirror! {
+    /// `engine/buffer.h`.
+    HoldRow of vcc_hold {
+        grant_edge: u32,
+        peer_edge: u32,
+        state: u8,
+        begun: u8,
+        retains: u8,
+        promises: u8,
+        promised: u32,
+        kept_from: u32,
+        no_buffer: u32,
+        packet_loss: u32,
+    }
+}
+
+mirror! {
+    /// `engine/snoop.h`.
+    SnoopRow of vcc_snoop {
+        ring_nxt: u32,
+        guest_ack: u32,
+        guest_edge: u32,
+        peer_ack: u32,
+        told_edge: u32,
+        sacked_from: u32,
+        sacked_end: u32,
+        ts_recent: u32,
+        syn_tsval: u32,
+        irs_nxt: u32,
+        fin_seq: u32,
+        mss_bytes: u16,
+        seg_bytes: u16,
+        opening: u8,
+        begun: u8,
+        barred: u8,
+        latched: u8,
+        repeats: u8,
+        fin: u8,
+    }
+}
+
+/// The guest's address on the link, and that of its next hop.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Macs(pub [u8; 6], pub [u8; 6]);
+
+impl Macs {
+    pub(crate) fn of(neighbour: &sys::vcc_neighbour) -> Self {
+        Macs(neighbour.guest_mac, neighbour.next_hop_mac)
+    }
+
+    pub(crate) fn neighbour(self) -> sys::vcc_neighbour {
+        sys::vcc_neighbour { guest_mac: self.0, next_hop_mac: self.1 }
+    }
+}
+
+/// The guest's latest acknowledgement.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct LatestRow {
+    pub ack: u32,
+    pub window: u16,
+    pub macs: Macs,
+    pub timestamps: Option<[u32; 2]>,
+}
+
+/// A segment that has left and is retained.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct SentRow {
+    pub frame: FrameRow,
+    pub sacked: bool,
+}
+
+/// Link and IP headers of the guest's frames.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct LinkRow {
+    pub bytes: Vec<u8>,
+    pub ip_at: u8,
+    pub tcp_at: u8,
+}
+
+/// What is promised to a peer, or may be.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct SnoopedRow {
+    pub snoop: SnoopRow,
+    pub link: LinkRow,
+    pub tsval: u32,
+    pub copies: Vec<FrameRow>,
+}
+
+/// A connection that goes on elsewhere, with what the port has of it. Its frames are named in this
+/// order: retained, held, copies.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Travelling {
+    pub flow: Row,
+    /// By which the port addresses segments of its own.
+    pub macs: Option<Macs>,
+    pub latest: Option<LatestRow>,
+    pub hold: Option<HoldRow>,
+    pub sent: Vec<SentRow>,
+    pub held: Vec<FrameRow>,
+    pub peer_tsval: Option<u32>,
+    pub is_ack_due: bool,
+    pub snooped: Option<SnoopedRow>,
+}
+
+/// A connection that was ended because a promise could not be kept, and whose ends may not know.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct EndedRow {
+    guest: SocketAddr,
+    peer: SocketAddr,
+    vlan: Option<u16>,
+    macs: Macs,
+    snd_una: u32,
+    snd_nxt: u32,
+    promised: u32,
+    rcv_nxt: u32,
+}
+
+impl EndedRow {
+    pub(crate) fn of(promise: &Promise) -> Self {
+        let Promise { key, guest_mac, next_hop_mac, snd_una, snd_nxt, promised, rcv_nxt } =
+            *promise;
+        let macs = Macs(guest_mac, next_hop_mac);
+        let (guest, peer, vlan) = (key.guest(), key.peer(), key.vlan());
+        EndedRow { guest, peer, vlan, macs, snd_una, snd_nxt, promised, rcv_nxt }
+    }
+
+    pub(crate) fn promise(&self) -> Promise {
+        let EndedRow { guest, peer, vlan, macs, snd_una, snd_nxt, promised, rcv_nxt } = *self;
+        let Macs(guest_mac, next_hop_mac) = macs;
+        let key = FlowKey::new(guest, peer, vlan);
+        Promise { key, guest_mac, next_hop_mac, snd_una, snd_nxt, promised, rcv_nxt }
+    }
+}

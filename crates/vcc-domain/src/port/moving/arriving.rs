@@ -1,0 +1,277 @@
+//! The guest comes.
+
+use vcc_engine::{FlowState, Hold, Mode, Retained, Snoop, sys};
+use vcc_export::Fields;
+
+use super::super::holding::sequence_bytes;
+use super::super::{NS_PER_US, Port};
+use super::owes;
+use crate::frame::{Direction, Frame, Out};
+use crate::handover::{CannotTakeOver, SnoopedRow, State, Taken, Travelling};
+use crate::hold::{Held, Kept, Latest, Waiting, charge_bytes};
+use crate::key::FlowKey;
+use crate::parse::{Parsed, parse};
+use crate::seq::{after, before};
+use crate::snoop::Snooped;
+use crate::table::{Entry, FlowId, Room};
+use crate::timer::{self, LOOK_MIN_MS};
+
+/// What has come with a guest.
+#[derive(Debug)]
+pub struct Arrived {
+    pub connections: usize,
+    /// Frames that the guest is to be given, in this order, and whether they are from the fabric.
+    pub waiting: Vec<(Frame, bool)>,
+}
+
+/// A connection as it comes. Its frames have been read.
+struct Coming {
+    key: FlowKey,
+    flow: FlowState,
+    held: Held,
+    snooped: Snooped,
+    sent: Vec<(Waiting, bool)>,
+    queue: Vec<Waiting>,
+    copies: Vec<(Frame, Parsed)>,
+}
+
+impl Port {
+    /// Takes over the connections of a guest that comes from another host, under the rules of this
+    /// one.
+    ///
+    /// # Errors
+    /// The port is as it was before.
+    pub fn take_over(&mut self, now_ns: u64, state: &[u8]) -> Result<Arrived, CannotTakeOver> {
+        let (state, fields, mut frames) = State::of_bytes(state)?;
+        let mut with_it = self.clone();
+        with_it.note_time(now_ns);
+        with_it.promises.suspend();
+        let arrived = with_it.take_all(&state, &fields, &mut frames)?;
+        *self = with_it;
+        Ok(arrived)
+    }
+
+    fn take_all(
+        &mut self,
+        state: &State,
+        fields: &Fields,
+        frames: &mut Taken,
+    ) -> Result<Arrived, CannotTakeOver> {
+        if self.params().0.mode == Mode::Drain.number() {
+            return Err(CannotTakeOver::Draining);
+        }
+        let (connections, max) = (state.connections.len(), self.max_flows());
+        for (row, number) in state.connections.iter().zip(1..) {
+            let coming = Coming::read(row, fields, frames).ok_or(CannotTakeOver::Row(number))?;
+            if let Some(macs) = row.macs {
+                self.emitter.neighbours.insert(&coming.key, macs.neighbour());
+            }
+            let is_one =
+                self.take_one(coming).ok_or(CannotTakeOver::NoRoom { connections, max })??;
+            if !is_one {
+                return Err(CannotTakeOver::Row(number));
+            }
+        }
+        for row in &state.ended {
+            self.promises.remember(self.now_ns, self.table.max_flows(), row.promise());
+        }
+        let waiting = state.waiting.iter();
+        let waiting: Option<Vec<_>> = waiting
+            .map(|(row, is_from_fabric)| Some((frames.take(*row)?, *is_from_fabric)))
+            .collect();
+        let last = connections + state.ended.len() + 1;
+        Ok(Arrived { connections, waiting: waiting.ok_or(CannotTakeOver::Row(last))? })
+    }
+
+    /// Some(false): there can be no such connection. None: there is no room.
+    fn take_one(&mut self, coming: Coming) -> Option<Result<bool, CannotTakeOver>> {
+        let Coming { key, mut flow, mut held, mut snooped, sent, queue, copies } = coming;
+        if let Some(id) = self.table.find(&key) {
+            if self.table.get(id).is_some_and(owes) {
+                return Some(Err(CannotTakeOver::Here(key)));
+            }
+            self.forget(id);
+        }
+        let now_us = self.now_ns / NS_PER_US;
+        let (rule, params) = self.treatments.judge(&key, flow.has(sys::FLOW_GUEST_OPENED));
+        let params = *params;
+        if !flow.take_over(&params, now_us) {
+            return Some(Ok(false));
+        }
+        let has_frames = !sent.is_empty() || !queue.is_empty() || !copies.is_empty();
+        let is_left_alone = self.treatments.epoch() != 0
+            && params.0.mode == Mode::Ignore.number()
+            && !flow.is_kept()
+            && !has_frames;
+        if is_left_alone {
+            return Some(Ok(true));
+        }
+        for (waiting, is_sacked) in sent {
+            let kept = retained(waiting, now_us as u32);
+            flow.repair_sent(&mut held.hold, &mut held.sent.recovery, &kept.facts);
+            let bytes = charge_bytes(&kept.waiting.frame);
+            flow.repair_charge(&mut held.hold, &mut self.buffer, bytes);
+            held.sent.push(kept);
+            if is_sacked {
+                held.sent.last_is_sacked(now_us as u32);
+            }
+        }
+        for waiting in queue {
+            let segment = waiting.segment();
+            let end = segment.seq.wrapping_add(sequence_bytes(segment));
+            let bytes = charge_bytes(&waiting.frame);
+            flow.hold_kept(&mut held.hold, &mut self.buffer, end, bytes);
+            held.queue.push(waiting);
+        }
+        for (frame, parsed) in copies {
+            let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, &parsed);
+            self.snooping.add_copied(kept_bytes, freed_bytes);
+        }
+        if !keeps_its_promises(&flow, &held, &snooped) {
+            return Some(Ok(false));
+        }
+        if snooped.snoop.is_promise_due() {
+            snooped.copies.begin(self.now_ns);
+        }
+        match self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS)) {
+            Room::Free | Room::Made(_) => {}
+            Room::None => return None,
+        }
+        let id = self.table.find(&key)?;
+        self.table.end_handshake(id);
+        self.treatments.come_under(&mut flow, rule);
+        let entry = self.table.get_mut(id)?;
+        (entry.state, entry.held, entry.snooped) = (flow, held, snooped);
+        Some(Ok(true))
+    }
+
+    /// The guest runs here, after a time in which the port was not called: what was held leaves, and
+    /// what is promised is kept, from here.
+    pub fn go_on(&mut self, now_ns: u64, out: &mut Out) {
+        self.note_time(now_ns);
+        self.promises.resume();
+        self.note_full();
+        for id in self.table.ids() {
+            self.go_on_with(id, out);
+        }
+    }
+
+    fn go_on_with(&mut self, id: FlowId, out: &mut Out) {
+        let (now_ns, now_us) = (self.now_ns, self.now_us());
+        let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get_mut(id) else {
+            return;
+        };
+        flow.go_on(&mut held.sent.recovery, now_us);
+        if held.is_ack_due {
+            self.promises.ack_is_due(*key);
+        }
+        if held.hold.retains() {
+            held.sent.detect(flow, now_us);
+        }
+        if flow.is_answer_due(&snooped.snoop) {
+            snooped.answer_ns.get_or_insert(now_ns);
+        }
+        self.judge_repair(id);
+        if self.has_held(id) {
+            self.resend(id, out);
+            self.release(id, out);
+        }
+        self.record(id);
+        if self.snooping.is_on {
+            self.set_timer(id);
+            self.note_waiting(id);
+        }
+    }
+}
+
+/// Law 16: the port has all that was promised to either end and has not arrived.
+fn keeps_its_promises(flow: &FlowState, held: &Held, snooped: &Snooped) -> bool {
+    let Hold(hold) = &held.hold;
+    if flow.split_owes(&held.hold) {
+        let sent = held.sent.iter().map(|kept| &kept.waiting);
+        let mut kept_until = flow.snd_una;
+        for segment in sent.chain(held.queue.iter()).map(Waiting::segment) {
+            if after(segment.seq, kept_until) {
+                break;
+            }
+            let end = segment.seq.wrapping_add(segment.payload_bytes);
+            kept_until = if after(end, kept_until) { end } else { kept_until };
+        }
+        if before(kept_until, hold.promised) {
+            return false;
+        }
+    }
+    let Snoop(sys::vcc_snoop { guest_ack, ring_nxt, .. }) = snooped.snoop;
+    !snooped.snoop.is_promise_due() || snooped.copies.covered(guest_ack, ring_nxt) == ring_nxt
+}
+
+/// When it left is a time of another host's clock, and its acknowledgement may be on its way: it counts
+/// as sent again.
+fn retained(waiting: Waiting, now_us: u32) -> Kept {
+    let segment = waiting.segment();
+    let (seq, end) = (segment.seq, segment.seq.wrapping_add(sequence_bytes(segment)));
+    let fin = u8::from(u32::from(segment.flags) & sys::TCP_FIN != 0);
+    let facts = Retained { seq, end, sent_us: now_us, again: 1, fin, ..Default::default() };
+    Kept { waiting, facts }
+}
+
+impl Coming {
+    /// None if there can be no such connection.
+    fn read(row: &Travelling, fields: &Fields, frames: &mut Taken) -> Option<Self> {
+        let it = row.flow.connection(fields)?;
+        let key = FlowKey::new(it.guest, it.peer, it.vlan);
+        let flow = it.state;
+        let mut from_guest = |row| {
+            let frame = frames.take(row)?;
+            let parsed = parse(&frame, Direction::FromGuest).ok()?;
+            (parsed.key == key).then_some(Waiting { frame, parsed })
+        };
+        let sent = row.sent.iter().map(|sent| Some((from_guest(sent.frame)?, sent.sacked)));
+        let sent: Vec<(Waiting, bool)> = sent.collect::<Option<_>>()?;
+        let queue: Vec<Waiting> =
+            row.held.iter().map(|frame| from_guest(*frame)).collect::<Option<_>>()?;
+        // In sequence, what is retained before snd_nxt and what is held behind.
+        let mut next = flow.snd_una;
+        for (waiting, limit) in sent
+            .iter()
+            .map(|(waiting, _)| (waiting, true))
+            .chain(queue.iter().map(|it| (it, false)))
+        {
+            let segment = waiting.segment();
+            let end = segment.seq.wrapping_add(sequence_bytes(segment));
+            let is_next = after(end, next) && (limit != after(end, flow.snd_nxt));
+            if !is_next || end.wrapping_sub(flow.snd_una) > i32::MAX as u32 {
+                return None;
+            }
+            next = end;
+        }
+        let held = Held {
+            hold: Hold(row.hold.as_ref().map(|hold| hold.raw()).unwrap_or_default()),
+            latest: row.latest.map(|latest| Latest::of(&latest)).unwrap_or_default(),
+            peer_tsval: row.peer_tsval,
+            is_ack_due: row.is_ack_due,
+            ..Held::default()
+        };
+        let has_hold = held.hold.0.begun != 0 || (sent.is_empty() && queue.is_empty());
+        let is_state = u32::from(held.hold.0.state) <= sys::HOLD_DRAINING;
+        let (snooped, copies) = match &row.snooped {
+            Some(row) => snooped(row, &key, frames)?,
+            None => (Snooped::default(), Vec::new()),
+        };
+        (has_hold && is_state).then_some(Coming { key, flow, held, snooped, sent, queue, copies })
+    }
+}
+
+fn snooped(
+    row: &SnoopedRow,
+    key: &FlowKey,
+    frames: &mut Taken,
+) -> Option<(Snooped, Vec<(Frame, Parsed)>)> {
+    let mut to_guest = |row| {
+        let frame = frames.take(row)?;
+        let parsed = parse(&frame, Direction::ToGuest).ok()?;
+        (parsed.key == *key).then_some((frame, parsed))
+    };
+    let copies = row.copies.iter().map(|frame| to_guest(*frame)).collect::<Option<_>>()?;
+    Some((Snooped::of(row)?, copies))
+}

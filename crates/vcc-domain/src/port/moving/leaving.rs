@@ -1,0 +1,85 @@
+//! The guest leaves.
+
+use vcc_export::{Connection, Row};
+
+use super::super::Port;
+use super::travels;
+use crate::frame::{Frame, Out};
+use crate::handover::{EndedRow, FrameRow, Frames, HoldRow, Macs, SentRow, State, Travelling};
+use crate::table::Entry;
+
+impl Port {
+    /// Before [`Port::hand_over`]: nothing waits in the port for a guest that is busy, because the one
+    /// that goes on elsewhere is not.
+    pub fn end_waits(&mut self, now_ns: u64, out: &mut Out) {
+        self.note_time(now_ns);
+        self.send_acks(out);
+        self.end_thinning(out);
+    }
+
+    /// What the port has of the guest's connections, for [`Port::take_over`] of another; and their
+    /// number. `waiting`: frames for the guest that have passed the port, and whether they are from
+    /// the fabric.
+    pub fn hand_over<'frame>(
+        &self,
+        written_by: &str,
+        waiting: impl Iterator<Item = (&'frame Frame, bool)>,
+    ) -> (usize, Vec<u8>) {
+        let mut frames = Frames::default();
+        let all = self.table.iter().filter(|entry| travels(entry));
+        let connections: Vec<Travelling> =
+            all.map(|entry| self.travelling(entry, &mut frames)).collect();
+        let waiting: Vec<(FrameRow, bool)> =
+            waiting.map(|(frame, is_from_fabric)| (frames.push(frame), is_from_fabric)).collect();
+        let ended = self.promises.ended().map(EndedRow::of).collect();
+        let state = State { connections, ended, waiting };
+        (state.connections.len(), state.to_bytes(written_by, &frames))
+    }
+
+    fn travelling(&self, entry: &Entry, frames: &mut Frames) -> Travelling {
+        let Entry { key, state, held, snooped, .. } = entry;
+        let connection =
+            Connection {
+ guest: key.guest(),
+ peer: key.peer(),
+ vlan: key.vlan(),
+ // Ports of user space look into no tunnel.
+ inside: false,
+ state: *state,
+ };
+        let sent = held.sent.iter().map(|kept| SentRow {
+            frame: frames.push(&kept.waiting.frame),
+            sacked: kept.facts.sacked != 0,
+        });
+        let sent = sent.collect();
+        Travelling {
+            flow: Row::of(&connection),
+            macs: self.emitter.neighbours.of(key).map(Macs::of),
+            latest: held.latest.row(),
+            hold: (held.hold.0.begun != 0).then(|| HoldRow::of(&held.hold.0)),
+            sent,
+            held: held.queue.iter().map(|waiting| frames.push(&waiting.frame)).collect(),
+            peer_tsval: held.peer_tsval,
+            is_ack_due: held.is_ack_due,
+            snooped: snooped.row(frames),
+        }
+    }
+
+    /// Another port has the promises now: whoever reads the ledger must not end them.
+    pub fn suspend_ledger(&mut self) {
+        for id in self.table.ids() {
+            if let Some(entry) = self.table.get_mut(id) {
+                self.promises.clear(&mut entry.held.slot);
+            }
+        }
+        self.promises.suspend();
+    }
+
+    /// The guest runs elsewhere, with its connections: the port forgets all of them. Nothing is ended.
+    pub fn has_gone(&mut self) {
+        for id in self.table.ids() {
+            self.forget(id);
+        }
+        self.promises.has_gone();
+    }
+}

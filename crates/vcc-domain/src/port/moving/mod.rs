@@ -1,0 +1,43 @@
+//! A guest that moves to another host, or comes from one, with what its port has of its connections:
+//! what describes them, what is held of them and what is promised (`engine/handover.h`).
+//!
+//! From [`Port::hand_over`] or [`Port::take_over`] on, the port must not be called with frames or for
+//! its deadlines until [`Port::go_on`], when the guest runs here, or [`Port::has_gone`], when it runs
+//! elsewhere: neither of two ports doubles or loses what is promised.
+
+mod arriving;
+mod leaving;
+
+use vcc_engine::sys;
+
+pub use arriving::Arrived;
+
+use super::Port;
+use crate::table::Entry;
+
+/// Bytes of a line about one connection, with room to spare.
+const ROW_MAX_BYTES: usize = 4 << 10;
+/// Of a description, and of the copies of what was promised to peers.
+const BESIDE_THE_BUFFER_BYTES: usize = 64 << 20;
+
+impl Port {
+    /// No state of a port like this one is longer.
+    pub fn state_limit_bytes(&self) -> usize {
+        // A buffer exceeds its size by what has no room to wait elsewhere.
+        2 * self.buffer.size_bytes() as usize
+            + self.max_flows().saturating_mul(ROW_MAX_BYTES)
+            + BESIDE_THE_BUFFER_BYTES
+    }
+}
+
+/// Does the port have something of the connection that must be delivered, or that it must end?
+fn owes(Entry { state: flow, held, snooped, .. }: &Entry) -> bool {
+    flow.split_owes(&held.hold) || held.hold.0.held_bytes > 0 || snooped.snoop.is_promise_due()
+}
+
+/// Does the connection go along? In its handshake it depends on nothing that is held or promised.
+fn travels(entry: &Entry) -> bool {
+    let flow = &entry.state;
+    let fins = flow.has(sys::FLOW_FIN_GUEST) && flow.has(sys::FLOW_FIN_PEER);
+    flow.can_travel() || (u32::from(flow.stage) == sys::STAGE_CLOSED && fins && owes(entry))
+}

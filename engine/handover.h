@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A connection that comes to a shell with buffers (hold.h, snoop.h) with its guest, from another
+ * such shell. That one has described it when the guest had stopped, and has done nothing since, so
+ * unlike in arrive.h no number is old: what is held, retained and promised goes on where it was
+ * (laws 15 and 16).
+ */
+#ifndef VCC_HANDOVER_H
+#define VCC_HANDOVER_H
+
+#include "arrive.h"
+#include "rcv_rtt.h"
+#include "repair.h"
+
+/*
+ * Takes over a flow as vcc_arrive() does. One that both ends have closed may have last data to
+ * deliver.
+ */
+VCC_INLINE int vcc_take_over(struct vcc_flow *f, const struct vcc_params *p, uint64_t now_us)
+{
+	int err = vcc_arrive(f, p, now_us);
+
+	if (err)
+		return err;
+	f->lags = 0;
+	note_fin(f, 0, 0);
+	return 0;
+}
+
+/*
+ * The guest goes on after a time in which neither it nor the shell has run, which says nothing
+ * about path or guest: what was being timed is not, and timers start anew.
+ */
+VCC_INLINE void vcc_go_on(struct vcc_flow *f, struct vcc_repair *r, uint64_t now_us)
+{
+	rtt_cancel(f);
+	f->asked = ASKED_NOTHING;
+	f->rcv_rtt = RCV_RTT_NONE;
+	f->progress_us = (uint32_t)now_us;
+	repair_starts(r, (uint32_t)now_us);
+	r->probe_us = (uint32_t)now_us;
+}
+
+#endif
