@@ -1,20 +1,23 @@
 //! The card: carries frames from the guest's rings through the port to the wire and back.
 
 mod backlog;
+mod moving;
 mod receiving;
 mod sending;
 
 use std::io;
 
 use backlog::Backlog;
+use moving::Moving;
 use vcc_domain::{Frame, Out, Port, Promise};
 use virtio_queue::{Error as RingError, QueueT};
-use vm_memory::GuestMemoryMmap;
 
 use crate::counts::{CardCounts, REASONS};
+use crate::dirty::GuestMemory;
 use crate::event::{Event, Journal, Tell};
 use crate::features::Features;
 use crate::header::{FRAME_MAX_BYTES, HEADER_BYTES, Header};
+use crate::rarp;
 use crate::ring::Ring;
 use crate::rings;
 use crate::steering::Steering;
@@ -37,6 +40,8 @@ pub(crate) struct Device {
     steering: Steering,
     /// Frames for which the guest had no buffer.
     backlog: Backlog,
+    /// None: the guest is on this host, or there is none.
+    moving: Option<Moving>,
     /// The ring whose frames have last filled the port.
     filled_by: usize,
     counts: CardCounts,
@@ -52,7 +57,7 @@ pub(crate) struct Device {
 /// The guest's rings and memory during a turn. Rings with even numbers receive, those with odd ones
 /// send.
 struct Rings<'session> {
-    memory: &'session GuestMemoryMmap,
+    memory: &'session GuestMemory,
     all: &'session mut [Ring],
     speak_virtio_1: bool,
 }
@@ -99,6 +104,7 @@ impl Device {
             offload: Offload::default(),
             steering: Steering::new(),
             backlog: Backlog::default(),
+            moving: None,
             filled_by: 0,
             counts: CardCounts::default(),
             told: [0; REASONS],
@@ -156,12 +162,16 @@ impl Device {
 
     /// No guest uses the card any more.
     pub(crate) fn leave(&mut self) {
+        self.ends_move();
         self.reset();
         self.told = self.counts.reasons().map(|(count, _)| count);
     }
 
     /// Does all work that is due, at most a batch of each kind. True if more is left.
-    pub(crate) fn turn(&mut self, memory: &GuestMemoryMmap, rings: &mut [Ring]) -> bool {
+    pub(crate) fn turn(&mut self, memory: &GuestMemory, rings: &mut [Ring]) -> bool {
+        if self.moving.is_some() {
+            return false;
+        }
         let used_before: Vec<u16> = rings.iter().map(|ring| ring.queue.next_used()).collect();
         rings.iter_mut().for_each(|ring| ring.look(memory));
         let speak_virtio_1 = self.features.has(Features::VERSION_1);
@@ -199,12 +209,12 @@ impl Device {
     pub(crate) fn end_promises(&mut self, promises: Vec<Promise>) {
         let mut out = Out::default();
         self.port.end_promises(now_ns(), promises, &mut out);
-        let memory = GuestMemoryMmap::new();
-        self.forward(out, &mut Rings { memory: &memory, all: &mut [], speak_virtio_1: false });
+        self.forward_to_no_rings(out);
     }
 
     /// Ends the connections whose promises will not be kept.
-    pub(crate) fn end(&mut self, memory: &GuestMemoryMmap, rings: &mut [Ring]) {
+    pub(crate) fn end(&mut self, memory: &GuestMemory, rings: &mut [Ring]) {
+        self.ends_move();
         let used_before: Vec<u16> = rings.iter().map(|ring| ring.queue.next_used()).collect();
         rings.iter_mut().for_each(|ring| ring.look(memory));
         let speak_virtio_1 = self.features.has(Features::VERSION_1);
@@ -216,7 +226,16 @@ impl Device {
     }
 
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
-        self.port.next_deadline_ns()
+        self.port.next_deadline_ns().filter(|_| self.moving.is_none())
+    }
+
+    /// Announces the guest's address on the wire, by a request that none answers (RFC 903), so that
+    /// switches learn where it is.
+    pub(crate) fn announce(&mut self, mac: [u8; 6]) {
+        let Ok(()) = self.wire.send(&Header::default().bytes(), &rarp::request(mac)) else {
+            self.counts.wire_refused += 1;
+            return;
+        };
     }
 
     fn advance(&mut self, rings: &mut Rings) {

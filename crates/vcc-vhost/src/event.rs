@@ -18,6 +18,26 @@ pub enum Event {
         error: virtio_queue::Error,
     },
     OffloadFailed(io::Error),
+    /// The guest leaves this host, with what the card has of its connections.
+    HandsOver {
+        connections: usize,
+        bytes: usize,
+    },
+    /// It stays: its rings have started here again.
+    Stays,
+    /// It has left.
+    Left {
+        connections: usize,
+    },
+    /// The guest comes from another host, likewise.
+    TakesOver {
+        connections: usize,
+        bytes: usize,
+    },
+    /// The card's state cannot be handed over or taken over.
+    StateRefused(String),
+    /// The guest has left without the card's state.
+    LeftBehind,
     /// Frames are dropped; told once for each reason and virtual machine.
     Dropped(&'static str),
     /// So many more happened than a person is told of.
@@ -77,6 +97,26 @@ impl fmt::Display for Event {
             ),
             Event::Dropped(why) => write!(f, "dropped a frame {why}; more are not reported"),
             Event::LeftOut(lines) => write!(f, "left out {lines} lines like the ones before"),
+            Event::HandsOver { connections, bytes } => write!(
+                f,
+                "the guest moves: hands {connections} of its connections over, in {bytes} bytes"
+            ),
+            Event::Stays => f.write_str("the guest stays here: goes on with its connections"),
+            Event::Left { connections } => {
+                write!(f, "the guest has left with {connections} of its connections")
+            }
+            Event::TakesOver { connections, bytes } => write!(
+                f,
+                "the guest comes from another host: takes {connections} of its connections over, in \
+                 {bytes} bytes"
+            ),
+            Event::StateRefused(why) => {
+                write!(f, "the guest cannot move with its connections, and stays: {why}")
+            }
+            Event::LeftBehind => f.write_str(
+                "the guest has left without its connections: its virtual machine monitor does not \
+                 move them (QEMU does from 10.0 on); ended those whose promises are not kept",
+            ),
             Event::OffloadFailed(error) => {
                 write!(f, "cannot tell the tap what the guest takes: {error}")
             }

@@ -19,6 +19,8 @@ impl Features {
     pub(crate) const MRG_RXBUF: u64 = 1 << 15;
     /// Several pairs of rings. The virtual machine monitor serves the control ring.
     pub(crate) const MQ: u64 = 1 << 22;
+    /// The card logs the guest's pages that it writes to.
+    pub(crate) const LOG_ALL: u64 = 1 << 26;
     pub(crate) const INDIRECT_DESC: u64 = 1 << 28;
     pub(crate) const EVENT_IDX: u64 = 1 << 29;
     pub(crate) const PROTOCOL_FEATURES: u64 = 1 << 30;

@@ -9,6 +9,7 @@
 mod answer;
 mod counts;
 mod device;
+mod dirty;
 mod event;
 mod features;
 mod header;
@@ -16,6 +17,7 @@ mod ledger;
 mod memory;
 mod message;
 mod peer;
+mod rarp;
 mod record;
 mod ring;
 mod rings;
@@ -25,6 +27,7 @@ mod steering;
 mod tap;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod transfer;
 mod turns;
 mod wake;
 mod watch;

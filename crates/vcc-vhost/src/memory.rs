@@ -2,9 +2,14 @@
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
+use vm_memory::{
+    FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryRegion, GuestRegionMmap,
+    mmap::MmapRegionBuilder,
+};
 
+use crate::dirty::{GuestMemory, Log, Pages};
 use crate::message::{End, Message};
 
 /// Words of 64 bits: the number of regions, then four of each.
@@ -12,7 +17,7 @@ const REGION_WORDS: usize = 4;
 
 /// The guest's memory, mapped.
 pub(crate) struct Memory {
-    pub guest: GuestMemoryMmap,
+    pub guest: GuestMemory,
     regions: Vec<Region>,
 }
 
@@ -25,7 +30,7 @@ struct Region {
 
 impl Memory {
     pub(crate) fn none() -> Self {
-        Memory { guest: GuestMemoryMmap::new(), regions: Vec::new() }
+        Memory { guest: GuestMemory::new(), regions: Vec::new() }
     }
 
     /// VHOST_USER_SET_MEM_TABLE.
@@ -52,17 +57,36 @@ impl Memory {
                 return Err(refused(format!("its file ends at {:#x}", metadata.len())));
             }
             let file = FileOffset::new(file, offset);
-            let region =
-                MmapRegion::from_file(file, size).map_err(|error| refused(error.to_string()))?;
-            let region = GuestRegionMmap::new(region, GuestAddress(guest_at))
-                .ok_or_else(|| refused("beyond the end of all memory".to_owned()))?;
-            mapped.push(region);
+            mapped.push(region(file, size, guest_at, None).map_err(refused)?);
             regions.push(Region { guest_at, bytes, front_end_at });
         }
-        mapped.sort_by_key(|region| vm_memory::GuestMemoryRegion::start_addr(region).0);
-        let guest = GuestMemoryMmap::from_regions(mapped)
+        mapped.sort_by_key(|region| region.start_addr().0);
+        let guest = GuestMemory::from_regions(mapped)
             .map_err(|error| End::refused(format!("memory: {error}")))?;
         Ok(Memory { guest, regions })
+    }
+
+    /// Writes are in this log from now on; None: in none.
+    ///
+    /// # Errors
+    /// The log is shorter than the memory, or it cannot be mapped again.
+    pub(crate) fn log_to(&mut self, log: Option<&Arc<Log>>) -> Result<(), End> {
+        let refused = |why: String| End::refused(format!("a log of the memory: {why}"));
+        let again = |mapped: &GuestRegionMmap<Pages>| {
+            let (guest_at, size) = (mapped.start_addr().0, mapped.size());
+            if log.is_some_and(|log| !log.covers(guest_at + size as u64)) {
+                return Err(refused(format!("too short for {size:#x} bytes at {guest_at:#x}")));
+            }
+            let file = mapped.file_offset().expect("it was mapped from a file").clone();
+            region(file, size, guest_at, log.cloned()).map_err(refused)
+        };
+        if self.regions.is_empty() {
+            return Ok(());
+        }
+        let mapped = self.guest.iter().map(again).collect::<Result<Vec<_>, End>>()?;
+        self.guest =
+            GuestMemory::from_regions(mapped).map_err(|error| refused(error.to_string()))?;
+        Ok(())
     }
 
     /// The guest's address for one of the front end's; None if it is in no region.
@@ -72,4 +96,21 @@ impl Memory {
             (at < region.bytes).then(|| GuestAddress(region.guest_at + at))
         })
     }
+}
+
+/// Maps a part of a file as the guest's memory.
+fn region(
+    file: FileOffset,
+    size: usize,
+    guest_at: u64,
+    log: Option<Arc<Log>>,
+) -> Result<GuestRegionMmap<Pages>, String> {
+    let region = MmapRegionBuilder::new_with_bitmap(size, Pages::new(log, guest_at))
+        .with_file_offset(file)
+        .with_mmap_prot(libc::PROT_READ | libc::PROT_WRITE)
+        .with_mmap_flags(libc::MAP_NORESERVE | libc::MAP_SHARED)
+        .build()
+        .map_err(|error| error.to_string())?;
+    GuestRegionMmap::new(region, GuestAddress(guest_at))
+        .ok_or_else(|| "beyond the end of all memory".to_owned())
 }

@@ -36,6 +36,8 @@ requests! {
     SetOwner = 3,
     ResetOwner = 4,
     SetMemTable = 5,
+    SetLogBase = 6,
+    SetLogFd = 7,
     SetVringNum = 8,
     SetVringAddr = 9,
     SetVringBase = 10,
@@ -47,7 +49,10 @@ requests! {
     SetProtocolFeatures = 16,
     GetQueueNum = 17,
     SetVringEnable = 18,
+    SendRarp = 19,
     ResetDevice = 34,
+    SetDeviceStateFd = 42,
+    CheckDeviceState = 43,
 }
 
 /// Why a connection ends. The text is what the front end did.

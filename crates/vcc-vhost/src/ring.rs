@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 
 use virtio_queue::{Queue, QueueT};
-use vm_memory::GuestMemoryMmap;
 
+use crate::dirty::GuestMemory;
 use crate::memory::Memory;
 use crate::message::{End, Message};
 use crate::rings::RING_MAX;
@@ -39,7 +39,7 @@ impl Ring {
 
     /// Notes how much the guest has queued by now. A ring that cannot be read is stopped by the work
     /// on it.
-    pub(crate) fn look(&mut self, memory: &GuestMemoryMmap) {
+    pub(crate) fn look(&mut self, memory: &GuestMemory) {
         if !self.is_started() {
             return;
         }
@@ -91,7 +91,7 @@ impl Ring {
         &mut self,
         number: usize,
         kick: OwnedFd,
-        memory: &GuestMemoryMmap,
+        memory: &GuestMemory,
         event_idx: bool,
     ) -> Result<(), End> {
         let kick = only_eventfd(kick, || format!("kicks of ring {number}"))?;

@@ -7,8 +7,9 @@ use std::ops::Deref;
 use std::sync::atomic::{Ordering, fence};
 
 use virtio_queue::{DescriptorChain, Error, Queue, QueueOwnedT, QueueT};
-use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryMmap};
+use vm_memory::{Address, Bytes, GuestAddress};
 
+use crate::dirty::GuestMemory;
 use crate::header::{FRAME_MAX_BYTES, HEADER_BYTES, Header};
 
 /// The longest ring that the card takes, and so the longest chain.
@@ -32,7 +33,7 @@ pub(crate) enum Taken {
 /// The ring itself is broken.
 pub(crate) fn take(
     queue: &mut Queue,
-    memory: &GuestMemoryMmap,
+    memory: &GuestMemory,
     frame: &mut Vec<u8>,
 ) -> Result<Taken, Error> {
     let Some(chain) = queue.iter(memory)?.next() else { return Ok(Taken::Nothing) };
@@ -44,13 +45,9 @@ pub(crate) fn take(
 
 /// Reads the chain: header, then frame. What `frame` has is overwritten where it is: to clear it for
 /// each super-segment first would cost a sixth of the copy.
-fn gather<M>(
-    chain: DescriptorChain<M>,
-    memory: &GuestMemoryMmap,
-    frame: &mut Vec<u8>,
-) -> Option<Header>
+fn gather<M>(chain: DescriptorChain<M>, memory: &GuestMemory, frame: &mut Vec<u8>) -> Option<Header>
 where
-    M: Deref<Target = GuestMemoryMmap>,
+    M: Deref<Target = GuestMemory>,
 {
     let mut header = [0; HEADER_BYTES];
     let (mut header_bytes, mut frame_bytes) = (0, 0);
@@ -104,7 +101,7 @@ pub(crate) enum Placed {
 /// The ring itself is broken.
 pub(crate) fn place(
     queue: &mut Queue,
-    memory: &GuestMemoryMmap,
+    memory: &GuestMemory,
     mergeable: bool,
     header: Header,
     frame: &[u8],
@@ -153,7 +150,7 @@ pub(crate) fn place(
 
 /// False if a place is out of range.
 fn scatter(
-    memory: &GuestMemoryMmap,
+    memory: &GuestMemory,
     places: &[(GuestAddress, usize)],
     header: &[u8],
     frame: &[u8],
@@ -178,7 +175,7 @@ fn scatter(
 }
 
 /// Publishes used buffers together: a guest that saw some of a frame's would take it for broken.
-fn publish(queue: &mut Queue, memory: &GuestMemoryMmap, used: &[Used]) -> Result<(), Error> {
+fn publish(queue: &mut Queue, memory: &GuestMemory, used: &[Used]) -> Result<(), Error> {
     let Some((last, before)) = used.split_last() else { return Ok(()) };
     let size = queue.size();
     for Used { head, bytes } in before {
@@ -193,18 +190,14 @@ fn publish(queue: &mut Queue, memory: &GuestMemoryMmap, used: &[Used]) -> Result
 }
 
 /// The buffers that the guest has added, and the card has not used. A broken ring has none.
-pub(crate) fn free_buffers(queue: &Queue, memory: &GuestMemoryMmap) -> Result<u16, Error> {
+pub(crate) fn free_buffers(queue: &Queue, memory: &GuestMemory) -> Result<u16, Error> {
     let avail = queue.avail_idx(memory, Ordering::Acquire)?;
     let free = avail.0.wrapping_sub(queue.next_avail());
     Ok(if free <= queue.size() { free } else { 0 })
 }
 
 /// Does the guest want an interrupt for what it was given since its used index was `before`?
-pub(crate) fn wants_call(
-    queue: &Queue,
-    memory: &GuestMemoryMmap,
-    before: u16,
-) -> Result<bool, Error> {
+pub(crate) fn wants_call(queue: &Queue, memory: &GuestMemory, before: u16) -> Result<bool, Error> {
     let now = queue.next_used();
     if now == before {
         return Ok(false);
@@ -225,7 +218,7 @@ pub(crate) fn wants_call(
 
 /// Asks for a kick as soon as the guest queues more than it had at `seen`, an index from before the
 /// ring was worked on. True if it has since, so that no kick may come.
-pub(crate) fn want_kick(queue: &Queue, memory: &GuestMemoryMmap, seen: u16) -> Result<bool, Error> {
+pub(crate) fn want_kick(queue: &Queue, memory: &GuestMemory, seen: u16) -> Result<bool, Error> {
     if queue.event_idx_enabled() {
         let offset = 4 + 8 * u64::from(queue.size());
         let at = GuestAddress(queue.used_ring()).checked_add(offset);
@@ -247,8 +240,8 @@ mod tests {
     const USED: u64 = 0x3000;
     const SIZE: u16 = 16;
 
-    fn ring() -> (GuestMemoryMmap, Queue) {
-        let memory = GuestMemoryMmap::<()>::from_ranges(&[(GuestAddress(0), 0x4000)]);
+    fn ring() -> (GuestMemory, Queue) {
+        let memory = GuestMemory::from_ranges(&[(GuestAddress(0), 0x4000)]);
         let mut queue = Queue::new(RING_MAX).expect("a ring");
         queue.set_size(SIZE);
         queue.set_desc_table_address(Some(DESCRIPTORS as u32), Some(0));

@@ -164,6 +164,10 @@ impl Server {
             let served = match (source, &mut self.session) {
                 (Source::Listener, None) => self.accept(&mut device),
                 (Source::FrontEnd, Some(session)) => session.serve(&mut device, &self.watch),
+                (Source::State, Some(session)) => {
+                    session.carry(&mut device);
+                    Ok(())
+                }
                 _ => Ok(()),
             };
             if let Err(end) = served {
@@ -199,6 +203,9 @@ impl Server {
         let Some(mut session) = self.session.take() else { return Ok(()) };
         self.card.front_end.store(0, Ordering::Relaxed);
         session.leave(&self.watch);
+        if session.is_logging() {
+            device.is_left_behind();
+        }
         device.leave();
         device.tell(match end {
             End::Gone => Event::Gone,

@@ -1,19 +1,26 @@
 //! A front end's session: it shares the guest's memory and says where the rings are.
 
+mod moving;
+
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 use crate::device::{Device, PAIRS_MAX};
+use crate::dirty::Log;
 use crate::event::Event;
 use crate::features::Features;
 use crate::memory::Memory;
 use crate::message::{End, Line, Message, Request};
 use crate::ring::Ring;
+use crate::transfer::Transfer;
 use crate::watch::{Source, Watch};
 
-/// VHOST_USER_PROTOCOL_F_*: MQ, REPLY_ACK, RESET_DEVICE.
-const PROTOCOL_FEATURES: u64 = 1 << 0 | 1 << 3 | 1 << 13;
+/// VHOST_USER_PROTOCOL_F_*: MQ, LOG_SHMFD, RARP, REPLY_ACK, RESET_DEVICE, DEVICE_STATE.
+const PROTOCOL_FEATURES: u64 = 1 << 0 | LOG_SHMFD | 1 << 2 | 1 << 3 | 1 << 13 | DEVICE_STATE;
+const LOG_SHMFD: u64 = 1 << 1;
+const DEVICE_STATE: u64 = 1 << 19;
 /// A ring's message without a descriptor.
 const NO_FD: u64 = 1 << 8;
 const RING_MASK: u64 = 0xff;
@@ -22,9 +29,14 @@ const BATCH: usize = 64;
 
 pub(crate) struct Session {
     line: Line,
+    /// Of the protocol.
+    protocol: u64,
     features: Features,
     pub memory: Memory,
     pub rings: Vec<Ring>,
+    /// Of what is written to the memory.
+    log: Option<Arc<Log>>,
+    transfer: Option<Transfer>,
 }
 
 impl Session {
@@ -32,7 +44,15 @@ impl Session {
         let line = Line::new(stream)?;
         watch.add(line.as_raw_fd(), Source::FrontEnd)?;
         let rings = (0..2 * PAIRS_MAX).map(|_| Ring::new()).collect();
-        Ok(Session { line, features: Features::default(), memory: Memory::none(), rings })
+        Ok(Session {
+            line,
+            protocol: 0,
+            features: Features::default(),
+            memory: Memory::none(),
+            rings,
+            log: None,
+            transfer: None,
+        })
     }
 
     /// Does what the front end asks.
@@ -55,7 +75,7 @@ impl Session {
     ) -> Result<(), End> {
         let mut fds = std::mem::take(&mut message.fds);
         let answer = match message.request {
-            Request::GetFeatures => Some(Features::OFFERED.0),
+            Request::GetFeatures => Some(self.offered().0),
             Request::GetProtocolFeatures => Some(PROTOCOL_FEATURES),
             Request::GetQueueNum => Some(PAIRS_MAX as u64),
             _ => None,
@@ -69,7 +89,15 @@ impl Session {
                 self.reset(watch);
                 device.reset();
             }
-            Request::SetMemTable => self.memory = Memory::map(&message, fds)?,
+            Request::SetMemTable => {
+                self.memory = Memory::map(&message, fds)?;
+                self.log_writes()?;
+            }
+            Request::SetLogBase => {
+                self.log = Some(Arc::new(Log::map(&message, fds.pop())?));
+                self.log_writes()?;
+                return self.line.answer(&message, &0_u64.to_ne_bytes());
+            }
             Request::SetVringNum => {
                 let number = message.word(0)?;
                 self.ring(number)?.set_size(number, message.word(1)?)?;
@@ -90,17 +118,33 @@ impl Session {
             Request::SetVringEnable => {
                 self.ring(message.word(0)?)?.enable(message.word(1)? != 0);
             }
-            Request::SetVringKick => self.start(&message, fds.pop(), watch)?,
+            Request::SetVringKick => {
+                self.start(&message, fds.pop(), watch)?;
+                device.starts();
+            }
             Request::SetVringCall => {
                 let number = (message.long(0)? & RING_MASK) as u32;
                 self.ring(number)?.set_call(number, fds.pop())?;
             }
-            // Answered above, or nothing to do.
+            Request::SetProtocolFeatures => self.protocol = message.long(0)? & PROTOCOL_FEATURES,
+            Request::SendRarp => {
+                let [mac @ .., _, _] = message.long(0)?.to_ne_bytes();
+                device.announce(mac);
+            }
+            Request::SetDeviceStateFd => {
+                let answer = self.begin_transfer(&message, fds.pop(), device, watch)?;
+                return self.line.answer(&message, &answer.to_ne_bytes());
+            }
+            Request::CheckDeviceState => {
+                let answer = self.end_transfer(device);
+                return self.line.answer(&message, &answer.to_ne_bytes());
+            }
+            // Answered above, or nothing to do: the front end looks at the log when it wants to.
             Request::GetFeatures
             | Request::GetProtocolFeatures
             | Request::GetQueueNum
-            | Request::SetProtocolFeatures
             | Request::SetOwner
+            | Request::SetLogFd
             | Request::SetVringErr => {}
         }
         self.line.acknowledge(&message)
@@ -112,11 +156,15 @@ impl Session {
     }
 
     fn accept(&mut self, features: Features, device: &mut Device) -> Result<(), End> {
-        if features.0 & !Features::OFFERED.0 != 0 {
-            let more = features.0 & !Features::OFFERED.0;
+        let more = features.0 & !self.offered().0;
+        if more != 0 {
             return Err(End::refused(format!("features {more:#x}, which were not offered")));
         }
+        let was_logging = self.is_logging();
         self.features = features;
+        if self.is_logging() != was_logging {
+            self.log_writes()?;
+        }
         for ring in &mut self.rings {
             ring.set_event_idx(features.has(Features::EVENT_IDX));
             // Without the protocol's features, there is no message that enables a ring.
@@ -164,7 +212,9 @@ impl Session {
 
     /// Before its end: descriptors that the front end has, too, would go on to wake us.
     pub(crate) fn leave(&mut self, watch: &Watch) {
-        self.reset(watch);
+        for ring in &self.rings {
+            unwatch(ring, watch);
+        }
         watch.remove(self.line.as_raw_fd());
     }
 }

@@ -11,6 +11,8 @@ pub(crate) enum Source {
     Ring(usize),
     Listener,
     FrontEnd,
+    /// The pipe for the card's state.
+    State,
     /// A frame waits; told once until the wire is empty, for the guest may have no room.
     Wire,
     Timer,
@@ -18,8 +20,8 @@ pub(crate) enum Source {
 }
 
 /// Numbers of sources that are no rings.
-const NAMED: [Source; 5] =
-    [Source::Listener, Source::FrontEnd, Source::Wire, Source::Timer, Source::Stop];
+const NAMED: [Source; 6] =
+    [Source::Listener, Source::FrontEnd, Source::State, Source::Wire, Source::Timer, Source::Stop];
 const RINGS_FROM: usize = NAMED.len();
 const EVENTS_MAX: usize = 32;
 
@@ -33,6 +35,15 @@ impl Watch {
     }
 
     pub(crate) fn add(&self, fd: RawFd, source: Source) -> io::Result<()> {
+        self.add_for(EventSet::IN, fd, source)
+    }
+
+    /// Wakes us when more can be written there.
+    pub(crate) fn add_written(&self, fd: RawFd, source: Source) -> io::Result<()> {
+        self.add_for(EventSet::OUT, fd, source)
+    }
+
+    fn add_for(&self, events: EventSet, fd: RawFd, source: Source) -> io::Result<()> {
         let number = match source {
             Source::Ring(ring) => RINGS_FROM + ring,
             named => NAMED.iter().position(|other| *other == named).expect("it has a number"),
@@ -41,7 +52,7 @@ impl Watch {
             Source::Wire | Source::Ring(_) => EventSet::EDGE_TRIGGERED,
             _ => EventSet::empty(),
         };
-        let event = EpollEvent::new(EventSet::IN | edge, number as u64);
+        let event = EpollEvent::new(events | edge, number as u64);
         self.epoll.ctl(ControlOperation::Add, fd, event)
     }
 

@@ -8,7 +8,7 @@ use super::PAIRS_MAX;
 use crate::header::Header;
 
 /// All pairs together. Those in use share it.
-const LIMIT_BYTES: usize = 1 << 20;
+pub(super) const LIMIT_BYTES: usize = 1 << 20;
 
 /// What a full segment is taken for. Longer ones than of Ethernet's MTU may wait in the wire's queue.
 const SEG_BYTES: usize = 2048;
@@ -75,6 +75,11 @@ impl Backlog {
         let arrival = self.queues[pair].arrivals.pop_front()?;
         self.queues[pair].bytes -= arrival.charge_bytes();
         Some(arrival)
+    }
+
+    /// All that waits, by pair.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arrival> {
+        self.queues.iter().flat_map(|queue| &queue.arrivals)
     }
 
     /// Takes all that waits for a pair.

@@ -1,0 +1,119 @@
+//! A front end that moves its guest to another host: the log of what the card writes to the guest's
+//! memory, and the card's state.
+
+use std::os::fd::OwnedFd;
+
+use super::{DEVICE_STATE, LOG_SHMFD, Session};
+use crate::device::Device;
+use crate::event::Event;
+use crate::features::Features;
+use crate::message::{End, Message};
+use crate::ring::Ring;
+use crate::transfer::{Direction, Transfer};
+use crate::watch::{Source, Watch};
+
+/// The answer to VHOST_USER_SET_DEVICE_STATE_FD: no descriptor of the card's comes with it.
+const NO_FD: u64 = 1 << 8;
+/// VHOST_TRANSFER_STATE_*.
+const SAVE: u32 = 0;
+const LOAD: u32 = 1;
+const STOPPED: u32 = 0;
+const FAILED: u64 = 1;
+
+impl Session {
+    /// A log is offered to front ends that take the state alone: without it, guests would move
+    /// without their connections.
+    pub(super) fn offered(&self) -> Features {
+        match self.protocol & (LOG_SHMFD | DEVICE_STATE) == LOG_SHMFD | DEVICE_STATE {
+            true => Features(Features::OFFERED.0 | Features::LOG_ALL),
+            false => Features::OFFERED,
+        }
+    }
+
+    /// Does the front end copy the guest's memory while the guest runs?
+    pub(crate) fn is_logging(&self) -> bool {
+        self.features.has(Features::LOG_ALL)
+    }
+
+    pub(super) fn log_writes(&mut self) -> Result<(), End> {
+        let log = self.log.clone().filter(|_| self.is_logging());
+        self.memory.log_to(log.as_ref())
+    }
+
+    /// VHOST_USER_SET_DEVICE_STATE_FD. Returns the answer.
+    ///
+    /// # Errors
+    /// The message is none.
+    pub(super) fn begin_transfer(
+        &mut self,
+        message: &Message,
+        fd: Option<OwnedFd>,
+        device: &mut Device,
+        watch: &Watch,
+    ) -> Result<u64, End> {
+        let (direction, phase) = (message.word(0)?, message.word(1)?);
+        let fd = fd.ok_or_else(|| End::refused("a card's state without a descriptor"))?;
+        self.transfer = None;
+        let begun = match (direction, phase) {
+            _ if self.rings.iter().any(Ring::is_started) => {
+                Err("the guest's rings have not been stopped".to_owned())
+            }
+            (SAVE, STOPPED) => {
+                Transfer::save(fd, device.leaves()).map_err(|error| error.to_string())
+            }
+            (LOAD, STOPPED) => {
+                Transfer::load(fd, device.state_limit_bytes()).map_err(|error| error.to_string())
+            }
+            _ => Err(format!("direction {direction} in phase {phase} is unknown")),
+        };
+        let watched = begun.and_then(|transfer| {
+            let Some(fd) = transfer.fd() else { return Ok(transfer) };
+            let watched = match transfer.direction {
+                Direction::Save => watch.add_written(fd, Source::State),
+                Direction::Load => watch.add(fd, Source::State),
+            };
+            watched.map(|()| transfer).map_err(|error| error.to_string())
+        });
+        match watched {
+            Ok(transfer) => {
+                self.transfer = Some(transfer);
+                Ok(NO_FD)
+            }
+            Err(why) => {
+                device.tell(Event::StateRefused(why));
+                Ok(NO_FD | FAILED)
+            }
+        }
+    }
+
+    /// Carries what the pipe takes or has now. After an error, the front end's question is answered
+    /// by one.
+    pub(crate) fn carry(&mut self, device: &mut Device) {
+        let Some(transfer) = &mut self.transfer else { return };
+        if let Err(error) = transfer.carry() {
+            self.transfer = None;
+            device.tell(Event::StateRefused(error.to_string()));
+        }
+    }
+
+    /// VHOST_USER_CHECK_DEVICE_STATE: has the state come whole, and is it used? Returns the answer.
+    pub(super) fn end_transfer(&mut self, device: &mut Device) -> u64 {
+        let Some(mut transfer) = self.transfer.take() else { return FAILED };
+        let ended = match (transfer.carry(), transfer.direction) {
+            (Err(error), _) => Err(error.to_string()),
+            (Ok(false), _) => Err("the front end asks for its end before it is over".to_owned()),
+            (Ok(true), Direction::Save) => {
+                device.is_taken();
+                Ok(())
+            }
+            (Ok(true), Direction::Load) => device.comes(&transfer.into_bytes()),
+        };
+        match ended {
+            Ok(()) => 0,
+            Err(why) => {
+                device.tell(Event::StateRefused(why));
+                FAILED
+            }
+        }
+    }
+}
