@@ -5,15 +5,20 @@ use std::io::{self, Error};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::vm::QEMU;
+
 /// The build's inputs besides Debian's packages.
 const RECIPE: [(&str, &str); 2] = [
     ("build.sh", include_str!("../../../guest/live/build.sh")),
     ("init", include_str!("../../../guest/live/init")),
 ];
 
-/// A directory with `vmlinuz` and `initrd`.
+/// A directory with `vmlinuz` and `initrd`, and the QEMU that boots it.
 #[derive(Debug, Clone)]
-pub struct Image(PathBuf);
+pub struct Image {
+    directory: PathBuf,
+    pub(crate) qemu: PathBuf,
+}
 
 impl Image {
     /// Makes the guest if it is not cached. This downloads packages, and is announced on standard
@@ -29,8 +34,13 @@ impl Image {
         build(&["--cached"])
     }
 
+    /// With another QEMU than the installed one.
+    pub fn under(self, qemu: PathBuf) -> Self {
+        Image { qemu, ..self }
+    }
+
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.directory.join(name)
     }
 }
 
@@ -47,5 +57,6 @@ fn build(arguments: &[&str]) -> io::Result<Option<Image>> {
         .output()?;
     let path = String::from_utf8_lossy(&output.stdout);
     let is_made = output.status.success() && Path::new(path.trim()).is_dir();
-    Ok(is_made.then(|| Image(path.trim().into())))
+    let image = || Image { directory: path.trim().into(), qemu: QEMU.into() };
+    Ok(is_made.then(image))
 }

@@ -3,7 +3,9 @@
 mod image;
 mod locks;
 mod migration;
+mod newer;
 mod vm;
 
 pub use image::Image;
+pub use newer::with_device_state;
 pub use vm::{Vm, has_qemu};

@@ -16,7 +16,7 @@ use crate::{Image, migration};
 /// Boot and commands of an emulated machine, on a busy host.
 const PATIENCE: Duration = Duration::from_secs(120);
 const READY: &str = "guest: ready";
-const QEMU: &str = "qemu-system-x86_64";
+pub(crate) const QEMU: &str = "qemu-system-x86_64";
 
 /// The longest line that a terminal takes (termios(3)) is 4096 bytes.
 const LINE_BYTES: usize = 1000;
@@ -86,7 +86,7 @@ impl Vm {
     ) -> io::Result<Self> {
         let sockets = tempfile::tempdir()?;
         let monitor = sockets.path().join(MONITOR);
-        let mut command = Command::new(QEMU);
+        let mut command = Command::new(&image.qemu);
         command
             .args(["-machine", "q35,memory-backend=memory", "-m", "256M", "-accel", "tcg"])
             .args(["-object", "memory-backend-memfd,id=memory,size=256M,share=on"])

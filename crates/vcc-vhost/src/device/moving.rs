@@ -5,6 +5,8 @@
 //! knows which of two hosts the guest will run on. The card does nothing then: what one of them
 //! promises or delivers, the other must not.
 
+use std::io::ErrorKind;
+
 use vcc_domain::Out;
 
 use super::backlog::Arrival;
@@ -13,6 +15,9 @@ use crate::dirty::GuestMemory;
 use crate::event::Event;
 use crate::header::Header;
 use crate::wake::now_ns;
+
+/// More frames than a tap's queue has.
+const WAITING_MAX: usize = 1 << 16;
 
 /// On which way the guest is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +70,7 @@ impl Device {
             return Err("there is a state already that has not been used".to_owned());
         }
         let arrived = self.port.take_over(now_ns(), state).map_err(|error| error.to_string())?;
+        self.discard_waiting();
         for (frame, is_from_fabric) in arrived.waiting {
             if let Some(header) = Header::of(&frame) {
                 self.backlog.push_back(0, Arrival { header, frame, is_from_fabric });
@@ -74,6 +80,18 @@ impl Device {
         let (connections, bytes) = (arrived.connections, state.len());
         self.tell(Event::TakesOver { connections, bytes });
         Ok(())
+    }
+
+    /// What has waited on the wire was for a guest that was not here, perhaps for the same one before it
+    /// left, and is old.
+    fn discard_waiting(&mut self) {
+        for _ in 0..WAITING_MAX {
+            match self.wire.receive(&mut self.read) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::NotConnected => return,
+                _ => {}
+            }
+        }
     }
 
     /// The guest's rings start: it runs here.

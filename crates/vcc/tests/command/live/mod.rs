@@ -52,8 +52,12 @@ struct Domain(Child);
 
 impl Domain {
     fn start(socket: &Path, options: &str) -> Self {
+        Self::start_on("tap0", socket, options)
+    }
+
+    fn start_on(tap: &str, socket: &Path, options: &str) -> Self {
         let mut child = at(socket)
-            .args(["domain", "--tap", "tap0", "--socket"])
+            .args(["domain", "--tap", tap, "--socket"])
             .arg(socket)
             .args(options.split_whitespace())
             .stdout(Stdio::piped())

@@ -1,0 +1,106 @@
+//! Connections that a port in the kernel translates.
+
+use std::time::{Duration, Instant};
+
+use super::super::{Image, TRANSFER_BYTES, Vm, on_a_host_with_a_tap, run};
+use super::hosts::{Hosts, TAPS};
+use super::transfers::{from_guest, to_guest};
+use super::{moves, tell};
+
+const DCTCP: [&str; 2] = ["--underlay", "dctcp"];
+
+impl Hosts {
+    fn attach(&self, host: usize, options: &[&str]) {
+        self.vcc(host, &[&["attach", TAPS[host]], options].concat());
+    }
+
+    fn netdev(&self, host: usize) -> [String; 2] {
+        let tap = TAPS[host];
+        ["-netdev".into(), format!("tap,id=net,ifname={tap},script=no,downscript=no")]
+    }
+
+    /// The guest goes to the other host, and its connections with it. Returns when it has gone on.
+    fn migrate(&mut self, vm: &mut Vm, image: &Image) -> Instant {
+        let (from, to) = (self.at, 1 - self.at);
+        self.attach(to, &DCTCP);
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let path = file.path().to_str().expect("a path");
+        let switch = || {
+            self.vcc(from, &["export", TAPS[from], path]);
+            let said = self.vcc(to, &["import", TAPS[to], path]);
+            assert!(said.contains(": 1 connection taken over\n"), "{said}");
+        };
+        self.on(to, || vm.migrate(image, &self.netdev(to), switch)).expect("a migration");
+        let moved = Instant::now();
+        self.vcc(from, &["detach", "--now", TAPS[from]]);
+        self.at = to;
+        moved
+    }
+
+    /// The same to a host where vcc is not.
+    fn migrate_out(&mut self, vm: &mut Vm, image: &Image) -> Instant {
+        let (from, to) = (self.at, 1 - self.at);
+        let needs_none = || {
+            let said = self.vcc(from, &["flows", TAPS[from], "--json"]);
+            let flows: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+            let flows = flows.as_array().expect("a list");
+            assert!(flows.iter().any(|flow| flow["stage"] == "established"), "{flows:?}");
+            // Draining would wait for one that depends on vcc.
+            let said = self.vcc(from, &["detach", TAPS[from]]);
+            assert_eq!(said, format!("detached from {}\n", TAPS[from]));
+        };
+        self.on(to, || vm.migrate(image, &self.netdev(to), needs_none)).expect("a migration");
+        self.at = to;
+        Instant::now()
+    }
+
+    /// Every segment of the guest's connections was translated since it came.
+    fn assert_translated(&self) {
+        let said = self.vcc(self.at, &["ports", "--json"]);
+        let ports: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+        assert_eq!(ports[0]["port"], TAPS[self.at], "{ports}");
+        assert_eq!(ports[0]["counters"]["unknown"], 0, "{ports}");
+    }
+}
+
+/// A guest on the first host, whose port has the options, with noise to send.
+fn boot(image: &Image, options: &[&str]) -> (Hosts, Vm) {
+    let hosts = Hosts::join();
+    hosts.attach(0, options);
+    let mut vm = Vm::boot(image, &hosts.netdev(0), |_| ()).expect("a guest");
+    run(&mut vm, "ifconfig eth0 192.0.2.1 netmask 255.255.255.0");
+    run(&mut vm, &format!("head -c {TRANSFER_BYTES} /dev/urandom >/tmp/noise"));
+    (hosts, vm)
+}
+
+#[test]
+#[ignore = "two emulated machines at once: make verify runs it"]
+fn connections_move_with_their_guest() {
+    on_a_host_with_a_tap(|image| {
+        let (mut hosts, mut vm) = boot(image, &DCTCP);
+        let silences: Vec<Duration> = (0..moves())
+            .map(|number| {
+                let transfer = if number % 4 < 2 { from_guest } else { to_guest };
+                let silence = transfer(&mut vm, &mut |vm| hosts.migrate(vm, image));
+                hosts.assert_translated();
+                silence
+            })
+            .collect();
+        let what =
+            format!("in transfers of {TRANSFER_BYTES} bytes: each whole, no segment untranslated");
+        tell(&what, silences);
+    });
+}
+
+#[test]
+#[ignore = "two emulated machines at once: make verify runs it"]
+fn connections_that_need_no_vcc_move_to_a_host_without_it() {
+    on_a_host_with_a_tap(|image| {
+        let options = ["--underlay", "swift", "--migratable"];
+        let (mut hosts, mut vm) = boot(image, &options);
+        for transfer in [from_guest, to_guest] {
+            transfer(&mut vm, &mut |vm| hosts.migrate_out(vm, image));
+            hosts.attach(hosts.at, &options);
+        }
+    });
+}
