@@ -44,6 +44,18 @@ pub const USUAL: u64 = CSUM
     | PROTOCOL_FEATURES
     | VERSION_1;
 
+/// VHOST_F_LOG_ALL.
+pub const LOG_ALL: u64 = 1 << 26;
+/// VHOST_USER_PROTOCOL_F_*.
+pub const MQ: u64 = 1 << 0;
+pub const LOG_SHMFD: u64 = 1 << 1;
+pub const RARP: u64 = 1 << 2;
+pub const REPLY_ACK: u64 = 1 << 3;
+pub const DEVICE_STATE: u64 = 1 << 19;
+/// VHOST_TRANSFER_STATE_DIRECTION_*.
+pub const SAVE: u32 = 0;
+pub const LOAD: u32 = 1;
+
 pub const RECEIVE: usize = 0;
 pub const SEND: usize = 1;
 
@@ -52,6 +64,18 @@ pub struct Guest {
     file: File,
     pub memory: GuestMemoryMmap,
     rings: Vec<Side>,
+}
+
+/// Memory that can be shared.
+pub fn memory_file(bytes: u64) -> File {
+    // SAFETY: the name ends with a zero byte, and the descriptor is new.
+    let file = unsafe {
+        let fd = libc::memfd_create(c"memory".as_ptr(), libc::MFD_CLOEXEC);
+        assert!(fd >= 0, "a memfd");
+        File::from_raw_fd(fd)
+    };
+    file.set_len(bytes).expect("memory");
+    file
 }
 
 /// The driver's side of a ring.
@@ -63,13 +87,7 @@ struct Side {
 
 impl Guest {
     pub fn new(rings: usize) -> Self {
-        // SAFETY: the name ends with a zero byte, and the descriptor is new.
-        let file = unsafe {
-            let fd = libc::memfd_create(c"guest".as_ptr(), libc::MFD_CLOEXEC);
-            assert!(fd >= 0, "a memfd");
-            File::from_raw_fd(fd)
-        };
-        file.set_len(MEMORY_BYTES as u64).expect("memory");
+        let file = memory_file(MEMORY_BYTES as u64);
         let offset = FileOffset::new(file.try_clone().expect("a duplicate"), 0);
         let range = (GuestAddress(0), MEMORY_BYTES, Some(offset));
         let memory = GuestMemoryMmap::from_ranges_with_files([range]).expect("mapped");
@@ -333,6 +351,25 @@ impl FrontEnd {
         for _ in 0..=64 {
             self.features();
         }
+    }
+
+    /// As QEMU does that moves a card's state: VHOST_USER_SET_PROTOCOL_FEATURES, with LOG_SHMFD and
+    /// DEVICE_STATE.
+    pub fn moves(&mut self) {
+        self.ask(16, &(MQ | LOG_SHMFD | RARP | REPLY_ACK | DEVICE_STATE).to_ne_bytes(), &[]);
+    }
+
+    /// VHOST_USER_SET_DEVICE_STATE_FD: the card writes its state to a pipe, or reads it there. Returns
+    /// the answer.
+    pub fn pass_state(&mut self, direction: u32, pipe: RawFd) -> u64 {
+        self.ask(42, &words(&[direction, 0]), &[pipe]);
+        u64::from_ne_bytes(self.answer(8).try_into().expect("a long"))
+    }
+
+    /// VHOST_USER_CHECK_DEVICE_STATE.
+    pub fn check_state(&mut self) -> u64 {
+        self.ask(43, &[], &[]);
+        u64::from_ne_bytes(self.answer(8).try_into().expect("a long"))
     }
 
     /// VHOST_USER_GET_VRING_BASE.

@@ -9,6 +9,7 @@ mod common;
 mod delay;
 mod hold;
 mod host;
+mod moving;
 mod native;
 mod path;
 mod reload;

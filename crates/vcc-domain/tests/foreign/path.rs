@@ -221,6 +221,31 @@ impl Network {
         self.forward(Side::Guest, out);
     }
 
+    /// The guest stops and goes on behind another port after a pause, with what the one before has of its
+    /// connections. What arrives meanwhile is lost.
+    pub fn move_guest(&mut self, mut next: Port, pause_us: u64) {
+        let mut out = Out::default();
+        let before_ns = self.now_us * NS_PER_US;
+        self.port().end_waits(before_ns, &mut out);
+        self.forward(Side::Guest, out);
+        let (connections, state) = self.port().hand_over("a test", std::iter::empty());
+        assert_eq!(connections, 1);
+        self.now_us += pause_us;
+        let (now_us, all) = (self.now_us, std::mem::take(&mut self.under_way));
+        let is_lost = |arrival: &Arrival| arrival.2 == Side::Guest && arrival.0 < now_us;
+        self.under_way = all.into_iter().filter(|Reverse(it)| !is_lost(it)).collect();
+        // Its clock is another one.
+        let arrived = next.take_over(self.now_us * NS_PER_US, &state).expect("a state");
+        assert_eq!((arrived.connections, arrived.waiting.len()), (1, 0));
+        let had = (self.port().held_bytes(), self.port().promised_bytes());
+        assert_eq!((next.held_bytes(), next.promised_bytes()), had);
+        *self.port() = next;
+        self.tell_room(Side::Guest);
+        let mut out = Out::default();
+        self.port().go_on(now_us * NS_PER_US, &mut out);
+        self.forward(Side::Guest, out);
+    }
+
     pub fn now_us(&self) -> u64 {
         self.now_us
     }

@@ -11,19 +11,19 @@ use crate::path::{Impairments, Network, Side, Turns};
 use crate::transfer::{ALL, MB};
 use crate::{BOTH, ETHERNET_MTU, US_PER_S, setup};
 
-const STREAM_BYTES: u64 = 2 * MB;
-const STEP_BYTES: u64 = MB / 4;
+pub const STREAM_BYTES: u64 = 2 * MB;
+pub const STEP_BYTES: u64 = MB / 4;
 /// Of the guest, which has a core with others.
 const TURNS: Turns = Turns { every_us: 60_000, runs_us: 1_000 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Way {
+pub struct Way {
     act: sys::vcc_act,
     retransmit: bool,
     snoop: bool,
 }
 
-fn ways() -> impl Iterator<Item = Way> + Clone {
+pub fn ways() -> impl Iterator<Item = Way> + Clone {
     const ACTS: [(sys::vcc_act, bool); 4] = [
         (sys::ACT_WINDOW, false),
         (sys::ACT_HOLD, false),
@@ -34,7 +34,7 @@ fn ways() -> impl Iterator<Item = Way> + Clone {
 }
 
 impl Way {
-    fn params(self) -> Params {
+    pub fn params(self) -> Params {
         Params::with(|params| {
             params.act = self.act as u8;
             params.retransmit = self.retransmit.into();
@@ -43,7 +43,7 @@ impl Way {
     }
 
     /// Does the port have what a reload must not lose?
-    fn has_data(self, network: &mut Network) -> bool {
+    pub fn has_data(self, network: &mut Network) -> bool {
         let has_begun = network.received_bytes(Side::Peer) > STEP_BYTES;
         let port = network.port();
         has_begun
@@ -52,7 +52,7 @@ impl Way {
     }
 }
 
-fn begin(seed: u64, way: Way) -> Network {
+pub fn begin(seed: u64, way: Way) -> Network {
     let guest = setup(ETHERNET_MTU, seed % 2 == 0);
     let hosts = [Host::new(Side::Guest, guest), Host::new(Side::Peer, setup(ETHERNET_MTU, true))];
     let mut network = Network::new(hosts, 200, way.params());
@@ -70,7 +70,7 @@ fn begin(seed: u64, way: Way) -> Network {
     network
 }
 
-fn until(network: &mut Network, what: &str, met: impl FnMut(&mut Network) -> bool) {
+pub fn until(network: &mut Network, what: &str, met: impl FnMut(&mut Network) -> bool) {
     let end_us = network.now_us() + 3600 * US_PER_S;
     let is_met = network.run_until_met(end_us, met);
     let received = Side::BOTH.map(|side| network.received_bytes(side));
@@ -79,7 +79,7 @@ fn until(network: &mut Network, what: &str, met: impl FnMut(&mut Network) -> boo
     assert!(is_met, "never {what}: received {received:?}, held and promised {has:?}");
 }
 
-fn has_arrived(network: &mut Network) -> bool {
+pub fn has_arrived(network: &mut Network) -> bool {
     Side::BOTH
         .into_iter()
         .all(|side| network.received_bytes(side) == STREAM_BYTES && network.host(side).has_sent())

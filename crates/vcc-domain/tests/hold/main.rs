@@ -8,6 +8,7 @@ mod broken;
 mod close;
 mod ends;
 mod flood;
+mod moving;
 mod odd;
 mod random;
 mod retransmit;

@@ -5,6 +5,7 @@ mod frames;
 mod front_ends;
 mod hold;
 mod host;
+mod moving;
 mod snoop;
 mod talk;
 

@@ -123,6 +123,8 @@ impl Port {
             flow.hold_kept(&mut held.hold, &mut self.buffer, end, bytes);
             held.queue.push(waiting);
         }
+        // Whatever the rules here say: what was promised is not taken back.
+        self.snooping.is_on |= snooped.snoop.0.begun != 0;
         for (frame, parsed) in copies {
             let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, &parsed);
             self.snooping.add_copied(kept_bytes, freed_bytes);
