@@ -78,6 +78,16 @@ pub fn memory_file(bytes: u64) -> File {
     file
 }
 
+/// A pipe: its end to read, and that to write.
+pub fn pipe() -> (File, File) {
+    let mut ends = [-1; 2];
+    // SAFETY: the call writes two descriptors, which are new.
+    unsafe {
+        assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0, "a pipe");
+        (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]))
+    }
+}
+
 /// The driver's side of a ring.
 struct Side {
     kick: EventFd,

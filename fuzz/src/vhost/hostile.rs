@@ -1,6 +1,7 @@
 //! A guest and its front end that do as the input says.
 
 use std::fs::File;
+use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -36,6 +37,8 @@ pub struct Hostile {
     front_end: FrontEnd,
     /// Descriptors that belong nowhere.
     others: [File; 2],
+    /// The card's, as it was last saved.
+    state: Vec<u8>,
 }
 
 impl Hostile {
@@ -43,7 +46,7 @@ impl Hostile {
         let others = [eventfd(), File::open("/dev/null").expect("a file")];
         let guest = Guest::new(RINGS);
         let front_end = FrontEnd::connect(host.socket()).without_waiting();
-        let mut hostile = Hostile { guest, front_end, others };
+        let mut hostile = Hostile { guest, front_end, others, state: Vec::new() };
         if input.below(8) < 7 {
             hostile.set_up(input);
         }
@@ -63,7 +66,14 @@ impl Hostile {
             USUAL & !VERSION_1,
         ]);
         self.front_end.ask(3, &[], &[]);
-        self.front_end.share(&self.guest, features);
+        let logs = input.below(4) == 0;
+        if logs {
+            // In the guest's own memory.
+            self.front_end.moves();
+            let log = [0x1000, input.pick(&[0, 0x1000, 1, MEMORY_BYTES as u64])];
+            self.front_end.ask(6, &longs(&log), &[self.guest.file().as_raw_fd()]);
+        }
+        self.front_end.share(&self.guest, if logs { features | LOG_ALL } else { features });
         let rings = input.pick(&[2, RINGS]);
         for ring in 0..rings {
             self.front_end.begin(&self.guest, ring);
@@ -72,7 +82,7 @@ impl Hostile {
 
     pub fn step(&mut self, input: &mut Input, host: &mut Host) {
         let ring = usize::from(input.below(RINGS as u8));
-        match input.below(20) {
+        match input.below(21) {
             0 | 1 => {
                 self.guest.kick(ring);
                 host.turn();
@@ -139,6 +149,7 @@ impl Hostile {
             }
             17 => self.front_end.drain(),
             18 => host.set_down(input.below(2) != 0),
+            19 => self.pass_state(input, host),
             _ => {
                 // As QEMU stops a ring, and starts it again.
                 self.front_end.ask(11, &words(&[ring as u32, 0]), &[]);
@@ -146,6 +157,44 @@ impl Hostile {
                 self.front_end.begin(&self.guest, ring);
                 host.turn();
             }
+        }
+    }
+
+    /// As QEMU moves a card, or in part; what is loaded has perhaps been changed.
+    fn pass_state(&mut self, input: &mut Input, host: &mut Host) {
+        for ring in 0..RINGS as u32 {
+            self.front_end.ask(11, &words(&[ring, 0]), &[]);
+        }
+        let (mut reader, mut writer) = pipe();
+        let direction = input.pick(&[SAVE, LOAD, LOAD, 2]);
+        let end = if direction == SAVE { writer.as_raw_fd() } else { reader.as_raw_fd() };
+        self.front_end.ask(42, &words(&[direction, input.pick(&[0, 0, 0, 1])]), &[end]);
+        host.turn();
+        if direction == SAVE {
+            drop(writer);
+            // A pipe's worth; it ends there if the card has not written on.
+            let mut part = vec![0; 1 << 16];
+            let bytes = reader.read(&mut part).unwrap_or(0);
+            self.state = part[..bytes].to_vec();
+        } else {
+            let mut state = self.state.clone();
+            for _ in 0..input.pick(&[0, 0, 1, 3]) {
+                let at = usize::from(input.u16());
+                if let Some(byte) = state.get_mut(at) {
+                    *byte = input.u8();
+                }
+            }
+            state.truncate(input.pick(&[1 << 16, 1 << 16, 100]));
+            writer.write_all(&state).expect("no more than a pipe takes");
+            drop(writer);
+        }
+        if input.below(4) > 0 {
+            self.front_end.ask(43, &[], &[]);
+        }
+        host.turn();
+        if input.below(2) == 0 {
+            (0..RINGS).for_each(|ring| self.front_end.begin(&self.guest, ring));
+            host.turn();
         }
     }
 
@@ -160,7 +209,8 @@ impl Hostile {
 
     /// A message of any kind.
     fn ask(&mut self, input: &mut Input) {
-        const KNOWN: [u32; 18] = [1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 34, 99];
+        const KNOWN: [u32; 23] =
+            [1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 34, 99, 6, 7, 19, 42, 43];
         let request = input.pick(&KNOWN);
         let flags = input.pick(&[1, 9, 1, 5, 0, u32::MAX]);
         let count = input.pick(&[1, 2, 0, 5, 10, 129]);

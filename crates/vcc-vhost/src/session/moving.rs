@@ -66,7 +66,8 @@ impl Session {
             }
             _ => Err(format!("direction {direction} in phase {phase} is unknown")),
         };
-        let watched = begun.and_then(|transfer| {
+        let watched = begun.and_then(|mut transfer| {
+            transfer.carry().map_err(|error| error.to_string())?;
             let Some(fd) = transfer.fd() else { return Ok(transfer) };
             let watched = match transfer.direction {
                 Direction::Save => watch.add_written(fd, Source::State),
