@@ -68,8 +68,10 @@ pub(crate) fn migrate(from: &Path, to: &Path, meanwhile: impl FnOnce()) -> io::R
     let uri = format!("unix:{}", to.with_extension("incoming").display());
     Monitor::connect(to)?.execute("migrate-incoming", json!({ "uri": uri }))?;
     let mut monitor = Monitor::connect(from)?;
-    let pauses = json!([{ "capability": "pause-before-switchover", "state": true }]);
-    monitor.execute("migrate-set-capabilities", json!({ "capabilities": pauses }))?;
+    // The guest goes on here if the other side fails, of which the return path tells.
+    let capabilities = ["pause-before-switchover", "return-path"]
+        .map(|name| json!({ "capability": name, "state": true }));
+    monitor.execute("migrate-set-capabilities", json!({ "capabilities": capabilities }))?;
     monitor.execute("migrate", json!({ "uri": uri }))?;
     monitor.until("pre-switchover")?;
     meanwhile();

@@ -1,15 +1,17 @@
 //! Connections of a guest behind `vcc domain`: they go with the state of its card.
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Instant;
 
 use tempfile::TempDir;
 use vcc_testing::{eventually, skip};
 
 use super::super::{Domain, Image, TRANSFER_BYTES, Vm, at, on_a_host_with_a_tap, run, vhost_user};
+use super::ground::Ground;
 use super::hosts::{Hosts, TAPS};
 use super::transfers::{from_guest, to_guest};
-use super::{moves, tell};
+use super::{cases, floods, moves, tell, with_a_newer_qemu};
 use crate::Said;
 
 /// Both hosts with a process in front of the guest.
@@ -21,11 +23,16 @@ struct Domains {
 
 impl Domains {
     fn start(options: &str) -> Self {
+        Self::start_both([options; 2])
+    }
+
+    /// Each with its options.
+    fn start_both(options: [&str; 2]) -> Self {
         let hosts = Hosts::join();
         let directories = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
         let domain = |host: usize| {
             let socket = directories[host].path().join("socket");
-            hosts.on(host, || Domain::start_on(TAPS[host], &socket, options))
+            hosts.on(host, || Domain::start_on(TAPS[host], &socket, options[host]))
         };
         let domains = [domain(0), domain(1)];
         Self { hosts, directories, _domains: domains }
@@ -43,7 +50,24 @@ impl Domains {
         vm
     }
 
-    /// The guest goes to the other host. Returns when it has gone on.
+    /// To the other host, which does not take the guest.
+    fn fail_to_migrate(&mut self, vm: &mut Vm, image: &Image) -> Instant {
+        let to = 1 - self.hosts.at;
+        let netdev = vhost_user(&self.socket(to));
+        let migrated = self.hosts.on(to, || vm.migrate(image, &netdev, || ()));
+        migrated.expect_err("there is no room for all connections");
+        Instant::now()
+    }
+
+    fn ports(&self, host: usize) -> serde_json::Value {
+        let said: Said =
+            at(&self.socket(host)).args(["ports", "--json"]).output().expect("the command").into();
+        let ports: serde_json::Value = serde_json::from_str(&said.well()).expect("JSON");
+        ports[0].clone()
+    }
+}
+
+impl Ground for Domains {
     fn migrate(&mut self, vm: &mut Vm, image: &Image) -> Instant {
         let to = 1 - self.hosts.at;
         let netdev = vhost_user(&self.socket(to));
@@ -53,15 +77,7 @@ impl Domains {
         moved
     }
 
-    fn ports(&self, host: usize) -> serde_json::Value {
-        let said: Said =
-            at(&self.socket(host)).args(["ports", "--json"]).output().expect("the command").into();
-        let ports: serde_json::Value = serde_json::from_str(&said.well()).expect("JSON");
-        ports[0].clone()
-    }
-
-    /// Every segment of the guest's connections was translated since it came, and the host that it has
-    /// left has nothing of it.
+    /// And the host that it has left has nothing of them.
     fn assert_moved(&self) {
         let here = self.ports(self.hosts.at);
         assert_eq!(here["counters"]["unknown"], 0, "{here}");
@@ -71,15 +87,6 @@ impl Domains {
             (&there["flows"], &there["held_bytes"]) == (&0.into(), &0.into())
         });
     }
-}
-
-/// On hosts whose QEMU moves the state of a card; otherwise skipped.
-#[track_caller]
-fn with_a_newer_qemu(work: impl FnOnce(&Image) + Send) {
-    on_a_host_with_a_tap(|image| match vcc_qemu::with_device_state().expect("the script") {
-        Some(qemu) => work(&image.clone().under(qemu)),
-        None => skip("QEMU 10 is not installed, and scripts/fetch-qemu.sh has not been run"),
-    });
 }
 
 fn move_with(options: &str) {
@@ -111,4 +118,75 @@ fn what_is_held_moves_with_its_guest() {
 #[ignore = "two emulated machines at once: make verify runs it"]
 fn what_is_promised_moves_with_its_guest() {
     move_with("--act split --snoop");
+}
+
+/// Neither it nor its peer sees more of it than a pause.
+#[test]
+#[ignore = "two emulated machines at once: make verify runs it"]
+fn a_guest_whose_migration_fails_goes_on_where_it_was() {
+    with_a_newer_qemu(|image| {
+        let has_room_for_one = "--act split --max-flows 1";
+        let mut domains = Domains::start_both(["--act split --snoop", has_room_for_one]);
+        let mut vm = domains.boot(image);
+        // One more.
+        run(&mut vm, "(nc -l -p 5030 -e cat >/dev/null 2>&1 &)");
+        let _idle = cases::connect(5030);
+        for transfer in [from_guest, to_guest] {
+            transfer(&mut vm, &mut |vm| domains.fail_to_migrate(vm, image));
+            let counters = &domains.ports(0)["counters"];
+            let wrong = ["unknown", "promise_broken"].map(|name| &counters[name]);
+            assert_eq!(wrong, [&serde_json::json!(0); 2], "{counters}");
+        }
+    });
+}
+
+/// Its guest would leave its connections behind.
+#[test]
+#[ignore = "two emulated machines at once: make verify runs it"]
+fn an_older_qemu_refuses_to_migrate() {
+    let output = Command::new("qemu-system-x86_64").arg("--version").output();
+    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    if !said.is_ok_and(|said| said.contains("version 7.")) {
+        return skip("QEMU 7 is not installed");
+    }
+    on_a_host_with_a_tap(|image| {
+        let domains = Domains::start("--act split");
+        let mut vm = domains.boot(image);
+        let netdev = vhost_user(&domains.socket(1));
+        let migrated = domains.hosts.on(1, || vm.migrate(image, &netdev, || ()));
+        let error = migrated.expect_err("no log is offered").to_string();
+        assert!(error.contains("VHOST_F_LOG_ALL"), "{error}");
+        from_guest(&mut vm, &mut |_| Instant::now());
+    });
+}
+
+fn move_in_each_case(options: &str) {
+    with_a_newer_qemu(|image| {
+        let mut domains = Domains::start(options);
+        let mut vm = domains.boot(image);
+        cases::all(&mut vm, &mut domains, image);
+    });
+}
+
+#[test]
+#[ignore = "two emulated machines at once: make verify runs it"]
+fn what_is_held_moves_whatever_connections_are_at() {
+    move_in_each_case("--act hold --retransmit");
+}
+
+#[test]
+#[ignore = "two emulated machines at once: make verify runs it"]
+fn what_is_promised_moves_whatever_connections_are_at() {
+    move_in_each_case("--act split --snoop");
+}
+
+#[test]
+#[ignore = "two emulated machines at once: make verify runs it"]
+fn goodput_behind_a_domain_is_back_after_a_move() {
+    with_a_newer_qemu(|image| {
+        let options = "--act split --snoop";
+        let mut domains = Domains::start(options);
+        let mut vm = domains.boot(image);
+        floods::both(&mut vm, &mut domains, image, &format!("behind `vcc domain {options}`"));
+    });
 }
