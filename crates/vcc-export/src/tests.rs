@@ -133,7 +133,7 @@ fn an_export_of_a_released_version_is_read() {
     let flows = read(text).expect("it is read");
     let [flow] = &flows[..] else { panic!("{} connections", flows.len()) };
     assert_eq!((flow.guest.to_string(), flow.peer.port()), ("192.0.2.1:40000".into(), 80));
-    assert!(flow.state.can_travel() && flow.depends_on_translation());
+    assert!(flow.state.can_travel() && flow.state.depends_on_translation());
     let described = |name| Field::named(name).expect("a field").of(&flow.state);
     assert_eq!((described("wscale_peer"), described("wscale_shown")), (10, 5));
     let arrived = flow.state.arrive(&vcc_engine::Params::default(), 1);

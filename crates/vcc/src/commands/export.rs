@@ -31,7 +31,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let port = port_of(&arguments.device, "its connections cannot be exported")?;
     let writer = format!("vcc {}", version());
-    let connection = |Flow { guest, peer, vlan, inside, state }| Connection { guest, peer, vlan, inside, state };
+    let connection =
+        |Flow { guest, peer, vlan, inside, state }| Connection { guest, peer, vlan, inside, state };
     let connections: Vec<Connection> = port.flows()?.into_iter().map(connection).collect();
     let text = vcc_export::write(&writer, port.device(), &connections);
     match &arguments.file {

@@ -29,7 +29,8 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let flow = |Connection { guest, peer, vlan, inside, state }| Flow { guest, peer, vlan, inside, state };
+    let flow =
+        |Connection { guest, peer, vlan, inside, state }| Flow { guest, peer, vlan, inside, state };
     let read = vcc_export::read(&text(arguments)?)?;
     let flows: Vec<Flow> = read.into_iter().map(flow).collect();
     let port = port_of(&arguments.device, "it cannot take connections over")?;

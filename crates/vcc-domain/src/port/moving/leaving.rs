@@ -38,15 +38,14 @@ impl Port {
 
     fn travelling(&self, entry: &Entry, frames: &mut Frames) -> Travelling {
         let Entry { key, state, held, snooped, .. } = entry;
-        let connection =
-            Connection {
- guest: key.guest(),
- peer: key.peer(),
- vlan: key.vlan(),
- // Ports of user space look into no tunnel.
- inside: false,
- state: *state,
- };
+        let connection = Connection {
+            guest: key.guest(),
+            peer: key.peer(),
+            vlan: key.vlan(),
+            // Ports of user space look into no tunnel.
+            inside: false,
+            state: *state,
+        };
         let sent = held.sent.iter().map(|kept| SentRow {
             frame: frames.push(&kept.waiting.frame),
             sacked: kept.facts.sacked != 0,
