@@ -46,16 +46,16 @@ build() {
 released=$(git describe --tags --match 'v*' --abbrev=0 2>/dev/null || echo "$BEFORE_THE_FIRST")
 sources "$released" "$work/released"
 
-# Fields of a flow, a key and a port change places; what is not named is left alone.
+# Fields of a flow, a key and a port change places. The programs have little room on their stacks, and not every
+# order leaves it to them.
 sources HEAD "$work/other"
 version=$(sed -n 's/^#define LAYOUT_VERSION \([0-9]*\)u$/\1/p' datapath/abi.h)
 sed -i "s/^#define LAYOUT_VERSION .*/#define LAYOUT_VERSION $((version + 1000))u/" "$work/other/datapath/abi.h"
 swap() {
 	perl -0pi -e 's/(\n\t'"$2"';[^\n]*)(\n\t'"$3"';[^\n]*)/$2$1/ or die "no $ARGV has these two\n"' "$work/other/$1"
 }
-swap engine/vcc.h 'uint32_t snd_una' 'uint32_t snd_nxt'
+swap engine/vcc.h 'uint32_t rcv_wup' 'uint32_t rcv_edge'
 swap engine/vcc.h 'uint8_t wscale_peer' 'uint8_t wscale_shown'
-swap engine/vcc.h 'uint32_t cwnd_segs' 'uint32_t ssthresh_segs'
 swap datapath/abi.h 'uint16_t vlan' 'uint16_t port' # of a neighbour's key or a connection's
 swap datapath/abi.h 'uint32_t by_policy' 'uint32_t generation'
 
