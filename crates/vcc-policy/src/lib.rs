@@ -42,7 +42,9 @@ pub use keys::{KEYS, Key, Kind, Scalar, Scope, Surface, Value, dashed};
 pub use name::LONGEST_BYTES as LONGEST_NAME_BYTES;
 pub use policy::{Policy, RuleCount};
 pub use pool::Pool;
-pub use port::{BUFFER, BUFFER_POLICY, MAX_FLOWS, PortBuffer, PortSelector, pattern_of};
+pub use port::{
+    BUFFER, BUFFER_POLICY, MAX_FLOWS, ORDER, Order, PortBuffer, PortSelector, pattern_of,
+};
 pub use problem::{Problem, Problems, Severity};
 pub use rule::{DEFAULT_RULE_NAME, Rule};
 pub use settings::{Complaint, Settings};

@@ -21,6 +21,37 @@ pub fn pattern_of(name: &str) -> String {
     Pattern::escape(name)
 }
 
+/// The values of `order`.
+pub const ORDER: Kind = Kind::Name {
+    noun: "a place in a chain",
+    values: || Order::ALL.iter().map(|it| (it.name(), *it as u32)).collect(),
+};
+
+/// The place of a port's programs among those at the same hook, when it is attached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Behind those that are there: they see a segment first, and may end the chain.
+    #[default]
+    Last,
+    /// Before those that are there.
+    First,
+}
+
+impl Order {
+    pub const ALL: [Self; 2] = [Self::Last, Self::First];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Last => "last",
+            Self::First => "first",
+        }
+    }
+
+    pub fn from_number(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| *it as u32 == number)
+    }
+}
+
 /// Ports that a `[[ports]]` of the file names.
 #[derive(Clone, Debug)]
 pub struct PortSelector {
@@ -28,6 +59,7 @@ pub struct PortSelector {
     pub(crate) tenant: Option<String>,
     pub(crate) max_flows: u32,
     pub(crate) inside: Tunnels,
+    pub(crate) order: Order,
 }
 
 #[derive(Clone, Debug)]
@@ -81,6 +113,11 @@ impl PortSelector {
     /// The tunnels whose inner connections the port translates.
     pub fn inside(&self) -> Tunnels {
         self.inside
+    }
+
+    /// Where its programs are attached among those of others.
+    pub fn order(&self) -> Order {
+        self.order
     }
 
     /// None at a port in the kernel, which has none.

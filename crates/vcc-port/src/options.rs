@@ -1,7 +1,7 @@
 //! The options of an attachment.
 
 use vcc_engine::{Params, sys};
-use vcc_policy::{PortSelector, Tunnels};
+use vcc_policy::{Order, PortSelector, Tunnels};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttachOptions {
@@ -12,12 +12,15 @@ pub struct AttachOptions {
     pub max_flows: u32,
     /// The tunnels whose inner connections are translated, too.
     pub inside: Tunnels,
+    /// The place among the programs that are at the device.
+    pub order: Order,
 }
 
 impl AttachOptions {
     /// With the default size of the flow table.
     pub fn of(params: Params) -> Self {
-        Self { params, max_flows: PortSelector::DEFAULT_MAX_FLOWS, inside: Tunnels::NONE }
+        let (inside, order) = (Tunnels::NONE, Order::default());
+        Self { params, max_flows: PortSelector::DEFAULT_MAX_FLOWS, inside, order }
     }
 }
 

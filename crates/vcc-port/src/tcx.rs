@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 
 use libbpf_rs::query::LinkTypeInfo;
 use libbpf_rs::{AsRawLibbpf, Link, ProgramMut, libbpf_sys};
+use vcc_policy::Order;
 
 use crate::{Error, Result};
 
@@ -75,17 +76,23 @@ pub(crate) fn attached(ifindex: u32, hook: Hook) -> io::Result<Attached> {
     Ok(Attached { program_ids, revision: options.revision })
 }
 
-/// Attaches behind the existing programs. With a `hook_revision` other than 0, the kernel returns
+/// Attaches behind the existing programs, or before them. With a `hook_revision` other than 0, the kernel returns
 /// ESTALE if the hook has changed since.
 pub(crate) fn attach(
     program: &ProgramMut<'_>,
     ifindex: u32,
+    order: Order,
     hook_revision: u64,
 ) -> io::Result<Link> {
     // SAFETY: all-zero bytes are a valid bpf_tcx_opts.
     let mut options: libbpf_sys::bpf_tcx_opts = unsafe { std::mem::zeroed() };
     options.sz = size_of_val(&options) as libbpf_sys::size_t;
     options.expected_revision = hook_revision;
+    options.flags = match order {
+        Order::Last => 0,
+        // Of nobody: of all.
+        Order::First => libbpf_sys::BPF_F_BEFORE,
+    };
     let program = program.as_libbpf_object().as_ptr();
     // SAFETY: the program is loaded and lives as long as the borrow of it.
     let link =

@@ -112,8 +112,9 @@ impl Ports {
     ) -> std::result::Result<Held, Box<dyn std::error::Error>> {
         let tenant = selected.tenant();
         let params = Params::with(|p| p.emit = policy.emits_for(tenant).into());
-        let inside = selected.inside();
-        let options = AttachOptions { params, max_flows: selected.max_flows(), inside };
+        let (max_flows, inside, order) =
+            (selected.max_flows(), selected.inside(), selected.order());
+        let options = AttachOptions { params, max_flows, inside, order };
         let admit = |index| self.shared.admit(index, policy, tenant);
         let (port, index) = Port::attach_pinned_under(&self.host, device, &options, admit)?;
         let mut held = Held::new(port, index, tenant.map(str::to_owned));

@@ -5,7 +5,7 @@ use vcc_engine::BufferPolicy;
 
 use crate::MAX_SELECTORS;
 use crate::file::{Located, PolicyFile, PortTable};
-use crate::port::{PortBuffer, PortPattern, PortSelector};
+use crate::port::{Order, PortBuffer, PortPattern, PortSelector};
 use crate::problem::{Findings, Span};
 use crate::text::shortened;
 use crate::tunnels::Tunnels;
@@ -54,13 +54,19 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
             .as_ref()
             .map_or(PortSelector::DEFAULT_MAX_FLOWS, |n| n.value.0),
         inside: port.value.inside.as_ref().map_or(Tunnels::NONE, |it| it.value),
+        order: port
+            .value
+            .order
+            .as_ref()
+            .and_then(|order| Order::from_number(order.value.0))
+            .unwrap_or_default(),
     };
     found.into_iter().map(selector).collect()
 }
 
 /// What a table's ports are. None if that is an error.
 fn pattern(port: &Located<PortTable>, findings: &mut Findings<'_>) -> Option<PortPattern> {
-    let PortTable { device, socket, buffer, buffer_policy, inside, .. } = &port.value;
+    let PortTable { device, socket, buffer, buffer_policy, inside, order, .. } = &port.value;
     match (device, socket) {
         (Some(device), None) => {
             let buffer = buffer.as_ref().map(|it| ("buffer", &it.span));
@@ -80,6 +86,12 @@ fn pattern(port: &Located<PortTable>, findings: &mut Findings<'_>) -> Option<Por
                 findings.error(
                     &inside.span,
                     "`inside` is for a port with a `device`: one with a buffer looks into no tunnel",
+                );
+            }
+            if let Some(order) = order {
+                findings.error(
+                    &order.span,
+                    "`order` is for a port with a `device`: no other program is at a socket",
                 );
             }
             let default = PortBuffer::default();

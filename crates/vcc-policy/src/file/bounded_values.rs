@@ -9,7 +9,7 @@ use toml::de::DeValue;
 use super::reader::{Value, checked, scalar};
 use super::value_schema;
 use crate::keys::Kind;
-use crate::port::{BUFFER, BUFFER_POLICY, MAX_FLOWS};
+use crate::port::{BUFFER, BUFFER_POLICY, MAX_FLOWS, ORDER};
 use crate::problem::Findings;
 
 /// The kernel's ledger counts in 32 bits, and has to hold overdrafts beyond the window.
@@ -47,6 +47,8 @@ macro_rules! bounded {
 bounded! {
     /// Connections that a port tracks at a time.
     MaxFlows: MAX_FLOWS;
+    /// The place of a port's programs among those of others.
+    PortOrder: ORDER;
     /// The buffer of a port.
     BufferSize: BUFFER;
     /// How the connections of a port share its buffer.

@@ -3,7 +3,7 @@
 
 use toml::de::DeTable;
 
-use super::bounded_values::{BufferSharing, BufferSize, MaxFlows, PoolWindow};
+use super::bounded_values::{BufferSharing, BufferSize, MaxFlows, PoolWindow, PortOrder};
 use super::condition_values::{Name, Network, OneOrMany, VlanId};
 use super::port_patterns::{DeviceGlob, SocketGlob};
 use super::reader::{Located, Table, read_field, table};
@@ -44,6 +44,9 @@ table!(
         /// With `device`: the tunnels of the guests whose inner connections are translated, too:
         /// VXLAN, Geneve, GRE. By default none.
         inside: Tunnels,
+        /// With `device`: whether vcc is attached before other programs at the device, or behind
+        /// them, when it is attached. By default `"last"`.
+        order: PortOrder,
         /// With `socket`: the buffer for what is held of the guest. By default 4M.
         buffer: BufferSize,
         /// With `socket`: how the guest's connections share the buffer. By default `"fair"`.

@@ -2,6 +2,7 @@
 //! at all.
 
 use libbpf_rs::Link;
+use vcc_policy::Order;
 
 use crate::device::Device;
 use crate::{AttachOptions, Datapath, Error, Program, Result, tcx};
@@ -17,7 +18,7 @@ impl Yardstick {
         let device = Device::named(device)?;
         let datapath = Datapath::load_with_yardsticks(None, &AttachOptions::default())?;
         let attach = |program| {
-            tcx::attach(&datapath.program(program)?, device.ifindex, 0)
+            tcx::attach(&datapath.program(program)?, device.ifindex, Order::Last, 0)
                 .map_err(|e| Error::system(format!("attach to `{}`", device.name), e))
         };
         Ok(Self { _links: [attach(Program::ParseFromGuest)?, attach(Program::ParseToGuest)?] })

@@ -60,13 +60,16 @@ fn is_cilium(program: &Attached) -> bool {
     program.name.as_deref().is_some_and(|name| name.starts_with("cil_"))
 }
 
-/// Who attaches without naming a place goes to the end of the chain.
+/// `vcc attach` goes to the end of the chain unless it is told otherwise.
 fn remedy(chain: &Chain, device: &str) -> String {
     let others = names(chain.before());
-    let first =
-        if chain.ours.is_some() { String::new() } else { format!(" `vcc attach {device}`,") };
+    let first = match chain.ours {
+        Some(_) => {
+            format!("`vcc detach --wait {device}`, then `vcc attach --order first {device}`")
+        }
+        None => format!("`vcc attach --order first {device}`"),
+    };
     format!(
-        "if it ends the chain, detach {others},{first} and attach it again: it goes behind vcc \
-         then"
+        "if {others} ends the chain: {first}, or order = \"first\" in a policy, and vcc goes before it"
     )
 }

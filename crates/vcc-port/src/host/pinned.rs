@@ -125,6 +125,11 @@ impl Host {
         is_stale: impl Fn([[u8; 8]; 3], [[u8; 8]; 3]) -> bool,
     ) -> Result<(Arc<Self>, bool)> {
         let _lock = lock::pins()?;
+        // Of a version that had the same layout and did not say so.
+        let layout = Path::new(PLACE).join(LAYOUT);
+        if self.is_pinned && !layout.exists() {
+            load::layout()?.pin(&layout)?;
+        }
         let ours = self.reloaded(&Underlays::pinned()?)?;
         if !is_stale(self.programs.tags()?, ours.programs.tags()?) {
             // A process that was killed may have left the timers to earlier programs.

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use libbpf_rs::{Link, Object};
+use vcc_policy::Order;
 
 use super::{Port, Seat};
 use crate::device::Device;
@@ -18,8 +19,8 @@ use crate::{
 
 impl Port {
     /// Attaches to a device of the calling thread's network namespace, in both directions or not at
-    /// all. Programs that are attached already stay, and run first. The attachment ends with the
-    /// value, and shares nothing with other ports.
+    /// all. Programs that are attached already stay. The attachment ends with the value, and shares
+    /// nothing with other ports.
     pub fn attach(device: &str, options: &AttachOptions) -> Result<Self> {
         Self::attach_alone(device, None, options)
     }
@@ -132,8 +133,8 @@ impl Place {
             let programs = host.port_programs(index)?;
             // With the revision, the kernel refuses the later of two racing attachments.
             Ok([
-                attach_one(&programs, &device, Hook::FromGuest, revision)?,
-                attach_one(&programs, &device, Hook::ToGuest, 0)?,
+                attach_one(&programs, &device, Hook::FromGuest, options.order, revision)?,
+                attach_one(&programs, &device, Hook::ToGuest, options.order, 0)?,
             ])
         };
         match attach() {
@@ -179,9 +180,15 @@ fn require_unattached(device: &Device) -> Result<u64> {
     Ok(revisions[0])
 }
 
-fn attach_one(programs: &Object, device: &Device, hook: Hook, revision: u64) -> Result<Link> {
+fn attach_one(
+    programs: &Object,
+    device: &Device,
+    hook: Hook,
+    order: Order,
+    revision: u64,
+) -> Result<Link> {
     let program = object::program(programs, hook.program_name())?;
-    tcx::attach(&program, device.ifindex, revision).map_err(|e| refusal(device, e))
+    tcx::attach(&program, device.ifindex, order, revision).map_err(|e| refusal(device, e))
 }
 
 fn refusal(device: &Device, error: io::Error) -> Error {

@@ -6,8 +6,8 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 use vcc_engine::Mode;
 use vcc_policy::{
-    KEYS, Key, Kind, MAX_FLOWS, PortSelector, Scope, Settings, Surface, TunnelKind, Tunnels, Value,
-    dashed,
+    KEYS, Key, Kind, MAX_FLOWS, ORDER, Order, PortSelector, Scope, Settings, Surface, TunnelKind,
+    Tunnels, Value, dashed,
 };
 use vcc_port::AttachOptions;
 
@@ -38,6 +38,7 @@ impl<const BUFFERS: bool> Treatment<BUFFERS> {
 
 const MAX_FLOWS_OPTION: &str = "max_flows";
 const INSIDE_OPTION: &str = "inside";
+const ORDER_OPTION: &str = "order";
 /// The option that names a policy.
 const POLICY: &str = "policy";
 
@@ -94,6 +95,19 @@ fn inside() -> Arg {
         .value_parser(ValueParser::new(PossibleValuesParser::new(names).try_map(parse)))
 }
 
+fn order() -> Arg {
+    let Kind::Name { values, .. } = ORDER else { unreachable!("it has words") };
+    let names = values().into_iter().map(|(name, _)| name);
+    let parse = |name: String| ORDER.parse(&name);
+    Arg::new(ORDER_OPTION)
+        .long(ORDER_OPTION)
+        .value_name(ORDER.placeholder())
+        .help(
+            "Whether vcc goes before other programs at the devices, or behind them [default: last]",
+        )
+        .value_parser(ValueParser::new(PossibleValuesParser::new(names).try_map(parse)))
+}
+
 fn treatment<const BUFFERS: bool>(matches: &ArgMatches) -> Result<Treatment<BUFFERS>, String> {
     let mut settings = Settings::default();
     for key in keys(BUFFERS) {
@@ -111,10 +125,15 @@ fn treatment<const BUFFERS: bool>(matches: &ArgMatches) -> Result<Treatment<BUFF
         }
     };
     let max_flows = matches.get_one::<u32>(MAX_FLOWS_OPTION).copied();
+    let order = match BUFFERS {
+        true => None,
+        false => matches.get_one::<u32>(ORDER_OPTION).copied().and_then(Order::from_number),
+    };
     let options = AttachOptions {
         params: settings.treatment().params,
         max_flows: max_flows.unwrap_or(PortSelector::DEFAULT_MAX_FLOWS),
         inside: tunnels,
+        order: order.unwrap_or_default(),
     };
     let warnings =
         settings.warnings(Surface::CommandLine).map(|complaint| complaint.message).collect();
@@ -135,8 +154,9 @@ impl<const BUFFERS: bool> FromArgMatches for Treatment<BUFFERS> {
 
 impl<const BUFFERS: bool> clap::Args for Treatment<BUFFERS> {
     fn augment_args(command: Command) -> Command {
-        let options = keys(BUFFERS).map(option).chain([max_flows()]);
-        let options = options.chain((!BUFFERS).then(inside));
+        // No other program is at the socket of a port with a buffer, and it looks into no tunnel.
+        let of_device = (!BUFFERS).then(|| [inside(), order()]).into_iter().flatten();
+        let options = keys(BUFFERS).map(option).chain([max_flows()]).chain(of_device);
         // A port with a buffer may be under a policy instead.
         command.args(options.map(|arg| if BUFFERS { arg.conflicts_with(POLICY) } else { arg }))
     }

@@ -2,6 +2,9 @@
 
 use std::net::{TcpListener, TcpStream};
 
+use vcc_engine::sys;
+use vcc_policy::Order;
+
 use super::*;
 use crate::counters;
 
@@ -61,6 +64,36 @@ fn a_program_after_vcc_that_ends_the_chain_hides_nothing() {
         let (_, found) = of_kind(&findings, "tcx")[0];
         assert!(found.contains("ends_chain") && found.ends_with("vcc is number 1 of 2"), "{found}");
     });
+}
+
+/// In either direction; who attaches later goes behind vcc all the same.
+#[test]
+fn vcc_goes_before_a_program_that_ends_the_chain() {
+    const BOTH: u32 = sys::FLOW_SYN_SEEN_GUEST | sys::FLOW_SYN_SEEN_PEER;
+    for hook in Hook::BOTH {
+        on_a_host(|| {
+            let guest = guest();
+            let _first = tcx(hook, c"ends_chain", TCX_PASS);
+            let behind = attach();
+            let was_seen = is_seen(&guest, &behind);
+            let flows = behind.flows().expect("flows");
+            let saw_both = flows.iter().any(|it| it.state.0.flags & BOTH == BOTH);
+            drop(behind);
+            let options = AttachOptions { order: Order::First, ..AttachOptions::default() };
+            let port = Port::attach(PORT, &options).expect("attached");
+            let _last = tcx(hook, c"ends_chain", TCX_PASS);
+            assert!(is_seen(&guest, &port));
+            // A SYN that passes alone makes a flow, too: both directions are seen.
+            let flows = port.flows().expect("flows");
+            assert!(flows.iter().all(|it| it.state.0.flags & BOTH == BOTH));
+            assert!(!saw_both, "it was hidden behind, at least one way: {was_seen}");
+            let findings = look(PORT);
+            let chains = of_kind(&findings, "tcx");
+            let told = chains.iter().filter(|(_, found)| found.ends_with("vcc is number 1 of 3"));
+            assert_eq!(told.count(), 1, "{findings:#?}");
+            assert!(findings.iter().all(|it| it.severity == Severity::Note), "{findings:#?}");
+        });
+    }
 }
 
 #[test]

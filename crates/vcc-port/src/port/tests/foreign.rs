@@ -17,7 +17,8 @@ impl Foreign {
         let ifindex = Device::named(PORT).expect("a device").ifindex;
         let link = {
             let program = datapath.program(program).expect("a program");
-            tcx::attach(&program, ifindex, 0).expect("a foreign attachment")
+            tcx::attach(&program, ifindex, vcc_policy::Order::Last, 0)
+                .expect("a foreign attachment")
         };
         Self { datapath, _link: link }
     }
