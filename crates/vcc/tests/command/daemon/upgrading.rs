@@ -257,8 +257,10 @@ fn there_and_back(other: &str) {
     let said = Command::new(other).arg("--version").output().expect("it runs").stdout;
     let version = String::from_utf8(said).expect("UTF-8");
     println!(
-        "figure: {} ({other}): {exchanges} exchanges of 2 MiB, each whole, over {}",
+        "figure: {} ({}): {exchanges} exchanges of 2 MiB, each whole, over {}",
         version.trim(),
+        // The sources' directory: DIRECTORY/target/debug/vcc.
+        Path::new(other).iter().rev().nth(3).unwrap_or_default().display(),
         ways.join(", ")
     );
 }
