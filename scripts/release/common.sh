@@ -1,5 +1,5 @@
+#!/bin/sh
 # For the scripts of a release; sourced from the top of the sources.
-# shellcheck shell=sh
 
 fail() {
 	echo "$(basename "$0" .sh): $*" >&2
