@@ -36,9 +36,7 @@ mkdir -p "$root/DEBIAN"
 
 DESTDIR=$root PREFIX=/usr ZSH_COMPLETIONS=/usr/share/zsh/vendor-completions VCC=$binary \
 	VCC_HERE=$here scripts/install.sh install
-# The build's ID is a digest of the debug information, too, which names the directory of the build.
-"$gnu-strip" --strip-unneeded --remove-section=.comment --remove-section=.note \
-	--remove-section=.note.gnu.build-id "$root/usr/bin/vcc"
+"$gnu-strip" --strip-unneeded --remove-section=.comment --remove-section=.note "$root/usr/bin/vcc"
 
 # Debian's own file names.
 doc=$root/usr/share/doc/vcc

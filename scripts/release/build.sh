@@ -26,6 +26,8 @@ sysroot=$(rustc --print sysroot)
 # The last that fits is used, so the target directory, which may be among the sources, comes after them.
 RUSTFLAGS="--remap-path-prefix=$(realpath -m "${CARGO_HOME:-$HOME/.cargo}")=/cargo \
 --remap-path-prefix=$sysroot=/rust --remap-path-prefix=$sources=/vcc --remap-path-prefix=$target_dir=/target"
+# The build's ID would be a digest of the debug information, too, which names the directory of the build.
+RUSTFLAGS="$RUSTFLAGS -C link-arg=-Wl,--build-id=none"
 prefixes="-ffile-prefix-map=$sources=/vcc -ffile-prefix-map=$target_dir=/target"
 # As cargo and the crate `cc` name the variables of a target.
 name=$(echo "$triple" | tr - _)
