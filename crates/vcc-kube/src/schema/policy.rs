@@ -64,6 +64,8 @@ fn rollout() -> Value {
     json!({
         "description": "How the policy comes to the nodes.",
         "type": "object",
+        // What is left of it when server-side apply takes the last key away.
+        "nullable": true,
         "properties": {
             CANARY: {
                 "description": "The share of nodes that have the policy as it is written, such as \
