@@ -12,22 +12,32 @@ pub const EVERY: Duration = Duration::from_secs(60);
 /// No policy has an empty name.
 const NO_RULE: &str = "";
 
-#[derive(Default)]
 pub struct Activities {
     before: HashMap<String, RuleActivity>,
     looked: Option<Instant>,
+    /// From the last look to the next.
+    pause: Duration,
     /// By policy; of connections that no rule matches under [`NO_RULE`].
     of_policies: HashMap<String, Activity>,
 }
 
 impl Activities {
+    /// `first` is the time from the first look to the second: nodes that start together do not all look,
+    /// and write what they saw, at the same moments.
+    pub fn new(first: Duration) -> Self {
+        let (before, of_policies) = (HashMap::new(), HashMap::new());
+        Self { before, looked: None, pause: first, of_policies }
+    }
+
     pub fn is_due(&self, now: Instant) -> bool {
-        self.looked.is_none_or(|looked| now - looked >= EVERY)
+        self.looked.is_none_or(|looked| now - looked >= self.pause)
     }
 
     pub fn look(&mut self, rules: Vec<RuleActivity>, now: Instant) {
         let seconds = self.looked.map_or(0, |looked| (now - looked).as_secs());
-        self.looked = Some(now);
+        if self.looked.replace(now).is_some() {
+            self.pause = EVERY;
+        }
         let mut by_policy: HashMap<&str, Vec<(&RuleActivity, Activity)>> = HashMap::new();
         for rule in &rules {
             // A rule that has counted less is another one of the same name.
@@ -108,7 +118,8 @@ mod tests {
 
     #[test]
     fn policies_get_what_their_rules_did_since_the_last_look() {
-        let mut activities = Activities::default();
+        const FIRST: Duration = Duration::from_secs(20);
+        let mut activities = Activities::new(FIRST);
         let begin = Instant::now();
         assert!(activities.is_due(begin));
         let first = vec![rule("a/x", 1, 10, 100, 50), rule("a/y", 2, 0, 0, 90)];
@@ -117,7 +128,7 @@ mod tests {
             activities.of("a", false).map(|it| (it.seconds, it.retransmissions)),
             Some((0, 0))
         );
-        let later = begin + EVERY;
+        let later = begin + FIRST;
         assert!(activities.is_due(later) && !activities.is_due(later - Duration::from_millis(1)));
         activities.look(
             vec![
@@ -128,8 +139,10 @@ mod tests {
             ],
             later,
         );
+        let next = later + EVERY;
+        assert!(activities.is_due(next) && !activities.is_due(next - Duration::from_millis(1)));
         let own =
-            Activity { seconds: 60, flows: 4, retransmissions: 7, acked_bytes: 250, rtt_us: 90 };
+            Activity { seconds: 20, flows: 4, retransmissions: 7, acked_bytes: 250, rtt_us: 90 };
         assert_eq!(activities.of("a", false), Some(own));
         let with_default = activities.of("a", true).expect("both");
         assert_eq!((with_default.flows, with_default.rtt_us), (14, 7));

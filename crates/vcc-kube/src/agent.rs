@@ -10,10 +10,11 @@ use kube::runtime::watcher::Config;
 use kube::{Client, config::KubeConfigOptions, config::Kubeconfig};
 use tokio::sync::{mpsc, watch as latest};
 
-use crate::activity::Activities;
+use crate::activity::{Activities, EVERY};
 use crate::edition::{Edition, Policies};
 use crate::host::Host;
 use crate::memory::{Memory, Remembered};
+use crate::pause::share_of;
 use crate::resource::{self, BareResource, Labels, Pod, PodResource, PolicyObject};
 use crate::scene::Scene;
 use crate::status::NodeStatus;
@@ -156,7 +157,7 @@ async fn run(
         namespaces: Store::default(),
         peers: BTreeMap::new(),
         scene: Scene::default(),
-        activities: Activities::default(),
+        activities: Activities::new(share_of(EVERY)),
         status,
         troubles,
         trouble: begin.trouble,
@@ -343,19 +344,12 @@ impl<H: Host> State<H> {
             policy.activity = self.activities.of(&policy.name, has_default);
         }
         self.status.send_if_modified(|before| {
-            // Numbers alone can wait.
-            let numbers = NodeStatus { flows: status.flows, ..before.clone() };
-            let is_news = {
-                let mut with_numbers = numbers;
-                for (ours, theirs) in with_numbers.policies.iter_mut().zip(&status.policies) {
-                    ours.activity = theirs.activity;
-                }
-                with_numbers != status
-            };
-            if is_news || is_due {
+            // Counts alone can wait.
+            let is_written = is_due || before.without_counts() != status.without_counts();
+            if is_written {
                 *before = status;
             }
-            is_news || is_due
+            is_written
         });
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! If clocks are wrong by more than the lease lasts, two nodes may sum up at a time, and write the same.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::Client;
@@ -23,6 +23,7 @@ pub struct Lease {
     api: Api<LeaseResource>,
     node: String,
     troubles: Troubles,
+    seen: Seen,
 }
 
 /// Whose the lease is.
@@ -36,11 +37,11 @@ pub enum Held {
 impl Lease {
     pub fn new(client: &Client, namespace: &str, node: &str, troubles: &Troubles) -> Self {
         let api = Api::namespaced_with(client.clone(), namespace, &resource::leases());
-        Self { api, node: node.to_owned(), troubles: troubles.clone() }
+        Self { api, node: node.to_owned(), troubles: troubles.clone(), seen: Seen::default() }
     }
 
     /// Takes or renews the lease, if it is free or ours. `nodes` is how many there are, if we know.
-    pub async fn hold(&self, nodes: Option<usize>) -> Held {
+    pub async fn hold(&mut self, nodes: Option<usize>) -> Held {
         const DOING: &str = "hold the lease for the summary of all nodes";
         match within_limit(self.try_to_hold(nodes)).await {
             Ok(held) => {
@@ -54,14 +55,17 @@ impl Lease {
         }
     }
 
-    async fn try_to_hold(&self, nodes: Option<usize>) -> kube::Result<Held> {
+    async fn try_to_hold(&mut self, nodes: Option<usize>) -> kube::Result<Held> {
         let now = Timestamp::now();
         let Some(mut lease) = self.api.get_opt(NAME).await? else {
             let lease = LeaseResource::new(NAME, &resource::leases(), self.spec(now));
             return self.settled(self.api.create(&PostParams::default(), &lease).await);
         };
         let is_ours = lease.spec.holder_identity.as_ref() == Some(&self.node);
-        if !is_ours && !has_ended(&lease.spec, now) {
+        if !is_ours
+            && !has_ended(&lease.spec, now)
+            && !self.seen.is_left(&lease.spec, Instant::now())
+        {
             return Ok(Held::ByAnother(look_again(known_nodes(&lease))));
         }
         let acquired = lease.spec.acquire_time.take().filter(|_| is_ours);
@@ -92,6 +96,24 @@ impl Lease {
                 Ok(Held::ByAnother(spread(LASTS)))
             }
             Err(error) => Err(error),
+        }
+    }
+}
+
+/// Another's lease as we saw it, and since when.
+#[derive(Default)]
+struct Seen(Option<(LeaseSpec, Instant)>);
+
+impl Seen {
+    /// Whether nobody has renewed it for as long as it lasts, by our own clock: that of a holder which has
+    /// gone may have been fast.
+    fn is_left(&mut self, lease: &LeaseSpec, now: Instant) -> bool {
+        match &self.0 {
+            Some((seen, since)) if seen == lease => now.duration_since(*since) > LASTS,
+            _ => {
+                self.0 = Some((lease.clone(), now));
+                false
+            }
         }
     }
 }
@@ -132,6 +154,23 @@ mod tests {
         assert!(!has_ended(&lease(Some("2026-01-02T03:09:00.000000Z")), now), "of a fast clock");
         assert!(has_ended(&lease(Some("yesterday")), now));
         assert!(has_ended(&lease(None), now));
+    }
+
+    #[test]
+    fn the_lease_of_a_fast_clock_ends_when_nobody_renews_it() {
+        let lease = |renewed: &str| LeaseSpec {
+            holder_identity: Some("gone".into()),
+            renew_time: Some(renewed.into()),
+            ..LeaseSpec::default()
+        };
+        let begin = Instant::now();
+        let (first, next) = (lease("2038-01-19T03:14:07Z"), lease("2038-01-19T03:14:17Z"));
+        let mut seen = Seen::default();
+        assert!(!seen.is_left(&first, begin));
+        assert!(!seen.is_left(&first, begin + LASTS));
+        assert!(!seen.is_left(&next, begin + 2 * LASTS), "renewed");
+        assert!(!seen.is_left(&next, begin + 3 * LASTS));
+        assert!(seen.is_left(&next, begin + 3 * LASTS + Duration::from_secs(1)));
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod edition;
 mod host;
 mod lease;
 mod memory;
+mod pace;
 mod pause;
 mod render;
 mod resource;

@@ -65,8 +65,7 @@ impl Memory {
         let directory = self.file.parent().expect("a file has a directory");
         fs::create_dir_all(directory)?;
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
-        serde_json::to_writer(&mut file, remembered)?;
-        file.flush()?;
+        file.write_all(&serde_json::to_vec(remembered)?)?;
         file.as_file().sync_all()?;
         file.persist(&self.file)?;
         Ok(())

@@ -28,9 +28,14 @@ impl Pause {
 
 /// From half as long to one and a half times as long.
 pub fn spread(duration: Duration) -> Duration {
+    duration / 2 + share_of(duration)
+}
+
+/// From nothing to as long.
+pub fn share_of(duration: Duration) -> Duration {
     // Each state is keyed anew.
     let random = RandomState::new().build_hasher().finish();
-    duration / 2 + duration.mul_f64(random as f64 / u64::MAX as f64)
+    duration.mul_f64(random as f64 / u64::MAX as f64)
 }
 
 /// A server that takes longer does not answer.

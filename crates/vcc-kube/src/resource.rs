@@ -116,7 +116,7 @@ pub struct PodIp {
 }
 
 /// coordination.k8s.io/v1. Times are RFC 3339 with microseconds.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LeaseSpec {
     pub holder_identity: Option<String>,

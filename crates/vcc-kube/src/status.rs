@@ -22,6 +22,15 @@ pub struct NodeStatus {
     pub updated: String,
 }
 
+impl NodeStatus {
+    /// Without what changes all the time.
+    pub fn without_counts(&self) -> Self {
+        let policies = self.policies.iter();
+        let policies = policies.map(|it| PolicyOnNode { activity: None, ..it.clone() });
+        Self { flows: 0, policies: policies.collect(), ..self.clone() }
+    }
+}
+
 /// What one node does with one policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::budget::Budget;
 use crate::lease::{Held, Lease, RENEWED_EVERY};
+use crate::pace::Pace;
 use crate::pause::{spread, within_limit};
 use crate::resource::{self, NodeResource, PolicyObject, PolicyResource};
 use crate::status::{NodeStatus, PolicyStatus};
@@ -23,8 +24,6 @@ use crate::writer::now;
 /// Nodes start together; they need not ask together.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_secs(1);
-/// Each write goes to all nodes, which watch the policies: the more there are, the rarer it is.
-const NODES_PER_SECOND: usize = 500;
 
 enum Change {
     Node(News<NodeStatus>),
@@ -33,34 +32,44 @@ enum Change {
 
 /// Never returns.
 pub async fn run(client: Client, namespace: String, node: String, troubles: Troubles) {
-    let lease = Lease::new(&client, &namespace, &node, &troubles);
+    let mut lease = Lease::new(&client, &namespace, &node, &troubles);
     tokio::time::sleep(spread(FIRST_LOOK)).await;
     loop {
         match lease.hold(None).await {
             Held::ByAnother(again) => tokio::time::sleep(again).await,
-            Held::ByUs => tokio::time::sleep(sum_up(&client, &lease, &troubles).await).await,
+            Held::ByUs => tokio::time::sleep(sum_up(&client, &mut lease, &troubles).await).await,
         }
     }
 }
 
 /// Sums up for as long as we hold the lease; returns when to look at it again.
-async fn sum_up(client: &Client, lease: &Lease, troubles: &Troubles) -> Duration {
+async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Duration {
     let (tell, mut changes) = mpsc::unbounded_channel();
     let _watches = (nodes(client, troubles, tell.clone()), policies(client, troubles, tell));
     let mut nodes = Store::default();
     let mut policies = Store::default();
     let mut written = HashMap::new();
-    let mut last_write: Option<Instant> = None;
+    let mut pace = Pace::default();
     let mut renewed = Instant::now();
-    let mut is_dirty = false;
     let mut look = tokio::time::interval(LOOK);
     loop {
         tokio::select! {
             Some(change) = changes.recv() => {
-                is_dirty |= match change {
-                    Change::Node(news) => nodes.hear(news),
-                    Change::Policy(news) => policies.hear(news),
-                };
+                match change {
+                    Change::Node(news) => {
+                        let has_counted_alone = has_counted_alone(&nodes, &news);
+                        match nodes.hear(news) {
+                            true if has_counted_alone => pace.hear_counts(),
+                            true => pace.hear_news(Instant::now()),
+                            false => {}
+                        }
+                    }
+                    Change::Policy(news) => {
+                        if policies.hear(news) {
+                            pace.hear_news(Instant::now());
+                        }
+                    }
+                }
                 continue;
             }
             _ = look.tick() => {}
@@ -71,14 +80,20 @@ async fn sum_up(client: &Client, lease: &Lease, troubles: &Troubles) -> Duration
                 return again;
             }
         }
-        let apart = Duration::from_secs((nodes.objects().len() / NODES_PER_SECOND) as u64);
-        let is_due = last_write.is_none_or(|last| last.elapsed() >= apart);
-        if is_dirty && is_due && nodes.is_complete() && policies.is_complete() {
-            last_write = Some(Instant::now());
-            is_dirty =
-                !write(client, policies.objects(), nodes.objects(), &mut written, troubles).await;
+        let is_due = pace.is_due(nodes.objects().len(), Instant::now());
+        if is_due && nodes.is_complete() && policies.is_complete() {
+            let is_whole =
+                write(client, policies.objects(), nodes.objects(), &mut written, troubles).await;
+            pace.wrote(is_whole, Instant::now());
         }
     }
+}
+
+/// Whether a node makes the same of the policies as before.
+fn has_counted_alone(nodes: &Store<NodeStatus>, news: &News<NodeStatus>) -> bool {
+    let News::Is(name, status) = news else { return false };
+    let before = nodes.objects().get(name);
+    before.is_some_and(|it| it.without_counts().policies == status.without_counts().policies)
 }
 
 /// Returns whether all that had to be written was.

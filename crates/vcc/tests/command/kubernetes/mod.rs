@@ -1,6 +1,7 @@
 //! `vcc run --kubernetes`, with Kubernetes' own API server. Network namespaces play pods.
 
 mod devices;
+mod floods;
 mod outage;
 mod policies;
 mod refusals;

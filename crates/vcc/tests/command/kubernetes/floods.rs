@@ -1,0 +1,102 @@
+//! Objects by the thousand and by the megabyte.
+
+use std::fs;
+
+use serde_json::json;
+use vcc_testing::guest;
+
+use super::*;
+
+/// `kubectl` reads one list faster than many objects.
+fn list(items: Vec<String>) -> String {
+    let items: Vec<Value> =
+        items.iter().map(|item| serde_json::from_str(item).expect("JSON")).collect();
+    json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string()
+}
+
+/// Almost a megabyte, which is the most that etcd takes with what the server adds to it.
+fn of_a_megabyte(priority: usize) -> Value {
+    const RULES: usize = 450;
+    let peers = |rule: usize| {
+        let peer = move |peer: usize| format!("10.{}.{}.{peer}/32", rule / 256, rule % 256);
+        (0..100).map(peer).collect::<Vec<String>>()
+    };
+    let rule = |rule: usize| json!({ "name": format!("r{rule}"), "underlay": "cubic", "peer": peers(rule) });
+    json!({ "priority": priority, "rules": (0..RULES).map(rule).collect::<Vec<Value>>() })
+}
+
+#[test]
+fn too_many_and_too_large_objects_leave_a_node_as_it_is_and_small() {
+    /// Of the agent with a few hundred objects of each kind, and policies up to its budget.
+    const MOST_KB: u64 = 60_000;
+    on_a_node(|cluster| {
+        let _pod_side = guest();
+        let mut agent = Agent::start(&cluster.kubeconfig());
+        let selectors =
+            json!([{ "device": "port", "tenant": "acme" }, { "pods": {}, "tenant": "all" }]);
+        let rules = json!([{ "name": "r", "underlay": "dctcp" }]);
+        cluster
+            .apply(&policy("base", json!({ "priority": 0, "ports": selectors, "rules": rules })));
+        agent.has_ports(&[("port", "acme")]);
+        let epoch = agent.status()["epoch"].clone();
+
+        let namespaces = (0..200).map(|it| namespace(&format!("n{it}"), json!({ "team": "a" })));
+        cluster.apply(&list(namespaces.collect()));
+        let pods = (0..200).map(|it| pod(&format!("n{it}"), "p", json!({ "app": "web" })));
+        cluster.apply(&list(pods.collect()));
+        // They come before the first one in a list.
+        for number in 0..5 {
+            let object = policy(&format!("a-large-{number}"), of_a_megabyte(100 + number));
+            cluster.kubectl_with(&["create", "-f", "-"], &object);
+        }
+        let small = |it: usize| {
+            let selector = json!({ "matchLabels": { "team": "a" } });
+            let rules = json!([{ "name": "r", "tenant": ["all"], "underlay": "reno" }]);
+            let ports = json!([{ "namespaces": selector, "pods": {}, "tenant": format!("t{it}") }]);
+            policy(
+                &format!("a-small-{it}"),
+                json!({ "priority": 200 + it, "ports": ports, "rules": rules }),
+            )
+        };
+        cluster.apply(&list((0..300).map(small).collect()));
+
+        let is_refused = |name: &str, why: &str| {
+            let object = format!("vccpolicy/{name}");
+            agent.comes_to(name, || field(cluster, &object, ".status.message").contains(why));
+        };
+        is_refused("a-large-0", "too many");
+        is_refused("a-small-299", "a node reads 4 MiB and 256 policies of all");
+        assert_eq!(field(cluster, "vccpolicy/base", ".status.everywhere"), "1/1");
+        agent.has_ports(&[("port", "acme")]);
+        assert_eq!(agent.status()["epoch"], epoch, "nothing has begun anew");
+
+        // It lists all of them again.
+        agent.kill();
+        agent.run();
+        agent.has_ports(&[("port", "acme")]);
+        agent.comes_to("one node", || {
+            field(cluster, "vccpolicy/base", ".status.everywhere") == "1/1"
+        });
+        assert!(agent.vcc("policy show").well().contains("base/r"));
+        let memory_kb = agent.memory_kb();
+        println!("figure: {memory_kb} kB of memory of an agent at its budget");
+        assert!(memory_kb < MOST_KB, "{memory_kb} kB");
+
+        // Once there is room, what is left comes into force.
+        cluster.kubectl(&["delete", "vccpolicies", "-l", "!none", "--wait=false"]);
+        cluster.apply(&small(0));
+        agent.comes_to("one node", || {
+            field(cluster, "vccpolicy/a-small-0", ".status.everywhere") == "1/1"
+        });
+    });
+}
+
+impl Agent {
+    /// Resident now.
+    fn memory_kb(&self) -> u64 {
+        let pid = self.child.as_ref().expect("it runs").id();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("a status");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a line");
+        line.split_whitespace().nth(1).and_then(|kb| kb.parse().ok()).expect("a number")
+    }
+}
