@@ -153,6 +153,9 @@ async fn run(
         text: begin.text,
         edition: None,
         policy_objects: Store::default(),
+        are_policies_unread: false,
+        has_room: false,
+        listed: Instant::now(),
         own: Store::default(),
         namespaces: Store::default(),
         peers: BTreeMap::new(),
@@ -171,7 +174,10 @@ async fn run(
                 Some(change) => has_changed |= state.hear(change),
                 None => return,
             },
-            _ = look.tick() => has_changed |= state.is_waiting(),
+            _ = look.tick() => {
+                state.use_room();
+                has_changed |= state.is_waiting();
+            }
         }
         // What has come meanwhile is part of the same edition.
         while let Ok(change) = changes.try_recv() {
@@ -186,6 +192,8 @@ async fn run(
 
 /// How often what no event tells is looked at.
 const LOOK: Duration = Duration::from_secs(1);
+/// A list of all policies may have megabytes, and many may change at a time.
+const LIST_AGAIN: Duration = Duration::from_secs(10);
 /// How long an edition that the host refused is left alone.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
@@ -199,6 +207,10 @@ struct State<H> {
     /// What became of the policies.
     edition: Option<Edition>,
     policy_objects: Store<PolicyObject>,
+    are_policies_unread: bool,
+    /// There may be room for policies that were too much when they were listed.
+    has_room: bool,
+    listed: Instant,
     own: Store<Pod>,
     namespaces: Store<Labels>,
     peers: BTreeMap<Arc<str>, Store<Pod>>,
@@ -218,16 +230,9 @@ impl<H: Host> State<H> {
     fn hear(&mut self, change: Change) -> bool {
         match change {
             Change::Policies(news) => {
-                let is_less = matches!(news, News::Gone(_) | News::Is(..));
+                self.has_room |= self.makes_room(&news);
                 let has_changed = self.policy_objects.hear(news);
-                let has_omitted = || self.policy_objects.objects().values().any(|it| it.is_omitted);
-                // There may be room for one that was too much.
-                if has_changed && is_less && has_omitted() {
-                    self.watches.list_policies_again();
-                }
-                if has_changed {
-                    self.policies.are(self.policy_objects.objects());
-                }
+                self.are_policies_unread |= has_changed;
                 has_changed
             }
             Change::OwnPods(news) => self.own.hear(news),
@@ -236,6 +241,24 @@ impl<H: Host> State<H> {
                 self.peers.get_mut(&selector).is_some_and(|peers| peers.hear(news))
             }
             Change::Devices => true,
+        }
+    }
+
+    /// Whether there may be room afterwards for a policy that was too much.
+    fn makes_room(&self, news: &News<PolicyObject>) -> bool {
+        let (News::Gone(name) | News::Is(name, _)) = news else { return false };
+        self.policy_objects.objects().get(name).is_some_and(|before| !before.is_omitted)
+    }
+
+    /// Asks again for the policies that were too much, if there is room.
+    fn use_room(&mut self) {
+        let has_omitted = || self.policy_objects.objects().values().any(|it| it.is_omitted);
+        if self.has_room && self.listed.elapsed() >= LIST_AGAIN {
+            if has_omitted() {
+                self.watches.list_policies_again();
+                self.listed = Instant::now();
+            }
+            self.has_room = false;
         }
     }
 
@@ -248,6 +271,9 @@ impl<H: Host> State<H> {
     fn step(&mut self) {
         if !self.policy_objects.is_complete() || !self.own.is_complete() {
             return;
+        }
+        if std::mem::take(&mut self.are_policies_unread) {
+            self.policies.are(self.policy_objects.objects());
         }
         let needs = self.policies.needs(&self.node);
         self.watches.follow(&needs, &mut self.peers);

@@ -1,6 +1,7 @@
 //! How much of all policies a node keeps, whoever made them, and however many.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -29,7 +30,7 @@ impl Budget {
         let bytes = object.spec.to_string().len();
         let used: usize = self.kept.values().sum();
         if used + bytes > MOST_BYTES || self.kept.len() >= MOST_POLICIES {
-            object.spec = Value::Null;
+            object.spec = Arc::new(Value::Null);
             object.is_omitted = true;
             return;
         }
@@ -61,7 +62,7 @@ mod tests {
             uid: String::new(),
             generation: 1,
             created: 0,
-            spec,
+            spec: spec.into(),
             is_omitted: false,
         }
     }

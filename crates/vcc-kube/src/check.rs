@@ -86,6 +86,13 @@ pub fn tenants(spec: &Value) -> impl Iterator<Item = String> {
     ports.filter_map(|port| port.get("tenant")?.as_str().map(str::to_owned))
 }
 
+/// The tenants that a policy's rules are about.
+pub fn asked_tenants(spec: &Value) -> impl Iterator<Item = &str> {
+    let rules = spec.get("rules").and_then(Value::as_array).into_iter().flatten();
+    let asked = rules.filter_map(|rule| rule.get("tenant")?.as_array()).flatten();
+    asked.filter_map(Value::as_str)
+}
+
 /// The name of a rule or a pool in metrics, and in the policy of a node.
 pub fn full_name(policy: &str, name: &str) -> String {
     format!("{policy}/{name}")

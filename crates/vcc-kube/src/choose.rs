@@ -101,7 +101,8 @@ mod tests {
 
     fn policy(name: &str, generation: i64, created: i64, spec: Value) -> Arc<Reading> {
         let (name, uid) = (name.to_owned(), format!("uid of {name}"));
-        let object = PolicyObject { name, uid, generation, created, spec, is_omitted: false };
+        let object =
+            PolicyObject { name, uid, generation, created, spec: spec.into(), is_omitted: false };
         Arc::new(Reading::of(&object, &BTreeSet::new()))
     }
 

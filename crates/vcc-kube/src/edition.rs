@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::Value;
 use vcc_policy::{Policy, Severity};
 
-use crate::check::{Reading, tenants};
+use crate::check::{Reading, asked_tenants, tenants};
 use crate::choose::{LastGood, Standing, choose};
 use crate::document::Document;
 use crate::render::{Part, render};
@@ -34,19 +35,22 @@ pub struct Edition {
 }
 
 impl Policies {
-    /// Reads the policies that there are. Those of them that have not changed are not read again,
-    /// unless the tenants have.
+    /// Reads the policies that there are. Those of them that have not changed are not read again, unless
+    /// they ask for a tenant that was or is missing: what is said of it depends on the others.
     pub fn are(&mut self, objects: &BTreeMap<String, PolicyObject>) {
         let all: BTreeSet<String> =
             objects.values().flat_map(|object| tenants(&object.spec)).collect();
         let before: BTreeSet<String> =
             self.newest.iter().flat_map(|reading| tenants(&reading.object.spec)).collect();
-        let known: BTreeMap<&str, &Arc<Reading>> = match all == before {
-            true => self.newest.iter().map(|it| (it.object.name.as_str(), it)).collect(),
-            false => BTreeMap::new(),
+        let is_the_same = |spec: &Value| {
+            all == before || asked_tenants(spec).all(|it| all.contains(it) && before.contains(it))
         };
+        let known: BTreeMap<&str, &Arc<Reading>> =
+            self.newest.iter().map(|it| (it.object.name.as_str(), it)).collect();
         let read = |object: &PolicyObject| match known.get(object.name.as_str()) {
-            Some(reading) if reading.object == *object => Arc::clone(reading),
+            Some(reading) if reading.object == *object && is_the_same(&object.spec) => {
+                Arc::clone(reading)
+            }
             _ => Arc::new(Reading::of(object, &all)),
         };
         self.newest = objects.values().map(read).collect();
@@ -216,7 +220,7 @@ impl Edition {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::resource::Pod;
@@ -225,7 +229,7 @@ mod tests {
 
     fn object(name: &str, generation: i64, spec: Value) -> PolicyObject {
         let (name, uid) = (name.to_owned(), format!("uid of {name}"));
-        PolicyObject { name, uid, generation, created: 0, spec, is_omitted: false }
+        PolicyObject { name, uid, generation, created: 0, spec: spec.into(), is_omitted: false }
     }
 
     fn are(policies: &mut Policies, objects: &[PolicyObject]) {
@@ -402,6 +406,28 @@ mode = \"shadow\"
         let edition = policies.compile(NODE, &scene);
         assert_eq!(text(&edition).matches("[[ports]]").count(), 2);
         assert!(!text(&edition).contains("base/r") && text(&edition).contains("10.0.0.1"));
+    }
+
+    #[test]
+    fn a_new_tenant_has_those_read_again_that_ask_for_a_missing_one() {
+        let ports = |tenant: &str| json!({ "ports": [{ "device": tenant, "tenant": tenant }] });
+        let rules =
+            |tenant: &str| json!({ "priority": 1, "rules": [{ "name": "r", "tenant": [tenant] }] });
+        let mut all = vec![object("a", 1, ports("x")), object("b", 1, rules("x"))];
+        all.push(object("c", 1, rules("y")));
+        let mut policies = Policies::default();
+        are(&mut policies, &all);
+        let warning = |policies: &Policies| policies.newest[2].warnings.len();
+        assert_eq!(warning(&policies), 1, "nobody has the tenant y");
+        let before = policies.newest.clone();
+        all.push(object("d", 1, ports("y")));
+        are(&mut policies, &all);
+        let is_kept = |at: usize| Arc::ptr_eq(&before[at], &policies.newest[at]);
+        assert_eq!((is_kept(0), is_kept(1), is_kept(2)), (true, true, false));
+        assert_eq!(warning(&policies), 0);
+        all.remove(0);
+        are(&mut policies, &all);
+        assert_eq!(policies.newest[0].warnings.len(), 1, "nobody has the tenant x any more");
     }
 
     #[test]

@@ -85,7 +85,14 @@ mod tests {
         assert_eq!(memory.recall("n"), Ok(None));
         let (name, uid) = ("a".to_owned(), "u".to_owned());
         let spec = json!({ "rules": [] });
-        let policy = PolicyObject { name, uid, generation: 3, created: 5, spec, is_omitted: false };
+        let policy = PolicyObject {
+            name,
+            uid,
+            generation: 3,
+            created: 5,
+            spec: spec.into(),
+            is_omitted: false,
+        };
         let remembered = Remembered::new("n", "0badcafe", "[[ports]]\n", vec![policy]);
         memory.keep(&remembered).expect("kept");
         assert_eq!(memory.recall("n"), Ok(Some(remembered.clone())));

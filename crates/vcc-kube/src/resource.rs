@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use kube::Resource;
 use kube::api::{ApiResource, ObjectMeta, TypeMeta};
@@ -170,7 +171,8 @@ pub struct PolicyObject {
     pub generation: i64,
     /// In seconds since 1970.
     pub created: i64,
-    pub spec: Value,
+    /// It may have a megabyte, and several hold it.
+    pub spec: Arc<Value>,
     /// Its spec was too large to be kept.
     #[serde(default)]
     pub is_omitted: bool,
@@ -184,7 +186,7 @@ impl From<PolicyResource> for PolicyObject {
             uid: uid.unwrap_or_default(),
             generation: generation.unwrap_or(0),
             created: creation_timestamp.map_or(0, |created| created.0.as_second()),
-            spec: object.spec,
+            spec: Arc::new(object.spec),
             is_omitted: false,
         }
     }

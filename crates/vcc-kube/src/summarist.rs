@@ -1,6 +1,7 @@
 //! The node that holds the lease writes the policies' statuses.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kube::Client;
@@ -14,6 +15,7 @@ use crate::lease::{Held, Lease, RENEWED_EVERY};
 use crate::pace::Pace;
 use crate::pause::{spread, within_limit};
 use crate::resource::{self, NodeResource, PolicyObject, PolicyResource};
+use crate::spec::ROLLOUT;
 use crate::status::{NodeStatus, PolicyStatus};
 use crate::store::{News, Store};
 use crate::summary::of_policy;
@@ -151,7 +153,20 @@ fn policies(
     troubles: &Troubles,
     tell: mpsc::UnboundedSender<Change>,
 ) -> crate::watch::Watch {
-    let tell = move |news| tell.send(Change::Policy(news)).is_ok();
+    // The rest of a spec is of no interest here, and would be held twice.
+    let rollout_alone = |mut policy: PolicyObject| {
+        let rollout = policy.spec.get(ROLLOUT).cloned().unwrap_or_default();
+        policy.spec = Arc::new(json!({ ROLLOUT: rollout }));
+        policy
+    };
+    let tell = move |news| {
+        let news = match news {
+            News::Listed(name, policy) => News::Listed(name, rollout_alone(policy)),
+            News::Is(name, policy) => News::Is(name, rollout_alone(policy)),
+            news => news,
+        };
+        tell.send(Change::Policy(news)).is_ok()
+    };
     watch_policies(client, troubles, tell)
 }
 

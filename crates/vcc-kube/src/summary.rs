@@ -104,7 +104,7 @@ mod tests {
     fn policy(generation: i64, rollout: serde_json::Value) -> PolicyObject {
         let (name, uid) = ("web".to_owned(), "u".to_owned());
         let spec = json!({ "rollout": rollout });
-        PolicyObject { name, uid, generation, created: 0, spec, is_omitted: false }
+        PolicyObject { name, uid, generation, created: 0, spec: spec.into(), is_omitted: false }
     }
 
     fn node(generation: i64, in_force: i64, mode: &str, messages: &[&str]) -> NodeStatus {
