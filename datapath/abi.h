@@ -38,6 +38,8 @@ enum vcc_inside {
 	INSIDE_VXLAN = 1 << 0,
 	INSIDE_GENEVE = 1 << 1,
 	INSIDE_GRE = 1 << 2,
+	/* Of a kind times this: only of connections that are known. */
+	INSIDE_KNOWN = 1 << 8,
 };
 
 /* What the programs have to know of the underlays that they are linked with (underlays.h). */

@@ -67,7 +67,12 @@ static __always_inline uint32_t inner_ip(struct __sk_buff *skb, enum direction d
 		ip_bytes = fr->ip_length ? fr->ip_length + sizeof(o->ip.v6) : 0;
 	}
 	*tcp_bytes = l4_bytes(skb, fr, ip_bytes, off);
-	return *tcp_bytes < TCP_HEADER_BYTES ? COUNT_MALFORMED : PARSED;
+	if (*tcp_bytes < TCP_HEADER_BYTES)
+		return COUNT_MALFORMED;
+	/* A super-segment of UDP holds several packets, and this is only the first. */
+	if (skb->gso_size && fr->l4_off + (uint32_t)*tcp_bytes != skb->len)
+		return COUNT_MALFORMED;
+	return PARSED;
 }
 
 /* The usual options of a segment, without a walk. */
@@ -123,12 +128,20 @@ static __always_inline uint32_t inner_tcp(struct __sk_buff *skb, enum direction 
 	return parse_options(skb, fr->l4_off, options_bytes, s, &fr->options);
 }
 
+/* Does a port take new connections inside this tunnel? */
+static __always_inline bool looks_into(uint32_t index, const struct outer *o)
+{
+	const struct vcc_port *port = port_at(index);
+
+	return port && o && port->inside & o->tunnel >> TUNNEL_KIND_SHIFT;
+}
+
 /* A segment inside a tunnel that a port cannot judge does not pass where a rule polices. */
 static __always_inline uint32_t unread_inside(struct __sk_buff *skb, const struct outer *o,
 					      uint32_t port, uint32_t what)
 {
-	bool unjudged = what != COUNT_NOT_TCP && what != COUNT_CANNOT_MARK && port_polices(port) &&
-			ip_holds_tcp(skb, o->inner_off, o->inner_proto);
+	bool unjudged = what != COUNT_NOT_TCP && what != COUNT_CANNOT_MARK && looks_into(port, o) &&
+			port_polices(port) && tagged_holds_tcp(skb, o->inner_off, o->inner_proto);
 
 	return unjudged ? COUNT_UNJUDGED : what;
 }
@@ -146,7 +159,12 @@ VCC_APART int parse_inside(struct __sk_buff *skb, uint32_t dir, struct frame *fr
 
 	if (!port || !port->inside || !o || !fr || !key || !s)
 		return COUNT_NOT_TCP;
-	if (!find_inner(skb, o, port->inside, fr->l3_off))
+	enum found found =
+	    find_inner(skb, o, port->inside | port->inside / INSIDE_KNOWN, fr->l3_off);
+
+	if (found == FOUND_UNREAD && port_polices(index))
+		return COUNT_UNJUDGED;
+	if (found != FOUND_INNER)
 		return COUNT_NOT_TCP;
 	key->vlan |= KEY_INSIDE;
 	*s = (struct vcc_segment){};

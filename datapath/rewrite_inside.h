@@ -40,7 +40,8 @@ static __always_inline long write_inner_tcp(struct __sk_buff *skb, const struct 
 	/* The kernel completes a partial sum over TCP's fields. */
 	tail.check = is_partial(skb, fr->l4_off) ? sum_fold16(tail.check + length_diff)
 						 : sum_mend(tail.check, diff + length_diff);
-	return err | bpf_skb_store_bytes(skb, fr->l4_off + 12, &tail, sizeof(tail), 0);
+	return err |
+	       bpf_skb_store_bytes(skb, fr->l4_off + 12, &tail, sizeof(tail), BPF_F_RECOMPUTE_CSUM);
 }
 
 /*
@@ -61,7 +62,8 @@ static __always_inline long mend_outer(struct __sk_buff *skb, const struct outer
 	/* 0 would say that there is none (RFC 768). */
 	if (o->udp && !check)
 		check = 0xffff;
-	return err | bpf_skb_store_bytes(skb, o->check_off, &check, sizeof(check), 0);
+	return err |
+	       bpf_skb_store_bytes(skb, o->check_off, &check, sizeof(check), BPF_F_RECOMPUTE_CSUM);
 }
 
 /*
@@ -101,7 +103,7 @@ static __always_inline long write_around(struct __sk_buff *skb, const struct fra
 			pseudo_diff = sum_diff(udp_length, udp_length_now);
 			diff += pseudo_diff;
 			err |= bpf_skb_store_bytes(skb, o->frame.l4_off + 4, &udp_length_now,
-						   sizeof(udp_length_now), 0);
+						   sizeof(udp_length_now), BPF_F_RECOMPUTE_CSUM);
 		}
 	}
 	return diff ? err | mend_outer(skb, o, pseudo_diff, diff) : err;

@@ -9,6 +9,7 @@
 
 #include <linux/udp.h>
 
+#include "accept.h"
 #include "parse.h"
 
 #define VXLAN_PORT	 4789
@@ -18,15 +19,14 @@
 #define VXLAN_HAS_VNI  0x08   /* RFC 7348, 5 */
 #define GENEVE_VERSION 0xc0   /* RFC 8926, 3.4 */
 #define GENEVE_OPTIONS 0x3f   /* in words of four bytes */
-#define GENEVE_CONTROL 0x80   /* the O bit: not for the inner end */
 #define GRE_CHECKSUM   0x8000 /* RFC 2784, 2; RFC 2890, 2 */
 #define GRE_KEY	       0x2000
 #define GRE_SEQUENCE   0x1000
-#define GRE_UNKNOWN    0x4fff /* routing, reserved bits and the version: all 0 */
+#define GRE_UNREAD     0x4007 /* routing, and the version: 0, as Linux has them */
 
 /* A tag in front of the outer header is the only thing that a plain frame has before IP. */
 #define PLAIN_L3_OFF_MAX 18
-/* Destination options, as Linux's tunnels over IPv6 have one with a limit (RFC 2473, 4.1.1). */
+/* Linux's tunnels over IPv6 have destination options with a limit (RFC 2473, 4.1.1). */
 #define OUTER_EXTENSIONS_MAX 2
 
 /* UDP with VXLAN's or Geneve's fixed header, or GRE with all its fields. */
@@ -114,6 +114,12 @@ static __always_inline uint64_t tunnel_of_gre(const struct outer *o, bool has_ke
 	       (hash & ((1ull << TUNNEL_KIND_SHIFT) - 1));
 }
 
+/* Extension headers of one form, in front of what they extend (RFC 8200, 4.3, 4.4 and 4.6). */
+static __always_inline bool is_extension(int next)
+{
+	return next == IPPROTO_HOPOPTS || next == IPPROTO_ROUTING || next == IPPROTO_DSTOPTS;
+}
+
 /* Reads the outer IP header. Returns the protocol behind it, or -1. */
 static __always_inline int outer_ip(struct __sk_buff *skb, struct outer *o, uint32_t l3_off)
 {
@@ -134,7 +140,7 @@ static __always_inline int outer_ip(struct __sk_buff *skb, struct outer *o, uint
 	o->frame.l4_off = (uint16_t)(l3_off + sizeof(o->ip.v6));
 	o->frame.ip_length = bpf_ntohs(o->ip.v6.payload_len);
 	o->ecn = (frame_tos(&o->frame) >> 4) & 3;
-	for (int i = 0; i < OUTER_EXTENSIONS_MAX && next == IPPROTO_DSTOPTS; i++) {
+	for (int i = 0; i < OUTER_EXTENSIONS_MAX && is_extension(next); i++) {
 		uint8_t ext[2];
 
 		if (bpf_skb_load_bytes(skb, o->frame.l4_off, ext, sizeof(ext)))
@@ -157,8 +163,7 @@ static __always_inline bool find_in_udp(struct outer *o, uint32_t kinds)
 		o->tunnel = tunnel_of_vni(INSIDE_VXLAN, o->header.words[3]);
 		o->inner_proto = bpf_htons(ETH_P_TEB);
 	} else if (to == bpf_htons(GENEVE_PORT)) {
-		if (!(kinds & INSIDE_GENEVE) || (bytes[8] & GENEVE_VERSION) ||
-		    (bytes[9] & GENEVE_CONTROL))
+		if (!(kinds & INSIDE_GENEVE) || (bytes[8] & GENEVE_VERSION))
 			return false;
 		o->tunnel = tunnel_of_vni(INSIDE_GENEVE, o->header.words[3]);
 		o->inner_proto = o->header.halves[5];
@@ -179,7 +184,7 @@ static __always_inline bool find_in_gre(struct outer *o)
 	bool has_check = flags & GRE_CHECKSUM, has_key = flags & GRE_KEY;
 	__be32 key = has_check ? o->header.words[2] : o->header.words[1];
 
-	if (flags & GRE_UNKNOWN)
+	if (flags & GRE_UNREAD)
 		return false;
 	o->udp = false;
 	o->tunnel = tunnel_of_gre(o, has_key, has_key ? key : 0);
@@ -190,49 +195,81 @@ static __always_inline bool find_in_gre(struct outer *o)
 	return true;
 }
 
-/*
- * Finds what is inside a frame whose outer IP header is at `l3_off`, and sets `inner_off` to its IP
- * header. False: there is no tunnel of these kinds.
- */
-static __always_inline bool find_inner(struct __sk_buff *skb, struct outer *o, uint32_t kinds,
-				       uint32_t l3_off)
+enum found {
+	FOUND_NONE,   /* there is no tunnel of the kinds that are looked for */
+	FOUND_INNER,  /* `inner_off` is that of the inner IP header */
+	FOUND_UNREAD, /* there may be one, behind more headers than are read */
+};
+
+/* Finds what is inside a frame whose outer IP header is at `l3_off`. */
+static __always_inline enum found find_inner(struct __sk_buff *skb, struct outer *o, uint32_t kinds,
+					     uint32_t l3_off)
 {
 	int proto = outer_ip(skb, o, l3_off);
 
-	if (o->frame.l4_off > UINT8_MAX - TUNNEL_HEADER_BYTES)
-		return false;
+	if (is_extension(proto))
+		return FOUND_UNREAD;
 	if (proto != IPPROTO_UDP && (proto != IPPROTO_GRE || !(kinds & INSIDE_GRE)))
-		return false;
+		return FOUND_NONE;
+	if (o->frame.l4_off > UINT8_MAX - TUNNEL_HEADER_BYTES)
+		return FOUND_UNREAD;
 	if (bpf_skb_load_bytes(skb, o->frame.l4_off, &o->header, sizeof(o->header)))
-		return false;
+		return FOUND_NONE;
 	if (proto == IPPROTO_UDP ? !find_in_udp(o, kinds) : !find_in_gre(o))
-		return false;
+		return FOUND_NONE;
 	if (o->inner_proto != bpf_htons(ETH_P_TEB))
-		return true;
+		return FOUND_INNER;
 	__be16 inner_proto;
 
 	if (bpf_skb_load_bytes(skb, o->inner_off + __builtin_offsetof(struct ethhdr, h_proto),
 			       &inner_proto, sizeof(inner_proto)))
-		return false;
+		return FOUND_NONE;
 	o->inner_proto = inner_proto;
 	o->inner_off = (uint16_t)(o->inner_off + ETH_HLEN);
-	return true;
+	return FOUND_INNER;
 }
 
 /*
- * Is a segment in the tunnel that the connection is in? The first one of each direction says so, as
- * two tunnels of a guest may have the same addresses inside. The flow is held.
+ * Does a segment go on where the connection is? It is among what is outstanding or next, and it
+ * acknowledges what the sender has been sent: both are stricter than what an end accepts.
  */
-static __always_inline bool is_in_its_tunnel(struct vcc_entry *e, enum direction dir)
+static __always_inline bool goes_on(const struct vcc_flow *f, const struct vcc_segment *s,
+				    enum direction dir)
+{
+	bool answers = (s->flags & (TCP_SYN | TCP_ACK)) == (TCP_SYN | TCP_ACK);
+
+	/* Of who sends its SYN, nothing is known yet. */
+	if (answers && dir == FROM_GUEST)
+		return s->ack == f->rcv_nxt;
+	if (answers)
+		return s->ack - f->snd_una <= f->snd_nxt - f->snd_una;
+	if (dir == TO_GUEST)
+		return guest_accepts(f, s);
+	return s->seq - f->snd_una <= f->snd_nxt - f->snd_una &&
+	       (!(s->flags & TCP_ACK) || s->ack - f->rcv_wup <= f->rcv_max - f->rcv_wup);
+}
+
+/*
+ * Is a segment in the tunnel that the connection is in? Two tunnels of a guest may have the same
+ * addresses inside, so one that does not go on where the connection is belongs to another. One that
+ * does says which tunnel it is, because an overlay that numbers its senders may number one anew.
+ * The flow is held; `opens`: this segment has just created it.
+ */
+static __always_inline bool is_in_its_tunnel(struct vcc_entry *e, const struct vcc_segment *s,
+					     enum direction dir, bool opens)
 {
 	const struct outer *o = outer_of_cpu();
 	uint64_t *tunnel = &e->tunnels[dir == TO_GUEST];
 
 	if (!o)
 		return false;
-	if (!*tunnel)
+	if (*tunnel == o->tunnel)
+		return true;
+	if (opens || goes_on(&e->flow, s, dir)) {
 		*tunnel = o->tunnel;
-	return *tunnel == o->tunnel;
+		return true;
+	}
+	return !*tunnel;
 }
 
 #endif

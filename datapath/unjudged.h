@@ -62,21 +62,28 @@ VCC_APART int ip_holds_tcp(struct __sk_buff *skb, uint32_t off, uint32_t proto)
 	return !bpf_skb_load_bytes(skb, off, &ipv4_proto, 1) && ipv4_proto == IPPROTO_TCP;
 }
 
+/* The same, of what `proto` says to be at an offset: it may be behind tags. */
+VCC_APART int tagged_holds_tcp(struct __sk_buff *skb, uint32_t off, uint32_t proto)
+{
+	__be16 next = (__be16)proto;
+
+	for (int i = 0; i < TAGS_MAX && is_tag(next); i++) {
+		off += __builtin_offsetof(struct vlan_tag, proto);
+		if (bpf_skb_load_bytes(skb, off, &next, sizeof(next)))
+			return false;
+		off += sizeof(next);
+	}
+	return is_tag(next) || ip_holds_tcp(skb, off, next);
+}
+
 /* May the frame hold TCP, or a fragment of it? */
-VCC_APART int holds_tcp(struct __sk_buff *skb)
+static __always_inline bool holds_tcp(struct __sk_buff *skb)
 {
 	uint32_t off = __builtin_offsetof(struct ethhdr, h_proto);
 	__be16 proto;
 
-	for (int i = 0; i <= TAGS_MAX; i++) {
-		if (bpf_skb_load_bytes(skb, off, &proto, sizeof(proto)))
-			return false;
-		off += sizeof(proto);
-		if (!is_tag(proto))
-			break;
-		off += sizeof(struct vlan_tag) - sizeof(proto);
-	}
-	return is_tag(proto) || ip_holds_tcp(skb, off, proto);
+	return !bpf_skb_load_bytes(skb, off, &proto, sizeof(proto)) &&
+	       tagged_holds_tcp(skb, off + sizeof(proto), proto);
 }
 
 static __always_inline bool polices(const struct vcc_params *p)

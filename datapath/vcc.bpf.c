@@ -240,11 +240,16 @@ VCC_APART int count_delays(uint32_t port, const struct vcc_action *a)
 	return 0;
 }
 
-/* Does the SYN create a flow? Not a signed SYN from the peer (signed.h). */
-static __always_inline bool opens_flow(const struct vcc_segment *s, enum direction dir)
+/*
+ * Does the SYN create a flow? Not a signed SYN from the peer (signed.h), nor one in a tunnel that
+ * the port no longer looks into.
+ */
+static __always_inline bool opens_flow(const struct vcc_segment *s, const struct frame *fr,
+				       uint32_t port, enum direction dir)
 {
 	return (s->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN &&
-	       (dir == FROM_GUEST || !(s->options & OPT_SIGNED));
+	       (dir == FROM_GUEST || !(s->options & OPT_SIGNED)) &&
+	       (!is_inside(fr) || looks_into(port, outer_of_cpu()));
 }
 
 static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
@@ -266,8 +271,8 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	if (!port)
 		return VERDICT_PASS;
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
-	bool opens = opens_flow(&s, dir);
-	bool drop = false;
+	bool opens = opens_flow(&s, &fr, index, dir);
+	bool drop = false, is_new = false;
 
 	if (port->by_policy && opens && e && has_ended(e, &key))
 		e = 0;
@@ -291,9 +296,10 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 			e = flow_create(&key, dir, port, &drop);
 		if (!e)
 			return drop ? VERDICT_DROP : VERDICT_PASS;
+		is_new = true;
 		s.now_us = now_us();
 	}
-	if (is_inside(&fr) && !is_in_its_tunnel(e, dir)) {
+	if (is_inside(&fr) && !is_in_its_tunnel(e, &s, dir, is_new)) {
 		flow_unlock(&e->lock, false);
 		return passes_known(e, port, index, COUNT_OTHER_TUNNEL) ? VERDICT_PASS
 									: VERDICT_DROP;

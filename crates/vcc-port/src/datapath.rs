@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 
 use libbpf_rs::{Object, ProgramMut};
 use vcc_engine::{Delays, sys};
+use vcc_policy::Tunnels;
 
 use crate::flows::Flow;
 use crate::host::{Host, Room};
@@ -11,7 +12,9 @@ use crate::maps::Maps;
 use crate::policy::SharedPolicy;
 use crate::sweep::Sweep;
 use crate::test_run::{self, Context, RunOutput};
-use crate::{AttachOptions, Counters, Error, Program, Result, Usage, counts, flows, object, usage};
+use crate::{
+    AttachOptions, Counters, Error, Program, Result, Usage, counts, flows, object, params, usage,
+};
 
 /// A host with one port.
 pub struct Datapath {
@@ -84,6 +87,15 @@ impl Datapath {
     #[doc(hidden)]
     pub fn begin_anew(&self, options: &AttachOptions) -> Result<()> {
         self.host.enter(self.index, &options.port(false)).map(drop)
+    }
+
+    /// As [`crate::Port::set_inside`].
+    #[doc(hidden)]
+    pub fn set_inside(&self, tunnels: Tunnels) -> Result<()> {
+        let ports = &self.maps().ports;
+        let mut port = params::read(ports, self.index)?;
+        params::look_into(&mut port, tunnels);
+        params::write(ports, self.index, &port)
     }
 
     /// Runs a program on one Ethernet frame, without a device. A `gso_size` other than 0 makes

@@ -2,6 +2,7 @@
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use vcc_engine::{Params, sys};
+use vcc_policy::Tunnels;
 
 use crate::plain::{from_bytes, to_bytes};
 use crate::{Error, Result, lock};
@@ -46,6 +47,13 @@ impl Of<'_> {
         write(self.ports, self.index, &port)?;
         Ok(true)
     }
+}
+
+/// A port takes new connections inside these tunnels. Those that it knows may depend on it, whatever
+/// they are inside.
+pub(crate) fn look_into(port: &mut sys::vcc_port, tunnels: Tunnels) {
+    let known = Tunnels::from_bits(port.inside | port.inside / sys::INSIDE_KNOWN);
+    port.inside = tunnels.bits() | known.bits() * sys::INSIDE_KNOWN;
 }
 
 /// The parameters in it.

@@ -4,7 +4,7 @@ use vcc_engine::Mode;
 
 use super::{Port, Seat};
 use crate::sweep::Sweep;
-use crate::{AttachOptions, Error, Expedited, Host, Result, lock};
+use crate::{AttachOptions, Error, Expedited, Host, Result, lock, params};
 
 impl Port {
     /// Detaches at once. Connections whose windows were translated become very slow: see
@@ -69,7 +69,7 @@ impl Port {
             let trace = port.params.trace;
             port.params = options.params.0;
             port.params.trace = trace;
-            port.inside = options.inside.bits();
+            params::look_into(port, options.inside);
         })
     }
 

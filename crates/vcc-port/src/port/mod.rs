@@ -173,9 +173,10 @@ impl Port {
         self.change_params(|params| params.0.mode = mode.number())
     }
 
-    /// Connections inside other tunnels than these go on untranslated.
+    /// Takes new connections inside these tunnels. Those that are known go on, translated, whatever
+    /// they are inside.
     pub fn set_inside(&self, tunnels: Tunnels) -> Result<()> {
-        self.change(|port| port.inside = tunnels.bits())
+        self.change(|port| params::look_into(port, tunnels))
     }
 
     fn change_params(&self, change: impl FnOnce(&mut Params)) -> Result<()> {

@@ -15,6 +15,10 @@ use crate::loaded::Loaded;
 use crate::random::Random;
 use crate::setup::usually;
 
+const DESTINATION_OPTIONS: u8 = 60;
+const UDP_BYTES: usize = 8;
+const VXLAN_BYTES: usize = 8;
+
 fn count(port: &Loaded, counter: Counter) -> u64 {
     port.counters().expect("counters").get(counter)
 }
@@ -45,6 +49,20 @@ fn open(port: &Loaded, connection: &mut Connection, tunnels: [&Tunnel; 2]) {
 
 fn data(connection: &Connection, from: Direction) -> Vec<u8> {
     Packet { payload: payload(100), ..connection.packet(from) }.frame()
+}
+
+/// Of another connection with the same addresses and ports.
+fn another_s_data(connection: &Connection, from: Direction) -> Vec<u8> {
+    let packet = connection.packet(from);
+    let (seq, ack) = (packet.seq.wrapping_add(1 << 30), packet.ack.wrapping_add(1 << 29));
+    Packet { seq, ack, payload: payload(100), ..packet }.frame()
+}
+
+fn fragment(connection: &Connection) -> Vec<u8> {
+    let mut fragment = data(connection, FromGuest);
+    fragment[ETHERNET_BYTES + 6] = 0x20;
+    vcc_frames::checksum::fill_ipv4(&mut fragment[ETHERNET_BYTES..][..IPV4_BYTES]);
+    fragment
 }
 
 #[test]
@@ -94,8 +112,7 @@ fn one_level() {
     assert!(passed[0] > passed[1]);
 }
 
-/// An overlay may number the direction, but not change its mind: the first segment of each direction
-/// says which tunnel it is.
+/// An overlay may number the direction.
 #[test]
 fn equal_addresses_in_another_tunnel_are_left_alone() {
     if !vcc_testing::can_attach() {
@@ -106,13 +123,16 @@ fn equal_addresses_in_another_tunnel_are_left_alone() {
     open(&port, &mut connection, [&vxlan(1), &vxlan(2)]);
     let before = port.flows().expect("flows")[0].state.0;
     for (from, other) in [(FromGuest, 2), (ToGuest, 1), (ToGuest, 3)] {
-        assert_untouched(&port, from, &of(&vxlan(other), from).wrap(&data(&connection, from), 0));
+        let stray = another_s_data(&connection, from);
+        assert_untouched(&port, from, &of(&vxlan(other), from).wrap(&stray, 0));
     }
     // A SYN as well: it belongs to another connection.
-    assert_untouched(&port, FromGuest, &vxlan(3).wrap(&connection.syn().frame(), 0));
+    let syn = connection.syn();
+    let syn = Packet { seq: syn.seq.wrapping_add(1 << 30), ..syn };
+    assert_untouched(&port, FromGuest, &vxlan(3).wrap(&syn.frame(), 0));
     let geneve = TunnelHeader::Geneve { vni: 1, options: Vec::new(), ethernet: true };
     let geneve = tunnel(geneve, false, true);
-    assert_untouched(&port, FromGuest, &geneve.wrap(&data(&connection, FromGuest), 0));
+    assert_untouched(&port, FromGuest, &geneve.wrap(&another_s_data(&connection, FromGuest), 0));
     let after = port.flows().expect("flows")[0].state.0;
     assert_eq!((after.snd_nxt, after.rcv_nxt), (before.snd_nxt, before.rcv_nxt));
     assert_eq!(count(&port, counters::OTHER_TUNNEL), 5);
@@ -139,9 +159,85 @@ fn gre_is_known_by_its_ends_and_its_key() {
     open(&port, &mut connection, [&gre(None), &gre(None)]);
     let elsewhere = Tunnel { to: "172.16.0.3".parse().expect("an address"), ..gre(None) };
     for other in [gre(Some(0)), gre(Some(1)), elsewhere] {
-        assert_untouched(&port, FromGuest, &other.wrap(&data(&connection, FromGuest), 0));
+        let stray = another_s_data(&connection, FromGuest);
+        assert_untouched(&port, FromGuest, &other.wrap(&stray, 0));
     }
     assert_eq!(count(&port, counters::OTHER_TUNNEL), 3);
+}
+
+/// A segment that goes on where the connection is belongs to it: its sender has another number now.
+#[test]
+fn a_connection_goes_along_into_another_tunnel() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let port = Loaded::without_timer(&looking_inside(Params::default()));
+    let mut connection = connection();
+    open(&port, &mut connection, [&vxlan(1), &vxlan(2)]);
+    for vni in [1, 7, 8] {
+        for from in [FromGuest, ToGuest] {
+            let sent = Packet { payload: payload(100), ..connection.packet(from) };
+            run(&port, from, &of(&vxlan(vni), from).wrap(&sent.frame(), 0), 0);
+            connection.sent(from, &sent);
+            let state = port.flows().expect("flows")[0].state.0;
+            let (ours, wanted) = match from {
+                FromGuest => (state.snd_nxt, connection.guest_next),
+                ToGuest => (state.rcv_nxt, connection.peer_next),
+            };
+            assert_eq!(ours, wanted, "{vni} {from:?}");
+        }
+    }
+    assert_eq!(count(&port, counters::OTHER_TUNNEL), 0);
+}
+
+/// A port that no longer looks into a kind of tunnel takes no more connections inside; those that it has
+/// may depend on it.
+#[test]
+fn known_connections_go_on_when_a_kind_of_tunnel_is_left() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let port = Loaded::without_timer(&looking_inside(Params::with(|p| p.police = 1)));
+    let mut known = connection();
+    open(&port, &mut known, [&vxlan(1), &vxlan(1)]);
+    for inside in [Tunnels::NONE, TunnelKind::named("gre").into_iter().collect(), Tunnels::NONE] {
+        port.set_inside(inside).expect("set");
+        let sent = Packet { payload: payload(100), ..known.packet(FromGuest) };
+        run(&port, FromGuest, &vxlan(1).wrap(&sent.frame(), 0), 0);
+        known.sent(FromGuest, &sent);
+        assert_eq!(port.flows().expect("flows")[0].state.0.snd_nxt, known.guest_next);
+        let new = Connection::new(Shape::plain(FromGuest), 20_001).syn().frame();
+        assert_untouched(&port, FromGuest, &vxlan(1).wrap(&new, 0));
+        // Nor does policing reach into it any more.
+        let fragment = fragment(&known);
+        assert_untouched(&port, FromGuest, &vxlan(1).wrap(&fragment, 0));
+    }
+    assert_eq!(flows(&port), 1);
+    port.set_inside(TunnelKind::named("vxlan").into_iter().collect()).expect("set");
+    let new = Connection::new(Shape::plain(FromGuest), 20_001).syn().frame();
+    run(&port, FromGuest, &vxlan(1).wrap(&new, 0), 0);
+    assert_eq!(flows(&port), 2);
+}
+
+/// What the engine does not accept says nothing of the tunnel.
+#[test]
+fn a_stray_segment_does_not_say_which_tunnel_it_is() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let port = Loaded::without_timer(&looking_inside(Params::default()));
+    let mut connection = connection();
+    let syn = connection.syn();
+    connection.sent(FromGuest, &syn);
+    run(&port, FromGuest, &vxlan(1).wrap(&syn.frame(), 0), 0);
+    let stray = another_s_data(&connection, ToGuest);
+    run(&port, ToGuest, &of(&vxlan(9), ToGuest).wrap(&stray, 0), 0);
+    let syn_ack = connection.syn_ack();
+    connection.sent(ToGuest, &syn_ack);
+    run(&port, ToGuest, &of(&vxlan(2), ToGuest).wrap(&syn_ack.frame(), 0), 0);
+    let state = port.flows().expect("flows")[0].state.0;
+    assert_eq!(state.rcv_nxt, connection.peer_next);
+    assert_eq!(count(&port, counters::OTHER_TUNNEL), 0);
 }
 
 /// Where a rule polices, what cannot be judged does not pass.
@@ -160,11 +256,42 @@ fn policing_reaches_inside() {
         dropped += 1;
         assert_eq!((output.return_value, count(&port, counters::UNJUDGED)), (DROP, dropped));
     };
-    assert_dropped(vxlan(2).wrap(&data(&connection, FromGuest), 0));
-    let mut fragment = data(&connection, FromGuest);
-    fragment[ETHERNET_BYTES + 6] = 0x20;
-    vcc_frames::checksum::fill_ipv4(&mut fragment[ETHERNET_BYTES..][..IPV4_BYTES]);
+    assert_dropped(vxlan(2).wrap(&another_s_data(&connection, FromGuest), 0));
+    let mut fragment = fragment(&connection);
     assert_dropped(vxlan(1).wrap(&fragment, 0));
+    let sent = data(&connection, FromGuest);
+    // An Ethernet header's addresses inside, then a tag.
+    let mut tagged = vxlan(1).wrap(&sent, 0);
+    let at = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + VXLAN_BYTES + 12;
+    tagged.splice(at..at, [0x81, 0, 0, 5]);
+    assert_dropped(tagged);
+    // Linux takes reserved flags of GRE for nothing: so it is judged.
+    let gre =
+        tunnel(TunnelHeader::Gre { key: None, sequence: None, ethernet: false }, false, false);
+    let mut reserved = gre.wrap(&another_s_data(&connection, FromGuest), 0);
+    reserved[ETHERNET_BYTES + IPV4_BYTES] |= 0x08;
+    assert_dropped(reserved);
+    // Headers of which the second says how long it is: more than are read.
+    let outer = tunnel(TunnelHeader::Vxlan { port: 4789, vni: 1 }, true, true).wrap(&sent, 0);
+    for (extensions, length) in [(3, 8), (1, 256)] {
+        let mut deep = outer[..ETHERNET_BYTES + IPV6_BYTES].to_vec();
+        deep[ETHERNET_BYTES + 6] = DESTINATION_OPTIONS;
+        for left in (0..extensions).rev() {
+            let next = if left == 0 { PROTOCOL_UDP } else { DESTINATION_OPTIONS };
+            deep.extend([next, (length / 8 - 1) as u8]);
+            // PadN (RFC 8200, 4.2).
+            deep.extend([1, 4, 0, 0, 0, 0]);
+            deep.resize(deep.len() + length - 8, 0);
+        }
+        deep.extend(&outer[ETHERNET_BYTES + IPV6_BYTES..]);
+        assert_dropped(deep);
+    }
+    // A super-segment of UDP is several packets.
+    let other = connection.packet(FromGuest).frame();
+    let several = [vxlan(1).wrap(&sent, 0), other].concat();
+    let output = run(&port, FromGuest, &several, 150);
+    dropped += 1;
+    assert_eq!((output.return_value, count(&port, counters::UNJUDGED)), (DROP, dropped));
     // What is not TCP passes.
     fragment[ETHERNET_BYTES + 9] = PROTOCOL_UDP;
     assert_untouched(&port, FromGuest, &vxlan(1).wrap(&fragment, 0));
