@@ -1,6 +1,6 @@
 //! The node that holds the lease writes the policies' statuses.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::budget::Budget;
+use crate::heard::Heard;
 use crate::lease::{Held, Lease, RENEWED_EVERY};
 use crate::pace::Pace;
 use crate::pause::{spread, within};
@@ -49,6 +50,8 @@ async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Dura
     let (tell, mut changes) = mpsc::unbounded_channel();
     let _watches = (nodes(client, troubles, tell.clone()), policies(client, troubles, tell));
     let mut nodes = Store::default();
+    let mut heard = Heard::default();
+    let mut silent = BTreeSet::new();
     let mut policies = Store::default();
     let mut written = Written::default();
     let api: Api<PolicyResource> = Api::all_with(client.clone(), &resource::policies());
@@ -59,11 +62,16 @@ async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Dura
             Some(change) = changes.recv() => {
                 match change {
                     Change::Node(news) => {
+                        let is_list = matches!(news, News::End);
+                        let news = heard.note(news, Instant::now());
                         let has_counted_alone = has_counted_alone(&nodes, &news);
                         match nodes.hear(news) {
                             true if has_counted_alone => pace.hear_counts(),
                             true => pace.hear_news(Instant::now()),
                             false => {}
+                        }
+                        if is_list {
+                            heard.keep(nodes.objects());
                         }
                     }
                     Change::Policy(news) => {
@@ -76,6 +84,12 @@ async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Dura
             }
             _ = look.tick() => {}
         }
+        let now = Instant::now();
+        let are_silent = heard.silent(now);
+        if are_silent != silent {
+            silent = are_silent;
+            pace.hear_news(now);
+        }
         if lease.is_due() {
             let known = nodes.is_complete().then(|| nodes.objects().len());
             if let Held::ByAnother(again) = lease.hold(known).await {
@@ -84,7 +98,7 @@ async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Dura
         }
         let is_due = pace.is_due(nodes.objects().len(), Instant::now());
         if is_due && nodes.is_complete() && policies.is_complete() {
-            let sums = |policy: &PolicyObject| of_policy(policy, nodes.objects());
+            let sums = |policy: &PolicyObject| of_policy(policy, nodes.objects(), &silent);
             let put = |policy, status| put(api.clone(), troubles.clone(), policy, status);
             let has_to_stop = || lease.is_due();
             let is_whole = written.write(policies.objects(), sums, has_to_stop, put).await;
@@ -179,9 +193,7 @@ fn nodes(
     tell: mpsc::UnboundedSender<Change>,
 ) -> crate::watch::Watch {
     let read = |object: NodeResource| {
-        // The time of a status is of no interest, and would make each look like news.
-        let status = NodeStatus { updated: String::new(), ..object.status.unwrap_or_default() };
-        (object.metadata.name.unwrap_or_default(), status)
+        (object.metadata.name.unwrap_or_default(), object.status.unwrap_or_default())
     };
     let tell = move |news| tell.send(Change::Node(news)).is_ok();
     watch(client, &resource::vcc_nodes(), Config::default(), troubles, read, tell)
