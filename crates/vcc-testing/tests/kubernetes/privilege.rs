@@ -1,6 +1,6 @@
 //! What the account of the agents may do: what they need, on their own node, and nothing else.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use vcc_testing::eventually;
@@ -61,7 +61,8 @@ impl Agents {
         let kubeconfig = cluster.kubeconfig_with_token("agent", &token);
         let agents = Self { cluster, kubeconfig };
         eventually("the server holds agents to their nodes", || {
-            agents.apply_dry(&node("node-b")).is_err() && agents.apply_dry(&node("node-a")).is_ok()
+            agents.create(&node("node-c"), &["--dry-run=server"]).is_err()
+                && agents.create(&node("node-a"), &["--dry-run=server"]).is_ok()
         });
         Some(agents)
     }
@@ -70,16 +71,25 @@ impl Agents {
         self.cluster.try_kubectl(&self.kubeconfig, arguments, "")
     }
 
-    fn apply(&self, manifest: &str) -> Result<String, String> {
-        let arguments = ["apply", "--server-side", "--validate=false", "-f", "-"];
+    /// One request, and none to read before it.
+    fn create(&self, manifest: &str, options: &[&str]) -> Result<String, String> {
+        let arguments = [&["create", "--validate=false", "-f", "-"], options].concat();
         self.cluster.try_kubectl(&self.kubeconfig, &arguments, manifest)
     }
 
-    /// Judged like others, and not done.
-    fn apply_dry(&self, manifest: &str) -> Result<String, String> {
-        let arguments =
-            ["apply", "--server-side", "--validate=false", "--dry-run=server", "-f", "-"];
-        self.cluster.try_kubectl(&self.kubeconfig, &arguments, manifest)
+    /// As [`Self::create`], as a patch.
+    fn apply(&self, manifest: &str, options: &[&str]) -> Result<String, String> {
+        self.apply_as(&self.kubeconfig, manifest, options)
+    }
+
+    fn apply_as(
+        &self,
+        kubeconfig: &Path,
+        manifest: &str,
+        options: &[&str],
+    ) -> Result<String, String> {
+        let apply = ["apply", "--server-side", "--force-conflicts", "--validate=false", "-f", "-"];
+        self.cluster.try_kubectl(kubeconfig, &[&apply[..], options].concat(), manifest)
     }
 
     #[track_caller]
@@ -98,6 +108,25 @@ impl Agents {
     }
 }
 
+/// What of an object is written.
+const ITS_STATUS: &[&str] = &["--subresource=status"];
+
+#[track_caller]
+fn refused(result: Result<String, String>) -> String {
+    let said = result.expect_err("refused");
+    assert!(said.contains("Forbidden") || said.contains("forbidden"), "{said}");
+    said
+}
+
+fn node_status(name: &str) -> String {
+    format!("{}status: {{ edition: e }}\n", node(name))
+}
+
+fn policy(name: &str, rest: &str) -> String {
+    let kind = "apiVersion: vcc.internal/v1alpha1\nkind: VccPolicy\n";
+    format!("{kind}metadata: {{ name: {name} }}\n{rest}\n")
+}
+
 fn node(name: &str) -> String {
     format!("apiVersion: vcc.internal/v1alpha1\nkind: VccNode\nmetadata: {{ name: {name} }}\n")
 }
@@ -107,36 +136,31 @@ fn lease(name: &str, namespace: &str) -> String {
     format!("apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {names}\n")
 }
 
-const STATUS: &str = r#"{"status":{}}"#;
 const LABEL: &str = r#"{"metadata":{"labels":{"a":"b"}}}"#;
 
 #[test]
 fn an_agent_writes_the_status_of_its_own_node_alone() {
     let Some(agents) = Agents::installed() else { return };
-    let patch = |name, subresource: &[&'static str]| {
-        let patch = if subresource.is_empty() { LABEL } else { STATUS };
-        [&["patch", "vccnode", name, "--type=merge", "-p", patch], subresource].concat()
-    };
-    let status = ["--subresource=status"];
-    agents.apply(&node("node-a")).expect("its own");
-    agents.may(&patch("node-a", &[]));
-    agents.may(&patch("node-a", &status));
+    agents.create(&node("node-a"), &[]).expect("its own");
+    agents.apply(&node_status("node-a"), ITS_STATUS).expect("its own");
 
-    let said = agents.apply(&node("node-c")).expect_err("another's");
+    let said = refused(agents.create(&node("node-c"), &[]));
     assert!(said.contains("the token is of the node `node-a`"), "{said}");
-    agents.may_not(&patch("node-b", &[]));
-    agents.may_not(&patch("node-b", &status));
+    let said = refused(agents.apply(&node_status("node-b"), ITS_STATUS));
+    assert!(said.contains("the token is of the node `node-a`"), "{said}");
+    for name in ["node-a", "node-b"] {
+        refused(agents.apply(&node(name), &[]));
+    }
     agents.may_not(&["delete", "vccnode", "node-a"]);
 
     // A token of the account that is bound to no pod is no node's.
     let token = agents.cluster.kubectl(&["create", "token", "vcc", "--namespace", "vcc"]);
     let unbound = agents.cluster.kubeconfig_with_token("unbound", token.trim_end());
-    let arguments = patch("node-a", &status);
-    let said = agents.cluster.try_kubectl(&unbound, &arguments, "").expect_err("no node's");
+    let said = refused(agents.apply_as(&unbound, &node_status("node-a"), ITS_STATUS));
     assert!(said.contains("the token is of the node ``"), "{said}");
 
     // Others are as free as their roles.
-    agents.cluster.kubectl(&patch("node-b", &status));
+    agents.cluster.apply_status(&node_status("node-b"));
 }
 
 #[test]
@@ -149,6 +173,9 @@ fn an_agent_reads_pods_and_policies_and_no_more() {
     for what in ["secrets", "configmaps", "services", "nodes", "serviceaccounts", "clusterroles"] {
         agents.may_not(&["get", what, "--all-namespaces"]);
     }
+    // What it lists and watches, it has no other use for.
+    agents.may_not(&["get", "pod", "agent", "--namespace", "vcc"]);
+    agents.may_not(&["get", "vccpolicy", "everything"]);
     agents.may_not(&["get", "secret", "key", "--namespace", "vcc"]);
 
     let patch =
@@ -157,28 +184,30 @@ fn an_agent_reads_pods_and_policies_and_no_more() {
     agents.may_not(&["delete", "pod", "agent", "--namespace", "vcc"]);
     agents.may_not(&["create", "token", "vcc", "--namespace", "vcc"]);
     agents.may_not(&patch("node", "node-a", LABEL));
-    agents.may_not(&patch("vccpolicy", "everything", r#"{"spec":{"priority":1}}"#));
+    refused(agents.apply(&policy("everything", "spec: { priority: 1 }"), &[]));
+    refused(agents.create(&policy("another", "spec: { priority: 1 }"), &[]));
     agents.may_not(&["delete", "vccpolicy", "everything"]);
-    let status = ["--subresource=status"];
-    agents.may(&[&patch("vccpolicy", "everything", STATUS)[..], &status].concat());
+    let status = policy("everything", "status: { nodes: 1 }");
+    agents.apply(&status, ITS_STATUS).expect("a summary");
 }
 
 #[test]
 fn an_agent_holds_the_lease_of_its_namespace() {
     let Some(agents) = Agents::installed() else { return };
     agents.kubectl(&["get", "lease", "vcc-summary", "--namespace", "vcc"]).expect_err("not yet");
-    let create = |lease: &str| {
-        let arguments = ["create", "--validate=false", "-f", "-"];
+    let create = |lease: &str| agents.create(lease, &[]);
+    let replace = |lease: &str| {
+        let arguments = ["replace", "--validate=false", "-f", "-"];
         agents.cluster.try_kubectl(&agents.kubeconfig, &arguments, lease)
     };
     create(&lease("vcc-summary", "vcc")).expect("created");
     agents.may(&["get", "lease", "vcc-summary", "--namespace", "vcc"]);
-    agents.may(&["patch", "lease", "vcc-summary", "--namespace=vcc", "--type=merge", "-p", LABEL]);
+    replace(&lease("vcc-summary", "vcc")).expect("renewed");
 
     agents.may_not(&["get", "leases", "--namespace", "vcc"]);
     agents.may_not(&["delete", "lease", "vcc-summary", "--namespace", "vcc"]);
     let said = create(&lease("vcc-summary", "default")).expect_err("another namespace");
     assert!(said.contains("forbidden"), "{said}");
     agents.cluster.apply(&lease("another", "vcc"));
-    agents.may_not(&["patch", "lease", "another", "--namespace=vcc", "--type=merge", "-p", LABEL]);
+    refused(replace(&lease("another", "vcc")));
 }

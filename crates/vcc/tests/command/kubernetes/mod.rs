@@ -2,6 +2,7 @@
 
 mod devices;
 mod floods;
+mod grants;
 mod outage;
 mod policies;
 mod refusals;
