@@ -46,9 +46,13 @@ impl Port {
         let mut with_it = self.clone();
         with_it.note_time(now_ns);
         with_it.promises.suspend();
-        let arrived = with_it.take_all(&state, &fields, &mut frames)?;
-        *self = with_it;
-        Ok(arrived)
+        let arrived = with_it.take_all(&state, &fields, &mut frames);
+        match arrived.is_ok() {
+            true => *self = with_it,
+            // The two share the ledger.
+            false => self.promises.write_ended(),
+        }
+        arrived
     }
 
     fn take_all(
