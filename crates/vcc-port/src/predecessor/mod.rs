@@ -114,7 +114,7 @@ impl Predecessor {
     /// Without one of these, a connection would go on as another one.
     fn require_all(&self) -> Result<()> {
         let entry = self.theirs.of("vcc_entry")?;
-        let of_flow = Field::ALL.iter().map(|field| field.place).chain(["stage", "underlay"]);
+        let of_flow = Field::needed().iter().map(|field| field.place).chain(["stage", "underlay"]);
         for place in of_flow {
             let name = format!("flow.{place}");
             if !entry.fields.contains_key(&name) {
