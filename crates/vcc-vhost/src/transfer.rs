@@ -8,8 +8,8 @@ use std::os::unix::fs::FileTypeExt;
 
 /// Bytes of one read.
 const PART_BYTES: usize = 1 << 16;
-/// Reads of one turn: the card is served meanwhile.
-const PARTS_OF_A_TURN: usize = 16;
+/// Reads of one turn, more than a pipe holds: the card is served meanwhile.
+const PARTS_OF_A_TURN: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
