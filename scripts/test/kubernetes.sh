@@ -83,7 +83,7 @@ esac
 	    with open(path) as manifest:
 	        daemonset, = (part for part in yaml.safe_load_all(manifest) if part["kind"] == "DaemonSet")
 	    spec = daemonset["spec"]["template"]["spec"]
-	    own = {"policy", "token", "state", "cni-cache", "NODE_NAME", "STATE_DIRECTORY"}
+	    own = {"policy", "token", "state", "cni-cache", "NODE_NAME", "POD_NAMESPACE", "STATE_DIRECTORY"}
 	    container, = spec["containers"]
 	    for where, key in ((spec, "volumes"), (container, "volumeMounts"), (container, "env")):
 	        where[key] = [part for part in where[key] if part["name"] not in own]

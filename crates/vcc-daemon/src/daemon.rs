@@ -387,6 +387,11 @@ impl Daemon {
     }
 
     fn refuse(&mut self, error: &Error) {
+        if matches!(error, Error::OfCluster) {
+            // The answer to whoever asked: nothing is wrong with a policy.
+            journal::notice(&format!("the policy in force stays: {error}"));
+            return;
+        }
         journal::error(&format!("the policy in force stays: {error}"));
         if let Error::BadPolicy { problems, .. } = error {
             for problem in problems.problems.iter().filter(|p| p.severity == Severity::Error) {

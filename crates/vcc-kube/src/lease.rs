@@ -8,7 +8,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kube::api::{Api, PostParams};
 
-use crate::pause::{spread, within_limit};
+use crate::pause::{spread, within};
 use crate::resource::{self, LeaseResource, LeaseSpec};
 use crate::trouble::Troubles;
 
@@ -16,6 +16,8 @@ pub const NAME: &str = "vcc-summary";
 /// How long a lease lasts that is not renewed.
 const LASTS: Duration = Duration::from_secs(30);
 pub const RENEWED_EVERY: Duration = Duration::from_secs(10);
+/// From an attempt to renew that failed to the next.
+const RETRIED_EVERY: Duration = Duration::from_secs(1);
 /// The number of nodes, as the holder counts them.
 const NODES: &str = "vcc.internal/nodes";
 
@@ -24,6 +26,9 @@ pub struct Lease {
     node: String,
     troubles: Troubles,
     seen: Seen,
+    ours: Ours,
+    /// How many there are, as far as we know.
+    nodes: usize,
 }
 
 /// Whose the lease is.
@@ -37,20 +42,36 @@ pub enum Held {
 impl Lease {
     pub fn new(client: &Client, namespace: &str, node: &str, troubles: &Troubles) -> Self {
         let api = Api::namespaced_with(client.clone(), namespace, &resource::leases());
-        Self { api, node: node.to_owned(), troubles: troubles.clone(), seen: Seen::default() }
+        let (seen, ours) = (Seen::default(), Ours::default());
+        Self { api, node: node.to_owned(), troubles: troubles.clone(), seen, ours, nodes: 1 }
+    }
+
+    /// Whether a lease that we hold has to be renewed.
+    pub fn is_due(&self) -> bool {
+        self.ours.is_due(Instant::now())
     }
 
     /// Takes or renews the lease, if it is free or ours. `nodes` is how many there are, if we know.
     pub async fn hold(&mut self, nodes: Option<usize>) -> Held {
         const DOING: &str = "hold the lease for the summary of all nodes";
-        match within_limit(self.try_to_hold(nodes)).await {
+        self.nodes = nodes.unwrap_or(self.nodes);
+        let asked = Instant::now();
+        // One attempt fits between a renewal that is due and the end of the lease.
+        match within(RENEWED_EVERY, self.try_to_hold(nodes)).await {
             Ok(held) => {
                 self.troubles.works(DOING);
+                match held {
+                    Held::ByUs => self.ours.renewed(asked),
+                    Held::ByAnother(_) => self.ours = Ours::default(),
+                }
                 held
             }
             Err(error) => {
                 self.troubles.failed(DOING, &error);
-                Held::ByAnother(spread(LASTS))
+                match self.ours.is_left_after_failure(Instant::now()) {
+                    true => Held::ByUs,
+                    false => Held::ByAnother(try_again(self.nodes)),
+                }
             }
         }
     }
@@ -66,7 +87,8 @@ impl Lease {
             && !has_ended(&lease.spec, now)
             && !self.seen.is_left(&lease.spec, Instant::now())
         {
-            return Ok(Held::ByAnother(look_again(known_nodes(&lease))));
+            self.nodes = known_nodes(&lease);
+            return Ok(Held::ByAnother(look_again(self.nodes)));
         }
         let acquired = lease.spec.acquire_time.take().filter(|_| is_ours);
         lease.spec = self.spec(now);
@@ -93,10 +115,40 @@ impl Lease {
         match written {
             Ok(_) => Ok(Held::ByUs),
             Err(kube::Error::Api(answer)) if answer.code == 409 => {
-                Ok(Held::ByAnother(spread(LASTS)))
+                Ok(Held::ByAnother(try_again(self.nodes)))
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Our lease, if we hold it.
+#[derive(Default)]
+struct Ours {
+    /// When we asked for what the API server granted last.
+    renewed: Option<Instant>,
+    /// When to ask again.
+    due: Option<Instant>,
+}
+
+impl Ours {
+    fn renewed(&mut self, asked: Instant) {
+        *self = Self { renewed: Some(asked), due: Some(asked + RENEWED_EVERY) };
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        self.due.is_none_or(|due| now >= due)
+    }
+
+    /// Whether it is still ours though it could not be renewed: others leave it alone for as long as it
+    /// lasts.
+    fn is_left_after_failure(&mut self, now: Instant) -> bool {
+        let is_left = self.renewed.is_some_and(|renewed| now.duration_since(renewed) < LASTS);
+        *self = match is_left {
+            true => Self { due: Some(now + RETRIED_EVERY), ..*self },
+            false => Self::default(),
+        };
+        is_left
     }
 }
 
@@ -131,10 +183,18 @@ fn known_nodes(lease: &LeaseResource) -> usize {
 
 /// All nodes together look ten times a second, however many they are.
 fn look_again(nodes: usize) -> Duration {
+    spread(together(nodes).max(RENEWED_EVERY))
+}
+
+/// As rarely after a failure: a server that cannot answer needs no crowd.
+fn try_again(nodes: usize) -> Duration {
+    spread(together(nodes).max(LASTS))
+}
+
+fn together(nodes: usize) -> Duration {
     const EACH: Duration = Duration::from_millis(100);
     const LONGEST: Duration = Duration::from_secs(3600);
-    let all = EACH * u32::try_from(nodes).unwrap_or(u32::MAX).min(36_000);
-    spread(all.clamp(RENEWED_EVERY, LONGEST))
+    (EACH * u32::try_from(nodes).unwrap_or(u32::MAX).min(36_000)).min(LONGEST)
 }
 
 #[cfg(test)]
@@ -174,11 +234,31 @@ mod tests {
     }
 
     #[test]
+    fn a_lease_that_cannot_be_renewed_is_ours_until_it_ends() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut ours = Ours::default();
+        assert!(ours.is_due(begin) && !ours.is_left_after_failure(begin), "it never was");
+        ours.renewed(begin);
+        assert!(!ours.is_due(at(9)) && ours.is_due(at(10)));
+        assert!(ours.is_left_after_failure(at(12)));
+        assert!(!ours.is_due(at(12)) && ours.is_due(at(13)), "soon again");
+        assert!(ours.is_left_after_failure(at(29)));
+        ours.renewed(at(29));
+        assert!(!ours.is_due(at(38)));
+        assert!(ours.is_left_after_failure(at(58)));
+        assert!(!ours.is_left_after_failure(at(59)), "others may have it");
+        assert!(!ours.is_left_after_failure(at(60)));
+    }
+
+    #[test]
     fn the_more_nodes_the_more_rarely_each_looks() {
         for (nodes, seconds) in [(1, 10), (100, 10), (1000, 100), (10_000, 1000), (1_000_000, 3600)]
         {
             let again = look_again(nodes);
             let about = Duration::from_secs(seconds);
+            assert!(again >= about / 2 && again <= about * 3 / 2, "{nodes}: {again:?}");
+            let (again, about) = (try_again(nodes), about.max(LASTS));
             assert!(again >= about / 2 && again <= about * 3 / 2, "{nodes}: {again:?}");
         }
     }

@@ -15,6 +15,7 @@ mod choose;
 pub mod devices;
 mod document;
 mod edition;
+mod heard;
 mod host;
 mod lease;
 mod memory;

@@ -43,8 +43,15 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// The result of a request, if there is one in time.
 pub async fn within_limit<T>(request: impl Future<Output = kube::Result<T>>) -> kube::Result<T> {
-    tokio::time::timeout(LIMIT, request).await.unwrap_or_else(|_| {
-        let seconds = LIMIT.as_secs();
+    within(LIMIT, request).await
+}
+
+pub async fn within<T>(
+    limit: Duration,
+    request: impl Future<Output = kube::Result<T>>,
+) -> kube::Result<T> {
+    tokio::time::timeout(limit, request).await.unwrap_or_else(|_| {
+        let seconds = limit.as_secs();
         Err(kube::Error::Service(format!("no answer within {seconds} s").into()))
     })
 }

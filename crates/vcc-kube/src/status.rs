@@ -81,9 +81,11 @@ pub struct PolicyStatus {
     pub current: u64,
     /// Those that refused it, and have an earlier one in force or none.
     pub refused: u64,
+    /// Those that have written nothing for minutes: nobody knows what they do.
+    pub silent: u64,
     /// `current` of `nodes`: for a column.
     pub everywhere: String,
-    /// What a node says of it that refused it, or a warning.
+    /// What a node says of it that refused it, or a warning, or which node is silent.
     pub message: String,
     /// With a canary: its nodes, and the others.
     pub canary: Option<Group>,

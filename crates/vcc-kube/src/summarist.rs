@@ -1,6 +1,6 @@
 //! The node that holds the lease writes the policies' statuses.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,10 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::budget::Budget;
+use crate::heard::Heard;
 use crate::lease::{Held, Lease, RENEWED_EVERY};
 use crate::pace::Pace;
-use crate::pause::{spread, within_limit};
+use crate::pause::{spread, within};
 use crate::resource::{self, NodeResource, PolicyObject, PolicyResource};
 use crate::spec::ROLLOUT;
 use crate::status::{NodeStatus, PolicyStatus};
@@ -49,21 +50,28 @@ async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Dura
     let (tell, mut changes) = mpsc::unbounded_channel();
     let _watches = (nodes(client, troubles, tell.clone()), policies(client, troubles, tell));
     let mut nodes = Store::default();
+    let mut heard = Heard::default();
+    let mut silent = BTreeSet::new();
     let mut policies = Store::default();
-    let mut written = HashMap::new();
+    let mut written = Written::default();
+    let api: Api<PolicyResource> = Api::all_with(client.clone(), &resource::policies());
     let mut pace = Pace::default();
-    let mut renewed = Instant::now();
     let mut look = tokio::time::interval(LOOK);
     loop {
         tokio::select! {
             Some(change) = changes.recv() => {
                 match change {
                     Change::Node(news) => {
+                        let is_list = matches!(news, News::End);
+                        let news = heard.note(news, Instant::now());
                         let has_counted_alone = has_counted_alone(&nodes, &news);
                         match nodes.hear(news) {
                             true if has_counted_alone => pace.hear_counts(),
                             true => pace.hear_news(Instant::now()),
                             false => {}
+                        }
+                        if is_list {
+                            heard.keep(nodes.objects());
                         }
                     }
                     Change::Policy(news) => {
@@ -76,16 +84,24 @@ async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Dura
             }
             _ = look.tick() => {}
         }
-        if renewed.elapsed() >= RENEWED_EVERY {
-            renewed = Instant::now();
-            if let Held::ByAnother(again) = lease.hold(Some(nodes.objects().len())).await {
+        let now = Instant::now();
+        let are_silent = heard.silent(now);
+        if are_silent != silent {
+            silent = are_silent;
+            pace.hear_news(now);
+        }
+        if lease.is_due() {
+            let known = nodes.is_complete().then(|| nodes.objects().len());
+            if let Held::ByAnother(again) = lease.hold(known).await {
                 return again;
             }
         }
         let is_due = pace.is_due(nodes.objects().len(), Instant::now());
         if is_due && nodes.is_complete() && policies.is_complete() {
-            let is_whole =
-                write(client, policies.objects(), nodes.objects(), &mut written, troubles).await;
+            let sums = |policy: &PolicyObject| of_policy(policy, nodes.objects(), &silent);
+            let put = |policy, status| put(api.clone(), troubles.clone(), policy, status);
+            let has_to_stop = || lease.is_due();
+            let is_whole = written.write(policies.objects(), sums, has_to_stop, put).await;
             pace.wrote(is_whole, Instant::now());
         }
     }
@@ -98,40 +114,77 @@ fn has_counted_alone(nodes: &Store<NodeStatus>, news: &News<NodeStatus>) -> bool
     before.is_some_and(|it| it.without_counts().policies == status.without_counts().policies)
 }
 
-/// Returns whether all that had to be written was.
-async fn write(
-    client: &Client,
-    policies: &BTreeMap<String, PolicyObject>,
-    nodes: &BTreeMap<String, NodeStatus>,
-    written: &mut HashMap<String, PolicyStatus>,
-    troubles: &Troubles,
-) -> bool {
-    const DOING: &str = "write the statuses of vccpolicies";
-    let api: Api<PolicyResource> = Api::all_with(client.clone(), &resource::policies());
-    written.retain(|name, _| policies.contains_key(name));
-    let mut all = true;
-    for policy in policies.values() {
-        let status = of_policy(policy, nodes);
-        if written.get(&policy.name) == Some(&status) {
-            continue;
-        }
-        let dated = PolicyStatus { updated: now(), ..status.clone() };
-        let patch = Patch::Merge(json!({ "status": dated }));
-        let params = PatchParams::default();
-        match within_limit(api.patch_status(&policy.name, &params, &patch)).await {
-            Ok(_) => {
-                written.insert(policy.name.clone(), status);
-                troubles.works(DOING);
+/// What the policies' statuses say.
+#[derive(Default)]
+struct Written {
+    /// As they were written last, by policy, and which policy of that name it was.
+    statuses: HashMap<String, (String, PolicyStatus)>,
+    /// The policy to begin with.
+    first: String,
+}
+
+impl Written {
+    /// Returns whether all that had to be written was: however slow the server is, the lease is renewed
+    /// between, and then what is left comes first. `put` returns whether a status is there.
+    async fn write<F: Future<Output = bool>>(
+        &mut self,
+        policies: &BTreeMap<String, PolicyObject>,
+        sums: impl Fn(&PolicyObject) -> PolicyStatus,
+        has_to_stop: impl Fn() -> bool,
+        put: impl Fn(String, PolicyStatus) -> F,
+    ) -> bool {
+        self.statuses.retain(|name, _| policies.contains_key(name));
+        let first = std::mem::take(&mut self.first);
+        let (mut all, mut is_first) = (true, true);
+        for policy in from(&first, policies) {
+            let known = (policy.uid.clone(), sums(policy));
+            if self.statuses.get(&policy.name) == Some(&known) {
+                continue;
             }
-            // Deleted a moment ago.
-            Err(kube::Error::Api(answer)) if answer.code == 404 => {}
-            Err(error) => {
-                troubles.failed(DOING, &error);
+            if !std::mem::take(&mut is_first) && has_to_stop() {
+                self.first.clone_from(&policy.name);
+                return false;
+            }
+            if put(policy.name.clone(), known.1.clone()).await {
+                self.statuses.insert(policy.name.clone(), known);
+            } else {
                 all = false;
             }
         }
+        all
     }
-    all
+}
+
+async fn put(
+    api: Api<PolicyResource>,
+    troubles: Troubles,
+    policy: String,
+    status: PolicyStatus,
+) -> bool {
+    const DOING: &str = "write the statuses of vccpolicies";
+    let dated = PolicyStatus { updated: now(), ..status };
+    let patch = Patch::Merge(json!({ "status": dated }));
+    let params = PatchParams::default();
+    // The lease lasts longer than until a renewal is due and this.
+    match within(RENEWED_EVERY, api.patch_status(&policy, &params, &patch)).await {
+        Ok(_) => {
+            troubles.works(DOING);
+            true
+        }
+        // Deleted a moment ago: the watch is about to say so.
+        Err(kube::Error::Api(answer)) if answer.code == 404 => true,
+        Err(error) => {
+            troubles.failed(DOING, &error);
+            false
+        }
+    }
+}
+
+/// All policies, and first those that do not come before `name`.
+fn from<'a, T>(name: &str, policies: &'a BTreeMap<String, T>) -> impl Iterator<Item = &'a T> {
+    let (before, behind): (Vec<_>, Vec<_>) =
+        policies.iter().partition(|(it, _)| *it.as_str() < *name);
+    behind.into_iter().chain(before).map(|(_, policy)| policy)
 }
 
 fn nodes(
@@ -142,10 +195,7 @@ fn nodes(
     let read = |object: NodeResource| {
         // A node whose status is not readable says nothing, and hinders no other.
         let status = object.status.and_then(|it| serde_json::from_value(it).ok());
-        // The time of a status is of no interest, and would make each look like news.
-        let status: NodeStatus =
-            NodeStatus { updated: String::new(), ..status.unwrap_or_default() };
-        (object.metadata.name.unwrap_or_default(), status)
+        (object.metadata.name.unwrap_or_default(), status.unwrap_or_default())
     };
     let tell = move |news| tell.send(Change::Node(news)).is_ok();
     watch(client, &resource::vcc_nodes(), Config::default(), (troubles, ""), read, tell)
@@ -208,4 +258,72 @@ pub fn watch_policies(
         News::End => News::End,
     };
     watch(client, &resource::policies(), config, troubles, read, move |news| tell(admit(news)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::*;
+
+    fn policies(names: &[&str]) -> BTreeMap<String, PolicyObject> {
+        let policy = |name: &&str| {
+            let object = PolicyObject {
+                name: (*name).to_owned(),
+                uid: String::new(),
+                generation: 1,
+                created: 0,
+                spec: json!({}).into(),
+                is_omitted: false,
+            };
+            ((*name).to_owned(), object)
+        };
+        names.iter().map(policy).collect()
+    }
+
+    #[test]
+    fn a_lease_that_is_due_ends_a_round_and_what_was_left_comes_first() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let mut written = Written::default();
+        let all = ["a", "b", "c", "d", "e"];
+        let mut round = |names: &[&str], nodes: u64, at_once: usize| {
+            let put = RefCell::new(String::new());
+            let sums = |_: &PolicyObject| PolicyStatus { nodes, ..PolicyStatus::default() };
+            let is_due = || put.borrow().len() >= at_once;
+            let put_one = |policy: String, _| {
+                put.borrow_mut().push_str(&policy);
+                std::future::ready(policy != "e" || at_once > 5)
+            };
+            let policies = policies(names);
+            let is_whole = runtime.block_on(written.write(&policies, sums, is_due, put_one));
+            (put.take(), is_whole)
+        };
+        assert_eq!(round(&all, 1, 2), ("ab".into(), false));
+        assert_eq!(round(&all, 1, 2), ("cd".into(), false));
+        assert_eq!(round(&all, 1, 2), ("e".into(), false), "refused");
+        assert_eq!(round(&all, 1, 9), ("e".into(), true));
+        assert_eq!(round(&all, 1, 9), ("".into(), true), "nothing new");
+        // Each round has something new for all of them, and still the last ones get their turn.
+        assert_eq!(round(&all, 2, 2), ("ab".into(), false));
+        assert_eq!(round(&["a", "b", "d", "e"], 3, 0), ("d".into(), false), "deleted meanwhile");
+        assert_eq!(round(&all, 4, 9), ("eabcd".into(), true));
+    }
+
+    #[test]
+    fn a_policy_that_was_made_anew_gets_a_status_of_its_own() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let (mut written, puts) = (Written::default(), Cell::new(0));
+        let mut round = |uid: &str| {
+            let mut policies = policies(&["a"]);
+            policies.get_mut("a").expect("a policy").uid = uid.to_owned();
+            let put = |_, _| {
+                puts.set(puts.get() + 1);
+                std::future::ready(true)
+            };
+            let sums = |_: &PolicyObject| PolicyStatus::default();
+            assert!(runtime.block_on(written.write(&policies, sums, || false, put)));
+            puts.get()
+        };
+        assert_eq!([round("u1"), round("u1"), round("u2")], [1, 1, 2]);
+    }
 }

@@ -1,19 +1,30 @@
 //! The status of each policy, from those of all nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::activity::weighted_median;
 use crate::document::Field;
+use crate::heard::SILENT;
 use crate::resource::PolicyObject;
 use crate::spec::Spec;
 use crate::status::{Group, NodeStatus, PolicyOnNode, PolicyStatus, REFUSED};
 
-/// Nodes' statuses by name; `updated` is left empty.
-pub fn of_policy(policy: &PolicyObject, nodes: &BTreeMap<String, NodeStatus>) -> PolicyStatus {
+/// Nodes' statuses by name, and those of which nobody knows whether theirs still holds; `updated` is left
+/// empty.
+pub fn of_policy(
+    policy: &PolicyObject,
+    nodes: &BTreeMap<String, NodeStatus>,
+    silent: &BTreeSet<String>,
+) -> PolicyStatus {
     let about =
         |status: &'_ NodeStatus| status.policies.iter().find(|it| it.name == policy.name).cloned();
+    let told_by = |name: &String, status| {
+        if silent.contains(name) { None } else { about(status) }
+    };
     let told: Vec<(&str, Option<PolicyOnNode>)> =
-        nodes.iter().map(|(name, status)| (name.as_str(), about(status))).collect();
+        nodes.iter().map(|(name, status)| (name.as_str(), told_by(name, status))).collect();
+    let silent: Vec<&str> =
+        nodes.keys().filter(|name| silent.contains(*name)).map(String::as_str).collect();
     let has = |it: &PolicyOnNode| it.in_force == policy.generation;
     let has_refused = |it: &PolicyOnNode| it.generation == policy.generation && !has(it);
     let heard = || told.iter().filter_map(|(_, it)| it.as_ref());
@@ -37,19 +48,29 @@ pub fn of_policy(policy: &PolicyObject, nodes: &BTreeMap<String, NodeStatus>) ->
         };
         let refusal =
             first(|it, generation| it.generation == generation && it.in_force != generation);
-        refusal.or_else(|| first(|_, _| true))
+        refusal.or_else(|| first(|_, _| true)).or_else(|| silence(&silent))
     };
     PolicyStatus {
         observed_generation: policy.generation,
         nodes: nodes.len() as u64,
         current: current as u64,
         refused: refused as u64,
+        silent: silent.len() as u64,
         everywhere: format!("{current}/{}", nodes.len()),
         message: message().unwrap_or_default(),
         canary: group(true),
         others: group(false),
         updated: String::new(),
     }
+}
+
+fn silence(nodes: &[&str]) -> Option<String> {
+    let minutes = SILENT.as_secs() / 60;
+    let (first, others) = nodes.split_first()?;
+    Some(match others.len() {
+        0 => format!("{first}: has written nothing for {minutes} minutes"),
+        others => format!("{first} and {others} more have written nothing for {minutes} minutes"),
+    })
 }
 
 fn group<'a>(members: impl Iterator<Item = &'a (&'a str, Option<PolicyOnNode>)>) -> Group {
@@ -123,6 +144,36 @@ mod tests {
         all.into_iter().enumerate().map(|(at, it)| (format!("node-{at}"), it)).collect()
     }
 
+    fn none() -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
+    #[test]
+    fn what_a_silent_node_said_last_does_not_count() {
+        let mut all = vec![node(3, 3, AS_WRITTEN, &[]); 4];
+        for node in &mut all {
+            node.policies[0].activity =
+                Some(Activity { flows: 5, acked_bytes: 100, ..Activity::default() });
+        }
+        let mut all = nodes(all);
+        let policy = policy(3, json!({ "canary": "100%" }));
+        let of = |all: &BTreeMap<String, NodeStatus>, silent: &[&str]| {
+            let silent = silent.iter().map(|name| (*name).to_owned()).collect();
+            of_policy(&policy, all, &silent)
+        };
+        let status = of(&all, &["node-1", "gone"]);
+        assert_eq!((status.nodes, status.current, status.silent), (4, 3, 1));
+        assert_eq!(status.everywhere, "3/4");
+        assert_eq!(status.message, "node-1: has written nothing for 3 minutes");
+        let canary = status.canary.expect("a group");
+        assert_eq!((canary.nodes, canary.flows, canary.acked_bytes), (4, 15, 300));
+        let status = of(&all, &["node-1", "node-2", "node-3"]);
+        assert_eq!(status.message, "node-1 and 2 more have written nothing for 3 minutes");
+        // Not more than what another says.
+        all.insert("node-0".into(), node(3, 3, AS_WRITTEN, &["warning: w"]));
+        assert_eq!(of(&all, &["node-1"]).message, "node-0: warning: w");
+    }
+
     #[test]
     fn it_is_everywhere_or_not() {
         let nodes = nodes(vec![
@@ -131,7 +182,7 @@ mod tests {
             node(3, 2, AS_WRITTEN, &["spec.rules: too many"]),
             NodeStatus::default(),
         ]);
-        let status = of_policy(&policy(3, json!({})), &nodes);
+        let status = of_policy(&policy(3, json!({})), &nodes, &none());
         assert_eq!((status.nodes, status.current, status.refused), (4, 1, 1));
         assert_eq!(status.everywhere, "1/4");
         assert_eq!(status.message, "node-2: spec.rules: too many");
@@ -157,7 +208,8 @@ mod tests {
                 (name, status)
             })
             .collect();
-        let status = of_policy(&policy(1, json!({ "canary": "50%", "shadow": true })), &all);
+        let status =
+            of_policy(&policy(1, json!({ "canary": "50%", "shadow": true })), &all, &none());
         let (canary, others) = (status.canary.expect("a group"), status.others.expect("a group"));
         assert_eq!(canary.nodes + others.nodes, 100);
         assert_eq!((canary.mode.as_str(), others.mode.as_str()), (AS_WRITTEN, IN_SHADOW));
@@ -168,8 +220,8 @@ mod tests {
 
     #[test]
     fn nothing_is_said_of_what_nobody_measured() {
-        let none = nodes(vec![node(1, 1, ABSENT, &[])]);
-        let status = of_policy(&policy(1, json!({ "canary": "0%" })), &none);
+        let idle = nodes(vec![node(1, 1, ABSENT, &[])]);
+        let status = of_policy(&policy(1, json!({ "canary": "0%" })), &idle, &none());
         let (canary, others) = (status.canary.expect("a group"), status.others.expect("a group"));
         assert_eq!((canary.nodes, canary.rtt.as_str()), (0, ""));
         assert_eq!((others.nodes, others.mode.as_str()), (1, ABSENT));

@@ -13,22 +13,33 @@ const ADDRESS_HEADER_BYTES: usize = 8;
 /// IFA_TARGET_NETNSID (linux/if_addr.h).
 const TARGET_NAMESPACE: u16 = 10;
 
-/// The devices that lead to addresses. A namespace that is gone, or that cannot be asked, has none.
+/// The devices that lead to addresses. A namespace that is gone, or that cannot be asked, has none, and
+/// nobody can tell which one an address is behind that several have.
 pub fn of_other_ends(links: &[&Link]) -> HashMap<IpAddr, String> {
     let mut devices: HashMap<u32, Vec<&Link>> = HashMap::new();
     for link in links {
         devices.entry(link.peer_namespace).or_default().push(link);
     }
-    let mut found = HashMap::new();
+    let mut found = Vec::new();
     for (namespace, links) in devices {
         // With several devices nobody can tell which one an address is behind.
         let [link] = links.as_slice() else { continue };
         let addresses = netlink::dump_some(libc::RTM_GETADDR, &question(namespace));
         for address in addresses.iter().flatten().filter_map(|payload| read(payload)) {
-            found.insert(address, link.name.clone());
+            found.push((address, link.name.as_str()));
         }
     }
-    found
+    of_one_device(found)
+}
+
+fn of_one_device(found: Vec<(IpAddr, &str)>) -> HashMap<IpAddr, String> {
+    let mut devices: HashMap<IpAddr, Option<&str>> = HashMap::new();
+    for (address, device) in found {
+        let known = devices.entry(address).or_insert(Some(device));
+        *known = known.filter(|known| *known == device);
+    }
+    let known = |(address, device): (IpAddr, Option<&str>)| Some((address, device?.to_owned()));
+    devices.into_iter().filter_map(known).collect()
 }
 
 fn question(namespace: u32) -> Vec<u8> {
@@ -49,4 +60,16 @@ fn read(payload: &[u8]) -> Option<IpAddr> {
         _ => return None,
     };
     (!address.is_loopback()).then_some(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_behind_two_devices_is_behind_none() {
+        let [a, b]: [IpAddr; 2] = [[10, 0, 0, 1].into(), [10, 0, 0, 2].into()];
+        let found = vec![(a, "veth1"), (b, "veth1"), (b, "veth2"), (a, "veth1"), (b, "veth2")];
+        assert_eq!(of_one_device(found), HashMap::from([(a, "veth1".to_owned())]));
+    }
 }

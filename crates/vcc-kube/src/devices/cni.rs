@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -24,12 +25,15 @@ pub struct CniResult {
     pod_uid: Option<String>,
     pod_namespace: Option<String>,
     pod_name: Option<String>,
+    /// Its name in the pod.
+    interface: String,
+    addresses: Vec<IpAddr>,
     /// Of which a bridge may be one.
     pub host_devices: Vec<String>,
 }
 
 impl CniResult {
-    pub fn is_of(&self, pod: &Pod) -> bool {
+    fn is_of(&self, pod: &Pod) -> bool {
         match &self.pod_uid {
             Some(uid) => *uid == pod.uid,
             // Old runtimes do not tell the UID.
@@ -41,9 +45,28 @@ impl CniResult {
     }
 }
 
+/// The name that container runtimes give the interface of the cluster's own network.
+const FIRST_INTERFACE: &str = "eth0";
+
+/// The host's ends of the interface that has a pod's address, or will have it; others are of further
+/// networks (Multus'). The likeliest first: runtimes may leave a result of a sandbox that is gone.
+pub fn host_devices<'a>(results: &'a [CniResult], pod: &Pod) -> impl Iterator<Item = &'a str> {
+    let mut of_pod: Vec<&CniResult> = results.iter().filter(|result| result.is_of(pod)).collect();
+    let has_address = |it: &CniResult| it.addresses.iter().any(|ip| pod.addresses.contains(ip));
+    // Never in the order of a directory, which changes.
+    of_pod.sort_by_key(|it| {
+        (!has_address(it), it.interface != FIRST_INTERFACE, &it.interface, &it.host_devices)
+    });
+    let wanted = of_pod.first().map(|it| it.interface.as_str());
+    let of_wanted = of_pod.into_iter().filter(move |it| Some(it.interface.as_str()) == wanted);
+    of_wanted.flat_map(|it| it.host_devices.iter().map(String::as_str))
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Cached {
+    #[serde(default)]
+    if_name: String,
     #[serde(default)]
     cni_args: Vec<(String, String)>,
     result: Option<ResultOfPlugin>,
@@ -53,6 +76,21 @@ struct Cached {
 struct ResultOfPlugin {
     #[serde(default)]
     interfaces: Vec<Interface>,
+    #[serde(default)]
+    ips: Vec<Ip>,
+}
+
+#[derive(Deserialize)]
+struct Ip {
+    /// With the length of its network's prefix.
+    #[serde(default)]
+    address: String,
+}
+
+impl Ip {
+    fn address(&self) -> Option<IpAddr> {
+        self.address.split('/').next()?.parse().ok()
+    }
 }
 
 #[derive(Deserialize)]
@@ -84,10 +122,12 @@ fn read(path: &Path) -> Option<CniResult> {
     };
     let (pod_uid, pod_namespace, pod_name) =
         (arg("K8S_POD_UID"), arg("K8S_POD_NAMESPACE"), arg("K8S_POD_NAME"));
-    let interfaces = cached.result?.interfaces;
+    let ResultOfPlugin { interfaces, ips } = cached.result?;
+    let addresses = ips.iter().filter_map(Ip::address).collect();
     let of_host = interfaces.into_iter().filter(|interface| interface.sandbox.is_empty());
     let host_devices = of_host.map(|interface| interface.name).collect();
-    Some(CniResult { pod_uid, pod_namespace, pod_name, host_devices })
+    let interface = cached.if_name;
+    Some(CniResult { pod_uid, pod_namespace, pod_name, interface, addresses, host_devices })
 }
 
 /// Calls `tell` after each new result, on a thread of its own, until it returns false.
@@ -185,13 +225,53 @@ mod tests {
         write("d", &json!({ "cniArgs": [], "result": null }).to_string());
         let results = results(cache.path());
         assert_eq!(results.len(), 2);
-        let of = |pod: Pod| {
-            let devices = results.iter().filter(|result| result.is_of(&pod));
-            devices.flat_map(|result| result.host_devices.clone()).collect::<Vec<_>>()
-        };
+        let of = |pod: Pod| host_devices(&results, &pod).map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(of(pod("u1", "web-0")), ["cni0", "veth1", "cni0", "veth1"]);
         assert_eq!(of(pod("u2", "web-0")), ["cni0", "veth1"], "by its name");
         assert_eq!(of(pod("u2", "web-1")), [""; 0]);
         assert_eq!(super::results(Path::new("/nowhere")), []);
+    }
+
+    #[test]
+    fn the_interface_with_the_pod_s_address_counts_or_the_first() {
+        let cache = tempfile::tempdir().expect("a directory");
+        let results_in = cache.path().join("results");
+        fs::create_dir(&results_in).expect("a directory");
+        let write = |container: &str, interface: &str, device: &str, address: &str| {
+            let result = json!({
+                "kind": "cniCacheV1", "containerId": container, "ifName": interface,
+                "cniArgs": [["K8S_POD_UID", "u1"]],
+                "result": { "cniVersion": "1.0.0", "interfaces": [
+                    { "name": device }, { "name": interface, "sandbox": "/var/run/netns/cni-1" },
+                ], "ips": [{ "address": address, "interface": 1 }] },
+            });
+            let file = results_in.join(format!("network-{container}-{interface}"));
+            fs::write(file, result.to_string()).expect("a file");
+        };
+        write("c", "net1", "veth-net1", "10.1.0.5/16");
+        write("c", "eth0", "veth-eth0", "10.88.0.5/16");
+        write("c", "data0", "veth-data0", "fd00::5/64");
+        let of = |addresses: &[&str]| {
+            let address = |text: &&str| text.parse().expect("an address");
+            let pod =
+                Pod { addresses: addresses.iter().map(address).collect(), ..pod("u1", "web") };
+            let mut forward = results(cache.path());
+            let mut backward = forward.clone();
+            backward.sort_by_key(|it| std::cmp::Reverse(it.interface.clone()));
+            forward.sort_by_key(|it| it.interface.clone());
+            let devices = |results: &[CniResult]| {
+                host_devices(results, &pod).map(str::to_owned).collect::<Vec<_>>()
+            };
+            assert_eq!(devices(&forward), devices(&backward));
+            devices(&forward)
+        };
+        assert_eq!(of(&[]), ["veth-eth0"]);
+        assert_eq!(of(&["10.88.0.5"]), ["veth-eth0"]);
+        assert_eq!(of(&["10.1.0.5"]), ["veth-net1"]);
+        assert_eq!(of(&["10.9.9.9", "fd00::5"]), ["veth-data0"]);
+        assert_eq!(of(&["10.9.9.9"]), ["veth-eth0"], "of a plugin that tells no addresses");
+        // The sandbox is a new one, and the pod's status has the address of the old one.
+        write("d", "eth0", "veth-new", "10.88.0.6/16");
+        assert_eq!(of(&["10.88.0.5"]), ["veth-eth0", "veth-new"]);
     }
 }

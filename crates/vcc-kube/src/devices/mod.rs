@@ -1,6 +1,6 @@
 //! The host's device of each pod, whatever the CNI plugin: as the plugin's result says, which the
 //! container runtime keeps; else the device whose other end has the pod's address; else the device that
-//! the route to that address leads to.
+//! a route for that address alone leads to.
 
 mod addresses;
 pub mod cni;
@@ -49,9 +49,9 @@ impl Finder {
         let mut found = BTreeMap::new();
         let mut rest = Vec::new();
         for pod in pods {
-            let devices = results.iter().filter(|result| result.is_of(pod));
-            let mut devices = devices.flat_map(|result| &result.host_devices);
-            match devices.find_map(|device| links.iter().find(|link| link.name == *device)) {
+            let devices = cni::host_devices(&results, pod);
+            let mut links = devices.filter_map(|name| links.iter().find(|link| link.name == name));
+            match links.next() {
                 Some(link) => {
                     found.insert(pod.uid.clone(), link.name.clone());
                 }
@@ -64,23 +64,50 @@ impl Finder {
             let free: Vec<&Link> =
                 links.iter().filter(|link| !taken.contains(&link.name.as_str())).collect();
             let by_address = addresses::of_other_ends(&free);
-            for pod in rest {
-                let device = of_addresses(pod, &by_address).or_else(|| by_route(pod, &free));
-                found.extend(device.map(|device| (pod.uid.clone(), device)));
-            }
+            found.extend(of_one_pod(rest.into_iter().filter_map(|pod| {
+                let device = of_addresses(pod, &by_address);
+                let device = device.or_else(|| by_route(pod, &free))?;
+                Some((pod.uid.as_str(), device))
+            })));
         }
         found
     }
+}
+
+/// A device that leads to several pods is that of none.
+fn of_one_pod<'a>(
+    found: impl Iterator<Item = (&'a str, String)>,
+) -> impl Iterator<Item = (String, String)> {
+    let mut pods: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    found.for_each(|(pod, device)| pods.entry(device).or_default().push(pod));
+    pods.into_iter().filter_map(|(device, pods)| match pods.as_slice() {
+        [pod] => Some(((*pod).to_owned(), device)),
+        _ => None,
+    })
 }
 
 fn of_addresses(pod: &Pod, by_address: &HashMap<IpAddr, String>) -> Option<String> {
     pod.addresses.iter().find_map(|address| by_address.get(address)).cloned()
 }
 
-/// Of CNIs that route to each pod: a device that leads to many is that of none.
+/// Of CNIs that have a route to each pod.
 fn by_route(pod: &Pod, links: &[&Link]) -> Option<String> {
     let indices = pod.addresses.iter().filter_map(|address| route::device_towards(*address));
     let mut of_veths =
         indices.filter_map(|index| links.iter().find(|link| link.index == index).copied());
     of_veths.next().map(|link| link.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_leads_to_several_pods_is_that_of_none() {
+        let found = [("a", "eth0"), ("b", "veth1"), ("c", "eth0"), ("d", "veth2")];
+        let found = found.map(|(pod, device)| (pod, device.to_owned()));
+        let of_one: Vec<(String, String)> = of_one_pod(found.into_iter()).collect();
+        let expected = [("b", "veth1"), ("d", "veth2")];
+        assert_eq!(of_one, expected.map(|(pod, device)| (pod.to_owned(), device.to_owned())));
+    }
 }

@@ -58,6 +58,12 @@ pub fn of_policies() -> Value {
             "The median round-trip time on the other nodes."
         ),
         column("Age", "date", ".metadata.creationTimestamp", "Since it was made."),
+        wide(column(
+            "Silent",
+            "integer",
+            ".status.silent",
+            "The nodes that have written nothing for three minutes.",
+        )),
         wide(column("Message", "string", ".status.message", "What a node says of it.")),
     ])
 }

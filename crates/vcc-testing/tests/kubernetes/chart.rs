@@ -81,6 +81,25 @@ fn nothing_listens_on_the_network_unasked() {
     assert!(open.contains(r#"host: "::1""#), "{open}");
 }
 
+/// The lease is where the role for it is.
+#[test]
+fn the_agents_know_their_namespace_whatever_it_is_called() {
+    let Some(helm) = Helm::find() else { return };
+    let template = ["template", "vcc", "chart", "--namespace", "net-system"];
+    let manifests = helm.run(packaging(), &template).expect("manifests");
+    let told: String = manifests
+        .split_once("- name: POD_NAMESPACE")
+        .unwrap_or_else(|| panic!("the agents are not told: {manifests}"))
+        .1
+        .split_whitespace()
+        .take(4)
+        .collect();
+    assert_eq!(told, "valueFrom:fieldRef:fieldPath:metadata.namespace");
+    assert!(!manifests.contains("namespace: vcc\n"), "{manifests}");
+    let account = "system:serviceaccount:net-system:vcc";
+    assert!(manifests.contains(account), "{manifests}");
+}
+
 #[test]
 fn the_api_server_takes_the_manifest_and_what_each_set_of_values_makes() {
     let Some(cluster) = Cluster::start() else { return };

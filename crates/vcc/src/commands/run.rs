@@ -1,7 +1,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -84,10 +84,20 @@ fn origin(arguments: &Arguments) -> anyhow::Result<Origin> {
     let agent = vcc_daemon::AgentOptions {
         node,
         kubeconfig: arguments.kubeconfig.clone(),
-        namespace: or("POD_NAMESPACE", "vcc").to_string_lossy().into_owned(),
+        namespace: namespace(std::env::var("POD_NAMESPACE").ok(), Path::new(ACCOUNT_NAMESPACE)),
         state_dir: or("STATE_DIRECTORY", "/var/lib/vcc").into(),
     };
     Ok(Origin::Kubernetes(OfCluster { agent, cni_cache: arguments.cni_cache.clone() }))
+}
+
+/// Where a pod with a service account finds the name of its namespace.
+const ACCOUNT_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// The agents' own namespace: where their lease is, and what they may do with it is granted.
+fn namespace(told: Option<String>, of_account: &Path) -> String {
+    let is_name = |name: &String| !name.is_empty();
+    let read = || std::fs::read_to_string(of_account).ok().map(|name| name.trim().to_owned());
+    told.filter(is_name).or_else(read).filter(is_name).unwrap_or_else(|| "vcc".to_owned())
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -104,4 +114,24 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_agents_namespace_is_that_of_the_pod_or_its_account() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("namespace");
+        let of = |told: Option<&str>| namespace(told.map(str::to_owned), &file);
+        assert_eq!(of(None), "vcc", "outside of a pod");
+        assert_eq!(of(Some("net-system")), "net-system");
+        std::fs::write(&file, "kube-net\n").expect("a file");
+        assert_eq!(of(None), "kube-net");
+        assert_eq!(of(Some("")), "kube-net");
+        assert_eq!(of(Some("net-system")), "net-system");
+        std::fs::write(&file, "").expect("a file");
+        assert_eq!(of(None), "vcc");
+    }
 }

@@ -10,7 +10,7 @@ mod restarting;
 mod soak;
 mod telling;
 mod upgrading;
-mod watching;
+pub mod watching;
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};

@@ -12,7 +12,7 @@ use super::{POLICY, Place};
 use crate::wire::connect;
 
 /// The answer's first line and its body.
-fn get(address: &str, path: &str) -> (String, String) {
+pub fn get(address: &str, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")

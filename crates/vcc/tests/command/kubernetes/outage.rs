@@ -7,6 +7,7 @@ use vcc_port::{Host, Port, counters};
 use vcc_testing::guest;
 
 use super::*;
+use crate::daemon::watching::get;
 use crate::wire::{connect, exchange};
 
 fn base() -> String {
@@ -37,6 +38,33 @@ fn a_node_goes_on_without_the_api_server() {
         cluster.apply(&policy("base", wider));
         agent.has_ports(&[("port", "umbrella")]);
         agent.comes_to("told", || field(cluster, "vccpolicy/base", ".status.everywhere") == "1/1");
+    });
+}
+
+#[test]
+fn a_reload_changes_nothing_and_is_no_problem_of_the_node() {
+    on_a_node(|cluster| {
+        let _pod_side = guest();
+        let agent = Agent::start(&cluster.kubeconfig());
+        cluster.apply(&base());
+        agent.has_ports(&[("port", "acme")]);
+        let said = agent.vcc("policy apply").complaint(1);
+        assert!(said.contains("this host's policy is that of its cluster"), "{said}");
+        let pid = agent.child.as_ref().expect("a process").id();
+        let sent = Command::new("kill").args(["-HUP", &pid.to_string()]).status().expect("kill");
+        assert!(sent.success());
+        let log = || std::fs::read_to_string(agent.directory.path().join("log")).expect("a log");
+        agent.comes_to("both are answered", || {
+            log().matches("the policy in force stays: this host's policy").count() == 2
+        });
+        assert_eq!(agent.status()["problems"], json!([]));
+        let told = log();
+        let (_, address) = told.split_once("web page at http://").expect("an address");
+        let address = address.split('/').next().expect("an address");
+        // Answers may be a second old.
+        std::thread::sleep(Duration::from_secs(2));
+        let (status, health) = get(address, "/healthz");
+        assert!(status.contains(" 200 "), "{status}: {health}");
     });
 }
 

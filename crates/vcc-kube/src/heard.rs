@@ -1,0 +1,97 @@
+//! When the nodes were last heard of: one that is down, or from which vcc was removed, keeps its VccNode
+//! with what it said last.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use crate::status::NodeStatus;
+use crate::store::News;
+
+/// A node writes its status once a minute: one that has not for so long does not work.
+pub const SILENT: Duration = Duration::from_secs(180);
+
+/// By our own clock, since the nodes' may be wrong. For one that is new to us, time begins with that.
+#[derive(Default)]
+pub struct Heard {
+    /// What each said of the time, and when we heard it.
+    nodes: HashMap<String, (String, Instant)>,
+}
+
+impl Heard {
+    /// Takes the time out of what is told, where it would make each look like news.
+    pub fn note(&mut self, news: News<NodeStatus>, now: Instant) -> News<NodeStatus> {
+        match news {
+            News::Listed(name, status) => {
+                let status = self.of_node(&name, status, now);
+                News::Listed(name, status)
+            }
+            News::Is(name, status) => {
+                let status = self.of_node(&name, status, now);
+                News::Is(name, status)
+            }
+            News::Gone(name) => {
+                self.nodes.remove(&name);
+                News::Gone(name)
+            }
+            news => news,
+        }
+    }
+
+    fn of_node(&mut self, name: &str, mut status: NodeStatus, now: Instant) -> NodeStatus {
+        let updated = std::mem::take(&mut status.updated);
+        // A list, or a label by somebody else, comes with the time of before.
+        match self.nodes.get_mut(name) {
+            Some((known, _)) if *known == updated => {}
+            Some(known) => *known = (updated, now),
+            None => drop(self.nodes.insert(name.to_owned(), (updated, now))),
+        }
+        status
+    }
+
+    /// Forgets others than these.
+    pub fn keep<T>(&mut self, nodes: &BTreeMap<String, T>) {
+        self.nodes.retain(|name, _| nodes.contains_key(name));
+    }
+
+    pub fn silent(&self, now: Instant) -> BTreeSet<String> {
+        let is_silent = |heard: Instant| now.saturating_duration_since(heard) >= SILENT;
+        let silent = self.nodes.iter().filter(|(_, (_, heard))| is_silent(*heard));
+        silent.map(|(name, _)| name.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_writes_nothing_is_silent_until_it_does() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let status = |updated: &str| NodeStatus { updated: updated.into(), ..Default::default() };
+        let is = |name: &str, updated: &str| News::Is(name.into(), status(updated));
+        let listed = |name: &str, updated: &str| News::Listed(name.into(), status(updated));
+        let mut heard = Heard::default();
+        let silent =
+            |heard: &Heard, seconds| heard.silent(at(seconds)).into_iter().collect::<String>();
+        // What was written long ago is no reason: we have just begun to listen.
+        heard.note(listed("a", "2001-01-01T00:00:00Z"), begin);
+        heard.note(listed("b", "2001-01-01T00:00:00Z"), begin);
+        heard.note(listed("c", ""), begin);
+        assert_eq!(silent(&heard, 179), "");
+        let told = heard.note(is("a", "2026-01-01T00:00:00Z"), at(60));
+        assert!(matches!(told, News::Is(_, status) if status == NodeStatus::default()));
+        assert_eq!(silent(&heard, 180), "bc");
+        // A list tells nothing new of those that wrote nothing.
+        heard.note(listed("a", "2026-01-01T00:00:00Z"), at(200));
+        heard.note(listed("b", "2001-01-01T00:00:00Z"), at(200));
+        heard.note(listed("c", "2026-01-01T00:02:00Z"), at(200));
+        assert_eq!(silent(&heard, 239), "b");
+        assert_eq!(silent(&heard, 240), "ab");
+        heard.note(News::Gone("b".into()), at(240));
+        assert_eq!(silent(&heard, 240), "a");
+        assert_eq!(silent(&heard, 380), "ac");
+        heard.keep(&BTreeMap::from([("a".to_owned(), ())]));
+        assert_eq!(silent(&heard, 1000), "a");
+    }
+}
