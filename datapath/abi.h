@@ -151,6 +151,9 @@ enum vcc_mark {
 	RENEW_MARK = 0x7663726e,  /* only let this program's version turn the port's wheel */
 	CLOSE_MARK = 0x7663636c,  /* only stop the port's wheel */
 	ARRIVE_MARK = 0x76636172, /* only take over the connection in the frame (arrive.h) */
+	/* Likewise, of the port's own guest: a port that drains has it already. */
+	STAY_MARK = 0x76637374,
+	INSTEAD_MARK = 0x7663696e, /* likewise, instead of what the port knows of it */
 };
 
 /* Limits of a policy. */

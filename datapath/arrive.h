@@ -36,7 +36,7 @@ static __always_inline int arrive_under_policy(struct vcc_entry *e, const struct
 
 /*
  * Holds the flow that the port has of the connection, and takes it from its rule, if the
- * description says more. Returns 0, or EEXIST: the port knows better.
+ * description says more or is to hold instead. Returns 0, or EEXIST: the port knows better.
  */
 static __always_inline int hold_outdone(struct __sk_buff *skb, struct vcc_entry *e,
 					const struct vcc_port *port, const struct vcc_key *key)
@@ -48,7 +48,8 @@ static __always_inline int hold_outdone(struct __sk_buff *skb, struct vcc_entry 
 		return -EINVAL;
 	if (hold(e, key) != LOCK_FREE)
 		return -EEXIST;
-	if (e->half_open || !is_outdone(&e->flow, snd_una, rcv_wup)) {
+	if (e->half_open ||
+	    (skb->mark != INSTEAD_MARK && !is_outdone(&e->flow, snd_una, rcv_wup))) {
 		flow_unlock(&e->lock, false);
 		return -EEXIST;
 	}
@@ -75,7 +76,7 @@ static __noinline int flow_arrive(struct __sk_buff *skb, uint32_t index)
 
 	if (!port || !used || bpf_skb_load_bytes(skb, ARRIVAL_AT, &key, sizeof(key)))
 		return -EINVAL;
-	if (port->params.mode == MODE_DRAIN)
+	if (port->params.mode == MODE_DRAIN && skb->mark == ARRIVE_MARK)
 		return -ESHUTDOWN;
 	key.port = (uint16_t)index;
 	timer_check(index, now_ms);

@@ -377,8 +377,8 @@ SEC("tcx/egress") int all_to_guest(struct __sk_buff *skb)
  * Run by user space with BPF_PROG_TEST_RUN on an arbitrary frame, never attached. Judges flows of
  * the port by the current edition, and forgets those that it releases, from the queue and position
  * in skb->cb on, where it leaves those for the next run; the end is at QUEUES. Returns the number
- * of flows judged, or counted with COUNT_MARK. With OPEN_MARK, RENEW_MARK, CLOSE_MARK and
- * ARRIVE_MARK, returns 0 or an error.
+ * of flows judged, or counted with COUNT_MARK. With OPEN_MARK, RENEW_MARK, CLOSE_MARK and those of
+ * arrivals, returns 0 or an error.
  */
 SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 {
@@ -395,7 +395,7 @@ SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 		return (int)wheel_open(sweep.port, skb->mark == OPEN_MARK);
 	if (skb->mark == CLOSE_MARK)
 		return (int)wheel_close(sweep.port);
-	if (skb->mark == ARRIVE_MARK)
+	if (skb->mark == ARRIVE_MARK || skb->mark == STAY_MARK || skb->mark == INSTEAD_MARK)
 		return flow_arrive(skb, sweep.port);
 	sweep_begin(&sweep);
 	bpf_loop(SWEEP_STEPS, sweep_step, &sweep, 0);

@@ -39,9 +39,11 @@ pub fn run(options: Options) -> Result<()> {
     allocator::use_one_heap();
     let source = options.origin.begin()?;
     let Some(_governor) = Governor::become_it()? else { return Err(Error::SecondDaemon) };
-    inherit(&source)?;
-    SharedPolicy::find()?;
-    Port::require_understood()?;
+    let is_waiting = matches!(options.origin, Origin::Kubernetes(_));
+    let has_inherited = inherit(&source, is_waiting)?;
+    if has_inherited {
+        require_understood()?;
+    }
 
     let (sender, events) = mpsc::channel();
     let tell = move |event| sender.send(event).is_ok();
@@ -59,13 +61,26 @@ pub fn run(options: Options) -> Result<()> {
     let board = Board::new(since);
     let web = start_web(&options, &board, &abuse)?;
     let mut heartbeat = Heartbeat::new();
-    let ports = Ports::adopt(&mut heartbeat)?;
+    // What the agent asks for first waits until there are ports to apply it to.
+    let early = if has_inherited { Some(Ports::adopt(&mut heartbeat)?) } else { None };
     let readings = web.as_ref().map(Server::readings);
     let cluster = match &options.origin {
         Origin::File(_) => None,
         Origin::Kubernetes(origin) => {
             let tell = move |told| from_cluster(Event::Cluster(told));
             Some(kubernetes::start(origin, tell, board.clone(), readings)?)
+        }
+    };
+    let mut first = Vec::new();
+    let ports = match early {
+        Some(ports) => ports,
+        None => {
+            let Some(heard) = inherit_later(&events, &board, &mut heartbeat)? else {
+                return Ok(());
+            };
+            first = heard;
+            require_understood()?;
+            Ports::adopt(&mut heartbeat)?
         }
     };
     let mut daemon = Daemon {
@@ -78,17 +93,28 @@ pub fn run(options: Options) -> Result<()> {
         heartbeat,
         board,
         web,
-        is_waiting: cluster.is_some(),
+        is_waiting,
         cluster,
         troubles: Vec::new(),
     };
     daemon.begin()?;
+    first.into_iter().for_each(|told| daemon.hear(told));
     daemon.serve(&events)
 }
 
-/// Takes over the ports of another version of vcc, with their connections.
-fn inherit(source: &Source) -> Result<()> {
+fn require_understood() -> Result<()> {
+    SharedPolicy::find()?;
+    Port::require_understood().map_err(Error::from)
+}
+
+/// Takes over the ports of another version of vcc, with their connections. If the policy is still to come,
+/// ports that are under one stay what they are, and this returns false: under none, their connections
+/// would be left alone, and those that do not depend on translation would be forgotten for good.
+fn inherit(source: &Source, is_waiting: bool) -> Result<bool> {
     let inherited = Predecessor::succeed(|shared, ports| {
+        if let Some(port) = ports.iter().find(|port| is_waiting && port.by_policy) {
+            return Err(vcc_port::Error::UnderPolicy { device: port.device.clone() });
+        }
         let tenant_of = |port: &Inherited| {
             let selected = source.policy.port_of(&port.device).filter(|_| port.is_here);
             selected.and_then(|selected| selected.tenant())
@@ -96,16 +122,80 @@ fn inherit(source: &Source) -> Result<()> {
         let under = ports.iter().filter(|port| port.by_policy);
         let tenants: Vec<_> = under.map(|port| (port.index, tenant_of(port))).collect();
         shared.apply(&source.policy, &tenants).map(drop)
-    })?;
-    for Inherited { device, connections, lost, .. } in inherited {
+    });
+    let inherited = match inherited {
+        Err(vcc_port::Error::UnderPolicy { .. }) if is_waiting => return Ok(false),
+        inherited => inherited?,
+    };
+    for Inherited { device, connections, left_alone, lost, .. } in inherited {
         let many = counted(connections, "connection");
         journal::notice(&format!("{device}: taken over from another version of vcc, with {many}"));
+        if left_alone > 0 {
+            let many = counted(left_alone, "connection");
+            journal::notice(&format!("{device}: {many} left alone by the policy from now on"));
+        }
         if lost > 0 {
             let many = counted(lost, "connection");
             journal::warning(&format!("{device}: {many} could not be taken over"));
         }
     }
-    Ok(())
+    Ok(true)
+}
+
+/// Takes them over when the cluster's policies are here: remembered ones are at once. Returns what has to
+/// be heard then, or None if the daemon is told to end before.
+fn inherit_later(
+    events: &Receiver<Event>,
+    board: &Board,
+    heartbeat: &mut Heartbeat,
+) -> Result<Option<Vec<kubernetes::Told>>> {
+    let problem = |what: &str| Problem { about: kubernetes::ABOUT.into(), what: what.into() };
+    let waiting = Error::PolicyToCome.to_string();
+    board.problems(vec![problem(&waiting)], 0);
+    let mut is_told = false;
+    let mut lasting = Vec::new();
+    loop {
+        heartbeat.beat();
+        let event = events.recv_timeout(LOOK);
+        match event {
+            _ if signals::is_ending() => return Ok(None),
+            Ok(Event::Signal(signals::Asked::End)) | Err(RecvTimeoutError::Disconnected) => {
+                return Ok(None);
+            }
+            Ok(Event::Cluster(kubernetes::Told::Edition { name, text, answer })) => {
+                let source = match Source::parse(text.clone(), &name) {
+                    Ok(source) => source,
+                    Err(error) => {
+                        journal::error(&format!("{name} cannot be used: {error}"));
+                        let _ = answer.send(Err(error.to_string()));
+                        continue;
+                    }
+                };
+                inherit(&source, false)?;
+                return Ok(Some(vec![
+                    kubernetes::Told::Troubles(lasting),
+                    kubernetes::Told::Edition { name, text, answer },
+                ]));
+            }
+            Ok(Event::Cluster(kubernetes::Told::Troubles(troubles))) => {
+                let what = troubles.iter().map(String::as_str).chain([&*waiting]);
+                board.problems(what.map(problem).collect(), 0);
+                lasting = troubles;
+            }
+            Ok(Event::Asked { answer, .. }) => {
+                // The client may have gone.
+                let _ = answer.send(Answer::of_error(&Error::PolicyToCome));
+            }
+            Ok(Event::Link(LinkNews::Lost(what))) => return Err(Error::Lost { what }),
+            // Devices are listed when their ports are here.
+            Ok(Event::Link(_) | Event::Signal(signals::Asked::Reload)) => {}
+            Err(RecvTimeoutError::Timeout) if !is_told => {
+                journal::warning(&waiting);
+                is_told = true;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
 }
 
 enum Event {

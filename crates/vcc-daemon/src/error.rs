@@ -19,6 +19,12 @@ pub enum Error {
     )]
     OfCluster,
 
+    #[error(
+        "ports are still those of another version of vcc, under its last policy, and new devices become none: \
+         they are taken over as soon as the cluster's policies are here"
+    )]
+    PolicyToCome,
+
     #[error("{0}")]
     Kubernetes(#[from] vcc_kube::Error),
 

@@ -31,6 +31,13 @@ macro_rules! fields {
 }
 
 impl Field {
+    /// Those that the first version has, which no description lacks. What later versions add is as in a
+    /// connection that has just begun, where a description of an earlier one lacks it.
+    pub fn needed() -> &'static [Self] {
+        const OF_THE_FIRST_VERSION: usize = 31;
+        &Self::ALL[..OF_THE_FIRST_VERSION]
+    }
+
     /// Added to at the end, never renamed: files of other versions have the names.
     pub const ALL: &'static [Self] = fields! {
         "flags": flags;

@@ -37,8 +37,12 @@ impl Fields {
     /// # Errors
     /// The name of a field that this version needs and that is not there.
     pub fn of(names: &[String]) -> Result<Self, &'static str> {
+        Self::with(names, Field::needed())
+    }
+
+    pub(crate) fn with(names: &[String], needed: &[Field]) -> Result<Self, &'static str> {
         let lacks = |field: &&Field| !names.iter().any(|name| name == field.name);
-        match Field::ALL.iter().find(lacks) {
+        match needed.iter().find(lacks) {
             Some(field) => Err(field.name),
             None => Ok(Fields(names.iter().map(|name| Field::named(name)).collect())),
         }

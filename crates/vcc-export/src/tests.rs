@@ -138,4 +138,26 @@ fn an_export_of_a_released_version_is_read() {
     assert_eq!((described("wscale_peer"), described("wscale_shown")), (10, 5));
     let arrived = flow.state.arrive(&vcc_engine::Params::default(), 1);
     assert!(arrived.is_some(), "it goes on by this version");
+    // Whoever needs more refuses what that version has written.
+    let header: Header = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let needed: Vec<&str> = Field::needed().iter().map(|field| field.name).collect();
+    assert_eq!(header.fields, needed);
+}
+
+/// As this version will be for the next ones.
+#[test]
+fn what_a_later_version_adds_is_as_in_a_new_connection() {
+    let of_now = Fields::names();
+    let (last, earlier) = of_now.split_last().unwrap();
+    let needed = &Field::ALL[..Field::ALL.len() - 1];
+    let fields = Fields::with(earlier, needed).expect("nothing lacks");
+    assert_eq!(Fields::with(&earlier[1..], needed).err(), Some(earlier[0].as_str()));
+    let mut row =
+        serde_json::to_value(Row::of(&flow("10.0.0.1:5000", "10.0.0.2:80", None))).unwrap();
+    row[4].as_array_mut().unwrap().pop();
+    let row: Row = serde_json::from_value(row).unwrap();
+    let read = row.connection(&fields).expect("a connection").state;
+    let of = |name: &str, state: &FlowState| Field::named(name).unwrap().of(state);
+    assert_eq!(of(&earlier[0], &read), 1);
+    assert_eq!(of(last, &read), of(last, &FlowState::travelling(default_underlay())));
 }

@@ -89,8 +89,11 @@ pub fn start(options: Options, host: impl Host) -> Result<Agent, Error> {
     Ok(agent)
 }
 
+/// The API server says something in each watch more often: it ends them after some minutes.
+const SILENCE: Duration = Duration::from_secs(600);
+
 async fn client(options: &Options) -> Result<Client, Error> {
-    let config = match &options.kubeconfig {
+    let mut config = match &options.kubeconfig {
         None => kube::Config::incluster().map_err(|error| Error::NoServer(error.to_string()))?,
         Some(path) => {
             let failed = |why: String| Error::Kubeconfig { path: path.clone(), why };
@@ -100,6 +103,9 @@ async fn client(options: &Options) -> Result<Client, Error> {
             config.map_err(|error| failed(error.to_string()))?
         }
     };
+    // A server that has gone without a word would leave a list or the start of a watch waiting for ever.
+    config.read_timeout = Some(SILENCE);
+    config.reset_reader_on_write = true;
     Client::try_from(config).map_err(|error| Error::NoServer(error.to_string()))
 }
 
@@ -117,13 +123,16 @@ impl Beginning {
         let mut begin = Self::default();
         match memory.recall(node) {
             Ok(None) => {}
-            Ok(Some(remembered)) => match host.apply(&remembered.edition, &remembered.text) {
-                Ok(()) => {
-                    begin.text = Some(remembered.text);
-                    begin.policies.remember(remembered.policies);
+            Ok(Some(remembered)) => {
+                match host.apply(&remembered.edition, &remembered.text) {
+                    Ok(()) => begin.text = Some(remembered.text),
+                    Err(why) => {
+                        begin.trouble = Some(format!("the last policy is not usable: {why}"))
+                    }
                 }
-                Err(why) => begin.trouble = Some(format!("the last policy is not usable: {why}")),
-            },
+                // A policy that is broken now has these to fall back to all the same.
+                begin.policies.remember(remembered.policies);
+            }
             Err(why) => begin.trouble = Some(why),
         }
         begin
@@ -144,6 +153,7 @@ async fn run(
     let (node, namespace) = (options.node.clone(), options.namespace.clone());
     tokio::spawn(writer::write(client.clone(), node.clone(), written, troubles.clone()));
     tokio::spawn(summarist::run(client.clone(), namespace, node.clone(), troubles.clone()));
+    let edition = begin.text.as_ref().map(|text| begin.policies.remembered(&node, text));
     let mut state = State {
         watches: Watches::new(client, wake, troubles.clone(), &node),
         node,
@@ -151,11 +161,13 @@ async fn run(
         memory,
         policies: begin.policies,
         text: begin.text,
-        edition: None,
+        edition,
         policy_objects: Store::default(),
         are_policies_unread: false,
         has_room: false,
         listed: Instant::now(),
+        unheard_since: None,
+        unkept_since: None,
         own: Store::default(),
         namespaces: Store::default(),
         peers: BTreeMap::new(),
@@ -211,6 +223,10 @@ struct State<H> {
     /// There may be room for policies that were too much when they were listed.
     has_room: bool,
     listed: Instant,
+    /// Selectors of peers have not been heard of.
+    unheard_since: Option<Instant>,
+    /// What is in force is not remembered.
+    unkept_since: Option<Instant>,
     own: Store<Pod>,
     namespaces: Store<Labels>,
     peers: BTreeMap<Arc<str>, Store<Pod>>,
@@ -265,7 +281,9 @@ impl<H: Host> State<H> {
     /// Whether something is to come that no event tells.
     fn is_waiting(&self) -> bool {
         self.scene.without_device().next().is_some()
+            || self.unheard_since.is_some()
             || self.failed.as_ref().is_some_and(|(_, at, _)| at.elapsed() >= TRY_AGAIN)
+            || self.unkept_since.is_some_and(|since| since.elapsed() >= TRY_AGAIN)
     }
 
     fn step(&mut self) {
@@ -277,14 +295,26 @@ impl<H: Host> State<H> {
         }
         let needs = self.policies.needs(&self.node);
         self.watches.follow(&needs, &mut self.peers);
-        if (needs.namespaces && !self.namespaces.is_complete())
-            || !self.peers.values().all(Store::is_complete)
-        {
+        if (needs.namespaces && !self.namespaces.is_complete()) || self.waits_for_peers() {
             return;
         }
         self.look_at_scene();
         let edition = self.policies.compile(&self.node, &self.scene);
         self.put(edition);
+    }
+
+    /// Whether selectors of peers are to be heard of first: for ever, where a policy in force depends on
+    /// them; else for a moment, because the API server may refuse them.
+    fn waits_for_peers(&mut self) -> bool {
+        let unheard = self.peers.iter().filter(|(_, peers)| !peers.is_complete());
+        self.scene.unheard = unheard.map(|(selector, _)| selector.to_string()).collect();
+        if self.scene.unheard.is_empty() {
+            self.unheard_since = None;
+            return false;
+        }
+        let since = *self.unheard_since.get_or_insert_with(Instant::now);
+        let in_force = self.policies.needs_in_force(&self.node).peers;
+        since.elapsed() < TRY_AGAIN || !in_force.is_disjoint(&self.scene.unheard)
     }
 
     fn look_at_scene(&mut self) {
@@ -328,15 +358,16 @@ impl<H: Host> State<H> {
     }
 
     fn is_in_force(&mut self, edition: Edition) {
-        if self.policies.is_in_force(&edition)
-            || self.edition.as_ref().map(|it| &it.text) != Some(&edition.text)
-        {
+        let has_changed = self.policies.is_in_force(&edition)
+            || self.edition.as_ref().map(|it| &it.text) != Some(&edition.text);
+        if has_changed || self.unkept_since.is_some() {
             let text = self.text.as_deref().unwrap_or_default();
             let policies = self.policies.in_force().cloned().collect();
             let remembered = Remembered::new(&self.node, &edition.id, text, policies);
             self.trouble = self.memory.keep(&remembered).err().map(|error| {
                 format!("cannot remember the policies in force for a restart without the API server: {error}")
             });
+            self.unkept_since = self.trouble.is_some().then(Instant::now);
         }
         self.edition = Some(edition);
     }
@@ -405,8 +436,10 @@ impl Watches {
     ) -> Self {
         let tell = wake.clone();
         let tell = move |news| tell.send(Change::OwnPods(news)).is_ok();
-        let config = Config::default().fields(&format!("spec.nodeName={node}"));
-        let own = watch(&client, &resource::pods(), config, &troubles, by_uid, tell);
+        // From the server's cache: etcd would have to look at all pods of the cluster.
+        let config = Config::default().any_semantic().fields(&format!("spec.nodeName={node}"));
+        let why = (&troubles, " of this node");
+        let own = watch(&client, &resource::pods(), config, why, by_uid, tell);
         let policies = policies(&client, &troubles, wake.clone());
         let peers = BTreeMap::new();
         Self { client, wake, troubles, policies, _own: own, namespaces: None, peers }
@@ -426,9 +459,9 @@ impl Watches {
                 (metadata.name.unwrap_or_default(), metadata.labels.unwrap_or_default())
             };
             let resource = resource::namespaces();
-            let config = Config::default();
-            self.namespaces =
-                Some(watch(&self.client, &resource, config, &self.troubles, read, tell));
+            let config = Config::default().any_semantic();
+            let why = (&self.troubles, "");
+            self.namespaces = Some(watch(&self.client, &resource, config, why, read, tell));
         }
         let is_needed = |selector: &Arc<str>| needs.peers.contains(&**selector);
         self.peers.retain(|selector, _| is_needed(selector));
@@ -440,9 +473,11 @@ impl Watches {
             let selector: Arc<str> = selector.as_str().into();
             let (tell, key) = (self.wake.clone(), selector.clone());
             let tell = move |news| tell.send(Change::Peers(key.clone(), news)).is_ok();
-            let config = Config::default().labels(&selector);
-            let watch =
-                watch(&self.client, &resource::pods(), config, &self.troubles, by_uid, tell);
+            let config = Config::default().any_semantic().labels(&selector);
+            let labels = if selector.is_empty() { "any" } else { &selector };
+            let why = format!(" with labels: {labels}");
+            let why = (&self.troubles, why.as_str());
+            let watch = watch(&self.client, &resource::pods(), config, why, by_uid, tell);
             peers.insert(selector.clone(), Store::default());
             self.peers.insert(selector, watch);
         }
@@ -450,7 +485,7 @@ impl Watches {
 }
 
 fn policies(client: &Client, troubles: &Troubles, wake: mpsc::UnboundedSender<Change>) -> Watch {
-    watch_policies(client, troubles, move |news| wake.send(Change::Policies(news)).is_ok())
+    watch_policies(client, (troubles, ""), move |news| wake.send(Change::Policies(news)).is_ok())
 }
 
 fn by_uid(object: PodResource) -> (String, Pod) {

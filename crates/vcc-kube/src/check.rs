@@ -9,6 +9,7 @@ use vcc_policy::{LONGEST_NAME_BYTES, Policy, Severity};
 use crate::budget::Budget;
 use crate::document::{Document, Field};
 use crate::resource::PolicyObject;
+use crate::selector::PodSelector;
 use crate::spec::{PORT_SELECTORS, Port, Rule, Spec};
 
 /// A policy as it was read, fit to be in force or not.
@@ -41,6 +42,7 @@ impl Reading {
         let mut errors: Vec<String> =
             wrong.into_iter().map(|(field, why)| format!("{}: {why}", field.path)).collect();
         errors.extend(twofold_ports(&spec));
+        errors.extend(too_many_watches(&spec));
         errors.extend(long_names(&object.name, &spec));
         let document = of_one(&spec, &root, tenants);
         let problems = match Policy::parse(document.text(), &object.name) {
@@ -168,6 +170,19 @@ fn twofold_ports(spec: &Spec) -> impl Iterator<Item = String> {
         Some(format!("spec.ports[{index}]: {}", twofold_port(key)))
     };
     spec.ports.iter().enumerate().filter_map(twofold)
+}
+
+/// Each node watches the pods of each selector.
+fn too_many_watches(spec: &Spec) -> Option<String> {
+    const MOST: usize = 16;
+    let peers = spec.rules.iter().filter_map(|rule| rule.peers.as_ref());
+    let count = peers.map(PodSelector::of_pods).collect::<BTreeSet<String>>().len();
+    (count > MOST).then(|| {
+        format!(
+            "spec.rules: {count} different selectors of peers, each of which all nodes watch; at most \
+             {MOST} are possible: let rules share them, or say networks (`peer`)"
+        )
+    })
 }
 
 /// What is wrong with a port that is named by `key` and by its pods.

@@ -53,41 +53,72 @@ impl Claims {
 }
 
 /// Of policies that are in each other's way, those keep their place that are in force and have not
-/// changed, then the older ones. In the order of their priorities; those that have no place come last.
+/// changed, then the older ones. One whose newest generation is not to be stays where it was, and none
+/// that has changed takes that place. In the order of their priorities; those that have no place come
+/// last.
 pub fn choose(newest: &[Arc<Reading>], last_good: &LastGood) -> Vec<Standing> {
     let last = |reading: &Reading| {
         let last = last_good.get(&reading.object.name)?;
         // Another object of the same name has no past.
-        (last.object.uid == reading.object.uid).then_some(last)
+        (last.object.uid == reading.object.uid && last.is_fit()).then_some(last)
     };
-    let has_changed = |reading: &Reading| {
-        last(reading).is_none_or(|last| last.object.generation != reading.object.generation)
+    let unfit = newest.iter().filter(|it| !it.is_fit());
+    let mut staying: Staying =
+        unfit.map(|it| (it.object.name.clone(), it.errors.clone())).collect();
+    loop {
+        let mut standings = attempt(newest, &last, &staying);
+        // One that has changed took the place to which another had to go back.
+        let driven_out = |it: &&Standing| {
+            it.chosen.is_none()
+                && last(&it.newest).is_some()
+                && !staying.contains_key(&it.newest.object.name)
+        };
+        let more: Staying = standings
+            .iter()
+            .filter(driven_out)
+            .map(|it| (it.newest.object.name.clone(), it.refused.clone()))
+            .collect();
+        if more.is_empty() {
+            standings.sort_by_key(|standing| {
+                let place = standing.chosen.as_ref().map(|chosen| chosen.spec.priority);
+                (place.is_none(), place, standing.newest.object.name.clone())
+            });
+            return standings;
+        }
+        staying.extend(more);
+    }
+}
+
+/// The policies whose newest generation is not to be, and why.
+type Staying = BTreeMap<String, Vec<String>>;
+
+fn attempt<'a>(
+    newest: &[Arc<Reading>],
+    last: &impl Fn(&Reading) -> Option<&'a Arc<Reading>>,
+    staying: &Staying,
+) -> Vec<Standing> {
+    let stays_as_it_was = |reading: &Reading| {
+        let generation = last(reading).map(|last| last.object.generation);
+        staying.contains_key(&reading.object.name) || generation == Some(reading.object.generation)
     };
     let mut order: Vec<&Arc<Reading>> = newest.iter().collect();
     order.sort_by_key(|reading| {
-        (has_changed(reading), reading.object.created, reading.object.name.clone())
+        (!stays_as_it_was(reading), reading.object.created, reading.object.name.clone())
     });
     let mut claims = Claims::default();
-    let mut standings = Vec::new();
-    for newest in order {
-        let mut refused = newest.errors.clone();
+    let stand = |newest: &Arc<Reading>| {
+        let mut refused = staying.get(&newest.object.name).cloned().unwrap_or_default();
         let mut chosen = None;
-        if newest.is_fit() {
+        if refused.is_empty() {
             match claims.claim(newest) {
                 Ok(()) => chosen = Some(newest),
                 Err(why) => refused.push(why),
             }
         }
-        if chosen.is_none() {
-            chosen = last(newest).filter(|last| last.is_fit() && claims.claim(last).is_ok());
-        }
-        standings.push(Standing { newest: newest.clone(), chosen: chosen.cloned(), refused });
-    }
-    standings.sort_by_key(|standing| {
-        let place = standing.chosen.as_ref().map(|chosen| chosen.spec.priority);
-        (place.is_none(), place, standing.newest.object.name.clone())
-    });
-    standings
+        let chosen = chosen.or_else(|| last(newest).filter(|last| claims.claim(last).is_ok()));
+        Standing { newest: newest.clone(), chosen: chosen.cloned(), refused }
+    };
+    order.into_iter().map(stand).collect()
 }
 
 #[cfg(test)]
@@ -180,6 +211,34 @@ mod tests {
             told(&held),
             [("old", Some(1), why("young")), ("young", Some(1), String::new())]
         );
+    }
+
+    #[test]
+    fn none_that_moves_takes_the_place_of_one_that_has_to_stay() {
+        let broken = json!({ "priority": 10, "rules": [{ "name": "r", "underlay": "dctpc" }] });
+        let held = |it: &[Standing]| -> Vec<(String, Option<i64>)> {
+            it.iter()
+                .map(|it| {
+                    let generation = it.chosen.as_ref().map(|it| it.object.generation);
+                    (it.newest.object.name.clone(), generation)
+                })
+                .collect()
+        };
+        let (a, b) = (policy("a", 1, 9, spec(10)), policy("b", 1, 1, spec(20)));
+        let before = good(&[&a, &b]);
+        let stays = [("a".to_owned(), Some(1)), ("b".to_owned(), Some(1))];
+        // The young one is broken, or cannot go where it wants; the old one wants its place.
+        let c = policy("c", 1, 1, spec(30));
+        let moved = policy("b", 2, 1, spec(10));
+        let now = choose(&[policy("a", 2, 9, broken), Arc::clone(&moved)], &before);
+        assert_eq!(held(&now), stays);
+        assert!(now[1].refused[0].contains("the VccPolicy `a` has the priority 10 too"));
+        let with_c = good(&[&a, &b, &c]);
+        let now = choose(&[policy("a", 2, 9, spec(30)), Arc::clone(&moved), c], &with_c);
+        assert_eq!(held(&now)[..2], stays);
+        // Both may change places.
+        let now = choose(&[policy("a", 2, 9, spec(20)), moved], &before);
+        assert_eq!(held(&now), [("b".to_owned(), Some(2)), ("a".to_owned(), Some(2))]);
     }
 
     #[test]

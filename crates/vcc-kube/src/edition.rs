@@ -12,7 +12,7 @@ use crate::document::Document;
 use crate::render::{Part, render};
 use crate::resource::PolicyObject;
 use crate::scene::{Needs, Scene};
-use crate::spec::Presence;
+use crate::spec::{Presence, Rule};
 use crate::status::{ABSENT, AS_WRITTEN, IN_SHADOW, PolicyOnNode, REFUSED};
 
 /// The policies of the API server, read; and those that were in force last.
@@ -68,14 +68,33 @@ impl Policies {
 
     /// What has to be watched for this node, whichever generations are in force.
     pub fn needs(&self, node: &str) -> Needs {
-        let all = self.newest.iter().chain(self.last_good.values()).map(Arc::as_ref);
+        let fit = self.newest.iter().filter(|it| it.is_fit());
+        let all = fit.chain(self.last_good.values()).map(Arc::as_ref);
         Needs::of(all.filter(|it| it.spec.rollout.presence(node) != Presence::Absent))
+    }
+
+    /// What an edition of this node depends on that is in force now.
+    pub fn needs_in_force(&self, node: &str) -> Needs {
+        let all = self.last_good.values().map(Arc::as_ref);
+        Needs::of(all.filter(|it| it.spec.rollout.presence(node) != Presence::Absent))
+    }
+
+    /// The edition that is in force by memory, as long as nothing is heard.
+    pub fn remembered(&self, node: &str, text: &str) -> Edition {
+        let standing = |reading: &Arc<Reading>| {
+            let (newest, chosen) = (Arc::clone(reading), Some(Arc::clone(reading)));
+            Standing { newest, chosen, refused: Vec::new() }
+        };
+        let standings: Vec<Standing> = self.last_good.values().map(standing).collect();
+        Edition { text: Some(text.to_owned()), ..self.edition(None, &standings, node) }
     }
 
     /// The edition of a node. If the policies are more than a node can have, those that have changed
     /// stay as they were, or out.
     pub fn compile(&self, node: &str, scene: &Scene) -> Edition {
-        let mut standings = choose(&self.newest, &self.last_good);
+        let newest: Vec<Arc<Reading>> =
+            self.newest.iter().map(|it| self.unless_unheard(it, scene)).collect();
+        let mut standings = choose(&newest, &self.last_good);
         loop {
             let parts = parts(&standings, node);
             let document = render(&parts, scene);
@@ -85,10 +104,10 @@ impl Policies {
             };
             let mut faults: BTreeMap<usize, Vec<String>> = BTreeMap::new();
             for problem in problems.iter().filter(|it| it.severity == Severity::Error) {
-                let (part, path) = match document.field_of(problem) {
+                let field = document.field_of(problem).filter(|_| !problem.is_of_all);
+                let (part, path) = match field {
                     Some(field) => (field.policy, field.path.as_str()),
-                    // The last one in the order is the one to do without.
-                    None => (parts.len().saturating_sub(1), "spec"),
+                    None => (self.dispensable(&parts), "spec"),
                 };
                 let said = format!("{path}: on this node: {}", document.message(problem));
                 faults.entry(part).or_default().push(said);
@@ -98,6 +117,33 @@ impl Policies {
                 return self.edition(None, &standings, node);
             }
         }
+    }
+
+    /// A policy that is not in force is not to be without the peers that it means.
+    fn unless_unheard(&self, reading: &Arc<Reading>, scene: &Scene) -> Arc<Reading> {
+        let last = self.last_good.get(&reading.object.name);
+        let is_in_force = last.is_some_and(|last| last.object == reading.object);
+        let unheard = |rule: &Rule| {
+            rule.peers.as_ref().is_some_and(|peers| scene.unheard.contains(&peers.of_pods()))
+        };
+        match reading.spec.rules.iter().position(unheard) {
+            Some(index) if reading.is_fit() && !is_in_force => {
+                let why = "the API server has not told of these pods";
+                let errors = vec![format!("spec.rules[{index}].peer_pods: {why}")];
+                Arc::new(Reading { errors, ..(**reading).clone() })
+            }
+            _ => Arc::clone(reading),
+        }
+    }
+
+    /// Of what is too much together, the one to do without: the last in the order of those that have
+    /// changed, or of all.
+    fn dispensable(&self, parts: &[Part<'_>]) -> usize {
+        let has_changed = |(reading, _): &Part<'_>| {
+            let last = self.last_good.get(&reading.object.name);
+            last.is_none_or(|last| last.object != reading.object)
+        };
+        parts.iter().rposition(has_changed).unwrap_or(parts.len().saturating_sub(1))
     }
 
     /// Puts those back that are at fault: each to its last good generation, and one without to none.
@@ -303,15 +349,15 @@ device = \"veth[[]2[]]\"
 name = \"base/gold\"
 window = \"2M\"
 [[rules]]
-mode = \"ignore\"
-name = \"first/web\"
-[[rules]]
 name = \"base/web\"
 pool = \"base/gold\"
 tenant = [
 \"acme\",
 ]
 underlay = \"dctcp\"
+[[rules]]
+mode = \"ignore\"
+name = \"first/web\"
 [default]
 mode = \"shadow\"
 ";
@@ -361,8 +407,58 @@ mode = \"shadow\"
             (policy.generation, policy.in_force, edition.id.as_str()),
             (2, 1, first.id.as_str())
         );
-        let why = "spec.rules[0]: on this node: too many networks in all rules: ";
+        let why = "spec: on this node: too many networks in all rules: ";
         assert!(policy.messages[0].starts_with(why), "{:?}", policy.messages);
+    }
+
+    #[test]
+    fn a_new_policy_that_is_too_much_is_the_one_to_do_without() {
+        let large = |priority: i64| {
+            let mut spec = with_peers("dctcp");
+            spec["priority"] = priority.into();
+            spec
+        };
+        let base = || {
+            let rules = json!([{ "name": "r", "peer": ["10.9.9.9"], "underlay": "dctcp" }]);
+            object("base", 1, json!({ "priority": 5, "ports": [{ "pods": {} }], "rules": rules }))
+        };
+        for (priority, is_known) in [(900, true), (1, true), (900, false)] {
+            let mut policies = Policies::default();
+            if is_known {
+                are(&mut policies, &[base()]);
+                let first = policies.compile(NODE, &crowd());
+                policies.is_in_force(&first);
+            }
+            are(&mut policies, &[base(), object("large", 1, large(priority))]);
+            let edition = policies.compile(NODE, &crowd());
+            assert!(text(&edition).contains("base/r"), "{priority}");
+            let of =
+                |name: &str| edition.policies.iter().find(|it| it.name == name).expect("there");
+            assert_eq!((of("base").in_force, of("large").in_force), (1, 0), "{priority}");
+            assert!(of("large").messages[0].contains("too many networks"), "{priority}");
+            assert!(of("base").messages.is_empty(), "{priority}");
+        }
+    }
+
+    #[test]
+    fn a_rollout_s_shadow_takes_nothing_from_what_is_in_force() {
+        let spec = |priority: i64, tenant: &str, rollout: Value| {
+            json!({
+                "priority": priority, "rollout": rollout,
+                "ports": [{ "pods": {}, "tenant": tenant }],
+                "rules": [{ "name": "r", "underlay": "dctcp" }],
+            })
+        };
+        let next = spec(1, "next", json!({ "canary": "0%", "shadow": true }));
+        let mut policies = Policies::default();
+        are(
+            &mut policies,
+            &[object("base", 1, spec(9, "base", json!({}))), object("next", 1, next)],
+        );
+        let edition = policies.compile(NODE, &scene());
+        let at = |part: &str| text(&edition).find(part).expect(part);
+        assert!(at("\"base/r\"") < at("\"next/r\""), "{}", text(&edition));
+        assert!(!text(&edition).contains("tenant = \"next\""), "{}", text(&edition));
     }
 
     #[test]
@@ -376,6 +472,30 @@ mode = \"shadow\"
         assert_eq!(edition.policies[0].in_force, 1);
         assert!(edition.policies[0].messages[0].contains("too many networks"));
         assert_eq!(edition.id, first.id);
+    }
+
+    #[test]
+    fn only_a_policy_that_is_in_force_waits_for_its_peers() {
+        let mut policies = Policies::default();
+        let base = object("base", 1, json!({ "priority": 1, "ports": [{ "pods": {} }] }));
+        are(&mut policies, &[base.clone(), object("next", 1, with_peers("dctcp"))]);
+        let unheard = Scene { unheard: policies.needs(NODE).peers, ..scene() };
+        assert_eq!(unheard.unheard.len(), 1);
+        let edition = policies.compile(NODE, &unheard);
+        let of =
+            |edition: &Edition| edition.policies.iter().map(|it| it.in_force).collect::<Vec<_>>();
+        assert_eq!(of(&edition), [1, 0]);
+        let why = "spec.rules[0].peer_pods: the API server has not told of these pods";
+        assert_eq!(edition.policies[1].messages, [why]);
+        assert!(policies.needs_in_force(NODE).peers.is_empty());
+        let edition = policies.compile(NODE, &scene());
+        assert_eq!(of(&edition), [1, 1]);
+        policies.is_in_force(&edition);
+        assert_eq!(policies.needs_in_force(NODE).peers, unheard.unheard);
+        assert_eq!(of(&policies.compile(NODE, &unheard)), [1, 1]);
+        // An agent that begins anew says what it goes on with.
+        let remembered = policies.remembered(NODE, "text");
+        assert_eq!((of(&remembered), remembered.id), (vec![1, 1], edition.id));
     }
 
     #[test]

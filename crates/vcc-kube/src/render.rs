@@ -17,11 +17,8 @@ pub type Part<'a> = (&'a Reading, Presence);
 pub fn render(parts: &[Part<'_>], scene: &Scene) -> Document {
     let mut document = Document::default();
     describe(&mut document, parts);
-    let tenants = write_ports(&mut document, parts, scene);
-    let present = || {
-        let parts = parts.iter().enumerate();
-        parts.filter(|(_, (_, presence))| *presence != Presence::Absent)
-    };
+    let present = || present(parts);
+    let tenants = write_ports(&mut document, present(), scene);
     let mut rules = Vec::new();
     for (policy, (reading, presence)) in present() {
         let spec = Field::of(policy, "spec");
@@ -68,15 +65,25 @@ fn describe(document: &mut Document, parts: &[Part<'_>]) {
     }
 }
 
+/// Those that the node has, with their indices. What a rollout has in shadow mode comes last: it takes no
+/// pod and no connection from what is in force.
+fn present<'a>(parts: &'a [Part<'a>]) -> impl Iterator<Item = (usize, &'a Part<'a>)> {
+    let of = |wanted: Presence| {
+        parts.iter().enumerate().filter(move |(_, (_, presence))| *presence == wanted)
+    };
+    of(Presence::AsWritten).chain(of(Presence::Shadow))
+}
+
 /// Returns the tenants that the node's ports have.
-fn write_ports(document: &mut Document, parts: &[Part<'_>], scene: &Scene) -> BTreeSet<String> {
+fn write_ports<'a>(
+    document: &mut Document,
+    parts: impl Iterator<Item = (usize, &'a Part<'a>)>,
+    scene: &Scene,
+) -> BTreeSet<String> {
     let own = scene.own_with_devices();
     let mut taken = HashSet::new();
     let mut tenants = BTreeSet::new();
-    for (policy, (reading, presence)) in parts.iter().enumerate() {
-        if *presence == Presence::Absent {
-            continue;
-        }
+    for (policy, (reading, _)) in parts {
         for (index, port) in reading.spec.ports.iter().enumerate() {
             let field = Field::of(policy, format!("spec.ports[{index}]"));
             let mut is_there = port.pods.is_none();

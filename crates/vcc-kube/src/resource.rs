@@ -13,8 +13,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::status::{NodeStatus, PolicyStatus};
-
 /// The API group of vcc's own resources.
 pub const GROUP: &str = "vcc.internal";
 /// Their version that this version of vcc reads and writes.
@@ -85,8 +83,9 @@ impl<P, U> Resource for Object<P, U> {
 }
 
 /// A policy as the API server has it. Its text is checked by [`crate::spec`].
-pub type PolicyResource = Object<Value, PolicyStatus>;
-pub type NodeResource = Object<Empty, NodeStatus>;
+pub type PolicyResource = Object<Value, Empty>;
+/// Its status is what another version of vcc, or somebody else, has written.
+pub type NodeResource = Object<Empty, Value>;
 pub type PodResource = Object<PodSpec, PodStatus>;
 /// Namespaces and nodes: only their metadata is of interest.
 pub type BareResource = Object<Empty, Empty>;

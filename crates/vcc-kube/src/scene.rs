@@ -16,6 +16,8 @@ pub struct Scene {
     pub devices: BTreeMap<String, String>,
     /// Pods of the whole cluster that rules name as peers, by UID.
     pub peers: BTreeMap<String, Pod>,
+    /// The selectors of peers that nobody has told of yet.
+    pub unheard: BTreeSet<String>,
 }
 
 impl Scene {

@@ -44,7 +44,11 @@ pub fn read(value: &Value) -> Result<Selector, String> {
     }
     let selector: LabelSelector = serde_json::from_value(value.clone())
         .map_err(|error| format!("must be {WANTED}: {error}"))?;
+    for (key, value) in selector.match_labels.iter().flatten() {
+        check_label(key, std::iter::once(value))?;
+    }
     for wanted in selector.match_expressions.iter().flatten() {
+        check_label(&wanted.key, wanted.values.iter().flatten())?;
         let has_values = wanted.values.as_ref().is_some_and(|values| !values.is_empty());
         let operator = vcc_policy::text::shortened(&wanted.operator);
         const OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
@@ -62,7 +66,59 @@ pub fn read(value: &Value) -> Result<Selector, String> {
             _ => {}
         }
     }
-    Selector::try_from(selector).map_err(|error| error.to_string())
+    let selector = Selector::try_from(selector).map_err(|error| error.to_string())?;
+    let bytes = selector.to_string().len();
+    if bytes > LONGEST_BYTES {
+        return Err(format!(
+            "has {bytes} bytes as a selector; at most {LONGEST_BYTES} are possible"
+        ));
+    }
+    Ok(selector)
+}
+
+/// It is a part of a watch's URL.
+const LONGEST_BYTES: usize = 8192;
+
+/// The API server refuses a watch for labels that no object can have.
+fn check_label<'a>(key: &str, mut values: impl Iterator<Item = &'a String>) -> Result<(), String> {
+    const NAME: &str =
+        "at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends";
+    let (prefix, name) =
+        key.rsplit_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
+    if !is_label_name(name) || prefix.is_some_and(|prefix| !is_domain(prefix)) {
+        let key = vcc_policy::text::shortened(key);
+        return Err(format!(
+            "`{key}` is not the key of a label: it has {NAME}, perhaps after a domain and `/`"
+        ));
+    }
+    match values.find(|value| !value.is_empty() && !is_label_name(value)) {
+        None => Ok(()),
+        Some(odd) => {
+            let odd = vcc_policy::text::shortened(odd);
+            Err(format!("`{odd}` is not the value of a label: it has {NAME}, or is empty"))
+        }
+    }
+}
+
+fn is_label_name(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    has_ends(text, 63, |byte| byte.is_ascii_alphanumeric()) && text.bytes().all(is_inner)
+}
+
+/// RFC 1123, in lower case.
+fn is_domain(text: &str) -> bool {
+    let is_outer = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_label = |label: &str| {
+        has_ends(label, 253, is_outer) && label.bytes().all(|it| is_outer(it) || it == b'-')
+    };
+    text.len() <= 253 && text.split('.').all(is_label)
+}
+
+fn has_ends(text: &str, longest: usize, is_outer: impl Fn(u8) -> bool) -> bool {
+    let [first, .., last] = text.as_bytes() else {
+        return text.len() == 1 && is_outer(text.as_bytes()[0]);
+    };
+    text.len() <= longest && is_outer(*first) && is_outer(*last)
 }
 
 #[cfg(test)]
@@ -113,6 +169,19 @@ mod tests {
     }
 
     #[test]
+    fn what_labels_may_be_is_right() {
+        for (key, value) in [
+            ("app", ""),
+            ("a", "b"),
+            ("app.kubernetes.io/name", "x"),
+            ("A_b-c.d", "1.2.3_rc-1"),
+            (&"k".repeat(63), &"v".repeat(63)),
+        ] {
+            read(&json!({ "matchLabels": { key: value } })).expect(key);
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         for (value, why) in [
             (json!("app=web"), "must be a label selector, of `matchLabels` and `matchExpressions`"),
@@ -129,6 +198,19 @@ mod tests {
             (
                 json!({ "matchExpressions": [{ "key": "a", "operator": "Exists", "values": ["b"] }] }),
                 "`Exists` of the label `a` has no `values`",
+            ),
+            (
+                json!({ "matchLabels": { "app": "web server" } }),
+                "`web server` is not the value of a label: it has at most 63 letters",
+            ),
+            (json!({ "matchLabels": { "a b": "c" } }), "`a b` is not the key of a label"),
+            (json!({ "matchLabels": { "-/a": "c" } }), "`-/a` is not the key of a label"),
+            (json!({ "matchLabels": { "": "c" } }), "`` is not the key of a label"),
+            (
+                json!({ "matchExpressions": [
+                    { "key": "a", "operator": "In", "values": (0..2000).map(|it| format!("v{it}")).collect::<Vec<_>>() },
+                ] }),
+                "at most 8192 are possible",
             ),
         ] {
             let said = read(&value).expect_err("wrong");

@@ -193,10 +193,12 @@ fn nodes(
     tell: mpsc::UnboundedSender<Change>,
 ) -> crate::watch::Watch {
     let read = |object: NodeResource| {
-        (object.metadata.name.unwrap_or_default(), object.status.unwrap_or_default())
+        // A node whose status is not readable says nothing, and hinders no other.
+        let status = object.status.and_then(|it| serde_json::from_value(it).ok());
+        (object.metadata.name.unwrap_or_default(), status.unwrap_or_default())
     };
     let tell = move |news| tell.send(Change::Node(news)).is_ok();
-    watch(client, &resource::vcc_nodes(), Config::default(), troubles, read, tell)
+    watch(client, &resource::vcc_nodes(), Config::default(), (troubles, ""), read, tell)
 }
 
 fn policies(
@@ -218,13 +220,13 @@ fn policies(
         };
         tell.send(Change::Policy(news)).is_ok()
     };
-    watch_policies(client, troubles, tell)
+    watch_policies(client, (troubles, " for the summary"), tell)
 }
 
 /// Watches policies within the budget of a node.
 pub fn watch_policies(
     client: &Client,
-    troubles: &Troubles,
+    troubles: (&Troubles, &str),
     tell: impl Fn(News<PolicyObject>) -> bool + Send + 'static,
 ) -> crate::watch::Watch {
     /// An object may have a megabyte, and a page is in memory as a whole.

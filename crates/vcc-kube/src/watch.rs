@@ -23,12 +23,13 @@ impl Drop for Watch {
 }
 
 /// Watches all objects of a resource that `config` selects, until `tell` returns false. Failures are
-/// noted, and tried again with growing pauses of up to half a minute.
+/// noted, and tried again with growing pauses of up to half a minute. `why` tells this watch from others
+/// of the resource, or is empty.
 pub fn watch<K, T>(
     client: &Client,
     resource: &ApiResource,
     config: Config,
-    troubles: &Troubles,
+    (troubles, why): (&Troubles, &str),
     mut read: impl FnMut(K) -> (String, T) + Send + 'static,
     mut tell: impl FnMut(News<T>) -> bool + Send + 'static,
 ) -> Watch
@@ -37,7 +38,7 @@ where
     T: Send + 'static,
 {
     let api: Api<K> = Api::all_with(client.clone(), resource);
-    let doing = format!("watch {}", resource.plural);
+    let doing = format!("watch {}{why}", resource.plural);
     let troubles = troubles.clone();
     let events = watcher::watcher(api, config).default_backoff();
     Watch(tokio::spawn(async move {
@@ -57,7 +58,10 @@ where
                 Err(_) => return true,
                 Ok(event) => event,
             };
-            troubles.works(&doing);
+            // A list that begins has not been answered yet.
+            if !matches!(news, Event::Init) {
+                troubles.works(&doing);
+            }
             tell(match news {
                 Event::Init => News::Begin,
                 Event::InitApply(object) => {

@@ -32,6 +32,8 @@ pub struct Problem {
     pub line: usize,
     pub column: usize,
     pub message: String,
+    /// There is too much of all together: what stands in this place is not more at fault than others.
+    pub is_of_all: bool,
     excerpt: Option<Excerpt>,
 }
 
@@ -57,6 +59,7 @@ impl Problem {
             line: line_number,
             column: before.chars().count() + 1,
             message: finding.message,
+            is_of_all: finding.is_of_all,
             excerpt: Excerpt::new(line, before, &text[at..end.max(at)]),
         }
     }
@@ -130,6 +133,7 @@ struct Finding {
     severity: Severity,
     span: Span,
     message: String,
+    is_of_all: bool,
 }
 
 /// A text and the offsets of its lines.
@@ -205,7 +209,17 @@ impl<'a> Findings<'a> {
         };
         *count += 1;
         if *count <= MOST_SHOWN {
-            self.found.push(Finding { severity, span: span.clone(), message: message() });
+            let (span, message) = (span.clone(), message());
+            self.found.push(Finding { severity, span, message, is_of_all: false });
+        }
+    }
+
+    /// There is too much of all together, of which a part is at `span`.
+    pub fn error_of_all(&mut self, span: &Span, message: String) {
+        let shown = self.found.len();
+        self.error(span, message);
+        for finding in &mut self.found[shown..] {
+            finding.is_of_all = true;
         }
     }
 
@@ -237,7 +251,7 @@ impl<'a> Findings<'a> {
             "errors: {}, warnings: {}; only {MOST_SHOWN} are shown",
             self.errors, self.warnings
         );
-        Finding { severity, span: self.end(), message }
+        Finding { severity, span: self.end(), message, is_of_all: false }
     }
 }
 

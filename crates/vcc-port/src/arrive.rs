@@ -12,6 +12,27 @@ use crate::{Error, Flow, Result};
 /// Where the Ethernet header of a frame would be.
 const NO_HEADER: [u8; 14] = [0; 14];
 
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Another host, with its guest.
+    OtherHost,
+    /// Other maps of this host: also a port that drains goes on with it.
+    OtherMaps,
+    /// Likewise, and what they say holds, whatever these have of it.
+    NewerMaps,
+}
+
+impl Origin {
+    fn mark(self) -> u32 {
+        match self {
+            Self::OtherHost => sys::ARRIVE_MARK,
+            Self::OtherMaps => sys::STAY_MARK,
+            Self::NewerMaps => sys::INSTEAD_MARK,
+        }
+    }
+}
+
 /// What became of a connection that was to come to a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Arrived {
@@ -29,11 +50,16 @@ pub enum Arrived {
 }
 
 /// Runs the program `sweep` of the datapath, which takes over one connection.
-pub(crate) fn run(program: BorrowedFd<'_>, port: u32, flow: &Flow) -> Result<Arrived> {
+pub(crate) fn run(
+    program: BorrowedFd<'_>,
+    port: u32,
+    flow: &Flow,
+    from: Origin,
+) -> Result<Arrived> {
     const DOING: &str = "take over a connection";
     let arrival = sys::vcc_arrival { key: flow.id().key(port), flow: flow.state.described().0 };
     let frame = [&NO_HEADER, to_bytes(&arrival)].concat();
-    let mut context = Context { mark: sys::ARRIVE_MARK, ..Context::default() };
+    let mut context = Context { mark: from.mark(), ..Context::default() };
     context.cb[sys::CB_PORT as usize] = port;
     let output = test_run::run(program, &frame, context).map_err(|e| Error::system(DOING, e))?;
     match -output.return_value {

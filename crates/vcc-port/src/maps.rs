@@ -25,12 +25,6 @@ macro_rules! maps {
             pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &MapHandle)> {
                 [$((stringify!($name), &self.$name),)*].into_iter()
             }
-
-            pub(crate) fn all_mut(
-                &mut self,
-            ) -> impl Iterator<Item = (&'static str, &mut MapHandle)> {
-                [$((stringify!($name), &mut self.$name),)*].into_iter()
-            }
         }
     };
 }
@@ -84,8 +78,12 @@ impl Maps {
     /// The constants with which the host's programs were loaded; None if their layout is another
     /// version's.
     pub(crate) fn constants(&self) -> Option<sys::vcc_host_constants> {
-        from_bytes(&self.constants.lookup(&[0; 4], MapFlags::ANY).ok()??)
+        constants_of(&self.constants)
     }
+}
+
+pub(crate) fn constants_of(map: &MapHandle) -> Option<sys::vcc_host_constants> {
+    from_bytes(&map.lookup(&[0; 4], MapFlags::ANY).ok()??)
 }
 
 /// A map of a loaded object.

@@ -52,8 +52,8 @@ impl Of<'_> {
 /// A port takes new connections inside these tunnels. Those that it knows may depend on it, whatever
 /// they are inside.
 pub(crate) fn look_into(port: &mut sys::vcc_port, tunnels: Tunnels) {
-    let known = Tunnels::from_bits(port.inside | port.inside / sys::INSIDE_KNOWN);
-    port.inside = tunnels.bits() | known.bits() * sys::INSIDE_KNOWN;
+    let known = Tunnels::from_bits(port.inside | (port.inside / sys::INSIDE_KNOWN));
+    port.inside = tunnels.bits() | (known.bits() * sys::INSIDE_KNOWN);
 }
 
 /// The parameters in it.

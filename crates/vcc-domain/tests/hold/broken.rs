@@ -1,9 +1,10 @@
 //! `split`: a promise that is not kept ends the connection at both ends.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::{Arc, Mutex};
 
-use vcc_domain::{Frame, Ledger, Out, Promise, Verdict};
+use vcc_domain::{CannotTakeOver, Frame, Ledger, Out, Promise, Verdict};
 use vcc_engine::sys;
 use vcc_frames::wire::*;
 use vcc_frames::{MACS, Packet};
@@ -187,6 +188,27 @@ fn a_ledger_forgets_what_has_ended_long_ago() {
     guest.wait_ms(1_001_000);
     let _ = guest.receive(&ends.peer_ack(0, WINDOW_BYTES));
     assert_eq!(memory.promises(), []);
+}
+
+/// What is refused changes nothing: if the process is killed afterwards, its successor knows.
+#[test]
+fn a_ledger_keeps_what_it_has_when_a_state_is_refused() {
+    let (ends, other) = (Ends::new(0), Ends::new(1));
+    let (_, coming) = promised(&other).port.hand_over("vcc", iter::empty());
+    let mut guest = begun(&ends);
+    let memory = Arc::new(Memory::default());
+    guest.port.keep_ledger(memory.clone());
+    let _ = guest.send(&ends.data(0, MSS_BYTES));
+    guest.port.end(guest.now_ns, &mut Out::default());
+    other.open(&mut guest, 60_000);
+    for number in 0..30 {
+        let _ = guest.send(&other.data(number * MSS, MSS_BYTES));
+    }
+    let before = memory.promises();
+    assert_eq!(before.len(), 2);
+    let refused = guest.port.take_over(guest.now_ns, &coming).map(drop);
+    assert!(matches!(refused, Err(CannotTakeOver::Here(_))), "{refused:?}");
+    assert_eq!(memory.promises(), before);
 }
 
 /// A guest may have several ways to its peers.

@@ -21,7 +21,7 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
     let ports = || file.ports.iter().flat_map(|ports| &ports.value);
     if let Some(first_too_many) = ports().nth(MAX_SELECTORS) {
         let count = ports().count();
-        findings.error(
+        findings.error_of_all(
             &first_too_many.span,
             format!("too many [[ports]]: {count}; at most {MAX_SELECTORS} are possible"),
         );

@@ -10,7 +10,7 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
     let Some(rules) = &file.rules else { return true };
     if policy.rules.len() > MAX_RULES {
         let first_too_many = rules.value.get(MAX_RULES - 1).unwrap_or(&rules.value[0]);
-        findings.error(
+        findings.error_of_all(
             &first_too_many.span,
             format!(
                 "too many rules: {}; at most {} are possible",
@@ -30,7 +30,7 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
             fits = false;
             let message =
                 format!("too many {what} in all rules: {count}; at most {max} are possible");
-            findings.error(&rules.span, message);
+            findings.error_of_all(&rules.span, message);
         }
     }
     fits

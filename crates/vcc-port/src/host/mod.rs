@@ -11,6 +11,7 @@ use std::time::Duration;
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, Object};
 use vcc_engine::sys;
 
+use crate::arrive::Origin;
 use crate::maps::Maps;
 use crate::plain::{from_bytes, to_bytes};
 use crate::policy::SharedPolicy;
@@ -21,8 +22,10 @@ use crate::{
 };
 pub(crate) use load::{Room, layout};
 pub(crate) use pinned::{
-    FROM_GUEST, Found, LAYOUT, NEXT, PLACE, exchange, remove_at, require_capabilities,
+    FROM_GUEST, Found, LAYOUT, PLACE, exchange, free_next, nexts, remove_at, require_capabilities,
 };
+#[cfg(test)]
+pub(crate) use pinned::{NEXT, say_layout};
 
 /// The maps, and the programs that ports call. Unless it is pinned, it ends with the last value and
 /// the last port.
@@ -186,9 +189,17 @@ impl Host {
         self.with_sweep(|sweep| sweep::run(sweep, index, what))
     }
 
-    /// Takes over connections that come to a port with their guest.
-    pub(crate) fn arrive(&self, index: u32, flows: &[Flow]) -> Result<Vec<Arrived>> {
-        self.with_sweep(|sweep| flows.iter().map(|flow| arrive::run(sweep, index, flow)).collect())
+    /// Takes over connections that come to a port.
+    pub(crate) fn arrive<'flow>(
+        &self,
+        index: u32,
+        flows: impl IntoIterator<Item = &'flow Flow>,
+        from: Origin,
+    ) -> Result<Vec<Arrived>> {
+        let arrive = |sweep: BorrowedFd<'_>| {
+            flows.into_iter().map(|flow| arrive::run(sweep, index, flow, from)).collect()
+        };
+        self.with_sweep(arrive)
     }
 
     /// Another process may have replaced the programs since, and what a sweep does is theirs.

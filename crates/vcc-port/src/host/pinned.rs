@@ -20,12 +20,15 @@ use crate::maps::{self, CONSTANTS, Maps};
 use crate::pins::{self, remove_if_there};
 use crate::sweep::Sweep;
 use crate::tcx::Hook;
-use crate::{Error, Governor, Program, Result, SharedPolicy, Underlays, capabilities, lock};
+use crate::{Error, Governor, Program, Result, SharedPolicy, Underlays, bpffs, capabilities, lock};
 
 /// The pins of ports have names with an `@`, so this is not taken for one.
 pub(crate) const PLACE: &str = "/sys/fs/bpf/vcc/host";
-/// Of a host that is about to take the place of another version's.
+/// Of a host that is about to take the place of another version's. Where there is one of a process that
+/// was killed, which ports may call, the name goes on with a number.
 pub(crate) const NEXT: &str = "/sys/fs/bpf/vcc/host-next";
+/// As many attempts may be killed, each of which leaves some 55 MiB.
+const NEXTS_MAX: usize = 8;
 /// The pin that says where everything is in the maps.
 pub(crate) const LAYOUT: &str = "layout";
 /// A pin of each version.
@@ -87,11 +90,11 @@ impl Host {
     }
 
     pub(crate) fn is_there() -> bool {
-        complete_path().exists()
+        is_complete(Path::new(PLACE))
     }
 
     /// Pins all of it, or nothing.
-    pub(crate) fn pin_at(&mut self, place: &Path) -> Result<()> {
+    pub(crate) fn pin_at(&self, place: &Path) -> Result<()> {
         let pinned = self.pin_each(place);
         if pinned.is_err() {
             // The first error is reported.
@@ -100,15 +103,13 @@ impl Host {
         pinned
     }
 
-    fn pin_each(&mut self, place: &Path) -> Result<()> {
+    fn pin_each(&self, place: &Path) -> Result<()> {
         const DOING: &str = "pin the datapath";
         fs::create_dir(place).map_err(|e| Error::system(DOING, e))?;
         load::layout()?.pin(&place.join(LAYOUT))?;
-        for (name, map) in self.maps.all_mut() {
-            map.pin(place.join(name)).map_err(|e| Error::system(DOING, e))?;
-        }
-        for (name, program) in self.programs.all() {
-            pin_program(program, &place.join(name)).map_err(|e| Error::system(DOING, e))?;
+        let maps = self.maps.all().map(|(name, map)| (name, map.as_fd()));
+        for (name, fd) in maps.chain(self.programs.all()) {
+            pin(fd, &place.join(name)).map_err(|e| Error::system(DOING, e))?;
         }
         Ok(())
     }
@@ -125,6 +126,14 @@ impl Host {
         is_stale: impl Fn([[u8; 8]; 3], [[u8; 8]; 3]) -> bool,
     ) -> Result<(Arc<Self>, bool)> {
         let _lock = lock::pins()?;
+        self.take_over_locked(is_stale)
+    }
+
+    /// Likewise; the caller holds the lock.
+    pub(crate) fn take_over_locked(
+        self: Arc<Self>,
+        is_stale: impl Fn([[u8; 8]; 3], [[u8; 8]; 3]) -> bool,
+    ) -> Result<(Arc<Self>, bool)> {
         // Of a version that had the same layout and did not say so.
         let layout = Path::new(PLACE).join(LAYOUT);
         if self.is_pinned && !layout.exists() {
@@ -175,15 +184,13 @@ impl Host {
     /// has the place that it has here. Not `described`: of one that has not pinned its layout either.
     pub fn make_foreign(described: bool) -> Result<()> {
         let _lock = lock::pins()?;
-        let Found::Ours(host) = Self::find()? else { return Err(Error::OtherHostVersion) };
-        let constants = host.maps.constants().ok_or_else(|| Error::layout("read the limits"))?;
-        let other = sys::vcc_host_constants { layout: sys::LAYOUT_VERSION + 1, ..constants };
-        maps::replace_constants(&Path::new(PLACE).join(CONSTANTS), &other)?;
+        let place = Path::new(PLACE);
+        say_layout(place, sys::LAYOUT_VERSION + 1)?;
         if !described {
-            let removed = remove_if_there(&Path::new(PLACE).join(LAYOUT));
+            let removed = remove_if_there(&place.join(LAYOUT));
             removed.map_err(|e| Error::system("remove a layout", e))?;
         }
-        SharedPolicy::make_foreign()
+        SharedPolicy::say_layout(sys::LAYOUT_VERSION + 1)
     }
 
     fn renew_ports(&self) -> Result<()> {
@@ -213,22 +220,60 @@ impl Host {
     }
 }
 
+/// Lets the maps that are pinned at a place be of that layout.
+pub(crate) fn say_layout(place: &Path, layout: u32) -> Result<()> {
+    let constants = place.join(CONSTANTS);
+    let map = MapHandle::from_pinned_path(&constants)
+        .map_err(|e| Error::system(format!("open {}", constants.display()), e))?;
+    let said = maps::constants_of(&map).ok_or_else(|| Error::layout("read the limits"))?;
+    maps::replace_constants(&constants, &sys::vcc_host_constants { layout, ..said })
+}
+
 pub(crate) enum Found {
     Ours(Arc<Host>),
     OtherVersion,
     None,
 }
 
-/// This is pinned last: if it exists, all is there.
-fn complete_path() -> PathBuf {
-    Path::new(PLACE).join(Programs::NAMES[2])
+/// The program that is pinned last: if it is there, all is.
+const LAST: &str = Programs::NAMES[2];
+
+/// Whether a host is pinned at `place` as a whole. No port calls one that is not.
+fn is_complete(place: &Path) -> bool {
+    place.join(LAST).exists()
 }
 
-fn pin_program(program: BorrowedFd<'_>, path: &Path) -> libbpf_rs::Result<()> {
+/// Where hosts are pinned that were about to take the place of another version's, and whether ports may
+/// call them.
+pub(crate) fn nexts() -> Result<Vec<(PathBuf, bool)>> {
+    if !bpffs::has_home()? {
+        return Ok(Vec::new());
+    }
+    let there = (1..=NEXTS_MAX).map(next).filter(|place| place.exists());
+    Ok(there.map(|place| (place.clone(), is_complete(&place))).collect())
+}
+
+fn next(number: usize) -> PathBuf {
+    if number == 1 { NEXT.into() } else { format!("{NEXT}-{number}").into() }
+}
+
+/// Where the next one can be pinned.
+pub(crate) fn free_next() -> Result<PathBuf> {
+    (1..=NEXTS_MAX).map(next).find(|place| !place.exists()).ok_or_else(|| Error::System {
+        doing: "pin the datapath beside another version's".into(),
+        why: format!(
+            "{NEXTS_MAX} attempts were ended before they had moved all ports, and their datapaths are still \
+             there: `vcc detach --all --wait`, then start again"
+        ),
+    })
+}
+
+/// Pins a map or a program.
+fn pin(object: BorrowedFd<'_>, path: &Path) -> libbpf_rs::Result<()> {
     let c_path = CString::new(path.as_os_str().as_encoded_bytes())
         .map_err(|e| libbpf_rs::Error::from(io::Error::from(e)))?;
     // SAFETY: an open descriptor, and a string that ends in NUL and outlives the call.
-    let status = unsafe { libbpf_sys::bpf_obj_pin(program.as_raw_fd(), c_path.as_ptr()) };
+    let status = unsafe { libbpf_sys::bpf_obj_pin(object.as_raw_fd(), c_path.as_ptr()) };
     if status < 0 {
         return Err(libbpf_rs::Error::from_raw_os_error(-status));
     }
@@ -242,7 +287,7 @@ fn replace_pin(program: BorrowedFd<'_>, name: &str) -> Result<()> {
     let replace = || -> libbpf_rs::Result<()> {
         // Of a process that died half way.
         remove_if_there(&next)?;
-        pin_program(program, &next)?;
+        pin(program, &next)?;
         Ok(fs::rename(&next, place.join(name))?)
     };
     replace().map_err(|e| Error::system("replace the programs of this host", e))
@@ -257,31 +302,40 @@ pub(crate) fn require_capabilities() -> Result<()> {
     Err(Error::NotPermitted { doing, why })
 }
 
-/// Lets what is pinned as the next host be this host, and what was this host be the next one, in one
-/// step.
-pub(crate) fn exchange() -> Result<()> {
-    let [next, place] = [NEXT, PLACE].map(|path| CString::new(path).expect("no zero in it"));
+/// Lets what is pinned at the one place be at the other, and the other way round, in one step.
+pub(crate) fn exchange(one: &Path, other: &Path) -> Result<()> {
+    let c_path = |path: &Path| {
+        CString::new(path.as_os_str().as_encoded_bytes()).expect("no zero in our own paths")
+    };
+    let (c_one, c_other) = (c_path(one), c_path(other));
     // SAFETY: both strings end in NUL and outlive the call.
     let status = unsafe {
         libc::renameat2(
             libc::AT_FDCWD,
-            next.as_ptr(),
+            c_one.as_ptr(),
             libc::AT_FDCWD,
-            place.as_ptr(),
+            c_other.as_ptr(),
             libc::RENAME_EXCHANGE,
         )
     };
-    if status == 0 { Ok(()) } else { Err(Error::last_os(format!("let {NEXT} be {PLACE}"))) }
+    if status == 0 {
+        return Ok(());
+    }
+    Err(Error::last_os(format!("let {} be {}", one.display(), other.display())))
 }
 
+/// Removes all hosts. No port may call them any more.
 pub(crate) fn remove() -> Result<()> {
+    for (place, _) in nexts()? {
+        remove_at(&place)?;
+    }
     remove_at(Path::new(PLACE))
 }
 
 /// Removes a host's pins as a whole: first what says that it is complete.
 pub(crate) fn remove_at(place: &Path) -> Result<()> {
     let remove_all = || {
-        remove_if_there(&place.join(Programs::NAMES[2]))?;
+        remove_if_there(&place.join(LAST))?;
         match fs::read_dir(place) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => {

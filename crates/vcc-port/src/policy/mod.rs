@@ -14,13 +14,15 @@ use vcc_engine::sys;
 use vcc_policy::{Policy, RuleSet};
 
 use crate::plain::to_bytes;
-use crate::{Error, Result, bpffs, lock};
+use crate::{Error, Result, bpffs, host, lock};
 pub(crate) use maps::{PolicyMaps, shrink};
 pub use pools::PoolUse;
 pub use rules::{RuleInForce, Rules};
 
 /// The pins of ports have names with an `@`, so this is not taken for one.
 const PLACE: &str = "/sys/fs/bpf/vcc/policy";
+/// Of one that is about to take the place of another version's.
+const NEXT: &str = "/sys/fs/bpf/vcc/policy-next";
 
 /// The most ports that a policy can have; their indices are below.
 pub const PORTS_MAX: u32 = sys::PORTS_MAX;
@@ -81,18 +83,26 @@ impl SharedPolicy {
     }
 
     /// See [`crate::Host::make_foreign`]. The caller holds the lock.
-    pub(crate) fn make_foreign() -> Result<()> {
-        let Some(policy) = Self::find()? else { return Ok(()) };
-        policy.set_head(&sys::vcc_policy { layout: sys::LAYOUT_VERSION + 1, ..policy.head()? })
+    pub(crate) fn say_layout(layout: u32) -> Result<()> {
+        let Some(maps) = PolicyMaps::open(Path::new(PLACE))? else { return Ok(()) };
+        let policy = Self { maps, pinned: true };
+        policy.set_head(&sys::vcc_policy { layout, ..policy.head()? })
     }
 
-    /// Pins this one, instead of another version's. The caller holds the lock.
+    /// Pins this one instead of another version's, in one step: between the two there would be no policy,
+    /// and a new one, which no program of the other version reads. The caller holds the lock.
     pub(crate) fn pin_instead(mut self) -> Result<()> {
-        let place = Path::new(PLACE);
-        if place.exists() {
-            PolicyMaps::unpin(place)?;
+        let (place, next) = (Path::new(PLACE), Path::new(NEXT));
+        // Of a process that died half way.
+        if next.exists() {
+            PolicyMaps::unpin(next)?;
         }
-        self.maps.pin(place)
+        if !place.exists() {
+            return self.maps.pin(place);
+        }
+        self.maps.pin(next)?;
+        host::exchange(next, place)?;
+        PolicyMaps::unpin(next)
     }
 
     /// Removes the pinned policy. No port may use it any more.

@@ -13,6 +13,7 @@ use libbpf_rs::Link;
 use vcc_engine::{Delays, Mode, Params, sys};
 use vcc_policy::Tunnels;
 
+use crate::arrive::Origin;
 use crate::device::{self, Device};
 use crate::host::Host;
 use crate::maps::Maps;
@@ -226,7 +227,7 @@ impl Port {
     pub fn take_over(&self, flows: &[Flow]) -> Result<Vec<Arrived>> {
         let seat = self.seat()?;
         seat.port()?.ok_or_else(|| self.not_attached())?;
-        seat.host.arrive(seat.index, flows)
+        seat.host.arrive(seat.index, flows, Origin::OtherHost)
     }
 
     /// Forgets every flow, and returns what it holds of a pool. For a port whose device has gone.

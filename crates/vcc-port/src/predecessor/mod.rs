@@ -17,6 +17,8 @@ use crate::pins::Pin;
 use crate::plain::{from_bytes, to_bytes};
 use crate::policy::SharedPolicy;
 use crate::{AttachOptions, Error, Flow, FlowId, Host, Result, bpffs, monotonic, pins};
+#[cfg(test)]
+pub(crate) use hand_over::Step;
 
 /// Flows per system call.
 const ROOM: usize = 1024;
@@ -41,6 +43,8 @@ pub struct Inherited {
     /// Whether a policy has its connections; false of one that was attached by hand.
     pub by_policy: bool,
     pub connections: usize,
+    /// Those that the policy leaves alone from now on.
+    pub left_alone: usize,
     /// Those that could not be taken over: for lack of room, or because none is as they are described.
     pub lost: usize,
 }
@@ -50,6 +54,21 @@ struct Theirs {
     pin: Pin,
     index: u32,
     said: sys::vcc_port,
+}
+
+/// A connection, as maps have it.
+struct Described {
+    flow: Flow,
+    /// When its last segment was seen there, or it came there; on the clock of this host, modulo 2^32.
+    seen_ms: u32,
+    /// The maps that it goes on in have it so.
+    stays: bool,
+}
+
+impl Described {
+    fn is_later_than(&self, other: &Self) -> bool {
+        (self.seen_ms.wrapping_sub(other.seen_ms) as i32) > 0
+    }
 }
 
 impl Predecessor {
@@ -95,7 +114,7 @@ impl Predecessor {
     /// Without one of these, a connection would go on as another one.
     fn require_all(&self) -> Result<()> {
         let entry = self.theirs.of("vcc_entry")?;
-        let of_flow = Field::ALL.iter().map(|field| field.place).chain(["stage", "underlay"]);
+        let of_flow = Field::needed().iter().map(|field| field.place).chain(["stage", "underlay"]);
         for place in of_flow {
             let name = format!("flow.{place}");
             if !entry.fields.contains_key(&name) {
@@ -129,9 +148,9 @@ impl Predecessor {
     }
 
     /// The connections that can go on at a port of this version, by the index of their port.
-    fn flows(&self) -> Result<HashMap<u32, Vec<Flow>>> {
+    fn flows(&self) -> Result<HashMap<u32, Vec<Described>>> {
         const DOING: &str = "read another version's connections";
-        let mut flows: HashMap<u32, Vec<Flow>> = HashMap::new();
+        let mut flows: HashMap<u32, Vec<Described>> = HashMap::new();
         let mut batches = Batches::new(&self.flows, ROOM);
         let now_us = monotonic().as_micros() as u64;
         while let Some(entries) = batches.next().map_err(|e| Error::system(DOING, e))? {
@@ -140,7 +159,9 @@ impl Predecessor {
                 let entry = self.translated("vcc_entry", value, sys::vcc_entry::default())?;
                 let Some(state) = travelling(entry.flow, now_us) else { continue };
                 let flow = Flow::new(FlowId::of_key(&key), state.0);
-                flows.entry(key.port.into()).or_default().push(flow);
+                let seen_ms = entry.flow.last_seen_ms;
+                let described = Described { flow, seen_ms, stays: false };
+                flows.entry(key.port.into()).or_default().push(described);
             }
         }
         Ok(flows)

@@ -32,7 +32,14 @@ pub(super) enum Moving {
 
 impl Device {
     /// The guest's rings have stopped, because it moves: what the card has of its connections.
-    pub(crate) fn leaves(&mut self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// In words: it has not gone on here. Should its front end end now, the host before goes on with its
+    /// connections, and this card would too, if they had left it again.
+    pub(crate) fn leaves(&mut self) -> Result<Vec<u8>, String> {
+        if self.moving == Some(Moving::Here) {
+            return Err("the guest has not gone on here since it came".to_owned());
+        }
         if self.moving.is_none() {
             let mut out = Out::default();
             self.port.advance(now_ns(), &mut out);
@@ -44,7 +51,7 @@ impl Device {
         let (connections, bytes) = self.port.hand_over(written_by, waiting);
         self.moving = Some(Moving::Away { connections, taken: false });
         self.tell(Event::HandsOver { connections, bytes: bytes.len() });
-        bytes
+        Ok(bytes)
     }
 
     /// Whoever wants the state has all of it. If this process ends, the next one is not to end what

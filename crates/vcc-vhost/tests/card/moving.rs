@@ -209,6 +209,10 @@ fn a_state_that_is_none_is_refused_in_words_and_the_card_serves_on() {
     }
     let mut there = arriving(&to);
     assert_eq!(load(&mut there, &state), 0);
+    // Nor does it leave before it has gone on here.
+    let (_reader, writer) = pipe();
+    assert_ne!(there.pass_state(SAVE, writer.as_raw_fd()), ACCEPTED);
+    to.told("has not gone on here");
     // The source goes on with it after all: nothing of it is kept here.
     drop(there);
     to.told("has gone");

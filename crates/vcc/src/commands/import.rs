@@ -34,15 +34,31 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let read = vcc_export::read(&text(arguments)?)?;
     let flows: Vec<Flow> = read.into_iter().map(flow).collect();
     let port = port_of(&arguments.device, "it cannot take connections over")?;
+    let looks_nowhere = port.inside()?.is_empty();
+    // They would never see a segment.
+    let (hidden, flows): (Vec<Flow>, Vec<Flow>) =
+        flows.into_iter().partition(|flow| flow.inside && looks_nowhere);
     let mut counted: BTreeMap<Arrived, usize> = BTreeMap::new();
     for arrived in port.take_over(&flows)? {
         *counted.entry(arrived).or_default() += 1;
     }
-    output::say(&format!("{}: {}\n", port.device(), told(&counted)));
+    let mut told = told(&counted);
+    if !hidden.is_empty() {
+        told += &format!(
+            "; {} inside tunnels, into which the port does not look: `inside` of its [[ports]], then \
+             import again",
+            hidden.len()
+        );
+    }
+    output::say(&format!("{}: {told}\n", port.device()));
     let is_lost = |arrived: &Arrived| {
         matches!(arrived, Arrived::NoRoom | Arrived::Draining | Arrived::Impossible)
     };
-    Ok(if counted.keys().any(is_lost) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if !hidden.is_empty() || counted.keys().any(is_lost) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 fn text(arguments: &Arguments) -> anyhow::Result<String> {

@@ -48,6 +48,34 @@ fn attach_watch_detach() {
     });
 }
 
+/// A connection inside a tunnel comes to a port that looks into none, and then to one that does.
+#[test]
+fn import_tells_of_connections_that_no_segment_would_reach() {
+    on_a_host(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let _connection = connect(&guest);
+        let exported = vcc_export::read(&vcc("export port").well()).expect("connections");
+        let [plain] = &exported[..] else { panic!("{} connections", exported.len()) };
+        let inside = vcc_export::Connection { inside: true, ..plain.clone() };
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("both");
+        let both = vcc_export::write("vcc", "port", &[plain.clone(), inside]);
+        std::fs::write(&file, both).expect("a file");
+        vcc("detach --now port").well();
+        vcc("attach port").well();
+        let said = vcc(&format!("import port {}", file.display()));
+        assert_eq!(said.code, 1);
+        let why = "1 connection taken over; 1 inside tunnels, into which the port does not look";
+        assert!(said.stdout.contains(why), "{}", said.stdout);
+        assert_eq!(flows().len(), 1);
+        vcc("detach --now port").well();
+        vcc("attach port --inside vxlan").well();
+        let said = vcc(&format!("import port {}", file.display())).well();
+        assert!(said.contains("2 connections taken over"), "{said}");
+    });
+}
+
 #[test]
 fn a_low_limit_of_open_files_does_not_limit_ports() {
     on_a_host(|| {

@@ -46,9 +46,13 @@ impl Port {
         let mut with_it = self.clone();
         with_it.note_time(now_ns);
         with_it.promises.suspend();
-        let arrived = with_it.take_all(&state, &fields, &mut frames)?;
-        *self = with_it;
-        Ok(arrived)
+        let arrived = with_it.take_all(&state, &fields, &mut frames);
+        match arrived.is_ok() {
+            true => *self = with_it,
+            // The two share the ledger.
+            false => self.promises.write_ended(),
+        }
+        arrived
     }
 
     fn take_all(
@@ -102,7 +106,8 @@ impl Port {
         let is_left_alone = self.treatments.epoch() != 0
             && params.0.mode == Mode::Ignore.number()
             && !flow.is_kept()
-            && !has_frames;
+            && !has_frames
+            && !flow.split_owes(&held.hold);
         if is_left_alone {
             return Some(Ok(true));
         }
@@ -234,6 +239,7 @@ impl Coming {
             row.held.iter().map(|frame| from_guest(*frame)).collect::<Option<_>>()?;
         // In sequence, what is retained before snd_nxt and what is held behind.
         let mut next = flow.snd_una;
+        let mut is_first = true;
         for (waiting, limit) in sent
             .iter()
             .map(|(waiting, _)| (waiting, true))
@@ -241,7 +247,10 @@ impl Coming {
         {
             let segment = waiting.segment();
             let end = segment.seq.wrapping_add(sequence_bytes(segment));
-            let is_next = after(end, next) && (limit != after(end, flow.snd_nxt));
+            // The first may be acknowledged in part; of what is retained, none begins within another.
+            let is_apart = is_first || !limit || !before(segment.seq, next);
+            let is_next = is_apart && after(end, next) && limit != after(end, flow.snd_nxt);
+            is_first = false;
             if !is_next || end.wrapping_sub(flow.snd_una) > i32::MAX as u32 {
                 return None;
             }

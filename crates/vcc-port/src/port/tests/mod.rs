@@ -6,6 +6,7 @@ mod cycles;
 mod emitting;
 mod expiry;
 mod foreign;
+mod interrupted;
 mod pinned;
 mod refusals;
 mod ruled;

@@ -12,7 +12,12 @@ pub struct Talk {
 
 impl Talk {
     pub fn begin(netns: &Netns) -> Self {
-        let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
+        Self::at(netns, "192.0.2.2:0")
+    }
+
+    /// The host listens at `address`.
+    pub fn at(netns: &Netns, address: &str) -> Self {
+        let listener = TcpListener::bind(address).expect("a listener");
         let address = listener.local_addr().expect("an address");
         let guest = netns.inside(|| TcpStream::connect(address)).expect("inside").expect("open");
         let (host, _) = listener.accept().expect("accepted");

@@ -1,10 +1,14 @@
 //! The API server is away, or refuses.
 
+use std::net::TcpStream;
+
 use serde_json::json;
+use vcc_port::{Host, Port, counters};
 use vcc_testing::guest;
 
 use super::*;
 use crate::daemon::watching::get;
+use crate::wire::{connect, exchange};
 
 fn base() -> String {
     let rules = json!([{ "name": "r", "underlay": "dctcp" }]);
@@ -82,6 +86,100 @@ fn an_agent_without_a_memory_leaves_ports_as_they_are_until_it_hears() {
         assert_eq!((&status["ports"][0]["draining"], &status["epoch"]), (&false.into(), &epoch));
         cluster.start_api_server();
         agent.has_ports(&[("port", "acme")]);
+    });
+}
+
+/// It is under the policy, and translated.
+#[track_caller]
+fn is_under_the_policy(streams: &mut (TcpStream, TcpStream), epoch: impl Fn(u8) -> bool) {
+    exchange(&mut streams.0, &mut streams.1);
+    let port = Port::open("port").expect("open");
+    let flows = port.flows().expect("flows");
+    assert_eq!(flows.len(), 1);
+    assert!(flows[0].depends_on_translation());
+    assert!(!flows[0].state.has(vcc_engine::sys::FLOW_RELEASED));
+    assert!(epoch(flows[0].state.epoch), "{}", flows[0].state.epoch);
+    assert_eq!(port.counters().expect("counters").get(counters::UNKNOWN), 0);
+}
+
+#[test]
+fn a_version_with_another_layout_takes_connections_over_under_the_policy_that_it_remembers() {
+    on_a_node(|cluster| {
+        let guest = guest();
+        // Without scales and ECN, a policy that leaves the connection alone has it forgotten.
+        let without = || {
+            for option in ["tcp_window_scaling", "tcp_ecn"] {
+                std::fs::write(format!("/proc/sys/net/ipv4/{option}"), "0").expect("written");
+            }
+        };
+        without();
+        guest.inside(without).expect("inside");
+        let mut agent = Agent::start(&cluster.kubeconfig());
+        cluster.apply(&base());
+        agent.has_ports(&[("port", "acme")]);
+        let mut streams = connect(&guest);
+        exchange(&mut streams.0, &mut streams.1);
+        cluster.stop_api_server();
+        agent.kill();
+        Host::make_foreign(true).expect("foreign");
+        agent.run();
+        agent.comes_to("it goes on", || agent.vcc("policy show").stdout.contains("base/r"));
+        agent.has_ports(&[("port", "acme")]);
+        exchange(&mut streams.0, &mut streams.1);
+        let port = Port::open("port").expect("open");
+        let flows = port.flows().expect("flows");
+        assert_eq!(flows.len(), 1);
+        assert!(!flows[0].depends_on_translation());
+        assert_eq!(port.counters().expect("counters").get(counters::UNKNOWN), 0);
+    });
+}
+
+#[test]
+fn a_version_with_another_layout_waits_for_a_policy_before_it_takes_ports_over() {
+    on_a_node(|cluster| {
+        let guest = guest();
+        let mut agent = Agent::start(&cluster.kubeconfig());
+        cluster.apply(&base());
+        agent.has_ports(&[("port", "acme")]);
+        let mut streams = connect(&guest);
+        is_under_the_policy(&mut streams, |_| true);
+        cluster.stop_api_server();
+        agent.kill();
+        std::fs::remove_dir_all(agent.directory.path().join("state")).expect("removed");
+        Host::make_foreign(true).expect("foreign");
+        agent.run();
+        agent.comes_to("it says so", || {
+            agent.vcc("status").stderr.contains("as soon as the cluster's policies are here")
+        });
+        exchange(&mut streams.0, &mut streams.1);
+        cluster.start_api_server();
+        agent.has_ports(&[("port", "acme")]);
+        agent.comes_to("it goes on", || agent.vcc("policy show").stdout.contains("base/r"));
+        is_under_the_policy(&mut streams, |epoch| epoch > 0);
+    });
+}
+
+/// One that is told to end meanwhile does.
+#[test]
+fn one_that_waits_ends_when_it_is_told_to() {
+    on_a_node(|cluster| {
+        let _guest = guest();
+        let mut agent = Agent::start(&cluster.kubeconfig());
+        cluster.apply(&base());
+        agent.has_ports(&[("port", "acme")]);
+        cluster.stop_api_server();
+        agent.kill();
+        std::fs::remove_dir_all(agent.directory.path().join("state")).expect("removed");
+        Host::make_foreign(true).expect("foreign");
+        agent.run();
+        agent.comes_to("it says so", || {
+            agent.vcc("status").stderr.contains("as soon as the cluster's policies are here")
+        });
+        let mut child = agent.child.take().expect("it runs");
+        // SAFETY: the call takes no pointers; the child has not been waited for.
+        assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) }, 0);
+        assert_eq!(child.wait().expect("its end").code(), Some(0));
+        assert!(Port::list().expect("a list").iter().any(|port| port.device() == "port"));
     });
 }
 

@@ -131,3 +131,34 @@ fn where_the_schema_can_carry_it_the_server_says_the_checker_s_sentence() {
         }
     });
 }
+
+#[test]
+fn a_status_that_nobody_can_read_hinders_nobody() {
+    on_a_node(|cluster| {
+        let mut agent = Agent::start(&cluster.kubeconfig());
+        let rules = |underlay: &str| json!({ "rules": [{ "name": "r", "underlay": underlay }] });
+        cluster.apply(&policy("base", rules("dctcp")));
+        let everywhere = || field(cluster, "vccpolicy/base", ".status.everywhere");
+        agent.comes_to("one node", || everywhere() == "1/1");
+        agent.kill();
+        let nonsense = r#"{ "status": { "nodes": "x", "policies": 5, "canary": [] } }"#;
+        for object in ["vccpolicy/base", &format!("vccnode/{NODE}")] {
+            let patch = ["patch", object, "--subresource=status", "--type=merge", "-p", nonsense];
+            cluster.kubectl(&patch);
+        }
+        // Another node's, whose agent has gone.
+        cluster.apply(
+            "{ apiVersion: vcc.internal/v1alpha1, kind: VccNode, metadata: { name: gone } }",
+        );
+        let patch =
+            ["patch", "vccnode/gone", "--subresource=status", "--type=merge", "-p", nonsense];
+        cluster.kubectl(&patch);
+        agent.run();
+        cluster.apply(&policy("base", rules("cubic")));
+        agent.comes_to("the new generation", || {
+            let node = format!("vccnode/{NODE}");
+            field(cluster, &node, ".status.policies[0].inForce") == "2"
+        });
+        agent.comes_to("the summary", || everywhere() == "1/2");
+    });
+}
