@@ -62,10 +62,6 @@ impl Snooped {
         let mut snoop = Snoop(row.snoop.raw());
         snoop.falls_silent();
         let headers = Headers::of(&row.link)?;
-        // What it answers has them in front.
-        if snoop.0.begun != 0 && headers.tcp_at == 0 {
-            return None;
-        }
         Some(Snooped { snoop, headers, tsval: row.tsval, ..Snooped::default() })
     }
 

@@ -16,20 +16,19 @@ use super::Port;
 use crate::table::Entry;
 
 /// Bytes of a line about one connection, with room to spare.
-const ROW_MAX_BYTES: usize = 1 << 10;
+const ROW_MAX_BYTES: usize = 4 << 10;
 /// Of a description, and of the copies of what was promised to peers.
 const BESIDE_THE_BUFFER_BYTES: usize = 64 << 20;
-/// Whatever the port may have: it has to be in memory as a whole, and comes from a front end.
+/// Of all lines, however many flows the port may have: they are in memory as a whole.
 const MOST_BYTES: usize = 512 << 20;
 
 impl Port {
     /// No state of a port like this one is longer.
     pub fn state_limit_bytes(&self) -> usize {
         // A buffer exceeds its size by what has no room to wait elsewhere.
-        let bytes = 2 * self.buffer.size_bytes() as usize
-            + self.max_flows().saturating_mul(ROW_MAX_BYTES)
-            + BESIDE_THE_BUFFER_BYTES;
-        bytes.min(MOST_BYTES)
+        2 * self.buffer.size_bytes() as usize
+            + self.max_flows().saturating_mul(ROW_MAX_BYTES).min(MOST_BYTES)
+            + BESIDE_THE_BUFFER_BYTES
     }
 }
 
