@@ -165,7 +165,7 @@ impl Server {
                 (Source::Listener, None) => self.accept(&mut device),
                 (Source::FrontEnd, Some(session)) => session.serve(&mut device, &self.watch),
                 (Source::State, Some(session)) => {
-                    session.carry(&mut device);
+                    session.carry(&mut device, &self.watch);
                     Ok(())
                 }
                 _ => Ok(()),

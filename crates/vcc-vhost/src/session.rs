@@ -136,7 +136,7 @@ impl Session {
                 return self.line.answer(&message, &answer.to_ne_bytes());
             }
             Request::CheckDeviceState => {
-                let answer = self.end_transfer(device);
+                let answer = self.end_transfer(device, watch);
                 return self.line.answer(&message, &answer.to_ne_bytes());
             }
             // Answered above, or nothing to do: the front end looks at the log when it wants to.
@@ -215,6 +215,7 @@ impl Session {
         for ring in &self.rings {
             unwatch(ring, watch);
         }
+        self.close_pipe(watch);
         watch.remove(self.line.as_raw_fd());
     }
 }

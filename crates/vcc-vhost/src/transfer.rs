@@ -1,15 +1,14 @@
 //! A card's state on its way through a pipe of the front end's (vhost-user, "Migrating back-end
 //! state"). Nothing waits for the other end.
 
-use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::FileTypeExt;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use crate::watch::{Source, Watch};
 
 /// Bytes of one read.
 const PART_BYTES: usize = 1 << 16;
-/// Reads of one turn, more than a pipe holds: the card is served meanwhile.
-const PARTS_OF_A_TURN: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
@@ -17,10 +16,13 @@ pub(crate) enum Direction {
     Load,
 }
 
-/// Until its end, the pipe is open.
+/// To be [closed](Transfer::close) before it is dropped.
 pub(crate) struct Transfer {
     pub direction: Direction,
-    pipe: Option<File>,
+    /// Until all has been carried. The front end has made it, and may have descriptors of the same open
+    /// file, so whether it waits is not ours to say; nor may we open it anew, as it belongs to the front
+    /// end's user.
+    pipe: Option<OwnedFd>,
     /// What is to be written, or has been read.
     bytes: Vec<u8>,
     written_bytes: usize,
@@ -31,7 +33,7 @@ impl Transfer {
     /// # Errors
     /// It is no pipe, whose reading or writing never waits.
     pub(crate) fn save(fd: OwnedFd, bytes: Vec<u8>) -> io::Result<Self> {
-        let pipe = Some(pipe(fd)?);
+        let pipe = Some(checked(fd)?);
         let limit_bytes = bytes.len();
         Ok(Transfer { direction: Direction::Save, pipe, bytes, written_bytes: 0, limit_bytes })
     }
@@ -41,33 +43,49 @@ impl Transfer {
     /// # Errors
     /// Likewise.
     pub(crate) fn load(fd: OwnedFd, limit_bytes: usize) -> io::Result<Self> {
-        let pipe = Some(pipe(fd)?);
+        let pipe = Some(checked(fd)?);
         let (direction, bytes) = (Direction::Load, Vec::new());
         Ok(Transfer { direction, pipe, bytes, written_bytes: 0, limit_bytes })
     }
 
-    /// The pipe, until all has been carried.
-    pub(crate) fn fd(&self) -> Option<RawFd> {
-        self.pipe.as_ref().map(AsRawFd::as_raw_fd)
+    /// Carries what the pipe takes or has at once, and has the rest waited for.
+    ///
+    /// # Errors
+    /// As of [`Transfer::carry`], or this host has no memory for what is waited for.
+    pub(crate) fn begin(&mut self, watch: &Watch) -> io::Result<()> {
+        if self.carry(watch)? {
+            return Ok(());
+        }
+        let Some(pipe) = &self.pipe else { return Ok(()) };
+        match self.direction {
+            Direction::Save => watch.add_written(pipe.as_raw_fd(), Source::State),
+            Direction::Load => watch.add(pipe.as_raw_fd(), Source::State),
+        }
     }
 
     /// Carries what the pipe takes or has now. True once all has been carried.
     ///
     /// # Errors
     /// The front end does not read on, or sends more than there can be.
-    pub(crate) fn carry(&mut self) -> io::Result<bool> {
-        let Some(pipe) = &mut self.pipe else { return Ok(true) };
+    pub(crate) fn carry(&mut self, watch: &Watch) -> io::Result<bool> {
+        let Some(pipe) = &self.pipe else { return Ok(true) };
         let carried = match self.direction {
             Direction::Save => write(pipe, &self.bytes, &mut self.written_bytes),
             Direction::Load => read(pipe, &mut self.bytes, self.limit_bytes),
         };
         match carried {
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(error),
-            Ok(()) => {
-                self.pipe = None;
-                Ok(true)
+            carried => {
+                self.close(watch);
+                carried.map(|()| true)
             }
+        }
+    }
+
+    /// While the front end has a descriptor of the same open file, it would go on to wake us.
+    pub(crate) fn close(&mut self, watch: &Watch) {
+        if let Some(pipe) = self.pipe.take() {
+            watch.remove(pipe.as_raw_fd());
         }
     }
 
@@ -77,7 +95,7 @@ impl Transfer {
     }
 }
 
-fn write(pipe: &mut File, bytes: &[u8], written_bytes: &mut usize) -> io::Result<()> {
+fn write(pipe: &OwnedFd, bytes: &[u8], written_bytes: &mut usize) -> io::Result<()> {
     while *written_bytes < bytes.len() {
         match write_now(pipe, &bytes[*written_bytes..]) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -87,9 +105,9 @@ fn write(pipe: &mut File, bytes: &[u8], written_bytes: &mut usize) -> io::Result
     Ok(())
 }
 
-fn read(pipe: &mut File, bytes: &mut Vec<u8>, limit_bytes: usize) -> io::Result<()> {
+fn read(pipe: &OwnedFd, bytes: &mut Vec<u8>, limit_bytes: usize) -> io::Result<()> {
     let mut part = vec![0; PART_BYTES];
-    for _ in 0..PARTS_OF_A_TURN {
+    loop {
         match read_now(pipe, &mut part) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Ok(0) => return Ok(()),
@@ -99,110 +117,113 @@ fn read(pipe: &mut File, bytes: &mut Vec<u8>, limit_bytes: usize) -> io::Result<
             return Err(io::Error::other(format!("it is longer than {limit_bytes} bytes")));
         }
     }
-    Err(ErrorKind::WouldBlock.into())
 }
 
-fn pipe(fd: OwnedFd) -> io::Result<File> {
-    let pipe = File::from(fd);
-    if !pipe.metadata()?.file_type().is_fifo() {
-        return Err(io::Error::other("its descriptor is no pipe"));
+/// There is no place in a pipe.
+const NO_OFFSET: libc::off_t = -1;
+
+/// Fails with EAGAIN where write(2) might wait: pipes know RWF_NOWAIT since Linux 6.4.
+fn write_now(pipe: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+    let part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    // SAFETY: the call reads memory that the part borrows.
+    let count = unsafe { libc::pwritev2(pipe.as_raw_fd(), &part, 1, NO_OFFSET, libc::RWF_NOWAIT) };
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+}
+
+/// Likewise.
+fn read_now(pipe: &OwnedFd, bytes: &mut [u8]) -> io::Result<usize> {
+    let part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    // SAFETY: the call writes to memory that the part borrows alone.
+    let count = unsafe { libc::preadv2(pipe.as_raw_fd(), &part, 1, NO_OFFSET, libc::RWF_NOWAIT) };
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+}
+
+/// Of a file on a disk, reading waits for the disk.
+fn checked(fd: OwnedFd) -> io::Result<OwnedFd> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the call writes a status, or fails.
+    let status = unsafe {
+        if libc::fstat(fd.as_raw_fd(), status.as_mut_ptr()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        status.assume_init()
+    };
+    match status.st_mode & libc::S_IFMT {
+        libc::S_IFIFO => Ok(fd),
+        _ => Err(io::Error::other("its descriptor is no pipe")),
     }
-    Ok(pipe)
-}
-
-/// Whether the descriptor waits is the front end's to say, as it shares it, and to open the pipe anew needs
-/// rights that only its maker has: so each call says that it does not wait (Linux 6.4).
-fn read_now(pipe: &File, part: &mut [u8]) -> io::Result<usize> {
-    let to = libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() };
-    // SAFETY: `to` is all of `part`, which outlives the call.
-    let count = unsafe { libc::preadv2(pipe.as_raw_fd(), &to, 1, -1, libc::RWF_NOWAIT) };
-    usize::try_from(count).map_err(|_| io::Error::last_os_error())
-}
-
-fn write_now(pipe: &File, bytes: &[u8]) -> io::Result<usize> {
-    let from = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    // SAFETY: `from` is all of `bytes`, which the kernel only reads.
-    let count = unsafe { libc::pwritev2(pipe.as_raw_fd(), &from, 1, -1, libc::RWF_NOWAIT) };
-    usize::try_from(count).map_err(|_| io::Error::last_os_error())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
-    use std::os::fd::FromRawFd;
+    use std::fs::File;
+    use std::io::Write;
     use std::thread;
 
     use super::*;
+    use crate::testing::pipe;
 
-    /// Both ends wait, as a front end's may.
-    fn pipe_ends() -> [OwnedFd; 2] {
-        let mut fds = [0; 2];
-        // SAFETY: the kernel writes two descriptors, which nobody else has.
+    /// Linux's struct __user_cap_header_struct, and two of __user_cap_data_struct.
+    const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
+    const CAP_NET_ADMIN: u32 = 12;
+
+    /// This thread has those of packaging/vcc-domain@.service, if it had them.
+    fn limit_capabilities() {
+        let header = [CAPABILITY_VERSION_3, 0];
+        let mut sets = [0_u32; 6];
+        // SAFETY: the kernel reads and writes memory of the sizes that it has for this version.
         unsafe {
-            assert_eq!(libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC), 0);
-            fds.map(|fd| OwnedFd::from_raw_fd(fd))
+            let got = libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr());
+            assert_eq!(got, 0, "{}", io::Error::last_os_error());
+            let kept = 1 << CAP_NET_ADMIN;
+            let limited = [sets[0] & kept, sets[1] & kept, 0, 0, 0, 0];
+            let set = libc::syscall(libc::SYS_capset, header.as_ptr(), limited.as_ptr());
+            assert_eq!(set, 0, "{}", io::Error::last_os_error());
         }
     }
 
-    fn state() -> Vec<u8> {
-        (0..3_000_000u32).map(|it| it as u8).collect()
-    }
-
-    /// A virtual machine monitor's user makes the pipe; the driver domain is another user. Returns false if
-    /// the test is of a user who cannot become another.
-    fn as_another_user(work: impl FnOnce() + Send) -> bool {
-        let run = || {
-            // SAFETY: this system call changes the thread alone.
-            let can = unsafe { libc::syscall(libc::SYS_setresuid, 65533, 65533, 65533) } == 0;
-            if can {
-                work();
-            }
-            can
-        };
-        thread::scope(|scope| scope.spawn(run).join().expect("its end"))
-    }
-
-    fn carry(transfer: &mut Transfer) {
-        while !transfer.carry().expect("carried") {
-            thread::yield_now();
-        }
-    }
-
+    /// The front end is not root, and root without CAP_DAC_OVERRIDE may not open its pipe, whose
+    /// descriptor waits.
     #[test]
-    fn a_pipe_of_another_user_takes_a_state() {
-        let [reader, writer] = pipe_ends();
-        let theirs = thread::spawn(move || {
-            let mut read = Vec::new();
-            File::from(reader).read_to_end(&mut read).expect("read");
-            read
+    fn a_state_passes_through_a_pipe_that_may_not_be_opened() {
+        let carried = thread::spawn(|| {
+            limit_capabilities();
+            let watch = Watch::new().expect("a watch");
+            let (reader, writer) = pipe();
+            // SAFETY: the call reads nothing but its arguments.
+            assert_eq!(unsafe { libc::fchmod(reader.as_raw_fd(), 0) }, 0);
+            let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
+            let opened = File::open(path).expect_err("another's");
+            assert_eq!(opened.kind(), ErrorKind::PermissionDenied);
+            let mut loaded = Transfer::load(reader.into(), 100).expect("a pipe");
+            assert!(!loaded.carry(&watch).expect("nothing yet"));
+            let mut saved = Transfer::save(writer.into(), b"state".to_vec()).expect("a pipe");
+            assert!(saved.carry(&watch).expect("it is written"));
+            assert!(loaded.carry(&watch).expect("it is read"));
+            loaded.into_bytes()
         });
-        let can = as_another_user(|| carry(&mut Transfer::save(writer, state()).expect("a pipe")));
-        let read = theirs.join().expect("its end");
-        assert!(!can || read == state());
+        assert_eq!(carried.join().expect("carried"), b"state");
     }
 
+    /// More than the pipe takes at once, of a front end that keeps the ends that it passes.
     #[test]
-    fn a_pipe_of_another_user_gives_a_state() {
-        let [reader, writer] = pipe_ends();
-        let theirs = thread::spawn(move || {
-            // The test may run as a user who cannot become another.
-            let _ = File::from(writer).write_all(&state());
-        });
-        as_another_user(|| {
-            let mut transfer = Transfer::load(reader, 4_000_000).expect("a pipe");
-            carry(&mut transfer);
-            assert!(transfer.into_bytes() == state());
-        });
-        theirs.join().expect("its end");
-    }
-
-    #[test]
-    fn an_empty_pipe_does_not_wait_nor_is_more_taken_than_there_can_be() {
-        let [reader, writer] = pipe_ends();
-        let mut transfer = Transfer::load(reader, 10).expect("a pipe");
-        assert!(!transfer.carry().expect("nothing is there"));
-        File::from(writer).write_all(&[0; 11]).expect("written");
-        let error = transfer.carry().expect_err("too much");
-        assert!(error.to_string().contains("longer than 10 bytes"), "{error}");
+    fn a_pipe_that_others_have_open_wakes_nobody_when_all_is_carried() {
+        let watch = Watch::new().expect("a watch");
+        let (reader, writer) = pipe();
+        let kept = [&reader, &writer].map(|end| end.try_clone().expect("a descriptor"));
+        let state = vec![7; 100_000];
+        let mut saved = Transfer::save(writer.into(), state.clone()).expect("a pipe");
+        let mut loaded = Transfer::load(reader.into(), state.len()).expect("a pipe");
+        saved.begin(&watch).expect("its start is written");
+        assert_eq!(watch.wait(true).expect("a wait"), [], "it is full");
+        loaded.begin(&watch).expect("its start is read");
+        assert_eq!(watch.wait(true).expect("a wait"), [Source::State], "there is room");
+        assert!(saved.carry(&watch).expect("it is written"));
+        let [_, mut writer] = kept;
+        writer.write_all(b"more").expect("written");
+        assert_eq!(watch.wait(true).expect("a wait"), [Source::State]);
+        assert!(loaded.carry(&watch).is_err(), "more than there can be");
+        writer.write_all(b"more").expect("written");
+        assert_eq!(watch.wait(true).expect("a wait"), []);
     }
 }

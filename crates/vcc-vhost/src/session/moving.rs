@@ -10,7 +10,7 @@ use crate::features::Features;
 use crate::message::{End, Message};
 use crate::ring::Ring;
 use crate::transfer::{Direction, Transfer};
-use crate::watch::{Source, Watch};
+use crate::watch::Watch;
 
 /// The answer to VHOST_USER_SET_DEVICE_STATE_FD: no descriptor of the card's comes with it.
 const NO_FD: u64 = 1 << 8;
@@ -53,7 +53,7 @@ impl Session {
     ) -> Result<u64, End> {
         let (direction, phase) = (message.word(0)?, message.word(1)?);
         let fd = fd.ok_or_else(|| End::refused("a card's state without a descriptor"))?;
-        self.transfer = None;
+        self.close_pipe(watch);
         let begun = match (direction, phase) {
             _ if self.rings.iter().any(Ring::is_started) => {
                 Err("the guest's rings have not been stopped".to_owned())
@@ -66,16 +66,14 @@ impl Session {
             }
             _ => Err(format!("direction {direction} in phase {phase} is unknown")),
         };
-        let watched = begun.and_then(|mut transfer| {
-            transfer.carry().map_err(|error| error.to_string())?;
-            let Some(fd) = transfer.fd() else { return Ok(transfer) };
-            let watched = match transfer.direction {
-                Direction::Save => watch.add_written(fd, Source::State),
-                Direction::Load => watch.add(fd, Source::State),
-            };
-            watched.map(|()| transfer).map_err(|error| error.to_string())
+        let begun = begun.and_then(|mut transfer| match transfer.begin(watch) {
+            Ok(()) => Ok(transfer),
+            Err(error) => {
+                transfer.close(watch);
+                Err(error.to_string())
+            }
         });
-        match watched {
+        match begun {
             Ok(transfer) => {
                 self.transfer = Some(transfer);
                 Ok(NO_FD)
@@ -89,18 +87,20 @@ impl Session {
 
     /// Carries what the pipe takes or has now. After an error, the front end's question is answered
     /// by one.
-    pub(crate) fn carry(&mut self, device: &mut Device) {
+    pub(crate) fn carry(&mut self, device: &mut Device, watch: &Watch) {
         let Some(transfer) = &mut self.transfer else { return };
-        if let Err(error) = transfer.carry() {
+        if let Err(error) = transfer.carry(watch) {
             self.transfer = None;
             device.tell(Event::StateRefused(error.to_string()));
         }
     }
 
     /// VHOST_USER_CHECK_DEVICE_STATE: has the state come whole, and is it used? Returns the answer.
-    pub(super) fn end_transfer(&mut self, device: &mut Device) -> u64 {
+    pub(super) fn end_transfer(&mut self, device: &mut Device, watch: &Watch) -> u64 {
         let Some(mut transfer) = self.transfer.take() else { return FAILED };
-        let ended = match (transfer.carry(), transfer.direction) {
+        let carried = transfer.carry(watch);
+        transfer.close(watch);
+        let ended = match (carried, transfer.direction) {
             (Err(error), _) => Err(error.to_string()),
             (Ok(false), _) => Err("the front end asks for its end before it is over".to_owned()),
             (Ok(true), Direction::Save) => {
@@ -115,6 +115,12 @@ impl Session {
                 device.tell(Event::StateRefused(why));
                 FAILED
             }
+        }
+    }
+
+    pub(super) fn close_pipe(&mut self, watch: &Watch) {
+        if let Some(mut transfer) = self.transfer.take() {
+            transfer.close(watch);
         }
     }
 }
