@@ -53,8 +53,7 @@ static __always_inline uint32_t inner_ip(struct __sk_buff *skb, enum direction d
 			return COUNT_MALFORMED;
 		if (o->ip.v6.nexthdr == IPPROTO_FRAGMENT)
 			return COUNT_FRAGMENT;
-		if (o->ip.v6.nexthdr == IPPROTO_HOPOPTS || o->ip.v6.nexthdr == IPPROTO_ROUTING ||
-		    o->ip.v6.nexthdr == IPPROTO_DSTOPTS)
+		if (is_extension(o->ip.v6.nexthdr))
 			return COUNT_DEEP;
 		if (o->ip.v6.nexthdr != IPPROTO_TCP)
 			return COUNT_NOT_TCP;

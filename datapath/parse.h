@@ -50,6 +50,12 @@ struct vlan_tag {
 	__be16 proto;
 };
 
+/* Extension headers of one form, in front of what they extend (RFC 8200, 4.3, 4.4 and 4.6). */
+static __always_inline bool is_extension(int next)
+{
+	return next == IPPROTO_HOPOPTS || next == IPPROTO_ROUTING || next == IPPROTO_DSTOPTS;
+}
+
 static __always_inline void key_v4(uint8_t addr[16], __be32 v4)
 {
 	uint32_t *words = (uint32_t *)addr;
@@ -181,8 +187,7 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 
 				if (next == IPPROTO_FRAGMENT)
 					return COUNT_FRAGMENT;
-				if (next != IPPROTO_HOPOPTS && next != IPPROTO_ROUTING &&
-				    next != IPPROTO_DSTOPTS)
+				if (!is_extension(next))
 					return COUNT_NOT_TCP;
 				if (bpf_skb_load_bytes(skb, fr->l4_off, ext, 2))
 					return COUNT_MALFORMED;

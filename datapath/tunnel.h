@@ -114,12 +114,6 @@ static __always_inline uint64_t tunnel_of_gre(const struct outer *o, bool has_ke
 	       (hash & ((1ull << TUNNEL_KIND_SHIFT) - 1));
 }
 
-/* Extension headers of one form, in front of what they extend (RFC 8200, 4.3, 4.4 and 4.6). */
-static __always_inline bool is_extension(int next)
-{
-	return next == IPPROTO_HOPOPTS || next == IPPROTO_ROUTING || next == IPPROTO_DSTOPTS;
-}
-
 /* Reads the outer IP header. Returns the protocol behind it, or -1. */
 static __always_inline int outer_ip(struct __sk_buff *skb, struct outer *o, uint32_t l3_off)
 {

@@ -30,8 +30,7 @@ static __always_inline bool ipv6_holds_tcp(struct __sk_buff *skb, uint32_t off)
 
 		if (next == IPPROTO_TCP)
 			return true;
-		if (next != IPPROTO_FRAGMENT && next != IPPROTO_HOPOPTS &&
-		    next != IPPROTO_ROUTING && next != IPPROTO_DSTOPTS)
+		if (next != IPPROTO_FRAGMENT && !is_extension(next))
 			return false;
 		if (bpf_skb_load_bytes(skb, off, head, sizeof(head)))
 			return false;
