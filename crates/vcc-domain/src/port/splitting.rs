@@ -125,8 +125,7 @@ impl Promises {
         self.write_ended();
     }
 
-    /// Whatever is written now.
-    pub(super) fn write_ended(&mut self) {
+    fn write_ended(&mut self) {
         let mut ended = std::mem::take(&mut self.ended);
         for refused in ended.iter_mut() {
             self.write(&mut refused.slot, Some(&refused.promise));

@@ -45,14 +45,15 @@ impl Port {
         let (state, fields, mut frames) = State::of_bytes(state)?;
         let mut with_it = self.clone();
         with_it.note_time(now_ns);
+        let arrived = with_it.take_all(&state, &fields, &mut frames)?;
+        // Both ports have the same ledger: nothing is written there before this one is to go on.
         with_it.promises.suspend();
-        let arrived = with_it.take_all(&state, &fields, &mut frames);
-        match arrived.is_ok() {
-            true => *self = with_it,
-            // The two share the ledger.
-            false => self.promises.write_ended(),
+        for row in &state.ended {
+            let max = with_it.table.max_flows();
+            with_it.promises.remember(with_it.now_ns, max, row.promise());
         }
-        arrived
+        *self = with_it;
+        Ok(arrived)
     }
 
     fn take_all(
@@ -75,9 +76,6 @@ impl Port {
             if !is_one {
                 return Err(CannotTakeOver::Row(number));
             }
-        }
-        for row in &state.ended {
-            self.promises.remember(self.now_ns, self.table.max_flows(), row.promise());
         }
         let waiting = state.waiting.iter();
         let waiting: Option<Vec<_>> = waiting
@@ -239,7 +237,6 @@ impl Coming {
             row.held.iter().map(|frame| from_guest(*frame)).collect::<Option<_>>()?;
         // In sequence, what is retained before snd_nxt and what is held behind.
         let mut next = flow.snd_una;
-        let mut is_first = true;
         for (waiting, limit) in sent
             .iter()
             .map(|(waiting, _)| (waiting, true))
@@ -248,9 +245,8 @@ impl Coming {
             let segment = waiting.segment();
             let end = segment.seq.wrapping_add(sequence_bytes(segment));
             // The first may be acknowledged in part; of what is retained, none begins within another.
-            let is_apart = is_first || !limit || !before(segment.seq, next);
+            let is_apart = next == flow.snd_una || !limit || !before(segment.seq, next);
             let is_next = is_apart && after(end, next) && limit != after(end, flow.snd_nxt);
-            is_first = false;
             if !is_next || end.wrapping_sub(flow.snd_una) > i32::MAX as u32 {
                 return None;
             }
