@@ -69,14 +69,12 @@ impl Policies {
     /// What has to be watched for this node, whichever generations are in force.
     pub fn needs(&self, node: &str) -> Needs {
         let fit = self.newest.iter().filter(|it| it.is_fit());
-        let all = fit.chain(self.last_good.values()).map(Arc::as_ref);
-        Needs::of(all.filter(|it| it.spec.rollout.presence(node) != Presence::Absent))
+        needs_of(fit.chain(self.last_good.values()), node)
     }
 
     /// What an edition of this node depends on that is in force now.
     pub fn needs_in_force(&self, node: &str) -> Needs {
-        let all = self.last_good.values().map(Arc::as_ref);
-        Needs::of(all.filter(|it| it.spec.rollout.presence(node) != Presence::Absent))
+        needs_of(self.last_good.values(), node)
     }
 
     /// The edition that is in force by memory, as long as nothing is heard.
@@ -121,29 +119,33 @@ impl Policies {
 
     /// A policy that is not in force is not to be without the peers that it means.
     fn unless_unheard(&self, reading: &Arc<Reading>, scene: &Scene) -> Arc<Reading> {
-        let last = self.last_good.get(&reading.object.name);
-        let is_in_force = last.is_some_and(|last| last.object == reading.object);
         let unheard = |rule: &Rule| {
             rule.peers.as_ref().is_some_and(|peers| scene.unheard.contains(&peers.of_pods()))
         };
+        if scene.unheard.is_empty() || !reading.is_fit() || !self.has_changed(reading) {
+            return Arc::clone(reading);
+        }
         match reading.spec.rules.iter().position(unheard) {
-            Some(index) if reading.is_fit() && !is_in_force => {
+            Some(index) => {
                 let why = "the API server has not told of these pods";
                 let errors = vec![format!("spec.rules[{index}].peer_pods: {why}")];
                 Arc::new(Reading { errors, ..(**reading).clone() })
             }
-            _ => Arc::clone(reading),
+            None => Arc::clone(reading),
         }
+    }
+
+    /// Whether it is another one than that in force, or none is.
+    fn has_changed(&self, reading: &Reading) -> bool {
+        let last = self.last_good.get(&reading.object.name);
+        last.is_none_or(|last| last.object != reading.object)
     }
 
     /// Of what is too much together, the one to do without: the last in the order of those that have
     /// changed, or of all.
     fn dispensable(&self, parts: &[Part<'_>]) -> usize {
-        let has_changed = |(reading, _): &Part<'_>| {
-            let last = self.last_good.get(&reading.object.name);
-            last.is_none_or(|last| last.object != reading.object)
-        };
-        parts.iter().rposition(has_changed).unwrap_or(parts.len().saturating_sub(1))
+        let changed = parts.iter().rposition(|(reading, _)| self.has_changed(reading));
+        changed.unwrap_or(parts.len().saturating_sub(1))
     }
 
     /// Puts those back that are at fault: each to its last good generation, and one without to none.
@@ -212,6 +214,11 @@ impl Policies {
 fn parts<'a>(standings: &'a [Standing], node: &str) -> Vec<Part<'a>> {
     let chosen = standings.iter().filter_map(|standing| standing.chosen.as_deref());
     chosen.map(|reading| (reading, reading.spec.rollout.presence(node))).collect()
+}
+
+fn needs_of<'a>(readings: impl Iterator<Item = &'a Arc<Reading>>, node: &str) -> Needs {
+    let all = readings.map(Arc::as_ref);
+    Needs::of(all.filter(|it| it.spec.rollout.presence(node) != Presence::Absent))
 }
 
 fn has_same_place(one: &Reading, other: &Reading) -> bool {

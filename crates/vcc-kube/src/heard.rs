@@ -20,21 +20,10 @@ pub struct Heard {
 impl Heard {
     /// Takes the time out of what is told, where it would make each look like news.
     pub fn note(&mut self, news: News<NodeStatus>, now: Instant) -> News<NodeStatus> {
-        match news {
-            News::Listed(name, status) => {
-                let status = self.of_node(&name, status, now);
-                News::Listed(name, status)
-            }
-            News::Is(name, status) => {
-                let status = self.of_node(&name, status, now);
-                News::Is(name, status)
-            }
-            News::Gone(name) => {
-                self.nodes.remove(&name);
-                News::Gone(name)
-            }
-            news => news,
+        if let News::Gone(name) = &news {
+            self.nodes.remove(name);
         }
+        news.map(|name, status| self.of_node(name, status, now))
     }
 
     fn of_node(&mut self, name: &str, mut status: NodeStatus, now: Instant) -> NodeStatus {

@@ -194,7 +194,7 @@ fn try_again(nodes: usize) -> Duration {
 fn together(nodes: usize) -> Duration {
     const EACH: Duration = Duration::from_millis(100);
     const LONGEST: Duration = Duration::from_secs(3600);
-    (EACH * u32::try_from(nodes).unwrap_or(u32::MAX).min(36_000)).min(LONGEST)
+    EACH.saturating_mul(u32::try_from(nodes).unwrap_or(u32::MAX)).min(LONGEST)
 }
 
 #[cfg(test)]

@@ -34,8 +34,8 @@ impl Pace {
         };
         let apart = APART_PER_NODE.saturating_mul(u32::try_from(nodes).unwrap_or(u32::MAX));
         let is_calm = self.news.is_some() && is_past(self.news, CALM);
-        (is_calm && is_past(self.wrote, CALM))
-            || ((self.news.is_some() || self.has_counts) && is_past(self.wrote, apart.max(CALM)))
+        let pause = if is_calm { CALM } else { apart.max(CALM) };
+        (self.news.is_some() || self.has_counts) && is_past(self.wrote, pause)
     }
 
     /// What was heard is written, or has to be tried again.

@@ -12,6 +12,25 @@ pub enum News<T> {
     Gone(String),
 }
 
+impl<T> News<T> {
+    /// The same of something else that is made of each object.
+    pub fn map<U>(self, of: impl FnOnce(&str, T) -> U) -> News<U> {
+        match self {
+            Self::Begin => News::Begin,
+            Self::Listed(name, object) => {
+                let object = of(&name, object);
+                News::Listed(name, object)
+            }
+            Self::End => News::End,
+            Self::Is(name, object) => {
+                let object = of(&name, object);
+                News::Is(name, object)
+            }
+            Self::Gone(name) => News::Gone(name),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Store<T> {
     objects: BTreeMap<String, T>,

@@ -212,12 +212,8 @@ fn policies(
         policy.spec = Arc::new(json!({ ROLLOUT: rollout }));
         policy
     };
-    let tell = move |news| {
-        let news = match news {
-            News::Listed(name, policy) => News::Listed(name, rollout_alone(policy)),
-            News::Is(name, policy) => News::Is(name, rollout_alone(policy)),
-            news => news,
-        };
+    let tell = move |news: News<PolicyObject>| {
+        let news = news.map(|_, policy| rollout_alone(policy));
         tell.send(Change::Policy(news)).is_ok()
     };
     watch_policies(client, (troubles, " for the summary"), tell)
@@ -236,26 +232,17 @@ pub fn watch_policies(
         let object = PolicyObject::from(object);
         (object.name.clone(), object)
     };
-    let tell = move |news: News<PolicyObject>| tell(news);
     let config = Config::default().page_size(PAGE);
-    let mut admit = move |news| match news {
-        News::Begin => {
-            budget.begin();
-            News::Begin
+    let mut admit = move |news: News<PolicyObject>| {
+        match &news {
+            News::Begin => budget.begin(),
+            News::Gone(name) => budget.remove(name),
+            _ => {}
         }
-        News::Listed(name, mut object) => {
+        news.map(|_, mut object| {
             budget.admit(&mut object);
-            News::Listed(name, object)
-        }
-        News::Is(name, mut object) => {
-            budget.admit(&mut object);
-            News::Is(name, object)
-        }
-        News::Gone(name) => {
-            budget.remove(&name);
-            News::Gone(name)
-        }
-        News::End => News::End,
+            object
+        })
     };
     watch(client, &resource::policies(), config, troubles, read, move |news| tell(admit(news)))
 }

@@ -1,4 +1,3 @@
-use std::ffi::OsString;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -78,14 +77,12 @@ fn origin(arguments: &Arguments) -> anyhow::Result<Origin> {
     let Some(node) = arguments.node.clone().filter(|_| arguments.kubernetes) else {
         return Ok(Origin::File(std::path::absolute(&arguments.config)?));
     };
-    let or = |name: &str, default: &str| {
-        std::env::var_os(name).unwrap_or_else(|| OsString::from(default))
-    };
     let agent = vcc_daemon::AgentOptions {
         node,
         kubeconfig: arguments.kubeconfig.clone(),
         namespace: namespace(std::env::var("POD_NAMESPACE").ok(), Path::new(ACCOUNT_NAMESPACE)),
-        state_dir: or("STATE_DIRECTORY", "/var/lib/vcc").into(),
+        state_dir: std::env::var_os("STATE_DIRECTORY")
+            .map_or_else(|| PathBuf::from("/var/lib/vcc"), PathBuf::from),
     };
     Ok(Origin::Kubernetes(OfCluster { agent, cni_cache: arguments.cni_cache.clone() }))
 }
