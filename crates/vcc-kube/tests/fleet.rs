@@ -5,7 +5,6 @@
 //! so many cost the server.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -217,10 +216,8 @@ fn metric(cluster: &Cluster, name: &str, part: &str) -> f64 {
     metrics.lines().filter_map(of).sum()
 }
 
-fn memory_kb() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("a status");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a line");
-    line.split_whitespace().nth(1).and_then(|kb| kb.parse().ok()).expect("a number")
+fn memory_kib() -> u64 {
+    vcc_testing::process_status(std::process::id(), "VmRSS")
 }
 
 /// From a change of the policy to the last node's status, and what it costs the server.
@@ -229,7 +226,7 @@ fn memory_kb() -> u64 {
 fn so_many_agents_cost_the_server() {
     const CHANGES: usize = 100;
     let size = std::env::var("VCC_FLEET").map_or(1000, |size| size.parse().expect("a number"));
-    let before_kb = memory_kb();
+    let before_kib = memory_kib();
     let Some(fleet) = Fleet::start(size) else { return };
     fleet.apply(spec("dctcp", json!({})));
     let watched = fleet.watched();
@@ -262,7 +259,7 @@ fn so_many_agents_cost_the_server() {
         took_ms[CHANGES / 2],
         took_ms[CHANGES * 99 / 100 - 1],
         took_ms[CHANGES - 1],
-        (memory_kb() - before_kb) / size as u64,
+        (memory_kib() - before_kib) / size as u64,
     );
     drop(fleet.agents);
 }

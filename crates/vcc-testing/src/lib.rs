@@ -7,12 +7,14 @@ pub mod documents;
 mod host;
 pub mod kubernetes;
 mod open_vswitch;
+mod process;
 mod skip;
 pub mod tun;
 mod wait;
 
 pub use host::{guest, ip, isolated, on_a_host, tc};
 pub use open_vswitch::OpenVSwitch;
+pub use process::process_status;
 pub use skip::{can_attach, skip};
 pub use vcc_port::Netns;
 pub use wait::eventually;

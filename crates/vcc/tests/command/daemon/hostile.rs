@@ -244,10 +244,7 @@ fn a_broken_policy_costs_little_memory() {
         let said = place.vcc("policy apply FILE");
         assert_eq!((said.code, said.stdout.as_str()), (1, ""));
         assert!(said.stderr.contains("policy.toml:1:500001: error: the file is too long"));
-        let status = fs::read_to_string(format!("/proc/{}/status", daemon.child.id()));
-        let status = status.expect("its status");
-        let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line");
-        let most_kib: u64 = most.trim().trim_end_matches(" kB").parse().expect("a number");
+        let most_kib = vcc_testing::process_status(daemon.child.id(), "VmHWM");
         assert!(most_kib < 150 << 10, "{most_kib} KiB");
     });
 }

@@ -1,7 +1,5 @@
 //! Objects by the thousand and by the megabyte.
 
-use std::fs;
-
 use serde_json::json;
 use vcc_testing::guest;
 
@@ -105,9 +103,6 @@ fn too_many_and_too_large_objects_leave_a_node_as_it_is_and_small() {
 impl Agent {
     /// The most that was resident.
     fn memory_kb(&self) -> u64 {
-        let pid = self.child.as_ref().expect("it runs").id();
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("a status");
-        let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a line");
-        line.split_whitespace().nth(1).and_then(|kb| kb.parse().ok()).expect("a number")
+        vcc_testing::process_status(self.child.as_ref().expect("it runs").id(), "VmHWM")
     }
 }

@@ -15,18 +15,45 @@ fn base() -> String {
     policy("base", json!({ "ports": [{ "device": "port", "tenant": "acme" }], "rules": rules }))
 }
 
+/// An agent whose port is under the policy.
+fn under_base(cluster: &Cluster) -> Agent {
+    let agent = Agent::start(&cluster.kubeconfig());
+    cluster.apply(&base());
+    agent.has_ports(&[("port", "acme")]);
+    agent
+}
+
+impl Agent {
+    /// Until it says that it waits for the cluster's policies before it takes ports over.
+    #[track_caller]
+    fn waits_for_a_policy(&self) {
+        self.comes_to("it says so", || {
+            self.vcc("status").stderr.contains("as soon as the cluster's policies are here")
+        });
+    }
+
+    /// Until it has a policy of the cluster in force.
+    #[track_caller]
+    fn goes_on(&self) {
+        self.comes_to("it goes on", || self.vcc("policy show").stdout.contains("base/r"));
+        self.has_ports(&[("port", "acme")]);
+    }
+
+    /// What it remembers over its end.
+    fn forget(&self) {
+        std::fs::remove_dir_all(self.directory.path().join("state")).expect("removed");
+    }
+}
+
 #[test]
 fn a_node_goes_on_without_the_api_server() {
     on_a_node(|cluster| {
         let _pod_side = guest();
-        let mut agent = Agent::start(&cluster.kubeconfig());
-        cluster.apply(&base());
-        agent.has_ports(&[("port", "acme")]);
+        let mut agent = under_base(cluster);
         cluster.stop_api_server();
         agent.kill();
         agent.run();
-        agent.comes_to("it goes on", || agent.vcc("policy show").stdout.contains("base/r"));
-        agent.has_ports(&[("port", "acme")]);
+        agent.goes_on();
         let said = agent.vcc("policy apply").complaint(1);
         assert!(said.contains("this host's policy is that of its cluster"), "{said}");
 
@@ -45,9 +72,7 @@ fn a_node_goes_on_without_the_api_server() {
 fn a_reload_changes_nothing_and_is_no_problem_of_the_node() {
     on_a_node(|cluster| {
         let _pod_side = guest();
-        let agent = Agent::start(&cluster.kubeconfig());
-        cluster.apply(&base());
-        agent.has_ports(&[("port", "acme")]);
+        let agent = under_base(cluster);
         let said = agent.vcc("policy apply").complaint(1);
         assert!(said.contains("this host's policy is that of its cluster"), "{said}");
         let pid = agent.child.as_ref().expect("a process").id();
@@ -72,13 +97,11 @@ fn a_reload_changes_nothing_and_is_no_problem_of_the_node() {
 fn an_agent_without_a_memory_leaves_ports_as_they_are_until_it_hears() {
     on_a_node(|cluster| {
         let _pod_side = guest();
-        let mut agent = Agent::start(&cluster.kubeconfig());
-        cluster.apply(&base());
-        agent.has_ports(&[("port", "acme")]);
+        let mut agent = under_base(cluster);
         let epoch = agent.status()["epoch"].clone();
         cluster.stop_api_server();
         agent.kill();
-        std::fs::remove_dir_all(agent.directory.path().join("state")).expect("removed");
+        agent.forget();
         agent.run();
         agent.comes_to("it answers", || agent.status()["ports"][0]["device"] == "port");
         std::thread::sleep(Duration::from_secs(2));
@@ -114,17 +137,14 @@ fn a_version_with_another_layout_takes_connections_over_under_the_policy_that_it
         };
         without();
         guest.inside(without).expect("inside");
-        let mut agent = Agent::start(&cluster.kubeconfig());
-        cluster.apply(&base());
-        agent.has_ports(&[("port", "acme")]);
+        let mut agent = under_base(cluster);
         let mut streams = connect(&guest);
         exchange(&mut streams.0, &mut streams.1);
         cluster.stop_api_server();
         agent.kill();
         Host::make_foreign(true).expect("foreign");
         agent.run();
-        agent.comes_to("it goes on", || agent.vcc("policy show").stdout.contains("base/r"));
-        agent.has_ports(&[("port", "acme")]);
+        agent.goes_on();
         exchange(&mut streams.0, &mut streams.1);
         let port = Port::open("port").expect("open");
         let flows = port.flows().expect("flows");
@@ -138,23 +158,18 @@ fn a_version_with_another_layout_takes_connections_over_under_the_policy_that_it
 fn a_version_with_another_layout_waits_for_a_policy_before_it_takes_ports_over() {
     on_a_node(|cluster| {
         let guest = guest();
-        let mut agent = Agent::start(&cluster.kubeconfig());
-        cluster.apply(&base());
-        agent.has_ports(&[("port", "acme")]);
+        let mut agent = under_base(cluster);
         let mut streams = connect(&guest);
         is_under_the_policy(&mut streams, |_| true);
         cluster.stop_api_server();
         agent.kill();
-        std::fs::remove_dir_all(agent.directory.path().join("state")).expect("removed");
+        agent.forget();
         Host::make_foreign(true).expect("foreign");
         agent.run();
-        agent.comes_to("it says so", || {
-            agent.vcc("status").stderr.contains("as soon as the cluster's policies are here")
-        });
+        agent.waits_for_a_policy();
         exchange(&mut streams.0, &mut streams.1);
         cluster.start_api_server();
-        agent.has_ports(&[("port", "acme")]);
-        agent.comes_to("it goes on", || agent.vcc("policy show").stdout.contains("base/r"));
+        agent.goes_on();
         is_under_the_policy(&mut streams, |epoch| epoch > 0);
     });
 }
@@ -164,17 +179,13 @@ fn a_version_with_another_layout_waits_for_a_policy_before_it_takes_ports_over()
 fn one_that_waits_ends_when_it_is_told_to() {
     on_a_node(|cluster| {
         let _guest = guest();
-        let mut agent = Agent::start(&cluster.kubeconfig());
-        cluster.apply(&base());
-        agent.has_ports(&[("port", "acme")]);
+        let mut agent = under_base(cluster);
         cluster.stop_api_server();
         agent.kill();
-        std::fs::remove_dir_all(agent.directory.path().join("state")).expect("removed");
+        agent.forget();
         Host::make_foreign(true).expect("foreign");
         agent.run();
-        agent.comes_to("it says so", || {
-            agent.vcc("status").stderr.contains("as soon as the cluster's policies are here")
-        });
+        agent.waits_for_a_policy();
         let mut child = agent.child.take().expect("it runs");
         // SAFETY: the call takes no pointers; the child has not been waited for.
         assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) }, 0);
@@ -225,9 +236,7 @@ fn a_token_that_is_revoked_is_told_on_the_node() {
 fn a_version_that_is_newer_is_told_and_the_last_one_stays() {
     on_a_node(|cluster| {
         let _pod_side = guest();
-        let mut agent = Agent::start(&cluster.kubeconfig());
-        cluster.apply(&base());
-        agent.has_ports(&[("port", "acme")]);
+        let mut agent = under_base(cluster);
         // As after a release that knows only its own version.
         for resource in ["vccpolicies", "vccnodes"] {
             let ours =

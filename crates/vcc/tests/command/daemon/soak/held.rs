@@ -29,7 +29,8 @@ pub struct Held {
 
 impl Held {
     pub fn of(pid: u32) -> Self {
-        let mut held = Self { threads: field(pid, "Threads:"), ..Self::default() };
+        let mut held =
+            Self { threads: vcc_testing::process_status(pid, "Threads"), ..Self::default() };
         held.pinned = files_below(Path::new(PINS));
         let mut counted = BTreeSet::new();
         for entry in fs::read_dir(format!("/proc/{pid}/fd")).expect("its descriptors") {
@@ -108,14 +109,8 @@ impl fmt::Display for Held {
 
 /// Memory of its own: pages that no file backs.
 pub fn memory_kib(pid: u32) -> u64 {
-    field(pid, "RssAnon:") + field(pid, "RssShmem:")
-}
-
-fn field(pid: u32, name: &str) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it has not ended");
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let value = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    value.unwrap_or_else(|| panic!("no {name} in {status}"))
+    let of = |field| vcc_testing::process_status(pid, field);
+    of("RssAnon") + of("RssShmem")
 }
 
 /// Files come and go meanwhile.
