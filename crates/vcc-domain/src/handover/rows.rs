@@ -1,5 +1,8 @@
 //! The lines of a state. What is a time of the host's clock, or measured of its path, is not among
 //! them.
+//!
+//! Either version reads the other's: a field keeps its name and meaning, and one that is added has
+//! `#[serde(default)]`, because states of versions before lack it.
 
 use std::net::SocketAddr;
 
@@ -13,10 +16,10 @@ use crate::ledger::Promise;
 
 /// The fields of one of the engine's structures by their names. What is left out begins anew.
 macro_rules! mirror {
-    ($(#[$doc:meta])* $name:ident of $raw:ident { $($field:ident: $kind:ty,)* }) => {
+    ($(#[$doc:meta])* $name:ident of $raw:ident { $($(#[$of_field:meta])* $field:ident: $kind:ty,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Serialize, Deserialize)]
-        pub(crate) struct $name { $(pub $field: $kind,)* }
+        pub(crate) struct $name { $($(#[$of_field])* pub $field: $kind,)* }
 
         impl $name {
             pub(crate) fn of(raw: &sys::$raw) -> Self {

@@ -1,5 +1,6 @@
 //! `snoop` beside `split`: the port acknowledges in the names of both ends.
 
+use vcc_domain::Port;
 use vcc_engine::{Params, sys};
 use vcc_frames::{Packet, payload};
 
@@ -7,10 +8,13 @@ use crate::guest::{FIRST_WINDOW, Guest, SEG_BYTES, snooping};
 
 const SENT_SEGS: u32 = 15;
 
+fn both() -> Params {
+    Params(sys::vcc_params { act: sys::ACT_SPLIT as u8, ..snooping().0 })
+}
+
 /// The guest has sent more than may leave, all of which has been acknowledged to it.
 fn promised() -> Guest {
-    let params = Params(sys::vcc_params { act: sys::ACT_SPLIT as u8, ..snooping().0 });
-    let mut guest = Guest::with(params).accept();
+    let mut guest = Guest::with(both()).accept();
     for number in 0..SENT_SEGS {
         guest.send(&data(&guest, number));
     }
@@ -53,4 +57,17 @@ fn an_acknowledgement_on_what_was_acknowledged_for_the_guest_frees_the_buffer() 
     assert_eq!(guest.flow().flight_bytes(), 10 * SEG_BYTES, "five more have left");
     let freed_bytes = before_bytes - guest.port.held_bytes();
     assert!(freed_bytes >= 5 * SEG_BYTES, "{freed_bytes}");
+}
+
+/// What a version has handed over, the next ones take: promises to both ends, with the bytes that keep
+/// them.
+#[test]
+fn a_state_of_a_released_version_is_taken_over() {
+    let state = include_bytes!("fixtures/0.1.0.state");
+    let mut port = Port::new(both(), 16);
+    let arrived = port.take_over(0, state).expect("it is read");
+    assert_eq!((arrived.connections, arrived.waiting.len()), (1, 1));
+    assert!(port.held_bytes() > 3 * SEG_BYTES, "{}", port.held_bytes());
+    let (_, flow) = port.flows().next().expect("a connection");
+    assert!(flow.can_travel() && flow.depends_on_translation());
 }
