@@ -7,8 +7,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::watch::{Source, Watch};
 
-/// Bytes of one read.
+/// Bytes of one call.
 const PART_BYTES: usize = 1 << 16;
+/// Parts between two turns of the card. The longest pipe that a process without privileges makes
+/// (pipe-max-size) has fewer, so one turn empties that of a front end that has written all.
+const PARTS: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
@@ -63,7 +66,8 @@ impl Transfer {
         }
     }
 
-    /// Carries what the pipe takes or has now. True once all has been carried.
+    /// Carries what the pipe takes or has now, or as much as is for one turn. True once all has been
+    /// carried.
     ///
     /// # Errors
     /// The front end does not read on, or sends more than there can be.
@@ -95,19 +99,27 @@ impl Transfer {
     }
 }
 
+/// # Errors
+/// `WouldBlock`: not all yet.
 fn write(pipe: &OwnedFd, bytes: &[u8], written_bytes: &mut usize) -> io::Result<()> {
-    while *written_bytes < bytes.len() {
-        match write_now(pipe, &bytes[*written_bytes..]) {
+    for _ in 0..=PARTS {
+        let rest = &bytes[*written_bytes..];
+        if rest.is_empty() {
+            return Ok(());
+        }
+        match write_now(pipe, &rest[..rest.len().min(PART_BYTES)]) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             count => *written_bytes += count?,
         }
     }
-    Ok(())
+    Err(ErrorKind::WouldBlock.into())
 }
 
+/// # Errors
+/// `WouldBlock`: not all yet.
 fn read(pipe: &OwnedFd, bytes: &mut Vec<u8>, limit_bytes: usize) -> io::Result<()> {
     let mut part = vec![0; PART_BYTES];
-    loop {
+    for _ in 0..=PARTS {
         match read_now(pipe, &mut part) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Ok(0) => return Ok(()),
@@ -117,6 +129,7 @@ fn read(pipe: &OwnedFd, bytes: &mut Vec<u8>, limit_bytes: usize) -> io::Result<(
             return Err(io::Error::other(format!("it is longer than {limit_bytes} bytes")));
         }
     }
+    Err(ErrorKind::WouldBlock.into())
 }
 
 /// There is no place in a pipe.
@@ -225,5 +238,38 @@ mod tests {
         assert!(loaded.carry(&watch).is_err(), "more than there can be");
         writer.write_all(b"more").expect("written");
         assert_eq!(watch.wait(true).expect("a wait"), []);
+    }
+
+    /// It writes on while the card reads, which has other work.
+    #[test]
+    fn a_turn_ends_however_fast_the_front_end_is() {
+        let watch = Watch::new().expect("a watch");
+        let (reader, mut writer) = pipe();
+        let turn_bytes = (PARTS + 1) * PART_BYTES;
+        let writing = thread::spawn(move || writer.write_all(&vec![7; 8 * turn_bytes]));
+        let mut loaded = Transfer::load(reader.into(), usize::MAX).expect("a pipe");
+        let mut before_bytes = 0;
+        while !loaded.carry(&watch).expect("it is read") {
+            let read_bytes = loaded.bytes.len() - before_bytes;
+            assert!(read_bytes <= turn_bytes, "{read_bytes}");
+            before_bytes += read_bytes;
+        }
+        assert_eq!(loaded.into_bytes().len(), 8 * turn_bytes);
+        writing.join().expect("a thread").expect("written");
+    }
+
+    /// As it is when the front end has asked whether all has come.
+    #[test]
+    fn a_full_pipe_is_emptied_in_one_turn() {
+        let watch = Watch::new().expect("a watch");
+        let (reader, mut writer) = pipe();
+        let length = (PARTS * PART_BYTES) as libc::c_int;
+        // SAFETY: the call reads nothing but its arguments.
+        let set = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, length) };
+        assert_eq!(set, length, "{}", io::Error::last_os_error());
+        writer.write_all(&vec![7; PARTS * PART_BYTES]).expect("there is room");
+        drop(writer);
+        let mut loaded = Transfer::load(reader.into(), usize::MAX).expect("a pipe");
+        assert!(loaded.carry(&watch).expect("it is read"));
     }
 }

@@ -17,10 +17,14 @@ use vcc_export::Fields;
 use crate::frame::{Checksum, Frame};
 pub use refused::CannotTakeOver;
 pub(crate) use rows::{
-    EndedRow, HoldRow, LatestRow, LinkRow, Macs, SentRow, SnoopRow, SnoopedRow, Travelling,
+    EndedRow, HoldRow, LatestRow, LinkRow, Macs, ROW_MAX_BYTES, SentRow, SnoopRow, SnoopedRow,
+    Travelling,
 };
 
 pub(crate) const FORMAT: u32 = 1;
+
+/// Of the first line: a hundred times of what it is.
+const HEADER_MAX_BYTES: usize = 64 << 10;
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -110,20 +114,25 @@ impl State {
         bytes
     }
 
-    /// With the fields of its connections, and its frames.
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Result<(Self, Fields, Taken<'_>), CannotTakeOver> {
-        let mut rest = bytes;
-        let first = take_line(&mut rest).ok_or(CannotTakeOver::NotOurs)?;
+    /// With the fields of its connections, and its frames. `max_flows`: a state of more connections is
+    /// not read.
+    pub(crate) fn of_bytes(
+        bytes: &[u8],
+        max_flows: usize,
+    ) -> Result<(Self, Fields, Taken<'_>), CannotTakeOver> {
+        let mut start = &bytes[..bytes.len().min(HEADER_MAX_BYTES)];
+        let first = take_line(&mut start).ok_or(CannotTakeOver::NotOurs)?;
         let header: Header =
             serde_json::from_slice(first).map_err(|_| CannotTakeOver::of_header(first))?;
         if header.vcc_domain != FORMAT {
             return Err(CannotTakeOver::OtherFormat(header.vcc_domain));
         }
         // Before any of it is believed.
+        let rows = bytes.get(first.len()..).unwrap_or_default();
         let lines = header.connections.saturating_add(header.ended).saturating_add(1);
-        let mut rows = Vec::new();
-        while rows.len() < lines {
-            rows.push(take_line(&mut rest).ok_or(CannotTakeOver::CutShort)?);
+        let mut rest = rows;
+        for _ in 0..lines {
+            take_line(&mut rest).ok_or(CannotTakeOver::CutShort)?;
         }
         let (frames, last) =
             rest.split_at_checked(header.frames_bytes).ok_or(CannotTakeOver::CutShort)?;
@@ -131,23 +140,37 @@ impl State {
         if crc32fast::hash(&bytes[..bytes.len() - last.len()]) != footer.crc32 {
             return Err(CannotTakeOver::Changed);
         }
+        let (connections, max) = (header.connections, max_flows);
+        if connections > max {
+            return Err(CannotTakeOver::NoRoom { connections, max });
+        }
         let fields = Fields::of(&header.fields).map_err(CannotTakeOver::Lacks)?;
-        let (connections, others) = rows.split_at(header.connections);
-        let (ended, waiting) = others.split_at(header.ended);
-        let number_of = |at: usize| CannotTakeOver::Row(at + 1);
+        let mut rows = Rows { rest: rows, read: 0 };
         let state = State {
-            connections: read_all(connections).map_err(number_of)?,
-            ended: read_all(ended).map_err(|at| number_of(header.connections + at))?,
-            waiting: serde_json::from_slice(waiting[0]).map_err(|_| number_of(lines - 1))?,
+            connections: rows.take(connections)?,
+            ended: rows.take(header.ended)?,
+            waiting: rows.next()?,
         };
         Ok((state, fields, Taken(frames)))
     }
 }
 
-/// The index of the first row that cannot be read is the error.
-fn read_all<T: DeserializeOwned>(rows: &[&[u8]]) -> Result<Vec<T>, usize> {
-    let read = |(at, row): (usize, &&[u8])| serde_json::from_slice(row).map_err(|_| at);
-    rows.iter().enumerate().map(read).collect()
+/// Lines of JSON.
+struct Rows<'bytes> {
+    rest: &'bytes [u8],
+    read: usize,
+}
+
+impl Rows<'_> {
+    fn next<T: DeserializeOwned>(&mut self) -> Result<T, CannotTakeOver> {
+        let row = take_line(&mut self.rest).ok_or(CannotTakeOver::CutShort)?;
+        self.read += 1;
+        serde_json::from_slice(row).map_err(|_| CannotTakeOver::Row(self.read))
+    }
+
+    fn take<T: DeserializeOwned>(&mut self, count: usize) -> Result<Vec<T>, CannotTakeOver> {
+        (0..count).map(|_| self.next()).collect()
+    }
 }
 
 fn take_line<'bytes>(bytes: &mut &'bytes [u8]) -> Option<&'bytes [u8]> {

@@ -14,6 +14,9 @@ use super::FrameRow;
 use crate::key::FlowKey;
 use crate::ledger::Promise;
 
+/// No line about a connection is longer, but for the names of its frames.
+pub(crate) const ROW_MAX_BYTES: usize = 1600;
+
 /// The fields of one of the engine's structures by their names. What is left out begins anew.
 macro_rules! mirror {
     ($(#[$doc:meta])* $name:ident of $raw:ident { $($(#[$of_field:meta])* $field:ident: $kind:ty,)* }) => {
@@ -164,5 +167,87 @@ impl EndedRow {
         let Macs(guest_mac, next_hop_mac) = macs;
         let key = FlowKey::new(guest, peer, vlan);
         Promise { key, guest_mac, next_hop_mac, snd_una, snd_nxt, promised, rcv_nxt }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vcc_engine::{Field, FlowState, Underlay};
+    use vcc_export::Connection;
+
+    use super::*;
+    use crate::snoop::HEADERS_MAX_BYTES;
+
+    #[test]
+    fn the_longest_row_is_within_its_limit() {
+        let longest = Underlay::built_in().max_by_key(|it| it.name().len()).expect("one");
+        let mut state = FlowState::travelling(longest);
+        for field in Field::ALL {
+            let largest = [u32::MAX, u16::MAX.into(), u8::MAX.into()];
+            assert!(largest.into_iter().any(|number| field.set(&mut state, number)));
+        }
+        let address = "[ffff:eeee:dddd:cccc:bbbb:aaaa:9999:8888]:65535";
+        let [guest, peer] = [address; 2].map(|end| end.parse().expect("an address"));
+        let connection = Connection { guest, peer, vlan: Some(4095), inside: false, state };
+        let macs = Macs([255; 6], [255; 6]);
+        let hold = sys::vcc_hold {
+            grant_edge: u32::MAX,
+            peer_edge: u32::MAX,
+            state: u8::MAX,
+            begun: u8::MAX,
+            retains: u8::MAX,
+            promises: u8::MAX,
+            promised: u32::MAX,
+            kept_from: u32::MAX,
+            no_buffer: u32::MAX,
+            packet_loss: u32::MAX,
+            ..Default::default()
+        };
+        let snoop = sys::vcc_snoop {
+            ring_nxt: u32::MAX,
+            guest_ack: u32::MAX,
+            guest_edge: u32::MAX,
+            peer_ack: u32::MAX,
+            told_edge: u32::MAX,
+            sacked_from: u32::MAX,
+            sacked_end: u32::MAX,
+            ts_recent: u32::MAX,
+            syn_tsval: u32::MAX,
+            irs_nxt: u32::MAX,
+            fin_seq: u32::MAX,
+            mss_bytes: u16::MAX,
+            seg_bytes: u16::MAX,
+            opening: u8::MAX,
+            begun: u8::MAX,
+            barred: u8::MAX,
+            latched: u8::MAX,
+            repeats: u8::MAX,
+            fin: u8::MAX,
+            ..Default::default()
+        };
+        let row = Travelling {
+            flow: Row::of(&connection),
+            macs: Some(macs),
+            latest: Some(LatestRow {
+                ack: u32::MAX,
+                window: u16::MAX,
+                macs,
+                timestamps: Some([u32::MAX; 2]),
+            }),
+            hold: Some(HoldRow::of(&hold)),
+            sent: Vec::new(),
+            held: Vec::new(),
+            peer_tsval: Some(u32::MAX),
+            is_ack_due: false,
+            snooped: Some(SnoopedRow {
+                snoop: SnoopRow::of(&snoop),
+                link: LinkRow { bytes: vec![255; HEADERS_MAX_BYTES], ip_at: 255, tcp_at: 255 },
+                tsval: u32::MAX,
+                copies: Vec::new(),
+            }),
+        };
+        let bytes = serde_json::to_vec(&row).expect("JSON").len() + 1;
+        assert!(bytes <= ROW_MAX_BYTES, "{bytes}");
+        assert!(bytes > ROW_MAX_BYTES / 2, "{bytes}: the limit is too high");
     }
 }

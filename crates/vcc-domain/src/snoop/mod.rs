@@ -22,7 +22,7 @@ pub(crate) use sharing::{Share, Sharing};
 pub(crate) use sound::{has_right_sums, is_sound};
 
 /// Ethernet with a tag, and IPv6 without extension headers.
-const HEADERS_MAX_BYTES: usize = ETHERNET_BYTES + VLAN_TAG_BYTES + IPV6_BYTES;
+pub(crate) const HEADERS_MAX_BYTES: usize = ETHERNET_BYTES + VLAN_TAG_BYTES + IPV6_BYTES;
 
 /// What a port keeps of a flow beside its state.
 #[derive(Clone, Default)]

@@ -195,6 +195,31 @@ fn a_port_without_room_or_that_drains_takes_nothing() {
     assert_eq!(port.take_over(0, &state).map(drop), Err(CannotTakeOver::Draining));
 }
 
+/// A front end may send what it likes: it is judged before it takes several times its length.
+#[test]
+fn a_state_of_more_than_there_can_be_is_not_read() {
+    let state = state_of(&promised().1);
+    let of = |from: &str, to: &str| taken(&edited(&state, from, to));
+    let names = "\"\",".repeat(30_000);
+    assert_eq!(of("\"fields\":[", &format!("\"fields\":[{names}")), Err(CannotTakeOver::NotOurs));
+    // Lines that are none are not looked at.
+    let lines = "\n".repeat(70);
+    let more = edited(&state, "{\"flow\"", &format!("{lines}{{\"flow\""));
+    let more = edited(&more, "\"connections\":1", "\"connections\":71");
+    assert_eq!(taken(&more), Err(CannotTakeOver::NoRoom { connections: 71, max: 64 }));
+    let ended = format!("\"ended\":{}", u64::MAX);
+    assert_eq!(of("\"ended\":0", &ended), Err(CannotTakeOver::CutShort));
+}
+
+#[test]
+fn the_longest_state_has_a_limit() {
+    let limit_mib = |max_flows| {
+        let port = Port::with_buffer(splitting(), max_flows, BufferSpec::default());
+        port.state_limit_bytes() >> 20
+    };
+    assert_eq!([64, 1 << 16, 1 << 24].map(limit_mib), [40, 140, 552]);
+}
+
 /// The buffer is smaller, and full until enough has left.
 #[test]
 fn a_smaller_buffer_takes_what_comes() {

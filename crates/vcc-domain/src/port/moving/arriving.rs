@@ -42,7 +42,7 @@ impl Port {
     /// # Errors
     /// The port is as it was before.
     pub fn take_over(&mut self, now_ns: u64, state: &[u8]) -> Result<Arrived, CannotTakeOver> {
-        let (state, fields, mut frames) = State::of_bytes(state)?;
+        let (state, fields, mut frames) = State::of_bytes(state, self.max_flows())?;
         let mut with_it = self.clone();
         with_it.note_time(now_ns);
         let arrived = with_it.take_all(&state, &fields, &mut frames)?;

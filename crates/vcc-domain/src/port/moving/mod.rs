@@ -13,22 +13,21 @@ use vcc_engine::sys;
 pub use arriving::Arrived;
 
 use super::Port;
+use crate::handover::ROW_MAX_BYTES;
 use crate::table::Entry;
 
-/// Bytes of a line about one connection, with room to spare.
-const ROW_MAX_BYTES: usize = 4 << 10;
 /// Of a description, and of the copies of what was promised to peers.
-const BESIDE_THE_BUFFER_BYTES: usize = 64 << 20;
-/// Of all lines, however many flows the port may have: they are in memory as a whole.
-const MOST_BYTES: usize = 512 << 20;
+const BESIDE_THE_BUFFER_BYTES: usize = 32 << 20;
+/// Of all lines, however large `max_flows` is, because they are kept before they can be judged. 300 000
+/// connections have less.
+const ROWS_MAX_BYTES: usize = 512 << 20;
 
 impl Port {
-    /// No state of a port like this one is longer.
+    /// A longer state is not for a port like this one.
     pub fn state_limit_bytes(&self) -> usize {
+        let rows_bytes = self.max_flows().saturating_mul(ROW_MAX_BYTES).min(ROWS_MAX_BYTES);
         // A buffer exceeds its size by what has no room to wait elsewhere.
-        2 * self.buffer.size_bytes() as usize
-            + self.max_flows().saturating_mul(ROW_MAX_BYTES).min(MOST_BYTES)
-            + BESIDE_THE_BUFFER_BYTES
+        2 * self.buffer.size_bytes() as usize + rows_bytes + BESIDE_THE_BUFFER_BYTES
     }
 }
 
