@@ -62,13 +62,24 @@ impl Snooped {
         let mut snoop = Snoop(row.snoop.raw());
         snoop.falls_silent();
         let headers = Headers::of(&row.link)?;
-        Some(Snooped { snoop, headers, tsval: row.tsval, ..Snooped::default() })
+        let is_due = snoop.is_promise_due();
+        let mut snooped = Snooped { snoop, headers, tsval: row.tsval, ..Snooped::default() };
+        snooped.bar_unknown();
+        (!is_due || snooped.headers.are_known()).then_some(snooped)
     }
 
     /// Records a segment of the guest.
     pub(crate) fn note(&mut self, frame: &Frame, parsed: &Parsed) {
         self.headers.note(frame, parsed);
         self.tsval = parsed.tsval().unwrap_or(self.tsval);
+        self.bar_unknown();
+    }
+
+    /// In the name of a guest whose frames all have IP options, nothing can be said.
+    fn bar_unknown(&mut self) {
+        if !self.headers.are_known() {
+            self.snoop.0.barred = 1;
+        }
     }
 
     /// After a change: has a promise been given, where none was `owed`? Then it wants a timer.
@@ -152,6 +163,10 @@ impl Headers {
             && (ip_bytes == IPV4_BYTES || ip_bytes == IPV6_BYTES);
         headers.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
         (is_none || is_whole).then_some(headers)
+    }
+
+    fn are_known(&self) -> bool {
+        self.tcp_at > 0
     }
 
     fn guest_mac(&self) -> &[u8] {

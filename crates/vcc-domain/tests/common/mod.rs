@@ -7,5 +7,6 @@ pub mod promises;
 #[path = "../../../vcc-engine/tests/common/sim/rng.rs"]
 pub mod rng;
 pub mod rules;
+pub mod sealed;
 pub mod segment;
 pub mod watch;

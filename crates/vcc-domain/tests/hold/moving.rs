@@ -5,6 +5,8 @@ use std::iter;
 use vcc_domain::{BufferSpec, CannotTakeOver, Frame, Out, Port};
 use vcc_engine::{Mode, Params, sys};
 
+use crate::common::rules::by_guest_port;
+use crate::common::sealed::{edited, resealed};
 use crate::ends::{Ends, Guest, MSS_BYTES};
 use crate::split::{begun, splitting};
 
@@ -40,30 +42,6 @@ fn taken(state: &[u8]) -> Result<usize, CannotTakeOver> {
         assert_eq!((port.flows().count(), port.held_bytes()), (0, 0), "nothing of it is there");
     }
     taken.map(|arrived| arrived.connections)
-}
-
-/// A line of a state, with another text in it and the right checksum behind.
-fn edited(state: &[u8], from: &str, to: &str) -> Vec<u8> {
-    let at = state.windows(from.len()).position(|part| part == from.as_bytes());
-    let at = at.unwrap_or_else(|| panic!("no {from}"));
-    let edited = [&state[..at], to.as_bytes(), &state[at + from.len()..]].concat();
-    resealed(&edited)
-}
-
-fn resealed(state: &[u8]) -> Vec<u8> {
-    let footer_at = state[..state.len() - 1].windows(9).rposition(|part| part == b"{\"crc32\":");
-    let rest = &state[..footer_at.expect("a footer")];
-    let footer = format!("{{\"crc32\":{}}}\n", crc32(rest));
-    [rest, footer.as_bytes()].concat()
-}
-
-/// IEEE 802.3's, bit by bit.
-fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(u32::MAX, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
-            (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg())
-        })
-    })
 }
 
 #[test]
@@ -154,6 +132,50 @@ fn other_versions_are_told_apart() {
     // What a later version adds is no reason to refuse it.
     assert_eq!(of("\"kept_from\"", "\"of_tomorrow\":5,\"kept_from\""), Ok(1));
     assert_eq!(taken(b"{\"vcc_export\":1}\n"), Err(CannotTakeOver::NotOurs));
+}
+
+/// The first two segments, of which the second is to begin within the first.
+#[test]
+fn segments_that_overlap_are_none_that_were_retained() {
+    const MOVED: u32 = 500;
+    let ends = Ends::new(0);
+    let mut guest = begun(&ends);
+    for number in 0..2 {
+        let _ = guest.send(&ends.data(number * MSS, MSS_BYTES));
+    }
+    let state = state_of(&guest);
+    assert_eq!(taken(&state), Ok(1));
+    let [before, after] = [ends.seq(2 * MSS), ends.seq(2 * MSS - MOVED)];
+    let of = |number| format!("\"promised\":{number}");
+    let mut changed = edited(&state, &of(before), &of(after));
+    let second = ends.seq(MSS).to_be_bytes();
+    let at = changed.windows(4).rposition(|part| part == second).expect("a segment");
+    changed[at..at + 4].copy_from_slice(&ends.seq(MSS - MOVED).to_be_bytes());
+    assert_eq!(taken(&resealed(&changed)), Err(CannotTakeOver::Row(1)));
+}
+
+/// Whatever the rules here leave alone.
+#[test]
+fn a_promise_without_its_bytes_is_none_under_any_rule() {
+    let params = Params(sys::vcc_params { migratable: 1, ..splitting().0 });
+    let mut ends = Ends::new(0);
+    let mut guest = Guest::with(params, BufferSpec::default());
+    ends.open(&mut guest, 60_000);
+    let _ = guest.send(&ends.data(0, MSS_BYTES));
+    ends.drain(&mut guest, WINDOW_BYTES);
+    let state = state_of(&guest);
+    let ignoring = Params(sys::vcc_params { mode: Mode::Ignore.number(), ..splitting().0 });
+    let port = || {
+        let mut port = fresh(splitting());
+        port.set_rules(by_guest_port(&[ignoring]));
+        port
+    };
+    let mut left_alone = port();
+    assert_eq!(left_alone.take_over(0, &state).map(|arrived| arrived.connections), Ok(1));
+    assert_eq!(left_alone.flows().count(), 0);
+    let of = |bytes| format!("\"promised\":{}", ends.seq(bytes));
+    let changed = edited(&state, &of(MSS), &of(2 * MSS));
+    assert_eq!(port().take_over(0, &changed).map(drop), Err(CannotTakeOver::Row(1)));
 }
 
 /// Law 16: the port would lack in silence what it owes.

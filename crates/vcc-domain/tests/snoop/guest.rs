@@ -38,6 +38,8 @@ pub struct Guest {
     pub ecn: [u16; 2],
     /// More options of the SYNs.
     pub syn_options: Vec<u8>,
+    /// Of all that the guest sends.
+    pub ip_options: Vec<u8>,
 }
 
 /// What a port has sent.
@@ -81,6 +83,7 @@ impl Guest {
             behind_segs: 0,
             ecn: [0; 2],
             syn_options: Vec::new(),
+            ip_options: Vec::new(),
         }
     }
 
@@ -160,14 +163,16 @@ impl Guest {
             options: self
                 .stamps
                 .map_or(Vec::new(), |_| options::join(&[options::timestamps(ours, theirs)])),
+            ip_options: self.ip_options.clone(),
             ..Packet::new(self.guest, self.peer)
         }
     }
 
     fn said(&self, frame: &Frame, of_guest: bool) -> Said {
         let ipv6 = self.guest.is_ipv6();
-        let l4 = ETHERNET_BYTES + if ipv6 { IPV6_BYTES } else { IPV4_BYTES };
         let bytes = &frame.bytes;
+        let ipv4_bytes = usize::from(bytes[ETHERNET_BYTES] & 0xf) * 4;
+        let l4 = ETHERNET_BYTES + if ipv6 { IPV6_BYTES } else { ipv4_bytes };
         let at = vcc_frames::Headers { ipv6, l3: ETHERNET_BYTES, l4, end: bytes.len() };
         assert!(frame.checksum == Checksum::Partial || checksum::verify(bytes, &at));
         let payload_at = l4 + usize::from(bytes[l4 + 12] >> 4) * 4;

@@ -82,6 +82,22 @@ fn connections_whose_acknowledgements_cannot_be_made() {
     assert_eq!(Guest::with(transparent).accept_and_push(), [SEG_BYTES], "transparent otherwise");
 }
 
+/// Its link and IP headers are what an acknowledgement in its name would begin with. Its ring fills up,
+/// and what peers may send is widened when it has read that.
+#[test]
+fn what_a_guest_gets_whose_frames_all_have_ip_options() {
+    let mut guest = Guest { ip_options: vec![1, 1, 1, 1], ring_segs: 4, ..Guest::new() }.accept();
+    guest.acks(0, 400_000);
+    let unsaid = Packet { macs: [[0; 6]; 2], ..pushed(&guest) };
+    for packet in [pushed(&guest), unsaid] {
+        assert_eq!(guest.receive(&packet).acks(), NO_ACKS);
+    }
+    for free_segs in [0, 4, 256] {
+        assert_eq!(guest.reads(free_segs).acks(), NO_ACKS);
+    }
+    assert_eq!(guest.wait_ms(2000).acks(), NO_ACKS);
+}
+
 #[test]
 fn data_after_the_guests_fin() {
     let mut guest = Guest::new().accept();

@@ -104,10 +104,9 @@ impl Port {
         let is_left_alone = self.treatments.epoch() != 0
             && params.0.mode == Mode::Ignore.number()
             && !flow.is_kept()
-            && !has_frames
-            && !flow.split_owes(&held.hold);
+            && !has_frames;
         if is_left_alone {
-            return Some(Ok(true));
+            return Some(Ok(keeps_its_promises(&flow, &held, &snooped)));
         }
         for (waiting, is_sacked) in sent {
             let kept = retained(waiting, now_us as u32);
@@ -206,8 +205,11 @@ fn keeps_its_promises(flow: &FlowState, held: &Held, snooped: &Snooped) -> bool 
             return false;
         }
     }
-    let Snoop(sys::vcc_snoop { guest_ack, ring_nxt, .. }) = snooped.snoop;
-    !snooped.snoop.is_promise_due() || snooped.copies.covered(guest_ack, ring_nxt) == ring_nxt
+    let Snoop(sys::vcc_snoop { guest_ack, ring_nxt, sacked_from, sacked_end, .. }) = snooped.snoop;
+    let has = |from, end| snooped.copies.covered(from, end) == end;
+    // What is behind a hole is promised when the guest has filled that.
+    (!snooped.snoop.is_promise_due() || has(guest_ack, ring_nxt))
+        && (!after(sacked_end, ring_nxt) || has(sacked_from, sacked_end))
 }
 
 /// When it left is a time of another host's clock, and its acknowledgement may be on its way: it counts
@@ -235,18 +237,19 @@ impl Coming {
         let sent: Vec<(Waiting, bool)> = sent.collect::<Option<_>>()?;
         let queue: Vec<Waiting> =
             row.held.iter().map(|frame| from_guest(*frame)).collect::<Option<_>>()?;
-        // In sequence, what is retained before snd_nxt and what is held behind.
+        // In sequence, what is retained before snd_nxt and what is held behind. Of the first, a part may
+        // be acknowledged; no other begins within the one before it.
         let mut next = flow.snd_una;
-        for (waiting, limit) in sent
+        for (place, (waiting, is_sent)) in sent
             .iter()
             .map(|(waiting, _)| (waiting, true))
             .chain(queue.iter().map(|it| (it, false)))
+            .enumerate()
         {
             let segment = waiting.segment();
             let end = segment.seq.wrapping_add(sequence_bytes(segment));
-            // The first may be acknowledged in part; of what is retained, none begins within another.
-            let is_apart = next == flow.snd_una || !limit || !before(segment.seq, next);
-            let is_next = is_apart && after(end, next) && limit != after(end, flow.snd_nxt);
+            let overlaps = is_sent && place > 0 && before(segment.seq, next);
+            let is_next = !overlaps && after(end, next) && (is_sent != after(end, flow.snd_nxt));
             if !is_next || end.wrapping_sub(flow.snd_una) > i32::MAX as u32 {
                 return None;
             }
