@@ -58,9 +58,9 @@ impl Session {
             _ if self.rings.iter().any(Ring::is_started) => {
                 Err("the guest's rings have not been stopped".to_owned())
             }
-            (SAVE, STOPPED) => device
-                .leaves()
-                .and_then(|state| Transfer::save(fd, state).map_err(|error| error.to_string())),
+            (SAVE, STOPPED) => {
+                Transfer::save(fd, device.leaves()).map_err(|error| error.to_string())
+            }
             (LOAD, STOPPED) => {
                 Transfer::load(fd, device.state_limit_bytes()).map_err(|error| error.to_string())
             }
