@@ -161,7 +161,8 @@ VCC_APART int parse_inside(struct __sk_buff *skb, uint32_t dir, struct frame *fr
 	enum found found =
 	    find_inner(skb, o, port->inside | port->inside / INSIDE_KNOWN, fr->l3_off);
 
-	if (found == FOUND_UNREAD && port_polices(index))
+	/* It may be of any kind that the port takes new connections from. */
+	if (found == FOUND_UNREAD && port->inside % INSIDE_KNOWN && port_polices(index))
 		return COUNT_UNJUDGED;
 	if (found != FOUND_INNER)
 		return COUNT_NOT_TCP;

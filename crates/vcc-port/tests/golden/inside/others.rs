@@ -65,6 +65,25 @@ fn fragment(connection: &Connection) -> Vec<u8> {
     fragment
 }
 
+/// Headers of which the second says how long it is: more than are read. How many, and their bytes.
+const DEEP: [(usize, usize); 2] = [(3, 8), (1, 256)];
+
+fn deep(frame: &[u8], extensions: usize, length: usize) -> Vec<u8> {
+    let outer = tunnel(TunnelHeader::Vxlan { port: 4789, vni: 1 }, true, true).wrap(frame, 0);
+    let (headers, rest) = outer.split_at(ETHERNET_BYTES + IPV6_BYTES);
+    let mut deep = headers.to_vec();
+    deep[ETHERNET_BYTES + 6] = DESTINATION_OPTIONS;
+    for left in (0..extensions).rev() {
+        let next = if left == 0 { PROTOCOL_UDP } else { DESTINATION_OPTIONS };
+        deep.extend([next, (length / 8 - 1) as u8]);
+        // PadN (RFC 8200, 4.2).
+        deep.extend([1, 4, 0, 0, 0, 0]);
+        deep.resize(deep.len() + length - 8, 0);
+    }
+    deep.extend(rest);
+    deep
+}
+
 #[test]
 fn tunnels_that_nobody_asked_for_pass() {
     if !vcc_testing::can_attach() {
@@ -211,6 +230,10 @@ fn known_connections_go_on_when_a_kind_of_tunnel_is_left() {
         // Nor does policing reach into it any more.
         let fragment = fragment(&known);
         assert_untouched(&port, FromGuest, &vxlan(1).wrap(&fragment, 0));
+        for (extensions, length) in DEEP.into_iter().filter(|_| inside == Tunnels::NONE) {
+            let unread = deep(&data(&known, FromGuest), extensions, length);
+            assert_untouched(&port, FromGuest, &unread);
+        }
     }
     assert_eq!(flows(&port), 1);
     port.set_inside(TunnelKind::named("vxlan").into_iter().collect()).expect("set");
@@ -271,20 +294,8 @@ fn policing_reaches_inside() {
     let mut reserved = gre.wrap(&another_s_data(&connection, FromGuest), 0);
     reserved[ETHERNET_BYTES + IPV4_BYTES] |= 0x08;
     assert_dropped(reserved);
-    // Headers of which the second says how long it is: more than are read.
-    let outer = tunnel(TunnelHeader::Vxlan { port: 4789, vni: 1 }, true, true).wrap(&sent, 0);
-    for (extensions, length) in [(3, 8), (1, 256)] {
-        let mut deep = outer[..ETHERNET_BYTES + IPV6_BYTES].to_vec();
-        deep[ETHERNET_BYTES + 6] = DESTINATION_OPTIONS;
-        for left in (0..extensions).rev() {
-            let next = if left == 0 { PROTOCOL_UDP } else { DESTINATION_OPTIONS };
-            deep.extend([next, (length / 8 - 1) as u8]);
-            // PadN (RFC 8200, 4.2).
-            deep.extend([1, 4, 0, 0, 0, 0]);
-            deep.resize(deep.len() + length - 8, 0);
-        }
-        deep.extend(&outer[ETHERNET_BYTES + IPV6_BYTES..]);
-        assert_dropped(deep);
+    for (extensions, length) in DEEP {
+        assert_dropped(deep(&sent, extensions, length));
     }
     // A super-segment of UDP is several packets.
     let other = connection.packet(FromGuest).frame();
