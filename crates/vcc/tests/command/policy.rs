@@ -106,8 +106,8 @@ fn shown_with_defaults() {
         |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = shown.lines().map(words).collect();
     let expected = [
-        "PORTS TENANT MAX-FLOWS BUFFER BUFFER-POLICY INSIDE",
-        "vnet-a* acme 65536 - - -",
+        "PORTS TENANT MAX-FLOWS BUFFER BUFFER-POLICY INSIDE ORDER",
+        "vnet-a* acme 65536 - - - last",
         "",
         "POOL WINDOW",
         "gold 2M",

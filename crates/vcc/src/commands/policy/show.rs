@@ -35,6 +35,7 @@ fn ports(policy: &Policy) -> Option<Table> {
         ("BUFFER", Right),
         ("BUFFER-POLICY", Left),
         ("INSIDE", Left),
+        ("ORDER", Left),
     ];
     let mut table = Table::new(names);
     for port in policy.ports() {
@@ -47,6 +48,7 @@ fn ports(policy: &Policy) -> Option<Table> {
             shown(buffer.map(|buffer| size::display(buffer.size_bytes))),
             shown(buffer.map(|buffer| buffer.policy.to_string())),
             shown((!port.inside().is_empty()).then(|| port.inside().to_string())),
+            shown(buffer.is_none().then(|| port.order().name().to_owned())),
         ]);
     }
     (!policy.ports().is_empty()).then_some(table)
