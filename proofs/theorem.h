@@ -127,6 +127,8 @@ static struct vcc_flow related_flow(const struct guest *g)
 	f.mss_bytes = f.mss_max_bytes = MSS_BYTES;
 	f.resent = RESENT_NOTHING;
 	f.settled = true;
+	/* This host has seen all of its segments (arrive.h). */
+	f.lags = 0;
 	f.flags &= ~(FLOW_SACK | FLOW_RELEASED | FLOW_LEFT_ALONE);
 	f.flags |= FLOW_WINDOW_SHOWN;
 	f.snd_nxt = f.snd_una + any_segs() * MSS_BYTES;
