@@ -385,21 +385,18 @@ impl<H: Host> State<H> {
         }
         let usage = self.host.usage();
         let problems: Vec<String> = usage.problems.into_iter().chain(troubles).collect();
-        let mut status = NodeStatus {
+        let status = NodeStatus {
             edition: edition.id.clone(),
             policies: edition.policies.clone(),
             ports: usage.ports,
             flows: usage.flows,
+            activity: self.activities.latest(),
             problem: problems.first().cloned().unwrap_or_default(),
             problems,
             kernel: kernel(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             updated: String::new(),
         };
-        for policy in &mut status.policies {
-            let has_default = edition.default_is_of(&policy.name);
-            policy.activity = self.activities.of(&policy.name, has_default);
-        }
         self.status.send_if_modified(|before| {
             // Counts alone can wait.
             let is_written = is_due || before.without_counts() != status.without_counts();

@@ -242,7 +242,6 @@ fn on_node(standing: &Standing, in_force: Option<&Arc<Reading>>, node: &str) -> 
         in_force: in_force.map_or(0, |in_force| in_force.object.generation),
         mode: mode.to_owned(),
         messages: standing.refused.iter().chain(warnings).cloned().collect(),
-        activity: None,
     }
 }
 
@@ -263,11 +262,6 @@ impl Edition {
         }
         self.id = before.map_or_else(String::new, |before| before.id.clone());
         self.in_force.clone_from(in_force);
-    }
-
-    /// Whether the treatment of connections that no rule matches is a policy's.
-    pub fn default_is_of(&self, policy: &str) -> bool {
-        self.in_force.get(policy).is_some_and(|it| it.spec.default.is_some())
     }
 }
 
@@ -372,7 +366,6 @@ mode = \"shadow\"
         let modes: Vec<(&str, &str)> =
             edition.policies.iter().map(|it| (it.name.as_str(), it.mode.as_str())).collect();
         assert_eq!(modes, [("first", IN_SHADOW), ("base", AS_WRITTEN)]);
-        assert!(edition.default_is_of("first") && !edition.default_is_of("base"));
         assert!(policies.needs(NODE).peers.contains("app=db"));
         assert!(!policies.needs(NODE).namespaces);
     }
@@ -466,6 +459,43 @@ mode = \"shadow\"
         let at = |part: &str| text(&edition).find(part).expect(part);
         assert!(at("\"base/r\"") < at("\"next/r\""), "{}", text(&edition));
         assert!(!text(&edition).contains("tenant = \"next\""), "{}", text(&edition));
+    }
+
+    /// A default, a rule without tenants or one for the tenant would change the connections of pods that
+    /// only the rollout selects; what changes none, or is for others, would not.
+    #[test]
+    fn a_rollout_s_shadow_gives_nothing_to_what_is_in_force() {
+        let next = |tenant: Value| {
+            json!({
+                "rollout": { "canary": "0%", "shadow": true },
+                "ports": [{ "pods": {}, "tenant": tenant }],
+                "rules": [{ "name": "r", "underlay": "dctcp" }],
+            })
+        };
+        let rule =
+            |tenant: Value, mode: &str| json!([{ "name": "b", "tenant": tenant, "mode": mode }]);
+        let web = || json!([{ "pods": web(), "tenant": "acme" }]);
+        let other = json!(["other"]);
+        let of = |key: &str, value: Value| json!({ "priority": 9, "ports": web(), key: value });
+        for (base, tenant, ports, has_rule) in [
+            (of("default", json!({ "mode": "enforce" })), json!("next"), 1, false),
+            (of("default", json!({ "mode": "shadow" })), json!("next"), 2, true),
+            (of("default", json!({ "mode": "ignore" })), json!("next"), 2, true),
+            (of("rules", rule(Value::Null, "enforce")), json!("next"), 1, true),
+            (of("rules", rule(json!(["acme"]), "enforce")), json!("acme"), 1, true),
+            (of("rules", rule(json!(["acme"]), "enforce")), json!("next"), 2, true),
+            (of("rules", rule(json!(["acme"]), "enforce")), Value::Null, 2, true),
+            (of("rules", rule(other, "ignore")), json!("other"), 2, true),
+        ] {
+            let mut policies = Policies::default();
+            let said = format!("{base} {tenant}");
+            are(&mut policies, &[object("base", 1, base), object("next", 1, next(tenant))]);
+            let edition = policies.compile(NODE, &scene());
+            let text = text(&edition);
+            assert_eq!(text.matches("[[ports]]").count(), ports, "{said}");
+            assert_eq!(text.contains("\"next/r\""), has_rule, "{said}");
+            assert!(edition.policies.iter().all(|it| it.in_force == 1), "{said}");
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod scene;
 pub mod schema;
 mod selector;
 mod spec;
-mod status;
+pub mod status;
 mod store;
 mod summarist;
 mod summary;

@@ -10,6 +10,8 @@ use crate::document::{Document, Field};
 use crate::scene::{Scene, has_device};
 use crate::spec::{Presence, Rule};
 
+const MODE: &str = "mode";
+
 /// A policy and how the node has it, in the order of priorities.
 pub type Part<'a> = (&'a Reading, Presence);
 
@@ -18,9 +20,13 @@ pub fn render(parts: &[Part<'_>], scene: &Scene) -> Document {
     let mut document = Document::default();
     describe(&mut document, parts);
     let present = || present(parts);
-    let tenants = write_ports(&mut document, present(), scene);
+    let in_force = InForce::of(parts);
+    let tenants = write_ports(&mut document, present(), &in_force, scene);
     let mut rules = Vec::new();
     for (policy, (reading, presence)) in present() {
+        if *presence == Presence::Shadow && in_force.changes_all {
+            continue;
+        }
         let spec = Field::of(policy, "spec");
         for (index, rule) in reading.spec.rules.iter().enumerate() {
             let Some(table) = rule_on_node(rule, &tenants, scene) else { continue };
@@ -66,7 +72,7 @@ fn describe(document: &mut Document, parts: &[Part<'_>]) {
 }
 
 /// Those that the node has, with their indices. What a rollout has in shadow mode comes last: it takes no
-/// pod and no connection from what is in force.
+/// pod and no connection from what is in force ([`InForce`]).
 fn present<'a>(parts: &'a [Part<'a>]) -> impl Iterator<Item = (usize, &'a Part<'a>)> {
     let of = |wanted: Presence| {
         parts.iter().enumerate().filter(move |(_, (_, presence))| *presence == wanted)
@@ -74,17 +80,60 @@ fn present<'a>(parts: &'a [Part<'a>]) -> impl Iterator<Item = (usize, &'a Part<'
     of(Presence::AsWritten).chain(of(Presence::Shadow))
 }
 
+/// Whose connections the policies change that are in force as they are written. A rollout in shadow mode
+/// changes nothing: it takes no connection from a default, and gives no pod to rules that would change its.
+#[derive(Default)]
+struct InForce<'a> {
+    /// By a default.
+    changes_all: bool,
+    /// By a rule without tenants.
+    changes_any: bool,
+    tenants: HashSet<&'a str>,
+}
+
+impl<'a> InForce<'a> {
+    fn of(parts: &'a [Part<'a>]) -> Self {
+        let mut in_force = Self::default();
+        for (reading, _) in parts.iter().filter(|(_, it)| *it == Presence::AsWritten) {
+            in_force.changes_all |=
+                reading.spec.default.as_ref().is_some_and(|table| is_enforced(table.get(MODE)));
+            for rule in reading.spec.rules.iter().filter(|rule| is_enforced(rule.table.get(MODE))) {
+                match rule.table.get("tenant").filter(|tenant| !tenant.is_null()) {
+                    Some(Value::Array(all)) => {
+                        in_force.tenants.extend(all.iter().filter_map(Value::as_str));
+                    }
+                    Some(one) => in_force.tenants.extend(one.as_str()),
+                    None => in_force.changes_any = true,
+                }
+            }
+        }
+        in_force
+    }
+
+    /// The connections of a port with this tenant, or without one?
+    fn changes(&self, tenant: Option<&str>) -> bool {
+        self.changes_all
+            || self.changes_any
+            || tenant.is_some_and(|tenant| self.tenants.contains(tenant))
+    }
+}
+
 /// Returns the tenants that the node's ports have.
 fn write_ports<'a>(
     document: &mut Document,
     parts: impl Iterator<Item = (usize, &'a Part<'a>)>,
+    in_force: &InForce<'_>,
     scene: &Scene,
 ) -> BTreeSet<String> {
     let own = scene.own_with_devices();
     let mut taken = HashSet::new();
     let mut tenants = BTreeSet::new();
-    for (policy, (reading, _)) in parts {
+    for (policy, (reading, presence)) in parts {
         for (index, port) in reading.spec.ports.iter().enumerate() {
+            let tenant = port.table.get("tenant").and_then(Value::as_str);
+            if *presence == Presence::Shadow && in_force.changes(tenant) {
+                continue;
+            }
             let field = Field::of(policy, format!("spec.ports[{index}]"));
             let mut is_there = port.pods.is_none();
             match &port.pods {
@@ -100,7 +149,6 @@ fn write_ports<'a>(
                     }
                 }
             }
-            let tenant = port.table.get("tenant").and_then(Value::as_str);
             tenants.extend(tenant.filter(|_| is_there).map(str::to_owned));
         }
     }
@@ -138,11 +186,13 @@ fn rule_on_node(
     Some(table)
 }
 
+fn is_enforced(mode: Option<&Value>) -> bool {
+    mode.and_then(Value::as_str).is_none_or(|mode| mode == "enforce")
+}
+
 /// A treatment as the node has it.
 fn as_present(mut table: Map<String, Value>, presence: Presence) -> Map<String, Value> {
-    const MODE: &str = "mode";
-    let is_enforced = table.get(MODE).and_then(Value::as_str).is_none_or(|mode| mode == "enforce");
-    if presence == Presence::Shadow && is_enforced {
+    if presence == Presence::Shadow && is_enforced(table.get(MODE)) {
         table.insert(MODE.to_owned(), json!("shadow"));
         for key in KEYS.iter().filter(|key| key.is_error_in_shadow()) {
             table.remove(key.name);

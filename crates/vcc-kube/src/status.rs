@@ -12,6 +12,8 @@ pub struct NodeStatus {
     pub policies: Vec<PolicyOnNode>,
     pub ports: u64,
     pub flows: u64,
+    /// Of all connections at its ports.
+    pub activity: Option<Activity>,
     /// What somebody has to solve.
     pub problems: Vec<String>,
     /// The first of these, or an empty text: for a column.
@@ -25,9 +27,7 @@ pub struct NodeStatus {
 impl NodeStatus {
     /// Without what changes all the time.
     pub fn without_counts(&self) -> Self {
-        let policies = self.policies.iter();
-        let policies = policies.map(|it| PolicyOnNode { activity: None, ..it.clone() });
-        Self { flows: 0, policies: policies.collect(), ..self.clone() }
+        Self { flows: 0, activity: None, ..self.clone() }
     }
 }
 
@@ -44,8 +44,6 @@ pub struct PolicyOnNode {
     pub mode: String,
     /// Why `generation` is not in force, and warnings.
     pub messages: Vec<String>,
-    /// Of the connections under its rules, if it has rules on this node.
-    pub activity: Option<Activity>,
 }
 
 pub const AS_WRITTEN: &str = "as written";
@@ -94,7 +92,8 @@ pub struct PolicyStatus {
     pub updated: String,
 }
 
-/// The nodes that have a policy in one way, and their connections under its rules.
+/// The nodes that have a policy in one way, and all their connections: those that a rule of it would match
+/// are under other rules where it is not in force, and a hash of the nodes' names makes the groups alike.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Group {

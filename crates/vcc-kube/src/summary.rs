@@ -7,7 +7,7 @@ use crate::document::Field;
 use crate::heard::SILENT;
 use crate::resource::PolicyObject;
 use crate::spec::Spec;
-use crate::status::{Group, NodeStatus, PolicyOnNode, PolicyStatus, REFUSED};
+use crate::status::{Activity, Group, NodeStatus, PolicyOnNode, PolicyStatus, REFUSED};
 
 /// Nodes' statuses by name, and those of which nobody knows whether theirs still holds; `updated` is left
 /// empty.
@@ -36,7 +36,13 @@ pub fn of_policy(
         false => Spec::read(&policy.spec, &Field::of(0, "spec"), &mut wrong).rollout.canary,
     };
     let group = |is_canary: bool| {
-        share.map(|share| group(told.iter().filter(|(node, _)| share.has(node) == is_canary)))
+        share.map(|share| {
+            let members = told.iter().filter(|(node, _)| share.has(node) == is_canary);
+            group(
+                members
+                    .map(|(node, it)| (it.as_ref(), nodes.get(*node).and_then(|it| it.activity))),
+            )
+        })
     };
     let message = || {
         // What keeps a node from having it matters more than a warning.
@@ -73,11 +79,13 @@ fn silence(nodes: &[&str]) -> Option<String> {
     })
 }
 
-fn group<'a>(members: impl Iterator<Item = &'a (&'a str, Option<PolicyOnNode>)>) -> Group {
+/// Of each member, how it has the policy, if it is not silent, and what its connections did.
+fn group<'a>(members: impl Iterator<Item = (Option<&'a PolicyOnNode>, Option<Activity>)>) -> Group {
     let members: Vec<_> = members.collect();
-    let heard = || members.iter().filter_map(|(_, it)| it.as_ref());
-    let activities: Vec<_> = heard().filter_map(|it| it.activity).collect();
-    let sum = |of: fn(&crate::status::Activity) -> u64| activities.iter().map(of).sum::<u64>();
+    let heard = || members.iter().filter_map(|(it, _)| *it);
+    let activities: Vec<Activity> =
+        members.iter().filter_map(|(it, activity)| activity.filter(|_| it.is_some())).collect();
+    let sum = |of: fn(&Activity) -> u64| activities.iter().map(of).sum::<u64>();
     let (retransmissions, acked_bytes) = (sum(|it| it.retransmissions), sum(|it| it.acked_bytes));
     // Some nodes may still have another generation: most of them tell.
     let mut modes: BTreeMap<&str, usize> = BTreeMap::new();
@@ -120,7 +128,7 @@ mod tests {
 
     use super::*;
     use crate::canary::Share;
-    use crate::status::{ABSENT, AS_WRITTEN, Activity, IN_SHADOW};
+    use crate::status::{ABSENT, AS_WRITTEN, IN_SHADOW};
 
     fn policy(generation: i64, rollout: serde_json::Value) -> PolicyObject {
         let (name, uid) = ("web".to_owned(), "u".to_owned());
@@ -135,7 +143,6 @@ mod tests {
             in_force,
             mode: mode.into(),
             messages: messages.iter().map(|it| (*it).to_owned()).collect(),
-            activity: None,
         };
         NodeStatus { policies: vec![policy], ..NodeStatus::default() }
     }
@@ -152,8 +159,7 @@ mod tests {
     fn what_a_silent_node_said_last_does_not_count() {
         let mut all = vec![node(3, 3, AS_WRITTEN, &[]); 4];
         for node in &mut all {
-            node.policies[0].activity =
-                Some(Activity { flows: 5, acked_bytes: 100, ..Activity::default() });
+            node.activity = Some(Activity { flows: 5, acked_bytes: 100, ..Activity::default() });
         }
         let mut all = nodes(all);
         let policy = policy(3, json!({ "canary": "100%" }));
@@ -198,7 +204,7 @@ mod tests {
                 let is_canary = share.has(&name);
                 let mode = if is_canary { AS_WRITTEN } else { IN_SHADOW };
                 let mut status = node(1, 1, mode, &[]);
-                status.policies[0].activity = Some(Activity {
+                status.activity = Some(Activity {
                     seconds: 60,
                     flows: 2,
                     retransmissions: if is_canary { 1 } else { 30 },
