@@ -46,19 +46,14 @@ impl Finder {
         };
         self.trouble = None;
         let results = cni::results(&self.results);
-        let mut found = BTreeMap::new();
-        let mut rest = Vec::new();
-        for pod in pods {
-            let devices = cni::host_devices(&results, pod);
-            let mut links = devices.filter_map(|name| links.iter().find(|link| link.name == name));
-            match links.next() {
-                Some(link) => {
-                    found.insert(pod.uid.clone(), link.name.clone());
-                }
-                None => rest.push(*pod),
-            }
-        }
-        let rest: Vec<&Pod> = rest.into_iter().filter(|pod| !pod.addresses.is_empty()).collect();
+        let by_result = pods.iter().filter_map(|pod| {
+            let mut devices = cni::host_devices(&results, pod);
+            let device = devices.find(|name| links.iter().any(|link| link.name == *name))?;
+            Some((pod.uid.as_str(), device.to_owned()))
+        });
+        let mut found: BTreeMap<String, String> = of_one_pod(by_result).collect();
+        let has_none = |pod: &&&Pod| !found.contains_key(&pod.uid) && !pod.addresses.is_empty();
+        let rest: Vec<&Pod> = pods.iter().filter(has_none).copied().collect();
         if !rest.is_empty() {
             let taken: Vec<&str> = found.values().map(String::as_str).collect();
             let free: Vec<&Link> =
