@@ -1,6 +1,7 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -33,6 +34,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         |Connection { guest, peer, vlan, inside, state }| Flow { guest, peer, vlan, inside, state };
     let read = vcc_export::read(&text(arguments)?)?;
     let flows: Vec<Flow> = read.into_iter().map(flow).collect();
+    let guests: BTreeSet<IpAddr> = flows.iter().map(|flow| flow.guest.ip()).collect();
     let port = port_of(&arguments.device, "it cannot take connections over")?;
     let looks_nowhere = port.inside()?.is_empty();
     // They would never see a segment.
@@ -50,7 +52,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             hidden.len()
         );
     }
-    output::say(&format!("{}: {told}\n", port.device()));
+    output::say(&format!("{}: {}{told}\n", port.device(), whose(&guests)));
     let is_lost = |arrived: &Arrived| {
         matches!(arrived, Arrived::NoRoom | Arrived::Draining | Arrived::Impossible)
     };
@@ -61,8 +63,21 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// A guest that has other addresses here sees none of its connections again, and nobody but its operator
+/// knows.
+fn whose(guests: &BTreeSet<IpAddr>) -> String {
+    const NAMED: usize = 3;
+    let addresses: Vec<String> = guests.iter().take(NAMED).map(ToString::to_string).collect();
+    match guests.len() {
+        0 => String::new(),
+        1..=NAMED => format!("of {}: ", addresses.join(", ")),
+        more => format!("of {} and {} more: ", addresses.join(", "), more - NAMED),
+    }
+}
+
+/// Bytes that are no text do not become others that are: the checksum tells.
 fn text(arguments: &Arguments) -> anyhow::Result<String> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let (name, from): (String, Box<dyn Read>) = match &arguments.file {
         Some(file) => {
             let name = file.display().to_string();
@@ -71,12 +86,12 @@ fn text(arguments: &Arguments) -> anyhow::Result<String> {
         }
         None => ("stdin".into(), Box::new(io::stdin())),
     };
-    let read = from.take(LONGEST_BYTES + 1).read_to_string(&mut text);
-    let bytes = read.with_context(|| format!("cannot read {name}"))?;
-    if bytes as u64 > LONGEST_BYTES {
+    let read = from.take(LONGEST_BYTES + 1).read_to_end(&mut bytes);
+    let length = read.with_context(|| format!("cannot read {name}"))?;
+    if length as u64 > LONGEST_BYTES {
         bail!("{name} is longer than {} MiB: no host has so many connections", LONGEST_BYTES >> 20);
     }
-    Ok(text)
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn told(counted: &BTreeMap<Arrived, usize>) -> String {

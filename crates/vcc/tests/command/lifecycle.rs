@@ -61,12 +61,20 @@ fn import_tells_of_connections_that_no_segment_would_reach() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("both");
         let both = vcc_export::write("vcc", "port", &[plain.clone(), inside]);
-        std::fs::write(&file, both).expect("a file");
+        // Bytes that are no text are not read as if they were.
+        let mut changed = both.clone().into_bytes();
+        let last = changed.len() - "0}\n".len();
+        changed[last - 200] = 0xff;
+        std::fs::write(&file, changed).expect("a file");
         vcc("detach --now port").well();
         vcc("attach port").well();
+        let complaint = vcc(&format!("import port {}", file.display())).complaint(1);
+        assert!(complaint.contains("has been changed"), "{complaint}");
+        std::fs::write(&file, both).expect("a file");
         let said = vcc(&format!("import port {}", file.display()));
         assert_eq!(said.code, 1);
-        let why = "1 connection taken over; 1 inside tunnels, into which the port does not look";
+        let why = "port: of 192.0.2.1: 1 connection taken over; 1 inside tunnels, into which the port does \
+                   not look";
         assert!(said.stdout.contains(why), "{}", said.stdout);
         assert_eq!(flows().len(), 1);
         vcc("detach --now port").well();
