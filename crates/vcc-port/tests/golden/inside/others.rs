@@ -254,7 +254,10 @@ fn a_stray_segment_does_not_say_which_tunnel_it_is() {
     connection.sent(FromGuest, &syn);
     run(&port, FromGuest, &vxlan(1).wrap(&syn.frame(), 0), 0);
     let stray = another_s_data(&connection, ToGuest);
-    run(&port, ToGuest, &of(&vxlan(9), ToGuest).wrap(&stray, 0), 0);
+    // Nor does it make another tunnel of the connection's own.
+    for vni in [9, 2] {
+        run(&port, ToGuest, &of(&vxlan(vni), ToGuest).wrap(&stray, 0), 0);
+    }
     let syn_ack = connection.syn_ack();
     connection.sent(ToGuest, &syn_ack);
     run(&port, ToGuest, &of(&vxlan(2), ToGuest).wrap(&syn_ack.frame(), 0), 0);
