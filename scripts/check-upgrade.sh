@@ -1,6 +1,9 @@
 #!/bin/bash
 # Takes a host from other versions of vcc to this one and back, in the middle of transfers: from the last
 # release, and from a version that is this one but for the layout of its maps. Builds both.
+#
+#   check-upgrade.sh [--sources]    --sources: makes only the sources of the second, which says whether they
+#                                   can still be made of these
 # shellcheck disable=SC2086 # CARGO may be several words
 set -eu
 cd "$(dirname "$0")/.."
@@ -43,9 +46,6 @@ build() {
 	echo "$1/target/debug/vcc"
 }
 
-released=$(git describe --tags --match 'v*' --abbrev=0 2>/dev/null || echo "$BEFORE_THE_FIRST")
-sources "$released" "$work/released"
-
 # Fields of a flow, a key and a port change places. The programs have little room on their stacks, and not every
 # order leaves it to them.
 sources HEAD "$work/other"
@@ -57,8 +57,11 @@ swap() {
 swap engine/vcc.h 'uint32_t rcv_wup' 'uint32_t rcv_edge'
 swap engine/vcc.h 'uint8_t wscale_peer' 'uint8_t wscale_shown'
 swap datapath/abi.h 'uint16_t vlan' 'uint16_t port' # of a neighbour's key or a connection's
-swap datapath/abi.h 'uint32_t by_policy' 'uint32_t generation'
+swap datapath/abi.h 'uint32_t by_policy' 'uint32_t inside'
+[ "${1:-}" != --sources ] || exit 0
 
+released=$(git describe --tags --match 'v*' --abbrev=0 2>/dev/null || echo "$BEFORE_THE_FIRST")
+sources "$released" "$work/released"
 VCC_VERSIONS=$(build "$work/released"):$(build "$work/other")
 export VCC_VERSIONS
 $CARGO test --package vcc --test command from_other_versions -- --ignored --nocapture

@@ -116,6 +116,7 @@ count_tests "${PIPESTATUS[0]}"
 vcc=${CARGO_TARGET_DIR:-target}/debug/vcc
 check_or_skip 'proofs' proofs/run.sh --quick
 check 'faults' faults/run.sh --quick
+check 'sources of another layout' scripts/check-upgrade.sh --sources
 check_or_skip 'make install and uninstall' scripts/test/install.sh "$vcc"
 check_or_skip 'Debian package' scripts/test/deb.sh "$vcc"
 check_or_skip 'release' scripts/test/release.sh "$vcc"
