@@ -52,19 +52,22 @@ impl Claims {
     }
 }
 
+/// The policies whose newest generation is not to be, and why.
+pub type Staying = BTreeMap<String, Vec<String>>;
+
 /// Of policies that are in each other's way, those keep their place that are in force and have not
-/// changed, then the older ones. One whose newest generation is not to be stays where it was, and none
-/// that has changed takes that place. In the order of their priorities; those that have no place come
-/// last.
-pub fn choose(newest: &[Arc<Reading>], last_good: &LastGood) -> Vec<Standing> {
+/// changed, then the older ones. One whose newest generation is not to be, because it is broken or by
+/// `faulty`, stays where it was, and none that has changed takes that place. In the order of their
+/// priorities; those that have no place come last.
+pub fn choose(newest: &[Arc<Reading>], last_good: &LastGood, faulty: &Staying) -> Vec<Standing> {
     let last = |reading: &Reading| {
         let last = last_good.get(&reading.object.name)?;
         // Another object of the same name has no past.
         (last.object.uid == reading.object.uid && last.is_fit()).then_some(last)
     };
     let unfit = newest.iter().filter(|it| !it.is_fit());
-    let mut staying: Staying =
-        unfit.map(|it| (it.object.name.clone(), it.errors.clone())).collect();
+    let mut staying = faulty.clone();
+    staying.extend(unfit.map(|it| (it.object.name.clone(), it.errors.clone())));
     loop {
         let mut standings = attempt(newest, &last, &staying);
         // One that has changed took the place to which another had to go back.
@@ -88,9 +91,6 @@ pub fn choose(newest: &[Arc<Reading>], last_good: &LastGood) -> Vec<Standing> {
         staying.extend(more);
     }
 }
-
-/// The policies whose newest generation is not to be, and why.
-type Staying = BTreeMap<String, Vec<String>>;
 
 fn attempt<'a>(
     newest: &[Arc<Reading>],
@@ -135,6 +135,10 @@ mod tests {
         let object =
             PolicyObject { name, uid, generation, created, spec: spec.into(), is_omitted: false };
         Arc::new(Reading::of(&object, &BTreeSet::new()))
+    }
+
+    fn choose(newest: &[Arc<Reading>], last_good: &LastGood) -> Vec<Standing> {
+        super::choose(newest, last_good, &Staying::new())
     }
 
     fn good(readings: &[&Arc<Reading>]) -> LastGood {

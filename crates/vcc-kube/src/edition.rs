@@ -7,7 +7,7 @@ use serde_json::Value;
 use vcc_policy::{Policy, Severity};
 
 use crate::check::{Reading, asked_tenants, tenants};
-use crate::choose::{LastGood, Standing, choose};
+use crate::choose::{LastGood, Standing, Staying, choose};
 use crate::document::Document;
 use crate::render::{Part, render};
 use crate::resource::PolicyObject;
@@ -92,8 +92,9 @@ impl Policies {
     pub fn compile(&self, node: &str, scene: &Scene) -> Edition {
         let newest: Vec<Arc<Reading>> =
             self.newest.iter().map(|it| self.unless_unheard(it, scene)).collect();
-        let mut standings = choose(&newest, &self.last_good);
+        let mut faulty = Staying::new();
         loop {
+            let mut standings = choose(&newest, &self.last_good, &faulty);
             let parts = parts(&standings, node);
             let document = render(&parts, scene);
             let problems = match Policy::parse(document.text(), "the node's policy") {
@@ -111,9 +112,11 @@ impl Policies {
                 faults.entry(part).or_default().push(said);
             }
             drop(parts);
-            if !self.step_back(&mut standings, faults) {
+            let more = self.step_back(&mut standings, faults);
+            if more.is_empty() {
                 return self.edition(None, &standings, node);
             }
+            faulty.extend(more);
         }
     }
 
@@ -148,31 +151,25 @@ impl Policies {
         changed.unwrap_or(parts.len().saturating_sub(1))
     }
 
-    /// Puts those back that are at fault: each to its last good generation, and one without to none.
-    /// Returns false if one is at fault that has not changed: there is nothing to go back to but what
-    /// is in force now.
-    fn step_back(&self, standings: &mut [Standing], faults: BTreeMap<usize, Vec<String>>) -> bool {
-        let chosen: Vec<usize> =
-            (0..standings.len()).filter(|at| standings[*at].chosen.is_some()).collect();
-        let mut can_go_on = !chosen.is_empty();
+    /// Says why those are refused that are at fault, and returns them: each goes back to its last good
+    /// generation in that generation's place, and one without to none. Returns nothing if one is at fault
+    /// that has gone back or has not changed: there is nothing to go back to but what is in force now.
+    fn step_back(
+        &self,
+        standings: &mut [Standing],
+        faults: BTreeMap<usize, Vec<String>>,
+    ) -> Staying {
+        let mut chosen: Vec<&mut Standing> =
+            standings.iter_mut().filter(|it| it.chosen.is_some()).collect();
+        let mut can_go_on = true;
+        let mut faulty = Staying::new();
         for (part, why) in faults {
-            let Some(standing) = chosen.get(part).map(|at| &mut standings[*at]) else { continue };
+            let Some(standing) = chosen.get_mut(part) else { continue };
             standing.refused.extend(why);
-            let last = self.last_good.get(&standing.newest.object.name);
-            let is_chosen = |last: &&Arc<Reading>| {
-                standing.chosen.as_ref().is_some_and(|chosen| Arc::ptr_eq(chosen, last))
-                    || standing.chosen.as_ref().is_some_and(|it| it.object == last.object)
-            };
-            match last {
-                Some(last) if is_chosen(&last) => can_go_on = false,
-                // Its place among the others may have been another: then others may have it by now.
-                Some(last) if has_same_place(last, &standing.newest) => {
-                    standing.chosen = Some(Arc::clone(last));
-                }
-                _ => standing.chosen = None,
-            }
+            can_go_on &= standing.chosen.as_ref().is_none_or(|it| self.has_changed(it));
+            faulty.insert(standing.newest.object.name.clone(), standing.refused.clone());
         }
-        can_go_on
+        if can_go_on { faulty } else { Staying::new() }
     }
 
     fn edition(&self, document: Option<Document>, standings: &[Standing], node: &str) -> Edition {
@@ -219,12 +216,6 @@ fn parts<'a>(standings: &'a [Standing], node: &str) -> Vec<Part<'a>> {
 fn needs_of<'a>(readings: impl Iterator<Item = &'a Arc<Reading>>, node: &str) -> Needs {
     let all = readings.map(Arc::as_ref);
     Needs::of(all.filter(|it| it.spec.rollout.presence(node) != Presence::Absent))
-}
-
-fn has_same_place(one: &Reading, other: &Reading) -> bool {
-    one.object.uid == other.object.uid
-        && one.spec.priority == other.spec.priority
-        && one.spec.default.is_some() == other.spec.default.is_some()
 }
 
 fn on_node(standing: &Standing, in_force: Option<&Arc<Reading>>, node: &str) -> PolicyOnNode {
@@ -409,6 +400,49 @@ mode = \"shadow\"
         );
         let why = "spec: on this node: too many networks in all rules: ";
         assert!(policy.messages[0].starts_with(why), "{:?}", policy.messages);
+    }
+
+    #[test]
+    fn a_policy_that_is_too_much_at_its_new_place_stays_at_its_old_one() {
+        let rules = |name: &str| json!([{ "name": name, "underlay": "dctcp" }]);
+        let middle = json!({ "priority": 95, "rules": rules("m") });
+        let base = json!({ "priority": 100, "ports": [{ "pods": {} }], "rules": rules("r") });
+        let elsewhere = |key: &str, value: Value| {
+            let mut spec = with_peers("dctcp");
+            spec["priority"] = 100.into();
+            spec[key] = value;
+            spec
+        };
+        // Another wants the place that the policy leaves.
+        let mut follows = json!({ "priority": 96, "rules": rules("f") });
+        let follower = object("follower", 1, follows.clone());
+        follows["priority"] = 100.into();
+        for (large, follows) in [
+            (elsewhere("priority", 90.into()), None),
+            (elsewhere("priority", 110.into()), Some(follows)),
+            (elsewhere("default", json!({ "mode": "shadow" })), None),
+        ] {
+            let mut policies = Policies::default();
+            let middle = object("middle", 1, middle.clone());
+            let before = [object("base", 1, base.clone()), follower.clone(), middle.clone()];
+            are(&mut policies, &before);
+            let first = policies.compile(NODE, &crowd());
+            policies.is_in_force(&first);
+            let at = |part: &str| text(&first).find(part).expect(part);
+            assert!(at("\"middle/m\"") < at("\"follower/f\""), "{}", text(&first));
+            assert!(at("\"follower/f\"") < at("\"base/r\""), "{}", text(&first));
+
+            let follower =
+                follows.map_or(follower.clone(), |follows| object("follower", 2, follows));
+            are(&mut policies, &[object("base", 2, large), follower, middle]);
+            let edition = policies.compile(NODE, &crowd());
+            assert_eq!(text(&edition), text(&first));
+            assert_eq!(edition.id, first.id);
+            let policy = edition.policies.iter().find(|it| it.name == "base").expect("there");
+            assert_eq!((policy.generation, policy.in_force), (2, 1));
+            assert_eq!(policy.messages.len(), 1);
+            assert!(policy.messages[0].contains("too many networks"), "{:?}", policy.messages);
+        }
     }
 
     #[test]
