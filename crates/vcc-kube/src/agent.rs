@@ -153,31 +153,8 @@ async fn run(
     let (node, namespace) = (options.node.clone(), options.namespace.clone());
     tokio::spawn(writer::write(client.clone(), node.clone(), written, troubles.clone()));
     tokio::spawn(summarist::run(client.clone(), namespace, node.clone(), troubles.clone()));
-    let edition = begin.text.as_ref().map(|text| begin.policies.remembered(&node, text));
-    let mut state = State {
-        watches: Watches::new(client, wake, troubles.clone(), &node),
-        node,
-        host,
-        memory,
-        policies: begin.policies,
-        text: begin.text,
-        edition,
-        policy_objects: Store::default(),
-        are_policies_unread: false,
-        has_room: false,
-        listed: Instant::now(),
-        unheard_since: None,
-        unkept_since: None,
-        own: Store::default(),
-        namespaces: Store::default(),
-        peers: BTreeMap::new(),
-        scene: Scene::default(),
-        activities: Activities::new(share_of(EVERY)),
-        status,
-        troubles,
-        trouble: begin.trouble,
-        failed: None,
-    };
+    let watches = Watches::new(client, wake, troubles.clone(), &node);
+    let mut state = State::new(node, host, memory, begin, watches, status, troubles);
     let mut look = tokio::time::interval(LOOK);
     loop {
         let mut has_changed = false;
@@ -242,6 +219,42 @@ struct State<H> {
 }
 
 impl<H: Host> State<H> {
+    fn new(
+        node: String,
+        host: H,
+        memory: Memory,
+        begin: Beginning,
+        watches: Watches,
+        status: latest::Sender<NodeStatus>,
+        troubles: Troubles,
+    ) -> Self {
+        let edition = begin.text.as_ref().map(|text| begin.policies.remembered(&node, text));
+        Self {
+            node,
+            host,
+            memory,
+            policies: begin.policies,
+            text: begin.text,
+            edition,
+            policy_objects: Store::default(),
+            are_policies_unread: false,
+            has_room: false,
+            listed: Instant::now(),
+            unheard_since: None,
+            unkept_since: None,
+            own: Store::default(),
+            namespaces: Store::default(),
+            peers: BTreeMap::new(),
+            scene: Scene::default(),
+            activities: Activities::new(share_of(EVERY)),
+            watches,
+            status,
+            troubles,
+            trouble: begin.trouble,
+            failed: None,
+        }
+    }
+
     /// Returns whether it may make a difference.
     fn hear(&mut self, change: Change) -> bool {
         match change {
@@ -326,8 +339,12 @@ impl<H: Host> State<H> {
     }
 
     fn put(&mut self, mut edition: Edition) {
-        let Some(text) = edition.text.clone().filter(|text| Some(text) != self.text.as_ref())
-        else {
+        let in_force = self.text.as_ref();
+        let is_there = edition.text.is_none() || edition.text.as_ref() == in_force;
+        // What the host refused is its problem until it is told of something else: of what it has, too.
+        let text =
+            edition.text.as_ref().or(in_force).filter(|_| !is_there || self.failed.is_some());
+        let Some(text) = text.cloned() else {
             self.failed = None;
             self.is_in_force(edition);
             return;
@@ -349,6 +366,10 @@ impl<H: Host> State<H> {
             Err(why) => {
                 if failed_before.is_none() {
                     self.failed = Some((text, Instant::now(), why.clone()));
+                }
+                if is_there {
+                    self.is_in_force(edition);
+                    return;
                 }
                 // What is in force is what was before.
                 edition.is_refused(&why, self.edition.as_ref());
@@ -384,7 +405,12 @@ impl<H: Host> State<H> {
             self.activities.look(self.host.activity(), now);
         }
         let usage = self.host.usage();
-        let problems: Vec<String> = usage.problems.into_iter().chain(troubles).collect();
+        // A policy says so only if another generation of it would have come: pods may be what is new.
+        let refused = self.failed.as_ref().map(|(_, _, why)| {
+            format!("this node refused what its policies ask for now, and what it had before stays: {why}")
+        });
+        let problems: Vec<String> =
+            refused.into_iter().chain(usage.problems).chain(troubles).collect();
         let status = NodeStatus {
             edition: edition.id.clone(),
             policies: edition.policies.clone(),
@@ -489,3 +515,6 @@ fn by_uid(object: PodResource) -> (String, Pod) {
     let pod = Pod::from(object);
     (pod.uid.clone(), pod)
 }
+
+#[cfg(test)]
+mod tests;

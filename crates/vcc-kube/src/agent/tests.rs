@@ -1,0 +1,183 @@
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::host::{RuleActivity, Usage};
+
+const NODE: &str = "worker-1";
+
+/// A node without a datapath.
+#[derive(Clone, Default)]
+struct Paper(Arc<Mutex<Sheet>>);
+
+#[derive(Default)]
+struct Sheet {
+    /// By UID of their pods.
+    devices: BTreeMap<String, String>,
+    applied: Vec<String>,
+    /// Why it refuses whatever it is told to put in force.
+    refuses: Option<String>,
+}
+
+impl Paper {
+    fn sheet(&self) -> MutexGuard<'_, Sheet> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Host for Paper {
+    fn devices(&mut self, pods: &[&Pod]) -> BTreeMap<String, String> {
+        let sheet = self.sheet();
+        let device = |pod: &&Pod| Some((pod.uid.clone(), sheet.devices.get(&pod.uid)?.clone()));
+        pods.iter().filter_map(device).collect()
+    }
+
+    fn apply(&mut self, _edition: &str, text: &str) -> Result<(), String> {
+        let mut sheet = self.sheet();
+        sheet.applied.push(text.to_owned());
+        sheet.refuses.clone().map_or(Ok(()), Err)
+    }
+
+    fn usage(&mut self) -> Usage {
+        Usage::default()
+    }
+
+    fn activity(&mut self) -> Vec<RuleActivity> {
+        Vec::new()
+    }
+
+    fn troubles(&mut self, _troubles: Vec<String>) {}
+}
+
+/// An agent that hears what a test tells it.
+struct Told {
+    state: State<Paper>,
+    paper: Paper,
+    status: latest::Receiver<NodeStatus>,
+    _directory: tempfile::TempDir,
+    /// Its watches are spawned there, and never run.
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Told {
+    fn begin() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let entered = runtime.enter();
+        let server = "http://127.0.0.1:1".parse().expect("an address");
+        let client = Client::try_from(kube::Config::new(server)).expect("a client");
+        let directory = tempfile::tempdir().expect("a directory");
+        let (wake, _) = mpsc::unbounded_channel();
+        let (troubles, paper) = (Troubles::default(), Paper::default());
+        let (sender, status) = latest::channel(NodeStatus::default());
+        let state = State::new(
+            NODE.to_owned(),
+            paper.clone(),
+            Memory::in_directory(directory.path()),
+            Beginning::default(),
+            Watches::new(client, wake, troubles.clone(), NODE),
+            sender,
+            troubles,
+        );
+        drop(entered);
+        Self { state, paper, status, _directory: directory, _runtime: runtime }
+    }
+
+    /// As the agent does when changes have come.
+    fn hear(&mut self, changes: Vec<Change>) {
+        let _entered = self._runtime.enter();
+        let mut has_changed = false;
+        for change in changes {
+            has_changed |= self.state.hear(change);
+        }
+        if has_changed {
+            self.state.step();
+        }
+        self.state.report();
+    }
+
+    /// All policies and all of the node's pods.
+    fn hear_all(&mut self, policies: &[PolicyObject], pods: &[Pod]) {
+        let policies = policies.iter().map(|it| News::Listed(it.name.clone(), it.clone()));
+        let policies = [News::Begin].into_iter().chain(policies).chain([News::End]);
+        let pods = pods.iter().map(|it| News::Listed(it.uid.clone(), it.clone()));
+        let pods = [News::Begin].into_iter().chain(pods).chain([News::End]);
+        let changes = policies.map(Change::Policies).chain(pods.map(Change::OwnPods));
+        self.hear(changes.collect());
+    }
+
+    fn status(&self) -> NodeStatus {
+        self.status.borrow().clone()
+    }
+
+    fn applied(&self) -> usize {
+        self.paper.sheet().applied.len()
+    }
+}
+
+fn policy(name: &str, generation: i64, spec: Value) -> PolicyObject {
+    let (name, uid) = (name.to_owned(), format!("uid of {name}"));
+    PolicyObject { name, uid, generation, created: 0, spec: spec.into(), is_omitted: false }
+}
+
+fn of_all_pods() -> PolicyObject {
+    policy("base", 1, json!({ "ports": [{ "pods": {} }] }))
+}
+
+fn pod(name: &str) -> Pod {
+    Pod {
+        uid: name.to_owned(),
+        namespace: "shop".to_owned(),
+        name: name.to_owned(),
+        labels: Labels::new(),
+        addresses: vec!["10.0.0.1".parse().expect("an address")],
+        host_network: false,
+        has_ended: false,
+    }
+}
+
+#[test]
+fn what_the_host_refuses_is_told_and_over_when_it_is_wanted_no_more() {
+    const WHY: &str = "no room for port veth1";
+    let mut told = Told::begin();
+    told.paper.sheet().devices.insert("web".to_owned(), "veth1".to_owned());
+    told.hear_all(&[of_all_pods()], &[]);
+    assert_eq!((told.applied(), told.status().problem), (1, String::new()));
+
+    // The generations are the same: a pod is what the host has no room for.
+    told.paper.sheet().refuses = Some(WHY.to_owned());
+    told.hear(vec![Change::OwnPods(News::Is("web".to_owned(), pod("web")))]);
+    let status = told.status();
+    assert!(status.problem.ends_with(WHY), "{status:?}");
+    assert_eq!(status.policies[0].in_force, 1);
+    assert_eq!(told.applied(), 2);
+
+    // What is in force is what is wanted again, and the host hears of it, too.
+    told.paper.sheet().refuses = None;
+    told.hear(vec![Change::OwnPods(News::Gone("web".to_owned()))]);
+    assert_eq!(told.status().problem, "");
+    let applied = told.paper.sheet().applied.clone();
+    assert_eq!(applied[2], applied[0]);
+    told.hear(vec![Change::Devices]);
+    assert_eq!(told.applied(), 3, "once");
+}
+
+#[test]
+fn a_host_that_refuses_what_it_has_too_goes_on_to_say_so() {
+    const WHY: &str = "no memory";
+    let mut told = Told::begin();
+    told.hear_all(&[of_all_pods()], &[]);
+    told.paper.sheet().refuses = Some(WHY.to_owned());
+    let other = policy("base", 2, json!({ "ports": [{ "device": "veth*" }] }));
+    told.hear(vec![Change::Policies(News::Is("base".to_owned(), other))]);
+    let status = told.status();
+    let policy = &status.policies[0];
+    assert_eq!((policy.generation, policy.in_force), (2, 1));
+    assert_eq!(policy.messages, [format!("this node refused the edition: {WHY}")]);
+    told.hear(vec![Change::Policies(News::Is("base".to_owned(), of_all_pods()))]);
+    let status = told.status();
+    assert_eq!((status.policies[0].generation, status.policies[0].in_force), (1, 1));
+    assert!(status.policies[0].messages.is_empty(), "{status:?}");
+    assert!(status.problem.ends_with(WHY), "{status:?}");
+}
