@@ -175,7 +175,7 @@ async fn run(
         if has_changed {
             state.step();
         }
-        state.report();
+        state.report(Instant::now());
     }
 }
 
@@ -185,6 +185,12 @@ const LOOK: Duration = Duration::from_secs(1);
 const LIST_AGAIN: Duration = Duration::from_secs(10);
 /// How long an edition that the host refused is left alone.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
+/// An agent that hears of its policies sooner writes its first status with them.
+const FIRST_WORD: Duration = Duration::from_secs(3);
+/// Who waits longer for a list says so.
+const LIST_LASTS: Duration = Duration::from_secs(60);
+
+const POLICIES: &str = "vccpolicies";
 
 struct State<H> {
     node: String,
@@ -200,6 +206,10 @@ struct State<H> {
     /// There may be room for policies that were too much when they were listed.
     has_room: bool,
     listed: Instant,
+    /// When the agent began.
+    began: Instant,
+    /// What the API server has to tell of before there can be another edition, and since when.
+    awaited: Option<(&'static str, Instant)>,
     /// Selectors of peers have not been heard of.
     unheard_since: Option<Instant>,
     /// What is in force is not remembered.
@@ -229,6 +239,7 @@ impl<H: Host> State<H> {
         troubles: Troubles,
     ) -> Self {
         let edition = begin.text.as_ref().map(|text| begin.policies.remembered(&node, text));
+        let began = Instant::now();
         Self {
             node,
             host,
@@ -239,7 +250,9 @@ impl<H: Host> State<H> {
             policy_objects: Store::default(),
             are_policies_unread: false,
             has_room: false,
-            listed: Instant::now(),
+            listed: began,
+            began,
+            awaited: Some((POLICIES, began)),
             unheard_since: None,
             unkept_since: None,
             own: Store::default(),
@@ -300,20 +313,35 @@ impl<H: Host> State<H> {
     }
 
     fn step(&mut self) {
-        if !self.policy_objects.is_complete() || !self.own.is_complete() {
+        let Some(what) = self.prepare() else {
+            self.awaited = None;
+            self.look_at_scene();
+            let edition = self.policies.compile(&self.node, &self.scene);
+            self.put(edition);
             return;
+        };
+        if self.awaited.is_none_or(|(before, _)| before != what) {
+            self.awaited = Some((what, Instant::now()));
+        }
+    }
+
+    /// Returns what the API server has to tell of first, if it has.
+    fn prepare(&mut self) -> Option<&'static str> {
+        if !self.policy_objects.is_complete() {
+            return Some(POLICIES);
+        }
+        if !self.own.is_complete() {
+            return Some("this node's pods");
         }
         if std::mem::take(&mut self.are_policies_unread) {
             self.policies.are(self.policy_objects.objects());
         }
         let needs = self.policies.needs(&self.node);
         self.watches.follow(&needs, &mut self.peers);
-        if (needs.namespaces && !self.namespaces.is_complete()) || self.waits_for_peers() {
-            return;
+        if needs.namespaces && !self.namespaces.is_complete() {
+            return Some("namespaces");
         }
-        self.look_at_scene();
-        let edition = self.policies.compile(&self.node, &self.scene);
-        self.put(edition);
+        self.waits_for_peers().then_some("the pods that rules name as peers")
     }
 
     /// Whether selectors of peers are to be heard of first: for ever, where a policy in force depends on
@@ -394,12 +422,21 @@ impl<H: Host> State<H> {
     }
 
     /// Says what is in force and what is not, here and to the API server.
-    fn report(&mut self) {
+    fn report(&mut self, now: Instant) {
         let mut troubles = self.troubles.lasting();
+        // A request that fails says more.
+        let awaited = self.awaited.filter(|(_, since)| now.duration_since(*since) >= LIST_LASTS);
+        if let Some((what, _)) = awaited.filter(|_| troubles.is_empty()) {
+            troubles
+                .push(format!("the API server has not told of {what} yet: what is in force stays"));
+        }
         troubles.extend(self.trouble.clone());
         self.host.troubles(troubles.clone());
-        let Some(edition) = &self.edition else { return };
-        let now = Instant::now();
+        // The others are to know of a node that has no edition, and why.
+        let is_early = now.duration_since(self.began) < FIRST_WORD;
+        if self.edition.is_none() && troubles.is_empty() && is_early {
+            return;
+        }
         let is_due = self.activities.is_due(now);
         if is_due {
             self.activities.look(self.host.activity(), now);
@@ -412,8 +449,8 @@ impl<H: Host> State<H> {
         let problems: Vec<String> =
             refused.into_iter().chain(usage.problems).chain(troubles).collect();
         let status = NodeStatus {
-            edition: edition.id.clone(),
-            policies: edition.policies.clone(),
+            edition: self.edition.as_ref().map(|it| it.id.clone()).unwrap_or_default(),
+            policies: self.edition.as_ref().map(|it| it.policies.clone()).unwrap_or_default(),
             ports: usage.ports,
             flows: usage.flows,
             activity: self.activities.latest(),

@@ -94,7 +94,7 @@ impl Told {
         if has_changed {
             self.state.step();
         }
-        self.state.report();
+        self.state.report(Instant::now());
     }
 
     /// All policies and all of the node's pods.
@@ -180,4 +180,51 @@ fn a_host_that_refuses_what_it_has_too_goes_on_to_say_so() {
     assert_eq!((status.policies[0].generation, status.policies[0].in_force), (1, 1));
     assert!(status.policies[0].messages.is_empty(), "{status:?}");
     assert!(status.problem.ends_with(WHY), "{status:?}");
+}
+
+/// So much later.
+fn after(seconds: u64) -> Instant {
+    Instant::now() + Duration::from_secs(seconds)
+}
+
+#[test]
+fn a_node_without_an_edition_says_that_it_is_there() {
+    let mut told = Told::begin();
+    told.hear(Vec::new());
+    assert!(!told.status.has_changed().expect("it is there"), "its policies may come at once");
+    told.state.report(after(3));
+    let status = told.status();
+    assert_eq!((status.version.as_str(), status.policies.len()), (env!("CARGO_PKG_VERSION"), 0));
+    assert_eq!((status.edition.as_str(), status.problem.as_str()), ("", ""));
+    told.state.report(after(61));
+    let problem = "the API server has not told of vccpolicies yet: what is in force stays";
+    assert_eq!(told.status().problem, problem);
+    // The watch says why.
+    let labels = json!({ "matchLabels": { "a": "b" } });
+    let spec = json!({ "ports": [{ "namespaces": labels, "pods": {} }] });
+    told.hear_all(&[policy("base", 1, spec)], &[]);
+    told.state.report(after(61));
+    assert!(told.status().problem.contains("not told of namespaces"), "{:?}", told.status());
+    let refusal = kube::core::Status::failure("forbidden", "Forbidden").with_code(403);
+    told.state.troubles.failed("watch namespaces", &kube::Error::Api(refusal.boxed()));
+    told.state.report(after(61));
+    let problems = told.status().problems;
+    assert!(problems[0].starts_with("cannot watch namespaces: "), "{problems:?}");
+    assert_eq!(problems.len(), 1);
+    let listed = News::Listed("shop".to_owned(), Labels::new());
+    let namespaces = [News::Begin, listed, News::End].map(Change::Namespaces);
+    told.state.troubles.works("watch namespaces");
+    told.hear(namespaces.into());
+    told.state.report(after(61));
+    let status = told.status();
+    assert_eq!((status.policies[0].in_force, status.problem.as_str()), (1, ""));
+}
+
+#[test]
+fn a_node_that_is_refused_says_so_at_once() {
+    let mut told = Told::begin();
+    let refusal = kube::core::Status::failure("forbidden", "Forbidden").with_code(403);
+    told.state.troubles.failed("watch vccpolicies", &kube::Error::Api(refusal.boxed()));
+    told.hear(Vec::new());
+    assert!(told.status().problem.starts_with("cannot watch vccpolicies: "), "{:?}", told.status());
 }
