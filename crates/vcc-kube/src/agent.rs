@@ -11,6 +11,8 @@ use kube::{Client, config::KubeConfigOptions, config::Kubeconfig};
 use tokio::sync::{mpsc, watch as latest};
 
 use crate::activity::{Activities, EVERY};
+use crate::brief;
+use crate::budget::Budget;
 use crate::edition::{Edition, Policies};
 use crate::host::Host;
 use crate::memory::{Memory, Remembered};
@@ -446,11 +448,13 @@ impl<H: Host> State<H> {
         let refused = self.failed.as_ref().map(|(_, _, why)| {
             format!("this node refused what its policies ask for now, and what it had before stays: {why}")
         });
-        let problems: Vec<String> =
-            refused.into_iter().chain(usage.problems).chain(troubles).collect();
-        let status = NodeStatus {
+        let not_read = self.edition.as_ref().map_or(&[][..], |it| &it.not_read);
+        let problems = refused.into_iter().chain(usage.problems).chain(troubles);
+        let problems: Vec<String> = problems.chain(Budget::problem(not_read)).collect();
+        let mut status = NodeStatus {
             edition: self.edition.as_ref().map(|it| it.id.clone()).unwrap_or_default(),
             policies: self.edition.as_ref().map(|it| it.policies.clone()).unwrap_or_default(),
+            policies_not_read: not_read.len() as u64,
             ports: usage.ports,
             flows: usage.flows,
             activity: self.activities.latest(),
@@ -460,6 +464,7 @@ impl<H: Host> State<H> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             updated: String::new(),
         };
+        brief::shorten(&mut status, brief::MOST_BYTES);
         self.status.send_if_modified(|before| {
             // Counts alone can wait.
             let is_written = is_due || before.without_counts() != status.without_counts();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::brief::a_few;
 use crate::resource::PolicyObject;
 
 /// As for a policy's file.
@@ -43,12 +44,26 @@ impl Budget {
 
     /// What is said of a policy that was too much.
     pub fn refusal() -> String {
-        format!(
-            "spec: not read, because a node reads {} MiB and {MOST_POLICIES} policies of all: delete \
-             others, or join rules",
-            MOST_BYTES >> 20
-        )
+        format!("spec: {}", not_read())
     }
+
+    /// What a node says of those that were too much, if there are any.
+    pub fn problem(names: &[String]) -> Option<String> {
+        let few = a_few(names);
+        match names.len() {
+            0 => None,
+            1 => Some(format!("the policy {few} is {}", not_read())),
+            count => Some(format!("{count} policies ({few}) are {}", not_read())),
+        }
+    }
+}
+
+fn not_read() -> String {
+    format!(
+        "not read, because a node reads {} MiB and {MOST_POLICIES} policies of all: delete others, or \
+         join rules",
+        MOST_BYTES >> 20
+    )
 }
 
 #[cfg(test)]

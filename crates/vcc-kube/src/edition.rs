@@ -31,6 +31,8 @@ pub struct Edition {
     /// Equal where the same generations of the same policies are in force.
     pub id: String,
     pub policies: Vec<PolicyOnNode>,
+    /// Those beyond what a node reads, of which no generation is in force: there may be thousands.
+    pub not_read: Vec<String>,
     in_force: LastGood,
 }
 
@@ -183,13 +185,19 @@ impl Policies {
             let PolicyObject { name, uid, generation, .. } = &reading.object;
             hasher.update(format!("{name} {uid} {generation}\n").as_bytes());
         }
-        let policies = standings
-            .iter()
-            .map(|standing| on_node(standing, in_force.get(&standing.newest.object.name), node));
+        let (mut policies, mut not_read) = (Vec::new(), Vec::new());
+        for standing in standings {
+            let object = &standing.newest.object;
+            match in_force.get(&object.name) {
+                None if object.is_omitted => not_read.push(object.name.clone()),
+                in_force => policies.push(on_node(standing, in_force, node)),
+            }
+        }
         Edition {
             text: document.map(Document::into_text),
             id: format!("{:08x}", hasher.finalize()),
-            policies: policies.collect(),
+            policies,
+            not_read,
             in_force,
         }
     }

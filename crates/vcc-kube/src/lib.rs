@@ -8,6 +8,7 @@
 
 pub mod activity;
 mod agent;
+mod brief;
 mod budget;
 mod canary;
 mod check;

@@ -10,6 +10,8 @@ pub struct NodeStatus {
     pub edition: String,
     /// In their order.
     pub policies: Vec<PolicyOnNode>,
+    /// More policies, which are beyond what a node reads.
+    pub policies_not_read: u64,
     pub ports: u64,
     pub flows: u64,
     /// Of all connections at its ports.

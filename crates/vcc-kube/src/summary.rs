@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::activity::weighted_median;
+use crate::budget::Budget;
 use crate::document::Field;
 use crate::heard::SILENT;
 use crate::resource::PolicyObject;
@@ -16,8 +17,11 @@ pub fn of_policy(
     nodes: &BTreeMap<String, NodeStatus>,
     silent: &BTreeSet<String>,
 ) -> PolicyStatus {
-    let about =
-        |status: &'_ NodeStatus| status.policies.iter().find(|it| it.name == policy.name).cloned();
+    let about = |status: &'_ NodeStatus| {
+        let told = status.policies.iter().find(|it| it.name == policy.name).cloned();
+        // A node names one by one only those that it reads.
+        told.or_else(|| (status.policies_not_read > 0).then(|| not_read(policy)))
+    };
     let told_by = |name: &String, status| {
         if silent.contains(name) { None } else { about(status) }
     };
@@ -54,7 +58,8 @@ pub fn of_policy(
         };
         let refusal =
             first(|it, generation| it.generation == generation && it.in_force != generation);
-        refusal.or_else(|| first(|_, _| true)).or_else(|| silence(&silent))
+        let not_read = || policy.is_omitted.then(Budget::refusal);
+        refusal.or_else(|| first(|_, _| true)).or_else(not_read).or_else(|| silence(&silent))
     };
     PolicyStatus {
         observed_generation: policy.generation,
@@ -67,6 +72,17 @@ pub fn of_policy(
         canary: group(true),
         others: group(false),
         updated: String::new(),
+    }
+}
+
+/// Of a policy that is beyond what a node reads.
+fn not_read(policy: &PolicyObject) -> PolicyOnNode {
+    PolicyOnNode {
+        name: policy.name.clone(),
+        generation: policy.generation,
+        in_force: 0,
+        mode: REFUSED.to_owned(),
+        messages: vec![Budget::refusal()],
     }
 }
 
@@ -193,6 +209,21 @@ mod tests {
         assert_eq!(status.everywhere, "1/4");
         assert_eq!(status.message, "node-2: spec.rules: too many");
         assert_eq!((status.canary, status.others), (None, None));
+    }
+
+    #[test]
+    fn one_that_nodes_do_not_read_is_refused_by_them() {
+        let reads = node(3, 3, AS_WRITTEN, &[]);
+        let does_not = NodeStatus { policies_not_read: 9, ..NodeStatus::default() };
+        let has_others = NodeStatus { policies_not_read: 9, ..reads.clone() };
+        let all = nodes(vec![reads, does_not, has_others, NodeStatus::default()]);
+        let status = of_policy(&policy(3, json!({})), &all, &none());
+        assert_eq!((status.everywhere.as_str(), status.refused), ("2/4", 1));
+        assert_eq!(status.message, format!("node-1: {}", Budget::refusal()));
+        // Nobody says anything of it.
+        let omitted = PolicyObject { is_omitted: true, ..policy(3, json!({})) };
+        let status = of_policy(&omitted, &nodes(vec![NodeStatus::default()]), &none());
+        assert_eq!((status.refused, status.message), (0, Budget::refusal()));
     }
 
     #[test]

@@ -228,3 +228,36 @@ fn a_node_that_is_refused_says_so_at_once() {
     told.hear(Vec::new());
     assert!(told.status().problem.starts_with("cannot watch vccpolicies: "), "{:?}", told.status());
 }
+
+#[test]
+fn thousands_of_policies_leave_the_status_small_and_each_has_its_refusal() {
+    const ALL: usize = 10_000;
+    let mut budget = Budget::default();
+    let underlay = "x".repeat(60);
+    let rule = |it: usize| json!({ "name": format!("r{it}"), "underlay": underlay });
+    let broken = json!({ "rules": (0..12).map(rule).collect::<Vec<Value>>() });
+    let mut made = |number: usize| {
+        let mut policy = policy(&format!("p{number:05}"), 1, broken.clone());
+        budget.admit(&mut policy);
+        policy
+    };
+    let policies: Vec<PolicyObject> = (0..ALL).map(&mut made).collect();
+    let mut told = Told::begin();
+    told.hear_all(&policies, &[]);
+    let status = told.status();
+    let bytes = serde_json::to_vec(&status).expect("JSON").len();
+    assert!(bytes <= brief::MOST_BYTES, "{bytes}");
+    assert_eq!(status.policies.len(), crate::budget::MOST_POLICIES);
+    assert!(
+        status.policies.iter().all(|it| it.messages[0].starts_with("spec.rules[0].underlay: "))
+    );
+    let not_read = ALL - crate::budget::MOST_POLICIES;
+    assert_eq!(status.policies_not_read, not_read as u64);
+    let problem =
+        format!("{not_read} policies (p00256, p00257, p00258, ...) are not read, because ");
+    assert!(status.problem.starts_with(&problem), "{}", status.problem);
+    let nodes = BTreeMap::from([(NODE.to_owned(), status)]);
+    let sum = crate::summary::of_policy(&policies[ALL - 1], &nodes, &Default::default());
+    assert_eq!((sum.refused, sum.everywhere.as_str()), (1, "0/1"));
+    assert!(sum.message.starts_with("worker-1: spec: not read, because "), "{}", sum.message);
+}

@@ -96,7 +96,7 @@ pub fn of_nodes() -> Value {
             "Policies",
             "string",
             ".status.policies[*].name",
-            "All policies that it knows."
+            "All policies that it reads."
         )),
     ])
 }
