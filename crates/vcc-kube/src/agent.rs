@@ -19,6 +19,7 @@ use crate::memory::{Memory, Remembered};
 use crate::pause::share_of;
 use crate::resource::{self, BareResource, Labels, Pod, PodResource, PolicyObject};
 use crate::scene::Scene;
+use crate::search::{self, Search};
 use crate::status::NodeStatus;
 use crate::store::{News, Store};
 use crate::summarist::{self, watch_policies};
@@ -167,7 +168,7 @@ async fn run(
             },
             _ = look.tick() => {
                 state.use_room();
-                has_changed |= state.is_waiting();
+                has_changed |= state.is_waiting(Instant::now());
             }
         }
         // What has come meanwhile is part of the same edition.
@@ -220,6 +221,7 @@ struct State<H> {
     namespaces: Store<Labels>,
     peers: BTreeMap<Arc<str>, Store<Pod>>,
     scene: Scene,
+    search: Search,
     activities: Activities,
     watches: Watches,
     status: latest::Sender<NodeStatus>,
@@ -261,6 +263,7 @@ impl<H: Host> State<H> {
             namespaces: Store::default(),
             peers: BTreeMap::new(),
             scene: Scene::default(),
+            search: Search::new(began),
             activities: Activities::new(share_of(EVERY)),
             watches,
             status,
@@ -279,12 +282,21 @@ impl<H: Host> State<H> {
                 self.are_policies_unread |= has_changed;
                 has_changed
             }
-            Change::OwnPods(news) => self.own.hear(news),
+            Change::OwnPods(news) => {
+                let has_changed = self.own.hear(news);
+                if has_changed {
+                    self.search.begin_anew(Instant::now());
+                }
+                has_changed
+            }
             Change::Namespaces(news) => self.namespaces.hear(news),
             Change::Peers(selector, news) => {
                 self.peers.get_mut(&selector).is_some_and(|peers| peers.hear(news))
             }
-            Change::Devices => true,
+            Change::Devices => {
+                self.search.begin_anew(Instant::now());
+                true
+            }
         }
     }
 
@@ -307,8 +319,8 @@ impl<H: Host> State<H> {
     }
 
     /// Whether something is to come that no event tells.
-    fn is_waiting(&self) -> bool {
-        self.scene.without_device().next().is_some()
+    fn is_waiting(&mut self, now: Instant) -> bool {
+        self.search.is_due(now)
             || self.unheard_since.is_some()
             || self.failed.as_ref().is_some_and(|(_, at, _)| at.elapsed() >= TRY_AGAIN)
             || self.unkept_since.is_some_and(|since| since.elapsed() >= TRY_AGAIN)
@@ -319,6 +331,8 @@ impl<H: Host> State<H> {
             self.awaited = None;
             self.look_at_scene();
             let edition = self.policies.compile(&self.node, &self.scene);
+            let missing = edition.without_device(&self.node, &self.scene);
+            self.search.looked(missing.into_iter(), Instant::now());
             self.put(edition);
             return;
         };
@@ -450,12 +464,15 @@ impl<H: Host> State<H> {
         });
         let not_read = self.edition.as_ref().map_or(&[][..], |it| &it.not_read);
         let problems = refused.into_iter().chain(usage.problems).chain(troubles);
+        let without_device = self.search.lasting(now);
+        let problems = problems.chain(search::problem(&without_device));
         let problems: Vec<String> = problems.chain(Budget::problem(not_read)).collect();
         let mut status = NodeStatus {
             edition: self.edition.as_ref().map(|it| it.id.clone()).unwrap_or_default(),
             policies: self.edition.as_ref().map(|it| it.policies.clone()).unwrap_or_default(),
             policies_not_read: not_read.len() as u64,
             ports: usage.ports,
+            pods_without_device: without_device.len() as u64,
             flows: usage.flows,
             activity: self.activities.latest(),
             problem: problems.first().cloned().unwrap_or_default(),

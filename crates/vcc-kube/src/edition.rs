@@ -10,8 +10,9 @@ use crate::check::{Reading, asked_tenants, tenants};
 use crate::choose::{LastGood, Standing, Staying, choose};
 use crate::document::Document;
 use crate::render::{Part, render};
-use crate::resource::PolicyObject;
+use crate::resource::{Pod, PolicyObject};
 use crate::scene::{Needs, Scene};
+use crate::selector::PodSelector;
 use crate::spec::{Presence, Rule};
 use crate::status::{ABSENT, AS_WRITTEN, IN_SHADOW, PolicyOnNode, REFUSED};
 
@@ -262,6 +263,15 @@ impl Edition {
         self.id = before.map_or_else(String::new, |before| before.id.clone());
         self.in_force.clone_from(in_force);
     }
+
+    /// The node's pods that its policies select, and whose devices are not known.
+    pub fn without_device<'a>(&self, node: &str, scene: &'a Scene) -> Vec<&'a Pod> {
+        let is_present = |it: &&Arc<Reading>| it.spec.rollout.presence(node) != Presence::Absent;
+        let ports = self.in_force.values().filter(is_present).flat_map(|it| &it.spec.ports);
+        let selectors: Vec<&PodSelector> = ports.filter_map(|port| port.pods.as_ref()).collect();
+        let is_selected = |pod: &&Pod| selectors.iter().any(|it| scene.selects(it, pod));
+        scene.without_device().filter(is_selected).collect()
+    }
 }
 
 #[cfg(test)]
@@ -269,7 +279,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::resource::Pod;
 
     const NODE: &str = "worker-1";
 
@@ -367,6 +376,23 @@ mode = \"shadow\"
         assert_eq!(modes, [("first", IN_SHADOW), ("base", AS_WRITTEN)]);
         assert!(policies.needs(NODE).peers.contains("app=db"));
         assert!(!policies.needs(NODE).namespaces);
+    }
+
+    #[test]
+    fn only_pods_that_a_policy_selects_here_lack_a_device() {
+        let scene = Scene { devices: BTreeMap::new(), ..scene() };
+        let mut policies = Policies::default();
+        let mut lacking = |spec: Value| {
+            are(&mut policies, &[object("base", 1, spec)]);
+            let edition = policies.compile(NODE, &scene);
+            let lacking = edition.without_device(NODE, &scene).into_iter();
+            lacking.map(|it| it.name.clone()).collect::<Vec<String>>()
+        };
+        assert_eq!(lacking(json!({ "ports": [{ "pods": web() }] })), ["web"]);
+        assert_eq!(lacking(json!({ "ports": [{ "device": "veth*" }] })), [""; 0]);
+        let absent = json!({ "ports": [{ "pods": {} }], "rollout": { "canary": "0%" } });
+        assert_eq!(lacking(absent), [""; 0]);
+        assert_eq!(lacking(json!({ "ports": [{ "pods": {} }] })), ["job", "web"]);
     }
 
     /// Too many networks for a node: each of the rule's peers is one.

@@ -26,6 +26,7 @@ mod render;
 mod resource;
 mod scene;
 pub mod schema;
+mod search;
 mod selector;
 mod spec;
 pub mod status;

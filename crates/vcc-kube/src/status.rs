@@ -13,6 +13,8 @@ pub struct NodeStatus {
     /// More policies, which are beyond what a node reads.
     pub policies_not_read: u64,
     pub ports: u64,
+    /// Pods that policies select, and whose devices are not found.
+    pub pods_without_device: u64,
     pub flows: u64,
     /// Of all connections at its ports.
     pub activity: Option<Activity>,

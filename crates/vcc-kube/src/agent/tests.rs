@@ -261,3 +261,29 @@ fn thousands_of_policies_leave_the_status_small_and_each_has_its_refusal() {
     assert_eq!((sum.refused, sum.everywhere.as_str()), (1, "0/1"));
     assert!(sum.message.starts_with("worker-1: spec: not read, because "), "{}", sum.message);
 }
+
+#[test]
+fn a_pod_without_a_device_is_named_until_it_has_one() {
+    let mut told = Told::begin();
+    let starting = Pod { addresses: Vec::new(), ..pod("starting") };
+    told.hear_all(&[of_all_pods()], &[pod("web"), starting]);
+    let status = told.status();
+    assert_eq!(
+        (status.pods_without_device, status.problem.as_str()),
+        (0, ""),
+        "it may have one soon"
+    );
+    told.state.report(after(10));
+    let status = told.status();
+    let problem = "no device is found for the pod shop/web: it passes untranslated";
+    assert_eq!((status.pods_without_device, status.problem.as_str()), (1, problem));
+    // Nothing tells of a route: it is looked for.
+    told.paper.sheet().devices.insert("web".to_owned(), "veth1".to_owned());
+    assert!(told.state.is_waiting(after(1)));
+    assert!(!told.state.is_waiting(after(1)), "not for ever at each moment");
+    told.hear(vec![Change::Devices]);
+    assert!(told.state.is_waiting(after(1)), "the one that is starting");
+    told.state.report(after(60));
+    let status = told.status();
+    assert_eq!((status.pods_without_device, status.problem.as_str()), (0, ""));
+}
