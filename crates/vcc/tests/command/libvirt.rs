@@ -124,18 +124,40 @@ fn elsewhere(host: &Netns) -> (Netns, TcpStream, TcpStream) {
     host.inside(work).expect("inside")
 }
 
-/// `ssh -o OPTION -o OPTION HOST COMMAND...` to the host `other`, a network namespace. As of a shell
-/// there, the words of the command are joined. It counts how often it was called.
-fn ssh_to(host: &Netns, directory: &Path) {
-    let path = directory.join("ssh");
-    let text = format!(
-        "#!/bin/sh\necho >>{}/calls\nshift 4\n[ \"$1\" = other ] || exit 255\nshift\n\
-         exec nsenter --net={} sh -c \"$*\"\n",
-        directory.display(),
+/// An `ssh` whose options are all `-o OPTION`. The host `other` is a network namespace; as of a shell
+/// there, the words of the command are joined. The host `dead` never answers, and all others refuse.
+/// Each call is a line in the file `calls`. `logger` writes to the file `log`.
+fn tools(host: &Netns, directory: &Path) {
+    let at = directory.display();
+    let ssh = format!(
+        "while [ \"$1\" = -o ]; do shift 2; done\necho \"$1\" >>{at}/calls\n\
+         case $1 in\n\
+         dead) exec sleep 600 ;;\n\
+         other) shift; exec nsenter --net={} sh -c \"$*\" ;;\n\
+         *) echo \"cannot reach $1\" >&2; exit 255 ;;\n\
+         esac",
         host.path()
     );
-    fs::write(&path, text).expect("written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    for (name, text) in [("ssh", ssh), ("logger", format!("echo \"$*\" >>{at}/log"))] {
+        let path = directory.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    }
+}
+
+/// Whether a process runs whose arguments are these and whose `PATH` begins with the directory.
+fn runs(arguments: &[&str], directory: &Path) -> bool {
+    let wanted: Vec<u8> =
+        arguments.iter().flat_map(|argument| argument.bytes().chain([0])).collect();
+    let path = format!("PATH={}:", directory.display());
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    let mut processes = processes.map(|process| process.path());
+    processes.any(|process| {
+        let read = |name| fs::read(process.join(name)).unwrap_or_default();
+        let environment = read("environ");
+        let mut variables = environment.split(|byte| *byte == 0);
+        read("cmdline") == wanted && variables.any(|one| one.starts_with(path.as_bytes()))
+    })
 }
 
 #[test]
@@ -144,12 +166,12 @@ fn connections_of_a_domain_that_comes_are_followed_until_it_has_come() {
         let other = Netns::create().expect("a namespace");
         let (_guest, _opened, _accepted) = elsewhere(&other);
         let directory = tempfile::tempdir().expect("a directory");
-        ssh_to(&other, directory.path());
+        tools(&other, directory.path());
         let path = directory.path().to_str().expect("a path");
         let run = directory.path().join("run");
         let variables = [
             ("PATH", path),
-            ("VCC_HOSTS", "nowhere other"),
+            ("VCC_HOSTS", "dead nowhere other"),
             ("VCC_RUN", run.to_str().expect("a path")),
             ("VCC_OPTIONS", "--underlay dctcp"),
         ];
@@ -162,6 +184,9 @@ fn connections_of_a_domain_that_comes_are_followed_until_it_has_come() {
         hook("migrate begin -");
         hook("started begin -");
         eventually("the connection is known here", || flows().contains("192.0.2.1"));
+        eventually("the dead host is no longer asked", || {
+            !runs(&["sleep", "600"], directory.path())
+        });
         // The domain leaves the other host, and its tap goes.
         other.inside(|| ip("link delete tap-acme-1")).expect("inside");
         let calls = || fs::read(directory.path().join("calls")).expect("calls").len();
@@ -173,5 +198,41 @@ fn connections_of_a_domain_that_comes_are_followed_until_it_has_come() {
         // Both namespaces are one host's, and the first command there tells of what has gone.
         let _ = vcc("ports");
         assert!(flows().contains("192.0.2.1"), "it stays");
+    });
+}
+
+#[test]
+fn a_domain_that_no_host_has_is_told_of() {
+    on_a_host(|| {
+        let other = Netns::create().expect("a namespace");
+        let directory = tempfile::tempdir().expect("a directory");
+        tools(&other, directory.path());
+        let run = directory.path().join("run");
+        let variables = [
+            ("PATH", directory.path().to_str().expect("a path")),
+            ("VCC_HOSTS", "dead nowhere other"),
+            ("VCC_RUN", run.to_str().expect("a path")),
+            ("VCC_ANSWER_S", "1"),
+        ];
+        ip("link add tap-acme-1 type veth peer name guest");
+        for operation in ["migrate begin -", "started begin -"] {
+            assert_eq!(hook_with(operation, &variables).well(), "");
+        }
+        let log = || fs::read_to_string(directory.path().join("log")).unwrap_or_default();
+        eventually("each host's answer is told", || log().contains("other: "));
+        eventually("nothing is left of the search", || {
+            fs::read_dir(&run).expect("its directory").next().is_none()
+        });
+        let log = log();
+        for says in [
+            "no host of VCC_HOSTS exports tap-acme-1, so its connections are not translated here",
+            "'ssh HOST vcc export tap-acme-1'",
+            "dead: no whole answer within 1 s",
+            "nowhere: cannot reach nowhere",
+            "other: vcc: no network device `tap-acme-1`",
+        ] {
+            assert!(log.contains(says), "{says} in {log}");
+        }
+        assert!(!runs(&["sleep", "600"], directory.path()), "nobody is asked any more");
     });
 }
