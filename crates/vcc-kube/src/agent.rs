@@ -215,6 +215,8 @@ struct State<H> {
     awaited: Option<(&'static str, Instant)>,
     /// Selectors of peers have not been heard of.
     unheard_since: Option<Instant>,
+    /// Only news of them make a difference: what does not depend on them is in force.
+    are_unheard_given_up: bool,
     /// What is in force is not remembered.
     unkept_since: Option<Instant>,
     own: Store<Pod>,
@@ -258,6 +260,7 @@ impl<H: Host> State<H> {
             began,
             awaited: Some((POLICIES, began)),
             unheard_since: None,
+            are_unheard_given_up: false,
             unkept_since: None,
             own: Store::default(),
             namespaces: Store::default(),
@@ -321,7 +324,7 @@ impl<H: Host> State<H> {
     /// Whether something is to come that no event tells.
     fn is_waiting(&mut self, now: Instant) -> bool {
         self.search.is_due(now)
-            || self.unheard_since.is_some()
+            || (self.unheard_since.is_some() && !self.are_unheard_given_up)
             || self.failed.as_ref().is_some_and(|(_, at, _)| at.elapsed() >= TRY_AGAIN)
             || self.unkept_since.is_some_and(|since| since.elapsed() >= TRY_AGAIN)
     }
@@ -371,7 +374,8 @@ impl<H: Host> State<H> {
         }
         let since = *self.unheard_since.get_or_insert_with(Instant::now);
         let in_force = self.policies.needs_in_force(&self.node).peers;
-        since.elapsed() < TRY_AGAIN || !in_force.is_disjoint(&self.scene.unheard)
+        self.are_unheard_given_up = since.elapsed() >= TRY_AGAIN;
+        !self.are_unheard_given_up || !in_force.is_disjoint(&self.scene.unheard)
     }
 
     fn look_at_scene(&mut self) {

@@ -287,3 +287,22 @@ fn a_pod_without_a_device_is_named_until_it_has_one() {
     let status = told.status();
     assert_eq!((status.pods_without_device, status.problem.as_str()), (0, ""));
 }
+
+#[test]
+fn peers_that_are_never_told_of_do_not_keep_a_node_busy() {
+    let mut told = Told::begin();
+    let peers = json!({ "matchLabels": { "app": "db" } });
+    let rules = json!([{ "name": "r", "peer_pods": peers }]);
+    told.hear_all(&[policy("base", 1, json!({ "rules": rules }))], &[]);
+    assert!(told.state.is_waiting(after(11)), "they may come in a moment");
+    assert_eq!(told.applied(), 0);
+    told.state.unheard_since = Instant::now().checked_sub(TRY_AGAIN);
+    told.hear(vec![Change::Devices]);
+    let status = told.status();
+    let why = "spec.rules[0].peer_pods: the API server has not told of these pods";
+    assert_eq!(
+        (told.applied(), status.policies[0].messages.as_slice()),
+        (1, &[why.to_owned()][..])
+    );
+    assert!(!told.state.is_waiting(after(60)));
+}
