@@ -438,6 +438,7 @@ impl Daemon {
     fn tell_problems(&self) {
         let problems = self.troubles.iter().cloned().chain(problems::of(&self.ports));
         self.board.problems(problems.collect(), self.ports.attach_failures());
+        self.board.warnings(problems::warnings(&self.ports));
         let flows = self.ports.host().connections().map_or(0, |(flows, _)| flows);
         self.board.usage(self.ports.held().count(), flows);
     }
@@ -470,5 +471,6 @@ fn port_status(held: &Held) -> PortStatus {
         index: held.index,
         tenant: held.tenant.clone(),
         draining: held.draining,
+        neighbours: held.harmful_neighbours().to_vec(),
     }
 }

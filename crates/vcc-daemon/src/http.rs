@@ -30,6 +30,7 @@ struct Notes {
     last_reload: Option<Reload>,
     attach_failures: u64,
     problems: Vec<Problem>,
+    warnings: Vec<Problem>,
     ports: usize,
     flows: u32,
     events: VecDeque<Event>,
@@ -47,6 +48,7 @@ impl Board {
             last_reload: None,
             attach_failures: 0,
             problems: Vec::new(),
+            warnings: Vec::new(),
             ports: 0,
             flows: 0,
             events: VecDeque::new(),
@@ -88,6 +90,11 @@ impl Board {
         notes.problems = problems;
         notes.attach_failures = attach_failures;
     }
+
+    /// What may hurt.
+    pub(crate) fn warnings(&self, warnings: Vec<Problem>) {
+        self.notes().warnings = warnings;
+    }
 }
 
 impl Board {
@@ -123,6 +130,7 @@ impl Notes {
             attach_failures: self.attach_failures,
             control_refused,
             problems: self.problems.clone(),
+            warnings: self.warnings.clone(),
             events: self.events.iter().cloned().collect(),
         }
     }

@@ -1,13 +1,22 @@
 //! Problems that the operator has to solve. `vcc status`, the health page, the metrics and the
 //! page's events show them. Each kind of problem is a function in [`KINDS`].
 
+use vcc_port::coexistence::Severity;
 use vcc_web::snapshot::Problem;
 
 use crate::ports::{Ports, describe_blindness};
 
 /// A refused policy is not among these: the daemon and its page report it apart.
-const KINDS: [fn(&Ports, &mut Vec<Problem>); 7] =
-    [no_ports, misnamed_ports, silent_ports, short_ports, blind_ports, full_host, other_policy];
+const KINDS: [fn(&Ports, &mut Vec<Problem>); 8] = [
+    no_ports,
+    misnamed_ports,
+    silent_ports,
+    short_ports,
+    blind_ports,
+    hidden_ports,
+    full_host,
+    other_policy,
+];
 
 pub(crate) fn of(ports: &Ports) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -17,6 +26,13 @@ pub(crate) fn of(ports: &Ports) -> Vec<Problem> {
         problems[first..].sort_by(|a, b| a.what.cmp(&b.what));
     }
     problems
+}
+
+/// What may hurt, of which only somebody who knows the neighbour can tell. The health page does not
+/// count these.
+pub(crate) fn warnings(ports: &Ports) -> Vec<Problem> {
+    let warnings = ports.neighbours().filter(|(_, it)| it.severity == Severity::Warning);
+    warnings.map(|(device, finding)| problem(device, finding.tell(device))).collect()
 }
 
 fn problem(about: &str, what: String) -> Problem {
@@ -53,6 +69,11 @@ fn blind_ports(ports: &Ports, problems: &mut Vec<Problem>) {
     problems.extend(
         ports.blind().map(|(device, packets)| problem(device, describe_blindness(device, packets))),
     );
+}
+
+/// Neighbours that only may hurt are no problems: see [`warnings`].
+fn hidden_ports(ports: &Ports, problems: &mut Vec<Problem>) {
+    problems.extend(ports.hidden().map(|(device, finding)| problem(device, finding.tell(device))));
 }
 
 fn full_host(ports: &Ports, problems: &mut Vec<Problem>) {

@@ -51,11 +51,16 @@ function showPools() {
     });
 }
 
+function showNotices(id, notices) {
+  $(id).hidden = !notices.length;
+  keyed($(id).lastElementChild, notices, ({ about, what }) => `${about}\n${what}`,
+    ({ about, what }) => el("li", {}, el("b", {}, about), what), () => {});
+}
+
 function showHead() {
   const problems = snapshot.problems;
-  $("problems").hidden = !problems.length;
-  keyed($("problems").lastElementChild, problems, ({ about, what }) => `${about}\n${what}`,
-    ({ about, what }) => el("li", {}, el("b", {}, about), what), () => {});
+  showNotices("problems", problems);
+  showNotices("warnings", snapshot.warnings);
   state(problems.length ? "doubtful" : "good", problems.length ? `${problems.length} problem${problems.length > 1 ? "s" : ""}` : "healthy");
   const edition = snapshot.epoch ? `edition ${snapshot.epoch} of the policy` : "no policy";
   say($("about"), `${edition} · up ${lasting(snapshot.uptime_s)} · version ${snapshot.version}`);

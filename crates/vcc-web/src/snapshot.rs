@@ -34,6 +34,8 @@ pub struct Daemon {
     pub control_refused: u64,
     /// Present problems for the operator, other than a failed reload.
     pub problems: Vec<Problem>,
+    /// What may hurt ports, and is not counted as a problem.
+    pub warnings: Vec<Problem>,
     /// Recent events, the latest last.
     pub events: Vec<Event>,
 }

@@ -165,6 +165,10 @@ fn daemon(second: u64) -> Daemon {
             about: "tap9".into(),
             what: format!("another process has vcc attached to `{HOSTILE}`: end it first"),
         }],
+        warnings: vec![Problem {
+            about: "tap8".into(),
+            what: format!("tap8: TCX ingress, from the guest: {HOSTILE} (ID 7)"),
+        }],
         events: vec![
             Event { at: at(900), what: "attached to `vnet-acme-1`, tenant acme".into() },
             Event { at: at(600), what: "edition 7 of the policy holds".into() },

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use vcc_port::coexistence::Finding;
 
 use crate::Error;
 
@@ -113,4 +114,7 @@ pub struct PortStatus {
     pub index: u32,
     pub tenant: Option<String>,
     pub draining: bool,
+    /// Who else works on the device, and may hide segments from vcc or turn its figures wrong.
+    #[serde(default)]
+    pub neighbours: Vec<Finding>,
 }

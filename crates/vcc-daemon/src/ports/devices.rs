@@ -6,6 +6,7 @@ use vcc_port::{AttachOptions, Port};
 
 use super::held::Held;
 use super::left::{Again, Left};
+use super::neighbours::Neighbours;
 use super::{Ports, terms};
 use crate::heartbeat::Heartbeat;
 use crate::links::Link;
@@ -37,7 +38,8 @@ impl Ports {
 
     /// A device is new, or an attribute of it has changed.
     pub(crate) fn is(&mut self, link: &Link, policy: &Policy) {
-        if self.held.contains_key(&link.index) {
+        if let Some(held) = self.held.get_mut(&link.index) {
+            held.neighbours.have_changed();
             self.is_renamed(link, policy);
             return;
         }
@@ -180,6 +182,8 @@ impl Ports {
         if held.port.is_attached().unwrap_or(false) {
             journal::notice(&format!("{device} was moved to another network namespace: draining"));
             held.drain_or_not(true);
+            // Those here are not those there, which nobody looks at.
+            held.neighbours = Neighbours::default();
             self.elsewhere.push(held);
             return;
         }

@@ -2,8 +2,10 @@
 
 use vcc_engine::Mode;
 use vcc_policy::{Policy, Tunnels};
+use vcc_port::coexistence::Finding;
 use vcc_port::{Port, Shortage};
 
+use super::neighbours::Neighbours;
 use super::sight::Sight;
 use crate::emitting::Emitting;
 use crate::{Result, journal};
@@ -20,6 +22,7 @@ pub(crate) struct Held {
     /// The shortage found at the last check.
     pub(super) shortage: Option<Shortage>,
     pub(super) sight: Sight,
+    pub(super) neighbours: Neighbours,
     /// The device was given a name that is not UTF-8, by which it cannot be opened.
     pub(super) is_misnamed: bool,
 }
@@ -35,8 +38,14 @@ impl Held {
             silent: None,
             shortage: None,
             sight: Sight::default(),
+            neighbours: Neighbours::default(),
             is_misnamed: false,
         }
+    }
+
+    /// Who else works on the device and hurts.
+    pub(crate) fn harmful_neighbours(&self) -> &[Finding] {
+        self.neighbours.harmful()
     }
 
     pub(super) fn drain_or_not(&mut self, drain: bool) {

@@ -22,6 +22,7 @@ impl Ports {
         self.catch_up(policy);
         self.try_again(policy);
         self.compare_packets();
+        self.look_at_neighbours();
     }
 
     /// Finds ports whose packets somebody else takes before vcc sees them.

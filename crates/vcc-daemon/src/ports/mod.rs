@@ -5,6 +5,7 @@ mod devices;
 mod held;
 mod left;
 mod look;
+mod neighbours;
 mod sight;
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use vcc_policy::Policy;
+use vcc_port::coexistence::{Finding, Severity};
 use vcc_port::{Expedited, Host, Port, SharedPolicy};
 
 use crate::heartbeat::Heartbeat;
@@ -39,6 +41,12 @@ pub(crate) struct Ports {
     compared: Option<Instant>,
     /// Why they could not be, as it was logged.
     cannot_compare: Option<String>,
+    /// When ports were last chosen to look at their neighbours.
+    chosen: Option<Instant>,
+    /// The ports before this ifindex have been asked for the revisions of their hooks.
+    asked_up_to: u32,
+    /// Why their neighbours could not be looked at, as it was logged.
+    cannot_look: Option<String>,
 }
 
 impl Ports {
@@ -62,6 +70,9 @@ impl Ports {
             churn: Churn::begin(),
             compared: None,
             cannot_compare: None,
+            chosen: None,
+            asked_up_to: 0,
+            cannot_look: None,
         };
         for mut port in Port::list_of(&ports.host)? {
             let device = port.device().to_owned();
@@ -129,6 +140,18 @@ impl Ports {
     /// Ports that see nothing of what passes their devices, and how many packets that was.
     pub(crate) fn blind(&self) -> impl Iterator<Item = (&str, u64)> {
         self.held.values().filter_map(|held| Some((held.port.device(), held.sight.unseen()?)))
+    }
+
+    /// Who else works on the devices of ports and hurts, by the device.
+    pub(crate) fn neighbours(&self) -> impl Iterator<Item = (&str, &Finding)> {
+        self.held.values().flat_map(|held| {
+            held.neighbours.harmful().iter().map(|finding| (held.port.device(), finding))
+        })
+    }
+
+    /// Those because of whom traffic passes untranslated.
+    pub(crate) fn hidden(&self) -> impl Iterator<Item = (&str, &Finding)> {
+        self.neighbours().filter(|(_, finding)| finding.severity == Severity::Problem)
     }
 
     /// Ports whose devices have names that are not UTF-8.

@@ -22,14 +22,15 @@ mod xdp;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::device::Device;
+use crate::tcx::Hook;
 use crate::{Error, Result};
 use neighbours::{Link, Neighbours, Surroundings};
 
 /// From the harmless to the harmful.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// It works together.
@@ -40,9 +41,9 @@ pub enum Severity {
     Problem,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    pub kind: &'static str,
+    pub kind: String,
     pub severity: Severity,
     /// Names, IDs and numbers.
     pub found: String,
@@ -50,6 +51,14 @@ pub struct Finding {
     pub meaning: String,
     /// The next step, where there is one.
     pub remedy: Option<String>,
+}
+
+impl Finding {
+    /// A sentence about a device, for people.
+    pub fn tell(&self, device: &str) -> String {
+        let (found, meaning) = (&self.found, self.meaning.trim_end_matches('.'));
+        format!("{device}: {found}. {meaning} (`vcc doctor --device {device}`)")
+    }
 }
 
 /// A kind of neighbour.
@@ -112,15 +121,37 @@ impl Found {
 /// that time what passes the device with what reaches vcc, if vcc is attached; that takes
 /// CAP_SYS_ADMIN, and all programs of the machine are timed meanwhile.
 pub fn findings(device: &str, watch: Option<Duration>) -> Result<Vec<Finding>> {
-    let around = Surroundings::read()?;
-    Ok(of(&Neighbours::read(Device::named(device)?, &around, watch)?))
+    Around::read()?.look(device, watch)
 }
 
-/// Likewise, at several devices, without watching.
-pub fn findings_of(devices: &[&str]) -> Result<Vec<Vec<Finding>>> {
-    let around = Surroundings::read()?;
-    let look = |device: &&str| Ok(of(&Neighbours::read(Device::named(device)?, &around, None)?));
-    devices.iter().map(look).collect()
+/// All devices of a network namespace, read once to look at several of them.
+pub struct Around(Surroundings);
+
+impl Around {
+    /// Of the calling thread's network namespace.
+    pub fn read() -> Result<Self> {
+        Ok(Self(Surroundings::read()?))
+    }
+
+    /// Like [`findings`], without watching.
+    pub fn findings(&self, device: &str) -> Result<Vec<Finding>> {
+        self.look(device, None)
+    }
+
+    fn look(&self, device: &str, watch: Option<Duration>) -> Result<Vec<Finding>> {
+        Ok(of(&Neighbours::read(Device::named(device)?, &self.0, watch)?))
+    }
+}
+
+/// The revisions of a device's two TCX hooks: the kernel counts the changes of each.
+pub fn revisions(ifindex: u32) -> Result<[u64; 2]> {
+    let revision = |hook| {
+        let attached = crate::tcx::attached(ifindex, hook);
+        let attached = attached.map_err(|e| Error::system("read the revision of a TCX hook", e))?;
+        Ok(attached.revision)
+    };
+    let [from_guest, to_guest] = Hook::BOTH;
+    Ok([revision(from_guest)?, revision(to_guest)?])
 }
 
 /// The packets that each device of the calling thread's network namespace has received and sent, by
@@ -136,7 +167,7 @@ fn of(neighbours: &Neighbours<'_>) -> Vec<Finding> {
         let name = kind.name;
         let found = (kind.look)(neighbours).unwrap_or_else(|error| vec![unknown(&error)]);
         found.into_iter().map(move |Found { severity, found, meaning, remedy }| Finding {
-            kind: name,
+            kind: name.to_owned(),
             severity,
             found,
             meaning,

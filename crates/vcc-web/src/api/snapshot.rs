@@ -20,6 +20,7 @@ pub struct SnapshotView<'a> {
     uptime_s: f64,
     epoch: u32,
     problems: Vec<Problem>,
+    warnings: &'a [Problem],
     events: Vec<EventView<'a>>,
     stages: BTreeMap<&'static str, usize>,
     all: Sums,
@@ -64,6 +65,7 @@ impl<'a> SnapshotView<'a> {
             uptime_s: daemon.uptime.as_secs_f64(),
             epoch: snapshot.epoch,
             problems: health.problems,
+            warnings: &daemon.warnings,
             events: daemon
                 .events
                 .iter()

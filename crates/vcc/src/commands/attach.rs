@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use vcc_engine::Mode;
 use vcc_port::Port;
-use vcc_port::coexistence::{self, Severity};
+use vcc_port::coexistence::{Around, Severity};
 
 use super::sweep;
 use super::treatment::DeviceTreatment;
@@ -72,16 +72,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// Of what hides segments from vcc, or turns its figures wrong.
 fn warn_of_neighbours(devices: &[&str]) {
-    let found = match coexistence::findings_of(devices) {
+    let look = |around: Around| devices.iter().map(|device| around.findings(device)).collect();
+    let found: Vec<_> = match Around::read().and_then(look) {
         Ok(found) => found,
         Err(error) => return output::complain(&format!("warning: {error}")),
     };
     for (device, findings) in devices.iter().zip(found) {
         for finding in findings.iter().filter(|finding| finding.severity >= Severity::Warning) {
-            let (found, meaning) = (&finding.found, finding.meaning.trim_end_matches('.'));
-            output::complain(&format!(
-                "warning: {device}: {found}. {meaning} (`vcc doctor --device {device}`)"
-            ));
+            output::complain(&format!("warning: {}", finding.tell(device)));
         }
     }
 }

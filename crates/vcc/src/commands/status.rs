@@ -3,6 +3,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use vcc_daemon::Status;
 use vcc_policy::RuleCount;
+use vcc_port::coexistence::Severity;
 
 use super::policy::daemon;
 use crate::output;
@@ -40,6 +41,11 @@ fn told(status: &Status) -> String {
     }
     for problem in problems {
         text += &format!("problem: {problem}\n");
+    }
+    for port in ports {
+        // Those that are problems are told above.
+        let warnings = port.neighbours.iter().filter(|it| it.severity == Severity::Warning);
+        warnings.for_each(|warning| text += &format!("warning: {}\n", warning.tell(&port.device)));
     }
     if ports.is_empty() {
         return text + "no device here is a port of the policy\n";

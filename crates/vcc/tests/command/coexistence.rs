@@ -6,9 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use vcc_testing::{guest, ip, on_a_host, tc};
+use vcc_testing::{end_chain, eventually, guest, ip, on_a_host, tc};
 
-use crate::daemon::Place;
+use crate::daemon::{Place, watching};
 use crate::vcc;
 
 #[test]
@@ -136,5 +136,74 @@ fn a_port_that_sees_nothing_is_a_problem_of_the_daemon() {
             (0..50).for_each(|_| send(&socket, &frame));
             thread::sleep(Duration::from_millis(200));
         }
+    });
+}
+
+/// The kinds of the neighbours of a place's only port that hurt, and what was found.
+fn neighbours(place: &Place) -> Vec<(String, String)> {
+    let status = place.status();
+    let neighbours = status["ports"][0]["neighbours"].as_array().expect("an array");
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    neighbours.iter().map(|it| (text(&it["kind"]), text(&it["found"]))).collect()
+}
+
+#[test]
+fn a_daemon_tells_who_may_be_in_the_way_of_a_port_until_it_has_gone() {
+    on_a_host(|| {
+        ip("link set lo up");
+        let _guest = guest();
+        let place = Place::new("neighbours", "[[ports]]\ndevice = \"port\"\n[default]\n");
+        let other = end_chain("port");
+        let daemon = place.run_at("127.0.0.1:0");
+        let told = daemon.says("web page at http://");
+        let (_, address) = told.split_once("http://").expect("an address");
+        let address = address.trim_end_matches('/');
+        eventually("the program is told", || !neighbours(&place).is_empty());
+        let told = neighbours(&place);
+        assert!(told.len() == 1 && told[0].0 == "tcx", "{told:?}");
+        assert!(told[0].1.contains("ends_chain (ID ") && told[0].1.contains("2 of 2"), "{told:?}");
+        let text = place.vcc("status").well();
+        assert!(
+            text.contains("\nwarning: port: TCX ingress, from the guest: ends_chain"),
+            "{text}"
+        );
+
+        // It may be harmless, so it is no problem.
+        assert_eq!(place.status()["problems"], Value::Array(Vec::new()));
+        let (status, health) = watching::get(address, "/healthz");
+        assert!(status.contains(" 200 "), "{status}: {health}");
+        eventually("the page has it", || {
+            let (_, snapshot) = watching::get(address, "/api/snapshot.json");
+            let snapshot: Value = serde_json::from_str(&snapshot).expect("JSON");
+            snapshot["warnings"][0]["about"] == "port"
+        });
+
+        drop(other);
+        eventually("the program is no longer told", || neighbours(&place).is_empty());
+        daemon.says("port: no longer in the way: TCX ingress");
+
+        // Of a queue there is no news, but of what else changes at its device.
+        tc("qdisc add dev port root tbf rate 10mbit burst 10kb latency 10ms");
+        ip("link set port mtu 1400");
+        eventually("the queue is told", || !neighbours(&place).is_empty());
+        assert_eq!(neighbours(&place)[0].0, "qdisc");
+    });
+}
+
+#[test]
+fn a_neighbour_that_hides_segments_is_a_problem_of_the_daemon() {
+    on_a_host(|| {
+        let _guest = guest();
+        ip("link add vx0 type vxlan id 5 dev port dstport 4789 remote 192.0.2.9");
+        let place = Place::new("hidden", "[[ports]]\ndevice = \"port\"\n[default]\n");
+        let daemon = place.run();
+        daemon.says("port: packets of vx0 (vxlan) leave by port");
+        let said = place.vcc("status").well();
+        assert!(said.contains("problem: port: packets of vx0 (vxlan) leave by port"), "{said}");
+        assert!(!said.contains("warning: "), "{said}");
+        ip("link delete vx0");
+        ip("link set port mtu 1400");
+        daemon.says("port: no longer in the way: packets of vx0");
+        assert_eq!(place.status()["problems"], Value::Array(Vec::new()));
     });
 }

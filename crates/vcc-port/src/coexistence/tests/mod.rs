@@ -82,7 +82,7 @@ fn a_device_without_neighbours() {
         let _guest = guest();
         let findings = look(PORT);
         let kinds: Vec<_> =
-            findings.iter().map(|finding| (finding.kind, finding.severity)).collect();
+            findings.iter().map(|finding| (finding.kind.as_str(), finding.severity)).collect();
         assert_eq!(kinds, [("tcx", Severity::Note), ("tcx", Severity::Note)], "{findings:#?}");
         assert!(findings[0].meaning.contains("would be alone"), "{findings:#?}");
         let _port = attach();

@@ -80,7 +80,7 @@ impl Place {
         self.command().args(arguments.split_whitespace()).output().expect("the command").into()
     }
 
-    fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         serde_json::from_str(&self.vcc("status --json").well()).expect("JSON")
     }
 
@@ -100,7 +100,7 @@ impl Place {
     }
 
     /// Watched over HTTP at this address.
-    fn run_at(&self, listen: &str) -> Daemon {
+    pub(crate) fn run_at(&self, listen: &str) -> Daemon {
         self.run_with(self.command(), listen)
     }
 
