@@ -43,8 +43,12 @@ impl Tunnels {
         self.0 == 0
     }
 
+    pub fn has(self, kind: TunnelKind) -> bool {
+        kind.bit & self.0 != 0
+    }
+
     fn kinds(self) -> impl Iterator<Item = TunnelKind> {
-        TunnelKind::ALL.into_iter().filter(move |kind| kind.bit & self.0 != 0)
+        TunnelKind::ALL.into_iter().filter(move |kind| self.has(*kind))
     }
 }
 

@@ -1,43 +1,59 @@
 //! Tunnels whose packets leave by the device.
 
+use vcc_policy::{TunnelKind, Tunnels};
+
 use super::Found;
 use super::neighbours::{Link, Neighbours, route};
-use crate::{Error, Result};
+use crate::{Error, Port, Result};
 
-const KINDS: &[&str] = &[
-    "vxlan",
-    "geneve",
-    "gre",
-    "gretap",
-    "ip6gre",
-    "ip6gretap",
-    "erspan",
-    "ip6erspan",
-    "ipip",
-    "sit",
-    "ip6tnl",
+/// The kinds of devices, and the tunnel that a port may look into.
+const KINDS: &[(&str, Option<&str>)] = &[
+    ("vxlan", Some("vxlan")),
+    ("geneve", Some("geneve")),
+    ("gre", Some("gre")),
+    ("gretap", Some("gre")),
+    ("ip6gre", Some("gre")),
+    ("ip6gretap", Some("gre")),
+    ("erspan", None),
+    ("ip6erspan", None),
+    ("ipip", None),
+    ("sit", None),
+    ("ip6tnl", None),
 ];
 
 pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
-    let mut tunnels = Vec::new();
-    for tunnel in at.around.links.iter().filter(|link| link.is_a(KINDS)) {
-        if leaves_by(tunnel)? == Some(at.device.ifindex) {
-            tunnels.push(format!(
-                "{} ({})",
-                tunnel.name,
-                tunnel.kind.as_deref().unwrap_or_default()
-            ));
+    let inside = match Port::open(&at.device.name) {
+        Ok(port) => port.inside()?,
+        Err(Error::NotAttached { .. }) => Tunnels::NONE,
+        Err(error) => return Err(error),
+    };
+    let (mut seen, mut hidden) = (Vec::new(), Vec::new());
+    for link in &at.around.links {
+        let Some((kind, tunnel)) = KINDS.iter().find(|(kind, _)| link.is_a(&[kind])) else {
+            continue;
+        };
+        if leaves_by(link)? == Some(at.device.ifindex) {
+            let is_seen = tunnel.and_then(TunnelKind::named).is_some_and(|kind| inside.has(kind));
+            let tunnels = if is_seen { &mut seen } else { &mut hidden };
+            tunnels.push(format!("{} ({kind})", link.name));
         }
     }
-    if tunnels.is_empty() {
-        return Ok(Vec::new());
+    let packets =
+        |of: &[String]| format!("packets of {} leave by {}", of.join(", "), at.device.name);
+    let mut found = Vec::new();
+    if !seen.is_empty() {
+        let meaning =
+            "The port looks into them, so guests' TCP behind the outer header is translated.";
+        found.push(Found::note(packets(&seen), meaning));
     }
-    let found = format!("packets of {} leave by {}", tunnels.join(", "), at.device.name);
-    let meaning = "TCP of guests is behind an outer header here, and vcc sees none of it.";
-    Ok(vec![Found::problem(found, meaning).remedy(
-        "attach to the host side of the guest's own device, where its segments are not \
-         encapsulated",
-    )])
+    if !hidden.is_empty() {
+        let meaning = "TCP of guests is behind an outer header here, and vcc sees none of it.";
+        found.push(Found::problem(packets(&hidden), meaning).remedy(
+            "attach to the host side of the guest's own device, where its segments are not \
+             encapsulated; or, of VXLAN, Geneve and GRE, have the port look into them (`inside`)",
+        ));
+    }
+    Ok(found)
 }
 
 /// The device that the tunnel is bound to, or that of the route to its remote end.

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use vcc_policy::TunnelKind;
+
 use super::*;
 
 /// Whether the kernel makes a device of this kind; if not, the test is counted as skipped.
@@ -78,6 +80,23 @@ fn tunnels_and_the_device_that_they_leave_by() {
             only(&look("vx0"), "tunnel"),
             (Severity::Warning, "vx0 is a tunnel (vxlan to 192.0.2.9)")
         );
+    });
+}
+
+#[test]
+fn a_port_that_looks_into_tunnels_sees_what_they_carry() {
+    on_a_host(|| {
+        let _guest = guest();
+        ip("link add vx0 type vxlan id 5 dev port dstport 4789 remote 192.0.2.9");
+        let inside = TunnelKind::named("vxlan").into_iter().collect();
+        let options = AttachOptions { inside, ..AttachOptions::default() };
+        let mut ports = Port::attach_pinned(&[PORT], &options).expect("attached");
+        let port = ports.pop().expect("a port");
+        let found = "packets of vx0 (vxlan) leave by port";
+        assert_eq!(only(&look(PORT), "encapsulation"), (Severity::Note, found));
+        port.set_inside(TunnelKind::named("gre").into_iter().collect()).expect("set");
+        assert_eq!(only(&look(PORT), "encapsulation"), (Severity::Problem, found));
+        port.detach().expect("detached");
     });
 }
 
