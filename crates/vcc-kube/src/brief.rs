@@ -1,6 +1,8 @@
 //! What keeps a node's status short, whatever the policies are like: etcd has one of each node, and takes
 //! no object beyond 1.5 MiB.
 
+use vcc_policy::text::char_boundary;
+
 use crate::status::NodeStatus;
 
 /// As JSON. With as many policies as a node reads, of the longest names, it still has all of them.
@@ -56,8 +58,7 @@ fn cut(texts: &mut Vec<String>, most: usize, longest_bytes: usize) {
 
 fn cut_text(text: &mut String, longest_bytes: usize) {
     if text.len() > longest_bytes {
-        let end = (0..=longest_bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        text.truncate(end);
+        text.truncate(char_boundary(text, longest_bytes));
         text.push_str("...");
     }
 }

@@ -224,7 +224,11 @@ fn parts<'a>(standings: &'a [Standing], node: &str) -> Vec<Part<'a>> {
 
 fn needs_of<'a>(readings: impl Iterator<Item = &'a Arc<Reading>>, node: &str) -> Needs {
     let all = readings.map(Arc::as_ref);
-    Needs::of(all.filter(|it| it.spec.rollout.presence(node) != Presence::Absent))
+    Needs::of(all.filter(|it| is_present(it, node)))
+}
+
+fn is_present(reading: &Reading, node: &str) -> bool {
+    reading.spec.rollout.presence(node) != Presence::Absent
 }
 
 fn on_node(standing: &Standing, in_force: Option<&Arc<Reading>>, node: &str) -> PolicyOnNode {
@@ -266,8 +270,8 @@ impl Edition {
 
     /// The node's pods that its policies select, and whose devices are not known.
     pub fn without_device<'a>(&self, node: &str, scene: &'a Scene) -> Vec<&'a Pod> {
-        let is_present = |it: &&Arc<Reading>| it.spec.rollout.presence(node) != Presence::Absent;
-        let ports = self.in_force.values().filter(is_present).flat_map(|it| &it.spec.ports);
+        let present = self.in_force.values().filter(|it| is_present(it, node));
+        let ports = present.flat_map(|it| &it.spec.ports);
         let selectors: Vec<&PodSelector> = ports.filter_map(|port| port.pods.as_ref()).collect();
         let is_selected = |pod: &&Pod| selectors.iter().any(|it| scene.selects(it, pod));
         scene.without_device().filter(is_selected).collect()

@@ -98,13 +98,11 @@ impl<'a> InForce<'a> {
             in_force.changes_all |=
                 reading.spec.default.as_ref().is_some_and(|table| is_enforced(table.get(MODE)));
             for rule in reading.spec.rules.iter().filter(|rule| is_enforced(rule.table.get(MODE))) {
-                match rule.table.get("tenant").filter(|tenant| !tenant.is_null()) {
-                    Some(Value::Array(all)) => {
-                        in_force.tenants.extend(all.iter().filter_map(Value::as_str));
-                    }
-                    Some(one) => in_force.tenants.extend(one.as_str()),
-                    None => in_force.changes_any = true,
-                }
+                let Some(tenant) = tenant_of(&rule.table) else {
+                    in_force.changes_any = true;
+                    continue;
+                };
+                in_force.tenants.extend(list(tenant).into_iter().filter_map(Value::as_str));
             }
         }
         in_force
@@ -162,17 +160,17 @@ fn rule_on_node(
     scene: &Scene,
 ) -> Option<Map<String, Value>> {
     let mut table = object(&rule.table);
-    if let Some(wanted) = table.get("tenant").filter(|wanted| !wanted.is_null()) {
+    if let Some(wanted) = tenant_of(&rule.table) {
         let is_here = |tenant: &&Value| tenant.as_str().is_some_and(|it| tenants.contains(it));
-        let here: Vec<Value> = list(wanted).iter().filter(is_here).cloned().collect();
+        let here: Vec<Value> = list(wanted).into_iter().filter(is_here).cloned().collect();
         if here.is_empty() {
             return None;
         }
         table.insert("tenant".to_owned(), Value::Array(here));
     }
     if let Some(selector) = &rule.peers {
-        let written = table.get("peer").map(list).unwrap_or_default();
-        let written = written.iter().filter_map(Value::as_str).map(str::to_owned);
+        let written = rule.table.get("peer").map(list).unwrap_or_default();
+        let written = written.into_iter().filter_map(Value::as_str).map(str::to_owned);
         let pods = scene.peers.values().filter(|pod| has_device(pod));
         let pods = pods.filter(|pod| scene.selects(selector, pod));
         let addresses = pods.flat_map(|pod| &pod.addresses).map(ToString::to_string);
@@ -184,6 +182,11 @@ fn rule_on_node(
         table.insert("peer".to_owned(), json!(peers));
     }
     Some(table)
+}
+
+/// The tenants of a rule; None: it has none, and is for all connections.
+fn tenant_of(rule: &Value) -> Option<&Value> {
+    rule.get("tenant").filter(|tenant| !tenant.is_null())
 }
 
 fn is_enforced(mode: Option<&Value>) -> bool {
@@ -216,10 +219,10 @@ fn object(value: &Value) -> Map<String, Value> {
 }
 
 /// A value, or a list of them.
-fn list(value: &Value) -> Vec<Value> {
+fn list(value: &Value) -> Vec<&Value> {
     match value {
-        Value::Array(values) => values.clone(),
+        Value::Array(values) => values.iter().collect(),
         Value::Null => Vec::new(),
-        value => vec![value.clone()],
+        value => vec![value],
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use crate::text::is_obeyed;
+use crate::text::{char_boundary, is_obeyed};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
@@ -63,12 +63,6 @@ impl Problem {
             excerpt: Excerpt::new(line, before, &text[at..end.max(at)]),
         }
     }
-}
-
-/// The last character boundary up to `at`.
-fn char_boundary(text: &str, at: usize) -> usize {
-    let boundary = |at: &usize| text.is_char_boundary(*at);
-    (0..=at.min(text.len())).rev().find(boundary).unwrap_or(0)
 }
 
 impl Excerpt {

@@ -52,6 +52,12 @@ pub fn shortened(value: &str) -> Cow<'_, str> {
     }
 }
 
+/// The last character boundary up to `at`.
+pub fn char_boundary(text: &str, at: usize) -> usize {
+    let boundary = |at: &usize| text.is_char_boundary(*at);
+    (0..=at.min(text.len())).rev().find(boundary).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
