@@ -46,6 +46,8 @@ mod run_time;
 mod sweep;
 mod tcx;
 mod test_run;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod trace;
 mod underlays;
 mod usage;

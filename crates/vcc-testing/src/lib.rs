@@ -9,7 +9,6 @@ pub mod kubernetes;
 mod open_vswitch;
 mod process;
 mod skip;
-mod tcx;
 pub mod tun;
 mod wait;
 
@@ -17,6 +16,5 @@ pub use host::{guest, ip, isolated, on_a_host, tc};
 pub use open_vswitch::OpenVSwitch;
 pub use process::process_status;
 pub use skip::{can_attach, skip};
-pub use tcx::end_chain;
-pub use vcc_port::Netns;
+pub use vcc_port::{Netns, testing::end_chain};
 pub use wait::eventually;

@@ -153,7 +153,7 @@ fn a_daemon_tells_who_may_be_in_the_way_of_a_port_until_it_has_gone() {
         ip("link set lo up");
         let _guest = guest();
         let place = Place::new("neighbours", "[[ports]]\ndevice = \"port\"\n[default]\n");
-        let other = end_chain("port");
+        let other = end_chain("port").expect("a program");
         let daemon = place.run_at("127.0.0.1:0");
         let told = daemon.says("web page at http://");
         let (_, address) = told.split_once("http://").expect("an address");
