@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use libbpf_rs::libbpf_sys;
 use vcc_testing::documents::Document;
-use vcc_testing::{Netns, guest, ip, on_a_host, skip, tc};
+use vcc_testing::{Netns, eventually, guest, ip, on_a_host, skip, tc};
 
 use super::*;
 use crate::doctor::probe;
