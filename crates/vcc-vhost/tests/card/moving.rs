@@ -114,6 +114,14 @@ fn arriving(to: &Host) -> FrontEnd {
     front_end
 }
 
+/// A host that has taken a state, and whose guest has not gone on there.
+fn arrived(state: &[u8]) -> (Host, FrontEnd) {
+    let to = Host::with(splitting());
+    let mut there = arriving(&to);
+    assert_eq!(load(&mut there, state), 0);
+    (to, there)
+}
+
 fn connections(host: &Host) -> usize {
     host.card.look(|port| port.flows().count())
 }
@@ -125,9 +133,7 @@ fn what_is_promised_goes_along_and_arrives_from_the_other_host() {
     let state = leaving.save();
     let Leaving { from, guest, front_end } = leaving;
     from.told("hands 1 of its connections over");
-    let to = Host::with(splitting());
-    let mut there = arriving(&to);
-    assert_eq!(load(&mut there, &state), 0);
+    let (to, mut there) = arrived(&state);
     to.told("takes 1 of its connections over");
     // Neither of the two hosts knows whether the guest comes.
     let ack = Packet { ack: GUEST_SEQ + MSS, ..to_guest() };
@@ -201,9 +207,7 @@ fn a_host_that_has_not_run_a_guest_does_not_go_on_with_it() {
     let mut leaving = Leaving::new();
     leaving.stop();
     let state = leaving.save();
-    let to = Host::with(splitting());
-    let mut there = arriving(&to);
-    assert_eq!(load(&mut there, &state), 0);
+    let (to, there) = arrived(&state);
     leave_without_it(there);
     let Leaving { from, front_end, .. } = leaving;
     leave_without_it(front_end);
@@ -219,13 +223,8 @@ fn a_host_that_has_not_run_a_guest_does_not_go_on_with_it() {
 fn a_guest_moves_on_from_a_host_that_it_has_not_run_on() {
     let mut leaving = Leaving::new();
     leaving.stop();
-    let state = leaving.save();
-    let [by, to] = [(); 2].map(|()| Host::with(splitting()));
-    let mut there = arriving(&by);
-    assert_eq!(load(&mut there, &state), 0);
-    let passed_on = save(&mut there);
-    let mut last = arriving(&to);
-    assert_eq!(load(&mut last, &passed_on), 0);
+    let (by, mut there) = arrived(&leaving.save());
+    let (to, mut last) = arrived(&save(&mut there));
     drop((there, leaving.front_end));
     for host in [&leaving.from, &by] {
         host.told("has gone");
