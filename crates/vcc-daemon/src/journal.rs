@@ -1,6 +1,7 @@
 //! The daemon's log: one line per event on stderr, in the format of the journal or of a terminal.
 
 use std::env;
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
@@ -29,6 +30,15 @@ pub(crate) fn notice(text: &str) {
 
 pub(crate) fn info(text: &str) {
     say(Level::Info, text);
+}
+
+/// Warns that `what` fails when that begins or has another reason. `told`: the reason that was told.
+pub(crate) fn failure<E: Display>(told: &mut Option<String>, what: &str, result: Result<(), E>) {
+    let why = result.err().map(|error| error.to_string());
+    if let Some(why) = why.as_ref().filter(|why| told.as_ref() != Some(*why)) {
+        warning(&format!("{what}: {why}"));
+    }
+    *told = why;
 }
 
 fn say(level: Level, text: &str) {

@@ -31,8 +31,12 @@ pub(crate) fn of(ports: &Ports) -> Vec<Problem> {
 /// What may hurt, of which only somebody who knows the neighbour can tell. The health page does not
 /// count these.
 pub(crate) fn warnings(ports: &Ports) -> Vec<Problem> {
-    let warnings = ports.neighbours().filter(|(_, it)| it.severity == Severity::Warning);
-    warnings.map(|(device, finding)| problem(device, finding.tell(device))).collect()
+    neighbours(ports, Severity::Warning).collect()
+}
+
+fn neighbours(ports: &Ports, severity: Severity) -> impl Iterator<Item = Problem> {
+    let all = ports.neighbours().filter(move |(_, finding)| finding.severity == severity);
+    all.map(|(device, finding)| problem(device, finding.tell(device)))
 }
 
 fn problem(about: &str, what: String) -> Problem {
@@ -71,9 +75,10 @@ fn blind_ports(ports: &Ports, problems: &mut Vec<Problem>) {
     );
 }
 
-/// Neighbours that only may hurt are no problems: see [`warnings`].
+/// By neighbours because of whom traffic passes untranslated. Those that only may hurt are no problems:
+/// see [`warnings`].
 fn hidden_ports(ports: &Ports, problems: &mut Vec<Problem>) {
-    problems.extend(ports.hidden().map(|(device, finding)| problem(device, finding.tell(device))));
+    problems.extend(neighbours(ports, Severity::Problem));
 }
 
 fn full_host(ports: &Ports, problems: &mut Vec<Problem>) {

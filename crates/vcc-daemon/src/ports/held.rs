@@ -119,13 +119,8 @@ impl Held {
     /// Starts or stops sending to the guest, as the rules of its tenant ask for.
     pub(super) fn emit_or_not(&mut self, policy: &Policy) {
         let wanted = policy.emits_for(self.tenant.as_deref()) && !self.draining;
-        if let Err(why) = self.emit(wanted) {
-            let why = why.to_string();
-            if self.silent.as_ref() != Some(&why) {
-                journal::warning(&format!("cannot send to the guest: {why}"));
-            }
-            self.silent = Some(why);
-        }
+        let emitted = self.emit(wanted);
+        journal::failure(&mut self.silent, "cannot send to the guest", emitted);
     }
 
     fn emit(&mut self, wanted: bool) -> Result<()> {
@@ -137,7 +132,6 @@ impl Held {
         } else if self.emitting.is_none() {
             self.emitting = Some(Emitting::begin(&self.port)?);
         }
-        self.silent = None;
         Ok(())
     }
 }

@@ -31,25 +31,15 @@ impl Ports {
             return;
         }
         self.compared = Some(Instant::now());
-        match coexistence::packets() {
-            Ok(packets) => {
-                self.cannot_compare = None;
-                for (ifindex, held) in &mut self.held {
-                    if let Some(packets) = packets.get(ifindex) {
-                        held.look_at_sight(*packets);
-                    }
+        let compared = coexistence::packets().map(|packets| {
+            for (ifindex, held) in &mut self.held {
+                if let Some(packets) = packets.get(ifindex) {
+                    held.look_at_sight(*packets);
                 }
             }
-            Err(error) => {
-                let why = error.to_string();
-                if self.cannot_compare.as_ref() != Some(&why) {
-                    journal::warning(&format!(
-                        "cannot tell whether ports see their packets: {why}"
-                    ));
-                }
-                self.cannot_compare = Some(why);
-            }
-        }
+        });
+        let what = "cannot tell whether ports see their packets";
+        journal::failure(&mut self.cannot_compare, what, compared);
     }
 
     /// Lets go of devices that processes of `vcc domain` have begun to serve.

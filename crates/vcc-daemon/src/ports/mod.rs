@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use vcc_policy::Policy;
-use vcc_port::coexistence::{Finding, Severity};
+use vcc_port::coexistence::Finding;
 use vcc_port::{Expedited, Host, Port, SharedPolicy};
 
 use crate::heartbeat::Heartbeat;
@@ -144,14 +144,9 @@ impl Ports {
 
     /// Who else works on the devices of ports and hurts, by the device.
     pub(crate) fn neighbours(&self) -> impl Iterator<Item = (&str, &Finding)> {
-        self.held.values().flat_map(|held| {
-            held.neighbours.harmful().iter().map(|finding| (held.port.device(), finding))
+        self.held().flat_map(|held| {
+            held.harmful_neighbours().iter().map(|finding| (held.port.device(), finding))
         })
-    }
-
-    /// Those because of whom traffic passes untranslated.
-    pub(crate) fn hidden(&self) -> impl Iterator<Item = (&str, &Finding)> {
-        self.neighbours().filter(|(_, finding)| finding.severity == Severity::Problem)
     }
 
     /// Ports whose devices have names that are not UTF-8.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 
 use vcc_port::Error;
-use vcc_port::coexistence::{self, Around, Finding, Severity};
+use vcc_port::coexistence::{self, Around, Finding};
 
 use super::Ports;
 use super::held::Held;
@@ -84,16 +84,8 @@ impl Ports {
         if due.is_empty() {
             return;
         }
-        match self.look_at(due.into_iter().map(|(_, ifindex)| ifindex), now) {
-            Ok(()) => self.cannot_look = None,
-            Err(error) => {
-                let why = error.to_string();
-                if self.cannot_look.as_ref() != Some(&why) {
-                    journal::warning(&format!("cannot tell who else works on ports: {why}"));
-                }
-                self.cannot_look = Some(why);
-            }
-        }
+        let looked = self.look_at(due.into_iter().map(|(_, ifindex)| ifindex), now);
+        journal::failure(&mut self.cannot_look, "cannot tell who else works on ports", looked);
     }
 
     /// All are looked at, and the last error is returned.
@@ -111,7 +103,7 @@ impl Ports {
             held.neighbours.has_changed = false;
             match around.findings(device) {
                 Ok(mut findings) => {
-                    findings.retain(|finding| finding.severity >= Severity::Warning);
+                    findings.retain(Finding::is_harmful);
                     held.neighbours.found(device, findings);
                 }
                 // It has gone, or has another name: the news of that is still to come.

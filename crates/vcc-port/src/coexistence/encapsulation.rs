@@ -22,33 +22,40 @@ const KINDS: &[(&str, Option<&str>)] = &[
 ];
 
 pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
-    let inside = match Port::open(&at.device.name) {
-        Ok(port) => port.inside()?,
-        Err(Error::NotAttached { .. }) => Tunnels::NONE,
-        Err(error) => return Err(error),
-    };
-    let (mut seen, mut hidden) = (Vec::new(), Vec::new());
+    let mut leaving = Vec::new();
     for link in &at.around.links {
         let Some((kind, tunnel)) = KINDS.iter().find(|(kind, _)| link.is_a(&[kind])) else {
             continue;
         };
         if leaves_by(link)? == Some(at.device.ifindex) {
-            let is_seen = tunnel.and_then(TunnelKind::named).is_some_and(|kind| inside.has(kind));
-            let tunnels = if is_seen { &mut seen } else { &mut hidden };
-            tunnels.push(format!("{} ({kind})", link.name));
+            let tunnel = tunnel.and_then(TunnelKind::named);
+            leaving.push((format!("{} ({kind})", link.name), tunnel));
         }
     }
-    let packets =
-        |of: &[String]| format!("packets of {} leave by {}", of.join(", "), at.device.name);
+    if leaving.is_empty() {
+        return Ok(Vec::new());
+    }
+    let inside = match Port::open(&at.device.name) {
+        Ok(port) => port.inside()?,
+        Err(Error::NotAttached { .. }) => Tunnels::NONE,
+        Err(error) => return Err(error),
+    };
+    let is_seen = |tunnel: &Option<TunnelKind>| tunnel.is_some_and(|kind| inside.has(kind));
+    let (seen, hidden): (Vec<_>, Vec<_>) =
+        leaving.into_iter().partition(|(_, tunnel)| is_seen(tunnel));
+    let packets = |of: Vec<(String, _)>| {
+        let names: Vec<String> = of.into_iter().map(|(name, _)| name).collect();
+        format!("packets of {} leave by {}", names.join(", "), at.device.name)
+    };
     let mut found = Vec::new();
     if !seen.is_empty() {
         let meaning =
             "The port looks into them, so guests' TCP behind the outer header is translated.";
-        found.push(Found::note(packets(&seen), meaning));
+        found.push(Found::note(packets(seen), meaning));
     }
     if !hidden.is_empty() {
         let meaning = "TCP of guests is behind an outer header here, and vcc sees none of it.";
-        found.push(Found::problem(packets(&hidden), meaning).remedy(
+        found.push(Found::problem(packets(hidden), meaning).remedy(
             "attach to the host side of the guest's own device, where its segments are not \
              encapsulated; or, of VXLAN, Geneve and GRE, have the port look into them (`inside`)",
         ));

@@ -54,6 +54,11 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// It hides segments from vcc or turns its figures wrong, or may.
+    pub fn is_harmful(&self) -> bool {
+        self.severity >= Severity::Warning
+    }
+
     /// A sentence about a device, for people.
     pub fn tell(&self, device: &str) -> String {
         let (found, meaning) = (&self.found, self.meaning.trim_end_matches('.'));

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use vcc_engine::Mode;
 use vcc_port::Port;
-use vcc_port::coexistence::{Around, Severity};
+use vcc_port::coexistence::Around;
 
 use super::sweep;
 use super::treatment::DeviceTreatment;
@@ -78,7 +78,7 @@ fn warn_of_neighbours(devices: &[&str]) {
         Err(error) => return output::complain(&format!("warning: {error}")),
     };
     for (device, findings) in devices.iter().zip(found) {
-        for finding in findings.iter().filter(|finding| finding.severity >= Severity::Warning) {
+        for finding in findings.iter().filter(|finding| finding.is_harmful()) {
             output::complain(&format!("warning: {}", finding.tell(device)));
         }
     }
